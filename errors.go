@@ -1,0 +1,126 @@
+package centurion
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+)
+
+// Kind says what an error is, so that its receiver knows what to do without reading its text. Kinds are stored and
+// cross the wire: existing ones keep their spelling, new ones are added.
+type Kind string
+
+// The kinds of error.
+const (
+	KindInternal Kind = "internal" // a fault of the program itself; report it
+
+	KindUsage      Kind = "usage"      // the input is wrong: change it and try again
+	KindConfig     Kind = "config"     // a configuration file is wrong or something is not configured
+	KindNotFound   Kind = "not_found"  // what was named does not exist
+	KindConflict   Kind = "conflict"   // somebody else holds it or has changed it: look again, then retry
+	KindPermission Kind = "permission" // a rule or a person said no; asking again changes nothing
+	KindDisk       Kind = "disk"       // the disk is full or failing
+	KindState      Kind = "state"      // the state database is damaged, newer than the program, or busy
+
+	KindAuth           Kind = "auth"            // the provider refused the key
+	KindRateLimit      Kind = "rate_limit"      // too many requests: wait as long as it says
+	KindOverloaded     Kind = "overloaded"      // the provider is overloaded or failing: wait and retry
+	KindNetwork        Kind = "network"         // the provider could not be reached or the connection broke
+	KindStreamCut      Kind = "stream_cut"      // an answer ended without a finish reason: nothing of it may be acted upon
+	KindStall          Kind = "stall"           // nothing was heard for the idle timeout
+	KindOverflow       Kind = "overflow"        // the conversation is longer than the model's window
+	KindRefusal        Kind = "refusal"         // the model or a content filter refused to answer
+	KindModelNotFound  Kind = "model_not_found" // the provider does not know the model
+	KindInvalidRequest Kind = "invalid_request" // the provider rejected the request's form
+
+	KindTimeout     Kind = "timeout"     // a deadline of ours passed
+	KindCancelled   Kind = "cancelled"   // a person or a parent asked for the end
+	KindInterrupted Kind = "interrupted" // the host went away; the work can be resumed
+	KindCrashed     Kind = "crashed"     // a panic was caught
+	KindBudget      Kind = "budget"      // the spending limit is reached
+	KindVerify      Kind = "verify"      // an acceptance command failed
+	KindNoAnswer    Kind = "no_answer"   // the work ended without an answer
+)
+
+// Error is an error with an operation, a kind and a next step.
+type Error struct {
+	Op         string        // what was attempted: "read config", "call model"
+	Kind       Kind          // what the receiver should do
+	Msg        string        // what was wrong, where, and what would be right; may be empty if Err says it
+	Hint       string        // the next step for a person; may be empty
+	Err        error         // the cause; may be nil
+	Status     int           // the HTTP status of a provider's answer; 0 if there was none
+	RetryAfter time.Duration // how long the provider asked to wait; 0 if it did not say
+}
+
+// Error returns "op: message: cause" without the hint, which only the outermost caller shows.
+func (e *Error) Error() string {
+	parts := make([]string, 0, 3)
+	for _, s := range []string{e.Op, e.Msg} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	if len(parts) == 0 {
+		return string(e.Kind)
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf returns the kind of the outermost [Error] in err's chain that has one, translates the context package's errors,
+// and returns [KindInternal] for every other error and "" for nil.
+func KindOf(err error) Kind {
+	if err == nil {
+		return ""
+	}
+	for e := err; e != nil; {
+		ce, ok := errors.AsType[*Error](e)
+		if !ok {
+			break
+		}
+		if ce.Kind != "" {
+			return ce.Kind
+		}
+		e = ce.Err
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return KindTimeout
+	case errors.Is(err, context.Canceled):
+		return KindCancelled
+	}
+	return KindInternal
+}
+
+// HintOf returns the first hint in err's chain, or "".
+func HintOf(err error) string {
+	for e := err; e != nil; {
+		ce, ok := errors.AsType[*Error](e)
+		if !ok {
+			return ""
+		}
+		if ce.Hint != "" {
+			return ce.Hint
+		}
+		e = ce.Err
+	}
+	return ""
+}
+
+// The reasons a context of ours is cancelled for. They are causes (see [context.Cause]); each is told truthfully to
+// whoever waits, because a kill, a shutdown, a spent budget and a timeout lead to different next steps.
+var (
+	// ErrCancelled: a person or a parent cancelled this work. It is over and is not a failure.
+	ErrCancelled = &Error{Kind: KindCancelled, Msg: "cancelled"}
+	// ErrShutdown: the host is going away. The work goes on when it is resumed.
+	ErrShutdown = &Error{Kind: KindInterrupted, Msg: "interrupted"}
+	// ErrBudget: a spending limit was reached. The work goes on when the limit is raised.
+	ErrBudget = &Error{Kind: KindBudget, Msg: "budget reached"}
+)

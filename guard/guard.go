@@ -1,0 +1,70 @@
+// Package guard starts, recovers and awaits goroutines. It is the only package with a go statement: every goroutine of
+// the program has a recover at its root, so that a panic becomes an error of its owner instead of the end of the
+// process, and an owner that waits for it.
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"centurion"
+)
+
+// PanicError is a caught panic.
+type PanicError struct {
+	Name  string // of the goroutine or call that panicked
+	Value any
+	Stack []byte
+}
+
+// Error returns the panic's value, without the stack.
+func (e *PanicError) Error() string { return fmt.Sprintf("crashed: %v", e.Value) }
+
+// Call runs f and turns a panic into an error of [centurion.KindCrashed] that wraps a [*PanicError].
+func Call(name string, f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &centurion.Error{Op: name, Kind: centurion.KindCrashed,
+				Err: &PanicError{Name: name, Value: v, Stack: debug.Stack()}}
+		}
+	}()
+	return f()
+}
+
+// Group owns goroutines. The zero Group is ready for use. Its owner calls Wait before its own call returns; Go may be
+// called from several goroutines until then, also from the group's own.
+type Group struct {
+	wg   sync.WaitGroup
+	mu   sync.Mutex
+	errs []error
+}
+
+// Go runs f in a goroutine of its own. An error that f returns, or its panic, comes back from Wait.
+func (g *Group) Go(name string, f func() error) {
+	g.wg.Go(func() {
+		if err := Call(name, f); err != nil {
+			g.mu.Lock()
+			g.errs = append(g.errs, err)
+			g.mu.Unlock()
+		}
+	})
+}
+
+// Wait blocks until every goroutine has ended and returns their errors, joined.
+func (g *Group) Wait() error {
+	g.wg.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return errors.Join(g.errs...)
+}
+
+// After runs f in a goroutine when ctx ends, unless the returned stop function is called first; stop reports whether it
+// prevented the run. A panic in f is swallowed: f is a last signal to something that is ending anyway.
+func After(ctx context.Context, name string, f func()) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		_ = Call(name, func() error { f(); return nil })
+	})
+}

@@ -1,0 +1,155 @@
+// The layer law of this repository. Do not loosen this data to make a build pass: when an import is refused here, the
+// code is in the wrong package, or the interface belongs to its consumer.
+package centurion_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "centurion"
+
+// mayImport says which packages of this module each package may import. Every package may import the root and guard;
+// a package may import its own sub-packages, and a sub-package stands where its parent stands.
+var mayImport = map[string][]string{
+	".":     {},
+	"guard": {},
+
+	// Leaves: they know the nouns and nothing of each other.
+	"agents": {}, "event": {}, "provider": {}, "store": {}, "recovery": {}, "loop": {}, "workspace": {}, "worktree": {},
+	"verify": {}, "permission": {}, "sandbox": {}, "notify": {}, "plugin": {}, "mcp": {}, "acp": {}, "report": {},
+
+	// The spine imports downwards.
+	"tools":        {leaf},
+	"session":      {leaf, "tools"},
+	"orchestrator": {leaf, "tools", "session"},
+
+	// The edge imports the spine; nobody but cmd imports the edge.
+	"server": {leaf, "tools", "session", "orchestrator"},
+	"tui":    {leaf, "tools", "session", "orchestrator"},
+	"cmd":    {leaf, "tools", "session", "orchestrator", "server", "tui"},
+}
+
+// leaf stands for every leaf that nobody is kept from. Watchers are wired by cmd alone.
+const leaf = "a leaf"
+
+var watchers = []string{"notify", "report"}
+
+func TestLayers(t *testing.T) {
+	for file, f := range sources(t) {
+		here := layerOf(path.Dir(file))
+		allowed, known := mayImport[here]
+		if !known {
+			t.Errorf("%s: package %s has no place in the layout; give it one in docs/ARCHITECTURE.md and in this test", file, here)
+			continue
+		}
+		for _, imp := range f.Imports {
+			to, ours := strings.CutPrefix(strings.Trim(imp.Path.Value, `"`), module)
+			if !ours || to != "" && to[0] != '/' {
+				if here == "." && strings.Contains(strings.Trim(imp.Path.Value, `"`), ".") {
+					t.Errorf("%s: the root package imports the standard library only, not %s", file, imp.Path.Value)
+				}
+				continue
+			}
+			there := layerOf(strings.TrimPrefix(to, "/"))
+			if there == here || there == "guard" || there == "." && here != "guard" || there == "." {
+				continue
+			}
+			if here == "." {
+				t.Errorf("%s: the root package imports nothing of this module, not %s", file, imp.Path.Value)
+				continue
+			}
+			if !slices.Contains(allowed, there) && !(isLeaf(there) && slices.Contains(allowed, leaf) && (here == "cmd" || !slices.Contains(watchers, there))) {
+				t.Errorf("%s: %s may not import %s", file, here, there)
+			}
+		}
+	}
+}
+
+// A goroutine without an owner and a recover can end the process, so only guard starts them.
+func TestNoBareGoStatement(t *testing.T) {
+	for file, f := range sources(t) {
+		if layerOf(path.Dir(file)) == "guard" {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if _, ok := n.(*ast.GoStmt); ok {
+				t.Errorf("%s has a go statement; use guard.Group", file)
+			}
+			return true
+		})
+	}
+}
+
+func TestOnePackageComment(t *testing.T) {
+	comments := map[string]int{}
+	for file, f := range sources(t) {
+		dir := path.Dir(file)
+		comments[dir] += 0
+		if f.Doc != nil {
+			comments[dir]++
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(comments)) {
+		if n := comments[dir]; n != 1 {
+			t.Errorf("package %s has %d package comments, want exactly one", dir, n)
+		}
+	}
+}
+
+func isLeaf(layer string) bool {
+	allowed, ok := mayImport[layer]
+	return ok && len(allowed) == 0 && layer != "." && layer != "guard"
+}
+
+// layerOf returns the top directory of a package's path, and "." for the root.
+func layerOf(dir string) string {
+	top, _, _ := strings.Cut(dir, "/")
+	if top == "" {
+		return "."
+	}
+	return top
+}
+
+// sources parses every Go file that is not a test. It reads them itself instead of asking the go command, whose answer
+// the test cache would keep after a file has changed.
+func sources(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if p != "." && (strings.HasPrefix(name, ".") || name == "testdata") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		files[filepath.ToSlash(p)] = f
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 10 {
+		t.Fatalf("only %d files found: the test looks in the wrong place", len(files))
+	}
+	return files
+}

@@ -1,0 +1,179 @@
+package centurion
+
+import "slices"
+
+// MissionStatus is where a mission stands.
+//
+//	planning ──▶ running ──▶ completed
+//	   │ ▲        │  ▲  └──▶ failed
+//	   ▼ │        ▼  │
+//	paused / blocked ┘        any living state ──▶ cancelled
+//
+// Paused missions wait for a budget, a disk or a resume; blocked ones for a person's answer. Both can be resumed.
+type MissionStatus string
+
+// The states of a mission.
+const (
+	MissionPlanning  MissionStatus = "planning"
+	MissionRunning   MissionStatus = "running"
+	MissionPaused    MissionStatus = "paused"
+	MissionBlocked   MissionStatus = "blocked"
+	MissionCompleted MissionStatus = "completed"
+	MissionFailed    MissionStatus = "failed"
+	MissionCancelled MissionStatus = "cancelled"
+)
+
+var missionMoves = map[MissionStatus][]MissionStatus{
+	"":               {MissionPlanning},
+	MissionPlanning:  {MissionRunning, MissionPaused, MissionBlocked, MissionCompleted, MissionFailed, MissionCancelled},
+	MissionRunning:   {MissionPaused, MissionBlocked, MissionCompleted, MissionFailed, MissionCancelled},
+	MissionPaused:    {MissionPlanning, MissionRunning, MissionCancelled},
+	MissionBlocked:   {MissionPlanning, MissionRunning, MissionCancelled},
+	MissionFailed:    {MissionRunning, MissionCancelled},
+	MissionCompleted: nil,
+	MissionCancelled: nil,
+}
+
+// CanBecome reports whether a mission in state s may move to state to. A failed mission may be resumed, because what
+// made it fail (a key, a model, a network) is usually mended outside.
+func (s MissionStatus) CanBecome(to MissionStatus) bool { return slices.Contains(missionMoves[s], to) }
+
+// Alive reports whether the mission is being worked on.
+func (s MissionStatus) Alive() bool { return s == MissionPlanning || s == MissionRunning }
+
+// Mission is one goal in one project directory, worked on until it is proven done.
+type Mission struct {
+	ID         string         `json:"id"`
+	Goal       string         `json:"goal"` // as the person typed it
+	Status     MissionStatus  `json:"status"`
+	Directory  string         `json:"directory"`        // absolute path of the project
+	Branch     string         `json:"branch,omitempty"` // where the work is collected; empty when it is done in place
+	Reason     string         `json:"reason,omitempty"` // why it is paused, blocked, failed or cancelled
+	Level      int            `json:"level,omitempty"`  // 1, 2 or 3 as assessed or set; 0 while unknown
+	Options    MissionOptions `json:"options"`
+	Usage      Usage          `json:"usage"`
+	Session    string         `json:"session,omitempty"`  // the Commander's session
+	Rounds     int            `json:"rounds"`             // requests made to models
+	ElapsedMS  int64          `json:"elapsed_ms"`         // time alive, in milliseconds, without the time paused
+	Todo       string         `json:"todo"`               // its plan, relative to the project
+	HadItems   bool           `json:"had_items"`          // its plan has had items: an empty one is then no proof of anything
+	Accepted   bool           `json:"accepted"`           // the plan was accepted by a person
+	Approved   []string       `json:"approved,omitempty"` // the verify lines that were accepted with it
+	Summary    string         `json:"summary,omitempty"`  // the Commander's last words to the person
+	Verified   int            `json:"verified"`           // items done with a passed check, at the end
+	Unverified int            `json:"unverified"`         // items done on an agent's word alone, at the end
+	Reopened   int            `json:"reopened"`           // times a final check sent items back
+	Started    Time           `json:"started"`
+	Updated    Time           `json:"updated"`
+}
+
+// MissionOptions is what a mission was started with; a resume may raise its limits. Zero limits mean none.
+type MissionOptions struct {
+	Agent       string   `json:"agent,omitempty"` // the root session's agent
+	Model       string   `json:"model,omitempty"` // provider/model
+	PlanOnly    bool     `json:"plan_only,omitempty"`
+	ShowPlan    bool     `json:"show_plan,omitempty"` // wait for a person before the plan runs
+	Level       int      `json:"level,omitempty"`     // set by the person instead of assessed
+	MaxCost     float64  `json:"max_cost,omitempty"`  // USD
+	MaxTokens   int64    `json:"max_tokens,omitempty"`
+	MaxDuration int64    `json:"max_duration_ms,omitempty"`
+	MaxRounds   int      `json:"max_rounds,omitempty"`
+	MaxWorkers  int      `json:"max_workers,omitempty"`
+	MaxPerAgent int      `json:"max_per_agent,omitempty"`
+	Ask         string   `json:"ask,omitempty"`          // ask, deny or allow: what happens to a permission ask that no rule answers
+	Verify      []string `json:"verify,omitempty"`       // the project's own checks from the configuration
+	TrustVerify bool     `json:"trust_verify,omitempty"` // the plan's verify lines need no ask of their own
+}
+
+// TaskStatus is where a delegated piece of work stands.
+//
+//	queued ──▶ running ──▶ verifying ──▶ merging ──▶ completed
+//	  ▲ │        │ ▲ │         │
+//	  │ └▶waiting┘ │ └─────────┴──▶ failed · blocked
+//	  └────────────┘ (retry)         any living state ──▶ cancelled
+type TaskStatus string
+
+// The states of a task. Waiting means for something named in its Reason: a predecessor, files, a retry time, a person.
+const (
+	TaskQueued    TaskStatus = "queued"
+	TaskRunning   TaskStatus = "running"
+	TaskWaiting   TaskStatus = "waiting"
+	TaskVerifying TaskStatus = "verifying"
+	TaskMerging   TaskStatus = "merging"
+	TaskCompleted TaskStatus = "completed"
+	TaskFailed    TaskStatus = "failed"
+	TaskCancelled TaskStatus = "cancelled"
+	TaskBlocked   TaskStatus = "blocked"
+)
+
+var taskMoves = map[TaskStatus][]TaskStatus{
+	"":            {TaskQueued},
+	TaskQueued:    {TaskRunning, TaskWaiting, TaskFailed, TaskCancelled, TaskBlocked},
+	TaskWaiting:   {TaskQueued, TaskRunning, TaskFailed, TaskCancelled, TaskBlocked},
+	TaskRunning:   {TaskQueued, TaskWaiting, TaskVerifying, TaskMerging, TaskCompleted, TaskFailed, TaskCancelled, TaskBlocked},
+	TaskVerifying: {TaskQueued, TaskRunning, TaskWaiting, TaskMerging, TaskCompleted, TaskFailed, TaskCancelled, TaskBlocked},
+	TaskMerging:   {TaskQueued, TaskRunning, TaskWaiting, TaskCompleted, TaskFailed, TaskCancelled, TaskBlocked},
+	TaskBlocked:   {TaskQueued, TaskCancelled},
+	TaskCompleted: nil,
+	TaskFailed:    nil,
+	TaskCancelled: nil,
+}
+
+// CanBecome reports whether a task in state s may move to state to. An ended task never moves again.
+func (s TaskStatus) CanBecome(to TaskStatus) bool { return slices.Contains(taskMoves[s], to) }
+
+// Ended reports whether the task will not be worked on again by itself.
+func (s TaskStatus) Ended() bool {
+	return s == TaskCompleted || s == TaskFailed || s == TaskCancelled || s == TaskBlocked
+}
+
+// TaskStatuses lists every state in the order of a task's life, as the board shows them.
+var TaskStatuses = []TaskStatus{TaskQueued, TaskRunning, TaskWaiting, TaskVerifying, TaskMerging, TaskCompleted,
+	TaskFailed, TaskCancelled, TaskBlocked}
+
+// Task is a delegated piece of work. It outlives the sessions that try it: each attempt has its own session and a
+// higher Attempt number, which fences off what an older attempt still says.
+type Task struct {
+	ID      string     `json:"id"`
+	Mission string     `json:"mission"`
+	Parent  string     `json:"parent"` // the session that delegated it
+	Call    string     `json:"call"`   // the tool call that created it; one task for each call
+	Agent   string     `json:"agent"`
+	Title   string     `json:"title"`
+	Prompt  string     `json:"prompt"`
+	Item    string     `json:"item,omitempty"` // the todo item it works on
+	Status  TaskStatus `json:"status"`
+	Reason  string     `json:"reason,omitempty"` // what it waits for
+	Attempt int        `json:"attempt"`
+	Returns int        `json:"returns,omitempty"` // times a failed check sent it back to its worker
+	Session string     `json:"session,omitempty"`
+	Result  string     `json:"result,omitempty"`
+	Error   *TaskError `json:"error,omitempty"`
+	Files   []string   `json:"files,omitempty"` // paths it changed, relative to the project
+	Usage   Usage      `json:"usage"`
+	Created Time       `json:"created"`
+	Started Time       `json:"started,omitzero"`
+	Ended   Time       `json:"ended,omitzero"`
+}
+
+// TaskError is why a task failed.
+type TaskError struct {
+	Kind    Kind   `json:"kind"`
+	Message string `json:"message"`
+}
+
+// Receipt is proof that the host itself ran an acceptance command. It binds the exact line.
+type Receipt struct {
+	ID       string `json:"id"`
+	Mission  string `json:"mission"`
+	Task     string `json:"task,omitempty"`
+	Item     string `json:"item,omitempty"`
+	Command  string `json:"command"`
+	ExitCode int    `json:"exit_code"` // -1 if it could not be started, was refused or timed out
+	Passed   bool   `json:"passed"`
+	Final    bool   `json:"final,omitempty"` // run at the mission's end, on the finished work
+	Error    string `json:"error,omitempty"` // why it did not run to its end
+	Output   string `json:"output"`          // head and tail
+	Millis   int64  `json:"duration_ms"`
+	Time     Time   `json:"time"`
+}

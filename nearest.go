@@ -1,0 +1,41 @@
+package centurion
+
+import "strings"
+
+// Nearest returns the one of names that is most like s, compared without case, or "" if none is near enough to be
+// offered as what was meant: the edit distance must be at most a third of the longer word, and at least 1 is allowed.
+func Nearest(s string, names []string) string {
+	best, bestDistance := "", -1
+	low := strings.ToLower(s)
+	for _, n := range names {
+		d := editDistance(low, strings.ToLower(n))
+		if d <= max(1, max(len(s), len(n))/3) && (bestDistance < 0 || d < bestDistance) {
+			best, bestDistance = n, d
+		}
+	}
+	return best
+}
+
+// editDistance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b.
+func editDistance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	before, prev, cur := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := range x {
+		cur[0] = i + 1
+		for j := range y {
+			cost := 1
+			if x[i] == y[j] {
+				cost = 0
+			}
+			cur[j+1] = min(prev[j]+cost, prev[j+1]+1, cur[j]+1)
+			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
+				cur[j+1] = min(cur[j+1], before[j-1]+1)
+			}
+		}
+		before, prev, cur = prev, cur, before
+	}
+	return prev[len(y)]
+}

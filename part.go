@@ -1,0 +1,225 @@
+package centurion
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// PartType is what a part of a message is.
+type PartType string
+
+// The types of part in use.
+const (
+	PartText       PartType = "text"
+	PartReasoning  PartType = "reasoning"
+	PartTool       PartType = "tool"
+	PartStepStart  PartType = "step-start"
+	PartStepFinish PartType = "step-finish"
+)
+
+// PartTime is when a part began and ended, in Unix milliseconds; End is 0 while it goes on.
+type PartTime struct {
+	Start int64 `json:"start"`
+	End   int64 `json:"end,omitempty"`
+}
+
+// Part is a piece of a message. Which fields count depends on the type; it marshals to OpenCode's shape for it.
+type Part struct {
+	ID        string
+	SessionID string
+	MessageID string
+	Type      PartType
+	Text      string     // text, reasoning
+	Synthetic bool       // text that the host wrote, not a person or a model
+	Time      PartTime   // text, reasoning
+	CallID    string     // tool
+	Tool      string     // tool
+	State     *ToolState // tool
+	Reason    string     // step-finish
+	Usage     Usage      // step-finish
+}
+
+// ToolStatus is where a tool call stands.
+type ToolStatus string
+
+// The states of a tool call.
+//
+//	pending ──▶ running ──▶ completed
+//	   └───────────┴──────▶ error
+const (
+	ToolPending   ToolStatus = "pending" // its arguments are still streaming
+	ToolRunning   ToolStatus = "running" // recorded, then started
+	ToolCompleted ToolStatus = "completed"
+	ToolError     ToolStatus = "error"
+)
+
+// ToolState is a tool call's input and outcome. It marshals to OpenCode's shape for its status.
+type ToolState struct {
+	Status   ToolStatus
+	Input    json.RawMessage // a JSON object; what the model sent if it is not one stands in Raw
+	Raw      string          // pending: the arguments as streamed so far
+	Title    string
+	Output   string         // completed
+	Error    string         // error
+	Metadata map[string]any // completed, error
+	Time     PartTime
+}
+
+// Result returns what the model is told, and whether it is an error.
+func (s *ToolState) Result() (text string, isError bool) {
+	if s.Status == ToolError {
+		return s.Error, true
+	}
+	return s.Output, false
+}
+
+// Ended reports whether the call has a result.
+func (s *ToolState) Ended() bool { return s.Status == ToolCompleted || s.Status == ToolError }
+
+type toolPendingJSON struct {
+	Status ToolStatus      `json:"status"`
+	Input  json.RawMessage `json:"input"`
+	Raw    string          `json:"raw"`
+}
+
+type toolRunningJSON struct {
+	Status ToolStatus      `json:"status"`
+	Input  json.RawMessage `json:"input"`
+	Title  string          `json:"title,omitempty"`
+	Time   struct {
+		Start int64 `json:"start"`
+	} `json:"time"`
+}
+
+type toolTimeJSON struct {
+	Start int64 `json:"start"`
+	End   int64 `json:"end"`
+}
+
+type toolCompletedJSON struct {
+	Status   ToolStatus      `json:"status"`
+	Input    json.RawMessage `json:"input"`
+	Output   string          `json:"output"`
+	Title    string          `json:"title"`
+	Metadata map[string]any  `json:"metadata"`
+	Time     toolTimeJSON    `json:"time"`
+}
+
+type toolErrorJSON struct {
+	Status   ToolStatus      `json:"status"`
+	Input    json.RawMessage `json:"input"`
+	Error    string          `json:"error"`
+	Metadata map[string]any  `json:"metadata,omitempty"`
+	Time     toolTimeJSON    `json:"time"`
+}
+
+// MarshalJSON writes OpenCode's shape for the status.
+func (s ToolState) MarshalJSON() ([]byte, error) {
+	input := s.Input
+	if len(input) == 0 {
+		input = json.RawMessage("{}")
+	}
+	switch s.Status {
+	case ToolPending:
+		return json.Marshal(toolPendingJSON{s.Status, input, s.Raw})
+	case ToolRunning:
+		v := toolRunningJSON{Status: s.Status, Input: input, Title: s.Title}
+		v.Time.Start = s.Time.Start
+		return json.Marshal(v)
+	case ToolCompleted:
+		meta := s.Metadata
+		if meta == nil {
+			meta = map[string]any{}
+		}
+		return json.Marshal(toolCompletedJSON{s.Status, input, s.Output, s.Title, meta, toolTimeJSON(s.Time)})
+	case ToolError:
+		return json.Marshal(toolErrorJSON{s.Status, input, s.Error, s.Metadata, toolTimeJSON(s.Time)})
+	}
+	return nil, fmt.Errorf("tool state has unknown status %q", s.Status)
+}
+
+// UnmarshalJSON reads any of the shapes.
+func (s *ToolState) UnmarshalJSON(b []byte) error {
+	var v struct {
+		Status   ToolStatus      `json:"status"`
+		Input    json.RawMessage `json:"input"`
+		Raw      string          `json:"raw"`
+		Title    string          `json:"title"`
+		Output   string          `json:"output"`
+		Error    string          `json:"error"`
+		Metadata map[string]any  `json:"metadata"`
+		Time     PartTime        `json:"time"`
+	}
+	err := json.Unmarshal(b, &v)
+	*s = ToolState(v)
+	return err
+}
+
+type partHead struct {
+	ID        string   `json:"id"`
+	SessionID string   `json:"sessionID"`
+	MessageID string   `json:"messageID"`
+	Type      PartType `json:"type"`
+}
+
+// MarshalJSON writes OpenCode's shape for the type.
+func (p Part) MarshalJSON() ([]byte, error) {
+	head := partHead{p.ID, p.SessionID, p.MessageID, p.Type}
+	switch p.Type {
+	case PartText:
+		var t *PartTime
+		if p.Time.Start != 0 {
+			t = &p.Time
+		}
+		return json.Marshal(struct {
+			partHead
+			Text      string    `json:"text"`
+			Synthetic bool      `json:"synthetic,omitempty"`
+			Time      *PartTime `json:"time,omitempty"`
+		}{head, p.Text, p.Synthetic, t})
+	case PartReasoning:
+		return json.Marshal(struct {
+			partHead
+			Text string   `json:"text"`
+			Time PartTime `json:"time"`
+		}{head, p.Text, p.Time})
+	case PartTool:
+		return json.Marshal(struct {
+			partHead
+			CallID string     `json:"callID"`
+			Tool   string     `json:"tool"`
+			State  *ToolState `json:"state"`
+		}{head, p.CallID, p.Tool, p.State})
+	case PartStepStart:
+		return json.Marshal(head)
+	case PartStepFinish:
+		return json.Marshal(struct {
+			partHead
+			Reason string  `json:"reason"`
+			Cost   float64 `json:"cost"`
+			Tokens Tokens  `json:"tokens"`
+		}{head, p.Reason, p.Usage.USD, p.Usage.Tokens})
+	}
+	return nil, fmt.Errorf("part %s has unknown type %q", p.ID, p.Type)
+}
+
+// UnmarshalJSON reads any of the shapes.
+func (p *Part) UnmarshalJSON(b []byte) error {
+	var v struct {
+		partHead
+		Text      string     `json:"text"`
+		Synthetic bool       `json:"synthetic"`
+		Time      PartTime   `json:"time"`
+		CallID    string     `json:"callID"`
+		Tool      string     `json:"tool"`
+		State     *ToolState `json:"state"`
+		Reason    string     `json:"reason"`
+		Cost      float64    `json:"cost"`
+		Tokens    Tokens     `json:"tokens"`
+	}
+	err := json.Unmarshal(b, &v)
+	*p = Part{ID: v.ID, SessionID: v.SessionID, MessageID: v.MessageID, Type: v.Type, Text: v.Text, Synthetic: v.Synthetic,
+		Time: v.Time, CallID: v.CallID, Tool: v.Tool, State: v.State, Reason: v.Reason,
+		Usage: Usage{Tokens: v.Tokens, USD: v.Cost}}
+	return err
+}

@@ -1,0 +1,34 @@
+package centurion
+
+import (
+	"context"
+	"time"
+)
+
+// Command is a child process to run.
+type Command struct {
+	Script  string        // a shell script; the shell is the runner's choice (sh, or cmd on Windows)
+	Dir     string        // working directory, absolute
+	Env     []string      // added to the runner's allow-listed environment, as NAME=value
+	Timeout time.Duration // 0 means the runner's default; the whole process tree ends with it
+	Keep    int           // bytes of output kept, half from the head and half from the tail; 0 means the runner's default
+}
+
+// CommandResult is how a child process ended.
+type CommandResult struct {
+	ExitCode int           // -1 if it was killed or could not be started
+	Output   string        // stdout and stderr as they came, head and tail, with a line that tells what was left out
+	Bytes    int64         // how much it printed in all
+	TimedOut bool          // it was killed because Timeout passed
+	Duration time.Duration // from start to the end of its last process
+}
+
+// Runner runs child processes. It is the only way any part of the program starts one on a model's or a repository's
+// behalf, so that confinement, environment and limits are the same for all of them.
+//
+// Run returns when the command and every process of its group have ended. A command that fails is not an error: its
+// exit code says so. Errors are KindNotFound (no such directory or shell), KindCancelled and KindInterrupted (ctx ended;
+// the result still holds the output so far) and KindInternal. A timeout is a result with TimedOut set, not an error.
+type Runner interface {
+	Run(ctx context.Context, c Command) (CommandResult, error)
+}

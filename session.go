@@ -1,0 +1,60 @@
+package centurion
+
+import "strconv"
+
+// ModelRef names a model of a provider, written "provider/model".
+type ModelRef struct {
+	Provider string `json:"providerID"`
+	ID       string `json:"modelID"`
+}
+
+// String returns "provider/model".
+func (m ModelRef) String() string { return m.Provider + "/" + m.ID }
+
+// Span is OpenCode's pair of creation and change times, in Unix milliseconds.
+type Span struct {
+	Created int64 `json:"created"`
+	Updated int64 `json:"updated"`
+}
+
+// SessionModel is a model as OpenCode's sessions spell it: with id instead of modelID.
+type SessionModel struct {
+	ID       string `json:"id"`
+	Provider string `json:"providerID"`
+}
+
+// Session is one conversation of one agent, in OpenCode's shape.
+type Session struct {
+	ID        string        `json:"id"`
+	Slug      string        `json:"slug"` // the address with dashes, unique within its mission
+	ProjectID string        `json:"projectID"`
+	Directory string        `json:"directory"`
+	ParentID  string        `json:"parentID,omitempty"`
+	Cost      float64       `json:"cost"`
+	Tokens    Tokens        `json:"tokens"`
+	Title     string        `json:"title"`
+	Agent     string        `json:"agent,omitempty"`
+	Model     *SessionModel `json:"model,omitempty"`
+	Version   string        `json:"version"` // of the program that created it
+	Metadata  SessionMeta   `json:"metadata"`
+	Time      Span          `json:"time"`
+}
+
+// SessionMeta is what a session has beyond OpenCode's fields.
+type SessionMeta struct {
+	Mission  string `json:"mission"`
+	Task     string `json:"task,omitempty"`
+	Attempt  int    `json:"attempt,omitempty"` // the fencing number of the task's attempt that this session is
+	Address  string `json:"address"`           // 0/ for the Commander, 0/3 for its fourth child
+	System   string `json:"system,omitempty"`  // the system prompt; it never changes during a session
+	Unpriced bool   `json:"unpriced,omitempty"`
+}
+
+// ChildAddress returns the address of the child with the given serial number: 0/ and 3 give 0/3, 0/3 and 1 give 0/3/1.
+// Only a root's address ends in a slash.
+func ChildAddress(parent string, serial int) string {
+	if n := len(parent); n > 0 && parent[n-1] == '/' {
+		return parent + strconv.Itoa(serial)
+	}
+	return parent + "/" + strconv.Itoa(serial)
+}

@@ -1,0 +1,63 @@
+package centurion
+
+import "math"
+
+// Tokens counts the tokens of one or more model answers, in OpenCode's shape. Input does not include what was read
+// from the provider's cache, and Output does not include Reasoning, so that the sum of all fields is what was processed.
+type Tokens struct {
+	Input     int64      `json:"input"`
+	Output    int64      `json:"output"`
+	Reasoning int64      `json:"reasoning"`
+	Cache     CacheUsage `json:"cache"`
+}
+
+// CacheUsage counts tokens that a provider read from or wrote to its prompt cache.
+type CacheUsage struct {
+	Read  int64 `json:"read"`
+	Write int64 `json:"write"`
+}
+
+// Total returns the sum of all tokens.
+func (t Tokens) Total() int64 { return t.Input + t.Output + t.Reasoning + t.Cache.Read + t.Cache.Write }
+
+// Plus returns the field-wise sum.
+func (t Tokens) Plus(u Tokens) Tokens {
+	t.Input += u.Input
+	t.Output += u.Output
+	t.Reasoning += u.Reasoning
+	t.Cache.Read += u.Cache.Read
+	t.Cache.Write += u.Cache.Write
+	return t
+}
+
+// Usage is what some work has cost. USD is meaningless where Unpriced is true: at least one answer came from a model
+// without a known price.
+type Usage struct {
+	Tokens   Tokens  `json:"tokens"`
+	USD      float64 `json:"cost"`
+	Unpriced bool    `json:"unpriced,omitempty"`
+}
+
+// Plus returns the sum of both.
+func (u Usage) Plus(v Usage) Usage {
+	return Usage{Tokens: u.Tokens.Plus(v.Tokens), USD: u.USD + v.USD, Unpriced: u.Unpriced || v.Unpriced}
+}
+
+// Price is what a model costs, in USD for a million tokens. A price of nil means unknown; a zero price means free.
+type Price struct {
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cache_read,omitempty"`
+	CacheWrite float64 `json:"cache_write,omitempty"`
+}
+
+// Cost returns what t costs at price p, in USD. Reasoning tokens are billed as output.
+func (p *Price) Cost(t Tokens) Usage {
+	if p == nil {
+		return Usage{Tokens: t, Unpriced: true}
+	}
+	usd := (float64(t.Input)*p.Input + float64(t.Output+t.Reasoning)*p.Output +
+		float64(t.Cache.Read)*p.CacheRead + float64(t.Cache.Write)*p.CacheWrite) / 1e6
+	// A tenth of a micro-dollar is below every price; rounding keeps sums free of binary noise such as 0.30000000000000004.
+	return Usage{Tokens: t, USD: math.Round(usd*1e7) / 1e7}
+}
