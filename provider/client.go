@@ -1,0 +1,183 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"centurion"
+)
+
+const (
+	defaultIdle    = 120 * time.Second // without a byte from the provider, before the request counts as stalled
+	defaultRetries = 8                 // of an answer 429 or 529
+	silenceLimit   = 10 * time.Minute  // of keep-alives without a piece of the answer
+	modelsTimeout  = 30 * time.Second  // to list a provider's models
+	modelsMaxBytes = 16 << 20          // of such a list; the largest known is about 1 MB
+)
+
+// Endpoint is one model at one provider. Model and BaseURL are needed; every other field has a useful zero value.
+type Endpoint struct {
+	Model   centurion.ModelRef
+	BaseURL string // up to and without /chat/completions: "https://api.openai.com/v1"
+	APIKey  string // empty for local servers
+
+	// KeySource says where the key came from: the name of a variable or a file. It is named when the key is refused; the
+	// key itself never is.
+	KeySource string
+
+	Headers map[string]string // sent with every request, over those that are sent anyway
+	// Extra are fields for the body of every request, such as reasoning_effort. They win over fields of ours, except
+	// model, messages, tools and stream, which are ignored here.
+	Extra            map[string]any
+	NoSessionHeaders bool // leaves out x-session-id and x-parent-session-id
+	EchoReasoning    bool // hands the reasoning of earlier answers back, as some models demand
+
+	// HTTP carries the requests. Nil means one client shared by every endpoint with the same Gates: 15 s to dial and 15 s
+	// for TLS, 64 idle connections for each host, no limit for a whole request.
+	HTTP *http.Client
+	// IdleTimeout is how long nothing at all may be heard. Keep-alives are a sign of life, for at most 10 minutes without
+	// a piece of the answer. 0 means 120 s.
+	IdleTimeout time.Duration
+	MaxRetries  int    // of an answer 429 or 529; 0 means 8, a negative number none
+	Gates       *Gates // shared by every endpoint of a host; nil means one of its own
+}
+
+// Client speaks to one endpoint. It may be used by many sessions at the same time.
+type Client struct {
+	end    Endpoint
+	extra  []field
+	config openai.ClientConfig
+	gate   *Gate
+	err    error // of the configuration; told by every call
+}
+
+// field is one more field of a request's body.
+type field struct {
+	name  string
+	value json.RawMessage
+}
+
+// New returns a client for e. It starts nothing and opens no connection.
+func New(e Endpoint) *Client {
+	e.IdleTimeout = cmp.Or(e.IdleTimeout, defaultIdle)
+	e.MaxRetries = cmp.Or(e.MaxRetries, defaultRetries)
+	e.Gates = cmp.Or(e.Gates, &Gates{})
+	if e.HTTP == nil {
+		e.HTTP = e.Gates.client()
+	}
+	c := &Client{end: e, gate: e.Gates.Of(e.Model), config: openai.DefaultConfig(e.APIKey)}
+	c.config.BaseURL = strings.TrimRight(e.BaseURL, "/")
+	// Every line that is no part of the answer is taken out before go-openai counts it; see sieve.
+	c.config.EmptyMessagesLimit = 1 << 30
+	if e.BaseURL == "" {
+		c.err = &centurion.Error{Op: "call " + e.Model.String(), Kind: centurion.KindConfig, Msg: "the provider has no base URL",
+			Hint: "set provider." + e.Model.Provider + ".options.baseURL in opencode.json"}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Extra)) {
+		switch name {
+		case "model", "messages", "tools", "stream":
+			continue
+		}
+		v, err := json.Marshal(e.Extra[name])
+		if err != nil {
+			c.err = &centurion.Error{Op: "call " + e.Model.String(), Kind: centurion.KindConfig,
+				Msg: fmt.Sprintf("the extra field %q is not JSON", name), Err: err}
+		}
+		c.extra = append(c.extra, field{name, v})
+	}
+	return c
+}
+
+// Model returns the model that the client speaks to.
+func (c *Client) Model() centurion.ModelRef { return c.end.Model }
+
+func (c *Client) hasExtra(name string) bool {
+	return slices.ContainsFunc(c.extra, func(f field) bool { return f.name == name })
+}
+
+// Models returns the ids of the models that the provider offers (GET /models), sorted. It takes at most 30 s. Errors
+// have the same kinds as those of [Client.Stream].
+func (c *Client) Models(ctx context.Context) ([]string, error) {
+	op := "list models of " + c.end.Model.Provider
+	if c.err != nil {
+		return nil, c.err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, modelsTimeout, &centurion.Error{Kind: centurion.KindNetwork,
+		Msg: "no answer for " + modelsTimeout.String(), Hint: "check that the server answers at " + c.config.BaseURL})
+	defer cancel()
+	req, err := http.NewRequestWithContext(limited, http.MethodGet, c.config.BaseURL+"/models", nil)
+	if err != nil {
+		return nil, &centurion.Error{Op: op, Kind: centurion.KindConfig, Err: err}
+	}
+	if c.end.APIKey != "" {
+		req.Header.Set("Authorization", "Bearer "+c.end.APIKey)
+	}
+	c.setHeaders(req.Header)
+	resp, err := c.end.HTTP.Do(req)
+	if err != nil {
+		return nil, c.transportError(limited, op, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, c.statusError(op, resp)
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, modelsMaxBytes))
+	if err != nil {
+		return nil, c.transportError(limited, op, err)
+	}
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if err := lenient(b, &list); err != nil {
+		return nil, &centurion.Error{Op: op, Kind: centurion.KindConfig, Msg: "the answer is not a list of models: " + excerpt(b),
+			Hint: "check the base URL " + c.config.BaseURL}
+	}
+	ids := make([]string, 0, len(list.Data))
+	for _, m := range list.Data {
+		if id := strings.TrimPrefix(m.ID, "models/"); id != "" { // Google names them models/…, but takes the bare name
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+func (c *Client) setHeaders(h http.Header) {
+	h.Set("User-Agent", "centurion")
+	for k, v := range c.end.Headers {
+		h.Set(k, v)
+	}
+}
+
+// newHTTPClient returns a client without a limit for a whole request, because an answer may stream for an hour; each
+// phase that must be short has a limit of its own.
+func newHTTPClient() *http.Client {
+	dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         dialer.DialContext,
+			TLSHandshakeTimeout: 15 * time.Second,
+			ForceAttemptHTTP2:   true,
+			MaxIdleConns:        256,
+			MaxIdleConnsPerHost: 64, // more than the 50 sessions of one host
+			IdleConnTimeout:     90 * time.Second,
+			DisableCompression:  true, // a compressing proxy holds small events back until its buffer is full
+		},
+		// A redirected POST becomes a GET, and a key must not follow one anyway.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}

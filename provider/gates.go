@@ -1,0 +1,118 @@
+package provider
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"centurion"
+)
+
+// releaseGap is the time between two sessions that a gate lets go. Fifty sessions start within five seconds: fast
+// enough to be of no matter beside the wait itself, slow enough for a provider to say "too many" to the first of them.
+const releaseGap = 100 * time.Millisecond
+
+// Gates hold back every session of a model together while its provider says "too many requests". There is one gate for
+// each provider and model. The zero Gates is ready for use, and is shared by every [Endpoint] of a host.
+type Gates struct {
+	mu    sync.Mutex
+	gates map[centurion.ModelRef]*Gate
+	http  *http.Client
+}
+
+// Of returns the gate of a model; it is the same at every call.
+func (g *Gates) Of(m centurion.ModelRef) *Gate {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	gate := g.gates[m]
+	if gate == nil {
+		if g.gates == nil {
+			g.gates = map[centurion.ModelRef]*Gate{}
+		}
+		gate = &Gate{}
+		g.gates[m] = gate
+	}
+	return gate
+}
+
+// CloseIdleConnections closes the kept connections of the shared HTTP client, if there is one.
+func (g *Gates) CloseIdleConnections() {
+	g.mu.Lock()
+	c := g.http
+	g.mu.Unlock()
+	if c != nil {
+		c.CloseIdleConnections()
+	}
+}
+
+func (g *Gates) client() *http.Client {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.http == nil {
+		g.http = newHTTPClient()
+	}
+	return g.http
+}
+
+// Gate is open until it is closed, and opens by itself. Those that waited are let go one by one, 100 ms apart with
+// jitter, and not as a herd.
+type Gate struct {
+	mu    sync.Mutex
+	until time.Time // closed until then
+	next  time.Time // when the next one may go, if that is later than now
+}
+
+// Close closes the gate until then; an earlier time than it is closed for already changes nothing.
+func (g *Gate) Close(until time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if until.After(g.until) && until.After(time.Now()) {
+		g.until, g.next = until, until
+	}
+}
+
+// Wait returns when the gate is open and it is this caller's turn, or with ctx's cause.
+func (g *Gate) Wait(ctx context.Context) error {
+	var turn time.Time
+	for {
+		d, t := g.turn(turn)
+		if d <= 0 {
+			return nil
+		}
+		turn = t
+		if err := sleep(ctx, d); err != nil {
+			return err
+		}
+	}
+}
+
+// turn returns how long a caller has to wait, and its turn, which it hands in when it asks again. A turn from before the
+// gate was closed again is void.
+func (g *Gate) turn(had time.Time) (time.Duration, time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	if !had.IsZero() && !had.Before(g.until) {
+		return had.Sub(now), had
+	}
+	if !g.next.After(now) {
+		return 0, now
+	}
+	t := g.next.Add(rand.N(releaseGap))
+	g.next = g.next.Add(releaseGap)
+	return t.Sub(now), t
+}
+
+// sleep waits for d or until ctx ends, and returns ctx's cause.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

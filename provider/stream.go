@@ -1,0 +1,238 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"centurion"
+)
+
+const (
+	firstDelay = 2 * time.Second // before the first retry; it doubles with each
+	jitter     = 0.2             // of the delay, at most, on top of it
+	// maxWait is the longest wait for a provider that is carried out here. Who is told to come back later than that
+	// should know it now.
+	maxWait = time.Hour
+	// maxCollective is how long all sessions wait when the provider did not say for how long: providers count requests
+	// by the minute.
+	maxCollective = time.Minute
+)
+
+// Stream asks the model and yields its answer piece by piece, in the order that [DeltaType] says. It ends after Done or
+// after the one error, whichever comes; an error comes with a zero Delta. The sequence can be ranged over once. Breaking
+// out of it cancels the request; when the loop has ended nothing of it is left running.
+//
+// Answers 429 and 529 are retried, up to eight times, after what Retry-After says or else after 2 s, 4 s, 8 s … with up
+// to 20 % on top, as long as nothing of the answer was yielded and ctx's deadline is not nearer. A wait of more than an
+// hour is not begun: the answer comes back as an error, with RetryAfter set. A wait is told as a delta of type Waiting
+// before it begins. Nothing else is retried.
+//
+// Errors are a [*centurion.Error] of one of these kinds:
+//
+//   - KindAuth (401, 403), KindBudget (402, or a quota that is used up: no retry cures it, and the work goes on when
+//     somebody has paid), KindRateLimit (429), KindOverloaded (408, 5xx), KindModelNotFound, KindInvalidRequest,
+//     KindRefusal, KindConfig (the base URL is not one of a provider)
+//   - KindOverflow: the conversation does not fit the model's window, by status 413 or by what the provider says
+//   - KindNetwork: not reached, or the connection broke before the answer began
+//   - KindStreamCut: the answer ended without a finish reason, or cannot be read. No call that was begun may be run.
+//   - KindStall: nothing was heard for the idle timeout
+//   - what ctx's cause is, if ctx ended
+//
+// A call is complete only when its CallEnd has come. An answer that stopped at the token limit may leave its last call
+// without one.
+func (c *Client) Stream(ctx context.Context, req Request) iter.Seq2[Delta, error] {
+	used := false
+	return func(yield func(Delta, error) bool) {
+		if used {
+			yield(Delta{}, &centurion.Error{Op: c.op(), Kind: centurion.KindInternal, Msg: "the answer was read already"})
+			return
+		}
+		used = true
+		c.stream(ctx, req, yield)
+	}
+}
+
+func (c *Client) op() string { return "call " + c.end.Model.String() }
+
+func (c *Client) stream(ctx context.Context, req Request, yield func(Delta, error) bool) {
+	if c.err != nil {
+		yield(Delta{}, c.err)
+		return
+	}
+	var turn time.Time // at the gate, if this request waited for it already
+	for attempt := 1; ; attempt++ {
+		if goOn, err := c.pass(ctx, turn, yield); !goOn || err != nil {
+			if err != nil {
+				yield(Delta{}, err)
+			}
+			return
+		}
+		err := c.once(ctx, req, yield)
+		if err == nil || errors.Is(err, errBroken) {
+			return
+		}
+		var wait *Wait
+		if wait, turn = c.retry(ctx, attempt, err); wait == nil {
+			yield(Delta{}, err)
+			return
+		}
+		if !yield(Delta{Type: Waiting, Wait: wait}, nil) {
+			return
+		}
+		if sleep(ctx, wait.For) != nil {
+			yield(Delta{}, c.ended(ctx))
+			return
+		}
+	}
+}
+
+// errBroken says that the reader of the answer has gone.
+var errBroken = errors.New("the reader has gone")
+
+// pass waits at the model's gate for turn or a later one and tells the reader why. It returns false if the reader has
+// gone.
+func (c *Client) pass(ctx context.Context, turn time.Time, yield func(Delta, error) bool) (bool, error) {
+	if ctx.Err() != nil {
+		return true, c.ended(ctx)
+	}
+	for {
+		d, t := c.gate.turn(turn)
+		if d <= 0 {
+			return true, nil
+		}
+		turn = t
+		if !affordable(ctx, d) {
+			return true, &centurion.Error{Op: c.op(), Kind: centurion.KindRateLimit, RetryAfter: d,
+				Msg:  "the provider said \"too many requests\" to another session; the wait of " + round(d) + " is too long",
+				Hint: "resume later, or use another model"}
+		}
+		if !yield(Delta{Type: Waiting, Wait: &Wait{Reason: "gate", For: d}}, nil) {
+			return false, nil
+		}
+		if sleep(ctx, d) != nil {
+			return true, c.ended(ctx)
+		}
+	}
+}
+
+// retry decides whether attempt, which ended with err, is followed by another, and when: nil if not. A 429 closes the
+// gate for everybody; one that says for how long takes its own turn there with the others.
+func (c *Client) retry(ctx context.Context, attempt int, err error) (*Wait, time.Time) {
+	var turn time.Time
+	e, ok := errors.AsType[*centurion.Error](err)
+	if !ok || e.Status != statusTooMany && e.Status != statusOverloaded || e.Kind == centurion.KindBudget {
+		return nil, turn
+	}
+	w := &Wait{Reason: "retry", Attempt: attempt, For: e.RetryAfter, Err: err}
+	if e.RetryAfter <= 0 {
+		d := firstDelay << min(attempt-1, 16)
+		w.For = d + time.Duration(rand.Float64()*jitter*float64(d))
+	}
+	if e.Status == statusTooMany {
+		w.Reason = "rate limit"
+		if e.RetryAfter > 0 {
+			c.gate.Close(time.Now().Add(w.For))
+			w.For, turn = c.gate.turn(turn)
+		} else {
+			c.gate.Close(time.Now().Add(min(w.For, maxCollective)))
+		}
+	}
+	if attempt > c.end.MaxRetries || !affordable(ctx, w.For) {
+		return nil, turn
+	}
+	return w, turn
+}
+
+func affordable(ctx context.Context, d time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return d <= maxWait && !(ok && time.Until(deadline) < d)
+}
+
+// ended is the error for a context that ended.
+func (c *Client) ended(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	return &centurion.Error{Op: c.op(), Kind: centurion.KindOf(cause), Err: cause}
+}
+
+// once makes one request. It returns nil when Done was yielded, and errBroken when the reader has gone. An error that
+// comes before a piece of the answer may be retried; a later one never is, because its status is taken away.
+func (c *Client) once(ctx context.Context, req Request, yield func(Delta, error) bool) error {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	body, fields := c.request(req)
+	x := &exchange{c: c, req: req, fields: fields, ctx: inner, watch: newWatch(c.end.IdleTimeout, cancel)}
+	config := c.config
+	config.HTTPClient = x
+	s, err := openai.NewClientWithConfig(config).CreateChatCompletionStream(inner, body)
+	if err != nil {
+		if _, ok := errors.AsType[*centurion.Error](err); !ok {
+			err = &centurion.Error{Op: c.op(), Kind: centurion.KindInvalidRequest, Err: err, Hint: "choose another model"}
+		}
+		return err
+	}
+	defer s.Close()
+
+	d := decoder{yield: yield}
+	for !d.gone {
+		raw, err := s.RecvRaw()
+		if err != nil {
+			if err = c.judge(x, &d, err); err != nil {
+				return err
+			}
+			break
+		}
+		if err := d.chunk(raw); err != nil {
+			if d.finish != "" && centurion.KindOf(err) == centurion.KindStreamCut {
+				break // the answer was complete before the stream was cut
+			}
+			return c.streamError(err, &d)
+		}
+		if d.finish != "" {
+			x.watch.finished()
+		} else {
+			x.watch.heard()
+		}
+	}
+	if d.gone || !d.done() {
+		return errBroken
+	}
+	x.drain(func() { cancel(nil) })
+	return nil
+}
+
+// judge says how a stream ended: nil if the answer is complete.
+func (c *Client) judge(x *exchange, d *decoder, err error) error {
+	if d.finish != "" {
+		return nil // what is missing is at most the token count
+	}
+	if err == io.EOF {
+		return &centurion.Error{Op: c.op(), Kind: centurion.KindStreamCut, Msg: d.cut()}
+	}
+	if e, ok := errors.AsType[*centurion.Error](err); ok {
+		return c.streamError(e, d)
+	}
+	err = c.transportError(x.ctx, c.op(), err)
+	if d.chunks > 0 && centurion.KindOf(err) == centurion.KindNetwork {
+		return &centurion.Error{Op: c.op(), Kind: centurion.KindStreamCut, Msg: d.cut(), Err: err}
+	}
+	return err
+}
+
+// streamError completes an error that came inside a stream.
+func (c *Client) streamError(err error, d *decoder) error {
+	e, ok := errors.AsType[*centurion.Error](err)
+	if !ok {
+		return err
+	}
+	e = c.complete(e, c.op())
+	if d.told {
+		e.Status = 0
+	}
+	return e
+}
