@@ -1,0 +1,206 @@
+package event
+
+import (
+	"encoding/json"
+
+	"centurion"
+)
+
+// toolOutput is how many bytes of a tool's output an event repeats; the part holds all that was kept.
+const toolOutput = 2 << 10
+
+// Data marshals the data of an event. What cannot be marshalled becomes {"error":"…"}: a fact is never lost because its
+// data is odd. A nil v becomes {}.
+func Data(v any) (data json.RawMessage) {
+	if v == nil {
+		return json.RawMessage("{}")
+	}
+	defer func() {
+		if recover() != nil {
+			data = json.RawMessage(`{"error":"the data of this event could not be written"}`)
+		}
+	}()
+	b, err := json.Marshal(v)
+	if err != nil {
+		b, _ = json.Marshal(map[string]string{"error": err.Error()})
+	}
+	return b
+}
+
+// Decode reads the data of an event as T. Unknown fields are passed over.
+func Decode[T any](e centurion.Event) (T, error) {
+	var v T
+	err := json.Unmarshal(e.Data, &v)
+	return v, err
+}
+
+// Short cuts a text to what an event repeats of it (2 KB): the tail, where a command says how it ended, from a whole
+// character on.
+func Short(s string) string {
+	if len(s) <= toolOutput {
+		return s
+	}
+	const mark = "…"
+	s = s[len(s)-toolOutput+len(mark):]
+	for s != "" && s[0]&0xc0 == 0x80 {
+		s = s[1:]
+	}
+	return mark + s
+}
+
+// MissionData is the data of mission.started, mission.resumed and mission.updated. An update holds what has changed.
+type MissionData struct {
+	Goal      string                  `json:"goal,omitempty"`
+	Directory string                  `json:"directory,omitempty"`
+	Status    centurion.MissionStatus `json:"status,omitempty"`
+	Agent     string                  `json:"agent,omitempty"`
+	Model     string                  `json:"model,omitempty"`
+	Level     int                     `json:"level,omitempty"`
+	Countdown int64                   `json:"countdown_ms,omitempty"` // until the host asks for one more turn
+	Usage     *centurion.Usage        `json:"usage,omitempty"`
+	MaxCost   float64                 `json:"max_cost,omitempty"` // USD
+	MaxTokens int64                   `json:"max_tokens,omitempty"`
+	Reason    string                  `json:"reason,omitempty"`
+}
+
+// MissionEnd is the data of the event that ends a run of a mission.
+type MissionEnd struct {
+	Tokens     centurion.Tokens `json:"tokens"`
+	Cost       float64          `json:"cost"` // USD
+	Unpriced   bool             `json:"unpriced,omitempty"`
+	DurationMS int64            `json:"duration_ms"` // without the time paused
+	Tasks      map[string]int   `json:"tasks"`       // by status
+	Verified   int              `json:"verified"`    // items with a receipt on the finished work
+	Unverified int              `json:"unverified"`
+	Reason     string           `json:"reason,omitempty"`
+	Summary    string           `json:"summary,omitempty"` // the Commander's last words
+}
+
+// TodoCounts is the data of todo.updated: how many items are in each state.
+type TodoCounts struct {
+	Open      int `json:"open"`
+	Running   int `json:"running"`
+	Done      int `json:"done"`
+	Cancelled int `json:"cancelled"`
+	Blocked   int `json:"blocked"`
+}
+
+// TaskData is the data of the task events.
+type TaskData struct {
+	Agent   string               `json:"agent"`
+	Title   string               `json:"title"`
+	Status  centurion.TaskStatus `json:"status"`
+	Attempt int                  `json:"attempt"`
+	Parent  string               `json:"parent,omitempty"` // the session that delegated it
+	Session string               `json:"session,omitempty"`
+	Item    string               `json:"item,omitempty"`
+	Reason  string               `json:"reason,omitempty"` // what it waits for, or why it is retried or was cancelled
+	Result  string               `json:"result,omitempty"` // shortened
+	Error   *centurion.TaskError `json:"error,omitempty"`
+	Files   []string             `json:"files,omitempty"`
+	Usage   *centurion.Usage     `json:"usage,omitempty"`
+	WaitMS  int64                `json:"wait_ms,omitempty"` // until the next attempt
+}
+
+// SessionData is the data of session.created, session.idle and session.error.
+type SessionData struct {
+	Agent   string           `json:"agent,omitempty"`
+	Address string           `json:"address,omitempty"`
+	Parent  string           `json:"parent,omitempty"`
+	Title   string           `json:"title,omitempty"`
+	Model   string           `json:"model,omitempty"`
+	Finish  string           `json:"finish,omitempty"`
+	Kind    centurion.Kind   `json:"kind,omitempty"` // of an error
+	Error   string           `json:"error,omitempty"`
+	Usage   *centurion.Usage `json:"usage,omitempty"`
+}
+
+// MessageData is the data of message.created and message.updated.
+type MessageData struct {
+	Message string           `json:"message"`
+	Role    centurion.Role   `json:"role"`
+	Origin  centurion.Origin `json:"origin,omitempty"`
+	Agent   string           `json:"agent,omitempty"`
+	Model   string           `json:"model,omitempty"`
+	Finish  string           `json:"finish,omitempty"`
+	Usage   *centurion.Usage `json:"usage,omitempty"`
+}
+
+// PartData is the data of message.part.updated.
+type PartData struct {
+	Message string             `json:"message"`
+	Part    string             `json:"part"`
+	Type    centurion.PartType `json:"type"`
+	Text    string             `json:"text,omitempty"` // of a finished text or reasoning part
+	Done    bool               `json:"done,omitempty"`
+}
+
+// DeltaData is the data of message.part.delta: a piece of a part's text, or with Gap the place where pieces were lost.
+type DeltaData struct {
+	Message string `json:"message,omitempty"`
+	Part    string `json:"part,omitempty"`
+	Field   string `json:"field,omitempty"` // text or reasoning
+	Delta   string `json:"delta,omitempty"`
+	Gap     bool   `json:"gap,omitempty"`
+}
+
+// ToolData is the data of tool.started and tool.completed.
+type ToolData struct {
+	Tool       string          `json:"tool"`
+	Call       string          `json:"call"`
+	Title      string          `json:"title,omitempty"`
+	Input      json.RawMessage `json:"input,omitempty"`
+	Error      string          `json:"error,omitempty"`
+	Output     string          `json:"output,omitempty"` // at most 2 KB; see Short
+	DurationMS int64           `json:"duration_ms,omitempty"`
+}
+
+// RetryData is the data of provider.retrying: a request to a model failed and is repeated.
+type RetryData struct {
+	Attempt int    `json:"attempt"` // the one that failed, from 1
+	WaitMS  int64  `json:"wait_ms"`
+	Reason  string `json:"reason"` // what is waited for: a rate limit, a gate, a retry
+	Error   string `json:"error"`
+}
+
+// VerifyData is the data of the verify events.
+type VerifyData struct {
+	Command    string `json:"command"`
+	ExitCode   int    `json:"exit_code"` // -1 if it could not be started, was refused or timed out
+	Item       string `json:"item,omitempty"`
+	Receipt    string `json:"receipt,omitempty"`
+	Final      bool   `json:"final,omitempty"` // run on the finished work
+	Error      string `json:"error,omitempty"` // why it did not run to its end
+	Output     string `json:"output,omitempty"`
+	DurationMS int64  `json:"duration_ms"`
+}
+
+// AskData is the data of the permission, question and plan events. An answer repeats the id and the type.
+type AskData struct {
+	ID         string         `json:"id"`
+	Type       string         `json:"type"` // permission, question or plan
+	Call       string         `json:"call,omitempty"`
+	Permission string         `json:"permission,omitempty"`
+	Patterns   []string       `json:"patterns,omitempty"`
+	Always     []string       `json:"always,omitempty"`
+	Title      string         `json:"title,omitempty"`
+	Text       string         `json:"text,omitempty"`
+	Options    []string       `json:"options,omitempty"`
+	Deadline   centurion.Time `json:"deadline,omitzero"`
+	Answer     string         `json:"answer,omitempty"` // once, always, reject, or a text
+	By         string         `json:"by,omitempty"`     // person, policy or shutdown
+}
+
+// BudgetData is the data of budget.exceeded: which limit, and how far.
+type BudgetData struct {
+	Limit string  `json:"limit"` // max_cost, max_tokens, max_duration or max_rounds
+	Spent float64 `json:"spent"` // USD, tokens, milliseconds or rounds
+	Max   float64 `json:"max"`
+}
+
+// MergeData is the data of the merge events.
+type MergeData struct {
+	Branch string   `json:"branch"`
+	Commit string   `json:"commit,omitempty"`
+	Files  []string `json:"files,omitempty"` // those in conflict, or those that were merged
+}

@@ -1,0 +1,179 @@
+package event
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"unicode/utf8"
+
+	"centurion"
+)
+
+// LOOP-81, LOOP-82: a subscriber that does not read costs the publisher nothing, and learns what it has missed.
+func TestHubSlowSubscriber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h Hub
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		slow, fast := h.Subscribe(ctx), h.Subscribe(ctx)
+		n := 0
+		publish := func() {
+			h.Publish(delta(7, "ses_1", "prt_1", fmt.Sprint(n)))
+			n++
+			<-fast
+		}
+		for range deltaBuffer + 10 {
+			publish()
+		}
+		var got []string
+		for range deltaBuffer / 2 {
+			got = append(got, show(<-slow))
+		}
+		publish()
+		got = append(got, drain(slow)...)
+
+		var want []string
+		for i := range deltaBuffer {
+			want = append(want, fmt.Sprintf("7+ses_1/%d", i))
+		}
+		want = append(want, "gap", fmt.Sprintf("7+ses_1/%d", deltaBuffer+10))
+		if !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func drain(c <-chan centurion.Event) (got []string) {
+	for {
+		select {
+		case e := <-c:
+			got = append(got, show(e))
+		default:
+			return got
+		}
+	}
+}
+
+// A gap at the very end is told as well: nothing more has to be published for it.
+func TestHubGapAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h Hub
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c := h.Subscribe(ctx)
+		for range deltaBuffer + 1 {
+			h.Publish(delta(1, "ses_1", "prt_1", "x"))
+		}
+		if got := drain(c); len(got) != deltaBuffer+1 || got[deltaBuffer] != "gap" {
+			t.Errorf("%d events, the last is %s", len(got), got[len(got)-1])
+		}
+	})
+}
+
+// OPAL-3, OPAL-16, OPAL-86, LOOP-83: subscriptions come and go while others publish; a channel ends with its context.
+func TestHubRace(t *testing.T) {
+	var h Hub
+	h.Publish(delta(1, "ses_1", "prt_1", "nobody hears this"))
+	stop := make(chan struct{})
+	var publishers, subscribers sync.WaitGroup
+	for range 2 {
+		publishers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					h.Publish(delta(1, "ses_1", "prt_1", "x"))
+				}
+			}
+		})
+	}
+	for range 8 {
+		subscribers.Go(func() {
+			for range 20 {
+				ctx, cancel := context.WithCancel(t.Context())
+				c := h.Subscribe(ctx)
+				if e := <-c; strings.Contains(string(e.Data), "nobody") {
+					t.Error("a late subscriber got an old event")
+				}
+				cancel()
+				for range c { // until it is closed
+				}
+			}
+		})
+	}
+	subscribers.Wait()
+	close(stop)
+	publishers.Wait()
+	if len(h.subs) != 0 {
+		t.Errorf("%d subscriptions are left", len(h.subs))
+	}
+}
+
+type panics struct{}
+
+func (panics) MarshalJSON() ([]byte, error) { panic("no") }
+
+func TestData(t *testing.T) {
+	for _, c := range []struct {
+		v    any
+		want string
+	}{
+		{nil, `{}`},
+		{TodoCounts{Open: 1, Done: 2}, `{"open":1,"running":0,"done":2,"cancelled":0,"blocked":0}`},
+		{DeltaData{Gap: true}, `{"gap":true}`},
+		{ToolData{Tool: "bash", Call: "c1"}, `{"tool":"bash","call":"c1"}`},
+		{MissionEnd{Tasks: map[string]int{"completed": 2}, DurationMS: 5, Verified: 1, Cost: 0.5},
+			`{"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"cost":0.5,"duration_ms":5,"tasks":{"completed":2},"verified":1,"unverified":0}`},
+		{math.NaN(), `{"error":"json: unsupported value: NaN"}`},
+		{panics{}, `{"error":"the data of this event could not be written"}`},
+		{ToolData{Input: json.RawMessage(`{"half`)}, `{"error":"`},
+	} {
+		got := Data(c.v)
+		if !json.Valid(got) || !strings.HasPrefix(string(got), c.want) {
+			t.Errorf("Data(%v) = %s, want %s", c.v, got, c.want)
+		}
+	}
+}
+
+func FuzzShort(f *testing.F) {
+	f.Add("ok")
+	f.Add(strings.Repeat("ä", toolOutput))
+	f.Add(strings.Repeat("x", toolOutput) + "€")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := Short(s)
+		if len(got) > toolOutput || len(s) <= toolOutput && got != s {
+			t.Errorf("%d bytes became %d", len(s), len(got))
+		}
+		if utf8.ValidString(s) && !utf8.ValidString(got) {
+			t.Error("a character was cut in two")
+		}
+		if !strings.HasSuffix(s, strings.TrimPrefix(got, "…")) {
+			t.Error("it is not the tail")
+		}
+	})
+}
+
+func BenchmarkPublish(b *testing.B) {
+	var h Hub
+	ctx, cancel := context.WithCancel(b.Context())
+	var readers sync.WaitGroup
+	defer func() { cancel(); readers.Wait() }()
+	for range 3 {
+		c := h.Subscribe(ctx)
+		readers.Go(func() {
+			for range c {
+			}
+		})
+	}
+	e := delta(1, "ses_1", "prt_1", "a token")
+	for b.Loop() {
+		h.Publish(e)
+	}
+}

@@ -1,0 +1,88 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"centurion"
+)
+
+const (
+	hintDoctor = "run `centurion doctor`; it says what is damaged and how to keep what is readable"
+	hintSpace  = "free some space on this disk, then run `centurion resume`"
+)
+
+// fail gives an error of SQLite or of the file system its kind and the next step. Errors that have a kind already and
+// nil are returned as they are.
+func fail(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*centurion.Error](err); ok {
+		return err
+	}
+	e := &centurion.Error{Op: op, Kind: centurion.KindState, Msg: path, Err: err}
+	writable := fmt.Sprintf("make sure that %s can be written, or set CENTURION_HOME to another directory", filepath.Dir(path))
+	se, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		switch {
+		case errors.Is(err, syscall.ENOSPC):
+			e.Kind, e.Hint = centurion.KindDisk, hintSpace
+		case errors.Is(err, syscall.EIO):
+			e.Kind, e.Hint = centurion.KindDisk, hintDoctor
+		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrNotExist):
+			e.Hint = writable
+		case errors.Is(err, sql.ErrConnDone):
+			return errClosed(op)
+		default:
+			e.Kind = centurion.KindInternal
+		}
+		return e
+	}
+	switch se.Code() & 0xff { // the rest of an extended code says where it happened
+	case sqlite3.SQLITE_FULL:
+		e.Kind, e.Hint = centurion.KindDisk, hintSpace
+	case sqlite3.SQLITE_IOERR:
+		e.Kind, e.Hint = centurion.KindDisk, hintDoctor
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		e.Hint = hintDoctor
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
+		e.Hint = "another program holds the file; close it and try again"
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+		e.Hint = writable
+	default:
+		e.Kind = centurion.KindInternal
+	}
+	return e
+}
+
+func errClosed(op string) error {
+	return &centurion.Error{Op: op, Kind: centurion.KindState, Msg: "the state is closed: the program is ending"}
+}
+
+// errDamaged is an error of a row that SQLite gave back whole and that nobody can read.
+func errDamaged(path, what string, err error) error {
+	return &centurion.Error{Op: "read state", Kind: centurion.KindState, Msg: path + ": unreadable " + what, Hint: hintDoctor, Err: err}
+}
+
+func errNotFound(what, id string) error {
+	return &centurion.Error{Op: "read state", Kind: centurion.KindNotFound, Msg: "no " + what + " " + id, Hint: listHint(what)}
+}
+
+// listHint names the command that shows what there is.
+func listHint(what string) string {
+	switch what {
+	case "task":
+		return "`centurion tasks` lists the tasks of the latest mission"
+	case "ask":
+		return "`centurion asks` lists what waits for a person"
+	}
+	return "`centurion ps` lists the missions of this project"
+}

@@ -1,0 +1,219 @@
+// Package store keeps a project's state in one SQLite file: the journal of facts, missions, sessions, messages, parts,
+// tasks, receipts, deliveries and asks. What an [Store.Update] did is on disk when it returns, or did not happen.
+//
+// It owns the file, its schema and its only writer. It decides nothing: which transitions are allowed, what they mean
+// and who is told is its callers' business, and so is the lock that keeps a second host out of the project.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+
+	"centurion"
+	"centurion/guard"
+)
+
+// readers is the number of connections that read at the same time. Reads take well under a millisecond, so that a few
+// are enough for fifty sessions, and each connection may cache 2 MB of pages.
+const readers = 4
+
+// Store is an open state file. Its methods may be called from several goroutines at once.
+type Store struct {
+	path    string
+	writeDB *sql.DB
+	readDB  *sql.DB
+	w       *conn         // the writer goroutine's own
+	free    chan *conn    // the read pool; nil stands for a connection that was not opened yet
+	closing chan struct{} // closed by Close
+	group   guard.Group
+	once    sync.Once
+	err     error // of Close
+
+	lastSeq atomic.Int64
+
+	mu      sync.Mutex
+	wake    sync.Cond // the queue or ended has changed
+	queue   []*update
+	ended   bool          // no more updates are taken
+	changed chan struct{} // nil until somebody asks for it
+}
+
+// Open opens the state file at path and brings its schema up to date. What is missing is created: directories with mode
+// 0700, the file with mode 0600. A file with a newer schema than this program's is left as it is.
+//
+// Errors: KindState if the file is damaged, newer, foreign, busy or cannot be opened; KindDisk if the disk is full or
+// failing.
+func Open(ctx context.Context, path string) (*Store, error) {
+	steps, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, path, steps)
+}
+
+func open(ctx context.Context, path string, steps fs.FS) (_ *Store, err error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	path, err = create(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{path: path, closing: make(chan struct{}), free: make(chan *conn, readers)}
+	s.wake.L = &s.mu
+	defer func() {
+		if err != nil {
+			s.closeFiles()
+		}
+	}()
+	if s.writeDB, err = openDB(path, "rw", 1); err != nil {
+		return nil, err
+	}
+	// A connection that is opened half would be of no use to anybody, so ctx does not reach into SQLite.
+	ctx = context.WithoutCancel(ctx)
+	if s.w, err = connect(ctx, s.writeDB, path); err != nil {
+		return nil, err
+	}
+	if err = s.prepare(steps); err != nil {
+		return nil, err
+	}
+	if s.readDB, err = openDB(path, "ro", readers); err != nil {
+		return nil, err
+	}
+	for range readers {
+		s.free <- nil
+	}
+	s.group.Go("store writer", s.write)
+	return s, nil
+}
+
+// prepare checks what the file is, before anything is written to it, and makes it ready for the writer.
+func (s *Store) prepare(steps fs.FS) error {
+	plan, err := readMigrations(steps)
+	if err != nil {
+		return err
+	}
+	if err := checkSchema(s.w, plan); err != nil {
+		return err
+	}
+	var mode string
+	if err := s.w.row("PRAGMA journal_mode=WAL").Scan(&mode); err != nil {
+		return s.w.fail("open state", err)
+	}
+	if mode != "wal" {
+		return &centurion.Error{Op: "open state", Kind: centurion.KindState,
+			Msg:  "the file system of " + s.path + " cannot keep a write-ahead log",
+			Hint: "set CENTURION_HOME to a directory on a local disk"}
+	}
+	// FULL syncs the log at every commit: with NORMAL a power cut loses commits that were already acknowledged. On macOS
+	// only the full variants reach the medium; elsewhere they change nothing.
+	for _, pragma := range []string{"synchronous=FULL", "fullfsync=1", "checkpoint_fullfsync=1", "foreign_keys=0",
+		"journal_size_limit=67108864"} {
+		if err := s.w.script("PRAGMA " + pragma); err != nil {
+			return s.w.fail("open state", err)
+		}
+	}
+	if err := migrate(s.w, plan); err != nil {
+		return err
+	}
+	var seq int64
+	err = s.w.row("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'journal'").Scan(&seq)
+	if err != nil {
+		return s.w.fail("open state", err)
+	}
+	s.lastSeq.Store(seq)
+	return nil
+}
+
+// Close commits the updates that wait, waits for the reads that run, and closes the file. What comes after it is
+// refused with KindState; who waits on [Store.Changed] is woken. Closing twice is harmless.
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		s.end()
+		s.err = s.group.Wait()
+		close(s.closing)
+		for range readers {
+			if c := <-s.free; c != nil {
+				c.close()
+			}
+		}
+		if err := s.closeFiles(); s.err == nil {
+			s.err = err
+		}
+		s.announce(0)
+	})
+	return s.err
+}
+
+func (s *Store) closeFiles() error {
+	var first error
+	if s.readDB != nil {
+		first = s.readDB.Close()
+	}
+	if s.w != nil {
+		s.w.close()
+	}
+	// The writer's is the last connection: its end moves the log into the file.
+	if s.writeDB != nil {
+		if err := s.writeDB.Close(); first == nil {
+			first = err
+		}
+	}
+	return fail("close state", s.path, first)
+}
+
+// Path returns the absolute path of the state file.
+func (s *Store) Path() string { return s.path }
+
+// LastSeq returns the sequence number of the newest committed journal row, 0 if there is none. It knows this process's
+// commits: there is one host a project.
+func (s *Store) LastSeq() int64 { return s.lastSeq.Load() }
+
+// Changed returns a channel that is closed at the next commit with journal rows. Fetch it first, then read, then wait:
+// whatever is committed after the fetch closes it. After Close it is closed at once.
+func (s *Store) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+		if s.ended {
+			close(s.changed)
+		}
+	}
+	return s.changed
+}
+
+// announce makes a commit known whose newest journal row is seq; 0 wakes the waiting without news.
+func (s *Store) announce(seq int64) {
+	if seq > 0 {
+		s.lastSeq.Store(seq)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed != nil && !isClosed(s.changed) {
+		close(s.changed)
+	}
+	if !s.ended {
+		s.changed = nil
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// end refuses further updates and lets the writer return when its queue is empty.
+func (s *Store) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	s.wake.Broadcast()
+}

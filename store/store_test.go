@@ -1,0 +1,612 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"centurion"
+)
+
+// Directories and file are the owner's alone, every path works, and the pragmas that durability rests on are in force.
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	names := []string{"plain", "a #b; ümläut 100%25&amp=1"}
+	if runtime.GOOS != "windows" {
+		names = append(names, "what?mode=memory")
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			path := filepath.Join(root, name, "deeper", name+".db")
+			s := openAt(t, path)
+			if s.Path() != path {
+				t.Errorf("path %s", s.Path())
+			}
+			for p, want := range map[string]os.FileMode{filepath.Join(root, name): 0o700, filepath.Dir(path): 0o700, path: 0o600, path + "-wal": 0o600} {
+				info, err := os.Stat(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if runtime.GOOS != "windows" && info.Mode().Perm() != want {
+					t.Errorf("%s has mode %v, want %v", p, info.Mode().Perm(), want)
+				}
+			}
+			for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "fullfsync": "1", "checkpoint_fullfsync": "1", "foreign_keys": "0"} {
+				var got string
+				if err := s.w.row("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
+					t.Errorf("%s is %s, want %s (%v)", pragma, got, want, err)
+				}
+			}
+			mustUpdate(t, s, func(tx *Tx) error { return tx.PutMission(&centurion.Mission{ID: "msn_1"}) })
+			if err := s.read(t.Context(), func(c *conn) error { return c.script("DELETE FROM mission") }); err == nil {
+				t.Error("the read pool can write")
+			}
+			if _, err := s.Mission(t.Context(), "msn_1"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	write := func(t *testing.T, path string, b []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sqlFile := func(script string) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			s := openAt(t, path)
+			if err := s.w.script(script); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name string
+		make func(t *testing.T, path string)
+		hint string
+	}{
+		{"a newer schema", sqlFile("PRAGMA user_version = 99"), "newer centurion"},
+		{"another program's", sqlFile("PRAGMA application_id = 7"), "move it away"},
+		{"another program's without a mark", sqlFile("PRAGMA application_id = 0; PRAGMA user_version = 0"), "move it away"},
+		{"no database", func(t *testing.T, path string) { write(t, path, bytes.Repeat([]byte("todo "), 1000)) }, "centurion doctor"},
+		{"a damaged one", func(t *testing.T, path string) {
+			sqlFile("")(t, path)
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, path, append(b[:100:100], bytes.Repeat([]byte{0xaa}, len(b)-100)...))
+		}, "centurion doctor"},
+		{"a directory", func(t *testing.T, path string) {
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, "CENTURION_HOME"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "state.db")
+			c.make(t, path)
+			before, _ := os.ReadFile(path)
+			_, err := Open(t.Context(), path)
+			if centurion.KindOf(err) != centurion.KindState || !strings.Contains(centurion.HintOf(err), c.hint) {
+				t.Errorf("error %v of kind %s, hint %q", err, centurion.KindOf(err), centurion.HintOf(err))
+			}
+			if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+	t.Run("a file in the way", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "f")
+		write(t, path, nil)
+		_, err := Open(t.Context(), filepath.Join(path, "state.db"))
+		if centurion.KindOf(err) != centurion.KindState || centurion.HintOf(err) == "" {
+			t.Errorf("%v of kind %s", err, centurion.KindOf(err))
+		}
+	})
+}
+
+// Damage behind the schema is found by whoever reads it, and told as such.
+func TestDamagedRow(t *testing.T) {
+	t.Parallel()
+	s := openTemp(t)
+	mustUpdate(t, s, func(tx *Tx) error {
+		_, err := tx.exec(`INSERT INTO mission (id, status, data) VALUES ('msn_1', '', '{"id":')`)
+		return err
+	})
+	_, err := s.Missions(t.Context())
+	if centurion.KindOf(err) != centurion.KindState || !strings.Contains(centurion.HintOf(err), "doctor") {
+		t.Errorf("%v of kind %s", err, centurion.KindOf(err))
+	}
+}
+
+// Every earlier version, from none on, leads to the newest; a step that fails leaves the version before it.
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	first, err := migrationFiles.ReadFile("migrations/0001_init.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := fstest.MapFS{
+		"0001_init.sql": {Data: first},
+		"0002_more.sql": {Data: []byte(`CREATE TABLE extra (n INTEGER); INSERT INTO extra SELECT count(*) FROM mission;`)},
+		"0003_last.sql": {Data: []byte(`ALTER TABLE extra ADD COLUMN m INTEGER DEFAULT 7;`)},
+	}
+	upTo := func(n int) fstest.MapFS {
+		some := fstest.MapFS{}
+		for name, f := range steps {
+			if name < fmt.Sprintf("%04d", n+1) {
+				some[name] = f
+			}
+		}
+		return some
+	}
+	for from := range 4 {
+		path := filepath.Join(t.TempDir(), "state.db")
+		if from > 0 {
+			s, err := open(t.Context(), path, upTo(from))
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustUpdate(t, s, func(tx *Tx) error { return tx.PutMission(&centurion.Mission{ID: "msn_1", Goal: "kept"}) })
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := open(t.Context(), path, steps)
+		if err != nil {
+			t.Fatalf("from %d: %v", from, err)
+		}
+		if got := count(t, s, "SELECT m FROM extra"); got != 7 {
+			t.Errorf("from %d: %d", from, got)
+		}
+		if got := count(t, s, "PRAGMA user_version"); got != 3 {
+			t.Errorf("from %d to version %d", from, got)
+		}
+		if m, err := s.Missions(t.Context()); err != nil || from > 0 && (len(m) != 1 || m[0].Goal != "kept") {
+			t.Errorf("from %d: %v, %v", from, m, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	path := filepath.Join(t.TempDir(), "state.db")
+	steps["0003_last.sql"].Data = []byte(`CREATE TABLE half (n INTEGER); INSERT INTO nowhere VALUES (1);`)
+	if _, err := open(t.Context(), path, steps); err == nil || !strings.Contains(err.Error(), "step 3") {
+		t.Errorf("a failing step: %v", err)
+	}
+	s, err := open(t.Context(), path, upTo(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := count(t, s, "SELECT count(*) FROM sqlite_schema WHERE name = 'half'"); got != 0 {
+		t.Error("a failed step left something behind")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readMigrations(fstest.MapFS{"0001_a.sql": {}, "0003_b.sql": {}}); err == nil {
+		t.Error("a hole between migrations is accepted")
+	}
+}
+
+func TestOpenTogether(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			s, err := Open(t.Context(), path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := s.Update(t.Context(), func(tx *Tx) error { return tx.PutMission(&centurion.Mission{ID: fmt.Sprint("msn_", i)}) }); err != nil {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if m, err := openAt(t, path).Missions(t.Context()); err != nil || len(m) != 4 {
+		t.Errorf("%d missions, %v", len(m), err)
+	}
+}
+
+func TestOpenCancelled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(centurion.ErrShutdown)
+	if _, err := Open(ctx, filepath.Join(t.TempDir(), "state.db")); !errors.Is(err, centurion.ErrShutdown) {
+		t.Error(err)
+	}
+}
+
+func sameJSON(t *testing.T, what string, got, want any) {
+	t.Helper()
+	g, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(g, w) {
+		t.Errorf("%s:\n got %s\nwant %s", what, g, w)
+	}
+}
+
+// What was written is read again, in the transaction and outside, and after a restart.
+func TestNouns(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	s := openAt(t, path)
+	now := centurion.MillisTime(1_700_000_000_123)
+	mission := centurion.Mission{ID: "msn_1", Goal: "Grüße <&> \u2028", Status: centurion.MissionRunning, Started: now, Updated: now,
+		Options: centurion.MissionOptions{MaxCost: 10}, Usage: centurion.Usage{USD: 0.25}}
+	session := centurion.Session{ID: "ses_1", Metadata: centurion.SessionMeta{Mission: "msn_1", Address: "0/", System: "you are"}}
+	task := centurion.Task{ID: "tsk_1", Mission: "msn_1", Parent: "ses_1", Call: "call_1", Title: "one", Created: now,
+		Error: &centurion.TaskError{Kind: centurion.KindStall, Message: "silence"}}
+	receipt := centurion.Receipt{ID: "rcp_1", Mission: "msn_1", Command: "go test ./...", Passed: true, Time: now}
+	delivery := Delivery{ID: "dlv_1", Mission: "msn_1", Session: "ses_1", Task: "tsk_1", Wake: true, Created: now}
+	ask := Ask{ID: "per_1", Type: AskPermission, Mission: "msn_1", Permission: "bash", Patterns: []string{"git push *"}, Created: now, Deadline: now}
+	check := func(what string, got any, err error, want any) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		sameJSON(t, what, got, want)
+	}
+	mustUpdate(t, s, func(tx *Tx) error {
+		err := errors.Join(tx.PutMission(&mission), tx.PutSession(&session), tx.PutTask(&task), tx.PutReceipt(&receipt),
+			tx.PutDelivery(&delivery), tx.PutAsk(&ask))
+		m, e := tx.Mission("msn_1")
+		check("mission in tx", m, e, mission)
+		se, e := tx.Session("ses_1")
+		check("session in tx", se, e, session)
+		ta, e := tx.Task("tsk_1")
+		check("task in tx", ta, e, task)
+		d, e := tx.Delivery("dlv_1")
+		check("delivery in tx", d, e, delivery)
+		a, e := tx.Ask("per_1")
+		check("ask in tx", a, e, ask)
+		if _, e := tx.Task("tsk_2"); centurion.KindOf(e) != centurion.KindNotFound {
+			t.Errorf("a task that does not exist: %v", e)
+		}
+		return err
+	})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	s = openAt(t, path)
+	ctx := t.Context()
+	m, err := s.Mission(ctx, "msn_1")
+	check("mission", m, err, mission)
+	m, err = s.LatestMission(ctx)
+	check("latest mission", m, err, mission)
+	ms, err := s.Missions(ctx)
+	check("missions", ms, err, []centurion.Mission{mission})
+	se, err := s.Session(ctx, "ses_1")
+	check("session", se, err, session)
+	ses, err := s.Sessions(ctx, "msn_1")
+	check("sessions", ses, err, []centurion.Session{session})
+	ta, err := s.Task(ctx, "tsk_1")
+	check("task", ta, err, task)
+	tas, err := s.Tasks(ctx, "msn_1")
+	check("tasks", tas, err, []centurion.Task{task})
+	rs, err := s.Receipts(ctx, "msn_1")
+	check("receipts", rs, err, []centurion.Receipt{receipt})
+	ds, err := s.Deliveries(ctx, "msn_1")
+	check("deliveries", ds, err, []Delivery{delivery})
+	as, err := s.Asks(ctx, "", true)
+	check("asks", as, err, []Ask{ask})
+	for what, err := range map[string]error{"mission": second(s.Mission(ctx, "x")), "session": second(s.Session(ctx, "x")), "task": second(s.Task(ctx, "x"))} {
+		if centurion.KindOf(err) != centurion.KindNotFound || centurion.HintOf(err) == "" {
+			t.Errorf("no %s: %v", what, err)
+		}
+	}
+	if tas, err := s.Tasks(ctx, "msn_2"); err != nil || len(tas) != 0 {
+		t.Errorf("tasks of another mission: %v, %v", tas, err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestNoMission(t *testing.T) {
+	t.Parallel()
+	_, err := openTemp(t).LatestMission(t.Context())
+	if centurion.KindOf(err) != centurion.KindNotFound || !strings.Contains(centurion.HintOf(err), "centurion run") {
+		t.Errorf("%v, hint %q", err, centurion.HintOf(err))
+	}
+}
+
+// Order is that of the first writing, whatever the ids are and however often a row is written again.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	s := openTemp(t)
+	put := func(id string, text string) {
+		mustUpdate(t, s, func(tx *Tx) error {
+			return errors.Join(
+				tx.PutMission(&centurion.Mission{ID: "msn_" + id, Goal: text}),
+				tx.PutTask(&centurion.Task{ID: "tsk_" + id, Mission: "msn_1", Title: text}),
+				tx.PutMessage(&centurion.Message{ID: "msg_" + id, SessionID: "ses_1", Role: centurion.RoleUser, Origin: centurion.OriginParent, Agent: text}),
+				tx.PutPart(&centurion.Part{ID: "prt_" + id, SessionID: "ses_1", MessageID: "msg_" + id, Type: centurion.PartText, Text: text}),
+				tx.PutPart(&centurion.Part{ID: "prt_y" + id, SessionID: "ses_1", MessageID: "msg_z", Type: centurion.PartStepFinish, Usage: centurion.Usage{Unpriced: true}}),
+			)
+		})
+	}
+	for _, id := range []string{"z", "b", "m"} {
+		put(id, "first")
+	}
+	put("z", "second")
+	mustUpdate(t, s, func(tx *Tx) error {
+		return tx.PutMessage(&centurion.Message{ID: "msg_b", SessionID: "ses_1", Role: centurion.RoleAssistant, Agent: "x", Usage: centurion.Usage{USD: 1, Unpriced: true}})
+	})
+
+	missions, err := s.Missions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range missions {
+		got = append(got, m.ID+" "+m.Goal)
+	}
+	if want := []string{"msn_m first", "msn_b first", "msn_z second"}; !slices.Equal(got, want) {
+		t.Errorf("missions %v, want %v", got, want)
+	}
+	messages, err := s.Messages(t.Context(), "ses_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = nil
+	for _, m := range messages {
+		line := []any{m.ID, " ", m.Role, " ", m.Origin, " ", m.Agent, " ", m.Usage.USD, m.Usage.Unpriced}
+		for _, p := range m.Parts {
+			line = append(line, " ", p.ID, " ", p.Text, p.Usage.Unpriced)
+		}
+		got = append(got, fmt.Sprint(line...))
+	}
+	want := []string{
+		"msg_z user parent second 0 false prt_z secondfalse prt_yz true prt_yb true prt_ym true",
+		"msg_b assistant  x 1 true prt_b firstfalse",
+		"msg_m user parent first 0 false prt_m firstfalse",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("messages:\n got %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+	}
+	if m, err := s.Messages(t.Context(), "ses_2"); err != nil || len(m) != 0 {
+		t.Errorf("messages of another session: %v, %v", m, err)
+	}
+}
+
+// IKI-9: serial numbers are never given twice, also after a restart; an update that failed has not taken any.
+func TestNextSerial(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	var got []string
+	for range 2 {
+		s := openAt(t, path)
+		take := func(mission, address string) {
+			mustUpdate(t, s, func(tx *Tx) error {
+				n, err := tx.NextSerial(mission, address)
+				got = append(got, centurion.ChildAddress(address, n))
+				return err
+			})
+		}
+		take("msn_1", "0/")
+		take("msn_1", "0/")
+		take("msn_1", "0/3")
+		take("msn_2", "0/")
+		failed := errors.New("no")
+		if err := s.Update(t.Context(), func(tx *Tx) error {
+			return errors.Join(second(tx.NextSerial("msn_1", "0/")), failed)
+		}); !errors.Is(err, failed) {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"0/0", "0/1", "0/3/0", "0/0", "0/2", "0/3", "0/3/1", "0/1"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestDeliveriesAndAsks(t *testing.T) {
+	t.Parallel()
+	s := openTemp(t)
+	now := centurion.Now()
+	pending := func(want ...string) {
+		t.Helper()
+		mustUpdate(t, s, func(tx *Tx) error {
+			found, err := tx.PendingDeliveries("ses_1")
+			var got []string
+			for _, d := range found {
+				got = append(got, d.ID)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("pending %v, want %v", got, want)
+			}
+			return err
+		})
+	}
+	pending()
+	mustUpdate(t, s, func(tx *Tx) error {
+		return errors.Join(tx.PutDelivery(&Delivery{ID: "dlv_b", Session: "ses_1"}), tx.PutDelivery(&Delivery{ID: "dlv_a", Session: "ses_1"}),
+			tx.PutDelivery(&Delivery{ID: "dlv_c", Session: "ses_2"}))
+	})
+	pending("dlv_b", "dlv_a")
+	mustUpdate(t, s, func(tx *Tx) error { return tx.PutDelivery(&Delivery{ID: "dlv_b", Session: "ses_1", Taken: now}) })
+	pending("dlv_a")
+
+	mustUpdate(t, s, func(tx *Tx) error {
+		return errors.Join(tx.PutAsk(&Ask{ID: "per_1", Mission: "msn_1"}), tx.PutAsk(&Ask{ID: "per_2", Mission: "msn_2"}), tx.PutAsk(&Ask{ID: "que_1", Mission: "msn_1"}))
+	})
+	mustUpdate(t, s, func(tx *Tx) error {
+		return tx.PutAsk(&Ask{ID: "per_1", Mission: "msn_1", Answered: now, Answer: "once"})
+	})
+	for _, c := range []struct {
+		mission string
+		open    bool
+		want    string
+	}{{"", true, "per_2 que_1"}, {"", false, "per_1 per_2 que_1"}, {"msn_1", true, "que_1"}, {"msn_1", false, "per_1 que_1"}, {"msn_3", false, ""}} {
+		asks, err := s.Asks(t.Context(), c.mission, c.open)
+		var got []string
+		for _, a := range asks {
+			got = append(got, a.ID)
+		}
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("asks of %q, open %v: %v, want %s (%v)", c.mission, c.open, got, c.want, err)
+		}
+	}
+}
+
+func TestTaskByCall(t *testing.T) {
+	t.Parallel()
+	s := openTemp(t)
+	mustUpdate(t, s, func(tx *Tx) error {
+		if _, found, err := tx.TaskByCall("ses_1", "call_1"); found || err != nil {
+			t.Error(found, err)
+		}
+		err := errors.Join(tx.PutTask(&centurion.Task{ID: "tsk_1", Parent: "ses_1", Call: "call_1"}),
+			tx.PutTask(&centurion.Task{ID: "tsk_2", Parent: "ses_2", Call: "call_1"}),
+			tx.PutTask(&centurion.Task{ID: "tsk_0", Parent: "ses_1", Call: "call_1"}))
+		if got, found, err := tx.TaskByCall("ses_1", "call_1"); !found || err != nil || got.ID != "tsk_0" {
+			t.Error(got.ID, found, err)
+		}
+		if got, found, err := tx.TaskByCall("ses_2", "call_1"); !found || err != nil || got.ID != "tsk_2" {
+			t.Error(got.ID, found, err)
+		}
+		return err
+	})
+}
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	s := openTemp(t)
+	before := centurion.MillisTime(centurion.Now().Millis())
+	mustUpdate(t, s, func(tx *Tx) error {
+		for i := range 6 {
+			e := centurion.Event{Type: centurion.EventTaskQueued, Mission: fmt.Sprint("msn_", i%2), Session: fmt.Sprint("ses_", i%3)}
+			if i == 4 {
+				e.Type, e.Task, e.Data, e.Time = centurion.EventTaskStarted, "tsk_1", json.RawMessage(`{"a":[1]}`), centurion.MillisTime(5)
+			}
+			if seq, err := tx.Append(e); err != nil || seq != int64(i+1) {
+				return fmt.Errorf("event %d: %d, %w", i, seq, err)
+			}
+		}
+		return nil
+	})
+	started := []centurion.EventType{centurion.EventTaskStarted, centurion.EventTaskFailed}
+	for _, c := range []struct {
+		q    EventQuery
+		want string
+	}{
+		{EventQuery{}, "1 2 3 4 5 6"},
+		{EventQuery{After: 4}, "5 6"},
+		{EventQuery{After: 6}, ""},
+		{EventQuery{Limit: 2}, "1 2"},
+		{EventQuery{Mission: "msn_1"}, "2 4 6"},
+		{EventQuery{Mission: "msn_1", After: 2, Limit: 1}, "4"},
+		{EventQuery{Session: "ses_0"}, "1 4"},
+		{EventQuery{Mission: "msn_0", Session: "ses_0"}, "1"},
+		{EventQuery{Task: "tsk_1"}, "5"},
+		{EventQuery{Types: started}, "5"},
+		{EventQuery{Types: started, Mission: "msn_1"}, ""},
+	} {
+		found, err := s.Events(t.Context(), c.q)
+		seqs := make([]int64, 0, len(found))
+		for _, e := range found {
+			seqs = append(seqs, e.Seq)
+		}
+		got := strings.Trim(fmt.Sprint(seqs), "[]")
+		if err != nil || got != c.want {
+			t.Errorf("%+v: %s, want %s (%v)", c.q, got, c.want, err)
+		}
+	}
+	found, err := s.Events(t.Context(), EventQuery{After: 3, Limit: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found[0].Time.Before(before.Time) || string(found[0].Data) != "{}" {
+		t.Errorf("defaults: %+v", found[0])
+	}
+	sameJSON(t, "event", found[1], centurion.Event{Seq: 5, Time: centurion.MillisTime(5), Type: centurion.EventTaskStarted,
+		Mission: "msn_0", Session: "ses_1", Task: "tsk_1", Data: json.RawMessage(`{"a":[1]}`)})
+
+	for _, e := range []centurion.Event{{}, {Type: centurion.EventDelta}, {Type: centurion.EventTaskQueued, Data: json.RawMessage(`{`)}} {
+		if err := s.Update(t.Context(), func(tx *Tx) error { return second(tx.Append(e)) }); centurion.KindOf(err) != centurion.KindInternal {
+			t.Errorf("%+v: %v", e, err)
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	s := openTemp(t)
+	mustUpdate(t, s, func(tx *Tx) error {
+		var err error
+		for _, id := range []string{"msn_abc1", "msn_abc2", "msn_abd", "msn_abdx", "msn_q1", "msn_q2", "msn_q3", "msn_q4", "msn_q5", "msn_q6", "msn_z%"} {
+			err = errors.Join(err, tx.PutMission(&centurion.Mission{ID: id}))
+		}
+		return errors.Join(err, tx.PutTask(&centurion.Task{ID: "tsk_1"}), tx.PutSession(&centurion.Session{ID: "ses_1"}))
+	})
+	for _, c := range []struct {
+		typed, want string
+		kind        centurion.Kind
+		says        string
+	}{
+		{"msn_abc1", "msn_abc1", "", ""},
+		{"abc1", "msn_abc1", "", ""},
+		{"msn_abd", "msn_abd", "", ""}, // itself, although it begins another
+		{"abdx", "msn_abdx", "", ""},
+		{"z", "msn_z%", "", ""},
+		{"abc", "", centurion.KindUsage, "msn_abc1, msn_abc2"},
+		{"msn_q", "", centurion.KindUsage, "msn_q5, …"},
+		{"", "", centurion.KindUsage, ""},
+		{"msn_", "", centurion.KindUsage, ""},
+		{"abc9", "", centurion.KindNotFound, "msn_abc2 or msn_abd"},
+		{"%", "", centurion.KindNotFound, ""},
+		{"tsk_1", "", centurion.KindNotFound, ""},
+		{"' OR 1", "", centurion.KindNotFound, ""},
+	} {
+		got, err := s.ResolveMission(t.Context(), c.typed)
+		if got != c.want || centurion.KindOf(err) != c.kind {
+			t.Errorf("%q: %q, %v", c.typed, got, err)
+		}
+		if err != nil && (!strings.Contains(err.Error(), c.says) || centurion.HintOf(err) == "") {
+			t.Errorf("%q: %v, want it to say %q; hint %q", c.typed, err, c.says, centurion.HintOf(err))
+		}
+	}
+	if got, err := s.ResolveTask(t.Context(), "1"); got != "tsk_1" || err != nil {
+		t.Error(got, err)
+	}
+	if got, err := s.ResolveSession(t.Context(), "ses_1"); got != "ses_1" || err != nil {
+		t.Error(got, err)
+	}
+}
