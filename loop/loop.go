@@ -1,0 +1,274 @@
+// Package loop decides whether a mission whose root session is idle goes on. It is pure: facts in, a decision and its
+// reason out. It owns no clock and no mission, and it reads neither todo.md nor the store; whoever runs missions gathers
+// the facts, counts down, asks again when the countdown ends, and carries the decision out.
+//
+// The first row that applies holds:
+//
+//	the mission has ended, is paused or blocked                    wait
+//	a limit of its budget is reached                               pause
+//	the root session's failure is being recovered                  wait
+//	a result waits that wakes at once (a failure, or it frees      deliver
+//	  an item), and nobody stopped the turn
+//	tasks run or wait, a person is asked                           wait
+//	a person stopped the turn                                      pause
+//	results wait                                                   deliver
+//	todo.md cannot be read, or its items have vanished             block
+//	only a plan was wanted: there is one                           pause; else continue once, then block
+//	there never were items: a final text or a claim                verify, then complete; else continue
+//	open items can be worked on                                    continue; block after 5 rounds without progress
+//	items are left, none can be worked on                          block
+//	every item is done or cancelled                                verify, then complete
+package loop
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// The defaults of a [Policy].
+const (
+	DefaultCountdown   = 2 * time.Second // in which a person's message stops a continuation
+	DefaultNewApproach = 3               // rounds without progress after which a different approach is asked for
+	DefaultGiveUp      = 5               // rounds without progress after which the mission is blocked
+)
+
+// listed is how many open items a prompt or a question names.
+const listed = 5
+
+// Policy holds the limits of continuation. The zero Policy has the defaults.
+type Policy struct {
+	Countdown   time.Duration
+	NewApproach int
+	GiveUp      int
+}
+
+// Counts are the marks of the todo items. An item with sub-items does not count, its sub-items do.
+type Counts struct {
+	Open, Running, Done, Cancelled, Blocked int
+}
+
+// Total returns the number of items.
+func (c Counts) Total() int { return c.Open + c.Running + c.Done + c.Cancelled + c.Blocked }
+
+// Left returns the number of items that are neither done nor cancelled.
+func (c Counts) Left() int { return c.Open + c.Running + c.Blocked }
+
+// Facts is what is known about a mission whose root session is idle.
+type Facts struct {
+	Status       centurion.MissionStatus
+	HasTodo      bool   // the file exists
+	EverHadItems bool   // it has held items at some time of this mission
+	TodoError    string // why the file cannot be read; empty if it can
+	Counts       Counts
+	Runnable     []string // ids of the open items that could be worked on now
+	Next         []string // "T1 title" of the open items in file order, at least the first five
+	Stuck        []string // "T1 title" of the items that are blocked or wait for such, at least the first five
+
+	RunningTasks      int
+	WaitingTasks      int // queued, or waiting for something that will come: a slot, a retry time, a predecessor at work
+	HeldTasks         int // of the waiting tasks, those that wait for an item that nobody works on
+	PendingDeliveries int // results that the root session has not been told
+	WakingDeliveries  int // of these, failures and results that free a waiting item
+	OpenAsks          int // permissions and questions that wait for a person
+
+	Recovering            bool // a failure of the root session is being recovered
+	Aborted               bool // a person stopped the turn
+	FinishedText          bool // the root session ended with text and without calls
+	Claimed               bool // mission_complete was called
+	ChecksPending         bool // final checks have not been run on the work as it is
+	Verified              int  // final checks that passed on the work as it is
+	RoundsWithoutProgress int  // continuations in a row after which the todo list and the files stayed as they were
+	PlanOnly              bool // only the plan was asked for
+	Budget                bool // a limit is reached
+}
+
+// Action is what to do with the mission.
+type Action string
+
+// The actions.
+const (
+	Wait     Action = "wait"     // something that is under way will ask again when it ends
+	Deliver  Action = "deliver"  // wake the root session with the results that wait
+	Continue Action = "continue" // after the countdown, if the facts are still the same, prompt the root session
+	Verify   Action = "verify"   // run the final checks, then ask again
+	Complete Action = "complete" // the mission is done
+	Block    Action = "block"    // stop with a question for a person
+	Pause    Action = "pause"    // stop; a resume goes on
+)
+
+// Decision is what to do, and why.
+type Decision struct {
+	Action   Action
+	After    time.Duration // of Continue: the countdown
+	Prompt   string        // of Continue
+	Question string        // of Block; never empty there
+	Reason   string        // for people, one line; never empty
+}
+
+// Decide decides by the default policy.
+func Decide(f Facts) Decision { return Policy{}.Decide(f) }
+
+// Decide says what to do with the mission. It knows an answer for all facts.
+func (p Policy) Decide(f Facts) Decision {
+	p.Countdown = cmp.Or(p.Countdown, DefaultCountdown)
+	p.NewApproach = cmp.Or(p.NewApproach, DefaultNewApproach)
+	p.GiveUp = cmp.Or(p.GiveUp, DefaultGiveUp)
+	if d, ok := underWay(f); ok {
+		return d
+	}
+	switch {
+	case f.TodoError != "":
+		return block("todo.md cannot be read: "+f.TodoError,
+			"todo.md cannot be read: "+f.TodoError+". Please mend it; the mission goes on from there.")
+	case f.EverHadItems && f.Counts.Total() == 0:
+		what := "todo.md has no items any more"
+		if !f.HasTodo {
+			what = "todo.md has vanished"
+		}
+		return block(what, what+". Should the mission go on with a new plan, or end?")
+	case f.PlanOnly:
+		return p.plan(f)
+	case f.Counts.Total() == 0:
+		return p.withoutItems(f)
+	case len(f.Runnable) > 0 || f.Counts.Running > 0:
+		return p.proceed(f)
+	case f.Counts.Left() > 0:
+		names := f.Stuck
+		if len(names) == 0 {
+			names = f.Next
+		}
+		return block(count(f.Counts.Left(), "item")+" left, none can be worked on",
+			"None of the items that are left can be worked on: "+list(names, f.Counts.Left(), ", ")+". What should happen with them?")
+	}
+	return finish(f, "every item is done or cancelled")
+}
+
+// underWay decides while something other than the todo list does.
+func underWay(f Facts) (Decision, bool) {
+	busy := f.RunningTasks > 0 || f.WaitingTasks > f.HeldTasks
+	switch {
+	case f.Status != "" && !f.Status.Alive():
+		return Decision{Action: Wait, Reason: "the mission is " + string(f.Status)}, true
+	case f.Budget:
+		return Decision{Action: Pause, Reason: "budget"}, true
+	case f.Recovering:
+		return Decision{Action: Wait, Reason: "a failure is being recovered"}, true
+	case f.WakingDeliveries > 0 && !f.Aborted:
+		return Decision{Action: Deliver, Reason: count(f.WakingDeliveries, "result") + " that cannot wait"}, true
+	case busy:
+		return Decision{Action: Wait, Reason: count(f.RunningTasks, "task") + " running, " + fmt.Sprint(f.WaitingTasks) + " waiting"}, true
+	case f.OpenAsks > 0:
+		return Decision{Action: Wait, Reason: count(f.OpenAsks, "question") + " for a person"}, true
+	case f.Aborted:
+		return Decision{Action: Pause, Reason: "stopped by a person"}, true
+	case f.PendingDeliveries > 0:
+		return Decision{Action: Deliver, Reason: count(f.PendingDeliveries, "result") + ", and nothing runs"}, true
+	}
+	return Decision{}, false
+}
+
+func (p Policy) plan(f Facts) Decision {
+	switch {
+	case f.Counts.Total() > 0:
+		return Decision{Action: Pause, Reason: "planned"}
+	case f.RoundsWithoutProgress > 0:
+		return block("no plan was written", "The plan was asked for twice and todo.md still has no items. "+
+			"What should the plan contain, or is there nothing to do?")
+	}
+	return Decision{Action: Continue, After: p.Countdown, Reason: "the plan is missing",
+		Prompt: "The plan is still missing: write it with update_todo, one item for each piece of work, then end your turn. Start no work."}
+}
+
+func (p Policy) withoutItems(f Facts) Decision {
+	switch {
+	case f.FinishedText || f.Claimed:
+		return finish(f, "")
+	case f.RoundsWithoutProgress >= p.GiveUp:
+		return block("no answer", fmt.Sprintf("The agent ended its turn without an answer %d times. How should it go on?",
+			f.RoundsWithoutProgress))
+	}
+	return Decision{Action: Continue, After: p.Countdown, Reason: "the turn ended without an answer",
+		Prompt: "Your turn ended without an answer. Go on with the goal; if it is reached, say what was done."}
+}
+
+func (p Policy) proceed(f Facts) Decision {
+	n := f.RoundsWithoutProgress
+	left := f.Counts.Open + f.Counts.Running
+	if n >= p.GiveUp {
+		return block(fmt.Sprintf("no progress in %d rounds", n), fmt.Sprintf("There was no progress in %d rounds. Open: %s. "+
+			"What should be done differently?", n, list(f.Next, left, ", ")))
+	}
+	return Decision{Action: Continue, After: p.Countdown, Reason: count(left, "item") + " open", Prompt: p.prompt(f, left)}
+}
+
+// prompt is what the root session is told. It is short: the session has the plan and its history.
+func (p Policy) prompt(f Facts, left int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The mission is not finished: %s open.\n%s\n", count(left, "item"), list(f.Next, left, "\n"))
+	if len(f.Runnable) > 0 {
+		fmt.Fprintf(&b, "Next: %s.", f.Runnable[0])
+	} else {
+		b.WriteString("Items are marked as running, but no task works on them: finish them, delegate them, or set them back to open.")
+	}
+	if f.HeldTasks > 0 {
+		fmt.Fprintf(&b, " %s for items that nobody works on.", verb(f.HeldTasks, "task waits", "tasks wait"))
+	}
+	if f.RoundsWithoutProgress >= p.NewApproach {
+		fmt.Fprintf(&b, "\nNothing has changed in %d rounds. Do not repeat what you did: find out what is in the way, then try a "+
+			"different approach, split the item, or mark it as blocked with the reason.", f.RoundsWithoutProgress)
+	} else {
+		b.WriteString("\nGo on with it now, without asking.")
+	}
+	return b.String()
+}
+
+// finish runs what checks there are before the mission is complete.
+func finish(f Facts, why string) Decision {
+	if why != "" {
+		why += "; "
+	}
+	switch {
+	case f.ChecksPending:
+		return Decision{Action: Verify, Reason: why + "the final checks come next"}
+	case f.Verified == 0:
+		return Decision{Action: Complete, Reason: why + "nothing to verify"}
+	}
+	return Decision{Action: Complete, Reason: why + count(f.Verified, "final check") + " passed"}
+}
+
+func block(reason, question string) Decision {
+	return Decision{Action: Block, Reason: reason, Question: question}
+}
+
+// list names the first five of total items.
+func list(names []string, total int, sep string) string {
+	shown := names[:min(len(names), listed)]
+	bullet, more := "", "and "
+	if sep == "\n" {
+		bullet, more = "- ", "… and "
+	}
+	var parts []string
+	for _, n := range shown {
+		parts = append(parts, bullet+n)
+	}
+	if rest := total - len(shown); rest > 0 {
+		if len(shown) == 0 {
+			return bullet + count(rest, "item")
+		}
+		parts = append(parts, more+fmt.Sprintf("%d more", rest))
+	}
+	return strings.Join(parts, sep)
+}
+
+func count(n int, noun string) string { return verb(n, noun, noun+"s") }
+
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,176 @@
+package loop
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"centurion"
+)
+
+// ORCH-88, ORCH-91, ORCH-93, ORCH-111, ORCH-113, ORCH-124, ORCH-125: the rows of the package comment.
+func TestDecide(t *testing.T) {
+	open := Facts{Status: centurion.MissionRunning, HasTodo: true, EverHadItems: true, Counts: Counts{Open: 2, Done: 1},
+		Runnable: []string{"T2"}, Next: []string{"T2 Enforce", "T3 Check"}}
+	done := Facts{Status: centurion.MissionRunning, HasTodo: true, EverHadItems: true, Counts: Counts{Done: 2, Cancelled: 1}}
+	stuck := Facts{Status: centurion.MissionRunning, HasTodo: true, EverHadItems: true, Counts: Counts{Done: 1, Blocked: 1, Open: 1},
+		Next: []string{"T3 Check"}, Stuck: []string{"T2 Enforce", "T3 Check"}}
+	bare := Facts{Status: centurion.MissionRunning}
+	with := func(f Facts, change func(*Facts)) Facts { change(&f); return f }
+
+	tests := []struct {
+		name   string
+		f      Facts
+		action Action
+		reason string // a part of it
+	}{
+		{"completed mission", with(open, func(f *Facts) { f.Status = centurion.MissionCompleted }), Wait, "completed"},
+		{"paused mission", with(open, func(f *Facts) { f.Status = centurion.MissionPaused }), Wait, "paused"},
+		{"blocked mission", with(open, func(f *Facts) { f.Status = centurion.MissionBlocked }), Wait, "blocked"},
+		{"planning mission", with(open, func(f *Facts) { f.Status = centurion.MissionPlanning }), Continue, "open"},
+		{"budget", with(open, func(f *Facts) { f.Budget = true; f.RunningTasks = 3 }), Pause, "budget"},
+		{"recovering", with(open, func(f *Facts) { f.Recovering = true; f.PendingDeliveries = 1; f.WakingDeliveries = 1 }), Wait, "recovered"},
+
+		{"a failure while others run", with(open, func(f *Facts) { f.RunningTasks = 2; f.PendingDeliveries = 2; f.WakingDeliveries = 1 }), Deliver, "1 result"},
+		{"a success while others run", with(open, func(f *Facts) { f.RunningTasks = 2; f.PendingDeliveries = 2 }), Wait, "2 tasks"},
+		{"the batch has ended", with(open, func(f *Facts) { f.PendingDeliveries = 2 }), Deliver, "2 results"},
+		{"results come before completion", with(done, func(f *Facts) { f.PendingDeliveries = 1; f.Claimed = true }), Deliver, "result"},
+		{"a task waits", with(open, func(f *Facts) { f.WaitingTasks = 1 }), Wait, "waiting"},
+		{"running and done", with(done, func(f *Facts) { f.RunningTasks = 1; f.Claimed = true }), Wait, "1 task"},
+		{"a person is asked", with(open, func(f *Facts) { f.OpenAsks = 1 }), Wait, "person"},
+		{"asked, results wait", with(open, func(f *Facts) { f.OpenAsks = 1; f.PendingDeliveries = 1 }), Wait, "person"},
+		{"asked, a failure waits", with(open, func(f *Facts) { f.OpenAsks = 1; f.PendingDeliveries = 1; f.WakingDeliveries = 1 }), Deliver, "cannot wait"},
+		{"all waiting tasks are held", with(open, func(f *Facts) { f.WaitingTasks = 2; f.HeldTasks = 2 }), Continue, "open"},
+		{"one waiting task is held", with(open, func(f *Facts) { f.WaitingTasks = 2; f.HeldTasks = 1 }), Wait, "waiting"},
+		{"held by a blocked item", with(stuck, func(f *Facts) { f.WaitingTasks = 1; f.HeldTasks = 1 }), Block, "none"},
+
+		{"stopped by a person", with(open, func(f *Facts) { f.Aborted = true }), Pause, "person"},
+		{"stopped, tasks run", with(open, func(f *Facts) { f.Aborted = true; f.RunningTasks = 1 }), Wait, "task"},
+		{"stopped, results wait", with(open, func(f *Facts) { f.Aborted = true; f.PendingDeliveries = 1; f.WakingDeliveries = 1 }), Pause, "person"},
+
+		{"unreadable todo", with(open, func(f *Facts) { f.TodoError = "line 3: unclosed fence" }), Block, "line 3"},
+		{"unreadable todo, claimed", with(bare, func(f *Facts) { f.TodoError = "not UTF-8"; f.Claimed = true; f.FinishedText = true }), Block, "UTF-8"},
+		{"vanished file", with(done, func(f *Facts) { f.HasTodo = false; f.Counts = Counts{}; f.Claimed = true }), Block, "vanished"},
+		{"vanished items", with(done, func(f *Facts) { f.Counts = Counts{}; f.FinishedText = true }), Block, "no items"},
+
+		{"planned", with(open, func(f *Facts) { f.PlanOnly = true }), Pause, "planned"},
+		{"plan missing", with(bare, func(f *Facts) { f.PlanOnly = true; f.FinishedText = true }), Continue, "plan is missing"},
+		{"plan missing again", with(bare, func(f *Facts) { f.PlanOnly = true; f.RoundsWithoutProgress = 1 }), Block, "no plan"},
+
+		{"answer without items", with(bare, func(f *Facts) { f.FinishedText = true }), Complete, "nothing to verify"},
+		{"claim without items", with(bare, func(f *Facts) { f.Claimed = true }), Complete, "nothing to verify"},
+		{"empty todo, answer", with(bare, func(f *Facts) { f.HasTodo = true; f.FinishedText = true }), Complete, "nothing to verify"},
+		{"answer, the project has checks", with(bare, func(f *Facts) { f.FinishedText = true; f.ChecksPending = true }), Verify, "final checks"},
+		{"answer, the project's checks passed", with(bare, func(f *Facts) { f.FinishedText = true; f.Verified = 2 }), Complete, "2 final checks passed"},
+		{"no answer", bare, Continue, "without an answer"},
+		{"no answer 5 times", with(bare, func(f *Facts) { f.RoundsWithoutProgress = 5 }), Block, "no answer"},
+
+		{"open items", open, Continue, "2 items open"},
+		{"open items, final text", with(open, func(f *Facts) { f.FinishedText = true }), Continue, "open"},
+		{"open items, false claim", with(open, func(f *Facts) { f.Claimed = true; f.FinishedText = true }), Continue, "open"},
+		{"no progress 4 rounds", with(open, func(f *Facts) { f.RoundsWithoutProgress = 4 }), Continue, "open"},
+		{"no progress 5 rounds", with(open, func(f *Facts) { f.RoundsWithoutProgress = 5 }), Block, "no progress in 5 rounds"},
+		{"marked running, nobody works", with(open, func(f *Facts) { f.Counts = Counts{Running: 1}; f.Runnable = nil }), Continue, "1 item open"},
+		{"blocked and runnable", with(open, func(f *Facts) { f.Counts.Blocked = 1 }), Continue, "open"},
+		{"only blocked ones left", stuck, Block, "2 items left"},
+		{"done, unchecked", with(done, func(f *Facts) { f.ChecksPending = true }), Verify, "final checks"},
+		{"done, unchecked, claimed", with(done, func(f *Facts) { f.ChecksPending = true; f.Claimed = true }), Verify, "final checks"},
+		{"done, checked", with(done, func(f *Facts) { f.Verified = 1 }), Complete, "1 final check passed"},
+		{"done, no checks", done, Complete, "nothing to verify"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := Decide(tt.f)
+			if d.Action != tt.action || !strings.Contains(d.Reason, tt.reason) {
+				t.Errorf("got %s (%s), want %s (…%s…)", d.Action, d.Reason, tt.action, tt.reason)
+			}
+			if d.Action == Continue && d.After != 2*time.Second {
+				t.Errorf("counts down %v", d.After)
+			}
+		})
+	}
+}
+
+// ORCH-90: the exact words of the continuation prompt.
+func TestPrompt(t *testing.T) {
+	f := Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Open: 7, Done: 1}, Runnable: []string{"T2", "T5"},
+		Next: []string{"T2 Two", "T3 Three", "T4 Four", "T5 Five", "T6 Six", "T7 Seven", "T8 Eight"}}
+	check := func(name, want string) {
+		t.Helper()
+		if got := Decide(f).Prompt; got != want {
+			t.Errorf("%s:\n%s\nwant:\n%s", name, got, want)
+		}
+	}
+	head := "The mission is not finished: 7 items open.\n- T2 Two\n- T3 Three\n- T4 Four\n- T5 Five\n- T6 Six\n… and 2 more\nNext: T2."
+	check("seven items", head+"\nGo on with it now, without asking.")
+
+	f.RoundsWithoutProgress = 2
+	check("two rounds", head+"\nGo on with it now, without asking.")
+
+	f.RoundsWithoutProgress = 3
+	check("three rounds", head+"\nNothing has changed in 3 rounds. Do not repeat what you did: "+
+		"find out what is in the way, then try a different approach, split the item, or mark it as blocked with the reason.")
+
+	f = Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Open: 1}, Runnable: []string{"T2"}, Next: []string{"T2 Two"},
+		WaitingTasks: 1, HeldTasks: 1}
+	check("held", "The mission is not finished: 1 item open.\n- T2 Two\nNext: T2. 1 task waits for items that nobody works on."+
+		"\nGo on with it now, without asking.")
+}
+
+func TestQuestionNamesWhatIsStuck(t *testing.T) {
+	f := Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Blocked: 7}, Stuck: []string{"T1 a", "T2 b", "T3 c", "T4 d", "T5 e", "T6 f"}}
+	q := Decide(f).Question
+	for _, want := range []string{"T1 a, T2 b, T3 c, T4 d, T5 e, and 2 more", "?"} {
+		if !strings.Contains(q, want) {
+			t.Errorf("question %q does not contain %q", q, want)
+		}
+	}
+}
+
+// Whatever the facts, there is one decision; nothing completes that is not done; nothing is prompted that waits.
+func TestDecideIsTotal(t *testing.T) {
+	actions := []Action{Wait, Deliver, Continue, Verify, Complete, Block, Pause}
+	statuses := []centurion.MissionStatus{"", centurion.MissionPlanning, centurion.MissionRunning, centurion.MissionPaused,
+		centurion.MissionBlocked, centurion.MissionCompleted, centurion.MissionFailed, centurion.MissionCancelled}
+	rapid.Check(t, func(t *rapid.T) {
+		some := func(name string) int { return max(rapid.IntRange(-3, 3).Draw(t, name), 0) }
+		names := rapid.SliceOfN(rapid.StringN(0, 8, 20), 0, 7)
+		f := Facts{
+			Status: rapid.SampledFrom(statuses).Draw(t, "status"), HasTodo: rapid.Bool().Draw(t, "todo"),
+			EverHadItems: rapid.Bool().Draw(t, "ever"), TodoError: rapid.SampledFrom([]string{"", "", "bad"}).Draw(t, "error"),
+			Counts:   Counts{some("open"), some("running"), some("done"), some("cancelled"), some("blocked")},
+			Runnable: names.Draw(t, "runnable"), Next: names.Draw(t, "next"), Stuck: names.Draw(t, "stuck"),
+			RunningTasks: some("tasks"), WaitingTasks: some("waiting"), HeldTasks: some("held"),
+			PendingDeliveries: some("pending"), WakingDeliveries: some("waking"), OpenAsks: some("asks"),
+			Recovering: rapid.Bool().Draw(t, "recovering"), Aborted: rapid.Bool().Draw(t, "aborted"),
+			FinishedText: rapid.Bool().Draw(t, "text"), Claimed: rapid.Bool().Draw(t, "claimed"),
+			ChecksPending: rapid.Bool().Draw(t, "checks"), Verified: some("verified"),
+			RoundsWithoutProgress: rapid.IntRange(0, 8).Draw(t, "rounds"),
+			PlanOnly:              rapid.Bool().Draw(t, "plan"), Budget: rapid.Bool().Draw(t, "budget"),
+		}
+		d := Decide(f)
+		left := f.Counts.Left() > 0 || f.EverHadItems && f.Counts.Total() == 0 || f.TodoError != ""
+		busy := f.RunningTasks > 0 || f.WaitingTasks > f.HeldTasks || f.OpenAsks > 0 || f.Recovering
+		switch {
+		case !slices.Contains(actions, d.Action):
+			t.Fatalf("unknown action %q", d.Action)
+		case d.Reason == "":
+			t.Fatal("no reason")
+		case (d.Action == Continue) != (d.Prompt != "" && d.After > 0):
+			t.Fatalf("%s with prompt %q after %v", d.Action, d.Prompt, d.After)
+		case (d.Action == Block) != (d.Question != ""):
+			t.Fatalf("%s with question %q", d.Action, d.Question)
+		case d.Action == Complete && (f.ChecksPending || f.PlanOnly):
+			t.Fatal("complete without the checks, or with nothing but a plan")
+		case (d.Action == Complete || d.Action == Verify) && left:
+			t.Fatal("complete with items left")
+		case busy && (d.Action == Continue || d.Action == Verify || d.Action == Complete || d.Action == Block):
+			t.Fatalf("%s while something is under way", d.Action)
+		case d.Action == Continue && (f.Aborted || f.Budget || f.RoundsWithoutProgress >= DefaultGiveUp):
+			t.Fatal("goes on against a person, a budget or its own failure")
+		}
+	})
+}

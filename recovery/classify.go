@@ -1,0 +1,203 @@
+package recovery
+
+import (
+	"errors"
+	"io"
+	"net"
+	"regexp"
+	"syscall"
+	"time"
+
+	"centurion"
+)
+
+// Fault is what a provider dislikes about a history that it rejects.
+type Fault string
+
+// The faults of a history that a prompt can mend.
+const (
+	FaultNone          Fault = ""
+	FaultToolResult    Fault = "tool_result_missing"  // a tool call without its result, or a result without its call
+	FaultThinkingOrder Fault = "thinking_block_order" // thinking blocks changed, moved or missing
+)
+
+// Prompts are written for the model that goes on after the host has repaired the history.
+var prompts = map[Fault]string{
+	FaultToolResult: "A tool call of yours broke off before its result was recorded; the history has been repaired and " +
+		"shows what is known. Check what the call did before you repeat it, then go on with your task.",
+	FaultThinkingOrder: "The previous turn could not be continued and was closed. " +
+		"Take up your task from the last recorded result and go on.",
+}
+
+const noAnswerPrompt = "Your last turn ended without any text or tool call. " +
+	"Go on with your task; if it is done, say in a few sentences what you did and what came of it."
+
+// reasons put kinds into words for people.
+var reasons = map[centurion.Kind]string{
+	centurion.KindNetwork:       "the provider could not be reached",
+	centurion.KindStreamCut:     "the answer was cut off",
+	centurion.KindStall:         "the provider fell silent",
+	centurion.KindCrashed:       "the session crashed",
+	centurion.KindConflict:      "something changed meanwhile",
+	centurion.KindInternal:      "an unexpected error",
+	centurion.KindBudget:        "the spending limit is reached",
+	centurion.KindDisk:          "the disk is full or failing",
+	centurion.KindAuth:          "the provider refused the key",
+	centurion.KindModelNotFound: "the provider does not know the model",
+	centurion.KindRefusal:       "the model refused to answer",
+	centurion.KindPermission:    "it was not permitted",
+	centurion.KindTimeout:       "the time allowed for it is over",
+	centurion.KindVerify:        "an acceptance command failed",
+	centurion.KindConfig:        "the configuration is wrong",
+	centurion.KindUsage:         "the input is wrong",
+	centurion.KindNotFound:      "what was named does not exist",
+	centurion.KindState:         "the state database cannot be used",
+}
+
+// Classify finds out what an error is: by its kind if it has a telling one, then by the HTTP status, then by the type of
+// a cause of the standard library, and by its text last. An error that nothing is known about is KindInternal. The fault
+// is set for a rejected history only.
+func Classify(err error) (centurion.Kind, Fault) {
+	kind := centurion.KindOf(err)
+	switch kind {
+	case "":
+		return "", FaultNone
+	case centurion.KindInternal:
+	case centurion.KindInvalidRequest:
+		if k, fault := byText(err.Error(), rejections); k != "" {
+			return k, fault
+		}
+		return kind, FaultNone
+	default:
+		return kind, FaultNone
+	}
+	if k := byStatus(status(err)); k == centurion.KindInvalidRequest {
+		if t, fault := byText(err.Error(), rejections); t != "" {
+			return t, fault
+		}
+		return k, FaultNone
+	} else if k != "" {
+		return k, FaultNone
+	}
+	if k := byCause(err); k != "" {
+		return k, FaultNone
+	}
+	if k, fault := byText(err.Error(), rejections); k != "" {
+		return k, fault
+	}
+	if k, _ := byText(err.Error(), others); k != "" {
+		return k, FaultNone
+	}
+	return kind, FaultNone
+}
+
+func byStatus(status int) centurion.Kind {
+	switch {
+	case status == 401 || status == 403:
+		return centurion.KindAuth
+	case status == 404:
+		return centurion.KindModelNotFound
+	case status == 413:
+		return centurion.KindOverflow
+	case status == 429:
+		return centurion.KindRateLimit
+	case status == 408 || status >= 500:
+		return centurion.KindOverloaded
+	case status >= 400:
+		return centurion.KindInvalidRequest
+	}
+	return ""
+}
+
+func byCause(err error) centurion.Kind {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO):
+		return centurion.KindDisk
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET),
+		errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed):
+		return centurion.KindNetwork
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return centurion.KindNetwork
+	}
+	return ""
+}
+
+// pattern is a text that providers write. Patterns ask for a whole phrase: a number or a word alone stands in file
+// names, line numbers and test output as well.
+type pattern struct {
+	re    *regexp.Regexp
+	kind  centurion.Kind
+	fault Fault
+}
+
+func byText(s string, table []pattern) (centurion.Kind, Fault) {
+	for _, p := range table {
+		if p.re.MatchString(s) {
+			return p.kind, p.fault
+		}
+	}
+	return "", FaultNone
+}
+
+// rejections are what a provider says about a request that it does not accept.
+var rejections = []pattern{
+	{regexp.MustCompile("(?i)tool_result_missing|tool_use[`'\"]* ids? (were|was) found without|" +
+		"tool_call_ids? did not have response messages|(must be|not) followed by tool messages|" +
+		"messages? with role [`'\"]*tool[`'\"]* must be a response|unexpected [`'\"]*tool_(use_id|result)|" +
+		"no tool (call|output) found for (function|tool) call|not the same number of function calls and responses|" +
+		"number of function response parts (is|should be) equal"),
+		centurion.KindInvalidRequest, FaultToolResult},
+	{regexp.MustCompile("(?i)thinking_block_order|(must|expected|should) (start|begin) with a thinking block|" +
+		"expected [`'\"]*(redacted_)?thinking[`'\"]*( or [`'\"]*redacted_thinking[`'\"]*)?,? but found|" +
+		"[`'\"]*thinking[`'\"]* (or [`'\"]*redacted_thinking[`'\"]* )?blocks?.{0,80}(cannot be modified|must remain|order)|" +
+		"invalid [`'\"]*signature[`'\"]* in [`'\"]*thinking|missing thought_signature"),
+		centurion.KindInvalidRequest, FaultThinkingOrder},
+	{regexp.MustCompile("(?i)context_length_exceeded|maximum context length|prompt is too long|input is too long|" +
+		"exceeds? (the )?(model'?s? )?(maximum |available )?context (window|length|size)|context (window|length) (is )?exceeded|" +
+		"input token count.{0,40}exceeds|exceeds? the maximum number of (input )?tokens|too many (input )?tokens in the (request|prompt)"),
+		centurion.KindOverflow, FaultNone},
+}
+
+var others = []pattern{
+	{regexp.MustCompile("(?i)rate[ _-]?limit(ed\\b|[ _-]?(exceeded|reached|error|hit)\\b)|exceed\\w*( [\\w']+){0,4} rate limit|" +
+		"\\btoo[ _]many[ _]requests\\b|resource_exhausted|\\b(http|status|error)( status)?( code)?[ :=]{1,3}429\\b|\\b429 too many\\b"),
+		centurion.KindRateLimit, FaultNone},
+	{regexp.MustCompile("(?i)overloaded_error|\\b(server|model|engine) is (currently )?overloaded|service unavailable|bad gateway|" +
+		"gateway time-?out|internal server error|\\b(http|status)( status| code)?[ :=]{1,3}5(00|02|03|04|20|29)\\b"),
+		centurion.KindOverloaded, FaultNone},
+	{regexp.MustCompile("(?i)(incorrect|invalid|missing|no) api[ _-]?key|invalid_api_key|authentication_error|\\bunauthorized\\b|" +
+		"\\b(http|status)( status| code)?[ :=]{1,3}40[13]\\b"),
+		centurion.KindAuth, FaultNone},
+	{regexp.MustCompile("(?i)connection (refused|reset|closed|timed out)|no such host|network is unreachable|no route to host|" +
+		"\\bi/o timeout\\b|tls handshake|socket hang up|\\b(econnreset|econnrefused|etimedout|enotfound)\\b|unexpected eof"),
+		centurion.KindNetwork, FaultNone},
+}
+
+func status(err error) int {
+	for e := err; e != nil; {
+		ce, ok := errors.AsType[*centurion.Error](e)
+		if !ok {
+			break
+		}
+		if ce.Status != 0 {
+			return ce.Status
+		}
+		e = ce.Err
+	}
+	return 0
+}
+
+func retryAfter(err error) time.Duration {
+	for e := err; e != nil; {
+		ce, ok := errors.AsType[*centurion.Error](e)
+		if !ok {
+			break
+		}
+		if ce.RetryAfter > 0 {
+			return ce.RetryAfter
+		}
+		e = ce.Err
+	}
+	return 0
+}
