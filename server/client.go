@@ -1,0 +1,204 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"centurion"
+	"centurion/store"
+)
+
+// Client reads and drives the host of a project through its socket.
+type Client struct {
+	http  *http.Client
+	token string
+}
+
+var _ API = (*Client)(nil)
+
+// NewClient returns a client of the host that listens on the unix socket at path. It connects at the first call.
+func NewClient(path, token string) *Client {
+	return &Client{token: token, http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", path)
+		}}}}
+}
+
+// Close ends idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Info asks who hosts the project. An error of centurion.KindNetwork means that nobody answers.
+func (c *Client) Info(ctx context.Context) (Info, error) { return get[Info](ctx, c, "", nil) }
+
+// Missions lists all missions of the project.
+func (c *Client) Missions(ctx context.Context) ([]Mission, error) {
+	return get[[]Mission](ctx, c, "/missions", nil)
+}
+
+// Mission returns one mission.
+func (c *Client) Mission(ctx context.Context, id string) (Mission, error) {
+	return get[Mission](ctx, c, "/mission", url.Values{"id": {id}})
+}
+
+// Tasks lists the tasks of a mission.
+func (c *Client) Tasks(ctx context.Context, mission string) ([]Task, error) {
+	return get[[]Task](ctx, c, "/tasks", url.Values{"mission": {mission}})
+}
+
+// Task returns one task.
+func (c *Client) Task(ctx context.Context, id string) (Task, error) {
+	return get[Task](ctx, c, "/tasks/"+url.PathEscape(id), nil)
+}
+
+// Sessions lists the sessions of a mission.
+func (c *Client) Sessions(ctx context.Context, mission string) ([]centurion.Session, error) {
+	return get[[]centurion.Session](ctx, c, "/sessions", url.Values{"mission": {mission}})
+}
+
+// Session returns one session.
+func (c *Client) Session(ctx context.Context, id string) (centurion.Session, error) {
+	return get[centurion.Session](ctx, c, "/sessions/"+url.PathEscape(id), nil)
+}
+
+// Messages lists the messages of a session.
+func (c *Client) Messages(ctx context.Context, session string) ([]Message, error) {
+	return get[[]Message](ctx, c, "/sessions/"+url.PathEscape(session)+"/messages", nil)
+}
+
+// Receipts lists the receipts of a mission.
+func (c *Client) Receipts(ctx context.Context, mission string) ([]centurion.Receipt, error) {
+	return get[[]centurion.Receipt](ctx, c, "/receipts", url.Values{"mission": {mission}})
+}
+
+// Asks lists what waits for a person.
+func (c *Client) Asks(ctx context.Context) ([]store.Ask, error) {
+	return get[[]store.Ask](ctx, c, "/asks", nil)
+}
+
+// Answer answers an ask.
+func (c *Client) Answer(ctx context.Context, ask, answer string) error {
+	return c.post(ctx, "/asks/"+url.PathEscape(ask), answerBody{answer})
+}
+
+// Cancel ends a mission or a task.
+func (c *Client) Cancel(ctx context.Context, id, reason string) error {
+	return c.post(ctx, "/cancel", cancelBody{id, reason})
+}
+
+// Events yields facts as the host tells them. When the host goes away the sequence ends with an error of
+// centurion.KindNetwork; the caller may go on from the last sequence number with whoever hosts the project then.
+func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error] {
+	return func(yield func(centurion.Event, error) bool) {
+		values := url.Values{"after": {strconv.FormatInt(q.After, 10)}, "mission": {q.Mission}, "session": {q.Session},
+			"task": {q.Task}, "deltas": {strconv.FormatBool(q.Deltas)}, "follow": {strconv.FormatBool(q.Follow)}}
+		resp, err := c.do(ctx, http.MethodGet, "/events?"+values.Encode(), nil)
+		if err != nil {
+			yield(centurion.Event{}, err)
+			return
+		}
+		defer resp.Body.Close()
+		err = c.readEvents(resp.Body, func(e centurion.Event) bool { return yield(e, nil) })
+		if err != nil && ctx.Err() == nil {
+			yield(centurion.Event{}, err)
+		}
+	}
+}
+
+// maxLine bounds one event, in bytes.
+const maxLine = 16 << 20
+
+func (c *Client) readEvents(r io.Reader, each func(centurion.Event) bool) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for lines.Scan() {
+		var line struct {
+			centurion.Event
+			Error *wireError `json:"error"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			return &centurion.Error{Op: "read events", Kind: centurion.KindInternal, Err: err}
+		}
+		if line.Error != nil {
+			return line.Error.unwrap()
+		}
+		if !each(line.Event) {
+			return nil
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return gone("read events", err)
+	}
+	return nil
+}
+
+func get[T any](ctx context.Context, c *Client, path string, q url.Values) (T, error) {
+	var v T
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	resp, err := c.do(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return v, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil {
+		return v, gone("ask the host", err)
+	}
+	return v, nil
+}
+
+func (c *Client) post(ctx context.Context, path string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return &centurion.Error{Op: "ask the host", Kind: centurion.KindInternal, Err: err}
+	}
+	resp, err := c.do(ctx, http.MethodPost, path, bytes.NewReader(b))
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// do makes a request and turns every answer but success into the host's error.
+func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://host"+Prefix+path, body)
+	if err != nil {
+		return nil, &centurion.Error{Op: "ask the host", Kind: centurion.KindInternal, Err: err}
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, gone("ask the host", err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	var e errorBody
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxBody)).Decode(&e); err != nil || e.Error == nil {
+		return nil, &centurion.Error{Op: "ask the host", Kind: centurion.KindInternal, Msg: "it answered " + resp.Status}
+	}
+	return nil, e.Error.unwrap()
+}
+
+func (e *wireError) unwrap() error {
+	return &centurion.Error{Kind: e.Kind, Hint: e.Hint, Err: errors.New(e.Message)}
+}
+
+func gone(op string, err error) error {
+	return &centurion.Error{Op: op, Kind: centurion.KindNetwork, Msg: "the host of this project does not answer", Err: err,
+		Hint: "it may have just ended; see: centurion ps"}
+}

@@ -1,0 +1,187 @@
+package server
+
+import (
+	"context"
+	"iter"
+
+	"centurion"
+	"centurion/event"
+	"centurion/store"
+)
+
+// Missions lists all missions of the project.
+func (l *Local) Missions(ctx context.Context) ([]Mission, error) {
+	all, err := l.Store.Missions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Mission, 0, len(all))
+	for _, m := range all {
+		tasks, err := l.Store.Tasks(ctx, m.ID)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, missionView(m, tasks))
+	}
+	return out, nil
+}
+
+// mission finds a mission by id, by a unique prefix of it, or the latest for "".
+func (l *Local) mission(ctx context.Context, id string) (centurion.Mission, error) {
+	if id == "" {
+		return l.Store.LatestMission(ctx)
+	}
+	full, err := l.Store.ResolveMission(ctx, id)
+	if err != nil {
+		return centurion.Mission{}, err
+	}
+	return l.Store.Mission(ctx, full)
+}
+
+// Mission returns one mission.
+func (l *Local) Mission(ctx context.Context, id string) (Mission, error) {
+	m, err := l.mission(ctx, id)
+	if err != nil {
+		return Mission{}, err
+	}
+	tasks, err := l.Store.Tasks(ctx, m.ID)
+	return missionView(m, tasks), err
+}
+
+// Tasks lists the tasks of a mission.
+func (l *Local) Tasks(ctx context.Context, mission string) ([]Task, error) {
+	m, err := l.mission(ctx, mission)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := l.Store.Tasks(ctx, m.ID)
+	out := make([]Task, 0, len(tasks))
+	for _, t := range tasks {
+		out = append(out, taskView(t))
+	}
+	return out, err
+}
+
+// Task returns one task.
+func (l *Local) Task(ctx context.Context, id string) (Task, error) {
+	full, err := l.Store.ResolveTask(ctx, id)
+	if err != nil {
+		return Task{}, err
+	}
+	t, err := l.Store.Task(ctx, full)
+	return taskView(t), err
+}
+
+// Sessions lists the sessions of a mission.
+func (l *Local) Sessions(ctx context.Context, mission string) ([]centurion.Session, error) {
+	m, err := l.mission(ctx, mission)
+	if err != nil {
+		return nil, err
+	}
+	return l.Store.Sessions(ctx, m.ID)
+}
+
+// Session returns one session.
+func (l *Local) Session(ctx context.Context, id string) (centurion.Session, error) {
+	full, err := l.Store.ResolveSession(ctx, id)
+	if err != nil {
+		return centurion.Session{}, err
+	}
+	return l.Store.Session(ctx, full)
+}
+
+// Messages lists the messages of a session.
+func (l *Local) Messages(ctx context.Context, session string) ([]Message, error) {
+	full, err := l.Store.ResolveSession(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := l.Store.Messages(ctx, full)
+	out := make([]Message, 0, len(stored))
+	for _, m := range stored {
+		out = append(out, Message{Info: m, Origin: m.Origin, Parts: m.Parts})
+	}
+	return out, err
+}
+
+// Receipts lists the receipts of a mission.
+func (l *Local) Receipts(ctx context.Context, mission string) ([]centurion.Receipt, error) {
+	m, err := l.mission(ctx, mission)
+	if err != nil {
+		return nil, err
+	}
+	return l.Store.Receipts(ctx, m.ID)
+}
+
+// Asks lists what waits for a person.
+func (l *Local) Asks(ctx context.Context) ([]store.Ask, error) { return l.Store.Asks(ctx, "", true) }
+
+// journal reads the store's events as cursors want them.
+type journal struct{ *store.Store }
+
+func (j journal) Events(ctx context.Context, after int64, limit int) ([]centurion.Event, error) {
+	return j.Store.Events(ctx, store.EventQuery{After: after, Limit: limit})
+}
+
+// Events yields facts from the journal.
+func (l *Local) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error] {
+	if q.Follow {
+		hub := l.Hub
+		if hub == nil {
+			hub = &event.Hub{}
+		}
+		return event.Follow(ctx, journal{l.Store}, hub, q.After,
+			event.Filter{Mission: q.Mission, Session: q.Session, Task: q.Task, Deltas: q.Deltas})
+	}
+	return func(yield func(centurion.Event, error) bool) {
+		after := q.After
+		for {
+			page, err := l.Store.Events(ctx, store.EventQuery{After: after, Limit: eventPage, Mission: q.Mission, Session: q.Session, Task: q.Task})
+			if err != nil {
+				yield(centurion.Event{}, err)
+				return
+			}
+			for _, e := range page {
+				if !yield(e, nil) {
+					return
+				}
+				after = e.Seq
+			}
+			if len(page) < eventPage {
+				return
+			}
+		}
+	}
+}
+
+// eventPage is how many events are read at once.
+const eventPage = 500
+
+// Answer answers an ask.
+func (l *Local) Answer(ctx context.Context, ask, answer string) error {
+	if l.Host == nil {
+		return notRunning("answer")
+	}
+	return l.Host.Answer(ctx, ask, answer)
+}
+
+// Cancel ends a mission or a task.
+func (l *Local) Cancel(ctx context.Context, id, reason string) error {
+	if l.Host == nil {
+		return notRunning("cancel")
+	}
+	full := id
+	if t, err := l.Store.ResolveTask(ctx, id); err == nil {
+		full = t
+	} else if m, err := l.Store.ResolveMission(ctx, id); err == nil {
+		full = m
+	} else {
+		return err
+	}
+	return l.Host.Cancel(ctx, full, reason)
+}
+
+func notRunning(op string) error {
+	return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "nothing is running in this project",
+		Hint: "go on with: centurion resume"}
+}

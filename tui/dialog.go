@@ -1,0 +1,354 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// settle is how long a new dialog ignores the keys that decide, so that what a person was typing when it came up does not
+// answer it.
+const settle = 300 * time.Millisecond
+
+// dialog is the ask that a person sees now.
+type dialog struct {
+	ask    *Ask
+	who    string
+	left   int // asks behind this one
+	level  int // of the mission
+	since  time.Time
+	items  []Item // of a plan, newer than those of the ask
+	read   bool   // items were read
+	offset int    // first line of the body that is shown
+	whole  bool   // the end of the body was seen
+	sent   bool   // an answer is under way
+	err    string
+	input  input
+}
+
+// actions of a key press.
+type action int
+
+const (
+	nothing action = iota
+	answer
+	edit
+)
+
+// key handles a key, named as bubbletea names it. For answer, text is what was decided.
+func (d *dialog) key(name, text string, now time.Time) (act action, reply string) {
+	if d.sent {
+		return nothing, ""
+	}
+	switch name {
+	case "up", "pgup":
+		d.offset = max(0, d.offset-1)
+		return nothing, ""
+	case "down", "pgdown":
+		d.offset++ // render stops at the end
+		return nothing, ""
+	}
+	if d.ask.Type == "question" {
+		return d.questionKey(name, text)
+	}
+	if now.Sub(d.since) < settle {
+		return nothing, ""
+	}
+	if d.ask.Type == "plan" {
+		switch name {
+		case "enter":
+			return d.allow(AnswerOnce)
+		case "e":
+			return edit, ""
+		case "q":
+			return answer, AnswerReject
+		}
+		return nothing, ""
+	}
+	switch name {
+	case "o":
+		return d.allow(AnswerOnce)
+	case "a":
+		return d.allow(AnswerAlways)
+	case "r":
+		return answer, AnswerReject
+	}
+	return nothing, ""
+}
+
+// allow says yes only to what was on the screen to its end.
+func (d *dialog) allow(reply string) (action, string) {
+	if !d.whole {
+		d.err = "not all of it was shown yet: press ↓ to the end first"
+		return nothing, ""
+	}
+	return answer, reply
+}
+
+func (d *dialog) questionKey(name, text string) (action, string) {
+	if name != "enter" {
+		d.input.key(name, text)
+		return nothing, ""
+	}
+	s := strings.TrimSpace(string(d.input.text))
+	if n, err := strconv.Atoi(s); err == nil && n >= 1 && n <= len(d.ask.Options) {
+		s = d.ask.Options[n-1]
+	}
+	if s == "" {
+		return nothing, ""
+	}
+	return answer, s
+}
+
+// lines renders the dialog in w cells and at most h lines.
+func (d *dialog) lines(t theme, w, h int) []string {
+	title, body, keys := d.permission(t, w-2)
+	switch d.ask.Type {
+	case "plan":
+		title, body, keys = d.plan(t, w-2)
+	case "question":
+		title, body, keys = d.question(t, w-2)
+	}
+	if d.sent {
+		keys = []string{t.paint(dim, "sending…")}
+	}
+	if d.err != "" {
+		keys = append([]string{t.paint(bad, fit(d.err, w-2))}, keys...)
+	}
+	room := max(1, h-1-len(keys))
+	if len(body) > room {
+		room = max(1, room-1) // for the line that says that there is more
+		d.offset = min(d.offset, len(body)-room)
+		if d.offset == len(body)-room {
+			d.whole = true
+		}
+		more := fmt.Sprintf("lines %d–%d of %d  ↑ ↓", d.offset+1, d.offset+room, len(body))
+		body = append(slices.Clone(body[d.offset:d.offset+room]), t.paint(dim, fit(more, w-2)))
+	} else {
+		d.offset, d.whole = 0, true
+	}
+	edge := t.paint(warn, "▌") + " "
+	out := []string{edge + title}
+	for _, l := range slices.Concat(body, keys) {
+		out = append(out, edge+l)
+	}
+	return out
+}
+
+func (d *dialog) title(t theme, text string, w int) string {
+	more := ""
+	if d.left > 0 {
+		more = fmt.Sprintf("%d more", d.left)
+	}
+	room := w - width(more) - 2
+	s := fit(text, room)
+	return t.paint(warn, s) + strings.Repeat(" ", max(0, w-width(s)-width(more))) + t.paint(dim, more)
+}
+
+func (d *dialog) permission(t theme, w int) (title string, body, keys []string) {
+	a := d.ask
+	title = d.title(t, fmt.Sprintf("%s needs your permission: %s", cmp.Or(d.who, "an agent"), Escape(a.Permission)), w)
+	for _, p := range a.Patterns {
+		for l := range strings.SplitSeq(p, "\n") { // a script is read by its lines; everything else of it is made visible
+			for i, part := range wrapExact(Escape(l), w-2) {
+				lead := "  "
+				if i > 0 {
+					lead = "↪ "
+				}
+				body = append(body, t.paint(dim, lead)+t.paint(strong, part))
+			}
+		}
+	}
+	for _, why := range []string{a.Title, a.Text, metadata(a.Metadata, "reason"), metadata(a.Metadata, "description")} {
+		if why != "" && !slices.Contains(a.Patterns, why) {
+			body = append(body, wrapAll(t, dim, "why: "+Escape(why), w)...)
+			break
+		}
+	}
+	if len(a.Always) > 0 {
+		body = append(body, wrapAll(t, dim, "always means: "+Escape(strings.Join(a.Always, ", ")), w)...)
+	}
+	return title, body, []string{fit("[o]nce  [a]lways  [r]eject", w)}
+}
+
+func metadata(m map[string]any, key string) string {
+	s, _ := m[key].(string)
+	return s
+}
+
+func wrapAll(t theme, c tone, s string, w int) []string {
+	lines := wrapExact(s, w)
+	for i, l := range lines {
+		lines[i] = t.paint(c, l)
+	}
+	return lines
+}
+
+func (d *dialog) question(t theme, w int) (title string, body, keys []string) {
+	a := d.ask
+	title = d.title(t, cmp.Or(d.who, "an agent")+" asks", w)
+	for _, l := range CleanLines(cmp.Or(a.Text, a.Title)) {
+		body = append(body, wrap(l, w)...)
+	}
+	for i, o := range a.Options {
+		body = append(body, wrap(fmt.Sprintf("%d  %s", i+1, Clean(o)), w)...)
+	}
+	hint := "enter sends it"
+	if len(a.Options) > 0 {
+		hint = "a number or your own words; enter sends it"
+	}
+	return title, body, []string{"› " + d.input.line(w-3), t.paint(dim, fit(hint, w))}
+}
+
+func (d *dialog) plan(t theme, w int) (title string, body, keys []string) {
+	items := d.ask.Items
+	if d.read {
+		items = d.items
+	}
+	waves, stuck := Waves(items)
+	level := ""
+	if d.level > 0 {
+		level = fmt.Sprintf("level %d", d.level)
+	}
+	title = d.title(t, dots("The plan", level, plural(len(items), "item")+" in "+plural(len(waves), "wave"), roles(items),
+		costRange(d.ask.CostLow, d.ask.CostHigh)), w)
+	for i, wave := range waves {
+		body = append(body, t.paint(dim, fmt.Sprintf("wave %d", i+1)))
+		for _, it := range wave {
+			body = append(body, planItem(t, it, w)...)
+		}
+	}
+	if len(stuck) > 0 {
+		body = append(body, t.paint(bad, fit("can never start: each waits for another or for an unknown item", w)))
+		for _, it := range stuck {
+			body = append(body, planItem(t, it, w)...)
+		}
+	}
+	if len(items) == 0 {
+		body = append(body, wrapAll(t, dim, cmp.Or(Escape(d.ask.Text), "no items"), w)...)
+	}
+	return title, body, []string{fit("[enter] run it  [e]dit  [q] leave it", w)}
+}
+
+// planItem shows an item with its checks whole: accepting the plan allows them to run.
+func planItem(t theme, it Item, w int) []string {
+	after := ""
+	if len(it.After) > 0 {
+		after = "after " + Escape(strings.Join(it.After, ", "))
+	}
+	id := pad(Escape(it.ID), min(6, max(3, width(it.ID))))
+	agent := pad(Escape(it.Agent), 9)
+	indent := 2 + width(id) + 1
+	lead := "  " + id + " "
+	if w >= narrow {
+		indent += width(agent) + 1
+		lead += t.paint(roleTone(it.Agent), agent) + " "
+	}
+	out := []string{lead + fit(Escape(it.Title), w-indent)}
+	if room := w - indent - width(Escape(it.Title)) - 2; after != "" && room >= width(after) {
+		out[0] += "  " + t.paint(dim, after)
+	} else if after != "" {
+		out = append(out, strings.Repeat(" ", indent)+t.paint(dim, fit(after, w-indent)))
+	}
+	for _, v := range it.Verify {
+		for _, l := range wrapExact("check: "+Escape(v), w-indent) {
+			out = append(out, strings.Repeat(" ", indent)+t.paint(dim, l))
+		}
+	}
+	return out
+}
+
+// roles counts the items of each agent: 3 worker, 1 reviewer.
+func roles(items []Item) string {
+	n := map[string]int{}
+	for _, it := range items {
+		if it.Agent != "" {
+			n[Escape(strings.ToLower(it.Agent))]++
+		}
+	}
+	var parts []string
+	for _, a := range slices.Sorted(maps.Keys(n)) {
+		parts = append(parts, fmt.Sprintf("%d %s", n[a], a))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func costRange(low, high float64) string {
+	switch {
+	case high <= 0:
+		return ""
+	case low <= 0 || low >= high:
+		return fmt.Sprintf("about $%.2f", high)
+	}
+	return fmt.Sprintf("about $%.2f–$%.2f", low, high)
+}
+
+// input is a line that a person types.
+type input struct {
+	text []rune
+	pos  int
+}
+
+func (in *input) key(name, text string) {
+	switch name {
+	case "left":
+		in.pos = max(0, in.pos-1)
+	case "right":
+		in.pos = min(len(in.text), in.pos+1)
+	case "home", "ctrl+a":
+		in.pos = 0
+	case "end", "ctrl+e":
+		in.pos = len(in.text)
+	case "backspace":
+		if in.pos > 0 {
+			in.pos--
+			in.text = slices.Delete(in.text, in.pos, in.pos+1)
+		}
+	case "delete":
+		if in.pos < len(in.text) {
+			in.text = slices.Delete(in.text, in.pos, in.pos+1)
+		}
+	case "ctrl+u":
+		in.text, in.pos = slices.Clone(in.text[in.pos:]), 0
+	case "ctrl+w":
+		i := in.pos
+		for i > 0 && in.text[i-1] == ' ' {
+			i--
+		}
+		for i > 0 && in.text[i-1] != ' ' {
+			i--
+		}
+		in.text, in.pos = slices.Delete(in.text, i, in.pos), i
+	default:
+		in.insert(text)
+	}
+}
+
+// insert adds typed or pasted text, on one line.
+func (in *input) insert(s string) {
+	r := []rune(strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' || r == '\t' {
+			return ' '
+		}
+		if isControl(r) {
+			return -1
+		}
+		return r
+	}, s))
+	in.text = slices.Insert(in.text, in.pos, r...)
+	in.pos += len(r)
+}
+
+// line shows the text around the cursor in w cells.
+func (in *input) line(w int) string {
+	const cursor = "▏"
+	before, after := Escape(string(in.text[:in.pos])), Escape(string(in.text[in.pos:]))
+	for width(before) > w-2 && before != "" {
+		before = string([]rune(before)[1:])
+	}
+	return before + cursor + fit(after, w-1-width(before))
+}

@@ -1,0 +1,275 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// frame is the live region of the view: what is true now, in at most Height lines of at most Width cells.
+type frame struct {
+	board  *Board
+	theme  theme
+	now    time.Time
+	width  int
+	height int
+	dialog []string // what needs a person, rendered
+	notice string   // of the view itself: "stopping…"
+}
+
+// narrow is the width below which columns are left out instead of squeezed.
+const narrow = 60
+
+// lines renders the frame. When there is too little room, workers are folded into a count first; a dialog is always
+// whole, because nobody may be asked about something that they cannot see.
+func (f frame) lines() []string {
+	w := max(f.width, minWidth)
+	top := append([]string{rule(f.theme, w)}, f.header(w)...)
+	top = append(top, f.dialog...)
+	bottom := f.footer(w)
+	room := max(0, f.height-len(top)-len(bottom))
+	if len(f.dialog) > 0 && f.height-len(f.dialog) < len(top)-len(f.dialog)+len(bottom) {
+		return f.tight(w)
+	}
+	return f.whole(append(append(top, f.workers(w, room)...), bottom...))
+}
+
+// whole cuts a frame that is still too tall at its top: its end holds the keys of a dialog.
+func (f frame) whole(lines []string) []string { return lines[max(0, len(lines)-f.height):] }
+
+// tight is the frame of a terminal with hardly more lines than the dialog needs.
+func (f frame) tight(w int) []string {
+	out := f.dialog
+	if len(out) < f.height {
+		out = append(f.header(w)[:1], out...)
+	}
+	return f.whole(out)
+}
+
+// header says what the mission is, where it stands and what it has cost.
+func (f frame) header(w int) []string {
+	b, t := f.board, f.theme
+	u := b.Usage()
+	level := ""
+	if b.Level > 0 {
+		level = fmt.Sprintf("L%d", b.Level)
+	}
+	state := string(b.Status)
+	if state == "" {
+		state = "starting"
+	}
+	cost := money(u)
+	switch {
+	case b.MaxCost > 0 && !u.Unpriced:
+		cost += "/" + strings.TrimSuffix(usd(b.MaxCost), ".00")
+	case b.MaxTokens > 0:
+		cost = count(u.Tokens.Total()) + "/" + count(b.MaxTokens) + " tok · " + cost
+	}
+	tokens := ""
+	if b.MaxTokens == 0 || b.MaxCost > 0 && !u.Unpriced {
+		tokens = count(u.Tokens.Total()) + " tok"
+	}
+	facts := dots(level, state, span(b.Elapsed(f.now)), tokens, cost)
+	title := func(room int) string { return t.paint(commander, "◆ ") + t.paint(strong, fit(b.Goal, room-2)) }
+	var out []string
+	if room := w - width(facts) - 2; w >= narrow && room >= 20 {
+		left := title(room)
+		out = []string{left + strings.Repeat(" ", max(2, w-width(left)-width(facts))) + f.headFacts(facts, state)}
+	} else {
+		out = []string{title(w), "  " + f.headFacts(fit(facts, w-2), state)}
+	}
+	if f.notice != "" {
+		out = append(out, t.paint(warn, "! "+fit(f.notice, w-2)))
+	}
+	if n := b.Countdown.Sub(f.now); n > 0 && b.Status.Alive() {
+		out = append(out, t.paint(dim, fit("  goes on in "+span(n+time.Second-1), w)))
+	}
+	return out
+}
+
+// headFacts paints the state in its own colour when that is not simply running.
+func (f frame) headFacts(facts, state string) string {
+	c := missionTone(f.board.Status)
+	before, after, ok := strings.Cut(facts, state)
+	if c == plain || !ok {
+		return f.theme.paint(dim, facts)
+	}
+	return f.theme.paint(dim, before) + f.theme.paint(c, state) + f.theme.paint(dim, after)
+}
+
+// workers renders one line for the Commander and each worker, in at most room lines.
+func (f frame) workers(w, room int) []string {
+	b := f.board
+	var rows []row
+	if b.Commander.Doing != "" || b.Commander.Retry != nil {
+		rows = append(rows, f.commander())
+	}
+	tasks := append(b.Active(), f.waiting()...)
+	for _, t := range tasks {
+		rows = append(rows, f.task(t))
+	}
+	folded := 0
+	if len(rows) > room {
+		folded = len(rows) - max(0, room-1)
+		rows = rows[:max(0, room-1)]
+	}
+	cols := columns(rows, w)
+	var out []string
+	for _, r := range rows {
+		out = append(out, r.line(f.theme, cols, w))
+	}
+	if folded > 0 && room > 0 {
+		out = append(out, f.theme.paint(dim, fit(fmt.Sprintf("  … %s", plural(folded, "more worker")), w)))
+	}
+	return out
+}
+
+// waiting returns the tasks that wait for something worth a line: a retry, a person, a rate limit. Those that wait for
+// a slot or a predecessor are counted below.
+func (f frame) waiting() []*Task {
+	var out []*Task
+	for _, t := range f.board.In(centurion.TaskWaiting, centurion.TaskQueued) {
+		if t.Retry != nil || t.Status == centurion.TaskWaiting && t.Session != "" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// row is a line of the worker table before it is laid out.
+type row struct {
+	mark  string
+	tone  tone
+	name  string
+	agent string
+	title string
+	doing string
+	age   string
+	loud  tone // of doing
+	soft  bool // the title itself is what it does
+}
+
+func (f frame) commander() row {
+	c := f.board.Commander
+	agent := f.board.agentOf(c.Session, "")
+	if agent == "" {
+		agent = "commander"
+	}
+	r := row{mark: "◇", tone: roleTone(agent), name: "0/", agent: agent, title: c.Doing, loud: dim, soft: true}
+	f.retry(&r, c.Retry)
+	return r
+}
+
+func (f frame) task(t *Task) row {
+	r := row{name: t.Name(), agent: t.Agent, title: t.Title, doing: t.Doing, loud: dim, age: span(t.Age(f.now))}
+	r.mark, r.tone = taskMark(t.Status)
+	if r.tone == plain {
+		r.tone = roleTone(t.Agent)
+	}
+	if t.Status == centurion.TaskWaiting && t.Reason != "" {
+		r.doing, r.loud = "waits: "+t.Reason, warn
+	}
+	f.retry(&r, t.Retry)
+	for _, a := range f.board.Asks {
+		if a.Task == t.ID {
+			r.mark, r.tone, r.doing, r.loud = "?", warn, "needs you", warn
+		}
+	}
+	return r
+}
+
+// retry shows a wait for the provider, with the time that is left of it.
+func (f frame) retry(r *row, w *Retry) {
+	if w == nil {
+		return
+	}
+	r.mark, r.tone, r.loud = "↻", warn, warn
+	s := "retry"
+	if w.Attempt > 0 {
+		s = fmt.Sprintf("retry %d", w.Attempt)
+	}
+	if left := w.Until.Sub(f.now); left > 0 {
+		s += " in " + span(left+time.Second-1)
+	}
+	r.doing = dots(s, w.Reason)
+}
+
+// layout is the widths of the worker table's columns.
+type layout struct{ name, agent, title, doing int }
+
+// columns fits the table into w cells: mark, name, agent, title, what it does, age. Names and agents take what they
+// need; title and doing share the rest, and on a narrow terminal the agent and what it does give way to the title.
+func columns(rows []row, w int) layout {
+	var c layout
+	titles := 0
+	for _, r := range rows {
+		c.name = max(c.name, min(8, width(r.name)))
+		c.agent = max(c.agent, min(10, width(r.agent)))
+		if r.doing != "" {
+			titles = max(titles, width(r.title))
+		}
+	}
+	const mark, age, gap = 4, 7, 2 // "  ● ", "  12m34s"
+	rest := w - mark - age - c.name - 1
+	if w < narrow {
+		c.agent, c.title = 0, rest-1
+		return c
+	}
+	rest -= c.agent + gap
+	c.title = min(titles, rest*2/5)
+	c.doing = rest - c.title - gap
+	return c
+}
+
+func (r row) line(t theme, c layout, w int) string {
+	var b strings.Builder
+	b.WriteString("  " + t.paint(r.tone, r.mark) + " " + pad(r.name, c.name) + " ")
+	if c.agent > 0 {
+		b.WriteString(t.paint(roleTone(r.agent), pad(r.agent, c.agent)) + "  ")
+	}
+	title := plain
+	if r.soft {
+		title = dim
+	}
+	switch {
+	case c.doing == 0 && r.loud == warn: // narrow: what holds a worker up matters more than its title
+		b.WriteString(t.paint(warn, pad(r.doing, c.title)))
+	case c.doing == 0:
+		b.WriteString(t.paint(title, pad(r.title, c.title)))
+	case r.doing == "":
+		b.WriteString(t.paint(title, pad(r.title, c.title+2+c.doing)))
+	default:
+		b.WriteString(t.paint(title, pad(r.title, c.title)) + "  " + t.paint(r.loud, pad(r.doing, c.doing)))
+	}
+	return strings.TrimRight(b.String()+" "+t.paint(dim, padLeft(r.age, 6)), " ")
+}
+
+// footer counts slots and draws the bar over the todo list.
+func (f frame) footer(w int) []string {
+	b, t := f.board, f.theme
+	var out []string
+	active, queued := len(b.Active()), len(b.In(centurion.TaskQueued, centurion.TaskWaiting))
+	if active+queued > 0 {
+		out = append(out, t.paint(dim, fit("  "+slots(active, queued, b.Slots), w)))
+	}
+	if total := b.Todo.Total(); total > 0 {
+		label := fmt.Sprintf(" %d/%d", b.Todo.Done, total)
+		if b.Todo.Blocked > 0 {
+			label += fmt.Sprintf(" · %d blocked", b.Todo.Blocked)
+		}
+		full, empty := bar(b.Todo.Done, total, min(40, max(4, w-2-width(label))))
+		out = append(out, "  "+t.paint(good, full)+t.paint(dim, empty)+label)
+	}
+	return out
+}
+
+// slots is the line of the seed's board: Running (3): [3/50] · Queued (2).
+func slots(active, queued, limit int) string {
+	s := fmt.Sprintf("Running (%d): [%d/%d]", active, active, limit)
+	if queued > 0 {
+		s += fmt.Sprintf(" · Queued (%d)", queued)
+	}
+	return s
+}

@@ -1,0 +1,408 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"centurion"
+	"centurion/guard"
+)
+
+const (
+	// frameRate is how often the live region is drawn at most, in frames a second: often enough to be live, seldom
+	// enough to be calm.
+	frameRate = 10
+	// freeLines are left above the live region, so that what happened scrolls by in sight.
+	freeLines = 4
+	// settleFrames is how many frames pass before something is printed above them: the place of the region is known
+	// to the terminal only after it was drawn.
+	settleFrames = 3
+)
+
+// Options of the live view. Events, In and Out are needed.
+type Options struct {
+	Events iter.Seq2[centurion.Event, error] // must end when the context does
+	In     io.Reader                         // a terminal; nil takes no keys
+	Out    io.Writer                         // a terminal
+	Env    []string                          // TERM, NO_COLOR, VISUAL, EDITOR; nil means the process's own
+
+	Width, Height int // of Out if it is not a terminal itself; default 80×24
+
+	Board     *Board           // with earlier events applied already, which are not told again; default empty
+	Answerer  Answerer         // without it asks are shown but not answered
+	Interrupt func()           // called for each Ctrl-C, which raw mode turns from a signal into a key
+	Editor    string           // command that edits TodoPath; default $VISUAL, $EDITOR, vi
+	TodoPath  string           // opened by [e] in the plan dialog
+	Plan      PlanReader       // the items as they are now; default those of the ask
+	Now       func() time.Time // default time.Now
+}
+
+// PlanReader reads the items of the plan as they stand on disk.
+type PlanReader func(ctx context.Context) ([]Item, error)
+
+// RunLive draws the view until the event that ends the mission's run, the end of the events, or the end of ctx. What
+// happened stays in the terminal's scrollback, with a summary at its end. Errors are those of the events, and
+// KindInternal if the terminal fails; the events are read to their end even then.
+func RunLive(ctx context.Context, o Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if o.Env == nil {
+		o.Env = os.Environ()
+	}
+	m := newLive(ctx, o)
+	p := tea.NewProgram(m, tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env), tea.WithFPS(frameRate),
+		tea.WithWindowSize(m.w, m.h), tea.WithoutSignalHandler())
+	var g guard.Group
+	g.Go("read events", func() error {
+		err := m.feed.pump(o.Events)
+		p.Send(endMsg{})
+		return err
+	})
+	stop := guard.After(ctx, "stop live view", func() { p.Send(endMsg{}) })
+	runErr := guard.Call("draw live view", func() error {
+		_, err := p.Run()
+		return err
+	})
+	stop()
+	err := g.Wait()
+	if runErr != nil && !errors.Is(runErr, tea.ErrProgramKilled) || runErr != nil && err == nil {
+		runErr = &centurion.Error{Op: "draw live view", Kind: centurion.KindInternal, Err: runErr,
+			Hint: "run with `--format json` or with the output in a pipe"}
+	} else {
+		runErr = nil
+	}
+	return errors.Join(err, runErr)
+}
+
+// feed holds events between their arrival and the next frame.
+type feed struct {
+	mu     sync.Mutex
+	events []centurion.Event
+}
+
+// pump fills the feed until the mission's run ends.
+func (f *feed) pump(events iter.Seq2[centurion.Event, error]) error {
+	for e, err := range UntilEnd(events) {
+		if err != nil {
+			return err
+		}
+		f.mu.Lock()
+		f.events = append(f.events, e)
+		f.mu.Unlock()
+	}
+	return nil
+}
+
+func (f *feed) take() []centurion.Event {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	events := f.events
+	f.events = nil
+	return events
+}
+
+// Messages to the view.
+type (
+	tickMsg     time.Time
+	endMsg      struct{} // no further event comes
+	printedMsg  struct{} // what was to be printed above the frame is
+	answeredMsg struct {
+		id  string
+		err error
+	}
+	planMsg struct {
+		id    string
+		items []Item
+		err   error
+	}
+	editedMsg struct {
+		id  string
+		err error
+	}
+)
+
+// live is the view as a bubbletea model.
+type live struct {
+	ctx    context.Context
+	o      Options
+	theme  theme
+	feed   *feed
+	story  story
+	dialog *dialog
+	notice string
+	w, h   int
+
+	content  string // the frame as it was built last; bubbletea asks for it after every message
+	heights  [settleFrames]int
+	frames   int
+	pending  []string // lines to print above the frame
+	printing bool
+	ending   bool
+	done     bool
+}
+
+func newLive(ctx context.Context, o Options) *live {
+	o.Now = cmpFunc(o.Now, time.Now)
+	if o.Board == nil {
+		o.Board = &Board{}
+	}
+	m := &live{ctx: ctx, o: o, theme: theme{Color(o.Env)}, feed: &feed{}, story: story{board: o.Board},
+		w: cmp.Or(o.Width, 80), h: cmp.Or(o.Height, 24)}
+	m.story.done = o.Board.Todo.Done
+	m.refresh()
+	return m
+}
+
+func cmpFunc(f, other func() time.Time) func() time.Time {
+	if f == nil {
+		return other
+	}
+	return f
+}
+
+func tick() tea.Cmd {
+	return tea.Tick(time.Second/frameRate, func(t time.Time) tea.Msg { return tickMsg(t) })
+}
+
+// Init starts the clock of the frames.
+func (m *live) Init() tea.Cmd { return tick() }
+
+// View returns the frame that was built last.
+func (m *live) View() tea.View { return tea.NewView(m.content) }
+
+// Update takes a message.
+func (m *live) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmd tea.Cmd
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		if msg.Width > 0 && msg.Height > 0 {
+			m.w, m.h = msg.Width, msg.Height
+		}
+	case tickMsg:
+		m.frames++
+		cmd = tea.Batch(tick(), m.drain())
+	case endMsg:
+		m.ending = true
+		cmd = m.drain()
+	case printedMsg:
+		m.printing = false
+	case tea.KeyPressMsg:
+		cmd = m.key(msg.String(), msg.Text)
+	case tea.PasteMsg:
+		if m.dialog != nil && m.dialog.ask.Type == "question" {
+			m.dialog.input.insert(msg.Content)
+		}
+	case answeredMsg:
+		if m.dialog != nil && m.dialog.ask.ID == msg.id && msg.err != nil {
+			m.dialog.sent, m.dialog.err = false, errText(msg.err)
+		}
+	case planMsg:
+		m.plan(msg)
+	case editedMsg:
+		cmd = m.edited(msg)
+	default:
+		return m, nil
+	}
+	m.refresh()
+	return m, tea.Batch(cmd, m.print())
+}
+
+func errText(err error) string {
+	s := Clean(err.Error())
+	if h := centurion.HintOf(err); h != "" {
+		s += " (" + Clean(h) + ")"
+	}
+	return s
+}
+
+// drain applies the events that came since the last frame and opens or closes the dialog accordingly.
+func (m *live) drain() tea.Cmd {
+	for _, e := range m.feed.take() {
+		for _, f := range m.story.apply(e) {
+			if !f.quiet {
+				m.pending = append(m.pending, f.lines(m.theme, m.w)...)
+			}
+		}
+	}
+	return m.nextDialog()
+}
+
+func (m *live) nextDialog() tea.Cmd {
+	b := m.story.board
+	if len(b.Asks) == 0 || m.ending {
+		m.dialog = nil
+		return nil
+	}
+	a := b.Asks[0]
+	if m.dialog != nil && m.dialog.ask.ID == a.ID {
+		m.dialog.ask, m.dialog.left = a, len(b.Asks)-1
+		return nil
+	}
+	who := a.Agent
+	if t := b.Task(a.Task); t != nil {
+		who = strings.TrimSpace(who + " " + t.Name())
+	}
+	m.dialog = &dialog{ask: a, who: who, left: len(b.Asks) - 1, since: m.o.Now(), level: b.Level}
+	if a.Type == "plan" {
+		return m.readPlan(a.ID)
+	}
+	return nil
+}
+
+func (m *live) readPlan(id string) tea.Cmd {
+	if m.o.Plan == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		items, err := m.o.Plan(m.ctx)
+		return planMsg{id, items, err}
+	}
+}
+
+func (m *live) plan(msg planMsg) {
+	if m.dialog == nil || m.dialog.ask.ID != msg.id {
+		return
+	}
+	if msg.err != nil {
+		m.dialog.err = errText(msg.err)
+		return
+	}
+	m.dialog.items, m.dialog.read, m.dialog.err = msg.items, true, ""
+	m.dialog.offset, m.dialog.whole = 0, false
+}
+
+// key handles a key press.
+func (m *live) key(name, text string) tea.Cmd {
+	switch name {
+	case "ctrl+c":
+		m.notice = "stopping; the mission can be resumed (ctrl-c again: at once)"
+		if m.o.Interrupt != nil {
+			m.o.Interrupt()
+		}
+		return nil
+	case "ctrl+z":
+		return tea.Suspend
+	}
+	if m.dialog == nil {
+		return nil
+	}
+	switch act, reply := m.dialog.key(name, text, m.o.Now()); act {
+	case answer:
+		return m.answer(reply)
+	case edit:
+		return m.edit()
+	}
+	return nil
+}
+
+func (m *live) answer(reply string) tea.Cmd {
+	d := m.dialog
+	if m.o.Answerer == nil {
+		d.err = "it cannot be answered here: use `" + askCommand(d.ask) + "`"
+		return nil
+	}
+	d.sent, d.err = true, ""
+	id := d.ask.ID
+	return func() tea.Msg {
+		err := guard.Call("answer", func() error { return m.o.Answerer.Answer(m.ctx, id, reply) })
+		return answeredMsg{id, err}
+	}
+}
+
+// edit opens the plan in the person's editor, which has the terminal until it ends.
+func (m *live) edit() tea.Cmd {
+	id := m.dialog.ask.ID
+	if m.o.TodoPath == "" {
+		m.dialog.err = "there is no file to edit"
+		return nil
+	}
+	cmd := editor(m.ctx, cmp.Or(m.o.Editor, lookup(m.o.Env, "VISUAL"), lookup(m.o.Env, "EDITOR")), m.o.TodoPath)
+	cmd.Env = m.o.Env
+	return tea.ExecProcess(cmd, func(err error) tea.Msg { return editedMsg{id, err} })
+}
+
+// editor is the command of the person's editor. Elsewhere than on Windows it is a line for the shell, as for git, so
+// that it can have arguments and quotes.
+func editor(ctx context.Context, line, path string) *exec.Cmd {
+	if runtime.GOOS != "windows" {
+		return exec.CommandContext(ctx, "sh", "-c", cmp.Or(line, "vi")+` "$1"`, "sh", path)
+	}
+	args := strings.Fields(cmp.Or(line, "notepad"))
+	return exec.CommandContext(ctx, args[0], append(args[1:], path)...)
+}
+
+func (m *live) edited(msg editedMsg) tea.Cmd {
+	if m.dialog == nil || m.dialog.ask.ID != msg.id {
+		return nil
+	}
+	m.dialog.since = m.o.Now() // keys typed into the editor's last moment decide nothing
+	if msg.err != nil {
+		m.dialog.err = fmt.Sprintf("the editor failed: %s", errText(msg.err))
+		return nil
+	}
+	return m.readPlan(msg.id)
+}
+
+// refresh builds the frame.
+func (m *live) refresh() {
+	if m.done {
+		return
+	}
+	if m.ending && len(m.pending) == 0 && !m.printing {
+		m.done = true
+		m.content = m.lastFrame()
+		return
+	}
+	f := frame{board: m.story.board, theme: m.theme, now: m.o.Now(), width: m.w, height: max(m.h-freeLines, min(m.h-1, 8), 1), notice: m.notice}
+	if m.dialog != nil {
+		f.dialog = m.dialog.lines(m.theme, max(m.w, minWidth), max(4, f.height-1))
+	}
+	lines := f.lines()
+	m.heights[m.frames%settleFrames] = len(lines)
+	m.content = strings.Join(lines, "\n")
+}
+
+// lastFrame is what stays on the screen. It ends in an empty line, which bubbletea clears when it leaves.
+func (m *live) lastFrame() string {
+	b := m.story.board
+	if b.End == nil {
+		return strings.Join(frame{board: b, theme: m.theme, now: m.o.Now(), width: m.w, height: 4}.lines(), "\n") + "\n"
+	}
+	var out []string
+	for _, l := range append([]string{rule(m.theme, max(m.w, minWidth))}, summary(b, m.theme)...) {
+		out = append(out, wrap(l, max(m.w, minWidth))...)
+	}
+	return strings.Join(out, "\n") + "\n"
+}
+
+// print moves lines above the frame: one batch at a time, because commands run side by side, and never more than there is
+// room for above the frame, because the terminal could not make room for them otherwise.
+func (m *live) print() tea.Cmd {
+	if m.done {
+		return tea.Quit
+	}
+	if m.printing || len(m.pending) == 0 || m.frames < settleFrames {
+		return nil
+	}
+	tallest := 0
+	for _, h := range m.heights {
+		tallest = max(tallest, h)
+	}
+	n := min(len(m.pending), max(1, m.h-tallest-1))
+	batch := strings.Join(m.pending[:n], "\n")
+	m.pending = m.pending[n:]
+	m.printing = true
+	return tea.Sequence(tea.Println(batch), func() tea.Msg { return printedMsg{} })
+}

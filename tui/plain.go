@@ -1,0 +1,127 @@
+package tui
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"unicode/utf8"
+
+	"centurion"
+)
+
+// RunPlain writes one line for each fact, without colour and without going back: for logs, pipes and screen readers. It
+// returns when the events end (see [UntilEnd]), when ctx does, or with the first error of either side. After the event
+// that ends the mission a closing summary follows.
+func RunPlain(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event, error]) error {
+	s := story{board: &Board{}}
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		var b strings.Builder
+		for _, f := range s.apply(e) {
+			b.WriteString(f.plainLine())
+			b.WriteByte('\n')
+		}
+		if e.Type.EndsMission() {
+			for _, l := range summary(s.board, theme{}) {
+				b.WriteString(l)
+				b.WriteByte('\n')
+			}
+		}
+		if b.Len() == 0 {
+			continue
+		}
+		if _, err := io.WriteString(w, b.String()); err != nil {
+			return outputError(err)
+		}
+	}
+	return nil
+}
+
+func outputError(err error) error {
+	return &centurion.Error{Op: "write output", Kind: centurion.KindDisk, Err: err, Hint: "check where the output goes"}
+}
+
+// plainLine is the fact on one line with the time of day.
+func (f fact) plainLine() string {
+	text := f.text
+	if f.foot != "" {
+		text = f.foot
+		f.detail = f.text
+	}
+	if who := f.who; who != "" && text != "" {
+		text = who + ": " + text
+	}
+	line := f.at.Local().Format("15:04:05") + " " + f.mark + " " + dots(text, f.detail)
+	if quote := Clean(strings.Join(f.body, " ")); quote != "" {
+		line += " · " + cut(quote, maxPlainQuote)
+	}
+	return line
+}
+
+// cut keeps the first n characters of s.
+func cut(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
+
+// RunJSON writes one JSON object a line for every event, and nothing else: who wants no deltas leaves them out of the
+// events. It returns when the events end (see [UntilEnd]), when ctx does, or with the first error of either side.
+func RunJSON(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event, error]) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		buf.Reset()
+		if !json.Valid(e.Data) {
+			e.Data = json.RawMessage("{}")
+		}
+		if err := enc.Encode(e); err != nil {
+			return &centurion.Error{Op: "write event", Kind: centurion.KindInternal, Err: err,
+				Msg: fmt.Sprintf("event %d does not marshal", cmp.Or(e.Seq, e.After))}
+		}
+		if _, err := w.Write(harmlessJSON(buf.Bytes())); err != nil {
+			return outputError(err)
+		}
+	}
+	return nil
+}
+
+// harmlessJSON writes the characters that JSON allows in strings and a terminal might obey as \u escapes: it means the
+// same to a program and is safe to look at.
+func harmlessJSON(line []byte) []byte {
+	bad := func(r rune) bool { return r == 0x7f || r >= 0x80 && (isControl(r) || isHidden(r)) }
+	if !bytes.ContainsFunc(line, bad) {
+		return line
+	}
+	out := make([]byte, 0, len(line)+16)
+	for _, r := range string(line) {
+		switch {
+		case !bad(r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			r -= 0x10000
+			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
+}

@@ -1,0 +1,268 @@
+package tui
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// minWidth is the narrowest terminal that is drawn for; on a narrower one lines are cut.
+const minWidth = 20
+
+// lines renders a fact for the scrollback of a terminal that is w cells wide.
+func (f fact) lines(t theme, w int) []string {
+	w = max(w, minWidth)
+	if f.foot != "" {
+		return f.block(t, w)
+	}
+	prefix := strings.Repeat("│ ", f.depth)
+	room := w - width(prefix) - 2
+	head := t.paint(f.tone, f.mark) + " "
+	prefix = t.paint(dim, prefix)
+	var out []string
+	if f.mark == "◆" {
+		for i, l := range wrap(f.text, room) {
+			if i > 0 {
+				head = "  "
+			}
+			out = append(out, head+t.paint(strong, l))
+		}
+		for _, l := range wrap(f.detail, room) {
+			out = append(out, "  "+t.paint(dim, l))
+		}
+		return out
+	}
+	if f.isSpeech() {
+		first, rest := wrapAfter(f.text, width(f.who)+2, room)
+		out = append(out, prefix+head+t.paint(roleTone(f.agent), f.who)+"  "+first)
+		for _, l := range rest {
+			out = append(out, prefix+"  "+l)
+		}
+		for _, b := range f.body {
+			for _, l := range wrap(b, room) {
+				out = append(out, prefix+"  "+l)
+			}
+		}
+		return out
+	}
+	out = append(out, prefix+head+f.headLine(t, room))
+	for _, b := range f.body {
+		out = append(out, prefix+t.paint(dim, "  │ "+fit(b, room-2)))
+	}
+	return out
+}
+
+// isSpeech reports whether the fact is what somebody said, which is shown in full instead of cut to a line.
+func (f fact) isSpeech() bool { return f.mark == "◇" || f.mark == "›" }
+
+// headLine is who, text and detail in at most w cells; the detail gives way first.
+func (f fact) headLine(t theme, w int) string {
+	var b strings.Builder
+	left := w
+	add := func(c tone, s, gap string) {
+		if s == "" || left <= width(gap) {
+			return
+		}
+		if left < w {
+			b.WriteString(t.paint(dim, gap))
+			left -= width(gap)
+		}
+		s = fit(s, left)
+		left -= width(s)
+		b.WriteString(t.paint(c, s))
+	}
+	add(roleTone(f.agent), f.who, "")
+	gap := "  "
+	add(plain, f.text, gap)
+	if f.text != "" {
+		gap = " · "
+	}
+	add(dim, f.detail, gap)
+	return b.String()
+}
+
+// wrapAfter wraps s so that its first line leaves indent cells free.
+func wrapAfter(s string, indent, w int) (first string, rest []string) {
+	const filler = "\u2007" // a space that no wrapping breaks at
+	lines := wrap(strings.Repeat(filler, indent)+s, w)
+	return strings.TrimLeft(lines[0], filler), lines[1:]
+}
+
+// block draws what a child said inside a border:
+//
+//	┌─ worker T2 · Enforce the limits
+//	│ What it said.
+//	└─ done 12s · $0.0100
+func (f fact) block(t theme, w int) []string {
+	prefix := strings.Repeat("│ ", f.depth)
+	room := w - width(prefix) - 3
+	prefix = t.paint(dim, prefix)
+	accent := roleTone(f.agent)
+	who := fit(f.who, room)
+	title := ""
+	if left := room - width(who) - 3; f.text != "" && left > 3 {
+		title = t.paint(dim, " · ") + fit(f.text, left)
+	}
+	out := []string{prefix + t.paint(accent, "┌─ "+who) + title}
+	for _, b := range f.body {
+		for _, l := range wrap(b, room) {
+			out = append(out, prefix+t.paint(accent, "│")+" "+l)
+		}
+	}
+	for i, l := range out {
+		out[i] = strings.TrimRight(l, " ")
+	}
+	return append(out, prefix+t.paint(accent, "└─ ")+t.paint(f.tone, fit(f.foot, room)))
+}
+
+// Summary writes how the mission ended, what it cost and what to do next.
+func Summary(b *Board, color bool) string { return strings.Join(summary(b, theme{color}), "\n") + "\n" }
+
+func summary(b *Board, t theme) []string {
+	mark := map[centurion.MissionStatus]string{centurion.MissionCompleted: "✓", centurion.MissionFailed: "✗",
+		centurion.MissionPaused: "‖", centurion.MissionBlocked: "!", centurion.MissionCancelled: "−"}[b.Status]
+	if mark == "" {
+		mark = "·"
+	}
+	end := b.End
+	if end == nil {
+		end = &End{}
+	}
+	u := b.Usage()
+	took := b.Elapsed(b.last)
+	head := t.paint(missionTone(b.Status), mark+" "+string(b.Status))
+	if took > 0 {
+		head += " after " + precise(took)
+	}
+	head += t.paint(dim, " · "+dots(tokenText(u), money(u)))
+	out := []string{head}
+	if end.Summary != "" && end.Summary != b.Commander.Said {
+		for _, l := range clip(strings.Split(end.Summary, "\n"), maxSaid) {
+			out = append(out, "  "+l)
+		}
+	}
+	if b.Reason != "" && b.Status != centurion.MissionCompleted {
+		out = append(out, "  "+b.Reason)
+	}
+	out = append(out, "  "+t.paint(dim, dots(todoText(b.Todo), proofText(b, end), taskText(end.Tasks, b))))
+	for _, a := range b.Asks {
+		if b.Status != centurion.MissionPaused && b.Status != centurion.MissionBlocked {
+			break // nobody waits for the answer any more
+		}
+		out = append(out, "  "+t.paint(warn, "? ")+dots(askTitle(a), "`"+askCommand(a)+"`"))
+	}
+	if n := nextStep(b); n != "" {
+		out = append(out, "  "+t.paint(dim, "next: ")+n)
+	}
+	return slices.DeleteFunc(out, func(l string) bool { return strings.TrimSpace(l) == "" })
+}
+
+func tokenText(u centurion.Usage) string {
+	tk := u.Tokens
+	var detail []string
+	if tk.Cache.Read > 0 {
+		detail = append(detail, count(tk.Cache.Read)+" cached")
+	}
+	if tk.Reasoning > 0 {
+		detail = append(detail, count(tk.Reasoning)+" reasoning")
+	}
+	s := count(tk.Total()) + " tokens"
+	if len(detail) > 0 {
+		s += " (" + strings.Join(detail, ", ") + ")"
+	}
+	return s
+}
+
+func todoText(t Todo) string {
+	if t.Total() == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("%d of %s done", t.Done, plural(t.Total(), "item"))
+	if t.Blocked > 0 {
+		s += fmt.Sprintf(", %d blocked", t.Blocked)
+	}
+	if t.Cancelled > 0 {
+		s += fmt.Sprintf(", %d cancelled", t.Cancelled)
+	}
+	return s
+}
+
+func proofText(b *Board, e *End) string {
+	switch {
+	case e.Verified == 0 && e.Unverified == 0:
+		if b.Status == centurion.MissionCompleted {
+			return "nothing to verify"
+		}
+		return ""
+	case e.Unverified == 0:
+		return fmt.Sprintf("%d verified", e.Verified)
+	}
+	return fmt.Sprintf("%d verified, %d not", e.Verified, e.Unverified)
+}
+
+// taskText counts tasks by state, from the end's own figures or, without them, from the board.
+func taskText(tasks map[string]int, b *Board) string {
+	if len(tasks) == 0 {
+		tasks = map[string]int{}
+		for _, t := range b.Tasks {
+			tasks[string(t.Status)]++
+		}
+	}
+	total := 0
+	var parts []string
+	known := map[string]bool{}
+	for _, s := range centurion.TaskStatuses {
+		known[string(s)] = true
+		if n := tasks[string(s)]; n > 0 {
+			total += n
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	for _, s := range slices.Sorted(maps.Keys(tasks)) {
+		if !known[s] && tasks[s] > 0 {
+			total += tasks[s]
+			parts = append(parts, fmt.Sprintf("%d %s", tasks[s], Clean(s)))
+		}
+	}
+	if total == 0 {
+		return ""
+	}
+	return plural(total, "task") + ": " + strings.Join(parts, ", ")
+}
+
+func nextStep(b *Board) string {
+	switch b.Status {
+	case centurion.MissionPaused, centurion.MissionBlocked:
+		return "centurion resume " + b.ID
+	case centurion.MissionFailed:
+		return fmt.Sprintf("centurion show %s, then centurion resume %s", b.ID, b.ID)
+	case centurion.MissionCompleted:
+		if b.Branch != "" {
+			return "centurion merge " + b.ID
+		}
+	}
+	return ""
+}
+
+func askTitle(a *Ask) string {
+	switch a.Type {
+	case "plan":
+		return "the plan waits for you"
+	case "question":
+		return strings.TrimSpace(a.Agent + " asks: " + Escape(a.Text+a.Title))
+	}
+	return strings.TrimSpace(a.Agent + " needs permission: " + askSubject(a))
+}
+
+func askCommand(a *Ask) string {
+	if a.Type == "question" {
+		return "centurion answer " + Escape(a.ID) + " TEXT"
+	}
+	return "centurion approve " + Escape(a.ID)
+}
+
+// rule is the line between what happened and what happens now.
+func rule(t theme, w int) string { return t.paint(dim, strings.Repeat("─", w)) }

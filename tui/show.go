@@ -1,0 +1,331 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// ShowOptions say how the boards of the one-shot commands are drawn.
+type ShowOptions struct {
+	Color bool
+	Width int       // cells; default 100
+	Now   time.Time // ages are counted from it; default the present
+	Slots int       // workers at once; default 50
+	IDs   bool      // tasks: add ids, for the commands that take one
+	Full  bool      // show: tool outputs and texts whole instead of their first lines
+}
+
+func (o ShowOptions) defaults() ShowOptions {
+	o.Width = max(minWidth, cmp.Or(o.Width, 100))
+	o.Slots = cmp.Or(o.Slots, defaultSlots)
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	return o
+}
+
+// page collects lines and writes them at once.
+type page struct {
+	strings.Builder
+	theme theme
+	w     int
+}
+
+func (p *page) line(s string) { p.WriteString(strings.TrimRight(s, " ") + "\n") }
+
+func (p *page) flush(w io.Writer) error {
+	if _, err := io.WriteString(w, p.String()); err != nil {
+		return outputError(err)
+	}
+	return nil
+}
+
+// Missions writes one line for each mission, in the order given.
+func Missions(w io.Writer, missions []centurion.Mission, o ShowOptions) error {
+	o = o.defaults()
+	p := page{theme: theme{o.Color}, w: o.Width}
+	if len(missions) == 0 {
+		p.line("no missions here yet; start one with: centurion run \"GOAL\"")
+	}
+	for _, m := range missions {
+		state := pad(string(m.Status), 9)
+		facts := dots(count(m.Usage.Tokens.Total())+" tok", money(m.Usage), span(o.Now.Sub(m.Updated.Time))+" ago")
+		left := m.ID + "  " + p.theme.paint(missionTone(m.Status), state) + "  "
+		room := o.Width - width(m.ID) - 13 - width(facts) - 2
+		if room < 10 { // too narrow for one line
+			p.line(left + facts)
+			p.line("  " + fit(Clean(m.Goal), o.Width-2))
+		} else {
+			p.line(left + pad(Clean(m.Goal), room) + "  " + p.theme.paint(dim, facts))
+		}
+		if m.Reason != "" && m.Status != centurion.MissionCompleted {
+			p.line("  " + p.theme.paint(dim, fit(Clean(m.Reason), o.Width-2)))
+		}
+	}
+	return p.flush(w)
+}
+
+// groups are the blocks of the task board after those that run.
+var groups = [...]struct {
+	title  string
+	status centurion.TaskStatus
+}{
+	{"Queued", centurion.TaskQueued}, {"Waiting", centurion.TaskWaiting}, {"Completed", centurion.TaskCompleted},
+	{"Failed", centurion.TaskFailed}, {"Blocked", centurion.TaskBlocked}, {"Cancelled", centurion.TaskCancelled},
+}
+
+// Tasks writes the task board: what runs with the slots it takes, then what is queued, waits and has ended.
+//
+//	Running (2): [2/50]
+//	⚡ Enforce the limits (worker) - 12s ← NEW
+//	Queued (1):
+//	· Check the whole (reviewer) - 3s
+func Tasks(w io.Writer, tasks []centurion.Task, o ShowOptions) error {
+	o = o.defaults()
+	p := page{theme: theme{o.Color}, w: o.Width}
+	running := inState(tasks, centurion.TaskRunning, centurion.TaskVerifying, centurion.TaskMerging)
+	p.line(fmt.Sprintf("Running (%d): [%d/%d]", len(running), len(running), o.Slots))
+	for _, t := range running {
+		p.task(t, "⚡", o)
+	}
+	for _, g := range groups {
+		in := inState(tasks, g.status)
+		if len(in) == 0 {
+			continue
+		}
+		p.line(fmt.Sprintf("%s (%d):", g.title, len(in)))
+		for _, t := range in {
+			mark, c := taskMark(t.Status)
+			p.task(t, p.theme.paint(c, mark), o)
+		}
+	}
+	return p.flush(w)
+}
+
+func inState(tasks []centurion.Task, states ...centurion.TaskStatus) []centurion.Task {
+	return slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return !slices.Contains(states, t.Status) })
+}
+
+func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
+	from, to := t.Started, o.Now
+	if from.IsZero() {
+		from = t.Created
+	}
+	if !t.Ended.IsZero() {
+		to = t.Ended.Time
+	}
+	var after []string
+	if t.Attempt > 1 {
+		after = append(after, fmt.Sprintf("attempt %d", t.Attempt))
+	}
+	if !t.Status.Ended() && t.Reason != "" {
+		after = append(after, Clean(t.Reason))
+	}
+	if t.Error != nil && t.Status.Ended() {
+		after = append(after, words(string(t.Error.Kind))+": "+Clean(t.Error.Message))
+	}
+	if t.Status.Ended() {
+		after = append(after, money(t.Usage))
+	}
+	if o.IDs {
+		after = append(after, t.ID)
+	}
+	tail := fmt.Sprintf(" (%s) - %s", p.theme.paint(roleTone(t.Agent), Clean(t.Agent)), span(to.Sub(from.Time)))
+	if !t.Status.Ended() && o.Now.Sub(t.Created.Time) < newFor {
+		tail += p.theme.paint(good, " ← NEW")
+	}
+	detail := ""
+	if s := dots(after...); s != "" {
+		detail = " · " + s
+	}
+	room := max(10, o.Width-width(mark)-1-width(tail)-width(detail))
+	line := mark + " " + fit(Clean(t.Title), room) + tail
+	if left := o.Width - width(line); detail != "" && (left >= 8 || o.IDs) {
+		if !o.IDs { // an id is for copying and is never cut
+			detail = fit(detail, left)
+		}
+		line += p.theme.paint(dim, detail)
+	}
+	p.line(line)
+}
+
+// Shown is one thing whole: a mission, a task or a session, with what belongs to it. What is nil or empty is left out.
+type Shown struct {
+	Mission  *centurion.Mission
+	Task     *centurion.Task
+	Session  *centurion.Session
+	Tasks    []centurion.Task
+	Receipts []centurion.Receipt
+	Messages []centurion.Message // of the session, with their parts
+}
+
+// Show writes one thing whole.
+func Show(w io.Writer, s Shown, o ShowOptions) error {
+	o = o.defaults()
+	p := page{theme: theme{o.Color}, w: o.Width}
+	if m := s.Mission; m != nil {
+		p.mission(m, o)
+	}
+	if t := s.Task; t != nil {
+		p.taskWhole(t, o)
+	}
+	if c := s.Session; c != nil {
+		u := centurion.Usage{Tokens: c.Tokens, USD: c.Cost, Unpriced: c.Metadata.Unpriced}
+		p.line(p.theme.paint(strong, fit(Clean(c.Title), o.Width)))
+		p.field("session", dots(c.ID, Clean(c.Agent), Clean(c.Metadata.Address)))
+		p.field("usage", dots(tokenText(u), money(u)))
+	}
+	if len(s.Tasks) > 0 {
+		p.line("")
+		var b strings.Builder
+		if err := Tasks(&b, s.Tasks, o); err != nil {
+			return err
+		}
+		p.WriteString(b.String())
+	}
+	if len(s.Receipts) > 0 {
+		p.line("")
+		for _, r := range s.Receipts {
+			p.receipt(r)
+		}
+	}
+	for _, m := range s.Messages {
+		p.message(m, o)
+	}
+	return p.flush(w)
+}
+
+func (p *page) field(name, value string) {
+	if value == "" {
+		return
+	}
+	for i, l := range wrap(value, p.w-12) {
+		if i > 0 {
+			name = ""
+		}
+		p.line("  " + p.theme.paint(dim, pad(name, 8)) + "  " + l)
+	}
+}
+
+func (p *page) mission(m *centurion.Mission, o ShowOptions) {
+	for _, l := range wrap(Clean(m.Goal), o.Width-2) {
+		p.line(p.theme.paint(commander, "◆ ") + p.theme.paint(strong, l))
+	}
+	p.field("mission", dots(m.ID, p.theme.paint(missionTone(m.Status), string(m.Status)), Clean(m.Reason)))
+	p.field("where", dots(Clean(m.Directory), Clean(m.Branch)))
+	p.field("model", Clean(m.Options.Model))
+	level := ""
+	if m.Level > 0 {
+		level = fmt.Sprintf("level %d", m.Level)
+	}
+	p.field("run", dots(level, span(time.Duration(m.ElapsedMS)*time.Millisecond), plural(m.Rounds, "round")))
+	p.field("usage", dots(tokenText(m.Usage), money(m.Usage)))
+}
+
+func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
+	mark, c := taskMark(t.Status)
+	p.line(p.theme.paint(c, mark) + " " + p.theme.paint(strong, fit(Clean(t.Title), o.Width-2)))
+	attempt := ""
+	if t.Attempt > 1 {
+		attempt = fmt.Sprintf("attempt %d", t.Attempt)
+	}
+	p.field("task", dots(t.ID, string(t.Status), attempt, Clean(t.Reason)))
+	p.field("agent", dots(Clean(t.Agent), Clean(t.Item), t.Session))
+	p.field("usage", dots(tokenText(t.Usage), money(t.Usage)))
+	files := make([]string, len(t.Files))
+	for i, f := range t.Files {
+		files[i] = Clean(f)
+	}
+	p.field("files", strings.Join(files, " "))
+	if t.Error != nil {
+		p.field("error", words(string(t.Error.Kind))+": "+Clean(t.Error.Message))
+	}
+	for _, l := range CleanLines(t.Result) {
+		for _, l := range wrap(l, o.Width-2) {
+			p.line("  " + l)
+		}
+	}
+}
+
+func (p *page) receipt(r centurion.Receipt) {
+	mark, c, how := "✓", good, precise(time.Duration(r.Millis)*time.Millisecond)
+	if !r.Passed {
+		mark, c, how = "✗", bad, cmp.Or(Clean(r.Error), fmt.Sprintf("exit %d", r.ExitCode))
+	}
+	p.line(p.theme.paint(c, mark) + " " + fit(dots(strings.TrimSpace(Clean(r.Item)+" "+Escape(r.Command)), how), p.w-2))
+}
+
+// message writes a message with its tool calls as nested blocks.
+func (p *page) message(m centurion.Message, o ShowOptions) {
+	who, c := Clean(m.Agent), roleTone(m.Agent)
+	if m.Role == centurion.RoleUser {
+		who, c = string(cmp.Or(m.Origin, "prompt")), strong
+	}
+	p.line("")
+	when := ""
+	if m.Time.Created != 0 {
+		when = time.UnixMilli(m.Time.Created).In(o.Now.Location()).Format("15:04:05")
+	}
+	finish := m.Finish
+	if finish == centurion.FinishStop || finish == centurion.FinishToolCalls {
+		finish = ""
+	}
+	p.line(p.theme.paint(c, "◇ "+who) + p.theme.paint(dim, "  "+dots(when, finish)))
+	for _, part := range m.Parts {
+		switch part.Type {
+		case centurion.PartText:
+			p.text(part.Text, plain, o)
+		case centurion.PartReasoning:
+			p.text(part.Text, dim, o)
+		case centurion.PartTool:
+			p.tool(part, o)
+		}
+	}
+	if m.Error != nil {
+		p.text(m.Error.Name+": "+m.Error.Data.Message, bad, o)
+	}
+}
+
+func (p *page) text(s string, c tone, o ShowOptions) {
+	lines := CleanLines(s)
+	if c == dim && !o.Full {
+		lines = clip(lines, maxTail)
+	}
+	for _, l := range lines {
+		for _, l := range wrap(l, o.Width-2) {
+			p.line("  " + p.theme.paint(c, l))
+		}
+	}
+}
+
+func (p *page) tool(part centurion.Part, o ShowOptions) {
+	st := part.State
+	if st == nil {
+		st = &centurion.ToolState{Status: centurion.ToolPending}
+	}
+	f := fact{mark: "·", tone: dim, agent: "", who: Clean(part.Tool),
+		text: cmp.Or(Clean(st.Title), toolSubject(part.Tool, st.Input)), foot: string(st.Status)}
+	out, failed := st.Result()
+	f.body = CleanLines(out)
+	if !o.Full {
+		f.body = clip(f.body, maxSaid)
+	}
+	switch {
+	case failed:
+		f.tone, f.foot = bad, "failed"
+	case st.Ended():
+		f.tone, f.foot = good, "done"
+	}
+	if st.Time.End > 0 {
+		f.foot += " " + precise(time.Duration(st.Time.End-st.Time.Start)*time.Millisecond)
+	}
+	for _, l := range f.block(p.theme, o.Width-2) {
+		p.line("  " + l)
+	}
+}

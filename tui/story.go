@@ -1,0 +1,413 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// fact is one thing that happened, told once. The live view prints it above its frame, the plain view as a line.
+type fact struct {
+	at     time.Time
+	mark   string
+	tone   tone // of the mark
+	agent  string
+	who    string // "worker T2"
+	text   string
+	detail string   // said more quietly
+	body   []string // lines that belong to it
+	foot   string   // closes the block that a body stands in
+	depth  int      // of the worker that it is about: 0 for one that the Commander started
+	quiet  bool     // the live view shows it in its frame instead
+}
+
+// story applies events to a board and tells what is worth telling of them.
+type story struct {
+	board *Board
+	asked map[string]*Ask
+	done  int               // items done when the todo list was last told of
+	level int               // the level that was last told
+	said  map[string]string // by session: its newest answer that was told
+}
+
+// Limits of what is quoted from a worker. The whole of it is one `centurion show` away.
+const (
+	maxSaid       = 12  // lines of an answer
+	maxTail       = 4   // lines of a failed check's output
+	maxPlainQuote = 300 // characters of a quote in a plain line
+)
+
+func (s *story) apply(e centurion.Event) []fact {
+	if !s.board.takes(e) {
+		return nil
+	}
+	p := read(e)
+	s.board.apply(e, p)
+	var facts []fact
+	switch kind, _, _ := strings.Cut(string(e.Type), "."); kind {
+	case "mission", "budget":
+		facts = s.mission(e, p)
+	case "todo":
+		facts = s.todo()
+	case "task":
+		facts = s.task(e, p)
+	case "session", "message", "tool", "provider":
+		facts = s.session(e, p)
+	case "verify", "merge":
+		facts = s.check(e, p)
+	case "permission", "question", "plan":
+		facts = s.ask(e, p)
+	}
+	for i := range facts {
+		facts[i].at = e.Time.Time
+	}
+	return facts
+}
+
+func (s *story) mission(e centurion.Event, p payload) []fact {
+	b := s.board
+	switch e.Type {
+	case centurion.EventMissionStarted:
+		return []fact{{mark: "◆", tone: commander, text: cmp.Or(b.Goal, "mission"), detail: dots(b.ID, b.Directory, b.Branch)}}
+	case centurion.EventMissionResumed:
+		return []fact{{mark: "◆", tone: commander, text: "resumed: " + cmp.Or(b.Goal, "mission"), detail: dots(b.ID, b.Directory)}}
+	case centurion.EventBudgetExceeded:
+		return []fact{{mark: "!", tone: warn, text: "budget reached", detail: cmp.Or(Clean(p.Reason), budgetText(p))}}
+	case centurion.EventMissionUpdated:
+		var facts []fact
+		if p.Level > 0 && p.Level != s.level {
+			s.level = p.Level
+			facts = append(facts, fact{mark: "·", tone: dim, text: fmt.Sprintf("level %d", p.Level), detail: levelText(p.Level)})
+		}
+		if n := Clean(p.Note); n != "" {
+			facts = append(facts, fact{mark: "·", tone: dim, text: n})
+		}
+		if p.Countdown != nil && *p.Countdown > 0 {
+			facts = append(facts, fact{mark: "·", tone: dim, text: "goes on in " + span(time.Duration(*p.Countdown)*time.Millisecond), quiet: true})
+		}
+		return facts
+	}
+	return nil
+}
+
+// budgetText says which limit was reached.
+func budgetText(p payload) string {
+	amount := func(v float64) string {
+		switch p.Limit {
+		case "max_cost":
+			return usd(v)
+		case "max_duration":
+			return span(time.Duration(v) * time.Millisecond)
+		}
+		return count(int64(v))
+	}
+	if p.Limit == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s (--%s)", amount(p.Spent), amount(p.Max), strings.ReplaceAll(Clean(p.Limit), "_", "-"))
+}
+
+func levelText(level int) string {
+	switch level {
+	case 1:
+		return "one step: the Commander does it itself"
+	case 2:
+		return "a few independent items"
+	case 3:
+		return "planned first, workers in waves, reviewed last"
+	}
+	return ""
+}
+
+func (s *story) todo() []fact {
+	t := s.board.Todo
+	if t.Done == s.done {
+		return nil
+	}
+	s.done = t.Done
+	return []fact{{mark: "·", tone: dim, text: fmt.Sprintf("todo %d/%d done", t.Done, t.Total()), quiet: true}}
+}
+
+func (s *story) task(e centurion.Event, p payload) []fact {
+	t := s.board.tasks[cmp.Or(e.Task, p.ID)]
+	if t == nil {
+		return nil
+	}
+	f := fact{agent: t.Agent, who: strings.TrimSpace(t.Agent + " " + t.Name()), depth: depth(t.Address)}
+	f.mark, f.tone = taskMark(t.Status)
+	switch e.Type {
+	case centurion.EventTaskQueued:
+		f.text, f.detail, f.quiet = "queued", t.Title, true
+	case centurion.EventTaskWaiting:
+		f.text, f.detail, f.quiet = "waits", t.Reason, true
+	case centurion.EventTaskStarted:
+		f.mark, f.text, f.detail = "▸", "started", t.Title
+		if t.Attempt > 1 {
+			f.detail = dots(t.Title, fmt.Sprintf("attempt %d", t.Attempt))
+		}
+	case centurion.EventTaskVerifying:
+		f.text, f.detail, f.quiet = "being checked", t.Title, true
+	case centurion.EventTaskRetrying:
+		f.mark, f.tone, f.text, f.detail = "↻", warn, "tries again", t.Reason
+		if p.WaitMS > 0 {
+			f.text += " in " + precise(time.Duration(p.WaitMS)*time.Millisecond)
+		}
+	case centurion.EventTaskCompleted, centurion.EventTaskFailed, centurion.EventTaskCancelled, centurion.EventTaskBlocked:
+		s.taskEnd(&f, t, p)
+	default:
+		return nil
+	}
+	return []fact{f}
+}
+
+// taskEnd makes f the block that tells what a child said and how it ended.
+func (s *story) taskEnd(f *fact, t *Task, p payload) {
+	f.text = t.Title
+	if t.Said != "" {
+		f.body = clip(strings.Split(t.Said, "\n"), maxSaid)
+	}
+	verb := map[centurion.TaskStatus]string{centurion.TaskCompleted: "done", centurion.TaskFailed: "failed",
+		centurion.TaskCancelled: "cancelled", centurion.TaskBlocked: "blocked"}[t.Status]
+	age := ""
+	if !t.Started.IsZero() {
+		age = " " + span(t.Age(t.Ended))
+	}
+	files := ""
+	if len(t.Files) > 0 {
+		files = plural(len(t.Files), "file")
+	}
+	reason := ""
+	if t.Status != centurion.TaskCompleted {
+		reason = t.Reason
+	}
+	cost := ""
+	if t.Usage != (centurion.Usage{}) {
+		cost = money(t.Usage)
+	}
+	f.foot = dots(verb+age, cost, files, reason)
+}
+
+// depth is how many workers stand above the one with this address: 0/3 was started by the Commander, 0/3/1 by 0/3.
+func depth(address string) int {
+	return max(0, len(strings.FieldsFunc(address, func(r rune) bool { return r == '/' }))-2)
+}
+
+// clip keeps the first n lines and says how many were left out.
+func clip(lines []string, n int) []string {
+	if len(lines) <= n {
+		return lines
+	}
+	return append(slices.Clone(lines[:n-1]), fmt.Sprintf("… %d more lines", len(lines)-n+1))
+}
+
+func tail(lines []string, n int) []string { return lines[max(0, len(lines)-n):] }
+
+// shownTools are the Commander's own tool calls that change something and are not told otherwise.
+var shownTools = [...]string{"write", "edit", "bash"}
+
+func (s *story) session(e centurion.Event, p payload) []fact {
+	b := s.board
+	root := e.Session != "" && e.Session == b.Commander.Session
+	agent := cmp.Or(b.agentOf(e.Session, e.Task), "commander")
+	switch e.Type {
+	case centurion.EventMessageUpdated, centurion.EventPartUpdated:
+		if lines := CleanLines(p.Text); root && s.isNew(e, p, lines) {
+			return []fact{{mark: "◇", tone: roleTone(agent), agent: agent, who: agent, text: lines[0], body: clip(lines[1:], maxSaid)}}
+		}
+	case centurion.EventMessageCreated:
+		if t := Clean(p.Text); p.Origin == string(centurion.OriginPerson) && t != "" && t != b.Goal {
+			return []fact{{mark: "›", tone: strong, who: "you", text: t}}
+		}
+	case centurion.EventToolCompleted:
+		if root && slices.Contains(shownTools[:], p.Tool) {
+			f := fact{mark: "·", tone: dim, detail: toolLine(p)}
+			if msg := Clean(p.Error.Message); msg != "" {
+				f.mark, f.tone, f.detail = "✗", bad, f.detail+": "+msg
+			}
+			return []fact{f}
+		}
+	case centurion.EventSessionError:
+		return []fact{{mark: "✗", tone: bad, agent: agent, who: s.who(e), text: cmp.Or(Clean(p.Error.Message), string(p.Kind)), quiet: !root}}
+	case centurion.EventProviderRetry:
+		d := time.Duration(p.WaitMS) * time.Millisecond
+		return []fact{{mark: "↻", tone: warn, agent: agent, who: s.who(e), quiet: true,
+			text: "waits " + precise(d) + " for the model", detail: dots(words(Clean(p.Reason)), Clean(p.Error.Message))}}
+	}
+	return nil
+}
+
+// isNew reports whether an answer was not told yet: it can come with its part and again with its message.
+func (s *story) isNew(e centurion.Event, p payload, lines []string) bool {
+	text := strings.Join(lines, "\n")
+	if text == "" || p.Type == string(centurion.PartReasoning) || s.said[e.Session] == text {
+		return false
+	}
+	if s.said == nil {
+		s.said = map[string]string{}
+	}
+	s.said[e.Session] = text
+	return true
+}
+
+// who names the worker that an event is about.
+func (s *story) who(e centurion.Event) string { return s.name(e.Session, e.Task) }
+
+func (s *story) name(session, task string) string {
+	agent := s.board.agentOf(session, task)
+	if t := s.board.tasks[task]; t != nil {
+		return strings.TrimSpace(agent + " " + t.Name())
+	}
+	return agent
+}
+
+func (s *story) check(e centurion.Event, p payload) []fact {
+	f := fact{who: cmp.Or(s.who(e), Clean(p.Item)), agent: s.board.agentOf(e.Session, e.Task), detail: Clean(p.Command)}
+	switch e.Type {
+	case centurion.EventVerifyPassed:
+		f.mark, f.tone, f.text = "✓", good, "check passed"
+		if p.Final {
+			f.text = "final check passed"
+		}
+		if p.DurationMS > 0 {
+			f.detail = dots(f.detail, precise(p.duration()))
+		}
+	case centurion.EventVerifyFailed:
+		f.mark, f.tone, f.text = "✗", bad, "check failed"
+		if p.Final {
+			f.text = "final check failed"
+		}
+		f.detail = dots(f.detail, fmt.Sprintf("exit %d", p.ExitCode))
+		f.body = tail(CleanLines(cmp.Or(p.Output, p.Error.Message)), maxTail)
+	case centurion.EventMergeDone:
+		f.mark, f.tone, f.text, f.detail = "✓", good, "merged", Clean(p.Branch)
+	case centurion.EventMergeConflict:
+		f.mark, f.tone, f.text, f.detail = "✗", bad, "conflict", strings.Join(s.cleanAll(p.Files), " ")
+	default:
+		return nil
+	}
+	return []fact{f}
+}
+
+func (*story) cleanAll(in []string) []string {
+	out := make([]string, 0, len(in))
+	for _, s := range in {
+		out = append(out, Clean(s))
+	}
+	return out
+}
+
+func (s *story) ask(e centurion.Event, p payload) []fact {
+	if s.asked == nil {
+		s.asked = map[string]*Ask{}
+	}
+	key := cmp.Or(p.ID, e.Session)
+	if strings.HasSuffix(string(e.Type), ".asked") {
+		for _, a := range s.board.Asks {
+			if cmp.Or(a.ID, a.Session) == key {
+				s.asked[key] = a
+				return askedFacts(a, s.name(a.Session, a.Task))
+			}
+		}
+		return nil
+	}
+	a := s.asked[key]
+	delete(s.asked, key)
+	if a == nil {
+		a = &Ask{Type: strings.SplitN(string(e.Type), ".", 2)[0]}
+	}
+	f := answered(a, p)
+	if f.who != "" {
+		f.who = s.name(a.Session, a.Task)
+	}
+	return []fact{f}
+}
+
+// answered tells how an ask ended, and by whom.
+func answered(a *Ask, p payload) fact {
+	f := fact{mark: "✓", tone: good, agent: a.Agent, who: a.Agent}
+	no := p.Answer == AnswerReject || p.Answer == "deny" || p.Answer == "no"
+	if no {
+		f.mark, f.tone = "✗", bad
+	}
+	by := ""
+	if p.By != "" && p.By != "person" {
+		by = "by " + Clean(p.By)
+	}
+	switch a.Type {
+	case "plan":
+		f.who = ""
+		f.text = "plan accepted"
+		if no {
+			f.mark, f.tone, f.text = "·", dim, "plan not run"
+		}
+		if len(a.Items) > 0 {
+			waves, _ := Waves(a.Items)
+			f.detail = fmt.Sprintf("%s in %s", plural(len(a.Items), "item"), plural(len(waves), "wave"))
+		}
+		f.detail = dots(f.detail, by)
+	case "question":
+		f.text, f.detail = "answered: "+cmp.Or(Clean(p.Answer), "(no answer)"), by
+	default:
+		f.text = "allowed " + cmp.Or(Clean(p.Answer), AnswerOnce)
+		if no {
+			f.text = "rejected"
+		}
+		f.detail = dots(askSubject(a), by, Clean(p.Reason))
+	}
+	return f
+}
+
+// askSubject is what a permission is asked for, on one line, with nothing hidden.
+func askSubject(a *Ask) string {
+	return strings.TrimSpace(Escape(a.Permission) + " " + Escape(strings.Join(a.Patterns, " ")))
+}
+
+// askedFacts tells of an ask and how it is answered from elsewhere; the live view shows a dialog instead.
+func askedFacts(a *Ask, who string) []fact {
+	f := fact{mark: "?", tone: warn, agent: a.Agent, who: cmp.Or(who, a.Agent), quiet: true}
+	switch a.Type {
+	case "plan":
+		f.who = ""
+		f.text = "plan waits for you"
+		f.detail = fmt.Sprintf("answer with: centurion approve %s · centurion deny %s", Escape(a.ID), Escape(a.ID))
+		return append(planFacts(a), f)
+	case "question":
+		f.text = "asks: " + Escape(cmp.Or(a.Text, a.Title))
+		if len(a.Options) > 0 {
+			f.text += " (" + Escape(strings.Join(a.Options, ", ")) + ")"
+		}
+		f.detail = fmt.Sprintf("answer with: centurion answer %s TEXT", Escape(a.ID))
+	default:
+		f.text = "needs your permission: " + askSubject(a)
+		f.detail = fmt.Sprintf("answer with: centurion approve %s [once|always] · centurion deny %s", Escape(a.ID), Escape(a.ID))
+	}
+	return []fact{f}
+}
+
+func planFacts(a *Ask) []fact {
+	waves, stuck := Waves(a.Items)
+	var facts []fact
+	add := func(label string, items []Item) {
+		for _, it := range items {
+			after := ""
+			if len(it.After) > 0 {
+				after = "after " + Escape(strings.Join(it.After, ", "))
+			}
+			checks := ""
+			if len(it.Verify) > 0 {
+				checks = "check: " + Escape(strings.Join(it.Verify, "; "))
+			}
+			facts = append(facts, fact{mark: "·", tone: dim, quiet: true, who: label,
+				text: strings.TrimSpace(Escape(it.ID) + " " + Escape(it.Title)), detail: dots(Escape(it.Agent), after, checks)})
+		}
+	}
+	for i, w := range waves {
+		add(fmt.Sprintf("wave %d", i+1), w)
+	}
+	add("can never start", stuck)
+	return facts
+}

@@ -1,0 +1,48 @@
+package tui
+
+import "slices"
+
+// Item is one item of a plan.
+type Item struct {
+	ID     string   `json:"id"`
+	Title  string   `json:"title"`
+	Agent  string   `json:"agent,omitempty"`
+	After  []string `json:"after,omitempty"`
+	Files  []string `json:"files,omitempty"`
+	Verify []string `json:"verify,omitempty"`
+	Status string   `json:"status,omitempty"` // open if empty; done and cancelled items hold nobody up
+}
+
+// Waves sorts items into waves: an item stands in the first wave after the waves of everything in its After. Within a
+// wave the order of the plan is kept. Stuck are the items that can never start, because they wait in a circle, for
+// themselves, for an item that does not exist, or for one of these.
+func Waves(items []Item) (waves [][]Item, stuck []Item) {
+	waveOf := make(map[string]int, len(items))
+	left := slices.Clone(items)
+	for wave := 0; len(left) > 0; wave++ {
+		var now, later []Item
+		for _, it := range left {
+			if ready(it, waveOf) {
+				now = append(now, it)
+			} else {
+				later = append(later, it)
+			}
+		}
+		if len(now) == 0 {
+			return waves, later
+		}
+		for _, it := range now {
+			waveOf[it.ID] = wave
+		}
+		waves = append(waves, now)
+		left = later
+	}
+	return waves, nil
+}
+
+func ready(it Item, waveOf map[string]int) bool {
+	return !slices.ContainsFunc(it.After, func(id string) bool {
+		_, placed := waveOf[id]
+		return !placed
+	})
+}
