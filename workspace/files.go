@@ -1,0 +1,282 @@
+package workspace
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"centurion"
+)
+
+// filePerm and dirPerm are the modes of new files and directories, before the umask.
+const (
+	filePerm fs.FileMode = 0o644
+	dirPerm  fs.FileMode = 0o755
+)
+
+// Stat describes a file or directory, following links inside the project. Errors are those of [Workspace.Open].
+func (w *Workspace) Stat(rel string) (fs.FileInfo, error) {
+	const op = "look at file"
+	name, err := w.Rel(rel)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := w.root.Stat(name)
+	if err != nil {
+		return nil, w.fail(op, name, err)
+	}
+	return fi, nil
+}
+
+// Open opens a regular file for reading; the caller closes it. It never blocks, whatever the file is. Errors are
+// KindNotFound (with the nearest name in its directory), KindUsage (a directory, pipe or device) and KindPermission
+// (unreadable, or a link that leads outside).
+func (w *Workspace) Open(rel string) (*os.File, fs.FileInfo, error) {
+	const op = "read file"
+	name, err := w.Rel(rel)
+	if err != nil {
+		return nil, nil, err
+	}
+	// Opening a device can have effects, so it is looked at first; the second look, at what was really opened, is the
+	// one that counts.
+	fi, err := w.root.Stat(name)
+	if err == nil {
+		err = regular(op, name, fi)
+	}
+	if err != nil {
+		return nil, nil, w.fail(op, name, err)
+	}
+	f, err := w.root.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil, nil, w.fail(op, name, err)
+	}
+	if fi, err = f.Stat(); err == nil {
+		err = regular(op, name, fi)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, w.fail(op, name, err)
+	}
+	return f, fi, nil
+}
+
+func regular(op, name string, fi fs.FileInfo) error {
+	switch {
+	case fi.Mode().IsRegular():
+		return nil
+	case fi.IsDir():
+		return &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: name + " is a directory", Hint: "list it instead"}
+	}
+	what := "a special file"
+	switch {
+	case fi.Mode()&fs.ModeNamedPipe != 0:
+		what = "a named pipe"
+	case fi.Mode()&fs.ModeSocket != 0:
+		what = "a socket"
+	case fi.Mode()&fs.ModeDevice != 0:
+		what = "a device"
+	}
+	return &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: name + " is " + what + ", not a regular file"}
+}
+
+// ReadFile reads a regular file of at most limit bytes; limit 0 means no limit. A larger file is KindUsage and names both
+// sizes; the other errors are those of [Workspace.Open].
+func (w *Workspace) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, error) {
+	const op = "read file"
+	f, fi, err := w.Open(rel)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	tooLarge := func(size int64) error {
+		return &centurion.Error{Op: op, Kind: centurion.KindUsage,
+			Msg:  fmt.Sprintf("%s has %d bytes, more than the %d that are read at once", rel, size, limit),
+			Hint: "read a part of it"}
+	}
+	if limit > 0 && fi.Size() > limit {
+		return nil, fi, tooLarge(fi.Size())
+	}
+	var r io.Reader = f
+	if limit > 0 {
+		r = io.LimitReader(f, limit+1) // it may grow while it is read
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, nil, w.fail(op, rel, err)
+	}
+	if limit > 0 && int64(len(b)) > limit {
+		return nil, fi, tooLarge(int64(len(b)))
+	}
+	return b, fi, nil
+}
+
+// Version returns the hash of a file's content as [VersionOf] does, without holding the file in memory, and "" if it
+// does not exist.
+func (w *Workspace) Version(rel string) (string, error) {
+	f, _, err := w.Open(rel)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", w.fail("read file", rel, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// WriteFile replaces a file, or makes it and the directories above it, so that a reader or a crash sees the old content
+// or the new and nothing between: a temporary file beside it, synced, renamed over it, its directory synced. The mode is
+// kept (new files: 0644 before the umask); a link inside the project stays and its target is written. Errors are
+// KindPermission (read-only, or a link that leads outside), KindDisk and KindUsage (not a regular file). It does not ask
+// [Workspace.Protected]: the tools do.
+func (w *Workspace) WriteFile(rel string, data []byte) error {
+	const op = "write file"
+	name, err := w.Rel(rel)
+	if err != nil {
+		return err
+	}
+	if name, err = w.real(op, name); err != nil {
+		return err
+	}
+	dir, base := splitRel(name)
+	fi, err := w.root.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := w.root.MkdirAll(dir, dirPerm); err != nil {
+			return w.fail(op, name, err)
+		}
+	case err != nil:
+		return w.fail(op, name, err)
+	default:
+		if err := regular(op, name, fi); err != nil {
+			return err
+		}
+		if fi.Mode().Perm()&0o222 == 0 {
+			return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: name + " is read-only",
+				Hint: "make it writable first, if it is meant to change"}
+		}
+	}
+	d, err := w.root.OpenRoot(dir)
+	if err != nil {
+		return w.fail(op, name, err)
+	}
+	defer d.Close()
+	if err := writeAtomic(d, base, data, filePerm); err != nil {
+		return w.fail(op, name, err)
+	}
+	return nil
+}
+
+// syncDir makes a rename in d survive a power cut.
+func syncDir(d *os.Root) error {
+	f, err := d.Open(".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !syncUnsupported(err) {
+		return err
+	}
+	return nil
+}
+
+// fail gives an error of the file system its kind, a message with the project-relative path and the next step. An error
+// of ours passes unchanged.
+func (w *Workspace) fail(op, rel string, err error) error {
+	if _, ok := errors.AsType[*centurion.Error](err); ok {
+		return err
+	}
+	e := &centurion.Error{Op: op, Kind: kindOf(err)}
+	switch {
+	case escapes(err):
+		e.Msg, e.Hint = rel+" leads outside the project", "use a path that stays inside "+w.dir
+	case e.Kind == centurion.KindNotFound:
+		dir, base := splitRel(rel)
+		e.Msg = fmt.Sprintf("%s does not exist", rel)
+		if near := nearestIn(w.root.FS(), joinRel(dir, base)); near != "" {
+			e.Hint = "did you mean " + joinRel(dir, near) + "?"
+		} else if _, err := w.root.Stat(dir); err != nil && dir != "." {
+			e.Hint = "its directory " + dir + " does not exist either"
+		} else {
+			e.Hint = "list the directory to see what is there"
+		}
+	case e.Kind == centurion.KindDisk:
+		e.Msg, e.Err, e.Hint = rel, cause(err), "make room on the disk, then try again"
+	case e.Kind == centurion.KindPermission:
+		e.Msg, e.Err, e.Hint = rel, cause(err), "check the permissions of the file and its directory"
+	default:
+		e.Msg, e.Err = rel, cause(err)
+	}
+	return e
+}
+
+func joinRel(dir, base string) string {
+	if dir == "." {
+		return base
+	}
+	return dir + "/" + base
+}
+
+// escapes reports whether an os.Root refused a path. Its error has no name of its own.
+func escapes(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "path escapes from parent")
+}
+
+// cause strips the operation and the absolute path from an error of package os.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+func kindOf(err error) centurion.Kind {
+	switch {
+	case escapes(err), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return centurion.KindPermission
+	case errors.Is(err, fs.ErrNotExist):
+		return centurion.KindNotFound
+	case diskError(err):
+		return centurion.KindDisk
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENAMETOOLONG),
+		errors.Is(err, syscall.ELOOP):
+		return centurion.KindUsage
+	case errors.Is(err, fs.ErrExist):
+		return centurion.KindConflict
+	}
+	return centurion.KindInternal
+}
+
+// nearestIn returns the name beside rel that is most like it, or "".
+func nearestIn(fsys fs.FS, rel string) string {
+	dir, base := splitRel(rel)
+	entries, err := fs.ReadDir(fsys, dir)
+	if err != nil {
+		return ""
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return centurion.Nearest(base, names)
+}
+
+func randomName() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // documented never to fail
+	return hex.EncodeToString(b[:])
+}

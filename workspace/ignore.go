@@ -1,0 +1,166 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+)
+
+// maxIgnoreFile is the size in bytes up to which a .gitignore is read: beyond it is no file that a person wrote.
+const maxIgnoreFile = 1 << 20
+
+// ruleSet is what is ignored in one directory of a walk. The last rule that matches decides, as in git.
+type ruleSet struct {
+	prefix []string // from the root of the git repository to the project
+	rules  []rule
+}
+
+// rule is one line of a .gitignore. go-git's patterns match a path when one of its parents matches, which makes
+// `!keep` bring back everything in a directory called keep. A walk asks at every level, so each rule is shown only as
+// much of a path as it speaks of.
+type rule struct {
+	pattern gitignore.Pattern
+	domain  int  // names in the path of the file's directory
+	names   int  // names in the pattern; 0 if it has ** inside and speaks of any depth
+	least   int  // names that a path below the directory must have
+	deep    bool // it matches at any depth below its directory
+}
+
+func (s ruleSet) ignores(rel string, isDir bool) bool {
+	path := slices.Concat(s.prefix, strings.Split(rel, "/"))
+	for _, r := range slices.Backward(s.rules) {
+		if m := r.match(path, isDir); m != gitignore.NoMatch {
+			return m == gitignore.Exclude
+		}
+	}
+	return false
+}
+
+func (r rule) match(path []string, isDir bool) gitignore.MatchResult {
+	below := len(path) - r.domain
+	switch {
+	case below < r.least:
+		return gitignore.NoMatch
+	case r.deep:
+		path = slices.Concat(path[:r.domain], path[len(path)-r.names:])
+	case r.names > 0 && below != r.names:
+		return gitignore.NoMatch
+	}
+	return r.pattern.Match(path, isDir)
+}
+
+// with adds the rules that a directory of the project brings.
+func (s ruleSet) with(w *Workspace, dir string) ruleSet {
+	names := []string{".gitignore"}
+	if dir == "." {
+		names = []string{".git/info/exclude", ".gitignore"}
+	}
+	domain := s.prefix
+	if dir != "." {
+		domain = slices.Concat(s.prefix, strings.Split(dir, "/"))
+	}
+	for _, name := range names {
+		b, _, err := w.ReadFile(joinRel(dir, name), maxIgnoreFile)
+		if err == nil {
+			s.rules = append(slices.Clip(s.rules), parseIgnore(string(b), domain)...)
+		}
+	}
+	return s
+}
+
+// outerRules returns the rules of the git repository that the project is a directory of, if it is no repository itself.
+func (w *Workspace) outerRules() ruleSet {
+	var s ruleSet
+	for dir := w.dir; ; {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			break
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ruleSet{} // no repository
+		}
+		s.prefix = slices.Insert(s.prefix, 0, filepath.Base(dir))
+		dir = parent
+	}
+	at := w.dir
+	for range s.prefix {
+		at = filepath.Dir(at)
+	}
+	for i := range s.prefix {
+		names := []string{".gitignore"}
+		if i == 0 {
+			names = []string{filepath.Join(".git", "info", "exclude"), ".gitignore"}
+		}
+		for _, name := range names {
+			file := filepath.Join(at, name)
+			if fi, err := os.Stat(file); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxIgnoreFile {
+				continue
+			}
+			if b, err := os.ReadFile(file); err == nil {
+				s.rules = append(s.rules, parseIgnore(string(b), s.prefix[:i])...)
+			}
+		}
+		at = filepath.Join(at, s.prefix[i])
+	}
+	return s
+}
+
+func parseIgnore(text string, domain []string) []rule {
+	var rules []rule
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
+			continue
+		}
+		rules = append(rules, parseRule(line, domain))
+	}
+	return rules
+}
+
+func parseRule(line string, domain []string) rule {
+	if !strings.HasSuffix(line, `\ `) {
+		line = strings.TrimRight(line, " ")
+	}
+	body, not := strings.CutPrefix(line, "!")
+	body, dirOnly := strings.CutSuffix(body, "/")
+	r := rule{domain: len(domain)}
+	for strings.HasPrefix(body, "**/") {
+		body, r.deep = body[len("**/"):], true
+	}
+	if !strings.Contains(body, "/") {
+		r.deep = true
+	}
+	body = strings.TrimPrefix(body, "/")
+	parts := strings.Split(body, "/")
+	if slices.Contains(parts, "**") {
+		r.deep = false
+	} else {
+		r.names = len(parts)
+	}
+	for i, p := range parts {
+		if p != "**" || i == len(parts)-1 { // a/** is what is in a, not a
+			r.least++
+		}
+	}
+	for i, p := range parts {
+		p = strings.ReplaceAll(p, "[!", "[^") // git knows both, package filepath only one
+		if p != "**" {
+			for strings.Contains(p, "**") {
+				p = strings.ReplaceAll(p, "**", "*") // inside a name two stars are one
+			}
+		}
+		parts[i] = p
+	}
+	body = "/" + strings.Join(parts, "/")
+	if dirOnly {
+		body += "/"
+	}
+	if not {
+		body = "!" + body
+	}
+	r.pattern = gitignore.ParsePattern(body, domain)
+	return r
+}

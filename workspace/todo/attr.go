@@ -1,0 +1,165 @@
+package todo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// attributeOf reads `key: value`. The key is one word and comes back in lower case.
+func attributeOf(s string) (key, value string, ok bool) {
+	key, value, ok = strings.Cut(s, ":")
+	if !ok || key == "" || value != "" && value[0] != ' ' && value[0] != '\t' {
+		return "", "", false
+	}
+	for i := range len(key) {
+		c := key[i]
+		if !isLetter(c) && (i == 0 || (c < '0' || c > '9') && c != '-' && c != '_') {
+			return "", "", false
+		}
+	}
+	return strings.ToLower(key), strings.TrimSpace(value), true
+}
+
+// set applies an attribute of line at to the item.
+func (n *node) set(d *Doc, at int, key, value string) {
+	switch key {
+	case "note":
+		n.Notes = append(n.Notes, value)
+		return
+	case "after", "files", "race", "verify", "proof":
+		if value == "" {
+			d.problem(at, fmt.Sprintf("%s: of %s is empty", key, n.name()), n)
+			return
+		}
+	}
+	switch key {
+	case "after":
+		n.afterLine = at
+		for _, id := range list(value) {
+			// What a model writes for «nothing» is no id anyway.
+			if low := strings.ToLower(id); low != "none" && id != "-" {
+				n.After = append(n.After, strings.Fields(id)...)
+			}
+		}
+	case "files":
+		n.Files = append(n.Files, list(value)...)
+	case "race":
+		for _, agent := range list(value) {
+			n.Race = append(n.Race, strings.TrimPrefix(agent, "@"))
+		}
+	case "verify":
+		c, ok := command(value)
+		if !ok {
+			d.problem(at, fmt.Sprintf("verify: of %s needs one command, all of it in one pair of backticks", n.name()), n)
+			return
+		}
+		n.Verify = append(n.Verify, c)
+	case "proof":
+		n.Proof = unquote(value)
+	default:
+		if n.Attrs == nil {
+			n.Attrs = map[string][]string{}
+		}
+		n.Attrs[key] = append(n.Attrs[key], unquote(value))
+	}
+}
+
+// command reads the value of a verify attribute. A value that only begins with code is refused: run as it stands it
+// would be a different command from the one that was meant.
+func command(value string) (string, bool) {
+	if value == "" {
+		return "", false
+	}
+	if value[0] != '`' {
+		return value, true
+	}
+	c := unquote(value)
+	return c, c != value && strings.TrimSpace(c) != ""
+}
+
+// unquote takes a value out of its backticks, if one code span is all of it.
+func unquote(s string) string {
+	inner := strings.TrimLeft(s, "`")
+	ticks := len(s) - len(inner)
+	if ticks == 0 {
+		return s
+	}
+	fence := s[:ticks]
+	inner, ok := strings.CutSuffix(inner, fence)
+	if !ok || strings.HasSuffix(inner, "`") {
+		return s
+	}
+	run := 0
+	for i := range len(inner) {
+		if inner[i] == '`' {
+			run++
+			continue
+		}
+		if run == ticks {
+			return s // it ends before the end
+		}
+		run = 0
+	}
+	if len(inner) > 1 && inner[0] == ' ' && inner[len(inner)-1] == ' ' && strings.Trim(inner, " ") != "" {
+		inner = inner[1 : len(inner)-1] // the spaces that let code begin with a backtick
+	}
+	return inner
+}
+
+// quote puts a value into backticks so that unquote gives it back.
+func quote(s string) string {
+	longest, run := 0, 0
+	for i := range len(s) {
+		if s[i] == '`' {
+			run++
+			longest = max(longest, run)
+		} else {
+			run = 0
+		}
+	}
+	fence := strings.Repeat("`", longest+1)
+	if s[0] == '`' || s[len(s)-1] == '`' || s[0] == ' ' && s[len(s)-1] == ' ' {
+		return fence + " " + s + " " + fence
+	}
+	return fence + s + fence
+}
+
+// list splits a value at its commas, but not inside backticks or braces, and drops empty entries.
+func list(s string) []string {
+	var out []string
+	start, depth, code := 0, 0, false
+	add := func(end int) {
+		if v := unquote(strings.TrimSpace(s[start:end])); v != "" {
+			out = append(out, v)
+		}
+		start = end + 1
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '`':
+			code = !code
+		case code:
+		case c == '{':
+			depth++
+		case c == '}':
+			depth = max(0, depth-1)
+		case c == ',' && depth == 0:
+			add(i)
+		}
+	}
+	add(len(s))
+	return out
+}
+
+// joinList writes a list, whose values hold no backticks, so that list reads it again.
+func joinList(values []string) string {
+	if plain := strings.Join(values, ", "); slices.Equal(list(plain), values) {
+		return plain
+	}
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = quote(v)
+	}
+	return strings.Join(quoted, ", ")
+}

@@ -1,0 +1,267 @@
+package todo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// maxOffers is how many problems of one plan are told with the nearest id, which takes a look at every item.
+const maxOffers = 50
+
+// maxLines is how many lines a message names.
+const maxLines = 10
+
+// check finds what is wrong between items: duplicate ids, and after: that leads nowhere or in a circle.
+func (d *Doc) check() {
+	seen, offers := map[string]bool{}, 0
+	for _, n := range d.nodes {
+		if same := d.byID[n.ID]; len(same) > 1 && !seen[n.ID] {
+			seen[n.ID] = true
+			lines := make([]string, 0, maxLines+1)
+			for _, s := range same[:min(len(same), maxLines)] {
+				lines = append(lines, fmt.Sprint(s.Line))
+			}
+			if more := len(same) - maxLines; more > 0 {
+				lines = append(lines, fmt.Sprintf("and %d more", more))
+			}
+			d.problem(same[1].at, fmt.Sprintf("id %s stands on lines %s: ids must be unique", n.ID, strings.Join(lines, ", ")), same...)
+		}
+		for _, id := range n.After {
+			if d.byID[id] == nil {
+				msg := fmt.Sprintf("%s comes after %s, which does not exist", n.name(), id)
+				if offers < maxOffers {
+					offers++
+					if near := d.Nearest(id); near != "" {
+						msg += "; did you mean " + near + "?"
+					}
+				}
+				d.problem(n.afterLine, msg, n)
+			}
+		}
+	}
+	d.checkCycles()
+	d.settle()
+	slices.SortStableFunc(d.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+}
+
+// waitsFor returns what has to be settled before n is: a group's sub-items, and what n or a group around it comes
+// after.
+func (d *Doc) waitsFor(n *node) []*node {
+	out := slices.Clone(n.children)
+	for p := n; p != nil; p = p.parent {
+		for _, id := range p.After {
+			if same := d.byID[id]; len(same) == 1 { // what is ambiguous is a problem anyway
+				out = append(out, same[0])
+			}
+		}
+	}
+	return out
+}
+
+// checkCycles finds the strongly connected parts of what waits for what, with Tarjan's algorithm.
+func (d *Doc) checkCycles() {
+	index := make(map[*node]int, len(d.nodes)) // order of discovery, from 1
+	low := make(map[*node]int, len(d.nodes))
+	onPath := map[*node]bool{}
+	var path []*node
+	var visit func(n *node)
+	visit = func(n *node) {
+		index[n] = len(index) + 1
+		low[n] = index[n]
+		path, onPath[n] = append(path, n), true
+		self := false
+		for _, m := range d.waitsFor(n) {
+			self = self || m == n
+			if index[m] == 0 {
+				visit(m)
+				low[n] = min(low[n], low[m])
+			} else if onPath[m] {
+				low[n] = min(low[n], index[m])
+			}
+		}
+		if low[n] != index[n] {
+			return
+		}
+		from := len(path) - 1
+		for path[from] != n {
+			from--
+		}
+		part := slices.Clone(path[from:])
+		path = path[:from]
+		for _, m := range part {
+			onPath[m] = false
+		}
+		if self || len(part) > 1 {
+			d.cycle(part)
+		}
+	}
+	for _, n := range d.nodes {
+		if index[n] == 0 {
+			visit(n)
+		}
+	}
+}
+
+// cycle records that the items of part wait for each other. A group around one of them whose after: they inherited
+// belongs to it.
+func (d *Doc) cycle(part []*node) {
+	for _, n := range slices.Clone(part) {
+		for p := n.parent; p != nil; p = p.parent {
+			leads := slices.ContainsFunc(part, func(m *node) bool { return m.ID != "" && slices.Contains(p.After, m.ID) })
+			if leads && !slices.Contains(part, p) {
+				part = append(part, p)
+			}
+		}
+	}
+	slices.SortFunc(part, func(a, b *node) int { return cmp.Compare(a.at, b.at) })
+	names, at := make([]string, len(part)), part[0].at
+	for i, n := range part {
+		names[i] = n.name()
+		if len(n.After) > 0 && at == part[0].at {
+			at = n.afterLine
+		}
+	}
+	msg := names[0] + " comes after itself"
+	if len(part) > 1 {
+		msg = strings.Join(names, ", ") + " wait for each other"
+	}
+	d.problem(at, msg+": remove one after:", part...)
+}
+
+// find returns the first item with an id, or nil. Items without an id are not found.
+func (d *Doc) find(id string) *node {
+	if same := d.byID[id]; len(same) > 0 {
+		return same[0]
+	}
+	return nil
+}
+
+// Nearest returns the existing id that is most like id, or "".
+func (d *Doc) Nearest(id string) string {
+	var ids []string
+	for _, n := range d.nodes {
+		if n.ID == id || n.ID == "" {
+			continue
+		}
+		if strings.EqualFold(n.ID, id) {
+			return n.ID
+		}
+		ids = append(ids, n.ID)
+	}
+	return centurion.Nearest(id, ids)
+}
+
+// Status returns what the item's mark comes to, and 0 if there is no such item. An item that a problem concerns is
+// Blocked. A group is Done when its sub-items are done or cancelled (Cancelled when all are, or when its own mark says
+// so), else Running, Open or Blocked, whichever of these some sub-item is first. Inside a group that is marked cancelled
+// what is open is cancelled, and inside one that is marked blocked it is blocked.
+func (d *Doc) Status(id string) Mark {
+	if n := d.find(id); n != nil {
+		return n.state
+	}
+	return 0
+}
+
+// settle finds the state of every item: first what the groups around them say, from the outside in, then what groups
+// come to, from the inside out.
+func (d *Doc) settle() {
+	for _, n := range d.nodes {
+		if p := n.parent; p != nil {
+			n.imposed = p.imposed
+			switch {
+			case d.bad[p]:
+				n.imposed = Blocked
+			case p.Mark == Cancelled, p.Mark == Blocked:
+				n.imposed = p.Mark
+			}
+		}
+		n.state = n.Mark
+		if n.Mark == Open && n.imposed != 0 {
+			n.state = n.imposed
+		}
+	}
+	for _, n := range slices.Backward(d.nodes) {
+		if n.Group && n.Mark != Cancelled {
+			n.state = groupState(n.children)
+		}
+		if d.bad[n] {
+			n.state = Blocked
+		}
+	}
+}
+
+func groupState(children []*node) Mark {
+	var has [256]bool
+	for _, c := range children {
+		has[c.state] = true
+	}
+	for _, m := range []Mark{Running, Open, Blocked, Done} {
+		if has[m] {
+			return m
+		}
+	}
+	return Cancelled
+}
+
+func settled(m Mark) bool { return m == Done || m == Cancelled }
+
+// Counts counts the items without sub-items by [Doc.Status].
+func (d *Doc) Counts() Counts {
+	var c Counts
+	for _, n := range d.nodes {
+		if n.Group {
+			continue
+		}
+		switch n.state {
+		case Open:
+			c.Open++
+		case Running:
+			c.Running++
+		case Done:
+			c.Done++
+		case Cancelled:
+			c.Cancelled++
+		default:
+			c.Blocked++
+		}
+	}
+	return c
+}
+
+// Runnable returns the items that could be started now, in the order of the file: without sub-items, open, with no
+// problem, and with all that they and the groups around them come after done or cancelled.
+func (d *Doc) Runnable() []Item {
+	var out []Item
+	for _, n := range d.nodes {
+		if !n.Group && n.state == Open && len(d.unmet(n)) == 0 {
+			out = append(out, n.Item)
+		}
+	}
+	return out
+}
+
+// Unmet returns the ids that still hold an item back, its own after: first and then those of the groups around it.
+func (d *Doc) Unmet(id string) []string {
+	if n := d.find(id); n != nil {
+		return d.unmet(n)
+	}
+	return nil
+}
+
+func (d *Doc) unmet(n *node) []string {
+	var out []string
+	for p := n; p != nil; p = p.parent {
+		for _, id := range p.After {
+			same := d.byID[id]
+			met := len(same) == 1 && settled(same[0].state)
+			if !met && !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,438 @@
+package todo
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"centurion"
+)
+
+// Doc is a parsed plan. It is not safe for concurrent use.
+type Doc struct {
+	src      []byte
+	lines    []line
+	title    string
+	checks   []string
+	nodes    []*node
+	headings []heading
+	problems []Problem
+	byID     map[string][]*node
+	bad      map[*node]bool // concerned by a problem
+}
+
+// line is one line of the text. Its content is without byte order mark, carriage return and newline.
+type line struct {
+	start, end int // in src, with everything
+	text       string
+	offset     int // of text in src
+	indent     int // columns of white space before the text, tabs going to multiples of four
+	kind       lineKind
+	owner      *node // of an attribute; nil for the mission's own checks
+}
+
+type lineKind uint8
+
+const (
+	kindText lineKind = iota
+	kindBlank
+	kindHeading
+	kindItem
+	kindAttr
+	kindFence // a fence or a line inside one
+)
+
+type heading struct {
+	line, level int // line from 0
+	text        string
+}
+
+// node is an item and where its parts stand, as offsets into src.
+type node struct {
+	Item
+	at                   int // line, from 0
+	column               int // of its bullet
+	bullet               string
+	markStart, markEnd   int // between the brackets
+	rest                 int // behind the brackets and the white space
+	idEnd                int // behind the id and its colon
+	titleStart, titleEnd int
+	agentEnd             int
+	parent               *node
+	children             []*node
+	afterLine            int  // of the last after attribute, from 0
+	imposed              Mark // by a group around it on what is open; 0 if none does
+	state                Mark // see Doc.Status
+}
+
+var byteOrderMark = []byte("\ufeff")
+
+// Parse reads a plan. The text must be UTF-8 and every code fence closed, else the error is KindUsage and names the line:
+// a plan that cannot be read is never one without items. Everything else is accepted; what is wrong with single items
+// is told by [Doc.Problems].
+func Parse(b []byte) (*Doc, error) {
+	d := &Doc{src: bytes.Clone(b), byID: map[string][]*node{}, bad: map[*node]bool{}}
+	if err := d.split(); err != nil {
+		return nil, err
+	}
+	if err := d.markFences(); err != nil {
+		return nil, err
+	}
+	d.scan()
+	d.check()
+	return d, nil
+}
+
+// split cuts the text into lines and checks that it is UTF-8.
+func (d *Doc) split() error {
+	at := 0
+	for raw := range bytes.Lines(d.src) {
+		if !utf8.Valid(raw) {
+			return &centurion.Error{Op: "read todo", Kind: centurion.KindUsage,
+				Msg:  fmt.Sprintf("line %d is not UTF-8 text", len(d.lines)+1),
+				Hint: "save the file as UTF-8"}
+		}
+		l := line{start: at, end: at + len(raw), offset: at}
+		text := raw
+		if at == 0 {
+			text = bytes.TrimPrefix(text, byteOrderMark)
+			l.offset = len(raw) - len(text)
+		}
+		text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
+		l.text = string(text)
+		l.indent, _ = indentOf(l.text, 0)
+		d.lines = append(d.lines, l)
+		at = l.end
+	}
+	return nil
+}
+
+// indentOf returns the column and the offset of the first character of s that is no white space, s starting in column.
+func indentOf(s string, column int) (col, offset int) {
+	for i := range len(s) {
+		switch s[i] {
+		case ' ':
+			column++
+		case '\t':
+			column += 4 - column%4
+		default:
+			return column, i
+		}
+	}
+	return column, len(s)
+}
+
+// markFences finds the lines of code fences.
+func (d *Doc) markFences() error {
+	open, fence := -1, ""
+	for i := range d.lines {
+		l := &d.lines[i]
+		if open >= 0 {
+			l.kind = kindFence
+			if closes(l.text, fence) {
+				open = -1
+			}
+			continue
+		}
+		if fence = opens(l.text); fence != "" {
+			l.kind, open = kindFence, i
+		}
+	}
+	if open >= 0 {
+		return &centurion.Error{Op: "read todo", Kind: centurion.KindUsage,
+			Msg:  fmt.Sprintf("the code fence that line %d opens is never closed", open+1),
+			Hint: "close it with a line of " + fence}
+	}
+	return nil
+}
+
+// opens returns the run of fence characters that a line begins a code block with, behind white space and bullets, or "".
+func opens(text string) string {
+	s := strings.TrimLeft(text, " \t")
+	for {
+		bullet, gap := bulletOf(s)
+		if bullet == "" || gap == 0 {
+			break
+		}
+		s = s[len(bullet)+gap:]
+	}
+	if !strings.HasPrefix(s, "```") && !strings.HasPrefix(s, "~~~") {
+		return ""
+	}
+	rest := strings.TrimLeft(s, s[:1])
+	if s[0] == '`' && strings.Contains(rest, "`") {
+		return "" // code within a line
+	}
+	return s[:len(s)-len(rest)]
+}
+
+// closes reports whether a line ends the code block that fence began.
+func closes(text, fence string) bool {
+	s := strings.TrimSpace(text)
+	return len(s) >= len(fence) && strings.Trim(s, fence[:1]) == ""
+}
+
+// bulletOf returns the bullet that s starts with, or "", and the number of spaces and tabs behind it.
+func bulletOf(s string) (bullet string, gap int) {
+	switch {
+	case s == "":
+		return "", 0
+	case strings.IndexByte("-*+", s[0]) >= 0:
+		bullet = s[:1]
+	default:
+		digits := 0
+		for digits < len(s) && s[digits] >= '0' && s[digits] <= '9' {
+			digits++
+		}
+		if digits == 0 || digits > 9 || digits == len(s) || s[digits] != '.' && s[digits] != ')' {
+			return "", 0
+		}
+		bullet = s[:digits+1]
+	}
+	rest := s[len(bullet):]
+	return bullet, len(rest) - len(strings.TrimLeft(rest, " \t"))
+}
+
+// scan finds headings, items and attributes, and which belongs to which.
+func (d *Doc) scan() {
+	var stack []*node // the items that the current line may be inside of, outermost first
+	section, underTitle, blank := "", false, false
+	for i := range d.lines {
+		l := &d.lines[i]
+		if l.kind == kindFence {
+			blank = false
+			continue
+		}
+		body := strings.TrimSpace(l.text)
+		if body == "" {
+			l.kind, blank = kindBlank, true
+			continue
+		}
+		if level, text := headingOf(l.text); level > 0 {
+			l.kind, blank, stack = kindHeading, false, nil
+			d.headings = append(d.headings, heading{i, level, text})
+			first := level == 1 && !slices.ContainsFunc(d.headings[:len(d.headings)-1], func(h heading) bool { return h.level == 1 })
+			if first {
+				d.title = text
+			}
+			underTitle = first
+			section = text
+			if level == 1 {
+				section = ""
+			}
+			continue
+		}
+		if n, ok := d.item(i); ok {
+			l.kind, blank, underTitle = kindItem, false, false
+			for len(stack) > 0 && stack[len(stack)-1].column >= n.column {
+				stack = stack[:len(stack)-1]
+			}
+			if len(stack) > 0 {
+				n.parent = stack[len(stack)-1]
+				n.parent.children = append(n.parent.children, n)
+				n.Parent, n.parent.Group = n.parent.ID, true
+			}
+			n.Section = section
+			d.nodes = append(d.nodes, n)
+			stack = append(stack, n)
+			continue
+		}
+		bullet, gap := bulletOf(body)
+		if l.indent == 0 && blank && bullet == "" {
+			stack = nil // a paragraph of its own ends the list
+		}
+		blank = false
+		value := body
+		if bullet != "" && gap > 0 {
+			value = body[len(bullet)+gap:]
+		}
+		key, value, ok := attributeOf(value)
+		if !ok {
+			continue
+		}
+		owner := len(stack)
+		for owner > 0 && stack[owner-1].column >= l.indent {
+			owner--
+		}
+		switch {
+		case owner > 0:
+			l.kind, l.owner = kindAttr, stack[owner-1]
+			l.owner.set(d, i, key, value)
+		case underTitle && key == "verify":
+			l.kind = kindAttr
+			if c, ok := command(value); ok {
+				d.checks = append(d.checks, c)
+			} else {
+				d.problem(i, "verify: needs one command, all of it in one pair of backticks")
+			}
+		case len(stack) > 0 && governs(key):
+			n := stack[len(stack)-1]
+			d.problem(i, fmt.Sprintf("%s: stands beside %s and not under it: indent the line", key, n.name()), n)
+		}
+	}
+}
+
+// governs reports whether losing an attribute of this key would let an item run or count that should not.
+func governs(key string) bool {
+	return slices.Contains([]string{"after", "files", "race", "verify"}, key)
+}
+
+func headingOf(text string) (level int, title string) {
+	s := strings.TrimLeft(text, " ")
+	if len(text)-len(s) > 3 {
+		return 0, ""
+	}
+	rest := strings.TrimLeft(s, "#")
+	level = len(s) - len(rest)
+	if level == 0 || level > 6 || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+		return 0, ""
+	}
+	title = strings.TrimSpace(rest)
+	if closed := strings.TrimRight(title, "#"); closed == "" || strings.HasSuffix(closed, " ") || strings.HasSuffix(closed, "\t") {
+		title = strings.TrimSpace(closed)
+	}
+	return level, title
+}
+
+// item reads line i as an item.
+func (d *Doc) item(i int) (*node, bool) {
+	l := &d.lines[i]
+	_, lead := indentOf(l.text, 0)
+	bullet, gap := bulletOf(l.text[lead:])
+	if bullet == "" || gap == 0 {
+		return nil, false
+	}
+	at := lead + len(bullet) + gap
+	box, ok := strings.CutPrefix(l.text[at:], "[")
+	if !ok {
+		return nil, false
+	}
+	inside, rest, ok := strings.Cut(box, "]")
+	if !ok || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+		return nil, false
+	}
+	mark, exact := markOf(inside)
+	if mark == 0 {
+		return nil, false
+	}
+	n := &node{at: i, column: l.indent, bullet: bullet}
+	n.Line, n.Mark = i+1, mark
+	n.markStart = l.offset + at + 1
+	n.markEnd = n.markStart + len(inside)
+	n.readTitle(rest, n.markEnd+1)
+	if n.ID != "" {
+		d.byID[n.ID] = append(d.byID[n.ID], n)
+	}
+	if !exact {
+		d.problem(i, fmt.Sprintf("[%s] is no mark: write [ ], [~], [x], [-] or [!]", inside), n)
+	}
+	return n, true
+}
+
+// markOf reads what stands between brackets. What a person may have meant as a mark but is none comes back as Blocked
+// and not exact, so that no item is lost by a slip; 0 means that it is text, as in a footnote or a link.
+func markOf(s string) (m Mark, exact bool) {
+	switch s {
+	case " ", "~", "x", "-", "!":
+		return Mark(s[0]), true
+	case "X":
+		return Done, true
+	}
+	trimmed := strings.TrimSpace(s)
+	if trimmed == "" && len(s) <= 3 || trimmed == "x" || trimmed == "X" {
+		return Blocked, false
+	}
+	r, size := utf8.DecodeRuneInString(trimmed)
+	if size == len(trimmed) && (r < '0' || r > '9') && r != '[' && r != '^' {
+		return Blocked, false
+	}
+	return 0, false
+}
+
+// readTitle reads id, title and agent from what follows the brackets; at is its offset in the text.
+func (n *node) readTitle(rest string, at int) {
+	end := at + len(strings.TrimRight(rest, " \t"))
+	body := strings.TrimLeft(rest, " \t")
+	n.rest = at + len(rest) - len(body)
+	body = strings.TrimRight(body, " \t")
+	end = max(end, n.rest)
+	n.idEnd = n.rest
+	if word := firstWord(body); isID(strings.TrimSuffix(word, ":")) {
+		n.ID = strings.TrimSuffix(word, ":")
+		n.idEnd += len(word)
+		body = strings.TrimLeft(body[len(word):], " \t")
+	}
+	n.titleStart = end - len(body)
+	n.titleEnd, n.agentEnd = end, end
+	word := body[strings.LastIndexAny(body, " \t")+1:]
+	if name, ok := strings.CutPrefix(word, "@"); ok && isAgent(name) {
+		n.Agent = name
+		body = strings.TrimRight(body[:len(body)-len(word)], " \t")
+		n.titleEnd = n.titleStart + len(body)
+	}
+	n.Title = body
+}
+
+func firstWord(s string) string {
+	if i := strings.IndexAny(s, " \t"); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
+// isID reports whether s can be an id: letters, digits, dots, dashes and underscores, a letter first, a digit somewhere,
+// a letter or digit last.
+func isID(s string) bool {
+	digit := false
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case isLetter(c):
+		case c >= '0' && c <= '9':
+			if i == 0 {
+				return false
+			}
+			digit = true
+		case c == '.' || c == '-' || c == '_':
+			if i == 0 || i == len(s)-1 {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return digit
+}
+
+func isAgent(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !isLetter(c) && (i == 0 || (c < '0' || c > '9') && c != '-' && c != '_' && c != '.') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// name is how messages call an item.
+func (n *node) name() string {
+	if n.ID != "" {
+		return n.ID
+	}
+	return fmt.Sprintf("the item of line %d", n.Line)
+}
+
+func (d *Doc) problem(at int, msg string, nodes ...*node) {
+	p := Problem{Line: at + 1, Msg: msg}
+	for _, n := range nodes {
+		d.bad[n] = true
+		if n.ID != "" && !slices.Contains(p.IDs, n.ID) {
+			p.IDs = append(p.IDs, n.ID)
+		}
+	}
+	d.problems = append(d.problems, p)
+}

@@ -1,0 +1,367 @@
+package todo_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"centurion"
+	"centurion/workspace/todo"
+)
+
+const plan = `# Rate limits for the API
+- verify: ` + "`go build ./... && go vet ./...`" + `
+
+## M1 Core
+- [ ] T1 Parse limits from the config file @worker
+  - files: config/**
+  - verify: ` + "`go test ./config/... -run Limits`" + `
+- [ ] T2 Enforce them @worker
+  - after: T1
+  - files: limit/**
+  - verify: ` + "`go test ./limit/...`" + `
+- [ ] T3 Check the whole @reviewer
+  - after: T1, T2
+`
+
+func parse(t testing.TB, text string) *todo.Doc {
+	t.Helper()
+	d, err := todo.Parse([]byte(text))
+	if err != nil {
+		t.Fatalf("Parse: %v", err)
+	}
+	if string(d.Bytes()) != text {
+		t.Fatalf("Bytes = %q, want %q", d.Bytes(), text)
+	}
+	return d
+}
+
+func ids(items []todo.Item) string {
+	var out []string
+	for _, it := range items {
+		out = append(out, it.ID)
+	}
+	return strings.Join(out, " ")
+}
+
+// ORCH-89
+func TestParseExample(t *testing.T) {
+	d := parse(t, plan)
+	if d.Title() != "Rate limits for the API" {
+		t.Errorf("title %q", d.Title())
+	}
+	if diff := cmp.Diff([]string{"go build ./... && go vet ./..."}, d.Checks()); diff != "" {
+		t.Error(diff)
+	}
+	want := []todo.Item{
+		{ID: "T1", Title: "Parse limits from the config file", Agent: "worker", Mark: todo.Open, Section: "M1 Core", Line: 5,
+			Files: []string{"config/**"}, Verify: []string{"go test ./config/... -run Limits"}},
+		{ID: "T2", Title: "Enforce them", Agent: "worker", Mark: todo.Open, Section: "M1 Core", Line: 8,
+			After: []string{"T1"}, Files: []string{"limit/**"}, Verify: []string{"go test ./limit/..."}},
+		{ID: "T3", Title: "Check the whole", Agent: "reviewer", Mark: todo.Open, Section: "M1 Core", Line: 12,
+			After: []string{"T1", "T2"}},
+	}
+	if diff := cmp.Diff(want, d.Items()); diff != "" {
+		t.Error(diff)
+	}
+	if got := ids(d.Runnable()); got != "T1" {
+		t.Errorf("runnable %q", got)
+	}
+	if len(d.Problems()) != 0 {
+		t.Errorf("problems %v", d.Problems())
+	}
+}
+
+// ORCH-89
+func TestItemLines(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want string // id|title|agent|mark, empty for no item
+	}{
+		{"- [ ] T1 a", "T1|a||open"},
+		{"* [~] T1: a b @worker", "T1|a b|worker|running"},
+		{"+ [X] S1.1.1 x  ", "S1.1.1|x||done"},
+		{"12. [-] M2-a x", "M2-a|x||cancelled"},
+		{"3) [!] T1 x", "T1|x||blocked"},
+		{"\t-\t[x]\tT1\tx\ty", "T1|x\ty||done"},
+		{"- [ ] T1", "T1|||open"},
+		{"- [ ]", "|||open"},
+		{"- [ ] @worker", "||worker|open"},
+		{"- [ ] T1 @worker", "T1||worker|open"},
+		{"- [ ] Fix `a[0]` and [link](u) – ünïcode 名 @ end", "|Fix `a[0]` and [link](u) – ünïcode 名 @ end||open"},
+		{"- [ ] mail a@b.c", "|mail a@b.c||open"},
+		{"- [ ] T1. dot", "|T1. dot||open"},
+		{"- [ ] 1T x", "|1T x||open"},
+		{"- [ ] T x", "|T x||open"},
+		// What is meant as a mark and is none stays an item, blocked.
+		{"- [/] T1 x", "T1|x||blocked"},
+		{"- [] T1 x", "T1|x||blocked"},
+		{"- [ x] T1 x", "T1|x||blocked"},
+		{"- [✓] T1 x", "T1|x||blocked"},
+		{"-[ ] T1", ""},
+		{"- [ ]T1", ""},
+		{"[ ] T1", ""},
+		{"- [a](link)", ""},
+		{"- [1] footnote", ""},
+		{"- [WIP] text", ""},
+		{"> - [ ] T1 quoted", ""},
+		{"1234567890. [ ] T1", ""},
+		{"# [ ] T1", ""},
+	} {
+		for _, eol := range []string{"", "\n", "\r\n"} {
+			items := parse(t, "\ufeff"+tt.text+eol).Items()
+			got := ""
+			if len(items) == 1 {
+				it := items[0]
+				got = fmt.Sprintf("%s|%s|%s|%s", it.ID, it.Title, it.Agent, it.Mark)
+			}
+			if got != tt.want {
+				t.Errorf("%q: got %q, want %q", tt.text+eol, got, tt.want)
+			}
+		}
+	}
+}
+
+func TestAttributes(t *testing.T) {
+	d := parse(t, strings.Join([]string{
+		"- [ ] T1 first",
+		"  After: T2,T3, `T4`",
+		"  - files: a/{b,c}/**, `d, e.go`, ü ö.txt",
+		"\t* verify: go test ./... | tee x",
+		"  - verify: `` echo `date` ``",
+		"  - race: @alice, bob",
+		"  - proof: `regression`",
+		"  - note: see `x`",
+		"  - note: two",
+		"  - size: big",
+		"  - http://example.com is no attribute",
+		"  - two words: neither",
+		"",
+		"    - verify: after a blank line",
+		"- [ ] T2 x",
+		"  - after: none",
+		"- [ ] T3 x",
+		"- [ ] T4 x",
+	}, "\n"))
+	want := todo.Item{
+		ID: "T1", Title: "first", Mark: todo.Open, Line: 1,
+		After:  []string{"T2", "T3", "T4"},
+		Files:  []string{"a/{b,c}/**", "d, e.go", "ü ö.txt"},
+		Verify: []string{"go test ./... | tee x", "echo `date`", "after a blank line"},
+		Race:   []string{"alice", "bob"},
+		Proof:  "regression",
+		Notes:  []string{"see `x`", "two"},
+		Attrs:  map[string][]string{"size": {"big"}},
+	}
+	got, _ := d.Item("T1")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(d.Problems()) != 0 {
+		t.Errorf("problems %v", d.Problems())
+	}
+}
+
+// What belongs to which item, and what is text.
+func TestStructure(t *testing.T) {
+	d := parse(t, strings.Join([]string{
+		"# Title ##",
+		"Some text.",
+		"  verify: `one`",
+		"- verify: two",
+		"```",
+		"- [ ] F1 fenced",
+		"- verify: fenced",
+		"```",
+		"## A #",
+		"- [ ] T1 group @x",
+		"  - [ ] T1.1 sub",
+		"    - verify: deep",
+		"    - [ ] T1.1.1 leaf",
+		"  - verify: `of the group`",
+		"  - [x] T1.2 sub",
+		"      ~~~ go",
+		"      - [ ] F2 fenced",
+		"   ```",
+		"      ~~~~",
+		"- [ ] T2 wrapped",
+		"  title",
+		"  - note: n",
+		"",
+		"A paragraph ends the list.",
+		"  - verify: of nobody",
+		"### B",
+		"- group",
+		"  - [ ] T3 x",
+		"# Second",
+		"- verify: not the title's",
+		"- [ ] T4 x",
+	}, "\n"))
+	if diff := cmp.Diff([]string{"one", "two"}, d.Checks()); diff != "" {
+		t.Error(diff)
+	}
+	var got []string
+	for _, it := range d.Items() {
+		got = append(got, fmt.Sprintf("%s<%s %s %v %v", it.ID, it.Parent, it.Section, it.Group, it.Verify))
+	}
+	want := []string{
+		"T1< A true [of the group]", "T1.1<T1 A true [deep]", "T1.1.1<T1.1 A false []", "T1.2<T1 A false []",
+		"T2< A false []", "T3< B false []", "T4<  false []",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if c := d.Counts(); c != (todo.Counts{Open: 4, Done: 1}) {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for text, line := range map[string]string{
+		"- [ ] T1\n```\n- [ ] T2\n":  "line 2",
+		"a\n\n~~~~ x\n~~~\n":         "line 3",
+		"- ```\n  - [ ] T1\n":        "line 1",
+		"- [ ] T1\n- [ ] \xff\n":     "line 2",
+		"\xfe\xff\x00-\x00 \x00[":    "line 1",
+		"```\n- [ ] T1\n``` nope\n~": "line 1",
+	} {
+		d, err := todo.Parse([]byte(text))
+		if d != nil || centurion.KindOf(err) != centurion.KindUsage || !strings.Contains(err.Error(), line) {
+			t.Errorf("%q: got %v, %v, want a usage error that names %s", text, d, err, line)
+		}
+	}
+	for _, text := range []string{"", "\n", "\ufeff", "``` a ` b\n- [ ] T1 x", "````\n```\n````\n"} {
+		parse(t, text)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text string
+		want []string // line ids: part of the message
+		run  string   // runnable
+	}{
+		"duplicate": {"- [ ] T1 a\n- [ ] T2 b\n- [ ] T1 c\n- [ ] T3 d\n  after: T1\n",
+			[]string{"3 [T1]: lines 1, 3"}, "T2"},
+		"unknown": {"- [ ] T1 a\n  - after: t2, X9\n- [ ] T2 b\n",
+			[]string{"2 [T1]: mean T2?", "2 [T1]: X9, which does not exist"}, "T2"},
+		"self":  {"- [ ] T1 a\n  - after: T1\n", []string{"2 [T1]: after itself"}, ""},
+		"cycle": {"- [ ] T1 a\n  - after: T3\n- [ ] T2 b\n  - after: T1\n- [ ] T3 c\n  - after: T2\n- [ ] T4 d\n  - after: T3\n- [ ] T5 e\n", []string{"2 [T1 T2 T3]: wait for each other"}, "T5"},
+		"child after its parent": {"- [ ] T1 a\n  - [ ] T2 b\n    - after: T1\n  - [ ] T3 c\n",
+			[]string{"3 [T1 T2]: wait for each other"}, ""},
+		"parent after its child": {"- [ ] T1 a\n  - after: T2\n  - [ ] T2 b\n", []string{"2 [T1 T2]: wait"}, ""},
+		"mark":                   {"- [?] T1 a\n- [ ] T2 b\n", []string{"1 [T1]: [?] is no mark"}, "T2"},
+		"empty":                  {"- [ ] T1 a\n  - verify:\n  - after:\n", []string{"2 [T1]: empty", "3 [T1]: empty"}, ""},
+		"half a command":         {"- [ ] T1 a\n  - verify: `go test` (fast)\n", []string{"2 [T1]: one pair of backticks"}, ""},
+		"not indented":           {"- [ ] T1 a\n- verify: `x`\n- [ ] T2 b\n", []string{"2 [T1]: indent"}, "T2"},
+		"check":                  {"# T\nverify: ``\n- [ ] T1 a\n", []string{"2 []: one command"}, "T1"},
+		"fine":                   {"- [ ] T1 a\n- note: prose\n- [ ] T2 b\n  - after: T1\n", nil, "T1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := parse(t, tt.text)
+			got := d.Problems()
+			for i, p := range got {
+				head, part, _ := strings.Cut(slices.Concat(tt.want, make([]string, 99))[i], ": ")
+				if fmt.Sprint(p.Line, " ", p.IDs) != head || !strings.Contains(p.Msg, part) {
+					t.Errorf("problem %+v, want %v", p, tt.want)
+				}
+			}
+			if len(got) != len(tt.want) {
+				t.Errorf("problems %+v, want %v", got, tt.want)
+			}
+			if run := ids(d.Runnable()); run != tt.run {
+				t.Errorf("runnable %q, want %q", run, tt.run)
+			}
+			blocked := map[string]bool{}
+			for _, p := range got {
+				for _, id := range p.IDs {
+					blocked[id] = true
+					if d.Status(id) != todo.Blocked {
+						t.Errorf("%s is %v, want blocked", id, d.Status(id))
+					}
+				}
+			}
+		})
+	}
+}
+
+// After [-] dependants run, after [!] they wait; groups are what their sub-items are.
+func TestStatus(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text   string
+		run    string
+		counts todo.Counts
+		status string // of T1
+		unmet  string // of T9
+	}{
+		"done":       {"- [x] T1 a\n- [ ] T9 b\n  - after: T1\n", "T9", todo.Counts{Open: 1, Done: 1}, "done", ""},
+		"cancelled":  {"- [-] T1 a\n- [ ] T9 b\n  - after: T1\n", "T9", todo.Counts{Open: 1, Cancelled: 1}, "cancelled", ""},
+		"blocked":    {"- [!] T1 a\n- [ ] T9 b\n  - after: T1\n", "", todo.Counts{Open: 1, Blocked: 1}, "blocked", "T1"},
+		"running":    {"- [~] T1 a\n- [ ] T9 b\n  - after: T1\n", "", todo.Counts{Open: 1, Running: 1}, "running", "T1"},
+		"group open": {"- [x] T1 a\n  - [ ] T2 b\n- [ ] T9 c\n  - after: T1\n", "T2", todo.Counts{Open: 2}, "open", "T1"},
+		"group done": {"- [ ] T1 a\n  - [x] T2 b\n  - [-] T3 c\n- [ ] T9 c\n  - after: T1\n", "T9",
+			todo.Counts{Open: 1, Done: 1, Cancelled: 1}, "done", ""},
+		"group all cancelled": {"- [ ] T1 a\n  - [-] T2 b\n", "", todo.Counts{Cancelled: 1}, "cancelled", ""},
+		"cancelled group":     {"- [-] T1 a\n  - [ ] T2 b\n- [ ] T9 c\n  - after: T2\n", "T9", todo.Counts{Open: 1, Cancelled: 1}, "cancelled", ""},
+		"blocked group":       {"- [!] T1 a\n  - [ ] T2 b\n", "", todo.Counts{Blocked: 1}, "blocked", ""},
+		"group waits":         {"- [ ] T1 a\n  - after: T0\n  - [ ] T9 b\n- [~] T0 c\n", "", todo.Counts{Open: 1, Running: 1}, "open", "T0"},
+		"group runs":          {"- [ ] T1 a\n  - [~] T2 b\n  - [!] T3 b\n", "", todo.Counts{Running: 1, Blocked: 1}, "running", ""},
+		"nothing":             {"text\n", "", todo.Counts{}, "unknown", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := parse(t, tt.text)
+			if got := ids(d.Runnable()); got != tt.run {
+				t.Errorf("runnable %q, want %q", got, tt.run)
+			}
+			if got := d.Counts(); got != tt.counts || got.Total() != tt.counts.Total() {
+				t.Errorf("counts %+v, want %+v", got, tt.counts)
+			}
+			if got := d.Status("T1").String(); got != tt.status {
+				t.Errorf("T1 is %s, want %s", got, tt.status)
+			}
+			if got := strings.Join(d.Unmet("T9"), " "); got != tt.unmet {
+				t.Errorf("T9 waits for %q, want %q", got, tt.unmet)
+			}
+		})
+	}
+}
+
+func TestNearest(t *testing.T) {
+	d := parse(t, "- [ ] T1 a\n- [ ] parse-12 b\n- [ ] c\n")
+	for id, want := range map[string]string{"t1": "T1", "T2": "T1", "parse-21": "parse-12", "nothing like it": ""} {
+		if got := d.Nearest(id); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", id, got, want)
+		}
+	}
+}
+
+// A plan that was written to be slow is read all the same.
+func TestParseHostile(t *testing.T) {
+	var nested, chain strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&nested, "%s- [ ] N%d x\n%s - after: Z1\n%s- [ ] L%d x\n", strings.Repeat(" ", i), i, strings.Repeat(" ", i), strings.Repeat(" ", i+1), i)
+	}
+	for i := range 2000 {
+		fmt.Fprintf(&chain, "- [ ] T%d x\n - after: T%d\n", i, i+1)
+	}
+	for name, text := range map[string]string{
+		"duplicates": strings.Repeat("- [ ] T1 x\n  - after: T1\n", 2000),
+		"unknown":    strings.Repeat("- [ ] a\n  - after: T1\n", 2000),
+		"nested":     nested.String(),
+		"chain":      chain.String(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			d := parse(t, text)
+			d.AssignIDs()
+			d.Runnable()
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}

@@ -1,0 +1,367 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"centurion"
+	"centurion/workspace/todo"
+)
+
+const (
+	todoName = "todo.md"
+	todoPath = Directory + "/" + todoName
+	lockName = ".todo.lock"
+	tempName = ".todo.md.new" // one is enough: the lock is held while it exists
+	opTodo   = "edit todo"
+
+	// maxTodo is the size in bytes up to which a plan is read. A plan of 50 workers has some tens of kilobytes.
+	maxTodo = 4 << 20
+
+	// lockPoll is how often a lock that another process holds is asked for again.
+	lockPoll = 5 * time.Millisecond
+
+	// rest is how long a text that somebody else wrote must have been left alone before it is edited, and emptyRest how
+	// long an empty one: many editors empty a file first and then fill it.
+	rest      = 25 * time.Millisecond
+	emptyRest = 200 * time.Millisecond
+
+	// restless is how long a file that does not come to rest is waited for. Then it is edited as it is.
+	restless = time.Second
+
+	// maxRestarts is how often an edit starts over because the file was changed under it.
+	maxRestarts = 100
+)
+
+// TodoFile is the plan of a project, .opencode/todo.md. Its methods may be called from several goroutines and processes
+// at once. A person's editor takes no lock: what it has written before an edit replaces the file is never overwritten,
+// except that where the system cannot exchange two files (Windows, some network file systems) a write in the last
+// microseconds before the rename can be.
+type TodoFile struct {
+	w    *Workspace
+	path string        // relative to the project
+	turn chan struct{} // holds one value while an edit runs in this process
+
+	mu    sync.Mutex
+	ours  string // version that the last edit of this process wrote
+	known string // version that was last given out; where Watch starts
+	given bool   // one was
+}
+
+// Todo returns the plan of the project's newest mission, .opencode/todo.md. It is always the same one.
+func (w *Workspace) Todo() *TodoFile { return w.TodoAt(todoPath) }
+
+// TodoAt returns the plan with that path, relative to the project, and always the same one for the same path. An older
+// mission that still lives has its plan under its own name.
+func (w *Workspace) TodoAt(path string) *TodoFile {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t, ok := w.todos[path]
+	if !ok {
+		t = &TodoFile{w: w, path: path, turn: make(chan struct{}, 1)}
+		w.todos[path] = t
+	}
+	return t
+}
+
+// Path returns the file's path relative to the project.
+func (t *TodoFile) Path() string { return t.path }
+
+// Load reads and parses the file and returns its version as [VersionOf] does. A missing file is no error: nil, "", nil.
+// Errors are KindUsage (it cannot be read as a plan; see [todo.Parse]) and those of [Workspace.ReadFile].
+func (t *TodoFile) Load() (*todo.Doc, string, error) {
+	b, err := t.read()
+	if err != nil {
+		return nil, "", err
+	}
+	version := versionOf(b)
+	t.give(version)
+	if b == nil {
+		return nil, "", nil
+	}
+	doc, err := t.parse(b)
+	if err != nil {
+		return nil, "", err
+	}
+	return doc, version, nil
+}
+
+// Edit is the one way to change the file. It calls f with the plan as it stands on disk, or an empty one if there is no
+// file, writes missing ids, and replaces the file in one step that survives a power cut; then it returns the new plan.
+// If somebody else changed the file meanwhile, a person in an editor too, it starts over with what they wrote: f may be
+// called several times, each time with a plan of its own. An error of f is returned as it is and nothing is written;
+// nothing is written either if f changes nothing. Other errors: KindUsage (the file cannot be read as a plan),
+// KindConflict (it never stood still), KindPermission, KindDisk, and the end of ctx.
+func (t *TodoFile) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc, error) {
+	return t.change(ctx, func(old []byte) (*todo.Doc, error) {
+		doc, err := t.parse(old)
+		if err != nil {
+			return nil, err
+		}
+		return doc, f(doc)
+	})
+}
+
+// Replace is Edit with a whole new text. It calls check, if that is not nil, with the plan that is there (nil if there is
+// none or it cannot be read as one) and the new one; an error of check is returned as it is and nothing is written. A
+// text that cannot be read as a plan is KindUsage.
+func (t *TodoFile) Replace(ctx context.Context, content string, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
+	return t.change(ctx, func(old []byte) (*todo.Doc, error) {
+		doc, err := t.parse([]byte(content))
+		if err != nil || check == nil {
+			return doc, err
+		}
+		var before *todo.Doc
+		if old != nil {
+			if before, err = t.parse(old); err != nil {
+				before = nil
+			}
+		}
+		return doc, check(before, doc)
+	})
+}
+
+// Archive moves the file to .opencode/archive/name. Errors are KindUsage (name is not a plain file name), KindNotFound
+// (there is no plan) and KindConflict (the archive has that name already).
+func (t *TodoFile) Archive(name string) error {
+	return t.move("archive todo", Directory+"/archive", name)
+}
+
+// Rename gives the file another name in .opencode/ and returns its new path. Errors are those of Archive.
+func (t *TodoFile) Rename(name string) (path string, err error) {
+	return Directory + "/" + name, t.move("rename todo", Directory, name)
+}
+
+// move moves the file to a directory of the project under a name that nothing has there.
+func (t *TodoFile) move(op, dir, name string) error {
+	if name == "" || name == "." || !filepath.IsLocal(name) || path.Base(filepath.ToSlash(name)) != name {
+		return &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not a plain file name", name)}
+	}
+	unlock, err := t.lock(context.Background())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := t.w.root.MkdirAll(dir, dirPerm); err != nil {
+		return t.w.fail(op, dir, err)
+	}
+	to := dir + "/" + name
+	if _, err := t.w.root.Lstat(to); err == nil {
+		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: to + " exists already", Hint: "choose another name"}
+	}
+	if err := t.w.root.Rename(t.path, to); err != nil {
+		return t.w.fail(op, t.path, err)
+	}
+	t.wrote("")
+	t.give("")
+	return t.sync(dir, Directory)
+}
+
+// sync syncs directories of the project.
+func (t *TodoFile) sync(dirs ...string) error {
+	for _, dir := range dirs {
+		d, err := t.w.root.OpenRoot(dir)
+		if err != nil {
+			return t.w.fail(opTodo, dir, err)
+		}
+		err = syncDir(d)
+		d.Close()
+		if err != nil {
+			return t.w.fail(opTodo, dir, err)
+		}
+	}
+	return nil
+}
+
+// change is the way of every edit: lock, read, make the new plan, replace the file if it is still what was read.
+func (t *TodoFile) change(ctx context.Context, next func(old []byte) (*todo.Doc, error)) (*todo.Doc, error) {
+	unlock, err := t.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	for range maxRestarts {
+		old, err := t.settled(ctx)
+		if err != nil {
+			return nil, err
+		}
+		doc, err := next(old)
+		if err != nil {
+			return nil, err
+		}
+		doc.AssignIDs()
+		text, version := doc.Bytes(), versionOf(old)
+		if !bytes.Equal(old, text) {
+			switch done, err := t.replace(version, text); {
+			case err != nil:
+				return nil, err
+			case !done:
+				continue // somebody else was faster
+			}
+			version = VersionOf(text)
+			t.wrote(version)
+		}
+		t.give(version)
+		return doc, nil
+	}
+	return nil, &centurion.Error{Op: opTodo, Kind: centurion.KindConflict, Msg: t.path + " is being changed all the time",
+		Hint: "find out what writes to it, and stop it"}
+}
+
+// lock takes the turn in this process and then the lock between processes.
+func (t *TodoFile) lock(ctx context.Context) (unlock func(), err error) {
+	select {
+	case t.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ended(ctx)
+	}
+	defer func() {
+		if err != nil {
+			<-t.turn
+		}
+	}()
+	// The lock is opened by its path: this looks first that the directory is one inside the project.
+	if err := t.w.makeDirectory(opTodo); err != nil {
+		return nil, err
+	}
+	l := flock.New(filepath.Join(t.w.dir, Directory, lockName), flock.SetFlag(os.O_CREATE|os.O_RDWR|openNofollow))
+	switch ok, err := l.TryLockContext(ctx, lockPoll); {
+	case ctx.Err() != nil && !ok:
+		return nil, ended(ctx)
+	case err != nil:
+		return nil, t.w.fail(opTodo, Directory+"/"+lockName, err)
+	}
+	return func() {
+		_ = l.Close() // closing a lock's file always gives it up
+		<-t.turn
+	}, nil
+}
+
+// ended is the error for a context that ended while an edit waited. Its cause says why.
+func ended(ctx context.Context) error {
+	err := context.Cause(ctx)
+	return &centurion.Error{Op: opTodo, Kind: centurion.KindOf(err), Err: err}
+}
+
+// settled returns the content, nil for a missing file, once nobody else is writing to it: an edit of half a file would
+// be an edit of something that its writer never meant.
+func (t *TodoFile) settled(ctx context.Context) ([]byte, error) {
+	started := time.Now()
+	for {
+		b, fi, err := t.w.ReadFile(t.path, maxTodo)
+		var wait time.Duration
+		switch {
+		case centurion.KindOf(err) == centurion.KindNotFound:
+			if t.existed() { // some editors move the old file away and then write the new one
+				wait = emptyRest - time.Since(started)
+			}
+		case err != nil:
+			return nil, err
+		case len(b) == 0:
+			wait = min(emptyRest, emptyRest-time.Since(fi.ModTime()))
+		case VersionOf(b) != t.last():
+			wait = min(rest, rest-time.Since(fi.ModTime())) // a file from the future is not waited for longer
+		}
+		if wait <= 0 || time.Since(started) > restless {
+			if err == nil && b == nil {
+				b = []byte{}
+			}
+			return b, nil
+		}
+		select {
+		case <-time.After(min(wait, rest)):
+		case <-ctx.Done():
+			return nil, ended(ctx)
+		}
+	}
+}
+
+// read returns the content, nil for a missing file.
+func (t *TodoFile) read() ([]byte, error) {
+	b, _, err := t.w.ReadFile(t.path, maxTodo)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return nil, nil
+	}
+	if err == nil && b == nil {
+		b = []byte{}
+	}
+	return b, err
+}
+
+func versionOf(b []byte) string {
+	if b == nil {
+		return ""
+	}
+	return VersionOf(b)
+}
+
+// parse reads the plan and names the file in the error.
+func (t *TodoFile) parse(b []byte) (*todo.Doc, error) {
+	doc, err := todo.Parse(b)
+	if err != nil {
+		return nil, &centurion.Error{Op: t.path, Kind: centurion.KindOf(err), Hint: centurion.HintOf(err), Err: err}
+	}
+	return doc, nil
+}
+
+func (t *TodoFile) give(version string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known, t.given = version, true
+}
+
+func (t *TodoFile) wrote(version string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ours = version
+}
+
+// existed reports whether this process knows of a file.
+func (t *TodoFile) existed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known != "" || t.ours != ""
+}
+
+func (t *TodoFile) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ours
+}
+
+// replace puts text in the place of the version that was read ("" for no file) and reports false if another one is there
+// by now.
+func (t *TodoFile) replace(version string, text []byte) (bool, error) {
+	name, err := t.w.real(opTodo, t.path)
+	if err != nil {
+		return false, err
+	}
+	dir, base := splitRel(name)
+	d, err := t.w.root.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		// The directory was removed under the edit: that is a change as well.
+		return false, t.w.root.MkdirAll(dir, dirPerm)
+	}
+	if err != nil {
+		return false, t.w.fail(opTodo, name, err)
+	}
+	defer d.Close()
+	done, err := replaceIf(d, base, version, text)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, t.w.fail(opTodo, name, err)
+	}
+	return done, nil
+}

@@ -1,0 +1,195 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"centurion"
+)
+
+// Entry is a file, a directory or anything else that a walk found.
+type Entry struct {
+	Path    string // relative to the project, with slashes
+	Mode    fs.FileMode
+	Size    int64 // bytes; of regular files only
+	ModTime time.Time
+}
+
+// IsDir reports whether the entry is a directory. A link to one is none.
+func (e Entry) IsDir() bool { return e.Mode.IsDir() }
+
+// IsFile reports whether the entry is a regular file.
+func (e Entry) IsFile() bool { return e.Mode.IsRegular() }
+
+// WalkOptions says what a walk passes. Its zero value walks the whole project without what git ignores and without names
+// that begin with a dot.
+type WalkOptions struct {
+	Dir      string // where to start; "" is the project
+	MaxDepth int    // levels below Dir; 0 means no limit, 1 only what stands in Dir itself
+	Ignored  bool   // with what .gitignore and .git/info/exclude leave out
+	Hidden   bool   // with names that begin with a dot
+}
+
+// Walk yields everything below a directory, sorted by path with a directory before what is in it. It never goes into
+// .git and follows no link. The .gitignore files above the project count if it lies in a larger git repository. A
+// directory that cannot be read yields itself once more with the error, and the walk goes on if its reader does; an
+// error for Dir itself (KindNotFound, KindUsage if it is no directory, KindPermission), and the end of ctx, is the last
+// pair.
+func (w *Workspace) Walk(ctx context.Context, opts WalkOptions) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		dir := "."
+		if opts.Dir != "" {
+			var err error
+			if dir, err = w.Rel(opts.Dir); err != nil {
+				yield(Entry{Path: opts.Dir}, err)
+				return
+			}
+		}
+		fi, err := w.root.Stat(dir)
+		if err == nil && !fi.IsDir() {
+			err = &centurion.Error{Op: opWalk, Kind: centurion.KindUsage, Msg: dir + " is not a directory", Hint: "read it instead"}
+		}
+		if err != nil {
+			yield(Entry{Path: dir}, w.fail(opWalk, dir, err))
+			return
+		}
+		var rules ruleSet
+		if !opts.Ignored {
+			rules = w.outerRules()
+			// The rules of the directories on the way to Dir hold in it as well.
+			for _, above := range ancestors(dir) {
+				rules = rules.with(w, above)
+			}
+		}
+		wk := walker{w: w, ctx: ctx, opts: opts, yield: yield}
+		wk.dir(dir, 1, rules)
+	}
+}
+
+const opWalk = "list files"
+
+type walker struct {
+	w     *Workspace
+	ctx   context.Context
+	opts  WalkOptions
+	yield func(Entry, error) bool
+}
+
+// dir walks one directory and reports whether the reader wants more.
+func (wk *walker) dir(dir string, depth int, rules ruleSet) bool {
+	if wk.ctx.Err() != nil {
+		err := context.Cause(wk.ctx)
+		wk.yield(Entry{Path: dir, Mode: fs.ModeDir}, &centurion.Error{Op: opWalk, Kind: centurion.KindOf(err), Err: err})
+		return false
+	}
+	infos, err := wk.read(dir)
+	if err != nil && !wk.yield(Entry{Path: dir, Mode: fs.ModeDir}, wk.w.fail(opWalk, dir, err)) {
+		return false
+	}
+	if !wk.opts.Ignored {
+		rules = rules.with(wk.w, dir)
+	}
+	for _, fi := range infos {
+		name := fi.Name()
+		rel := joinRel(dir, name)
+		if strings.EqualFold(name, ".git") || !wk.opts.Hidden && strings.HasPrefix(name, ".") ||
+			!wk.opts.Ignored && rules.ignores(rel, fi.IsDir()) {
+			continue
+		}
+		e := Entry{Path: rel, Mode: fi.Mode(), ModTime: fi.ModTime()}
+		if e.IsFile() {
+			e.Size = fi.Size()
+		}
+		if !wk.yield(e, nil) {
+			return false
+		}
+		if fi.IsDir() && (wk.opts.MaxDepth == 0 || depth < wk.opts.MaxDepth) && !wk.dir(rel, depth+1, rules) {
+			return false
+		}
+	}
+	return true
+}
+
+// read lists a directory by name.
+func (wk *walker) read(dir string) ([]fs.FileInfo, error) {
+	d, err := wk.w.root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(-1)
+	infos := make([]fs.FileInfo, 0, len(entries))
+	for _, e := range entries {
+		// What has gone meanwhile is left out.
+		if fi, err := e.Info(); err == nil {
+			infos = append(infos, fi)
+		}
+	}
+	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return infos, err
+}
+
+// Glob yields the regular files whose path matches a doublestar pattern (*, **, ?, [a-z], {a,b}), in the order of
+// [Workspace.Walk]. The pattern is relative to the project and matches whole paths: *.go finds files of the top
+// directory only, **/*.go all. Ignored files are left out, names with a leading dot unless the pattern has one. A
+// malformed pattern yields KindUsage; a directory that is not there yields nothing.
+func (w *Workspace) Glob(ctx context.Context, pattern string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		pattern := strings.TrimPrefix(pattern, "./")
+		if pattern == "" || !doublestar.ValidatePattern(pattern) {
+			yield(Entry{}, &centurion.Error{Op: "find files", Kind: centurion.KindUsage, Msg: "pattern " + pattern + " is malformed",
+				Hint: "close every [ and {, and put \\ before one that is meant literally"})
+			return
+		}
+		base, rest := doublestar.SplitPattern(pattern)
+		base, err := w.Rel(base)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		if fi, err := w.root.Stat(base); err != nil || !fi.IsDir() {
+			return
+		}
+		pattern = rest
+		if base != "." {
+			pattern = escapePattern(base) + "/" + rest
+		}
+		hidden := strings.HasPrefix(pattern, ".") || strings.Contains(pattern, "/.")
+		for e, err := range w.Walk(ctx, WalkOptions{Dir: base, Hidden: hidden}) {
+			if err == nil && (!e.IsFile() || !doublestar.MatchUnvalidated(pattern, e.Path)) {
+				continue
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// escapePattern makes a path match literally.
+func escapePattern(p string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`).Replace(p)
+}
+
+// ancestors returns the directories above dir, from the project's own down, without dir.
+func ancestors(dir string) []string {
+	var out []string
+	for dir != "." {
+		dir = path.Dir(dir)
+		out = append(out, dir)
+	}
+	slices.Reverse(out)
+	return out
+}

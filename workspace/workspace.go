@@ -1,0 +1,248 @@
+// Package workspace is the project directory: files read and written under an os.Root that nothing leads out of, the
+// walk that honours .gitignore, and the plan in .opencode/todo.md, which one function edits and one watches. It owns no
+// git command, no permission rule and no meaning of the plan (package todo inside it does), and it keeps no state
+// outside the project.
+package workspace
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"centurion"
+)
+
+// Directory is what the program owns inside a project, relative to it.
+const Directory = ".opencode"
+
+// Workspace is an open project directory. Its methods may be called from several goroutines at once. Wherever one takes
+// a path, everything that [Workspace.Rel] accepts will do.
+type Workspace struct {
+	dir   string // absolute, links resolved
+	given string // absolute, as it was opened
+	root  *os.Root
+
+	mu    sync.Mutex // protects todos
+	todos map[string]*TodoFile
+}
+
+// Open opens the project directory dir, "" being the current one. Errors are KindNotFound (with the nearest name),
+// KindUsage (not a directory) and KindPermission (it cannot be read).
+func Open(dir string) (*Workspace, error) {
+	const op = "open project"
+	if strings.ContainsRune(dir, 0) {
+		return nil, &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: "the directory's name holds a NUL character"}
+	}
+	given, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, &centurion.Error{Op: op, Kind: centurion.KindInternal, Err: err}
+	}
+	fi, err := os.Stat(given)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		hint := "make it first, or name another directory with --dir"
+		if near := nearestIn(os.DirFS(filepath.Dir(given)), filepath.Base(given)); near != "" {
+			hint = "did you mean " + filepath.Join(filepath.Dir(given), near) + "?"
+		}
+		return nil, &centurion.Error{Op: op, Kind: centurion.KindNotFound,
+			Msg: fmt.Sprintf("directory %s does not exist", given), Hint: hint}
+	case err != nil:
+		return nil, openError(op, given, err)
+	case !fi.IsDir():
+		return nil, &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: given + " is not a directory",
+			Hint: "name the project's directory, not a file in it"}
+	}
+	real, err := filepath.EvalSymlinks(given)
+	if err != nil {
+		return nil, openError(op, given, err)
+	}
+	root, err := os.OpenRoot(real)
+	if err != nil {
+		return nil, openError(op, given, err)
+	}
+	if err := readable(root); err != nil {
+		root.Close()
+		return nil, openError(op, given, err)
+	}
+	w := &Workspace{dir: real, given: given, root: root, todos: map[string]*TodoFile{}}
+	return w, nil
+}
+
+func openError(op, dir string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "directory " + dir + " cannot be read",
+			Hint: "check its permissions and those of the directories above it"}
+	}
+	return &centurion.Error{Op: op, Kind: kindOf(err), Msg: "directory " + dir, Err: cause(err)}
+}
+
+func readable(root *os.Root) error {
+	d, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if _, err := d.Readdirnames(1); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// Close gives the directory back. Nothing of w may be used afterwards.
+func (w *Workspace) Close() error { return w.root.Close() }
+
+// Dir returns the directory, absolute and with links resolved.
+func (w *Workspace) Dir() string { return w.dir }
+
+// CheckWritable reports whether the program may write in the project, by making .opencode/ and a file in it, which it
+// removes again. Errors are KindPermission, KindDisk and KindUsage (.opencode is not a directory).
+func (w *Workspace) CheckWritable() error {
+	const op = "write in project"
+	if err := w.makeDirectory(op); err != nil {
+		return err
+	}
+	probe := Directory + "/.write-" + randomName()
+	f, err := w.root.OpenFile(probe, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return w.fail(op, Directory, err)
+	}
+	return errors.Join(f.Close(), w.root.Remove(probe))
+}
+
+// makeDirectory makes .opencode/ if it is not there.
+func (w *Workspace) makeDirectory(op string) error {
+	err := w.root.MkdirAll(Directory, dirPerm)
+	if err == nil {
+		_, err = w.root.Stat(Directory + "/.")
+	}
+	if errors.Is(err, fs.ErrExist) || kindOf(err) == centurion.KindUsage {
+		return &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: Directory + " is not a directory",
+			Hint: "move it away: the program keeps its plan there"}
+	}
+	if err != nil {
+		return w.fail(op, Directory, err)
+	}
+	return nil
+}
+
+// Rel turns a relative or absolute path into one relative to the project, cleaned, with slashes, "." for the project
+// itself. Absolute paths may be spelt with or without the links in the project's own path. Errors are KindUsage (empty,
+// or with a NUL) and KindPermission (outside the project). It looks at names only: a link inside the project that leads
+// out is refused when it is followed.
+func (w *Workspace) Rel(name string) (string, error) {
+	const op = "find path"
+	switch {
+	case name == "":
+		return "", &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: "the path is empty",
+			Hint: "give a path relative to the project, or . for the project itself"}
+	case strings.ContainsRune(name, 0):
+		return "", &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: fmt.Sprintf("path %q holds a NUL character", name)}
+	}
+	if !filepath.IsAbs(name) {
+		if p := filepath.Clean(name); filepath.IsLocal(p) {
+			return filepath.ToSlash(p), nil
+		}
+		return "", w.outside(op, name)
+	}
+	for _, base := range []string{w.dir, w.given} {
+		if p, err := filepath.Rel(base, name); err == nil && filepath.IsLocal(p) {
+			return filepath.ToSlash(p), nil
+		}
+	}
+	if p, err := filepath.Rel(w.dir, FollowLinks(filepath.Clean(name))); err == nil && filepath.IsLocal(p) {
+		return filepath.ToSlash(p), nil
+	}
+	return "", w.outside(op, name)
+}
+
+func (w *Workspace) outside(op, name string) error {
+	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: fmt.Sprintf("%s is outside the project", name),
+		Hint: "use a path inside " + w.dir}
+}
+
+// FollowLinks resolves the links of as much of an absolute path as exists.
+func FollowLinks(name string) string {
+	rest := ""
+	for at := name; ; {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			return name
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+		at = parent
+	}
+}
+
+// Protected reports whether the file tools of an agent must not write to a path: .opencode/ and everything called .git,
+// also under another case and through links. A path that [Workspace.Rel] refuses is protected.
+func (w *Workspace) Protected(rel string) bool {
+	p, err := w.Rel(rel)
+	if err != nil || protectedName(p) {
+		return true
+	}
+	real, err := filepath.Rel(w.dir, FollowLinks(filepath.Join(w.dir, filepath.FromSlash(p))))
+	return err != nil || protectedName(filepath.ToSlash(real))
+}
+
+func protectedName(p string) bool {
+	first, _, _ := strings.Cut(p, "/")
+	if strings.EqualFold(trimDots(first), Directory) {
+		return true
+	}
+	for part := range strings.SplitSeq(p, "/") {
+		// GIT~1 is what Windows calls .git for old programs.
+		if part = trimDots(part); strings.EqualFold(part, ".git") || strings.EqualFold(part, "git~1") {
+			return true
+		}
+	}
+	return false
+}
+
+// trimDots drops what Windows ignores at the end of a name.
+func trimDots(s string) string {
+	if s == "." || s == ".." {
+		return s
+	}
+	return strings.TrimRight(s, ". ")
+}
+
+// VersionOf returns the version of a file with this content: its SHA-256 in hexadecimal.
+func VersionOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// real returns the path of the file that rel names, links resolved, for writing: a rename would otherwise replace the
+// link. A link that leads nowhere or outside is refused.
+func (w *Workspace) real(op, rel string) (string, error) {
+	fi, err := w.root.Lstat(rel)
+	if err != nil || fi.Mode()&fs.ModeSymlink == 0 {
+		return rel, nil // what else is wrong shows at the next step
+	}
+	if _, err := w.root.Stat(rel); err != nil {
+		return "", w.fail(op, rel, err)
+	}
+	target, err := filepath.EvalSymlinks(filepath.Join(w.dir, filepath.FromSlash(rel)))
+	if err != nil {
+		return "", w.fail(op, rel, err)
+	}
+	p, err := filepath.Rel(w.dir, target)
+	if err != nil || !filepath.IsLocal(p) {
+		return "", w.outside(op, rel)
+	}
+	return filepath.ToSlash(p), nil
+}
+
+// splitRel returns the directory and the name of a project-relative path.
+func splitRel(rel string) (dir, base string) { return path.Dir(rel), path.Base(rel) }

@@ -1,0 +1,41 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Windows opens neither pipes nor links in a way that needs these.
+const (
+	openNonblock = 0
+	openNofollow = 0
+)
+
+// Windows' codes for a disk that is full or fails.
+const (
+	errorDiskFull       = syscall.Errno(112)
+	errorHandleDiskFull = syscall.Errno(39)
+	errorIODevice       = syscall.Errno(1117)
+)
+
+// writeAtomic replaces name in d and syncs the file; Windows keeps directories itself.
+func writeAtomic(d *os.Root, name string, data []byte, perm fs.FileMode) error {
+	temp := "." + name + randomName()
+	if err := writeNew(d, temp, data, perm); err != nil {
+		return err
+	}
+	if err := d.Rename(temp, name); err != nil {
+		return errors.Join(err, d.Remove(temp))
+	}
+	return nil
+}
+
+// diskError reports whether the disk is full or failing.
+func diskError(err error) bool {
+	return errors.Is(err, errorDiskFull) || errors.Is(err, errorHandleDiskFull) || errors.Is(err, errorIODevice)
+}
+
+// syncUnsupported reports true: directories cannot be synced here.
+func syncUnsupported(error) bool { return true }
