@@ -1,0 +1,362 @@
+// Package permission decides what an agent may do. It owns the rules, in OpenCode's form, the built-in defaults, and the
+// analysis of shell scripts that lets a rule for "rm *" find rm wherever it stands. It is pure: it opens no file, runs
+// nothing and asks nobody; carrying a decision out, and asking a person, is its caller's work.
+//
+// # How a decision is made
+//
+// Rules come in levels: the built-in defaults, the person's own configuration, the project's, the agent's, and what a
+// person has approved with "always". Inside a level the last rule that matches is the level's word, as OpenCode has it.
+// Levels are read in order and a later word replaces an earlier one, with one exception: a deny stays. No later level
+// lifts it, so that nothing a repository ships can undo what a person has forbidden, and a deny beats an ask, which
+// beats an allow. Rules from one hand that are meant to refine each other therefore belong in one level. Where no rule
+// matches the answer is ask. Where one access has several patterns, the strictest answer counts.
+//
+// A pattern is matched against the whole of a path or command: * stands for any run of characters, also of slashes, ?
+// for one character, and a final " *" also matches nothing at all, so that "git push *" covers a bare "git push".
+// Letters match without case on Windows and macOS, where file names do.
+package permission
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"runtime"
+	"strings"
+
+	"centurion"
+)
+
+// Action is what happens to an access.
+type Action string
+
+// The actions, from the mildest to the strictest.
+const (
+	Allow Action = "allow" // it goes on
+	Ask   Action = "ask"   // a person is asked
+	Deny  Action = "deny"  // it is refused
+)
+
+// rank orders actions by strictness.
+func (a Action) rank() int {
+	switch a {
+	case Allow:
+		return 0
+	case Deny:
+		return 2
+	}
+	return 1
+}
+
+// DefaultLevel is the name of the level that holds [Defaults]. Only what this level decides is refined by the analysis
+// of a shell script: a rule that a person wrote is taken at its word.
+const DefaultLevel = "default"
+
+// Rule is one line of a permission configuration. Permission is a name such as read, edit or bash, and may be a pattern.
+type Rule struct {
+	Permission string `json:"permission"`
+	Pattern    string `json:"pattern"`
+	Action     Action `json:"action"`
+}
+
+// String returns the rule as a person would write it: `bash "git push *": deny`.
+func (r Rule) String() string { return fmt.Sprintf("%s %q: %s", r.Permission, r.Pattern, r.Action) }
+
+// Level is a list of rules from one place.
+type Level struct {
+	Name      string // where the rules stand, for people: "default", "~/.config/opencode/opencode.json", "agent reviewer"
+	Rules     []Rule
+	Untrusted bool // its rules may only make a decision stricter: a project's file before a person trusts it
+}
+
+// Decision is the answer for one access.
+type Decision struct {
+	Action Action
+	Rule   Rule   // the rule that decided; zero if none did
+	Level  string // where that rule stands; "" if none did
+	Reason string // in plain words, for the model and the person: which rule, where it stands, what would change it
+}
+
+// stricter returns the stricter of two decisions, d if they are equally strict.
+func (d Decision) stricter(e Decision) Decision {
+	if e.Action.rank() > d.Action.rank() {
+		return e
+	}
+	return d
+}
+
+// ParseRules reads the value of a "permission" key: an action for everything, or an object of permissions, each with an
+// action or an object of patterns and their actions. The rules come in the file's order, because the last match wins.
+// Empty input and null are no rules. Errors are [centurion.KindConfig], name the key and offer the nearest action.
+func ParseRules(raw json.RawMessage) ([]Rule, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, nil
+	}
+	p := ruleParser{dec: json.NewDecoder(bytes.NewReader(raw))}
+	if err := p.top(); err != nil {
+		return nil, err
+	}
+	if _, err := p.dec.Token(); err != io.EOF {
+		return nil, configError("permission", "text follows after the value", "")
+	}
+	return p.rules, nil
+}
+
+type ruleParser struct {
+	dec   *json.Decoder
+	rules []Rule
+}
+
+func (p *ruleParser) top() error {
+	return p.value("permission", "*", func(permission string) error {
+		return p.value("permission."+permission, permission, nil)
+	})
+}
+
+// value reads an action, or an object whose keys are handed to each; with each nil they are patterns of permission.
+func (p *ruleParser) value(key, permission string, each func(string) error) error {
+	tok, err := p.dec.Token()
+	if err != nil {
+		return configError(key, "not valid JSON: "+err.Error(), "")
+	}
+	switch v := tok.(type) {
+	case nil:
+		return nil
+	case string:
+		return p.add(key, permission, "*", v)
+	case json.Delim:
+		if v == '{' {
+			break
+		}
+		return configError(key, "a list is not a permission", wantAction)
+	default:
+		return configError(key, fmt.Sprintf("%v is not a permission", v), wantAction)
+	}
+	for p.dec.More() {
+		tok, err := p.dec.Token()
+		if err != nil {
+			return configError(key, "not valid JSON: "+err.Error(), "")
+		}
+		name, _ := tok.(string) // the decoder allows only strings here
+		if each != nil {
+			err = each(name)
+		} else {
+			err = p.action(key+"."+name, permission, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := p.dec.Token(); err != nil {
+		return configError(key, "not valid JSON: "+err.Error(), "")
+	}
+	return nil
+}
+
+func (p *ruleParser) action(key, permission, pattern string) error {
+	tok, err := p.dec.Token()
+	if err != nil {
+		return configError(key, "not valid JSON: "+err.Error(), "")
+	}
+	s, ok := tok.(string)
+	if !ok {
+		return configError(key, fmt.Sprintf("%v is not an action", tok), wantAction)
+	}
+	return p.add(key, permission, pattern, s)
+}
+
+func (p *ruleParser) add(key, permission, pattern, action string) error {
+	switch a := Action(action); a {
+	case Allow, Ask, Deny:
+		p.rules = append(p.rules, Rule{permission, pattern, a})
+		return nil
+	}
+	hint := wantAction
+	if near := nearest(action); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return configError(key, fmt.Sprintf("%q is not an action (%s)", action, wantAction), hint)
+}
+
+const wantAction = `use "allow", "ask" or "deny"`
+
+func configError(key, msg, hint string) error {
+	return &centurion.Error{Op: "read permissions", Kind: centurion.KindConfig, Msg: key + ": " + msg, Hint: hint}
+}
+
+// nearest returns the action that a word probably means, or "".
+func nearest(word string) Action {
+	word = strings.ToLower(strings.TrimSpace(word))
+	synonyms := map[string]Action{"yes": Allow, "true": Allow, "ok": Allow, "no": Deny, "false": Deny, "never": Deny,
+		"reject": Deny, "block": Deny, "prompt": Ask, "confirm": Ask}
+	if a, ok := synonyms[word]; ok {
+		return a
+	}
+	return Action(centurion.Nearest(word, []string{string(Allow), string(Ask), string(Deny)}))
+}
+
+// ExpandHome returns the rules with a leading ~ or $HOME of their patterns replaced by home, an absolute path.
+func ExpandHome(rules []Rule, home string) []Rule {
+	out := make([]Rule, len(rules))
+	for i, r := range rules {
+		r.Pattern = expandHome(r.Pattern, home)
+		out[i] = r
+	}
+	return out
+}
+
+func expandHome(p, home string) string {
+	if home == "" {
+		return p
+	}
+	for _, prefix := range []string{"~", "$HOME", "${HOME}"} {
+		if rest, ok := strings.CutPrefix(p, prefix); ok && (rest == "" || rest[0] == '/') {
+			return home + rest
+		}
+	}
+	return p
+}
+
+// Match reports whether s as a whole matches pattern; see the package comment for what a pattern means.
+func Match(pattern, s string) bool {
+	if foldCase {
+		pattern, s = strings.ToLower(pattern), strings.ToLower(s)
+	}
+	if head, ok := strings.CutSuffix(pattern, " *"); ok && glob(head, s) {
+		return true
+	}
+	return glob(pattern, s)
+}
+
+const (
+	windows  = runtime.GOOS == "windows"
+	foldCase = windows || runtime.GOOS == "darwin"
+)
+
+// glob matches in O(len(pattern) · len(s)): on a mismatch only the last star is tried again.
+func glob(pattern, s string) bool {
+	p, r := []rune(pattern), []rune(s)
+	star, retry := -1, 0
+	i, j := 0, 0
+	for j < len(r) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, retry = i, j
+			i++
+		case i < len(p) && (p[i] == '?' && r[j] != 0 || p[i] == r[j]):
+			i++
+			j++
+		case star >= 0:
+			retry++
+			i, j = star+1, retry
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}
+
+// Decide answers an access of the given permission. Several patterns are decided one by one and the strictest answer
+// counts; no pattern at all counts as one that only "*" matches.
+func Decide(levels []Level, permission string, patterns []string) Decision {
+	if len(patterns) == 0 {
+		patterns = []string{""}
+	}
+	d := decideOne(levels, permission, patterns[0])
+	for _, p := range patterns[1:] {
+		d = d.stricter(decideOne(levels, permission, p))
+	}
+	return d
+}
+
+func decideOne(levels []Level, permission, pattern string) Decision {
+	d := Decision{Action: Ask}
+	for _, l := range levels {
+		for i := len(l.Rules) - 1; i >= 0; i-- {
+			r := l.Rules[i]
+			if !Match(r.Permission, permission) || !Match(r.Pattern, pattern) {
+				continue
+			}
+			if !l.Untrusted || r.Action.rank() > d.Action.rank() {
+				d = Decision{Action: r.Action, Rule: r, Level: l.Name}
+			}
+			break
+		}
+		if d.Action == Deny {
+			break // no later level lifts a deny
+		}
+	}
+	d.Reason = reason(d, permission, pattern)
+	return d
+}
+
+// reason says in plain words why, and what would change it.
+func reason(d Decision, permission, pattern string) string {
+	what := permission
+	if pattern != "" {
+		what = fmt.Sprintf("%s of %q", permission, clip(pattern))
+	}
+	switch {
+	case d.Level == "":
+		return fmt.Sprintf("%s asks because no rule speaks of it; a rule for %q in the permission configuration would answer it",
+			what, permission)
+	case d.Action == Deny:
+		return fmt.Sprintf("%s is denied by the rule %s in %s; only a change of that rule lifts it", what, d.Rule, d.Level)
+	case d.Action == Ask:
+		return fmt.Sprintf("%s asks by the rule %s in %s; an approval or an allow rule would answer it", what, d.Rule, d.Level)
+	}
+	return fmt.Sprintf("%s is allowed by the rule %s in %s", what, d.Rule, d.Level)
+}
+
+// clip keeps a reason readable when a script is long: it is one line for a person.
+func clip(s string) string { return centurion.Clip(s, 200) }
+
+// secretPatterns name files that usually hold secrets, as rules match them: anywhere in the tree. The last three are
+// examples without secrets.
+func secretRules() []Rule {
+	var rules []Rule
+	for _, p := range []string{"*.env", "*.env.*", "*.envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
+		"*.netrc", "*.pgpass", "*.npmrc", "*.pypirc", "*.htpasswd", "*.git-credentials", "*credentials", "*credentials.json",
+		"*credentials.toml", "*credentials.y*ml", "*secrets.json", "*secrets.y*ml", "*secrets.toml", "*service-account*.json",
+		"id_rsa*", "*/id_rsa*", "id_ed25519*", "*/id_ed25519*", "id_ecdsa*", "*/id_ecdsa*", "id_dsa*", "*/id_dsa*",
+		".ssh/*", "*/.ssh/*", ".aws/*", "*/.aws/*", ".gnupg/*", "*/.gnupg/*"} {
+		rules = append(rules, Rule{"read", p, Ask})
+	}
+	for _, p := range []string{"*.env.example", "*.env.sample", "*.env.template"} {
+		rules = append(rules, Rule{"read", p, Allow})
+	}
+	return rules
+}
+
+// Secret reports whether a path names a file that usually holds secrets, such as .env or id_rsa.
+func Secret(name string) bool {
+	name = path.Clean(slash(name))
+	secret := false
+	for _, r := range secretRules() {
+		if Match(r.Pattern, name) {
+			secret = r.Action == Ask
+		}
+	}
+	return secret
+}
+
+// Defaults returns the built-in rules: inside the project everything may be read and edited, but files that usually hold
+// secrets ask before they are read, and so does everything outside, the network, and a call repeated again and again.
+// Shell commands ask, or are allowed when the child is confined; [DecideShell] refines that by what a script does.
+func Defaults(confined bool) []Rule {
+	bash := Ask
+	if confined {
+		bash = Allow
+	}
+	rules := []Rule{{"read", "*", Allow}}
+	rules = append(rules, secretRules()...)
+	for _, p := range []string{"edit", "write", "ls", "list", "glob", "grep", "todowrite", "update_todo", "task", "question"} {
+		rules = append(rules, Rule{p, "*", Allow})
+	}
+	return append(rules, Rule{"bash", "*", bash}, Rule{"external_directory", "*", Ask}, Rule{"webfetch", "*", Ask},
+		Rule{"websearch", "*", Ask}, Rule{"doom_loop", "*", Ask})
+}

@@ -1,0 +1,255 @@
+package permission
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"centurion"
+)
+
+func TestParseRules(t *testing.T) {
+	tests := []struct {
+		raw  string
+		want []Rule
+	}{
+		{``, nil},
+		{`null`, nil},
+		{`{}`, nil},
+		{`"allow"`, []Rule{{"*", "*", Allow}}},
+		{`{"edit": "deny", "bash": {"*": "ask", "git *": "allow", "git push *": "deny"}, "z": "ask", "a": "ask"}`, []Rule{
+			{"edit", "*", Deny}, {"bash", "*", Ask}, {"bash", "git *", Allow}, {"bash", "git push *", Deny}, {"z", "*", Ask}, {"a", "*", Ask}}},
+		{`{"bash": {"b": "deny", "a": "allow", "b": "ask"}}`, []Rule{{"bash", "b", Deny}, {"bash", "a", Allow}, {"bash", "b", Ask}}},
+		{`{"bash": null}`, nil},
+	}
+	for _, test := range tests {
+		got, err := ParseRules(json.RawMessage(test.raw))
+		if err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %v, %v, want %v", test.raw, got, err, test.want)
+		}
+	}
+}
+
+func TestParseRulesBad(t *testing.T) {
+	tests := []struct{ raw, key, hint string }{
+		{`"alow"`, "permission:", `did you mean "allow"?`},
+		{`{"bash": "yes"}`, "permission.bash:", `did you mean "allow"?`},
+		{`{"bash": {"git *": "Denny"}}`, "permission.bash.git *:", `did you mean "deny"?`},
+		{`{"bash": {"git *": "whatever"}}`, "permission.bash.git *:", `use "allow", "ask" or "deny"`},
+		{`{"bash": {"git *": true}}`, "permission.bash.git *:", `use "allow", "ask" or "deny"`},
+		{`{"bash": ["ask"]}`, "permission.bash:", `use "allow"`},
+		{`[]`, "permission:", ""},
+		{`3`, "permission:", ""},
+		{`{"bash": {`, "permission.bash", ""},
+		{`{"bash"`, "permission", ""},
+		{`"ask" "ask"`, "permission:", ""},
+	}
+	for _, test := range tests {
+		_, err := ParseRules(json.RawMessage(test.raw))
+		if err == nil || !strings.Contains(err.Error(), test.key) || !strings.Contains(centurion.HintOf(err), test.hint) {
+			t.Errorf("%s: got %v (%s), want %s (%s)", test.raw, err, centurion.HintOf(err), test.key, test.hint)
+		}
+		if centurion.KindOf(err) != centurion.KindConfig {
+			t.Errorf("%s: kind %s", test.raw, centurion.KindOf(err))
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	tests := []struct {
+		pattern, s string
+		want       bool
+	}{
+		{"*", "", true}, {"*", "a/b c", true}, {"", "", true}, {"", "a", false}, {"git push *", "git push", true}, {"git push *", "git push x y", true},
+		{"git push *", "git pushx", false}, {"git push*", "git pushx", true}, {"*.env", ".env", true}, {"*.env", "a/b.env", true}, {"*.env", ".env.x", false},
+		{"a?c", "abc", true}, {"a?c", "aüc", true}, {"a?c", "ac", false}, {"a*b*c", "aXbYbZc", true}, {"a*b*c", "aXbYbZ", false}, {"src/*", "src/a/b", true},
+		{"a.c", "abc", false}, {"**", "x", true}, {"[ab]", "a", false}, {"[ab]", "[ab]", true},
+	}
+	for _, test := range tests {
+		if got := Match(test.pattern, test.s); got != test.want {
+			t.Errorf("Match(%q, %q) = %v", test.pattern, test.s, got)
+		}
+	}
+}
+
+func TestDecide(t *testing.T) {
+	def := Level{Name: DefaultLevel, Rules: Defaults(false)}
+	global := func(r ...Rule) Level { return Level{Name: "global", Rules: r} }
+	project := func(r ...Rule) Level { return Level{Name: "project", Rules: r} }
+	tests := []struct {
+		name       string
+		levels     []Level
+		permission string
+		patterns   []string
+		want       Action
+		level      string
+	}{
+		{"no rule asks", nil, "edit", []string{"a"}, Ask, ""},
+		{"default read", []Level{def}, "read", []string{"a.go"}, Allow, DefaultLevel},
+		{"default secret", []Level{def}, "read", []string{"sub/.env"}, Ask, DefaultLevel},
+		{"default secret example", []Level{def}, "read", []string{".env.example"}, Allow, DefaultLevel},
+		{"default key", []Level{def}, "read", []string{"id_rsa"}, Ask, DefaultLevel},
+		{"default no key", []Level{def}, "read", []string{"src/grid_rsa.go"}, Allow, DefaultLevel},
+		{"default edit", []Level{def}, "edit", []string{"a.go"}, Allow, DefaultLevel},
+		{"default web", []Level{def}, "webfetch", []string{"https://x"}, Ask, DefaultLevel},
+		{"default loop", []Level{def}, "doom_loop", []string{"bash"}, Ask, DefaultLevel},
+		{"default outside", []Level{def}, "external_directory", []string{"/tmp/x"}, Ask, DefaultLevel},
+		{"unknown tool asks", []Level{def}, "some_mcp_tool", nil, Ask, ""},
+		{"last match wins in a level", []Level{global(Rule{"bash", "git *", Deny}, Rule{"bash", "git log *", Allow})}, "bash", []string{"git log"}, Allow, "global"},
+		{"and order matters", []Level{global(Rule{"bash", "git log *", Allow}, Rule{"bash", "git *", Deny})}, "bash", []string{"git log"}, Deny, "global"},
+		{"a later level lifts an ask", []Level{def, global(Rule{"webfetch", "*", Allow})}, "webfetch", nil, Allow, "global"},
+		{"a later level tightens", []Level{def, global(Rule{"edit", "*", Ask})}, "edit", []string{"a"}, Ask, "global"},
+		{"no later level lifts a deny", []Level{def, global(Rule{"edit", "*.lock", Deny}), project(Rule{"edit", "*", Allow})}, "edit", []string{"a.lock"}, Deny, "global"},
+		{"which speaks of nothing else", []Level{def, global(Rule{"edit", "*.lock", Deny}), project(Rule{"edit", "*", Ask})}, "edit", []string{"a.go"}, Ask, "project"},
+		{"the strictest of several", []Level{def}, "read", []string{"a", ".env", "b"}, Ask, DefaultLevel},
+		{"a bare action", []Level{def, global(Rule{"*", "*", Allow})}, "some_mcp_tool", []string{"x"}, Allow, "global"},
+		{"untrusted cannot loosen", []Level{def, {Name: "repo", Untrusted: true, Rules: []Rule{{"*", "*", Allow}}}}, "webfetch", nil, Ask, DefaultLevel},
+		{"untrusted can tighten", []Level{def, {Name: "repo", Untrusted: true, Rules: []Rule{{"edit", "*", Deny}}}}, "edit", []string{"a"}, Deny, "repo"},
+	}
+	for _, test := range tests {
+		d := Decide(test.levels, test.permission, test.patterns)
+		if d.Action != test.want || d.Level != test.level || d.Reason == "" {
+			t.Errorf("%s: got %s from %q (%s), want %s from %q", test.name, d.Action, d.Level, d.Reason, test.want, test.level)
+		}
+	}
+}
+
+func TestReasonNamesRuleAndPlace(t *testing.T) {
+	d := Decide(person(Rule{"bash", "git push *", Deny}), "bash", []string{"git push"})
+	for _, part := range []string{`git push *`, "opencode.json", "denied", "change of that rule"} {
+		if !strings.Contains(d.Reason, part) {
+			t.Errorf("reason %q does not say %q", d.Reason, part)
+		}
+	}
+}
+
+func TestExpandHome(t *testing.T) {
+	in := []Rule{{"external_directory", "~/src/*", Allow}, {"read", "$HOME/x", Deny}, {"read", "~x", Deny}, {"read", "a~/b", Ask}, {"read", "~", Ask}}
+	want := []string{"/home/ada/src/*", "/home/ada/x", "~x", "a~/b", "/home/ada"}
+	for i, r := range ExpandHome(in, testHome) {
+		if r.Pattern != want[i] {
+			t.Errorf("%q became %q, want %q", in[i].Pattern, r.Pattern, want[i])
+		}
+	}
+}
+
+func TestDecideShellByRule(t *testing.T) {
+	tests := []struct {
+		name     string
+		rules    []Rule
+		script   string
+		confined bool
+		want     Action
+	}{
+		{"unconfined asks", nil, `go test ./...`, false, Ask},
+		{"confined allows", nil, `go test ./... > out.txt`, true, Allow},
+		{"confined network asks", nil, `curl https://x`, true, Ask},
+		{"confined push asks", nil, `git push`, true, Ask},
+		{"confined outside asks", nil, `cp a /tmp/b`, true, Ask},
+		{"confined secret asks", nil, `cat .env`, true, Ask},
+		{"confined unknown asks", nil, `eval "$x"`, true, Ask},
+		{"confined unparsable asks", nil, `echo "`, true, Ask},
+		{"a rule allows", []Rule{{"bash", "go test *", Allow}}, `go test ./...`, false, Allow},
+		{"and what it is piped to", []Rule{{"bash", "go test *", Allow}}, `cd src && go test ./... 2>&1 | tail -20`, false, Allow},
+		{"through a plain wrapper", []Rule{{"bash", "go test *", Allow}}, `timeout 60 go test ./...`, false, Allow},
+		{"not what follows", []Rule{{"bash", "go test *", Allow}}, `go test ./... && rm x`, false, Ask},
+		{"not through sudo", []Rule{{"bash", "go test *", Allow}}, `sudo go test`, false, Ask},
+		{"not with another PATH", []Rule{{"bash", "go test *", Allow}}, `PATH=. go test`, false, Ask},
+		{"not another program of that name", []Rule{{"bash", "go test *", Allow}}, `./go test`, false, Ask},
+		{"not outside", []Rule{{"bash", "cat *", Allow}}, `cat /etc/passwd`, false, Ask},
+		{"outside by rule", []Rule{{"bash", "cat *", Allow}, {"external_directory", "/etc/*", Allow}}, `cat /etc/passwd`, false, Allow},
+		{"outside by home", []Rule{{"external_directory", "~/notes/*", Allow}}, `cat ~/notes/a`, false, Allow},
+		{"outside denied", []Rule{{"external_directory", "*", Deny}}, `cat /etc/passwd`, false, Deny},
+		{"a write is an edit", []Rule{{"bash", "*", Allow}, {"edit", "*", Deny}}, `echo x > a.go`, false, Deny},
+		{"a write somewhere may be", []Rule{{"bash", "*", Allow}, {"edit", "*.go", Deny}}, `echo x > $F`, false, Ask},
+		{"a read is a read", []Rule{{"bash", "*", Allow}, {"read", "secret/*", Deny}}, `cat secret/a`, false, Deny},
+		{"all allowed but secrets", []Rule{{"bash", "*", Allow}}, `cat .env`, false, Ask},
+		{"a person's ask for everything", []Rule{{"bash", "*", Ask}}, `ls`, true, Ask},
+		{"a person's ask in disguise", []Rule{{"bash", "*", Allow}, {"bash", "rm *", Ask}}, `env r"m" x`, false, Ask},
+		{"a person's deny for everything", []Rule{{"bash", "*", Deny}}, `ls`, true, Deny},
+		{"an exception inside a level", []Rule{{"bash", "git *", Deny}, {"bash", "git status *", Allow}}, `git status $X`, false, Allow},
+		{"everything allowed", []Rule{{"*", "*", Allow}}, `curl x | sh; rm -rf /`, false, Allow},
+		{"an empty script", nil, ``, false, Allow},
+		{"a rule does not cover the unknown", []Rule{{"bash", "sh *", Allow}}, `sh -c "$x"`, false, Ask},
+		{"a denied word as an argument", []Rule{{"bash", "*", Allow}, {"bash", "rm *", Deny}}, `echo rm -rf x; git commit -m 'rm x'`, false, Allow},
+	}
+	for _, test := range tests {
+		levels := []Level{{Name: DefaultLevel, Rules: Defaults(test.confined)}, {Name: "opencode.json", Rules: test.rules}}
+		d := DecideShell(levels, test.script, testDir, testHome, test.confined)
+		if d.Action != test.want || d.Reason == "" {
+			t.Errorf("%s: %s: got %s (%s), want %s", test.name, test.script, d.Action, d.Reason, test.want)
+		}
+	}
+}
+
+// S2: the analysis stays bounded, whatever it is fed.
+func TestParseShellBounded(t *testing.T) {
+	for _, script := range []string{
+		strings.Repeat("(", 3_000), strings.Repeat("$(", 3_000), strings.Repeat("(", 5_000) + "rm" + strings.Repeat(")", 5_000),
+		strings.Repeat(`"${x:-`, 3_000), strings.Repeat("{a,b}", 1000), "echo {1..1000000000}", strings.Repeat("eval ", 2_000) + "rm x",
+		strings.Repeat("env ", 2_000) + "rm x", strings.Repeat("x=a;x=b;$x;", 500), strings.Repeat("a", 1<<20),
+		"A=1 A=2; " + strings.Repeat(`sh -c "A=1; A=2; A=3; `, 6) + `$A` + strings.Repeat(`"`, 6), strings.Repeat("rm x\n", 2_000),
+	} {
+		start := time.Now()
+		d := DecideShell(allowAllBut("rm *"), script, testDir, testHome, false)
+		if d.Action == Allow && strings.Contains(script, "rm") {
+			t.Errorf("%.40q… is allowed", script)
+		}
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("%.40q… took %s", script, took)
+		}
+	}
+}
+
+func FuzzParseShell(f *testing.F) {
+	for _, s := range deniedDisguises {
+		f.Add(s)
+	}
+	f.Add("for i in {1..3}; do echo $i > /dev/null; done")
+	levels := allowAllBut("rm *")
+	f.Fuzz(func(t *testing.T, script string) {
+		s := ParseShell(script, testDir, testHome)
+		if s.ReadOnly != (s.Why == "") {
+			t.Errorf("read-only %v but why %q", s.ReadOnly, s.Why)
+		}
+		if s.Err != nil && s.ReadOnly {
+			t.Error("what cannot be parsed counts as read-only")
+		}
+		if d := DecideShell(levels, script, testDir, testHome, false); s.Err != nil && d.Action == Allow {
+			t.Error("what cannot be parsed is allowed although something is denied")
+		}
+		if len(script) < 1000 && s.Err == nil && !strings.HasSuffix(script, `\`) && !strings.Contains(script, "<<") && !strings.Contains(script, "#") {
+			joined := "true\nrm x\n" + script
+			if ParseShell(joined, testDir, testHome).Err == nil {
+				if d := DecideShell(levels, joined, testDir, testHome, false); d.Action != Deny {
+					t.Errorf("%q hides rm", joined)
+				}
+			}
+		}
+	})
+}
+
+func FuzzParseRules(f *testing.F) {
+	f.Add(`{"bash": {"*": "ask"}}`)
+	f.Add(`"deny"`)
+	f.Fuzz(func(t *testing.T, raw string) {
+		rules, err := ParseRules(json.RawMessage(raw))
+		if err != nil && centurion.KindOf(err) != centurion.KindConfig {
+			t.Errorf("kind %s", centurion.KindOf(err))
+		}
+		for _, r := range rules {
+			if r.Action != Allow && r.Action != Ask && r.Action != Deny {
+				t.Errorf("rule %v", r)
+			}
+		}
+	})
+}
+
+func BenchmarkDecideShell(b *testing.B) {
+	levels := allowAllBut("rm *", "git push *")
+	for b.Loop() {
+		DecideShell(levels, `cd src && timeout 60 go test ./... 2>&1 | grep -v '^ok' | tail -50`, testDir, testHome, false)
+	}
+}

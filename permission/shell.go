@@ -1,0 +1,244 @@
+package permission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Shell is what a script does, as far as its text tells. The analysis is lexical: it does not see where a symbolic link
+// leads, what a program or a script file does once it runs, or that a recursive search comes across a hidden file.
+type Shell struct {
+	Commands []string // every simple command found anywhere in it, as text without quotes, for rule matching
+	Always   []string // the patterns that "always" would allow from then on: "go test *"; none if only "once" makes sense
+	ReadOnly bool     // it plainly only reads, inside the directory, and no file that usually holds secrets
+	Outside  []string // absolute paths outside the directory that it touches, or ~user
+	Network  bool     // it uses the network
+	Push     bool     // it publishes something: git push, npm publish
+	Err      error    // it cannot be parsed
+	Why      string   // why it is not ReadOnly, in plain words; "" if it is
+}
+
+// ParseShell analyses a shell script that would run in dir, an absolute path, with the home directory home. It is read
+// as bash; where dash or the sh of another system would read it differently, the command counts as not known.
+func ParseShell(script, dir, home string) Shell {
+	a := analyze(script, dir, home)
+	s := Shell{Outside: a.outside, Err: a.err}
+	for _, u := range a.units {
+		s.Network = s.Network || u.network
+		s.Push = s.Push || u.push
+		if u.guessed {
+			continue
+		}
+		if !slices.Contains(s.Commands, u.show) {
+			s.Commands = append(s.Commands, u.show)
+		}
+		if s.Why == "" {
+			s.Why = u.why
+		}
+		if u.why != "" && u.always != "" && !u.opaque && !slices.Contains(s.Always, u.always) {
+			s.Always = append(s.Always, u.always)
+		}
+	}
+	for _, p := range a.outside {
+		if s.Why == "" {
+			s.Why = p + " lies outside the project"
+		}
+	}
+	for _, p := range a.reads {
+		if s.Why == "" && Secret(p) {
+			s.Why = p + " usually holds secrets"
+		}
+	}
+	s.ReadOnly = s.Why == ""
+	return s
+}
+
+// analysis is a finished analyzer.
+type analysis struct {
+	*analyzer
+	err error
+}
+
+func analyze(script, dir, home string) analysis {
+	a := &analyzer{dir: dir, home: home, work: new(int)}
+	if err := a.script(script); err != nil {
+		a.units = nil
+		a.seeds = append(a.seeds, script)
+		a.add(unit{match: unknown, show: script, alts: []string{script}, opaque: true, why: "it cannot be parsed: " + err.Error()})
+		for line := range strings.Lines(script[:min(len(script), maxText)]) { // what can be read of it may still be denied
+			a.guessScript(line)
+		}
+		return analysis{a, err}
+	}
+	a.finish()
+	slices.Sort(a.reads)
+	a.reads = slices.Compact(a.reads)
+	return analysis{a, nil}
+}
+
+// DecideShell answers a bash access: the strictest answer for anything that the script does.
+//
+// Every simple command, wherever it stands and however it is disguised, is matched against the rules for bash. What the
+// default level decides is refined: a command that plainly only reads is allowed, and so is, when the child is confined,
+// every other that neither uses the network nor hides what it runs. A command that is not known before it runs asks,
+// unless the rule that allows it allows everything and no rule denies or asks for anything it could turn out to be.
+// Paths outside the directory are decided as external_directory, files that are read or written to as read and edit.
+func DecideShell(levels []Level, script, dir, home string, confined bool) Decision {
+	levels = expandLevels(levels, home)
+	a := analyze(script, dir, home)
+	d := Decision{Action: Allow, Level: DefaultLevel, Reason: "it does nothing"}
+	first := true
+	take := func(e Decision) {
+		if first {
+			d, first = e, false
+			return
+		}
+		d = d.stricter(e)
+	}
+	for _, u := range a.units {
+		if !u.guessed {
+			take(u.decide(levels, confined))
+		}
+		for _, alt := range u.alts {
+			e := decideText(levels, "bash", alt, u.show)
+			if e.Action == Deny || e.Action == Ask && e.Level != DefaultLevel && e.Level != "" && !u.guessed {
+				take(e)
+			}
+		}
+	}
+	for _, p := range a.outside {
+		take(Decide(levels, "external_directory", []string{p}))
+	}
+	for _, p := range a.reads {
+		if e := Decide(levels, "read", []string{p}); e.Level != "" {
+			take(e)
+		}
+	}
+	for _, p := range a.writes {
+		if e := decideText(levels, "edit", p, strings.ReplaceAll(p, unknown, "…")); e.Level != "" {
+			take(e)
+		}
+	}
+	return d
+}
+
+func expandLevels(levels []Level, home string) []Level {
+	out := slices.Clone(levels)
+	for i := range out {
+		out[i].Rules = ExpandHome(out[i].Rules, home)
+	}
+	return out
+}
+
+// decide answers for one command.
+func (u unit) decide(levels []Level, confined bool) Decision {
+	d := decideText(levels, "bash", u.match, u.show)
+	if d.Level == "" || d.Level == DefaultLevel {
+		d = doubt(levels, u.refine(d, confined), "bash", u.match, u.show)
+	}
+	if !u.opaque || d.Action != Allow {
+		return d
+	}
+	if d.Rule.Pattern != "*" {
+		d.Action = Ask
+		d.Reason = fmt.Sprintf("%q asks although the rule %s in %s matches, because %s", clip(u.show), d.Rule, d.Level, u.why)
+	}
+	return doubt(levels, d, "bash", unknown, u.show)
+}
+
+// refine turns the default level's word into an answer for what the command does.
+func (u unit) refine(d Decision, confined bool) Decision {
+	if d.Action == Deny {
+		return d
+	}
+	d.Action = Ask
+	switch {
+	case u.why == "":
+		d.Action = Allow
+		d.Reason = fmt.Sprintf("%q plainly only reads", clip(u.show))
+	case u.push:
+		d.Reason = fmt.Sprintf("%q asks because it publishes something; a bash rule for it would answer", clip(u.show))
+	case u.network:
+		d.Reason = fmt.Sprintf("%q asks because it uses the network; a bash rule for it would answer", clip(u.show))
+	case confined && !u.opaque:
+		d.Action = Allow
+		d.Reason = fmt.Sprintf("%q is allowed because commands are confined to the project", clip(u.show))
+	default:
+		d.Reason = fmt.Sprintf("%q asks because %s; an approval or a bash rule for it would answer", clip(u.show), u.why)
+	}
+	return d
+}
+
+// decideText is [Decide] for one text that may hold unknown parts.
+func decideText(levels []Level, permission, text, show string) Decision {
+	d := decideOne(levels, permission, text)
+	if d.Level != "" {
+		d.Reason = reason(d, permission, show)
+	} else {
+		d.Reason = reason(d, permission, strings.ReplaceAll(text, unknown, "…"))
+	}
+	return doubt(levels, d, permission, text, show)
+}
+
+// doubt turns an allow for a text with unknown parts into an ask if a rule would deny or ask for something that the text
+// could turn out to be.
+func doubt(levels []Level, d Decision, permission, text, show string) Decision {
+	if d.Action != Allow || !strings.Contains(text, unknown) {
+		return d
+	}
+	for _, l := range levels {
+		if l.Name == DefaultLevel {
+			continue // what it asks for has been lifted by the rule that allows
+		}
+		for i := len(l.Rules) - 1; i >= 0; i-- {
+			r := l.Rules[i]
+			if !Match(r.Permission, permission) {
+				continue
+			}
+			if Match(r.Pattern, text) {
+				break
+			}
+			if r.Action != Allow && couldMatch(r.Pattern, text) {
+				d.Action, d.Rule, d.Level = Ask, r, l.Name
+				d.Reason = fmt.Sprintf("%s of %q asks because it could turn out to be what the rule %s in %s speaks of",
+					permission, clip(show), r, l.Name)
+				return d
+			}
+		}
+	}
+	return d
+}
+
+// couldMatch reports whether some value of the unknown parts of text would make pattern match.
+func couldMatch(pattern, text string) bool {
+	if head, ok := strings.CutSuffix(pattern, " *"); ok && couldMatch(head, text) {
+		return true
+	}
+	if foldCase {
+		pattern, text = strings.ToLower(pattern), strings.ToLower(text)
+	}
+	p, t := []rune(pattern), []rune(text)
+	// row[j] says whether the pattern so far and the first j runes of the text have a string in common.
+	row := make([]bool, len(t)+1)
+	row[0] = true
+	for j := 0; j < len(t) && t[j] == 0; j++ {
+		row[j+1] = true
+	}
+	for i := range p {
+		next := make([]bool, len(t)+1)
+		next[0] = row[0] && p[i] == '*'
+		for j := range t {
+			switch {
+			case p[i] == '*':
+				next[j+1] = next[j] || row[j+1]
+			case t[j] == 0:
+				next[j+1] = next[j] || row[j+1] || row[j]
+			default:
+				next[j+1] = row[j] && (p[i] == '?' || p[i] == t[j])
+			}
+		}
+		row = next
+	}
+	return row[len(t)]
+}

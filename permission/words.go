@@ -1,0 +1,413 @@
+package permission
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// unknown stands in a text for a part whose value only the running shell knows. No argument can hold a NUL itself.
+const unknown = "\x00"
+
+// arg is one word of a command as far as it can be known without running anything.
+type arg struct {
+	match string // quotes removed; [unknown] for parts that cannot be known
+	guess string // the same with the likeliest value, often none, in place of unknown parts
+	show  string // for people: unknown parts as they are written
+	glob  bool   // it holds an unquoted *, ? or [
+	list  bool   // its unknown part is a plain list of files of the project: $(git ls-files)
+}
+
+func literalArg(s string) arg { return arg{match: s, guess: s, show: s} }
+
+func (a arg) dynamic() bool { return strings.Contains(a.match, unknown) }
+
+func (a arg) flag() bool { return len(a.match) > 1 && a.match[0] == '-' }
+
+// vars holds the values that a script gives to its variables. A variable missing here has a value that is not known.
+type vars map[string][]string
+
+// maxAlternatives bounds how many values of a variable are followed. A variable with more of them counts as unknown.
+const maxAlternatives = 8
+
+// maxBraces bounds the words that {a,b} is expanded to. A word that gives more of them counts as unknown.
+const maxBraces = 64
+
+// collectVars finds variables that are only ever given literal values, anywhere in the tree.
+func collectVars(root syntax.Node, home, dir string) vars {
+	values, lost := vars{}, map[string]bool{}
+	set := func(name string, w *syntax.Word) {
+		v, ok := staticWord(w)
+		if !ok {
+			lost[name] = true
+			return
+		}
+		values[name] = append(values[name], v)
+	}
+	syntax.Walk(root, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Assign:
+			switch {
+			case n.Name == nil:
+			case n.Append || n.Array != nil || n.Index != nil || n.Naked:
+				lost[n.Name.Value] = true
+			default:
+				set(n.Name.Value, n.Value)
+			}
+		case *syntax.WordIter:
+			for _, w := range n.Items {
+				set(n.Name.Value, w)
+			}
+			if len(n.Items) == 0 {
+				lost[n.Name.Value] = true
+			}
+		case *syntax.ParamExp:
+			if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+				lost[n.Param.Value] = true
+			}
+		case *syntax.BinaryArithm, *syntax.UnaryArithm:
+			loseArithmetic(n, lost)
+		case *syntax.CallExpr:
+			loseBuiltin(n, lost)
+		}
+		return true
+	})
+	for name, v := range values {
+		if lost[name] || len(v) > maxAlternatives {
+			delete(values, name)
+		}
+	}
+	for name, v := range map[string]string{"HOME": home, "PWD": dir} {
+		if _, assigned := values[name]; !assigned && !lost[name] && v != "" {
+			values[name] = []string{v}
+		}
+	}
+	return values
+}
+
+// loseArithmetic forgets what an arithmetic expression may assign to.
+func loseArithmetic(n syntax.Node, lost map[string]bool) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if l, ok := n.(*syntax.Lit); ok {
+			lost[l.Value] = true
+		}
+		return true
+	})
+}
+
+// loseBuiltin forgets the variables that builtins such as read give a value to: all of their arguments.
+func loseBuiltin(n *syntax.CallExpr, lost map[string]bool) {
+	if len(n.Args) == 0 {
+		return
+	}
+	name, _ := staticWord(n.Args[0])
+	switch name {
+	case "read", "mapfile", "readarray", "getopts", "printf", "unset", "wait", "eval", "builtin", "command", "local", "export", "declare":
+		for _, w := range n.Args[1:] {
+			if v, ok := staticWord(w); ok {
+				name, _, _ := strings.Cut(v, "=")
+				lost[name] = true
+			}
+		}
+	}
+}
+
+// staticWord returns a word's text if nothing in it depends on the running shell; globs stay as they are written.
+func staticWord(w *syntax.Word) (string, bool) {
+	if w == nil {
+		return "", true
+	}
+	a := (&resolver{}).word(w)
+	return a.match, !a.dynamic()
+}
+
+// resolver turns words into args. Pick says which of its values a variable has in this alternative; -1 stands for none,
+// because the script may use a variable before, or without, its assignment.
+type resolver struct {
+	vars  vars
+	pick  int
+	multi bool // a variable was met that has several values
+	used  bool // a variable with a known value was met
+}
+
+// fields expands the words of a command: braces, and the splitting of variables that hold several words.
+func (r *resolver) fields(words []*syntax.Word) []arg {
+	var out []arg
+	for _, w := range words {
+		split := *w
+		split.Parts = append([]syntax.WordPart(nil), w.Parts...)
+		if !syntax.SplitBraces(&split) {
+			out = append(out, r.split(w)...)
+			continue
+		}
+		if len(split.Parts) > maxBraces {
+			out = append(out, arg{match: unknown, show: source(w)})
+			continue
+		}
+		n := 0
+		for b, err := range expand.BracesSeq(nil, &split) {
+			if n++; err != nil || n > maxBraces {
+				out = append(out, arg{match: unknown, show: source(w)})
+				break
+			}
+			out = append(out, r.split(b)...)
+		}
+	}
+	return out
+}
+
+// split resolves one word and splits it where an unquoted variable holds spaces.
+func (r *resolver) split(w *syntax.Word) []arg {
+	a := r.word(w)
+	if !splits(w) {
+		return []arg{a}
+	}
+	fields := strings.Fields(a.match)
+	if len(fields) == 0 {
+		return nil
+	}
+	if a.dynamic() || len(fields) == 1 {
+		return []arg{a}
+	}
+	out := make([]arg, len(fields))
+	for i, f := range fields {
+		out[i] = literalArg(f)
+		out[i].glob = strings.ContainsAny(f, "*?[")
+	}
+	return out
+}
+
+// splits reports whether a word has an unquoted expansion.
+func splits(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		switch p.(type) {
+		case *syntax.ParamExp, *syntax.CmdSubst:
+			return true
+		}
+	}
+	return false
+}
+
+func (r *resolver) word(w *syntax.Word) arg {
+	var a arg
+	if len(w.Parts) == 1 {
+		if sub, ok := w.Parts[0].(*syntax.CmdSubst); ok {
+			a.list = listsFiles(sub)
+		}
+	}
+	for i, p := range w.Parts {
+		r.part(&a, p, false)
+		if l, ok := p.(*syntax.Lit); ok && i == 0 && strings.HasPrefix(l.Value, "~") {
+			r.tilde(&a)
+		}
+	}
+	return a
+}
+
+// tilde replaces a leading ~ by the home directory; ~user stays, and counts as outside.
+func (r *resolver) tilde(a *arg) {
+	home := r.vars["HOME"]
+	if len(home) == 1 && (len(a.match) == 1 || a.match[1] == '/') {
+		a.match, a.guess = home[0]+a.match[1:], home[0]+a.guess[1:]
+	}
+}
+
+func (a *arg) add(s string) {
+	a.match += s
+	a.guess += s
+	a.show += s
+}
+
+func (a *arg) addUnknown(guess, show string) {
+	a.match += unknown
+	a.guess += guess
+	a.show += show
+}
+
+func (r *resolver) part(a *arg, p syntax.WordPart, quoted bool) {
+	switch p := p.(type) {
+	case *syntax.Lit:
+		if quoted {
+			a.add(unescape(p.Value, "$`\"\\\n"))
+			return
+		}
+		if hasGlob(p.Value) {
+			a.glob = true
+		}
+		a.add(unescape(p.Value, ""))
+	case *syntax.SglQuoted:
+		s := p.Value
+		if p.Dollar {
+			if v, _, err := expand.Format(nil, s, nil); err == nil {
+				s = strings.ReplaceAll(v, unknown, "")
+			}
+		}
+		a.add(s)
+	case *syntax.DblQuoted:
+		for _, q := range p.Parts {
+			r.part(a, q, true)
+		}
+	case *syntax.ParamExp:
+		r.param(a, p)
+	case *syntax.CmdSubst:
+		a.addUnknown(echoed(p.Stmts), source(&syntax.Word{Parts: []syntax.WordPart{p}}))
+	default: // arithmetic, process substitution, extended globs
+		a.addUnknown("", source(&syntax.Word{Parts: []syntax.WordPart{p}}))
+	}
+}
+
+func (r *resolver) param(a *arg, p *syntax.ParamExp) {
+	show := source(&syntax.Word{Parts: []syntax.WordPart{p}})
+	plain := p.Param != nil && !p.Excl && !p.Length && !p.Width && p.Index == nil && p.Slice == nil && p.Repl == nil &&
+		p.Names == 0 && p.Exp == nil
+	if plain && p.Param.Value == "IFS" {
+		a.add(" ")
+		return
+	}
+	if plain {
+		if values, ok := r.vars[p.Param.Value]; ok {
+			r.used = true
+			if len(values) > 1 {
+				r.multi = true
+			}
+			v := ""
+			if p.Param.Value == "HOME" || p.Param.Value == "PWD" {
+				v = values[0]
+			} else if r.pick >= 0 {
+				v = values[min(r.pick, len(values)-1)]
+			}
+			a.match += v
+			a.guess += v
+			a.show += show
+			if hasGlob(v) {
+				a.glob = true
+			}
+			return
+		}
+	}
+	guess := ""
+	if p.Exp != nil && p.Exp.Word != nil { // ${x:-rm}
+		g := r.word(p.Exp.Word)
+		guess = g.guess
+	}
+	a.addUnknown(guess, show)
+}
+
+// unescape removes backslashes; inside double quotes only those before a character of only.
+func unescape(s, only string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && (only == "" || strings.IndexByte(only, s[i+1]) >= 0) {
+			i++
+			if s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// hasGlob reports whether unquoted text holds a glob character that is not escaped.
+func hasGlob(s string) bool {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '*', '?', '[':
+			return true
+		}
+	}
+	return false
+}
+
+// echoed returns what a substitution prints if it is a single echo or printf of literal words, else "".
+func echoed(stmts []*syntax.Stmt) string {
+	if len(stmts) != 1 {
+		return ""
+	}
+	call, ok := stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) < 2 {
+		return ""
+	}
+	var words []string
+	for _, w := range call.Args {
+		v, ok := staticWord(w)
+		if !ok {
+			return ""
+		}
+		words = append(words, v)
+	}
+	return printed(words)
+}
+
+// printed returns what echo or printf with these words prints, else "".
+func printed(words []string) string {
+	switch {
+	case len(words) < 2:
+	case words[0] == "echo":
+		args := words[1:]
+		for len(args) > 0 && len(args[0]) > 1 && strings.Trim(args[0][1:], "neE") == "" && args[0][0] == '-' {
+			args = args[1:]
+		}
+		s := strings.Join(args, " ")
+		if v, _, err := expand.Format(nil, s, nil); err == nil && strings.Contains(s, `\`) {
+			return v
+		}
+		return s
+	case words[0] == "printf":
+		if v, _, err := expand.Format(nil, words[1], words[2:]); err == nil {
+			return v
+		}
+	}
+	return ""
+}
+
+// listsFiles reports whether a substitution's only command lists files of the project.
+func listsFiles(sub *syntax.CmdSubst) bool {
+	if len(sub.Stmts) != 1 {
+		return false
+	}
+	call, ok := sub.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return false
+	}
+	var words []string
+	for _, w := range call.Args {
+		v, ok := staticWord(w)
+		if !ok {
+			return false
+		}
+		words = append(words, v)
+	}
+	switch words[0] {
+	case "find": // a name that is searched for on purpose may be one with secrets
+		return !slices.ContainsFunc(words[1:], func(w string) bool {
+			return strings.HasPrefix(path.Base(w), ".") && path.Base(w) != "." || Secret(w) || len(globbedSecrets(w)) > 0 || strings.HasPrefix(w, "-reg")
+		})
+	case "git":
+		return len(words) > 1 && words[1] == "ls-files"
+	case "rg", "grep":
+		for _, w := range words[1:] {
+			if w == "-l" || w == "--files" || w == "-rl" || w == "-lr" || w == "--files-with-matches" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// source prints a node as shell text, in one line where the language allows it.
+func source(n syntax.Node) string {
+	var b strings.Builder
+	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n); err != nil {
+		return "…"
+	}
+	return b.String()
+}

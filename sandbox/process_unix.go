@@ -1,0 +1,41 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"errors"
+	"os/exec"
+	"syscall"
+
+	"centurion"
+)
+
+var inForce = []string{
+	"processes: one group for each command, ended as a whole; a process that leaves its group on purpose survives",
+}
+
+// isolate gives the command a process group of its own. The parent-death signal is left out: the kernel sends it when
+// the thread that forked ends, and Go ends threads as it likes, so that it would kill living commands.
+func isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+
+func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+// alive reports whether the group has a member that still runs. A group's number is not given away again while it has
+// any member.
+func alive(cmd *exec.Cmd) bool {
+	if err := syscall.Kill(-cmd.Process.Pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
+		return false
+	}
+	return runs(cmd.Process.Pid)
+}
+
+func findShell() (string, error) {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		return "", &centurion.Error{Op: "run command", Kind: centurion.KindNotFound, Msg: "no sh on PATH", Err: err,
+			Hint: "add the directory that holds sh to PATH"}
+	}
+	return shell, nil
+}

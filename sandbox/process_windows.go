@@ -1,0 +1,40 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"centurion"
+)
+
+var inForce = []string{
+	"processes: the shell is ended; what it started may survive it",
+}
+
+func isolate(*exec.Cmd) {}
+
+// terminate does nothing: Windows has no signal that asks a process to end.
+func terminate(*exec.Cmd) {}
+
+func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
+
+func alive(*exec.Cmd) bool { return false }
+
+// findShell looks for the sh that comes with Git. The command processor of Windows will not do: permission rules are
+// checked against what sh makes of a script.
+func findShell() (string, error) {
+	if shell, err := exec.LookPath("sh.exe"); err == nil {
+		return shell, nil
+	}
+	for _, name := range []string{"ProgramFiles", "ProgramW6432", "LocalAppData"} {
+		for _, sub := range []string{`Git\bin\sh.exe`, `Programs\Git\bin\sh.exe`} {
+			path := filepath.Join(os.Getenv(name), sub)
+			if _, err := os.Stat(path); err == nil && filepath.IsAbs(path) {
+				return path, nil
+			}
+		}
+	}
+	return "", &centurion.Error{Op: "run command", Kind: centurion.KindNotFound, Msg: "no sh.exe found",
+		Hint: "install Git for Windows, which brings one"}
+}

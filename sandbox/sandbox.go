@@ -1,0 +1,199 @@
+// Package sandbox runs child processes on a model's or a repository's behalf. It owns how a command starts and how it
+// ends: what its environment holds, how long it may run, how much of its output is kept, how many run at once, and that
+// nothing of it is left behind.
+//
+// What is in force is a process group that is killed as a whole, an allow list for the environment, a cap on output and
+// a time limit. That is all: there is no confinement yet. A command can read and write whatever the person's account
+// can, use the network, and leave its process group on purpose (setsid); whether it may run at all is decided before,
+// by the permission rules.
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"centurion"
+	"centurion/guard"
+)
+
+// The defaults of a [Runner].
+const (
+	DefaultTimeout = 2 * time.Minute // what a person would wait for before they look
+	DefaultMax     = time.Hour       // the longest a task may live, so nothing longer can end in time
+	DefaultKeep    = 30_000          // bytes; about 7,000 tokens of a model's window
+	DefaultGrace   = 2 * time.Second // for a program to clean up after SIGTERM
+)
+
+// Runner runs shell scripts. The zero Runner is ready for use; its fields are read at the first Run and must not change
+// afterwards. It must not be copied after that.
+type Runner struct {
+	Env            []string      // names added to the environment allow list; a name that looks like a secret stays out
+	DefaultTimeout time.Duration // for commands that name none; 0 means [DefaultTimeout]
+	MaxTimeout     time.Duration // longer timeouts are cut to it; 0 means [DefaultMax]
+	Keep           int           // bytes of output kept; 0 means [DefaultKeep]
+	Grace          time.Duration // from SIGTERM to SIGKILL; 0 means [DefaultGrace]
+	Slots          int           // commands of the whole host at once; 0 means max(2, CPUs)
+
+	once  sync.Once
+	slots *semaphore.Weighted
+}
+
+var _ centurion.Runner = (*Runner)(nil)
+
+func (r *Runner) size() int { return cmp.Or(r.Slots, max(2, runtime.NumCPU())) }
+
+// Run runs one command and returns when every process of its group has ended. It waits for a free slot first; the wait
+// is part of neither the timeout nor Duration. The command's standard input is empty. Errors are as
+// [centurion.Runner] says.
+func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
+	none := centurion.CommandResult{ExitCode: -1}
+	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+		return none, &centurion.Error{Op: "run command", Kind: centurion.KindNotFound,
+			Msg: fmt.Sprintf("%q is not a directory", c.Dir), Hint: "give an existing directory to run in"}
+	}
+	shell, err := findShell()
+	if err != nil {
+		return none, err
+	}
+	r.once.Do(func() { r.slots = semaphore.NewWeighted(int64(r.size())) })
+	if ctx.Err() != nil || r.slots.Acquire(ctx, 1) != nil {
+		return none, ended(ctx)
+	}
+	defer r.slots.Release(1)
+	return r.run(ctx, shell, c)
+}
+
+func (r *Runner) run(ctx context.Context, shell string, c centurion.Command) (centurion.CommandResult, error) {
+	none := centurion.CommandResult{ExitCode: -1}
+	pipe, w, err := os.Pipe()
+	if err != nil {
+		return none, &centurion.Error{Op: "run command", Kind: centurion.KindInternal, Err: err}
+	}
+	defer pipe.Close()
+	cmd := exec.Command(shell, "-c", c.Script)
+	cmd.Dir = c.Dir
+	cmd.Env = append(environment(os.Environ(), r.Env), "PWD="+c.Dir)
+	cmd.Env = append(cmd.Env, c.Env...)
+	cmd.Stdout, cmd.Stderr = w, w // one pipe, so that both streams keep their order; stdin stays nil: the null device
+	isolate(cmd)
+
+	start := time.Now()
+	err = cmd.Start()
+	_ = w.Close()
+	if err != nil {
+		return none, &centurion.Error{Op: "run command", Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
+	}
+	out := newOutput(cmp.Or(c.Keep, r.Keep, DefaultKeep))
+	var group guard.Group
+	drained := make(chan struct{})
+	group.Go("read command output", func() error {
+		defer close(drained)
+		out.readFrom(pipe)
+		return nil
+	})
+	exited := make(chan struct{})
+	group.Go("wait for command", func() error {
+		defer close(exited)
+		_ = cmd.Wait() // how it ended is read from its state
+		return nil
+	})
+
+	limit := min(cmp.Or(c.Timeout, r.DefaultTimeout, DefaultTimeout), cmp.Or(r.MaxTimeout, DefaultMax))
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	timedOut, stopped := false, false
+	select {
+	case <-exited:
+	case <-timer.C:
+		timedOut = true
+	case <-ctx.Done():
+		stopped = true
+	}
+	r.finish(cmd, exited)
+	// Whatever still holds the pipe has left the group on purpose: it is not waited for.
+	select {
+	case <-drained:
+	case <-time.After(drainTime):
+	}
+	_ = pipe.SetReadDeadline(time.Now())
+	_ = pipe.Close()
+	err = group.Wait()
+
+	res := centurion.CommandResult{ExitCode: cmd.ProcessState.ExitCode(), TimedOut: timedOut, Duration: time.Since(start)}
+	res.Output, res.Bytes = out.result()
+	if timedOut || stopped {
+		res.ExitCode = -1
+	}
+	if stopped {
+		return res, errors.Join(ended(ctx), err)
+	}
+	return res, err
+}
+
+// drainTime is how long the rest of the output may take to arrive once every process of the group is gone.
+const drainTime = 500 * time.Millisecond
+
+// finish ends what is left of the group and waits for the shell itself. Processes that a command left behind get the
+// same chance to clean up as a command that is stopped.
+func (r *Runner) finish(cmd *exec.Cmd, exited <-chan struct{}) {
+	grace := cmp.Or(r.Grace, DefaultGrace)
+	if !alive(cmd) && closed(exited) {
+		return
+	}
+	terminate(cmd)
+	deadline := time.NewTimer(grace)
+	defer deadline.Stop()
+	poll := time.NewTicker(10 * time.Millisecond) // nothing announces the end of a group
+	defer poll.Stop()
+	for waiting := true; waiting && alive(cmd); {
+		select {
+		case <-deadline.C:
+			waiting = false
+		case <-poll.C:
+		}
+	}
+	if alive(cmd) || !closed(exited) {
+		kill(cmd)
+	}
+	<-exited
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// ended says why ctx ended, with the kind of its cause.
+func ended(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	kind := centurion.KindOf(cause)
+	if kind == centurion.KindInternal {
+		kind = centurion.KindCancelled // a cause that is no error of ours still is a request to stop
+	}
+	return &centurion.Error{Op: "run command", Kind: kind, Msg: "stopped", Err: cause}
+}
+
+// Describe says in plain words what is in force and what is not, one line each, for a person.
+func (r *Runner) Describe() []string {
+	lines := slices.Clone(inForce)
+	return append(lines,
+		fmt.Sprintf("time limit: %s unless a command asks for more, at most %s", cmp.Or(r.DefaultTimeout, DefaultTimeout), cmp.Or(r.MaxTimeout, DefaultMax)),
+		fmt.Sprintf("output: %d bytes kept, head and tail", cmp.Or(r.Keep, DefaultKeep)),
+		fmt.Sprintf("commands at once: %d", r.size()),
+		"environment: allow list; names that look like secrets are left out",
+		"confinement: none; a command can reach the files and the network that you can")
+}
