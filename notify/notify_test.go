@@ -1,0 +1,203 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"centurion"
+)
+
+type fake struct {
+	notices []string
+	err     error
+}
+
+func (f *fake) Send(_ context.Context, title, body string, urgent bool) error {
+	f.notices = append(f.notices, fmt.Sprintf("%s|%s|%v", title, body, urgent))
+	return f.err
+}
+
+func event(t centurion.EventType, data string) centurion.Event {
+	return centurion.Event{Type: t, Mission: "msn_1", Data: json.RawMessage(data)}
+}
+
+func sequence(events []centurion.Event, end error) iter.Seq2[centurion.Event, error] {
+	return func(yield func(centurion.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if end != nil {
+			yield(centurion.Event{}, end)
+		}
+	}
+}
+
+func TestWatch(t *testing.T) {
+	started := event(centurion.EventMissionStarted, `{"goal":"mend it"}`)
+	asked := event(centurion.EventPermissionAsked, `{"permission":"bash","patterns":["echo secret"]}`)
+	replied := event(centurion.EventPermissionReplied, `{}`)
+	tests := []struct {
+		name   string
+		events []centurion.Event
+		want   []string
+	}{
+		{"nothing", nil, nil},
+		{"done", []centurion.Event{started, event(centurion.EventMissionCompleted, `{"cost":0.126,"duration_ms":61400,"tasks":{"completed":3}}`)},
+			[]string{"Mission done|mend it · $0.13 · 1m1s|false"}},
+		{"failed", []centurion.Event{started, event(centurion.EventMissionFailed, `{"reason":"the key is wrong","cost":0}`)},
+			[]string{"Mission failed|the key is wrong · mend it|true"}},
+		{"blocked", []centurion.Event{event(centurion.EventMissionBlocked, `{"reason":"no progress"}`)}, []string{"Mission blocked|no progress|true"}},
+		{"paused and cancelled", []centurion.Event{event(centurion.EventMissionPaused, `{}`), event(centurion.EventMissionCancelled, `{}`)}, nil},
+		{"several asks at once", []centurion.Event{started, asked, asked, asked, replied, asked}, []string{"Centurion needs you|permission for bash · mend it|true"}},
+		{"asked, answered, asked again", []centurion.Event{asked, replied, asked},
+			[]string{"Centurion needs you|permission for bash|true", "Centurion needs you|permission for bash|true"}},
+		{"an answer that nobody asked for", []centurion.Event{replied, asked, asked}, []string{"Centurion needs you|permission for bash|true"}},
+		{"a question and a plan", []centurion.Event{event(centurion.EventQuestionAsked, `{"question":"which?"}`), event(centurion.EventQuestionReplied, `null`),
+			event(centurion.EventPlanAsked, `[]`)}, []string{"Centurion needs you|a question|true", "Centurion needs you|a plan waits for your approval|true"}},
+		{"asked, then blocked by it", []centurion.Event{asked, event(centurion.EventMissionBlocked, `{}`)}, []string{"Centurion needs you|permission for bash|true"}},
+		{"resumed after that", []centurion.Event{asked, event(centurion.EventMissionBlocked, `{}`), event(centurion.EventMissionResumed, `{}`), asked},
+			[]string{"Centurion needs you|permission for bash|true", "Centurion needs you|permission for bash|true"}},
+		{"odd data", []centurion.Event{event(centurion.EventMissionCompleted, `{"cost":"x","duration_ms":[],"reason":7}`)}, []string{"Mission done||false"}},
+	}
+	for _, test := range tests {
+		var s fake
+		if err := Watch(t.Context(), sequence(test.events, nil), &s); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if strings.Join(s.notices, "\n") != strings.Join(test.want, "\n") {
+			t.Errorf("%s: got %q, want %q", test.name, s.notices, test.want)
+		}
+	}
+}
+
+// O6
+func TestFiftyWorkers(t *testing.T) {
+	events := []centurion.Event{event(centurion.EventMissionStarted, `{"goal":"a lot"}`)}
+	for range 50 {
+		for _, kind := range []centurion.EventType{centurion.EventTaskQueued, centurion.EventTaskStarted, centurion.EventSessionCreated, centurion.EventToolStarted,
+			centurion.EventPermissionAsked, centurion.EventToolCompleted, centurion.EventTaskFailed, centurion.EventTaskCompleted, centurion.EventVerifyFailed} {
+			events = append(events, event(kind, `{}`))
+		}
+	}
+	for range 50 {
+		events = append(events, event(centurion.EventPermissionReplied, `{}`))
+	}
+	events = append(events, event(centurion.EventMissionCompleted, `{}`))
+	var s fake
+	if err := Watch(t.Context(), sequence(events, nil), &s); err != nil || len(s.notices) != 2 {
+		t.Errorf("got %q, %v", s.notices, err)
+	}
+}
+
+func TestWatchErrors(t *testing.T) {
+	done := []centurion.Event{event(centurion.EventMissionFailed, `{}`), event(centurion.EventMissionCompleted, `{}`)}
+	broken, cut := errors.New("no desktop"), errors.New("journal broke")
+	s := fake{err: broken}
+	if err := Watch(t.Context(), sequence(done, nil), &s); !errors.Is(err, broken) || len(s.notices) != 2 {
+		t.Errorf("a failing sender: %v, %q", err, s.notices)
+	}
+	if err := Watch(t.Context(), sequence(done, cut), &fake{}); !errors.Is(err, cut) {
+		t.Errorf("a broken sequence: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s = fake{}
+	if err := Watch(ctx, sequence(done, context.Canceled), &s); err != nil || len(s.notices) != 0 {
+		t.Errorf("ended: %v, %q", err, s.notices)
+	}
+}
+
+// S10
+func TestClean(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"plain", "plain"}, {"--help", "help"}, {" - x", "x"}, {"a\nb\r\n\tc", "a b c"}, {"\x1b[31mred\x1b]8;;x\x07", "[31mred]8;;x"},
+		{"a\u202eb\u200bc\u0000d", "abcd"}, {"<b>&amp;</b>", "‹b›＆amp;‹/b›"}, {"$0.12 $(id) ${x} `id`", "$0.12 $ (id) $ {x} ’id’"},
+		{`"; rm "`, "”; rm ”"}, {"a\\nb", "a＼nb"}, {"\xff\xfeok", "ok"}, {"grüße 日本", "grüße 日本"}, {"", ""}, {"50%s", "50％s"},
+	}
+	for _, test := range tests {
+		if got := Clean(test.in); got != test.want {
+			t.Errorf("Clean(%q) = %q, want %q", test.in, got, test.want)
+		}
+	}
+	if got := Clean(strings.Repeat("ö", 5000)); utf8.RuneCountInString(got) != MaxText || !strings.HasSuffix(got, "…") {
+		t.Errorf("a long text became %d runes", utf8.RuneCountInString(got))
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("\x1b[2J<img src=x>\n--x")
+	f.Fuzz(func(t *testing.T, in string) {
+		got := Clean(in)
+		bad := func(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune("<>&\"`\\%", r) }
+		if strings.ContainsFunc(got, bad) || strings.HasPrefix(got, "-") || utf8.RuneCountInString(got) > MaxText || !utf8.ValidString(got) {
+			t.Errorf("%q became %q", in, got)
+		}
+	})
+}
+
+func TestAvailable(t *testing.T) {
+	tests := []struct {
+		goos string
+		env  map[string]string
+		file string
+		want bool
+	}{
+		{"linux", nil, "", false},
+		{"linux", map[string]string{"DBUS_SESSION_BUS_ADDRESS": "unix:path=/x"}, "", true},
+		{"linux", map[string]string{"XDG_RUNTIME_DIR": "/run/user/1"}, "", false},
+		{"linux", map[string]string{"XDG_RUNTIME_DIR": "/run/user/1"}, "bus", true},
+		{"darwin", nil, "", true}, {"windows", nil, "", true}, {"plan9", nil, "", false},
+	}
+	for _, test := range tests {
+		called := false
+		d := &Desktop{goos: test.goos, getenv: func(name string) string { return test.env[name] },
+			exists: func(path string) bool { return test.file != "" && strings.HasSuffix(path, test.file) },
+			show:   func(string, string, bool) error { called = true; return nil }}
+		ok, why := d.Available()
+		if ok != test.want || ok != (why == "") {
+			t.Errorf("%s %v: got %v, %q", test.goos, test.env, ok, why)
+		}
+		if err := d.Send(t.Context(), "a", "b", false); err != nil || called != test.want {
+			t.Errorf("%s %v: called %v, %v", test.goos, test.env, called, err)
+		}
+	}
+}
+
+func TestSendGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var calls atomic.Int32
+		d := &Desktop{goos: "darwin", show: func(string, string, bool) error { calls.Add(1); <-release; return nil }}
+		start := time.Now()
+		if err := d.Send(t.Context(), "a", "b", true); centurion.KindOf(err) != centurion.KindTimeout || time.Since(start) != SendTimeout {
+			t.Errorf("got %v after %s", err, time.Since(start))
+		}
+		if err := d.Send(t.Context(), "a", "b", true); err != nil || calls.Load() != 1 {
+			t.Errorf("a hung desktop was called again: %d, %v", calls.Load(), err)
+		}
+		close(release)
+	})
+}
+
+func TestSendFails(t *testing.T) {
+	d := &Desktop{goos: "darwin", show: func(string, string, bool) error { panic("no bus") }}
+	if err := d.Send(t.Context(), "a", "b", true); err == nil || !strings.Contains(err.Error(), "no bus") {
+		t.Errorf("a panic: got %v", err)
+	}
+	d.show = func(title, body string, urgent bool) error { return fmt.Errorf("%s|%s|%v", title, body, urgent) }
+	if err := d.Send(t.Context(), "--a", "<b>", true); err == nil || !strings.Contains(err.Error(), "a|‹b›|true") {
+		t.Errorf("got %v", err)
+	}
+}

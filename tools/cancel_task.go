@@ -1,0 +1,42 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"centurion"
+)
+
+//go:embed cancel_task.md
+var cancelTaskDoc string
+
+type cancelTaskInput struct {
+	TaskID string `json:"task_id"`
+	Reason string `json:"reason"`
+}
+
+func cancelTaskTool() Tool {
+	return define("cancel_task", cancelTaskDoc, object(
+		need("task_id", text("The task's id, such as tsk_…")),
+		may("reason", str("Why, for the record")),
+	), func(cancelTaskInput) Effect { return Effect{InStore: true, Alike: "cancel_task"} }, runCancelTask)
+}
+
+func runCancelTask(ctx context.Context, c *Call, in cancelTaskInput) (Result, error) {
+	if c.Delegator == nil {
+		return Result{}, noDelegator("cancel_task", "")
+	}
+	t, err := c.Delegator.Cancel(ctx, c, in.TaskID, in.Reason)
+	if err != nil {
+		return Result{}, err
+	}
+	out := fmt.Sprintf("%s is cancelled.", label(t))
+	switch {
+	case t.Status.Ended() && t.Status != centurion.TaskCancelled:
+		out = fmt.Sprintf("%s had ended before (%s); nothing was cancelled.", label(t), t.Status)
+	case !t.Status.Ended():
+		out = fmt.Sprintf("%s is being cancelled.", label(t))
+	}
+	return Result{Output: out, Title: t.Title, Metadata: taskMeta(t)}, nil
+}

@@ -1,0 +1,89 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+//go:embed delegate_task.md
+var delegateTaskDoc string
+
+// syncWait is how long a call waits for a task that is not in the background. The orchestrator ends the wait by itself
+// after these five minutes, with its slot in order; syncGrace more is for one that does not.
+const (
+	syncWait  = 5 * time.Minute
+	syncGrace = 10 * time.Second
+)
+
+type delegateTaskInput struct {
+	Agent       string `json:"agent"`
+	Description string `json:"description"`
+	Prompt      string `json:"prompt"`
+	Item        string `json:"item"`
+	Background  *bool  `json:"background"`
+}
+
+func delegateTaskTool() Tool {
+	return define("delegate_task", delegateTaskDoc, object(
+		need("agent", text("Who is to do it: worker, reviewer, planner …")),
+		need("description", text("What it is, in three to eight words, for the board")),
+		need("prompt", text("All that has to be known for it; the agent sees nothing of your conversation")),
+		may("item", str("The todo item it works on, such as T1")),
+		may("background", boolean("Go on at once and be told when it ends (default true); false waits up to 5 minutes")),
+	), func(delegateTaskInput) Effect { return Effect{InStore: true, Alike: "delegate_task"} }, runDelegateTask)
+}
+
+func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result, error) {
+	if c.Delegator == nil {
+		return Result{}, noDelegator("delegate_task", "do it yourself, or say in your answer what is left to do")
+	}
+	t, err := c.Delegator.Delegate(ctx, c, Delegation{Agent: strings.TrimSpace(in.Agent), Description: strings.TrimSpace(in.Description),
+		Prompt: in.Prompt, Item: strings.TrimSpace(in.Item)})
+	if err != nil {
+		return Result{}, err
+	}
+	if c.Begun != nil {
+		c.Begun()
+	}
+	if in.Background == nil || *in.Background {
+		return started(t, fmt.Sprintf("%s is %s.", label(t), state(t))), nil
+	}
+	c.Progress("waiting for " + t.ID)
+	wait, stop := context.WithTimeoutCause(ctx, syncWait+syncGrace, errSyncWait)
+	defer stop()
+	done, err := c.Delegator.Await(wait, c, t.ID)
+	switch {
+	case err == nil && done.Status.Ended():
+		return finished(done), nil
+	case err == nil, ctx.Err() == nil && context.Cause(wait) == errSyncWait:
+		return started(t, fmt.Sprintf("%s has not ended after %s and goes on in the background.", label(t), duration(syncWait))), nil
+	}
+	return Result{}, err
+}
+
+var errSyncWait = errors.New("the wait for the task is over")
+
+// started tells of a task that goes on.
+func started(t centurion.Task, what string) Result {
+	return Result{Output: what + " You will be told when it ends; end your turn when nothing else is left to do.",
+		Title: t.Title, Metadata: taskMeta(t)}
+}
+
+// finished tells of a task that has ended; its result is consumed by that.
+func finished(t centurion.Task) Result {
+	return Result{Output: report(t), Title: t.Title, Metadata: taskMeta(t), Consumes: []string{t.ID}}
+}
+
+func taskMeta(t centurion.Task) map[string]any {
+	return map[string]any{"task": t.ID, "agent": t.Agent, "status": string(t.Status), "sessionId": t.Session}
+}
+
+func noDelegator(op, hint string) error {
+	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "your role does not delegate", Hint: hint}
+}

@@ -1,0 +1,41 @@
+package tools
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"centurion"
+)
+
+const (
+	diffMaxInput = 1 << 20 // bytes; comparing more takes longer than a reader has
+	diffMaxLines = 80      // of one answer
+	diffMaxBytes = 8 << 10
+)
+
+// diff is what changed between two texts, as a unified diff that is short enough to be read.
+func diff(name, before, after string) string {
+	if len(before)+len(after) > diffMaxInput {
+		return fmt.Sprintf("(%s before, %s now; too long to compare)", centurion.Count(lineCount(before), "line"),
+			centurion.Count(lineCount(after), "line"))
+	}
+	plain := strings.NewReplacer("\r\n", "\n", "\r", "␍", string(bom), "")
+	before, after = valid(plain.Replace(before)), valid(plain.Replace(after))
+	full := udiff.Unified("a/"+name, "b/"+name, before, after)
+	var b strings.Builder
+	n, left := 0, 0
+	for line := range strings.Lines(full) {
+		if n == diffMaxLines || b.Len()+len(line) > diffMaxBytes {
+			left++
+			continue
+		}
+		n++
+		b.WriteString(line)
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "… %s more\n", centurion.Count(left, "line"))
+	}
+	return b.String()
+}

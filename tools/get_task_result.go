@@ -1,0 +1,39 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+)
+
+//go:embed get_task_result.md
+var getTaskResultDoc string
+
+type getTaskResultInput struct {
+	TaskID string `json:"task_id"`
+}
+
+func getTaskResultTool() Tool {
+	return define("get_task_result", getTaskResultDoc, object(
+		need("task_id", text("The task's id, such as tsk_…")),
+	), func(getTaskResultInput) Effect { return Effect{ReadOnly: true} }, runGetTaskResult)
+}
+
+func runGetTaskResult(ctx context.Context, c *Call, in getTaskResultInput) (Result, error) {
+	if c.Delegator == nil {
+		return Result{}, noDelegator("get_task_result", "")
+	}
+	t, err := c.Delegator.Result(ctx, c, in.TaskID)
+	if err != nil {
+		return Result{}, err
+	}
+	if t.Status.Ended() {
+		return finished(t), nil
+	}
+	what := fmt.Sprintf("%s has not ended: %s", label(t), state(t))
+	if !t.Started.IsZero() {
+		what += " since " + duration(time.Since(t.Started.Time))
+	}
+	return started(t, what+". Do not ask again."), nil
+}

@@ -1,0 +1,255 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"centurion"
+	"centurion/guard"
+	"centurion/permission"
+)
+
+//go:embed grep.md
+var grepDoc string
+
+const (
+	grepMatches = 100
+	grepLineLen = 300     // characters of a line that are shown
+	grepLineMax = 1 << 20 // bytes of a line that are searched
+	grepBatch   = 64      // files that are searched at the same time
+)
+
+type grepInput struct {
+	Pattern string `json:"pattern"`
+	Path    string `json:"path"`
+	Include string `json:"include"`
+}
+
+func grepTool() Tool {
+	return define("grep", grepDoc, object(
+		need("pattern", text("The regular expression (RE2)")),
+		may("path", str("The directory or file to look in (default: the project)")),
+		may("include", str("Only files like this: *.go, src/**/*.{ts,tsx}")),
+	), func(grepInput) Effect { return Effect{ReadOnly: true} }, runGrep)
+}
+
+// searcher finds the matching lines of some files below a place and hands them to add, in the order of the files, until
+// add says that it is enough.
+type searcher func(ctx context.Context, s *search, files []string) error
+
+func runGrep(ctx context.Context, c *Call, in grepInput) (Result, error) {
+	return runGrepWith(ctx, c, in, pickSearcher())
+}
+
+func runGrepWith(ctx context.Context, c *Call, in grepInput, find searcher) (Result, error) {
+	const op = "grep"
+	re, err := regexp.Compile(in.Pattern)
+	if err != nil {
+		return Result{}, usage(op, `put \ before ( ) [ ] { } . * + ? | if they are meant as such; there is no look-around`,
+			"pattern %q is not a regular expression: %s", in.Pattern, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	match := func(string) bool { return true }
+	if in.Include != "" {
+		if match, err = pathMatcher(op, in.Include); err != nil {
+			return Result{}, err
+		}
+	}
+	p, err := enter(ctx, c, op, in.Path)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := p.allowSearch(ctx, c, op, in.Pattern); err != nil {
+		return Result{}, err
+	}
+	info, err := p.stat(op)
+	if err != nil {
+		return Result{}, err
+	}
+	s := &search{call: c, at: p, re: re}
+	var files []string
+	switch {
+	case info.Mode().IsRegular():
+		if err := p.allow(ctx, c, "read", map[string]any{"filepath": p.name}); err != nil {
+			return Result{}, err
+		}
+		files, find = []string{"."}, searchOurselves
+	case info.IsDir():
+		for f, err := range p.walk(ctx, 0) {
+			if err != nil {
+				return Result{}, err
+			}
+			switch {
+			case f.dir || !match(f.rel):
+			case permission.Secret(path.Join(p.name, f.rel)):
+				s.kept++
+			default:
+				files = append(files, f.rel)
+			}
+		}
+	default:
+		return Result{}, usage(op, "give a directory or a file", "%s is %s", p.name, fileKind(info.Mode()))
+	}
+	if err := find(ctx, s, files); err != nil {
+		return Result{}, err
+	}
+	return Result{Output: s.text(in.Pattern, len(files)), Title: in.Pattern, Metadata: map[string]any{"matches": s.n, "truncated": s.more}}, nil
+}
+
+// hit is a line that matches.
+type hit struct {
+	line int
+	text string
+}
+
+// search collects what is found.
+type search struct {
+	call *Call
+	at   place
+	re   *regexp.Regexp
+
+	out   strings.Builder
+	n     int  // lines shown
+	files int  // files they are in
+	kept  int  // files left out because they usually hold secrets
+	more  bool // there is more than is shown
+}
+
+// add shows the lines of a file and reports whether more are wanted. A file is shown only if it may be read.
+func (s *search) add(ctx context.Context, rel string, hits []hit) (bool, error) {
+	if len(hits) == 0 {
+		return true, nil
+	}
+	if s.n == grepMatches {
+		s.more = true
+		return false, nil
+	}
+	p := s.at.below(rel)
+	if rel != "." { // else its permission was asked for before it was searched
+		err := p.allow(ctx, s.call, "read", map[string]any{"filepath": p.name})
+		if centurion.KindOf(err) == centurion.KindPermission {
+			return true, nil // not counted: that it has such a line is what the rule hides
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if s.n > 0 {
+		s.out.WriteByte('\n')
+	}
+	fmt.Fprintln(&s.out, p.name)
+	s.files++
+	for _, h := range hits {
+		if s.n == grepMatches {
+			s.more = true
+			return false, nil
+		}
+		s.n++
+		fmt.Fprintf(&s.out, "%6d| %s\n", h.line, s.cut(h.text))
+	}
+	return true, nil
+}
+
+// cut shortens a long line to the piece around what matches.
+func (s *search) cut(line string) string {
+	line = valid(line)
+	if utf8.RuneCountInString(line) <= grepLineLen {
+		return line
+	}
+	before := ""
+	if at := s.re.FindStringIndex(line); at != nil && utf8.RuneCountInString(line[:at[1]]) > grepLineLen {
+		before = "…" + tailRunes(line[:at[0]], grepLineLen/3)
+		line = line[at[0]:]
+	}
+	return before + headRunes(line, grepLineLen-utf8.RuneCountInString(before))
+}
+
+func (s *search) text(pattern string, searched int) string {
+	if s.n == 0 {
+		fmt.Fprintf(&s.out, "no line matches in %s", centurion.Count(searched, "file"))
+		if strings.Contains(pattern, `\n`) || strings.Contains(pattern, "\n") {
+			s.out.WriteString("; a pattern is matched against one line at a time")
+		}
+		s.out.WriteByte('\n')
+	} else {
+		what := centurion.Count(s.n, "match") + " in " + centurion.Count(s.files, "file")
+		if s.more {
+			what = fmt.Sprintf("the first %d matches; there are more: make the pattern narrower, or use include or path", s.n)
+		}
+		fmt.Fprintf(&s.out, "\n(%s)\n", what)
+	}
+	if s.kept > 0 {
+		fmt.Fprintf(&s.out, "(not searched, because such files usually hold secrets: %s; name one in path to ask for it)\n", centurion.Count(s.kept, "file"))
+	}
+	return s.out.String()
+}
+
+// searchOurselves searches with the regular expression package, several files at a time.
+func searchOurselves(ctx context.Context, s *search, files []string) error {
+	for len(files) > 0 {
+		batch := files[:min(len(files), grepBatch)]
+		files = files[len(batch):]
+		found := make([][]hit, len(batch))
+		var next atomic.Int64
+		var g guard.Group
+		for range min(len(batch), runtime.GOMAXPROCS(0), 8) {
+			g.Go("grep", func() error {
+				for {
+					i := int(next.Add(1)) - 1
+					if i >= len(batch) || ctx.Err() != nil {
+						return nil
+					}
+					found[i] = searchFile(s.at.below(batch[i]), s.re)
+				}
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ended(ctx, "grep")
+		}
+		for i, hits := range found {
+			if more, err := s.add(ctx, batch[i], hits); !more || err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// searchFile returns the first lines of a text file that match, one more than are ever shown. A file that cannot be read
+// has none.
+func searchFile(p place, re *regexp.Regexp) []hit {
+	f, err := p.open("grep")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	head := make([]byte, sniffLen)
+	n, err := io.ReadFull(f, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil
+	}
+	if binaryType(head[:n]) != "" {
+		return nil
+	}
+	if _, err := f.Seek(int64(bomLen(head[:n])), io.SeekStart); err != nil {
+		return nil
+	}
+	var hits []hit
+	l := newLines(f, grepLineMax)
+	for i := 1; l.next() && len(hits) <= grepMatches; i++ {
+		if re.Match(l.line) {
+			hits = append(hits, hit{i, string(l.line)})
+		}
+	}
+	return hits
+}

@@ -1,0 +1,30 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+)
+
+//go:embed mission_complete.md
+var missionCompleteDoc string
+
+type missionCompleteInput struct {
+	Summary string `json:"summary"`
+}
+
+func missionCompleteTool() Tool {
+	return define("mission_complete", missionCompleteDoc, object(
+		need("summary", text("What was done and what the person should know, in a few sentences")),
+	), func(missionCompleteInput) Effect { return Effect{InStore: true} }, runMissionComplete)
+}
+
+func runMissionComplete(ctx context.Context, c *Call, in missionCompleteInput) (Result, error) {
+	if c.Delegator == nil {
+		return Result{}, noDelegator("mission_complete", "end your turn with your result instead")
+	}
+	out, err := c.Delegator.Complete(ctx, c, in.Summary)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Output: out, Title: "mission complete", EndTurn: true}, nil
+}

@@ -1,0 +1,127 @@
+package tools
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"centurion"
+)
+
+// lineNumber is what read puts before a line.
+var lineNumber = regexp.MustCompile(`(?m)^ *\d+\| ?`)
+
+// notFound says why a text is not in a file: it carries line numbers, it differs in blanks only, or what comes nearest.
+func notFound(name, text, part string) error {
+	fail := func(hint, format string, args ...any) error {
+		return &centurion.Error{Op: "edit", Kind: centurion.KindUsage, Hint: hint,
+			Msg: fmt.Sprintf("oldString does not stand in %s: ", name) + fmt.Sprintf(format, args...)}
+	}
+	if text == "" {
+		return fail("use write", "the file is empty")
+	}
+	if bare := lineNumber.ReplaceAllString(part, ""); bare != part && strings.Contains(text, bare) {
+		return fail("leave out the numbers", "it carries the line numbers that read shows")
+	}
+	have := strings.Split(text, "\n")
+	want := strings.Split(strings.Trim(part, "\n"), "\n")
+	if i := sameButBlanks(have, want); i >= 0 {
+		return fail("take over the blanks and tabs as they are",
+			"lines %d-%d differ from it in blanks only; there stands\n%s", i+1, i+len(want), quote(have, i, len(want)))
+	}
+	i, score := nearestLines(have, want)
+	if score < 0.5 {
+		return fail("read the file again; it may be another file that you mean", "nothing in it is like %q", headRunes(strings.TrimSpace(want[0]), 60))
+	}
+	return fail("take over the text as it stands there, or read the file again",
+		"what comes nearest stands in lines %d-%d\n%s", i+1, min(i+len(want), len(have)), quote(have, i, len(want)))
+}
+
+// sameButBlanks returns the index of the lines that are want but for blanks, or -1.
+func sameButBlanks(have, want []string) int {
+	squeezed := make([]string, len(want))
+	letters := 0
+	for j, w := range want {
+		squeezed[j] = squeeze(w)
+		letters += len(squeezed[j])
+	}
+	if letters == 0 {
+		return -1
+	}
+next:
+	for i := range len(have) - len(want) + 1 {
+		for j, w := range squeezed {
+			if squeeze(have[i+j]) != w {
+				continue next
+			}
+		}
+		return i
+	}
+	return -1
+}
+
+func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// nearestLines returns where the lines most like want begin, and how like they are, from 0 to 1. It compares
+// the first lines of want and of the file only, so that its cost stays small.
+func nearestLines(have, want []string) (at int, score float64) {
+	want = want[:min(len(want), 8)]
+	sets := make([]map[[2]byte]bool, len(want))
+	for j, w := range want {
+		sets[j] = pairs(w)
+	}
+	haveSets := make([]map[[2]byte]bool, 0, len(have))
+	for _, h := range have[:min(len(have), 20_000)] {
+		haveSets = append(haveSets, pairs(h))
+	}
+	for i := range haveSets {
+		sum, n := 0.0, 0
+		for j, s := range sets {
+			if len(s) == 0 {
+				continue
+			}
+			n++
+			if i+j < len(haveSets) {
+				sum += alike(haveSets[i+j], s)
+			}
+		}
+		if n > 0 && sum/float64(n) > score {
+			at, score = i, sum/float64(n)
+		}
+	}
+	return at, score
+}
+
+// alike is the share of pairs that two lines have in common.
+func alike(a, b map[[2]byte]bool) float64 {
+	common := 0
+	for p := range b {
+		if a[p] {
+			common++
+		}
+	}
+	return float64(2*common) / float64(len(a)+len(b))
+}
+
+// pairs is the set of neighbouring bytes in a line, without blanks and capitals: what two spellings of one line share.
+func pairs(line string) map[[2]byte]bool {
+	line = strings.ToLower(squeeze(line[:min(len(line), 300)]))
+	if len(line) == 1 {
+		return map[[2]byte]bool{{line[0]}: true}
+	}
+	set := make(map[[2]byte]bool, len(line))
+	for i := range len(line) - 1 {
+		set[[2]byte{line[i], line[i+1]}] = true
+	}
+	return set
+}
+
+// quote shows n lines, with numbers and with tabs as such.
+func quote(lines []string, at, n int) string {
+	const most = 12
+	var b strings.Builder
+	for i := at; i < min(at+min(n, most), len(lines)); i++ {
+		fmt.Fprintf(&b, "%6d| %s\n", i+1, headRunes(valid(lines[i]), 300))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

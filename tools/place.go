@@ -1,0 +1,289 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"centurion"
+	"centurion/workspace"
+)
+
+// maxEdit is the largest file that is replaced as a whole, in bytes. Reading has no such limit.
+const maxEdit = 32 << 20
+
+// place is a file or directory that a call names, with every link on the way to it followed, so that what is asked for
+// and what is touched are the same.
+type place struct {
+	ws   *workspace.Workspace
+	name string // as the model is told: relative to the project with slashes, or absolute if outside
+	rel  string // relative to the project with slashes, links followed; "" if it lies outside
+	abs  string // absolute, links followed
+}
+
+func (p place) outside() bool { return p.rel == "" }
+
+// key names the file for the version check and for its lock.
+func (p place) key() string {
+	if p.outside() {
+		return filepath.ToSlash(p.abs)
+	}
+	return p.rel
+}
+
+// enter finds the place that given names: relative to the project, absolute, or below the home directory (~/). For one
+// outside the project it asks whether the call may go there, before anything of it is looked at.
+func enter(ctx context.Context, c *Call, op, given string) (place, error) {
+	p, err := locate(c, op, given)
+	if err != nil || !p.outside() {
+		return p, err
+	}
+	dir := path.Dir(filepath.ToSlash(p.abs))
+	return p, c.Gate.Ask(ctx, c, Access{Permission: "external_directory", Patterns: []string{filepath.ToSlash(p.abs)},
+		Always: []string{strings.TrimSuffix(dir, "/") + "/*"}, Metadata: map[string]any{"filepath": p.abs, "parentDir": dir}})
+}
+
+func locate(c *Call, op, given string) (place, error) {
+	if given == "" {
+		given = "."
+	}
+	if strings.ContainsRune(given, 0) {
+		return place{}, usage(op, "", "the path contains a NUL byte")
+	}
+	if rest, ok := strings.CutPrefix(given, "~"); ok && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return place{}, usage(op, "give an absolute path", "%s cannot be found: there is no home directory", given)
+		}
+		given = filepath.Join(home, rest)
+	}
+	p := place{ws: c.Workspace}
+	lexical := given
+	if rel, err := c.Workspace.Rel(given); err == nil {
+		p.name = filepath.ToSlash(rel)
+		lexical = rel
+	} else if centurion.KindOf(err) != centurion.KindPermission { // permission: it lies outside
+		return place{}, err
+	}
+	if !filepath.IsAbs(lexical) {
+		lexical = filepath.Join(c.Workspace.Dir(), lexical)
+	}
+	p.abs = workspace.FollowLinks(filepath.Clean(lexical))
+	if rel, err := filepath.Rel(c.Workspace.Dir(), p.abs); err == nil && filepath.IsLocal(rel) {
+		p.rel = filepath.ToSlash(rel)
+		if p.name == "" {
+			p.name = p.rel
+		}
+		return p, nil
+	}
+	p.name = filepath.ToSlash(p.abs)
+	return p, nil
+}
+
+// allow asks for the permission to do what the call is about to do with the place. A link is asked for under both its
+// names, because a rule may be written for either.
+func (p place) allow(ctx context.Context, c *Call, perm string, meta map[string]any) error {
+	patterns := []string{p.key()}
+	if p.name != p.key() {
+		patterns = append(patterns, p.name)
+	}
+	return c.Gate.Ask(ctx, c, Access{Permission: perm, Patterns: patterns, Always: []string{"*"}, Metadata: meta})
+}
+
+// writable refuses what no file tool writes.
+func (p place) writable(op string) error {
+	if p.outside() || !p.ws.Protected(p.rel) {
+		return nil
+	}
+	hint := "leave .git to git commands"
+	if first, _, _ := strings.Cut(p.rel, "/"); strings.EqualFold(first, workspace.Directory) {
+		hint = "the plan is changed with update_todo; the rest of .opencode/ belongs to the host"
+	}
+	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Hint: hint, Msg: p.name + " is not written by file tools"}
+}
+
+// stat describes the place. What does not exist is an error of KindNotFound that offers the nearest names.
+func (p place) stat(op string) (fs.FileInfo, error) {
+	info, err := os.Stat(p.abs)
+	if err != nil {
+		return nil, p.fail(op, err)
+	}
+	return info, nil
+}
+
+// file describes the place, which has to be a regular file.
+func (p place) file(op string) (fs.FileInfo, error) {
+	info, err := p.stat(op)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, usage(op, fmt.Sprintf("list it with ls{\"path\": %q}", p.name), "%s is a directory", p.name)
+	case !info.Mode().IsRegular():
+		return nil, usage(op, "", "%s is no regular file but %s", p.name, fileKind(info.Mode()))
+	}
+	return info, nil
+}
+
+func fileKind(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "something else (" + m.String() + ")"
+}
+
+// open opens the regular file for reading; inside the project through its root, so that a link put there meanwhile leads
+// nowhere.
+func (p place) open(op string) (*os.File, error) {
+	if !p.outside() {
+		f, _, err := p.ws.Open(p.rel)
+		return f, err
+	}
+	f, err := os.Open(p.abs)
+	if err != nil {
+		return nil, p.fail(op, err)
+	}
+	return f, nil
+}
+
+// content reads the whole file. Its version is that of the content.
+func (p place) content(op string) ([]byte, error) {
+	info, err := p.file(op)
+	if err != nil {
+		return nil, err
+	}
+	f, err := p.open(op)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxEdit+1))
+	switch {
+	case err != nil:
+		return nil, p.fail(op, err)
+	case len(data) > maxEdit:
+		return nil, usage(op, "change it with a command", "%s has %s; at most %s are edited", p.name, size(info.Size()), size(maxEdit))
+	}
+	return data, nil
+}
+
+// replace writes the file if it still is as it was when the call looked (old; nil if there was none), and records the new
+// version as seen. What a person or another program writes in the microseconds between is not noticed.
+func (p place) replace(ctx context.Context, c *Call, op string, old, data []byte) error {
+	release, err := c.Writers.hold(ctx, p.abs)
+	if err != nil {
+		return err
+	}
+	defer release()
+	now, err := p.content(op)
+	gone := centurion.KindOf(err) == centurion.KindNotFound
+	if err != nil && !gone {
+		return err
+	}
+	if gone != (old == nil) || !bytes.Equal(now, old) {
+		return &centurion.Error{Op: op, Kind: centurion.KindConflict,
+			Msg:  p.name + " has changed since you read it; read it again",
+			Hint: "it changed while this call was under way; nothing was written"}
+	}
+	if err := p.write(op, data); err != nil {
+		return err
+	}
+	c.Seen.Saw(p.key(), workspace.VersionOf(data))
+	return nil
+}
+
+func (p place) write(op string, data []byte) error {
+	if !p.outside() {
+		return p.ws.WriteFile(p.rel, data)
+	}
+	if err := writeOutside(p.abs, data); err != nil {
+		return p.fail(op, err)
+	}
+	return nil
+}
+
+// writeOutside replaces a file outside the project in one step and keeps its mode.
+func writeOutside(name string, data []byte) (err error) {
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(name); err == nil {
+		mode = info.Mode().Perm()
+	}
+	dir := filepath.Dir(name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".centurion-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if _, err = f.Write(data); err != nil {
+		return err
+	}
+	if err = f.Chmod(mode); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// fail turns an error of the file system into one that the model can act on.
+func (p place) fail(op string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &centurion.Error{Op: op, Kind: centurion.KindNotFound, Msg: p.name + " does not exist", Hint: p.similar()}
+	case errors.Is(err, fs.ErrPermission):
+		return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "the system refuses access to " + p.name, Err: bare(err)}
+	}
+	return &centurion.Error{Op: op, Kind: centurion.KindDisk, Msg: p.name, Err: bare(err)}
+}
+
+// bare drops the path from an error, which says it in the system's own form.
+func bare(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}
+
+// similar says what there is in place of a place that does not exist.
+func (p place) similar() string {
+	const most = 2000 // names looked at in one directory
+	dir, name := filepath.Dir(p.abs), path.Dir(p.name)
+	f, err := os.Open(dir)
+	if err != nil {
+		return fmt.Sprintf("there is no directory %s either; look with glob or ls", name)
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(most)
+	near := nearest(filepath.Base(p.abs), names, 3)
+	if len(near) == 0 {
+		return "look with glob or ls where it is"
+	}
+	for i, n := range near {
+		near[i] = path.Join(name, n)
+	}
+	return "did you mean " + strings.Join(near, " or ") + "?"
+}

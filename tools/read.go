@@ -1,0 +1,169 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"centurion"
+)
+
+//go:embed read.md
+var readDoc string
+
+const (
+	readLines    = 2000     // lines shown unless the call says otherwise
+	readLineLen  = 2000     // characters of a line that are shown
+	readMaxBytes = 50 << 10 // of one answer
+)
+
+type readInput struct {
+	FilePath string `json:"filePath"`
+	Offset   int    `json:"offset"`
+	Limit    int    `json:"limit"`
+}
+
+func readTool() Tool {
+	return define("read", readDoc, object(
+		need("filePath", text("The file, relative to the project or absolute")),
+		may("offset", integer("The first line to show, counted from 1", 0, 0)),
+		may("limit", integer(fmt.Sprintf("How many lines to show (default %d)", readLines), 1, 0)),
+	), func(readInput) Effect { return Effect{ReadOnly: true} }, runRead)
+}
+
+func runRead(ctx context.Context, c *Call, in readInput) (Result, error) {
+	const op = "read"
+	p, err := enter(ctx, c, op, in.FilePath)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := p.allow(ctx, c, "read", map[string]any{"filepath": p.name}); err != nil {
+		return Result{}, err
+	}
+	info, err := p.file(op)
+	if err != nil {
+		if centurion.KindOf(err) == centurion.KindNotFound {
+			c.Seen.Saw(p.key(), "")
+		}
+		return Result{}, err
+	}
+	f, err := p.open(op)
+	if err != nil {
+		return Result{}, err
+	}
+	defer f.Close()
+	hash := sha256.New()
+	r := io.TeeReader(f, hash)
+	head := make([]byte, sniffLen)
+	n, err := io.ReadFull(r, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return Result{}, p.fail(op, err)
+	}
+	head = head[:n]
+	if typ := binaryType(head); typ != "" {
+		return Result{}, binaryError(op, p, typ, info.Size())
+	}
+	v := view{from: max(1, in.Offset), limit: in.Limit}
+	if v.limit == 0 {
+		v.limit = readLines
+	}
+	if err := v.fill(ctx, io.MultiReader(bytes.NewReader(bytes.TrimPrefix(head, bom)), r)); err != nil {
+		return Result{}, p.fail(op, err)
+	}
+	if v.nul {
+		return Result{}, binaryError(op, p, "data with NUL bytes", info.Size())
+	}
+	if v.total > 0 && v.from > v.total {
+		return Result{}, usage(op, "", "offset %d is past the end: %s has %s", v.from, p.name, centurion.Count(v.total, "line"))
+	}
+	c.Seen.Saw(p.key(), hex.EncodeToString(hash.Sum(nil))) // as workspace.VersionOf has it
+	return Result{Output: v.text(), Title: p.name, Metadata: map[string]any{"lines": v.total, "truncated": v.next != 0}}, nil
+}
+
+func binaryError(op string, p place, typ string, bytes int64) error {
+	return usage(op, "read shows text only; bash with file, xxd or strings can tell more", "%s is binary: %s, %s", p.name, typ, size(bytes))
+}
+
+// view is the part of a text that one call shows.
+type view struct {
+	from, limit int
+
+	out   strings.Builder
+	total int // lines in all
+	shown int
+	next  int // the line to go on with; 0 at the end
+	full  bool
+	crlf  int  // lines that end in CRLF
+	nul   bool // a line that was to be shown holds a NUL
+}
+
+func (v *view) fill(ctx context.Context, r io.Reader) error {
+	l := newLines(r, readLineLen*utf8.UTFMax)
+	for l.next() {
+		v.total++
+		if v.total%4096 == 0 && ctx.Err() != nil {
+			return ended(ctx, "read")
+		}
+		if l.crlf {
+			v.crlf++
+		}
+		if v.total < v.from || v.next != 0 {
+			continue
+		}
+		if v.shown == v.limit || !v.add(l) {
+			v.next = v.total
+		}
+	}
+	return l.err
+}
+
+// add shows a line, and reports false if it does not fit any more.
+func (v *view) add(l *lines) bool {
+	if bytes.IndexByte(l.line, 0) >= 0 {
+		v.nul = true
+		return true
+	}
+	s := valid(string(l.line))
+	cut := headRunes(s, readLineLen)
+	if l.cut || len(cut) < len(s) {
+		cut = strings.TrimSuffix(cut, "…") + fmt.Sprintf("… (cut after %d characters)", readLineLen)
+	}
+	line := fmt.Sprintf("%6d| %s\n", v.total, cut)
+	if v.out.Len()+len(line) > readMaxBytes && v.shown > 0 {
+		v.full = true
+		return false
+	}
+	v.out.WriteString(line)
+	v.shown++
+	return true
+}
+
+// text returns the lines, and below them how to read on and what is not to be seen.
+func (v *view) text() string {
+	if v.total == 0 {
+		return "(the file is empty)"
+	}
+	var notes []string
+	if v.next != 0 {
+		why := ""
+		if v.full {
+			why = fmt.Sprintf(" (at most %s at once)", size(readMaxBytes))
+		}
+		notes = append(notes, fmt.Sprintf("lines %d-%d of %d%s; read on with offset %d", v.from, v.next-1, v.total, why, v.next))
+	} else if v.from > 1 {
+		notes = append(notes, fmt.Sprintf("lines %d-%d, the end of the file", v.from, v.total))
+	}
+	if v.crlf > 0 {
+		notes = append(notes, "line ends are CRLF; edit and write keep them")
+	}
+	if len(notes) > 0 {
+		fmt.Fprintf(&v.out, "(%s)\n", strings.Join(notes, "; "))
+	}
+	return v.out.String()
+}

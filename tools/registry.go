@@ -1,0 +1,143 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"centurion"
+	"centurion/provider"
+)
+
+// catalogue makes the program's own tools. They hold no state and never change, so that every caller gets the same.
+var catalogue = sync.OnceValue(func() []Tool {
+	return []Tool{
+		readTool(), writeTool(), editTool(), lsTool(), globTool(), grepTool(), bashTool(),
+		updateTodoTool(), delegateTaskTool(), getTaskResultTool(), listTasksTool(), cancelTaskTool(), missionCompleteTool(),
+	}
+})
+
+// All returns every tool of the program, in the order in which they are shown to a model.
+func All() []Tool { return slices.Clone(catalogue()) }
+
+// Named returns the tools with these names, in the order of the names. A name that no tool has is an error of
+// [centurion.KindUsage] that offers the nearest.
+func Named(names ...string) ([]Tool, error) {
+	all := catalogue()
+	out := make([]Tool, 0, len(names))
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(t Tool) bool { return t.Name() == name })
+		if i < 0 {
+			known := make([]string, len(all))
+			for j, t := range all {
+				known[j] = t.Name()
+			}
+			return nil, &centurion.Error{Op: "find tool", Kind: centurion.KindUsage,
+				Msg:  fmt.Sprintf("there is no tool %q%s", name, didYouMean(name, known)),
+				Hint: "the tools are " + strings.Join(known, ", ")}
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
+}
+
+// Spec describes the tool to a model. For the program's own tools the schema is marshalled once.
+func Spec(t Tool) provider.ToolSpec {
+	return provider.ToolSpec{Name: t.Name(), Description: t.Description(), Schema: compile(t).raw}
+}
+
+// compiled is what is derived from a schema once.
+type compiled struct {
+	raw      json.RawMessage
+	resolved *jsonschema.Resolved
+	err      error
+}
+
+// compile returns what is derived from the tool's schema. The schemas of the program's own tools are compiled once, also
+// if the tool is wrapped in another.
+func compile(t Tool) compiled {
+	schema := t.Schema()
+	for _, own := range catalogue() {
+		if own.Schema() == schema {
+			return own.(interface{ compiled() compiled }).compiled()
+		}
+	}
+	return compileSchema(schema)
+}
+
+func compileSchema(s *jsonschema.Schema) compiled {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return compiled{raw: json.RawMessage(`{"type":"object"}`), err: err}
+	}
+	resolved, err := s.Resolve(nil)
+	return compiled{raw: raw, resolved: resolved, err: err}
+}
+
+// defined is a tool with inputs of type In.
+type defined[In any] struct {
+	name, doc string
+	schema    *jsonschema.Schema
+	effect    func(In) Effect
+	run       func(context.Context, *Call, In) (Result, error)
+	once      func() compiled
+}
+
+// define makes a tool of its parts. The doc is what stands in its x.md.
+func define[In any](name, doc string, schema *jsonschema.Schema, effect func(In) Effect,
+	run func(context.Context, *Call, In) (Result, error),
+) Tool {
+	return &defined[In]{name: name, doc: strings.TrimSpace(doc), schema: schema, effect: effect, run: run,
+		once: sync.OnceValue(func() compiled { return compileSchema(schema) })}
+}
+
+func (d *defined[In]) Name() string               { return d.name }
+func (d *defined[In]) Description() string        { return d.doc }
+func (d *defined[In]) Schema() *jsonschema.Schema { return d.schema }
+func (d *defined[In]) compiled() compiled         { return d.once() }
+
+// Effect returns the effect of input; of an input that cannot be read it is that of anything.
+func (d *defined[In]) Effect(input json.RawMessage) Effect {
+	in, err := decode[In](input)
+	if err != nil {
+		return Effect{}
+	}
+	return d.effect(in)
+}
+
+func (d *defined[In]) Run(ctx context.Context, c *Call, input json.RawMessage) (Result, error) {
+	in, err := decode[In](input)
+	if err != nil {
+		return Result{}, &centurion.Error{Op: d.name, Kind: centurion.KindUsage, Msg: "the arguments cannot be read", Err: err}
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, ended(ctx, d.name)
+	}
+	return d.run(ctx, c, in)
+}
+
+func decode[In any](input json.RawMessage) (In, error) {
+	var in In
+	if len(bytes.TrimSpace(input)) == 0 {
+		return in, nil
+	}
+	err := json.Unmarshal(input, &in)
+	return in, err
+}
+
+// ended returns the error of a call whose context has ended, with the cause's own kind.
+func ended(ctx context.Context, op string) error {
+	err := context.Cause(ctx)
+	return &centurion.Error{Op: op, Kind: centurion.KindOf(err), Err: err}
+}
+
+// usage makes an error that the model can mend by calling again with something else.
+func usage(op, hint, format string, args ...any) error {
+	return &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: fmt.Sprintf(format, args...), Hint: hint}
+}

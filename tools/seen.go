@@ -1,0 +1,96 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"centurion"
+)
+
+// Seen is what one session knows of files: the version of each that it last read or wrote. A file that it does not
+// know, or that has another version by now, is not edited. The zero Seen knows nothing and is ready for use; it may be
+// used by several calls at once.
+type Seen struct {
+	mu       sync.Mutex
+	versions map[string]string
+}
+
+// Saw records that the session knows the file at this version; an empty version means that there was no such file.
+func (s *Seen) Saw(rel, version string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.versions == nil {
+		s.versions = map[string]string{}
+	}
+	s.versions[rel] = version
+}
+
+// Check returns nil if the session may replace the file, whose version is now current (empty: there is none). Otherwise
+// the error is of [centurion.KindUsage] if the session never read it and of [centurion.KindConflict] if somebody else
+// has changed, created or deleted it since.
+func (s *Seen) Check(rel, current string) error {
+	known, ok := "", false
+	if s != nil {
+		s.mu.Lock()
+		known, ok = s.versions[rel]
+		s.mu.Unlock()
+	}
+	switch {
+	case !ok && current == "", ok && known == current:
+		return nil
+	case !ok:
+		return &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%s exists and you have not read it", rel),
+			Hint: "read it first, so that nothing of it is lost unseen"}
+	case current == "":
+		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s was deleted since you read it", rel),
+			Hint: "look with ls or git what happened; read it again if you mean to create it anew"}
+	case known == "":
+		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s was created by somebody else meanwhile", rel),
+			Hint: "read it first"}
+	}
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s has changed since you read it; read it again", rel),
+		Hint: "somebody else works on it too: keep their change and make yours in what stands there now"}
+}
+
+// Writers lets one session at a time replace a file, so that between its check of the version and its write no other
+// session of the same host comes in. One value serves every session of a host. The zero Writers is ready for use, and a
+// nil one locks nothing.
+type Writers struct {
+	mu   sync.Mutex
+	held map[string]chan struct{} // closed when the holder is done
+}
+
+// hold waits until nobody holds the path, takes it, and returns the function that gives it back.
+func (w *Writers) hold(ctx context.Context, path string) (release func(), err error) {
+	if w == nil {
+		return func() {}, nil
+	}
+	for {
+		w.mu.Lock()
+		busy, ok := w.held[path]
+		if !ok {
+			if w.held == nil {
+				w.held = map[string]chan struct{}{}
+			}
+			done := make(chan struct{})
+			w.held[path] = done
+			w.mu.Unlock()
+			return func() {
+				w.mu.Lock()
+				delete(w.held, path)
+				w.mu.Unlock()
+				close(done)
+			}, nil
+		}
+		w.mu.Unlock()
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, ended(ctx, "write")
+		}
+	}
+}

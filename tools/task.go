@@ -1,0 +1,69 @@
+package tools
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// label names a task: tsk_… «parse the limits» (worker, T1).
+func label(t centurion.Task) string {
+	who := t.Agent
+	if t.Item != "" {
+		who += ", " + t.Item
+	}
+	return fmt.Sprintf("%s «%s» (%s)", t.ID, t.Title, who)
+}
+
+// state says where a task stands and what it waits for.
+func state(t centurion.Task) string {
+	s := string(t.Status)
+	if t.Reason != "" {
+		s += ": " + t.Reason
+	}
+	return s
+}
+
+// report is all that is to be told of a task that has ended.
+func report(t centurion.Task) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", label(t), state(t))
+	if !t.Started.IsZero() && !t.Ended.IsZero() {
+		fmt.Fprintf(&b, " after %s", duration(t.Ended.Sub(t.Started.Time)))
+	}
+	if t.Attempt > 1 {
+		fmt.Fprintf(&b, ", attempt %d", t.Attempt)
+	}
+	b.WriteByte('\n')
+	if t.Error != nil {
+		fmt.Fprintf(&b, "error (%s): %s\n", t.Error.Kind, t.Error.Message)
+	}
+	if len(t.Files) > 0 {
+		fmt.Fprintf(&b, "files changed: %s\n", strings.Join(t.Files, ", "))
+	}
+	fmt.Fprintf(&b, "cost: %s, %d tokens\n", money(t.Usage), t.Usage.Tokens.Total())
+	if t.Result != "" {
+		fmt.Fprintf(&b, "result:\n%s\n", strings.TrimRight(t.Result, "\n"))
+	}
+	return b.String()
+}
+
+func money(u centurion.Usage) string {
+	if u.Unpriced {
+		return "$?"
+	}
+	return fmt.Sprintf("$%.4f", u.USD)
+}
+
+// duration says how long something took or takes, without more digits than are of use.
+func duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	}
+	return fmt.Sprintf("%d min", int(d.Minutes()))
+}

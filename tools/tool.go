@@ -1,0 +1,83 @@
+// Package tools is what a model may do: one file x.go with one tool and one x.md with its description for the model.
+//
+// A tool gets everything it may touch in its [Call]: the workspace, a way to run child processes, a way to ask for
+// permission, and, if its role holds them, the ways up to the orchestrator. There is no way back into the session that
+// runs it, so that a tool cannot wait for its own caller.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"centurion"
+	"centurion/workspace"
+)
+
+// Tool is one thing a model may do. Implementations hold no state: one value serves every session at the same time.
+type Tool interface {
+	// Name is what the model calls it.
+	Name() string
+	// Description is what the model reads: when to use it, what comes back, one example.
+	Description() string
+	// Schema describes the input, an object. It is resolved once; inputs are checked against it before Run.
+	Schema() *jsonschema.Schema
+	// Effect says what running it with input would touch, so that calls that cannot disturb each other may overlap.
+	Effect(input json.RawMessage) Effect
+	// Run does it. An error is told to the model in its own words, with its hint; it is never a reason to end the session.
+	Run(ctx context.Context, c *Call, input json.RawMessage) (Result, error)
+}
+
+// Effect is what a tool call touches.
+type Effect struct {
+	ReadOnly bool     // nothing is changed; after a crash the call may simply run again
+	Writes   []string // project-relative paths that are written; nil with ReadOnly false means anything could be
+	InStore  bool     // the whole effect is a row in the store, done once for each call id
+	Alike    string   // calls with the same word here may overlap although they are not read-only; each starts after the one before has begun
+}
+
+// Result is what a tool tells the model, and beside it what a person sees.
+type Result struct {
+	Output   string         // for the model
+	Title    string         // for a person, one line: "src/a.go", "go test ./…"
+	Metadata map[string]any // for clients, JSON values only
+	Files    []string       // project-relative paths that were changed
+	Consumes []string       // ids of tasks whose results stand in Output: they are not delivered a second time
+	EndTurn  bool           // the session's turn ends with this call; the model is not asked again
+}
+
+// Call is the surroundings of one running tool call.
+type Call struct {
+	ID      string // the model's call id
+	Session string
+	Message string // the assistant message that holds the call
+	Mission string
+	Task    string // empty for the Commander
+	Agent   string
+
+	Workspace *workspace.Workspace
+	Seen      *Seen             // what this session has read, for the version check before it edits
+	Writers   *Writers          // one for the whole host: keeps two sessions from replacing a file at the same moment
+	Runner    centurion.Runner  // nil for roles without shell
+	Gate      Gate              // asks for permission
+	Delegator Delegator         // nil for roles that cannot delegate
+	Planner   Planner           // nil for roles that cannot change the plan
+	Progress  func(line string) // shows a person what a long call is doing; never nil
+	Begun     func()            // says that what had to happen in the order of the calls has happened; may be nil
+}
+
+// Gate answers permission asks. Ask returns nil if the call may go on, and an error of centurion.KindPermission that
+// says which rule or person refused it, and why, if it may not. It blocks while a person is asked, until ctx ends.
+type Gate interface {
+	Ask(ctx context.Context, c *Call, a Access) error
+}
+
+// Access is what a tool call is about to do.
+type Access struct {
+	Permission string         // read, edit, bash, external_directory, webfetch …: the keys of the permission configuration
+	Patterns   []string       // what the rules are matched against: a project-relative path, a shell command
+	Always     []string       // the patterns that "always" would allow from then on
+	Script     string         // bash: the whole script, which the gate analyses
+	Metadata   map[string]any // shown to the person who is asked
+}

@@ -1,0 +1,62 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+
+	"centurion"
+)
+
+//go:embed update_todo.md
+var updateTodoDoc string
+
+type updateTodoInput struct {
+	Level   int          `json:"level"`
+	Content string       `json:"content"`
+	Items   []ItemUpdate `json:"items"`
+	Add     []NewItem    `json:"add"`
+}
+
+func updateTodoTool() Tool {
+	return define("update_todo", updateTodoDoc, object(
+		may("level", integer("How big the mission is: 1, 2 or 3", 1, 3)),
+		may("content", text("The whole text of the plan; replaces what is there")),
+		may("items", list("Changes of items", object(
+			need("id", text("The item's id, such as T1")),
+			may("status", oneOf("Its new status", "open", "done", "cancelled", "blocked")),
+			may("title", text("Its new title")),
+			may("note", text("A line to keep under the item")),
+		))),
+		may("add", list("New items", object(
+			need("title", text("What is to be done, in one line")),
+			may("id", text("Its id; left out, it gets one")),
+			may("section", text("The ## section it belongs to (default: the last)")),
+			may("agent", text("Who is to do it: worker, reviewer …")),
+			may("after", list("The ids of the items that have to be done before", str("An id"))),
+			may("files", list("The files it may change, as patterns", str("A path or pattern"))),
+			may("verify", list("The commands that prove it done", str("A shell command"))),
+		))),
+	), func(updateTodoInput) Effect { return Effect{InStore: true} }, runUpdateTodo)
+}
+
+func runUpdateTodo(ctx context.Context, c *Call, in updateTodoInput) (Result, error) {
+	const op = "update_todo"
+	if c.Planner == nil {
+		return Result{}, &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "your role does not change the plan",
+			Hint: "say in your answer what should change in it"}
+	}
+	u := TodoUpdate(in)
+	if u.Level == 0 && u.Content == "" && len(u.Items) == 0 && len(u.Add) == 0 {
+		return Result{}, usage(op, "give level, content, items or add", "nothing was given to change")
+	}
+	for _, i := range u.Items {
+		if i.Status == "" && i.Title == "" && i.Note == "" {
+			return Result{}, usage(op, "give status, title or note", "nothing was given to change in item %s", i.ID)
+		}
+	}
+	out, err := c.Planner.UpdateTodo(ctx, c, u)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Output: out, Title: "plan", Metadata: map[string]any{"level": u.Level, "changed": len(u.Items), "added": len(u.Add)}}, nil
+}

@@ -1,0 +1,113 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"path"
+	"strings"
+
+	"centurion"
+	"centurion/workspace"
+)
+
+//go:embed write.md
+var writeDoc string
+
+type writeInput struct {
+	FilePath string `json:"filePath"`
+	Content  string `json:"content"`
+}
+
+func writeTool() Tool {
+	return define("write", writeDoc, object(
+		need("filePath", text("The file, relative to the project or absolute; missing directories are made")),
+		need("content", str("The whole new text of the file")),
+	), func(in writeInput) Effect { return writes(in.FilePath) }, runWrite)
+}
+
+// writes is the effect of replacing one file. A path that is not plainly inside the project could be anything.
+func writes(given string) Effect {
+	p := path.Clean(strings.ReplaceAll(given, `\`, "/"))
+	if given == "" || path.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../") || strings.HasPrefix(p, "~") || strings.Contains(p, ":") {
+		return Effect{}
+	}
+	return Effect{Writes: []string{p}}
+}
+
+func runWrite(ctx context.Context, c *Call, in writeInput) (Result, error) {
+	const op = "write"
+	p, err := enter(ctx, c, op, in.FilePath)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := p.writable(op); err != nil {
+		return Result{}, err
+	}
+	old, err := p.content(op)
+	exists := err == nil
+	if !exists && centurion.KindOf(err) != centurion.KindNotFound {
+		return Result{}, err
+	}
+	version := ""
+	if exists {
+		version = workspace.VersionOf(old)
+	}
+	if err := c.Seen.Check(p.key(), version); err != nil {
+		return Result{}, err
+	}
+	data, kept := likeBefore(old, []byte(in.Content))
+	if exists && bytes.Equal(old, data) {
+		return Result{}, usage(op, "nothing has to be done", "%s already has exactly this content", p.name)
+	}
+	change := diff(p.name, string(old), string(data))
+	if err := p.allow(ctx, c, "edit", map[string]any{"filepath": p.name, "diff": change}); err != nil {
+		return Result{}, err
+	}
+	if err := p.replace(ctx, c, op, old, data); err != nil {
+		return Result{}, err
+	}
+	r := Result{Title: p.name, Metadata: map[string]any{"filepath": p.name, "diff": change, "exists": exists}, Files: p.changed()}
+	if exists {
+		r.Output = fmt.Sprintf("replaced %s%s\n%s", p.name, kept, change)
+	} else {
+		r.Output = fmt.Sprintf("created %s, %s", p.name, centurion.Count(lineCount(in.Content), "line"))
+	}
+	return r, nil
+}
+
+// changed lists the file for the record of what a call changed in the project.
+func (p place) changed() []string {
+	if p.outside() {
+		return nil
+	}
+	return []string{p.rel}
+}
+
+// likeBefore gives new content the byte order mark and the CRLF line ends of the old, where those are its rule and the
+// model did not write them, and says what was kept.
+func likeBefore(old, content []byte) (data []byte, kept string) {
+	var what []string
+	if crlf := bytes.Count(old, []byte("\r\n")); crlf > 0 && crlf == bytes.Count(old, []byte("\n")) && !bytes.Contains(content, []byte("\r\n")) &&
+		bytes.Contains(content, []byte("\n")) {
+		content = bytes.ReplaceAll(content, []byte("\n"), []byte("\r\n"))
+		what = append(what, "CRLF line ends")
+	}
+	if bytes.HasPrefix(old, bom) && !bytes.HasPrefix(content, bom) {
+		content = append(bytes.Clone(bom), content...)
+		what = append(what, "byte order mark")
+	}
+	if len(what) == 0 {
+		return content, ""
+	}
+	return content, " (its " + strings.Join(what, " and ") + " kept)"
+}
+
+func lineCount(s string) int {
+	n := strings.Count(s, "\n")
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		n++
+	}
+	return n
+}
