@@ -74,21 +74,14 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf returns the kind of the outermost [Error] in err's chain that has one, translates the context package's errors,
+// KindOf returns the kind of the outermost [Error] in err's tree that has one, translates the context package's errors,
 // and returns [KindInternal] for every other error and "" for nil.
 func KindOf(err error) Kind {
 	if err == nil {
 		return ""
 	}
-	for e := err; e != nil; {
-		ce, ok := errors.AsType[*Error](e)
-		if !ok {
-			break
-		}
-		if ce.Kind != "" {
-			return ce.Kind
-		}
-		e = ce.Err
+	if e := find(err, func(e *Error) bool { return e.Kind != "" }); e != nil {
+		return e.Kind
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -99,19 +92,31 @@ func KindOf(err error) Kind {
 	return KindInternal
 }
 
-// HintOf returns the first hint in err's chain, or "".
+// HintOf returns the first hint in err's tree, or "".
 func HintOf(err error) string {
-	for e := err; e != nil; {
-		ce, ok := errors.AsType[*Error](e)
-		if !ok {
-			return ""
-		}
-		if ce.Hint != "" {
-			return ce.Hint
-		}
-		e = ce.Err
+	if e := find(err, func(e *Error) bool { return e.Hint != "" }); e != nil {
+		return e.Hint
 	}
 	return ""
+}
+
+// find returns the first Error of err's tree for which ok holds, or nil. Unlike [errors.AsType] it goes on behind one
+// for which it does not hold, also among errors that were joined.
+func find(err error, ok func(*Error) bool) *Error {
+	if e, is := err.(*Error); is && ok(e) {
+		return e
+	}
+	switch u := err.(type) {
+	case interface{ Unwrap() error }:
+		return find(u.Unwrap(), ok)
+	case interface{ Unwrap() []error }:
+		for _, err := range u.Unwrap() {
+			if e := find(err, ok); e != nil {
+				return e
+			}
+		}
+	}
+	return nil
 }
 
 // The reasons a context of ours is cancelled for. They are causes (see [context.Cause]); each is told truthfully to

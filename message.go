@@ -1,6 +1,9 @@
 package centurion
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Role is who a message is from.
 type Role string
@@ -137,11 +140,11 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 
 // Text returns the message's text parts, joined.
 func (m Message) Text() string {
-	var s string
+	var b strings.Builder
 	for _, p := range m.Parts {
 		if p.Type == PartText {
-			s += p.Text
+			b.WriteString(p.Text)
 		}
 	}
-	return s
+	return b.String()
 }

@@ -119,7 +119,8 @@ var taskMoves = map[TaskStatus][]TaskStatus{
 	TaskCancelled: nil,
 }
 
-// CanBecome reports whether a task in state s may move to state to. An ended task never moves again.
+// CanBecome reports whether a task in state s may move to state to. A completed, failed or cancelled task never
+// moves again; a blocked one is queued again when a person has answered.
 func (s TaskStatus) CanBecome(to TaskStatus) bool { return slices.Contains(taskMoves[s], to) }
 
 // Ended reports whether the task will not be worked on again by itself.

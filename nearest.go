@@ -1,15 +1,20 @@
 package centurion
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Nearest returns the one of names that is most like s, compared without case, or "" if none is near enough to be
-// offered as what was meant: the edit distance must be at most a third of the longer word, and at least 1 is allowed.
+// offered as what was meant: the edit distance must be at most a third of the longer word's letters, and at least 1 is
+// allowed, but something must be alike.
 func Nearest(s string, names []string) string {
 	best, bestDistance := "", -1
 	low := strings.ToLower(s)
 	for _, n := range names {
 		d := editDistance(low, strings.ToLower(n))
-		if d <= max(1, max(len(s), len(n))/3) && (bestDistance < 0 || d < bestDistance) {
+		longer := max(utf8.RuneCountInString(s), utf8.RuneCountInString(n))
+		if d <= max(1, longer/3) && d < max(1, longer) && (bestDistance < 0 || d < bestDistance) {
 			best, bestDistance = n, d
 		}
 	}

@@ -1,6 +1,7 @@
 package centurion
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -113,10 +114,11 @@ type toolErrorJSON struct {
 	Time     toolTimeJSON    `json:"time"`
 }
 
-// MarshalJSON writes OpenCode's shape for the status.
+// MarshalJSON writes OpenCode's shape for the status. Its clients take nothing but an object as input, so that anything
+// else is written as an empty one.
 func (s ToolState) MarshalJSON() ([]byte, error) {
 	input := s.Input
-	if len(input) == 0 {
+	if !bytes.HasPrefix(bytes.TrimLeft(input, " \t\r\n"), []byte("{")) {
 		input = json.RawMessage("{}")
 	}
 	switch s.Status {
@@ -184,6 +186,9 @@ func (p Part) MarshalJSON() ([]byte, error) {
 			Time PartTime `json:"time"`
 		}{head, p.Text, p.Time})
 	case PartTool:
+		if p.State == nil {
+			return nil, fmt.Errorf("part %s is a tool call without a state", p.ID)
+		}
 		return json.Marshal(struct {
 			partHead
 			CallID string     `json:"callID"`

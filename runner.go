@@ -7,7 +7,7 @@ import (
 
 // Command is a child process to run.
 type Command struct {
-	Script  string        // a shell script; the shell is the runner's choice (sh, or cmd on Windows)
+	Script  string        // a script for sh; on Windows that is the one that comes with git
 	Dir     string        // working directory, absolute
 	Env     []string      // added to the runner's allow-listed environment, as NAME=value
 	Timeout time.Duration // 0 means the runner's default; the whole process tree ends with it
@@ -28,7 +28,7 @@ type CommandResult struct {
 //
 // Run returns when the command and every process of its group have ended. A command that fails is not an error: its
 // exit code says so. Errors are KindNotFound (no such directory or shell), KindCancelled and KindInterrupted (ctx ended;
-// the result still holds the output so far) and KindInternal. A timeout is a result with TimedOut set, not an error.
+// the result still holds the output so far), KindBudget (likewise) and KindInternal. A timeout is a result with TimedOut set, not an error.
 type Runner interface {
 	Run(ctx context.Context, c Command) (CommandResult, error)
 }

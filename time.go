@@ -32,12 +32,16 @@ func (t Time) Millis() int64 {
 	return t.UnixMilli()
 }
 
-// MarshalJSON writes the instant in UTC, or null for the zero Time.
+// MarshalJSON writes the instant in UTC, or null for the zero Time. A year beyond 9999 has no such form and is an error.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
 	}
-	return t.UTC().AppendFormat(nil, `"`+timeLayout+`"`), nil
+	u := t.UTC()
+	if y := u.Year(); y < 0 || y > 9999 {
+		return nil, fmt.Errorf("time in the year %d cannot be written as RFC 3339", y)
+	}
+	return u.AppendFormat(nil, `"`+timeLayout+`"`), nil
 }
 
 // UnmarshalJSON reads an RFC 3339 instant or null.

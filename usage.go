@@ -40,7 +40,7 @@ type Usage struct {
 
 // Plus returns the sum of both.
 func (u Usage) Plus(v Usage) Usage {
-	return Usage{Tokens: u.Tokens.Plus(v.Tokens), USD: u.USD + v.USD, Unpriced: u.Unpriced || v.Unpriced}
+	return Usage{Tokens: u.Tokens.Plus(v.Tokens), USD: roundUSD(u.USD + v.USD), Unpriced: u.Unpriced || v.Unpriced}
 }
 
 // Price is what a model costs, in USD for a million tokens. A price of nil means unknown; a zero price means free.
@@ -58,6 +58,9 @@ func (p *Price) Cost(t Tokens) Usage {
 	}
 	usd := (float64(t.Input)*p.Input + float64(t.Output+t.Reasoning)*p.Output +
 		float64(t.Cache.Read)*p.CacheRead + float64(t.Cache.Write)*p.CacheWrite) / 1e6
-	// A tenth of a micro-dollar is below every price; rounding keeps sums free of binary noise such as 0.30000000000000004.
-	return Usage{Tokens: t, USD: math.Round(usd*1e7) / 1e7}
+	return Usage{Tokens: t, USD: roundUSD(usd)}
 }
+
+// roundUSD rounds to a tenth of a micro-dollar, far below what a request costs; it keeps sums free of binary
+// noise such as 0.30000000000000004.
+func roundUSD(usd float64) float64 { return math.Round(usd*1e7) / 1e7 }

@@ -85,6 +85,25 @@ type TodoCounts struct {
 	Blocked   int `json:"blocked"`
 }
 
+// TodoData is the data of todo.updated: the counts, and the items themselves where the plan is new or another one than
+// it was.
+type TodoData struct {
+	TodoCounts
+	Title string     `json:"title,omitempty"`
+	Items []PlanItem `json:"items,omitempty"`
+}
+
+// PlanItem is an item of the plan.
+type PlanItem struct {
+	ID     string   `json:"id"`
+	Title  string   `json:"title"`
+	Agent  string   `json:"agent,omitempty"`
+	After  []string `json:"after,omitempty"`
+	Files  []string `json:"files,omitempty"`
+	Verify []string `json:"verify,omitempty"`
+	Status string   `json:"status"`
+}
+
 // TaskData is the data of the task events.
 type TaskData struct {
 	Agent   string               `json:"agent"`
@@ -186,6 +205,8 @@ type AskData struct {
 	Title      string         `json:"title,omitempty"`
 	Text       string         `json:"text,omitempty"`
 	Options    []string       `json:"options,omitempty"`
+	CostLow    float64        `json:"cost_low,omitempty"` // USD, a rough estimate of what a plan will cost; left out without a price
+	CostHigh   float64        `json:"cost_high,omitempty"`
 	Deadline   centurion.Time `json:"deadline,omitzero"`
 	Answer     string         `json:"answer,omitempty"` // once, always, reject, or a text
 	By         string         `json:"by,omitempty"`     // person, policy or shutdown

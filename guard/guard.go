@@ -42,15 +42,23 @@ type Group struct {
 	errs []error
 }
 
-// Go runs f in a goroutine of its own. An error that f returns, or its panic, comes back from Wait.
+// Go runs f in a goroutine of its own. An error that f returns, or its panic, comes back from Wait; so does an end by
+// runtime.Goexit, which would otherwise look like success.
 func (g *Group) Go(name string, f func() error) {
 	g.wg.Go(func() {
-		if err := Call(name, f); err != nil {
-			g.mu.Lock()
-			g.errs = append(g.errs, err)
-			g.mu.Unlock()
-		}
+		var err error = &centurion.Error{Op: name, Kind: centurion.KindCrashed, Msg: "the goroutine ended without returning"}
+		defer func() { g.add(err) }()
+		err = Call(name, f)
 	})
+}
+
+func (g *Group) add(err error) {
+	if err == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.errs = append(g.errs, err)
 }
 
 // Wait blocks until every goroutine has ended and returns their errors, joined.

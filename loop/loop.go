@@ -141,7 +141,7 @@ func (p Policy) Decide(f Facts) Decision {
 		if len(names) == 0 {
 			names = f.Next
 		}
-		return block(count(f.Counts.Left(), "item")+" left, none can be worked on",
+		return block(centurion.Count(f.Counts.Left(), "item")+" left, none can be worked on",
 			"None of the items that are left can be worked on: "+list(names, f.Counts.Left(), ", ")+". What should happen with them?")
 	}
 	return finish(f, "every item is done or cancelled")
@@ -158,15 +158,15 @@ func underWay(f Facts) (Decision, bool) {
 	case f.Recovering:
 		return Decision{Action: Wait, Reason: "a failure is being recovered"}, true
 	case f.WakingDeliveries > 0 && !f.Aborted:
-		return Decision{Action: Deliver, Reason: count(f.WakingDeliveries, "result") + " that cannot wait"}, true
+		return Decision{Action: Deliver, Reason: centurion.Count(f.WakingDeliveries, "result") + " that cannot wait"}, true
 	case busy:
-		return Decision{Action: Wait, Reason: count(f.RunningTasks, "task") + " running, " + fmt.Sprint(f.WaitingTasks) + " waiting"}, true
+		return Decision{Action: Wait, Reason: centurion.Count(f.RunningTasks, "task") + " running, " + fmt.Sprint(f.WaitingTasks) + " waiting"}, true
 	case f.OpenAsks > 0:
-		return Decision{Action: Wait, Reason: count(f.OpenAsks, "question") + " for a person"}, true
+		return Decision{Action: Wait, Reason: centurion.Count(f.OpenAsks, "question") + " for a person"}, true
 	case f.Aborted:
 		return Decision{Action: Pause, Reason: "stopped by a person"}, true
 	case f.PendingDeliveries > 0:
-		return Decision{Action: Deliver, Reason: count(f.PendingDeliveries, "result") + ", and nothing runs"}, true
+		return Decision{Action: Deliver, Reason: centurion.Count(f.PendingDeliveries, "result") + ", and nothing runs"}, true
 	}
 	return Decision{}, false
 }
@@ -202,13 +202,13 @@ func (p Policy) proceed(f Facts) Decision {
 		return block(fmt.Sprintf("no progress in %d rounds", n), fmt.Sprintf("There was no progress in %d rounds. Open: %s. "+
 			"What should be done differently?", n, list(f.Next, left, ", ")))
 	}
-	return Decision{Action: Continue, After: p.Countdown, Reason: count(left, "item") + " open", Prompt: p.prompt(f, left)}
+	return Decision{Action: Continue, After: p.Countdown, Reason: centurion.Count(left, "item") + " open", Prompt: p.prompt(f, left)}
 }
 
 // prompt is what the root session is told. It is short: the session has the plan and its history.
 func (p Policy) prompt(f Facts, left int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The mission is not finished: %s open.\n%s\n", count(left, "item"), list(f.Next, left, "\n"))
+	fmt.Fprintf(&b, "The mission is not finished: %s open.\n%s\n", centurion.Count(left, "item"), list(f.Next, left, "\n"))
 	if len(f.Runnable) > 0 {
 		fmt.Fprintf(&b, "Next: %s.", f.Runnable[0])
 	} else {
@@ -237,7 +237,7 @@ func finish(f Facts, why string) Decision {
 	case f.Verified == 0:
 		return Decision{Action: Complete, Reason: why + "nothing to verify"}
 	}
-	return Decision{Action: Complete, Reason: why + count(f.Verified, "final check") + " passed"}
+	return Decision{Action: Complete, Reason: why + centurion.Count(f.Verified, "final check") + " passed"}
 }
 
 func block(reason, question string) Decision {
@@ -257,14 +257,12 @@ func list(names []string, total int, sep string) string {
 	}
 	if rest := total - len(shown); rest > 0 {
 		if len(shown) == 0 {
-			return bullet + count(rest, "item")
+			return bullet + centurion.Count(rest, "item")
 		}
 		parts = append(parts, more+fmt.Sprintf("%d more", rest))
 	}
 	return strings.Join(parts, sep)
 }
-
-func count(n int, noun string) string { return verb(n, noun, noun+"s") }
 
 func verb(n int, one, many string) string {
 	if n == 1 {

@@ -52,6 +52,8 @@ type Ask struct {
 	Text       string         `json:"text,omitempty"`
 	Metadata   map[string]any `json:"metadata,omitempty"`
 	Options    []string       `json:"options,omitempty"`
+	CostLow    float64        `json:"cost_low,omitempty"` // USD; of a plan whose model has a price
+	CostHigh   float64        `json:"cost_high,omitempty"`
 	Created    centurion.Time `json:"created"`
 	Deadline   centurion.Time `json:"deadline,omitzero"`
 	Answered   centurion.Time `json:"answered,omitzero"` // zero while open

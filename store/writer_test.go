@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -313,12 +314,18 @@ func TestCloseWakes(t *testing.T) {
 // An f that ends its goroutine (as t.Fatal does) takes the writer with it, but lets nobody wait for ever.
 func TestGoexit(t *testing.T) {
 	t.Parallel()
-	s := openTemp(t)
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Update(t.Context(), func(*Tx) error { runtime.Goexit(); return nil }); centurion.KindOf(err) != centurion.KindState {
 		t.Error(err)
 	}
 	if err := s.Update(t.Context(), func(*Tx) error { return nil }); centurion.KindOf(err) != centurion.KindState {
 		t.Error(err)
+	}
+	if err := s.Close(); centurion.KindOf(err) != centurion.KindCrashed {
+		t.Errorf("the end of the writer goes unsaid: %v", err)
 	}
 }
 

@@ -479,13 +479,22 @@ func (b *Board) applyAsk(e centurion.Event, p payload) {
 		}
 		return
 	}
-	a := &Ask{ID: p.ID, Type: kind, Session: e.Session, Task: e.Task, Agent: cmp.Or(Clean(p.Agent), b.agentOf(e.Session, e.Task)),
-		Permission: p.Permission, Patterns: p.Patterns, Always: p.Always, Title: p.Title, Text: p.Text, Options: choices(e),
-		Items: p.Items, CostLow: p.CostLow, CostHigh: p.CostHigh, Metadata: p.Metadata, Created: e.Time.Time,
-		Deadline: p.Deadline.Time}
+	if p.By != "" { // answered in the same moment by a policy: it waits for nobody
+		return
+	}
+	a := b.newAsk(e, p)
 	if i >= 0 {
 		b.Asks[i] = a
 		return
 	}
 	b.Asks = append(b.Asks, a)
+}
+
+// newAsk is the ask that an event tells of.
+func (b *Board) newAsk(e centurion.Event, p payload) *Ask {
+	kind, _, _ := strings.Cut(string(e.Type), ".")
+	return &Ask{ID: p.ID, Type: kind, Session: e.Session, Task: e.Task, Agent: cmp.Or(Clean(p.Agent), b.agentOf(e.Session, e.Task)),
+		Permission: p.Permission, Patterns: p.Patterns, Always: p.Always, Title: p.Title, Text: p.Text, Options: choices(e),
+		Items: p.Items, CostLow: p.CostLow, CostHigh: p.CostHigh, Metadata: p.Metadata, Created: e.Time.Time,
+		Deadline: p.Deadline.Time}
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"centurion"
 )
 
 // settle is how long a new dialog ignores the keys that decide, so that what a person was typing when it came up does not
@@ -214,7 +216,7 @@ func (d *dialog) plan(t theme, w int) (title string, body, keys []string) {
 	if d.level > 0 {
 		level = fmt.Sprintf("level %d", d.level)
 	}
-	title = d.title(t, dots("The plan", level, plural(len(items), "item")+" in "+plural(len(waves), "wave"), roles(items),
+	title = d.title(t, dots("The plan", level, centurion.Count(len(items), "item")+" in "+centurion.Count(len(waves), "wave"), roles(items),
 		costRange(d.ask.CostLow, d.ask.CostHigh)), w)
 	for i, wave := range waves {
 		body = append(body, t.paint(dim, fmt.Sprintf("wave %d", i+1)))

@@ -72,13 +72,6 @@ func bar(done, total, w int) (full, empty string) {
 	return strings.Repeat("█", n), strings.Repeat("░", w-n)
 }
 
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + one + "s"
-}
-
 // words spells an error's kind for people: rate_limit is "rate limit".
 func words(kind string) string { return strings.ReplaceAll(kind, "_", " ") }
 

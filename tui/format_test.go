@@ -29,8 +29,6 @@ func TestFormats(t *testing.T) {
 		{span(76 * time.Hour), "3d04h"},
 		{precise(1240 * time.Millisecond), "1.2s"},
 		{precise(12 * time.Second), "12s"},
-		{plural(1, "item"), "1 item"},
-		{plural(0, "item"), "0 items"},
 		{costRange(0.1, 0.4), "about $0.10–$0.40"},
 		{costRange(0, 0.4), "about $0.40"},
 		{costRange(0, 0), ""},

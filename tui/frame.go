@@ -121,7 +121,7 @@ func (f frame) workers(w, room int) []string {
 		out = append(out, r.line(f.theme, cols, w))
 	}
 	if folded > 0 && room > 0 {
-		out = append(out, f.theme.paint(dim, fit(fmt.Sprintf("  … %s", plural(folded, "more worker")), w)))
+		out = append(out, f.theme.paint(dim, fit(fmt.Sprintf("  … %s", centurion.Count(folded, "more worker")), w)))
 	}
 	return out
 }

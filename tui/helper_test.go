@@ -126,7 +126,7 @@ func (s *stage) workers() *stage {
 		tool("T3", "grep", data{"pattern": "ReadConfig\\("}).
 		at(centurion.EventDelta, "ses_T4", "tsk_T4", event.DeltaData{Field: "text", Delta: "I begin.\nThe README comes fir"}).
 		at(centurion.EventDelta, "ses_T4", "tsk_T4", event.DeltaData{Field: "text", Delta: "st, then the"}).
-		at(centurion.EventProviderRetry, "ses_T5", "tsk_T5", event.RetryData{Attempt: 2, WaitMS: 4000, Reason: centurion.KindRateLimit, Error: "429"}).
+		at(centurion.EventProviderRetry, "ses_T5", "tsk_T5", event.RetryData{Attempt: 2, WaitMS: 4000, Reason: string(centurion.KindRateLimit), Error: "429"}).
 		wait(time.Second)
 }
 

@@ -180,7 +180,7 @@ func todoText(t Todo) string {
 	if t.Total() == 0 {
 		return ""
 	}
-	s := fmt.Sprintf("%d of %s done", t.Done, plural(t.Total(), "item"))
+	s := fmt.Sprintf("%d of %s done", t.Done, centurion.Count(t.Total(), "item"))
 	if t.Blocked > 0 {
 		s += fmt.Sprintf(", %d blocked", t.Blocked)
 	}
@@ -230,7 +230,7 @@ func taskText(tasks map[string]int, b *Board) string {
 	if total == 0 {
 		return ""
 	}
-	return plural(total, "task") + ": " + strings.Join(parts, ", ")
+	return centurion.Count(total, "task") + ": " + strings.Join(parts, ", ")
 }
 
 func nextStep(b *Board) string {

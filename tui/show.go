@@ -224,7 +224,7 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 	if m.Level > 0 {
 		level = fmt.Sprintf("level %d", m.Level)
 	}
-	p.field("run", dots(level, span(time.Duration(m.ElapsedMS)*time.Millisecond), plural(m.Rounds, "round")))
+	p.field("run", dots(level, span(time.Duration(m.ElapsedMS)*time.Millisecond), centurion.Count(m.Rounds, "round")))
 	p.field("usage", dots(tokenText(m.Usage), money(m.Usage)))
 }
 

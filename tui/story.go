@@ -52,7 +52,7 @@ func (s *story) apply(e centurion.Event) []fact {
 	case "mission", "budget":
 		facts = s.mission(e, p)
 	case "todo":
-		facts = s.todo()
+		facts = append(s.plan(p), s.todo()...)
 	case "task":
 		facts = s.task(e, p)
 	case "session", "message", "tool", "provider":
@@ -123,6 +123,32 @@ func levelText(level int) string {
 	return ""
 }
 
+// plan tells a plan that is new, or another one than it was, by its waves.
+func (s *story) plan(p payload) []fact {
+	if len(p.Items) == 0 {
+		return nil
+	}
+	waves, stuck := Waves(p.Items)
+	if len(stuck) > 0 {
+		waves = append(waves, stuck)
+	}
+	var body []string
+	for i, wave := range waves {
+		for _, it := range wave {
+			line := fmt.Sprintf("%d  %s %s", i+1, Clean(it.ID), Clean(it.Title))
+			if it.Agent != "" {
+				line += " @" + Clean(it.Agent)
+			}
+			if len(it.After) > 0 {
+				line += "  after " + Clean(strings.Join(it.After, ", "))
+			}
+			body = append(body, line)
+		}
+	}
+	return []fact{{mark: "▤", tone: commander, text: cmp.Or(Clean(p.Title), "the plan"), body: body,
+		foot: fmt.Sprintf("%s in %s", centurion.Count(len(p.Items), "item"), centurion.Count(len(waves), "wave"))}}
+}
+
 func (s *story) todo() []fact {
 	t := s.board.Todo
 	if t.Done == s.done {
@@ -178,7 +204,7 @@ func (s *story) taskEnd(f *fact, t *Task, p payload) {
 	}
 	files := ""
 	if len(t.Files) > 0 {
-		files = plural(len(t.Files), "file")
+		files = centurion.Count(len(t.Files), "file")
 	}
 	reason := ""
 	if t.Status != centurion.TaskCompleted {
@@ -316,8 +342,8 @@ func (s *story) ask(e centurion.Event, p payload) []fact {
 	}
 	a := s.asked[key]
 	delete(s.asked, key)
-	if a == nil {
-		a = &Ask{Type: strings.SplitN(string(e.Type), ".", 2)[0]}
+	if a == nil { // a policy's answer, or an ask from before what is shown: the answer repeats what was asked
+		a = s.board.newAsk(e, p)
 	}
 	f := answered(a, p)
 	if f.who != "" {
@@ -326,10 +352,13 @@ func (s *story) ask(e centurion.Event, p payload) []fact {
 	return []fact{f}
 }
 
+// yes are the answers that allow what a permission or a plan asks for; every other text is a refusal in a person's words.
+var yes = [...]string{AnswerOnce, AnswerAlways, "run", "yes"}
+
 // answered tells how an ask ended, and by whom.
 func answered(a *Ask, p payload) fact {
 	f := fact{mark: "✓", tone: good, agent: a.Agent, who: a.Agent}
-	no := p.Answer == AnswerReject || p.Answer == "deny" || p.Answer == "no"
+	no := a.Type != "question" && !slices.Contains(yes[:], p.Answer)
 	if no {
 		f.mark, f.tone = "✗", bad
 	}
@@ -346,7 +375,7 @@ func answered(a *Ask, p payload) fact {
 		}
 		if len(a.Items) > 0 {
 			waves, _ := Waves(a.Items)
-			f.detail = fmt.Sprintf("%s in %s", plural(len(a.Items), "item"), plural(len(waves), "wave"))
+			f.detail = fmt.Sprintf("%s in %s", centurion.Count(len(a.Items), "item"), centurion.Count(len(waves), "wave"))
 		}
 		f.detail = dots(f.detail, by)
 	case "question":
@@ -356,7 +385,11 @@ func answered(a *Ask, p payload) fact {
 		if no {
 			f.text = "rejected"
 		}
-		f.detail = dots(askSubject(a), by, Clean(p.Reason))
+		reason := ""
+		if no && p.Answer != AnswerReject { // a refusal in the person's own words
+			reason = Clean(p.Answer)
+		}
+		f.detail = dots(askSubject(a), by, reason)
 	}
 	return f
 }

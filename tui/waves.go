@@ -1,17 +1,13 @@
 package tui
 
-import "slices"
+import (
+	"slices"
 
-// Item is one item of a plan.
-type Item struct {
-	ID     string   `json:"id"`
-	Title  string   `json:"title"`
-	Agent  string   `json:"agent,omitempty"`
-	After  []string `json:"after,omitempty"`
-	Files  []string `json:"files,omitempty"`
-	Verify []string `json:"verify,omitempty"`
-	Status string   `json:"status,omitempty"` // open if empty; done and cancelled items hold nobody up
-}
+	"centurion/event"
+)
+
+// Item is one item of a plan. No status means open; done and cancelled items hold nobody up.
+type Item = event.PlanItem
 
 // Waves sorts items into waves: an item stands in the first wave after the waves of everything in its After. Within a
 // wave the order of the plan is kept. Stuck are the items that can never start, because they wait in a circle, for

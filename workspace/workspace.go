@@ -81,7 +81,7 @@ func openError(op, dir string, err error) error {
 		return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "directory " + dir + " cannot be read",
 			Hint: "check its permissions and those of the directories above it"}
 	}
-	return &centurion.Error{Op: op, Kind: kindOf(err), Msg: "directory " + dir, Err: cause(err)}
+	return &centurion.Error{Op: op, Kind: kindOf(err), Msg: "directory " + dir, Err: cause(err), Hint: "check the path, or name another directory with --dir"}
 }
 
 func readable(root *os.Root) error {

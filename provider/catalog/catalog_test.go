@@ -136,31 +136,6 @@ func TestAddProvider(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	c := New()
-	tests := []struct {
-		ref   centurion.ModelRef
-		first string
-	}{
-		{ref("openai", "gpt5"), "openai/gpt-5"},
-		{ref("opnai", "gpt-4o-mini"), "openai/gpt-4o-mini"},
-		{ref("anthropic", "claude-sonnet-4.6"), "anthropic/claude-sonnet-4-6"},
-		{ref("openai", "GPT-4.1"), "openai/gpt-4.1"},
-	}
-	for _, tt := range tests {
-		got := c.Nearest(tt.ref)
-		if len(got) == 0 || got[0] != tt.first || len(got) > 3 {
-			t.Errorf("%s: %v, want %s first", tt.ref, got, tt.first)
-		}
-	}
-	if got := c.Nearest(ref("zzzzzzzzzz", "qqqqqqqq")); len(got) != 0 {
-		t.Errorf("got %v for a name like none", got)
-	}
-	if got := c.NearestProviders("antropic"); len(got) == 0 || got[0] != "anthropic" {
-		t.Errorf("got %v", got)
-	}
-}
-
 func TestParseRef(t *testing.T) {
 	if r, err := ParseRef("openrouter/openai/gpt-5"); err != nil || r != ref("openrouter", "openai/gpt-5") {
 		t.Errorf("got %v, %v", r, err)

@@ -107,7 +107,7 @@ func (s *run) unused() []string {
 func (s *run) explain(r *Request) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: no rule answers request %d (session %s, the %d. seen, turn %d, step %d, agent %q, newest message %q)",
-		s.name, r.Number, r.Session, r.Nth, r.Turn, r.Step(), r.Agent(), clip(r.Last(), 200))
+		s.name, r.Number, r.Session, r.Nth, r.Turn, r.Step(), r.Agent(), centurion.Clip(r.Last(), 200))
 	for _, rule := range s.rules {
 		why := rule.mismatch(r)
 		if why == "" {
@@ -186,7 +186,7 @@ func (f *filler) find(expr string) (string, error) {
 	}
 	found, ok := f.req.Find(re)
 	if !ok {
-		return "", fmt.Errorf("nothing matches %s in any message; the newest is %q", expr, clip(f.req.Last(), 200))
+		return "", fmt.Errorf("nothing matches %s in any message; the newest is %q", expr, centurion.Clip(f.req.Last(), 200))
 	}
 	return found, nil
 }
@@ -232,12 +232,4 @@ func newText(s string) (text, error) {
 
 func scenarioError(msg, hint string) error {
 	return &centurion.Error{Op: "scenario", Kind: centurion.KindConfig, Msg: msg, Hint: hint}
-}
-
-// clip shortens s to about n bytes.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -1,0 +1,35 @@
+# The eight targets of this project. `make check` is what CI runs; it needs Go, git and the Go module proxy, nothing else.
+export GORACE = atexit_sleep_ms=10
+STATICCHECK = go tool -modfile=tools.mod staticcheck
+
+.PHONY: build test check lint fuzz bench dist clean
+
+build:
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/centurion
+
+test:
+	go test ./...
+
+lint:
+	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
+	go vet ./...
+	go fix -diff ./...
+	$(STATICCHECK) ./...
+
+check: lint
+	go test -race ./...
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/centurion
+	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/centurion
+	CGO_ENABLED=0 go build -o /dev/null ./cmd/centurion
+
+fuzz:
+	scripts/fuzz.sh
+
+bench:
+	scripts/bench.sh
+
+dist:
+	scripts/dist.sh
+
+clean:
+	rm -rf bin dist

@@ -1,0 +1,95 @@
+package centurion_test
+
+import (
+	"slices"
+	"testing"
+
+	"centurion"
+)
+
+var missionStatuses = []centurion.MissionStatus{centurion.MissionPlanning, centurion.MissionRunning, centurion.MissionPaused,
+	centurion.MissionBlocked, centurion.MissionCompleted, centurion.MissionFailed, centurion.MissionCancelled}
+
+func TestMissionMoves(t *testing.T) {
+	end := []centurion.MissionStatus{centurion.MissionCompleted, centurion.MissionFailed, centurion.MissionCancelled}
+	resume := []centurion.MissionStatus{centurion.MissionPlanning, centurion.MissionRunning, centurion.MissionCancelled}
+	checkMoves(t, missionStatuses, centurion.MissionStatus.CanBecome, map[centurion.MissionStatus][]centurion.MissionStatus{
+		"":                         {centurion.MissionPlanning},
+		centurion.MissionPlanning:  append(end, centurion.MissionRunning, centurion.MissionPaused, centurion.MissionBlocked),
+		centurion.MissionRunning:   append(end, centurion.MissionPaused, centurion.MissionBlocked),
+		centurion.MissionPaused:    resume,
+		centurion.MissionBlocked:   resume,
+		centurion.MissionFailed:    {centurion.MissionRunning, centurion.MissionCancelled},
+		centurion.MissionCompleted: nil,
+		centurion.MissionCancelled: nil,
+	})
+	for _, s := range missionStatuses {
+		if want := s == centurion.MissionPlanning || s == centurion.MissionRunning; s.Alive() != want {
+			t.Errorf("%s: alive is %v", s, s.Alive())
+		}
+	}
+}
+
+func TestTaskMoves(t *testing.T) {
+	end := []centurion.TaskStatus{centurion.TaskFailed, centurion.TaskCancelled, centurion.TaskBlocked}
+	with := func(s ...centurion.TaskStatus) []centurion.TaskStatus { return slices.Concat(end, s) }
+	checkMoves(t, centurion.TaskStatuses, centurion.TaskStatus.CanBecome, map[centurion.TaskStatus][]centurion.TaskStatus{
+		"":                      {centurion.TaskQueued},
+		centurion.TaskQueued:    with(centurion.TaskRunning, centurion.TaskWaiting),
+		centurion.TaskWaiting:   with(centurion.TaskQueued, centurion.TaskRunning),
+		centurion.TaskRunning:   with(centurion.TaskQueued, centurion.TaskWaiting, centurion.TaskVerifying, centurion.TaskMerging, centurion.TaskCompleted),
+		centurion.TaskVerifying: with(centurion.TaskQueued, centurion.TaskRunning, centurion.TaskWaiting, centurion.TaskMerging, centurion.TaskCompleted),
+		centurion.TaskMerging:   with(centurion.TaskQueued, centurion.TaskRunning, centurion.TaskWaiting, centurion.TaskCompleted),
+		centurion.TaskBlocked:   {centurion.TaskQueued, centurion.TaskCancelled},
+		centurion.TaskCompleted: nil,
+		centurion.TaskFailed:    nil,
+		centurion.TaskCancelled: nil,
+	})
+	for _, s := range centurion.TaskStatuses {
+		// What has ended is not worked on unless somebody asks for it: only a blocked task can come back, by the queue.
+		if s.Ended() && (s.CanBecome(centurion.TaskRunning) || s.CanBecome(centurion.TaskCompleted)) {
+			t.Errorf("%s has ended and moves on", s)
+		}
+		if !s.Ended() && !s.CanBecome(centurion.TaskCancelled) {
+			t.Errorf("%s is alive and cannot be cancelled", s)
+		}
+	}
+}
+
+// checkMoves compares every pair of states with what the table allows, and finds states that nothing leads to.
+func checkMoves[S ~string](t *testing.T, all []S, can func(from, to S) bool, want map[S][]S) {
+	t.Helper()
+	for _, from := range append([]S{"", "unheard of"}, all...) {
+		for _, to := range append([]S{"", "unheard of"}, all...) {
+			if got := can(from, to); got != slices.Contains(want[from], to) {
+				t.Errorf("from %q to %q: %v", from, to, got)
+			}
+		}
+	}
+	reached := []S{""}
+	for i := 0; i < len(reached); i++ {
+		for _, to := range all {
+			if can(reached[i], to) && !slices.Contains(reached, to) {
+				reached = append(reached, to)
+			}
+		}
+	}
+	for _, s := range all {
+		if !slices.Contains(reached, s) {
+			t.Errorf("nothing leads to %s", s)
+		}
+	}
+}
+
+func TestEndsMission(t *testing.T) {
+	for typ, want := range map[centurion.EventType]bool{
+		centurion.EventMissionCompleted: true, centurion.EventMissionFailed: true, centurion.EventMissionPaused: true,
+		centurion.EventMissionBlocked: true, centurion.EventMissionCancelled: true,
+		centurion.EventMissionStarted: false, centurion.EventMissionResumed: false, centurion.EventMissionUpdated: false,
+		centurion.EventTaskFailed: false, centurion.EventSessionIdle: false, centurion.EventBudgetExceeded: false, "": false,
+	} {
+		if typ.EndsMission() != want {
+			t.Errorf("%q: %v", typ, !want)
+		}
+	}
+}

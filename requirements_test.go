@@ -1,0 +1,151 @@
+package centurion_test
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite what the tests compare with")
+
+const requirementsDoc = "docs/requirements.md"
+
+const requirementsHead = `# What is required, and the test that guards it
+
+An id stands above the test that guards it; this table is made from those comments by
+` + "`go test -run TestRequirements -update .`" + ` and a test fails when it is out of date. OPAL, SUB, LOOP, ORCH and IKI are lines of the
+program's five seed documents, C a contradiction between them, R, S and O trials of reliability, safety and orchestration. What is not listed
+has no test yet.
+
+| id | test |
+|---|---|
+`
+
+var requirementID = regexp.MustCompile(`\b(OPAL|SUB|LOOP|ORCH|IKI|C|R|S|O)-?(\d+)(?:(?:…|\s*\.\.\.\s*|–)(?:(?:OPAL|SUB|LOOP|ORCH|IKI)-?)?(\d+))?`)
+
+// Every id that a test cites is in the document, and nothing else is.
+func TestRequirements(t *testing.T) {
+	want := requirementsHead + requirementRows(t)
+	if *update {
+		if err := os.WriteFile(requirementsDoc, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(requirementsDoc)
+	if err != nil || string(got) != want {
+		t.Errorf("%s is out of date (%v): go test -run TestRequirements -update .", requirementsDoc, err)
+	}
+}
+
+func requirementRows(t *testing.T) string {
+	t.Helper()
+	cited := map[string][]string{}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir() && p != "." && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case strings.HasSuffix(p, "_test.go"):
+			return citedInTests(p, cited)
+		case strings.HasSuffix(p, ".txtar"):
+			return citedInScript(p, cited)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for id := range cited {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, compareIDs)
+	var b strings.Builder
+	for _, id := range ids {
+		tests := cited[id]
+		slices.Sort(tests)
+		fmt.Fprintf(&b, "| %s | %s |\n", id, strings.Join(slices.Compact(tests), ", "))
+	}
+	return b.String()
+}
+
+// citedInTests collects the ids in the comments of test, benchmark and fuzz functions.
+func citedInTests(p string, cited map[string][]string) error {
+	f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Doc == nil || !regexp.MustCompile(`^(Test|Benchmark|Fuzz)`).MatchString(fn.Name.Name) {
+			continue
+		}
+		cite(fn.Doc.Text(), filepath.ToSlash(filepath.Dir(p))+" "+fn.Name.Name, cited)
+	}
+	return nil
+}
+
+// citedInScript collects the ids in the comment lines of a script test.
+func citedInScript(p string, cited map[string][]string) error {
+	b, err := os.ReadFile(p)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(b)) {
+		if strings.HasPrefix(line, "-- ") {
+			break
+		}
+		if strings.HasPrefix(line, "#") {
+			cite(line, filepath.ToSlash(p), cited)
+		}
+	}
+	return nil
+}
+
+// cite adds the ids in a text; a range stands for each id in it.
+func cite(text, where string, cited map[string][]string) {
+	for _, m := range requirementID.FindAllStringSubmatch(text, -1) {
+		dash := "-"
+		if m[1] == "R" || m[1] == "S" || m[1] == "O" {
+			dash = ""
+		}
+		from, _ := strconv.Atoi(m[2]) // the pattern lets digits through only
+		to := from
+		if m[3] != "" {
+			to, _ = strconv.Atoi(m[3])
+		}
+		for n := from; n <= min(to, from+200); n++ {
+			id := m[1] + dash + strconv.Itoa(n)
+			cited[id] = append(cited[id], where)
+		}
+	}
+}
+
+// compareIDs orders ids by their letters, then by their number.
+func compareIDs(a, b string) int {
+	la, na := splitID(a)
+	lb, nb := splitID(b)
+	if la != lb {
+		return strings.Compare(la, lb)
+	}
+	return na - nb
+}
+
+func splitID(id string) (string, int) {
+	i := strings.IndexAny(id, "0123456789")
+	n, _ := strconv.Atoi(id[i:])
+	return strings.TrimRight(id[:i], "-"), n
+}

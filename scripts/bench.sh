@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Prints the figures of docs/performance.md. They come from a scripted model over loopback HTTP and from the disk of the
+# temporary directory; the cost of a bare fsync there is printed beside them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+run() { go test "$1" -run '^$' -bench "$2" -benchtime "$3" | grep -E '^Benchmark'; }
+run ./store '^BenchmarkSync$' 200x
+run ./store '^(BenchmarkUpdate|BenchmarkUpdate50)$' 2000x
+run ./cmd/centurion '^BenchmarkVersion$' 20x
+run ./cmd/centurion '^BenchmarkPrompt$' 20x
+run ./session '^BenchmarkRound$' 500x
+run ./orchestrator '^BenchmarkMission50$' 3x
+run ./tui '^Benchmark' 100x
+run ./provider '^BenchmarkStream$' 500x

@@ -1,0 +1,40 @@
+package centurion
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Clip returns s if it has at most n bytes, and otherwise its first n bytes, or up to three fewer so that no character
+// is split, and an ellipsis.
+func Clip(s string, n int) string {
+	n = max(n, 0)
+	if len(s) <= n {
+		return s
+	}
+	end := n
+	for end > 0 && n-end < utf8.UTFMax-1 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	if !utf8.RuneStart(s[end]) {
+		end = n // not UTF-8: there is no border to keep to
+	}
+	return s[:end] + "…"
+}
+
+// Count says "1 line", "3 lines", "2 matches", "0 entries": the noun is given in the singular, and its plural must be a
+// regular one.
+func Count(n int, noun string) string {
+	if n != 1 {
+		switch {
+		case strings.HasSuffix(noun, "ch"):
+			noun += "es"
+		case strings.HasSuffix(noun, "y"):
+			noun = strings.TrimSuffix(noun, "y") + "ies"
+		default:
+			noun += "s"
+		}
+	}
+	return strconv.Itoa(n) + " " + noun
+}
