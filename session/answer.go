@@ -1,0 +1,438 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"centurion"
+	"centurion/event"
+	"centurion/guard"
+	"centurion/provider"
+	"centurion/store"
+)
+
+// flushEvery is how long a piece of a streaming answer may wait until it is written to the store. What a crash can lose
+// of an answer is what came within it; the answer as a whole is repeated anyway.
+const flushEvery = 100 * time.Millisecond
+
+// answer is an assistant message while it streams.
+type answer struct {
+	req     provider.Request
+	text    int // index of the text part that grows, or -1
+	thought int // index of the reasoning part that grows, or -1
+	finish  string
+	tokens  centurion.Tokens
+	size    int           // bytes of the answer
+	stored  chan struct{} // closed when its row is in the store
+	grown   chan struct{} // holds one: there is something that is not stored
+
+	mu    sync.Mutex // while it streams, of what follows
+	msg   centurion.Message
+	calls []int    // indexes of the tool parts, by the stream's index of the call
+	args  [][]byte // what came of their arguments
+}
+
+// ask makes one request and stores its answer. On return without an error, every tool call of the answer is recorded as
+// running, before any of them is started.
+func (s *Session) ask(ctx context.Context) (*answer, error) {
+	a := &answer{req: s.request(), text: -1, thought: -1, stored: make(chan struct{}), grown: make(chan struct{}, 1)}
+	a.msg = s.newAnswer()
+	err := s.stream(ctx, a)
+	if !isClosed(a.stored) {
+		return nil, err // there is nothing to be told of
+	}
+	if err == nil {
+		err = s.cfg.Host.Waiting(ctx, nil)
+	}
+	if err != nil {
+		return nil, s.abandon(ctx, a, err)
+	}
+	return a, s.accept(ctx, a)
+}
+
+func (s *Session) newAnswer() centurion.Message {
+	parent := ""
+	for i := len(s.history) - 1; i >= 0 && parent == ""; i-- {
+		if s.history[i].Role == centurion.RoleUser {
+			parent = s.history[i].ID
+		}
+	}
+	m := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: s.rec.ID, Role: centurion.RoleAssistant,
+		ParentID: parent, Time: centurion.MessageTime{Created: time.Now().UnixMilli()}, Agent: s.rec.Agent,
+		Model: s.cfg.Ref, Path: centurion.MessagePath{Cwd: s.cfg.Root, Root: s.cfg.Root}}
+	m.Parts = []centurion.Part{{ID: centurion.NewID(centurion.PrefixPart), SessionID: s.rec.ID, MessageID: m.ID,
+		Type: centurion.PartStepStart}}
+	return m
+}
+
+// stream reads the model's answer into a, and stores what came of it meanwhile. The answer's row is written while the
+// request is on its way; nothing of the answer is taken before it is there.
+func (s *Session) stream(ctx context.Context, a *answer) (err error) {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var g guard.Group
+	over := make(chan struct{})
+	g.Go("store answer", func() error {
+		err := s.keep(ctx, a, over)
+		if err != nil {
+			cancel(err)
+		}
+		return err
+	})
+	defer func() {
+		close(over)
+		if lost := g.Wait(); lost != nil {
+			err = lost
+		}
+	}()
+	return s.read(inner, a)
+}
+
+// keep stores the row of a and then its pieces, until over is closed; what is left then, the end of the answer stores.
+func (s *Session) keep(ctx context.Context, a *answer, over <-chan struct{}) error {
+	if err := s.store(ctx, a, true); err != nil {
+		return err
+	}
+	close(a.stored)
+	for {
+		select {
+		case <-a.grown:
+		case <-over:
+			return nil
+		}
+		t := time.NewTimer(flushEvery)
+		select {
+		case <-t.C:
+		case <-over:
+			t.Stop()
+			return nil
+		}
+		if err := s.store(ctx, a, false); err != nil {
+			return err
+		}
+	}
+}
+
+// read takes the answer piece by piece.
+func (s *Session) read(ctx context.Context, a *answer) error {
+	for d, err := range s.cfg.Model.Stream(ctx, a.req) {
+		select {
+		case <-a.stored:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if d.Type == provider.Waiting {
+			if err := s.retrying(ctx, d.Wait); err != nil {
+				return err
+			}
+			if err := s.cfg.Host.Waiting(ctx, d.Wait); err != nil {
+				return err
+			}
+			continue
+		}
+		s.take(a, d)
+		select {
+		case a.grown <- struct{}{}:
+		default:
+		}
+	}
+	if a.finish == "" {
+		if err := ended(ctx); err != nil {
+			return err
+		}
+		return &centurion.Error{Op: "call model", Kind: centurion.KindStreamCut, Msg: "the answer ended without a finish reason"}
+	}
+	return nil
+}
+
+// take adds a piece to a.
+func (s *Session) take(a *answer, d provider.Delta) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch d.Type {
+	case provider.Text:
+		a.thought = -1
+		a.text = s.grow(a, a.text, centurion.PartText, d.Text)
+	case provider.Reasoning:
+		a.text = -1
+		a.thought = s.grow(a, a.thought, centurion.PartReasoning, d.Text)
+	case provider.CallStart:
+		a.text, a.thought = -1, -1
+		a.begin(d)
+	case provider.CallInput:
+		a.args[d.Index] = append(a.args[d.Index], d.Text...)
+		a.size += len(d.Text)
+	case provider.Done:
+		a.finish, a.tokens = d.Finish, d.Tokens
+	}
+}
+
+// grow adds text to the part at index i, or to a new part if i is -1, and tells watchers.
+func (s *Session) grow(a *answer, i int, t centurion.PartType, text string) int {
+	if i < 0 {
+		i = len(a.msg.Parts)
+		a.msg.Parts = append(a.msg.Parts, centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: s.rec.ID,
+			MessageID: a.msg.ID, Type: t, Time: centurion.PartTime{Start: time.Now().UnixMilli()}})
+	}
+	p := &a.msg.Parts[i]
+	p.Text += text
+	a.size += len(text)
+	if s.cfg.Publish != nil {
+		s.cfg.Publish(centurion.Event{Time: centurion.Now(), Type: centurion.EventDelta, Mission: s.rec.Metadata.Mission,
+			Session: s.rec.ID, Task: s.rec.Metadata.Task,
+			After: s.cfg.Store.LastSeq(),
+			Data:  event.Data(event.DeltaData{Part: p.ID, Message: a.msg.ID, Field: string(t), Delta: text})})
+	}
+	return i
+}
+
+func (a *answer) begin(d provider.Delta) {
+	a.calls = append(a.calls, len(a.msg.Parts))
+	a.args = append(a.args, nil)
+	a.msg.Parts = append(a.msg.Parts, centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: a.msg.SessionID,
+		MessageID: a.msg.ID, Type: centurion.PartTool, CallID: d.CallID, Tool: d.Name,
+		State: &centurion.ToolState{Status: centurion.ToolPending}})
+	a.size += len(d.Name)
+}
+
+// accept stores a complete answer with its calls as running.
+func (s *Session) accept(ctx context.Context, a *answer) error {
+	now := time.Now().UnixMilli()
+	if a.tokens.Total() == 0 {
+		a.tokens = estimate(a.req, a.size)
+	}
+	a.msg.Usage = s.cfg.Price.Cost(a.tokens)
+	a.msg.Finish = a.finish
+	a.msg.Time.Completed = now
+	a.close(now)
+	whole := a.finish == centurion.FinishToolCalls
+	for n, i := range a.calls {
+		st := a.msg.Parts[i].State
+		st.Time.Start = now
+		st.Input, st.Status = input(a.args[n]), centurion.ToolRunning
+		if !whole {
+			st.Status, st.Time.End = centurion.ToolError, now
+			st.Error = "Not run: the answer was cut off (" + a.finish + ") before it was complete. Call it again, with less input if it was long."
+		}
+	}
+	if len(a.calls) == 0 && a.msg.Text() == "" && a.finish == centurion.FinishStop {
+		return s.abandon(ctx, a, &centurion.Error{Op: "call model", Kind: centurion.KindNoAnswer,
+			Msg: "the model ended its turn with neither text nor a tool call"})
+	}
+	a.msg.Parts = append(a.msg.Parts, centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: s.rec.ID,
+		MessageID: a.msg.ID, Type: centurion.PartStepFinish, Reason: a.finish, Usage: a.msg.Usage})
+	rec := s.spend(a.msg.Usage, now)
+	err := s.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		if err := s.putAnswer(tx, a, &rec); err != nil {
+			return err
+		}
+		for _, i := range a.calls {
+			if err := s.tellCall(tx, a.msg.Parts[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.rec = rec
+	s.history = append(s.history, a.msg)
+	return nil
+}
+
+// abandon stores an answer that broke, with the reason, and returns the error that ends the turn.
+func (s *Session) abandon(ctx context.Context, a *answer, cause error) error {
+	if err := ended(ctx); err != nil {
+		cause = err
+	}
+	now := time.Now().UnixMilli()
+	if a.tokens.Total() == 0 && a.size > 0 {
+		a.tokens = estimate(a.req, a.size)
+	}
+	a.msg.Usage = s.cfg.Price.Cost(a.tokens)
+	if a.tokens.Total() == 0 {
+		a.msg.Usage.Unpriced = false
+	}
+	a.msg.Time.Completed = now
+	a.msg.Finish = centurion.FinishError
+	result := "Not run: the answer broke off before it was complete."
+	switch centurion.KindOf(cause) {
+	case centurion.KindCancelled, centurion.KindInterrupted, centurion.KindBudget, centurion.KindTimeout:
+		a.msg.Finish, result = centurion.FinishCancelled, "Cancelled"
+	}
+	a.msg.Error = messageError(cause, s.cfg.Ref.Provider)
+	a.close(now)
+	for n, i := range a.calls {
+		st := a.msg.Parts[i].State
+		*st = centurion.ToolState{Status: centurion.ToolError, Input: input(a.args[n]), Error: result,
+			Metadata: map[string]any{unsent: true}, Time: centurion.PartTime{Start: now, End: now}}
+	}
+	rec := s.spend(a.msg.Usage, now)
+	err := s.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		if err := s.putAnswer(tx, a, &rec); err != nil {
+			return err
+		}
+		_, err := tx.Append(fact(&rec, centurion.EventSessionError, map[string]any{
+			"kind": centurion.KindOf(cause), "error": cause.Error(), "message": a.msg.ID}))
+		return err
+	})
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	s.rec = rec
+	s.history = append(s.history, a.msg)
+	return cause
+}
+
+// putAnswer writes the message, its parts, the session's sums and what the answer cost its mission.
+func (s *Session) putAnswer(tx *store.Tx, a *answer, rec *centurion.Session) error {
+	if err := putMessage(tx, &a.msg); err != nil {
+		return err
+	}
+	if err := tx.PutSession(rec); err != nil {
+		return err
+	}
+	if err := s.cfg.Host.Spent(tx, a.msg.Usage); err != nil {
+		return err
+	}
+	_, err := tx.Append(fact(rec, centurion.EventMessageUpdated, map[string]any{
+		"message": a.msg.ID, "agent": rec.Agent, "finish": a.msg.Finish, "text": centurion.Clip(a.msg.Text(), 2000),
+		"tokens": a.msg.Usage.Tokens, "cost": a.msg.Usage.USD, "unpriced": a.msg.Usage.Unpriced,
+		"calls": len(a.calls)}))
+	return err
+}
+
+// store writes what has streamed so far; first also announces the message.
+func (s *Session) store(ctx context.Context, a *answer, first bool) error {
+	a.mu.Lock()
+	m := a.msg
+	m.Parts = slices.Clone(m.Parts)
+	for n, i := range a.calls {
+		m.Parts[i].State = &centurion.ToolState{Status: centurion.ToolPending, Raw: string(a.args[n])}
+	}
+	a.mu.Unlock()
+	return s.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := putMessage(tx, &m); err != nil || !first {
+			return err
+		}
+		_, err := tx.Append(fact(&s.rec, centurion.EventMessageCreated, map[string]any{
+			"message": m.ID, "role": m.Role, "agent": s.rec.Agent}))
+		return err
+	})
+}
+
+func putMessage(tx *store.Tx, m *centurion.Message) error {
+	if err := tx.PutMessage(m); err != nil {
+		return err
+	}
+	for i := range m.Parts {
+		if err := tx.PutPart(&m.Parts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retrying records that the provider makes the session wait.
+func (s *Session) retrying(ctx context.Context, w *provider.Wait) error {
+	text := ""
+	if w.Err != nil {
+		text = w.Err.Error()
+	}
+	return s.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := tx.Append(fact(&s.rec, centurion.EventProviderRetry, event.RetryData{
+			Attempt: w.Attempt, WaitMS: w.For.Milliseconds(), Reason: w.Reason, Error: text}))
+		return err
+	})
+}
+
+// spend returns the session's record with u added.
+func (s *Session) spend(u centurion.Usage, now int64) centurion.Session {
+	rec := s.rec
+	rec.Cost += u.USD
+	rec.Tokens = rec.Tokens.Plus(u.Tokens)
+	rec.Metadata.Unpriced = rec.Metadata.Unpriced || u.Unpriced
+	rec.Time.Updated = now
+	return rec
+}
+
+// close ends the text parts.
+func (a *answer) close(now int64) {
+	for i := range a.msg.Parts {
+		if p := &a.msg.Parts[i]; p.Type == centurion.PartText || p.Type == centurion.PartReasoning {
+			p.Time.End = now
+		}
+	}
+}
+
+// input returns a call's arguments as a JSON object. Arguments that are none are kept as text under "raw", so that the
+// history stays valid and the model sees in the error what it had sent.
+func input(raw []byte) json.RawMessage {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return json.RawMessage("{}")
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(raw, &object) == nil && object != nil {
+		return canonical(raw)
+	}
+	b, _ := json.Marshal(map[string]string{"raw": string(raw)}) // a map of strings always marshals
+	return b
+}
+
+var escaped = regexp.MustCompile(`\\(?:u003[ceCE]|u0026|u202[89]|.)`)
+
+// canonical writes JSON the one way that it keeps from the stream through the store and back, without spaces and with
+// signs such as < as themselves: a history that is loaded again has to be the same, byte by byte, as the one that a
+// provider has in its cache.
+func canonical(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	if !bytes.Contains(b.Bytes(), []byte(`\u`)) {
+		return b.Bytes()
+	}
+	return escaped.ReplaceAllFunc(b.Bytes(), func(e []byte) []byte {
+		if len(e) == 2 {
+			return e
+		}
+		n, _ := strconv.ParseUint(string(e[2:]), 16, 16) // four hexadecimal digits
+		return utf8.AppendRune(nil, rune(n))
+	})
+}
+
+// messageError gives an error OpenCode's shape.
+func messageError(err error, providerID string) *centurion.MessageError {
+	data := centurion.MessageErrorData{Message: err.Error()}
+	e, _ := errors.AsType[*centurion.Error](err)
+	switch kind := centurion.KindOf(err); kind {
+	case centurion.KindCancelled, centurion.KindInterrupted:
+		return &centurion.MessageError{Name: "MessageAbortedError", Data: data}
+	case centurion.KindAuth:
+		data.ProviderID = providerID
+		return &centurion.MessageError{Name: "ProviderAuthError", Data: data}
+	case centurion.KindOverflow:
+		return &centurion.MessageError{Name: "ContextOverflowError", Data: data}
+	case centurion.KindRefusal:
+		return &centurion.MessageError{Name: "ContentFilterError", Data: data}
+	default:
+		if e == nil || e.Status == 0 {
+			return &centurion.MessageError{Name: "UnknownError", Data: data}
+		}
+		data.StatusCode = e.Status
+		data.IsRetryable = new(kind == centurion.KindRateLimit || kind == centurion.KindOverloaded)
+		return &centurion.MessageError{Name: "APIError", Data: data}
+	}
+}

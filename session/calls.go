@@ -1,0 +1,263 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/guard"
+	"centurion/store"
+	"centurion/tools"
+)
+
+// maxResult bounds a tool's output in the history, in bytes. Tools cut their own output with more sense; this keeps one
+// that does not from filling the model's window.
+const maxResult = 100 << 10
+
+// runCalls runs the calls of an accepted answer and stores all results, in the order of the calls, before the model is
+// asked again. Calls that cannot disturb each other run at the same time. Every call gets a result, whatever happens.
+func (s *Session) runCalls(ctx context.Context, a *answer) (ran, error) {
+	msg := &s.history[len(s.history)-1]
+	effects := make([]tools.Effect, len(a.calls))
+	inputs := make([]json.RawMessage, len(a.calls))
+	for n, i := range a.calls {
+		inputs[n], effects[n] = s.effect(&msg.Parts[i], a.args[n])
+	}
+	files, endTurn := newPathSet(), false
+	for batch := range batches(effects) {
+		var g guard.Group
+		results := make([]tools.Result, len(batch))
+		for k, n := range batch {
+			p := &msg.Parts[a.calls[n]]
+			if p.State.Ended() {
+				continue
+			}
+			begun := make(chan struct{})
+			begin := sync.OnceFunc(func() { close(begun) })
+			g.Go("tool "+p.Tool, func() error {
+				defer begin()
+				results[k] = s.runCall(ctx, p, inputs[n], begin)
+				return nil
+			})
+			if effects[n].Alike != "" {
+				<-begun // what the model wrote first comes first
+			}
+		}
+		if err := g.Wait(); err != nil {
+			return ran{}, err
+		}
+		var consumed []string
+		for _, r := range results {
+			files.add(r.Files...)
+			consumed = append(consumed, r.Consumes...)
+			endTurn = endTurn || r.EndTurn
+		}
+		if err := s.storeResults(ctx, msg, a, batch, consumed); err != nil {
+			return ran{}, err
+		}
+	}
+	if err := ended(ctx); err != nil {
+		return ran{files: files.sorted()}, s.cancelled(ctx, msg)
+	}
+	return ran{files: files.sorted(), endTurn: endTurn}, nil
+}
+
+// ran is what the calls of an answer did.
+type ran struct {
+	files   []string
+	endTurn bool
+}
+
+// batches groups calls, in order, so that those of one group may run at the same time.
+func batches(effects []tools.Effect) func(yield func([]int) bool) {
+	return func(yield func([]int) bool) {
+		var batch []int
+		for n, e := range effects {
+			if slices.ContainsFunc(batch, func(m int) bool { return disturb(effects[m], e) }) {
+				if !yield(batch) {
+					return
+				}
+				batch = nil
+			}
+			batch = append(batch, n)
+		}
+		if len(batch) > 0 {
+			yield(batch)
+		}
+	}
+}
+
+// disturb reports whether two calls of one answer must run one after the other.
+func disturb(a, b tools.Effect) bool {
+	switch {
+	case a.ReadOnly && b.ReadOnly:
+		return false
+	case a.Alike != "" && a.Alike == b.Alike:
+		return false
+	case len(a.Writes) > 0 && len(b.Writes) > 0:
+		return slices.ContainsFunc(a.Writes, func(p string) bool { return slices.Contains(b.Writes, p) })
+	}
+	return true
+}
+
+// effect returns the input of a call and what the call would touch. A call that cannot run, because its tool is unknown
+// or its arguments, raw, are malformed, touches nothing; it ends here with what is wrong.
+func (s *Session) effect(p *centurion.Part, raw json.RawMessage) (in json.RawMessage, e tools.Effect) {
+	t, ok := s.byName[p.Tool]
+	switch {
+	case p.State.Ended():
+		return nil, tools.Effect{ReadOnly: true}
+	case !ok:
+		fail(p, "Tool not found: "+p.Tool)
+		return nil, tools.Effect{ReadOnly: true}
+	}
+	err := guard.Call("tool "+p.Tool, func() (err error) {
+		if in, err = tools.Normalize(t, raw); err == nil {
+			e = t.Effect(in)
+		}
+		return err
+	})
+	if err != nil {
+		fail(p, modelError(err))
+		return nil, tools.Effect{ReadOnly: true}
+	}
+	return in, e
+}
+
+// fail ends a call with an error.
+func fail(p *centurion.Part, text string) {
+	p.State.Status, p.State.Error = centurion.ToolError, text
+	p.State.Time.End = time.Now().UnixMilli()
+}
+
+// runCall runs one call and fills in its state. It stores nothing.
+func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMessage, begun func()) tools.Result {
+	if ctx.Err() != nil {
+		fail(p, "Cancelled")
+		return tools.Result{}
+	}
+	t := s.byName[p.Tool]
+	call := s.cfg.Call
+	call.ID, call.Message, call.Session = p.CallID, p.MessageID, s.rec.ID
+	call.Progress, call.Begun = func(line string) { s.progress(p, line) }, begun
+	var r tools.Result
+	err := guard.Call("tool "+p.Tool, func() (err error) {
+		r, err = t.Run(ctx, &call, in)
+		return err
+	})
+	if err != nil {
+		text := modelError(err)
+		if _, crashed := errors.AsType[*guard.PanicError](err); ctx.Err() != nil && !crashed {
+			text = "Cancelled"
+		}
+		fail(p, text)
+		return r
+	}
+	p.State.Status, p.State.Output, p.State.Title, p.State.Metadata = centurion.ToolCompleted, centurion.Clip(r.Output, maxResult), r.Title, r.Metadata
+	p.State.Time.End = time.Now().UnixMilli()
+	return r
+}
+
+// modelError is what the model is told of an error: what was wrong and what would work.
+func modelError(err error) string {
+	if p, crashed := errors.AsType[*guard.PanicError](err); crashed {
+		return p.Error()
+	}
+	text := err.Error()
+	if e, ok := errors.AsType[*centurion.Error](err); ok && e.Msg != "" && e.Err == nil {
+		text = e.Msg
+	}
+	if hint := centurion.HintOf(err); hint != "" {
+		text += ". " + hint
+	}
+	return text
+}
+
+// progress shows a person what a long call is doing. It is no fact: a watcher that is not there has missed it.
+func (s *Session) progress(p *centurion.Part, line string) {
+	if s.cfg.Publish == nil {
+		return
+	}
+	s.cfg.Publish(centurion.Event{Time: centurion.Now(), Type: centurion.EventDelta, Mission: s.rec.Metadata.Mission,
+		Session: s.rec.ID, Task: s.rec.Metadata.Task, After: s.cfg.Store.LastSeq(),
+		Data: event.Data(event.DeltaData{Part: p.ID, Message: p.MessageID, Field: "progress", Delta: line})})
+}
+
+// storeResults writes the results of a batch.
+func (s *Session) storeResults(ctx context.Context, msg *centurion.Message, a *answer, batch []int, consumed []string) error {
+	return s.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		if len(consumed) > 0 {
+			if err := s.cfg.Host.Consume(tx, msg.ID, consumed); err != nil {
+				return err
+			}
+		}
+		for _, n := range batch {
+			p := &msg.Parts[a.calls[n]]
+			if err := tx.PutPart(p); err != nil {
+				return err
+			}
+			if err := s.tellResult(tx, *p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// cancelled records that the turn was stopped while the calls of msg ran, and returns the cause.
+func (s *Session) cancelled(ctx context.Context, msg *centurion.Message) error {
+	cause := ended(ctx)
+	msg.Finish = centurion.FinishCancelled
+	msg.Error = messageError(cause, s.cfg.Ref.Provider)
+	err := s.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		if err := tx.PutMessage(msg); err != nil {
+			return err
+		}
+		_, err := tx.Append(fact(&s.rec, centurion.EventSessionError, map[string]any{
+			"kind": centurion.KindOf(cause), "error": cause.Error(), "message": msg.ID}))
+		return err
+	})
+	return errors.Join(cause, err)
+}
+
+// tellCall announces that a call begins, or that it ended without being run.
+func (s *Session) tellCall(tx *store.Tx, p centurion.Part) error {
+	if p.State.Ended() {
+		return s.tellResult(tx, p)
+	}
+	_, err := tx.Append(fact(&s.rec, centurion.EventToolStarted, event.ToolData{
+		Tool: p.Tool, Call: p.CallID, Input: inputBrief(p.State.Input)}))
+	return err
+}
+
+func (s *Session) tellResult(tx *store.Tx, p centurion.Part) error {
+	d := event.ToolData{Tool: p.Tool, Call: p.CallID, Title: p.State.Title, Error: centurion.Clip(p.State.Error, 2000), Output: centurion.Clip(p.State.Output, 2000)}
+	_, err := tx.Append(fact(&s.rec, centurion.EventToolCompleted, d))
+	return err
+}
+
+// inputBrief shortens long string arguments, so that the journal does not hold a written file a second time.
+func inputBrief(in json.RawMessage) json.RawMessage {
+	if len(in) <= 1000 {
+		return in
+	}
+	var m map[string]any
+	if json.Unmarshal(in, &m) != nil {
+		return nil
+	}
+	for k, v := range m {
+		switch v := v.(type) {
+		case string:
+			m[k] = centurion.Clip(v, 200)
+		case []any, map[string]any:
+			m[k] = "…"
+		}
+	}
+	b, _ := json.Marshal(m) // what was unmarshalled marshals again
+	return b
+}

@@ -1,0 +1,123 @@
+package session
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"centurion"
+	"centurion/event"
+	"centurion/provider"
+)
+
+// unsent marks a tool part whose call never became part of an accepted answer: the stream broke before it was complete.
+const unsent = "unsent"
+
+// History turns stored messages into what a provider accepts: every call of an answer has exactly one result, directly
+// after it; answers that broke are left out, unless a person stopped them, they hold text and somebody has answered
+// them; messages of the user that follow each other are joined.
+func History(stored []centurion.Message) []provider.Message {
+	var out []provider.Message
+	stopped := "" // the text of an answer that was stopped: if the question is just asked again, it does not count
+	for i := range stored {
+		m := &stored[i]
+		if m.Role == centurion.RoleUser {
+			if stopped != "" {
+				out, stopped = append(out, provider.Message{Role: provider.Assistant, Text: stopped}), ""
+			}
+			out = appendUser(out, m.Text())
+			continue
+		}
+		if m.Finish == "" || m.Finish == centurion.FinishError {
+			continue
+		}
+		a := provider.Message{Role: provider.Assistant, Text: m.Text()}
+		var results []provider.Message
+		for _, p := range m.Parts {
+			switch {
+			case p.Type == centurion.PartReasoning:
+				a.Reasoning += p.Text
+			case p.Type == centurion.PartTool && sent(p):
+				a.Calls = append(a.Calls, provider.Call{ID: p.CallID, Name: p.Tool, Arguments: string(p.State.Input)})
+				text, _ := p.State.Result()
+				results = append(results, provider.Message{Role: provider.Tool, CallID: p.CallID, Text: text})
+			}
+		}
+		if a.Text == "" && len(a.Calls) == 0 {
+			continue
+		}
+		if m.Finish == centurion.FinishCancelled && len(a.Calls) == 0 {
+			stopped = a.Text
+			continue
+		}
+		stopped = ""
+		out = append(append(out, a), results...)
+	}
+	return out
+}
+
+// sent reports whether a tool part belongs to an accepted answer and has a result.
+func sent(p centurion.Part) bool {
+	return p.State != nil && p.State.Ended() && p.State.Metadata[unsent] != true && json.Valid(p.State.Input)
+}
+
+func appendUser(to []provider.Message, text string) []provider.Message {
+	if n := len(to); n > 0 && to[n-1].Role == provider.User {
+		to[n-1].Text += "\n\n" + text
+		return to
+	}
+	return append(to, provider.Message{Role: provider.User, Text: text})
+}
+
+// request builds the next request: the history, and at its very end what changes all the time, so that everything
+// before it stays the same from request to request and can be cached by the provider.
+func (s *Session) request() provider.Request {
+	msgs := History(s.history)
+	if status := s.cfg.Host.Status(); status != "" {
+		msgs = appendUser(msgs, "<status>\n"+status+"\n</status>")
+	}
+	return provider.Request{Session: s.rec.ID, Parent: s.rec.ParentID, System: s.rec.Metadata.System, Messages: msgs,
+		Tools: s.specs, MaxOutput: s.cfg.MaxOut}
+}
+
+// estimate guesses the tokens of a request and its answer for endpoints that do not tell: four bytes a token, which for
+// source code errs to the safe side by about a tenth.
+func estimate(req provider.Request, answer int) centurion.Tokens {
+	n := len(req.System)
+	for _, m := range req.Messages {
+		n += len(m.Text) + len(m.Reasoning)
+		for _, c := range m.Calls {
+			n += len(c.Name) + len(c.Arguments)
+		}
+	}
+	for _, t := range req.Tools {
+		n += len(t.Description) + len(t.Schema)
+	}
+	return centurion.Tokens{Input: int64(n / 4), Output: int64(answer / 4)}
+}
+
+// fact makes an event of a session.
+func fact(rec *centurion.Session, t centurion.EventType, data any) centurion.Event {
+	return centurion.Event{Type: t, Mission: rec.Metadata.Mission, Session: rec.ID, Task: rec.Metadata.Task, Data: event.Data(data)}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+type pathSet map[string]bool
+
+func newPathSet() pathSet { return pathSet{} }
+
+func (p pathSet) add(paths ...string) {
+	for _, s := range paths {
+		p[s] = true
+	}
+}
+
+func (p pathSet) sorted() []string { return slices.Sorted(maps.Keys(p)) }

@@ -1,0 +1,264 @@
+// Package session runs one conversation of one agent to its end: it asks the model, runs the tools that the answer calls
+// for, and asks again, until the model ends its turn. It owns the conversation's history and writes every step of it to
+// the store before it acts on it.
+//
+// It knows nothing of missions. What surrounds a conversation (messages that arrive in between, budgets, what changes
+// while it runs) reaches it through [Host].
+package session
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"centurion"
+	"centurion/provider"
+	"centurion/store"
+	"centurion/tools"
+)
+
+// Model answers requests; *provider.Client is the real one.
+type Model interface {
+	Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Delta, error]
+}
+
+// Host is what surrounds a conversation.
+type Host interface {
+	// Before is called before each request. It returns messages that were added to the session's history meanwhile, and
+	// already stored. An error ends the turn before the request is made: centurion.KindBudget when nothing may be spent.
+	Before(ctx context.Context) ([]centurion.Message, error)
+	// Spent records, inside tx, what an answer has cost.
+	Spent(tx *store.Tx, u centurion.Usage) error
+	// Status returns what the model should know right now and what changes all the time. It is sent at the end of the
+	// newest message and never stored; empty means nothing.
+	Status() string
+	// Waiting tells that the session waits for the provider, and with nil that it goes on; it may block until it may.
+	Waiting(ctx context.Context, w *provider.Wait) error
+	// Consume records, inside tx, that the results of these tasks stand in a tool call of the message.
+	Consume(tx *store.Tx, message string, tasks []string) error
+}
+
+// Config is what a session works with. Its fields are not changed while it runs.
+type Config struct {
+	Store    *store.Store
+	Model    Model
+	Ref      centurion.ModelRef
+	Price    *centurion.Price
+	MaxOut   int // tokens of one answer; 0 means the model's own limit
+	Tools    []tools.Tool
+	Call     tools.Call // the surroundings of its tool calls; ID, Message and Progress are filled in for each
+	Host     Host
+	Publish  func(centurion.Event) // token deltas; nil drops them
+	Root     string                // the project directory, as told in stored messages
+	MaxSteps int                   // requests in one turn; 0 means 200
+}
+
+// maxSteps bounds a turn whose model never stops calling tools. It is far above what a task needs; budgets and the
+// stall audit end a runaway earlier.
+const maxSteps = 200
+
+// Session is one conversation. It belongs to the goroutine that calls its methods.
+type Session struct {
+	cfg     Config
+	rec     centurion.Session
+	history []centurion.Message
+	byName  map[string]tools.Tool
+	specs   []provider.ToolSpec
+}
+
+// Outcome is how a turn ended.
+type Outcome struct {
+	Text   string   // the text of the last answer
+	Finish string   // one of the centurion.Finish… constants
+	Files  []string // project-relative paths that its tools changed, each once
+	Steps  int      // requests made
+}
+
+// New describes a session that is to be created. The system prompt is fixed from then on.
+func New(rec centurion.Session, now centurion.Time) centurion.Session {
+	if rec.ID == "" {
+		rec.ID = centurion.NewID(centurion.PrefixSession)
+	}
+	rec.Time = centurion.Span{Created: now.Millis(), Updated: now.Millis()}
+	return rec
+}
+
+// Create records a session with its first message, in tx.
+func Create(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, prompt string) error {
+	if err := tx.PutSession(rec); err != nil {
+		return err
+	}
+	if _, err := tx.Append(fact(rec, centurion.EventSessionCreated, map[string]any{
+		"agent": rec.Agent, "address": rec.Metadata.Address, "title": rec.Title, "attempt": rec.Metadata.Attempt,
+	})); err != nil {
+		return err
+	}
+	_, err := Say(tx, rec, origin, prompt)
+	return err
+}
+
+// Say appends a user message to a session, in tx, and returns it as stored.
+func Say(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, text string) (centurion.Message, error) {
+	now := time.Now().UnixMilli()
+	m := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: rec.ID, Role: centurion.RoleUser,
+		Origin: origin, Time: centurion.MessageTime{Created: now}, Agent: rec.Agent, Model: modelOf(rec)}
+	p := centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: rec.ID, MessageID: m.ID,
+		Type: centurion.PartText, Text: text, Synthetic: origin == centurion.OriginHost}
+	if err := tx.PutMessage(&m); err != nil {
+		return m, err
+	}
+	if err := tx.PutPart(&p); err != nil {
+		return m, err
+	}
+	m.Parts = []centurion.Part{p}
+	_, err := tx.Append(fact(rec, centurion.EventMessageCreated, map[string]any{
+		"message": m.ID, "role": m.Role, "origin": origin, "agent": rec.Agent, "text": centurion.Clip(text, 2000)}))
+	return m, err
+}
+
+// Open loads a session and repairs what a restart has left half done, so that the next request is valid.
+func Open(ctx context.Context, cfg Config, id string) (*Session, error) {
+	s := &Session{cfg: cfg, byName: map[string]tools.Tool{}}
+	var err error
+	if s.rec, err = cfg.Store.Session(ctx, id); err != nil {
+		return nil, err
+	}
+	for _, t := range cfg.Tools {
+		s.byName[t.Name()] = t
+		s.specs = append(s.specs, tools.Spec(t))
+	}
+	if s.history, err = cfg.Store.Messages(ctx, id); err != nil {
+		return nil, err
+	}
+	for i := range s.history {
+		for _, p := range s.history[i].Parts {
+			if p.State != nil {
+				p.State.Input = canonical(p.State.Input)
+			}
+		}
+	}
+	if err := s.repair(ctx); err != nil {
+		return nil, fmt.Errorf("repair session %s: %w", id, err)
+	}
+	return s, nil
+}
+
+// Record returns the session as it was last stored.
+func (s *Session) Record() centurion.Session { return s.rec }
+
+// Turn asks the model until it ends its turn. The history is stored at every step, so a Turn that ends with an error, or
+// with the process, can be repeated: the next one goes on from there. When ctx ends, the error is its cause and every
+// call of the last answer has a result.
+func (s *Session) Turn(ctx context.Context) (Outcome, error) {
+	var out Outcome
+	files := newPathSet()
+	limit := s.cfg.MaxSteps
+	if limit == 0 {
+		limit = maxSteps
+	}
+	cut := 0 // answers in a row that were not complete
+	for {
+		if err := s.takeIn(ctx); err != nil {
+			return out, err
+		}
+		if out.Steps == limit {
+			return out, &centurion.Error{Op: "run session", Kind: centurion.KindTimeout,
+				Msg: fmt.Sprintf("the model made %d requests in one turn without ending it", limit)}
+		}
+		out.Steps++
+		a, err := s.ask(ctx)
+		if err != nil {
+			return out, err
+		}
+		out.Text, out.Finish = a.msg.Text(), a.msg.Finish
+		if len(a.calls) > 0 && a.finish == centurion.FinishToolCalls {
+			done, err := s.runCalls(ctx, a)
+			files.add(done.files...)
+			out.Files = files.sorted()
+			if err != nil {
+				return out, err
+			}
+			if done.endTurn {
+				return out, s.idle(ctx, out)
+			}
+			cut = 0
+			continue
+		}
+		if (len(a.calls) > 0 || a.finish == centurion.FinishLength) && cut < maxContinuations {
+			cut++
+			if len(a.calls) > 0 {
+				continue // their results say it
+			}
+			if err := s.Say(ctx, centurion.OriginHost, "Your answer was cut off at the output limit. Go on exactly where it stopped."); err != nil {
+				return out, err
+			}
+			continue
+		}
+		return out, s.idle(ctx, out)
+	}
+}
+
+// maxContinuations bounds how often in a row an answer that is not complete, mostly because it hit the output limit, is
+// continued before its turn ends as it is.
+const maxContinuations = 3
+
+// takeIn adds what arrived meanwhile to the history.
+func (s *Session) takeIn(ctx context.Context) error {
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	arrived, err := s.cfg.Host.Before(ctx)
+	s.history = append(s.history, arrived...)
+	return err
+}
+
+// Add takes messages into the history that were stored by somebody else. It may be called between turns only.
+func (s *Session) Add(stored ...centurion.Message) { s.history = append(s.history, stored...) }
+
+// Due reports whether the model has something to answer: a turn that never began, or one that did not end well.
+func (s *Session) Due() bool {
+	if len(s.history) == 0 {
+		return false
+	}
+	last := s.history[len(s.history)-1]
+	return last.Role == centurion.RoleUser || last.Finish != centurion.FinishStop && last.Finish != centurion.FinishLength &&
+		last.Finish != centurion.FinishFilter && last.Finish != centurion.FinishUnknown
+}
+
+// Say stores a user message and takes it into the history. It may be called between turns only.
+func (s *Session) Say(ctx context.Context, origin centurion.Origin, text string) error {
+	var m centurion.Message
+	err := s.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		m, err = Say(tx, &s.rec, origin, text)
+		return err
+	})
+	if err == nil {
+		s.history = append(s.history, m)
+	}
+	return err
+}
+
+// idle records that the turn has ended.
+func (s *Session) idle(ctx context.Context, out Outcome) error {
+	return s.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := tx.Append(fact(&s.rec, centurion.EventSessionIdle, map[string]any{
+			"finish": out.Finish, "steps": out.Steps, "text": centurion.Clip(out.Text, 2000)}))
+		return err
+	})
+}
+
+// ended returns why ctx ended, or nil.
+func ended(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+func modelOf(rec *centurion.Session) centurion.ModelRef {
+	if rec.Model == nil {
+		return centurion.ModelRef{}
+	}
+	return centurion.ModelRef{Provider: rec.Model.Provider, ID: rec.Model.ID}
+}
