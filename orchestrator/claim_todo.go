@@ -1,0 +1,63 @@
+package orchestrator
+
+import (
+	"context"
+
+	"centurion"
+	"centurion/store"
+)
+
+// claimTodo makes room for a new mission's plan and returns its path: the plan of a mission that has ended is archived,
+// that of one that can be resumed is kept under the mission's own name, and one that no mission owns is adopted.
+func (h *Host) claimTodo(ctx context.Context) (string, error) {
+	todo := h.cfg.Workspace.Todo()
+	owner, err := h.todoOwner(ctx, todo.Path())
+	if err != nil || owner.ID == "" {
+		return todo.Path(), err
+	}
+	switch owner.Status {
+	case centurion.MissionCompleted, centurion.MissionFailed, centurion.MissionCancelled:
+		err := todo.Archive("todo-" + owner.ID + ".md")
+		if centurion.KindOf(err) == centurion.KindNotFound { // somebody has removed it
+			err = nil
+		}
+		return todo.Path(), err
+	}
+	kept, err := todo.Rename("todo-" + owner.ID + ".md")
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return todo.Path(), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return todo.Path(), h.setTodo(ctx, owner.ID, kept)
+}
+
+// todoOwner returns the newest mission whose plan is the file at path, or the zero mission if there is none.
+func (h *Host) todoOwner(ctx context.Context, path string) (centurion.Mission, error) {
+	all, err := h.cfg.Store.Missions(ctx)
+	if err != nil {
+		return centurion.Mission{}, err
+	}
+	for _, m := range all {
+		if m.Todo == path && m.HadItems {
+			return m, nil
+		}
+		if m.Todo == path {
+			break
+		}
+	}
+	return centurion.Mission{}, nil
+}
+
+// setTodo records that a mission's plan is another file from now on.
+func (h *Host) setTodo(ctx context.Context, mission, path string) error {
+	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		m, err := tx.Mission(mission)
+		if err != nil {
+			return err
+		}
+		m.Todo = path
+		return tx.PutMission(&m)
+	})
+}

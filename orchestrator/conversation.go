@@ -1,0 +1,414 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/event"
+	"centurion/guard"
+	"centurion/provider"
+	"centurion/recovery"
+	"centurion/session"
+	"centurion/store"
+	"centurion/tools"
+)
+
+// conversation drives one session: its turns, its recovery, and the results that arrive for it. It belongs to one
+// goroutine: the mission's loop for the Commander, the task's for every other.
+type conversation struct {
+	m     *mission
+	agent agents.Agent
+	task  *taskRun // nil for the Commander
+	cfg   session.Config
+	sess  *session.Session
+	slot  *slot // nil for the Commander, which holds none
+
+	untold int // results taken into the history that the model has not seen
+	urgent int // of these, the ones that wake
+	streak recovery.Streak
+	gated  time.Time // since when the provider makes it wait; zero while it does not
+}
+
+// open loads a session to be driven.
+func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversation, error) {
+	rec, err := m.h.cfg.Store.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := m.h.cfg.Cast.Find(rec.Agent)
+	if err != nil {
+		return nil, err
+	}
+	model, err := m.h.cfg.Model(rec.Model.Provider + "/" + rec.Model.ID)
+	if err != nil {
+		return nil, err
+	}
+	held, err := tools.Named(agent.Tools...)
+	if err != nil {
+		return nil, err
+	}
+	item := ""
+	if t != nil {
+		item = t.item
+	}
+	for i, t := range held {
+		held[i] = fenced{Tool: t, m: m, item: item}
+	}
+	c := &conversation{m: m, agent: agent, task: t}
+	call := tools.Call{Mission: m.id, Agent: agent.Name, Workspace: m.h.cfg.Workspace, Seen: &tools.Seen{}, Writers: &m.h.files,
+		Runner: m.h.cfg.Runner, Gate: gate{c}}
+	if t != nil {
+		call.Task = t.id
+	}
+	if agent.Holds("delegate_task") || agent.Holds("mission_complete") {
+		call.Delegator = delegator{c}
+	}
+	if agent.Holds("update_todo") {
+		call.Planner = planner{c}
+	}
+	c.cfg = session.Config{Store: m.h.cfg.Store, Model: model.Client, Ref: model.Ref, Price: model.Price,
+		MaxOut: model.MaxOut, Tools: held, Call: call, Host: c, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir()}
+	if err := c.load(ctx, id); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	m.convs[id] = c
+	m.mu.Unlock()
+	return c, nil
+}
+
+// load reads the session from the store and repairs what was left half done.
+func (c *conversation) load(ctx context.Context, id string) error {
+	s, err := session.Open(ctx, c.cfg, id)
+	if err == nil {
+		c.sess = s
+	}
+	return err
+}
+
+func (c *conversation) id() string { return c.sess.Record().ID }
+
+// turn runs turns until one ends well, recovering from what can be recovered.
+func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
+	for {
+		var out session.Outcome
+		err := guard.Call("session "+c.id(), func() (err error) {
+			out, err = c.sess.Turn(ctx)
+			return err
+		})
+		c.gated = time.Time{}
+		if err == nil {
+			c.streak = recovery.Streak{}
+			return out, nil
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			return out, cause
+		}
+		if _, crashed := errors.AsType[*guard.PanicError](err); crashed { // what it has in memory may be half done
+			if err := c.load(ctx, c.id()); err != nil {
+				return out, err
+			}
+		}
+		if out.Steps > 1 { // at least one good answer came before the failure
+			c.streak = recovery.Streak{}
+		}
+		c.gated = time.Time{} // a request that failed while it waited does not wait any more
+		c.streak = c.streak.After(err)
+		d := c.m.h.cfg.Recovery.Decide(recovery.Failure{Err: err, Attempt: c.streak.Attempts, RateLimits: c.streak.RateLimits,
+			Task: c.task != nil, Model: c.m.h.modelName(c)})
+		switch d.Action {
+		case recovery.Retry:
+		case recovery.Inject:
+			if err := c.say(ctx, centurion.OriginHost, d.Prompt); err != nil {
+				return out, err
+			}
+		default:
+			return out, &centurion.Error{Kind: d.Kind, Err: err, Hint: cmp.Or(d.Hint, overflowHint)}
+		}
+		if err := c.pause(ctx, d, err); err != nil {
+			return out, err
+		}
+	}
+}
+
+// overflowHint is for a conversation that no longer fits its model's window, which nothing shortens yet.
+const overflowHint = "use a model with a larger window, or a goal in smaller steps"
+
+func (h *Host) modelName(c *conversation) string {
+	r := c.sess.Record()
+	return r.Model.Provider + "/" + r.Model.ID
+}
+
+// pause waits before a failed turn is repeated. The slot is given back before and taken again after.
+func (c *conversation) pause(ctx context.Context, d recovery.Decision, cause error) error {
+	data := event.RetryData{Attempt: c.streak.Attempts, WaitMS: d.Wait.Milliseconds(), Reason: d.Reason, Error: cause.Error()}
+	err := c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		typ := centurion.EventProviderRetry
+		e := centurion.Event{Mission: c.m.id, Session: c.id(), Data: event.Data(data)}
+		if c.task != nil {
+			typ, e.Task = centurion.EventTaskRetrying, c.task.id
+			if _, err := moveTask(tx, c.task.id, centurion.TaskWaiting, func(t *centurion.Task) {
+				t.Reason = fmt.Sprintf("retry in %s: %s", d.Wait.Round(time.Second), d.Reason)
+			}); err != nil {
+				return err
+			}
+		}
+		e.Type = typ
+		_, err := tx.Append(e)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.slot.release()
+	defer c.m.notify()
+	t := time.NewTimer(d.Wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := c.slot.back(ctx); err != nil {
+		return err
+	}
+	return c.running(ctx)
+}
+
+// running records that the conversation's task runs again after a wait.
+func (c *conversation) running(ctx context.Context) error {
+	if c.task == nil {
+		return nil
+	}
+	return c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := moveTask(tx, c.task.id, centurion.TaskRunning, nil)
+		return err
+	})
+}
+
+// leave records that the conversation waits for somebody else and gives its slot back. Several of its tool calls may do
+// so at the same time; each of them calls enter when its wait is over.
+func (c *conversation) leave(ctx context.Context, why string) error {
+	c.slot.leave()
+	if c.task == nil {
+		return nil
+	}
+	err := c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := moveTask(tx, c.task.id, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why })
+		return err
+	})
+	if err != nil {
+		return errors.Join(err, c.enter())
+	}
+	return nil
+}
+
+// enter ends what leave began. It waits for the slot as long as the conversation lives, even when the call that waited
+// has been given up.
+func (c *conversation) enter() error {
+	ctx := c.m.ctx
+	if c.task != nil {
+		ctx = c.task.ctx
+	}
+	last, err := c.slot.enter(ctx)
+	if err != nil || !last {
+		return err
+	}
+	return c.running(ctx)
+}
+
+func (c *conversation) say(ctx context.Context, origin centurion.Origin, text string) error {
+	return c.sess.Say(ctx, origin, text)
+}
+
+// takeIn moves results that have arrived for this session into its history. It may be called between turns only.
+func (c *conversation) takeIn(ctx context.Context) error {
+	arrived, err := c.collect(ctx)
+	c.sess.Add(arrived...)
+	return err
+}
+
+// told says that the model is about to see everything that was taken in.
+func (c *conversation) told() { c.untold, c.urgent = 0, 0 }
+
+// collect consumes the deliveries that wait for this session: each is marked as taken in the transaction that puts it
+// into the history.
+func (c *conversation) collect(ctx context.Context) ([]centurion.Message, error) {
+	if c.task != nil && len(c.agent.Delegates) == 0 {
+		return nil, nil
+	}
+	waiting, err := c.m.h.cfg.Store.PendingDeliveries(ctx, c.id())
+	if err != nil || len(waiting) == 0 {
+		return nil, err
+	}
+	var arrived []centurion.Message
+	urgent := 0
+	err = c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		arrived, urgent = nil, 0
+		pending, err := tx.PendingDeliveries(c.id())
+		if err != nil {
+			return err
+		}
+		rec := c.sess.Record()
+		for _, d := range pending {
+			t, err := tx.Task(d.Task)
+			if err != nil {
+				return err
+			}
+			text, err := notice(tx, t)
+			if err != nil {
+				return err
+			}
+			msg, err := session.Say(tx, &rec, centurion.OriginHost, text)
+			if err != nil {
+				return err
+			}
+			if err := take(tx, d, t, msg.ID); err != nil {
+				return err
+			}
+			arrived = append(arrived, msg)
+			if d.Wake {
+				urgent++
+			}
+		}
+		return nil
+	})
+	c.untold += len(arrived)
+	c.urgent += urgent
+	return arrived, err
+}
+
+// take marks a delivery as consumed by a message.
+func take(tx *store.Tx, d store.Delivery, t centurion.Task, message string) error {
+	d.Taken, d.Message = centurion.Now(), message
+	if err := tx.PutDelivery(&d); err != nil {
+		return err
+	}
+	_, err := tx.Append(centurion.Event{Type: centurion.EventTaskDelivered, Mission: t.Mission, Session: d.Session, Task: t.ID,
+		Data: event.Data(map[string]any{"title": t.Title, "status": t.Status, "message": message})})
+	return err
+}
+
+// Before brings what arrived and refuses a request that the budget does not allow.
+func (c *conversation) Before(ctx context.Context) ([]centurion.Message, error) {
+	if err := c.m.withinBudget(ctx); err != nil {
+		return nil, err
+	}
+	arrived, err := c.collect(ctx)
+	c.told()
+	return arrived, err
+}
+
+// Spent adds the cost of an answer to the task and the mission.
+func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
+	rec, err := tx.Mission(c.m.id)
+	if err != nil {
+		return err
+	}
+	rec.Usage = rec.Usage.Plus(u)
+	rec.Rounds++
+	rec.Updated = centurion.Now()
+	if err := tx.PutMission(&rec); err != nil || c.task == nil {
+		return err
+	}
+	t, err := tx.Task(c.task.id)
+	if err != nil {
+		return err
+	}
+	t.Usage = t.Usage.Plus(u)
+	return tx.PutTask(&t)
+}
+
+// Consume marks the results of tasks as taken, because they stand in the result of a tool call.
+func (c *conversation) Consume(tx *store.Tx, message string, tasks []string) error {
+	pending, err := tx.PendingDeliveries(c.id())
+	if err != nil {
+		return err
+	}
+	for _, d := range pending {
+		for _, id := range tasks {
+			if d.Task != id {
+				continue
+			}
+			t, err := tx.Task(id)
+			if err != nil {
+				return err
+			}
+			if err := take(tx, d, t, message); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Waiting gives the slot back while the provider makes the session wait for longer than a moment. The session goes on
+// only after it has the slot again.
+func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
+	if w != nil {
+		if c.gated.IsZero() && w.For > c.m.h.cfg.GateWait {
+			c.gated = time.Now()
+			c.slot.release()
+		}
+		return nil
+	}
+	if c.gated.IsZero() {
+		return nil
+	}
+	c.gated = time.Time{}
+	return c.slot.back(ctx)
+}
+
+// Status is what the model should know right now: for those who plan, where the plan stands; for a worker, who else is
+// at work on what.
+func (c *conversation) Status() string {
+	if c.task == nil {
+		return c.m.missionStatus()
+	}
+	var b strings.Builder
+	for item, files := range sortedClaims(c.m.claims.others(c.task.item)) {
+		fmt.Fprintf(&b, "%s is being worked on by somebody else: %s\n", item, strings.Join(files, ", "))
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// fenced keeps a tool off the files of items that somebody else works on, lets one that writes wait until no check runs,
+// and a check until no tool writes.
+type fenced struct {
+	tools.Tool
+	m    *mission
+	item string // of the conversation's task
+}
+
+// fenceKey marks the context of a call that holds its part of the fence.
+type fenceKey struct{}
+
+func (f fenced) Run(ctx context.Context, c *tools.Call, input json.RawMessage) (tools.Result, error) {
+	if e := f.Effect(input); e.ReadOnly || e.InStore {
+		return f.Tool.Run(ctx, c, input)
+	}
+	if err := f.m.claims.check(f.item, f.Effect(input).Writes); err != nil {
+		return tools.Result{}, err
+	}
+	if err := f.m.writers.Acquire(ctx, 1); err != nil {
+		return tools.Result{}, context.Cause(ctx)
+	}
+	defer f.m.writers.Release(1)
+	return f.Tool.Run(context.WithValue(ctx, fenceKey{}, true), c, input)
+}
+
+// alone runs f while no tool call of the mission writes.
+func (m *mission) alone(ctx context.Context, f func() error) error {
+	if err := m.writers.Acquire(ctx, manyWriters); err != nil {
+		return context.Cause(ctx)
+	}
+	defer m.writers.Release(manyWriters)
+	return guard.Call("check", f)
+}

@@ -1,0 +1,164 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/store"
+	"centurion/tools"
+)
+
+// delegator fulfils tools.Delegator for one conversation.
+type delegator struct{ c *conversation }
+
+var _ tools.Delegator = delegator{}
+
+// Delegate records a task and launches it. The same call, repeated after a restart, finds the task it made before.
+func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.Delegation) (centurion.Task, error) {
+	m := d.c.m
+	if m.isClaimed() {
+		return centurion.Task{}, &centurion.Error{Kind: centurion.KindConflict, Msg: "the mission is complete: nothing more is started"}
+	}
+	agent, err := d.allowed(ctx, want)
+	if err != nil {
+		return centurion.Task{}, err
+	}
+	plan, err := m.plan()
+	if err != nil {
+		return centurion.Task{}, err
+	}
+	if err := plan.itemOpen(want.Item); err != nil {
+		return centurion.Task{}, err
+	}
+	// Some endpoints count their calls anew in each answer, so a call is known by its message as well.
+	key := call.Message + "/" + call.ID
+	return m.record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Parent: d.c.id(), Call: key,
+		Agent: agent.Name, Title: cmp.Or(strings.TrimSpace(want.Description), centurion.Clip(want.Prompt, 60)), Prompt: want.Prompt,
+		Item: want.Item, Created: centurion.Now()}, call.Begun)
+}
+
+// allowed checks that the conversation's agent may hand work to the one it names.
+func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.Agent, error) {
+	agent, err := d.c.m.h.cfg.Cast.Find(want.Agent)
+	if err != nil {
+		return agent, err
+	}
+	if !d.c.agent.MayDelegate(agent.Name) {
+		return agent, &centurion.Error{Kind: centurion.KindPermission,
+			Msg:  fmt.Sprintf("the %s may not delegate to the %s", d.c.agent.Name, agent.Name),
+			Hint: "it may delegate to: " + strings.Join(d.c.agent.Delegates, ", ")}
+	}
+	rec, err := d.c.m.h.cfg.Store.Mission(ctx, d.c.m.id)
+	if err != nil {
+		return agent, err
+	}
+	if rec.Options.PlanOnly && agent.Name != agents.Planner {
+		return agent, &centurion.Error{Kind: centurion.KindPermission, Msg: "only a plan is wanted: no work is started",
+			Hint: "write the todo list with update_todo, or delegate to the planner, then end your turn"}
+	}
+	return agent, nil
+}
+
+// Await blocks until the task has ended, or until the synchronous wait is over: then the task goes on.
+func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centurion.Task, error) {
+	m := d.c.m
+	m.mu.Lock()
+	r := m.runs[id]
+	m.mu.Unlock()
+	if r != nil {
+		wait, cancel := context.WithTimeout(ctx, m.h.cfg.Await)
+		defer cancel()
+		if err := d.c.leave(ctx, "task "+id); err != nil {
+			return centurion.Task{}, err
+		}
+		select {
+		case <-r.done:
+		case <-wait.Done():
+		}
+		if err := d.c.enter(); err != nil {
+			return centurion.Task{}, err
+		}
+	}
+	return m.h.cfg.Store.Task(ctx, id)
+}
+
+func (d delegator) Tasks(ctx context.Context, _ *tools.Call) ([]centurion.Task, error) {
+	all, err := d.c.m.h.cfg.Store.Tasks(ctx, d.c.m.id)
+	return slices.DeleteFunc(all, func(t centurion.Task) bool { return d.c.task != nil && t.Parent != d.c.id() }), err
+}
+
+func (d delegator) Result(ctx context.Context, call *tools.Call, id string) (centurion.Task, error) {
+	tasks, err := d.Tasks(ctx, call)
+	if err != nil {
+		return centurion.Task{}, err
+	}
+	names := make([]string, len(tasks))
+	for i, t := range tasks {
+		if t.ID == id || id != "" && t.Item == id {
+			return t, nil
+		}
+		names[i] = t.ID
+	}
+	e := &centurion.Error{Kind: centurion.KindNotFound, Msg: fmt.Sprintf("there is no task %q", id)}
+	switch near := centurion.Nearest(id, names); {
+	case near != "":
+		e.Hint = "did you mean " + near + "?"
+	case len(names) > 0:
+		e.Hint = "the newest are: " + strings.Join(names[max(0, len(names)-5):], ", ")
+	default:
+		e.Hint = "nothing has been delegated yet"
+	}
+	return centurion.Task{}, e
+}
+
+func (d delegator) Cancel(ctx context.Context, call *tools.Call, id, reason string) (centurion.Task, error) {
+	t, err := d.Result(ctx, call, id)
+	if err != nil || t.Status.Ended() {
+		return t, err
+	}
+	if err := d.c.m.cancelTask(ctx, t.ID, cmp.Or(reason, "cancelled by the "+d.c.agent.Name)); err != nil {
+		return t, err
+	}
+	return d.c.m.h.cfg.Store.Task(ctx, t.ID)
+}
+
+// Complete ends the mission if everything is proven done.
+func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary string) (string, error) {
+	m := d.c.m
+	if d.c.task != nil {
+		return "", &centurion.Error{Kind: centurion.KindPermission, Msg: "a task does not end the mission",
+			Hint: "end your turn with your result; the mission's own agent judges it"}
+	}
+	missing, err := m.missing(ctx)
+	if err == nil && len(missing) == 0 {
+		missing, err = m.finalChecks(ctx)
+	}
+	if err != nil {
+		if _, blocked := errors.AsType[*errBlocked](err); blocked {
+			m.end(err) // nothing that the model could say would change it
+		}
+		return "", err
+	}
+	if len(missing) > 0 {
+		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: "not complete; missing:\n- " + strings.Join(missing, "\n- ")}
+	}
+	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		rec, err := tx.Mission(m.id)
+		if err != nil {
+			return err
+		}
+		rec.Summary = summary
+		return tx.PutMission(&rec)
+	})
+	if err != nil {
+		return "", err
+	}
+	m.setClaimed(true)
+	return "The mission is complete.", nil
+}

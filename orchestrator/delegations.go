@@ -1,0 +1,116 @@
+package orchestrator
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"centurion"
+	"centurion/store"
+)
+
+// delegations records tasks in the order in which they were delegated. What comes while others are being written is
+// written together after them: fifty tasks of one answer cost a few commits instead of fifty.
+type delegations struct {
+	writing sync.Mutex // held by whoever writes what waits
+
+	mu      sync.Mutex // protects waiting
+	waiting []*delegation
+}
+
+type delegation struct {
+	task  centurion.Task // as it is to be recorded, then as it was
+	fresh bool           // this delegation made the task; otherwise an earlier try of the same call did
+	err   error
+	done  bool
+}
+
+// record writes a task and launches it. It calls begun as soon as the task has its place in the order.
+func (m *mission) record(t centurion.Task, begun func()) (centurion.Task, error) {
+	ds := &m.delegations
+	d := &delegation{task: t}
+	ds.mu.Lock()
+	ds.waiting = append(ds.waiting, d)
+	ds.mu.Unlock()
+	if begun != nil {
+		begun()
+	}
+	ds.writing.Lock()
+	defer ds.writing.Unlock()
+	for !d.done {
+		m.recordBatch(ds.next())
+	}
+	return d.task, d.err
+}
+
+// batch is how many delegations are written together at most: few enough that the first of them are at work while the
+// last are being written.
+const batch = 4
+
+func (ds *delegations) next() []*delegation {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	n := min(len(ds.waiting), batch)
+	next := ds.waiting[:n:n]
+	ds.waiting = ds.waiting[n:]
+	return next
+}
+
+// recordBatch writes tasks in one transaction and launches them.
+func (m *mission) recordBatch(next []*delegation) {
+	recorded := make([]centurion.Task, len(next))
+	items := slices.ContainsFunc(next, func(d *delegation) bool { return d.task.Item != "" })
+	err := m.h.cfg.Store.Update(m.ctx, func(tx *store.Tx) error {
+		atWork := map[string]string{}
+		if items {
+			all, err := tx.Tasks(m.id)
+			if err != nil {
+				return err
+			}
+			for _, t := range all {
+				if t.Item != "" && !t.Status.Ended() {
+					atWork[t.Item] = t.ID
+				}
+			}
+		}
+		for i, d := range next {
+			recorded[i], d.fresh, d.err = putDelegation(tx, d.task, atWork)
+		}
+		return nil
+	})
+	for i, d := range next {
+		d.task, d.done = recorded[i], true
+		switch {
+		case err != nil:
+			d.err = err
+		case d.err == nil && d.fresh:
+			m.launch(d.task)
+		}
+	}
+}
+
+// putDelegation records one task as queued, unless the same call has made it before or its item, in atWork, has a task.
+func putDelegation(tx *store.Tx, t centurion.Task, atWork map[string]string) (centurion.Task, bool, error) {
+	before, known, err := tx.TaskByCall(t.Parent, t.Call)
+	if err != nil || known {
+		return before, false, err
+	}
+	if by := atWork[t.Item]; by != "" {
+		return t, false, atWorkError(t.Item, by)
+	}
+	if err := tx.PutTask(&t); err != nil {
+		return t, false, err
+	}
+	if t, err = moveTask(tx, t.ID, centurion.TaskQueued, nil); err != nil {
+		return t, false, err
+	}
+	if t.Item != "" {
+		atWork[t.Item] = t.ID
+	}
+	return t, true, nil
+}
+
+func atWorkError(item, task string) error {
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is being worked on by task %s", item, task),
+		Hint: "you will be told when it ends; cancel it first if you want another to do it"}
+}

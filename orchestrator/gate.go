@@ -1,0 +1,382 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/event"
+	"centurion/permission"
+	"centurion/store"
+	"centurion/tools"
+)
+
+// permissionGrant is an «always» of a person: it holds until the mission stops.
+type permissionGrant = permission.Rule
+
+// gate answers the permission asks of one conversation.
+type gate struct{ c *conversation }
+
+var _ tools.Gate = gate{}
+
+// Ask decides by the rules; what they leave open is answered by the mission's policy or by a person.
+func (g gate) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
+	m := g.c.m
+	d := m.decide(g.c.agent.Name, a)
+	switch d.Action {
+	case permission.Allow:
+		return nil
+	case permission.Deny:
+		return refused(a, d.Reason)
+	}
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil {
+		return err
+	}
+	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: m.id, Session: call.Session,
+		Task: call.Task, Call: call.ID, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always,
+		Title: subject(a), Text: d.Reason, Metadata: a.Metadata, Created: centurion.Now()}
+	switch rec.Options.Ask {
+	case "allow":
+		return nil
+	case "ask":
+		return g.person(ctx, ask, a)
+	}
+	if err := m.refuse(ctx, ask); err != nil {
+		return err
+	}
+	return refused(a, d.Reason+"; nobody is there to be asked (--ask deny)")
+}
+
+// decide finds what the rules say, the person's «always» answers last.
+func (m *mission) decide(agent string, a tools.Access) permission.Decision {
+	levels := m.h.cfg.Rules(agent)
+	m.mu.Lock()
+	if len(m.always) > 0 {
+		levels = append(slices.Clone(levels), permission.Level{Name: "your answer «always»", Rules: slices.Clone(m.always)})
+	}
+	m.mu.Unlock()
+	if a.Script != "" {
+		return permission.DecideShell(levels, a.Script, m.h.cfg.Workspace.Dir(), m.h.cfg.Home, false)
+	}
+	return permission.Decide(levels, a.Permission, a.Patterns)
+}
+
+// person asks a person and waits for the answer. The slot is given back meanwhile, and a check that waits for writers
+// does not wait for this call.
+func (g gate) person(ctx context.Context, ask store.Ask, a tools.Access) error {
+	m := g.c.m
+	if err := g.c.leave(ctx, "permission: "+centurion.Clip(ask.Title, 80)); err != nil {
+		return err
+	}
+	fenced := ctx.Value(fenceKey{}) != nil
+	if fenced {
+		m.writers.Release(1)
+	}
+	answer, err := m.ask(ctx, ask)
+	if fenced {
+		if ferr := m.writers.Acquire(context.WithoutCancel(ctx), 1); ferr != nil {
+			return ferr
+		}
+	}
+	if err := errors.Join(err, g.c.enter()); err != nil {
+		return err
+	}
+	switch answer.Answer {
+	case "once", "always":
+		return nil
+	}
+	why := "a person refused it"
+	if answer.Answer != "reject" {
+		why += ": " + answer.Answer
+	}
+	return refused(a, why)
+}
+
+// ask stores an ask, tells of it, and waits until it is answered.
+func (m *mission) ask(ctx context.Context, ask store.Ask) (store.Ask, error) {
+	done := make(chan struct{})
+	m.mu.Lock()
+	m.asks[ask.ID] = done
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		delete(m.asks, ask.ID)
+		m.mu.Unlock()
+	}()
+	if err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return putAsk(tx, ask) }); err != nil {
+		return ask, err
+	}
+	m.notify()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		// Who asked has ended: nobody waits for the answer any more. At the end of the mission all asks are closed together.
+		err := m.h.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+			now, err := tx.Ask(ask.ID)
+			if err != nil || !now.Answered.IsZero() {
+				return err
+			}
+			return putAnswer(tx, ask, "reject", "shutdown")
+		})
+		m.notify()
+		return ask, errors.Join(context.Cause(ctx), err)
+	}
+	all, err := m.h.cfg.Store.Asks(ctx, m.id, false)
+	for _, a := range all {
+		if a.ID == ask.ID {
+			ask = a
+		}
+	}
+	return ask, err
+}
+
+// refuse records an ask that the mission's policy answers at once, because nobody is there.
+func (m *mission) refuse(ctx context.Context, ask store.Ask) error {
+	ask.By = byPolicy
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := putAsk(tx, ask); err != nil {
+			return err
+		}
+		return putAnswer(tx, ask, "reject", byPolicy)
+	})
+}
+
+// byPolicy stands in an ask, and in its answer, that no person was asked.
+const byPolicy = "policy"
+
+func putAsk(tx *store.Tx, a store.Ask) error {
+	if err := tx.PutAsk(&a); err != nil {
+		return err
+	}
+	_, err := tx.Append(askFact(a, map[string]centurion.EventType{store.AskPermission: centurion.EventPermissionAsked,
+		store.AskQuestion: centurion.EventQuestionAsked, store.AskPlan: centurion.EventPlanAsked}[a.Type]))
+	return err
+}
+
+func putAnswer(tx *store.Tx, a store.Ask, answer, by string) error {
+	a.Answer, a.By, a.Answered = answer, by, centurion.Now()
+	if err := tx.PutAsk(&a); err != nil {
+		return err
+	}
+	_, err := tx.Append(askFact(a, map[string]centurion.EventType{store.AskPermission: centurion.EventPermissionReplied,
+		store.AskQuestion: centurion.EventQuestionReplied, store.AskPlan: centurion.EventPlanAnswered}[a.Type]))
+	return err
+}
+
+func askFact(a store.Ask, t centurion.EventType) centurion.Event {
+	return centurion.Event{Type: t, Mission: a.Mission, Session: a.Session, Task: a.Task, Data: event.Data(event.AskData{ID: a.ID,
+		Type: a.Type, Call: a.Call, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always, Title: a.Title, Text: a.Text,
+		Options: a.Options, CostLow: a.CostLow, CostHigh: a.CostHigh, Deadline: a.Deadline, Answer: a.Answer, By: a.By})}
+}
+
+// closeAsks ends the asks that a stopping mission leaves open; those who asked will ask again when it is resumed.
+func closeAsks(tx *store.Tx, mission string) error {
+	open, err := tx.OpenAsks(mission)
+	if err != nil {
+		return err
+	}
+	for _, a := range open {
+		if err := putAnswer(tx, a, "reject", "shutdown"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Answer answers an ask of a running mission: once, always or reject for a permission, run or quit for a plan, a text
+// for a question. The error has centurion.KindNotFound if nothing of that id waits.
+func (h *Host) Answer(ctx context.Context, id, answer string) error {
+	open, err := h.cfg.Store.Asks(ctx, "", true)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(open, func(a store.Ask) bool { return a.ID == id })
+	if i < 0 {
+		return answeredAlready(id)
+	}
+	ask := open[i]
+	m := h.running(ask.Mission)
+	if m == nil {
+		return &centurion.Error{Op: "answer", Kind: centurion.KindConflict, Msg: "mission " + ask.Mission + " is not running",
+			Hint: "resume it, then answer: centurion resume " + ask.Mission}
+	}
+	accepted := ask.Type == store.AskPlan && slices.Contains(planAccepted, answer)
+	var p planView
+	if accepted {
+		if p, err = m.plan(); err != nil {
+			return err
+		}
+	}
+	if err := h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		now, err := tx.Ask(id)
+		if err == nil && !now.Answered.IsZero() {
+			return answeredAlready(id)
+		}
+		if err == nil && accepted {
+			err = acceptPlan(tx, ask.Mission, p.verifyLines())
+		}
+		if err != nil {
+			return err
+		}
+		return putAnswer(tx, ask, answer, "person")
+	}); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	if answer == "always" {
+		for _, p := range ask.Always {
+			m.always = append(m.always, permissionGrant{Permission: ask.Permission, Pattern: p, Action: permission.Allow})
+		}
+	}
+	done := m.asks[id]
+	m.mu.Unlock()
+	if done != nil {
+		close(done)
+	}
+	if ask.Type == store.AskPlan && !accepted {
+		m.end(&centurion.Error{Kind: centurion.KindInterrupted, Msg: "the plan was not accepted"})
+	}
+	m.notify()
+	return nil
+}
+
+func answeredAlready(id string) error {
+	return &centurion.Error{Op: "answer", Kind: centurion.KindNotFound, Msg: "nothing waits for an answer under " + id,
+		Hint: "it may have been answered already; see what waits with: centurion asks"}
+}
+
+// planAccepted are the answers that accept a plan.
+var planAccepted = []string{"run", "once", "always", "yes"}
+
+// held reports whether a task has to wait until a person has accepted the plan. Who writes the plan, and who looks into
+// the project before there is one, does not; neither does anybody in a mission of one step.
+func (p planView) held(rec centurion.Mission, agent string) bool {
+	return rec.Options.ShowPlan && !rec.Accepted && rec.Level != 1 && agent != agents.Planner && len(p.items()) > 0
+}
+
+// askPlan shows the plan to the person, unless that is under way. It does not wait: the tasks do.
+func (m *mission) askPlan(ctx context.Context, rec centurion.Mission, p planView) error {
+	low, high := m.estimate(rec, p)
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		open, err := tx.OpenAsks(m.id)
+		if err != nil || slices.ContainsFunc(open, func(a store.Ask) bool { return a.Type == store.AskPlan }) {
+			return err
+		}
+		return putAsk(tx, store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskPlan, Mission: m.id, Session: rec.Session,
+			Title: p.doc.Title(), Text: string(p.doc.Bytes()), Options: []string{"run", "quit"}, CostLow: low, CostHigh: high,
+			Created: centurion.Now()})
+	})
+}
+
+// What one item of a plan takes, roughly: a small one is some 6 requests over a history of a few files, a large one some
+// 40 over a long history; most of what is sent again comes from the provider's cache. Nobody knows it better before the
+// work is done, and the range is meant to be wide.
+var (
+	smallItem = centurion.Tokens{Input: 8_000, Output: 1_500, Cache: centurion.CacheUsage{Read: 24_000}}
+	largeItem = centurion.Tokens{Input: 150_000, Output: 20_000, Cache: centurion.CacheUsage{Read: 900_000}}
+)
+
+// estimate is a rough range of what the plan's open items will cost, in USD, the Commander's own part counted as one item
+// more. Both are zero without a price.
+func (m *mission) estimate(rec centurion.Mission, p planView) (low, high float64) {
+	model, err := m.h.cfg.Model(rec.Options.Model)
+	if err != nil || model.Price == nil {
+		return 0, 0 // a model that cannot be had is told when it is used
+	}
+	c := p.doc.Counts()
+	n := float64(c.Open + c.Running + c.Blocked + 1)
+	return n * model.Price.Cost(smallItem).USD, n * model.Price.Cost(largeItem).USD
+}
+
+// acceptPlan records that a person accepted the plan as it stands, with its verify lines.
+func acceptPlan(tx *store.Tx, mission string, lines []string) error {
+	rec, err := tx.Mission(mission)
+	if err != nil {
+		return err
+	}
+	rec.Accepted, rec.Approved = true, lines
+	return tx.PutMission(&rec)
+}
+
+// verifyLines lists every acceptance command of the plan, each once.
+func (p planView) verifyLines() []string {
+	if p.doc == nil {
+		return nil
+	}
+	all := slices.Clone(p.doc.Checks())
+	for _, it := range p.doc.Items() {
+		all = append(all, it.Verify...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func subject(a tools.Access) string {
+	if a.Script != "" {
+		return a.Script
+	}
+	return strings.Join(a.Patterns, ", ")
+}
+
+func refused(a tools.Access, why string) error {
+	return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("not allowed: %s %s (%s)", a.Permission, centurion.Clip(subject(a), 200), why),
+		Hint: "do it another way, or say in your answer that it needs a permission rule or --ask allow"}
+}
+
+// budgetError makes the error of a limit that is reached.
+func budgetError(format string, args ...any) error {
+	return &centurion.Error{Kind: centurion.KindBudget, Msg: fmt.Sprintf(format, args...), Err: nil,
+		Hint: "go on with a higher limit: centurion resume --max-cost, --max-tokens, --max-duration or --max-rounds"}
+}
+
+// withinBudget stops the mission when one of its limits is reached, before more is spent.
+func (m *mission) withinBudget(ctx context.Context) error {
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil {
+		return err
+	}
+	o, u := rec.Options, rec.Usage
+	switch {
+	case o.MaxCost > 0 && !u.Unpriced && u.USD >= o.MaxCost:
+		return m.exceed(event.BudgetData{Limit: "max_cost", Spent: u.USD, Max: o.MaxCost},
+			budgetError("the cost limit of $%.2f is reached", o.MaxCost))
+	case o.MaxTokens > 0 && u.Tokens.Total() >= o.MaxTokens:
+		return m.exceed(event.BudgetData{Limit: "max_tokens", Spent: float64(u.Tokens.Total()), Max: float64(o.MaxTokens)},
+			budgetError("the limit of %d tokens is reached", o.MaxTokens))
+	case o.MaxRounds > 0 && rec.Rounds >= o.MaxRounds:
+		return m.exceed(event.BudgetData{Limit: "max_rounds", Spent: float64(rec.Rounds), Max: float64(o.MaxRounds)},
+			budgetError("the limit of %d requests is reached", o.MaxRounds))
+	case o.MaxDuration > 0 && rec.ElapsedMS+time.Since(m.begun).Milliseconds() >= o.MaxDuration:
+		return m.tooLong(o.MaxDuration)
+	}
+	return nil
+}
+
+// tooLong stops the mission because it has taken limit milliseconds.
+func (m *mission) tooLong(limit int64) error {
+	return m.exceed(event.BudgetData{Limit: "max_duration", Spent: float64(limit), Max: float64(limit)},
+		budgetError("the time limit of %s is reached", time.Duration(limit)*time.Millisecond))
+}
+
+// exceed stops the mission at a limit. The limit that was reached first is told when the mission has stopped.
+func (m *mission) exceed(d event.BudgetData, err error) error {
+	m.mu.Lock()
+	if m.over == nil {
+		m.over = &d
+	}
+	m.mu.Unlock()
+	m.end(err)
+	return err
+}
+
+func (m *mission) exceeded() *event.BudgetData {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.over
+}

@@ -1,0 +1,316 @@
+// Package orchestrator runs missions: it drives the Commander's session, starts, verifies and ends tasks, delivers their
+// results, and goes on until the goal is proven done or something only a person can decide stands in the way. It owns
+// time and carries out what the pure packages recovery and loop decide.
+//
+// Every state is a recorded transition: a task is finished because its function returned, never because it looked idle.
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/event"
+	"centurion/permission"
+	"centurion/recovery"
+	"centurion/session"
+	"centurion/store"
+	"centurion/tools"
+	"centurion/verify"
+	"centurion/workspace"
+)
+
+// Defaults of [Config].
+const (
+	DefaultWorkers   = 50
+	DefaultPerAgent  = 10
+	DefaultCountdown = 2 * time.Second
+	DefaultReturns   = 3               // times a failed check sends a task back to its worker, or the final check reopens items
+	DefaultAwait     = 5 * time.Minute // how long a synchronous delegation waits before it goes on in the background
+	DefaultGateWait  = 5 * time.Second // a longer wait for a provider gives the slot back
+)
+
+// Config is what a [Host] works with. Store, Workspace, Model and Runner are needed; the zero value of everything else is
+// a useful default.
+type Config struct {
+	Store     *store.Store
+	Workspace *workspace.Workspace
+	Cast      *agents.Cast
+	// Model finds a model by its "provider/model" name; "" is the project's default.
+	Model   func(ref string) (Model, error)
+	Runner  centurion.Runner
+	Rules   func(agent string) []permission.Level // the permission rules for an agent, weakest first
+	Home    string                                // the person's home directory, for rules with ~
+	Publish func(centurion.Event)                 // takes token deltas; must not block
+	Version string
+	// Watch calls changed whenever a plan's file may have changed, until ctx ends. Nil watches the file itself.
+	Watch func(ctx context.Context, plan *workspace.TodoFile, changed func()) error
+
+	Workers   int // sessions at once
+	PerAgent  int // sessions of one agent at once
+	Countdown time.Duration
+	Returns   int
+	Await     time.Duration
+	GateWait  time.Duration   // a longer wait for a provider gives the slot back
+	Recovery  recovery.Policy // how often, and after which wait, a failed turn is repeated
+	// NewApproach and GiveUp are rounds without progress after which another approach is asked for, and a person.
+	NewApproach, GiveUp int
+}
+
+// Model is a model that sessions can talk to.
+type Model struct {
+	Client  session.Model
+	Ref     centurion.ModelRef
+	Price   *centurion.Price
+	MaxOut  int // tokens of one answer; 0 leaves it to the endpoint
+	Context int // tokens of its window; 0 means unknown
+}
+
+// Host runs the missions of one project. Its methods may be called from several goroutines.
+type Host struct {
+	cfg     Config
+	slots   *slots
+	checker *verify.Checker
+	files   tools.Writers // one session at a time replaces a file
+
+	mu       sync.Mutex // protects what follows
+	missions map[string]*mission
+}
+
+// New returns a host that runs nothing yet.
+func New(cfg Config) *Host {
+	cfg.Workers = cmp.Or(cfg.Workers, DefaultWorkers)
+	cfg.PerAgent = cmp.Or(cfg.PerAgent, DefaultPerAgent)
+	cfg.Countdown = cmp.Or(cfg.Countdown, DefaultCountdown)
+	cfg.Returns = cmp.Or(cfg.Returns, DefaultReturns)
+	cfg.Await = cmp.Or(cfg.Await, DefaultAwait)
+	cfg.GateWait = cmp.Or(cfg.GateWait, DefaultGateWait)
+	if cfg.Cast == nil {
+		cfg.Cast = agents.Default()
+	}
+	if cfg.Watch == nil {
+		cfg.Watch = func(ctx context.Context, plan *workspace.TodoFile, changed func()) error {
+			return plan.Watch(ctx, changed)
+		}
+	}
+	if cfg.Rules == nil {
+		cfg.Rules = func(string) []permission.Level {
+			return []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}
+		}
+	}
+	return &Host{cfg: cfg, slots: newSlots(cfg.Workers, cfg.PerAgent), checker: &verify.Checker{Runner: cfg.Runner},
+		missions: map[string]*mission{}}
+}
+
+// Start records a new mission with its Commander's session. It does not run it. The error has centurion.KindUsage for an
+// empty goal or an unknown agent or model.
+func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOptions) (centurion.Mission, error) {
+	if goal == "" {
+		return centurion.Mission{}, &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the goal is empty",
+			Hint: `say what is to be done: centurion run "add a rate limit to the API"`}
+	}
+	agent, err := h.cfg.Cast.Find(cmp.Or(opts.Agent, agents.Commander))
+	if err != nil {
+		return centurion.Mission{}, err
+	}
+	model, err := h.cfg.Model(cmp.Or(opts.Model, agent.Model))
+	if err != nil {
+		return centurion.Mission{}, err
+	}
+	opts.Model = model.Ref.String()
+	todo, err := h.claimTodo(ctx)
+	if err != nil {
+		return centurion.Mission{}, err
+	}
+	now := centurion.Now()
+	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: goal, Directory: h.cfg.Workspace.Dir(),
+		Level: opts.Level, Options: opts, Todo: todo, Started: now, Updated: now}
+	rec := session.New(centurion.Session{Title: centurion.Clip(goal, 80), Agent: agent.Name, Directory: m.Directory,
+		ProjectID: "global", Slug: "0", Version: h.cfg.Version,
+		Model:    &centurion.SessionModel{ID: model.Ref.ID, Provider: model.Ref.Provider},
+		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: h.systemPrompt(agent)}}, now)
+	m.Session = rec.ID
+	err = h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		fresh := m
+		if err := tx.PutMission(&fresh); err != nil {
+			return err
+		}
+		fresh.Status = centurion.MissionPlanning
+		if err := tx.PutMission(&fresh); err != nil {
+			return err
+		}
+		if _, err := tx.Append(centurion.Event{Type: centurion.EventMissionStarted, Mission: m.ID, Session: rec.ID,
+			Data: event.Data(living(fresh))}); err != nil {
+			return err
+		}
+		return session.Create(tx, &rec, centurion.OriginPerson, firstMessage(goal, opts))
+	})
+	m.Status = centurion.MissionPlanning
+	return m, err
+}
+
+// Run works on a mission until it stops and returns it as it is then: completed, failed, cancelled, paused or blocked.
+// A mission that had stopped is resumed. When ctx ends, everything of the mission is stopped and has ended when Run
+// returns, and the mission is paused. An error means that even this could not be recorded.
+func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
+	rec, err := h.cfg.Store.Mission(context.WithoutCancel(ctx), id)
+	if err != nil {
+		return rec, err
+	}
+	if rec.Status == centurion.MissionCompleted || rec.Status == centurion.MissionCancelled {
+		return rec, nil
+	}
+	m := newMission(ctx, h, rec)
+	defer m.end(nil)
+	h.mu.Lock()
+	if h.missions[id] != nil {
+		h.mu.Unlock()
+		return rec, &centurion.Error{Op: "run mission", Kind: centurion.KindConflict, Msg: "mission " + id + " is running already",
+			Hint: "follow it with: centurion logs -f " + id}
+	}
+	h.missions[id] = m
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		delete(h.missions, id)
+		h.mu.Unlock()
+	}()
+	return m.run()
+}
+
+// Running lists the ids of the missions that are being worked on, in no order.
+func (h *Host) Running() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Keys(h.missions))
+}
+
+func (h *Host) running(id string) *mission {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.missions[id]
+}
+
+// Cancel ends a mission or a task, by id. What has ended already stays as it is, without an error.
+func (h *Host) Cancel(ctx context.Context, id, reason string) error {
+	if t, err := h.cfg.Store.Task(ctx, id); err == nil {
+		if m := h.running(t.Mission); m != nil {
+			return m.cancelTask(ctx, t.ID, cmp.Or(reason, "cancelled by a person"))
+		}
+		return h.endTask(ctx, t.ID, cmp.Or(reason, "cancelled by a person"))
+	}
+	rec, err := h.cfg.Store.Mission(ctx, id)
+	if err != nil {
+		return err
+	}
+	if m := h.running(rec.ID); m != nil {
+		m.end(&centurion.Error{Kind: centurion.KindCancelled, Msg: cmp.Or(reason, "cancelled by a person"), Err: centurion.ErrCancelled})
+		return nil
+	}
+	if !rec.Status.CanBecome(centurion.MissionCancelled) {
+		return nil
+	}
+	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := endMission(tx, rec.ID, verdict{status: centurion.MissionCancelled, reason: cmp.Or(reason, "cancelled by a person")}, nil)
+		return err
+	})
+}
+
+// endTask cancels a task of a mission that is not running.
+func (h *Host) endTask(ctx context.Context, id, reason string) error {
+	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		t, err := tx.Task(id)
+		if err != nil || !t.Status.CanBecome(centurion.TaskCancelled) {
+			return err
+		}
+		told := t.Status.Ended()
+		t, err = moveTask(tx, id, centurion.TaskCancelled, func(t *centurion.Task) {
+			t.Error = &centurion.TaskError{Kind: centurion.KindCancelled, Message: reason}
+		})
+		if err != nil || told {
+			return err
+		}
+		return deliver(tx, t, true)
+	})
+}
+
+// Raise lifts the limits of a stopped mission before it is resumed: every field of opts that is not zero replaces the
+// mission's own. Resuming a mission that was only to be planned accepts its plan, which the person has seen.
+func (h *Host) Raise(ctx context.Context, id string, opts centurion.MissionOptions) error {
+	rec, err := h.cfg.Store.Mission(ctx, id)
+	if err != nil {
+		return err
+	}
+	sessions, err := h.cfg.Store.Sessions(ctx, id)
+	if err != nil {
+		return err
+	}
+	accept := rec.Options.PlanOnly && rec.HadItems
+	var lines []string
+	if accept {
+		doc, _, err := h.cfg.Workspace.TodoAt(rec.Todo).Load()
+		if err != nil {
+			return err
+		}
+		lines = planView{doc}.verifyLines()
+	}
+	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		m, err := tx.Mission(id)
+		if err != nil {
+			return err
+		}
+		o := &m.Options
+		if opts.Model != "" && opts.Model != o.Model {
+			if err := remodel(tx, sessions, o.Model, opts.Model); err != nil {
+				return err
+			}
+			o.Model = opts.Model
+		}
+		o.MaxCost = cmp.Or(opts.MaxCost, o.MaxCost)
+		o.MaxTokens = cmp.Or(opts.MaxTokens, o.MaxTokens)
+		o.MaxDuration = cmp.Or(opts.MaxDuration, o.MaxDuration)
+		o.MaxRounds = cmp.Or(opts.MaxRounds, o.MaxRounds)
+		o.Ask = cmp.Or(opts.Ask, o.Ask)
+		o.Verify = opts.Verify
+		o.ShowPlan = opts.ShowPlan
+		o.PlanOnly = false
+		if accept {
+			m.Accepted, m.Approved = true, lines
+		}
+		return tx.PutMission(&m)
+	})
+}
+
+// remodel gives sessions that talk to one model another one, from their next request on.
+func remodel(tx *store.Tx, sessions []centurion.Session, from, to string) error {
+	for _, s := range sessions {
+		if s.Model == nil || s.Model.Provider+"/"+s.Model.ID != from {
+			continue
+		}
+		rec, err := tx.Session(s.ID)
+		if err != nil {
+			return err
+		}
+		provider, id, _ := strings.Cut(to, "/")
+		rec.Model = &centurion.SessionModel{ID: id, Provider: provider}
+		if err := tx.PutSession(&rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// systemPrompt is an agent's prompt with its surroundings. It is fixed when a session is created, so that it is the same
+// in every request of that session.
+func (h *Host) systemPrompt(a agents.Agent) string {
+	return a.Prompt + fmt.Sprintf("\nSurroundings\n\n- Project directory: %s. Paths are relative to it.\n- System: %s/%s. Date: %s.\n",
+		h.cfg.Workspace.Dir(), runtime.GOOS, runtime.GOARCH, time.Now().Format(time.DateOnly))
+}

@@ -1,0 +1,462 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"centurion"
+	"centurion/event"
+	"centurion/guard"
+	"centurion/loop"
+	"centurion/store"
+	"centurion/workspace"
+	"centurion/workspace/todo"
+)
+
+// mission is one running mission. Its loop runs in the goroutine that called Host.Run and owns the root conversation;
+// each task runs in a goroutine of its own. They meet in the store, and wake each other through notify.
+type mission struct {
+	h      *Host
+	id     string
+	todo   *workspace.TodoFile
+	root   *conversation
+	end    context.CancelCauseFunc // ends everything of this mission
+	ctx    context.Context         // of all its work; ended by end
+	tasks  guard.Group
+	claims claims
+	// delegations are tasks on their way into the store.
+	delegations delegations
+	// writers lets tool calls that write run at the same time and a check run alone: a call takes one, a check takes all.
+	writers *semaphore.Weighted
+
+	mu      sync.Mutex // protects what follows
+	changed chan struct{}
+	runs    map[string]*taskRun      // by task id, while the task's goroutine lives
+	convs   map[string]*conversation // by session id
+	asks    map[string]chan struct{} // by ask id; closed when it is answered
+	always  []permissionGrant
+	claimed bool              // mission_complete was accepted
+	over    *event.BudgetData // the limit that was reached first
+
+	telling    sync.Mutex // held while the plan is read and told; protects what follows
+	toldPlan   string     // the plan's items when they were last told
+	toldCounts todo.Counts
+
+	// These belong to the loop.
+	stagnant int    // continuations in a row that changed nothing
+	lastSeen string // what the plan and the tasks looked like at the last continuation
+	passed   int    // final checks that passed on the work as it is
+	checked  bool   // the final checks were run on the work as it is
+	begun    time.Time
+	alive    bool // it was moved to a living state
+}
+
+// manyWriters is how many writing calls may run at the same time: as good as any number.
+const manyWriters = 1 << 30
+
+func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission {
+	ctx, end := context.WithCancelCause(parent)
+	return &mission{h: h, id: rec.ID, ctx: ctx, end: end, begun: time.Now(), todo: h.cfg.Workspace.TodoAt(rec.Todo), writers: semaphore.NewWeighted(manyWriters),
+		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, asks: map[string]chan struct{}{}}
+}
+
+// verdict is how a mission stops.
+type verdict struct {
+	status centurion.MissionStatus
+	reason string
+	hint   string
+}
+
+// errStopped ends what is left of a mission that has its verdict.
+var errStopped = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "the mission has stopped"}
+
+func (m *mission) run() (centurion.Mission, error) {
+	ctx := m.ctx
+	var watch guard.Group
+	v, err := m.work(ctx, &watch)
+	interrupted := ctx.Err() != nil
+	m.end(errStopped)
+	crashed := errors.Join(m.tasks.Wait(), watch.Wait())
+	if err = errors.Join(err, crashed); err != nil {
+		v = verdictOf(ctx, err)
+	}
+	rec, ferr := m.finish(v)
+	if !m.alive && !interrupted {
+		ferr = errors.Join(err, ferr)
+	}
+	return rec, ferr
+}
+
+// causeOf returns why ctx ended, or nil. Whoever only says that it ended means the end of the host.
+func causeOf(ctx context.Context) error {
+	switch cause := context.Cause(ctx); cause {
+	case context.Canceled, context.DeadlineExceeded:
+		return centurion.ErrShutdown
+	default:
+		return cause
+	}
+}
+
+// work begins or resumes the mission and drives it to its verdict.
+func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error) {
+	rec, err := m.begin(ctx)
+	if err != nil {
+		return verdict{}, err
+	}
+	m.alive = true
+	if m.root, err = m.open(ctx, rec.Session, nil); err != nil {
+		return verdict{}, err
+	}
+	watch.Go("watch "+m.todo.Path(), func() error { return m.h.cfg.Watch(ctx, m.todo, m.todoChanged) })
+	if rec.Options.MaxDuration > 0 {
+		left := time.Duration(rec.Options.MaxDuration-rec.ElapsedMS) * time.Millisecond
+		timer := time.AfterFunc(left, func() { _ = m.tooLong(rec.Options.MaxDuration) })
+		defer timer.Stop()
+	}
+	if err := m.restartTasks(ctx); err != nil {
+		return verdict{}, err
+	}
+	return m.loop(ctx)
+}
+
+// begin moves the mission to a living state and says, in the history, why it goes on if it had stopped.
+func (m *mission) begin(ctx context.Context) (centurion.Mission, error) {
+	var rec centurion.Mission
+	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		if rec, err = tx.Mission(m.id); err != nil || rec.Status.Alive() {
+			return err
+		}
+		was := rec
+		to := centurion.MissionRunning
+		if !was.HadItems {
+			to = centurion.MissionPlanning
+		}
+		if was.Status == centurion.MissionFailed {
+			to = centurion.MissionRunning
+		}
+		rec, err = moveMission(tx, m.id, to, "", func(r *centurion.Mission) { r.Reopened = 0 })
+		return err
+	})
+	return rec, err
+}
+
+// loop drives the root conversation until there is a verdict.
+func (m *mission) loop(ctx context.Context) (verdict, error) {
+	if err := m.resumeWord(ctx); err != nil {
+		return verdict{}, err
+	}
+	due := m.root.sess.Due()
+	finished := !due
+	for {
+		if due {
+			out, err := m.root.turn(ctx)
+			if err != nil {
+				return verdictOf(ctx, err), nil
+			}
+			if m.isClaimed() {
+				missing, err := m.missing(ctx)
+				if err != nil {
+					return verdictOf(ctx, err), nil
+				}
+				if len(missing) == 0 {
+					return m.completed(ctx)
+				}
+				m.setClaimed(false) // what else stood in the same answer, or a person, has brought more to do
+			}
+			due, finished = false, out.Finish != centurion.FinishToolCalls
+			m.checked = false
+		}
+		v, again, err := m.idle(ctx, finished)
+		if err != nil {
+			return verdictOf(ctx, err), nil
+		}
+		if !again {
+			return v, nil
+		}
+		due = true
+	}
+}
+
+// idle waits, counts down and checks until the root conversation has to go on (again is true) or the mission has its
+// verdict.
+func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again bool, err error) {
+	var goOn time.Time // when the countdown ends; zero while none runs
+	var stuck time.Time
+	for {
+		changed := m.change()
+		if err := m.root.takeIn(ctx); err != nil {
+			return v, false, err
+		}
+		facts, err := m.facts(ctx, finished)
+		if err != nil {
+			return v, false, err
+		}
+		d := loop.Policy{Countdown: m.h.cfg.Countdown, NewApproach: m.h.cfg.NewApproach, GiveUp: m.h.cfg.GiveUp}.Decide(facts)
+		if d.Action != loop.Continue {
+			goOn = time.Time{}
+		}
+		if d.Action != loop.Block {
+			stuck = time.Time{}
+		}
+		switch d.Action {
+		case loop.Wait:
+			if err := m.await(ctx, changed, 0); err != nil {
+				return v, false, err
+			}
+		case loop.Deliver:
+			m.root.told()
+			return v, true, nil
+		case loop.Continue:
+			if goOn.IsZero() {
+				goOn = time.Now().Add(d.After)
+				if err := m.tell(ctx, func(x *event.MissionData) { x.Countdown, x.Reason = d.After.Milliseconds(), d.Reason }); err != nil {
+					return v, false, err
+				}
+			}
+			if left := time.Until(goOn); left > 0 {
+				if err := m.await(ctx, changed, left); err != nil {
+					return v, false, err
+				}
+				continue
+			}
+			return v, true, m.prompt(ctx, d.Prompt)
+		case loop.Verify:
+			missing, err := m.finalChecks(ctx)
+			if err != nil {
+				return v, false, err
+			}
+			if len(missing) > 0 {
+				return m.sendBack(ctx, missing)
+			}
+		case loop.Complete:
+			v, err := m.completed(ctx)
+			if m.passed == 0 {
+				v.reason = d.Reason
+			}
+			return v, false, err
+		case loop.Block:
+			// An editor that writes the plan anew is not seen as one that has deleted it.
+			if stuck.IsZero() {
+				stuck = time.Now().Add(stuckFor)
+			}
+			if left := time.Until(stuck); left > 0 {
+				if err := m.await(ctx, changed, left); err != nil {
+					return v, false, err
+				}
+				continue
+			}
+			return verdict{status: centurion.MissionBlocked, reason: d.Question}, false, nil
+		case loop.Pause:
+			return verdict{status: centurion.MissionPaused, reason: d.Reason}, false, nil
+		}
+	}
+}
+
+// stuckFor is how long what blocks a mission must stand before a person is called.
+const stuckFor = time.Second
+
+// await blocks until something has changed, d has passed (0: for ever) or ctx has ended.
+func (m *mission) await(ctx context.Context, changed <-chan struct{}, d time.Duration) error {
+	var timer <-chan time.Time
+	if d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case <-changed:
+	case <-timer:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// change returns a channel that is closed at the next notify. Take it before looking, so that nothing is missed.
+func (m *mission) change() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changed
+}
+
+// notify wakes everybody who waits for something in this mission: each looks again whether it has come.
+func (m *mission) notify() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// facts gathers what the decision about an idle mission rests on.
+func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) {
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil {
+		return loop.Facts{}, err
+	}
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return loop.Facts{}, err
+	}
+	f := loop.Facts{Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: m.isClaimed(),
+		PlanOnly: rec.Options.PlanOnly, ChecksPending: !m.checked, Verified: m.passed,
+		PendingDeliveries: m.root.untold, WakingDeliveries: m.root.urgent}
+	alive := map[string]bool{}
+	for _, t := range tasks {
+		if !t.Status.Ended() && t.Item != "" {
+			alive[t.Item] = true
+		}
+	}
+	plan := m.look(&f)
+	var waiting []centurion.Task
+	ending := map[string]bool{} // ended in the store, with their items not marked yet
+	for _, r := range m.runsNow() {
+		ending[r.id] = true
+	}
+	for _, t := range tasks {
+		switch {
+		case t.Status.Ended() && ending[t.ID]:
+			f.RunningTasks++
+		case t.Status.Ended():
+		case t.Status == centurion.TaskQueued || t.Status == centurion.TaskWaiting:
+			waiting = append(waiting, t)
+		default:
+			f.RunningTasks++
+		}
+	}
+	f.WaitingTasks, f.HeldTasks = len(waiting), plan.heldForNobody(waiting, alive)
+	f.Runnable = slices.DeleteFunc(f.Runnable, func(id string) bool { return alive[id] })
+	open, err := m.h.cfg.Store.Asks(ctx, m.id, true)
+	f.OpenAsks = len(open)
+	seen := fmt.Sprint(f.Counts, len(tasks), f.RunningTasks, f.WaitingTasks)
+	if seen != m.lastSeen {
+		m.lastSeen, m.stagnant = seen, 0
+	}
+	f.RoundsWithoutProgress = m.stagnant
+	return f, err
+}
+
+// prompt asks the root conversation to go on.
+func (m *mission) prompt(ctx context.Context, text string) error {
+	m.stagnant++
+	return m.root.say(ctx, centurion.OriginHost, text)
+}
+
+// tell appends an event about the mission itself.
+func (m *mission) tell(ctx context.Context, fill func(*event.MissionData)) error {
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		rec, err := tx.Mission(m.id)
+		if err != nil {
+			return err
+		}
+		d := living(rec)
+		fill(&d)
+		_, err = tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: m.id, Session: rec.Session, Data: event.Data(d)})
+		return err
+	})
+}
+
+// finish records the verdict.
+func (m *mission) finish(v verdict) (centurion.Mission, error) {
+	var rec centurion.Mission
+	// What happened is recorded even though the caller's context has ended.
+	err := m.h.cfg.Store.Update(context.Background(), func(tx *store.Tx) (err error) {
+		if rec, err = tx.Mission(m.id); err != nil || !rec.Status.Alive() { // it could not even be begun
+			return err
+		}
+		if over := m.exceeded(); over != nil {
+			if _, err := tx.Append(centurion.Event{Type: centurion.EventBudgetExceeded, Mission: m.id, Session: rec.Session,
+				Data: event.Data(over)}); err != nil {
+				return err
+			}
+		}
+		rec, err = endMission(tx, m.id, v, func(r *centurion.Mission) {
+			r.ElapsedMS += time.Since(m.begun).Milliseconds()
+		})
+		return err
+	})
+	return rec, err
+}
+
+// endMission writes how a mission stops, after everything that its end brings with it: its event is the last.
+func endMission(tx *store.Tx, id string, v verdict, change func(*centurion.Mission)) (centurion.Mission, error) {
+	if err := closeAsks(tx, id); err != nil {
+		return centurion.Mission{}, err
+	}
+	if v.status == centurion.MissionCancelled {
+		if err := cancelTasks(tx, id, v.reason); err != nil {
+			return centurion.Mission{}, err
+		}
+	}
+	reason := v.reason
+	if v.hint != "" {
+		reason += " (" + v.hint + ")"
+	}
+	return moveMission(tx, id, v.status, reason, change)
+}
+
+// verdictOf says how a mission stops whose work ended with err.
+func verdictOf(ctx context.Context, err error) verdict {
+	if cause := causeOf(ctx); cause != nil && cause != errStopped {
+		err = cause
+	}
+	v := verdict{reason: err.Error(), hint: centurion.HintOf(err)}
+	if b, ok := errors.AsType[*errBlocked](err); ok {
+		return verdict{status: centurion.MissionBlocked, reason: b.question}
+	}
+	switch centurion.KindOf(err) {
+	case centurion.KindCancelled:
+		v.status = centurion.MissionCancelled
+	case centurion.KindInterrupted:
+		v.status = centurion.MissionPaused
+	case centurion.KindBudget, centurion.KindDisk:
+		v.status = centurion.MissionPaused
+	case centurion.KindPermission:
+		v.status = centurion.MissionBlocked
+	default:
+		v.status = centurion.MissionFailed
+	}
+	return v
+}
+
+func (m *mission) setClaimed(claimed bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.claimed = claimed
+}
+
+func (m *mission) isClaimed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.claimed
+}
+
+// runsNow returns the tasks whose goroutines live.
+func (m *mission) runsNow() []*taskRun {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.runs))
+}
+
+// resumeWord tells the Commander that its mission goes on after it had stopped with the turn ended: without a word of
+// somebody there would be nothing to answer.
+func (m *mission) resumeWord(ctx context.Context) error {
+	if m.root.sess.Due() {
+		return nil
+	}
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil {
+		return err
+	}
+	text := "The person has resumed the mission. Look at the todo list and at what has changed meanwhile, then go on."
+	if rec.Accepted && rec.HadItems {
+		text = "The person has accepted the plan and resumed the mission. Carry it out."
+	}
+	return m.root.say(ctx, centurion.OriginHost, text)
+}

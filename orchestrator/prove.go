@@ -1,0 +1,411 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/event"
+	"centurion/permission"
+	"centurion/store"
+	"centurion/tools"
+	"centurion/verify"
+	"centurion/workspace/todo"
+)
+
+// prove runs the acceptance commands of the conversation's item. It returns the receipt of the first that failed, or nil.
+// An error of centurion.KindPermission means that a command may not run.
+func (m *mission) prove(ctx context.Context, c *conversation, returns int) (*centurion.Receipt, error) {
+	p, err := m.plan()
+	if err != nil || p.doc == nil || c.task.item == "" {
+		return nil, err
+	}
+	it, ok := p.doc.Item(c.task.item)
+	if !ok || len(it.Verify) == 0 {
+		return nil, nil
+	}
+	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := moveTask(tx, c.task.id, centurion.TaskVerifying, nil)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if returns == m.h.cfg.Returns {
+		// The last try: what somebody else has half written must not decide it.
+		if err := m.quiet(ctx, c.task.id); err != nil {
+			return nil, err
+		}
+	}
+	for _, command := range it.Verify {
+		r, err := m.check(ctx, centurion.Receipt{Command: command, Item: it.ID, Task: c.task.id}, c.agent.Name)
+		if err != nil {
+			return nil, err
+		}
+		if !r.Passed {
+			return &r, nil
+		}
+	}
+	return nil, nil
+}
+
+// check runs one acceptance command while no tool writes, and keeps the receipt.
+func (m *mission) check(ctx context.Context, want centurion.Receipt, agent string) (centurion.Receipt, error) {
+	if err := m.mayCheck(ctx, want.Command, agent, want.Task); err != nil {
+		return want, err
+	}
+	err := m.tellCheck(ctx, centurion.EventVerifyStarted, want)
+	if err != nil {
+		return want, err
+	}
+	var got centurion.Receipt
+	err = m.alone(ctx, func() (err error) {
+		got, err = m.h.checker.Run(ctx, m.h.cfg.Workspace.Dir(), want.Command)
+		return err
+	})
+	if err != nil {
+		return got, err
+	}
+	got.Mission, got.Task, got.Item, got.Final = m.id, want.Task, want.Item, want.Final
+	typ := centurion.EventVerifyFailed
+	if got.Passed {
+		typ = centurion.EventVerifyPassed
+	}
+	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.PutReceipt(&got); err != nil {
+			return err
+		}
+		_, err := tx.Append(checkFact(typ, got))
+		return err
+	})
+	return got, err
+}
+
+func (m *mission) tellCheck(ctx context.Context, t centurion.EventType, r centurion.Receipt) error {
+	r.Mission = m.id
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := tx.Append(checkFact(t, r))
+		return err
+	})
+}
+
+func checkFact(t centurion.EventType, r centurion.Receipt) centurion.Event {
+	return centurion.Event{Type: t, Mission: r.Mission, Task: r.Task, Data: event.Data(event.VerifyData{Command: r.Command,
+		ExitCode: r.ExitCode, Item: r.Item, Receipt: r.ID, Final: r.Final, Error: r.Error, Output: event.Short(r.Output), DurationMS: r.Millis})}
+}
+
+// mayCheck asks whether an acceptance command may run: one that a person accepted with the plan may, every other one
+// goes by the rules of a shell command.
+func (m *mission) mayCheck(ctx context.Context, command, agent, task string) error {
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil || rec.Options.TrustVerify || slices.Contains(rec.Approved, command) || slices.Contains(rec.Options.Verify, command) {
+		return err
+	}
+	a := tools.Access{Permission: "bash", Patterns: []string{command}, Always: []string{command}, Script: command}
+	d := m.decide(agent, a)
+	switch {
+	case d.Action == permission.Allow:
+		return nil
+	case d.Action == permission.Deny:
+		return noCheck(command, d.Reason)
+	}
+	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: m.id, Session: rec.Session, Task: task,
+		Permission: "bash", Patterns: a.Patterns, Always: a.Always, Title: command, Text: "acceptance command of the plan: " + d.Reason,
+		Created: centurion.Now()}
+	switch rec.Options.Ask {
+	case "allow":
+		return nil
+	case "ask":
+		got, err := m.ask(ctx, ask)
+		if err == nil && got.Answer != "once" && got.Answer != "always" {
+			return noCheck(command, "a person refused it")
+		}
+		return err
+	}
+	if err := m.refuse(ctx, ask); err != nil {
+		return err
+	}
+	return noCheck(command, d.Reason+"; nobody is there to be asked (--ask deny)")
+}
+
+func noCheck(command, why string) error {
+	return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the acceptance command `%s` may not run: %s", command, why),
+		Hint: "allow it with a permission rule, or run with --ask allow"}
+}
+
+// quiet waits until no other task of the mission runs.
+func (m *mission) quiet(ctx context.Context, but string) error {
+	for {
+		changed := m.change()
+		tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.ID != but && t.Status == centurion.TaskRunning }) {
+			return nil
+		}
+		if err := m.await(ctx, changed, 0); err != nil {
+			return err
+		}
+	}
+}
+
+// sendTaskBack gives a failed check to the worker whose work it judged.
+func (m *mission) sendTaskBack(ctx context.Context, c *conversation, r centurion.Receipt, n int) error {
+	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := moveTask(tx, c.task.id, centurion.TaskRunning, func(t *centurion.Task) { t.Returns = n })
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	text := "The host ran your acceptance command and it failed.\n" + account(r)
+	if others := m.claims.others(c.task.item); len(others) > 0 {
+		text += "\nOthers are working in the project at the same time; if the failure is in their files, say so and end your turn."
+	} else {
+		text += "\nMend the cause, then end your turn; the host runs it again."
+	}
+	return c.say(ctx, centurion.OriginHost, text)
+}
+
+// account tells a model of a failed check.
+func account(r centurion.Receipt) string {
+	s := fmt.Sprintf("`%s` ended with exit code %d after %d ms.", r.Command, r.ExitCode, r.Millis)
+	if r.Error != "" {
+		s += " " + r.Error + "."
+	}
+	if out := strings.TrimSpace(r.Output); out != "" {
+		s += "\n<output>\n" + out + "\n</output>"
+	}
+	return s
+}
+
+func failedCheck(r centurion.Receipt, returns int) string {
+	return fmt.Sprintf("its acceptance command still fails after %d returns: %s", returns, account(r))
+}
+
+// missing lists, in words for the Commander, what keeps the mission from being complete, apart from the final checks.
+func (m *mission) missing(ctx context.Context) ([]string, error) {
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, t := range tasks {
+		if !t.Status.Ended() {
+			out = append(out, fmt.Sprintf("task %s (%s, %s) is still %s; end your turn, you will be told when it ends", t.ID, t.Agent, t.Title, t.Status))
+		}
+	}
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil {
+		return nil, err
+	}
+	untold, err := m.h.cfg.Store.PendingDeliveries(ctx, rec.Session)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range untold {
+		out = append(out, fmt.Sprintf("task %s has ended and its result has not been read; it follows now", d.Task))
+	}
+	p, err := m.plan()
+	if err != nil {
+		return append(out, "the todo list cannot be read: "+err.Error()), nil
+	}
+	if rec.HadItems && len(p.items()) == 0 {
+		out = append(out, "the todo list had items and has none any more: write it again, or ask the person")
+	}
+	for _, it := range p.items() {
+		if it.Group {
+			continue
+		}
+		switch s := p.doc.Status(it.ID); s {
+		case todo.Open, todo.Running, todo.Blocked:
+			out = append(out, fmt.Sprintf("item %s (%s) is %s", it.ID, it.Title, s))
+		}
+	}
+	if p.doc != nil {
+		for _, pr := range p.doc.Problems() {
+			out = append(out, fmt.Sprintf("the todo list, line %d: %s", pr.Line, pr.Msg))
+		}
+	}
+	return out, nil
+}
+
+// finalChecks runs each distinct acceptance command once on the finished work. Items whose command fails are open again.
+// It returns what is missing, in words for the Commander.
+func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
+	p, err := m.plan()
+	if err != nil {
+		return nil, err
+	}
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil {
+		return nil, err
+	}
+	commands := slices.Clone(rec.Options.Verify)
+	if p.doc != nil {
+		commands = append(commands, p.doc.Checks()...)
+		for _, it := range p.items() {
+			if p.doc.Status(it.ID) == todo.Done {
+				commands = append(commands, it.Verify...)
+			}
+		}
+	}
+	m.passed, m.checked = 0, true
+	var failed []centurion.Receipt
+	for _, command := range verify.Distinct(commands) {
+		r, err := m.check(ctx, centurion.Receipt{Command: command, Final: true}, "commander")
+		if err != nil {
+			return nil, err
+		}
+		if r.Passed {
+			m.passed++
+		} else {
+			failed = append(failed, r)
+		}
+	}
+	if len(failed) == 0 {
+		return nil, m.countProof(ctx, p)
+	}
+	return m.reopen(ctx, p, failed)
+}
+
+// countProof records how many items are done with and without a check.
+func (m *mission) countProof(ctx context.Context, p planView) error {
+	verified, unverified := 0, 0
+	for _, it := range p.items() {
+		switch {
+		case it.Group || p.doc.Status(it.ID) != todo.Done:
+		case len(it.Verify) > 0:
+			verified++
+		default:
+			unverified++
+		}
+	}
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		rec, err := tx.Mission(m.id)
+		if err != nil {
+			return err
+		}
+		rec.Verified, rec.Unverified = verified, unverified
+		return tx.PutMission(&rec)
+	})
+}
+
+// reopen sets the items of failed final checks back to open and says what is missing.
+func (m *mission) reopen(ctx context.Context, p planView, failed []centurion.Receipt) ([]string, error) {
+	m.checked = false
+	var missing []string
+	for _, r := range failed {
+		text := "the final check failed: " + account(r)
+		var back []string
+		for _, it := range p.items() {
+			if !it.Group && slices.Contains(it.Verify, r.Command) && p.doc.Status(it.ID) == todo.Done {
+				if err := m.markItem(ctx, it.ID, markOpen); err != nil {
+					return nil, err
+				}
+				back = append(back, it.ID)
+			}
+		}
+		if len(back) > 0 {
+			text += "\nOpen again: " + strings.Join(back, ", ") + "."
+		}
+		missing = append(missing, text)
+	}
+	var times int
+	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		rec, err := tx.Mission(m.id)
+		if err != nil {
+			return err
+		}
+		rec.Reopened++
+		times = rec.Reopened
+		return tx.PutMission(&rec)
+	})
+	if err == nil && times > m.h.cfg.Returns {
+		return nil, &errBlocked{fmt.Sprintf("The final checks have failed %d times: %s What should be done?", times, missing[0])}
+	}
+	return missing, err
+}
+
+// errBlocked ends the mission's work with a question to the person.
+type errBlocked struct{ question string }
+
+func (e *errBlocked) Error() string { return e.question }
+
+// sendBack tells the Commander what the final checks found.
+func (m *mission) sendBack(ctx context.Context, missing []string) (verdict, bool, error) {
+	text := "Every item is done, but the final checks say otherwise:\n- " + strings.Join(missing, "\n- ") + "\nSee to it."
+	return verdict{}, true, m.root.say(ctx, centurion.OriginHost, text)
+}
+
+// completed is the verdict of a mission that is proven done.
+func (m *mission) completed(ctx context.Context) (verdict, error) {
+	reason := ""
+	if m.passed == 0 {
+		reason = "nothing to verify"
+	}
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil {
+		return verdict{}, err
+	}
+	if rec.Summary == "" {
+		err = m.summarize(ctx)
+	}
+	return verdict{status: centurion.MissionCompleted, reason: reason}, err
+}
+
+// proveTicks runs the commands of items that an agent marks as done. An item whose command fails is not ticked: the
+// whole update is refused with the output.
+func (m *mission) proveTicks(ctx context.Context, c *conversation, updates []tools.ItemUpdate) ([]string, error) {
+	p, err := m.plan()
+	if err != nil || p.doc == nil {
+		return nil, err
+	}
+	var notes []string
+	for _, u := range updates {
+		mark, err := markOf(u.Status)
+		if u.Status == "" || err != nil || mark != todo.Done {
+			continue
+		}
+		it, ok := p.doc.Item(u.ID)
+		if !ok || p.doc.Status(u.ID) == todo.Done {
+			continue
+		}
+		if run := m.runOf(u.ID); run != "" {
+			if c.task != nil && c.task.id == run {
+				notes = append(notes, u.ID+": the host marks your own item when you end.")
+				continue
+			}
+			return nil, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is being worked on by task %s; the host ticks it", u.ID, run),
+				Hint: "end your turn; you will be told when it ends"}
+		}
+		for _, command := range it.Verify {
+			task := ""
+			if c.task != nil {
+				task = c.task.id
+			}
+			r, err := m.check(ctx, centurion.Receipt{Command: command, Item: it.ID, Task: task}, c.agent.Name)
+			if err != nil {
+				return nil, err
+			}
+			if !r.Passed {
+				return nil, &centurion.Error{Kind: centurion.KindVerify, Msg: "item " + it.ID + " is not done: " + account(r)}
+			}
+			notes = append(notes, fmt.Sprintf("%s: `%s` passed.", it.ID, command))
+		}
+	}
+	return notes, nil
+}
+
+// runOf returns the id of the living task that works on an item, or "".
+func (m *mission) runOf(item string) string {
+	for _, r := range m.runsNow() {
+		if r.item == item {
+			return r.id
+		}
+	}
+	return ""
+}

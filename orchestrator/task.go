@@ -1,0 +1,507 @@
+package orchestrator
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/guard"
+	"centurion/session"
+	"centurion/store"
+)
+
+// taskRun is one living task. Its goroutine owns everything but cancel and done.
+type taskRun struct {
+	id     string
+	item   string
+	agent  string
+	ctx    context.Context // ends with the task
+	cancel context.CancelCauseFunc
+	place  *place        // among the launches that wait; nil while the task waits for something else
+	done   chan struct{} // closed when the task has ended and its end is recorded
+}
+
+// launch starts the goroutine of a recorded task.
+func (m *mission) launch(t centurion.Task) {
+	ctx, cancel := context.WithCancelCause(m.ctx)
+	r := &taskRun{id: t.ID, item: t.Item, agent: t.Agent, ctx: ctx, cancel: cancel, done: make(chan struct{})}
+	r.place = m.h.slots.join(r.agent) // now: tasks are launched in the order in which they were delegated
+	m.mu.Lock()
+	m.runs[t.ID] = r
+	m.mu.Unlock()
+	m.tasks.Go("task "+t.ID, func() error {
+		defer func() {
+			cancel(nil)
+			m.mu.Lock()
+			delete(m.runs, t.ID)
+			m.mu.Unlock()
+			m.claims.drop(t.Item)
+			close(r.done)
+			m.notify()
+		}()
+		err := guard.Call("task "+t.ID, func() error { return m.runTask(ctx, r) })
+		if err != nil {
+			m.end(err) // nobody would ever hear of the task's end
+		}
+		return err
+	})
+}
+
+// runTask works on a task until it has ended, or until the mission stops. An error means that the end could not be
+// recorded.
+func (m *mission) runTask(ctx context.Context, r *taskRun) error {
+	defer func() { m.h.slots.leave(r.agent, r.place) }()
+	var out session.Outcome
+	err := guard.Call("task "+r.id, func() (err error) {
+		if err = m.ready(ctx, r); err == nil {
+			out, err = m.attempt(ctx, r)
+		}
+		return err
+	})
+	return m.endTask(ctx, r, out, err)
+}
+
+// ready waits until the task may be launched: its plan is accepted, its item's predecessors are done, and nobody else
+// holds its files. What it waits for stands in the task.
+func (m *mission) ready(ctx context.Context, r *taskRun) error {
+	told := ""
+	for {
+		changed := m.change()
+		why, err := m.obstacle(ctx, r)
+		if err != nil || why == "" {
+			return err
+		}
+		m.h.slots.leave(r.agent, r.place)
+		r.place = nil
+		if why != told {
+			err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+				_, err := moveTask(tx, r.id, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why })
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			told = why
+		}
+		if err := m.await(ctx, changed, 0); err != nil {
+			return err
+		}
+	}
+}
+
+// attempt runs the task's session to its end and checks the outcome, sending it back to its worker a bounded number of
+// times.
+func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, error) {
+	if r.place == nil {
+		r.place = m.h.slots.join(r.agent)
+		if err := m.queue(ctx, r); err != nil {
+			return session.Outcome{}, err
+		}
+	}
+	sl, err := m.h.slots.launch(ctx, r.agent, r.place)
+	if err != nil {
+		return session.Outcome{}, err
+	}
+	defer sl.release()
+	c, t, err := m.startAttempt(ctx, r, sl)
+	if err != nil {
+		return session.Outcome{}, err
+	}
+	defer m.forget(c)
+	files := t.Files // of an attempt that a restart has cut off
+	for returns := t.Returns; ; returns++ {
+		out, err := c.toEnd(ctx)
+		files = append(files, out.Files...)
+		slices.Sort(files)
+		files = slices.Compact(files)
+		out.Files = files
+		if err != nil {
+			return out, err
+		}
+		sl.release()
+		failed, err := m.prove(ctx, c, returns)
+		if err != nil || failed == nil {
+			return out, err
+		}
+		if returns == m.h.cfg.Returns {
+			return out, &centurion.Error{Kind: centurion.KindVerify, Msg: failedCheck(*failed, returns)}
+		}
+		if err := sl.back(ctx); err != nil {
+			return out, err
+		}
+		if err := m.sendTaskBack(ctx, c, *failed, returns+1); err != nil {
+			return out, err
+		}
+	}
+}
+
+// toEnd runs turns until the conversation has ended one with nothing left to come for it: a session whose own tasks
+// still run is not finished. A turn that had ended before a restart is not repeated.
+func (c *conversation) toEnd(ctx context.Context) (session.Outcome, error) {
+	var out session.Outcome
+	var files []string
+	due := c.sess.Due()
+	if !due {
+		text, err := c.m.lastText(ctx, c.id())
+		if err != nil {
+			return out, err
+		}
+		out.Text, out.Finish = text, centurion.FinishStop
+	}
+	for {
+		if due {
+			var err error
+			out, err = c.turn(ctx)
+			files = append(files, out.Files...)
+			out.Files = files
+			if err != nil {
+				return out, err
+			}
+		}
+		more, err := c.awaitChildren(ctx)
+		if err != nil || !more {
+			return out, err
+		}
+		due = true
+	}
+}
+
+// awaitChildren waits for the tasks that the conversation delegated and reports whether it has to answer to results.
+// The slot is given back meanwhile.
+func (c *conversation) awaitChildren(ctx context.Context) (more bool, err error) {
+	waits := false
+	for {
+		changed := c.m.change()
+		if err := c.takeIn(ctx); err != nil {
+			return false, err
+		}
+		running, err := c.children(ctx)
+		if err != nil {
+			return false, err
+		}
+		more := c.untold > 0 && (running == 0 || c.urgent > 0)
+		if more || running == 0 {
+			if waits {
+				err = c.enter()
+			}
+			return more, err
+		}
+		if !waits {
+			if err := c.leave(ctx, "the tasks that it delegated"); err != nil {
+				return false, err
+			}
+			waits = true
+		}
+		if err := c.m.await(ctx, changed, 0); err != nil {
+			return false, err
+		}
+	}
+}
+
+// children counts the living tasks that the conversation delegated.
+func (c *conversation) children(ctx context.Context) (int, error) {
+	if len(c.agent.Delegates) == 0 {
+		return 0, nil
+	}
+	tasks, err := c.m.h.cfg.Store.Tasks(ctx, c.m.id)
+	n := 0
+	for _, t := range tasks {
+		if t.Parent == c.id() && !t.Status.Ended() {
+			n++
+		}
+	}
+	return n, err
+}
+
+// queue records that the task waits for a slot.
+func (m *mission) queue(ctx context.Context, r *taskRun) error {
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := moveTask(tx, r.id, centurion.TaskQueued, nil)
+		return err
+	})
+}
+
+// startAttempt creates or reopens the task's session under the next fencing number and marks its item as running.
+func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slot) (*conversation, centurion.Task, error) {
+	t, err := m.h.cfg.Store.Task(ctx, r.id)
+	if err != nil {
+		return nil, t, err
+	}
+	if t.Session == "" {
+		err = m.createSession(ctx, &t)
+	} else {
+		err = m.reopenSession(ctx, &t)
+	}
+	if err == nil {
+		err = m.markItem(ctx, t.Item, markRunning)
+	}
+	if err != nil {
+		return nil, t, err
+	}
+	c, err := m.open(ctx, t.Session, r)
+	if err != nil {
+		return nil, t, err
+	}
+	c.slot = sl
+	m.notify()
+	return c, t, nil
+}
+
+// createSession starts the task's first attempt.
+func (m *mission) createSession(ctx context.Context, t *centurion.Task) error {
+	agent, err := m.h.cfg.Cast.Find(t.Agent)
+	if err != nil {
+		return err
+	}
+	parent, err := m.h.cfg.Store.Session(ctx, t.Parent)
+	if err != nil {
+		return err
+	}
+	ref := parent.Model
+	if agent.Model != "" {
+		model, err := m.h.cfg.Model(agent.Model)
+		if err != nil {
+			return err
+		}
+		ref = &centurion.SessionModel{ID: model.Ref.ID, Provider: model.Ref.Provider}
+	}
+	brief, err := m.taskBrief(ctx, *t)
+	if err != nil {
+		return err
+	}
+	system := m.h.systemPrompt(agent)
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		serial, err := tx.NextSerial(m.id, parent.Metadata.Address)
+		if err != nil {
+			return err
+		}
+		address := centurion.ChildAddress(parent.Metadata.Address, serial)
+		rec := session.New(centurion.Session{Title: t.Title, Agent: agent.Name, Directory: parent.Directory, ParentID: parent.ID,
+			ProjectID: parent.ProjectID, Slug: slug(address), Version: m.h.cfg.Version, Model: ref,
+			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: system}}, centurion.Now())
+		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
+			t.Attempt, t.Session, t.Started = 1, rec.ID, centurion.Now()
+		})
+		if err != nil {
+			return err
+		}
+		*t = moved
+		if err := m.underWay(tx, agent.Name); err != nil {
+			return err
+		}
+		return session.Create(tx, &rec, centurion.OriginParent, brief)
+	})
+}
+
+// underWay moves the mission from planning to running when somebody begins to carry the plan out.
+func (m *mission) underWay(tx *store.Tx, agent string) error {
+	rec, err := tx.Mission(m.id)
+	if err != nil || rec.Status != centurion.MissionPlanning || agent == agents.Planner {
+		return err
+	}
+	_, err = moveMission(tx, m.id, centurion.MissionRunning, "", nil)
+	return err
+}
+
+// reopenSession starts a further attempt in the session of the last one, whose history holds what was done so far.
+func (m *mission) reopenSession(ctx context.Context, t *centurion.Task) error {
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) { t.Attempt++ })
+		if err != nil {
+			return err
+		}
+		rec, err := tx.Session(t.Session)
+		if err != nil {
+			return err
+		}
+		rec.Metadata.Attempt = moved.Attempt
+		*t = moved
+		return tx.PutSession(&rec)
+	})
+}
+
+// endTask records how the task ended, and what its parent has to be told. A task that ended because the mission stops
+// is queued again: it is tried anew when the mission is resumed.
+func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, err error) error {
+	if cause := causeOf(ctx); cause != nil && err != nil {
+		err = cause
+	}
+	kind := centurion.KindOf(err)
+	if kind == centurion.KindDisk {
+		m.end(err)
+	}
+	status := centurion.TaskFailed
+	switch {
+	case err == nil:
+		status = centurion.TaskCompleted
+	case kind == centurion.KindCancelled:
+		status = centurion.TaskCancelled
+	case m.ctx.Err() != nil:
+		status = centurion.TaskQueued
+	case kind == centurion.KindPermission:
+		status = centurion.TaskBlocked
+	}
+	after := context.WithoutCancel(ctx) // the end is recorded although the work was stopped
+	t, terr := m.h.cfg.Store.Task(after, r.id)
+	if terr != nil {
+		return terr
+	}
+	rejected := rejects(t.Agent, status, out.Text)
+	frees, ferr := m.wouldFree(after, t, status)
+	if ferr != nil {
+		return ferr
+	}
+	// The store comes first: what it says is put right in the plan at the next start, but a tick without a completed task
+	// would have the work done twice.
+	if err := m.h.cfg.Store.Update(after, func(tx *store.Tx) error {
+		return m.recordEnd(tx, r.id, status, out, err, frees || rejected)
+	}); err != nil {
+		return err
+	}
+	if rejected { // the review is done, what it looked at is not: it has to be looked at again
+		status = centurion.TaskCancelled
+	}
+	return m.settleItem(after, t.Item, status)
+}
+
+// rejects reports whether a task is a finished review whose answer begins with the word FAIL, as its prompt asks for.
+func rejects(agent string, status centurion.TaskStatus, answer string) bool {
+	return agent == agents.Reviewer && status == centurion.TaskCompleted &&
+		strings.HasPrefix(strings.TrimLeft(answer, "*#_ \t\r\n"), "FAIL")
+}
+
+// recordEnd writes the end of a task together with its delivery to the parent.
+func (m *mission) recordEnd(tx *store.Tx, id string, status centurion.TaskStatus, out session.Outcome, cause error, wake bool) error {
+	t, err := tx.Task(id)
+	if err != nil || t.Status.Ended() {
+		return err
+	}
+	t, err = moveTask(tx, id, status, func(t *centurion.Task) {
+		t.Result = out.Text
+		t.Files = append(t.Files, out.Files...)
+		slices.Sort(t.Files)
+		t.Files = slices.Compact(t.Files)
+		switch {
+		case status == centurion.TaskQueued:
+			t.Reason = "until the mission is resumed"
+			t.Result = ""
+		case rejects(t.Agent, status, out.Text):
+			t.Reason = "found faults"
+		case cause != nil:
+			t.Error = &centurion.TaskError{Kind: centurion.KindOf(cause), Message: cause.Error()}
+		}
+	})
+	if err != nil || !status.Ended() {
+		return err
+	}
+	return deliver(tx, t, status != centurion.TaskCompleted || wake)
+}
+
+// deliver puts an ended task's result on its way to the session that delegated it. A parent that has ended hears nothing
+// more: the mission's own session does, also what was still on its way to the task that ends here.
+func deliver(tx *store.Tx, t centurion.Task, wake bool) error {
+	rec, err := tx.Mission(t.Mission)
+	if err != nil {
+		return err
+	}
+	parent, err := tx.Session(t.Parent)
+	if err != nil {
+		return err
+	}
+	receiver := t.Parent
+	if pt := parent.Metadata.Task; pt != "" {
+		p, err := tx.Task(pt)
+		if err != nil {
+			return err
+		}
+		if p.Status.Ended() {
+			receiver = rec.Session
+		}
+	}
+	if t.Session != "" {
+		orphans, err := tx.PendingDeliveries(t.Session)
+		if err != nil {
+			return err
+		}
+		for _, d := range orphans {
+			d.Session = rec.Session
+			if err := tx.PutDelivery(&d); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.PutDelivery(&store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: t.Mission, Session: receiver,
+		Task: t.ID, Wake: wake, Created: centurion.Now()})
+}
+
+// cancelTask ends one living task. It returns when the end is recorded.
+func (m *mission) cancelTask(ctx context.Context, id, reason string) error {
+	m.mu.Lock()
+	r := m.runs[id]
+	m.mu.Unlock()
+	if r == nil {
+		return m.h.endTask(ctx, id, reason)
+	}
+	r.cancel(&centurion.Error{Kind: centurion.KindCancelled, Msg: reason})
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// cancelTasks ends, in the store, what is left of a cancelled mission.
+func cancelTasks(tx *store.Tx, mission, reason string) error {
+	tasks, err := tx.Tasks(mission)
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if !t.Status.CanBecome(centurion.TaskCancelled) {
+			continue
+		}
+		if _, err := moveTask(tx, t.ID, centurion.TaskCancelled, func(t *centurion.Task) {
+			t.Error = &centurion.TaskError{Kind: centurion.KindCancelled, Message: reason}
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restartTasks launches the tasks that had not ended when the mission last stopped. That the host went away counts
+// neither as a failure nor as a return.
+func (m *mission) restartTasks(ctx context.Context) error {
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return err
+	}
+	if err := m.reconcile(ctx, tasks); err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if t.Status.Ended() {
+			continue
+		}
+		if t.Status != centurion.TaskQueued {
+			err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+				_, err := moveTask(tx, t.ID, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = "after a restart" })
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		m.launch(t)
+	}
+	return nil
+}
+
+func (m *mission) forget(c *conversation) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.convs, c.id())
+}
