@@ -7,7 +7,7 @@ import (
 
 // Command is a child process to run.
 type Command struct {
-	Script  string        // a script for sh; on Windows that is the one that comes with git
+	Script  string        // a script for bash, or for sh where there is no bash; on Windows for the sh that comes with git
 	Dir     string        // working directory, absolute
 	Env     []string      // added to the runner's allow-listed environment, as NAME=value
 	Timeout time.Duration // 0 means the runner's default; the whole process tree ends with it

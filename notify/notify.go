@@ -78,7 +78,7 @@ func (w *watcher) see(e centurion.Event) (notice, bool) {
 		m.goal = cmp.Or(read(e.Data).text("goal"), m.goal)
 	case centurion.EventPermissionAsked, centurion.EventQuestionAsked, centurion.EventPlanAsked:
 		m.open++
-		if m.called {
+		if m.called || read(e.Data).text("by") != "" { // a policy answers in the same moment: it waits for nobody
 			return notice{}, false
 		}
 		m.called = true

@@ -63,6 +63,8 @@ func TestWatch(t *testing.T) {
 		{"several asks at once", []centurion.Event{started, asked, asked, asked, replied, asked}, []string{"Centurion needs you|permission for bash · mend it|true"}},
 		{"asked, answered, asked again", []centurion.Event{asked, replied, asked},
 			[]string{"Centurion needs you|permission for bash|true", "Centurion needs you|permission for bash|true"}},
+		{"answered by a policy at once", []centurion.Event{event(centurion.EventPermissionAsked, `{"permission":"bash","by":"policy"}`), replied, asked},
+			[]string{"Centurion needs you|permission for bash|true"}},
 		{"an answer that nobody asked for", []centurion.Event{replied, asked, asked}, []string{"Centurion needs you|permission for bash|true"}},
 		{"a question and a plan", []centurion.Event{event(centurion.EventQuestionAsked, `{"question":"which?"}`), event(centurion.EventQuestionReplied, `null`),
 			event(centurion.EventPlanAsked, `[]`)}, []string{"Centurion needs you|a question|true", "Centurion needs you|a plan waits for your approval|true"}},

@@ -32,10 +32,12 @@ func alive(cmd *exec.Cmd) bool {
 }
 
 func findShell() (string, error) {
-	shell, err := exec.LookPath("sh")
-	if err != nil {
-		return "", &centurion.Error{Op: "run command", Kind: centurion.KindNotFound, Msg: "no sh on PATH", Err: err,
-			Hint: "add the directory that holds sh to PATH"}
+	// Models write for bash, whatever they are told; a script for sh runs in it as well.
+	for _, name := range []string{"bash", "sh"} {
+		if shell, err := exec.LookPath(name); err == nil {
+			return shell, nil
+		}
 	}
-	return shell, nil
+	return "", &centurion.Error{Op: "run command", Kind: centurion.KindNotFound, Msg: "neither bash nor sh on PATH",
+		Hint: "add the directory that holds sh to PATH"}
 }

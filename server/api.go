@@ -54,6 +54,7 @@ type Mission struct {
 	Branch     string                  `json:"branch,omitempty"`
 	Level      int                     `json:"level,omitempty"`
 	Session    string                  `json:"session,omitempty"`
+	Todo       string                  `json:"todo,omitempty"` // its plan, relative to the directory
 	Model      string                  `json:"model,omitempty"`
 	Tasks      map[string]int          `json:"tasks"`
 	Tokens     centurion.Tokens        `json:"tokens"`
@@ -109,7 +110,7 @@ func missionView(m centurion.Mission, tasks []centurion.Task) Mission {
 		counts[string(t.Status)]++
 	}
 	return Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
-		Session: m.Session, Model: m.Options.Model, Tasks: counts, Tokens: m.Usage.Tokens, Cost: m.Usage.USD,
+		Session: m.Session, Todo: m.Todo, Model: m.Options.Model, Tasks: counts, Tokens: m.Usage.Tokens, Cost: m.Usage.USD,
 		Unpriced: m.Usage.Unpriced, MaxCost: m.Options.MaxCost, Rounds: m.Rounds, DurationMS: m.ElapsedMS,
 		Verified: m.Verified, Unverified: m.Unverified, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated}
 }
@@ -133,7 +134,7 @@ var _ API = (*Local)(nil)
 // Noun returns the mission as the rest of the program speaks of it.
 func (m Mission) Noun() centurion.Mission {
 	return centurion.Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
-		Session: m.Session, Options: centurion.MissionOptions{Model: m.Model, MaxCost: m.MaxCost}, Rounds: m.Rounds,
+		Session: m.Session, Todo: m.Todo, Options: centurion.MissionOptions{Model: m.Model, MaxCost: m.MaxCost}, Rounds: m.Rounds,
 		Usage: centurion.Usage{Tokens: m.Tokens, USD: m.Cost, Unpriced: m.Unpriced}, ElapsedMS: m.DurationMS, Verified: m.Verified,
 		Unverified: m.Unverified, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated}
 }

@@ -171,6 +171,9 @@ func reply(w http.ResponseWriter, v any, err error) {
 }
 
 func statusOf(err error) int {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return http.StatusRequestEntityTooLarge
+	}
 	switch centurion.KindOf(err) {
 	case centurion.KindUsage:
 		return http.StatusBadRequest
@@ -182,9 +185,6 @@ func statusOf(err error) int {
 		return http.StatusNotFound
 	case centurion.KindConflict:
 		return http.StatusConflict
-	}
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return http.StatusRequestEntityTooLarge
 	}
 	return http.StatusInternalServerError
 }

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"strings"
 
 	"centurion"
 	"centurion/event"
@@ -78,7 +80,7 @@ func (l *Local) Sessions(ctx context.Context, mission string) ([]centurion.Sessi
 	if err != nil {
 		return nil, err
 	}
-	return l.Store.Sessions(ctx, m.ID)
+	return some(l.Store.Sessions(ctx, m.ID))
 }
 
 // Session returns one session.
@@ -110,11 +112,21 @@ func (l *Local) Receipts(ctx context.Context, mission string) ([]centurion.Recei
 	if err != nil {
 		return nil, err
 	}
-	return l.Store.Receipts(ctx, m.ID)
+	return some(l.Store.Receipts(ctx, m.ID))
 }
 
 // Asks lists what waits for a person.
-func (l *Local) Asks(ctx context.Context) ([]store.Ask, error) { return l.Store.Asks(ctx, "", true) }
+func (l *Local) Asks(ctx context.Context) ([]store.Ask, error) {
+	return some(l.Store.Asks(ctx, "", true))
+}
+
+// some makes a list that holds nothing an empty one, which is [] and not null as JSON.
+func some[T any](list []T, err error) ([]T, error) {
+	if list == nil {
+		list = []T{}
+	}
+	return list, err
+}
 
 // journal reads the store's events as cursors want them.
 type journal struct{ *store.Store }
@@ -162,7 +174,22 @@ func (l *Local) Answer(ctx context.Context, ask, answer string) error {
 	if l.Host == nil {
 		return notRunning("answer")
 	}
-	return l.Host.Answer(ctx, ask, answer)
+	open, err := l.Store.Asks(ctx, "", true)
+	if err != nil {
+		return err
+	}
+	full := ask
+	for _, a := range open {
+		switch {
+		case !strings.HasPrefix(a.ID, ask) || ask == "":
+		case full != ask && full != a.ID:
+			return &centurion.Error{Op: "answer", Kind: centurion.KindUsage, Msg: fmt.Sprintf("several asks begin with %q", ask),
+				Hint: "give more of the id; see: centurion asks"}
+		default:
+			full = a.ID
+		}
+	}
+	return l.Host.Answer(ctx, full, answer)
 }
 
 // Cancel ends a mission or a task.

@@ -19,14 +19,15 @@ func TestWrite(t *testing.T) {
 
 	// What the session wrote itself it knows.
 	r = b.must("write", args{"filePath": "neu/Größe 1.txt", "content": "a\nc\n"})
-	says(t, r.Output, "replaced neu/Größe 1.txt", "-b\n+c\n")
+	want(t, "output", r.Output, "replaced neu/Größe 1.txt, 2 lines")
+	says(t, r.Metadata["diff"].(string), "-b\n+c\n")
 	b.refused("write", args{"filePath": "neu/Größe 1.txt", "content": "a\nc\n"}, centurion.KindUsage, "exactly this content")
 
 	b.put("crlf.txt", "\xef\xbb\xbfa\r\nb\r\n")
 	b.must("read", args{"filePath": "crlf.txt"})
 	r = b.must("write", args{"filePath": "crlf.txt", "content": "a\nc\n"})
 	want(t, "file", b.get("crlf.txt"), "\xef\xbb\xbfa\r\nc\r\n")
-	says(t, r.Output, "CRLF line ends and byte order mark kept", "-b\n+c\n")
+	says(t, r.Output, "CRLF line ends and byte order mark kept")
 
 	r = b.must("write", args{"filePath": "empty.txt", "content": ""})
 	says(t, r.Output, "0 lines")

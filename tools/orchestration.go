@@ -50,10 +50,11 @@ type TodoUpdate struct {
 
 // ItemUpdate changes one item.
 type ItemUpdate struct {
-	ID     string `json:"id"`
-	Status string `json:"status,omitempty"` // open, done, cancelled or blocked
-	Title  string `json:"title,omitempty"`
-	Note   string `json:"note,omitempty"` // kept under the item
+	ID     string   `json:"id"`
+	Status string   `json:"status,omitempty"` // open, done, cancelled or blocked
+	Title  string   `json:"title,omitempty"`
+	Note   string   `json:"note,omitempty"`  // kept under the item
+	After  []string `json:"after,omitempty"` // items that it has to wait for too
 }
 
 // NewItem is an item to add.

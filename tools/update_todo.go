@@ -26,6 +26,7 @@ func updateTodoTool() Tool {
 			may("status", oneOf("Its new status", "open", "done", "cancelled", "blocked")),
 			may("title", text("Its new title")),
 			may("note", text("A line to keep under the item")),
+			may("after", list("Items that it has to wait for too", str("An id"))),
 		))),
 		may("add", list("New items", object(
 			need("title", text("What is to be done, in one line")),

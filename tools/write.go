@@ -70,7 +70,7 @@ func runWrite(ctx context.Context, c *Call, in writeInput) (Result, error) {
 	}
 	r := Result{Title: p.name, Metadata: map[string]any{"filepath": p.name, "diff": change, "exists": exists}, Files: p.changed()}
 	if exists {
-		r.Output = fmt.Sprintf("replaced %s%s\n%s", p.name, kept, change)
+		r.Output = fmt.Sprintf("replaced %s%s, %s", p.name, kept, centurion.Count(lineCount(in.Content), "line"))
 	} else {
 		r.Output = fmt.Sprintf("created %s, %s", p.name, centurion.Count(lineCount(in.Content), "line"))
 	}

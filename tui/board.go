@@ -186,6 +186,10 @@ func (b *Board) Active() []*Task {
 	return b.In(centurion.TaskRunning, centurion.TaskVerifying, centurion.TaskMerging)
 }
 
+// isGoal reports whether a message of the person is the goal that was told already; the host may have added to it what
+// a command such as /plan means.
+func (b *Board) isGoal(text string) bool { return b.Goal != "" && strings.HasPrefix(text, b.Goal) }
+
 // Task returns a task by id, or nil.
 func (b *Board) Task(id string) *Task { return b.tasks[id] }
 

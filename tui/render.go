@@ -103,7 +103,10 @@ func (f fact) block(t theme, w int) []string {
 	accent := roleTone(f.agent)
 	who := fit(f.who, room)
 	title := ""
-	if left := room - width(who) - 3; f.text != "" && left > 3 {
+	switch left := room - width(who) - 3; {
+	case who == "":
+		title = fit(f.text, room)
+	case f.text != "" && left > 3:
 		title = t.paint(dim, " · ") + fit(f.text, left)
 	}
 	out := []string{prefix + t.paint(accent, "┌─ "+who) + title}

@@ -206,15 +206,11 @@ func (s *story) taskEnd(f *fact, t *Task, p payload) {
 	if len(t.Files) > 0 {
 		files = centurion.Count(len(t.Files), "file")
 	}
-	reason := ""
-	if t.Status != centurion.TaskCompleted {
-		reason = t.Reason
-	}
 	cost := ""
 	if t.Usage != (centurion.Usage{}) {
 		cost = money(t.Usage)
 	}
-	f.foot = dots(verb+age, cost, files, reason)
+	f.foot = dots(verb+age, cost, files, t.Reason)
 }
 
 // depth is how many workers stand above the one with this address: 0/3 was started by the Commander, 0/3/1 by 0/3.
@@ -245,7 +241,7 @@ func (s *story) session(e centurion.Event, p payload) []fact {
 			return []fact{{mark: "◇", tone: roleTone(agent), agent: agent, who: agent, text: lines[0], body: clip(lines[1:], maxSaid)}}
 		}
 	case centurion.EventMessageCreated:
-		if t := Clean(p.Text); p.Origin == string(centurion.OriginPerson) && t != "" && t != b.Goal {
+		if t := Clean(p.Text); p.Origin == string(centurion.OriginPerson) && t != "" && !b.isGoal(t) {
 			return []fact{{mark: "›", tone: strong, who: "you", text: t}}
 		}
 	case centurion.EventToolCompleted:

@@ -452,7 +452,7 @@ func TestSeveralPlans(t *testing.T) {
 	if doc, _, err := w.Todo().Load(); doc != nil || err != nil {
 		t.Fatalf("todo.md is still there: %v, %v", doc, err)
 	}
-	if w.TodoAt(kept) != w.TodoAt(kept) || w.TodoAt(kept) == w.Todo() {
+	if again := w.TodoAt(kept); again != w.TodoAt(kept) || again == w.Todo() {
 		t.Error("a path must lead to one and the same plan")
 	}
 	if _, err := w.Todo().Replace(t.Context(), "- [ ] T1 Another\n", nil); err != nil {

@@ -60,6 +60,24 @@ func (d *Doc) AddNote(id, note string) error {
 	return d.insert(d.blockEnd(n), d.attrPrefix(n)+"note: "+note)
 }
 
+// AddAfter makes an item wait for others too, below its other attributes. Ids that it waits for already are left out.
+func (d *Doc) AddAfter(id string, ids ...string) error {
+	n, err := d.target(id)
+	if err != nil {
+		return err
+	}
+	ids = slices.DeleteFunc(slices.Clone(ids), func(s string) bool { return slices.Contains(n.After, s) })
+	if len(ids) == 0 {
+		return nil
+	}
+	for _, s := range ids {
+		if d.find(s) == nil || s == id {
+			return usage("%s cannot wait for %s: there is no such other item", id, s)
+		}
+	}
+	return d.insert(d.blockEnd(n), d.attrPrefix(n)+"after: "+strings.Join(ids, ", "))
+}
+
 // Add appends an item, with its mark (Open if 0) and attributes, to the end of a section in the style of the items
 // around it, and returns its id, which is assigned if it.ID is empty. The section is found by its whole heading or, if
 // only one heading begins with it, by its first word; a missing one is made at the end. "" means the last section. With

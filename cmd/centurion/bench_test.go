@@ -1,0 +1,76 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"centurion/provider/scripted"
+)
+
+// program builds the binary as it is released.
+func program(b *testing.B) string {
+	b.Helper()
+	exe := filepath.Join(b.TempDir(), "centurion")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", exe, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return exe
+}
+
+// whole runs a command for each iteration and reports the median of its wall time and its peak memory.
+func whole(b *testing.B, command func() *exec.Cmd) {
+	b.Helper()
+	var walls []time.Duration
+	var peak int64
+	for b.Loop() {
+		cmd := command()
+		started := time.Now()
+		out, err := cmd.CombinedOutput()
+		walls = append(walls, time.Since(started))
+		if err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+		if r, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			peak = max(peak, r.Maxrss)
+		}
+	}
+	slices.Sort(walls)
+	b.ReportMetric(float64(walls[len(walls)/2].Microseconds())/1000, "ms/p50")
+	b.ReportMetric(float64(peak)/1024, "MB-peak")
+}
+
+func BenchmarkVersion(b *testing.B) {
+	exe := program(b)
+	whole(b, func() *exec.Cmd { return exec.Command(exe, "--version") })
+}
+
+// One prompt to its text, whole process: configuration, state directory, database, request, answer, end. Goal: 60 ms, 60 MB.
+func BenchmarkPrompt(b *testing.B) {
+	exe := program(b)
+	model := scripted.Func(func(scripted.Request) scripted.Answer { return scripted.Answer{Say: "It is a converter."} })
+	url, err := model.Serve()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer model.Close()
+	home := b.TempDir()
+	whole(b, func() *exec.Cmd {
+		cmd := exec.Command(exe, "run", "--model", "openai/gpt-5", "--format", "json", "what is this project?")
+		cmd.Dir = b.TempDir()
+		cmd.Env = []string{"HOME=" + home, "CENTURION_HOME=" + b.TempDir(), "OPENAI_API_KEY=x", "OPENAI_BASE_URL=" + url,
+			"PATH=" + os.Getenv("PATH")}
+		return cmd
+	})
+	if n := len(model.Requests()); n < b.N {
+		b.Fatalf("%d runs asked the model %d times", b.N, n)
+	}
+}

@@ -1,0 +1,316 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	yamlparser "github.com/goccy/go-yaml/parser"
+
+	"centurion/guard"
+)
+
+func agentFields(l *loader) []field[Agent] {
+	pass := func(*Agent, string, *node) error { return nil }
+	return []field[Agent]{
+		text("description", func(a *Agent) *string { return &a.Description }),
+		choice("mode", func(a *Agent) *string { return &a.Mode }, "primary", "subagent", "all"),
+		text("model", func(a *Agent) *string { return &a.Model }),
+		text("prompt", func(a *Agent) *string { return &a.Prompt }),
+		number("temperature", 0, func(a *Agent) **float64 { return &a.Temperature }),
+		number("top_p", 0, func(a *Agent) **float64 { return &a.TopP }),
+		integer("maxSteps", 1, 0, func(a *Agent) *int { return &a.Steps }), // the older name
+		integer("steps", 1, 0, func(a *Agent) *int { return &a.Steps }),
+		boolMap("tools", func(a *Agent) *map[string]bool { return &a.Tools }),
+		{"permission", func(a *Agent, key string, n *node) error {
+			if n.kind != kindString && n.kind != kindObject {
+				return n.mismatch(key, "allow, ask, deny or an object with rules")
+			}
+			a.Permission = n.rawJSON()
+			return nil
+		}},
+		boolean("disable", func(a *Agent) *bool { return &a.Disable }),
+		boolean("hidden", func(a *Agent) *bool { return &a.Hidden }),
+		{"name", pass}, {"color", pass}, // shown by other programs only
+	}
+}
+
+func (l *loader) setAgents(c *Config, key string, n *node) error {
+	if n.kind != kindObject {
+		return n.mismatch(key, kindObject.String())
+	}
+	for _, m := range n.members {
+		a := Agent{Name: m.key, File: m.value.src.name, Project: m.value.fromProject()}
+		if err := decode(m.value, key+"."+m.key, &a, agentFields(l), l.skip(key+"."+m.key+".")); err != nil {
+			return err
+		}
+		c.Agents[m.key] = a
+	}
+	return nil
+}
+
+func (l *loader) setCommands(c *Config, key string, n *node) error {
+	if n.kind != kindObject {
+		return n.mismatch(key, kindObject.String())
+	}
+	fields := []field[Command]{
+		text("template", func(c *Command) *string { return &c.Template }),
+		text("description", func(c *Command) *string { return &c.Description }),
+		text("agent", func(c *Command) *string { return &c.Agent }),
+		text("model", func(c *Command) *string { return &c.Model }),
+		boolean("subtask", func(c *Command) *bool { return &c.Subtask }),
+	}
+	for _, m := range n.members {
+		cmd := Command{Name: m.key, File: m.value.src.name, Project: m.value.fromProject()}
+		if err := decode(m.value, key+"."+m.key, &cmd, fields, l.skip(key+"."+m.key+".")); err != nil {
+			return err
+		}
+		if cmd.Template == "" {
+			return m.value.src.at(m.line, "the command %q has no template", m.key)
+		}
+		c.Commands[m.key] = cmd
+	}
+	return nil
+}
+
+// fromProject reports whether any part of the value came with the project.
+func (n *node) fromProject() bool {
+	if n == nil {
+		return false
+	}
+	if n.src.project {
+		return true
+	}
+	for _, e := range n.elems {
+		if e.fromProject() {
+			return true
+		}
+	}
+	for _, m := range n.members {
+		if m.value.fromProject() {
+			return true
+		}
+	}
+	return false
+}
+
+// markdown reads the agents and commands below a configuration directory. A file's name is its path below agent/ or
+// command/, without .md, with slashes.
+func (l *loader) markdown(dir string, project bool) error {
+	for _, k := range []struct{ dir, key, body string }{
+		{"agent", "agent", "prompt"}, {"agents", "agent", "prompt"},
+		{"command", "command", "template"}, {"commands", "command", "template"},
+	} {
+		root := filepath.Join(dir, k.dir)
+		// A link in place of the directory itself is followed, as OpenCode follows it; WalkDir follows none below it.
+		if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		err := fs.WalkDir(os.DirFS(root), ".", func(p string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return readError(err)
+			case d.IsDir() || path.Ext(p) != ".md":
+				return nil
+			}
+			n, err := l.markdownFile(filepath.Join(root, filepath.FromSlash(p)), k.body, project)
+			if n == nil || err != nil {
+				return err
+			}
+			name := strings.TrimSuffix(p, ".md")
+			if k.key == "agent" {
+				name = strings.ToLower(name)
+			}
+			one := &node{src: n.src, line: 1, kind: kindObject, members: []member{{name, 1, n}}}
+			l.c.open = merge(l.c.open, &node{src: n.src, line: 1, kind: kindObject, members: []member{{k.key, 1, one}}})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inside reports whether a file, links followed, lies inside the project. What a project's Markdown holds goes to a model,
+// so a link that a repository ships must not reach the person's own files.
+func (l *loader) inside(path string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) // then there is nothing to read
+	}
+	root, err := filepath.EvalSymlinks(l.subst.root)
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(root, real)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// markdownFile reads YAML between two lines of --- and the text after it, which becomes the value of body.
+func (l *loader) markdownFile(path, body string, project bool) (*node, error) {
+	if project && !l.inside(path) {
+		l.dropped = append(l.dropped, l.display(path)+": not read, because it is a link to a place outside the project")
+		return nil, nil
+	}
+	text, ok, err := readText(path)
+	if err != nil {
+		return nil, readError(err)
+	}
+	if !ok {
+		return nil, nil
+	}
+	src := l.source(path, project)
+	front, rest, line, err := splitFrontmatter(src, strings.TrimPrefix(text, "\ufeff"))
+	if err != nil {
+		return nil, err
+	}
+	n := &node{src: src, line: 1, kind: kindObject}
+	if front != "" {
+		if n, err = parseYAML(src, front); err != nil {
+			return nil, err
+		}
+	}
+	if rest = strings.TrimSpace(rest); rest != "" {
+		n.set(member{body, line, &node{src: src, line: line, kind: kindString, text: rest, raw: rest}})
+	}
+	return n, nil
+}
+
+// splitFrontmatter returns the frontmatter, the text after it and the line on which that text begins. The frontmatter
+// keeps an empty first line for the opening ---, so that lines counted in it are lines of the file.
+func splitFrontmatter(src *source, text string) (front, rest string, line int, err error) {
+	first, _, _ := strings.Cut(text, "\n")
+	if strings.TrimRight(first, " \t\r") != "---" {
+		return "", text, 1, nil
+	}
+	var b strings.Builder
+	for l := range strings.Lines(text) {
+		line++
+		switch {
+		case line == 1:
+			b.WriteByte('\n')
+		case strings.TrimRight(l, " \t\r\n") == "---":
+			skipped := b.Len() - 1 + len(first) + 1 + len(l)
+			return b.String(), text[skipped:], line + 1, nil
+		default:
+			b.WriteString(l)
+		}
+	}
+	e := src.at(1, "the frontmatter is not closed by a second line ---")
+	e.Hint = "add a line with three dashes before the text"
+	return "", "", 0, e
+}
+
+// parseYAML reads a frontmatter into the same nodes as JSON. Anchors, aliases and tags are refused: no agent needs them,
+// and an alias can make a small file very large.
+func parseYAML(src *source, text string) (*node, error) {
+	var file *ast.File
+	err := guard.Call("read frontmatter", func() (err error) {
+		file, err = yamlparser.ParseBytes([]byte(text), 0)
+		return err
+	})
+	if err != nil {
+		line, msg := 1, err.Error()
+		if ye, ok := errors.AsType[yaml.Error](err); ok {
+			msg = ye.GetMessage()
+			if t := ye.GetToken(); t != nil && t.Position != nil {
+				line = t.Position.Line
+			}
+		}
+		e := src.at(line, "the frontmatter is not valid YAML: %s", msg)
+		e.Hint = "put values that hold a colon or a # into quotes"
+		return nil, e
+	}
+	y := yamlReader{src: src}
+	for _, doc := range file.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		n, err := y.node(doc.Body, 0)
+		if err != nil {
+			return nil, err
+		}
+		if n.kind != kindObject {
+			return nil, src.at(n.line, "the frontmatter must hold lines of the form key: value, not %s", n.kind)
+		}
+		return n, nil
+	}
+	return &node{src: src, line: 1, kind: kindObject}, nil
+}
+
+type yamlReader struct{ src *source }
+
+func (y yamlReader) node(v ast.Node, depth int) (*node, error) {
+	n := &node{src: y.src, line: 1}
+	if v == nil {
+		return n, nil
+	}
+	if t := v.GetToken(); t != nil && t.Position != nil {
+		n.line = t.Position.Line
+	}
+	if depth > maxDepth {
+		return nil, y.src.at(n.line, "values are nested deeper than %d levels", maxDepth)
+	}
+	switch v := v.(type) {
+	case *ast.NullNode:
+	case *ast.BoolNode:
+		n.kind, n.yes = kindBool, v.Value
+	case *ast.IntegerNode:
+		n.kind, n.text = kindNumber, fmt.Sprint(v.Value)
+	case *ast.FloatNode:
+		n.kind, n.text = kindNumber, strconv.FormatFloat(v.Value, 'g', -1, 64)
+	case *ast.StringNode:
+		n.kind, n.text, n.raw = kindString, v.Value, v.Value
+	case *ast.LiteralNode:
+		n.kind = kindString
+		if v.Value != nil {
+			n.text, n.raw = v.Value.Value, v.Value.Value
+		}
+	case *ast.SequenceNode:
+		n.kind = kindArray
+		for _, e := range v.Values {
+			c, err := y.node(e, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			n.elems = append(n.elems, c)
+		}
+	case *ast.MappingNode:
+		return n, y.members(n, v.Values, depth)
+	case *ast.MappingValueNode:
+		return n, y.members(n, []*ast.MappingValueNode{v}, depth)
+	default:
+		return nil, y.src.at(n.line, "the frontmatter uses %s, which is not supported here", v.Type())
+	}
+	return n, nil
+}
+
+func (y yamlReader) members(n *node, values []*ast.MappingValueNode, depth int) error {
+	n.kind = kindObject
+	for _, m := range values {
+		key, err := y.node(m.Key, depth+1)
+		if err != nil {
+			return err
+		}
+		name := key.text
+		if key.kind == kindBool { // `on: …` is a key, whatever YAML 1.1 thinks of it
+			name = m.Key.String()
+		}
+		v, err := y.node(m.Value, depth+1)
+		if err != nil {
+			return err
+		}
+		n.set(member{name, key.line, v})
+	}
+	return nil
+}

@@ -1,0 +1,331 @@
+// Package config finds and reads what a person and a project configured: OpenCode's files, Centurion's own, the
+// environment, and the stores that hold API keys. It turns them into one [Config], resolves which model a mission uses
+// and with which key, and says where the state directory lies. It reads files and, where no model is named, asks local
+// model servers for their list; it starts no process, writes nothing but the key store, and opens no state.
+//
+// # Order
+//
+// Later wins, objects are merged key by key, everything else is replaced; the entries of instructions are collected:
+//
+//	~/.config/opencode/{config.json,opencode.json,opencode.jsonc}      global
+//	$OPENCODE_CONFIG                                                   global
+//	opencode.json, opencode.jsonc from the git root down to the project
+//	~/.config/opencode/{agent,agents,command,commands}/**/*.md         global
+//	.opencode/ from the git root down: opencode.json(c), then its agents and commands
+//	$OPENCODE_CONFIG_CONTENT                                           global
+//	~/.config/centurion/config.jsonc, then .opencode/centurion.jsonc   Centurion's own keys
+//
+// # Trust
+//
+// A file that lies in the project came with the repository, and nobody has vouched for it. So what a project's file says
+// must not bring a person's key, files or money to a place that the person did not choose:
+//
+//   - {env:NAME} in a project's file is an error; {file:path} there must stay inside the project.
+//   - A provider whose base URL a project's file sets is used only if that URL is the provider's own, the one that the
+//     person's own configuration or environment sets, or a loopback address. A loopback address that only the project
+//     names is never sent a key of the person's, only one that stands literally in the project's file.
+//   - A literal key, headers or key variables that a project's file gives to any other provider are refused, and its
+//     prices do not count for a provider it did not define.
+//   - Keys of the project's centurion.jsonc that would loosen what the person set ("ask": "allow", "yes", "merge",
+//     "sandbox": "off", "dir", higher spending limits) are passed over with a notice.
+//   - Instructions of a project's file that lie outside the project are passed over with a notice.
+//
+// Permission levels, agents, commands and the own keys verify, worktree and agent are handed over as they are, marked
+// with the file they come from: whoever acts on them decides what an untrusted one may do ([Config.Origin]).
+package config
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"centurion"
+	"centurion/provider/catalog"
+)
+
+// Options says where to look. Its zero value is the current directory and the process's own environment.
+type Options struct {
+	Dir     string                   // the project; "" means the current directory
+	Home    string                   // the person's home; "" means what the environment says
+	Env     func(name string) string // nil means os.Getenv
+	Keyring Keyring                  // nil means the desktop's, where there is one
+	HTTP    *http.Client             // for local servers and lists of models; nil means a plain client
+}
+
+// Config is everything that was configured, merged.
+type Config struct {
+	Model        string // "provider/model"; the own key before OpenCode's
+	SmallModel   string
+	DefaultAgent string
+	Providers    map[string]Provider
+	Agents       map[string]Agent   // by lower-case name
+	Commands     map[string]Command // by name, without the slash
+	Permission   []PermissionLevel  // in the order in which they were read
+	Instructions []string           // paths, patterns or URLs; relative ones belong to the project
+	Own          Own
+	Sources      []string // the files that were read, in order, absolute
+	Notices      []string // lines for stderr: what was read but does not count
+
+	providers []string            // the ids in the files' order
+	mine      map[string]Provider // without what came with the project
+	catalog   *catalog.Catalog    // nil in a Config that was not loaded
+	opts      Options
+	own       *node // Centurion's own keys, merged
+	open      *node // OpenCode's keys, merged, with the agents and commands of Markdown files
+}
+
+// PermissionLevel is the permission value of one file, with its keys in order.
+type PermissionLevel struct {
+	File    string // as a person reads it
+	Project bool   // shipped by the project
+	Raw     json.RawMessage
+}
+
+// Agent is an agent as configured. Unset fields are zero; nobody has checked whether its model or tools exist.
+type Agent struct {
+	Name        string // lower case
+	Description string
+	Mode        string // primary, subagent, all or ""
+	Model       string // "provider/model" or ""
+	Prompt      string
+	Temperature *float64
+	TopP        *float64
+	Steps       int // rounds; 0 means no limit
+	Tools       map[string]bool
+	Permission  json.RawMessage // with its keys in order; nil if there is none
+	Disable     bool
+	Hidden      bool
+	File        string // where it was defined last, as a person reads it
+	Project     bool   // something of it came with the project
+}
+
+// Command is a slash command as configured.
+type Command struct {
+	Name        string
+	Description string
+	Template    string
+	Agent       string
+	Model       string
+	Subtask     bool
+	File        string
+	Project     bool
+}
+
+// Own holds Centurion's own keys. Zero means "not set": whoever uses a value knows its default.
+type Own struct {
+	Dir, Agent, Model, SmallModel, Format, Isolation, Ask, Dirty, Profile, Sandbox string
+
+	MaxWorkers, MaxPerAgent, MaxRounds, Level int
+	MaxCost                                   *float64 // USD
+	MaxTokens                                 int64
+	MaxDuration                               time.Duration
+	Yes, Merge, Detach                        bool
+
+	Verify         []string // the project's own acceptance commands
+	WorktreeSetup  []string // commands that make a fresh checkout usable
+	Persist        string   // coalesce or every_event
+	Notify         *bool    // desktop notices
+	SessionHeaders *bool    // x-session-id and x-parent-session-id on requests to models
+	Agents         map[string]OwnAgent
+
+	Limits
+}
+
+// OwnAgent is what Centurion's own files say of an agent beyond OpenCode's keys.
+type OwnAgent struct {
+	ACP []string // the command line of an agent that is another program
+}
+
+// Limits are the constants of the orchestrator that a person may change. Zero means the default.
+type Limits struct {
+	PollInterval       time.Duration // between two audits
+	StallTimeout       time.Duration // without any event
+	SessionTTL         time.Duration
+	Retention          time.Duration // of a finished task's session
+	ArchiveAfter       time.Duration // of a finished task's record
+	ArchiveFailedAfter time.Duration
+	KeepTasks          int           // records kept at most
+	StableFor          time.Duration // of an idle foreign agent
+	WaitTimeout        time.Duration // of a synchronous delegation
+	IdleTimeout        time.Duration // without a byte from a model
+	GateRelease        time.Duration // of a wait for a rate gate that gives the slot back
+	RetryDelay         time.Duration // between two attempts
+	MaxAttempts        int           // of a session
+	MaxRetries         int           // of a request
+	Countdown          time.Duration // before a continuation
+	StuckRounds        int           // without progress before another approach is asked for
+	PauseRounds        int           // without progress before a person is asked
+	MaxReopened        int           // times a red final check reopens an item
+	MaxCommands        int           // shell commands of the whole host at once
+}
+
+// ownFields are the keys of Centurion's own files.
+func ownFields() []field[Own] {
+	return append([]field[Own]{
+		{"$schema", func(*Own, string, *node) error { return nil }},
+		text("dir", func(o *Own) *string { return &o.Dir }),
+		text("model", func(o *Own) *string { return &o.Model }),
+		text("small_model", func(o *Own) *string { return &o.SmallModel }),
+		{"agent", setOwnAgent},
+		choice("format", func(o *Own) *string { return &o.Format }, "text", "json"),
+		choice("isolation", func(o *Own) *string { return &o.Isolation }, "auto", "shared", "worktree"),
+		integer("max_workers", 1, 0, func(o *Own) *int { return &o.MaxWorkers }),
+		integer("max_per_agent", 1, 0, func(o *Own) *int { return &o.MaxPerAgent }),
+		number("max_cost", 0, func(o *Own) **float64 { return &o.MaxCost }),
+		integer("max_tokens", 1, 0, func(o *Own) *int64 { return &o.MaxTokens }),
+		duration("max_duration", func(o *Own) *time.Duration { return &o.MaxDuration }),
+		integer("max_rounds", 1, 0, func(o *Own) *int { return &o.MaxRounds }),
+		choice("ask", func(o *Own) *string { return &o.Ask }, "ask", "deny", "allow"),
+		boolean("yes", func(o *Own) *bool { return &o.Yes }),
+		choice("dirty", func(o *Own) *string { return &o.Dirty }, "include", "ignore"),
+		integer("level", 1, 3, func(o *Own) *int { return &o.Level }),
+		choice("profile", func(o *Own) *string { return &o.Profile }, "mission", "assistant", "solo"),
+		choice("sandbox", func(o *Own) *string { return &o.Sandbox }, "auto", "require", "off"),
+		boolean("merge", func(o *Own) *bool { return &o.Merge }),
+		boolean("detach", func(o *Own) *bool { return &o.Detach }),
+		list("verify", true, func(o *Own) *[]string { return &o.Verify }),
+		{"worktree", setWorktree},
+		choice("persist", func(o *Own) *string { return &o.Persist }, "coalesce", "every_event"),
+		optional("notify", func(o *Own) **bool { return &o.Notify }),
+		optional("session_headers", func(o *Own) **bool { return &o.SessionHeaders }),
+	}, limitFields()...)
+}
+
+func limitFields() []field[Own] {
+	return []field[Own]{
+		duration("poll_interval", func(o *Own) *time.Duration { return &o.PollInterval }),
+		duration("stall_timeout", func(o *Own) *time.Duration { return &o.StallTimeout }),
+		duration("session_ttl", func(o *Own) *time.Duration { return &o.SessionTTL }),
+		duration("retention", func(o *Own) *time.Duration { return &o.Retention }),
+		duration("archive_after", func(o *Own) *time.Duration { return &o.ArchiveAfter }),
+		duration("archive_failed_after", func(o *Own) *time.Duration { return &o.ArchiveFailedAfter }),
+		integer("keep_tasks", 1, 0, func(o *Own) *int { return &o.KeepTasks }),
+		duration("stable_for", func(o *Own) *time.Duration { return &o.StableFor }),
+		duration("wait_timeout", func(o *Own) *time.Duration { return &o.WaitTimeout }),
+		duration("idle_timeout", func(o *Own) *time.Duration { return &o.IdleTimeout }),
+		duration("gate_release", func(o *Own) *time.Duration { return &o.GateRelease }),
+		duration("retry_delay", func(o *Own) *time.Duration { return &o.RetryDelay }),
+		integer("max_attempts", 1, 0, func(o *Own) *int { return &o.MaxAttempts }),
+		integer("max_retries", 1, 0, func(o *Own) *int { return &o.MaxRetries }),
+		duration("countdown", func(o *Own) *time.Duration { return &o.Countdown }),
+		integer("stuck_rounds", 1, 0, func(o *Own) *int { return &o.StuckRounds }),
+		integer("pause_rounds", 1, 0, func(o *Own) *int { return &o.PauseRounds }),
+		integer("max_reopened", 1, 0, func(o *Own) *int { return &o.MaxReopened }),
+		integer("max_commands", 1, 0, func(o *Own) *int { return &o.MaxCommands }),
+	}
+}
+
+// setOwnAgent reads "agent", which is either the flag's value, a name, or an object with settings by agent.
+func setOwnAgent(o *Own, key string, n *node) error {
+	switch n.kind {
+	case kindString:
+		o.Agent = n.text
+		return nil
+	case kindObject:
+	default:
+		return n.mismatch(key, "an agent's name or an object with settings by agent")
+	}
+	fields := []field[OwnAgent]{list("acp", true, func(a *OwnAgent) *[]string { return &a.ACP })}
+	o.Agents = make(map[string]OwnAgent, len(n.members))
+	for _, m := range n.members {
+		var a OwnAgent
+		err := decode(m.value, key+"."+m.key, &a, fields, func(u member) error {
+			return unknownKey(u, key+"."+m.key+".", keysOf(fields))
+		})
+		if err != nil {
+			return err
+		}
+		o.Agents[m.key] = a
+	}
+	return nil
+}
+
+func setWorktree(o *Own, key string, n *node) error {
+	fields := []field[Own]{list("setup", true, func(o *Own) *[]string { return &o.WorktreeSetup })}
+	return decode(n, key, o, fields, func(u member) error { return unknownKey(u, key+".", keysOf(fields)) })
+}
+
+// unknownKey is the error for a key that Centurion's own files cannot hold.
+func unknownKey(m member, prefix string, known []string) error {
+	e := m.value.src.at(m.line, "unknown key %q", prefix+m.key)
+	if near := centurion.Nearest(m.key, known); near != "" {
+		e.Msg += "; the nearest known key is \"" + prefix + near + "\""
+		e.Hint = "rename it or remove it"
+		return e
+	}
+	if prefix == "" && isOpenCodeKey(m.key) {
+		e.Msg += ", which belongs to opencode.json"
+		e.Hint = "move it to the opencode.json beside it"
+		return e
+	}
+	e.Hint = "remove it; known keys are listed in the documentation of the configuration"
+	return e
+}
+
+// Origin says which file the value of a key was last set in, as a person reads it, and whether that file came with the
+// project. Keys are written with dots: "verify", "worktree.setup", "provider.openai". Centurion's own keys come first.
+// A key that nobody set has file "".
+func (c *Config) Origin(key string) (file string, project bool) {
+	for _, n := range []*node{c.own, c.open} {
+		if n = n.path(key); n != nil {
+			return n.src.name, n.src.project
+		}
+	}
+	return "", false
+}
+
+// path follows a key with dots. Keys that have dots themselves are not found.
+func (n *node) path(key string) *node {
+	for start, i := 0, 0; i <= len(key); i++ {
+		if i == len(key) || key[i] == '.' {
+			n = n.get(key[start:i])
+			start = i + 1
+		}
+	}
+	return n
+}
+
+func (o Options) env(name string) string {
+	if o.Env == nil {
+		return os.Getenv(name)
+	}
+	return o.Env(name)
+}
+
+// home returns the person's home directory, or "".
+func (o Options) home() string {
+	if o.Home != "" {
+		return o.Home
+	}
+	return homeOf(o.env)
+}
+
+func homeOf(env func(string) string) string {
+	home := env("HOME")
+	if home == "" && runtime.GOOS == "windows" {
+		home = env("USERPROFILE")
+	}
+	if !filepath.IsAbs(home) {
+		return ""
+	}
+	return home
+}
+
+// base returns an XDG base directory: the variable if it is an absolute path, else the place below home that the
+// standard gives it, else "".
+func (o Options) base(name string, below ...string) string {
+	if dir := o.env(name); filepath.IsAbs(dir) {
+		return dir
+	}
+	if home := o.home(); home != "" {
+		return filepath.Join(append([]string{home}, below...)...)
+	}
+	return ""
+}
+
+func configError(msg, hint string) *centurion.Error {
+	return &centurion.Error{Op: "read config", Kind: centurion.KindConfig, Msg: msg, Hint: hint}
+}

@@ -1,0 +1,512 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"centurion"
+)
+
+// world is a home, a project in a git repository and an environment, all of their own.
+type world struct {
+	t         *testing.T
+	home, dir string
+	env       map[string]string
+	opts      Options
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	base := t.TempDir()
+	w := &world{t: t, home: filepath.Join(base, "home"), dir: filepath.Join(base, "my prüject"), env: map[string]string{}}
+	w.env["HOME"] = w.home
+	for _, d := range []string{w.home, filepath.Join(w.dir, ".git")} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.opts = Options{Dir: w.dir, Home: w.home, Env: func(name string) string { return w.env[name] }}
+	return w
+}
+
+// global and project write a file below ~/.config and below the project.
+func (w *world) global(name, text string)  { w.write(filepath.Join(w.home, ".config", name), text) }
+func (w *world) project(name, text string) { w.write(filepath.Join(w.dir, name), text) }
+
+func (w *world) write(path, text string) {
+	w.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) load() *Config {
+	w.t.Helper()
+	c, err := Load(w.opts)
+	if err != nil {
+		w.t.Fatalf("Load: %v (hint: %s)", err, centurion.HintOf(err))
+	}
+	return c
+}
+
+// fails loads and checks that the error has the kind and that its text and hint together hold every word.
+func fails(t *testing.T, err error, kind centurion.Kind, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if got := centurion.KindOf(err); got != kind {
+		t.Errorf("kind %s, want %s (%v)", got, kind, err)
+	}
+	all := err.Error() + " | " + centurion.HintOf(err)
+	for _, word := range words {
+		if !strings.Contains(all, word) {
+			t.Errorf("%q does not say %q", all, word)
+		}
+	}
+}
+
+func TestLoadNothing(t *testing.T) {
+	w := newWorld(t)
+	c := w.load()
+	if len(c.Sources)+len(c.Notices)+len(c.Providers)+len(c.Agents) != 0 || c.Model != "" {
+		t.Errorf("an empty world gives %+v", c)
+	}
+}
+
+func TestLoadOrder(t *testing.T) {
+	w := newWorld(t)
+	w.env["OPENCODE_CONFIG"] = filepath.Join(w.home, "extra.json")
+	w.env["OPENCODE_CONFIG_CONTENT"] = `{"username":"x","default_agent":"inline"}`
+	w.global("opencode/config.json", `{"model":"a/1","small_model":"a/1","instructions":["one.md"]}`)
+	w.global("opencode/opencode.json", `{"model":"a/2","small_model":"a/2"}`)
+	w.global("opencode/opencode.jsonc", "// c\n{\"small_model\":\"a/3\", /* c */ \"provider\":{\"p\":{\"name\":\"P\",\"options\":{\"baseURL\":\"https://p.example/v1/\"}}},}")
+	w.write(w.env["OPENCODE_CONFIG"], `{"model":"a/4"}`)
+	w.project("opencode.json", `{"model":"a/5","instructions":["two.md","one.md"],"provider":{"p":{"models":{"z":{},"a":{}}}}}`)
+	w.project("sub/opencode.jsonc", `{"model":"a/6"}`)
+	w.project("sub/.opencode/opencode.json", `{"model":"a/7"}`)
+	w.opts.Dir = filepath.Join(w.dir, "sub")
+	c := w.load()
+	if c.Model != "a/7" || c.SmallModel != "a/3" || c.DefaultAgent != "inline" {
+		t.Errorf("model %q, small %q, agent %q", c.Model, c.SmallModel, c.DefaultAgent)
+	}
+	if diff := cmp.Diff([]string{"one.md", "two.md"}, c.Instructions); diff != "" {
+		t.Error(diff)
+	}
+	p := c.Providers["p"]
+	if p.Name != "P" || p.BaseURL != "https://p.example/v1" || len(p.Models) != 2 || p.Models[0].Name != "z" {
+		t.Errorf("providers were not merged key by key in order: %+v", p)
+	}
+	var names []string
+	for _, s := range c.Sources {
+		names = append(names, filepath.Base(s))
+	}
+	want := []string{"config.json", "opencode.json", "opencode.jsonc", "extra.json", "opencode.json", "opencode.jsonc", "opencode.json"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+	if file, project := c.Origin("model"); file != filepath.Join(".opencode", "opencode.json") || !project {
+		t.Errorf("origin of model: %q, %v", file, project)
+	}
+	if file, project := c.Origin("provider.p.name"); file != "~/.config/opencode/opencode.jsonc" && filepath.Separator == '/' || project {
+		t.Errorf("origin of the name: %q, %v", file, project)
+	}
+}
+
+func TestLoadXDGAndEmptyFiles(t *testing.T) {
+	w := newWorld(t)
+	w.env["XDG_CONFIG_HOME"] = filepath.Join(w.home, "xdg")
+	w.write(filepath.Join(w.home, "xdg", "opencode", "opencode.json"), `{"model":"a/b"}`)
+	w.global("opencode/opencode.json", `{"model":"not/read"}`)
+	w.project("opencode.json", "")
+	w.project("opencode.jsonc", "\ufeff// nothing\n")
+	if c := w.load(); c.Model != "a/b" || len(c.Sources) != 3 {
+		t.Errorf("model %q from %q", c.Model, c.Sources)
+	}
+}
+
+func TestOwn(t *testing.T) {
+	w := newWorld(t)
+	w.global("centurion/config.jsonc", `{
+		"model": "own/global", "max_cost": 3.5, "max_duration": "1h30m", "notify": false, "ask": "allow", "yes": true,
+		"agent": {"coder": {"acp": ["coder", "--acp"]}}, "stall_timeout": "2m", "max_workers": 12, "verify": ["a"],
+	}`)
+	w.project("opencode.json", `{"model":"open/code"}`)
+	w.project(".opencode/centurion.jsonc", `{"verify":"go test ./...","worktree":{"setup":["npm ci"]},"format":"JSON","level":2,"max_tokens":5e6,"max_cost":2}`)
+	o := w.load().Own
+	cost, notify := 2.0, false
+	want := Own{Model: "own/global", Format: "json", Ask: "allow", Yes: true, MaxWorkers: 12, Level: 2, MaxCost: &cost,
+		MaxTokens: 5_000_000, MaxDuration: 90 * time.Minute, Notify: &notify, Verify: []string{"go test ./..."},
+		WorktreeSetup: []string{"npm ci"}, Agents: map[string]OwnAgent{"coder": {ACP: []string{"coder", "--acp"}}},
+		Limits: Limits{StallTimeout: 2 * time.Minute}}
+	if diff := cmp.Diff(want, o); diff != "" {
+		t.Error(diff)
+	}
+	c := w.load()
+	if c.Model != "own/global" {
+		t.Errorf("model %q: the own key stands before OpenCode's", c.Model)
+	}
+	for key, want := range map[string]bool{"verify": true, "worktree.setup": true, "max_workers": false} {
+		if _, project := c.Origin(key); project != want {
+			t.Errorf("origin of %s: from the project = %v", key, project)
+		}
+	}
+}
+
+// Every key of `run`'s flags has a key in the configuration.
+func TestOwnKeysCoverFlags(t *testing.T) {
+	keys := keysOf(ownFields())
+	for flag := range strings.FieldsSeq("dir model agent format isolation max-workers max-per-agent max-cost max-tokens " +
+		"max-duration max-rounds ask yes dirty level profile sandbox detach merge") {
+		if !slices.Contains(keys, strings.ReplaceAll(flag, "-", "_")) {
+			t.Errorf("--%s has no key", flag)
+		}
+	}
+	for i, k := range keys {
+		if slices.Contains(keys[:i], k) {
+			t.Errorf("%s is there twice", k)
+		}
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	const own = ".opencode/centurion.jsonc"
+	for name, tc := range map[string]struct {
+		file, text string
+		words      []string
+	}{
+		"unknown own key":        {own, "{\n  // hi\n  \"max_worker\": 3\n}", []string{own + ":3", `"max_worker"`, `"max_workers"`}},
+		"unknown, nothing near":  {own, "{\"qqqqqqq\": 3}", []string{own + ":1", `"qqqqqqq"`}},
+		"key of opencode.json":   {own, "{\n\"permission\": {}}", []string{own + ":2", "opencode.json"}},
+		"unknown nested key":     {own, "{\"worktree\": {\n\n\"setpu\": []}}", []string{own + ":3", "worktree.setup"}},
+		"unknown key of agent":   {own, `{"agent":{"x":{"apc":[]}}}`, []string{"agent.x.acp"}},
+		"number for a string":    {own, "{\n\"model\": 3}", []string{own + ":2", `"model"`, "a string", "not 3"}},
+		"string for a number":    {own, "{\"max_workers\":\n\"many\"}", []string{own + ":2", "whole number of at least 1"}},
+		"fraction for a number":  {own, `{"max_workers": 1.5}`, []string{"whole number", "1.5"}},
+		"out of range":           {own, `{"level": 4}`, []string{"from 1 to 3", "4"}},
+		"negative cost":          {own, `{"max_cost": -1}`, []string{"at least 0"}},
+		"bad choice":             {own, `{"isolation": "shraed"}`, []string{"auto, shared, worktree", `"shared"`}},
+		"bad duration":           {own, `{"max_duration": "5 minutes"}`, []string{"5m", "5 minutes"}},
+		"duration as number":     {own, `{"max_duration": 5}`, []string{"duration"}},
+		"bad bool":               {own, `{"notify": "yes"}`, []string{"true or false"}},
+		"bad list":               {own, `{"verify": [1]}`, []string{"a string or an array of strings", "not 1"}},
+		"not an object":          {own, `[]`, []string{own + ":1", "an object"}},
+		"open brace":             {own, "{\n\"model\": \"a/b\"\n", []string{own, "not valid JSON", "closing"}},
+		"missing comma":          {own, "{\n\"model\": \"a/b\"\n\"ask\": \"deny\"}", []string{own + ":3", "not valid JSON"}},
+		"text after":             {own, "{}\n{}", []string{own + ":2", "after the closing"}},
+		"deep":                   {own, `{"verify":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, []string{"nested"}},
+		"not UTF-8":              {own, "{\"model\":\"\xff\"}", []string{own, "UTF-8"}},
+		"too large":              {own, "{}" + strings.Repeat(" ", maxFile), []string{"larger"}},
+		"model type in opencode": {"opencode.json", "{\n\"model\": []}", []string{"opencode.json:2", `"model"`, "a string", "an array"}},
+		"provider type":          {"opencode.json", `{"provider": []}`, []string{"opencode.json:1", "an object"}},
+		"base URL":               {"opencode.json", "{\"provider\":{\"x\":{\"options\":{\n\"baseURL\":\"localhost:80\"}}}}", []string{"opencode.json:2", "https://host/path"}},
+		"half a cost":            {"opencode.json", `{"provider":{"x":{"models":{"m":{"cost":{"input":1}}}}}}`, []string{"input and output"}},
+		"bad limit":              {"opencode.json", `{"provider":{"x":{"models":{"m":{"limit":{"context":"big"}}}}}}`, []string{"whole number"}},
+		"agent mode":             {"opencode.json", `{"agent":{"x":{"mode":"sub"}}}`, []string{"primary, subagent, all"}},
+		"agent permission":       {"opencode.json", `{"agent":{"x":{"permission":1}}}`, []string{"allow, ask, deny"}},
+		"agents not an object":   {"opencode.json", `{"agent": 7}`, []string{"an object"}},
+		"tools":                  {"opencode.json", `{"tools": {"bash": "no"}}`, []string{"tools.bash", "true or false"}},
+		"command without text":   {"opencode.json", `{"command":{"x":{}}}`, []string{"no template"}},
+		"env of a project":       {"opencode.json", "{\n\"model\":\"{env:HOME}\"}", []string{"opencode.json:2", "{env:HOME}", "~/.config/opencode/opencode.json"}},
+		"env of a project's own": {own, `{"model":"{env:HOME}"}`, []string{own + ":1", "{env:HOME}"}},
+		"file missing":           {"opencode.json", "{\n\n\"agent\":{\"x\":{\"prompt\":\"{file:./no.txt}\"}}}", []string{"opencode.json:3", "no.txt", "does not exist"}},
+		"file outside":           {"opencode.json", `{"agent":{"x":{"prompt":"{file:../home/secret}"}}}`, []string{"inside the project"}},
+		"file at home":           {"opencode.json", `{"agent":{"x":{"prompt":"{file:~/secret}"}}}`, []string{"inside the project"}},
+		"file by a link":         {"opencode.json", `{"agent":{"x":{"prompt":"{file:link}"}}}`, []string{"{file:link}"}},
+		"file is a directory":    {"opencode.json", `{"agent":{"x":{"prompt":"{file:.git}"}}}`, []string{"regular file"}},
+		"frontmatter open":       {".opencode/agents/a.md", "---\nmode: all\nBody", []string{"a.md:1", "---"}},
+		"frontmatter broken":     {".opencode/agents/a.md", "---\nmode: all\ndescription: a: b: c\n---\nBody", []string{"a.md:3", "YAML"}},
+		"frontmatter type":       {".opencode/agents/a.md", "---\nmode: all\nsteps: many\n---\nBody", []string{"a.md:3", "steps", "whole number"}},
+		"frontmatter alias":      {".opencode/agents/a.md", "---\na: &x [1]\nb: *x\n---\nBody", []string{"a.md:2", "not supported"}},
+		"frontmatter list":       {".opencode/command/a.md", "---\n- x\n---\nBody", []string{"a.md:2", "key: value"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.write(filepath.Join(w.home, "secret"), "s3cret")
+			if err := os.Symlink(filepath.Join(w.home, "secret"), filepath.Join(w.dir, "link")); err != nil {
+				t.Skip(err)
+			}
+			w.project(tc.file, tc.text)
+			_, err := Load(w.opts)
+			for i := range tc.words {
+				tc.words[i] = strings.ReplaceAll(tc.words[i], own, filepath.FromSlash(own))
+			}
+			fails(t, err, centurion.KindConfig, tc.words...)
+			if strings.Contains(err.Error(), "s3cret") {
+				t.Error("the error tells a secret")
+			}
+		})
+	}
+}
+
+func TestLoadBadPlaces(t *testing.T) {
+	w := newWorld(t)
+	o := w.opts
+	o.Dir = filepath.Join(w.dir, "no")
+	_, err := Load(o)
+	fails(t, err, centurion.KindUsage, "no", "--dir")
+
+	w.env["OPENCODE_CONFIG"] = "/nowhere/x.json"
+	_, err = Load(w.opts)
+	fails(t, err, centurion.KindConfig, "OPENCODE_CONFIG", "x.json")
+	delete(w.env, "OPENCODE_CONFIG")
+
+	if err := os.Mkdir(filepath.Join(w.dir, "opencode.json"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load(w.opts)
+	fails(t, err, centurion.KindConfig, "opencode.json", "not a regular file")
+}
+
+func TestSubstitution(t *testing.T) {
+	w := newWorld(t)
+	w.env["WHO"], w.env["TRICK"] = "me\"}", "{file:/etc/hostname}"
+	w.global("opencode/opencode.json", `{"agent":{"a":{"prompt":"{env:WHO}-{env:NOT_SET}-{file:./p.txt}-{env:TRICK}-{x}", "description":"{file:~/h.txt}"}}}`)
+	w.global("opencode/p.txt", "\n a \"quoted\" prompt {env:WHO}\n")
+	w.write(filepath.Join(w.home, "h.txt"), "from home")
+	w.project("opencode.json", `{"mcp":{"x":{"environment":{"K":"{env:WHO}"}}},"agent":{"b":{"prompt":"{file:prompts/ü b.txt}"}}}`)
+	w.project("prompts/ü b.txt", "inside\n")
+	c := w.load()
+	if got, want := c.Agents["a"].Prompt, `me"}--a "quoted" prompt {env:WHO}-{file:/etc/hostname}-{x}`; got != want {
+		t.Errorf("prompt %q, want %q", got, want)
+	}
+	if got := c.Agents["a"].Description + c.Agents["b"].Prompt; got != "from homeinside" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestNotices(t *testing.T) {
+	w := newWorld(t)
+	w.global("opencode/opencode.json", `{"$schema":"x","theme":"dark","mcp":{},"plugin":[],"max_workers":3,"agent":{"a":{"variant":"high"}},"provider":{"p":{"whitelist":[]}}}`)
+	w.project("opencode.json", `{"model":"a/b","instructions":["ok/*.md","../x.md","/etc/passwd","~/.ssh/id","https://x.example/y"]}`)
+	c := w.load()
+	if len(c.Notices) != 5 {
+		t.Fatalf("notices: %s", strings.Join(c.Notices, "\n"))
+	}
+	for _, word := range []string{"opencode.json", "theme, mcp, plugin, max_workers", "agent.a.variant", "provider.p.whitelist",
+		"max_workers would count in .opencode/centurion.jsonc"} {
+		if !strings.Contains(c.Notices[0], word) {
+			t.Errorf("%q does not say %q", c.Notices[0], word)
+		}
+	}
+	if diff := cmp.Diff([]string{"ok/*.md"}, c.Instructions); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProjectCannotLoosen(t *testing.T) {
+	w := newWorld(t)
+	w.global("centurion/config.jsonc", `{"max_tokens":100,"max_rounds":5,"max_duration":"1m","ask":"deny"}`)
+	w.project(".opencode/centurion.jsonc", `{"ask":"allow","yes":true,"merge":true,"sandbox":"off","dir":"/","max_cost":11,
+		"max_tokens":101,"max_rounds":6,"max_duration":"2m","max_workers":7}`)
+	c := w.load()
+	want := Own{Ask: "deny", MaxTokens: 100, MaxRounds: 5, MaxDuration: time.Minute, MaxWorkers: 7}
+	if diff := cmp.Diff(want, c.Own); diff != "" {
+		t.Error(diff)
+	}
+	if len(c.Notices) != 9 {
+		t.Errorf("%d notices: %s", len(c.Notices), strings.Join(c.Notices, "\n"))
+	}
+
+	w.project(".opencode/centurion.jsonc", `{"max_cost":10,"max_tokens":99,"ask":"deny","yes":false,"sandbox":"require"}`)
+	if c = w.load(); len(c.Notices) != 0 || c.Own.Sandbox != "require" || c.Own.MaxTokens != 99 || *c.Own.MaxCost != 10 {
+		t.Errorf("tightening does not count: %+v %v", c.Own, c.Notices)
+	}
+}
+
+func TestPermissionLevels(t *testing.T) {
+	w := newWorld(t)
+	w.global("opencode/opencode.json", `{"permission":{"bash":{"*":"ask","git *":"allow","a":"deny"},"edit":"deny"},"tools":{"write":false,"bash":true}}`)
+	w.project("opencode.json", `{"permission":"allow"}`)
+	var got []string
+	for _, l := range w.load().Permission {
+		got = append(got, string(l.Raw))
+		if l.Project != (l.File == "opencode.json") {
+			t.Errorf("level %s: project %v", l.File, l.Project)
+		}
+	}
+	want := []string{`{"bash":{"*":"ask","git *":"allow","a":"deny"},"edit":"deny"}`, `{"edit":"deny","bash":"allow"}`, `"allow"`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAgentsAndCommands(t *testing.T) {
+	w := newWorld(t)
+	w.global("opencode/opencode.json", `{"agent":{"Reviewer":{"temperature":0,"prompt":"json","steps":4,"permission":{"edit":"deny"}}}}`)
+	w.global("opencode/agent/global.md", "no frontmatter\n")
+	w.project(".opencode/agents/reviewer.md", "---\r\ndescription: \"Reviews: all\"\r\nmode: subagent\r\ntools:\r\n  bash: false\r\npermission:\r\n  bash:\r\n    \"*\": ask\r\n    git diff: allow\r\n---\r\nYou review.\r\n--- not the end\r\n")
+	w.project(".opencode/agent/team/Tester.md", "---\n---\nTest.")
+	w.project(".opencode/agents/notes.txt", "---\nbroken")
+	w.project(".opencode/commands/fix.md", "---\ndescription: |\n  two\n  lines\nagent: worker\nsubtask: true\n---\nFix $ARGUMENTS\n")
+	c := w.load()
+	zero := 0.0
+	want := map[string]Agent{
+		"reviewer": {Name: "reviewer", Description: "Reviews: all", Mode: "subagent", Prompt: "You review.\r\n--- not the end",
+			Temperature: &zero, Steps: 4, Tools: map[string]bool{"bash": false}, Project: true, File: filepath.FromSlash(".opencode/agents/reviewer.md"),
+			Permission: []byte(`{"edit":"deny","bash":{"*":"ask","git diff":"allow"}}`)},
+		"global":      {Name: "global", Prompt: "no frontmatter", File: filepath.FromSlash("~/.config/opencode/agent/global.md")},
+		"team/tester": {Name: "team/tester", Prompt: "Test.", Project: true, File: filepath.FromSlash(".opencode/agent/team/Tester.md")},
+	}
+	if diff := cmp.Diff(want, c.Agents); diff != "" {
+		t.Error(diff)
+	}
+	wantCmd := map[string]Command{"fix": {Name: "fix", Description: "two\nlines\n", Agent: "worker", Subtask: true, Project: true,
+		Template: "Fix $ARGUMENTS", File: filepath.FromSlash(".opencode/commands/fix.md")}}
+	if diff := cmp.Diff(wantCmd, c.Commands); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLinksOutOfTheProject(t *testing.T) {
+	w := newWorld(t)
+	w.write(filepath.Join(w.home, "notes", "diary.md"), "dear diary")
+	w.project(".opencode/agents/ok.md", "fine")
+	for link, target := range map[string]string{"agents/x.md": "notes/diary.md", "command": "notes"} {
+		if err := os.Symlink(filepath.Join(w.home, target), filepath.Join(w.dir, ".opencode", link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	c := w.load()
+	if len(c.Agents) != 1 || len(c.Commands) != 0 || len(c.Notices) != 2 {
+		t.Errorf("agents %v, commands %v, notices %q", c.Agents, c.Commands, c.Notices)
+	}
+}
+
+func TestStateDir(t *testing.T) {
+	home := t.TempDir()
+	for name, tc := range map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"own":          {map[string]string{"CENTURION_HOME": filepath.Join(home, "c"), "XDG_DATA_HOME": home, "HOME": home}, filepath.Join(home, "c")},
+		"xdg":          {map[string]string{"XDG_DATA_HOME": filepath.Join(home, "x"), "HOME": home}, filepath.Join(home, "x", "centurion")},
+		"relative xdg": {map[string]string{"XDG_DATA_HOME": "x", "HOME": home}, filepath.Join(home, ".local", "share", "centurion")},
+		"home":         {map[string]string{"HOME": home}, filepath.Join(home, ".local", "share", "centurion")},
+	} {
+		got, err := StateDir(func(n string) string { return tc.env[n] })
+		if err != nil || got != tc.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, tc.want)
+		}
+	}
+	_, err := StateDir(func(string) string { return "" })
+	fails(t, err, centurion.KindConfig, "CENTURION_HOME")
+}
+
+func TestProjectDir(t *testing.T) {
+	base := t.TempDir()
+	a, b := filepath.Join(base, "a", "my app ü"), filepath.Join(base, "b", "my app ü")
+	for _, d := range []string{a, b} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	da, db := ProjectDir("/state", a), ProjectDir("/state", b)
+	if da == db {
+		t.Error("two projects of one name share their state")
+	}
+	if name := filepath.Base(da); !strings.HasPrefix(name, "my-app-ü-") || len(name) != len("my-app-ü-")+8 {
+		t.Errorf("name %q", name)
+	}
+	if filepath.Dir(da) != filepath.FromSlash("/state/projects") {
+		t.Errorf("dir %q", da)
+	}
+	link := filepath.Join(base, "link")
+	if err := os.Symlink(a, link); err != nil {
+		t.Skip(err)
+	}
+	if got := ProjectDir("/state", link); got != da {
+		t.Errorf("by a link the project has another state: %q, %q", got, da)
+	}
+}
+
+// Every start of the program loads the configuration.
+func BenchmarkLoad(b *testing.B) {
+	home := b.TempDir()
+	dir := filepath.Join(home, "project")
+	for name, text := range map[string]string{
+		".config/opencode/opencode.json":        `{"provider":{"corp":{"options":{"baseURL":"https://corp.example"},"models":{"a":{"cost":{"input":1,"output":2}}}}}}`,
+		"project/.git":                          "",
+		"project/opencode.jsonc":                "{\n// c\n\"model\":\"corp/a\",\"permission\":{\"bash\":{\"*\":\"ask\"}}}",
+		"project/.opencode/centurion.jsonc":     `{"max_cost":3,"verify":["go test ./..."]}`,
+		"project/.opencode/agents/reviewer.md":  "---\nmode: subagent\n---\nReview.",
+		"project/.opencode/commands/explain.md": "---\ndescription: x\n---\nExplain $ARGUMENTS.",
+	} {
+		path := filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			b.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	o := Options{Dir: dir, Home: home, Env: func(string) string { return "" }}
+	for b.Loop() {
+		if _, err := Load(o); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	for _, s := range []string{`{}`, `{"model":"a/b"}`, "{\"a\":[1,2,{\"b\":null}],}", `{"provider":{"x":{"options":{"apiKey":"{env:A}{file:x}"}}}}`,
+		"// c\n{/*", `{"permission":{"a":{"b":"c"}}}`, `{"agent":{"A":{"tools":{"x":true}},"a":1}}`, "\"\\", "/", "{\"max_workers\":1e400}",
+		`{"instructions":["~"],"tools":null,"verify":"x","worktree":{"setup":[]}}`} {
+		f.Add(s)
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text string) {
+		src := &source{name: "f", path: filepath.Join(dir, "f")}
+		n, err := parseJSONC(src, []byte(text))
+		if err != nil {
+			if e, ok := errors.AsType[*centurion.Error](err); !ok || e.Kind != centurion.KindConfig {
+				t.Fatalf("error of another kind: %v", err)
+			}
+			return
+		}
+		// What was read survives being written: the raw values that others parse are what the file says.
+		again, err := parseJSONC(src, n.rawJSON())
+		if err != nil || string(again.rawJSON()) != string(n.rawJSON()) {
+			t.Fatalf("%q does not survive: %v", n.rawJSON(), err)
+		}
+		_, _ = decodeOwn(n)
+		for _, project := range []bool{false, true} {
+			src.project = project
+			l := &loader{c: &Config{opts: Options{Dir: "/", Env: func(string) string { return "" }}}, subst: substituter{root: dir},
+				unused: map[*source][]string{}, sources: []*source{src}}
+			if l.addOpen(n) == nil && l.decodeOpen() == nil {
+				l.notices()
+			}
+		}
+	})
+}
+
+func FuzzFrontmatter(f *testing.F) {
+	for _, s := range []string{"---\na: b\n---\nx", "---\n", "---\na: [1, {b: c}]\n---", "---\n? x\n: y\n---\n", "---\na: |\n  b\n---\n", "---\n<<: *a\n---\n", "---\n- a\n---\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		src := &source{name: "f"}
+		front, rest, line, err := splitFrontmatter(src, text)
+		if err != nil {
+			return
+		}
+		if !strings.HasSuffix(text, rest) || line != 1+strings.Count(text[:len(text)-len(rest)], "\n") && strings.HasSuffix(text[:len(text)-len(rest)], "\n") {
+			t.Fatalf("the text %q is not said to begin on its line %d", rest, line)
+		}
+		n, err := parseYAML(src, front)
+		if err == nil && n.rawJSON() == nil {
+			t.Fatal("no value")
+		}
+	})
+}

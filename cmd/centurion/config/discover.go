@@ -1,0 +1,240 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/guard"
+	"centurion/provider/catalog"
+)
+
+const (
+	probeCap = 300 * time.Millisecond // a local server answers in a few; nobody waits for one that is not there
+	listCap  = 15 * time.Second       // the list of a named endpoint: a gateway may have to wake up
+	maxList  = 8 << 20                // bytes; the longest known list is below 1 MB
+)
+
+// discover finds a model that nobody named.
+func (c *Config) discover(ctx context.Context) (Resolved, error) {
+	for _, try := range []func(context.Context) (Resolved, bool, error){c.fromProviders, c.fromKeys, c.fromStores, c.fromLocal} {
+		r, ok, err := try(ctx)
+		if ok || err != nil {
+			r.Default = true
+			return r, err
+		}
+	}
+	return Resolved{}, c.noModel()
+}
+
+// noModel lists every way to get a model.
+func (c *Config) noModel() error {
+	var vars, servers []string
+	for _, k := range c.knownProviders() {
+		switch {
+		case k.Local:
+			servers = append(servers, fmt.Sprintf("%s (%s)", k.Name, strings.TrimSuffix(strings.TrimPrefix(k.BaseURL, "http://"), "/v1")))
+		case k.ID == "openai":
+			vars = append(vars, customKey+" (and "+customURL+" for another endpoint)")
+		default:
+			vars = append(vars, k.Env[0])
+		}
+	}
+	return &centurion.Error{Op: "find model", Kind: centurion.KindConfig,
+		Msg: "no model is configured and none was found",
+		Hint: "name one with --model provider/model or \"model\" in opencode.json; set " + strings.Join(vars, ", ") +
+			"; store a key with `centurion auth login`; or start a local server: " + strings.Join(servers, ", ")}
+}
+
+// fromProviders takes the first provider that was configured with an endpoint of its own.
+func (c *Config) fromProviders(ctx context.Context) (Resolved, bool, error) {
+	for _, id := range c.providers {
+		p := c.Providers[id]
+		if c.known(id).ID != "" || p.BaseURL == "" {
+			continue
+		}
+		n, err := c.connect(ctx, id)
+		if err != nil || n.usable() != nil {
+			continue // not usable as it stands; naming one of its models says why
+		}
+		if len(p.Models) > 0 {
+			return c.describe(n, p.Models[0].Name, p.File), true, nil
+		}
+		r, err := c.first(ctx, n, p.File)
+		return r, true, err
+	}
+	return Resolved{}, false, nil
+}
+
+// fromKeys takes the first known provider that has a key in the configuration or the environment.
+func (c *Config) fromKeys(ctx context.Context) (Resolved, bool, error) {
+	for _, k := range c.knownProviders() {
+		if k.Local {
+			continue
+		}
+		has := c.mine[k.ID].APIKey != "" || k.BaseURLEnv != "" && c.opts.env(k.BaseURLEnv) != ""
+		for _, name := range slices.Concat(k.Env, c.mine[k.ID].Env) {
+			has = has || c.opts.env(name) != ""
+		}
+		if !has {
+			continue
+		}
+		r, err := c.byDefault(ctx, k)
+		return r, true, err
+	}
+	return Resolved{}, false, nil
+}
+
+// fromStores takes the first known provider that has a stored key.
+func (c *Config) fromStores(ctx context.Context) (Resolved, bool, error) {
+	if _, err := c.opts.stateDir(); err != nil {
+		return Resolved{}, false, nil // no home, no stores
+	}
+	stored, err := NewKeys(c.opts).List()
+	if err != nil {
+		return Resolved{}, false, err
+	}
+	for _, k := range c.knownProviders() {
+		for _, s := range stored {
+			if s.Provider == k.ID && !k.Local {
+				r, err := c.byDefault(ctx, k)
+				return r, true, err
+			}
+		}
+	}
+	return Resolved{}, false, nil
+}
+
+// byDefault takes a known provider's default model, or the first of the list where the endpoint is not the known one.
+func (c *Config) byDefault(ctx context.Context, k catalog.Provider) (Resolved, error) {
+	n, err := c.connect(ctx, k.ID)
+	if err != nil {
+		return Resolved{}, err
+	}
+	if err := n.usable(); err != nil {
+		return Resolved{}, err
+	}
+	from := n.keySource
+	if n.custom || k.Default == "" {
+		return c.first(ctx, n, from)
+	}
+	return c.describe(n, k.Default, from), nil
+}
+
+// first takes the first model of an endpoint's own list.
+func (c *Config) first(ctx context.Context, n connection, from string) (Resolved, error) {
+	names, err := c.models(ctx, n, listCap)
+	if err != nil {
+		return Resolved{}, err
+	}
+	name := pick(names)
+	if name == "" {
+		return Resolved{}, &centurion.Error{Op: "find model", Kind: centurion.KindConfig,
+			Msg: shown(n.url) + "/models lists no model", Hint: "name one with --model " + n.provider + "/NAME"}
+	}
+	r := c.describe(n, name, from)
+	r.Unknown, r.Warning = false, "" // the endpoint itself lists it
+	return r, nil
+}
+
+// pick returns the first model that can hold a conversation, as far as names tell.
+func pick(names []string) string {
+	for _, n := range names {
+		if !strings.Contains(strings.ToLower(n), "embed") {
+			return n
+		}
+	}
+	return ""
+}
+
+// fromLocal asks the local servers on their usual ports, all at once, and takes the first in order that has a model.
+func (c *Config) fromLocal(ctx context.Context) (Resolved, bool, error) {
+	var servers []connection
+	for _, k := range c.knownProviders() {
+		if !k.Local {
+			continue
+		}
+		if n, err := c.connect(ctx, k.ID); err == nil {
+			servers = append(servers, n)
+		}
+	}
+	found := make([]string, len(servers))
+	var g guard.Group
+	for i, n := range servers {
+		g.Go("probe "+n.provider, func() error {
+			if names, err := c.models(ctx, n, probeCap); err == nil {
+				found[i] = pick(names)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return Resolved{}, false, err
+	}
+	for i, name := range found {
+		if name != "" {
+			return c.describe(servers[i], name, "the server at "+shown(servers[i].url)), true, nil
+		}
+	}
+	return Resolved{}, false, ctx.Err()
+}
+
+// models asks an endpoint for its list.
+func (c *Config) models(ctx context.Context, n connection, wait time.Duration) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	fail := func(kind centurion.Kind, msg, hint string, err error) ([]string, error) {
+		return nil, &centurion.Error{Op: "list models", Kind: kind, Msg: msg, Hint: hint, Err: err}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.url+"/models", nil)
+	if err != nil {
+		return fail(centurion.KindConfig, "", "correct the base URL of provider "+n.provider, err)
+	}
+	for k, v := range n.headers {
+		req.Header.Set(k, v)
+	}
+	if n.key != "" {
+		req.Header.Set("Authorization", "Bearer "+n.key.Reveal())
+	}
+	client := c.opts.HTTP
+	if client == nil {
+		client = &http.Client{}
+	}
+	name := "start it, correct its URL, or name a model with --model " + n.provider + "/NAME"
+	resp, err := client.Do(req)
+	if err != nil {
+		return fail(centurion.KindNetwork, shown(n.url)+" cannot be reached", name, err)
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
+		source := "no key was sent"
+		if n.keySource != "" {
+			source = "the key from " + n.keySource + " was refused"
+		}
+		return fail(centurion.KindAuth, shown(n.url)+": "+source, "set a key that is valid there", nil)
+	case resp.StatusCode != http.StatusOK:
+		return fail(centurion.KindNetwork, fmt.Sprintf("%s/models answered %s", shown(n.url), resp.Status), name, nil)
+	}
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxList)).Decode(&list); err != nil {
+		return fail(centurion.KindNetwork, shown(n.url)+"/models did not answer with a list", name, err)
+	}
+	var names []string
+	for _, m := range list.Data {
+		if m.ID != "" {
+			names = append(names, m.ID)
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,228 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// field is a key of an object and how its value is taken over into T.
+type field[T any] struct {
+	key string
+	set func(dst *T, key string, n *node) error
+}
+
+// decode takes over every known key of an object and hands the others to unknown, which may be nil.
+func decode[T any](n *node, what string, dst *T, fields []field[T], unknown func(m member) error) error {
+	if n == nil || n.kind == kindNull {
+		return nil
+	}
+	if n.kind != kindObject {
+		return n.mismatch(what, kindObject.String())
+	}
+	for _, m := range n.members {
+		i := slices.IndexFunc(fields, func(f field[T]) bool { return f.key == m.key })
+		switch {
+		case i >= 0:
+			if m.value.kind == kindNull { // as if it were not there
+				continue
+			}
+			if err := fields[i].set(dst, m.key, m.value); err != nil {
+				return err
+			}
+		case unknown != nil:
+			if err := unknown(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func keysOf[T any](fields []field[T]) []string {
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.key
+	}
+	return keys
+}
+
+func text[T any](key string, at func(*T) *string) field[T] {
+	return field[T]{key, func(dst *T, key string, n *node) (err error) {
+		*at(dst), err = n.str(key)
+		return err
+	}}
+}
+
+// choice is a string out of a few, compared without case.
+func choice[T any](key string, at func(*T) *string, values ...string) field[T] {
+	return field[T]{key, func(dst *T, key string, n *node) error {
+		if n.kind == kindString && slices.Contains(values, strings.ToLower(n.text)) {
+			*at(dst) = strings.ToLower(n.text)
+			return nil
+		}
+		want := "one of " + strings.Join(values, ", ")
+		if n.kind != kindString {
+			return n.mismatch(key, want)
+		}
+		e := n.src.at(n.line, "%q must be %s, not %q", key, want, n.text)
+		if near := centurion.Nearest(n.text, values); near != "" {
+			e.Hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return e
+	}}
+}
+
+func boolean[T any](key string, at func(*T) *bool) field[T] {
+	return field[T]{key, func(dst *T, key string, n *node) error {
+		if n.kind != kindBool {
+			return n.mismatch(key, kindBool.String())
+		}
+		*at(dst) = n.yes
+		return nil
+	}}
+}
+
+func optional[T any](key string, at func(*T) **bool) field[T] {
+	return field[T]{key, func(dst *T, key string, n *node) error {
+		if n.kind != kindBool {
+			return n.mismatch(key, kindBool.String())
+		}
+		*at(dst) = &n.yes
+		return nil
+	}}
+}
+
+// integer is a whole number of at least lo and, if hi is not 0, at most hi.
+func integer[T any, I int | int64](key string, lo, hi I, at func(*T) *I) field[T] {
+	return field[T]{key, func(dst *T, key string, n *node) error {
+		v, err := n.integer()
+		if err != nil || v < int64(lo) || hi != 0 && v > int64(hi) {
+			want := fmt.Sprintf("a whole number of at least %d", lo)
+			if hi != 0 {
+				want = fmt.Sprintf("a whole number from %d to %d", lo, hi)
+			}
+			return n.mismatch(key, want)
+		}
+		*at(dst) = I(v)
+		return nil
+	}}
+}
+
+// integer accepts 5, 5.0 and 5e3: several writers of JSON do not tell them apart.
+func (n *node) integer() (int64, error) {
+	if n.kind != kindNumber {
+		return 0, strconv.ErrSyntax
+	}
+	if v, err := strconv.ParseInt(n.text, 10, 64); err == nil {
+		return v, nil
+	}
+	f, err := strconv.ParseFloat(n.text, 64)
+	if err != nil || f != float64(int64(f)) || f > 1<<53 || f < -(1<<53) {
+		return 0, strconv.ErrSyntax
+	}
+	return int64(f), nil
+}
+
+func number[T any](key string, lo float64, at func(*T) **float64) field[T] {
+	return field[T]{key, func(dst *T, key string, n *node) error {
+		v, err := strconv.ParseFloat(n.text, 64)
+		if n.kind != kindNumber || err != nil || v < lo {
+			return n.mismatch(key, fmt.Sprintf("a number of at least %g", lo))
+		}
+		*at(dst) = &v
+		return nil
+	}}
+}
+
+func duration[T any](key string, at func(*T) *time.Duration) field[T] {
+	return field[T]{key, func(dst *T, key string, n *node) error {
+		const want = `a duration such as "90s", "5m" or "1h30m"`
+		if n.kind != kindString {
+			return n.mismatch(key, want)
+		}
+		d, err := time.ParseDuration(n.text)
+		if err != nil || d <= 0 {
+			return n.src.at(n.line, "%q must be %s, not %q", key, want, n.text)
+		}
+		*at(dst) = d
+		return nil
+	}}
+}
+
+// list is an array of strings; with one, a single string stands for an array of one.
+func list[T any](key string, one bool, at func(*T) *[]string) field[T] {
+	return field[T]{key, func(dst *T, key string, n *node) (err error) {
+		*at(dst), err = n.strs(key, one)
+		return err
+	}}
+}
+
+func (n *node) str(key string) (string, error) {
+	if n.kind != kindString {
+		return "", n.mismatch(key, kindString.String())
+	}
+	return n.text, nil
+}
+
+func (n *node) strs(key string, one bool) ([]string, error) {
+	if one && n.kind == kindString {
+		return []string{n.text}, nil
+	}
+	want := "an array of strings"
+	if one {
+		want = "a string or an array of strings"
+	}
+	if n.kind != kindArray {
+		return nil, n.mismatch(key, want)
+	}
+	out := make([]string, 0, len(n.elems))
+	for _, e := range n.elems {
+		if e.kind != kindString {
+			return nil, e.mismatch(key, want)
+		}
+		out = append(out, e.text)
+	}
+	return out, nil
+}
+
+// strMap is an object whose values are strings.
+func strMap[T any](key string, at func(*T) *map[string]string) field[T] {
+	return field[T]{key, func(dst *T, key string, n *node) error {
+		if n.kind != kindObject {
+			return n.mismatch(key, kindObject.String())
+		}
+		out := make(map[string]string, len(n.members))
+		for _, m := range n.members {
+			s, err := m.value.str(key + "." + m.key)
+			if err != nil {
+				return err
+			}
+			out[m.key] = s
+		}
+		*at(dst) = out
+		return nil
+	}}
+}
+
+// boolMap is an object whose values are true or false.
+func boolMap[T any](key string, at func(*T) *map[string]bool) field[T] {
+	return field[T]{key, func(dst *T, key string, n *node) error {
+		if n.kind != kindObject {
+			return n.mismatch(key, kindObject.String())
+		}
+		out := make(map[string]bool, len(n.members))
+		for _, m := range n.members {
+			if m.value.kind != kindBool {
+				return m.value.mismatch(key+"."+m.key, kindBool.String())
+			}
+			out[m.key] = m.value.yes
+		}
+		*at(dst) = out
+		return nil
+	}}
+}

@@ -1,0 +1,236 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zalando/go-keyring"
+	"go.uber.org/goleak"
+
+	"centurion"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ring is a keyring in memory; err makes every call fail, and hang makes it wait for the channel.
+type ring struct {
+	mu   sync.Mutex
+	m    map[string]string
+	err  error
+	hang chan struct{}
+	asks int
+}
+
+func (r *ring) call() error {
+	if r.hang != nil {
+		<-r.hang
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asks++
+	return r.err
+}
+
+func (r *ring) Get(service, user string) (string, error) {
+	if err := r.call(); err != nil {
+		return "", err
+	}
+	v, ok := r.m[service+"/"+user]
+	if !ok {
+		return "", keyring.ErrNotFound
+	}
+	return v, nil
+}
+
+func (r *ring) Set(service, user, key string) error {
+	if err := r.call(); err != nil {
+		return err
+	}
+	r.m[service+"/"+user] = key
+	return nil
+}
+
+func (r *ring) Delete(service, user string) error {
+	if err := r.call(); err != nil {
+		return err
+	}
+	delete(r.m, service+"/"+user)
+	return nil
+}
+
+func TestKeysInFile(t *testing.T) {
+	for name, r := range map[string]Keyring{"no keyring": nil, "a keyring that fails": &ring{err: errors.New("no such name")}} {
+		t.Run(name, func(t *testing.T) {
+			if r == nil && (runtime.GOOS == "darwin" || runtime.GOOS == "windows") {
+				t.Skip("there is always a keyring here")
+			}
+			w := newWorld(t)
+			w.opts.Keyring = r
+			k := NewKeys(w.opts)
+			path := filepath.Join(w.home, ".local", "share", "centurion", "auth.json")
+			where, err := k.Login(t.Context(), "openai", " sk-one\n")
+			if err != nil || where != path {
+				t.Fatalf("stored in %q, %v", where, err)
+			}
+			if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+				t.Errorf("mode %v, %v", info.Mode(), err)
+			}
+			if _, err := k.Login(t.Context(), "groq", "gsk"); err != nil {
+				t.Fatal(err)
+			}
+			key, source, err := k.Get(t.Context(), "openai")
+			if err != nil || key.Reveal() != "sk-one" || source != path {
+				t.Errorf("got %q from %q, %v", key.Reveal(), source, err)
+			}
+			list, err := k.List()
+			if diff := cmp.Diff([]KeyInfo{{"groq", path}, {"openai", path}}, list); err != nil || diff != "" {
+				t.Error(err, diff)
+			}
+			for _, want := range []bool{true, false} {
+				if had, err := k.Logout(t.Context(), "openai"); had != want || err != nil {
+					t.Errorf("logout: %v, %v", had, err)
+				}
+			}
+			if key, _, err := k.Get(t.Context(), "openai"); key != "" || err != nil {
+				t.Errorf("still there: %v", err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".new-*")); len(left) != 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func TestKeysInKeyring(t *testing.T) {
+	w := newWorld(t)
+	r := &ring{m: map[string]string{}}
+	w.opts.Keyring = r
+	k := NewKeys(w.opts)
+	where, err := k.Login(t.Context(), "openai", "sk-one")
+	if err != nil || where != "keyring" || r.m["centurion/openai"] != "sk-one" {
+		t.Fatalf("stored in %q, %v: %v", where, err, r.m)
+	}
+	file, err := os.ReadFile(filepath.Join(w.home, ".local", "share", "centurion", "auth.json"))
+	if err != nil || strings.Contains(string(file), "sk-one") {
+		t.Errorf("the file tells the key: %s, %v", file, err)
+	}
+	if key, source, err := k.Get(t.Context(), "openai"); key != "sk-one" || source != "keyring" || err != nil {
+		t.Errorf("got %q from %q, %v", key.Reveal(), source, err)
+	}
+	asked := r.asks
+	if key, _, err := k.Get(t.Context(), "groq"); key != "" || err != nil || r.asks != asked {
+		t.Errorf("the keyring was asked for a key that it does not hold (%v)", err)
+	}
+	r.err = errors.New("locked")
+	_, _, err = k.Get(t.Context(), "openai")
+	fails(t, err, centurion.KindAuth, "openai", "locked", "centurion auth login openai")
+	r.err = nil
+	if had, err := k.Logout(t.Context(), "openai"); !had || err != nil || len(r.m) != 0 {
+		t.Errorf("logout: %v, %v, %v", had, err, r.m)
+	}
+}
+
+func TestKeyringThatHangs(t *testing.T) {
+	w := newWorld(t)
+	synctest.Test(t, func(t *testing.T) {
+		r := &ring{m: map[string]string{}, hang: make(chan struct{})}
+		o := w.opts
+		o.Keyring = r
+		start := time.Now()
+		where, err := NewKeys(o).Login(t.Context(), "openai", "sk-one")
+		if err != nil || !strings.HasSuffix(where, "auth.json") || time.Since(start) != 2*time.Second {
+			t.Errorf("stored in %q after %v, %v", where, time.Since(start), err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		o.Keyring = &ring{hang: r.hang}
+		if _, err := NewKeys(o).ask(ctx, func(r Keyring) (string, error) { return r.Get("a", "b") }); !errors.Is(err, context.Canceled) {
+			t.Errorf("err %v", err)
+		}
+		close(r.hang)
+	})
+}
+
+func TestKeyringNeedsABus(t *testing.T) {
+	if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
+		t.Skip("there is always a keyring here")
+	}
+	dir := t.TempDir()
+	env := map[string]string{}
+	o := Options{Env: func(n string) string { return env[n] }}
+	if o.KeyringAvailable() {
+		t.Error("available without a session bus")
+	}
+	env["XDG_RUNTIME_DIR"] = dir
+	if o.KeyringAvailable() {
+		t.Error("available without a bus in the runtime directory")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bus"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !o.KeyringAvailable() {
+		t.Error("not available with a bus")
+	}
+}
+
+func TestKeysOfOpenCode(t *testing.T) {
+	w := newWorld(t)
+	path := filepath.Join(w.home, ".local", "share", "opencode", "auth.json")
+	w.write(path, `{"openai":{"type":"oauth","access":"tok","refresh":"r","expires":1},"groq":{"type":"api","key":"gsk"},
+		"anthropic":{"type":"wellknown","key":"K","token":"t"},"mistral":{"type":"keyring"},"new":["?"]}`)
+	k := NewKeys(w.opts)
+	for id, want := range map[string]Secret{"openai": "", "groq": "gsk", "anthropic": "", "mistral": "", "new": ""} {
+		if key, _, err := k.Get(t.Context(), id); key != want || err != nil {
+			t.Errorf("%s: %q, %v", id, key.Reveal(), err)
+		}
+	}
+	list, err := k.List()
+	if diff := cmp.Diff([]KeyInfo{{"groq", path}}, list); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	w.write(path, `{"groq":{"type":"api","key":"gsk-secret}`)
+	_, _, err = k.Get(t.Context(), "groq")
+	fails(t, err, centurion.KindConfig, path, "not valid JSON")
+	if strings.Contains(err.Error(), "gsk-secret") {
+		t.Error("the error tells the key")
+	}
+}
+
+func TestLoginRefuses(t *testing.T) {
+	w := newWorld(t)
+	k := NewKeys(w.opts)
+	for _, key := range []Secret{"", " ", "two words", "two\nlines", "\x1b[31m"} {
+		_, err := k.Login(t.Context(), "openai", key)
+		fails(t, err, centurion.KindUsage, "one line")
+	}
+	for _, id := range []string{"", "a/b", "a b"} {
+		_, err := k.Login(t.Context(), id, "k")
+		fails(t, err, centurion.KindUsage, "provider's id")
+	}
+}
+
+func TestSecretIsNotTold(t *testing.T) {
+	r := Resolved{APIKey: "sk-canary", Model: centurion.ModelRef{Provider: "a", ID: "b"}}
+	c := &Config{Providers: map[string]Provider{"a": {APIKey: "sk-canary"}}}
+	j, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{fmt.Sprint(r), fmt.Sprintf("%v %+v %#v %q %x", r, r, r, r.APIKey, r.APIKey),
+		fmt.Sprintf("%v %+v %#v", c, *c, *c), string(j)} {
+		if strings.Contains(s, "sk-canary") || strings.Contains(s, fmt.Sprintf("%x", "sk-canary")) {
+			t.Errorf("told: %s", s)
+		}
+	}
+}

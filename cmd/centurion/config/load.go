@@ -1,0 +1,429 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/provider/catalog"
+)
+
+// openCodeKeys are the top-level keys of OpenCode 1.18's schema; true ones are used.
+func openCodeKeys() map[string]bool {
+	return map[string]bool{
+		"$schema": true, "model": true, "small_model": true, "default_agent": true, "provider": true, "agent": true,
+		"command": true, "permission": true, "instructions": true, "tools": true,
+		"shell": false, "logLevel": false, "server": false, "skills": false, "references": false, "reference": false,
+		"watcher": false, "snapshot": false, "plugin": false, "share": false, "autoshare": false, "autoupdate": false,
+		"disabled_providers": false, "enabled_providers": false, "subagent_depth": false, "username": false, "mode": false,
+		"mcp": false, "formatter": false, "lsp": false, "layout": false, "attachment": false, "enterprise": false,
+		"tool_output": false, "compaction": false, "experimental": false,
+	}
+}
+
+func isOpenCodeKey(key string) bool { _, ok := openCodeKeys()[key]; return ok }
+
+// Load reads everything that is configured for the project in o.Dir.
+//
+// Errors are KindUsage if that directory does not exist and KindConfig, naming file and line, for everything that is
+// wrong in a file. The first fault ends the reading.
+func Load(o Options) (*Config, error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, &centurion.Error{Op: "read config", Kind: centurion.KindUsage, Err: err}
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, &centurion.Error{Op: "read config", Kind: centurion.KindUsage,
+			Msg: dir + " is not a directory that exists", Hint: "create it or name another with --dir"}
+	}
+	o.Dir = dir
+	dirs := upwards(dir)
+	l := &loader{
+		c:      &Config{opts: o, catalog: catalog.New()},
+		dirs:   dirs,
+		subst:  substituter{opts: o, root: dirs[0]},
+		unused: map[*source][]string{},
+	}
+	for _, step := range []func() error{l.openCode, l.ownFiles, l.decodeOpen, l.decodeOwn} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	l.notices()
+	return l.c, nil
+}
+
+// upwards lists the directories from the root of the git repository that dir lies in down to dir; only dir if there is
+// no repository.
+func upwards(dir string) []string {
+	var dirs []string
+	for d := dir; ; d = filepath.Dir(d) {
+		dirs = append(dirs, d)
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
+			slices.Reverse(dirs)
+			return dirs
+		}
+		if d == filepath.Dir(d) {
+			return []string{dir}
+		}
+	}
+}
+
+type loader struct {
+	c       *Config
+	dirs    []string // from the git root down to the project
+	subst   substituter
+	mine    *node // OpenCode's keys of the files that did not come with the project
+	sources []*source
+	unused  map[*source][]string // keys that do not count, for one notice a file
+	dropped []string             // other notices
+}
+
+// source registers a file that was read.
+func (l *loader) source(path string, project bool) *source {
+	s := &source{path: path, name: l.display(path), project: project}
+	l.sources = append(l.sources, s)
+	l.c.Sources = append(l.c.Sources, path)
+	return s
+}
+
+// display shortens a path as people write it: relative to the project, or with ~ for the home directory.
+func (l *loader) display(path string) string {
+	if rel, err := filepath.Rel(l.c.opts.Dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	if home := l.c.opts.home(); home != "" {
+		if rel, err := filepath.Rel(home, path); err == nil && filepath.IsLocal(rel) {
+			return "~" + string(filepath.Separator) + rel
+		}
+	}
+	return path
+}
+
+// file reads one JSONC file; nil if it does not exist or was read before, as happens when the project is the directory
+// of the global files.
+func (l *loader) file(path string, project bool) (*node, error) {
+	if slices.Contains(l.c.Sources, path) {
+		return nil, nil
+	}
+	text, ok, err := readText(path)
+	if err != nil {
+		return nil, readError(err)
+	}
+	if !ok {
+		return nil, nil
+	}
+	return parseJSONC(l.source(path, project), []byte(text))
+}
+
+// openCode reads OpenCode's files in its order.
+func (l *loader) openCode() error {
+	global := l.c.opts.base("XDG_CONFIG_HOME", ".config")
+	if global != "" {
+		global = filepath.Join(global, "opencode")
+		for _, name := range []string{"config.json", "opencode.json", "opencode.jsonc"} {
+			if err := l.openFile(filepath.Join(global, name), false); err != nil {
+				return err
+			}
+		}
+	}
+	if path := l.c.opts.env("OPENCODE_CONFIG"); path != "" {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(l.c.opts.Dir, path)
+		}
+		if _, err := os.Stat(path); err != nil {
+			return configError("OPENCODE_CONFIG names "+path+", which cannot be read", "correct or unset the variable")
+		}
+		if err := l.openFile(path, false); err != nil {
+			return err
+		}
+	}
+	for _, dir := range l.dirs {
+		if err := l.openDir(dir); err != nil {
+			return err
+		}
+	}
+	if global != "" {
+		if err := l.markdown(global, false); err != nil {
+			return err
+		}
+	}
+	for _, dir := range l.dirs {
+		dir = filepath.Join(dir, ".opencode")
+		if err := l.openDir(dir); err != nil {
+			return err
+		}
+		if err := l.markdown(dir, true); err != nil {
+			return err
+		}
+	}
+	if text := l.c.opts.env("OPENCODE_CONFIG_CONTENT"); text != "" {
+		src := &source{name: "$OPENCODE_CONFIG_CONTENT"}
+		l.sources = append(l.sources, src)
+		n, err := parseJSONC(src, []byte(text))
+		if err != nil {
+			return err
+		}
+		return l.addOpen(n)
+	}
+	return nil
+}
+
+func (l *loader) openDir(dir string) error {
+	for _, name := range []string{"opencode.json", "opencode.jsonc"} {
+		if err := l.openFile(filepath.Join(dir, name), true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *loader) openFile(path string, project bool) error {
+	n, err := l.file(path, project)
+	if n == nil || err != nil {
+		return err
+	}
+	return l.addOpen(n)
+}
+
+// addOpen checks one of OpenCode's files and lays it over those before.
+func (l *loader) addOpen(n *node) error {
+	known := openCodeKeys()
+	kept := &node{src: n.src, line: n.line, kind: kindObject}
+	for _, m := range n.members {
+		if !known[m.key] {
+			l.unused[n.src] = append(l.unused[n.src], m.key)
+			continue
+		}
+		if err := l.subst.node(m.value); err != nil {
+			return err
+		}
+		switch m.key {
+		case "$schema":
+		case "tools":
+			if err := l.tools(m.value); err != nil {
+				return err
+			}
+		case "permission":
+			if m.value.kind != kindString && m.value.kind != kindObject {
+				return m.value.mismatch(m.key, "allow, ask, deny or an object with rules")
+			}
+			l.c.Permission = append(l.c.Permission, PermissionLevel{n.src.name, n.src.project, m.value.rawJSON()})
+		case "instructions":
+			if err := l.instructions(m.value); err != nil {
+				return err
+			}
+		case "agent":
+			kept.members = append(kept.members, member{m.key, m.line, lowerKeys(m.value)})
+		default:
+			kept.members = append(kept.members, m)
+		}
+	}
+	l.c.open = merge(l.c.open, kept)
+	if !n.src.project {
+		l.mine = merge(l.mine, kept)
+	}
+	return nil
+}
+
+// lowerKeys returns the object with its keys in lower case: names of agents are compared without case.
+func lowerKeys(n *node) *node {
+	out := *n
+	out.members = nil
+	for _, m := range n.members {
+		m.key = strings.ToLower(m.key)
+		out.set(m)
+	}
+	return &out
+}
+
+// tools turns OpenCode's older way to switch tools on and off into the permission level that it means.
+func (l *loader) tools(n *node) error {
+	var tools struct{ m map[string]bool }
+	if err := boolMap("tools", func(*struct{ m map[string]bool }) *map[string]bool { return &tools.m }).set(&tools, "tools", n); err != nil {
+		return err
+	}
+	level := &node{src: n.src, line: n.line, kind: kindObject}
+	for _, m := range n.members {
+		key, action := m.key, "deny"
+		if slices.Contains([]string{"write", "edit", "patch", "multiedit"}, key) {
+			key = "edit" // one permission covers every tool that changes files
+		}
+		if m.value.yes {
+			action = "allow"
+		}
+		level.set(member{key, m.line, &node{src: n.src, line: m.line, kind: kindString, text: action}})
+	}
+	l.c.Permission = append(l.c.Permission, PermissionLevel{n.src.name, n.src.project, level.rawJSON()})
+	return nil
+}
+
+// instructions collects the entries of all files. What a project's file names must lie inside the project, because its
+// text goes to a model.
+func (l *loader) instructions(n *node) error {
+	entries, err := n.strs("instructions", false)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if n.src.project && (strings.HasPrefix(e, "~") || strings.Contains(e, "://") || !filepath.IsLocal(e)) {
+			l.drop(n, fmt.Sprintf("the instruction %q lies outside the project and is not read", e))
+			continue
+		}
+		if !slices.Contains(l.c.Instructions, e) {
+			l.c.Instructions = append(l.c.Instructions, e)
+		}
+	}
+	return nil
+}
+
+func (l *loader) drop(n *node, why string) {
+	l.dropped = append(l.dropped, fmt.Sprintf("%s:%d: %s", n.src.name, n.line, why))
+}
+
+// ownFiles reads Centurion's own files.
+func (l *loader) ownFiles() error {
+	if dir := l.c.opts.base("XDG_CONFIG_HOME", ".config"); dir != "" {
+		for _, name := range []string{"config.json", "config.jsonc"} {
+			if err := l.ownFile(filepath.Join(dir, "centurion", name), false); err != nil {
+				return err
+			}
+		}
+	}
+	for _, dir := range l.dirs {
+		for _, name := range []string{"centurion.json", "centurion.jsonc"} {
+			if err := l.ownFile(filepath.Join(dir, ".opencode", name), true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *loader) ownFile(path string, project bool) error {
+	n, err := l.file(path, project)
+	if n == nil || err != nil {
+		return err
+	}
+	if err := l.subst.node(n); err != nil {
+		return err
+	}
+	own, err := decodeOwn(n)
+	if err != nil {
+		return err
+	}
+	if project {
+		before, err := decodeOwn(l.c.own)
+		if err != nil {
+			return err
+		}
+		n.members = slices.DeleteFunc(n.members, func(m member) bool {
+			if !loosens(m.key, before, own) {
+				return false
+			}
+			l.drop(m.value, fmt.Sprintf("%q does not count in a file that came with the project; "+
+				"set it in ~/.config/centurion/config.jsonc or by its flag", m.key))
+			return true
+		})
+	}
+	l.c.own = merge(l.c.own, n)
+	return nil
+}
+
+func decodeOwn(n *node) (*Own, error) {
+	var o Own
+	fields := ownFields()
+	err := decode(n, "configuration", &o, fields, func(m member) error { return unknownKey(m, "", keysOf(fields)) })
+	return &o, err
+}
+
+// loosens reports whether a project's value for a key would take away a protection that the person has, by their own
+// files or by default.
+func loosens(key string, person, project *Own) bool {
+	const defaultCost = 10 // USD, the default of --max-cost
+	switch key {
+	case "dir":
+		return project.Dir != ""
+	case "ask":
+		return project.Ask == "allow" && person.Ask != "allow" || project.Ask == "ask" && person.Ask == "deny"
+	case "yes":
+		return project.Yes && !person.Yes
+	case "merge":
+		return project.Merge && !person.Merge
+	case "sandbox":
+		return project.Sandbox != "require" && person.Sandbox == "require" || project.Sandbox == "off" && person.Sandbox != "off"
+	case "max_cost":
+		limit := float64(defaultCost)
+		if person.MaxCost != nil {
+			limit = *person.MaxCost
+		}
+		return project.MaxCost != nil && *project.MaxCost > limit
+	case "max_tokens":
+		return person.MaxTokens > 0 && project.MaxTokens > person.MaxTokens
+	case "max_duration":
+		return person.MaxDuration > 0 && project.MaxDuration > person.MaxDuration
+	case "max_rounds":
+		return person.MaxRounds > 0 && project.MaxRounds > person.MaxRounds
+	}
+	return false
+}
+
+func (l *loader) decodeOwn() (err error) {
+	own, err := decodeOwn(l.c.own)
+	if err != nil {
+		return err
+	}
+	l.c.Own = *own
+	if own.Model != "" {
+		l.c.Model = own.Model
+	}
+	if own.SmallModel != "" {
+		l.c.SmallModel = own.SmallModel
+	}
+	return nil
+}
+
+// decodeOpen takes over what the merged files of OpenCode say.
+func (l *loader) decodeOpen() error {
+	c := l.c
+	fields := []field[Config]{
+		text("model", func(c *Config) *string { return &c.Model }),
+		text("small_model", func(c *Config) *string { return &c.SmallModel }),
+		text("default_agent", func(c *Config) *string { return &c.DefaultAgent }),
+		{"provider", l.setProviders},
+		{"agent", l.setAgents},
+		{"command", l.setCommands},
+	}
+	c.Providers, c.Agents, c.Commands = map[string]Provider{}, map[string]Agent{}, map[string]Command{}
+	return decode(c.open, "configuration", c, fields, nil)
+}
+
+// skip notes a key below the top level that does not count.
+func (l *loader) skip(prefix string) func(member) error {
+	return func(m member) error {
+		src := m.value.src
+		l.unused[src] = append(l.unused[src], prefix+m.key)
+		return nil
+	}
+}
+
+// notices writes one line for each file with keys that do not count, then the others.
+func (l *loader) notices() {
+	own := keysOf(ownFields())
+	for _, s := range l.sources {
+		keys := l.unused[s]
+		if len(keys) == 0 {
+			continue
+		}
+		line := fmt.Sprintf("%s: not used by centurion: %s", s.name, strings.Join(keys, ", "))
+		misplaced := slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return isOpenCodeKey(k) || !slices.Contains(own, k) })
+		if len(misplaced) > 0 {
+			line += fmt.Sprintf(" (%s would count in .opencode/centurion.jsonc)", strings.Join(misplaced, ", "))
+		}
+		l.c.Notices = append(l.c.Notices, line)
+	}
+	l.c.Notices = append(l.c.Notices, l.dropped...)
+}

@@ -1,0 +1,318 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/jsonc"
+
+	"centurion"
+)
+
+// maxDepth bounds the nesting of a configuration file. Real ones stay below ten; the bound keeps a hostile file from
+// exhausting the stack.
+const maxDepth = 100
+
+// source is one file that configuration came from.
+type source struct {
+	path    string // absolute; empty for text from the environment
+	name    string // as a person reads it: relative to the project, or with ~
+	project bool   // shipped by the project and therefore not trusted with a person's keys
+}
+
+// at returns a configuration error that names the file and the line.
+func (s *source) at(line int, format string, args ...any) *centurion.Error {
+	return &centurion.Error{Op: "read config", Kind: centurion.KindConfig,
+		Msg: fmt.Sprintf("%s:%d: %s", s.name, line, fmt.Sprintf(format, args...))}
+}
+
+type kind int
+
+const (
+	kindNull kind = iota
+	kindBool
+	kindNumber
+	kindString
+	kindArray
+	kindObject
+)
+
+// String returns the kind with its article, as error messages want it.
+func (k kind) String() string {
+	return [...]string{"null", "true or false", "a number", "a string", "an array", "an object"}[k]
+}
+
+// node is a JSON value that remembers where it stands, so that a fault found after several files were merged still names
+// its own file and line, and so that what a project's file says can be told from what the person's own files say.
+type node struct {
+	src     *source
+	line    int // counted from 1
+	kind    kind
+	text    string // of a string, and of a number as written
+	yes     bool
+	members []member // of an object, in the file's order, keys unique
+	elems   []*node
+
+	raw     string // of a string: as written, before substitution
+	missing string // of a string: the first environment variable it names that is not set
+}
+
+type member struct {
+	key   string
+	line  int
+	value *node
+}
+
+// get returns the value of a key, or nil. It may be called on nil.
+func (n *node) get(key string) *node {
+	if n == nil {
+		return nil
+	}
+	for _, m := range n.members {
+		if m.key == key {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// set adds a member or replaces the value of the one that has its key.
+func (n *node) set(m member) {
+	for i := range n.members {
+		if n.members[i].key == m.key {
+			n.members[i] = m
+			return
+		}
+	}
+	n.members = append(n.members, m)
+}
+
+// mismatch is the error for a value of the wrong type or range.
+func (n *node) mismatch(key, want string) error {
+	got := n.kind.String()
+	switch n.kind {
+	case kindBool:
+		got = fmt.Sprint(n.yes)
+	case kindNumber:
+		got = n.text
+	}
+	e := n.src.at(n.line, "%q must be %s, not %s", key, want, got)
+	e.Hint = "correct the value in " + n.src.name
+	return e
+}
+
+// MarshalJSON writes the value with its keys in order.
+func (n *node) MarshalJSON() ([]byte, error) {
+	switch n.kind {
+	case kindNull:
+		return []byte("null"), nil
+	case kindBool:
+		return json.Marshal(n.yes)
+	case kindNumber:
+		return []byte(n.text), nil
+	case kindString:
+		return json.Marshal(n.text)
+	}
+	var b bytes.Buffer
+	open, end := byte('['), byte(']')
+	if n.kind == kindObject {
+		open, end = '{', '}'
+	}
+	b.WriteByte(open)
+	for i, e := range n.elems {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		v, err := e.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		b.Write(v)
+	}
+	for i, m := range n.members {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		k, err := json.Marshal(m.key)
+		if err != nil {
+			return nil, err
+		}
+		v, err := m.value.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		b.Write(k)
+		b.WriteByte(':')
+		b.Write(v)
+	}
+	b.WriteByte(end)
+	return b.Bytes(), nil
+}
+
+// rawJSON returns the value as JSON with its keys in order, or nil.
+func (n *node) rawJSON() json.RawMessage {
+	if n == nil {
+		return nil
+	}
+	b, err := n.MarshalJSON()
+	if err != nil {
+		return nil // cannot be: every node was parsed from JSON or YAML
+	}
+	return b
+}
+
+// merge lays over upon base: objects key by key, everything else replaced. Neither argument is changed.
+func merge(base, over *node) *node {
+	if base == nil || over == nil {
+		if over == nil {
+			return base
+		}
+		return over
+	}
+	if base.kind != kindObject || over.kind != kindObject {
+		return over
+	}
+	out := &node{src: over.src, line: over.line, kind: kindObject}
+	out.members = append(out.members, base.members...)
+	for _, m := range over.members {
+		m.value = merge(base.get(m.key), m.value)
+		out.set(m)
+	}
+	return out
+}
+
+// parseJSONC reads JSON with comments and trailing commas. The result is always an object; text without any value is an
+// empty one, as OpenCode has it.
+func parseJSONC(src *source, text []byte) (*node, error) {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	if !utf8.Valid(text) {
+		e := src.at(1, "the file is not UTF-8")
+		e.Hint = "save it as UTF-8"
+		return nil, e
+	}
+	// The conversion keeps every offset, so lines counted in its result are lines of the file.
+	p := parser{src: src, text: jsonc.ToJSON(text), line: 1}
+	p.dec = json.NewDecoder(bytes.NewReader(p.text))
+	p.dec.UseNumber()
+	tok, err := p.next()
+	if errors.Is(err, io.EOF) {
+		return &node{src: src, line: 1, kind: kindObject}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	n, err := p.value(tok, 0)
+	if err != nil {
+		return nil, err
+	}
+	if n.kind != kindObject {
+		return nil, src.at(n.line, "the file must hold an object { … }, not %s", n.kind)
+	}
+	switch _, err := p.next(); {
+	case err == nil:
+		return nil, src.at(p.line, "there is text after the closing }")
+	case !errors.Is(err, io.EOF):
+		return nil, err
+	}
+	return n, nil
+}
+
+type parser struct {
+	src  *source
+	text []byte
+	dec  *json.Decoder
+	pos  int // offset that line was counted to
+	line int
+}
+
+// next returns the next token and sets line to where it ends, which for JSON is where it stands.
+func (p *parser) next() (json.Token, error) {
+	tok, err := p.dec.Token()
+	end := min(int(p.dec.InputOffset()), len(p.text))
+	if se, ok := errors.AsType[*json.SyntaxError](err); ok {
+		end = min(max(end, int(se.Offset)), len(p.text))
+	}
+	if end > p.pos {
+		p.line += bytes.Count(p.text[p.pos:end], []byte("\n"))
+		p.pos = end
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return tok, err
+	}
+	msg := strings.TrimPrefix(err.Error(), "json: ")
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		msg = "the file ends too early: a closing } or ] or quote is missing"
+	}
+	return nil, p.syntax(msg)
+}
+
+func (p *parser) syntax(msg string) error {
+	e := p.src.at(p.line, "not valid JSON: %s", msg)
+	e.Hint = "check the commas, quotes and braces around that line"
+	return e
+}
+
+func (p *parser) value(tok json.Token, depth int) (*node, error) {
+	if depth > maxDepth {
+		return nil, p.src.at(p.line, "values are nested deeper than %d levels", maxDepth)
+	}
+	n := &node{src: p.src, line: p.line}
+	switch v := tok.(type) {
+	case nil:
+	case bool:
+		n.kind, n.yes = kindBool, v
+	case json.Number:
+		n.kind, n.text = kindNumber, v.String()
+	case string:
+		n.kind, n.text, n.raw = kindString, v, v
+	case json.Delim:
+		return n, p.compound(n, v, depth)
+	}
+	return n, nil
+}
+
+// compound reads the rest of an array or object.
+func (p *parser) compound(n *node, open json.Delim, depth int) error {
+	n.kind = kindArray
+	if open == '{' {
+		n.kind = kindObject
+	}
+	for {
+		tok, err := p.next()
+		if errors.Is(err, io.EOF) {
+			return p.syntax("the file ends too early: a closing } or ] is missing")
+		}
+		if err != nil {
+			return err
+		}
+		if d, ok := tok.(json.Delim); ok && (d == '}' || d == ']') {
+			return nil
+		}
+		if n.kind == kindArray {
+			e, err := p.value(tok, depth+1)
+			if err != nil {
+				return err
+			}
+			n.elems = append(n.elems, e)
+			continue
+		}
+		key, _ := tok.(string) // the decoder allows nothing else here
+		line := p.line
+		if tok, err = p.next(); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = p.syntax("the file ends too early: a value is missing")
+			}
+			return err
+		}
+		v, err := p.value(tok, depth+1)
+		if err != nil {
+			return err
+		}
+		n.set(member{key, line, v})
+	}
+}

@@ -1,0 +1,290 @@
+package config
+
+import (
+	"cmp"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// Provider is a provider as configured. Which of it is used is decided by [Config.ResolveModel], because a part that
+// came with the project may not be.
+type Provider struct {
+	ID      string
+	Name    string
+	BaseURL string
+	APIKey  Secret
+	Headers map[string]string
+	Env     []string // variables that hold the key
+	Models  []Model  // in the file's order
+	File    string   // where it was defined last, as a person reads it
+
+	where     string            // file and line, for messages
+	keySource string            // the variable that the key came from, or the file it stands in
+	missing   string            // the variable that the key should have come from
+	headers   map[string]string // those that came with the project
+	project   struct{ url, key, env bool }
+}
+
+// Model is a model as configured for a provider. Limits of 0 and a nil price mean "not set".
+type Model struct {
+	Name        string // the key in the file: what a person writes after the slash
+	ID          string // what the provider calls it; the same unless the file says otherwise
+	Context     int    // tokens
+	Output      int    // tokens
+	Price       *centurion.Price
+	ToolCall    *bool
+	Reasoning   *bool
+	Temperature *bool // it takes a temperature
+	Echo        bool  // it wants its reasoning back in the history
+}
+
+// model finds a model by its name in the file or, because what was resolved once is resolved again by what it then is
+// called, by the provider's own name.
+func (p Provider) model(name string) (Model, bool) {
+	i := slices.IndexFunc(p.Models, func(m Model) bool { return m.Name == name })
+	if i < 0 {
+		i = slices.IndexFunc(p.Models, func(m Model) bool { return m.ID == name })
+	}
+	if i < 0 {
+		return Model{}, false
+	}
+	return p.Models[i], true
+}
+
+// decodeProviders reads the value of "provider". skip is told of every key that does not count, drop of prices that do
+// not.
+func decodeProviders(n *node, skip func(prefix string) func(member) error, drop func(*node, string)) ([]Provider, error) {
+	if n == nil || n.kind == kindNull {
+		return nil, nil
+	}
+	if n.kind != kindObject {
+		return nil, n.mismatch("provider", kindObject.String())
+	}
+	out := make([]Provider, 0, len(n.members))
+	for _, m := range n.members {
+		p, err := decodeProvider(m, skip, drop)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func decodeProvider(m member, skip func(string) func(member) error, drop func(*node, string)) (Provider, error) {
+	n, at := m.value, "provider."+m.key
+	p := Provider{ID: m.key, File: n.src.name, where: n.src.at(m.line, "").Msg}
+	p.where = strings.TrimSuffix(p.where, ": ")
+	pass := func(*Provider, string, *node) error { return nil }
+	options := []field[Provider]{
+		text("baseURL", func(p *Provider) *string { return &p.BaseURL }),
+		{"apiKey", func(p *Provider, key string, n *node) error {
+			key, err := n.str(key)
+			p.APIKey, p.keySource, p.missing = Secret(strings.TrimSpace(key)), keySource(n), n.missing
+			p.project.key = n.src.project
+			return err
+		}},
+		{"headers", func(p *Provider, key string, n *node) error {
+			p.headers = map[string]string{}
+			if err := strMap(key, func(p *Provider) *map[string]string { return &p.Headers }).set(p, at+".options."+key, n); err != nil {
+				return err
+			}
+			for _, h := range n.members {
+				if h.value.src.project {
+					p.headers[h.key] = h.value.text
+				}
+			}
+			return nil
+		}},
+	}
+	fields := []field[Provider]{
+		text("name", func(p *Provider) *string { return &p.Name }),
+		{"npm", pass}, {"id", pass}, // everything is spoken to in OpenAI's way
+		text("api", func(p *Provider) *string { return &p.BaseURL }),
+		list("env", false, func(p *Provider) *[]string { return &p.Env }),
+		{"options", func(p *Provider, key string, n *node) error {
+			return decode(n, at+"."+key, p, options, skip(at+".options."))
+		}},
+		{"models", func(p *Provider, key string, n *node) error { return setModels(p, at, n, skip, drop) }},
+	}
+	// Models last: whether a price counts depends on whose URL it is.
+	ordered := *n
+	ordered.members = slices.Clone(n.members)
+	slices.SortStableFunc(ordered.members, func(a, b member) int { return rank(a.key) - rank(b.key) })
+	url := n.get("options").get("baseURL")
+	if url == nil {
+		url = n.get("api")
+	}
+	p.project.url, p.project.env = url.fromProject(), n.get("env").fromProject()
+	if err := decode(&ordered, at, &p, fields, skip(at+".")); err != nil {
+		return p, err
+	}
+	if p.BaseURL == "" {
+		return p, nil
+	}
+	return p, checkURL(url, &p)
+}
+
+// rank puts options.baseURL after api, which it overrides.
+func rank(key string) int {
+	switch key {
+	case "options":
+		return 1
+	case "models":
+		return 2
+	}
+	return 0
+}
+
+func checkURL(n *node, p *Provider) error {
+	u, err := url.Parse(p.BaseURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		e := n.src.at(n.line, "the base URL of provider %q must be of the form https://host/path, not %q", p.ID, shown(p.BaseURL))
+		if n.missing != "" {
+			e.Hint = "set the variable " + n.missing + ", which it is made from"
+		}
+		return e
+	}
+	p.BaseURL = strings.TrimRight(p.BaseURL, "/")
+	return nil
+}
+
+// keySource says where a key comes from: the variable or file it names, or the file it stands in.
+func keySource(n *node) string {
+	if m := reference.FindStringSubmatch(n.raw); m != nil {
+		return strings.TrimSpace(m[2])
+	}
+	return n.src.name
+}
+
+func setModels(p *Provider, at string, n *node, skip func(string) func(member) error, drop func(*node, string)) error {
+	if n.kind != kindObject {
+		return n.mismatch(at+".models", kindObject.String())
+	}
+	for _, m := range n.members {
+		key := at + ".models." + m.key
+		model := Model{Name: m.key, ID: m.key}
+		if err := decode(m.value, key, &model, modelFields(key, skip), skip(key+".")); err != nil {
+			return err
+		}
+		if cost := m.value.get("cost"); cost.fromProject() && !p.project.url {
+			drop(cost, "the price of "+p.ID+"/"+m.key+" does not count in a file that came with the project")
+			model.Price = nil
+		}
+		p.Models = append(p.Models, model)
+	}
+	return nil
+}
+
+func modelFields(key string, skip func(string) func(member) error) []field[Model] {
+	type limit struct{ context, input, output int }
+	type cost struct{ in, out, read, write *float64 }
+	pass := func(*Model, string, *node) error { return nil }
+	value := func(p *float64, input float64) float64 { // without a price of its own the cache costs what the input does
+		if p == nil {
+			return input
+		}
+		return *p
+	}
+	fields := []field[Model]{
+		text("id", func(m *Model) *string { return &m.ID }),
+		optional("tool_call", func(m *Model) **bool { return &m.ToolCall }),
+		optional("reasoning", func(m *Model) **bool { return &m.Reasoning }),
+		optional("temperature", func(m *Model) **bool { return &m.Temperature }),
+		{"interleaved", func(m *Model, _ string, n *node) error {
+			field := cmp.Or(n.get("field"), n)
+			m.Echo = n.yes || field.text == "reasoning_content" // the one field that requests can hold
+			return nil
+		}},
+		{"limit", func(m *Model, _ string, n *node) error {
+			var l limit
+			err := decode(n, key+".limit", &l, []field[limit]{
+				integer("context", 0, 0, func(l *limit) *int { return &l.context }),
+				integer("input", 0, 0, func(l *limit) *int { return &l.input }),
+				integer("output", 0, 0, func(l *limit) *int { return &l.output }),
+			}, skip(key+".limit."))
+			m.Context, m.Output = l.context, l.output
+			return err
+		}},
+		{"cost", func(m *Model, _ string, n *node) error {
+			var c cost
+			err := decode(n, key+".cost", &c, []field[cost]{
+				number("input", 0, func(c *cost) **float64 { return &c.in }),
+				number("output", 0, func(c *cost) **float64 { return &c.out }),
+				number("cache_read", 0, func(c *cost) **float64 { return &c.read }),
+				number("cache_write", 0, func(c *cost) **float64 { return &c.write }),
+			}, skip(key+".cost."))
+			if err != nil {
+				return err
+			}
+			if c.in == nil || c.out == nil {
+				return n.src.at(n.line, "%q needs both input and output, in USD for a million tokens", key+".cost")
+			}
+			m.Price = &centurion.Price{Input: *c.in, Output: *c.out, CacheRead: value(c.read, *c.in), CacheWrite: value(c.write, *c.in)}
+			return nil
+		}},
+	}
+	for _, k := range []string{"name", "family", "release_date", "attachment", "modalities", "status", "experimental"} {
+		fields = append(fields, field[Model]{k, pass}) // description only
+	}
+	return fields
+}
+
+func (l *loader) setProviders(c *Config, _ string, n *node) error {
+	all, err := decodeProviders(n, l.skip, l.drop)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		c.Providers[p.ID] = p
+		c.providers = append(c.providers, p.ID)
+	}
+	// The same without the project's files, to tell what the person chose from what came with the project. Keys that do
+	// not count have been noted above.
+	quiet := func(string) func(member) error { return func(member) error { return nil } }
+	mine, err := decodeProviders(l.mine.get("provider"), quiet, func(*node, string) {})
+	if err != nil {
+		return err
+	}
+	c.mine = map[string]Provider{}
+	for _, p := range mine {
+		c.mine[p.ID] = p
+	}
+	return nil
+}
+
+// sameURL reports whether both are the same place: scheme, host, port and path.
+func sameURL(a, b string) bool {
+	norm := func(s string) string {
+		u, err := url.Parse(s)
+		if err != nil || u.Host == "" || u.User != nil {
+			return ""
+		}
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
+		}
+		return strings.ToLower(u.Scheme+"://"+u.Hostname()) + ":" + port + strings.TrimRight(u.EscapedPath(), "/") + "?" + u.RawQuery
+	}
+	na := norm(a)
+	return na != "" && na == norm(b)
+}
+
+// loopback reports whether a URL leads to this machine by its own words. Other names are not resolved: what they lead to
+// can change.
+func loopback(raw string) bool {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,174 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"centurion"
+)
+
+// maxFile bounds a configuration file and a file that one includes. Real ones are a few KB; the bound keeps a wrong path
+// from filling the memory.
+const maxFile = 1 << 20
+
+// readText returns the content of a regular file, and false if there is none. Anything but a regular file is refused:
+// opening a pipe would wait for a writer for ever.
+func readText(path string) (string, bool, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		return "", false, nil
+	case err != nil:
+		return "", false, err
+	case !info.Mode().IsRegular():
+		return "", false, fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", false, err
+	}
+	defer f.Close()
+	return readAll(f, path)
+}
+
+func readAll(f fs.File, path string) (string, bool, error) {
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return "", false, err
+	}
+	if len(b) > maxFile {
+		return "", false, fmt.Errorf("%s is larger than %d bytes", path, maxFile)
+	}
+	return string(b), true, nil
+}
+
+// readError wraps a failure to read a file that is there.
+func readError(err error) *centurion.Error {
+	return &centurion.Error{Op: "read config", Kind: centurion.KindConfig, Err: err,
+		Hint: "make the file readable or remove it"}
+}
+
+// reference matches OpenCode's two ways to put something from elsewhere into a string.
+var reference = regexp.MustCompile(`\{(env|file):([^}]+)\}`)
+
+// substituter replaces {env:NAME} and {file:path} in strings, once: what comes from outside is not looked at again. It
+// works on string values, so text from outside can never become a key or structure. Unlike OpenCode it leaves keys alone.
+type substituter struct {
+	opts Options
+	root string // what {file:…} in a project's file must stay inside
+}
+
+func (s substituter) node(n *node) error {
+	if n == nil {
+		return nil
+	}
+	for _, e := range n.elems {
+		if err := s.node(e); err != nil {
+			return err
+		}
+	}
+	for _, m := range n.members {
+		if err := s.node(m.value); err != nil {
+			return err
+		}
+	}
+	if n.kind != kindString || !strings.Contains(n.text, "{") {
+		return nil
+	}
+	var failed error
+	n.text = reference.ReplaceAllStringFunc(n.text, func(ref string) string {
+		m := reference.FindStringSubmatch(ref)
+		v, err := s.resolve(n, m[1], strings.TrimSpace(m[2]))
+		if err != nil && failed == nil {
+			failed = err
+		}
+		return v
+	})
+	return failed
+}
+
+func (s substituter) resolve(n *node, what, name string) (string, error) {
+	if what == "file" {
+		v, err := s.file(n, name)
+		return strings.TrimSpace(v), err
+	}
+	if n.src.project {
+		e := n.src.at(n.line, "{env:%s} is not read for a file that came with the project", name)
+		e.Hint = "move this setting to ~/.config/opencode/opencode.json, which is yours"
+		return "", e
+	}
+	v := s.opts.env(name)
+	if v == "" && n.missing == "" {
+		n.missing = name
+	}
+	return v, nil
+}
+
+func (s substituter) file(n *node, name string) (string, error) {
+	fail := func(format string, args ...any) error {
+		e := n.src.at(n.line, "{file:%s}: %s", name, fmt.Sprintf(format, args...))
+		e.Hint = "correct the path, which is relative to the file it stands in"
+		return e
+	}
+	dir := s.root
+	if n.src.path != "" {
+		dir = filepath.Dir(n.src.path)
+	}
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		name = filepath.Join(s.opts.home(), rest)
+	}
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	if !n.src.project {
+		v, ok, err := readText(path)
+		switch {
+		case err != nil:
+			return "", fail("%v", err)
+		case !ok:
+			return "", fail("%s does not exist", path)
+		}
+		return v, nil
+	}
+	return s.inside(path, fail)
+}
+
+// inside reads a file for a project's file: it has to lie inside the project, links followed.
+func (s substituter) inside(path string, fail func(string, ...any) error) (string, error) {
+	rel, err := filepath.Rel(s.root, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", fail("a project's file may only include files inside the project")
+	}
+	root, err := os.OpenRoot(s.root)
+	if err != nil {
+		return "", fail("%v", err)
+	}
+	defer root.Close()
+	info, err := root.Stat(rel)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fail("%s does not exist", path)
+	case err != nil:
+		return "", fail("%v", err)
+	case !info.Mode().IsRegular():
+		return "", fail("it is not a regular file")
+	}
+	f, err := root.Open(rel)
+	if err != nil {
+		return "", fail("%v", err)
+	}
+	defer f.Close()
+	v, _, err := readAll(f, path)
+	if err != nil {
+		return "", fail("%v", err)
+	}
+	return v, nil
+}

@@ -1,0 +1,295 @@
+package config
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/provider/catalog"
+)
+
+// Limit is how much a model takes and gives, in tokens.
+type Limit struct{ Context, Output int }
+
+// Resolved is a model with everything that a request to it needs.
+type Resolved struct {
+	Model     centurion.ModelRef // its ID is what the provider calls the model
+	BaseURL   string             // without a slash at its end
+	APIKey    Secret             // may be empty: local servers want none
+	KeySource string             // a variable, "keyring" or a file; for messages
+	Headers   map[string]string
+	Echo      bool // the model wants its reasoning back in the history
+	// NoTemperature: the model refuses requests that set a temperature.
+	NoTemperature bool
+	Limit         Limit
+	Price         *centurion.Price // nil if unknown; zero for a local server
+	From          string           // who named the model: "--model", a file, a variable, a server
+	Unknown       bool             // no list knows the model: Limit is a guess
+	Default       bool             // nobody named a model: print which one it is before the first request
+	Warning       string           // one line for stderr; empty unless Unknown
+}
+
+// ResolveModel finds the model for a mission: the one that flag names, else the configured one, else one that the
+// environment offers (a configured provider of the person's own, a key of a known provider, a local server).
+//
+// Errors are KindUsage (flag is wrong) and KindConfig (everything else); each says what to do. A server that is asked for
+// its list and does not answer gives KindNetwork, one that refuses the key KindAuth.
+func (c *Config) ResolveModel(ctx context.Context, flag string) (Resolved, error) {
+	if flag != "" {
+		return c.named(ctx, flag, "--model", centurion.KindUsage)
+	}
+	if c.Model != "" {
+		file, _ := c.Origin("model")
+		return c.named(ctx, c.Model, cmp.Or(file, "the configuration"), centurion.KindConfig)
+	}
+	return c.discover(ctx)
+}
+
+// named resolves "provider/model".
+func (c *Config) named(ctx context.Context, name, from string, kind centurion.Kind) (Resolved, error) {
+	fail := func(msg, hint string) (Resolved, error) {
+		return Resolved{}, &centurion.Error{Op: "find model", Kind: kind, Msg: msg, Hint: hint}
+	}
+	id, model, ok := strings.Cut(name, "/")
+	if !ok || id == "" || model == "" {
+		example := "openai/gpt-5"
+		for _, k := range c.knownProviders() {
+			if _, known := c.table().Lookup(centurion.ModelRef{Provider: k.ID, ID: name}); known && !k.Local {
+				example = k.ID + "/" + name
+				break
+			}
+		}
+		return fail(fmt.Sprintf("the model %q (from %s) is not of the form provider/model", name, from),
+			"write it like "+example)
+	}
+	if _, configured := c.Providers[id]; !configured && c.known(id).ID == "" {
+		if id != customID {
+			near := centurion.Nearest(id, append(c.providerIDs(), customID))
+			if near == "" {
+				return fail(fmt.Sprintf("unknown provider %q (from %s)", id, from), "known are "+
+					strings.Join(c.providerIDs(), ", ")+"; others go under \"provider\" in opencode.json")
+			}
+			return fail(fmt.Sprintf("unknown provider %q (from %s); the nearest is %q", id, from, near),
+				"write "+near+"/"+model+", or define it under \"provider\" in opencode.json")
+		}
+		if c.opts.env(customURL) == "" {
+			kind = centurion.KindConfig // the name is right, its endpoint is missing
+			return fail("the provider custom has no endpoint", "set "+customURL+
+				", or define provider.custom.options.baseURL in opencode.json")
+		}
+	}
+	conn, err := c.connect(ctx, id)
+	if err != nil {
+		return Resolved{}, err
+	}
+	if err := conn.usable(); err != nil {
+		return Resolved{}, err
+	}
+	return c.describe(conn, model, from), nil
+}
+
+const (
+	customID  = "custom"          // the provider that is nothing but OPENAI_BASE_URL
+	customURL = "OPENAI_BASE_URL" // the variable that OpenAI's own clients read
+	customKey = "OPENAI_API_KEY"
+)
+
+// connection is where a provider is and what opens it.
+type connection struct {
+	provider  string
+	url       string
+	custom    bool // not the provider's own, known URL
+	key       Secret
+	keySource string
+	headers   map[string]string
+	missing   []string // variables that would give the key
+	needsKey  bool
+	where     string
+}
+
+// usable is an error that says how to give the provider a key, if it needs one and has none.
+func (n connection) usable() error {
+	if n.key != "" || !n.needsKey {
+		return nil
+	}
+	hint := "run `centurion auth login " + n.provider + "`"
+	if len(n.missing) > 0 {
+		hint = "set " + strings.Join(n.missing, " or ") + ", or " + hint
+	}
+	msg := "no key for provider " + n.provider
+	if n.where != "" && len(n.missing) > 0 {
+		msg += fmt.Sprintf(" (%s): %s is not set", n.where, n.missing[0])
+	} else if len(n.missing) > 0 {
+		msg += ": " + n.missing[0] + " is not set"
+	}
+	return &centurion.Error{Op: "find key", Kind: centurion.KindConfig, Msg: msg, Hint: hint}
+}
+
+// connect works out a provider's URL and key. A key of the person's goes only to the provider's own URL or one that the
+// person set; see the package comment.
+func (c *Config) connect(ctx context.Context, id string) (connection, error) {
+	all, mine, known := c.Providers[id], c.mine[id], c.known(id)
+	if c.mine == nil { // a Config that was not loaded
+		mine = all
+	}
+	n := connection{provider: id, where: all.where}
+	urlVar := known.BaseURLEnv
+	if id == customID {
+		urlVar = customURL
+	}
+	fromEnv := ""
+	if urlVar != "" {
+		fromEnv = c.opts.env(urlVar)
+	}
+	if u, err := url.Parse(fromEnv); fromEnv != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		return n, &centurion.Error{Op: "find model", Kind: centurion.KindConfig,
+			Msg:  fmt.Sprintf("%s must be of the form https://host/path, not %q", urlVar, shown(fromEnv)),
+			Hint: "correct or unset the variable"}
+	}
+	personal := strings.TrimRight(cmp.Or(mine.BaseURL, fromEnv, known.BaseURL), "/")
+	n.url = personal
+	if all.project.url && !sameURL(all.BaseURL, personal) {
+		return c.projectConnection(n, all)
+	}
+	if n.url == "" {
+		return n, &centurion.Error{Op: "find model", Kind: centurion.KindConfig,
+			Msg:  fmt.Sprintf("provider %q (%s) has no base URL", id, all.where),
+			Hint: fmt.Sprintf("add provider.%s.options.baseURL", id)}
+	}
+	n.custom = !sameURL(n.url, known.BaseURL)
+	if !loopback(n.url) {
+		if err := refuseProjectParts(all); err != nil {
+			return n, err
+		}
+	}
+	n.headers = mine.Headers
+	if loopback(n.url) {
+		n.headers = all.Headers
+		if all.project.key && all.APIKey != "" {
+			n.key, n.keySource = all.APIKey, all.keySource
+			return n, nil
+		}
+	}
+	return n, c.findKey(ctx, &n, mine, known, fromEnv != "" && mine.BaseURL == "")
+}
+
+// projectConnection is for a URL that only the project names.
+func (c *Config) projectConnection(n connection, p Provider) (connection, error) {
+	if !loopback(p.BaseURL) {
+		host := p.BaseURL
+		if u, err := url.Parse(p.BaseURL); err == nil {
+			host = u.Host
+		}
+		return n, &centurion.Error{Op: "find model", Kind: centurion.KindConfig,
+			Msg:  fmt.Sprintf("%s came with the project and points provider %q at %s, which you have not chosen", p.where, p.ID, host),
+			Hint: fmt.Sprintf("if you trust it, move provider.%s to ~/.config/opencode/opencode.json", p.ID)}
+	}
+	n.url, n.custom, n.headers = p.BaseURL, true, p.headers
+	if p.project.key {
+		n.key, n.keySource = p.APIKey, p.keySource
+	}
+	return n, nil
+}
+
+// refuseProjectParts is an error if a project's file says with which key, headers or variables a provider beyond this
+// machine is to be used: with the project's key its owner could read along, and a header can redirect a request.
+func refuseProjectParts(p Provider) error {
+	what := ""
+	switch {
+	case p.project.key:
+		what = "apiKey"
+	case len(p.headers) > 0:
+		what = "headers"
+	case p.project.env:
+		what = "env"
+	default:
+		return nil
+	}
+	return &centurion.Error{Op: "find model", Kind: centurion.KindConfig,
+		Msg:  fmt.Sprintf("%s came with the project and sets %s of provider %q, which is not on this machine", p.where, what, p.ID),
+		Hint: "if you trust it, move that setting to ~/.config/opencode/opencode.json"}
+}
+
+// findKey looks for the person's key: their configuration, the environment, the stores.
+func (c *Config) findKey(ctx context.Context, n *connection, mine Provider, known catalog.Provider, viaEnv bool) error {
+	n.missing = slices.Clone(mine.Env)
+	if viaEnv {
+		n.missing = append(n.missing, customKey)
+	}
+	n.missing = append(n.missing, known.Env...)
+	if mine.missing != "" {
+		n.missing = append([]string{mine.missing}, n.missing...)
+	}
+	n.missing = unique(n.missing)
+	n.needsKey = mine.missing != "" || known.ID != "" && !known.Local && !n.custom
+	if mine.APIKey != "" {
+		n.key, n.keySource = mine.APIKey, mine.keySource
+		return nil
+	}
+	for _, name := range n.missing {
+		if v := strings.TrimSpace(c.opts.env(name)); v != "" {
+			n.key, n.keySource = Secret(v), name
+			return nil
+		}
+	}
+	if known.Local {
+		return nil
+	}
+	key, source, err := NewKeys(c.opts).Get(ctx, n.provider)
+	if err != nil && !n.needsKey && centurion.KindOf(err) == centurion.KindConfig {
+		return nil // an endpoint that may want no key does not fail for a store that cannot be read
+	}
+	n.key, n.keySource = key, source
+	return err
+}
+
+// shown returns a URL as messages may print it: without a password in it.
+func shown(raw string) string {
+	if u, err := url.Parse(raw); err == nil {
+		return u.Redacted()
+	}
+	return "the base URL"
+}
+
+func unique(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// describe adds limits and price: the file's before the table's before the table's defaults.
+func (c *Config) describe(n connection, name, from string) Resolved {
+	conf, configured := c.Providers[n.provider].model(name)
+	ref := centurion.ModelRef{Provider: n.provider, ID: cmp.Or(conf.ID, name)}
+	entry, inTable := c.table().Lookup(ref)
+	r := Resolved{Model: ref, BaseURL: n.url, APIKey: n.key, KeySource: n.keySource, Headers: n.headers, From: from,
+		Echo:  conf.Echo || entry.EchoReasoning,
+		Limit: Limit{cmp.Or(conf.Context, entry.Context), cmp.Or(conf.Output, entry.Output)},
+		Price: cmp.Or(conf.Price, entry.Price), NoTemperature: !entry.Temperature}
+	if conf.Temperature != nil {
+		r.NoTemperature = !*conf.Temperature
+	}
+	if conf.Output == 0 {
+		r.Limit.Output = min(r.Limit.Output, r.Limit.Context) // a table's answer can be longer than a file's window
+	}
+	if c.known(n.provider).Local && !loopback(n.url) {
+		r.Price = conf.Price // a provider that is free on this machine need not be free elsewhere
+	}
+	r.Unknown = !configured && !inTable
+	if r.Unknown {
+		r.Warning = fmt.Sprintf("the model %s is in no list: assuming %d tokens of context and %d of output", ref,
+			r.Limit.Context, r.Limit.Output)
+		if near := c.nearestModel(ref); near != "" {
+			r.Warning += fmt.Sprintf(" (the nearest known is %s)", near)
+		}
+	}
+	return r
+}

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// StateDir returns the directory in which Centurion keeps what it knows: $CENTURION_HOME, else
+// $XDG_DATA_HOME/centurion, else ~/.local/share/centurion. It creates nothing. A nil env means os.Getenv. The error has
+// KindConfig and comes when none of the variables, HOME among them, is set.
+func StateDir(env func(string) string) (string, error) { return Options{Env: env}.stateDir() }
+
+func (o Options) stateDir() (string, error) {
+	if dir := o.env("CENTURION_HOME"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	if dir := o.base("XDG_DATA_HOME", ".local", "share"); dir != "" {
+		return filepath.Join(dir, "centurion"), nil
+	}
+	return "", configError("no place for the state directory: neither CENTURION_HOME nor XDG_DATA_HOME nor HOME is set",
+		"set CENTURION_HOME to a directory that only you can read")
+}
+
+// ProjectDir returns the directory below a state directory that belongs to a project: projects/<name>-<hash>, with the
+// first 8 hexadecimal digits of the SHA-256 of the project's absolute path, links followed, so that two ways to the same
+// directory share their state. The name is for people; only the hash tells projects apart.
+func ProjectDir(state, project string) string {
+	if abs, err := filepath.Abs(project); err == nil {
+		project = abs
+	}
+	if real, err := filepath.EvalSymlinks(project); err == nil {
+		project = real
+	}
+	sum := sha256.Sum256([]byte(project))
+	return filepath.Join(state, "projects", fileName(filepath.Base(project))+"-"+hex.EncodeToString(sum[:4]))
+}
+
+// fileName keeps what every file system takes: letters, digits and a few signs, at most 40 of them.
+func fileName(s string) string {
+	out := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '-'
+	}, strings.ToValidUTF8(s, "-"))
+	if r := []rune(out); len(r) > 40 {
+		out = string(r[:40])
+	}
+	if out = strings.Trim(out, ".-"); out == "" {
+		return "root"
+	}
+	return out
+}
+
+// writePrivate replaces a file in one step; only its owner can read it. The directory is created if it is missing.
+func writePrivate(path string, data []byte) (err error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".new-*") // created with 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(data)
+	if serr := f.Sync(); err == nil {
+		err = serr
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,36 @@
+// Package demo holds the sample project of `centurion demo` and the scenario of its scripted model. It runs nothing: the
+// program runs it as it runs every other mission.
+package demo
+
+import (
+	"embed"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"centurion/provider/scripted"
+)
+
+// Goal is what the mission is asked to do.
+const Goal = "Make pocket do what its README promises: convert lengths, weights and temperatures"
+
+//go:embed sample scenario.yaml
+var files embed.FS
+
+// Unpack writes the sample project into dir.
+func Unpack(dir string) error {
+	sample, err := fs.Sub(files, "sample")
+	if err != nil {
+		return err
+	}
+	return os.CopyFS(filepath.Clean(dir), sample)
+}
+
+// Scenario returns what the scripted model answers.
+func Scenario() (*scripted.Scenario, error) {
+	b, err := files.ReadFile("scenario.yaml")
+	if err != nil {
+		return nil, err
+	}
+	return scripted.Parse("scenario.yaml", b)
+}

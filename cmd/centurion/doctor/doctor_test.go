@@ -1,0 +1,226 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type refuse struct{}
+
+func (refuse) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("connection refused")
+}
+
+// world is options with a home and a project of their own; files are written below both.
+func world(t *testing.T, env map[string]string, files map[string]string) Options {
+	t.Helper()
+	base := t.TempDir()
+	home, dir := filepath.Join(base, "home"), filepath.Join(base, "project")
+	for _, d := range []string{home, dir} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range files {
+		path := filepath.Join(base, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := os.Create(filepath.Join(base, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = out.Close() })
+	return Options{Dir: dir, Home: home, HTTP: &http.Client{Transport: refuse{}}, Out: out, Env: func(name string) string {
+		if name == "HOME" {
+			return home
+		}
+		return env[name]
+	}}
+}
+
+func find(t *testing.T, all []Finding, name string) []Finding {
+	t.Helper()
+	var out []Finding
+	for _, f := range all {
+		if f.Name == name {
+			out = append(out, f)
+		}
+	}
+	if len(out) == 0 {
+		t.Fatalf("nothing is said of %s", name)
+	}
+	return out
+}
+
+func TestHealthy(t *testing.T) {
+	o := world(t, map[string]string{"OPENAI_API_KEY": "sk-canary", "GROQ_API_KEY": "gsk-canary"}, map[string]string{
+		"project/opencode.json":                `{"model":"openai/gpt-5","theme":"x"}`,
+		"home/.local/share/opencode/auth.json": `{"mistral":{"type":"api","key":"m-canary"}}`,
+	})
+	o.Notify = func() (bool, string) { return true, "" }
+	all := Run(t.Context(), o)
+	if m := find(t, all, "model")[0]; m.Status != OK || !strings.Contains(m.Detail, "openai/gpt-5") ||
+		!strings.Contains(m.Detail, "OPENAI_API_KEY") || !strings.Contains(m.Detail, "opencode.json") {
+		t.Errorf("model: %+v", m)
+	}
+	k := find(t, all, "keys")[0]
+	for _, word := range []string{"OPENAI_API_KEY", "GROQ_API_KEY", "mistral", "auth.json"} {
+		if !strings.Contains(k.Detail, word) {
+			t.Errorf("keys %q do not name %q", k.Detail, word)
+		}
+	}
+	if c := find(t, all, "configuration"); len(c) != 2 || c[1].Status != Warn || !strings.Contains(c[1].Detail, "theme") {
+		t.Errorf("configuration: %+v", c)
+	}
+	if s := find(t, all, "state")[0]; s.Status == Fail || !strings.Contains(s.Detail, "centurion") || !strings.Contains(s.Detail, "GB free") {
+		t.Errorf("state: %+v", s)
+	}
+	if f := find(t, all, "terminal")[0]; f.Status != OK || !strings.Contains(f.Detail, "none") {
+		t.Errorf("a file is no terminal: %+v", f)
+	}
+	for _, name := range []string{"git", "rg", "notices"} {
+		find(t, all, name)
+	}
+	for _, f := range all {
+		if strings.Contains(f.Detail+f.Hint, "canary") {
+			t.Errorf("a key is told: %+v", f)
+		}
+		if f.Status != OK && f.Hint == "" && f.Name != "configuration" {
+			t.Errorf("no next step: %+v", f)
+		}
+	}
+	if Worst(all) == Fail {
+		t.Errorf("a healthy machine fails: %+v", all)
+	}
+}
+
+func TestNothingConfigured(t *testing.T) {
+	all := Run(t.Context(), world(t, nil, nil))
+	if m := find(t, all, "model")[0]; m.Status != Fail || !strings.Contains(m.Hint, "OPENAI_API_KEY") {
+		t.Errorf("model: %+v", m)
+	}
+	if Worst(all) != Fail {
+		t.Error("without a model a mission cannot run")
+	}
+}
+
+func TestBadConfiguration(t *testing.T) {
+	all := Run(t.Context(), world(t, map[string]string{"XAI_API_KEY": "x"}, map[string]string{"project/.opencode/centurion.jsonc": "{\n\"modle\":1}"}))
+	if c := find(t, all, "configuration")[0]; c.Status != Fail || !strings.Contains(c.Detail, "centurion.jsonc:2") || c.Hint == "" {
+		t.Errorf("configuration: %+v", c)
+	}
+	find(t, all, "keys")
+}
+
+func TestStateDirectory(t *testing.T) {
+	o := world(t, map[string]string{}, map[string]string{"home/file": ""})
+	env := o.Env
+	home := env("HOME")
+	o.Env = func(name string) string {
+		if name == "CENTURION_HOME" {
+			return filepath.Join(home, "file", "below")
+		}
+		return env(name)
+	}
+	if s := find(t, Run(t.Context(), o), "state")[0]; s.Status != Fail || !strings.Contains(s.Hint, "CENTURION_HOME") {
+		t.Errorf("a file where the directory should be: %+v", s)
+	}
+	o.Env = env
+	if s := find(t, Run(t.Context(), o), "state")[0]; !strings.Contains(s.Detail, "can be created") {
+		t.Errorf("state: %+v", s)
+	}
+	left, err := os.ReadDir(home)
+	if err != nil || slices.ContainsFunc(left, func(e os.DirEntry) bool { return e.Name() != "file" }) {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestKeyFileOfOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("permission bits say nothing here")
+	}
+	o := world(t, nil, map[string]string{"home/.local/share/centurion/auth.json": `{}`})
+	keys := find(t, Run(t.Context(), o), "keys")
+	if len(keys) != 2 || keys[1].Status != Warn || !strings.Contains(keys[1].Hint, "chmod 600") {
+		t.Errorf("keys: %+v", keys)
+	}
+}
+
+func TestSandboxTellsTheTruth(t *testing.T) {
+	o := world(t, nil, nil)
+	s := find(t, Run(t.Context(), o), "sandbox")
+	if s[0].Status != Warn || !strings.Contains(s[0].Detail, "nothing confines") || !strings.Contains(s[1].Detail, "not used yet") {
+		t.Errorf("%+v", s)
+	}
+	if runtime.GOOS == "linux" && (!strings.Contains(s[1].Detail, "Landlock") || !strings.Contains(s[1].Detail, "namespaces") ||
+		!strings.Contains(s[1].Detail, "bubblewrap")) {
+		t.Errorf("%+v", s[1])
+	}
+	o.InForce = []string{"a process group", "time limits"}
+	if s = find(t, Run(t.Context(), o), "sandbox"); !strings.Contains(s[0].Detail, "a process group, time limits") {
+		t.Errorf("%+v", s[0])
+	}
+}
+
+func TestColours(t *testing.T) {
+	for want, env := range map[string]map[string]string{
+		"no colours":                   {},
+		"no colours (NO_COLOR is set)": {"NO_COLOR": "1", "TERM": "xterm-256color"},
+		"16 colours":                   {"TERM": "xterm"},
+		"256 colours":                  {"TERM": "screen-256color"},
+		"16 million colours":           {"TERM": "xterm-256color", "COLORTERM": "truecolor"},
+	} {
+		if got := colours(func(n string) string { return env[n] }); got != want {
+			t.Errorf("%v: %q, want %q", env, got, want)
+		}
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	if got := printable("git\x1b[31m 2\x07.5\u009b\xff" + strings.Repeat("x", 200)); strings.ContainsAny(got, "\x1b\x07\u009b") || !utf8.ValidString(got) || len([]rune(got)) != 100 {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestPanicInACheckIsAFinding(t *testing.T) {
+	o := world(t, nil, nil)
+	o.Notify = func() (bool, string) { panic("boom") }
+	if n := find(t, Run(t.Context(), o), "notices")[0]; n.Status != Fail || !strings.Contains(n.Detail, "boom") {
+		t.Errorf("%+v", n)
+	}
+}
+
+func TestMissingPrograms(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	all := Run(t.Context(), world(t, nil, nil))
+	for _, name := range []string{"git", "rg"} {
+		if f := find(t, all, name)[0]; f.Status != Warn || f.Detail != "not on PATH" || f.Hint == "" {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if len(Run(ctx, world(t, nil, nil))) == 0 {
+		t.Error("no findings")
+	}
+}

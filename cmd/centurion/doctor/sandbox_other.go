@@ -1,0 +1,13 @@
+//go:build !linux
+
+package doctor
+
+import (
+	"context"
+	"runtime"
+)
+
+// abilities says what the system could confine a command with. Only Linux is planned for so far.
+func abilities(context.Context) []string {
+	return []string{"nothing that is known for " + runtime.GOOS}
+}

@@ -1,0 +1,156 @@
+// Command centurion hosts coding-agent missions: give it a goal in a project directory, and a Commander plans it, hands
+// tasks to workers, and goes on until the work is proven done.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"centurion"
+	"centurion/guard"
+	"centurion/tui"
+)
+
+// Version is what `centurion version` prints and what sessions are stamped with.
+const Version = "0.1.0"
+
+// The exit codes. Scripts rely on them.
+const (
+	exitComplete    = 0
+	exitFailed      = 1
+	exitUsage       = 2 // wrong usage or configuration
+	exitPaused      = 3 // a budget, a full disk or a pause; resumable
+	exitBlocked     = 4 // a person has to answer; resumable
+	exitCancelled   = 5
+	exitInterrupted = 130 // Ctrl-C; resumable
+)
+
+func main() { os.Exit(Main()) }
+
+// Main runs the program with the process's own arguments and streams and returns its exit code.
+func Main() int {
+	ctx, interrupt, stop := interruptible(context.Background(), exitFrom(os.Stdin, os.Stdout))
+	defer stop()
+	c := &cli{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Environ(), interrupt: interrupt}
+	return c.run(ctx, os.Args[1:])
+}
+
+// exitFrom returns what ends the process at once and leaves the terminal as it was found: the live view has it in raw
+// mode and has hidden its cursor.
+func exitFrom(in, out *os.File) func(code int) {
+	before, err := term.GetState(int(in.Fd()))
+	return func(code int) {
+		if err == nil {
+			_ = term.Restore(int(in.Fd()), before) // the process ends either way
+			if term.IsTerminal(int(out.Fd())) {
+				_, _ = out.WriteString("\x1b[?25h\x1b[?2004l\r\n")
+			}
+		}
+		os.Exit(code)
+	}
+}
+
+// interruptible returns a context that ends with [centurion.ErrShutdown] at the first signal. The second one exits at
+// once: a person who presses Ctrl-C twice does not want to wait. The function interrupt does what a signal does, for a
+// terminal in raw mode, which reports Ctrl-C as a key.
+func interruptible(parent context.Context, exit func(int)) (ctx context.Context, interrupt, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	done := make(chan struct{})
+	var g guard.Group
+	g.Go("signals", func() error {
+		for n := 0; ; n++ {
+			select {
+			case <-signals:
+			case <-done:
+				return nil
+			}
+			if n > 0 {
+				exit(exitInterrupted)
+			}
+			cancel(centurion.ErrShutdown)
+		}
+	})
+	interrupt = func() {
+		select {
+		case signals <- os.Interrupt:
+		default: // two wait already: the process is about to exit
+		}
+	}
+	return ctx, interrupt, func() {
+		signal.Stop(signals)
+		close(done)
+		_ = g.Wait() // it returns nil
+		cancel(nil)
+	}
+}
+
+// cli is the program with its surroundings, so that tests can run it.
+type cli struct {
+	in        io.Reader
+	out       io.Writer
+	err       io.Writer
+	env       []string
+	interrupt func() // what Ctrl-C does while the terminal is in raw mode
+	code      int    // what a command that ran as asked exits with
+}
+
+// run executes one command line and returns the exit code. It is the only place where an error is shown.
+func (c *cli) run(ctx context.Context, args []string) int {
+	root := c.root()
+	root.SetArgs(args)
+	if err := root.ExecuteContext(ctx); err != nil {
+		c.fail(err)
+		return exitCode(err)
+	}
+	return c.code
+}
+
+// fail prints what went wrong and why in one line, and what to do next in another.
+func (c *cli) fail(err error) {
+	fmt.Fprintf(c.err, "centurion: %s\n", oneLine(err.Error()))
+	fmt.Fprintf(c.err, "next: %s\n", oneLine(cmp.Or(centurion.HintOf(err), generalHint(err))))
+}
+
+// generalHint is the next step after an error that names none of its own.
+func generalHint(err error) string {
+	switch exitCode(err) {
+	case exitUsage:
+		return "see: centurion --help"
+	case exitInterrupted:
+		return "go on with: centurion resume"
+	}
+	return "see what was found on this machine with: centurion doctor"
+}
+
+// oneLine joins the lines of a message, as joined errors have them, and makes them harmless to look at.
+func oneLine(s string) string { return strings.Join(tui.CleanLines(s), "; ") }
+
+// exitCode says what an error exits with.
+func exitCode(err error) int {
+	switch centurion.KindOf(err) {
+	case centurion.KindUsage, centurion.KindConfig, centurion.KindNotFound, centurion.KindConflict, centurion.KindPermission,
+		centurion.KindModelNotFound, centurion.KindAuth:
+		return exitUsage
+	case centurion.KindInterrupted:
+		return exitInterrupted
+	case centurion.KindCancelled:
+		if errors.Is(err, context.Canceled) {
+			return exitInterrupted
+		}
+		return exitCancelled
+	case centurion.KindBudget, centurion.KindDisk:
+		return exitPaused
+	}
+	return exitFailed
+}

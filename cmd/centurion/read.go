@@ -1,0 +1,416 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/orchestrator"
+	"centurion/server"
+	"centurion/tui"
+)
+
+// readFlags are the flags of the commands that look at a project.
+type readFlags struct{ dir, format string }
+
+func (f *readFlags) bind(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dir, "dir", "", "the project directory (default: here)")
+	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
+}
+
+// with opens the project's API for one command.
+func (c *cli) with(ctx context.Context, f *readFlags, do func(server.API) error) error {
+	if f.format != "text" && f.format != "json" {
+		return badValue("format", f.format, []string{"text", "json"})
+	}
+	p, ws, err := c.locate(f.dir)
+	if err != nil {
+		return err
+	}
+	api, done, err := p.api(ctx)
+	if err != nil {
+		return errors.Join(err, ws.Close())
+	}
+	return errors.Join(do(api), done(), ws.Close())
+}
+
+// reading makes a command that looks at a project.
+func (c *cli) reading(use, short, long, example string, args cobra.PositionalArgs, do func(ctx context.Context, f *readFlags, api server.API, args []string) error) *cobra.Command {
+	f := &readFlags{}
+	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.with(cmd.Context(), f, func(api server.API) error { return do(cmd.Context(), f, api, args) })
+		}}
+	f.bind(cmd)
+	return cmd
+}
+
+// listing makes a command that lists what there is. Where no mission has run yet it lists nothing, which is no error.
+func (c *cli) listing(use, short, long, example string, args cobra.PositionalArgs, none string, do func(ctx context.Context, f *readFlags, api server.API, args []string) error) *cobra.Command {
+	cmd := c.reading(use, short, long, example, args, do)
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		if _, ok := errors.AsType[errNoMission](err); !ok || len(args) > 0 {
+			return err
+		}
+		if cmd.Flag("format").Value.String() == "json" {
+			none = "[]"
+		}
+		_, err = fmt.Fprintln(c.out, none)
+		return err
+	}
+	return cmd
+}
+
+const noMissions = "No missions here yet. Start one with: centurion run \"GOAL\""
+
+func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
+
+func (c *cli) showOptions() tui.ShowOptions {
+	return tui.ShowOptions{Color: tui.CanLive(c.in, c.out, c.env) && tui.Color(c.env)}
+}
+
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+func (c *cli) psCommand() *cobra.Command {
+	return c.listing("ps", "List the missions of this project", "List the missions of this project, newest first.",
+		"  centurion ps\n  centurion ps --format json", exactly(0, 0, "no arguments"), noMissions,
+		func(ctx context.Context, f *readFlags, api server.API, _ []string) error {
+			all, err := api.Missions(ctx)
+			if err != nil {
+				return err
+			}
+			if f.format == "json" {
+				return writeJSON(c.out, all)
+			}
+			nouns := make([]centurion.Mission, len(all))
+			for i, m := range all {
+				nouns[i] = m.Noun()
+			}
+			return tui.Missions(c.out, nouns, c.showOptions())
+		})
+}
+
+func (c *cli) tasksCommand() *cobra.Command {
+	return c.listing("tasks [MISSION]", "Show the task board of a mission", "Show the task board of a mission (default: the latest).",
+		"  centurion tasks\n  centurion tasks msn_0199…", exactly(0, 1, "at most one mission"), noMissions,
+		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+			all, err := api.Tasks(ctx, first(args))
+			if len(args) == 0 && centurion.KindOf(err) == centurion.KindNotFound {
+				return errNoMission{} // what was to be the first one did not start
+			}
+			if err != nil {
+				return err
+			}
+			if f.format == "json" {
+				return writeJSON(c.out, all)
+			}
+			return tui.Tasks(c.out, taskNouns(all), c.showOptions())
+		})
+}
+
+func taskNouns(all []server.Task) []centurion.Task {
+	nouns := make([]centurion.Task, len(all))
+	for i, t := range all {
+		nouns[i] = t.Noun()
+	}
+	return nouns
+}
+
+func (c *cli) showCommand() *cobra.Command {
+	return c.reading("show ID", "Show a mission, task or session whole",
+		"Show one thing whole: a mission with its tasks and receipts, a task or a session with its conversation.",
+		"  centurion show msn_0199…\n  centurion show tsk_0199… --format json", exactly(1, 1, "one id"),
+		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+			s, object, err := gather(ctx, api, args[0])
+			if err != nil {
+				return err
+			}
+			if f.format == "json" {
+				return writeJSON(c.out, object)
+			}
+			return tui.Show(c.out, s, c.showOptions())
+		})
+}
+
+// gather collects what belongs to one id, for people and as the object for scripts.
+func gather(ctx context.Context, api server.API, id string) (tui.Shown, any, error) {
+	switch {
+	case strings.HasPrefix(id, string(centurion.PrefixTask)+"_"):
+		t, err := api.Task(ctx, id)
+		if err != nil {
+			return tui.Shown{}, nil, err
+		}
+		s := tui.Shown{Task: new(t.Noun())}
+		object := struct {
+			server.Task
+			Messages []server.Message `json:"messages"`
+		}{t, []server.Message{}}
+		if t.Session != "" {
+			object.Messages, err = api.Messages(ctx, t.Session)
+			s.Messages = messageNouns(object.Messages)
+		}
+		return s, object, err
+	case strings.HasPrefix(id, string(centurion.PrefixSession)+"_"):
+		r, err := api.Session(ctx, id)
+		if err != nil {
+			return tui.Shown{}, nil, err
+		}
+		msgs, err := api.Messages(ctx, r.ID)
+		return tui.Shown{Session: &r, Messages: messageNouns(msgs)}, struct {
+			centurion.Session
+			Messages []server.Message `json:"messages"`
+		}{r, msgs}, err
+	case strings.HasPrefix(id, string(centurion.PrefixMission)+"_"):
+		return gatherMission(ctx, api, id)
+	}
+	return tui.Shown{}, nil, &centurion.Error{Op: "show", Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not the id of a mission, task or session", id),
+		Hint: "ids begin with msn_, tsk_ or ses_; see: centurion ps, centurion tasks"}
+}
+
+func gatherMission(ctx context.Context, api server.API, id string) (tui.Shown, any, error) {
+	m, err := api.Mission(ctx, id)
+	if err != nil {
+		return tui.Shown{}, nil, err
+	}
+	tasks, err := api.Tasks(ctx, m.ID)
+	if err != nil {
+		return tui.Shown{}, nil, err
+	}
+	receipts, err := api.Receipts(ctx, m.ID)
+	if err != nil {
+		return tui.Shown{}, nil, err
+	}
+	sessions, err := api.Sessions(ctx, m.ID)
+	return tui.Shown{Mission: new(m.Noun()), Tasks: taskNouns(tasks), Receipts: receipts}, struct {
+		server.Mission
+		Board    []server.Task       `json:"board"`
+		Receipts []centurion.Receipt `json:"receipts"`
+		Sessions []centurion.Session `json:"sessions"`
+	}{m, tasks, receipts, sessions}, err
+}
+
+func messageNouns(all []server.Message) []centurion.Message {
+	out := make([]centurion.Message, len(all))
+	for i, m := range all {
+		out[i] = m.Info
+		out[i].Parts, out[i].Origin = m.Parts, m.Origin
+	}
+	return out
+}
+
+func (c *cli) logsCommand() *cobra.Command {
+	f := &readFlags{}
+	follow := false
+	cmd := &cobra.Command{Use: "logs [-f] [ID]", Short: "Print the event log",
+		Long:    "Print the events of a mission, task or session (default: the latest mission). With -f go on as they come.",
+		Example: "  centurion logs -f\n  centurion logs tsk_0199… --format json",
+		Args:    exactly(0, 1, "at most one id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return c.with(ctx, f, func(api server.API) error {
+				q, err := eventsOf(ctx, api, first(args))
+				if err != nil {
+					return err
+				}
+				events := api.Events(ctx, q)
+				if follow {
+					events = followed(ctx, api, q)
+				}
+				if f.format == "json" {
+					return tui.RunJSON(ctx, c.out, events)
+				}
+				return tui.RunPlain(ctx, c.out, events)
+			})
+		}}
+	f.bind(cmd)
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new events as they come")
+	return cmd
+}
+
+// followed yields the events of a mission, and new ones as long as it is being worked on.
+func followed(ctx context.Context, api server.API, q server.EventQuery) iter.Seq2[centurion.Event, error] {
+	return func(yield func(centurion.Event, error) bool) {
+		// some reports whether to go on. A host that has gone took with it what was followed, which is an end and no failure.
+		some := func() bool {
+			for e, err := range api.Events(ctx, q) {
+				if centurion.KindOf(err) == centurion.KindNetwork || !yield(e, err) || err != nil {
+					return false
+				}
+				q.After = e.Seq
+				if q.Follow && e.Type.EndsMission() {
+					return false
+				}
+			}
+			return true
+		}
+		if _, idle := api.(*server.Local); !some() || idle { // nobody works on it
+			return
+		}
+		m, err := api.Mission(ctx, q.Mission)
+		q.Follow = err == nil && m.Status.Alive()
+		some() // without following: what came between the reading and the look at the status
+	}
+}
+
+// eventsOf selects the events of one id, the latest mission's for "".
+func eventsOf(ctx context.Context, api server.API, id string) (server.EventQuery, error) {
+	switch {
+	case strings.HasPrefix(id, string(centurion.PrefixTask)+"_"):
+		t, err := api.Task(ctx, id)
+		return server.EventQuery{Mission: t.Mission, Task: t.ID}, err
+	case strings.HasPrefix(id, string(centurion.PrefixSession)+"_"):
+		s, err := api.Session(ctx, id)
+		return server.EventQuery{Mission: s.Metadata.Mission, Session: s.ID}, err
+	}
+	m, err := api.Mission(ctx, id)
+	return server.EventQuery{Mission: m.ID}, err
+}
+
+func (c *cli) asksCommand() *cobra.Command {
+	const none = "Nothing waits for you."
+	return c.listing("asks", "List what waits for you", "List everything that waits for a person: permissions, plans, questions.",
+		"  centurion asks\n  centurion approve per_0199…", exactly(0, 0, "no arguments"), none,
+		func(ctx context.Context, f *readFlags, api server.API, _ []string) error {
+			all, err := api.Asks(ctx)
+			if err != nil {
+				return err
+			}
+			if f.format == "json" {
+				return writeJSON(c.out, all)
+			}
+			if len(all) == 0 {
+				_, err := fmt.Fprintln(c.out, none)
+				return err
+			}
+			for _, a := range all {
+				if _, err := fmt.Fprintf(c.out, "%s  %s  %s  %s\n", a.ID, a.Type, a.Permission, tui.Escape(a.Title)); err != nil {
+					return err
+				}
+			}
+			_, err = fmt.Fprintln(c.out, "Answer with: centurion approve ID [once|always], centurion deny ID, centurion answer ID TEXT")
+			return err
+		})
+}
+
+func (c *cli) answerCommand() *cobra.Command {
+	return c.reading("answer ID TEXT", "Answer a question", "Answer a question of an agent.", "  centurion answer que_0199… \"use PostgreSQL\"",
+		exactly(2, -1, "an id and a text"), func(ctx context.Context, _ *readFlags, api server.API, args []string) error {
+			return c.say(api.Answer(ctx, args[0], strings.Join(args[1:], " ")), "answered")
+		})
+}
+
+func (c *cli) approveCommand() *cobra.Command {
+	return c.reading("approve ID [once|always]", "Allow what waits for permission", "Allow what waits for your permission, once or always.",
+		"  centurion approve per_0199… always", exactly(1, 2, "an id and once or always"),
+		func(ctx context.Context, _ *readFlags, api server.API, args []string) error {
+			how := "once"
+			if len(args) == 2 {
+				how = args[1]
+			}
+			if how != "once" && how != "always" {
+				return &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is neither once nor always", how), Hint: "see: centurion approve --help"}
+			}
+			return c.say(api.Answer(ctx, args[0], how), "approved "+how)
+		})
+}
+
+func (c *cli) denyCommand() *cobra.Command {
+	var reason string
+	cmd := c.reading("deny ID", "Refuse what waits for permission", "Refuse what waits for your permission. The agent is told the reason.",
+		"  centurion deny per_0199… --reason \"do not push\"", exactly(1, 1, "an id"),
+		func(ctx context.Context, _ *readFlags, api server.API, args []string) error {
+			answer := cmp.Or(strings.TrimSpace(reason), tui.AnswerReject)
+			if slices.Contains([]string{"once", "always", "run", "yes"}, answer) { // a refusal, however it is worded
+				answer = "no: " + answer
+			}
+			return c.say(api.Answer(ctx, args[0], answer), "denied")
+		})
+	cmd.Flags().StringVar(&reason, "reason", "", "told to the agent")
+	return cmd
+}
+
+func (c *cli) cancelCommand() *cobra.Command {
+	var reason string
+	cmd := c.reading("cancel ID", "Cancel a mission or a task", "Cancel a mission or a task. What it has changed in the project stays.",
+		"  centurion cancel msn_0199… --reason \"wrong branch\"", exactly(1, 1, "an id"),
+		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+			what, err := living(ctx, api, args[0])
+			if err != nil {
+				return err
+			}
+			return c.say(c.cancelNow(ctx, f, api, args[0], reason), "cancelled "+what)
+		})
+	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission or task")
+	return cmd
+}
+
+// living returns the whole id of a mission or task that has not ended. The error has centurion.KindConflict if it has.
+func living(ctx context.Context, api server.API, id string) (string, error) {
+	var full, status string
+	var over bool
+	if strings.HasPrefix(id, string(centurion.PrefixTask)+"_") {
+		t, err := api.Task(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		full, status, over = t.ID, string(t.Status), !t.Status.CanBecome(centurion.TaskCancelled)
+	} else {
+		m, err := api.Mission(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		full, status, over = m.ID, string(m.Status), !m.Status.CanBecome(centurion.MissionCancelled)
+	}
+	if over {
+		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s is %s already", full, status), Hint: "see: centurion show " + full}
+	}
+	return full, nil
+}
+
+// cancelNow cancels through the project's host. Without one this process takes its place for the moment that it takes.
+func (c *cli) cancelNow(ctx context.Context, f *readFlags, api server.API, id, reason string) error {
+	local, idle := api.(*server.Local)
+	if !idle {
+		return api.Cancel(ctx, id, reason)
+	}
+	p, ws, err := c.locate(f.dir)
+	if err != nil {
+		return err
+	}
+	lock := flock.New(p.lockFile())
+	got, err := lock.TryLock()
+	if err != nil {
+		return errors.Join(stateError(p.state, err), ws.Close())
+	}
+	if !got {
+		return errors.Join(heldBy(p), ws.Close())
+	}
+	l := server.Local{Store: local.Store, Host: orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: ws})}
+	return errors.Join(l.Cancel(ctx, id, reason), lock.Unlock(), ws.Close())
+}
+
+// say prints what was done, unless it was not.
+func (c *cli) say(err error, done string) error {
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(c.out, done)
+	return err
+}

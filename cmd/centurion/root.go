@@ -1,0 +1,183 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"centurion"
+)
+
+// getenv reads the environment that the program was given.
+func (c *cli) getenv(name string) string {
+	for i := len(c.env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(c.env[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+const rootHelp = `Centurion hosts coding-agent missions.
+
+Give it a goal in a project directory. A Commander plans the goal into .opencode/todo.md and hands tasks to workers; the
+host runs the acceptance commands itself and goes on until the work is proven done.`
+
+const rootExample = `  centurion demo                                  see a whole mission, without a key
+  centurion run "add a rate limit to the API"     work on a goal in this directory
+  centurion run "/plan port the parser to Go"     write the plan, run it later with: centurion resume
+  centurion ps                                    what ran and what runs here`
+
+// root builds the command tree.
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "centurion", Short: "Host coding-agent missions", Long: rootHelp, Example: rootExample, Version: Version,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: unknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(c.in)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	root.SetVersionTemplate("centurion {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.SuggestionsMinimumDistance = 2
+	root.AddCommand(c.runCommand(), c.demoCommand(), c.resumeCommand(), c.psCommand(), c.showCommand(), c.tasksCommand(),
+		c.logsCommand(), c.asksCommand(), c.answerCommand(), c.approveCommand(), c.denyCommand(), c.cancelCommand(),
+		c.agentsCommand(), c.modelsCommand(), c.authCommand(), c.doctorCommand(), c.versionCommand())
+	for _, l := range laterCommands {
+		root.AddCommand(later(l.use, l.short, l.step))
+	}
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, s := range root.Commands() {
+		switch s.Name() {
+		case "completion":
+			completionHelp(s)
+		case "help":
+			s.Example = "  centurion help run"
+		}
+	}
+	return root
+}
+
+// completionHelp gives the commands that write completion scripts examples, and an error for a shell that has none.
+func completionHelp(cmd *cobra.Command) {
+	cmd.Args = unknownCommand
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.Example = "  source <(centurion completion bash)"
+	where := map[string]string{"bash": "  centurion completion bash > /etc/bash_completion.d/centurion",
+		"zsh": "  centurion completion zsh > \"${fpath[1]}/_centurion\"", "fish": "  centurion completion fish > ~/.config/fish/completions/centurion.fish",
+		"powershell": "  centurion completion powershell | Out-String | Invoke-Expression"}
+	for _, s := range cmd.Commands() {
+		s.Example = cmp.Or(where[s.Name()], cmd.Example)
+	}
+}
+
+// unknownCommand refuses a first word that is no command, with the nearest one.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, s := range cmd.Commands() {
+		names = append(names, s.Name())
+	}
+	e := &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+args[0]),
+		Hint: "see: " + cmd.CommandPath() + " --help"}
+	if !cmd.HasParent() {
+		e.Msg = fmt.Sprintf("there is no command %q", args[0])
+		e.Hint += `; a goal is given with: centurion run "GOAL"`
+	}
+	if near := centurion.Nearest(args[0], names); near != "" {
+		e.Hint = fmt.Sprintf("did you mean `%s %s`?", cmd.CommandPath(), near)
+	}
+	return e
+}
+
+// flagError turns cobra's words into ours, with the nearest flag.
+func flagError(cmd *cobra.Command, err error) error {
+	e := &centurion.Error{Kind: centurion.KindUsage, Err: err, Hint: "see: " + cmd.CommandPath() + " --help"}
+	if cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 { // the flag belongs to a command that is misspelt
+		return unknownCommand(cmd, cmd.Flags().Args())
+	}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		e.Err, e.Msg = nil, fmt.Sprintf("--%s cannot be %q; it is a %s", bad.GetFlag().Name, bad.GetValue(), kindOfFlag(bad.GetFlag()))
+		return e
+	}
+	word, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !ok {
+		return e
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	e.Err, e.Msg = nil, "there is no flag --"+word
+	if near := centurion.Nearest(word, names); near != "" {
+		e.Hint = "did you mean --" + near + "?"
+	}
+	return e
+}
+
+// kindOfFlag says in words what a flag takes.
+func kindOfFlag(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "duration":
+		return "duration such as 90m or 1h30m"
+	case "float64":
+		return "number such as 2.5"
+	case "int", "int64":
+		return "whole number"
+	case "bool":
+		return "word: true or false"
+	}
+	return f.Value.Type()
+}
+
+// exactly refuses a wrong number of arguments in the command's own words.
+func exactly(lo, hi int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= lo && (hi < 0 || len(args) <= hi) {
+			return nil
+		}
+		return &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%s takes %s, not %s", cmd.Name(), what, centurion.Count(len(args), "argument")),
+			Hint: "see: " + cmd.CommandPath() + " --help"}
+	}
+}
+
+// laterCommands belong to the product and are not there yet. They say so instead of being unknown.
+var laterCommands = []struct{ use, short, step string }{
+	{"pause ID", "Pause a mission", "missions in the background"},
+	{"send ADDRESS TEXT", "Write to an agent", "messages between agents"},
+	{"inbox [ADDRESS]", "Read an agent's messages", "messages between agents"},
+	{"fork SESSION", "Fork a conversation", "the conversation tree"},
+	{"rewind SESSION", "Rewind a conversation", "the conversation tree"},
+	{"diff MISSION|TASK", "Show what a mission or task changed", "worktrees and merging"},
+	{"merge MISSION", "Put finished work on your branch", "worktrees and merging"},
+	{"path TASK", "Print where a task works", "worktrees and merging"},
+	{"undo MISSION|TASK", "Take back what a mission or task changed", "worktrees and merging"},
+	{"report MISSION", "Write a report of a mission", "reports"},
+	{"serve", "Serve OpenCode's API", "the OpenCode server"},
+	{"attach [URL]", "Watch a running mission", "missions in the background"},
+	{"service", "Bring missions back after a reboot", "missions in the background"},
+	{"trust", "Trust what a project ships", "trust and confinement"},
+	{"commands", "List slash commands", "slash commands of your own"},
+	{"plugin", "Manage plugins", "plugins"},
+	{"mcp", "Manage MCP servers", "MCP"},
+	{"acp", "Speak ACP", "ACP"},
+	{"gc", "Remove what is no longer needed", "missions in the background"},
+}
+
+// later is a command that is not there yet.
+func later(use, short, step string) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short + " (not in this version)", Hidden: true, DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return notYet("centurion "+cmd.Name(), step) }}
+}
+
+func notYet(what, step string) error {
+	return &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("`%s` is not in version %s: it comes with %s", what, Version, step),
+		Hint: "see what there is with: centurion --help"}
+}

@@ -1,0 +1,590 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/cmd/centurion/config"
+	"centurion/guard"
+	"centurion/notify"
+	"centurion/server"
+	"centurion/tui"
+	"centurion/workspace"
+	"centurion/workspace/todo"
+)
+
+// runFlags are the flags of run and resume.
+type runFlags struct {
+	dir, model, agent, format, isolation, ask, dirty, profile, sandbox string
+	maxWorkers, maxPerAgent, maxRounds, level                          int
+	maxCost                                                            float64
+	maxTokens                                                          int64
+	maxDuration                                                        time.Duration
+	yes, detach, merge                                                 bool
+	costSet                                                            bool // --max-cost was given
+}
+
+const (
+	defaultMaxCost = 10        // USD, when nobody says otherwise
+	fallbackTokens = 5_000_000 // the cap for a model without a price
+)
+
+func (c *cli) runCommand() *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:   "run [flags] [GOAL|-]",
+		Short: "Run a mission to its end",
+		Long: "Run a mission in this directory, in the foreground, to its end.\n\n" +
+			"The goal is one argument, or standard input for «-». It may begin with a command: /task GOAL is the same as GOAL;\n" +
+			"/plan GOAL writes the plan, shows it and ends. Exit codes: 0 complete, 1 failed, 2 wrong usage or configuration,\n" +
+			"3 paused (a limit; resumable), 4 blocked on a person (resumable), 5 cancelled, 130 interrupted (resumable).",
+		Example: "  centurion run \"add a rate limit to the API\"\n  centurion run --model openai/gpt-5 --max-cost 2 \"mend the flaky test\"\n" +
+			"  centurion run \"/plan port the parser to Go\" && centurion resume\n  echo \"update the changelog\" | centurion run --ask allow --format json -",
+		Args: exactly(0, -1, "a goal"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.costSet = cmd.Flags().Changed("max-cost")
+			goal, err := c.goal(args)
+			if err != nil {
+				return err
+			}
+			return c.startMission(cmd.Context(), f, goal)
+		},
+	}
+	f.bind(cmd)
+	return cmd
+}
+
+func (c *cli) resumeCommand() *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:     "resume [MISSION]",
+		Short:   "Go on with a mission",
+		Long:    "Go on with an interrupted, paused, blocked or failed mission (default: the latest). Limits that are given replace the mission's own.",
+		Example: "  centurion resume\n  centurion resume msn_0199… --max-cost 20",
+		Args:    exactly(0, 1, "at most one mission"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.costSet = cmd.Flags().Changed("max-cost")
+			id := ""
+			if len(args) > 0 {
+				id = args[0]
+			}
+			return c.resumeMission(cmd.Context(), f, id)
+		},
+	}
+	f.bind(cmd)
+	return cmd
+}
+
+func (f *runFlags) bind(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.dir, "dir", "", "the project directory (default: here)")
+	fl.StringVar(&f.model, "model", "", "provider and model, such as openai/gpt-5 or ollama/qwen3-coder")
+	fl.StringVar(&f.agent, "agent", "", "start with this agent instead of commander")
+	fl.StringVar(&f.format, "format", "", "text or json: one event a line on stdout (default text)")
+	fl.StringVar(&f.isolation, "isolation", "", "auto, shared or worktree (this version: shared)")
+	fl.IntVar(&f.maxWorkers, "max-workers", 0, "sessions at once (default 50)")
+	fl.IntVar(&f.maxPerAgent, "max-per-agent", 0, "sessions of one agent at once (default 10)")
+	fl.Float64Var(&f.maxCost, "max-cost", 0, "pause when this many USD are spent (default 10)")
+	fl.Int64Var(&f.maxTokens, "max-tokens", 0, "pause when this many tokens are used")
+	fl.DurationVar(&f.maxDuration, "max-duration", 0, "pause after this time, such as 90m")
+	fl.IntVar(&f.maxRounds, "max-rounds", 0, "pause after this many requests to models")
+	fl.StringVar(&f.ask, "ask", "", "ask, deny or allow what no permission rule answers (default: ask on a terminal, else deny)")
+	fl.BoolVar(&f.yes, "yes", false, "do not show the plan for approval")
+	fl.StringVar(&f.dirty, "dirty", "", "include or ignore uncommitted work (this version: include)")
+	fl.IntVar(&f.level, "level", 0, "1, 2 or 3 instead of the Commander's own assessment")
+	fl.StringVar(&f.profile, "profile", "", "mission, assistant or solo (this version: mission)")
+	fl.StringVar(&f.sandbox, "sandbox", "", "auto, require or off (this version confines nothing)")
+	fl.BoolVar(&f.detach, "detach", false, "hand the mission to a background host (not in this version)")
+	fl.BoolVar(&f.merge, "merge", false, "put the finished work on your branch (not in this version)")
+}
+
+// settle fills in what the configuration says and refuses what cannot be.
+func (f *runFlags) settle(own config.Own) error {
+	f.model = cmp.Or(f.model, own.Model)
+	f.format = cmp.Or(f.format, own.Format, "text")
+	f.isolation = cmp.Or(f.isolation, own.Isolation, "auto")
+	f.ask = cmp.Or(f.ask, own.Ask)
+	f.dirty = cmp.Or(f.dirty, own.Dirty, "include")
+	f.profile = cmp.Or(f.profile, own.Profile, "mission")
+	f.sandbox = cmp.Or(f.sandbox, own.Sandbox, "auto")
+	f.agent = cmp.Or(f.agent, own.Agent)
+	f.maxWorkers = cmp.Or(f.maxWorkers, own.MaxWorkers)
+	f.maxPerAgent = cmp.Or(f.maxPerAgent, own.MaxPerAgent)
+	f.maxTokens = cmp.Or(f.maxTokens, own.MaxTokens)
+	f.maxDuration = cmp.Or(f.maxDuration, own.MaxDuration)
+	f.maxRounds = cmp.Or(f.maxRounds, own.MaxRounds)
+	f.level = cmp.Or(f.level, own.Level)
+	f.yes = f.yes || own.Yes
+	if !f.costSet && own.MaxCost != nil {
+		f.maxCost, f.costSet = *own.MaxCost, true
+	}
+	for _, o := range []struct {
+		flag, value string
+		all, now    []string
+		step        string
+	}{
+		{"format", f.format, []string{"text", "json"}, []string{"text", "json"}, ""},
+		{"isolation", f.isolation, []string{"auto", "shared", "worktree"}, []string{"auto", "shared"}, "worktrees and merging"},
+		{"ask", f.ask, []string{"", "ask", "deny", "allow"}, []string{"", "ask", "deny", "allow"}, ""},
+		{"dirty", f.dirty, []string{"include", "ignore"}, []string{"include"}, "worktrees and merging"},
+		{"profile", f.profile, []string{"mission", "assistant", "solo"}, []string{"mission"}, "the other profiles"},
+		{"sandbox", f.sandbox, []string{"auto", "require", "off"}, []string{"auto", "off"}, "trust and confinement"},
+	} {
+		if !slices.Contains(o.all, o.value) {
+			return badValue(o.flag, o.value, o.all)
+		}
+		if !slices.Contains(o.now, o.value) {
+			return notYet("--"+o.flag+" "+o.value, o.step)
+		}
+	}
+	switch {
+	case f.detach:
+		return notYet("--detach", "missions in the background")
+	case f.merge:
+		return notYet("--merge", "worktrees and merging")
+	case f.level < 0 || f.level > 3:
+		return badValue("level", fmt.Sprint(f.level), []string{"1", "2", "3"})
+	case f.maxCost < 0 || f.maxTokens < 0 || f.maxRounds < 0 || f.maxDuration < 0 || f.maxWorkers < 0 || f.maxPerAgent < 0:
+		return &centurion.Error{Kind: centurion.KindUsage, Msg: "a limit cannot be negative", Hint: "see: centurion run --help"}
+	}
+	return nil
+}
+
+func badValue(flag, value string, all []string) error {
+	all = slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == "" })
+	e := &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("--%s cannot be %q; it is one of %s", flag, value, strings.Join(all, ", "))}
+	if near := centurion.Nearest(value, all); near != "" {
+		e.Hint = fmt.Sprintf("did you mean --%s %s?", flag, near)
+	}
+	return e
+}
+
+// goal reads the goal from the arguments or from standard input.
+func (c *cli) goal(args []string) (string, error) {
+	goal := strings.Join(args, " ")
+	if goal == "-" {
+		b, err := io.ReadAll(io.LimitReader(c.in, maxGoal+1))
+		if err != nil {
+			return "", &centurion.Error{Op: "read the goal from standard input", Kind: centurion.KindUsage, Err: err}
+		}
+		goal = string(b)
+	}
+	if len(goal) > maxGoal {
+		return "", &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("the goal is longer than %d KB", maxGoal>>10),
+			Hint: "put the details into a file of the project and name it in the goal"}
+	}
+	goal = strings.TrimSpace(goal)
+	if goal == "" {
+		return "", &centurion.Error{Kind: centurion.KindUsage, Msg: "there is no goal",
+			Hint: `say what is to be done: centurion run "add a rate limit to the API"`}
+	}
+	return goal, nil
+}
+
+// maxGoal bounds a goal, in bytes: it is sent with every request.
+const maxGoal = 256 << 10
+
+// slashCommands are the words that a goal may begin with.
+var slashCommands = []string{"/task", "/plan"}
+
+// command splits a goal that begins with a slash command.
+func command(goal string) (rest string, planOnly bool, err error) {
+	if !strings.HasPrefix(goal, "/") {
+		return goal, false, nil
+	}
+	word := strings.Fields(goal)[0]
+	rest = goal[len(word):]
+	if !slices.Contains(slashCommands, word) {
+		if strings.Count(word, "/") > 1 { // a path
+			return goal, false, nil
+		}
+		e := &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no command %s; there are %s", word, strings.Join(slashCommands, " and ")),
+			Hint: "a goal that begins with a slash is given with: centurion run \"/task GOAL\""}
+		if near := centurion.Nearest(word, slashCommands); near != "" {
+			e.Hint = "did you mean " + near + "?"
+		}
+		return "", false, e
+	}
+	if rest = strings.TrimSpace(rest); rest == "" {
+		return "", false, &centurion.Error{Kind: centurion.KindUsage, Msg: word + " needs a goal", Hint: "write: centurion run \"" + word + " GOAL\""}
+	}
+	return rest, word == "/plan", nil
+}
+
+// startMission is `centurion run`.
+func (c *cli) startMission(ctx context.Context, f *runFlags, goal string) error {
+	goal, planOnly, err := command(goal)
+	if err != nil {
+		return err
+	}
+	h, models, err := c.prepare(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer h.ws.Close()
+	opts, err := c.options(f, models)
+	if err != nil {
+		return errors.Join(err, h.Close())
+	}
+	opts.PlanOnly = planOnly
+	opts.ShowPlan = opts.ShowPlan && !planOnly
+	after := h.store.LastSeq()
+	m, err := h.orch.Start(ctx, goal, opts)
+	if err != nil {
+		return errors.Join(err, h.Close())
+	}
+	return c.drive(ctx, h, f, m.ID, after)
+}
+
+// resumeMission is `centurion resume`.
+func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
+	given := *f
+	m, over, err := c.look(ctx, f, id)
+	if err != nil || over {
+		return err
+	}
+	f.model = cmp.Or(f.model, m.Model)
+	h, models, err := c.prepare(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer h.ws.Close()
+	rec, err := h.store.Mission(ctx, m.ID)
+	if err != nil {
+		return errors.Join(err, h.Close())
+	}
+	// The mission's own limits stay, also where the configuration has others, and so does a permission given in advance.
+	// Whether there is a person to be asked is a matter of this run.
+	f.costSet = given.costSet
+	if given.ask == "" {
+		f.ask = ""
+		if rec.Options.Ask == "allow" {
+			f.ask = rec.Options.Ask
+		}
+	}
+	opts, err := c.options(f, models)
+	if err != nil {
+		return errors.Join(err, h.Close())
+	}
+	opts.MaxCost, opts.MaxTokens, opts.MaxRounds, opts.MaxDuration = given.maxCost, given.maxTokens, given.maxRounds, given.maxDuration.Milliseconds()
+	after := h.store.LastSeq()
+	if err := h.orch.Raise(ctx, m.ID, opts); err != nil {
+		return errors.Join(err, h.Close())
+	}
+	return c.drive(ctx, h, f, m.ID, after)
+}
+
+// look finds the mission that is to be resumed. It is over if there is nothing left to resume: one that has ended prints
+// its end, and one that another process works on was watched to its end.
+func (c *cli) look(ctx context.Context, f *runFlags, id string) (m server.Mission, over bool, err error) {
+	if f.format != "" && f.format != "text" && f.format != "json" {
+		return m, false, badValue("format", f.format, []string{"text", "json"})
+	}
+	p, ws, err := c.locate(f.dir)
+	if err != nil {
+		return m, false, err
+	}
+	api, done, err := p.api(ctx)
+	if err != nil {
+		return m, false, errors.Join(err, ws.Close())
+	}
+	m, err = api.Mission(ctx, id)
+	_, idle := api.(*server.Local)
+	switch {
+	case err != nil:
+	case m.Status == centurion.MissionCompleted || m.Status == centurion.MissionCancelled:
+		over, err = true, c.printEnd(ctx, api, m, f.format)
+	case m.Status.Alive() && !idle:
+		over, err = true, c.follow(ctx, p, api, f, m)
+	}
+	return m, over, errors.Join(err, done(), ws.Close())
+}
+
+// prepare reads the configuration, finds the project, the model, and makes this process the project's host.
+func (c *cli) prepare(ctx context.Context, f *runFlags) (*host, *modelSet, error) {
+	if f.format != "" && f.format != "text" && f.format != "json" {
+		return nil, nil, badValue("format", f.format, []string{"text", "json"})
+	}
+	p, ws, err := c.locate(f.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	fail := func(err error) (*host, *modelSet, error) { return nil, nil, errors.Join(err, ws.Close()) }
+	if fi, err := os.Stat(filepath.Join(ws.Dir(), workspace.Directory)); err == nil && !fi.IsDir() {
+		return fail(ws.CheckWritable()) // says so better than what fails to read it
+	}
+	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Env: c.getenv})
+	if err != nil {
+		return fail(err)
+	}
+	if err := f.settle(cfg.Own); err != nil {
+		return fail(err)
+	}
+	if err := ws.CheckWritable(); err != nil {
+		return fail(err)
+	}
+	first, err := cfg.ResolveModel(ctx, f.model)
+	if err != nil {
+		return fail(err)
+	}
+	if first.Warning != "" {
+		fmt.Fprintln(c.err, "centurion: "+first.Warning)
+	}
+	if first.Default {
+		fmt.Fprintf(c.err, "centurion: model %s (%s)\n", first.Model, cmp.Or(first.From, first.BaseURL))
+	}
+	if f.agent == "" && cfg.DefaultAgent != "" {
+		if _, err := agents.Default().Find(cfg.DefaultAgent); err == nil {
+			f.agent = cfg.DefaultAgent
+		} else { // OpenCode has agents that are none here
+			cfg.Notices = append(cfg.Notices, fmt.Sprintf("centurion: default_agent %q is no agent of a mission; it starts with the commander", cfg.DefaultAgent))
+		}
+	}
+	if f.maxWorkers != 0 {
+		cfg.Own.MaxWorkers = f.maxWorkers
+	}
+	if f.maxPerAgent != 0 {
+		cfg.Own.MaxPerAgent = f.maxPerAgent
+	}
+	models := newModels(cfg, first)
+	h, err := own(ctx, p, ws, models, cfg)
+	for _, n := range cfg.Notices {
+		fmt.Fprintln(c.err, n)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return h, models, nil
+}
+
+// options turns flags into what a mission is started with.
+func (c *cli) options(f *runFlags, models *modelSet) (centurion.MissionOptions, error) {
+	live := tui.CanLive(c.in, c.out, c.env)
+	o := centurion.MissionOptions{Agent: f.agent, Model: models.first.Model.String(), Level: f.level, MaxTokens: f.maxTokens,
+		MaxDuration: f.maxDuration.Milliseconds(), MaxRounds: f.maxRounds, MaxWorkers: f.maxWorkers, MaxPerAgent: f.maxPerAgent,
+		Verify: models.cfg.Own.Verify, ShowPlan: live && !f.yes && f.format == "text"}
+	o.Ask = f.ask
+	if o.Ask == "" {
+		o.Ask = "deny"
+		if live && f.format == "text" {
+			o.Ask = "ask"
+		}
+	}
+	switch {
+	case models.first.Price != nil:
+		o.MaxCost = f.maxCost
+		if !f.costSet {
+			o.MaxCost = defaultMaxCost
+		}
+	case f.costSet:
+		return o, &centurion.Error{Kind: centurion.KindConfig, Msg: fmt.Sprintf("--max-cost needs a price, and %s has none", models.first.Model),
+			Hint: fmt.Sprintf("give its price under provider.%s.models.%s.cost in opencode.json, in USD for a million tokens: \"cost\": {\"input\": 1, \"output\": 4}; or use --max-tokens",
+				models.first.Model.Provider, models.first.Model.ID)}
+	case o.MaxTokens == 0:
+		o.MaxTokens = fallbackTokens
+	}
+	return o, nil
+}
+
+// drive runs a mission and shows it, and sets the exit code.
+func (c *cli) drive(ctx context.Context, h *host, f *runFlags, id string, after int64) error {
+	view, stopView := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopView()
+	api := &server.Local{Store: h.store, Host: h.orch, Hub: h.hub}
+	var shown, notices guard.Group
+	shown.Go("show", func() error { return c.show(view, api, f, id, after, h) })
+	if on := h.notices; on == nil || *on {
+		notices.Go("notices", func() error {
+			events := tui.UntilEnd(api.Events(view, server.EventQuery{After: after, Mission: id, Follow: true}))
+			return notify.Watch(view, events, notify.NewDesktop())
+		})
+	}
+	m, err := h.orch.Run(ctx, id)
+	if err != nil {
+		stopView()
+	}
+	err = errors.Join(err, shown.Wait())
+	stopView()
+	_ = notices.Wait() // a notice that could not be shown is no failure of the mission
+	if err = errors.Join(err, h.Close()); err != nil {
+		return err
+	}
+	c.ended(f, m)
+	return nil
+}
+
+// ended sets the exit code. Whoever reads JSON lines is told on the other stream, in words, why it is not 0.
+func (c *cli) ended(f *runFlags, m centurion.Mission) {
+	c.code = missionExit(m.Status, m.Reason)
+	if c.code == exitComplete || f.format != "json" {
+		return
+	}
+	next := "centurion resume " + m.ID
+	switch m.Status {
+	case centurion.MissionCancelled:
+		next = "centurion show " + m.ID
+	case centurion.MissionFailed:
+		next = fmt.Sprintf("centurion show %s, then centurion resume %s", m.ID, m.ID)
+	}
+	fmt.Fprintf(c.err, "centurion: mission %s is %s: %s\nnext: %s\n", m.ID, m.Status, oneLine(m.Reason), next)
+}
+
+// show draws a mission's events until its end.
+func (c *cli) show(ctx context.Context, api server.API, f *runFlags, id string, after int64, ans tui.Answerer) error {
+	if f.format == "json" {
+		return tui.RunJSON(ctx, c.out, tui.UntilEnd(api.Events(ctx, server.EventQuery{After: after, Mission: id, Follow: true})))
+	}
+	if !tui.CanLive(c.in, c.out, c.env) {
+		return tui.RunPlain(ctx, c.out, tui.UntilEnd(api.Events(ctx, server.EventQuery{After: after, Mission: id, Follow: true})))
+	}
+	m, err := api.Mission(ctx, id)
+	if err != nil {
+		return err
+	}
+	board := &tui.Board{}
+	if after > 0 { // what happened before is on the board, and is not told again
+		for e, err := range api.Events(ctx, server.EventQuery{Mission: id}) {
+			if err != nil {
+				return err
+			}
+			if e.Seq <= after {
+				board.Apply(e)
+			}
+		}
+	}
+	return tui.RunLive(ctx, tui.Options{Events: api.Events(ctx, server.EventQuery{After: after, Mission: id, Follow: true, Deltas: true}),
+		In: c.in, Out: c.out, Env: c.env, Board: board, Answerer: ans, Interrupt: c.interrupt,
+		TodoPath: filepath.Join(m.Directory, filepath.FromSlash(m.Todo)), Plan: planReader(filepath.Join(m.Directory, filepath.FromSlash(m.Todo)))})
+}
+
+// planReader reads the items of the plan in a file.
+func planReader(path string) tui.PlanReader {
+	return func(context.Context) ([]tui.Item, error) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, &centurion.Error{Op: "read plan", Kind: centurion.KindNotFound, Err: err}
+		}
+		doc, err := todo.Parse(b)
+		if err != nil {
+			return nil, err
+		}
+		var items []tui.Item
+		for _, it := range doc.Items() {
+			if !it.Group {
+				items = append(items, tui.Item{ID: it.ID, Title: it.Title, Agent: it.Agent, After: it.After, Files: it.Files, Verify: it.Verify,
+					Status: doc.Status(it.ID).String()})
+			}
+		}
+		return items, nil
+	}
+}
+
+// follow watches a mission that another process runs, to its end.
+func (c *cli) follow(ctx context.Context, p place, api server.API, f *runFlags, m server.Mission) error {
+	f.format = cmp.Or(f.format, "text")
+	after := int64(0)
+	for e, err := range api.Events(ctx, server.EventQuery{Mission: m.ID}) {
+		if err != nil {
+			return err
+		}
+		after = e.Seq
+	}
+	if err := c.show(ctx, api, f, m.ID, after, api); err != nil {
+		return err
+	}
+	if ctx.Err() != nil { // this process was interrupted, the mission goes on
+		c.code = exitInterrupted
+		return nil
+	}
+	m, err := p.mission(ctx, m.ID)
+	if err == nil {
+		c.ended(f, m.Noun())
+	}
+	return err
+}
+
+// mission reads a mission from whoever has it now: its host may be ending at this very moment.
+func (p place) mission(ctx context.Context, id string) (m server.Mission, err error) {
+	for range 3 {
+		api, done, aerr := p.api(ctx)
+		if aerr != nil {
+			return m, aerr
+		}
+		m, err = api.Mission(ctx, id)
+		if err = errors.Join(err, done()); centurion.KindOf(err) != centurion.KindNetwork {
+			break
+		}
+	}
+	return m, err
+}
+
+// Answer passes a person's answer to the orchestrator.
+func (h *host) Answer(ctx context.Context, ask, answer string) error {
+	return h.orch.Answer(ctx, ask, answer)
+}
+
+// printEnd prints how a mission ended that is not resumed.
+func (c *cli) printEnd(ctx context.Context, api server.API, m server.Mission, format string) error {
+	c.code = missionExit(m.Status, m.Reason)
+	if format == "json" {
+		return tui.RunJSON(ctx, c.out, lastEnd(api.Events(ctx, server.EventQuery{Mission: m.ID, Session: m.Session})))
+	}
+	_, err := fmt.Fprintf(c.out, "Mission %s is %s: %s\n", m.ID, m.Status, tui.Clean(m.Goal))
+	if m.Summary != "" && err == nil {
+		_, err = fmt.Fprintln(c.out, strings.Join(tui.CleanLines(m.Summary), "\n"))
+	}
+	return err
+}
+
+// lastEnd yields the newest event that ended the mission.
+func lastEnd(events iter.Seq2[centurion.Event, error]) iter.Seq2[centurion.Event, error] {
+	return func(yield func(centurion.Event, error) bool) {
+		var end centurion.Event
+		for e, err := range events {
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			if e.Type.EndsMission() {
+				end = e
+			}
+		}
+		if end.Seq != 0 {
+			yield(end, nil)
+		}
+	}
+}
+
+// missionExit is the exit code for how a mission stopped.
+func missionExit(s centurion.MissionStatus, reason string) int {
+	switch s {
+	case centurion.MissionCompleted:
+		return exitComplete
+	case centurion.MissionPaused:
+		switch reason {
+		case centurion.ErrShutdown.Msg:
+			return exitInterrupted
+		case "planned":
+			return exitComplete
+		}
+		return exitPaused
+	case centurion.MissionBlocked:
+		return exitBlocked
+	case centurion.MissionCancelled:
+		return exitCancelled
+	}
+	return exitFailed
+}
