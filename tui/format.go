@@ -73,7 +73,12 @@ func bar(done, total, w int) (full, empty string) {
 }
 
 // words spells an error's kind for people: rate_limit is "rate limit".
-func words(kind string) string { return strings.ReplaceAll(kind, "_", " ") }
+func words(kind string) string {
+	if kind == "gate" {
+		return "a rate limit that another session met"
+	}
+	return strings.ReplaceAll(kind, "_", " ")
+}
 
 // dots joins what is not empty with the dot that separates facts on a line.
 func dots(parts ...string) string {

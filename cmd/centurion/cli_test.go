@@ -104,7 +104,7 @@ func TestRunFlags(t *testing.T) {
 
 // Every command of the contract is there or says with what it comes.
 func TestCommands(t *testing.T) {
-	for _, name := range strings.Fields(`run demo resume ps show tasks logs pause cancel asks answer approve deny send inbox fork rewind
+	for name := range strings.FieldsSeq(`run demo resume ps show tasks logs pause cancel asks answer approve deny send inbox fork rewind
 		diff merge path undo report serve attach auth service trust agents models commands plugin mcp acp doctor gc completion version`) {
 		cmd, _, err := (&cli{}).root().Find([]string{name})
 		if err != nil || cmd.Name() != name {

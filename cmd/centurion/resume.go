@@ -1,0 +1,172 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/server"
+	"centurion/tui"
+)
+
+func (c *cli) resumeCommand() *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:     "resume [MISSION]",
+		Short:   "Go on with a mission",
+		Long:    "Go on with an interrupted, paused, blocked or failed mission (default: the latest). Limits that are given replace the mission's own.",
+		Example: "  centurion resume\n  centurion resume msn_0199… --max-cost 20",
+		Args:    exactly(0, 1, "at most one mission"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.costSet = cmd.Flags().Changed("max-cost")
+			id := ""
+			if len(args) > 0 {
+				id = args[0]
+			}
+			return c.resumeMission(cmd.Context(), f, id)
+		},
+	}
+	f.bind(cmd)
+	return cmd
+}
+
+// resumeMission is `centurion resume`.
+func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
+	given := *f
+	m, over, err := c.look(ctx, f, id)
+	if err != nil || over {
+		return err
+	}
+	f.model = cmp.Or(f.model, m.Model)
+	h, models, err := c.prepare(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer h.ws.Close()
+	rec, err := h.store.Mission(ctx, m.ID)
+	if err != nil {
+		return errors.Join(err, h.Close())
+	}
+	// The mission's own limits stay, also where the configuration has others, and so does a permission given in advance.
+	// Whether there is a person to be asked is a matter of this run.
+	f.costSet = given.costSet
+	if given.ask == "" {
+		f.ask = ""
+		if rec.Options.Ask == "allow" {
+			f.ask = rec.Options.Ask
+		}
+	}
+	opts, err := c.options(f, models)
+	if err != nil {
+		return errors.Join(err, h.Close())
+	}
+	opts.MaxCost, opts.MaxTokens, opts.MaxRounds, opts.MaxDuration = given.maxCost, given.maxTokens, given.maxRounds, given.maxDuration.Milliseconds()
+	after := h.store.LastSeq()
+	if err := h.orch.Raise(ctx, m.ID, opts); err != nil {
+		return errors.Join(err, h.Close())
+	}
+	return c.drive(ctx, h, f, m.ID, after)
+}
+
+// look finds the mission that is to be resumed. It is over if there is nothing left to resume: one that has ended prints
+// its end, and one that another process works on was watched to its end.
+func (c *cli) look(ctx context.Context, f *runFlags, id string) (m server.Mission, over bool, err error) {
+	if f.format != "" && f.format != "text" && f.format != "json" {
+		return m, false, badValue("format", f.format, []string{"text", "json"})
+	}
+	p, ws, err := c.locate(f.dir)
+	if err != nil {
+		return m, false, err
+	}
+	api, done, err := p.api(ctx)
+	if err != nil {
+		return m, false, errors.Join(err, ws.Close())
+	}
+	m, err = api.Mission(ctx, id)
+	_, idle := api.(*server.Local)
+	switch {
+	case err != nil:
+	case m.Status == centurion.MissionCompleted || m.Status == centurion.MissionCancelled:
+		over, err = true, c.printEnd(ctx, api, m, f.format)
+	case m.Status.Alive() && !idle:
+		over, err = true, c.follow(ctx, p, api, f, m)
+	}
+	return m, over, errors.Join(err, done(), ws.Close())
+}
+
+// follow watches a mission that another process runs, to its end.
+func (c *cli) follow(ctx context.Context, p place, api server.API, f *runFlags, m server.Mission) error {
+	f.format = cmp.Or(f.format, "text")
+	after := int64(0)
+	for e, err := range api.Events(ctx, server.EventQuery{Mission: m.ID}) {
+		if err != nil {
+			return err
+		}
+		after = e.Seq
+	}
+	if err := c.show(ctx, api, f, m.ID, after, api); err != nil {
+		return err
+	}
+	if ctx.Err() != nil { // this process was interrupted, the mission goes on
+		c.code = exitInterrupted
+		return nil
+	}
+	m, err := p.mission(ctx, m.ID)
+	if err == nil {
+		c.ended(f, m.Noun())
+	}
+	return err
+}
+
+// mission reads a mission from whoever has it now: its host may be ending at this very moment.
+func (p place) mission(ctx context.Context, id string) (m server.Mission, err error) {
+	for range 3 {
+		api, done, aerr := p.api(ctx)
+		if aerr != nil {
+			return m, aerr
+		}
+		m, err = api.Mission(ctx, id)
+		if err = errors.Join(err, done()); centurion.KindOf(err) != centurion.KindNetwork {
+			break
+		}
+	}
+	return m, err
+}
+
+// printEnd prints how a mission ended that is not resumed.
+func (c *cli) printEnd(ctx context.Context, api server.API, m server.Mission, format string) error {
+	c.code = missionExit(m.Status, m.Reason)
+	if format == "json" {
+		return tui.RunJSON(ctx, c.out, lastEnd(api.Events(ctx, server.EventQuery{Mission: m.ID, Session: m.Session})))
+	}
+	_, err := fmt.Fprintf(c.out, "Mission %s is %s: %s\n", m.ID, m.Status, tui.Clean(m.Goal))
+	if m.Summary != "" && err == nil {
+		_, err = fmt.Fprintln(c.out, strings.Join(tui.CleanLines(m.Summary), "\n"))
+	}
+	return err
+}
+
+// lastEnd yields the newest event that ended the mission.
+func lastEnd(events iter.Seq2[centurion.Event, error]) iter.Seq2[centurion.Event, error] {
+	return func(yield func(centurion.Event, error) bool) {
+		var end centurion.Event
+		for e, err := range events {
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			if e.Type.EndsMission() {
+				end = e
+			}
+		}
+		if end.Seq != 0 {
+			yield(end, nil)
+		}
+	}
+}
