@@ -315,8 +315,12 @@ func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
 	rec.Usage = rec.Usage.Plus(u)
 	rec.Rounds++
 	rec.Updated = centurion.Now()
-	if err := tx.PutMission(&rec); err != nil || c.task == nil {
+	if err := tx.PutMission(&rec); err != nil {
 		return err
+	}
+	c.m.spent.Store(&rec)
+	if c.task == nil {
+		return nil
 	}
 	t, err := tx.Task(c.task.id)
 	if err != nil {

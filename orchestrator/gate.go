@@ -337,9 +337,13 @@ func budgetError(format string, args ...any) error {
 
 // withinBudget stops the mission when one of its limits is reached, before more is spent.
 func (m *mission) withinBudget(ctx context.Context) error {
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
-	if err != nil {
-		return err
+	rec := m.spent.Load()
+	if rec == nil {
+		stored, err := m.h.cfg.Store.Mission(ctx, m.id)
+		if err != nil {
+			return err
+		}
+		rec = &stored
 	}
 	o, u := rec.Options, rec.Usage
 	switch {

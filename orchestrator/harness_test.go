@@ -59,16 +59,28 @@ func bubble(t *testing.T, cast map[string]script, f func(r *rig)) {
 func newRig(t testing.TB, cast map[string]script) *rig {
 	t.Helper()
 	return newRigWith(t, scripted.Config{Chunk: -1, Func: func(req scripted.Request) scripted.Answer {
+		a := say("done")
 		if s := cast[req.Agent()]; s != nil {
-			return s(req)
+			a = s(req)
 		}
-		return say("done")
+		// The faked clock moves when everybody waits: so the commander's own steps come before anything that a task does, and
+		// a planner's before its workers'.
+		switch req.Agent() {
+		case "commander":
+		case "planner":
+			a.Delay += time.Millisecond
+		default:
+			a.Delay += 10 * time.Millisecond
+		}
+		return a
 	}})
 }
 
 func newRigWith(t testing.TB, sc scripted.Config) *rig {
 	t.Helper()
-	r := &rig{t: t, ctx: t.Context(), dir: t.TempDir(), shell: &shell{}, model: scripted.New(sc), poke: make(chan struct{}, 1)}
+	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour) // what waits for ever ends on the faked clock, and the test fails
+	t.Cleanup(cancel)
+	r := &rig{t: t, ctx: ctx, dir: t.TempDir(), shell: &shell{}, model: scripted.New(sc), poke: make(chan struct{}, 1)}
 	var err error
 	if r.ws, err = workspace.Open(r.dir); err != nil {
 		t.Fatal(err)
@@ -122,14 +134,16 @@ func rules(a permission.Action) []permission.Level {
 func (r *rig) watch(ctx context.Context, plan *workspace.TodoFile, changed func()) error {
 	_, seen, _ := plan.Load()
 	for tick := time.Tick(time.Minute); ; {
+		poked := false
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-r.poke:
+			poked = true
 			time.Sleep(50 * time.Millisecond)
 		case <-tick:
 		}
-		if _, now, _ := plan.Load(); now != seen {
+		if _, now, _ := plan.Load(); now != seen || poked {
 			seen = now
 			changed()
 		}
@@ -209,6 +223,7 @@ func (r *rig) check(m centurion.Mission) {
 		r.t.Errorf("%d missions run after the end", n)
 	}
 	r.checkDeliveries(m.ID)
+	r.checkMessages(m.ID)
 	if open, err := r.store.Asks(r.ctx, m.ID, true); err != nil || len(open) > 0 {
 		r.t.Errorf("asks that are left open: %v, %v", open, err)
 	}
@@ -247,6 +262,31 @@ func (r *rig) checkDeliveries(mission string) {
 		}
 		if told[t.ID] > 1 {
 			r.t.Errorf("the result of task %s was told %d times", t.ID, told[t.ID])
+		}
+	}
+}
+
+// checkMessages looks that no answer and no call is left half done.
+func (r *rig) checkMessages(mission string) {
+	r.t.Helper()
+	sessions, err := r.store.Sessions(r.ctx, mission)
+	if err != nil {
+		r.t.Error(err)
+	}
+	for _, s := range sessions {
+		messages, err := r.store.Messages(r.ctx, s.ID)
+		if err != nil {
+			r.t.Error(err)
+		}
+		for _, m := range messages {
+			if m.Role == centurion.RoleAssistant && m.Finish == "" {
+				r.t.Errorf("an answer of %s has no end", s.Agent)
+			}
+			for _, p := range m.Parts {
+				if p.Type == centurion.PartTool && !p.State.Ended() {
+					r.t.Errorf("a call of %s by %s has no end", p.Tool, s.Agent)
+				}
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -35,6 +36,9 @@ type mission struct {
 	delegations delegations
 	// writers lets tool calls that write run at the same time and a check run alone: a call takes one, a check takes all.
 	writers *semaphore.Weighted
+
+	// spent is the mission as it was after the newest answer, so that the budget is looked at without reading it again.
+	spent atomic.Pointer[centurion.Mission]
 
 	mu      sync.Mutex // protects what follows
 	changed chan struct{}
@@ -191,9 +195,6 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 	var stuck time.Time
 	for {
 		changed := m.change()
-		if err := m.root.takeIn(ctx); err != nil {
-			return v, false, err
-		}
 		facts, err := m.facts(ctx, finished)
 		if err != nil {
 			return v, false, err
@@ -215,18 +216,17 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 			return v, true, nil
 		case loop.Continue:
 			if goOn.IsZero() {
-				goOn = time.Now().Add(d.After)
 				if err := m.tell(ctx, func(x *event.MissionData) { x.Countdown, x.Reason = d.After.Milliseconds(), d.Reason }); err != nil {
 					return v, false, err
 				}
 			}
-			if left := time.Until(goOn); left > 0 {
-				if err := m.await(ctx, changed, left); err != nil {
-					return v, false, err
-				}
-				continue
+			over, err := m.hold(ctx, changed, &goOn, d.After)
+			if err != nil {
+				return v, false, err
 			}
-			return v, true, m.prompt(ctx, d.Prompt)
+			if over {
+				return v, true, m.prompt(ctx, d.Prompt)
+			}
 		case loop.Verify:
 			missing, err := m.finalChecks(ctx)
 			if err != nil {
@@ -243,20 +243,27 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 			return v, false, err
 		case loop.Block:
 			// An editor that writes the plan anew is not seen as one that has deleted it.
-			if stuck.IsZero() {
-				stuck = time.Now().Add(stuckFor)
+			over, err := m.hold(ctx, changed, &stuck, stuckFor)
+			if err != nil || over {
+				return verdict{status: centurion.MissionBlocked, reason: d.Question}, false, err
 			}
-			if left := time.Until(stuck); left > 0 {
-				if err := m.await(ctx, changed, left); err != nil {
-					return v, false, err
-				}
-				continue
-			}
-			return verdict{status: centurion.MissionBlocked, reason: d.Question}, false, nil
 		case loop.Pause:
 			return verdict{status: centurion.MissionPaused, reason: d.Reason}, false, nil
 		}
 	}
+}
+
+// hold waits until the time that it sets, d from now, when it is first called; it reports whether that has come. It
+// returns earlier when something has changed.
+func (m *mission) hold(ctx context.Context, changed <-chan struct{}, until *time.Time, d time.Duration) (over bool, err error) {
+	if until.IsZero() {
+		*until = time.Now().Add(d)
+	}
+	left := time.Until(*until)
+	if left <= 0 {
+		return true, nil
+	}
+	return false, m.await(ctx, changed, left)
 }
 
 // stuckFor is how long what blocks a mission must stand before a person is called.
@@ -302,6 +309,9 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 	}
 	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
 	if err != nil {
+		return loop.Facts{}, err
+	}
+	if err := m.root.takeIn(ctx); err != nil { // after the tasks: the result of whoever has ended by then is there
 		return loop.Facts{}, err
 	}
 	f := loop.Facts{Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: m.isClaimed(),

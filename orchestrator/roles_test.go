@@ -24,7 +24,7 @@ func TestToolsByRole(t *testing.T) {
 			return say("done")
 		}
 		var calls []scripted.Call
-		for _, name := range strings.Fields(all) {
+		for name := range strings.FieldsSeq(all) {
 			if !strings.Contains(" "+golden[r.Agent()]+" ", " "+name+" ") {
 				calls = append(calls, call(name, args{"agent": "worker", "description": "x", "prompt": "x", "task_id": "x", "summary": "x",
 					"filePath": "x", "content": "x", "command": "x", "level": 1}))
@@ -151,7 +151,7 @@ func TestSynchronousDelegation(t *testing.T) {
 				began := time.Now()
 				m := r.mission(centurion.MissionOptions{})
 				r.is(m, centurion.MissionCompleted, "")
-				equal(t, "took", time.Since(began), time.Duration(test.takes)*time.Minute)
+				equal(t, "took", time.Since(began).Round(time.Second), time.Duration(test.takes)*time.Minute)
 				for _, said := range r.results(m.ID, "delegate_task") {
 					has(t, said, test.says)
 				}
@@ -179,7 +179,7 @@ func TestPlannerDelegates(t *testing.T) {
 		began := time.Now()
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
-		equal(t, "took", time.Since(began), 4*time.Minute)
+		equal(t, "took", time.Since(began).Round(time.Second), 4*time.Minute)
 		tasks := r.tasks(m.ID)
 		equal(t, "tasks", len(tasks), 5)
 		equal(t, "result", tasks[0].Result, "all looked at")
@@ -209,7 +209,7 @@ func TestOrphansReportToTheMission(t *testing.T) {
 			id := firstTask(r)
 			return steps(do(handTo("planner", "", "look around")), do(call("bash", args{"command": "sleep 30s"}), call("cancel_task", args{"task_id": id})), say("I wait"))(r)
 		},
-		"planner": steps(do(work("", "quick"), work("", "slow")), say("I wait")),
+		"planner": steps(do(work("", "quick"), work("", "slow")), after(time.Minute, say("I think"))), // what is quick comes meanwhile
 		"worker": func(r scripted.Request) scripted.Answer {
 			if strings.Contains(r.First(), "slow") {
 				return after(time.Minute, say("slow result"))
@@ -221,11 +221,12 @@ func TestOrphansReportToTheMission(t *testing.T) {
 		r.is(m, centurion.MissionCompleted, "")
 		equal(t, "the planner", r.tasks(m.ID)[0].Status, centurion.TaskCancelled)
 		asked := r.requests("commander")
-		text := ""
+		var text strings.Builder
 		for _, msg := range asked[len(asked)-1].Messages() {
-			text += msg.Text
+			text.WriteString(msg.Text)
 		}
-		has(t, text, "slow result")
+		has(t, text.String(), "quick result")
+		has(t, text.String(), "slow result")
 		deliveries, _ := r.store.Deliveries(r.ctx, m.ID)
 		for _, d := range deliveries {
 			if d.Taken.IsZero() {

@@ -110,7 +110,7 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 		return session.Outcome{}, err
 	}
 	defer m.forget(c)
-	files := t.Files // of an attempt that a restart has cut off
+	var files []string
 	for returns := t.Returns; ; returns++ {
 		out, err := c.toEnd(ctx)
 		files = append(files, out.Files...)
@@ -174,11 +174,11 @@ func (c *conversation) awaitChildren(ctx context.Context) (more bool, err error)
 	waits := false
 	for {
 		changed := c.m.change()
-		if err := c.takeIn(ctx); err != nil {
-			return false, err
-		}
 		running, err := c.children(ctx)
 		if err != nil {
+			return false, err
+		}
+		if err := c.takeIn(ctx); err != nil { // after the count: the result of whoever has ended by then is there
 			return false, err
 		}
 		more := c.untold > 0 && (running == 0 || c.urgent > 0)
