@@ -122,7 +122,7 @@ func TestFinalChecksStayRed(t *testing.T) {
 	}
 }
 
-// ORCH-88: mission_complete says exactly what is missing.
+// mission_complete says exactly what is missing.
 func TestMissionCompleteSaysWhatIsMissing(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(
