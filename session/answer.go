@@ -298,7 +298,11 @@ func (s *Session) abandon(ctx context.Context, a *answer, cause error) error {
 
 // putAnswer writes the message, its parts, the session's sums and what the answer cost its mission.
 func (s *Session) putAnswer(tx *store.Tx, a *answer, rec *centurion.Session) error {
-	if err := putMessage(tx, &a.msg); err != nil {
+	whole := a.msg
+	if len(whole.Parts) > 0 && whole.Parts[0].Type == centurion.PartStepStart {
+		whole.Parts = whole.Parts[1:] // it was written with the empty row and has not changed
+	}
+	if err := putMessage(tx, &whole); err != nil {
 		return err
 	}
 	if err := tx.PutSession(rec); err != nil {
