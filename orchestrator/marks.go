@@ -1,0 +1,108 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"centurion"
+	"centurion/workspace/todo"
+)
+
+// markRunning and its like are what the host itself does to an item.
+func markRunning(d *todo.Doc, id string) error { return d.SetMark(id, todo.Running) }
+func markOpen(d *todo.Doc, id string) error    { return d.SetMark(id, todo.Open) }
+func markDone(d *todo.Doc, id string) error    { return d.SetMark(id, todo.Done) }
+func markBlocked(d *todo.Doc, id string) error { return d.SetMark(id, todo.Blocked) }
+
+// markItem changes the mark of an item; no item, or one that was removed meanwhile, is left alone.
+func (m *mission) markItem(ctx context.Context, id string, change func(*todo.Doc, string) error) error {
+	if id == "" {
+		return nil
+	}
+	_, err := m.todo.Edit(ctx, func(d *todo.Doc) error {
+		if _, ok := d.Item(id); !ok {
+			return errGone
+		}
+		return change(d, id)
+	})
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	if err == nil {
+		err = m.tellTodo(ctx)
+	}
+	return err
+}
+
+var errGone = errors.New("the item is gone")
+
+// settleItem gives the item of an ended task its mark, unless somebody has marked it otherwise meanwhile.
+func (m *mission) settleItem(ctx context.Context, item string, status centurion.TaskStatus) error {
+	if item == "" {
+		return nil
+	}
+	plan, err := m.plan()
+	if err != nil || plan.doc == nil {
+		return nil // the plan's own fault is told when the mission is idle
+	}
+	it, ok := plan.doc.Item(item)
+	if !ok || it.Mark != todo.Running && (status != centurion.TaskCompleted || it.Mark != todo.Open) {
+		return nil
+	}
+	change := markOpen
+	switch status {
+	case centurion.TaskCompleted:
+		change = markDone
+	case centurion.TaskBlocked:
+		change = markBlocked
+	}
+	return m.markItem(ctx, item, change)
+}
+
+// wouldFree reports whether the completion of a task's item lets another one be started that nobody has taken up yet.
+func (m *mission) wouldFree(ctx context.Context, t centurion.Task, status centurion.TaskStatus) (bool, error) {
+	if t.Item == "" || status != centurion.TaskCompleted {
+		return false, nil
+	}
+	plan, err := m.plan()
+	if err != nil || plan.doc == nil {
+		return false, nil // as above
+	}
+	before := ids(plan.doc.Runnable())
+	if plan.doc.SetMark(t.Item, todo.Done) != nil {
+		return false, nil // the item is gone
+	}
+	waiting, err := m.itemsAtWork(ctx)
+	return slices.ContainsFunc(plan.doc.Runnable(), func(it todo.Item) bool {
+		return !slices.Contains(before, it.ID) && !waiting[it.ID]
+	}), err
+}
+
+// reconcile puts the marks right that a host which died could not set any more: the store says what happened.
+func (m *mission) reconcile(ctx context.Context, tasks []centurion.Task) error {
+	plan, err := m.plan()
+	if err != nil || plan.doc == nil {
+		return nil // as above
+	}
+	last := map[string]centurion.TaskStatus{}
+	for _, t := range tasks {
+		last[t.Item] = t.Status
+		if rejects(t.Agent, t.Status, t.Result) {
+			last[t.Item] = centurion.TaskCancelled
+		}
+	}
+	for _, it := range plan.items() {
+		status, known := last[it.ID]
+		if it.Mark != todo.Running || it.Group || known && !status.Ended() {
+			continue
+		}
+		if !known {
+			status = centurion.TaskCancelled // nobody works on it: open
+		}
+		if err := m.settleItem(ctx, it.ID, status); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/event"
+	"centurion/store"
+	"centurion/tools"
+	"centurion/workspace/todo"
+)
+
+// planner fulfils tools.Planner for one conversation.
+type planner struct{ c *conversation }
+
+var _ tools.Planner = planner{}
+
+// UpdateTodo applies one change of the plan. An item that is marked as done and has a verify command is checked first.
+func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpdate) (string, error) {
+	m := p.c.m
+	if u.Level != 0 {
+		if err := m.setLevel(ctx, u.Level); err != nil {
+			return "", err
+		}
+	}
+	var doc *todo.Doc
+	var err error
+	if strings.TrimSpace(u.Content) != "" {
+		if doc, err = m.todo.Replace(ctx, u.Content, m.keepsRunning); err != nil {
+			return "", err
+		}
+	}
+	var notes []string
+	if len(u.Items) > 0 {
+		if notes, err = m.proveTicks(ctx, p.c, u.Items); err != nil {
+			return "", err
+		}
+	}
+	u.Items = withoutOwnTick(p.c, u.Items)
+	if len(u.Items) > 0 || len(u.Add) > 0 || doc != nil && lacksIDs(doc) {
+		if doc, err = m.todo.Edit(ctx, func(d *todo.Doc) error { return m.applyTodo(d, u) }); err != nil {
+			return "", err
+		}
+	}
+	if doc == nil {
+		plan, err := m.plan()
+		if err != nil || plan.doc == nil {
+			return "Level noted. There is no todo list yet.", err
+		}
+		doc = plan.doc
+	}
+	if err := m.tellTodo(ctx); err != nil {
+		return "", err
+	}
+	m.notify()
+	return strings.Join(append(notes, outline(doc)), "\n"), nil
+}
+
+// withoutOwnTick leaves out that a task ticks its own item: the host does that when the task ends.
+func withoutOwnTick(c *conversation, updates []tools.ItemUpdate) []tools.ItemUpdate {
+	out := slices.Clone(updates)
+	for i, u := range out {
+		if mark, err := markOf(u.Status); c.task != nil && u.ID == c.task.item && err == nil && mark == todo.Done {
+			out[i].Status = ""
+		}
+	}
+	return out
+}
+
+// keepsRunning refuses a new plan that drops an item somebody works on.
+func (m *mission) keepsRunning(_, next *todo.Doc) error {
+	for _, r := range m.runsNow() {
+		if r.item == "" {
+			continue
+		}
+		if _, ok := next.Item(r.item); !ok {
+			return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the new list has no item %s, which task %s works on", r.item, r.id),
+				Hint: "keep the item, or cancel the task first"}
+		}
+	}
+	if len(next.Items()) == 0 {
+		return &centurion.Error{Kind: centurion.KindUsage, Msg: "the new list has no items", Hint: "write items like «- [ ] T1 Do this @worker»"}
+	}
+	return nil
+}
+
+// lacksIDs reports whether an item of the plan has no id yet.
+func lacksIDs(d *todo.Doc) bool {
+	return slices.ContainsFunc(d.Items(), func(it todo.Item) bool { return it.ID == "" })
+}
+
+// applyTodo makes the changes of single items and adds new ones.
+func (m *mission) applyTodo(d *todo.Doc, u tools.TodoUpdate) error {
+	d.AssignIDs()
+	var later []tools.ItemUpdate
+	for _, it := range u.Items {
+		if it.Status != "" {
+			mark, err := markOf(it.Status)
+			if err != nil {
+				return err
+			}
+			if err := d.SetMark(it.ID, mark); err != nil {
+				return err
+			}
+		}
+		if it.Title != "" {
+			if err := d.SetTitle(it.ID, it.Title); err != nil {
+				return err
+			}
+		}
+		if it.Note != "" {
+			if err := d.AddNote(it.ID, it.Note); err != nil {
+				return err
+			}
+		}
+		later = append(later, it) // what it waits for may be an item that is added now
+	}
+	for _, n := range u.Add {
+		if _, err := d.Add(n.Section, todo.Item{ID: n.ID, Title: n.Title, Agent: strings.TrimPrefix(n.Agent, "@"), Mark: todo.Open,
+			After: n.After, Files: n.Files, Verify: n.Verify}); err != nil {
+			return err
+		}
+	}
+	for _, it := range later {
+		if err := d.AddAfter(it.ID, it.After...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markOf reads a status as a model writes it.
+func markOf(status string) (todo.Mark, error) {
+	switch strings.ToLower(status) {
+	case "open", "pending":
+		return todo.Open, nil
+	case "done", "completed":
+		return todo.Done, nil
+	case "cancelled", "canceled":
+		return todo.Cancelled, nil
+	case "blocked":
+		return todo.Blocked, nil
+	}
+	return 0, &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not a status", status),
+		Hint: "use open, done, cancelled or blocked; running is set by delegate_task"}
+}
+
+func (m *mission) setLevel(ctx context.Context, level int) error {
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		rec, err := tx.Mission(m.id)
+		if err != nil {
+			return err
+		}
+		rec.Level = cmp.Or(rec.Options.Level, level)
+		if err := tx.PutMission(&rec); err != nil {
+			return err
+		}
+		_, err = tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: m.id, Session: rec.Session,
+			Data: event.Data(living(rec))})
+		return err
+	})
+}
+
+// outline is the plan in short, for a model that has just changed it.
+func outline(d *todo.Doc) string {
+	var b strings.Builder
+	c := d.Counts()
+	fmt.Fprintf(&b, "%d items: %d open, %d running, %d done, %d cancelled, %d blocked.\n", c.Total(), c.Open, c.Running, c.Done, c.Cancelled, c.Blocked)
+	for _, it := range d.Items() {
+		fmt.Fprintf(&b, "[%c] %s %s", d.Status(it.ID), it.ID, it.Title)
+		if it.Agent != "" {
+			b.WriteString(" @" + it.Agent)
+		}
+		if unmet := d.Unmet(it.ID); len(unmet) > 0 && it.Mark == todo.Open {
+			b.WriteString(" (after " + strings.Join(unmet, ", ") + ")")
+		}
+		if len(it.Verify) == 0 && !it.Group {
+			b.WriteString(" (no verify command)")
+		}
+		b.WriteByte('\n')
+	}
+	for _, p := range d.Problems() {
+		fmt.Fprintf(&b, "Problem in line %d: %s\n", p.Line, p.Msg)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
