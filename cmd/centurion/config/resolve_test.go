@@ -297,7 +297,7 @@ func TestProjectCannotTakeKeys(t *testing.T) {
 		"loopback, person's key":    {global: `{"provider":{"corp":{"options":{"baseURL":"https://corp.example","apiKey":"mine","headers":{"Cookie":"c"}}}}}`, project: `{"provider":{"corp":{"options":{"baseURL":"` + loop + `"}}}}`, model: "corp/y", url: loop, headers: map[string]string{}},
 		"loopback, IPv6":            {project: `{"provider":{"x":{"options":{"baseURL":"http://[::1]:7"}}}}`, model: "x/y", url: "http://[::1]:7"},
 		"the person's own loopback": {global: `{"provider":{"x":{"options":{"baseURL":"` + loop + `"}}}}`, project: `{"provider":{"x":{"options":{"apiKey":"k"}}}}`, model: "x/y", key: "k", url: loop},
-		"global, as it wants":       {global: `{"provider":{"openai":{"options":{"baseURL":"https://proxy.example"}}}}`, model: "openai/gpt-5", key: "person", url: "https://proxy.example"},
+		"global, as it wants":       {global: `{"provider":{"openai":{"options":{"baseURL":"https://gateway.example"}}}}`, model: "openai/gpt-5", key: "person", url: "https://gateway.example"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
