@@ -285,17 +285,6 @@ func (c *conversation) collect(ctx context.Context) ([]centurion.Message, error)
 	return arrived, err
 }
 
-// take marks a delivery as consumed by a message.
-func take(tx *store.Tx, d store.Delivery, t centurion.Task, message string) error {
-	d.Taken, d.Message = centurion.Now(), message
-	if err := tx.PutDelivery(&d); err != nil {
-		return err
-	}
-	_, err := tx.Append(centurion.Event{Type: centurion.EventTaskDelivered, Mission: t.Mission, Session: d.Session, Task: t.ID,
-		Data: event.Data(map[string]any{"title": t.Title, "status": t.Status, "message": message})})
-	return err
-}
-
 // Before brings what arrived and refuses a request that the budget does not allow.
 func (c *conversation) Before(ctx context.Context) ([]centurion.Message, error) {
 	if err := c.m.withinBudget(ctx); err != nil {

@@ -399,43 +399,6 @@ func (m *mission) recordEnd(tx *store.Tx, id string, status centurion.TaskStatus
 	return deliver(tx, t, status != centurion.TaskCompleted || wake)
 }
 
-// deliver puts an ended task's result on its way to the session that delegated it. A parent that has ended hears nothing
-// more: the mission's own session does, also what was still on its way to the task that ends here.
-func deliver(tx *store.Tx, t centurion.Task, wake bool) error {
-	rec, err := tx.Mission(t.Mission)
-	if err != nil {
-		return err
-	}
-	parent, err := tx.Session(t.Parent)
-	if err != nil {
-		return err
-	}
-	receiver := t.Parent
-	if pt := parent.Metadata.Task; pt != "" {
-		p, err := tx.Task(pt)
-		if err != nil {
-			return err
-		}
-		if p.Status.Ended() {
-			receiver = rec.Session
-		}
-	}
-	if t.Session != "" {
-		orphans, err := tx.PendingDeliveries(t.Session)
-		if err != nil {
-			return err
-		}
-		for _, d := range orphans {
-			d.Session = rec.Session
-			if err := tx.PutDelivery(&d); err != nil {
-				return err
-			}
-		}
-	}
-	return tx.PutDelivery(&store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: t.Mission, Session: receiver,
-		Task: t.ID, Wake: wake, Created: centurion.Now()})
-}
-
 // cancelTask ends one living task. It returns when the end is recorded.
 func (m *mission) cancelTask(ctx context.Context, id, reason string) error {
 	m.mu.Lock()
