@@ -1,0 +1,37 @@
+// Package failpoint names the steps at which a crash would hurt most, so that a trial can kill the program at each of
+// them. In a normal build nothing of it is left: [Hit] is empty. A build with the tag «failpoint» obeys the environment:
+//
+//	CENTURION_FAILPOINT=commit-after:3   end the process with SIGKILL when that step is reached for the third time
+//	CENTURION_FAILPOINT_LOG=FILE         append the name of every step that is reached, one a line
+//
+// It decides nothing and keeps no state of the program.
+package failpoint
+
+// Point is the name of a step.
+type Point string
+
+// The steps. A step belongs to the code that calls [Hit] with it; a trial checks that each is reached.
+const (
+	CommitBefore     Point = "commit-before"      // a transaction is written, its commit is not
+	CommitAfter      Point = "commit-after"       // it is committed, nobody has been told
+	Migration        Point = "migration"          // a step of a migration is applied, not committed
+	TaskRecorded     Point = "task-recorded"      // a delegated task is recorded, nothing works on it
+	AttemptStarted   Point = "attempt-started"    // a task has its session, which has not been opened
+	AnswerBefore     Point = "answer-before"      // an answer has streamed, it is not accepted
+	AnswerAccepted   Point = "answer-accepted"    // an answer with its calls is accepted, no tool has run
+	ToolRan          Point = "tool-ran"           // a tool has run, its result is not stored
+	CheckRan         Point = "check-ran"          // an acceptance command has run, its receipt is not stored
+	TodoBeforeRename Point = "todo-before-rename" // the new plan is written beside the old one
+	TodoAfterRename  Point = "todo-after-rename"  // the new plan is in place, its directory is not synced
+	TaskEnded        Point = "task-ended"         // a task's end and its delivery are recorded, its item is not marked
+	DeliveryTaken    Point = "delivery-taken"     // a result is in its parent's history, the model has not seen it
+	AskStored        Point = "ask-stored"         // a question for a person is stored, nobody waits for the answer
+	AskAnswered      Point = "ask-answered"       // its answer is stored, who asked has not heard it
+	MissionVerdict   Point = "mission-verdict"    // a mission has its verdict, which is not recorded
+)
+
+// All lists every step.
+func All() []Point {
+	return []Point{CommitBefore, CommitAfter, Migration, TaskRecorded, AttemptStarted, AnswerBefore, AnswerAccepted, ToolRan,
+		CheckRan, TodoBeforeRename, TodoAfterRename, TaskEnded, DeliveryTaken, AskStored, AskAnswered, MissionVerdict}
+}
