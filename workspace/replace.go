@@ -4,78 +4,83 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"centurion/failpoint"
 )
 
 // replaceIf replaces the file base in d by text if its content still has the version, "" meaning that there is no such
 // file, and syncs both. It reports false, and leaves the file as it is, if it was changed.
 //
 // The old and the new file are exchanged in one step and the old one is looked at afterwards, when no name leads to it
-// any more: so a change that came at the last moment is seen, and the exchange is taken back.
-func replaceIf(d *os.Root, base, version string, text []byte) (bool, error) {
+// any more: so a change that came at the last moment is seen, and the exchange is taken back. The file that had the name
+// for a moment and lost it comes back open, because an editor may have it open too; nil if there is none.
+func replaceIf(d *os.Root, base, version string, text []byte) (done bool, thrown *heldFile, err error) {
 	perm := filePerm
 	if fi, err := d.Lstat(base); err == nil {
 		perm = fi.Mode().Perm()
 	}
 	if err := d.Remove(tempName); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+		return false, nil, err
 	}
 	if err := writeNew(d, tempName, text, perm); err != nil {
-		return false, err
+		return false, nil, err
 	}
 	now, err := versionIn(d, base)
-	done := err == nil && now == version
+	done = err == nil && now == version
 	if done {
-		done, err = swapIn(d, base, version)
+		var swapped bool
+		failpoint.Hit(failpoint.TodoBeforeRename)
+		done, swapped, err = swapIn(d, base, version)
+		switch {
+		case swapped && done:
+			thrown = holdFile(d, tempName, version)
+		case swapped:
+			thrown = holdFile(d, tempName, VersionOf(text))
+		}
 	}
 	if rerr := d.Remove(tempName); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 		err = errors.Join(err, rerr)
 	}
 	if done && err == nil {
+		failpoint.Hit(failpoint.TodoAfterRename)
 		err = syncDir(d)
 	}
-	return done && err == nil, err
+	return done && err == nil, thrown, err
 }
 
 // swapIn puts the temporary file in the place of base if that still has the version, and leaves the other one of them
-// under the temporary name.
-func swapIn(d *os.Root, base, version string) (bool, error) {
+// under the temporary name. It also reports whether the two were exchanged at all, if only for a moment.
+func swapIn(d *os.Root, base, version string) (done, swapped bool, err error) {
 	if version == "" {
 		// A link, unlike a rename, does not replace a file that has come into being meanwhile.
 		err := d.Link(tempName, base)
 		if errors.Is(err, fs.ErrExist) {
-			return false, nil
+			return false, false, nil
 		}
-		if err == nil {
-			return true, nil
+		if err != nil {
+			err = d.Rename(tempName, base)
 		}
-		return rename(d, base)
+		return err == nil, false, err
 	}
 	switch ok, err := exchange(d, tempName, base); {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
+		return false, false, nil
 	case err != nil:
-		return false, err
+		return false, false, err
 	case !ok:
-		return rename(d, base)
+		err := d.Rename(tempName, base) // nothing better is to be had here
+		return err == nil, false, err
 	}
 	old, err := versionIn(d, tempName)
 	if err == nil && old == version {
-		return true, nil
+		return true, true, nil
 	}
 	_, back := exchange(d, tempName, base)
 	if errors.Is(back, fs.ErrNotExist) {
 		// Somebody moved our file away meanwhile; what they had written before goes back to its place.
 		back = d.Rename(tempName, base)
 	}
-	return false, errors.Join(err, back)
-}
-
-// rename replaces base by the temporary file where nothing better is to be had.
-func rename(d *os.Root, base string) (bool, error) {
-	if err := d.Rename(tempName, base); err != nil {
-		return false, err
-	}
-	return true, nil
+	return false, true, errors.Join(err, back)
 }
 
 // versionIn returns the version of a file, "" if it does not exist.

@@ -38,7 +38,7 @@ func TestSwapIn(t *testing.T) {
 			if err := writeNew(d, tempName, []byte("new"), filePerm); err != nil {
 				t.Fatal(err)
 			}
-			done, err := swapIn(d, "f", tt.version)
+			done, _, err := swapIn(d, "f", tt.version)
 			got, _ := d.ReadFile("f")
 			if err != nil || done != tt.done || string(got) != tt.want {
 				t.Errorf("swapIn = %v, %v, file %q; want %v, %q", done, err, got, tt.done, tt.want)

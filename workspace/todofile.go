@@ -32,12 +32,17 @@ const (
 	lockPoll = 5 * time.Millisecond
 
 	// rest is how long a text that somebody else wrote must have been left alone before it is edited, and emptyRest how
-	// long an empty one: many editors empty a file first and then fill it.
+	// long an empty or a cut off one: many editors empty a file first and then fill it.
 	rest      = 25 * time.Millisecond
 	emptyRest = 200 * time.Millisecond
 
+	// settlePoll is how often a file that is not at rest is looked at.
+	settlePoll = 5 * time.Millisecond
+
 	// restless is how long a file that does not come to rest is waited for. Then it is edited as it is.
-	restless = time.Second
+	// One that is empty, missing or half of what it was each time has an editor at work on it, and is waited for longer.
+	restless          = time.Second
+	patienceWithParts = 5 * time.Second
 
 	// maxRestarts is how often an edit starts over because the file was changed under it.
 	maxRestarts = 100
@@ -46,16 +51,19 @@ const (
 // TodoFile is the plan of a project, .opencode/todo.md. Its methods may be called from several goroutines and processes
 // at once. A person's editor takes no lock: what it has written before an edit replaces the file is never overwritten,
 // except that where the system cannot exchange two files (Windows, some network file systems) a write in the last
-// microseconds before the rename can be.
+// microseconds before the rename can be. What an editor writes over an edit that it has not seen, and what it writes
+// into a file that an edit has just replaced, is put together with the edit by the next one, or by [TodoFile.Heal].
 type TodoFile struct {
 	w    *Workspace
 	path string        // relative to the project
 	turn chan struct{} // holds one value while an edit runs in this process
+	hist *history      // belongs to who has the turn
 
 	mu    sync.Mutex
-	ours  string // version that the last edit of this process wrote
-	known string // version that was last given out; where Watch starts
-	given bool   // one was
+	held  []*heldFile // changed by who has the turn
+	ours  string      // version that the last edit of this process wrote
+	known string      // version that was last given out; where Watch starts
+	given bool        // one was
 }
 
 // Todo returns the plan of the project's newest mission, .opencode/todo.md. It is always the same one.
@@ -68,7 +76,7 @@ func (w *Workspace) TodoAt(path string) *TodoFile {
 	defer w.mu.Unlock()
 	t, ok := w.todos[path]
 	if !ok {
-		t = &TodoFile{w: w, path: path, turn: make(chan struct{}, 1)}
+		t = &TodoFile{w: w, path: path, turn: make(chan struct{}, 1), hist: &history{}}
 		w.todos[path] = t
 	}
 	return t
@@ -103,32 +111,64 @@ func (t *TodoFile) Load() (*todo.Doc, string, error) {
 // nothing is written either if f changes nothing. Other errors: KindUsage (the file cannot be read as a plan),
 // KindConflict (it never stood still), KindPermission, KindDisk, and the end of ctx.
 func (t *TodoFile) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc, error) {
-	return t.change(ctx, func(old []byte) (*todo.Doc, error) {
+	doc, _, err := t.change(ctx, func(old []byte) (*todo.Doc, error) {
 		doc, err := t.parse(old)
+		if err == nil {
+			err = f(doc)
+		}
 		if err != nil {
 			return nil, err
 		}
-		return doc, f(doc)
+		doc.AssignIDs()
+		return doc, nil
 	})
+	return doc, err
+}
+
+// Heal brings back what an editor has taken out of the file without having seen it: an editor that saves a text which it
+// read before an edit drops the edit, and what it writes into a file that was replaced meanwhile is dropped itself. It
+// writes the file only if it has to, and reports whether it did. Every edit does the same on its way; Heal is for the
+// time when none comes: call it whenever Watch tells of a change. It costs one read of the file if there is nothing to do.
+// Errors are those of Edit.
+//
+// Its memory is this process's: what was written by another one, or before a restart, and never seen by this one is not
+// brought back. Two processes that edit at once, with a person saving stale texts between them, can lose an edit. How it
+// knows what a text was made from, and where it can be wrong, is said at history.
+func (t *TodoFile) Heal(ctx context.Context) (changed bool, err error) {
+	if now, err := t.w.Version(t.path); err == nil && now == t.last() && !t.holds() {
+		return false, nil
+	}
+	if !t.existed() {
+		return false, nil // there is nothing to compare with, and no directory to be made
+	}
+	_, changed, err = t.change(ctx, t.parse)
+	return changed, err
 }
 
 // Replace is Edit with a whole new text. It calls check, if that is not nil, with the plan that is there (nil if there is
 // none or it cannot be read as one) and the new one; an error of check is returned as it is and nothing is written. A
 // text that cannot be read as a plan is KindUsage.
 func (t *TodoFile) Replace(ctx context.Context, content string, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
-	return t.change(ctx, func(old []byte) (*todo.Doc, error) {
+	doc, _, err := t.change(ctx, func(old []byte) (*todo.Doc, error) {
 		doc, err := t.parse([]byte(content))
-		if err != nil || check == nil {
-			return doc, err
+		if err != nil {
+			return nil, err
 		}
-		var before *todo.Doc
-		if old != nil {
-			if before, err = t.parse(old); err != nil {
-				before = nil
+		if check != nil {
+			var before *todo.Doc
+			if old != nil {
+				if before, err = t.parse(old); err != nil {
+					before = nil
+				}
+			}
+			if err := check(before, doc); err != nil {
+				return nil, err
 			}
 		}
-		return doc, check(before, doc)
+		doc.AssignIDs()
+		return doc, nil
 	})
+	return doc, err
 }
 
 // Archive moves the file to .opencode/archive/name. Errors are KindUsage (name is not a plain file name), KindNotFound
@@ -162,6 +202,8 @@ func (t *TodoFile) move(op, dir, name string) error {
 	if err := t.w.root.Rename(t.path, to); err != nil {
 		return t.w.fail(op, t.path, err)
 	}
+	t.hist = &history{}
+	t.release()
 	t.wrote("")
 	t.give("")
 	return t.sync(dir, Directory)
@@ -183,39 +225,67 @@ func (t *TodoFile) sync(dirs ...string) error {
 	return nil
 }
 
-// change is the way of every edit: lock, read, make the new plan, replace the file if it is still what was read.
-func (t *TodoFile) change(ctx context.Context, next func(old []byte) (*todo.Doc, error)) (*todo.Doc, error) {
+// change is the way of every edit: lock, read, put together with what others wrote, make the new plan, replace the file
+// if it is still what was read. It reports whether it wrote.
+func (t *TodoFile) change(ctx context.Context, next func(old []byte) (*todo.Doc, error)) (*todo.Doc, bool, error) {
 	unlock, err := t.lock(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer unlock()
 	for range maxRestarts {
 		old, err := t.settled(ctx)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		doc, err := next(old)
+		whole, hist, late := t.reconcile(old)
+		doc, err := next(whole)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		doc.AssignIDs()
-		text, version := doc.Bytes(), versionOf(old)
-		if !bytes.Equal(old, text) {
-			switch done, err := t.replace(version, text); {
+		text := doc.Bytes()
+		differs := !bytes.Equal(old, text)
+		if differs {
+			switch done, err := t.replace(versionOf(old), text); {
 			case err != nil:
-				return nil, err
+				return nil, false, err
 			case !done:
 				continue // somebody else was faster
 			}
+			hist.remember(text, true)
+		}
+		t.hist = hist
+		for _, f := range late {
+			f.taken()
+		}
+		version := versionOf(old)
+		if differs {
 			version = VersionOf(text)
 			t.wrote(version)
 		}
 		t.give(version)
-		return doc, nil
+		return doc, differs, nil
 	}
-	return nil, &centurion.Error{Op: opTodo, Kind: centurion.KindConflict, Msg: t.path + " is being changed all the time",
+	return nil, false, &centurion.Error{Op: opTodo, Kind: centurion.KindConflict, Msg: t.path + " is being changed all the time",
 		Hint: "find out what writes to it, and stop it"}
+}
+
+// reconcile returns what the plan should be, given what is on disk: that, and what a save of somebody else has dropped,
+// and what was written into files that have lost their name. The history that it returns, and that it has dealt with the
+// late ones, counts when the result is on disk.
+func (t *TodoFile) reconcile(old []byte) (whole []byte, hist *history, late []found) {
+	hist = t.hist.clone()
+	whole = hist.meet(old)
+	for _, f := range t.look() {
+		late = append(late, f)
+		if hist.knows(f.sum) {
+			continue
+		}
+		if _, err := todo.Parse(f.text); err == nil {
+			whole = hist.meet(f.text)
+		}
+	}
+	return whole, hist, late
 }
 
 // lock takes the turn in this process and then the lock between processes.
@@ -257,29 +327,36 @@ func ended(ctx context.Context) error {
 // be an edit of something that its writer never meant.
 func (t *TodoFile) settled(ctx context.Context) ([]byte, error) {
 	started := time.Now()
+	var missing time.Time // since when it is
 	for {
 		b, fi, err := t.w.ReadFile(t.path, maxTodo)
-		var wait time.Duration
+		wait, patience := time.Duration(0), restless
 		switch {
 		case centurion.KindOf(err) == centurion.KindNotFound:
+			if missing.IsZero() {
+				missing = time.Now()
+			}
 			if t.existed() { // some editors move the old file away and then write the new one
-				wait = emptyRest - time.Since(started)
+				wait, patience = emptyRest-time.Since(missing), patienceWithParts
 			}
 		case err != nil:
 			return nil, err
-		case len(b) == 0:
-			wait = min(emptyRest, emptyRest-time.Since(fi.ModTime()))
-		case VersionOf(b) != t.last():
+		case len(b) == 0 || t.hist.partial(b):
+			wait, patience = min(emptyRest, emptyRest-time.Since(fi.ModTime())), patienceWithParts
+		case VersionOf(b) != t.last() && !t.hist.isNewest(b):
 			wait = min(rest, rest-time.Since(fi.ModTime())) // a file from the future is not waited for longer
 		}
-		if wait <= 0 || time.Since(started) > restless {
+		if err == nil {
+			missing = time.Time{}
+		}
+		if wait <= 0 || time.Since(started) > patience {
 			if err == nil && b == nil {
 				b = []byte{}
 			}
 			return b, nil
 		}
 		select {
-		case <-time.After(min(wait, rest)):
+		case <-time.After(min(wait, settlePoll)):
 		case <-ctx.Done():
 			return nil, ended(ctx)
 		}
@@ -333,6 +410,13 @@ func (t *TodoFile) existed() bool {
 	return t.known != "" || t.ours != ""
 }
 
+// holds reports whether there are files without a name that somebody may have written to.
+func (t *TodoFile) holds() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.held) > 0
+}
+
 func (t *TodoFile) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -356,7 +440,8 @@ func (t *TodoFile) replace(version string, text []byte) (bool, error) {
 		return false, t.w.fail(opTodo, name, err)
 	}
 	defer d.Close()
-	done, err := replaceIf(d, base, version, text)
+	done, thrown, err := replaceIf(d, base, version, text)
+	t.keep(thrown)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

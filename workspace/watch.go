@@ -18,13 +18,17 @@ const (
 	// give, and recheckBlind how often when no watch can be had at all.
 	recheck      = 5 * time.Second
 	recheckBlind = time.Second
+
+	// relook is how often files are looked at that an edit has replaced, while there are any; see hold.
+	relook = 500 * time.Millisecond
 )
 
 // Watch calls changed whenever the content of the file is another one than before, whoever changed it, this process
 // included, and also when it vanishes or comes into being; quick changes are told once. What counts as before is what
 // Load or an edit last returned, so that nothing between that and the start of Watch is missed. It blocks until ctx ends
 // and returns nil; changed is called from inside it and not again after it has returned. Where the system cannot watch,
-// the file is looked at every second.
+// the file is looked at every second. It is called as well when an editor has written into a file that an edit replaced,
+// until [TodoFile.Heal] or an edit has taken that in.
 func (t *TodoFile) Watch(ctx context.Context, changed func()) error {
 	seen := t.baseline()
 	var events <-chan fsnotify.Event
@@ -41,6 +45,8 @@ func (t *TodoFile) Watch(ctx context.Context, changed func()) error {
 	defer look.Stop()
 	tick := time.NewTicker(again)
 	defer tick.Stop()
+	held := time.NewTicker(relook)
+	defer held.Stop()
 	var pending time.Time // when the oldest change that was not looked at came; zero if there is none
 	for {
 		select {
@@ -63,6 +69,10 @@ func (t *TodoFile) Watch(ctx context.Context, changed func()) error {
 			attached = t.attach(watcher)
 			if pending.IsZero() {
 				look.Reset(0)
+			}
+		case <-held.C:
+			if t.holds() && t.late() && ctx.Err() == nil {
+				changed()
 			}
 		case <-look.C:
 			pending = time.Time{}

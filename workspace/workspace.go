@@ -97,7 +97,14 @@ func readable(root *os.Root) error {
 }
 
 // Close gives the directory back. Nothing of w may be used afterwards.
-func (w *Workspace) Close() error { return w.root.Close() }
+func (w *Workspace) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range w.todos {
+		t.release()
+	}
+	return w.root.Close()
+}
 
 // Dir returns the directory, absolute and with links resolved.
 func (w *Workspace) Dir() string { return w.dir }
@@ -114,7 +121,11 @@ func (w *Workspace) CheckWritable() error {
 	if err != nil {
 		return w.fail(op, Directory, err)
 	}
-	return errors.Join(f.Close(), w.root.Remove(probe))
+	_, err = f.Write(make([]byte, 4096)) // a full disk still has room for an empty file
+	if err = errors.Join(err, f.Close(), w.root.Remove(probe)); err != nil {
+		return w.fail(op, Directory, err)
+	}
+	return nil
 }
 
 // makeDirectory makes .opencode/ if it is not there.
