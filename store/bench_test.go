@@ -142,3 +142,58 @@ func report(b *testing.B, took []time.Duration) {
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
+
+// BenchmarkOpenSmall opens and closes the largest state of which every page is looked at.
+func BenchmarkOpenSmall(b *testing.B) {
+	s := openTemp(b)
+	var size int
+	for size < smallFile-100_000 {
+		if err := s.Update(b.Context(), func(tx *Tx) error {
+			for range 100 {
+				if err := onePart(tx, benchPart("ses_1", "msg_1")); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			b.Fatal(err)
+		}
+		if err := s.w.row("SELECT page_count * 4096 FROM pragma_page_count").Scan(&size); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		s, err := Open(b.Context(), s.Path())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkHead is what a commit pays for naming itself beside the file.
+func BenchmarkHead(b *testing.B) {
+	h := openHead(filepath.Join(b.TempDir(), "state.db"))
+	defer h.close()
+	for n := int64(1); b.Loop(); n++ {
+		h.advance(n, 0)
+	}
+}
+
+// BenchmarkOwned is what a commit of an owner pays for looking whether it still is one.
+func BenchmarkOwned(b *testing.B) {
+	s := openTemp(b)
+	if err := s.Own(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := s.owned(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

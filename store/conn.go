@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	_ "modernc.org/sqlite" // the driver
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // busyTimeout is how long a statement waits for another process, in milliseconds. There is one host a project, so only
@@ -26,6 +27,7 @@ type conn struct {
 	path  string
 	sql   *sql.Conn
 	stmts map[string]*sql.Stmt
+	next  map[*table]int64 // the row numbers that inserts take, as far as they are known; of the writer
 }
 
 // openDB describes connections to path; none is opened yet. Mode is ro or rw.
@@ -50,7 +52,7 @@ func connect(ctx context.Context, db *sql.DB, path string) (*conn, error) {
 	if err != nil {
 		return nil, fail("open state", path, err)
 	}
-	cn := &conn{path: path, sql: c, stmts: map[string]*sql.Stmt{}}
+	cn := &conn{path: path, sql: c, stmts: map[string]*sql.Stmt{}, next: map[*table]int64{}}
 	if err := cn.script("PRAGMA busy_timeout=" + strconv.Itoa(busyTimeout)); err != nil {
 		cn.close()
 		return nil, cn.fail("open state", err)
@@ -96,6 +98,45 @@ func (c *conn) exec(query string, args ...any) (int64, error) {
 		return 0, err
 	}
 	return res.LastInsertId()
+}
+
+// put runs a table's upsert with a row's values and their checksum.
+func (c *conn) put(t *table, vals []any) (sql.Result, error) {
+	st, err := c.stmt(t.upsert)
+	if err != nil {
+		return nil, err
+	}
+	sum := t.sumOf(vals)
+	if !t.key {
+		return st.Exec(append(vals, int64(sum))...)
+	}
+	args := append(make([]any, 0, len(vals)+2), nil)
+	args = append(append(args, vals...), nil)
+	for again := false; ; again = true {
+		n := c.next[t]
+		if n == 0 {
+			if err := c.each(func(scan func(...any) error) error { return scan(&n) }, t.newest); err != nil {
+				return nil, err
+			}
+			n++
+		}
+		args[0], args[len(args)-1] = n, sum.at(n)
+		res, err := st.Exec(args...)
+		if code, _ := sqliteCode(err); code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY && !again {
+			delete(c.next, t) // another process has written
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if last, err := res.LastInsertId(); err != nil {
+			return nil, err
+		} else if last == n { // a row that was there keeps its own number
+			n++
+		}
+		c.next[t] = n
+		return res, nil
+	}
 }
 
 // each calls f for every row of a prepared query.

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	hintDoctor = "run `centurion doctor`; it says what is damaged and how to keep what is readable"
+	hintDoctor = "run `centurion doctor --repair`; it keeps what is readable and puts the damaged file aside"
+	hintDisk   = "look at this disk: it is full or failing; then run `centurion resume`"
 	hintSpace  = "free some space on this disk, then run `centurion resume`"
 )
 
@@ -30,13 +31,13 @@ func fail(op, path string, err error) error {
 	}
 	e := &centurion.Error{Op: op, Kind: centurion.KindState, Msg: path, Err: err}
 	writable := fmt.Sprintf("make sure that %s can be written, or set CENTURION_HOME to another directory", filepath.Dir(path))
-	se, ok := errors.AsType[*sqlite.Error](err)
+	code, ok := sqliteCode(err)
 	if !ok {
 		switch {
-		case errors.Is(err, syscall.ENOSPC):
+		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EDQUOT):
 			e.Kind, e.Hint = centurion.KindDisk, hintSpace
 		case errors.Is(err, syscall.EIO):
-			e.Kind, e.Hint = centurion.KindDisk, hintDoctor
+			e.Kind, e.Hint = centurion.KindDisk, hintDisk
 		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrNotExist):
 			e.Hint = writable
 		case errors.Is(err, sql.ErrConnDone):
@@ -46,12 +47,12 @@ func fail(op, path string, err error) error {
 		}
 		return e
 	}
-	switch se.Code() & 0xff { // the rest of an extended code says where it happened
+	switch code & 0xff { // the rest of an extended code says where it happened
 	case sqlite3.SQLITE_FULL:
 		e.Kind, e.Hint = centurion.KindDisk, hintSpace
 	case sqlite3.SQLITE_IOERR:
-		e.Kind, e.Hint = centurion.KindDisk, hintDoctor
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		e.Kind, e.Hint = centurion.KindDisk, hintDisk
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT:
 		e.Hint = hintDoctor
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
 		e.Hint = "another program holds the file; close it and try again"
@@ -63,13 +64,21 @@ func fail(op, path string, err error) error {
 	return e
 }
 
+// sqliteCode returns the code of an error of SQLite, and whether it is one.
+func sqliteCode(err error) (int, bool) {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code(), true
+	}
+	return 0, false
+}
+
 func errClosed(op string) error {
 	return &centurion.Error{Op: op, Kind: centurion.KindState, Msg: "the state is closed: the program is ending"}
 }
 
-// errDamaged is an error of a row that SQLite gave back whole and that nobody can read.
+// errDamaged is an error of what SQLite gave back whole and what is not what was written.
 func errDamaged(path, what string, err error) error {
-	return &centurion.Error{Op: "read state", Kind: centurion.KindState, Msg: path + ": unreadable " + what, Hint: hintDoctor, Err: err}
+	return &centurion.Error{Op: "read state", Kind: centurion.KindState, Msg: path + ": damaged: " + what, Hint: hintDoctor, Err: err}
 }
 
 func errNotFound(what, id string) error {

@@ -1,13 +1,18 @@
 package store
 
 import (
+	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"centurion"
+	"centurion/failpoint"
 )
 
 // migrationFiles holds one script for each version of the schema, NNNN_name.sql. A released one never changes.
@@ -18,13 +23,23 @@ var migrationFiles embed.FS
 // applicationID marks a file as ours in SQLite's header: "CENT". The first migration writes it.
 const applicationID = 0x43454e54
 
-// readMigrations returns the scripts in order: the one at index i leads from version i to i+1.
-func readMigrations(files fs.FS) ([]string, error) {
+// sumsVersion is the first schema with checksums.
+const sumsVersion = 2
+
+// migration leads from one version of the schema to the next.
+type migration struct {
+	name   string
+	script string
+	after  func(c *conn) error // runs after the script, in the same transaction; may be nil
+}
+
+// readMigrations returns the steps in order: the one at index i leads from version i to i+1.
+func readMigrations(files fs.FS) ([]migration, error) {
 	entries, err := fs.ReadDir(files, ".") // sorted by name
 	if err != nil {
 		return nil, err
 	}
-	var plan []string
+	var plan []migration
 	for _, e := range entries {
 		number, _, _ := strings.Cut(e.Name(), "_")
 		if n, err := strconv.Atoi(number); err != nil || n != len(plan)+1 {
@@ -34,13 +49,24 @@ func readMigrations(files fs.FS) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		plan = append(plan, string(b))
+		m := migration{name: e.Name(), script: string(b)}
+		if len(plan)+1 == sumsVersion {
+			m.after = addSums
+		}
+		plan = append(plan, m)
 	}
 	return plan, nil
 }
 
-// checkSchema refuses a file that is damaged, newer than the plan or somebody else's. It only reads.
-func checkSchema(c *conn, plan []string) error {
+// version reads the version of the schema.
+func (c *conn) version() (n int, err error) {
+	err = c.row("PRAGMA user_version").Scan(&n)
+	return n, err
+}
+
+// checkSchema refuses a file that is damaged, newer than the plan or somebody else's, and returns its version, 0 for an
+// empty file. It only reads.
+func checkSchema(c *conn, plan []migration) (int, error) {
 	var app, version, objects int
 	for query, to := range map[string]*int{
 		"PRAGMA application_id":              &app,
@@ -48,27 +74,40 @@ func checkSchema(c *conn, plan []string) error {
 		"SELECT count(*) FROM sqlite_schema": &objects,
 	} {
 		if err := c.row(query).Scan(to); err != nil {
-			return c.fail("open state", err)
+			return 0, c.fail("open state", err)
 		}
 	}
 	switch {
 	case app != applicationID && (app != 0 || version != 0 || objects != 0):
-		return &centurion.Error{Op: "open state", Kind: centurion.KindState,
+		return 0, &centurion.Error{Op: "open state", Kind: centurion.KindState,
 			Msg:  c.path + " is a database of another program",
 			Hint: "move it away, or set CENTURION_HOME to another directory"}
 	case version > len(plan):
-		return &centurion.Error{Op: "open state", Kind: centurion.KindState,
+		return 0, &centurion.Error{Op: "open state", Kind: centurion.KindState,
 			Msg:  fmt.Sprintf("%s has schema %d, this program knows up to %d; it was left as it is", c.path, version, len(plan)),
 			Hint: "use the newer centurion that wrote it"}
+	case version < 0 || version == 0 && objects != 0:
+		return 0, errDamaged(c.path, fmt.Sprintf("the file's header says schema %d", version), nil)
 	}
-	return nil
+	return version, nil
 }
 
-// migrate brings the schema to the plan's newest version, each step in a transaction of its own.
-func migrate(c *conn, plan []string) error {
+// migrate brings the schema to the plan's newest version, each step in a transaction of its own. A file of an older
+// version is copied first, to the same name with «.v» and its version behind it.
+func migrate(c *conn, plan []migration) error {
+	from, err := c.version()
+	if err != nil {
+		return c.fail("migrate state", err)
+	}
+	kept := ""
+	if 0 < from && from < len(plan) {
+		if kept, err = backup(c, from); err != nil {
+			return err
+		}
+	}
 	for {
-		var version int
-		if err := c.row("PRAGMA user_version").Scan(&version); err != nil {
+		version, err := c.version()
+		if err != nil {
 			return c.fail("migrate state", err)
 		}
 		if version >= len(plan) {
@@ -76,27 +115,88 @@ func migrate(c *conn, plan []string) error {
 		}
 		if err := step(c, plan); err != nil {
 			_ = c.script("ROLLBACK")
-			return c.fail("migrate state", err)
+			if kept == "" {
+				return c.fail("migrate state", err)
+			}
+			return c.fail("migrate state", fmt.Errorf("%w; the state is as it was, and there is a copy of it: %s", err, kept))
 		}
 	}
 }
 
 // step applies the next script. The version is read again under the write lock: another process may have been faster.
-func step(c *conn, plan []string) error {
+func step(c *conn, plan []migration) error {
 	if err := c.script("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	var version int
-	if err := c.row("PRAGMA user_version").Scan(&version); err != nil {
+	version, err := c.version()
+	if err != nil {
 		return err
 	}
 	if version < len(plan) {
-		if err := c.script(plan[version]); err != nil {
+		if err := apply(c, plan[version], version+1); err != nil {
 			return fmt.Errorf("step %d: %w", version+1, err)
 		}
-		if err := c.script("PRAGMA user_version = " + strconv.Itoa(version+1)); err != nil {
+		failpoint.Hit(failpoint.Migration)
+	}
+	return c.script("COMMIT")
+}
+
+func apply(c *conn, m migration, to int) error {
+	if err := c.script(m.script); err != nil {
+		return err
+	}
+	if m.after != nil {
+		if err := m.after(c); err != nil {
 			return err
 		}
 	}
-	return c.script("COMMIT")
+	if to >= sumsVersion {
+		h, err := c.host()
+		if err != nil {
+			return err
+		}
+		if h.shape, err = c.shape(); err != nil {
+			return err
+		}
+		if err := c.putHost(h); err != nil {
+			return err
+		}
+	}
+	return c.script("PRAGMA user_version = " + strconv.Itoa(to))
+}
+
+// backup copies the state beside itself, log included, and returns the copy's path. A copy that is there already stays:
+// it is from before an earlier attempt.
+func backup(c *conn, version int) (string, error) {
+	kept := fmt.Sprintf("%s.v%d", c.path, version)
+	if _, err := os.Lstat(kept); err == nil {
+		return kept, nil
+	}
+	half := kept + ".tmp"
+	_ = os.Remove(half) // of an attempt that was cut off
+	// SQLite makes the copy: to close the file, had we opened it, would drop SQLite's locks on it in this process.
+	_, err := c.sql.ExecContext(context.Background(), "VACUUM INTO ?", half)
+	if err == nil {
+		err = syncFile(half)
+	}
+	if err == nil {
+		err = os.Chmod(half, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(half, kept)
+	}
+	if err != nil {
+		_ = os.Remove(half)
+		return "", c.fail("copy state before its migration", err)
+	}
+	syncDir(filepath.Dir(kept))
+	return kept, nil
+}
+
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }

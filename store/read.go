@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"centurion"
@@ -50,21 +52,17 @@ func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
 	return c.fail("read state", f(c))
 }
 
-// list returns the nouns whose JSON a query selects.
-func list[T any](c *conn, query string, args ...any) ([]T, error) {
+// list returns the nouns of the rows of t that a query's rest selects.
+func list[T any](c *conn, t *table, rest string, args ...any) ([]T, error) {
 	var found []T
-	err := c.each(func(scan func(...any) error) error {
-		var data sql.RawBytes
-		if err := scan(&data); err != nil {
-			return err
-		}
+	err := c.rows(t, rest, func(r *row) error {
 		var v T
-		if err := json.Unmarshal(data, &v); err != nil {
-			return errDamaged(c.path, fmt.Sprintf("row of type %T", v), err)
+		if err := json.Unmarshal(r.data(), &v); err != nil {
+			return errDamaged(c.path, r.name(t), err)
 		}
 		found = append(found, v)
 		return nil
-	}, query, args...)
+	}, args...)
 	return found, err
 }
 
@@ -79,32 +77,32 @@ func first[T any](found []T, err error, what, id string) (T, error) {
 	return found[0], nil
 }
 
-func readList[T any](ctx context.Context, s *Store, query string, args ...any) (found []T, err error) {
+func readList[T any](ctx context.Context, s *Store, t *table, rest string, args ...any) (found []T, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err = list[T](c, query, args...)
+		found, err = list[T](c, t, rest, args...)
 		return err
 	})
 	return found, err
 }
 
-func readOne[T any](ctx context.Context, s *Store, table, id string) (T, error) {
-	found, err := readList[T](ctx, s, `SELECT data FROM `+table+` WHERE id = ?`, id)
-	return first(found, err, table, id)
+func readOne[T any](ctx context.Context, s *Store, t *table, id string) (T, error) {
+	found, err := readList[T](ctx, s, t, ` WHERE id = ?`, id)
+	return first(found, err, t.name, id)
 }
 
 // Missions returns all missions of the project, newest first.
 func (s *Store) Missions(ctx context.Context) ([]centurion.Mission, error) {
-	return readList[centurion.Mission](ctx, s, `SELECT data FROM mission ORDER BY seq DESC`)
+	return readList[centurion.Mission](ctx, s, missionTable, ` ORDER BY seq DESC`)
 }
 
 // Mission returns a mission; KindNotFound if there is none with this id.
 func (s *Store) Mission(ctx context.Context, id string) (centurion.Mission, error) {
-	return readOne[centurion.Mission](ctx, s, "mission", id)
+	return readOne[centurion.Mission](ctx, s, missionTable, id)
 }
 
 // LatestMission returns the mission that was started last; KindNotFound if the project has none.
 func (s *Store) LatestMission(ctx context.Context) (centurion.Mission, error) {
-	found, err := readList[centurion.Mission](ctx, s, `SELECT data FROM mission ORDER BY seq DESC LIMIT 1`)
+	found, err := readList[centurion.Mission](ctx, s, missionTable, ` ORDER BY seq DESC LIMIT 1`)
 	if err == nil && len(found) == 0 {
 		return centurion.Mission{}, &centurion.Error{Op: "read state", Kind: centurion.KindNotFound,
 			Msg: "this project has no mission yet", Hint: "start one with `centurion run \"GOAL\"`"}
@@ -114,12 +112,12 @@ func (s *Store) LatestMission(ctx context.Context) (centurion.Mission, error) {
 
 // Session returns a session; KindNotFound if there is none with this id.
 func (s *Store) Session(ctx context.Context, id string) (centurion.Session, error) {
-	return readOne[centurion.Session](ctx, s, "session", id)
+	return readOne[centurion.Session](ctx, s, sessionTable, id)
 }
 
 // Sessions returns the sessions of a mission, oldest first.
 func (s *Store) Sessions(ctx context.Context, mission string) ([]centurion.Session, error) {
-	return readList[centurion.Session](ctx, s, `SELECT data FROM session WHERE mission = ? ORDER BY seq`, mission)
+	return readList[centurion.Session](ctx, s, sessionTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
 // Messages returns the messages of a session with their parts, as they stood at one moment, oldest first. A session
@@ -142,23 +140,15 @@ func (s *Store) Messages(ctx context.Context, session string) ([]centurion.Messa
 
 func messages(c *conn, session string) ([]centurion.Message, error) {
 	var found []centurion.Message
-	err := c.each(func(scan func(...any) error) error {
-		var (
-			m        centurion.Message
-			data     sql.RawBytes
-			origin   string
-			unpriced bool
-		)
-		if err := scan(&data, &origin, &unpriced); err != nil {
-			return err
+	err := c.rows(messageTable, ` WHERE session = ? ORDER BY seq`, func(r *row) error {
+		var m centurion.Message
+		if err := m.UnmarshalJSON(r.data()); err != nil {
+			return errDamaged(c.path, r.name(messageTable), err)
 		}
-		if err := m.UnmarshalJSON(data); err != nil {
-			return errDamaged(c.path, "message of session "+session, err)
-		}
-		m.Origin, m.Usage.Unpriced = centurion.Origin(origin), unpriced
+		m.Origin, m.Usage.Unpriced = centurion.Origin(r.cols[2]), string(r.cols[3]) == "1"
 		found = append(found, m)
 		return nil
-	}, `SELECT data, origin, unpriced FROM message WHERE session = ? ORDER BY seq`, session)
+	}, session)
 	return found, err
 }
 
@@ -167,49 +157,42 @@ func addParts(c *conn, session string, to []centurion.Message) error {
 	for i := range to {
 		index[to[i].ID] = &to[i]
 	}
-	return c.each(func(scan func(...any) error) error {
-		var (
-			p        centurion.Part
-			data     sql.RawBytes
-			unpriced bool
-		)
-		if err := scan(&data, &unpriced); err != nil {
-			return err
+	return c.rows(partTable, ` WHERE session = ? ORDER BY seq`, func(r *row) error {
+		var p centurion.Part
+		if err := p.UnmarshalJSON(r.data()); err != nil {
+			return errDamaged(c.path, r.name(partTable), err)
 		}
-		if err := p.UnmarshalJSON(data); err != nil {
-			return errDamaged(c.path, "part of session "+session, err)
-		}
-		p.Usage.Unpriced = unpriced
+		p.Usage.Unpriced = string(r.cols[3]) == "1"
 		if m := index[p.MessageID]; m != nil {
 			m.Parts = append(m.Parts, p)
 		}
 		return nil
-	}, `SELECT data, unpriced FROM part WHERE session = ? ORDER BY seq`, session)
+	}, session)
 }
 
 // Tasks returns the tasks of a mission, oldest first.
 func (s *Store) Tasks(ctx context.Context, mission string) ([]centurion.Task, error) {
-	return readList[centurion.Task](ctx, s, `SELECT data FROM task WHERE mission = ? ORDER BY seq`, mission)
+	return readList[centurion.Task](ctx, s, taskTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
 // Task returns a task; KindNotFound if there is none with this id.
 func (s *Store) Task(ctx context.Context, id string) (centurion.Task, error) {
-	return readOne[centurion.Task](ctx, s, "task", id)
+	return readOne[centurion.Task](ctx, s, taskTable, id)
 }
 
 // Receipts returns the receipts of a mission, oldest first.
 func (s *Store) Receipts(ctx context.Context, mission string) ([]centurion.Receipt, error) {
-	return readList[centurion.Receipt](ctx, s, `SELECT data FROM receipt WHERE mission = ? ORDER BY seq`, mission)
+	return readList[centurion.Receipt](ctx, s, receiptTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
 // Deliveries returns the deliveries of a mission, taken and pending, oldest first.
 func (s *Store) Deliveries(ctx context.Context, mission string) ([]Delivery, error) {
-	return readList[Delivery](ctx, s, `SELECT data FROM delivery WHERE mission = ? ORDER BY seq`, mission)
+	return readList[Delivery](ctx, s, deliveryTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
 // PendingDeliveries returns what waits to be delivered to a session, oldest first.
 func (s *Store) PendingDeliveries(ctx context.Context, session string) ([]Delivery, error) {
-	return readList[Delivery](ctx, s, `SELECT data FROM delivery WHERE session = ? AND taken = 0 ORDER BY seq`, session)
+	return readList[Delivery](ctx, s, deliveryTable, ` WHERE session = ? AND taken = 0 ORDER BY seq`, session)
 }
 
 // Asks returns the asks of a mission, or of all missions if it is empty, oldest first. With open it returns only those
@@ -223,49 +206,51 @@ func (s *Store) Asks(ctx context.Context, mission string, open bool) ([]Ask, err
 	if open {
 		where = append(where, "answered = 0")
 	}
-	query := `SELECT data FROM ask`
+	rest := ""
 	if len(where) > 0 {
-		query += ` WHERE ` + strings.Join(where, " AND ")
+		rest = ` WHERE ` + strings.Join(where, " AND ")
 	}
-	return readList[Ask](ctx, s, query+` ORDER BY seq`, args...)
+	return readList[Ask](ctx, s, askTable, rest+` ORDER BY seq`, args...)
 }
 
 // Events returns the journal rows that q selects, in the order of their sequence numbers. Fewer than the limit means
 // that there were no more. Rows of one session or task are found by reading through those of their mission, or through
 // all if q does not name it.
 func (s *Store) Events(ctx context.Context, q EventQuery) ([]centurion.Event, error) {
-	where, args := "seq > ?", []any{q.After}
-	for _, f := range [...]struct{ column, value string }{{"mission", q.Mission}, {"session", q.Session}, {"task", q.Task}} {
-		if f.value != "" {
-			where, args = where+" AND "+f.column+" = ?", append(args, f.value)
-		}
-	}
-	if len(q.Types) > 0 {
-		where += " AND type IN (?" + strings.Repeat(", ?", len(q.Types)-1) + ")"
-		for _, t := range q.Types {
-			args = append(args, string(t))
-		}
-	}
 	limit := q.Limit
 	if limit <= 0 {
 		limit = eventPage
 	}
+	rest, args := ` WHERE seq > ?`, []any{q.After}
+	if q.Mission != "" {
+		rest, args = rest+` AND mission = ?`, append(args, q.Mission)
+	}
+	rest += ` ORDER BY seq`
+	if q.Session == "" && q.Task == "" && len(q.Types) == 0 {
+		rest, args = rest+` LIMIT ?`, append(args, limit)
+	}
 	var found []centurion.Event
 	err := s.read(ctx, func(c *conn) error {
-		return c.each(func(scan func(...any) error) error {
-			var (
-				e    centurion.Event
-				ms   int64
-				data []byte
-			)
-			if err := scan(&e.Seq, &ms, &e.Type, &e.Mission, &e.Session, &e.Task, &data); err != nil {
-				return err
+		err := c.rows(journalTable, rest, func(r *row) error {
+			// Only here, behind the checksum: SQLite would pass over a row whose session, task or type is damaged.
+			if !q.selects(r) {
+				return nil
 			}
-			e.Time, e.Data = centurion.MillisTime(ms), data
-			found = append(found, e)
+			ms, err := strconv.ParseInt(string(r.cols[0]), 10, 64)
+			if err != nil {
+				return errDamaged(c.path, r.name(journalTable), err)
+			}
+			found = append(found, centurion.Event{Seq: r.seq, Time: centurion.MillisTime(ms), Type: centurion.EventType(r.cols[1]),
+				Mission: string(r.cols[2]), Session: string(r.cols[3]), Task: string(r.cols[4]), Data: slices.Clone([]byte(r.data()))})
+			if len(found) == limit {
+				return errEnough
+			}
 			return nil
-		}, `SELECT seq, time, type, mission, session, task, data FROM journal WHERE `+where+` ORDER BY seq LIMIT ?`,
-			append(args, limit)...)
+		}, args...)
+		if err == errEnough {
+			return nil
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -273,40 +258,49 @@ func (s *Store) Events(ctx context.Context, q EventQuery) ([]centurion.Event, er
 	return found, nil
 }
 
+// errEnough ends a read before its last row.
+var errEnough = errors.New("enough")
+
+// selects says whether a row of the mission that q names is one of those it asks for.
+func (q *EventQuery) selects(r *row) bool {
+	return (q.Session == "" || q.Session == string(r.cols[3])) && (q.Task == "" || q.Task == string(r.cols[4])) &&
+		(len(q.Types) == 0 || slices.Contains(q.Types, centurion.EventType(r.cols[1])))
+}
+
 // ResolveMission returns the id of the mission that a person meant: the id itself or the beginning of it, with or
 // without its prefix. KindNotFound if there is none, KindUsage if there are several.
 func (s *Store) ResolveMission(ctx context.Context, prefix string) (string, error) {
-	return s.resolve(ctx, "mission", centurion.PrefixMission, prefix)
+	return s.resolve(ctx, missionTable, centurion.PrefixMission, prefix)
 }
 
 // ResolveTask does for tasks what [Store.ResolveMission] does for missions.
 func (s *Store) ResolveTask(ctx context.Context, prefix string) (string, error) {
-	return s.resolve(ctx, "task", centurion.PrefixTask, prefix)
+	return s.resolve(ctx, taskTable, centurion.PrefixTask, prefix)
 }
 
 // ResolveSession does for sessions what [Store.ResolveMission] does for missions.
 func (s *Store) ResolveSession(ctx context.Context, prefix string) (string, error) {
-	return s.resolve(ctx, "session", centurion.PrefixSession, prefix)
+	return s.resolve(ctx, sessionTable, centurion.PrefixSession, prefix)
 }
 
 // named is how many candidates an error names.
 const named = 5
 
-func (s *Store) resolve(ctx context.Context, table string, kind centurion.Prefix, typed string) (string, error) {
+func (s *Store) resolve(ctx context.Context, t *table, kind centurion.Prefix, typed string) (string, error) {
 	full := typed
 	if !strings.HasPrefix(typed, string(kind)+"_") {
 		full = string(kind) + "_" + typed
 	}
 	if typed == "" || full == string(kind)+"_" {
-		return "", &centurion.Error{Op: "find " + table, Kind: centurion.KindUsage, Msg: "an empty id names nothing", Hint: listHint(table)}
+		return "", &centurion.Error{Op: "find " + t.name, Kind: centurion.KindUsage, Msg: "an empty id names nothing", Hint: listHint(t.name)}
 	}
 	var found, near []string
 	err := s.read(ctx, func(c *conn) (err error) {
 		// 0x7f comes after every character of an id.
-		if found, err = column(c, `SELECT id FROM `+table+` WHERE id >= ? AND id < ? ORDER BY id LIMIT ?`, full, full+"\x7f", named+1); err != nil || len(found) > 0 {
+		if found, err = ids(c, t, ` WHERE id >= ? AND id < ? ORDER BY id LIMIT ?`, full, full+"\x7f", named+1); err != nil || len(found) > 0 {
 			return err
 		}
-		near, err = neighbours(c, table, full)
+		near, err = neighbours(c, t, full)
 		return err
 	})
 	switch {
@@ -318,10 +312,10 @@ func (s *Store) resolve(ctx context.Context, table string, kind centurion.Prefix
 		found[named] = "…"
 		fallthrough
 	case len(found) > 1:
-		return "", &centurion.Error{Op: "find " + table, Kind: centurion.KindUsage,
+		return "", &centurion.Error{Op: "find " + t.name, Kind: centurion.KindUsage,
 			Msg: fmt.Sprintf("%q could be %s", typed, strings.Join(found, ", ")), Hint: "type more of the id"}
 	}
-	e := &centurion.Error{Op: "find " + table, Kind: centurion.KindNotFound, Msg: fmt.Sprintf("no %s %q", table, typed), Hint: listHint(table)}
+	e := &centurion.Error{Op: "find " + t.name, Kind: centurion.KindNotFound, Msg: fmt.Sprintf("no %s %q", t.name, typed), Hint: listHint(t.name)}
 	if len(near) > 0 {
 		e.Msg += "; the nearest is " + strings.Join(near, " or ")
 	}
@@ -330,18 +324,18 @@ func (s *Store) resolve(ctx context.Context, table string, kind centurion.Prefix
 
 // neighbours returns the ids just before and after a place in their order, if they share at least the beginning of
 // their time with it.
-func neighbours(c *conn, table, full string) ([]string, error) {
+func neighbours(c *conn, t *table, full string) ([]string, error) {
 	const shared = len("msn_") + 2
 	if len(full) < shared {
 		return nil, nil
 	}
 	var near []string
 	for _, q := range []string{`id < ? ORDER BY id DESC`, `id > ? ORDER BY id`} {
-		ids, err := column(c, `SELECT id FROM `+table+` WHERE `+q+` LIMIT 1`, full)
+		found, err := ids(c, t, ` WHERE `+q+` LIMIT 1`, full)
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range ids {
+		for _, id := range found {
 			if strings.HasPrefix(id, full[:shared]) {
 				near = append(near, id)
 			}
@@ -350,14 +344,12 @@ func neighbours(c *conn, table, full string) ([]string, error) {
 	return near, nil
 }
 
-// column returns the strings of a query with one column.
-func column(c *conn, query string, args ...any) ([]string, error) {
+// ids returns the ids of the rows of t that a query's rest selects.
+func ids(c *conn, t *table, rest string, args ...any) ([]string, error) {
 	var found []string
-	err := c.each(func(scan func(...any) error) error {
-		var v string
-		err := scan(&v)
-		found = append(found, v)
-		return err
-	}, query, args...)
+	err := c.rows(t, rest, func(r *row) error {
+		found = append(found, string(r.cols[0]))
+		return nil
+	}, args...)
 	return found, err
 }

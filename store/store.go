@@ -9,6 +9,8 @@ import (
 	"context"
 	"database/sql"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +28,9 @@ type Store struct {
 	writeDB *sql.DB
 	readDB  *sql.DB
 	w       *conn         // the writer goroutine's own
+	head    *head         // the writer goroutine's own
+	epoch   int64         // the writer goroutine's own: that of [Store.Own], 0 before it
+	seen    int64         // the writer's: SQLite's data version at which the state was still ours
 	free    chan *conn    // the read pool; nil stands for a connection that was not opened yet
 	closing chan struct{} // closed by Close
 	group   guard.Group
@@ -58,6 +63,14 @@ func open(ctx context.Context, path string, steps fs.FS) (_ *Store, err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, fail("open state", path, err)
+	}
+	known := readHead(path)
+	if info, err := os.Stat(path); known.seq > 0 && (os.IsNotExist(err) || err == nil && info.Size() == 0 && isMissing(path+"-wal")) {
+		return nil, errMissing(path, known, mark{})
+	}
 	path, err = create(path)
 	if err != nil {
 		return nil, err
@@ -77,7 +90,7 @@ func open(ctx context.Context, path string, steps fs.FS) (_ *Store, err error) {
 	if s.w, err = connect(ctx, s.writeDB, path); err != nil {
 		return nil, err
 	}
-	if err = s.prepare(steps); err != nil {
+	if err = s.prepare(steps, known); err != nil {
 		return nil, err
 	}
 	if s.readDB, err = openDB(path, "ro", readers); err != nil {
@@ -90,14 +103,25 @@ func open(ctx context.Context, path string, steps fs.FS) (_ *Store, err error) {
 	return s, nil
 }
 
-// prepare checks what the file is, before anything is written to it, and makes it ready for the writer.
-func (s *Store) prepare(steps fs.FS) error {
+// prepare checks what the file is, before anything is written to it, and makes it ready for the writer. Known is what
+// the file beside it knows to be committed.
+func (s *Store) prepare(steps fs.FS, known mark) error {
 	plan, err := readMigrations(steps)
 	if err != nil {
 		return err
 	}
-	if err := checkSchema(s.w, plan); err != nil {
-		return err
+	if err := s.w.script("PRAGMA cell_size_check=1"); err != nil {
+		return s.w.fail("open state", err)
+	}
+	err = s.w.snapshot(func() error {
+		version, err := checkSchema(s.w, plan)
+		if err != nil {
+			return err
+		}
+		return checkFile(s.w, version, known, smallFile)
+	})
+	if err != nil {
+		return s.w.fail("open state", err)
 	}
 	var mode string
 	if err := s.w.row("PRAGMA journal_mode=WAL").Scan(&mode); err != nil {
@@ -119,12 +143,12 @@ func (s *Store) prepare(steps fs.FS) error {
 	if err := migrate(s.w, plan); err != nil {
 		return err
 	}
-	var seq int64
-	err = s.w.row("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'journal'").Scan(&seq)
+	now, err := s.w.mark()
 	if err != nil {
 		return s.w.fail("open state", err)
 	}
-	s.lastSeq.Store(seq)
+	s.lastSeq.Store(now.seq)
+	s.head = openHead(s.path)
 	return nil
 }
 
@@ -150,6 +174,7 @@ func (s *Store) Close() error {
 
 func (s *Store) closeFiles() error {
 	var first error
+	s.head.close()
 	if s.readDB != nil {
 		first = s.readDB.Close()
 	}

@@ -131,11 +131,12 @@ func TestDamagedRow(t *testing.T) {
 	t.Parallel()
 	s := openTemp(t)
 	mustUpdate(t, s, func(tx *Tx) error {
-		_, err := tx.exec(`INSERT INTO mission (id, status, data) VALUES ('msn_1', '', '{"id":')`)
-		return err
+		return errors.Join(tx.PutMission(&centurion.Mission{ID: "msn_1", Goal: "ten"}),
+			second(tx.exec(`UPDATE mission SET data = replace(data, 'ten', 'two')`)))
 	})
 	_, err := s.Missions(t.Context())
-	if centurion.KindOf(err) != centurion.KindState || !strings.Contains(centurion.HintOf(err), "doctor") {
+	if centurion.KindOf(err) != centurion.KindState || !strings.Contains(centurion.HintOf(err), "doctor --repair") ||
+		!strings.Contains(err.Error(), `mission "msn_1"`) {
 		t.Errorf("%v of kind %s", err, centurion.KindOf(err))
 	}
 }
@@ -143,14 +144,16 @@ func TestDamagedRow(t *testing.T) {
 // Every earlier version, from none on, leads to the newest; a step that fails leaves the version before it.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
-	first, err := migrationFiles.ReadFile("migrations/0001_init.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
 	steps := fstest.MapFS{
-		"0001_init.sql": {Data: first},
-		"0002_more.sql": {Data: []byte(`CREATE TABLE extra (n INTEGER); INSERT INTO extra SELECT count(*) FROM mission;`)},
-		"0003_last.sql": {Data: []byte(`ALTER TABLE extra ADD COLUMN m INTEGER DEFAULT 7;`)},
+		"0003_more.sql": {Data: []byte(`CREATE TABLE extra (n INTEGER); INSERT INTO extra SELECT count(*) FROM mission;`)},
+		"0004_last.sql": {Data: []byte(`ALTER TABLE extra ADD COLUMN m INTEGER DEFAULT 7;`)},
+	}
+	for _, name := range []string{"0001_init.sql", "0002_sums.sql"} {
+		b, err := migrationFiles.ReadFile("migrations/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps[name] = &fstest.MapFile{Data: b}
 	}
 	upTo := func(n int) fstest.MapFS {
 		some := fstest.MapFS{}
@@ -161,7 +164,7 @@ func TestMigrate(t *testing.T) {
 		}
 		return some
 	}
-	for from := range 4 {
+	for _, from := range []int{0, 2, 3, 4} {
 		path := filepath.Join(t.TempDir(), "state.db")
 		if from > 0 {
 			s, err := open(t.Context(), path, upTo(from))
@@ -180,7 +183,7 @@ func TestMigrate(t *testing.T) {
 		if got := count(t, s, "SELECT m FROM extra"); got != 7 {
 			t.Errorf("from %d: %d", from, got)
 		}
-		if got := count(t, s, "PRAGMA user_version"); got != 3 {
+		if got := count(t, s, "PRAGMA user_version"); got != 4 {
 			t.Errorf("from %d to version %d", from, got)
 		}
 		if m, err := s.Missions(t.Context()); err != nil || from > 0 && (len(m) != 1 || m[0].Goal != "kept") {
@@ -192,11 +195,18 @@ func TestMigrate(t *testing.T) {
 	}
 
 	path := filepath.Join(t.TempDir(), "state.db")
-	steps["0003_last.sql"].Data = []byte(`CREATE TABLE half (n INTEGER); INSERT INTO nowhere VALUES (1);`)
-	if _, err := open(t.Context(), path, steps); err == nil || !strings.Contains(err.Error(), "step 3") {
+	s, err := open(t.Context(), path, upTo(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	steps["0004_last.sql"].Data = []byte(`CREATE TABLE half (n INTEGER); INSERT INTO nowhere VALUES (1);`)
+	if _, err := open(t.Context(), path, steps); err == nil || !strings.Contains(err.Error(), "step 4") || !strings.Contains(err.Error(), path+".v3") {
 		t.Errorf("a failing step: %v", err)
 	}
-	s, err := open(t.Context(), path, upTo(2))
+	s, err = open(t.Context(), path, upTo(3))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,12 @@
 package store
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 
 	"centurion"
 )
@@ -15,6 +18,8 @@ type Tx struct {
 	c   *conn
 	err error // of the first statement that failed
 	seq int64 // the newest journal row
+
+	wrote bool // anything
 }
 
 // Delivery is a task's result on its way into the history of the session that delegated it. It is taken once, in the
@@ -74,92 +79,83 @@ func (tx *Tx) Append(e centurion.Event) (seq int64, err error) {
 		return 0, &centurion.Error{Op: "write state", Kind: centurion.KindInternal,
 			Msg: "event " + string(e.Type) + " cannot be a journal row: it needs the type of a fact and JSON data"}
 	}
-	seq, err = tx.exec(`INSERT INTO journal (time, type, mission, session, task, data) VALUES (?, ?, ?, ?, ?, ?)`,
-		e.Time.Millis(), string(e.Type), e.Mission, e.Session, e.Task, string(e.Data))
-	if err == nil {
+	res, err := tx.write(journalTable, []any{e.Time.Millis(), string(e.Type), e.Mission, e.Session, e.Task, string(e.Data)})
+	if err != nil {
+		return 0, err
+	}
+	if seq, err = res.LastInsertId(); err == nil {
 		tx.seq = seq
 	}
-	return seq, err
+	return seq, tx.failed(err)
 }
 
 // PutMission writes a mission by its id.
 func (tx *Tx) PutMission(m *centurion.Mission) error {
-	return tx.put(m.ID, m, `INSERT INTO mission (id, data, status) VALUES (?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET data = excluded.data, status = excluded.status`, string(m.Status))
+	return tx.put(missionTable, m.ID, m, string(m.Status))
 }
 
 // PutSession writes a session by its id. It stays with the mission it was first written for.
 func (tx *Tx) PutSession(v *centurion.Session) error {
-	return tx.put(v.ID, v, `INSERT INTO session (id, data, mission) VALUES (?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET data = excluded.data`, v.Metadata.Mission)
+	return tx.put(sessionTable, v.ID, v, v.Metadata.Mission)
 }
 
 // PutMessage writes a message by its id, without its parts. Its place among the session's messages is that of its
 // first writing.
 func (tx *Tx) PutMessage(m *centurion.Message) error {
-	return tx.put(m.ID, m, `INSERT INTO message (id, data, session, origin, unpriced) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET data = excluded.data, origin = excluded.origin, unpriced = excluded.unpriced`,
-		m.SessionID, string(m.Origin), m.Usage.Unpriced)
+	return tx.put(messageTable, m.ID, m, m.SessionID, string(m.Origin), m.Usage.Unpriced)
 }
 
 // PutPart writes a part by its id. Its place among the message's parts is that of its first writing.
 func (tx *Tx) PutPart(p *centurion.Part) error {
-	return tx.put(p.ID, p, `INSERT INTO part (id, data, session, message, unpriced) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET data = excluded.data, unpriced = excluded.unpriced`,
-		p.SessionID, p.MessageID, p.Usage.Unpriced)
+	return tx.put(partTable, p.ID, p, p.SessionID, p.MessageID, p.Usage.Unpriced)
 }
 
 // PutTask writes a task by its id.
 func (tx *Tx) PutTask(t *centurion.Task) error {
-	return tx.put(t.ID, t, `INSERT INTO task (id, data, mission, parent, call, status) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET data = excluded.data, status = excluded.status`,
-		t.Mission, t.Parent, t.Call, string(t.Status))
+	return tx.put(taskTable, t.ID, t, t.Mission, t.Parent, t.Call, string(t.Status))
 }
 
 // PutReceipt writes a receipt by its id.
 func (tx *Tx) PutReceipt(r *centurion.Receipt) error {
-	return tx.put(r.ID, r, `INSERT INTO receipt (id, data, mission, task) VALUES (?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET data = excluded.data`, r.Mission, r.Task)
+	return tx.put(receiptTable, r.ID, r, r.Mission, r.Task)
 }
 
 // PutDelivery writes a delivery by its id.
 func (tx *Tx) PutDelivery(d *Delivery) error {
-	return tx.put(d.ID, d, `INSERT INTO delivery (id, data, mission, session, task, taken) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET data = excluded.data, session = excluded.session, taken = excluded.taken`,
-		d.Mission, d.Session, d.Task, d.Taken.Millis())
+	return tx.put(deliveryTable, d.ID, d, d.Mission, d.Task, d.Session, d.Taken.Millis())
 }
 
 // PutAsk writes an ask by its id.
 func (tx *Tx) PutAsk(a *Ask) error {
-	return tx.put(a.ID, a, `INSERT INTO ask (id, data, mission, answered) VALUES (?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET data = excluded.data, answered = excluded.answered`,
-		a.Mission, a.Answered.Millis())
+	return tx.put(askTable, a.ID, a, a.Mission, a.Answered.Millis())
 }
 
 // Mission returns a mission; KindNotFound if there is none with this id.
 func (tx *Tx) Mission(id string) (centurion.Mission, error) {
-	return txOne[centurion.Mission](tx, "mission", id)
+	return txOne[centurion.Mission](tx, missionTable, id)
 }
 
 // Session returns a session; KindNotFound if there is none with this id.
 func (tx *Tx) Session(id string) (centurion.Session, error) {
-	return txOne[centurion.Session](tx, "session", id)
+	return txOne[centurion.Session](tx, sessionTable, id)
 }
 
 // Task returns a task; KindNotFound if there is none with this id.
-func (tx *Tx) Task(id string) (centurion.Task, error) { return txOne[centurion.Task](tx, "task", id) }
+func (tx *Tx) Task(id string) (centurion.Task, error) {
+	return txOne[centurion.Task](tx, taskTable, id)
+}
 
 // Delivery returns a delivery; KindNotFound if there is none with this id.
-func (tx *Tx) Delivery(id string) (Delivery, error) { return txOne[Delivery](tx, "delivery", id) }
+func (tx *Tx) Delivery(id string) (Delivery, error) { return txOne[Delivery](tx, deliveryTable, id) }
 
 // Ask returns an ask; KindNotFound if there is none with this id.
-func (tx *Tx) Ask(id string) (Ask, error) { return txOne[Ask](tx, "ask", id) }
+func (tx *Tx) Ask(id string) (Ask, error) { return txOne[Ask](tx, askTable, id) }
 
 // TaskByCall returns the task that a session delegated with a tool call, the newest if a model has used the call's id
 // twice, and whether there is one.
 func (tx *Tx) TaskByCall(session, call string) (centurion.Task, bool, error) {
-	found, err := txList[centurion.Task](tx,
-		`SELECT data FROM task WHERE parent = ? AND call = ? ORDER BY seq DESC LIMIT 1`, session, call)
+	found, err := txList[centurion.Task](tx, taskTable,
+		` WHERE parent = ? AND call = ? ORDER BY seq DESC LIMIT 1`, session, call)
 	if err != nil || len(found) == 0 {
 		return centurion.Task{}, false, err
 	}
@@ -168,24 +164,29 @@ func (tx *Tx) TaskByCall(session, call string) (centurion.Task, bool, error) {
 
 // PendingDeliveries returns what waits to be delivered to a session, oldest first.
 func (tx *Tx) PendingDeliveries(session string) ([]Delivery, error) {
-	return txList[Delivery](tx, `SELECT data FROM delivery WHERE session = ? AND taken = 0 ORDER BY seq`, session)
+	return txList[Delivery](tx, deliveryTable, ` WHERE session = ? AND taken = 0 ORDER BY seq`, session)
 }
 
 // NextSerial returns the next unused serial number for children of an address: 0, 1, 2 and so on. A number is never
 // given twice, also after a restart, once the update that took it is committed.
 func (tx *Tx) NextSerial(mission, address string) (int, error) {
-	if _, err := tx.exec(`INSERT INTO serial (mission, address, next) VALUES (?, ?, 1)
-		ON CONFLICT DO UPDATE SET next = next + 1`, mission, address); err != nil {
-		return 0, err
+	if tx.err != nil {
+		return 0, tx.err
 	}
-	var n int
-	err := tx.c.each(func(scan func(...any) error) error { return scan(&n) },
-		`SELECT next - 1 FROM serial WHERE mission = ? AND address = ?`, mission, address)
-	return n, tx.failed(err)
+	var n int64
+	err := tx.c.rows(serialTable, ` WHERE mission = ? AND address = ?`, func(r *row) (err error) {
+		n, err = strconv.ParseInt(string(r.data()), 10, 64)
+		return err
+	}, mission, address)
+	if err != nil {
+		return 0, tx.failed(err)
+	}
+	_, err = tx.write(serialTable, []any{mission, address, n + 1})
+	return int(n), err
 }
 
-// put marshals v and runs an upsert whose first two parameters are its id and its JSON.
-func (tx *Tx) put(id string, v any, query string, rest ...any) error {
+// put marshals v and writes it with its id and its other columns.
+func (tx *Tx) put(t *table, id string, v any, others ...any) error {
 	if tx.err != nil {
 		return tx.err
 	}
@@ -196,8 +197,37 @@ func (tx *Tx) put(id string, v any, query string, rest ...any) error {
 	if err != nil {
 		return &centurion.Error{Op: "write state", Kind: centurion.KindInternal, Msg: fmt.Sprintf("%T %s", v, id), Err: err}
 	}
-	_, err = tx.exec(query, append([]any{id, string(data)}, rest...)...)
+	vals := make([]any, 0, len(t.cols)+1) // and the checksum
+	vals = append(append(append(vals, id), others...), string(data))
+	res, err := tx.write(t, vals)
+	if err != nil || t.fixed == 1 {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n > 0 {
+		return tx.failed(err)
+	}
+	// The row is there with other fixed columns, which stay.
+	err = tx.c.rows(t, ` WHERE id = ?`, func(r *row) error {
+		for i := 1; i < t.fixed; i++ {
+			vals[i] = string(r.cols[i])
+		}
+		return nil
+	}, id)
+	if err != nil {
+		return tx.failed(err)
+	}
+	_, err = tx.write(t, vals)
 	return err
+}
+
+// write runs a table's upsert with a row's values and their checksum.
+func (tx *Tx) write(t *table, vals []any) (sql.Result, error) {
+	if tx.err != nil {
+		return nil, tx.err
+	}
+	tx.wrote = true
+	res, err := tx.c.put(t, vals)
+	return res, tx.failed(err)
 }
 
 // marshal asks v itself where it can: json.Marshal would read through the answer once more.
@@ -225,22 +255,22 @@ func (tx *Tx) failed(err error) error {
 	return tx.err
 }
 
-func txList[T any](tx *Tx, query string, args ...any) ([]T, error) {
+func txList[T any](tx *Tx, t *table, rest string, args ...any) ([]T, error) {
 	if tx.err != nil {
 		return nil, tx.err
 	}
-	found, err := list[T](tx.c, query, args...)
+	found, err := list[T](tx.c, t, rest, args...)
 	return found, tx.failed(err)
 }
 
-func txOne[T any](tx *Tx, table, id string) (T, error) {
-	found, err := txList[T](tx, `SELECT data FROM `+table+` WHERE id = ?`, id)
-	return first(found, err, table, id)
+func txOne[T any](tx *Tx, t *table, id string) (T, error) {
+	found, err := txList[T](tx, t, ` WHERE id = ?`, id)
+	return first(found, err, t.name, id)
 }
 
 // Tasks returns the tasks of a mission, oldest first.
 func (tx *Tx) Tasks(mission string) ([]centurion.Task, error) {
-	return txList[centurion.Task](tx, `SELECT data FROM task WHERE mission = ? ORDER BY seq`, mission)
+	return txList[centurion.Task](tx, taskTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
 // TaskCounts returns how many tasks of a mission are in each state that any is in.
@@ -255,10 +285,12 @@ func (tx *Tx) TaskCounts(mission string) (map[string]int, error) {
 
 // Receipts returns the receipts of a task, oldest first.
 func (tx *Tx) Receipts(mission, task string) ([]centurion.Receipt, error) {
-	return txList[centurion.Receipt](tx, `SELECT data FROM receipt WHERE mission = ? AND task = ? ORDER BY seq`, mission, task)
+	// No index has the task: SQLite would pass over a row whose task is damaged, and nobody would see its checksum.
+	found, err := txList[centurion.Receipt](tx, receiptTable, ` WHERE mission = ? ORDER BY seq`, mission)
+	return slices.DeleteFunc(found, func(r centurion.Receipt) bool { return r.Task != task }), err
 }
 
 // OpenAsks returns what waits for a person in a mission, oldest first.
 func (tx *Tx) OpenAsks(mission string) ([]Ask, error) {
-	return txList[Ask](tx, `SELECT data FROM ask WHERE mission = ? AND answered = 0 ORDER BY seq`, mission)
+	return txList[Ask](tx, askTable, ` WHERE mission = ? AND answered = 0 ORDER BY seq`, mission)
 }

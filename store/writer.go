@@ -2,13 +2,12 @@ package store
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"centurion"
+	"centurion/failpoint"
 	"centurion/guard"
 )
 
@@ -16,6 +15,9 @@ import (
 // whichever comes first.
 type update struct {
 	f     func(*Tx) error
+	solo  bool  // it has a transaction of its own
+	claim bool  // it makes this process the owner: who was it before does not matter; solo
+	epoch int64 // of the claim
 	state atomic.Int32
 	done  chan error // holds one, so that the writer never waits for a caller
 }
@@ -36,12 +38,18 @@ const (
 // has returned nil.
 //
 // If ctx ends before f was begun its cause is returned and nothing happens; what was begun is waited for. Other errors:
-// KindDisk if the disk is full or failing, KindState if the file is damaged, busy or closed.
+// KindDisk if the disk is full or failing, KindState if the file is damaged, busy or closed;
+// KindConflict, with nothing written, if another process has called [Store.Own] since this one did.
 func (s *Store) Update(ctx context.Context, f func(tx *Tx) error) error {
+	return s.submit(ctx, &update{f: f})
+}
+
+// submit hands an update to the writer and returns its answer.
+func (s *Store) submit(ctx context.Context, u *update) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	u := &update{f: f, done: make(chan error, 1)}
+	u.done = make(chan error, 1)
 	s.mu.Lock()
 	if s.ended {
 		s.mu.Unlock()
@@ -97,7 +105,12 @@ func (s *Store) write() error {
 func (s *Store) commit(batch []*update) {
 	live := make([]*update, 0, len(batch))
 	for _, u := range batch {
-		if u.state.CompareAndSwap(waiting, begun) {
+		if !u.state.CompareAndSwap(waiting, begun) {
+			continue
+		}
+		if u.solo {
+			s.alone(u)
+		} else {
 			live = append(live, u)
 		}
 	}
@@ -112,7 +125,7 @@ func (s *Store) commit(batch []*update) {
 // together commits several updates in one transaction. It reports false, with nothing done and nobody answered, if the
 // transaction broke: a full disk makes SQLite roll back all of it, and then each update has to be tried alone.
 func (s *Store) together(live []*update) bool {
-	if err := s.begin(); err != nil {
+	if err := s.begin(false); err != nil {
 		for _, u := range live {
 			u.done <- err
 		}
@@ -120,14 +133,16 @@ func (s *Store) together(live []*update) bool {
 	}
 	errs := make([]error, len(live))
 	var newest int64
+	var wrote bool
 	for i, u := range live {
 		if _, err := s.w.exec("SAVEPOINT u"); err != nil {
 			s.rollback()
 			return false
 		}
-		seq, err := s.run(u)
+		seq, w, err := s.run(u)
 		if err != nil {
-			errs[i], seq = err, 0
+			errs[i], seq, w = err, 0, false
+			clear(s.w.next)
 			if _, err := s.w.exec("ROLLBACK TO u"); err != nil {
 				s.rollback()
 				return false
@@ -137,14 +152,11 @@ func (s *Store) together(live []*update) bool {
 			s.rollback()
 			return false
 		}
-		newest = max(newest, seq)
+		newest, wrote = max(newest, seq), wrote || w
 	}
-	if _, err := s.w.exec("COMMIT"); err != nil {
+	if err := s.finish(newest, wrote); err != nil {
 		s.rollback()
 		return false
-	}
-	if newest > 0 {
-		s.announce(newest)
 	}
 	for i, u := range live {
 		u.done <- errs[i]
@@ -154,45 +166,78 @@ func (s *Store) together(live []*update) bool {
 
 // alone commits one update and answers it.
 func (s *Store) alone(u *update) {
-	err := s.begin()
+	err := s.begin(u.claim)
 	if err == nil {
 		var seq int64
-		seq, err = s.run(u)
-		if err == nil {
-			_, err = s.w.exec("COMMIT")
-			err = s.w.fail("write state", err)
+		var wrote bool
+		if seq, wrote, err = s.run(u); err == nil {
+			err = s.finish(seq, wrote)
 		}
 		if err != nil {
 			s.rollback()
-		} else if seq > 0 {
-			s.announce(seq)
+		} else if u.claim {
+			s.epoch, s.seen = u.epoch, 0
 		}
 	}
 	u.done <- err
 }
 
-// run calls f and returns the newest journal row that it wrote.
-func (s *Store) run(u *update) (int64, error) {
+// finish commits the transaction and makes known what it wrote: the newest journal row, or something without one.
+func (s *Store) finish(newest int64, wrote bool) error {
+	var ticks int64
+	if wrote && newest == 0 {
+		h, err := s.w.host()
+		if err == nil {
+			h.ticks++
+			ticks, err = h.ticks, s.w.putHost(h)
+		}
+		if err != nil {
+			return s.w.fail("write state", err)
+		}
+	}
+	failpoint.Hit(failpoint.CommitBefore)
+	if _, err := s.w.exec("COMMIT"); err != nil {
+		return s.w.fail("write state", err)
+	}
+	failpoint.Hit(failpoint.CommitAfter)
+	s.head.advance(newest, ticks)
+	if newest > 0 {
+		s.announce(newest)
+	}
+	return nil
+}
+
+// run calls f and returns the newest journal row that it wrote, and whether it wrote anything.
+func (s *Store) run(u *update) (int64, bool, error) {
 	tx := &Tx{c: s.w}
 	err := guard.Call("write state", func() error { return u.f(tx) })
 	if err == nil {
 		err = tx.err
 	}
-	seq := tx.seq
+	seq, wrote := tx.seq, tx.wrote
 	*tx = Tx{err: &centurion.Error{Op: "write state", Kind: centurion.KindInternal, Msg: "the transaction was used after its end"}}
-	return seq, err
+	return seq, wrote, err
 }
 
-// begin takes the write lock at once, so that a transaction never fails half way because another process was faster.
-func (s *Store) begin() error {
+// begin takes the write lock at once, so that a transaction never fails half way because another process was faster. If
+// this process owns the state it looks whether it still does, unless the transaction is a claim.
+func (s *Store) begin(claim bool) error {
 	_, err := s.w.exec("BEGIN IMMEDIATE")
-	if se, ok := errors.AsType[*sqlite.Error](err); ok && se.Code() == sqlite3.SQLITE_ERROR {
+	if code, ok := sqliteCode(err); ok && code == sqlite3.SQLITE_ERROR {
 		// A transaction is still open: its rollback failed, on a failing disk.
 		s.rollback()
 		_, err = s.w.exec("BEGIN IMMEDIATE")
+	}
+	if err == nil && s.epoch > 0 && !claim {
+		if err = s.owned(); err != nil {
+			s.rollback()
+		}
 	}
 	return s.w.fail("write state", err)
 }
 
 // rollback ends a transaction that SQLite may have ended already, which is the error that is passed over here.
-func (s *Store) rollback() { _, _ = s.w.exec("ROLLBACK") }
+func (s *Store) rollback() {
+	_, _ = s.w.exec("ROLLBACK")
+	clear(s.w.next)
+}

@@ -1,0 +1,172 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"centurion"
+)
+
+// smallFile is up to which size, in bytes, each Open looks through the whole structure of the file: a damaged page can
+// make rows vanish that no checksum is there for. Larger files are looked through by [Check]; their rows are still
+// checked at every read. Measured: 13 ms for each MB on a busy machine.
+const smallFile = 4 << 20
+
+// Exists reports whether there is a state file at path, or was one: then the file beside it still knows.
+func Exists(path string) bool { return !isMissing(path) || readHead(path) != mark{} }
+
+// Check looks through the whole state file at path, also a large one: its structure, its indexes, every row's checksum
+// and whether its newest commits are there. It changes nothing. It may run while another process has the state open, not
+// while this one has.
+//
+// Errors: KindState if anything is wrong or the file is newer or foreign, KindNotFound if there is none.
+func Check(ctx context.Context, path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return fail("check state", path, err)
+	}
+	known := readHead(path)
+	info, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err) && known.seq > 0, err == nil && info.Size() == 0 && known.seq > 0 && isMissing(path+"-wal"):
+		return errMissing(path, known, mark{})
+	case os.IsNotExist(err):
+		return &centurion.Error{Op: "check state", Kind: centurion.KindNotFound, Msg: "no state at " + path,
+			Hint: "a project has none before its first mission"}
+	}
+	plan, err := newestPlan()
+	if err != nil {
+		return err
+	}
+	db, err := openDB(path, "ro", 1)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	c, err := connect(context.WithoutCancel(ctx), db, path)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	var version int
+	err = c.snapshot(func() error {
+		if version, err = checkSchema(c, plan); err != nil {
+			return err
+		}
+		return checkFile(c, version, known, 1<<62)
+	})
+	if err == nil && version >= sumsVersion {
+		err = checkRows(ctx, c)
+	}
+	return c.fail("check state", err)
+}
+
+// newestPlan returns the steps to the newest schema.
+func newestPlan() ([]migration, error) {
+	steps, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	return readMigrations(steps)
+}
+
+// checkFile refuses a file of a known schema that is damaged, or that ends before the commits which the file beside it
+// knows. Only up to limit bytes does it look at every page. It only reads.
+func checkFile(c *conn, version int, known mark, limit int64) error {
+	err := checkFileOf(c, version, known, limit)
+	if _, ok := errors.AsType[*centurion.Error](err); ok || err == nil {
+		return err
+	}
+	err = c.fail("open state", err)
+	if centurion.KindOf(err) == centurion.KindInternal { // a table or a column that is not there
+		err = errDamaged(c.path, "its schema", err)
+	}
+	return err
+}
+
+func checkFileOf(c *conn, version int, known mark, limit int64) error {
+	if version == 0 {
+		if known.seq > 0 {
+			return errMissing(c.path, known, mark{})
+		}
+		return nil
+	}
+	if version >= sumsVersion {
+		if err := checkHost(c); err != nil {
+			return err
+		}
+	}
+	var size int64
+	if err := c.row("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&size); err != nil {
+		return err
+	}
+	if size <= limit {
+		if err := checkStructure(c); err != nil {
+			return err
+		}
+	}
+	if version < sumsVersion {
+		return nil
+	}
+	have, err := c.mark()
+	if err == nil && (known.seq > have.seq || known.ticks > have.ticks) {
+		err = errMissing(c.path, known, have)
+	}
+	return err
+}
+
+// checkHost compares what the host row says of the file with the file.
+func checkHost(c *conn) error {
+	h, err := c.host()
+	if err != nil {
+		return err
+	}
+	shape, err := c.shape()
+	if err != nil {
+		return err
+	}
+	if shape != h.shape {
+		return errDamaged(c.path, "the text of its schema", nil)
+	}
+	var newest, next int64
+	if err := c.row("SELECT coalesce(max(seq), 0) FROM journal").Scan(&newest); err != nil {
+		return err
+	}
+	if err := c.row("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'journal'").Scan(&next); err != nil {
+		return err
+	}
+	if next != max(newest, h.floor) {
+		return errDamaged(c.path, fmt.Sprintf("the journal ends at %d and counts from %d", newest, next), nil)
+	}
+	return nil
+}
+
+// checkStructure lets SQLite look at every page, and at every row's place in every index.
+func checkStructure(c *conn) error {
+	var first string
+	err := c.row("PRAGMA integrity_check(1)").Scan(&first)
+	if err == nil && first != "ok" {
+		err = errDamaged(c.path, first, nil)
+	}
+	return err
+}
+
+// checkRows looks at every row's checksum.
+func checkRows(ctx context.Context, c *conn) error {
+	for _, t := range allTables() {
+		err := c.rows(t, "", func(*row) error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"centurion"
+)
+
+// TRIAL R16: who has lost the state to another process writes nothing more; who never claimed it is not asked.
+func TestOwn(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	first, second, free := openAt(t, path), openAt(t, path), openAt(t, path)
+	write := func(s *Store, session string) error {
+		return s.Update(t.Context(), func(tx *Tx) error { return fact(tx, session) })
+	}
+	if err := errors.Join(first.Own(t.Context()), write(first, "1"), second.Own(t.Context()), write(second, "2"), write(free, "3")); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 5 { // some of them together
+		wg.Go(func() {
+			err := write(first, "lost")
+			if centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(err.Error(), "another process has taken over") {
+				t.Errorf("%v of kind %s", err, centurion.KindOf(err))
+			}
+		})
+	}
+	wg.Wait()
+	if err := first.Probe(t.Context()); centurion.KindOf(err) != centurion.KindConflict {
+		t.Error(err)
+	}
+	if n := count(t, second, `SELECT count(*) FROM journal WHERE session = 'lost'`); n != 0 {
+		t.Errorf("%d facts of a process that has lost the state", n)
+	}
+	if err := errors.Join(write(second, "2"), first.Own(t.Context()), write(first, "1")); err != nil {
+		t.Error(err)
+	}
+	if err := write(second, "lost"); centurion.KindOf(err) != centurion.KindConflict {
+		t.Error(err)
+	}
+	if n := count(t, free, `SELECT epoch FROM host`); n != 3 {
+		t.Errorf("epoch %d after three claims", n)
+	}
+}
+
+// A probe needs space, tells when there is none, and leaves nothing behind.
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	s := openTemp(t)
+	if err := s.Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.w.script("PRAGMA max_page_count = 1"); err != nil { // no more than there is
+		t.Fatal(err)
+	}
+	// The pages that the first probe gave back are taken.
+	if err := s.Update(t.Context(), func(tx *Tx) error {
+		return tx.PutMission(&centurion.Mission{ID: "msn_1", Goal: strings.Repeat("x", ballast-4096)})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Probe(t.Context()); centurion.KindOf(err) != centurion.KindDisk || centurion.HintOf(err) == "" {
+		t.Errorf("on a full disk: %v", err)
+	}
+	if err := s.w.script("PRAGMA max_page_count = 1000000"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Probe(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := count(t, s, `SELECT length(ballast) FROM host`); n != 0 || s.LastSeq() != 0 {
+		t.Errorf("%d bytes are left", n)
+	}
+}

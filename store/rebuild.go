@@ -1,0 +1,216 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// rebuild writes a new state with what can be read of the old one's copy.
+func (sv *salvage) rebuild(ctx context.Context) error {
+	s, err := Open(ctx, sv.fresh)
+	if err != nil {
+		return err
+	}
+	err = sv.fill(ctx, s.w)
+	if e := s.Close(); err == nil {
+		err = e
+	}
+	if e := os.Remove(sv.fresh + headSuffix); err == nil && !os.IsNotExist(e) {
+		err = e
+	}
+	return err
+}
+
+func (sv *salvage) fill(ctx context.Context, to *conn) error {
+	from, closeAll, err := openCopy(sv.copy)
+	if err != nil { // nothing of it can be read
+		from = nil
+	} else {
+		defer closeAll()
+	}
+	version, host := sv.identity(from)
+	newest := max(sv.known.seq, host.floor)
+	for _, t := range dataTables() {
+		r := TableReport{Name: t.name}
+		if from != nil {
+			if err := copyTable(ctx, from, to, t, version >= sumsVersion, &r); err != nil {
+				return err
+			}
+			r.Lost = max(r.Lost, indexed(from, t)-r.Kept)
+		}
+		if t == journalTable {
+			newest = sv.journalEnd(from, to, newest, &r)
+		}
+		sv.report.Tables = append(sv.report.Tables, r)
+	}
+	mine, err := to.host()
+	if err != nil {
+		return err
+	}
+	host.epoch, host.shape, host.floor = host.epoch+1, mine.shape, mine.floor
+	if err := to.putHost(host); err != nil {
+		return err
+	}
+	return raiseFloor(to, newest)
+}
+
+// identity reads what the old file says of itself, as far as it can be believed.
+func (sv *salvage) identity(from *conn) (version int, host hostRow) {
+	version = sumsVersion
+	if from == nil {
+		return version, host
+	}
+	// A file without the column has none of the checksums, whatever a damaged header says.
+	var sums int
+	if err := from.row("SELECT count(*) FROM pragma_table_info('journal') WHERE name = 'sum'").Scan(&sums); err == nil && sums == 0 {
+		version = sumsVersion - 1
+	}
+	if h, err := from.host(); err == nil {
+		host = h
+	}
+	return version, host
+}
+
+// journalEnd returns the highest number that the journal is known to have given, and counts what is missing below it.
+func (sv *salvage) journalEnd(from, to *conn, newest int64, r *TableReport) int64 {
+	var n int64
+	for c, query := range map[*conn]string{to: "SELECT coalesce(max(seq), 0) FROM journal", from: "SELECT max(seq) FROM sqlite_sequence WHERE name = 'journal'"} {
+		if c == nil || c.row(query).Scan(&n) != nil {
+			continue
+		}
+		// A damaged counter may say anything. It is believed as far as it is near.
+		if c == to || n <= newest+1<<20 {
+			newest = max(newest, n)
+		}
+	}
+	r.Lost = max(r.Lost, int(newest)-r.Kept)
+	sv.report.Missing = max(0, newest-int64(r.Kept))
+	return newest
+}
+
+// indexed counts a table's rows by an index, which may be whole where the table is not.
+func indexed(c *conn, t *table) int {
+	index := "sqlite_autoindex_" + t.name + "_1"
+	if t == journalTable {
+		index = "journal_mission"
+	}
+	var n int
+	if !t.key || c.row("SELECT count(*) FROM "+t.name+" INDEXED BY "+index).Scan(&n) != nil {
+		return 0
+	}
+	return n
+}
+
+// copyTable copies the sound rows of a table. After a row that cannot be read it looks for the next one that can.
+func copyTable(ctx context.Context, from, to *conn, t *table, sums bool, r *TableReport) error {
+	if err := to.script("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	var failed error // of writing, which ends the salvage; errors of reading do not
+	take := func(row *row) {
+		if failed == nil {
+			failed = keep(to, t, row, sums, r)
+		}
+		if failed == nil && ctx.Err() != nil {
+			failed = context.Cause(ctx)
+		}
+	}
+	query := t.selectRow
+	if !sums {
+		query = strings.Replace(query, "sum", "0", 1)
+	}
+	if t.key {
+		scanRanges(from, t, query, take)
+	} else {
+		_ = from.rawRows(t, query, func(row *row) error { take(row); return failed })
+	}
+	if failed != nil {
+		_ = to.script("ROLLBACK")
+		return failed
+	}
+	return to.script("COMMIT")
+}
+
+// scanRanges calls take for every row that can be reached by its number.
+func scanRanges(c *conn, t *table, query string, take func(*row)) {
+	const last = 1 << 40 // no table comes near
+	next := int64(0)
+	for next < last {
+		err := c.rawRows(t, query+" NOT INDEXED WHERE seq >= ? ORDER BY seq", func(row *row) error {
+			take(row)
+			next = row.seq + 1
+			return nil
+		}, next)
+		if err == nil {
+			return
+		}
+		next = readable(c, t, next+1, last)
+	}
+}
+
+// readable returns the lowest row number from at on from which something can be read, as far as that can be found by
+// seeking, or last. What cannot be read lies page by page, so the steps may double and then halve.
+func readable(c *conn, t *table, at, last int64) int64 {
+	can := func(from int64) bool {
+		var n sql.NullInt64
+		err := c.row("SELECT seq FROM " + t.name + " NOT INDEXED WHERE seq >= " + strconv.FormatInt(from, 10) + " ORDER BY seq LIMIT 1").Scan(&n)
+		return err == nil
+	}
+	low, step := at, int64(1)
+	for !can(at) {
+		if low, at, step = at, at+step, step*2; at >= last {
+			return last
+		}
+	}
+	for low+1 < at {
+		if mid := low + (at-low)/2; can(mid) {
+			at = mid
+		} else {
+			low = mid
+		}
+	}
+	return at
+}
+
+// keep writes one row as it was, if it is what was written.
+func keep(to *conn, t *table, row *row, sums bool, r *TableReport) error {
+	whole := row.seq > 0 || !t.key
+	if sums {
+		whole = whole && row.sound(t)
+	} else if t.name != "serial" {
+		whole = whole && json.Valid(row.data()) && !slices.ContainsFunc(row.cols, func(c sql.RawBytes) bool { return c == nil })
+	}
+	if !whole {
+		r.Lost++
+		return nil
+	}
+	vals := make([]any, 0, len(row.cols)+2)
+	sum := t.checksum()
+	for _, c := range row.cols {
+		sum = sum.addBytes(c)
+		vals = append(vals, string(c))
+	}
+	list, params := strings.Join(t.cols, ", "), strings.Repeat(", ?", len(t.cols))
+	query := "INSERT OR IGNORE INTO " + t.name + " (sum, " + list + ") VALUES (?" + params + ")"
+	vals = append([]any{sum.at(row.seq)}, vals...)
+	if t.key {
+		query = "INSERT OR IGNORE INTO " + t.name + " (seq, sum, " + list + ") VALUES (?, ?" + params + ")"
+		vals = append([]any{row.seq}, vals...)
+	}
+	st, err := to.stmt(query)
+	if err != nil {
+		return err
+	}
+	res, err := st.Exec(vals...)
+	if err != nil {
+		return err
+	}
+	n, err := res.RowsAffected()
+	r.Kept += int(n)
+	return err
+}

@@ -1,0 +1,242 @@
+package store
+
+import (
+	"bytes"
+	"compress/gzip"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"centurion"
+)
+
+// unpack writes a state file of schema 1 and returns its path.
+func unpack(t *testing.T, name string) string {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", "v1", name+".db.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "centurion.db")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// content reads the rows of schema 1 as they lie in a file.
+func content(t *testing.T, path string) []string {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	var all []string
+	for _, tab := range dataTables() {
+		rows, err := db.QueryContext(t.Context(), strings.Replace(tab.selectRow, "sum", "0", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			cols := make([]any, 2+len(tab.cols))
+			to := make([]any, len(cols))
+			for i := range cols {
+				to[i] = &cols[i]
+			}
+			if err := rows.Scan(to...); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, fmt.Sprint(tab.name, cols))
+		}
+		if err := rows.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// TRIAL R19: a state of schema 1 is copied, brought up to date with every row it had, and opened again.
+func TestVersion1(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"whole", "killed"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := unpack(t, name)
+			want := content(t, path)
+			for range 2 {
+				s, err := Open(t.Context(), path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := s.LatestMission(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tasks, err := s.Tasks(t.Context(), m.ID); err != nil || len(tasks) != 9 {
+					t.Errorf("%d tasks, %v", len(tasks), err)
+				}
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := Check(t.Context(), path); err != nil {
+				t.Error(err)
+			}
+			if got := content(t, path); len(want) < 200 || !slices.Equal(got, want) {
+				t.Errorf("%d rows became %d", len(want), len(got))
+			}
+			if got := content(t, path+".v1"); !slices.Equal(got, want) {
+				t.Errorf("the copy has %d rows of %d", len(got), len(want))
+			}
+			s := openAt(t, path)
+			mustUpdate(t, s, func(tx *Tx) error { return fact(tx, "more") })
+		})
+	}
+}
+
+// TRIAL R19: a damaged state of schema 1 can be repaired too.
+func TestSalvageVersion1(t *testing.T) {
+	t.Parallel()
+	path := unpack(t, "whole")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(b[len(b)/2 : len(b)/2+4096])
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), path); centurion.KindOf(err) != centurion.KindState {
+		t.Fatal(err)
+	}
+	report, err := Salvage(t.Context(), path)
+	if err != nil || len(report.Aside) == 0 {
+		t.Fatal(report, err)
+	}
+	kept, lost := 0, 0
+	for _, r := range report.Tables {
+		kept, lost = kept+r.Kept, lost+r.Lost
+	}
+	if kept < 400 || lost == 0 {
+		t.Errorf("%d rows kept, %d lost: %+v", kept, lost, report)
+	}
+	if err := Check(t.Context(), path); err != nil {
+		t.Error(err)
+	}
+}
+
+// TRIAL R19: a newer file, and another program's, is refused by everybody and stays byte for byte.
+func TestNewerUntouched(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{"newer": "PRAGMA user_version = 99", "foreign": "PRAGMA application_id = 7"} {
+		path := unpack(t, "whole")
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(t.Context(), script); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, opened := Open(t.Context(), path)
+		_, repaired := Salvage(t.Context(), path)
+		checked := Check(t.Context(), path)
+		for what, err := range map[string]error{"open": opened, "salvage": repaired, "check": checked} {
+			if centurion.KindOf(err) != centurion.KindState || centurion.HintOf(err) == "" {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+		}
+		after, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s: the file was changed (%v)", name, err)
+		}
+		entries, err := os.ReadDir(filepath.Dir(path))
+		if err != nil || len(entries) > 1 && !strings.HasPrefix(entries[1].Name(), "centurion.db-") {
+			t.Errorf("%s: left behind %v (%v)", name, entries, err)
+		}
+	}
+}
+
+// A log that is gone is missed, and its loss can be accepted: numbers that were told are not given again.
+func TestMissingLog(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]func(tx *Tx) error{
+		"events":  func(tx *Tx) error { return fact(tx, "late") },
+		"changes": func(tx *Tx) error { return tx.PutMission(&centurion.Mission{ID: "msn_2"}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "state.db")
+			s := openAt(t, path)
+			mustUpdate(t, s, func(tx *Tx) error { return errors.Join(fact(tx, "early"), fact(tx, "early")) })
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			whole, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s = openAt(t, path)
+			mustUpdate(t, s, last)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, whole, 0o600); err != nil { // as if the log had never reached it
+				t.Fatal(err)
+			}
+			_, err = Open(t.Context(), path)
+			if centurion.KindOf(err) != centurion.KindState || !strings.Contains(err.Error(), "1 "+name) {
+				if !strings.Contains(fmt.Sprint(err), "1 changes") {
+					t.Fatal(err)
+				}
+			}
+			report, err := Salvage(t.Context(), path)
+			if err != nil || !report.Accepted || len(report.Aside) != 2 { // the file as it was, and its head
+				t.Fatal(report, err)
+			}
+			s = openAt(t, path)
+			var next int64
+			mustUpdate(t, s, func(tx *Tx) (err error) {
+				next, err = tx.Append(centurion.Event{Type: centurion.EventTaskQueued})
+				return err
+			})
+			if want := map[string]int64{"events": 4, "changes": 3}[name]; next != want {
+				t.Errorf("the next event has number %d, want %d", next, want)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := Check(t.Context(), path); err != nil {
+				t.Error(err)
+			}
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Open(t.Context(), path); centurion.KindOf(err) != centurion.KindState {
+				t.Errorf("a file that is gone: %v", err)
+			}
+		})
+	}
+}
