@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"syscall"
 
@@ -13,6 +14,11 @@ import (
 var inForce = []string{
 	"processes: one group for each command, ended as a whole; a process that leaves its group on purpose survives",
 }
+
+const sweepInForce = "a host that was killed: what it left running is found by its environment and ended by the project's next host"
+
+// terminateSignal asks a process to end.
+var terminateSignal os.Signal = syscall.SIGTERM
 
 // isolate gives the command a process group of its own. The parent-death signal is left out: the kernel sends it when
 // the thread that forked ends, and Go ends threads as it likes, so that it would kill living commands.

@@ -5,7 +5,8 @@
 // What is in force is a process group that is killed as a whole, an allow list for the environment, a cap on output and
 // a time limit. That is all: there is no confinement yet. A command can read and write whatever the person's account
 // can, use the network, and leave its process group on purpose (setsid); whether it may run at all is decided before,
-// by the permission rules.
+// by the permission rules. What survives a host that was killed is found by a mark in its environment and ended by the
+// next host ([Sweep]).
 package sandbox
 
 import (
@@ -44,6 +45,10 @@ type Runner struct {
 	Grace          time.Duration // from SIGTERM to SIGKILL; 0 means [DefaultGrace]
 	Slots          int           // commands of the whole host at once; 0 means max(2, CPUs)
 
+	// Mark is what the commands and all that they start have as CENTURION_HOST in their environment, so that [Sweep] finds
+	// them when this process has been killed. No white space; empty: they have no such variable and nothing finds them.
+	Mark string
+
 	once  sync.Once
 	slots *semaphore.Weighted
 }
@@ -58,7 +63,7 @@ func (r *Runner) size() int { return cmp.Or(r.Slots, max(2, runtime.NumCPU())) }
 func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
 	none := centurion.CommandResult{ExitCode: -1}
 	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
-		return none, &centurion.Error{Op: "run command", Kind: centurion.KindNotFound,
+		return none, &centurion.Error{Op: runOp, Kind: centurion.KindNotFound,
 			Msg: fmt.Sprintf("%q is not a directory", c.Dir), Hint: "give an existing directory to run in"}
 	}
 	shell, err := findShell()
@@ -67,7 +72,7 @@ func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.Comman
 	}
 	r.once.Do(func() { r.slots = semaphore.NewWeighted(int64(r.size())) })
 	if ctx.Err() != nil || r.slots.Acquire(ctx, 1) != nil {
-		return none, ended(ctx)
+		return none, causeOf(ctx, runOp)
 	}
 	defer r.slots.Release(1)
 	return r.run(ctx, shell, c)
@@ -77,13 +82,12 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command) (ce
 	none := centurion.CommandResult{ExitCode: -1}
 	pipe, w, err := os.Pipe()
 	if err != nil {
-		return none, &centurion.Error{Op: "run command", Kind: centurion.KindInternal, Err: err}
+		return none, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Err: err}
 	}
 	defer pipe.Close()
 	cmd := exec.Command(shell, "-c", c.Script)
 	cmd.Dir = c.Dir
-	cmd.Env = append(environment(os.Environ(), r.Env), "PWD="+c.Dir)
-	cmd.Env = append(cmd.Env, c.Env...)
+	cmd.Env = r.environment(c)
 	cmd.Stdout, cmd.Stderr = w, w // one pipe, so that both streams keep their order; stdin stays nil: the null device
 	isolate(cmd)
 
@@ -91,7 +95,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command) (ce
 	err = cmd.Start()
 	_ = w.Close()
 	if err != nil {
-		return none, &centurion.Error{Op: "run command", Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
+		return none, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
 	}
 	out := newOutput(cmp.Or(c.Keep, r.Keep, DefaultKeep))
 	var group guard.Group
@@ -135,10 +139,23 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command) (ce
 		res.ExitCode = -1
 	}
 	if stopped {
-		return res, errors.Join(ended(ctx), err)
+		return res, errors.Join(causeOf(ctx, runOp), err)
 	}
 	return res, err
 }
+
+// environment returns what a command gets.
+func (r *Runner) environment(c centurion.Command) []string {
+	env := append(environment(os.Environ(), r.Env), "PWD="+c.Dir)
+	env = append(env, c.Env...)
+	if r.Mark != "" { // last, so that nothing else has a say in it
+		env = append(env, hostVariable+"="+r.Mark)
+	}
+	return env
+}
+
+// runOp is what an error of Run says that it was doing.
+const runOp = "run command"
 
 // drainTime is how long the rest of the output may take to arrive once every process of the group is gone.
 const drainTime = 500 * time.Millisecond
@@ -177,19 +194,22 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// ended says why ctx ended, with the kind of its cause.
-func ended(ctx context.Context) error {
+// causeOf says why ctx ended, with the kind of its cause.
+func causeOf(ctx context.Context, op string) error {
 	cause := context.Cause(ctx)
 	kind := centurion.KindOf(cause)
 	if kind == centurion.KindInternal {
 		kind = centurion.KindCancelled // a cause that is no error of ours still is a request to stop
 	}
-	return &centurion.Error{Op: "run command", Kind: kind, Msg: "stopped", Err: cause}
+	return &centurion.Error{Op: op, Kind: kind, Msg: "stopped", Err: cause}
 }
 
 // Describe says in plain words what is in force and what is not, one line each, for a person.
 func (r *Runner) Describe() []string {
 	lines := slices.Clone(inForce)
+	if r.Mark != "" {
+		lines = append(lines, sweepInForce)
+	}
 	return append(lines,
 		fmt.Sprintf("time limit: %s unless a command asks for more, at most %s", cmp.Or(r.DefaultTimeout, DefaultTimeout), cmp.Or(r.MaxTimeout, DefaultMax)),
 		fmt.Sprintf("output: %d bytes kept, head and tail", cmp.Or(r.Keep, DefaultKeep)),

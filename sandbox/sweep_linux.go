@@ -1,0 +1,116 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// scan lists the processes of this user whose environment holds the entry mark, without this process and its ancestors.
+// What cannot be read belongs to somebody else or has just ended; a dead process that nobody has collected yet has no
+// environment any more.
+func scan(ctx context.Context, mark string) ([]Process, error) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer proc.Close()
+	names, err := proc.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var found []Process
+	var spared map[int]bool // read once there is something to spare it from
+	buf := make([]byte, 16<<10)
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || ctx.Err() != nil {
+			continue
+		}
+		if buf, err = readProc(buf, "/proc/"+name+"/environ"); err != nil || !holds(buf, mark) {
+			continue
+		}
+		if spared == nil {
+			spared = ancestors()
+		}
+		if spared[pid] || !mine("/proc/"+name) {
+			continue
+		}
+		args, _ := os.ReadFile("/proc/" + name + "/cmdline") // without one, its number has to do
+		found = append(found, Process{PID: pid, Command: commandLine(string(args))})
+	}
+	return found, nil
+}
+
+// marked reports whether a process has the entry mark in its environment.
+func marked(pid int, mark string) bool {
+	b, err := readProc(nil, "/proc/"+strconv.Itoa(pid)+"/environ")
+	return err == nil && holds(b, mark)
+}
+
+// holds reports whether the entries of an environment, each with a zero byte after it, have mark among them.
+func holds(environ []byte, mark string) bool {
+	for at := 0; ; at++ {
+		i := bytes.Index(environ[at:], []byte(mark))
+		if i < 0 {
+			return false
+		}
+		at += i
+		end := at + len(mark)
+		if (at == 0 || environ[at-1] == 0) && (end == len(environ) || environ[end] == 0) {
+			return true
+		}
+	}
+}
+
+// readProc reads a file of /proc into buf, which it makes longer where that is needed. It is called for every process
+// of the machine, and a file of package os costs twice as much.
+func readProc(buf []byte, path string) ([]byte, error) {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return buf, err
+	}
+	defer syscall.Close(fd)
+	buf = buf[:0]
+	for {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := syscall.Read(fd, buf[len(buf):cap(buf)])
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil || n <= 0:
+			return buf, err
+		default:
+			buf = buf[:len(buf)+n]
+		}
+	}
+}
+
+// mine reports whether the process with this directory belongs to this user: the superuser can read everybody's.
+func mine(dir string) bool {
+	var st syscall.Stat_t
+	return syscall.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
+}
+
+// ancestors returns this process, its parent, and so on.
+func ancestors() map[int]bool {
+	out := map[int]bool{}
+	for pid := os.Getpid(); pid > 0 && !out[pid]; {
+		out[pid] = true
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil {
+			break
+		}
+		// pid (name) state parent …, where the name may hold anything
+		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+		if len(fields) < 2 {
+			break
+		}
+		pid, _ = strconv.Atoi(string(fields[1])) // 0 ends it
+	}
+	return out
+}
