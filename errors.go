@@ -126,6 +126,8 @@ var (
 	ErrCancelled = &Error{Kind: KindCancelled, Msg: "cancelled"}
 	// ErrShutdown: the host is going away. The work goes on when it is resumed.
 	ErrShutdown = &Error{Kind: KindInterrupted, Msg: "interrupted"}
+	// ErrHandover: the host is going away and another one takes over. Nothing is told to have stopped.
+	ErrHandover = &Error{Kind: KindInterrupted, Msg: "handed over to another host"}
 	// ErrBudget: a spending limit was reached. The work goes on when the limit is raised.
 	ErrBudget = &Error{Kind: KindBudget, Msg: "budget reached"}
 )

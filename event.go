@@ -31,6 +31,7 @@ const (
 	EventTaskCancelled EventType = "task.cancelled"
 	EventTaskBlocked   EventType = "task.blocked"
 	EventTaskDelivered EventType = "task.delivered" // its result stands in its parent's history
+	EventTaskFenced    EventType = "task.fenced"    // a superseded attempt was kept from writing
 
 	EventSessionCreated EventType = "session.created"
 	EventSessionIdle    EventType = "session.idle"

@@ -41,6 +41,9 @@ func (s MissionStatus) CanBecome(to MissionStatus) bool { return slices.Contains
 // Alive reports whether the mission is being worked on.
 func (s MissionStatus) Alive() bool { return s == MissionPlanning || s == MissionRunning }
 
+// Ended reports whether the mission will not be worked on again: a failed one may still be resumed.
+func (s MissionStatus) Ended() bool { return s == MissionCompleted || s == MissionCancelled }
+
 // Mission is one goal in one project directory, worked on until it is proven done.
 type Mission struct {
 	ID         string         `json:"id"`
@@ -54,7 +57,8 @@ type Mission struct {
 	Usage      Usage          `json:"usage"`
 	Session    string         `json:"session,omitempty"`  // the Commander's session
 	Rounds     int            `json:"rounds"`             // requests made to models
-	ElapsedMS  int64          `json:"elapsed_ms"`         // time alive, in milliseconds, without the time paused
+	ElapsedMS  int64          `json:"elapsed_ms"`         // time alive until the newest answer, in milliseconds, without the time paused
+	Runs       int            `json:"runs,omitempty"`     // times a host has begun to work on it
 	Todo       string         `json:"todo"`               // its plan, relative to the project
 	HadItems   bool           `json:"had_items"`          // its plan has had items: an empty one is then no proof of anything
 	Accepted   bool           `json:"accepted"`           // the plan was accepted by a person
@@ -83,6 +87,8 @@ type MissionOptions struct {
 	Ask         string   `json:"ask,omitempty"`          // ask, deny or allow: what happens to a permission ask that no rule answers
 	Verify      []string `json:"verify,omitempty"`       // the project's own checks from the configuration
 	TrustVerify bool     `json:"trust_verify,omitempty"` // the plan's verify lines need no ask of their own
+	Request     string   `json:"request,omitempty"`      // names the request that started it: asked again with the same name, it starts no second one
+	Detached    bool     `json:"detached,omitempty"`     // it runs in a background host, whatever becomes of the terminal
 }
 
 // TaskStatus is where a delegated piece of work stands.

@@ -3,6 +3,7 @@ package centurion_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"centurion"
 )
@@ -91,5 +92,38 @@ func TestEndsMission(t *testing.T) {
 		if typ.EndsMission() != want {
 			t.Errorf("%q: %v", typ, !want)
 		}
+	}
+}
+
+// TRIAL R15: what is left of a wait is never less than nothing and never more than the whole of it, whatever the clock says.
+func TestRetryLeft(t *testing.T) {
+	now := centurion.Now()
+	const year = 365 * 24 * time.Hour
+	for name, test := range map[string]struct {
+		at     time.Duration // from now
+		waitMS int64
+		want   time.Duration
+	}{
+		"at its beginning":               {5 * time.Second, 5000, 5 * time.Second},
+		"in its middle":                  {2 * time.Second, 5000, 2 * time.Second},
+		"at its end":                     {0, 5000, 0},
+		"over":                           {-time.Second, 5000, 0},
+		"the clock went an hour forward": {2*time.Second - time.Hour, 5000, 0},
+		"the clock went an hour back":    {2*time.Second + time.Hour, 5000, 5 * time.Second},
+		"a year forward":                 {2*time.Second - year, 5000, 0},
+		"a year back":                    {2*time.Second + year, 5000, 5 * time.Second},
+		"a wait of nothing":              {time.Hour, 0, 0},
+		"a damaged wait":                 {time.Hour, -5000, 0},
+	} {
+		r := &centurion.Retry{At: centurion.Time{Time: now.Add(test.at)}, WaitMS: test.waitMS}
+		if got := r.Left(now); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+	if got := (*centurion.Retry)(nil).Left(now); got != 0 {
+		t.Errorf("no wait: %s", got)
+	}
+	if got := (&centurion.Retry{WaitMS: 5000}).Left(now); got != 0 {
+		t.Errorf("a wait without a time: %s", got)
 	}
 }

@@ -1,6 +1,9 @@
 package centurion
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 // ModelRef names a model of a provider, written "provider/model".
 type ModelRef struct {
@@ -48,6 +51,26 @@ type SessionMeta struct {
 	Address  string `json:"address"`           // 0/ for the Commander, 0/3 for its fourth child
 	System   string `json:"system,omitempty"`  // the system prompt; it never changes during a session
 	Unpriced bool   `json:"unpriced,omitempty"`
+	Retry    *Retry `json:"retry,omitempty"` // a failed request waits to be repeated; nil after a good answer
+}
+
+// Retry is a wait before a failed request is repeated. It is stored, so that a restart neither forgets the wait nor how
+// often the request has failed.
+type Retry struct {
+	At         Time   `json:"at"`      // when it is over
+	WaitMS     int64  `json:"wait_ms"` // how long it was when it began: no clock that jumps makes it longer
+	Reason     string `json:"reason,omitempty"`
+	Attempts   int    `json:"attempts,omitempty"`    // failures in a row
+	RateLimits int    `json:"rate_limits,omitempty"` // rate limits in a row
+}
+
+// Left returns how much of the wait is left at now: never less than nothing and never more than the whole of it.
+func (r *Retry) Left(now Time) time.Duration {
+	if r == nil {
+		return 0
+	}
+	whole := time.Duration(r.WaitMS) * time.Millisecond
+	return min(max(r.At.Sub(now.Time), 0), max(whole, 0))
 }
 
 // ChildAddress returns the address of the child with the given serial number: 0/ and 3 give 0/3, 0/3 and 1 give 0/3/1.

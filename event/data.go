@@ -174,6 +174,12 @@ type ToolData struct {
 	DurationMS int64           `json:"duration_ms,omitempty"`
 }
 
+// FenceData tells what a superseded attempt was kept from writing.
+type FenceData struct {
+	Attempt int    `json:"attempt"` // the attempt that was refused
+	Refused string `json:"refused"` // what it wanted to write
+}
+
 // RetryData is the data of provider.retrying: a request to a model failed and is repeated.
 type RetryData struct {
 	Attempt int    `json:"attempt"` // the one that failed, from 1

@@ -13,7 +13,7 @@ import (
 // deltaBuffer is how many deltas wait for a slow subscriber before some are dropped.
 const deltaBuffer = 64
 
-// Hub hands token deltas to whoever subscribes. It keeps nothing: a late subscriber gets no old ones. The zero Hub is
+// Hub hands token deltas, and what a full disk keeps from being written down, to whoever subscribes. It keeps nothing: a late subscriber gets no old ones. The zero Hub is
 // ready for use; its methods may be called from several goroutines at once.
 type Hub struct {
 	mu   sync.Mutex // held while sending, so that no channel is closed meanwhile; sends never block
@@ -109,7 +109,7 @@ func coalesce(run []centurion.Event) []centurion.Event {
 	}
 	for _, e := range run {
 		var d DeltaData
-		if json.Unmarshal(e.Data, &d) != nil || d.Gap {
+		if e.Type != centurion.EventDelta || json.Unmarshal(e.Data, &d) != nil || d.Gap {
 			flush()
 			out = append(out, e)
 			continue

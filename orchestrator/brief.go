@@ -209,7 +209,7 @@ func (m *mission) missionStatus() string {
 		fmt.Fprintf(&b, ", %d of %d tokens", rec.Usage.Tokens.Total(), rec.Options.MaxTokens)
 	}
 	if rec.Options.MaxDuration > 0 {
-		left := time.Duration(rec.Options.MaxDuration-rec.ElapsedMS)*time.Millisecond - time.Since(m.begun)
+		left := time.Duration(rec.Options.MaxDuration-m.elapsed()) * time.Millisecond
 		fmt.Fprintf(&b, ", time left: %s", left.Round(time.Minute))
 	}
 	return b.String()

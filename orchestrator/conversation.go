@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/provider"
 	"centurion/recovery"
@@ -23,17 +24,19 @@ import (
 // conversation drives one session: its turns, its recovery, and the results that arrive for it. It belongs to one
 // goroutine: the mission's loop for the Commander, the task's for every other.
 type conversation struct {
-	m     *mission
-	agent agents.Agent
-	task  *taskRun // nil for the Commander
-	cfg   session.Config
-	sess  *session.Session
-	slot  *slot // nil for the Commander, which holds none
+	m       *mission
+	agent   agents.Agent
+	task    *taskRun // nil for the Commander
+	attempt int      // the fencing number of the task's attempt
+	cfg     session.Config
+	sess    *session.Session
+	slot    *slot // nil for the Commander, which holds none
 
 	untold int // results taken into the history that the model has not seen
 	urgent int // of these, the ones that wake
 	streak recovery.Streak
-	gated  time.Time // since when the provider makes it wait; zero while it does not
+	wait   *centurion.Retry // a wait that a restart has cut off, until the next turn
+	gated  time.Time        // since when the provider makes it wait; zero while it does not
 }
 
 // open loads a session to be driven.
@@ -54,14 +57,10 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	if err != nil {
 		return nil, err
 	}
-	item := ""
-	if t != nil {
-		item = t.item
-	}
+	c := &conversation{m: m, agent: agent, task: t, attempt: rec.Metadata.Attempt}
 	for i, t := range held {
-		held[i] = fenced{Tool: t, m: m, item: item}
+		held[i] = fenced{Tool: t, c: c}
 	}
-	c := &conversation{m: m, agent: agent, task: t}
 	call := tools.Call{Mission: m.id, Agent: agent.Name, Workspace: m.h.cfg.Workspace, Seen: &tools.Seen{}, Writers: &m.h.files,
 		Runner: m.h.cfg.Runner, Gate: gate{c}}
 	if t != nil {
@@ -74,9 +73,12 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 		call.Planner = planner{c}
 	}
 	c.cfg = session.Config{Store: m.h.cfg.Store, Model: model.Client, Ref: model.Ref, Price: model.Price,
-		MaxOut: model.MaxOut, Tools: held, Call: call, Host: c, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir()}
+		MaxOut: model.MaxOut, Tools: held, Call: call, Host: c, Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir()}
 	if err := c.load(ctx, id); err != nil {
 		return nil, err
+	}
+	if c.wait = rec.Metadata.Retry; c.wait != nil {
+		c.streak = recovery.Streak{Attempts: c.wait.Attempts, RateLimits: c.wait.RateLimits}
 	}
 	m.mu.Lock()
 	m.convs[id] = c
@@ -97,6 +99,9 @@ func (c *conversation) id() string { return c.sess.Record().ID }
 
 // turn runs turns until one ends well, recovering from what can be recovered.
 func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
+	if err := c.waitOut(ctx); err != nil {
+		return session.Outcome{}, err
+	}
 	for {
 		var out session.Outcome
 		err := guard.Call("session "+c.id(), func() (err error) {
@@ -107,6 +112,9 @@ func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
 		if err == nil {
 			c.streak = recovery.Streak{}
 			return out, nil
+		}
+		if errors.Is(err, errSuperseded) {
+			return out, errors.Join(err, c.m.recordRefusal(ctx, c.task.id, c.id(), c.attempt, "its conversation"))
 		}
 		if cause := context.Cause(ctx); cause != nil {
 			return out, cause
@@ -149,7 +157,12 @@ func (h *Host) modelName(c *conversation) string {
 // pause waits before a failed turn is repeated. The slot is given back before and taken again after.
 func (c *conversation) pause(ctx context.Context, d recovery.Decision, cause error) error {
 	data := event.RetryData{Attempt: c.streak.Attempts, WaitMS: d.Wait.Milliseconds(), Reason: d.Reason, Error: cause.Error()}
+	wait := centurion.Retry{At: centurion.Time{Time: time.Now().Add(d.Wait)}, WaitMS: data.WaitMS, Reason: d.Reason,
+		Attempts: c.streak.Attempts, RateLimits: c.streak.RateLimits}
 	err := c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := errors.Join(c.current(), c.sess.PutRetry(tx, wait)); err != nil {
+			return err
+		}
 		typ := centurion.EventProviderRetry
 		e := centurion.Event{Mission: c.m.id, Session: c.id(), Data: event.Data(data)}
 		if c.task != nil {
@@ -167,9 +180,36 @@ func (c *conversation) pause(ctx context.Context, d recovery.Decision, cause err
 	if err != nil {
 		return err
 	}
+	return c.sleep(ctx, d.Wait)
+}
+
+// waitOut waits for the rest of a wait that a restart has cut off.
+func (c *conversation) waitOut(ctx context.Context) error {
+	left := c.wait.Left(centurion.Now())
+	reason := ""
+	if c.wait != nil {
+		reason = c.wait.Reason
+	}
+	c.wait = nil
+	if left == 0 {
+		return nil
+	}
+	if c.task != nil {
+		err := c.m.moveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) {
+			t.Reason = fmt.Sprintf("retry in %s: %s", left.Round(time.Second), reason)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.sleep(ctx, left)
+}
+
+// sleep gives the slot back for d and takes it again after.
+func (c *conversation) sleep(ctx context.Context, d time.Duration) error {
 	c.slot.release()
 	defer c.m.notify()
-	t := time.NewTimer(d.Wait)
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -187,10 +227,7 @@ func (c *conversation) running(ctx context.Context) error {
 	if c.task == nil {
 		return nil
 	}
-	return c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		_, err := moveTask(tx, c.task.id, centurion.TaskRunning, nil)
-		return err
-	})
+	return c.m.moveRun(ctx, c.task, centurion.TaskRunning, nil)
 }
 
 // leave records that the conversation waits for somebody else and gives its slot back. Several of its tool calls may do
@@ -200,11 +237,7 @@ func (c *conversation) leave(ctx context.Context, why string) error {
 	if c.task == nil {
 		return nil
 	}
-	err := c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		_, err := moveTask(tx, c.task.id, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why })
-		return err
-	})
-	if err != nil {
+	if err := c.m.moveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why }); err != nil {
 		return errors.Join(err, c.enter())
 	}
 	return nil
@@ -280,6 +313,7 @@ func (c *conversation) collect(ctx context.Context) ([]centurion.Message, error)
 		}
 		return nil
 	})
+	failpoint.Hit(failpoint.DeliveryTaken)
 	c.untold += len(arrived)
 	c.urgent += urgent
 	return arrived, err
@@ -303,6 +337,7 @@ func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
 	}
 	rec.Usage = rec.Usage.Plus(u)
 	rec.Rounds++
+	rec.ElapsedMS = c.m.elapsed()
 	rec.Updated = centurion.Now()
 	if err := tx.PutMission(&rec); err != nil {
 		return err
@@ -372,28 +407,41 @@ func (c *conversation) Status() string {
 	return strings.TrimSpace(b.String())
 }
 
-// fenced keeps a tool off the files of items that somebody else works on, lets one that writes wait until no check runs,
-// and a check until no tool writes.
+// fenced keeps a tool off the files of items that somebody else works on and lets one that writes wait until no check
+// runs, and a check until no tool writes. In a stale attempt only tools that read still run.
 type fenced struct {
 	tools.Tool
-	m    *mission
-	item string // of the conversation's task
+	c *conversation
 }
 
 // fenceKey marks the context of a call that holds its part of the fence.
 type fenceKey struct{}
 
 func (f fenced) Run(ctx context.Context, c *tools.Call, input json.RawMessage) (tools.Result, error) {
-	if e := f.Effect(input); e.ReadOnly || e.InStore {
+	e := f.Effect(input)
+	if e.ReadOnly {
 		return f.Tool.Run(ctx, c, input)
 	}
-	if err := f.m.claims.check(f.item, f.Effect(input).Writes); err != nil {
+	if err := f.c.fenced(ctx, "a call of "+f.Name()); err != nil || e.Hosted {
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return f.Tool.Run(ctx, c, input)
+	}
+	m, item := f.c.m, ""
+	if f.c.task != nil {
+		item = f.c.task.item
+	}
+	if err := m.claims.check(item, e.Writes); err != nil {
 		return tools.Result{}, err
 	}
-	if err := f.m.writers.Acquire(ctx, 1); err != nil {
+	if err := m.writers.Acquire(ctx, 1); err != nil {
 		return tools.Result{}, context.Cause(ctx)
 	}
-	defer f.m.writers.Release(1)
+	defer m.writers.Release(1)
+	if err := f.c.fenced(ctx, "a call of "+f.Name()); err != nil { // a newer attempt may have begun while this one waited
+		return tools.Result{}, err
+	}
 	return f.Tool.Run(context.WithValue(ctx, fenceKey{}, true), c, input)
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"centurion"
+	"centurion/failpoint"
 	"centurion/store"
 )
 
@@ -84,6 +85,7 @@ func (m *mission) recordBatch(next []*delegation) {
 		case err != nil:
 			d.err = err
 		case d.err == nil && d.fresh:
+			failpoint.Hit(failpoint.TaskRecorded)
 			m.launch(d.task)
 		}
 	}

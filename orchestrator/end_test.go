@@ -483,7 +483,7 @@ func TestLaunchInOrder(t *testing.T) {
 				}
 				has(t, text.String(), "has failed")
 				synctest.Wait()
-				equal(t, "those that wait for a slot", len(r.host.slots.agent("worker").line.places), 0)
+				equal(t, "those that wait for a slot", len(r.host.slots.line.places), 0)
 			})
 		})
 	}

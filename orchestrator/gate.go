@@ -11,6 +11,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/failpoint"
 	"centurion/permission"
 	"centurion/store"
 	"centurion/tools"
@@ -112,6 +113,7 @@ func (m *mission) ask(ctx context.Context, ask store.Ask) (store.Ask, error) {
 	if err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return putAsk(tx, ask) }); err != nil {
 		return ask, err
 	}
+	failpoint.Hit(failpoint.AskStored)
 	m.notify()
 	select {
 	case <-done:
@@ -228,6 +230,7 @@ func (h *Host) Answer(ctx context.Context, id, answer string) error {
 	}); err != nil {
 		return err
 	}
+	failpoint.Hit(failpoint.AskAnswered)
 	m.mu.Lock()
 	if answer == "always" {
 		for _, p := range ask.Always {
@@ -356,7 +359,7 @@ func (m *mission) withinBudget(ctx context.Context) error {
 	case o.MaxRounds > 0 && rec.Rounds >= o.MaxRounds:
 		return m.exceed(event.BudgetData{Limit: "max_rounds", Spent: float64(rec.Rounds), Max: float64(o.MaxRounds)},
 			budgetError("the limit of %d requests is reached", o.MaxRounds))
-	case o.MaxDuration > 0 && rec.ElapsedMS+time.Since(m.begun).Milliseconds() >= o.MaxDuration:
+	case o.MaxDuration > 0 && m.elapsed() >= o.MaxDuration:
 		return m.tooLong(o.MaxDuration)
 	}
 	return nil

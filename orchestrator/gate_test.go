@@ -151,11 +151,11 @@ func TestSeveralAsksAtOnce(t *testing.T) {
 		equal(t, "asks", len(asks), 3)
 		for i, a := range asks {
 			equal(t, "status", r.tasks(m.ID)[0].Status, centurion.TaskWaiting)
-			free := r.host.slots.all.right.TryAcquire(DefaultWorkers)
+			free := r.host.slots.right.TryAcquire(DefaultWorkers)
 			if !free {
 				t.Errorf("the slot is held while %d asks wait", 3-i)
 			} else {
-				r.host.slots.all.right.Release(DefaultWorkers)
+				r.host.slots.right.Release(DefaultWorkers)
 			}
 			r.answer(a.ID, "once")
 			synctest.Wait()

@@ -8,6 +8,7 @@ package orchestrator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -36,6 +37,7 @@ const (
 	DefaultReturns   = 3               // times a failed check sends a task back to its worker, or the final check reopens items
 	DefaultAwait     = 5 * time.Minute // how long a synchronous delegation waits before it goes on in the background
 	DefaultGateWait  = 5 * time.Second // a longer wait for a provider gives the slot back
+	DefaultDiskWait  = time.Minute     // how long a mission waits for a full disk before it stops; a script wants to hear of it
 )
 
 // Config is what a [Host] works with. Store, Workspace, Model and Runner are needed; the zero value of everything else is
@@ -60,6 +62,7 @@ type Config struct {
 	Returns   int
 	Await     time.Duration
 	GateWait  time.Duration   // a longer wait for a provider gives the slot back
+	DiskWait  time.Duration   // how long a mission waits for space on a full disk; below zero: for ever
 	Recovery  recovery.Policy // how often, and after which wait, a failed turn is repeated
 	// NewApproach and GiveUp are rounds without progress after which another approach is asked for, and a person.
 	NewApproach, GiveUp int
@@ -77,12 +80,13 @@ type Model struct {
 // Host runs the missions of one project. Its methods may be called from several goroutines.
 type Host struct {
 	cfg     Config
-	slots   *slots
+	slots   *lane // the right to run, of all missions together
 	checker *verify.Checker
 	files   tools.Writers // one session at a time replaces a file
 
-	mu       sync.Mutex // protects what follows
-	missions map[string]*mission
+	mu        sync.Mutex // protects what follows
+	missions  map[string]*mission
+	suspended map[string]string // why a mission that is being worked on stands still, by its id; the store cannot be told
 }
 
 // New returns a host that runs nothing yet.
@@ -93,6 +97,7 @@ func New(cfg Config) *Host {
 	cfg.Returns = cmp.Or(cfg.Returns, DefaultReturns)
 	cfg.Await = cmp.Or(cfg.Await, DefaultAwait)
 	cfg.GateWait = cmp.Or(cfg.GateWait, DefaultGateWait)
+	cfg.DiskWait = cmp.Or(cfg.DiskWait, DefaultDiskWait)
 	if cfg.Cast == nil {
 		cfg.Cast = agents.Default()
 	}
@@ -106,8 +111,8 @@ func New(cfg Config) *Host {
 			return []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}
 		}
 	}
-	return &Host{cfg: cfg, slots: newSlots(cfg.Workers, cfg.PerAgent), checker: &verify.Checker{Runner: cfg.Runner},
-		missions: map[string]*mission{}}
+	return &Host{cfg: cfg, slots: newLane(cfg.Workers), checker: &verify.Checker{Runner: cfg.Runner},
+		missions: map[string]*mission{}, suspended: map[string]string{}}
 }
 
 // Start records a new mission with its Commander's session. It does not run it. The error has centurion.KindUsage for an
@@ -116,6 +121,9 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	if goal == "" {
 		return centurion.Mission{}, &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the goal is empty",
 			Hint: `say what is to be done: centurion run "add a rate limit to the API"`}
+	}
+	if m, err := h.startedBy(ctx, opts.Request); err != nil || m.ID != "" {
+		return m, err
 	}
 	agent, err := h.cfg.Cast.Find(cmp.Or(opts.Agent, agents.Commander))
 	if err != nil {
@@ -157,9 +165,24 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	return m, err
 }
 
+// startedBy returns the mission that a request has started, or the zero mission.
+func (h *Host) startedBy(ctx context.Context, request string) (centurion.Mission, error) {
+	if request == "" {
+		return centurion.Mission{}, nil
+	}
+	all, err := h.cfg.Store.Missions(ctx)
+	for _, m := range all {
+		if m.Options.Request == request {
+			return m, nil
+		}
+	}
+	return centurion.Mission{}, err
+}
+
 // Run works on a mission until it stops and returns it as it is then: completed, failed, cancelled, paused or blocked.
 // A mission that had stopped is resumed. When ctx ends, everything of the mission is stopped and has ended when Run
-// returns, and the mission is paused. An error means that even this could not be recorded.
+// returns, and the mission is paused; with [centurion.ErrHandover] as the cause it stays as it is, for the next host to
+// go on with. A full disk is waited for as [Config] says. An error means that not even the end could be recorded.
 func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
 	rec, err := h.cfg.Store.Mission(context.WithoutCancel(ctx), id)
 	if err != nil {
@@ -168,22 +191,78 @@ func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
 	if rec.Status == centurion.MissionCompleted || rec.Status == centurion.MissionCancelled {
 		return rec, nil
 	}
-	m := newMission(ctx, h, rec)
-	defer m.end(nil)
-	h.mu.Lock()
-	if h.missions[id] != nil {
-		h.mu.Unlock()
-		return rec, &centurion.Error{Op: "run mission", Kind: centurion.KindConflict, Msg: "mission " + id + " is running already",
-			Hint: "follow it with: centurion logs -f " + id}
+	for {
+		h.slots.raise(cmp.Or(rec.Options.MaxWorkers, h.cfg.Workers))
+		m := newMission(ctx, h, rec)
+		if err := h.enter(m); err != nil {
+			m.drop(nil)
+			return rec, err
+		}
+		rec, err = m.run(func(err error) bool { return h.awaitSpace(m, err) })
+		h.leave(m)
+		if !errors.Is(err, errSpace) {
+			return rec, err
+		}
 	}
-	h.missions[id] = m
+}
+
+// enter makes m the one that works on its mission.
+func (h *Host) enter(m *mission) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.missions[m.id] != nil {
+		return &centurion.Error{Op: "run mission", Kind: centurion.KindConflict, Msg: "mission " + m.id + " is running already",
+			Hint: "follow it with: centurion logs -f " + m.id}
+	}
+	h.missions[m.id] = m
+	return nil
+}
+
+func (h *Host) leave(m *mission) {
+	h.mu.Lock()
+	delete(h.missions, m.id)
 	h.mu.Unlock()
-	defer func() {
-		h.mu.Lock()
-		delete(h.missions, id)
-		h.mu.Unlock()
-	}()
-	return m.run()
+	m.drop(nil)
+	close(m.stopped)
+}
+
+// Suspended says why a mission that is being worked on stands still at the moment although the store cannot be told, ""
+// if it does not.
+func (h *Host) Suspended(id string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.suspended[id]
+}
+
+// Pause stops a mission so that it can be resumed, and returns when it has stopped. The error has centurion.KindConflict
+// if it has stopped already.
+func (h *Host) Pause(ctx context.Context, id, reason string) error {
+	rec, err := h.cfg.Store.Mission(ctx, id)
+	if err != nil {
+		return err
+	}
+	if reason = cmp.Or(reason, "paused by a person"); reason == centurion.ErrShutdown.Msg {
+		return h.stop(ctx, rec.ID, centurion.ErrShutdown)
+	}
+	return h.stop(ctx, rec.ID, &centurion.Error{Kind: centurion.KindInterrupted, Msg: reason})
+}
+
+// stop ends a mission for a cause and waits until it has stopped. A mission that nobody works on is moved in the store.
+func (h *Host) stop(ctx context.Context, id string, cause *centurion.Error) error {
+	if m := h.running(id); m != nil {
+		m.drop(cause)
+		select {
+		case <-m.stopped:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	to := verdictOf(context.Background(), cause)
+	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := endMission(tx, id, to, nil)
+		return err
+	})
 }
 
 // Running lists the ids of the missions that are being worked on, in no order.
@@ -211,17 +290,10 @@ func (h *Host) Cancel(ctx context.Context, id, reason string) error {
 	if err != nil {
 		return err
 	}
-	if m := h.running(rec.ID); m != nil {
-		m.end(&centurion.Error{Kind: centurion.KindCancelled, Msg: cmp.Or(reason, "cancelled by a person"), Err: centurion.ErrCancelled})
-		return nil
-	}
 	if !rec.Status.CanBecome(centurion.MissionCancelled) {
 		return nil
 	}
-	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		_, err := endMission(tx, rec.ID, verdict{status: centurion.MissionCancelled, reason: cmp.Or(reason, "cancelled by a person")}, nil)
-		return err
-	})
+	return h.stop(ctx, rec.ID, &centurion.Error{Kind: centurion.KindCancelled, Msg: cmp.Or(reason, "cancelled by a person")})
 }
 
 // endTask cancels a task of a mission that is not running.
@@ -278,6 +350,9 @@ func (h *Host) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		o.MaxTokens = cmp.Or(opts.MaxTokens, o.MaxTokens)
 		o.MaxDuration = cmp.Or(opts.MaxDuration, o.MaxDuration)
 		o.MaxRounds = cmp.Or(opts.MaxRounds, o.MaxRounds)
+		o.MaxWorkers = cmp.Or(opts.MaxWorkers, o.MaxWorkers)
+		o.MaxPerAgent = cmp.Or(opts.MaxPerAgent, o.MaxPerAgent)
+		o.Detached = opts.Detached
 		o.Ask = cmp.Or(opts.Ask, o.Ask)
 		o.Verify = opts.Verify
 		o.ShowPlan = opts.ShowPlan

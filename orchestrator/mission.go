@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/loop"
 	"centurion/store"
@@ -29,9 +31,13 @@ type mission struct {
 	todo   *workspace.TodoFile
 	root   *conversation
 	end    context.CancelCauseFunc // ends everything of this mission
+	wanted context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
+	drop   context.CancelCauseFunc // ends wanted and everything else
 	ctx    context.Context         // of all its work; ended by end
 	tasks  guard.Group
+	slots  *slots
 	claims claims
+	fences fences
 	// delegations are tasks on their way into the store.
 	delegations delegations
 	// writers lets tool calls that write run at the same time and a check run alone: a call takes one, a check takes all.
@@ -58,16 +64,25 @@ type mission struct {
 	lastSeen string // what the plan and the tasks looked like at the last continuation
 	passed   int    // final checks that passed on the work as it is
 	checked  bool   // the final checks were run on the work as it is
-	begun    time.Time
-	alive    bool // it was moved to a living state
+	alive    bool   // it was moved to a living state
+
+	// These are set before anything of the mission runs.
+	begun   time.Time
+	before  int64         // milliseconds that it had been worked on before
+	stopped chan struct{} // closed when it has stopped and that is recorded
 }
+
+// elapsed is how long the mission has been worked on, in milliseconds. It rests on no wall clock.
+func (m *mission) elapsed() int64 { return m.before + time.Since(m.begun).Milliseconds() }
 
 // manyWriters is how many writing calls may run at the same time: as good as any number.
 const manyWriters = 1 << 30
 
 func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission {
-	ctx, end := context.WithCancelCause(parent)
-	return &mission{h: h, id: rec.ID, ctx: ctx, end: end, begun: time.Now(), todo: h.cfg.Workspace.TodoAt(rec.Todo), writers: semaphore.NewWeighted(manyWriters),
+	wanted, drop := context.WithCancelCause(parent)
+	ctx, end := context.WithCancelCause(wanted)
+	own := newSlots(cmp.Or(rec.Options.MaxWorkers, h.cfg.Workers), cmp.Or(rec.Options.MaxPerAgent, h.cfg.PerAgent), h.slots)
+	return &mission{h: h, id: rec.ID, slots: own, ctx: ctx, end: end, wanted: wanted, drop: drop, begun: time.Now(), before: rec.ElapsedMS, stopped: make(chan struct{}), todo: h.cfg.Workspace.TodoAt(rec.Todo), writers: semaphore.NewWeighted(manyWriters),
 		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, asks: map[string]chan struct{}{}}
 }
 
@@ -76,12 +91,15 @@ type verdict struct {
 	status centurion.MissionStatus
 	reason string
 	hint   string
+	err    error // what stopped it; nil if nothing went wrong
 }
 
 // errStopped ends what is left of a mission that has its verdict.
 var errStopped = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "the mission has stopped"}
 
-func (m *mission) run() (centurion.Mission, error) {
+// run works on the mission until it stops and records how. It asks spaceCame first when the disk is full: if that returns
+// true nothing is recorded, and the error is errSpace.
+func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	ctx := m.ctx
 	var watch guard.Group
 	v, err := m.work(ctx, &watch)
@@ -90,6 +108,10 @@ func (m *mission) run() (centurion.Mission, error) {
 	crashed := errors.Join(m.tasks.Wait(), watch.Wait())
 	if err = errors.Join(err, crashed); err != nil {
 		v = verdictOf(ctx, err)
+	}
+	if full := m.fullDisk(err, v); full != nil && spaceCame(full) {
+		rec, err := m.h.cfg.Store.Mission(context.WithoutCancel(ctx), m.id)
+		return rec, errors.Join(errSpace, err)
 	}
 	rec, ferr := m.finish(v)
 	if !m.alive && !interrupted {
@@ -134,8 +156,12 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 func (m *mission) begin(ctx context.Context) (centurion.Mission, error) {
 	var rec centurion.Mission
 	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		if rec, err = tx.Mission(m.id); err != nil || rec.Status.Alive() {
+		if rec, err = tx.Mission(m.id); err != nil {
 			return err
+		}
+		rec.Runs++
+		if rec.Status.Alive() {
+			return m.beginAgain(tx, &rec)
 		}
 		was := rec
 		to := centurion.MissionRunning
@@ -145,10 +171,25 @@ func (m *mission) begin(ctx context.Context) (centurion.Mission, error) {
 		if was.Status == centurion.MissionFailed {
 			to = centurion.MissionRunning
 		}
-		rec, err = moveMission(tx, m.id, to, "", func(r *centurion.Mission) { r.Reopened = 0 })
+		rec, err = moveMission(tx, m.id, to, "", func(r *centurion.Mission) { r.Reopened, r.Runs = 0, was.Runs })
 		return err
 	})
 	return rec, err
+}
+
+// beginAgain goes on with a mission whose host has died or has handed it over. Who waited for an answer of a person asks
+// again.
+func (m *mission) beginAgain(tx *store.Tx, rec *centurion.Mission) error {
+	if err := tx.PutMission(rec); err != nil || rec.Runs == 1 {
+		return err
+	}
+	if err := closeAsks(tx, m.id); err != nil {
+		return err
+	}
+	d := living(*rec)
+	d.Reason = "its host went away"
+	_, err := tx.Append(centurion.Event{Type: centurion.EventMissionResumed, Mission: m.id, Session: rec.Session, Data: event.Data(d)})
+	return err
 }
 
 // loop drives the root conversation until there is a verdict.
@@ -374,11 +415,16 @@ func (m *mission) tell(ctx context.Context, fill func(*event.MissionData)) error
 
 // finish records the verdict.
 func (m *mission) finish(v verdict) (centurion.Mission, error) {
+	failpoint.Hit(failpoint.MissionVerdict)
 	var rec centurion.Mission
 	// What happened is recorded even though the caller's context has ended.
 	err := m.h.cfg.Store.Update(context.Background(), func(tx *store.Tx) (err error) {
 		if rec, err = tx.Mission(m.id); err != nil || !rec.Status.Alive() { // it could not even be begun
 			return err
+		}
+		if handedOver(m.ctx) {
+			rec.ElapsedMS = m.elapsed()
+			return tx.PutMission(&rec)
 		}
 		if over := m.exceeded(); over != nil {
 			if _, err := tx.Append(centurion.Event{Type: centurion.EventBudgetExceeded, Mission: m.id, Session: rec.Session,
@@ -387,22 +433,27 @@ func (m *mission) finish(v verdict) (centurion.Mission, error) {
 			}
 		}
 		rec, err = endMission(tx, m.id, v, func(r *centurion.Mission) {
-			r.ElapsedMS += time.Since(m.begun).Milliseconds()
+			r.ElapsedMS = m.elapsed()
 		})
 		return err
 	})
 	return rec, err
 }
 
+// handedOver reports whether the work was ended so that another host goes on with it.
+func handedOver(ctx context.Context) bool { return context.Cause(ctx) == centurion.ErrHandover }
+
 // endMission writes how a mission stops, after everything that its end brings with it: its event is the last.
 func endMission(tx *store.Tx, id string, v verdict, change func(*centurion.Mission)) (centurion.Mission, error) {
 	if err := closeAsks(tx, id); err != nil {
 		return centurion.Mission{}, err
 	}
+	settle := requeueTasks
 	if v.status == centurion.MissionCancelled {
-		if err := cancelTasks(tx, id, v.reason); err != nil {
-			return centurion.Mission{}, err
-		}
+		settle = cancelTasks
+	}
+	if err := settle(tx, id, v.reason); err != nil {
+		return centurion.Mission{}, err
 	}
 	reason := v.reason
 	if v.hint != "" {
@@ -416,7 +467,7 @@ func verdictOf(ctx context.Context, err error) verdict {
 	if cause := causeOf(ctx); cause != nil && cause != errStopped {
 		err = cause
 	}
-	v := verdict{reason: err.Error(), hint: centurion.HintOf(err)}
+	v := verdict{reason: err.Error(), hint: centurion.HintOf(err), err: err}
 	if b, ok := errors.AsType[*errBlocked](err); ok {
 		return verdict{status: centurion.MissionBlocked, reason: b.question}
 	}

@@ -96,6 +96,8 @@ func (m *mission) look(f *loop.Facts) planView {
 // looks again, and a running item that was removed takes its task with it.
 func (m *mission) todoChanged() {
 	ctx := m.ctx
+	// A person's save of an older text dropped what agents wrote since. If that cannot be mended, the next edit tries again.
+	_, _ = m.todo.Heal(ctx)
 	if err := m.tellTodo(ctx); err != nil {
 		m.end(err)
 		return

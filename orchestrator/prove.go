@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/failpoint"
 	"centurion/permission"
 	"centurion/store"
 	"centurion/tools"
@@ -26,11 +27,7 @@ func (m *mission) prove(ctx context.Context, c *conversation, returns int) (*cen
 	if !ok || len(it.Verify) == 0 {
 		return nil, nil
 	}
-	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		_, err := moveTask(tx, c.task.id, centurion.TaskVerifying, nil)
-		return err
-	})
-	if err != nil {
+	if err := m.moveRun(ctx, c.task, centurion.TaskVerifying, nil); err != nil {
 		return nil, err
 	}
 	if returns == m.h.cfg.Returns {
@@ -69,6 +66,7 @@ func (m *mission) check(ctx context.Context, want centurion.Receipt, agent strin
 		return got, err
 	}
 	got.Mission, got.Task, got.Item, got.Final = m.id, want.Task, want.Item, want.Final
+	failpoint.Hit(failpoint.CheckRan)
 	typ := centurion.EventVerifyFailed
 	if got.Passed {
 		typ = centurion.EventVerifyPassed

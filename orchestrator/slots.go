@@ -8,10 +8,12 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// slots is the right to run: so many sessions in all, so many of one agent. Launches wait in the order in which they
-// came; a session that gave its slot back while it waited for something goes before new launches. The agent's slot is
-// always taken before the common one, so that two launches can never wait for each other.
+// slots is the right of a mission's sessions to run: so many of one agent, so many in all, and among those of the host's
+// other missions. Launches wait in the order in which they came; a session that gave its slot back while it waited for
+// something goes before new launches. The lanes are always taken in the same order, the agent's first and the host's last,
+// so that two launches can never wait for each other.
 type slots struct {
+	host     *lane
 	all      *lane
 	perAgent int
 
@@ -24,9 +26,29 @@ type slots struct {
 type lane struct {
 	line  line
 	right *semaphore.Weighted
+
+	mu   sync.Mutex // protects size
+	size int
 }
 
-func newLane(n int) *lane { return &lane{right: semaphore.NewWeighted(int64(n))} }
+// maxLane is more than a lane is ever raised to. What a lane has less, it holds itself.
+const maxLane = 1 << 20
+
+func newLane(n int) *lane {
+	l := &lane{right: semaphore.NewWeighted(maxLane), size: n}
+	l.right.TryAcquire(int64(maxLane - n)) // nobody else knows of it yet
+	return l
+}
+
+// raise lets up to n sessions run, if that is more than now. Who waits is woken.
+func (l *lane) raise(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n > l.size {
+		l.right.Release(int64(n - l.size))
+		l.size = n
+	}
+}
 
 // launch waits in the line and then for the right. The place is given up in any case.
 func (l *lane) launch(ctx context.Context, p *place) error {
@@ -70,8 +92,8 @@ func (l *line) leave(p *place) {
 	}
 }
 
-func newSlots(all, perAgent int) *slots {
-	return &slots{all: newLane(all), perAgent: perAgent, agents: map[string]*lane{}}
+func newSlots(all, perAgent int, host *lane) *slots {
+	return &slots{host: host, all: newLane(all), perAgent: perAgent, agents: map[string]*lane{}}
 }
 
 func (s *slots) agent(name string) *lane {
@@ -113,6 +135,11 @@ func (s *slots) launch(ctx context.Context, agent string, p *place) (*slot, erro
 		x.agent.right.Release(1)
 		return nil, context.Cause(ctx)
 	}
+	if err := s.host.launch(ctx, s.host.line.join()); err != nil {
+		s.all.right.Release(1)
+		x.agent.right.Release(1)
+		return nil, context.Cause(ctx)
+	}
 	x.held = true
 	return x, nil
 }
@@ -126,6 +153,11 @@ func (x *slot) back(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if err := x.of.all.right.Acquire(ctx, 1); err != nil {
+		x.agent.right.Release(1)
+		return context.Cause(ctx)
+	}
+	if err := x.of.host.right.Acquire(ctx, 1); err != nil {
+		x.of.all.right.Release(1)
 		x.agent.right.Release(1)
 		return context.Cause(ctx)
 	}
@@ -159,6 +191,7 @@ func (x *slot) release() {
 }
 
 func (x *slot) free() {
+	x.of.host.right.Release(1)
 	x.of.all.right.Release(1)
 	x.agent.right.Release(1)
 }

@@ -40,7 +40,7 @@ func (g *gauge) out() {
 // ORCH-131, ORCH-132: first come, first served; a freed slot goes to who waits longest.
 func TestSlotsAreFirstInFirstOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(3, 2)
+		s := newSlots(3, 2, newLane(maxLane))
 		var g guard.Group
 		var count gauge
 		for i := range 12 {
@@ -74,7 +74,7 @@ func TestSlotsAreFirstInFirstOut(t *testing.T) {
 // A session that gave its slot back while it waited goes before the launches behind the first.
 func TestSlotsOfThoseWhoComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1, 1)
+		s := newSlots(1, 1, newLane(maxLane))
 		var g guard.Group
 		var count gauge
 		old, err := s.launch(t.Context(), "worker", s.join("worker"))
@@ -120,7 +120,7 @@ func TestSlotsOfThoseWhoComeBack(t *testing.T) {
 // A call that comes back while another of the same session leaves takes nothing for it.
 func TestSlotsOfCallsThatCross(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1, 1)
+		s := newSlots(1, 1, newLane(maxLane))
 		x, err := s.launch(t.Context(), "worker", s.join("worker"))
 		if err != nil {
 			t.Fatal(err)
@@ -156,7 +156,7 @@ func TestSlotsOfCallsThatCross(t *testing.T) {
 func TestSlotsNeverLeakOrDouble(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const all, per = 4, 3
-		s := newSlots(all, per)
+		s := newSlots(all, per, newLane(maxLane))
 		held := map[*slot]string{}
 		var known []*slot
 		expect := func() (total int, by map[string]int) {

@@ -2,11 +2,13 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
 	"centurion"
 	"centurion/agents"
+	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/session"
 	"centurion/store"
@@ -14,20 +16,21 @@ import (
 
 // taskRun is one living task. Its goroutine owns everything but cancel and done.
 type taskRun struct {
-	id     string
-	item   string
-	agent  string
-	ctx    context.Context // ends with the task
-	cancel context.CancelCauseFunc
-	place  *place        // among the launches that wait; nil while the task waits for something else
-	done   chan struct{} // closed when the task has ended and its end is recorded
+	id      string
+	item    string
+	agent   string
+	attempt int             // the fencing number of the attempt that runs; the goroutine's own
+	ctx     context.Context // ends with the task
+	cancel  context.CancelCauseFunc
+	place   *place        // among the launches that wait; nil while the task waits for something else
+	done    chan struct{} // closed when the task has ended and its end is recorded
 }
 
 // launch starts the goroutine of a recorded task.
 func (m *mission) launch(t centurion.Task) {
 	ctx, cancel := context.WithCancelCause(m.ctx)
 	r := &taskRun{id: t.ID, item: t.Item, agent: t.Agent, ctx: ctx, cancel: cancel, done: make(chan struct{})}
-	r.place = m.h.slots.join(r.agent) // now: tasks are launched in the order in which they were delegated
+	r.place = m.slots.join(r.agent) // now: tasks are launched in the order in which they were delegated
 	m.mu.Lock()
 	m.runs[t.ID] = r
 	m.mu.Unlock()
@@ -52,7 +55,7 @@ func (m *mission) launch(t centurion.Task) {
 // runTask works on a task until it has ended, or until the mission stops. An error means that the end could not be
 // recorded.
 func (m *mission) runTask(ctx context.Context, r *taskRun) error {
-	defer func() { m.h.slots.leave(r.agent, r.place) }()
+	defer func() { m.slots.leave(r.agent, r.place) }()
 	var out session.Outcome
 	err := guard.Call("task "+r.id, func() (err error) {
 		if err = m.ready(ctx, r); err == nil {
@@ -73,14 +76,10 @@ func (m *mission) ready(ctx context.Context, r *taskRun) error {
 		if err != nil || why == "" {
 			return err
 		}
-		m.h.slots.leave(r.agent, r.place)
+		m.slots.leave(r.agent, r.place)
 		r.place = nil
 		if why != told {
-			err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-				_, err := moveTask(tx, r.id, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why })
-				return err
-			})
-			if err != nil {
+			if err := m.moveRun(ctx, r, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why }); err != nil {
 				return err
 			}
 			told = why
@@ -95,12 +94,12 @@ func (m *mission) ready(ctx context.Context, r *taskRun) error {
 // times.
 func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, error) {
 	if r.place == nil {
-		r.place = m.h.slots.join(r.agent)
-		if err := m.queue(ctx, r); err != nil {
+		r.place = m.slots.join(r.agent)
+		if err := m.moveRun(ctx, r, centurion.TaskQueued, nil); err != nil {
 			return session.Outcome{}, err
 		}
 	}
-	sl, err := m.h.slots.launch(ctx, r.agent, r.place)
+	sl, err := m.slots.launch(ctx, r.agent, r.place)
 	if err != nil {
 		return session.Outcome{}, err
 	}
@@ -215,25 +214,20 @@ func (c *conversation) children(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// queue records that the task waits for a slot.
-func (m *mission) queue(ctx context.Context, r *taskRun) error {
-	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		_, err := moveTask(tx, r.id, centurion.TaskQueued, nil)
-		return err
-	})
-}
-
 // startAttempt creates or reopens the task's session under the next fencing number and marks its item as running.
 func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slot) (*conversation, centurion.Task, error) {
 	t, err := m.h.cfg.Store.Task(ctx, r.id)
 	if err != nil {
 		return nil, t, err
 	}
+	r.attempt = t.Attempt + 1
+	m.fences.raise(r.id, r.attempt)
 	if t.Session == "" {
 		err = m.createSession(ctx, &t)
 	} else {
 		err = m.reopenSession(ctx, &t)
 	}
+	failpoint.Hit(failpoint.AttemptStarted)
 	if err == nil {
 		err = m.markItem(ctx, t.Item, markRunning)
 	}
@@ -356,10 +350,17 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 	// The store comes first: what it says is put right in the plan at the next start, but a tick without a completed task
 	// would have the work done twice.
 	if err := m.h.cfg.Store.Update(after, func(tx *store.Tx) error {
+		if err := m.fences.check(r.id, r.attempt); err != nil {
+			return err
+		}
 		return m.recordEnd(tx, r.id, status, out, err, frees || rejected)
 	}); err != nil {
+		if errors.Is(err, errSuperseded) { // the task's end is the newer attempt's to tell
+			return m.recordRefusal(after, r.id, t.Session, r.attempt, "its result")
+		}
 		return err
 	}
+	failpoint.Hit(failpoint.TaskEnded)
 	if rejected { // the review is done, what it looked at is not: it has to be looked at again
 		status = centurion.TaskCancelled
 	}
@@ -385,7 +386,7 @@ func (m *mission) recordEnd(tx *store.Tx, id string, status centurion.TaskStatus
 		t.Files = slices.Compact(t.Files)
 		switch {
 		case status == centurion.TaskQueued:
-			t.Reason = "until the mission is resumed"
+			t.Reason = untilResumed
 			t.Result = ""
 		case rejects(t.Agent, status, out.Text):
 			t.Reason = "found faults"
@@ -434,6 +435,27 @@ func cancelTasks(tx *store.Tx, mission, reason string) error {
 	}
 	return nil
 }
+
+// requeueTasks puts what a host that died has left at work back into the line, until the mission is resumed. What stopped
+// in order is there already.
+func requeueTasks(tx *store.Tx, mission, _ string) error {
+	tasks, err := tx.Tasks(mission)
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if t.Status.Ended() || t.Status == centurion.TaskQueued {
+			continue
+		}
+		if _, err := moveTask(tx, t.ID, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = untilResumed }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// untilResumed is what the tasks of a stopped mission wait for.
+const untilResumed = "until the mission is resumed"
 
 // restartTasks launches the tasks that had not ended when the mission last stopped. That the host went away counts
 // neither as a failure nor as a return.

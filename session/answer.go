@@ -14,6 +14,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/provider"
 	"centurion/store"
@@ -233,7 +234,9 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 	a.msg.Parts = append(a.msg.Parts, centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: s.rec.ID,
 		MessageID: a.msg.ID, Type: centurion.PartStepFinish, Reason: a.finish, Usage: a.msg.Usage})
 	rec := s.spend(a.msg.Usage, now)
-	err := s.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+	rec.Metadata.Retry = nil
+	failpoint.Hit(failpoint.AnswerBefore)
+	err := s.update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		if err := s.putAnswer(tx, a, &rec); err != nil {
 			return err
 		}
@@ -249,6 +252,7 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 	}
 	s.rec = rec
 	s.history = append(s.history, a.msg)
+	failpoint.Hit(failpoint.AnswerAccepted)
 	return nil
 }
 
@@ -280,7 +284,7 @@ func (s *Session) abandon(ctx context.Context, a *answer, cause error) error {
 			Metadata: map[string]any{unsent: true}, Time: centurion.PartTime{Start: now, End: now}}
 	}
 	rec := s.spend(a.msg.Usage, now)
-	err := s.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+	err := s.update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		if err := s.putAnswer(tx, a, &rec); err != nil {
 			return err
 		}
@@ -327,7 +331,7 @@ func (s *Session) store(ctx context.Context, a *answer, first bool) error {
 		m.Parts[i].State = &centurion.ToolState{Status: centurion.ToolPending, Raw: string(a.args[n])}
 	}
 	a.mu.Unlock()
-	return s.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	return s.update(ctx, func(tx *store.Tx) error {
 		if err := putMessage(tx, &m); err != nil || !first {
 			return err
 		}
@@ -355,7 +359,14 @@ func (s *Session) retrying(ctx context.Context, w *provider.Wait) error {
 	if w.Err != nil {
 		text = w.Err.Error()
 	}
-	return s.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	wait := centurion.Retry{WaitMS: w.For.Milliseconds(), Reason: w.Reason, At: centurion.Time{Time: time.Now().Add(w.For)}}
+	if before := s.rec.Metadata.Retry; before != nil {
+		wait.Attempts, wait.RateLimits = before.Attempts, before.RateLimits
+	}
+	return s.update(ctx, func(tx *store.Tx) error {
+		if err := s.PutRetry(tx, wait); err != nil {
+			return err
+		}
 		_, err := tx.Append(fact(&s.rec, centurion.EventProviderRetry, event.RetryData{
 			Attempt: w.Attempt, WaitMS: w.For.Milliseconds(), Reason: w.Reason, Error: text}))
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/store"
 	"centurion/tools"
@@ -19,21 +20,29 @@ import (
 // that does not from filling the model's window.
 const maxResult = 100 << 10
 
+// calls are the tool calls of one answer in the history.
+type calls struct {
+	msg   *centurion.Message
+	parts []int    // indexes of the tool parts
+	args  [][]byte // their arguments as they came
+}
+
+func (c calls) part(n int) *centurion.Part { return &c.msg.Parts[c.parts[n]] }
+
 // runCalls runs the calls of an accepted answer and stores all results, in the order of the calls, before the model is
 // asked again. Calls that cannot disturb each other run at the same time. Every call gets a result, whatever happens.
-func (s *Session) runCalls(ctx context.Context, a *answer) (ran, error) {
-	msg := &s.history[len(s.history)-1]
-	effects := make([]tools.Effect, len(a.calls))
-	inputs := make([]json.RawMessage, len(a.calls))
-	for n, i := range a.calls {
-		inputs[n], effects[n] = s.effect(&msg.Parts[i], a.args[n])
+func (s *Session) runCalls(ctx context.Context, c calls) (ran, error) {
+	effects := make([]tools.Effect, len(c.parts))
+	inputs := make([]json.RawMessage, len(c.parts))
+	for n := range c.parts {
+		inputs[n], effects[n] = s.effect(c.part(n), c.args[n])
 	}
 	files, endTurn := newPathSet(), false
 	for batch := range batches(effects) {
 		var g guard.Group
 		results := make([]tools.Result, len(batch))
 		for k, n := range batch {
-			p := &msg.Parts[a.calls[n]]
+			p := c.part(n)
 			if p.State.Ended() {
 				continue
 			}
@@ -57,12 +66,13 @@ func (s *Session) runCalls(ctx context.Context, a *answer) (ran, error) {
 			consumed = append(consumed, r.Consumes...)
 			endTurn = endTurn || r.EndTurn
 		}
-		if err := s.storeResults(ctx, msg, a, batch, consumed); err != nil {
+		failpoint.Hit(failpoint.ToolRan)
+		if err := s.storeResults(ctx, c, batch, consumed); err != nil {
 			return ran{}, err
 		}
 	}
 	if err := ended(ctx); err != nil {
-		return ran{files: files.sorted()}, s.cancelled(ctx, msg)
+		return ran{files: files.sorted()}, s.cancelled(ctx, c.msg)
 	}
 	return ran{files: files.sorted(), endTurn: endTurn}, nil
 }
@@ -189,15 +199,15 @@ func (s *Session) progress(p *centurion.Part, line string) {
 }
 
 // storeResults writes the results of a batch.
-func (s *Session) storeResults(ctx context.Context, msg *centurion.Message, a *answer, batch []int, consumed []string) error {
-	return s.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+func (s *Session) storeResults(ctx context.Context, c calls, batch []int, consumed []string) error {
+	return s.update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		if len(consumed) > 0 {
-			if err := s.cfg.Host.Consume(tx, msg.ID, consumed); err != nil {
+			if err := s.cfg.Host.Consume(tx, c.msg.ID, consumed); err != nil {
 				return err
 			}
 		}
 		for _, n := range batch {
-			p := &msg.Parts[a.calls[n]]
+			p := c.part(n)
 			if err := tx.PutPart(p); err != nil {
 				return err
 			}
@@ -214,7 +224,7 @@ func (s *Session) cancelled(ctx context.Context, msg *centurion.Message) error {
 	cause := ended(ctx)
 	msg.Finish = centurion.FinishCancelled
 	msg.Error = messageError(cause, s.cfg.Ref.Provider)
-	err := s.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+	err := s.update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		if err := tx.PutMessage(msg); err != nil {
 			return err
 		}

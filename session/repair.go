@@ -5,18 +5,21 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/guard"
 	"centurion/store"
+	"centurion/tools"
 )
 
 // interrupted is the result of a call whose outcome a restart has lost.
 const interrupted = "interrupted by a restart; its effects are unknown: look before you do it again"
 
-// repair gives every message and call that a restart left half done an end: an answer that was still streaming is marked
-// as broken, and a call without a result gets one. A call that only reads, or whose whole effect is a row in the store,
-// could be run again without harm; the model decides that, because it is told.
+// repair gives what a restart left half done an end: an answer that was still streaming is marked as broken, and a call
+// whose effects are unknown gets a result that says so. A call that only reads, or that is done once however often it
+// runs, is left to finishCalls.
 func (s *Session) repair(ctx context.Context) error {
 	now := time.Now().UnixMilli()
 	var broken []*centurion.Message
+	var lost []centurion.Part
 	for i := range s.history {
 		m := &s.history[i]
 		if m.Role != centurion.RoleAssistant {
@@ -30,7 +33,7 @@ func (s *Session) repair(ctx context.Context) error {
 		}
 		for j := range m.Parts {
 			p := &m.Parts[j]
-			if p.Type != centurion.PartTool || p.State == nil || p.State.Ended() {
+			if p.Type != centurion.PartTool || p.State == nil || p.State.Ended() || !streaming && s.repeatable(*p) {
 				continue
 			}
 			st := &centurion.ToolState{Status: centurion.ToolError, Input: p.State.Input, Error: interrupted,
@@ -39,6 +42,9 @@ func (s *Session) repair(ctx context.Context) error {
 				st.Input, st.Metadata = input([]byte(p.State.Raw)), map[string]any{unsent: true}
 			}
 			p.State, touched = st, true
+			if !streaming {
+				lost = append(lost, *p)
+			}
 		}
 		if touched {
 			broken = append(broken, m)
@@ -47,7 +53,7 @@ func (s *Session) repair(ctx context.Context) error {
 	if len(broken) == 0 {
 		return nil
 	}
-	return s.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	return s.update(ctx, func(tx *store.Tx) error {
 		for _, m := range broken {
 			if err := putMessage(tx, m); err != nil {
 				return err
@@ -57,6 +63,49 @@ func (s *Session) repair(ctx context.Context) error {
 				return err
 			}
 		}
+		for _, p := range lost {
+			if err := s.tellResult(tx, p); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
+}
+
+// repeatable reports whether a call that has no result may simply run again.
+func (s *Session) repeatable(p centurion.Part) bool {
+	t, ok := s.byName[p.Tool]
+	if !ok {
+		return false
+	}
+	var e tools.Effect
+	err := guard.Call("tool "+p.Tool, func() error {
+		in, err := tools.Normalize(t, p.State.Input)
+		if err == nil {
+			e = t.Effect(in)
+		}
+		return err
+	})
+	return err == nil && (e.ReadOnly || e.Once)
+}
+
+// finishCalls runs the calls of the last answer that a restart has left without a result and that may run again.
+func (s *Session) finishCalls(ctx context.Context) (ran, error) {
+	for i := len(s.history) - 1; i >= 0; i-- {
+		m := &s.history[i]
+		if m.Role != centurion.RoleAssistant {
+			continue
+		}
+		left := calls{msg: m}
+		for j, p := range m.Parts {
+			if p.Type == centurion.PartTool && p.State != nil && !p.State.Ended() {
+				left.parts, left.args = append(left.parts, j), append(left.args, p.State.Input)
+			}
+		}
+		if len(left.parts) == 0 {
+			return ran{}, nil
+		}
+		return s.runCalls(ctx, left)
+	}
+	return ran{}, nil
 }

@@ -49,9 +49,10 @@ type Config struct {
 	Tools    []tools.Tool
 	Call     tools.Call // the surroundings of its tool calls; ID, Message and Progress are filled in for each
 	Host     Host
-	Publish  func(centurion.Event) // token deltas; nil drops them
-	Root     string                // the project directory, as told in stored messages
-	MaxSteps int                   // requests in one turn; 0 means 200
+	Fence    func(tx *store.Tx) error // refuses, inside tx, what a superseded attempt writes; nil refuses nothing
+	Publish  func(centurion.Event)    // token deltas; nil drops them
+	Root     string                   // the project directory, as told in stored messages
+	MaxSteps int                      // requests in one turn; 0 means 200
 }
 
 // maxSteps bounds a turn whose model never stops calling tools. It is far above what a task needs; budgets and the
@@ -157,6 +158,16 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 	if limit == 0 {
 		limit = maxSteps
 	}
+	left, err := s.finishCalls(ctx)
+	files.add(left.files...)
+	out.Files = files.sorted()
+	if err != nil {
+		return out, err
+	}
+	if left.endTurn {
+		out.Finish = centurion.FinishToolCalls
+		return out, s.idle(ctx, out)
+	}
 	cut := 0 // answers in a row that were not complete
 	for {
 		if err := s.takeIn(ctx); err != nil {
@@ -173,7 +184,7 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 		}
 		out.Text, out.Finish = a.msg.Text(), a.msg.Finish
 		if len(a.calls) > 0 && a.finish == centurion.FinishToolCalls {
-			done, err := s.runCalls(ctx, a)
+			done, err := s.runCalls(ctx, calls{msg: &s.history[len(s.history)-1], parts: a.calls, args: a.args})
 			files.add(done.files...)
 			out.Files = files.sorted()
 			if err != nil {
@@ -229,7 +240,7 @@ func (s *Session) Due() bool {
 // Say stores a user message and takes it into the history. It may be called between turns only.
 func (s *Session) Say(ctx context.Context, origin centurion.Origin, text string) error {
 	var m centurion.Message
-	err := s.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+	err := s.update(ctx, func(tx *store.Tx) (err error) {
 		m, err = Say(tx, &s.rec, origin, text)
 		return err
 	})
@@ -239,12 +250,30 @@ func (s *Session) Say(ctx context.Context, origin centurion.Origin, text string)
 	return err
 }
 
+// PutRetry records, in tx, that the session waits before it repeats a request. The next good answer ends it.
+func (s *Session) PutRetry(tx *store.Tx, r centurion.Retry) error {
+	s.rec.Metadata.Retry = &r
+	return tx.PutSession(&s.rec)
+}
+
 // idle records that the turn has ended.
 func (s *Session) idle(ctx context.Context, out Outcome) error {
-	return s.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	return s.update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Append(fact(&s.rec, centurion.EventSessionIdle, map[string]any{
 			"finish": out.Finish, "steps": out.Steps, "text": centurion.Clip(out.Text, 2000)}))
 		return err
+	})
+}
+
+// update is the only way in which a session writes.
+func (s *Session) update(ctx context.Context, f func(tx *store.Tx) error) error {
+	return s.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if s.cfg.Fence != nil {
+			if err := s.cfg.Fence(tx); err != nil {
+				return err
+			}
+		}
+		return f(tx)
 	})
 }
 

@@ -20,7 +20,7 @@ func cancelTaskTool() Tool {
 	return define("cancel_task", cancelTaskDoc, object(
 		need("task_id", text("The task's id, such as tsk_…")),
 		may("reason", str("Why, for the record")),
-	), func(cancelTaskInput) Effect { return Effect{InStore: true, Alike: "cancel_task"} }, runCancelTask)
+	), func(cancelTaskInput) Effect { return Effect{Hosted: true, Once: true, Alike: "cancel_task"} }, runCancelTask)
 }
 
 func runCancelTask(ctx context.Context, c *Call, in cancelTaskInput) (Result, error) {

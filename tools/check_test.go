@@ -171,7 +171,7 @@ func TestEffects(t *testing.T) {
 	tests := []struct {
 		tool, in string
 		readOnly bool
-		inStore  bool
+		hosted   bool
 		writes   []string
 	}{
 		{"read", `{"filePath":"a"}`, true, false, nil},
@@ -197,7 +197,7 @@ func TestEffects(t *testing.T) {
 	}
 	for _, tt := range tests {
 		e := tool(t, tt.tool).Effect(json.RawMessage(tt.in))
-		if e.ReadOnly != tt.readOnly || e.InStore != tt.inStore || !slices.Equal(e.Writes, tt.writes) {
+		if e.ReadOnly != tt.readOnly || e.Hosted != tt.hosted || !slices.Equal(e.Writes, tt.writes) {
 			t.Errorf("%s %s: %+v", tt.tool, tt.in, e)
 		}
 	}

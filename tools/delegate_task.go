@@ -36,7 +36,7 @@ func delegateTaskTool() Tool {
 		need("prompt", text("All that has to be known for it; the agent sees nothing of your conversation")),
 		may("item", str("The todo item it works on, such as T1")),
 		may("background", boolean("Go on at once and be told when it ends (default true); false waits up to 5 minutes")),
-	), func(delegateTaskInput) Effect { return Effect{InStore: true, Alike: "delegate_task"} }, runDelegateTask)
+	), func(delegateTaskInput) Effect { return Effect{Hosted: true, Once: true, Alike: "delegate_task"} }, runDelegateTask)
 }
 
 func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result, error) {

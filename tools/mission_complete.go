@@ -15,7 +15,7 @@ type missionCompleteInput struct {
 func missionCompleteTool() Tool {
 	return define("mission_complete", missionCompleteDoc, object(
 		need("summary", text("What was done and what the person should know, in a few sentences")),
-	), func(missionCompleteInput) Effect { return Effect{InStore: true} }, runMissionComplete)
+	), func(missionCompleteInput) Effect { return Effect{Hosted: true, Once: true} }, runMissionComplete)
 }
 
 func runMissionComplete(ctx context.Context, c *Call, in missionCompleteInput) (Result, error) {

@@ -33,7 +33,8 @@ type Tool interface {
 type Effect struct {
 	ReadOnly bool     // nothing is changed; after a crash the call may simply run again
 	Writes   []string // project-relative paths that are written; nil with ReadOnly false means anything could be
-	InStore  bool     // the whole effect is a row in the store, done once for each call id
+	Hosted   bool     // it changes what the host itself keeps, tasks or the plan, and no file of the project
+	Once     bool     // it is done once for each call id: run again after a crash, it finds what it did before
 	Alike    string   // calls with the same word here may overlap although they are not read-only; each starts after the one before has begun
 }
 

@@ -37,7 +37,7 @@ func updateTodoTool() Tool {
 			may("files", list("The files it may change, as patterns", str("A path or pattern"))),
 			may("verify", list("The commands that prove it done", str("A shell command"))),
 		))),
-	), func(updateTodoInput) Effect { return Effect{InStore: true} }, runUpdateTodo)
+	), func(updateTodoInput) Effect { return Effect{Hosted: true} }, runUpdateTodo)
 }
 
 func runUpdateTodo(ctx context.Context, c *Call, in updateTodoInput) (Result, error) {

@@ -1,0 +1,182 @@
+package orchestrator
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"centurion"
+	"centurion/provider/scripted"
+)
+
+// fifty is a cast whose Commander hands out n tasks and whose workers end soon, after a minute, with a failure, or after
+// ten minutes in which nothing is heard of them. Every model answer takes latency longer. They go by their history, so
+// that a restart leads them nowhere else.
+func fifty(n int, latency time.Duration) map[string]script {
+	slow := func(d time.Duration, a scripted.Answer) scripted.Answer { return after(d+latency, a) }
+	return map[string]script{
+		"commander": func(q scripted.Request) scripted.Answer {
+			if q.Step() == 1 {
+				return slow(0, many(n))
+			}
+			return slow(0, say("I wait"))
+		},
+		"worker": func(q scripted.Request) scripted.Answer {
+			n := piece(q)
+			result := fmt.Sprintf("result <%d>", n)
+			switch {
+			case n%5 == 0:
+				if strings.HasPrefix(q.Last(), "(no output)") { // the command has run to its end
+					return slow(0, say(result))
+				}
+				return slow(0, do(call("bash", args{"command": "build 9m59s", "timeout": 600000})))
+			case n%5 == 1:
+				return slow(time.Minute, say(result))
+			case n%5 == 2:
+				return scripted.Answer{Delay: latency, Error: &scripted.Error{Status: 401, Message: result}}
+			}
+			return slow(time.Duration(n)*10*time.Millisecond, say(result))
+		},
+	}
+}
+
+func piece(q scripted.Request) (n int) {
+	_, rest, _ := strings.Cut(q.First(), "piece")
+	_, _ = fmt.Sscan(rest, &n)
+	return n
+}
+
+// completions asserts that each of n results came once and in time: never before its worker's last answer, and not long
+// after its task's end.
+func (r *rig) completions(m centurion.Mission, n int, failed func(int) bool, late time.Duration) {
+	r.t.Helper()
+	r.is(m, centurion.MissionCompleted, "")
+	tasks := r.tasks(m.ID)
+	equal(r.t, "tasks", len(tasks), n)
+	told := map[string]centurion.Time{}
+	for _, e := range r.events(m.ID, centurion.EventTaskDelivered) {
+		if _, twice := told[e.Task]; twice {
+			r.t.Errorf("task %s was told twice", e.Task)
+		}
+		told[e.Task] = e.Time
+	}
+	for i, task := range tasks {
+		want := centurion.TaskCompleted
+		if failed(i) {
+			want = centurion.TaskFailed
+		}
+		if task.Status != want {
+			r.t.Errorf("task %d is %s, want %s", i, task.Status, want)
+		}
+		if c := r.told(m.Session, fmt.Sprintf("result <%d>", i)); c != 1 {
+			r.t.Errorf("the result of task %d stands %d times in the history", i, c)
+		}
+		at, ok := told[task.ID]
+		if !ok {
+			r.t.Errorf("the result of task %d was missed", i)
+			continue
+		}
+		if d := at.Sub(task.Ended.Time); d < 0 || d > late {
+			r.t.Errorf("the result of task %d was told %s after its end", i, d)
+		}
+		messages, err := r.store.Messages(r.ctx, task.Session)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if last := messages[len(messages)-1]; at.Millis() < last.Time.Completed || last.Finish == "" {
+			r.t.Errorf("the result of task %d was told before its worker's last answer had ended", i)
+		}
+	}
+	equal(r.t, "ends that were told", r.count(m.ID, centurion.EventTaskCompleted)+r.count(m.ID, centurion.EventTaskFailed), n)
+	r.checkDeliveries(m.ID)
+}
+
+// O3, ORCH-117, ORCH-121: fifty completions, some in no time and some after ten silent minutes, with a model that answers at
+// once, soon or late: none is missed, none comes early, and each is delivered once, also when the host goes away in the middle.
+func TestFiftyAcrossRestarts(t *testing.T) {
+	type stop struct {
+		at  time.Duration
+		way string
+	}
+	for _, test := range []struct {
+		latency time.Duration
+		stops   []stop
+	}{
+		{0, nil},
+		{500 * time.Millisecond, nil},
+		{2 * time.Second, nil},
+		{0, []stop{{200 * time.Millisecond, byHandover}, {30 * time.Second, byKill}}},
+		{500 * time.Millisecond, []stop{{700 * time.Millisecond, byKill}, {5 * time.Minute, byHandover}}},
+		{500 * time.Millisecond, []stop{{900 * time.Millisecond, byHandover}, {61 * time.Second, byKill}}},
+		{2 * time.Second, []stop{{2 * time.Second, byHandover}, {2300 * time.Millisecond, byKill}, {10 * time.Minute, byKill}}},
+		{2 * time.Second, []stop{{4 * time.Second, byKill}, {62 * time.Second, byHandover}, {time.Minute, byShutdown}}},
+	} {
+		t.Run(fmt.Sprintf("%s %v", test.latency, test.stops), func(t *testing.T) {
+			bubble(t, fifty(50, test.latency), func(r *rig) {
+				r.cfg.PerAgent = 50
+				r.restart()
+				m := r.start(centurion.MissionOptions{})
+				for _, s := range test.stops {
+					l := r.live(m.ID)
+					time.Sleep(s.at)
+					l.goAway(s.way)
+				}
+				m = r.run(m.ID)
+				// What ended while no Commander was there is told as soon as it is there again and has answered.
+				r.completions(m, 50, func(n int) bool { return n%5 == 2 }, 3*time.Second+2*test.latency)
+			})
+		})
+	}
+}
+
+// O3: two hundred workers end while the Commander is busy, in one long answer or one long command: all their results are there
+// when it is done, and none twice.
+func TestManyDeliveries(t *testing.T) {
+	const n = 200
+	for name, busy := range map[string]scripted.Answer{
+		"in a long answer":  after(100*time.Second, do(call("ls", args{}))),
+		"in a long command": do(call("bash", args{"command": "build 100s", "timeout": 200000})),
+	} {
+		for _, way := range []string{"", byHandover, byKill} {
+			t.Run(name+" "+way, func(t *testing.T) {
+				bubble(t, map[string]script{
+					"commander": func(q scripted.Request) scripted.Answer {
+						switch {
+						case q.Step() == 1:
+							return many(n)
+						case !strings.Contains(q.Last(), "result <") && q.Step() < 5:
+							return busy
+						}
+						return say("I wait")
+					},
+					"worker": func(q scripted.Request) scripted.Answer {
+						return after(time.Duration(piece(q)%50)*time.Second, say(fmt.Sprintf("result <%d>", piece(q))))
+					},
+				}, func(r *rig) {
+					r.cfg.PerAgent, r.cfg.Workers = n, n
+					r.restart()
+					m := r.start(centurion.MissionOptions{})
+					l := r.live(m.ID)
+					time.Sleep(70 * time.Second)
+					synctest.Wait()
+					equal(t, "told while it is busy", r.count(m.ID, centurion.EventTaskDelivered), 0)
+					ended := 0
+					for _, task := range r.tasks(m.ID) {
+						if task.Status == centurion.TaskCompleted {
+							ended++
+						}
+					}
+					equal(t, "ended while it is busy", ended, n)
+					if way != "" {
+						l.goAway(way)
+						l = r.live(m.ID)
+					}
+					m = l.settled()
+					r.completions(m, n, func(int) bool { return false }, 200*time.Second)
+				})
+			})
+		}
+	}
+}
