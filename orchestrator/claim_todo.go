@@ -8,11 +8,16 @@ import (
 )
 
 // claimTodo makes room for a new mission's plan and returns its path: the plan of a mission that has ended is archived,
-// that of one that can be resumed is kept under the mission's own name, and one that no mission owns is adopted.
+// that of one that runs or can be resumed is kept under the mission's own name, and one that no mission owns is adopted.
+// It is called with h.starting held.
 func (h *Host) claimTodo(ctx context.Context) (string, error) {
 	todo := h.cfg.Workspace.Todo()
 	owner, err := h.todoOwner(ctx, todo.Path())
 	if err != nil || owner.ID == "" {
+		return todo.Path(), err
+	}
+	if m := h.running(owner.ID); m != nil {
+		err := m.todo.move(h.cfg.Workspace, "todo-"+owner.ID+".md", func(path string) error { return h.setTodo(ctx, owner.ID, path) })
 		return todo.Path(), err
 	}
 	switch owner.Status {
@@ -24,10 +29,8 @@ func (h *Host) claimTodo(ctx context.Context) (string, error) {
 		return todo.Path(), err
 	}
 	kept, err := todo.Rename("todo-" + owner.ID + ".md")
-	if centurion.KindOf(err) == centurion.KindNotFound {
-		return todo.Path(), nil
-	}
-	if err != nil {
+	if err != nil && centurion.KindOf(err) != centurion.KindNotFound { // it may not have been written yet
+
 		return "", err
 	}
 	return todo.Path(), h.setTodo(ctx, owner.ID, kept)
@@ -40,7 +43,7 @@ func (h *Host) todoOwner(ctx context.Context, path string) (centurion.Mission, e
 		return centurion.Mission{}, err
 	}
 	for _, m := range all {
-		if m.Todo == path && m.HadItems {
+		if m.Todo == path && (m.HadItems || m.Status.Alive()) {
 			return m, nil
 		}
 		if m.Todo == path {

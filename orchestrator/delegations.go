@@ -60,6 +60,10 @@ func (ds *delegations) next() []*delegation {
 // recordBatch writes tasks in one transaction and launches them.
 func (m *mission) recordBatch(next []*delegation) {
 	recorded := make([]centurion.Task, len(next))
+	ending := map[string]string{} // items whose task has ended, maybe, and whose mark is not set yet
+	for _, r := range m.runsNow() {
+		ending[r.item] = r.id
+	}
 	items := slices.ContainsFunc(next, func(d *delegation) bool { return d.task.Item != "" })
 	err := m.h.cfg.Store.Update(m.ctx, func(tx *store.Tx) error {
 		atWork := map[string]string{}
@@ -72,6 +76,9 @@ func (m *mission) recordBatch(next []*delegation) {
 				if t.Item != "" && !t.Status.Ended() {
 					atWork[t.Item] = t.ID
 				}
+			}
+			for item, task := range ending {
+				atWork[item] = task
 			}
 		}
 		for i, d := range next {

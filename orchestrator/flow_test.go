@@ -202,7 +202,7 @@ func TestPersonEditsThePlan(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		told := r.count(m.ID, centurion.EventTodoUpdated)
 		r.write(todoMD, "# Plan, by me\n\nMy own words.\n\n- [~] T1 One\n- [ ] T9 Mine too\n")
-		time.Sleep(time.Second)
+		time.Sleep(10 * time.Second) // the file's time is not of the faked clock, so it seems to be new for some seconds
 		if r.count(m.ID, centurion.EventTodoUpdated) != told+1 {
 			t.Error("the change was not told")
 		}
@@ -246,7 +246,7 @@ func TestRemovedItemCancelsItsTask(t *testing.T) {
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(30 * time.Second)
 		r.write(todoMD, "# Plan\n- [~] T1 One\n")
-		time.Sleep(time.Second)
+		time.Sleep(10 * time.Second) // a text that is much shorter may have a writer who has not come to its end
 		two := r.task(m.ID, "T2")
 		equal(t, "status", two.Status, centurion.TaskCancelled)
 		has(t, two.Error.Message, "T2 was removed from the plan")

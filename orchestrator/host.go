@@ -84,6 +84,8 @@ type Host struct {
 	checker *verify.Checker
 	files   tools.Writers // one session at a time replaces a file
 
+	starting sync.Mutex // held while a mission's plan gets its name, and while a mission that has one is entered
+
 	mu        sync.Mutex // protects what follows
 	missions  map[string]*mission
 	suspended map[string]string // why a mission that is being worked on stands still, by its id; the store cannot be told
@@ -134,6 +136,8 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 		return centurion.Mission{}, err
 	}
 	opts.Model = model.Ref.String()
+	h.starting.Lock()
+	defer h.starting.Unlock()
 	todo, err := h.claimTodo(ctx)
 	if err != nil {
 		return centurion.Mission{}, err
@@ -184,18 +188,9 @@ func (h *Host) startedBy(ctx context.Context, request string) (centurion.Mission
 // returns, and the mission is paused; with [centurion.ErrHandover] as the cause it stays as it is, for the next host to
 // go on with. A full disk is waited for as [Config] says. An error means that not even the end could be recorded.
 func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
-	rec, err := h.cfg.Store.Mission(context.WithoutCancel(ctx), id)
-	if err != nil {
-		return rec, err
-	}
-	if rec.Status == centurion.MissionCompleted || rec.Status == centurion.MissionCancelled {
-		return rec, nil
-	}
 	for {
-		h.slots.raise(cmp.Or(rec.Options.MaxWorkers, h.cfg.Workers))
-		m := newMission(ctx, h, rec)
-		if err := h.enter(m); err != nil {
-			m.drop(nil)
+		m, rec, err := h.enter(ctx, id)
+		if m == nil {
 			return rec, err
 		}
 		rec, err = m.run(func(err error) bool { return h.awaitSpace(m, err) })
@@ -206,16 +201,23 @@ func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
 	}
 }
 
-// enter makes m the one that works on its mission.
-func (h *Host) enter(m *mission) error {
+// enter begins to work on a mission. It returns nil for one that is over, or is being worked on already.
+func (h *Host) enter(ctx context.Context, id string) (*mission, centurion.Mission, error) {
+	h.starting.Lock()
+	defer h.starting.Unlock()
+	rec, err := h.cfg.Store.Mission(context.WithoutCancel(ctx), id)
+	if err != nil || rec.Status.Ended() {
+		return nil, rec, err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.missions[m.id] != nil {
-		return &centurion.Error{Op: "run mission", Kind: centurion.KindConflict, Msg: "mission " + m.id + " is running already",
-			Hint: "follow it with: centurion logs -f " + m.id}
+	if h.missions[id] != nil {
+		return nil, rec, &centurion.Error{Op: "run mission", Kind: centurion.KindConflict, Msg: "mission " + id + " is running already",
+			Hint: "follow it with: centurion logs -f " + id}
 	}
-	h.missions[m.id] = m
-	return nil
+	h.slots.raise(cmp.Or(rec.Options.MaxWorkers, h.cfg.Workers))
+	h.missions[id] = newMission(ctx, h, rec)
+	return h.missions[id], rec, nil
 }
 
 func (h *Host) leave(m *mission) {

@@ -19,7 +19,6 @@ import (
 	"centurion/guard"
 	"centurion/loop"
 	"centurion/store"
-	"centurion/workspace"
 	"centurion/workspace/todo"
 )
 
@@ -28,7 +27,7 @@ import (
 type mission struct {
 	h      *Host
 	id     string
-	todo   *workspace.TodoFile
+	todo   *planFile
 	root   *conversation
 	end    context.CancelCauseFunc // ends everything of this mission
 	wanted context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
@@ -82,7 +81,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
 	own := newSlots(cmp.Or(rec.Options.MaxWorkers, h.cfg.Workers), cmp.Or(rec.Options.MaxPerAgent, h.cfg.PerAgent), h.slots)
-	return &mission{h: h, id: rec.ID, slots: own, ctx: ctx, end: end, wanted: wanted, drop: drop, begun: time.Now(), before: rec.ElapsedMS, stopped: make(chan struct{}), todo: h.cfg.Workspace.TodoAt(rec.Todo), writers: semaphore.NewWeighted(manyWriters),
+	return &mission{h: h, id: rec.ID, slots: own, ctx: ctx, end: end, wanted: wanted, drop: drop, begun: time.Now(), before: rec.ElapsedMS, stopped: make(chan struct{}), todo: newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo)), writers: semaphore.NewWeighted(manyWriters),
 		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, asks: map[string]chan struct{}{}}
 }
 
@@ -109,9 +108,14 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	if err = errors.Join(err, crashed); err != nil {
 		v = verdictOf(ctx, err)
 	}
-	if full := m.fullDisk(err, v); full != nil && spaceCame(full) {
-		rec, err := m.h.cfg.Store.Mission(context.WithoutCancel(ctx), m.id)
-		return rec, errors.Join(errSpace, err)
+	if full := m.fullDisk(err, v); full != nil {
+		if spaceCame(full) {
+			rec, err := m.h.cfg.Store.Mission(context.WithoutCancel(ctx), m.id)
+			return rec, errors.Join(errSpace, err)
+		}
+		if cause := causeOf(m.wanted); cause != nil { // it was stopped while it waited
+			v = verdictOf(m.wanted, cause)
+		}
 	}
 	rec, ferr := m.finish(v)
 	if !m.alive && !interrupted {
@@ -140,7 +144,7 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 	if m.root, err = m.open(ctx, rec.Session, nil); err != nil {
 		return verdict{}, err
 	}
-	watch.Go("watch "+m.todo.Path(), func() error { return m.h.cfg.Watch(ctx, m.todo, m.todoChanged) })
+	watch.Go("watch plan", func() error { return m.watchPlan(ctx) })
 	if rec.Options.MaxDuration > 0 {
 		left := time.Duration(rec.Options.MaxDuration-rec.ElapsedMS) * time.Millisecond
 		timer := time.AfterFunc(left, func() { _ = m.tooLong(rec.Options.MaxDuration) })
@@ -422,7 +426,7 @@ func (m *mission) finish(v verdict) (centurion.Mission, error) {
 		if rec, err = tx.Mission(m.id); err != nil || !rec.Status.Alive() { // it could not even be begun
 			return err
 		}
-		if handedOver(m.ctx) {
+		if handedOver(m.ctx) || v.err == centurion.ErrHandover {
 			rec.ElapsedMS = m.elapsed()
 			return tx.PutMission(&rec)
 		}

@@ -20,7 +20,7 @@ type planView struct{ doc *todo.Doc }
 
 // plan reads the mission's plan.
 func (m *mission) plan() (planView, error) {
-	doc, _, err := m.todo.Load()
+	doc, err := m.todo.Load()
 	return planView{doc}, err
 }
 
@@ -97,7 +97,7 @@ func (m *mission) look(f *loop.Facts) planView {
 func (m *mission) todoChanged() {
 	ctx := m.ctx
 	// A person's save of an older text dropped what agents wrote since. If that cannot be mended, the next edit tries again.
-	_, _ = m.todo.Heal(ctx)
+	_ = m.todo.Heal(ctx)
 	if err := m.tellTodo(ctx); err != nil {
 		m.end(err)
 		return

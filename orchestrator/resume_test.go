@@ -17,6 +17,14 @@ import (
 
 var ways = []string{byShutdown, byHandover, byKill}
 
+// waysOf returns all the ways of going away, or the hardest alone where the others add nothing but time.
+func waysOf(all bool) []string {
+	if all {
+		return ways
+	}
+	return []string{byKill}
+}
+
 // waits counts the requests that a role repeated, by the number that each repetition was told with.
 func (r *rig) waits(mission string, typ centurion.EventType) string {
 	r.t.Helper()
@@ -56,7 +64,7 @@ func TestWaitSurvivesRestart(t *testing.T) {
 		"the provider asks for 30 s":    {"worker", first(1, slow), 10 * time.Second, 5 * time.Second, 30 * time.Second, 2, ""},
 		"the Commander is asked for it": {"commander", first(1, slow), 10 * time.Second, 5 * time.Second, 30 * time.Second, 2, "0: 30s"},
 	} {
-		for _, way := range ways {
+		for _, way := range waysOf(name == "in the second") {
 			t.Run(name+" by "+way, func(t *testing.T) {
 				cast := map[string]script{"commander": steps(do(work("", "x")), say("I wait"))}
 				cast[test.role] = func(q scripted.Request) scripted.Answer { return test.answer(q.Turn) }
@@ -428,7 +436,7 @@ func (r *rig) jump(mission string, d time.Duration) {
 func TestClockJumps(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for name, d := range map[string]time.Duration{"not": 0, "forward an hour": time.Hour, "back an hour": -time.Hour, "forward a year": year, "back a year": -year} {
-		for _, way := range ways {
+		for _, way := range waysOf(d == -time.Hour) {
 			t.Run(name+" by "+way, func(t *testing.T) {
 				bubble(t, map[string]script{
 					"commander": steps(do(work("", "fails"), work("", "asks"), work("", "works")), say("I wait")),

@@ -10,6 +10,7 @@ package server
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"centurion"
 	"centurion/event"
@@ -33,6 +34,14 @@ type API interface {
 	Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error]
 	Answer(ctx context.Context, ask, answer string) error
 	Cancel(ctx context.Context, id, reason string) error
+	// Start records a new mission, and Resume raises the limits of one that had stopped; then the hosting process works on
+	// it. A mission that is being worked on already is left as it is.
+	Start(ctx context.Context, goal string, opts centurion.MissionOptions) (Mission, error)
+	Resume(ctx context.Context, id string, opts centurion.MissionOptions) (Mission, error)
+	// LastSeq is the sequence number of the newest event.
+	LastSeq(ctx context.Context) (int64, error)
+	// Pause stops a mission so that it can be resumed, and returns when it has stopped.
+	Pause(ctx context.Context, id, reason string) error
 }
 
 // EventQuery selects events.
@@ -43,6 +52,8 @@ type EventQuery struct {
 	Task    string
 	Deltas  bool
 	Follow  bool
+	// Keep says that the reader will take the mission over when its host ends, for as long as it reads.
+	Keep bool
 }
 
 // Mission is a mission as it is told to the outside.
@@ -69,6 +80,8 @@ type Mission struct {
 	Summary    string                  `json:"summary,omitempty"`
 	Started    centurion.Time          `json:"started"`
 	Updated    centurion.Time          `json:"updated"`
+
+	Options centurion.MissionOptions `json:"options"` // as it was started, with what resumes have changed
 }
 
 // Task is a task as it is told to the outside.
@@ -101,6 +114,34 @@ type Message struct {
 	Parts  []centurion.Part  `json:"parts"`
 }
 
+// Interrupted is the reason that is told of what was being worked on by a host that is gone.
+const Interrupted = "interrupted: its host is gone"
+
+// now returns a mission and its tasks as they are at this moment, which the store may not know.
+func (l *Local) now(m centurion.Mission, tasks []centurion.Task) (centurion.Mission, []centurion.Task) {
+	if l.Host == nil {
+		tasks = slices.Clone(tasks)
+		for i := range tasks {
+			tasks[i] = l.taskNow(tasks[i])
+		}
+	}
+	switch {
+	case !m.Status.Alive():
+	case l.Host == nil:
+		m.Status, m.Reason = centurion.MissionPaused, Interrupted
+	case l.Host.Suspended(m.ID) != "":
+		m.Status, m.Reason = centurion.MissionPaused, l.Host.Suspended(m.ID)
+	}
+	return m, tasks
+}
+
+func (l *Local) taskNow(t centurion.Task) centurion.Task {
+	if l.Host == nil && !t.Status.Ended() && t.Status != centurion.TaskQueued {
+		t.Status, t.Reason = centurion.TaskQueued, Interrupted
+	}
+	return t
+}
+
 func missionView(m centurion.Mission, tasks []centurion.Task) Mission {
 	counts := map[string]int{}
 	for _, s := range centurion.TaskStatuses {
@@ -112,7 +153,8 @@ func missionView(m centurion.Mission, tasks []centurion.Task) Mission {
 	return Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
 		Session: m.Session, Todo: m.Todo, Model: m.Options.Model, Tasks: counts, Tokens: m.Usage.Tokens, Cost: m.Usage.USD,
 		Unpriced: m.Usage.Unpriced, MaxCost: m.Options.MaxCost, Rounds: m.Rounds, DurationMS: m.ElapsedMS,
-		Verified: m.Verified, Unverified: m.Unverified, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated}
+		Verified: m.Verified, Unverified: m.Unverified, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
+		Options: m.Options}
 }
 
 func taskView(t centurion.Task) Task {
@@ -121,12 +163,21 @@ func taskView(t centurion.Task) Task {
 		Started: t.Started, Ended: t.Ended, Tokens: t.Usage.Tokens, Cost: t.Usage.USD, Unpriced: t.Usage.Unpriced}
 }
 
-// Local serves the API in the process that has the store. Host may be nil when nothing runs: then only reading and the
-// cancelling of what is recorded work.
+// Local serves the API in the process that has the store. Without a Host nothing runs in this project: then reading
+// works, and what is recorded as running is told as interrupted. Without Work nothing can be started.
 type Local struct {
 	Store *store.Store
 	Host  *orchestrator.Host
+	Work  Work
 	Hub   *event.Hub // token deltas; nil means none
+}
+
+// Work is the hosting process's part of driving missions.
+type Work interface {
+	// Launch begins to work on a recorded mission and returns at once. It does nothing if that is under way already.
+	Launch(mission string) error
+	// Keep says that somebody will take the mission over when this process ends, until done is called.
+	Keep(mission string) (done func())
 }
 
 var _ API = (*Local)(nil)
@@ -134,7 +185,7 @@ var _ API = (*Local)(nil)
 // Noun returns the mission as the rest of the program speaks of it.
 func (m Mission) Noun() centurion.Mission {
 	return centurion.Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
-		Session: m.Session, Todo: m.Todo, Options: centurion.MissionOptions{Model: m.Model, MaxCost: m.MaxCost}, Rounds: m.Rounds,
+		Session: m.Session, Todo: m.Todo, Options: m.Options, Rounds: m.Rounds,
 		Usage: centurion.Usage{Tokens: m.Tokens, USD: m.Cost, Unpriced: m.Unpriced}, ElapsedMS: m.DurationMS, Verified: m.Verified,
 		Unverified: m.Unverified, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated}
 }

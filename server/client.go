@@ -95,12 +95,30 @@ func (c *Client) Cancel(ctx context.Context, id, reason string) error {
 	return c.post(ctx, "/cancel", cancelBody{id, reason})
 }
 
+// Start starts a mission in the host.
+func (c *Client) Start(ctx context.Context, goal string, opts centurion.MissionOptions) (Mission, error) {
+	return send[Mission](ctx, c, "/missions", startBody{goal, opts})
+}
+
+// Resume goes on with a mission in the host.
+func (c *Client) Resume(ctx context.Context, id string, opts centurion.MissionOptions) (Mission, error) {
+	return send[Mission](ctx, c, "/resume", resumeBody{id, opts})
+}
+
+// LastSeq is the number of the newest event.
+func (c *Client) LastSeq(ctx context.Context) (int64, error) { return get[int64](ctx, c, "/seq", nil) }
+
+// Pause stops a mission.
+func (c *Client) Pause(ctx context.Context, id, reason string) error {
+	return c.post(ctx, "/pause", cancelBody{id, reason})
+}
+
 // Events yields facts as the host tells them. When the host goes away the sequence ends with an error of
 // centurion.KindNetwork; the caller may go on from the last sequence number with whoever hosts the project then.
 func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		values := url.Values{"after": {strconv.FormatInt(q.After, 10)}, "mission": {q.Mission}, "session": {q.Session},
-			"task": {q.Task}, "deltas": {strconv.FormatBool(q.Deltas)}, "follow": {strconv.FormatBool(q.Follow)}}
+			"task": {q.Task}, "deltas": {strconv.FormatBool(q.Deltas)}, "follow": {strconv.FormatBool(q.Follow)}, "keep": {strconv.FormatBool(q.Keep)}}
 		resp, err := c.do(ctx, http.MethodGet, "/events?"+values.Encode(), nil)
 		if err != nil {
 			yield(centurion.Event{}, err)
@@ -158,15 +176,25 @@ func get[T any](ctx context.Context, c *Client, path string, q url.Values) (T, e
 }
 
 func (c *Client) post(ctx context.Context, path string, v any) error {
+	_, err := send[struct{}](ctx, c, path, v)
+	return err
+}
+
+func send[T any](ctx context.Context, c *Client, path string, v any) (T, error) {
+	var got T
 	b, err := json.Marshal(v)
 	if err != nil {
-		return &centurion.Error{Op: "ask the host", Kind: centurion.KindInternal, Err: err}
+		return got, &centurion.Error{Op: "ask the host", Kind: centurion.KindInternal, Err: err}
 	}
 	resp, err := c.do(ctx, http.MethodPost, path, bytes.NewReader(b))
 	if err != nil {
-		return err
+		return got, err
 	}
-	return resp.Body.Close()
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
+		return got, gone("ask the host", err)
+	}
+	return got, nil
 }
 
 // do makes a request and turns every answer but success into the host's error.

@@ -45,8 +45,12 @@ func Handler(api API, token string, info Info) http.Handler {
 		answer(w)(h.api.Receipts(r.Context(), r.FormValue("mission")))
 	})
 	mux.HandleFunc("GET "+Prefix+"/asks", func(w http.ResponseWriter, r *http.Request) { answer(w)(h.api.Asks(r.Context())) })
+	mux.HandleFunc("GET "+Prefix+"/seq", func(w http.ResponseWriter, r *http.Request) { answer(w)(h.api.LastSeq(r.Context())) })
 	mux.HandleFunc("POST "+Prefix+"/asks/{id}", h.postAnswer)
 	mux.HandleFunc("POST "+Prefix+"/cancel", h.postCancel)
+	mux.HandleFunc("POST "+Prefix+"/pause", h.postPause)
+	mux.HandleFunc("POST "+Prefix+"/missions", h.postStart)
+	mux.HandleFunc("POST "+Prefix+"/resume", h.postResume)
 	mux.HandleFunc("GET "+Prefix+"/events", h.events)
 	return authorized(token, mux)
 }
@@ -56,6 +60,7 @@ type Info struct {
 	PID       int    `json:"pid"`
 	Version   string `json:"version"`
 	Directory string `json:"directory"`
+	Detached  bool   `json:"detached"` // it lives in the background, whatever becomes of the terminal
 }
 
 type handler struct {
@@ -85,6 +90,43 @@ type cancelBody struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+type startBody struct {
+	Goal    string                   `json:"goal"`
+	Options centurion.MissionOptions `json:"options"`
+}
+
+type resumeBody struct {
+	ID      string                   `json:"id"`
+	Options centurion.MissionOptions `json:"options"`
+}
+
+func (h handler) postStart(w http.ResponseWriter, r *http.Request) {
+	var b startBody
+	if err := body(w, r, &b); err != nil {
+		reply(w, nil, err)
+		return
+	}
+	answer(w)(h.api.Start(r.Context(), b.Goal, b.Options))
+}
+
+func (h handler) postResume(w http.ResponseWriter, r *http.Request) {
+	var b resumeBody
+	if err := body(w, r, &b); err != nil {
+		reply(w, nil, err)
+		return
+	}
+	answer(w)(h.api.Resume(r.Context(), b.ID, b.Options))
+}
+
+func (h handler) postPause(w http.ResponseWriter, r *http.Request) {
+	var b cancelBody
+	if err := body(w, r, &b); err != nil {
+		reply(w, nil, err)
+		return
+	}
+	reply(w, struct{}{}, h.api.Pause(r.Context(), b.ID, b.Reason))
+}
+
 func (h handler) postAnswer(w http.ResponseWriter, r *http.Request) {
 	var b answerBody
 	if err := body(w, r, &b); err != nil {
@@ -111,7 +153,7 @@ func (h handler) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := EventQuery{After: after, Mission: r.FormValue("mission"), Session: r.FormValue("session"), Task: r.FormValue("task"),
-		Deltas: r.FormValue("deltas") == "true", Follow: r.FormValue("follow") == "true"}
+		Deltas: r.FormValue("deltas") == "true", Follow: r.FormValue("follow") == "true", Keep: r.FormValue("keep") == "true"}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := json.NewEncoder(w)
 	flush := http.NewResponseController(w)

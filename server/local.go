@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"centurion"
@@ -23,7 +24,7 @@ func (l *Local) Missions(ctx context.Context) ([]Mission, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, missionView(m, tasks))
+		out = append(out, missionView(l.now(m, tasks)))
 	}
 	return out, nil
 }
@@ -47,7 +48,7 @@ func (l *Local) Mission(ctx context.Context, id string) (Mission, error) {
 		return Mission{}, err
 	}
 	tasks, err := l.Store.Tasks(ctx, m.ID)
-	return missionView(m, tasks), err
+	return missionView(l.now(m, tasks)), err
 }
 
 // Tasks lists the tasks of a mission.
@@ -59,7 +60,7 @@ func (l *Local) Tasks(ctx context.Context, mission string) ([]Task, error) {
 	tasks, err := l.Store.Tasks(ctx, m.ID)
 	out := make([]Task, 0, len(tasks))
 	for _, t := range tasks {
-		out = append(out, taskView(t))
+		out = append(out, taskView(l.taskNow(t)))
 	}
 	return out, err
 }
@@ -71,7 +72,7 @@ func (l *Local) Task(ctx context.Context, id string) (Task, error) {
 		return Task{}, err
 	}
 	t, err := l.Store.Task(ctx, full)
-	return taskView(t), err
+	return taskView(l.taskNow(t)), err
 }
 
 // Sessions lists the sessions of a mission.
@@ -137,6 +138,13 @@ func (j journal) Events(ctx context.Context, after int64, limit int) ([]centurio
 
 // Events yields facts from the journal.
 func (l *Local) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error] {
+	if q.Keep && l.Work != nil {
+		q.Keep = false
+		return func(yield func(centurion.Event, error) bool) {
+			defer l.Work.Keep(q.Mission)()
+			l.Events(ctx, q)(yield)
+		}
+	}
 	if q.Follow {
 		hub := l.Hub
 		if hub == nil {
@@ -207,6 +215,53 @@ func (l *Local) Cancel(ctx context.Context, id, reason string) error {
 	}
 	return l.Host.Cancel(ctx, full, reason)
 }
+
+// Start records a mission and begins to work on it.
+func (l *Local) Start(ctx context.Context, goal string, opts centurion.MissionOptions) (Mission, error) {
+	if l.Work == nil {
+		return Mission{}, notRunning("start mission")
+	}
+	m, err := l.Host.Start(ctx, goal, opts)
+	if err == nil {
+		err = l.Work.Launch(m.ID)
+	}
+	return missionView(m, nil), err
+}
+
+// Resume goes on with a mission.
+func (l *Local) Resume(ctx context.Context, id string, opts centurion.MissionOptions) (Mission, error) {
+	if l.Work == nil {
+		return Mission{}, notRunning("resume mission")
+	}
+	m, err := l.mission(ctx, id)
+	if err != nil {
+		return Mission{}, err
+	}
+	if !slices.Contains(l.Host.Running(), m.ID) {
+		if err := l.Host.Raise(ctx, m.ID, opts); err != nil {
+			return Mission{}, err
+		}
+		if err := l.Work.Launch(m.ID); err != nil {
+			return Mission{}, err
+		}
+	}
+	return l.Mission(ctx, m.ID)
+}
+
+// Pause stops a mission.
+func (l *Local) Pause(ctx context.Context, id, reason string) error {
+	if l.Host == nil {
+		return notRunning("pause")
+	}
+	m, err := l.mission(ctx, id)
+	if err != nil {
+		return err
+	}
+	return l.Host.Pause(ctx, m.ID, reason)
+}
+
+// LastSeq is the number of the newest event.
+func (l *Local) LastSeq(context.Context) (int64, error) { return l.Store.LastSeq(), nil }
 
 func notRunning(op string) error {
 	return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "nothing is running in this project",

@@ -145,6 +145,7 @@ func TestRoutes(t *testing.T) {
 		"session":         func(a server.API) (any, error) { return a.Session(ctx, p.session.ID) },
 		"messages":        func(a server.API) (any, error) { return a.Messages(ctx, p.session.ID) },
 		"receipts":        func(a server.API) (any, error) { return a.Receipts(ctx, id) },
+		"seq":             func(a server.API) (any, error) { return a.LastSeq(ctx) },
 		"asks":            func(a server.API) (any, error) { return a.Asks(ctx) },
 		"events":          func(a server.API) (any, error) { return collect(a.Events(ctx, server.EventQuery{})) },
 		"events, task":    func(a server.API) (any, error) { return collect(a.Events(ctx, server.EventQuery{Task: taskID})) },
@@ -384,7 +385,11 @@ func TestBodies(t *testing.T) {
 		{"/asks/que_x", `{"answer":"` + strings.Repeat("a", 2<<20) + `"}`, 413},
 		{"/cancel", `{"id":"` + strings.Repeat("a", 2<<20) + `"}`, 413},
 		{"/nonsense", `{}`, 404},
-		{"/missions", `{}`, 405},
+		{"/missions", `{}`, 409}, // this process starts nothing
+		{"/missions", `{"goal":"x","option":{}}`, 400},
+		{"/resume", `{"id":"` + p.mission.ID + `"}`, 409},
+		{"/pause", `{"id":"msn_x"}`, 404},
+		{"/events", `{}`, 405},
 	} {
 		req := mustRequest(t, http.MethodPost, tt.at, tt.body)
 		req.Header.Set("Authorization", "Bearer "+token)

@@ -1,17 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
 	"centurion/cmd/centurion/config"
 	"centurion/cmd/centurion/demo"
+	"centurion/guard"
 	"centurion/provider/scripted"
 	"centurion/workspace"
 )
@@ -19,54 +23,97 @@ import (
 func (c *cli) demoCommand() *cobra.Command {
 	var kill bool
 	var format string
+	var opts killOptions
 	cmd := &cobra.Command{Use: "demo", Short: "Run a whole mission on a sample project, without a key",
 		Long: "Run a whole mission on a sample project. Its model is scripted: the answers are written down and come over loopback\n" +
-			"HTTP, everything else is what every mission runs on. No key and no network are needed.",
-		Example: "  centurion demo", Args: exactly(0, 0, "no arguments"),
+			"HTTP, everything else is what every mission runs on. No key and no network are needed.\n\n" +
+			"With --kill the host of that mission is killed with SIGKILL ten times, at random moments, and comes back each time. At the\n" +
+			"end it is counted what was lost and what was done twice.",
+		Example: "  centurion demo\n  centurion demo --kill", Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "text" && format != "json" {
+				return badValue("format", format, []string{"text", "json"})
+			}
 			if kill {
-				return notYet("centurion demo --kill", "missions in the background")
+				opts.kills, opts.seed = max(1, opts.kills), cmp.Or(opts.seed, rand.Uint64N(maxSeed)+1)
+				return c.demoKill(cmd.Context(), format, opts)
 			}
 			return c.demo(cmd.Context(), format)
 		}}
-	cmd.Flags().BoolVar(&kill, "kill", false, "kill the host ten times meanwhile (not in this version)")
-	cmd.Flags().StringVar(&format, "format", "text", "text or json: one event a line on stdout")
+	fl := cmd.Flags()
+	fl.BoolVar(&kill, "kill", false, "kill the host ten times meanwhile, and count what is lost")
+	fl.StringVar(&format, "format", "text", "text or json: one event a line on stdout")
+	fl.IntVar(&opts.kills, "kills", 10, "how many kills --kill makes")
+	fl.Uint64Var(&opts.seed, "seed", 0, "choose the moments of --kill as the run with this seed did (0: at random)")
+	fl.BoolVar(&opts.hurry, "hurry", false, "let the model of --kill answer as fast as it can")
+	for _, name := range []string{"kills", "seed", "hurry"} {
+		fl.Lookup(name).Hidden = true
+	}
+	cmd.AddCommand(c.demoHostCommand())
 	return cmd
 }
 
-// demo unpacks the sample project into a directory of its own, starts the scripted model, and runs a mission there.
-func (c *cli) demo(ctx context.Context, format string) error {
-	if format != "text" && format != "json" {
-		return badValue("format", format, []string{"text", "json"})
-	}
+// maxSeed keeps seeds so short that a person can type one.
+const maxSeed = 999_999
+
+// stage is what a demonstration takes place on.
+type stage struct {
+	dir     string // holds everything
+	project string
+	state   string
+	url     string // of the model
+	model   *scripted.Model
+}
+
+// onStage says which place a demonstration in dir has.
+func onStage(dir string) stage {
+	return stage{dir: dir, project: filepath.Join(dir, "pocket"), state: filepath.Join(dir, "state")}
+}
+
+// setStage unpacks the sample project into a directory of its own and starts the scripted model. What conf leaves open
+// is as the scenario says.
+func (c *cli) setStage(format string, hurry bool, conf scripted.Config) (stage, error) {
 	dir, err := os.MkdirTemp("", "centurion-demo-")
 	if err != nil {
-		return &centurion.Error{Op: "make the sample project", Kind: centurion.KindDisk, Err: err, Hint: "set TMPDIR to a directory that can be written"}
+		return stage{}, &centurion.Error{Op: "make the sample project", Kind: centurion.KindDisk, Err: err, Hint: "set TMPDIR to a directory that can be written"}
 	}
-	project := filepath.Join(dir, "pocket")
-	if err := demo.Unpack(project); err != nil {
-		return &centurion.Error{Op: "make the sample project", Kind: centurion.KindDisk, Err: err}
+	s := onStage(dir)
+	if err := demo.Unpack(s.project); err != nil {
+		return s, &centurion.Error{Op: "make the sample project", Kind: centurion.KindDisk, Err: err}
 	}
-	scenario, err := demo.Scenario()
+	if conf.Scenario, err = demo.Scenario(hurry); err != nil {
+		return s, err
+	}
+	s.model = scripted.New(conf)
+	if s.url, err = s.model.Serve(); err != nil {
+		return s, errors.Join(err, s.model.Close())
+	}
+	if format == "text" {
+		fmt.Fprintf(c.out, "A sample project: %s\nIts model is scripted and answers over %s; the rest is real.\n", s.project, s.url)
+	}
+	return s, nil
+}
+
+// demo runs a mission on the sample project.
+func (c *cli) demo(ctx context.Context, format string) error {
+	s, err := c.setStage(format, false, scripted.Config{})
 	if err != nil {
 		return err
 	}
-	model := scripted.New(scripted.Config{Scenario: scenario})
-	url, err := model.Serve()
-	if err != nil {
-		return errors.Join(err, model.Close())
-	}
 	if format == "text" {
-		fmt.Fprintf(c.out, "A sample project: %s\nIts model is scripted and answers over %s; the rest is real.\n\n", project, url)
+		fmt.Fprintln(c.out)
 	}
-	err = c.demoMission(ctx, place{dir: project, state: filepath.Join(dir, "state"), token: "demo"}, url, format)
+	err = c.demoMission(ctx, s, format, 0, nil)
 	if err == nil && format == "text" {
-		fmt.Fprintf(c.out, "\nLook at what was made: %s\n", project)
+		fmt.Fprintf(c.out, "\nLook at what was made: %s\n", s.project)
 	}
-	return errors.Join(err, model.Close())
+	return errors.Join(err, s.model.Close())
 }
 
-func (c *cli) demoMission(ctx context.Context, p place, url, format string) error {
+// demoMission hosts the demonstration's mission and shows what happens after an event. A mission that a killed host has
+// left is gone on with.
+func (c *cli) demoMission(ctx context.Context, on stage, format string, after int64, notices *bool) error {
+	p := place{dir: on.project, state: on.state, token: "demo"}
 	ws, err := workspace.Open(p.dir)
 	if err != nil {
 		return err
@@ -80,18 +127,78 @@ func (c *cli) demoMission(ctx context.Context, p place, url, format string) erro
 	if err != nil {
 		return err
 	}
-	models := newModels(cfg, config.Resolved{Model: centurion.ModelRef{Provider: "scripted", ID: "demo"}, BaseURL: url,
+	if notices != nil {
+		cfg.Own.Notify = notices
+	}
+	models := newModels(cfg, config.Resolved{Model: centurion.ModelRef{Provider: "scripted", ID: "demo"}, BaseURL: on.url,
 		Limit: config.Limit{Context: 128_000, Output: 16_000}, Price: &centurion.Price{Input: 1.25, Output: 10, CacheRead: 0.125}})
-	h, err := own(ctx, p, ws, models, cfg)
-	if err != nil {
+	// A host that was killed while it started a command leaves its lock to that command for some milliseconds.
+	s := &seat{place: p, ws: ws, cfg: cfg, models: models, say: func(string) {}}
+	if err := s.take(ctx, findFirst); err != nil {
 		return err
 	}
-	f := &runFlags{format: format}
-	// The sample project is ours, so its commands need no asking.
-	m, err := h.orch.Start(ctx, demo.Goal, centurion.MissionOptions{Model: models.first.Model.String(), MaxCost: 1, Ask: "allow",
-		TrustVerify: true, ShowPlan: false})
+	h := s.hosting()
+	if h == nil {
+		return heldBy(p)
+	}
+	m, err := h.store.LatestMission(ctx)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		// The sample project is ours, so its commands need no asking.
+		m, err = h.orch.Start(ctx, demo.Goal, centurion.MissionOptions{Model: models.first.Model.String(), MaxCost: 1, Ask: "allow",
+			TrustVerify: true, ShowPlan: false})
+	}
+	if err == nil {
+		err = h.Launch(m.ID) // what a killed host has left runs already
+	}
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}
-	return c.drive(ctx, h, f, m.ID, 0)
+	return c.attend(ctx, s, &runFlags{format: format}, m.ID, after)
+}
+
+// demoHostCommand is the host that `centurion demo --kill` kills. It is not for people.
+func (c *cli) demoHostCommand() *cobra.Command {
+	var dir, url string
+	var after int64
+	var parent int
+	cmd := &cobra.Command{Use: "host", Short: "Host the mission of a demonstration", Hidden: true, Args: exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s := onStage(dir)
+			s.url = url
+			return whileParent(cmd.Context(), parent, func(ctx context.Context) error {
+				return c.demoMission(ctx, s, "json", after, new(false))
+			})
+		}}
+	fl := cmd.Flags()
+	fl.StringVar(&dir, "dir", "", "what the demonstration made")
+	fl.StringVar(&url, "url", "", "the scripted model")
+	fl.Int64Var(&after, "after", 0, "the last event that is known")
+	fl.IntVar(&parent, "parent", 0, "the process that is waited for")
+	return cmd
+}
+
+// parentPoll is how often a child looks whether its parent still lives: nothing announces the end of a parent that was
+// killed, and an orphan that nobody watches should not work on for long.
+const parentPoll = 200 * time.Millisecond
+
+// whileParent runs f with a context that ends when this process has another parent than it had.
+func whileParent(ctx context.Context, parent int, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch guard.Group
+	watch.Go("watch parent", func() error {
+		tick := time.NewTicker(parentPoll)
+		defer tick.Stop()
+		for os.Getppid() == parent {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		cancel(centurion.ErrShutdown)
+		return nil
+	})
+	err := f(ctx)
+	cancel(nil)
+	return errors.Join(err, watch.Wait())
 }

@@ -13,11 +13,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/cmd/centurion/config"
-	"centurion/cmd/centurion/doctor"
-	"centurion/notify"
 	"centurion/provider/catalog"
-	"centurion/sandbox"
-	"centurion/tui"
 )
 
 // looking makes a command that needs no state of a project.
@@ -87,33 +83,6 @@ func (c *cli) modelsCommand() *cobra.Command {
 				}
 				if _, err := fmt.Fprintf(c.out, "%-44s %9d  %s\n", r.Model, r.Context, price); err != nil {
 					return err
-				}
-			}
-			return nil
-		})
-}
-
-func (c *cli) doctorCommand() *cobra.Command {
-	return c.looking("doctor", "Say what was found on this machine",
-		"Say what was found: models and where their keys come from (never their values), git, rg, the terminal, what can confine\ncommands, the state directory, notices.",
-		"  centurion doctor", func(ctx context.Context, f *readFlags, _ []string) error {
-			out, _ := c.out.(*os.File)
-			found := doctor.Run(ctx, doctor.Options{Dir: f.dir, Env: c.getenv, Out: out, InForce: (&sandbox.Runner{}).Describe(),
-				Notify: notify.NewDesktop().Available})
-			if doctor.Worst(found) == doctor.Fail {
-				c.code = exitFailed
-			}
-			if f.format == "json" {
-				return writeJSON(c.out, found)
-			}
-			for _, x := range found {
-				if _, err := fmt.Fprintf(c.out, "%-5s %-14s %s\n", x.Status, x.Name, tui.Escape(x.Detail)); err != nil {
-					return err
-				}
-				if x.Hint != "" {
-					if _, err := fmt.Fprintf(c.out, "%20s → %s\n", "", tui.Escape(x.Hint)); err != nil {
-						return err
-					}
 				}
 			}
 			return nil

@@ -89,8 +89,9 @@ func first(args []string) string {
 }
 
 func (c *cli) psCommand() *cobra.Command {
-	return c.listing("ps", "List the missions of this project", "List the missions of this project, newest first.",
-		"  centurion ps\n  centurion ps --format json", exactly(0, 0, "no arguments"), noMissions,
+	all := false
+	cmd := c.listing("ps", "List the missions of this project", "List the missions of this project, or of every project with --all, newest first.",
+		"  centurion ps\n  centurion ps --all\n  centurion ps --format json", exactly(0, 0, "no arguments"), noMissions,
 		func(ctx context.Context, f *readFlags, api server.API, _ []string) error {
 			all, err := api.Missions(ctx)
 			if err != nil {
@@ -105,6 +106,15 @@ func (c *cli) psCommand() *cobra.Command {
 			}
 			return tui.Missions(c.out, nouns, c.showOptions())
 		})
+	here := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !all {
+			return here(cmd, args)
+		}
+		return c.everyMission(cmd.Context(), cmd.Flag("dir").Value.String(), cmd.Flag("format").Value.String())
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "the missions of every project, with their directories")
+	return cmd
 }
 
 func (c *cli) tasksCommand() *cobra.Command {
@@ -224,6 +234,9 @@ func (c *cli) logsCommand() *cobra.Command {
 		Args:    exactly(0, 1, "at most one id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			if id := first(args); follow && (id == "" || strings.HasPrefix(id, string(centurion.PrefixMission)+"_")) {
+				c.awaitHeir(ctx, f.dir, id)
+			}
 			return c.with(ctx, f, func(api server.API) error {
 				q, err := eventsOf(ctx, api, first(args))
 				if err != nil {
@@ -355,7 +368,7 @@ func (c *cli) cancelCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.say(c.cancelNow(ctx, f, api, args[0], reason), "cancelled "+what)
+			return c.say(c.asHost(ctx, f, api, func(api server.API) error { return api.Cancel(ctx, args[0], reason) }), "cancelled "+what)
 		})
 	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission or task")
 	return cmd
@@ -384,11 +397,11 @@ func living(ctx context.Context, api server.API, id string) (string, error) {
 	return full, nil
 }
 
-// cancelNow cancels through the project's host. Without one this process takes its place for the moment that it takes.
-func (c *cli) cancelNow(ctx context.Context, f *readFlags, api server.API, id, reason string) error {
+// asHost does something through the project's host. Without one this process takes its place for the moment that it takes.
+func (c *cli) asHost(ctx context.Context, f *readFlags, api server.API, do func(server.API) error) error {
 	local, idle := api.(*server.Local)
 	if !idle {
-		return api.Cancel(ctx, id, reason)
+		return do(api)
 	}
 	p, ws, err := c.locate(f.dir)
 	if err != nil {
@@ -402,8 +415,11 @@ func (c *cli) cancelNow(ctx context.Context, f *readFlags, api server.API, id, r
 	if !got {
 		return errors.Join(heldBy(p), ws.Close())
 	}
-	l := server.Local{Store: local.Store, Host: orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: ws})}
-	return errors.Join(l.Cancel(ctx, id, reason), lock.Unlock(), ws.Close())
+	err = local.Store.Own(ctx)
+	if err == nil {
+		err = do(&server.Local{Store: local.Store, Host: orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: ws})})
+	}
+	return errors.Join(err, lock.Unlock(), ws.Close())
 }
 
 // say prints what was done, unless it was not.

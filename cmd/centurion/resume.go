@@ -44,34 +44,45 @@ func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
 		return err
 	}
 	f.model = cmp.Or(f.model, m.Model)
-	h, models, err := c.prepare(ctx, f)
+	// The mission's own caps stay, where a flag does not say otherwise, and so does a permission given in advance. Whether
+	// there is a person to be asked is a matter of this run.
+	f.maxWorkers = cmp.Or(f.maxWorkers, m.Options.MaxWorkers)
+	f.maxPerAgent = cmp.Or(f.maxPerAgent, m.Options.MaxPerAgent)
+	s, err := c.prepare(ctx, f)
 	if err != nil {
 		return err
 	}
-	defer h.ws.Close()
-	rec, err := h.store.Mission(ctx, m.ID)
-	if err != nil {
-		return errors.Join(err, h.Close())
-	}
-	// The mission's own limits stay, also where the configuration has others, and so does a permission given in advance.
-	// Whether there is a person to be asked is a matter of this run.
+	defer s.ws.Close()
 	f.costSet = given.costSet
 	if given.ask == "" {
 		f.ask = ""
-		if rec.Options.Ask == "allow" {
-			f.ask = rec.Options.Ask
+		if m.Options.Ask == "allow" {
+			f.ask = m.Options.Ask
 		}
 	}
-	opts, err := c.options(f, models)
+	opts, err := c.options(f, s.models)
 	if err != nil {
-		return errors.Join(err, h.Close())
+		return err
 	}
+	// The mission's own limits stay, also where the configuration has others.
 	opts.MaxCost, opts.MaxTokens, opts.MaxRounds, opts.MaxDuration = given.maxCost, given.maxTokens, given.maxRounds, given.maxDuration.Milliseconds()
-	after := h.store.LastSeq()
-	if err := h.orch.Raise(ctx, m.ID, opts); err != nil {
-		return errors.Join(err, h.Close())
+	if f.detach {
+		return c.resumeDetached(ctx, s, f, m.ID, opts)
 	}
-	return c.drive(ctx, h, f, m.ID, after)
+	s.first = m.ID
+	if err := s.take(ctx, findFirst); err != nil {
+		return err
+	}
+	c.sayWhere(s)
+	after, err := ask(ctx, s, func(api server.API) (int64, error) { return api.LastSeq(ctx) })
+	if err == nil {
+		_, err = ask(ctx, s, func(api server.API) (server.Mission, error) { return api.Resume(ctx, m.ID, opts) })
+	}
+	if err != nil {
+		return errors.Join(err, s.leave(ctx))
+	}
+	s.first = ""
+	return c.attend(ctx, s, f, m.ID, after)
 }
 
 // look finds the mission that is to be resumed. It is over if there is nothing left to resume: one that has ended prints
@@ -89,18 +100,17 @@ func (c *cli) look(ctx context.Context, f *runFlags, id string) (m server.Missio
 		return m, false, errors.Join(err, ws.Close())
 	}
 	m, err = api.Mission(ctx, id)
-	_, idle := api.(*server.Local)
 	switch {
 	case err != nil:
 	case m.Status == centurion.MissionCompleted || m.Status == centurion.MissionCancelled:
 		over, err = true, c.printEnd(ctx, api, m, f.format)
-	case m.Status.Alive() && !idle:
+	case m.Status.Alive(): // of a project without a host it would be told as interrupted
 		over, err = true, c.follow(ctx, p, api, f, m)
 	}
 	return m, over, errors.Join(err, done(), ws.Close())
 }
 
-// follow watches a mission that another process runs, to its end.
+// follow watches a mission that another process runs, to its end. Ctrl-C ends the watching only.
 func (c *cli) follow(ctx context.Context, p place, api server.API, f *runFlags, m server.Mission) error {
 	f.format = cmp.Or(f.format, "text")
 	after := int64(0)
@@ -110,7 +120,7 @@ func (c *cli) follow(ctx context.Context, p place, api server.API, f *runFlags, 
 		}
 		after = e.Seq
 	}
-	if err := c.show(ctx, api, f, m.ID, after, api); err != nil {
+	if err := c.show(ctx, api, f, m.ID, after, false); err != nil {
 		return err
 	}
 	if ctx.Err() != nil { // this process was interrupted, the mission goes on

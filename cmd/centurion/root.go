@@ -30,6 +30,7 @@ host runs the acceptance commands itself and goes on until the work is proven do
 const rootExample = `  centurion demo                                  see a whole mission, without a key
   centurion run "add a rate limit to the API"     work on a goal in this directory
   centurion run "/plan port the parser to Go"     write the plan, run it later with: centurion resume
+  centurion run --detach "mend the flaky test"    in the background; watch it with: centurion attach
   centurion ps                                    what ran and what runs here`
 
 // root builds the command tree.
@@ -47,7 +48,7 @@ func (c *cli) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
 	root.AddCommand(c.runCommand(), c.demoCommand(), c.resumeCommand(), c.psCommand(), c.showCommand(), c.tasksCommand(),
-		c.logsCommand(), c.asksCommand(), c.answerCommand(), c.approveCommand(), c.denyCommand(), c.cancelCommand(),
+		c.logsCommand(), c.asksCommand(), c.answerCommand(), c.approveCommand(), c.denyCommand(), c.cancelCommand(), c.pauseCommand(), c.attachCommand(), c.hostCommand(), c.serviceCommand(),
 		c.agentsCommand(), c.modelsCommand(), c.authCommand(), c.doctorCommand(), c.versionCommand())
 	for _, l := range laterCommands {
 		root.AddCommand(later(l.use, l.short, l.step))
@@ -150,7 +151,6 @@ func exactly(lo, hi int, what string) cobra.PositionalArgs {
 
 // laterCommands belong to the product and are not there yet. They say so instead of being unknown.
 var laterCommands = []struct{ use, short, step string }{
-	{"pause ID", "Pause a mission", "missions in the background"},
 	{"send ADDRESS TEXT", "Write to an agent", "messages between agents"},
 	{"inbox [ADDRESS]", "Read an agent's messages", "messages between agents"},
 	{"fork SESSION", "Fork a conversation", "the conversation tree"},
@@ -161,14 +161,12 @@ var laterCommands = []struct{ use, short, step string }{
 	{"undo MISSION|TASK", "Take back what a mission or task changed", "worktrees and merging"},
 	{"report MISSION", "Write a report of a mission", "reports"},
 	{"serve", "Serve OpenCode's API", "the OpenCode server"},
-	{"attach [URL]", "Watch a running mission", "missions in the background"},
-	{"service", "Bring missions back after a reboot", "missions in the background"},
 	{"trust", "Trust what a project ships", "trust and confinement"},
 	{"commands", "List slash commands", "slash commands of your own"},
 	{"plugin", "Manage plugins", "plugins"},
 	{"mcp", "Manage MCP servers", "MCP"},
 	{"acp", "Speak ACP", "ACP"},
-	{"gc", "Remove what is no longer needed", "missions in the background"},
+	{"gc", "Remove what is no longer needed", "the cleaner"},
 }
 
 // later is a command that is not there yet.

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +18,6 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/cmd/centurion/config"
-	"centurion/guard"
-	"centurion/notify"
 	"centurion/server"
 	"centurion/tui"
 	"centurion/workspace"
@@ -85,7 +84,7 @@ func (f *runFlags) bind(cmd *cobra.Command) {
 	fl.IntVar(&f.level, "level", 0, "1, 2 or 3 instead of the Commander's own assessment")
 	fl.StringVar(&f.profile, "profile", "", "mission, assistant or solo (this version: mission)")
 	fl.StringVar(&f.sandbox, "sandbox", "", "auto, require or off (this version confines nothing)")
-	fl.BoolVar(&f.detach, "detach", false, "hand the mission to a background host (not in this version)")
+	fl.BoolVar(&f.detach, "detach", false, "hand the mission to a background host and print its id")
 	fl.BoolVar(&f.merge, "merge", false, "put the finished work on your branch (not in this version)")
 }
 
@@ -129,8 +128,6 @@ func (f *runFlags) settle(own config.Own) error {
 		}
 	}
 	switch {
-	case f.detach:
-		return notYet("--detach", "missions in the background")
 	case f.merge:
 		return notYet("--merge", "worktrees and merging")
 	case f.level < 0 || f.level > 3:
@@ -208,57 +205,86 @@ func (c *cli) startMission(ctx context.Context, f *runFlags, goal string) error 
 	if err != nil {
 		return err
 	}
-	h, models, err := c.prepare(ctx, f)
+	s, err := c.prepare(ctx, f)
 	if err != nil {
 		return err
 	}
-	defer h.ws.Close()
-	opts, err := c.options(f, models)
+	defer s.ws.Close()
+	opts, err := c.options(f, s.models)
 	if err != nil {
-		return errors.Join(err, h.Close())
+		return err
 	}
 	opts.PlanOnly = planOnly
 	opts.ShowPlan = opts.ShowPlan && !planOnly
-	after := h.store.LastSeq()
-	m, err := h.orch.Start(ctx, goal, opts)
-	if err != nil {
-		return errors.Join(err, h.Close())
+	opts.Request = rand.Text() // if the host dies before it answers, the next one is asked again
+	if f.detach {
+		return c.startDetached(ctx, s, f, goal, opts)
 	}
-	return c.drive(ctx, h, f, m.ID, after)
+	if err := s.take(ctx, findFirst); err != nil {
+		return err
+	}
+	c.sayWhere(s)
+	m, err := ask(ctx, s, func(api server.API) (server.Mission, error) { return api.Start(ctx, goal, opts) })
+	if err != nil {
+		return errors.Join(err, s.leave(ctx))
+	}
+	return c.attend(ctx, s, f, m.ID, 0)
 }
 
-// prepare reads the configuration, finds the project, the model, and makes this process the project's host.
-func (c *cli) prepare(ctx context.Context, f *runFlags) (*host, *modelSet, error) {
+// sayWhere tells the person if their mission runs in another process.
+func (c *cli) sayWhere(s *seat) {
+	if s.hosting() != nil {
+		return
+	}
+	if o, err := readOwner(s.place); err == nil {
+		c.note(fmt.Sprintf("process %d hosts this project; the mission runs there (Ctrl-C pauses it)", o.PID))
+	}
+}
+
+// prepare reads the configuration and finds the project and the model. The seat is still to be taken.
+func (c *cli) prepare(ctx context.Context, f *runFlags) (*seat, error) {
 	if f.format != "" && f.format != "text" && f.format != "json" {
-		return nil, nil, badValue("format", f.format, []string{"text", "json"})
+		return nil, badValue("format", f.format, []string{"text", "json"})
 	}
 	p, ws, err := c.locate(f.dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	fail := func(err error) (*host, *modelSet, error) { return nil, nil, errors.Join(err, ws.Close()) }
+	s := &seat{place: p, ws: ws, say: c.note}
+	if s.cfg, s.models, err = c.configure(ctx, ws, f); err != nil {
+		return nil, errors.Join(err, ws.Close())
+	}
+	s.how.say = c.note
+	if tui.CanLive(c.in, c.out, c.env) && f.format != "json" {
+		s.how = manner{diskWait: -1} // the person sees what is waited for
+	}
+	return s, nil
+}
+
+// configure reads the configuration of a project, settles the flags by it, and finds the model.
+func (c *cli) configure(ctx context.Context, ws *workspace.Workspace, f *runFlags) (*config.Config, *modelSet, error) {
 	if fi, err := os.Stat(filepath.Join(ws.Dir(), workspace.Directory)); err == nil && !fi.IsDir() {
-		return fail(ws.CheckWritable()) // says so better than what fails to read it
+		return nil, nil, ws.CheckWritable() // says so better than what fails to read it
 	}
 	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Env: c.getenv})
 	if err != nil {
-		return fail(err)
+		return nil, nil, err
 	}
 	if err := f.settle(cfg.Own); err != nil {
-		return fail(err)
+		return nil, nil, err
 	}
 	if err := ws.CheckWritable(); err != nil {
-		return fail(err)
+		return nil, nil, err
 	}
 	first, err := cfg.ResolveModel(ctx, f.model)
 	if err != nil {
-		return fail(err)
+		return nil, nil, err
 	}
 	if first.Warning != "" {
-		fmt.Fprintln(c.err, "centurion: "+first.Warning)
+		c.note(first.Warning)
 	}
 	if first.Default {
-		fmt.Fprintf(c.err, "centurion: model %s (%s)\n", first.Model, cmp.Or(first.From, first.BaseURL))
+		c.note(fmt.Sprintf("model %s (%s)", first.Model, cmp.Or(first.From, first.BaseURL)))
 	}
 	if f.agent == "" && cfg.DefaultAgent != "" {
 		if _, err := agents.Default().Find(cfg.DefaultAgent); err == nil {
@@ -267,21 +293,16 @@ func (c *cli) prepare(ctx context.Context, f *runFlags) (*host, *modelSet, error
 			cfg.Notices = append(cfg.Notices, fmt.Sprintf("centurion: default_agent %q is no agent of a mission; it starts with the commander", cfg.DefaultAgent))
 		}
 	}
-	if f.maxWorkers != 0 {
-		cfg.Own.MaxWorkers = f.maxWorkers
+	cfg.Own.MaxWorkers = cmp.Or(f.maxWorkers, cfg.Own.MaxWorkers)
+	cfg.Own.MaxPerAgent = cmp.Or(f.maxPerAgent, cfg.Own.MaxPerAgent)
+	if _, err := ruleLevels(cfg); err != nil { // also to hear what of it came with the project
+		return nil, nil, err
 	}
-	if f.maxPerAgent != 0 {
-		cfg.Own.MaxPerAgent = f.maxPerAgent
-	}
-	models := newModels(cfg, first)
-	h, err := own(ctx, p, ws, models, cfg)
 	for _, n := range cfg.Notices {
 		fmt.Fprintln(c.err, n)
 	}
-	if err != nil {
-		return fail(err)
-	}
-	return h, models, nil
+	cfg.Notices = nil
+	return cfg, newModels(cfg, first), nil
 }
 
 // options turns flags into what a mission is started with.
@@ -289,11 +310,11 @@ func (c *cli) options(f *runFlags, models *modelSet) (centurion.MissionOptions, 
 	live := tui.CanLive(c.in, c.out, c.env)
 	o := centurion.MissionOptions{Agent: f.agent, Model: models.first.Model.String(), Level: f.level, MaxTokens: f.maxTokens,
 		MaxDuration: f.maxDuration.Milliseconds(), MaxRounds: f.maxRounds, MaxWorkers: f.maxWorkers, MaxPerAgent: f.maxPerAgent,
-		Verify: models.cfg.Own.Verify, ShowPlan: live && !f.yes && f.format == "text"}
+		Verify: models.cfg.Own.Verify, ShowPlan: live && !f.yes && !f.detach && f.format == "text"}
 	o.Ask = f.ask
 	if o.Ask == "" {
 		o.Ask = "deny"
-		if live && f.format == "text" {
+		if live && f.format == "text" { // also in the background: whoever has a terminal can answer from it
 			o.Ask = "ask"
 		}
 	}
@@ -313,33 +334,6 @@ func (c *cli) options(f *runFlags, models *modelSet) (centurion.MissionOptions, 
 	return o, nil
 }
 
-// drive runs a mission and shows it, and sets the exit code.
-func (c *cli) drive(ctx context.Context, h *host, f *runFlags, id string, after int64) error {
-	view, stopView := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopView()
-	api := &server.Local{Store: h.store, Host: h.orch, Hub: h.hub}
-	var shown, notices guard.Group
-	shown.Go("show", func() error { return c.show(view, api, f, id, after, h) })
-	if on := h.notices; on == nil || *on {
-		notices.Go("notices", func() error {
-			events := tui.UntilEnd(api.Events(view, server.EventQuery{After: after, Mission: id, Follow: true}))
-			return notify.Watch(view, events, notify.NewDesktop())
-		})
-	}
-	m, err := h.orch.Run(ctx, id)
-	if err != nil {
-		stopView()
-	}
-	err = errors.Join(err, shown.Wait())
-	stopView()
-	_ = notices.Wait() // a notice that could not be shown is no failure of the mission
-	if err = errors.Join(err, h.Close()); err != nil {
-		return err
-	}
-	c.ended(f, m)
-	return nil
-}
-
 // ended sets the exit code. Whoever reads JSON lines is told on the other stream, in words, why it is not 0.
 func (c *cli) ended(f *runFlags, m centurion.Mission) {
 	c.code = missionExit(m.Status, m.Reason)
@@ -356,13 +350,14 @@ func (c *cli) ended(f *runFlags, m centurion.Mission) {
 	fmt.Fprintf(c.err, "centurion: mission %s is %s: %s\nnext: %s\n", m.ID, m.Status, oneLine(m.Reason), next)
 }
 
-// show draws a mission's events until its end.
-func (c *cli) show(ctx context.Context, api server.API, f *runFlags, id string, after int64, ans tui.Answerer) error {
+// show draws a mission's events until its end. Keep says that this process takes the mission over when its host ends.
+func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, after int64, keep bool) error {
+	q := server.EventQuery{After: after, Mission: id, Follow: true, Keep: keep}
 	if f.format == "json" {
-		return tui.RunJSON(ctx, c.out, tui.UntilEnd(api.Events(ctx, server.EventQuery{After: after, Mission: id, Follow: true})))
+		return tui.RunJSON(ctx, c.out, tui.UntilEnd(api.Events(ctx, q)))
 	}
 	if !tui.CanLive(c.in, c.out, c.env) {
-		return tui.RunPlain(ctx, c.out, tui.UntilEnd(api.Events(ctx, server.EventQuery{After: after, Mission: id, Follow: true})))
+		return tui.RunPlain(ctx, c.out, tui.UntilEnd(api.Events(ctx, q)))
 	}
 	m, err := api.Mission(ctx, id)
 	if err != nil {
@@ -379,8 +374,9 @@ func (c *cli) show(ctx context.Context, api server.API, f *runFlags, id string, 
 			}
 		}
 	}
-	return tui.RunLive(ctx, tui.Options{Events: api.Events(ctx, server.EventQuery{After: after, Mission: id, Follow: true, Deltas: true}),
-		In: c.in, Out: c.out, Env: c.env, Board: board, Answerer: ans, Interrupt: c.interrupt,
+	q.Deltas = true
+	return tui.RunLive(ctx, tui.Options{Events: api.Events(ctx, q),
+		In: c.in, Out: c.out, Env: c.env, Board: board, Answerer: api, Interrupt: c.interrupt,
 		TodoPath: filepath.Join(m.Directory, filepath.FromSlash(m.Todo)), Plan: planReader(filepath.Join(m.Directory, filepath.FromSlash(m.Todo)))})
 }
 
@@ -404,11 +400,6 @@ func planReader(path string) tui.PlanReader {
 		}
 		return items, nil
 	}
-}
-
-// Answer passes a person's answer to the orchestrator.
-func (h *host) Answer(ctx context.Context, ask, answer string) error {
-	return h.orch.Answer(ctx, ask, answer)
 }
 
 // missionExit is the exit code for how a mission stopped.

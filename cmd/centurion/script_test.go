@@ -90,7 +90,23 @@ func setup(env *testscript.Env) error {
 		}
 	}
 	env.Values[background] = map[string]*running{}
+	env.Defer(func() { endLeftovers(env.WorkDir) })
 	return nil
+}
+
+// endLeftovers ends what a script has left running: background hosts, and commands of hosts that it killed.
+func endLeftovers(dir string) {
+	all, _ := filepath.Glob("/proc/[0-9]*/environ") // there is none but on Linux
+	for _, path := range all {
+		vars, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(vars, []byte("="+dir+"/")) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if p, ferr := os.FindProcess(pid); err == nil && ferr == nil && pid != os.Getpid() {
+			_ = p.Kill() // it may have ended
+		}
+	}
 }
 
 // serveModel starts a scripted model that lives as long as the script. Every script that names no other provider reaches

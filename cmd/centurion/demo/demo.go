@@ -7,12 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"centurion/provider/scripted"
 )
 
 // Goal is what the mission is asked to do.
 const Goal = "Make pocket do what its README promises: convert lengths, weights and temperatures"
+
+var pauses = regexp.MustCompile(`(?m)^    delay: .*\n`)
 
 //go:embed sample scenario.yaml
 var files embed.FS
@@ -26,11 +29,15 @@ func Unpack(dir string) error {
 	return os.CopyFS(filepath.Clean(dir), sample)
 }
 
-// Scenario returns what the scripted model answers.
-func Scenario() (*scripted.Scenario, error) {
+// Scenario returns what the scripted model answers. In a hurry it does not pause to think, which it does for whoever
+// watches.
+func Scenario(hurry bool) (*scripted.Scenario, error) {
 	b, err := files.ReadFile("scenario.yaml")
 	if err != nil {
 		return nil, err
+	}
+	if hurry {
+		b = pauses.ReplaceAll(b, nil)
 	}
 	return scripted.Parse("scenario.yaml", b)
 }

@@ -1,7 +1,8 @@
 // Package doctor looks at the machine and says what Centurion finds there: models and keys (never their values), git,
-// ripgrep, the terminal, what the system could confine a command with, the state directory, desktop notices. It changes
-// nothing, except that it creates and removes one file in the state directory to see whether it can, and it starts
-// nothing but `git --version`, `rg --version` and, on Linux, `true` in namespaces of its own.
+// ripgrep, the terminal, what the system could confine a command with, the state directory, desktop notices, and through
+// its caller this project's missions. It changes nothing, except that it creates and removes one file in the state
+// directory to see whether it can, and it starts nothing but `git --version`, `rg --version` and, on Linux, `true` in
+// namespaces of its own.
 package doctor
 
 import (
@@ -53,6 +54,8 @@ type Options struct {
 	Out     *os.File                 // the terminal; nil means os.Stdout
 	InForce []string                 // what confines commands in this build, as the runner of commands describes it
 
+	// Missions looks at the project's own state. Nil leaves it out.
+	Missions func(ctx context.Context) []Finding
 	// Notify reports whether desktop notices can be shown and, if not, why. Nil leaves the finding out.
 	Notify func() (ok bool, why string)
 }
@@ -71,7 +74,7 @@ func Run(ctx context.Context, o Options) []Finding {
 		run  func(context.Context) []Finding
 	}{
 		{"configuration", d.configuration}, {"git", d.git}, {"rg", d.rg}, {"terminal", d.terminal},
-		{"sandbox", d.sandbox}, {"state", d.state}, {"notices", d.notices},
+		{"sandbox", d.sandbox}, {"state", d.state}, {"missions", d.missions}, {"notices", d.notices},
 	}
 	found := make([][]Finding, len(checks))
 	var g guard.Group
@@ -363,4 +366,11 @@ func (d *doctor) notices(context.Context) []Finding {
 		return []Finding{{"notices", Warn, cmp.Or(why, "not available"), "nothing to do: the terminal says the same"}}
 	}
 	return []Finding{{Name: "notices", Status: OK, Detail: cmp.Or(why, "desktop notices can be shown")}}
+}
+
+func (d *doctor) missions(ctx context.Context) []Finding {
+	if d.Missions == nil {
+		return nil
+	}
+	return d.Missions(ctx)
 }

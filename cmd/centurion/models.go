@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"centurion"
+	"centurion/cmd/centurion/config"
+	"centurion/orchestrator"
+	"centurion/permission"
+	"centurion/provider"
+)
+
+// ruleLevels turns the configured permissions into the levels for each agent, weakest first.
+func ruleLevels(cfg *config.Config) (func(agent string) []permission.Level, error) {
+	levels := []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}
+	for _, l := range cfg.Permission {
+		rules, err := permission.ParseRules(l.Raw)
+		if err != nil {
+			return nil, &centurion.Error{Op: "read permission in " + l.File, Kind: centurion.KindConfig, Err: err, Hint: centurion.HintOf(err)}
+		}
+		if l.Project {
+			cfg.Notices = append(cfg.Notices, "centurion: the permission rules of "+l.File+", which came with the project, are in force")
+		}
+		levels = append(levels, permission.Level{Name: l.File, Rules: rules})
+	}
+	byAgent := map[string][]permission.Level{}
+	for name, a := range cfg.Agents {
+		if len(a.Permission) == 0 {
+			continue
+		}
+		rules, err := permission.ParseRules(a.Permission)
+		if err != nil {
+			return nil, &centurion.Error{Op: "read permission of agent " + name + " in " + a.File, Kind: centurion.KindConfig, Err: err, Hint: centurion.HintOf(err)}
+		}
+		byAgent[name] = append(append([]permission.Level{}, levels...), permission.Level{Name: "agent " + name, Rules: rules})
+	}
+	return func(agent string) []permission.Level {
+		if l, ok := byAgent[strings.ToLower(agent)]; ok {
+			return l
+		}
+		return levels
+	}, nil
+}
+
+// modelSet resolves model names to clients, each once.
+type modelSet struct {
+	cfg   *config.Config
+	first config.Resolved
+	gates provider.Gates
+
+	mu    sync.Mutex // protects known
+	known map[string]orchestrator.Model
+}
+
+func newModels(cfg *config.Config, first config.Resolved) *modelSet {
+	return &modelSet{cfg: cfg, first: first, known: map[string]orchestrator.Model{}}
+}
+
+// get returns the model of that name, and the mission's own for "".
+func (s *modelSet) get(ref string) (orchestrator.Model, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.first
+	none := r.Model == centurion.ModelRef{} // a background host has no mission of its own
+	if ref == "" && !none {
+		ref = r.Model.String()
+	}
+	if m, ok := s.known[ref]; ok {
+		return m, nil
+	}
+	if none || ref != r.Model.String() {
+		var err error
+		if r, err = s.cfg.ResolveModel(context.Background(), ref); err != nil {
+			return orchestrator.Model{}, err
+		}
+	}
+	own := s.cfg.Own
+	m := orchestrator.Model{Ref: r.Model, Price: r.Price, Context: r.Limit.Context, Client: provider.New(provider.Endpoint{
+		Model: r.Model, BaseURL: r.BaseURL, APIKey: r.APIKey.Reveal(), KeySource: r.KeySource, Headers: r.Headers, EchoReasoning: r.Echo,
+		NoSessionHeaders: own.SessionHeaders != nil && !*own.SessionHeaders, IdleTimeout: own.IdleTimeout, MaxRetries: own.MaxRetries,
+		Gates: &s.gates})}
+	s.known[ref] = m
+	return m, nil
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/cmd/centurion/config"
+	"centurion/server"
+	"centurion/tui"
+)
+
+// everyMission is `centurion ps --all`.
+func (c *cli) everyMission(ctx context.Context, dir, format string) error {
+	if format != "text" && format != "json" {
+		return badValue("format", format, []string{"text", "json"})
+	}
+	if dir != "" {
+		return &centurion.Error{Kind: centurion.KindUsage, Msg: "--all lists the missions of every project, --dir those of one",
+			Hint: "leave one of them out"}
+	}
+	projects, err := c.projects(ctx)
+	if err != nil {
+		return err
+	}
+	all := []server.Mission{}
+	for _, p := range projects {
+		all = append(all, p.missions...)
+	}
+	slices.SortStableFunc(all, newestFirst)
+	if format == "json" {
+		return writeJSON(c.out, all)
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(c.out, "No missions in any project yet. Start one with: centurion run \"GOAL\"")
+		return err
+	}
+	return c.printPlaced(all)
+}
+
+func newestFirst(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) }
+
+// printPlaced prints missions with their directories.
+func (c *cli) printPlaced(all []server.Mission) error {
+	for _, m := range all {
+		if err := tui.Missions(c.out, []centurion.Mission{m.Noun()}, c.showOptions()); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(c.out, "  "+tui.Escape(m.Directory)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// project is one that has state, with all its missions, newest first. There is at least one.
+type project struct {
+	place
+	missions []server.Mission
+}
+
+// interrupted returns the missions that were being worked on and that nobody works on now.
+func (p project) interrupted() []server.Mission {
+	var found []server.Mission
+	for _, m := range p.missions {
+		if m.Reason == server.Interrupted {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// projects reads every project that has missions, without creating anything or taking anybody's lock. What is wrong with
+// one is told, and the others are read.
+func (c *cli) projects(ctx context.Context) ([]project, error) {
+	state, err := config.StateDir(c.getenv)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Join(state, "projects"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, stateError(state, err)
+	}
+	token, err := os.ReadFile(filepath.Join(state, "token"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // without one there is no host to let anybody in
+		return nil, stateError(state, err)
+	}
+	var found []project
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		p := project{place: place{state: filepath.Join(state, "projects", e.Name()), token: strings.TrimSpace(string(token))}}
+		err := p.read(ctx)
+		_, none := errors.AsType[errNoMission](err)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case none:
+		case err != nil:
+			c.note(fmt.Sprintf("%s is passed over: %v", p.state, err))
+		case len(p.missions) > 0:
+			p.dir = p.missions[0].Directory
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// lookTime is how long the host of one project among many may take to answer.
+const lookTime = 5 * time.Second
+
+var errSilent = &centurion.Error{Kind: centurion.KindTimeout, Msg: "its host does not answer"}
+
+func (p *project) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, errSilent)
+	defer cancel()
+	api, done, err := p.api(ctx)
+	if err != nil {
+		return err
+	}
+	p.missions, err = api.Missions(ctx)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return errors.Join(err, done())
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/server"
+)
+
+func (c *cli) pauseCommand() *cobra.Command {
+	var reason string
+	cmd := c.reading("pause [ID]", "Pause a mission", "Pause a mission (default: the latest) so that it can be resumed. Answers that are on their way are given up.",
+		"  centurion pause\n  centurion pause msn_0199… --reason \"the office closes\"", exactly(0, 1, "at most one mission"),
+		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+			m, err := api.Mission(ctx, first(args))
+			if err != nil {
+				return err
+			}
+			if _, idle := api.(*server.Local); !m.Status.Alive() && !idle || m.Status.Ended() {
+				return &centurion.Error{Kind: centurion.KindConflict, Msg: m.ID + " is " + string(m.Status) + " already", Hint: "see: centurion show " + m.ID}
+			}
+			return c.say(c.asHost(ctx, f, api, func(api server.API) error { return api.Pause(ctx, m.ID, reason) }), "paused "+m.ID+"; go on with: centurion resume "+m.ID)
+		})
+	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission")
+	return cmd
+}
+
+func (c *cli) attachCommand() *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{Use: "attach [MISSION]", Short: "Watch a mission that runs in the background",
+		Long: "Show the live view of a mission that another process hosts (default: the latest), and answer what it asks. Ctrl-C ends\n" +
+			"the view, not the mission.",
+		Example: "  centurion attach\n  centurion attach msn_0199… --format json",
+		Args:    exactly(0, 1, "at most one mission"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.Contains(first(args), "://") {
+				return notYet("centurion attach URL", "the OpenCode server")
+			}
+			return c.attach(cmd.Context(), f, first(args))
+		}}
+	cmd.Flags().StringVar(&f.dir, "dir", "", "the project directory (default: here)")
+	cmd.Flags().StringVar(&f.format, "format", "text", "text or json: one event a line on stdout")
+	return cmd
+}
+
+// heirTime is how long a mission without a host is looked at again: one host may just be taking over from another.
+const heirTime = 500 * time.Millisecond
+
+// awaitHeir returns when a mission that was being worked on has a host, or when none has come.
+func (c *cli) awaitHeir(ctx context.Context, dir, id string) {
+	for start := time.Now(); time.Since(start) < heirTime && ctx.Err() == nil; time.Sleep(findPause) {
+		orphaned := false
+		_ = c.with(ctx, &readFlags{dir: dir, format: "text"}, func(api server.API) error { // who asks next is told what is wrong
+			m, err := api.Mission(ctx, id)
+			orphaned = m.Reason == server.Interrupted
+			return err
+		})
+		if !orphaned {
+			return
+		}
+	}
+}
+
+// attach is `centurion attach`. A mission that has stopped prints its end.
+func (c *cli) attach(ctx context.Context, f *runFlags, id string) error {
+	c.awaitHeir(ctx, f.dir, id)
+	m, over, err := c.look(ctx, f, id)
+	if c.code == exitInterrupted && ctx.Err() != nil { // the usual way to leave
+		c.code = exitComplete
+	}
+	if err != nil || over {
+		return err
+	}
+	p, ws, err := c.locate(f.dir)
+	if err != nil {
+		return err
+	}
+	api, done, err := p.api(ctx)
+	if err != nil {
+		return errors.Join(err, ws.Close())
+	}
+	err = c.printEnd(ctx, api, m, f.format)
+	if f.format != "json" && err == nil {
+		c.note("nobody works on it; go on with: centurion resume " + m.ID)
+	}
+	return errors.Join(err, done(), ws.Close())
+}

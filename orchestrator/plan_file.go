@@ -1,0 +1,105 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"centurion"
+	"centurion/guard"
+	"centurion/workspace"
+	"centurion/workspace/todo"
+)
+
+// planFile is where a running mission has its plan. The newest mission's is todo.md: one that starts gives the plan of an
+// older one another name, also while that one runs.
+type planFile struct {
+	mu    sync.RWMutex // held for reading while the file is used, for writing while it is given another name
+	file  *workspace.TodoFile
+	moved chan struct{} // closed when it is
+}
+
+func newPlanFile(f *workspace.TodoFile) *planFile {
+	return &planFile{file: f, moved: make(chan struct{})}
+}
+
+// where returns the file, and a channel that is closed when it is given another name.
+func (p *planFile) where() (*workspace.TodoFile, <-chan struct{}) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.file, p.moved
+}
+
+// Load reads the plan.
+func (p *planFile) Load() (*todo.Doc, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	doc, _, err := p.file.Load()
+	return doc, err
+}
+
+// Edit changes the plan; see [workspace.TodoFile.Edit]. f must not use the planFile.
+func (p *planFile) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.file.Edit(ctx, f)
+}
+
+// Replace replaces the plan; see [workspace.TodoFile.Replace]. check must not use the planFile.
+func (p *planFile) Replace(ctx context.Context, content string, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.file.Replace(ctx, content, check)
+}
+
+// Heal brings back what a stale save has dropped; see [workspace.TodoFile.Heal].
+func (p *planFile) Heal(ctx context.Context) error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	_, err := p.file.Heal(ctx)
+	return err
+}
+
+// move gives the file another name in .opencode/. record writes its new path down before anybody uses it.
+func (p *planFile) move(ws *workspace.Workspace, name string, record func(path string) error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	path, err := p.file.Rename(name)
+	if centurion.KindOf(err) == centurion.KindNotFound { // it has not been written yet
+		err = nil
+	}
+	if err == nil {
+		err = record(path)
+	}
+	if err != nil {
+		return err
+	}
+	p.file = ws.TodoAt(path)
+	close(p.moved)
+	p.moved = make(chan struct{})
+	return nil
+}
+
+// watchPlan calls todoChanged whenever the plan changes, wherever it is, until ctx ends.
+func (m *mission) watchPlan(ctx context.Context) error {
+	for {
+		file, moved := m.todo.where()
+		inner, cancel := context.WithCancel(ctx)
+		again := false
+		var g guard.Group
+		g.Go("follow plan", func() error {
+			select {
+			case <-moved:
+				again = true
+			case <-inner.Done():
+			}
+			cancel()
+			return nil
+		})
+		err := m.h.cfg.Watch(inner, file, m.todoChanged)
+		cancel()
+		if err = errors.Join(err, g.Wait()); err != nil || !again {
+			return err
+		}
+	}
+}
