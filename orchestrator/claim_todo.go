@@ -20,17 +20,16 @@ func (h *Host) claimTodo(ctx context.Context) (string, error) {
 		err := m.todo.move(h.cfg.Workspace, "todo-"+owner.ID+".md", func(path string) error { return h.setTodo(ctx, owner.ID, path) })
 		return todo.Path(), err
 	}
+	put := todo.Rename
 	switch owner.Status {
 	case centurion.MissionCompleted, centurion.MissionFailed, centurion.MissionCancelled:
-		err := todo.Archive("todo-" + owner.ID + ".md")
-		if centurion.KindOf(err) == centurion.KindNotFound { // somebody has removed it
-			err = nil
-		}
-		return todo.Path(), err
+		put = todo.Archive
 	}
-	kept, err := todo.Rename("todo-" + owner.ID + ".md")
-	if err != nil && centurion.KindOf(err) != centurion.KindNotFound { // it may not have been written yet
-
+	kept, err := put("todo-" + owner.ID + ".md")
+	switch centurion.KindOf(err) {
+	case "", centurion.KindNotFound: // it may never have been written
+	case centurion.KindConflict: // it was put there before this process was killed: what is here now is somebody else's
+	default:
 		return "", err
 	}
 	return todo.Path(), h.setTodo(ctx, owner.ID, kept)

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -77,9 +78,7 @@ func (m *mission) recordBatch(next []*delegation) {
 					atWork[t.Item] = t.ID
 				}
 			}
-			for item, task := range ending {
-				atWork[item] = task
-			}
+			maps.Copy(atWork, ending)
 		}
 		for i, d := range next {
 			recorded[i], d.fresh, d.err = putDelegation(tx, d.task, atWork)

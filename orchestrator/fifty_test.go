@@ -136,17 +136,18 @@ func TestFiftyAcrossRestarts(t *testing.T) {
 // O3: two hundred workers end while the Commander is busy, in one long answer or one long command: all their results are there
 // when it is done, and none twice.
 func TestManyDeliveries(t *testing.T) {
-	const n = 200
 	answer := after(100*time.Second, do(call("ls", args{})))
 	command := do(call("bash", args{"command": "build 100s", "timeout": 200000}))
 	for name, test := range map[string]struct {
+		n    int
 		busy scripted.Answer
 		way  string // in which the host goes away meanwhile
 	}{
-		"in a long answer":            {answer, ""},
-		"in an answer, handed over":   {answer, byHandover},
-		"in a long command, and dies": {command, byKill},
+		"in a long answer":            {200, answer, ""},
+		"in an answer, handed over":   {40, answer, byHandover},
+		"in a long command, and dies": {40, command, byKill},
 	} {
+		n := test.n
 		t.Run(name, func(t *testing.T) {
 			bubble(t, map[string]script{
 				"commander": func(q scripted.Request) scripted.Answer {

@@ -133,16 +133,6 @@ type row struct {
 	cols []sql.RawBytes
 }
 
-// col returns the bytes of a column.
-func (r *row) col(t *table, name string) []byte {
-	for i, c := range t.cols {
-		if c == name {
-			return r.cols[i]
-		}
-	}
-	return nil
-}
-
 // data returns the last column, which is the noun's JSON.
 func (r *row) data() []byte { return r.cols[len(r.cols)-1] }
 

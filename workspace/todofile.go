@@ -171,10 +171,10 @@ func (t *TodoFile) Replace(ctx context.Context, content string, check func(old, 
 	return doc, err
 }
 
-// Archive moves the file to .opencode/archive/name. Errors are KindUsage (name is not a plain file name), KindNotFound
+// Archive moves the file to .opencode/archive/name and returns that path. Errors are KindUsage (name is not a plain file name), KindNotFound
 // (there is no plan) and KindConflict (the archive has that name already).
-func (t *TodoFile) Archive(name string) error {
-	return t.move("archive todo", Directory+"/archive", name)
+func (t *TodoFile) Archive(name string) (path string, err error) {
+	return Directory + "/archive/" + name, t.move("archive todo", Directory+"/archive", name)
 }
 
 // Rename gives the file another name in .opencode/ and returns its new path. Errors are those of Archive.
@@ -196,6 +196,9 @@ func (t *TodoFile) move(op, dir, name string) error {
 		return t.w.fail(op, dir, err)
 	}
 	to := dir + "/" + name
+	if _, err := t.w.root.Lstat(t.path); err != nil {
+		return t.w.fail(op, t.path, err)
+	}
 	if _, err := t.w.root.Lstat(to); err == nil {
 		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: to + " exists already", Hint: "choose another name"}
 	}

@@ -159,17 +159,20 @@ func TestTodoArchive(t *testing.T) {
 	w := open(t, map[string]string{".opencode/todo.md": smallPlan})
 	f := w.Todo()
 	for name, kind := range map[string]centurion.Kind{"": centurion.KindUsage, "..": centurion.KindUsage, "a/b": centurion.KindUsage, ".": centurion.KindUsage} {
-		wantError(t, f.Archive(name), kind, "file name")
+		_, err := f.Archive(name)
+		wantError(t, err, kind, "file name")
 	}
-	if err := f.Archive("todo-ü 1.md"); err != nil {
+	if path, err := f.Archive("todo-ü 1.md"); err != nil || path != ".opencode/archive/todo-ü 1.md" {
 		t.Fatal(err)
 	}
 	if got := get(t, w, ".opencode/archive/todo-ü 1.md"); got != smallPlan {
 		t.Errorf("archived %q", got)
 	}
-	wantError(t, f.Archive("x"), centurion.KindNotFound, "todo.md")
+	_, err := f.Archive("x")
+	wantError(t, err, centurion.KindNotFound, "todo.md")
 	put(t, planFile(w), smallPlan)
-	wantError(t, f.Archive("todo-ü 1.md"), centurion.KindConflict, "exists")
+	_, err = f.Archive("todo-ü 1.md")
+	wantError(t, err, centurion.KindConflict, "exists")
 }
 
 // A person's edit wins over a stale write: the edit starts over on what they wrote.

@@ -272,14 +272,6 @@ func (c *cli) attend(ctx context.Context, s *seat, f *runFlags, id string, after
 // note tells a person something that is not part of the output.
 func (c *cli) note(text string) { fmt.Fprintln(c.err, "centurion: "+oneLine(text)) }
 
-// drive runs a recorded mission in this process, shows it, and sets the exit code.
-func (c *cli) drive(ctx context.Context, h *host, f *runFlags, id string, after int64) error {
-	if err := h.Launch(id); err != nil {
-		return errors.Join(err, h.Close())
-	}
-	return c.attend(ctx, &seat{place: h.place, ws: h.ws, host: h, say: c.note}, f, id, after)
-}
-
 // executable is the program itself, for what it starts in the background.
 func executable() (string, error) {
 	self, err := os.Executable()
