@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+const (
+	r1Workers = 50
+	r1Quick   = 100
+	r1Full    = 2000
+	r1Each    = 34                     // kills of one mission; then it may end
+	r1Latency = 40 * time.Millisecond  // of every answer of the model
+	r1Goal    = 500 * time.Millisecond // the 99th percentile of the recovery
+)
+
+// killer kills the hosts of missions.
+type killer struct {
+	t     *T
+	quota int // kills that are left
+
+	kills, missions int
+	sum             damage
+	maybe           int             // calls that were answered as interrupted
+	recovery        []time.Duration // from the start of a resume to its first fact
+	request         []time.Duration // and to its first request at the model
+}
+
+// r1 kills a host of 50 workers at random moments, again and again, and lets it end.
+func r1(ctx context.Context, t *T) {
+	k := &killer{t: t, quota: t.Scale(r1Quick, r1Full)}
+	t.Binary()
+	for k.quota > 0 && ctx.Err() == nil && !t.Failed() {
+		k.mission(min(r1Each, k.quota))
+	}
+	t.Figure("kills", k.kills)
+	t.Figure("missions", k.missions)
+	t.Figure("lost", k.sum.lost)
+	t.Figure("twice", k.sum.twice)
+	t.Figure("marked as maybe ran", k.maybe)
+	t.Figure("recovery p50", quantile(k.recovery, 0.5))
+	t.Figure("recovery p99", quantile(k.recovery, 0.99))
+	t.Figure("first request p99", quantile(k.request, 0.99))
+	if p99 := quantile(k.recovery, 0.99); p99 >= r1Goal {
+		t.Failf("the recovery's 99th percentile is %s of %d, not below %s", p99, len(k.recovery), r1Goal)
+	}
+	if len(k.recovery) < k.kills/4 {
+		t.Failf("only %d recoveries of %d were measured", len(k.recovery), k.kills)
+	}
+}
+
+// runArgs start the squad's mission.
+func runArgs(more ...string) []string {
+	return slices.Concat([]string{"run", "--format", "json", "--model", "custom/m", "--max-per-agent", "50"}, more, []string{squadGoal})
+}
+
+// mission runs one mission, kills its host so many times, and lets it end.
+func (k *killer) mission(kills int) {
+	t := k.t
+	s := &squad{workers: r1Workers, latency: r1Latency}
+	p := t.Project(s.files())
+	s.serve(p)
+	k.missions++
+	var told []centurion.Event
+	c := p.Start(runArgs("--ask", "allow")...)
+	for range kills {
+		if k.pause(c); c.Ended() || t.ctx.Err() != nil {
+			break
+		}
+		c.Kill()
+		told = append(told, k.afterKill(s, c, p)...)
+		k.quota--
+		if k.kills++; len(told) == 0 && nothingStarted(p) {
+			c = p.Start(runArgs("--ask", "allow")...)
+			continue
+		}
+		c = p.Start("resume", "--format", "json")
+	}
+	code := c.Wait(t, 2*waitLimit)
+	told = append(told, k.afterKill(s, c, p)...)
+	if code != 0 {
+		t.Failf("after the kills the mission ended with %d: %s\n%s", code, lastLines(c.Stdout(), 2), c.Stderr())
+	}
+	d := check(t, p, told)
+	k.sum.lost += d.lost
+	k.sum.twice += d.twice
+	for _, word := range s.twice(p) {
+		k.sum.twice++
+		t.Failf("I2 the ledger has %s", word)
+	}
+	if missing := s.unwritten(p); len(missing) > 0 {
+		t.Failf("the mission is complete and %q", missing)
+	}
+	for _, e := range told {
+		if e.Type == centurion.EventToolCompleted && strings.Contains(string(e.Data), "interrupted by a restart") {
+			k.maybe++
+		}
+	}
+	t.Logf("%d kills, %d facts told", k.kills, len(told))
+}
+
+// pause waits for a random moment: of half the lives counted from the start of the process, of the others from the first
+// fact that it tells, because else a slow recovery would never be measured.
+func (k *killer) pause(c *process) {
+	if k.t.Rand.IntN(2) == 0 {
+		c.Until(k.t, "\n", waitLimit)
+	}
+	k.sleep(c, moment(k.t.Rand))
+}
+
+// moment is how long a host lives.
+func moment(r *rand.Rand) time.Duration {
+	return 20*time.Millisecond + time.Duration(r.Int64N(int64(380*time.Millisecond)))
+}
+
+func (k *killer) sleep(c *process, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.done:
+	case <-k.t.ctx.Done():
+	}
+}
+
+// afterKill gathers what a process has told and how long it took to go on.
+func (k *killer) afterKill(s *squad, c *process, p *project) []centurion.Event {
+	told := p.Told(c)
+	if c.cmd.Args[1] != "resume" {
+		return told
+	}
+	if len(told) > 0 && !told[0].Type.EndsMission() {
+		k.recovery = append(k.recovery, told[0].Time.Sub(c.start))
+	}
+	if at := s.firstRequest(c.start); !at.IsZero() {
+		k.request = append(k.request, at.Sub(c.start))
+	}
+	return told
+}
+
+// nothingStarted says whether the project has no mission: its host was killed before it had recorded one.
+func nothingStarted(p *project) bool {
+	code, out := p.Run("ps", "--format", "json")
+	if code != 0 {
+		p.t.Failf("I6 ps exited with %d after a kill at the start: %s", code, p.children[len(p.children)-1].Stderr())
+	}
+	return strings.TrimSpace(out) == "[]"
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/failpoint"
+)
+
+const (
+	r3Workers = 3
+	r3Quick   = 3  // kills at each step
+	r3Full    = 20 // likewise
+	// r3Tries are how often one kill is tried: a step may be reached less often than in the run in which they were counted.
+	r3Tries = 3
+	// r3States holds state files of the first version, which opening migrates.
+	r3States = "store/testdata/v1"
+)
+
+// stepper kills hosts at named steps.
+type stepper struct {
+	t     *T
+	bin   string
+	kills int
+	maybe int
+	sum   damage
+}
+
+// r3 kills a mission at every named step of the program, and resumes it.
+func r3(ctx context.Context, t *T) {
+	s := &stepper{t: t, bin: t.BinaryWith("failpoint")}
+	reached := s.count()
+	never := 0
+	for _, point := range failpoint.All() {
+		if reached[point] == 0 {
+			never++
+			t.Failf("the step %q is never reached by this mission: nothing calls failpoint.Hit with it, or the mission has to be extended", point)
+		}
+	}
+	for _, point := range failpoint.All() {
+		for range t.Scale(r3Quick, r3Full) {
+			if ctx.Err() != nil || reached[point] == 0 {
+				break
+			}
+			s.kill(point, 1+t.Rand.IntN(reached[point]))
+		}
+	}
+	migrated := s.migration(t.Scale(r3Quick, r3Full))
+	t.Figure("steps", len(failpoint.All()))
+	t.Figure("reached", len(failpoint.All())-never)
+	t.Figure("kills", s.kills+migrated)
+	t.Figure("lost", s.sum.lost)
+	t.Figure("twice", s.sum.twice)
+	t.Figure("marked as maybe ran", s.maybe)
+}
+
+// project makes a project with a mission of a few workers, one of which runs a command that a person is asked about.
+func (s *stepper) project() (*squad, *project) {
+	q := &squad{workers: r3Workers, asks: 1, latency: 2 * time.Millisecond}
+	p := s.t.Project(q.files())
+	p.Bin = s.bin
+	q.serve(p)
+	return q, p
+}
+
+// count runs the mission once to its end and counts how often it reaches each step.
+func (s *stepper) count() map[failpoint.Point]int {
+	q, p := s.project()
+	log := filepath.Join(p.Root, "reached")
+	c := p.StartWith(func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "CENTURION_FAILPOINT_LOG="+log) }, runArgs("--ask", "ask")...)
+	if code := s.attend(p, c); code != 0 {
+		s.t.Fatalf("the mission that counts the steps ended with %d: %s", code, lastLines(c.Stderr(), 3))
+	}
+	check(s.t, p, p.Told(c))
+	s.finished(q, p)
+	reached := map[failpoint.Point]int{}
+	for name := range strings.FieldsSeq(readAll(log)) {
+		reached[failpoint.Point(name)]++
+	}
+	for _, name := range slices.Sorted(maps.Keys(reached)) {
+		s.t.Logf("%s is reached %d times", name, reached[name])
+	}
+	return reached
+}
+
+// attend answers what a command asks a person, from another process as a person would, until the command has ended.
+func (s *stepper) attend(p *project, c *process) int {
+	answered := map[string]bool{}
+	deadline := time.Now().Add(waitLimit)
+	for !c.Ended() && time.Now().Before(deadline) && s.t.ctx.Err() == nil {
+		told, err := c.Events()
+		if err != nil {
+			s.t.Failf("I6 %v", err)
+			break
+		}
+		for _, e := range told {
+			var ask struct{ ID string }
+			if e.Type != centurion.EventPermissionAsked || json.Unmarshal(e.Data, &ask) != nil || answered[ask.ID] {
+				continue
+			}
+			answered[ask.ID] = true
+			p.Run("approve", ask.ID) // its host may die meanwhile: then it is asked again
+		}
+		time.Sleep(3 * time.Millisecond) // another process works
+	}
+	return c.Wait(s.t, waitLimit/2)
+}
+
+// kill lets the mission die when it reaches a step for the n-th time, and resumes it.
+func (s *stepper) kill(point failpoint.Point, n int) {
+	start := time.Now()
+	defer func() {
+		s.t.Logf("killed at %s:%d and resumed in %s", point, n, time.Since(start).Round(time.Millisecond))
+	}()
+	for range r3Tries {
+		q, p := s.project()
+		c := p.StartWith(func(cmd *exec.Cmd) {
+			cmd.Env = append(cmd.Env, fmt.Sprintf("CENTURION_FAILPOINT=%s:%d", point, n))
+		}, runArgs("--ask", "ask")...)
+		code := s.attend(p, c)
+		told := p.Told(c)
+		if code == -9 {
+			s.kills++
+			s.resume(point, n, q, p, told)
+			return
+		}
+		if code != 0 {
+			s.t.Failf("%s:%d: it ended with %d before it was killed: %s", point, n, code, lastLines(c.Stderr(), 3))
+			return
+		}
+		n = max(1, n/2)
+	}
+	s.t.Failf("the step %s was not reached again", point)
+}
+
+// resume goes on with what a kill has left, and checks that nothing of it is lost or done twice.
+func (s *stepper) resume(point failpoint.Point, n int, q *squad, p *project, told []centurion.Event) {
+	args := []string{"resume", "--format", "json", "--ask", "ask"}
+	if len(told) == 0 && nothingStarted(p) {
+		args = runArgs("--ask", "ask")
+	}
+	c := p.Start(args...)
+	code := s.attend(p, c)
+	before := len(s.t.failures)
+	more := p.Told(c)
+	if code != 0 {
+		s.t.Failf("the resume ended with %d: %s", code, lastLines(c.Stderr(), 3))
+	}
+	told = append(told, more...)
+	d := check(s.t, p, told)
+	s.sum.lost += d.lost
+	s.sum.twice += d.twice
+	s.finished(q, p)
+	for _, e := range more {
+		if e.Type == centurion.EventToolCompleted && strings.Contains(string(e.Data), "interrupted by a restart") {
+			s.maybe++
+		}
+	}
+	if len(s.t.failures) > before {
+		s.t.Failf("that was after a kill at %s:%d, in %s", point, n, p.Root)
+	}
+}
+
+// finished checks the work of a mission that has ended.
+func (s *stepper) finished(q *squad, p *project) {
+	for _, word := range q.twice(p) {
+		s.sum.twice++
+		s.t.Failf("I2 the ledger has %s", word)
+	}
+	if missing := q.unwritten(p); len(missing) > 0 {
+		s.t.Failf("the mission is complete and %q", missing)
+	}
+}
+
+// migration kills the program while it brings a state file of the first version to its own. It returns how many kills
+// there were.
+func (s *stepper) migration(times int) (kills int) {
+	files, _ := filepath.Glob(filepath.Join(s.t.Root(), filepath.FromSlash(r3States), "*.db.gz"))
+	if len(files) == 0 {
+		s.t.Failf("there is no state file of the first version in %s, so that no migration can be cut off", r3States)
+		return 0
+	}
+	for i := range times {
+		old := files[i%len(files)]
+		want, _ := s.migrated(old, 0)
+		got, killed := s.migrated(old, 1)
+		if !killed {
+			s.t.Failf("opening %s does not reach the step %s", filepath.Base(old), failpoint.Migration)
+			return kills
+		}
+		kills++
+		if got != want || got == "" {
+			s.t.Failf("after a kill in the migration of %s ps says %s, not %s", filepath.Base(old), got, want)
+		}
+	}
+	return kills
+}
+
+// migrated lays a state file of an earlier version into a fresh project and returns what ps says of it, after a kill at the
+// n-th step of the migration if n is not 0.
+func (s *stepper) migrated(old string, n int) (ps string, killed bool) {
+	p := s.t.Project(nil)
+	p.Bin = s.bin
+	p.Run("ps") // makes the state directory
+	dirs, _ := filepath.Glob(filepath.Join(p.State, "projects", "*"))
+	if len(dirs) != 1 {
+		s.t.Fatalf("ps made %d state directories in %s", len(dirs), p.State)
+	}
+	b, err := unpack(old)
+	s.t.Must(err)
+	s.t.Must(os.WriteFile(filepath.Join(dirs[0], "centurion.db"), b, 0o600))
+	if n > 0 {
+		c := p.StartWith(func(cmd *exec.Cmd) {
+			cmd.Env = append(cmd.Env, fmt.Sprintf("CENTURION_FAILPOINT=%s:%d", failpoint.Migration, n))
+		}, "ps", "--format", "json")
+		killed = c.Wait(s.t, waitLimit) == -9
+	}
+	code, ps := p.Run("ps", "--format", "json")
+	if code != 0 {
+		s.t.Failf("ps on %s exits with %d: %s", filepath.Base(old), code, p.children[len(p.children)-1].Stderr())
+	}
+	return ps, killed
+}
+
+// unpack reads a packed file.
+func unpack(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}

@@ -1,0 +1,27 @@
+package main
+
+import "context"
+
+// trial is one attack on the program and the figure that it must reach.
+type trial struct {
+	id, name, goal string
+	run            func(ctx context.Context, t *T)
+}
+
+// trials are all trials, sorted by id as a person counts.
+func trials() []trial {
+	return []trial{
+		{"R1", "kill -9 at random moments, 50 workers", "0 lost, 0 twice, recovery p99 < 500 ms", r1},
+		{"R2", "power cut", "0 of what was acknowledged lost, in a control at least one", r2},
+		{"R3", "kill at every named step", "every step reached, 0 lost, 0 twice", r3},
+		{"R4", "disk full, EIO", "no crash, says so, goes on by itself, 0 lost", r4},
+		{"R5", "damaged database", "found or survived, never served wrong; the original kept", r5},
+		{"R15", "clocks that jump", "no early end, no stuck wait, no busy loop", r15},
+		{"R16", "2 to 8 hosts on one project", "one owner, the others know it within 1 s", r16},
+		{"R17", "todo.md edited by a person and 50 agents", "10,000 interleavings (quick: those of 25 s), 0 lost, never torn", r17},
+		{"R18", "SIGTERM, SIGINT, SIGHUP, terminal gone", "ends within 5 s, resumable, no process left", r18},
+		{"R19", "state of every earlier version", "opened or refused, never lost", r19},
+		{"O3", "50 completions, fast and silent", "each told once, also across a restart", o3},
+		{"F1", "acknowledged transitions a second", "a figure", f1},
+	}
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"centurion/provider/scripted"
+)
+
+// squad is a mission of so many workers, each of which has an item of the plan. Its model answers by what stands in the
+// history alone, so that it goes on after any crash, and never asks for an effect a second time under the same word: a
+// word that stands twice in the ledger was written by a call that ran twice.
+type squad struct {
+	workers int           // none: the Commander answers at once and that is all
+	latency time.Duration // of every answer
+	asks    int           // so many of the workers run a command that a person is asked about
+
+	mu       sync.Mutex
+	nap      string      // a command that every worker runs instead of the ledger, such as sleep 300; empty: none
+	requests []time.Time // when the model was asked
+}
+
+// napping changes the command that every worker runs instead of writing its word into the ledger.
+func (s *squad) napping(command string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nap = command
+}
+
+func (s *squad) naps() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nap
+}
+
+// napped waits until such a command runs. Shell commands of one project may have to wait for each other.
+func (s *squad) napped(c *process, t *T) bool {
+	deadline := time.Now().Add(waitLimit / 4)
+	for !c.Ended() && time.Now().Before(deadline) {
+		if len(children(c.cmd.Process.Pid)) > 0 {
+			return true
+		}
+		time.Sleep(5 * time.Millisecond) // the host starts them
+	}
+	return false
+}
+
+const (
+	squadGoal   = "Fill the ledger."
+	squadLedger = "ledger.txt"
+	// squadRules let every command run but those that a person is asked about.
+	squadRules = `{"permission": {"bash": {"*": "allow", "touch asked-*": "ask"}}}`
+)
+
+// files are what the project holds at the start.
+func (s *squad) files() map[string]string {
+	all := map[string]string{"opencode.json": squadRules}
+	for i := range s.workers {
+		all["in/"+item(i)+".txt"] = "input of " + item(i) + "\n"
+	}
+	return all
+}
+
+func item(i int) string { return fmt.Sprintf("T%d", i+1) }
+
+// output is what a worker has written at the end.
+func (s *squad) output(id string) string { return strings.Repeat("work of "+id+"\n", 20) }
+
+func (s *squad) plan() string {
+	var b strings.Builder
+	b.WriteString("# Ledger\n")
+	for i := range s.workers {
+		id := item(i)
+		fmt.Fprintf(&b, "- [ ] %s Write %s @worker\n  - files: out/%s.txt\n  - verify: `test -s out/%s.txt`\n", id, id, id, id)
+	}
+	return b.String()
+}
+
+// serve lets the squad's model answer in a project.
+func (s *squad) serve(p *project) *scripted.Model {
+	return p.Serve(scripted.Config{Func: s.answer, Latency: s.latency, Pace: -1, Chunk: -1})
+}
+
+// firstRequest returns when the model was asked first after a moment; zero if it was not.
+func (s *squad) firstRequest(after time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.requests {
+		if at.After(after) {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// past is a call that stands in the history.
+type past struct {
+	name, args, result string
+}
+
+func (c past) cut() bool { return strings.HasPrefix(c.result, "interrupted by a restart") }
+
+// history lists the calls of a request's history with their results.
+func history(r scripted.Request) []past {
+	results := map[string]string{}
+	for _, m := range r.Messages() {
+		if m.Role == "tool" {
+			results[m.CallID] = m.Text
+		}
+	}
+	var all []past
+	for _, m := range r.Messages() {
+		for _, c := range m.Calls {
+			all = append(all, past{c.Name, c.Arguments, results[c.ID]})
+		}
+	}
+	return all
+}
+
+func tool(name string, args map[string]any) scripted.Call {
+	b, err := json.Marshal(args)
+	if err != nil {
+		panic(err) // texts and numbers always marshal
+	}
+	return scripted.Call{Name: name, Arguments: string(b)}
+}
+
+func (s *squad) answer(r scripted.Request) scripted.Answer {
+	s.mu.Lock()
+	s.requests = append(s.requests, time.Now())
+	s.mu.Unlock()
+	if r.Agent() == "commander" {
+		return s.commander(r)
+	}
+	return s.worker(r)
+}
+
+var nextItem = regexp.MustCompile(`Next: (T\d+)\.`)
+
+func (s *squad) commander(r scripted.Request) scripted.Answer {
+	if s.workers == 0 {
+		return scripted.Answer{Say: "Nothing is left to do."}
+	}
+	planned := false
+	given := map[string]bool{}
+	for _, c := range history(r) {
+		switch c.name {
+		case "update_todo":
+			planned = planned || !c.cut()
+		case "delegate_task":
+			var in struct{ Item string }
+			if json.Unmarshal([]byte(c.args), &in) == nil && !c.cut() {
+				given[in.Item] = true
+			}
+		}
+	}
+	if !planned {
+		return scripted.Answer{Say: "I plan.", Calls: []scripted.Call{tool("update_todo", map[string]any{"level": 2, "content": s.plan()})}}
+	}
+	var calls []scripted.Call
+	for i := range s.workers {
+		if id := item(i); !given[id] {
+			calls = append(calls, delegate(id))
+		}
+	}
+	if g := nextItem.FindStringSubmatch(r.Last()); len(calls) == 0 && g != nil { // the host misses an item: it is not to happen, and is counted
+		calls = append(calls, delegate(g[1]))
+	}
+	if len(calls) > 0 {
+		return scripted.Answer{Say: "I delegate.", Calls: calls}
+	}
+	return scripted.Answer{Say: "I wait."}
+}
+
+func delegate(id string) scripted.Call {
+	return tool("delegate_task", map[string]any{"agent": "worker", "description": "Write " + id, "item": id, "prompt": "You are on item " + id + "; write out/" + id + ".txt."})
+}
+
+var ownItem = regexp.MustCompile(`You are on item T(\d+);`)
+
+func (s *squad) worker(r scripted.Request) scripted.Answer {
+	g := ownItem.FindStringSubmatch(r.First())
+	if g == nil {
+		return scripted.Answer{Say: "I have no item."}
+	}
+	id := "T" + g[1]
+	var number int
+	fmt.Sscan(g[1], &number) // digits
+	nap := s.naps()
+	tries := map[string]int{}
+	done := map[string]bool{}
+	for _, c := range history(r) {
+		kind := c.name
+		if strings.Contains(c.args, "asked-") {
+			kind = "asked"
+		}
+		tries[kind]++
+		done[kind] = done[kind] || !c.cut() && c.result != ""
+	}
+	bash := func(command string) scripted.Answer {
+		return scripted.Answer{Say: "I run it.", Calls: []scripted.Call{tool("bash", map[string]any{"command": command, "description": "Work"})}}
+	}
+	switch {
+	case !done["read"]:
+		return scripted.Answer{Say: "I look.", Calls: []scripted.Call{tool("read", map[string]any{"filePath": "in/" + id + ".txt"})}}
+	case number <= s.asks && !done["asked"]:
+		return bash("touch asked-" + id)
+	case !done["bash"] && nap != "":
+		return bash(nap)
+	case !done["bash"]:
+		return bash(fmt.Sprintf("echo %s-%d >> %s", id, tries["bash"]+1, squadLedger))
+	case !done["write"]:
+		return scripted.Answer{Say: "I write.", Calls: []scripted.Call{tool("write", map[string]any{"filePath": "out/" + id + ".txt", "content": s.output(id)})}}
+	}
+	return scripted.Answer{Say: id + " is written."}
+}
+
+// twice lists the words that stand more than once in the ledger.
+func (s *squad) twice(p *project) []string {
+	seen := map[string]int{}
+	for word := range strings.FieldsSeq(readAll(filepath.Join(p.Dir, squadLedger))) {
+		seen[word]++
+	}
+	var all []string
+	for word, n := range seen {
+		if n > 1 {
+			all = append(all, fmt.Sprintf("%s %d times", word, n))
+		}
+	}
+	return all
+}
+
+// unwritten lists the items whose file is missing or torn, and those without a word in the ledger.
+func (s *squad) unwritten(p *project) []string {
+	ledger := readAll(filepath.Join(p.Dir, squadLedger))
+	var all []string
+	for i := range s.workers {
+		id := item(i)
+		if b, err := os.ReadFile(filepath.Join(p.Dir, "out", id+".txt")); err != nil || string(b) != s.output(id) {
+			all = append(all, fmt.Sprintf("out/%s.txt holds %d bytes of %d (%v)", id, len(b), len(s.output(id)), err))
+		}
+		if s.naps() == "" && !strings.Contains("\n"+ledger, "\n"+id+"-") {
+			all = append(all, "the ledger has no word of "+id)
+		}
+	}
+	return all
+}
