@@ -17,8 +17,34 @@ import (
 	"centurion/tools"
 )
 
-// permissionGrant is an «always» of a person: it holds until the mission stops.
+// permissionGrant is an «always» of a person: it holds as long as the mission lives, also across restarts.
 type permissionGrant = permission.Rule
+
+// grantsOf returns what a person's answer to an ask allows from then on.
+func grantsOf(a store.Ask) []permissionGrant {
+	if a.Type != store.AskPermission || a.Answer != "always" || a.By != "person" {
+		return nil
+	}
+	var out []permissionGrant
+	for _, p := range a.Always {
+		out = append(out, permissionGrant{Permission: a.Permission, Pattern: p, Action: permission.Allow})
+	}
+	return out
+}
+
+// restoreGrants takes in what a person has allowed for always before this host had the mission.
+func (m *mission) restoreGrants(ctx context.Context) error {
+	asks, err := m.h.cfg.Store.Asks(ctx, m.id, false)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, a := range asks {
+		m.always = append(m.always, grantsOf(a)...)
+	}
+	return nil
+}
 
 // gate answers the permission asks of one conversation.
 type gate struct{ c *conversation }
@@ -231,12 +257,9 @@ func (h *Host) Answer(ctx context.Context, id, answer string) error {
 		return err
 	}
 	failpoint.Hit(failpoint.AskAnswered)
+	ask.Answer, ask.By = answer, "person"
 	m.mu.Lock()
-	if answer == "always" {
-		for _, p := range ask.Always {
-			m.always = append(m.always, permissionGrant{Permission: ask.Permission, Pattern: p, Action: permission.Allow})
-		}
-	}
+	m.always = append(m.always, grantsOf(ask)...)
 	done := m.asks[id]
 	m.mu.Unlock()
 	if done != nil {

@@ -350,3 +350,31 @@ func TestPlanOnlyWithoutAPlan(t *testing.T) {
 		equal(t, "requests", len(r.requests("commander")), 2)
 	})
 }
+
+// Issue «What works» 1, 2: an approval is acknowledged, so it outlives the host: what a person has allowed for always is
+// not asked again, and what they have allowed once is.
+func TestApprovalSurvivesRestart(t *testing.T) {
+	for answer, asks := range map[string]int{"always": 1, "once": 2} {
+		for _, way := range []string{byShutdown, byHandover, byKill} {
+			t.Run(answer+" "+way, func(t *testing.T) {
+				bubble(t, map[string]script{
+					"commander": steps(do(work("", "x")), say("I wait")),
+					"worker":    steps(bash("build 1s"), after(time.Minute, bash("build 1s")), say("done")),
+				}, func(r *rig) {
+					r.asksForShell()
+					m := r.start(centurion.MissionOptions{Ask: "ask"})
+					l := r.live(m.ID)
+					r.answer(r.oneAsk(m.ID).ID, answer)
+					time.Sleep(30 * time.Second) // the first command has run, the second is being thought of
+					l.goAway(way)
+					l = r.live(m.ID)
+					if asks == 2 {
+						r.answer(r.oneAsk(m.ID).ID, "once")
+					}
+					r.is(l.settled(), centurion.MissionCompleted, "")
+					equal(t, "asked", r.count(m.ID, centurion.EventPermissionAsked), asks)
+				})
+			})
+		}
+	}
+}

@@ -141,6 +141,9 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 		return verdict{}, err
 	}
 	m.alive = true
+	if err := m.restoreGrants(ctx); err != nil {
+		return verdict{}, err
+	}
 	if m.root, err = m.open(ctx, rec.Session, nil); err != nil {
 		return verdict{}, err
 	}

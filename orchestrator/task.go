@@ -312,6 +312,9 @@ func (m *mission) reopenSession(ctx context.Context, t *centurion.Task) error {
 		}
 		rec.Metadata.Attempt = moved.Attempt
 		*t = moved
+		if err := m.underWay(tx, t.Agent); err != nil {
+			return err
+		}
 		return tx.PutSession(&rec)
 	})
 }

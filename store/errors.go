@@ -52,7 +52,8 @@ func fail(op, path string, err error) error {
 		e.Kind, e.Hint = centurion.KindDisk, hintSpace
 	case sqlite3.SQLITE_IOERR:
 		e.Kind, e.Hint = centurion.KindDisk, hintDisk
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT:
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT,
+		sqlite3.SQLITE_TOOBIG: // no row of ours comes near the limit
 		e.Hint = hintDoctor
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
 		e.Hint = "another program holds the file; close it and try again"

@@ -72,6 +72,7 @@ func (c *cli) attach(ctx context.Context, f *runFlags, id string) error {
 	m, over, err := c.look(ctx, f, id)
 	if c.code == exitInterrupted && ctx.Err() != nil { // the usual way to leave
 		c.code = exitComplete
+		c.note("the mission goes on; see it again with: centurion attach " + m.ID)
 	}
 	if err != nil || over {
 		return err
