@@ -212,6 +212,9 @@ func (s *seat) findBackground(ctx context.Context) error {
 	for start := time.Now(); ; {
 		if api := s.connect(ctx); api != nil {
 			s.sit(nil, api)
+			if err := s.sameVersion(ctx, api); err != nil {
+				return err
+			}
 			info, err := api.Info(ctx)
 			if err == nil && !info.Detached && child == nil {
 				_, err = s.spawn()

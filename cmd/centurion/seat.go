@@ -63,7 +63,7 @@ func (s *seat) take(ctx context.Context, patience time.Duration) error {
 		}
 		if c := s.connect(ctx); c != nil {
 			s.sit(nil, c)
-			return nil
+			return s.sameVersion(ctx, c)
 		}
 		if time.Since(start) > patience {
 			return err
@@ -76,6 +76,17 @@ func (s *seat) take(ctx context.Context, patience time.Duration) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// sameVersion refuses a host of another version: what the two would say to each other was never tried.
+func (s *seat) sameVersion(ctx context.Context, c *server.Client) error {
+	info, err := c.Info(ctx)
+	if err != nil || info.Version == Version {
+		return err
+	}
+	return &centurion.Error{Op: "host project", Kind: centurion.KindConflict,
+		Msg:  fmt.Sprintf("process %d hosts this project with version %s, and this is version %s", info.PID, info.Version, Version),
+		Hint: fmt.Sprintf("end it with `kill %d`: its missions go on here with `centurion resume`", info.PID)}
 }
 
 func (s *seat) sit(h *host, c *server.Client) {
