@@ -67,7 +67,7 @@ func (c *cli) backgroundHost(ctx context.Context, dir string) error {
 
 // awaitOwner waits until the process that hosts the project is gone. It is over at once if that is a background host.
 func (p place) awaitOwner(ctx context.Context) (over bool, err error) {
-	api := p.connect(ctx)
+	api, info := p.connect(ctx)
 	if api == nil {
 		t := time.NewTimer(findPause)
 		defer t.Stop()
@@ -79,9 +79,8 @@ func (p place) awaitOwner(ctx context.Context) (over bool, err error) {
 		}
 	}
 	defer api.Close()
-	info, err := api.Info(ctx)
-	if err != nil || info.Detached {
-		return info.Detached, nil
+	if info.Detached {
+		return true, nil
 	}
 	// What comes is not looked at: the stream ends with its host.
 	for _, err := range api.Events(ctx, server.EventQuery{After: 1 << 62, Follow: true}) {
@@ -210,12 +209,9 @@ func (c *cli) resumeDetached(ctx context.Context, s *seat, f *runFlags, id strin
 func (s *seat) findBackground(ctx context.Context) error {
 	var child *spawned
 	for start := time.Now(); ; {
-		if api := s.connect(ctx); api != nil {
+		if api, info := s.connect(ctx); api != nil {
 			s.sit(nil, api)
-			if err := s.sameVersion(ctx, api); err != nil {
-				return err
-			}
-			info, err := api.Info(ctx)
+			err := sameVersion(info)
 			if err == nil && !info.Detached && child == nil {
 				_, err = s.spawn()
 			}

@@ -117,12 +117,8 @@ func readOwner(p place) (owner, error) {
 
 // api returns what reads and drives a project from outside: the hosting process if there is one, else the store itself.
 func (p place) api(ctx context.Context) (server.API, func() error, error) {
-	if o, err := readOwner(p); err == nil {
-		c := server.NewClient(o.Socket, p.token)
-		if _, err := c.Info(ctx); err == nil {
-			return c, func() error { c.Close(); return nil }, nil
-		}
-		c.Close()
+	if c, _ := p.connect(ctx); c != nil {
+		return c, func() error { c.Close(); return nil }, nil
 	}
 	if !store.Exists(p.database()) {
 		return nil, nil, &centurion.Error{Kind: centurion.KindNotFound, Err: errNoMission{p.dir}, Hint: `start one: centurion run "GOAL"`}

@@ -87,8 +87,7 @@ func (c *cli) missionFindings(ctx context.Context, dir string) []doctor.Finding 
 		return failed(err)
 	}
 	found := doctor.Finding{Name: name, Status: doctor.OK, Detail: fmt.Sprintf("%s in %s, whole", centurion.Count(len(all), "mission"), p.database())}
-	if host := p.connect(ctx); host != nil {
-		info, _ := host.Info(ctx) // it has just answered
+	if host, info := p.connect(ctx); host != nil {
 		host.Close()
 		found.Detail += fmt.Sprintf("; process %d hosts them", info.PID)
 	}

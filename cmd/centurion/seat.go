@@ -61,9 +61,9 @@ func (s *seat) take(ctx context.Context, patience time.Duration) error {
 		if !isHeld(err) {
 			return err
 		}
-		if c := s.connect(ctx); c != nil {
+		if c, info := s.connect(ctx); c != nil {
 			s.sit(nil, c)
-			return s.sameVersion(ctx, c)
+			return sameVersion(info)
 		}
 		if time.Since(start) > patience {
 			return err
@@ -79,10 +79,9 @@ func (s *seat) take(ctx context.Context, patience time.Duration) error {
 }
 
 // sameVersion refuses a host of another version: what the two would say to each other was never tried.
-func (s *seat) sameVersion(ctx context.Context, c *server.Client) error {
-	info, err := c.Info(ctx)
-	if err != nil || info.Version == Version {
-		return err
+func sameVersion(info server.Info) error {
+	if info.Version == Version {
+		return nil
 	}
 	return &centurion.Error{Op: "host project", Kind: centurion.KindConflict,
 		Msg:  fmt.Sprintf("process %d hosts this project with version %s, and this is version %s", info.PID, info.Version, Version),
@@ -98,18 +97,19 @@ func (s *seat) sit(h *host, c *server.Client) {
 	s.host, s.client = h, c
 }
 
-// connect returns a client of the process that hosts the project, or nil if none answers.
-func (p place) connect(ctx context.Context) *server.Client {
+// connect returns a client of the process that hosts the project, and who that is, or nil if none answers.
+func (p place) connect(ctx context.Context) (*server.Client, server.Info) {
 	o, err := readOwner(p)
 	if err != nil {
-		return nil
+		return nil, server.Info{}
 	}
 	c := server.NewClient(o.Socket, p.token)
-	if _, err := c.Info(ctx); err != nil {
+	info, err := c.Info(ctx)
+	if err != nil {
 		c.Close()
-		return nil
+		return nil, info
 	}
-	return c
+	return c, info
 }
 
 // hosting returns the host if this process is it.
