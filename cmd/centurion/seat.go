@@ -128,14 +128,11 @@ func (s *seat) api() server.API {
 	return s.client
 }
 
-// maxTakes bounds how often one question finds its host gone.
-const maxTakes = 5
-
-// ask asks the host, and the next one if it has gone meanwhile.
+// ask asks the host, and the next one if it has gone meanwhile: of several short missions each host may end soon.
 func ask[T any](ctx context.Context, s *seat, f func(server.API) (T, error)) (T, error) {
-	for n := 1; ; n++ {
+	for start := time.Now(); ; {
 		v, err := f(s.api())
-		if centurion.KindOf(err) != centurion.KindNetwork || s.hosting() != nil || n == maxTakes {
+		if centurion.KindOf(err) != centurion.KindNetwork || s.hosting() != nil || time.Since(start) > findNext {
 			return v, err
 		}
 		if err := s.take(ctx, findNext); err != nil {
