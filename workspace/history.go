@@ -28,6 +28,9 @@ const (
 // newest version, or the text is exactly one that was there before, then somebody meant what they wrote, and nothing is
 // done again; nor if the text has no more than half of the base's lines, because it is another plan then.
 //
+// It takes a whole history: who lacks some versions takes a wrong one for the base, and what comes of that misleads those
+// who lack none. Processes that edit one plan therefore share a memory; see [Workspace.Remember].
+//
 // The rule has one ambiguity. Who reads the newest version, takes back by hand exactly what was written last, and
 // changes something else in the same save, has written the same bytes as somebody who never saw what was written last:
 // it comes back. Taking it back alone is understood. In the same way an item with the id of one that an agent added
@@ -36,9 +39,12 @@ type history struct {
 	list  []version
 	bytes int
 	cut   *blocks // of the newest
+	n     uint64  // number of the newest, the same in all processes that share a memory
 }
 
 type version struct {
+	n     uint64 // 1 is the first; 0 if it is not in the memory
+	own   bool   // see steps
 	sum   string
 	text  []byte
 	lines []uint64 // hashes of its lines; see blocks.hashes
@@ -85,7 +91,8 @@ func (h *history) remember(text []byte, own bool) bool {
 		return false
 	}
 	p := cut(doc)
-	v := version{sum: sum, text: text, lines: p.hashes()}
+	h.n++
+	v := version{n: h.n, own: own, sum: sum, text: text, lines: p.hashes()}
 	if last != nil {
 		v.steps = steps(h.cut, p, own)
 	}
@@ -95,6 +102,14 @@ func (h *history) remember(text []byte, own bool) bool {
 		h.list = h.list[1:]
 	}
 	return true
+}
+
+// unnumber makes room for the numbers of somebody else.
+func (h *history) unnumber() {
+	h.n = 0
+	for i := range h.list {
+		h.list[i].n = 0
+	}
 }
 
 // meet takes in a text that somebody else wrote and returns what the plan should be now: the text itself, or that and

@@ -58,6 +58,7 @@ type TodoFile struct {
 	path string        // relative to the project
 	turn chan struct{} // holds one value while an edit runs in this process
 	hist *history      // belongs to who has the turn
+	mem  *memory       // so does this
 
 	mu    sync.Mutex
 	held  []*heldFile // changed by who has the turn
@@ -76,7 +77,7 @@ func (w *Workspace) TodoAt(path string) *TodoFile {
 	defer w.mu.Unlock()
 	t, ok := w.todos[path]
 	if !ok {
-		t = &TodoFile{w: w, path: path, turn: make(chan struct{}, 1), hist: &history{}}
+		t = &TodoFile{w: w, path: path, turn: make(chan struct{}, 1), hist: &history{}, mem: newMemory(w.memory, w.dir, path)}
 		w.todos[path] = t
 	}
 	return t
@@ -131,9 +132,9 @@ func (t *TodoFile) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc
 // time when none comes: call it whenever Watch tells of a change. It costs one read of the file if there is nothing to do.
 // Errors are those of Edit.
 //
-// Its memory is this process's: what was written by another one, or before a restart, and never seen by this one is not
-// brought back. Two processes that edit at once, with a person saving stale texts between them, can lose an edit. How it
-// knows what a text was made from, and where it can be wrong, is said at history.
+// What it knows is what this process and those that share its memory have seen; see [Workspace.Remember]. Two processes
+// that edit at once and share none, with a person saving stale texts between them, can lose an edit. How it knows what a
+// text was made from, and where it can be wrong, is said at history.
 func (t *TodoFile) Heal(ctx context.Context) (changed bool, err error) {
 	if now, err := t.w.Version(t.path); err == nil && now == t.last() && !t.holds() {
 		return false, nil
@@ -206,6 +207,11 @@ func (t *TodoFile) move(op, dir, name string) error {
 		return t.w.fail(op, t.path, err)
 	}
 	t.hist = &history{}
+	if dir == Directory {
+		t.mem.move(newMemory(t.mem.root, t.w.dir, to))
+	} else {
+		t.mem.remove()
+	}
 	t.release()
 	t.wrote("")
 	t.give("")
@@ -236,6 +242,7 @@ func (t *TodoFile) change(ctx context.Context, next func(old []byte) (*todo.Doc,
 		return nil, false, err
 	}
 	defer unlock()
+	t.mem.load(t.hist)
 	for range maxRestarts {
 		old, err := t.settled(ctx)
 		if err != nil {
@@ -257,6 +264,7 @@ func (t *TodoFile) change(ctx context.Context, next func(old []byte) (*todo.Doc,
 			}
 			hist.remember(text, true)
 		}
+		t.mem.save(hist, t.hist.n)
 		t.hist = hist
 		for _, f := range late {
 			f.taken()

@@ -30,8 +30,9 @@ type Workspace struct {
 	given string // absolute, as it was opened
 	root  *os.Root
 
-	mu    sync.Mutex // protects todos
-	todos map[string]*TodoFile
+	mu     sync.Mutex // protects what follows
+	todos  map[string]*TodoFile
+	memory *os.Root // where histories of plans are kept; nil if they are not
 }
 
 // Open opens the project directory dir, "" being the current one. Errors are KindNotFound (with the nearest name),
@@ -102,6 +103,9 @@ func (w *Workspace) Close() error {
 	defer w.mu.Unlock()
 	for _, t := range w.todos {
 		t.release()
+	}
+	if w.memory != nil {
+		w.memory.Close() // it was read and written by the plans' edits only, which saw what went wrong
 	}
 	return w.root.Close()
 }

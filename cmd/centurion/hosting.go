@@ -81,7 +81,7 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 	}
 	h := &host{place: p, ws: ws, models: models, lock: lock, hub: &event.Hub{}, notify: cfg.Own.Notify == nil || *cfg.Own.Notify,
 		changed: make(chan struct{}), hosted: map[string]*hosted{}, kept: map[string]int{}}
-	if err := h.bury(ctx); err != nil {
+	if err := errors.Join(h.bury(ctx), ws.Remember(filepath.Join(p.state, "plans"))); err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
 	if h.store, err = store.Open(ctx, p.database()); err != nil {

@@ -21,17 +21,12 @@ type agent struct {
 func (r *round) agent(ctx context.Context, i int, rnd *rand.Rand) error {
 	plan, id, me := r.plans[i%len(r.plans)], itemID(i), &r.agents[i]
 	marks := []todo.Mark{todo.Open, todo.Running, todo.Done, todo.Blocked}
-	marked := 0
 	for n := 0; !r.over(); n++ {
 		var change func(*todo.Doc) error
 		var note func()
 		switch k := rnd.IntN(10); {
-		case k < 6 && (r.Openings == 1 || marked < len(marks)):
+		case k < 6:
 			mark := marks[rnd.IntN(len(marks))]
-			if r.Openings > 1 {
-				mark = marks[marked] // see Options.Openings
-			}
-			marked++
 			change = func(d *todo.Doc) error { return d.SetMark(id, mark) }
 			note = func() { me.mark = mark }
 		case k < 9:

@@ -26,11 +26,8 @@ type Options struct {
 	Agents int    // goroutines that edit by id at once, each an item of its own [50]
 	Edits  int    // edits of agents and of the person in all [500]
 	Round  int    // edits until a new plan is begun, so that it stays as large as plans are [1000]
-	// Openings is how many openings of a project the agents share; two are as good as two processes [1]. What a file's
-	// history is made of is known to one process only. With more than one the agents therefore set no mark back: a
-	// process would take that for the save of a person who had read an old text. Even so a save that drops what one
-	// process wrote before the other has seen it is not always put right: some edits in ten thousand are lost then. A
-	// project has one host, which is one process.
+	// Openings is how many openings of a project the agents share; two are as good as two processes [1]. They share
+	// their memory of the plan; see workspace.Workspace.Remember.
 	Openings int
 	Think    time.Duration // the longest between the person's reading and saving [30 ms]
 	Pause    time.Duration // the longest between two pieces of one save [8 ms]
@@ -122,6 +119,9 @@ func attackOnce(ctx context.Context, o Options, n, edits int) (Report, error) {
 			return r.report, err
 		}
 		defer w.Close()
+		if err := w.Remember(filepath.Join(o.Dir, fmt.Sprintf("memory-%d", n))); err != nil {
+			return r.report, err
+		}
 		r.plans = append(r.plans, w.Todo())
 	}
 	if _, err := r.plans[0].Replace(ctx, r.first(), nil); err != nil {

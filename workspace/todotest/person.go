@@ -110,7 +110,7 @@ func (p *person) change(old []byte, n, agents int, rnd *rand.Rand) ([]byte, func
 		note := fmt.Sprintf("person %d.", n)
 		return []byte(text[:end] + "  - note: " + note + "\n" + text[end:]),
 			func() { p.notes = append(p.notes, [2]string{target, note}) }
-	case k == 1 && head >= 0: // a word more in its title
+	case k == 1 && head >= 0 && p.sees(target, text[head:end]): // a word more in its title
 		word := fmt.Sprintf("p%d.", n)
 		line := strings.Replace(text[head:end], " @worker", " "+word+" @worker", 1)
 		return []byte(text[:head] + line + text[end:]), func() { p.titles = append(p.titles, [2]string{target, word}) }
@@ -125,6 +125,18 @@ func (p *person) change(old []byte, n, agents int, rnd *rand.Rand) ([]byte, func
 	}
 	line := fmt.Sprintf("<!-- person %d -->", n)
 	return []byte(text + line + "\n"), func() { p.lines = append(p.lines, line) }
+}
+
+// sees reports whether all that the person has put into the title of an item is in its line. What they saved a moment ago
+// may have gone to a file without a name and not be back yet. Who sets another title then, not having seen the first, has
+// set two against each other: one of them gives way, and no program can tell which should.
+func (p *person) sees(id, line string) bool {
+	for _, n := range p.titles {
+		if n[0] == id && !slices.Contains(strings.Fields(line), n[1]) {
+			return false
+		}
+	}
+	return true
 }
 
 // itemLine returns where the line of an item begins and ends, -1 if there is none.
