@@ -255,7 +255,7 @@ func (d *damageTrial) program(files map[string][]byte, name string, found bool) 
 	if code := doctor.Wait(d.t, waitLimit); code != 0 {
 		return fmt.Errorf("doctor --repair ended with %d: %s", code, lastLines(doctor.Stdout()+doctor.Stderr(), 8))
 	}
-	if _, damaged, err := d.show(p); (err != nil || damaged) && !d.empty(p) {
+	if _, damaged, err := d.show(p); (err != nil || damaged) && !d.gone(p) {
 		return fmt.Errorf("it is not repaired (%v); doctor said: %s", err, lastLines(doctor.Stdout(), 8))
 	}
 	d.repaired++
@@ -273,10 +273,10 @@ func (d *damageTrial) program(files map[string][]byte, name string, found bool) 
 	return nil
 }
 
-// empty says whether nothing at all could be kept.
-func (d *damageTrial) empty(p *project) bool {
+// gone says whether the mission was among what could not be kept, which the repair has told.
+func (d *damageTrial) gone(p *project) bool {
 	code, out := p.Run("ps", "--format", "json")
-	return code == 0 && (strings.TrimSpace(out) == "[]" || strings.TrimSpace(out) == "null")
+	return code == 0 && !strings.Contains(out, d.mission)
 }
 
 // keptAside says whether the file that was damaged is still there as it was, under whatever name beside the new one.
