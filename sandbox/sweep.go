@@ -27,6 +27,10 @@ const (
 	sweepPoll  = 10 * time.Millisecond
 )
 
+// scansForNone is how many scans in a row must find nothing: a process that is just becoming another program shows an
+// empty environment for a moment.
+const scansForNone = 2
+
 // maxCommand is how many bytes of a command line a [Process] tells: enough to recognise it.
 const maxCommand = 200
 
@@ -38,8 +42,8 @@ type Process struct {
 
 // Sweep ends the processes that a dead host left behind: every process of this user that was started with the mark of
 // [Runner.Mark] in its environment, however far it has gone away from its parents. This process and its ancestors are
-// spared. All of them get SIGTERM, what is left after a second gets SIGKILL, until a scan finds none: a process that
-// forks meanwhile is found by the next scan. It takes at most 3 s, and one scan if there is nothing to end. Call it before
+// spared. All of them get SIGTERM, what is left after a second gets SIGKILL, until two scans find none: a process that
+// forks meanwhile is found by the next scan. It takes at most 3 s, and two scans if there is nothing to end. Call it before
 // the first Run with the same mark, whose commands it would end too.
 //
 // Linux looks into /proc. It does not find processes that have cleared their environment, run as somebody else, or live
@@ -55,14 +59,17 @@ func Sweep(ctx context.Context, mark string) (ended []Process, err error) {
 	s := sweep{mark: hostVariable + "=" + mark, start: time.Now(), found: map[int]*swept{}}
 	poll := time.NewTicker(sweepPoll)
 	defer poll.Stop()
-	for {
+	for none := 0; ; {
 		left, err := s.round(ctx)
+		if none++; len(left) > 0 {
+			none = 0
+		}
 		switch {
 		case ctx.Err() != nil:
 			return s.ended(left), causeOf(ctx, "end processes")
 		case err != nil:
 			return s.ended(left), &centurion.Error{Op: "end processes", Kind: centurion.KindInternal, Msg: "the processes cannot be listed", Err: err}
-		case len(left) == 0:
+		case none == scansForNone:
 			return s.ended(nil), nil
 		case time.Since(s.start) > sweepLimit:
 			return s.ended(left), s.stuck(left)
