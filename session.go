@@ -51,7 +51,9 @@ type SessionMeta struct {
 	Address  string `json:"address"`           // 0/ for the Commander, 0/3 for its fourth child
 	System   string `json:"system,omitempty"`  // the system prompt; it never changes during a session
 	Unpriced bool   `json:"unpriced,omitempty"`
-	Retry    *Retry `json:"retry,omitempty"` // a failed request waits to be repeated; nil after a good answer
+	// AgentFile is where the agent was defined, as a person reads it; empty for one that is built in.
+	AgentFile string `json:"agent_file,omitempty"`
+	Retry     *Retry `json:"retry,omitempty"` // a failed request waits to be repeated; nil after a good answer
 }
 
 // Retry is a wait before a failed request is repeated. It is stored, so that a restart neither forgets the wait nor how

@@ -7,6 +7,7 @@ package agents
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,12 +26,17 @@ const (
 type Agent struct {
 	Name        string
 	Description string   // one line: what it is for
-	Mode        string   // primary: starts a mission; subagent: is delegated to
+	Mode        string   // primary: starts a mission; subagent: is delegated to; all: both
 	Prompt      string   // the system prompt, before the surroundings are added
 	Tools       []string // what it holds, in the order in which a model sees it
 	Delegates   []string // the agents it may delegate to; empty for those that may not
 	Model       string   // provider/model; empty means the mission's
 	Temperature *float64 // nil means the model's default
+	Steps       int      // requests in one turn; 0 means no limit of its own
+	Source      string   // what defined or changed it, as a person reads it; empty as built in
+	Custom      bool     // none of the four
+
+	asTask *Agent // how it carries out a task, if that is another way
 }
 
 var (
@@ -81,22 +87,58 @@ func Default() *Cast {
 // All returns the agents in their order.
 func (c *Cast) All() []Agent { return slices.Clone(c.agents) }
 
-// Find returns the agent with that name, compared without case. The error has centurion.KindUsage and offers the
-// nearest name: a misspelt agent is never another one.
-func (c *Cast) Find(name string) (Agent, error) {
-	names := make([]string, 0, len(c.agents))
+// aliases are the names that agents of older casts had.
+func aliases() map[string]string {
+	return map[string]string{"architect": Planner, "researcher": Planner, "builder": Worker, "librarian": Worker,
+		"inspector": Reviewer, "recorder": Reviewer}
+}
+
+// Alias returns the agent that an old name stands for, compared without case, or "".
+func Alias(name string) string { return aliases()[strings.ToLower(name)] }
+
+// Get returns the agent with exactly that name, compared without case: no alias counts. The error is that of [Cast.Find].
+// It is for names that were found before and must not come to mean somebody else.
+func (c *Cast) Get(name string) (Agent, error) {
 	for _, a := range c.agents {
 		if strings.EqualFold(a.Name, name) {
 			return a, nil
 		}
+	}
+	return Agent{}, c.unknown(name)
+}
+
+// Find returns the agent with that name, compared without case, or the one that an old name stands for. The error has
+// centurion.KindUsage and offers the nearest name: a misspelt agent is never another one.
+func (c *Cast) Find(name string) (Agent, error) {
+	a, err := c.Get(name)
+	if to := Alias(name); err != nil && to != "" {
+		if b, no := c.Get(to); no == nil {
+			return b, nil
+		}
+	}
+	return a, err
+}
+
+func (c *Cast) unknown(name string) error {
+	var names []string
+	for _, a := range c.agents {
 		names = append(names, a.Name)
 	}
 	e := &centurion.Error{Op: "find agent", Kind: centurion.KindUsage,
 		Msg: fmt.Sprintf("there is no agent %q; the agents are %s", name, strings.Join(names, ", "))}
-	if near := centurion.Nearest(name, names); near != "" {
+	if near := centurion.Nearest(name, slices.Concat(names, slices.Sorted(maps.Keys(aliases())))); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	return Agent{}, e
+	return e
+}
+
+// ForTask returns the agent as it carries out a task: an agent that may own a mission as well does not hold the tools
+// for that while somebody else does.
+func (a Agent) ForTask() Agent {
+	if a.asTask != nil {
+		return *a.asTask
+	}
+	return a
 }
 
 // MayDelegate reports whether agent a may hand a task to the agent named to.

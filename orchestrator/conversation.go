@@ -45,7 +45,7 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	if err != nil {
 		return nil, err
 	}
-	agent, err := m.h.cfg.Cast.Find(rec.Agent)
+	agent, err := m.h.wakes(rec)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,11 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 		return nil, err
 	}
 	c := &conversation{m: m, agent: agent, task: t, attempt: rec.Metadata.Attempt}
+	roster := m.h.cfg.Cast.Roster(agent)
 	for i, t := range held {
+		if roster != "" && hasRoster(t.Name()) {
+			t = rostered{Tool: t, roster: roster}
+		}
 		held[i] = fenced{Tool: t, c: c}
 	}
 	call := tools.Call{Mission: m.id, Agent: agent.Name, Workspace: m.h.cfg.Workspace, Seen: &tools.Seen{}, Writers: &m.h.files,
@@ -73,7 +77,8 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 		call.Planner = planner{c}
 	}
 	c.cfg = session.Config{Store: m.h.cfg.Store, Model: model.Client, Ref: model.Ref, Price: model.Price,
-		MaxOut: model.MaxOut, Tools: held, Call: call, Host: c, Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir()}
+		MaxOut: model.MaxOut, Tools: held, Call: call, Host: c, Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
+		MaxSteps: agent.Steps, Temperature: agent.Temperature}
 	if err := c.load(ctx, id); err != nil {
 		return nil, err
 	}

@@ -245,10 +245,11 @@ func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slot) (*conv
 
 // createSession starts the task's first attempt.
 func (m *mission) createSession(ctx context.Context, t *centurion.Task) error {
-	agent, err := m.h.cfg.Cast.Find(t.Agent)
+	agent, err := m.h.cfg.Cast.Get(t.Agent) // as it was found when it was delegated to
 	if err != nil {
 		return err
 	}
+	agent = agent.ForTask()
 	parent, err := m.h.cfg.Store.Session(ctx, t.Parent)
 	if err != nil {
 		return err
@@ -274,7 +275,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task) error {
 		address := centurion.ChildAddress(parent.Metadata.Address, serial)
 		rec := session.New(centurion.Session{Title: t.Title, Agent: agent.Name, Directory: parent.Directory, ParentID: parent.ID,
 			ProjectID: parent.ProjectID, Slug: slug(address), Version: m.h.cfg.Version, Model: ref,
-			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: system}}, centurion.Now())
+			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: system, AgentFile: agent.Source}}, centurion.Now())
 		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
 			t.Attempt, t.Session, t.Started = 1, rec.ID, centurion.Now()
 		})

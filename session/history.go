@@ -77,7 +77,7 @@ func (s *Session) request() provider.Request {
 		msgs = appendUser(msgs, "<status>\n"+status+"\n</status>")
 	}
 	return provider.Request{Session: s.rec.ID, Parent: s.rec.ParentID, System: s.rec.Metadata.System, Messages: msgs,
-		Tools: s.specs, MaxOutput: s.cfg.MaxOut}
+		Tools: s.specs, MaxOutput: s.cfg.MaxOut, Temperature: s.cfg.Temperature}
 }
 
 // estimate guesses the tokens of a request and its answer for endpoints that do not tell: four bytes a token, which for

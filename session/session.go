@@ -53,6 +53,8 @@ type Config struct {
 	Publish  func(centurion.Event)    // token deltas; nil drops them
 	Root     string                   // the project directory, as told in stored messages
 	MaxSteps int                      // requests in one turn; 0 means 200
+
+	Temperature *float64 // nil means the model's default
 }
 
 // maxSteps bounds a turn whose model never stops calling tools. It is far above what a task needs; budgets and the

@@ -176,9 +176,10 @@ func TestCommand(t *testing.T) {
 		{goal: "/", bad: true},
 		{goal: "/plans a goal", bad: true},
 	} {
-		rest, plan, err := command(tt.goal)
-		if (err != nil) != tt.bad || rest != tt.rest || plan != tt.plan {
-			t.Errorf("%q is %q, %t, %v", tt.goal, rest, plan, err)
+		c := &cli{env: []string{"HOME=" + t.TempDir()}}
+		st, err := c.begin(t.Context(), &runFlags{dir: t.TempDir()}, tt.goal)
+		if (err != nil) != tt.bad || st != (start{goal: tt.rest, planOnly: tt.plan}) {
+			t.Errorf("%q is %+v, %v", tt.goal, st, err)
 		}
 		if tt.bad && (exitCode(err) != exitUsage || centurion.HintOf(err) == "") {
 			t.Errorf("%q: %v exits with %d, hint %q", tt.goal, err, exitCode(err), centurion.HintOf(err))

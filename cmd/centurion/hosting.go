@@ -90,12 +90,16 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 	if err := h.store.Own(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
+	cast, err := castOf(cfg) // before the rules: it puts those of old names where they belong
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
 	rules, err := ruleLevels(cfg)
 	if err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
-	h.orch = orchestrator.New(orchestrator.Config{Store: h.store, Workspace: ws, Model: models.get,
+	h.orch = orchestrator.New(orchestrator.Config{Store: h.store, Workspace: ws, Cast: cast, Model: models.get,
 		Runner: &sandbox.Runner{Mark: p.mark()}, Rules: rules, Home: home, Publish: h.publisher(how), Version: Version,
 		Workers: cfg.Own.MaxWorkers, PerAgent: cfg.Own.MaxPerAgent, Countdown: cfg.Own.Countdown, Returns: cfg.Own.MaxReopened,
 		Await: cfg.Own.WaitTimeout, GateWait: cfg.Own.GateRelease, NewApproach: cfg.Own.StuckRounds, GiveUp: cfg.Own.PauseRounds,

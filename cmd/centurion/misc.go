@@ -11,7 +11,6 @@ import (
 	"golang.org/x/term"
 
 	"centurion"
-	"centurion/agents"
 	"centurion/cmd/centurion/config"
 	"centurion/provider/catalog"
 )
@@ -28,32 +27,6 @@ func (c *cli) looking(use, short, long, example string, do func(ctx context.Cont
 		}}
 	f.bind(cmd)
 	return cmd
-}
-
-func (c *cli) agentsCommand() *cobra.Command {
-	type row struct {
-		Name        string   `json:"name"`
-		Mode        string   `json:"mode"`
-		Description string   `json:"description"`
-		Tools       []string `json:"tools"`
-		Delegates   []string `json:"delegates,omitempty"`
-	}
-	return c.looking("agents", "List the agents", "List the agents that a mission can call on, with the tools each holds.", "  centurion agents",
-		func(_ context.Context, f *readFlags, _ []string) error {
-			rows := []row{}
-			for _, a := range agents.Default().All() {
-				rows = append(rows, row{a.Name, a.Mode, a.Description, a.Tools, a.Delegates})
-			}
-			if f.format == "json" {
-				return writeJSON(c.out, rows)
-			}
-			for _, r := range rows {
-				if _, err := fmt.Fprintf(c.out, "%-10s %-9s %s\n%21s%s\n", r.Name, r.Mode, r.Description, "", strings.Join(r.Tools, " ")); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
 }
 
 func (c *cli) modelsCommand() *cobra.Command {

@@ -49,7 +49,7 @@ func (c *cli) root() *cobra.Command {
 	root.SuggestionsMinimumDistance = 2
 	root.AddCommand(c.runCommand(), c.demoCommand(), c.resumeCommand(), c.psCommand(), c.showCommand(), c.tasksCommand(),
 		c.logsCommand(), c.asksCommand(), c.answerCommand(), c.approveCommand(), c.denyCommand(), c.cancelCommand(), c.pauseCommand(), c.attachCommand(), c.hostCommand(), c.serviceCommand(),
-		c.agentsCommand(), c.modelsCommand(), c.authCommand(), c.doctorCommand(), c.versionCommand())
+		c.agentsCommand(), c.commandsCommand(), c.modelsCommand(), c.authCommand(), c.doctorCommand(), c.versionCommand())
 	for _, l := range laterCommands {
 		root.AddCommand(later(l.use, l.short, l.step))
 	}
@@ -162,7 +162,6 @@ var laterCommands = []struct{ use, short, step string }{
 	{"report MISSION", "Write a report of a mission", "reports"},
 	{"serve", "Serve OpenCode's API", "the OpenCode server"},
 	{"trust", "Trust what a project ships", "trust and confinement"},
-	{"commands", "List slash commands", "slash commands of your own"},
 	{"plugin", "Manage plugins", "plugins"},
 	{"mcp", "Manage MCP servers", "MCP"},
 	{"acp", "Speak ACP", "ACP"},

@@ -47,7 +47,7 @@ func (c *cli) runCommand() *cobra.Command {
 		Short: "Run a mission to its end",
 		Long: "Run a mission in this directory, in the foreground, to its end.\n\n" +
 			"The goal is one argument, or standard input for «-». It may begin with a command: /task GOAL is the same as GOAL;\n" +
-			"/plan GOAL writes the plan, shows it and ends. Exit codes: 0 complete, 1 failed, 2 wrong usage or configuration,\n" +
+			"/plan GOAL writes the plan, shows it and ends; `centurion commands` lists the others. Exit codes: 0 complete, 1 failed, 2 wrong usage or configuration,\n" +
 			"3 paused (a limit; resumable), 4 blocked on a person (resumable), 5 cancelled, 130 interrupted (resumable).",
 		Example: "  centurion run \"add a rate limit to the API\"\n  centurion run --model openai/gpt-5 --max-cost 2 \"mend the flaky test\"\n" +
 			"  centurion run \"/plan port the parser to Go\" && centurion resume\n  echo \"update the changelog\" | centurion run --ask allow --format json -",
@@ -172,39 +172,13 @@ func (c *cli) goal(args []string) (string, error) {
 // maxGoal bounds a goal, in bytes: it is sent with every request.
 const maxGoal = 256 << 10
 
-// slashCommands are the words that a goal may begin with.
-var slashCommands = []string{"/task", "/plan"}
-
-// command splits a goal that begins with a slash command.
-func command(goal string) (rest string, planOnly bool, err error) {
-	if !strings.HasPrefix(goal, "/") {
-		return goal, false, nil
-	}
-	word := strings.Fields(goal)[0]
-	rest = goal[len(word):]
-	if !slices.Contains(slashCommands, word) {
-		if strings.Count(word, "/") > 1 { // a path
-			return goal, false, nil
-		}
-		e := &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no command %s; there are %s", word, strings.Join(slashCommands, " and ")),
-			Hint: "a goal that begins with a slash is given with: centurion run \"/task GOAL\""}
-		if near := centurion.Nearest(word, slashCommands); near != "" {
-			e.Hint = "did you mean " + near + "?"
-		}
-		return "", false, e
-	}
-	if rest = strings.TrimSpace(rest); rest == "" {
-		return "", false, &centurion.Error{Kind: centurion.KindUsage, Msg: word + " needs a goal", Hint: "write: centurion run \"" + word + " GOAL\""}
-	}
-	return rest, word == "/plan", nil
-}
-
 // startMission is `centurion run`.
 func (c *cli) startMission(ctx context.Context, f *runFlags, goal string) error {
-	goal, planOnly, err := command(goal)
-	if err != nil {
+	st, err := c.begin(ctx, f, goal)
+	if err != nil || st.done {
 		return err
 	}
+	goal, planOnly := st.goal, st.planOnly
 	s, err := c.prepare(ctx, f)
 	if err != nil {
 		return err
@@ -270,10 +244,14 @@ func (c *cli) configure(ctx context.Context, ws *workspace.Workspace, f *runFlag
 	if err != nil {
 		return nil, nil, err
 	}
+	flagged := f.model != ""
 	if err := f.settle(cfg.Own); err != nil {
 		return nil, nil, err
 	}
 	if err := ws.CheckWritable(); err != nil {
+		return nil, nil, err
+	}
+	if err := f.cast(cfg, flagged); err != nil {
 		return nil, nil, err
 	}
 	first, err := cfg.ResolveModel(ctx, f.model)
@@ -286,23 +264,35 @@ func (c *cli) configure(ctx context.Context, ws *workspace.Workspace, f *runFlag
 	if first.Default {
 		c.note(fmt.Sprintf("model %s (%s)", first.Model, cmp.Or(first.From, first.BaseURL)))
 	}
-	if f.agent == "" && cfg.DefaultAgent != "" {
-		if _, err := agents.Default().Find(cfg.DefaultAgent); err == nil {
-			f.agent = cfg.DefaultAgent
-		} else { // OpenCode has agents that are none here
-			cfg.Notices = append(cfg.Notices, fmt.Sprintf("centurion: default_agent %q is no agent of a mission; it starts with the commander", cfg.DefaultAgent))
-		}
-	}
 	cfg.Own.MaxWorkers = cmp.Or(f.maxWorkers, cfg.Own.MaxWorkers)
 	cfg.Own.MaxPerAgent = cmp.Or(f.maxPerAgent, cfg.Own.MaxPerAgent)
 	if _, err := ruleLevels(cfg); err != nil { // also to hear what of it came with the project
 		return nil, nil, err
 	}
-	for _, n := range cfg.Notices {
-		fmt.Fprintln(c.err, n)
-	}
-	cfg.Notices = nil
+	c.notices(cfg)
 	return cfg, newModels(cfg, first), nil
+}
+
+// cast finds the agent that a mission starts with, and the model of its own that the agent has, which only one that was
+// given for this run replaces.
+func (f *runFlags) cast(cfg *config.Config, modelGiven bool) error {
+	cast, err := castOf(cfg)
+	if err != nil {
+		return err
+	}
+	if f.agent == "" && cfg.DefaultAgent != "" {
+		if _, err := cast.Find(cfg.DefaultAgent); err == nil {
+			f.agent = cfg.DefaultAgent
+		} else { // OpenCode has agents that are none here
+			cfg.Notices = append(cfg.Notices, fmt.Sprintf("centurion: default_agent %q is no agent of a mission; it starts with the commander", cfg.DefaultAgent))
+		}
+	}
+	if modelGiven {
+		return nil
+	}
+	a, err := cast.Find(cmp.Or(f.agent, agents.Commander))
+	f.model = cmp.Or(a.Model, f.model)
+	return err
 }
 
 // options turns flags into what a mission is started with.

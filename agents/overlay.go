@@ -1,0 +1,304 @@
+package agents
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// Definition is what a person or a project says of one agent. What is not set stays as it is.
+type Definition struct {
+	Name        string // compared without case
+	Description string
+	Mode        string // primary, subagent or all; "" means all for a new agent
+	Model       string // provider/model
+	Prompt      string
+	Temperature *float64
+	Steps       int             // requests in one turn; 0 means no limit of its own
+	Tools       map[string]bool // by our names, OpenCode's, or a pattern with *
+	Disable     bool
+	Source      string // where it stands, as a person reads it
+}
+
+// handedOver stands below the prompt of an agent of the person's own when it carries out a task: whoever wrote the prompt
+// did not know of missions.
+const handedOver = `
+
+You were handed one task of a larger mission. Nobody can be asked. Keep to the task, and end with a text that says what you did, what you found and what is left: it is all that reaches the one who handed it to you.
+`
+
+// mission are the tools of those who hand work out. An agent of the person's own holds them only while it owns the
+// mission: what is delegated to is one level deep, so that work never spawns work without end.
+func mission() []string {
+	return []string{"delegate_task", "get_task_result", "list_tasks", "cancel_task", "call_agent", "mission_complete"}
+}
+
+// foreign maps names of tools that other programs have to ours. Those of "" have no counterpart.
+func foreign() map[string]string {
+	return map[string]string{
+		"list": "ls", "task": "delegate_task", "todowrite": "update_todo", "patch": "edit", "multiedit": "edit", "apply_patch": "edit",
+		"grep_search": "grep", "mgrep": "grep", "glob_search": "glob",
+		"webfetch": "", "websearch": "", "codesearch": "", "todoread": "", "question": "", "skill": "", "lsp": "", "invalid": "",
+	}
+}
+
+// With returns the cast with definitions laid over it: agents of the person's own, which the Commander may delegate to,
+// and changes of those that are there. An agent that is built in keeps its role: its tools can be taken away but not
+// added to, and its mode stays; the notes say where a definition asks for more. An error has centurion.KindConfig and
+// names the definition: for a name that cannot be one, and for a tool that there is not, with the nearest.
+func (c *Cast) With(defs ...Definition) (cast *Cast, notes []string, err error) {
+	o := overlay{base: c, cast: &Cast{agents: slices.Clone(c.agents)}}
+	for _, d := range slices.SortedFunc(slices.Values(defs), func(a, b Definition) int { return cmp.Compare(a.Name, b.Name) }) {
+		d.Name = strings.ToLower(d.Name)
+		if !isName(d.Name) {
+			return nil, nil, &centurion.Error{Op: "read agents", Kind: centurion.KindConfig,
+				Msg:  fmt.Sprintf("%q of %s cannot be the name of an agent", d.Name, d.Source),
+				Hint: "use letters, digits and - _ . / for its name, and begin with a letter"}
+		}
+		i := slices.IndexFunc(o.cast.agents, func(a Agent) bool { return a.Name == d.Name })
+		if i < 0 {
+			err = o.add(d)
+		} else {
+			err = o.change(i, d)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	o.delegates()
+	return o.cast, o.notes, nil
+}
+
+func isName(s string) bool {
+	for i, r := range s {
+		letter := r >= 'a' && r <= 'z'
+		if !letter && (i == 0 || !strings.ContainsRune("0123456789-_./", r)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// overlay is a cast that is being made.
+type overlay struct {
+	base, cast *Cast
+	notes      []string
+}
+
+func (o *overlay) note(d Definition, format string, args ...any) {
+	o.notes = append(o.notes, fmt.Sprintf("agent %s (%s): ", d.Name, d.Source)+fmt.Sprintf(format, args...))
+}
+
+// change lays a definition over an agent of the cast.
+func (o *overlay) change(i int, d Definition) error {
+	a := &o.cast.agents[i]
+	if d.Disable {
+		if a.Name == Commander {
+			o.note(d, "it is not disabled, because every mission is its own")
+			return nil
+		}
+		o.cast.agents = slices.Delete(o.cast.agents, i, i+1)
+		return nil
+	}
+	a.Description, a.Model = cmp.Or(oneLine(d.Description), a.Description), cmp.Or(d.Model, a.Model)
+	a.Prompt, a.Source = cmp.Or(d.Prompt, a.Prompt), cmp.Or(d.Source, a.Source)
+	a.Temperature, a.Steps = cmp.Or(d.Temperature, a.Temperature), cmp.Or(d.Steps, a.Steps)
+	if d.Mode != "" && d.Mode != a.Mode {
+		o.note(d, "its mode stays %s", a.Mode)
+	}
+	held, err := o.choose(d, a.Tools)
+	if err != nil {
+		return err
+	}
+	var more []string
+	a.Tools = slices.DeleteFunc(held, func(t string) bool {
+		no := !slices.Contains(a.Tools, t)
+		if no && named(d.Tools, t) {
+			more = append(more, t)
+		}
+		return no
+	})
+	if len(more) > 0 {
+		o.note(d, "its role does not hold %s", strings.Join(more, ", "))
+	}
+	return nil
+}
+
+// add makes an agent of the person's own.
+func (o *overlay) add(d Definition) error {
+	if d.Disable {
+		return nil
+	}
+	a := Agent{Name: d.Name, Description: oneLine(cmp.Or(d.Description, d.Prompt)), Mode: cmp.Or(d.Mode, "all"), Model: d.Model,
+		Temperature: d.Temperature, Steps: d.Steps, Source: d.Source, Custom: true}
+	asked, err := o.choose(d, nil)
+	if err != nil {
+		return err
+	}
+	task, err := o.as(a, d, Worker)
+	if err != nil {
+		return err
+	}
+	task.Tools = slices.DeleteFunc(task.Tools, func(t string) bool { return slices.Contains(mission(), t) })
+	if d.Prompt != "" {
+		task.Prompt = strings.TrimRight(task.Prompt, "\n") + handedOver
+	}
+	if a.Mode == "subagent" {
+		if up := slices.DeleteFunc(asked, func(t string) bool { return !slices.Contains(mission(), t) || !named(d.Tools, t) }); len(up) > 0 {
+			o.note(d, "a subagent does not hold %s: what is delegated is not delegated further", strings.Join(up, ", "))
+		}
+		o.cast.agents = append(o.cast.agents, task)
+		return nil
+	}
+	if a, err = o.as(a, d, Commander); err != nil {
+		return err
+	}
+	if a.Mode == "all" {
+		a.asTask = &task
+	}
+	o.cast.agents = append(o.cast.agents, a)
+	return nil
+}
+
+// as gives a new agent the tools of a role, as far as the definition leaves them, and its prompt if it has none of its own.
+func (o *overlay) as(a Agent, d Definition, role string) (Agent, error) {
+	like, err := o.base.Get(role)
+	if err != nil {
+		return a, err
+	}
+	a.Prompt = cmp.Or(d.Prompt, like.Prompt)
+	a.Tools, err = o.choose(d, like.Tools)
+	return a, err
+}
+
+// delegates says who may delegate to whom, now that all are there.
+func (o *overlay) delegates() {
+	var own, all []string
+	for _, a := range o.cast.agents {
+		if a.Custom && a.Mode != "primary" {
+			own = append(own, a.Name)
+		}
+		if a.Mode != "primary" {
+			all = append(all, a.Name)
+		}
+	}
+	for i := range o.cast.agents {
+		a := &o.cast.agents[i]
+		switch {
+		case a.Custom && a.Mode != "subagent":
+			a.Delegates = slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == a.Name })
+		case a.Name == Commander:
+			a.Delegates = slices.Concat(a.Delegates, own)
+		}
+		a.Delegates = slices.DeleteFunc(slices.Clone(a.Delegates), func(n string) bool { return !slices.Contains(all, n) })
+	}
+}
+
+// known lists every tool that an agent of the cast holds, in the order in which a model sees them.
+func (c *Cast) known() []string {
+	var out []string
+	for _, a := range c.agents {
+		for _, t := range a.Tools {
+			if !slices.Contains(out, t) {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// choose applies what a definition says of tools to those that are held: patterns first, the shorter before the longer,
+// then names, and of these what is taken away before what is given.
+func (o *overlay) choose(d Definition, held []string) ([]string, error) {
+	known, has := o.base.known(), map[string]bool{}
+	for _, t := range held {
+		has[t] = true
+	}
+	keys := slices.SortedFunc(maps.Keys(d.Tools), func(a, b string) int {
+		order := func(k string) int {
+			switch {
+			case strings.Contains(k, "*"):
+				return 0
+			case !d.Tools[k]:
+				return 1
+			}
+			return 2
+		}
+		return cmp.Or(order(a)-order(b), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	})
+	for _, key := range keys {
+		names, err := meant(key, d.Tools[key], known)
+		if err != nil {
+			return nil, &centurion.Error{Op: "read agents", Kind: centurion.KindConfig, Err: err, Hint: centurion.HintOf(err),
+				Msg: fmt.Sprintf("agent %q of %s", d.Name, d.Source)}
+		}
+		for _, n := range names {
+			has[n] = d.Tools[key]
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(known), func(t string) bool { return !has[t] }), nil
+}
+
+// meant returns the tools that a key of a definition speaks of. Who takes one way to change files away means all of them,
+// as in OpenCode.
+func meant(key string, yes bool, known []string) ([]string, error) {
+	name := strings.ToLower(key)
+	if strings.Contains(name, "*") {
+		return slices.DeleteFunc(slices.Clone(known), func(t string) bool { ok, err := path.Match(name, t); return err != nil || !ok }), nil
+	}
+	other, is := foreign()[name]
+	switch {
+	case slices.Contains(known, name):
+	case is && other == "":
+		return nil, nil
+	case is:
+		name = other
+	default:
+		e := &centurion.Error{Kind: centurion.KindConfig, Msg: fmt.Sprintf("there is no tool %q; the tools are %s", key, strings.Join(known, ", "))}
+		e.Hint = "correct or remove it under `tools`"
+		if near := centurion.Nearest(name, slices.Concat(known, slices.Sorted(maps.Keys(foreign())))); near != "" {
+			e.Hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return nil, e
+	}
+	if !yes && (name == "write" || name == "edit") {
+		return []string{"write", "edit"}, nil
+	}
+	return []string{name}, nil
+}
+
+// named reports whether a definition asks for a tool by its name, not by a pattern.
+func named(tools map[string]bool, tool string) bool {
+	for key, yes := range tools {
+		if name := strings.ToLower(key); yes && (name == tool || foreign()[name] == tool) {
+			return true
+		}
+	}
+	return false
+}
+
+// oneLine is the first line of a text, short enough for a list.
+func oneLine(s string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return centurion.Clip(strings.Join(strings.Fields(first), " "), maxDescription)
+}
+
+// maxDescription bounds a description, in bytes: it stands in every request of those who may delegate to the agent.
+const maxDescription = 160
+
+// Roster describes the agents of the person's own that a may delegate to, one line each, or returns "". The four that are
+// built in stand in the prompts.
+func (c *Cast) Roster(a Agent) string {
+	var b strings.Builder
+	for _, to := range c.agents {
+		if to.Custom && a.MayDelegate(to.Name) {
+			fmt.Fprintf(&b, "- %s: %s\n", to.Name, cmp.Or(to.Description, "no description"))
+		}
+	}
+	return b.String()
+}

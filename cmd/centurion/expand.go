@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"centurion"
+	"centurion/cmd/centurion/config"
+	"centurion/permission"
+	"centurion/sandbox"
+	"centurion/workspace"
+)
+
+// What a command may bring into a goal, in bytes.
+const (
+	maxAttached = 64 << 10 // of one file
+	maxPrinted  = 32 << 10 // by one shell command
+)
+
+// expansion makes a goal of a command's template.
+type expansion struct {
+	cmd   config.Command
+	args  string
+	ws    *workspace.Workspace
+	rules []permission.Level // what may be read
+	run   centurion.Runner   // nil: the shell
+	note  func(string)       // tells the person what was left as it stands
+}
+
+var (
+	// placeholders are !`shell`, $ARGUMENTS and $1 to $9.
+	placeholders = regexp.MustCompile("!`([^`\n]+)`|\\$ARGUMENTS\\b|\\$([1-9])\\b")
+	// mentions are words that begin with an @, as OpenCode reads them; user@host and `@x` are none.
+	mentions = regexp.MustCompile("(?:^|[^\\w`@])@([^\\s`,@]+)")
+)
+
+// expand fills the template in. Arguments are never read as a template themselves, and what a shell command prints names
+// no files: each is what it is.
+func (e expansion) expand(ctx context.Context) (string, error) {
+	text := e.cmd.Template
+	words := splitArgs(e.args)
+	found := placeholders.FindAllStringSubmatchIndex(text, -1)
+	highest, used := 0, false
+	for _, at := range found {
+		used = used || at[2] < 0
+		if at[4] >= 0 {
+			highest = max(highest, int(text[at[4]]-'0'))
+		}
+	}
+	var out, said strings.Builder // said is out without what shell commands printed
+	end := 0
+	for _, at := range found {
+		out.WriteString(text[end:at[0]])
+		said.WriteString(text[end:at[0]])
+		end = at[1]
+		if at[2] >= 0 {
+			printed, err := e.shell(ctx, text[at[2]:at[3]], words)
+			if err != nil {
+				return "", err
+			}
+			out.WriteString(printed)
+			said.WriteByte('\n')
+			continue
+		}
+		value := e.args
+		if at[4] >= 0 {
+			value = positional(words, int(text[at[4]]-'0'), highest)
+		}
+		out.WriteString(value)
+		said.WriteString(value)
+	}
+	out.WriteString(text[end:])
+	said.WriteString(text[end:])
+	if !used && e.args != "" { // the template has no place for them
+		out.WriteString("\n\n" + e.args)
+		said.WriteString("\n\n" + e.args)
+	}
+	if err := e.attach(&out, said.String()); err != nil {
+		return "", err
+	}
+	goal := strings.TrimSpace(out.String())
+	switch {
+	case goal == "":
+		return "", e.fail(centurion.KindUsage, "its text is empty", "say what is to be done in its file, or after its name")
+	case len(goal) > maxGoal:
+		return "", e.fail(centurion.KindUsage, fmt.Sprintf("its text is longer than %d KB", maxGoal>>10), "attach fewer files")
+	}
+	return goal, nil
+}
+
+func (e expansion) fail(kind centurion.Kind, msg, hint string) error {
+	return &centurion.Error{Op: fmt.Sprintf("run /%s of %s", e.cmd.Name, e.cmd.File), Kind: kind, Msg: msg, Hint: hint}
+}
+
+// positional returns the n-th word; the highest that a template asks for takes all that are left.
+func positional(words []string, n, highest int) string {
+	switch {
+	case n > len(words):
+		return ""
+	case n == highest:
+		return strings.Join(words[n-1:], " ")
+	}
+	return words[n-1]
+}
+
+// splitArgs splits a text at blanks, except between quotes, which are taken away.
+func splitArgs(text string) []string {
+	var out []string
+	for _, m := range argument.FindAllString(text, -1) {
+		if len(m) > 1 && (m[0] == '"' || m[0] == '\'') {
+			m = m[1 : len(m)-1]
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+var argument = regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`)
+
+// shell returns what a command of the person's own template prints. The arguments are the script's parameters, not part
+// of its text, so that none of them is read as shell.
+func (e expansion) shell(ctx context.Context, script string, words []string) (string, error) {
+	if e.cmd.Project {
+		return "", e.fail(centurion.KindPermission, fmt.Sprintf("it came with the project and wants to run `%s`, which only a command of your own may", script),
+			"if you trust it, copy it to ~/.config/opencode/commands/")
+	}
+	params := "set --"
+	for _, w := range words {
+		params += " '" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	run := e.run
+	if run == nil {
+		run = &sandbox.Runner{}
+	}
+	r, err := run.Run(ctx, centurion.Command{Script: params + "\n" + script, Dir: e.ws.Dir(), Env: []string{"ARGUMENTS=" + e.args}, Keep: maxPrinted})
+	switch {
+	case err != nil:
+		return "", err
+	case r.TimedOut:
+		return "", e.fail(centurion.KindTimeout, fmt.Sprintf("`%s` did not end in %s", script, r.Duration.Round(1e9)), "use a command that ends sooner")
+	}
+	printed := strings.TrimRight(strings.ToValidUTF8(r.Output, "\uFFFD"), "\n")
+	if r.ExitCode != 0 {
+		printed += "\n(exit code " + strconv.Itoa(r.ExitCode) + ")"
+	}
+	return printed, nil
+}
+
+// attach adds the files that a text mentions below it, each once.
+func (e expansion) attach(out *strings.Builder, text string) error {
+	var done []string
+	for _, m := range mentions.FindAllStringSubmatch(text, -1) {
+		name := strings.TrimRight(m[1], ".;:!?)]}>'\"")
+		rel, err := e.ws.Rel(name)
+		if err != nil || name == "" || slices.Contains(done, rel) {
+			e.leave(name, err)
+			continue
+		}
+		fi, err := e.ws.Stat(rel)
+		if err != nil || !fi.Mode().IsRegular() {
+			e.leave(name, err)
+			continue
+		}
+		if d := permission.Decide(e.rules, "read", []string{rel}); d.Action != permission.Allow {
+			return e.fail(centurion.KindPermission, "it may not read "+rel+": "+d.Reason, "allow it with a rule under `permission`, or leave @"+name+" out")
+		}
+		content, err := e.content(rel)
+		if err != nil {
+			return err
+		}
+		done = append(done, rel)
+		fmt.Fprintf(out, "\n\n<file path=%q>\n%s\n</file>", rel, content)
+	}
+	return nil
+}
+
+// leave tells the person of what looks like a file and is none here.
+func (e expansion) leave(name string, err error) {
+	if path.Ext(name) == "" || e.note == nil || err == nil {
+		return
+	}
+	e.note(fmt.Sprintf("/%s: @%s is left as it stands: %v", e.cmd.Name, name, err))
+}
+
+// content reads the first part of a file.
+func (e expansion) content(rel string) (string, error) {
+	f, fi, err := e.ws.Open(rel)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxAttached))
+	if err != nil {
+		return "", &centurion.Error{Op: "read file", Kind: centurion.KindInternal, Err: err}
+	}
+	cut := ""
+	if fi.Size() > int64(len(b)) {
+		cut = fmt.Sprintf("\n[the first %d of %d bytes]", len(b), fi.Size())
+		for len(b) > maxAttached-utf8.UTFMax && !utf8.Valid(b) { // a letter was cut in two
+			b = b[:len(b)-1]
+		}
+	}
+	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
+		return "", e.fail(centurion.KindUsage, rel+" is no text", "leave @"+rel+" out")
+	}
+	return strings.TrimRight(string(b), "\n") + cut, nil
+}

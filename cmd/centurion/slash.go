@@ -1,0 +1,279 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/cmd/centurion/config"
+	"centurion/server"
+	"centurion/tui"
+	"centurion/workspace"
+)
+
+// slashCommand is a word of the program's own that a goal may begin with.
+type slashCommand struct {
+	name, args, short string
+	do                func(c *cli, ctx context.Context, f *runFlags, args []string) error // nil: it starts a mission
+}
+
+// slashCommands are the program's own words, in the order in which they are listed. Nobody's command replaces them.
+func slashCommands() []slashCommand {
+	through := func(name string) func(*cli, context.Context, *runFlags, []string) error {
+		return func(c *cli, ctx context.Context, f *runFlags, args []string) error {
+			return c.dispatch(ctx, f, append([]string{name}, args...))
+		}
+	}
+	return []slashCommand{
+		{"task", "GOAL", "Work on a goal to its end; the same as the goal alone", nil},
+		{"plan", "GOAL", "Write the plan, show it and end", nil},
+		{"agents", "", "List the agents", through("agents")},
+		{"status", "[MISSION]", "Show a mission and its tasks (default: the latest)", (*cli).status},
+		{"pause", "[MISSION]", "Pause a mission (default: the latest)", through("pause")},
+		{"resume", "[MISSION]", "Go on with a mission (default: the latest)", func(c *cli, ctx context.Context, f *runFlags, args []string) error {
+			if len(args) > 1 {
+				return &centurion.Error{Kind: centurion.KindUsage, Msg: "/resume takes at most one mission", Hint: "see: centurion ps"}
+			}
+			return c.resumeMission(ctx, f, first(args))
+		}},
+		{"stop", "[MISSION]", "Stop a mission so that it can be resumed; the same as /pause", through("pause")},
+		{"cancel", "[ID]", "Cancel a mission or a task (default: the latest mission)", (*cli).cancelLatest},
+	}
+}
+
+// dispatch runs a command of the program with the flags of run that it has as well.
+func (c *cli) dispatch(ctx context.Context, f *runFlags, args []string) error {
+	for _, o := range [][2]string{{"--dir", f.dir}, {"--format", f.format}} {
+		if o[1] != "" {
+			args = append(args, o[0], o[1])
+		}
+	}
+	root := c.root()
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
+}
+
+// looks is what the commands that only look at a project take of run's flags.
+func (f *runFlags) looks() *readFlags {
+	return &readFlags{dir: f.dir, format: cmp.Or(f.format, "text")}
+}
+
+// status is /status.
+func (c *cli) status(ctx context.Context, f *runFlags, args []string) error {
+	how := f.looks()
+	err := c.with(ctx, how, func(api server.API) error {
+		m, err := api.Mission(ctx, first(args))
+		if err != nil {
+			return err
+		}
+		tasks, err := api.Tasks(ctx, m.ID)
+		if err != nil {
+			return err
+		}
+		if how.format == "json" {
+			return writeJSON(c.out, struct {
+				server.Mission
+				Board []server.Task `json:"board"`
+			}{m, tasks})
+		}
+		if err := tui.Missions(c.out, []centurion.Mission{m.Noun()}, c.showOptions()); err != nil || len(tasks) == 0 {
+			return err
+		}
+		return tui.Tasks(c.out, taskNouns(tasks), c.showOptions())
+	})
+	if _, none := errors.AsType[errNoMission](err); none && how.format == "text" {
+		_, err = fmt.Fprintln(c.out, noMissions)
+	}
+	return err
+}
+
+// cancelLatest is /cancel.
+func (c *cli) cancelLatest(ctx context.Context, f *runFlags, args []string) error {
+	if len(args) == 0 {
+		err := c.with(ctx, f.looks(), func(api server.API) error {
+			m, err := api.Mission(ctx, "")
+			args = []string{m.ID}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.dispatch(ctx, f, append([]string{"cancel"}, args...))
+}
+
+// start is what a goal asks for.
+type start struct {
+	goal     string
+	planOnly bool
+	done     bool // it was no goal but a command that has been carried out
+}
+
+// slash splits a text that begins with a slash into its first word, without the slash, and the rest.
+func slash(text string) (word, rest string, ok bool) {
+	text, ok = strings.CutPrefix(text, "/")
+	end := strings.IndexFunc(text, unicode.IsSpace)
+	if end < 0 {
+		end = len(text)
+	}
+	return text[:end], strings.TrimSpace(text[end:]), ok
+}
+
+// begin carries out what a goal's first word says: nothing, one of the program's own commands, or one of the person's or
+// the project's, whose text then is the goal.
+func (c *cli) begin(ctx context.Context, f *runFlags, text string) (start, error) {
+	word, rest, ok := slash(text)
+	if !ok {
+		return start{goal: text}, nil
+	}
+	for _, s := range slashCommands() {
+		switch {
+		case s.name != word:
+		case s.do != nil:
+			return start{done: true}, s.do(c, ctx, f, splitArgs(rest))
+		case rest == "":
+			return start{}, &centurion.Error{Kind: centurion.KindUsage, Msg: "/" + word + " needs a goal", Hint: "write: centurion run \"/" + word + " GOAL\""}
+		default:
+			return start{goal: rest, planOnly: word == "plan"}, nil
+		}
+	}
+	ws, err := workspace.Open(cmp.Or(f.dir, "."))
+	if err != nil {
+		return start{}, err
+	}
+	defer ws.Close()
+	cfg, err := c.configured(ws.Dir())
+	if err != nil {
+		return start{}, err
+	}
+	cmd, ok := cfg.Commands[word]
+	if !ok {
+		if strings.Contains(word, "/") { // a path
+			return start{goal: text}, nil
+		}
+		return start{}, unknownSlash(word, cfg)
+	}
+	return c.beginOwn(ctx, f, ws, cfg, cmd, rest)
+}
+
+// unknownSlash is the error for a word that no command has.
+func unknownSlash(word string, cfg *config.Config) error {
+	var names []string
+	for _, s := range slashCommands() {
+		names = append(names, "/"+s.name)
+	}
+	for _, n := range slices.Sorted(maps.Keys(cfg.Commands)) {
+		names = append(names, "/"+n)
+	}
+	e := &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no command /%s; there are %s", word, strings.Join(slices.Compact(names), ", ")),
+		Hint: "a goal that begins with a slash is given with: centurion run \"/task GOAL\""}
+	if near := centurion.Nearest("/"+word, names); near != "" {
+		e.Hint = "did you mean " + near + "?"
+	}
+	return e
+}
+
+// beginOwn makes the goal of a command of the person's or the project's, and sets the agent and the model that it names
+// where no flag does.
+func (c *cli) beginOwn(ctx context.Context, f *runFlags, ws *workspace.Workspace, cfg *config.Config, cmd config.Command, args string) (start, error) {
+	cast, err := castOf(cfg)
+	if err != nil {
+		return start{}, err
+	}
+	st, to := start{}, ""
+	switch agent, err := cast.Find(cmp.Or(cmd.Agent, agents.Commander)); {
+	case f.agent != "":
+	case err != nil && slices.Contains(openCodeAgents, strings.ToLower(cmd.Agent)):
+		st.planOnly = strings.EqualFold(cmd.Agent, "plan") // which changes nothing in OpenCode either
+		if !st.planOnly {
+			c.note(fmt.Sprintf("/%s: the agent %q is OpenCode's own; the commander does its work here", cmd.Name, cmd.Agent))
+		}
+	case err != nil:
+		return st, &centurion.Error{Op: fmt.Sprintf("run /%s of %s", cmd.Name, cmd.File), Kind: centurion.KindConfig, Err: err, Hint: centurion.HintOf(err)}
+	case cmd.Subtask && agent.Mode == "primary":
+		to = agents.Worker
+	case cmd.Subtask || agent.Mode == "subagent":
+		to = agent.Name
+	case cmd.Agent != "":
+		f.agent = agent.Name
+	}
+	f.model = cmp.Or(f.model, cmd.Model)
+	rules, err := ruleLevels(cfg)
+	if err != nil {
+		return st, err
+	}
+	e := expansion{cmd: cmd, args: args, ws: ws, rules: rules(cmp.Or(to, f.agent, agents.Commander)), note: c.note}
+	if st.goal, err = e.expand(ctx); err != nil {
+		return st, err
+	}
+	if to != "" {
+		st.goal += fmt.Sprintf("\n\n---\nDelegate this as one task to the agent %s, and report its result.", to)
+	}
+	return st, nil
+}
+
+func (c *cli) commandsCommand() *cobra.Command {
+	type row struct {
+		Name        string `json:"name"`
+		Arguments   string `json:"arguments,omitempty"`
+		Description string `json:"description"`
+		Agent       string `json:"agent,omitempty"`
+		Model       string `json:"model,omitempty"`
+		Subtask     bool   `json:"subtask,omitempty"`
+		Source      string `json:"source"` // a file, or "built in"
+	}
+	return c.looking("commands", "List the slash commands",
+		"List the words that a goal may begin with: the program's own, and those of .opencode/commands/*.md, opencode.json and\n"+
+			"their like in ~/.config/opencode. A command's text becomes the goal. In it $ARGUMENTS and $1 to $9 stand for what follows the\n"+
+			"word; @FILE adds a file of the project; !`SHELL` is replaced by what a shell command prints, in your own files only.",
+		"  centurion commands\n  centurion run \"/plan port the parser to Go\"",
+		func(_ context.Context, f *readFlags, _ []string) error {
+			cfg, err := c.configured(f.dir)
+			if err != nil {
+				return err
+			}
+			c.notices(cfg)
+			rows, own := []row{}, slashCommands()
+			for _, s := range own {
+				rows = append(rows, row{Name: s.name, Arguments: s.args, Description: s.short, Source: builtIn})
+			}
+			for _, name := range slices.Sorted(maps.Keys(cfg.Commands)) {
+				cmd := cfg.Commands[name]
+				if slices.ContainsFunc(own, func(s slashCommand) bool { return s.name == name }) {
+					c.note(fmt.Sprintf("%s does not count: /%s is built in", cmd.File, name))
+					continue
+				}
+				rows = append(rows, row{Name: name, Description: cmp.Or(cmd.Description, centurion.Clip(oneLine(cmd.Template), 80)),
+					Agent: cmd.Agent, Model: cmd.Model, Subtask: cmd.Subtask, Source: cmd.File})
+			}
+			if f.format == "json" {
+				return writeJSON(c.out, rows)
+			}
+			for _, r := range rows {
+				from := ""
+				if r.Source != builtIn {
+					from = fmt.Sprintf("%21sfrom %s", "", r.Source)
+					if r.Agent != "" {
+						from += ", agent " + r.Agent
+					}
+					if r.Model != "" {
+						from += ", model " + r.Model
+					}
+					from += "\n"
+				}
+				if _, err := fmt.Fprintf(c.out, "%-20s %s\n%s", strings.TrimSpace("/"+r.Name+" "+r.Arguments), oneLine(r.Description), from); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+}
