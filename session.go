@@ -53,7 +53,9 @@ type SessionMeta struct {
 	Unpriced bool   `json:"unpriced,omitempty"`
 	// AgentFile is where the agent was defined, as a person reads it; empty for one that is built in.
 	AgentFile string `json:"agent_file,omitempty"`
-	Retry     *Retry `json:"retry,omitempty"` // a failed request waits to be repeated; nil after a good answer
+	// Roster is what the session's tools tell of agents that are not built in; like System it never changes.
+	Roster string `json:"roster,omitempty"`
+	Retry  *Retry `json:"retry,omitempty"` // a failed request waits to be repeated; nil after a good answer
 }
 
 // Retry is a wait before a failed request is repeated. It is stored, so that a restart neither forgets the wait nor how

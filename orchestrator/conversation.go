@@ -58,10 +58,9 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 		return nil, err
 	}
 	c := &conversation{m: m, agent: agent, task: t, attempt: rec.Metadata.Attempt}
-	roster := m.h.cfg.Cast.Roster(agent)
 	for i, t := range held {
-		if roster != "" && hasRoster(t.Name()) {
-			t = rostered{Tool: t, roster: roster}
+		if rec.Metadata.Roster != "" && hasRoster(t.Name()) {
+			t = rostered{Tool: t, roster: rec.Metadata.Roster}
 		}
 		held[i] = fenced{Tool: t, c: c}
 	}

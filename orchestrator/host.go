@@ -148,7 +148,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	rec := session.New(centurion.Session{Title: centurion.Clip(goal, 80), Agent: agent.Name, Directory: m.Directory,
 		ProjectID: "global", Slug: "0", Version: h.cfg.Version,
 		Model:    &centurion.SessionModel{ID: model.Ref.ID, Provider: model.Ref.Provider},
-		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: h.systemPrompt(agent), AgentFile: agent.Source}}, now)
+		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: h.systemPrompt(agent), AgentFile: agent.Source, Roster: h.cfg.Cast.Roster(agent)}}, now)
 	m.Session = rec.ID
 	err = h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		fresh := m

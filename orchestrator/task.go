@@ -275,7 +275,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task) error {
 		address := centurion.ChildAddress(parent.Metadata.Address, serial)
 		rec := session.New(centurion.Session{Title: t.Title, Agent: agent.Name, Directory: parent.Directory, ParentID: parent.ID,
 			ProjectID: parent.ProjectID, Slug: slug(address), Version: m.h.cfg.Version, Model: ref,
-			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: system, AgentFile: agent.Source}}, centurion.Now())
+			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: system, AgentFile: agent.Source, Roster: m.h.cfg.Cast.Roster(agent)}}, centurion.Now())
 		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
 			t.Attempt, t.Session, t.Started = 1, rec.ID, centurion.Now()
 		})
