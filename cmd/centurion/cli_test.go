@@ -161,6 +161,7 @@ func TestFail(t *testing.T) {
 	}
 }
 
+// ORCH-103: what a goal begins with.
 func TestCommand(t *testing.T) {
 	for _, tt := range []struct {
 		goal, rest string

@@ -132,15 +132,16 @@ func (e expansion) shell(ctx context.Context, script string, words []string) (st
 		return "", e.fail(centurion.KindPermission, fmt.Sprintf("it came with the project and wants to run `%s`, which only a command of your own may", script),
 			"if you trust it, copy it to ~/.config/opencode/commands/")
 	}
-	params := "set --"
+	var params strings.Builder
+	params.WriteString("set --")
 	for _, w := range words {
-		params += " '" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		params.WriteString(" '" + strings.ReplaceAll(w, "'", `'\''`) + "'")
 	}
 	run := e.run
 	if run == nil {
 		run = &sandbox.Runner{}
 	}
-	r, err := run.Run(ctx, centurion.Command{Script: params + "\n" + script, Dir: e.ws.Dir(), Env: []string{"ARGUMENTS=" + e.args}, Keep: maxPrinted})
+	r, err := run.Run(ctx, centurion.Command{Script: params.String() + "\n" + script, Dir: e.ws.Dir(), Env: []string{"ARGUMENTS=" + e.args}, Keep: maxPrinted})
 	switch {
 	case err != nil:
 		return "", err
