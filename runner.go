@@ -2,6 +2,7 @@ package centurion
 
 import (
 	"context"
+	"io"
 	"time"
 )
 
@@ -31,4 +32,13 @@ type CommandResult struct {
 // the result still holds the output so far), KindBudget (likewise) and KindInternal. A timeout is a result with TimedOut set, not an error.
 type Runner interface {
 	Run(ctx context.Context, c Command) (CommandResult, error)
+}
+
+// BackgroundRunner is a [Runner] that also runs commands which go on beside everything else.
+type BackgroundRunner interface {
+	Runner
+	// RunBackground runs a command as Run does and returns when it has ended, but waits for no other command and keeps
+	// none waiting. What it prints goes to out as it comes: Output is empty, Keep is not looked at. It calls started, which
+	// may be nil, once with the process number as soon as the command runs; without that call the command never began.
+	RunBackground(ctx context.Context, c Command, out io.Writer, started func(pid int)) (CommandResult, error)
 }

@@ -66,7 +66,14 @@ func (o *output) result() (string, int64) {
 	if left == 0 {
 		return strings.ToValidUTF8(string(o.head)+tail, "\uFFFD"), o.total
 	}
-	head := cutEnd(string(o.head))
+	return omit(string(o.head), tail, left), o.total
+}
+
+// omit puts together the two ends of an output of which left bytes between them are missing, as valid UTF-8. What is
+// left of a letter at the edges goes as well.
+func omit(head, tail string, left int64) string {
+	whole := cutEnd(head)
+	left += int64(len(head) - len(whole))
 	for i := range utf8.UTFMax { // the rest of a letter whose start was left out
 		if i < len(tail) && utf8.RuneStart(tail[i]) {
 			left += int64(i)
@@ -74,9 +81,11 @@ func (o *output) result() (string, int64) {
 			break
 		}
 	}
-	left += int64(len(o.head) - len(head))
-	text := fmt.Sprintf("%s\n… %d bytes left out …\n%s", strings.TrimSuffix(head, "\n"), left, tail)
-	return strings.ToValidUTF8(text, "\uFFFD"), o.total
+	text := fmt.Sprintf("… %d bytes left out …\n%s", left, tail)
+	if whole != "" {
+		text = strings.TrimSuffix(whole, "\n") + "\n" + text
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
 // cutEnd leaves out a letter at the end of s that is not complete.

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -62,11 +63,7 @@ func (r *Runner) size() int { return cmp.Or(r.Slots, max(2, runtime.NumCPU())) }
 // [centurion.Runner] says.
 func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
 	none := centurion.CommandResult{ExitCode: -1}
-	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
-		return none, &centurion.Error{Op: runOp, Kind: centurion.KindNotFound,
-			Msg: fmt.Sprintf("%q is not a directory", c.Dir), Hint: "give an existing directory to run in"}
-	}
-	shell, err := findShell()
+	shell, err := prepare(c)
 	if err != nil {
 		return none, err
 	}
@@ -75,10 +72,24 @@ func (r *Runner) Run(ctx context.Context, c centurion.Command) (centurion.Comman
 		return none, causeOf(ctx, runOp)
 	}
 	defer r.slots.Release(1)
-	return r.run(ctx, shell, c)
+	out := newOutput(cmp.Or(c.Keep, r.Keep, DefaultKeep))
+	res, err := r.run(ctx, shell, c, out.readFrom, nil)
+	res.Output, res.Bytes = out.result()
+	return res, err
 }
 
-func (r *Runner) run(ctx context.Context, shell string, c centurion.Command) (centurion.CommandResult, error) {
+// prepare finds the shell for a command and looks whether its directory is there.
+func prepare(c centurion.Command) (shell string, err error) {
+	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+		return "", &centurion.Error{Op: runOp, Kind: centurion.KindNotFound,
+			Msg: fmt.Sprintf("%q is not a directory", c.Dir), Hint: "give an existing directory to run in"}
+	}
+	return findShell()
+}
+
+// run runs a command. Its output goes to drain, which returns when the pipe that it is given has come to its end;
+// started, if there is one, is called with its process number as soon as it runs.
+func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, drain func(io.Reader), started func(pid int)) (centurion.CommandResult, error) {
 	none := centurion.CommandResult{ExitCode: -1}
 	pipe, w, err := os.Pipe()
 	if err != nil {
@@ -97,12 +108,14 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command) (ce
 	if err != nil {
 		return none, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
 	}
-	out := newOutput(cmp.Or(c.Keep, r.Keep, DefaultKeep))
+	if started != nil {
+		started(cmd.Process.Pid)
+	}
 	var group guard.Group
 	drained := make(chan struct{})
 	group.Go("read command output", func() error {
 		defer close(drained)
-		out.readFrom(pipe)
+		drain(pipe)
 		return nil
 	})
 	exited := make(chan struct{})
@@ -134,7 +147,6 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command) (ce
 	err = group.Wait()
 
 	res := centurion.CommandResult{ExitCode: cmd.ProcessState.ExitCode(), TimedOut: timedOut, Duration: time.Since(start)}
-	res.Output, res.Bytes = out.result()
 	if timedOut || stopped {
 		res.ExitCode = -1
 	}

@@ -1,0 +1,46 @@
+package sandbox
+
+import (
+	"context"
+	"io"
+
+	"centurion"
+)
+
+var _ centurion.BackgroundRunner = (*Runner)(nil)
+
+// RunBackground runs one command as [Runner.Run] does, with the same process group, environment, mark and time limit,
+// but takes no slot: it is there while others run. What it prints goes to out as it comes, and nothing of it is in the
+// result; after an error of out the rest is read and dropped, so that the command does not wait for a reader. It calls
+// started, which may be nil, once with the shell's process number.
+func (r *Runner) RunBackground(ctx context.Context, c centurion.Command, out io.Writer, started func(pid int)) (centurion.CommandResult, error) {
+	none := centurion.CommandResult{ExitCode: -1}
+	shell, err := prepare(c)
+	if err != nil {
+		return none, err
+	}
+	if ctx.Err() != nil {
+		return none, causeOf(ctx, runOp)
+	}
+	var bytes int64
+	res, err := r.run(ctx, shell, c, func(pipe io.Reader) { bytes = copyOut(out, pipe) }, started)
+	res.Bytes = bytes
+	return res, err
+}
+
+// copyOut copies r to w until r ends or fails, and reads on when w fails. It returns how much r had.
+func copyOut(w io.Writer, r io.Reader) (total int64) {
+	buf := make([]byte, 32<<10)
+	broken := false
+	for {
+		n, err := r.Read(buf)
+		total += int64(n)
+		if n > 0 && !broken {
+			_, werr := w.Write(buf[:n])
+			broken = werr != nil
+		}
+		if err != nil {
+			return total
+		}
+	}
+}

@@ -1,0 +1,170 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"centurion"
+	"centurion/guard"
+)
+
+// signal is closed by the first call of a function that takes a process number.
+func signal() (<-chan struct{}, func(int)) {
+	c := make(chan struct{})
+	return c, func(int) { close(c) }
+}
+
+// ORCH-52: it goes on beside others, however few slots there are, and both get what a command gets.
+func TestRunBackground(t *testing.T) {
+	r := &Runner{Slots: 1, Mark: "mark1", Grace: 100 * time.Millisecond}
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	dir := t.TempDir()
+	var group guard.Group
+	started := [2]<-chan struct{}{}
+	spools := [2]*Spool{}
+	for i := range 2 {
+		s, begun := newSpool(t, 0), func(int) {}
+		started[i], begun = signal()
+		spools[i] = s
+		group.Go("background", func() error {
+			_, err := r.RunBackground(ctx, centurion.Command{Dir: dir, Timeout: time.Minute,
+				Script: fmt.Sprintf(`echo out; echo err >&2; env; touch ready%d; exec sleep 50`, i)}, s, begun)
+			if centurion.KindOf(err) != centurion.KindCancelled {
+				t.Errorf("stopped: %v", err)
+			}
+			return nil
+		})
+	}
+	for i := range 2 {
+		<-started[i]
+	}
+	res := run(t, r, "cd "+dir+`; until test -e ready0 -a -e ready1; do sleep 0.01; done; echo both`)
+	if res.Output != "both\n" || res.TimedOut {
+		t.Errorf("got %+v", res)
+	}
+	stop(centurion.ErrCancelled)
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+	for _, s := range spools {
+		text, _ := s.Since(0, 100_000)
+		for _, want := range []string{"out\nerr\n", "CENTURION_HOST=mark1\n", "TERM=dumb\n", "PWD=" + dir + "\n"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is missing in %s", want, text)
+			}
+		}
+	}
+}
+
+func TestRunBackgroundEnds(t *testing.T) {
+	tests := []struct {
+		script string
+		code   int
+		output string
+	}{
+		{"echo hi", 0, "hi\n"},
+		{"exit 3", 3, ""},
+		{"kill -9 $$", -1, ""},
+	}
+	for _, tt := range tests {
+		var out bytes.Buffer
+		pid := 0
+		res, err := (&Runner{}).RunBackground(t.Context(), centurion.Command{Script: tt.script, Dir: t.TempDir()}, &out, func(n int) { pid = n })
+		if err != nil || res.ExitCode != tt.code || out.String() != tt.output || res.Output != "" || res.Bytes != int64(out.Len()) || pid < 2 || res.Duration == 0 {
+			t.Errorf("%s: %+v %q, process %d, %v", tt.script, res, out.String(), pid, err)
+		}
+	}
+	never := func(int) { t.Error("it has begun") }
+	if _, err := (&Runner{}).RunBackground(t.Context(), centurion.Command{Script: "true", Dir: "/no/such/place"}, &bytes.Buffer{}, never); centurion.KindOf(err) != centurion.KindNotFound {
+		t.Errorf("no directory: %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(centurion.ErrCancelled)
+	if _, err := (&Runner{}).RunBackground(ctx, centurion.Command{Script: "true", Dir: t.TempDir()}, &bytes.Buffer{}, never); centurion.KindOf(err) != centurion.KindCancelled {
+		t.Errorf("cancelled before: %v", err)
+	}
+}
+
+// ORCH-52, TRIAL R10: at its time limit, and when it is stopped, the whole group ends, also what ignores SIGTERM.
+func TestBackgroundGroupEnds(t *testing.T) {
+	for _, how := range []string{"timeout", "stopped"} {
+		t.Run(how, func(t *testing.T) {
+			dir := t.TempDir()
+			pid := filepath.Join(dir, "pid")
+			script := `sh -c 'trap "" TERM; echo $$ > pid.new; mv pid.new pid; while :; do sleep 1; done' & trap "" TERM; wait; wait`
+			limit := 500 * time.Millisecond
+			ctx, stop := context.WithCancelCause(t.Context())
+			defer stop(nil)
+			var group guard.Group
+			if how == "stopped" {
+				limit = time.Minute
+				group.Go("stop", func() error {
+					for {
+						if _, err := os.Stat(pid); err == nil {
+							stop(centurion.ErrCancelled)
+							return nil
+						}
+						runtime.Gosched()
+					}
+				})
+			}
+			r := &Runner{Grace: 50 * time.Millisecond}
+			res, err := r.RunBackground(ctx, centurion.Command{Script: script, Dir: dir, Timeout: limit}, &bytes.Buffer{}, nil)
+			if werr := group.Wait(); werr != nil {
+				t.Error(werr)
+			}
+			if how == "stopped" != (centurion.KindOf(err) == centurion.KindCancelled) || res.TimedOut != (how == "timeout") || res.ExitCode != -1 {
+				t.Errorf("got %+v, %v", res, err)
+			}
+			if !gone(t, pid, time.Second) {
+				t.Error("a process was left behind")
+			}
+		})
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+// A command whose output nobody can take does not wait for a reader.
+func TestBackgroundOutputIsRead(t *testing.T) {
+	res, err := (&Runner{}).RunBackground(t.Context(), centurion.Command{Script: "head -c 1000000 /dev/zero; exit 7", Dir: t.TempDir(), Timeout: 20 * time.Second}, broken{}, nil)
+	if err != nil || res.ExitCode != 7 || res.Bytes != 1_000_000 {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+// ORCH-52: the output of a command that prints without end fills neither the disk nor the memory.
+func TestBackgroundOutputIsCapped(t *testing.T) {
+	s := newSpool(t, 64<<10)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	res, err := (&Runner{Grace: 50 * time.Millisecond}).RunBackground(t.Context(), centurion.Command{Script: "echo first; yes", Dir: t.TempDir(), Timeout: 400 * time.Millisecond}, s, nil)
+	runtime.ReadMemStats(&after)
+	if err != nil || !res.TimedOut || res.Bytes < 1<<20 || res.Bytes != s.Total() {
+		t.Errorf("got %d bytes, %d in the spool, %v", res.Bytes, s.Total(), err)
+	}
+	if info, err := s.file.Stat(); err != nil || info.Size() != 64<<10 {
+		t.Errorf("the file has %d bytes, %v", info.Size(), err)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 { // most of it by looking for processes that are left
+		t.Errorf("allocated %d bytes for %d bytes of output", grown, res.Bytes)
+	}
+	s.End()
+	text, next := s.Since(0, 1000)
+	if next != res.Bytes || !strings.HasPrefix(text, "first\ny\n") || !strings.Contains(text, "left out …\n") || !strings.Contains(text[len(text)-4:], "y\n") || len(text) > 1100 {
+		t.Errorf("%q", text)
+	}
+}

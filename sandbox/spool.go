@@ -1,0 +1,171 @@
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"centurion"
+)
+
+// DefaultSpool is how many bytes of a background command's output a [Spool] keeps on disk: the log of a long build, and
+// small beside what a build writes.
+const DefaultSpool = 1 << 20
+
+// Spool keeps what a background command prints in a file: the first half of what fits, and of the rest the newest. It
+// holds none of it in memory. Its methods may be called from several goroutines.
+//
+// The byte at offset n of the output stands at n in the first half of the file, and after that in a ring which is the
+// second half.
+type Spool struct {
+	mu    sync.Mutex
+	file  *os.File
+	half  int64
+	total int64 // bytes printed
+	upto  int64 // of these, how many were written; less than total after an error only
+	tried int64 // how far the last write wanted to come: what it overwrites of the ring is not shown any more
+	err   error // the first error of the file; nothing is written after it
+	whole bool  // nothing more comes
+}
+
+// NewSpool makes a file that does not exist yet and keeps up to limit bytes in it; 0 means [DefaultSpool]. The file is
+// for this user alone. Errors have KindDisk.
+func NewSpool(path string, limit int) (*Spool, error) {
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	var f *os.File
+	if err == nil {
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	if err != nil {
+		return nil, &centurion.Error{Op: "keep output", Kind: centurion.KindDisk, Err: err,
+			Msg: "the output has no place to go", Hint: "make room or mend " + filepath.Dir(path)}
+	}
+	return &Spool{file: f, half: int64(max(cmp.Or(limit, DefaultSpool)/2, 1))}, nil
+}
+
+// Write keeps b. It never fails and is never short: what cannot be kept is counted, and told by Since.
+func (s *Spool) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := s.total
+	s.total += int64(len(b))
+	if s.err != nil {
+		return len(b), nil
+	}
+	s.tried = s.total
+	if s.err = s.put(from, b); s.err == nil {
+		s.upto = s.total
+	}
+	return len(b), nil
+}
+
+// put writes b, which stands at offset at of the output.
+func (s *Spool) put(at int64, b []byte) error {
+	n := len(b)
+	if at < s.half {
+		n = min(n, int(s.half-at))
+		if _, err := s.file.WriteAt(b[:n], at); err != nil {
+			return err
+		}
+		at, b = at+int64(n), b[n:]
+	}
+	if skip := int64(len(b)) - s.half; skip > 0 { // it would be overwritten by the end of b
+		at, b = at+skip, b[skip:]
+	}
+	for len(b) > 0 {
+		pos := (at - s.half) % s.half
+		n = min(len(b), int(s.half-pos))
+		if _, err := s.file.WriteAt(b[:n], s.half+pos); err != nil {
+			return err
+		}
+		at, b = at+int64(n), b[n:]
+	}
+	return nil
+}
+
+// End says that nothing more comes.
+func (s *Spool) End() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.whole = true
+}
+
+// Total returns how many bytes were printed so far.
+func (s *Spool) Total() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
+}
+
+// Since returns what was printed from offset on as valid UTF-8 of about keep bytes, head and tail, with a line that
+// tells what was left out, and the offset to ask from the next time. A letter that has not come whole yet is left for
+// then. Of what cannot be read, or could not be written, the text says so.
+func (s *Spool) Since(offset int64, keep int) (text string, next int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	part := int64(max(keep/2, 1))
+	offset = min(max(offset, 0), s.upto)
+	next = s.upto
+	oldest := max(s.half, s.tried-s.half) // in the ring
+	var first, rest int64                 // where the head ends and the tail begins
+	switch {
+	case oldest == s.half || offset >= oldest || s.upto <= s.half: // all that is new is there
+		first, rest = min(offset+part, s.upto), max(offset, s.upto-part)
+		if rest <= first {
+			first, rest = s.upto, s.upto
+		}
+	case offset < s.half:
+		first, rest = min(offset+part, s.half), min(max(s.upto-part, oldest), s.upto)
+	default: // the beginning of what is new is gone
+		first, rest = offset, min(max(s.upto-2*part, oldest), s.upto)
+	}
+	head, herr := s.get(offset, first)
+	tail, terr := s.get(rest, s.upto)
+	last := &head
+	if rest < s.upto {
+		last = &tail
+	}
+	if cut := cutEnd(*last); !s.whole && s.err == nil {
+		next -= int64(len(*last) - len(cut))
+		*last = cut
+	}
+	text = strings.ToValidUTF8(head, "\uFFFD")
+	if left := rest - first; left > 0 {
+		text = omit(head, tail, left)
+	}
+	if err := errors.Join(s.err, herr, terr); err != nil {
+		text += fmt.Sprintf("\n… the rest could not be kept: %v …", err)
+	}
+	return text, next
+}
+
+// get reads what stands from one offset of the output to another.
+func (s *Spool) get(from, to int64) (string, error) {
+	buf := make([]byte, 0, max(to-from, 0))
+	for from < to {
+		pos, n := from, min(to, s.half)-from
+		if from >= s.half {
+			ring := (from - s.half) % s.half
+			pos, n = s.half+ring, min(to-from, s.half-ring)
+		}
+		at := len(buf)
+		buf = buf[:at+int(n)]
+		if got, err := s.file.ReadAt(buf[at:], pos); err != nil && (err != io.EOF || got < int(n)) {
+			return string(buf[:at+got]), err
+		}
+		from += n
+	}
+	return string(buf), nil
+}
+
+// Remove closes the file and deletes it.
+func (s *Spool) Remove() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+}
