@@ -74,12 +74,12 @@ func Default() *Cast {
 		{
 			Name: Worker, Mode: "subagent", Prompt: workerPrompt,
 			Description: "carries out one task: code, tests, documents",
-			Tools:       with("write", "edit", "bash"),
+			Tools:       with("write", "edit", "bash", "run_background", "check_background"),
 		},
 		{
 			Name: Reviewer, Mode: "subagent", Prompt: reviewerPrompt,
 			Description: "judges finished work on evidence",
-			Tools:       with("bash", "update_todo"),
+			Tools:       with("bash", "run_background", "check_background", "update_todo"),
 		},
 	}}
 }

@@ -20,6 +20,8 @@ var matrix = []struct{ tool, holders string }{
 	{"write", "c w "},
 	{"edit", "c w "},
 	{"bash", "c wr"},
+	{"run_background", "  wr"},
+	{"check_background", "  wr"}, // the seed gives it to the reviewer alone, but who starts one has to see what became of it
 	{"update_todo", "cp r"},
 	{"delegate_task", "cp  "},
 	{"get_task_result", "c   "},
@@ -28,7 +30,7 @@ var matrix = []struct{ tool, holders string }{
 	{"mission_complete", "c   "},
 }
 
-// ORCH-44, ORCH-45, ORCH-46, ORCH-47, ORCH-54, ORCH-55, ORCH-57
+// ORCH-44, ORCH-45, ORCH-46, ORCH-47, ORCH-52, ORCH-53, ORCH-54, ORCH-55, ORCH-57
 func TestToolMatrix(t *testing.T) {
 	for _, a := range Default().All() {
 		var want []string

@@ -75,6 +75,9 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	if agent.Holds("update_todo") {
 		call.Planner = planner{c}
 	}
+	if agent.Holds("run_background") || agent.Holds("check_background") {
+		call.Background = backer{c}
+	}
 	c.cfg = session.Config{Store: m.h.cfg.Store, Model: model.Client, Ref: model.Ref, Price: model.Price,
 		MaxOut: model.MaxOut, Tools: held, Call: call, Host: c, Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
 		MaxSteps: agent.Steps, Temperature: agent.Temperature}
@@ -347,6 +350,9 @@ func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
 		return err
 	}
 	c.m.spent.Store(&rec)
+	if u.Tokens.Total() > 0 { // a request that failed has told nobody anything
+		c.m.background.heard(c.id())
+	}
 	if c.task == nil {
 		return nil
 	}
@@ -399,15 +405,16 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 }
 
 // Status is what the model should know right now: for those who plan, where the plan stands; for a worker, who else is
-// at work on what.
+// at work on what, and which of its background commands have ended.
 func (c *conversation) Status() string {
 	if c.task == nil {
-		return c.m.missionStatus()
+		return strings.TrimSpace(c.m.missionStatus() + "\n" + c.m.background.news(c.id()))
 	}
 	var b strings.Builder
 	for item, files := range sortedClaims(c.m.claims.others(c.task.item)) {
 		fmt.Fprintf(&b, "%s is being worked on by somebody else: %s\n", item, strings.Join(files, ", "))
 	}
+	b.WriteString(c.m.background.news(c.id()))
 	return strings.TrimSpace(b.String())
 }
 

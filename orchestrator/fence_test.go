@@ -159,11 +159,12 @@ func TestStaleToolCalls(t *testing.T) {
 	inputs := map[string]args{
 		"read": {"filePath": "a.txt"}, "ls": {}, "glob": {"pattern": "*"}, "grep": {"pattern": "a"},
 		"write": {"filePath": "stale.txt", "content": "x"}, "edit": {"filePath": "a.txt", "oldString": "a", "newString": "stale"},
-		"bash":          {"command": "rm a.txt"},
+		"bash":           {"command": "rm a.txt"},
+		"run_background": {"command": "rm a.txt"}, "check_background": {},
 		"update_todo":   {"level": 2, "content": "# Plan\n- [ ] T9 Stale\n"},
 		"delegate_task": {"agent": "worker", "description": "x", "prompt": "stale"},
 	}
-	reads := map[string]bool{"read": true, "ls": true, "glob": true, "grep": true}
+	reads := map[string]bool{"read": true, "ls": true, "glob": true, "grep": true, "check_background": true}
 	for _, agent := range []string{"worker", "planner", "reviewer"} {
 		t.Run(agent, func(t *testing.T) {
 			var asked atomic.Int64

@@ -3,7 +3,9 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -89,7 +91,7 @@ func newRigWith(t testing.TB, sc scripted.Config) *rig {
 		t.Fatal(err)
 	}
 	r.http = r.model.Client()
-	r.cfg = Config{Store: r.store, Workspace: r.ws, Runner: r.shell, Version: "test",
+	r.cfg = Config{Store: r.store, Workspace: r.ws, Runner: r.shell, Version: "test", Scratch: t.TempDir(),
 		Rules: func(string) []permission.Level { return rules(permission.Allow) }}
 	r.cfg.Watch = r.watch
 	r.restart()
@@ -458,6 +460,21 @@ func (s *shell) Run(ctx context.Context, c centurion.Command) (centurion.Command
 		return centurion.CommandResult{ExitCode: 1, Output: "it is false"}, nil
 	}
 	return centurion.CommandResult{}, nil
+}
+
+// RunBackground knows the same commands.
+func (s *shell) RunBackground(ctx context.Context, c centurion.Command, out io.Writer, started func(int)) (centurion.CommandResult, error) {
+	began := time.Now()
+	limited, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	started(4711)
+	res, err := s.Run(limited, c)
+	if limited.Err() != nil && ctx.Err() == nil {
+		res.TimedOut, err = true, nil
+	}
+	n, werr := io.WriteString(out, res.Output)
+	res.Output, res.Bytes, res.Duration = "", int64(n), time.Since(began)
+	return res, errors.Join(err, werr)
 }
 
 // times returns how often a command was run.

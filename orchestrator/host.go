@@ -53,6 +53,7 @@ type Config struct {
 	Home    string                                // the person's home directory, for rules with ~
 	Publish func(centurion.Event)                 // takes token deltas; must not block
 	Version string
+	Scratch string // a directory for what background commands print; "" is the system's for temporary files
 	// Watch calls changed whenever a plan's file may have changed, until ctx ends. Nil watches the file itself.
 	Watch func(ctx context.Context, plan *workspace.TodoFile, changed func()) error
 

@@ -37,6 +37,8 @@ type mission struct {
 	slots  *slots
 	claims claims
 	fences fences
+	// background are the commands that go on beside the sessions.
+	background backgrounds
 	// delegations are tasks on their way into the store.
 	delegations delegations
 	// writers lets tool calls that write run at the same time and a check run alone: a call takes one, a check takes all.
@@ -105,6 +107,7 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	interrupted := ctx.Err() != nil
 	m.end(errStopped)
 	crashed := errors.Join(m.tasks.Wait(), watch.Wait())
+	m.clearBackground()
 	if err = errors.Join(err, crashed); err != nil {
 		v = verdictOf(ctx, err)
 	}

@@ -10,15 +10,15 @@ import (
 	"centurion/provider/scripted"
 )
 
-// ORCH-15, ORCH-44, ORCH-45, ORCH-46, ORCH-47, ORCH-57: who holds what, as it stands in the requests of a real mission.
+// ORCH-15, ORCH-44, ORCH-45, ORCH-46, ORCH-47, ORCH-52, ORCH-53, ORCH-57: who holds what, as it stands in the requests of a real mission.
 func TestToolsByRole(t *testing.T) {
 	golden := map[string]string{
 		"commander": "read ls glob grep write edit bash update_todo delegate_task get_task_result list_tasks cancel_task mission_complete",
 		"planner":   "read ls glob grep update_todo delegate_task",
-		"worker":    "read ls glob grep write edit bash",
-		"reviewer":  "read ls glob grep bash update_todo",
+		"worker":    "read ls glob grep write edit bash run_background check_background",
+		"reviewer":  "read ls glob grep bash run_background check_background update_todo",
 	}
-	all := golden["commander"]
+	all := golden["commander"] + " run_background check_background"
 	everything := func(r scripted.Request) scripted.Answer {
 		if r.Step() > 1 {
 			return say("done")

@@ -109,9 +109,11 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 		return session.Outcome{}, err
 	}
 	defer m.forget(c)
+	defer c.endBackground()
 	var files []string
 	for returns := t.Returns; ; returns++ {
 		out, err := c.toEnd(ctx)
+		c.endBackground() // nothing of the task writes while it is checked
 		files = append(files, out.Files...)
 		slices.Sort(files)
 		files = slices.Compact(files)

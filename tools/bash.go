@@ -65,28 +65,7 @@ func runBash(ctx context.Context, c *Call, in bashInput) (Result, error) {
 		return Result{}, &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "your role has no shell",
 			Hint: "say in your answer which command should be run"}
 	}
-	dir, err := locate(c, op, in.Workdir)
-	if err != nil {
-		return Result{}, err
-	}
-	if dir.outside() {
-		return Result{}, &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "workdir " + dir.name + " is outside the project",
-			Hint: "give a directory inside the project, or leave workdir out"}
-	}
-	info, err := dir.stat(op)
-	if err != nil {
-		return Result{}, err
-	}
-	if !info.IsDir() {
-		return Result{}, usage(op, "give a directory", "workdir %s is not a directory", dir.name)
-	}
-	shell := permission.ParseShell(in.Command, dir.abs, homeDir())
-	patterns := shell.Commands
-	if len(patterns) == 0 {
-		patterns = []string{in.Command}
-	}
-	err = c.Gate.Ask(ctx, c, Access{Permission: "bash", Patterns: patterns, Always: shell.Always, Script: in.Command,
-		Metadata: map[string]any{"command": in.Command, "description": in.Description, "workdir": dir.rel}})
+	dir, err := mayRun(ctx, c, op, script{in.Command, in.Workdir, in.Description})
 	if err != nil {
 		return Result{}, err
 	}
@@ -100,6 +79,35 @@ func runBash(ctx context.Context, c *Call, in bashInput) (Result, error) {
 	r := Result{Output: commandText(res, timeout), Title: title, Metadata: map[string]any{"exit": res.ExitCode,
 		"description": in.Description, "output": valid(res.Output), "timed_out": res.TimedOut, "duration_ms": res.Duration.Milliseconds()}}
 	return r, err
+}
+
+// script is what a model wants to have run.
+type script struct{ command, workdir, description string }
+
+// mayRun finds the directory that a script is to run in and asks whether it may.
+func mayRun(ctx context.Context, c *Call, op string, s script) (place, error) {
+	dir, err := locate(c, op, s.workdir)
+	if err != nil {
+		return dir, err
+	}
+	if dir.outside() {
+		return dir, &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "workdir " + dir.name + " is outside the project",
+			Hint: "give a directory inside the project, or leave workdir out"}
+	}
+	info, err := dir.stat(op)
+	if err != nil {
+		return dir, err
+	}
+	if !info.IsDir() {
+		return dir, usage(op, "give a directory", "workdir %s is not a directory", dir.name)
+	}
+	shell := permission.ParseShell(s.command, dir.abs, homeDir())
+	patterns := shell.Commands
+	if len(patterns) == 0 {
+		patterns = []string{s.command}
+	}
+	return dir, c.Gate.Ask(ctx, c, Access{Permission: "bash", Patterns: patterns, Always: shell.Always, Script: s.command,
+		Metadata: map[string]any{"command": s.command, "description": s.description, "workdir": dir.rel}})
 }
 
 // commandText is what a command printed, and below it how it ended, unless it just ended well.

@@ -152,8 +152,8 @@ func TestRegistry(t *testing.T) {
 		}
 		checkExample(t, tl)
 	}
-	if len(seen) != 13 {
-		t.Errorf("%d tools, want 13", len(seen))
+	if len(seen) != 15 {
+		t.Errorf("%d tools, want 15", len(seen))
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // catalogue makes the program's own tools. They hold no state and never change, so that every caller gets the same.
 var catalogue = sync.OnceValue(func() []Tool {
 	return []Tool{
-		readTool(), writeTool(), editTool(), lsTool(), globTool(), grepTool(), bashTool(),
+		readTool(), writeTool(), editTool(), lsTool(), globTool(), grepTool(), bashTool(), runBackgroundTool(), checkBackgroundTool(),
 		updateTodoTool(), delegateTaskTool(), getTaskResultTool(), listTasksTool(), cancelTaskTool(), missionCompleteTool(),
 	}
 })

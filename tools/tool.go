@@ -66,6 +66,8 @@ type Call struct {
 	Planner   Planner           // nil for roles that cannot change the plan
 	Progress  func(line string) // shows a person what a long call is doing; never nil
 	Begun     func()            // says that what had to happen in the order of the calls has happened; may be nil
+
+	Background Background // nil for roles that start no background commands
 }
 
 // Gate answers permission asks. Ask returns nil if the call may go on, and an error of centurion.KindPermission that

@@ -84,6 +84,9 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 	if err := errors.Join(h.bury(ctx), ws.Remember(filepath.Join(p.state, "plans"))); err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
+	if err := os.RemoveAll(p.scratch()); err != nil { // of a host that has died
+		return nil, errors.Join(stateError(p.scratch(), err), lock.Unlock())
+	}
 	if h.store, err = store.Open(ctx, p.database()); err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
@@ -100,7 +103,7 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 	}
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
 	h.orch = orchestrator.New(orchestrator.Config{Store: h.store, Workspace: ws, Cast: cast, Model: models.get,
-		Runner: &sandbox.Runner{Mark: p.mark()}, Rules: rules, Home: home, Publish: h.publisher(how), Version: Version,
+		Runner: &sandbox.Runner{Mark: p.mark()}, Scratch: p.scratch(), Rules: rules, Home: home, Publish: h.publisher(how), Version: Version,
 		Workers: cfg.Own.MaxWorkers, PerAgent: cfg.Own.MaxPerAgent, Countdown: cfg.Own.Countdown, Returns: cfg.Own.MaxReopened,
 		Await: cfg.Own.WaitTimeout, GateWait: cfg.Own.GateRelease, NewApproach: cfg.Own.StuckRounds, GiveUp: cfg.Own.PauseRounds,
 		DiskWait: how.diskWait, Recovery: recovery.Policy{MaxAttempts: cfg.Own.MaxAttempts, Cooldown: cfg.Own.RetryDelay}})
@@ -122,6 +125,9 @@ func (h *host) publisher(how manner) func(centurion.Event) {
 		}
 	}
 }
+
+// scratch is where what background commands print is kept while they and their task live.
+func (p place) scratch() string { return filepath.Join(p.state, "background") }
 
 // mark is what the children of this project's hosts have in their environment, so that they are found again.
 func (p place) mark() string {

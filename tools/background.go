@@ -1,0 +1,113 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// Background runs commands that go on while a session does something else: it is fulfilled by the orchestrator, which
+// ends them with the task that started them. A session sees its own commands only. Every method may be called from
+// several sessions at once; errors carry a hint for the model.
+type Background interface {
+	// Start starts a command and returns as soon as it runs. The error has centurion.KindConflict if too many run.
+	Start(ctx context.Context, c *Call, cmd centurion.Command, description string) (BackgroundCommand, error)
+	// Look returns a command with what it has printed since the last look.
+	Look(ctx context.Context, c *Call, id string) (BackgroundCommand, error)
+	// List returns the commands of the session, oldest first, without their output.
+	List(ctx context.Context, c *Call) ([]BackgroundCommand, error)
+	// Kill ends a command with all that it has started and returns it as Look does. One that has ended already stays as it
+	// is.
+	Kill(ctx context.Context, c *Call, id string) (BackgroundCommand, error)
+}
+
+// BackgroundStatus is how a background command stands.
+type BackgroundStatus string
+
+// The states of a background command.
+const (
+	BackgroundRunning  BackgroundStatus = "running"
+	BackgroundExited   BackgroundStatus = "exited"    // by itself, or by a signal that is not ours: ExitCode is -1 then
+	BackgroundKilled   BackgroundStatus = "killed"    // on request, or with its task; Reason says which
+	BackgroundTimedOut BackgroundStatus = "timed out" // and was killed
+	BackgroundFailed   BackgroundStatus = "failed"    // it could not be run; Reason says why
+	BackgroundGone     BackgroundStatus = "gone"      // with the host that started it: how it ended nobody knows
+)
+
+// BackgroundCommand is a background command as it is told to its session.
+type BackgroundCommand struct {
+	ID          string // such as bg_1
+	Script      string
+	Description string
+	Status      BackgroundStatus
+	PID         int // of its shell
+	ExitCode    int // meaningful when it has exited
+	Reason      string
+	Runtime     time.Duration // until now, or until it ended
+	Output      string        // what is new since the last look, head and tail
+	Bytes       int64         // printed in all
+}
+
+// State says in a few words how the command stands: "bg_1 has ended with exit code 0 after 12 s".
+func (b BackgroundCommand) State() string {
+	after := " after " + duration(b.Runtime)
+	switch b.Status {
+	case BackgroundRunning:
+		return fmt.Sprintf("%s has been running for %s", b.ID, duration(b.Runtime))
+	case BackgroundExited:
+		if b.ExitCode < 0 {
+			return b.ID + " was ended by a signal" + after
+		}
+		return fmt.Sprintf("%s has ended with exit code %d%s", b.ID, b.ExitCode, after)
+	case BackgroundTimedOut:
+		return b.ID + " reached its time limit and was killed" + after
+	case BackgroundKilled:
+		return b.ID + " was killed" + after + because(b.Reason)
+	case BackgroundGone:
+		return b.ID + " does not run any more: it ended with the host that started it, or when its mission stopped"
+	}
+	return b.ID + " failed" + because(b.Reason)
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// looked is what a look at a command tells.
+func looked(b BackgroundCommand) Result {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s (%s)\n", b.State(), firstLine(b.Script))
+	switch out := strings.TrimRight(valid(b.Output), "\n"); {
+	case out != "":
+		fmt.Fprintf(&text, "new output, of %s in all:\n%s", centurion.Count(int(b.Bytes), "byte"), out)
+	case b.Status == BackgroundGone:
+		text.WriteString("what it printed is lost; start it again if it is still needed")
+	case b.Bytes > 0:
+		fmt.Fprintf(&text, "no new output, %s in all", centurion.Count(int(b.Bytes), "byte"))
+	default:
+		text.WriteString("no output")
+	}
+	return Result{Output: text.String(), Title: b.State(), Metadata: backgroundMeta(b)}
+}
+
+func backgroundMeta(b BackgroundCommand) map[string]any {
+	m := map[string]any{"background": b.ID, "status": string(b.Status), "runtime_ms": b.Runtime.Milliseconds(), "bytes": b.Bytes}
+	if b.PID > 0 {
+		m["pid"] = b.PID
+	}
+	if b.Status == BackgroundExited {
+		m["exit"] = b.ExitCode
+	}
+	return m
+}
+
+func noBackground(op string) error {
+	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "your role does not start background commands",
+		Hint: "say in your answer what should be run"}
+}
