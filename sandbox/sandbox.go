@@ -44,7 +44,7 @@ type Runner struct {
 	MaxTimeout     time.Duration // longer timeouts are cut to it; 0 means [DefaultMax]
 	Keep           int           // bytes of output kept; 0 means [DefaultKeep]
 	Grace          time.Duration // from SIGTERM to SIGKILL; 0 means [DefaultGrace]
-	Slots          int           // commands of the whole host at once; 0 means max(2, CPUs)
+	Slots          int           // commands of the whole host at once, those in the background aside; 0 means max(2, CPUs)
 
 	// Mark is what the commands and all that they start have as CENTURION_HOST in their environment, so that [Sweep] finds
 	// them when this process has been killed. No white space; empty: they have no such variable and nothing finds them.
@@ -225,7 +225,7 @@ func (r *Runner) Describe() []string {
 	return append(lines,
 		fmt.Sprintf("time limit: %s unless a command asks for more, at most %s", cmp.Or(r.DefaultTimeout, DefaultTimeout), cmp.Or(r.MaxTimeout, DefaultMax)),
 		fmt.Sprintf("output: %d bytes kept, head and tail", cmp.Or(r.Keep, DefaultKeep)),
-		fmt.Sprintf("commands at once: %d", r.size()),
+		fmt.Sprintf("commands at once: %d, and those in the background", r.size()),
 		"environment: allow list; names that look like secrets are left out",
 		"confinement: none; a command can reach the files and the network that you can")
 }
