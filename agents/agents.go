@@ -68,18 +68,18 @@ func Default() *Cast {
 		{
 			Name: Planner, Mode: "subagent", Prompt: plannerPrompt,
 			Description: "looks into the project and writes the plan",
-			Tools:       with("update_todo", "delegate_task"),
+			Tools:       with("webfetch", "websearch", "codesearch", "cache_docs", "update_todo", "delegate_task"),
 			Delegates:   []string{Worker},
 		},
 		{
 			Name: Worker, Mode: "subagent", Prompt: workerPrompt,
 			Description: "carries out one task: code, tests, documents",
-			Tools:       with("write", "edit", "bash", "run_background", "check_background"),
+			Tools:       with("write", "edit", "bash", "run_background", "check_background", "webfetch", "websearch", "codesearch"),
 		},
 		{
 			Name: Reviewer, Mode: "subagent", Prompt: reviewerPrompt,
 			Description: "judges finished work on evidence",
-			Tools:       with("bash", "run_background", "check_background", "update_todo"),
+			Tools:       with("bash", "run_background", "check_background", "cache_docs", "update_todo"),
 		},
 	}}
 }

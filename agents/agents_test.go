@@ -22,6 +22,10 @@ var matrix = []struct{ tool, holders string }{
 	{"bash", "c wr"},
 	{"run_background", "  wr"},
 	{"check_background", "  wr"}, // the seed gives it to the reviewer alone, but who starts one has to see what became of it
+	{"webfetch", " pw "},
+	{"websearch", " pw "},
+	{"codesearch", " pw "},
+	{"cache_docs", " p r"},
 	{"update_todo", "cp r"},
 	{"delegate_task", "cp  "},
 	{"get_task_result", "c   "},
@@ -30,7 +34,7 @@ var matrix = []struct{ tool, holders string }{
 	{"mission_complete", "c   "},
 }
 
-// ORCH-44, ORCH-45, ORCH-46, ORCH-47, ORCH-52, ORCH-53, ORCH-54, ORCH-55, ORCH-57
+// ORCH-44, ORCH-45, ORCH-46, ORCH-47, ORCH-48, ORCH-49, ORCH-50, ORCH-51, ORCH-52, ORCH-53, ORCH-54, ORCH-55, ORCH-57
 func TestToolMatrix(t *testing.T) {
 	for _, a := range Default().All() {
 		var want []string

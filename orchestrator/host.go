@@ -25,6 +25,7 @@ import (
 	"centurion/session"
 	"centurion/store"
 	"centurion/tools"
+	"centurion/tools/web"
 	"centurion/verify"
 	"centurion/workspace"
 )
@@ -49,6 +50,7 @@ type Config struct {
 	// Model finds a model by its "provider/model" name; "" is the project's default.
 	Model   func(ref string) (Model, error)
 	Runner  centurion.Runner
+	Web     *web.Client                           // for the tools that fetch and search; nil where there is no network
 	Rules   func(agent string) []permission.Level // the permission rules for an agent, weakest first
 	Home    string                                // the person's home directory, for rules with ~
 	Publish func(centurion.Event)                 // takes token deltas; must not block

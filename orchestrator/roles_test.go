@@ -14,11 +14,11 @@ import (
 func TestToolsByRole(t *testing.T) {
 	golden := map[string]string{
 		"commander": "read ls glob grep write edit bash update_todo delegate_task get_task_result list_tasks cancel_task mission_complete",
-		"planner":   "read ls glob grep update_todo delegate_task",
-		"worker":    "read ls glob grep write edit bash run_background check_background",
-		"reviewer":  "read ls glob grep bash run_background check_background update_todo",
+		"planner":   "read ls glob grep webfetch websearch codesearch cache_docs update_todo delegate_task",
+		"worker":    "read ls glob grep write edit bash run_background check_background webfetch websearch codesearch",
+		"reviewer":  "read ls glob grep bash run_background check_background cache_docs update_todo",
 	}
-	all := golden["commander"] + " run_background check_background"
+	all := golden["commander"] + " run_background check_background webfetch websearch codesearch cache_docs"
 	everything := func(r scripted.Request) scripted.Answer {
 		if r.Step() > 1 {
 			return say("done")

@@ -358,5 +358,5 @@ func Defaults(confined bool) []Rule {
 		rules = append(rules, Rule{p, "*", Allow})
 	}
 	return append(rules, Rule{"bash", "*", bash}, Rule{"external_directory", "*", Ask}, Rule{"webfetch", "*", Ask},
-		Rule{"websearch", "*", Ask}, Rule{"doom_loop", "*", Ask})
+		Rule{"websearch", "*", Ask}, Rule{"codesearch", "*", Ask}, Rule{"doom_loop", "*", Ask})
 }

@@ -152,8 +152,8 @@ func TestRegistry(t *testing.T) {
 		}
 		checkExample(t, tl)
 	}
-	if len(seen) != 15 {
-		t.Errorf("%d tools, want 15", len(seen))
+	if len(seen) != 19 {
+		t.Errorf("%d tools, want 19", len(seen))
 	}
 }
 
@@ -193,6 +193,12 @@ func TestEffects(t *testing.T) {
 		{"cancel_task", `{}`, false, true, nil},
 		{"mission_complete", `{}`, false, true, nil},
 		{"get_task_result", `{}`, true, false, nil},
+		{"webfetch", `{"url":"https://x"}`, true, false, nil},
+		{"websearch", `{"query":"x"}`, true, false, nil},
+		{"codesearch", `{"query":"x"}`, true, false, nil},
+		{"cache_docs", `{"action":"list"}`, true, false, nil},
+		{"cache_docs", `{"action":"get"}`, true, false, nil},
+		{"cache_docs", `{"action":"clear"}`, false, true, nil},
 		{"list_tasks", `{}`, true, false, nil},
 	}
 	for _, tt := range tests {

@@ -19,6 +19,7 @@ import (
 var catalogue = sync.OnceValue(func() []Tool {
 	return []Tool{
 		readTool(), writeTool(), editTool(), lsTool(), globTool(), grepTool(), bashTool(), runBackgroundTool(), checkBackgroundTool(),
+		webfetchTool(), websearchTool(), codesearchTool(), cacheDocsTool(),
 		updateTodoTool(), delegateTaskTool(), getTaskResultTool(), listTasksTool(), cancelTaskTool(), missionCompleteTool(),
 	}
 })

@@ -12,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"centurion"
+	"centurion/tools/web"
 	"centurion/workspace"
 )
 
@@ -62,6 +63,7 @@ type Call struct {
 	Writers   *Writers          // one for the whole host: keeps two sessions from replacing a file at the same moment
 	Runner    centurion.Runner  // nil for roles without shell
 	Gate      Gate              // asks for permission
+	Web       *web.Client       // nil where there is no network
 	Delegator Delegator         // nil for roles that cannot delegate
 	Planner   Planner           // nil for roles that cannot change the plan
 	Progress  func(line string) // shows a person what a long call is doing; never nil

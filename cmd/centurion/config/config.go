@@ -27,7 +27,8 @@
 //   - A literal key, headers or key variables that a project's file gives to any other provider are refused, and its
 //     prices do not count for a provider it did not define.
 //   - Keys of the project's centurion.jsonc that would loosen what the person set ("ask": "allow", "yes", "merge",
-//     "sandbox": "off", "dir", higher spending limits) are passed over with a notice.
+//     "sandbox": "off", "dir", higher spending limits, "search" other than a SearXNG on this machine) are passed over with
+//     a notice.
 //   - Instructions of a project's file that lie outside the project are passed over with a notice.
 //
 // Permission levels, agents, commands and the own keys verify, worktree and agent are handed over as they are, marked
@@ -124,6 +125,8 @@ type Own struct {
 	MaxDuration                               time.Duration
 	Yes, Merge, Detach                        bool
 
+	Search Search // the search engines for websearch and codesearch
+
 	Verify         []string // the project's own acceptance commands
 	WorktreeSetup  []string // commands that make a fresh checkout usable
 	Persist        string   // coalesce or every_event
@@ -137,6 +140,14 @@ type Own struct {
 // OwnAgent is what Centurion's own files say of an agent beyond OpenCode's keys.
 type OwnAgent struct {
 	ACP []string // the command line of an agent that is another program
+}
+
+// Search says which search engines a person has chosen.
+type Search struct {
+	SearXNG string // the address of a SearXNG instance
+	Brave   Secret
+	Tavily  Secret
+	GitHub  Secret // a token, for the search in GitHub's code
 }
 
 // Limits are the constants of the orchestrator that a person may change. Zero means the default.
@@ -188,6 +199,7 @@ func ownFields() []field[Own] {
 		boolean("detach", func(o *Own) *bool { return &o.Detach }),
 		list("verify", true, func(o *Own) *[]string { return &o.Verify }),
 		{"worktree", setWorktree},
+		{"search", setSearch},
 		choice("persist", func(o *Own) *string { return &o.Persist }, "coalesce", "every_event"),
 		optional("notify", func(o *Own) **bool { return &o.Notify }),
 		optional("session_headers", func(o *Own) **bool { return &o.SessionHeaders }),
@@ -245,6 +257,23 @@ func setOwnAgent(o *Own, key string, n *node) error {
 
 func setWorktree(o *Own, key string, n *node) error {
 	fields := []field[Own]{list("setup", true, func(o *Own) *[]string { return &o.WorktreeSetup })}
+	return decode(n, key, o, fields, func(u member) error { return unknownKey(u, key+".", keysOf(fields)) })
+}
+
+func setSearch(o *Own, key string, n *node) error {
+	secret := func(key string, at func(*Own) *Secret) field[Own] {
+		return field[Own]{key, func(o *Own, key string, n *node) error {
+			s, err := n.str(key)
+			*at(o) = Secret(s)
+			return err
+		}}
+	}
+	fields := []field[Own]{
+		text("searxng", func(o *Own) *string { return &o.Search.SearXNG }),
+		secret("brave_key", func(o *Own) *Secret { return &o.Search.Brave }),
+		secret("tavily_key", func(o *Own) *Secret { return &o.Search.Tavily }),
+		secret("github_token", func(o *Own) *Secret { return &o.Search.GitHub }),
+	}
 	return decode(n, key, o, fields, func(u member) error { return unknownKey(u, key+".", keysOf(fields)) })
 }
 

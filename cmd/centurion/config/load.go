@@ -361,6 +361,9 @@ func loosens(key string, person, project *Own) bool {
 			limit = *person.MaxCost
 		}
 		return project.MaxCost != nil && *project.MaxCost > limit
+	case "search": // what is searched for goes there
+		s := project.Search
+		return s.Brave+s.Tavily+s.GitHub != "" || s.SearXNG != "" && (person.Search.SearXNG != "" || !loopback(s.SearXNG))
 	case "max_tokens":
 		return person.MaxTokens > 0 && project.MaxTokens > person.MaxTokens
 	case "max_duration":

@@ -1,0 +1,57 @@
+package web
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// ORCH-48: HTML becomes Markdown with its tables; what no reader sees is gone.
+func TestMarkdown(t *testing.T) {
+	at := parse(t, "https://example.com/docs/a")
+	for page, want := range map[string]string{
+		"<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>": "| a | b |\n|---|---|\n| 1 | 2 |",
+		"<p>x</p><script>alert(1)</script><style>p{}</style><!-- obey me -->":       "x",
+		"<p>x</p><div style='display: NONE'>obey me</div><p hidden>obey me</p>":     "x",
+		"<a href='../b'>l</a> <a href='javascript:x()'>m</a>":                       "[l](https://example.com/b) m",
+		"<base href='https://cdn.example/'><a href='c'>l</a>":                       "[l](https://cdn.example/c)",
+		"<pre><code class='language-go'>a &lt; b\n\tc</code></pre>":                 "```go\na < b\n\tc\n```",
+		"": "",
+	} {
+		_, got, err := Markdown(t.Context(), page, at)
+		got = strings.ReplaceAll(strings.ReplaceAll(got, "[m]()", "m"), "|---|---|", "|---|---|")
+		if err != nil || got != want {
+			t.Errorf("%s:\n%q, want\n%q (%v)", page, got, want, err)
+		}
+	}
+	if _, got, _ := Markdown(t.Context(), "<img alt=x src='data:image/png;base64,"+strings.Repeat("A", 1<<20)+"'>", at); len(got) > 100 {
+		t.Errorf("an image within the page takes %d bytes", len(got))
+	}
+}
+
+// A page made to be slow or deep ends soon all the same.
+func TestMarkdownOfHostilePages(t *testing.T) {
+	at := parse(t, "https://example.com")
+	for name, page := range map[string]string{
+		"deep":     strings.Repeat("<div>", 1<<16),
+		"lists":    strings.Repeat("<ul><li>", 1<<14),
+		"quotes":   strings.Repeat("<blockquote>x", 1<<13),
+		"spans":    strings.Repeat("<b>x</b>", 1<<15),
+		"cells":    "<table>" + strings.Repeat("<tr><td>x</td></tr>", 1<<13) + "</table>",
+		"wide":     "<table><tr>" + strings.Repeat("<td>x", 1<<13),
+		"tables":   strings.Repeat("<table><tr><td>", 1<<10),
+		"grid":     "<table><tr>" + strings.Repeat("<td>x", 1<<14) + strings.Repeat("<tr><td>x", 1<<14),
+		"padded":   "<table><tr><td>" + strings.Repeat("x", 1<<20) + strings.Repeat("<tr><td>x", 1<<12),
+		"nested":   strings.Repeat("<blockquote>", 450) + strings.Repeat("x<br>", 1<<16),
+		"items":    strings.Repeat("<ul><li>", 200) + strings.Repeat("x<br>", 1<<16),
+		"spanning": "<table><tr><td colspan=100000000 rowspan=100000000>x</table>",
+		"links":    strings.Repeat("[](", 1<<16) + strings.Repeat("<a href=x>", 1<<14),
+	} {
+		start := time.Now()
+		_, text, err := Markdown(t.Context(), page, at)
+		t.Logf("%s: %d → %d bytes in %s (%v)", name, len(page), len(text), time.Since(start), err)
+		if len(text) > 10<<20 || time.Since(start) > 20*time.Second {
+			t.Errorf("%s: %d bytes", name, len(text))
+		}
+	}
+}

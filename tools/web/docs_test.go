@@ -1,0 +1,229 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"centurion"
+	"centurion/guard"
+	"centurion/workspace"
+)
+
+func newDocs(t testing.TB, ttl time.Duration) (*Docs, string) {
+	t.Helper()
+	dir := t.TempDir()
+	ws, err := workspace.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ws.Close() })
+	return NewDocs(ws, ttl), dir
+}
+
+func page(u, text string) Page { return Page{URL: u, Title: "T", Type: "text/html", Text: text} }
+
+// ORCH-51, ORCH-61, ORCH-67, ORCH-71: what was put comes back until it expires, and the index says where and how long.
+func TestDocsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, dir := newDocs(t, 0)
+		u := parse(t, "https://go.dev/doc/Effective_Go?x=1")
+		doc, err := d.Put(u, page("https://go.dev/final", "text"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, ".opencode", "docs", "_metadata.json"))
+		var index struct{ Docs []map[string]any }
+		if err != nil || json.Unmarshal(b, &index) != nil || len(index.Docs) != 1 {
+			t.Fatalf("%s, %v", b, err)
+		}
+		for key, want := range map[string]any{"url": u.String(), "final": "https://go.dev/final", "title": "T", "bytes": 4.0, "file": doc.File,
+			"sha256": workspace.VersionOf([]byte("text")), "fetched": "2000-01-01T00:00:00Z", "expires": "2000-01-02T00:00:00Z"} {
+			if index.Docs[0][key] != want {
+				t.Errorf("%s is %v, want %v", key, index.Docs[0][key], want)
+			}
+		}
+		if file, err := os.ReadFile(filepath.Join(dir, ".opencode", "docs", doc.File)); string(file) != "text" {
+			t.Errorf("%q, %v", file, err)
+		}
+		if !strings.HasPrefix(doc.File, "go.dev-doc-effective_go-") {
+			t.Error(doc.File)
+		}
+		time.Sleep(24*time.Hour - time.Second)
+		if got, text, err := d.Get(u); err != nil || text != "text" || got != doc {
+			t.Errorf("%+v, %q, %v", got, text, err)
+		}
+		time.Sleep(time.Second)
+		_, _, err = d.Get(u)
+		is(t, "expired", err, centurion.KindNotFound, "has expired", "webfetch")
+		if all, _ := d.List(); len(all) != 1 || !all[0].Expired() {
+			t.Errorf("%+v", all)
+		}
+		_, _, err = d.Get(parse(t, "https://go.dev/doc/effective_go?x=2"))
+		is(t, "another", err, centurion.KindNotFound, "is not cached")
+		if n, err := d.Clear(Doc.Expired); n != 1 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, ".opencode", "docs", "go*")); len(left) != 0 {
+			t.Error(left)
+		}
+	})
+}
+
+// ORCH-51: pages and bytes are bounded, the oldest go first, and files of a person stay.
+func TestDocsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, dir := newDocs(t, 0)
+		if err := os.MkdirAll(filepath.Join(dir, ".opencode", "docs"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		own := filepath.Join(dir, ".opencode", "docs", "own.md")
+		if err := os.WriteFile(own, []byte("mine"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for i := range MaxDocs + 5 {
+			time.Sleep(time.Second)
+			u := fmt.Sprintf("https://a.b/%d", i)
+			if _, err := d.Put(parse(t, u), page(u, u)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all, _ := d.List()
+		files, _ := filepath.Glob(filepath.Join(dir, ".opencode", "docs", "a.b*"))
+		if len(all) != MaxDocs || len(files) != MaxDocs || all[0].URL != "https://a.b/104" || all[MaxDocs-1].URL != "https://a.b/5" {
+			t.Errorf("%d pages, %d files, from %s to %s", len(all), len(files), all[0].URL, all[len(all)-1].URL)
+		}
+		big := []Doc{{URL: "1", Bytes: MaxBytes}, {URL: "2", Bytes: 1}, {URL: "3", Bytes: MaxBytes}}
+		keep, drop := bounded(big)
+		if len(keep) != 1 || keep[0].URL != "3" || len(drop) != 2 {
+			t.Errorf("%v, %v", keep, drop)
+		}
+		if n, err := d.Clear(func(Doc) bool { return true }); n != MaxDocs || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if _, err := os.Stat(own); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A repository can ship an index: it leads to no other file, lends no page its words for ever, and breaks nothing.
+func TestDocsDoNotTrustTheirIndex(t *testing.T) {
+	d, dir := newDocs(t, 0)
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u := parse(t, "https://a.b/x")
+	doc, err := d.Put(u, page(u.String(), "text"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("secret.md", "secret")
+	sum := workspace.VersionOf([]byte("secret"))
+	year := time.Now().Add(365 * 24 * time.Hour).Format(time.RFC3339)
+	now := time.Now().Format(time.RFC3339)
+	for name, entry := range map[string]string{
+		"out":      `"file":"../../secret.md","fetched":"` + now + `","expires":"` + year + `"`,
+		"absolute": `"file":"` + filepath.ToSlash(filepath.Join(dir, "secret.md")) + `","fetched":"` + now + `","expires":"` + year + `"`,
+		"itself":   `"file":"_metadata.json","fetched":"` + now + `","expires":"` + year + `"`,
+		"for ever": `"file":"` + doc.File + `","fetched":"` + now + `","expires":"` + year + `"`,
+		"future":   `"file":"` + doc.File + `","fetched":"` + year + `","expires":"` + year + `"`,
+		"no JSON":  `{`,
+	} {
+		put(DocsMetadata, `{"docs":[{"url":"https://a.b/x","sha256":"`+sum+`",`+entry+`}]}`)
+		put(doc.Path(), "secret")
+		if got, text, err := d.Get(u); err == nil {
+			t.Errorf("%s: %+v, %q", name, got, text)
+		}
+		if _, err := d.Clear(func(Doc) bool { return true }); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "secret.md")); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	if _, err := d.Put(u, page(u.String(), "text")); err != nil {
+		t.Fatal(err)
+	}
+	put(doc.Path(), "changed")
+	_, _, err = d.Get(u)
+	is(t, "changed", err, centurion.KindNotFound, "was changed")
+	if err := os.Remove(filepath.Join(dir, filepath.FromSlash(doc.Path()))); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = d.Get(u)
+	is(t, "gone", err, centurion.KindNotFound, "is gone")
+	outside := t.TempDir()
+	if err := os.RemoveAll(filepath.Join(dir, ".opencode")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, ".opencode")); err == nil { // not everywhere
+		_, err = d.Put(u, page(u.String(), "text"))
+		is(t, "link that leads out", err, centurion.KindPermission)
+		if left, _ := os.ReadDir(outside); len(left) != 0 {
+			t.Error("it wrote outside the project")
+		}
+	}
+}
+
+// Every name that is made is safe, whatever the URL says, and no two URLs share one.
+func TestFileNames(t *testing.T) {
+	seen := map[string]string{}
+	for _, raw := range []string{"https://a.b", "https://a.b/../../etc/passwd", "https://a.b/..%2f..%2fetc", "https://a.b/%00", "https://a.b/CON", "https://a.b/x?y",
+		"https://a.b/x?z", "http://[::1]/", "https://a.b/" + strings.Repeat("x/", 500), "https://müller.de/ä", "https://a.b/_metadata.json", "https://a.b/.hidden"} {
+		u := parse(t, raw)
+		for _, kind := range []string{"text/html", "text/plain", "application/json"} {
+			name := fileName(u, kind)
+			if !safeName(name) || filepath.Base(name) != name || seen[name] != "" {
+				t.Errorf("%s: %q (%s)", raw, name, seen[name])
+			}
+			seen[name] = raw
+		}
+	}
+	for _, name := range []string{"", "_metadata.json", "../a-0123456789abcdef.md", "a/b-0123456789abcdef.md", "own.md", "a-0123456789abcdef.go", ".a-0123456789abcdef.md",
+		"a-0123456789ABCDEF.md", `a\b-0123456789abcdef.md`} {
+		if safeName(name) {
+			t.Errorf("%q is safe", name)
+		}
+	}
+}
+
+// Sessions that fetch at the same time lose nothing of each other.
+func TestDocsTogether(t *testing.T) {
+	d, _ := newDocs(t, 0)
+	var g guard.Group
+	var mu sync.Mutex
+	for i := range 20 {
+		g.Go("put", func() error {
+			u := fmt.Sprintf("https://a.b/%d", i)
+			p, err := ParseURL(u)
+			if err == nil {
+				_, err = d.Put(p, page(u, u))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		u := fmt.Sprintf("https://a.b/%d", i)
+		if _, text, err := d.Get(parse(t, u)); text != u {
+			t.Errorf("%s: %q, %v", u, text, err)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+// Package web is the way from a tool to the network: it fetches pages and turns them into Markdown, asks search engines,
+// and keeps what was fetched in the project's .opencode/docs until it expires. It decides which addresses are never
+// dialled; it knows no session, no agent and no permission rule: its caller asks for those.
+package web
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"centurion"
+)
+
+// Limits of one fetch.
+const (
+	DefaultTimeout = 30 * time.Second // for one request and its whole answer
+	MaxBody        = 5 << 20          // bytes of an answer, after decompression
+	MaxRedirects   = 5
+	maxHeader      = 256 << 10 // bytes of an answer's header
+)
+
+// Config is what a client is made of. Its zero value fetches public pages, keeps nothing and has no search engine.
+type Config struct {
+	Docs    *Docs         // keeps what is fetched; nil keeps nothing
+	Search  Search        // the search engines
+	Timeout time.Duration // of one request; 0 means DefaultTimeout
+	// AllowHosts are hosts with their port, "localhost:3000", that may lie in a private network. They are compared with
+	// what the URL says, never with what a name leads to.
+	AllowHosts []string
+	// Resolve replaces the system's way to find the addresses of a host. What it returns is checked like any other.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+}
+
+// Client fetches and searches. Its methods may be called from several goroutines at once; between two calls it holds no
+// connection and no goroutine.
+type Client struct {
+	cfg    Config
+	pages  *http.Client // public addresses only, no redirects of its own
+	search *http.Client // the search engines that a person has chosen
+}
+
+// New returns a client.
+func New(cfg Config) *Client {
+	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c := &Client{cfg: cfg}
+	// No proxy: it would look up and dial in place of this program, and nothing could be checked.
+	c.pages = &http.Client{CheckRedirect: stay, Transport: &http.Transport{DialContext: c.dial, DisableKeepAlives: true,
+		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeader}}
+	c.search = &http.Client{CheckRedirect: stay, Timeout: cfg.Timeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment,
+		DisableKeepAlives: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeader}}
+	return c
+}
+
+// Docs returns the store of fetched pages, which may be nil.
+func (c *Client) Docs() *Docs { return c.cfg.Docs }
+
+// dial connects to a host of a page. The addresses are checked when they are dialled, after every way to write a number or
+// to change what a name leads to has been taken.
+func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := &net.Dialer{}
+	if !slices.ContainsFunc(c.cfg.AllowHosts, func(h string) bool { return strings.EqualFold(h, address) }) {
+		d.Control = func(_, resolved string, _ syscall.RawConn) error { return public(address, resolved) }
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if c.cfg.Resolve == nil {
+		return d.DialContext(ctx, network, address)
+	}
+	addrs, err := c.cfg.Resolve(ctx, host)
+	if err == nil && len(addrs) == 0 {
+		err = &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	for _, a := range addrs {
+		var conn net.Conn
+		if conn, err = d.DialContext(ctx, network, net.JoinHostPort(a.String(), port)); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+// public refuses an address that is not one of the public network.
+func public(asked, resolved string) error {
+	ap, err := netip.ParseAddrPort(resolved)
+	if err == nil && IsPublic(ap.Addr()) {
+		return nil
+	}
+	return &centurion.Error{Op: "fetch", Kind: centurion.KindPermission,
+		Msg: asked + " leads to " + resolved + ", which is not in the public network; nothing was sent"}
+}
+
+var (
+	internet4 = netip.MustParsePrefix("0.0.0.0/0")
+	internet6 = netip.MustParsePrefix("2000::/3") // all that is given out for use in the public network
+	nat64     = netip.MustParsePrefix("64:ff9b::/96")
+
+	// special are the blocks of IANA's registries of special-purpose addresses that the methods of netip.Addr do not know,
+	// and the addresses of providers' own machines that lie in the public range.
+	special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
+		"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "168.63.129.16/32",
+		"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+)
+
+func prefixes(all ...string) []netip.Prefix {
+	out := make([]netip.Prefix, len(all))
+	for i, s := range all {
+		out[i] = netip.MustParsePrefix(s)
+	}
+	return out
+}
+
+// IsPublic reports whether an address is one of a machine in the public network: not this machine, not a private, local,
+// shared, reserved or documentation range, no multicast, and no IPv4 address of these in an IPv6 one.
+func IsPublic(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	if nat64.Contains(a) {
+		b := a.As16()
+		a = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	if !a.IsValid() || !a.IsGlobalUnicast() || a.IsPrivate() || !internet4.Contains(a) && !internet6.Contains(a) {
+		return false
+	}
+	return !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// ParseURL reads an address that a model gives, in the one spelling under which rules and the cache know it: scheme and
+// host in lower case, no default port, no dot segments, no fragment. Errors are centurion.KindUsage.
+func ParseURL(raw string) (*url.URL, error) {
+	fail := func(msg, hint string) (*url.URL, error) {
+		return nil, &centurion.Error{Op: "fetch", Kind: centurion.KindUsage, Msg: msg, Hint: hint}
+	}
+	u, err := url.Parse(strings.TrimSpace(raw))
+	if err != nil {
+		return fail("the URL cannot be read: "+bare(err).Error(), "give a whole URL, as https://example.com/page")
+	}
+	u.Scheme = strings.ToLower(u.Scheme)
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fail("only http and https are fetched, not "+centurion.Clip(raw, 100), "give a whole URL, as https://example.com/page; files are read with read")
+	case u.User != nil:
+		return fail("the URL holds a user or a password", "leave out what stands before the @")
+	case u.Hostname() == "":
+		return fail("the URL names no host", "give a whole URL, as https://example.com/page")
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if port := u.Port(); port != "" && port != map[string]string{"http": "80", "https": "443"}[u.Scheme] {
+		host = net.JoinHostPort(host, port)
+	} else if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	u.Host, u.Fragment, u.RawFragment = host, "", ""
+	if u = u.JoinPath(); u.Path == "" {
+		u.Path = "/"
+	}
+	return u, nil
+}
+
+// bare strips the URL from an error of package url or http, which repeats it with what may be secret in it.
+func bare(err error) error {
+	if ue, ok := err.(*url.Error); ok {
+		return ue.Err
+	}
+	return err
+}
