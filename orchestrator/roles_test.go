@@ -7,7 +7,9 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/permission"
 	"centurion/provider/scripted"
+	"centurion/tools/web"
 )
 
 // ORCH-15, ORCH-44, ORCH-45, ORCH-46, ORCH-47, ORCH-52, ORCH-53, ORCH-57: who holds what, as it stands in the requests of a real mission.
@@ -279,5 +281,27 @@ func TestRepeatedCallIDs(t *testing.T) {
 		if len(tasks) != 2 || tasks[0].Prompt != "one" || tasks[1].Prompt != "two" {
 			t.Errorf("tasks %+v", tasks)
 		}
+	})
+}
+
+// ORCH-48, ORCH-51: what a host is given for the network is what its sessions' tools use, and the rules stand before it.
+func TestWebReachesTheTools(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(handTo("planner", "", "look it up"), handTo("worker", "", "look it up")), say("I wait")),
+		"planner":   steps(do(call("cache_docs", args{"action": "list"}), call("webfetch", args{"url": "https://denied.example/x"})), say("done")),
+		"worker":    steps(do(call("webfetch", args{"url": "http://127.0.0.1:9/x"})), say("done")),
+	}, func(r *rig) {
+		r.cfg.Web = web.New(web.Config{Docs: web.NewDocs(r.ws, 0)})
+		r.cfg.Rules = func(string) []permission.Level {
+			return append(rules(permission.Allow), permission.Level{Name: "person", Rules: []permission.Rule{
+				{Permission: "webfetch", Pattern: "https://denied.example/*", Action: permission.Deny}}})
+		}
+		r.restart()
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		planner := r.requests("planner")[1].Results()
+		has(t, planner[0], "no page is kept")
+		has(t, planner[1], "not allowed: webfetch https://denied.example/x")
+		has(t, r.requests("worker")[1].Results()[0], "not in the public network")
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,10 +91,10 @@ func TestSearchFails(t *testing.T) {
 	is(t, "none", err, centurion.KindConfig, "BRAVE_API_KEY", "TAVILY_API_KEY")
 	_, _, err = New(Config{Search: Search{Brave: "k"}}).SearchCode(t.Context(), "x", 1)
 	is(t, "none for code", err, centurion.KindConfig, "GITHUB_TOKEN")
-	status := 0
+	var status atomic.Int64
 	elsewhere, _ := site(t, func(w http.ResponseWriter, r *http.Request) { t.Error("a key was sent on to another host") })
 	address, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
-		switch status {
+		switch st := int(status.Load()); st {
 		case 0:
 			_, _ = w.Write([]byte("<html>no JSON</html>"))
 		case 1:
@@ -101,14 +102,14 @@ func TestSearchFails(t *testing.T) {
 		case 2:
 			<-r.Context().Done()
 		case 302:
-			http.Redirect(w, r, elsewhere, status)
+			http.Redirect(w, r, elsewhere, st)
 		default:
-			w.WriteHeader(status)
+			w.WriteHeader(st)
 		}
 	})
 	for st, want := range map[int]centurion.Kind{0: centurion.KindNetwork, 1: centurion.KindNetwork, 2: centurion.KindTimeout, 302: centurion.KindNetwork,
 		401: centurion.KindAuth, 403: centurion.KindAuth, 422: centurion.KindUsage, 429: centurion.KindRateLimit, 500: centurion.KindNetwork} {
-		status = st
+		status.Store(int64(st))
 		timeout := 5 * time.Second
 		if st == 2 {
 			timeout = 50 * time.Millisecond
