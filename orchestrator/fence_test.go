@@ -163,7 +163,9 @@ func TestStaleToolCalls(t *testing.T) {
 		"run_background": {"command": "rm a.txt"}, "check_background": {},
 		"update_todo":   {"level": 2, "content": "# Plan\n- [ ] T9 Stale\n"},
 		"delegate_task": {"agent": "worker", "description": "x", "prompt": "stale"},
+		"webfetch":      {"url": "https://a.example"}, "websearch": {"query": "x"}, "codesearch": {"query": "x"}, "cache_docs": {"action": "clear"},
 	}
+	away := map[string]bool{"webfetch": true, "websearch": true, "codesearch": true} // they read what is not there in this test
 	reads := map[string]bool{"read": true, "ls": true, "glob": true, "grep": true, "check_background": true}
 	for _, agent := range []string{"worker", "planner", "reviewer"} {
 		t.Run(agent, func(t *testing.T) {
@@ -203,8 +205,8 @@ func TestStaleToolCalls(t *testing.T) {
 					surroundings := c.cfg.Call
 					surroundings.ID, surroundings.Session, surroundings.Message = "call_1", one.Session, "msg_1"
 					surroundings.Progress = func(string) {}
-					if err = runTool(r, tool, &surroundings, raw); reads[tool.Name()] {
-						if err != nil {
+					if err = runTool(r, tool, &surroundings, raw); reads[tool.Name()] || away[tool.Name()] {
+						if err != nil && !(away[tool.Name()] && strings.Contains(err.Error(), "the network is not available here")) {
 							t.Errorf("%s: %v", tool.Name(), err)
 						}
 						continue
