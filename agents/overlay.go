@@ -245,7 +245,7 @@ func (o *overlay) choose(d Definition, held []string) ([]string, error) {
 }
 
 // meant returns the tools that a key of a definition speaks of. Who takes one way to change files away means all of them,
-// as in OpenCode.
+// as in OpenCode, and bash stands for every way to run a command.
 func meant(key string, yes bool, known []string) ([]string, error) {
 	name := strings.ToLower(key)
 	if strings.Contains(name, "*") {
@@ -266,8 +266,11 @@ func meant(key string, yes bool, known []string) ([]string, error) {
 		}
 		return nil, e
 	}
-	if !yes && (name == "write" || name == "edit") {
+	switch {
+	case !yes && (name == "write" || name == "edit"):
 		return []string{"write", "edit"}, nil
+	case name == "bash": // a shell is a shell, also in the background
+		return []string{"bash", "run_background", "check_background"}, nil
 	}
 	return []string{name}, nil
 }

@@ -58,6 +58,7 @@ func TestOwnTools(t *testing.T) {
 	worker := get(t, Default(), Worker).Tools
 	commander := get(t, Default(), Commander).Tools
 	looking := []string{"read", "ls", "glob", "grep"}
+	web, shell := []string{"webfetch", "websearch", "codesearch"}, []string{"bash", "run_background", "check_background"}
 	for name, tt := range map[string]struct {
 		mode  string
 		tools map[string]bool
@@ -66,21 +67,21 @@ func TestOwnTools(t *testing.T) {
 		note  string
 	}{
 		"plain subagent":      {mode: "subagent", task: worker},
-		"without shell":       {mode: "subagent", tools: map[string]bool{"bash": false}, task: slices.Concat(looking, []string{"write", "edit"})},
-		"edit means write":    {mode: "subagent", tools: map[string]bool{"edit": false}, task: slices.Concat(looking, []string{"bash"})},
-		"write means edit":    {mode: "subagent", tools: map[string]bool{"write": false}, task: slices.Concat(looking, []string{"bash"})},
-		"patch is edit":       {mode: "subagent", tools: map[string]bool{"patch": false}, task: slices.Concat(looking, []string{"bash"})},
-		"only edit":           {mode: "subagent", tools: map[string]bool{"write": false, "edit": true}, task: slices.Concat(looking, []string{"edit", "bash"})},
+		"without shell":       {mode: "subagent", tools: map[string]bool{"bash": false}, task: slices.Concat(looking, web, []string{"write", "edit"})},
+		"edit means write":    {mode: "subagent", tools: map[string]bool{"edit": false}, task: slices.Concat(looking, web, shell)},
+		"write means edit":    {mode: "subagent", tools: map[string]bool{"write": false}, task: slices.Concat(looking, web, shell)},
+		"patch is edit":       {mode: "subagent", tools: map[string]bool{"patch": false}, task: slices.Concat(looking, web, shell)},
+		"only edit":           {mode: "subagent", tools: map[string]bool{"write": false, "edit": true}, task: slices.Concat(looking, web, shell, []string{"edit"})},
 		"foreign name":        {mode: "subagent", tools: map[string]bool{"list": false}, task: slices.DeleteFunc(slices.Clone(worker), func(s string) bool { return s == "ls" })},
 		"nothing but one":     {mode: "subagent", tools: map[string]bool{"*": false, "Read": true}, task: []string{"read"}},
-		"pattern then name":   {mode: "subagent", tools: map[string]bool{"*": true, "bash": false, "g*": false}, task: []string{"read", "ls", "write", "edit", "update_todo"}},
+		"pattern then name":   {mode: "subagent", tools: map[string]bool{"*": true, "bash": false, "g*": false}, task: []string{"read", "ls", "write", "edit", "update_todo", "webfetch", "websearch", "codesearch", "cache_docs"}},
 		"one more":            {mode: "subagent", tools: map[string]bool{"todowrite": true}, task: slices.Concat(worker, []string{"update_todo"})},
-		"not there":           {mode: "subagent", tools: map[string]bool{"webfetch": false, "skill": true, "mcp_*": true}, task: worker},
+		"not there":           {mode: "subagent", tools: map[string]bool{"skill": true, "mcp_*": true}, task: worker},
 		"no delegating":       {mode: "subagent", tools: map[string]bool{"task": true}, task: worker, note: "does not hold delegate_task"},
 		"no ending":           {mode: "subagent", tools: map[string]bool{"mission_complete": true, "task": true}, task: worker, note: "delegate_task, mission_complete"},
 		"both":                {mode: "all", own: commander, task: worker},
 		"both by default":     {own: commander, task: worker},
-		"both without shell":  {tools: map[string]bool{"bash": false}, own: slices.DeleteFunc(slices.Clone(commander), func(s string) bool { return s == "bash" }), task: slices.Concat(looking, []string{"write", "edit"})},
+		"both without shell":  {tools: map[string]bool{"bash": false}, own: slices.DeleteFunc(slices.Clone(commander), func(s string) bool { return s == "bash" }), task: slices.Concat(looking, web, []string{"write", "edit"})},
 		"only the mission's":  {mode: "primary", own: commander, task: commander},
 		"a task holds none":   {tools: map[string]bool{"task": true, "list_tasks": true}, own: commander, task: worker},
 		"a primary agent may": {mode: "primary", tools: map[string]bool{"task": false}, own: slices.DeleteFunc(slices.Clone(commander), func(s string) bool { return s == "delegate_task" }), task: slices.DeleteFunc(slices.Clone(commander), func(s string) bool { return s == "delegate_task" })},
@@ -90,10 +91,10 @@ func TestOwnTools(t *testing.T) {
 		if tt.own == nil {
 			tt.own = tt.task
 		}
-		if d := cmp.Diff(tt.own, a.Tools); d != "" {
+		if d := cmp.Diff(sorted(tt.own), sorted(a.Tools)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
-		if d := cmp.Diff(tt.task, a.ForTask().Tools); d != "" {
+		if d := cmp.Diff(sorted(tt.task), sorted(a.ForTask().Tools)); d != "" {
 			t.Errorf("%s, as a task: %s", name, d)
 		}
 		if all := strings.Join(notes, "\n"); (tt.note == "") != (all == "") || !strings.Contains(all, tt.note) {
@@ -127,7 +128,7 @@ func TestDelegates(t *testing.T) {
 	}
 	w := get(t, c, Worker)
 	if w.Mode != "subagent" || w.Model != "p/m" || w.Prompt != "You are the worker here." || *w.Temperature != 0 || w.Steps != 7 ||
-		w.Custom || w.Source != "w.md" || !slices.Equal(w.Tools, []string{"read", "ls", "glob", "grep", "write", "edit"}) {
+		w.Custom || w.Source != "w.md" || !slices.Equal(sorted(w.Tools), sorted([]string{"read", "ls", "glob", "grep", "write", "edit", "webfetch", "websearch", "codesearch"})) {
 		t.Errorf("the worker is %+v", w)
 	}
 	if all := strings.Join(notes, "\n"); len(notes) != 2 || !strings.Contains(all, "agent worker (w.md): its role does not hold delegate_task") ||
@@ -178,3 +179,5 @@ func TestBadDefinitions(t *testing.T) {
 		}
 	}
 }
+
+func sorted(tools []string) []string { return slices.Sorted(slices.Values(tools)) }
