@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -153,28 +152,34 @@ func scanRanges(c *conn, t *table, query string, take func(*row)) {
 	}
 }
 
-// readable returns the lowest row number from at on from which something can be read, as far as that can be found by
-// seeking, or last. What cannot be read lies page by page, so the steps may double and then halve.
+// readable returns the number of the next row from at on that can be reached, as far as that can be found by seeking, or
+// last. What cannot be read lies page by page, so the steps may double and then halve. The row itself may still turn out
+// to be unreadable; the next call then begins behind it, however far away its number is.
 func readable(c *conn, t *table, at, last int64) int64 {
-	can := func(from int64) bool {
-		var n sql.NullInt64
-		err := c.row("SELECT seq FROM " + t.name + " NOT INDEXED WHERE seq >= " + strconv.FormatInt(from, 10) + " ORDER BY seq LIMIT 1").Scan(&n)
-		return err == nil
+	query := "SELECT seq FROM " + t.name + " NOT INDEXED WHERE seq >= ? ORDER BY seq LIMIT 1"
+	seek := func(from int64) (n int64, ok bool) {
+		err := c.each(func(scan func(...any) error) error {
+			ok = true
+			return scan(&n)
+		}, query, from)
+		return n, ok && err == nil && n >= from
 	}
+	found, ok := seek(at)
 	low, step := at, int64(1)
-	for !can(at) {
+	for ; !ok; found, ok = seek(at) {
 		if low, at, step = at, at+step, step*2; at >= last {
 			return last
 		}
 	}
 	for low+1 < at {
-		if mid := low + (at-low)/2; can(mid) {
-			at = mid
+		mid := low + (at-low)/2
+		if n, ok := seek(mid); ok {
+			at, found = mid, n
 		} else {
 			low = mid
 		}
 	}
-	return at
+	return min(found, last)
 }
 
 // keep writes one row as it was, if it is what was written.

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"centurion"
+)
+
+// TRIAL R5: a row whose number is far away and which cannot be read is passed over in one step, not number by number.
+func TestSalvageFarRow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	s := openAt(t, path)
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		for range 5 {
+			if _, err := tx.Append(centurion.Event{Type: centurion.EventTodoUpdated}); err != nil {
+				return err
+			}
+		}
+		_, err := tx.c.exec(`INSERT INTO journal (seq, time, type, mission, session, task, data, sum) VALUES (1 << 35, 0, 'x', '', '', '', ?, 0)`,
+			strings.Repeat("far away ", 4000))
+		return err
+	})
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fi, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The pages that the row goes on in stand last.
+	if err := os.Truncate(path, fi.Size()-3*4096); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	r, err := Salvage(t.Context(), path)
+	if err != nil || r.Sound || r.Accepted {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	for _, table := range r.Tables {
+		if table.Name == "journal" && table.Kept != 5 {
+			t.Errorf("%d of 5 rows kept", table.Kept)
+		}
+	}
+}
