@@ -150,7 +150,10 @@ func (c *cutter) mission(ctx context.Context, quota int) error {
 			return c.end(ctx, host)
 		}
 		begun, err := c.cut(ctx, host)
-		if err != nil {
+		switch {
+		case errors.Is(err, os.ErrProcessDone): // it has ended at this very moment
+			return c.end(ctx, host)
+		case err != nil:
 			return err
 		}
 		if begun {
@@ -191,10 +194,10 @@ func (c *cutter) hear(host *process) error {
 // cut is one power cut and what is checked after it. It reports whether there is a mission to be resumed.
 func (c *cutter) cut(ctx context.Context, host *process) (begun bool, err error) {
 	copied := filepath.Join(c.ram, "copy.img")
-	err = host.Signal(stopSignal)
-	if err == nil {
-		err = freeze(c.live, copied)
+	if err := host.Signal(stopSignal); err != nil {
+		return false, err
 	}
+	err = freeze(c.live, copied)
 	host.Kill() // it had no instant more to write to what was copied, nor to print anything
 	if err = errors.Join(err, c.hear(host)); err != nil {
 		return false, err
