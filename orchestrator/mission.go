@@ -15,7 +15,6 @@ import (
 
 	"centurion"
 	"centurion/event"
-	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/loop"
 	"centurion/store"
@@ -83,16 +82,10 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
 	own := newSlots(cmp.Or(rec.Options.MaxWorkers, h.cfg.Workers), cmp.Or(rec.Options.MaxPerAgent, h.cfg.PerAgent), h.slots)
-	return &mission{h: h, id: rec.ID, slots: own, ctx: ctx, end: end, wanted: wanted, drop: drop, begun: time.Now(), before: rec.ElapsedMS, stopped: make(chan struct{}), todo: newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo)), writers: semaphore.NewWeighted(manyWriters),
+	return &mission{h: h, id: rec.ID, slots: own, ctx: ctx, end: end, wanted: wanted, drop: drop,
+		begun: time.Now(), before: rec.ElapsedMS, stopped: make(chan struct{}),
+		todo: newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo)), writers: semaphore.NewWeighted(manyWriters),
 		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, asks: map[string]chan struct{}{}}
-}
-
-// verdict is how a mission stops.
-type verdict struct {
-	status centurion.MissionStatus
-	reason string
-	hint   string
-	err    error // what stopped it; nil if nothing went wrong
 }
 
 // errStopped ends what is left of a mission that has its verdict.
@@ -421,79 +414,6 @@ func (m *mission) tell(ctx context.Context, fill func(*event.MissionData)) error
 		_, err = tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: m.id, Session: rec.Session, Data: event.Data(d)})
 		return err
 	})
-}
-
-// finish records the verdict.
-func (m *mission) finish(v verdict) (centurion.Mission, error) {
-	failpoint.Hit(failpoint.MissionVerdict)
-	var rec centurion.Mission
-	// What happened is recorded even though the caller's context has ended.
-	err := m.h.cfg.Store.Update(context.Background(), func(tx *store.Tx) (err error) {
-		if rec, err = tx.Mission(m.id); err != nil || !rec.Status.Alive() { // it could not even be begun
-			return err
-		}
-		if handedOver(m.ctx) || v.err == centurion.ErrHandover {
-			rec.ElapsedMS = m.elapsed()
-			return tx.PutMission(&rec)
-		}
-		if over := m.exceeded(); over != nil {
-			if _, err := tx.Append(centurion.Event{Type: centurion.EventBudgetExceeded, Mission: m.id, Session: rec.Session,
-				Data: event.Data(over)}); err != nil {
-				return err
-			}
-		}
-		rec, err = endMission(tx, m.id, v, func(r *centurion.Mission) {
-			r.ElapsedMS = m.elapsed()
-		})
-		return err
-	})
-	return rec, err
-}
-
-// handedOver reports whether the work was ended so that another host goes on with it.
-func handedOver(ctx context.Context) bool { return context.Cause(ctx) == centurion.ErrHandover }
-
-// endMission writes how a mission stops, after everything that its end brings with it: its event is the last.
-func endMission(tx *store.Tx, id string, v verdict, change func(*centurion.Mission)) (centurion.Mission, error) {
-	if err := closeAsks(tx, id); err != nil {
-		return centurion.Mission{}, err
-	}
-	settle := requeueTasks
-	if v.status == centurion.MissionCancelled {
-		settle = cancelTasks
-	}
-	if err := settle(tx, id, v.reason); err != nil {
-		return centurion.Mission{}, err
-	}
-	reason := v.reason
-	if v.hint != "" {
-		reason += " (" + v.hint + ")"
-	}
-	return moveMission(tx, id, v.status, reason, change)
-}
-
-// verdictOf says how a mission stops whose work ended with err.
-func verdictOf(ctx context.Context, err error) verdict {
-	if cause := causeOf(ctx); cause != nil && cause != errStopped {
-		err = cause
-	}
-	v := verdict{reason: err.Error(), hint: centurion.HintOf(err), err: err}
-	if b, ok := errors.AsType[*errBlocked](err); ok {
-		return verdict{status: centurion.MissionBlocked, reason: b.question}
-	}
-	switch centurion.KindOf(err) {
-	case centurion.KindCancelled:
-		v.status = centurion.MissionCancelled
-	case centurion.KindInterrupted:
-		v.status = centurion.MissionPaused
-	case centurion.KindBudget, centurion.KindDisk:
-		v.status = centurion.MissionPaused
-	case centurion.KindPermission:
-		v.status = centurion.MissionBlocked
-	default:
-		v.status = centurion.MissionFailed
-	}
-	return v
 }
 
 func (m *mission) setClaimed(claimed bool) {

@@ -46,11 +46,11 @@ func Handler(api API, token string, info Info) http.Handler {
 	})
 	mux.HandleFunc("GET "+Prefix+"/asks", func(w http.ResponseWriter, r *http.Request) { answer(w)(h.api.Asks(r.Context())) })
 	mux.HandleFunc("GET "+Prefix+"/seq", func(w http.ResponseWriter, r *http.Request) { answer(w)(h.api.LastSeq(r.Context())) })
-	mux.HandleFunc("POST "+Prefix+"/asks/{id}", h.postAnswer)
-	mux.HandleFunc("POST "+Prefix+"/cancel", h.postCancel)
-	mux.HandleFunc("POST "+Prefix+"/pause", h.postPause)
-	mux.HandleFunc("POST "+Prefix+"/missions", h.postStart)
-	mux.HandleFunc("POST "+Prefix+"/resume", h.postResume)
+	mux.HandleFunc("POST "+Prefix+"/asks/{id}", post(h.answerAsk))
+	mux.HandleFunc("POST "+Prefix+"/cancel", post(h.cancel))
+	mux.HandleFunc("POST "+Prefix+"/pause", post(h.pause))
+	mux.HandleFunc("POST "+Prefix+"/missions", post(h.start))
+	mux.HandleFunc("POST "+Prefix+"/resume", post(h.resume))
 	mux.HandleFunc("GET "+Prefix+"/events", h.events)
 	return authorized(token, mux)
 }
@@ -100,49 +100,38 @@ type resumeBody struct {
 	Options centurion.MissionOptions `json:"options"`
 }
 
-func (h handler) postStart(w http.ResponseWriter, r *http.Request) {
-	var b startBody
-	if err := body(w, r, &b); err != nil {
-		reply(w, nil, err)
-		return
+// post answers a request whose body is a T with what do returns.
+func post[T any](do func(r *http.Request, b T) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var b T
+		err := body(w, r, &b)
+		if err != nil {
+			reply(w, nil, err)
+			return
+		}
+		v, err := do(r, b)
+		reply(w, v, err)
 	}
-	answer(w)(h.api.Start(r.Context(), b.Goal, b.Options))
 }
 
-func (h handler) postResume(w http.ResponseWriter, r *http.Request) {
-	var b resumeBody
-	if err := body(w, r, &b); err != nil {
-		reply(w, nil, err)
-		return
-	}
-	answer(w)(h.api.Resume(r.Context(), b.ID, b.Options))
+func (h handler) start(r *http.Request, b startBody) (any, error) {
+	return h.api.Start(r.Context(), b.Goal, b.Options)
 }
 
-func (h handler) postPause(w http.ResponseWriter, r *http.Request) {
-	var b cancelBody
-	if err := body(w, r, &b); err != nil {
-		reply(w, nil, err)
-		return
-	}
-	reply(w, struct{}{}, h.api.Pause(r.Context(), b.ID, b.Reason))
+func (h handler) resume(r *http.Request, b resumeBody) (any, error) {
+	return h.api.Resume(r.Context(), b.ID, b.Options)
 }
 
-func (h handler) postAnswer(w http.ResponseWriter, r *http.Request) {
-	var b answerBody
-	if err := body(w, r, &b); err != nil {
-		reply(w, nil, err)
-		return
-	}
-	reply(w, struct{}{}, h.api.Answer(r.Context(), r.PathValue("id"), b.Answer))
+func (h handler) pause(r *http.Request, b cancelBody) (any, error) {
+	return struct{}{}, h.api.Pause(r.Context(), b.ID, b.Reason)
 }
 
-func (h handler) postCancel(w http.ResponseWriter, r *http.Request) {
-	var b cancelBody
-	if err := body(w, r, &b); err != nil {
-		reply(w, nil, err)
-		return
-	}
-	reply(w, struct{}{}, h.api.Cancel(r.Context(), b.ID, b.Reason))
+func (h handler) answerAsk(r *http.Request, b answerBody) (any, error) {
+	return struct{}{}, h.api.Answer(r.Context(), r.PathValue("id"), b.Answer)
+}
+
+func (h handler) cancel(r *http.Request, b cancelBody) (any, error) {
+	return struct{}{}, h.api.Cancel(r.Context(), b.ID, b.Reason)
 }
 
 // events streams one JSON object a line.

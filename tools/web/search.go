@@ -127,17 +127,20 @@ func (s Search) searxng(category string) engine {
 			u.RawQuery = url.Values{"q": {query}, "format": {"json"}, "categories": {category}}.Encode()
 			return http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 		},
-		read: func(answer []byte) ([]Hit, error) {
-			var a struct {
-				Results []struct{ Title, URL, Content string }
-			}
-			err := json.Unmarshal(answer, &a)
-			var hits []Hit
-			for _, r := range a.Results {
-				hits = append(hits, Hit{r.Title, r.URL, r.Content})
-			}
-			return hits, err
-		}}
+		read: readResults}
+}
+
+// readResults reads the form that SearXNG and Tavily share.
+func readResults(answer []byte) ([]Hit, error) {
+	var a struct {
+		Results []struct{ Title, URL, Content string }
+	}
+	err := json.Unmarshal(answer, &a)
+	var hits []Hit
+	for _, r := range a.Results {
+		hits = append(hits, Hit{r.Title, r.URL, r.Content})
+	}
+	return hits, err
 }
 
 func (s Search) brave() engine {
@@ -179,17 +182,7 @@ func (s Search) tavily() engine {
 			}
 			return r, err
 		},
-		read: func(answer []byte) ([]Hit, error) {
-			var a struct {
-				Results []struct{ Title, URL, Content string }
-			}
-			err := json.Unmarshal(answer, &a)
-			var hits []Hit
-			for _, r := range a.Results {
-				hits = append(hits, Hit{r.Title, r.URL, r.Content})
-			}
-			return hits, err
-		}}
+		read: readResults}
 }
 
 func (s Search) github() engine {
