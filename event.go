@@ -36,6 +36,7 @@ const (
 	EventSessionCreated EventType = "session.created"
 	EventSessionIdle    EventType = "session.idle"
 	EventSessionError   EventType = "session.error"
+	EventMessageQueued  EventType = "message.queued" // written by somebody, on its way into a session's history
 	EventMessageCreated EventType = "message.created"
 	EventMessageUpdated EventType = "message.updated"
 	EventPartUpdated    EventType = "message.part.updated"

@@ -145,6 +145,15 @@ type MessageData struct {
 	Usage   *centurion.Usage `json:"usage,omitempty"`
 }
 
+// QueuedData is the data of message.queued. The message itself comes when the receiver takes it in.
+type QueuedData struct {
+	ID      string           `json:"id"`
+	Address string           `json:"address,omitempty"` // of the receiver; empty for a task that has no session yet
+	Origin  centurion.Origin `json:"origin"`
+	Queue   bool             `json:"queue,omitempty"` // it waits for the end of the receiver's turn
+	Text    string           `json:"text"`            // shortened
+}
+
 // PartData is the data of message.part.updated.
 type PartData struct {
 	Message string             `json:"message"`

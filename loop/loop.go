@@ -7,6 +7,7 @@
 //	the mission has ended, is paused or blocked                    wait
 //	a limit of its budget is reached                               pause
 //	the root session's failure is being recovered                  wait
+//	a person has written                                           deliver
 //	a result waits that wakes at once (a failure, or it frees      deliver
 //	  an item), and nobody stopped the turn
 //	tasks run or wait, a person is asked                           wait
@@ -74,6 +75,7 @@ type Facts struct {
 	PendingDeliveries int // results that the root session has not been told
 	WakingDeliveries  int // of these, failures and results that free a waiting item
 	OpenAsks          int // permissions and questions that wait for a person
+	Messages          int // messages of a person that the root session has not been told
 
 	Recovering            bool // a failure of the root session is being recovered
 	Aborted               bool // a person stopped the turn
@@ -157,6 +159,8 @@ func underWay(f Facts) (Decision, bool) {
 		return Decision{Action: Pause, Reason: "budget"}, true
 	case f.Recovering:
 		return Decision{Action: Wait, Reason: "a failure is being recovered"}, true
+	case f.Messages > 0:
+		return Decision{Action: Deliver, Reason: centurion.Count(f.Messages, "message") + " of a person"}, true
 	case f.WakingDeliveries > 0 && !f.Aborted:
 		return Decision{Action: Deliver, Reason: centurion.Count(f.WakingDeliveries, "result") + " that cannot wait"}, true
 	case busy:

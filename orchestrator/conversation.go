@@ -34,6 +34,7 @@ type conversation struct {
 
 	untold int // results taken into the history that the model has not seen
 	urgent int // of these, the ones that wake
+	heard  int // messages of a person taken into the history that the model has not seen
 	streak recovery.Streak
 	wait   *centurion.Retry // a wait that a restart has cut off, until the next turn
 	gated  time.Time        // since when the provider makes it wait; zero while it does not
@@ -268,62 +269,64 @@ func (c *conversation) say(ctx context.Context, origin centurion.Origin, text st
 	return c.sess.Say(ctx, origin, text)
 }
 
-// takeIn moves results that have arrived for this session into its history. It may be called between turns only.
+// takeIn moves what has arrived for this session into its history. It may be called between turns only.
 func (c *conversation) takeIn(ctx context.Context) error {
-	arrived, err := c.collect(ctx)
+	arrived, err := c.collect(ctx, true)
 	c.sess.Add(arrived...)
 	return err
 }
 
 // told says that the model is about to see everything that was taken in.
-func (c *conversation) told() { c.untold, c.urgent = 0, 0 }
+func (c *conversation) told() { c.untold, c.urgent, c.heard = 0, 0, 0 }
 
-// collect consumes the deliveries that wait for this session: each is marked as taken in the transaction that puts it
-// into the history.
-func (c *conversation) collect(ctx context.Context) ([]centurion.Message, error) {
-	if c.task != nil && len(c.agent.Delegates) == 0 {
-		return nil, nil
-	}
+// collect consumes what waits for this session: each delivery is marked as taken in the transaction that puts it into the
+// history. Messages that wait for the end of a turn are left alone while one goes on.
+func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Message, error) {
 	waiting, err := c.m.h.cfg.Store.PendingDeliveries(ctx, c.id())
 	if err != nil || len(waiting) == 0 {
 		return nil, err
 	}
 	var arrived []centurion.Message
-	urgent := 0
+	var untold, urgent, heard int
 	err = c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		arrived, urgent = nil, 0
+		arrived, untold, urgent, heard = nil, 0, 0, 0
 		pending, err := tx.PendingDeliveries(c.id())
-		if err != nil {
+		if err := errors.Join(err, c.current()); err != nil {
 			return err
 		}
 		rec := c.sess.Record()
 		for _, d := range pending {
-			t, err := tx.Task(d.Task)
-			if err != nil {
-				return err
+			if d.Queue && !idle {
+				continue
 			}
-			text, err := notice(tx, t)
+			msg, err := takeOne(tx, &rec, d)
 			if err != nil {
-				return err
-			}
-			msg, err := session.Say(tx, &rec, centurion.OriginHost, text)
-			if err != nil {
-				return err
-			}
-			if err := take(tx, d, t, msg.ID); err != nil {
 				return err
 			}
 			arrived = append(arrived, msg)
-			if d.Wake {
-				urgent++
+			switch {
+			case d.Task == "" && d.Origin == centurion.OriginPerson:
+				heard++
+			case d.Task != "":
+				untold++
+				if d.Wake {
+					urgent++
+				}
 			}
 		}
 		return nil
 	})
 	failpoint.Hit(failpoint.DeliveryTaken)
-	c.untold += len(arrived)
+	if err != nil {
+		return nil, err
+	}
+	c.untold += untold
 	c.urgent += urgent
-	return arrived, err
+	c.heard += heard
+	if heard > 0 && c.task == nil {
+		c.m.stagnant = 0 // a person has said how to go on
+	}
+	return arrived, nil
 }
 
 // Before brings what arrived and refuses a request that the budget does not allow.
@@ -331,7 +334,7 @@ func (c *conversation) Before(ctx context.Context) ([]centurion.Message, error) 
 	if err := c.m.withinBudget(ctx); err != nil {
 		return nil, err
 	}
-	arrived, err := c.collect(ctx)
+	arrived, err := c.collect(ctx, false)
 	c.told()
 	return arrived, err
 }

@@ -1,8 +1,11 @@
 package orchestrator
 
 import (
+	"fmt"
+
 	"centurion"
 	"centurion/event"
+	"centurion/session"
 	"centurion/store"
 )
 
@@ -27,20 +30,46 @@ func deliver(tx *store.Tx, t centurion.Task, wake bool) error {
 			receiver = rec.Session
 		}
 	}
-	if t.Session != "" {
-		orphans, err := tx.PendingDeliveries(t.Session)
-		if err != nil {
-			return err
+	orphans, err := tx.PendingDeliveries(receiverOf(t))
+	if err != nil {
+		return err
+	}
+	for _, d := range orphans {
+		d.Session = rec.Session
+		if d.Task == "" {
+			d.Missed = fmt.Sprintf("%s (%s, %q)", t.ID, t.Agent, t.Title)
 		}
-		for _, d := range orphans {
-			d.Session = rec.Session
-			if err := tx.PutDelivery(&d); err != nil {
-				return err
-			}
+		if err := tx.PutDelivery(&d); err != nil {
+			return err
 		}
 	}
 	return tx.PutDelivery(&store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: t.Mission, Session: receiver,
 		Task: t.ID, Wake: wake, Created: centurion.Now()})
+}
+
+// takeOne puts a delivery into the history of the session that it is for.
+func takeOne(tx *store.Tx, rec *centurion.Session, d store.Delivery) (centurion.Message, error) {
+	if d.Task == "" {
+		msg, err := session.Say(tx, rec, d.Origin, wordsOf(d))
+		if err != nil {
+			return msg, err
+		}
+		d.Taken, d.Message = centurion.Now(), msg.ID
+		return msg, tx.PutDelivery(&d)
+	}
+	t, err := tx.Task(d.Task)
+	if err != nil {
+		return centurion.Message{}, err
+	}
+	text, err := notice(tx, t)
+	if err != nil {
+		return centurion.Message{}, err
+	}
+	msg, err := session.Say(tx, rec, centurion.OriginHost, text)
+	if err != nil {
+		return msg, err
+	}
+	return msg, take(tx, d, t, msg.ID)
 }
 
 // take marks a delivery as consumed by a message.

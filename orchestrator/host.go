@@ -191,14 +191,21 @@ func (h *Host) startedBy(ctx context.Context, request string) (centurion.Mission
 // returns, and the mission is paused; with [centurion.ErrHandover] as the cause it stays as it is, for the next host to
 // go on with. A full disk is waited for as [Config] says. An error means that not even the end could be recorded.
 func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
+	again := ""
 	for {
 		m, rec, err := h.enter(ctx, id)
 		if m == nil {
 			return rec, err
 		}
+		m.again = again
 		rec, err = m.run(func(err error) bool { return h.awaitSpace(m, err) })
 		h.leave(m)
-		if !errors.Is(err, errSpace) {
+		switch {
+		case errors.Is(err, errSpoken):
+			again = errSpoken.Msg
+		case errors.Is(err, errSpace):
+			again = ""
+		default:
 			return rec, err
 		}
 	}

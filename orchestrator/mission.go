@@ -65,6 +65,7 @@ type mission struct {
 	passed   int    // final checks that passed on the work as it is
 	checked  bool   // the final checks were run on the work as it is
 	alive    bool   // it was moved to a living state
+	again    string // why the same host begins anew; empty if it does not
 
 	// These are set before anything of the mission runs.
 	begun   time.Time
@@ -190,7 +191,7 @@ func (m *mission) beginAgain(tx *store.Tx, rec *centurion.Mission) error {
 		return err
 	}
 	d := living(*rec)
-	d.Reason = "its host went away"
+	d.Reason = cmp.Or(m.again, "its host went away")
 	_, err := tx.Append(centurion.Event{Type: centurion.EventMissionResumed, Mission: m.id, Session: rec.Session, Data: event.Data(d)})
 	return err
 }
@@ -360,7 +361,7 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 	}
 	f := loop.Facts{Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: m.isClaimed(),
 		PlanOnly: rec.Options.PlanOnly, ChecksPending: !m.checked, Verified: m.passed,
-		PendingDeliveries: m.root.untold, WakingDeliveries: m.root.urgent}
+		PendingDeliveries: m.root.untold, WakingDeliveries: m.root.urgent, Messages: m.root.heard}
 	alive := map[string]bool{}
 	for _, t := range tasks {
 		if !t.Status.Ended() && t.Item != "" {
@@ -440,6 +441,9 @@ func (m *mission) runsNow() []*taskRun {
 func (m *mission) resumeWord(ctx context.Context) error {
 	if m.root.sess.Due() {
 		return nil
+	}
+	if err := m.root.takeIn(ctx); err != nil || m.root.sess.Due() { // what a person has written says how to go on
+		return err
 	}
 	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
 	if err != nil {

@@ -205,6 +205,10 @@ func (m *mission) missing(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	for _, d := range untold {
+		if d.Task == "" {
+			out = append(out, "the person has written to you meanwhile; it follows when you end your turn")
+			continue
+		}
 		out = append(out, fmt.Sprintf("task %s has ended and its result has not been read; it follows now", d.Task))
 	}
 	p, err := m.plan()

@@ -123,8 +123,15 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 		}
 		sl.release()
 		failed, err := m.prove(ctx, c, returns)
-		if err != nil || failed == nil {
+		if err != nil {
 			return out, err
+		}
+		if failed == nil {
+			if more, err := c.spokenTo(ctx); err != nil || !more {
+				return out, err
+			}
+			returns-- // what somebody has written meanwhile is no failure
+			continue
 		}
 		if returns == m.h.cfg.Returns {
 			return out, &centurion.Error{Kind: centurion.KindVerify, Msg: failedCheck(*failed, returns)}
@@ -182,7 +189,7 @@ func (c *conversation) awaitChildren(ctx context.Context) (more bool, err error)
 		if err := c.takeIn(ctx); err != nil { // after the count: the result of whoever has ended by then is there
 			return false, err
 		}
-		more := c.untold > 0 && (running == 0 || c.urgent > 0)
+		more := c.heard > 0 || c.untold > 0 && (running == 0 || c.urgent > 0)
 		if more || running == 0 {
 			if waits {
 				err = c.enter()
@@ -288,7 +295,10 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task) error {
 		if err := m.underWay(tx, agent.Name); err != nil {
 			return err
 		}
-		return session.Create(tx, &rec, centurion.OriginParent, brief)
+		if err := session.Create(tx, &rec, centurion.OriginParent, brief); err != nil {
+			return err
+		}
+		return forward(tx, t.ID, rec.ID)
 	})
 }
 

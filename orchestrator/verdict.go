@@ -37,6 +37,9 @@ func (m *mission) finish(v verdict) (centurion.Mission, error) {
 				return err
 			}
 		}
+		if err := unheard(tx, rec, v); err != nil {
+			return err
+		}
 		rec, err = endMission(tx, m.id, v, func(r *centurion.Mission) {
 			r.ElapsedMS = m.elapsed()
 		})

@@ -38,6 +38,9 @@ type API interface {
 	// it. A mission that is being worked on already is left as it is.
 	Start(ctx context.Context, goal string, opts centurion.MissionOptions) (Mission, error)
 	Resume(ctx context.Context, id string, opts centurion.MissionOptions) (Mission, error)
+	// Send stores a message for an agent of a mission; see orchestrator.Host.Send. An empty Mission means the latest. A
+	// blocked mission goes on when its Commander is written to.
+	Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error)
 	// LastSeq is the sequence number of the newest event.
 	LastSeq(ctx context.Context) (int64, error)
 	// Pause stops a mission so that it can be resumed, and returns when it has stopped.

@@ -51,6 +51,7 @@ func Handler(api API, token string, info Info) http.Handler {
 	mux.HandleFunc("POST "+Prefix+"/pause", post(h.pause))
 	mux.HandleFunc("POST "+Prefix+"/missions", post(h.start))
 	mux.HandleFunc("POST "+Prefix+"/resume", post(h.resume))
+	mux.HandleFunc("POST "+Prefix+"/send", post(h.send))
 	mux.HandleFunc("GET "+Prefix+"/events", h.events)
 	return authorized(token, mux)
 }

@@ -22,17 +22,23 @@ type Tx struct {
 	wrote bool // anything
 }
 
-// Delivery is a task's result on its way into the history of the session that delegated it. It is taken once, in the
-// transaction that inserts it there.
+// Delivery is something on its way into the history of a session: a task's result, for the one that delegated it, or with
+// a text and without a task a message that somebody has written. It is taken once, in the transaction that inserts it
+// there.
 type Delivery struct {
 	ID      string         `json:"id"`
 	Mission string         `json:"mission"`
-	Session string         `json:"session"` // the receiver
-	Task    string         `json:"task"`
+	Session string         `json:"session"` // the receiver; of a message to a task that has no session yet, the task
+	Task    string         `json:"task"`    // whose result it is
 	Wake    bool           `json:"wake,omitempty"` // it wakes an idle receiver at once
 	Created centurion.Time `json:"created"`
 	Taken   centurion.Time `json:"taken,omitzero"`    // zero while pending
 	Message string         `json:"message,omitempty"` // the message that it stands in
+
+	Text   string           `json:"text,omitempty"`   // of a message
+	Origin centurion.Origin `json:"origin,omitempty"` // who wrote it
+	Queue  bool             `json:"queue,omitempty"`  // it waits for the end of the receiver's turn
+	Missed string           `json:"missed,omitempty"` // whom it was written to and who had ended before it was read
 }
 
 // The types of [Ask].

@@ -223,7 +223,7 @@ func (b *Board) apply(e centurion.Event, p payload) {
 	if !e.Time.IsZero() {
 		b.last = e.Time.Time
 	}
-	if e.Type != centurion.EventMissionUpdated {
+	if e.Type != centurion.EventMissionUpdated && e.Type != centurion.EventMessageQueued {
 		b.Countdown = time.Time{} // something happens again
 	}
 	switch kind, _, _ := strings.Cut(string(e.Type), "."); kind {

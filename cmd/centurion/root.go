@@ -48,7 +48,7 @@ func (c *cli) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
 	root.AddCommand(c.runCommand(), c.demoCommand(), c.resumeCommand(), c.psCommand(), c.showCommand(), c.tasksCommand(),
-		c.logsCommand(), c.asksCommand(), c.answerCommand(), c.approveCommand(), c.denyCommand(), c.cancelCommand(), c.pauseCommand(), c.attachCommand(), c.hostCommand(), c.serviceCommand(),
+		c.logsCommand(), c.asksCommand(), c.answerCommand(), c.approveCommand(), c.denyCommand(), c.sendCommand(), c.cancelCommand(), c.pauseCommand(), c.attachCommand(), c.hostCommand(), c.serviceCommand(),
 		c.agentsCommand(), c.commandsCommand(), c.modelsCommand(), c.authCommand(), c.doctorCommand(), c.versionCommand())
 	for _, l := range laterCommands {
 		root.AddCommand(later(l.use, l.short, l.step))
@@ -151,7 +151,6 @@ func exactly(lo, hi int, what string) cobra.PositionalArgs {
 
 // laterCommands belong to the product and are not there yet. They say so instead of being unknown.
 var laterCommands = []struct{ use, short, step string }{
-	{"send ADDRESS TEXT", "Write to an agent", "messages between agents"},
 	{"inbox [ADDRESS]", "Read an agent's messages", "messages between agents"},
 	{"fork SESSION", "Fork a conversation", "the conversation tree"},
 	{"rewind SESSION", "Rewind a conversation", "the conversation tree"},

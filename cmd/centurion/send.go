@@ -1,0 +1,172 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/orchestrator"
+	"centurion/server"
+	"centurion/tui"
+)
+
+const sendHelp = `Write to an agent of a mission (default: the latest mission).
+
+ADDRESS is 0/ for the Commander, 0/3 for its fourth child, an item of the plan such as T2, or the id of a session or task.
+TEXT is one message, or standard input for «-». The agent reads it after the tool calls that it is at, before it asks its
+model again; with --queue at the end of its turn. It is plain text: words such as /pause mean nothing in it.
+
+An idle Commander answers at once, also while it counts down to its next turn. Who waits for a slot reads it when it runs. A
+mission that has stopped keeps the message until it is resumed; a blocked one goes on with it if a process hosts the project.`
+
+func (c *cli) sendCommand() *cobra.Command {
+	var p orchestrator.Post
+	f, steer := &readFlags{}, false
+	cmd := &cobra.Command{Use: "send ADDRESS TEXT|-", Short: "Write to an agent", Long: sendHelp,
+		Example: "  centurion send 0/ \"use PostgreSQL, not SQLite\"\n  centurion send T2 --queue \"then write the changelog, too\"\n" +
+			"  git diff | centurion send tsk_0199… -",
+		Args: exactly(2, -1, "an address and a text"), ValidArgsFunction: c.completeAddress,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if steer && p.Queue {
+				return &centurion.Error{Kind: centurion.KindUsage, Msg: "--steer and --queue exclude each other", Hint: "see: centurion send --help"}
+			}
+			p.To = args[0]
+			if p.Text, err = c.message(args[1:]); err != nil {
+				return err
+			}
+			return c.send(cmd.Context(), f, p)
+		}}
+	f.bind(cmd)
+	cmd.Flags().StringVar(&p.Mission, "mission", "", "where the address is looked for (default: the latest mission)")
+	cmd.Flags().BoolVar(&steer, "steer", false, "read before the next request to the model (the default)")
+	cmd.Flags().BoolVar(&p.Queue, "queue", false, "read at the end of the turn")
+	return cmd
+}
+
+// message reads a text from the arguments or from standard input. It is not trimmed: code may begin with spaces.
+func (c *cli) message(args []string) (string, error) {
+	text := strings.Join(args, " ")
+	if text != "-" {
+		return text, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(c.in, orchestrator.MaxPost+1))
+	if err != nil {
+		return "", &centurion.Error{Op: "read the message from standard input", Kind: centurion.KindUsage, Err: err}
+	}
+	return strings.TrimRight(string(b), "\r\n"), nil
+}
+
+// send is `centurion send`. While one host takes over from another it is tried again, under the same id.
+func (c *cli) send(ctx context.Context, f *readFlags, p orchestrator.Post) error {
+	p.ID = centurion.NewID(centurion.PrefixDelivery)
+	var got orchestrator.Posted
+	for start := time.Now(); ; {
+		err := c.with(ctx, f, func(api server.API) error {
+			return c.asHost(ctx, f, api, func(api server.API) (err error) {
+				got, err = api.Send(ctx, p)
+				return err
+			})
+		})
+		if err == nil {
+			break
+		}
+		if changing := isHeld(err) || centurion.KindOf(err) == centurion.KindNetwork; !changing || time.Since(start) > heirTime {
+			return err
+		}
+		t := time.NewTimer(findPause)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return context.Cause(ctx)
+		}
+	}
+	if f.format == "json" {
+		return writeJSON(c.out, got)
+	}
+	return c.say(nil, sent(got, p.Queue))
+}
+
+// sent says what becomes of a message.
+func sent(got orchestrator.Posted, queued bool) string {
+	who := fmt.Sprintf("%s (%s)", cmp.Or(got.Address, got.Task), tui.Clean(got.Agent))
+	waits := got.State == centurion.TaskQueued || got.State == centurion.TaskWaiting
+	switch {
+	case !got.Working:
+		status := string(got.Status)
+		if got.Status.Alive() {
+			status = "interrupted"
+		}
+		return fmt.Sprintf("kept for %s of mission %s, which is %s; it is read with: centurion resume %s", who, got.Mission, status, got.Mission)
+	case waits && got.Reason != "":
+		return fmt.Sprintf("sent to %s; it is read when its task goes on, which waits: %s", who, tui.Clean(got.Reason))
+	case waits:
+		return fmt.Sprintf("sent to %s; it is read when its task goes on", who)
+	case queued:
+		return fmt.Sprintf("sent to %s; it is read at the end of the turn", who)
+	}
+	return "sent to " + who
+}
+
+// completeAddress completes the addresses and items of those who can be written to.
+func (c *cli) completeAddress(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var found []cobra.Completion
+	f := &readFlags{dir: cmd.Flag("dir").Value.String(), format: "text"}
+	// Where nothing can be read there is nothing to complete; the command itself says why.
+	_ = c.with(cmd.Context(), f, func(api server.API) error {
+		mission := cmd.Flag("mission").Value.String()
+		sessions, err := api.Sessions(cmd.Context(), mission)
+		if err != nil {
+			return err
+		}
+		tasks, err := api.Tasks(cmd.Context(), mission)
+		if err != nil {
+			return err
+		}
+		found = addresses(sessions, tasks, typed)
+		return nil
+	})
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// addresses lists whom a person can write to, by what they have typed of it.
+func addresses(sessions []centurion.Session, tasks []server.Task, typed string) []cobra.Completion {
+	of := map[string]server.Task{}
+	var found []cobra.Completion
+	add := func(name, what string) {
+		if name != "" && strings.HasPrefix(name, typed) {
+			found = append(found, cobra.CompletionWithDesc(name, tui.Clean(what)))
+		}
+	}
+	for _, t := range tasks {
+		of[t.ID] = t
+		if strings.HasPrefix(typed, string(centurion.PrefixTask)) && !t.Status.Ended() {
+			add(t.ID, t.Agent+": "+t.Title)
+		}
+	}
+	for _, s := range sessions {
+		t, task := of[s.Metadata.Task]
+		if task && t.Status.Ended() {
+			continue
+		}
+		add(s.Metadata.Address, s.Agent+": "+s.Title)
+		if strings.HasPrefix(typed, string(centurion.PrefixSession)) {
+			add(s.ID, s.Agent+": "+s.Title)
+		}
+	}
+	for _, t := range tasks {
+		if !t.Status.Ended() {
+			add(t.Item, t.Agent+": "+t.Title)
+		}
+	}
+	return found
+}

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"centurion"
+	"centurion/orchestrator"
+)
+
+func (h handler) send(r *http.Request, p orchestrator.Post) (any, error) {
+	p.Origin = centurion.OriginPerson // whoever has the token acts for the person
+	return h.api.Send(r.Context(), p)
+}
+
+// Send writes to an agent. Ids may be given by a unique prefix.
+func (l *Local) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error) {
+	if l.Host == nil {
+		return orchestrator.Posted{}, notRunning("send")
+	}
+	p, err := l.addressed(ctx, p)
+	if err != nil {
+		return orchestrator.Posted{}, err
+	}
+	got, err := l.Host.Send(ctx, p)
+	if err != nil || got.Status != centurion.MissionBlocked || got.Working || got.Task != "" || l.Work == nil {
+		return got, err
+	}
+	if err := l.Work.Launch(got.Mission); err != nil { // what was written is the answer that it waits for
+		return got, err
+	}
+	got.Working = true
+	return got, nil
+}
+
+// addressed completes the ids of a message.
+func (l *Local) addressed(ctx context.Context, p orchestrator.Post) (orchestrator.Post, error) {
+	var err error
+	switch kind, _, _ := strings.Cut(p.To, "_"); centurion.Prefix(kind) {
+	case centurion.PrefixTask:
+		p.To, err = l.Store.ResolveTask(ctx, p.To)
+	case centurion.PrefixSession:
+		p.To, err = l.Store.ResolveSession(ctx, p.To)
+	case centurion.PrefixMission:
+		p.To, err = l.Store.ResolveMission(ctx, p.To)
+	default:
+		var m centurion.Mission
+		m, err = l.mission(ctx, p.Mission)
+		p.Mission = m.ID
+	}
+	return p, err
+}
