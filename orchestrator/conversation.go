@@ -305,7 +305,7 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 			}
 			arrived = append(arrived, msg)
 			switch {
-			case d.Task == "" && d.Origin == centurion.OriginPerson:
+			case isMail(d):
 				heard++
 			case d.Task != "":
 				untold++

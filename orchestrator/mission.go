@@ -214,7 +214,7 @@ func (m *mission) loop(ctx context.Context) (verdict, error) {
 				if err != nil {
 					return verdictOf(ctx, err), nil
 				}
-				if len(missing) == 0 {
+				if len(missing) == 0 && !m.hasMail(ctx) {
 					return m.completed(ctx)
 				}
 				m.setClaimed(false) // what else stood in the same answer, or a person, has brought more to do

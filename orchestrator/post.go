@@ -248,6 +248,14 @@ func (c *conversation) spokenTo(ctx context.Context) (bool, error) {
 	return true, c.running(ctx)
 }
 
+// hasMail reports whether the Commander has not read everything that was written to it.
+func (m *mission) hasMail(ctx context.Context) bool {
+	waiting, err := m.h.cfg.Store.PendingDeliveries(ctx, m.root.id())
+	return err == nil && slices.ContainsFunc(waiting, isMail) // what fails here fails again where the verdict is recorded
+}
+
+func isMail(d store.Delivery) bool { return d.Task == "" && d.Origin == centurion.OriginPerson }
+
 // errSpoken says that a mission cannot be complete: a person has written, and nobody has read it.
 var errSpoken = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "a person has written"}
 
@@ -257,7 +265,7 @@ func unheard(tx *store.Tx, rec centurion.Mission, v verdict) error {
 		return nil
 	}
 	waiting, err := tx.PendingDeliveries(rec.Session)
-	if err == nil && slices.ContainsFunc(waiting, func(d store.Delivery) bool { return d.Origin == centurion.OriginPerson }) {
+	if err == nil && slices.ContainsFunc(waiting, isMail) {
 		err = errSpoken
 	}
 	return err

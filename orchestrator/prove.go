@@ -205,8 +205,7 @@ func (m *mission) missing(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	for _, d := range untold {
-		if d.Task == "" {
-			out = append(out, "the person has written to you meanwhile; it follows when you end your turn")
+		if d.Task == "" { // what somebody has written is read before the mission is complete, but keeps nobody from ending a turn
 			continue
 		}
 		out = append(out, fmt.Sprintf("task %s has ended and its result has not been read; it follows now", d.Task))

@@ -28,8 +28,8 @@ type Tx struct {
 type Delivery struct {
 	ID      string         `json:"id"`
 	Mission string         `json:"mission"`
-	Session string         `json:"session"` // the receiver; of a message to a task that has no session yet, the task
-	Task    string         `json:"task"`    // whose result it is
+	Session string         `json:"session"`        // the receiver; of a message to a task that has no session yet, the task
+	Task    string         `json:"task"`           // whose result it is
 	Wake    bool           `json:"wake,omitempty"` // it wakes an idle receiver at once
 	Created centurion.Time `json:"created"`
 	Taken   centurion.Time `json:"taken,omitzero"`    // zero while pending
