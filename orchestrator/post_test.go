@@ -295,7 +295,7 @@ func TestMessagesSurviveTheHost(t *testing.T) {
 		look := after(time.Second, do(call("ls", args{})))
 		return steps(do(work("", "x")), look, look, say("I wait"))(q)
 	}
-	for n := int64(4); n < 60; n += 3 {
+	for n := int64(4); n < 54; n += 5 {
 		t.Run(fmt.Sprint("row ", n), func(t *testing.T) {
 			bubble(t, map[string]script{"commander": commander, "worker": minutes(1, "made")}, func(r *rig) {
 				var g guard.Group

@@ -31,6 +31,7 @@ type story struct {
 	asked map[string]*Ask
 	done  int               // items done when the todo list was last told of
 	level int               // the level that was last told
+	began bool              // the goal was seen as the mission's first message
 	said  map[string]string // by session: its newest answer that was told
 }
 
@@ -241,8 +242,16 @@ func (s *story) session(e centurion.Event, p payload) []fact {
 			return []fact{{mark: "◇", tone: roleTone(agent), agent: agent, who: agent, text: lines[0], body: clip(lines[1:], maxSaid)}}
 		}
 	case centurion.EventMessageCreated:
-		if t := Clean(p.Text); p.Origin == string(centurion.OriginPerson) && t != "" && !b.isGoal(t) {
-			return []fact{{mark: "›", tone: strong, who: "you", text: t}}
+		if t := Clean(p.Text); p.Origin == string(centurion.OriginPerson) && t != "" {
+			if root && !s.began && b.isGoal(t) { // it is what the mission began with
+				s.began = true
+				return nil
+			}
+			who := "you"
+			if !root {
+				who = strings.TrimSpace("you to " + s.who(e))
+			}
+			return []fact{{mark: "›", tone: strong, who: who, text: t}}
 		}
 	case centurion.EventToolCompleted:
 		if root && slices.Contains(shownTools[:], p.Tool) {
