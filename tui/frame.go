@@ -16,6 +16,7 @@ type frame struct {
 	width  int
 	height int
 	dialog []string // what needs a person, rendered
+	prompt []string // where a person writes to the Commander
 	notice string   // of the view itself: "stopping…"
 }
 
@@ -28,7 +29,7 @@ func (f frame) lines() []string {
 	w := max(f.width, minWidth)
 	top := append([]string{rule(f.theme, w)}, f.header(w)...)
 	top = append(top, f.dialog...)
-	bottom := f.footer(w)
+	bottom := append(f.footer(w), f.prompt...)
 	room := max(0, f.height-len(top)-len(bottom))
 	if len(f.dialog) > 0 && f.height-len(f.dialog) < len(top)-len(f.dialog)+len(bottom) {
 		return f.tight(w)

@@ -42,6 +42,7 @@ type Options struct {
 
 	Board     *Board           // with earlier events applied already, which are not told again; default empty
 	Answerer  Answerer         // without it asks are shown but not answered
+	Writer    Writer           // without it nothing can be written to the Commander
 	Interrupt func()           // called for each Ctrl-C, which raw mode turns from a signal into a key
 	Editor    string           // command that edits TodoPath; default $VISUAL, $EDITOR, vi
 	TodoPath  string           // opened by [e] in the plan dialog
@@ -141,6 +142,8 @@ type live struct {
 	feed   *feed
 	story  story
 	dialog *dialog
+	line   *line // nil while it is closed
+	unread bool  // what was written last is not in the Commander's history yet
 	notice string
 	w, h   int
 
@@ -201,9 +204,14 @@ func (m *live) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		cmd = m.key(msg.String(), msg.Text)
 	case tea.PasteMsg:
-		if m.dialog != nil && m.dialog.ask.Type == "question" {
+		switch {
+		case m.line != nil && !m.line.sent:
+			m.line.input.insert(msg.Content)
+		case m.dialog != nil && m.dialog.ask.Type == "question":
 			m.dialog.input.insert(msg.Content)
 		}
+	case wroteMsg:
+		cmd = m.wrote(msg.err)
 	case answeredMsg:
 		if m.dialog != nil && m.dialog.ask.ID == msg.id && msg.err != nil {
 			m.dialog.sent, m.dialog.err = false, errText(msg.err)
@@ -230,6 +238,7 @@ func errText(err error) string {
 // drain applies the events that came since the last frame and opens or closes the dialog accordingly.
 func (m *live) drain() tea.Cmd {
 	for _, e := range m.feed.take() {
+		m.hears(e)
 		for _, f := range m.story.apply(e) {
 			if !f.quiet {
 				m.pending = append(m.pending, f.lines(m.theme, m.w)...)
@@ -241,7 +250,7 @@ func (m *live) drain() tea.Cmd {
 
 func (m *live) nextDialog() tea.Cmd {
 	b := m.story.board
-	if len(b.Asks) == 0 || m.ending {
+	if len(b.Asks) == 0 || m.ending || m.line != nil {
 		m.dialog = nil
 		return nil
 	}
@@ -295,7 +304,13 @@ func (m *live) key(name, text string) tea.Cmd {
 	case "ctrl+z":
 		return tea.Suspend
 	}
-	if m.dialog == nil {
+	switch {
+	case m.line != nil:
+		return m.lineKey(name, text)
+	case m.dialog == nil:
+		if name == "m" && m.o.Writer != nil && !m.ending {
+			m.line = &line{}
+		}
 		return nil
 	}
 	switch act, reply := m.dialog.key(name, text, m.o.Now()); act {
@@ -369,6 +384,7 @@ func (m *live) refresh() {
 	if m.dialog != nil {
 		f.dialog = m.dialog.lines(m.theme, max(m.w, minWidth), max(4, f.height-1))
 	}
+	f.prompt = m.prompt(max(m.w, minWidth))
 	lines := f.lines()
 	m.heights[m.frames%settleFrames] = len(lines)
 	m.content = strings.Join(lines, "\n")

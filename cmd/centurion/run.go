@@ -366,7 +366,7 @@ func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, afte
 	}
 	q.Deltas = true
 	return tui.RunLive(ctx, tui.Options{Events: api.Events(ctx, q),
-		In: c.in, Out: c.out, Env: c.env, Board: board, Answerer: api, Interrupt: c.interrupt,
+		In: c.in, Out: c.out, Env: c.env, Board: board, Answerer: api, Writer: commanderOf{api, m.ID}, Interrupt: c.interrupt,
 		TodoPath: filepath.Join(m.Directory, filepath.FromSlash(m.Todo)), Plan: planReader(filepath.Join(m.Directory, filepath.FromSlash(m.Todo)))})
 }
 

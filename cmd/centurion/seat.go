@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/cmd/centurion/config"
 	"centurion/guard"
+	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/tui"
 	"centurion/workspace"
@@ -246,6 +247,7 @@ func (s *seat) leave(ctx context.Context) error {
 // shower is what a view of a mission is drawn from.
 type shower interface {
 	tui.Answerer
+	Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error)
 	Mission(ctx context.Context, id string) (server.Mission, error)
 	Events(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error]
 }

@@ -170,3 +170,22 @@ func addresses(sessions []centurion.Session, tasks []server.Task, typed string) 
 	}
 	return found
 }
+
+// Send writes to an agent, also across hosts.
+func (s *seat) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error) {
+	p.ID = cmp.Or(p.ID, centurion.NewID(centurion.PrefixDelivery)) // the next host is asked to store the same one
+	return ask(ctx, s, func(api server.API) (orchestrator.Posted, error) { return api.Send(ctx, p) })
+}
+
+// commanderOf is the Commander of a mission, to be written to from the live view.
+type commanderOf struct {
+	api     shower
+	mission string
+}
+
+var _ tui.Writer = commanderOf{}
+
+func (c commanderOf) Write(ctx context.Context, text string) error {
+	_, err := c.api.Send(ctx, orchestrator.Post{To: c.mission, Text: text})
+	return err
+}

@@ -1,0 +1,99 @@
+package tui
+
+import (
+	"context"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"centurion"
+	"centurion/guard"
+)
+
+// Writer takes what a person writes to the Commander. Write is called from a goroutine of its own and may block until the
+// message is stored; an error is shown, and the person can send it again or drop it.
+type Writer interface {
+	Write(ctx context.Context, text string) error
+}
+
+// line is the line in which a person writes to the Commander. While it is open no dialog takes keys: what was meant for
+// the Commander must not answer an ask that has just come up.
+type line struct {
+	input input
+	sent  bool // it is under way
+	err   string
+}
+
+// wroteMsg says that a line was stored, or why not.
+type wroteMsg struct{ err error }
+
+// lineKey handles a key while the line is open.
+func (m *live) lineKey(name, text string) tea.Cmd {
+	l := m.line
+	if l.sent {
+		return nil
+	}
+	switch name {
+	case "esc":
+		return m.closeLine()
+	case "enter":
+		typed := strings.TrimSpace(string(l.input.text))
+		if typed == "" {
+			return m.closeLine()
+		}
+		l.sent, l.err = true, ""
+		return func() tea.Msg {
+			return wroteMsg{guard.Call("write to the commander", func() error { return m.o.Writer.Write(m.ctx, typed) })}
+		}
+	}
+	l.input.key(name, text)
+	return nil
+}
+
+// closeLine gives the keys back to what waits for the person.
+func (m *live) closeLine() tea.Cmd {
+	m.line = nil
+	return m.nextDialog()
+}
+
+func (m *live) wrote(err error) tea.Cmd {
+	if m.line == nil {
+		return nil
+	}
+	if err != nil {
+		m.line.sent, m.line.err = false, errText(err)
+		return nil
+	}
+	m.unread = true
+	return m.closeLine()
+}
+
+// hears notices that what was written is in the Commander's history: from then on it stands above the frame.
+func (m *live) hears(e centurion.Event) {
+	if e.Type == centurion.EventMessageCreated && e.Session == m.story.board.Commander.Session && read(e).Origin == string(centurion.OriginPerson) {
+		m.unread = false
+	}
+}
+
+// prompt is the last lines of the frame: the line that is open, or how to open it.
+func (m *live) prompt(w int) []string {
+	l, t := m.line, m.theme
+	switch {
+	case m.o.Writer == nil || m.dialog != nil:
+		return nil
+	case l == nil && m.unread:
+		return []string{t.paint(dim, fit("  sent; the Commander reads it after what it is at", w))}
+	case l == nil:
+		return []string{t.paint(dim, fit("  [m] write to the Commander", w))}
+	}
+	hint := t.paint(dim, fit("  enter sends it to the Commander · esc drops it", w))
+	switch {
+	case l.sent:
+		hint = t.paint(dim, "  sending…")
+	case l.err != "":
+		hint = t.paint(bad, fit("  "+l.err, w))
+	case len(m.story.board.Asks) > 0:
+		hint = t.paint(warn, fit("  somebody needs you: send this or drop it with esc first", w))
+	}
+	return []string{"› " + l.input.line(w-3), hint}
+}
