@@ -228,6 +228,7 @@ func TestMessageBeforeCompletion(t *testing.T) {
 				r.is(<-done, centurion.MissionCompleted, "")
 				g.Wait()
 				equal(t, "told", r.heard(m.Session), "wait!")
+				equal(t, "begun anew", r.count(m.ID, centurion.EventMissionResumed), map[bool]int{true: 1}[at == "verdict"])
 				asked := r.requests("commander")
 				has(t, texts(asked[len(asked)-1]), "wait!")
 				r.runs++

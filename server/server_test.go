@@ -260,7 +260,7 @@ func TestToken(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}}}
 	for _, route := range []string{"GET ", "GET /missions", "GET /mission", "GET /tasks", "GET /tasks/x", "GET /sessions", "GET /sessions/x",
-		"GET /sessions/x/messages", "GET /receipts", "GET /asks", "GET /events", "POST /asks/x", "POST /cancel", "GET /nonsense"} {
+		"GET /sessions/x/messages", "GET /receipts", "GET /asks", "GET /events", "POST /asks/x", "POST /cancel", "POST /send", "GET /nonsense"} {
 		method, at, _ := strings.Cut(route, " ")
 		for _, header := range []string{"", "Bearer ", "Bearer wrong", "Bearer " + token + "x", "Basic " + token} {
 			req, err := http.NewRequestWithContext(t.Context(), method, "http://host"+server.Prefix+at, strings.NewReader("{}"))
