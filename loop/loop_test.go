@@ -11,7 +11,7 @@ import (
 	"centurion"
 )
 
-// ORCH-88, ORCH-91, ORCH-93, ORCH-111, ORCH-113, ORCH-124, ORCH-125: the rows of the package comment.
+// ORCH-26, ORCH-88, ORCH-91, ORCH-93, ORCH-111, ORCH-113, ORCH-124, ORCH-125: the rows of the package comment.
 func TestDecide(t *testing.T) {
 	open := Facts{Status: centurion.MissionRunning, HasTodo: true, EverHadItems: true, Counts: Counts{Open: 2, Done: 1},
 		Runnable: []string{"T2"}, Next: []string{"T2 Enforce", "T3 Check"}}
@@ -50,6 +50,13 @@ func TestDecide(t *testing.T) {
 		{"stopped by a person", with(open, func(f *Facts) { f.Aborted = true }), Pause, "person"},
 		{"stopped, tasks run", with(open, func(f *Facts) { f.Aborted = true; f.RunningTasks = 1 }), Wait, "task"},
 		{"stopped, results wait", with(open, func(f *Facts) { f.Aborted = true; f.PendingDeliveries = 1; f.WakingDeliveries = 1 }), Pause, "person"},
+
+		{"a person has written", with(open, func(f *Facts) { f.Messages = 1 }), Deliver, "1 message of a person"},
+		{"written, tasks run", with(open, func(f *Facts) { f.Messages = 2; f.RunningTasks = 1; f.OpenAsks = 1 }), Deliver, "2 messages"},
+		{"written after a stop", with(open, func(f *Facts) { f.Messages = 1; f.Aborted = true }), Deliver, "message"},
+		{"written, recovering", with(open, func(f *Facts) { f.Messages = 1; f.Recovering = true }), Wait, "recovered"},
+		{"written, paused", with(open, func(f *Facts) { f.Messages = 1; f.Status = centurion.MissionPaused }), Wait, "paused"},
+		{"written, all done", with(done, func(f *Facts) { f.Messages = 1; f.Claimed = true }), Deliver, "message"},
 
 		{"unreadable todo", with(open, func(f *Facts) { f.TodoError = "line 3: unclosed fence" }), Block, "line 3"},
 		{"unreadable todo, claimed", with(bare, func(f *Facts) { f.TodoError = "not UTF-8"; f.Claimed = true; f.FinishedText = true }), Block, "UTF-8"},
@@ -144,7 +151,7 @@ func TestDecideIsTotal(t *testing.T) {
 			Counts:   Counts{some("open"), some("running"), some("done"), some("cancelled"), some("blocked")},
 			Runnable: names.Draw(t, "runnable"), Next: names.Draw(t, "next"), Stuck: names.Draw(t, "stuck"),
 			RunningTasks: some("tasks"), WaitingTasks: some("waiting"), HeldTasks: some("held"),
-			PendingDeliveries: some("pending"), WakingDeliveries: some("waking"), OpenAsks: some("asks"),
+			PendingDeliveries: some("pending"), WakingDeliveries: some("waking"), OpenAsks: some("asks"), Messages: some("messages"),
 			Recovering: rapid.Bool().Draw(t, "recovering"), Aborted: rapid.Bool().Draw(t, "aborted"),
 			FinishedText: rapid.Bool().Draw(t, "text"), Claimed: rapid.Bool().Draw(t, "claimed"),
 			ChecksPending: rapid.Bool().Draw(t, "checks"), Verified: some("verified"),
@@ -153,7 +160,7 @@ func TestDecideIsTotal(t *testing.T) {
 		}
 		d := Decide(f)
 		left := f.Counts.Left() > 0 || f.EverHadItems && f.Counts.Total() == 0 || f.TodoError != ""
-		busy := f.RunningTasks > 0 || f.WaitingTasks > f.HeldTasks || f.OpenAsks > 0 || f.Recovering
+		busy := f.RunningTasks > 0 || f.WaitingTasks > f.HeldTasks || f.OpenAsks > 0 || f.Messages > 0 || f.Recovering
 		switch {
 		case !slices.Contains(actions, d.Action):
 			t.Fatalf("unknown action %q", d.Action)
