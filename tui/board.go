@@ -7,13 +7,7 @@ import (
 	"time"
 
 	"centurion"
-)
-
-// The seed's defaults of the slots, shown until the mission's own options are known.
-const (
-	defaultSlots = 50
-	// newFor is how long a task counts as new on the boards.
-	newFor = 10 * time.Second
+	"centurion/event/toast"
 )
 
 // Board is a mission as it can be told from its events. The zero Board is ready; it is not safe for concurrent use.
@@ -30,7 +24,8 @@ type Board struct {
 	Ended     time.Time
 	MaxCost   float64 // USD; 0 without a cap
 	MaxTokens int64
-	Slots     int // workers at once
+	Slots     int // workers at once; 0 means 50
+	PerAgent  int // workers of one agent at once; 0 means 10
 	Todo      Todo
 	Tasks     []*Task // in the order they were recorded
 	Asks      []*Ask  // open ones, oldest first
@@ -186,6 +181,20 @@ func (b *Board) Active() []*Task {
 	return b.In(centurion.TaskRunning, centurion.TaskVerifying, centurion.TaskMerging)
 }
 
+// list is what the board's tasks are in the consolidated list.
+func (b *Board) list() toast.List {
+	l := toast.List{Slots: b.Slots, PerAgent: b.PerAgent}
+	for _, t := range b.Tasks {
+		l.Tasks = append(l.Tasks, t.noun())
+	}
+	return l
+}
+
+func (t *Task) noun() centurion.Task {
+	return centurion.Task{ID: t.ID, Agent: t.Agent, Title: t.Title, Status: t.Status, Created: centurion.Time{Time: t.Queued},
+		Started: centurion.Time{Time: t.Started}, Ended: centurion.Time{Time: t.Ended}}
+}
+
 // isGoal reports whether a message of the person is the goal that was told already; the host may have added to it what
 // a command such as /plan means.
 func (b *Board) isGoal(text string) bool { return b.Goal != "" && strings.HasPrefix(text, b.Goal) }
@@ -218,7 +227,6 @@ func (b *Board) takes(e centurion.Event) bool {
 func (b *Board) apply(e centurion.Event, p payload) {
 	if b.tasks == nil {
 		b.tasks, b.sessions, b.agents = map[string]*Task{}, map[string]*Worker{}, map[string]string{}
-		b.Slots = defaultSlots
 	}
 	if !e.Time.IsZero() {
 		b.last = e.Time.Time
@@ -248,6 +256,7 @@ func (b *Board) applyMission(e centurion.Event, p payload) {
 	set(&b.Branch, p.Branch)
 	setIf(&b.Level, p.Level)
 	setIf(&b.Slots, p.Options.MaxWorkers)
+	setIf(&b.PerAgent, p.Options.MaxPerAgent)
 	setIf(&b.MaxCost, p.Options.MaxCost)
 	setIf(&b.MaxTokens, p.Options.MaxTokens)
 	setIf(&b.MaxCost, p.MaxCost)
