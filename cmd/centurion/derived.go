@@ -19,7 +19,6 @@ type derivedFlags struct{ progress, notices bool }
 func (f *derivedFlags) bind(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.progress, "progress", false, "the newest 100 steps of a session, or of a mission's or a task's")
 	cmd.Flags().BoolVar(&f.notices, "notices", false, "the newest 100 notices of a session, or of a mission's or a task's")
-	cmd.MarkFlagsMutuallyExclusive("progress", "notices")
 }
 
 func (f *derivedFlags) any() bool { return f.progress || f.notices }
@@ -47,6 +46,10 @@ func sessionOf(ctx context.Context, api server.API, id string) (mission, session
 
 // showDerived reads a mission's events once and shows what follows from them for one session.
 func (c *cli) showDerived(ctx context.Context, f *readFlags, want derivedFlags, api server.API, id string) error {
+	if want.progress && want.notices {
+		return &centurion.Error{Kind: centurion.KindUsage, Msg: "--progress and --notices are two different things to show",
+			Hint: "give one of them: centurion show " + id + " --progress"}
+	}
 	if _, _, err := gather(ctx, api, id); err != nil { // it says best what is wrong with an id
 		return err
 	}
@@ -71,17 +74,17 @@ func (c *cli) showDerived(ctx context.Context, f *readFlags, want derivedFlags, 
 	}
 	notices.Flush(centurion.Now().Add(toast.Window))
 	if want.progress {
-		return c.showProgress(f, steps.Snapshots(session))
+		return c.showProgress(f, mission, steps.Snapshots(session))
 	}
 	return c.showNotices(f, notices.Kept(session))
 }
 
-func (c *cli) showProgress(f *readFlags, all []progress.Snapshot) error {
+func (c *cli) showProgress(f *readFlags, mission string, all []progress.Snapshot) error {
 	if f.format == "json" {
 		return writeJSON(c.out, all)
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(c.out, "No steps yet, or it has ended: progress is kept while a session lives. See: centurion logs")
+		_, err := fmt.Fprintln(c.out, "No steps yet, or it has ended: progress is kept while a session lives. See: centurion logs "+mission)
 		return err
 	}
 	return tui.Progress(c.out, all, c.showOptions())
