@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/event/toast"
 )
 
 // Board is a mission as it can be told from its events. The zero Board is ready; it is not safe for concurrent use.
@@ -179,20 +178,6 @@ func (b *Board) In(states ...centurion.TaskStatus) []*Task {
 // Active returns the tasks that hold a worker.
 func (b *Board) Active() []*Task {
 	return b.In(centurion.TaskRunning, centurion.TaskVerifying, centurion.TaskMerging)
-}
-
-// list is what the board's tasks are in the consolidated list.
-func (b *Board) list() toast.List {
-	l := toast.List{Slots: b.Slots, PerAgent: b.PerAgent}
-	for _, t := range b.Tasks {
-		l.Tasks = append(l.Tasks, t.noun())
-	}
-	return l
-}
-
-func (t *Task) noun() centurion.Task {
-	return centurion.Task{ID: t.ID, Agent: t.Agent, Title: t.Title, Status: t.Status, Created: centurion.Time{Time: t.Queued},
-		Started: centurion.Time{Time: t.Started}, Ended: centurion.Time{Time: t.Ended}}
 }
 
 // isGoal reports whether a message of the person is the goal that was told already; the host may have added to it what

@@ -13,6 +13,20 @@ import (
 	"centurion/event/toast"
 )
 
+// list is what the board's tasks are in the consolidated list.
+func (b *Board) list() toast.List {
+	l := toast.List{Slots: b.Slots, PerAgent: b.PerAgent}
+	for _, t := range b.Tasks {
+		l.Tasks = append(l.Tasks, t.noun())
+	}
+	return l
+}
+
+func (t *Task) noun() centurion.Task {
+	return centurion.Task{ID: t.ID, Agent: t.Agent, Title: t.Title, Status: t.Status, Created: centurion.Time{Time: t.Queued},
+		Started: centurion.Time{Time: t.Started}, Ended: centurion.Time{Time: t.Ended}}
+}
+
 // toastFact is a notice in passing as a line.
 func toastFact(e centurion.Event) fact {
 	d, _ := event.Decode[toast.Toast](e) // of another form: an empty line says so little as nothing

@@ -58,7 +58,7 @@ func (n *noticed) run(policy string, want []string) {
 	caught := filepath.Join(p.Root, "notices")
 	desktop := filepath.Join(p.Root, "desktop")
 	t.Must(os.MkdirAll(desktop, 0o700))
-	t.Must(os.WriteFile(filepath.Join(desktop, "notify-send"), []byte(fmt.Sprintf("#!/bin/sh\nprintf '%%s|%%s\\n' \"$1\" \"$2\" >> '%s'\n", caught)), 0o700))
+	t.Must(os.WriteFile(filepath.Join(desktop, "notify-send"), fmt.Appendf(nil, "#!/bin/sh\nprintf '%%s|%%s\\n' \"$1\" \"$2\" >> '%s'\n", caught), 0o700))
 	p.Env = append(p.Env, "PATH="+desktop+":"+os.Getenv("PATH"), "DBUS_SESSION_BUS_ADDRESS=unix:path="+filepath.Join(p.Root, "no-bus"))
 	c := p.Start(runArgs("--ask", policy)...)
 	if policy == "ask" && c.Until(t, `"type":"permission.asked"`, waitLimit) {

@@ -17,65 +17,70 @@ func With(ctx context.Context, d *Deriver, open func(context.Context) iter.Seq2[
 	return func(yield func(centurion.Event, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
 		var g guard.Group
-		defer func() { _ = g.Wait() }() // what went wrong in it was yielded
+		defer func() { _ = g.Wait() }()
 		defer stop()
 		in := make(chan told)
 		g.Go("read events for toasts", func() error {
 			defer close(in)
-			return guard.Call("read events", func() error { return pump(ctx, in, open(ctx)) })
+			return pump(ctx, in, open(ctx))
 		})
 		clock := time.NewTimer(time.Hour)
 		defer clock.Stop()
-		tell := func(all []Notice) bool {
-			for _, n := range all {
-				if !yield(n.Event(), nil) {
-					return false
-				}
-			}
-			return true
-		}
-		waits := false // the clock runs for a toast
-		for {
+		w := weaver{deriver: d, yield: yield}
+		for going, waits := true, false; going; {
 			select {
 			case x, more := <-in:
 				if !more {
-					tell(d.Flush(d.Due().Add(24 * time.Hour)))
-					return
-				}
-				if x.err != nil || x.e.Type == centurion.EventDelta {
-					if !yield(x.e, x.err) {
+					if err := g.Wait(); err != nil { // it crashed; its other errors came as the events' own
+						yield(centurion.Event{}, err)
 						return
 					}
-					break
-				}
-				if !tell(d.Flush(x.e.Time.Time)) {
+					w.tell(d.Flush(d.Due().Add(24 * time.Hour))) // all that waits
 					return
 				}
-				follow := d.Apply(x.e)
-				if x.e.Type.EndsMission() {
-					if !tell(follow) {
-						return
-					}
-					follow = nil
-				}
-				if !yield(x.e, nil) || !tell(follow) {
-					return
-				}
+				going = w.take(x)
 			case <-clock.C:
 				waits = false
-				if !tell(d.Flush(d.Due())) {
-					return
-				}
+				going = w.tell(d.Flush(d.Due()))
 			}
-			if due := !d.Due().IsZero(); due && !waits {
+			switch due := !d.Due().IsZero(); {
+			case due && !waits:
 				clock.Reset(Window)
-				waits = true
-			} else if !due {
+			case !due && waits:
 				clock.Stop()
-				waits = false
 			}
+			waits = !d.Due().IsZero()
 		}
 	}
+}
+
+// weaver yields facts and toasts. Its methods report false when the reader has left.
+type weaver struct {
+	deriver *Deriver
+	yield   func(centurion.Event, error) bool
+}
+
+func (w weaver) tell(all []Notice) bool {
+	for _, n := range all {
+		if !w.yield(n.Event(), nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w weaver) take(x told) bool {
+	if x.err != nil || x.e.Type == centurion.EventDelta {
+		return w.yield(x.e, x.err)
+	}
+	if !w.tell(w.deriver.Flush(x.e.Time.Time)) {
+		return false
+	}
+	toasts := w.deriver.Apply(x.e)
+	if x.e.Type.EndsMission() {
+		return w.tell(toasts) && w.yield(x.e, nil)
+	}
+	return w.yield(x.e, nil) && w.tell(toasts)
 }
 
 // told is what an iterator yields.

@@ -118,11 +118,11 @@ func (l List) SlotLine() string {
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(of[b]-of[a], cmp.Compare(a, b)) })
-	line := fmt.Sprintf("Slots: %d/%d", len(active), cmp.Or(l.Slots, DefaultSlots))
+	parts := []string{fmt.Sprintf("Slots: %d/%d", len(active), cmp.Or(l.Slots, DefaultSlots))}
 	for _, n := range names {
-		line += fmt.Sprintf(" · %s %d/%d", clean(n), of[n], cmp.Or(l.PerAgent, DefaultPerAgent))
+		parts = append(parts, fmt.Sprintf("%s %d/%d", clean(n), of[n], cmp.Or(l.PerAgent, DefaultPerAgent)))
 	}
-	return line
+	return strings.Join(parts, " · ")
 }
 
 // Remaining says how many still run and how many are to run; it is empty when there are none of either.
