@@ -80,11 +80,16 @@ func (c *cli) showDerived(ctx context.Context, f *readFlags, want derivedFlags, 
 }
 
 func (c *cli) showProgress(f *readFlags, mission string, all []progress.Snapshot) error {
+	none := "No steps yet."
+	if all == nil {
+		none = "It has ended, and progress is kept while a session lives. See: centurion logs " + mission
+		all = []progress.Snapshot{}
+	}
 	if f.format == "json" {
 		return writeJSON(c.out, all)
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(c.out, "No steps yet, or it has ended: progress is kept while a session lives. See: centurion logs "+mission)
+		_, err := fmt.Fprintln(c.out, none)
 		return err
 	}
 	return tui.Progress(c.out, all, c.showOptions())

@@ -43,13 +43,13 @@ type session struct {
 	snapshots event.Ring[Snapshot]
 }
 
-// Snapshots returns the newest snapshots of a session, at most [event.Kept], oldest first. Of a session that has ended there
-// are none.
+// Snapshots returns the newest snapshots of a session, at most [event.Kept], oldest first; none, but not nil, before its first
+// step, and nil of a session that has not begun or has ended.
 func (t *Tracker) Snapshots(id string) []Snapshot {
 	if s := t.sessions[id]; s != nil {
 		return s.snapshots.All()
 	}
-	return []Snapshot{}
+	return nil
 }
 
 // Apply takes the next event.

@@ -36,6 +36,9 @@ func (s *script) task(status centurion.TaskStatus) {
 func TestSteps(t *testing.T) {
 	var s script
 	s.fact(centurion.EventMissionStarted, "ses_root", "", `{}`)
+	if got := s.Snapshots("ses_root"); got != nil {
+		t.Errorf("before its start: %v", got)
+	}
 	s.fact(centurion.EventSessionCreated, "ses_root", "", `{}`)
 	if got := s.Snapshots("ses_root"); got == nil || len(got) != 0 {
 		t.Fatalf("before the first step: %v", got)
