@@ -56,6 +56,7 @@ const (
 	EventQuestionAsked     EventType = "question.asked"
 	EventQuestionReplied   EventType = "question.replied"
 	EventBudgetExceeded    EventType = "budget.exceeded"
+	EventToast             EventType = "tui.toast.show" // not stored: derived from facts for who asks; carries After in place of Seq
 )
 
 // EndsMission reports whether the type is the last event of one run of a mission.

@@ -55,6 +55,7 @@ type EventQuery struct {
 	Task    string
 	Deltas  bool
 	Follow  bool
+	Toasts  bool // also the notices that follow from these events, as events that have no sequence number; some may be missed
 	// Keep says that the reader will take the mission over when its host ends, for as long as it reads.
 	Keep bool
 }

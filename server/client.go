@@ -124,7 +124,8 @@ func (c *Client) Pause(ctx context.Context, id, reason string) error {
 func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		values := url.Values{"after": {strconv.FormatInt(q.After, 10)}, "mission": {q.Mission}, "session": {q.Session},
-			"task": {q.Task}, "deltas": {strconv.FormatBool(q.Deltas)}, "follow": {strconv.FormatBool(q.Follow)}, "keep": {strconv.FormatBool(q.Keep)}}
+			"task": {q.Task}, "deltas": {strconv.FormatBool(q.Deltas)}, "follow": {strconv.FormatBool(q.Follow)}, "keep": {strconv.FormatBool(q.Keep)},
+			"toasts": {strconv.FormatBool(q.Toasts)}}
 		resp, err := c.do(ctx, http.MethodGet, "/events?"+values.Encode(), nil)
 		if err != nil {
 			yield(centurion.Event{}, err)

@@ -143,7 +143,8 @@ func (h handler) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := EventQuery{After: after, Mission: r.FormValue("mission"), Session: r.FormValue("session"), Task: r.FormValue("task"),
-		Deltas: r.FormValue("deltas") == "true", Follow: r.FormValue("follow") == "true", Keep: r.FormValue("keep") == "true"}
+		Deltas: r.FormValue("deltas") == "true", Follow: r.FormValue("follow") == "true", Keep: r.FormValue("keep") == "true",
+		Toasts: r.FormValue("toasts") == "true"}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := json.NewEncoder(w)
 	flush := http.NewResponseController(w)

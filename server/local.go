@@ -145,6 +145,10 @@ func (l *Local) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Ev
 			l.Events(ctx, q)(yield)
 		}
 	}
+	if q.Toasts {
+		q.Toasts = false
+		return l.withToasts(ctx, q)
+	}
 	if q.Follow {
 		hub := l.Hub
 		if hub == nil {

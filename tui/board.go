@@ -9,13 +9,6 @@ import (
 	"centurion"
 )
 
-// The seed's defaults of the slots, shown until the mission's own options are known.
-const (
-	defaultSlots = 50
-	// newFor is how long a task counts as new on the boards.
-	newFor = 10 * time.Second
-)
-
 // Board is a mission as it can be told from its events. The zero Board is ready; it is not safe for concurrent use.
 // All text in it is clean (see [Clean]) except that of asks, which is shown through [Escape].
 type Board struct {
@@ -30,7 +23,8 @@ type Board struct {
 	Ended     time.Time
 	MaxCost   float64 // USD; 0 without a cap
 	MaxTokens int64
-	Slots     int // workers at once
+	Slots     int // workers at once; 0 means 50
+	PerAgent  int // workers of one agent at once; 0 means 10
 	Todo      Todo
 	Tasks     []*Task // in the order they were recorded
 	Asks      []*Ask  // open ones, oldest first
@@ -218,7 +212,6 @@ func (b *Board) takes(e centurion.Event) bool {
 func (b *Board) apply(e centurion.Event, p payload) {
 	if b.tasks == nil {
 		b.tasks, b.sessions, b.agents = map[string]*Task{}, map[string]*Worker{}, map[string]string{}
-		b.Slots = defaultSlots
 	}
 	if !e.Time.IsZero() {
 		b.last = e.Time.Time
@@ -248,6 +241,7 @@ func (b *Board) applyMission(e centurion.Event, p payload) {
 	set(&b.Branch, p.Branch)
 	setIf(&b.Level, p.Level)
 	setIf(&b.Slots, p.Options.MaxWorkers)
+	setIf(&b.PerAgent, p.Options.MaxPerAgent)
 	setIf(&b.MaxCost, p.Options.MaxCost)
 	setIf(&b.MaxTokens, p.Options.MaxTokens)
 	setIf(&b.MaxCost, p.MaxCost)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/event/toast"
 )
 
 // money formats USD with the digits that matter: hundredths of a cent below a dollar, cents from there on.
@@ -42,18 +43,7 @@ func count(n int64) string {
 func short(f float64) string { return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") }
 
 // span formats a duration in whole seconds with its two largest units: 0s, 59s, 1m02s, 2h05m, 3d04h.
-func span(d time.Duration) string {
-	s := max(0, int64(d/time.Second))
-	switch {
-	case s < 60:
-		return fmt.Sprintf("%ds", s)
-	case s < 3600:
-		return fmt.Sprintf("%dm%02ds", s/60, s%60)
-	case s < 86400:
-		return fmt.Sprintf("%dh%02dm", s/3600, s%3600/60)
-	}
-	return fmt.Sprintf("%dd%02dh", s/86400, s%86400/3600)
-}
+func span(d time.Duration) string { return toast.Span(d) }
 
 // precise is span for how long something took: tenths below ten seconds.
 func precise(d time.Duration) string {

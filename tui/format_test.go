@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/event/toast"
 )
 
 func TestFormats(t *testing.T) {
@@ -32,8 +33,7 @@ func TestFormats(t *testing.T) {
 		{costRange(0.1, 0.4), "about $0.10–$0.40"},
 		{costRange(0, 0.4), "about $0.40"},
 		{costRange(0, 0), ""},
-		{slots(3, 2, 50), "Running (3): [3/50] · Queued (2)"},
-		{slots(3, 0, 50), "Running (3): [3/50]"},
+		{slots(toast.List{}), ""},
 	}
 	for _, tt := range tests {
 		if tt.got != tt.want {

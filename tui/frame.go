@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/event/toast"
 )
 
 // frame is the live region of the view: what is true now, in at most Height lines of at most Width cells.
@@ -18,6 +19,7 @@ type frame struct {
 	dialog []string // what needs a person, rendered
 	prompt []string // where a person writes to the Commander
 	notice string   // of the view itself: "stopping…"
+	toast  fact     // the newest notice in passing, while it is shown
 }
 
 // narrow is the width below which columns are left out instead of squeezed.
@@ -172,6 +174,9 @@ func (f frame) task(t *Task) row {
 	if t.Status == centurion.TaskWaiting && t.Reason != "" {
 		r.doing, r.loud = "waits: "+t.Reason, warn
 	}
+	if r.doing == "" && toast.IsNew(t.noun(), f.now) {
+		r.doing, r.loud = "← NEW", good
+	}
 	f.retry(&r, t.Retry)
 	for _, a := range f.board.Asks {
 		if a.Task == t.ID {
@@ -251,9 +256,8 @@ func (r row) line(t theme, c layout, w int) string {
 func (f frame) footer(w int) []string {
 	b, t := f.board, f.theme
 	var out []string
-	active, queued := len(b.Active()), len(b.In(centurion.TaskQueued, centurion.TaskWaiting))
-	if active+queued > 0 {
-		out = append(out, t.paint(dim, fit("  "+slots(active, queued, b.Slots), w)))
+	if line := slots(b.list()); line != "" {
+		out = append(out, t.paint(dim, fit("  "+line, w)))
 	}
 	if total := b.Todo.Total(); total > 0 {
 		label := fmt.Sprintf(" %d/%d", b.Todo.Done, total)
@@ -263,14 +267,23 @@ func (f frame) footer(w int) []string {
 		full, empty := bar(b.Todo.Done, total, min(40, max(4, w-2-width(label))))
 		out = append(out, "  "+t.paint(good, full)+t.paint(dim, empty)+label)
 	}
+	if f.toast.text != "" {
+		out = append(out, t.paint(f.toast.tone, fit("  "+f.toast.mark+" "+f.toast.text, w)))
+	}
 	return out
 }
 
-// slots is the line of the seed's board: Running (3): [3/50] · Queued (2).
-func slots(active, queued, limit int) string {
-	s := fmt.Sprintf("Running (%d): [%d/%d]", active, active, limit)
-	if queued > 0 {
-		s += fmt.Sprintf(" · Queued (%d)", queued)
+// slots is the consolidated list without its tasks, which have lines of their own:
+//
+//	Running (3): [2/6] · Queued (1) · Slots: 3/50 · worker 2/10 · reviewer 1/10
+func slots(l toast.List) string {
+	line := l.SlotLine()
+	if line == "" {
+		return ""
 	}
-	return s
+	queued := ""
+	if n := len(l.In(centurion.TaskQueued, centurion.TaskWaiting)); n > 0 {
+		queued = fmt.Sprintf("Queued (%d)", n)
+	}
+	return dots(l.Head(), queued, line)
 }

@@ -104,7 +104,7 @@ func TestManyWorkersAreFolded(t *testing.T) {
 	}
 	m := s.view(t, 80, 24, Options{})
 	checkFrame(t, m.content, 80, 24-freeLines)
-	for _, want := range []string{"[50/50]", "more workers"} {
+	for _, want := range []string{"Slots: 50/50", "more workers"} {
 		if !strings.Contains(m.content, want) {
 			t.Errorf("no %q in\n%s", want, m.content)
 		}

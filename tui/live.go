@@ -147,6 +147,9 @@ type live struct {
 	notice string
 	w, h   int
 
+	toast    fact
+	toastEnd time.Time // until then it is shown
+
 	content  string // the frame as it was built last; bubbletea asks for it after every message
 	heights  [settleFrames]int
 	frames   int
@@ -238,6 +241,10 @@ func errText(err error) string {
 // drain applies the events that came since the last frame and opens or closes the dialog accordingly.
 func (m *live) drain() tea.Cmd {
 	for _, e := range m.feed.take() {
+		if e.Type == centurion.EventToast {
+			m.toast, m.toastEnd = toastFact(e), m.o.Now().Add(toastSpan(e))
+			continue
+		}
 		m.hears(e)
 		for _, f := range m.story.apply(e) {
 			if !f.quiet {
@@ -381,6 +388,9 @@ func (m *live) refresh() {
 		return
 	}
 	f := frame{board: m.story.board, theme: m.theme, now: m.o.Now(), width: m.w, height: max(m.h-freeLines, min(m.h-1, 8), 1), notice: m.notice}
+	if m.o.Now().Before(m.toastEnd) {
+		f.toast = m.toast
+	}
 	if m.dialog != nil {
 		f.dialog = m.dialog.lines(m.theme, max(m.w, minWidth), max(4, f.height-1))
 	}

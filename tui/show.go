@@ -4,26 +4,27 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"centurion"
+	"centurion/event/toast"
 )
 
 // ShowOptions say how the boards of the one-shot commands are drawn.
 type ShowOptions struct {
-	Color bool
-	Width int       // cells; default 100
-	Now   time.Time // ages are counted from it; default the present
-	Slots int       // workers at once; default 50
-	IDs   bool      // tasks: add ids, for the commands that take one
-	Full  bool      // show: tool outputs and texts whole instead of their first lines
+	Color    bool
+	Width    int       // cells; default 100
+	Now      time.Time // ages are counted from it; default the present
+	Slots    int       // workers at once; default 50
+	PerAgent int       // of one agent; default 10
+	Most     int       // tasks named of each group; default all
+	IDs      bool      // tasks: add ids, for the commands that take one
+	Full     bool      // show: tool outputs and texts whole instead of their first lines
 }
 
 func (o ShowOptions) defaults() ShowOptions {
 	o.Width = max(minWidth, cmp.Or(o.Width, 100))
-	o.Slots = cmp.Or(o.Slots, defaultSlots)
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
@@ -71,55 +72,49 @@ func Missions(w io.Writer, missions []centurion.Mission, o ShowOptions) error {
 	return p.flush(w)
 }
 
-// groups are the blocks of the task board after those that run.
-var groups = [...]struct {
-	title  string
-	status centurion.TaskStatus
-}{
-	{"Queued", centurion.TaskQueued}, {"Waiting", centurion.TaskWaiting}, {"Completed", centurion.TaskCompleted},
-	{"Failed", centurion.TaskFailed}, {"Blocked", centurion.TaskBlocked}, {"Cancelled", centurion.TaskCancelled},
-}
-
-// Tasks writes the task board: what runs with the slots it takes, then what is queued, waits and has ended.
+// Tasks writes the consolidated list of a mission's tasks: how many run and how many of all are completed, what runs, what is
+// queued or waits, the slots, then what has ended.
 //
-//	Running (2): [2/50]
+//	Running (2): [1/5]
 //	⚡ Enforce the limits (worker) - 12s ← NEW
 //	Queued (1):
 //	· Check the whole (reviewer) - 3s
+//	Slots: 2/50 · worker 2/10
 func Tasks(w io.Writer, tasks []centurion.Task, o ShowOptions) error {
 	o = o.defaults()
 	p := page{theme: theme{o.Color}, w: o.Width}
-	running := inState(tasks, centurion.TaskRunning, centurion.TaskVerifying, centurion.TaskMerging)
-	p.line(fmt.Sprintf("Running (%d): [%d/%d]", len(running), len(running), o.Slots))
-	for _, t := range running {
-		p.task(t, "⚡", o)
+	list := toast.List{Tasks: tasks, Slots: o.Slots, PerAgent: o.PerAgent}
+	for _, g := range list.Live() {
+		p.group(g, o)
 	}
-	for _, g := range groups {
-		in := inState(tasks, g.status)
-		if len(in) == 0 {
-			continue
-		}
-		p.line(fmt.Sprintf("%s (%d):", g.title, len(in)))
-		for _, t := range in {
-			mark, c := taskMark(t.Status)
-			p.task(t, p.theme.paint(c, mark), o)
-		}
+	if s := list.SlotLine(); s != "" {
+		p.line(p.theme.paint(dim, fit(s, o.Width)))
+	}
+	for _, g := range list.Ended() {
+		p.group(g, o)
 	}
 	return p.flush(w)
 }
 
-func inState(tasks []centurion.Task, states ...centurion.TaskStatus) []centurion.Task {
-	return slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return !slices.Contains(states, t.Status) })
+func (p *page) group(g toast.Group, o ShowOptions) {
+	p.line(g.Head)
+	shown := len(g.Tasks)
+	if o.Most > 0 {
+		shown = min(shown, o.Most)
+	}
+	for _, t := range g.Tasks[:shown] {
+		sign, c := taskMark(t.Status)
+		if g.Name == "Running" {
+			sign, c = g.Mark, plain
+		}
+		p.task(t, p.theme.paint(c, sign), o)
+	}
+	if more := len(g.Tasks) - shown; more > 0 {
+		p.line(p.theme.paint(dim, toast.More(more)))
+	}
 }
 
 func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
-	from, to := t.Started, o.Now
-	if from.IsZero() {
-		from = t.Created
-	}
-	if !t.Ended.IsZero() {
-		to = t.Ended.Time
-	}
 	var after []string
 	if t.Attempt > 1 {
 		after = append(after, fmt.Sprintf("attempt %d", t.Attempt))
@@ -136,8 +131,8 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 	if o.IDs {
 		after = append(after, t.ID)
 	}
-	tail := fmt.Sprintf(" (%s) - %s", p.theme.paint(roleTone(t.Agent), Clean(t.Agent)), span(to.Sub(from.Time)))
-	if !t.Status.Ended() && o.Now.Sub(t.Created.Time) < newFor {
+	tail := fmt.Sprintf(" (%s) - %s", p.theme.paint(roleTone(t.Agent), Clean(t.Agent)), span(toast.Age(t, o.Now)))
+	if toast.IsNew(t, o.Now) {
 		tail += p.theme.paint(good, " ← NEW")
 	}
 	detail := ""

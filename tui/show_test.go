@@ -34,7 +34,7 @@ func TestTasks(t *testing.T) {
 	}
 	got := b.String()
 	golden(t, "tasks", got)
-	for _, want := range []string{"Running (2): [2/50]\n⚡ Enforce the limits (worker) - 3s ← NEW\n", "Queued (1):\n"} {
+	for _, want := range []string{"Running (2): [1/6]\n⚡ Enforce the limits (worker) - 3s ← NEW\n", "Queued (1):\n", "Slots: 2/50 · worker 2/10\n", "Slots: 2/5 · worker 2/10\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

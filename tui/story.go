@@ -43,6 +43,9 @@ const (
 )
 
 func (s *story) apply(e centurion.Event) []fact {
+	if e.Type == centurion.EventToast { // it follows from facts that the board has already
+		return []fact{toastFact(e)}
+	}
 	if !s.board.takes(e) {
 		return nil
 	}

@@ -22,13 +22,11 @@ import (
 	"centurion/cmd/centurion/config"
 	"centurion/event"
 	"centurion/guard"
-	"centurion/notify"
 	"centurion/orchestrator"
 	"centurion/recovery"
 	"centurion/sandbox"
 	"centurion/server"
 	"centurion/store"
-	"centurion/tui"
 	"centurion/workspace"
 )
 
@@ -236,9 +234,7 @@ func (h *host) Launch(id string) error {
 	})
 	if h.notify {
 		h.group.Go("notices of "+id, func() error {
-			events := h.api().Events(ctx, server.EventQuery{After: after, Mission: id, Follow: true})
-			// A notice that could not be shown is no failure of the mission.
-			_ = notify.Watch(ctx, tui.UntilEnd(events), notify.NewDesktop())
+			h.tellDesktop(ctx, id, after)
 			return nil
 		})
 	}

@@ -131,7 +131,11 @@ func (c *cli) tasksCommand() *cobra.Command {
 			if f.format == "json" {
 				return writeJSON(c.out, all)
 			}
-			return tui.Tasks(c.out, taskNouns(all), c.showOptions())
+			m, err := api.Mission(ctx, first(args))
+			if err != nil {
+				return err
+			}
+			return tui.Tasks(c.out, taskNouns(all), c.listOptions(m))
 		})
 }
 
@@ -144,10 +148,15 @@ func taskNouns(all []server.Task) []centurion.Task {
 }
 
 func (c *cli) showCommand() *cobra.Command {
-	return c.reading("show ID", "Show a mission, task or session whole",
-		"Show one thing whole: a mission with its tasks and receipts, a task or a session with its conversation.",
-		"  centurion show msn_0199…\n  centurion show tsk_0199… --format json", exactly(1, 1, "one id"),
+	var derived derivedFlags
+	cmd := c.reading("show ID", "Show a mission, task or session whole",
+		"Show one thing whole: a mission with its tasks and receipts, a task or a session with its conversation. With --progress show\n"+
+			"how far it was after each of its newest steps while it has not ended, with --notices what was told of it in passing.",
+		"  centurion show msn_0199…\n  centurion show tsk_0199… --format json\n  centurion show msn_0199… --progress", exactly(1, 1, "one id"),
 		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+			if derived.any() {
+				return c.showDerived(ctx, f, derived, api, args[0])
+			}
 			s, object, err := gather(ctx, api, args[0])
 			if err != nil {
 				return err
@@ -155,8 +164,14 @@ func (c *cli) showCommand() *cobra.Command {
 			if f.format == "json" {
 				return writeJSON(c.out, object)
 			}
-			return tui.Show(c.out, s, c.showOptions())
+			o := c.showOptions()
+			if s.Mission != nil {
+				o.Slots, o.PerAgent = s.Mission.Options.MaxWorkers, s.Mission.Options.MaxPerAgent
+			}
+			return tui.Show(c.out, s, o)
 		})
+	derived.bind(cmd)
+	return cmd
 }
 
 // gather collects what belongs to one id, for people and as the object for scripts.
@@ -227,7 +242,7 @@ func messageNouns(all []server.Message) []centurion.Message {
 
 func (c *cli) logsCommand() *cobra.Command {
 	f := &readFlags{}
-	follow := false
+	follow, toasts := false, false
 	cmd := &cobra.Command{Use: "logs [-f] [ID]", Short: "Print the event log",
 		Long:    "Print the events of a mission, task or session (default: the latest mission). With -f go on as they come.",
 		Example: "  centurion logs -f\n  centurion logs tsk_0199… --format json",
@@ -242,6 +257,7 @@ func (c *cli) logsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				q.Toasts = toasts
 				events := api.Events(ctx, q)
 				if follow {
 					events = followed(ctx, api, q)
@@ -254,6 +270,7 @@ func (c *cli) logsCommand() *cobra.Command {
 		}}
 	f.bind(cmd)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new events as they come")
+	cmd.Flags().BoolVar(&toasts, "toasts", false, "also the notices in passing that follow from the events, as tui.toast.show")
 	return cmd
 }
 
@@ -266,7 +283,7 @@ func followed(ctx context.Context, api server.API, q server.EventQuery) iter.Seq
 				if centurion.KindOf(err) == centurion.KindNetwork || !yield(e, err) || err != nil {
 					return false
 				}
-				q.After = e.Seq
+				q.After = max(q.After, e.Seq) // a toast has no number
 				if q.Follow && e.Type.EndsMission() {
 					return false
 				}

@@ -353,7 +353,7 @@ func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, afte
 	if err != nil {
 		return err
 	}
-	board := &tui.Board{}
+	board := &tui.Board{Slots: m.Options.MaxWorkers, PerAgent: m.Options.MaxPerAgent}
 	if after > 0 { // what happened before is on the board, and is not told again
 		for e, err := range api.Events(ctx, server.EventQuery{Mission: id}) {
 			if err != nil {
@@ -364,7 +364,7 @@ func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, afte
 			}
 		}
 	}
-	q.Deltas = true
+	q.Deltas, q.Toasts = true, true
 	return tui.RunLive(ctx, tui.Options{Events: api.Events(ctx, q),
 		In: c.in, Out: c.out, Env: c.env, Board: board, Answerer: api, Writer: commanderOf{api, m.ID}, Interrupt: c.interrupt,
 		TodoPath: filepath.Join(m.Directory, filepath.FromSlash(m.Todo)), Plan: planReader(filepath.Join(m.Directory, filepath.FromSlash(m.Todo)))})

@@ -15,6 +15,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/cmd/centurion/config"
+	"centurion/event/toast"
 	"centurion/server"
 	"centurion/tui"
 	"centurion/workspace"
@@ -88,7 +89,9 @@ func (c *cli) status(ctx context.Context, f *runFlags, args []string) error {
 		if err := tui.Missions(c.out, []centurion.Mission{m.Noun()}, c.showOptions()); err != nil || len(tasks) == 0 {
 			return err
 		}
-		return tui.Tasks(c.out, taskNouns(tasks), c.showOptions())
+		o := c.listOptions(m)
+		o.Most = toast.MaxLines // the others are counted; the whole list is `centurion tasks`
+		return tui.Tasks(c.out, taskNouns(tasks), o)
 	})
 	if _, none := errors.AsType[errNoMission](err); none && how.format == "text" {
 		_, err = fmt.Fprintln(c.out, noMissions)

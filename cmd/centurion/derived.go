@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/event/progress"
+	"centurion/event/toast"
+	"centurion/server"
+	"centurion/tui"
+)
+
+// derivedFlags ask for what follows from a mission's events instead of what is stored of it.
+type derivedFlags struct{ progress, notices bool }
+
+func (f *derivedFlags) bind(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.progress, "progress", false, "the newest 100 steps of a session, or of a mission's or a task's")
+	cmd.Flags().BoolVar(&f.notices, "notices", false, "the newest 100 notices of a session, or of a mission's or a task's")
+}
+
+func (f *derivedFlags) any() bool { return f.progress || f.notices }
+
+// listOptions are showOptions with the caps on workers that a mission was started with.
+func (c *cli) listOptions(m server.Mission) tui.ShowOptions {
+	o := c.showOptions()
+	o.Slots, o.PerAgent = m.Options.MaxWorkers, m.Options.MaxPerAgent
+	return o
+}
+
+// sessionOf finds the mission and the session that an id stands for.
+func sessionOf(ctx context.Context, api server.API, id string) (mission, session string, err error) {
+	q, err := eventsOf(ctx, api, id)
+	if err != nil || q.Session != "" {
+		return q.Mission, q.Session, err
+	}
+	if q.Task != "" {
+		t, err := api.Task(ctx, q.Task)
+		return q.Mission, t.Session, err
+	}
+	m, err := api.Mission(ctx, q.Mission)
+	return q.Mission, m.Session, err
+}
+
+// showDerived reads a mission's events once and shows what follows from them for one session.
+func (c *cli) showDerived(ctx context.Context, f *readFlags, want derivedFlags, api server.API, id string) error {
+	if want.progress && want.notices {
+		return &centurion.Error{Kind: centurion.KindUsage, Msg: "--progress and --notices are two different things to show",
+			Hint: "give one of them: centurion show " + id + " --progress"}
+	}
+	if _, _, err := gather(ctx, api, id); err != nil { // it says best what is wrong with an id
+		return err
+	}
+	mission, session, err := sessionOf(ctx, api, id)
+	if err != nil {
+		return err
+	}
+	var steps progress.Tracker
+	notices := toast.Deriver{Caps: func(string) (slots, perAgent int) {
+		m, err := api.Mission(ctx, mission)
+		if err != nil {
+			return 0, 0
+		}
+		return m.Options.MaxWorkers, m.Options.MaxPerAgent
+	}}
+	for e, err := range api.Events(ctx, server.EventQuery{Mission: mission}) {
+		if err != nil {
+			return err
+		}
+		steps.Apply(e)
+		notices.Apply(e)
+	}
+	notices.Flush(centurion.Now().Add(toast.Window))
+	if want.progress {
+		return c.showProgress(f, mission, steps.Snapshots(session))
+	}
+	return c.showNotices(f, notices.Kept(session))
+}
+
+func (c *cli) showProgress(f *readFlags, mission string, all []progress.Snapshot) error {
+	none := "No steps yet."
+	if all == nil {
+		none = "It has ended, and progress is kept while a session lives. See: centurion logs " + mission
+		all = []progress.Snapshot{}
+	}
+	if f.format == "json" {
+		return writeJSON(c.out, all)
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(c.out, none)
+		return err
+	}
+	return tui.Progress(c.out, all, c.showOptions())
+}
+
+func (c *cli) showNotices(f *readFlags, all []toast.Notice) error {
+	events := make([]centurion.Event, len(all))
+	for i, n := range all {
+		events[i] = n.Event()
+	}
+	if f.format == "json" {
+		return writeJSON(c.out, events)
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(c.out, "No notices.")
+		return err
+	}
+	return tui.Notices(c.out, events, c.showOptions())
+}

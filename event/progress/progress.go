@@ -1,0 +1,177 @@
+// Package progress derives from a mission's events how far each of its sessions was after each of its steps. It owns what a
+// snapshot holds and how long it is kept. Nothing of it is stored: it follows from answers, tool calls, the plan's counts and
+// the states of tasks, which are in the journal.
+package progress
+
+import (
+	"slices"
+	"time"
+
+	"centurion"
+	"centurion/event"
+)
+
+// Snapshot is how far a session was after a step: an answer of the model with the tool calls that it asked for. Tokens and
+// cost are those of the session and of the sessions below it.
+type Snapshot struct {
+	Step      int              `json:"step"` // from 1
+	Time      centurion.Time   `json:"time"`
+	Todo      event.TodoCounts `json:"todo"`    // of the whole plan
+	Running   int              `json:"running"` // tasks of the mission
+	Tokens    centurion.Tokens `json:"tokens"`
+	Cost      float64          `json:"cost"` // USD
+	Unpriced  bool             `json:"unpriced,omitempty"`
+	ElapsedMS int64            `json:"elapsed_ms"` // of the mission, without the time paused
+}
+
+// Tracker takes the events of one mission. The zero Tracker is ready; it is not safe for concurrent use.
+type Tracker struct {
+	sessions map[string]*session
+	tasks    map[string]centurion.TaskStatus
+	todo     event.TodoCounts
+	begun    time.Time     // of this run; zero while nobody works on the mission
+	earlier  time.Duration // of the runs before
+	last     time.Time
+}
+
+// session is one that has not ended.
+type session struct {
+	parent    string
+	steps     int
+	usage     centurion.Usage
+	calls     int // of the newest answer that have no result yet
+	snapshots event.Ring[Snapshot]
+}
+
+// Snapshots returns the newest snapshots of a session, at most [event.Kept], oldest first; none, but not nil, before its first
+// step, and nil of a session that has not begun or has ended.
+func (t *Tracker) Snapshots(id string) []Snapshot {
+	if s := t.sessions[id]; s != nil {
+		return s.snapshots.All()
+	}
+	return nil
+}
+
+// Apply takes the next event.
+func (t *Tracker) Apply(e centurion.Event) {
+	switch e.Type {
+	case centurion.EventMissionStarted, centurion.EventMissionResumed:
+		t.stop(t.last) // a host that died has told no end
+		t.begun = e.Time.Time
+	case centurion.EventSessionCreated:
+		t.session(e.Session)
+	case centurion.EventTodoUpdated:
+		if d, err := event.Decode[event.TodoData](e); err == nil {
+			t.todo = d.TodoCounts
+		}
+	case centurion.EventMessageUpdated:
+		t.answer(e)
+	case centurion.EventToolCompleted:
+		t.result(e)
+	}
+	if e.Task != "" {
+		t.task(e)
+	}
+	if !e.Time.IsZero() && e.Type != centurion.EventToast {
+		t.last = e.Time.Time
+	}
+	if e.Type.EndsMission() {
+		t.stop(e.Time.Time)
+	}
+	if e.Type == centurion.EventMissionCompleted || e.Type == centurion.EventMissionCancelled {
+		t.sessions, t.tasks = nil, nil // its sessions have ended; the others of these ends may be resumed
+	}
+}
+
+// stop ends the counting of the time worked.
+func (t *Tracker) stop(at time.Time) {
+	if !t.begun.IsZero() {
+		t.earlier += max(0, at.Sub(t.begun))
+	}
+	t.begun = time.Time{}
+}
+
+func (t *Tracker) session(id string) *session {
+	s := t.sessions[id]
+	if s == nil {
+		if t.sessions == nil {
+			t.sessions = map[string]*session{}
+		}
+		s = &session{}
+		t.sessions[id] = s
+	}
+	return s
+}
+
+// task notes the state of a task, and forgets the session of one that has ended.
+func (t *Tracker) task(e centurion.Event) {
+	d, err := event.Decode[event.TaskData](e)
+	if err != nil || !slices.Contains(centurion.TaskStatuses, d.Status) {
+		return
+	}
+	if t.tasks == nil {
+		t.tasks = map[string]centurion.TaskStatus{}
+	}
+	t.tasks[e.Task] = d.Status
+	if d.Session != "" && d.Parent != "" {
+		t.session(d.Session).parent = d.Parent
+	}
+	if d.Status.Ended() && d.Status != centurion.TaskBlocked {
+		delete(t.sessions, d.Session)
+	}
+}
+
+// answer takes a snapshot at the end of an answer. One that asks for tool calls is looked at again when they have ended.
+func (t *Tracker) answer(e centurion.Event) {
+	d, err := event.Decode[struct {
+		Finish   string           `json:"finish"`
+		Repaired bool             `json:"repaired"` // an answer of before a crash
+		Calls    int              `json:"calls"`
+		Tokens   centurion.Tokens `json:"tokens"`
+		Cost     float64          `json:"cost"`
+		Unpriced bool             `json:"unpriced"`
+	}](e)
+	if err != nil || d.Finish == "" || d.Repaired || e.Session == "" {
+		return
+	}
+	usage := centurion.Usage{Tokens: d.Tokens, USD: d.Cost, Unpriced: d.Unpriced}
+	s := t.session(e.Session)
+	seen := map[*session]bool{}
+	for up := s; up != nil && !seen[up]; up = t.sessions[up.parent] {
+		seen[up] = true
+		up.usage = up.usage.Plus(usage)
+	}
+	s.steps++
+	s.calls = d.Calls
+	s.snapshots.Add(t.snapshot(s, e.Time))
+}
+
+// result counts a tool's result; the last one of a batch makes the step's snapshot anew.
+func (t *Tracker) result(e centurion.Event) {
+	s := t.sessions[e.Session]
+	if s == nil || s.calls == 0 {
+		return
+	}
+	if s.calls--; s.calls > 0 {
+		return
+	}
+	if last := s.snapshots.Last(); last != nil {
+		*last = t.snapshot(s, e.Time)
+	}
+}
+
+func (t *Tracker) snapshot(s *session, at centurion.Time) Snapshot {
+	running := 0
+	for _, status := range t.tasks {
+		switch status {
+		case centurion.TaskRunning, centurion.TaskVerifying, centurion.TaskMerging:
+			running++
+		}
+	}
+	elapsed := t.earlier
+	if !t.begun.IsZero() {
+		elapsed += max(0, at.Sub(t.begun))
+	}
+	return Snapshot{Step: s.steps, Time: at, Todo: t.todo, Running: running, Tokens: s.usage.Tokens, Cost: s.usage.USD,
+		Unpriced: s.usage.Unpriced, ElapsedMS: elapsed.Milliseconds()}
+}

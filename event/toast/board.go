@@ -1,0 +1,84 @@
+package toast
+
+import (
+	"cmp"
+
+	"centurion"
+	"centurion/event"
+)
+
+// Board is the consolidated list as it follows from a mission's events. The zero Board is ready; it is not safe for
+// concurrent use.
+type Board struct {
+	Slots, PerAgent int // caps to show; see List
+
+	tasks []*centurion.Task
+	byID  map[string]*centurion.Task
+}
+
+// List returns the list as it stands.
+func (b *Board) List() List {
+	l := List{Tasks: make([]centurion.Task, len(b.tasks)), Slots: b.Slots, PerAgent: b.PerAgent}
+	for i, t := range b.tasks {
+		l.Tasks[i] = *t
+	}
+	return l
+}
+
+// Task returns a task by id.
+func (b *Board) Task(id string) (centurion.Task, bool) {
+	t := b.byID[id]
+	if t == nil {
+		return centurion.Task{}, false
+	}
+	return *t, true
+}
+
+// Apply takes the next event; those that are not about a task change nothing. A task that has ended stays ended, whatever
+// an older attempt still says of it, unless a person's answer has freed a blocked one.
+func (b *Board) Apply(e centurion.Event) {
+	if e.Task == "" || !aboutTask(e.Type) {
+		return
+	}
+	d, err := event.Decode[event.TaskData](e)
+	if err != nil {
+		return // data of another form has nothing to show
+	}
+	t := b.byID[e.Task]
+	if t == nil {
+		t = &centurion.Task{ID: e.Task, Mission: e.Mission, Status: centurion.TaskQueued, Created: e.Time}
+		if b.byID == nil {
+			b.byID = map[string]*centurion.Task{}
+		}
+		b.byID[e.Task] = t
+		b.tasks = append(b.tasks, t)
+	}
+	if t.Status.Ended() && t.Status != centurion.TaskBlocked {
+		return
+	}
+	t.Agent, t.Title, t.Item = cmp.Or(d.Agent, t.Agent), cmp.Or(d.Title, t.Title), cmp.Or(d.Item, t.Item)
+	t.Parent, t.Session, t.Attempt = cmp.Or(d.Parent, t.Parent), cmp.Or(d.Session, t.Session), max(d.Attempt, t.Attempt)
+	t.Reason, t.Error = d.Reason, d.Error
+	before := t.Status
+	t.Status = cmp.Or(d.Status, t.Status)
+	switch {
+	case t.Status.Ended():
+		t.Ended = e.Time
+	case before.Ended():
+		t.Ended = centurion.Time{}
+	}
+	if t.Status == centurion.TaskRunning && (t.Started.IsZero() || before == centurion.TaskQueued) {
+		t.Started = e.Time
+	}
+}
+
+// aboutTask reports whether an event of this type moves a task. That a result was delivered or a write refused does not.
+func aboutTask(t centurion.EventType) bool {
+	switch t {
+	case centurion.EventTaskQueued, centurion.EventTaskWaiting, centurion.EventTaskStarted, centurion.EventTaskUpdated,
+		centurion.EventTaskVerifying, centurion.EventTaskRetrying, centurion.EventTaskCompleted, centurion.EventTaskFailed,
+		centurion.EventTaskCancelled, centurion.EventTaskBlocked:
+		return true
+	}
+	return false
+}

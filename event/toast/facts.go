@@ -1,0 +1,258 @@
+package toast
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/event"
+)
+
+// see returns the toast that a fact about the mission itself, its model or its person calls for.
+func (m *mission) see(e centurion.Event) (Toast, bool) {
+	switch e.Type {
+	case centurion.EventMissionStarted, centurion.EventMissionResumed:
+		d, _ := event.Decode[event.MissionData](e) // of another form: it has no goal
+		m.goal, m.session = cmp.Or(clean(d.Goal), m.goal), cmp.Or(e.Session, m.session)
+		m.asks, m.called, m.waits = 0, false, time.Time{}
+		name := "mission_started"
+		if e.Type == centurion.EventMissionResumed {
+			name = "mission_resumed"
+		}
+		return preset(name).Toast("goal", m.goal), true
+	case centurion.EventMissionUpdated:
+		d, _ := event.Decode[event.MissionData](e)
+		m.goal = cmp.Or(m.goal, clean(d.Goal))
+		if d.Countdown <= 0 {
+			return Toast{}, false
+		}
+		t := preset("countdown").Toast("time", Span(time.Duration(d.Countdown)*time.Millisecond))
+		t.Duration = d.Countdown
+		return t, true
+	case centurion.EventMissionCompleted, centurion.EventMissionFailed, centurion.EventMissionPaused,
+		centurion.EventMissionBlocked, centurion.EventMissionCancelled:
+		return m.end(e), true
+	case centurion.EventPermissionAsked, centurion.EventQuestionAsked, centurion.EventPlanAsked:
+		return m.asked(e)
+	case centurion.EventPermissionReplied, centurion.EventQuestionReplied, centurion.EventPlanAnswered:
+		m.asks = max(0, m.asks-1)
+		m.called = m.called && m.asks > 0
+	case centurion.EventBudgetExceeded:
+		return budget(e), true
+	case centurion.EventProviderRetry, centurion.EventTaskRetrying:
+		return m.retry(e)
+	}
+	return Toast{}, false
+}
+
+func (m *mission) end(e centurion.Event) Toast {
+	d, _ := event.Decode[event.MissionEnd](e)
+	m.asks, m.called = 0, false
+	_, how, _ := strings.Cut(string(e.Type), ".")
+	if e.Type == centurion.EventMissionCompleted {
+		how = "complete"
+	}
+	cost := ""
+	if d.Cost > 0 {
+		cost = fmt.Sprintf("$%.2f", d.Cost)
+	}
+	tasks := ""
+	if n := d.Tasks[string(centurion.TaskCompleted)]; n > 0 {
+		tasks = centurion.Count(n, "task") + " completed"
+	}
+	account := join(tasks, Span(time.Duration(d.DurationMS)*time.Millisecond), cost)
+	return preset("mission_"+how).Toast("goal", m.goal, "reason", clean(d.Reason), "account", account)
+}
+
+// asked tells once that something waits, however much does. What a policy answers in the same moment waits for nobody. What
+// is asked for in detail is not repeated: a command or a question may hold what does not belong on every screen.
+func (m *mission) asked(e centurion.Event) (Toast, bool) {
+	d, _ := event.Decode[event.AskData](e)
+	m.asks++
+	if d.By != "" || m.called {
+		return Toast{}, false
+	}
+	m.called = true
+	what := "A question waits for your answer"
+	switch {
+	case e.Type == centurion.EventPlanAsked:
+		what = "A plan waits for your approval"
+	case e.Type == centurion.EventPermissionAsked:
+		what = strings.TrimSuffix("Something waits for your permission: "+clean(d.Permission), ": ")
+	}
+	return preset("needs_you").Toast("what", what, "goal", m.goal), true
+}
+
+func budget(e centurion.Event) Toast {
+	d, _ := event.Decode[event.BudgetData](e)
+	amount := func(v float64) string {
+		switch d.Limit {
+		case "max_cost":
+			return fmt.Sprintf("$%.2f", v)
+		case "max_duration":
+			return Span(time.Duration(v) * time.Millisecond)
+		}
+		return strconv.FormatInt(int64(v), 10)
+	}
+	return preset("budget").Toast("limit", clean(strings.ReplaceAll(d.Limit, "_", " ")), "spent", amount(d.Spent), "max", amount(d.Max))
+}
+
+// retry tells that the model is waited for. While that is known it is not told again: one rate limit holds up every session
+// of a mission.
+func (m *mission) retry(e centurion.Event) (Toast, bool) {
+	d, _ := event.Decode[event.RetryData](e) // an attempt that begins anew has its reason under the same name, and no wait
+	if d.WaitMS <= 0 {
+		if e.Type != centurion.EventTaskRetrying {
+			return Toast{}, false
+		}
+		t, _ := m.board.Task(e.Task)
+		return preset("task_retried").Toast("title", clean(t.Title), "attempt", strconv.Itoa(max(1, t.Attempt)), "reason", clean(d.Reason)), true
+	}
+	wait := time.Duration(d.WaitMS) * time.Millisecond
+	if e.Time.Before(m.waits) {
+		return Toast{}, false
+	}
+	m.waits = e.Time.Add(wait)
+	p := preset("retry")
+	p.Duration = max(Window, min(wait, 2*p.Duration))
+	return p.Toast("time", Span(wait+time.Second-1), "reason", clean(strings.ReplaceAll(d.Reason, "_", " "))), true
+}
+
+// task takes a fact about a task into the list and notes what is to be told of it.
+func (m *mission) task(e centurion.Event) {
+	before, known := m.board.Task(e.Task)
+	m.board.Apply(e)
+	t, ok := m.board.Task(e.Task)
+	if !ok {
+		return
+	}
+	f := m.family(cmp.Or(t.Parent, m.session))
+	if !slices.Contains(f.batch, t.ID) && (!t.Status.Ended() || !before.Status.Ended()) {
+		f.batch = append(f.batch, t.ID)
+	}
+	switch {
+	case t.Status.Ended() && !before.Status.Ended():
+		f.ended = append(f.ended, t.ID)
+	case !known || e.Type == centurion.EventTaskStarted:
+		f.started = true
+	default:
+		return
+	}
+	f.after = e.Seq
+	if f.opened.IsZero() {
+		f.opened = e.Time
+	}
+}
+
+// tell makes one notice of what happened to a family's tasks since the last one.
+func (m *mission) tell(id string, f *family, now centurion.Time) Notice {
+	n := Notice{Time: now, After: f.after, Mission: id, Session: f.parent}
+	list := m.board.List()
+	f.ended = slices.DeleteFunc(f.ended, m.lives) // one was blocked, and goes on
+	switch {
+	case len(f.ended) == 0:
+		n.Toast = preset("task_started").Toast("list", list.Text(now.Time))
+	case len(f.batch) > 1 && !slices.ContainsFunc(f.batch, m.lives):
+		n.Toast = m.summary(f)
+	default:
+		n.Toast = m.endings(f, list, now.Time)
+	}
+	if !slices.ContainsFunc(f.batch, m.lives) {
+		f.batch = nil
+	}
+	f.opened, f.ended, f.started = centurion.Time{}, nil, false
+	return n
+}
+
+// lives reports whether a task has not ended.
+func (m *mission) lives(id string) bool {
+	t, _ := m.board.Task(id)
+	return !t.Status.Ended()
+}
+
+// endings tells how tasks ended, and what is left: the whole list if others started in the same moment.
+func (m *mission) endings(f *family, list List, now time.Time) Toast {
+	all := m.tasks(f.ended)
+	worst := preset("task_completed")
+	for _, t := range all {
+		if p := preset("task_" + string(t.Status)); rank(p.Variant) > rank(worst.Variant) {
+			worst = p
+		}
+	}
+	lines := atMost(MaxLines, all, func(t centurion.Task) string {
+		return preset("task_"+string(t.Status)).text("title", clean(t.Title), "time", Span(Age(t, now)), "reason", why(t))
+	})
+	left := list.Remaining()
+	if f.started {
+		left = list.Text(now)
+	}
+	if left != "" {
+		lines = append(lines, left)
+	}
+	worst.Message = "{lines}"
+	return worst.Toast("lines", strings.Join(lines, "\n"))
+}
+
+// summary tells how a whole batch ended.
+//
+//	3 tasks in 1m02s: 2 ok, 1 failed, 0 cancelled
+//	✓ Write the parser (12s)
+//	✓ Write its test (1m02s)
+//	✗ Describe both (3s)
+func (m *mission) summary(f *family) Toast {
+	all := m.tasks(f.batch)
+	count := map[centurion.TaskStatus]int{}
+	var from, to time.Time
+	for _, t := range all {
+		count[t.Status]++
+		if from.IsZero() || t.Created.Before(from) {
+			from = t.Created.Time
+		}
+		if t.Ended.After(to) {
+			to = t.Ended.Time
+		}
+	}
+	head := fmt.Sprintf("%s in %s: %d ok, %d failed, %d cancelled", centurion.Count(len(all), "task"), Span(to.Sub(from)),
+		count[centurion.TaskCompleted], count[centurion.TaskFailed], count[centurion.TaskCancelled])
+	if n := count[centurion.TaskBlocked]; n > 0 {
+		head += fmt.Sprintf(", %d blocked", n)
+	}
+	lines := append([]string{head}, atMost(MaxLines, all, func(t centurion.Task) string {
+		return fmt.Sprintf("%s %s (%s)", mark(t.Status), clean(t.Title), Span(Age(t, to)))
+	})...)
+	p := preset("all_complete")
+	switch {
+	case count[centurion.TaskFailed] > 0:
+		p = preset("all_ended")
+		p.Variant = Error
+	case count[centurion.TaskCompleted] < len(all):
+		p = preset("all_ended")
+	}
+	return p.Toast("summary", strings.Join(lines, "\n"))
+}
+
+func (m *mission) tasks(ids []string) []centurion.Task {
+	all := make([]centurion.Task, len(ids))
+	for i, id := range ids {
+		all[i], _ = m.board.Task(id)
+	}
+	return all
+}
+
+// why says why a task ended as it did.
+func why(t centurion.Task) string {
+	if t.Error != nil {
+		return clean(cmp.Or(t.Error.Message, string(t.Error.Kind)))
+	}
+	return clean(t.Reason)
+}
+
+func rank(v Variant) int { return slices.Index([]Variant{Info, Success, Warning, Error}, v) }
+
+func join(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
+}

@@ -1,0 +1,212 @@
+package toast
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+const (
+	// NewFor is how long a task counts as newly added in a list.
+	NewFor = 5 * time.Second
+	// MaxLines is how many tasks a list names of each group; the others are counted.
+	MaxLines = 10
+	// DefaultSlots and DefaultPerAgent are the seed's caps on workers at once, in all and of one agent.
+	DefaultSlots    = 50
+	DefaultPerAgent = 10
+)
+
+// List is the consolidated list of a mission's tasks.
+type List struct {
+	Tasks    []centurion.Task // in the order in which they were recorded
+	Slots    int              // workers at once; 0 means DefaultSlots
+	PerAgent int              // workers of one agent at once; 0 means DefaultPerAgent
+}
+
+// Group is the tasks of a list that are in like states.
+type Group struct {
+	Name  string // Running, Queued, Waiting, Completed, Failed, Blocked or Cancelled
+	Head  string // its first line
+	Mark  string // stands before each of its tasks
+	Tasks []centurion.Task
+}
+
+// Running are the states of a task that holds a slot, pending those of one that is to run.
+var (
+	running = [...]centurion.TaskStatus{centurion.TaskRunning, centurion.TaskVerifying, centurion.TaskMerging}
+	pending = [...]centurion.TaskStatus{centurion.TaskQueued, centurion.TaskWaiting}
+)
+
+// In returns the tasks in one of the states, in order.
+func (l List) In(states ...centurion.TaskStatus) []centurion.Task {
+	var in []centurion.Task
+	for _, t := range l.Tasks {
+		if slices.Contains(states, t.Status) {
+			in = append(in, t)
+		}
+	}
+	return in
+}
+
+// Head is the first line of the list: how many run, and how many of all are completed. Cancelled ones count in neither.
+//
+//	Running (3): [2/5]
+func (l List) Head() string {
+	return fmt.Sprintf("Running (%d): [%d/%d]", len(l.In(running[:]...)), len(l.In(centurion.TaskCompleted)),
+		len(l.Tasks)-len(l.In(centurion.TaskCancelled)))
+}
+
+// Live returns the group of those that run, which is there even if it is empty, and those that are queued or wait.
+func (l List) Live() []Group {
+	all := []Group{{Name: "Running", Head: l.Head(), Mark: "⚡", Tasks: l.In(running[:]...)}}
+	all = l.group(all, "Queued", centurion.TaskQueued)
+	return l.group(all, "Waiting", centurion.TaskWaiting)
+}
+
+// Ended returns the groups of those that have ended.
+func (l List) Ended() []Group {
+	all := l.group(nil, "Completed", centurion.TaskCompleted)
+	all = l.group(all, "Failed", centurion.TaskFailed)
+	all = l.group(all, "Blocked", centurion.TaskBlocked)
+	return l.group(all, "Cancelled", centurion.TaskCancelled)
+}
+
+// group appends the group of a state unless it is empty.
+func (l List) group(all []Group, name string, status centurion.TaskStatus) []Group {
+	in := l.In(status)
+	if len(in) == 0 {
+		return all
+	}
+	return append(all, Group{name, fmt.Sprintf("%s (%d):", name, len(in)), mark(status), in})
+}
+
+// mark stands for a state, and is never the only thing that says it.
+func mark(s centurion.TaskStatus) string {
+	switch s {
+	case centurion.TaskCompleted:
+		return "✓"
+	case centurion.TaskFailed:
+		return "✗"
+	case centurion.TaskCancelled:
+		return "−"
+	case centurion.TaskBlocked:
+		return "!"
+	case centurion.TaskWaiting:
+		return "◦"
+	}
+	return "·"
+}
+
+// SlotLine says how many slots are taken, in all and by each agent that has one, most first. It is empty where no task
+// runs or is to run.
+//
+//	Slots: 3/50 · worker 2/10 · reviewer 1/10
+func (l List) SlotLine() string {
+	active := l.In(running[:]...)
+	if len(active)+len(l.In(pending[:]...)) == 0 {
+		return ""
+	}
+	of := map[string]int{}
+	var names []string
+	for _, t := range active {
+		if of[t.Agent]++; of[t.Agent] == 1 {
+			names = append(names, t.Agent)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(of[b]-of[a], cmp.Compare(a, b)) })
+	parts := []string{fmt.Sprintf("Slots: %d/%d", len(active), cmp.Or(l.Slots, DefaultSlots))}
+	for _, n := range names {
+		parts = append(parts, fmt.Sprintf("%s %d/%d", clean(n), of[n], cmp.Or(l.PerAgent, DefaultPerAgent)))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// Remaining says how many still run and how many are to run; it is empty when there are none of either.
+//
+//	Still running: 2 | Queued: 1
+func (l List) Remaining() string {
+	active, queued := len(l.In(running[:]...)), len(l.In(pending[:]...))
+	if active+queued == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Still running: %d | Queued: %d", active, queued)
+}
+
+// Text is the list as plain lines: what runs, what is queued or waits, and the slots. Each group names at most [MaxLines]
+// tasks.
+//
+//	Running (1): [2/4]
+//	⚡ Write the parser (worker) - 12s ← NEW
+//	Queued (1):
+//	· Check the whole (reviewer) - 3s
+//	Slots: 1/50 · worker 1/10
+func (l List) Text(now time.Time) string {
+	var lines []string
+	for _, g := range l.Live() {
+		lines = append(lines, g.Head)
+		lines = append(lines, atMost(MaxLines, g.Tasks, func(t centurion.Task) string {
+			line := fmt.Sprintf("%s %s (%s) - %s", g.Mark, clean(t.Title), clean(t.Agent), Span(Age(t, now)))
+			if IsNew(t, now) {
+				line += " ← NEW"
+			}
+			return line
+		})...)
+	}
+	if s := l.SlotLine(); s != "" {
+		lines = append(lines, s)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// atMost makes a line of each of the first n of all, and one that counts the others.
+func atMost[T any](n int, all []T, line func(T) string) []string {
+	var lines []string
+	for _, v := range all[:min(n, len(all))] {
+		lines = append(lines, line(v))
+	}
+	if len(all) > n {
+		lines = append(lines, More(len(all)-n))
+	}
+	return lines
+}
+
+// More is the line that counts what a list does not name.
+func More(n int) string { return fmt.Sprintf("… and %d more", n) }
+
+// IsNew reports whether a task that has not ended was added less than [NewFor] ago.
+func IsNew(t centurion.Task, now time.Time) bool {
+	return !t.Status.Ended() && !t.Created.IsZero() && now.Sub(t.Created.Time) < NewFor
+}
+
+// Age returns how long a task has run, or has waited for its start, or took.
+func Age(t centurion.Task, now time.Time) time.Duration {
+	from := t.Started
+	if from.IsZero() {
+		from = t.Created
+	}
+	if !t.Ended.IsZero() {
+		now = t.Ended.Time
+	}
+	if from.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(from.Time))
+}
+
+// Span formats a duration in whole seconds with its two largest units: 0s, 59s, 1m02s, 2h05m, 3d04h.
+func Span(d time.Duration) string {
+	s := max(0, int64(d/time.Second))
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	case s < 86400:
+		return fmt.Sprintf("%dh%02dm", s/3600, s%3600/60)
+	}
+	return fmt.Sprintf("%dd%02dh", s/86400, s%86400/3600)
+}

@@ -1,0 +1,362 @@
+package toast
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"centurion"
+	"centurion/event"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func at(d time.Duration) centurion.Time { return centurion.Time{Time: noon.Add(d)} }
+
+// script makes events of a mission, each with the next number.
+type script struct {
+	events []centurion.Event
+	now    time.Duration
+}
+
+func (s *script) fact(typ centurion.EventType, data string) *script {
+	s.events = append(s.events, centurion.Event{Seq: int64(len(s.events) + 1), Time: at(s.now), Type: typ, Mission: "msn_1", Session: "ses_root",
+		Data: json.RawMessage(data)})
+	return s
+}
+
+func (s *script) task(typ centurion.EventType, id string, status centurion.TaskStatus, more ...string) *script {
+	data := fmt.Sprintf(`{"agent":"worker","title":"Write %s","parent":"ses_root","session":"ses_%s","status":%q,"attempt":1%s}`, id, id, status, strings.Join(more, ""))
+	s.fact(typ, data)
+	e := &s.events[len(s.events)-1]
+	e.Task, e.Session = "tsk_"+id, "ses_"+id
+	return s
+}
+
+func (s *script) queued(ids ...string) *script {
+	for _, id := range ids {
+		s.task(centurion.EventTaskQueued, id, centurion.TaskQueued)
+	}
+	return s
+}
+
+func (s *script) started(ids ...string) *script {
+	for _, id := range ids {
+		s.task(centurion.EventTaskStarted, id, centurion.TaskRunning)
+	}
+	return s
+}
+
+func (s *script) ended(id string, status centurion.TaskStatus, more ...string) *script {
+	return s.task(centurion.EventType("task."+string(status)), id, status, more...)
+}
+
+func (s *script) wait(d time.Duration) *script { s.now += d; return s }
+
+// toasts are what a fresh Deriver makes of the events and of the time after them.
+func (s *script) toasts() []Notice {
+	var d Deriver
+	var all []Notice
+	for _, e := range s.events {
+		all = append(all, d.Apply(e)...)
+	}
+	return append(all, d.Flush(noon.Add(s.now+Window))...)
+}
+
+func show(all []Notice) string {
+	var b strings.Builder
+	for _, n := range all {
+		fmt.Fprintf(&b, "%s|%s|%s|%d\n", n.Title, strings.ReplaceAll(n.Message, "\n", "⏎"), n.Variant, n.Duration)
+	}
+	return b.String()
+}
+
+func expect(t *testing.T, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// ORCH-94, ORCH-96, ORCH-98: the consolidated list, to the letter. A task is new for five seconds.
+func TestList(t *testing.T) {
+	l := List{Tasks: []centurion.Task{
+		{Title: "Plan", Agent: "planner", Status: centurion.TaskCompleted, Created: at(-time.Hour)},
+		{Title: "Read the code", Agent: "worker", Status: centurion.TaskCompleted, Created: at(-time.Hour)},
+		{Title: "Not this", Agent: "worker", Status: centurion.TaskCancelled, Created: at(-time.Hour)},
+		{Title: "Write the\nparser", Agent: "worker", Status: centurion.TaskRunning, Created: at(-5 * time.Second), Started: at(-4 * time.Second)},
+		{Title: "Write its test", Agent: "worker", Status: centurion.TaskVerifying, Created: at(-4999 * time.Millisecond), Started: at(-2 * time.Second)},
+		{Title: "Check both", Agent: "reviewer", Status: centurion.TaskRunning, Created: at(-2 * time.Hour), Started: at(-62 * time.Second)},
+	}}
+	expect(t, l.Text(noon), `Running (3): [2/5]
+⚡ Write the parser (worker) - 4s
+⚡ Write its test (worker) - 2s ← NEW
+⚡ Check both (reviewer) - 1m02s
+Slots: 3/50 · worker 2/10 · reviewer 1/10`)
+
+	l.Slots, l.PerAgent = 3, 2
+	l.Tasks = append(l.Tasks, centurion.Task{Title: "Describe it", Agent: "worker", Status: centurion.TaskQueued, Created: at(-time.Second)},
+		centurion.Task{Title: "Ship it", Agent: "worker", Status: centurion.TaskWaiting, Created: at(-time.Minute)})
+	expect(t, l.Text(noon), `Running (3): [2/7]
+⚡ Write the parser (worker) - 4s
+⚡ Write its test (worker) - 2s ← NEW
+⚡ Check both (reviewer) - 1m02s
+Queued (1):
+· Describe it (worker) - 1s ← NEW
+Waiting (1):
+◦ Ship it (worker) - 1m00s
+Slots: 3/3 · worker 2/2 · reviewer 1/2`)
+	expect(t, l.Remaining(), "Still running: 3 | Queued: 2")
+	expect(t, List{}.Text(noon), "Running (0): [0/0]")
+	expect(t, List{Tasks: l.Tasks[:3]}.Remaining()+List{Tasks: l.Tasks[:3]}.SlotLine(), "")
+}
+
+func TestListNamesTenOfAGroup(t *testing.T) {
+	var l List
+	for i := range 13 {
+		l.Tasks = append(l.Tasks, centurion.Task{Title: fmt.Sprint("Q", i), Agent: "worker", Status: centurion.TaskQueued, Created: at(-time.Minute)})
+	}
+	text := l.Text(noon)
+	if !strings.Contains(text, "Queued (13):\n") || !strings.Contains(text, "· Q9 (worker) - 1m00s\n… and 3 more\nSlots: 0/50") || strings.Contains(text, "Q10") {
+		t.Error(text)
+	}
+}
+
+// ORCH-95: the templates of all notices, to the letter. None is shown for ever.
+func TestPresets(t *testing.T) {
+	var b strings.Builder
+	seen := map[string]bool{}
+	for _, p := range Presets() {
+		fmt.Fprintf(&b, "%s|%s|%s|%s|%d\n", p.Name, p.Title, strings.ReplaceAll(p.Message, "\n", "⏎"), p.Variant, p.Duration.Milliseconds())
+		if seen[p.Name] || p.Duration <= 0 || rank(p.Variant) < 0 {
+			t.Errorf("%+v", p)
+		}
+		seen[p.Name] = true
+	}
+	expect(t, b.String(), `mission_started|Mission started|{goal}|info|4000
+mission_resumed|Mission resumed|{goal}|info|4000
+mission_complete|Mission complete|{goal}⏎{account}|success|8000
+mission_failed|Mission failed|{goal}⏎{reason}|error|10000
+mission_blocked|Mission blocked|{goal}⏎{reason}|warning|10000
+mission_paused|Mission paused|{goal}⏎{reason}|warning|8000
+mission_cancelled|Mission cancelled|{goal}⏎{reason}|warning|5000
+task_started|Tasks|{list}|info|3000
+task_completed||Task completed: {title} ({time})|success|4000
+task_failed||Task failed: {title} ({time}): {reason}|error|8000
+task_cancelled||Task cancelled: {title} ({time}): {reason}|warning|4000
+task_blocked||Task blocked: {title} ({time}): {reason}|warning|8000
+task_retried||Task tried again: {title} (attempt {attempt}): {reason}|warning|4000
+all_complete|All tasks complete|{summary}|success|6000
+all_ended|All tasks ended|{summary}|warning|8000
+countdown||Going on in {time}|info|2000
+needs_you|Centurion needs you|{what}⏎{goal}|warning|10000
+budget|Budget reached|{limit}: {spent} of {max}|warning|8000
+retry|Waiting for the model|Retry in {time}: {reason}|warning|4000
+`)
+	expect(t, fmt.Sprint(preset("mission_failed").Toast("goal", "", "reason", "see {goal}")), "{Mission failed see {goal} error 10000}")
+	expect(t, fmt.Sprint(preset("mission_started").Toast("goal", "")), "{Mission started Mission started info 4000}")
+}
+
+// ORCH-28, ORCH-29, ORCH-30, ORCH-107, ORCH-126: which facts give a toast, and what it says.
+func TestFacts(t *testing.T) {
+	const goal = `{"goal":"Mend\n it"}`
+	start := func() *script { return (&script{}).fact(centurion.EventMissionStarted, goal) }
+	const told = "Mission started|Mend it|info|4000\n"
+	one := func() *script { return start().wait(time.Second).queued("a").started("a").wait(12 * time.Second) }
+	const oneTold = told + "Tasks|Running (1): [0/1]⏎⚡ Write a (worker) - 0s ← NEW⏎Slots: 1/50 · worker 1/10|info|3000\n"
+	for name, c := range map[string]struct {
+		s    *script
+		want string
+	}{
+		"started":          {start(), told},
+		"resumed":          {(&script{}).fact(centurion.EventMissionResumed, goal), "Mission resumed|Mend it|info|4000\n"},
+		"complete":         {start().fact(centurion.EventMissionCompleted, `{"cost":1.239,"duration_ms":62000,"tasks":{"completed":3}}`), told + "Mission complete|Mend it⏎3 tasks completed · 1m02s · $1.24|success|8000\n"},
+		"failed":           {start().fact(centurion.EventMissionFailed, `{"reason":"the key\u001b is refused"}`), told + "Mission failed|Mend it⏎the key is refused|error|10000\n"},
+		"paused":           {start().fact(centurion.EventMissionPaused, `{"reason":"max_cost"}`), told + "Mission paused|Mend it⏎max_cost|warning|8000\n"},
+		"blocked":          {start().fact(centurion.EventMissionBlocked, `{"reason":"which one?"}`), told + "Mission blocked|Mend it⏎which one?|warning|10000\n"},
+		"cancelled":        {start().fact(centurion.EventMissionCancelled, `{}`), told + "Mission cancelled|Mend it|warning|5000\n"},
+		"countdown":        {start().fact(centurion.EventMissionUpdated, `{"countdown_ms":2500}`), told + "|Going on in 2s|info|2500\n"},
+		"no countdown":     {start().fact(centurion.EventMissionUpdated, `{"level":2}`), told},
+		"budget":           {start().fact(centurion.EventBudgetExceeded, `{"limit":"max_cost","spent":5.02,"max":5}`), told + "Budget reached|max cost: $5.02 of $5.00|warning|8000\n"},
+		"permission":       {start().fact(centurion.EventPermissionAsked, `{"permission":"bash","patterns":["echo secret"]}`), told + "Centurion needs you|Something waits for your permission: bash⏎Mend it|warning|10000\n"},
+		"question":         {start().fact(centurion.EventQuestionAsked, `{"text":"secret?"}`), told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\n"},
+		"plan":             {start().fact(centurion.EventPlanAsked, `{}`), told + "Centurion needs you|A plan waits for your approval⏎Mend it|warning|10000\n"},
+		"a policy answers": {start().fact(centurion.EventPermissionAsked, `{"by":"policy"}`).fact(centurion.EventPermissionReplied, `{"by":"policy"}`), told},
+		"several asks": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionReplied, `{}`).fact(centurion.EventQuestionAsked, `{}`),
+			told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\n"},
+		"asked again": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionReplied, `{}`).fact(centurion.EventPlanAsked, `{}`),
+			told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\nCenturion needs you|A plan waits for your approval⏎Mend it|warning|10000\n"},
+		"retries of many sessions": {start().fact(centurion.EventProviderRetry, `{"wait_ms":30000,"reason":"rate_limit"}`).wait(time.Second).fact(centurion.EventProviderRetry, `{"wait_ms":9000,"reason":"gate"}`).
+			wait(29*time.Second).fact(centurion.EventProviderRetry, `{"wait_ms":1500,"reason":"rate_limit"}`), told + "Waiting for the model|Retry in 30s: rate limit|warning|8000\nWaiting for the model|Retry in 2s: rate limit|warning|1500\n"},
+		"a task is tried again": {one().task(centurion.EventTaskRetrying, "a", centurion.TaskRunning, `,"reason":"stalled"`), oneTold + "|Task tried again: Write a (attempt 1): stalled|warning|4000\n"},
+		"task completed":        {one().ended("a", centurion.TaskCompleted), oneTold + "|Task completed: Write a (12s)|success|4000\n"},
+		"task failed":           {one().ended("a", centurion.TaskFailed, `,"error":{"kind":"timeout","message":"no answer"}`), oneTold + "|Task failed: Write a (12s): no answer|error|8000\n"},
+		"task cancelled":        {one().ended("a", centurion.TaskCancelled), oneTold + "|Task cancelled: Write a (12s)|warning|4000\n"},
+		"task blocked":          {one().ended("a", centurion.TaskBlocked, `,"reason":"which key?"`), oneTold + "|Task blocked: Write a (12s): which key?|warning|8000\n"},
+		"ended before the mission's end": {one().ended("a", centurion.TaskCompleted).fact(centurion.EventMissionCompleted, `{}`),
+			oneTold + "|Task completed: Write a (12s)|success|4000\nMission complete|Mend it⏎0s|success|8000\n"},
+		"nothing of note": {start().fact(centurion.EventTodoUpdated, `{}`).fact(centurion.EventToolCompleted, `{}`).fact(centurion.EventMessageUpdated, `{}`).fact(centurion.EventVerifyFailed, `{}`), told},
+		"odd data": {(&script{}).fact(centurion.EventMissionStarted, `[]`).fact(centurion.EventMissionCompleted, `7`).fact(centurion.EventTaskCompleted, `null`),
+			"Mission started|Mission started|info|4000\nMission complete|0s|success|8000\n"},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, show(c.s.toasts()), c.want) })
+	}
+}
+
+// ORCH-34, ORCH-38, ORCH-97: tasks that are added within half a second are one toast with the list, and so are those that end.
+func TestOneToastForMany(t *testing.T) {
+	s := (&script{}).queued("a", "b", "c").started("a").wait(200 * time.Millisecond).started("b").wait(10 * time.Second)
+	s.ended("a", centurion.TaskCompleted).wait(499 * time.Millisecond).started("c")
+	expect(t, show(s.toasts()), `Tasks|Running (2): [0/3]⏎⚡ Write a (worker) - 0s ← NEW⏎⚡ Write b (worker) - 0s ← NEW⏎Queued (1):⏎· Write c (worker) - 0s ← NEW⏎Slots: 2/50 · worker 2/10|info|3000
+|Task completed: Write a (10s)⏎Running (2): [1/3]⏎⚡ Write b (worker) - 10s⏎⚡ Write c (worker) - 0s⏎Slots: 2/50 · worker 2/10|success|4000
+`)
+	s = (&script{}).queued("a", "b", "c", "d").started("a", "b", "c").wait(12 * time.Second)
+	s.ended("a", centurion.TaskCompleted).wait(300*time.Millisecond).ended("b", centurion.TaskFailed)
+	all := s.toasts()
+	expect(t, show(all[1:]), "|Task completed: Write a (12s)⏎Task failed: Write b (12s)⏎Still running: 1 | Queued: 1|error|8000\n")
+	if n := all[1]; n.Session != "ses_root" || n.After != int64(len(s.events)) || !n.Time.Equal(noon.Add(12*time.Second+Window)) {
+		t.Errorf("%+v", n)
+	}
+	s.wait(Window).ended("c", centurion.TaskCompleted)
+	expect(t, s.toasts()[2].Message, "Task completed: Write c (12s)\nStill running: 0 | Queued: 1")
+}
+
+// ORCH-39, ORCH-126: when the whole batch has ended, its summary is told, once, and the next batch begins anew.
+func TestBatchSummary(t *testing.T) {
+	s := (&script{}).queued("a", "b", "c").started("a", "b", "c").wait(12*time.Second).ended("a", centurion.TaskCompleted)
+	s.wait(50*time.Second).ended("b", centurion.TaskFailed).ended("c", centurion.TaskCancelled)
+	all := s.toasts()
+	expect(t, show(all[2:]), "All tasks ended|3 tasks in 1m02s: 1 ok, 1 failed, 1 cancelled⏎✓ Write a (12s)⏎✗ Write b (1m02s)⏎− Write c (1m02s)|error|8000\n")
+	s.wait(time.Minute).queued("d", "e").started("d", "e").wait(3*time.Second).ended("d", centurion.TaskCompleted).ended("e", centurion.TaskCompleted)
+	all = s.toasts()
+	expect(t, show(all[4:]), "All tasks complete|2 tasks in 3s: 2 ok, 0 failed, 0 cancelled⏎✓ Write d (3s)⏎✓ Write e (3s)|success|6000\n")
+}
+
+// A cancelled task looks like a warning wherever it is told, never like a failure; one whose time ran out is a failure.
+func TestCancelledIsNotFailed(t *testing.T) {
+	two := func(a, b centurion.TaskStatus) Toast {
+		s := (&script{}).queued("a", "b").started("a", "b").wait(time.Second).ended("a", a).ended("b", b)
+		all := s.toasts()
+		return all[len(all)-1].Toast
+	}
+	if got := two(centurion.TaskCompleted, centurion.TaskCancelled); got.Variant != Warning || !strings.Contains(got.Message, "0 failed, 1 cancelled") {
+		t.Errorf("cancelled: %+v", got)
+	}
+	if got := two(centurion.TaskFailed, centurion.TaskCancelled); got.Variant != Error {
+		t.Errorf("failed and cancelled: %+v", got)
+	}
+}
+
+// A parent's tasks are told apart from those of another.
+func TestFamilies(t *testing.T) {
+	s := (&script{}).queued("a").started("a")
+	for i := range s.events {
+		s.events[i].Data = json.RawMessage(strings.Replace(string(s.events[i].Data), "ses_root", "ses_planner", 1))
+	}
+	s.queued("b")
+	var sessions []string
+	for _, n := range s.toasts() {
+		sessions = append(sessions, n.Session)
+	}
+	if !slices.Equal(sessions, []string{"ses_planner", "ses_root"}) {
+		t.Error(sessions)
+	}
+}
+
+// ORCH-134: a hundred notices are kept of each parent session, the newest ones.
+func TestKept(t *testing.T) {
+	var d Deriver
+	s := (&script{}).fact(centurion.EventMissionStarted, `{"goal":"g"}`)
+	for i := range 120 {
+		s.wait(time.Second).queued(fmt.Sprint(i)).started(fmt.Sprint(i)).wait(time.Second).ended(fmt.Sprint(i), centurion.TaskCompleted)
+	}
+	for _, e := range s.events {
+		d.Apply(e)
+	}
+	d.Flush(noon.Add(s.now + Window))
+	kept := d.Kept("ses_root")
+	if len(kept) != event.Kept || kept[99].Message != "Task completed: Write 119 (1s)" || kept[1].Message != "Task completed: Write 70 (1s)" {
+		t.Errorf("%d kept, the newest %+v", len(kept), kept[len(kept)-1])
+	}
+	if got := d.Kept("ses_other"); got != nil {
+		t.Error(got)
+	}
+}
+
+// What has been told of a task stays true, whatever an older attempt says later.
+func TestBoardKeepsEnds(t *testing.T) {
+	var b Board
+	s := (&script{}).queued("a").started("a").ended("a", centurion.TaskCompleted).started("a").ended("a", centurion.TaskFailed)
+	s.queued("b").ended("b", centurion.TaskBlocked).task(centurion.EventTaskUpdated, "b", centurion.TaskQueued)
+	for _, e := range s.events {
+		b.Apply(e)
+	}
+	if a, _ := b.Task("tsk_a"); a.Status != centurion.TaskCompleted {
+		t.Errorf("a is %s", a.Status)
+	}
+	if x, ok := b.Task("tsk_b"); !ok || x.Status != centurion.TaskQueued || !x.Ended.IsZero() {
+		t.Errorf("b is %+v", x)
+	}
+}
+
+// A toast that waits for more comes out by itself, and the one of a mission's end before that end.
+func TestWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := make(chan centurion.Event)
+		open := func(ctx context.Context) iter.Seq2[centurion.Event, error] {
+			return func(yield func(centurion.Event, error) bool) {
+				for {
+					select {
+					case e, more := <-in:
+						if !more || !yield(e, nil) {
+							return
+						}
+					case <-ctx.Done():
+						return
+					}
+				}
+			}
+		}
+		begin := time.Now()
+		send := func(s *script) {
+			for _, e := range s.events {
+				e.Time = centurion.Now()
+				in <- e
+			}
+		}
+		go func() {
+			send((&script{}).queued("a", "b").started("a", "b"))
+			time.Sleep(10 * time.Second)
+			send((&script{}).ended("a", centurion.TaskCompleted))
+			time.Sleep(10 * time.Second)
+			send((&script{}).ended("b", centurion.TaskCompleted).fact(centurion.EventMissionCompleted, `{}`))
+		}()
+		var got []string
+		for e, err := range With(t.Context(), &Deriver{}, open) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Type == centurion.EventToast {
+				d, _ := event.Decode[Toast](e)
+				first, _, _ := strings.Cut(d.Message, "\n")
+				got = append(got, fmt.Sprintf("%s %s", time.Since(begin), first))
+				if e.Seq != 0 {
+					t.Errorf("a toast has the number %d", e.Seq)
+				}
+			}
+			if e.Type.EndsMission() {
+				break
+			}
+		}
+		want := []string{"500ms Running (2): [0/2]", "10.5s Task completed: Write a (10s)", "20s 2 tasks in 20s: 2 ok, 0 failed, 0 cancelled", "20s 0s"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q\nwant %q", got, want)
+		}
+	})
+}

@@ -1,0 +1,40 @@
+package server
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"centurion"
+	"centurion/event/toast"
+)
+
+// withToasts yields the events of a query with the toasts that follow from them. A reader that begins in the middle is told
+// nothing of what came before, but what it is told counts it: the events before are read first.
+func (l *Local) withToasts(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error] {
+	return func(yield func(centurion.Event, error) bool) {
+		d := &toast.Deriver{Caps: func(mission string) (slots, perAgent int) {
+			m, err := l.Store.Mission(ctx, mission)
+			if err != nil {
+				return 0, 0 // the defaults are shown
+			}
+			return m.Options.MaxWorkers, m.Options.MaxPerAgent
+		}}
+		if q.After > 0 {
+			before := q
+			before.After, before.Follow = 0, false
+			for e, err := range l.Events(ctx, before) {
+				if err != nil {
+					yield(centurion.Event{}, err)
+					return
+				}
+				if e.Seq > q.After {
+					break
+				}
+				d.Apply(e)
+			}
+			d.Flush(time.Now().Add(toast.Window))
+		}
+		toast.With(ctx, d, func(ctx context.Context) iter.Seq2[centurion.Event, error] { return l.Events(ctx, q) })(yield)
+	}
+}

@@ -1,0 +1,86 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/event/progress"
+	"centurion/event/toast"
+)
+
+// list is what the board's tasks are in the consolidated list.
+func (b *Board) list() toast.List {
+	l := toast.List{Slots: b.Slots, PerAgent: b.PerAgent}
+	for _, t := range b.Tasks {
+		l.Tasks = append(l.Tasks, t.noun())
+	}
+	return l
+}
+
+func (t *Task) noun() centurion.Task {
+	return centurion.Task{ID: t.ID, Agent: t.Agent, Title: t.Title, Status: t.Status, Created: centurion.Time{Time: t.Queued},
+		Started: centurion.Time{Time: t.Started}, Ended: centurion.Time{Time: t.Ended}}
+}
+
+// toastFact is a notice in passing as a line.
+func toastFact(e centurion.Event) fact {
+	d, _ := event.Decode[toast.Toast](e) // of another form: an empty line says so little as nothing
+	lines := CleanLines(d.Message)
+	if title := Clean(d.Title); title != "" && title != strings.Join(lines, " ") {
+		lines = append([]string{title}, lines...)
+	}
+	return fact{at: e.Time.Time, mark: "»", tone: toastTone(d.Variant), text: dots(lines...)}
+}
+
+func toastTone(v toast.Variant) tone {
+	switch v {
+	case toast.Success:
+		return good
+	case toast.Warning:
+		return warn
+	case toast.Error:
+		return bad
+	}
+	return dim
+}
+
+// toastSpan is how long the live view shows a notice.
+func toastSpan(e centurion.Event) time.Duration {
+	d, _ := event.Decode[toast.Toast](e)
+	return time.Duration(cmp.Or(max(0, d.Duration), 5000)) * time.Millisecond
+}
+
+// Progress writes the snapshots of a session as a table, one line a step.
+//
+//	STEP  TODO  RUNNING  TOKENS     COST  ELAPSED
+//	   1   0/6        0   2.1k  $0.0120       4s
+func Progress(w io.Writer, all []progress.Snapshot, o ShowOptions) error {
+	o = o.defaults()
+	p := page{theme: theme{o.Color}, w: o.Width}
+	p.line(p.theme.paint(dim, fmt.Sprintf("%4s  %7s  %7s  %7s  %8s  %7s", "STEP", "TODO", "RUNNING", "TOKENS", "COST", "ELAPSED")))
+	for _, s := range all {
+		done := "-"
+		if total := s.Todo.Open + s.Todo.Running + s.Todo.Done + s.Todo.Blocked; total > 0 {
+			done = fmt.Sprintf("%d/%d", s.Todo.Done, total)
+		}
+		p.line(fmt.Sprintf("%4d  %7s  %7d  %7s  %8s  %7s", s.Step, done, s.Running, count(s.Tokens.Total()),
+			money(centurion.Usage{USD: s.Cost, Unpriced: s.Unpriced}), span(time.Duration(s.ElapsedMS)*time.Millisecond)))
+	}
+	return p.flush(w)
+}
+
+// Notices writes one line for each notice, in the order given.
+func Notices(w io.Writer, all []centurion.Event, o ShowOptions) error {
+	o = o.defaults()
+	p := page{theme: theme{o.Color}, w: o.Width}
+	for _, e := range all {
+		f := toastFact(e)
+		p.line(f.at.In(o.Now.Location()).Format("15:04:05") + " " + p.theme.paint(f.tone, f.mark) + " " + fit(f.text, o.Width-11))
+	}
+	return p.flush(w)
+}
