@@ -32,10 +32,12 @@ const (
 	EventTaskBlocked   EventType = "task.blocked"
 	EventTaskDelivered EventType = "task.delivered" // its result stands in its parent's history
 	EventTaskFenced    EventType = "task.fenced"    // a superseded attempt was kept from writing
+	EventTaskStalled   EventType = "task.stalled"   // nothing came from it: its turn is cut off and tried again
 
 	EventSessionCreated EventType = "session.created"
 	EventSessionIdle    EventType = "session.idle"
 	EventSessionError   EventType = "session.error"
+	EventSessionDeleted EventType = "session.deleted" // its task ended long ago: it can be read and not be resumed
 	EventMessageCreated EventType = "message.created"
 	EventMessageUpdated EventType = "message.updated"
 	EventPartUpdated    EventType = "message.part.updated"

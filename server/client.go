@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"centurion"
+	"centurion/orchestrator"
 	"centurion/store"
 )
 
@@ -103,6 +104,11 @@ func (c *Client) Start(ctx context.Context, goal string, opts centurion.MissionO
 // Resume goes on with a mission in the host.
 func (c *Client) Resume(ctx context.Context, id string, opts centurion.MissionOptions) (Mission, error) {
 	return send[Mission](ctx, c, "/resume", resumeBody{id, opts})
+}
+
+// Tidy cleans up after missions that have ended.
+func (c *Client) Tidy(ctx context.Context, o orchestrator.TidyOptions) (orchestrator.TidyReport, error) {
+	return send[orchestrator.TidyReport](ctx, c, "/tidy", o)
 }
 
 // LastSeq is the number of the newest event.
