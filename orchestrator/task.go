@@ -39,7 +39,9 @@ func (m *mission) launch(t centurion.Task) {
 		defer func() {
 			cancel(nil)
 			m.mu.Lock()
-			delete(m.runs, t.ID)
+			if m.runs[t.ID] == r { // otherwise a newer one is at work
+				delete(m.runs, t.ID)
+			}
 			m.mu.Unlock()
 			m.claims.drop(t.Item)
 			close(r.done)

@@ -104,7 +104,9 @@ func (h *Host) rows(ctx context.Context, m centurion.Mission) (*taskRows, error)
 }
 
 // older reports whether a task ended at least d ago.
-func older(t centurion.Task, d time.Duration) bool { return t.Status.Ended() && time.Since(t.Ended.Time) >= d }
+func older(t centurion.Task, d time.Duration) bool {
+	return t.Status.Ended() && time.Since(t.Ended.Time) >= d
+}
 
 // planTask plans what becomes of a task's record, which is taken for archived from then on.
 func (h *Host) planTask(p *tidyPlan, r *taskRows, t *centurion.Task, o TidyOptions) {

@@ -46,7 +46,7 @@ type host struct {
 	server *http.Server
 	group  guard.Group
 	clean  context.CancelFunc // ends the cleaner; nil before it has begun
-	notify bool // whether the person wants desktop notices
+	notify bool               // whether the person wants desktop notices
 
 	mu      sync.Mutex // protects what follows
 	changed chan struct{}
