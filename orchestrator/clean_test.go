@@ -334,10 +334,7 @@ func TestCleanAfterClockJumps(t *testing.T) {
 
 // ORCH-108: after many sessions nothing is kept in memory for those that have ended.
 func TestNothingIsKept(t *testing.T) {
-	n := 1000
-	if testing.Short() {
-		n = 100
-	}
+	const n = 1000
 	bubble(t, map[string]script{
 		"commander": func(q scripted.Request) scripted.Answer {
 			switch {

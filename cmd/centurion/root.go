@@ -165,7 +165,6 @@ var laterCommands = []struct{ use, short, step string }{
 	{"plugin", "Manage plugins", "plugins"},
 	{"mcp", "Manage MCP servers", "MCP"},
 	{"acp", "Speak ACP", "ACP"},
-	{"gc", "Remove what is no longer needed", "the cleaner"},
 }
 
 // later is a command that is not there yet.
