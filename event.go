@@ -32,11 +32,13 @@ const (
 	EventTaskBlocked   EventType = "task.blocked"
 	EventTaskDelivered EventType = "task.delivered" // its result stands in its parent's history
 	EventTaskFenced    EventType = "task.fenced"    // a superseded attempt was kept from writing
+	EventTaskStalled   EventType = "task.stalled"   // nothing came from it: its turn is cut off and tried again
 
 	EventSessionCreated EventType = "session.created"
 	EventSessionIdle    EventType = "session.idle"
 	EventSessionError   EventType = "session.error"
-	EventMessageQueued  EventType = "message.queued" // written by somebody, on its way into a session's history
+	EventMessageQueued  EventType = "message.queued"  // written by somebody, on its way into a session's history
+	EventSessionDeleted EventType = "session.deleted" // its task ended long ago: it can be read and not be resumed
 	EventMessageCreated EventType = "message.created"
 	EventMessageUpdated EventType = "message.updated"
 	EventPartUpdated    EventType = "message.part.updated"

@@ -161,6 +161,10 @@ type Task struct {
 	Created Time       `json:"created"`
 	Started Time       `json:"started,omitzero"`
 	Ended   Time       `json:"ended,omitzero"`
+	// Archived is when its record was written to the archive. Archiving says that it is on its way there: after a crash
+	// nobody knows whether it has arrived.
+	Archived  Time `json:"archived,omitzero"`
+	Archiving bool `json:"archiving,omitempty"`
 }
 
 // TaskError is why a task failed.

@@ -18,6 +18,9 @@ func (m ModelRef) String() string { return m.Provider + "/" + m.ID }
 type Span struct {
 	Created int64 `json:"created"`
 	Updated int64 `json:"updated"`
+	// Archived is when a session was dropped after its task had ended, 0 while it may be resumed. It can be read until its
+	// task is removed.
+	Archived int64 `json:"archived,omitempty"`
 }
 
 // SessionModel is a model as OpenCode's sessions spell it: with id instead of modelID.

@@ -189,6 +189,12 @@ type FenceData struct {
 	Refused string `json:"refused"` // what it wanted to write
 }
 
+// StallData is the data of task.stalled. Of the mission's own session the event names no task.
+type StallData struct {
+	SilentMS int64  `json:"silent_ms"` // since anything came
+	Last     string `json:"last"`      // what it was at
+}
+
 // RetryData is the data of provider.retrying: a request to a model failed and is repeated.
 type RetryData struct {
 	Attempt int    `json:"attempt"` // the one that failed, from 1

@@ -263,6 +263,19 @@ func (s *backgrounds) add(b *background) error {
 	return nil
 }
 
+// forget lets go of the commands of a session that is not resumed any more.
+func (s *backgrounds) forget(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = slices.DeleteFunc(s.all, func(b *background) bool {
+		gone := b.session == session && b.ended
+		if gone {
+			b.drop()
+		}
+		return gone
+	})
+}
+
 // remove forgets a command that never ran.
 func (s *backgrounds) remove(b *background) {
 	s.mu.Lock()

@@ -31,6 +31,7 @@ type conversation struct {
 	cfg     session.Config
 	sess    *session.Session
 	slot    *slot // nil for the Commander, which holds none
+	pulse   *pulse
 
 	untold int // results taken into the history that the model has not seen
 	urgent int // of these, the ones that wake
@@ -46,6 +47,9 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	if err != nil {
 		return nil, err
 	}
+	if err := dropped(rec); err != nil {
+		return nil, err
+	}
 	agent, err := m.h.wakes(rec)
 	if err != nil {
 		return nil, err
@@ -58,7 +62,7 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	if err != nil {
 		return nil, err
 	}
-	c := &conversation{m: m, agent: agent, task: t, attempt: rec.Metadata.Attempt}
+	c := &conversation{m: m, agent: agent, task: t, attempt: rec.Metadata.Attempt, pulse: newPulse()}
 	for i, t := range held {
 		if rec.Metadata.Roster != "" && hasRoster(t.Name()) {
 			t = rostered{Tool: t, roster: rec.Metadata.Roster}
@@ -79,7 +83,7 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	if agent.Holds("run_background") || agent.Holds("check_background") {
 		call.Background = backer{c}
 	}
-	c.cfg = session.Config{Store: m.h.cfg.Store, Model: model.Client, Ref: model.Ref, Price: model.Price,
+	c.cfg = session.Config{Store: m.h.cfg.Store, Model: heard{model.Client, c.pulse}, Ref: model.Ref, Price: model.Price,
 		MaxOut: model.MaxOut, Tools: held, Call: call, Host: c, Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
 		MaxSteps: agent.Steps, Temperature: agent.Temperature}
 	if err := c.load(ctx, id); err != nil {
@@ -113,7 +117,9 @@ func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
 	for {
 		var out session.Outcome
 		err := guard.Call("session "+c.id(), func() (err error) {
-			out, err = c.sess.Turn(ctx)
+			turn, over := c.watch(ctx)
+			defer over()
+			out, err = c.sess.Turn(turn)
 			return err
 		})
 		c.gated = time.Time{}
@@ -241,6 +247,7 @@ func (c *conversation) running(ctx context.Context) error {
 // leave records that the conversation waits for somebody else and gives its slot back. Several of its tool calls may do
 // so at the same time; each of them calls enter when its wait is over.
 func (c *conversation) leave(ctx context.Context, why string) error {
+	c.pulse.leave()
 	c.slot.leave()
 	if c.task == nil {
 		return nil
@@ -254,6 +261,7 @@ func (c *conversation) leave(ctx context.Context, why string) error {
 // enter ends what leave began. It waits for the slot as long as the conversation lives, even when the call that waited
 // has been given up.
 func (c *conversation) enter() error {
+	defer c.pulse.enter()
 	ctx := c.m.ctx
 	if c.task != nil {
 		ctx = c.task.ctx
@@ -396,6 +404,7 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 	if w != nil {
 		if c.gated.IsZero() && w.For > c.m.h.cfg.GateWait {
 			c.gated = time.Now()
+			c.pulse.leave()
 			c.slot.release()
 		}
 		return nil
@@ -404,6 +413,7 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 		return nil
 	}
 	c.gated = time.Time{}
+	defer c.pulse.enter()
 	return c.slot.back(ctx)
 }
 
@@ -434,13 +444,13 @@ type fenceKey struct{}
 func (f fenced) Run(ctx context.Context, c *tools.Call, input json.RawMessage) (tools.Result, error) {
 	e := f.Effect(input)
 	if e.ReadOnly {
-		return f.Tool.Run(ctx, c, input)
+		return f.c.pulse.run(ctx, f.Tool, c, input, e.Hosted)
 	}
 	if err := f.c.fenced(ctx, "a call of "+f.Name()); err != nil || e.Hosted {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		return f.Tool.Run(ctx, c, input)
+		return f.c.pulse.run(ctx, f.Tool, c, input, true)
 	}
 	m, item := f.c.m, ""
 	if f.c.task != nil {
@@ -449,14 +459,17 @@ func (f fenced) Run(ctx context.Context, c *tools.Call, input json.RawMessage) (
 	if err := m.claims.check(item, e.Writes); err != nil {
 		return tools.Result{}, err
 	}
-	if err := m.writers.Acquire(ctx, 1); err != nil {
+	f.c.pulse.leave() // for a check
+	err := m.writers.Acquire(ctx, 1)
+	f.c.pulse.enter()
+	if err != nil {
 		return tools.Result{}, context.Cause(ctx)
 	}
 	defer m.writers.Release(1)
 	if err := f.c.fenced(ctx, "a call of "+f.Name()); err != nil { // a newer attempt may have begun while this one waited
 		return tools.Result{}, err
 	}
-	return f.Tool.Run(context.WithValue(ctx, fenceKey{}, true), c, input)
+	return f.c.pulse.run(context.WithValue(ctx, fenceKey{}, true), f.Tool, c, input, false)
 }
 
 // alone runs f while no tool call of the mission writes.

@@ -105,6 +105,9 @@ func (d delegator) Result(ctx context.Context, call *tools.Call, id string) (cen
 		}
 		names[i] = t.ID
 	}
+	if t, err := d.fromArchive(id); err != nil || t.ID != "" {
+		return t, err
+	}
 	e := &centurion.Error{Kind: centurion.KindNotFound, Msg: fmt.Sprintf("there is no task %q", id)}
 	switch near := centurion.Nearest(id, names); {
 	case near != "":

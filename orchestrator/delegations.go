@@ -85,6 +85,7 @@ func (m *mission) recordBatch(next []*delegation) {
 		}
 		return nil
 	})
+	m.h.cleaner.poke() // there are more tasks now
 	for i, d := range next {
 		d.task, d.done = recorded[i], true
 		switch {

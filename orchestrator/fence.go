@@ -29,6 +29,14 @@ func (f *fences) raise(task string, attempt int) {
 	f.newest[task] = max(f.newest[task], attempt)
 }
 
+// forget lets go of a task that has ended long ago. What its attempts still want to write is refused because they are
+// over: see current.
+func (f *fences) forget(task string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.newest, task)
+}
+
 // check returns an error that wraps errSuperseded if a newer attempt of the task has begun.
 func (f *fences) check(task string, attempt int) error {
 	f.mu.Lock()
@@ -47,6 +55,12 @@ var errSuperseded = errors.New("superseded")
 func (c *conversation) current() error {
 	if c.task == nil {
 		return nil
+	}
+	select {
+	case <-c.task.done:
+		return &centurion.Error{Kind: centurion.KindConflict, Err: errSuperseded,
+			Msg: fmt.Sprintf("attempt %d of task %s writes no more: the task has ended", c.attempt, c.task.id)}
+	default:
 	}
 	return c.m.fences.check(c.task.id, c.attempt)
 }

@@ -67,6 +67,13 @@ type Config struct {
 	GateWait  time.Duration   // a longer wait for a provider gives the slot back
 	DiskWait  time.Duration   // how long a mission waits for space on a full disk; below zero: for ever
 	Recovery  recovery.Policy // how often, and after which wait, a failed turn is repeated
+	// The audit and the cleaner. An attempt that works longer than SessionTTL fails; its waits do not count.
+	PollInterval, StallTimeout, SessionTTL time.Duration
+	// Retention is how long the session of a task that has ended is kept; ArchiveAfter and, for a task that was not
+	// completed, ArchiveFailedAfter how long its record stays out of the archive. Beyond KeepTasks tasks the oldest
+	// archived ones are removed.
+	Retention, ArchiveAfter, ArchiveFailedAfter time.Duration
+	KeepTasks                                   int
 	// NewApproach and GiveUp are rounds without progress after which another approach is asked for, and a person.
 	NewApproach, GiveUp int
 }
@@ -86,6 +93,8 @@ type Host struct {
 	slots   *lane // the right to run, of all missions together
 	checker *verify.Checker
 	files   tools.Writers // one session at a time replaces a file
+	auditor auditor
+	cleaner cleaner
 
 	starting sync.Mutex // held while a mission's plan gets its name, and while a mission that has one is entered
 
@@ -103,6 +112,13 @@ func New(cfg Config) *Host {
 	cfg.Await = cmp.Or(cfg.Await, DefaultAwait)
 	cfg.GateWait = cmp.Or(cfg.GateWait, DefaultGateWait)
 	cfg.DiskWait = cmp.Or(cfg.DiskWait, DefaultDiskWait)
+	cfg.PollInterval = cmp.Or(cfg.PollInterval, DefaultPollInterval)
+	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, DefaultStallTimeout)
+	cfg.SessionTTL = cmp.Or(cfg.SessionTTL, DefaultSessionTTL)
+	cfg.Retention = cmp.Or(cfg.Retention, DefaultRetention)
+	cfg.ArchiveAfter = cmp.Or(cfg.ArchiveAfter, DefaultArchiveAfter)
+	cfg.ArchiveFailedAfter = cmp.Or(cfg.ArchiveFailedAfter, DefaultArchiveFailedAfter)
+	cfg.KeepTasks = cmp.Or(cfg.KeepTasks, DefaultKeepTasks)
 	if cfg.Cast == nil {
 		cfg.Cast = agents.Default()
 	}
@@ -117,7 +133,7 @@ func New(cfg Config) *Host {
 		}
 	}
 	return &Host{cfg: cfg, slots: newLane(cfg.Workers), checker: &verify.Checker{Runner: cfg.Runner},
-		missions: map[string]*mission{}, suspended: map[string]string{}}
+		missions: map[string]*mission{}, suspended: map[string]string{}, cleaner: cleaner{wake: make(chan struct{}, 1)}}
 }
 
 // Start records a new mission with its Commander's session. It does not run it. The error has centurion.KindUsage for an
@@ -235,6 +251,7 @@ func (h *Host) leave(m *mission) {
 	delete(h.missions, m.id)
 	h.mu.Unlock()
 	m.drop(nil)
+	h.taskEnded("") // what was blocked will not be worked on any more
 	close(m.stopped)
 }
 
@@ -270,6 +287,7 @@ func (h *Host) stop(ctx context.Context, id string, cause *centurion.Error) erro
 			return context.Cause(ctx)
 		}
 	}
+	defer h.taskEnded("")
 	to := verdictOf(context.Background(), cause)
 	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		_, err := endMission(tx, id, to, nil)
@@ -310,6 +328,7 @@ func (h *Host) Cancel(ctx context.Context, id, reason string) error {
 
 // endTask cancels a task of a mission that is not running.
 func (h *Host) endTask(ctx context.Context, id, reason string) error {
+	defer h.taskEnded(id)
 	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		t, err := tx.Task(id)
 		if err != nil || !t.Status.CanBecome(centurion.TaskCancelled) {

@@ -55,6 +55,10 @@ type mission struct {
 	claimed bool              // mission_complete was accepted
 	over    *event.BudgetData // the limit that was reached first
 
+	relaunching sync.Mutex // held while the auditor looks for forgotten tasks; protects what follows
+	unlooked    int        // polls since it last did
+	forgotten   []string   // tasks that it has found once
+
 	telling    sync.Mutex // held while the plan is read and told; protects what follows
 	toldPlan   string     // the plan's items when they were last told
 	toldCounts todo.Counts
@@ -100,6 +104,7 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	v, err := m.work(ctx, &watch)
 	interrupted := ctx.Err() != nil
 	m.end(errStopped)
+	m.noRelaunch()
 	crashed := errors.Join(m.tasks.Wait(), watch.Wait())
 	m.clearBackground()
 	if err = errors.Join(err, crashed); err != nil {

@@ -34,17 +34,21 @@ func (m *mission) launch(t centurion.Task) {
 	m.mu.Lock()
 	m.runs[t.ID] = r
 	m.mu.Unlock()
-	m.tasks.Go("task "+t.ID, func() error {
+	m.h.watchTask()
+	m.tasks.Go("task "+t.ID, func() (err error) {
 		defer func() {
 			cancel(nil)
 			m.mu.Lock()
-			delete(m.runs, t.ID)
+			if m.runs[t.ID] == r { // otherwise a newer one is at work
+				delete(m.runs, t.ID)
+			}
 			m.mu.Unlock()
 			m.claims.drop(t.Item)
 			close(r.done)
 			m.notify()
+			err = errors.Join(err, m.h.unwatchTask())
 		}()
-		err := guard.Call("task "+t.ID, func() error { return m.runTask(ctx, r) })
+		err = guard.Call("task "+t.ID, func() error { return m.runTask(ctx, r) })
 		if err != nil {
 			m.end(err) // nobody would ever hear of the task's end
 		}
@@ -377,6 +381,7 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 		return err
 	}
 	failpoint.Hit(failpoint.TaskEnded)
+	m.h.taskEnded(r.id)
 	if rejected { // the review is done, what it looked at is not: it has to be looked at again
 		status = centurion.TaskCancelled
 	}

@@ -111,6 +111,9 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, dra
 	if started != nil {
 		started(cmd.Process.Pid)
 	}
+	if c.Begun != nil {
+		c.Begun()
+	}
 	var group guard.Group
 	drained := make(chan struct{})
 	group.Go("read command output", func() error {

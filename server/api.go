@@ -16,6 +16,7 @@ import (
 	"centurion/event"
 	"centurion/orchestrator"
 	"centurion/store"
+	"centurion/workspace"
 )
 
 // API is what can be read and done from outside. *Local does it in the hosting process, *Client through its socket.
@@ -45,6 +46,8 @@ type API interface {
 	LastSeq(ctx context.Context) (int64, error)
 	// Pause stops a mission so that it can be resumed, and returns when it has stopped.
 	Pause(ctx context.Context, id, reason string) error
+	// Tidy drops, archives and removes what is left of missions that have ended.
+	Tidy(ctx context.Context, o orchestrator.TidyOptions) (orchestrator.TidyReport, error)
 }
 
 // EventQuery selects events.
@@ -174,6 +177,8 @@ type Local struct {
 	Host  *orchestrator.Host
 	Work  Work
 	Hub   *event.Hub // token deltas; nil means none
+	// Archive is the project in whose archive tasks are looked for that were removed; nil means nowhere.
+	Archive *workspace.Workspace
 }
 
 // Work is the hosting process's part of driving missions.

@@ -111,6 +111,11 @@ func (c *Client) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Po
 	return send[orchestrator.Posted](ctx, c, "/send", p)
 }
 
+// Tidy cleans up after missions that have ended.
+func (c *Client) Tidy(ctx context.Context, o orchestrator.TidyOptions) (orchestrator.TidyReport, error) {
+	return send[orchestrator.TidyReport](ctx, c, "/tidy", o)
+}
+
 // LastSeq is the number of the newest event.
 func (c *Client) LastSeq(ctx context.Context) (int64, error) { return get[int64](ctx, c, "/seq", nil) }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/orchestrator"
 )
 
 // Prefix is where the program's own API is served.
@@ -52,6 +53,7 @@ func Handler(api API, token string, info Info) http.Handler {
 	mux.HandleFunc("POST "+Prefix+"/missions", post(h.start))
 	mux.HandleFunc("POST "+Prefix+"/resume", post(h.resume))
 	mux.HandleFunc("POST "+Prefix+"/send", post(h.send))
+	mux.HandleFunc("POST "+Prefix+"/tidy", post(h.tidy))
 	mux.HandleFunc("GET "+Prefix+"/events", h.events)
 	return authorized(token, mux)
 }
@@ -133,6 +135,10 @@ func (h handler) answerAsk(r *http.Request, b answerBody) (any, error) {
 
 func (h handler) cancel(r *http.Request, b cancelBody) (any, error) {
 	return struct{}{}, h.api.Cancel(r.Context(), b.ID, b.Reason)
+}
+
+func (h handler) tidy(r *http.Request, o orchestrator.TidyOptions) (any, error) {
+	return h.api.Tidy(r.Context(), o)
 }
 
 // events streams one JSON object a line.

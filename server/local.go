@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator"
 	"centurion/store"
 )
 
@@ -68,6 +69,11 @@ func (l *Local) Tasks(ctx context.Context, mission string) ([]Task, error) {
 // Task returns one task.
 func (l *Local) Task(ctx context.Context, id string) (Task, error) {
 	full, err := l.Store.ResolveTask(ctx, id)
+	if centurion.KindOf(err) == centurion.KindNotFound && l.Archive != nil {
+		if t, aerr := orchestrator.FromArchive(l.Archive, id); centurion.KindOf(aerr) != centurion.KindNotFound {
+			return taskView(t), aerr
+		}
+	}
 	if err != nil {
 		return Task{}, err
 	}
@@ -262,6 +268,14 @@ func (l *Local) Pause(ctx context.Context, id, reason string) error {
 		return err
 	}
 	return l.Host.Pause(ctx, m.ID, reason)
+}
+
+// Tidy cleans up after missions that have ended.
+func (l *Local) Tidy(ctx context.Context, o orchestrator.TidyOptions) (orchestrator.TidyReport, error) {
+	if l.Host == nil {
+		return orchestrator.TidyReport{}, notRunning("tidy")
+	}
+	return l.Host.Tidy(ctx, o)
 }
 
 // LastSeq is the number of the newest event.

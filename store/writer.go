@@ -15,9 +15,10 @@ import (
 // whichever comes first.
 type update struct {
 	f     func(*Tx) error
-	solo  bool  // it has a transaction of its own
-	claim bool  // it makes this process the owner: who was it before does not matter; solo
-	epoch int64 // of the claim
+	solo  bool         // it has a transaction of its own
+	bare  func() error // runs without a transaction, in place of f; solo
+	claim bool         // it makes this process the owner: who was it before does not matter; solo
+	epoch int64        // of the claim
 	state atomic.Int32
 	done  chan error // holds one, so that the writer never waits for a caller
 }
@@ -108,7 +109,9 @@ func (s *Store) commit(batch []*update) {
 		if !u.state.CompareAndSwap(waiting, begun) {
 			continue
 		}
-		if u.solo {
+		if u.bare != nil {
+			u.done <- u.bare()
+		} else if u.solo {
 			s.alone(u)
 		} else {
 			live = append(live, u)

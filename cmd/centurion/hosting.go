@@ -43,7 +43,8 @@ type host struct {
 	socket string
 	server *http.Server
 	group  guard.Group
-	notify bool // whether the person wants desktop notices
+	clean  context.CancelFunc // ends the cleaner; nil before it has begun
+	notify bool               // whether the person wants desktop notices
 
 	mu      sync.Mutex // protects what follows
 	changed chan struct{}
@@ -108,10 +109,13 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 		Runner: &sandbox.Runner{Mark: p.mark()}, Scratch: p.scratch(), Web: way, Rules: rules, Home: home, Publish: h.publisher(how), Version: Version,
 		Workers: cfg.Own.MaxWorkers, PerAgent: cfg.Own.MaxPerAgent, Countdown: cfg.Own.Countdown, Returns: cfg.Own.MaxReopened,
 		Await: cfg.Own.WaitTimeout, GateWait: cfg.Own.GateRelease, NewApproach: cfg.Own.StuckRounds, GiveUp: cfg.Own.PauseRounds,
-		DiskWait: how.diskWait, Recovery: recovery.Policy{MaxAttempts: cfg.Own.MaxAttempts, Cooldown: cfg.Own.RetryDelay}})
+		DiskWait: how.diskWait, PollInterval: cfg.Own.PollInterval, StallTimeout: cfg.Own.StallTimeout, SessionTTL: cfg.Own.SessionTTL,
+		Retention: cfg.Own.Retention, ArchiveAfter: cfg.Own.ArchiveAfter, ArchiveFailedAfter: cfg.Own.ArchiveFailedAfter, KeepTasks: cfg.Own.KeepTasks,
+		Recovery: recovery.Policy{MaxAttempts: cfg.Own.MaxAttempts, Cooldown: cfg.Own.RetryDelay}})
 	if err := h.listen(how); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
+	h.startCleaner(how)
 	return h, nil
 }
 
@@ -202,7 +206,7 @@ func (h *host) listen(how manner) error {
 
 // api is what this process serves, and uses itself.
 func (h *host) api() *server.Local {
-	return &server.Local{Store: h.store, Host: h.orch, Work: h, Hub: h.hub}
+	return &server.Local{Store: h.store, Host: h.orch, Work: h, Hub: h.hub, Archive: h.ws}
 }
 
 var _ server.Work = (*host)(nil)
@@ -330,6 +334,9 @@ func (h *host) HandOver() {
 func (h *host) Close() error {
 	var errs []error
 	h.HandOver()
+	if h.clean != nil {
+		h.clean()
+	}
 	if h.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 		if h.server.Shutdown(ctx) != nil { // somebody follows the events

@@ -41,6 +41,9 @@ func (c *cli) with(ctx context.Context, f *readFlags, do func(server.API) error)
 	if err != nil {
 		return errors.Join(err, ws.Close())
 	}
+	if l, idle := api.(*server.Local); idle {
+		l.Archive = ws
+	}
 	return errors.Join(do(api), done(), ws.Close())
 }
 
@@ -188,7 +191,9 @@ func gather(ctx context.Context, api server.API, id string) (tui.Shown, any, err
 			Messages []server.Message `json:"messages"`
 		}{t, []server.Message{}}
 		if t.Session != "" {
-			object.Messages, err = api.Messages(ctx, t.Session)
+			if object.Messages, err = api.Messages(ctx, t.Session); centurion.KindOf(err) == centurion.KindNotFound {
+				object.Messages, err = []server.Message{}, nil // they were removed with the task, which stands in the archive
+			}
 			s.Messages = messageNouns(object.Messages)
 		}
 		return s, object, err

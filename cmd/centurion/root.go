@@ -49,7 +49,7 @@ func (c *cli) root() *cobra.Command {
 	root.SuggestionsMinimumDistance = 2
 	root.AddCommand(c.runCommand(), c.demoCommand(), c.resumeCommand(), c.psCommand(), c.showCommand(), c.tasksCommand(),
 		c.logsCommand(), c.asksCommand(), c.answerCommand(), c.approveCommand(), c.denyCommand(), c.sendCommand(), c.cancelCommand(), c.pauseCommand(), c.attachCommand(), c.hostCommand(), c.serviceCommand(),
-		c.agentsCommand(), c.commandsCommand(), c.modelsCommand(), c.authCommand(), c.doctorCommand(), c.versionCommand())
+		c.agentsCommand(), c.commandsCommand(), c.modelsCommand(), c.authCommand(), c.doctorCommand(), c.gcCommand(), c.versionCommand())
 	for _, l := range laterCommands {
 		root.AddCommand(later(l.use, l.short, l.step))
 	}
@@ -164,7 +164,6 @@ var laterCommands = []struct{ use, short, step string }{
 	{"plugin", "Manage plugins", "plugins"},
 	{"mcp", "Manage MCP servers", "MCP"},
 	{"acp", "Speak ACP", "ACP"},
-	{"gc", "Remove what is no longer needed", "the cleaner"},
 }
 
 // later is a command that is not there yet.

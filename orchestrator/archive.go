@@ -1,0 +1,257 @@
+package orchestrator
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/store"
+	"centurion/workspace"
+)
+
+// archiveDir is where the records of tasks go, a file for each day, relative to the project.
+const archiveDir = workspace.Directory + "/archive/tasks"
+
+// archived is a line of the archive: a task as the API tells of it, with the whole of its prompt and its result, and what
+// else belongs to it.
+type archived struct {
+	ID       string               `json:"id"`
+	Mission  string               `json:"mission"`
+	Parent   string               `json:"parent"` // the session that delegated it
+	Agent    string               `json:"agent"`
+	Title    string               `json:"title"`
+	Status   centurion.TaskStatus `json:"status"`
+	Reason   string               `json:"reason,omitempty"`
+	Attempt  int                  `json:"attempt"`
+	Returns  int                  `json:"returns,omitempty"`
+	Session  string               `json:"session"`
+	Item     string               `json:"item,omitempty"`
+	Prompt   string               `json:"prompt,omitempty"`
+	Result   string               `json:"result,omitempty"`
+	Error    *centurion.TaskError `json:"error,omitempty"`
+	Files    []string             `json:"files,omitempty"`
+	Receipts []string             `json:"receipts,omitempty"` // ids
+	Created  centurion.Time       `json:"created"`
+	Started  centurion.Time       `json:"started,omitzero"`
+	Ended    centurion.Time       `json:"ended,omitzero"`
+	Tokens   centurion.Tokens     `json:"tokens"`
+	Cost     float64              `json:"cost"`
+	Unpriced bool                 `json:"unpriced,omitempty"`
+}
+
+func archiveRecord(t centurion.Task, receipts []centurion.Receipt) archived {
+	a := archived{ID: t.ID, Mission: t.Mission, Parent: t.Parent, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason,
+		Attempt: t.Attempt, Returns: t.Returns, Session: t.Session, Item: t.Item, Prompt: t.Prompt, Result: t.Result, Error: t.Error,
+		Files: t.Files, Created: t.Created, Started: t.Started, Ended: t.Ended,
+		Tokens: t.Usage.Tokens, Cost: t.Usage.USD, Unpriced: t.Usage.Unpriced}
+	for _, r := range receipts {
+		a.Receipts = append(a.Receipts, r.ID)
+	}
+	return a
+}
+
+// task returns the record as a task. Its reason says where it comes from.
+func (a archived) task() centurion.Task {
+	reason := "from the archive"
+	if a.Reason != "" {
+		reason = a.Reason + ", " + reason
+	}
+	return centurion.Task{ID: a.ID, Mission: a.Mission, Parent: a.Parent, Agent: a.Agent, Title: a.Title, Status: a.Status, Reason: reason,
+		Attempt: a.Attempt, Returns: a.Returns, Session: a.Session, Item: a.Item, Prompt: a.Prompt, Result: a.Result, Error: a.Error,
+		Files: a.Files, Created: a.Created, Started: a.Started, Ended: a.Ended,
+		Usage: centurion.Usage{Tokens: a.Tokens, USD: a.Cost, Unpriced: a.Unpriced}}
+}
+
+// archiveFile is the file that a task's record belongs into: that of the day, in UTC, on which the task ended. It is the
+// same at every try.
+func archiveFile(t centurion.Task) string {
+	return archiveDir + "/tasks-" + t.Ended.UTC().Format(time.DateOnly) + ".jsonl"
+}
+
+// FromArchive finds a task in the archive of a project by its id, or by the beginning of it if that is unique, with or
+// without its prefix. KindNotFound if it is not there, KindUsage if several are; other errors are those of reading files.
+func FromArchive(ws *workspace.Workspace, id string) (centurion.Task, error) {
+	full := id
+	if !strings.HasPrefix(full, string(centurion.PrefixTask)+"_") {
+		full = string(centurion.PrefixTask) + "_" + id
+	}
+	found, err := searchArchive(ws, id, func(a archived) bool { return strings.HasPrefix(a.ID, full) })
+	i := slices.IndexFunc(found, func(a archived) bool { return a.ID == full })
+	switch {
+	case err != nil:
+		return centurion.Task{}, err
+	case i >= 0:
+		return found[i].task(), nil
+	case len(found) == 1:
+		return found[0].task(), nil
+	case len(found) > 1:
+		return centurion.Task{}, &centurion.Error{Op: "find task", Kind: centurion.KindUsage,
+			Msg: "several tasks of the archive begin with " + id, Hint: "type more of the id"}
+	}
+	return centurion.Task{}, &centurion.Error{Op: "find task", Kind: centurion.KindNotFound, Msg: "there is no task " + id + " in the archive",
+		Hint: "see: centurion tasks"}
+}
+
+// fromArchive finds a task that was removed by its id or its item, or returns the zero task.
+func (d delegator) fromArchive(id string) (centurion.Task, error) {
+	found, err := searchArchive(d.c.m.h.cfg.Workspace, id, func(a archived) bool {
+		return a.Mission == d.c.m.id && (a.ID == id || a.Item == id) && (d.c.task == nil || a.Parent == d.c.id())
+	})
+	if err != nil || len(found) == 0 {
+		return centurion.Task{}, err
+	}
+	return found[0].task(), nil
+}
+
+// searchArchive returns the records that fit, each once, the newest file's first. Lines without word are not looked at.
+func searchArchive(ws *workspace.Workspace, word string, fits func(archived) bool) ([]archived, error) {
+	names, err := ws.Names(archiveDir, ".jsonl")
+	if err != nil || word == "" {
+		return nil, err
+	}
+	var found []archived
+	for _, name := range slices.Backward(names) {
+		for line, err := range ws.Lines(archiveDir + "/" + name) {
+			if err != nil {
+				return nil, err
+			}
+			var a archived
+			if !bytes.Contains(line, []byte(word)) || json.Unmarshal(line, &a) != nil || !fits(a) {
+				continue // also a line that a crash has cut off
+			}
+			if !slices.ContainsFunc(found, func(b archived) bool { return b.ID == a.ID }) {
+				found = append(found, a)
+			}
+		}
+	}
+	return found, nil
+}
+
+// healArchive removes repeated lines from a file of the archive, and what is left of a line at its end, and returns the
+// ids of the tasks that are in it. What else does not fit is somebody else's and stays.
+func healArchive(ws *workspace.Workspace, file string) (map[string]bool, error) {
+	has, whole := map[string]bool{}, true
+	var text, last []byte
+	for line, err := range ws.Lines(file) {
+		if err != nil {
+			return nil, err
+		}
+		last = bytes.Clone(line)
+		var a archived
+		if json.Unmarshal(line, &a) == nil && a.ID != "" {
+			if has[a.ID] {
+				whole = false
+				continue
+			}
+			has[a.ID] = true
+		}
+		text = append(append(text, line...), '\n')
+	}
+	if len(last) > 0 && !json.Valid(last) {
+		text, whole = text[:len(text)-len(last)-1], false
+	}
+	if whole {
+		return has, nil
+	}
+	return has, ws.WriteFile(file, text)
+}
+
+// archive writes the records of tasks that have ended, each exactly once, and marks them as archived. What is marked as on
+// its way there is looked for first: a crash may have come after the line.
+func (h *Host) archive(txs updater, tasks []string) (n int, err error) {
+	for part := range slices.Chunk(tasks, cleanBatch) {
+		did, err := h.archiveSome(txs, part)
+		if n += did; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func (h *Host) archiveSome(txs updater, tasks []string) (n int, err error) {
+	var fresh, again []centurion.Task
+	receipts := map[string][]centurion.Receipt{}
+	if err := txs(func(tx *store.Tx) error {
+		fresh, again = nil, nil
+		clear(receipts)
+		for _, id := range tasks {
+			t, err := tx.Task(id)
+			if centurion.KindOf(err) == centurion.KindNotFound {
+				continue // it was removed meanwhile
+			}
+			if err != nil {
+				return err
+			}
+			if !t.Status.Ended() || !t.Archived.IsZero() {
+				continue
+			}
+			if receipts[id], err = tx.Receipts(t.Mission, id); err != nil {
+				return err
+			}
+			if t.Archiving {
+				again = append(again, t)
+				continue
+			}
+			t.Archiving = true
+			if err := tx.PutTask(&t); err != nil {
+				return err
+			}
+			fresh = append(fresh, t)
+		}
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	lines, err := h.linesOf(fresh, again, receipts)
+	if err != nil {
+		return 0, err
+	}
+	for file, l := range lines {
+		if err := h.cfg.Workspace.AppendJSON(file, l...); err != nil {
+			return 0, err
+		}
+	}
+	err = txs(func(tx *store.Tx) error {
+		for _, done := range slices.Concat(fresh, again) {
+			t, err := tx.Task(done.ID)
+			if err != nil {
+				return err
+			}
+			t.Archived, t.Archiving = centurion.Now(), false
+			if err := tx.PutTask(&t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return len(fresh) + len(again), err
+}
+
+// linesOf returns what is to be added to the files of the archive.
+func (h *Host) linesOf(fresh, again []centurion.Task, receipts map[string][]centurion.Receipt) (map[string][][]byte, error) {
+	lines, known := map[string][][]byte{}, map[string]map[string]bool{}
+	for i, t := range slices.Concat(again, fresh) {
+		file := archiveFile(t)
+		if i < len(again) {
+			if known[file] == nil {
+				has, err := healArchive(h.cfg.Workspace, file)
+				if err != nil {
+					return nil, err
+				}
+				known[file] = has
+			}
+			if known[file][t.ID] {
+				continue
+			}
+		}
+		line, err := json.Marshal(archiveRecord(t, receipts[t.ID]))
+		if err != nil {
+			return nil, &centurion.Error{Op: "archive task " + t.ID, Kind: centurion.KindInternal, Err: err}
+		}
+		lines[file] = append(lines[file], line)
+	}
+	return lines, nil
+}

@@ -1,0 +1,252 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/guard"
+	"centurion/store"
+)
+
+// Defaults of the audit in [Config].
+const (
+	DefaultPollInterval = time.Second
+	DefaultStallTimeout = 5 * time.Minute // far above the 120 s after which a request to a silent provider ends by itself
+	DefaultSessionTTL   = time.Hour       // of an attempt's own work, without its waits
+)
+
+const (
+	callGrace  = time.Minute      // what a tool call may take beyond its limit, to end its processes
+	leasePolls = 10               // polls between two looks for tasks that nobody works on
+	standstill = 10 * time.Second // a poll that comes so late was kept from it, as everything else was
+)
+
+// auditor looks at the tasks of all missions once in an interval, while any of them lives. It ends nothing that is busy,
+// however silent, and completes nothing: a task is completed because its function returned.
+type auditor struct {
+	polls atomic.Int64
+
+	mu     sync.Mutex // protects what follows
+	living int        // tasks whose goroutines live
+	stop   chan struct{}
+	group  *guard.Group
+}
+
+// watchTask says that a task begins to live. The first one starts the poll.
+func (h *Host) watchTask() {
+	a := &h.auditor
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.living++; a.living > 1 {
+		return
+	}
+	stop := make(chan struct{})
+	a.stop, a.group = stop, &guard.Group{}
+	a.group.Go("auditor", func() error { h.poll(stop); return nil })
+}
+
+// unwatchTask says that a task lives no more. The last one ends the poll and waits for its end.
+func (h *Host) unwatchTask() error {
+	a := &h.auditor
+	a.mu.Lock()
+	if a.living--; a.living > 0 {
+		a.mu.Unlock()
+		return nil
+	}
+	close(a.stop)
+	group := a.group
+	a.mu.Unlock()
+	return group.Wait()
+}
+
+// poll audits until stop is closed.
+func (h *Host) poll(stop <-chan struct{}) {
+	tick := time.NewTicker(h.cfg.PollInterval)
+	defer tick.Stop()
+	for last := time.Now(); ; {
+		select {
+		case <-tick.C:
+		case <-stop:
+			return
+		}
+		h.auditor.polls.Add(1)
+		gap := time.Since(last) - h.cfg.PollInterval
+		last = time.Now()
+		h.mu.Lock()
+		all := slices.Collect(maps.Values(h.missions))
+		h.mu.Unlock()
+		for _, m := range all {
+			m.audit(gap)
+		}
+	}
+}
+
+// audit looks at every task of the mission that is at work. Gap is how much later than it should this poll has come.
+func (m *mission) audit(gap time.Duration) {
+	m.mu.Lock()
+	convs := slices.Collect(maps.Values(m.convs))
+	m.mu.Unlock()
+	for _, c := range convs {
+		if gap > standstill {
+			c.pulse.forgive(gap)
+		}
+		if c.task != nil {
+			m.examine(c)
+		}
+	}
+	m.findForgotten()
+}
+
+// finding is what the audit of a conversation has come to.
+type finding int
+
+const (
+	healthy finding = iota
+	stalled         // it hangs: its turn is cut off and tried again
+	tooOld          // its task has worked for as long as it may
+)
+
+// judge decides about a conversation. It is pure.
+func (c *Config) judge(s signs) finding {
+	switch {
+	case !s.turn || s.waits:
+		return healthy
+	case s.task && s.worked >= c.SessionTTL:
+		return tooOld
+	case s.calls > 0 && s.late >= callGrace:
+		return stalled
+	case s.calls == 0 && s.silent >= c.StallTimeout:
+		return stalled
+	}
+	return healthy
+}
+
+// examine judges a conversation and carries the judgement out.
+func (m *mission) examine(c *conversation) {
+	s := c.pulse.signs(c.task != nil)
+	switch m.h.cfg.judge(s) {
+	case stalled:
+		end := c.pulse.take()
+		if end == nil {
+			return
+		}
+		m.tellStall(c, s) // before the turn ends; one that cannot be told of is ended all the same
+		end(&centurion.Error{Kind: centurion.KindStall, Msg: fmt.Sprintf("nothing has come for %s from %s", s.silent.Round(time.Second), s.did)})
+	case tooOld:
+		if c.pulse.expire() {
+			c.task.cancel(&centurion.Error{Kind: centurion.KindTimeout, Msg: fmt.Sprintf("it has worked for %s, as long as one attempt may", s.worked.Round(time.Second)),
+				Hint: "split the work, or raise session_ttl"})
+		}
+	}
+}
+
+// tellStall records a stall, unless the mission has had its last event.
+func (m *mission) tellStall(c *conversation, s signs) {
+	e := centurion.Event{Type: centurion.EventTaskStalled, Mission: m.id, Session: c.id(),
+		Data: event.Data(event.StallData{SilentMS: s.silent.Milliseconds(), Last: s.did})}
+	if c.task != nil {
+		e.Task = c.task.id
+	}
+	_ = m.h.cfg.Store.Update(m.ctx, func(tx *store.Tx) error { // the turn's own writes meet, and tell, what is wrong with the store
+		rec, err := tx.Mission(m.id)
+		if err != nil || !rec.Status.Alive() {
+			return err
+		}
+		_, err = tx.Append(e)
+		return err
+	})
+}
+
+// watch begins a turn under the eyes of the auditor. The Commander's own turn has a timer instead of the poll, which
+// lives with the tasks only.
+func (c *conversation) watch(ctx context.Context) (turn context.Context, over func()) {
+	turn, end := context.WithCancelCause(ctx)
+	c.pulse.begin(end)
+	if c.task == nil {
+		c.lookIn(c.m.h.cfg.StallTimeout)
+	}
+	return turn, func() {
+		c.pulse.over()
+		end(nil)
+	}
+}
+
+// lookIn examines the Commander's conversation after d, and again as long as its turn goes on.
+func (c *conversation) lookIn(d time.Duration) {
+	p := c.pulse
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.end == nil {
+		return
+	}
+	if p.timer != nil { // of the turn before
+		p.timer.Stop()
+	}
+	p.timer = time.AfterFunc(d, func() {
+		_ = guard.Call("audit", func() error { // it is a look from outside: its fault is none of the turn
+			c.m.examine(c)
+			limit := c.m.h.cfg.StallTimeout
+			s := p.signs(false)
+			next := limit / 10
+			if s.calls == 0 && !s.waits {
+				next = limit - s.silent
+			}
+			c.lookIn(max(next, c.m.h.cfg.PollInterval))
+			return nil
+		})
+	})
+}
+
+// findForgotten looks for tasks that are recorded as alive while no goroutine works on them, and launches them anew. A
+// task is launched a moment after it was recorded, so one that is found must be found twice.
+func (m *mission) findForgotten() {
+	m.relaunching.Lock()
+	defer m.relaunching.Unlock()
+	if m.unlooked++; m.unlooked < leasePolls || m.ctx.Err() != nil {
+		return
+	}
+	m.unlooked = 0
+	tasks, err := m.h.cfg.Store.Tasks(m.ctx, m.id)
+	if err != nil {
+		return // who works with the store meets it, too
+	}
+	living := map[string]bool{}
+	for _, r := range m.runsNow() {
+		living[r.id] = true
+	}
+	var found []string
+	for _, t := range tasks {
+		switch {
+		case t.Status.Ended() || living[t.ID]:
+		case slices.Contains(m.forgotten, t.ID):
+			m.relaunch(t.ID)
+		default:
+			found = append(found, t.ID)
+		}
+	}
+	m.forgotten = found
+}
+
+// relaunch begins anew with a task that nobody works on.
+func (m *mission) relaunch(id string) {
+	var t centurion.Task
+	if err := m.h.cfg.Store.Update(m.ctx, func(tx *store.Tx) (err error) {
+		t, err = moveTask(tx, id, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = "nobody worked on it any more" })
+		return err
+	}); err == nil && m.ctx.Err() == nil {
+		m.launch(t)
+	}
+}
+
+// noRelaunch returns when no task is launched by the auditor any more. The mission's work has ended before.
+func (m *mission) noRelaunch() {
+	m.relaunching.Lock()
+	defer m.relaunching.Unlock()
+}

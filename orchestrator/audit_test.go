@@ -1,0 +1,255 @@
+package orchestrator
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/provider"
+	"centurion/provider/scripted"
+	"centurion/store"
+)
+
+// ORCH-117, ORCH-140: what is busy or waits is left alone, however silent; a hang is found after 5 minutes, a tool that
+// outlives its own limit after that, and an attempt may work for an hour.
+func TestJudge(t *testing.T) {
+	cfg := New(Config{}).cfg
+	for name, test := range map[string]struct {
+		s    signs
+		want finding
+	}{
+		"between turns":             {signs{task: true, silent: time.Hour, worked: 2 * time.Hour}, healthy},
+		"silent for a while":        {signs{turn: true, silent: 5*time.Minute - 1}, healthy},
+		"silent for 5 minutes":      {signs{turn: true, silent: 5 * time.Minute}, stalled},
+		"waits":                     {signs{turn: true, task: true, waits: true, silent: time.Hour, worked: 2 * time.Hour}, healthy},
+		"a silent tool":             {signs{turn: true, calls: 1, silent: time.Hour, late: -1}, healthy},
+		"a tool at its limit":       {signs{turn: true, calls: 1, silent: time.Hour, late: callGrace - 1}, healthy},
+		"a tool beyond its limit":   {signs{turn: true, calls: 1, silent: time.Hour, late: callGrace}, stalled},
+		"it says when it goes on":   {signs{turn: true, silent: -time.Minute}, healthy},
+		"nearly an hour of work":    {signs{turn: true, task: true, worked: time.Hour - 1}, healthy},
+		"an hour of work":           {signs{turn: true, task: true, worked: time.Hour}, tooOld},
+		"the Commander for an hour": {signs{turn: true, worked: time.Hour}, healthy},
+	} {
+		if got := cfg.judge(test.s); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// ORCH-35, ORCH-36, ORCH-138: the poll starts with the first task, looks every second, and ends with the last one. Where
+// no task is there is no poll.
+func TestPoll(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(after(time.Minute, do(work("", "x"))), after(20*time.Second, say("I wait")), after(time.Minute, say("done"))),
+		"worker":    steps(after(30*time.Second, say("made"))),
+	}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		time.Sleep(59 * time.Second)
+		equal(t, "polls before the first task", r.host.auditor.polls.Load(), 0)
+		time.Sleep(11 * time.Second)
+		if n := r.host.auditor.polls.Load(); n < 9 || n > 10 {
+			t.Errorf("%d polls in the ten seconds of a task", n)
+		}
+		r.is(l.settled(), centurion.MissionCompleted, "")
+		if n := r.host.auditor.polls.Load(); n < 29 || n > 31 {
+			t.Errorf("%d polls for a task of half a minute in a mission of three", n)
+		}
+		equal(t, "tasks that are looked at", r.host.auditor.living, 0)
+	})
+}
+
+// ORCH-117, ORCH-139: a session that is silent for ten minutes in a tool, or that is silent after it has had output, is
+// neither completed nor failed nor cut off.
+func TestSilentIsBusy(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(work("", "x")), say("I wait")),
+		"worker": steps(do(call("bash", args{"command": "build 9m59s", "timeout": 600_000})),
+			scripted.Answer{Say: "looks done", Stall: time.Minute, Calls: []scripted.Call{call("ls", args{})}}, say("made")),
+	}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		for range 10 {
+			time.Sleep(time.Minute)
+			if one := r.task(m.ID, ""); one.Status != centurion.TaskRunning {
+				t.Fatalf("the busy task is %s (%s)", one.Status, one.Reason)
+			}
+		}
+		r.is(l.settled(), centurion.MissionCompleted, "")
+		equal(t, "result", r.task(m.ID, "").Result, "made")
+		equal(t, "stalls", r.count(m.ID, centurion.EventTaskStalled), 0)
+	})
+}
+
+// hanging is a model whose first answers to a worker never come, as from a provider that keeps the line alive and says
+// nothing.
+type hanging struct {
+	*provider.Client
+	agent string
+	times atomic.Int64 // that are left
+}
+
+func (h *hanging) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Delta, error] {
+	if (req.Parent != "") != (h.agent == "worker") || h.times.Add(-1) < 0 {
+		return h.Client.Stream(ctx, req)
+	}
+	return func(yield func(provider.Delta, error) bool) {
+		<-ctx.Done()
+		yield(provider.Delta{}, context.Cause(ctx))
+	}
+}
+
+// hangs makes the answers to an agent hang so many times.
+func (r *rig) hangs(agent string, times int64) {
+	h := &hanging{Client: provider.New(provider.Endpoint{Model: ref, BaseURL: scripted.URL, HTTP: r.http}), agent: agent}
+	h.times.Store(times)
+	r.cfg.Model = func(string) (Model, error) { return Model{Client: h, Ref: ref}, nil }
+	r.restart()
+}
+
+// ORCH-36: a session without any sign of life for five minutes is told of, cut off and tried again after five seconds, also
+// the mission's own, for which nobody polls. After three times it has failed.
+func TestStall(t *testing.T) {
+	for _, test := range []struct {
+		agent string
+		times int64
+		want  centurion.TaskStatus
+	}{{"worker", 2, centurion.TaskCompleted}, {"worker", 9, centurion.TaskFailed}, {"commander", 1, centurion.TaskCompleted}} {
+		t.Run(test.agent+" "+string(test.want), func(t *testing.T) {
+			bubble(t, map[string]script{"commander": steps(do(work("", "x")), say("I wait"))}, func(r *rig) {
+				r.hangs(test.agent, test.times)
+				began := time.Now()
+				m := r.start(centurion.MissionOptions{})
+				l := r.live(m.ID)
+				r.is(l.settled(), centurion.MissionCompleted, "")
+				one := r.task(m.ID, "")
+				equal(t, "task", one.Status, test.want)
+				stalls := r.events(m.ID, centurion.EventTaskStalled)
+				times := min(test.times, 4)
+				equal(t, "stalls", len(stalls), int(times))
+				want := time.Duration(times)*5*time.Minute + time.Duration(min(times, 3))*5*time.Second
+				if took := one.Ended.Sub(began); took < want || took > want+10*time.Second {
+					t.Errorf("it took %s, want %s", took, want)
+				}
+				d, err := event.Decode[event.StallData](stalls[0])
+				if err != nil || d.Last != "a request to the model" || d.SilentMS < 300_000 || (stalls[0].Task == one.ID) != (test.agent == "worker") {
+					t.Errorf("told: %+v of %q, %v", d, stalls[0].Task, err)
+				}
+				if test.want == centurion.TaskFailed && one.Error.Kind != centurion.KindStall {
+					t.Errorf("it failed with %+v", one.Error)
+				}
+			})
+		})
+	}
+}
+
+// deaf is a shell that does not end a command at its limit.
+type deaf struct{ *shell }
+
+func (d deaf) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
+	if c.Script == "hang" {
+		time.Sleep(time.Hour) // until other commands have ended, which is no part of its limit
+		c.Begun()
+		<-ctx.Done()
+		return centurion.CommandResult{ExitCode: -1}, context.Cause(ctx)
+	}
+	return d.shell.Run(ctx, c)
+}
+
+// ORCH-117: a tool call that outlives its own limit is a stall, a minute after it; what it waited before is no part of that.
+func TestToolBeyondItsLimit(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(work("", "x")), say("I wait")),
+		"worker":    steps(do(call("bash", args{"command": "hang", "timeout": 120_000})), say("made")),
+	}, func(r *rig) {
+		r.cfg.Runner, r.cfg.SessionTTL = deaf{r.shell}, 24*time.Hour
+		r.restart()
+		began := time.Now()
+		m := r.mission(centurion.MissionOptions{})
+		one := r.task(m.ID, "")
+		equal(t, "task", one.Status, centurion.TaskCompleted)
+		equal(t, "stalls", r.count(m.ID, centurion.EventTaskStalled), 1)
+		if took := one.Ended.Sub(began).Round(10 * time.Second); took != time.Hour+3*time.Minute+10*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// ORCH-140: an attempt that works for an hour fails with the kind timeout, and its parent is told. What it waits for a
+// person does not count.
+func TestSessionTTL(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(work("", "works"), work("", "waits")), say("I wait")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.First(), "works") {
+				return minutes(1000, "never")(q)
+			}
+			return steps(bash("build 1s"), say("made"))(q)
+		},
+	}, func(r *rig) {
+		r.asksForShell()
+		m := r.start(centurion.MissionOptions{Ask: "ask"})
+		began := time.Now()
+		l := r.live(m.ID)
+		time.Sleep(90 * time.Minute)
+		r.answer(r.oneAsk(m.ID).ID, "once")
+		r.is(l.settled(), centurion.MissionCompleted, "")
+		tasks := r.tasks(m.ID)
+		old, patient := tasks[0], tasks[1]
+		if old.Status != centurion.TaskFailed || old.Error == nil || old.Error.Kind != centurion.KindTimeout {
+			t.Errorf("the task that worked for an hour is %s: %+v", old.Status, old.Error)
+		}
+		if took := old.Ended.Sub(began); took < time.Hour || took > time.Hour+5*time.Second {
+			t.Errorf("it ended after %s", took)
+		}
+		equal(t, "the task that waited", patient.Status, centurion.TaskCompleted)
+		equal(t, "stalls", r.count(m.ID, centurion.EventTaskStalled), 0)
+		equal(t, "told", r.told(m.Session, "as long as one attempt may"), 1)
+	})
+}
+
+// ORCH-36: a task that is recorded as running while nobody works on it is launched anew.
+func TestForgottenTask(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(work("", "x")), say("I wait")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.First(), "lost") {
+				return say("found")
+			}
+			return minutes(2, "made")(q)
+		},
+	}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		time.Sleep(time.Second)
+		lost := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.ID, Parent: m.Session, Call: "none", Agent: "worker",
+			Title: "lost", Prompt: "lost", Created: centurion.Now()}
+		r.update(func(tx *store.Tx) error {
+			if err := tx.PutTask(&lost); err != nil {
+				return err
+			}
+			if _, err := moveTask(tx, lost.ID, centurion.TaskQueued, nil); err != nil {
+				return err
+			}
+			_, err := moveTask(tx, lost.ID, centurion.TaskRunning, nil)
+			return err
+		})
+		time.Sleep(30 * time.Second)
+		got, err := r.store.Task(r.ctx, lost.ID)
+		if err != nil || got.Status != centurion.TaskCompleted || got.Result != "found" {
+			t.Errorf("the lost task is %s: %q, %v", got.Status, got.Result, err)
+		}
+		if !slices.ContainsFunc(r.events(m.ID, centurion.EventTaskUpdated), func(e centurion.Event) bool {
+			return e.Task == lost.ID && strings.Contains(string(e.Data), "nobody worked on it")
+		}) {
+			t.Error("that nobody worked on it was not told")
+		}
+		r.is(l.settled(), centurion.MissionCompleted, "")
+	})
+}
