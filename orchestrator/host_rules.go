@@ -11,7 +11,9 @@ import (
 func hostRules() permission.Level {
 	rules := []permission.Rule{{Permission: "*", Pattern: "*", Action: permission.Allow}, {Permission: "edit", Pattern: workspace.Directory + "/*", Action: permission.Deny}}
 	for _, writer := range []string{"tee", "cp", "mv", "rm", "ln", "install", "truncate", "touch", "dd", "rsync", "sed -i", "perl -pi", "perl -i"} {
-		rules = append(rules, permission.Rule{Permission: "bash", Pattern: writer + " *" + workspace.Directory + "/*", Action: permission.Deny})
+		to := writer + " *" + workspace.Directory
+		rules = append(rules, permission.Rule{Permission: "bash", Pattern: to, Action: permission.Deny},
+			permission.Rule{Permission: "bash", Pattern: to + "/*", Action: permission.Deny})
 	}
 	return permission.Level{Name: "the host: .opencode/ is changed with update_todo and update_context", Rules: rules}
 }

@@ -144,9 +144,10 @@ func taskNouns(all []server.Task) []centurion.Task {
 }
 
 func (c *cli) showCommand() *cobra.Command {
-	return c.reading("show ID", "Show a mission, task or session whole",
-		"Show one thing whole: a mission with its tasks and receipts, a task or a session with its conversation.",
-		"  centurion show msn_0199…\n  centurion show tsk_0199… --format json", exactly(1, 1, "one id"),
+	prompt := false
+	cmd := c.reading("show ID", "Show a mission, task or session whole",
+		"Show one thing whole: a mission with its tasks and receipts, a task or a session with what it was given and its conversation.",
+		"  centurion show msn_0199…\n  centurion show tsk_0199… --format json\n  centurion show ses_0199… --prompt", exactly(1, 1, "one id"),
 		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
 			s, object, err := gather(ctx, api, args[0])
 			if err != nil {
@@ -155,8 +156,12 @@ func (c *cli) showCommand() *cobra.Command {
 			if f.format == "json" {
 				return writeJSON(c.out, object)
 			}
-			return tui.Show(c.out, s, c.showOptions())
+			o := c.showOptions()
+			o.Prompt = prompt
+			return tui.Show(c.out, s, o)
 		})
+	cmd.Flags().BoolVar(&prompt, "prompt", false, "a task or session: its system prompt whole")
+	return cmd
 }
 
 // gather collects what belongs to one id, for people and as the object for scripts.
@@ -170,13 +175,20 @@ func gather(ctx context.Context, api server.API, id string) (tui.Shown, any, err
 		s := tui.Shown{Task: new(t.Noun())}
 		object := struct {
 			server.Task
+			Given    *given           `json:"given,omitempty"`
 			Messages []server.Message `json:"messages"`
-		}{t, []server.Message{}}
+		}{t, nil, []server.Message{}}
 		if t.Session != "" {
-			object.Messages, err = api.Messages(ctx, t.Session)
-			s.Messages = messageNouns(object.Messages)
+			r, err := api.Session(ctx, t.Session)
+			if err != nil {
+				return tui.Shown{}, nil, err
+			}
+			if object.Messages, err = api.Messages(ctx, t.Session); err != nil {
+				return tui.Shown{}, nil, err
+			}
+			s.Session, s.Messages, object.Given = &r, messageNouns(object.Messages), givenTo(r, object.Messages)
 		}
-		return s, object, err
+		return s, object, nil
 	case strings.HasPrefix(id, string(centurion.PrefixSession)+"_"):
 		r, err := api.Session(ctx, id)
 		if err != nil {
@@ -185,8 +197,9 @@ func gather(ctx context.Context, api server.API, id string) (tui.Shown, any, err
 		msgs, err := api.Messages(ctx, r.ID)
 		return tui.Shown{Session: &r, Messages: messageNouns(msgs)}, struct {
 			centurion.Session
+			Given    *given           `json:"given,omitempty"`
 			Messages []server.Message `json:"messages"`
-		}{r, msgs}, err
+		}{r, givenTo(r, msgs), msgs}, err
 	case strings.HasPrefix(id, string(centurion.PrefixMission)+"_"):
 		return gatherMission(ctx, api, id)
 	}
