@@ -326,3 +326,19 @@ func TestShellLeavesSharedFilesAlone(t *testing.T) {
 		}
 	})
 }
+
+// ORCH-58: the plan is made by a planner and changed by the Commander and a reviewer; a worker does not write it.
+func TestWhoWritesThePlan(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(handTo("planner", "", "plan")), say("I wait"), do(handTo("reviewer", "", "review"), work("", "work")), say("I wait"),
+			do(call("update_todo", args{"items": []args{{"id": "T1", "status": "cancelled"}, {"id": "T2", "status": "cancelled"}}})), say("done")),
+		"planner":  steps(do(plans("- [ ] T1 One")), say("planned")),
+		"reviewer": steps(do(call("update_todo", args{"add": []args{{"title": "Mend it", "id": "T2"}}})), say("PASS")),
+		"worker":   steps(do(call("update_todo", args{"items": []args{{"id": "T1", "status": "done"}}})), say("made")),
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		equal(t, "plan", r.read(todoMD), "# Plan\n- [-] T1 One\n- [-] T2 Mend it\n")
+		has(t, strings.Join(r.requests("worker")[1].Results(), ""), "Tool not found: update_todo")
+	})
+}
