@@ -33,8 +33,17 @@ func (n notebook) UpdateContext(ctx context.Context, call *tools.Call, u tools.C
 		}
 	}
 	for i := range texts {
-		if err := n.mayReplace(call, &texts[i], level); err != nil {
+		if err := n.mayReplace(&texts[i], level); err != nil {
 			return "", err
+		}
+		if i > 0 { // the first is not written if the next will be refused
+			now, version, err := texts[i].file.Load()
+			if err == nil && now != texts[i].text {
+				err = call.Seen.Check(texts[i].file.Path(), version)
+			}
+			if err != nil {
+				return "", err
+			}
 		}
 	}
 	var out []string
@@ -70,8 +79,8 @@ type sharedText struct {
 	text string
 }
 
-// mayReplace checks the role, the room, and that the session knows what it replaces.
-func (n notebook) mayReplace(call *tools.Call, s *sharedText, level workspace.Detail) error {
+// mayReplace checks the role and the room.
+func (n notebook) mayReplace(s *sharedText, level workspace.Detail) error {
 	if !n.c.rewrites() {
 		return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the %s replaces no shared text, it adds notes", n.c.agent.Name),
 			Hint: "give note, one line, or say it in your result"}
@@ -81,11 +90,7 @@ func (n notebook) mayReplace(call *tools.Call, s *sharedText, level workspace.De
 		return &centurion.Error{Kind: centurion.KindUsage, Msg: tooLong(s.file.Path(), "has", len(s.text), level),
 			Hint: "keep to " + level.Wants() + "; the old text stays in the archive"}
 	}
-	now, version, err := s.file.Load()
-	if err != nil || now == s.text { // what a crash has cut off after it was written is not refused
-		return err
-	}
-	return call.Seen.Check(s.file.Path(), version)
+	return nil
 }
 
 // note adds one line, with who it is from.

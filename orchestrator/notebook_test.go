@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -89,6 +90,26 @@ func TestWorkersReplaceNothing(t *testing.T) {
 	})
 }
 
+// ORCH-116: an attempt that was superseded while its call waited for its turn writes nothing that is shared.
+func TestStaleAttemptSharesNothing(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		m := &mission{h: r.host, todo: newPlanFile(r.ws.Todo())}
+		c := &conversation{m: m, task: &taskRun{id: "tsk_1"}, attempt: 1}
+		c.agent.Name = "reviewer"
+		m.fences.raise("tsk_1", 2)
+		for _, u := range []tools.ContextUpdate{{Context: "x"}, {Summary: "x"}, {Note: "x"}} {
+			if _, err := (notebook{c}).UpdateContext(r.ctx, &tools.Call{}, u); !errors.Is(err, errSuperseded) {
+				t.Errorf("%+v: %v", u, err)
+			}
+		}
+		for _, name := range []string{contextMD, summaryMD} {
+			if _, err := os.Stat(filepath.Join(r.dir, filepath.FromSlash(name))); err == nil {
+				t.Errorf("%s was written", name)
+			}
+		}
+	})
+}
+
 // ORCH-59, ORCH-60, ORCH-63, ORCH-64, ORCH-65: the room shrinks as the plan gets done; a text that is too long is refused
 // with both sizes and what the stage asks for, and changes nothing.
 func TestRoomByStage(t *testing.T) {
@@ -150,8 +171,11 @@ func TestContextIsNotReplacedUnseen(t *testing.T) {
 				r.write(contextMD, "a person's\n")
 				return do(shares(args{"context": "mine", "summary": "mine"}))
 			case 4:
+				r.write(summaryMD, "before, by a person\n")
 				return do(call("read", args{"filePath": contextMD}))
 			case 5:
+				return do(shares(args{"context": "mine", "summary": "mine"}))
+			case 6:
 				return do(shares(args{"context": "mine and a person's"}), shares(args{"note": "seen"}), shares(args{"context": "mine alone"}))
 			}
 			return say("PASS")
@@ -165,9 +189,10 @@ func TestContextIsNotReplacedUnseen(t *testing.T) {
 		said := r.results(m.ID, "update_context")
 		has(t, said[0], contextMD+" exists and you have not read it", "read it first")
 		has(t, said[1], contextMD+" has changed since you read it", "keep their change")
-		has(t, said[2], "has 20 of 16384 bytes", "The old text is in .opencode/archive/context-")
-		has(t, said[3], "Noted. ")
-		has(t, said[4], "has 11 of 16384 bytes") // its own note is no change of somebody else
+		has(t, said[2], summaryMD+" has changed since you read it") // and the context, which comes first, is not written
+		has(t, said[3], "has 20 of 16384 bytes", "The old text is in .opencode/archive/context-")
+		has(t, said[4], "Noted. ")
+		has(t, said[5], "has 11 of 16384 bytes") // its own note is no change of somebody else
 		equal(t, "context", r.read(contextMD), "mine alone\n")
 		var old []string
 		for _, name := range r.archived() {
@@ -179,7 +204,7 @@ func TestContextIsNotReplacedUnseen(t *testing.T) {
 		}
 		has(t, strings.Join(old, "|"), "a person's\n")
 		has(t, strings.Join(old, "|"), "mine and a person's\n\n## Notes\n\n- seen (reviewer)\n")
-		has(t, r.read(summaryMD), "written by the host") // the reviewer's was refused together with its context
+		equal(t, "summary", r.read(summaryMD), "before, by a person\n") // the host leaves what was written during the mission
 	})
 }
 
@@ -267,6 +292,7 @@ func TestOverlongIsPointedOutOnce(t *testing.T) {
 // keeps what stood there before. The next mission is told.
 func TestSummaryAtTheEnd(t *testing.T) {
 	n := 0
+	var project *rig
 	bubble(t, map[string]script{"commander": func(q scripted.Request) scripted.Answer {
 		if q.Step() > 1 {
 			return say("Nothing is left.")
@@ -274,13 +300,15 @@ func TestSummaryAtTheEnd(t *testing.T) {
 		switch n++; n {
 		case 1:
 			return do(plans("- [x] T1 One"), call("mission_complete", args{"summary": "Built the limits. " + strings.Repeat("é", 1000)}))
-		case 2:
+		case 2: // another mission of the project ends meanwhile
+			project.write(summaryMD, "<!-- written by the host at the end of mission msn_other, 2026-01-02 -->\n# x\n\nx\n")
 			return say("Looked around.")
 		case 3:
 			return do(shares(args{"summary": "My own words."}))
 		}
 		return say("")
 	}}, func(r *rig) {
+		project = r
 		next := func() string {
 			r.runs = 0 // of another mission
 			m := r.mission(centurion.MissionOptions{})
