@@ -190,6 +190,9 @@ func TestContextIsNotReplacedUnseen(t *testing.T) {
 		has(t, said[0], contextMD+" exists and you have not read it", "read it first")
 		has(t, said[1], contextMD+" has changed since you read it", "keep their change")
 		has(t, said[2], summaryMD+" has changed since you read it") // and the context, which comes first, is not written
+		if strings.Contains(said[2], "only this was written") {
+			t.Error(said[2])
+		}
 		has(t, said[3], "has 20 of 16384 bytes", "The old text is in .opencode/archive/context-")
 		has(t, said[4], "Noted. ")
 		has(t, said[5], "has 11 of 16384 bytes") // its own note is no change of somebody else
