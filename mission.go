@@ -148,7 +148,8 @@ type Task struct {
 	Agent   string     `json:"agent"`
 	Title   string     `json:"title"`
 	Prompt  string     `json:"prompt"`
-	Item    string     `json:"item,omitempty"` // the todo item it works on
+	Item    string     `json:"item,omitempty"`    // the todo item it works on
+	Context bool       `json:"context,omitempty"` // its session is given the project's shared context
 	Status  TaskStatus `json:"status"`
 	Reason  string     `json:"reason,omitempty"` // what it waits for
 	Attempt int        `json:"attempt"`

@@ -58,7 +58,17 @@ type SessionMeta struct {
 	AgentFile string `json:"agent_file,omitempty"`
 	// Roster is what the session's tools tell of agents that are not built in; like System it never changes.
 	Roster string `json:"roster,omitempty"`
-	Retry  *Retry `json:"retry,omitempty"` // a failed request waits to be repeated; nil after a good answer
+	// Given are the shared texts of the project that stand in its first message.
+	Given []Given `json:"given,omitempty"`
+	Retry *Retry  `json:"retry,omitempty"` // a failed request waits to be repeated; nil after a good answer
+}
+
+// Given is a shared text that a session was given when it began.
+type Given struct {
+	Path    string `json:"path"`    // relative to the project
+	Version string `json:"version"` // of the file then: its SHA-256 in hexadecimal; "" if there was none
+	Bytes   int    `json:"bytes"`   // how much of it was given
+	Whole   bool   `json:"whole"`   // that was all of it
 }
 
 // Retry is a wait before a failed request is repeated. It is stored, so that a restart neither forgets the wait nor how

@@ -38,6 +38,7 @@ type conversation struct {
 	heard  int // messages of a person taken into the history that the model has not seen
 	streak recovery.Streak
 	wait   *centurion.Retry // a wait that a restart has cut off, until the next turn
+	over   pointedOut       // which shared texts it was told are too long
 	gated  time.Time        // since when the provider makes it wait; zero while it does not
 }
 
@@ -67,6 +68,9 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 		if rec.Metadata.Roster != "" && hasRoster(t.Name()) {
 			t = rostered{Tool: t, roster: rec.Metadata.Roster}
 		}
+		if t.Name() == "update_context" && !c.rewrites() {
+			t = tools.NotesOnly()
+		}
 		held[i] = fenced{Tool: t, c: c}
 	}
 	call := tools.Call{Mission: m.id, Agent: agent.Name, Workspace: m.h.cfg.Workspace, Seen: &tools.Seen{}, Writers: &m.h.files,
@@ -79,6 +83,14 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	}
 	if agent.Holds("update_todo") {
 		call.Planner = planner{c}
+	}
+	if agent.Holds("update_context") {
+		call.Notebook = notebook{c}
+	}
+	for _, g := range rec.Metadata.Given {
+		if g.Whole {
+			call.Seen.Saw(g.Path, g.Version)
+		}
 	}
 	if agent.Holds("run_background") || agent.Holds("check_background") {
 		call.Background = backer{c}
@@ -363,6 +375,7 @@ func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
 	c.m.spent.Store(&rec)
 	if u.Tokens.Total() > 0 { // a request that failed has told nobody anything
 		c.m.background.heard(c.id())
+		c.over.heard()
 	}
 	if c.task == nil {
 		return nil
@@ -421,11 +434,14 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 // at work on what, and which of its background commands have ended.
 func (c *conversation) Status() string {
 	if c.task == nil {
-		return strings.TrimSpace(c.m.missionStatus() + "\n" + c.m.background.news(c.id()))
+		return strings.TrimSpace(strings.TrimRight(c.m.missionStatus()+"\n"+c.overlong(), "\n") + "\n" + c.m.background.news(c.id()))
 	}
 	var b strings.Builder
 	for item, files := range sortedClaims(c.m.claims.others(c.task.item)) {
 		fmt.Fprintf(&b, "%s is being worked on by somebody else: %s\n", item, strings.Join(files, ", "))
+	}
+	if long := c.overlong(); long != "" {
+		b.WriteString(long + "\n")
 	}
 	b.WriteString(c.m.background.news(c.id()))
 	return strings.TrimSpace(b.String())

@@ -161,9 +161,10 @@ func TestStaleToolCalls(t *testing.T) {
 		"write": {"filePath": "stale.txt", "content": "x"}, "edit": {"filePath": "a.txt", "oldString": "a", "newString": "stale"},
 		"bash":           {"command": "rm a.txt"},
 		"run_background": {"command": "rm a.txt"}, "check_background": {},
-		"update_todo":   {"level": 2, "content": "# Plan\n- [ ] T9 Stale\n"},
-		"delegate_task": {"agent": "worker", "description": "x", "prompt": "stale"},
-		"webfetch":      {"url": "https://a.example"}, "websearch": {"query": "x"}, "codesearch": {"query": "x"}, "cache_docs": {"action": "clear"},
+		"update_todo":    {"level": 2, "content": "# Plan\n- [ ] T9 Stale\n"},
+		"update_context": {"note": "stale"},
+		"delegate_task":  {"agent": "worker", "description": "x", "prompt": "stale"},
+		"webfetch":       {"url": "https://a.example"}, "websearch": {"query": "x"}, "codesearch": {"query": "x"}, "cache_docs": {"action": "clear"},
 	}
 	away := map[string]bool{"webfetch": true, "websearch": true, "codesearch": true} // they read what is not there in this test
 	reads := map[string]bool{"read": true, "ls": true, "glob": true, "grep": true, "check_background": true}

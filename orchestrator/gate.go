@@ -89,6 +89,10 @@ func (m *mission) decide(agent string, a tools.Access) permission.Decision {
 	}
 	m.mu.Unlock()
 	if a.Script != "" {
+		host := []permission.Level{hostRules()}
+		if d := permission.DecideShell(host, a.Script, m.h.cfg.Workspace.Dir(), m.h.cfg.Home, false); d.Action == permission.Deny {
+			return d
+		}
 		return permission.DecideShell(levels, a.Script, m.h.cfg.Workspace.Dir(), m.h.cfg.Home, false)
 	}
 	return permission.Decide(levels, a.Permission, a.Patterns)

@@ -161,13 +161,14 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	if err != nil {
 		return centurion.Mission{}, err
 	}
+	earlier, given := h.earlierWork()
 	now := centurion.Now()
 	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: goal, Directory: h.cfg.Workspace.Dir(),
 		Level: opts.Level, Options: opts, Todo: todo, Started: now, Updated: now}
 	rec := session.New(centurion.Session{Title: centurion.Clip(goal, 80), Agent: agent.Name, Directory: m.Directory,
 		ProjectID: "global", Slug: "0", Version: h.cfg.Version,
 		Model:    &centurion.SessionModel{ID: model.Ref.ID, Provider: model.Ref.Provider},
-		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: h.systemPrompt(agent), AgentFile: agent.Source, Roster: h.cfg.Cast.Roster(agent)}}, now)
+		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: h.systemPrompt(agent), AgentFile: agent.Source, Roster: h.cfg.Cast.Roster(agent), Given: given}}, now)
 	m.Session = rec.ID
 	err = h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		fresh := m
@@ -182,7 +183,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 			Data: event.Data(living(fresh))}); err != nil {
 			return err
 		}
-		return session.Create(tx, &rec, centurion.OriginPerson, firstMessage(goal, opts))
+		return session.Create(tx, &rec, centurion.OriginPerson, firstMessage(goal, opts)+earlier)
 	})
 	m.Status = centurion.MissionPlanning
 	return m, err

@@ -56,7 +56,7 @@ func TestOwnAgents(t *testing.T) {
 		has(t, strings.Join(said, "\n"), `there is no agent "testr"; the agents are commander, planner, worker, reviewer, tester`, `did you mean "tester"?`)
 
 		for _, q := range r.requests("tester") {
-			equal(t, "tools", strings.Join(q.Tools(), " "), "read ls glob grep bash webfetch websearch codesearch run_background check_background")
+			equal(t, "tools", strings.Join(q.Tools(), " "), "read ls glob grep bash update_context webfetch websearch codesearch run_background check_background")
 			equal(t, "temperature", string(q.Field("temperature")), "0.25")
 			has(t, q.System(), "You are the tester. Test.\n\nYou were handed one task", "Surroundings")
 		}
@@ -92,7 +92,7 @@ func TestOwnAgentOwnsTheMission(t *testing.T) {
 
 		m = r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
-		equal(t, "tools of the task", strings.Join(r.requests("lead")[before].Tools(), " "), "read ls glob grep write edit bash webfetch websearch codesearch run_background check_background")
+		equal(t, "tools of the task", strings.Join(r.requests("lead")[before].Tools(), " "), "read ls glob grep write edit bash update_context webfetch websearch codesearch run_background check_background")
 	})
 }
 

@@ -355,6 +355,7 @@ func (m *mission) completed(ctx context.Context) (verdict, error) {
 	if rec.Summary == "" {
 		err = m.summarize(ctx)
 	}
+	m.keepSummary(ctx)
 	return verdict{status: centurion.MissionCompleted, reason: reason}, err
 }
 

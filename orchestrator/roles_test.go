@@ -15,10 +15,10 @@ import (
 // ORCH-15, ORCH-44, ORCH-45, ORCH-46, ORCH-47, ORCH-52, ORCH-53, ORCH-57: who holds what, as it stands in the requests of a real mission.
 func TestToolsByRole(t *testing.T) {
 	golden := map[string]string{
-		"commander": "read ls glob grep write edit bash update_todo delegate_task get_task_result list_tasks cancel_task mission_complete",
-		"planner":   "read ls glob grep webfetch websearch codesearch cache_docs update_todo delegate_task",
-		"worker":    "read ls glob grep write edit bash run_background check_background webfetch websearch codesearch",
-		"reviewer":  "read ls glob grep bash run_background check_background cache_docs update_todo",
+		"commander": "read ls glob grep write edit bash update_todo update_context delegate_task get_task_result list_tasks cancel_task mission_complete",
+		"planner":   "read ls glob grep webfetch websearch codesearch cache_docs update_todo update_context delegate_task",
+		"worker":    "read ls glob grep write edit bash run_background check_background webfetch websearch codesearch update_context",
+		"reviewer":  "read ls glob grep bash run_background check_background cache_docs update_todo update_context",
 	}
 	all := golden["commander"] + " run_background check_background webfetch websearch codesearch cache_docs"
 	everything := func(r scripted.Request) scripted.Answer {

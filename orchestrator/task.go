@@ -279,6 +279,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task) error {
 	if err != nil {
 		return err
 	}
+	shared, given := m.sharedContext(*t)
 	system := m.h.systemPrompt(agent)
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		serial, err := tx.NextSerial(m.id, parent.Metadata.Address)
@@ -288,7 +289,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task) error {
 		address := centurion.ChildAddress(parent.Metadata.Address, serial)
 		rec := session.New(centurion.Session{Title: t.Title, Agent: agent.Name, Directory: parent.Directory, ParentID: parent.ID,
 			ProjectID: parent.ProjectID, Slug: slug(address), Version: m.h.cfg.Version, Model: ref,
-			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: system, AgentFile: agent.Source, Roster: m.h.cfg.Cast.Roster(agent)}}, centurion.Now())
+			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: system, AgentFile: agent.Source, Roster: m.h.cfg.Cast.Roster(agent), Given: given}}, centurion.Now())
 		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
 			t.Attempt, t.Session, t.Started = 1, rec.ID, centurion.Now()
 		})
@@ -299,7 +300,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task) error {
 		if err := m.underWay(tx, agent.Name); err != nil {
 			return err
 		}
-		if err := session.Create(tx, &rec, centurion.OriginParent, brief); err != nil {
+		if err := session.Create(tx, &rec, centurion.OriginParent, brief+shared); err != nil {
 			return err
 		}
 		return forward(tx, t.ID, rec.ID)

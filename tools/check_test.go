@@ -152,8 +152,8 @@ func TestRegistry(t *testing.T) {
 		}
 		checkExample(t, tl)
 	}
-	if len(seen) != 19 {
-		t.Errorf("%d tools, want 19", len(seen))
+	if len(seen) != 20 {
+		t.Errorf("%d tools, want 20", len(seen))
 	}
 }
 

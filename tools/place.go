@@ -104,7 +104,7 @@ func (p place) writable(op string) error {
 	}
 	hint := "leave .git to git commands"
 	if first, _, _ := strings.Cut(p.rel, "/"); strings.EqualFold(first, workspace.Directory) {
-		hint = "the plan is changed with update_todo; the rest of .opencode/ belongs to the host"
+		hint = "the plan is changed with update_todo, context.md and summary.md with update_context; the rest of .opencode/ belongs to the host"
 	}
 	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Hint: hint, Msg: p.name + " is not written by file tools"}
 }

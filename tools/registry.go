@@ -20,7 +20,7 @@ var catalogue = sync.OnceValue(func() []Tool {
 	return []Tool{
 		readTool(), writeTool(), editTool(), lsTool(), globTool(), grepTool(), bashTool(), runBackgroundTool(), checkBackgroundTool(),
 		webfetchTool(), websearchTool(), codesearchTool(), cacheDocsTool(),
-		updateTodoTool(), delegateTaskTool(), getTaskResultTool(), listTasksTool(), cancelTaskTool(), missionCompleteTool(),
+		updateTodoTool(), updateContextTool(), delegateTaskTool(), getTaskResultTool(), listTasksTool(), cancelTaskTool(), missionCompleteTool(),
 	}
 })
 
@@ -68,6 +68,9 @@ func compile(t Tool) compiled {
 		if own.Schema() == schema {
 			return own.(interface{ compiled() compiled }).compiled()
 		}
+	}
+	if note := noteTool(); note.schema == schema {
+		return note.compiled()
 	}
 	return compileSchema(schema)
 }

@@ -69,6 +69,7 @@ type Call struct {
 	Progress  func(line string) // shows a person what a long call is doing; never nil
 	Begun     func()            // says that what had to happen in the order of the calls has happened; may be nil
 
+	Notebook   Notebook   // nil for roles that do not write what the sessions share
 	Background Background // nil for roles that start no background commands
 }
 

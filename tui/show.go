@@ -21,6 +21,7 @@ type ShowOptions struct {
 	Most     int       // tasks named of each group; default all
 	IDs      bool      // tasks: add ids, for the commands that take one
 	Full     bool      // show: tool outputs and texts whole instead of their first lines
+	Prompt   bool      // show: a session's system prompt whole
 }
 
 func (o ShowOptions) defaults() ShowOptions {
@@ -172,9 +173,14 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 	}
 	if c := s.Session; c != nil {
 		u := centurion.Usage{Tokens: c.Tokens, USD: c.Cost, Unpriced: c.Metadata.Unpriced}
-		p.line(p.theme.paint(strong, fit(Clean(c.Title), o.Width)))
+		if s.Task == nil { // which has the same title, and its session's usage
+			p.line(p.theme.paint(strong, fit(Clean(c.Title), o.Width)))
+		}
 		p.field("session", dots(c.ID, Clean(c.Agent), Clean(c.Metadata.Address)))
-		p.field("usage", dots(tokenText(u), money(u)))
+		if s.Task == nil {
+			p.field("usage", dots(tokenText(u), money(u)))
+		}
+		p.given(c, o)
 	}
 	if len(s.Tasks) > 0 {
 		p.line("")

@@ -6,21 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"centurion"
 	"centurion/workspace/todo"
 )
 
 const (
-	todoName = "todo.md"
-	todoPath = Directory + "/" + todoName
 	lockName = ".todo.lock"
 	tempName = ".todo.md.new" // one is enough: the lock is held while it exists
 	opTodo   = "edit todo"
@@ -68,7 +63,7 @@ type TodoFile struct {
 }
 
 // Todo returns the plan of the project's newest mission, .opencode/todo.md. It is always the same one.
-func (w *Workspace) Todo() *TodoFile { return w.TodoAt(todoPath) }
+func (w *Workspace) Todo() *TodoFile { return w.TodoAt(TodoPath) }
 
 // TodoAt returns the plan with that path, relative to the project, and always the same one for the same path. An older
 // mission that still lives has its plan under its own name.
@@ -175,7 +170,7 @@ func (t *TodoFile) Replace(ctx context.Context, content string, check func(old, 
 // Archive moves the file to .opencode/archive/name and returns that path. Errors are KindUsage (name is not a plain file name), KindNotFound
 // (there is no plan) and KindConflict (the archive has that name already).
 func (t *TodoFile) Archive(name string) (path string, err error) {
-	return Directory + "/archive/" + name, t.move("archive todo", Directory+"/archive", name)
+	return ArchivePath + "/" + name, t.move("archive todo", ArchivePath, name)
 }
 
 // Rename gives the file another name in .opencode/ and returns its new path. Errors are those of Archive.
@@ -311,16 +306,9 @@ func (t *TodoFile) lock(ctx context.Context) (unlock func(), err error) {
 			<-t.turn
 		}
 	}()
-	// The lock is opened by its path: this looks first that the directory is one inside the project.
-	if err := t.w.makeDirectory(opTodo); err != nil {
+	l, err := t.w.lockDirectory(ctx, opTodo)
+	if err != nil {
 		return nil, err
-	}
-	l := flock.New(filepath.Join(t.w.dir, Directory, lockName), flock.SetFlag(os.O_CREATE|os.O_RDWR|openNofollow))
-	switch ok, err := l.TryLockContext(ctx, lockPoll); {
-	case ctx.Err() != nil && !ok:
-		return nil, ended(ctx)
-	case err != nil:
-		return nil, t.w.fail(opTodo, Directory+"/"+lockName, err)
 	}
 	return func() {
 		_ = l.Close() // closing a lock's file always gives it up

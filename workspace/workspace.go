@@ -30,6 +30,8 @@ type Workspace struct {
 	given string // absolute, as it was opened
 	root  *os.Root
 
+	shared chan struct{} // holds one value while a shared text is changed in this process
+
 	mu     sync.Mutex // protects what follows
 	todos  map[string]*TodoFile
 	memory *os.Root // where histories of plans are kept; nil if they are not
@@ -73,7 +75,7 @@ func Open(dir string) (*Workspace, error) {
 		root.Close()
 		return nil, openError(op, given, err)
 	}
-	w := &Workspace{dir: real, given: given, root: root, todos: map[string]*TodoFile{}}
+	w := &Workspace{dir: real, given: given, root: root, shared: make(chan struct{}, 1), todos: map[string]*TodoFile{}}
 	return w, nil
 }
 

@@ -152,10 +152,13 @@ func taskNouns(all []server.Task) []centurion.Task {
 
 func (c *cli) showCommand() *cobra.Command {
 	var derived derivedFlags
+	prompt := false
 	cmd := c.reading("show ID", "Show a mission, task or session whole",
-		"Show one thing whole: a mission with its tasks and receipts, a task or a session with its conversation. With --progress show\n"+
-			"how far it was after each of its newest steps while it has not ended, with --notices what was told of it in passing.",
-		"  centurion show msn_0199…\n  centurion show tsk_0199… --format json\n  centurion show msn_0199… --progress", exactly(1, 1, "one id"),
+		"Show one thing whole: a mission with its tasks and receipts, a task or a session with what it was given and its conversation.\n"+
+			"With --progress show how far it was after each of its newest steps while it has not ended, with --notices what was told of\n"+
+			"it in passing.",
+		"  centurion show msn_0199…\n  centurion show tsk_0199… --format json\n  centurion show msn_0199… --progress\n"+
+			"  centurion show ses_0199… --prompt", exactly(1, 1, "one id"),
 		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
 			if derived.any() {
 				return c.showDerived(ctx, f, derived, api, args[0])
@@ -171,9 +174,11 @@ func (c *cli) showCommand() *cobra.Command {
 			if s.Mission != nil {
 				o.Slots, o.PerAgent = s.Mission.Options.MaxWorkers, s.Mission.Options.MaxPerAgent
 			}
+			o.Prompt = prompt
 			return tui.Show(c.out, s, o)
 		})
 	derived.bind(cmd)
+	cmd.Flags().BoolVar(&prompt, "prompt", false, "a task or session: its system prompt whole")
 	return cmd
 }
 
@@ -188,15 +193,23 @@ func gather(ctx context.Context, api server.API, id string) (tui.Shown, any, err
 		s := tui.Shown{Task: new(t.Noun())}
 		object := struct {
 			server.Task
+			Given    *given           `json:"given,omitempty"`
 			Messages []server.Message `json:"messages"`
-		}{t, []server.Message{}}
+		}{t, nil, []server.Message{}}
 		if t.Session != "" {
-			if object.Messages, err = api.Messages(ctx, t.Session); centurion.KindOf(err) == centurion.KindNotFound {
-				object.Messages, err = []server.Message{}, nil // they were removed with the task, which stands in the archive
+			r, err := api.Session(ctx, t.Session)
+			switch {
+			case centurion.KindOf(err) == centurion.KindNotFound: // it was removed with the task, which stands in the archive
+				return s, object, nil
+			case err != nil:
+				return tui.Shown{}, nil, err
 			}
-			s.Messages = messageNouns(object.Messages)
+			if object.Messages, err = api.Messages(ctx, t.Session); err != nil {
+				return tui.Shown{}, nil, err
+			}
+			s.Session, s.Messages, object.Given = &r, messageNouns(object.Messages), givenTo(r, object.Messages)
 		}
-		return s, object, err
+		return s, object, nil
 	case strings.HasPrefix(id, string(centurion.PrefixSession)+"_"):
 		r, err := api.Session(ctx, id)
 		if err != nil {
@@ -205,8 +218,9 @@ func gather(ctx context.Context, api server.API, id string) (tui.Shown, any, err
 		msgs, err := api.Messages(ctx, r.ID)
 		return tui.Shown{Session: &r, Messages: messageNouns(msgs)}, struct {
 			centurion.Session
+			Given    *given           `json:"given,omitempty"`
 			Messages []server.Message `json:"messages"`
-		}{r, msgs}, err
+		}{r, givenTo(r, msgs), msgs}, err
 	case strings.HasPrefix(id, string(centurion.PrefixMission)+"_"):
 		return gatherMission(ctx, api, id)
 	}

@@ -18,8 +18,8 @@ import (
 
 // Where fetched pages are kept, relative to the project.
 const (
-	DocsDirectory = workspace.Directory + "/docs"
-	DocsMetadata  = DocsDirectory + "/_metadata.json"
+	DocsDirectory = workspace.DocsPath
+	DocsMetadata  = workspace.DocsMetadataPath
 )
 
 // Limits of what is kept.

@@ -1,0 +1,81 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"strings"
+	"sync"
+
+	"centurion"
+)
+
+//go:embed update_context.md
+var updateContextDoc string
+
+// Notebook keeps what the sessions of a project share, for the tool that writes it: it is fulfilled by the orchestrator,
+// which knows who may do what and how much room there is.
+type Notebook interface {
+	// UpdateContext writes what u gives and returns, for the model, what is there then. Errors are centurion.KindPermission
+	// for what the session's role may not do, KindUsage for a text that is too long or that would replace what the session
+	// has not read, and KindConflict for one that was changed since; nothing is written then.
+	UpdateContext(ctx context.Context, c *Call, u ContextUpdate) (string, error)
+}
+
+// ContextUpdate is one change of what the sessions share. What is empty stays as it is.
+type ContextUpdate struct {
+	Context string // the whole of context.md
+	Summary string // the whole of summary.md
+	Note    string // a line for the notes in context.md
+}
+
+// maxNote is the size of a note in bytes: a long line. What is longer belongs into a result or into the code.
+const maxNote = 500
+
+type updateContextInput struct {
+	Context string `json:"context"`
+	Summary string `json:"summary"`
+	Note    string `json:"note"`
+}
+
+func updateContextTool() Tool {
+	return define("update_context", updateContextDoc, object(
+		may("context", text("The whole text of context.md; replaces what is there")),
+		may("summary", text("The whole text of summary.md; replaces what is there")),
+		may("note", text("One line to add to the notes in context.md")),
+	), func(updateContextInput) Effect { return Effect{Hosted: true, Once: true} }, runUpdateContext)
+}
+
+// NotesOnly returns update_context as those hold it who may add notes and replace nothing: they are not offered the rest.
+func NotesOnly() Tool { return noteTool() }
+
+var noteTool = sync.OnceValue(func() *defined[updateContextInput] {
+	return define("update_context", noteDoc, object(need("note", text("The line to add"))),
+		func(updateContextInput) Effect { return Effect{Hosted: true, Once: true} }, runUpdateContext).(*defined[updateContextInput])
+})
+
+const noteDoc = `Adds a line to the notes in .opencode/context.md, which the agents of this project share.
+
+Use it for what others must know and cannot see from the code: a trap, a decision, where something stands. What belongs into your result stays there. Back comes how much room the file has left.
+
+Example: {"note": "The limits are checked in internal/limit/limit.go; the router only calls it."}`
+
+func runUpdateContext(ctx context.Context, c *Call, in updateContextInput) (Result, error) {
+	const op = "update_context"
+	if c.Notebook == nil {
+		return Result{}, &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: "your role does not write what the sessions share",
+			Hint: "say it in your answer"}
+	}
+	u := ContextUpdate{Context: strings.TrimSpace(in.Context), Summary: strings.TrimSpace(in.Summary), Note: strings.TrimSpace(in.Note)}
+	if u == (ContextUpdate{}) {
+		return Result{}, usage(op, "give context, summary or note", "nothing was given to write")
+	}
+	if n := len(u.Note); n > maxNote {
+		return Result{}, usage(op, "say it in one line; the rest belongs into your result", "the note has %d bytes, more than %d", n, maxNote)
+	}
+	out, err := c.Notebook.UpdateContext(ctx, c, u)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Output: out, Title: "shared context", Metadata: map[string]any{"context": len(u.Context), "summary": len(u.Summary),
+		"note": len(u.Note)}}, nil
+}

@@ -1,0 +1,45 @@
+package tui
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"centurion"
+)
+
+// PromptHash names a system prompt: the SHA-256 of its bytes in hexadecimal. Two sessions with the same hash were told the
+// same.
+func PromptHash(system string) string {
+	sum := sha256.Sum256([]byte(system))
+	return hex.EncodeToString(sum[:])
+}
+
+// given writes what a session was given before its first message: its system prompt, by name and hash or whole, and the
+// shared texts that stand in the message.
+func (p *page) given(c *centurion.Session, o ShowOptions) {
+	if c.Metadata.System == "" {
+		return
+	}
+	from := c.Metadata.AgentFile
+	if from == "" {
+		from = "built in"
+	}
+	p.field("prompt", dots(Clean(c.Agent), Clean(from), centurion.Count(len(c.Metadata.System), "byte"), "sha256 "+PromptHash(c.Metadata.System)[:12]))
+	var files []string
+	for _, g := range c.Metadata.Given {
+		how := "whole"
+		if !g.Whole {
+			how = "in part"
+		}
+		files = append(files, fmt.Sprintf("%s %s (%s, version %.12s)", Clean(g.Path), how, centurion.Count(g.Bytes, "byte"), g.Version))
+	}
+	p.field("given", strings.Join(files, ", "))
+	if !o.Prompt {
+		return
+	}
+	p.line("")
+	p.line(p.theme.paint(strong, "◇ system"))
+	p.text(strings.TrimRight(c.Metadata.System, "\n"), plain, o)
+}

@@ -1,0 +1,314 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"centurion"
+)
+
+const (
+	opShared = "edit shared text"
+
+	// maxShared is the size in bytes up to which a shared text is read; a person may have written more than its budget.
+	maxShared = 1 << 20
+
+	// notesHeading is the heading that notes stand under.
+	notesHeading = "## Notes"
+)
+
+// SharedFile is a text in .opencode/ that the sessions of a project share: context.md or summary.md. Its methods may be
+// called from several goroutines and processes at once; a person's editor takes no lock, but what it has written is seen
+// before it is replaced, as [TodoFile] says.
+type SharedFile struct {
+	w    *Workspace
+	path string
+}
+
+// Context returns the project's context.md.
+func (w *Workspace) Context() SharedFile { return SharedFile{w, ContextPath} }
+
+// Summary returns the project's summary.md.
+func (w *Workspace) Summary() SharedFile { return SharedFile{w, SummaryPath} }
+
+// Path returns the file's path relative to the project.
+func (f SharedFile) Path() string { return f.path }
+
+// Load reads the text and returns its version as [VersionOf] does. A missing file is no error: "", "", nil. Errors are
+// those of [Workspace.ReadFile]; KindUsage for one of more than a MiB.
+func (f SharedFile) Load() (text, version string, err error) {
+	b, err := f.read()
+	return string(b), versionOf(b), err
+}
+
+func (f SharedFile) read() ([]byte, error) {
+	b, _, err := f.w.ReadFile(f.path, maxShared)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return nil, nil
+	}
+	if err == nil && b == nil {
+		b = []byte{}
+	}
+	return b, err
+}
+
+// Replace gives the file a new text, in one step that survives a power cut, after it has put the old one into the archive;
+// it returns where. It calls check with the version that is there, "" if there is none: an error of it is returned as it is,
+// and nothing is written. If somebody changes the file in between, it starts over, check included. Nothing is written
+// either if the file has this text already. Other errors: KindPermission, KindDisk, KindConflict (it never stood still),
+// and the end of ctx.
+func (f SharedFile) Replace(ctx context.Context, text string, check func(version string) error) (archived string, err error) {
+	text = strings.TrimRight(text, "\n") + "\n"
+	unkeep := func() (err error) { // what a round has kept whose old text was not replaced
+		if archived != "" {
+			err = f.w.root.Remove(archived)
+		}
+		archived = ""
+		return err
+	}
+	_, err = f.change(ctx, func(old []byte) ([]byte, error) {
+		if err := unkeep(); err != nil {
+			return nil, f.w.fail(opShared, ArchivePath, err)
+		}
+		if old != nil && string(old) == text { // also a call that a crash has cut off after it had written
+			return old, nil
+		}
+		if check != nil {
+			if err := check(versionOf(old)); err != nil {
+				return nil, err
+			}
+		}
+		if len(bytes.TrimSpace(old)) > 0 {
+			if archived, err = f.archive(old); err != nil {
+				return nil, err
+			}
+		}
+		return []byte(text), nil
+	})
+	if err != nil {
+		_ = unkeep() // a copy too many is no harm
+	}
+	return archived, err
+}
+
+// Note adds a line at the end of the section «## Notes», which it makes if there is none, and returns the version before
+// and after. A line that stands there already is not added again. It calls check with the text as it would be: an error of
+// it is returned as it is, and nothing is written. Other errors are those of Replace.
+func (f SharedFile) Note(ctx context.Context, line string, check func(text string) error) (before, after string, err error) {
+	line = "- " + strings.Join(strings.Fields(line), " ")
+	text, err := f.change(ctx, func(old []byte) ([]byte, error) {
+		before = versionOf(old)
+		next := withNote(string(old), line)
+		if next == string(old) {
+			return old, nil
+		}
+		if check != nil {
+			if err := check(next); err != nil {
+				return nil, err
+			}
+		}
+		return []byte(next), nil
+	})
+	return before, versionOf(text), err
+}
+
+// change replaces the text by what next makes of it, starting over when somebody else was faster.
+func (f SharedFile) change(ctx context.Context, next func(old []byte) ([]byte, error)) ([]byte, error) {
+	unlock, err := f.w.lockShared(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	for range maxRestarts {
+		old, err := f.read()
+		if err != nil {
+			return nil, err
+		}
+		text, err := next(old)
+		if err != nil {
+			return nil, err
+		}
+		if old != nil && bytes.Equal(old, text) {
+			return text, nil
+		}
+		switch done, err := f.replaceIf(versionOf(old), text); {
+		case err != nil:
+			return nil, err
+		case done:
+			return text, nil
+		}
+	}
+	return nil, &centurion.Error{Op: opShared, Kind: centurion.KindConflict, Msg: f.path + " is being changed all the time",
+		Hint: "find out what writes to it, and stop it"}
+}
+
+// replaceIf puts the text in the file's place if that still has the version.
+func (f SharedFile) replaceIf(version string, text []byte) (done bool, err error) {
+	name, err := f.w.real(opShared, f.path)
+	if err != nil {
+		return false, err
+	}
+	dir, base := splitRel(name)
+	d, err := f.w.root.OpenRoot(dir)
+	if err != nil {
+		return false, f.w.fail(opShared, name, err)
+	}
+	defer d.Close()
+	perm := filePerm
+	if fi, err := d.Lstat(base); err == nil {
+		perm = fi.Mode().Perm()
+	}
+	err = d.Remove(tempName)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = writeNew(d, tempName, text, perm)
+	}
+	if err == nil {
+		var now string
+		if now, err = versionIn(d, base); err == nil && now == version {
+			done, _, err = swapIn(d, base, version)
+		}
+		if rerr := d.Remove(tempName); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+	}
+	if done && err == nil {
+		err = syncDir(d)
+	}
+	if err != nil {
+		return false, f.w.fail(opShared, name, err)
+	}
+	return done, nil
+}
+
+// archive keeps a text that is about to be replaced: .opencode/archive/context-20260102-150405.md, with -2, -3 … behind the
+// time, which is UTC, for what comes within one second.
+func (f SharedFile) archive(text []byte) (string, error) {
+	if err := f.w.root.MkdirAll(ArchivePath, dirPerm); err != nil {
+		return "", f.w.fail(opShared, ArchivePath, err)
+	}
+	d, err := f.w.root.OpenRoot(ArchivePath)
+	if err != nil {
+		return "", f.w.fail(opShared, ArchivePath, err)
+	}
+	defer d.Close()
+	stem := strings.TrimSuffix(path.Base(f.path), ".md") + time.Now().UTC().Format("-20060102-150405")
+	for n := 1; ; n++ {
+		name := stem + ".md"
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d.md", stem, n)
+		}
+		err := writeNew(d, name, text, filePerm)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil {
+			err = syncDir(d)
+		}
+		if err != nil {
+			return "", f.w.fail(opShared, ArchivePath+"/"+name, err)
+		}
+		return ArchivePath + "/" + name, nil
+	}
+}
+
+// lockShared takes the turn in this process, in the order of the calls, and then the lock between processes, which is that
+// of the plans: they share the name of the temporary file.
+func (w *Workspace) lockShared(ctx context.Context) (unlock func(), err error) {
+	select {
+	case w.shared <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ended(ctx)
+	}
+	l, err := w.lockDirectory(ctx, opShared)
+	if err != nil {
+		<-w.shared
+		return nil, err
+	}
+	return func() {
+		_ = l.Close() // closing a lock's file always gives it up
+		<-w.shared
+	}, nil
+}
+
+// lockDirectory takes the lock between processes for what lies in .opencode/.
+func (w *Workspace) lockDirectory(ctx context.Context, op string) (*flock.Flock, error) {
+	// The lock is opened by its path: this looks first that the directory is one inside the project.
+	if err := w.makeDirectory(op); err != nil {
+		return nil, err
+	}
+	l := flock.New(filepath.Join(w.dir, Directory, lockName), flock.SetFlag(os.O_CREATE|os.O_RDWR|openNofollow))
+	switch ok, err := l.TryLockContext(ctx, lockPoll); {
+	case ctx.Err() != nil && !ok:
+		return nil, ended(ctx)
+	case err != nil:
+		return nil, w.fail(op, Directory+"/"+lockName, err)
+	}
+	return l, nil
+}
+
+// withNote returns the text with a line at the end of its notes.
+func withNote(text, line string) string {
+	lines := strings.SplitAfter(text, "\n")
+	from, to := notes(lines)
+	if from < 0 {
+		if text = strings.TrimRight(text, "\n"); text != "" {
+			text += "\n\n"
+		}
+		return text + notesHeading + "\n\n" + line + "\n"
+	}
+	for _, l := range lines[from:to] {
+		if strings.TrimRight(l, "\r\n") == line {
+			return text
+		}
+	}
+	last := to
+	for last > from+1 && strings.TrimSpace(lines[last-1]) == "" {
+		last--
+	}
+	head, tail := strings.Join(lines[:last], ""), strings.Join(lines[last:], "")
+	if !strings.HasSuffix(head, "\n") {
+		head += "\n"
+	}
+	if last == from+1 {
+		head += "\n"
+	}
+	if strings.TrimSpace(tail) == "" {
+		tail = ""
+	}
+	return head + line + "\n" + tail
+}
+
+// notes returns which of the lines are the section of the notes, its heading first; from is below zero if there is none.
+func notes(lines []string) (from, to int) {
+	from = -1
+	for i, l := range lines {
+		l = strings.TrimRight(l, " \t\r\n")
+		switch {
+		case from < 0 && l == notesHeading:
+			from = i
+		case from >= 0 && (strings.HasPrefix(l, "# ") || strings.HasPrefix(l, "## ")):
+			return from, i
+		}
+	}
+	return from, len(lines)
+}
+
+// WithoutNotes returns a shared text without the section «## Notes», and whether it had one.
+func WithoutNotes(text string) (rest string, had bool) {
+	lines := strings.SplitAfter(text, "\n")
+	from, to := notes(lines)
+	if from < 0 {
+		return text, false
+	}
+	return strings.Join(lines[:from], "") + strings.Join(lines[to:], ""), true
+}
