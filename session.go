@@ -55,7 +55,9 @@ type SessionMeta struct {
 	AgentFile string `json:"agent_file,omitempty"`
 	// Roster is what the session's tools tell of agents that are not built in; like System it never changes.
 	Roster string `json:"roster,omitempty"`
-	Retry  *Retry `json:"retry,omitempty"` // a failed request waits to be repeated; nil after a good answer
+	// Compact says that somebody wants the history shortened before the next request.
+	Compact bool   `json:"compact,omitempty"`
+	Retry   *Retry `json:"retry,omitempty"` // a failed request waits to be repeated; nil after a good answer
 }
 
 // Retry is a wait before a failed request is repeated. It is stored, so that a restart neither forgets the wait nor how
