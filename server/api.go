@@ -42,6 +42,8 @@ type API interface {
 	LastSeq(ctx context.Context) (int64, error)
 	// Pause stops a mission so that it can be resumed, and returns when it has stopped.
 	Pause(ctx context.Context, id, reason string) error
+	// Compact asks for a session's history to be shortened before its next request, and returns at once.
+	Compact(ctx context.Context, session string) error
 }
 
 // EventQuery selects events.

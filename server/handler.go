@@ -51,6 +51,9 @@ func Handler(api API, token string, info Info) http.Handler {
 	mux.HandleFunc("POST "+Prefix+"/pause", post(h.pause))
 	mux.HandleFunc("POST "+Prefix+"/missions", post(h.start))
 	mux.HandleFunc("POST "+Prefix+"/resume", post(h.resume))
+	mux.HandleFunc("POST "+Prefix+"/sessions/{id}/compact", func(w http.ResponseWriter, r *http.Request) {
+		reply(w, struct{}{}, h.api.Compact(r.Context(), r.PathValue("id")))
+	})
 	mux.HandleFunc("GET "+Prefix+"/events", h.events)
 	return authorized(token, mux)
 }
