@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -127,7 +128,7 @@ func (s *Session) compact(ctx context.Context, why string) (bool, error) {
 	s.compacting = true
 	defer func() { s.compacting = false }()
 	if err := s.summarize(ctx, &p); err != nil {
-		return false, err
+		return false, errors.Join(err, s.storeSpent(ctx, &p))
 	}
 	if err := s.storeCompaction(ctx, &p); err != nil {
 		return false, err
@@ -246,6 +247,24 @@ func (s *Session) storeCompaction(ctx context.Context, p *plan) error {
 	s.row++
 	failpoint.Hit(failpoint.CompactionStored)
 	return nil
+}
+
+// storeSpent records what a summary has cost that is not used.
+func (s *Session) storeSpent(ctx context.Context, p *plan) error {
+	if p.usage.Tokens.Total() == 0 {
+		return nil
+	}
+	rec := s.spend(p.usage, time.Now().UnixMilli())
+	err := s.update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		if err := tx.PutSession(&rec); err != nil {
+			return err
+		}
+		return s.cfg.Host.Spent(tx, p.usage)
+	})
+	if err == nil {
+		s.rec = rec
+	}
+	return err
 }
 
 // compactionMessages makes the two messages of a compaction, in OpenCode's shapes.

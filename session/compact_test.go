@@ -169,10 +169,12 @@ func TestCompactedHistoriesAreValid(t *testing.T) {
 		}
 		var list []message
 		for range rapid.IntRange(0, 40).Draw(rt, "messages") {
-			list = append(list, message{rapid.IntRange(0, 6).Draw(rt, "kind"), rapid.IntRange(0, 3000).Draw(rt, "text"),
+			list = append(list, message{rapid.IntRange(0, 7).Draw(rt, "kind"), rapid.IntRange(0, 3000).Draw(rt, "text"),
 				rapid.SliceOfN(rapid.IntRange(0, 4000), 1, 4).Draw(rt, "results")})
 		}
-		*model = answerer{}
+		*model = answerer{main: func(req provider.Request) (provider.Delta, error) {
+			return provider.Delta{Tokens: centurion.Tokens{Input: int64(bytesOf(req) / 3), Output: 2}}, nil
+		}}
 		if rapid.Bool().Draw(rt, "the summary fails") {
 			model.summary = func(provider.Request) (string, error) { return "", errors.New("no summary today") }
 		}
@@ -189,6 +191,8 @@ func TestCompactedHistoriesAreValid(t *testing.T) {
 					err, asked = p.answer(text, centurion.FinishStop), false
 				case m.kind == 3:
 					err = p.answer(text, centurion.FinishError)
+				case m.kind == 4:
+					err = p.answer(text, centurion.FinishCancelled)
 				default:
 					err = p.answer(text, centurion.FinishToolCalls, m.results...)
 				}

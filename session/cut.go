@@ -127,8 +127,11 @@ func border(history []centurion.Message, from, budget, hard int) int {
 
 // weight is how many bytes a message adds to a request, about.
 func weight(m *centurion.Message) int {
-	if m.Role == centurion.RoleUser || m.Summary {
-		return len(m.Text())
+	if m.Summary {
+		return len(summaryHead) + len(m.Text()) + len(summaryFoot)
+	}
+	if m.Role == centurion.RoleUser {
+		return len(m.Text()) + len("\n\n")
 	}
 	if m.Finish == "" || m.Finish == centurion.FinishError {
 		return 0

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/event"
 	"centurion/provider"
 )
 
@@ -66,8 +67,8 @@ func (s *Session) askSummary(ctx context.Context, p *plan, limit int) error {
 		out = min(out, s.cfg.Window/8)
 	}
 	target := p.target
-	if s.cfg.Window > 0 {
-		target = min(max(target, s.limit()/2), s.limit())
+	if p.why != event.CompactedOverflow { // after one the window is not what it was taken for
+		target = max(target, s.limit())
 	}
 	room := (target-out)*perToken - len(summarySystem) - 500
 	prompt := fmt.Sprintf("The record:\n\n%s\n\nWrite the summary now, in at most %d words.", transcript(s.history[0], p.gone, max(room, 2000)), max(limit/8, 50))
