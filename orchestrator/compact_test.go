@@ -227,3 +227,75 @@ func TestCompactOnDemand(t *testing.T) {
 		}
 	})
 }
+
+// ORCH-52: what is to be told in the next request is not taken for told because a summary was asked for in between.
+func TestNewsOutlivesACompaction(t *testing.T) {
+	look := call("read", args{"filePath": "long.txt"})
+	bubble(t, map[string]script{
+		"commander": steps(do(work("", "x")), say("I wait")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			switch q.Turn {
+			case 1:
+				return do(look, inBack("build 3m"))
+			case 2, 3:
+				return after(time.Minute, do(look))
+			case 4:
+				return after(2*time.Minute, do(look))
+			}
+			return say("done")
+		},
+		"": func(scripted.Request) scripted.Answer { return say("All was read so far.") },
+	}, func(r *rig) {
+		r.longFile()
+		m := r.start(centurion.MissionOptions{})
+		var g guard.Group
+		done := r.inBackground(&g, m.ID)
+		time.Sleep(150 * time.Second)
+		if err := r.host.Compact(r.ctx, r.tasks(m.ID)[0].Session); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "compactions", len(r.compacted(m.ID, "worker")), 1)
+		asked := r.requests("worker")
+		has(t, asked[4].Last(), "<status>", "bg_1 has ended with exit code 0")
+		for _, q := range r.requests("") {
+			equal(t, "told in the request for a summary", strings.Contains(q.Last(), "<status>"), false)
+		}
+	})
+}
+
+// A summary is nothing that an agent has said: it is not taken for its result.
+func TestSummaryIsNoAnswer(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": func(q scripted.Request) scripted.Answer {
+			if q.Turn > 6 {
+				return scripted.Answer{Error: &scripted.Error{Status: 401, Message: "the key is refused"}}
+			}
+			a := do(call("read", args{"filePath": "long.txt"}))
+			a.Say = "I look once more."
+			return after(time.Minute, a)
+		},
+		"": func(scripted.Request) scripted.Answer { return say("All was read so far.") },
+	}, func(r *rig) {
+		r.longFile()
+		m := r.start(centurion.MissionOptions{})
+		var g guard.Group
+		done := r.inBackground(&g, m.ID)
+		time.Sleep(330 * time.Second)
+		if err := r.host.Compact(r.ctx, m.Session); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "compactions", len(r.compacted(m.ID, "commander")), 1)
+		text, err := (&mission{h: r.host}).lastText(r.ctx, m.Session)
+		if err != nil || text != "I look once more." {
+			t.Errorf("the last words are %q, %v", text, err)
+		}
+	})
+}
