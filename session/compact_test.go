@@ -263,6 +263,8 @@ func TestCompactionBeforeTheWindowIsFull(t *testing.T) {
 		{"a fifth of the largest small window", 200_000, 0, 0, 159_000, 0},
 		{"20,000 are left of a large one", 400_000, 0, 0, 379_000, 0},
 		{"less than 20,000 are left", 400_000, 0, 0, 380_500, 1},
+		{"a fifth of less than 200,000", 180_000, 0, 0, 150_000, 1},
+		{"more than the window", 100_000, 0, 0, 130_000, 1},
 		{"own buffer", 100_000, 50_000, 0, 50_500, 1},
 		{"own buffer, not yet", 100_000, 5_000, 0, 94_000, 0},
 		{"room for the answer", 100_000, 0, 30_000, 70_500, 1},
@@ -329,6 +331,9 @@ func TestCompactionIsStored(t *testing.T) {
 			t.Fatalf("message %d was %q and is %q", i, x, y)
 		}
 	}
+	if n := strings.Count(b[0].Text, "<summary>"); n != 1 {
+		t.Errorf("there are %d summaries", n)
+	}
 	if d := r.compactions(); len(d) != 1 || d[0].Reason != event.CompactedAuto || d[0].After >= d[0].Before || d[0].Messages == 0 || d[0].ByHost {
 		t.Errorf("told: %+v", d)
 	}
@@ -366,7 +371,7 @@ func TestCompactionAfterOverflow(t *testing.T) {
 			t.Errorf("window %d: %+v", window, got)
 		}
 		limit = 0
-		r.say(strings.Repeat("more ", 5000))
+		r.fill(rounds(300, 3000))
 		var err error
 		n := 0
 		for ; n < 10 && err == nil; n++ {
@@ -376,7 +381,7 @@ func TestCompactionAfterOverflow(t *testing.T) {
 				r.reopen() // how often it was tried is not forgotten
 			}
 		}
-		if centurion.KindOf(err) != centurion.KindOverflow || centurion.HintOf(err) == "" || n > 4 {
+		if centurion.KindOf(err) != centurion.KindOverflow || centurion.HintOf(err) == "" || len(r.compactions()) != 3 {
 			t.Errorf("window %d: it was shortened %d times in a row, then %v", window, n-1, err)
 		}
 	}
@@ -542,6 +547,28 @@ func TestCompactionOverTheWire(t *testing.T) {
 		if q.Bytes/4 > 16000 {
 			t.Errorf("request %d has %d bytes", q.Number, q.Bytes)
 		}
+	}
+}
+
+// C-17: a second summary takes the place of the first also where messages are kept that are older than the first.
+func TestCompactionTwice(t *testing.T) {
+	model := &answerer{}
+	r := rigOf(t, model, rounds(30, 900))
+	asks := 2
+	r.cfg.Asked = func() bool { asks--; return asks >= 0 }
+	r.reopen()
+	r.turn()
+	r.say("next")
+	r.turn()
+	r.reopen()
+	r.say("last")
+	r.turn()
+	a, b := model.asked[1].Messages, model.asked[2].Messages
+	if n := len(r.compactions()); n != 2 || len(b) != len(a)+2 || fmt.Sprint(a) != fmt.Sprint(b[:len(a)]) {
+		t.Errorf("%d compactions; %d messages were sent, and %d after a restart", n, len(a), len(b))
+	}
+	if n := strings.Count(fmt.Sprint(b), "<summary>"); n != 1 {
+		t.Errorf("there are %d summaries", n)
 	}
 }
 
