@@ -46,6 +46,7 @@ const (
 	EventToolStarted    EventType = "tool.started"
 	EventToolCompleted  EventType = "tool.completed"
 	EventProviderRetry  EventType = "provider.retrying"
+	EventCompacted      EventType = "session.compacted" // a summary stands for the older part of its history
 
 	EventVerifyStarted EventType = "verify.started"
 	EventVerifyPassed  EventType = "verify.passed"

@@ -78,6 +78,7 @@ type Message struct {
 	Usage     Usage         // of an assistant message
 	Finish    string        // of an assistant message; empty while it streams
 	Error     *MessageError // of an assistant message
+	Summary   bool          // of an assistant message: it stands for what a compaction has replaced
 	Parts     []Part        // in order; not part of the message's own JSON
 }
 
@@ -102,6 +103,7 @@ type assistantMessageJSON struct {
 	Mode       string        `json:"mode"`
 	Agent      string        `json:"agent"`
 	Path       MessagePath   `json:"path"`
+	Summary    bool          `json:"summary,omitempty"`
 	Cost       float64       `json:"cost"`
 	Tokens     Tokens        `json:"tokens"`
 	Finish     string        `json:"finish,omitempty"`
@@ -113,7 +115,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 		return json.Marshal(userMessageJSON{m.ID, m.SessionID, m.Role, MessageTime{Created: m.Time.Created}, m.Agent, m.Model})
 	}
 	return json.Marshal(assistantMessageJSON{m.ID, m.SessionID, m.Role, m.Time, m.Error, m.ParentID, m.Model.ID,
-		m.Model.Provider, m.Agent, m.Agent, m.Path, m.Usage.USD, m.Usage.Tokens, m.Finish})
+		m.Model.Provider, m.Agent, m.Agent, m.Path, m.Summary, m.Usage.USD, m.Usage.Tokens, m.Finish})
 }
 
 // UnmarshalJSON reads either shape. Whether a cost is unpriced is not part of it and comes back false.
@@ -134,7 +136,7 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	err := json.Unmarshal(b, &a)
 	*m = Message{ID: a.ID, SessionID: a.SessionID, Role: a.Role, ParentID: a.ParentID, Time: a.Time, Agent: a.Agent,
 		Model: ModelRef{a.ProviderID, a.ModelID}, Path: a.Path, Usage: Usage{Tokens: a.Tokens, USD: a.Cost},
-		Finish: a.Finish, Error: a.Error}
+		Finish: a.Finish, Error: a.Error, Summary: a.Summary}
 	return err
 }
 

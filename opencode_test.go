@@ -133,7 +133,9 @@ func TestMessageShapes(t *testing.T) {
 		done.Finish = finish
 		same(t, finish, done, conforms(t, assistant, finish, done))
 	}
-	done.Finish = centurion.FinishError
+	done.Summary = true
+	same(t, "summary", done, conforms(t, assistant, "summary", done))
+	done.Summary, done.Finish = false, centurion.FinishError
 	for _, e := range []centurion.MessageError{
 		{Name: "UnknownError", Data: centurion.MessageErrorData{Message: "x"}},
 		{Name: "MessageAbortedError", Data: centurion.MessageErrorData{Message: ""}},
@@ -240,6 +242,10 @@ func parts() map[string]centurion.Part {
 		"StepFinishPart": of(centurion.PartStepFinish, func(p *centurion.Part) {
 			p.Reason, p.Usage = "stop", centurion.Usage{Tokens: tokens, USD: 0.125}
 		}),
+		"CompactionPart": of(centurion.PartCompaction, func(p *centurion.Part) {
+			p.Compaction = &centurion.Compaction{Auto: true, Overflow: true, Tail: msgID}
+		}),
+		"CompactionPart empty": of(centurion.PartCompaction, func(p *centurion.Part) { p.Compaction = &centurion.Compaction{} }),
 	}
 	for name, s := range toolStates {
 		all["ToolPart "+name] = of(centurion.PartTool, func(p *centurion.Part) {
@@ -262,7 +268,7 @@ func TestPartShapes(t *testing.T) {
 	if b, err := json.Marshal(parts()["TextPart empty"]); err != nil || strings.Contains(string(b), "time") {
 		t.Errorf("a text that was never begun has a time: %s, %v", b, err)
 	}
-	if got := slices.Sorted(maps.Keys(kinds)); len(got) != 5 {
+	if got := slices.Sorted(maps.Keys(kinds)); len(got) != 6 {
 		t.Errorf("only %v were tried", got)
 	}
 	for name, p := range map[string]centurion.Part{
@@ -331,6 +337,9 @@ func FuzzPart(f *testing.F) {
 		}
 		second.ID, second.SessionID, second.MessageID = prtID, sesID, msgID
 		second.Time.Start, second.Time.End = max(second.Time.Start, 0), max(second.Time.End, 0)
+		if second.Compaction != nil {
+			second.Compaction.Tail = msgID
+		}
 		if s := second.State; s != nil {
 			s.Time.Start, s.Time.End = max(s.Time.Start, 0), max(s.Time.End, 0)
 		}

@@ -16,6 +16,7 @@ const (
 	PartTool       PartType = "tool"
 	PartStepStart  PartType = "step-start"
 	PartStepFinish PartType = "step-finish"
+	PartCompaction PartType = "compaction"
 )
 
 // PartTime is when a part began and ended, in Unix milliseconds; End is 0 while it goes on.
@@ -38,6 +39,8 @@ type Part struct {
 	State     *ToolState // tool
 	Reason    string     // step-finish
 	Usage     Usage      // step-finish
+
+	Compaction *Compaction // compaction
 }
 
 // ToolStatus is where a tool call stands.
@@ -204,6 +207,8 @@ func (p Part) MarshalJSON() ([]byte, error) {
 			Cost   float64 `json:"cost"`
 			Tokens Tokens  `json:"tokens"`
 		}{head, p.Reason, p.Usage.USD, p.Usage.Tokens})
+	case PartCompaction:
+		return p.marshalCompaction(head)
 	}
 	return nil, fmt.Errorf("part %s has unknown type %q", p.ID, p.Type)
 }
@@ -221,10 +226,14 @@ func (p *Part) UnmarshalJSON(b []byte) error {
 		Reason    string     `json:"reason"`
 		Cost      float64    `json:"cost"`
 		Tokens    Tokens     `json:"tokens"`
+		Compaction
 	}
 	err := json.Unmarshal(b, &v)
 	*p = Part{ID: v.ID, SessionID: v.SessionID, MessageID: v.MessageID, Type: v.Type, Text: v.Text, Synthetic: v.Synthetic,
 		Time: v.Time, CallID: v.CallID, Tool: v.Tool, State: v.State, Reason: v.Reason,
 		Usage: Usage{Tokens: v.Tokens, USD: v.Cost}}
+	if p.Type == PartCompaction {
+		p.Compaction = &v.Compaction
+	}
 	return err
 }

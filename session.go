@@ -60,7 +60,9 @@ type SessionMeta struct {
 	Roster string `json:"roster,omitempty"`
 	// Given are the shared texts of the project that stand in its first message.
 	Given []Given `json:"given,omitempty"`
-	Retry *Retry  `json:"retry,omitempty"` // a failed request waits to be repeated; nil after a good answer
+	// Compact says that somebody wants the history shortened before the next request.
+	Compact bool   `json:"compact,omitempty"`
+	Retry   *Retry `json:"retry,omitempty"` // a failed request waits to be repeated; nil after a good answer
 }
 
 // Given is a shared text that a session was given when it began.

@@ -28,10 +28,12 @@ const (
 	AskStored        Point = "ask-stored"         // a question for a person is stored, nobody waits for the answer
 	AskAnswered      Point = "ask-answered"       // its answer is stored, who asked has not heard it
 	MissionVerdict   Point = "mission-verdict"    // a mission has its verdict, which is not recorded
+	CompactionStored Point = "compaction"         // a summary and the pointer to what is kept are stored, no request has used them
 )
 
 // All lists every step.
 func All() []Point {
 	return []Point{CommitBefore, CommitAfter, Migration, TaskRecorded, AttemptStarted, AnswerBefore, AnswerAccepted, ToolRan,
-		CheckRan, TodoBeforeRename, TodoAfterRename, TaskEnded, DeliveryTaken, AskStored, AskAnswered, MissionVerdict}
+		CheckRan, TodoBeforeRename, TodoAfterRename, TaskEnded, DeliveryTaken, AskStored, AskAnswered, MissionVerdict,
+		CompactionStored}
 }

@@ -219,7 +219,7 @@ func (m *mission) missionStatus() string {
 func (m *mission) lastText(ctx context.Context, id string) (text string, err error) {
 	messages, err := m.h.cfg.Store.Messages(ctx, id)
 	for _, msg := range messages {
-		if msg.Role == centurion.RoleAssistant && msg.Finish != centurion.FinishError && msg.Text() != "" {
+		if msg.Role == centurion.RoleAssistant && !msg.Summary && msg.Finish != centurion.FinishError && msg.Text() != "" {
 			text = msg.Text()
 		}
 	}

@@ -1,12 +1,12 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"centurion"
@@ -39,6 +39,7 @@ type conversation struct {
 	streak recovery.Streak
 	wait   *centurion.Retry // a wait that a restart has cut off, until the next turn
 	over   pointedOut       // which shared texts it was told are too long
+	asked  atomic.Bool      // a person wants the history shortened
 	gated  time.Time        // since when the provider makes it wait; zero while it does not
 }
 
@@ -97,7 +98,8 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	}
 	c.cfg = session.Config{Store: m.h.cfg.Store, Model: heard{model.Client, c.pulse}, Ref: model.Ref, Price: model.Price,
 		MaxOut: model.MaxOut, Tools: held, Call: call, Host: c, Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
-		MaxSteps: agent.Steps, Temperature: agent.Temperature}
+		MaxSteps: agent.Steps, Temperature: agent.Temperature,
+		Window: model.Context, Buffer: m.h.cfg.Buffer, Asked: func() bool { return c.asked.Swap(false) }}
 	if err := c.load(ctx, id); err != nil {
 		return nil, err
 	}
@@ -163,17 +165,19 @@ func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
 			if err := c.say(ctx, centurion.OriginHost, d.Prompt); err != nil {
 				return out, err
 			}
+		case recovery.Compact:
+			if err := c.compact(ctx, err); err != nil {
+				return out, err
+			}
+			continue
 		default:
-			return out, &centurion.Error{Kind: d.Kind, Err: err, Hint: cmp.Or(d.Hint, overflowHint)}
+			return out, &centurion.Error{Kind: d.Kind, Err: err, Hint: d.Hint}
 		}
 		if err := c.pause(ctx, d, err); err != nil {
 			return out, err
 		}
 	}
 }
-
-// overflowHint is for a conversation that no longer fits its model's window, which nothing shortens yet.
-const overflowHint = "use a model with a larger window, or a goal in smaller steps"
 
 func (h *Host) modelName(c *conversation) string {
 	r := c.sess.Record()
@@ -373,7 +377,7 @@ func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
 		return err
 	}
 	c.m.spent.Store(&rec)
-	if u.Tokens.Total() > 0 { // a request that failed has told nobody anything
+	if u.Tokens.Total() > 0 && !c.sess.Compacting() { // a request that failed, or for a summary, has told nobody anything
 		c.m.background.heard(c.id())
 		c.over.heard()
 	}

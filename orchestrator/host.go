@@ -76,6 +76,8 @@ type Config struct {
 	KeepTasks                                   int
 	// NewApproach and GiveUp are rounds without progress after which another approach is asked for, and a person.
 	NewApproach, GiveUp int
+	// Buffer is how many tokens of a model's window stay free; 0 means what session.Buffer says.
+	Buffer int
 }
 
 // Model is a model that sessions can talk to.

@@ -48,6 +48,8 @@ type API interface {
 	Pause(ctx context.Context, id, reason string) error
 	// Tidy drops, archives and removes what is left of missions that have ended.
 	Tidy(ctx context.Context, o orchestrator.TidyOptions) (orchestrator.TidyReport, error)
+	// Compact asks for a session's history to be shortened before its next request, and returns at once.
+	Compact(ctx context.Context, session string) error
 }
 
 // EventQuery selects events.

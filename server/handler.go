@@ -54,6 +54,9 @@ func Handler(api API, token string, info Info) http.Handler {
 	mux.HandleFunc("POST "+Prefix+"/resume", post(h.resume))
 	mux.HandleFunc("POST "+Prefix+"/send", post(h.send))
 	mux.HandleFunc("POST "+Prefix+"/tidy", post(h.tidy))
+	mux.HandleFunc("POST "+Prefix+"/sessions/{id}/compact", func(w http.ResponseWriter, r *http.Request) {
+		reply(w, struct{}{}, h.api.Compact(r.Context(), r.PathValue("id")))
+	})
 	mux.HandleFunc("GET "+Prefix+"/events", h.events)
 	return authorized(token, mux)
 }

@@ -62,7 +62,7 @@ func (s *Session) ask(ctx context.Context) (*answer, error) {
 func (s *Session) newAnswer() centurion.Message {
 	parent := ""
 	for i := len(s.history) - 1; i >= 0 && parent == ""; i-- {
-		if s.history[i].Role == centurion.RoleUser {
+		if s.history[i].Role == centurion.RoleUser && pointer(&s.history[i]) == nil {
 			parent = s.history[i].ID
 		}
 	}
@@ -250,7 +250,7 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 	if err != nil {
 		return err
 	}
-	s.rec = rec
+	s.rec, s.row = rec, 0
 	s.history = append(s.history, a.msg)
 	failpoint.Hit(failpoint.AnswerAccepted)
 	return nil

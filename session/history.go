@@ -15,12 +15,20 @@ const unsent = "unsent"
 
 // History turns stored messages into what a provider accepts: every call of an answer has exactly one result, directly
 // after it; answers that broke are left out, unless a person stopped them, they hold text and somebody has answered
-// them; messages of the user that follow each other are joined.
+// them; messages of the user that follow each other are joined. What a compaction has replaced is left out.
 func History(stored []centurion.Message) []provider.Message {
+	stored = viewOf(stored).history
 	var out []provider.Message
 	stopped := "" // the text of an answer that was stopped: if the question is just asked again, it does not count
 	for i := range stored {
 		m := &stored[i]
+		if pointer(m) != nil {
+			continue
+		}
+		if m.Summary {
+			out = appendUser(out, summaryHead+m.Text()+summaryFoot)
+			continue
+		}
 		if m.Role == centurion.RoleUser {
 			if stopped != "" {
 				out, stopped = append(out, provider.Message{Role: provider.Assistant, Text: stopped}), ""
@@ -39,8 +47,7 @@ func History(stored []centurion.Message) []provider.Message {
 				a.Reasoning += p.Text
 			case p.Type == centurion.PartTool && sent(p):
 				a.Calls = append(a.Calls, provider.Call{ID: p.CallID, Name: p.Tool, Arguments: string(p.State.Input)})
-				text, _ := p.State.Result()
-				results = append(results, provider.Message{Role: provider.Tool, CallID: p.CallID, Text: text})
+				results = append(results, provider.Message{Role: provider.Tool, CallID: p.CallID, Text: resultOf(p.State)})
 			}
 		}
 		if a.Text == "" && len(a.Calls) == 0 {

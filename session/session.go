@@ -55,6 +55,10 @@ type Config struct {
 	MaxSteps int                      // requests in one turn; 0 means 200
 
 	Temperature *float64 // nil means the model's default
+
+	Window int         // tokens of the model's window; 0 means unknown: then it is the provider who says that it is full
+	Buffer int         // tokens of it that stay free; 0 means what [Buffer] says
+	Asked  func() bool // reports, once, that somebody wants the history shortened; nil means never
 }
 
 // maxSteps bounds a turn whose model never stops calling tools. It is far above what a task needs; budgets and the
@@ -65,9 +69,13 @@ const maxSteps = 200
 type Session struct {
 	cfg     Config
 	rec     centurion.Session
-	history []centurion.Message
+	history []centurion.Message // what is sent: see viewOf
 	byName  map[string]tools.Tool
 	specs   []provider.ToolSpec
+
+	fresh      int  // index in history of the first message that is newer than the last compaction
+	row        int  // compactions since the last answer
+	compacting bool // what is being spent is spent on a summary
 }
 
 // Outcome is how a turn ended.
@@ -144,6 +152,8 @@ func Open(ctx context.Context, cfg Config, id string) (*Session, error) {
 	if err := s.repair(ctx); err != nil {
 		return nil, fmt.Errorf("repair session %s: %w", id, err)
 	}
+	v := viewOf(s.history)
+	s.history, s.fresh, s.row = v.history, v.fresh, v.row
 	return s, nil
 }
 
@@ -173,6 +183,9 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 	cut := 0 // answers in a row that were not complete
 	for {
 		if err := s.takeIn(ctx); err != nil {
+			return out, err
+		}
+		if err := s.fit(ctx); err != nil {
 			return out, err
 		}
 		if out.Steps == limit {

@@ -277,9 +277,14 @@ func (p *page) message(m centurion.Message, o ShowOptions) {
 	if finish == centurion.FinishStop || finish == centurion.FinishToolCalls {
 		finish = ""
 	}
+	if m.Summary {
+		finish = "summary of the older messages"
+	}
 	p.line(p.theme.paint(c, "◇ "+who) + p.theme.paint(dim, "  "+dots(when, finish)))
 	for _, part := range m.Parts {
 		switch part.Type {
+		case centurion.PartCompaction:
+			p.text(compactionLine(part.Compaction), dim, o)
 		case centurion.PartText:
 			p.text(part.Text, plain, o)
 		case centurion.PartReasoning:

@@ -266,6 +266,8 @@ func (s *story) session(e centurion.Event, p payload) []fact {
 		}
 	case centurion.EventSessionError:
 		return []fact{{mark: "✗", tone: bad, agent: agent, who: s.who(e), text: cmp.Or(Clean(p.Error.Message), string(p.Kind)), quiet: !root}}
+	case centurion.EventCompacted:
+		return []fact{s.compacted(e, agent, root)}
 	case centurion.EventProviderRetry:
 		d := time.Duration(p.WaitMS) * time.Millisecond
 		return []fact{{mark: "↻", tone: warn, agent: agent, who: s.who(e), quiet: true,

@@ -109,7 +109,8 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 		Runner: &sandbox.Runner{Mark: p.mark()}, Scratch: p.scratch(), Web: way, Rules: rules, Home: home, Publish: h.publisher(how), Version: Version,
 		Workers: cfg.Own.MaxWorkers, PerAgent: cfg.Own.MaxPerAgent, Countdown: cfg.Own.Countdown, Returns: cfg.Own.MaxReopened,
 		Await: cfg.Own.WaitTimeout, GateWait: cfg.Own.GateRelease, NewApproach: cfg.Own.StuckRounds, GiveUp: cfg.Own.PauseRounds,
-		DiskWait: how.diskWait, PollInterval: cfg.Own.PollInterval, StallTimeout: cfg.Own.StallTimeout, SessionTTL: cfg.Own.SessionTTL,
+		Buffer: cfg.Own.CompactionBuffer, DiskWait: how.diskWait,
+		PollInterval: cfg.Own.PollInterval, StallTimeout: cfg.Own.StallTimeout, SessionTTL: cfg.Own.SessionTTL,
 		Retention: cfg.Own.Retention, ArchiveAfter: cfg.Own.ArchiveAfter, ArchiveFailedAfter: cfg.Own.ArchiveFailedAfter, KeepTasks: cfg.Own.KeepTasks,
 		Recovery: recovery.Policy{MaxAttempts: cfg.Own.MaxAttempts, Cooldown: cfg.Own.RetryDelay}})
 	if err := h.listen(how); err != nil {

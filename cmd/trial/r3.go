@@ -65,9 +65,10 @@ func r3(ctx context.Context, t *T) {
 	t.Figure("marked as maybe ran", s.maybe)
 }
 
-// project makes a project with a mission of a few workers, one of which runs a command that a person is asked about.
+// project makes a project with a mission of a few workers, one of which runs a command that a person is asked about and has
+// a conversation that has to be shortened.
 func (s *stepper) project() (*squad, *project) {
-	q := &squad{workers: r3Workers, asks: 1, latency: 2 * time.Millisecond}
+	q := &squad{workers: r3Workers, asks: 1, long: true, latency: 2 * time.Millisecond}
 	p := s.t.Project(q.files())
 	p.Bin = s.bin
 	q.serve(p)

@@ -20,6 +20,7 @@ type squad struct {
 	workers int           // none: the Commander answers at once and that is all
 	latency time.Duration // of every answer
 	asks    int           // so many of the workers run a command that a person is asked about
+	long    bool          // the first worker reads so much that its provider asks for a shorter conversation, once
 
 	mu       sync.Mutex
 	nap      string      // a command that every worker runs instead of the ledger, such as sleep 300; empty: none
@@ -63,6 +64,9 @@ func (s *squad) files() map[string]string {
 	all := map[string]string{"opencode.json": squadRules}
 	for i := range s.workers {
 		all["in/"+item(i)+".txt"] = "input of " + item(i) + "\n"
+	}
+	if s.long {
+		all["in/"+item(0)+".txt"] = strings.Repeat("input of "+item(0)+"\n", 1500)
 	}
 	return all
 }
@@ -135,6 +139,9 @@ func (s *squad) answer(r scripted.Request) scripted.Answer {
 	s.mu.Lock()
 	s.requests = append(s.requests, time.Now())
 	s.mu.Unlock()
+	if len(r.Tools()) == 0 { // it is asked for a summary
+		return scripted.Answer{Say: "The input was read."}
+	}
 	if r.Agent() == "commander" {
 		return s.commander(r)
 	}
@@ -206,8 +213,11 @@ func (s *squad) worker(r scripted.Request) scripted.Answer {
 	bash := func(command string) scripted.Answer {
 		return scripted.Answer{Say: "I run it.", Calls: []scripted.Call{tool("bash", map[string]any{"command": command, "description": "Work"})}}
 	}
+	long := s.long && number == 1 && !strings.Contains(r.First(), "<summary>")
 	switch {
-	case !done["read"]:
+	case long && tries["read"] > 1:
+		return scripted.Answer{Error: &scripted.Error{Status: 400, Code: "context_length_exceeded", Message: "maximum context length"}}
+	case !done["read"] || long:
 		return scripted.Answer{Say: "I look.", Calls: []scripted.Call{tool("read", map[string]any{"filePath": "in/" + id + ".txt"})}}
 	case number <= s.asks && !done["asked"]:
 		return bash("touch asked-" + id)

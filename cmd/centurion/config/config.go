@@ -171,6 +171,7 @@ type Limits struct {
 	PauseRounds        int           // without progress before a person is asked
 	MaxReopened        int           // times a red final check reopens an item
 	MaxCommands        int           // shell commands of the whole host at once
+	CompactionBuffer   int           // tokens of a model's window that stay free
 }
 
 // ownFields are the keys of Centurion's own files.
@@ -200,6 +201,7 @@ func ownFields() []field[Own] {
 		list("verify", true, func(o *Own) *[]string { return &o.Verify }),
 		{"worktree", setWorktree},
 		{"search", setSearch},
+		{"compaction", setCompaction},
 		choice("persist", func(o *Own) *string { return &o.Persist }, "coalesce", "every_event"),
 		optional("notify", func(o *Own) **bool { return &o.Notify }),
 		optional("session_headers", func(o *Own) **bool { return &o.SessionHeaders }),
@@ -257,6 +259,11 @@ func setOwnAgent(o *Own, key string, n *node) error {
 
 func setWorktree(o *Own, key string, n *node) error {
 	fields := []field[Own]{list("setup", true, func(o *Own) *[]string { return &o.WorktreeSetup })}
+	return decode(n, key, o, fields, func(u member) error { return unknownKey(u, key+".", keysOf(fields)) })
+}
+
+func setCompaction(o *Own, key string, n *node) error {
+	fields := []field[Own]{integer("buffer", 1, 0, func(o *Own) *int { return &o.CompactionBuffer })}
 	return decode(n, key, o, fields, func(u member) error { return unknownKey(u, key+".", keysOf(fields)) })
 }
 

@@ -1,0 +1,59 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"centurion"
+	"centurion/guard"
+	"centurion/store"
+)
+
+// compact shortens the conversation after its provider has refused it as too long for a reason, which goes with the error
+// if that cannot be done.
+func (c *conversation) compact(ctx context.Context, reason error) error {
+	err := guard.Call("compact "+c.id(), func() error { return c.sess.Compact(ctx) })
+	if cause := context.Cause(ctx); err == nil || cause != nil {
+		return cause
+	}
+	if centurion.KindOf(err) != centurion.KindOverflow {
+		return err
+	}
+	return &centurion.Error{Kind: centurion.KindOverflow, Err: errors.Join(reason, err), Hint: centurion.HintOf(err)}
+}
+
+// Compact asks for a session's history to be shortened before its next request: at once if it works, else when it goes
+// on. Without anything to shorten nothing happens. The error has centurion.KindNotFound for an unknown session and
+// centurion.KindConflict for one whose mission is over.
+func (h *Host) Compact(ctx context.Context, session string) error {
+	rec, err := h.cfg.Store.Session(ctx, session)
+	if err != nil {
+		return err
+	}
+	m, err := h.cfg.Store.Mission(ctx, rec.Metadata.Mission)
+	if err != nil {
+		return err
+	}
+	if m.Status.Ended() {
+		return &centurion.Error{Op: "compact session", Kind: centurion.KindConflict, Msg: fmt.Sprintf("its mission %s is %s", m.ID, m.Status),
+			Hint: "only the sessions of a mission that goes on can be shortened; see: centurion ps"}
+	}
+	if r := h.running(m.ID); r != nil {
+		r.mu.Lock()
+		c := r.convs[session]
+		r.mu.Unlock()
+		if c != nil {
+			c.asked.Store(true)
+			return nil
+		}
+	}
+	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		rec, err := tx.Session(session)
+		if err != nil {
+			return err
+		}
+		rec.Metadata.Compact = true
+		return tx.PutSession(&rec)
+	})
+}

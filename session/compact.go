@@ -1,0 +1,292 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/failpoint"
+	"centurion/provider"
+	"centurion/store"
+)
+
+// The limits of compaction.
+const (
+	bigWindow  = 200_000 // tokens; a larger window leaves bigBuffer free
+	bigBuffer  = 20_000  // tokens
+	perToken   = 3       // bytes; real texts have about four, so that an estimate errs to the safe side
+	maxCompact = 3       // compactions in a row, without an answer in between
+	minClip    = 200     // bytes to which results of what is kept are cut at most
+)
+
+// Buffer returns how many tokens of a model's window stay free for its answer and for what an estimate has missed: 20,000
+// of a window above 200,000, else a fifth. A configured number goes before that. It is never more than half of the window.
+func Buffer(window, configured int) int {
+	b := window / 5
+	if window > bigWindow {
+		b = bigBuffer
+	}
+	return min(cmp.Or(max(configured, 0), b), window/2)
+}
+
+// limit is how many tokens a request may have, 0 if the window is unknown.
+func (s *Session) limit() int {
+	w := s.cfg.Window
+	return w - max(Buffer(w, s.cfg.Buffer), min(s.cfg.MaxOut, w/2))
+}
+
+// size estimates the tokens of the next request: what the newest answer reported, and a third of the bytes that came
+// since. Without an answer of this model since the last compaction it is a third of all bytes.
+func (s *Session) size() int {
+	since := 0
+	for i := len(s.history) - 1; i >= s.fresh; i-- {
+		m := &s.history[i]
+		if accepted(m) && m.Model == s.cfg.Ref && m.Usage.Tokens.Total() > 0 {
+			return int(m.Usage.Tokens.Total()) + (since+resultBytes(m))/perToken
+		}
+		since += weight(m)
+	}
+	return s.fixed() + weightOf(s.history)/perToken
+}
+
+// fixed estimates the tokens of a request without its history.
+func (s *Session) fixed() int {
+	return size(provider.Request{System: s.rec.Metadata.System, Tools: s.specs}) + len(s.cfg.Host.Status())/perToken
+}
+
+func size(req provider.Request) int { return int(estimate(req, 0).Input) * 4 / perToken }
+
+// fit shortens the history if the next request would come too near to the end of the model's window, or if somebody
+// asked for it.
+func (s *Session) fit(ctx context.Context) error {
+	why := ""
+	if s.rec.Metadata.Compact || s.cfg.Asked != nil && s.cfg.Asked() {
+		why = event.CompactedAsked
+	} else if limit := s.limit(); limit > 0 && s.size() > limit {
+		why = event.CompactedAuto
+	}
+	if why == "" {
+		return nil
+	}
+	done, err := s.compact(ctx, why)
+	if err != nil || !done {
+		return err
+	}
+	return s.takeIn(ctx)
+}
+
+// Compact shortens the history after the provider has refused a request as too long. It may be called between turns only.
+// The error has centurion.KindOverflow when nothing is left to shorten, or after three compactions without an answer in
+// between; Host.Before is asked first, and its error is returned.
+func (s *Session) Compact(ctx context.Context) error {
+	if err := s.takeIn(ctx); err != nil {
+		return err
+	}
+	_, err := s.compact(ctx, event.CompactedOverflow)
+	return err
+}
+
+// Compacting reports whether what is being spent is spent on a summary.
+func (s *Session) Compacting() bool { return s.compacting }
+
+// plan is a compaction before it is stored.
+type plan struct {
+	why     string
+	before  int // tokens of the next request, estimated
+	target  int // tokens that it may have
+	room    int // bytes for the summary and what is kept
+	gone    []centurion.Message
+	kept    []centurion.Message
+	changed []centurion.Part // of what is kept, with shorter results
+	midTurn bool
+
+	text, quotes string
+	byHost       bool
+	usage        centurion.Usage
+	asked        bool // the model was asked
+}
+
+// compact replaces the older part of the history by a summary. It reports whether it did: a request that comes near to
+// the end of the window is sent as it is if little can be gained.
+func (s *Session) compact(ctx context.Context, why string) (bool, error) {
+	p, worth := s.plan(why)
+	if why == event.CompactedAsked {
+		s.rec.Metadata.Compact = false
+	} else if s.row >= maxCompact || !worth {
+		if why == event.CompactedAuto && p.before <= s.cfg.Window {
+			return false, nil
+		}
+		return false, s.tooLong(p.before)
+	}
+	if len(p.gone) == 0 && len(p.changed) == 0 {
+		return false, nil
+	}
+	s.compacting = true
+	defer func() { s.compacting = false }()
+	if err := s.summarize(ctx, &p); err != nil {
+		return false, errors.Join(err, s.storeSpent(ctx, &p))
+	}
+	if err := s.storeCompaction(ctx, &p); err != nil {
+		return false, err
+	}
+	if now := s.size(); s.cfg.Window > 0 && now > s.cfg.Window {
+		return true, s.tooLong(now)
+	}
+	return true, nil
+}
+
+// plan decides what stays. It is worth doing if it makes the next request notably shorter.
+func (s *Session) plan(why string) (p plan, worth bool) {
+	p = plan{why: why, before: s.size(), target: s.limit()}
+	half := p.before / 2
+	switch {
+	case why != event.CompactedAuto && p.target > 0:
+		p.target = min(p.target, half) // an estimate below the limit was wrong, or nobody asked for it
+	case p.target <= 0:
+		p.target = half
+	}
+	tail := p.target / 3
+	if s.cfg.Window > 0 && why == event.CompactedAuto {
+		tail = s.cfg.Window / 4
+	}
+	fixed := s.fixed() * perToken
+	if len(s.history) > 0 {
+		fixed += weight(&s.history[0])
+	}
+	all := fixed + weightOf(s.history[min(1, len(s.history)):])
+	bytes := func(tokens int) int { // text that is denser than an estimate takes it for has shown in what was reported
+		return min(tokens*perToken, int(float64(tokens)*float64(all)/float64(max(p.before, 1))))
+	}
+	p.room = max(bytes(p.target)-fixed, bytes(p.target/8))
+	from := head(s.history)
+	at := border(s.history, from, min(bytes(tail), p.room*2/3), p.room*2/3)
+	if at > from { // a summary alone is not summarized again
+		p.gone = s.history[min(1, at):at]
+	}
+	p.kept = s.history[at:]
+	p.midTurn = at < len(s.history) && s.history[at].Role != centurion.RoleUser
+	had := weightOf(s.history[min(1, at):])
+	if len(p.gone) == 0 {
+		had = weightOf(p.kept)
+	}
+	left := p.room - summaryBytes(p.room)
+	now := weightOf(p.kept)
+	for clip := 32 << 10; now > left && clip >= minClip; clip /= 2 {
+		p.kept, p.changed = clipResults(s.history[at:], clip)
+		now = weightOf(p.kept)
+	}
+	gain := had - now
+	if len(p.gone) > 0 {
+		gain -= summaryBytes(p.room)
+	}
+	return p, gain > bytes(p.target/10)
+}
+
+// summaryBytes is how long a summary may be: a quarter of the room, 12,000 bytes at most.
+func summaryBytes(room int) int { return min(room/4, 12_000) }
+
+func (s *Session) tooLong(tokens int) error {
+	e := &centurion.Error{Op: "compact history", Kind: centurion.KindOverflow, Hint: "split the work into smaller items, or choose a model with a larger window",
+		Msg: fmt.Sprintf("the conversation has about %d tokens", tokens)}
+	if s.cfg.Window > 0 {
+		e.Msg += fmt.Sprintf(", the model's window %d", s.cfg.Window)
+	}
+	if s.row >= maxCompact {
+		e.Msg += fmt.Sprintf("; it was shortened %d times in a row", s.row)
+	} else {
+		e.Msg += "; nothing is left to shorten"
+	}
+	return e
+}
+
+// storeCompaction writes the summary and the pointer to what is kept, in one transaction, and takes them over.
+func (s *Session) storeCompaction(ctx context.Context, p *plan) error {
+	u, a := s.compactionMessages(p)
+	history := append([]centurion.Message{s.history[0], u, a}, p.kept...)
+	v := Session{cfg: s.cfg, rec: s.rec, specs: s.specs, history: history, fresh: len(history)}
+	rec := s.spend(p.usage, time.Now().UnixMilli())
+	replaced := 0
+	for i := range p.gone {
+		if pointer(&p.gone[i]) == nil && !p.gone[i].Summary {
+			replaced++
+		}
+	}
+	after := v.size()
+	err := s.update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		for i := range p.changed {
+			if err := tx.PutPart(&p.changed[i]); err != nil {
+				return err
+			}
+		}
+		if err := putMessage(tx, &u); err != nil {
+			return err
+		}
+		if err := putMessage(tx, &a); err != nil {
+			return err
+		}
+		if err := tx.PutSession(&rec); err != nil {
+			return err
+		}
+		if p.asked {
+			if err := s.cfg.Host.Spent(tx, p.usage); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Append(fact(&rec, centurion.EventCompacted, event.CompactedData{Message: a.ID, Reason: p.why,
+			Before: int64(p.before), After: int64(after), Messages: replaced, Kept: len(p.kept), ByHost: p.byHost}))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.rec, s.history, s.fresh = rec, history, len(history)
+	s.row++
+	failpoint.Hit(failpoint.CompactionStored)
+	return nil
+}
+
+// storeSpent records what a summary has cost that is not used.
+func (s *Session) storeSpent(ctx context.Context, p *plan) error {
+	if p.usage.Tokens.Total() == 0 {
+		return nil
+	}
+	rec := s.spend(p.usage, time.Now().UnixMilli())
+	err := s.update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		if err := tx.PutSession(&rec); err != nil {
+			return err
+		}
+		return s.cfg.Host.Spent(tx, p.usage)
+	})
+	if err == nil {
+		s.rec = rec
+	}
+	return err
+}
+
+// compactionMessages makes the two messages of a compaction, in OpenCode's shapes.
+func (s *Session) compactionMessages(p *plan) (u, a centurion.Message) {
+	now := time.Now().UnixMilli()
+	tail := ""
+	if len(p.kept) > 0 {
+		tail = p.kept[0].ID
+	}
+	u = centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: s.rec.ID, Role: centurion.RoleUser,
+		Origin: centurion.OriginHost, Time: centurion.MessageTime{Created: now}, Agent: s.rec.Agent, Model: modelOf(&s.rec)}
+	u.Parts = []centurion.Part{{ID: centurion.NewID(centurion.PrefixPart), SessionID: s.rec.ID, MessageID: u.ID, Type: centurion.PartCompaction,
+		Compaction: &centurion.Compaction{Auto: p.why != event.CompactedAsked, Overflow: p.why == event.CompactedOverflow, Tail: tail}}}
+	a = centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: s.rec.ID, Role: centurion.RoleAssistant, ParentID: u.ID,
+		Time: centurion.MessageTime{Created: now, Completed: now}, Agent: s.rec.Agent, Model: s.cfg.Ref, Summary: true,
+		Path: centurion.MessagePath{Cwd: s.cfg.Root, Root: s.cfg.Root}, Usage: p.usage, Finish: centurion.FinishStop}
+	for _, text := range []string{p.text, p.quotes} {
+		if text == "" {
+			continue
+		}
+		a.Parts = append(a.Parts, centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: s.rec.ID, MessageID: a.ID,
+			Type: centurion.PartText, Text: text, Synthetic: text == p.quotes || p.byHost, Time: centurion.PartTime{Start: now, End: now}})
+	}
+	return u, a
+}

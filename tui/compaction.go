@@ -1,0 +1,35 @@
+package tui
+
+import (
+	"fmt"
+
+	"centurion"
+	"centurion/event"
+)
+
+// compacted tells in one line that a conversation was shortened.
+func (s *story) compacted(e centurion.Event, agent string, root bool) fact {
+	f := fact{mark: "·", tone: dim, agent: agent, who: s.who(e), quiet: !root, text: "shortened its conversation"}
+	d, err := event.Decode[event.CompactedData](e)
+	if err != nil {
+		return f
+	}
+	why := map[string]string{event.CompactedOverflow: "the model refused it as too long", event.CompactedAsked: "as you asked"}[d.Reason]
+	how := ""
+	if d.ByHost {
+		how = "summary from the record"
+	}
+	f.detail = dots(fmt.Sprintf("about %s → %s tokens", count(d.Before), count(d.After)), why, how)
+	return f
+}
+
+// compactionLine says in a conversation that the older part of it is not sent any more.
+func compactionLine(c *centurion.Compaction) string {
+	switch {
+	case c == nil || c.Auto && !c.Overflow:
+		return "shortened: from here on the model is sent a summary in place of the older messages"
+	case c.Overflow:
+		return "shortened, because the model refused it as too long: a summary takes the place of the older messages"
+	}
+	return "shortened, as you asked: a summary takes the place of the older messages"
+}
