@@ -201,6 +201,9 @@ func (m *mission) missionStatus() string {
 			b.WriteByte('\n')
 		}
 	}
+	if rec.LevelFrom == centurion.LevelByPerson {
+		fmt.Fprintf(&b, "Level: %d, set by the person.\n", rec.Level)
+	}
 	b.WriteString("Spent: " + money(rec.Usage))
 	if rec.Options.MaxCost > 0 && !rec.Usage.Unpriced {
 		fmt.Fprintf(&b, " of $%.2f", rec.Options.MaxCost)

@@ -304,6 +304,9 @@ func (m *mission) underWay(tx *store.Tx, agent string) error {
 
 // reopenSession starts a further attempt in the session of the last one, whose history holds what was done so far.
 func (m *mission) reopenSession(ctx context.Context, t *centurion.Task) error {
+	if t.Attempt == 0 {
+		return m.resumeSession(ctx, t)
+	}
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) { t.Attempt++ })
 		if err != nil {
@@ -347,6 +350,9 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 	t, terr := m.h.cfg.Store.Task(after, r.id)
 	if terr != nil {
 		return terr
+	}
+	if note := m.takePlan(after, r, status, out.Text); note != "" {
+		out.Text += "\n\n(" + note + ")"
 	}
 	rejected := rejects(t.Agent, status, out.Text)
 	frees, ferr := m.wouldFree(after, t, status)

@@ -219,6 +219,7 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 	a.close(now)
 	whole := a.finish == centurion.FinishToolCalls
 	for n, i := range a.calls {
+		a.args[n] = s.byOwnName(&a.msg.Parts[i], a.args[n])
 		st := a.msg.Parts[i].State
 		st.Time.Start = now
 		st.Input, st.Status = input(a.args[n]), centurion.ToolRunning

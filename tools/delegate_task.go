@@ -27,6 +27,7 @@ type delegateTaskInput struct {
 	Prompt      string `json:"prompt"`
 	Item        string `json:"item"`
 	Background  *bool  `json:"background"`
+	Resume      string `json:"resume"`
 }
 
 func delegateTaskTool() Tool {
@@ -36,6 +37,7 @@ func delegateTaskTool() Tool {
 		need("prompt", text("All that has to be known for it; the agent sees nothing of your conversation")),
 		may("item", str("The todo item it works on, such as T1")),
 		may("background", boolean("Go on at once and be told when it ends (default true); false waits up to 5 minutes")),
+		may("resume", str("The id of a task that has ended: its agent goes on in the same conversation with this prompt")),
 	), func(delegateTaskInput) Effect { return Effect{Hosted: true, Once: true, Alike: "delegate_task"} }, runDelegateTask)
 }
 
@@ -44,7 +46,7 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 		return Result{}, noDelegator("delegate_task", "do it yourself, or say in your answer what is left to do")
 	}
 	t, err := c.Delegator.Delegate(ctx, c, Delegation{Agent: strings.TrimSpace(in.Agent), Description: strings.TrimSpace(in.Description),
-		Prompt: in.Prompt, Item: strings.TrimSpace(in.Item)})
+		Prompt: in.Prompt, Item: strings.TrimSpace(in.Item), Resume: strings.TrimSpace(in.Resume)})
 	if err != nil {
 		return Result{}, err
 	}

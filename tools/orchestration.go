@@ -31,6 +31,7 @@ type Delegation struct {
 	Description string // three to eight words for the board
 	Prompt      string // handed to the worker verbatim
 	Item        string // the todo item it works on; may be empty
+	Resume      string // a task that has ended, or its session, whose conversation goes on; may be empty
 }
 
 // Planner changes the plan for the tools that may: it is fulfilled by the orchestrator, which checks roles and running
