@@ -113,6 +113,9 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 	var files []string
 	for returns := t.Returns; ; returns++ {
 		out, err := c.toEnd(ctx)
+		if err == nil {
+			err = answered(out)
+		}
 		c.endBackground() // nothing of the task writes while it is checked
 		files = append(files, out.Files...)
 		slices.Sort(files)
@@ -136,6 +139,16 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 			return out, err
 		}
 	}
+}
+
+// answered refuses an end without a word: what its parent would be told is nothing. An answer that is empty is asked for
+// again by the session itself; this is for one that was cut off or held back before its first word.
+func answered(out session.Outcome) error {
+	if strings.TrimSpace(out.Text) != "" {
+		return nil
+	}
+	return &centurion.Error{Kind: centurion.KindNoAnswer, Msg: "it ended without a result (" + out.Finish + ")",
+		Hint: "hand it out again with a narrower prompt, or resume it and ask for the result alone"}
 }
 
 // toEnd runs turns until the conversation has ended one with nothing left to come for it: a session whose own tasks

@@ -142,8 +142,9 @@ func (s *Session) effect(p *centurion.Part, raw json.RawMessage) (in json.RawMes
 // byOwnName gives a call under another name of a tool that the session holds the tool's own, so that whoever reads the
 // history finds one name only, and returns its arguments as that tool takes them.
 func (s *Session) byOwnName(p *centurion.Part, raw []byte) []byte {
-	own := tools.Served(p.Tool)
-	if s.byName[p.Tool] != nil || s.byName[own] == nil {
+	holds := func(tool string) bool { return s.byName[tool] != nil }
+	own := tools.Served(p.Tool, holds)
+	if own == "" || holds(p.Tool) {
 		return raw
 	}
 	raw = tools.Adapt(p.Tool, raw)

@@ -12,22 +12,25 @@ import (
 // a call under another is served by it as if it had been called by its own.
 type alias struct {
 	name, tool string
+	with       string                                 // served only to whom holds this tool as well; "" to all who hold the tool
 	adapt      func(input map[string]json.RawMessage) // what its arguments are in the tool's words; may be nil
 }
 
 var aliases = [...]alias{
-	{"grep_search", "grep", lookIn},
-	{"mgrep", "grep", lookIn},
-	{"glob_search", "glob", lookIn},
-	{"call_agent", "delegate_task", callAgent},
+	{"grep_search", "grep", "", lookIn},
+	{"mgrep", "grep", "", lookIn},
+	{"glob_search", "glob", "", lookIn},
+	{"call_agent", "delegate_task", "list_tasks", callAgent}, // the Commander's alone
 }
 
-// Served returns the tool that serves calls under another name, or "" if the name is none of these.
-func Served(name string) string {
-	if i := slices.IndexFunc(aliases[:], func(a alias) bool { return a.name == name }); i >= 0 {
-		return aliases[i].tool
+// Served returns the tool that serves calls under another name for somebody who holds tools, or "" if the name is none of
+// these or the role behind it another's.
+func Served(name string, holds func(tool string) bool) string {
+	i := slices.IndexFunc(aliases[:], func(a alias) bool { return a.name == name })
+	if i < 0 || !holds(aliases[i].tool) || aliases[i].with != "" && !holds(aliases[i].with) {
+		return ""
 	}
-	return ""
+	return aliases[i].tool
 }
 
 // Adapt returns the input of a call under another name as the tool that serves it takes it. An input that is no JSON
