@@ -118,7 +118,7 @@ func TestResumeRefused(t *testing.T) {
 		said := r.results(m.ID, "delegate_task")
 		for i, want := range []string{"You will be told", "You will be told", "task " + tasks[1].ID + " has not ended: it is running",
 			"task " + tasks[0].ID + " is the worker's. resume it as worker", "did you mean " + tasks[0].ID, `there is no task "nonsense" to resume`,
-			"You will be told", "task " + tasks[2].ID + " has not ended: it is queued",
+			"You will be told", "task " + tasks[2].ID + " has not ended",
 			"is not kept any more", "ended before it began"} {
 			has(t, said[i], want)
 		}
