@@ -49,10 +49,11 @@ type Mission struct {
 	ID         string         `json:"id"`
 	Goal       string         `json:"goal"` // as the person typed it
 	Status     MissionStatus  `json:"status"`
-	Directory  string         `json:"directory"`        // absolute path of the project
-	Branch     string         `json:"branch,omitempty"` // where the work is collected; empty when it is done in place
-	Reason     string         `json:"reason,omitempty"` // why it is paused, blocked, failed or cancelled
-	Level      int            `json:"level,omitempty"`  // 1, 2 or 3 as assessed or set; 0 while unknown
+	Directory  string         `json:"directory"`            // absolute path of the project
+	Branch     string         `json:"branch,omitempty"`     // where the work is collected; empty when it is done in place
+	Reason     string         `json:"reason,omitempty"`     // why it is paused, blocked, failed or cancelled
+	Level      int            `json:"level,omitempty"`      // 1, 2 or 3 as assessed or set; 0 while unknown
+	LevelFrom  string         `json:"level_from,omitempty"` // who said it: LevelByPerson, LevelInferred or an agent's name
 	Options    MissionOptions `json:"options"`
 	Usage      Usage          `json:"usage"`
 	Session    string         `json:"session,omitempty"`  // the Commander's session
@@ -70,6 +71,12 @@ type Mission struct {
 	Started    Time           `json:"started"`
 	Updated    Time           `json:"updated"`
 }
+
+// Who said the level of a mission, if no agent did.
+const (
+	LevelByPerson = "person"
+	LevelInferred = "inferred" // the host read it from the plan
+)
 
 // MissionOptions is what a mission was started with; a resume may raise its limits. Zero limits mean none.
 type MissionOptions struct {

@@ -35,14 +35,14 @@ You were handed one task of a larger mission. Nobody can be asked. Keep to the t
 // mission are the tools of those who hand work out. An agent of the person's own holds them only while it owns the
 // mission: what is delegated to is one level deep, so that work never spawns work without end.
 func mission() []string {
-	return []string{"delegate_task", "get_task_result", "list_tasks", "cancel_task", "call_agent", "mission_complete"}
+	return []string{"delegate_task", "get_task_result", "list_tasks", "cancel_task", "mission_complete"}
 }
 
 // foreign maps names of tools that other programs have to ours. Those of "" have no counterpart.
 func foreign() map[string]string {
 	return map[string]string{
 		"list": "ls", "task": "delegate_task", "todowrite": "update_todo", "patch": "edit", "multiedit": "edit", "apply_patch": "edit",
-		"grep_search": "grep", "mgrep": "grep", "glob_search": "glob",
+		"grep_search": "grep", "mgrep": "grep", "glob_search": "glob", "call_agent": "delegate_task",
 		"webfetch": "", "websearch": "", "codesearch": "", "todoread": "", "question": "", "skill": "", "lsp": "", "invalid": "",
 	}
 }

@@ -56,6 +56,8 @@ type MissionData struct {
 	Agent     string                  `json:"agent,omitempty"`
 	Model     string                  `json:"model,omitempty"`
 	Level     int                     `json:"level,omitempty"`
+	LevelFrom string                  `json:"level_from,omitempty"`   // person, inferred, or the agent that assessed it
+	Note      string                  `json:"note,omitempty"`         // what the host did, for a person
 	Countdown int64                   `json:"countdown_ms,omitempty"` // until the host asks for one more turn
 	Usage     *centurion.Usage        `json:"usage,omitempty"`
 	MaxCost   float64                 `json:"max_cost,omitempty"` // USD

@@ -168,6 +168,10 @@ func ended(s centurion.TaskStatus) string {
 	return "is " + string(s)
 }
 
+// goOn reminds the Commander that it is not done. It stands once, in what changes all the time at the end of the newest
+// message: put into every tool's output it would fill the history with copies of itself.
+const goOn = "Not finished: start what can be started, or end your turn while others work."
+
 // missionStatus is what the Commander sees at the end of the newest message: where the plan stands, what is spent.
 func (m *mission) missionStatus() string {
 	ctx := m.ctx
@@ -188,6 +192,9 @@ func (m *mission) missionStatus() string {
 			fmt.Fprintf(&b, " Can be started: %s.", strings.Join(ids(next), ", "))
 		}
 		b.WriteByte('\n')
+		if c.Open+c.Running > 0 {
+			b.WriteString(goOn + "\n")
+		}
 	}
 	if tasks, err := m.h.cfg.Store.Tasks(ctx, m.id); err == nil {
 		for _, t := range tasks {
@@ -200,6 +207,9 @@ func (m *mission) missionStatus() string {
 			}
 			b.WriteByte('\n')
 		}
+	}
+	if rec.LevelFrom == centurion.LevelByPerson {
+		fmt.Fprintf(&b, "Level: %d, set by the person.\n", rec.Level)
 	}
 	b.WriteString("Spent: " + money(rec.Usage))
 	if rec.Options.MaxCost > 0 && !rec.Usage.Unpriced {

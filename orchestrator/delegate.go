@@ -36,11 +36,18 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	if err := plan.itemOpen(want.Item); err != nil {
 		return centurion.Task{}, err
 	}
+	if err := d.levelAllows(ctx, agent, plan); err != nil {
+		return centurion.Task{}, err
+	}
 	// Some endpoints count their calls anew in each answer, so a call is known by its message as well.
 	key := call.Message + "/" + call.ID
+	session, err := d.resumes(ctx, agent, want, key)
+	if err != nil {
+		return centurion.Task{}, err
+	}
 	return m.record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Parent: d.c.id(), Call: key,
 		Agent: agent.Name, Title: cmp.Or(strings.TrimSpace(want.Description), centurion.Clip(want.Prompt, 60)), Prompt: want.Prompt,
-		Item: want.Item, Context: want.Context, Created: centurion.Now()}, call.Begun)
+		Item: want.Item, Session: session, Context: want.Context, Created: centurion.Now()}, call.Begun)
 }
 
 // allowed checks that the conversation's agent may hand work to the one it names.
@@ -53,6 +60,9 @@ func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.A
 		return agent, &centurion.Error{Kind: centurion.KindPermission,
 			Msg:  fmt.Sprintf("the %s may not delegate to the %s", d.c.agent.Name, agent.Name),
 			Hint: "it may delegate to: " + strings.Join(d.c.agent.Delegates, ", ")}
+	}
+	if err := depthAllows(d.c.sess.Record().Metadata.Address); err != nil {
+		return agent, err
 	}
 	rec, err := d.c.m.h.cfg.Store.Mission(ctx, d.c.m.id)
 	if err != nil {

@@ -107,6 +107,9 @@ func putDelegation(tx *store.Tx, t centurion.Task, atWork map[string]string) (ce
 	if by := atWork[t.Item]; by != "" {
 		return t, false, atWorkError(t.Item, by)
 	}
+	if err := sessionFree(tx, t); err != nil {
+		return t, false, err
+	}
 	if err := tx.PutTask(&t); err != nil {
 		return t, false, err
 	}

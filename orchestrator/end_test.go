@@ -88,7 +88,7 @@ func TestBudgetWithoutPrice(t *testing.T) {
 	})
 }
 
-// ORCH-86: failures of the model are recovered a bounded number of times; what no repetition cures is told with what to do.
+// ORCH-74, ORCH-86: failures of the model are recovered a bounded number of times; what no repetition cures is told with what to do.
 func TestModelFailures(t *testing.T) {
 	fails := func(status int) scripted.Answer {
 		return scripted.Answer{Error: &scripted.Error{Status: status, Message: "no"}}

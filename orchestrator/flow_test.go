@@ -161,7 +161,7 @@ func TestEarlyWakes(t *testing.T) {
 	}
 }
 
-// ORCH-88, ORCH-91, ORCH-93, ORCH-111
+// ORCH-76, ORCH-88, ORCH-91, ORCH-93, ORCH-111: an idle mission with open items goes on by itself, after a countdown.
 func TestContinuation(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(

@@ -165,8 +165,12 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	}
 	earlier, given := h.earlierWork()
 	now := centurion.Now()
+	from := ""
+	if opts.Level > 0 {
+		from = centurion.LevelByPerson
+	}
 	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: goal, Directory: h.cfg.Workspace.Dir(),
-		Level: opts.Level, Options: opts, Todo: todo, Started: now, Updated: now}
+		Level: opts.Level, LevelFrom: from, Options: opts, Todo: todo, Started: now, Updated: now}
 	rec := session.New(centurion.Session{Title: centurion.Clip(goal, 80), Agent: agent.Name, Directory: m.Directory,
 		ProjectID: "global", Slug: "0", Version: h.cfg.Version,
 		Model:    &centurion.SessionModel{ID: model.Ref.ID, Provider: model.Ref.Provider},
@@ -391,6 +395,7 @@ func (h *Host) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		o.Verify = opts.Verify
 		o.ShowPlan = opts.ShowPlan
 		o.PlanOnly = false
+		raiseLevel(&m, opts.Level)
 		if accept {
 			m.Accepted, m.Approved = true, lines
 		}

@@ -124,10 +124,10 @@ func (m *mission) tellTodo(ctx context.Context) error {
 	if err != nil || p.doc == nil {
 		return nil // an unreadable plan is found, and told, when the mission is idle
 	}
-	counts := p.doc.Counts()
+	counts, level := p.doc.Counts(), 0
 	data := event.TodoData{TodoCounts: event.TodoCounts(counts)}
 	if m.isNewPlan(p) {
-		data.Title, data.Items = p.doc.Title(), p.told()
+		data.Title, data.Items, level = p.doc.Title(), p.told(), impliedLevel(p.items())
 	} else if counts == m.toldCounts {
 		return nil
 	}
@@ -139,6 +139,11 @@ func (m *mission) tellTodo(ctx context.Context) error {
 		if counts.Total() > 0 && !rec.HadItems {
 			rec.HadItems = true
 			if err := tx.PutMission(&rec); err != nil {
+				return err
+			}
+		}
+		if level > 0 && counts.Total() > 0 {
+			if _, err := putLevel(tx, m.id, level, centurion.LevelInferred); err != nil {
 				return err
 			}
 		}

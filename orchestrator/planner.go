@@ -1,15 +1,12 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"centurion"
-	"centurion/event"
-	"centurion/store"
 	"centurion/tools"
 	"centurion/workspace/todo"
 )
@@ -22,9 +19,14 @@ var _ tools.Planner = planner{}
 // UpdateTodo applies one change of the plan. An item that is marked as done and has a verify command is checked first.
 func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpdate) (string, error) {
 	m := p.c.m
+	var notes []string
 	if u.Level != 0 {
-		if err := m.setLevel(ctx, u.Level); err != nil {
+		note, err := m.setLevel(ctx, u.Level, p.c.agent.Name)
+		if err != nil {
 			return "", err
+		}
+		if note != "" {
+			notes = append(notes, note)
 		}
 	}
 	var doc *todo.Doc
@@ -34,11 +36,12 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 			return "", err
 		}
 	}
-	var notes []string
 	if len(u.Items) > 0 {
-		if notes, err = m.proveTicks(ctx, p.c, u.Items); err != nil {
+		proven, err := m.proveTicks(ctx, p.c, u.Items)
+		if err != nil {
 			return "", err
 		}
+		notes = append(notes, proven...)
 	}
 	u.Items = withoutOwnTick(p.c, u.Items)
 	if len(u.Items) > 0 || len(u.Add) > 0 || doc != nil && lacksIDs(doc) {
@@ -49,7 +52,7 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 	if doc == nil {
 		plan, err := m.plan()
 		if err != nil || plan.doc == nil {
-			return "Level noted. There is no todo list yet.", err
+			return strings.Join(append(notes, "Level noted. There is no todo list yet."), "\n"), err
 		}
 		doc = plan.doc
 	}
@@ -147,22 +150,6 @@ func markOf(status string) (todo.Mark, error) {
 	}
 	return 0, &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not a status", status),
 		Hint: "use open, done, cancelled or blocked; running is set by delegate_task"}
-}
-
-func (m *mission) setLevel(ctx context.Context, level int) error {
-	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.id)
-		if err != nil {
-			return err
-		}
-		rec.Level = cmp.Or(rec.Options.Level, level)
-		if err := tx.PutMission(&rec); err != nil {
-			return err
-		}
-		_, err = tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: m.id, Session: rec.Session,
-			Data: event.Data(living(rec))})
-		return err
-	})
 }
 
 // outline is the plan in short, for a model that has just changed it.

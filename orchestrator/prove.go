@@ -352,7 +352,10 @@ func (m *mission) completed(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
-	if rec.Summary == "" {
+	if rec.Level == 0 {
+		err = m.inferLevel(ctx)
+	}
+	if rec.Summary == "" && err == nil {
 		err = m.summarize(ctx)
 	}
 	m.keepSummary(ctx)

@@ -132,7 +132,7 @@ func TestFetchedResultIsNotToldAgain(t *testing.T) {
 	})
 }
 
-// ORCH-118, C-5: a synchronous call returns the result itself; after five minutes the task goes on in the background.
+// ORCH-118, ORCH-119, ORCH-122, C-5: a synchronous call returns the result itself; after five minutes the task goes on in the background.
 func TestSynchronousDelegation(t *testing.T) {
 	sync := func(prompt string) scripted.Call {
 		return call("delegate_task", args{"agent": "worker", "description": "d", "prompt": prompt, "background": false})

@@ -28,7 +28,7 @@ func (h *Host) wakes(rec centurion.Session) (agents.Agent, error) {
 }
 
 // hasRoster reports whether a tool names agents.
-func hasRoster(tool string) bool { return tool == "delegate_task" || tool == "call_agent" }
+func hasRoster(tool string) bool { return tool == "delegate_task" }
 
 // rostered is a tool whose description tells of the agents that only this project or person has.
 type rostered struct {

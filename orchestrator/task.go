@@ -117,6 +117,9 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 	var files []string
 	for returns := t.Returns; ; returns++ {
 		out, err := c.toEnd(ctx)
+		if err == nil {
+			err = answered(out)
+		}
 		c.endBackground() // nothing of the task writes while it is checked
 		files = append(files, out.Files...)
 		slices.Sort(files)
@@ -147,6 +150,16 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 			return out, err
 		}
 	}
+}
+
+// answered refuses an end without a word: what its parent would be told is nothing. An answer that is empty is asked for
+// again by the session itself; this is for one that was cut off or held back before its first word.
+func answered(out session.Outcome) error {
+	if strings.TrimSpace(out.Text) != "" {
+		return nil
+	}
+	return &centurion.Error{Kind: centurion.KindNoAnswer, Msg: "it ended without a result (" + out.Finish + ")",
+		Hint: "hand it out again with a narrower prompt, or resume it and ask for the result alone"}
 }
 
 // toEnd runs turns until the conversation has ended one with nothing left to come for it: a session whose own tasks
@@ -319,6 +332,9 @@ func (m *mission) underWay(tx *store.Tx, agent string) error {
 
 // reopenSession starts a further attempt in the session of the last one, whose history holds what was done so far.
 func (m *mission) reopenSession(ctx context.Context, t *centurion.Task) error {
+	if t.Attempt == 0 {
+		return m.resumeSession(ctx, t)
+	}
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) { t.Attempt++ })
 		if err != nil {
@@ -362,6 +378,9 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 	t, terr := m.h.cfg.Store.Task(after, r.id)
 	if terr != nil {
 		return terr
+	}
+	if note := m.takePlan(after, r, status, out.Text); note != "" {
+		out.Text += "\n\n(" + note + ")"
 	}
 	rejected := rejects(t.Agent, status, out.Text)
 	frees, ferr := m.wouldFree(after, t, status)

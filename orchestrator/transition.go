@@ -70,7 +70,7 @@ func missionData(tx *store.Tx, m centurion.Mission) (any, error) {
 // living is what is told of a mission that is being worked on.
 func living(m centurion.Mission) event.MissionData {
 	return event.MissionData{Goal: m.Goal, Directory: m.Directory, Status: m.Status, Agent: m.Options.Agent, Model: m.Options.Model,
-		Level: m.Level, Usage: &m.Usage, MaxCost: m.Options.MaxCost, MaxTokens: m.Options.MaxTokens}
+		Level: m.Level, LevelFrom: m.LevelFrom, Usage: &m.Usage, MaxCost: m.Options.MaxCost, MaxTokens: m.Options.MaxTokens}
 }
 
 // moveTask is the only way a task changes its state. change, if not nil, is applied to the record first. Staying in the

@@ -73,6 +73,7 @@ type Mission struct {
 	Directory  string                  `json:"directory"`
 	Branch     string                  `json:"branch,omitempty"`
 	Level      int                     `json:"level,omitempty"`
+	LevelFrom  string                  `json:"level_from,omitempty"` // person, inferred, or the agent that assessed it
 	Session    string                  `json:"session,omitempty"`
 	Todo       string                  `json:"todo,omitempty"` // its plan, relative to the directory
 	Model      string                  `json:"model,omitempty"`
@@ -160,7 +161,7 @@ func missionView(m centurion.Mission, tasks []centurion.Task) Mission {
 		counts[string(t.Status)]++
 	}
 	return Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
-		Session: m.Session, Todo: m.Todo, Model: m.Options.Model, Tasks: counts, Tokens: m.Usage.Tokens, Cost: m.Usage.USD,
+		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, Model: m.Options.Model, Tasks: counts, Tokens: m.Usage.Tokens, Cost: m.Usage.USD,
 		Unpriced: m.Usage.Unpriced, MaxCost: m.Options.MaxCost, Rounds: m.Rounds, DurationMS: m.ElapsedMS,
 		Verified: m.Verified, Unverified: m.Unverified, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
 		Options: m.Options}
@@ -196,7 +197,7 @@ var _ API = (*Local)(nil)
 // Noun returns the mission as the rest of the program speaks of it.
 func (m Mission) Noun() centurion.Mission {
 	return centurion.Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
-		Session: m.Session, Todo: m.Todo, Options: m.Options, Rounds: m.Rounds,
+		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, Options: m.Options, Rounds: m.Rounds,
 		Usage: centurion.Usage{Tokens: m.Tokens, USD: m.Cost, Unpriced: m.Unpriced}, ElapsedMS: m.DurationMS, Verified: m.Verified,
 		Unverified: m.Unverified, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated}
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -219,6 +220,7 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 	a.close(now)
 	whole := a.finish == centurion.FinishToolCalls
 	for n, i := range a.calls {
+		a.args[n] = s.byOwnName(&a.msg.Parts[i], a.args[n])
 		st := a.msg.Parts[i].State
 		st.Time.Start = now
 		st.Input, st.Status = input(a.args[n]), centurion.ToolRunning
@@ -227,7 +229,7 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 			st.Error = "Not run: the answer was cut off (" + a.finish + ") before it was complete. Call it again, with less input if it was long."
 		}
 	}
-	if len(a.calls) == 0 && a.msg.Text() == "" && a.finish == centurion.FinishStop {
+	if len(a.calls) == 0 && strings.TrimSpace(a.msg.Text()) == "" && a.finish == centurion.FinishStop {
 		return s.abandon(ctx, a, &centurion.Error{Op: "call model", Kind: centurion.KindNoAnswer,
 			Msg: "the model ended its turn with neither text nor a tool call"})
 	}

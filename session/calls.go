@@ -139,6 +139,19 @@ func (s *Session) effect(p *centurion.Part, raw json.RawMessage) (in json.RawMes
 	return in, e
 }
 
+// byOwnName gives a call under another name of a tool that the session holds the tool's own, so that whoever reads the
+// history finds one name only, and returns its arguments as that tool takes them.
+func (s *Session) byOwnName(p *centurion.Part, raw []byte) []byte {
+	holds := func(tool string) bool { return s.byName[tool] != nil }
+	own := tools.Served(p.Tool, holds)
+	if own == "" || holds(p.Tool) {
+		return raw
+	}
+	raw = tools.Adapt(p.Tool, raw)
+	p.Tool = own
+	return raw
+}
+
 // fail ends a call with an error.
 func fail(p *centurion.Part, text string) {
 	p.State.Status, p.State.Error = centurion.ToolError, text

@@ -28,6 +28,7 @@ type delegateTaskInput struct {
 	Item        string `json:"item"`
 	Background  *bool  `json:"background"`
 	Context     bool   `json:"context"`
+	Resume      string `json:"resume"`
 }
 
 func delegateTaskTool() Tool {
@@ -38,6 +39,7 @@ func delegateTaskTool() Tool {
 		may("item", str("The todo item it works on, such as T1")),
 		may("background", boolean("Go on at once and be told when it ends (default true); false waits up to 5 minutes")),
 		may("context", boolean("Add what .opencode/context.md says when it begins (default false)")),
+		may("resume", str("The id of a task that has ended: its agent goes on in the same conversation with this prompt")),
 	), func(delegateTaskInput) Effect { return Effect{Hosted: true, Once: true, Alike: "delegate_task"} }, runDelegateTask)
 }
 
@@ -46,7 +48,7 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 		return Result{}, noDelegator("delegate_task", "do it yourself, or say in your answer what is left to do")
 	}
 	t, err := c.Delegator.Delegate(ctx, c, Delegation{Agent: strings.TrimSpace(in.Agent), Description: strings.TrimSpace(in.Description),
-		Prompt: in.Prompt, Item: strings.TrimSpace(in.Item), Context: in.Context})
+		Prompt: in.Prompt, Item: strings.TrimSpace(in.Item), Context: in.Context, Resume: strings.TrimSpace(in.Resume)})
 	if err != nil {
 		return Result{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -28,14 +29,16 @@ const (
 )
 
 type grepInput struct {
-	Pattern string `json:"pattern"`
-	Path    string `json:"path"`
-	Include string `json:"include"`
+	Pattern  string   `json:"pattern"`
+	Patterns []string `json:"patterns"`
+	Path     string   `json:"path"`
+	Include  string   `json:"include"`
 }
 
 func grepTool() Tool {
 	return define("grep", grepDoc, object(
-		need("pattern", text("The regular expression (RE2)")),
+		may("pattern", text("The regular expression (RE2)")),
+		may("patterns", list("Several at once instead: lines that match any of them", text("A regular expression"))),
 		may("path", str("The directory or file to look in (default: the project)")),
 		may("include", str("Only files like this: *.go, src/**/*.{ts,tsx}")),
 	), func(grepInput) Effect { return Effect{ReadOnly: true} }, runGrep)
@@ -51,10 +54,9 @@ func runGrep(ctx context.Context, c *Call, in grepInput) (Result, error) {
 
 func runGrepWith(ctx context.Context, c *Call, in grepInput, find searcher) (Result, error) {
 	const op = "grep"
-	re, err := regexp.Compile(in.Pattern)
+	re, each, err := in.compile(op)
 	if err != nil {
-		return Result{}, usage(op, `put \ before ( ) [ ] { } . * + ? | if they are meant as such; there is no look-around`,
-			"pattern %q is not a regular expression: %s", in.Pattern, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return Result{}, err
 	}
 	match := func(string) bool { return true }
 	if in.Include != "" {
@@ -66,14 +68,14 @@ func runGrepWith(ctx context.Context, c *Call, in grepInput, find searcher) (Res
 	if err != nil {
 		return Result{}, err
 	}
-	if err := p.allowSearch(ctx, c, op, in.Pattern); err != nil {
+	if err := p.allowSearch(ctx, c, op, in.all()...); err != nil {
 		return Result{}, err
 	}
 	info, err := p.stat(op)
 	if err != nil {
 		return Result{}, err
 	}
-	s := &search{call: c, at: p, re: re}
+	s := &search{call: c, at: p, re: re, each: each}
 	var files []string
 	switch {
 	case info.Mode().IsRegular():
@@ -100,7 +102,41 @@ func runGrepWith(ctx context.Context, c *Call, in grepInput, find searcher) (Res
 	if err := find(ctx, s, files); err != nil {
 		return Result{}, err
 	}
-	return Result{Output: s.text(in.Pattern, len(files)), Title: in.Pattern, Metadata: map[string]any{"matches": s.n, "truncated": s.more}}, nil
+	return Result{Output: s.text(len(files)), Title: re.String(), Metadata: map[string]any{"matches": s.n, "truncated": s.more}}, nil
+}
+
+func (in grepInput) all() []string {
+	return slices.DeleteFunc(append([]string{in.Pattern}, in.Patterns...), func(s string) bool { return s == "" })
+}
+
+// compile returns the expression that finds what any of the patterns does, and, of several, each.
+func (in grepInput) compile(op string) (re *regexp.Regexp, each []pattern, err error) {
+	all := in.all()
+	if len(all) == 0 {
+		return nil, nil, usage(op, "give the regular expression in pattern, or several in patterns", "there is no pattern")
+	}
+	for _, p := range all {
+		re, err := regexp.Compile(p)
+		if err != nil {
+			return nil, nil, usage(op, `put \ before ( ) [ ] { } . * + ? | if they are meant as such; there is no look-around`,
+				"pattern %q is not a regular expression: %s", p, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		}
+		each = append(each, pattern{re: re})
+	}
+	if len(all) == 1 {
+		return each[0].re, nil, nil
+	}
+	re, err = regexp.Compile("(?:" + strings.Join(all, ")|(?:") + ")")
+	if err != nil { // only for being too large together
+		return nil, nil, usage(op, "search for fewer at once", "the patterns are too large together: %s", err)
+	}
+	return re, each, nil
+}
+
+// pattern is one of several.
+type pattern struct {
+	re *regexp.Regexp
+	n  int // lines shown that it matches
 }
 
 // hit is a line that matches.
@@ -114,6 +150,7 @@ type search struct {
 	call *Call
 	at   place
 	re   *regexp.Regexp
+	each []pattern // of several patterns; nil if there is one
 
 	out   strings.Builder
 	n     int  // lines shown
@@ -152,6 +189,11 @@ func (s *search) add(ctx context.Context, rel string, hits []hit) (bool, error) 
 			return false, nil
 		}
 		s.n++
+		for i := range s.each {
+			if s.each[i].re.MatchString(h.text) {
+				s.each[i].n++
+			}
+		}
 		fmt.Fprintf(&s.out, "%6d| %s\n", h.line, s.cut(h.text))
 	}
 	return true, nil
@@ -171,10 +213,10 @@ func (s *search) cut(line string) string {
 	return before + headRunes(line, grepLineLen-utf8.RuneCountInString(before))
 }
 
-func (s *search) text(pattern string, searched int) string {
+func (s *search) text(searched int) string {
 	if s.n == 0 {
 		fmt.Fprintf(&s.out, "no line matches in %s", centurion.Count(searched, "file"))
-		if strings.Contains(pattern, `\n`) || strings.Contains(pattern, "\n") {
+		if pattern := s.re.String(); strings.Contains(pattern, `\n`) || strings.Contains(pattern, "\n") {
 			s.out.WriteString("; a pattern is matched against one line at a time")
 		}
 		s.out.WriteByte('\n')
@@ -184,6 +226,9 @@ func (s *search) text(pattern string, searched int) string {
 			what = fmt.Sprintf("the first %d matches; there are more: make the pattern narrower, or use include or path", s.n)
 		}
 		fmt.Fprintf(&s.out, "\n(%s)\n", what)
+		for _, p := range s.each {
+			fmt.Fprintf(&s.out, "(%s: %s)\n", p.re, centurion.Count(p.n, "line"))
+		}
 	}
 	if s.kept > 0 {
 		fmt.Fprintf(&s.out, "(not searched, because such files usually hold secrets: %s; name one in path to ask for it)\n", centurion.Count(s.kept, "file"))

@@ -32,6 +32,7 @@ type Delegation struct {
 	Prompt      string // handed to the worker verbatim
 	Item        string // the todo item it works on; may be empty
 	Context     bool   // it is given the project's shared context
+	Resume      string // a task that has ended, or its session, whose conversation goes on; may be empty
 }
 
 // Planner changes the plan for the tools that may: it is fulfilled by the orchestrator, which checks roles and running

@@ -35,9 +35,9 @@ func (p place) directory(op string) error {
 }
 
 // allowSearch asks for the permission to search, in OpenCode's form: the rules are matched against what is looked for.
-func (p place) allowSearch(ctx context.Context, c *Call, perm, pattern string) error {
-	return c.Gate.Ask(ctx, c, Access{Permission: perm, Patterns: []string{pattern}, Always: []string{"*"},
-		Metadata: map[string]any{"pattern": pattern, "path": p.name}})
+func (p place) allowSearch(ctx context.Context, c *Call, perm string, patterns ...string) error {
+	return c.Gate.Ask(ctx, c, Access{Permission: perm, Patterns: patterns, Always: []string{"*"},
+		Metadata: map[string]any{"pattern": strings.Join(patterns, " | "), "path": p.name}})
 }
 
 // walk goes through the files and directories below the place, down to depth levels (0: all), sorted, each directory

@@ -16,6 +16,7 @@ type payload struct {
 	Directory string                   `json:"directory"`
 	Branch    string                   `json:"branch"`
 	Level     int                      `json:"level"`
+	LevelFrom string                   `json:"level_from"`
 	Status    string                   `json:"status"`
 	Reason    string                   `json:"reason"`
 	Options   centurion.MissionOptions `json:"options"`

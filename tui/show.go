@@ -57,7 +57,11 @@ func Missions(w io.Writer, missions []centurion.Mission, o ShowOptions) error {
 	}
 	for _, m := range missions {
 		state := pad(string(m.Status), 9)
-		facts := dots(count(m.Usage.Tokens.Total())+" tok", money(m.Usage), span(o.Now.Sub(m.Updated.Time))+" ago")
+		level := ""
+		if m.Level > 0 {
+			level = fmt.Sprintf("L%d", m.Level)
+		}
+		facts := dots(level, count(m.Usage.Tokens.Total())+" tok", money(m.Usage), span(o.Now.Sub(m.Updated.Time))+" ago")
 		left := m.ID + "  " + p.theme.paint(missionTone(m.Status), state) + "  "
 		room := o.Width - width(m.ID) - 13 - width(facts) - 2
 		if room < 10 { // too narrow for one line
@@ -224,6 +228,9 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 	level := ""
 	if m.Level > 0 {
 		level = fmt.Sprintf("level %d", m.Level)
+		if from := levelFrom(m.LevelFrom); from != "" {
+			level += ", " + from
+		}
 	}
 	p.field("run", dots(level, span(time.Duration(m.ElapsedMS)*time.Millisecond), centurion.Count(m.Rounds, "round")))
 	p.field("usage", dots(tokenText(m.Usage), money(m.Usage)))

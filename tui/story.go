@@ -85,7 +85,7 @@ func (s *story) mission(e centurion.Event, p payload) []fact {
 		var facts []fact
 		if p.Level > 0 && p.Level != s.level {
 			s.level = p.Level
-			facts = append(facts, fact{mark: "·", tone: dim, text: fmt.Sprintf("level %d", p.Level), detail: levelText(p.Level)})
+			facts = append(facts, fact{mark: "·", tone: dim, text: fmt.Sprintf("level %d", p.Level), detail: dots(levelText(p.Level), levelFrom(p.LevelFrom))})
 		}
 		if n := Clean(p.Note); n != "" {
 			facts = append(facts, fact{mark: "·", tone: dim, text: n})
@@ -113,6 +113,17 @@ func budgetText(p payload) string {
 		return ""
 	}
 	return fmt.Sprintf("%s of %s (--%s)", amount(p.Spent), amount(p.Max), strings.ReplaceAll(Clean(p.Limit), "_", "-"))
+}
+
+// levelFrom says who a level is from, where it is not the Commander's own assessment.
+func levelFrom(from string) string {
+	switch from {
+	case centurion.LevelByPerson:
+		return "set"
+	case centurion.LevelInferred:
+		return "read from the plan"
+	}
+	return ""
 }
 
 func levelText(level int) string {

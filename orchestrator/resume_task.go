@@ -1,0 +1,131 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/session"
+	"centurion/store"
+	"centurion/tools"
+)
+
+// maxDepth is how deep work is handed on: Commander → Planner → Worker. The casts allow no more either; this holds for a
+// cast that somebody made otherwise.
+const maxDepth = 2
+
+// depthAllows checks that a session at the address may hand work on.
+func depthAllows(address string) error {
+	depth := 0
+	for part := range strings.SplitSeq(address, "/") {
+		if part != "" {
+			depth++
+		}
+	}
+	if depth-1 < maxDepth { // the root's own number is no step down
+		return nil
+	}
+	return &centurion.Error{Kind: centurion.KindPermission,
+		Msg:  fmt.Sprintf("a task at depth %d does not hand work on", depth-1),
+		Hint: "do it yourself, or say in your result what is left to do"}
+}
+
+// resumes returns the session that a delegation goes on with, or "" if it begins a new one. The error says why a task
+// cannot be gone on with: it is unknown, another agent's, not ended, or its conversation is there no more. A call that has
+// made its task already is not looked at again.
+func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.Delegation, call string) (string, error) {
+	if want.Resume == "" {
+		return "", nil
+	}
+	tasks, err := d.Tasks(ctx, nil)
+	if err != nil {
+		return "", err
+	}
+	var newest centurion.Task
+	names := make([]string, len(tasks))
+	for i, t := range tasks { // oldest first: a session that was resumed before is its last task's
+		if want.Resume == t.ID || want.Resume == t.Session {
+			newest = t
+		}
+		if t.Parent == d.c.id() && t.Call == call {
+			return t.Session, nil
+		}
+		names[i] = t.ID
+	}
+	switch {
+	case newest.ID == "":
+		e := &centurion.Error{Kind: centurion.KindNotFound, Msg: fmt.Sprintf("there is no task %q to resume", want.Resume)}
+		if near := centurion.Nearest(want.Resume, names); near != "" {
+			e.Hint = "did you mean " + near + "?"
+		} else {
+			e.Hint = "leave out resume to hand it to a new session"
+		}
+		return "", e
+	case newest.Agent != agent.Name:
+		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s is the %s's", newest.ID, newest.Agent),
+			Hint: fmt.Sprintf("resume it as %s, or leave out resume to hand it to a new %s", newest.Agent, agent.Name)}
+	case !newest.Status.Ended():
+		return "", stillAtWork(newest)
+	case newest.Session == "":
+		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s ended before it began: there is nothing to resume", newest.ID),
+			Hint: "leave out resume to hand it to a new session"}
+	}
+	rec, err := d.c.m.h.cfg.Store.Session(ctx, newest.Session)
+	if centurion.KindOf(err) == centurion.KindNotFound || err == nil && dropped(rec) != nil {
+		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the conversation of task %s is not kept any more", newest.ID),
+			Hint: "leave out resume to hand it to a new session, with what it has to know in the prompt"}
+	}
+	return newest.Session, err
+}
+
+func stillAtWork(t centurion.Task) error {
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s has not ended: it is %s", t.ID, t.Status),
+		Hint: "you will be told when it ends; cancel it first if it is to do something else"}
+}
+
+// sessionFree checks, in the transaction that records a resuming task, that no other task has its session.
+func sessionFree(tx *store.Tx, t centurion.Task) error {
+	if t.Session == "" {
+		return nil
+	}
+	tasks, err := tx.Tasks(t.Mission)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(tasks, func(o centurion.Task) bool { return o.Session == t.Session && !o.Status.Ended() }); i >= 0 {
+		return stillAtWork(tasks[i])
+	}
+	return nil
+}
+
+// resumeSession begins a task in the session of one that has ended: its history goes on with the new prompt.
+func (m *mission) resumeSession(ctx context.Context, t *centurion.Task) error {
+	brief, err := m.taskBrief(ctx, *t)
+	if err != nil {
+		return err
+	}
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		rec, err := tx.Session(t.Session)
+		if err != nil {
+			return err
+		}
+		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) { t.Attempt, t.Started = 1, centurion.Now() })
+		if err != nil {
+			return err
+		}
+		// The end of the task before is no part of this one: nothing that it waited for is waited for again.
+		rec.Metadata.Task, rec.Metadata.Attempt, rec.Metadata.Retry = t.ID, moved.Attempt, nil
+		if err := tx.PutSession(&rec); err != nil {
+			return err
+		}
+		*t = moved
+		if err := m.underWay(tx, t.Agent); err != nil {
+			return err
+		}
+		_, err = session.Say(tx, &rec, centurion.OriginParent, brief)
+		return err
+	})
+}

@@ -1,0 +1,46 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/event"
+	"centurion/workspace/todo"
+)
+
+// errHasPlan says that the mission has a plan already.
+var errHasPlan = errors.New("there is a plan")
+
+// takePlan writes the plan that stands in a planner's answer to the mission's todo list, if the planner ended well and
+// nobody has written one, and returns what its parent has to know of that, or "".
+func (m *mission) takePlan(ctx context.Context, r *taskRun, status centurion.TaskStatus, answer string) string {
+	if status != centurion.TaskCompleted || r.agent != agents.Planner || m.fences.check(r.id, r.attempt) != nil {
+		return ""
+	}
+	if p, err := m.plan(); err != nil || len(p.items()) > 0 {
+		return ""
+	}
+	found := todo.FromText(answer)
+	if found == nil {
+		return ""
+	}
+	doc, err := m.todo.Replace(ctx, string(found.Bytes()), func(old, _ *todo.Doc) error {
+		if old != nil && len(old.Items()) > 0 { // somebody was faster
+			return errHasPlan
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errHasPlan):
+		return ""
+	case err != nil:
+		return "The host could not take the list above over: " + err.Error() + ". Write it with update_todo."
+	}
+	note := centurion.Count(doc.Counts().Total(), "item") + " taken from the planner's answer into the todo list"
+	if err := errors.Join(m.tellTodo(ctx), m.tell(ctx, func(x *event.MissionData) { x.Note = note })); err != nil {
+		return "" // the list is written, and told when the mission is looked at next
+	}
+	return "The planner had not written the list itself: the host has taken it over.\n" + outline(doc)
+}
