@@ -36,6 +36,7 @@ const (
 	EventSessionCreated EventType = "session.created"
 	EventSessionIdle    EventType = "session.idle"
 	EventSessionError   EventType = "session.error"
+	EventSessionModel   EventType = "session.model" // it goes on with another model
 	EventMessageCreated EventType = "message.created"
 	EventMessageUpdated EventType = "message.updated"
 	EventPartUpdated    EventType = "message.part.updated"

@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +34,7 @@ type conversation struct {
 	untold int // results taken into the history that the model has not seen
 	urgent int // of these, the ones that wake
 	streak recovery.Streak
+	failed []string         // the models that this row of failures has ended with
 	wait   *centurion.Retry // a wait that a restart has cut off, until the next turn
 	gated  time.Time        // since when the provider makes it wait; zero while it does not
 }
@@ -85,7 +85,7 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 		return nil, err
 	}
 	if c.wait = rec.Metadata.Retry; c.wait != nil {
-		c.streak = recovery.Streak{Attempts: c.wait.Attempts, RateLimits: c.wait.RateLimits}
+		c.streak, c.failed = recovery.Streak{Attempts: c.wait.Attempts, RateLimits: c.wait.RateLimits}, c.wait.Failed
 	}
 	m.mu.Lock()
 	m.convs[id] = c
@@ -117,7 +117,7 @@ func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
 		})
 		c.gated = time.Time{}
 		if err == nil {
-			c.streak = recovery.Streak{}
+			c.healthy()
 			return out, nil
 		}
 		if errors.Is(err, errSuperseded) {
@@ -132,20 +132,25 @@ func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
 			}
 		}
 		if out.Steps > 1 { // at least one good answer came before the failure
-			c.streak = recovery.Streak{}
+			c.healthy()
 		}
 		c.gated = time.Time{} // a request that failed while it waited does not wait any more
 		c.streak = c.streak.After(err)
 		d := c.m.h.cfg.Recovery.Decide(recovery.Failure{Err: err, Attempt: c.streak.Attempts, RateLimits: c.streak.RateLimits,
-			Task: c.task != nil, Model: c.m.h.modelName(c)})
+			Task: c.task != nil, Model: c.m.h.modelName(c), Fallbacks: c.fallbacks()})
 		switch d.Action {
 		case recovery.Retry:
 		case recovery.Inject:
 			if err := c.say(ctx, centurion.OriginHost, d.Prompt); err != nil {
 				return out, err
 			}
+		case recovery.Fallback:
+			if err := c.fallBack(ctx, d, err); err != nil {
+				return out, err
+			}
+			continue
 		default:
-			return out, &centurion.Error{Kind: d.Kind, Err: err, Hint: cmp.Or(d.Hint, overflowHint)}
+			return out, c.giveUp(ctx, d, err)
 		}
 		if err := c.pause(ctx, d, err); err != nil {
 			return out, err
@@ -165,7 +170,7 @@ func (h *Host) modelName(c *conversation) string {
 func (c *conversation) pause(ctx context.Context, d recovery.Decision, cause error) error {
 	data := event.RetryData{Attempt: c.streak.Attempts, WaitMS: d.Wait.Milliseconds(), Reason: d.Reason, Error: cause.Error()}
 	wait := centurion.Retry{At: centurion.Time{Time: time.Now().Add(d.Wait)}, WaitMS: data.WaitMS, Reason: d.Reason,
-		Attempts: c.streak.Attempts, RateLimits: c.streak.RateLimits}
+		Attempts: c.streak.Attempts, RateLimits: c.streak.RateLimits, Failed: c.failed}
 	err := c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := errors.Join(c.current(), c.sess.PutRetry(tx, wait)); err != nil {
 			return err

@@ -128,7 +128,7 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 		after = append(after, Clean(t.Reason))
 	}
 	if t.Error != nil && t.Status.Ended() {
-		after = append(after, words(string(t.Error.Kind))+": "+Clean(t.Error.Message))
+		after = append(after, words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
 	}
 	if t.Status.Ended() {
 		after = append(after, money(t.Usage))
@@ -244,7 +244,7 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 	}
 	p.field("files", strings.Join(files, " "))
 	if t.Error != nil {
-		p.field("error", words(string(t.Error.Kind))+": "+Clean(t.Error.Message))
+		p.field("error", words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
 	}
 	for _, l := range CleanLines(t.Result) {
 		for _, l := range wrap(l, o.Width-2) {

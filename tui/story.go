@@ -254,6 +254,8 @@ func (s *story) session(e centurion.Event, p payload) []fact {
 		}
 	case centurion.EventSessionError:
 		return []fact{{mark: "✗", tone: bad, agent: agent, who: s.who(e), text: cmp.Or(Clean(p.Error.Message), string(p.Kind)), quiet: !root}}
+	case centurion.EventSessionModel:
+		return []fact{{mark: "↻", tone: warn, agent: agent, who: s.who(e), text: "goes on with " + Clean(p.To), detail: Clean(p.Reason)}}
 	case centurion.EventProviderRetry:
 		d := time.Duration(p.WaitMS) * time.Millisecond
 		return []fact{{mark: "↻", tone: warn, agent: agent, who: s.who(e), quiet: true,
