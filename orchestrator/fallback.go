@@ -177,7 +177,7 @@ func (h *Host) free(agent string, own centurion.ModelRef) (centurion.ModelRef, s
 	}
 	for _, name := range others {
 		if ref, wait, ok := closed(name); ok && wait == 0 {
-			return ref, fmt.Sprintf("the provider lets nobody ask %s for %s; beginning with %s", own, left.Round(time.Second), ref)
+			return ref, fmt.Sprintf("the provider lets nobody ask %s for %s; going on with %s", own, left.Round(time.Second), ref)
 		}
 	}
 	return own, ""

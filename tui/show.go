@@ -163,6 +163,7 @@ type Shown struct {
 	Tasks    []centurion.Task
 	Receipts []centurion.Receipt
 	Messages []centurion.Message // of the session, with their parts
+	Sessions []centurion.Session // of the mission or the task, to tell which talk to another model than they were given
 }
 
 // Show writes one thing whole.
@@ -175,11 +176,15 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 	if t := s.Task; t != nil {
 		p.taskWhole(t, o)
 	}
+	for _, c := range s.Sessions {
+		p.changed(c)
+	}
 	if c := s.Session; c != nil {
 		u := centurion.Usage{Tokens: c.Tokens, USD: c.Cost, Unpriced: c.Metadata.Unpriced}
 		p.line(p.theme.paint(strong, fit(Clean(c.Title), o.Width)))
 		p.field("session", dots(c.ID, Clean(c.Agent), Clean(c.Metadata.Address)))
 		p.field("usage", dots(tokenText(u), money(u)))
+		p.changed(*c)
 	}
 	if len(s.Tasks) > 0 {
 		p.line("")
@@ -199,6 +204,13 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 		p.message(m, o)
 	}
 	return p.flush(w)
+}
+
+// changed tells the model of a session that talks to another one than it was given.
+func (p *page) changed(c centurion.Session) {
+	if own := c.Metadata.OwnModel; own != nil && c.Model != nil {
+		p.field("model", Clean(c.Model.Provider+"/"+c.Model.ID+" instead of "+c.Own().String()+" for "+c.Agent+" "+c.Metadata.Address))
+	}
 }
 
 func (p *page) field(name, value string) {

@@ -158,16 +158,16 @@ func (c *Config) standIn(ctx context.Context, key, name string) (Resolved, error
 	if err := c.checkName(key, name); err != nil {
 		return Resolved{}, err
 	}
-	r, err := c.named(ctx, name, c.place(key), centurion.KindConfig)
-	if err != nil || !r.Unknown {
-		return r, err
-	}
-	if near := c.nearestModel(r.Model); near != "" {
-		return r, &centurion.Error{Op: "read config", Kind: centurion.KindConfig,
+	id, model, _ := strings.Cut(name, "/")
+	ref := centurion.ModelRef{Provider: id, ID: model}
+	_, configured := c.Providers[id].model(model)
+	_, inTable := c.table().Lookup(ref)
+	if near := c.nearestModel(ref); !configured && !inTable && near != "" {
+		return Resolved{}, &centurion.Error{Op: "read config", Kind: centurion.KindConfig,
 			Msg:  fmt.Sprintf("unknown model %q in %s; the nearest is %q", name, c.place(key), near),
-			Hint: fmt.Sprintf("write %s, or define it under provider.%s.models in opencode.json", near, r.Model.Provider)}
+			Hint: fmt.Sprintf("write %s, or define it under provider.%s.models in opencode.json", near, id)}
 	}
-	return r, nil
+	return c.named(ctx, name, c.place(key), centurion.KindConfig)
 }
 
 // checkName looks at the form and the provider of "provider/model".
