@@ -13,11 +13,11 @@ import (
 const (
 	// firstRate is how many sessions a second a gate lets go after it has opened: fewer than a tenth of the fifty of one host,
 	// also with the jitter, so that what had to wait does not come back as a herd.
-	firstRate = 4
+	firstRate = 3.5
 	// steady is how long it stays at that: every one of fifty sessions that waited has gone by then.
-	steady = 13 * time.Second
-	// freeRate is the rate at which a gate does not count any more. In between, it lets one session a second more go with
-	// every second; another "too many requests" begins anew.
+	steady = 15 * time.Second
+	// freeRate is about the rate at which a gate does not count any more. In between, it lets one session a second more go
+	// with every second; another "too many requests" begins anew.
 	freeRate = 50
 )
 
@@ -69,6 +69,14 @@ type Gate struct {
 	mu    sync.Mutex
 	until time.Time // closed until then; zero if it never was
 	next  time.Time // when the next one may go, if that is later than now
+	times int       // that it was closed
+}
+
+// ticket is a caller's turn at a gate. It is void when the gate was closed again meanwhile: who holds it takes another at
+// its time, so that those who wait never come in two rows at once. The zero ticket is none.
+type ticket struct {
+	at    time.Time
+	times int // that the gate had been closed by then
 }
 
 // Closed returns for how long from now the gate lets nobody go; 0 if it is open.
@@ -84,12 +92,13 @@ func (g *Gate) Close(until time.Time) {
 	defer g.mu.Unlock()
 	if until.After(g.until) && until.After(time.Now()) {
 		g.until, g.next = until, until
+		g.times++
 	}
 }
 
 // Wait returns when the gate is open and it is this caller's turn, or with ctx's cause.
 func (g *Gate) Wait(ctx context.Context) error {
-	var turn time.Time
+	var turn ticket
 	for {
 		d, t := g.turn(turn)
 		if d <= 0 {
@@ -102,17 +111,16 @@ func (g *Gate) Wait(ctx context.Context) error {
 	}
 }
 
-// turn returns how long a caller has to wait, and its turn, which it hands in when it asks again. A turn from before the
-// gate was closed again is void.
-func (g *Gate) turn(had time.Time) (time.Duration, time.Time) {
+// turn returns how long a caller has to wait, and its ticket, which it hands in when it asks again.
+func (g *Gate) turn(had ticket) (time.Duration, ticket) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	if !had.IsZero() && !had.Before(g.until) {
-		return had.Sub(now), had
+	if !had.at.IsZero() && had.times == g.times {
+		return had.at.Sub(now), had
 	}
-	if g.until.IsZero() || now.Sub(g.until) > steady+(freeRate-firstRate)*time.Second {
-		return 0, now
+	if g.until.IsZero() || now.Sub(g.until) > steady+freeRate*time.Second {
+		return 0, ticket{now, g.times}
 	}
 	t := now
 	if g.next.After(now) {
@@ -123,7 +131,7 @@ func (g *Gate) turn(had time.Time) (time.Duration, time.Time) {
 	if t.After(now) {
 		t = t.Add(rand.N(gap / 5))
 	}
-	return t.Sub(now), t
+	return t.Sub(now), ticket{t, g.times}
 }
 
 // sleep waits for d or until ctx ends, and returns ctx's cause.
