@@ -114,7 +114,11 @@ func (c *conversation) giveUp(ctx context.Context, d recovery.Decision, cause er
 	}
 	failed := &centurion.Error{Kind: d.Kind, Err: cause, Hint: cmp.Or(d.Hint, overflowHint)}
 	if d.Action == recovery.AskPerson {
-		failed = &centurion.Error{Kind: d.Kind, Msg: d.Reason, Hint: failed.Hint}
+		reason := d.Reason
+		if said := cause.Error(); !strings.Contains(reason, said) {
+			reason += ": " + said
+		}
+		failed = &centurion.Error{Kind: d.Kind, Msg: reason, Hint: failed.Hint}
 		return &errAsk{failed}
 	}
 	return failed

@@ -191,6 +191,13 @@ func (s *slots) launch(ctx context.Context, agent string, p *place, model func(c
 		}
 		held = append(held, l)
 	}
+	if shrunk(held) { // while it waited for the next lane, one that it had was made smaller: as one that comes back
+		freeAll(held)
+		if err := x.back(ctx); err != nil {
+			return nil, err
+		}
+		return x, nil
+	}
 	x.held = held
 	return x, nil
 }
@@ -198,6 +205,16 @@ func (s *slots) launch(ctx context.Context, agent string, p *place, model func(c
 // lanes are those that a session with this model needs, in the order in which they are taken.
 func (x *slot) lanes(model centurion.ModelRef) []*lane {
 	return append(append([]*lane{x.agent}, x.of.keyed.lanes(model)...), x.of.all, x.of.host)
+}
+
+// shrunk reports whether more of a lane are in use than it has: what is held of it is then due to the host, unless its
+// holder runs already.
+func shrunk(lanes []*lane) bool {
+	return slices.ContainsFunc(lanes, func(l *lane) bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.owed > 0
+	})
 }
 
 func freeAll(held []*lane) {
@@ -214,11 +231,17 @@ func (x *slot) back(ctx context.Context) error {
 	x.mu.Lock()
 	lanes := x.lanes(x.model)
 	x.mu.Unlock()
-	for i, l := range lanes {
-		if err := l.acquire(ctx); err != nil {
-			freeAll(lanes[:i])
-			return context.Cause(ctx)
+	for {
+		for i, l := range lanes {
+			if err := l.acquire(ctx); err != nil {
+				freeAll(lanes[:i])
+				return context.Cause(ctx)
+			}
 		}
+		if !shrunk(lanes) {
+			break
+		}
+		freeAll(lanes) // that pays what the lane owes
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
