@@ -41,10 +41,10 @@ func TestCapsByKey(t *testing.T) {
 				s := newSlots(9, 4, newLane(maxLane), newKeyed(caps), caps.Agents)
 				var g guard.Group
 				var count gauge
-				want := ""
+				var want strings.Builder
 				for i := range 12 {
 					name := string(rune('a' + i))
-					want += name
+					want.WriteString(name)
 					p := s.join(test.agent)
 					g.Go(name, func() error {
 						x, err := s.launch(t.Context(), test.agent, p, on(test.provider, test.model))
@@ -63,7 +63,7 @@ func TestCapsByKey(t *testing.T) {
 					t.Error(err)
 				}
 				equal(t, "peak", count.peak, test.peak)
-				equal(t, "order", strings.Join(count.order, ""), want)
+				equal(t, "order", strings.Join(count.order, ""), want.String())
 			})
 		})
 	}
