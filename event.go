@@ -39,6 +39,7 @@ const (
 	EventSessionError   EventType = "session.error"
 	EventMessageQueued  EventType = "message.queued"  // written by somebody, on its way into a session's history
 	EventSessionDeleted EventType = "session.deleted" // its task ended long ago: it can be read and not be resumed
+	EventSessionModel   EventType = "session.model"   // it goes on with another model
 	EventMessageCreated EventType = "message.created"
 	EventMessageUpdated EventType = "message.updated"
 	EventPartUpdated    EventType = "message.part.updated"

@@ -179,6 +179,7 @@ type Task struct {
 type TaskError struct {
 	Kind    Kind   `json:"kind"`
 	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"` // the next step for a person
 }
 
 // Receipt is proof that the host itself ran an acceptance command. It binds the exact line.

@@ -63,6 +63,8 @@ type SessionMeta struct {
 	// Compact says that somebody wants the history shortened before the next request.
 	Compact bool   `json:"compact,omitempty"`
 	Retry   *Retry `json:"retry,omitempty"` // a failed request waits to be repeated; nil after a good answer
+	// OwnModel is the model that the session was given, while it talks to another one because that failed.
+	OwnModel *SessionModel `json:"own_model,omitempty"`
 }
 
 // Given is a shared text that a session was given when it began.
@@ -81,6 +83,20 @@ type Retry struct {
 	Reason     string `json:"reason,omitempty"`
 	Attempts   int    `json:"attempts,omitempty"`    // failures in a row
 	RateLimits int    `json:"rate_limits,omitempty"` // rate limits in a row
+	// Failed are the models that this row of failures has ended with, as "provider/model".
+	Failed []string `json:"failed,omitempty"`
+}
+
+// Own returns the model that the session was given, whatever it talks to at the moment.
+func (s Session) Own() ModelRef {
+	m := s.Metadata.OwnModel
+	if m == nil {
+		m = s.Model
+	}
+	if m == nil {
+		return ModelRef{}
+	}
+	return ModelRef{Provider: m.Provider, ID: m.ID}
 }
 
 // Left returns how much of the wait is left at now: never less than nothing and never more than the whole of it.

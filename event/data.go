@@ -136,6 +136,16 @@ type SessionData struct {
 	Usage   *centurion.Usage `json:"usage,omitempty"`
 }
 
+// ModelData is the data of session.model.
+type ModelData struct {
+	Agent  string         `json:"agent,omitempty"`
+	From   string         `json:"from"` // provider/model
+	To     string         `json:"to"`
+	Kind   centurion.Kind `json:"kind,omitempty"` // of the failure
+	Reason string         `json:"reason"`
+	Error  string         `json:"error,omitempty"`
+}
+
 // MessageData is the data of message.created and message.updated.
 type MessageData struct {
 	Message string           `json:"message"`

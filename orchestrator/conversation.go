@@ -37,6 +37,7 @@ type conversation struct {
 	urgent int // of these, the ones that wake
 	heard  int // messages of a person taken into the history that the model has not seen
 	streak recovery.Streak
+	failed []string         // the models that this row of failures has ended with
 	wait   *centurion.Retry // a wait that a restart has cut off, until the next turn
 	over   pointedOut       // which shared texts it was told are too long
 	asked  atomic.Bool      // a person wants the history shortened
@@ -96,15 +97,15 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	if agent.Holds("run_background") || agent.Holds("check_background") {
 		call.Background = backer{c}
 	}
-	c.cfg = session.Config{Store: m.h.cfg.Store, Model: heard{model.Client, c.pulse}, Ref: model.Ref, Price: model.Price,
-		MaxOut: model.MaxOut, Tools: held, Call: call, Host: c, Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
-		MaxSteps: agent.Steps, Temperature: agent.Temperature,
-		Window: model.Context, Buffer: m.h.cfg.Buffer, Asked: func() bool { return c.asked.Swap(false) }}
+	c.cfg = session.Config{Store: m.h.cfg.Store, Tools: held, Call: call, Host: c,
+		Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
+		MaxSteps: agent.Steps, Temperature: agent.Temperature, Buffer: m.h.cfg.Buffer, Asked: func() bool { return c.asked.Swap(false) }}
+	c.talkTo(model)
 	if err := c.load(ctx, id); err != nil {
 		return nil, err
 	}
 	if c.wait = rec.Metadata.Retry; c.wait != nil {
-		c.streak = recovery.Streak{Attempts: c.wait.Attempts, RateLimits: c.wait.RateLimits}
+		c.streak, c.failed = recovery.Streak{Attempts: c.wait.Attempts, RateLimits: c.wait.RateLimits}, c.wait.Failed
 	}
 	m.mu.Lock()
 	m.convs[id] = c
@@ -138,7 +139,7 @@ func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
 		})
 		c.gated = time.Time{}
 		if err == nil {
-			c.streak = recovery.Streak{}
+			c.healthy()
 			return out, nil
 		}
 		if errors.Is(err, errSuperseded) {
@@ -153,12 +154,12 @@ func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
 			}
 		}
 		if out.Steps > 1 { // at least one good answer came before the failure
-			c.streak = recovery.Streak{}
+			c.healthy()
 		}
 		c.gated = time.Time{} // a request that failed while it waited does not wait any more
 		c.streak = c.streak.After(err)
 		d := c.m.h.cfg.Recovery.Decide(recovery.Failure{Err: err, Attempt: c.streak.Attempts, RateLimits: c.streak.RateLimits,
-			Task: c.task != nil, Model: c.m.h.modelName(c)})
+			Task: c.task != nil, Model: c.m.h.modelName(c), Fallbacks: c.fallbacks()})
 		switch d.Action {
 		case recovery.Retry:
 		case recovery.Inject:
@@ -170,8 +171,13 @@ func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
 				return out, err
 			}
 			continue
+		case recovery.Fallback:
+			if err := c.fallBack(ctx, d, err); err != nil {
+				return out, err
+			}
+			continue
 		default:
-			return out, &centurion.Error{Kind: d.Kind, Err: err, Hint: d.Hint}
+			return out, c.giveUp(ctx, d, err)
 		}
 		if err := c.pause(ctx, d, err); err != nil {
 			return out, err
@@ -188,7 +194,7 @@ func (h *Host) modelName(c *conversation) string {
 func (c *conversation) pause(ctx context.Context, d recovery.Decision, cause error) error {
 	data := event.RetryData{Attempt: c.streak.Attempts, WaitMS: d.Wait.Milliseconds(), Reason: d.Reason, Error: cause.Error()}
 	wait := centurion.Retry{At: centurion.Time{Time: time.Now().Add(d.Wait)}, WaitMS: data.WaitMS, Reason: d.Reason,
-		Attempts: c.streak.Attempts, RateLimits: c.streak.RateLimits}
+		Attempts: c.streak.Attempts, RateLimits: c.streak.RateLimits, Failed: c.failed}
 	err := c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := errors.Join(c.current(), c.sess.PutRetry(tx, wait)); err != nil {
 			return err

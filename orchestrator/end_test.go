@@ -171,7 +171,7 @@ func TestRetryGivesTheSlotBack(t *testing.T) {
 // Each way to stop has its state, a reason and, where something can be done, what that is.
 func TestVerdicts(t *testing.T) {
 	key := func(scripted.Request) scripted.Answer {
-		return scripted.Answer{Error: &scripted.Error{Status: 401, Message: "bad key"}}
+		return scripted.Answer{Error: &scripted.Error{Status: 400, Message: "bad word"}}
 	}
 	t.Run("completed", func(t *testing.T) {
 		bubble(t, nil, func(r *rig) {
@@ -194,7 +194,7 @@ func TestVerdicts(t *testing.T) {
 			return say("done")
 		}}, func(r *rig) {
 			m := r.mission(centurion.MissionOptions{})
-			r.is(m, centurion.MissionFailed, "bad key")
+			r.is(m, centurion.MissionFailed, "bad word")
 			if !strings.HasSuffix(m.Reason, ")") {
 				t.Errorf("no hint: %s", m.Reason)
 			}

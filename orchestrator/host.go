@@ -13,7 +13,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -59,6 +58,11 @@ type Config struct {
 	// Watch calls changed whenever a plan's file may have changed, until ctx ends. Nil watches the file itself.
 	Watch func(ctx context.Context, plan *workspace.TodoFile, changed func()) error
 
+	// Fallback lists what a session of an agent whose own model is the given one goes on with when that fails, as
+	// "provider/model", in the order of preference; nil means nothing.
+	Fallback    func(agent, model string) []string
+	Concurrency Concurrency // caps beside the two that follow
+
 	Workers   int // sessions at once
 	PerAgent  int // sessions of one agent at once
 	Countdown time.Duration
@@ -87,12 +91,16 @@ type Model struct {
 	Price   *centurion.Price
 	MaxOut  int // tokens of one answer; 0 leaves it to the endpoint
 	Context int // tokens of its window; 0 means unknown
+	// Closed returns for how long the provider lets nobody ask this model, because it said "too many requests"; nil means
+	// that it never does.
+	Closed func() time.Duration
 }
 
 // Host runs the missions of one project. Its methods may be called from several goroutines.
 type Host struct {
 	cfg     Config
 	slots   *lane // the right to run, of all missions together
+	keyed   *keyed
 	checker *verify.Checker
 	files   tools.Writers // one session at a time replaces a file
 	auditor auditor
@@ -134,7 +142,7 @@ func New(cfg Config) *Host {
 			return []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}
 		}
 	}
-	return &Host{cfg: cfg, slots: newLane(cfg.Workers), checker: &verify.Checker{Runner: cfg.Runner},
+	return &Host{cfg: cfg, slots: newLane(cfg.Workers), keyed: newKeyed(cfg.Concurrency), checker: &verify.Checker{Runner: cfg.Runner},
 		missions: map[string]*mission{}, suspended: map[string]string{}, cleaner: cleaner{wake: make(chan struct{}, 1)}}
 }
 
@@ -176,6 +184,10 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 		Model:    &centurion.SessionModel{ID: model.Ref.ID, Provider: model.Ref.Provider},
 		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: h.systemPrompt(agent), AgentFile: agent.Source, Roster: h.cfg.Cast.Roster(agent), Given: given}}, now)
 	m.Session = rec.ID
+	ref, instead := h.free(agent.Name, model.Ref)
+	if instead != "" {
+		rec.Metadata.OwnModel, rec.Model = rec.Model, &centurion.SessionModel{ID: ref.ID, Provider: ref.Provider}
+	}
 	err = h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		fresh := m
 		if err := tx.PutMission(&fresh); err != nil {
@@ -189,7 +201,11 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 			Data: event.Data(living(fresh))}); err != nil {
 			return err
 		}
-		return session.Create(tx, &rec, centurion.OriginPerson, firstMessage(goal, opts)+earlier)
+		err := session.Create(tx, &rec, centurion.OriginPerson, firstMessage(goal, opts)+earlier)
+		if err != nil || instead == "" {
+			return err
+		}
+		return beganWith(tx, &rec, instead)
 	})
 	m.Status = centurion.MissionPlanning
 	return m, err
@@ -248,14 +264,15 @@ func (h *Host) enter(ctx context.Context, id string) (*mission, centurion.Missio
 		return nil, rec, &centurion.Error{Op: "run mission", Kind: centurion.KindConflict, Msg: "mission " + id + " is running already",
 			Hint: "follow it with: centurion logs -f " + id}
 	}
-	h.slots.raise(cmp.Or(rec.Options.MaxWorkers, h.cfg.Workers))
 	h.missions[id] = newMission(ctx, h, rec)
+	h.fit()
 	return h.missions[id], rec, nil
 }
 
 func (h *Host) leave(m *mission) {
 	h.mu.Lock()
 	delete(h.missions, m.id)
+	h.fit()
 	h.mu.Unlock()
 	m.drop(nil)
 	h.taskEnded("") // what was blocked will not be worked on any more
@@ -401,25 +418,6 @@ func (h *Host) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		}
 		return tx.PutMission(&m)
 	})
-}
-
-// remodel gives sessions that talk to one model another one, from their next request on.
-func remodel(tx *store.Tx, sessions []centurion.Session, from, to string) error {
-	for _, s := range sessions {
-		if s.Model == nil || s.Model.Provider+"/"+s.Model.ID != from {
-			continue
-		}
-		rec, err := tx.Session(s.ID)
-		if err != nil {
-			return err
-		}
-		provider, id, _ := strings.Cut(to, "/")
-		rec.Model = &centurion.SessionModel{ID: id, Provider: provider}
-		if err := tx.PutSession(&rec); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // systemPrompt is an agent's prompt with its surroundings. It is fixed when a session is created, so that it is the same

@@ -35,7 +35,9 @@ type mission struct {
 	tasks  guard.Group
 	slots  *slots
 	claims claims
-	fences fences
+	// workers is how many sessions run at once; h.mu protects it.
+	workers int
+	fences  fences
 	// background are the commands that go on beside the sessions.
 	background backgrounds
 	// delegations are tasks on their way into the store.
@@ -86,8 +88,9 @@ const manyWriters = 1 << 30
 func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission {
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
-	own := newSlots(cmp.Or(rec.Options.MaxWorkers, h.cfg.Workers), cmp.Or(rec.Options.MaxPerAgent, h.cfg.PerAgent), h.slots)
-	return &mission{h: h, id: rec.ID, slots: own, ctx: ctx, end: end, wanted: wanted, drop: drop,
+	workers := h.workersOf(rec)
+	own := newSlots(workers, h.perAgentOf(rec), h.slots, h.keyed, h.cfg.Concurrency.Agents)
+	return &mission{h: h, id: rec.ID, slots: own, workers: workers, ctx: ctx, end: end, wanted: wanted, drop: drop,
 		begun: time.Now(), before: rec.ElapsedMS, stopped: make(chan struct{}),
 		todo: newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo)), writers: semaphore.NewWeighted(manyWriters),
 		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, asks: map[string]chan struct{}{}}

@@ -1,21 +1,26 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
+
+	"centurion"
 )
 
-// slots is the right of a mission's sessions to run: so many of one agent, so many in all, and among those of the host's
-// other missions. Launches wait in the order in which they came; a session that gave its slot back while it waited for
-// something goes before new launches. The lanes are always taken in the same order, the agent's first and the host's last,
-// so that two launches can never wait for each other.
+// slots is the right of a mission's sessions to run: so many of one agent, of one model and of one provider, so many in
+// all, and among those of the host's other missions. Launches wait in the order in which they came; a session that gave its
+// slot back while it waited for something goes before new launches. The lanes are always taken in the same order, the
+// agent's first and the host's last, so that two launches can never wait for each other.
 type slots struct {
 	host     *lane
 	all      *lane
+	keyed    *keyed
 	perAgent int
+	agentCap map[string]int // instead of perAgent, by agent
 
 	mu     sync.Mutex // protects agents
 	agents map[string]*lane
@@ -27,8 +32,9 @@ type lane struct {
 	line  line
 	right *semaphore.Weighted
 
-	mu   sync.Mutex // protects size
+	mu   sync.Mutex // protects what follows
 	size int
+	owed int // of what was taken away, so many are still in use: who gives one back gives it to the host
 }
 
 // maxLane is more than a lane is ever raised to. What a lane has less, it holds itself.
@@ -40,14 +46,53 @@ func newLane(n int) *lane {
 	return l
 }
 
-// raise lets up to n sessions run, if that is more than now. Who waits is woken.
-func (l *lane) raise(n int) {
+// resize lets up to n sessions run from now on. Raising wakes who waits. Lowering ends nothing: what is in use goes on, and
+// nobody is let in until fewer than n are left.
+func (l *lane) resize(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n > l.size {
-		l.right.Release(int64(n - l.size))
-		l.size = n
+	for ; l.size > n; l.size-- {
+		if !l.right.TryAcquire(1) {
+			l.owed++
+		}
 	}
+	for ; l.size < n; l.size++ {
+		if l.owed > 0 {
+			l.owed--
+		} else {
+			l.right.Release(1)
+		}
+	}
+}
+
+// acquire waits for one. Who is let in although too many are in use, because the lane was made smaller meanwhile, gives
+// it to the host and waits again.
+func (l *lane) acquire(ctx context.Context) error {
+	for {
+		if err := l.right.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		admitted := l.owed == 0
+		if !admitted {
+			l.owed--
+		}
+		l.mu.Unlock()
+		if admitted {
+			return nil
+		}
+	}
+}
+
+// free gives back one that was acquired.
+func (l *lane) free() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owed > 0 {
+		l.owed--
+		return
+	}
+	l.right.Release(1)
 }
 
 // launch waits in the line and then for the right. The place is given up in any case.
@@ -58,7 +103,7 @@ func (l *lane) launch(ctx context.Context, p *place) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return l.right.Acquire(ctx, 1)
+	return l.acquire(ctx)
 }
 
 // line is who waits, in the order in which they came: a place is taken at once, before its holder begins to wait.
@@ -92,8 +137,8 @@ func (l *line) leave(p *place) {
 	}
 }
 
-func newSlots(all, perAgent int, host *lane) *slots {
-	return &slots{host: host, all: newLane(all), perAgent: perAgent, agents: map[string]*lane{}}
+func newSlots(all, perAgent int, host *lane, keyed *keyed, agentCap map[string]int) *slots {
+	return &slots{host: host, all: newLane(all), keyed: keyed, perAgent: perAgent, agentCap: agentCap, agents: map[string]*lane{}}
 }
 
 func (s *slots) agent(name string) *lane {
@@ -101,7 +146,7 @@ func (s *slots) agent(name string) *lane {
 	defer s.mu.Unlock()
 	l, ok := s.agents[name]
 	if !ok {
-		l = newLane(s.perAgent)
+		l = newLane(cmp.Or(s.agentCap[name], s.perAgent))
 		s.agents[name] = l
 	}
 	return l
@@ -113,9 +158,10 @@ type slot struct {
 	of    *slots
 	agent *lane
 
-	mu   sync.Mutex // protects what follows
-	held bool
-	away int // tool calls that wait for somebody else
+	mu    sync.Mutex // protects what follows
+	model centurion.ModelRef
+	held  []*lane // what it has of each lane, in the order in which it was taken; none while it does not run
+	away  int     // tool calls that wait for somebody else
 }
 
 // join takes a place among the launches of an agent.
@@ -124,24 +170,57 @@ func (s *slots) join(agent string) *place { return s.agent(agent).line.join() }
 // leave gives up a place that join has returned.
 func (s *slots) leave(agent string, p *place) { s.agent(agent).line.leave(p) }
 
-// launch waits, at the place that join has returned, for a slot for a session that has not run yet. When ctx ends first,
-// nothing is held.
-func (s *slots) launch(ctx context.Context, agent string, p *place) (*slot, error) {
+// launch waits, at the place that join has returned, for a slot for a session that has not run yet. Which model it talks to
+// is asked when the agent has room for it. When ctx ends first, or model fails, nothing is held.
+func (s *slots) launch(ctx context.Context, agent string, p *place, model func(context.Context) (centurion.ModelRef, error)) (*slot, error) {
 	x := &slot{of: s, agent: s.agent(agent)}
 	if err := x.agent.launch(ctx, p); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := s.all.launch(ctx, s.all.line.join()); err != nil {
-		x.agent.right.Release(1)
-		return nil, context.Cause(ctx)
+	ref, err := model(ctx)
+	if err != nil {
+		x.agent.free()
+		return nil, err
 	}
-	if err := s.host.launch(ctx, s.host.line.join()); err != nil {
-		s.all.right.Release(1)
-		x.agent.right.Release(1)
-		return nil, context.Cause(ctx)
+	x.model = ref
+	held := []*lane{x.agent}
+	for _, l := range x.lanes(ref)[1:] {
+		if err := l.launch(ctx, l.line.join()); err != nil {
+			freeAll(held)
+			return nil, context.Cause(ctx)
+		}
+		held = append(held, l)
 	}
-	x.held = true
+	if shrunk(held) { // while it waited for the next lane, one that it had was made smaller: as one that comes back
+		freeAll(held)
+		if err := x.back(ctx); err != nil {
+			return nil, err
+		}
+		return x, nil
+	}
+	x.held = held
 	return x, nil
+}
+
+// lanes are those that a session with this model needs, in the order in which they are taken.
+func (x *slot) lanes(model centurion.ModelRef) []*lane {
+	return append(append([]*lane{x.agent}, x.of.keyed.lanes(model)...), x.of.all, x.of.host)
+}
+
+// shrunk reports whether more of a lane are in use than it has: what is held of it is then due to the host, unless its
+// holder runs already.
+func shrunk(lanes []*lane) bool {
+	return slices.ContainsFunc(lanes, func(l *lane) bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.owed > 0
+	})
+}
+
+func freeAll(held []*lane) {
+	for _, l := range slices.Backward(held) {
+		l.free()
+	}
 }
 
 // back takes the slot again after release, before any new launch. When ctx ends first, nothing is held.
@@ -149,32 +228,35 @@ func (x *slot) back(ctx context.Context) error {
 	if x == nil || x.holds() {
 		return nil
 	}
-	if err := x.agent.right.Acquire(ctx, 1); err != nil {
-		return context.Cause(ctx)
-	}
-	if err := x.of.all.right.Acquire(ctx, 1); err != nil {
-		x.agent.right.Release(1)
-		return context.Cause(ctx)
-	}
-	if err := x.of.host.right.Acquire(ctx, 1); err != nil {
-		x.of.all.right.Release(1)
-		x.agent.right.Release(1)
-		return context.Cause(ctx)
+	x.mu.Lock()
+	lanes := x.lanes(x.model)
+	x.mu.Unlock()
+	for {
+		for i, l := range lanes {
+			if err := l.acquire(ctx); err != nil {
+				freeAll(lanes[:i])
+				return context.Cause(ctx)
+			}
+		}
+		if !shrunk(lanes) {
+			break
+		}
+		freeAll(lanes) // that pays what the lane owes
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.held || x.away > 0 { // another call was faster, or waits again
-		x.free()
+	if x.held != nil || x.away > 0 { // another call was faster, or waits again
+		freeAll(lanes)
 		return nil
 	}
-	x.held = true
+	x.held = lanes
 	return nil
 }
 
 func (x *slot) holds() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.held
+	return x.held != nil
 }
 
 // release gives the slot back. Releasing what is not held does nothing, so that every way out may call it.
@@ -184,16 +266,8 @@ func (x *slot) release() {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.held {
-		x.held = false
-		x.free()
-	}
-}
-
-func (x *slot) free() {
-	x.of.host.right.Release(1)
-	x.of.all.right.Release(1)
-	x.agent.right.Release(1)
+	freeAll(x.held)
+	x.held = nil
 }
 
 // leave gives the slot back while a tool call waits for somebody else.

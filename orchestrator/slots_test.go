@@ -40,7 +40,7 @@ func (g *gauge) out() {
 // ORCH-131, ORCH-132: first come, first served; a freed slot goes to who waits longest.
 func TestSlotsAreFirstInFirstOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(3, 2, newLane(maxLane))
+		s := newSlots(3, 2, newLane(maxLane), newKeyed(Concurrency{}), nil)
 		var g guard.Group
 		var count gauge
 		for i := range 12 {
@@ -52,7 +52,7 @@ func TestSlotsAreFirstInFirstOut(t *testing.T) {
 				continue
 			}
 			g.Go(name, func() error {
-				x, err := s.launch(t.Context(), "worker", p)
+				x, err := s.launch(t.Context(), "worker", p, noModel)
 				if err != nil {
 					return err
 				}
@@ -74,21 +74,21 @@ func TestSlotsAreFirstInFirstOut(t *testing.T) {
 // A session that gave its slot back while it waited goes before the launches behind the first.
 func TestSlotsOfThoseWhoComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1, 1, newLane(maxLane))
+		s := newSlots(1, 1, newLane(maxLane), newKeyed(Concurrency{}), nil)
 		var g guard.Group
 		var count gauge
-		old, err := s.launch(t.Context(), "worker", s.join("worker"))
+		old, err := s.launch(t.Context(), "worker", s.join("worker"), noModel)
 		if err != nil {
 			t.Fatal(err)
 		}
 		old.release()
-		holder, err := s.launch(t.Context(), "worker", s.join("worker"))
+		holder, err := s.launch(t.Context(), "worker", s.join("worker"), noModel)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"1", "2", "3"} {
 			g.Go(name, func() error {
-				x, err := s.launch(t.Context(), "worker", s.join("worker"))
+				x, err := s.launch(t.Context(), "worker", s.join("worker"), noModel)
 				if err != nil {
 					return err
 				}
@@ -120,13 +120,13 @@ func TestSlotsOfThoseWhoComeBack(t *testing.T) {
 // A call that comes back while another of the same session leaves takes nothing for it.
 func TestSlotsOfCallsThatCross(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1, 1, newLane(maxLane))
-		x, err := s.launch(t.Context(), "worker", s.join("worker"))
+		s := newSlots(1, 1, newLane(maxLane), newKeyed(Concurrency{}), nil)
+		x, err := s.launch(t.Context(), "worker", s.join("worker"), noModel)
 		if err != nil {
 			t.Fatal(err)
 		}
 		x.leave()
-		other, err := s.launch(t.Context(), "worker", s.join("worker"))
+		other, err := s.launch(t.Context(), "worker", s.join("worker"), noModel)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestSlotsOfCallsThatCross(t *testing.T) {
 func TestSlotsNeverLeakOrDouble(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const all, per = 4, 3
-		s := newSlots(all, per, newLane(maxLane))
+		s := newSlots(all, per, newLane(maxLane), newKeyed(Concurrency{}), nil)
 		held := map[*slot]string{}
 		var known []*slot
 		expect := func() (total int, by map[string]int) {
@@ -179,7 +179,7 @@ func TestSlotsNeverLeakOrDouble(t *testing.T) {
 			}
 			switch rapid.IntRange(0, 4).Draw(rt, "what") {
 			case 0:
-				x, err := s.launch(ctx, agent, s.join(agent))
+				x, err := s.launch(ctx, agent, s.join(agent), noModel)
 				if room != (err == nil) || err != nil && err != error(centurion.ErrShutdown) {
 					rt.Fatalf("launch with room %v: %v", room, err)
 				}

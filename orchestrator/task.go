@@ -24,6 +24,9 @@ type taskRun struct {
 	cancel  context.CancelCauseFunc
 	place   *place        // among the launches that wait; nil while the task waits for something else
 	done    chan struct{} // closed when the task has ended and its end is recorded
+
+	own     centurion.ModelRef // what its session is given, and why it begins with another one; known once it has a slot
+	instead string
 }
 
 // launch starts the goroutine of a recorded task.
@@ -103,7 +106,10 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 			return session.Outcome{}, err
 		}
 	}
-	sl, err := m.slots.launch(ctx, r.agent, r.place)
+	sl, err := m.slots.launch(ctx, r.agent, r.place, func(ctx context.Context) (ref centurion.ModelRef, err error) {
+		ref, r.own, r.instead, err = m.modelOf(ctx, r.id)
+		return ref, err
+	})
 	if err != nil {
 		return session.Outcome{}, err
 	}
@@ -249,7 +255,7 @@ func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slot) (*conv
 	r.attempt = t.Attempt + 1
 	m.fences.raise(r.id, r.attempt)
 	if t.Session == "" {
-		err = m.createSession(ctx, &t)
+		err = m.createSession(ctx, &t, r, sl.model)
 	} else {
 		err = m.reopenSession(ctx, &t)
 	}
@@ -270,7 +276,7 @@ func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slot) (*conv
 }
 
 // createSession starts the task's first attempt.
-func (m *mission) createSession(ctx context.Context, t *centurion.Task) error {
+func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskRun, model centurion.ModelRef) error {
 	agent, err := m.h.cfg.Cast.Get(t.Agent) // as it was found when it was delegated to
 	if err != nil {
 		return err
@@ -279,14 +285,6 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task) error {
 	parent, err := m.h.cfg.Store.Session(ctx, t.Parent)
 	if err != nil {
 		return err
-	}
-	ref := parent.Model
-	if agent.Model != "" {
-		model, err := m.h.cfg.Model(agent.Model)
-		if err != nil {
-			return err
-		}
-		ref = &centurion.SessionModel{ID: model.Ref.ID, Provider: model.Ref.Provider}
 	}
 	brief, err := m.taskBrief(ctx, *t)
 	if err != nil {
@@ -301,8 +299,10 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task) error {
 		}
 		address := centurion.ChildAddress(parent.Metadata.Address, serial)
 		rec := session.New(centurion.Session{Title: t.Title, Agent: agent.Name, Directory: parent.Directory, ParentID: parent.ID,
-			ProjectID: parent.ProjectID, Slug: slug(address), Version: m.h.cfg.Version, Model: ref,
-			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: system, AgentFile: agent.Source, Roster: m.h.cfg.Cast.Roster(agent), Given: given}}, centurion.Now())
+			ProjectID: parent.ProjectID, Slug: slug(address), Version: m.h.cfg.Version,
+			Model: &centurion.SessionModel{ID: model.ID, Provider: model.Provider},
+			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: system, AgentFile: agent.Source,
+				Roster: m.h.cfg.Cast.Roster(agent), Given: given}}, centurion.Now())
 		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
 			t.Attempt, t.Session, t.Started = 1, rec.ID, centurion.Now()
 		})
@@ -313,10 +313,16 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task) error {
 		if err := m.underWay(tx, agent.Name); err != nil {
 			return err
 		}
+		if r.instead != "" {
+			rec.Metadata.OwnModel = &centurion.SessionModel{ID: r.own.ID, Provider: r.own.Provider}
+		}
 		if err := session.Create(tx, &rec, centurion.OriginParent, brief+shared); err != nil {
 			return err
 		}
-		return forward(tx, t.ID, rec.ID)
+		if err := forward(tx, t.ID, rec.ID); err != nil || r.instead == "" {
+			return err
+		}
+		return beganWith(tx, &rec, r.instead)
 	})
 }
 
@@ -432,7 +438,7 @@ func (m *mission) recordEnd(tx *store.Tx, id string, status centurion.TaskStatus
 		case rejects(t.Agent, status, out.Text):
 			t.Reason = "found faults"
 		case cause != nil:
-			t.Error = &centurion.TaskError{Kind: centurion.KindOf(cause), Message: cause.Error()}
+			t.Error = &centurion.TaskError{Kind: centurion.KindOf(cause), Message: cause.Error(), Hint: centurion.HintOf(cause)}
 		}
 	})
 	if err != nil || !status.Ended() {

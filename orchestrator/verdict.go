@@ -90,6 +90,9 @@ func verdictOf(ctx context.Context, err error) verdict {
 		v.status = centurion.MissionBlocked
 	default:
 		v.status = centurion.MissionFailed
+		if _, asks := errors.AsType[*errAsk](err); asks {
+			v.status = centurion.MissionBlocked
+		}
 	}
 	return v
 }

@@ -102,6 +102,10 @@ func New(e Endpoint) *Client {
 // Model returns the model that the client speaks to.
 func (c *Client) Model() centurion.ModelRef { return c.end.Model }
 
+// Closed returns for how long nobody is let ask this model, because its provider said "too many requests"; 0 means that it
+// can be asked.
+func (c *Client) Closed() time.Duration { return c.gate.Closed() }
+
 func (c *Client) hasExtra(name string) bool {
 	return slices.ContainsFunc(c.extra, func(f field) bool { return f.name == name })
 }

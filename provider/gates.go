@@ -10,9 +10,16 @@ import (
 	"centurion"
 )
 
-// releaseGap is the time between two sessions that a gate lets go. Fifty sessions start within five seconds: fast
-// enough to be of no matter beside the wait itself, slow enough for a provider to say "too many" to the first of them.
-const releaseGap = 100 * time.Millisecond
+const (
+	// firstRate is how many sessions a second a gate lets go after it has opened: fewer than a tenth of the fifty of one host,
+	// also with the jitter, so that what had to wait does not come back as a herd.
+	firstRate = 3.5
+	// steady is how long it stays at that: every one of fifty sessions that waited has gone by then.
+	steady = 15 * time.Second
+	// freeRate is about the rate at which a gate does not count any more. In between, it lets one session a second more go
+	// with every second; another "too many requests" begins anew.
+	freeRate = 50
+)
 
 // Gates hold back every session of a model together while its provider says "too many requests". There is one gate for
 // each provider and model. The zero Gates is ready for use, and is shared by every [Endpoint] of a host.
@@ -56,12 +63,27 @@ func (g *Gates) client() *http.Client {
 	return g.http
 }
 
-// Gate is open until it is closed, and opens by itself. Those that waited are let go one by one, 100 ms apart with
-// jitter, and not as a herd.
+// Gate is open until it is closed, and opens by itself. Those that waited, and those that come soon after, are let go one
+// by one, at a rate that begins low and grows, with jitter, and not as a herd.
 type Gate struct {
 	mu    sync.Mutex
-	until time.Time // closed until then
+	until time.Time // closed until then; zero if it never was
 	next  time.Time // when the next one may go, if that is later than now
+	times int       // that it was closed
+}
+
+// ticket is a caller's turn at a gate. It is void when the gate was closed again meanwhile: who holds it takes another at
+// its time, so that those who wait never come in two rows at once. The zero ticket is none.
+type ticket struct {
+	at    time.Time
+	times int // that the gate had been closed by then
+}
+
+// Closed returns for how long from now the gate lets nobody go; 0 if it is open.
+func (g *Gate) Closed() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return max(time.Until(g.until), 0)
 }
 
 // Close closes the gate until then; an earlier time than it is closed for already changes nothing.
@@ -70,12 +92,13 @@ func (g *Gate) Close(until time.Time) {
 	defer g.mu.Unlock()
 	if until.After(g.until) && until.After(time.Now()) {
 		g.until, g.next = until, until
+		g.times++
 	}
 }
 
 // Wait returns when the gate is open and it is this caller's turn, or with ctx's cause.
 func (g *Gate) Wait(ctx context.Context) error {
-	var turn time.Time
+	var turn ticket
 	for {
 		d, t := g.turn(turn)
 		if d <= 0 {
@@ -88,21 +111,27 @@ func (g *Gate) Wait(ctx context.Context) error {
 	}
 }
 
-// turn returns how long a caller has to wait, and its turn, which it hands in when it asks again. A turn from before the
-// gate was closed again is void.
-func (g *Gate) turn(had time.Time) (time.Duration, time.Time) {
+// turn returns how long a caller has to wait, and its ticket, which it hands in when it asks again.
+func (g *Gate) turn(had ticket) (time.Duration, ticket) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	if !had.IsZero() && !had.Before(g.until) {
-		return had.Sub(now), had
+	if !had.at.IsZero() && had.times == g.times {
+		return had.at.Sub(now), had
 	}
-	if !g.next.After(now) {
-		return 0, now
+	if g.until.IsZero() || now.Sub(g.until) > steady+freeRate*time.Second {
+		return 0, ticket{now, g.times}
 	}
-	t := g.next.Add(rand.N(releaseGap))
-	g.next = g.next.Add(releaseGap)
-	return t.Sub(now), t
+	t := now
+	if g.next.After(now) {
+		t = g.next
+	}
+	gap := time.Duration(float64(time.Second) / (firstRate + max(t.Sub(g.until)-steady, 0).Seconds()))
+	g.next = t.Add(gap)
+	if t.After(now) {
+		t = t.Add(rand.N(gap / 5))
+	}
+	return t.Sub(now), ticket{t, g.times}
 }
 
 // sleep waits for d or until ctx ends, and returns ctx's cause.

@@ -65,7 +65,7 @@ func (c *Client) stream(ctx context.Context, req Request, yield func(Delta, erro
 		yield(Delta{}, c.err)
 		return
 	}
-	var turn time.Time // at the gate, if this request waited for it already
+	var turn ticket // at the gate, if this request waited for it already
 	for attempt := 1; ; attempt++ {
 		if goOn, err := c.pass(ctx, turn, yield); !goOn || err != nil {
 			if err != nil {
@@ -97,7 +97,7 @@ var errBroken = errors.New("the reader has gone")
 
 // pass waits at the model's gate for turn or a later one and tells the reader why. It returns false if the reader has
 // gone.
-func (c *Client) pass(ctx context.Context, turn time.Time, yield func(Delta, error) bool) (bool, error) {
+func (c *Client) pass(ctx context.Context, turn ticket, yield func(Delta, error) bool) (bool, error) {
 	if ctx.Err() != nil {
 		return true, c.ended(ctx)
 	}
@@ -123,8 +123,8 @@ func (c *Client) pass(ctx context.Context, turn time.Time, yield func(Delta, err
 
 // retry decides whether attempt, which ended with err, is followed by another, and when: nil if not. A 429 closes the
 // gate for everybody; one that says for how long takes its own turn there with the others.
-func (c *Client) retry(ctx context.Context, attempt int, err error) (*Wait, time.Time) {
-	var turn time.Time
+func (c *Client) retry(ctx context.Context, attempt int, err error) (*Wait, ticket) {
+	var turn ticket
 	e, ok := errors.AsType[*centurion.Error](err)
 	if !ok || e.Status != statusTooMany && e.Status != statusOverloaded || e.Kind == centurion.KindBudget {
 		return nil, turn

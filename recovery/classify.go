@@ -82,6 +82,9 @@ func Classify(err error) (centurion.Kind, Fault) {
 	if k := byCause(err); k != "" {
 		return k, FaultNone
 	}
+	if k, fault := byShape(err.Error()); k != "" {
+		return k, fault
+	}
 	if k, fault := byText(err.Error(), rejections); k != "" {
 		return k, fault
 	}

@@ -36,7 +36,7 @@ type API interface {
 	Answer(ctx context.Context, ask, answer string) error
 	Cancel(ctx context.Context, id, reason string) error
 	// Start records a new mission, and Resume raises the limits of one that had stopped; then the hosting process works on
-	// it. A mission that is being worked on already is left as it is.
+	// it. Of one that is being worked on already, only how many sessions run at once is changed.
 	Start(ctx context.Context, goal string, opts centurion.MissionOptions) (Mission, error)
 	Resume(ctx context.Context, id string, opts centurion.MissionOptions) (Mission, error)
 	// Send stores a message for an agent of a mission; see orchestrator.Host.Send. An empty Mission means the latest. A

@@ -254,6 +254,10 @@ func (l *Local) Resume(ctx context.Context, id string, opts centurion.MissionOpt
 		if err := l.Work.Launch(m.ID); err != nil {
 			return Mission{}, err
 		}
+	} else if opts.MaxWorkers > 0 || opts.MaxPerAgent > 0 {
+		if err := l.Host.Resize(ctx, m.ID, opts.MaxWorkers, opts.MaxPerAgent); err != nil {
+			return Mission{}, err
+		}
 	}
 	return l.Mission(ctx, m.ID)
 }

@@ -363,7 +363,7 @@ func (s *Session) retrying(ctx context.Context, w *provider.Wait) error {
 	}
 	wait := centurion.Retry{WaitMS: w.For.Milliseconds(), Reason: w.Reason, At: centurion.Time{Time: time.Now().Add(w.For)}}
 	if before := s.rec.Metadata.Retry; before != nil {
-		wait.Attempts, wait.RateLimits = before.Attempts, before.RateLimits
+		wait.Attempts, wait.RateLimits, wait.Failed = before.Attempts, before.RateLimits, before.Failed
 	}
 	return s.update(ctx, func(tx *store.Tx) error {
 		if err := s.PutRetry(tx, wait); err != nil {

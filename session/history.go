@@ -79,7 +79,7 @@ func appendUser(to []provider.Message, text string) []provider.Message {
 // request builds the next request: the history, and at its very end what changes all the time, so that everything
 // before it stays the same from request to request and can be cached by the provider.
 func (s *Session) request() provider.Request {
-	msgs := History(s.history)
+	msgs := History(fitting(s.history, s.cfg.Ref))
 	if status := s.cfg.Host.Status(); status != "" {
 		msgs = appendUser(msgs, "<status>\n"+status+"\n</status>")
 	}

@@ -338,7 +338,7 @@ func (b *Board) moveTask(t *Task, e centurion.Event, p payload) {
 	}
 	before := t.Status
 	t.Status = status
-	t.Reason = cmp.Or(Clean(p.Reason), Clean(p.Error.Message))
+	t.Reason = cmp.Or(Clean(p.Reason), p.Error.full())
 	if s := cmp.Or(p.Session, e.Session); s != "" && s != t.Session && s != b.Commander.Session {
 		b.bind(t, s)
 	}
@@ -398,6 +398,8 @@ func (b *Board) applySession(e centurion.Event, p payload) {
 		w.Retry = &Retry{Attempt: p.Attempt, Reason: cmp.Or(words(Clean(p.Reason)), Clean(p.Error.Message)),
 			Until: e.Time.Add(time.Duration(p.WaitMS) * time.Millisecond)}
 		return
+	case centurion.EventSessionModel:
+		w.Doing, w.Retry = "goes on with "+Clean(p.To), nil
 	case centurion.EventToolStarted, centurion.EventToolCompleted:
 		if s := toolLine(p); s != "" {
 			w.Doing = s

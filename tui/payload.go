@@ -76,6 +76,9 @@ type payload struct {
 	Gap    bool            `json:"gap"`
 	WaitMS int64           `json:"wait_ms"`
 
+	From string `json:"from"` // a model, of one that was changed
+	To   string `json:"to"`
+
 	// Checks and merges.
 	Command  string `json:"command"`
 	ExitCode int    `json:"exit_code"`
@@ -125,7 +128,11 @@ func (p payload) duration() time.Duration { return time.Duration(p.DurationMS) *
 type errorText struct {
 	Kind    centurion.Kind
 	Message string
+	Hint    string
 }
+
+// full is the message with the next step.
+func (e errorText) full() string { return withHint(e.Message, e.Hint) }
 
 // UnmarshalJSON reads either form.
 func (e *errorText) UnmarshalJSON(b []byte) error {
@@ -134,8 +141,15 @@ func (e *errorText) UnmarshalJSON(b []byte) error {
 	}
 	var o centurion.TaskError
 	err := json.Unmarshal(b, &o)
-	e.Kind, e.Message = o.Kind, o.Message
+	e.Kind, e.Message, e.Hint = o.Kind, o.Message, o.Hint
 	return err
+}
+
+func withHint(text, hint string) string {
+	if hint == "" {
+		return Clean(text)
+	}
+	return Clean(text) + " (" + Clean(hint) + ")"
 }
 
 // tokenCount is a count of tokens by kind, or one number.

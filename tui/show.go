@@ -128,7 +128,7 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 		after = append(after, Clean(t.Reason))
 	}
 	if t.Error != nil && t.Status.Ended() {
-		after = append(after, words(string(t.Error.Kind))+": "+Clean(t.Error.Message))
+		after = append(after, words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
 	}
 	if t.Status.Ended() {
 		after = append(after, money(t.Usage))
@@ -163,6 +163,7 @@ type Shown struct {
 	Tasks    []centurion.Task
 	Receipts []centurion.Receipt
 	Messages []centurion.Message // of the session, with their parts
+	Sessions []centurion.Session // of the mission or the task, to tell which talk to another model than they were given
 }
 
 // Show writes one thing whole.
@@ -175,6 +176,9 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 	if t := s.Task; t != nil {
 		p.taskWhole(t, o)
 	}
+	for _, c := range s.Sessions {
+		p.changed(c)
+	}
 	if c := s.Session; c != nil {
 		u := centurion.Usage{Tokens: c.Tokens, USD: c.Cost, Unpriced: c.Metadata.Unpriced}
 		if s.Task == nil { // which has the same title, and its session's usage
@@ -185,6 +189,7 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 			p.field("usage", dots(tokenText(u), money(u)))
 		}
 		p.given(c, o)
+		p.changed(*c)
 	}
 	if len(s.Tasks) > 0 {
 		p.line("")
@@ -204,6 +209,13 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 		p.message(m, o)
 	}
 	return p.flush(w)
+}
+
+// changed tells the model of a session that talks to another one than it was given.
+func (p *page) changed(c centurion.Session) {
+	if own := c.Metadata.OwnModel; own != nil && c.Model != nil {
+		p.field("model", Clean(c.Model.Provider+"/"+c.Model.ID+" instead of "+c.Own().String()+" for "+c.Agent+" "+c.Metadata.Address))
+	}
 }
 
 func (p *page) field(name, value string) {
@@ -252,7 +264,7 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 	}
 	p.field("files", strings.Join(files, " "))
 	if t.Error != nil {
-		p.field("error", words(string(t.Error.Kind))+": "+Clean(t.Error.Message))
+		p.field("error", words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
 	}
 	for _, l := range CleanLines(t.Result) {
 		for _, l := range wrap(l, o.Width-2) {

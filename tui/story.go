@@ -279,6 +279,10 @@ func (s *story) session(e centurion.Event, p payload) []fact {
 		return []fact{{mark: "✗", tone: bad, agent: agent, who: s.who(e), text: cmp.Or(Clean(p.Error.Message), string(p.Kind)), quiet: !root}}
 	case centurion.EventCompacted:
 		return []fact{s.compacted(e, agent, root)}
+	case centurion.EventSessionModel:
+		said := "goes on with " + Clean(p.To)
+		why, _, _ := strings.Cut(Clean(p.Reason), "; going on with ")
+		return []fact{{mark: "↻", tone: warn, agent: agent, who: s.who(e), text: said, detail: why}}
 	case centurion.EventProviderRetry:
 		d := time.Duration(p.WaitMS) * time.Millisecond
 		return []fact{{mark: "↻", tone: warn, agent: agent, who: s.who(e), quiet: true,

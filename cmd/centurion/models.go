@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/cmd/centurion/config"
 	"centurion/orchestrator"
 	"centurion/permission"
@@ -44,6 +47,20 @@ func ruleLevels(cfg *config.Config) (func(agent string) []permission.Level, erro
 	}, nil
 }
 
+// concurrency turns the configured caps into the orchestrator's, under the names that its agents have.
+func concurrency(cfg *config.Config, cast *agents.Cast) (orchestrator.Concurrency, error) {
+	c := orchestrator.Concurrency{Providers: cfg.Own.Concurrency.Providers, Models: cfg.Own.Concurrency.Models, Agents: map[string]int{}}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Own.Concurrency.Agents)) {
+		a, err := cast.Find(name)
+		if err != nil {
+			file, _ := cfg.Origin("concurrency")
+			return c, &centurion.Error{Op: "read config", Kind: centurion.KindConfig, Msg: "concurrency.agents (" + file + ")", Err: err, Hint: centurion.HintOf(err)}
+		}
+		c.Agents[a.Name] = cfg.Own.Concurrency.Agents[name]
+	}
+	return c, nil
+}
+
 // modelSet resolves model names to clients, each once.
 type modelSet struct {
 	cfg   *config.Config
@@ -77,10 +94,11 @@ func (s *modelSet) get(ref string) (orchestrator.Model, error) {
 		}
 	}
 	own := s.cfg.Own
-	m := orchestrator.Model{Ref: r.Model, Price: r.Price, Context: r.Limit.Context, Client: provider.New(provider.Endpoint{
+	client := provider.New(provider.Endpoint{
 		Model: r.Model, BaseURL: r.BaseURL, APIKey: r.APIKey.Reveal(), KeySource: r.KeySource, Headers: r.Headers, EchoReasoning: r.Echo,
 		NoSessionHeaders: own.SessionHeaders != nil && !*own.SessionHeaders, IdleTimeout: own.IdleTimeout, MaxRetries: own.MaxRetries,
-		Gates: &s.gates})}
+		Gates: &s.gates})
+	m := orchestrator.Model{Ref: r.Model, Price: r.Price, Context: r.Limit.Context, Client: client, Closed: client.Closed}
 	s.known[ref] = m
 	return m, nil
 }

@@ -17,6 +17,7 @@ import (
 	"centurion"
 	"centurion/orchestrator"
 	"centurion/server"
+	"centurion/store"
 	"centurion/tui"
 )
 
@@ -242,7 +243,7 @@ func gatherMission(ctx context.Context, api server.API, id string) (tui.Shown, a
 		return tui.Shown{}, nil, err
 	}
 	sessions, err := api.Sessions(ctx, m.ID)
-	return tui.Shown{Mission: new(m.Noun()), Tasks: taskNouns(tasks), Receipts: receipts}, struct {
+	return tui.Shown{Mission: new(m.Noun()), Tasks: taskNouns(tasks), Receipts: receipts, Sessions: sessions}, struct {
 		server.Mission
 		Board    []server.Task       `json:"board"`
 		Receipts []centurion.Receipt `json:"receipts"`
@@ -334,10 +335,10 @@ func eventsOf(ctx context.Context, api server.API, id string) (server.EventQuery
 
 func (c *cli) asksCommand() *cobra.Command {
 	const none = "Nothing waits for you."
-	return c.listing("asks", "List what waits for you", "List everything that waits for a person: permissions, plans, questions.",
+	return c.listing("asks", "List what waits for you", "List everything that waits for a person: permissions, plans, questions, and blocked missions with what they need.",
 		"  centurion asks\n  centurion approve per_0199…", exactly(0, 0, "no arguments"), none,
 		func(ctx context.Context, f *readFlags, api server.API, _ []string) error {
-			all, err := api.Asks(ctx)
+			all, err := waiting(ctx, api)
 			if err != nil {
 				return err
 			}
@@ -348,14 +349,38 @@ func (c *cli) asksCommand() *cobra.Command {
 				_, err := fmt.Fprintln(c.out, none)
 				return err
 			}
+			blocked := false
 			for _, a := range all {
+				blocked = blocked || a.Type == askMission
 				if _, err := fmt.Fprintf(c.out, "%s  %s  %s  %s\n", a.ID, a.Type, a.Permission, tui.Escape(a.Title)); err != nil {
 					return err
 				}
 			}
-			_, err = fmt.Fprintln(c.out, "Answer with: centurion approve ID [once|always], centurion deny ID, centurion answer ID TEXT")
+			how := "Answer with: centurion approve ID [once|always], centurion deny ID, centurion answer ID TEXT"
+			if blocked {
+				how += "; go on with a blocked mission: centurion resume ID"
+			}
+			_, err = fmt.Fprintln(c.out, how)
 			return err
 		})
+}
+
+// askMission is the type of a blocked mission among what waits: it is answered by mending what it names and a resume.
+const askMission = "mission"
+
+// waiting lists the asks and, after them, the missions that are blocked.
+func waiting(ctx context.Context, api server.API) ([]store.Ask, error) {
+	all, err := api.Asks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	missions, err := api.Missions(ctx)
+	for _, m := range missions {
+		if m.Status == centurion.MissionBlocked {
+			all = append(all, store.Ask{ID: m.ID, Type: askMission, Mission: m.ID, Session: m.Session, Title: m.Reason})
+		}
+	}
+	return all, err
 }
 
 func (c *cli) answerCommand() *cobra.Command {

@@ -18,9 +18,10 @@ import (
 func (c *cli) resumeCommand() *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{
-		Use:     "resume [MISSION]",
-		Short:   "Go on with a mission",
-		Long:    "Go on with an interrupted, paused, blocked or failed mission (default: the latest). Limits that are given replace the mission's own.",
+		Use:   "resume [MISSION]",
+		Short: "Go on with a mission",
+		Long: "Go on with an interrupted, paused, blocked or failed mission (default: the latest). Limits that are given replace the mission's own.\n" +
+			"One that runs already is watched; --max-workers and --max-per-agent hold for it from now on.",
 		Example: "  centurion resume\n  centurion resume msn_0199… --max-cost 20",
 		Args:    exactly(0, 1, "at most one mission"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -106,6 +107,11 @@ func (c *cli) look(ctx context.Context, f *runFlags, id string) (m server.Missio
 	case m.Status == centurion.MissionCompleted || m.Status == centurion.MissionCancelled:
 		over, err = true, c.printEnd(ctx, api, m, f.format)
 	case m.Status.Alive(): // of a project without a host it would be told as interrupted
+		if f.maxWorkers > 0 || f.maxPerAgent > 0 {
+			if _, err = api.Resume(ctx, m.ID, centurion.MissionOptions{MaxWorkers: f.maxWorkers, MaxPerAgent: f.maxPerAgent}); err != nil {
+				break
+			}
+		}
 		over, err = true, c.follow(ctx, p, api, f, m)
 	}
 	return m, over, errors.Join(err, done(), ws.Close())

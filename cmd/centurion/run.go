@@ -269,6 +269,13 @@ func (c *cli) configure(ctx context.Context, ws *workspace.Workspace, f *runFlag
 	if _, err := ruleLevels(cfg); err != nil { // also to hear what of it came with the project
 		return nil, nil, err
 	}
+	chains, err := cfg.Chains(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, note := range chains.Notes {
+		c.note(note)
+	}
 	c.notices(cfg)
 	return cfg, newModels(cfg, first), nil
 }

@@ -16,6 +16,7 @@ func trials() []trial {
 		{"R3", "kill at every named step", "every step reached, 0 lost, 0 twice", r3},
 		{"R4", "disk full, EIO", "no crash, says so, goes on by itself, 0 lost", r4},
 		{"R5", "damaged database", "found or survived, never served wrong; the original kept", r5},
+		{"R6", "a provider that fails in every way, 50 workers", "all done, at most 1.5 times the requests, no herd", r6},
 		{"R15", "clocks that jump", "no early end, no stuck wait, no busy loop", r15},
 		{"R16", "2 to 8 hosts on one project", "one owner, the others know it within 1 s", r16},
 		{"R17", "todo.md edited by a person and 50 agents", "10,000 interleavings (quick: those of 25 s), 0 lost, never torn", r17},

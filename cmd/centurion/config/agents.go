@@ -28,6 +28,7 @@ func agentFields(l *loader) []field[Agent] {
 		number("top_p", 0, func(a *Agent) **float64 { return &a.TopP }),
 		integer("maxSteps", 1, 0, func(a *Agent) *int { return &a.Steps }), // the older name
 		integer("steps", 1, 0, func(a *Agent) *int { return &a.Steps }),
+		list("fallback", true, func(a *Agent) *[]string { return &a.Fallback }),
 		boolMap("tools", func(a *Agent) *map[string]bool { return &a.Tools }),
 		{"permission", func(a *Agent, key string, n *node) error {
 			if n.kind != kindString && n.kind != kindObject {

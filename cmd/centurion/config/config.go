@@ -94,7 +94,8 @@ type Agent struct {
 	Prompt      string
 	Temperature *float64
 	TopP        *float64
-	Steps       int // rounds; 0 means no limit
+	Steps       int      // rounds; 0 means no limit
+	Fallback    []string // the models that stand in for its own; nil says nothing, an empty list none
 	Tools       map[string]bool
 	Permission  json.RawMessage // with its keys in order; nil if there is none
 	Disable     bool
@@ -133,13 +134,16 @@ type Own struct {
 	Notify         *bool    // desktop notices
 	SessionHeaders *bool    // x-session-id and x-parent-session-id on requests to models
 	Agents         map[string]OwnAgent
+	Fallback       Fallback
+	Concurrency    Concurrency
 
 	Limits
 }
 
 // OwnAgent is what Centurion's own files say of an agent beyond OpenCode's keys.
 type OwnAgent struct {
-	ACP []string // the command line of an agent that is another program
+	ACP      []string // the command line of an agent that is another program
+	Fallback []string // the models that stand in for its own; nil says nothing, an empty list none
 }
 
 // Search says which search engines a person has chosen.
@@ -199,6 +203,8 @@ func ownFields() []field[Own] {
 		boolean("merge", func(o *Own) *bool { return &o.Merge }),
 		boolean("detach", func(o *Own) *bool { return &o.Detach }),
 		list("verify", true, func(o *Own) *[]string { return &o.Verify }),
+		{"fallback", setFallback},
+		{"concurrency", setConcurrency},
 		{"worktree", setWorktree},
 		{"search", setSearch},
 		{"compaction", setCompaction},
@@ -242,7 +248,8 @@ func setOwnAgent(o *Own, key string, n *node) error {
 	default:
 		return n.mismatch(key, "an agent's name or an object with settings by agent")
 	}
-	fields := []field[OwnAgent]{list("acp", true, func(a *OwnAgent) *[]string { return &a.ACP })}
+	fields := []field[OwnAgent]{list("acp", true, func(a *OwnAgent) *[]string { return &a.ACP }),
+		list("fallback", true, func(a *OwnAgent) *[]string { return &a.Fallback })}
 	o.Agents = make(map[string]OwnAgent, len(n.members))
 	for _, m := range n.members {
 		var a OwnAgent

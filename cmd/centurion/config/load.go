@@ -364,6 +364,8 @@ func loosens(key string, person, project *Own) bool {
 	case "search": // what is searched for goes there
 		s := project.Search
 		return s.Brave+s.Tavily+s.GitHub != "" || s.SearXNG != "" && (person.Search.SearXNG != "" || !loopback(s.SearXNG))
+	case "concurrency":
+		return project.Concurrency.wider(person.Concurrency)
 	case "max_tokens":
 		return person.MaxTokens > 0 && project.MaxTokens > person.MaxTokens
 	case "max_duration":
