@@ -80,7 +80,7 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	}
 	c.cfg = session.Config{Store: m.h.cfg.Store, Model: model.Client, Ref: model.Ref, Price: model.Price,
 		MaxOut: model.MaxOut, Tools: held, Call: call, Host: c, Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
-		MaxSteps: agent.Steps, Temperature: agent.Temperature}
+		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun}
 	if err := c.load(ctx, id); err != nil {
 		return nil, err
 	}
@@ -241,6 +241,7 @@ func (c *conversation) running(ctx context.Context) error {
 // so at the same time; each of them calls enter when its wait is over.
 func (c *conversation) leave(ctx context.Context, why string) error {
 	c.slot.leave()
+	c.m.reserves.rest(c.account())
 	if c.task == nil {
 		return nil
 	}
@@ -257,6 +258,7 @@ func (c *conversation) enter() error {
 	if c.task != nil {
 		ctx = c.task.ctx
 	}
+	c.m.reserves.wake(c.account())
 	last, err := c.slot.enter(ctx)
 	if err != nil || !last {
 		return err
@@ -328,7 +330,7 @@ func (c *conversation) collect(ctx context.Context) ([]centurion.Message, error)
 
 // Before brings what arrived and refuses a request that the budget does not allow.
 func (c *conversation) Before(ctx context.Context) ([]centurion.Message, error) {
-	if err := c.m.withinBudget(ctx); err != nil {
+	if err := cmp.Or(c.m.withinBudget(), c.withinOwn()); err != nil {
 		return nil, err
 	}
 	arrived, err := c.collect(ctx)
@@ -346,6 +348,14 @@ func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
 	rec.Rounds++
 	rec.ElapsedMS = c.m.elapsed()
 	rec.Updated = centurion.Now()
+	var t centurion.Task
+	if c.task != nil {
+		if t, err = tx.Task(c.task.id); err != nil {
+			return err
+		}
+		t = c.task.spend(t, u)
+	}
+	rec.Reserved = c.m.reserves.settle(c.account(), rec, amountOf(t.Usage, t.Rounds))
 	if err := tx.PutMission(&rec); err != nil {
 		return err
 	}
@@ -356,11 +366,6 @@ func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
 	if c.task == nil {
 		return nil
 	}
-	t, err := tx.Task(c.task.id)
-	if err != nil {
-		return err
-	}
-	t.Usage = t.Usage.Plus(u)
 	return tx.PutTask(&t)
 }
 
@@ -411,6 +416,7 @@ func (c *conversation) Status() string {
 		return strings.TrimSpace(c.m.missionStatus() + "\n" + c.m.background.news(c.id()))
 	}
 	var b strings.Builder
+	b.WriteString(c.task.left())
 	for item, files := range sortedClaims(c.m.claims.others(c.task.item)) {
 		fmt.Fprintf(&b, "%s is being worked on by somebody else: %s\n", item, strings.Join(files, ", "))
 	}

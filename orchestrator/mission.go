@@ -45,6 +45,8 @@ type mission struct {
 
 	// spent is the mission as it was after the newest answer, so that the budget is looked at without reading it again.
 	spent atomic.Pointer[centurion.Mission]
+	// reserves is what of the budget belongs to whom.
+	reserves *reserves
 
 	mu      sync.Mutex // protects what follows
 	changed chan struct{}
@@ -82,10 +84,15 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
 	own := newSlots(cmp.Or(rec.Options.MaxWorkers, h.cfg.Workers), cmp.Or(rec.Options.MaxPerAgent, h.cfg.PerAgent), h.slots)
-	return &mission{h: h, id: rec.ID, slots: own, ctx: ctx, end: end, wanted: wanted, drop: drop,
+	m := &mission{h: h, id: rec.ID, slots: own, ctx: ctx, end: end, wanted: wanted, drop: drop,
 		begun: time.Now(), before: rec.ElapsedMS, stopped: make(chan struct{}),
 		todo: newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo)), writers: semaphore.NewWeighted(manyWriters),
 		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, asks: map[string]chan struct{}{}}
+	m.spent.Store(&rec)
+	m.reserves = newReserves(m.atLimit)
+	m.reserves.limits(rec)
+	m.reserves.open(m.id)
+	return m
 }
 
 // errStopped ends what is left of a mission that has its verdict.
@@ -204,7 +211,9 @@ func (m *mission) loop(ctx context.Context) (verdict, error) {
 	finished := !due
 	for {
 		if due {
+			m.reserves.wake(m.id)
 			out, err := m.root.turn(ctx)
+			m.reserves.rest(m.id)
 			if err != nil {
 				return verdictOf(ctx, err), nil
 			}

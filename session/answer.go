@@ -46,6 +46,16 @@ type answer struct {
 func (s *Session) ask(ctx context.Context) (*answer, error) {
 	a := &answer{req: s.request(), text: -1, thought: -1, stored: make(chan struct{}), grown: make(chan struct{}, 1)}
 	a.msg = s.newAnswer()
+	if s.cfg.Reserve != nil {
+		cover, err := s.cfg.Reserve(ctx, s.need(a.req))
+		if err != nil {
+			return nil, err
+		}
+		a.req.MaxOutput = cover.MaxOut
+		if cover.Done != nil {
+			defer cover.Done()
+		}
+	}
 	err := s.stream(ctx, a)
 	if !isClosed(a.stored) {
 		return nil, err // there is nothing to be told of
@@ -237,6 +247,9 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 	rec.Metadata.Retry = nil
 	failpoint.Hit(failpoint.AnswerBefore)
 	err := s.update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		if err := s.begin(tx, a); err != nil {
+			return err
+		}
 		if err := s.putAnswer(tx, a, &rec); err != nil {
 			return err
 		}
@@ -252,6 +265,7 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 	}
 	s.rec = rec
 	s.history = append(s.history, a.msg)
+	s.sent = bytesOf(a.req) + a.size
 	failpoint.Hit(failpoint.AnswerAccepted)
 	return nil
 }

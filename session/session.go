@@ -55,6 +55,12 @@ type Config struct {
 	MaxSteps int                      // requests in one turn; 0 means 200
 
 	Temperature *float64 // nil means the model's default
+
+	// Reserve is asked before each request whether it may be made, and may make it wait. Nil lets every request be made.
+	Reserve func(ctx context.Context, n Need) (Cover, error)
+	// Calls records, inside tx, that the n calls of an answer begin. It returns how many of them may, and why no more. Nil
+	// lets all run.
+	Calls func(tx *store.Tx, n int) (may int, why string, err error)
 }
 
 // maxSteps bounds a turn whose model never stops calling tools. It is far above what a task needs; budgets and the
@@ -68,6 +74,7 @@ type Session struct {
 	history []centurion.Message
 	byName  map[string]tools.Tool
 	specs   []provider.ToolSpec
+	sent    int // bytes of the newest answer and its request; 0 while this process has made none
 }
 
 // Outcome is how a turn ended.

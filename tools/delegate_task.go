@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"centurion"
 )
 
@@ -27,6 +29,8 @@ type delegateTaskInput struct {
 	Prompt      string `json:"prompt"`
 	Item        string `json:"item"`
 	Background  *bool  `json:"background"`
+
+	Budget centurion.TaskBudget `json:"budget"`
 }
 
 func delegateTaskTool() Tool {
@@ -35,6 +39,7 @@ func delegateTaskTool() Tool {
 		need("description", text("What it is, in three to eight words, for the board")),
 		need("prompt", text("All that has to be known for it; the agent sees nothing of your conversation")),
 		may("item", str("The todo item it works on, such as T1")),
+		may("budget", taskBudget()),
 		may("background", boolean("Go on at once and be told when it ends (default true); false waits up to 5 minutes")),
 	), func(delegateTaskInput) Effect { return Effect{Hosted: true, Once: true, Alike: "delegate_task"} }, runDelegateTask)
 }
@@ -44,7 +49,7 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 		return Result{}, noDelegator("delegate_task", "do it yourself, or say in your answer what is left to do")
 	}
 	t, err := c.Delegator.Delegate(ctx, c, Delegation{Agent: strings.TrimSpace(in.Agent), Description: strings.TrimSpace(in.Description),
-		Prompt: in.Prompt, Item: strings.TrimSpace(in.Item)})
+		Prompt: in.Prompt, Item: strings.TrimSpace(in.Item), Budget: in.Budget})
 	if err != nil {
 		return Result{}, err
 	}
@@ -65,6 +70,17 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 		return started(t, fmt.Sprintf("%s has not ended after %s and goes on in the background.", label(t), duration(syncWait))), nil
 	}
 	return Result{}, err
+}
+
+// taskBudget is the schema of a task's own budget.
+func taskBudget() *jsonschema.Schema {
+	number := func(doc string) *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "number", Description: doc, Minimum: new(0.0)}
+	}
+	s := object(may("cost", number("USD")), may("tokens", integer("", 0, 0)), may("rounds", integer("Requests to the model", 0, 0)),
+		may("tool_calls", integer("", 0, 0)), may("minutes", number("At work")))
+	s.Description = "What the task may spend at most; it fails when that is used up. Leave it out unless the work must stay small"
+	return s
 }
 
 var errSyncWait = errors.New("the wait for the task is over")

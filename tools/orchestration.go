@@ -31,6 +31,8 @@ type Delegation struct {
 	Description string // three to eight words for the board
 	Prompt      string // handed to the worker verbatim
 	Item        string // the todo item it works on; may be empty
+
+	Budget centurion.TaskBudget // what it may spend at most; zero fields: as configured
 }
 
 // Planner changes the plan for the tools that may: it is fulfilled by the orchestrator, which checks roles and running
