@@ -110,7 +110,8 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 		Runner: &sandbox.Runner{Mark: p.mark()}, Scratch: p.scratch(), Web: way, Rules: rules, Home: home, Publish: h.publisher(how), Version: Version,
 		Workers: cfg.Own.MaxWorkers, PerAgent: cfg.Own.MaxPerAgent, Countdown: cfg.Own.Countdown, Returns: cfg.Own.MaxReopened,
 		Await: cfg.Own.WaitTimeout, GateWait: cfg.Own.GateRelease, NewApproach: cfg.Own.StuckRounds, GiveUp: cfg.Own.PauseRounds,
-		DiskWait: how.diskWait, Recovery: recovery.Policy{MaxAttempts: cfg.Own.MaxAttempts, Cooldown: cfg.Own.RetryDelay}})
+		DiskWait: how.diskWait, Recovery: recovery.Policy{MaxAttempts: cfg.Own.MaxAttempts, Cooldown: cfg.Own.RetryDelay},
+		TaskBudget: cfg.Own.TaskBudget})
 	if err := h.listen(how); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
