@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/event"
 	"centurion/session"
 	"centurion/store"
 	"centurion/tools"
@@ -153,27 +152,21 @@ func (b *reserves) try(c *claimant, own bool) bool {
 			peers++
 		}
 	}
-	for {
+	grant := func() bool {
 		c.answer, c.lacks, c.own = b.ledger.grant(c.id, *c.request, peers)
-		if c.lacks == dims || c.own {
-			return true
-		}
-		want := c.request.cost(c.request.least)
-		a := b.ledger.accounts[c.id]
-		for d := range want { // what it would take beside what it holds
-			if a.own[d] > 0 {
-				want[d] = a.left()[d]
-			}
-			want[d] = max(0, want[d]-a.held[d])
-		}
-		if !b.ledger.reclaim(want, own) || short(want, b.ledger.free()) < dims {
-			return false
-		}
-		if c.answer, c.lacks, c.own = b.ledger.grant(c.id, *c.request, peers); c.lacks == dims || c.own {
-			return true
-		}
-		return false
+		return c.lacks == dims || c.own
 	}
+	if grant() {
+		return true
+	}
+	want, a := c.request.cost(c.request.least), b.ledger.accounts[c.id]
+	for d := range want { // what it would take beside what it holds
+		if a.own[d] > 0 {
+			want[d] = a.left()[d]
+		}
+		want[d] = max(0, want[d]-a.held[d])
+	}
+	return b.ledger.reclaim(want, own) && grant()
 }
 
 // serve gives what is free to those who wait, and watches that somebody can still give something back. With own it takes
@@ -210,8 +203,12 @@ func (b *reserves) serve(own bool) {
 
 // moving reports whether anybody is at work who may give something back, or go on.
 func (b *reserves) moving() bool {
+	waits := make(map[string]bool, len(b.waiting))
+	for _, c := range b.waiting {
+		waits[c.id] = true
+	}
 	for id := range b.ledger.accounts {
-		if b.resting[id] == 0 && !slices.ContainsFunc(b.waiting, func(c *claimant) bool { return c.id == id }) {
+		if b.resting[id] == 0 && !waits[id] {
 			return true
 		}
 	}
@@ -323,65 +320,6 @@ func inDim(d int, n int64) string {
 		return fmt.Sprintf("%d tokens", n)
 	}
 	return centurion.Count(int(n), "request")
-}
-
-// budgetError makes the error of a limit that is reached.
-func budgetError(format string, args ...any) error {
-	return &centurion.Error{Kind: centurion.KindBudget, Msg: fmt.Sprintf(format, args...), Err: nil,
-		Hint: "go on with a higher limit: centurion resume --max-cost, --max-tokens, --max-duration, --max-rounds or --max-tool-calls"}
-}
-
-// atLimit stops the mission because what is left of one of its limits does not pay for a request.
-func (m *mission) atLimit(d int) error {
-	rec := m.spent.Load()
-	o, u := rec.Options, rec.Usage
-	switch d {
-	case dimUSD:
-		return m.exceed(event.BudgetData{Limit: "max_cost", Spent: u.USD, Max: o.MaxCost}, budgetError("the cost limit of $%.2f is reached", o.MaxCost))
-	case dimTokens:
-		return m.exceed(event.BudgetData{Limit: "max_tokens", Spent: float64(u.Tokens.Total()), Max: float64(o.MaxTokens)},
-			budgetError("the limit of %d tokens is reached", o.MaxTokens))
-	}
-	return m.exceed(event.BudgetData{Limit: "max_rounds", Spent: float64(rec.Rounds), Max: float64(o.MaxRounds)},
-		budgetError("the limit of %d requests is reached", o.MaxRounds))
-}
-
-// withinBudget stops the mission when its time or its tool calls are used up, before more is spent. What a request costs
-// is looked at when it is reserved.
-func (m *mission) withinBudget() error {
-	rec := m.spent.Load()
-	o := rec.Options
-	switch {
-	case o.MaxToolCalls > 0 && rec.ToolCalls >= o.MaxToolCalls:
-		return m.exceed(event.BudgetData{Limit: "max_tool_calls", Spent: float64(rec.ToolCalls), Max: float64(o.MaxToolCalls)},
-			budgetError("the limit of %d tool calls is reached", o.MaxToolCalls))
-	case o.MaxDuration > 0 && m.elapsed() >= o.MaxDuration:
-		return m.tooLong(o.MaxDuration)
-	}
-	return nil
-}
-
-// tooLong stops the mission because it has taken limit milliseconds.
-func (m *mission) tooLong(limit int64) error {
-	return m.exceed(event.BudgetData{Limit: "max_duration", Spent: float64(limit), Max: float64(limit)},
-		budgetError("the time limit of %s is reached", time.Duration(limit)*time.Millisecond))
-}
-
-// exceed stops the mission at a limit. The limit that was reached first is told when the mission has stopped.
-func (m *mission) exceed(d event.BudgetData, err error) error {
-	m.mu.Lock()
-	if m.over == nil {
-		m.over = &d
-	}
-	m.mu.Unlock()
-	m.end(err)
-	return err
-}
-
-func (m *mission) exceeded() *event.BudgetData {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.over
 }
 
 // account is the name of the conversation's account.

@@ -135,7 +135,7 @@ func (l *Local) now(m centurion.Mission, tasks []centurion.Task) (centurion.Miss
 	switch {
 	case !m.Status.Alive():
 	case l.Host == nil:
-		m.Status, m.Reason = centurion.MissionPaused, Interrupted
+		m.Status, m.Reason, m.Reserved = centurion.MissionPaused, Interrupted, centurion.Reserved{}
 	case l.Host.Suspended(m.ID) != "":
 		m.Status, m.Reason = centurion.MissionPaused, l.Host.Suspended(m.ID)
 	}

@@ -30,11 +30,11 @@ func bytesOf(req provider.Request) int {
 			n += framing + len(c.Name) + len(c.Arguments)
 		}
 	}
-	return n + SpecBytes(req.Tools)
+	return n + specBytes(req.Tools)
 }
 
-// SpecBytes is the size of what a model reads of its tools.
-func SpecBytes(specs []provider.ToolSpec) int {
+// specBytes is the size of what a model reads of its tools.
+func specBytes(specs []provider.ToolSpec) int {
 	n := 0
 	for _, t := range specs {
 		n += framing + len(t.Name) + len(t.Description) + len(t.Schema)
