@@ -70,6 +70,9 @@ type Mission struct {
 	Reopened   int            `json:"reopened"`           // times a final check sent items back
 	Started    Time           `json:"started"`
 	Updated    Time           `json:"updated"`
+
+	ToolCalls int      `json:"tool_calls"`        // that were run, or are running
+	Reserved  Reserved `json:"reserved,omitzero"` // of its limits, as it was at the newest answer; nothing once it has stopped
 }
 
 // Who said the level of a mission, if no agent did.
@@ -96,6 +99,8 @@ type MissionOptions struct {
 	TrustVerify bool     `json:"trust_verify,omitempty"` // the plan's verify lines need no ask of their own
 	Request     string   `json:"request,omitempty"`      // names the request that started it: asked again with the same name, it starts no second one
 	Detached    bool     `json:"detached,omitempty"`     // it runs in a background host, whatever becomes of the terminal
+
+	MaxToolCalls int `json:"max_tool_calls,omitempty"`
 }
 
 // TaskStatus is where a delegated piece of work stands.
@@ -173,6 +178,11 @@ type Task struct {
 	// nobody knows whether it has arrived.
 	Archived  Time `json:"archived,omitzero"`
 	Archiving bool `json:"archiving,omitempty"`
+
+	Budget    TaskBudget `json:"budget,omitzero"`
+	Rounds    int        `json:"rounds,omitempty"`     // requests made to models
+	ToolCalls int        `json:"tool_calls,omitempty"` // that were run, or are running
+	ElapsedMS int64      `json:"elapsed_ms,omitempty"` // at work, until the newest answer, in milliseconds
 }
 
 // TaskError is why a task failed.

@@ -247,7 +247,7 @@ type AskData struct {
 
 // BudgetData is the data of budget.exceeded: which limit, and how far.
 type BudgetData struct {
-	Limit string  `json:"limit"` // max_cost, max_tokens, max_duration or max_rounds
+	Limit string  `json:"limit"` // max_cost, max_tokens, max_duration, max_rounds or max_tool_calls
 	Spent float64 `json:"spent"` // USD, tokens, milliseconds or rounds
 	Max   float64 `json:"max"`
 }

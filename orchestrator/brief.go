@@ -211,17 +211,7 @@ func (m *mission) missionStatus() string {
 	if rec.LevelFrom == centurion.LevelByPerson {
 		fmt.Fprintf(&b, "Level: %d, set by the person.\n", rec.Level)
 	}
-	b.WriteString("Spent: " + money(rec.Usage))
-	if rec.Options.MaxCost > 0 && !rec.Usage.Unpriced {
-		fmt.Fprintf(&b, " of $%.2f", rec.Options.MaxCost)
-	}
-	if rec.Options.MaxTokens > 0 {
-		fmt.Fprintf(&b, ", %d of %d tokens", rec.Usage.Tokens.Total(), rec.Options.MaxTokens)
-	}
-	if rec.Options.MaxDuration > 0 {
-		left := time.Duration(rec.Options.MaxDuration-m.elapsed()) * time.Millisecond
-		fmt.Fprintf(&b, ", time left: %s", left.Round(time.Minute))
-	}
+	b.WriteString(m.budgetLine(rec))
 	return b.String()
 }
 

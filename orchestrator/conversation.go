@@ -99,7 +99,8 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	}
 	c.cfg = session.Config{Store: m.h.cfg.Store, Tools: held, Call: call, Host: c,
 		Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
-		MaxSteps: agent.Steps, Temperature: agent.Temperature, Buffer: m.h.cfg.Buffer, Asked: func() bool { return c.asked.Swap(false) }}
+		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun,
+		Buffer: m.h.cfg.Buffer, Asked: func() bool { return c.asked.Swap(false) }}
 	c.talkTo(model)
 	if err := c.load(ctx, id); err != nil {
 		return nil, err
@@ -271,6 +272,7 @@ func (c *conversation) running(ctx context.Context) error {
 func (c *conversation) leave(ctx context.Context, why string) error {
 	c.pulse.leave()
 	c.slot.leave()
+	c.m.reserves.rest(c.account())
 	if c.task == nil {
 		return nil
 	}
@@ -288,6 +290,7 @@ func (c *conversation) enter() error {
 	if c.task != nil {
 		ctx = c.task.ctx
 	}
+	c.m.reserves.wake(c.account())
 	last, err := c.slot.enter(ctx)
 	if err != nil || !last {
 		return err
@@ -361,7 +364,10 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 
 // Before brings what arrived and refuses a request that the budget does not allow.
 func (c *conversation) Before(ctx context.Context) ([]centurion.Message, error) {
-	if err := c.m.withinBudget(ctx); err != nil {
+	if err := c.m.withinBudget(); err != nil {
+		return nil, err
+	}
+	if err := c.withinOwn(); err != nil {
 		return nil, err
 	}
 	arrived, err := c.collect(ctx, false)
@@ -379,6 +385,14 @@ func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
 	rec.Rounds++
 	rec.ElapsedMS = c.m.elapsed()
 	rec.Updated = centurion.Now()
+	var t centurion.Task
+	if c.task != nil {
+		if t, err = tx.Task(c.task.id); err != nil {
+			return err
+		}
+		t = c.task.spend(t, u)
+	}
+	rec.Reserved = c.m.reserves.settle(c.account(), rec, amountOf(t.Usage, t.Rounds))
 	if err := tx.PutMission(&rec); err != nil {
 		return err
 	}
@@ -390,11 +404,6 @@ func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
 	if c.task == nil {
 		return nil
 	}
-	t, err := tx.Task(c.task.id)
-	if err != nil {
-		return err
-	}
-	t.Usage = t.Usage.Plus(u)
 	return tx.PutTask(&t)
 }
 
@@ -447,6 +456,7 @@ func (c *conversation) Status() string {
 		return strings.TrimSpace(strings.TrimRight(c.m.missionStatus()+"\n"+c.overlong(), "\n") + "\n" + c.m.background.news(c.id()))
 	}
 	var b strings.Builder
+	b.WriteString(c.task.left())
 	for item, files := range sortedClaims(c.m.claims.others(c.task.item)) {
 		fmt.Fprintf(&b, "%s is being worked on by somebody else: %s\n", item, strings.Join(files, ", "))
 	}

@@ -47,7 +47,8 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	}
 	return m.record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Parent: d.c.id(), Call: key,
 		Agent: agent.Name, Title: cmp.Or(strings.TrimSpace(want.Description), centurion.Clip(want.Prompt, 60)), Prompt: want.Prompt,
-		Item: want.Item, Session: session, Context: want.Context, Created: centurion.Now()}, call.Begun)
+		Item: want.Item, Session: session, Context: want.Context, Created: centurion.Now(),
+		Budget: withDefaults(want.Budget, m.h.cfg.TaskBudget)}, call.Begun)
 }
 
 // allowed checks that the conversation's agent may hand work to the one it names.

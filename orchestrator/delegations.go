@@ -61,6 +61,10 @@ func (ds *delegations) next() []*delegation {
 // recordBatch writes tasks in one transaction and launches them.
 func (m *mission) recordBatch(next []*delegation) {
 	recorded := make([]centurion.Task, len(next))
+	portions := make([]amount, len(next))
+	for i, d := range next {
+		portions[i] = m.portion(d.task)
+	}
 	ending := map[string]string{} // items whose task has ended, maybe, and whose mark is not set yet
 	for _, r := range m.runsNow() {
 		ending[r.item] = r.id
@@ -81,7 +85,7 @@ func (m *mission) recordBatch(next []*delegation) {
 			maps.Copy(atWork, ending)
 		}
 		for i, d := range next {
-			recorded[i], d.fresh, d.err = putDelegation(tx, d.task, atWork)
+			recorded[i], d.fresh, d.err = m.putDelegation(tx, d.task, portions[i], atWork)
 		}
 		return nil
 	})
@@ -98,8 +102,9 @@ func (m *mission) recordBatch(next []*delegation) {
 	}
 }
 
-// putDelegation records one task as queued, unless the same call has made it before or its item, in atWork, has a task.
-func putDelegation(tx *store.Tx, t centurion.Task, atWork map[string]string) (centurion.Task, bool, error) {
+// putDelegation records one task as queued, unless the same call has made it before, its item, in atWork, has a task, or
+// the budget will never have room for it.
+func (m *mission) putDelegation(tx *store.Tx, t centurion.Task, portion amount, atWork map[string]string) (centurion.Task, bool, error) {
 	before, known, err := tx.TaskByCall(t.Parent, t.Call)
 	if err != nil || known {
 		return before, false, err
@@ -108,6 +113,9 @@ func putDelegation(tx *store.Tx, t centurion.Task, atWork map[string]string) (ce
 		return t, false, atWorkError(t.Item, by)
 	}
 	if err := sessionFree(tx, t); err != nil {
+		return t, false, err
+	}
+	if err := m.spawnable(t, portion); err != nil {
 		return t, false, err
 	}
 	if err := tx.PutTask(&t); err != nil {

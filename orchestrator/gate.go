@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"centurion"
 	"centurion/agents"
@@ -357,60 +356,4 @@ func subject(a tools.Access) string {
 func refused(a tools.Access, why string) error {
 	return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("not allowed: %s %s (%s)", a.Permission, centurion.Clip(subject(a), 200), why),
 		Hint: "do it another way, or say in your answer that it needs a permission rule or --ask allow"}
-}
-
-// budgetError makes the error of a limit that is reached.
-func budgetError(format string, args ...any) error {
-	return &centurion.Error{Kind: centurion.KindBudget, Msg: fmt.Sprintf(format, args...), Err: nil,
-		Hint: "go on with a higher limit: centurion resume --max-cost, --max-tokens, --max-duration or --max-rounds"}
-}
-
-// withinBudget stops the mission when one of its limits is reached, before more is spent.
-func (m *mission) withinBudget(ctx context.Context) error {
-	rec := m.spent.Load()
-	if rec == nil {
-		stored, err := m.h.cfg.Store.Mission(ctx, m.id)
-		if err != nil {
-			return err
-		}
-		rec = &stored
-	}
-	o, u := rec.Options, rec.Usage
-	switch {
-	case o.MaxCost > 0 && !u.Unpriced && u.USD >= o.MaxCost:
-		return m.exceed(event.BudgetData{Limit: "max_cost", Spent: u.USD, Max: o.MaxCost},
-			budgetError("the cost limit of $%.2f is reached", o.MaxCost))
-	case o.MaxTokens > 0 && u.Tokens.Total() >= o.MaxTokens:
-		return m.exceed(event.BudgetData{Limit: "max_tokens", Spent: float64(u.Tokens.Total()), Max: float64(o.MaxTokens)},
-			budgetError("the limit of %d tokens is reached", o.MaxTokens))
-	case o.MaxRounds > 0 && rec.Rounds >= o.MaxRounds:
-		return m.exceed(event.BudgetData{Limit: "max_rounds", Spent: float64(rec.Rounds), Max: float64(o.MaxRounds)},
-			budgetError("the limit of %d requests is reached", o.MaxRounds))
-	case o.MaxDuration > 0 && m.elapsed() >= o.MaxDuration:
-		return m.tooLong(o.MaxDuration)
-	}
-	return nil
-}
-
-// tooLong stops the mission because it has taken limit milliseconds.
-func (m *mission) tooLong(limit int64) error {
-	return m.exceed(event.BudgetData{Limit: "max_duration", Spent: float64(limit), Max: float64(limit)},
-		budgetError("the time limit of %s is reached", time.Duration(limit)*time.Millisecond))
-}
-
-// exceed stops the mission at a limit. The limit that was reached first is told when the mission has stopped.
-func (m *mission) exceed(d event.BudgetData, err error) error {
-	m.mu.Lock()
-	if m.over == nil {
-		m.over = &d
-	}
-	m.mu.Unlock()
-	m.end(err)
-	return err
-}
-
-func (m *mission) exceeded() *event.BudgetData {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.over
 }

@@ -80,8 +80,8 @@ type Config struct {
 	KeepTasks                                   int
 	// NewApproach and GiveUp are rounds without progress after which another approach is asked for, and a person.
 	NewApproach, GiveUp int
-	// Buffer is how many tokens of a model's window stay free; 0 means what session.Buffer says.
-	Buffer int
+	Buffer              int                  // tokens of a model's window that stay free; 0 means what session.Buffer says
+	TaskBudget          centurion.TaskBudget // what a task may spend that is given no budget of its own; zero fields: no limit
 }
 
 // Model is a model that sessions can talk to.
@@ -405,6 +405,7 @@ func (h *Host) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		o.MaxTokens = cmp.Or(opts.MaxTokens, o.MaxTokens)
 		o.MaxDuration = cmp.Or(opts.MaxDuration, o.MaxDuration)
 		o.MaxRounds = cmp.Or(opts.MaxRounds, o.MaxRounds)
+		o.MaxToolCalls = cmp.Or(opts.MaxToolCalls, o.MaxToolCalls)
 		o.MaxWorkers = cmp.Or(opts.MaxWorkers, o.MaxWorkers)
 		o.MaxPerAgent = cmp.Or(opts.MaxPerAgent, o.MaxPerAgent)
 		o.Detached = opts.Detached

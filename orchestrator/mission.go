@@ -47,6 +47,8 @@ type mission struct {
 
 	// spent is the mission as it was after the newest answer, so that the budget is looked at without reading it again.
 	spent atomic.Pointer[centurion.Mission]
+	// reserves is what of the budget belongs to whom.
+	reserves *reserves
 
 	mu      sync.Mutex // protects what follows
 	changed chan struct{}
@@ -90,10 +92,15 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	ctx, end := context.WithCancelCause(wanted)
 	workers := h.workersOf(rec)
 	own := newSlots(workers, h.perAgentOf(rec), h.slots, h.keyed, h.cfg.Concurrency.Agents)
-	return &mission{h: h, id: rec.ID, slots: own, workers: workers, ctx: ctx, end: end, wanted: wanted, drop: drop,
+	m := &mission{h: h, id: rec.ID, slots: own, workers: workers, ctx: ctx, end: end, wanted: wanted, drop: drop,
 		begun: time.Now(), before: rec.ElapsedMS, stopped: make(chan struct{}),
 		todo: newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo)), writers: semaphore.NewWeighted(manyWriters),
 		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, asks: map[string]chan struct{}{}}
+	m.spent.Store(&rec)
+	m.reserves = newReserves(m.atLimit)
+	m.reserves.limits(rec)
+	m.reserves.open(m.id)
+	return m
 }
 
 // errStopped ends what is left of a mission that has its verdict.
@@ -213,7 +220,9 @@ func (m *mission) loop(ctx context.Context) (verdict, error) {
 	finished := !due
 	for {
 		if due {
+			m.reserves.wake(m.id)
 			out, err := m.root.turn(ctx)
+			m.reserves.rest(m.id)
 			if err != nil {
 				return verdictOf(ctx, err), nil
 			}

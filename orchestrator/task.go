@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"centurion"
 	"centurion/agents"
@@ -27,6 +29,13 @@ type taskRun struct {
 
 	own     centurion.ModelRef // what its session is given, and why it begins with another one; known once it has a slot
 	instead string
+
+	now     atomic.Pointer[centurion.Task] // as it was recorded after the newest answer
+	refused atomic.Bool                    // it wanted more tool calls than its own budget has
+	account string                         // its name among the reserves
+	covered bool                           // what it needs at its start is reserved
+	before  int64                          // milliseconds at work before the attempt that runs
+	begun   time.Time                      // the attempt that runs
 }
 
 // launch starts the goroutine of a recorded task.
@@ -34,6 +43,9 @@ func (m *mission) launch(t centurion.Task) {
 	ctx, cancel := context.WithCancelCause(m.ctx)
 	r := &taskRun{id: t.ID, item: t.Item, agent: t.Agent, ctx: ctx, cancel: cancel, done: make(chan struct{})}
 	r.place = m.slots.join(r.agent) // now: tasks are launched in the order in which they were delegated
+	r.now.Store(&t)
+	r.before = t.ElapsedMS
+	r.account, r.covered = m.reserves.spawn(t, m.portion(t))
 	m.mu.Lock()
 	m.runs[t.ID] = r
 	m.mu.Unlock()
@@ -47,6 +59,7 @@ func (m *mission) launch(t centurion.Task) {
 			}
 			m.mu.Unlock()
 			m.claims.drop(t.Item)
+			m.reserves.close(r.account)
 			close(r.done)
 			m.notify()
 			err = errors.Join(err, m.h.unwatchTask())
@@ -65,7 +78,10 @@ func (m *mission) runTask(ctx context.Context, r *taskRun) error {
 	defer func() { m.slots.leave(r.agent, r.place) }()
 	var out session.Outcome
 	err := guard.Call("task "+r.id, func() (err error) {
-		if err = m.ready(ctx, r); err == nil {
+		if err = m.cover(ctx, r); err == nil {
+			err = m.ready(ctx, r)
+		}
+		if err == nil {
 			out, err = m.attempt(ctx, r)
 		}
 		return err
@@ -91,7 +107,10 @@ func (m *mission) ready(ctx context.Context, r *taskRun) error {
 			}
 			told = why
 		}
-		if err := m.await(ctx, changed, 0); err != nil {
+		m.reserves.rest(r.account)
+		err = m.await(ctx, changed, 0)
+		m.reserves.wake(r.account)
+		if err != nil {
 			return err
 		}
 	}
@@ -114,6 +133,7 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 		return session.Outcome{}, err
 	}
 	defer sl.release()
+	defer r.timed()()
 	c, t, err := m.startAttempt(ctx, r, sl)
 	if err != nil {
 		return session.Outcome{}, err

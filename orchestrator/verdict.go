@@ -67,7 +67,12 @@ func endMission(tx *store.Tx, id string, v verdict, change func(*centurion.Missi
 	if v.hint != "" {
 		reason += " (" + v.hint + ")"
 	}
-	return moveMission(tx, id, v.status, reason, change)
+	return moveMission(tx, id, v.status, reason, func(r *centurion.Mission) {
+		r.Reserved = centurion.Reserved{}
+		if change != nil {
+			change(r)
+		}
+	})
 }
 
 // verdictOf says how a mission stops whose work ended with err.

@@ -91,6 +91,9 @@ type Mission struct {
 	Started    centurion.Time          `json:"started"`
 	Updated    centurion.Time          `json:"updated"`
 
+	ToolCalls int                `json:"tool_calls"`
+	Reserved  centurion.Reserved `json:"reserved,omitzero"` // of its limits, as it was at the newest answer
+
 	Options centurion.MissionOptions `json:"options"` // as it was started, with what resumes have changed
 }
 
@@ -115,6 +118,10 @@ type Task struct {
 	Tokens   centurion.Tokens     `json:"tokens"`
 	Cost     float64              `json:"cost"`
 	Unpriced bool                 `json:"unpriced,omitempty"`
+
+	Budget    centurion.TaskBudget `json:"budget,omitzero"`
+	Rounds    int                  `json:"rounds"`
+	ToolCalls int                  `json:"tool_calls"`
 }
 
 // Message is a message with its parts, each in OpenCode's shape.
@@ -138,7 +145,7 @@ func (l *Local) now(m centurion.Mission, tasks []centurion.Task) (centurion.Miss
 	switch {
 	case !m.Status.Alive():
 	case l.Host == nil:
-		m.Status, m.Reason = centurion.MissionPaused, Interrupted
+		m.Status, m.Reason, m.Reserved = centurion.MissionPaused, Interrupted, centurion.Reserved{}
 	case l.Host.Suspended(m.ID) != "":
 		m.Status, m.Reason = centurion.MissionPaused, l.Host.Suspended(m.ID)
 	}
@@ -164,13 +171,14 @@ func missionView(m centurion.Mission, tasks []centurion.Task) Mission {
 		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, Model: m.Options.Model, Tasks: counts, Tokens: m.Usage.Tokens, Cost: m.Usage.USD,
 		Unpriced: m.Usage.Unpriced, MaxCost: m.Options.MaxCost, Rounds: m.Rounds, DurationMS: m.ElapsedMS,
 		Verified: m.Verified, Unverified: m.Unverified, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
-		Options: m.Options}
+		Options: m.Options, ToolCalls: m.ToolCalls, Reserved: m.Reserved}
 }
 
 func taskView(t centurion.Task) Task {
 	return Task{ID: t.ID, Mission: t.Mission, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason, Attempt: t.Attempt,
 		Session: t.Session, Item: t.Item, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files, Created: t.Created,
-		Started: t.Started, Ended: t.Ended, Tokens: t.Usage.Tokens, Cost: t.Usage.USD, Unpriced: t.Usage.Unpriced}
+		Started: t.Started, Ended: t.Ended, Tokens: t.Usage.Tokens, Cost: t.Usage.USD, Unpriced: t.Usage.Unpriced,
+		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls}
 }
 
 // Local serves the API in the process that has the store. Without a Host nothing runs in this project: then reading
@@ -199,7 +207,8 @@ func (m Mission) Noun() centurion.Mission {
 	return centurion.Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
 		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, Options: m.Options, Rounds: m.Rounds,
 		Usage: centurion.Usage{Tokens: m.Tokens, USD: m.Cost, Unpriced: m.Unpriced}, ElapsedMS: m.DurationMS, Verified: m.Verified,
-		Unverified: m.Unverified, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated}
+		Unverified: m.Unverified, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
+		ToolCalls: m.ToolCalls, Reserved: m.Reserved}
 }
 
 // Noun returns the task as the rest of the program speaks of it.
@@ -207,5 +216,6 @@ func (t Task) Noun() centurion.Task {
 	return centurion.Task{ID: t.ID, Mission: t.Mission, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason,
 		Attempt: t.Attempt, Session: t.Session, Item: t.Item, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files,
 		Created: t.Created, Started: t.Started, Ended: t.Ended,
-		Usage: centurion.Usage{Tokens: t.Tokens, USD: t.Cost, Unpriced: t.Unpriced}}
+		Usage:  centurion.Usage{Tokens: t.Tokens, USD: t.Cost, Unpriced: t.Unpriced},
+		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls}
 }

@@ -47,7 +47,12 @@ type answer struct {
 func (s *Session) ask(ctx context.Context) (*answer, error) {
 	a := &answer{req: s.request(), text: -1, thought: -1, stored: make(chan struct{}), grown: make(chan struct{}, 1)}
 	a.msg = s.newAnswer()
-	err := s.stream(ctx, a)
+	over, err := s.reserve(ctx, &a.req, s.need(a.req))
+	if err != nil {
+		return nil, err
+	}
+	defer over()
+	err = s.stream(ctx, a)
 	if !isClosed(a.stored) {
 		return nil, err // there is nothing to be told of
 	}
@@ -239,6 +244,9 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 	rec.Metadata.Retry = nil
 	failpoint.Hit(failpoint.AnswerBefore)
 	err := s.update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		if err := s.begin(tx, a); err != nil {
+			return err
+		}
 		if err := s.putAnswer(tx, a, &rec); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func (s *Session) size() int {
 
 // fixed estimates the tokens of a request without its history.
 func (s *Session) fixed() int {
-	return size(provider.Request{System: s.rec.Metadata.System, Tools: s.specs}) + len(s.cfg.Host.Status())/perToken
+	return size(provider.Request{System: s.rec.Metadata.System, Tools: s.specs}) + s.status/perToken
 }
 
 func size(req provider.Request) int { return int(estimate(req, 0).Input) * 4 / perToken }
@@ -107,7 +107,8 @@ type plan struct {
 	text, quotes string
 	byHost       bool
 	usage        centurion.Usage
-	asked        bool // the model was asked
+	asked        bool   // the model was asked
+	over         func() // is called when what that cost is recorded; nil if it was not asked
 }
 
 // compact replaces the older part of the history by a summary. It reports whether it did: a request that comes near to
@@ -126,7 +127,12 @@ func (s *Session) compact(ctx context.Context, why string) (bool, error) {
 		return false, nil
 	}
 	s.compacting = true
-	defer func() { s.compacting = false }()
+	defer func() {
+		s.compacting = false
+		if p.over != nil {
+			p.over()
+		}
+	}()
 	if err := s.summarize(ctx, &p); err != nil {
 		return false, errors.Join(err, s.storeSpent(ctx, &p))
 	}

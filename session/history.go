@@ -80,7 +80,8 @@ func appendUser(to []provider.Message, text string) []provider.Message {
 // before it stays the same from request to request and can be cached by the provider.
 func (s *Session) request() provider.Request {
 	msgs := History(fitting(s.history, s.cfg.Ref))
-	if status := s.cfg.Host.Status(); status != "" {
+	status := s.cfg.Host.Status()
+	if s.status = len(status); status != "" {
 		msgs = appendUser(msgs, "<status>\n"+status+"\n</status>")
 	}
 	return provider.Request{Session: s.rec.ID, Parent: s.rec.ParentID, System: s.rec.Metadata.System, Messages: msgs,

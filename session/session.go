@@ -59,6 +59,12 @@ type Config struct {
 	Window int         // tokens of the model's window; 0 means unknown: then it is the provider who says that it is full
 	Buffer int         // tokens of it that stay free; 0 means what [Buffer] says
 	Asked  func() bool // reports, once, that somebody wants the history shortened; nil means never
+
+	// Reserve is asked before each request whether it may be made, and may make it wait. Nil lets every request be made.
+	Reserve func(ctx context.Context, n Need) (Cover, error)
+	// Calls records, inside tx, that the n calls of an answer begin. It returns how many of them may, and why no more. Nil
+	// lets all run.
+	Calls func(tx *store.Tx, n int) (may int, why string, err error)
 }
 
 // maxSteps bounds a turn whose model never stops calling tools. It is far above what a task needs; budgets and the
@@ -76,6 +82,7 @@ type Session struct {
 	fresh      int  // index in history of the first message that is newer than the last compaction
 	row        int  // compactions since the last answer
 	compacting bool // what is being spent is spent on a summary
+	status     int  // bytes of what the newest request told beside its history
 }
 
 // Outcome is how a turn ended.

@@ -76,8 +76,12 @@ func (s *Session) askSummary(ctx context.Context, p *plan, limit int) error {
 		Messages: []provider.Message{{Role: provider.User, Text: prompt}}}
 	var text strings.Builder
 	var tokens centurion.Tokens
-	p.asked = true
-	err := s.readSummary(ctx, req, &text, &tokens)
+	over, err := s.reserve(ctx, &req, Need{Input: TokensOf(len(req.System) + len(prompt)), MaxOut: out})
+	if err != nil {
+		return err
+	}
+	p.asked, p.over = true, over
+	err = s.readSummary(ctx, req, &text, &tokens)
 	if tokens.Total() == 0 && text.Len() > 0 {
 		tokens = estimate(req, text.Len())
 	}

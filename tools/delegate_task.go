@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"centurion"
 )
 
@@ -29,6 +31,8 @@ type delegateTaskInput struct {
 	Background  *bool  `json:"background"`
 	Context     bool   `json:"context"`
 	Resume      string `json:"resume"`
+
+	Budget centurion.TaskBudget `json:"budget"`
 }
 
 func delegateTaskTool() Tool {
@@ -37,6 +41,7 @@ func delegateTaskTool() Tool {
 		need("description", text("What it is, in three to eight words, for the board")),
 		need("prompt", text("All that has to be known for it; the agent sees nothing of your conversation")),
 		may("item", str("The todo item it works on, such as T1")),
+		may("budget", taskBudget()),
 		may("background", boolean("Go on at once and be told when it ends (default true); false waits up to 5 minutes")),
 		may("context", boolean("Add what .opencode/context.md says when it begins (default false)")),
 		may("resume", str("The id of a task that has ended: its agent goes on in the same conversation with this prompt")),
@@ -48,7 +53,7 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 		return Result{}, noDelegator("delegate_task", "do it yourself, or say in your answer what is left to do")
 	}
 	t, err := c.Delegator.Delegate(ctx, c, Delegation{Agent: strings.TrimSpace(in.Agent), Description: strings.TrimSpace(in.Description),
-		Prompt: in.Prompt, Item: strings.TrimSpace(in.Item), Context: in.Context, Resume: strings.TrimSpace(in.Resume)})
+		Prompt: in.Prompt, Item: strings.TrimSpace(in.Item), Context: in.Context, Resume: strings.TrimSpace(in.Resume), Budget: in.Budget})
 	if err != nil {
 		return Result{}, err
 	}
@@ -69,6 +74,17 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 		return started(t, fmt.Sprintf("%s has not ended after %s and goes on in the background.", label(t), duration(syncWait))), nil
 	}
 	return Result{}, err
+}
+
+// taskBudget is the schema of a task's own budget.
+func taskBudget() *jsonschema.Schema {
+	number := func(doc string) *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "number", Description: doc, Minimum: new(0.0)}
+	}
+	s := object(may("cost", number("USD")), may("tokens", integer("", 0, 0)), may("rounds", integer("Requests to the model", 0, 0)),
+		may("tool_calls", integer("", 0, 0)), may("minutes", number("At work")))
+	s.Description = "What the task may spend at most; it fails when that is used up. Leave it out unless the work must stay small"
+	return s
 }
 
 var errSyncWait = errors.New("the wait for the task is over")

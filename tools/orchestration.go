@@ -33,6 +33,8 @@ type Delegation struct {
 	Item        string // the todo item it works on; may be empty
 	Context     bool   // it is given the project's shared context
 	Resume      string // a task that has ended, or its session, whose conversation goes on; may be empty
+
+	Budget centurion.TaskBudget // what it may spend at most; zero fields: as configured
 }
 
 // Planner changes the plan for the tools that may: it is fulfilled by the orchestrator, which checks roles and running

@@ -246,6 +246,8 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 	}
 	p.field("run", dots(level, span(time.Duration(m.ElapsedMS)*time.Millisecond), centurion.Count(m.Rounds, "round")))
 	p.field("usage", dots(tokenText(m.Usage), money(m.Usage)))
+	p.field("limits", dots(limits(m)...))
+	p.field("reserved", reserved(m))
 }
 
 func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
@@ -258,6 +260,7 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 	p.field("task", dots(t.ID, string(t.Status), attempt, Clean(t.Reason)))
 	p.field("agent", dots(Clean(t.Agent), Clean(t.Item), t.Session))
 	p.field("usage", dots(tokenText(t.Usage), money(t.Usage)))
+	p.field("budget", dots(taskBudget(t)...))
 	files := make([]string, len(t.Files))
 	for i, f := range t.Files {
 		files[i] = Clean(f)

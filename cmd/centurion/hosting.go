@@ -118,7 +118,7 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 		Fallback: chains.For, Concurrency: caps,
 		Workers: cfg.Own.MaxWorkers, PerAgent: cfg.Own.MaxPerAgent, Countdown: cfg.Own.Countdown, Returns: cfg.Own.MaxReopened,
 		Await: cfg.Own.WaitTimeout, GateWait: cfg.Own.GateRelease, NewApproach: cfg.Own.StuckRounds, GiveUp: cfg.Own.PauseRounds,
-		Buffer: cfg.Own.CompactionBuffer, DiskWait: how.diskWait,
+		Buffer: cfg.Own.CompactionBuffer, DiskWait: how.diskWait, TaskBudget: cfg.Own.TaskBudget,
 		PollInterval: cfg.Own.PollInterval, StallTimeout: cfg.Own.StallTimeout, SessionTTL: cfg.Own.SessionTTL,
 		Retention: cfg.Own.Retention, ArchiveAfter: cfg.Own.ArchiveAfter, ArchiveFailedAfter: cfg.Own.ArchiveFailedAfter, KeepTasks: cfg.Own.KeepTasks,
 		Recovery: recovery.Policy{MaxAttempts: cfg.Own.MaxAttempts, Cooldown: cfg.Own.RetryDelay}})

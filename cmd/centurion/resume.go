@@ -68,6 +68,7 @@ func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
 	// The mission's own limits stay, also where the configuration has others.
 	opts.MaxCost, opts.MaxTokens, opts.MaxRounds, opts.MaxDuration = given.maxCost, given.maxTokens, given.maxRounds, given.maxDuration.Milliseconds()
 	opts.Level = given.level
+	opts.MaxToolCalls = given.maxToolCalls
 	if f.detach {
 		return c.resumeDetached(ctx, s, f, m.ID, opts)
 	}

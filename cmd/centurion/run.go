@@ -33,6 +33,7 @@ type runFlags struct {
 	maxDuration                                                        time.Duration
 	yes, detach, merge                                                 bool
 	costSet                                                            bool // --max-cost was given
+	maxToolCalls                                                       int
 }
 
 const (
@@ -78,6 +79,7 @@ func (f *runFlags) bind(cmd *cobra.Command) {
 	fl.Int64Var(&f.maxTokens, "max-tokens", 0, "pause when this many tokens are used")
 	fl.DurationVar(&f.maxDuration, "max-duration", 0, "pause after this time, such as 90m")
 	fl.IntVar(&f.maxRounds, "max-rounds", 0, "pause after this many requests to models")
+	fl.IntVar(&f.maxToolCalls, "max-tool-calls", 0, "pause after this many tool calls")
 	fl.StringVar(&f.ask, "ask", "", "ask, deny or allow what no permission rule answers (default: ask on a terminal, else deny)")
 	fl.BoolVar(&f.yes, "yes", false, "do not show the plan for approval")
 	fl.StringVar(&f.dirty, "dirty", "", "include or ignore uncommitted work (this version: include)")
@@ -103,6 +105,7 @@ func (f *runFlags) settle(own config.Own) error {
 	f.maxTokens = cmp.Or(f.maxTokens, own.MaxTokens)
 	f.maxDuration = cmp.Or(f.maxDuration, own.MaxDuration)
 	f.maxRounds = cmp.Or(f.maxRounds, own.MaxRounds)
+	f.maxToolCalls = cmp.Or(f.maxToolCalls, own.MaxToolCalls)
 	f.level = cmp.Or(f.level, own.Level)
 	f.yes = f.yes || own.Yes
 	if !f.costSet && own.MaxCost != nil {
@@ -132,7 +135,7 @@ func (f *runFlags) settle(own config.Own) error {
 		return notYet("--merge", "worktrees and merging")
 	case f.level < 0 || f.level > 3:
 		return badValue("level", fmt.Sprint(f.level), []string{"1", "2", "3"})
-	case f.maxCost < 0 || f.maxTokens < 0 || f.maxRounds < 0 || f.maxDuration < 0 || f.maxWorkers < 0 || f.maxPerAgent < 0:
+	case f.maxCost < 0 || f.maxTokens < 0 || f.maxRounds < 0 || f.maxToolCalls < 0 || f.maxDuration < 0 || f.maxWorkers < 0 || f.maxPerAgent < 0:
 		return &centurion.Error{Kind: centurion.KindUsage, Msg: "a limit cannot be negative", Hint: "see: centurion run --help"}
 	}
 	return nil
@@ -306,7 +309,7 @@ func (f *runFlags) cast(cfg *config.Config, modelGiven bool) error {
 func (c *cli) options(f *runFlags, models *modelSet) (centurion.MissionOptions, error) {
 	live := tui.CanLive(c.in, c.out, c.env)
 	o := centurion.MissionOptions{Agent: f.agent, Model: models.first.Model.String(), Level: f.level, MaxTokens: f.maxTokens,
-		MaxDuration: f.maxDuration.Milliseconds(), MaxRounds: f.maxRounds, MaxWorkers: f.maxWorkers, MaxPerAgent: f.maxPerAgent,
+		MaxDuration: f.maxDuration.Milliseconds(), MaxRounds: f.maxRounds, MaxWorkers: f.maxWorkers, MaxPerAgent: f.maxPerAgent, MaxToolCalls: f.maxToolCalls,
 		Verify: models.cfg.Own.Verify, ShowPlan: live && !f.yes && !f.detach && f.format == "text"}
 	o.Ask = f.ask
 	if o.Ask == "" {

@@ -125,6 +125,8 @@ type Own struct {
 	MaxTokens                                 int64
 	MaxDuration                               time.Duration
 	Yes, Merge, Detach                        bool
+	MaxToolCalls                              int
+	TaskBudget                                centurion.TaskBudget // of every task that is given none
 
 	Search Search // the search engines for websearch and codesearch
 
@@ -194,6 +196,8 @@ func ownFields() []field[Own] {
 		integer("max_tokens", 1, 0, func(o *Own) *int64 { return &o.MaxTokens }),
 		duration("max_duration", func(o *Own) *time.Duration { return &o.MaxDuration }),
 		integer("max_rounds", 1, 0, func(o *Own) *int { return &o.MaxRounds }),
+		integer("max_tool_calls", 1, 0, func(o *Own) *int { return &o.MaxToolCalls }),
+		{"task_budget", setTaskBudget},
 		choice("ask", func(o *Own) *string { return &o.Ask }, "ask", "deny", "allow"),
 		boolean("yes", func(o *Own) *bool { return &o.Yes }),
 		choice("dirty", func(o *Own) *string { return &o.Dirty }, "include", "ignore"),

@@ -167,7 +167,7 @@ func TestOwn(t *testing.T) {
 func TestOwnKeysCoverFlags(t *testing.T) {
 	keys := keysOf(ownFields())
 	for flag := range strings.FieldsSeq("dir model agent format isolation max-workers max-per-agent max-cost max-tokens " +
-		"max-duration max-rounds ask yes dirty level profile sandbox detach merge") {
+		"max-duration max-rounds max-tool-calls ask yes dirty level profile sandbox detach merge") {
 		if !slices.Contains(keys, strings.ReplaceAll(flag, "-", "_")) {
 			t.Errorf("--%s has no key", flag)
 		}
@@ -306,15 +306,16 @@ func TestNotices(t *testing.T) {
 
 func TestProjectCannotLoosen(t *testing.T) {
 	w := newWorld(t)
-	w.global("centurion/config.jsonc", `{"max_tokens":100,"max_rounds":5,"max_duration":"1m","ask":"deny"}`)
+	w.global("centurion/config.jsonc", `{"max_tokens":100,"max_rounds":5,"max_tool_calls":8,"task_budget":{"cost":1,"rounds":9},"max_duration":"1m","ask":"deny"}`)
 	w.project(".opencode/centurion.jsonc", `{"ask":"allow","yes":true,"merge":true,"sandbox":"off","dir":"/","max_cost":11,
-		"max_tokens":101,"max_rounds":6,"max_duration":"2m","max_workers":7}`)
+		"max_tokens":101,"max_rounds":6,"max_tool_calls":9,"task_budget":{"cost":2},"max_duration":"2m","max_workers":7}`)
 	c := w.load()
-	want := Own{Ask: "deny", MaxTokens: 100, MaxRounds: 5, MaxDuration: time.Minute, MaxWorkers: 7}
+	want := Own{Ask: "deny", MaxTokens: 100, MaxRounds: 5, MaxToolCalls: 8,
+		TaskBudget: centurion.TaskBudget{Cost: 1, Rounds: 9}, MaxDuration: time.Minute, MaxWorkers: 7}
 	if diff := cmp.Diff(want, c.Own); diff != "" {
 		t.Error(diff)
 	}
-	if len(c.Notices) != 9 {
+	if len(c.Notices) != 11 {
 		t.Errorf("%d notices: %s", len(c.Notices), strings.Join(c.Notices, "\n"))
 	}
 

@@ -372,6 +372,10 @@ func loosens(key string, person, project *Own) bool {
 		return person.MaxDuration > 0 && project.MaxDuration > person.MaxDuration
 	case "max_rounds":
 		return person.MaxRounds > 0 && project.MaxRounds > person.MaxRounds
+	case "max_tool_calls":
+		return person.MaxToolCalls > 0 && project.MaxToolCalls > person.MaxToolCalls
+	case "task_budget":
+		return looserTask(person.TaskBudget, project.TaskBudget)
 	}
 	return false
 }

@@ -1,0 +1,68 @@
+package orchestrator
+
+import (
+	"fmt"
+	"time"
+
+	"centurion"
+	"centurion/event"
+)
+
+// budgetError makes the error of a limit that is reached.
+func budgetError(format string, args ...any) error {
+	return &centurion.Error{Kind: centurion.KindBudget, Msg: fmt.Sprintf(format, args...), Err: nil,
+		Hint: "go on with a higher limit: centurion resume --max-cost, --max-tokens, --max-duration, --max-rounds or --max-tool-calls"}
+}
+
+// atLimit stops the mission because what is left of one of its limits does not pay for a request.
+func (m *mission) atLimit(d int) error {
+	rec := m.spent.Load()
+	o, u := rec.Options, rec.Usage
+	switch d {
+	case dimUSD:
+		return m.exceed(event.BudgetData{Limit: "max_cost", Spent: u.USD, Max: o.MaxCost}, budgetError("the cost limit of $%.2f is reached", o.MaxCost))
+	case dimTokens:
+		return m.exceed(event.BudgetData{Limit: "max_tokens", Spent: float64(u.Tokens.Total()), Max: float64(o.MaxTokens)},
+			budgetError("the limit of %d tokens is reached", o.MaxTokens))
+	}
+	return m.exceed(event.BudgetData{Limit: "max_rounds", Spent: float64(rec.Rounds), Max: float64(o.MaxRounds)},
+		budgetError("the limit of %d requests is reached", o.MaxRounds))
+}
+
+// withinBudget stops the mission when its time or its tool calls are used up, before more is spent. What a request costs
+// is looked at when it is reserved.
+func (m *mission) withinBudget() error {
+	rec := m.spent.Load()
+	o := rec.Options
+	switch {
+	case o.MaxToolCalls > 0 && rec.ToolCalls >= o.MaxToolCalls:
+		return m.exceed(event.BudgetData{Limit: "max_tool_calls", Spent: float64(rec.ToolCalls), Max: float64(o.MaxToolCalls)},
+			budgetError("the limit of %d tool calls is reached", o.MaxToolCalls))
+	case o.MaxDuration > 0 && m.elapsed() >= o.MaxDuration:
+		return m.tooLong(o.MaxDuration)
+	}
+	return nil
+}
+
+// tooLong stops the mission because it has taken limit milliseconds.
+func (m *mission) tooLong(limit int64) error {
+	return m.exceed(event.BudgetData{Limit: "max_duration", Spent: float64(limit), Max: float64(limit)},
+		budgetError("the time limit of %s is reached", time.Duration(limit)*time.Millisecond))
+}
+
+// exceed stops the mission at a limit. The limit that was reached first is told when the mission has stopped.
+func (m *mission) exceed(d event.BudgetData, err error) error {
+	m.mu.Lock()
+	if m.over == nil {
+		m.over = &d
+	}
+	m.mu.Unlock()
+	m.end(err)
+	return err
+}
+
+func (m *mission) exceeded() *event.BudgetData {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.over
+}

@@ -1,0 +1,129 @@
+package orchestrator
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// withDefaults is a task's budget, with the configured one for what it does not set.
+func withDefaults(o, usual centurion.TaskBudget) centurion.TaskBudget {
+	return centurion.TaskBudget{Cost: cmp.Or(o.Cost, usual.Cost), Tokens: cmp.Or(o.Tokens, usual.Tokens),
+		Rounds: cmp.Or(o.Rounds, usual.Rounds), ToolCalls: cmp.Or(o.ToolCalls, usual.ToolCalls), Minutes: cmp.Or(o.Minutes, usual.Minutes)}
+}
+
+// ownBudgetError makes the error of a task that has used up its own budget. It ends the task and nothing else.
+func ownBudgetError(format string, args ...any) error {
+	return &centurion.Error{Kind: centurion.KindBudget, Msg: "the task's own budget of " + fmt.Sprintf(format, args...) + " is used up",
+		Hint: "what it has done so far is kept; delegate the rest with a higher budget, or do it another way"}
+}
+
+// spentOwn ends the conversation's task because its own budget does not pay for the next request.
+func (c *conversation) spentOwn(d int) error {
+	err := ownBudgetError("%s", inDim(d, ownLimit(c.task.now.Load().Budget)[d]))
+	c.task.cancel(err)
+	return err
+}
+
+// withinOwn ends the conversation's task when it wanted more tool calls than its own budget has.
+func (c *conversation) withinOwn() error {
+	if c.task == nil || !c.task.refused.Load() {
+		return nil
+	}
+	err := ownBudgetError("%s", centurion.Count(c.task.now.Load().Budget.ToolCalls, "tool call"))
+	c.task.cancel(err)
+	return err
+}
+
+// timed ends a task when the time of its own budget is over. The returned function stops that.
+func (r *taskRun) timed() (stop func()) {
+	t := r.now.Load()
+	r.begun = time.Now()
+	if t.Budget.Minutes <= 0 {
+		return func() {}
+	}
+	most := time.Duration(t.Budget.Minutes * float64(time.Minute))
+	timer := time.AfterFunc(most-time.Duration(t.ElapsedMS)*time.Millisecond, func() { r.cancel(ownBudgetError("%s", most)) })
+	return func() { timer.Stop() }
+}
+
+// left says what a task has left of its own budget: of money, tokens and requests always, of tool calls and time when it
+// is less than a fifth.
+func (r *taskRun) left() string {
+	t := r.now.Load()
+	b := t.Budget
+	var all []string
+	for d, l := range (&holding{own: ownLimit(b), spent: amountOf(t.Usage, t.Rounds)}).left() {
+		if ownLimit(b)[d] > 0 {
+			all = append(all, inDim(d, l))
+		}
+	}
+	if n := b.ToolCalls - t.ToolCalls; b.ToolCalls > 0 && n*5 < b.ToolCalls {
+		all = append(all, centurion.Count(max(0, n), "tool call"))
+	}
+	if m := b.Minutes - float64(t.ElapsedMS+r.since())/60_000; b.Minutes > 0 && m*5 < b.Minutes {
+		all = append(all, fmt.Sprintf("%.0f min", max(0, m)))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "Left of this task's budget: " + strings.Join(all, ", ") + ". When it is used up the task fails: end with your result before.\n"
+}
+
+// since is how long the task has been at work beyond what is recorded, in milliseconds.
+func (r *taskRun) since() int64 {
+	t := r.now.Load()
+	return max(0, time.Since(r.begun).Milliseconds()-(t.ElapsedMS-r.before))
+}
+
+// spend adds what an answer has cost to the task's record.
+func (r *taskRun) spend(t centurion.Task, u centurion.Usage) centurion.Task {
+	t.Usage = t.Usage.Plus(u)
+	t.Rounds++
+	t.ElapsedMS = r.before + time.Since(r.begun).Milliseconds()
+	r.now.Store(&t)
+	return t
+}
+
+// budgetLine is what the Commander sees of the budget: what is spent, what tasks have reserved, and what is left.
+func (m *mission) budgetLine(rec centurion.Mission) string {
+	l, held := m.reserves.state()
+	var b strings.Builder
+	b.WriteString("Spent: " + money(rec.Usage))
+	if l.limit[dimUSD] > 0 {
+		fmt.Fprintf(&b, " of $%.2f", rec.Options.MaxCost)
+	}
+	if l.limit[dimTokens] > 0 {
+		fmt.Fprintf(&b, ", %d of %d tokens", rec.Usage.Tokens.Total(), rec.Options.MaxTokens)
+	}
+	if l.limit[dimRounds] > 0 {
+		fmt.Fprintf(&b, ", %d of %d requests", rec.Rounds, rec.Options.MaxRounds)
+	}
+	if most := rec.Options.MaxToolCalls; most > 0 {
+		fmt.Fprintf(&b, ", %d of %d tool calls", rec.ToolCalls, most)
+	}
+	if rec.Options.MaxDuration > 0 {
+		left := time.Duration(rec.Options.MaxDuration-m.elapsed()) * time.Millisecond
+		fmt.Fprintf(&b, ", time left: %s", left.Round(time.Minute))
+	}
+	var reserved, left []string
+	for d, n := range (amount{amountOf(centurion.Usage{USD: held.USD}, 0)[dimUSD], held.Tokens, int64(held.Rounds)}) {
+		if l.limit[d] == 0 {
+			continue
+		}
+		if n > 0 {
+			reserved = append(reserved, inDim(d, n))
+		}
+		left = append(left, inDim(d, max(0, l.limit[d]-l.spent[d]-n)))
+	}
+	if len(reserved) > 0 {
+		fmt.Fprintf(&b, ". Reserved by %s: %s", centurion.Count(held.Tasks, "task"), strings.Join(reserved, ", "))
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(&b, ". Left: %s", strings.Join(left, ", "))
+	}
+	return b.String()
+}

@@ -1,0 +1,64 @@
+package session
+
+import (
+	"context"
+
+	"centurion"
+	"centurion/provider"
+	"centurion/store"
+)
+
+// Need is what a session knows of a request before it is made.
+type Need struct {
+	Input  int64 // tokens that are sent, estimated to the safe side
+	MaxOut int   // tokens of the answer at most; 0 means that nobody knows
+}
+
+// Cover says that a request may be made.
+type Cover struct {
+	MaxOut int    // tokens that the answer may have; 0 leaves it to the endpoint
+	Done   func() // is called when the request is over and what it cost is recorded; may be nil
+}
+
+// TokensOf estimates, to the safe side, how many tokens so many bytes are: a token of prose or code has about four.
+func TokensOf(bytes int) int64 { return int64(bytes+perToken-1) / perToken }
+
+// need estimates the next request. What it tells beside its history comes on top: it changes from request to request.
+func (s *Session) need(req provider.Request) Need {
+	return Need{MaxOut: req.MaxOutput, Input: int64(s.size()) + TokensOf(s.status)}
+}
+
+// reserve asks whether a request may be made, and bounds its answer. Over is called when what it cost is recorded.
+func (s *Session) reserve(ctx context.Context, req *provider.Request, n Need) (over func(), err error) {
+	if s.cfg.Reserve == nil {
+		return func() {}, nil
+	}
+	cover, err := s.cfg.Reserve(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	req.MaxOutput = cover.MaxOut
+	if cover.Done == nil {
+		return func() {}, nil
+	}
+	return cover.Done, nil
+}
+
+// begin takes the running calls of an answer into the account, in tx. Those that are too many do not run.
+func (s *Session) begin(tx *store.Tx, a *answer) error {
+	if s.cfg.Calls == nil || len(a.calls) == 0 || a.finish != centurion.FinishToolCalls {
+		return nil
+	}
+	may, why, err := s.cfg.Calls(tx, len(a.calls))
+	if err != nil {
+		return err
+	}
+	for n, i := range a.calls {
+		st, started := a.msg.Parts[i].State, a.msg.Parts[i].State.Time.Start
+		st.Status, st.Error, st.Time.End = centurion.ToolRunning, "", 0
+		if n >= may {
+			st.Status, st.Error, st.Time.End = centurion.ToolError, "Not run: "+why, started
+		}
+	}
+	return nil
+}
