@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,6 +64,9 @@ func TestCapsByKey(t *testing.T) {
 					t.Error(err)
 				}
 				equal(t, "peak", count.peak, test.peak)
+				for wave := range slices.Chunk(count.order, test.peak) { // who is let in at the same moment may run in any order
+					slices.Sort(wave)
+				}
 				equal(t, "order", strings.Join(count.order, ""), want.String())
 			})
 		})
