@@ -20,7 +20,15 @@ func (c *conversation) compact(ctx context.Context, reason error) error {
 	if centurion.KindOf(err) != centurion.KindOverflow {
 		return err
 	}
-	return &centurion.Error{Kind: centurion.KindOverflow, Err: errors.Join(reason, err), Hint: centurion.HintOf(err)}
+	return &centurion.Error{Kind: centurion.KindOverflow, Err: overflow(reason, err), Hint: centurion.HintOf(err)}
+}
+
+// overflow tells of a failed compaction and what had called for it, once if that is the same.
+func overflow(reason, err error) error {
+	if reason.Error() == err.Error() {
+		return err
+	}
+	return errors.Join(reason, err)
 }
 
 // Compact asks for a session's history to be shortened before its next request: at once if it works, else when it goes

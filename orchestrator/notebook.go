@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -275,10 +276,11 @@ func headLines(text string, limit int) string {
 const hostSummary = "<!-- written by the host at the end of mission "
 
 // keepSummary sees to it that summary.md tells the next mission what was done in this one, if nobody has written it. The
-// mission is complete whether or not that can be kept, so that nothing of it is an error.
+// mission is complete whether or not that can be kept, so that nothing of it is an error. A mission that only answered a
+// question leaves no trace in the project.
 func (m *mission) keepSummary(ctx context.Context) {
 	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
-	if err != nil || strings.TrimSpace(rec.Summary) == "" {
+	if err != nil || strings.TrimSpace(rec.Summary) == "" || !rec.HadItems && !m.acted(ctx) {
 		return
 	}
 	atStart := ""
@@ -298,6 +300,27 @@ func (m *mission) keepSummary(ctx context.Context) {
 		}
 		return nil
 	})
+}
+
+// acted reports whether the Commander handed work out, or ran a tool that does more than read.
+func (m *mission) acted(ctx context.Context) bool {
+	if tasks, err := m.h.cfg.Store.Tasks(ctx, m.id); err != nil || len(tasks) > 0 {
+		return err == nil
+	}
+	messages, err := m.h.cfg.Store.Messages(ctx, m.root.id())
+	return err == nil && slices.ContainsFunc(messages, func(msg centurion.Message) bool { return slices.ContainsFunc(msg.Parts, changes) })
+}
+
+// changes reports whether a part is a call, which did not fail, of a tool that does more than read.
+func changes(p centurion.Part) bool {
+	if p.Type != centurion.PartTool || p.State == nil || p.State.Status != centurion.ToolCompleted {
+		return false
+	}
+	held, err := tools.Named(p.Tool)
+	if err != nil {
+		return false
+	}
+	return !held[0].Effect(p.State.Input).ReadOnly
 }
 
 // summaryText is what the host writes of a mission that is complete, in at most limit bytes.

@@ -303,10 +303,12 @@ func TestSummaryAtTheEnd(t *testing.T) {
 		switch n++; n {
 		case 1:
 			return do(plans("- [x] T1 One"), call("mission_complete", args{"summary": "Built the limits. " + strings.Repeat("é", 1000)}))
-		case 2: // another mission of the project ends meanwhile
+		case 2:
+			return say("It is four.")
+		case 3: // another mission of the project ends meanwhile
 			project.write(summaryMD, "<!-- written by the host at the end of mission msn_other, 2026-01-02 -->\n# x\n\nx\n")
-			return say("Looked around.")
-		case 3:
+			return do(call("write", args{"filePath": "a.txt", "content": "a"}))
+		case 4:
 			return do(shares(args{"summary": "My own words."}))
 		}
 		return say("")
@@ -325,10 +327,10 @@ func TestSummaryAtTheEnd(t *testing.T) {
 			t.Errorf("%d bytes", len(one))
 		}
 		equal(t, "archived", len(r.archived()), 1)
-		two := next()
-		has(t, two, "# build it\n\nLooked around.\n")
+		equal(t, "after a mission that only answered a question", next(), one)
 		asked := r.requests("commander")
 		has(t, asked[len(asked)-1].First(), "build it\n", "Built the limits.")
+		has(t, next(), "# build it\n\nNothing is left.\n")
 		equal(t, "own words", next(), "My own words.\n")
 		equal(t, "archived", len(r.archived()), 3)
 	})
