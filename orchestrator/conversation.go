@@ -99,7 +99,7 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	}
 	c.cfg = session.Config{Store: m.h.cfg.Store, Tools: held, Call: call, Host: c,
 		Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
-		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun,
+		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun, Unbegun: m.onlyAsked,
 		Buffer: m.h.cfg.Buffer, Asked: func() bool { return c.asked.Swap(false) }}
 	c.talkTo(model)
 	if err := c.load(ctx, id); err != nil {

@@ -153,7 +153,7 @@ func (m *mission) ask(ctx context.Context, ask store.Ask) (store.Ask, error) {
 			if err != nil || !now.Answered.IsZero() {
 				return err
 			}
-			return putAnswer(tx, ask, "reject", "shutdown")
+			return putAnswer(tx, ask, "reject", byEnd)
 		})
 		m.notify()
 		return ask, errors.Join(context.Cause(ctx), err)
@@ -180,6 +180,24 @@ func (m *mission) refuse(ctx context.Context, ask store.Ask) error {
 
 // byPolicy stands in an ask, and in its answer, that no person was asked.
 const byPolicy = "policy"
+
+// byEnd stands in an ask that nobody could answer any more, because who asked had ended.
+const byEnd = "shutdown"
+
+// onlyAsked reports whether a call was never run: its host died while it waited for the answer to a permission.
+func (m *mission) onlyAsked(ctx context.Context, call centurion.Part) bool {
+	all, err := m.h.cfg.Store.Asks(ctx, m.id, false)
+	if err != nil {
+		return false // its effects are unknown, then
+	}
+	last := ""
+	for _, a := range all { // oldest first; an endpoint may count its calls anew in each answer
+		if a.Session == call.SessionID && a.Call == call.CallID && a.Created.Millis() >= call.State.Time.Start {
+			last = a.By
+		}
+	}
+	return last == byEnd
+}
 
 func putAsk(tx *store.Tx, a store.Ask) error {
 	if err := tx.PutAsk(&a); err != nil {
@@ -213,7 +231,7 @@ func closeAsks(tx *store.Tx, mission string) error {
 		return err
 	}
 	for _, a := range open {
-		if err := putAnswer(tx, a, "reject", "shutdown"); err != nil {
+		if err := putAnswer(tx, a, "reject", byEnd); err != nil {
 			return err
 		}
 	}

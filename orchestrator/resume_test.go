@@ -276,6 +276,11 @@ func TestOpenAskAtRestart(t *testing.T) {
 				equal(t, "commands", r.shell.times("build 1s"), 1)
 				equal(t, "result", r.task(m.ID, "").Result, "made")
 				equal(t, "answers that were told", r.count(m.ID, centurion.EventPermissionReplied), 2)
+				for i, result := range r.results(m.ID, "bash") {
+					if strings.Contains(result, "effects are unknown") {
+						t.Errorf("of call %d, which only waited, it is said: %s", i, result)
+					}
+				}
 			})
 		})
 	}

@@ -14,8 +14,8 @@ import (
 const interrupted = "interrupted by a restart; its effects are unknown: look before you do it again"
 
 // repair gives what a restart left half done an end: an answer that was still streaming is marked as broken, and a call
-// whose effects are unknown gets a result that says so. A call that only reads, or that is done once however often it
-// runs, is left to finishCalls.
+// whose effects are unknown gets a result that says so. A call that only reads, that is done once however often it runs,
+// or that had not begun, is left to finishCalls.
 func (s *Session) repair(ctx context.Context) error {
 	now := time.Now().UnixMilli()
 	var broken []*centurion.Message
@@ -33,7 +33,7 @@ func (s *Session) repair(ctx context.Context) error {
 		}
 		for j := range m.Parts {
 			p := &m.Parts[j]
-			if p.Type != centurion.PartTool || p.State == nil || p.State.Ended() || !streaming && s.repeatable(*p) {
+			if p.Type != centurion.PartTool || p.State == nil || p.State.Ended() || !streaming && (s.repeatable(*p) || s.unbegun(ctx, *p)) {
 				continue
 			}
 			st := &centurion.ToolState{Status: centurion.ToolError, Input: p.State.Input, Error: interrupted,
@@ -70,6 +70,10 @@ func (s *Session) repair(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+func (s *Session) unbegun(ctx context.Context, p centurion.Part) bool {
+	return s.cfg.Unbegun != nil && s.cfg.Unbegun(ctx, p)
 }
 
 // repeatable reports whether a call that has no result may simply run again.

@@ -60,6 +60,9 @@ type Config struct {
 	Buffer int         // tokens of it that stay free; 0 means what [Buffer] says
 	Asked  func() bool // reports, once, that somebody wants the history shortened; nil means never
 
+	// Unbegun reports whether a call that a restart has left without a result had not begun, because it still waited for a
+	// person's permission: it simply runs again. Nil knows of none.
+	Unbegun func(ctx context.Context, call centurion.Part) bool
 	// Reserve is asked before each request whether it may be made, and may make it wait. Nil lets every request be made.
 	Reserve func(ctx context.Context, n Need) (Cover, error)
 	// Calls records, inside tx, that the n calls of an answer begin. It returns how many of them may, and why no more. Nil
