@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"centurion"
 	"centurion/event"
@@ -76,11 +77,17 @@ func appendUser(to []provider.Message, text string) []provider.Message {
 	return append(to, provider.Message{Role: provider.User, Text: text})
 }
 
+// lastStep is told with the last request that a turn may make.
+const lastStep = "This is the last request of your turn: no tool call is run any more. End with a text: what is done, how it was checked, what is left."
+
 // request builds the next request: the history, and at its very end what changes all the time, so that everything
 // before it stays the same from request to request and can be cached by the provider.
 func (s *Session) request() provider.Request {
 	msgs := History(fitting(s.history, s.cfg.Ref))
 	status := s.cfg.Host.Status()
+	if s.last {
+		status = strings.TrimSpace(status + "\n" + lastStep)
+	}
 	if s.status = len(status); status != "" {
 		msgs = appendUser(msgs, "<status>\n"+status+"\n</status>")
 	}

@@ -46,10 +46,17 @@ func (s *Session) reserve(ctx context.Context, req *provider.Request, n Need) (o
 
 // begin takes the running calls of an answer into the account, in tx. Those that are too many do not run.
 func (s *Session) begin(tx *store.Tx, a *answer) error {
-	if s.cfg.Calls == nil || len(a.calls) == 0 || a.finish != centurion.FinishToolCalls {
+	if len(a.calls) == 0 || a.finish != centurion.FinishToolCalls {
 		return nil
 	}
-	may, why, err := s.cfg.Calls(tx, len(a.calls))
+	may, why := len(a.calls), ""
+	var err error
+	switch {
+	case s.last:
+		may, why = 0, "this was the last request of the turn."
+	case s.cfg.Calls != nil:
+		may, why, err = s.cfg.Calls(tx, len(a.calls))
+	}
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ type Config struct {
 	Fence    func(tx *store.Tx) error // refuses, inside tx, what a superseded attempt writes; nil refuses nothing
 	Publish  func(centurion.Event)    // token deltas; nil drops them
 	Root     string                   // the project directory, as told in stored messages
-	MaxSteps int                      // requests in one turn; 0 means 200
+	MaxSteps int                      // requests in one turn, the last of them for an answer without calls; 0 means 200
 
 	Temperature *float64 // nil means the model's default
 
@@ -85,6 +85,7 @@ type Session struct {
 	fresh      int  // index in history of the first message that is newer than the last compaction
 	row        int  // compactions since the last answer
 	compacting bool // what is being spent is spent on a summary
+	last       bool // the request is the last of its turn
 	status     int  // bytes of what the newest request told beside its history
 }
 
@@ -203,6 +204,7 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 				Msg: fmt.Sprintf("the model made %d requests in one turn without ending it", limit)}
 		}
 		out.Steps++
+		s.last = out.Steps == limit
 		a, err := s.ask(ctx)
 		if err != nil {
 			return out, err

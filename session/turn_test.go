@@ -253,6 +253,24 @@ func TestStepsAreBounded(t *testing.T) {
 	if out := r.fails(centurion.KindTimeout); out.Steps != 3 || len(r.model.Requests()) != 3 {
 		t.Errorf("%d steps, %d requests", out.Steps, len(r.model.Requests()))
 	}
+	if want := []string{"noop: !Not run: this was the last request of the turn."}; !slices.Equal(outcomes(r.last()), want) {
+		t.Errorf("the call of the last request: %q", outcomes(r.last()))
+	}
+}
+
+// Before the last request that a turn may make the model is told, so that it ends with an answer.
+func TestLastStepIsForTheAnswer(t *testing.T) {
+	r := newRig(t, func(q scripted.Request) scripted.Answer {
+		if strings.Contains(q.Last(), "last request of your turn") {
+			return scripted.Answer{Say: "half of it is done"}
+		}
+		return call("noop")
+	}, tool{name: "noop"})
+	r.cfg.MaxSteps = 3
+	r.reopen()
+	if out := r.turn(); out.Steps != 3 || out.Text != "half of it is done" {
+		t.Errorf("outcome %+v", out)
+	}
 }
 
 func TestEndTurn(t *testing.T) {
