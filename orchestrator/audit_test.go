@@ -87,8 +87,7 @@ func TestSilentIsBusy(t *testing.T) {
 	})
 }
 
-// hanging is a model whose first answers to a worker never come, as from a provider that keeps the line alive and says
-// nothing.
+// hanging is a model whose first answers never come, as from a provider that is not heard of any more.
 type hanging struct {
 	*provider.Client
 	agent string
@@ -147,6 +146,34 @@ func TestStall(t *testing.T) {
 			})
 		})
 	}
+}
+
+// thinking is a model that says for nine minutes nothing but that it lives.
+type thinking struct{ *provider.Client }
+
+func (m thinking) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Delta, error] {
+	return func(yield func(provider.Delta, error) bool) {
+		for range 18 {
+			time.Sleep(30 * time.Second)
+			if req.Alive(); ctx.Err() != nil {
+				yield(provider.Delta{}, context.Cause(ctx))
+				return
+			}
+		}
+		m.Client.Stream(ctx, req)(yield)
+	}
+}
+
+// ORCH-117: who thinks for long and says that it lives has not stalled.
+func TestKeptAlive(t *testing.T) {
+	bubble(t, map[string]script{"commander": steps(do(work("", "x")), say("I wait")), "worker": steps(say("made"))}, func(r *rig) {
+		client := thinking{provider.New(provider.Endpoint{Model: ref, BaseURL: scripted.URL, HTTP: r.http})}
+		r.cfg.Model = func(string) (Model, error) { return Model{Client: client, Ref: ref}, nil }
+		r.restart()
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		equal(t, "stalls", r.count(m.ID, centurion.EventTaskStalled), 0)
+	})
 }
 
 // deaf is a shell that does not end a command at its limit.

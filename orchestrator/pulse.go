@@ -222,6 +222,7 @@ type heard struct {
 func (h heard) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Delta, error] {
 	return func(yield func(provider.Delta, error) bool) {
 		h.p.at("a request to the model")
+		req.Alive = h.p.beat // a provider that only says that it lives is silent for as long as the client lets it
 		for d, err := range h.Model.Stream(ctx, req) {
 			if d.Type == provider.Waiting && d.Wait != nil {
 				h.p.ahead(d.Wait.For)

@@ -54,6 +54,7 @@ type Request struct {
 	Tools       []ToolSpec
 	Temperature *float64 // nil: the model's default
 	MaxOutput   int      // tokens; 0: the model's limit, or the endpoint's default
+	Alive       func()   // is called whenever anything is heard of the provider, a keep-alive too; must not block; may be nil
 }
 
 // DeltaType is what a [Delta] tells.

@@ -395,7 +395,11 @@ func TestStall(t *testing.T) {
 					tt.handle(w, r)
 				})
 				start := time.Now()
-				r := collect(t, t.Context(), c, Request{})
+				lived := start
+				r := collect(t, t.Context(), c, Request{Alive: func() { lived = time.Now() }})
+				if silent := time.Since(lived); tt.after > idle && silent > time.Minute {
+					t.Errorf("of the last %s no sign of life was told", silent)
+				}
 				if took := time.Since(start); took < tt.after || took > tt.after+time.Second {
 					t.Errorf("took %s, want %s", took, tt.after)
 				}

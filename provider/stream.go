@@ -167,6 +167,7 @@ func (c *Client) once(ctx context.Context, req Request, yield func(Delta, error)
 	defer cancel(nil)
 	body, fields := c.request(req)
 	x := &exchange{c: c, req: req, fields: fields, ctx: inner, watch: newWatch(c.end.IdleTimeout, cancel)}
+	x.watch.alive = req.Alive
 	config := c.config
 	config.HTTPClient = x
 	s, err := openai.NewClientWithConfig(config).CreateChatCompletionStream(inner, body)

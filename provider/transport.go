@@ -77,6 +77,7 @@ type watch struct {
 	timer  *time.Timer
 	since  time.Time
 	cancel context.CancelCauseFunc
+	alive  func() // is told of every sign of life; may be nil
 }
 
 func newWatch(idle time.Duration, cancel context.CancelCauseFunc) *watch {
@@ -121,5 +122,8 @@ func (r *watched) Read(p []byte) (int, error) {
 	r.w.listen()
 	n, err := r.r.Read(p)
 	r.w.rest()
+	if n > 0 && r.w.alive != nil {
+		r.w.alive()
+	}
 	return n, err
 }
