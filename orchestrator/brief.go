@@ -70,8 +70,14 @@ func (m *mission) handedOver(ctx context.Context, b *strings.Builder, it todo.It
 		return err
 	}
 	head := "\n# Handed over by what came before\n"
+	newest := map[string]string{} // the task that did an item last
 	for _, t := range tasks {
-		if t.Status == centurion.TaskCompleted && t.Item != "" && slices.Contains(it.After, t.Item) {
+		if t.Status == centurion.TaskCompleted {
+			newest[t.Item] = t.ID
+		}
+	}
+	for _, t := range tasks {
+		if t.ID == newest[t.Item] && t.Item != "" && slices.Contains(it.After, t.Item) {
 			fmt.Fprintf(b, "%s- %s %s: %s\n", head, t.Item, t.Title, centurion.Clip(strings.TrimSpace(t.Result), 1500))
 			if len(t.Files) > 0 {
 				fmt.Fprintf(b, "  files changed: %s\n", strings.Join(t.Files, ", "))
@@ -89,6 +95,13 @@ func (m *mission) reviewBrief(ctx context.Context, b *strings.Builder) error {
 		return err
 	}
 	fmt.Fprintf(b, "\n# The goal of the mission\n\n%s\n", rec.Goal)
+	said, err := m.h.saidSince(ctx, rec)
+	if err != nil {
+		return err
+	}
+	if len(said) > 0 {
+		fmt.Fprintf(b, "\nThe person has added since:\n\n- %s\n", strings.Join(said, "\n- "))
+	}
 	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
 	if err != nil {
 		return err
@@ -99,7 +112,7 @@ func (m *mission) reviewBrief(ctx context.Context, b *strings.Builder) error {
 	}
 	slices.Sort(files)
 	if files = slices.Compact(files); len(files) > 0 {
-		fmt.Fprintf(b, "\n# Files changed so far\n\n- %s\n", strings.Join(files, "\n- "))
+		fmt.Fprintf(b, "\n# Files changed so far with write and edit (shell commands may have changed others)\n\n- %s\n", strings.Join(files, "\n- "))
 	}
 	receipts, err := m.h.cfg.Store.Receipts(ctx, m.id)
 	if err != nil || len(receipts) == 0 {
@@ -128,7 +141,7 @@ func notice(tx *store.Tx, t centurion.Task) (string, error) {
 		fmt.Fprintf(&b, "Why: %s\n", t.Error.Message)
 	}
 	if len(t.Files) > 0 {
-		fmt.Fprintf(&b, "Files changed: %s\n", strings.Join(t.Files, ", "))
+		fmt.Fprintf(&b, "Files changed with write and edit: %s\n", strings.Join(t.Files, ", "))
 	}
 	receipts, err := tx.Receipts(t.Mission, t.ID)
 	if err != nil {
@@ -147,7 +160,7 @@ func notice(tx *store.Tx, t centurion.Task) (string, error) {
 			fmt.Fprintf(&b, "Check `%s` %s.\n", r.Command, state)
 		}
 	}
-	fmt.Fprintf(&b, "Cost: %s, %d tokens.\n", money(t.Usage), t.Usage.Tokens.Total())
+	fmt.Fprintf(&b, "Cost: %s.\n", spent(t.Usage))
 	if s := strings.TrimSpace(t.Result); s != "" {
 		fmt.Fprintf(&b, "<result>\n%s\n</result>", centurion.Clip(s, 8000))
 	}
@@ -172,6 +185,9 @@ func ended(s centurion.TaskStatus) string {
 // message: put into every tool's output it would fill the history with copies of itself.
 const goOn = "Not finished: start what can be started, or end your turn while others work."
 
+// allDone tells the Commander how the mission ends.
+const allDone = "Every item is done or cancelled: call mission_complete, unless the goal asks for more."
+
 // missionStatus is what the Commander sees at the end of the newest message: where the plan stands, what is spent.
 func (m *mission) missionStatus() string {
 	ctx := m.ctx
@@ -192,8 +208,11 @@ func (m *mission) missionStatus() string {
 			fmt.Fprintf(&b, " Can be started: %s.", strings.Join(ids(next), ", "))
 		}
 		b.WriteByte('\n')
-		if c.Open+c.Running > 0 {
+		switch {
+		case len(next) > 0 || c.Running > 0:
 			b.WriteString(goOn + "\n")
+		case c.Open+c.Blocked == 0:
+			b.WriteString(allDone + "\n")
 		}
 	}
 	if tasks, err := m.h.cfg.Store.Tasks(ctx, m.id); err == nil {
@@ -240,6 +259,26 @@ func (m *mission) summarize(ctx context.Context) error {
 		rec.Summary = text
 		return tx.PutMission(&rec)
 	})
+}
+
+// spent says what something has cost, as far as that is known.
+func spent(u centurion.Usage) string {
+	if u.Unpriced {
+		return fmt.Sprintf("%d tokens", u.Tokens.Total())
+	}
+	return fmt.Sprintf("%s, %d tokens", money(u), u.Tokens.Total())
+}
+
+// saidSince lists what the person has written to the mission's owner after the goal, oldest first.
+func (h *Host) saidSince(ctx context.Context, rec centurion.Mission) ([]string, error) {
+	messages, err := h.cfg.Store.Messages(ctx, rec.Session)
+	var said []string
+	for i, msg := range messages {
+		if i > 0 && msg.Role == centurion.RoleUser && msg.Origin == centurion.OriginPerson {
+			said = append(said, centurion.Clip(strings.TrimSpace(msg.Text()), 2000))
+		}
+	}
+	return said, err
 }
 
 func money(u centurion.Usage) string {

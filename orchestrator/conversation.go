@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -99,7 +100,7 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	}
 	c.cfg = session.Config{Store: m.h.cfg.Store, Tools: held, Call: call, Host: c,
 		Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
-		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun, Unbegun: m.onlyAsked,
+		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun, Unbegun: m.onlyAsked, Changed: c.changed,
 		Buffer: m.h.cfg.Buffer, Asked: func() bool { return c.asked.Swap(false) }}
 	c.talkTo(model)
 	if err := c.load(ctx, id); err != nil {
@@ -404,6 +405,22 @@ func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
 	if c.task == nil {
 		return nil
 	}
+	return tx.PutTask(&t)
+}
+
+// changed keeps with its task which files the conversation has changed, so that neither a failure nor the end of the
+// host lets them be forgotten.
+func (c *conversation) changed(tx *store.Tx, files []string) error {
+	if c.task == nil {
+		return nil
+	}
+	t, err := tx.Task(c.task.id)
+	if err != nil {
+		return err
+	}
+	t.Files = append(t.Files, files...)
+	slices.Sort(t.Files)
+	t.Files = slices.Compact(t.Files)
 	return tx.PutTask(&t)
 }
 

@@ -61,13 +61,15 @@ func (s *Session) runCalls(ctx context.Context, c calls) (ran, error) {
 			return ran{}, err
 		}
 		var consumed []string
+		changed := newPathSet()
 		for _, r := range results {
-			files.add(r.Files...)
+			changed.add(r.Files...)
 			consumed = append(consumed, r.Consumes...)
 			endTurn = endTurn || r.EndTurn
 		}
 		failpoint.Hit(failpoint.ToolRan)
-		if err := s.storeResults(ctx, c, batch, consumed); err != nil {
+		files.add(changed.sorted()...)
+		if err := s.storeResults(ctx, c, batch, consumed, changed.sorted()); err != nil {
 			return ran{}, err
 		}
 	}
@@ -211,9 +213,14 @@ func (s *Session) progress(p *centurion.Part, line string) {
 		Data: event.Data(event.DeltaData{Part: p.ID, Message: p.MessageID, Field: "progress", Delta: line})})
 }
 
-// storeResults writes the results of a batch.
-func (s *Session) storeResults(ctx context.Context, c calls, batch []int, consumed []string) error {
+// storeResults writes the results of a batch, with the files that it changed.
+func (s *Session) storeResults(ctx context.Context, c calls, batch []int, consumed, changed []string) error {
 	return s.update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		if len(changed) > 0 && s.cfg.Changed != nil {
+			if err := s.cfg.Changed(tx, changed); err != nil {
+				return err
+			}
+		}
 		if len(consumed) > 0 {
 			if err := s.cfg.Host.Consume(tx, c.msg.ID, consumed); err != nil {
 				return err

@@ -60,6 +60,8 @@ type Config struct {
 	Buffer int         // tokens of it that stay free; 0 means what [Buffer] says
 	Asked  func() bool // reports, once, that somebody wants the history shortened; nil means never
 
+	// Changed records, inside tx, that calls whose results are stored there changed files. Nil keeps no record.
+	Changed func(tx *store.Tx, files []string) error
 	// Unbegun reports whether a call that a restart has left without a result had not begun, because it still waited for a
 	// person's permission: it simply runs again. Nil knows of none.
 	Unbegun func(ctx context.Context, call centurion.Part) bool

@@ -51,8 +51,8 @@ func runUpdateTodo(ctx context.Context, c *Call, in updateTodoInput) (Result, er
 		return Result{}, usage(op, "give level, content, items or add", "nothing was given to change")
 	}
 	for _, i := range u.Items {
-		if i.Status == "" && i.Title == "" && i.Note == "" {
-			return Result{}, usage(op, "give status, title or note", "nothing was given to change in item %s", i.ID)
+		if i.Status == "" && i.Title == "" && i.Note == "" && len(i.After) == 0 {
+			return Result{}, usage(op, "give status, title, note or after", "nothing was given to change in item %s", i.ID)
 		}
 	}
 	out, err := c.Planner.UpdateTodo(ctx, c, u)

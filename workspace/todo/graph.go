@@ -252,14 +252,22 @@ func (d *Doc) Unmet(id string) []string {
 	return nil
 }
 
-func (d *Doc) unmet(n *node) []string {
-	var out []string
-	for p := n; p != nil; p = p.parent {
+func (d *Doc) unmet(n *node) []string { return d.unmetOf(n, nil, map[*node]bool{}) }
+
+// unmetOf adds to out what n waits for. A predecessor that is done holds nobody up, but what it was done after does if
+// that has been opened again.
+func (d *Doc) unmetOf(n *node, out []string, seen map[*node]bool) []string {
+	for p := n; p != nil && !seen[p]; p = p.parent {
+		seen[p] = true
 		for _, id := range p.After {
 			same := d.byID[id]
-			met := len(same) == 1 && settled(same[0].state)
-			if !met && !slices.Contains(out, id) {
-				out = append(out, id)
+			switch {
+			case len(same) != 1 || !settled(same[0].state):
+				if !slices.Contains(out, id) {
+					out = append(out, id)
+				}
+			case same[0].state == Done:
+				out = d.unmetOf(same[0], out, seen)
 			}
 		}
 	}
