@@ -163,7 +163,7 @@ retry|Waiting for the model|Retry in {time}: {reason}|warning|4000
 	expect(t, fmt.Sprint(preset("mission_started").Toast("goal", "")), "{Mission started Mission started info 4000}")
 }
 
-// ORCH-28, ORCH-29, ORCH-30, ORCH-107, ORCH-126: which facts give a toast, and what it says.
+// ORCH-28, ORCH-29, ORCH-30, ORCH-106, ORCH-107, ORCH-126: which facts give a toast, and what it says.
 func TestFacts(t *testing.T) {
 	const goal = `{"goal":"Mend\n it"}`
 	start := func() *script { return (&script{}).fact(centurion.EventMissionStarted, goal) }
