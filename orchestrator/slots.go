@@ -177,28 +177,28 @@ func (s *slots) launch(ctx context.Context, agent string, p *place, model func(c
 	if err := x.agent.launch(ctx, p); err != nil {
 		return nil, context.Cause(ctx)
 	}
+	held := []*lane{x.agent}
+	defer func() { freeAll(held) }() // also of one that panics; what the slot has got is not held here any more
 	ref, err := model(ctx)
 	if err != nil {
-		x.agent.free()
 		return nil, err
 	}
 	x.model = ref
-	held := []*lane{x.agent}
 	for _, l := range x.lanes(ref)[1:] {
 		if err := l.launch(ctx, l.line.join()); err != nil {
-			freeAll(held)
 			return nil, context.Cause(ctx)
 		}
 		held = append(held, l)
 	}
 	if shrunk(held) { // while it waited for the next lane, one that it had was made smaller: as one that comes back
 		freeAll(held)
+		held = nil
 		if err := x.back(ctx); err != nil {
 			return nil, err
 		}
 		return x, nil
 	}
-	x.held = held
+	x.held, held = held, nil
 	return x, nil
 }
 
