@@ -345,6 +345,12 @@ func TestNothingIsKept(t *testing.T) {
 			}
 			return say("done")
 		},
+		"worker": func(q scripted.Request) scripted.Answer {
+			if q.Step() == 1 && strings.HasSuffix(strings.TrimSpace(q.First()), "piece 7") {
+				return do(call("run_background", args{"command": "build 1s"}))
+			}
+			return say("done")
+		},
 	}, func(r *rig) {
 		defer r.cleans()()
 		m := r.start(centurion.MissionOptions{})

@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/provider/scripted"
+	"centurion/store"
 )
 
 // ORCH-80, ORCH-81: a history that the provider rejects is met with the prompt that belongs to what it dislikes, as a message
@@ -73,5 +74,60 @@ func TestGoodTurnResets(t *testing.T) {
 		r.is(m, centurion.MissionCompleted, "")
 		equal(t, "requests", n, 10)
 		equal(t, "waits", r.waits(m.ID, centurion.EventProviderRetry), "1: 5s, 2: 10s, 3: 20s, 1: 5s, 2: 10s, 3: 20s")
+	})
+}
+
+// ORCH-87: a mission that has failed and is resumed begins with a clean slate, too: all attempts are there again.
+func TestResumedMissionHasItsAttempts(t *testing.T) {
+	n := 0
+	bubble(t, map[string]script{"commander": func(scripted.Request) scripted.Answer {
+		if n++; n < 8 {
+			return status(500)(n)
+		}
+		return say("done")
+	}}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionFailed, "")
+		r.is(r.run(m.ID), centurion.MissionCompleted, "")
+		equal(t, "waits", r.waits(m.ID, centurion.EventProviderRetry), "1: 5s, 2: 10s, 3: 20s, 1: 5s, 2: 10s, 3: 20s")
+	})
+}
+
+// ORCH-93: while a person is asked and nothing else goes on, nothing is counted down; when it is answered, it is.
+func TestNoCountdownDuringAnAsk(t *testing.T) {
+	bubble(t, map[string]script{"commander": idleAt()}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		time.Sleep(time.Second)
+		ask := store.Ask{ID: centurion.NewID("ask"), Type: "question", Mission: m.ID, Session: m.Session, Text: "which?", Created: centurion.Now()}
+		put := func() {
+			r.update(func(tx *store.Tx) error { a := ask; return tx.PutAsk(&a) })
+			r.host.running(m.ID).notify()
+		}
+		put()
+		time.Sleep(time.Hour)
+		equal(t, "requests while a person is asked", len(r.requests("commander")), 2)
+		ask.Answered, ask.Answer = centurion.Now(), "this one"
+		answered := time.Now()
+		put()
+		r.is(l.settled(), centurion.MissionCompleted, "")
+		told := r.countdowns(m.ID)
+		if len(told) != 2 || !told[1].Equal(answered) || time.Since(answered) != DefaultCountdown {
+			t.Errorf("countdowns told at %v, the answer came at %v", told, answered)
+		}
+	})
+}
+
+// ORCH-136: a mission may run more at once than the host's 50 if it was given more; the host is as wide as its widest mission
+// while that is being worked on.
+func TestHostIsAsWideAsItsMissions(t *testing.T) {
+	bubble(t, map[string]script{"commander": steps(many(56), say("I wait")), "worker": minutes(1, "made")}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{MaxWorkers: 55, MaxPerAgent: 60})
+		l := r.live(m.ID)
+		time.Sleep(30 * time.Second)
+		equal(t, "the host's lane", r.host.slots.size, 55)
+		r.is(l.settled(), centurion.MissionCompleted, "")
+		equal(t, "at once", atOnce(r.tasks(m.ID)), 55)
+		equal(t, "the host's lane afterwards", r.host.slots.size, DefaultWorkers)
 	})
 }
