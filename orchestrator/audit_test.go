@@ -65,7 +65,7 @@ func TestPoll(t *testing.T) {
 	})
 }
 
-// ORCH-117, ORCH-139: a session that is silent for ten minutes in a tool, or that is silent after it has had output, is
+// ORCH-117, ORCH-121, ORCH-139: a session that is silent for ten minutes in a tool, or that is silent after it has had output, is
 // neither completed nor failed nor cut off.
 func TestSilentIsBusy(t *testing.T) {
 	bubble(t, map[string]script{

@@ -82,7 +82,7 @@ func (r *rig) past(status centurion.MissionStatus, n int, change func(*centurion
 	return m, tasks
 }
 
-// ORCH-37, ORCH-41, ORCH-123, ORCH-127, ORCH-128, ORCH-129, ORCH-142: the session of a task that has ended is dropped after
+// ORCH-37, ORCH-41, ORCH-123, ORCH-127, ORCH-128, ORCH-129, ORCH-142, C-14: the session of a task that has ended is dropped after
 // 10 minutes, its record goes to the archive whole after 30, that of a failed one after 10. It stays readable.
 func TestDropAndArchive(t *testing.T) {
 	bubble(t, map[string]script{
@@ -342,6 +342,12 @@ func TestNothingIsKept(t *testing.T) {
 				return do(many(100).Calls...)
 			case q.Step() == n/100+1:
 				return do(call("bash", args{"command": "build 40m", "timeout": 600_000}))
+			}
+			return say("done")
+		},
+		"worker": func(q scripted.Request) scripted.Answer {
+			if q.Step() == 1 && strings.HasSuffix(strings.TrimSpace(q.First()), "piece 7") {
+				return do(call("run_background", args{"command": "build 1s"}))
 			}
 			return say("done")
 		},

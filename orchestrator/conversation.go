@@ -77,7 +77,7 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 		held[i] = fenced{Tool: t, c: c}
 	}
 	call := tools.Call{Mission: m.id, Agent: agent.Name, Workspace: m.h.cfg.Workspace, Seen: &tools.Seen{}, Writers: &m.h.files,
-		Runner: m.h.cfg.Runner, Gate: gate{c}, Web: m.h.cfg.Web}
+		Runner: m.h.cfg.Runner, Gate: gate{c}, Web: m.h.cfg.Web, Await: m.h.cfg.Await}
 	if t != nil {
 		call.Task = t.id
 	}

@@ -167,7 +167,7 @@ func TestSynchronousDelegation(t *testing.T) {
 	}
 }
 
-// C-2: a planner delegates in its turn, at one depth more, and is not finished before its own tasks are. It gives its
+// ORCH-121, C-2: a planner delegates in its turn, at one depth more, and is not finished before its own tasks are. It gives its
 // slot back while it waits for them.
 func TestPlannerDelegates(t *testing.T) {
 	sync := call("delegate_task", args{"agent": "worker", "description": "d", "prompt": "third", "background": false})

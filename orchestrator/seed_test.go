@@ -308,6 +308,9 @@ func TestNothingIsHeldAfterTheEnd(t *testing.T) {
 					t.Errorf("files are held: %v", files)
 				}
 				equal(t, "those that wait for a slot", len(r.host.slots.line.places), 0)
+				of := living.slots.agent("worker")
+				equal(t, "those that wait for a worker's slot", len(of.line.places), 0)
+				r.full("the workers", of.right, of.size)
 				if !r.host.slots.right.TryAcquire(int64(r.host.slots.size - 1)) {
 					t.Error("a slot is held")
 				} else {

@@ -98,6 +98,12 @@ func (l *lane) free() {
 // launch waits in the line and then for the right. The place is given up in any case.
 func (l *lane) launch(ctx context.Context, p *place) error {
 	defer l.line.leave(p)
+	return l.admit(ctx, p)
+}
+
+// admit waits until p is the first of the line, and then for the right. The place is kept, so that who stands behind it does
+// not pass.
+func (l *lane) admit(ctx context.Context, p *place) error {
 	select {
 	case <-p.first:
 	case <-ctx.Done():
@@ -174,31 +180,37 @@ func (s *slots) leave(agent string, p *place) { s.agent(agent).line.leave(p) }
 // is asked when the agent has room for it. When ctx ends first, or model fails, nothing is held.
 func (s *slots) launch(ctx context.Context, agent string, p *place, model func(context.Context) (centurion.ModelRef, error)) (*slot, error) {
 	x := &slot{of: s, agent: s.agent(agent)}
-	if err := x.agent.launch(ctx, p); err != nil {
+	at := x.agent
+	defer func() { at.line.leave(p) }()
+	if err := at.admit(ctx, p); err != nil {
 		return nil, context.Cause(ctx)
 	}
+	held := []*lane{at}
+	defer func() { freeAll(held) }() // also of one that panics; what the slot has got is not held here any more
 	ref, err := model(ctx)
 	if err != nil {
-		x.agent.free()
 		return nil, err
 	}
 	x.model = ref
-	held := []*lane{x.agent}
 	for _, l := range x.lanes(ref)[1:] {
-		if err := l.launch(ctx, l.line.join()); err != nil {
-			freeAll(held)
+		next := l.line.join() // before it leaves the last line: who stands behind it there stands behind it here
+		at.line.leave(p)
+		at, p = l, next
+		if err := at.admit(ctx, p); err != nil {
 			return nil, context.Cause(ctx)
 		}
-		held = append(held, l)
+		held = append(held, at)
 	}
+	at.line.leave(p)
 	if shrunk(held) { // while it waited for the next lane, one that it had was made smaller: as one that comes back
 		freeAll(held)
+		held = nil
 		if err := x.back(ctx); err != nil {
 			return nil, err
 		}
 		return x, nil
 	}
-	x.held = held
+	x.held, held = held, nil
 	return x, nil
 }
 

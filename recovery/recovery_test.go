@@ -20,7 +20,7 @@ import (
 
 func fail(k centurion.Kind) error { return &centurion.Error{Op: "call model", Kind: k, Msg: "said so"} }
 
-// ORCH-79, ORCH-84, ORCH-85, ORCH-109: the table of the package comment, row by row.
+// ORCH-79, ORCH-80, ORCH-81, ORCH-82, ORCH-83, ORCH-84, ORCH-85, ORCH-109: the table of the package comment, row by row.
 func TestDecide(t *testing.T) {
 	limited := &centurion.Error{Kind: centurion.KindRateLimit, Status: 429, RetryAfter: 90 * time.Second}
 	tomorrow := &centurion.Error{Kind: centurion.KindRateLimit, RetryAfter: 20 * time.Hour}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -16,8 +17,8 @@ import (
 //go:embed delegate_task.md
 var delegateTaskDoc string
 
-// syncWait is how long a call waits for a task that is not in the background. The orchestrator ends the wait by itself
-// after these five minutes, with its slot in order; syncGrace more is for one that does not.
+// syncWait is how long a call waits for a task that is not in the background, unless the call says otherwise. The orchestrator
+// ends the wait by itself after that time, with its slot in order; syncGrace more is for one that does not.
 const (
 	syncWait  = 5 * time.Minute
 	syncGrace = 10 * time.Second
@@ -42,7 +43,7 @@ func delegateTaskTool() Tool {
 		need("prompt", text("All that has to be known for it; the agent sees nothing of your conversation")),
 		may("item", str("The todo item it works on, such as T1")),
 		may("budget", taskBudget()),
-		may("background", boolean("Go on at once and be told when it ends (default true); false waits up to 5 minutes")),
+		may("background", boolean("Go on at once and be told when it ends (default true); false waits for its end, some minutes at most")),
 		may("context", boolean("Add what .opencode/context.md says when it begins (default false)")),
 		may("resume", str("The id of a task that has ended: its agent goes on in the same conversation with this prompt")),
 	), func(delegateTaskInput) Effect { return Effect{Hosted: true, Once: true, Alike: "delegate_task"} }, runDelegateTask)
@@ -64,14 +65,15 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 		return started(t, fmt.Sprintf("%s is %s.", label(t), state(t))), nil
 	}
 	c.Progress("waiting for " + t.ID)
-	wait, stop := context.WithTimeoutCause(ctx, syncWait+syncGrace, errSyncWait)
+	limit := cmp.Or(c.Await, syncWait)
+	wait, stop := context.WithTimeoutCause(ctx, limit+syncGrace, errSyncWait)
 	defer stop()
 	done, err := c.Delegator.Await(wait, c, t.ID)
 	switch {
 	case err == nil && done.Status.Ended():
 		return finished(done), nil
 	case err == nil, ctx.Err() == nil && context.Cause(wait) == errSyncWait:
-		return started(t, fmt.Sprintf("%s has not ended after %s and goes on in the background.", label(t), duration(syncWait))), nil
+		return started(t, fmt.Sprintf("%s has not ended after %s and goes on in the background.", label(t), duration(limit))), nil
 	}
 	return Result{}, err
 }

@@ -8,6 +8,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -71,6 +72,8 @@ type Call struct {
 
 	Notebook   Notebook   // nil for roles that do not write what the sessions share
 	Background Background // nil for roles that start no background commands
+
+	Await time.Duration // how long the Delegator waits for a task that is not in the background; 0 means 5 minutes
 }
 
 // Gate answers permission asks. Ask returns nil if the call may go on, and an error of centurion.KindPermission that

@@ -113,20 +113,27 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 		return nil, errors.Join(err, h.Close())
 	}
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
-	h.orch = orchestrator.New(orchestrator.Config{Store: h.store, Workspace: ws, Cast: cast, Model: models.get,
-		Runner: &sandbox.Runner{Mark: p.mark()}, Scratch: p.scratch(), Web: way, Rules: rules, Home: home, Publish: h.publisher(how), Version: Version,
-		Fallback: chains.For, Concurrency: caps,
-		Workers: cfg.Own.MaxWorkers, PerAgent: cfg.Own.MaxPerAgent, Countdown: cfg.Own.Countdown, Returns: cfg.Own.MaxReopened,
-		Await: cfg.Own.WaitTimeout, GateWait: cfg.Own.GateRelease, NewApproach: cfg.Own.StuckRounds, GiveUp: cfg.Own.PauseRounds,
-		Buffer: cfg.Own.CompactionBuffer, DiskWait: how.diskWait, TaskBudget: cfg.Own.TaskBudget,
-		PollInterval: cfg.Own.PollInterval, StallTimeout: cfg.Own.StallTimeout, SessionTTL: cfg.Own.SessionTTL,
-		Retention: cfg.Own.Retention, ArchiveAfter: cfg.Own.ArchiveAfter, ArchiveFailedAfter: cfg.Own.ArchiveFailedAfter, KeepTasks: cfg.Own.KeepTasks,
-		Recovery: recovery.Policy{MaxAttempts: cfg.Own.MaxAttempts, Cooldown: cfg.Own.RetryDelay}})
+	oc := limits(cfg, how)
+	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, ws, cast, models.get, rules, home, Version
+	oc.Runner, oc.Scratch, oc.Web, oc.Publish = &sandbox.Runner{Mark: p.mark()}, p.scratch(), way, h.publisher(how)
+	oc.Fallback, oc.Concurrency = chains.For, caps
+	h.orch = orchestrator.New(oc)
 	if err := h.listen(how); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	h.startCleaner(how)
 	return h, nil
+}
+
+// limits is what a person has configured of how much, how often and for how long; what is zero has the orchestrator's default.
+func limits(cfg *config.Config, how manner) orchestrator.Config {
+	o := &cfg.Own
+	return orchestrator.Config{Workers: o.MaxWorkers, PerAgent: o.MaxPerAgent, Countdown: o.Countdown, Returns: o.MaxReopened,
+		Await: o.WaitTimeout, GateWait: o.GateRelease, NewApproach: o.StuckRounds, GiveUp: o.PauseRounds,
+		Buffer: o.CompactionBuffer, DiskWait: how.diskWait, TaskBudget: o.TaskBudget,
+		PollInterval: o.PollInterval, StallTimeout: o.StallTimeout, SessionTTL: o.SessionTTL,
+		Retention: o.Retention, ArchiveAfter: o.ArchiveAfter, ArchiveFailedAfter: o.ArchiveFailedAfter, KeepTasks: o.KeepTasks,
+		Recovery: recovery.Policy{MaxAttempts: o.MaxAttempts, Cooldown: o.RetryDelay}}
 }
 
 // publisher hands what is not written down to whoever watches, and tells the person where nobody draws it.

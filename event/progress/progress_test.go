@@ -31,7 +31,7 @@ func (s *script) task(status centurion.TaskStatus) {
 	s.fact("task.updated", "ses_w", "tsk_1", fmt.Sprintf(`{"status":%q,"parent":"ses_root","session":"ses_w"}`, status))
 }
 
-// ORCH-19, ORCH-20, ORCH-114: from a session's start each of its steps gives a snapshot, which holds what is true after the
+// ORCH-19, ORCH-20, ORCH-106, ORCH-114: from a session's start each of its steps gives a snapshot, which holds what is true after the
 // step's last tool call, and sums up what the sessions below it have cost.
 func TestSteps(t *testing.T) {
 	var s script

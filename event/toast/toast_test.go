@@ -163,7 +163,7 @@ retry|Waiting for the model|Retry in {time}: {reason}|warning|4000
 	expect(t, fmt.Sprint(preset("mission_started").Toast("goal", "")), "{Mission started Mission started info 4000}")
 }
 
-// ORCH-28, ORCH-29, ORCH-30, ORCH-107, ORCH-126: which facts give a toast, and what it says.
+// ORCH-28, ORCH-29, ORCH-30, ORCH-106, ORCH-107, ORCH-126: which facts give a toast, and what it says.
 func TestFacts(t *testing.T) {
 	const goal = `{"goal":"Mend\n it"}`
 	start := func() *script { return (&script{}).fact(centurion.EventMissionStarted, goal) }
@@ -359,4 +359,38 @@ func TestWith(t *testing.T) {
 			t.Errorf("got %q\nwant %q", got, want)
 		}
 	})
+}
+
+// ORCH-130: the events are subscribed to once, and the subscription ends with the sequence: when its reader leaves, while
+// nothing comes, and when the events end. Nothing is left that would go on.
+func TestWithEndsItsSubscription(t *testing.T) {
+	for _, leave := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			opened, ended := 0, 0
+			open := func(ctx context.Context) iter.Seq2[centurion.Event, error] {
+				opened++
+				return func(yield func(centurion.Event, error) bool) {
+					defer func() { ended++ }()
+					for _, e := range (&script{}).fact(centurion.EventMissionStarted, `{"goal":"g"}`).fact(centurion.EventMissionCompleted, `{}`).events {
+						if !yield(e, nil) {
+							return
+						}
+					}
+					if leave {
+						<-ctx.Done() // it follows, and no event comes any more
+					}
+				}
+			}
+			n := 0
+			for e := range With(t.Context(), &Deriver{}, open) {
+				n++
+				if leave && e.Type == centurion.EventMissionCompleted {
+					break
+				}
+			}
+			if opened != 1 || ended != 1 || n != 4 {
+				t.Errorf("leaving %v: opened %d times, ended %d times, after %d events", leave, opened, ended, n)
+			}
+		})
+	}
 }

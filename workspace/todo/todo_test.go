@@ -289,7 +289,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// After [-] dependants run, after [!] they wait; groups are what their sub-items are.
+// ORCH-89: after [-] dependants run, after [!] they wait; groups are what their sub-items are.
 func TestStatus(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text   string

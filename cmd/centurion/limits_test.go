@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"centurion"
+	"centurion/cmd/centurion/config"
+	"centurion/orchestrator"
+	"centurion/recovery"
+)
+
+// ORCH-84, ORCH-85, ORCH-91, ORCH-119, ORCH-127, ORCH-128, ORCH-129, ORCH-133, ORCH-136, ORCH-137, ORCH-138, ORCH-140, C-5,
+// C-14: every limit that can be configured reaches the orchestrator, each as itself.
+func TestLimitsReachTheOrchestrator(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	load := func(text string) *config.Config {
+		t.Helper()
+		path := filepath.Join(home, ".config", "centurion", "config.jsonc")
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(config.Options{Dir: dir, Home: home, Env: func(string) string { return "" }})
+		if err != nil {
+			t.Fatal(err, centurion.HintOf(err))
+		}
+		return cfg
+	}
+	got := limits(load(`{"max_workers": 1, "max_per_agent": 2, "max_reopened": 3, "stuck_rounds": 4, "pause_rounds": 5, "keep_tasks": 6,
+		"max_attempts": 7, "compaction": {"buffer": 8000}, "task_budget": {"rounds": 9},
+		"countdown": "1s", "wait_timeout": "2s", "gate_release": "3s", "poll_interval": "4s", "stall_timeout": "5s", "session_ttl": "6s",
+		"retention": "7s", "archive_after": "8s", "archive_failed_after": "9s", "retry_delay": "10s"}`), manner{diskWait: 11 * time.Second})
+	want := orchestrator.Config{Workers: 1, PerAgent: 2, Returns: 3, NewApproach: 4, GiveUp: 5, KeepTasks: 6, Buffer: 8000,
+		TaskBudget: centurion.TaskBudget{Rounds: 9}, Countdown: time.Second, Await: 2 * time.Second, GateWait: 3 * time.Second,
+		PollInterval: 4 * time.Second, StallTimeout: 5 * time.Second, SessionTTL: 6 * time.Second, Retention: 7 * time.Second,
+		ArchiveAfter: 8 * time.Second, ArchiveFailedAfter: 9 * time.Second, DiskWait: 11 * time.Second,
+		Recovery: recovery.Policy{MaxAttempts: 7, Cooldown: 10 * time.Second}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(orchestrator.Config{}, limits(load(`{}`), manner{})); d != "" {
+		t.Errorf("where nothing is configured: %s", d)
+	}
+}
