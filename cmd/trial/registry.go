@@ -22,8 +22,10 @@ func trials() []trial {
 		{"R17", "todo.md edited by a person and 50 agents", "10,000 interleavings (quick: those of 25 s), 0 lost, never torn", r17},
 		{"R18", "SIGTERM, SIGINT, SIGHUP, terminal gone", "ends within 5 s, resumable, no process left", r18},
 		{"R19", "state of every earlier version", "opened or refused, never lost", r19},
+		{"R20", "50 workers, 20 requests each, mission after mission", "below 300 MB, descriptors and threads flat", r20},
 		{"O2", "an agent asks for 1,000 workers", "spend ≤ budget, 50 at once, the rest queued", o2},
 		{"O3", "50 completions, fast and silent", "each told once, also across a restart", o3},
+		{"O5", "children ask for permission and nobody is there", "answered by policy within 1 s, never a hang", o5},
 		{"O6", "desktop notices of missions of 50 workers", "1 to 3 a mission: done, failed, blocked, needs you", o6},
 		{"F1", "acknowledged transitions a second", "a figure", f1},
 	}
