@@ -71,6 +71,7 @@ type Call struct {
 
 	Notebook   Notebook   // nil for roles that do not write what the sessions share
 	Background Background // nil for roles that start no background commands
+	Skills     Skills     // nil where there are none
 }
 
 // Gate answers permission asks. Ask returns nil if the call may go on, and an error of centurion.KindPermission that

@@ -115,7 +115,7 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
 	h.orch = orchestrator.New(orchestrator.Config{Store: h.store, Workspace: ws, Cast: cast, Model: models.get,
 		Runner: &sandbox.Runner{Mark: p.mark()}, Scratch: p.scratch(), Web: way, Rules: rules, Home: home, Publish: h.publisher(how), Version: Version,
-		Fallback: chains.For, Concurrency: caps,
+		Fallback: chains.For, Concurrency: caps, Instructions: cfg.Finder(),
 		Workers: cfg.Own.MaxWorkers, PerAgent: cfg.Own.MaxPerAgent, Countdown: cfg.Own.Countdown, Returns: cfg.Own.MaxReopened,
 		Await: cfg.Own.WaitTimeout, GateWait: cfg.Own.GateRelease, NewApproach: cfg.Own.StuckRounds, GiveUp: cfg.Own.PauseRounds,
 		Buffer: cfg.Own.CompactionBuffer, DiskWait: how.diskWait, TaskBudget: cfg.Own.TaskBudget,
