@@ -25,6 +25,7 @@ const (
 )
 
 const (
+	minHead  = 512    // bytes: a shorter head tells nothing
 	maxFiles = 64     // texts of one prompt
 	maxNear  = 256    // directories below the project that are looked into for one session
 	maxWalk  = 20_000 // files and directories that one pattern is compared with
@@ -290,7 +291,12 @@ func (s *search) found() Found {
 				s.problem("%s and others: more than %d files", t.Name, maxFiles)
 				break
 			}
-			t.Text = head(t.Text, min(left, MaxFile))
+			if room := min(left, MaxFile); len(t.Text) > room {
+				t.Text = head(t.Text, room)
+				if room < minHead {
+					t.Text = ""
+				}
+			}
 			left -= len(t.Text)
 			out = append(out, t.File)
 		}
