@@ -8,6 +8,7 @@ import (
 	"centurion"
 	"centurion/agents/instructions"
 	"centurion/cmd/centurion/config"
+	"centurion/permission"
 )
 
 // instructions says what project and person have written down for agents, and what of it does not count.
@@ -17,11 +18,11 @@ func (d *doctor) instructions(ctx context.Context) []Finding {
 	if err != nil {
 		return nil // the configuration's own finding says so
 	}
-	found, err := c.Finder().Find(ctx, instructions.Want{Full: true})
+	found, err := c.Finder().Find(ctx, instructions.Want{Full: true, Withheld: secret})
 	if err != nil {
 		return []Finding{failed(name, err)}
 	}
-	skills, passed, err := c.Finder().Skills(ctx, nil)
+	skills, passed, err := c.Finder().Skills(ctx, secret)
 	if err != nil {
 		return []Finding{failed(name, err)}
 	}
@@ -62,4 +63,10 @@ func safe(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "?")), 400)
+}
+
+// secret reports whether a file is one that no agent is given unasked, whatever a person's rules say.
+func secret(path string) bool {
+	levels := []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}
+	return permission.Decide(levels, "read", []string{path}).Action != permission.Allow
 }
