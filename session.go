@@ -58,7 +58,9 @@ type SessionMeta struct {
 	AgentFile string `json:"agent_file,omitempty"`
 	// Roster is what the session's tools tell of agents that are not built in; like System it never changes.
 	Roster string `json:"roster,omitempty"`
-	// Given are the shared texts of the project that stand in its first message.
+	// Skills lists the skills that the session may load; like System it never changes. Without any it has no tool for them.
+	Skills string `json:"skills,omitempty"`
+	// Given are the texts of the project and the person that stand in its system prompt or its first message.
 	Given []Given `json:"given,omitempty"`
 	// Compact says that somebody wants the history shortened before the next request.
 	Compact bool   `json:"compact,omitempty"`
@@ -67,9 +69,9 @@ type SessionMeta struct {
 	OwnModel *SessionModel `json:"own_model,omitempty"`
 }
 
-// Given is a shared text that a session was given when it began.
+// Given is a text of a file that a session was given when it began.
 type Given struct {
-	Path    string `json:"path"`    // relative to the project
+	Path    string `json:"path"`    // relative to the project; ~/… or absolute outside of it
 	Version string `json:"version"` // of the file then: its SHA-256 in hexadecimal; "" if there was none
 	Bytes   int    `json:"bytes"`   // how much of it was given
 	Whole   bool   `json:"whole"`   // that was all of it

@@ -61,25 +61,25 @@ func Default() *Cast {
 		{
 			Name: Commander, Mode: "primary", Prompt: commanderPrompt,
 			Description: "owns the goal: plans, delegates, judges, ends the mission",
-			Tools: with("write", "edit", "bash", "update_todo", "update_context", "delegate_task", "get_task_result", "list_tasks",
+			Tools: with("write", "edit", "bash", "update_todo", "update_context", "skill", "delegate_task", "get_task_result", "list_tasks",
 				"cancel_task", "mission_complete"),
 			Delegates: []string{Planner, Worker, Reviewer},
 		},
 		{
 			Name: Planner, Mode: "subagent", Prompt: plannerPrompt,
 			Description: "looks into the project and writes the plan",
-			Tools:       with("webfetch", "websearch", "codesearch", "cache_docs", "update_todo", "update_context", "delegate_task"),
+			Tools:       with("webfetch", "websearch", "codesearch", "cache_docs", "update_todo", "update_context", "skill", "delegate_task"),
 			Delegates:   []string{Worker},
 		},
 		{
 			Name: Worker, Mode: "subagent", Prompt: workerPrompt,
 			Description: "carries out one task: code, tests, documents",
-			Tools:       with("write", "edit", "bash", "run_background", "check_background", "webfetch", "websearch", "codesearch", "update_context"),
+			Tools:       with("write", "edit", "bash", "run_background", "check_background", "webfetch", "websearch", "codesearch", "update_context", "skill"),
 		},
 		{
 			Name: Reviewer, Mode: "subagent", Prompt: reviewerPrompt,
 			Description: "judges finished work on evidence",
-			Tools:       with("bash", "run_background", "check_background", "cache_docs", "update_todo", "update_context"),
+			Tools:       with("bash", "run_background", "check_background", "cache_docs", "update_todo", "update_context", "skill"),
 		},
 	}}
 }

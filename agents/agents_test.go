@@ -28,6 +28,7 @@ var matrix = []struct{ tool, holders string }{
 	{"cache_docs", " p r"},
 	{"update_todo", "cp r"},
 	{"update_context", "cpwr"}, // planners and workers are offered its notes only
+	{"skill", "cpwr"},          // for sessions that have skills
 	{"delegate_task", "cp  "},
 	{"get_task_result", "c   "},
 	{"list_tasks", "c   "},

@@ -43,7 +43,7 @@ func foreign() map[string]string {
 	return map[string]string{
 		"list": "ls", "task": "delegate_task", "todowrite": "update_todo", "patch": "edit", "multiedit": "edit", "apply_patch": "edit",
 		"grep_search": "grep", "mgrep": "grep", "glob_search": "glob", "call_agent": "delegate_task",
-		"webfetch": "", "websearch": "", "codesearch": "", "todoread": "", "question": "", "skill": "", "lsp": "", "invalid": "",
+		"webfetch": "", "websearch": "", "codesearch": "", "todoread": "", "question": "", "lsp": "", "invalid": "",
 	}
 }
 

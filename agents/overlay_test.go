@@ -58,7 +58,7 @@ func TestOwnTools(t *testing.T) {
 	worker := get(t, Default(), Worker).Tools
 	commander := get(t, Default(), Commander).Tools
 	looking := []string{"read", "ls", "glob", "grep"}
-	web, shell := []string{"webfetch", "websearch", "codesearch", "update_context"}, []string{"bash", "run_background", "check_background"}
+	web, shell := []string{"webfetch", "websearch", "codesearch", "update_context", "skill"}, []string{"bash", "run_background", "check_background"}
 	for name, tt := range map[string]struct {
 		mode  string
 		tools map[string]bool
@@ -74,7 +74,7 @@ func TestOwnTools(t *testing.T) {
 		"only edit":           {mode: "subagent", tools: map[string]bool{"write": false, "edit": true}, task: slices.Concat(looking, web, shell, []string{"edit"})},
 		"foreign name":        {mode: "subagent", tools: map[string]bool{"list": false}, task: slices.DeleteFunc(slices.Clone(worker), func(s string) bool { return s == "ls" })},
 		"nothing but one":     {mode: "subagent", tools: map[string]bool{"*": false, "Read": true}, task: []string{"read"}},
-		"pattern then name":   {mode: "subagent", tools: map[string]bool{"*": true, "bash": false, "g*": false}, task: []string{"read", "ls", "write", "edit", "update_todo", "update_context", "webfetch", "websearch", "codesearch", "cache_docs"}},
+		"pattern then name":   {mode: "subagent", tools: map[string]bool{"*": true, "bash": false, "g*": false}, task: []string{"read", "ls", "write", "edit", "update_todo", "update_context", "webfetch", "websearch", "codesearch", "cache_docs", "skill"}},
 		"one more":            {mode: "subagent", tools: map[string]bool{"todowrite": true}, task: slices.Concat(worker, []string{"update_todo"})},
 		"not there":           {mode: "subagent", tools: map[string]bool{"skill": true, "mcp_*": true}, task: worker},
 		"no delegating":       {mode: "subagent", tools: map[string]bool{"task": true}, task: worker, note: "does not hold delegate_task"},
@@ -128,7 +128,7 @@ func TestDelegates(t *testing.T) {
 	}
 	w := get(t, c, Worker)
 	if w.Mode != "subagent" || w.Model != "p/m" || w.Prompt != "You are the worker here." || *w.Temperature != 0 || w.Steps != 7 ||
-		w.Custom || w.Source != "w.md" || !slices.Equal(sorted(w.Tools), sorted([]string{"read", "ls", "glob", "grep", "write", "edit", "update_context", "webfetch", "websearch", "codesearch"})) {
+		w.Custom || w.Source != "w.md" || !slices.Equal(sorted(w.Tools), sorted([]string{"read", "ls", "glob", "grep", "write", "edit", "update_context", "skill", "webfetch", "websearch", "codesearch"})) {
 		t.Errorf("the worker is %+v", w)
 	}
 	if all := strings.Join(notes, "\n"); len(notes) != 2 || !strings.Contains(all, "agent worker (w.md): its role does not hold delegate_task") ||

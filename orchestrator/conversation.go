@@ -62,7 +62,7 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	if err != nil {
 		return nil, err
 	}
-	held, err := tools.Named(agent.Tools...)
+	held, err := tools.Named(heldWith(agent, rec)...)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +70,9 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	for i, t := range held {
 		if rec.Metadata.Roster != "" && hasRoster(t.Name()) {
 			t = rostered{Tool: t, roster: rec.Metadata.Roster}
+		}
+		if t.Name() == skillTool {
+			t = skilled{Tool: t, list: rec.Metadata.Skills}
 		}
 		if t.Name() == "update_context" && !c.rewrites() {
 			t = tools.NotesOnly()
@@ -94,6 +97,9 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 		if g.Whole {
 			call.Seen.Saw(g.Path, g.Version)
 		}
+	}
+	if rec.Metadata.Skills != "" {
+		call.Skills = skills{c}
 	}
 	if agent.Holds("run_background") || agent.Holds("check_background") {
 		call.Background = backer{c}

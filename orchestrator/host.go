@@ -18,6 +18,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/agents/instructions"
 	"centurion/event"
 	"centurion/permission"
 	"centurion/recovery"
@@ -62,6 +63,9 @@ type Config struct {
 	// "provider/model", in the order of preference; nil means nothing.
 	Fallback    func(agent, model string) []string
 	Concurrency Concurrency // caps beside the two that follow
+
+	// Instructions finds what project and person have written down for agents, and skills; nil finds nothing.
+	Instructions *instructions.Finder
 
 	Workers   int // sessions at once
 	PerAgent  int // sessions of one agent at once
@@ -177,12 +181,17 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	if opts.Level > 0 {
 		from = centurion.LevelByPerson
 	}
+	told, err := h.bootstrap(ctx, agent, model.Context, instructions.Want{Full: true})
+	if err != nil {
+		return centurion.Mission{}, err
+	}
 	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: goal, Directory: h.cfg.Workspace.Dir(),
 		Level: opts.Level, LevelFrom: from, Options: opts, Todo: todo, Started: now, Updated: now}
 	rec := session.New(centurion.Session{Title: centurion.Clip(goal, 80), Agent: agent.Name, Directory: m.Directory,
 		ProjectID: "global", Slug: "0", Version: h.cfg.Version,
-		Model:    &centurion.SessionModel{ID: model.Ref.ID, Provider: model.Ref.Provider},
-		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: h.systemPrompt(agent), AgentFile: agent.Source, Roster: h.cfg.Cast.Roster(agent), Given: given}}, now)
+		Model: &centurion.SessionModel{ID: model.Ref.ID, Provider: model.Ref.Provider},
+		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.system, AgentFile: agent.Source, Roster: h.cfg.Cast.Roster(agent),
+			Skills: told.skills, Given: append(told.given, given...)}}, now)
 	m.Session = rec.ID
 	ref, instead := h.free(agent.Name, model.Ref)
 	if instead != "" {

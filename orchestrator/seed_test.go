@@ -85,7 +85,7 @@ func TestAgentsSideBySide(t *testing.T) {
 			q := r.model.Requests()[i]
 			equal(t, prompt, q.Agent(), agent)
 			has(t, q.System(), persona.Prompt)
-			equal(t, prompt, strings.Join(q.Tools(), " "), strings.Join(persona.Tools, " "))
+			equal(t, prompt, strings.Join(q.Tools(), " "), strings.Join(heldWith(persona, centurion.Session{}), " "))
 			for other := range who {
 				if other != prompt && strings.Contains(texts(q), "prompt "+other) {
 					t.Errorf("%s is told of %s", prompt, other)

@@ -311,7 +311,10 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskR
 		return err
 	}
 	shared, given := m.sharedContext(*t)
-	system := m.h.systemPrompt(agent)
+	told, err := m.bootstrap(ctx, agent, *t, model)
+	if err != nil {
+		return err
+	}
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		serial, err := tx.NextSerial(m.id, parent.Metadata.Address)
 		if err != nil {
@@ -321,8 +324,8 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskR
 		rec := session.New(centurion.Session{Title: t.Title, Agent: agent.Name, Directory: parent.Directory, ParentID: parent.ID,
 			ProjectID: parent.ProjectID, Slug: slug(address), Version: m.h.cfg.Version,
 			Model: &centurion.SessionModel{ID: model.ID, Provider: model.Provider},
-			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: system, AgentFile: agent.Source,
-				Roster: m.h.cfg.Cast.Roster(agent), Given: given}}, centurion.Now())
+			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: told.system, AgentFile: agent.Source,
+				Roster: m.h.cfg.Cast.Roster(agent), Skills: told.skills, Given: append(told.given, given...)}}, centurion.Now())
 		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
 			t.Attempt, t.Session, t.Started = 1, rec.ID, centurion.Now()
 		})

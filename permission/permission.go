@@ -354,7 +354,7 @@ func Defaults(confined bool) []Rule {
 	}
 	rules := []Rule{{"read", "*", Allow}}
 	rules = append(rules, secretRules()...)
-	for _, p := range []string{"edit", "write", "ls", "list", "glob", "grep", "todowrite", "update_todo", "task", "question"} {
+	for _, p := range []string{"edit", "write", "ls", "list", "glob", "grep", "todowrite", "update_todo", "task", "question", "skill"} {
 		rules = append(rules, Rule{p, "*", Allow})
 	}
 	return append(rules, Rule{"bash", "*", bash}, Rule{"external_directory", "*", Ask}, Rule{"webfetch", "*", Ask},

@@ -19,7 +19,7 @@ import (
 var catalogue = sync.OnceValue(func() []Tool {
 	return []Tool{
 		readTool(), writeTool(), editTool(), lsTool(), globTool(), grepTool(), bashTool(), runBackgroundTool(), checkBackgroundTool(),
-		webfetchTool(), websearchTool(), codesearchTool(), cacheDocsTool(),
+		webfetchTool(), websearchTool(), codesearchTool(), cacheDocsTool(), skillTool(),
 		updateTodoTool(), updateContextTool(), delegateTaskTool(), getTaskResultTool(), listTasksTool(), cancelTaskTool(), missionCompleteTool(),
 	}
 })

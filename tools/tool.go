@@ -72,6 +72,7 @@ type Call struct {
 
 	Notebook   Notebook   // nil for roles that do not write what the sessions share
 	Background Background // nil for roles that start no background commands
+	Skills     Skills     // nil where there are none
 
 	Await time.Duration // how long the Delegator waits for a task that is not in the background; 0 means 5 minutes
 }

@@ -116,7 +116,7 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 	oc := limits(cfg, how)
 	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, ws, cast, models.get, rules, home, Version
 	oc.Runner, oc.Scratch, oc.Web, oc.Publish = &sandbox.Runner{Mark: p.mark()}, p.scratch(), way, h.publisher(how)
-	oc.Fallback, oc.Concurrency = chains.For, caps
+	oc.Fallback, oc.Concurrency, oc.Instructions = chains.For, caps, cfg.Finder()
 	h.orch = orchestrator.New(oc)
 	if err := h.listen(how); err != nil {
 		return nil, errors.Join(err, h.Close())

@@ -73,7 +73,7 @@ func Run(ctx context.Context, o Options) []Finding {
 		name string
 		run  func(context.Context) []Finding
 	}{
-		{"configuration", d.configuration}, {"git", d.git}, {"rg", d.rg}, {"terminal", d.terminal},
+		{"configuration", d.configuration}, {"instructions", d.instructions}, {"git", d.git}, {"rg", d.rg}, {"terminal", d.terminal},
 		{"sandbox", d.sandbox}, {"state", d.state}, {"missions", d.missions}, {"notices", d.notices},
 	}
 	found := make([][]Finding, len(checks))

@@ -1,0 +1,105 @@
+package orchestrator
+
+import (
+	"context"
+	"slices"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/agents/instructions"
+	"centurion/permission"
+	"centurion/tools"
+)
+
+// bootstrap is what a session is told before its first message. It is fixed when the session is created.
+type bootstrap struct {
+	system string // the system prompt
+	skills string // the skills it may load
+	given  []centurion.Given
+}
+
+// instructionShare is the part of a model's window that instructions may take: an eighth of its tokens, of four bytes each.
+const instructionShare = 2
+
+// bootstrap puts an agent's system prompt together: its own prompt and surroundings, then as much of what project and
+// person have written down as want says and a window of so many tokens has room for. The error is that of ctx: what cannot
+// be read is left out.
+func (h *Host) bootstrap(ctx context.Context, a agents.Agent, window int, want instructions.Want) (bootstrap, error) {
+	if want.Max == 0 && window > 0 {
+		want.Max = max(window/instructionShare, 1)
+	}
+	want.Withheld = h.withheld(a.Name)
+	found, err := h.cfg.Instructions.Find(ctx, want)
+	if err != nil {
+		return bootstrap{}, err
+	}
+	b := bootstrap{system: h.systemPrompt(a) + found.Prompt()}
+	for _, f := range found.Files {
+		b.given = append(b.given, centurion.Given{Path: f.Name, Version: f.Version, Bytes: len(f.Text), Whole: f.Whole()})
+	}
+	if !a.Holds(skillTool) {
+		return b, nil
+	}
+	all, _, err := h.cfg.Instructions.Skills(ctx, want.Withheld)
+	if err != nil {
+		return bootstrap{}, err
+	}
+	b.skills = instructions.List(all)
+	if want.Full {
+		b.system += instructions.SkillsPrompt(all)
+	}
+	return b, nil
+}
+
+// bootstrap is what a task's session is told: of the instructions only those that hold where its item's files are.
+func (m *mission) bootstrap(ctx context.Context, a agents.Agent, t centurion.Task, ref centurion.ModelRef) (bootstrap, error) {
+	var near []string
+	if p, err := m.plan(); err == nil && p.doc != nil && t.Item != "" {
+		if it, ok := p.doc.Item(t.Item); ok {
+			near = it.Files
+		}
+	}
+	window := 0
+	if model, err := m.h.cfg.Model(ref.String()); err == nil {
+		window = model.Context
+	}
+	return m.h.bootstrap(ctx, a, window, instructions.Want{Near: near})
+}
+
+// withheld keeps from a prompt, for which nobody is asked, what an agent may not read, or only when a person has said so
+// because it usually holds secrets. A project's own file could name such a one, or be a link to it.
+func (h *Host) withheld(agent string) func(path string) bool {
+	builtIn := []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}
+	levels := h.cfg.Rules(agent)
+	return func(path string) bool {
+		access := []string{path}
+		return permission.Decide(builtIn, "read", access).Action != permission.Allow ||
+			permission.Decide(levels, "read", access).Action == permission.Deny
+	}
+}
+
+const skillTool = "skill"
+
+// heldWith returns the tools of a session: those of its agent, without skill if there were no skills when it began.
+func heldWith(a agents.Agent, rec centurion.Session) []string {
+	return slices.DeleteFunc(slices.Clone(a.Tools), func(t string) bool { return t == skillTool && rec.Metadata.Skills == "" })
+}
+
+// skilled is a tool whose description lists the skills.
+type skilled struct {
+	tools.Tool
+	list string
+}
+
+func (s skilled) Description() string { return s.Tool.Description() + "\n\nSkills:\n" + s.list }
+
+// skills fulfils tools.Skills for one conversation.
+type skills struct{ c *conversation }
+
+var _ tools.Skills = skills{}
+
+// Skill reads a skill as it is now.
+func (s skills) Skill(ctx context.Context, _ *tools.Call, name string) (instructions.Skill, error) {
+	h := s.c.m.h
+	return h.cfg.Instructions.Skill(ctx, name, h.withheld(s.c.agent.Name))
+}

@@ -1,0 +1,55 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"path"
+	"strings"
+
+	"centurion"
+	"centurion/agents/instructions"
+)
+
+//go:embed skill.md
+var skillDoc string
+
+// Skills loads a skill by its name, for the tool that does so: it is fulfilled by the orchestrator, which knows where they
+// are and what an agent may read.
+type Skills interface {
+	// Skill returns a skill. Errors are centurion.KindNotFound, with the nearest name, and that of ctx.
+	Skill(ctx context.Context, c *Call, name string) (instructions.Skill, error)
+}
+
+type skillInput struct {
+	Name string `json:"name"`
+}
+
+func skillTool() Tool {
+	return define("skill", skillDoc, object(need("name", text("The skill's name, as the list has it"))),
+		func(skillInput) Effect { return Effect{ReadOnly: true} }, runSkill)
+}
+
+func runSkill(ctx context.Context, c *Call, in skillInput) (Result, error) {
+	if c.Skills == nil {
+		return Result{}, &centurion.Error{Op: "skill", Kind: centurion.KindPermission, Msg: "there are no skills here", Hint: "do without"}
+	}
+	s, err := c.Skills.Skill(ctx, c, in.Name)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := c.Gate.Ask(ctx, c, Access{Permission: "skill", Patterns: []string{s.Name}, Always: []string{s.Name},
+		Metadata: map[string]any{"skill": s.Name, "filepath": s.File}}); err != nil {
+		return Result{}, err
+	}
+	from := "came with the project"
+	if s.Person {
+		from = "is the person's own"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Skill %s: %s\nIt %s. Its directory is %s; paths in it are relative to that.\n\n%s\n", s.Name, s.Description, from, path.Clean(s.Dir), s.Body)
+	if len(s.Body) < s.Size {
+		fmt.Fprintf(&b, "\n(this is the head, %d of %d bytes: read %s for the rest)\n", len(s.Body), s.Size, s.File)
+	}
+	return Result{Output: b.String(), Title: s.Name, Metadata: map[string]any{"skill": s.Name, "dir": s.Dir, "truncated": len(s.Body) < s.Size}}, nil
+}
