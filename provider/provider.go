@@ -1,4 +1,4 @@
-// Package provider speaks to models. It turns one OpenAI-compatible request into a sequence of deltas, retries what the
+// Package provider speaks to models. It turns one request, OpenAI-compatible or of another [Wire], into a sequence of deltas, retries what the
 // provider asks to be retried, holds back every session of a model together while it says "too many requests", and
 // reports an answer that was cut off as an error instead of as an end.
 //
