@@ -1,6 +1,6 @@
-// Package provider speaks to models. It turns one request, OpenAI-compatible or of another [Wire], into a sequence of deltas, retries what the
-// provider asks to be retried, holds back every session of a model together while it says "too many requests", and
-// reports an answer that was cut off as an error instead of as an end.
+// Package provider speaks to models. It turns one request, to an OpenAI-compatible endpoint or over another [Wire], into a
+// sequence of deltas, retries what the provider asks to be retried, holds back every session of a model together while it
+// says "too many requests", and reports an answer that was cut off as an error instead of as an end.
 //
 // It knows nothing of missions: sessions and their history are the caller's, given to it whole with each request.
 package provider

@@ -37,6 +37,7 @@ func History(stored []centurion.Message) []provider.Message {
 			continue
 		}
 		if m.Finish == "" || m.Finish == centurion.FinishError {
+			forget(out, m)
 			continue
 		}
 		a := provider.Message{Role: provider.Assistant, Text: m.Text()}

@@ -99,6 +99,28 @@ func TestRedactedThinkingComesBack(t *testing.T) {
 	}
 }
 
+// ORCH-81: thinking that the provider has refused does not go back again, neither after a restart; what comes later does.
+func TestRefusedThinking(t *testing.T) {
+	refused := scripted.Answer{Error: &scripted.Error{Status: 400, Message: "messages.1.content.0: Invalid `signature` in `thinking` block"}}
+	r := newRig(t, inOrder(think("First.", scripted.Answer{Say: "One."}), refused, think("Third.", scripted.Answer{Say: "Three."})))
+	r.native(ref)
+	r.turn()
+	r.say("two")
+	r.fails(centurion.KindInvalidRequest)
+	after := r.crash()
+	tap := after.native(ref)
+	after.say("three")
+	after.turn()
+	after.say("four")
+	after.turn()
+	if b := tap.bodies[0]; bytes.Contains(b, []byte("First.")) || !bytes.Contains(b, []byte("One.")) {
+		t.Errorf("sent was %s", b)
+	}
+	if b := tap.bodies[1]; bytes.Contains(b, []byte("First.")) || !bytes.Contains(b, []byte("Third.")) {
+		t.Errorf("then %s", b)
+	}
+}
+
 // OPAL-25: over 30 rounds at least 95 % of the request before lies in the next one before a border that was laid already, so that
 // the provider reads it from its cache, although each request ends with a status that always changes.
 func TestCacheBorders(t *testing.T) {
