@@ -83,6 +83,8 @@ func answers() []answer {
 		{name: "a call that never ended", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":"a"}`)[:3], reason("tool_use"), stop)...), cut: true},
 		{name: "another answer in the middle", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":`)[:3], strings.Replace(begin, "msg_a", "msg_b", 1),
 			call(0, "toolu_2", "read", `{"p":"a"}`), reason("tool_use"), stop)...), cut: true},
+		{name: "another answer after a whole call", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":"a"}`), strings.Replace(begin, "msg_a", "msg_b", 1),
+			call(0, "toolu_2", "list"), reason("tool_use"), stop)...), cut: true},
 		{name: "a call without a name", body: sse(events(begin, call(0, "toolu_1", ""), reason("tool_use"), stop)...), cut: true},
 		{name: "no JSON", body: sse(events(begin, say(0, "a"))...) + "data: {\"type\":\n\n", cut: true},
 		{name: "nothing", body: "", cut: true},
