@@ -237,6 +237,9 @@ func parts() map[string]centurion.Part {
 		"ReasoningPart": of(centurion.PartReasoning, func(p *centurion.Part) {
 			p.Text, p.Time = "hm", centurion.PartTime{Start: 1, End: 2}
 		}),
+		"ReasoningPart signed": of(centurion.PartReasoning, func(p *centurion.Part) {
+			p.Text, p.Metadata = "hm", map[string]any{"anthropic": map[string]any{"signature": "c2ln"}}
+		}),
 		"StepStartPart":        of(centurion.PartStepStart, nil),
 		"StepFinishPart empty": of(centurion.PartStepFinish, nil),
 		"StepFinishPart": of(centurion.PartStepFinish, func(p *centurion.Part) {

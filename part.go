@@ -40,6 +40,9 @@ type Part struct {
 	Reason    string     // step-finish
 	Usage     Usage      // step-finish
 
+	// Metadata is what a provider wants back with a reasoning part: {"anthropic": {"signature": …}}. Nil if there is nothing.
+	Metadata map[string]any
+
 	Compaction *Compaction // compaction
 }
 
@@ -187,7 +190,9 @@ func (p Part) MarshalJSON() ([]byte, error) {
 			partHead
 			Text string   `json:"text"`
 			Time PartTime `json:"time"`
-		}{head, p.Text, p.Time})
+
+			Metadata map[string]any `json:"metadata,omitempty"`
+		}{head, p.Text, p.Time, p.Metadata})
 	case PartTool:
 		if p.State == nil {
 			return nil, fmt.Errorf("part %s is a tool call without a state", p.ID)
@@ -227,13 +232,18 @@ func (p *Part) UnmarshalJSON(b []byte) error {
 		Cost      float64    `json:"cost"`
 		Tokens    Tokens     `json:"tokens"`
 		Compaction
+
+		Metadata map[string]any `json:"metadata"`
 	}
 	err := json.Unmarshal(b, &v)
 	*p = Part{ID: v.ID, SessionID: v.SessionID, MessageID: v.MessageID, Type: v.Type, Text: v.Text, Synthetic: v.Synthetic,
 		Time: v.Time, CallID: v.CallID, Tool: v.Tool, State: v.State, Reason: v.Reason,
 		Usage: Usage{Tokens: v.Tokens, USD: v.Cost}}
-	if p.Type == PartCompaction {
+	switch p.Type {
+	case PartCompaction:
 		p.Compaction = &v.Compaction
+	case PartReasoning:
+		p.Metadata = v.Metadata
 	}
 	return err
 }

@@ -36,6 +36,7 @@ type Endpoint struct {
 	// key itself never is.
 	KeySource string
 
+	Wire    Wire              // the API that it is spoken to by; nil means OpenAI's chat completions
 	Headers map[string]string // sent with every request, over those that are sent anyway
 	// Extra are fields for the body of every request, such as reasoning_effort. They win over fields of ours, except
 	// model, messages, tools and stream, which are ignored here.
@@ -124,9 +125,7 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, &centurion.Error{Op: op, Kind: centurion.KindConfig, Err: err}
 	}
-	if c.end.APIKey != "" {
-		req.Header.Set("Authorization", "Bearer "+c.end.APIKey)
-	}
+	c.authorize(req.Header)
 	c.setHeaders(req.Header)
 	resp, err := c.end.HTTP.Do(req)
 	if err != nil {

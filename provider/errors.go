@@ -205,7 +205,7 @@ func kindOf(status int, c complaint) centurion.Kind {
 // overflowWords are what providers say when a conversation is too long and no code tells.
 func overflowWords() []string {
 	return []string{"context length", "context_length", "context window", "context size", "prompt is too long", "input is too long",
-		"input token count", "maximum prompt length", "model token limit", "reduce the length of the messages"}
+		"input token count", "exceed context limit", "maximum prompt length", "model token limit", "reduce the length of the messages"}
 }
 
 // retryAfter reads how long the provider asks to wait: seconds, a date, or milliseconds in a header of its own.
@@ -224,7 +224,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if at, err := http.ParseTime(v); err == nil {
 		return max(at.Sub(now), 0)
 	}
-	return 0
+	return untilReset(h, now)
 }
 
 // statusError makes an error from an answer that is not a success.

@@ -1,6 +1,6 @@
-// Package provider speaks to models. It turns one OpenAI-compatible request into a sequence of deltas, retries what the
-// provider asks to be retried, holds back every session of a model together while it says "too many requests", and
-// reports an answer that was cut off as an error instead of as an end.
+// Package provider speaks to models. It turns one request, to an OpenAI-compatible endpoint or over another [Wire], into a
+// sequence of deltas, retries what the provider asks to be retried, holds back every session of a model together while it
+// says "too many requests", and reports an answer that was cut off as an error instead of as an end.
 //
 // It knows nothing of missions: sessions and their history are the caller's, given to it whole with each request.
 package provider
@@ -26,9 +26,10 @@ const (
 type Message struct {
 	Role      Role
 	Text      string
-	Reasoning string // of an assistant, echoed to models that want it back
-	Calls     []Call // of an assistant
-	CallID    string // of a tool: the call that Text answers
+	Reasoning string    // of an assistant, echoed to models that want it back
+	Thoughts  []Thought // of an assistant, for those who want their thinking back as they gave it
+	Calls     []Call    // of an assistant
+	CallID    string    // of a tool: the call that Text answers
 }
 
 // Call is a model's wish to run a tool.
@@ -36,6 +37,14 @@ type Call struct {
 	ID        string
 	Name      string
 	Arguments string // JSON as the model wrote it; not checked here
+}
+
+// Thought is a block of an assistant's thinking that its provider wants back word by word.
+type Thought struct {
+	Text     string
+	Metadata map[string]any // what its provider gave with it: see ReasoningEnd
+	// After is how much of the message came before it: bytes of its text, and calls.
+	After struct{ Text, Calls int }
 }
 
 // ToolSpec describes a tool to a model.
@@ -55,6 +64,7 @@ type Request struct {
 	Temperature *float64 // nil: the model's default
 	MaxOutput   int      // tokens; 0: the model's limit, or the endpoint's default
 	Alive       func()   // is called whenever anything is heard of the provider, a keep-alive too; must not block; may be nil
+	Fleeting    int      // bytes at the end of the newest message's text that the next request will not repeat
 }
 
 // DeltaType is what a [Delta] tells.
@@ -63,13 +73,14 @@ type DeltaType int
 // The types of delta, in the order in which they can come: any number of waits, then text, reasoning and calls mixed,
 // then exactly one Done, which is the last.
 const (
-	Waiting   DeltaType = iota // nothing is wrong; the request waits: see Wait
-	Text                       // a piece of the answer
-	Reasoning                  // a piece of the model's thinking
-	CallStart                  // a tool call began: Index, CallID, Name
-	CallInput                  // a piece of its arguments: Index, Text
-	CallEnd                    // its arguments are complete: Index
-	Done                       // the answer is complete: Finish, Tokens
+	Waiting      DeltaType = iota // nothing is wrong; the request waits: see Wait
+	Text                          // a piece of the answer
+	Reasoning                     // a piece of the model's thinking
+	ReasoningEnd                  // a block of thinking is complete: Metadata, if the provider wants it back with the block
+	CallStart                     // a tool call began: Index, CallID, Name
+	CallInput                     // a piece of its arguments: Index, Text
+	CallEnd                       // its arguments are complete: Index
+	Done                          // the answer is complete: Finish, Tokens
 )
 
 // Delta is a piece of an answer.
@@ -79,9 +90,11 @@ type Delta struct {
 	Index  int    // which of the answer's calls, counted from 0
 	CallID string // never empty: calls that come without an id are given one that is unique within the answer
 	Name   string
-	Finish string           // one of the centurion.Finish… constants that a model can cause
-	Tokens centurion.Tokens // zero if the endpoint did not say
-	Wait   *Wait
+	// Metadata is handed back with a block of thinking to the same model, and to no other. Its one key is the API's name.
+	Metadata map[string]any
+	Finish   string           // one of the centurion.Finish… constants that a model can cause
+	Tokens   centurion.Tokens // zero if the endpoint did not say
+	Wait     *Wait
 }
 
 // Wait says what a request waits for. Waiting is not failing, and it is no stall.

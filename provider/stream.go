@@ -73,7 +73,11 @@ func (c *Client) stream(ctx context.Context, req Request, yield func(Delta, erro
 			}
 			return
 		}
-		err := c.once(ctx, req, yield)
+		once := c.once
+		if c.end.Wire != nil {
+			once = c.onceOver
+		}
+		err := once(ctx, req, yield)
 		if err == nil || errors.Is(err, errBroken) {
 			return
 		}

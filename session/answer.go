@@ -174,6 +174,14 @@ func (s *Session) take(a *answer, d provider.Delta) {
 	case provider.Reasoning:
 		a.text = -1
 		a.thought = s.grow(a, a.thought, centurion.PartReasoning, d.Text)
+	case provider.ReasoningEnd:
+		if a.thought < 0 && d.Metadata != nil { // a block of which nothing may be read
+			a.thought = s.grow(a, -1, centurion.PartReasoning, "")
+		}
+		if a.thought >= 0 {
+			a.msg.Parts[a.thought].Metadata = d.Metadata
+		}
+		a.text, a.thought = -1, -1
 	case provider.CallStart:
 		a.text, a.thought = -1, -1
 		a.begin(d)

@@ -38,14 +38,23 @@ func History(stored []centurion.Message) []provider.Message {
 			continue
 		}
 		if m.Finish == "" || m.Finish == centurion.FinishError {
+			forget(out, m)
 			continue
 		}
 		a := provider.Message{Role: provider.Assistant, Text: m.Text()}
 		var results []provider.Message
+		text := 0 // bytes of it so far
 		for _, p := range m.Parts {
 			switch {
 			case p.Type == centurion.PartReasoning:
 				a.Reasoning += p.Text
+				if p.Metadata != nil {
+					t := provider.Thought{Text: p.Text, Metadata: p.Metadata}
+					t.After.Text, t.After.Calls = text, len(a.Calls)
+					a.Thoughts = append(a.Thoughts, t)
+				}
+			case p.Type == centurion.PartText:
+				text += len(p.Text)
 			case p.Type == centurion.PartTool && sent(p):
 				a.Calls = append(a.Calls, provider.Call{ID: p.CallID, Name: p.Tool, Arguments: string(p.State.Input)})
 				results = append(results, provider.Message{Role: provider.Tool, CallID: p.CallID, Text: resultOf(p.State)})
@@ -88,11 +97,13 @@ func (s *Session) request() provider.Request {
 	if s.last {
 		status = strings.TrimSpace(status + "\n" + lastStep)
 	}
+	fleeting := 0
 	if s.status = len(status); status != "" {
-		msgs = appendUser(msgs, "<status>\n"+status+"\n</status>")
+		status = "<status>\n" + status + "\n</status>"
+		msgs, fleeting = appendUser(msgs, status), len(status)
 	}
 	return provider.Request{Session: s.rec.ID, Parent: s.rec.ParentID, System: s.rec.Metadata.System, Messages: msgs,
-		Tools: s.specs, MaxOutput: s.cfg.MaxOut, Temperature: s.cfg.Temperature}
+		Tools: s.specs, MaxOutput: s.cfg.MaxOut, Temperature: s.cfg.Temperature, Fleeting: fleeting}
 }
 
 // estimate guesses the tokens of a request and its answer for endpoints that do not tell: four bytes a token, which for

@@ -75,20 +75,26 @@ func (e *encoder) event(delta, finish string) {
 // pieces adds a text in chunks.
 func (e *encoder) pieces(s, before, after string) {
 	for s != "" {
-		n := len(s)
-		if e.chunk > 0 {
-			n = 0
-			for range e.chunk {
-				_, size := utf8.DecodeRuneInString(s[n:])
-				n += size
-			}
-		}
+		n := e.piece(s)
 		e.b = append(append(e.b, e.head...), `,"choices":[{"index":0,"delta":`...)
 		e.b = append(appendText(append(e.b, before...), s[:n]), after...)
 		e.b = append(e.b, `,"finish_reason":null}]}`+"\n\n"...)
 		e.ends = append(e.ends, len(e.b))
 		s = s[n:]
 	}
+}
+
+// piece returns how many bytes of s the next chunk has.
+func (e *encoder) piece(s string) int {
+	if e.chunk <= 0 {
+		return len(s)
+	}
+	n := 0
+	for range e.chunk {
+		_, size := utf8.DecodeRuneInString(s[n:])
+		n += size
+	}
+	return n
 }
 
 // whole builds the body of an answer that is not streamed.

@@ -17,16 +17,20 @@ import (
 
 const maxBody = 256 << 20 // a conversation is never that long; without a limit a faulty client could take all memory
 
-// ServeHTTP answers chat completions and the list of models, at any path that ends like OpenAI's.
+// ServeHTTP answers chat completions, messages and the list of models, at any path that ends like OpenAI's or Anthropic's.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	messages := strings.HasSuffix(r.URL.Path, "/messages")
+	if messages {
+		w = messagesWriter{w}
+	}
 	if !m.enter() {
 		writeError(w, Error{Status: http.StatusServiceUnavailable, Message: "the scripted model is closed"})
 		return
 	}
 	defer m.leave()
-	post, list := strings.HasSuffix(r.URL.Path, "/chat/completions"), strings.HasSuffix(r.URL.Path, "/models")
+	post, list := messages || strings.HasSuffix(r.URL.Path, "/chat/completions"), strings.HasSuffix(r.URL.Path, "/models")
 	switch {
-	case m.cfg.Key != "" && r.Header.Get("Authorization") != "Bearer "+m.cfg.Key:
+	case m.cfg.Key != "" && r.Header.Get("Authorization") != "Bearer "+m.cfg.Key && r.Header.Get("x-api-key") != m.cfg.Key:
 		writeError(w, Error{Status: http.StatusUnauthorized, Message: "Incorrect API key provided."})
 	case post && r.Method == http.MethodPost:
 		m.complete(w, r)
@@ -63,6 +67,14 @@ func (m *Model) complete(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		writeError(w, Error{Status: http.StatusBadRequest, Message: "the body could not be read: " + err.Error()})
 		return
+	}
+	if _, ok := w.(messagesWriter); ok {
+		var fault string
+		if body, fault = m.fromMessages(r.Header, body); fault != "" {
+			m.violation(&Request{Number: int(m.number.Add(1)), Session: r.Header.Get("x-session-id")}, fault)
+			writeError(w, Error{Status: http.StatusBadRequest, Message: fault})
+			return
+		}
 	}
 	req, err := m.open(r, body)
 	if err != nil {
@@ -184,7 +196,15 @@ func writeError(w http.ResponseWriter, e Error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(appendError(nil, e))
+	_, _ = w.Write(errorBody(w, e))
+}
+
+// errorBody writes an error as the API that w belongs to has it.
+func errorBody(w http.ResponseWriter, e Error) []byte {
+	if _, ok := w.(messagesWriter); ok {
+		return appendMessagesError(nil, e)
+	}
+	return appendError(nil, e)
 }
 
 func appendError(b []byte, e Error) []byte {
@@ -240,7 +260,12 @@ func (m *Model) write(w http.ResponseWriter, r *http.Request, req *Request, a *A
 		m.writeWhole(w, r, e)
 		return
 	}
-	e.stream()
+	if _, ok := w.(messagesWriter); ok {
+		e.streamMessages()
+		m.think(e)
+	} else {
+		e.stream()
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
 	m.writeStream(w, r, e)
@@ -293,7 +318,11 @@ func (m *Model) writeStream(w http.ResponseWriter, r *http.Request, e *encoder) 
 		return
 	}
 	if e.a.Error != nil {
-		_, _ = w.Write(append(appendError([]byte("data: "), *e.a.Error), "\n\n"...))
+		head := "data: "
+		if _, ok := w.(messagesWriter); ok {
+			head = "event: error\ndata: "
+		}
+		_, _ = w.Write([]byte(head + string(errorBody(w, *e.a.Error)) + "\n\n"))
 	}
 	if e.a.Cut == CutReset {
 		if flusher != nil {

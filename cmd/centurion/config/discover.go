@@ -192,16 +192,14 @@ func (c *Config) models(ctx context.Context, n connection, wait time.Duration) (
 	fail := func(kind centurion.Kind, msg, hint string, err error) ([]string, error) {
 		return nil, &centurion.Error{Op: "list models", Kind: kind, Msg: msg, Hint: hint, Err: err}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.url+"/models", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.url+"/models"+listQuery(n.api), nil)
 	if err != nil {
 		return fail(centurion.KindConfig, "", "correct the base URL of provider "+n.provider, err)
 	}
 	for k, v := range n.headers {
 		req.Header.Set(k, v)
 	}
-	if n.key != "" {
-		req.Header.Set("Authorization", "Bearer "+n.key.Reveal())
-	}
+	authorize(req.Header, n)
 	client := c.opts.HTTP
 	if client == nil {
 		client = &http.Client{}

@@ -15,6 +15,7 @@ import (
 type Provider struct {
 	ID      string
 	Name    string
+	NPM     string // the package that OpenCode would speak to it with
 	BaseURL string
 	APIKey  Secret
 	Headers map[string]string
@@ -103,7 +104,7 @@ func decodeProvider(m member, skip func(string) func(member) error, drop func(*n
 	}
 	fields := []field[Provider]{
 		text("name", func(p *Provider) *string { return &p.Name }),
-		{"npm", pass}, {"id", pass}, // everything is spoken to in OpenAI's way
+		text("npm", func(p *Provider) *string { return &p.NPM }), {"id", pass},
 		text("api", func(p *Provider) *string { return &p.BaseURL }),
 		list("env", false, func(p *Provider) *[]string { return &p.Env }),
 		{"options", func(p *Provider, key string, n *node) error {

@@ -18,6 +18,7 @@ type Limit struct{ Context, Output int }
 // Resolved is a model with everything that a request to it needs.
 type Resolved struct {
 	Model     centurion.ModelRef // its ID is what the provider calls the model
+	API       string             // how it is spoken to: APIAnthropic, or empty for OpenAI's chat completions
 	BaseURL   string             // without a slash at its end
 	APIKey    Secret             // may be empty: local servers want none
 	KeySource string             // a variable, "keyring" or a file; for messages
@@ -101,6 +102,7 @@ const (
 // connection is where a provider is and what opens it.
 type connection struct {
 	provider  string
+	api       string // see Resolved
 	url       string
 	custom    bool // not the provider's own, known URL
 	key       Secret
@@ -129,9 +131,16 @@ func (n connection) usable() error {
 	return &centurion.Error{Op: "find key", Kind: centurion.KindConfig, Msg: msg, Hint: hint}
 }
 
-// connect works out a provider's URL and key. A key of the person's goes only to the provider's own URL or one that the
-// person set; see the package comment.
+// connect works out how a provider is reached, and how it is spoken to.
 func (c *Config) connect(ctx context.Context, id string) (connection, error) {
+	n, err := c.reach(ctx, id)
+	n.api = apiOf(n, c.Providers[id].NPM)
+	return n, err
+}
+
+// reach works out a provider's URL and key. A key of the person's goes only to the provider's own URL or one that the
+// person set; see the package comment.
+func (c *Config) reach(ctx context.Context, id string) (connection, error) {
 	all, mine, known := c.Providers[id], c.mine[id], c.known(id)
 	if c.mine == nil { // a Config that was not loaded
 		mine = all
@@ -270,7 +279,7 @@ func (c *Config) describe(n connection, name, from string) Resolved {
 	conf, configured := c.Providers[n.provider].model(name)
 	ref := centurion.ModelRef{Provider: n.provider, ID: cmp.Or(conf.ID, name)}
 	entry, inTable := c.table().Lookup(ref)
-	r := Resolved{Model: ref, BaseURL: n.url, APIKey: n.key, KeySource: n.keySource, Headers: n.headers, From: from,
+	r := Resolved{Model: ref, API: n.api, BaseURL: n.url, APIKey: n.key, KeySource: n.keySource, Headers: n.headers, From: from,
 		Echo:  conf.Echo || entry.EchoReasoning,
 		Limit: Limit{cmp.Or(conf.Context, entry.Context), cmp.Or(conf.Output, entry.Output)},
 		Price: cmp.Or(conf.Price, entry.Price), NoTemperature: !entry.Temperature}

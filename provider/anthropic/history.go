@@ -1,0 +1,132 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"centurion/provider"
+)
+
+// nothing stands for a message without text: the API refuses one that is empty or white space only.
+const nothing = "(empty)"
+
+// messages writes the history as the API wants it: roles in turn, and all results of an answer's calls at the start of the
+// one message of the user that follows it.
+func messages(r provider.Request) []wireMessage {
+	var out []wireMessage
+	add := func(role string, blocks ...block) {
+		if n := len(out); n > 0 && out[n-1].Role == role {
+			out[n-1].Content = append(out[n-1].Content, blocks...)
+			return
+		}
+		out = append(out, wireMessage{role, blocks})
+	}
+	for i, m := range r.Messages {
+		switch m.Role {
+		case provider.Assistant:
+			add("assistant", answerBlocks(m)...)
+		case provider.Tool:
+			add("user", block{Type: "tool_result", ToolUseID: safeID(m.CallID), Content: m.Text})
+		default:
+			fleeting := 0
+			if i == len(r.Messages)-1 {
+				fleeting = r.Fleeting
+			}
+			add("user", userBlocks(m.Text, fleeting)...)
+		}
+	}
+	return out
+}
+
+// userBlocks makes the end of a text that the next request will not repeat a block of its own.
+func userBlocks(s string, fleeting int) []block {
+	at := len(s) - max(fleeting, 0)
+	if fleeting <= 0 || at < 0 || !utf8.RuneStart(s[at]) || strings.TrimSpace(s[at:]) == "" {
+		return []block{{Type: "text", Text: filled(s)}}
+	}
+	end := block{Type: "text", Text: s[at:], fleeting: true}
+	// Without the empty line that parts them the rest is what it will be when the end is gone.
+	if stays := strings.TrimSuffix(s[:at], "\n\n"); strings.TrimSpace(stays) != "" {
+		return []block{{Type: "text", Text: stays}, end}
+	}
+	return []block{end}
+}
+
+func filled(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return nothing
+	}
+	return s
+}
+
+// answerBlocks puts an answer together again in the order in which its blocks came.
+func answerBlocks(m provider.Message) (out []block) {
+	text, calls, said := 0, 0, false
+	until := func(t, c int) {
+		if t = min(max(t, text), len(m.Text)); strings.TrimSpace(m.Text[text:t]) != "" {
+			out = append(out, block{Type: "text", Text: m.Text[text:t]})
+			text, said = t, true
+		}
+		for c = min(c, len(m.Calls)); calls < c; calls++ {
+			call := m.Calls[calls]
+			out = append(out, block{Type: "tool_use", ID: safeID(call.ID), Name: call.Name, Input: object(call.Arguments)})
+			said = true
+		}
+	}
+	for _, t := range m.Thoughts {
+		if b, ok := thought(t); ok {
+			until(t.After.Text, t.After.Calls)
+			out = append(out, b)
+		}
+	}
+	until(len(m.Text), len(m.Calls))
+	if !said {
+		out = append(out, block{Type: "text", Text: nothing})
+	}
+	return out
+}
+
+// thought is a block of thinking as it was given. Without a signature of this API's it cannot be handed back.
+func thought(t provider.Thought) (block, bool) {
+	ours, _ := t.Metadata[metadataKey].(map[string]any)
+	if data, _ := ours[redactedKey].(string); data != "" {
+		return block{Type: "redacted_thinking", Data: data}, true
+	}
+	signature, _ := ours[signatureKey].(string)
+	return block{Type: "thinking", Thinking: &t.Text, Signature: signature}, signature != ""
+}
+
+// object returns arguments as the object that the API insists on.
+func object(arguments string) json.RawMessage {
+	if s := strings.TrimSpace(arguments); strings.HasPrefix(s, "{") && json.Valid([]byte(s)) {
+		return json.RawMessage(s)
+	}
+	return json.RawMessage("{}")
+}
+
+// safeID replaces what the API does not take in the id of a call, which another provider may have given.
+func safeID(id string) string {
+	ok := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+	}
+	if id == "" {
+		return "call"
+	}
+	return strings.Map(func(r rune) rune {
+		if ok(r) {
+			return r
+		}
+		return '_'
+	}, id)
+}
+
+// marshal writes signs such as < as themselves, which is shorter and what every other part of the program does.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
