@@ -23,7 +23,6 @@ import (
 	"centurion/event"
 	"centurion/guard"
 	"centurion/orchestrator"
-	"centurion/recovery"
 	"centurion/sandbox"
 	"centurion/server"
 	"centurion/store"
@@ -113,15 +112,9 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 		return nil, errors.Join(err, h.Close())
 	}
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
-	h.orch = orchestrator.New(orchestrator.Config{Store: h.store, Workspace: ws, Cast: cast, Model: models.get,
-		Runner: &sandbox.Runner{Mark: p.mark()}, Scratch: p.scratch(), Web: way, Rules: rules, Home: home, Publish: h.publisher(how), Version: Version,
-		Fallback: chains.For, Concurrency: caps,
-		Workers: cfg.Own.MaxWorkers, PerAgent: cfg.Own.MaxPerAgent, Countdown: cfg.Own.Countdown, Returns: cfg.Own.MaxReopened,
-		Await: cfg.Own.WaitTimeout, GateWait: cfg.Own.GateRelease, NewApproach: cfg.Own.StuckRounds, GiveUp: cfg.Own.PauseRounds,
-		Buffer: cfg.Own.CompactionBuffer, DiskWait: how.diskWait, TaskBudget: cfg.Own.TaskBudget,
-		PollInterval: cfg.Own.PollInterval, StallTimeout: cfg.Own.StallTimeout, SessionTTL: cfg.Own.SessionTTL,
-		Retention: cfg.Own.Retention, ArchiveAfter: cfg.Own.ArchiveAfter, ArchiveFailedAfter: cfg.Own.ArchiveFailedAfter, KeepTasks: cfg.Own.KeepTasks,
-		Recovery: recovery.Policy{MaxAttempts: cfg.Own.MaxAttempts, Cooldown: cfg.Own.RetryDelay}})
+	h.orch = orchestrator.New(limited(orchestrator.Config{Store: h.store, Workspace: ws, Cast: cast, Model: models.get,
+		Runner: runner(p.mark(), cfg.Own), Scratch: p.scratch(), Web: way, Rules: rules, Home: home,
+		Publish: h.publisher(how), Version: Version, Fallback: chains.For, Concurrency: caps, DiskWait: how.diskWait}, cfg.Own))
 	if err := h.listen(how); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
