@@ -76,11 +76,15 @@ func TestFourAgents(t *testing.T) {
 		Commander: {"THINK", "Level 1", "Level 2", "Level 3", "PLAN", "update_todo", "DELEGATE", "delegate_task", "MONITOR", "mission_complete"},
 		Planner:   {"Look first", "update_todo", "You do not write product code"},
 		Worker:    {"document"},
-		Reviewer:  {"evidence", "FAIL"},
+		Reviewer:  {"evidence", "FAIL", "update_context"},
 	}
 	all := Default().All()
-	if len(all) != len(says) {
-		t.Errorf("there are %d agents", len(all))
+	var names []string
+	for _, a := range all {
+		names = append(names, a.Name+" "+a.Mode)
+	}
+	if !slices.Equal(names, []string{"commander primary", "planner subagent", "worker subagent", "reviewer subagent"}) {
+		t.Errorf("the agents are %q", names)
 	}
 	for _, a := range all {
 		rest := a.Prompt
@@ -98,7 +102,11 @@ func TestFourAgents(t *testing.T) {
 	if p := get(t, Default(), Planner); p.Holds("write") || p.Holds("edit") || p.Holds("bash") || !p.Holds("webfetch") || !p.Holds("cache_docs") {
 		t.Errorf("the planner holds %v", p.Tools)
 	}
-	if r := get(t, Default(), Reviewer); r.Holds("write") || r.Holds("edit") || !r.Holds("bash") {
+	if w := get(t, Default(), Worker); !w.Holds("write") || !w.Holds("edit") || !w.Holds("bash") || w.Holds("update_todo") ||
+		!strings.Contains(w.Description, "code") || !strings.Contains(w.Description, "documents") {
+		t.Errorf("the worker (%s) holds %v", w.Description, w.Tools)
+	}
+	if r := get(t, Default(), Reviewer); r.Holds("write") || r.Holds("edit") || !r.Holds("bash") || !r.Holds("update_context") {
 		t.Errorf("the reviewer holds %v", r.Tools)
 	}
 }

@@ -209,7 +209,7 @@ func (m *mission) missionStatus() string {
 		}
 		b.WriteByte('\n')
 		switch {
-		case len(next) > 0 || c.Running > 0:
+		case len(next) > 0 || c.Running > 0 || len(atWork) > 0:
 			b.WriteString(goOn + "\n")
 		case c.Open+c.Blocked == 0:
 			b.WriteString(allDone + "\n")

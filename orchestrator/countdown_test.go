@@ -239,10 +239,12 @@ func TestStopEndsCountdown(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(time.Second)
+		began := time.Now()
 		if err := r.host.Cancel(r.ctx, m.ID, ""); err != nil {
 			t.Error(err)
 		}
 		r.is(<-done, centurion.MissionCancelled, "")
+		equal(t, "the stop took", time.Since(began), 0) // and not the rest of the countdown
 		g.Wait()
 		time.Sleep(time.Hour)
 		equal(t, "requests", len(r.requests("commander")), 2)

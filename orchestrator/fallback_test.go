@@ -349,6 +349,21 @@ func TestOnlyAnAnswerResets(t *testing.T) {
 			equal(t, "prompts that were added", prompts, 3)
 		})
 	})
+	t.Run("a person's message", func(t *testing.T) {
+		bubble(t, nil, func(r *rig) {
+			model := &breaks{errs: []error{broken, broken, broken, broken, broken}}
+			r.cfg.Model = func(string) (Model, error) { return Model{Client: model, Ref: ref}, nil }
+			r.restart()
+			var g guard.Group
+			m := r.start(centurion.MissionOptions{})
+			done := r.inBackground(&g, m.ID)
+			time.Sleep(7 * time.Second) // in the second wait
+			r.send(m.ID, "0/", "go on", false)
+			r.is(<-done, centurion.MissionFailed, "tool_calls")
+			g.Wait()
+			equal(t, "requests", model.n, 4)
+		})
+	})
 	fails := func(n int) scripted.Answer { // three failures, a good answer, three failures
 		if n == 4 {
 			return do(call("ls", args{}))
@@ -399,9 +414,11 @@ func TestRecoveryOfASessionThatIsGone(t *testing.T) {
 		var g guard.Group
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(7 * time.Second) // in the second wait
+		began := time.Now()
 		if err := r.host.Cancel(r.ctx, r.tasks(m.ID)[0].ID, "not needed"); err != nil {
 			t.Error(err)
 		}
+		equal(t, "the cancel took", time.Since(began), 0) // and not the rest of the wait
 		asked := len(r.requests("worker"))
 		running := r.host.running(m.ID)
 		running.mu.Lock()

@@ -106,7 +106,16 @@ func TestSearchTools(t *testing.T) {
 		b.refused(name, args{"query": "x"}, centurion.KindConfig, "no search engine", "config.jsonc", variable)
 	}
 	wantList(t, "asked", b.gate.permissions())
+	// Each asks its own engines: one for pages is none for code, and the other way round.
+	b.online(nil, web.Search{Brave: "k"})
+	b.refused("codesearch", args{"query": "x"}, centurion.KindConfig, "no search engine")
+	b.refused("websearch", args{"query": "x"}, centurion.KindPermission, "websearch")
+	b.online(nil, web.Search{GitHub: "k"})
+	b.refused("websearch", args{"query": "x"}, centurion.KindConfig, "no search engine")
+	b.refused("codesearch", args{"query": "x"}, centurion.KindPermission, "codesearch")
+	category := ""
 	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		category = r.URL.Query().Get("categories")
 		if r.URL.Query().Get("q") == "nothing" {
 			_, _ = w.Write([]byte(`{"results":[]}`))
 			return
@@ -115,10 +124,11 @@ func TestSearchTools(t *testing.T) {
 	}))
 	defer engine.Close()
 	b.online(nil, web.Search{SearXNG: engine.URL})
-	for _, name := range []string{"websearch", "codesearch"} {
+	for name, looksIn := range map[string]string{"websearch": "general", "codesearch": "it"} {
 		b.refused(name, args{"query": "x"}, centurion.KindPermission, name)
 		b.gate.rules = append(b.gate.rules, permission.Rule{Permission: name, Pattern: "*", Action: permission.Allow})
 		r := b.must(name, args{"query": " x \n y ", "limit": 2})
+		want(t, name+" looks in", category, looksIn)
 		says(t, r.Output, "2 results", "1. A\n   https://a.b/1\n", "2. B\n", "Untrusted content")
 		want(t, "ends", strings.Count(r.Output, "</web_content>"), 1)
 		want(t, "title", r.Title, "x y")

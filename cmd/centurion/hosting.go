@@ -23,7 +23,6 @@ import (
 	"centurion/event"
 	"centurion/guard"
 	"centurion/orchestrator"
-	"centurion/recovery"
 	"centurion/sandbox"
 	"centurion/server"
 	"centurion/store"
@@ -115,7 +114,7 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
 	oc := limits(cfg, how)
 	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, ws, cast, models.get, rules, home, Version
-	oc.Runner, oc.Scratch, oc.Web, oc.Publish = &sandbox.Runner{Mark: p.mark()}, p.scratch(), way, h.publisher(how)
+	oc.Runner, oc.Scratch, oc.Web, oc.Publish = runner(p.mark(), cfg.Own), p.scratch(), way, h.publisher(how)
 	oc.Fallback, oc.Concurrency, oc.Instructions = chains.For, caps, cfg.Finder()
 	h.orch = orchestrator.New(oc)
 	if err := h.listen(how); err != nil {
@@ -123,17 +122,6 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 	}
 	h.startCleaner(how)
 	return h, nil
-}
-
-// limits is what a person has configured of how much, how often and for how long; what is zero has the orchestrator's default.
-func limits(cfg *config.Config, how manner) orchestrator.Config {
-	o := &cfg.Own
-	return orchestrator.Config{Workers: o.MaxWorkers, PerAgent: o.MaxPerAgent, Countdown: o.Countdown, Returns: o.MaxReopened,
-		Await: o.WaitTimeout, GateWait: o.GateRelease, NewApproach: o.StuckRounds, GiveUp: o.PauseRounds,
-		Buffer: o.CompactionBuffer, DiskWait: how.diskWait, TaskBudget: o.TaskBudget,
-		PollInterval: o.PollInterval, StallTimeout: o.StallTimeout, SessionTTL: o.SessionTTL,
-		Retention: o.Retention, ArchiveAfter: o.ArchiveAfter, ArchiveFailedAfter: o.ArchiveFailedAfter, KeepTasks: o.KeepTasks,
-		Recovery: recovery.Policy{MaxAttempts: o.MaxAttempts, Cooldown: o.RetryDelay}}
 }
 
 // publisher hands what is not written down to whoever watches, and tells the person where nobody draws it.

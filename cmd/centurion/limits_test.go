@@ -14,7 +14,7 @@ import (
 	"centurion/recovery"
 )
 
-// ORCH-84, ORCH-85, ORCH-91, ORCH-119, ORCH-127, ORCH-128, ORCH-129, ORCH-133, ORCH-136, ORCH-137, ORCH-138, ORCH-140, C-5,
+// ORCH-12, ORCH-36, ORCH-37, ORCH-42, ORCH-43, ORCH-84, ORCH-85, ORCH-91, ORCH-119, ORCH-127, ORCH-128, ORCH-129, ORCH-133, ORCH-136, ORCH-137, ORCH-138, ORCH-140, C-5,
 // C-14: every limit that can be configured reaches the orchestrator, each as itself.
 func TestLimitsReachTheOrchestrator(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
@@ -47,5 +47,8 @@ func TestLimitsReachTheOrchestrator(t *testing.T) {
 	}
 	if d := cmp.Diff(orchestrator.Config{}, limits(load(`{}`), manner{})); d != "" {
 		t.Errorf("where nothing is configured: %s", d)
+	}
+	if r := runner("m", load(`{"max_commands": 7}`).Own); r.Slots != 7 || r.Mark != "m" {
+		t.Errorf("max_commands: %d", r.Slots)
 	}
 }
