@@ -167,6 +167,16 @@ func notice(tx *store.Tx, t centurion.Task) (string, error) {
 	return b.String(), nil
 }
 
+// planOf is the plan in short, behind the notice that a planner has ended: who delegated that has not seen it.
+func (m *mission) planOf(t centurion.Task) string {
+	p, err := m.plan()
+	if err != nil || p.doc == nil || t.Agent != agents.Planner || t.Status != centurion.TaskCompleted {
+		return ""
+	}
+	file, _ := m.todo.where()
+	return "\nThe plan, which stands whole in " + file.Path() + ":\n" + outline(p.doc)
+}
+
 func ended(s centurion.TaskStatus) string {
 	switch s {
 	case centurion.TaskCompleted:

@@ -339,7 +339,7 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 			if d.Queue && !idle {
 				continue
 			}
-			msg, err := takeOne(tx, &rec, d)
+			msg, err := c.m.takeOne(tx, &rec, d)
 			if err != nil {
 				return err
 			}

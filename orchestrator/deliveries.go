@@ -48,7 +48,7 @@ func deliver(tx *store.Tx, t centurion.Task, wake bool) error {
 }
 
 // takeOne puts a delivery into the history of the session that it is for.
-func takeOne(tx *store.Tx, rec *centurion.Session, d store.Delivery) (centurion.Message, error) {
+func (m *mission) takeOne(tx *store.Tx, rec *centurion.Session, d store.Delivery) (centurion.Message, error) {
 	if d.Task == "" {
 		msg, err := session.Say(tx, rec, d.Origin, wordsOf(d))
 		if err != nil {
@@ -65,7 +65,7 @@ func takeOne(tx *store.Tx, rec *centurion.Session, d store.Delivery) (centurion.
 	if err != nil {
 		return centurion.Message{}, err
 	}
-	msg, err := session.Say(tx, rec, centurion.OriginHost, text)
+	msg, err := session.Say(tx, rec, centurion.OriginHost, text+m.planOf(t))
 	if err != nil {
 		return msg, err
 	}

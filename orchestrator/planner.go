@@ -166,7 +166,7 @@ func outline(d *todo.Doc) string {
 			b.WriteString(" (after " + strings.Join(unmet, ", ") + ")")
 		}
 		if len(it.Verify) == 0 && !it.Group {
-			b.WriteString(" (no verify command)")
+			b.WriteString(" (no verify command: its reviewer's word counts)")
 		}
 		b.WriteByte('\n')
 	}

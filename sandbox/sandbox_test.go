@@ -265,7 +265,7 @@ func TestWaitForSlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	group.Go("holder", func() error {
-		_, err := r.Run(t.Context(), centurion.Command{Dir: dir, Script: `echo x > fifo; sleep 0.3`})
+		_, err := r.Run(t.Context(), centurion.Command{Dir: dir, Script: `echo x > fifo; sleep 1.2`})
 		return err
 	})
 	group.Go("reader", func() error {
@@ -282,7 +282,7 @@ func TestWaitForSlot(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
 		t.Error("it ran although it was cancelled")
 	}
-	res, err := r.Run(t.Context(), centurion.Command{Dir: dir, Script: "echo ok", Timeout: 250 * time.Millisecond})
+	res, err := r.Run(t.Context(), centurion.Command{Dir: dir, Script: "echo ok", Timeout: time.Second})
 	if err != nil || res.TimedOut || res.Output != "ok\n" {
 		t.Errorf("got %+v, %v", res, err)
 	}

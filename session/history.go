@@ -20,7 +20,8 @@ const unsent = "unsent"
 func History(stored []centurion.Message) []provider.Message {
 	stored = viewOf(stored).history
 	var out []provider.Message
-	stopped := "" // the text of an answer that was stopped: if the question is just asked again, it does not count
+	others := false // somebody else than the person has written in their place
+	stopped := ""   // the text of an answer that was stopped: if the question is just asked again, it does not count
 	for i := range stored {
 		m := &stored[i]
 		if pointer(m) != nil {
@@ -34,7 +35,11 @@ func History(stored []centurion.Message) []provider.Message {
 			if stopped != "" {
 				out, stopped = append(out, provider.Message{Role: provider.Assistant, Text: stopped}), ""
 			}
-			out = appendUser(out, m.Text())
+			text := m.Text()
+			if others = others || m.Origin != centurion.OriginPerson; others && m.Origin == centurion.OriginPerson {
+				text = fromPerson + text
+			}
+			out = appendUser(out, text)
 			continue
 		}
 		if m.Finish == "" || m.Finish == centurion.FinishError {
@@ -85,6 +90,9 @@ func appendUser(to []provider.Message, text string) []provider.Message {
 	}
 	return append(to, provider.Message{Role: provider.User, Text: text})
 }
+
+// fromPerson marks a person's words among those that the host says in the same role.
+const fromPerson = "From the person:\n"
 
 // lastStep is told with the last request that a turn may make.
 const lastStep = "This is the last request of your turn: no tool call is run any more. End with a text: what is done, how it was checked, what is left."

@@ -242,6 +242,8 @@ func TestUpdateTodo(t *testing.T) {
 	want(t, "update", string(got), `{"Level":2,"Content":"","Items":[{"id":"T1","status":"done","note":"n"}],"Add":[{"title":"x","after":["T1"],"verify":["make test"]}]}`)
 	b.refused("update_todo", args{}, centurion.KindUsage, "nothing was given to change")
 	b.refused("update_todo", args{"items": []args{{"id": "T1"}}}, centurion.KindUsage, "in item T1")
+	b.must("update_todo", `{"items":[{"id":"T2","after":["T1"]}]}`)
+	want(t, "only what it waits for", string(mustJSON(t, boss.update)), `{"Level":0,"Content":"","Items":[{"id":"T2","after":["T1"]}],"Add":null}`)
 	b.refused("update_todo", args{"level": 4}, centurion.KindUsage, "at most 3")
 }
 

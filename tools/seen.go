@@ -44,7 +44,7 @@ func (s *Seen) Check(rel, current string) error {
 		return nil
 	case !ok:
 		return &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%s exists and you have not read it", rel),
-			Hint: "read it first, so that nothing of it is lost unseen"}
+			Hint: "read it first with the tool read, so that nothing of it is lost unseen"}
 	case current == "":
 		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s was deleted since you read it", rel),
 			Hint: "look with ls or git what happened; read it again if you mean to create it anew"}

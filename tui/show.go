@@ -124,7 +124,10 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 	if t.Attempt > 1 {
 		after = append(after, fmt.Sprintf("attempt %d", t.Attempt))
 	}
-	if !t.Status.Ended() && t.Reason != "" {
+	if t.Item != "" {
+		after = append(after, Clean(t.Item))
+	}
+	if t.Reason != "" {
 		after = append(after, Clean(t.Reason))
 	}
 	if t.Error != nil && t.Status.Ended() {
@@ -244,6 +247,15 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 			level += ", " + from
 		}
 	}
+	if m.Status.Ended() {
+		defer func() { // last, because it is what a person wants to read
+			for _, l := range CleanLines(m.Summary) {
+				for _, l := range wrap(l, o.Width-2) {
+					p.line("  " + l)
+				}
+			}
+		}()
+	}
 	p.field("run", dots(level, span(time.Duration(m.ElapsedMS)*time.Millisecond), centurion.Count(m.Rounds, "round")))
 	p.field("usage", dots(tokenText(m.Usage), money(m.Usage)))
 	p.field("limits", dots(limits(m)...))
@@ -281,7 +293,8 @@ func (p *page) receipt(r centurion.Receipt) {
 	if !r.Passed {
 		mark, c, how = "✗", bad, cmp.Or(Clean(r.Error), fmt.Sprintf("exit %d", r.ExitCode))
 	}
-	p.line(p.theme.paint(c, mark) + " " + fit(dots(strings.TrimSpace(Clean(r.Item)+" "+Escape(r.Command)), how), p.w-2))
+	what := cmp.Or(Clean(r.Item), "final") // at the end each check runs once more
+	p.line(p.theme.paint(c, mark) + " " + fit(dots(how, what)+" "+Escape(r.Command), p.w-2))
 }
 
 // message writes a message with its tool calls as nested blocks.

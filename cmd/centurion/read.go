@@ -157,14 +157,18 @@ func (c *cli) showCommand() *cobra.Command {
 	cmd := c.reading("show ID", "Show a mission, task or session whole",
 		"Show one thing whole: a mission with its tasks and receipts, a task or a session with what it was given and its conversation.\n"+
 			"With --progress show how far it was after each of its newest steps while it has not ended, with --notices what was told of\n"+
-			"it in passing.",
+			"it in passing. A task of the latest mission may be named by its item, a session by its address.",
 		"  centurion show msn_0199…\n  centurion show tsk_0199… --format json\n  centurion show msn_0199… --progress\n"+
-			"  centurion show ses_0199… --prompt", exactly(1, 1, "one id"),
+			"  centurion show ses_0199… --prompt\n  centurion show T2", exactly(1, 1, "one id"),
 		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
 			if derived.any() {
 				return c.showDerived(ctx, f, derived, api, args[0])
 			}
-			s, object, err := gather(ctx, api, args[0])
+			id, err := idOf(ctx, api, args[0])
+			if err != nil {
+				return err
+			}
+			s, object, err := gather(ctx, api, id)
 			if err != nil {
 				return err
 			}
@@ -425,11 +429,15 @@ func (c *cli) cancelCommand() *cobra.Command {
 	cmd := c.reading("cancel ID", "Cancel a mission or a task", "Cancel a mission or a task. What it has changed in the project stays.",
 		"  centurion cancel msn_0199… --reason \"wrong branch\"", exactly(1, 1, "an id"),
 		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-			what, err := living(ctx, api, args[0])
+			id, err := idOf(ctx, api, args[0])
 			if err != nil {
 				return err
 			}
-			return c.say(c.asHost(ctx, f, api, func(api server.API) error { return api.Cancel(ctx, args[0], reason) }), "cancelled "+what)
+			what, err := living(ctx, api, id)
+			if err != nil {
+				return err
+			}
+			return c.say(c.asHost(ctx, f, api, func(api server.API) error { return api.Cancel(ctx, what, reason) }), "cancelled "+what)
 		})
 	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission or task")
 	return cmd

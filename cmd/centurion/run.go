@@ -326,7 +326,7 @@ func (c *cli) options(f *runFlags, models *modelSet) (centurion.MissionOptions, 
 		}
 	case f.costSet:
 		return o, &centurion.Error{Kind: centurion.KindConfig, Msg: fmt.Sprintf("--max-cost needs a price, and %s has none", models.first.Model),
-			Hint: fmt.Sprintf("give its price under provider.%s.models.%s.cost in opencode.json, in USD for a million tokens: \"cost\": {\"input\": 1, \"output\": 4}; or use --max-tokens",
+			Hint: fmt.Sprintf("give its price under provider.%s.models.%s.cost in opencode.json (of the project, or in ~/.config/opencode), in USD for a million tokens: \"cost\": {\"input\": 1, \"output\": 4}; or use --max-tokens",
 				models.first.Model.Provider, models.first.Model.ID)}
 	case o.MaxTokens == 0:
 		o.MaxTokens = fallbackTokens

@@ -310,7 +310,11 @@ func TestStatus(t *testing.T) {
 		"blocked group":       {"- [!] T1 a\n  - [ ] T2 b\n", "", todo.Counts{Blocked: 1}, "blocked", ""},
 		"group waits":         {"- [ ] T1 a\n  - after: T0\n  - [ ] T9 b\n- [~] T0 c\n", "", todo.Counts{Open: 1, Running: 1}, "open", "T0"},
 		"group runs":          {"- [ ] T1 a\n  - [~] T2 b\n  - [!] T3 b\n", "", todo.Counts{Running: 1, Blocked: 1}, "running", ""},
-		"nothing":             {"text\n", "", todo.Counts{}, "unknown", ""},
+		"opened again behind what is done": {"- [ ] T1 a\n- [x] T2 b\n  - after: T1\n- [ ] T9 c\n  - after: T2\n", "T1",
+			todo.Counts{Open: 2, Done: 1}, "open", "T1"},
+		"cancelled behind what is done": {"- [ ] T1 a\n- [-] T2 b\n  - after: T1\n- [ ] T9 c\n  - after: T2\n", "T1 T9",
+			todo.Counts{Open: 2, Cancelled: 1}, "open", ""},
+		"nothing": {"text\n", "", todo.Counts{}, "unknown", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := parse(t, tt.text)
