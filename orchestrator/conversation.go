@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
-	"centurion/provider"
 	"centurion/recovery"
 	"centurion/session"
 	"centurion/store"
@@ -367,127 +364,6 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 		c.m.stagnant = 0 // a person has said how to go on
 	}
 	return arrived, nil
-}
-
-// Before brings what arrived and refuses a request that the budget does not allow.
-func (c *conversation) Before(ctx context.Context) ([]centurion.Message, error) {
-	if err := c.m.withinBudget(); err != nil {
-		return nil, err
-	}
-	if err := c.withinOwn(); err != nil {
-		return nil, err
-	}
-	arrived, err := c.collect(ctx, false)
-	c.told()
-	return arrived, err
-}
-
-// Spent adds the cost of an answer to the task and the mission.
-func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
-	rec, err := tx.Mission(c.m.id)
-	if err != nil {
-		return err
-	}
-	rec.Usage = rec.Usage.Plus(u)
-	rec.Rounds++
-	rec.ElapsedMS = c.m.elapsed()
-	rec.Updated = centurion.Now()
-	var t centurion.Task
-	if c.task != nil {
-		if t, err = tx.Task(c.task.id); err != nil {
-			return err
-		}
-		t = c.task.spend(t, u)
-	}
-	rec.Reserved = c.m.reserves.settle(c.account(), rec, amountOf(t.Usage, t.Rounds))
-	if err := tx.PutMission(&rec); err != nil {
-		return err
-	}
-	c.m.spent.Store(&rec)
-	if u.Tokens.Total() > 0 && !c.sess.Compacting() { // a request that failed, or for a summary, has told nobody anything
-		c.m.background.heard(c.id())
-		c.over.heard()
-	}
-	if c.task == nil {
-		return nil
-	}
-	return tx.PutTask(&t)
-}
-
-// changed keeps with its task which files the conversation has changed, so that neither a failure nor the end of the
-// host lets them be forgotten.
-func (c *conversation) changed(tx *store.Tx, files []string) error {
-	if c.task == nil {
-		return nil
-	}
-	t, err := tx.Task(c.task.id)
-	if err != nil {
-		return err
-	}
-	t.Files = append(t.Files, files...)
-	slices.Sort(t.Files)
-	t.Files = slices.Compact(t.Files)
-	return tx.PutTask(&t)
-}
-
-// Consume marks the results of tasks as taken, because they stand in the result of a tool call.
-func (c *conversation) Consume(tx *store.Tx, message string, tasks []string) error {
-	pending, err := tx.PendingDeliveries(c.id())
-	if err != nil {
-		return err
-	}
-	for _, d := range pending {
-		for _, id := range tasks {
-			if d.Task != id {
-				continue
-			}
-			t, err := tx.Task(id)
-			if err != nil {
-				return err
-			}
-			if err := take(tx, d, t, message); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// Waiting gives the slot back while the provider makes the session wait for longer than a moment. The session goes on
-// only after it has the slot again.
-func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
-	if w != nil {
-		if c.gated.IsZero() && w.For > c.m.h.cfg.GateWait {
-			c.gated = time.Now()
-			c.pulse.leave()
-			c.slot.release()
-		}
-		return nil
-	}
-	if c.gated.IsZero() {
-		return nil
-	}
-	c.gated = time.Time{}
-	defer c.pulse.enter()
-	return c.slot.back(ctx)
-}
-
-// Status is what the model should know right now: for those who plan, where the plan stands; for a worker, who else is
-// at work on what, and which of its background commands have ended.
-func (c *conversation) Status() string {
-	if c.task == nil {
-		return strings.TrimSpace(strings.TrimRight(c.m.missionStatus()+"\n"+c.overlong(), "\n") + "\n" + c.m.background.news(c.id()))
-	}
-	var b strings.Builder
-	b.WriteString(c.task.left())
-	for item, files := range sortedClaims(c.m.claims.others(c.task.item)) {
-		fmt.Fprintf(&b, "%s is being worked on by somebody else: %s\n", item, strings.Join(files, ", "))
-	}
-	if long := c.overlong(); long != "" {
-		b.WriteString(long + "\n")
-	}
-	b.WriteString(c.m.background.news(c.id()))
-	return strings.TrimSpace(b.String())
 }
 
 // fenced keeps a tool off the files of items that somebody else works on and lets one that writes wait until no check

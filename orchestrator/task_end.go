@@ -1,0 +1,187 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/failpoint"
+	"centurion/session"
+	"centurion/store"
+)
+
+// endTask records how the task ended, and what its parent has to be told. A task that ended because the mission stops
+// is queued again: it is tried anew when the mission is resumed.
+func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, err error) error {
+	if cause := causeOf(ctx); cause != nil && err != nil {
+		err = cause
+	}
+	kind := centurion.KindOf(err)
+	if kind == centurion.KindDisk {
+		m.end(err)
+	}
+	status := centurion.TaskFailed
+	switch {
+	case err == nil:
+		status = centurion.TaskCompleted
+	case kind == centurion.KindCancelled:
+		status = centurion.TaskCancelled
+	case m.ctx.Err() != nil:
+		status = centurion.TaskQueued
+	case kind == centurion.KindPermission:
+		status = centurion.TaskBlocked
+	}
+	after := context.WithoutCancel(ctx) // the end is recorded although the work was stopped
+	t, terr := m.h.cfg.Store.Task(after, r.id)
+	if terr != nil {
+		return terr
+	}
+	if note := m.takePlan(after, r, status, out.Text); note != "" {
+		out.Text += "\n\n(" + note + ")"
+	}
+	rejected := rejects(t.Agent, status, out.Text)
+	frees, ferr := m.wouldFree(after, t, status)
+	if ferr != nil {
+		return ferr
+	}
+	// The store comes first: what it says is put right in the plan at the next start, but a tick without a completed task
+	// would have the work done twice.
+	if err := m.h.cfg.Store.Update(after, func(tx *store.Tx) error {
+		if err := m.fences.check(r.id, r.attempt); err != nil {
+			return err
+		}
+		return m.recordEnd(tx, r.id, status, out, err, frees || rejected)
+	}); err != nil {
+		if errors.Is(err, errSuperseded) { // the task's end is the newer attempt's to tell
+			return m.recordRefusal(after, r.id, t.Session, r.attempt, "its result")
+		}
+		return err
+	}
+	failpoint.Hit(failpoint.TaskEnded)
+	m.h.taskEnded(r.id)
+	if rejected { // the review is done, what it looked at is not: it has to be looked at again
+		status = centurion.TaskCancelled
+	}
+	return m.settleItem(after, t.Item, status)
+}
+
+// rejects reports whether a task is a finished review whose answer begins with the word FAIL, as its prompt asks for.
+func rejects(agent string, status centurion.TaskStatus, answer string) bool {
+	return agent == agents.Reviewer && status == centurion.TaskCompleted &&
+		strings.HasPrefix(strings.TrimLeft(answer, "*#_ \t\r\n"), "FAIL")
+}
+
+// recordEnd writes the end of a task together with its delivery to the parent.
+func (m *mission) recordEnd(tx *store.Tx, id string, status centurion.TaskStatus, out session.Outcome, cause error, wake bool) error {
+	t, err := tx.Task(id)
+	if err != nil || t.Status.Ended() {
+		return err
+	}
+	t, err = moveTask(tx, id, status, func(t *centurion.Task) {
+		t.Result = out.Text
+		t.Files = append(t.Files, out.Files...)
+		slices.Sort(t.Files)
+		t.Files = slices.Compact(t.Files)
+		switch {
+		case status == centurion.TaskQueued:
+			t.Reason = untilResumed
+			t.Result = ""
+		case rejects(t.Agent, status, out.Text):
+			t.Reason = "found faults"
+		case cause != nil:
+			t.Error = &centurion.TaskError{Kind: centurion.KindOf(cause), Message: cause.Error(), Hint: centurion.HintOf(cause)}
+		}
+	})
+	if err != nil || !status.Ended() {
+		return err
+	}
+	return deliver(tx, t, status != centurion.TaskCompleted || wake)
+}
+
+// cancelTask ends one living task. It returns when the end is recorded.
+func (m *mission) cancelTask(ctx context.Context, id, reason string) error {
+	m.mu.Lock()
+	r := m.runs[id]
+	m.mu.Unlock()
+	if r == nil {
+		return m.h.endTask(ctx, id, reason)
+	}
+	r.cancel(&centurion.Error{Kind: centurion.KindCancelled, Msg: reason})
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// cancelTasks ends, in the store, what is left of a cancelled mission.
+func cancelTasks(tx *store.Tx, mission, reason string) error {
+	tasks, err := tx.Tasks(mission)
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if !t.Status.CanBecome(centurion.TaskCancelled) {
+			continue
+		}
+		if _, err := moveTask(tx, t.ID, centurion.TaskCancelled, func(t *centurion.Task) {
+			t.Error = &centurion.TaskError{Kind: centurion.KindCancelled, Message: reason}
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requeueTasks puts what a host that died has left at work back into the line, until the mission is resumed. What stopped
+// in order is there already.
+func requeueTasks(tx *store.Tx, mission, _ string) error {
+	tasks, err := tx.Tasks(mission)
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if t.Status.Ended() || t.Status == centurion.TaskQueued {
+			continue
+		}
+		if _, err := moveTask(tx, t.ID, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = untilResumed }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// untilResumed is what the tasks of a stopped mission wait for.
+const untilResumed = "until the mission is resumed"
+
+// restartTasks launches the tasks that had not ended when the mission last stopped. That the host went away counts
+// neither as a failure nor as a return.
+func (m *mission) restartTasks(ctx context.Context) error {
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return err
+	}
+	if err := m.reconcile(ctx, tasks); err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if t.Status.Ended() {
+			continue
+		}
+		if t.Status != centurion.TaskQueued {
+			err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+				_, err := moveTask(tx, t.ID, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = "after a restart" })
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		m.launch(t)
+	}
+	return nil
+}
