@@ -135,7 +135,7 @@ func TestLevelThreeIsPlannedFirst(t *testing.T) {
 func TestLevelIsRaised(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": func(r scripted.Request) scripted.Answer {
-			return steps(do(plans("- [ ] T1 One")), after(2*time.Minute, do(mark("T1", "cancelled"))))(r)
+			return steps(do(plans("- [ ] T1 One")), after(100*time.Second, do(mark("T1", "cancelled"))))(r)
 		},
 	}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{MaxDuration: 60_000})
