@@ -31,14 +31,16 @@ type Part struct {
 	SessionID string
 	MessageID string
 	Type      PartType
-	Text      string     // text, reasoning
-	Synthetic bool       // text that the host wrote, not a person or a model
-	Time      PartTime   // text, reasoning
-	CallID    string     // tool
-	Tool      string     // tool
-	State     *ToolState // tool
-	Reason    string     // step-finish
-	Usage     Usage      // step-finish
+	Text      string   // text, reasoning
+	Synthetic bool     // text that the host wrote, not a person or a model
+	Time      PartTime // text, reasoning
+	// Metadata of reasoning is what must go back with it to the model that it came from, by the wire that understands it.
+	Metadata map[string]any
+	CallID   string     // tool
+	Tool     string     // tool
+	State    *ToolState // tool
+	Reason   string     // step-finish
+	Usage    Usage      // step-finish
 
 	Compaction *Compaction // compaction
 }
@@ -185,9 +187,10 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	case PartReasoning:
 		return json.Marshal(struct {
 			partHead
-			Text string   `json:"text"`
-			Time PartTime `json:"time"`
-		}{head, p.Text, p.Time})
+			Text     string         `json:"text"`
+			Metadata map[string]any `json:"metadata,omitempty"`
+			Time     PartTime       `json:"time"`
+		}{head, p.Text, p.Metadata, p.Time})
 	case PartTool:
 		if p.State == nil {
 			return nil, fmt.Errorf("part %s is a tool call without a state", p.ID)
@@ -226,11 +229,13 @@ func (p *Part) UnmarshalJSON(b []byte) error {
 		Reason    string     `json:"reason"`
 		Cost      float64    `json:"cost"`
 		Tokens    Tokens     `json:"tokens"`
+
+		Metadata map[string]any `json:"metadata"`
 		Compaction
 	}
 	err := json.Unmarshal(b, &v)
 	*p = Part{ID: v.ID, SessionID: v.SessionID, MessageID: v.MessageID, Type: v.Type, Text: v.Text, Synthetic: v.Synthetic,
-		Time: v.Time, CallID: v.CallID, Tool: v.Tool, State: v.State, Reason: v.Reason,
+		Time: v.Time, Metadata: v.Metadata, CallID: v.CallID, Tool: v.Tool, State: v.State, Reason: v.Reason,
 		Usage: Usage{Tokens: v.Tokens, USD: v.Cost}}
 	if p.Type == PartCompaction {
 		p.Compaction = &v.Compaction

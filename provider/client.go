@@ -29,7 +29,8 @@ const (
 // Endpoint is one model at one provider. Model and BaseURL are needed; every other field has a useful zero value.
 type Endpoint struct {
 	Model   centurion.ModelRef
-	BaseURL string // up to and without /chat/completions: "https://api.openai.com/v1"
+	BaseURL string // up to and without /chat/completions or /responses: "https://api.openai.com/v1"
+	API     API    // which of the two is asked; empty means chat completions
 	APIKey  string // empty for local servers
 
 	// KeySource says where the key came from: the name of a variable or a file. It is named when the key is refused; the
@@ -38,7 +39,7 @@ type Endpoint struct {
 
 	Headers map[string]string // sent with every request, over those that are sent anyway
 	// Extra are fields for the body of every request, such as reasoning_effort. They win over fields of ours, except
-	// model, messages, tools and stream, which are ignored here.
+	// model, messages, input, tools and stream, which are ignored here.
 	Extra            map[string]any
 	NoSessionHeaders bool // leaves out x-session-id and x-parent-session-id
 	EchoReasoning    bool // hands the reasoning of earlier answers back, as some models demand
@@ -52,6 +53,15 @@ type Endpoint struct {
 	MaxRetries  int    // of an answer 429 or 529; 0 means 8, a negative number none
 	Gates       *Gates // shared by every endpoint of a host; nil means one of its own
 }
+
+// API is the way in which an endpoint is asked.
+type API string
+
+// The ways that there are.
+const (
+	Chat      API = "chat"      // POST /chat/completions, which nearly every provider has
+	Responses API = "responses" // POST /responses, which OpenAI's newer models want; nothing is kept at the provider
+)
 
 // Client speaks to one endpoint. It may be used by many sessions at the same time.
 type Client struct {
@@ -86,7 +96,7 @@ func New(e Endpoint) *Client {
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Extra)) {
 		switch name {
-		case "model", "messages", "tools", "stream":
+		case "model", "messages", "input", "tools", "stream":
 			continue
 		}
 		v, err := json.Marshal(e.Extra[name])

@@ -27,8 +27,18 @@ type Message struct {
 	Role      Role
 	Text      string
 	Reasoning string // of an assistant, echoed to models that want it back
-	Calls     []Call // of an assistant
-	CallID    string // of a tool: the call that Text answers
+	// Thoughts are the same reasoning piece by piece, for wires that want each back in its place and unchanged.
+	Thoughts []Thought
+	Calls    []Call // of an assistant
+	CallID   string // of a tool: the call that Text answers
+}
+
+// Thought is one piece of an assistant's reasoning that was complete.
+type Thought struct {
+	Text     string
+	Metadata map[string]any // what [Delta].Metadata said of it; nil if nothing
+	Said     int            // bytes of the message's text that came before it
+	Calls    int            // of the message's calls that came before it
 }
 
 // Call is a model's wish to run a tool.
@@ -64,7 +74,7 @@ type DeltaType int
 const (
 	Waiting   DeltaType = iota // nothing is wrong; the request waits: see Wait
 	Text                       // a piece of the answer
-	Reasoning                  // a piece of the model's thinking
+	Reasoning                  // a piece of the model's thinking: Text, and at its end perhaps Metadata
 	CallStart                  // a tool call began: Index, CallID, Name
 	CallInput                  // a piece of its arguments: Index, Text
 	CallEnd                    // its arguments are complete: Index
@@ -81,6 +91,9 @@ type Delta struct {
 	Finish string           // one of the centurion.Finish… constants that a model can cause
 	Tokens centurion.Tokens // zero if the endpoint did not say
 	Wait   *Wait
+	// Metadata ends a piece of reasoning, which may be without any text. It goes back to the same model with the piece, as it
+	// is, and to no other; what it says is between the wire and the provider.
+	Metadata map[string]any
 }
 
 // Wait says what a request waits for. Waiting is not failing, and it is no stall.

@@ -165,20 +165,18 @@ func (c *Client) ended(ctx context.Context) error {
 func (c *Client) once(ctx context.Context, req Request, yield func(Delta, error) bool) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	body, fields := c.request(req)
-	x := &exchange{c: c, req: req, fields: fields, ctx: inner, watch: newWatch(c.end.IdleTimeout, cancel)}
-	config := c.config
-	config.HTTPClient = x
-	s, err := openai.NewClientWithConfig(config).CreateChatCompletionStream(inner, body)
+	x := &exchange{c: c, req: req, ctx: inner, watch: newWatch(c.end.IdleTimeout, cancel)}
+	d := decoder{yield: yield}
+	open, take := c.openChat, d.chunk
+	if c.end.API == Responses {
+		open, take = c.openResponses, newItems(&d).event
+	}
+	s, err := open(inner, x, req)
 	if err != nil {
-		if _, ok := errors.AsType[*centurion.Error](err); !ok {
-			err = &centurion.Error{Op: c.op(), Kind: centurion.KindInvalidRequest, Err: err, Hint: "choose another model"}
-		}
 		return err
 	}
 	defer s.Close()
 
-	d := decoder{yield: yield}
 	for !d.gone {
 		raw, err := s.RecvRaw()
 		if err != nil {
@@ -187,7 +185,7 @@ func (c *Client) once(ctx context.Context, req Request, yield func(Delta, error)
 			}
 			break
 		}
-		if err := d.chunk(raw); err != nil {
+		if err := take(raw); err != nil {
 			if d.finish != "" && centurion.KindOf(err) == centurion.KindStreamCut {
 				break // the answer was complete before the stream was cut
 			}
@@ -204,6 +202,28 @@ func (c *Client) once(ctx context.Context, req Request, yield func(Delta, error)
 	}
 	x.drain(func() { cancel(nil) })
 	return nil
+}
+
+// rawStream is an answer event by event: its JSON, then io.EOF.
+type rawStream interface {
+	RecvRaw() ([]byte, error)
+	Close() error
+}
+
+// openChat asks for an answer by chat completions.
+func (c *Client) openChat(ctx context.Context, x *exchange, req Request) (rawStream, error) {
+	body, fields := c.request(req)
+	x.fields = fields
+	config := c.config
+	config.HTTPClient = x
+	s, err := openai.NewClientWithConfig(config).CreateChatCompletionStream(ctx, body)
+	if err != nil {
+		if _, ok := errors.AsType[*centurion.Error](err); !ok {
+			err = &centurion.Error{Op: c.op(), Kind: centurion.KindInvalidRequest, Err: err, Hint: "choose another model"}
+		}
+		return nil, err
+	}
+	return s, nil
 }
 
 // judge says how a stream ended: nil if the answer is complete.

@@ -174,6 +174,9 @@ func (s *Session) take(a *answer, d provider.Delta) {
 	case provider.Reasoning:
 		a.text = -1
 		a.thought = s.grow(a, a.thought, centurion.PartReasoning, d.Text)
+		if d.Metadata != nil {
+			a.msg.Parts[a.thought].Metadata, a.thought = d.Metadata, -1
+		}
 	case provider.CallStart:
 		a.text, a.thought = -1, -1
 		a.begin(d)
@@ -195,7 +198,7 @@ func (s *Session) grow(a *answer, i int, t centurion.PartType, text string) int 
 	p := &a.msg.Parts[i]
 	p.Text += text
 	a.size += len(text)
-	if s.cfg.Publish != nil {
+	if s.cfg.Publish != nil && text != "" {
 		s.cfg.Publish(centurion.Event{Time: centurion.Now(), Type: centurion.EventDelta, Mission: s.rec.Metadata.Mission,
 			Session: s.rec.ID, Task: s.rec.Metadata.Task,
 			After: s.cfg.Store.LastSeq(),

@@ -95,7 +95,7 @@ func (s *modelSet) get(ref string) (orchestrator.Model, error) {
 	}
 	own := s.cfg.Own
 	client := provider.New(provider.Endpoint{
-		Model: r.Model, BaseURL: r.BaseURL, APIKey: r.APIKey.Reveal(), KeySource: r.KeySource, Headers: r.Headers, EchoReasoning: r.Echo,
+		Model: r.Model, BaseURL: r.BaseURL, API: r.API, APIKey: r.APIKey.Reveal(), KeySource: r.KeySource, Headers: r.Headers, EchoReasoning: r.Echo,
 		NoSessionHeaders: own.SessionHeaders != nil && !*own.SessionHeaders, IdleTimeout: own.IdleTimeout, MaxRetries: own.MaxRetries,
 		Gates: &s.gates})
 	m := orchestrator.Model{Ref: r.Model, Price: r.Price, Context: r.Limit.Context, Client: client, Closed: client.Closed}

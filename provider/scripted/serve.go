@@ -17,14 +17,14 @@ import (
 
 const maxBody = 256 << 20 // a conversation is never that long; without a limit a faulty client could take all memory
 
-// ServeHTTP answers chat completions and the list of models, at any path that ends like OpenAI's.
+// ServeHTTP answers chat completions, responses and the list of models, at any path that ends like OpenAI's.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !m.enter() {
 		writeError(w, Error{Status: http.StatusServiceUnavailable, Message: "the scripted model is closed"})
 		return
 	}
 	defer m.leave()
-	post, list := strings.HasSuffix(r.URL.Path, "/chat/completions"), strings.HasSuffix(r.URL.Path, "/models")
+	post, list := strings.HasSuffix(r.URL.Path, "/chat/completions") || strings.HasSuffix(r.URL.Path, "/responses"), strings.HasSuffix(r.URL.Path, "/models")
 	switch {
 	case m.cfg.Key != "" && r.Header.Get("Authorization") != "Bearer "+m.cfg.Key:
 		writeError(w, Error{Status: http.StatusUnauthorized, Message: "Incorrect API key provided."})
@@ -64,7 +64,15 @@ func (m *Model) complete(w http.ResponseWriter, r *http.Request) {
 		writeError(w, Error{Status: http.StatusBadRequest, Message: "the body could not be read: " + err.Error()})
 		return
 	}
+	items := strings.HasSuffix(r.URL.Path, "/responses")
+	var fault error
+	if items {
+		if body, fault = chatOf(body); fault != nil {
+			body = []byte(`{"messages":[]}`)
+		}
+	}
 	req, err := m.open(r, body)
+	req.items, err = items, cmp.Or(fault, err)
 	if err != nil {
 		m.violation(&req, err.Error())
 		writeError(w, Error{Status: http.StatusBadRequest, Message: err.Error()})
@@ -240,7 +248,11 @@ func (m *Model) write(w http.ResponseWriter, r *http.Request, req *Request, a *A
 		m.writeWhole(w, r, e)
 		return
 	}
-	e.stream()
+	if req.items {
+		e.streamItems()
+	} else {
+		e.stream()
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
 	m.writeStream(w, r, e)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/provider"
 )
 
 // Provider is a provider as configured. Which of it is used is decided by [Config.ResolveModel], because a part that
@@ -19,6 +20,8 @@ type Provider struct {
 	APIKey  Secret
 	Headers map[string]string
 	Env     []string // variables that hold the key
+	NPM     string   // the package that OpenCode speaks to it with
+	API     string   // "responses" or "chat"; empty: what the package says
 	Models  []Model  // in the file's order
 	File    string   // where it was defined last, as a person reads it
 
@@ -38,8 +41,9 @@ type Model struct {
 	Price       *centurion.Price
 	ToolCall    *bool
 	Reasoning   *bool
-	Temperature *bool // it takes a temperature
-	Echo        bool  // it wants its reasoning back in the history
+	Temperature *bool  // it takes a temperature
+	Echo        bool   // it wants its reasoning back in the history
+	API         string // "responses" or "chat"; empty: what the provider says
 }
 
 // model finds a model by its name in the file or, because what was resolved once is resolved again by what it then is
@@ -82,6 +86,7 @@ func decodeProvider(m member, skip func(string) func(member) error, drop func(*n
 	pass := func(*Provider, string, *node) error { return nil }
 	options := []field[Provider]{
 		text("baseURL", func(p *Provider) *string { return &p.BaseURL }),
+		choice("api", func(p *Provider) *string { return &p.API }, apis()...),
 		{"apiKey", func(p *Provider, key string, n *node) error {
 			key, err := n.str(key)
 			p.APIKey, p.keySource, p.missing = Secret(strings.TrimSpace(key)), keySource(n), n.missing
@@ -103,7 +108,8 @@ func decodeProvider(m member, skip func(string) func(member) error, drop func(*n
 	}
 	fields := []field[Provider]{
 		text("name", func(p *Provider) *string { return &p.Name }),
-		{"npm", pass}, {"id", pass}, // everything is spoken to in OpenAI's way
+		text("npm", func(p *Provider) *string { return &p.NPM }),
+		{"id", pass},
 		text("api", func(p *Provider) *string { return &p.BaseURL }),
 		list("env", false, func(p *Provider) *[]string { return &p.Env }),
 		{"options", func(p *Provider, key string, n *node) error {
@@ -127,6 +133,21 @@ func decodeProvider(m member, skip func(string) func(member) error, drop func(*n
 		return p, nil
 	}
 	return p, checkURL(url, &p)
+}
+
+// apis are the values of the option api.
+func apis() []string { return []string{string(provider.Chat), string(provider.Responses)} }
+
+// apiOf says how a model is asked: as its own options say, or those of its provider, or as the package does that OpenCode
+// speaks to it with. OpenAI's own endpoint takes its newer models by responses only.
+func apiOf(p Provider, m Model, own bool) provider.API {
+	if api := cmp.Or(m.API, p.API); api != "" {
+		return provider.API(api)
+	}
+	if p.NPM == "@ai-sdk/openai" || p.NPM == "" && own {
+		return provider.Responses
+	}
+	return "" // chat completions
 }
 
 // rank puts options.baseURL after api, which it overrides.
@@ -190,7 +211,15 @@ func modelFields(key string, skip func(string) func(member) error) []field[Model
 		}
 		return *p
 	}
+	type options struct{ api string }
 	fields := []field[Model]{
+		{"options", func(m *Model, _ string, n *node) error {
+			var o options
+			err := decode(n, key+".options", &o, []field[options]{choice("api", func(o *options) *string { return &o.api }, apis()...)},
+				skip(key+".options."))
+			m.API = o.api
+			return err
+		}},
 		text("id", func(m *Model) *string { return &m.ID }),
 		optional("tool_call", func(m *Model) **bool { return &m.ToolCall }),
 		optional("reasoning", func(m *Model) **bool { return &m.Reasoning }),

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/provider"
 	"centurion/provider/catalog"
 )
 
@@ -22,6 +23,7 @@ type Resolved struct {
 	APIKey    Secret             // may be empty: local servers want none
 	KeySource string             // a variable, "keyring" or a file; for messages
 	Headers   map[string]string
+	API       provider.API
 	Echo      bool // the model wants its reasoning back in the history
 	// NoTemperature: the model refuses requests that set a temperature.
 	NoTemperature bool
@@ -271,6 +273,7 @@ func (c *Config) describe(n connection, name, from string) Resolved {
 	ref := centurion.ModelRef{Provider: n.provider, ID: cmp.Or(conf.ID, name)}
 	entry, inTable := c.table().Lookup(ref)
 	r := Resolved{Model: ref, BaseURL: n.url, APIKey: n.key, KeySource: n.keySource, Headers: n.headers, From: from,
+		API:   apiOf(c.Providers[n.provider], conf, n.provider == "openai" && !n.custom),
 		Echo:  conf.Echo || entry.EchoReasoning,
 		Limit: Limit{cmp.Or(conf.Context, entry.Context), cmp.Or(conf.Output, entry.Output)},
 		Price: cmp.Or(conf.Price, entry.Price), NoTemperature: !entry.Temperature}
