@@ -136,6 +136,12 @@ func (cs *calls) begin(c *call, emit func(Delta)) {
 	emit(Delta{Type: CallStart, Index: c.told, CallID: id, Name: c.name})
 }
 
+// nameless reports whether arguments came for a call whose name did not: its beginning was lost. Nobody can run it, and
+// a history with it in is refused.
+func (cs *calls) nameless() bool {
+	return slices.ContainsFunc(cs.all, func(c *call) bool { return c.name == "" && c.args.Len() > 0 })
+}
+
 // end tells what is left and returns how many calls there were. If the answer did not end cleanly, only calls whose
 // arguments are complete beyond doubt end.
 func (cs *calls) end(clean bool, emit func(Delta)) int {

@@ -358,7 +358,7 @@ func (s *items) complete(output []wireItem) error {
 		}
 	}
 	for _, it := range s.all {
-		if c := it.call; c != nil && !it.done && (c.name == "" || !c.whole()) {
+		if c := it.call; c != nil && !it.done && !c.whole() {
 			return &centurion.Error{Kind: centurion.KindStreamCut, Msg: "the answer ended, but not one of its calls: events were lost"}
 		}
 	}

@@ -197,6 +197,9 @@ func (c *Client) once(ctx context.Context, req Request, yield func(Delta, error)
 			x.watch.heard()
 		}
 	}
+	if !d.gone && d.calls.nameless() {
+		return &centurion.Error{Op: c.op(), Kind: centurion.KindStreamCut, Msg: "the answer has a call without a name: events were lost"}
+	}
 	if d.gone || !d.done() {
 		return errBroken
 	}

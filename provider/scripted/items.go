@@ -71,8 +71,10 @@ type (
 	}
 )
 
-// sealedBy marks encrypted reasoning with the model that it is of; another model refuses it.
-func sealedBy(model string) string { return "sealed by " + model + ": " }
+const seal = "sealed by "
+
+// sealedBy marks encrypted reasoning of ours with the model that it is of; another model refuses it.
+func sealedBy(model string) string { return seal + model + ": " }
 
 // chatOf says what a request to /responses would say over chat completions, so that what a script reads and what is checked
 // is the same for both. What only this wire can get wrong is an error here.
@@ -131,7 +133,7 @@ func (b *chatBody) add(it inputItem, model string, rest []inputItem) error {
 	case "function_call_output":
 		b.Messages = append(b.Messages, chatMessage{Role: "tool", ToolCallID: it.CallID, Content: it.Output})
 	case "reasoning":
-		if !strings.HasPrefix(it.Encrypted, sealedBy(model)) {
+		if it.Encrypted == "" || strings.HasPrefix(it.Encrypted, seal) && !strings.HasPrefix(it.Encrypted, sealedBy(model)) {
 			return fmt.Errorf("the encrypted content could not be verified: %.40q is not of %s", it.Encrypted, model)
 		}
 		if len(rest) == 0 || rest[0].Type != "reasoning" && rest[0].Type != "function_call" && rest[0].Role != "assistant" {
