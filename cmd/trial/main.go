@@ -163,7 +163,7 @@ func (b *bench) all(ctx context.Context, chosen []trial) (report, error) {
 
 // limit is how long one trial may take before it has failed.
 func (b *bench) limit() time.Duration {
-	if b.full {
+	if b.full || b.recordings != "" {
 		return 3 * time.Hour
 	}
 	return 4 * time.Minute
