@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -113,20 +114,20 @@ func chatOf(body []byte) ([]byte, error) {
 
 // add takes one item; rest is what follows it.
 func (b *chatBody) add(it inputItem, model string, rest []inputItem) error {
-	text := ""
+	var text strings.Builder
 	for _, c := range it.Content {
 		if want := map[string]string{"assistant": "output_text"}[it.Role]; c.Type != cmp.Or(want, "input_text") {
 			return fmt.Errorf("content of type %q in a message of role %s", c.Type, it.Role)
 		}
-		text += c.Text
+		text.WriteString(c.Text)
 	}
 	switch cmp.Or(it.Type, "message") {
 	case "message":
 		if it.Role == "assistant" {
-			b.answer().Content += text
+			b.answer().Content += text.String()
 			return nil
 		}
-		b.Messages = append(b.Messages, chatMessage{Role: it.Role, Content: text})
+		b.Messages = append(b.Messages, chatMessage{Role: it.Role, Content: text.String()})
 	case "function_call":
 		a := b.answer()
 		a.ToolCalls = append(a.ToolCalls, chatCall{it.CallID, "function", chatFunction{Name: it.Name, Arguments: &it.Arguments}})
@@ -173,9 +174,7 @@ func (e *encoder) streamItems() {
 		emit("response.output_item.added", map[string]any{"output_index": place, "item": begun})
 		for _, piece := range e.cutText(text) {
 			fields := map[string]any{"output_index": place, "item_id": id, "delta": piece}
-			for k, v := range more {
-				fields[k] = v
-			}
+			maps.Copy(fields, more)
 			emit(delta, fields)
 		}
 		emit("response.output_item.done", map[string]any{"output_index": place, "item": whole})
