@@ -52,9 +52,9 @@ func r7(ctx context.Context, t *T) {
 			t.Failf("%s: %d goroutines are left", r.name, left)
 		}
 		sum.sessions += p.sessions
-		t.Logf("%s: %d lines, %d calls, %s", r.name, len(r.lines), len(r.heard.calls), time.Since(begun).Round(time.Millisecond))
+		t.Logf("%s: %d lines, %d calls, ended with %v, %s", r.name, len(r.lines), len(r.heard.calls), r.heard.err, time.Since(begun).Round(time.Millisecond))
 	}
-	t.Figure("recordings", len(all))
+	t.Figure("answers", len(all))
 	t.Figure("not playable yet", len(skipped))
 	t.Figure("cuts", sum.cuts)
 	t.Figure("twice or out of order", sum.mixed)

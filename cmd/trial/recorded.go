@@ -70,17 +70,36 @@ func readRecordings(from fs.FS) (all []*recording, skipped []string, err error) 
 			return nil
 		}
 		b, err := fs.ReadFile(from, name)
-		r := &recording{name: name, api: api}
-		for line := range strings.Lines(string(b)) {
-			if line = strings.TrimSpace(line); line != "" {
-				r.lines = append(r.lines, line)
+		for i, lines := range answersIn(string(b)) {
+			r := &recording{name: name, api: api, lines: lines}
+			if i > 0 {
+				r.name = fmt.Sprintf("%s, answer %d", name, i+1)
 			}
+			r.heard = ask(r.client(r.body(r.lines)))
+			all = append(all, r)
 		}
-		r.heard = ask(r.client(r.body(r.lines)))
-		all = append(all, r)
 		return err
 	})
 	return all, skipped, err
+}
+
+// answersIn cuts a recording into its answers: the requests of one turn are often recorded into one file. Events of an answer
+// have the same id, or begin with one that says that it was created.
+func answersIn(text string) (all [][]string) {
+	var id string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		var e struct{ ID, Type string }
+		_ = json.Unmarshal([]byte(line), &e) // the id of what is none is empty
+		if len(all) == 0 || e.Type == "response.created" || e.ID != "" && id != "" && e.ID != id {
+			all = append(all, nil)
+		}
+		id = cmp.Or(e.ID, id)
+		all[len(all)-1] = append(all[len(all)-1], line)
+	}
+	return all
 }
 
 // body makes a stream of events.
