@@ -38,7 +38,6 @@ func untested() map[string]string {
 	return map[string]string{
 		"ORCH-16":  "there is no client of toasts to begin with: a reader derives them from the journal, see `docs/seed.md`",
 		"ORCH-99":  "a layout of directories; where each of its parts is stands in `docs/seed.md`, and `layers_test.go` holds ours",
-		"ORCH-130": "nothing subscribes once for all: a reader of the journal ends with its context, see `docs/seed.md`",
 		"ORCH-143": "the size of another program's tests; ours are above it, see `docs/seed.md`",
 	}
 }
