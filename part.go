@@ -40,7 +40,8 @@ type Part struct {
 	Reason    string     // step-finish
 	Usage     Usage      // step-finish
 
-	// Metadata is what a provider wants back with a reasoning part: {"anthropic": {"signature": …}}. Nil if there is nothing.
+	// Metadata is what a provider wants back with a reasoning part, under the name of its API: {"anthropic": {"signature": …}},
+	// {"openai": {"itemId": …, "reasoningEncryptedContent": …}}. Nil if there is nothing.
 	Metadata map[string]any
 
 	Compaction *Compaction // compaction
@@ -231,9 +232,9 @@ func (p *Part) UnmarshalJSON(b []byte) error {
 		Reason    string     `json:"reason"`
 		Cost      float64    `json:"cost"`
 		Tokens    Tokens     `json:"tokens"`
-		Compaction
 
 		Metadata map[string]any `json:"metadata"`
+		Compaction
 	}
 	err := json.Unmarshal(b, &v)
 	*p = Part{ID: v.ID, SessionID: v.SessionID, MessageID: v.MessageID, Type: v.Type, Text: v.Text, Synthetic: v.Synthetic,

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"centurion"
 )
 
 // calls puts the calls of one answer together from fragments.
@@ -134,6 +136,15 @@ func (cs *calls) begin(c *call, emit func(Delta)) {
 	c.begun, c.told = true, cs.started
 	cs.started++
 	emit(Delta{Type: CallStart, Index: c.told, CallID: id, Name: c.name})
+}
+
+// errNameless is the error for what nameless reports.
+var errNameless = &centurion.Error{Kind: centurion.KindStreamCut, Msg: "the answer has a call without a name: events were lost"}
+
+// nameless reports whether arguments came for a call whose name did not: its beginning was lost. Nobody can run it, and
+// a history with it in is refused.
+func (cs *calls) nameless() bool {
+	return slices.ContainsFunc(cs.all, func(c *call) bool { return c.name == "" && c.args.Len() > 0 })
 }
 
 // end tells what is left and returns how many calls there were. If the answer did not end cleanly, only calls whose

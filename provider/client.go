@@ -29,17 +29,17 @@ const (
 // Endpoint is one model at one provider. Model and BaseURL are needed; every other field has a useful zero value.
 type Endpoint struct {
 	Model   centurion.ModelRef
-	BaseURL string // up to and without /chat/completions: "https://api.openai.com/v1"
+	BaseURL string // up to and without /chat/completions and the like: "https://api.openai.com/v1"
 	APIKey  string // empty for local servers
 
 	// KeySource says where the key came from: the name of a variable or a file. It is named when the key is refused; the
 	// key itself never is.
 	KeySource string
 
-	Wire    Wire              // the API that it is spoken to by; nil means OpenAI's chat completions
+	Wire    Wire              // the API that it is spoken to by, such as Responses; nil means OpenAI's chat completions
 	Headers map[string]string // sent with every request, over those that are sent anyway
 	// Extra are fields for the body of every request, such as reasoning_effort. They win over fields of ours, except
-	// model, messages, tools and stream, which are ignored here.
+	// model, messages, input, tools and stream, which are ignored here.
 	Extra            map[string]any
 	NoSessionHeaders bool // leaves out x-session-id and x-parent-session-id
 	EchoReasoning    bool // hands the reasoning of earlier answers back, as some models demand
@@ -85,19 +85,29 @@ func New(e Endpoint) *Client {
 		c.err = &centurion.Error{Op: "call " + e.Model.String(), Kind: centurion.KindConfig, Msg: "the provider has no base URL",
 			Hint: "set provider." + e.Model.Provider + ".options.baseURL in opencode.json"}
 	}
-	for _, name := range slices.Sorted(maps.Keys(e.Extra)) {
+	extra, err := fieldsOf(e.Extra)
+	if err != nil {
+		err.Op = "call " + e.Model.String()
+		c.err = err
+	}
+	c.extra = extra
+	return c
+}
+
+// fieldsOf returns the fields of [Endpoint].Extra that count, sorted.
+func fieldsOf(extra map[string]any) (all []field, err *centurion.Error) {
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
 		switch name {
-		case "model", "messages", "tools", "stream":
+		case "model", "messages", "input", "tools", "stream":
 			continue
 		}
-		v, err := json.Marshal(e.Extra[name])
-		if err != nil {
-			c.err = &centurion.Error{Op: "call " + e.Model.String(), Kind: centurion.KindConfig,
-				Msg: fmt.Sprintf("the extra field %q is not JSON", name), Err: err}
+		v, bad := json.Marshal(extra[name])
+		if bad != nil {
+			return nil, &centurion.Error{Kind: centurion.KindConfig, Msg: fmt.Sprintf("the extra field %q is not JSON", name), Err: bad}
 		}
-		c.extra = append(c.extra, field{name, v})
+		all = append(all, field{name, v})
 	}
-	return c
+	return all, nil
 }
 
 // Model returns the model that the client speaks to.

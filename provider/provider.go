@@ -42,9 +42,9 @@ type Call struct {
 // Thought is a block of an assistant's thinking that its provider wants back word by word.
 type Thought struct {
 	Text     string
-	Metadata map[string]any // what its provider gave with it: see ReasoningEnd
-	// After is how much of the message came before it: bytes of its text, and calls.
-	After struct{ Text, Calls int }
+	Metadata map[string]any // what its provider gave with it: see [Delta]
+	Said     int            // bytes of the message's text that came before it
+	Calls    int            // of the message's calls that came before it
 }
 
 // ToolSpec describes a tool to a model.
@@ -90,7 +90,8 @@ type Delta struct {
 	Index  int    // which of the answer's calls, counted from 0
 	CallID string // never empty: calls that come without an id are given one that is unique within the answer
 	Name   string
-	// Metadata is handed back with a block of thinking to the same model, and to no other. Its one key is the API's name.
+	// Metadata is handed back, as it is, with a block of thinking to the same model, and to no other. The block may be without
+	// any text. Its one key is the name of the API; what it holds is between the wire and the provider.
 	Metadata map[string]any
 	Finish   string           // one of the centurion.Finish… constants that a model can cause
 	Tokens   centurion.Tokens // zero if the endpoint did not say

@@ -103,20 +103,23 @@ func (c *Client) messages(r Request) []openai.ChatCompletionMessage {
 	return out
 }
 
+// frontOf writes fields as an object's beginning, which a body without its first brace goes on.
+func frontOf(fields []field) []byte {
+	front := []byte{'{'}
+	for _, f := range fields {
+		name, _ := json.Marshal(f.name)
+		front = append(append(append(append(front, name...), ':'), f.value...), ',')
+	}
+	return front
+}
+
 // splice puts fields at the front of the JSON object that is req's body, without reading the body, which may hold a
 // whole conversation.
 func splice(req *http.Request, fields []field) {
 	if len(fields) == 0 || req.GetBody == nil {
 		return
 	}
-	front := []byte{'{'}
-	for _, f := range fields {
-		name, _ := json.Marshal(f.name)
-		front = append(front, name...)
-		front = append(front, ':')
-		front = append(front, f.value...)
-		front = append(front, ',')
-	}
+	front := frontOf(fields)
 	whole := req.GetBody
 	with := func() (io.ReadCloser, error) {
 		body, err := whole()

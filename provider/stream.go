@@ -164,14 +164,14 @@ func (c *Client) ended(ctx context.Context) error {
 	return &centurion.Error{Op: c.op(), Kind: centurion.KindOf(cause), Err: cause}
 }
 
-// once makes one request. It returns nil when Done was yielded, and errBroken when the reader has gone. An error that
-// comes before a piece of the answer may be retried; a later one never is, because its status is taken away.
+// once makes one request by chat completions. It returns nil when Done was yielded, and errBroken when the reader has gone.
+// An error that comes before a piece of the answer may be retried; a later one never is, because its status is taken away.
 func (c *Client) once(ctx context.Context, req Request, yield func(Delta, error) bool) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	body, fields := c.request(req)
-	x := &exchange{c: c, req: req, fields: fields, ctx: inner, watch: newWatch(c.end.IdleTimeout, cancel)}
-	x.watch.alive = req.Alive
+	x := c.exchange(inner, cancel, req)
+	x.fields = fields
 	config := c.config
 	config.HTTPClient = x
 	s, err := openai.NewClientWithConfig(config).CreateChatCompletionStream(inner, body)
@@ -203,6 +203,9 @@ func (c *Client) once(ctx context.Context, req Request, yield func(Delta, error)
 		} else {
 			x.watch.heard()
 		}
+	}
+	if !d.gone && d.calls.nameless() {
+		return c.streamError(errNameless, &d)
 	}
 	if d.gone || !d.done() {
 		return errBroken

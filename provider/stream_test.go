@@ -190,6 +190,7 @@ func TestBrokenStreams(t *testing.T) {
 	}{
 		{name: "closed without a finish reason", body: cut(say("a"), begun), kind: centurion.KindStreamCut, says: "without a finish reason"},
 		{name: "[DONE] without a finish reason", body: sse(say("a"), begun), kind: centurion.KindStreamCut},
+		{name: "the beginning of a call was lost", body: sse(tool(`{"index":0,"function":{"arguments":"{}"}}`), chunk(`{}`, "tool_calls")), kind: centurion.KindStreamCut, says: "without a name"},
 		{name: "nothing at all", kind: centurion.KindStreamCut, says: "before it began"},
 		{name: "only comments", body: ": a\n\n: b\n\n", kind: centurion.KindStreamCut},
 		{name: "a call after the finish reason", body: cut(say("a"), chunk(`{}`, "stop"), begun), kind: centurion.KindStreamCut},

@@ -21,6 +21,13 @@ type exchange struct {
 	body   io.ReadCloser
 }
 
+// exchange returns an exchange for req, which cancel ends.
+func (c *Client) exchange(ctx context.Context, cancel context.CancelCauseFunc, req Request) *exchange {
+	x := &exchange{c: c, req: req, ctx: ctx, watch: newWatch(c.end.IdleTimeout, cancel)}
+	x.watch.alive = req.Alive
+	return x
+}
+
 // Do sends the request. An answer that is not a success is an error of ours.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	splice(req, x.fields)

@@ -17,7 +17,7 @@ type Wire interface {
 	Authorize(h http.Header, key string)
 	// Request returns the path below the base URL and the body of a request for an answer that streams. Extra are fields
 	// for the body, as in [Endpoint].
-	Request(model string, r Request, extra map[string]any) (path string, body []byte, err error)
+	Request(model centurion.ModelRef, r Request, extra map[string]any) (path string, body []byte, err error)
 	// Decoder returns what reads one answer and hands its pieces, but no wait, to emit.
 	Decoder(emit func(Delta)) Decoder
 }
@@ -53,7 +53,7 @@ func (c *Client) onceOver(ctx context.Context, req Request, yield func(Delta, er
 	invalid := func(err error) error {
 		return &centurion.Error{Op: c.op(), Kind: centurion.KindInvalidRequest, Err: err, Hint: "choose another model"}
 	}
-	path, body, err := c.end.Wire.Request(c.end.Model.ID, req, c.end.Extra)
+	path, body, err := c.end.Wire.Request(c.end.Model, req, c.end.Extra)
 	if err != nil {
 		return invalid(err)
 	}
@@ -64,7 +64,7 @@ func (c *Client) onceOver(ctx context.Context, req Request, yield func(Delta, er
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
 	c.authorize(r.Header)
-	x := &exchange{c: c, req: req, ctx: inner, watch: newWatch(c.end.IdleTimeout, cancel)}
+	x := c.exchange(inner, cancel, req)
 	resp, err := x.Do(r)
 	if err != nil {
 		return err

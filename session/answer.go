@@ -203,7 +203,7 @@ func (s *Session) grow(a *answer, i int, t centurion.PartType, text string) int 
 	p := &a.msg.Parts[i]
 	p.Text += text
 	a.size += len(text)
-	if s.cfg.Publish != nil {
+	if s.cfg.Publish != nil && text != "" {
 		s.cfg.Publish(centurion.Event{Time: centurion.Now(), Type: centurion.EventDelta, Mission: s.rec.Metadata.Mission,
 			Session: s.rec.ID, Task: s.rec.Metadata.Task,
 			After: s.cfg.Store.LastSeq(),

@@ -140,7 +140,7 @@ func weight(m *centurion.Message) int {
 	for _, p := range m.Parts {
 		switch {
 		case p.Type == centurion.PartText || p.Type == centurion.PartReasoning:
-			n += len(p.Text)
+			n += len(p.Text) + sealed(p.Metadata)
 		case p.Type == centurion.PartTool && sent(p):
 			n += len(p.Tool) + len(p.State.Input)
 		}

@@ -48,18 +48,16 @@ func History(stored []centurion.Message) []provider.Message {
 		}
 		a := provider.Message{Role: provider.Assistant, Text: m.Text()}
 		var results []provider.Message
-		text := 0 // bytes of it so far
+		said := 0 // bytes of the text so far
 		for _, p := range m.Parts {
 			switch {
 			case p.Type == centurion.PartReasoning:
 				a.Reasoning += p.Text
 				if p.Metadata != nil {
-					t := provider.Thought{Text: p.Text, Metadata: p.Metadata}
-					t.After.Text, t.After.Calls = text, len(a.Calls)
-					a.Thoughts = append(a.Thoughts, t)
+					a.Thoughts = append(a.Thoughts, provider.Thought{Text: p.Text, Metadata: p.Metadata, Said: said, Calls: len(a.Calls)})
 				}
 			case p.Type == centurion.PartText:
-				text += len(p.Text)
+				said += len(p.Text)
 			case p.Type == centurion.PartTool && sent(p):
 				a.Calls = append(a.Calls, provider.Call{ID: p.CallID, Name: p.Tool, Arguments: string(p.State.Input)})
 				results = append(results, provider.Message{Role: provider.Tool, CallID: p.CallID, Text: resultOf(p.State)})
@@ -120,6 +118,9 @@ func estimate(req provider.Request, answer int) centurion.Tokens {
 	n := len(req.System)
 	for _, m := range req.Messages {
 		n += len(m.Text) + len(m.Reasoning)
+		for _, t := range m.Thoughts {
+			n += sealed(t.Metadata)
+		}
 		for _, c := range m.Calls {
 			n += len(c.Name) + len(c.Arguments)
 		}
@@ -128,6 +129,18 @@ func estimate(req provider.Request, answer int) centurion.Tokens {
 		n += len(t.Description) + len(t.Schema)
 	}
 	return centurion.Tokens{Input: int64(n / 4), Output: int64(answer / 4)}
+}
+
+// sealed counts the bytes of a thought that only its provider can read.
+func sealed(metadata map[string]any) (n int) {
+	for _, owned := range metadata {
+		fields, _ := owned.(map[string]any)
+		for _, v := range fields {
+			text, _ := v.(string)
+			n += len(text)
+		}
+	}
+	return n
 }
 
 // fact makes an event of a session.

@@ -97,7 +97,7 @@ func (s *modelSet) get(ref string) (orchestrator.Model, error) {
 	client := provider.New(provider.Endpoint{
 		Model: r.Model, BaseURL: r.BaseURL, APIKey: r.APIKey.Reveal(), KeySource: r.KeySource, Headers: r.Headers, EchoReasoning: r.Echo,
 		NoSessionHeaders: own.SessionHeaders != nil && !*own.SessionHeaders, IdleTimeout: own.IdleTimeout, MaxRetries: own.MaxRetries,
-		Gates: &s.gates, Wire: wireOf(r)})
+		Gates: &s.gates, Wire: r.Wire()})
 	m := orchestrator.Model{Ref: r.Model, Price: r.Price, Context: r.Limit.Context, Client: client, Closed: client.Closed}
 	s.known[ref] = m
 	return m, nil

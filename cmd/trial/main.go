@@ -27,6 +27,7 @@ type options struct {
 	run, json     string
 	keep, list, v bool
 	readme, from  string
+	recordings    string
 }
 
 func main() {
@@ -39,6 +40,7 @@ func main() {
 	flag.BoolVar(&o.keep, "keep", false, "keep the scratch directories")
 	flag.BoolVar(&o.list, "list", false, "list the trials")
 	flag.BoolVar(&o.v, "v", false, "print what happens")
+	flag.StringVar(&o.recordings, "recordings", "", "play the recorded streams below this directory (chat/, responses/, anthropic/: one event a line) in R7; without -run, nothing else")
 	flag.StringVar(&o.readme, "readme", "", "rewrite the table in this Markdown file, and do nothing else")
 	flag.StringVar(&o.from, "from", "docs/trials.json", "the JSON file that -readme takes the table from")
 	flag.Parse()
@@ -58,7 +60,10 @@ func (o options) main(ctx context.Context) (bool, error) {
 	case o.readme != "":
 		return true, rewriteReadme(o.readme, o.from)
 	case o.quick && o.full, flag.NArg() > 0:
-		return false, errors.New("usage: trial [-quick|-full] [-seed N] [-run R1,R3] [-json FILE] [-keep] [-list] [-v]")
+		return false, errors.New("usage: trial [-quick|-full] [-seed N] [-run R1,R3] [-json FILE] [-recordings DIR] [-keep] [-list] [-v]")
+	}
+	if o.recordings != "" && o.run == "" {
+		o.run = "R7"
 	}
 	chosen, err := choose(trials(), o.run)
 	if err != nil {
@@ -158,7 +163,7 @@ func (b *bench) all(ctx context.Context, chosen []trial) (report, error) {
 
 // limit is how long one trial may take before it has failed.
 func (b *bench) limit() time.Duration {
-	if b.full {
+	if b.full || b.recordings != "" {
 		return 3 * time.Hour
 	}
 	return 4 * time.Minute

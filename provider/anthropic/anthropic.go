@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strings"
 
+	"centurion"
 	"centurion/provider"
 )
 
@@ -94,10 +95,10 @@ type block struct {
 
 var emptySchema = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// Request writes the body of a request for an answer that streams. Fields of extra win over fields of ours, except model,
-// messages, tools and stream.
-func (w Wire) Request(model string, r provider.Request, extra map[string]any) (path string, body []byte, err error) {
-	req := wireRequest{Model: model, MaxTokens: w.limit(r.MaxOutput), Stream: true, Messages: messages(r)}
+// Request writes the body of a request for an answer that streams. Fields of extra win over fields of ours, except those
+// that no wire takes.
+func (w Wire) Request(model centurion.ModelRef, r provider.Request, extra map[string]any) (path string, body []byte, err error) {
+	req := wireRequest{Model: model.ID, MaxTokens: w.limit(r.MaxOutput), Stream: true, Messages: messages(r)}
 	if t := r.Temperature; t != nil && !math.IsNaN(*t) && extra["thinking"] == nil { // who thinks takes no temperature
 		req.Temperature = new(min(max(*t, 0), 1)) // others count it up to 2
 	}
@@ -125,7 +126,7 @@ func (w Wire) Request(model string, r provider.Request, extra map[string]any) (p
 	}
 	for name, value := range extra {
 		switch name {
-		case "model", "messages", "tools", "stream":
+		case "model", "messages", "input", "tools", "stream":
 			continue
 		}
 		if fields[name], err = marshal(value); err != nil {

@@ -78,7 +78,7 @@ type decoder struct {
 	open   map[int]*blockState
 	ids    map[string]bool // of calls that were told
 	calls  int
-	whole  int // calls that ended
+	whole  []int // calls that are complete: told only with the end, because none may be run of an answer that is cut
 }
 
 // blockState is a block that has begun and not ended.
@@ -116,7 +116,7 @@ func (d *decoder) Event(data []byte) (piece bool, err error) {
 	case "content_block_start":
 		return true, d.begin(e.Index, e.Block)
 	case "content_block_delta":
-		d.grow(e.Index, e.Delta)
+		return true, d.grow(e.Index, e.Delta)
 	case "content_block_stop":
 		d.end(e.Index)
 	case "message_delta":
@@ -183,12 +183,12 @@ func (d *decoder) say(t provider.DeltaType, text string) {
 	}
 }
 
-func (d *decoder) grow(index int, x wireDelta) {
+func (d *decoder) grow(index int, x wireDelta) error {
 	s := d.open[index]
-	if s == nil {
-		return // of a block that never began, or has ended
-	}
 	switch {
+	case s == nil && x.Type == "input_json_delta":
+		return cut("a piece of a call came before it began or after it ended: events were lost")
+	case s == nil: // nobody acts on a piece of a text
 	case s.kind == "text" && x.Type == "text_delta":
 		d.say(provider.Text, x.Text)
 	case s.kind == "thinking" && x.Type == "thinking_delta":
@@ -199,9 +199,10 @@ func (d *decoder) grow(index int, x wireDelta) {
 		s.args.WriteString(x.PartialJSON)
 		d.emit(provider.Delta{Type: provider.CallInput, Index: s.call, Text: x.PartialJSON})
 	}
+	return nil
 }
 
-// end ends a block. Only then is a call whole, and a block of thinking signed.
+// end ends a block. Only then is a call complete, and a block of thinking signed.
 func (d *decoder) end(index int) {
 	s := d.open[index]
 	if s == nil {
@@ -223,8 +224,7 @@ func (d *decoder) end(index int) {
 		if strings.TrimSpace(s.args.String()) == "" {
 			d.emit(provider.Delta{Type: provider.CallInput, Index: s.call, Text: string(object(s.initial))})
 		}
-		d.whole++
-		d.emit(provider.Delta{Type: provider.CallEnd, Index: s.call})
+		d.whole = append(d.whole, s.call)
 	}
 }
 
@@ -242,7 +242,7 @@ func (d *decoder) finish() error {
 	finish := finishOf(d.reason)
 	clean := finish == centurion.FinishStop || finish == centurion.FinishToolCalls
 	switch {
-	case clean && d.whole < d.calls:
+	case clean && len(d.whole) < d.calls:
 		return cut("the answer ended in the middle of a call")
 	case clean && d.calls > 0:
 		finish = centurion.FinishToolCalls
@@ -252,6 +252,9 @@ func (d *decoder) finish() error {
 		d.say(provider.Text, d.why)
 	}
 	d.over = true
+	for _, call := range d.whole {
+		d.emit(provider.Delta{Type: provider.CallEnd, Index: call})
+	}
 	d.emit(provider.Delta{Type: provider.Done, Finish: finish, Tokens: d.usage.tokens()})
 	return nil
 }

@@ -77,7 +77,7 @@ func answerBlocks(m provider.Message) (out []block) {
 	}
 	for _, t := range m.Thoughts {
 		if b, ok := thought(t); ok {
-			until(t.After.Text, t.After.Calls)
+			until(t.Said, t.Calls)
 			out = append(out, b)
 		}
 	}

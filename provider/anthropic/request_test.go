@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"centurion"
 	"centurion/provider"
 	"centurion/provider/anthropic"
 )
@@ -30,7 +31,7 @@ func conversation(n int) provider.Request {
 // sent returns the body of a request, and its fields.
 func sent(t testing.TB, w anthropic.Wire, r provider.Request, extra map[string]any) (string, map[string]any) {
 	t.Helper()
-	path, body, err := w.Request("claude-test", r, extra)
+	path, body, err := w.Request(centurion.ModelRef{Provider: "anthropic", ID: "claude-test"}, r, extra)
 	if err != nil || path != "/messages" {
 		t.Fatalf("path %q, %v", path, err)
 	}
@@ -46,9 +47,9 @@ func sent(t testing.TB, w anthropic.Wire, r provider.Request, extra map[string]a
 func TestRequest(t *testing.T) {
 	redacted := provider.Thought{Metadata: map[string]any{"anthropic": map[string]any{"redactedData": "opaque"}}}
 	second := provider.Thought{Text: "And?", Metadata: signed("s2")}
-	second.After.Text, second.After.Calls = len("One. "), 0
+	second.Said = len("One. ")
 	third := provider.Thought{Text: "Third.", Metadata: signed("s3")}
-	third.After.Text, third.After.Calls = len("One. Two."), 1
+	third.Said, third.Calls = len("One. Two."), 1
 	foreign := provider.Thought{Text: "not ours", Metadata: map[string]any{"openai": map[string]any{"id": "x"}}}
 	r := provider.Request{System: "You are the Worker.", MaxOutput: 100, Temperature: new(1.5), Fleeting: len("<status>\nnow\n</status>"),
 		Tools: []provider.ToolSpec{{Name: "list"}, {Name: "read", Description: "reads <a> file", Schema: json.RawMessage(`{"type":"object"}`)}},

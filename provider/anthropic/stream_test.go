@@ -85,6 +85,9 @@ func answers() []answer {
 			call(0, "toolu_2", "read", `{"p":"a"}`), reason("tool_use"), stop)...), cut: true},
 		{name: "another answer after a whole call", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":"a"}`), strings.Replace(begin, "msg_a", "msg_b", 1),
 			call(0, "toolu_2", "list"), reason("tool_use"), stop)...), cut: true},
+		{name: "a piece of a call before it began", body: sse(events(begin, delta(0, `{"type":"input_json_delta","partial_json":"{\"p\":"}`), start(0, `{"type":"tool_use","id":"toolu_1","name":"read","input":{}}`), end(0),
+			reason("tool_use"), stop)...), cut: true},
+		{name: "a piece of a call after it ended", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":"a"}`), delta(0, `{"type":"input_json_delta","partial_json":"}"}`), reason("tool_use"), stop)...), cut: true},
 		{name: "a call without a name", body: sse(events(begin, call(0, "toolu_1", ""), reason("tool_use"), stop)...), cut: true},
 		{name: "no JSON", body: sse(events(begin, say(0, "a"))...) + "data: {\"type\":\n\n", cut: true},
 		{name: "nothing", body: "", cut: true},
@@ -131,7 +134,7 @@ func TestCutAnywhere(t *testing.T) {
 		}
 		for n := range len(whole) {
 			r := collect(t, canned(strings.NewReader(whole[:n])), provider.Request{})
-			if r.err == nil || centurion.KindOf(r.err) != centurion.KindStreamCut && centurion.KindOf(r.err) != centurion.KindConfig {
+			if r.err == nil || r.ended > 0 || centurion.KindOf(r.err) != centurion.KindStreamCut && centurion.KindOf(r.err) != centurion.KindConfig {
 				t.Fatalf("%s, cut after %d of %d bytes: %+v", tt.name, n, len(whole), r)
 			}
 		}

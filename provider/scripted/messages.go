@@ -3,6 +3,7 @@ package scripted
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"net/http"
@@ -10,17 +11,6 @@ import (
 	"slices"
 	"strings"
 )
-
-// messagesWriter is where an answer of the Messages API goes. Requests are translated when they arrive and answers are
-// written in that API's events; everything in between knows one form of a conversation.
-type messagesWriter struct{ http.ResponseWriter }
-
-// Flush sends what was written.
-func (w messagesWriter) Flush() {
-	if f, ok := w.ResponseWriter.(http.Flusher); ok {
-		f.Flush()
-	}
-}
 
 // The shapes of a request of the Messages API.
 type (
@@ -79,61 +69,32 @@ func (c messagesContent) text() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// fromMessages translates a request of the Messages API into one of chat completions. Fault is what a strict provider would
-// refuse about it; what both APIs demand is found later.
-func (m *Model) fromMessages(h http.Header, body []byte) (chat []byte, fault string) {
+// fromMessages translates a request of the Messages API. The error is what a strict provider would refuse about it; what
+// chat completions demand as well is found later.
+func (m *Model) fromMessages(h http.Header, body []byte) ([]byte, error) {
 	var in messagesRequest
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(body, &fields); err != nil {
-		return nil, errJSON.Error()
+		return nil, errJSON
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return nil, "the request cannot be read: " + err.Error()
+		return nil, fmt.Errorf("the request cannot be read: %w", err)
 	}
 	if !m.cfg.NoCheck {
-		if fault = checkMessages(h, &in); fault == "" {
-			fault = m.checkThinking(in.Messages)
-		}
+		fault := cmp.Or(checkMessages(h, &in), m.checkThinking(in.Messages))
 		if fault != "" {
-			return nil, fault
+			return nil, errors.New(fault)
 		}
 	}
-	type function struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description,omitempty"`
-		Parameters  json.RawMessage `json:"parameters,omitempty"`
-	}
-	type tool struct {
-		Type     string   `json:"type"`
-		Function function `json:"function"`
-	}
-	var tools []tool
+	var tools []chatTool
 	for _, t := range in.Tools {
-		tools = append(tools, tool{"function", function{t.Name, t.Description, t.InputSchema}})
+		tools = append(tools, chatTool{"function", chatFunction{Name: t.Name, Description: t.Description, Parameters: t.InputSchema}})
 	}
 	if delete(fields, "system"); len(tools) > 0 {
 		fields["tools"], _ = json.Marshal(tools) // it was JSON a moment ago
 	}
 	fields["messages"], _ = json.Marshal(chatMessages(&in))
-	chat, _ = json.Marshal(fields)
-	return chat, ""
-}
-
-type chatMessage struct {
-	Role       string     `json:"role"`
-	Content    string     `json:"content"`
-	Reasoning  string     `json:"reasoning_content,omitempty"`
-	ToolCalls  []chatCall `json:"tool_calls,omitempty"`
-	ToolCallID string     `json:"tool_call_id,omitempty"`
-}
-
-type chatCall struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
+	return json.Marshal(fields)
 }
 
 func chatMessages(in *messagesRequest) []chatMessage {
@@ -148,9 +109,7 @@ func chatMessages(in *messagesRequest) []chatMessage {
 			case "thinking":
 				next.Reasoning += b.Thinking
 			case "tool_use":
-				c := chatCall{ID: b.ID, Type: "function"}
-				c.Function.Name, c.Function.Arguments = b.Name, string(b.Input)
-				next.ToolCalls = append(next.ToolCalls, c)
+				next.ToolCalls = append(next.ToolCalls, chatCall{b.ID, "function", chatFunction{Name: b.Name, Arguments: new(string(b.Input))}})
 			case "tool_result":
 				out = append(out, chatMessage{Role: "tool", ToolCallID: b.ToolUseID, Content: b.Content.text()})
 			}
@@ -227,7 +186,7 @@ func checkAnswer(c messagesContent) (calls []string, fault string) {
 		switch {
 		case b.Type == "text" && strings.TrimSpace(b.Text) == "":
 			return nil, "text content blocks must contain non-whitespace text"
-		case b.Type == "thinking" && b.Signature != signatureOf(b.Thinking):
+		case b.Type == "thinking" && (b.Signature == "" || strings.HasPrefix(b.Signature, signed) && b.Signature != signatureOf(b.Thinking)):
 			return nil, fmt.Sprintf("content.%d: Invalid `signature` in `thinking` block", i)
 		case strings.HasSuffix(b.Type, "thinking") && len(b.Cache) > 0:
 			return nil, fmt.Sprintf("content.%d: cache_control cannot be set for thinking blocks", i)
@@ -274,11 +233,14 @@ func checkUser(c messagesContent, open []string) string {
 	return ""
 }
 
+// signed begins every signature of ours. Whether another one fits cannot be told.
+const signed = "signed by script: "
+
 // signatureOf signs thinking, as far as a scripted model can: another text has another signature.
 func signatureOf(thinking string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(thinking))
-	return fmt.Sprintf("sig-%016x==", h.Sum64())
+	return fmt.Sprintf(signed+"%016x==", h.Sum64())
 }
 
 // think remembers with which thinking calls were made.

@@ -57,6 +57,7 @@ func TestMessagesChecks(t *testing.T) {
 		{"good", messagesBody(usr), ""},
 		{"good with calls", messagesBody(usr, calls, results), ""},
 		{"good with redacted thinking", messagesBody(usr, turn("assistant", `{"type":"redacted_thinking","data":"x"}`, text), usr), ""},
+		{"good with a signature of somebody else", messagesBody(usr, turn("assistant", `{"type":"thinking","thinking":"hm","signature":"EqQB"}`, text), usr), ""},
 		{"good with four marks", messagesBody(turn("user", mark, mark, mark, mark)), ""},
 
 		{"no JSON", `{"model":`, "not a JSON object"},

@@ -26,7 +26,8 @@ type Request struct {
 	Status  int         // of the answer; 0 while there is none
 	Header  http.Header // nil with Config.NoCheck
 
-	in *input
+	in  *input
+	api api
 }
 
 // session is what a model remembers of a conversation.

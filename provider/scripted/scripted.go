@@ -1,5 +1,6 @@
 // Package scripted is a model whose answers are written down. It serves the OpenAI wire (chat completions, streaming
-// and not, and the list of models) and Anthropic's (messages, streaming) as an http.Handler, on loopback, or in memory to a client of its own, and it can
+// and not, and the list of models; responses, streaming) and Anthropic's (messages, streaming) as an http.Handler, on loopback, or
+// in memory to a client of its own, and it can
 // delay, fail, cut and stall. The demonstration, tests and benchmarks use it alike.
 //
 // What it answers comes from a [Scenario], a small YAML file, or from a Go function. Like a strict provider it checks

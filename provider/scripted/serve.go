@@ -17,29 +17,26 @@ import (
 
 const maxBody = 256 << 20 // a conversation is never that long; without a limit a faulty client could take all memory
 
-// ServeHTTP answers chat completions, messages and the list of models, at any path that ends like OpenAI's or Anthropic's.
+// ServeHTTP answers chat completions, responses, messages and the list of models, at any path that ends like OpenAI's or Anthropic's.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	messages := strings.HasSuffix(r.URL.Path, "/messages")
-	if messages {
-		w = messagesWriter{w}
-	}
+	api := apiOf(r.URL.Path)
 	if !m.enter() {
-		writeError(w, Error{Status: http.StatusServiceUnavailable, Message: "the scripted model is closed"})
+		writeError(w, api, Error{Status: http.StatusServiceUnavailable, Message: "the scripted model is closed"})
 		return
 	}
 	defer m.leave()
-	post, list := messages || strings.HasSuffix(r.URL.Path, "/chat/completions"), strings.HasSuffix(r.URL.Path, "/models")
+	post, list := api != apiNone, strings.HasSuffix(r.URL.Path, "/models")
 	switch {
 	case m.cfg.Key != "" && r.Header.Get("Authorization") != "Bearer "+m.cfg.Key && r.Header.Get("x-api-key") != m.cfg.Key:
-		writeError(w, Error{Status: http.StatusUnauthorized, Message: "Incorrect API key provided."})
+		writeError(w, api, Error{Status: http.StatusUnauthorized, Message: "Incorrect API key provided."})
 	case post && r.Method == http.MethodPost:
-		m.complete(w, r)
+		m.complete(w, r, api)
 	case list && r.Method == http.MethodGet:
 		m.list(w)
 	case post || list:
-		writeError(w, Error{Status: http.StatusMethodNotAllowed, Message: "Not allowed to " + r.Method + " on " + r.URL.Path})
+		writeError(w, api, Error{Status: http.StatusMethodNotAllowed, Message: "Not allowed to " + r.Method + " on " + r.URL.Path})
 	default:
-		writeError(w, Error{Status: http.StatusNotFound, Message: "Unknown request URL: " + r.Method + " " + r.URL.Path, Code: "unknown_url"})
+		writeError(w, api, Error{Status: http.StatusNotFound, Message: "Unknown request URL: " + r.Method + " " + r.URL.Path, Code: "unknown_url"})
 	}
 }
 
@@ -62,24 +59,23 @@ func (m *Model) list(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data})
 }
 
-func (m *Model) complete(w http.ResponseWriter, r *http.Request) {
+func (m *Model) complete(w http.ResponseWriter, r *http.Request, api api) {
 	body, err := readBody(w, r)
 	if err != nil {
-		writeError(w, Error{Status: http.StatusBadRequest, Message: "the body could not be read: " + err.Error()})
+		writeError(w, api, Error{Status: http.StatusBadRequest, Message: "the body could not be read: " + err.Error()})
 		return
 	}
-	if _, ok := w.(messagesWriter); ok {
-		var fault string
-		if body, fault = m.fromMessages(r.Header, body); fault != "" {
-			m.violation(&Request{Number: int(m.number.Add(1)), Session: r.Header.Get("x-session-id")}, fault)
-			writeError(w, Error{Status: http.StatusBadRequest, Message: fault})
-			return
-		}
+	body, err = m.asChat(api, r.Header, body)
+	if err != nil {
+		m.violation(&Request{Number: int(m.number.Add(1)), Session: r.Header.Get("x-session-id")}, err.Error())
+		writeError(w, api, Error{Status: http.StatusBadRequest, Message: err.Error()})
+		return
 	}
 	req, err := m.open(r, body)
+	req.api = api
 	if err != nil {
 		m.violation(&req, err.Error())
-		writeError(w, Error{Status: http.StatusBadRequest, Message: err.Error()})
+		writeError(w, api, Error{Status: http.StatusBadRequest, Message: err.Error()})
 		return
 	}
 	if !m.cfg.NoCheck {
@@ -87,14 +83,14 @@ func (m *Model) complete(w http.ResponseWriter, r *http.Request) {
 			m.violation(&req, fault)
 			index := m.record(req)
 			m.answered(index, "", http.StatusBadRequest)
-			writeError(w, Error{Status: http.StatusBadRequest, Message: fault})
+			writeError(w, api, Error{Status: http.StatusBadRequest, Message: fault})
 			return
 		}
 	}
 	index := m.record(req)
 	if len(m.cfg.Models) > 0 && !slices.Contains(m.cfg.Models, req.Model) {
 		m.answered(index, "", http.StatusNotFound)
-		writeError(w, Error{Status: http.StatusNotFound,
+		writeError(w, api, Error{Status: http.StatusNotFound,
 			Message: fmt.Sprintf("The model `%s` does not exist; there are: %s", req.Model, strings.Join(m.cfg.Models, ", "))})
 		return
 	}
@@ -106,7 +102,7 @@ func (m *Model) complete(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		m.violation(&req, err.Error())
 		m.answered(index, a.Rule, http.StatusInternalServerError)
-		writeError(w, Error{Status: http.StatusInternalServerError, Message: err.Error(), Code: "scenario"})
+		writeError(w, api, Error{Status: http.StatusInternalServerError, Message: err.Error(), Code: "scenario"})
 		return
 	}
 	status := http.StatusOK
@@ -189,19 +185,19 @@ func (m *Model) answered(index int, rule string, status int) {
 	m.requests[index].Rule, m.requests[index].Status = rule, status
 }
 
-func writeError(w http.ResponseWriter, e Error) {
+func writeError(w http.ResponseWriter, api api, e Error) {
 	e.Status = cmp.Or(e.Status, http.StatusInternalServerError)
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(errorBody(w, e))
+	_, _ = w.Write(errorBody(api, e))
 }
 
-// errorBody writes an error as the API that w belongs to has it.
-func errorBody(w http.ResponseWriter, e Error) []byte {
-	if _, ok := w.(messagesWriter); ok {
+// errorBody writes an error as an API has it.
+func errorBody(api api, e Error) []byte {
+	if api == apiMessages {
 		return appendMessagesError(nil, e)
 	}
 	return appendError(nil, e)
@@ -247,7 +243,7 @@ func (m *Model) write(w http.ResponseWriter, r *http.Request, req *Request, a *A
 		_, _ = io.WriteString(w, a.Raw)
 		return
 	case a.Error != nil && !a.Error.Stream:
-		writeError(w, *a.Error)
+		writeError(w, req.api, *a.Error)
 		return
 	}
 	e, _ := m.encoders.Get().(*encoder)
@@ -260,10 +256,13 @@ func (m *Model) write(w http.ResponseWriter, r *http.Request, req *Request, a *A
 		m.writeWhole(w, r, e)
 		return
 	}
-	if _, ok := w.(messagesWriter); ok {
+	switch req.api {
+	case apiMessages:
 		e.streamMessages()
 		m.think(e)
-	} else {
+	case apiResponses:
+		e.streamItems()
+	default:
 		e.stream()
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -319,10 +318,10 @@ func (m *Model) writeStream(w http.ResponseWriter, r *http.Request, e *encoder) 
 	}
 	if e.a.Error != nil {
 		head := "data: "
-		if _, ok := w.(messagesWriter); ok {
+		if e.req.api == apiMessages {
 			head = "event: error\ndata: "
 		}
-		_, _ = w.Write([]byte(head + string(errorBody(w, *e.a.Error)) + "\n\n"))
+		_, _ = w.Write([]byte(head + string(errorBody(e.req.api, *e.a.Error)) + "\n\n"))
 	}
 	if e.a.Cut == CutReset {
 		if flusher != nil {

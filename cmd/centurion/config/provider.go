@@ -15,11 +15,12 @@ import (
 type Provider struct {
 	ID      string
 	Name    string
-	NPM     string // the package that OpenCode would speak to it with
 	BaseURL string
 	APIKey  Secret
 	Headers map[string]string
 	Env     []string // variables that hold the key
+	NPM     string   // the package that OpenCode would speak to it with
+	API     API      // empty: what the package says
 	Models  []Model  // in the file's order
 	File    string   // where it was defined last, as a person reads it
 
@@ -41,6 +42,7 @@ type Model struct {
 	Reasoning   *bool
 	Temperature *bool // it takes a temperature
 	Echo        bool  // it wants its reasoning back in the history
+	API         API   // empty: the provider's
 }
 
 // model finds a model by its name in the file or, because what was resolved once is resolved again by what it then is
@@ -83,6 +85,7 @@ func decodeProvider(m member, skip func(string) func(member) error, drop func(*n
 	pass := func(*Provider, string, *node) error { return nil }
 	options := []field[Provider]{
 		text("baseURL", func(p *Provider) *string { return &p.BaseURL }),
+		apiField(func(p *Provider) *API { return &p.API }),
 		{"apiKey", func(p *Provider, key string, n *node) error {
 			key, err := n.str(key)
 			p.APIKey, p.keySource, p.missing = Secret(strings.TrimSpace(key)), keySource(n), n.missing
@@ -192,6 +195,9 @@ func modelFields(key string, skip func(string) func(member) error) []field[Model
 		return *p
 	}
 	fields := []field[Model]{
+		{"options", func(m *Model, _ string, n *node) error {
+			return decode(n, key+".options", m, []field[Model]{apiField(func(m *Model) *API { return &m.API })}, skip(key+".options."))
+		}},
 		text("id", func(m *Model) *string { return &m.ID }),
 		optional("tool_call", func(m *Model) **bool { return &m.ToolCall }),
 		optional("reasoning", func(m *Model) **bool { return &m.Reasoning }),

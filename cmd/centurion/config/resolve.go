@@ -18,7 +18,7 @@ type Limit struct{ Context, Output int }
 // Resolved is a model with everything that a request to it needs.
 type Resolved struct {
 	Model     centurion.ModelRef // its ID is what the provider calls the model
-	API       string             // how it is spoken to: APIAnthropic, or empty for OpenAI's chat completions
+	API       API                // how it is spoken to; never empty
 	BaseURL   string             // without a slash at its end
 	APIKey    Secret             // may be empty: local servers want none
 	KeySource string             // a variable, "keyring" or a file; for messages
@@ -102,7 +102,7 @@ const (
 // connection is where a provider is and what opens it.
 type connection struct {
 	provider  string
-	api       string // see Resolved
+	api       API // of models of which no other is said; never empty
 	url       string
 	custom    bool // not the provider's own, known URL
 	key       Secret
@@ -134,7 +134,7 @@ func (n connection) usable() error {
 // connect works out how a provider is reached, and how it is spoken to.
 func (c *Config) connect(ctx context.Context, id string) (connection, error) {
 	n, err := c.reach(ctx, id)
-	n.api = apiOf(n, c.Providers[id].NPM)
+	n.api = apiOf(n, c.Providers[id])
 	return n, err
 }
 
@@ -279,7 +279,7 @@ func (c *Config) describe(n connection, name, from string) Resolved {
 	conf, configured := c.Providers[n.provider].model(name)
 	ref := centurion.ModelRef{Provider: n.provider, ID: cmp.Or(conf.ID, name)}
 	entry, inTable := c.table().Lookup(ref)
-	r := Resolved{Model: ref, API: n.api, BaseURL: n.url, APIKey: n.key, KeySource: n.keySource, Headers: n.headers, From: from,
+	r := Resolved{Model: ref, API: cmp.Or(conf.API, n.api), BaseURL: n.url, APIKey: n.key, KeySource: n.keySource, Headers: n.headers, From: from,
 		Echo:  conf.Echo || entry.EchoReasoning,
 		Limit: Limit{cmp.Or(conf.Context, entry.Context), cmp.Or(conf.Output, entry.Output)},
 		Price: cmp.Or(conf.Price, entry.Price), NoTemperature: !entry.Temperature}

@@ -195,7 +195,7 @@ func TestResolveConfiguredModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Resolved{Model: centurion.ModelRef{Provider: "corp", ID: "corp-fast-2"}, BaseURL: "https://corp.example/v1", APIKey: "k",
+	want := Resolved{Model: centurion.ModelRef{Provider: "corp", ID: "corp-fast-2"}, API: APIChat, BaseURL: "https://corp.example/v1", APIKey: "k",
 		KeySource: r.KeySource, Headers: map[string]string{"X-Team": "t"}, Echo: true, Limit: Limit{1000, 100},
 		Price: &centurion.Price{Input: 1, Output: 2, CacheRead: 0.1, CacheWrite: 1}, From: "--model"}
 	if diff := cmp.Diff(want, r); diff != "" {

@@ -1,0 +1,373 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"centurion"
+)
+
+// The shapes of the events of /responses. As with chunks, a field of an unexpected type counts as absent.
+type (
+	wireEvent struct {
+		Type      text            `json:"type"`
+		Seq       *int64          `json:"sequence_number"`
+		Output    *int            `json:"output_index"`
+		ItemID    text            `json:"item_id"`
+		Content   int             `json:"content_index"`
+		Summary   int             `json:"summary_index"`
+		Delta     text            `json:"delta"`
+		Text      text            `json:"text"`
+		Refusal   text            `json:"refusal"`
+		Arguments arguments       `json:"arguments"`
+		Input     text            `json:"input"`
+		Item      *wireItem       `json:"item"`
+		Response  json.RawMessage `json:"response"`
+		Error     json.RawMessage `json:"error"`
+		Object    text            `json:"object"`
+	}
+	wireItem struct {
+		Type      text       `json:"type"`
+		ID        text       `json:"id"`
+		CallID    text       `json:"call_id"`
+		Name      text       `json:"name"`
+		Arguments arguments  `json:"arguments"`
+		Input     text       `json:"input"`
+		Content   []wirePart `json:"content"`
+		Summary   []wirePart `json:"summary"`
+		Encrypted text       `json:"encrypted_content"`
+	}
+	wirePart struct {
+		Type    text `json:"type"`
+		Text    text `json:"text"`
+		Refusal text `json:"refusal"`
+	}
+	wireResponse struct {
+		Status     text            `json:"status"`
+		Error      json.RawMessage `json:"error"`
+		Output     []wireItem      `json:"output"`
+		Incomplete struct {
+			Reason text `json:"reason"`
+		} `json:"incomplete_details"`
+		Usage *struct {
+			Input        float64 `json:"input_tokens"`
+			Output       float64 `json:"output_tokens"`
+			Total        float64 `json:"total_tokens"`
+			InputDetails struct {
+				Cached     float64 `json:"cached_tokens"`
+				CacheWrite float64 `json:"cache_write_tokens"`
+			} `json:"input_tokens_details"`
+			OutputDetails struct {
+				Reasoning float64 `json:"reasoning_tokens"`
+			} `json:"output_tokens_details"`
+		} `json:"usage"`
+	}
+)
+
+// items turns the events of /responses into deltas. An answer is a row of items: what was thought, said and called. An item
+// is told twice, in pieces and whole; the pieces are passed on as they come, and what they lack is taken from the whole. A
+// call whose pieces are not what its whole says is never run: then events were lost on the way or came in another order, and
+// the answer counts as cut.
+type items struct {
+	d   *decoder
+	seq int64 // of the newest event; -1 before the first
+	all []*item
+}
+
+// item is one item of an answer while it comes.
+type item struct {
+	key   string // its place in the output, else its id
+	call  *call
+	free  bool // the call's input is no JSON: it is told as {"input": …}
+	input strings.Builder
+	texts map[string]int // bytes that were told, by part
+	done  bool
+}
+
+func newItems(d *decoder) *items { return &items{d: d, seq: -1} }
+
+// Over reports whether the response as a whole came; nothing that follows it belongs to the answer.
+func (s *items) Over() bool { return s.d.finish != "" }
+
+// Event takes one event.
+func (s *items) Event(raw []byte) (piece bool, err error) { return true, s.event(raw) }
+
+func (s *items) event(raw []byte) error {
+	var e wireEvent
+	if err := lenient(raw, &e); err != nil {
+		return &centurion.Error{Kind: centurion.KindStreamCut, Msg: "an event is not JSON: " + excerpt(bytes.Replace(raw, []byte("{ "), []byte("{"), 1))}
+	}
+	if e.Object == "response" && e.Type == "" { // an answer that did not stream
+		return s.end(raw)
+	}
+	if e.Type == "error" || present(e.Error) || e.Object == "error" {
+		return providerError(0, nil, raw)
+	}
+	if e.Seq != nil {
+		if *e.Seq <= s.seq {
+			return nil // told again
+		}
+		s.seq = *e.Seq
+	}
+	switch e.Type {
+	case "response.output_item.added":
+		if e.Item != nil {
+			s.begin(s.find(&e, e.Item), e.Item)
+		}
+	case "response.output_item.done":
+		if e.Item != nil {
+			return s.whole(s.find(&e, e.Item), e.Item)
+		}
+	case "response.output_text.delta":
+		s.say(s.find(&e, nil), Text, partKey("c", e.Content), string(e.Delta))
+	case "response.output_text.done":
+		s.rest(s.find(&e, nil), Text, partKey("c", e.Content), string(e.Text))
+	case "response.refusal.delta":
+		s.d.refused = true
+		s.say(s.find(&e, nil), Text, partKey("c", e.Content), string(e.Delta))
+	case "response.refusal.done":
+		s.d.refused = true
+		s.rest(s.find(&e, nil), Text, partKey("c", e.Content), string(e.Refusal))
+	case "response.reasoning_summary_text.delta":
+		s.say(s.find(&e, nil), Reasoning, partKey("s", e.Summary), string(e.Delta))
+	case "response.reasoning_summary_text.done":
+		s.rest(s.find(&e, nil), Reasoning, partKey("s", e.Summary), string(e.Text))
+	case "response.reasoning_text.delta":
+		s.say(s.find(&e, nil), Reasoning, partKey("r", e.Content), string(e.Delta))
+	case "response.reasoning_text.done":
+		s.rest(s.find(&e, nil), Reasoning, partKey("r", e.Content), string(e.Text))
+	case "response.function_call_arguments.delta":
+		s.args(s.find(&e, nil), string(e.Delta))
+	case "response.function_call_arguments.done":
+		return s.allArgs(s.find(&e, nil), string(e.Arguments))
+	case "response.custom_tool_call_input.delta":
+		it := s.find(&e, nil)
+		it.free = true
+		it.input.WriteString(string(e.Delta))
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		return s.end(e.Response)
+	}
+	return nil // everything else repeats what other events say, or is of tools that nobody here offers
+}
+
+func partKey(kind string, n int) string { return kind + strconv.Itoa(n) }
+
+// find returns the item that an event belongs to, a new one if it is the first of it. The place counts before the id: some
+// gateways give every event another id.
+func (s *items) find(e *wireEvent, w *wireItem) *item {
+	id := string(e.ItemID)
+	if w != nil {
+		id = string(w.ID)
+	}
+	key := "id " + id
+	if e.Output != nil {
+		key = strconv.Itoa(*e.Output)
+	}
+	for i := len(s.all) - 1; i >= 0; i-- {
+		it := s.all[i]
+		if it.key != key {
+			continue
+		}
+		if w != nil && it.call != nil && w.CallID != "" && it.call.given != "" && string(w.CallID) != it.call.given {
+			break // another call at the same place
+		}
+		return it
+	}
+	return s.add(key)
+}
+
+func (s *items) add(key string) *item {
+	it := &item{key: key, texts: map[string]int{}}
+	s.all = append(s.all, it)
+	return it
+}
+
+// begin takes an item's beginning, which says what it is.
+func (s *items) begin(it *item, w *wireItem) {
+	if w.Type != "function_call" && w.Type != "custom_tool_call" {
+		return
+	}
+	c := s.called(it)
+	if c.given == "" && !c.begun {
+		c.given = string(w.CallID)
+	}
+	if c.name == "" {
+		c.name = string(w.Name)
+	}
+	it.free = it.free || w.Type == "custom_tool_call"
+	if c.name != "" && !it.free {
+		s.d.calls.tell(c, s.d.emit)
+	}
+}
+
+// called returns the item's call.
+func (s *items) called(it *item) *call {
+	if it.call == nil {
+		it.call = s.d.calls.start(-1, "")
+	}
+	return it.call
+}
+
+// args takes a piece of a call's arguments.
+func (s *items) args(it *item, piece string) {
+	if it.done {
+		return
+	}
+	c := s.called(it)
+	c.args.WriteString(piece)
+	if c.name != "" {
+		s.d.calls.tell(c, s.d.emit)
+	}
+}
+
+// allArgs takes a call's arguments whole.
+func (s *items) allArgs(it *item, full string) error {
+	c := s.called(it)
+	rest, ok := strings.CutPrefix(full, c.args.String())
+	if !ok && full != "" {
+		return &centurion.Error{Kind: centurion.KindStreamCut, Msg: "the pieces of a call's arguments are not what the call as a whole has: events were lost"}
+	}
+	c.args.WriteString(rest)
+	if c.name != "" {
+		s.d.calls.tell(c, s.d.emit)
+	}
+	return nil
+}
+
+// say tells a piece of a text and remembers how much of it was told.
+func (s *items) say(it *item, t DeltaType, part, piece string) {
+	if piece == "" || it.done {
+		return
+	}
+	if t == Reasoning {
+		if it.texts[part] == 0 && len(it.texts) > 0 {
+			piece = "\n\n" + piece
+			it.texts[part] -= 2
+		}
+	}
+	it.texts[part] += len(piece)
+	s.d.emit(Delta{Type: t, Text: piece})
+}
+
+// rest tells what of a text was not told in pieces.
+func (s *items) rest(it *item, t DeltaType, part, full string) {
+	if n := it.texts[part]; n < len(full) && utf8.RuneStart(full[n]) {
+		s.say(it, t, part, full[n:])
+	}
+}
+
+// whole takes an item that is complete.
+func (s *items) whole(it *item, w *wireItem) error {
+	s.begin(it, w)
+	if it.done {
+		return nil
+	}
+	switch w.Type {
+	case "message":
+		for i, p := range w.Content {
+			if p.Type == "refusal" {
+				s.d.refused = true
+			}
+			s.rest(it, Text, partKey("c", i), string(p.Text+p.Refusal))
+		}
+	case "reasoning":
+		for i, p := range w.Summary {
+			s.rest(it, Reasoning, partKey("s", i), string(p.Text))
+		}
+		for i, p := range w.Content {
+			s.rest(it, Reasoning, partKey("r", i), string(p.Text))
+		}
+		if w.Encrypted != "" {
+			s.d.emit(Delta{Type: ReasoningEnd, Metadata: map[string]any{metaOwner: map[string]any{metaItem: string(w.ID), metaEncrypted: string(w.Encrypted)}}})
+		} else if len(it.texts) > 0 {
+			s.d.emit(Delta{Type: ReasoningEnd})
+		}
+	case "function_call":
+		if err := s.allArgs(it, string(w.Arguments)); err != nil {
+			return err
+		}
+	case "custom_tool_call":
+		it.input.Reset()
+		it.input.WriteString(string(w.Input))
+		b, _ := json.Marshal(map[string]string{"input": it.input.String()}) // a map of strings always marshals
+		if err := s.allArgs(it, string(b)); err != nil {
+			return err
+		}
+	}
+	it.done = true
+	return nil
+}
+
+// end takes the response as a whole, which is the last that is said.
+func (s *items) end(raw json.RawMessage) error {
+	var r wireResponse
+	if len(raw) > 0 {
+		_ = lenient(raw, &r)
+	}
+	if u := r.Usage; u != nil && (u.Input > 0 || u.Output > 0) {
+		w := wireUsage{Prompt: u.Input, Completion: u.Output, Total: u.Total}
+		w.PromptDetails.Cached, w.PromptDetails.CacheWrite = u.InputDetails.Cached, u.InputDetails.CacheWrite
+		w.CompletionDetails.Reasoning = u.OutputDetails.Reasoning
+		s.d.tokens = w.tokens()
+	}
+	switch r.Status {
+	case "completed":
+		if err := s.complete(r.Output); err != nil {
+			return err
+		}
+		s.d.finish = "completed"
+	case "incomplete":
+		s.d.finish = map[text]string{"max_output_tokens": "length", "content_filter": "content_filter"}[r.Incomplete.Reason]
+		if s.d.finish == "" {
+			s.d.finish = "incomplete" // nobody knows why
+		}
+	default:
+		if present(r.Error) {
+			e := providerError(0, nil, r.Error)
+			if readComplaint(r.Error).Code == "invalid_prompt" { // it was refused for what it says
+				e.Kind = centurion.KindRefusal
+			}
+			return e
+		}
+		return &centurion.Error{Kind: centurion.KindOverloaded, Msg: "the provider broke the answer off: " + string(r.Status)}
+	}
+	if s.d.calls.nameless() {
+		return errNameless
+	}
+	s.d.done()
+	return nil
+}
+
+// complete takes what of the output as a whole was not told, and is an error if a call is not known whole then. Places in
+// that list are no guide, because some endpoints leave items out of it: calls are found by their ids, and the rest counts
+// only if no item was told at all.
+func (s *items) complete(output []wireItem) error {
+	told := len(s.all) > 0
+	for i := range output {
+		w := &output[i]
+		var it *item
+		if w.Type == "function_call" || w.Type == "custom_tool_call" {
+			if n := slices.IndexFunc(s.all, func(it *item) bool { return it.call != nil && it.call.given == string(w.CallID) }); n >= 0 {
+				it = s.all[n]
+			}
+		} else if told {
+			continue
+		}
+		if it == nil {
+			it = s.add("whole " + strconv.Itoa(i))
+		}
+		if err := s.whole(it, w); err != nil {
+			return err
+		}
+	}
+	for _, it := range s.all {
+		if c := it.call; c != nil && !it.done && !c.whole() {
+			return &centurion.Error{Kind: centurion.KindStreamCut, Msg: "the answer ended, but not one of its calls: events were lost"}
+		}
+	}
+	return nil
+}

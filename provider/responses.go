@@ -1,0 +1,202 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strings"
+
+	"centurion"
+)
+
+// The shapes of a request to /responses. The conversation is sent whole and nothing of it is kept at the provider, as with
+// chat completions; what a model has thought comes back encrypted and is sent again.
+type (
+	itemsRequest struct {
+		Model        string     `json:"model"`
+		Instructions string     `json:"instructions,omitzero"`
+		Tools        []itemTool `json:"tools,omitempty"`
+		Stream       bool       `json:"stream"`
+		Store        *bool      `json:"store,omitzero"`
+		Include      []string   `json:"include,omitempty"`
+		Temperature  *float64   `json:"temperature,omitzero"`
+		MaxOutput    int        `json:"max_output_tokens,omitzero"`
+		CacheKey     string     `json:"prompt_cache_key,omitzero"`
+		Input        []any      `json:"input"` // the last field: everything before it stays the same from request to request
+	}
+	itemTool struct {
+		Type        string          `json:"type"`
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitzero"`
+		Parameters  json.RawMessage `json:"parameters"`
+		Strict      bool            `json:"strict"` // always false: strict schemas need every property to be required
+	}
+	itemMessage struct {
+		Role    Role       `json:"role"`
+		Content []itemText `json:"content"`
+	}
+	itemText struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	itemCall struct {
+		Type      string `json:"type"`
+		CallID    string `json:"call_id"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	itemResult struct {
+		Type   string `json:"type"`
+		CallID string `json:"call_id"`
+		Output string `json:"output"`
+	}
+	itemThought struct {
+		Type      string     `json:"type"`
+		ID        string     `json:"id,omitzero"`
+		Summary   []itemText `json:"summary"`
+		Encrypted string     `json:"encrypted_content"`
+	}
+)
+
+// The names under which a piece of reasoning keeps what must go back with it. They are those that OpenCode stores.
+const (
+	metaOwner     = "openai"
+	metaItem      = "itemId"
+	metaEncrypted = "reasoningEncryptedContent"
+)
+
+// thinks reports whether a model reasons: the others refuse to be asked for encrypted reasoning.
+func thinks(model string) bool {
+	return fixedSampling(model) || strings.HasPrefix(model[strings.LastIndexByte(model, '/')+1:], "codex-")
+}
+
+// Responses speaks OpenAI's responses, which its newer models want. Nothing is kept at the provider. The zero Responses is
+// ready for use.
+type Responses struct{}
+
+var _ Wire = Responses{}
+
+// Authorize sets the key as OpenAI takes it.
+func (Responses) Authorize(h http.Header, key string) {
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// Request writes the body. Fields of extra stand in front of it, so that its last field, the conversation, stays the last.
+func (Responses) Request(model centurion.ModelRef, r Request, extra map[string]any) (path string, body []byte, err error) {
+	fields, bad := fieldsOf(extra)
+	if bad != nil {
+		return "", nil, bad
+	}
+	b := bytes.NewBuffer(frontOf(fields))
+	own := b.Len()
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(responsesBody(model, r, extra)); err != nil {
+		return "", nil, err
+	}
+	body = b.Bytes()
+	copy(body[1:], body[:own])
+	return "/responses", body[1:], nil // one brace is enough
+}
+
+// Decoder returns what reads one answer.
+func (Responses) Decoder(emit func(Delta)) Decoder {
+	return newItems(&decoder{yield: func(d Delta, _ error) bool { emit(d); return true }})
+}
+
+// responsesBody makes the body without extra.
+func responsesBody(model centurion.ModelRef, r Request, extra map[string]any) itemsRequest {
+	has := func(name string) bool { _, ok := extra[name]; return ok }
+	q := itemsRequest{Model: model.ID, Instructions: r.System, Stream: true, Input: inputItems(r.Messages)}
+	if !has("store") {
+		q.Store = new(false)
+	}
+	if thinks(model.ID) && !has("include") {
+		q.Include = []string{"reasoning.encrypted_content"}
+	}
+	if has("instructions") {
+		q.Instructions = ""
+	}
+	for _, t := range r.Tools {
+		schema := t.Schema
+		if len(schema) == 0 {
+			schema = emptySchema
+		}
+		q.Tools = append(q.Tools, itemTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: schema})
+	}
+	if t := r.Temperature; t != nil && !fixedSampling(model.ID) && !has("temperature") && !math.IsNaN(*t) && !math.IsInf(*t, 0) {
+		q.Temperature = t
+	}
+	if !has("max_output_tokens") {
+		q.MaxOutput = max(r.MaxOutput, 0)
+	}
+	// OpenAI sends requests with the same key to the machine that has their beginning in its cache. Others need not know it.
+	if model.Provider == "openai" && !has("prompt_cache_key") {
+		q.CacheKey = r.Session
+	}
+	return q
+}
+
+func inputItems(messages []Message) []any {
+	out := make([]any, 0, len(messages))
+	for _, m := range messages {
+		switch m.Role {
+		case Assistant:
+			out = appendAnswer(out, m)
+		case Tool:
+			text := m.Text
+			if text == "" {
+				text = nothing
+			}
+			out = append(out, itemResult{Type: "function_call_output", CallID: m.CallID, Output: text})
+		default:
+			text := m.Text
+			if text == "" {
+				text = nothing
+			}
+			out = append(out, itemMessage{m.Role, []itemText{{"input_text", text}}})
+		}
+	}
+	return out
+}
+
+// appendAnswer lays an answer out as the items that it was made of: what was thought stands before what came of it. A
+// thought that nothing came of is left out, because it is refused.
+func appendAnswer(out []any, m Message) []any {
+	text, calls, said, called := m.Text, m.Calls, 0, 0
+	upTo := func(s, n int) {
+		if s = min(s, len(text)); s > said {
+			out = append(out, itemMessage{Assistant, []itemText{{"output_text", text[said:s]}}})
+			said = s
+		}
+		for ; called < min(n, len(calls)); called++ {
+			args := calls[called].Arguments
+			if !json.Valid([]byte(args)) {
+				args = "{}"
+			}
+			out = append(out, itemCall{Type: "function_call", CallID: calls[called].ID, Name: calls[called].Name, Arguments: args})
+		}
+	}
+	for _, t := range m.Thoughts {
+		own, _ := t.Metadata[metaOwner].(map[string]any)
+		encrypted, _ := own[metaEncrypted].(string)
+		if encrypted == "" || t.Said >= len(text) && t.Calls >= len(calls) {
+			continue
+		}
+		upTo(t.Said, t.Calls)
+		id, _ := own[metaItem].(string)
+		item := itemThought{Type: "reasoning", ID: id, Encrypted: encrypted, Summary: []itemText{}}
+		if t.Text != "" {
+			item.Summary = append(item.Summary, itemText{"summary_text", t.Text})
+		}
+		out = append(out, item)
+	}
+	if text == "" && len(calls) == 0 {
+		text = nothing
+	}
+	upTo(len(text), len(calls))
+	return out
+}

@@ -1,0 +1,68 @@
+package scripted
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// api is what a request speaks. Requests are translated into chat completions when they arrive and answers are written as
+// their API has them; everything in between knows one form of a conversation.
+type api int
+
+const (
+	apiNone api = iota
+	apiChat
+	apiResponses
+	apiMessages
+)
+
+func apiOf(path string) api {
+	switch {
+	case strings.HasSuffix(path, "/chat/completions"):
+		return apiChat
+	case strings.HasSuffix(path, "/responses"):
+		return apiResponses
+	case strings.HasSuffix(path, "/messages"):
+		return apiMessages
+	}
+	return apiNone
+}
+
+// asChat says what a request would say over chat completions, so that what a script reads and what is checked is the same for
+// every API. The error is what only the request's own API refuses.
+func (m *Model) asChat(api api, h http.Header, body []byte) ([]byte, error) {
+	switch api {
+	case apiResponses:
+		return fromItems(body)
+	case apiMessages:
+		return m.fromMessages(h, body)
+	}
+	return body, nil
+}
+
+// The shapes of a chat completion that others are translated into.
+type (
+	chatTool struct {
+		Type     string       `json:"type"`
+		Function chatFunction `json:"function"`
+	}
+	chatFunction struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Arguments   *string         `json:"arguments,omitempty"`
+		Parameters  json.RawMessage `json:"parameters,omitempty"`
+	}
+	chatMessage struct {
+		Role       string     `json:"role"`
+		Content    string     `json:"content"`
+		Reasoning  string     `json:"reasoning_content,omitempty"`
+		ToolCalls  []chatCall `json:"tool_calls,omitempty"`
+		ToolCallID string     `json:"tool_call_id,omitempty"`
+	}
+	chatCall struct {
+		ID       string       `json:"id"`
+		Type     string       `json:"type"`
+		Function chatFunction `json:"function"`
+	}
+)
