@@ -70,7 +70,7 @@ func TestResultsAreFetched(t *testing.T) {
 			case 1:
 				return do(work("", "quick"), work("", "slow"))
 			case 2:
-				return do(call("list_tasks", args{}), call("get_task_result", args{"task_id": strings.ToUpper(first()[:6]) + first()[6:]}), call("bash", args{"command": "sleep 10s"}))
+				return after(time.Second, do(call("list_tasks", args{}), call("get_task_result", args{"task_id": strings.ToUpper(first()[:6]) + first()[6:]}), call("bash", args{"command": "sleep 9s"})))
 			case 3:
 				return do(call("get_task_result", args{"task_id": first()}))
 			}

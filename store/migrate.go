@@ -123,7 +123,8 @@ func migrate(c *conn, plan []migration) error {
 	}
 }
 
-// step applies the next script. The version is read again under the write lock: another process may have been faster.
+// step applies the next script, to an empty file all of them. The version is read again under the write lock: another
+// process may have been faster.
 func step(c *conn, plan []migration) error {
 	if err := c.script("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -132,7 +133,11 @@ func step(c *conn, plan []migration) error {
 	if err != nil {
 		return err
 	}
-	if version < len(plan) {
+	to := min(version+1, len(plan))
+	if version == 0 {
+		to = len(plan)
+	}
+	for ; version < to; version++ {
 		if err := apply(c, plan[version], version+1); err != nil {
 			return fmt.Errorf("step %d: %w", version+1, err)
 		}
@@ -172,24 +177,34 @@ func backup(c *conn, version int) (string, error) {
 	if _, err := os.Lstat(kept); err == nil {
 		return kept, nil
 	}
-	half := kept + ".tmp"
-	_ = os.Remove(half) // of an attempt that was cut off
-	// SQLite makes the copy: to close the file, had we opened it, would drop SQLite's locks on it in this process.
-	_, err := c.sql.ExecContext(context.Background(), "VACUUM INTO ?", half)
-	if err == nil {
-		err = syncFile(half)
+	f, err := os.CreateTemp(filepath.Dir(kept), filepath.Base(kept)+".tmp*") // others may open the state at the same moment
+	if err != nil {
+		return "", c.fail("copy state before its migration", err)
+	}
+	half := f.Name()
+	// SQLite makes the copy, into the empty file: to close the state, had we opened it, would drop SQLite's locks on it in
+	// this process.
+	if err = f.Close(); err == nil {
+		_, err = c.sql.ExecContext(context.Background(), "VACUUM INTO ?", half)
 	}
 	if err == nil {
-		err = os.Chmod(half, 0o600)
+		err = syncFile(half)
 	}
 	if err == nil {
 		err = os.Rename(half, kept)
 	}
 	if err != nil {
 		_ = os.Remove(half)
+		if _, there := os.Lstat(kept); there == nil { // somebody else was faster, and took ours for a leftover
+			return kept, nil
+		}
 		return "", c.fail("copy state before its migration", err)
 	}
 	syncDir(filepath.Dir(kept))
+	leftovers, _ := filepath.Glob(kept + ".tmp*") // of attempts that were cut off; the pattern is well-formed
+	for _, l := range leftovers {
+		_ = os.Remove(l)
+	}
 	return kept, nil
 }
 
