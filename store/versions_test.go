@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"centurion"
@@ -238,5 +239,32 @@ func TestMissingLog(t *testing.T) {
 				t.Errorf("a file that is gone: %v", err)
 			}
 		})
+	}
+}
+
+// R16, R19: several that open a state of an older schema at the same moment all get it, and one copy of it is kept.
+func TestMigrateTogether(t *testing.T) {
+	t.Parallel()
+	path := unpack(t, "whole")
+	before := content(t, path)
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			s, err := Open(t.Context(), path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := content(t, path+".v1"); !slices.Equal(got, before) {
+		t.Error("the copy is not what stood there")
+	}
+	if left, err := filepath.Glob(path + ".v1.tmp*"); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q, %v", left, err)
 	}
 }
