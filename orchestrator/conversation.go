@@ -274,16 +274,28 @@ func (c *conversation) running(ctx context.Context) error {
 // leave records that the conversation waits for somebody else and gives its slot back. Several of its tool calls may do
 // so at the same time; each of them calls enter when its wait is over.
 func (c *conversation) leave(ctx context.Context, why string) error {
-	c.pulse.leave()
 	c.slot.leave()
+	if err := c.halt(ctx, why); err != nil {
+		return errors.Join(err, c.enter())
+	}
+	return nil
+}
+
+// halt records that the conversation waits; its slot it keeps.
+func (c *conversation) halt(ctx context.Context, why string) error {
+	c.pulse.leave()
 	c.m.reserves.rest(c.account())
 	if c.task == nil {
 		return nil
 	}
-	if err := c.m.moveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why }); err != nil {
-		return errors.Join(err, c.enter())
-	}
-	return nil
+	return c.m.moveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why })
+}
+
+// goOn ends what halt began.
+func (c *conversation) goOn(ctx context.Context) error {
+	defer c.pulse.enter()
+	c.m.reserves.wake(c.account())
+	return c.running(ctx)
 }
 
 // enter ends what leave began. It waits for the slot as long as the conversation lives, even when the call that waited

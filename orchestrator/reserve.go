@@ -72,12 +72,13 @@ func (b *reserves) open(id string) {
 }
 
 // spawn makes an account for a task that is launched and reserves its portion, unless others wait before it or it does not
-// fit. A task that is launched again while it still runs has an account more.
+// fit. It rests until the task has a slot. A task that is launched again while it still runs has an account more.
 func (b *reserves) spawn(t centurion.Task, portion amount) (account string, covered bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	account = fmt.Sprintf("%s/%d", t.ID, b.ledger.opened)
 	b.ledger.open(account, ownLimit(t.Budget), amountOf(t.Usage, t.Rounds))
+	b.resting[account] = 1
 	return account, len(b.waiting) == 0 && b.ledger.spawn(account, portion) == dims
 }
 
@@ -330,12 +331,15 @@ func (c *conversation) account() string {
 	return c.m.id
 }
 
-// reserve covers a request before it is made. The slot is given back while that takes.
+// reserve covers a request before it is made. The slot is kept while that takes: whoever got it instead would need a part
+// of the same budget.
 func (c *conversation) reserve(ctx context.Context, n session.Need) (session.Cover, error) {
 	b, most := c.m.reserves, cmp.Or(n.MaxOut, unknownAnswer)
 	r := priced(c.cfg.Price, n.Input, int64(min(usefulAnswer, most)), int64(most))
 	claim := &claimant{id: c.account(), request: &r}
-	err := b.claim(ctx, claim, func(why string) (func() error, error) { return c.enter, c.leave(ctx, why) })
+	err := b.claim(ctx, claim, func(why string) (func() error, error) {
+		return func() error { return c.goOn(ctx) }, c.halt(ctx, why)
+	})
 	if err != nil {
 		b.done(c.account())
 		return session.Cover{}, err

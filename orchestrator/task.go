@@ -133,6 +133,7 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 		return session.Outcome{}, err
 	}
 	defer sl.release()
+	m.reserves.wake(r.account)
 	defer r.timed()()
 	c, t, err := m.startAttempt(ctx, r, sl)
 	if err != nil {
