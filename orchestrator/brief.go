@@ -132,7 +132,11 @@ func notice(tx *store.Tx, t centurion.Task) (string, error) {
 	if t.Item != "" {
 		what = t.Item + " " + what
 	}
-	fmt.Fprintf(&b, "Task %s (%s: %s) %s", t.ID, t.Agent, what, ended(t.Status))
+	how := ended(t.Status)
+	if t.Reason == foundFaults {
+		how = "has found faults: its item stays open"
+	}
+	fmt.Fprintf(&b, "Task %s (%s: %s) %s", t.ID, t.Agent, what, how)
 	if !t.Started.IsZero() && !t.Ended.IsZero() {
 		fmt.Fprintf(&b, " after %s", t.Ended.Sub(t.Started.Time).Round(time.Second))
 	}
@@ -176,6 +180,9 @@ func (m *mission) planOf(t centurion.Task) string {
 	file, _ := m.todo.where()
 	return "\nThe plan, which stands whole in " + file.Path() + ":\n" + outline(p.doc)
 }
+
+// foundFaults is the reason of a review that is done and did not pass.
+const foundFaults = "found faults"
 
 func ended(s centurion.TaskStatus) string {
 	switch s {

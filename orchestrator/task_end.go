@@ -90,7 +90,7 @@ func (m *mission) recordEnd(tx *store.Tx, id string, status centurion.TaskStatus
 			t.Reason = untilResumed
 			t.Result = ""
 		case rejects(t.Agent, status, out.Text):
-			t.Reason = "found faults"
+			t.Reason = foundFaults
 		case cause != nil:
 			t.Error = &centurion.TaskError{Kind: centurion.KindOf(cause), Message: cause.Error(), Hint: centurion.HintOf(cause)}
 		}

@@ -92,13 +92,19 @@ func (r *taskRun) spend(t centurion.Task, u centurion.Usage) centurion.Task {
 func (m *mission) budgetLine(rec centurion.Mission) string {
 	l, held := m.reserves.state()
 	var b strings.Builder
-	b.WriteString("Spent: " + money(rec.Usage))
-	if l.limit[dimUSD] > 0 {
-		fmt.Fprintf(&b, " of $%.2f", rec.Options.MaxCost)
+	b.WriteString("Spent: ")
+	if !rec.Usage.Unpriced {
+		b.WriteString(money(rec.Usage))
+		if l.limit[dimUSD] > 0 {
+			fmt.Fprintf(&b, " of $%.2f", rec.Options.MaxCost)
+		}
+		b.WriteString(", ")
 	}
+	fmt.Fprintf(&b, "%d", rec.Usage.Tokens.Total())
 	if l.limit[dimTokens] > 0 {
-		fmt.Fprintf(&b, ", %d of %d tokens", rec.Usage.Tokens.Total(), rec.Options.MaxTokens)
+		fmt.Fprintf(&b, " of %d", rec.Options.MaxTokens)
 	}
+	b.WriteString(" tokens")
 	if l.limit[dimRounds] > 0 {
 		fmt.Fprintf(&b, ", %d of %d requests", rec.Rounds, rec.Options.MaxRounds)
 	}

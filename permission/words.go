@@ -241,7 +241,7 @@ func (r *resolver) part(a *arg, p syntax.WordPart, quoted bool) {
 	case *syntax.SglQuoted:
 		s := p.Value
 		if p.Dollar {
-			if v, _, err := expand.Format(nil, s, nil); err == nil {
+			if v, _, err := expand.Format(&expand.Config{}, s, nil); err == nil {
 				s = strings.ReplaceAll(v, unknown, "")
 			}
 		}
@@ -357,12 +357,12 @@ func printed(words []string) string {
 			args = args[1:]
 		}
 		s := strings.Join(args, " ")
-		if v, _, err := expand.Format(nil, s, nil); err == nil && strings.Contains(s, `\`) {
+		if v, _, err := expand.Format(&expand.Config{}, s, nil); err == nil && strings.Contains(s, `\`) {
 			return v
 		}
 		return s
 	case words[0] == "printf":
-		if v, _, err := expand.Format(nil, words[1], words[2:]); err == nil {
+		if v, _, err := expand.Format(&expand.Config{}, words[1], words[2:]); err == nil {
 			return v
 		}
 	}

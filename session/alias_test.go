@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"testing"
 
 	"centurion"
@@ -13,9 +14,12 @@ import (
 // ORCH-54, ORCH-55, ORCH-100: a call under another name is the tool's own in all that is kept and told, also after a restart; of
 // a tool that the session does not hold there is none under any name.
 func TestCallsUnderOtherNames(t *testing.T) {
+	var mu sync.Mutex
 	var given []string
 	look := func(name string) tool {
 		return tool{name: name, effect: readOnly, run: func(_ context.Context, _ *tools.Call, in json.RawMessage) (tools.Result, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			given = append(given, name+string(in))
 			return tools.Result{Output: name + " ran"}, nil
 		}}
