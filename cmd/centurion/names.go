@@ -52,3 +52,26 @@ func idOf(ctx context.Context, api server.API, typed string) (string, error) {
 	}
 	return "", unknown
 }
+
+// living returns the whole id of a mission or task that has not ended. The error has centurion.KindConflict if it has.
+func living(ctx context.Context, api server.API, id string) (string, error) {
+	var full, status string
+	var over bool
+	if strings.HasPrefix(id, string(centurion.PrefixTask)+"_") {
+		t, err := api.Task(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		full, status, over = t.ID, string(t.Status), !t.Status.CanBecome(centurion.TaskCancelled)
+	} else {
+		m, err := api.Mission(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		full, status, over = m.ID, string(m.Status), !m.Status.CanBecome(centurion.MissionCancelled)
+	}
+	if over {
+		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s is %s already", full, status), Hint: "see: centurion show " + full}
+	}
+	return full, nil
+}

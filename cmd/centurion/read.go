@@ -443,29 +443,6 @@ func (c *cli) cancelCommand() *cobra.Command {
 	return cmd
 }
 
-// living returns the whole id of a mission or task that has not ended. The error has centurion.KindConflict if it has.
-func living(ctx context.Context, api server.API, id string) (string, error) {
-	var full, status string
-	var over bool
-	if strings.HasPrefix(id, string(centurion.PrefixTask)+"_") {
-		t, err := api.Task(ctx, id)
-		if err != nil {
-			return "", err
-		}
-		full, status, over = t.ID, string(t.Status), !t.Status.CanBecome(centurion.TaskCancelled)
-	} else {
-		m, err := api.Mission(ctx, id)
-		if err != nil {
-			return "", err
-		}
-		full, status, over = m.ID, string(m.Status), !m.Status.CanBecome(centurion.MissionCancelled)
-	}
-	if over {
-		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s is %s already", full, status), Hint: "see: centurion show " + full}
-	}
-	return full, nil
-}
-
 // asHost does something through the project's host. Without one this process takes its place for the moment that it takes.
 func (c *cli) asHost(ctx context.Context, f *readFlags, api server.API, do func(server.API) error) error {
 	local, idle := api.(*server.Local)
