@@ -9,6 +9,10 @@ type Compaction struct {
 	Auto     bool   `json:"auto"`                    // nobody has asked for it
 	Overflow bool   `json:"overflow,omitempty"`      // the provider had refused a request as too long
 	Tail     string `json:"tail_start_id,omitempty"` // the id of the first message that is still sent as it is
+
+	// Clips are the tool parts after Tail whose results are sent cut, with the bytes that are left of each. What is stored
+	// stays whole, and on another line of the conversation it is sent whole.
+	Clips map[string]int `json:"clips,omitempty"`
 }
 
 // marshalCompaction writes OpenCode's shape; a part without its data is one that somebody asked for and that keeps nothing.

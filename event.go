@@ -39,6 +39,7 @@ const (
 	EventSessionError   EventType = "session.error"
 	EventMessageQueued  EventType = "message.queued"  // written by somebody, on its way into a session's history
 	EventSessionDeleted EventType = "session.deleted" // its task ended long ago: it can be read and not be resumed
+	EventSessionAborted EventType = "session.aborted" // a person has stopped its turn, or that it goes on unasked
 	EventSessionModel   EventType = "session.model"   // it goes on with another model
 	EventMessageCreated EventType = "message.created"
 	EventMessageUpdated EventType = "message.updated"
@@ -48,17 +49,20 @@ const (
 	EventToolCompleted  EventType = "tool.completed"
 	EventProviderRetry  EventType = "provider.retrying"
 	EventCompacted      EventType = "session.compacted" // a summary stands for the older part of its history
+	EventRewound        EventType = "session.rewound"   // it goes on from an older message, or from one of another branch
+	EventForked         EventType = "session.forked"    // it is a copy of another one, in a mission of its own
 
 	EventVerifyStarted EventType = "verify.started"
 	EventVerifyPassed  EventType = "verify.passed"
 	EventVerifyFailed  EventType = "verify.failed"
 	EventMergeDone     EventType = "merge.done"
 	EventMergeConflict EventType = "merge.conflict"
+	EventMergeUndone   EventType = "merge.undone" // a person has taken work back
 
 	EventPermissionAsked   EventType = "permission.asked"
 	EventPermissionReplied EventType = "permission.replied"
 	EventQuestionAsked     EventType = "question.asked"
-	EventQuestionReplied   EventType = "question.replied"
+	EventQuestionAnswered  EventType = "question.answered"
 	EventBudgetExceeded    EventType = "budget.exceeded"
 	EventToast             EventType = "tui.toast.show" // not stored: derived from facts for who asks; carries After in place of Seq
 )

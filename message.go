@@ -71,6 +71,7 @@ type Message struct {
 	Role      Role
 	Origin    Origin // of a user message
 	ParentID  string // the user message that an assistant message answers
+	Prev      string // the message before it on its line; empty for the first. Not part of OpenCode's shape
 	Time      MessageTime
 	Agent     string
 	Model     ModelRef

@@ -9,7 +9,9 @@ import "slices"
 //	   ▼ │        ▼  │
 //	paused / blocked ┘        any living state ──▶ cancelled
 //
-// Paused missions wait for a budget, a disk or a resume; blocked ones for a person's answer. Both can be resumed.
+// Paused missions wait for a budget, a disk or a resume; blocked ones for a person's answer. Both can be resumed. One that
+// has ended is paused again when its conversation is taken back to an older message, and a completed one of the profile
+// assistant when somebody writes to it.
 type MissionStatus string
 
 // The states of a mission.
@@ -29,13 +31,14 @@ var missionMoves = map[MissionStatus][]MissionStatus{
 	MissionRunning:   {MissionPaused, MissionBlocked, MissionCompleted, MissionFailed, MissionCancelled},
 	MissionPaused:    {MissionPlanning, MissionRunning, MissionCancelled},
 	MissionBlocked:   {MissionPlanning, MissionRunning, MissionCancelled},
-	MissionFailed:    {MissionRunning, MissionCancelled},
-	MissionCompleted: nil,
-	MissionCancelled: nil,
+	MissionFailed:    {MissionRunning, MissionCancelled, MissionPaused},
+	MissionCompleted: {MissionPaused},
+	MissionCancelled: {MissionPaused},
 }
 
 // CanBecome reports whether a mission in state s may move to state to. A failed mission may be resumed, because what
-// made it fail (a key, a model, a network) is usually mended outside.
+// made it fail (a key, a model, a network) is usually mended outside. One that is over is paused when its conversation is
+// rewound or, in the profile assistant, written to, and by nothing else.
 func (s MissionStatus) CanBecome(to MissionStatus) bool { return slices.Contains(missionMoves[s], to) }
 
 // Alive reports whether the mission is being worked on.
@@ -50,7 +53,7 @@ type Mission struct {
 	Goal       string         `json:"goal"` // as the person typed it
 	Status     MissionStatus  `json:"status"`
 	Directory  string         `json:"directory"`            // absolute path of the project
-	Branch     string         `json:"branch,omitempty"`     // where the work is collected; empty when it is done in place
+	Branch     string         `json:"branch,omitempty"`     // where the work is put together; empty when it is done in place
 	Reason     string         `json:"reason,omitempty"`     // why it is paused, blocked, failed or cancelled
 	Level      int            `json:"level,omitempty"`      // 1, 2 or 3 as assessed or set; 0 while unknown
 	LevelFrom  string         `json:"level_from,omitempty"` // who said it: LevelByPerson, LevelInferred or an agent's name
@@ -67,12 +70,45 @@ type Mission struct {
 	Summary    string         `json:"summary,omitempty"`  // the Commander's last words to the person
 	Verified   int            `json:"verified"`           // items done with a passed check, at the end
 	Unverified int            `json:"unverified"`         // items done on an agent's word alone, at the end
+	Unproven   []string       `json:"unproven,omitempty"` // items done of which nothing shows that their check can fail, at the end
+	Flaky      []string       `json:"flaky,omitempty"`    // items done whose check ended otherwise when it was run once more, at the end
 	Reopened   int            `json:"reopened"`           // times a final check sent items back
 	Started    Time           `json:"started"`
 	Updated    Time           `json:"updated"`
 
+	Isolation string    `json:"isolation,omitempty"` // worktree or shared; empty before it was first worked on
+	Base      *Base     `json:"base,omitempty"`      // what its work starts from; nil without git
+	Checkout  *Checkout `json:"checkout,omitempty"`  // where its own agent works; nil before that first writes
+	Wrote     []Landed  `json:"wrote,omitempty"`     // what its own agent has changed in the project's own directory: see Task.Landed
+	Merged    *Merged   `json:"merged,omitempty"`    // where its work was put last; nil while it stands on its branch only
+
 	ToolCalls int      `json:"tool_calls"`        // that were run, or are running
 	Reserved  Reserved `json:"reserved,omitzero"` // of its limits, as it was at the newest answer; nothing once it has stopped
+}
+
+// Merged is where the work of a mission was put.
+type Merged struct {
+	Branch string   `json:"branch,omitempty"` // the person's; empty for a detached HEAD
+	Before string   `json:"before"`           // its commit before; empty in a repository that had none
+	Commit string   `json:"commit"`           // its commit after
+	From   string   `json:"from"`             // the tip of the mission's branch
+	Squash bool     `json:"squash,omitempty"`
+	Only   []string `json:"only,omitempty"` // the items that were merged; empty: all
+	Time   Time     `json:"time"`
+
+	Commits []string `json:"commits,omitempty"` // of the mission's branch that it put there, oldest first
+	Earlier *Merged  `json:"earlier,omitempty"` // the merge before it, whose work still stands there
+	Follows bool     `json:"follows,omitempty"` // it took back, or brought back, one task of the merge before it
+}
+
+// Has reports whether this merge, or one before it that still stands, has put a commit of the mission's branch where it is.
+func (m *Merged) Has(commit string) bool {
+	for ; m != nil; m = m.Earlier {
+		if slices.Contains(m.Commits, commit) {
+			return true
+		}
+	}
+	return false
 }
 
 // Who said the level of a mission, if no agent did.
@@ -94,13 +130,28 @@ type MissionOptions struct {
 	MaxRounds   int      `json:"max_rounds,omitempty"`
 	MaxWorkers  int      `json:"max_workers,omitempty"`
 	MaxPerAgent int      `json:"max_per_agent,omitempty"`
-	Ask         string   `json:"ask,omitempty"`          // ask, deny or allow: what happens to a permission ask that no rule answers
+	Ask         string   `json:"ask,omitempty"`          // ask, deny or allow: what happens to a permission ask that no rule answers, and to a question
+	Unattended  bool     `json:"unattended,omitempty"`   // nobody watches: where everybody waits for the answer to a question, it stops as blocked
 	Verify      []string `json:"verify,omitempty"`       // the project's own checks from the configuration
 	TrustVerify bool     `json:"trust_verify,omitempty"` // the plan's verify lines need no ask of their own
 	Request     string   `json:"request,omitempty"`      // names the request that started it: asked again with the same name, it starts no second one
 	Detached    bool     `json:"detached,omitempty"`     // it runs in a background host, whatever becomes of the terminal
 
 	MaxToolCalls int `json:"max_tool_calls,omitempty"`
+
+	Isolation string   `json:"isolation,omitempty"` // auto, shared or worktree; "" is auto
+	Dirty     string   `json:"dirty,omitempty"`     // include or ignore uncommitted work; "" is include
+	Setup     []string `json:"setup,omitempty"`     // commands that make a fresh checkout usable, as configured
+	// TrustSetup says that these commands are a person's own and need no permission.
+	TrustSetup bool `json:"trust_setup,omitempty"`
+	Merge      bool `json:"merge,omitempty"` // the finished work is put on the person's branch without asking
+
+	Profile string `json:"profile,omitempty"` // who works on it: mission or assistant; "" is mission
+	// Files go with the goal. They are kept in the first message, not here.
+	Files []File `json:"files,omitempty"`
+	// Attached is the text of files that go with the goal, each labelled. It is kept as a part of its own in the first
+	// message, not here.
+	Attached string `json:"attached,omitempty"`
 }
 
 // TaskStatus is where a delegated piece of work stands.
@@ -161,6 +212,8 @@ type Task struct {
 	Title   string     `json:"title"`
 	Prompt  string     `json:"prompt"`
 	Item    string     `json:"item,omitempty"`    // the todo item it works on
+	Reviews bool       `json:"reviews,omitempty"` // its item was done before it: it judges that work and does none of it
+	Verify  []string   `json:"verify,omitempty"`  // its item's acceptance commands when work on it began
 	Context bool       `json:"context,omitempty"` // its session is given the project's shared context
 	Status  TaskStatus `json:"status"`
 	Reason  string     `json:"reason,omitempty"` // what it waits for
@@ -183,6 +236,13 @@ type Task struct {
 	Rounds    int        `json:"rounds,omitempty"`     // requests made to models
 	ToolCalls int        `json:"tool_calls,omitempty"` // that were run, or are running
 	ElapsedMS int64      `json:"elapsed_ms,omitempty"` // at work, until the newest answer, in milliseconds
+
+	Sub *SubAgent `json:"sub,omitempty"` // it is a sub-agent's; nil for what was delegated
+
+	Checkout *Checkout `json:"checkout,omitempty"` // where it works; nil before its first write, after its end, and where there is no isolation
+	Landed   []Landed  `json:"landed,omitempty"`   // its commits on the mission's branch, oldest first; with shared isolation one at most, of trees
+	Claims   []string  `json:"claims,omitempty"`   // paths outside of its item's files that it has written, and holds
+	Undone   Time      `json:"undone,omitzero"`    // when a person took its work back
 }
 
 // TaskError is why a task failed.
@@ -190,20 +250,4 @@ type TaskError struct {
 	Kind    Kind   `json:"kind"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"` // the next step for a person
-}
-
-// Receipt is proof that the host itself ran an acceptance command. It binds the exact line.
-type Receipt struct {
-	ID       string `json:"id"`
-	Mission  string `json:"mission"`
-	Task     string `json:"task,omitempty"`
-	Item     string `json:"item,omitempty"`
-	Command  string `json:"command"`
-	ExitCode int    `json:"exit_code"` // -1 if it could not be started, was refused or timed out
-	Passed   bool   `json:"passed"`
-	Final    bool   `json:"final,omitempty"` // run at the mission's end, on the finished work
-	Error    string `json:"error,omitempty"` // why it did not run to its end
-	Output   string `json:"output"`          // head and tail
-	Millis   int64  `json:"duration_ms"`
-	Time     Time   `json:"time"`
 }

@@ -20,9 +20,9 @@ func TestMissionMoves(t *testing.T) {
 		centurion.MissionRunning:   append(end, centurion.MissionPaused, centurion.MissionBlocked),
 		centurion.MissionPaused:    resume,
 		centurion.MissionBlocked:   resume,
-		centurion.MissionFailed:    {centurion.MissionRunning, centurion.MissionCancelled},
-		centurion.MissionCompleted: nil,
-		centurion.MissionCancelled: nil,
+		centurion.MissionFailed:    {centurion.MissionRunning, centurion.MissionCancelled, centurion.MissionPaused},
+		centurion.MissionCompleted: {centurion.MissionPaused},
+		centurion.MissionCancelled: {centurion.MissionPaused},
 	})
 	for _, s := range missionStatuses {
 		if want := s == centurion.MissionPlanning || s == centurion.MissionRunning; s.Alive() != want {

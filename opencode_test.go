@@ -186,6 +186,7 @@ func filled(s centurion.ToolState) centurion.ToolState {
 	return s
 }
 
+// LOOP-75: the result of a call is its output, or what went wrong and that it did.
 func TestToolStateShapes(t *testing.T) {
 	union := shape(t, "ToolState")
 	own := map[centurion.ToolStatus]func([]byte) error{

@@ -45,6 +45,7 @@ type Part struct {
 	Metadata map[string]any
 
 	Compaction *Compaction // compaction
+	File       *File       // file
 }
 
 // ToolStatus is where a tool call stands.
@@ -55,7 +56,7 @@ type ToolStatus string
 //	pending ──▶ running ──▶ completed
 //	   └───────────┴──────▶ error
 const (
-	ToolPending   ToolStatus = "pending" // its arguments are still streaming
+	ToolPending   ToolStatus = "pending" // its arguments are still streaming, or its session was left before it began
 	ToolRunning   ToolStatus = "running" // recorded, then started
 	ToolCompleted ToolStatus = "completed"
 	ToolError     ToolStatus = "error"
@@ -71,6 +72,8 @@ type ToolState struct {
 	Error    string         // error
 	Metadata map[string]any // completed, error
 	Time     PartTime
+
+	Attachments []Part // completed: files that came with the output
 }
 
 // Result returns what the model is told, and whether it is an error.
@@ -111,6 +114,8 @@ type toolCompletedJSON struct {
 	Title    string          `json:"title"`
 	Metadata map[string]any  `json:"metadata"`
 	Time     toolTimeJSON    `json:"time"`
+
+	Attachments []Part `json:"attachments,omitempty"`
 }
 
 type toolErrorJSON struct {
@@ -140,7 +145,7 @@ func (s ToolState) MarshalJSON() ([]byte, error) {
 		if meta == nil {
 			meta = map[string]any{}
 		}
-		return json.Marshal(toolCompletedJSON{s.Status, input, s.Output, s.Title, meta, toolTimeJSON(s.Time)})
+		return json.Marshal(toolCompletedJSON{s.Status, input, s.Output, s.Title, meta, toolTimeJSON(s.Time), s.Attachments})
 	case ToolError:
 		return json.Marshal(toolErrorJSON{s.Status, input, s.Error, s.Metadata, toolTimeJSON(s.Time)})
 	}
@@ -158,6 +163,8 @@ func (s *ToolState) UnmarshalJSON(b []byte) error {
 		Error    string          `json:"error"`
 		Metadata map[string]any  `json:"metadata"`
 		Time     PartTime        `json:"time"`
+
+		Attachments []Part `json:"attachments"`
 	}
 	err := json.Unmarshal(b, &v)
 	*s = ToolState(v)
@@ -215,6 +222,8 @@ func (p Part) MarshalJSON() ([]byte, error) {
 		}{head, p.Reason, p.Usage.USD, p.Usage.Tokens})
 	case PartCompaction:
 		return p.marshalCompaction(head)
+	case PartFile:
+		return p.marshalFile(head)
 	}
 	return nil, fmt.Errorf("part %s has unknown type %q", p.ID, p.Type)
 }
@@ -245,6 +254,11 @@ func (p *Part) UnmarshalJSON(b []byte) error {
 		p.Compaction = &v.Compaction
 	case PartReasoning:
 		p.Metadata = v.Metadata
+	case PartFile:
+		p.File = new(File)
+		if err == nil {
+			err = p.File.UnmarshalJSON(b)
+		}
 	}
 	return err
 }

@@ -35,15 +35,21 @@ var requirementID = regexp.MustCompile(`\b(OPAL|SUB|LOOP|ORCH|IKI|C|R|S|O)-?(\d+
 
 // untested says why an id has no test. An id that a test cites does not belong here.
 func untested() map[string]string {
-	return map[string]string{
+	why := map[string]string{
+		"OPAL-8":   "every conversation is stored, and there is no switch that turns this off: what is not stored could not go on after a crash",
+		"LOOP-62":  "a statement about containers; there are none",
 		"ORCH-16":  "there is no client of toasts to begin with: a reader derives them from the journal, see `docs/seed.md`",
 		"ORCH-99":  "a layout of directories; where each of its parts is stands in `docs/seed.md`, and `layers_test.go` holds ours",
 		"ORCH-143": "the size of another program's tests; ours are above it, see `docs/seed.md`",
 	}
+	for _, n := range []int{2, 3, 4, 47, 48, 49, 50, 53, 54, 55, 56, 57, 60, 63, 87} {
+		why[fmt.Sprintf("LOOP-%d", n)] = "not there yet: the profile solo with its channels and read-only helpers"
+	}
+	return why
 }
 
 // complete are the documents of which every line is listed, by their number of lines.
-func complete() map[string]int { return map[string]int{"ORCH": 144} }
+func complete() map[string]int { return map[string]int{"OPAL": 92, "SUB": 35, "LOOP": 95, "ORCH": 144} }
 
 // Every id that a test cites is in the document, and nothing else is.
 func TestRequirements(t *testing.T) {

@@ -12,7 +12,7 @@ type Command struct {
 	Dir     string        // working directory, absolute
 	Env     []string      // added to the runner's allow-listed environment, as NAME=value
 	Timeout time.Duration // 0 means the runner's default; the whole process tree ends with it
-	Begun   func()        // called when it runs, after a wait for other commands; may be nil
+	Begun   func()        // called when it runs, after a wait for other commands: until then no clock runs for it; may be nil
 	Keep    int           // bytes of output kept, half from the head and half from the tail; 0 means the runner's default
 }
 

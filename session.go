@@ -65,8 +65,25 @@ type SessionMeta struct {
 	// Compact says that somebody wants the history shortened before the next request.
 	Compact bool   `json:"compact,omitempty"`
 	Retry   *Retry `json:"retry,omitempty"` // a failed request waits to be repeated; nil after a good answer
+	// Tools is what a sub-agent's session holds, of what its agent does; like System it never changes. Nil means all.
+	Tools []string `json:"tools,omitzero"`
+	// Aborted is why a person has stopped its turn, until the next one begins; empty if nobody has.
+	Aborted string `json:"aborted,omitempty"`
 	// OwnModel is the model that the session was given, while it talks to another one because that failed.
 	OwnModel *SessionModel `json:"own_model,omitempty"`
+	// Rewound is where the conversation goes on after it was taken back; nil if it never was.
+	Rewound *Rewound `json:"rewound,omitempty"`
+	// Marks are names that were given to messages, with their ids.
+	Marks map[string]string `json:"marks,omitempty"`
+	// ForkedFrom is what the conversation was copied from; nil if it began by itself.
+	ForkedFrom *ForkedFrom `json:"forked_from,omitempty"`
+}
+
+// ForkedFrom names the conversation that another one is a copy of, up to a message.
+type ForkedFrom struct {
+	Mission string `json:"mission"`
+	Session string `json:"session"`
+	Message string `json:"message"`
 }
 
 // Given is a text of a file that a session was given when it began.

@@ -51,7 +51,10 @@ var (
 )
 
 // Cast is a set of agents by name.
-type Cast struct{ agents []Agent }
+type Cast struct {
+	agents []Agent
+	owner  string // the one agent of a cast without roles; "" where there are the four
+}
 
 // Default returns the four agents of a mission with the tools of their roles.
 func Default() *Cast {

@@ -43,7 +43,7 @@ func foreign() map[string]string {
 	return map[string]string{
 		"list": "ls", "task": "delegate_task", "todowrite": "update_todo", "patch": "edit", "multiedit": "edit", "apply_patch": "edit",
 		"grep_search": "grep", "mgrep": "grep", "glob_search": "glob", "call_agent": "delegate_task",
-		"webfetch": "", "websearch": "", "codesearch": "", "todoread": "", "question": "", "lsp": "", "invalid": "",
+		"webfetch": "", "websearch": "", "codesearch": "", "todoread": "", "question": askUser, "lsp": "", "invalid": "",
 	}
 }
 
@@ -52,13 +52,16 @@ func foreign() map[string]string {
 // added to, and its mode stays; the notes say where a definition asks for more. An error has centurion.KindConfig and
 // names the definition: for a name that cannot be one, and for a tool that there is not, with the nearest.
 func (c *Cast) With(defs ...Definition) (cast *Cast, notes []string, err error) {
-	o := overlay{base: c, cast: &Cast{agents: slices.Clone(c.agents)}}
+	o := overlay{base: c, cast: &Cast{agents: slices.Clone(c.agents), owner: c.owner}}
 	for _, d := range slices.SortedFunc(slices.Values(defs), func(a, b Definition) int { return cmp.Compare(a.Name, b.Name) }) {
 		d.Name = strings.ToLower(d.Name)
 		if !isName(d.Name) {
 			return nil, nil, &centurion.Error{Op: "read agents", Kind: centurion.KindConfig,
 				Msg:  fmt.Sprintf("%q of %s cannot be the name of an agent", d.Name, d.Source),
 				Hint: "use letters, digits and - _ . / for its name, and begin with a letter"}
+		}
+		if c.foreignTo(d) {
+			continue
 		}
 		i := slices.IndexFunc(o.cast.agents, func(a Agent) bool { return a.Name == d.Name })
 		if i < 0 {
@@ -98,7 +101,7 @@ func (o *overlay) note(d Definition, format string, args ...any) {
 func (o *overlay) change(i int, d Definition) error {
 	a := &o.cast.agents[i]
 	if d.Disable {
-		if a.Name == Commander {
+		if a.Name == o.base.Owner() {
 			o.note(d, "it is not disabled, because every mission is its own")
 			return nil
 		}
@@ -115,6 +118,7 @@ func (o *overlay) change(i int, d Definition) error {
 	if err != nil {
 		return err
 	}
+	builtIn := a.builtIn()
 	var more []string
 	a.Tools = slices.DeleteFunc(held, func(t string) bool {
 		no := !slices.Contains(a.Tools, t)
@@ -123,6 +127,9 @@ func (o *overlay) change(i int, d Definition) error {
 		}
 		return no
 	})
+	if builtIn {
+		a.Prompt = suited(assistantPrompt, a.Tools)
+	}
 	if len(more) > 0 {
 		o.note(d, "its role does not hold %s", strings.Join(more, ", "))
 	}
@@ -140,13 +147,17 @@ func (o *overlay) add(d Definition) error {
 	if err != nil {
 		return err
 	}
-	task, err := o.as(a, d, Worker)
+	task, err := o.as(a, d, o.base.role(true))
 	if err != nil {
 		return err
 	}
 	task.Tools = slices.DeleteFunc(task.Tools, func(t string) bool { return slices.Contains(mission(), t) })
 	if d.Prompt != "" {
-		task.Prompt = strings.TrimRight(task.Prompt, "\n") + handedOver
+		told := handedOver
+		if task.Holds(askUser) {
+			told = strings.Replace(told, " Nobody can be asked.", "", 1)
+		}
+		task.Prompt = strings.TrimRight(task.Prompt, "\n") + told
 	}
 	if a.Mode == "subagent" {
 		if up := slices.DeleteFunc(asked, func(t string) bool { return !slices.Contains(mission(), t) || !named(d.Tools, t) }); len(up) > 0 {
@@ -155,7 +166,7 @@ func (o *overlay) add(d Definition) error {
 		o.cast.agents = append(o.cast.agents, task)
 		return nil
 	}
-	if a, err = o.as(a, d, Commander); err != nil {
+	if a, err = o.as(a, d, o.base.role(false)); err != nil {
 		return err
 	}
 	if a.Mode == "all" {
@@ -173,11 +184,17 @@ func (o *overlay) as(a Agent, d Definition, role string) (Agent, error) {
 	}
 	a.Prompt = cmp.Or(d.Prompt, like.Prompt)
 	a.Tools, err = o.choose(d, like.Tools)
+	if d.Prompt == "" && like.builtIn() {
+		a.Prompt = suited(assistantPrompt, a.Tools)
+	}
 	return a, err
 }
 
 // delegates says who may delegate to whom, now that all are there.
 func (o *overlay) delegates() {
+	if o.base.one() {
+		return
+	}
 	var own, all []string
 	for _, a := range o.cast.agents {
 		if a.Custom && a.Mode != "primary" {
@@ -209,8 +226,15 @@ func (c *Cast) known() []string {
 			}
 		}
 	}
+	if !slices.Contains(out, askUser) {
+		out = append(out, askUser)
+	}
 	return out
 }
+
+// askUser asks the person. The four do not hold it: what a mission needs to know from its person blocks it. An agent of the
+// person's own holds it if it says so.
+const askUser = "ask_user"
 
 // choose applies what a definition says of tools to those that are held: patterns first, the shorter before the longer,
 // then names, and of these what is taken away before what is given.
@@ -232,7 +256,7 @@ func (o *overlay) choose(d Definition, held []string) ([]string, error) {
 		return cmp.Or(order(a)-order(b), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	})
 	for _, key := range keys {
-		names, err := meant(key, d.Tools[key], known)
+		names, err := meant(key, d.Tools[key], o.base.speaks())
 		if err != nil {
 			return nil, &centurion.Error{Op: "read agents", Kind: centurion.KindConfig, Err: err, Hint: centurion.HintOf(err),
 				Msg: fmt.Sprintf("agent %q of %s", d.Name, d.Source)}
@@ -249,7 +273,10 @@ func (o *overlay) choose(d Definition, held []string) ([]string, error) {
 func meant(key string, yes bool, known []string) ([]string, error) {
 	name := strings.ToLower(key)
 	if strings.Contains(name, "*") {
-		return slices.DeleteFunc(slices.Clone(known), func(t string) bool { ok, err := path.Match(name, t); return err != nil || !ok }), nil
+		return slices.DeleteFunc(slices.Clone(known), func(t string) bool {
+			ok, err := path.Match(name, t)
+			return err != nil || !ok || yes && t == askUser // whom a person wants to hear from they name
+		}), nil
 	}
 	other, is := foreign()[name]
 	switch {
@@ -269,6 +296,8 @@ func meant(key string, yes bool, known []string) ([]string, error) {
 	switch {
 	case !yes && (name == "write" || name == "edit"):
 		return []string{"write", "edit"}, nil
+	case name == "delegate_task" || name == subAgentTool: // one thing under two names, by profile
+		return []string{"delegate_task", subAgentTool}, nil
 	case name == "bash": // a shell is a shell, also in the background
 		return []string{"bash", "run_background", "check_background"}, nil
 	}

@@ -63,6 +63,9 @@ type MissionData struct {
 	MaxCost   float64                 `json:"max_cost,omitempty"` // USD
 	MaxTokens int64                   `json:"max_tokens,omitempty"`
 	Reason    string                  `json:"reason,omitempty"`
+	Isolation string                  `json:"isolation,omitempty"` // worktree or shared
+	Branch    string                  `json:"branch,omitempty"`    // where the work is put together
+	Base      *centurion.Base         `json:"base,omitempty"`      // what the work starts from
 }
 
 // MissionEnd is the data of the event that ends a run of a mission.
@@ -74,6 +77,8 @@ type MissionEnd struct {
 	Tasks      map[string]int   `json:"tasks"`       // by status
 	Verified   int              `json:"verified"`    // items with a receipt on the finished work
 	Unverified int              `json:"unverified"`
+	Unproven   []string         `json:"unproven,omitempty"` // done items of which nothing shows that their check can fail
+	Flaky      []string         `json:"flaky,omitempty"`    // done items whose check ended otherwise when it was run once more
 	Reason     string           `json:"reason,omitempty"`
 	Summary    string           `json:"summary,omitempty"` // the Commander's last words
 }
@@ -113,12 +118,14 @@ type TaskData struct {
 	Status  centurion.TaskStatus `json:"status"`
 	Attempt int                  `json:"attempt"`
 	Parent  string               `json:"parent,omitempty"` // the session that delegated it
+	Call    string               `json:"call,omitempty"`   // message/call: the parent's call that made it
 	Session string               `json:"session,omitempty"`
 	Item    string               `json:"item,omitempty"`
 	Reason  string               `json:"reason,omitempty"` // what it waits for, or why it is retried or was cancelled
 	Result  string               `json:"result,omitempty"` // shortened
 	Error   *centurion.TaskError `json:"error,omitempty"`
 	Files   []string             `json:"files,omitempty"`
+	Claims  []string             `json:"claims,omitempty"` // paths that it holds beyond its item's files
 	Usage   *centurion.Usage     `json:"usage,omitempty"`
 	WaitMS  int64                `json:"wait_ms,omitempty"` // until the next attempt
 }
@@ -164,6 +171,7 @@ type QueuedData struct {
 	Origin  centurion.Origin `json:"origin"`
 	Queue   bool             `json:"queue,omitempty"` // it waits for the end of the receiver's turn
 	Text    string           `json:"text"`            // shortened
+	Files   []string         `json:"files,omitempty"` // what came with it, in words
 }
 
 // PartData is the data of message.part.updated.
@@ -222,9 +230,15 @@ type VerifyData struct {
 	Item       string `json:"item,omitempty"`
 	Receipt    string `json:"receipt,omitempty"`
 	Final      bool   `json:"final,omitempty"` // run on the finished work
+	Early      bool   `json:"early,omitempty"` // a check of the mission that its branch has not passed yet: red is no fault of the work
 	Error      string `json:"error,omitempty"` // why it did not run to its end
 	Output     string `json:"output,omitempty"`
 	DurationMS int64  `json:"duration_ms"`
+
+	Proof    centurion.Proof `json:"proof,omitempty"`    // what it is worth that it passed; empty where only passing counts
+	Why      string          `json:"why,omitempty"`      // why it is worth no more, one line
+	Died     string          `json:"died,omitempty"`     // what it said when the work was taken out
+	Weakened []string        `json:"weakened,omitempty"` // checks that the work has deleted or weakened, the first 10
 }
 
 // AskData is the data of the permission, question and plan events. An answer repeats the id and the type.
@@ -242,7 +256,9 @@ type AskData struct {
 	CostHigh   float64        `json:"cost_high,omitempty"`
 	Deadline   centurion.Time `json:"deadline,omitzero"`
 	Answer     string         `json:"answer,omitempty"` // once, always, reject, or a text
-	By         string         `json:"by,omitempty"`     // person, policy or shutdown
+	By         string         `json:"by,omitempty"`     // person, policy, timeout, abort or shutdown
+	AskFrom
+	QuestionShape
 }
 
 // BudgetData is the data of budget.exceeded: which limit, and how far.
@@ -256,5 +272,6 @@ type BudgetData struct {
 type MergeData struct {
 	Branch string   `json:"branch"`
 	Commit string   `json:"commit,omitempty"`
-	Files  []string `json:"files,omitempty"` // those in conflict, or those that were merged
+	Files  []string `json:"files,omitempty"`  // those in conflict, or those that were merged
+	Person bool     `json:"person,omitempty"` // it happened to the person's branch, not to the mission's
 }

@@ -27,15 +27,24 @@ type subscriber struct {
 }
 
 // Publish hands e to every subscriber and never blocks. For one whose buffer is full it is dropped, and a delta with
-// {"gap":true} stands in the place of everything that was.
+// {"gap":true} stands in the place of everything that was. A subscriber whose choice crashes loses e and nothing else: who
+// publishes is at work and must not pay for who watches.
 func (h *Hub) Publish(e centurion.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for s := range h.subs {
-		if s.want == nil || s.want(e) {
+		if s.wants(e) {
 			s.send(e)
 		}
 	}
+}
+
+func (s *subscriber) wants(e centurion.Event) (yes bool) {
+	if s.want == nil {
+		return true
+	}
+	err := guard.Call("choose event", func() error { yes = s.want(e); return nil })
+	return yes && err == nil
 }
 
 // send is called with the hub's lock held: nobody else sends, so the channel can only become emptier meanwhile. It has

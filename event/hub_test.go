@@ -15,8 +15,12 @@ import (
 	"centurion"
 )
 
-// LOOP-81, LOOP-82: a subscriber that does not read costs the publisher nothing, and learns what it has missed.
+// LOOP-81, LOOP-82, C-6: a subscriber that does not read costs the publisher nothing, keeps the first 64 events and learns
+// what it has missed.
 func TestHubSlowSubscriber(t *testing.T) {
+	if deltaBuffer != 64 {
+		t.Errorf("%d events wait for a subscriber", deltaBuffer)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		var h Hub
 		ctx, cancel := context.WithCancel(t.Context())

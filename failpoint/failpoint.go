@@ -28,6 +28,19 @@ const (
 	AskStored        Point = "ask-stored"         // a question for a person is stored, nobody waits for the answer
 	AskAnswered      Point = "ask-answered"       // its answer is stored, who asked has not heard it
 	MissionVerdict   Point = "mission-verdict"    // a mission has its verdict, which is not recorded
+	MergeBefore      Point = "merge.before"       // a merge is recorded, the branch has not moved
+	MergeAfter       Point = "merge.after"        // the branch has moved, nobody has been told
+	SnapshotTaken    Point = "snapshot.taken"     // the snapshot of a mission's base is made, it is not recorded
+	CheckoutTaken    Point = "checkout.taken"     // a session's checkout is made, nothing says whose it is
+	CheckoutLeft     Point = "checkout.left"      // a checkout is given back, its task still names it
+	MergeIntent      Point = "merge.intent"       // a merge into the person's branch is recorded, git has not begun it
+	LandingJournal   Point = "landing.journal"    // what changes of the person's files is written down, nothing is changed
+	LandingMoved     Point = "landing.moved"      // the person's branch has moved, their files and index have not changed
+	LandingPlaced    Point = "landing.placed"     // their files are changed, the index is not
+	LandingIndexed   Point = "landing.indexed"    // files and index are changed, the journal of it is still there
+	LandingDone      Point = "landing.done"       // git is done with the person's branch, the mission's record is not
+	UndoMoved        Point = "undo.moved"         // an undo has moved the mission's branch, its tasks do not say so
+	UndoRecorded     Point = "undo.recorded"      // its tasks say so, the person's branch and the plan do not
 	CompactionStored Point = "compaction"         // a summary and the pointer to what is kept are stored, no request has used them
 )
 
@@ -35,5 +48,6 @@ const (
 func All() []Point {
 	return []Point{CommitBefore, CommitAfter, Migration, TaskRecorded, AttemptStarted, AnswerBefore, AnswerAccepted, ToolRan,
 		CheckRan, TodoBeforeRename, TodoAfterRename, TaskEnded, DeliveryTaken, AskStored, AskAnswered, MissionVerdict,
-		CompactionStored}
+		MergeBefore, MergeAfter, SnapshotTaken, CheckoutTaken, CheckoutLeft, MergeIntent, LandingJournal, LandingMoved, LandingPlaced,
+		LandingIndexed, LandingDone, UndoMoved, UndoRecorded, CompactionStored}
 }

@@ -11,8 +11,9 @@
 //	a result waits that wakes at once (a failure, or it frees      deliver
 //	  an item), and nobody stopped the turn
 //	tasks run or wait, a person is asked                           wait
-//	a person stopped the turn                                      pause
+//	a person stopped the turn                                      wait if one is there to be asked, else pause
 //	results wait                                                   deliver
+//	one agent answers a person, without a plan                     complete
 //	todo.md cannot be read, or its items have vanished             block
 //	only a plan was wanted: there is one                           pause; else continue once, then block
 //	there never were items: a final text or a claim                verify, then complete; else continue
@@ -79,12 +80,14 @@ type Facts struct {
 
 	Recovering            bool // a failure of the root session is being recovered
 	Aborted               bool // a person stopped the turn
+	Attended              bool // a person is there who can be asked
 	FinishedText          bool // the root session ended with text and without calls
 	Claimed               bool // mission_complete was called
 	ChecksPending         bool // final checks have not been run on the work as it is
 	Verified              int  // final checks that passed on the work as it is
 	RoundsWithoutProgress int  // continuations in a row after which the todo list and the files stayed as they were
 	PlanOnly              bool // only the plan was asked for
+	Alone                 bool // one agent answers a person: there is neither plan nor proof, and the end of its turn is the end
 	Budget                bool // a limit is reached
 }
 
@@ -123,6 +126,8 @@ func (p Policy) Decide(f Facts) Decision {
 		return d
 	}
 	switch {
+	case f.Alone:
+		return Decision{Action: Complete, Reason: "nothing to verify"}
 	case f.TodoError != "":
 		return block("todo.md cannot be read: "+f.TodoError,
 			"todo.md cannot be read: "+f.TodoError+". Please mend it; the mission goes on from there.")
@@ -167,6 +172,8 @@ func underWay(f Facts) (Decision, bool) {
 		return Decision{Action: Wait, Reason: centurion.Count(f.RunningTasks, "task") + " running, " + fmt.Sprint(f.WaitingTasks) + " waiting"}, true
 	case f.OpenAsks > 0:
 		return Decision{Action: Wait, Reason: centurion.Count(f.OpenAsks, "question") + " for a person"}, true
+	case f.Aborted && f.Attended:
+		return Decision{Action: Wait, Reason: "stopped by a person, whose word it waits for"}, true
 	case f.Aborted:
 		return Decision{Action: Pause, Reason: "stopped by a person"}, true
 	case f.PendingDeliveries > 0:

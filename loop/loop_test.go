@@ -48,6 +48,7 @@ func TestDecide(t *testing.T) {
 		{"held by a blocked item", with(stuck, func(f *Facts) { f.WaitingTasks = 1; f.HeldTasks = 1 }), Block, "none"},
 
 		{"stopped by a person", with(open, func(f *Facts) { f.Aborted = true }), Pause, "person"},
+		{"stopped by a person who is there", with(open, func(f *Facts) { f.Aborted, f.Attended = true, true }), Wait, "person"},
 		{"stopped, tasks run", with(open, func(f *Facts) { f.Aborted = true; f.RunningTasks = 1 }), Wait, "task"},
 		{"stopped, results wait", with(open, func(f *Facts) { f.Aborted = true; f.PendingDeliveries = 1; f.WakingDeliveries = 1 }), Pause, "person"},
 
@@ -87,6 +88,10 @@ func TestDecide(t *testing.T) {
 		{"done, unchecked, claimed", with(done, func(f *Facts) { f.ChecksPending = true; f.Claimed = true }), Verify, "final checks"},
 		{"done, checked", with(done, func(f *Facts) { f.Verified = 1 }), Complete, "1 final check passed"},
 		{"done, no checks", done, Complete, "nothing to verify"},
+		{"one agent has answered", Facts{Alone: true, Status: centurion.MissionRunning, FinishedText: true, ChecksPending: true}, Complete, "nothing to verify"},
+		{"one agent, without an answer", Facts{Alone: true, Status: centurion.MissionRunning}, Complete, "nothing to verify"},
+		{"one agent, a sub-agent runs", Facts{Alone: true, RunningTasks: 1, FinishedText: true}, Wait, "1 task"},
+		{"one agent, a result waits", Facts{Alone: true, PendingDeliveries: 1, FinishedText: true}, Deliver, "1 result"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -157,6 +162,11 @@ func TestDecideIsTotal(t *testing.T) {
 			ChecksPending: rapid.Bool().Draw(t, "checks"), Verified: some("verified"),
 			RoundsWithoutProgress: rapid.IntRange(0, 8).Draw(t, "rounds"),
 			PlanOnly:              rapid.Bool().Draw(t, "plan"), Budget: rapid.Bool().Draw(t, "budget"),
+		}
+		if rapid.Bool().Draw(t, "alone") { // where nobody plans
+			f = Facts{Alone: true, Status: f.Status, RunningTasks: f.RunningTasks, WaitingTasks: f.WaitingTasks, PendingDeliveries: f.PendingDeliveries,
+				WakingDeliveries: f.WakingDeliveries, OpenAsks: f.OpenAsks, Messages: f.Messages, Recovering: f.Recovering, Aborted: f.Aborted,
+				FinishedText: f.FinishedText, RoundsWithoutProgress: f.RoundsWithoutProgress, Budget: f.Budget}
 		}
 		d := Decide(f)
 		left := f.Counts.Left() > 0 || f.EverHadItems && f.Counts.Total() == 0 || f.TodoError != ""

@@ -83,7 +83,7 @@ func (w *watcher) see(e centurion.Event) (notice, bool) {
 		}
 		m.called = true
 		return notice{"Centurion needs you", join(asks(e), m.goal), true}, true
-	case centurion.EventPermissionReplied, centurion.EventQuestionReplied, centurion.EventPlanAnswered:
+	case centurion.EventPermissionReplied, centurion.EventQuestionAnswered, centurion.EventPlanAnswered:
 		m.open = max(m.open-1, 0)
 		m.called = m.called && m.open > 0
 	case centurion.EventMissionCompleted:

@@ -24,7 +24,7 @@ const instructionShare = 2
 // bootstrap puts an agent's system prompt together: its own prompt and surroundings, then as much of what project and
 // person have written down as want says and a window of so many tokens has room for. The error is that of ctx: what cannot
 // be read is left out.
-func (h *Host) bootstrap(ctx context.Context, a agents.Agent, window int, want instructions.Want) (bootstrap, error) {
+func (h *Host) bootstrap(ctx context.Context, a agents.Agent, window int, want instructions.Want, isolation string) (bootstrap, error) {
 	if want.Max == 0 && window > 0 {
 		want.Max = max(window/instructionShare, 1)
 	}
@@ -33,7 +33,8 @@ func (h *Host) bootstrap(ctx context.Context, a agents.Agent, window int, want i
 	if err != nil {
 		return bootstrap{}, err
 	}
-	b := bootstrap{system: h.systemPrompt(a) + found.Prompt()}
+	found.ReadOnly = !slices.ContainsFunc([]string{"write", "edit", "bash"}, a.Holds)
+	b := bootstrap{system: h.systemPrompt(a, isolation) + found.Prompt()}
 	for _, f := range found.Files {
 		b.given = append(b.given, centurion.Given{Path: f.Name, Version: f.Version, Bytes: len(f.Text), Whole: f.Whole()})
 	}
@@ -63,7 +64,11 @@ func (m *mission) bootstrap(ctx context.Context, a agents.Agent, t centurion.Tas
 	if model, err := m.h.cfg.Model(ref.String()); err == nil {
 		window = model.Context
 	}
-	return m.h.bootstrap(ctx, a, window, instructions.Want{Near: near})
+	isolation := isolationShared
+	if m.isolated() {
+		isolation = isolationWorktree
+	}
+	return m.h.bootstrap(ctx, a, window, instructions.Want{Near: near}, isolation)
 }
 
 // withheld keeps from a prompt, for which nobody is asked, what an agent may not read, or only when a person has said so
@@ -78,11 +83,24 @@ func (h *Host) withheld(agent string) func(path string) bool {
 	}
 }
 
-const skillTool = "skill"
+const (
+	skillTool      = "skill"
+	webSearchTool  = "websearch"
+	codeSearchTool = "codesearch"
+)
 
-// heldWith returns the tools of a session: those of its agent, without skill if there were no skills when it began.
-func heldWith(a agents.Agent, rec centurion.Session) []string {
-	return slices.DeleteFunc(slices.Clone(a.Tools), func(t string) bool { return t == skillTool && rec.Metadata.Skills == "" })
+// heldWith returns the tools of a session: those of its agent, without skill if there were no skills when it began, and without
+// a search for which there is no engine: a call of it could only be refused.
+func (h *Host) heldWith(a agents.Agent, rec centurion.Session) []string {
+	return slices.DeleteFunc(slices.Clone(a.Tools), func(t string) bool {
+		switch t {
+		case skillTool:
+			return rec.Metadata.Skills == ""
+		case webSearchTool, codeSearchTool:
+			return h.cfg.Web != nil && h.cfg.Web.CanSearch(t == codeSearchTool) != nil
+		}
+		return false
+	})
 }
 
 // skilled is a tool whose description lists the skills.

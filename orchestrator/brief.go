@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -38,63 +39,114 @@ func (m *mission) taskBrief(ctx context.Context, t centurion.Task) (string, erro
 		return "", err
 	}
 	if t.Agent == agents.Reviewer {
-		if err := m.reviewBrief(ctx, &b); err != nil {
+		if err := m.reviewBrief(ctx, &b, t); err != nil {
 			return "", err
 		}
 	}
-	if p.doc == nil || t.Item == "" {
-		return b.String(), nil
-	}
-	it, ok := p.doc.Item(t.Item)
-	if !ok {
-		return b.String(), nil
-	}
-	fmt.Fprintf(&b, "\n# Item %s of the plan: %s\n", it.ID, it.Title)
-	if len(it.Files) > 0 {
-		fmt.Fprintf(&b, "- files: %s\n", strings.Join(it.Files, ", "))
-	}
-	for _, v := range it.Verify {
-		fmt.Fprintf(&b, "- acceptance command, run by the host in the project directory when you end: `%s`\n", v)
-	}
-	for _, n := range it.Notes {
-		fmt.Fprintf(&b, "- note: %s\n", n)
-	}
-	err = m.handedOver(ctx, &b, it)
+	err = m.itemBrief(ctx, &b, p, t, time.Time{})
 	return b.String(), err
 }
 
-// handedOver adds the results of the items that came before.
-func (m *mission) handedOver(ctx context.Context, b *strings.Builder, it todo.Item) error {
+// itemBrief adds what the plan says of a task's item and what was handed over. After a time since which the session is not
+// new to the item, only what was handed over later.
+func (m *mission) itemBrief(ctx context.Context, b *strings.Builder, p planView, t centurion.Task, since time.Time) error {
+	if p.doc == nil || t.Item == "" {
+		return nil
+	}
+	it, ok := p.doc.Item(t.Item)
+	if !ok {
+		return nil
+	}
+	if since.IsZero() {
+		itemLines(b, it, t.Reviews)
+	}
+	if t.Agent == agents.Reviewer { // it judges what was done, not what is said of it
+		return nil
+	}
+	return m.handedOver(ctx, b, it, func(o centurion.Task) bool {
+		return o.ID == t.ID || o.Ended.Before(since) || !since.IsZero() && o.Session == t.Session
+	})
+}
+
+func itemLines(b *strings.Builder, it todo.Item, done bool) {
+	fmt.Fprintf(b, "\n# Item %s of the plan: %s\n", it.ID, it.Title)
+	if len(it.Files) > 0 {
+		fmt.Fprintf(b, "- files: %s\n", strings.Join(it.Files, ", "))
+	}
+	when := "run by the host when you end"
+	if done {
+		when = "which the host has run"
+	}
+	for _, v := range it.Verify {
+		fmt.Fprintf(b, "- acceptance command, %s: `%s`\n", when, v)
+	}
+	for _, n := range it.Notes {
+		fmt.Fprintf(b, "- note: %s\n", n)
+	}
+}
+
+// handedOver adds the results of the items that came before, and of those who have changed the same files, but for what is
+// known.
+func (m *mission) handedOver(ctx context.Context, b *strings.Builder, it todo.Item, known func(centurion.Task) bool) error {
 	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
 	if err != nil {
 		return err
 	}
-	head := "\n# Handed over by what came before\n"
 	newest := map[string]string{} // the task that did an item last
 	for _, t := range tasks {
-		if t.Status == centurion.TaskCompleted {
+		if t.Status == centurion.TaskCompleted && !t.Reviews {
 			newest[t.Item] = t.ID
 		}
 	}
+	head := "\n# Handed over by what came before\n"
+	told := map[string]bool{}
 	for _, t := range tasks {
-		if t.ID == newest[t.Item] && t.Item != "" && slices.Contains(it.After, t.Item) {
+		if t.ID == newest[t.Item] && t.Item != "" && !known(t) && slices.Contains(it.After, t.Item) {
 			fmt.Fprintf(b, "%s- %s %s: %s\n", head, t.Item, t.Title, centurion.Clip(strings.TrimSpace(t.Result), 1500))
 			if len(t.Files) > 0 {
 				fmt.Fprintf(b, "  files changed: %s\n", strings.Join(t.Files, ", "))
 			}
-			head = ""
+			head, told[t.ID] = "", true
 		}
 	}
+	sameFiles(b, it, tasks, func(t centurion.Task) bool { return told[t.ID] || known(t) })
 	return nil
 }
 
-// reviewBrief gives a reviewer the goal, what was changed and which checks passed, without the authors' own stories.
-func (m *mission) reviewBrief(ctx context.Context, b *strings.Builder) error {
+// maxSameFiles is how many tasks that changed an item's files are told of, the newest.
+const maxSameFiles = 10
+
+// sameFiles tells of those who have changed the item's files since the mission began, and of whom nothing was said yet.
+func sameFiles(b *strings.Builder, it todo.Item, tasks []centurion.Task, told func(centurion.Task) bool) {
+	var lines []string
+	for _, t := range tasks {
+		if told(t) || !t.Undone.IsZero() {
+			continue
+		}
+		files := slices.DeleteFunc(slices.Clone(t.Files), func(f string) bool {
+			return !slices.ContainsFunc(it.Files, func(pattern string) bool { return claimed(pattern, f) })
+		})
+		if len(files) > 0 {
+			lines = append(lines, fmt.Sprintf("- %s %s changed %s: %s\n", cmp.Or(t.Item, t.ID), t.Title, strings.Join(files, ", "), firstLines(t.Result, 6, 600)))
+		}
+	}
+	if len(lines) > 0 {
+		b.WriteString("\n# Who has changed your files before you\n" + strings.Join(lines[max(0, len(lines)-maxSameFiles):], ""))
+	}
+}
+
+// reviewBrief gives a reviewer the goal, what was changed and what the checks are worth, without the authors' own stories.
+func (m *mission) reviewBrief(ctx context.Context, b *strings.Builder, t centurion.Task) error {
 	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(b, "\n# The goal of the mission\n\n%s\n", rec.Goal)
+	with, err := m.h.attachedTo(ctx, rec)
+	if err != nil {
+		return err
+	}
+	b.WriteString(with)
 	said, err := m.h.saidSince(ctx, rec)
 	if err != nil {
 		return err
@@ -106,27 +158,19 @@ func (m *mission) reviewBrief(ctx context.Context, b *strings.Builder) error {
 	if err != nil {
 		return err
 	}
-	var files []string
-	for _, t := range tasks {
-		files = append(files, t.Files...)
-	}
-	slices.Sort(files)
-	if files = slices.Compact(files); len(files) > 0 {
-		fmt.Fprintf(b, "\n# Files changed so far with write and edit (shell commands may have changed others)\n\n- %s\n", strings.Join(files, "\n- "))
+	if err := m.reviewChange(ctx, b, t, tasks, time.Time{}); err != nil {
+		return err
 	}
 	receipts, err := m.h.cfg.Store.Receipts(ctx, m.id)
 	if err != nil || len(receipts) == 0 {
 		return err
 	}
-	b.WriteString("\n# Checks that the host ran, oldest first\n\n")
-	for _, r := range receipts {
-		fmt.Fprintf(b, "- %s `%s`: exit code %d\n", r.Item, r.Command, r.ExitCode)
-	}
+	receiptLines(b, receipts)
 	return nil
 }
 
 // notice tells a parent how a task ended, with everything it needs to go on: no second call is necessary.
-func notice(tx *store.Tx, t centurion.Task) (string, error) {
+func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 	var b strings.Builder
 	what := t.Title
 	if t.Item != "" {
@@ -135,6 +179,9 @@ func notice(tx *store.Tx, t centurion.Task) (string, error) {
 	how := ended(t.Status)
 	if t.Reason == foundFaults {
 		how = "has found faults: its item stays open"
+		if t.Reviews {
+			how = "has found faults: " + t.Item + " is open again"
+		}
 	}
 	fmt.Fprintf(&b, "Task %s (%s: %s) %s", t.ID, t.Agent, what, how)
 	if !t.Started.IsZero() && !t.Ended.IsZero() {
@@ -144,25 +191,13 @@ func notice(tx *store.Tx, t centurion.Task) (string, error) {
 	if t.Error != nil {
 		fmt.Fprintf(&b, "Why: %s\n", t.Error.Message)
 	}
-	if len(t.Files) > 0 {
-		fmt.Fprintf(&b, "Files changed with write and edit: %s\n", strings.Join(t.Files, ", "))
-	}
-	receipts, err := tx.Receipts(t.Mission, t.ID)
+	landedLines(&b, t)
+	sure, err := m.hasPassed(tx, t)
 	if err != nil {
 		return "", err
 	}
-	last := map[string]centurion.Receipt{}
-	for _, r := range receipts {
-		last[r.Command] = r
-	}
-	for _, r := range receipts {
-		if last[r.Command].ID == r.ID {
-			state := "passed"
-			if !r.Passed {
-				state = fmt.Sprintf("failed with exit code %d", r.ExitCode)
-			}
-			fmt.Fprintf(&b, "Check `%s` %s.\n", r.Command, state)
-		}
+	if err := checkLines(tx, &b, t, sure); err != nil {
+		return "", err
 	}
 	fmt.Fprintf(&b, "Cost: %s.\n", spent(t.Usage))
 	if s := strings.TrimSpace(t.Result); s != "" {
@@ -196,59 +231,6 @@ func ended(s centurion.TaskStatus) string {
 		return "is blocked"
 	}
 	return "is " + string(s)
-}
-
-// goOn reminds the Commander that it is not done. It stands once, in what changes all the time at the end of the newest
-// message: put into every tool's output it would fill the history with copies of itself.
-const goOn = "Not finished: start what can be started, or end your turn while others work."
-
-// allDone tells the Commander how the mission ends.
-const allDone = "Every item is done or cancelled: call mission_complete, unless the goal asks for more."
-
-// missionStatus is what the Commander sees at the end of the newest message: where the plan stands, what is spent.
-func (m *mission) missionStatus() string {
-	ctx := m.ctx
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
-	if err != nil || !rec.HadItems {
-		return ""
-	}
-	var b strings.Builder
-	if p, err := m.plan(); err == nil && p.doc != nil {
-		c := p.doc.Counts()
-		fmt.Fprintf(&b, "Todo: %d open, %d running, %d done, %d cancelled, %d blocked.", c.Open, c.Running, c.Done, c.Cancelled, c.Blocked)
-		atWork, err := m.itemsAtWork(ctx)
-		if err != nil {
-			return ""
-		}
-		next := slices.DeleteFunc(p.doc.Runnable(), func(it todo.Item) bool { return atWork[it.ID] })
-		if len(next) > 0 {
-			fmt.Fprintf(&b, " Can be started: %s.", strings.Join(ids(next), ", "))
-		}
-		b.WriteByte('\n')
-		switch {
-		case len(next) > 0 || c.Running > 0 || len(atWork) > 0:
-			b.WriteString(goOn + "\n")
-		case c.Open+c.Blocked == 0:
-			b.WriteString(allDone + "\n")
-		}
-	}
-	if tasks, err := m.h.cfg.Store.Tasks(ctx, m.id); err == nil {
-		for _, t := range tasks {
-			if t.Status.Ended() {
-				continue
-			}
-			fmt.Fprintf(&b, "%s %s %s %s", t.ID, t.Agent, t.Item, t.Status)
-			if t.Reason != "" {
-				b.WriteString(": " + t.Reason)
-			}
-			b.WriteByte('\n')
-		}
-	}
-	if rec.LevelFrom == centurion.LevelByPerson {
-		fmt.Fprintf(&b, "Level: %d, set by the person.\n", rec.Level)
-	}
-	b.WriteString(m.budgetLine(rec))
-	return b.String()
 }
 
 // lastText returns the newest text that a session's model wrote.

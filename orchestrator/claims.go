@@ -1,53 +1,108 @@
 package orchestrator
 
 import (
-	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
-
-	"centurion"
 )
 
-// claims keeps items that may write the same files from running at the same time.
+// claims keeps those who may write the same files from working at the same time. Who holds files is an item of the plan,
+// or a task that has none.
 type claims struct {
 	mu   sync.Mutex // protects held
-	held map[string][]string
+	held map[string]claim
 }
 
-// take claims the files for an item, or returns the item that holds some of them. An item without files claims nothing.
+// claim is what somebody holds.
+type claim struct {
+	files []string // patterns, as the plan says them
+	wider []string // paths beyond them that were written
+	// landing says that its turn is over and its work waits to be merged. Nobody may write the files, but whose work has changed
+	// them with a shell command waits in the same line, and the merge tells whether the two fit.
+	landing bool
+}
+
+func (h claim) all() []string { return slices.Concat(h.files, h.wider) }
+
+// takes reports whether a path belongs to the claim.
+func (h claim) takes(p string) bool {
+	return slices.ContainsFunc(h.files, func(f string) bool { return claimed(f, p) }) || slices.Contains(h.wider, p)
+}
+
+// take claims the files for an item, or returns who holds some of them. An item without files claims nothing before it
+// writes.
 func (c *claims) take(item string, files []string) (holder string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held == nil {
-		c.held = map[string][]string{}
-	}
 	for other, theirs := range c.held {
-		if other != item && overlap(files, theirs) {
+		if other != item && overlap(files, theirs.all()) {
 			return other, false
 		}
 	}
-	c.held[item] = files
+	c.put(item, claim{files: files, wider: c.held[item].wider})
 	return "", true
 }
 
-// check refuses to write a file that another item has claimed. The error names the item, so that the model knows whom it
-// is in the way of.
-func (c *claims) check(item string, paths []string) error {
+// put sets what somebody holds. c.mu is held.
+func (c *claims) put(holder string, h claim) {
+	if c.held == nil {
+		c.held = map[string]claim{}
+	}
+	c.held[holder] = h
+}
+
+// restore gives back what somebody held beyond its item's files before the host died.
+func (c *claims) restore(holder string, wider []string) {
+	if len(wider) == 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for other, files := range c.held {
-		for _, p := range paths {
-			if other != item && slices.ContainsFunc(files, func(f string) bool { return claimed(f, p) }) {
-				return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s belongs to item %s, which somebody else is working on", p, other),
-					Hint: "leave it alone; if your work needs a change there, say so in your result"}
-			}
+	h := c.held[holder]
+	h.wider = slices.Clone(wider)
+	c.put(holder, h)
+}
+
+// heldFile is a file that somebody else holds.
+type heldFile struct{ path, holder string }
+
+// settle claims, beyond what the holder has, the files that it has written or is about to write. Those that somebody else
+// holds are returned, and nothing is claimed then. "" is the Commander: it holds nothing.
+// With landed the files are written already: those whose holder's own work is on its way to be merged are in nobody's way.
+func (c *claims) settle(holder string, files []string, landed bool) (wider []string, conflicting []heldFile) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own := c.held[holder]
+	for _, p := range files {
+		other := c.holderOf(p, holder, landed)
+		switch {
+		case other != "":
+			conflicting = append(conflicting, heldFile{p, other})
+		case !own.takes(p) && !slices.Contains(wider, p):
+			wider = append(wider, p)
 		}
 	}
-	return nil
+	if len(conflicting) > 0 || len(wider) == 0 || holder == "" {
+		return nil, conflicting
+	}
+	own.wider = append(slices.Clone(own.wider), wider...)
+	c.put(holder, own)
+	return wider, nil
+}
+
+// holderOf returns who holds a path, but for one holder; "" if nobody does. Those whose work is being merged may be left out.
+// c.mu is held.
+func (c *claims) holderOf(p, but string, working bool) string {
+	for _, other := range slices.Sorted(maps.Keys(c.held)) {
+		if h := c.held[other]; other != but && !(working && h.landing) && h.takes(p) {
+			return other
+		}
+	}
+	return ""
 }
 
 // claimed reports whether a pattern of a claim takes in a path; the name of a directory takes in everything below it.
@@ -57,20 +112,37 @@ func claimed(pattern, p string) bool {
 	return err == nil && match || pattern == p || strings.HasPrefix(p, pattern+"/")
 }
 
-func (c *claims) drop(item string) {
+// setLanding says whether a holder's work is on its way to be merged.
+func (c *claims) setLanding(holder string, landing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.held, item)
+	if h, ok := c.held[holder]; ok {
+		h.landing = landing
+		c.held[holder] = h
+	}
 }
 
-// others lists what the other items hold, for what a worker is told.
-func (c *claims) others(item string) map[string][]string {
+func (c *claims) drop(holder string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.held, holder)
+}
+
+// of lists what a holder holds.
+func (c *claims) of(holder string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held[holder].all()
+}
+
+// others lists what all others hold, for what a worker is told.
+func (c *claims) others(holder string) map[string][]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := map[string][]string{}
-	for other, files := range c.held {
-		if other != item && len(files) > 0 {
-			out[other] = slices.Clone(files)
+	for other, h := range c.held {
+		if files := h.all(); other != holder && len(files) > 0 {
+			out[other] = files
 		}
 	}
 	return out

@@ -334,7 +334,7 @@ func TestCleanAfterClockJumps(t *testing.T) {
 
 // ORCH-108: after many sessions nothing is kept in memory for those that have ended.
 func TestNothingIsKept(t *testing.T) {
-	const n = 1000
+	const n = manyTasks
 	bubble(t, map[string]script{
 		"commander": func(q scripted.Request) scripted.Answer {
 			switch {

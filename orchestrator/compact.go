@@ -47,16 +47,9 @@ func (h *Host) Compact(ctx context.Context, session string) error {
 		return &centurion.Error{Op: "compact session", Kind: centurion.KindConflict, Msg: fmt.Sprintf("its mission %s is %s", m.ID, m.Status),
 			Hint: "only the sessions of a mission that goes on can be shortened; see: centurion ps"}
 	}
-	if r := h.running(m.ID); r != nil {
-		r.mu.Lock()
-		c := r.convs[session]
-		r.mu.Unlock()
-		if c != nil {
-			c.asked.Store(true)
-			return nil
-		}
-	}
-	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	// It is stored first, so that it is not lost with a host that dies before that request; whoever holds the session writes
+	// its row from memory, so it is told to them as well.
+	err = h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		rec, err := tx.Session(session)
 		if err != nil {
 			return err
@@ -64,4 +57,13 @@ func (h *Host) Compact(ctx context.Context, session string) error {
 		rec.Metadata.Compact = true
 		return tx.PutSession(&rec)
 	})
+	if r := h.running(m.ID); r != nil && err == nil {
+		r.mu.Lock()
+		c := r.convs[session]
+		r.mu.Unlock()
+		if c != nil {
+			c.asked.Store(true)
+		}
+	}
+	return err
 }

@@ -194,7 +194,7 @@ func TestCompactOnDemand(t *testing.T) {
 		}
 		var g guard.Group
 		done := r.inBackground(&g, m.ID)
-		time.Sleep(6 * time.Minute)
+		time.Sleep(6*time.Minute + 30*time.Second)
 		if err := r.host.Compact(r.ctx, m.Session); err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,11 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,15 +32,22 @@ type conversation struct {
 	slot    *slot // nil for the Commander, which holds none
 	pulse   *pulse
 
-	untold int // results taken into the history that the model has not seen
-	urgent int // of these, the ones that wake
-	heard  int // messages of a person taken into the history that the model has not seen
-	streak recovery.Streak
-	failed []string         // the models that this row of failures has ended with
-	wait   *centurion.Retry // a wait that a restart has cut off, until the next turn
-	over   pointedOut       // which shared texts it was told are too long
-	asked  atomic.Bool      // a person wants the history shortened
-	gated  time.Time        // since when the provider makes it wait; zero while it does not
+	untold   int // results taken into the history that the model has not seen
+	urgent   int // of these, the ones that wake
+	heard    int // messages of a person taken into the history that the model has not seen
+	streak   recovery.Streak
+	failed   []string         // the models that this row of failures has ended with
+	wait     *centurion.Retry // a wait that a restart has cut off, until the next turn
+	over     pointedOut       // which shared texts it was told are too long
+	asked    atomic.Bool      // a person wants the history shortened
+	live     live             // what is known of it from outside
+	where    *workplace       // nil in a mission that is not isolated
+	ownPlace bool             // it is the conversation's own, and not its parent's
+	holder   string           // under which name what it writes is held
+	holdsFor string           // with which task that is recorded, "" for the Commander
+	names    []string         // of the tools that it holds
+	gated    time.Time        // since when the provider makes it wait; zero while it does not
+	ungate   func()           // ends what is told of that wait
 }
 
 // open loads a session to be driven.
@@ -51,7 +59,7 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	if err := dropped(rec); err != nil {
 		return nil, err
 	}
-	agent, err := m.h.wakes(rec)
+	agent, err := m.wakes(rec)
 	if err != nil {
 		return nil, err
 	}
@@ -59,54 +67,30 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	if err != nil {
 		return nil, err
 	}
-	held, err := tools.Named(heldWith(agent, rec)...)
+	held, err := tools.Named(m.h.heldWith(agent, rec)...)
 	if err != nil {
 		return nil, err
 	}
 	c := &conversation{m: m, agent: agent, task: t, attempt: rec.Metadata.Attempt, pulse: newPulse()}
-	for i, t := range held {
-		if rec.Metadata.Roster != "" && hasRoster(t.Name()) {
-			t = rostered{Tool: t, roster: rec.Metadata.Roster}
-		}
-		if t.Name() == skillTool {
-			t = skilled{Tool: t, list: rec.Metadata.Skills}
-		}
-		if t.Name() == "update_context" && !c.rewrites() {
-			t = tools.NotesOnly()
-		}
-		held[i] = fenced{Tool: t, c: c}
+	if err := m.settleIn(ctx, c, id); err != nil {
+		return nil, err
 	}
-	call := tools.Call{Mission: m.id, Agent: agent.Name, Workspace: m.h.cfg.Workspace, Seen: &tools.Seen{}, Writers: &m.h.files,
-		Runner: m.h.cfg.Runner, Gate: gate{c}, Web: m.h.cfg.Web, Await: m.h.cfg.Await}
-	if t != nil {
-		call.Task = t.id
-	}
-	if agent.Holds("delegate_task") || agent.Holds("mission_complete") {
-		call.Delegator = delegator{c}
-	}
-	if agent.Holds("update_todo") {
-		call.Planner = planner{c}
-	}
-	if agent.Holds("update_context") {
-		call.Notebook = notebook{c}
-	}
-	for _, g := range rec.Metadata.Given {
-		if g.Whole {
-			call.Seen.Saw(g.Path, g.Version)
-		}
-	}
-	if rec.Metadata.Skills != "" {
-		call.Skills = skills{c}
-	}
-	if agent.Holds("run_background") || agent.Holds("check_background") {
-		call.Background = backer{c}
-	}
-	c.cfg = session.Config{Store: m.h.cfg.Store, Tools: held, Call: call, Host: c,
+	call := c.surroundings(rec)
+	c.cfg = session.Config{Store: m.h.cfg.Store, Tools: c.dress(held, rec), Call: call, Host: c,
 		Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
-		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun, Unbegun: m.onlyAsked, Changed: c.changed,
+		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun, Unbegun: m.onlyAsked, Running: c.pulse.running, Changed: c.changed,
+		Policy: cmp.Or(m.h.cfg.Policies[agent.Name], m.h.cfg.Policy), EveryEvent: m.h.cfg.EveryEvent,
 		Buffer: m.h.cfg.Buffer, Asked: func() bool { return c.asked.Swap(false) }}
 	c.talkTo(model)
-	if err := c.load(ctx, id); err != nil {
+	if err := m.drive(id, c); err != nil {
+		return nil, err
+	}
+	if err = c.load(ctx, id); err == nil {
+		recall(call.Seen, rec, c.sess)
+		err = c.closeQuestions(ctx, id)
+	}
+	if err != nil {
+		m.park(id, c)
 		return nil, err
 	}
 	if c.wait = rec.Metadata.Retry; c.wait != nil {
@@ -129,8 +113,8 @@ func (c *conversation) load(ctx context.Context, id string) error {
 
 func (c *conversation) id() string { return c.sess.Record().ID }
 
-// turn runs turns until one ends well, recovering from what can be recovered.
-func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
+// turns runs turns until one ends well, recovering from what can be recovered.
+func (c *conversation) turns(ctx context.Context) (session.Outcome, error) {
 	if err := c.waitOut(ctx); err != nil {
 		return session.Outcome{}, err
 	}
@@ -143,6 +127,7 @@ func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
 			return err
 		})
 		c.gated = time.Time{}
+		c.gateOpened()
 		if err == nil {
 			c.healthy()
 			return out, nil
@@ -153,9 +138,12 @@ func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			return out, cause
 		}
-		if _, crashed := errors.AsType[*guard.PanicError](err); crashed { // what it has in memory may be half done
+		if crashed(err) { // what it has in memory may be half done
 			if err := c.load(ctx, c.id()); err != nil {
 				return out, err
+			}
+			if c.task == nil || c.task.awaited.Load() > 0 || c.sess.Record().Metadata.Tools != nil {
+				return out, err // the mission begins its loop anew, and who waits for a task or a sub-agent hears of it at once
 			}
 		}
 		if out.Steps > 1 { // at least one good answer came before the failure
@@ -249,6 +237,7 @@ func (c *conversation) waitOut(ctx context.Context) error {
 // sleep gives the slot back for d and takes it again after.
 func (c *conversation) sleep(ctx context.Context, d time.Duration) error {
 	c.slot.release()
+	defer c.live.wait(WaitRetry)()
 	defer c.m.notify()
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -337,6 +326,10 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 	}
 	var arrived []centurion.Message
 	var untold, urgent, heard int
+	// A message that is queued has a turn of its own: it is taken when nothing else of a person is there to be answered.
+	alone := func(pending []store.Delivery) bool {
+		return idle && heard == 0 && c.heard == 0 && !slices.ContainsFunc(pending, func(d store.Delivery) bool { return isMail(d) && !d.Queue })
+	}
 	err = c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		arrived, untold, urgent, heard = nil, 0, 0, 0
 		pending, err := tx.PendingDeliveries(c.id())
@@ -345,7 +338,7 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 		}
 		rec := c.sess.Record()
 		for _, d := range pending {
-			if d.Queue && !idle {
+			if d.Queue && !alone(pending) {
 				continue
 			}
 			msg, err := c.m.takeOne(tx, &rec, d)
@@ -376,54 +369,4 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 		c.m.stagnant = 0 // a person has said how to go on
 	}
 	return arrived, nil
-}
-
-// fenced keeps a tool off the files of items that somebody else works on and lets one that writes wait until no check
-// runs, and a check until no tool writes. In a stale attempt only tools that read still run.
-type fenced struct {
-	tools.Tool
-	c *conversation
-}
-
-// fenceKey marks the context of a call that holds its part of the fence.
-type fenceKey struct{}
-
-func (f fenced) Run(ctx context.Context, c *tools.Call, input json.RawMessage) (tools.Result, error) {
-	e := f.Effect(input)
-	if e.ReadOnly {
-		return f.c.pulse.run(ctx, f.Tool, c, input, e.Hosted)
-	}
-	if err := f.c.fenced(ctx, "a call of "+f.Name()); err != nil || e.Hosted {
-		if err != nil {
-			return tools.Result{}, err
-		}
-		return f.c.pulse.run(ctx, f.Tool, c, input, true)
-	}
-	m, item := f.c.m, ""
-	if f.c.task != nil {
-		item = f.c.task.item
-	}
-	if err := m.claims.check(item, e.Writes); err != nil {
-		return tools.Result{}, err
-	}
-	f.c.pulse.leave() // for a check
-	err := m.writers.Acquire(ctx, 1)
-	f.c.pulse.enter()
-	if err != nil {
-		return tools.Result{}, context.Cause(ctx)
-	}
-	defer m.writers.Release(1)
-	if err := f.c.fenced(ctx, "a call of "+f.Name()); err != nil { // a newer attempt may have begun while this one waited
-		return tools.Result{}, err
-	}
-	return f.c.pulse.run(context.WithValue(ctx, fenceKey{}, true), f.Tool, c, input, false)
-}
-
-// alone runs f while no tool call of the mission writes.
-func (m *mission) alone(ctx context.Context, f func() error) error {
-	if err := m.writers.Acquire(ctx, manyWriters); err != nil {
-		return context.Cause(ctx)
-	}
-	defer m.writers.Release(manyWriters)
-	return guard.Call("check", f)
 }

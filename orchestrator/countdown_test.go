@@ -76,7 +76,7 @@ func TestCountdown(t *testing.T) {
 	}
 }
 
-// ORCH-26, ORCH-92, ORCH-104: a person's message ends the countdown and is the next turn. A peer stops for ever when one
+// ORCH-26, ORCH-92, ORCH-104, C-19: a person's message ends the countdown and is the next turn. A peer stops for ever when one
 // comes shortly after the session has gone idle: here it goes on from there.
 func TestMessageCancelsCountdown(t *testing.T) {
 	for _, at := range []time.Duration{0, time.Millisecond, 200 * time.Millisecond, time.Second, DefaultCountdown - time.Millisecond} {
@@ -111,7 +111,7 @@ func TestMessageCancelsCountdown(t *testing.T) {
 	}
 }
 
-// ORCH-26, ORCH-92: what the host or a parent injects ends no countdown. It is read in the turn that follows.
+// ORCH-26, ORCH-92, C-19: what the host or a parent injects ends no countdown. It is read in the turn that follows.
 func TestInjectedMessageCancelsNoCountdown(t *testing.T) {
 	for _, origin := range []centurion.Origin{centurion.OriginHost, centurion.OriginParent} {
 		t.Run(string(origin), func(t *testing.T) {
@@ -179,7 +179,8 @@ func TestNoCountdownWhile(t *testing.T) {
 		}, func(r *rig) {
 			r.cfg.Rules = func(agent string) []permission.Level {
 				if agent == "worker" {
-					return rules(permission.Ask)
+					return []permission.Level{{Name: "test", Rules: []permission.Rule{{Permission: "*", Pattern: "*", Action: permission.Allow},
+						{Permission: "bash", Pattern: "build*", Action: permission.Ask}}}}
 				}
 				return rules(permission.Allow)
 			}
@@ -210,8 +211,8 @@ func TestTodoIsReadAgainAfterCountdown(t *testing.T) {
 		name, plan string
 		requests   int
 	}{
-		{"done", "# Plan\n- [x] T1 One\n", 2},
-		{"another item", "# Plan\n- [x] T1 One\n- [ ] T9 Nine\n", 4},
+		{"done", "# Plan\n- [x] T1 One\n" + passes + "\n", 2},
+		{"another item", "# Plan\n" + checked("- [x] T1 One\n- [ ] T9 Nine\n"), 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			bubble(t, map[string]script{"commander": idleAt(do(call("update_todo", args{"items": []args{{"id": "T9", "status": "done"}}})), say("done"))}, func(r *rig) {

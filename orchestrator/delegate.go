@@ -12,6 +12,7 @@ import (
 	"centurion/agents"
 	"centurion/store"
 	"centurion/tools"
+	"centurion/workspace/todo"
 )
 
 // delegator fulfils tools.Delegator for one conversation.
@@ -33,10 +34,21 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	if err != nil {
 		return centurion.Task{}, err
 	}
-	if err := plan.itemOpen(want.Item); err != nil {
+	reviews := plan.isDone(want.Item) && agent.Name == agents.Reviewer
+	again := plan.isDone(want.Item) && !reviews
+	if again {
+		again, err = m.inDoubt(ctx, plan, want.Item)
+	}
+	if err == nil && !reviews && !again {
+		err = plan.itemOpen(want.Item)
+	}
+	if err != nil {
 		return centurion.Task{}, err
 	}
 	if err := d.levelAllows(ctx, agent, plan); err != nil {
+		return centurion.Task{}, err
+	}
+	if err := m.ownMerged(ctx, d.c); err != nil { // whoever is to work on it has to see it
 		return centurion.Task{}, err
 	}
 	// Some endpoints count their calls anew in each answer, so a call is known by its message as well.
@@ -45,15 +57,36 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	if err != nil {
 		return centurion.Task{}, err
 	}
-	return m.record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Parent: d.c.id(), Call: key,
+	t := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Parent: d.c.id(), Call: key,
 		Agent: agent.Name, Title: cmp.Or(strings.TrimSpace(want.Description), centurion.Clip(want.Prompt, 60)), Prompt: want.Prompt,
-		Item: want.Item, Session: session, Context: want.Context, Created: centurion.Now(),
-		Budget: withDefaults(want.Budget, m.h.cfg.TaskBudget)}, call.Begun)
+		Item: want.Item, Reviews: reviews, Session: session, Context: want.Context, Created: centurion.Now(),
+		Budget: withDefaults(want.Budget, m.h.cfg.TaskBudget)}
+	if again {
+		return m.recordAgain(ctx, t, call.Begun)
+	}
+	return m.record(t, call.Begun)
+}
+
+// recordAgain writes a task that mends an item which is done and in doubt: the item is open again by that.
+func (m *mission) recordAgain(ctx context.Context, t centurion.Task, begun func()) (centurion.Task, error) {
+	if err := m.markItem(ctx, t.Item, markOpen); err != nil {
+		return t, err
+	}
+	got, err := m.record(t, begun)
+	if err != nil || got.ID != t.ID { // refused, or the same call has made its task before
+		err = errors.Join(err, m.markItem(context.WithoutCancel(ctx), t.Item, func(d *todo.Doc, id string) error {
+			if d.Status(id) != todo.Open {
+				return nil
+			}
+			return d.SetMark(id, todo.Done)
+		}))
+	}
+	return got, err
 }
 
 // allowed checks that the conversation's agent may hand work to the one it names.
 func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.Agent, error) {
-	agent, err := d.c.m.h.cfg.Cast.Find(want.Agent)
+	agent, err := d.c.m.cast().Find(want.Agent)
 	if err != nil {
 		return agent, err
 	}
@@ -85,6 +118,10 @@ func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centuri
 	if r != nil {
 		wait, cancel := context.WithTimeout(ctx, m.h.cfg.Await)
 		defer cancel()
+		defer d.c.live.wait(WaitChild)()
+		r.awaited.Add(1)
+		defer r.awaited.Add(-1)
+		defer d.c.pulse.attend(id)()
 		if err := d.c.leave(ctx, "task "+id); err != nil {
 			return centurion.Task{}, err
 		}
@@ -148,6 +185,9 @@ func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary string) 
 	if d.c.task != nil {
 		return "", &centurion.Error{Kind: centurion.KindPermission, Msg: "a task does not end the mission",
 			Hint: "end your turn with your result; the mission's own agent judges it"}
+	}
+	if err := m.ownMerged(ctx, d.c); err != nil {
+		return "", err
 	}
 	missing, err := m.missing(ctx)
 	if err == nil && len(missing) == 0 {

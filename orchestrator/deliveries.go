@@ -50,18 +50,18 @@ func deliver(tx *store.Tx, t centurion.Task, wake bool) error {
 // takeOne puts a delivery into the history of the session that it is for.
 func (m *mission) takeOne(tx *store.Tx, rec *centurion.Session, d store.Delivery) (centurion.Message, error) {
 	if d.Task == "" {
-		msg, err := session.Say(tx, rec, d.Origin, wordsOf(d))
+		msg, err := session.Say(tx, rec, d.Origin, wordsOf(d), d.Files...)
 		if err != nil {
 			return msg, err
 		}
-		d.Taken, d.Message = centurion.Now(), msg.ID
+		d.Taken, d.Message, d.Files = centurion.Now(), msg.ID, nil // they are kept once
 		return msg, tx.PutDelivery(&d)
 	}
 	t, err := tx.Task(d.Task)
 	if err != nil {
 		return centurion.Message{}, err
 	}
-	text, err := notice(tx, t)
+	text, err := m.notice(tx, t)
 	if err != nil {
 		return centurion.Message{}, err
 	}

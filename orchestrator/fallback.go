@@ -81,8 +81,9 @@ func (c *conversation) fallBack(ctx context.Context, d recovery.Decision, cause 
 
 // talkTo makes a model the one that the session is opened with.
 func (c *conversation) talkTo(m Model) {
-	c.cfg.Model, c.cfg.Ref, c.cfg.Price = heard{m.Client, c.pulse}, m.Ref, m.Price
+	c.cfg.Model, c.cfg.Ref, c.cfg.Price = asked{heard{m.Client, c.pulse}, &c.live}, m.Ref, m.Price
 	c.cfg.MaxOut, c.cfg.Window = m.MaxOut, m.Context
+	c.cfg.Media, c.cfg.Call.Media = m.Media, m.Media
 }
 
 func (c *conversation) tellModel(tx *store.Tx, d event.ModelData) error {
@@ -139,7 +140,7 @@ func (m *mission) modelOf(ctx context.Context, task string) (ref, own centurion.
 		}
 		return centurion.ModelRef{Provider: rec.Model.Provider, ID: rec.Model.ID}, rec.Own(), "", nil
 	}
-	agent, err := m.h.cfg.Cast.Get(t.Agent) // as it was found when it was delegated to
+	agent, err := m.carriesOut(t)
 	if err != nil {
 		return ref, own, "", err
 	}
@@ -148,7 +149,7 @@ func (m *mission) modelOf(ctx context.Context, task string) (ref, own centurion.
 		return ref, own, "", err
 	}
 	own = parent.Own()
-	if name := agent.ForTask().Model; name != "" {
+	if name := agent.Model; name != "" {
 		model, err := m.h.cfg.Model(name)
 		if err != nil {
 			return ref, own, "", err

@@ -24,7 +24,7 @@ func TestMission(t *testing.T) {
 			say("working"),
 			do(call("mission_complete", args{"summary": "all is built"})),
 		),
-		"planner": steps(do(call("update_todo", args{"level": 3, "content": "# Plan\n- verify: `exists a.txt`\n- [ ] T1 One @worker\n  - verify: `exists a.txt`\n- [ ] T2 Two @worker\n"}))),
+		"planner": steps(do(call("update_todo", args{"level": 3, "content": "# Plan\n- verify: `exists a.txt`\n- [ ] T1 One @worker\n  - verify: `exists a.txt`\n- [ ] T2 Two @worker\n" + passes + "\n"}))),
 		"worker": func(r scripted.Request) scripted.Answer {
 			name := "b.txt"
 			if strings.Contains(r.First(), "a.txt") {
@@ -37,8 +37,8 @@ func TestMission(t *testing.T) {
 		r.is(m, centurion.MissionCompleted, "")
 		equal(t, "summary", m.Summary, "all is built")
 		equal(t, "level", m.Level, 3)
-		equal(t, "verified", m.Verified, 1)
-		equal(t, "unverified", m.Unverified, 1)
+		equal(t, "verified", m.Verified, 2)
+		equal(t, "unverified", m.Unverified, 0)
 		equal(t, "rounds", m.Rounds, 5+2+2+2)
 		if m.Usage.USD <= 0 || m.Usage.Tokens.Total() <= 0 {
 			t.Errorf("usage %+v", m.Usage)
@@ -201,7 +201,7 @@ func TestPersonEditsThePlan(t *testing.T) {
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(30 * time.Second)
 		told := r.count(m.ID, centurion.EventTodoUpdated)
-		r.write(todoMD, "# Plan, by me\n\nMy own words.\n\n- [~] T1 One\n- [ ] T9 Mine too\n")
+		r.write(todoMD, checked("# Plan, by me\n\nMy own words.\n\n- [~] T1 One\n- [ ] T9 Mine too\n"))
 		time.Sleep(10 * time.Second) // the file's time is not of the faked clock, so it seems to be new for some seconds
 		if r.count(m.ID, centurion.EventTodoUpdated) != told+1 {
 			t.Error("the change was not told")
@@ -211,7 +211,7 @@ func TestPersonEditsThePlan(t *testing.T) {
 		g.Wait()
 		r.check(m)
 		r.is(m, centurion.MissionCompleted, "")
-		equal(t, "plan", r.read(todoMD), "# Plan, by me\n\nMy own words.\n\n- [x] T1 One\n- [x] T9 Mine too\n")
+		equal(t, "plan", r.read(todoMD), checked("# Plan, by me\n\nMy own words.\n\n- [x] T1 One\n- [x] T9 Mine too\n"))
 		equal(t, "tasks", len(r.tasks(m.ID)), 2)
 	})
 }
@@ -245,7 +245,7 @@ func TestRemovedItemCancelsItsTask(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		done := r.inBackground(&g, m.ID)
 		time.Sleep(30 * time.Second)
-		r.write(todoMD, "# Plan\n- [~] T1 One\n")
+		r.write(todoMD, "# Plan\n- [~] T1 One\n"+passes+"\n")
 		time.Sleep(10 * time.Second) // a text that is much shorter may have a writer who has not come to its end
 		two := r.task(m.ID, "T2")
 		equal(t, "status", two.Status, centurion.TaskCancelled)
@@ -288,7 +288,7 @@ func TestPlanThatCannotBeRead(t *testing.T) {
 					return
 				}
 				// What blocked it is mended: it goes on.
-				r.write(todoMD, "# Plan\n- [x] T1 One\n- [x] T2 Two\n- [ ] T3 Three\n")
+				r.write(todoMD, checked("# Plan\n- [x] T1 One\n- [x] T2 Two\n- [ ] T3 Three\n"))
 				r.is(r.run(m.ID), centurion.MissionCompleted, "")
 				equal(t, "T3", r.task(m.ID, "T3").Status, centurion.TaskCompleted)
 			})
@@ -441,7 +441,7 @@ func TestRealWatch(t *testing.T) {
 	m := r.start(centurion.MissionOptions{})
 	done := r.inBackground(&g, m.ID)
 	until("the task's command", func() bool { return r.count(m.ID, centurion.EventToolStarted) == 3 })
-	r.write(todoMD, "# Plan\n- [~] T1 One\n- [x] T2 Mine\n")
+	r.write(todoMD, checked("# Plan\n- [~] T1 One\n- [x] T2 Mine\n"))
 	until("the person's edit", func() bool {
 		for _, e := range r.events(m.ID, centurion.EventTodoUpdated) {
 			if strings.Contains(string(e.Data), "T2") {
@@ -450,7 +450,7 @@ func TestRealWatch(t *testing.T) {
 		}
 		return false
 	})
-	r.write(todoMD, "# Plan\n- [x] T2 Mine\n")
+	r.write(todoMD, checked("# Plan\n- [x] T2 Mine\n"))
 	r.is(<-done, centurion.MissionCompleted, "")
 	if err := g.Wait(); err != nil {
 		t.Error(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -53,7 +54,10 @@ var _ tools.Gate = gate{}
 // Ask decides by the rules; what they leave open is answered by the mission's policy or by a person.
 func (g gate) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	m := g.c.m
-	d := m.decide(g.c.agent.Name, a)
+	if err := g.elsewhere(call, a); err != nil {
+		return err
+	}
+	d := m.decideIn(g.c.agent.Name, a, call.Workspace.Dir())
 	switch d.Action {
 	case permission.Allow:
 		return nil
@@ -79,8 +83,33 @@ func (g gate) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	return refused(a, d.Reason+"; nobody is there to be asked (--ask deny)")
 }
 
-// decide finds what the rules say, the person's «always» answers last.
+// elsewhere refuses a script that would write in the project's own directory, by its absolute name, although its session
+// works in a checkout: nobody would find there what it has done here. One that plainly only reads there is a matter of the rules.
+func (g gate) elsewhere(call *tools.Call, a tools.Access) error {
+	m := g.c.m
+	if a.Script == "" || !m.isolated() {
+		return nil
+	}
+	project, home := m.h.cfg.Workspace.Dir(), m.h.cfg.Home
+	if permission.ParseShell(a.Script, project, home).ReadOnly {
+		return nil
+	}
+	for _, p := range permission.ParseShell(a.Script, call.Workspace.Dir(), home).Outside {
+		if rel, err := filepath.Rel(project, filepath.FromSlash(p)); err == nil && filepath.IsLocal(rel) {
+			return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("not allowed: %s names %s, which is not where you work", centurion.Clip(a.Script, 200), p),
+				Hint: "use relative paths: you work in your own checkout, and the shell starts in it"}
+		}
+	}
+	return nil
+}
+
+// decide finds what the rules say of something that is done in the project's own directory.
 func (m *mission) decide(agent string, a tools.Access) permission.Decision {
+	return m.decideIn(agent, a, m.h.cfg.Workspace.Dir())
+}
+
+// decideIn finds what the rules say of something that is done in dir, the person's «always» answers last.
+func (m *mission) decideIn(agent string, a tools.Access, dir string) permission.Decision {
 	levels := m.h.cfg.Rules(agent)
 	m.mu.Lock()
 	if len(m.always) > 0 {
@@ -89,10 +118,10 @@ func (m *mission) decide(agent string, a tools.Access) permission.Decision {
 	m.mu.Unlock()
 	if a.Script != "" {
 		host := []permission.Level{hostRules()}
-		if d := permission.DecideShell(host, a.Script, m.h.cfg.Workspace.Dir(), m.h.cfg.Home, false); d.Action == permission.Deny {
+		if d := permission.DecideShell(host, a.Script, dir, m.h.cfg.Home, false); d.Action == permission.Deny {
 			return d
 		}
-		return permission.DecideShell(levels, a.Script, m.h.cfg.Workspace.Dir(), m.h.cfg.Home, false)
+		return permission.DecideShell(levels, a.Script, dir, m.h.cfg.Home, false)
 	}
 	return permission.Decide(levels, a.Permission, a.Patterns)
 }
@@ -101,10 +130,11 @@ func (m *mission) decide(agent string, a tools.Access) permission.Decision {
 // does not wait for this call.
 func (g gate) person(ctx context.Context, ask store.Ask, a tools.Access) error {
 	m := g.c.m
+	defer g.c.live.wait(WaitPerson)()
 	if err := g.c.leave(ctx, "permission: "+centurion.Clip(ask.Title, 80)); err != nil {
 		return err
 	}
-	fenced := ctx.Value(fenceKey{}) != nil
+	fenced := ctx.Value(fenceKey{}) != nil && !m.isolated()
 	if fenced {
 		m.writers.Release(1)
 	}
@@ -130,6 +160,7 @@ func (g gate) person(ctx context.Context, ask store.Ask, a tools.Access) error {
 
 // ask stores an ask, tells of it, and waits until it is answered.
 func (m *mission) ask(ctx context.Context, ask store.Ask) (store.Ask, error) {
+	m.from(ctx, &ask)
 	done := make(chan struct{})
 	m.mu.Lock()
 	m.asks[ask.ID] = done
@@ -170,6 +201,7 @@ func (m *mission) ask(ctx context.Context, ask store.Ask) (store.Ask, error) {
 // refuse records an ask that the mission's policy answers at once, because nobody is there.
 func (m *mission) refuse(ctx context.Context, ask store.Ask) error {
 	ask.By = byPolicy
+	m.from(ctx, &ask)
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := putAsk(tx, ask); err != nil {
 			return err
@@ -214,23 +246,35 @@ func putAnswer(tx *store.Tx, a store.Ask, answer, by string) error {
 		return err
 	}
 	_, err := tx.Append(askFact(a, map[string]centurion.EventType{store.AskPermission: centurion.EventPermissionReplied,
-		store.AskQuestion: centurion.EventQuestionReplied, store.AskPlan: centurion.EventPlanAnswered}[a.Type]))
+		store.AskQuestion: centurion.EventQuestionAnswered, store.AskPlan: centurion.EventPlanAnswered}[a.Type]))
 	return err
 }
 
 func askFact(a store.Ask, t centurion.EventType) centurion.Event {
+	var shape event.QuestionShape
+	if a.Type == store.AskQuestion {
+		shape = event.NewQuestion(a.Session, a.Message, a.Call, a.Text, a.Options)
+		if !a.Answered.IsZero() {
+			shape.RequestID, shape.Answers = a.ID, [][]string{{a.Answer}}
+		}
+	}
 	return centurion.Event{Type: t, Mission: a.Mission, Session: a.Session, Task: a.Task, Data: event.Data(event.AskData{ID: a.ID,
+		AskFrom: event.AskFrom{Agent: a.Agent, Address: a.Address, Line: a.Line}, QuestionShape: shape,
 		Type: a.Type, Call: a.Call, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always, Title: a.Title, Text: a.Text,
 		Options: a.Options, CostLow: a.CostLow, CostHigh: a.CostHigh, Deadline: a.Deadline, Answer: a.Answer, By: a.By})}
 }
 
-// closeAsks ends the asks that a stopping mission leaves open; those who asked will ask again when it is resumed.
-func closeAsks(tx *store.Tx, mission string) error {
+// closeAsks ends the asks that a stopping mission leaves open; those who asked will ask again when it is resumed. Questions may
+// be kept: they can be answered meanwhile, and the call that asked finds the answer.
+func closeAsks(tx *store.Tx, mission string, keepQuestions bool) error {
 	open, err := tx.OpenAsks(mission)
 	if err != nil {
 		return err
 	}
 	for _, a := range open {
+		if keepQuestions && a.Type == store.AskQuestion {
+			continue
+		}
 		if err := putAnswer(tx, a, "reject", byEnd); err != nil {
 			return err
 		}
@@ -247,10 +291,18 @@ func (h *Host) Answer(ctx context.Context, id, answer string) error {
 	}
 	i := slices.IndexFunc(open, func(a store.Ask) bool { return a.ID == id })
 	if i < 0 {
-		return answeredAlready(id)
+		return h.notOpen(ctx, id)
 	}
 	ask := open[i]
 	m := h.running(ask.Mission)
+	if ask.Type == store.AskQuestion {
+		if answer = chosen(ask.Options, answer); answer == "" {
+			return &centurion.Error{Op: "answer", Kind: centurion.KindUsage, Msg: "the answer is empty", Hint: "give a text, or the number of a choice"}
+		}
+		if m == nil && ask.Call != "" {
+			return h.answerLater(ctx, ask, answer)
+		}
+	}
 	if m == nil {
 		return &centurion.Error{Op: "answer", Kind: centurion.KindConflict, Msg: "mission " + ask.Mission + " is not running",
 			Hint: "resume it, then answer: centurion resume " + ask.Mission}

@@ -254,7 +254,7 @@ func TestPlanIsShown(t *testing.T) {
 			equal(t, "asked", r.count(m.ID, centurion.EventPlanAsked), 1)
 			equal(t, "answered", r.count(m.ID, centurion.EventPlanAnswered), 1)
 			equal(t, "the check's asks", r.count(m.ID, centurion.EventPermissionAsked), 0)
-			equal(t, "verified", m.Verified, 1)
+			equal(t, "verified", m.Verified, 2)
 		})
 	})
 	t.Run("left, and accepted at the second time", func(t *testing.T) {

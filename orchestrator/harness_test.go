@@ -223,7 +223,11 @@ func (r *rig) check(m centurion.Mission) {
 	}
 	r.checkDeliveries(m.ID)
 	r.checkMessages(m.ID)
-	if open, err := r.store.Asks(r.ctx, m.ID, true); err != nil || len(open) > 0 {
+	open, err := r.store.Asks(r.ctx, m.ID, true)
+	if m.Status == centurion.MissionPaused || m.Status == centurion.MissionBlocked { // a question waits for its answer
+		open = slices.DeleteFunc(open, func(a store.Ask) bool { return a.Type == store.AskQuestion && a.Call != "" })
+	}
+	if err != nil || len(open) > 0 {
 		r.t.Errorf("asks that are left open: %v, %v", open, err)
 	}
 }
@@ -272,6 +276,14 @@ func (r *rig) checkMessages(mission string) {
 	if err != nil {
 		r.t.Error(err)
 	}
+	rec, err := r.store.Mission(r.ctx, mission)
+	if err != nil {
+		r.t.Error(err)
+	}
+	waits := map[string]bool{"": rec.Status == centurion.MissionPaused || rec.Status == centurion.MissionBlocked} // a question waits for its answer
+	for _, t := range r.tasks(mission) {
+		waits[t.ID] = waits[""] || t.Status == centurion.TaskCancelled
+	}
 	for _, s := range sessions {
 		messages, err := r.store.Messages(r.ctx, s.ID)
 		if err != nil {
@@ -282,7 +294,7 @@ func (r *rig) checkMessages(mission string) {
 				r.t.Errorf("an answer of %s has no end", s.Agent)
 			}
 			for _, p := range m.Parts {
-				if p.Type == centurion.PartTool && !p.State.Ended() {
+				if p.Type == centurion.PartTool && !p.State.Ended() && (p.Tool != "ask_user" || !waits[s.Metadata.Task]) {
 					r.t.Errorf("a call of %s by %s has no end", p.Tool, s.Agent)
 				}
 			}
@@ -423,6 +435,9 @@ func equal[T comparable](t testing.TB, what string, got, want T) {
 //	exists NAME     succeeds if the file exists
 //	sleep DURATION  takes its time, and so does build, which no rule takes for a command that only reads
 //	rm NAME         removes a file
+//	put NAME TEXT   writes a file
+//	holds NAME TEXT succeeds if the file holds the text, and lacks if it does not
+//	flaky N         fails the Nth time that it is run
 //	panic           crashes
 //	anything else   succeeds, unless it begins with "false"
 type shell struct {
@@ -435,6 +450,13 @@ func (s *shell) Run(ctx context.Context, c centurion.Command) (centurion.Command
 	s.ran = append(s.ran, c.Script)
 	s.mu.Unlock()
 	word, arg, _ := strings.Cut(c.Script, " ")
+	if word == "flaky" && arg == fmt.Sprint(s.times(c.Script)) {
+		return centurion.CommandResult{ExitCode: 1, Output: "not this time"}, nil
+	}
+	// It ends nothing at its limit: what takes longer has waited in the line for as long, and never ran.
+	if d, _ := time.ParseDuration(arg); c.Begun != nil && d <= c.Timeout {
+		c.Begun()
+	}
 	switch word {
 	case "exists":
 		if _, err := os.Stat(filepath.Join(c.Dir, arg)); err != nil {
@@ -449,6 +471,17 @@ func (s *shell) Run(ctx context.Context, c centurion.Command) (centurion.Command
 		case <-time.After(d):
 		case <-ctx.Done():
 			return centurion.CommandResult{ExitCode: -1}, context.Cause(ctx)
+		}
+	case "holds", "lacks":
+		name, want, _ := strings.Cut(arg, " ")
+		b, _ := os.ReadFile(filepath.Join(c.Dir, name))
+		if strings.Contains(string(b), want) != (word == "holds") {
+			return centurion.CommandResult{ExitCode: 1, Output: "FAIL: " + name + " is wrong: " + string(b)}, nil
+		}
+	case "put":
+		name, text, _ := strings.Cut(arg, " ")
+		if err := os.WriteFile(filepath.Join(c.Dir, name), []byte(text), 0o644); err != nil {
+			return centurion.CommandResult{ExitCode: 1, Output: err.Error()}, nil
 		}
 	case "rm":
 		if err := os.Remove(filepath.Join(c.Dir, arg)); err != nil {
@@ -522,9 +555,41 @@ func steps(answers ...scripted.Answer) script {
 	}
 }
 
-// plans writes the plan.
-func plans(lines ...string) scripted.Call {
+// plans writes the plan. What is said to be done needs a check or a review: an item without a check is given one that passes.
+func plans(lines ...string) scripted.Call { return barePlan(checked(strings.Join(lines, "\n"))) }
+
+// barePlan writes the plan as it stands, for tests of what no check shows.
+func barePlan(lines ...string) scripted.Call {
 	return call("update_todo", args{"level": 2, "content": "# Plan\n" + strings.Join(lines, "\n") + "\n"})
+}
+
+var itemLine = regexp.MustCompile(`^(\s*)- \[[ xX~!]\] `)
+
+// passes is the check of an item whose check is not what a test is about. It stays green, as the shell knows no such command.
+const passes = "  - verify: `passes`"
+
+// checked gives every item of a plan a check that has none, but for those of the reviewer.
+func checked(plan string) string {
+	var out []string
+	lines := strings.Split(plan, "\n")
+	for i, line := range lines {
+		out = append(out, line)
+		m := itemLine.FindStringSubmatch(line)
+		if m == nil || strings.Contains(line, "@reviewer") {
+			continue
+		}
+		has := false
+		for _, next := range lines[i+1:] {
+			if !strings.HasPrefix(next, " ") || itemLine.MatchString(next) {
+				break
+			}
+			has = has || strings.Contains(next, "verify:")
+		}
+		if !has {
+			out = append(out, m[1]+passes)
+		}
+	}
+	return strings.Join(out, "\n")
 }
 
 // work hands a task to a worker, for an item or without one.

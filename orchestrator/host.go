@@ -19,7 +19,6 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/agents/instructions"
-	"centurion/event"
 	"centurion/permission"
 	"centurion/recovery"
 	"centurion/session"
@@ -28,6 +27,7 @@ import (
 	"centurion/tools/web"
 	"centurion/verify"
 	"centurion/workspace"
+	"centurion/worktree"
 )
 
 // Defaults of [Config].
@@ -46,7 +46,8 @@ const (
 type Config struct {
 	Store     *store.Store
 	Workspace *workspace.Workspace
-	Cast      *agents.Cast
+	Cast      *agents.Cast // of the profile mission
+	Assistant *agents.Cast // of the profile assistant
 	// Model finds a model by its "provider/model" name; "" is the project's default.
 	Model   func(ref string) (Model, error)
 	Runner  centurion.Runner
@@ -55,6 +56,12 @@ type Config struct {
 	Home    string                                // the person's home directory, for rules with ~
 	Publish func(centurion.Event)                 // takes token deltas; must not block
 	Version string
+	// Worktrees opens the project's git repository; nil where there is none: then all sessions of a mission write in the
+	// project's own directory. The host closes it.
+	Worktrees func(context.Context) (*worktree.Repo, error)
+	// Shadow opens the history of the project's files, for missions whose sessions all write in the project's own directory; nil
+	// keeps none.
+	Shadow  func(context.Context) (*worktree.Shadow, error)
 	Scratch string // a directory for what background commands print; "" is the system's for temporary files
 	// Watch calls changed whenever a plan's file may have changed, until ctx ends. Nil watches the file itself.
 	Watch func(ctx context.Context, plan *workspace.TodoFile, changed func()) error
@@ -82,10 +89,18 @@ type Config struct {
 	// archived ones are removed.
 	Retention, ArchiveAfter, ArchiveFailedAfter time.Duration
 	KeepTasks                                   int
+	// SubAgentIdle is how long nothing may come from a sub-agent, its waits apart, before it is stopped.
+	SubAgentIdle time.Duration
 	// NewApproach and GiveUp are rounds without progress after which another approach is asked for, and a person.
 	NewApproach, GiveUp int
 	Buffer              int                  // tokens of a model's window that stay free; 0 means what session.Buffer says
 	TaskBudget          centurion.TaskBudget // what a task may spend that is given no budget of its own; zero fields: no limit
+	// AskTimeout is how long an agent's question waits for a person before its agent is told to decide itself; 0: for ever.
+	AskTimeout time.Duration
+
+	Policy     session.Policy            // which tool calls of one answer may overlap
+	Policies   map[string]session.Policy // the same for single agents, by name
+	EveryEvent bool                      // each piece of an answer is stored before the next is taken
 }
 
 // Model is a model that sessions can talk to.
@@ -93,8 +108,9 @@ type Model struct {
 	Client  session.Model
 	Ref     centurion.ModelRef
 	Price   *centurion.Price
-	MaxOut  int // tokens of one answer; 0 leaves it to the endpoint
-	Context int // tokens of its window; 0 means unknown
+	MaxOut  int             // tokens of one answer; 0 leaves it to the endpoint
+	Context int             // tokens of its window; 0 means unknown
+	Media   centurion.Media // which files it takes
 	// Closed returns for how long the provider lets nobody ask this model, because it said "too many requests"; nil means
 	// that it never does.
 	Closed func() time.Duration
@@ -109,8 +125,15 @@ type Host struct {
 	files   tools.Writers // one session at a time replaces a file
 	auditor auditor
 	cleaner cleaner
+	prompts prompts // those who wait for the answer of a turn
 
+	person   sync.Mutex // held while a person's branch or files are changed, or work is taken back
 	starting sync.Mutex // held while a mission's plan gets its name, and while a mission that has one is entered
+
+	trees   trees
+	opening sync.Mutex                                // held while the repository is opened; protects what follows
+	repo    *worktree.Repo                            // nil until it is needed
+	parked  map[centurion.Checkout]*worktree.Checkout // of missions that have stopped, by where they are, without Start
 
 	mu        sync.Mutex // protects what follows
 	missions  map[string]*mission
@@ -133,6 +156,11 @@ func New(cfg Config) *Host {
 	cfg.ArchiveAfter = cmp.Or(cfg.ArchiveAfter, DefaultArchiveAfter)
 	cfg.ArchiveFailedAfter = cmp.Or(cfg.ArchiveFailedAfter, DefaultArchiveFailedAfter)
 	cfg.KeepTasks = cmp.Or(cfg.KeepTasks, DefaultKeepTasks)
+	cfg.SubAgentIdle = cmp.Or(cfg.SubAgentIdle, DefaultSubAgentIdle)
+	if cfg.Assistant == nil {
+		cfg.Assistant = agents.DefaultAssistant()
+	}
+	cfg.Publish = publisher(cfg.Publish)
 	if cfg.Cast == nil {
 		cfg.Cast = agents.Default()
 	}
@@ -160,7 +188,11 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	if m, err := h.startedBy(ctx, opts.Request); err != nil || m.ID != "" {
 		return m, err
 	}
-	agent, err := h.cfg.Cast.Find(cmp.Or(opts.Agent, agents.Commander))
+	if err := checkProfile(opts); err != nil {
+		return centurion.Mission{}, err
+	}
+	cast, status := h.cast(opts.Profile), centurion.MissionPlanning
+	agent, err := cast.Find(cmp.Or(opts.Agent, cast.Owner()))
 	if err != nil {
 		return centurion.Mission{}, err
 	}
@@ -169,55 +201,50 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 		return centurion.Mission{}, err
 	}
 	opts.Model = model.Ref.String()
-	h.starting.Lock()
-	defer h.starting.Unlock()
-	todo, err := h.claimTodo(ctx)
+	files, texts := opts.Files, opts.Attached
+	opts.Files, opts.Attached = nil, "" // they are kept once, in the first message
+	if err := checkFiles(files, model); err != nil {
+		return centurion.Mission{}, err
+	}
+	isolation, shared, err := h.isolate(ctx, opts)
 	if err != nil {
 		return centurion.Mission{}, err
 	}
-	earlier, given := h.earlierWork()
+	h.starting.Lock()
+	defer h.starting.Unlock()
+	var todo, earlier string
+	var given []centurion.Given
+	if alone(opts.Profile) { // there is no plan, and whoever answers one request needs no notes of another
+		status = centurion.MissionRunning
+	} else {
+		if todo, err = h.claimTodo(ctx); err != nil {
+			return centurion.Mission{}, err
+		}
+		earlier, given = h.earlierWork()
+	}
 	now := centurion.Now()
 	from := ""
 	if opts.Level > 0 {
 		from = centurion.LevelByPerson
 	}
-	told, err := h.bootstrap(ctx, agent, model.Context, instructions.Want{Full: true})
+	told, err := h.bootstrap(ctx, agent, model.Context, instructions.Want{Full: true}, isolation)
 	if err != nil {
 		return centurion.Mission{}, err
 	}
 	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: goal, Directory: h.cfg.Workspace.Dir(),
-		Level: opts.Level, LevelFrom: from, Options: opts, Todo: todo, Started: now, Updated: now}
+		Level: opts.Level, LevelFrom: from, Options: opts, Todo: todo, Isolation: isolation, Started: now, Updated: now}
 	rec := session.New(centurion.Session{Title: centurion.Clip(goal, 80), Agent: agent.Name, Directory: m.Directory,
 		ProjectID: "global", Slug: "0", Version: h.cfg.Version,
 		Model: &centurion.SessionModel{ID: model.Ref.ID, Provider: model.Ref.Provider},
-		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.system, AgentFile: agent.Source, Roster: h.cfg.Cast.Roster(agent),
+		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.system, AgentFile: agent.Source, Roster: cast.Roster(agent),
 			Skills: told.skills, Given: append(told.given, given...)}}, now)
 	m.Session = rec.ID
 	ref, instead := h.free(agent.Name, model.Ref)
 	if instead != "" {
 		rec.Metadata.OwnModel, rec.Model = rec.Model, &centurion.SessionModel{ID: ref.ID, Provider: ref.Provider}
 	}
-	err = h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		fresh := m
-		if err := tx.PutMission(&fresh); err != nil {
-			return err
-		}
-		fresh.Status = centurion.MissionPlanning
-		if err := tx.PutMission(&fresh); err != nil {
-			return err
-		}
-		if _, err := tx.Append(centurion.Event{Type: centurion.EventMissionStarted, Mission: m.ID, Session: rec.ID,
-			Data: event.Data(living(fresh))}); err != nil {
-			return err
-		}
-		err := session.Create(tx, &rec, centurion.OriginPerson, firstMessage(goal, opts)+earlier)
-		if err != nil || instead == "" {
-			return err
-		}
-		return beganWith(tx, &rec, instead)
-	})
-	m.Status = centurion.MissionPlanning
-	return m, err
+	m.Status = status
+	return m, h.recordStart(ctx, opening{m, rec, firstMessage(goal, opts) + earlier, texts, files, instead, shared})
 }
 
 // startedBy returns the mission that a request has started, or the zero mission.
@@ -239,14 +266,25 @@ func (h *Host) startedBy(ctx context.Context, request string) (centurion.Mission
 // returns, and the mission is paused; with [centurion.ErrHandover] as the cause it stays as it is, for the next host to
 // go on with. A full disk is waited for as [Config] says. An error means that not even the end could be recorded.
 func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
-	again := ""
+	again, begun := "", false
 	for {
 		m, rec, err := h.enter(ctx, id)
 		if m == nil {
+			if !begun && centurion.KindOf(err) == centurion.KindConflict { // another call works on it
+				return rec, err
+			}
+			if h.closed(ctx, rec, id, err) {
+				again, begun = "", false
+				continue
+			}
 			return rec, err
 		}
+		if !begun {
+			h.prompts.begin(id)
+			begun = true
+		}
 		m.again = again
-		rec, err = m.run(func(err error) bool { return h.awaitSpace(m, err) })
+		rec, err = m.whole(func(err error) bool { return h.awaitSpace(m, err) })
 		h.leave(m)
 		switch {
 		case errors.Is(err, errSpoken):
@@ -254,9 +292,23 @@ func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
 		case errors.Is(err, errSpace):
 			again = ""
 		default:
-			return rec, err
+			if !h.closed(ctx, rec, id, err) {
+				return rec, err
+			}
+			again, begun = "", false
 		}
 	}
+}
+
+// closed says that nobody works on a mission any more, and tells those who wait for an answer. It tells nobody and reports
+// true if somebody has written to the mission since rec was read: then it goes on at once.
+func (h *Host) closed(ctx context.Context, rec centurion.Mission, id string, cause error) (goesOn bool) {
+	left := h.prompts.close(id)
+	if cause == nil && h.spokenSince(ctx, rec) {
+		return true
+	}
+	h.prompts.end(left, rec, id, cause)
+	return false
 }
 
 // enter begins to work on a mission. It returns nil for one that is over, or is being worked on already.
@@ -323,6 +375,9 @@ func (h *Host) stop(ctx context.Context, id string, cause *centurion.Error) erro
 	defer h.taskEnded("")
 	to := verdictOf(context.Background(), cause)
 	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := pausable(tx, id, to.status); err != nil {
+			return err
+		}
 		_, err := endMission(tx, id, to, nil)
 		return err
 	})
@@ -418,7 +473,9 @@ func (h *Host) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		o.MaxWorkers = cmp.Or(opts.MaxWorkers, o.MaxWorkers)
 		o.MaxPerAgent = cmp.Or(opts.MaxPerAgent, o.MaxPerAgent)
 		o.Detached = opts.Detached
+		o.Merge = o.Merge || opts.Merge
 		o.Ask = cmp.Or(opts.Ask, o.Ask)
+		o.Unattended = opts.Unattended
 		o.Verify = opts.Verify
 		o.ShowPlan = opts.ShowPlan
 		o.PlanOnly = false
@@ -432,7 +489,15 @@ func (h *Host) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 
 // systemPrompt is an agent's prompt with its surroundings. It is fixed when a session is created, so that it is the same
 // in every request of that session.
-func (h *Host) systemPrompt(a agents.Agent) string {
-	return a.Prompt + fmt.Sprintf("\nSurroundings\n\n- Project directory: %s. Paths are relative to it.\n- System: %s/%s. Date: %s.\n",
-		h.cfg.Workspace.Dir(), runtime.GOOS, runtime.GOARCH, time.Now().Format(time.DateOnly))
+func (h *Host) systemPrompt(a agents.Agent, isolation string) string {
+	where := fmt.Sprintf("- Project directory: %s. Paths are relative to it.\n", h.cfg.Workspace.Dir())
+	if isolation == isolationWorktree {
+		where = ownCheckout
+	}
+	return a.Prompt + fmt.Sprintf("\nSurroundings\n\n%s- System: %s/%s. Date: %s.\n", where, runtime.GOOS, runtime.GOARCH, time.Now().Format(time.DateOnly))
 }
+
+// ownCheckout tells a model where it works when sessions are kept apart.
+const ownCheckout = `- Project directory: you work in a checkout of your own of the project's git repository. Paths are relative to it; so are those of shell commands. What others change you see when it has been merged and you begin anew.
+- The host commits and merges your work when you end your turn: no git commit, push or branch is needed.
+`

@@ -302,6 +302,6 @@ func TestResizeOfARunningMission(t *testing.T) {
 		if err := r.host.Resize(r.ctx, m.ID, 1, 0); centurion.KindOf(err) != centurion.KindConflict {
 			t.Errorf("of a mission that has ended: %v", err)
 		}
-		equal(t, "the host's own", r.host.slots.size, DefaultWorkers)
+		equal(t, "the host's own", r.host.slots.width(), DefaultWorkers)
 	})
 }

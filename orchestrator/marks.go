@@ -15,6 +15,14 @@ func markOpen(d *todo.Doc, id string) error    { return d.SetMark(id, todo.Open)
 func markDone(d *todo.Doc, id string) error    { return d.SetMark(id, todo.Done) }
 func markBlocked(d *todo.Doc, id string) error { return d.SetMark(id, todo.Blocked) }
 
+// openAgain opens an item that is done, and leaves every other as it is.
+func openAgain(d *todo.Doc, id string) error {
+	if d.Status(id) != todo.Done {
+		return nil
+	}
+	return d.SetMark(id, todo.Open)
+}
+
 // markItem changes the mark of an item; no item, or one that was removed meanwhile, is left alone.
 func (m *mission) markItem(ctx context.Context, id string, change func(*todo.Doc, string) error) error {
 	if id == "" {
@@ -87,6 +95,9 @@ func (m *mission) reconcile(ctx context.Context, tasks []centurion.Task) error {
 	}
 	last := map[string]centurion.TaskStatus{}
 	for _, t := range tasks {
+		if t.Reviews {
+			continue
+		}
 		last[t.Item] = t.Status
 		if rejects(t.Agent, t.Status, t.Result) {
 			last[t.Item] = centurion.TaskCancelled

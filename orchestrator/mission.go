@@ -24,17 +24,19 @@ import (
 // mission is one running mission. Its loop runs in the goroutine that called Host.Run and owns the root conversation;
 // each task runs in a goroutine of its own. They meet in the store, and wake each other through notify.
 type mission struct {
-	h      *Host
-	id     string
-	todo   *planFile
-	root   *conversation
-	end    context.CancelCauseFunc // ends everything of this mission
-	wanted context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
-	drop   context.CancelCauseFunc // ends wanted and everything else
-	ctx    context.Context         // of all its work; ended by end
-	tasks  guard.Group
-	slots  *slots
-	claims claims
+	h       *Host
+	id      string
+	profile string // "" is mission
+	todo    *planFile
+	root    *conversation
+	end     context.CancelCauseFunc // ends everything of this mission
+	ground  *ground                 // nil unless its writers have checkouts of their own; set before anything of it runs
+	wanted  context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
+	drop    context.CancelCauseFunc // ends wanted and everything else
+	ctx     context.Context         // of all its work; ended by end
+	tasks   guard.Group
+	slots   *slots
+	claims  claims
 	// workers is how many sessions run at once; h.mu protects it.
 	workers int
 	fences  fences
@@ -42,6 +44,9 @@ type mission struct {
 	background backgrounds
 	// delegations are tasks on their way into the store.
 	delegations delegations
+	// queue puts finished work on the mission's branch; landing is held while that of its own agent is put there.
+	queue   *mergeQueue
+	landing sync.Mutex
 	// writers lets tool calls that write run at the same time and a check run alone: a call takes one, a check takes all.
 	writers *semaphore.Weighted
 
@@ -54,6 +59,8 @@ type mission struct {
 	changed chan struct{}
 	runs    map[string]*taskRun      // by task id, while the task's goroutine lives
 	convs   map[string]*conversation // by session id
+	places  map[string]*workplace    // by session id
+	drivers map[string]*conversation // who has a session, by its id, from before it is loaded
 	asks    map[string]chan struct{} // by ask id; closed when it is answered
 	always  []permissionGrant
 	claimed bool              // mission_complete was accepted
@@ -73,7 +80,13 @@ type mission struct {
 	passed   int    // final checks that passed on the work as it is
 	checked  bool   // the final checks were run on the work as it is
 	alive    bool   // it was moved to a living state
-	again    string // why the same host begins anew; empty if it does not
+	// sentForReview counts the times that the mission was idle with every item done and a review missing.
+	sentForReview int
+	ownReturns    int    // times in a row that its own agent's work could not be merged
+	again         string // why the same host begins anew; empty if it does not
+
+	resumed   bool // a person has resumed it: it had stopped
+	restarted bool // its loop has crashed and begins anew
 
 	// These are set before anything of the mission runs.
 	begun   time.Time
@@ -92,10 +105,11 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	ctx, end := context.WithCancelCause(wanted)
 	workers := h.workersOf(rec)
 	own := newSlots(workers, h.perAgentOf(rec), h.slots, h.keyed, h.cfg.Concurrency.Agents)
-	m := &mission{h: h, id: rec.ID, slots: own, workers: workers, ctx: ctx, end: end, wanted: wanted, drop: drop,
+	m := &mission{h: h, id: rec.ID, profile: rec.Options.Profile, slots: own, workers: workers, ctx: ctx, end: end, wanted: wanted, drop: drop,
 		begun: time.Now(), before: rec.ElapsedMS, stopped: make(chan struct{}),
-		todo: newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo)), writers: semaphore.NewWeighted(manyWriters),
-		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, asks: map[string]chan struct{}{}}
+		todo: newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo)), writers: semaphore.NewWeighted(manyWriters), queue: newMergeQueue(),
+		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, drivers: map[string]*conversation{},
+		asks: map[string]chan struct{}{}, places: map[string]*workplace{}}
 	m.spent.Store(&rec)
 	m.reserves = newReserves(m.atLimit)
 	m.reserves.limits(rec)
@@ -111,17 +125,23 @@ var errStopped = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "the mis
 func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	ctx := m.ctx
 	var watch guard.Group
-	v, err := m.work(ctx, &watch)
+	var v verdict
+	err := guard.Call("mission "+m.id, func() (err error) {
+		v, err = m.work(ctx, &watch)
+		return err
+	})
 	interrupted := ctx.Err() != nil
 	m.end(errStopped)
 	m.noRelaunch()
 	crashed := errors.Join(m.tasks.Wait(), watch.Wait())
 	m.clearBackground()
+	crashed = errors.Join(crashed, m.closeQueue(context.WithoutCancel(ctx)))
 	if err = errors.Join(err, crashed); err != nil {
 		v = verdictOf(ctx, err)
 	}
 	if full := m.fullDisk(err, v); full != nil {
 		if spaceCame(full) {
+			m.leaveGround(centurion.MissionRunning) // what goes on finds its checkouts
 			rec, err := m.h.cfg.Store.Mission(context.WithoutCancel(ctx), m.id)
 			return rec, errors.Join(errSpace, err)
 		}
@@ -129,6 +149,7 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 			v = verdictOf(m.wanted, cause)
 		}
 	}
+	m.leaveGround(v.status)
 	rec, ferr := m.finish(v)
 	if !m.alive && !interrupted {
 		ferr = errors.Join(err, ferr)
@@ -156,19 +177,27 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 	if err := m.restoreGrants(ctx); err != nil {
 		return verdict{}, err
 	}
+	if err := m.stand(ctx, rec, watch); err != nil {
+		return verdict{}, err
+	}
 	if m.root, err = m.open(ctx, rec.Session, nil); err != nil {
 		return verdict{}, err
 	}
-	watch.Go("watch plan", func() error { return m.watchPlan(ctx) })
+	if !alone(m.profile) {
+		watch.Go("watch plan", func() error { return m.watchPlan(ctx) })
+	}
 	if rec.Options.MaxDuration > 0 {
 		left := time.Duration(rec.Options.MaxDuration-rec.ElapsedMS) * time.Millisecond
 		timer := time.AfterFunc(left, func() { _ = m.tooLong(rec.Options.MaxDuration) })
 		defer timer.Stop()
 	}
+	if err := m.mendLandings(ctx); err != nil {
+		return verdict{}, err
+	}
 	if err := m.restartTasks(ctx); err != nil {
 		return verdict{}, err
 	}
-	return m.loop(ctx)
+	return m.supervise(ctx)
 }
 
 // begin moves the mission to a living state and says, in the history, why it goes on if it had stopped.
@@ -183,8 +212,9 @@ func (m *mission) begin(ctx context.Context) (centurion.Mission, error) {
 			return m.beginAgain(tx, &rec)
 		}
 		was := rec
+		m.resumed = true
 		to := centurion.MissionRunning
-		if !was.HadItems {
+		if !was.HadItems && !alone(m.profile) {
 			to = centurion.MissionPlanning
 		}
 		if was.Status == centurion.MissionFailed {
@@ -197,12 +227,12 @@ func (m *mission) begin(ctx context.Context) (centurion.Mission, error) {
 }
 
 // beginAgain goes on with a mission whose host has died or has handed it over. Who waited for an answer of a person asks
-// again.
+// again; a question stays open, and the call that asked finds it.
 func (m *mission) beginAgain(tx *store.Tx, rec *centurion.Mission) error {
 	if err := tx.PutMission(rec); err != nil || rec.Runs == 1 {
 		return err
 	}
-	if err := closeAsks(tx, m.id); err != nil {
+	if err := closeAsks(tx, m.id, true); err != nil {
 		return err
 	}
 	d := living(*rec)
@@ -213,18 +243,36 @@ func (m *mission) beginAgain(tx *store.Tx, rec *centurion.Mission) error {
 
 // loop drives the root conversation until there is a verdict.
 func (m *mission) loop(ctx context.Context) (verdict, error) {
-	if err := m.resumeWord(ctx); err != nil {
-		return verdict{}, err
+	stands := m.stoppedBefore()
+	if !stands && !m.restarted {
+		if err := m.resumeWord(ctx); err != nil {
+			return verdict{}, err
+		}
 	}
-	due := m.root.sess.Due()
-	finished := !due
+	due := m.root.sess.Due() && !stands
+	finished := !due && !stands
 	for {
 		if due {
+			if err := m.root.catchUp(ctx); err != nil {
+				return verdictOf(ctx, err), nil
+			}
 			m.reserves.wake(m.id)
 			out, err := m.root.turn(ctx)
 			m.reserves.rest(m.id)
-			if err != nil {
+			switch {
+			case abortedIn(ctx, err) != nil:
+				m.setClaimed(false)
+				out.Finish = centurion.FinishToolCalls // it has no last word
+			case crashed(err) && ctx.Err() == nil:
+				return verdict{}, err
+			case err != nil:
 				return verdictOf(ctx, err), nil
+			}
+			if due, err = m.ownTurnEnded(ctx); err != nil {
+				return verdictOf(ctx, err), nil
+			} else if due {
+				m.setClaimed(false)
+				continue
 			}
 			if m.isClaimed() {
 				missing, err := m.missing(ctx)
@@ -290,6 +338,9 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 				return v, true, m.prompt(ctx, d.Prompt)
 			}
 		case loop.Verify:
+			if again, err := m.reviewFirst(ctx); err != nil || again {
+				return v, again, err
+			}
 			missing, err := m.finalChecks(ctx)
 			if err != nil {
 				return v, false, err
@@ -310,6 +361,9 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 				return verdict{status: centurion.MissionBlocked, reason: d.Question}, false, err
 			}
 		case loop.Pause:
+			if stood := m.root.standsSince(); stood != nil && facts.Aborted && !facts.Budget {
+				d.Reason += ": " + stood.why()
+			}
 			return verdict{status: centurion.MissionPaused, reason: d.Reason}, false, nil
 		}
 	}
@@ -376,9 +430,14 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 	if err := m.root.takeIn(ctx); err != nil { // after the tasks: the result of whoever has ended by then is there
 		return loop.Facts{}, err
 	}
-	f := loop.Facts{Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: m.isClaimed(),
+	stands, err := m.lookForStop(ctx)
+	if err != nil {
+		return loop.Facts{}, err
+	}
+	f := loop.Facts{Aborted: stands, Attended: rec.Options.Ask == "ask",
+		Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: m.isClaimed(),
 		PlanOnly: rec.Options.PlanOnly, ChecksPending: !m.checked, Verified: m.passed,
-		PendingDeliveries: m.root.untold, WakingDeliveries: m.root.urgent, Messages: m.root.heard}
+		Alone: alone(m.profile), PendingDeliveries: m.root.untold, WakingDeliveries: m.root.urgent, Messages: m.root.heard}
 	alive := map[string]bool{}
 	for _, t := range tasks {
 		if !t.Status.Ended() && t.Item != "" {
@@ -456,6 +515,9 @@ func (m *mission) runsNow() []*taskRun {
 // resumeWord tells the Commander that its mission goes on after it had stopped with the turn ended: without a word of
 // somebody there would be nothing to answer.
 func (m *mission) resumeWord(ctx context.Context) error {
+	if err := m.sayBranch(ctx); err != nil {
+		return err
+	}
 	if m.root.sess.Due() {
 		return nil
 	}
@@ -466,7 +528,7 @@ func (m *mission) resumeWord(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text := "The person has resumed the mission. Look at the todo list and at what has changed meanwhile, then go on."
+	text := m.resumedWord()
 	if rec.Accepted && rec.HadItems {
 		text = "The person has accepted the plan and resumed the mission. Carry it out."
 	}

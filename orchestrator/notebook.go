@@ -223,6 +223,9 @@ func (m *mission) sharedContext(t centurion.Task) (text string, given []centurio
 	f := m.h.cfg.Workspace.Context()
 	block, g := quoted(f, m.detail().Budget(f.Path()), t.Agent == agents.Reviewer)
 	if block == "" {
+		if _, version, err := f.Load(); t.Agent == agents.Reviewer && err == nil && version == "" {
+			return "\n# Shared context\n\nThere is no " + f.Path() + " yet: there is nothing to read, and what you give update_context begins it.\n", nil
+		}
 		return "", nil
 	}
 	return "\n# Shared context\n\nWhat the agents of this project have written down. It may be out of date; where it says something else than your task, your task holds.\n" + block, []centurion.Given{g}
@@ -280,7 +283,7 @@ const hostSummary = "<!-- written by the host at the end of mission "
 // question leaves no trace in the project.
 func (m *mission) keepSummary(ctx context.Context) {
 	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
-	if err != nil || strings.TrimSpace(rec.Summary) == "" || !rec.HadItems && !m.acted(ctx) {
+	if err != nil || alone(m.profile) || strings.TrimSpace(rec.Summary) == "" || !rec.HadItems && !m.acted(ctx) {
 		return
 	}
 	atStart := ""

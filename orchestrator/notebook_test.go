@@ -365,7 +365,7 @@ func TestWhoWritesThePlan(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(do(handTo("planner", "", "plan")), say("I wait"), do(handTo("reviewer", "", "review"), work("", "work")), say("I wait"),
 			do(call("update_todo", args{"items": []args{{"id": "T1", "status": "cancelled"}, {"id": "T2", "status": "cancelled"}}})), say("done")),
-		"planner":  steps(do(plans("- [ ] T1 One")), say("planned")),
+		"planner":  steps(do(barePlan("- [ ] T1 One")), say("planned")),
 		"reviewer": steps(do(call("update_todo", args{"add": []args{{"title": "Mend it", "id": "T2"}}})), say("PASS")),
 		"worker":   steps(do(call("update_todo", args{"items": []args{{"id": "T1", "status": "done"}}})), say("made")),
 	}, func(r *rig) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/tools"
 	"centurion/workspace/todo"
 )
@@ -20,6 +21,7 @@ var _ tools.Planner = planner{}
 func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpdate) (string, error) {
 	m := p.c.m
 	var notes []string
+	before, _ := m.plan() // one that cannot be read had nothing to remark on
 	if u.Level != 0 {
 		note, err := m.setLevel(ctx, u.Level, p.c.agent.Name)
 		if err != nil {
@@ -32,7 +34,17 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 	var doc *todo.Doc
 	var err error
 	if strings.TrimSpace(u.Content) != "" {
-		if doc, err = m.todo.Replace(ctx, u.Content, m.keepsRunning); err != nil {
+		note := ""
+		keeps := func(prev, next *todo.Doc) (err error) {
+			if err = m.keepsRunning(prev, next); err == nil {
+				note, err = m.keepsChecks(ctx, p.c, prev, next)
+			}
+			return err
+		}
+		if doc, err = m.todo.Replace(ctx, u.Content, keeps); err != nil {
+			return "", err
+		}
+		if err := m.tellNote(ctx, note); err != nil {
 			return "", err
 		}
 	}
@@ -60,7 +72,7 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 		return "", err
 	}
 	m.notify()
-	return strings.Join(append(notes, outline(doc)), "\n"), nil
+	return strings.Join(slices.Concat(notes, []string{outline(doc)}, m.remarks(before, planView{doc})), "\n"), nil
 }
 
 // withoutOwnTick leaves out that a task ticks its own item: the host does that when the task ends.
@@ -165,8 +177,12 @@ func outline(d *todo.Doc) string {
 		if unmet := d.Unmet(it.ID); len(unmet) > 0 && it.Mark == todo.Open {
 			b.WriteString(" (after " + strings.Join(unmet, ", ") + ")")
 		}
-		if len(it.Verify) == 0 && !it.Group {
-			b.WriteString(" (no verify command: its reviewer's word counts)")
+		switch {
+		case it.Group:
+		case strings.EqualFold(it.Agent, agents.Reviewer):
+			b.WriteString(" (a review of " + reviewOf(it) + ")")
+		case len(it.Verify) == 0:
+			b.WriteString(" (no verify command: a review has to pass)")
 		}
 		b.WriteByte('\n')
 	}

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,9 +23,13 @@ type Post struct {
 	// or mission.
 	To   string `json:"to"`
 	Text string `json:"text"` // at most MaxPost bytes; it is given to the model as it is
+	// Files go with the text: see centurion.CheckFiles.
+	Files []centurion.File `json:"files,omitempty"`
 	// Queue leaves the message until the receiver's turn has ended. Otherwise it is taken in before the next request.
 	Queue  bool             `json:"queue,omitempty"`
 	Origin centurion.Origin `json:"origin,omitempty"` // empty means a person
+	// Resume lets a mission that has stopped go on, for who waits for the answer. [Host] itself begins no work.
+	Resume bool `json:"resume,omitempty"`
 }
 
 // MaxPost bounds the text of a [Post], in bytes: it is sent with every later request of its receiver. It is what a goal
@@ -42,7 +47,8 @@ type Posted struct {
 	Task    string                  `json:"task,omitempty"`
 	State   centurion.TaskStatus    `json:"state,omitempty"` // of the task
 	Reason  string                  `json:"reason,omitempty"`
-	Working bool                    `json:"working"` // somebody works on the mission: the message is read without a resume
+	Working bool                    `json:"working"`           // somebody works on the mission: the message is read without a resume
+	Compact bool                    `json:"compact,omitempty"` // it was [CompactWord]: nothing was stored, the history will be shortened
 }
 
 // Send stores a message for an agent of a mission and wakes who waits for it. From then on it is told exactly once, also
@@ -50,13 +56,31 @@ type Posted struct {
 // when it runs. Messages to one receiver are told in the order in which they were sent; one that steers does not wait for
 // one that is queued. A mission that has stopped reads it when it is resumed. The error has centurion.KindUsage for an empty
 // or too long text, KindNotFound for an unknown receiver and KindConflict for one that has ended.
-func (h *Host) Send(ctx context.Context, p Post) (Posted, error) {
+func (h *Host) Send(ctx context.Context, p Post) (_ Posted, err error) {
+	if strings.TrimSpace(p.Text) == CompactWord { // then nothing is sent
+		defer func() {
+			if e, ok := errors.AsType[*centurion.Error](err); ok && e.Op == "send" {
+				e := *e
+				e.Op = "compact"
+				err = &e
+			}
+		}()
+	}
 	if err := p.settle(); err != nil {
 		return Posted{}, err
 	}
 	to, err := h.receiver(ctx, p)
 	if err != nil {
 		return Posted{}, err
+	}
+	if err := h.filesFor(ctx, to.session, p.Files); err != nil {
+		return Posted{}, err
+	}
+	if compact, err := p.wantsCompact(); compact || err != nil {
+		if err != nil {
+			return Posted{}, err
+		}
+		return h.compactAt(ctx, p, to)
 	}
 	var got Posted
 	err = h.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
@@ -84,7 +108,7 @@ func (p *Post) settle() error {
 		return &centurion.Error{Op: "send", Kind: centurion.KindUsage, Msg: fmt.Sprintf("the message is longer than %d KB", MaxPost>>10),
 			Hint: "put the details into a file of the project and name it in the message"}
 	}
-	return nil
+	return centurion.CheckFiles(p.Files)
 }
 
 // receiver is who a message is for: a session, or a task that may have none yet.
@@ -165,7 +189,7 @@ func post(tx *store.Tx, p Post, to receiver) (Posted, error) {
 	}
 	got := Posted{ID: p.ID, Mission: m.ID, Status: m.Status, Session: to.session, Task: to.task}
 	d := store.Delivery{ID: p.ID, Mission: m.ID, Session: to.session, Wake: true, Created: centurion.Now(), Text: p.Text,
-		Origin: p.Origin, Queue: p.Queue}
+		Origin: p.Origin, Queue: p.Queue, Files: p.Files}
 	if to.task != "" {
 		t, err := tx.Task(to.task)
 		if err != nil {
@@ -186,6 +210,12 @@ func post(tx *store.Tx, p Post, to receiver) (Posted, error) {
 	} else if centurion.KindOf(err) != centurion.KindNotFound {
 		return got, err
 	}
+	if continues(m, got) {
+		if m, err = wakeable(tx, m); err != nil {
+			return got, err
+		}
+		got.Status = m.Status
+	}
 	if err := reachable(m, got); err != nil {
 		return got, err
 	}
@@ -193,7 +223,7 @@ func post(tx *store.Tx, p Post, to receiver) (Posted, error) {
 		return got, err
 	}
 	_, err = tx.Append(centurion.Event{Type: centurion.EventMessageQueued, Mission: m.ID, Session: got.Session, Task: got.Task,
-		Data: event.Data(event.QueuedData{ID: d.ID, Address: got.Address, Origin: d.Origin, Queue: d.Queue, Text: centurion.Clip(d.Text, 2000)})})
+		Data: event.Data(event.QueuedData{ID: d.ID, Address: got.Address, Origin: d.Origin, Queue: d.Queue, Text: centurion.Clip(d.Text, 2000), Files: labels(d.Files)})})
 	return got, err
 }
 

@@ -97,7 +97,7 @@ func TestFinalChecksReopen(t *testing.T) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
 		equal(t, "reopened", m.Reopened, 1)
-		equal(t, "verified", m.Verified, 1)
+		equal(t, "verified", m.Verified, 2)
 		has(t, r.requests("commander")[6].Last(), "the final check failed: `exists a.txt`", "no a.txt", "Open again: T1")
 		equal(t, "runs of the check", r.shell.times("exists a.txt"), 4)
 		equal(t, "tasks", len(r.tasks(m.ID)), 2)
@@ -142,7 +142,7 @@ func TestMissionCompleteSaysWhatIsMissing(t *testing.T) {
 		said := r.results(m.ID, "mission_complete")
 		tasks := r.tasks(m.ID)
 		has(t, said[0], "not complete; missing:", tasks[0].ID+" (worker, do T1) is still running", "task "+tasks[1].ID+" has ended and its result has not been read",
-			"item T1 (One) is running", "item T2 (Two) is open", "item T3 (Three) is blocked", "line 6", "T9")
+			"item T1 (One) is running", "item T2 (Two) is open", "item T3 (Three) is blocked", "line 10", "T9")
 		has(t, said[1], "not complete; missing:", tasks[0].ID)
 		if strings.Contains(said[1], tasks[1].ID) {
 			t.Errorf("the result was told meanwhile:\n%s", said[1])
@@ -164,7 +164,7 @@ func TestCompleteWithMoreInTheSameAnswer(t *testing.T) {
 	})
 	t.Run("an item", func(t *testing.T) {
 		bubble(t, map[string]script{
-			"commander": steps(do(early, call("update_todo", args{"add": []args{{"id": "T1", "title": "late"}}})), do(mark("T1", "done")), complete()),
+			"commander": steps(do(early, call("update_todo", args{"add": []args{{"id": "T1", "title": "late", "verify": "passes"}}})), do(mark("T1", "done")), complete()),
 		}, func(r *rig) {
 			m := r.mission(centurion.MissionOptions{})
 			r.is(m, centurion.MissionCompleted, "")

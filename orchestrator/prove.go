@@ -24,7 +24,7 @@ func (m *mission) prove(ctx context.Context, c *conversation, returns int) (*cen
 		return nil, err
 	}
 	it, ok := p.doc.Item(c.task.item)
-	if !ok || len(it.Verify) == 0 {
+	if t := c.task.now.Load(); !ok || len(it.Verify) == 0 || t != nil && t.Reviews {
 		return nil, nil
 	}
 	if err := m.moveRun(ctx, c.task, centurion.TaskVerifying, nil); err != nil {
@@ -66,6 +66,7 @@ func (m *mission) check(ctx context.Context, want centurion.Receipt, agent strin
 		return got, err
 	}
 	got.Mission, got.Task, got.Item, got.Final = m.id, want.Task, want.Item, want.Final
+	got.Why = "no isolation: that it is green is all that was looked at"
 	failpoint.Hit(failpoint.CheckRan)
 	typ := centurion.EventVerifyFailed
 	if got.Passed {
@@ -90,8 +91,12 @@ func (m *mission) tellCheck(ctx context.Context, t centurion.EventType, r centur
 }
 
 func checkFact(t centurion.EventType, r centurion.Receipt) centurion.Event {
-	return centurion.Event{Type: t, Mission: r.Mission, Task: r.Task, Data: event.Data(event.VerifyData{Command: r.Command,
-		ExitCode: r.ExitCode, Item: r.Item, Receipt: r.ID, Final: r.Final, Error: r.Error, Output: event.Short(r.Output), DurationMS: r.Millis})}
+	return centurion.Event{Type: t, Mission: r.Mission, Task: r.Task, Data: event.Data(checkData(r))}
+}
+
+func checkData(r centurion.Receipt) event.VerifyData {
+	return event.VerifyData{Command: r.Command, ExitCode: r.ExitCode, Item: r.Item, Receipt: r.ID, Final: r.Final, Error: r.Error,
+		Output: event.Short(r.Output), DurationMS: r.Millis, Proof: r.Proof, Why: r.Why, Died: r.Died, Weakened: r.Weakened[:min(len(r.Weakened), 10)]}
 }
 
 // mayCheck asks whether an acceptance command may run: one that a person accepted with the plan may, every other one
@@ -150,22 +155,13 @@ func (m *mission) quiet(ctx context.Context, but string) error {
 	}
 }
 
-// sendTaskBack gives a failed check to the worker whose work it judged.
-func (m *mission) sendTaskBack(ctx context.Context, c *conversation, r centurion.Receipt, n int) error {
-	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		_, err := moveTask(tx, c.task.id, centurion.TaskRunning, func(t *centurion.Task) { t.Returns = n })
-		return err
-	})
-	if err != nil {
-		return err
-	}
+// failedText tells a worker of a failed check where all write in the same place.
+func (m *mission) failedText(c *conversation, r centurion.Receipt) string {
 	text := "The host ran your acceptance command and it failed.\n" + account(r)
-	if others := m.claims.others(c.task.item); len(others) > 0 {
-		text += "\nOthers are working in the project at the same time; if the failure is in their files, say so and end your turn."
-	} else {
-		text += "\nMend the cause, then end your turn; the host runs it again."
+	if len(m.claims.others(c.holder)) > 0 {
+		return text + "\nOthers are working in the project at the same time; if the failure is in their files, say so and end your turn."
 	}
-	return c.say(ctx, centurion.OriginHost, text)
+	return text + "\nMend the cause, then end your turn; the host runs it again."
 }
 
 // account tells a model of a failed check.
@@ -178,10 +174,6 @@ func account(r centurion.Receipt) string {
 		s += "\n<output>\n" + out + "\n</output>"
 	}
 	return s
-}
-
-func failedCheck(r centurion.Receipt, returns int) string {
-	return fmt.Sprintf("its acceptance command still fails after %d returns: %s", returns, account(r))
 }
 
 // missing lists, in words for the Commander, what keeps the mission from being complete, apart from the final checks.
@@ -231,7 +223,8 @@ func (m *mission) missing(ctx context.Context) ([]string, error) {
 			out = append(out, fmt.Sprintf("the todo list, line %d: %s", pr.Line, pr.Msg))
 		}
 	}
-	return out, nil
+	unsure, err := m.unreviewed(ctx)
+	return append(out, unsure...), err
 }
 
 // finalChecks runs each distinct acceptance command once on the finished work. Items whose command fails are open again.
@@ -257,7 +250,7 @@ func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
 	m.passed, m.checked = 0, true
 	var failed []centurion.Receipt
 	for _, command := range verify.Distinct(commands) {
-		r, err := m.check(ctx, centurion.Receipt{Command: command, Final: true}, "commander")
+		r, err := m.checkFinished(ctx, command)
 		if err != nil {
 			return nil, err
 		}
@@ -273,26 +266,12 @@ func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
 	return m.reopen(ctx, p, failed)
 }
 
-// countProof records how many items are done with and without a check.
-func (m *mission) countProof(ctx context.Context, p planView) error {
-	verified, unverified := 0, 0
-	for _, it := range p.items() {
-		switch {
-		case it.Group || p.doc.Status(it.ID) != todo.Done:
-		case len(it.Verify) > 0:
-			verified++
-		default:
-			unverified++
-		}
+// checkFinished runs a command on the finished work.
+func (m *mission) checkFinished(ctx context.Context, command string) (centurion.Receipt, error) {
+	if m.isolated() {
+		return m.finalCheck(ctx, command, "commander")
 	}
-	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.id)
-		if err != nil {
-			return err
-		}
-		rec.Verified, rec.Unverified = verified, unverified
-		return tx.PutMission(&rec)
-	})
+	return m.check(ctx, centurion.Receipt{Command: command, Final: true}, "commander")
 }
 
 // reopen sets the items of failed final checks back to open and says what is missing.
@@ -352,7 +331,7 @@ func (m *mission) completed(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
-	if rec.Level == 0 {
+	if rec.Level == 0 && !alone(m.profile) {
 		err = m.inferLevel(ctx)
 	}
 	if rec.Summary == "" && err == nil {
@@ -392,17 +371,37 @@ func (m *mission) proveTicks(ctx context.Context, c *conversation, updates []too
 			if c.task != nil {
 				task = c.task.id
 			}
-			r, err := m.check(ctx, centurion.Receipt{Command: command, Item: it.ID, Task: task}, c.agent.Name)
+			r, err := m.checkTick(ctx, c, centurion.Receipt{Command: command, Item: it.ID, Task: task})
 			if err != nil {
 				return nil, err
 			}
 			if !r.Passed {
 				return nil, &centurion.Error{Kind: centurion.KindVerify, Msg: "item " + it.ID + " is not done: " + account(r)}
 			}
-			notes = append(notes, fmt.Sprintf("%s: `%s` passed.", it.ID, command))
+			notes = append(notes, it.ID+": "+passed(r))
 		}
 	}
 	return notes, nil
+}
+
+// checkTick runs a command of an item that an agent marks as done.
+func (m *mission) checkTick(ctx context.Context, c *conversation, want centurion.Receipt) (centurion.Receipt, error) {
+	if !m.isolated() {
+		return m.check(ctx, want, c.agent.Name)
+	}
+	if err := m.ownMerged(ctx, c); err != nil {
+		return want, err
+	}
+	return m.proveTick(ctx, c, want.Item, want.Command)
+}
+
+// passed says of a green check what it is worth.
+func passed(r centurion.Receipt) string {
+	text := fmt.Sprintf("`%s` passed", r.Command)
+	if r.Proof == "" || r.Proof.Solid() {
+		return text + "."
+	}
+	return fmt.Sprintf("%s, but is %s (%s): a review has to pass as well.", text, r.Proof, r.Why)
 }
 
 // runOf returns the id of the living task that works on an item, or "".

@@ -23,7 +23,11 @@ type pulse struct {
 	mu      sync.Mutex // protects what follows
 	did     string     // what it was last at
 	end     context.CancelCauseFunc
-	waits   int                // what it waits for: a slot, a person, a child, a gate, a check
+	waits   int                // what it waits for: a slot, a person, a child, a gate, a check, a command's turn
+	queued  int                // of these, the calls that wait for a check or a command of others, which ends by itself
+	tasks   map[string]int     // of these, how many wait for a task, by its id
+	under   int                // calls that are under way, as the session counts them
+	asking  int                // requests to the model that are under way
 	left    time.Time          // since when it waits
 	since   time.Time          // since when it works; zero while it does not
 	worked  time.Duration      // before since
@@ -44,13 +48,16 @@ type signs struct {
 	task   bool          // it works on a task; otherwise it is a mission's own
 	waits  bool          // it waits for somebody else
 	silent time.Duration // since it last did anything; below zero while the provider has said how long it makes it wait
+	asking bool          // the model is being asked
 	calls  int           // tool calls that run
 	late   time.Duration // since the last of them should have ended; below zero while one may still run
 	worked time.Duration // by the attempt, without its waits
 	did    string
 }
 
-func newPulse() *pulse { return &pulse{born: time.Now(), calls: map[*callPulse]int{}} }
+func newPulse() *pulse {
+	return &pulse{born: time.Now(), tasks: map[string]int{}, calls: map[*callPulse]int{}}
+}
 
 // beat says that something has come from the conversation.
 func (p *pulse) beat() { p.last.Store(int64(time.Since(p.born))) }
@@ -71,7 +78,7 @@ func (p *pulse) begin(end context.CancelCauseFunc) {
 	p.beat()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.end, p.waits, p.did = end, 0, "the beginning of a turn"
+	p.end, p.waits, p.queued, p.under, p.did = end, 0, 0, 0, "the beginning of a turn"
 	p.clock()
 }
 
@@ -79,7 +86,7 @@ func (p *pulse) begin(end context.CancelCauseFunc) {
 func (p *pulse) over() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.end, p.waits = nil, 0
+	p.end, p.waits, p.queued, p.under = nil, 0, 0, 0
 	clear(p.calls)
 	p.clock()
 	if p.timer != nil {
@@ -90,24 +97,86 @@ func (p *pulse) over() {
 
 // leave says that the conversation waits for somebody else, and enter that it goes on. Several of its calls may do so at
 // the same time.
-func (p *pulse) leave() {
+func (p *pulse) leave() { p.away(0) }
+
+func (p *pulse) enter() { p.back(0) }
+
+// away begins a wait, and back ends it; queued is 1 for one that goes on by itself. Both counters change together: a wait must
+// not look for a moment as if it were for somebody's word.
+func (p *pulse) away(queued int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.queued += queued
 	if p.waits++; p.waits == 1 {
 		p.left = time.Now()
 	}
 	p.clock()
 }
 
-func (p *pulse) enter() {
+func (p *pulse) back(queued int) {
 	p.beat()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waits == 1 { // what a call has waited is no part of its limit
+	p.queued = max(p.queued-queued, 0) // a turn that ends sets it back
+	if p.waits == 1 {                  // what a call has waited is no part of its limit
 		p.extend(time.Since(p.left))
 	}
 	p.waits = max(p.waits-1, 0)
 	p.clock()
+}
+
+// queue says that a call waits for a check or for commands of others, which end by themselves, and the function that it
+// returns that it waits no more. That may be called more than once.
+func (p *pulse) queue() (over func()) {
+	p.away(1)
+	return sync.OnceFunc(func() { p.back(1) })
+}
+
+// running says that so many calls more, or fewer, are under way.
+func (p *pulse) running(more int) { p.count(&p.under, more) }
+
+// attend says that a call is about to wait for a task, and the function that it returns that it has gone on: between its own
+// leave and enter, both included.
+func (p *pulse) attend(task string) (over func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tasks[task]++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.tasks[task]--; p.tasks[task] <= 0 {
+			delete(p.tasks, task)
+		}
+	}
+}
+
+// resting reports whether nothing comes from the conversation by itself: no turn is under way, or all calls that are wait for
+// an answer, of which so many are due, or for a task that lives. Whoever waits for an answer that has come, or for a task
+// that has ended, is about to go on; so is who waits for the provider, a slot, a check, or the commands of others.
+func (p *pulse) resting(answers int, lives func(task string) bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.end == nil {
+		return true
+	}
+	waits := p.waits - p.queued
+	if p.under == 0 || waits < p.under {
+		return false
+	}
+	for task, n := range p.tasks {
+		if !lives(task) {
+			return false
+		}
+		waits -= n
+	}
+	return waits <= answers
+}
+
+// count adds to one of the counters, which never falls below zero: a turn that ends sets it back.
+func (p *pulse) count(n *int, d int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*n = max(*n+d, 0)
 }
 
 // clock counts the time worked: that of turns, without what was waited.
@@ -147,7 +216,7 @@ func (p *pulse) signs(task bool) signs {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	s := signs{turn: p.end != nil, task: task, waits: p.waits > 0, calls: len(p.calls), worked: p.worked, did: p.did,
+	s := signs{turn: p.end != nil, task: task, waits: p.waits > 0, asking: p.asking > 0, calls: len(p.calls), worked: p.worked, did: p.did,
 		silent: now.Sub(p.born) - time.Duration(p.last.Load()), late: time.Hour}
 	if !p.since.IsZero() {
 		s.worked += now.Sub(p.since)
@@ -222,6 +291,8 @@ type heard struct {
 func (h heard) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Delta, error] {
 	return func(yield func(provider.Delta, error) bool) {
 		h.p.at("a request to the model")
+		h.p.count(&h.p.asking, 1)
+		defer h.p.count(&h.p.asking, -1)
 		req.Alive = h.p.beat // a provider that only says that it lives is silent for as long as the client lets it
 		for d, err := range h.Model.Stream(ctx, req) {
 			if d.Type == provider.Waiting && d.Wait != nil {
@@ -266,7 +337,12 @@ type timed struct {
 }
 
 func (r timed) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
-	r.p.limit(r.call, 0) // it may wait until other commands have ended
-	c.Begun = func() { r.p.limit(r.call, c.Timeout) }
+	r.p.limit(r.call, 0)
+	begun := r.p.queue() // it may wait until other commands have ended
+	defer begun()        // also of one that never ran
+	c.Begun = func() {
+		begun()
+		r.p.limit(r.call, c.Timeout)
+	}
 	return r.Runner.Run(ctx, c)
 }

@@ -309,7 +309,7 @@ func (b *reserves) why(lacks int) string {
 		return "budget"
 	}
 	held, n := b.ledger.held()
-	return fmt.Sprintf("budget: %s of %s reserved by %s", inDim(lacks, held[lacks]), inDim(lacks, b.ledger.limit[lacks]), centurion.Count(n, "task"))
+	return fmt.Sprintf("budget: %s of %s reserved by %s", inDim(lacks, held[lacks]), inDim(lacks, b.ledger.limit[lacks]), centurion.Count(n, "agent"))
 }
 
 // inDim writes an amount of one dimension.
@@ -338,7 +338,8 @@ func (c *conversation) reserve(ctx context.Context, n session.Need) (session.Cov
 	r := priced(c.cfg.Price, n.Input, int64(min(usefulAnswer, most)), int64(most))
 	claim := &claimant{id: c.account(), request: &r}
 	err := b.claim(ctx, claim, func(why string) (func() error, error) {
-		return func() error { return c.goOn(ctx) }, c.halt(ctx, why)
+		done := c.live.wait(WaitBudget)
+		return func() error { done(); return c.goOn(ctx) }, c.halt(ctx, why)
 	})
 	if err != nil {
 		b.done(c.account())
@@ -407,7 +408,7 @@ func (m *mission) portion(t centurion.Task) amount {
 		return amount{}
 	}
 	rec := m.spent.Load()
-	agent, err := m.h.cfg.Cast.Get(t.Agent)
+	agent, err := m.carriesOut(t)
 	if err != nil {
 		return amount{dimRounds: 1} // it will fail when it starts, and is told then
 	}
@@ -416,7 +417,7 @@ func (m *mission) portion(t centurion.Task) amount {
 		return amount{dimRounds: 1}
 	}
 	bytes := len(agent.Prompt) + len(t.Prompt)
-	if held, err := tools.Named(agent.ForTask().Tools...); err == nil {
+	if held, err := tools.Named(agent.Tools...); err == nil {
 		for _, t := range held {
 			bytes += len(t.Name()) + len(t.Description()) + schemaBytes
 		}

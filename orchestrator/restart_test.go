@@ -214,6 +214,7 @@ func TestKilledAnywhere(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.cfg.Store, r.cfg.Workspace = r.store, r.ws
+				r.model.AllowRewinds()
 				r.restart()
 				r.runs = 0
 				r.endured(r.run(m.ID))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"centurion"
 	"centurion/agents"
@@ -103,7 +104,7 @@ func sessionFree(tx *store.Tx, t centurion.Task) error {
 
 // resumeSession begins a task in the session of one that has ended: its history goes on with the new prompt.
 func (m *mission) resumeSession(ctx context.Context, t *centurion.Task) error {
-	brief, err := m.taskBrief(ctx, *t)
+	brief, err := m.resumedBrief(ctx, *t)
 	if err != nil {
 		return err
 	}
@@ -128,4 +129,68 @@ func (m *mission) resumeSession(ctx context.Context, t *centurion.Task) error {
 		_, err = session.Say(tx, &rec, centurion.OriginParent, brief)
 		return err
 	})
+}
+
+// resumedBrief is what a session is told that goes on: its new prompt, where its files stand, and what is new since its last
+// answer. The goal, what was handed over and the checks of before stand in its history.
+func (m *mission) resumedBrief(ctx context.Context, t centurion.Task) (string, error) {
+	var b strings.Builder
+	b.WriteString("# Your task goes on\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return "", err
+	}
+	var before centurion.Task
+	for _, o := range tasks {
+		if o.Session == t.Session && o.ID != t.ID && o.Ended.After(before.Ended.Time) {
+			before = o
+		}
+	}
+	if err := m.standsAt(ctx, &b, t); err != nil {
+		return "", err
+	}
+	since := before.Ended.Time
+	if t.Item != before.Item {
+		since = time.Time{} // the item is new to it
+	}
+	if t.Agent == agents.Reviewer {
+		if err := m.reviewChange(ctx, &b, t, tasks, since); err != nil {
+			return "", err
+		}
+		receipts, err := m.h.cfg.Store.Receipts(ctx, m.id)
+		if err != nil {
+			return "", err
+		}
+		receipts = slices.DeleteFunc(receipts, func(r centurion.Receipt) bool { return r.Time.Before(since) })
+		if len(receipts) > 0 {
+			receiptLines(&b, receipts)
+		}
+	}
+	p, err := m.plan()
+	if err != nil {
+		return "", err
+	}
+	err = m.itemBrief(ctx, &b, p, t, since)
+	return b.String(), err
+}
+
+// standsAt tells a session that goes on where its files stand: what it had read may be different now.
+func (m *mission) standsAt(ctx context.Context, b *strings.Builder, t centurion.Task) error {
+	if !m.isolated() {
+		return nil
+	}
+	tip, err := m.tip(ctx)
+	if err != nil {
+		return err
+	}
+	_, kept, err := m.placeOf(t.Session, t.ID).freeBranch(ctx, tip)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "\nYour checkout is at %.8s: everything that was merged so far is in it", tip)
+	if kept != "" {
+		fmt.Fprintf(b, ", and with your first write what you did before and was not merged (branch %s) is laid on top", kept)
+	}
+	b.WriteString(". Read files again before you edit them.\n")
+	return nil
 }

@@ -305,3 +305,29 @@ func TestWebReachesTheTools(t *testing.T) {
 		has(t, r.requests("worker")[1].Results()[0], "not in the public network")
 	})
 }
+
+// ORCH-49, ORCH-50: a search for which nobody has configured an engine is offered to nobody.
+func TestSearchWithoutEngine(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		engines    web.Search
+	}{
+		{"none", "webfetch", web.Search{}},
+		{"for the web", "webfetch websearch", web.Search{Brave: "k"}},
+		{"for code", "webfetch codesearch", web.Search{GitHub: "k"}},
+		{"for both", "webfetch websearch codesearch", web.Search{SearXNG: "http://localhost:8080"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, map[string]script{
+				"commander": steps(do(handTo("worker", "", "x")), say("I wait")),
+				"worker":    steps(say("done")),
+			}, func(r *rig) {
+				r.cfg.Web = web.New(web.Config{Docs: web.NewDocs(r.ws, 0), Search: c.engines})
+				r.restart()
+				r.is(r.mission(centurion.MissionOptions{}), centurion.MissionCompleted, "")
+				equal(t, "tools", strings.Join(r.requests("worker")[0].Tools(), " "),
+					"read ls glob grep write edit bash run_background check_background "+c.want+" update_context")
+			})
+		})
+	}
+}

@@ -10,8 +10,8 @@ import (
 
 // wakes returns the agent that a session belongs to. A session whose agent is gone does not become another one's: the
 // error has centurion.KindConfig and names the file that is missing.
-func (h *Host) wakes(rec centurion.Session) (agents.Agent, error) {
-	agent, err := h.cfg.Cast.Get(rec.Agent)
+func (m *mission) wakes(rec centurion.Session) (agents.Agent, error) {
+	agent, err := m.cast().Get(rec.Agent)
 	if err != nil {
 		e := &centurion.Error{Op: "open session " + rec.ID, Kind: centurion.KindConfig, Err: err, Hint: "define the agent again, then `centurion resume`"}
 		if f := rec.Metadata.AgentFile; f != "" {
@@ -20,6 +20,9 @@ func (h *Host) wakes(rec centurion.Session) (agents.Agent, error) {
 			e.Hint = "put " + f + " back, then `centurion resume`"
 		}
 		return agents.Agent{}, e
+	}
+	if rec.Metadata.Tools != nil {
+		return agent.SubAgent(rec.Metadata.Tools, ""), nil // its prompt stands in its record
 	}
 	if rec.Metadata.Task != "" {
 		agent = agent.ForTask()

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -85,7 +86,7 @@ func TestAgentsSideBySide(t *testing.T) {
 			q := r.model.Requests()[i]
 			equal(t, prompt, q.Agent(), agent)
 			has(t, q.System(), persona.Prompt)
-			equal(t, prompt, strings.Join(q.Tools(), " "), strings.Join(heldWith(persona, centurion.Session{}), " "))
+			equal(t, prompt, strings.Join(q.Tools(), " "), strings.Join(r.host.heldWith(persona, centurion.Session{}), " "))
 			for other := range who {
 				if other != prompt && strings.Contains(texts(q), "prompt "+other) {
 					t.Errorf("%s is told of %s", prompt, other)
@@ -112,18 +113,24 @@ func TestGoOnIsSaidOnce(t *testing.T) {
 		r.is(m, centurion.MissionCompleted, "")
 		for i, q := range r.requests("commander") {
 			want := i > 0 && i < 4 // once there is a plan, until all is done
-			equal(t, "times it is said", strings.Count(texts(q), goOn), map[bool]int{true: 1}[want])
-			if want {
-				has(t, q.Last(), "<status>", goOn, "</status>")
+			equal(t, "times it is said", strings.Count(texts(q), notFinished), map[bool]int{true: 1}[want])
+			switch {
+			case i == 3: // both are delegated, whether their tasks have begun or not
+				has(t, q.Last(), "<status>", " 0 done, 0 cancelled, 0 blocked.\n"+allTaken, "</status>")
+				if !regexp.MustCompile(`Todo: 0 open, (2 running|1 running, 1 waiting|0 running, 2 waiting), `).MatchString(q.Last()) {
+					t.Errorf("both are handed out: %s", q.Last())
+				}
+			case want:
+				has(t, q.Last(), "<status>", "Todo: 2 open, 0 running, 0 done, 0 cancelled, 0 blocked. Can be started: T1, T2.\n"+goOn, "</status>")
 			}
 			for _, said := range q.Results() {
-				if strings.Contains(said, goOn) {
+				if strings.Contains(said, notFinished) {
 					t.Errorf("request %d has it in a tool's output: %s", i, said)
 				}
 			}
 		}
 		for _, q := range r.requests("worker") {
-			equal(t, "times a worker is told", strings.Count(texts(q), goOn), 0)
+			equal(t, "times a worker is told", strings.Count(texts(q), notFinished), 0)
 		}
 		sessions, _ := r.store.Sessions(r.ctx, m.ID)
 		for _, s := range sessions {
@@ -134,7 +141,7 @@ func TestGoOnIsSaidOnce(t *testing.T) {
 					if p.State != nil {
 						out, _ = p.State.Result()
 					}
-					if strings.Contains(p.Text+out, goOn) {
+					if strings.Contains(p.Text+out, notFinished) {
 						t.Errorf("stored with %s", s.Agent)
 					}
 				}
@@ -271,7 +278,10 @@ func TestNothingIsHeldAfterTheEnd(t *testing.T) {
 						return do(plans("- [ ] T1 One", "  - files: a/**", "- [ ] T2 Hold"))
 					}
 					if req.Step() == 2 {
-						return do(handTo("reviewer", "T2", "hold"), work("T1", "x"))
+						return do(handTo("reviewer", "T2", "hold"))
+					}
+					if req.Step() == 3 { // in an answer of its own: two agents' lines meet at the common slot in any order
+						return after(time.Second, do(work("T1", "x")))
 					}
 					return after(time.Hour, say("I wait"))
 				},

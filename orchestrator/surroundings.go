@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -106,6 +105,7 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 			c.gated = time.Now()
 			c.pulse.leave()
 			c.slot.release()
+			c.ungate = c.live.wait(WaitProvider)
 		}
 		return nil
 	}
@@ -113,6 +113,7 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 		return nil
 	}
 	c.gated = time.Time{}
+	c.gateOpened()
 	defer c.pulse.enter()
 	return c.slot.back(ctx)
 }
@@ -121,13 +122,11 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 // at work on what, and which of its background commands have ended.
 func (c *conversation) Status() string {
 	if c.task == nil {
-		return strings.TrimSpace(strings.TrimRight(c.m.missionStatus()+"\n"+c.overlong(), "\n") + "\n" + c.m.background.news(c.id()))
+		return strings.TrimSpace(strings.TrimRight(c.m.missionStatus()+"\n"+c.m.whoElse("")+c.overlong(), "\n") + "\n" + c.m.background.news(c.id()))
 	}
 	var b strings.Builder
 	b.WriteString(c.task.left())
-	for item, files := range sortedClaims(c.m.claims.others(c.task.item)) {
-		fmt.Fprintf(&b, "%s is being worked on by somebody else: %s\n", item, strings.Join(files, ", "))
-	}
+	b.WriteString(c.m.whoElse(c.holder))
 	if long := c.overlong(); long != "" {
 		b.WriteString(long + "\n")
 	}

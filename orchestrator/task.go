@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -31,6 +32,7 @@ type taskRun struct {
 	instead string
 
 	now     atomic.Pointer[centurion.Task] // as it was recorded after the newest answer
+	awaited atomic.Int32                   // tool calls of its parent that wait for its end
 	refused atomic.Bool                    // it wanted more tool calls than its own budget has
 	account string                         // its name among the reserves
 	covered bool                           // what it needs at its start is reserved
@@ -45,6 +47,7 @@ func (m *mission) launch(t centurion.Task) {
 	r.place = m.slots.join(r.agent) // now: tasks are launched in the order in which they were delegated
 	r.now.Store(&t)
 	r.before = t.ElapsedMS
+	m.claims.restore(holderName(t.Item, t.ID), t.Claims)
 	r.account, r.covered = m.reserves.spawn(t, m.portion(t))
 	m.mu.Lock()
 	m.runs[t.ID] = r
@@ -58,7 +61,7 @@ func (m *mission) launch(t centurion.Task) {
 				delete(m.runs, t.ID)
 			}
 			m.mu.Unlock()
-			m.claims.drop(t.Item)
+			m.claims.drop(holderName(t.Item, t.ID))
 			m.reserves.close(r.account)
 			close(r.done)
 			m.notify()
@@ -156,24 +159,31 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 			return out, err
 		}
 		sl.release()
-		failed, err := m.prove(ctx, c, returns)
+		back, err := m.accept(ctx, c, &out, returns)
+		files = out.Files
 		if err != nil {
 			return out, err
 		}
-		if failed == nil {
+		if back == nil {
 			if more, err := c.spokenTo(ctx); err != nil || !more {
 				return out, err
 			}
 			returns-- // what somebody has written meanwhile is no failure
 			continue
 		}
-		if returns == m.h.cfg.Returns {
-			return out, &centurion.Error{Kind: centurion.KindVerify, Msg: failedCheck(*failed, returns)}
+		if returns >= m.h.cfg.Returns {
+			if !m.isolated() {
+				return out, &centurion.Error{Kind: centurion.KindVerify, Msg: fmt.Sprintf("its acceptance command still fails after %d returns: %s", returns, back.short)}
+			}
+			if back.text, err = m.stuck(ctx, c, back, returns); err != nil {
+				return out, err
+			}
+			returns = -1 // a person has said that it is tried on
 		}
 		if err := sl.back(ctx); err != nil {
 			return out, err
 		}
-		if err := m.sendTaskBack(ctx, c, *failed, returns+1); err != nil {
+		if err := m.returned(ctx, c, back, returns+1); err != nil {
 			return out, err
 		}
 	}
@@ -209,7 +219,10 @@ func (c *conversation) toEnd(ctx context.Context) (session.Outcome, error) {
 			files = append(files, out.Files...)
 			out.Files = files
 			if err != nil {
-				return out, err
+				if goOn, err := c.afterAbort(ctx, err); !goOn {
+					return out, err
+				}
+				continue
 			}
 		}
 		more, err := c.awaitChildren(ctx)
@@ -224,6 +237,7 @@ func (c *conversation) toEnd(ctx context.Context) (session.Outcome, error) {
 // The slot is given back meanwhile.
 func (c *conversation) awaitChildren(ctx context.Context) (more bool, err error) {
 	waits := false
+	defer c.live.wait(WaitChild)()
 	for {
 		changed := c.m.change()
 		running, err := c.children(ctx)
@@ -281,7 +295,7 @@ func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slot) (*conv
 		err = m.reopenSession(ctx, &t)
 	}
 	failpoint.Hit(failpoint.AttemptStarted)
-	if err == nil {
+	if err == nil && !t.Reviews {
 		err = m.markItem(ctx, t.Item, markRunning)
 	}
 	if err != nil {
@@ -298,11 +312,10 @@ func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slot) (*conv
 
 // createSession starts the task's first attempt.
 func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskRun, model centurion.ModelRef) error {
-	agent, err := m.h.cfg.Cast.Get(t.Agent) // as it was found when it was delegated to
+	agent, err := m.carriesOut(*t)
 	if err != nil {
 		return err
 	}
-	agent = agent.ForTask()
 	parent, err := m.h.cfg.Store.Session(ctx, t.Parent)
 	if err != nil {
 		return err
@@ -311,6 +324,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskR
 	if err != nil {
 		return err
 	}
+	begun, _ := m.itemNow(t.Item)
 	shared, given := m.sharedContext(*t)
 	told, err := m.bootstrap(ctx, agent, *t, model)
 	if err != nil {
@@ -326,9 +340,9 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskR
 			ProjectID: parent.ProjectID, Slug: slug(address), Version: m.h.cfg.Version,
 			Model: &centurion.SessionModel{ID: model.ID, Provider: model.Provider},
 			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: told.system, AgentFile: agent.Source,
-				Roster: m.h.cfg.Cast.Roster(agent), Skills: told.skills, Given: append(told.given, given...)}}, centurion.Now())
+				Roster: m.cast().Roster(agent), Skills: told.skills, Given: append(told.given, given...)}}, centurion.Now())
 		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
-			t.Attempt, t.Session, t.Started = 1, rec.ID, centurion.Now()
+			t.Attempt, t.Session, t.Started, t.Verify = 1, rec.ID, centurion.Now(), begun.Verify
 		})
 		if err != nil {
 			return err
@@ -336,6 +350,9 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskR
 		*t = moved
 		if err := m.underWay(tx, agent.Name); err != nil {
 			return err
+		}
+		if t.Sub != nil {
+			rec.Metadata.Tools = t.Sub.Tools
 		}
 		if r.instead != "" {
 			rec.Metadata.OwnModel = &centurion.SessionModel{ID: r.own.ID, Provider: r.own.Provider}
@@ -381,10 +398,4 @@ func (m *mission) reopenSession(ctx context.Context, t *centurion.Task) error {
 		}
 		return tx.PutSession(&rec)
 	})
-}
-
-func (m *mission) forget(c *conversation) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.convs, c.id())
 }

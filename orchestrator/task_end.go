@@ -31,7 +31,7 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 		status = centurion.TaskCancelled
 	case m.ctx.Err() != nil:
 		status = centurion.TaskQueued
-	case kind == centurion.KindPermission:
+	case kind == centurion.KindPermission, isStuck(err):
 		status = centurion.TaskBlocked
 	}
 	after := context.WithoutCancel(ctx) // the end is recorded although the work was stopped
@@ -42,7 +42,18 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 	if note := m.takePlan(after, r, status, out.Text); note != "" {
 		out.Text += "\n\n(" + note + ")"
 	}
+	if status.Ended() && m.fences.check(r.id, r.attempt) == nil {
+		if note := m.vacate(after, t); note != "" {
+			out.Text = strings.TrimSpace(out.Text + "\n\n(" + note + ")")
+		}
+	}
 	rejected := rejects(t.Agent, status, out.Text)
+	if rejected && t.Reviews && m.fences.check(r.id, r.attempt) == nil {
+		// Before the end is recorded: should the host die in between, the review ends once more and finds it open.
+		if err := m.markItem(after, t.Item, openAgain); err != nil {
+			return err
+		}
+	}
 	frees, ferr := m.wouldFree(after, t, status)
 	if ferr != nil {
 		return ferr
@@ -53,7 +64,11 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 		if err := m.fences.check(r.id, r.attempt); err != nil {
 			return err
 		}
-		return m.recordEnd(tx, r.id, status, out, err, frees || rejected)
+		doubtful, derr := m.endsInDoubt(tx, t, status)
+		if derr != nil {
+			return derr
+		}
+		return m.recordEnd(tx, r.id, status, out, err, frees || rejected || doubtful)
 	}); err != nil {
 		if errors.Is(err, errSuperseded) { // the task's end is the newer attempt's to tell
 			return m.recordRefusal(after, r.id, t.Session, r.attempt, "its result")
@@ -62,16 +77,43 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 	}
 	failpoint.Hit(failpoint.TaskEnded)
 	m.h.taskEnded(r.id)
+	if t.Reviews {
+		return nil
+	}
 	if rejected { // the review is done, what it looked at is not: it has to be looked at again
 		status = centurion.TaskCancelled
 	}
 	return m.settleItem(after, t.Item, status)
 }
 
+// endsInDoubt reports whether the checks of what a task has done prove too little: its parent has to see to that at once.
+func (m *mission) endsInDoubt(tx *store.Tx, t centurion.Task, status centurion.TaskStatus) (bool, error) {
+	if status != centurion.TaskCompleted || t.Item == "" || t.Agent == agents.Reviewer || !m.isolated() {
+		return false, nil
+	}
+	it, ok := m.itemNow(t.Item)
+	if !ok || len(it.Verify) == 0 {
+		return false, nil
+	}
+	receipts, err := tx.Receipts(t.Mission, t.ID)
+	_, proof := doubt(it, receipts, true)
+	return proof != "", err
+}
+
+// approves reports whether a task is a finished review whose answer begins with the word PASS. One that says neither that nor FAIL
+// has judged nothing.
+func approves(t centurion.Task) bool {
+	return t.Agent == agents.Reviewer && t.Status == centurion.TaskCompleted && begins(t.Result, "PASS")
+}
+
+// begins reports whether an answer begins with a word, whatever it is emphasized with.
+func begins(answer, word string) bool {
+	return strings.HasPrefix(strings.TrimLeft(answer, "*#_ \t\r\n"), word)
+}
+
 // rejects reports whether a task is a finished review whose answer begins with the word FAIL, as its prompt asks for.
 func rejects(agent string, status centurion.TaskStatus, answer string) bool {
-	return agent == agents.Reviewer && status == centurion.TaskCompleted &&
-		strings.HasPrefix(strings.TrimLeft(answer, "*#_ \t\r\n"), "FAIL")
+	return agent == agents.Reviewer && status == centurion.TaskCompleted && begins(answer, "FAIL")
 }
 
 // recordEnd writes the end of a task together with its delivery to the parent.

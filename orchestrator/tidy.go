@@ -23,6 +23,8 @@ type TidyReport struct {
 	Archived int  `json:"archived"` // records written to the archive
 	Removed  int  `json:"removed"`  // tasks removed with their sessions and messages
 	DryRun   bool `json:"dry_run"`
+
+	Worktrees []string `json:"worktrees,omitempty"` // checkouts and branches that nobody needs any more, and that were removed
 }
 
 // Tidy does at once, for the missions that have ended, what the cleaner does in time. What belongs to any other mission,
@@ -41,7 +43,10 @@ func (h *Host) Tidy(ctx context.Context, o TidyOptions) (TidyReport, error) {
 	if rep.Archived, err = h.archive(h.updates(ctx), p.archive); err != nil {
 		return rep, err
 	}
-	rep.Removed, err = h.remove(ctx, p.remove, len(p.remove))
+	if rep.Removed, err = h.remove(ctx, p.remove, len(p.remove)); err != nil {
+		return rep, err
+	}
+	rep.Worktrees, err = h.tidyWorktrees(ctx)
 	return rep, err
 }
 

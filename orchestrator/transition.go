@@ -63,14 +63,17 @@ func missionData(tx *store.Tx, m centurion.Mission) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return event.MissionEnd{Tokens: m.Usage.Tokens, Cost: m.Usage.USD, Unpriced: m.Usage.Unpriced, DurationMS: m.ElapsedMS,
-		Tasks: counts, Verified: m.Verified, Unverified: m.Unverified, Reason: m.Reason, Summary: m.Summary}, nil
+	end := event.MissionEnd{Tokens: m.Usage.Tokens, Cost: m.Usage.USD, Unpriced: m.Usage.Unpriced, DurationMS: m.ElapsedMS,
+		Tasks: counts, Reason: m.Reason, Summary: m.Summary}
+	proofFacts(m, &end)
+	return end, nil
 }
 
 // living is what is told of a mission that is being worked on.
 func living(m centurion.Mission) event.MissionData {
 	return event.MissionData{Goal: m.Goal, Directory: m.Directory, Status: m.Status, Agent: m.Options.Agent, Model: m.Options.Model,
-		Level: m.Level, LevelFrom: m.LevelFrom, Usage: &m.Usage, MaxCost: m.Options.MaxCost, MaxTokens: m.Options.MaxTokens}
+		Level: m.Level, LevelFrom: m.LevelFrom, Usage: &m.Usage, MaxCost: m.Options.MaxCost, MaxTokens: m.Options.MaxTokens,
+		Isolation: m.Isolation, Branch: m.Branch, Base: m.Base}
 }
 
 // moveTask is the only way a task changes its state. change, if not nil, is applied to the record first. Staying in the
@@ -88,6 +91,9 @@ func moveTask(tx *store.Tx, id string, to centurion.TaskStatus, change func(*cen
 	t.Status, t.Reason = to, ""
 	if to.Ended() {
 		t.Ended = centurion.Now()
+		if err := closeAsksOf(tx, t); err != nil {
+			return t, err
+		}
 	}
 	if change != nil {
 		change(&t)
@@ -134,8 +140,8 @@ func taskEvent(from centurion.TaskStatus, t centurion.Task) centurion.EventType 
 }
 
 func taskFact(t centurion.Task, typ centurion.EventType) centurion.Event {
-	d := event.TaskData{Agent: t.Agent, Title: t.Title, Item: t.Item, Status: t.Status, Attempt: t.Attempt, Parent: t.Parent,
-		Session: t.Session, Reason: t.Reason, Files: t.Files, Usage: &t.Usage}
+	d := event.TaskData{Agent: t.Agent, Title: t.Title, Item: t.Item, Status: t.Status, Attempt: t.Attempt, Parent: t.Parent, Call: t.Call,
+		Session: t.Session, Reason: t.Reason, Files: t.Files, Claims: t.Claims, Usage: &t.Usage}
 	if t.Status.Ended() {
 		d.Result, d.Error = centurion.Clip(t.Result, 4000), t.Error
 	}

@@ -53,7 +53,7 @@ func handedOver(ctx context.Context) bool { return context.Cause(ctx) == centuri
 
 // endMission writes how a mission stops, after everything that its end brings with it: its event is the last.
 func endMission(tx *store.Tx, id string, v verdict, change func(*centurion.Mission)) (centurion.Mission, error) {
-	if err := closeAsks(tx, id); err != nil {
+	if err := closeAsks(tx, id, v.status == centurion.MissionPaused || v.status == centurion.MissionBlocked); err != nil {
 		return centurion.Mission{}, err
 	}
 	settle := requeueTasks

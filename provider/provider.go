@@ -30,6 +30,9 @@ type Message struct {
 	Thoughts  []Thought // of an assistant, for those who want their thinking back as they gave it
 	Calls     []Call    // of an assistant
 	CallID    string    // of a tool: the call that Text answers
+
+	// Files, of a user or a tool, are sent with the text. Whoever makes a request gives only what its model takes.
+	Files []centurion.File
 }
 
 // Call is a model's wish to run a tool.

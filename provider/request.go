@@ -72,7 +72,7 @@ func (c *Client) messages(r Request) []openai.ChatCompletionMessage {
 	if r.System != "" {
 		out = append(out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: r.System})
 	}
-	for _, m := range r.Messages {
+	for _, m := range fromUser(r.Messages) {
 		msg := openai.ChatCompletionMessage{Role: string(m.Role), Content: m.Text}
 		switch m.Role {
 		case Assistant:
@@ -94,7 +94,9 @@ func (c *Client) messages(r Request) []openai.ChatCompletionMessage {
 			msg.ToolCallID = m.CallID
 			fallthrough
 		default:
-			if msg.Content == "" {
+			if !m.bare() {
+				msg.Content, msg.MultiContent = "", chatParts(m)
+			} else if msg.Content == "" {
 				msg.Content = nothing
 			}
 		}

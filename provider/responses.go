@@ -33,8 +33,8 @@ type (
 		Strict      bool            `json:"strict"` // always false: strict schemas need every property to be required
 	}
 	itemMessage struct {
-		Role    Role       `json:"role"`
-		Content []itemText `json:"content"`
+		Role    Role  `json:"role"`
+		Content []any `json:"content"` // of itemText and itemFile
 	}
 	itemText struct {
 		Type string `json:"type"`
@@ -49,7 +49,7 @@ type (
 	itemResult struct {
 		Type   string `json:"type"`
 		CallID string `json:"call_id"`
-		Output string `json:"output"`
+		Output any    `json:"output"` // a text, or a list of itemText and itemFile
 	}
 	itemThought struct {
 		Type      string     `json:"type"`
@@ -110,7 +110,7 @@ func (Responses) Decoder(emit func(Delta)) Decoder {
 // responsesBody makes the body without extra.
 func responsesBody(model centurion.ModelRef, r Request, extra map[string]any) itemsRequest {
 	has := func(name string) bool { _, ok := extra[name]; return ok }
-	q := itemsRequest{Model: model.ID, Instructions: r.System, Stream: true, Input: inputItems(r.Messages)}
+	q := itemsRequest{Model: model.ID, Instructions: r.System, Stream: true, Input: inputItems(r.Messages, model.Provider == "openai")}
 	if !has("store") {
 		q.Store = new(false)
 	}
@@ -140,24 +140,40 @@ func responsesBody(model centurion.ModelRef, r Request, extra map[string]any) it
 	return q
 }
 
-func inputItems(messages []Message) []any {
+// inputItems writes the history. Results hold their files themselves if inResults is set, which OpenAI takes; others need not.
+func inputItems(messages []Message, inResults bool) []any {
 	out := make([]any, 0, len(messages))
-	for _, m := range messages {
+	laid := make([]moved, len(messages))
+	for i, m := range messages {
+		laid[i].Message = m
+	}
+	if !inResults {
+		laid = fromUser(messages)
+	}
+	for _, m := range laid {
 		switch m.Role {
 		case Assistant:
-			out = appendAnswer(out, m)
+			out = appendAnswer(out, m.Message)
 		case Tool:
 			text := m.Text
 			if text == "" {
 				text = nothing
 			}
-			out = append(out, itemResult{Type: "function_call_output", CallID: m.CallID, Output: text})
+			result := itemResult{Type: "function_call_output", CallID: m.CallID, Output: text}
+			if len(m.Files) > 0 {
+				result.Output = resultParts(text, m.Files)
+			}
+			out = append(out, result)
 		default:
+			if !m.bare() {
+				out = append(out, itemMessage{m.Role, itemParts(m)})
+				continue
+			}
 			text := m.Text
 			if text == "" {
 				text = nothing
 			}
-			out = append(out, itemMessage{m.Role, []itemText{{"input_text", text}}})
+			out = append(out, itemMessage{m.Role, []any{itemText{"input_text", text}}})
 		}
 	}
 	return out
@@ -169,7 +185,7 @@ func appendAnswer(out []any, m Message) []any {
 	text, calls, said, called := m.Text, m.Calls, 0, 0
 	upTo := func(s, n int) {
 		if s = min(s, len(text)); s > said {
-			out = append(out, itemMessage{Assistant, []itemText{{"output_text", text[said:s]}}})
+			out = append(out, itemMessage{Assistant, []any{itemText{"output_text", text[said:s]}}})
 			said = s
 		}
 		for ; called < min(n, len(calls)); called++ {

@@ -36,7 +36,7 @@ func write(w http.ResponseWriter, s string) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// LOOP-91, LOOP-92, LOOP-93, LOOP-95
+// LOOP-91, LOOP-92, LOOP-93: a 429 and a 529 are tried again 8 times, after 2, 4, 8 … 256 s, each longer by chance by up to a fifth.
 func TestRetries(t *testing.T) {
 	for _, status := range []int{429, 529} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -47,13 +47,17 @@ func TestRetries(t *testing.T) {
 				if n := requests.Load(); n != 9 || len(r.waits) != 8 {
 					t.Errorf("%d requests, %d waits; want 9 and 8", n, len(r.waits))
 				}
-				var sum time.Duration
+				var sum, spread time.Duration
 				for i, w := range r.waits {
 					d := 2 * time.Second << i
 					if w.For < d || w.For > d*12/10 || w.Attempt != i+1 || w.Err == nil {
 						t.Errorf("wait %d is %+v, want %s to %s", i, w, d, d*12/10)
 					}
 					sum += w.For
+					spread += w.For - d
+				}
+				if spread == 0 {
+					t.Error("nothing is left to chance: all who wait come back at once")
 				}
 				if took := time.Since(start); took != sum {
 					t.Errorf("took %s, told %s", took, sum)
@@ -66,9 +70,10 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// LOOP-95: a request that gets its answer, at last, ends without an error and without another attempt.
 func TestRetrySucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := served(t, Endpoint{}, func(n int, w http.ResponseWriter, _ *http.Request) {
+		c, requests := served(t, Endpoint{}, func(n int, w http.ResponseWriter, _ *http.Request) {
 			switch n {
 			case 1:
 				w.WriteHeader(529)
@@ -78,7 +83,7 @@ func TestRetrySucceeds(t *testing.T) {
 				write(w, done)
 			}
 		})
-		if r := collect(t, t.Context(), c, Request{}); r.err != nil || len(r.waits) != 2 || r.dones != 1 {
+		if r := collect(t, t.Context(), c, Request{}); r.err != nil || len(r.waits) != 2 || r.dones != 1 || requests.Load() != 3 {
 			t.Errorf("got %+v", r)
 		}
 	})

@@ -18,6 +18,7 @@ import (
 	"centurion"
 )
 
+// LOOP-90: an answer comes in pieces, its text and its thinking each as what they are, with one end that tells why and what it took.
 func TestAnswers(t *testing.T) {
 	usage := `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":50,"total_tokens":150,"prompt_tokens_details":{"cached_tokens":40},"completion_tokens_details":{"reasoning_tokens":30}}}`
 	stop := chunk(`{}`, "stop")
@@ -95,6 +96,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// LOOP-90: a tool call comes as its beginning, the pieces of its arguments and its end.
 func TestCalls(t *testing.T) {
 	end := chunk(`{}`, "tool_calls")
 	a, b := Call{ID: "A", Name: "read", Arguments: `{"p":1}`}, Call{ID: "B", Name: "ls", Arguments: `{"q":2}`}

@@ -12,7 +12,7 @@ import (
 )
 
 var inForce = []string{
-	"processes: one group for each command, ended as a whole; a process that leaves its group on purpose survives",
+	"processes: one group for each command, ended as a whole; a process that leaves its group on purpose survives a command that ends well and does not hold its output",
 }
 
 const sweepInForce = "a host that was killed: what it left running is found by its environment and ended by the project's next host"
@@ -24,7 +24,11 @@ var terminateSignal os.Signal = syscall.SIGTERM
 // the thread that forked ends, and Go ends threads as it likes, so that it would kill living commands.
 func isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+// terminate asks the group to end, and wakes what has been stopped: it could not hear the request.
+func terminate(cmd *exec.Cmd) {
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGCONT)
+}
 
 func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 

@@ -4,7 +4,8 @@
 //
 // What is in force is a process group that is killed as a whole, an allow list for the environment, a cap on output and
 // a time limit. That is all: there is no confinement yet. A command can read and write whatever the person's account
-// can, use the network, and leave its process group on purpose (setsid); whether it may run at all is decided before,
+// can, use the network, and leave its process group on purpose (setsid), in which case it is found by its environment and ended
+// if the command is, or if it holds the command's output; whether it may run at all is decided before,
 // by the permission rules. What survives a host that was killed is found by a mark in its environment and ended by the
 // next host ([Sweep]).
 package sandbox
@@ -12,6 +13,7 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +35,7 @@ const (
 	DefaultTimeout = 2 * time.Minute // what a person would wait for before they look
 	DefaultMax     = time.Hour       // the longest a task may live, so nothing longer can end in time
 	DefaultKeep    = 30_000          // bytes; about 7,000 tokens of a model's window
-	DefaultGrace   = 2 * time.Second // for a program to clean up after SIGTERM
+	DefaultGrace   = time.Second     // for a program to clean up after SIGTERM: within 2 s all of it must be gone
 )
 
 // Runner runs shell scripts. The zero Runner is ready for use; its fields are read at the first Run and must not change
@@ -98,7 +100,8 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, dra
 	defer pipe.Close()
 	cmd := exec.Command(shell, "-c", c.Script)
 	cmd.Dir = c.Dir
-	cmd.Env = r.environment(c)
+	id := rand.Text()
+	cmd.Env = append(r.environment(c), commandVariable+"="+id)
 	cmd.Stdout, cmd.Stderr = w, w // one pipe, so that both streams keep their order; stdin stays nil: the null device
 	isolate(cmd)
 
@@ -140,10 +143,14 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, dra
 		stopped = true
 	}
 	r.finish(cmd, exited)
-	// Whatever still holds the pipe has left the group on purpose: it is not waited for.
+	if timedOut || stopped {
+		endStrays(id)
+	}
+	// Whatever still holds the pipe has left the group on purpose: it is not waited for, and does not outlive the pipe.
 	select {
 	case <-drained:
 	case <-time.After(drainTime):
+		endStrays(id)
 	}
 	_ = pipe.SetReadDeadline(time.Now())
 	_ = pipe.Close()
@@ -198,7 +205,16 @@ func (r *Runner) finish(cmd *exec.Cmd, exited <-chan struct{}) {
 		kill(cmd)
 	}
 	<-exited
+	for range killPolls { // those that nobody waits for take a moment
+		if !alive(cmd) {
+			return
+		}
+		<-poll.C
+	}
 }
+
+// killPolls is how often it is looked whether a killed group is gone, every 10 ms.
+const killPolls = 20
 
 func closed(c <-chan struct{}) bool {
 	select {

@@ -13,3 +13,7 @@ run ./session '^BenchmarkRound$' 500x
 run ./orchestrator '^BenchmarkMission50$' 3x
 run ./tui '^Benchmark' 100x
 run ./provider '^BenchmarkStream$' 500x
+run ./worktree '^Benchmark(Take|Snapshot|RebaseAdvance|ShadowSave)$' 20x
+run ./worktree '^BenchmarkTake50$' 1x
+run ./verify '^BenchmarkProve$' 10x
+run ./orchestrator '^BenchmarkMerge$' 10x

@@ -22,6 +22,8 @@ import (
 // API is what can be read and done from outside. *Local does it in the hosting process, *Client through its socket.
 // Ids may be given by a unique prefix. Errors are those of the store and the orchestrator, with their kinds.
 type API interface {
+	Live
+	Person
 	Missions(ctx context.Context) ([]Mission, error) // newest first
 	Mission(ctx context.Context, id string) (Mission, error)
 	Tasks(ctx context.Context, mission string) ([]Task, error) // "" means the latest mission; oldest first
@@ -50,6 +52,12 @@ type API interface {
 	Tidy(ctx context.Context, o orchestrator.TidyOptions) (orchestrator.TidyReport, error)
 	// Compact asks for a session's history to be shortened before its next request, and returns at once.
 	Compact(ctx context.Context, session string) error
+	// Tree returns all messages of a session, Messages those of its current line.
+	Tree(ctx context.Context, session string) (Tree, error)
+	// Rewind takes a conversation back to an older message; see orchestrator.Host.Rewind.
+	Rewind(ctx context.Context, session string, r Rewind) (orchestrator.Rewound, error)
+	// Fork copies a conversation into a new mission, which is paused; see orchestrator.Host.Fork.
+	Fork(ctx context.Context, session, at string) (orchestrator.Forked, error)
 }
 
 // EventQuery selects events.
@@ -61,6 +69,10 @@ type EventQuery struct {
 	Deltas  bool
 	Follow  bool
 	Toasts  bool // also the notices that follow from these events, as events that have no sequence number; some may be missed
+	// View is empty for the facts as they are, or ViewAgent for what they mean for agents (see package event/agent): the
+	// events of Session or of Task's session with what its children do nested into it, or of all of Mission. With Deltas
+	// the text comes as it is written.
+	View string
 	// Keep says that the reader will take the mission over when its host ends, for as long as it reads.
 	Keep bool
 }
@@ -86,6 +98,8 @@ type Mission struct {
 	DurationMS int64                   `json:"duration_ms"`
 	Verified   int                     `json:"verified"`
 	Unverified int                     `json:"unverified"`
+	Unproven   []string                `json:"unproven,omitempty"`
+	Flaky      []string                `json:"flaky,omitempty"`
 	Reason     string                  `json:"reason,omitempty"`
 	Summary    string                  `json:"summary,omitempty"`
 	Started    centurion.Time          `json:"started"`
@@ -95,6 +109,11 @@ type Mission struct {
 	Reserved  centurion.Reserved `json:"reserved,omitzero"` // of its limits, as it was at the newest answer
 
 	Options centurion.MissionOptions `json:"options"` // as it was started, with what resumes have changed
+
+	Isolation string              `json:"isolation,omitempty"` // worktree or shared
+	Base      *centurion.Base     `json:"base,omitempty"`      // what its work starts from
+	Checkout  *centurion.Checkout `json:"checkout,omitempty"`  // where its own agent works
+	Merged    *centurion.Merged   `json:"merged,omitempty"`    // where its work was put last
 }
 
 // Task is a task as it is told to the outside.
@@ -122,6 +141,13 @@ type Task struct {
 	Budget    centurion.TaskBudget `json:"budget,omitzero"`
 	Rounds    int                  `json:"rounds"`
 	ToolCalls int                  `json:"tool_calls"`
+	ElapsedMS int64                `json:"elapsed_ms,omitempty"` // at work, until its newest answer
+
+	Returns  int                 `json:"returns,omitempty"`  // times a failed check sent it back
+	Checkout *centurion.Checkout `json:"checkout,omitempty"` // where it works
+	Landed   []centurion.Landed  `json:"landed,omitempty"`   // its commits on the mission's branch, oldest first
+	Claims   []string            `json:"claims,omitempty"`
+	Undone   centurion.Time      `json:"undone,omitzero"` // when a person took its work back
 }
 
 // Message is a message with its parts, each in OpenCode's shape.
@@ -129,6 +155,7 @@ type Message struct {
 	Info   centurion.Message `json:"info"`
 	Origin centurion.Origin  `json:"origin,omitempty"`
 	Parts  []centurion.Part  `json:"parts"`
+	Prev   string            `json:"prev,omitempty"` // the message before it on its line
 }
 
 // Interrupted is the reason that is told of what was being worked on by a host that is gone.
@@ -170,15 +197,17 @@ func missionView(m centurion.Mission, tasks []centurion.Task) Mission {
 	return Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
 		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, Model: m.Options.Model, Tasks: counts, Tokens: m.Usage.Tokens, Cost: m.Usage.USD,
 		Unpriced: m.Usage.Unpriced, MaxCost: m.Options.MaxCost, Rounds: m.Rounds, DurationMS: m.ElapsedMS,
-		Verified: m.Verified, Unverified: m.Unverified, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
-		Options: m.Options, ToolCalls: m.ToolCalls, Reserved: m.Reserved}
+		Verified: m.Verified, Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
+		Options: m.Options, ToolCalls: m.ToolCalls, Reserved: m.Reserved,
+		Isolation: m.Isolation, Base: m.Base, Checkout: m.Checkout, Merged: m.Merged}
 }
 
 func taskView(t centurion.Task) Task {
 	return Task{ID: t.ID, Mission: t.Mission, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason, Attempt: t.Attempt,
 		Session: t.Session, Item: t.Item, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files, Created: t.Created,
 		Started: t.Started, Ended: t.Ended, Tokens: t.Usage.Tokens, Cost: t.Usage.USD, Unpriced: t.Usage.Unpriced,
-		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls}
+		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls, ElapsedMS: t.ElapsedMS, Returns: t.Returns,
+		Checkout: t.Checkout, Landed: t.Landed, Claims: t.Claims, Undone: t.Undone}
 }
 
 // Local serves the API in the process that has the store. Without a Host nothing runs in this project: then reading
@@ -207,8 +236,8 @@ func (m Mission) Noun() centurion.Mission {
 	return centurion.Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
 		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, Options: m.Options, Rounds: m.Rounds,
 		Usage: centurion.Usage{Tokens: m.Tokens, USD: m.Cost, Unpriced: m.Unpriced}, ElapsedMS: m.DurationMS, Verified: m.Verified,
-		Unverified: m.Unverified, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
-		ToolCalls: m.ToolCalls, Reserved: m.Reserved}
+		Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
+		ToolCalls: m.ToolCalls, Reserved: m.Reserved, Isolation: m.Isolation, Base: m.Base, Checkout: m.Checkout, Merged: m.Merged}
 }
 
 // Noun returns the task as the rest of the program speaks of it.
@@ -217,5 +246,6 @@ func (t Task) Noun() centurion.Task {
 		Attempt: t.Attempt, Session: t.Session, Item: t.Item, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files,
 		Created: t.Created, Started: t.Started, Ended: t.Ended,
 		Usage:  centurion.Usage{Tokens: t.Tokens, USD: t.Cost, Unpriced: t.Unpriced},
-		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls}
+		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls, ElapsedMS: t.ElapsedMS, Returns: t.Returns,
+		Checkout: t.Checkout, Landed: t.Landed, Claims: t.Claims, Undone: t.Undone}
 }

@@ -130,7 +130,7 @@ func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.E
 	return func(yield func(centurion.Event, error) bool) {
 		values := url.Values{"after": {strconv.FormatInt(q.After, 10)}, "mission": {q.Mission}, "session": {q.Session},
 			"task": {q.Task}, "deltas": {strconv.FormatBool(q.Deltas)}, "follow": {strconv.FormatBool(q.Follow)}, "keep": {strconv.FormatBool(q.Keep)},
-			"toasts": {strconv.FormatBool(q.Toasts)}}
+			"toasts": {strconv.FormatBool(q.Toasts)}, "view": {q.View}}
 		resp, err := c.do(ctx, http.MethodGet, "/events?"+values.Encode(), nil)
 		if err != nil {
 			yield(centurion.Event{}, err)

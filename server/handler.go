@@ -57,7 +57,10 @@ func Handler(api API, token string, info Info) http.Handler {
 	mux.HandleFunc("POST "+Prefix+"/sessions/{id}/compact", func(w http.ResponseWriter, r *http.Request) {
 		reply(w, struct{}{}, h.api.Compact(r.Context(), r.PathValue("id")))
 	})
+	h.treeRoutes(mux)
+	h.personRoutes(mux)
 	mux.HandleFunc("GET "+Prefix+"/events", h.events)
+	h.live(mux)
 	return authorized(token, mux)
 }
 
@@ -153,7 +156,7 @@ func (h handler) events(w http.ResponseWriter, r *http.Request) {
 	}
 	q := EventQuery{After: after, Mission: r.FormValue("mission"), Session: r.FormValue("session"), Task: r.FormValue("task"),
 		Deltas: r.FormValue("deltas") == "true", Follow: r.FormValue("follow") == "true", Keep: r.FormValue("keep") == "true",
-		Toasts: r.FormValue("toasts") == "true"}
+		Toasts: r.FormValue("toasts") == "true", View: r.FormValue("view")}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := json.NewEncoder(w)
 	flush := http.NewResponseController(w)
@@ -175,7 +178,7 @@ func (h handler) events(w http.ResponseWriter, r *http.Request) {
 }
 
 func body(w http.ResponseWriter, r *http.Request, v any) error {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, bound(r)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
 		return &centurion.Error{Op: "read request", Kind: centurion.KindUsage, Err: err}

@@ -25,7 +25,7 @@ func (l *Local) Missions(ctx context.Context) ([]Mission, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, missionView(l.now(m, tasks)))
+		out = append(out, l.standing(ctx, missionView(l.now(m, tasks))))
 	}
 	return out, nil
 }
@@ -49,7 +49,20 @@ func (l *Local) Mission(ctx context.Context, id string) (Mission, error) {
 		return Mission{}, err
 	}
 	tasks, err := l.Store.Tasks(ctx, m.ID)
-	return missionView(l.now(m, tasks)), err
+	return l.standing(ctx, missionView(l.now(m, tasks))), err
+}
+
+// standing says of a running mission whose first agent a person has stopped that it stands still, and why.
+func (l *Local) standing(ctx context.Context, m Mission) Mission {
+	if !m.Status.Alive() || m.Reason != "" {
+		return m
+	}
+	s, err := l.Store.Session(ctx, m.Session)
+	if err != nil || s.Metadata.Aborted == "" { // without its session nothing is known, which is no reason to show no mission
+		return m
+	}
+	m.Reason = orchestrator.StoppedByPerson(s.Metadata.Aborted) + "; it stands still until somebody writes to it or resumes the mission"
+	return m
 }
 
 // Tasks lists the tasks of a mission.
@@ -108,7 +121,7 @@ func (l *Local) Messages(ctx context.Context, session string) ([]Message, error)
 	stored, err := l.Store.Messages(ctx, full)
 	out := make([]Message, 0, len(stored))
 	for _, m := range stored {
-		out = append(out, Message{Info: m, Origin: m.Origin, Parts: m.Parts})
+		out = append(out, messageView(m))
 	}
 	return out, err
 }
@@ -150,6 +163,9 @@ func (l *Local) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Ev
 			defer l.Work.Keep(q.Mission)()
 			l.Events(ctx, q)(yield)
 		}
+	}
+	if q.View != "" {
+		return l.viewed(ctx, q)
 	}
 	if q.Toasts {
 		q.Toasts = false
@@ -247,6 +263,7 @@ func (l *Local) Resume(ctx context.Context, id string, opts centurion.MissionOpt
 	if err != nil {
 		return Mission{}, err
 	}
+	l.Host.Proceed(m.ID)
 	if !slices.Contains(l.Host.Running(), m.ID) {
 		if err := l.Host.Raise(ctx, m.ID, opts); err != nil {
 			return Mission{}, err

@@ -24,7 +24,7 @@ func (l *Local) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Pos
 		return orchestrator.Posted{}, err
 	}
 	got, err := l.Host.Send(ctx, p)
-	if err != nil || got.Status != centurion.MissionBlocked || got.Working || got.Task != "" || l.Work == nil {
+	if err != nil || got.Compact || got.Status != centurion.MissionBlocked || got.Working || got.Task != "" || l.Work == nil {
 		return got, err
 	}
 	if err := l.Work.Launch(got.Mission); err != nil { // what was written is the answer that it waits for

@@ -148,7 +148,13 @@ func (s *Session) read(ctx context.Context, a *answer) error {
 			}
 			continue
 		}
-		s.take(a, d)
+		n := s.take(a, d)
+		if s.cfg.EveryEvent {
+			if err := s.storePart(ctx, a, n); err != nil {
+				return err
+			}
+			continue
+		}
 		select {
 		case a.grown <- struct{}{}:
 		default:
@@ -163,34 +169,41 @@ func (s *Session) read(ctx context.Context, a *answer) error {
 	return nil
 }
 
-// take adds a piece to a.
-func (s *Session) take(a *answer, d provider.Delta) {
+// take adds a piece to a. It returns the index of the part that has grown, or -1.
+func (s *Session) take(a *answer, d provider.Delta) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch d.Type {
 	case provider.Text:
 		a.thought = -1
 		a.text = s.grow(a, a.text, centurion.PartText, d.Text)
+		return a.text
 	case provider.Reasoning:
 		a.text = -1
 		a.thought = s.grow(a, a.thought, centurion.PartReasoning, d.Text)
+		return a.thought
 	case provider.ReasoningEnd:
 		if a.thought < 0 && d.Metadata != nil { // a block of which nothing may be read
 			a.thought = s.grow(a, -1, centurion.PartReasoning, "")
 		}
-		if a.thought >= 0 {
-			a.msg.Parts[a.thought].Metadata = d.Metadata
+		ended := a.thought
+		if ended >= 0 {
+			a.msg.Parts[ended].Metadata = d.Metadata
 		}
 		a.text, a.thought = -1, -1
+		return ended
 	case provider.CallStart:
 		a.text, a.thought = -1, -1
 		a.begin(d)
+		return a.calls[len(a.calls)-1]
 	case provider.CallInput:
 		a.args[d.Index] = append(a.args[d.Index], d.Text...)
 		a.size += len(d.Text)
+		return a.calls[d.Index]
 	case provider.Done:
 		a.finish, a.tokens = d.Finish, d.Tokens
 	}
+	return -1
 }
 
 // grow adds text to the part at index i, or to a new part if i is -1, and tells watchers.
@@ -336,7 +349,7 @@ func (s *Session) putAnswer(tx *store.Tx, a *answer, rec *centurion.Session) err
 	_, err := tx.Append(fact(rec, centurion.EventMessageUpdated, map[string]any{
 		"message": a.msg.ID, "agent": rec.Agent, "finish": a.msg.Finish, "text": centurion.Clip(a.msg.Text(), 2000),
 		"tokens": a.msg.Usage.Tokens, "cost": a.msg.Usage.USD, "unpriced": a.msg.Usage.Unpriced,
-		"calls": len(a.calls)}))
+		"calls": len(a.calls), "tool_calls": called(a)}))
 	return err
 }
 
@@ -349,7 +362,7 @@ func (s *Session) store(ctx context.Context, a *answer, first bool) error {
 		m.Parts[i].State = &centurion.ToolState{Status: centurion.ToolPending, Raw: string(a.args[n])}
 	}
 	a.mu.Unlock()
-	return s.update(ctx, func(tx *store.Tx) error {
+	err := s.update(ctx, func(tx *store.Tx) error {
 		if err := putMessage(tx, &m); err != nil || !first {
 			return err
 		}
@@ -357,6 +370,24 @@ func (s *Session) store(ctx context.Context, a *answer, first bool) error {
 			"message": m.ID, "role": m.Role, "agent": s.rec.Agent}))
 		return err
 	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.msg.Prev = m.Prev // so that the store need not look for it again
+	return err
+}
+
+// storePart writes the part at index i of what has streamed so far; -1 writes nothing.
+func (s *Session) storePart(ctx context.Context, a *answer, i int) error {
+	if i < 0 {
+		return nil
+	}
+	a.mu.Lock()
+	p := a.msg.Parts[i]
+	if n := slices.Index(a.calls, i); n >= 0 {
+		p.State = &centurion.ToolState{Status: centurion.ToolPending, Raw: string(a.args[n])}
+	}
+	a.mu.Unlock()
+	return s.update(ctx, func(tx *store.Tx) error { return tx.PutPart(&p) })
 }
 
 func putMessage(tx *store.Tx, m *centurion.Message) error {
@@ -393,6 +424,7 @@ func (s *Session) retrying(ctx context.Context, w *provider.Wait) error {
 
 // spend returns the session's record with u added.
 func (s *Session) spend(u centurion.Usage, now int64) centurion.Session {
+	s.isAsked()
 	rec := s.rec
 	rec.Cost += u.USD
 	rec.Tokens = rec.Tokens.Plus(u.Tokens)

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"centurion"
 	"centurion/event"
-	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/store"
 	"centurion/tools"
@@ -29,79 +27,47 @@ type calls struct {
 
 func (c calls) part(n int) *centurion.Part { return &c.msg.Parts[c.parts[n]] }
 
-// runCalls runs the calls of an accepted answer and stores all results, in the order of the calls, before the model is
-// asked again. Calls that cannot disturb each other run at the same time. Every call gets a result, whatever happens.
-func (s *Session) runCalls(ctx context.Context, c calls) (ran, error) {
-	effects := make([]tools.Effect, len(c.parts))
-	inputs := make([]json.RawMessage, len(c.parts))
+// left is without the calls that have ended already: those that were too many were told together with their answer.
+func (c calls) left() calls {
+	out := calls{msg: c.msg}
 	for n := range c.parts {
-		inputs[n], effects[n] = s.effect(c.part(n), c.args[n])
-	}
-	files, endTurn := newPathSet(), false
-	for batch := range batches(effects) {
-		var g guard.Group
-		results := make([]tools.Result, len(batch))
-		for k, n := range batch {
-			p := c.part(n)
-			if p.State.Ended() {
-				continue
-			}
-			begun := make(chan struct{})
-			begin := sync.OnceFunc(func() { close(begun) })
-			g.Go("tool "+p.Tool, func() error {
-				defer begin()
-				results[k] = s.runCall(ctx, p, inputs[n], begin)
-				return nil
-			})
-			if effects[n].Alike != "" {
-				<-begun // what the model wrote first comes first
-			}
-		}
-		if err := g.Wait(); err != nil {
-			return ran{}, err
-		}
-		var consumed []string
-		changed := newPathSet()
-		for _, r := range results {
-			changed.add(r.Files...)
-			consumed = append(consumed, r.Consumes...)
-			endTurn = endTurn || r.EndTurn
-		}
-		failpoint.Hit(failpoint.ToolRan)
-		files.add(changed.sorted()...)
-		if err := s.storeResults(ctx, c, batch, consumed, changed.sorted()); err != nil {
-			return ran{}, err
+		if !c.part(n).State.Ended() {
+			out.parts, out.args = append(out.parts, c.parts[n]), append(out.args, c.args[n])
 		}
 	}
-	if err := ended(ctx); err != nil {
-		return ran{files: files.sorted()}, s.cancelled(ctx, c.msg)
+	return out
+}
+
+// runCalls runs the calls of an accepted answer and stores all results, in the order of the calls, before the model is
+// asked again. Calls that cannot disturb each other run at the same time. Every call gets a result, whatever happens, unless
+// one of them goes on later: then those that had not begun are left as well, for [Session.finishCalls].
+func (s *Session) runCalls(ctx context.Context, c calls) (ran, error) {
+	c = c.left()
+	r := &callRun{s: s, calls: c, effects: make([]tools.Effect, len(c.parts)), inputs: make([]json.RawMessage, len(c.parts)),
+		unbegun: make([]bool, len(c.parts)), files: newPathSet()}
+	for n := range c.parts {
+		r.inputs[n], r.effects[n] = s.effect(c.part(n), c.args[n])
 	}
-	return ran{files: files.sorted(), endTurn: endTurn}, nil
+	if err := r.all(ctx); err != nil {
+		return ran{}, err
+	}
+	err := ended(ctx)
+	if err == nil {
+		return ran{files: r.files.sorted(), endTurn: r.endTurn}, nil
+	}
+	if serr := r.leave(ctx); serr != nil {
+		return ran{}, serr
+	}
+	if slices.ContainsFunc(c.parts, func(n int) bool { return !c.msg.Parts[n].State.Ended() }) {
+		return ran{files: r.files.sorted()}, err // the turn is not over: it goes on with the calls that are left
+	}
+	return ran{files: r.files.sorted()}, s.cancelled(ctx, c.msg)
 }
 
 // ran is what the calls of an answer did.
 type ran struct {
 	files   []string
 	endTurn bool
-}
-
-// batches groups calls, in order, so that those of one group may run at the same time.
-func batches(effects []tools.Effect) func(yield func([]int) bool) {
-	return func(yield func([]int) bool) {
-		var batch []int
-		for n, e := range effects {
-			if slices.ContainsFunc(batch, func(m int) bool { return disturb(effects[m], e) }) {
-				if !yield(batch) {
-					return
-				}
-				batch = nil
-			}
-			batch = append(batch, n)
-		}
-		if len(batch) > 0 {
-			yield(batch)
-		}
-	}
 }
 
 // disturb reports whether two calls of one answer must run one after the other.
@@ -122,8 +88,6 @@ func disturb(a, b tools.Effect) bool {
 func (s *Session) effect(p *centurion.Part, raw json.RawMessage) (in json.RawMessage, e tools.Effect) {
 	t, ok := s.byName[p.Tool]
 	switch {
-	case p.State.Ended():
-		return nil, tools.Effect{ReadOnly: true}
 	case !ok:
 		fail(p, "Tool not found: "+p.Tool)
 		return nil, tools.Effect{ReadOnly: true}
@@ -162,10 +126,6 @@ func fail(p *centurion.Part, text string) {
 
 // runCall runs one call and fills in its state. It stores nothing.
 func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMessage, begun func()) tools.Result {
-	if ctx.Err() != nil {
-		fail(p, "Cancelled")
-		return tools.Result{}
-	}
 	t := s.byName[p.Tool]
 	call := s.cfg.Call
 	call.ID, call.Message, call.Session = p.CallID, p.MessageID, s.rec.ID
@@ -175,15 +135,20 @@ func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMes
 		r, err = t.Run(ctx, &call, in)
 		return err
 	})
+	if errors.Is(err, tools.ErrLater) && ctx.Err() != nil {
+		return tools.Result{} // it has no result: finishCalls runs it again
+	}
 	if err != nil {
 		text := modelError(err)
 		if _, crashed := errors.AsType[*guard.PanicError](err); ctx.Err() != nil && !crashed {
-			text = "Cancelled"
+			text = stopped
 		}
 		fail(p, text)
+		p.State.Metadata = r.Metadata // what a tool has to tell to clients, also of what failed
 		return r
 	}
 	p.State.Status, p.State.Output, p.State.Title, p.State.Metadata = centurion.ToolCompleted, centurion.Clip(r.Output, maxResult), r.Title, r.Metadata
+	attach(p, r.Attachments)
 	p.State.Time.End = time.Now().UnixMilli()
 	return r
 }
@@ -228,8 +193,14 @@ func (s *Session) storeResults(ctx context.Context, c calls, batch []int, consum
 		}
 		for _, n := range batch {
 			p := c.part(n)
+			if p.State.Status == centurion.ToolRunning { // for later
+				continue
+			}
 			if err := tx.PutPart(p); err != nil {
 				return err
+			}
+			if !p.State.Ended() { // it begins later
+				continue
 			}
 			if err := s.tellResult(tx, *p); err != nil {
 				return err

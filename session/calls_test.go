@@ -131,12 +131,17 @@ func TestAlikeBeginInOrder(t *testing.T) {
 	})
 }
 
-// A call is stored as running before it is started.
+// LOOP-30: a call whose arguments are complete is stored as running before it is started; until then it is pending, see TestEveryEvent.
 func TestCallIsStoredBeforeItRuns(t *testing.T) {
 	var r *rig
 	var stored []string
 	r = newRig(t, inOrder(call(`look {"a":1}`, "look")), tool{name: "look", run: func(context.Context, *tools.Call, json.RawMessage) (tools.Result, error) {
 		stored = append(stored, strings.Join(outcomes(r.last()), ", "))
+		for _, p := range calls(r.last()) {
+			if p.State.Status == centurion.ToolPending || p.State.Raw != "" {
+				t.Errorf("while it runs it is stored as %+v", p.State)
+			}
+		}
 		return tools.Result{Output: "x"}, nil
 	}})
 	r.turn()

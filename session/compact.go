@@ -64,7 +64,7 @@ func size(req provider.Request) int { return int(estimate(req, 0).Input) * 4 / p
 // asked for it.
 func (s *Session) fit(ctx context.Context) error {
 	why := ""
-	if s.rec.Metadata.Compact || s.cfg.Asked != nil && s.cfg.Asked() {
+	if s.isAsked() {
 		why = event.CompactedAsked
 	} else if limit := s.limit(); limit > 0 && s.size() > limit {
 		why = event.CompactedAuto
@@ -77,6 +77,15 @@ func (s *Session) fit(ctx context.Context) error {
 		return err
 	}
 	return s.takeIn(ctx)
+}
+
+// isAsked reports whether somebody asked for a shorter history. Whoever writes the session's row calls it before: from then on
+// the row says so, until it was done.
+func (s *Session) isAsked() bool {
+	if s.cfg.Asked != nil && s.cfg.Asked() {
+		s.rec.Metadata.Compact = true
+	}
+	return s.rec.Metadata.Compact
 }
 
 // Compact shortens the history after the provider has refused a request as too long. It may be called between turns only.
@@ -104,11 +113,11 @@ type plan struct {
 	changed []centurion.Part // of what is kept, with shorter results
 	midTurn bool
 
-	text, quotes string
-	byHost       bool
-	usage        centurion.Usage
-	asked        bool   // the model was asked
-	over         func() // is called when what that cost is recorded; nil if it was not asked
+	text, quotes, record string
+	byHost               bool
+	usage                centurion.Usage
+	asked                bool   // the model was asked
+	over                 func() // is called when what that cost is recorded; nil if it was not asked
 }
 
 // compact replaces the older part of the history by a summary. It reports whether it did: a request that comes near to
@@ -223,11 +232,6 @@ func (s *Session) storeCompaction(ctx context.Context, p *plan) error {
 	}
 	after := v.size()
 	err := s.update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		for i := range p.changed {
-			if err := tx.PutPart(&p.changed[i]); err != nil {
-				return err
-			}
-		}
 		if err := putMessage(tx, &u); err != nil {
 			return err
 		}
@@ -283,16 +287,16 @@ func (s *Session) compactionMessages(p *plan) (u, a centurion.Message) {
 	u = centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: s.rec.ID, Role: centurion.RoleUser,
 		Origin: centurion.OriginHost, Time: centurion.MessageTime{Created: now}, Agent: s.rec.Agent, Model: modelOf(&s.rec)}
 	u.Parts = []centurion.Part{{ID: centurion.NewID(centurion.PrefixPart), SessionID: s.rec.ID, MessageID: u.ID, Type: centurion.PartCompaction,
-		Compaction: &centurion.Compaction{Auto: p.why != event.CompactedAsked, Overflow: p.why == event.CompactedOverflow, Tail: tail}}}
+		Compaction: &centurion.Compaction{Auto: p.why != event.CompactedAsked, Overflow: p.why == event.CompactedOverflow, Tail: tail, Clips: clipsOf(p.kept)}}}
 	a = centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: s.rec.ID, Role: centurion.RoleAssistant, ParentID: u.ID,
 		Time: centurion.MessageTime{Created: now, Completed: now}, Agent: s.rec.Agent, Model: s.cfg.Ref, Summary: true,
 		Path: centurion.MessagePath{Cwd: s.cfg.Root, Root: s.cfg.Root}, Usage: p.usage, Finish: centurion.FinishStop}
-	for _, text := range []string{p.text, p.quotes} {
+	for i, text := range []string{p.text, p.quotes, p.record} {
 		if text == "" {
 			continue
 		}
 		a.Parts = append(a.Parts, centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: s.rec.ID, MessageID: a.ID,
-			Type: centurion.PartText, Text: text, Synthetic: text == p.quotes || p.byHost, Time: centurion.PartTime{Start: now, End: now}})
+			Type: centurion.PartText, Text: text, Synthetic: i > 0 || p.byHost, Time: centurion.PartTime{Start: now, End: now}})
 	}
 	return u, a
 }

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,6 +78,8 @@ type past struct {
 	tx  *store.Tx
 	rec *centurion.Session
 	n   int
+
+	tool string // that is called, look if empty
 }
 
 func (p *past) user(origin centurion.Origin, text string) error {
@@ -99,7 +102,7 @@ func (p *past) answer(text, finish string, results ...int) error {
 		if size%7 == 0 {
 			st.Status, st.Error = centurion.ToolError, st.Output
 		}
-		parts = append(parts, centurion.Part{Type: centurion.PartTool, CallID: fmt.Sprintf("call_%d", p.n), Tool: "look", State: st})
+		parts = append(parts, centurion.Part{Type: centurion.PartTool, CallID: fmt.Sprintf("call_%d", p.n), Tool: cmp.Or(p.tool, "look"), State: st})
 	}
 	for _, part := range parts {
 		part.ID, part.SessionID, part.MessageID = centurion.NewID(centurion.PrefixPart), p.rec.ID, m.ID
@@ -125,6 +128,16 @@ func (r *rig) fill(write func(p *past) error) {
 	r.id = r.create()
 	rec := r.record()
 	if err := r.store.Update(r.t.Context(), func(tx *store.Tx) error { return write(&past{tx: tx, rec: &rec}) }); err != nil {
+		r.t.Fatal(err)
+	}
+	r.reopen()
+}
+
+// append adds to the history of the session.
+func (r *rig) append(write func(p *past) error) {
+	r.t.Helper()
+	rec := r.record()
+	if err := r.store.Update(r.t.Context(), func(tx *store.Tx) error { return write(&past{tx: tx, rec: &rec, n: 1000 * len(r.compactions())}) }); err != nil {
 		r.t.Fatal(err)
 	}
 	r.reopen()
@@ -290,7 +303,7 @@ func TestCompactionBeforeTheWindowIsFull(t *testing.T) {
 	}
 }
 
-// LOOP-66, C-17: nothing is deleted: a pointer and a summary are added, in OpenCode's shapes, and what a restart loads is
+// LOOP-16, LOOP-66, LOOP-79, C-17: nothing is deleted: a pointer and a summary are added, in OpenCode's shapes, and what a restart loads is
 // byte by byte what was sent before. The goal, the newest messages and a person's words stay as they were.
 func TestCompactionIsStored(t *testing.T) {
 	model := &answerer{}
@@ -312,6 +325,12 @@ func TestCompactionIsStored(t *testing.T) {
 	}
 	if i := slices.IndexFunc(before, func(m centurion.Message) bool { return m.ID == c.Tail }); i < 1 || i > len(before)-1 {
 		t.Errorf("the pointer leads to message %d of %d", i, len(before))
+	}
+	if role := model.asked[0].Messages[0].Role; role != provider.User {
+		t.Errorf("the summary is told as %s", role)
+	}
+	if n := len(model.asked[0].Messages); n >= len(before) {
+		t.Errorf("%d messages are sent of %d", n, len(before))
 	}
 	first := model.asked[0].Messages[0].Text
 	for _, want := range []string{goal, "The work goes well.", "Use tabs."} {

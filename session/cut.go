@@ -1,6 +1,7 @@
 package session
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ func viewOf(stored []centurion.Message) view {
 		v.history = append([]centurion.Message{}, stored[0], stored[k], stored[k+1])
 		for i := max(tail, 1); i < k; i++ {
 			if pointer(&stored[i]) == nil && !stored[i].Summary {
-				v.history = append(v.history, stored[i])
+				v.history = append(v.history, clip(stored[i], c.Clips))
 			}
 		}
 		v.fresh = len(v.history)
@@ -70,6 +71,52 @@ func viewOf(stored []centurion.Message) view {
 		return v
 	}
 	return v
+}
+
+// clip returns a message whose results are sent cut as a compaction says.
+func clip(m centurion.Message, clips map[string]int) centurion.Message {
+	own := false
+	for i, p := range m.Parts {
+		n, cut := clips[p.ID]
+		if !cut || p.State == nil {
+			continue
+		}
+		if !own {
+			m.Parts, own = slices.Clone(m.Parts), true
+		}
+		m.Parts[i].State = cutTo(p.State, n)
+	}
+	return m
+}
+
+// cutTo returns the state of a call whose result is sent cut to n bytes.
+func cutTo(st *centurion.ToolState, n int) *centurion.ToolState {
+	cut := *st
+	cut.Metadata = maps.Clone(st.Metadata)
+	if cut.Metadata == nil {
+		cut.Metadata = map[string]any{}
+	}
+	cut.Metadata[clipped] = n
+	return &cut
+}
+
+// clipsOf lists the parts whose results are sent cut.
+func clipsOf(kept []centurion.Message) map[string]int {
+	clips := map[string]int{}
+	for _, m := range kept {
+		for _, p := range m.Parts {
+			if p.State == nil {
+				continue
+			}
+			switch n := p.State.Metadata[clipped].(type) {
+			case int:
+				clips[p.ID] = n
+			case float64: // as it comes back from the store
+				clips[p.ID] = int(n)
+			}
+		}
+	}
+	return clips
 }
 
 // head returns the index of the first message that a compaction may replace: the first message is never replaced, and
@@ -128,10 +175,10 @@ func border(history []centurion.Message, from, budget, hard int) int {
 // weight is how many bytes a message adds to a request, about.
 func weight(m *centurion.Message) int {
 	if m.Summary {
-		return len(summaryHead) + len(m.Text()) + len(summaryFoot)
+		return len(headed(m.Text(), true))
 	}
 	if m.Role == centurion.RoleUser {
-		return len(m.Text()) + len("\n\n")
+		return len(textOf(m)) + len("\n\n") + fileTokens(m)*perToken
 	}
 	if m.Finish == "" || m.Finish == centurion.FinishError {
 		return 0
@@ -151,7 +198,7 @@ func weight(m *centurion.Message) int {
 func resultBytes(m *centurion.Message) (n int) {
 	for _, p := range m.Parts {
 		if p.Type == centurion.PartTool && sent(p) {
-			n += len(resultOf(p.State))
+			n += len(resultOf(p.State)) + tokensOfFiles(filesOf(p.State.Attachments))*perToken
 		}
 	}
 	return n
@@ -203,14 +250,7 @@ func clipResults(history []centurion.Message, n int) (cut []centurion.Message, c
 			if len(changed) == 0 || changed[len(changed)-1].MessageID != m.ID {
 				m.Parts = slices.Clone(m.Parts)
 			}
-			st := *p.State
-			st.Metadata = map[string]any{clipped: n}
-			for k, v := range p.State.Metadata {
-				if k != clipped {
-					st.Metadata[k] = v
-				}
-			}
-			m.Parts[j].State = &st
+			m.Parts[j].State = cutTo(p.State, n)
 			changed = append(changed, m.Parts[j])
 		}
 	}
@@ -218,7 +258,8 @@ func clipResults(history []centurion.Message, n int) (cut []centurion.Message, c
 }
 
 // quotes are the words of people, and of whoever gave the task, that a summary stands for: they are kept as they were
-// said, the newest in full. A message of the host counts if it is what the running turn answers to.
+// said, the newest in full, and so are a person's answers to what the agent asked, with the question. A message of the host
+// counts if it is what the running turn answers to.
 func quotes(gone []centurion.Message, midTurn bool, limit int) string {
 	var b strings.Builder
 	question := -1
@@ -236,8 +277,14 @@ func quotes(gone []centurion.Message, midTurn bool, limit int) string {
 					b.WriteString(rest)
 				}
 			}
+		case m.Role == centurion.RoleAssistant:
+			for _, p := range m.Parts {
+				if text := askedOf(p); text != "" {
+					b.WriteString("\n\n" + centurion.Clip(text, limit/2))
+				}
+			}
 		case m.Role == centurion.RoleUser && pointer(m) == nil && (m.Origin != centurion.OriginHost || midTurn && i == question):
-			b.WriteString("\n\n" + centurion.Clip(m.Text(), limit/2))
+			b.WriteString("\n\n" + centurion.Clip(textOf(m), limit/2))
 		}
 	}
 	text := b.String()

@@ -21,25 +21,27 @@ func History(stored []centurion.Message) []provider.Message {
 	stored = viewOf(stored).history
 	var out []provider.Message
 	others := false // somebody else than the person has written in their place
+	asked := false  // the summary that follows was asked for by a person
 	stopped := ""   // the text of an answer that was stopped: if the question is just asked again, it does not count
 	for i := range stored {
 		m := &stored[i]
-		if pointer(m) != nil {
+		if c := pointer(m); c != nil {
+			asked = !c.Auto
 			continue
 		}
 		if m.Summary {
-			out = appendUser(out, summaryHead+m.Text()+summaryFoot)
+			out = appendUser(out, headed(m.Text(), asked))
 			continue
 		}
 		if m.Role == centurion.RoleUser {
 			if stopped != "" {
 				out, stopped = append(out, provider.Message{Role: provider.Assistant, Text: stopped}), ""
 			}
-			text := m.Text()
+			text := textOf(m)
 			if others = others || m.Origin != centurion.OriginPerson; others && m.Origin == centurion.OriginPerson {
 				text = fromPerson + text
 			}
-			out = appendUser(out, text)
+			out = appendUser(out, text, filesOf(m.Parts)...)
 			continue
 		}
 		if m.Finish == "" || m.Finish == centurion.FinishError {
@@ -60,7 +62,7 @@ func History(stored []centurion.Message) []provider.Message {
 				said += len(p.Text)
 			case p.Type == centurion.PartTool && sent(p):
 				a.Calls = append(a.Calls, provider.Call{ID: p.CallID, Name: p.Tool, Arguments: string(p.State.Input)})
-				results = append(results, provider.Message{Role: provider.Tool, CallID: p.CallID, Text: resultOf(p.State)})
+				results = append(results, provider.Message{Role: provider.Tool, CallID: p.CallID, Text: resultOf(p.State), Files: filesOf(p.State.Attachments)})
 			}
 		}
 		if a.Text == "" && len(a.Calls) == 0 {
@@ -81,12 +83,13 @@ func sent(p centurion.Part) bool {
 	return p.State != nil && p.State.Ended() && p.State.Metadata[unsent] != true && json.Valid(p.State.Input)
 }
 
-func appendUser(to []provider.Message, text string) []provider.Message {
+func appendUser(to []provider.Message, text string, files ...centurion.File) []provider.Message {
 	if n := len(to); n > 0 && to[n-1].Role == provider.User {
 		to[n-1].Text += "\n\n" + text
+		to[n-1].Files = append(to[n-1].Files, files...)
 		return to
 	}
-	return append(to, provider.Message{Role: provider.User, Text: text})
+	return append(to, provider.Message{Role: provider.User, Text: text, Files: files})
 }
 
 // fromPerson marks a person's words among those that the host says in the same role.
@@ -98,7 +101,7 @@ const lastStep = "This is the last request of your turn: no tool call is run any
 // request builds the next request: the history, and at its very end what changes all the time, so that everything
 // before it stays the same from request to request and can be cached by the provider.
 func (s *Session) request() provider.Request {
-	msgs := History(fitting(s.history, s.cfg.Ref))
+	msgs := shown(History(fitting(s.history, s.cfg.Ref)), s.cfg.Media)
 	status := s.cfg.Host.Status()
 	if s.last {
 		status = strings.TrimSpace(status + "\n" + lastStep)
@@ -127,6 +130,9 @@ func estimate(req provider.Request, answer int) centurion.Tokens {
 	}
 	for _, t := range req.Tools {
 		n += len(t.Description) + len(t.Schema)
+	}
+	for _, m := range req.Messages {
+		n += 4 * tokensOfFiles(m.Files)
 	}
 	return centurion.Tokens{Input: int64(n / 4), Output: int64(answer / 4)}
 }

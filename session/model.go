@@ -10,6 +10,7 @@ import (
 // PutModel records, in tx, that the session talks to another model from its next request on, and with which failures
 // behind it. The model that it was given stays known. Open it again with that model afterwards.
 func (s *Session) PutModel(tx *store.Tx, to centurion.ModelRef, r centurion.Retry) error {
+	s.isAsked()
 	rec := s.rec
 	if rec.Metadata.OwnModel == nil {
 		rec.Metadata.OwnModel = rec.Model
@@ -28,6 +29,7 @@ func (s *Session) PutModel(tx *store.Tx, to centurion.ModelRef, r centurion.Retr
 
 // ClearRetry records, in tx, that no request waits to be repeated: the row of failures is over.
 func (s *Session) ClearRetry(tx *store.Tx) error {
+	s.isAsked()
 	s.rec.Metadata.Retry = nil
 	return tx.PutSession(&s.rec)
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"centurion"
@@ -33,7 +34,7 @@ func (s *Session) repair(ctx context.Context) error {
 		}
 		for j := range m.Parts {
 			p := &m.Parts[j]
-			if p.Type != centurion.PartTool || p.State == nil || p.State.Ended() || !streaming && (s.repeatable(*p) || s.unbegun(ctx, *p)) {
+			if p.Type != centurion.PartTool || p.State == nil || p.State.Ended() || !streaming && (left(m, *p) || s.repeatable(*p) || s.unbegun(ctx, *p)) {
 				continue
 			}
 			st := &centurion.ToolState{Status: centurion.ToolError, Input: p.State.Input, Error: interrupted,
@@ -100,16 +101,57 @@ func (s *Session) finishCalls(ctx context.Context) (ran, error) {
 		if m.Role != centurion.RoleAssistant {
 			continue
 		}
-		left := calls{msg: m}
+		todo := calls{msg: m}
 		for j, p := range m.Parts {
 			if p.Type == centurion.PartTool && p.State != nil && !p.State.Ended() {
-				left.parts, left.args = append(left.parts, j), append(left.args, p.State.Input)
+				todo.parts, todo.args = append(todo.parts, j), append(todo.args, p.State.Input)
 			}
 		}
-		if len(left.parts) == 0 {
+		if len(todo.parts) == 0 {
 			return ran{}, nil
 		}
-		return s.runCalls(ctx, left)
+		if err := s.takeUp(ctx, todo); err != nil {
+			return ran{}, err
+		}
+		return s.runCalls(ctx, todo)
 	}
 	return ran{}, nil
+}
+
+// left reports whether a call of an accepted answer had not begun when its session was left.
+func left(m *centurion.Message, p centurion.Part) bool {
+	return accepted(m) && p.State.Status == centurion.ToolPending
+}
+
+// takeUp records that calls begin that were left: from then on nobody knows any more whether they had.
+func (s *Session) takeUp(ctx context.Context, c calls) error {
+	var begun []centurion.Part
+	for n := range c.parts {
+		if p := c.part(n); left(c.msg, *p) {
+			st := *p.State
+			st.Status, st.Time = centurion.ToolRunning, centurion.PartTime{Start: time.Now().UnixMilli()}
+			own := *p
+			own.State = &st
+			begun = append(begun, own)
+		}
+	}
+	if len(begun) == 0 {
+		return nil
+	}
+	err := s.update(ctx, func(tx *store.Tx) error {
+		for i := range begun {
+			if err := tx.PutPart(&begun[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range begun {
+		i := slices.IndexFunc(c.msg.Parts, func(old centurion.Part) bool { return old.ID == p.ID })
+		c.msg.Parts[i].State = p.State
+	}
+	return nil
 }

@@ -56,6 +56,10 @@ type Config struct {
 
 	Temperature *float64 // nil means the model's default
 
+	Policy     Policy          // which calls of one answer may overlap; "" means PolicyAuto
+	EveryEvent bool            // each piece of an answer is in the store before the next is taken, instead of every 100 ms
+	Media      centurion.Media // which files the model takes; others are told of in words
+
 	Window int         // tokens of the model's window; 0 means unknown: then it is the provider who says that it is full
 	Buffer int         // tokens of it that stay free; 0 means what [Buffer] says
 	Asked  func() bool // reports, once, that somebody wants the history shortened; nil means never
@@ -65,6 +69,10 @@ type Config struct {
 	// Unbegun reports whether a call that a restart has left without a result had not begun, because it still waited for a
 	// person's permission: it simply runs again. Nil knows of none.
 	Unbegun func(ctx context.Context, call centurion.Part) bool
+	// Running is told by how many the calls have become more, or fewer, that are under way. Between the batches of an answer one
+	// call more counts than runs, until the last batch is stored: the next is about to begin. It may be called by several
+	// goroutines at once. When a turn has ended the sum is 0. Nil is not told.
+	Running func(more int)
 	// Reserve is asked before each request whether it may be made, and may make it wait. Nil lets every request be made.
 	Reserve func(ctx context.Context, n Need) (Cover, error)
 	// Calls records, inside tx, that the n calls of an answer begin. It returns how many of them may, and why no more. Nil
@@ -109,7 +117,7 @@ func New(rec centurion.Session, now centurion.Time) centurion.Session {
 }
 
 // Create records a session with its first message, in tx.
-func Create(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, prompt string) error {
+func Create(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, prompt string, files ...centurion.File) error {
 	if err := tx.PutSession(rec); err != nil {
 		return err
 	}
@@ -118,12 +126,12 @@ func Create(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, promp
 	})); err != nil {
 		return err
 	}
-	_, err := Say(tx, rec, origin, prompt)
+	_, err := Say(tx, rec, origin, prompt, files...)
 	return err
 }
 
-// Say appends a user message to a session, in tx, and returns it as stored.
-func Say(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, text string) (centurion.Message, error) {
+// Say appends a user message to a session, in tx, and returns it as stored. Files stand behind its text.
+func Say(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, text string, files ...centurion.File) (centurion.Message, error) {
 	now := time.Now().UnixMilli()
 	m := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: rec.ID, Role: centurion.RoleUser,
 		Origin: origin, Time: centurion.MessageTime{Created: now}, Agent: rec.Agent, Model: modelOf(rec)}
@@ -136,6 +144,13 @@ func Say(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, text str
 		return m, err
 	}
 	m.Parts = []centurion.Part{p}
+	for _, f := range files {
+		p := centurion.FilePart(rec.ID, m.ID, f)
+		if err := tx.PutPart(&p); err != nil {
+			return m, err
+		}
+		m.Parts = append(m.Parts, p)
+	}
 	_, err := tx.Append(fact(rec, centurion.EventMessageCreated, map[string]any{
 		"message": m.ID, "role": m.Role, "origin": origin, "agent": rec.Agent, "text": centurion.Clip(text, 2000)}))
 	return m, err
@@ -281,7 +296,14 @@ func (s *Session) Say(ctx context.Context, origin centurion.Origin, text string)
 
 // PutRetry records, in tx, that the session waits before it repeats a request. The next good answer ends it.
 func (s *Session) PutRetry(tx *store.Tx, r centurion.Retry) error {
+	s.isAsked()
 	s.rec.Metadata.Retry = &r
+	return tx.PutSession(&s.rec)
+}
+
+// PutAborted records, in tx, why a person has stopped the session's turn; "" says that it goes on.
+func (s *Session) PutAborted(tx *store.Tx, why string) error {
+	s.rec.Metadata.Aborted = why
 	return tx.PutSession(&s.rec)
 }
 

@@ -16,9 +16,20 @@ import (
 
 // How a summary stands in the history that a model is sent: in the first message, after what it was told first.
 const (
-	summaryHead = "<summary>\nYour conversation became too long. What came after the message above and before what follows is left out; this stands for it:\n\n"
+	longHead    = "Your conversation became too long."
+	askedHead   = "The person asked for your conversation to be shortened."
+	summaryHead = " What came after the message above and before what follows is left out; this stands for it:\n\n"
 	summaryFoot = "\n</summary>"
 )
+
+// headed is a summary as it is sent: the model is told why there is one.
+func headed(text string, asked bool) string {
+	why := longHead
+	if asked {
+		why = askedHead
+	}
+	return "<summary>\n" + why + summaryHead + text + summaryFoot
+}
 
 // summarySystem is all that the model is told when it is asked for a summary. It names no agent and offers no tools: the
 // one thing to do is to write.
@@ -40,11 +51,12 @@ func (s *Session) summarize(ctx context.Context, p *plan) error {
 		p.text, p.byHost = "Long results below are cut.", true
 		if head(s.history) == 3 {
 			p.text = summaryText(&s.history[2])
-			p.quotes = quotes(s.history[1:3], false, limit)
+			p.quotes, p.record = quotes(s.history[1:3], false, limit), record(s.history[1:3], limit/3)
 		}
 		return nil
 	}
-	p.quotes = quotes(p.gone, p.midTurn, limit/2)
+	p.quotes, p.record = quotes(p.gone, p.midTurn, limit/2), record(p.gone, limit/3)
+	limit -= len(p.record)
 	err := s.askSummary(ctx, p, limit)
 	if err == nil && p.text != "" {
 		return nil
@@ -127,7 +139,7 @@ func transcript(first centurion.Message, gone []centurion.Message, limit int) st
 	text := ""
 	for _, clip := range []int{2000, 500, 120} {
 		var b strings.Builder
-		b.WriteString("[task]\n" + clipMiddle(first.Text(), max(limit/4, 200)) + "\n")
+		b.WriteString("[task]\n" + clipMiddle(textOf(&first), max(limit/4, 200)) + "\n")
 		for i := range gone {
 			tell(&b, &gone[i], clip)
 		}
@@ -146,7 +158,7 @@ func tell(b *strings.Builder, m *centurion.Message, clip int) {
 		b.WriteString("\n[summary of what came before]\n" + m.Text() + "\n")
 		return
 	case m.Role == centurion.RoleUser:
-		fmt.Fprintf(b, "\n[%s]\n%s\n", cmp.Or(m.Origin, "user"), clipMiddle(m.Text(), 4*clip))
+		fmt.Fprintf(b, "\n[%s]\n%s\n", cmp.Or(m.Origin, "user"), clipMiddle(textOf(m), 4*clip))
 		return
 	}
 	if t := m.Text(); t != "" {
@@ -174,9 +186,9 @@ func recordOf(gone []centurion.Message, limit int) string {
 		case m.Summary:
 			earlier = summaryText(m)
 		case weight(m) == 0:
-		case m.Text() != "":
+		case textOf(m) != "":
 			who := cmp.Or(string(m.Origin), "you")
-			texts = append(texts, fmt.Sprintf("- %s: %s", who, clipMiddle(m.Text(), 500)))
+			texts = append(texts, fmt.Sprintf("- %s: %s", who, clipMiddle(textOf(m), 500)))
 		}
 		for _, p := range m.Parts {
 			if p.Type != centurion.PartTool || !sent(p) {
@@ -201,10 +213,10 @@ func recordOf(gone []centurion.Message, limit int) string {
 	return cmp.Or(clipMiddle(strings.TrimSpace(b.String()), limit), "Nothing of note.")
 }
 
-// summaryText returns what a summary says beside its quotes.
+// summaryText returns what a summary says beside what the host has kept.
 func summaryText(m *centurion.Message) string {
 	for _, p := range m.Parts {
-		if p.Type == centurion.PartText && !strings.HasPrefix(p.Text, quoteHead) {
+		if p.Type == centurion.PartText && !strings.HasPrefix(p.Text, quoteHead) && !strings.HasPrefix(p.Text, recordHead) {
 			return p.Text
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"centurion/tools"
 )
 
-// LOOP-13, LOOP-15, LOOP-17, LOOP-18, LOOP-21, LOOP-22, LOOP-23, LOOP-25, LOOP-26, LOOP-27, LOOP-28, LOOP-29, LOOP-30,
+// LOOP-6, LOOP-7, LOOP-13, LOOP-15, LOOP-17, LOOP-18, LOOP-21, LOOP-22, LOOP-23, LOOP-25, LOOP-26, LOOP-27, LOOP-28, LOOP-29, LOOP-30,
 // LOOP-31, LOOP-34, LOOP-36, LOOP-37, LOOP-41
 func TestTurn(t *testing.T) {
 	r := newRig(t, inOrder(
@@ -64,6 +64,11 @@ func TestTurn(t *testing.T) {
 		t.Errorf("results %q, want %q", outcomes(first), want)
 	}
 
+	for _, q := range r.model.Requests() {
+		if !slices.Equal(q.Tools(), []string{"look"}) {
+			t.Errorf("request %d offers the tools %q", q.Turn, q.Tools())
+		}
+	}
 	asked := r.model.Requests()[1].Messages()
 	var roles []string
 	for _, m := range asked {
@@ -89,7 +94,7 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// LOOP-31
+// LOOP-5, LOOP-31
 func TestUsage(t *testing.T) {
 	r := newRig(t, inOrder(
 		scripted.Answer{Calls: call("noop").Calls, Usage: &scripted.Usage{Input: 1000, Cached: 400, Output: 50, Reasoning: 20}},
@@ -146,23 +151,29 @@ func TestUsageEstimated(t *testing.T) {
 	}
 }
 
-// LOOP-24
+// LOOP-24: also where the store takes longer than the model.
 func TestRowBeforeFirstToken(t *testing.T) {
-	r := newRig(t, inOrder(scripted.Answer{Say: "Hello."}))
-	var seen []centurion.Message
-	r.cfg.Publish = func(centurion.Event) {
-		if seen == nil {
-			seen = r.messages()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, inOrder(scripted.Answer{Say: "Hello."}))
+		var seen []centurion.Message
+		r.cfg.Publish = func(centurion.Event) {
+			if seen == nil {
+				seen = r.messages()
+			}
 		}
-	}
-	r.reopen()
-	r.turn()
-	if len(seen) != 2 || seen[1].Role != centurion.RoleAssistant || seen[1].Finish != "" || seen[1].Text() != "" || seen[1].ParentID != seen[0].ID {
-		t.Fatalf("when the first piece of the answer was told there was stored: %+v", seen)
-	}
-	if id := r.last().ID; id != seen[1].ID {
-		t.Errorf("the answer went to %s instead of %s", id, seen[1].ID)
-	}
+		r.cfg.Fence = func(*store.Tx) error {
+			time.Sleep(time.Minute)
+			return nil
+		}
+		r.reopen()
+		r.turn()
+		if len(seen) != 2 || seen[1].Role != centurion.RoleAssistant || seen[1].Finish != "" || seen[1].Text() != "" || seen[1].ParentID != seen[0].ID {
+			t.Fatalf("when the first piece of the answer was told there was stored: %+v", seen)
+		}
+		if id := r.last().ID; id != seen[1].ID {
+			t.Errorf("the answer went to %s instead of %s", id, seen[1].ID)
+		}
+	})
 }
 
 // LOOP-33
@@ -199,7 +210,7 @@ func TestPartialTextIsStored(t *testing.T) {
 	})
 }
 
-// LOOP-33
+// LOOP-8, LOOP-33
 func TestPartialTextIsStoredInSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, inOrder(scripted.Answer{Say: "Well, it depends.", Chunk: 5, Stall: time.Minute}))
@@ -255,6 +266,9 @@ func TestStepsAreBounded(t *testing.T) {
 	}
 	if want := []string{"noop: !Not run: this was the last request of the turn."}; !slices.Equal(outcomes(r.last()), want) {
 		t.Errorf("the call of the last request: %q", outcomes(r.last()))
+	}
+	if n := len(r.events(centurion.EventToolCompleted)); n != 3 {
+		t.Errorf("%d ends of calls were told, want one of each request", n)
 	}
 }
 
@@ -507,6 +521,7 @@ func fail(context.Context, *tools.Call, json.RawMessage) (tools.Result, error) {
 	return tools.Result{}, &centurion.Error{Op: "fail", Kind: centurion.KindUsage, Msg: "it does not work", Hint: "try another way"}
 }
 
+// LOOP-11: whoever watches is told every piece of an answer.
 func TestDeltasArePublished(t *testing.T) {
 	r := newRig(t, inOrder(scripted.Answer{Reasoning: "Let me think.", Say: "A longer text in pieces."}))
 	got := map[string]string{}

@@ -107,7 +107,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkMessages500 reads a conversation of 500 messages with four parts each.
+// BenchmarkMessages500 reads a conversation of 500 messages with four parts each, and just where it stands.
 func BenchmarkMessages500(b *testing.B) {
 	s := openTemp(b)
 	err := s.Update(b.Context(), func(tx *Tx) error {
@@ -130,11 +130,20 @@ func BenchmarkMessages500(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for b.Loop() {
-		if m, err := s.Messages(b.Context(), "ses_1"); err != nil || len(m) != 500 || len(m[499].Parts) != 4 {
-			b.Fatal(len(m), err)
+	b.Run("whole", func(b *testing.B) {
+		for b.Loop() {
+			if m, err := s.Messages(b.Context(), "ses_1"); err != nil || len(m) != 500 || len(m[499].Parts) != 4 {
+				b.Fatal(len(m), err)
+			}
 		}
-	}
+	})
+	b.Run("newest", func(b *testing.B) {
+		for b.Loop() {
+			if id, n, err := s.Newest(b.Context(), "ses_1"); err != nil || n != 500 || id == "" {
+				b.Fatal(id, n, err)
+			}
+		}
+	})
 }
 
 func report(b *testing.B, took []time.Duration) {

@@ -60,7 +60,7 @@ func Check(ctx context.Context, path string) error {
 		return checkFile(c, version, known, 1<<62)
 	})
 	if err == nil && version >= sumsVersion {
-		err = checkRows(ctx, c)
+		err = checkRows(ctx, c, version)
 	}
 	return c.fail("check state", err)
 }
@@ -152,12 +152,15 @@ func checkStructure(c *conn) error {
 	if err == nil && first != "ok" {
 		err = errDamaged(c.path, first, nil)
 	}
+	if err == nil {
+		err = checkPartial(c)
+	}
 	return err
 }
 
 // checkRows looks at every row's checksum.
-func checkRows(ctx context.Context, c *conn) error {
-	for _, t := range allTables() {
+func checkRows(ctx context.Context, c *conn, version int) error {
+	for _, t := range append(tablesOf(version), hostTable) {
 		err := c.rows(t, "", func(*row) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

@@ -50,8 +50,11 @@ func readMigrations(files fs.FS) ([]migration, error) {
 			return nil, err
 		}
 		m := migration{name: e.Name(), script: string(b)}
-		if len(plan)+1 == sumsVersion {
+		switch len(plan) + 1 {
+		case sumsVersion:
 			m.after = addSums
+		case lineVersion:
+			m.after = addLines
 		}
 		plan = append(plan, m)
 	}

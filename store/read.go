@@ -120,8 +120,8 @@ func (s *Store) Sessions(ctx context.Context, mission string) ([]centurion.Sessi
 	return readList[centurion.Session](ctx, s, sessionTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
-// Messages returns the messages of a session with their parts, as they stood at one moment, oldest first. A session
-// without messages, or an unknown one, has none.
+// Messages returns the messages of a session's current line with their parts, as they stood at one moment, oldest first.
+// A session without messages, or an unknown one, has none. [Store.Tree] returns those of other lines, too.
 func (s *Store) Messages(ctx context.Context, session string) ([]centurion.Message, error) {
 	var found []centurion.Message
 	err := s.read(ctx, func(c *conn) error {
@@ -129,6 +129,11 @@ func (s *Store) Messages(ctx context.Context, session string) ([]centurion.Messa
 			if found, err = messages(c, session); err != nil || len(found) == 0 {
 				return err
 			}
+			leaf, err := c.leaf(session, found[len(found)-1].ID)
+			if err != nil {
+				return err
+			}
+			found = centurion.Line(found, leaf)
 			return addParts(c, session, found)
 		})
 	})
@@ -145,7 +150,7 @@ func messages(c *conn, session string) ([]centurion.Message, error) {
 		if err := m.UnmarshalJSON(r.data()); err != nil {
 			return errDamaged(c.path, r.name(messageTable), err)
 		}
-		m.Origin, m.Usage.Unpriced = centurion.Origin(r.cols[2]), string(r.cols[3]) == "1"
+		m.Prev, m.Origin, m.Usage.Unpriced = string(r.cols[2]), centurion.Origin(r.cols[3]), string(r.cols[4]) == "1"
 		found = append(found, m)
 		return nil
 	}, session)

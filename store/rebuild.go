@@ -37,7 +37,7 @@ func (sv *salvage) fill(ctx context.Context, to *conn) error {
 	for _, t := range dataTables() {
 		r := TableReport{Name: t.name}
 		if from != nil {
-			if err := copyTable(ctx, from, to, t, version >= sumsVersion, &r); err != nil {
+			if err := copyTable(ctx, from, to, t, version, &r); err != nil {
 				return err
 			}
 			r.Lost = max(r.Lost, indexed(from, t)-r.Kept)
@@ -60,7 +60,7 @@ func (sv *salvage) fill(ctx context.Context, to *conn) error {
 
 // identity reads what the old file says of itself, as far as it can be believed.
 func (sv *salvage) identity(from *conn) (version int, host hostRow) {
-	version = sumsVersion
+	version = lineVersion
 	if from == nil {
 		return version, host
 	}
@@ -68,6 +68,8 @@ func (sv *salvage) identity(from *conn) (version int, host hostRow) {
 	var sums int
 	if err := from.row("SELECT count(*) FROM pragma_table_info('journal') WHERE name = 'sum'").Scan(&sums); err == nil && sums == 0 {
 		version = sumsVersion - 1
+	} else if err := from.row("SELECT count(*) FROM pragma_table_info('message') WHERE name = 'prev'").Scan(&sums); err == nil && sums == 0 {
+		version = lineVersion - 1
 	}
 	if h, err := from.host(); err == nil {
 		host = h
@@ -106,27 +108,29 @@ func indexed(c *conn, t *table) int {
 }
 
 // copyTable copies the sound rows of a table. After a row that cannot be read it looks for the next one that can.
-func copyTable(ctx context.Context, from, to *conn, t *table, sums bool, r *TableReport) error {
+func copyTable(ctx context.Context, from, to *conn, t *table, version int, r *TableReport) error {
+	sums, old := version >= sumsVersion, tableOf(t, version)
+	into := newest(old)
 	if err := to.script("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	var failed error // of writing, which ends the salvage; errors of reading do not
 	take := func(row *row) {
 		if failed == nil {
-			failed = keep(to, t, row, sums, r)
+			failed = keep(to, old, row, sums, into, r)
 		}
 		if failed == nil && ctx.Err() != nil {
 			failed = context.Cause(ctx)
 		}
 	}
-	query := t.selectRow
+	query := old.selectRow
 	if !sums {
 		query = strings.Replace(query, "sum", "0", 1)
 	}
 	if t.key {
-		scanRanges(from, t, query, take)
+		scanRanges(from, old, query, take)
 	} else {
-		_ = from.rawRows(t, query, func(row *row) error { take(row); return failed })
+		_ = from.rawRows(old, query, func(row *row) error { take(row); return failed })
 	}
 	if failed != nil {
 		_ = to.script("ROLLBACK")
@@ -183,7 +187,7 @@ func readable(c *conn, t *table, at, last int64) int64 {
 }
 
 // keep writes one row as it was, if it is what was written.
-func keep(to *conn, t *table, row *row, sums bool, r *TableReport) error {
+func keep(to *conn, t *table, row *row, sums bool, into func(*row) (*table, *row), r *TableReport) error {
 	whole := row.seq > 0 || !t.key
 	if sums {
 		whole = whole && row.sound(t)
@@ -194,6 +198,7 @@ func keep(to *conn, t *table, row *row, sums bool, r *TableReport) error {
 		r.Lost++
 		return nil
 	}
+	t, row = into(row)
 	vals := make([]any, 0, len(row.cols)+2)
 	sum := t.checksum()
 	for _, c := range row.cols {

@@ -29,7 +29,7 @@ var (
 	journalTable  = newTable("journal", 6, "time", "type", "mission", "session", "task", "data")
 	missionTable  = newTable("mission", 1, "id", "status", "data")
 	sessionTable  = newTable("session", 2, "id", "mission", "data")
-	messageTable  = newTable("message", 2, "id", "session", "origin", "unpriced", "data")
+	messageTable  = newTable("message", 3, "id", "session", "prev", "origin", "unpriced", "data")
 	partTable     = newTable("part", 3, "id", "session", "message", "unpriced", "data")
 	taskTable     = newTable("task", 4, "id", "mission", "parent", "call", "status", "data")
 	receiptTable  = newTable("receipt", 3, "id", "mission", "task", "data")
@@ -39,10 +39,7 @@ var (
 	hostTable     = newTable("host", 0, "epoch", "pid", "boot", "since", "ticks", "floor", "shape")
 )
 
-// allTables returns every table.
-func allTables() []*table { return append(dataTables(), hostTable) }
-
-// dataTables returns the tables that schema 1 has already.
+// dataTables returns the tables that schema 1 has already, as the newest schema has them.
 func dataTables() []*table {
 	return []*table{journalTable, missionTable, sessionTable, messageTable, partTable, taskTable, receiptTable,
 		deliveryTable, askTable, serialTable}
@@ -245,7 +242,7 @@ func (c *conn) shape() (int64, error) {
 
 // addSums gives the rows of schema 1 their checksums.
 func addSums(c *conn) error {
-	for _, t := range dataTables() {
+	for _, t := range tablesOf(sumsVersion) {
 		type stamp struct {
 			seq, sum         int64
 			mission, address string // of a row of serial

@@ -39,6 +39,8 @@ type Delivery struct {
 	Origin centurion.Origin `json:"origin,omitempty"` // who wrote it
 	Queue  bool             `json:"queue,omitempty"`  // it waits for the end of the receiver's turn
 	Missed string           `json:"missed,omitempty"` // whom it was written to and who had ended before it was read
+
+	Files []centurion.File `json:"files,omitempty"` // that came with the text, until it is taken
 }
 
 // The types of [Ask].
@@ -55,6 +57,7 @@ type Ask struct {
 	Mission    string         `json:"mission"`
 	Session    string         `json:"session,omitempty"`
 	Task       string         `json:"task,omitempty"`
+	Message    string         `json:"message,omitempty"`    // the assistant message that holds the call that waits
 	Call       string         `json:"call,omitempty"`       // the tool call that waits
 	Permission string         `json:"permission,omitempty"` // what is asked for: bash, edit, …
 	Patterns   []string       `json:"patterns,omitempty"`   // what it would be allowed for now
@@ -69,7 +72,11 @@ type Ask struct {
 	Deadline   centurion.Time `json:"deadline,omitzero"`
 	Answered   centurion.Time `json:"answered,omitzero"` // zero while open
 	Answer     string         `json:"answer,omitempty"`  // once, always, reject, or a text
-	By         string         `json:"by,omitempty"`      // person, policy or shutdown
+	By         string         `json:"by,omitempty"`      // person, policy, timeout, abort or shutdown
+
+	Agent   string `json:"agent,omitempty"`   // who asks
+	Address string `json:"address,omitempty"` // its address in the mission
+	Line    string `json:"line,omitempty"`    // those above it, the mission's own agent first
 }
 
 // Append writes a fact to the journal and returns its sequence number, which counts once the update is committed. A
@@ -106,9 +113,15 @@ func (tx *Tx) PutSession(v *centurion.Session) error {
 }
 
 // PutMessage writes a message by its id, without its parts. Its place among the session's messages is that of its
-// first writing.
+// first writing, and so is the message before it: without a Prev that is the newest of the session's current line. Prev is
+// filled in.
 func (tx *Tx) PutMessage(m *centurion.Message) error {
-	return tx.put(messageTable, m.ID, m, m.SessionID, string(m.Origin), m.Usage.Unpriced)
+	if m.Prev == "" {
+		if err := tx.place(m); err != nil {
+			return err
+		}
+	}
+	return tx.put(messageTable, m.ID, m, m.SessionID, m.Prev, string(m.Origin), m.Usage.Unpriced)
 }
 
 // PutPart writes a part by its id. Its place among the message's parts is that of its first writing.

@@ -17,10 +17,10 @@ import (
 	"centurion"
 )
 
-// unpack writes a state file of schema 1 and returns its path.
-func unpack(t *testing.T, name string) string {
+// unpack writes a state file of an older schema and returns its path.
+func unpack(t *testing.T, version int, name string) string {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", "v1", name+".db.gz"))
+	f, err := os.Open(filepath.Join("testdata", fmt.Sprintf("v%d", version), name+".db.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func unpack(t *testing.T, name string) string {
 	return path
 }
 
-// content reads the rows of schema 1 as they lie in a file.
+// content reads the rows as they lie in a file, with the columns that schema 1 has.
 func content(t *testing.T, path string) []string {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -49,7 +49,7 @@ func content(t *testing.T, path string) []string {
 	}
 	defer func() { _ = db.Close() }()
 	var all []string
-	for _, tab := range dataTables() {
+	for _, tab := range tablesOf(1) {
 		rows, err := db.QueryContext(t.Context(), strings.Replace(tab.selectRow, "sum", "0", 1))
 		if err != nil {
 			t.Fatal(err)
@@ -72,49 +72,96 @@ func content(t *testing.T, path string) []string {
 	return all
 }
 
-// TRIAL R19: a state of schema 1 is copied, brought up to date with every row it had, and opened again.
-func TestVersion1(t *testing.T) {
+// olderVersions are the schemas of which there are files.
+var olderVersions = []int{1, 2}
+
+// R19, OPAL-29: a state of every older schema is copied, brought up to date with every row it had, and opened again. Its messages
+// form one line for each session.
+func TestVersions(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"whole", "killed"} {
-		t.Run(name, func(t *testing.T) {
+	for _, version := range olderVersions {
+		for _, name := range []string{"whole", "killed"} {
+			t.Run(fmt.Sprintf("v%d/%s", version, name), func(t *testing.T) {
+				t.Parallel()
+				testVersion(t, version, name)
+			})
+		}
+	}
+}
+
+func testVersion(t *testing.T, version int, name string) {
+	path := unpack(t, version, name)
+	want := content(t, path)
+	for range 2 {
+		s, err := Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := s.LatestMission(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tasks, err := s.Tasks(t.Context(), m.ID); err != nil || len(tasks) != 9 {
+			t.Errorf("%d tasks, %v", len(tasks), err)
+		}
+		oneLine(t, s, m.ID)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Check(t.Context(), path); err != nil {
+		t.Error(err)
+	}
+	if got := content(t, path); len(want) < 200 || !slices.Equal(got, want) {
+		t.Errorf("%d rows became %d", len(want), len(got))
+	}
+	if got := content(t, fmt.Sprintf("%s.v%d", path, version)); !slices.Equal(got, want) {
+		t.Errorf("the copy has %d rows of %d", len(got), len(want))
+	}
+	s := openAt(t, path)
+	mustUpdate(t, s, func(tx *Tx) error { return fact(tx, "more") })
+}
+
+// oneLine looks that every message of a mission stands under the one that was stored before it in its session.
+func oneLine(t *testing.T, s *Store, mission string) {
+	t.Helper()
+	sessions, err := s.Sessions(t.Context(), mission)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := 0
+	for _, rec := range sessions {
+		line, err := s.Messages(t.Context(), rec.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prev := ""
+		for _, m := range line {
+			if m.Prev != prev {
+				t.Errorf("%s stands under %q instead of %q", m.ID, m.Prev, prev)
+			}
+			prev = m.ID
+		}
+		all += len(line)
+	}
+	if all < 20 {
+		t.Errorf("only %d messages", all)
+	}
+}
+
+// TRIAL R19: a damaged state of an older schema can be repaired too.
+func TestSalvageVersions(t *testing.T) {
+	t.Parallel()
+	for _, version := range olderVersions {
+		t.Run(fmt.Sprintf("v%d", version), func(t *testing.T) {
 			t.Parallel()
-			path := unpack(t, name)
-			want := content(t, path)
-			for range 2 {
-				s, err := Open(t.Context(), path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				m, err := s.LatestMission(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if tasks, err := s.Tasks(t.Context(), m.ID); err != nil || len(tasks) != 9 {
-					t.Errorf("%d tasks, %v", len(tasks), err)
-				}
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := Check(t.Context(), path); err != nil {
-				t.Error(err)
-			}
-			if got := content(t, path); len(want) < 200 || !slices.Equal(got, want) {
-				t.Errorf("%d rows became %d", len(want), len(got))
-			}
-			if got := content(t, path+".v1"); !slices.Equal(got, want) {
-				t.Errorf("the copy has %d rows of %d", len(got), len(want))
-			}
-			s := openAt(t, path)
-			mustUpdate(t, s, func(tx *Tx) error { return fact(tx, "more") })
+			testSalvageVersion(t, version)
 		})
 	}
 }
 
-// TRIAL R19: a damaged state of schema 1 can be repaired too.
-func TestSalvageVersion1(t *testing.T) {
-	t.Parallel()
-	path := unpack(t, "whole")
+func testSalvageVersion(t *testing.T, version int) {
+	path := unpack(t, version, "whole")
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +193,7 @@ func TestSalvageVersion1(t *testing.T) {
 func TestNewerUntouched(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{"newer": "PRAGMA user_version = 99", "foreign": "PRAGMA application_id = 7"} {
-		path := unpack(t, "whole")
+		path := unpack(t, 1, "whole")
 		db, err := sql.Open("sqlite", path)
 		if err != nil {
 			t.Fatal(err)
@@ -245,7 +292,7 @@ func TestMissingLog(t *testing.T) {
 // R16, R19: several that open a state of an older schema at the same moment all get it, and one copy of it is kept.
 func TestMigrateTogether(t *testing.T) {
 	t.Parallel()
-	path := unpack(t, "whole")
+	path := unpack(t, 1, "whole")
 	before := content(t, path)
 	var wg sync.WaitGroup
 	for range 6 {

@@ -83,7 +83,7 @@ func because(reason string) string {
 func looked(b BackgroundCommand) Result {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s (%s)\n", b.State(), firstLine(b.Script))
-	switch out := strings.TrimRight(valid(b.Output), "\n"); {
+	switch out := strings.TrimRight(printed(b.Output), "\n"); {
 	case out != "":
 		fmt.Fprintf(&text, "new output, of %s in all:\n%s", centurion.Count(int(b.Bytes), "byte"), out)
 	case b.Status == BackgroundGone:

@@ -77,7 +77,7 @@ func runBash(ctx context.Context, c *Call, in bashInput) (Result, error) {
 	}
 	res, err := c.Runner.Run(ctx, centurion.Command{Script: in.Command, Dir: dir.abs, Timeout: timeout, Keep: bashKeep})
 	r := Result{Output: commandText(res, timeout), Title: title, Metadata: map[string]any{"exit": res.ExitCode,
-		"description": in.Description, "output": valid(res.Output), "timed_out": res.TimedOut, "duration_ms": res.Duration.Milliseconds()}}
+		"description": in.Description, "output": printed(res.Output), "timed_out": res.TimedOut, "duration_ms": res.Duration.Milliseconds()}}
 	return r, err
 }
 
@@ -112,7 +112,7 @@ func mayRun(ctx context.Context, c *Call, op string, s script) (place, error) {
 
 // commandText is what a command printed, and below it how it ended, unless it just ended well.
 func commandText(res centurion.CommandResult, timeout time.Duration) string {
-	out := strings.TrimRight(valid(res.Output), "\n")
+	out := strings.TrimRight(printed(res.Output), "\n")
 	if out == "" {
 		out = "(no output)"
 	}

@@ -152,8 +152,8 @@ func TestRegistry(t *testing.T) {
 		}
 		checkExample(t, tl)
 	}
-	if len(seen) != 21 {
-		t.Errorf("%d tools, want 21", len(seen))
+	if len(seen) != 23 {
+		t.Errorf("%d tools, want 23", len(seen))
 	}
 }
 

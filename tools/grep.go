@@ -199,6 +199,18 @@ func (s *search) add(ctx context.Context, rel string, hits []hit) (bool, error) 
 	return true, nil
 }
 
+// clip returns a line as it is kept until it is shown: of a long one the piece around what matches.
+func clip(re *regexp.Regexp, line []byte) string {
+	if len(line) <= rgColumns {
+		return string(line)
+	}
+	from := 0
+	if at := re.FindIndex(line); at != nil && at[1] > rgColumns {
+		from = max(0, at[0]-grepLineLen*utf8.UTFMax)
+	}
+	return string(line[from:min(len(line), from+rgColumns)])
+}
+
 // cut shortens a long line to the piece around what matches.
 func (s *search) cut(line string) string {
 	line = valid(line)
@@ -293,7 +305,7 @@ func searchFile(p place, re *regexp.Regexp) []hit {
 	l := newLines(f, grepLineMax)
 	for i := 1; l.next() && len(hits) <= grepMatches; i++ {
 		if re.Match(l.line) {
-			hits = append(hits, hit{i, string(l.line)})
+			hits = append(hits, hit{i, clip(re, l.line)})
 		}
 	}
 	return hits

@@ -13,9 +13,14 @@ var lineNumber = regexp.MustCompile(`(?m)^ *\d+\| ?`)
 
 // notFound says why a text is not in a file: it carries line numbers, it differs in blanks only, or what comes nearest.
 func notFound(name, text, part string) error {
+	where := fmt.Sprintf("oldString does not stand in %s: ", name)
+	// Code stands on lines of its own, and what to do after it.
+	shown := func(do, format string, at, n int, lines []string) error {
+		return &centurion.Error{Op: "edit", Kind: centurion.KindUsage, Msg: where + fmt.Sprintf(format, lineRange(at+1, at+n)) + "\n" + quote(lines, at, n) + "\n" + do}
+	}
 	fail := func(hint, format string, args ...any) error {
 		return &centurion.Error{Op: "edit", Kind: centurion.KindUsage, Hint: hint,
-			Msg: fmt.Sprintf("oldString does not stand in %s: ", name) + fmt.Sprintf(format, args...)}
+			Msg: where + fmt.Sprintf(format, args...)}
 	}
 	if text == "" {
 		return fail("use write", "the file is empty")
@@ -26,15 +31,21 @@ func notFound(name, text, part string) error {
 	have := strings.Split(text, "\n")
 	want := strings.Split(strings.Trim(part, "\n"), "\n")
 	if i := sameButBlanks(have, want); i >= 0 {
-		return fail("take over the blanks and tabs as they are",
-			"lines %d-%d differ from it in blanks only; there stands\n%s", i+1, i+len(want), quote(have, i, len(want)))
+		return shown("take over the blanks and tabs as they are", "in blanks only it differs from %s, where there stands", i, len(want), have)
 	}
 	i, score := nearestLines(have, want)
 	if score < 0.5 {
 		return fail("read the file again; it may be another file that you mean", "nothing in it is like %q", headRunes(strings.TrimSpace(want[0]), 60))
 	}
-	return fail("take over the text as it stands there, or read the file again",
-		"what comes nearest stands in lines %d-%d\n%s", i+1, min(i+len(want), len(have)), quote(have, i, len(want)))
+	return shown("take over the text as it stands there, or read the file again", "what comes nearest stands in %s", i, min(len(want), len(have)-i), have)
+}
+
+// lineRange names lines by their numbers.
+func lineRange(from, to int) string {
+	if from == to {
+		return fmt.Sprintf("line %d", from)
+	}
+	return fmt.Sprintf("lines %d-%d", from, to)
 }
 
 // sameButBlanks returns the index of the lines that are want but for blanks, or -1.

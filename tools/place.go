@@ -68,7 +68,7 @@ func locate(c *Call, op, given string) (place, error) {
 	lexical := given
 	if rel, err := c.Workspace.Rel(given); err == nil {
 		p.name = filepath.ToSlash(rel)
-		lexical = rel
+		lexical = filepath.Join(c.Workspace.For(rel).Dir(), filepath.FromSlash(rel))
 	} else if centurion.KindOf(err) != centurion.KindPermission { // permission: it lies outside
 		return place{}, err
 	}
@@ -76,8 +76,8 @@ func locate(c *Call, op, given string) (place, error) {
 		lexical = filepath.Join(c.Workspace.Dir(), lexical)
 	}
 	p.abs = workspace.FollowLinks(filepath.Clean(lexical))
-	if rel, err := filepath.Rel(c.Workspace.Dir(), p.abs); err == nil && filepath.IsLocal(rel) {
-		p.rel = filepath.ToSlash(rel)
+	if ws, rel, ok := c.Workspace.Holds(p.abs); ok {
+		p.ws, p.rel = ws, rel
 		if p.name == "" {
 			p.name = p.rel
 		}

@@ -66,6 +66,9 @@ func runRead(ctx context.Context, c *Call, in readInput) (Result, error) {
 		return Result{}, p.fail(op, err)
 	}
 	head = head[:n]
+	if mime := centurion.DetectFile(head); mime != "" {
+		return picture(c, op, p, mime, io.MultiReader(bytes.NewReader(head), f), info.Size())
+	}
 	if typ := binaryType(head); typ != "" {
 		return Result{}, binaryError(op, p, typ, info.Size())
 	}
@@ -82,8 +85,8 @@ func runRead(ctx context.Context, c *Call, in readInput) (Result, error) {
 	if v.total > 0 && v.from > v.total {
 		return Result{}, usage(op, "", "offset %d is past the end: %s has %s", v.from, p.name, centurion.Count(v.total, "line"))
 	}
-	c.Seen.Saw(p.key(), hex.EncodeToString(hash.Sum(nil))) // as workspace.VersionOf has it
-	return Result{Output: v.text(), Title: p.name, Metadata: map[string]any{"lines": v.total, "truncated": v.next != 0}}, nil
+	version := hex.EncodeToString(hash.Sum(nil)) // as workspace.VersionOf has it
+	return Result{Output: v.text(), Title: p.name, Metadata: map[string]any{"lines": v.total, "truncated": v.next != 0, knows: c.Seen.note(p.key(), version)}}, nil
 }
 
 func binaryError(op string, p place, typ string, bytes int64) error {

@@ -21,6 +21,7 @@ var catalogue = sync.OnceValue(func() []Tool {
 		readTool(), writeTool(), editTool(), lsTool(), globTool(), grepTool(), bashTool(), runBackgroundTool(), checkBackgroundTool(),
 		webfetchTool(), websearchTool(), codesearchTool(), cacheDocsTool(), skillTool(),
 		updateTodoTool(), updateContextTool(), delegateTaskTool(), getTaskResultTool(), listTasksTool(), cancelTaskTool(), missionCompleteTool(),
+		askUserTool(), subAgentTool(),
 	}
 })
 

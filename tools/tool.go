@@ -31,13 +31,21 @@ type Tool interface {
 	Run(ctx context.Context, c *Call, input json.RawMessage) (Result, error)
 }
 
+// ErrLater is returned, alone or joined with the cause, by a call of a tool whose effect is Once and whose context has ended
+// because the program stops: it is not over, and is run again when its session goes on, and so are the calls of the same
+// answer that had not begun.
+var ErrLater = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "it goes on when the session does"}
+
 // Effect is what a tool call touches.
 type Effect struct {
 	ReadOnly bool     // nothing is changed; after a crash the call may simply run again
 	Writes   []string // project-relative paths that are written; nil with ReadOnly false means anything could be
 	Hosted   bool     // it changes what the host itself keeps, tasks or the plan, and no file of the project
 	Once     bool     // it is done once for each call id: run again after a crash, it finds what it did before
-	Alike    string   // calls with the same word here may overlap although they are not read-only; each starts after the one before has begun
+	// Beside says that it disturbs no other call of its answer, whatever that one does, and none disturbs it: it begins before
+	// all others, which wait for its Begun and not for its end. Only a policy that runs one call after the other knows none such.
+	Beside bool
+	Alike  string // calls with the same word here may overlap although they are not read-only; each starts after the one before has begun
 }
 
 // Result is what a tool tells the model, and beside it what a person sees.
@@ -47,7 +55,9 @@ type Result struct {
 	Metadata map[string]any // for clients, JSON values only
 	Files    []string       // project-relative paths that were changed
 	Consumes []string       // ids of tasks whose results stand in Output: they are not delivered a second time
-	EndTurn  bool           // the session's turn ends with this call; the model is not asked again
+	// Attachments are files that the model is shown with the output. A tool returns only what Call.Media takes.
+	Attachments []centurion.File
+	EndTurn     bool // the session's turn ends with this call; the model is not asked again
 }
 
 // Call is the surroundings of one running tool call.
@@ -73,6 +83,10 @@ type Call struct {
 	Notebook   Notebook   // nil for roles that do not write what the sessions share
 	Background Background // nil for roles that start no background commands
 	Skills     Skills     // nil where there are none
+	Asker      Asker      // nil where no person can be asked
+	SubAgents  SubAgents  // nil for roles that start no sub-agents
+
+	Media centurion.Media // which files the model takes
 
 	Await time.Duration // how long the Delegator waits for a task that is not in the background; 0 means 5 minutes
 }

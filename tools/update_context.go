@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"centurion"
+	"centurion/workspace"
 )
 
 //go:embed update_context.md
@@ -76,6 +77,13 @@ func runUpdateContext(ctx context.Context, c *Call, in updateContextInput) (Resu
 	if err != nil {
 		return Result{}, err
 	}
+	var written []string
+	if u.Context != "" || u.Note != "" {
+		written = append(written, workspace.ContextPath)
+	}
+	if u.Summary != "" {
+		written = append(written, workspace.SummaryPath)
+	}
 	return Result{Output: out, Title: "shared context", Metadata: map[string]any{"context": len(u.Context), "summary": len(u.Summary),
-		"note": len(u.Note)}}, nil
+		"note": len(u.Note), knows: c.Seen.known(written...)}}, nil
 }

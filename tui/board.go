@@ -16,6 +16,7 @@ type Board struct {
 	Goal      string
 	Directory string
 	Branch    string
+	Unmerged  bool // its branch has work that is not on the person's
 	Level     int
 	Status    centurion.MissionStatus
 	Reason    string
@@ -113,6 +114,8 @@ type Ask struct {
 	Session    string
 	Task       string
 	Agent      string
+	Address    string // of who asks, in the mission
+	Line       string // those above it
 	Permission string
 	Patterns   []string
 	Always     []string
@@ -134,6 +137,8 @@ type End struct {
 	Tasks      map[string]int
 	Verified   int
 	Unverified int
+	Unproven   []string // ids of items
+	Flaky      []string
 	Reason     string
 	Summary    string // the Commander's, several lines
 }
@@ -230,8 +235,20 @@ func (b *Board) apply(e centurion.Event, p payload) {
 		b.applySession(e, p)
 	case "verify":
 		b.applyVerify(e, p)
+	case "merge":
+		b.applyMerge(e, p)
 	case "permission", "question", "plan":
 		b.applyAsk(e, p)
+	}
+}
+
+// applyMerge follows where the work of the mission stands.
+func (b *Board) applyMerge(e centurion.Event, p payload) {
+	switch e.Type {
+	case centurion.EventMergeDone:
+		b.Unmerged = !p.Person
+	case centurion.EventMergeUndone:
+		b.Unmerged = b.Unmerged || p.Person
 	}
 }
 
@@ -284,7 +301,7 @@ func (b *Board) end(e centurion.Event, p payload) {
 	b.Ended = e.Time.Time
 	b.Countdown = time.Time{}
 	b.End = &End{Usage: p.Usage, Duration: p.duration(), Tasks: p.Tasks, Verified: p.Verified,
-		Unverified: p.Unverified, Reason: b.Reason, Summary: strings.Join(CleanLines(p.Summary), "\n")}
+		Unverified: p.Unverified, Unproven: CleanLines(strings.Join(p.Unproven, "\n")), Flaky: CleanLines(strings.Join(p.Flaky, "\n")), Reason: b.Reason, Summary: strings.Join(CleanLines(p.Summary), "\n")}
 	if p.Usage == (centurion.Usage{}) {
 		b.End.Usage = b.counted
 	}
@@ -400,6 +417,8 @@ func (b *Board) applySession(e centurion.Event, p payload) {
 		return
 	case centurion.EventSessionModel:
 		w.Doing, w.Retry = "goes on with "+Clean(p.To), nil
+	case centurion.EventSessionAborted:
+		w.Doing, w.partial = "stopped: "+Clean(p.Reason), ""
 	case centurion.EventToolStarted, centurion.EventToolCompleted:
 		if s := toolLine(p); s != "" {
 			w.Doing = s
@@ -494,7 +513,7 @@ func (b *Board) applyAsk(e centurion.Event, p payload) {
 func (b *Board) newAsk(e centurion.Event, p payload) *Ask {
 	kind, _, _ := strings.Cut(string(e.Type), ".")
 	return &Ask{ID: p.ID, Type: kind, Session: e.Session, Task: e.Task, Agent: cmp.Or(Clean(p.Agent), b.agentOf(e.Session, e.Task)),
-		Permission: p.Permission, Patterns: p.Patterns, Always: p.Always, Title: p.Title, Text: p.Text, Options: choices(e),
+		Address: p.Address, Line: p.Line, Permission: p.Permission, Patterns: p.Patterns, Always: p.Always, Title: p.Title, Text: p.Text, Options: choices(e),
 		Items: p.Items, CostLow: p.CostLow, CostHigh: p.CostHigh, Metadata: p.Metadata, Created: e.Time.Time,
 		Deadline: p.Deadline.Time}
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"centurion"
+	"centurion/event"
 )
 
 // settle is how long a new dialog ignores the keys that decide, so that what a person was typing when it came up does not
@@ -30,6 +30,9 @@ type dialog struct {
 	sent   bool   // an answer is under way
 	err    string
 	input  input
+
+	choice int // of a question, which the arrows are at, from 1; 0 before they were used
+	lead   int // lines above the choices
 }
 
 // actions of a key press.
@@ -46,6 +49,9 @@ func (d *dialog) key(name, text string, now time.Time) (act action, reply string
 	if d.sent {
 		return nothing, ""
 	}
+	if d.ask.Type == "question" && d.choose(name) {
+		return nothing, ""
+	}
 	switch name {
 	case "up", "pgup":
 		d.offset = max(0, d.offset-1)
@@ -54,11 +60,14 @@ func (d *dialog) key(name, text string, now time.Time) (act action, reply string
 		d.offset++ // render stops at the end
 		return nothing, ""
 	}
-	if d.ask.Type == "question" {
+	if d.ask.Type == "question" && name != "esc" {
 		return d.questionKey(name, text)
 	}
 	if now.Sub(d.since) < settle {
 		return nothing, ""
+	}
+	if d.ask.Type == "question" {
+		return answer, event.NoAnswer
 	}
 	if d.ask.Type == "plan" {
 		switch name {
@@ -89,21 +98,6 @@ func (d *dialog) allow(reply string) (action, string) {
 		return nothing, ""
 	}
 	return answer, reply
-}
-
-func (d *dialog) questionKey(name, text string) (action, string) {
-	if name != "enter" {
-		d.input.key(name, text)
-		return nothing, ""
-	}
-	s := strings.TrimSpace(string(d.input.text))
-	if n, err := strconv.Atoi(s); err == nil && n >= 1 && n <= len(d.ask.Options) {
-		s = d.ask.Options[n-1]
-	}
-	if s == "" {
-		return nothing, ""
-	}
-	return answer, s
 }
 
 // lines renders the dialog in w cells and at most h lines.
@@ -188,22 +182,6 @@ func wrapAll(t theme, c tone, s string, w int) []string {
 		lines[i] = t.paint(c, l)
 	}
 	return lines
-}
-
-func (d *dialog) question(t theme, w int) (title string, body, keys []string) {
-	a := d.ask
-	title = d.title(t, cmp.Or(d.who, "an agent")+" asks", w)
-	for _, l := range CleanLines(cmp.Or(a.Text, a.Title)) {
-		body = append(body, wrap(l, w)...)
-	}
-	for i, o := range a.Options {
-		body = append(body, wrap(fmt.Sprintf("%d  %s", i+1, Clean(o)), w)...)
-	}
-	hint := "enter sends it"
-	if len(a.Options) > 0 {
-		hint = "a number or your own words; enter sends it"
-	}
-	return title, body, []string{"› " + d.input.line(w-3), t.paint(dim, fit(hint, w))}
 }
 
 func (d *dialog) plan(t theme, w int) (title string, body, keys []string) {

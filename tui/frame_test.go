@@ -35,6 +35,8 @@ func TestFrames(t *testing.T) {
 		{"ask-40", ask(), 40, 24, nil},
 		{"ask-flat", ask(), 80, 10, nil},
 		{"question", question, 80, 24, nil},
+		{"question-child", childQuestion(), 80, 24, nil},
+		{"question-40", childQuestion(), 40, 20, nil},
 		{"hostile", hostile(), 80, 24, nil},
 	}
 	for _, tt := range tests {

@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator"
 )
 
 // Writer takes what a person writes to the Commander. Write is called from a goroutine of its own and may block until the
@@ -64,7 +65,9 @@ func (m *live) wrote(err error) tea.Cmd {
 		m.line.sent, m.line.err = false, errText(err)
 		return nil
 	}
-	m.unread = true
+	if strings.TrimSpace(string(m.line.input.text)) != orchestrator.CompactWord { // which nobody reads
+		m.unread = true
+	}
 	return m.closeLine()
 }
 
@@ -79,12 +82,16 @@ func (m *live) hears(e centurion.Event) {
 func (m *live) prompt(w int) []string {
 	l, t := m.line, m.theme
 	switch {
-	case m.o.Writer == nil || m.dialog != nil:
+	case m.dialog != nil:
+		return nil
+	case l == nil && (m.esc.sent || !m.esc.armed.IsZero() && strings.HasPrefix(m.escHint(), "esc")):
+		return []string{t.paint(warn, fit("  "+m.escHint(), w))}
+	case m.o.Writer == nil:
 		return nil
 	case l == nil && m.unread:
 		return []string{t.paint(dim, fit("  sent; the Commander reads it after what it is at", w))}
 	case l == nil:
-		return []string{t.paint(dim, fit("  [m] write to the Commander", w))}
+		return []string{t.paint(dim, fit("  "+dots("[m] write to the Commander", m.escHint()), w))}
 	}
 	hint := t.paint(dim, fit("  enter sends it to the Commander · esc drops it", w))
 	switch {

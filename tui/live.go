@@ -43,7 +43,8 @@ type Options struct {
 	Board     *Board           // with earlier events applied already, which are not told again; default empty
 	Answerer  Answerer         // without it asks are shown but not answered
 	Writer    Writer           // without it nothing can be written to the Commander
-	Interrupt func()           // called for each Ctrl-C, which raw mode turns from a signal into a key
+	Aborter   Aborter          // without it the root's answer cannot be stopped
+	Interrupt func()           // called for each of the first two Ctrl-C, which raw mode turns from a signal into a key
 	Editor    string           // command that edits TodoPath; default $VISUAL, $EDITOR, vi
 	TodoPath  string           // opened by [e] in the plan dialog
 	Plan      PlanReader       // the items as they are now; default those of the ask
@@ -77,6 +78,9 @@ func RunLive(ctx context.Context, o Options) error {
 		return err
 	})
 	stop()
+	if m.leaving {
+		o.Interrupt() // the process may end in it
+	}
 	err := g.Wait()
 	if runErr != nil && !errors.Is(runErr, tea.ErrProgramKilled) || runErr != nil && err == nil {
 		runErr = &centurion.Error{Op: "draw live view", Kind: centurion.KindInternal, Err: runErr,
@@ -143,7 +147,8 @@ type live struct {
 	story  story
 	dialog *dialog
 	line   *line // nil while it is closed
-	unread bool  // what was written last is not in the Commander's history yet
+	esc    esc
+	unread bool // what was written last is not in the Commander's history yet
 	notice string
 	w, h   int
 
@@ -155,6 +160,8 @@ type live struct {
 	frames   int
 	pending  []string // lines to print above the frame
 	printing bool
+	stopping bool // the first Ctrl-C was pressed
+	leaving  bool // the second, too: the view clears its lines and ends, and only then is it told
 	ending   bool
 	done     bool
 }
@@ -213,6 +220,8 @@ func (m *live) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		case m.dialog != nil && m.dialog.ask.Type == "question":
 			m.dialog.input.insert(msg.Content)
 		}
+	case abortedMsg:
+		m.aborted(msg.err)
 	case wroteMsg:
 		cmd = m.wrote(msg.err)
 	case answeredMsg:
@@ -303,10 +312,15 @@ func (m *live) plan(msg planMsg) {
 func (m *live) key(name, text string) tea.Cmd {
 	switch name {
 	case "ctrl+c":
-		m.notice = "stopping; the mission can be resumed (ctrl-c again: at once)"
-		if m.o.Interrupt != nil {
+		switch {
+		case m.o.Interrupt == nil:
+		case m.stopping:
+			m.leaving = true
+		default:
+			m.stopping = true
 			m.o.Interrupt()
 		}
+		m.notice = "stopping; the mission can be resumed (ctrl-c again: at once)"
 		return nil
 	case "ctrl+z":
 		return tea.Suspend
@@ -314,7 +328,10 @@ func (m *live) key(name, text string) tea.Cmd {
 	switch {
 	case m.line != nil:
 		return m.lineKey(name, text)
+	case m.dialog == nil && name == "esc":
+		return m.escKey()
 	case m.dialog == nil:
+		m.esc.armed = time.Time{}
 		if name == "m" && m.o.Writer != nil && !m.ending {
 			m.line = &line{}
 		}
@@ -380,6 +397,11 @@ func (m *live) edited(msg editedMsg) tea.Cmd {
 // refresh builds the frame.
 func (m *live) refresh() {
 	if m.done {
+		return
+	}
+	if m.leaving { // who does not want to wait is left with a screen without a half-drawn view
+		m.done = true
+		m.content = "stopped at once; the mission can be resumed\n"
 		return
 	}
 	if m.ending && len(m.pending) == 0 && !m.printing {

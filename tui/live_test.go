@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -190,9 +191,13 @@ func TestPlanIsReadFromDisk(t *testing.T) {
 func TestInterruptKey(t *testing.T) {
 	n := 0
 	m := asked(centurion.EventPermissionAsked, event.AskData{ID: "per_1", Permission: "bash"}).view(t, 80, 24, Options{Interrupt: func() { n++ }})
-	keys(m, "ctrl+c", "ctrl+c")
-	if n != 2 || !strings.Contains(m.content, "stopping") {
+	keys(m, "ctrl+c")
+	if n != 1 || m.done || !strings.Contains(m.content, "stopping") {
 		t.Errorf("%d interrupts with\n%s", n, m.content)
+	}
+	keys(m, "ctrl+c", "ctrl+c")
+	if n != 1 || !m.done || m.content != "stopped at once; the mission can be resumed\n" {
+		t.Errorf("%d interrupts before it has left, with\n%s", n, m.content)
 	}
 }
 
@@ -237,6 +242,12 @@ func (b *screenBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.Buffer.Write(p)
+}
+
+func (b *screenBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
 }
 
 func TestRunLiveToTheEnd(t *testing.T) {
@@ -284,6 +295,24 @@ func TestRunLiveEnds(t *testing.T) {
 				t.Errorf("returned %v, want %v", err, tt.want)
 			}
 		})
+	}
+}
+
+// The second Ctrl-C clears the view before it is told, because the process may end in that.
+func TestRunLiveLeaves(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out screenBuffer
+	var told []bool // of each Ctrl-C: whether the view had left by then
+	err := RunLive(ctx, Options{Events: func(func(centurion.Event, error) bool) { <-ctx.Done() }, In: strings.NewReader("\x03\x03"), Out: &out,
+		Env: []string{"TERM=xterm"}, Interrupt: func() {
+			told = append(told, strings.Contains(out.String(), "stopped at once"))
+			if len(told) == 2 {
+				cancel()
+			}
+		}})
+	if err != nil || !slices.Equal(told, []bool{false, true}) {
+		t.Errorf("the view had left at each Ctrl-C: %v, %v", told, err)
 	}
 }
 

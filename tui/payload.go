@@ -24,6 +24,7 @@ type payload struct {
 	Rounds    int                      `json:"rounds"`
 	Countdown *int64                   `json:"countdown_ms"`
 	Note      string                   `json:"note"`
+	Base      *centurion.Base          `json:"base"`
 	MaxCost   float64                  `json:"max_cost"`
 	MaxTokens int64                    `json:"max_tokens"`
 	Limit     string                   `json:"limit"` // of a budget
@@ -35,6 +36,8 @@ type payload struct {
 	Tasks      map[string]int `json:"tasks"`
 	Verified   int            `json:"verified"`
 	Unverified int            `json:"unverified"`
+	Unproven   []string       `json:"unproven"`
+	Flaky      []string       `json:"flaky"`
 	Summary    string         `json:"summary"`
 
 	// The todo list and the plan.
@@ -79,11 +82,24 @@ type payload struct {
 	From string `json:"from"` // a model, of one that was changed
 	To   string `json:"to"`
 
+	// Branches of a conversation.
+	Mark    string `json:"mark"`
+	Undone  int    `json:"undone"`
+	Mission string `json:"mission"`
+
 	// Checks and merges.
 	Command  string `json:"command"`
 	ExitCode int    `json:"exit_code"`
 	Output   string `json:"output"`
 	Final    bool   `json:"final"`
+	Early    bool   `json:"early"`
+	Commit   string `json:"commit"`
+	Person   bool   `json:"person"`
+
+	Proof    centurion.Proof `json:"proof"`
+	Why      string          `json:"why"`
+	Died     string          `json:"died"`
+	Weakened []string        `json:"weakened"`
 
 	// Asks.
 	Type       string         `json:"type"`
@@ -92,6 +108,7 @@ type payload struct {
 	Always     []string       `json:"always"`
 	Metadata   map[string]any `json:"metadata"`
 	Answer     string         `json:"answer"`
+	Line       string         `json:"line"`
 	By         string         `json:"by"`
 	Deadline   centurion.Time `json:"deadline"`
 }

@@ -194,16 +194,23 @@ func todoText(t Todo) string {
 }
 
 func proofText(b *Board, e *End) string {
+	text := fmt.Sprintf("%d verified", e.Verified)
 	switch {
 	case e.Verified == 0 && e.Unverified == 0:
 		if b.Status == centurion.MissionCompleted {
 			return "nothing to verify"
 		}
 		return ""
-	case e.Unverified == 0:
-		return fmt.Sprintf("%d verified", e.Verified)
+	case e.Unverified > 0:
+		text += fmt.Sprintf(", %d not", e.Unverified)
 	}
-	return fmt.Sprintf("%d verified, %d not", e.Verified, e.Unverified)
+	if len(e.Unproven) > 0 {
+		text += ", unproven: " + strings.Join(e.Unproven, " ")
+	}
+	if len(e.Flaky) > 0 {
+		text += ", flaky: " + strings.Join(e.Flaky, " ")
+	}
+	return text
 }
 
 // taskText counts tasks by state, from the end's own figures or, without them, from the board.
@@ -243,7 +250,7 @@ func nextStep(b *Board) string {
 	case centurion.MissionFailed:
 		return fmt.Sprintf("centurion show %s, then centurion resume %s", b.ID, b.ID)
 	case centurion.MissionCompleted:
-		if b.Branch != "" {
+		if b.Unmerged {
 			return "centurion merge " + b.ID
 		}
 	}
@@ -255,7 +262,7 @@ func askTitle(a *Ask) string {
 	case "plan":
 		return "the plan waits for you"
 	case "question":
-		return strings.TrimSpace(a.Agent + " asks: " + Escape(a.Text+a.Title))
+		return strings.TrimSpace(a.Agent + " asks: " + EscapeWords(a.Text+a.Title))
 	}
 	return strings.TrimSpace(a.Agent + " needs permission: " + askSubject(a))
 }

@@ -22,6 +22,8 @@ type ShowOptions struct {
 	IDs      bool      // tasks: add ids, for the commands that take one
 	Full     bool      // show: tool outputs and texts whole instead of their first lines
 	Prompt   bool      // show: a session's system prompt whole
+
+	whole bool // the list is part of something shown whole: groups without a task are left out
 }
 
 func (o ShowOptions) defaults() ShowOptions {
@@ -90,7 +92,9 @@ func Tasks(w io.Writer, tasks []centurion.Task, o ShowOptions) error {
 	p := page{theme: theme{o.Color}, w: o.Width}
 	list := toast.List{Tasks: tasks, Slots: o.Slots, PerAgent: o.PerAgent}
 	for _, g := range list.Live() {
-		p.group(g, o)
+		if len(g.Tasks) > 0 || !o.whole {
+			p.group(g, o)
+		}
 	}
 	if s := list.SlotLine(); s != "" {
 		p.line(p.theme.paint(dim, fit(s, o.Width)))
@@ -139,7 +143,7 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 	if o.IDs {
 		after = append(after, t.ID)
 	}
-	tail := fmt.Sprintf(" (%s) - %s", p.theme.paint(roleTone(t.Agent), Clean(t.Agent)), span(toast.Age(t, o.Now)))
+	tail := fmt.Sprintf(" (%s) - %s", p.theme.paint(roleTone(t.Agent), Clean(t.Agent)), span(taskTime(t, o.Now)))
 	if toast.IsNew(t, o.Now) {
 		tail += p.theme.paint(good, " ← NEW")
 	}
@@ -158,6 +162,15 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 	p.line(line)
 }
 
+// taskTime is how long a task that has ended was worked on, where that is known: what its mission stood still in between is no
+// time of its. Of any other it is its age.
+func taskTime(t centurion.Task, now time.Time) time.Duration {
+	if t.Status.Ended() && t.ElapsedMS > 0 {
+		return time.Duration(t.ElapsedMS) * time.Millisecond
+	}
+	return toast.Age(t, now)
+}
+
 // Shown is one thing whole: a mission, a task or a session, with what belongs to it. What is nil or empty is left out.
 type Shown struct {
 	Mission  *centurion.Mission
@@ -166,6 +179,8 @@ type Shown struct {
 	Tasks    []centurion.Task
 	Receipts []centurion.Receipt
 	Messages []centurion.Message // of the session, with their parts
+	Own      centurion.Spent     // what the session has used up itself
+	Total    centurion.Spent     // and with its children
 	Sessions []centurion.Session // of the mission or the task, to tell which talk to another model than they were given
 }
 
@@ -175,6 +190,7 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 	p := page{theme: theme{o.Color}, w: o.Width}
 	if m := s.Mission; m != nil {
 		p.mission(m, o)
+		p.field("changed", changedFiles(s.Tasks))
 	}
 	if t := s.Task; t != nil {
 		p.taskWhole(t, o)
@@ -189,7 +205,10 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 		}
 		p.field("session", dots(c.ID, Clean(c.Agent), Clean(c.Metadata.Address)))
 		if s.Task == nil {
-			p.field("usage", dots(tokenText(u), money(u)))
+			p.field("usage", dots(tokenText(u), money(u), spentTime(s.Own)))
+			if s.Total != s.Own {
+				p.field("total", dots(tokenText(s.Total.Usage), money(s.Total.Usage), spentTime(s.Total), "with its children"))
+			}
 		}
 		p.given(c, o)
 		p.changed(*c)
@@ -197,6 +216,8 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 	if len(s.Tasks) > 0 {
 		p.line("")
 		var b strings.Builder
+		o := o
+		o.whole = true
 		if err := Tasks(&b, s.Tasks, o); err != nil {
 			return err
 		}
@@ -212,6 +233,14 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 		p.message(m, o)
 	}
 	return p.flush(w)
+}
+
+// spentTime is how long something was worked on, or "" where that is not known.
+func spentTime(s centurion.Spent) string {
+	if s.ElapsedMS == 0 {
+		return ""
+	}
+	return precise(time.Duration(s.ElapsedMS) * time.Millisecond)
 }
 
 // changed tells the model of a session that talks to another one than it was given.
@@ -238,7 +267,9 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 		p.line(p.theme.paint(commander, "◆ ") + p.theme.paint(strong, l))
 	}
 	p.field("mission", dots(m.ID, p.theme.paint(missionTone(m.Status), string(m.Status)), Clean(m.Reason)))
-	p.field("where", dots(Clean(m.Directory), Clean(m.Branch)))
+	p.field("where", dots(Clean(m.Directory), Clean(m.Branch), isolation(m)))
+	p.field("base", baseWords(m.Base))
+	p.field("merged", mergedWords(m))
 	p.field("model", Clean(m.Options.Model))
 	level := ""
 	if m.Level > 0 {
@@ -278,6 +309,10 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 		files[i] = Clean(f)
 	}
 	p.field("files", strings.Join(files, " "))
+	if c := t.Checkout; c != nil {
+		p.field("works in", Clean(c.Dir))
+	}
+	p.field("landed", landedWords(t))
 	if t.Error != nil {
 		p.field("error", words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
 	}
@@ -324,12 +359,17 @@ func (p *page) message(m centurion.Message, o ShowOptions) {
 			p.text(part.Text, plain, o)
 		case centurion.PartReasoning:
 			p.text(part.Text, dim, o)
+		case centurion.PartFile:
+			if part.File != nil {
+				p.text(part.File.Label(), plain, o)
+			}
 		case centurion.PartTool:
 			p.tool(part, o)
 		}
 	}
 	if m.Error != nil {
-		p.text(m.Error.Name+": "+m.Error.Data.Message, bad, o)
+		text, c := errorLine(m.Error)
+		p.text(text, c, o)
 	}
 }
 
@@ -357,11 +397,17 @@ func (p *page) tool(part centurion.Part, o ShowOptions) {
 	if !o.Full {
 		f.body = clip(f.body, maxSaid)
 	}
+	if said := askedBy(part.Tool, st.Input); said != "" {
+		f.body = append([]string{fit(said, o.Width-6)}, f.body...)
+	}
 	switch {
 	case failed:
 		f.tone, f.foot = bad, "failed"
 	case st.Ended():
 		f.tone, f.foot = good, "done"
+	}
+	if part.Tool == "ask_user" && !st.Ended() {
+		f.tone, f.foot = warn, "waits for your answer"
 	}
 	if st.Time.End > 0 {
 		f.foot += " " + precise(time.Duration(st.Time.End-st.Time.Start)*time.Millisecond)

@@ -32,7 +32,9 @@ type story struct {
 	done  int               // items done when the todo list was last told of
 	level int               // the level that was last told
 	began bool              // the goal was seen as the mission's first message
+	based bool              // what the work starts from was told
 	said  map[string]string // by session: its newest answer that was told
+	early map[string]bool   // checks of the mission of which was told that they are not green yet
 }
 
 // Limits of what is quoted from a worker. The whole of it is one `centurion show` away.
@@ -76,13 +78,21 @@ func (s *story) mission(e centurion.Event, p payload) []fact {
 	b := s.board
 	switch e.Type {
 	case centurion.EventMissionStarted:
-		return []fact{{mark: "◆", tone: commander, text: cmp.Or(b.Goal, "mission"), detail: dots(b.ID, b.Directory, b.Branch)}}
+		facts := []fact{{mark: "◆", tone: commander, text: cmp.Or(b.Goal, "mission"), detail: dots(b.ID, b.Directory, b.Branch)}}
+		if n := Clean(p.Note); n != "" {
+			facts = append(facts, fact{mark: "·", tone: dim, text: n})
+		}
+		return facts
 	case centurion.EventMissionResumed:
 		return []fact{{mark: "◆", tone: commander, text: "resumed: " + cmp.Or(b.Goal, "mission"), detail: dots(b.ID, b.Directory)}}
 	case centurion.EventBudgetExceeded:
 		return []fact{{mark: "!", tone: warn, text: "budget reached", detail: cmp.Or(Clean(p.Reason), budgetText(p))}}
 	case centurion.EventMissionUpdated:
 		var facts []fact
+		if p.Base != nil && !s.based {
+			s.based = true
+			facts = append(facts, fact{mark: "·", tone: dim, text: "base: " + baseText(*p.Base)})
+		}
 		if p.Level > 0 && p.Level != s.level {
 			s.level = p.Level
 			facts = append(facts, fact{mark: "·", tone: dim, text: fmt.Sprintf("level %d", p.Level), detail: dots(levelText(p.Level), levelFrom(p.LevelFrom))})
@@ -96,6 +106,22 @@ func (s *story) mission(e centurion.Event, p payload) []fact {
 		return facts
 	}
 	return nil
+}
+
+// baseText says what the work of a mission starts from: "HEAD 1a2b3c4 with 3 uncommitted files".
+func baseText(b centurion.Base) string {
+	head := b.Head
+	if len(head) > 7 {
+		head = head[:7]
+	}
+	text := "HEAD " + Clean(head)
+	if head == "" {
+		text = "no commit yet"
+	}
+	if b.Dirty > 0 {
+		text += " with " + centurion.Count(b.Dirty, "uncommitted file")
+	}
+	return text
 }
 
 // budgetText says which limit was reached.
@@ -276,7 +302,15 @@ func (s *story) session(e centurion.Event, p payload) []fact {
 			return []fact{f}
 		}
 	case centurion.EventSessionError:
-		return []fact{{mark: "✗", tone: bad, agent: agent, who: s.who(e), text: cmp.Or(Clean(p.Error.Message), string(p.Kind)), quiet: !root}}
+		f := fact{mark: "✗", tone: bad, agent: agent, who: s.who(e), text: cmp.Or(Clean(p.Error.Message), string(p.Kind)), quiet: !root}
+		if waitsForAnswer(p.Error.Message) {
+			f.mark, f.tone, f.text = "?", warn, "waits for your answer: "+f.text
+		}
+		return []fact{f}
+	case centurion.EventSessionAborted:
+		return []fact{{mark: "■", tone: warn, agent: agent, who: s.who(e), text: "stopped", detail: Clean(p.Reason), quiet: !root}}
+	case centurion.EventRewound, centurion.EventForked:
+		return []fact{{mark: "↶", tone: warn, agent: agent, who: s.who(e), text: branched(e.Type, e.Data)}}
 	case centurion.EventCompacted:
 		return []fact{s.compacted(e, agent, root)}
 	case centurion.EventSessionModel:
@@ -326,7 +360,11 @@ func (s *story) check(e centurion.Event, p payload) []fact {
 		if p.DurationMS > 0 {
 			f.detail = dots(f.detail, precise(p.duration()))
 		}
+		s.worth(&f, p)
 	case centurion.EventVerifyFailed:
+		if p.Early {
+			return s.notYet(f, p)
+		}
 		f.mark, f.tone, f.text = "✗", bad, "check failed"
 		if p.Final {
 			f.text = "final check failed"
@@ -334,9 +372,14 @@ func (s *story) check(e centurion.Event, p payload) []fact {
 		f.detail = dots(f.detail, fmt.Sprintf("exit %d", p.ExitCode))
 		f.body = tail(CleanLines(cmp.Or(p.Output, p.Error.Message)), maxTail)
 	case centurion.EventMergeDone:
-		f.mark, f.tone, f.text, f.detail = "✓", good, "merged", Clean(p.Branch)
+		f.mark, f.tone, f.text, f.detail = "✓", good, "merged", mergeDetail(p)
 	case centurion.EventMergeConflict:
-		f.mark, f.tone, f.text, f.detail = "✗", bad, "conflict", strings.Join(s.cleanAll(p.Files), " ")
+		f.mark, f.tone, f.text, f.detail = "↻", warn, "conflict, goes back", strings.Join(s.cleanAll(p.Files), " ")
+		if p.Person {
+			f.mark, f.tone, f.text = "✗", bad, "not merged: your own work stands in the way"
+		}
+	case centurion.EventMergeUndone:
+		f.mark, f.tone, f.text, f.detail = "↶", warn, "taken back", mergeDetail(p)
 	default:
 		return nil
 	}
@@ -434,9 +477,9 @@ func askedFacts(a *Ask, who string) []fact {
 		f.detail = fmt.Sprintf("answer with: centurion approve %s · centurion deny %s", Escape(a.ID), Escape(a.ID))
 		return append(planFacts(a), f)
 	case "question":
-		f.text = "asks: " + Escape(cmp.Or(a.Text, a.Title))
+		f.text = "asks: " + EscapeWords(cmp.Or(a.Text, a.Title))
 		if len(a.Options) > 0 {
-			f.text += " (" + Escape(strings.Join(a.Options, ", ")) + ")"
+			f.text += " (" + EscapeWords(strings.Join(a.Options, ", ")) + ")"
 		}
 		f.detail = fmt.Sprintf("answer with: centurion answer %s TEXT", Escape(a.ID))
 	default:
@@ -468,4 +511,46 @@ func planFacts(a *Ask) []fact {
 	}
 	add("can never start", stuck)
 	return facts
+}
+
+// worth says of a check that has passed what that proves. The work of a proven one was taken out, and the check failed.
+func (s *story) worth(f *fact, p payload) {
+	switch p.Proof {
+	case centurion.ProofProven:
+		f.text = "proven: red without the work, green with it"
+		if p.Died != "" {
+			f.body = []string{"taken out, it said: " + Clean(p.Died)}
+		}
+	case centurion.ProofRegression:
+		f.text = "check passed, before and after"
+	case centurion.ProofUnproven, centurion.ProofFlaky:
+		f.mark, f.tone, f.text = "!", warn, string(p.Proof)+", although it passed"
+		f.detail = dots(f.detail, Clean(p.Why))
+	}
+	for _, w := range p.Weakened {
+		f.mark, f.tone = "!", warn
+		f.body = append(f.body, "a check is weaker now: "+Clean(w))
+	}
+}
+
+// notYet tells once of a check of the mission that its branch has not passed yet.
+func (s *story) notYet(f fact, p payload) []fact {
+	if s.early[p.Command] {
+		return nil
+	}
+	if s.early == nil {
+		s.early = map[string]bool{}
+	}
+	s.early[p.Command] = true
+	f.mark, f.tone, f.text = "·", dim, "check of the whole is not green yet"
+	return []fact{f}
+}
+
+// mergeDetail says where something was merged to, and how much. The mission's own branch needs no name.
+func mergeDetail(p payload) string {
+	branch := ""
+	if p.Person {
+		branch = Clean(p.Branch)
+	}
+	return dots(branch, shortCommit(Clean(p.Commit)), centurion.Count(len(p.Files), "file"))
 }

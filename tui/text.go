@@ -35,6 +35,10 @@ func CleanLines(s string) []string {
 	return lines
 }
 
+// EscapeWords is [Escape] for what is only to be read and not to be allowed, such as an agent's question: a run of white
+// space is a space.
+func EscapeWords(s string) string { return Escape(strings.Join(strings.Fields(s), " ")) }
+
 // Escape returns s as one line in which everything that a terminal would obey or not show is visible: "\x1b" for an
 // escape, "\n" for a line break, "\u202e" for an override of the writing direction. What a person is asked to allow is
 // shown this way, so that nothing of it is hidden from them.

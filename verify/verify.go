@@ -1,10 +1,13 @@
-// Package verify runs acceptance commands and makes receipts of them. It owns what a receipt says; whether a command may
-// run is the permission rules' business, and what a receipt proves is its caller's.
+// Package verify runs acceptance commands and makes receipts of them. It owns what a receipt says and what it is worth: it takes
+// the work out and looks whether the check dies. Whether a command may run is the permission rules' business, and where the
+// trees lie is the caller's, who hands them in as [Trees].
 package verify
 
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -18,6 +21,8 @@ const (
 	DefaultTimeout = 10 * time.Minute
 	// keep is how much output a receipt holds, in bytes: the tail that says what failed and the head that says what ran.
 	keep = 8 << 10
+	// changedFiles begins the error of a run that changed tracked files.
+	changedFiles = "it changed tracked files: "
 )
 
 // Checker runs acceptance commands. Runner must be set.
@@ -30,27 +35,99 @@ type Checker struct {
 // itself with exit code 0. A command that fails, times out or cannot be started is a receipt that says so, not an
 // error; the error is only set if ctx ended before the command did, and then nothing is proven either way.
 func (c *Checker) Run(ctx context.Context, dir, command string) (centurion.Receipt, error) {
-	timeout := cmp.Or(c.Timeout, DefaultTimeout)
-	receipt := centurion.Receipt{ID: centurion.NewID(centurion.PrefixReceipt), Command: command, ExitCode: -1, Time: centurion.Now()}
-	if strings.TrimSpace(command) == "" {
-		receipt.Error = "the command is empty and proves nothing"
-		return receipt, nil
+	receipt := newReceipt(command)
+	if receipt.Error != "" {
+		return receipt.Receipt, nil
 	}
-	res, err := c.Runner.Run(ctx, centurion.Command{Script: command, Dir: dir, Timeout: timeout, Keep: keep})
-	receipt.Output, receipt.Millis = res.Output, res.Duration.Milliseconds()
+	run, err := c.once(ctx, dir, command, keep)
+	receipt.take(run)
+	return receipt.Receipt, err
+}
+
+// RunOn is [Checker.Run] on a tree, which it lays first. A command that changes tracked files fails; Error names them. The error is
+// also set if the tree could not be laid or looked at.
+func (c *Checker) RunOn(ctx context.Context, t Trees, tree, command string) (centurion.Receipt, error) {
+	receipt := newReceipt(command)
+	if receipt.Error != "" {
+		return receipt.Receipt, nil
+	}
+	run, err := c.runOn(ctx, t, tree, command, keep)
+	receipt.take(run)
+	return receipt.Receipt, err
+}
+
+// newReceipt begins a receipt; one for an empty command says why it cannot be run.
+func newReceipt(command string) draft {
+	r := centurion.Receipt{ID: centurion.NewID(centurion.PrefixReceipt), Command: command, ExitCode: -1, Time: centurion.Now()}
+	if strings.TrimSpace(command) == "" {
+		r.Error = "the command is empty and proves nothing"
+	}
+	return draft{r}
+}
+
+// draft is a receipt that is being written.
+type draft struct{ centurion.Receipt }
+
+// take makes the run of a check that of the receipt itself.
+func (r *draft) take(run centurion.CheckRun) {
+	r.ExitCode, r.Passed, r.Error = run.ExitCode, run.Passed, run.Error
+	r.Output, r.Digest, r.Millis, r.Tree = run.Output, run.Digest, run.Millis, run.Tree
+}
+
+// runOn lays a tree, runs the command there and looks whether it changed what is tracked.
+func (c *Checker) runOn(ctx context.Context, t Trees, tree, command string, limit int) (centurion.CheckRun, error) {
+	dir, err := t.Lay(ctx, tree)
+	if err != nil {
+		return centurion.CheckRun{Tree: tree, ExitCode: -1}, err
+	}
+	run, err := c.once(ctx, dir, command, limit)
+	run.Tree = tree
+	if err != nil {
+		return run, err
+	}
+	changed, err := t.Changed(ctx)
+	if err != nil {
+		return run, err
+	}
+	if len(changed) > 0 {
+		run.Passed = false
+		run.Error = changedFiles + some(changed, 5)
+	}
+	return run, nil
+}
+
+// once runs the command and keeps limit bytes of its output.
+func (c *Checker) once(ctx context.Context, dir, command string, limit int) (centurion.CheckRun, error) {
+	timeout := cmp.Or(c.Timeout, DefaultTimeout)
+	run := centurion.CheckRun{ExitCode: -1, Time: centurion.Now()}
+	res, err := c.Runner.Run(ctx, centurion.Command{Script: command, Dir: dir, Timeout: timeout, Keep: limit})
+	run.Output, run.Millis, run.Digest = res.Output, res.Duration.Milliseconds(), digest(res.Output)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return receipt, &centurion.Error{Op: "verify", Kind: centurion.KindOf(context.Cause(ctx)),
+		return run, &centurion.Error{Op: "verify", Kind: centurion.KindOf(context.Cause(ctx)),
 			Msg: fmt.Sprintf("%q was stopped before it ended", command), Err: context.Cause(ctx)}
 	case err != nil:
-		receipt.Error = err.Error()
+		run.Error = err.Error()
 	case res.TimedOut:
-		receipt.Error = fmt.Sprintf("timed out after %s", timeout)
+		run.Error = fmt.Sprintf("timed out after %s", timeout)
 	default:
-		receipt.ExitCode = res.ExitCode
-		receipt.Passed = res.ExitCode == 0
+		run.ExitCode = res.ExitCode
+		run.Passed = res.ExitCode == 0
 	}
-	return receipt, nil
+	return run, nil
+}
+
+func digest(output string) string {
+	sum := sha256.Sum256([]byte(output))
+	return hex.EncodeToString(sum[:])
+}
+
+// some names the first n of many.
+func some(names []string, n int) string {
+	if len(names) <= n {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }
 
 // Distinct returns the commands without empty lines and repetitions, in their first order. Commands are compared

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -45,7 +46,10 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %+v, %v", test.name, got, err)
 		}
 		got.ID, got.Time = "", centurion.Time{}
-		if got != test.want {
+		if test.want.Error != "the command is empty and proves nothing" {
+			test.want.Digest = digest(test.want.Output)
+		}
+		if !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: got %+v, want %+v", test.name, got, test.want)
 		}
 	}

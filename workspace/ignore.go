@@ -63,7 +63,11 @@ func (s ruleSet) with(w *Workspace, dir string) ruleSet {
 		domain = slices.Concat(s.prefix, strings.Split(dir, "/"))
 	}
 	for _, name := range names {
-		b, _, err := w.ReadFile(joinRel(dir, name), maxIgnoreFile)
+		from := w
+		if w.project != nil && name != ".gitignore" {
+			from = w.project // a checkout has no such file of its own
+		}
+		b, _, err := from.ReadFile(joinRel(dir, name), maxIgnoreFile)
 		if err == nil {
 			s.rules = append(slices.Clip(s.rules), parseIgnore(string(b), domain)...)
 		}

@@ -29,6 +29,8 @@ type Workspace struct {
 	dir   string // absolute, links resolved
 	given string // absolute, as it was opened
 	root  *os.Root
+	// project is what this is a copy of, nil if it is the project itself. It belongs to somebody else.
+	project *Workspace
 
 	shared chan struct{} // holds one value while a shared text is changed in this process
 
@@ -169,13 +171,8 @@ func (w *Workspace) Rel(name string) (string, error) {
 		}
 		return "", w.outside(op, name)
 	}
-	for _, base := range []string{w.dir, w.given} {
-		if p, err := filepath.Rel(base, name); err == nil && filepath.IsLocal(p) {
-			return filepath.ToSlash(p), nil
-		}
-	}
-	if p, err := filepath.Rel(w.dir, FollowLinks(filepath.Clean(name))); err == nil && filepath.IsLocal(p) {
-		return filepath.ToSlash(p), nil
+	if p, ok := w.inside(name); ok {
+		return p, nil
 	}
 	return "", w.outside(op, name)
 }
@@ -208,7 +205,11 @@ func (w *Workspace) Protected(rel string) bool {
 	if err != nil || protectedName(p) {
 		return true
 	}
-	real, err := filepath.Rel(w.dir, FollowLinks(filepath.Join(w.dir, filepath.FromSlash(p))))
+	followed := FollowLinks(filepath.Join(w.dir, filepath.FromSlash(p)))
+	if _, rel, ok := w.Holds(followed); ok {
+		return protectedName(rel)
+	}
+	real, err := filepath.Rel(w.dir, followed)
 	return err != nil || protectedName(filepath.ToSlash(real))
 }
 

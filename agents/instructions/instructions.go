@@ -87,6 +87,7 @@ func (f File) Whole() bool { return len(f.Text) == f.Size }
 type Found struct {
 	Files    []File
 	Problems []string // what was not read and why, a line each
+	ReadOnly bool     // whoever is told of them changes no files: the prompt does not speak of that
 }
 
 // Find reads the texts for a session. What cannot be read is a problem and no error: no work fails for that. The error is

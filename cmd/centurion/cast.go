@@ -18,9 +18,12 @@ import (
 // openCodeAgents are the agents that OpenCode itself has. Settings for them are for its conversations.
 var openCodeAgents = []string{"build", "plan", "general", "explore", "title", "summary", "compaction"}
 
-// castOf returns the agents of a mission, with those of the configuration. Settings under an old name go to the agent that
+// castOf returns the agents of the profile mission, with those of the configuration.
+func castOf(cfg *config.Config) (*agents.Cast, error) { return castIn(cfg, agents.ProfileMission) }
+
+// castIn returns the agents of a profile, with those of the configuration. Settings under an old name go to the agent that
 // has its work now, in cfg too, so that its permissions do as well. What does not count is added to cfg's notices.
-func castOf(cfg *config.Config) (*agents.Cast, error) {
+func castIn(cfg *config.Config, profile string) (*agents.Cast, error) {
 	var defs []agents.Definition
 	var passed, project []string
 	say := func(format string, args ...any) {
@@ -53,7 +56,11 @@ func castOf(cfg *config.Config) (*agents.Cast, error) {
 	if len(project) > 0 {
 		say("agents that came with the project are in force: %s", strings.Join(project, ", "))
 	}
-	cast, notes, err := agents.Default().With(defs...)
+	base := agents.Default()
+	if profile == agents.ProfileAssistant {
+		base = agents.DefaultAssistant()
+	}
+	cast, notes, err := base.With(defs...)
 	for _, n := range notes {
 		say("%s", n)
 	}
@@ -76,16 +83,21 @@ type agentRow struct {
 const builtIn = "built in"
 
 func (c *cli) agentsCommand() *cobra.Command {
-	return c.looking("agents", "List the agents",
-		"List the agents that a mission can call on, with the tools each holds and where it comes from: the four that are built in,\n"+
-			"and those of .opencode/agents/*.md, opencode.json and their like in ~/.config/opencode.",
-		"  centurion agents\n  centurion agents --format json",
+	var profile string
+	cmd := c.looking("agents", "List the agents",
+		"List the agents of a profile, with the tools each holds and where it comes from: those that are built in (the four of a\n"+
+			"mission, or the assistant), and those of .opencode/agents/*.md, opencode.json and their like in ~/.config/opencode.",
+		"  centurion agents\n  centurion agents --profile assistant\n  centurion agents --format json",
 		func(_ context.Context, f *readFlags, _ []string) error {
 			cfg, err := c.configured(f.dir)
 			if err != nil {
 				return err
 			}
-			cast, err := castOf(cfg)
+			rf := runFlags{profile: profile}
+			if err := rf.settle(cfg.Own); err != nil {
+				return err
+			}
+			cast, err := castIn(cfg, rf.profile)
 			if err != nil {
 				return err
 			}
@@ -105,6 +117,8 @@ func (c *cli) agentsCommand() *cobra.Command {
 			}
 			return nil
 		})
+	cmd.Flags().StringVar(&profile, "profile", "", "mission or assistant (default: the configuration's, else mission)")
+	return cmd
 }
 
 // details are the lines below an agent's first one.

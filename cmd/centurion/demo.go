@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"centurion/guard"
 	"centurion/provider/scripted"
 	"centurion/workspace"
+	"centurion/worktree"
 )
 
 func (c *cli) demoCommand() *cobra.Command {
@@ -67,19 +69,27 @@ type stage struct {
 
 // onStage says which place a demonstration in dir has.
 func onStage(dir string) stage {
-	return stage{dir: dir, project: filepath.Join(dir, "pocket"), state: filepath.Join(dir, "state")}
+	project := filepath.Join(dir, "pocket")
+	return stage{dir: dir, project: project, state: config.ProjectDir(filepath.Join(dir, "home"), project)}
 }
 
 // setStage unpacks the sample project into a directory of its own and starts the scripted model. What conf leaves open
 // is as the scenario says.
-func (c *cli) setStage(format string, hurry bool, conf scripted.Config) (stage, error) {
+func (c *cli) setStage(ctx context.Context, format string, hurry bool, conf scripted.Config) (stage, error) {
 	dir, err := os.MkdirTemp("", "centurion-demo-")
 	if err != nil {
 		return stage{}, &centurion.Error{Op: "make the sample project", Kind: centurion.KindDisk, Err: err, Hint: "set TMPDIR to a directory that can be written"}
 	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil { // as a command that is called there sees it
+		dir = real
+	}
 	s := onStage(dir)
 	if err := demo.Unpack(s.project); err != nil {
 		return s, &centurion.Error{Op: "make the sample project", Kind: centurion.KindDisk, Err: err}
+	}
+	// Without git the writers share the directory, and what a check is worth is not tried.
+	if err := worktree.Init(ctx, s.project, "The sample project"); err != nil && centurion.KindOf(err) != centurion.KindNotFound {
+		return s, err
 	}
 	if conf.Scenario, err = demo.Scenario(hurry); err != nil {
 		return s, err
@@ -96,7 +106,7 @@ func (c *cli) setStage(format string, hurry bool, conf scripted.Config) (stage, 
 
 // demo runs a mission on the sample project.
 func (c *cli) demo(ctx context.Context, format string) error {
-	s, err := c.setStage(format, false, scripted.Config{})
+	s, err := c.setStage(ctx, format, false, scripted.Config{})
 	if err != nil {
 		return err
 	}
@@ -106,8 +116,35 @@ func (c *cli) demo(ctx context.Context, format string) error {
 	err = c.demoMission(ctx, s, format, 0, nil)
 	if err == nil && format == "text" {
 		fmt.Fprintf(c.out, "\nLook at what was made: %s\n", s.project)
+		err = c.demoReport(ctx, s)
 	}
 	return errors.Join(err, s.model.Close())
+}
+
+// demoReport writes the report of the demonstration's mission beside its project and says where it lies.
+func (c *cli) demoReport(ctx context.Context, on stage) error {
+	p := place{dir: on.project, state: on.state, token: "demo"}
+	ws, err := workspace.Open(p.dir)
+	if err != nil {
+		return err
+	}
+	api, done, err := p.api(ctx)
+	if err != nil {
+		return errors.Join(err, ws.Close())
+	}
+	var b bytes.Buffer
+	r, err := c.reportOf(ctx, api, p, ws, "")
+	if err == nil {
+		err = writeReport(&b, r, formHTML)
+	}
+	file := filepath.Join(on.dir, "report.html")
+	if err == nil {
+		err = replaceFile(file, b.Bytes())
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(c.out, "Open its report in a browser: %s\nThe commands that are named work there with CENTURION_HOME=%s\n", file, filepath.Join(on.dir, "home"))
+	}
+	return errors.Join(err, done(), ws.Close())
 }
 
 // demoMission hosts the demonstration's mission and shows what happens after an event. A mission that a killed host has
@@ -153,7 +190,7 @@ func (c *cli) demoMission(ctx context.Context, on stage, format string, after in
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}
-	return c.attend(ctx, s, &runFlags{format: format}, m.ID, after)
+	return c.attend(ctx, s, &runFlags{format: format, merge: true}, m.ID, after)
 }
 
 // demoHostCommand is the host that `centurion demo --kill` kills. It is not for people.

@@ -80,7 +80,7 @@ func (c *cli) demoKill(ctx context.Context, format string, o killOptions) error 
 	if o.hurry {
 		conf = scripted.Config{Latency: killLatency / 10, Pace: killPace / 10}
 	}
-	s, err := c.setStage(format, o.hurry, conf)
+	s, err := c.setStage(ctx, format, o.hurry, conf)
 	if err != nil {
 		return err
 	}

@@ -98,11 +98,12 @@ func (c *cli) gc(ctx context.Context, f *readFlags, api server.API, o orchestrat
 		return errors.Join(err, lock.Unlock())
 	}
 	h := orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: ws, Retention: cfg.Own.Retention,
-		ArchiveAfter: cfg.Own.ArchiveAfter, ArchiveFailedAfter: cfg.Own.ArchiveFailedAfter, KeepTasks: cfg.Own.KeepTasks})
+		ArchiveAfter: cfg.Own.ArchiveAfter, ArchiveFailedAfter: cfg.Own.ArchiveFailedAfter, KeepTasks: cfg.Own.KeepTasks,
+		Worktrees: worktrees(p, ws, nil)})
 	if rep.TidyReport, err = h.Tidy(ctx, o); err == nil && !o.DryRun {
 		rep.Before, rep.After, err = local.Store.Compact(ctx)
 	}
-	if err = errors.Join(err, lock.Unlock()); err != nil {
+	if err = errors.Join(err, h.Close(), lock.Unlock()); err != nil {
 		return err
 	}
 	return c.tellGC(f, rep)
@@ -120,6 +121,9 @@ func (c *cli) tellGC(f *readFlags, r gcReport) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s, %s %s, %s %s, of %s that ended.\n", centurion.Count(r.Sessions, "session"), drop,
 		centurion.Count(r.Archived, "task"), archive, centurion.Count(r.Removed, "task"), remove, centurion.Count(r.Missions, "mission"))
+	if len(r.Worktrees) > 0 {
+		fmt.Fprintf(&b, "No longer needed and removed: %s.\n", strings.Join(r.Worktrees, ", "))
+	}
 	switch {
 	case r.DryRun:
 	case r.HostPID != 0:

@@ -19,6 +19,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/cmd/centurion/config"
 	"centurion/event"
 	"centurion/guard"
@@ -99,7 +100,15 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 	if err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
-	caps, err := concurrency(cfg, cast)
+	assistant, err := castIn(cfg, agents.ProfileAssistant)
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	caps, err := concurrency(cfg, cast, assistant)
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	overlap, err := policies(cfg, cast)
 	if err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
@@ -115,7 +124,8 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 	oc := limits(cfg, how)
 	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, ws, cast, models.get, rules, home, Version
 	oc.Runner, oc.Scratch, oc.Web, oc.Publish = runner(p.mark(), cfg.Own), p.scratch(), way, h.publisher(how)
-	oc.Fallback, oc.Concurrency, oc.Instructions = chains.For, caps, cfg.Finder()
+	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(p, ws, oc.Runner), shadow(p, ws)
+	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions = chains.For, caps, overlap, cfg.Finder()
 	h.orch = orchestrator.New(oc)
 	if err := h.listen(how); err != nil {
 		return nil, errors.Join(err, h.Close())
@@ -226,9 +236,14 @@ func (h *host) Launch(id string) error {
 	if h.ending {
 		return errEnding
 	}
-	if x := h.hosted[id]; x != nil && !x.over() {
-		return nil
+	before := h.hosted[id]
+	if before != nil && (before.over() || h.orch.Attended(id)) {
+		if !before.over() {
+			return nil
+		}
+		before = nil
 	}
+	h.orch.Expect(id)
 	// Whoever asked for it may go; the mission goes on until this host ends it.
 	ctx, end := context.WithCancelCause(context.Background())
 	x := &hosted{end: end, done: make(chan struct{})}
@@ -238,7 +253,13 @@ func (h *host) Launch(id string) error {
 		defer h.notice()
 		defer close(x.done)
 		defer end(nil)
-		_, x.err = h.orch.Run(ctx, id)
+		if before != nil { // it is about to end
+			<-before.done
+		}
+		var m centurion.Mission
+		if m, x.err = h.orch.Run(ctx, id); x.err == nil && m.Status == centurion.MissionCompleted && m.Options.Merge && m.Options.Detached {
+			h.orch.MergeUnasked(ctx, id) // nobody sits there who would
+		}
 		return nil
 	})
 	if h.notify {
@@ -354,6 +375,9 @@ func (h *host) Close() error {
 			_ = os.RemoveAll(dir)
 		}
 	}
+	if h.orch != nil {
+		errs = append(errs, h.orch.Close())
+	}
 	errs = append(errs, h.store.Close(), h.lock.Unlock())
 	return errors.Join(errs...)
 }
@@ -381,7 +405,7 @@ func (h *host) leave(ctx context.Context, say func(string)) error {
 			return h.Close()
 		}
 		for _, id := range alone {
-			if !told[id] {
+			if !told[id] && h.works(ctx, id) {
 				say(fmt.Sprintf("mission %s still runs here; waiting for it (Ctrl-C pauses it)", id))
 				told[id] = true
 			}
@@ -391,6 +415,12 @@ func (h *host) leave(ctx context.Context, say func(string)) error {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// works reports whether a mission is being worked on. One that has just stopped may still give back what it had.
+func (h *host) works(ctx context.Context, id string) bool {
+	m, err := h.store.Mission(context.WithoutCancel(ctx), id)
+	return err != nil || m.Status.Alive()
 }
 
 // taken reports whether somebody takes a mission over when this process ends.

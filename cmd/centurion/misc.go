@@ -34,7 +34,8 @@ func (c *cli) modelsCommand() *cobra.Command {
 		Model   string           `json:"model"`
 		Context int              `json:"context"`
 		Output  int              `json:"output"`
-		Cost    *centurion.Price `json:"cost,omitempty"` // USD for a million tokens
+		Cost    *centurion.Price `json:"cost,omitempty"`  // USD for a million tokens
+		Takes   []string         `json:"takes,omitempty"` // which files
 	}
 	return c.looking("models", "List the models whose prices and limits are known",
 		"List the models whose prices (USD for a million tokens) and limits (tokens) are known. Any other model of a provider can be used too.",
@@ -43,7 +44,7 @@ func (c *cli) modelsCommand() *cobra.Command {
 			rows := []row{}
 			for _, p := range catalog.New().Providers() {
 				for _, m := range p.Models {
-					rows = append(rows, row{p.ID + "/" + m.ID, m.Context, m.Output, m.Price})
+					rows = append(rows, row{p.ID + "/" + m.ID, m.Context, m.Output, m.Price, takes(m.Media)})
 				}
 			}
 			if f.format == "json" {
@@ -53,6 +54,9 @@ func (c *cli) modelsCommand() *cobra.Command {
 				price := "$?"
 				if r.Cost != nil {
 					price = fmt.Sprintf("$%g in, $%g out", r.Cost.Input, r.Cost.Output)
+				}
+				if len(r.Takes) > 0 {
+					price += "  takes " + strings.Join(r.Takes, ", ")
 				}
 				if _, err := fmt.Fprintf(c.out, "%-44s %9d  %s\n", r.Model, r.Context, price); err != nil {
 					return err

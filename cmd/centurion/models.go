@@ -48,10 +48,13 @@ func ruleLevels(cfg *config.Config) (func(agent string) []permission.Level, erro
 }
 
 // concurrency turns the configured caps into the orchestrator's, under the names that its agents have.
-func concurrency(cfg *config.Config, cast *agents.Cast) (orchestrator.Concurrency, error) {
+func concurrency(cfg *config.Config, cast, assistant *agents.Cast) (orchestrator.Concurrency, error) {
 	c := orchestrator.Concurrency{Providers: cfg.Own.Concurrency.Providers, Models: cfg.Own.Concurrency.Models, Agents: map[string]int{}}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Own.Concurrency.Agents)) {
 		a, err := cast.Find(name)
+		if other, no := assistant.Get(name); err != nil && no == nil {
+			a, err = other, nil
+		}
 		if err != nil {
 			file, _ := cfg.Origin("concurrency")
 			return c, &centurion.Error{Op: "read config", Kind: centurion.KindConfig, Msg: "concurrency.agents (" + file + ")", Err: err, Hint: centurion.HintOf(err)}
@@ -98,7 +101,7 @@ func (s *modelSet) get(ref string) (orchestrator.Model, error) {
 		Model: r.Model, BaseURL: r.BaseURL, APIKey: r.APIKey.Reveal(), KeySource: r.KeySource, Headers: r.Headers, EchoReasoning: r.Echo,
 		NoSessionHeaders: own.SessionHeaders != nil && !*own.SessionHeaders, IdleTimeout: own.IdleTimeout, MaxRetries: own.MaxRetries,
 		Gates: &s.gates, Wire: r.Wire()})
-	m := orchestrator.Model{Ref: r.Model, Price: r.Price, Context: r.Limit.Context, Client: client, Closed: client.Closed}
+	m := orchestrator.Model{Ref: r.Model, Price: r.Price, Context: r.Limit.Context, Media: r.Media, Client: client, Closed: client.Closed}
 	s.known[ref] = m
 	return m, nil
 }

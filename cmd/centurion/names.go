@@ -53,6 +53,15 @@ func idOf(ctx context.Context, api server.API, typed string) (string, error) {
 	return "", unknown
 }
 
+// shownID is [idOf], and the latest mission for "".
+func shownID(ctx context.Context, api server.API, typed string) (string, error) {
+	if typed != "" {
+		return idOf(ctx, api, typed)
+	}
+	m, err := api.Mission(ctx, "")
+	return m.ID, err
+}
+
 // living returns the whole id of a mission or task that has not ended. The error has centurion.KindConflict if it has.
 func living(ctx context.Context, api server.API, id string) (string, error) {
 	var full, status string

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -17,7 +15,6 @@ import (
 	"centurion"
 	"centurion/orchestrator"
 	"centurion/server"
-	"centurion/store"
 	"centurion/tui"
 )
 
@@ -27,6 +24,7 @@ type readFlags struct{ dir, format string }
 func (f *readFlags) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project directory (default: here)")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
+	completeValues(cmd, "format", "text", "json")
 }
 
 // with opens the project's API for one command.
@@ -153,24 +151,33 @@ func taskNouns(all []server.Task) []centurion.Task {
 
 func (c *cli) showCommand() *cobra.Command {
 	var derived derivedFlags
-	prompt := false
-	cmd := c.reading("show ID", "Show a mission, task or session whole",
-		"Show one thing whole: a mission with its tasks and receipts, a task or a session with what it was given and its conversation.\n"+
+	prompt, tree := false, false
+	cmd := c.reading("show [ID]", "Show a mission, task or session whole",
+		"Show one thing whole (default: the latest mission): a mission with its tasks and receipts, a task or a session with what it was given and its conversation.\n"+
 			"With --progress show how far it was after each of its newest steps while it has not ended, with --notices what was told of\n"+
-			"it in passing. A task of the latest mission may be named by its item, a session by its address.",
-		"  centurion show msn_0199…\n  centurion show tsk_0199… --format json\n  centurion show msn_0199… --progress\n"+
-			"  centurion show ses_0199… --prompt\n  centurion show T2", exactly(1, 1, "one id"),
+			"it in passing. With --tree show all that was said in a session, a mission's first or a task's: its line and its branches.\n"+
+			"A task of the latest mission may be named by its item, a session by its address.",
+		"  centurion show\n  centurion show msn_0199…\n  centurion show tsk_0199… --format json\n  centurion show msn_0199… --progress\n"+
+			"  centurion show ses_0199… --prompt\n  centurion show T2\n  centurion show --tree 0/", exactly(0, 1, "at most one id"),
 		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-			if derived.any() {
-				return c.showDerived(ctx, f, derived, api, args[0])
-			}
-			id, err := idOf(ctx, api, args[0])
+			id, err := shownID(ctx, api, first(args))
 			if err != nil {
 				return err
+			}
+			if derived.any() {
+				return c.showDerived(ctx, f, derived, api, id)
+			}
+			if tree {
+				return c.showTree(ctx, f, api, id)
 			}
 			s, object, err := gather(ctx, api, id)
 			if err != nil {
 				return err
+			}
+			if s.Mission == nil {
+				if object, err = c.withState(ctx, api, id, object, f.format); err != nil {
+					return err
+				}
 			}
 			if f.format == "json" {
 				return writeJSON(c.out, object)
@@ -183,7 +190,9 @@ func (c *cli) showCommand() *cobra.Command {
 			return tui.Show(c.out, s, o)
 		})
 	derived.bind(cmd)
+	cmd.ValidArgsFunction = c.completeID(true)
 	cmd.Flags().BoolVar(&prompt, "prompt", false, "a task or session: its system prompt whole")
+	cmd.Flags().BoolVar(&tree, "tree", false, "the messages of a session as a tree, with its branches and marks")
 	return cmd
 }
 
@@ -220,12 +229,20 @@ func gather(ctx context.Context, api server.API, id string) (tui.Shown, any, err
 		if err != nil {
 			return tui.Shown{}, nil, err
 		}
+		s, err := account(ctx, api, r)
+		if err != nil {
+			return s, nil, err
+		}
 		msgs, err := api.Messages(ctx, r.ID)
-		return tui.Shown{Session: &r, Messages: messageNouns(msgs)}, struct {
+		s.Messages = messageNouns(msgs)
+		return s, struct {
 			centurion.Session
+			Own      centurion.Spent  `json:"own"`
+			Total    centurion.Spent  `json:"total"`
+			Counters counters         `json:"counters"`
 			Given    *given           `json:"given,omitempty"`
 			Messages []server.Message `json:"messages"`
-		}{r, givenTo(r, msgs), msgs}, err
+		}{*s.Session, s.Own, s.Total, countersOf(r, msgs), givenTo(r, msgs), msgs}, err
 	case strings.HasPrefix(id, string(centurion.PrefixMission)+"_"):
 		return gatherMission(ctx, api, id)
 	}
@@ -259,17 +276,17 @@ func messageNouns(all []server.Message) []centurion.Message {
 	out := make([]centurion.Message, len(all))
 	for i, m := range all {
 		out[i] = m.Info
-		out[i].Parts, out[i].Origin = m.Parts, m.Origin
+		out[i].Parts, out[i].Origin, out[i].Prev = m.Parts, m.Origin, m.Prev
 	}
 	return out
 }
 
 func (c *cli) logsCommand() *cobra.Command {
 	f := &readFlags{}
-	follow, toasts := false, false
+	follow, toasts, view := false, false, ""
 	cmd := &cobra.Command{Use: "logs [-f] [ID]", Short: "Print the event log",
 		Long:    "Print the events of a mission, task or session (default: the latest mission). With -f go on as they come.",
-		Example: "  centurion logs -f\n  centurion logs tsk_0199… --format json",
+		Example: "  centurion logs -f\n  centurion logs tsk_0199… --format json\n  centurion logs -f --view agent",
 		Args:    exactly(0, 1, "at most one id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -281,7 +298,8 @@ func (c *cli) logsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				q.Toasts = toasts
+				q.Toasts, q.View = toasts, view
+				q.Deltas = view != "" && follow && f.format == "json"
 				events := api.Events(ctx, q)
 				if follow {
 					events = followed(ctx, api, q)
@@ -289,10 +307,16 @@ func (c *cli) logsCommand() *cobra.Command {
 				if f.format == "json" {
 					return tui.RunJSON(ctx, c.out, events)
 				}
+				if view != "" {
+					return tui.RunAgents(ctx, c.out, events)
+				}
 				return tui.RunPlain(ctx, c.out, events)
 			})
 		}}
 	f.bind(cmd)
+	cmd.Flags().StringVar(&view, "view", "", "agent: what an agent does, with its children nested; with -f --format json also the text as it is written")
+	completeValues(cmd, "view", "agent")
+	cmd.ValidArgsFunction = c.completeID(true)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new events as they come")
 	cmd.Flags().BoolVar(&toasts, "toasts", false, "also the notices in passing that follow from the events, as tui.toast.show")
 	return cmd
@@ -325,6 +349,12 @@ func followed(ctx context.Context, api server.API, q server.EventQuery) iter.Seq
 
 // eventsOf selects the events of one id, the latest mission's for "".
 func eventsOf(ctx context.Context, api server.API, id string) (server.EventQuery, error) {
+	if id != "" {
+		var err error
+		if id, err = idOf(ctx, api, id); err != nil {
+			return server.EventQuery{}, err
+		}
+	}
 	switch {
 	case strings.HasPrefix(id, string(centurion.PrefixTask)+"_"):
 		t, err := api.Task(ctx, id)
@@ -335,93 +365,6 @@ func eventsOf(ctx context.Context, api server.API, id string) (server.EventQuery
 	}
 	m, err := api.Mission(ctx, id)
 	return server.EventQuery{Mission: m.ID}, err
-}
-
-func (c *cli) asksCommand() *cobra.Command {
-	const none = "Nothing waits for you."
-	return c.listing("asks", "List what waits for you", "List everything that waits for a person: permissions, plans, questions, and blocked missions with what they need.",
-		"  centurion asks\n  centurion approve per_0199…", exactly(0, 0, "no arguments"), none,
-		func(ctx context.Context, f *readFlags, api server.API, _ []string) error {
-			all, err := waiting(ctx, api)
-			if err != nil {
-				return err
-			}
-			if f.format == "json" {
-				return writeJSON(c.out, all)
-			}
-			if len(all) == 0 {
-				_, err := fmt.Fprintln(c.out, none)
-				return err
-			}
-			blocked := false
-			for _, a := range all {
-				blocked = blocked || a.Type == askMission
-				if _, err := fmt.Fprintf(c.out, "%s  %s  %s  %s\n", a.ID, a.Type, a.Permission, tui.Escape(a.Title)); err != nil {
-					return err
-				}
-			}
-			how := "Answer with: centurion approve ID [once|always], centurion deny ID, centurion answer ID TEXT"
-			if blocked {
-				how += "; go on with a blocked mission: centurion resume ID"
-			}
-			_, err = fmt.Fprintln(c.out, how)
-			return err
-		})
-}
-
-// askMission is the type of a blocked mission among what waits: it is answered by mending what it names and a resume.
-const askMission = "mission"
-
-// waiting lists the asks and, after them, the missions that are blocked.
-func waiting(ctx context.Context, api server.API) ([]store.Ask, error) {
-	all, err := api.Asks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	missions, err := api.Missions(ctx)
-	for _, m := range missions {
-		if m.Status == centurion.MissionBlocked {
-			all = append(all, store.Ask{ID: m.ID, Type: askMission, Mission: m.ID, Session: m.Session, Title: m.Reason})
-		}
-	}
-	return all, err
-}
-
-func (c *cli) answerCommand() *cobra.Command {
-	return c.reading("answer ID TEXT", "Answer a question", "Answer a question of an agent.", "  centurion answer que_0199… \"use PostgreSQL\"",
-		exactly(2, -1, "an id and a text"), func(ctx context.Context, _ *readFlags, api server.API, args []string) error {
-			return c.say(api.Answer(ctx, args[0], strings.Join(args[1:], " ")), "answered")
-		})
-}
-
-func (c *cli) approveCommand() *cobra.Command {
-	return c.reading("approve ID [once|always]", "Allow what waits for permission", "Allow what waits for your permission, once or always.",
-		"  centurion approve per_0199… always", exactly(1, 2, "an id and once or always"),
-		func(ctx context.Context, _ *readFlags, api server.API, args []string) error {
-			how := "once"
-			if len(args) == 2 {
-				how = args[1]
-			}
-			if how != "once" && how != "always" {
-				return &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is neither once nor always", how), Hint: "see: centurion approve --help"}
-			}
-			return c.say(api.Answer(ctx, args[0], how), "approved "+how)
-		})
-}
-
-func (c *cli) denyCommand() *cobra.Command {
-	var reason string
-	cmd := c.reading("deny ID", "Refuse what waits for permission", "Refuse what waits for your permission. The agent is told the reason.",
-		"  centurion deny per_0199… --reason \"do not push\"", exactly(1, 1, "an id"),
-		func(ctx context.Context, _ *readFlags, api server.API, args []string) error {
-			answer := cmp.Or(strings.TrimSpace(reason), tui.AnswerReject)
-			if slices.Contains([]string{"once", "always", "run", "yes"}, answer) { // a refusal, however it is worded
-				answer = "no: " + answer
-			}
-			return c.say(api.Answer(ctx, args[0], answer), "denied")
-		})
-	cmd.Flags().StringVar(&reason, "reason", "", "told to the agent")
-	return cmd
 }
 
 func (c *cli) cancelCommand() *cobra.Command {
@@ -437,10 +380,22 @@ func (c *cli) cancelCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.say(c.asHost(ctx, f, api, func(api server.API) error { return api.Cancel(ctx, what, reason) }), "cancelled "+what)
+			err = c.asHost(ctx, f, api, func(api server.API) error { return api.Cancel(ctx, what, reason) })
+			if err == nil {
+				c.undoLine(afterCancel(what))
+			}
+			return c.say(err, "cancelled "+what)
 		})
 	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission or task")
 	return cmd
+}
+
+// afterCancel is how the work on a mission goes on that was cancelled: as a copy. A task is done anew by its mission.
+func afterCancel(id string) string {
+	if strings.HasPrefix(id, string(centurion.PrefixMission)+"_") {
+		return "centurion fork " + id + ", which goes on as a copy"
+	}
+	return ""
 }
 
 // asHost does something through the project's host. Without one this process takes its place for the moment that it takes.
@@ -463,7 +418,7 @@ func (c *cli) asHost(ctx context.Context, f *readFlags, api server.API, do func(
 	}
 	err = local.Store.Own(ctx)
 	if err == nil {
-		err = do(&server.Local{Store: local.Store, Host: orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: ws})})
+		err = do(&server.Local{Store: local.Store, Host: orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: ws, Worktrees: worktrees(p, ws, nil), Shadow: shadow(p, ws)})})
 	}
 	return errors.Join(err, lock.Unlock(), ws.Close())
 }

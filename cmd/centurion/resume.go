@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/server"
 	"centurion/tui"
 )
@@ -34,41 +35,21 @@ func (c *cli) resumeCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd)
+	cmd.ValidArgsFunction = c.completeMission
 	return cmd
 }
 
 // resumeMission is `centurion resume`.
 func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
-	given := *f
 	m, over, err := c.look(ctx, f, id)
 	if err != nil || over {
 		return err
 	}
-	f.model = cmp.Or(f.model, m.Model)
-	// The mission's own caps stay, where a flag does not say otherwise, and so does a permission given in advance. Whether
-	// there is a person to be asked is a matter of this run.
-	f.maxWorkers = cmp.Or(f.maxWorkers, m.Options.MaxWorkers)
-	f.maxPerAgent = cmp.Or(f.maxPerAgent, m.Options.MaxPerAgent)
-	s, err := c.prepare(ctx, f)
+	s, opts, err := c.again(ctx, f, m)
 	if err != nil {
 		return err
 	}
 	defer s.ws.Close()
-	f.costSet = given.costSet
-	if given.ask == "" {
-		f.ask = ""
-		if m.Options.Ask == "allow" {
-			f.ask = m.Options.Ask
-		}
-	}
-	opts, err := c.options(f, s.models)
-	if err != nil {
-		return err
-	}
-	// The mission's own limits stay, also where the configuration has others.
-	opts.MaxCost, opts.MaxTokens, opts.MaxRounds, opts.MaxDuration = given.maxCost, given.maxTokens, given.maxRounds, given.maxDuration.Milliseconds()
-	opts.Level = given.level
-	opts.MaxToolCalls = given.maxToolCalls
 	if f.detach {
 		return c.resumeDetached(ctx, s, f, m.ID, opts)
 	}
@@ -86,6 +67,37 @@ func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
 	}
 	s.first = ""
 	return c.attend(ctx, s, f, m.ID, after)
+}
+
+// again prepares to go on with a mission, with its own caps and limits where the flags do not say otherwise. The caller
+// closes the seat's workspace.
+func (c *cli) again(ctx context.Context, f *runFlags, m server.Mission) (*seat, centurion.MissionOptions, error) {
+	given := *f
+	f.model, f.profile = cmp.Or(f.model, m.Model), cmp.Or(m.Options.Profile, agents.ProfileMission)
+	// The mission's own caps stay, where a flag does not say otherwise, and so does a permission given in advance. Whether
+	// there is a person to be asked is a matter of this run.
+	f.maxWorkers = cmp.Or(f.maxWorkers, m.Options.MaxWorkers)
+	f.maxPerAgent = cmp.Or(f.maxPerAgent, m.Options.MaxPerAgent)
+	s, err := c.prepare(ctx, f)
+	if err != nil {
+		return nil, centurion.MissionOptions{}, err
+	}
+	f.costSet = given.costSet
+	if given.ask == "" {
+		f.ask = ""
+		if m.Options.Ask == "allow" {
+			f.ask = m.Options.Ask
+		}
+	}
+	opts, err := c.options(f, s.models)
+	if err != nil {
+		return nil, opts, errors.Join(err, s.ws.Close())
+	}
+	// The mission's own limits stay, also where the configuration has others.
+	opts.MaxCost, opts.MaxTokens, opts.MaxRounds, opts.MaxDuration = given.maxCost, given.maxTokens, given.maxRounds, given.maxDuration.Milliseconds()
+	opts.Level = given.level
+	opts.MaxToolCalls = given.maxToolCalls
+	return s, opts, nil
 }
 
 // look finds the mission that is to be resumed. It is over if there is nothing left to resume: one that has ended prints
@@ -106,7 +118,12 @@ func (c *cli) look(ctx context.Context, f *runFlags, id string) (m server.Missio
 	switch {
 	case err != nil:
 	case m.Status == centurion.MissionCompleted || m.Status == centurion.MissionCancelled:
-		over, err = true, c.printEnd(ctx, api, m, f.format)
+		if over, err = true, c.printEnd(ctx, api, m, f.format); err == nil {
+			err = c.asHost(ctx, &readFlags{dir: f.dir}, api, func(api server.API) error { return c.afterMission(ctx, api, f, m.Noun()) })
+		}
+		if id == "" && err == nil {
+			c.sayOthers(ctx, api)
+		}
 	case m.Status.Alive(): // of a project without a host it would be told as interrupted
 		if f.maxWorkers > 0 || f.maxPerAgent > 0 {
 			if _, err = api.Resume(ctx, m.ID, centurion.MissionOptions{MaxWorkers: f.maxWorkers, MaxPerAgent: f.maxPerAgent}); err != nil {
@@ -116,6 +133,20 @@ func (c *cli) look(ctx context.Context, f *runFlags, id string) (m server.Missio
 		over, err = true, c.follow(ctx, p, api, f, m)
 	}
 	return m, over, errors.Join(err, done(), ws.Close())
+}
+
+// sayOthers names the newest mission that can be resumed after it was said that the latest one has ended.
+func (c *cli) sayOthers(ctx context.Context, api server.API) {
+	all, err := api.Missions(ctx)
+	if err != nil { // what was asked for has been told
+		return
+	}
+	for _, m := range all {
+		if m.Status == centurion.MissionPaused || m.Status == centurion.MissionBlocked {
+			fmt.Fprintf(c.err, "next: an earlier mission is %s: centurion resume %s\n", m.Status, m.ID)
+			return
+		}
+	}
 }
 
 // follow watches a mission that another process runs, to its end. Ctrl-C ends the watching only.

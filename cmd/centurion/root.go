@@ -47,8 +47,11 @@ func (c *cli) root() *cobra.Command {
 	root.SetVersionTemplate("centurion {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
-	root.AddCommand(c.runCommand(), c.demoCommand(), c.resumeCommand(), c.psCommand(), c.showCommand(), c.tasksCommand(),
-		c.logsCommand(), c.asksCommand(), c.answerCommand(), c.approveCommand(), c.denyCommand(), c.sendCommand(), c.cancelCommand(), c.pauseCommand(), c.attachCommand(), c.hostCommand(), c.serviceCommand(),
+	root.AddCommand(c.runCommand(), c.demoCommand(), c.resumeCommand(), c.psCommand(), c.showCommand(), c.tasksCommand(), c.pathCommand(),
+		c.logsCommand(), c.reportCommand(), c.asksCommand(), c.answerCommand(), c.approveCommand(), c.denyCommand(), c.sendCommand(), c.compactCommand(),
+		c.diffCommand(), c.mergeCommand(), c.undoCommand(), c.forkCommand(), c.rewindCommand(), c.cancelCommand(), c.abortCommand(),
+		c.stopCommand(), c.pauseCommand(), c.attachCommand(),
+		c.rpcCommand(), c.hostCommand(), c.serviceCommand(),
 		c.agentsCommand(), c.commandsCommand(), c.modelsCommand(), c.authCommand(), c.doctorCommand(), c.gcCommand(), c.versionCommand())
 	for _, l := range laterCommands {
 		root.AddCommand(later(l.use, l.short, l.step))
@@ -152,13 +155,6 @@ func exactly(lo, hi int, what string) cobra.PositionalArgs {
 // laterCommands belong to the product and are not there yet. They say so instead of being unknown.
 var laterCommands = []struct{ use, short, step string }{
 	{"inbox [ADDRESS]", "Read an agent's messages", "messages between agents"},
-	{"fork SESSION", "Fork a conversation", "the conversation tree"},
-	{"rewind SESSION", "Rewind a conversation", "the conversation tree"},
-	{"diff MISSION|TASK", "Show what a mission or task changed", "worktrees and merging"},
-	{"merge MISSION", "Put finished work on your branch", "worktrees and merging"},
-	{"path TASK", "Print where a task works", "worktrees and merging"},
-	{"undo MISSION|TASK", "Take back what a mission or task changed", "worktrees and merging"},
-	{"report MISSION", "Write a report of a mission", "reports"},
 	{"serve", "Serve OpenCode's API", "the OpenCode server"},
 	{"trust", "Trust what a project ships", "trust and confinement"},
 	{"plugin", "Manage plugins", "plugins"},

@@ -34,6 +34,7 @@ type runFlags struct {
 	yes, detach, merge                                                 bool
 	costSet                                                            bool // --max-cost was given
 	maxToolCalls                                                       int
+	files                                                              []string // given with --file
 }
 
 const (
@@ -49,7 +50,9 @@ func (c *cli) runCommand() *cobra.Command {
 		Long: "Run a mission in this directory, in the foreground, to its end.\n\n" +
 			"The goal is one argument, or standard input for «-». It may begin with a command: /task GOAL is the same as GOAL;\n" +
 			"/plan GOAL writes the plan, shows it and ends; `centurion commands` lists the others. Exit codes: 0 complete, 1 failed, 2 wrong usage or configuration,\n" +
-			"3 paused (a limit; resumable), 4 blocked on a person (resumable), 5 cancelled, 130 interrupted (resumable).",
+			"3 paused (a limit; resumable), 4 blocked on a person (resumable), 5 cancelled, 130 interrupted (resumable).\n\n" +
+			"Without a terminal and with --ask ask a question of an agent ends the process with exit code 4 as soon as nothing else goes on;\n" +
+			"an ask for permission is waited for: centurion asks, approve and deny answer it from another terminal.",
 		Example: "  centurion run \"add a rate limit to the API\"\n  centurion run --model openai/gpt-5 --max-cost 2 \"mend the flaky test\"\n" +
 			"  centurion run \"/plan port the parser to Go\" && centurion resume\n  echo \"update the changelog\" | centurion run --ask allow --format json -",
 		Args: exactly(0, -1, "a goal"),
@@ -63,6 +66,7 @@ func (c *cli) runCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd)
+	fileFlag(cmd, &f.files)
 	return cmd
 }
 
@@ -70,9 +74,9 @@ func (f *runFlags) bind(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.dir, "dir", "", "the project directory (default: here)")
 	fl.StringVar(&f.model, "model", "", "provider and model, such as openai/gpt-5 or ollama/qwen3-coder")
-	fl.StringVar(&f.agent, "agent", "", "start with this agent instead of commander")
+	fl.StringVar(&f.agent, "agent", "", "start with this agent instead of the commander or the assistant")
 	fl.StringVar(&f.format, "format", "", "text or json: one event a line on stdout (default text)")
-	fl.StringVar(&f.isolation, "isolation", "", "auto, shared or worktree (this version: shared)")
+	fl.StringVar(&f.isolation, "isolation", "", "auto, shared or worktree: whether sessions write in checkouts of their own (default auto: in a git repository)")
 	fl.IntVar(&f.maxWorkers, "max-workers", 0, "sessions at once (default 50)")
 	fl.IntVar(&f.maxPerAgent, "max-per-agent", 0, "sessions of one agent at once (default 10)")
 	fl.Float64Var(&f.maxCost, "max-cost", 0, "pause when this many USD are spent (default 10)")
@@ -80,14 +84,18 @@ func (f *runFlags) bind(cmd *cobra.Command) {
 	fl.DurationVar(&f.maxDuration, "max-duration", 0, "pause after this time, such as 90m")
 	fl.IntVar(&f.maxRounds, "max-rounds", 0, "pause after this many requests to models")
 	fl.IntVar(&f.maxToolCalls, "max-tool-calls", 0, "pause after this many tool calls")
-	fl.StringVar(&f.ask, "ask", "", "ask, deny or allow what no permission rule answers (default: ask on a terminal, else deny)")
+	fl.StringVar(&f.ask, "ask", "", "ask, deny or allow what no permission rule answers, and ask or do without what agents want to know (default: ask on a terminal, else deny)")
 	fl.BoolVar(&f.yes, "yes", false, "do not show the plan for approval")
-	fl.StringVar(&f.dirty, "dirty", "", "include or ignore uncommitted work (this version: include)")
+	fl.StringVar(&f.dirty, "dirty", "", "include or ignore: whether your uncommitted work is part of what the mission starts from (default include)")
 	fl.IntVar(&f.level, "level", 0, "1, 2 or 3 instead of the Commander's own assessment")
-	fl.StringVar(&f.profile, "profile", "", "mission, assistant or solo (this version: mission)")
+	fl.StringVar(&f.profile, "profile", "", "mission: four agents, a plan and proof (default); assistant: one agent that answers; solo: not in this version")
 	fl.StringVar(&f.sandbox, "sandbox", "", "auto, require or off (this version confines nothing)")
 	fl.BoolVar(&f.detach, "detach", false, "hand the mission to a background host and print its id")
-	fl.BoolVar(&f.merge, "merge", false, "put the finished work on your branch (not in this version)")
+	for flag, values := range map[string][]cobra.Completion{"format": {"text", "json"}, "ask": {"ask", "deny", "allow"}, "level": {"1", "2", "3"},
+		"profile": {agents.ProfileMission, agents.ProfileAssistant}, "isolation": {"auto", "shared", "worktree"}, "dirty": {"include", "ignore"}, "sandbox": {"auto", "off"}} {
+		completeValues(cmd, flag, values...)
+	}
+	fl.BoolVar(&f.merge, "merge", false, "put the finished work on your branch without asking; exit code 4 if your own work stands in its way")
 }
 
 // settle fills in what the configuration says and refuses what cannot be.
@@ -106,7 +114,9 @@ func (f *runFlags) settle(own config.Own) error {
 	f.maxDuration = cmp.Or(f.maxDuration, own.MaxDuration)
 	f.maxRounds = cmp.Or(f.maxRounds, own.MaxRounds)
 	f.maxToolCalls = cmp.Or(f.maxToolCalls, own.MaxToolCalls)
-	f.level = cmp.Or(f.level, own.Level)
+	if f.profile != agents.ProfileAssistant { // which knows no levels
+		f.level = cmp.Or(f.level, own.Level)
+	}
 	f.yes = f.yes || own.Yes
 	if !f.costSet && own.MaxCost != nil {
 		f.maxCost, f.costSet = *own.MaxCost, true
@@ -117,10 +127,10 @@ func (f *runFlags) settle(own config.Own) error {
 		step        string
 	}{
 		{"format", f.format, []string{"text", "json"}, []string{"text", "json"}, ""},
-		{"isolation", f.isolation, []string{"auto", "shared", "worktree"}, []string{"auto", "shared"}, "worktrees and merging"},
+		{"isolation", f.isolation, []string{"auto", "shared", "worktree"}, []string{"auto", "shared", "worktree"}, ""},
 		{"ask", f.ask, []string{"", "ask", "deny", "allow"}, []string{"", "ask", "deny", "allow"}, ""},
-		{"dirty", f.dirty, []string{"include", "ignore"}, []string{"include"}, "worktrees and merging"},
-		{"profile", f.profile, []string{"mission", "assistant", "solo"}, []string{"mission"}, "the other profiles"},
+		{"dirty", f.dirty, []string{"include", "ignore"}, []string{"include", "ignore"}, ""},
+		{"profile", f.profile, []string{"mission", "assistant", "solo"}, []string{"mission", "assistant"}, "a later version"},
 		{"sandbox", f.sandbox, []string{"auto", "require", "off"}, []string{"auto", "off"}, "trust and confinement"},
 	} {
 		if !slices.Contains(o.all, o.value) {
@@ -131,8 +141,6 @@ func (f *runFlags) settle(own config.Own) error {
 		}
 	}
 	switch {
-	case f.merge:
-		return notYet("--merge", "worktrees and merging")
 	case f.level < 0 || f.level > 3:
 		return badValue("level", fmt.Sprint(f.level), []string{"1", "2", "3"})
 	case f.maxCost < 0 || f.maxTokens < 0 || f.maxRounds < 0 || f.maxToolCalls < 0 || f.maxDuration < 0 || f.maxWorkers < 0 || f.maxPerAgent < 0:
@@ -191,6 +199,14 @@ func (c *cli) startMission(ctx context.Context, f *runFlags, goal string) error 
 	if err != nil {
 		return err
 	}
+	var with attached
+	if with, err = attachments(s.ws, f.files, maxGoal-len(goal)); err != nil {
+		return err
+	}
+	if err := with.takenBy(s.models); err != nil {
+		return err
+	}
+	opts.Attached, opts.Files = strings.TrimSpace(with.text), with.files
 	opts.PlanOnly = planOnly
 	opts.ShowPlan = opts.ShowPlan && !planOnly
 	opts.Request = rand.Text() // if the host dies before it answers, the next one is asked again
@@ -286,7 +302,7 @@ func (c *cli) configure(ctx context.Context, ws *workspace.Workspace, f *runFlag
 // cast finds the agent that a mission starts with, and the model of its own that the agent has, which only one that was
 // given for this run replaces.
 func (f *runFlags) cast(cfg *config.Config, modelGiven bool) error {
-	cast, err := castOf(cfg)
+	cast, err := castIn(cfg, f.profile)
 	if err != nil {
 		return err
 	}
@@ -294,14 +310,16 @@ func (f *runFlags) cast(cfg *config.Config, modelGiven bool) error {
 		if _, err := cast.Find(cfg.DefaultAgent); err == nil {
 			f.agent = cfg.DefaultAgent
 		} else { // OpenCode has agents that are none here
-			cfg.Notices = append(cfg.Notices, fmt.Sprintf("centurion: default_agent %q is no agent of a mission; it starts with the commander", cfg.DefaultAgent))
+			cfg.Notices = append(cfg.Notices, fmt.Sprintf("centurion: default_agent %q is no agent of a mission; it starts with the %s", cfg.DefaultAgent, cast.Owner()))
 		}
 	}
-	if modelGiven {
-		return nil
+	a, err := cast.Find(cmp.Or(f.agent, cast.Owner()))
+	if e, ok := errors.AsType[*centurion.Error](err); ok && e.Hint == "" {
+		e.Hint = "see: centurion agents --profile " + f.profile
 	}
-	a, err := cast.Find(cmp.Or(f.agent, agents.Commander))
-	f.model = cmp.Or(a.Model, f.model)
+	if !modelGiven {
+		f.model = cmp.Or(a.Model, f.model)
+	}
 	return err
 }
 
@@ -310,7 +328,15 @@ func (c *cli) options(f *runFlags, models *modelSet) (centurion.MissionOptions, 
 	live := tui.CanLive(c.in, c.out, c.env)
 	o := centurion.MissionOptions{Agent: f.agent, Model: models.first.Model.String(), Level: f.level, MaxTokens: f.maxTokens,
 		MaxDuration: f.maxDuration.Milliseconds(), MaxRounds: f.maxRounds, MaxWorkers: f.maxWorkers, MaxPerAgent: f.maxPerAgent, MaxToolCalls: f.maxToolCalls,
+		Isolation: f.isolation, Dirty: f.dirty, Setup: models.cfg.Own.WorktreeSetup,
 		Verify: models.cfg.Own.Verify, ShowPlan: live && !f.yes && !f.detach && f.format == "text"}
+	if _, shipped := models.cfg.Origin("worktree.setup"); len(o.Setup) > 0 && !shipped {
+		o.TrustSetup = true
+	}
+	if f.profile == agents.ProfileAssistant {
+		o.Profile, o.Verify, o.ShowPlan = f.profile, nil, false
+	}
+	o.Merge = f.merge
 	o.Ask = f.ask
 	if o.Ask == "" {
 		o.Ask = "deny"
@@ -318,6 +344,7 @@ func (c *cli) options(f *runFlags, models *modelSet) (centurion.MissionOptions, 
 			o.Ask = "ask"
 		}
 	}
+	o.Unattended = o.Ask == "ask" && !(live && f.format == "text")
 	switch {
 	case models.first.Price != nil:
 		o.MaxCost = f.maxCost
@@ -375,9 +402,13 @@ func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, afte
 		}
 	}
 	q.Deltas, q.Toasts = true, true
-	return tui.RunLive(ctx, tui.Options{Events: api.Events(ctx, q),
-		In: c.in, Out: c.out, Env: c.env, Board: board, Answerer: api, Writer: commanderOf{api, m.ID}, Interrupt: c.interrupt,
-		TodoPath: filepath.Join(m.Directory, filepath.FromSlash(m.Todo)), Plan: planReader(filepath.Join(m.Directory, filepath.FromSlash(m.Todo)))})
+	o := tui.Options{Events: api.Events(ctx, q), In: c.in, Out: c.out, Env: c.env, Board: board, Answerer: api,
+		Writer: commanderOf{api, m.ID}, Aborter: turnOf{api, m.ID}, Interrupt: c.interrupt}
+	if m.Todo != "" {
+		o.TodoPath = filepath.Join(m.Directory, filepath.FromSlash(m.Todo))
+		o.Plan = planReader(o.TodoPath)
+	}
+	return tui.RunLive(ctx, o)
 }
 
 // planReader reads the items of the plan in a file.

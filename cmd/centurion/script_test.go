@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"centurion": main})
+	testscript.Main(m, map[string]func(){"centurion": main, "frontend": frontend})
 }
 
 // patience is how long a script waits for something that must come.
@@ -43,6 +44,8 @@ const patience = 20 * time.Second
 //	json FILE PATH [VALUE]    what stands at a path (a.b, 0.a, # for a length) of a JSON file; - means that nothing does
 //	set NAME FILE PATH        put what stands there into a variable
 //	big FILE MB               make a text file of so many megabytes
+//	png FILE WIDTH HEIGHT     make an image
+//	record FILE               write a mission into the project's state; see record_test.go
 //	tty STEPS N COMMAND...    run a command on a terminal (Linux); see tty_linux_test.go
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -53,7 +56,7 @@ func TestScripts(t *testing.T) {
 		Condition:           condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"model": serveModel, "code": runCode, "start": startCommand, "signal": signalCommand, "finish": finishCommand,
-			"until": until, "lines": eventLines, "json": jsonPath, "set": setVariable, "big": bigFile, "tty": tty,
+			"until": until, "lines": eventLines, "json": jsonPath, "set": setVariable, "big": bigFile, "tty": tty, "png": pngFile, "record": record,
 		},
 	})
 }
@@ -74,12 +77,17 @@ func condition(cond string) (bool, error) {
 // setup gives every script a home, a state directory and a project of its own, and nothing of the machine's.
 func setup(env *testscript.Env) error {
 	home := filepath.Join(env.WorkDir, "home")
+	cache, err := os.UserCacheDir() // what scripts build is the same everywhere
+	if err != nil {
+		return err
+	}
 	for name, value := range map[string]string{
 		"HOME": home, "USERPROFILE": home, "CENTURION_HOME": filepath.Join(env.WorkDir, "state"),
 		"XDG_CONFIG_HOME": filepath.Join(home, ".config"), "XDG_DATA_HOME": filepath.Join(home, ".local", "share"),
 		"XDG_STATE_HOME": filepath.Join(home, ".local", "state"), "XDG_CACHE_HOME": filepath.Join(home, ".cache"),
 		"XDG_RUNTIME_DIR": "", "DBUS_SESSION_BUS_ADDRESS": "", "TERM": "xterm-256color", "GOCOVERDIR": os.Getenv("GOCOVERDIR"),
-		"OPENAI_BASE_URL": "", "OPENAI_API_KEY": "",
+		"OPENAI_BASE_URL": "", "OPENAI_API_KEY": "", "GOCACHE": cmp.Or(os.Getenv("GOCACHE"), filepath.Join(cache, "go-build")), "GOTOOLCHAIN": "local",
+		"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": filepath.Join(home, ".gitconfig"),
 		"GORACE": "atexit_sleep_ms=10", // the race detector would make every command take a second more
 	} {
 		env.Setenv(name, value)
@@ -203,7 +211,7 @@ func isFile(path string) bool {
 
 // scriptVariables are the variables that scripts hand to the program.
 var scriptVariables = []string{"PATH", "HOME", "USERPROFILE", "CENTURION_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
-	"XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "TERM", "NO_COLOR", "VISUAL", "OPENAI_BASE_URL", "OPENAI_API_KEY", "WORK", "GOCOVERDIR", "GORACE", "SystemRoot"}
+	"XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "TERM", "NO_COLOR", "VISUAL", "OPENAI_BASE_URL", "OPENAI_API_KEY", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL", "WORK", "GOCOVERDIR", "GORACE", "GOCACHE", "GOTOOLCHAIN", "SystemRoot"}
 
 func environ(ts *testscript.TestScript) []string {
 	var env []string

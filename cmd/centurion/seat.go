@@ -153,6 +153,21 @@ func (s *seat) Answer(ctx context.Context, id, answer string) error {
 	return err
 }
 
+// Diff tells what a mission or a task has changed.
+func (s *seat) Diff(ctx context.Context, id string, o orchestrator.DiffOptions) (orchestrator.Change, error) {
+	return ask(ctx, s, func(api server.API) (orchestrator.Change, error) { return api.Diff(ctx, id, o) })
+}
+
+// Merge puts a mission's work on the person's branch.
+func (s *seat) Merge(ctx context.Context, id string, q orchestrator.MergeRequest) (orchestrator.MergeReport, error) {
+	return ask(ctx, s, func(api server.API) (orchestrator.MergeReport, error) { return api.Merge(ctx, id, q) })
+}
+
+// Undo takes back what a mission or a task has done.
+func (s *seat) Undo(ctx context.Context, id string, q orchestrator.UndoRequest) (orchestrator.UndoReport, error) {
+	return ask(ctx, s, func(api server.API) (orchestrator.UndoReport, error) { return api.Undo(ctx, id, q) })
+}
+
 // Events yields a mission's events, also across hosts. It ends with an error if the mission has stopped without being
 // able to record it.
 func (s *seat) Events(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
@@ -248,6 +263,7 @@ func (s *seat) leave(ctx context.Context) error {
 type shower interface {
 	tui.Answerer
 	Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error)
+	Abort(ctx context.Context, id, reason string) error
 	Mission(ctx context.Context, id string) (server.Mission, error)
 	Events(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error]
 }
@@ -273,10 +289,11 @@ func (c *cli) attend(ctx context.Context, s *seat, f *runFlags, id string, after
 	if err == nil {
 		m, err = s.Mission(view, id)
 	}
-	if err = errors.Join(err, s.leave(ctx)); err == nil {
+	if err == nil {
 		c.ended(f, m.Noun())
+		err = c.afterMission(ctx, s, f, m.Noun())
 	}
-	return err
+	return errors.Join(err, s.leave(ctx))
 }
 
 // note tells a person something that is not part of the output.

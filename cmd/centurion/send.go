@@ -20,16 +20,19 @@ const sendHelp = `Write to an agent of a mission (default: the latest mission).
 
 ADDRESS is 0/ for the Commander, 0/3 for its fourth child, an item of the plan such as T2, or the id of a session or task.
 TEXT is one message, or standard input for «-». The agent reads it after the tool calls that it is at, before it asks its
-model again; with --queue at the end of its turn. It is plain text: words such as /pause mean nothing in it.
+model again; with --queue at the end of its turn. It is plain text: words such as /pause mean nothing in it. Only /compact,
+alone, is for the host: see centurion compact --help.
 
 An idle Commander answers at once, also while it counts down to its next turn. Who waits for a slot reads it when it runs. A
 mission that has stopped keeps the message until it is resumed; a blocked one goes on with it if a process hosts the project.`
 
 func (c *cli) sendCommand() *cobra.Command {
 	var p orchestrator.Post
-	f, steer := &readFlags{}, false
+	var files []string
+	f, steer, wait := &readFlags{}, false, false
 	cmd := &cobra.Command{Use: "send ADDRESS TEXT|-", Short: "Write to an agent", Long: sendHelp,
 		Example: "  centurion send 0/ \"use PostgreSQL, not SQLite\"\n  centurion send T2 --queue \"then write the changelog, too\"\n" +
+			"  centurion send --wait 0/ \"how far are you?\"\n" +
 			"  git diff | centurion send tsk_0199… -",
 		Args: exactly(2, -1, "an address and a text"), ValidArgsFunction: c.completeAddress,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -40,12 +43,20 @@ func (c *cli) sendCommand() *cobra.Command {
 			if p.Text, err = c.message(args[1:]); err != nil {
 				return err
 			}
+			if err := c.sendWith(f, &p, files); err != nil {
+				return err
+			}
+			if wait {
+				return c.prompt(cmd.Context(), f, p)
+			}
 			return c.send(cmd.Context(), f, p)
 		}}
 	f.bind(cmd)
+	fileFlag(cmd, &files)
 	cmd.Flags().StringVar(&p.Mission, "mission", "", "where the address is looked for (default: the latest mission)")
 	cmd.Flags().BoolVar(&steer, "steer", false, "read before the next request to the model (the default)")
-	cmd.Flags().BoolVar(&p.Queue, "queue", false, "read at the end of the turn")
+	cmd.Flags().BoolVar(&p.Queue, "queue", false, "read at the end of the turn, in a turn of its own")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait for the answer of the turn that reads it, and print it")
 	return cmd
 }
 
@@ -66,17 +77,33 @@ func (c *cli) message(args []string) (string, error) {
 func (c *cli) send(ctx context.Context, f *readFlags, p orchestrator.Post) error {
 	p.ID = centurion.NewID(centurion.PrefixDelivery)
 	var got orchestrator.Posted
+	err := c.throughHosts(ctx, f, func(api server.API) (err error) {
+		got, err = api.Send(ctx, p)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if f.format == "json" {
+		return writeJSON(c.out, got)
+	}
+	c.blind(ctx, f, p, got)
+	return c.say(nil, sent(got, p.Queue))
+}
+
+// throughHosts calls ask with the host of a project, and again while one host takes over from another: ask is to find what
+// it has begun before.
+func (c *cli) throughHosts(ctx context.Context, f *readFlags, ask func(api server.API) error) error {
 	for start := time.Now(); ; {
 		err := c.with(ctx, f, func(api server.API) error {
-			return c.asHost(ctx, f, api, func(api server.API) (err error) {
-				got, err = api.Send(ctx, p)
+			return c.asHost(ctx, f, api, func(api server.API) error {
+				begun := time.Now()
+				err := ask(api)
+				start = start.Add(time.Since(begun)) // how long a host works on it is no part of the wait for one
 				return err
 			})
 		})
-		if err == nil {
-			break
-		}
-		if changing := isHeld(err) || centurion.KindOf(err) == centurion.KindNetwork; !changing || time.Since(start) > heirTime {
+		if changing := isHeld(err) || centurion.KindOf(err) == centurion.KindNetwork; err == nil || !changing || time.Since(start) > heirTime {
 			return err
 		}
 		t := time.NewTimer(findPause)
@@ -87,10 +114,6 @@ func (c *cli) send(ctx context.Context, f *readFlags, p orchestrator.Post) error
 			return context.Cause(ctx)
 		}
 	}
-	if f.format == "json" {
-		return writeJSON(c.out, got)
-	}
-	return c.say(nil, sent(got, p.Queue))
 }
 
 // sent says what becomes of a message.
@@ -98,6 +121,8 @@ func sent(got orchestrator.Posted, queued bool) string {
 	who := fmt.Sprintf("%s (%s)", cmp.Or(got.Address, got.Task), tui.Clean(got.Agent))
 	waits := got.State == centurion.TaskQueued || got.State == centurion.TaskWaiting
 	switch {
+	case got.Compact:
+		return compacts(got, who)
 	case !got.Working:
 		status := string(got.Status)
 		if got.Status.Alive() {
@@ -123,7 +148,10 @@ func (c *cli) completeAddress(cmd *cobra.Command, args []string, typed string) (
 	f := &readFlags{dir: cmd.Flag("dir").Value.String(), format: "text"}
 	// Where nothing can be read there is nothing to complete; the command itself says why.
 	_ = c.with(cmd.Context(), f, func(api server.API) error {
-		mission := cmd.Flag("mission").Value.String()
+		mission := ""
+		if flag := cmd.Flag("mission"); flag != nil {
+			mission = flag.Value.String()
+		}
 		sessions, err := api.Sessions(cmd.Context(), mission)
 		if err != nil {
 			return err

@@ -47,6 +47,7 @@ func slashCommands() []slashCommand {
 			return c.resumeMission(ctx, f, first(args))
 		}},
 		{"stop", "[MISSION]", "Stop a mission so that it can be resumed; the same as /pause", through("pause")},
+		{"compact", "[ADDRESS]", "Shorten a conversation (default: the Commander's of the latest mission)", through("compact")},
 		{"cancel", "[ID]", "Cancel a mission or a task (default: the latest mission)", (*cli).cancelLatest},
 	}
 }
@@ -118,6 +119,7 @@ func (c *cli) cancelLatest(ctx context.Context, f *runFlags, args []string) erro
 type start struct {
 	goal     string
 	planOnly bool
+	subAgent bool // the command is to be carried out by a sub-agent
 	done     bool // it was no goal but a command that has been carried out
 }
 
@@ -188,20 +190,23 @@ func unknownSlash(word string, cfg *config.Config) error {
 // beginOwn makes the goal of a command of the person's or the project's, and sets the agent and the model that it names
 // where no flag does.
 func (c *cli) beginOwn(ctx context.Context, f *runFlags, ws *workspace.Workspace, cfg *config.Config, cmd config.Command, args string) (start, error) {
-	cast, err := castOf(cfg)
+	profile := cmp.Or(f.profile, cfg.Own.Profile)
+	cast, err := castIn(cfg, profile)
 	if err != nil {
 		return start{}, err
 	}
 	st, to := start{}, ""
-	switch agent, err := cast.Find(cmp.Or(cmd.Agent, agents.Commander)); {
+	switch agent, err := cast.Find(cmp.Or(cmd.Agent, cast.Owner())); {
 	case f.agent != "":
 	case err != nil && slices.Contains(openCodeAgents, strings.ToLower(cmd.Agent)):
 		st.planOnly = strings.EqualFold(cmd.Agent, "plan") // which changes nothing in OpenCode either
 		if !st.planOnly {
-			c.note(fmt.Sprintf("/%s: the agent %q is OpenCode's own; the commander does its work here", cmd.Name, cmd.Agent))
+			c.note(fmt.Sprintf("/%s: the agent %q is OpenCode's own; the %s does its work here", cmd.Name, cmd.Agent, cast.Owner()))
 		}
 	case err != nil:
 		return st, &centurion.Error{Op: fmt.Sprintf("run /%s of %s", cmd.Name, cmd.File), Kind: centurion.KindConfig, Err: err, Hint: centurion.HintOf(err)}
+	case cmd.Subtask && profile == agents.ProfileAssistant:
+		st.subAgent = true
 	case cmd.Subtask && agent.Mode == "primary":
 		to = agents.Worker
 	case cmd.Subtask || agent.Mode == "subagent":
@@ -214,9 +219,12 @@ func (c *cli) beginOwn(ctx context.Context, f *runFlags, ws *workspace.Workspace
 	if err != nil {
 		return st, err
 	}
-	e := expansion{cmd: cmd, args: args, ws: ws, rules: rules(cmp.Or(to, f.agent, agents.Commander)), note: c.note}
+	e := expansion{cmd: cmd, args: args, ws: ws, rules: rules(cmp.Or(to, f.agent, cast.Owner())), note: c.note}
 	if st.goal, err = e.expand(ctx); err != nil {
 		return st, err
+	}
+	if st.subAgent {
+		st.goal += "\n\n---\nHand this as one task to a sub-agent with sub_agent, and report its result."
 	}
 	if to != "" {
 		st.goal += fmt.Sprintf("\n\n---\nDelegate this as one task to the agent %s, and report its result.", to)

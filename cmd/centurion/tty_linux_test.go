@@ -22,7 +22,7 @@ import (
 //	see REGEXP          wait until the screen has shown this since the last step
 //	press KEYS REGEXP   press keys, again and again, until the screen has shown this
 //
-// KEYS are characters, enter or ctrl-c. What the terminal was sent goes to tty.out.
+// KEYS are characters, enter, esc or ctrl-c. What the terminal was sent goes to tty.out.
 func tty(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: tty STEPS N COMMAND ARG...")
@@ -94,7 +94,7 @@ func (s *screen) text() string {
 	return s.sent.String()
 }
 
-var keyNames = map[string]string{"enter": "\r", "ctrl-c": "\x03"}
+var keyNames = map[string]string{"enter": "\r", "ctrl-c": "\x03", "esc": "\x1b"}
 
 func (s *screen) step(line string, keys io.Writer) error {
 	if line == "" {

@@ -26,6 +26,7 @@ func (c *cli) pauseCommand() *cobra.Command {
 			}
 			return c.say(c.asHost(ctx, f, api, func(api server.API) error { return api.Pause(ctx, m.ID, reason) }), "paused "+m.ID+"; go on with: centurion resume "+m.ID)
 		})
+	cmd.ValidArgsFunction = c.completeMission
 	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission")
 	return cmd
 }
@@ -45,6 +46,8 @@ func (c *cli) attachCommand() *cobra.Command {
 		}}
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project directory (default: here)")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json: one event a line on stdout")
+	completeValues(cmd, "format", "text", "json")
+	cmd.ValidArgsFunction = c.completeMission
 	return cmd
 }
 

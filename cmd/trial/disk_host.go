@@ -258,11 +258,17 @@ func hashes(path string) map[string][32]byte {
 // Commander writes a plan that has vanished again, without checks, and cancels every item that is left over.
 func finisher(r scripted.Request) scripted.Answer {
 	if r.Agent() != "commander" {
-		return scripted.Answer{Say: "It is done."}
+		return scripted.Answer{Say: "PASS: it is done."}
+	}
+	reviewed := false
+	for _, c := range history(r) {
+		reviewed = reviewed || c.name == "delegate_task" && strings.Contains(c.args, "Look at all of it.")
 	}
 	results := strings.Join(r.Results(), "\n")
 	open := openItem.FindAllStringSubmatch(results, -1)
 	switch {
+	case strings.Contains(results, `"agent":"reviewer"`) && !reviewed:
+		return scripted.Answer{Calls: []scripted.Call{toolCall("delegate_task", map[string]any{"agent": "reviewer", "description": "review", "prompt": "Look at all of it."})}}
 	case strings.Contains(results, "the todo list had items and has none any more"):
 		var plan strings.Builder
 		plan.WriteString("# What is left\n")

@@ -22,16 +22,22 @@ const (
 	r3Workers = 3
 	r3Quick   = 3  // kills at each step
 	r3Full    = 20 // likewise
+	// r3GitQuick is r3Quick of a mission in a repository, which takes three times as long.
+	r3GitQuick = 2
 	// r3Tries are how often one kill is tried: a step may be reached less often than in the run in which they were counted.
 	r3Tries = 3
 	// r3States holds state files of the first version, which opening migrates.
 	r3States = "store/testdata/v1"
 )
 
+// r3Both are steps that mean something else where work is merged.
+var r3Both = []failpoint.Point{failpoint.CheckRan, failpoint.TaskEnded, failpoint.MissionVerdict}
+
 // stepper kills hosts at named steps.
 type stepper struct {
 	t     *T
 	bin   string
+	git   bool // the mission's work is done in checkouts and merged
 	kills int
 	maybe int
 	sum   damage
@@ -41,9 +47,12 @@ type stepper struct {
 func r3(ctx context.Context, t *T) {
 	s := &stepper{t: t, bin: t.BinaryWith("failpoint")}
 	reached := s.count()
+	s.git = true
+	inGit := s.count()
+	taken := s.person(ctx, t.Scale(1, r3Full))
 	never := 0
 	for _, point := range failpoint.All() {
-		if reached[point] == 0 {
+		if reached[point]+inGit[point] == 0 && !taken[point] {
 			never++
 			t.Failf("the step %q is never reached by this mission: nothing calls failpoint.Hit with it, or the mission has to be extended", point)
 		}
@@ -53,7 +62,15 @@ func r3(ctx context.Context, t *T) {
 			if ctx.Err() != nil || reached[point] == 0 {
 				break
 			}
+			s.git = false
 			s.kill(point, 1+t.Rand.IntN(reached[point]))
+		}
+		for range t.Scale(r3GitQuick, r3Full) {
+			if ctx.Err() != nil || inGit[point] == 0 || personal(point) || reached[point] > 0 && !slices.Contains(r3Both, point) {
+				break
+			}
+			s.git = true
+			s.kill(point, 1+t.Rand.IntN(inGit[point]))
 		}
 	}
 	migrated := s.migration(t.Scale(r3Quick, r3Full))
@@ -68,8 +85,11 @@ func r3(ctx context.Context, t *T) {
 // project makes a project with a mission of a few workers, one of which runs a command that a person is asked about and has
 // a conversation that has to be shortened.
 func (s *stepper) project() (*squad, *project) {
-	q := &squad{workers: r3Workers, asks: 1, long: true, latency: 2 * time.Millisecond}
+	q := &squad{workers: r3Workers, asks: 1, long: true, latency: 2 * time.Millisecond, git: s.git}
 	p := s.t.Project(q.files())
+	if s.git {
+		p.gitInit()
+	}
 	p.Bin = s.bin
 	q.serve(p)
 	return q, p
@@ -181,6 +201,12 @@ func (s *stepper) finished(q *squad, p *project) {
 	}
 	if missing := q.unwritten(p); len(missing) > 0 {
 		s.t.Failf("the mission is complete and %q", missing)
+	}
+	if !s.git {
+		return
+	}
+	for _, what := range p.leftInGit(false) {
+		s.t.Failf("after centurion gc: %s", what)
 	}
 }
 

@@ -17,10 +17,9 @@ const (
 	// r7Small is how long a stream may be, in bytes, to be played to a session cut at every byte. Longer ones are cut at every
 	// byte for the client alone, and for a session at the borders of their lines and inside each; all of them with -full.
 	r7Small = 1200
-	// r7Long is how long a stream may be to be cut at every byte at all without -full: that takes time with the square of the
-	// length. In longer ones the first and last r7Ends bytes are; between them the borders of lines and a byte in each.
-	r7Long = 30_000
-	r7Ends = 5_000
+	// r7Long is how long a stream may be to be cut at every byte at all without -full: each cut plays all that comes before it,
+	// which takes time with the square of the length. Of longer ones a selection is: see [selection].
+	r7Long = 6_000
 	// r7Asks is how many requests a session may make of an answer that breaks: the broken one, the one after it, and one with
 	// the results of its calls.
 	r7Asks = 3
@@ -45,18 +44,22 @@ func r7(ctx context.Context, t *T) {
 		begun, before := time.Now(), runtime.NumGoroutine()
 		p := newPlayer(t, filepath.Join(t.Dir, strconv.Itoa(i)+".db"))
 		sum.whole(t, p, r)
-		sum.cut(ctx, t, p, r)
-		sum.reordered(ctx, t, p, r)
+		of := selectionOf(r.lines, len(r.body(r.lines)), t.Full)
+		sum.cut(ctx, t, p, r, of)
+		sum.reordered(ctx, t, p, r, of)
 		p.close()
 		if left := settled(before); left > 0 {
 			t.Failf("%s: %d goroutines are left", r.name, left)
 		}
 		sum.sessions += p.sessions
-		t.Logf("%s: %d lines, %d calls, ended with %v, %s", r.name, len(r.lines), len(r.heard.calls), r.heard.err, time.Since(begun).Round(time.Millisecond))
+		t.Logf("%s: %d lines, %d calls, ended with %v, %s, %s", r.name, len(r.lines), len(r.heard.calls), r.heard.err, of, time.Since(begun).Round(time.Millisecond))
 	}
 	t.Figure("answers", len(all))
 	t.Figure("not playable yet", len(skipped))
 	t.Figure("cuts", sum.cuts)
+	if sum.left > 0 { // of long recordings; -full cuts these, too
+		t.Figure("bytes not cut at", sum.left)
+	}
 	t.Figure("twice or out of order", sum.mixed)
 	t.Figure("sessions", sum.sessions)
 	t.Figure("calls run of cut answers", sum.ran)
@@ -84,7 +87,7 @@ func settled(before int) int {
 	return runtime.NumGoroutine() - before
 }
 
-type r7Sum struct{ cuts, mixed, sessions, ran, foreign int }
+type r7Sum struct{ cuts, left, mixed, sessions, ran, foreign int }
 
 // whole checks that an answer is taken as it was recorded.
 func (s *r7Sum) whole(t *T, p *player, r *recording) {
@@ -110,20 +113,23 @@ func (s *r7Sum) whole(t *T, p *player, r *recording) {
 	}
 }
 
-// cut cuts an answer at every byte.
-func (s *r7Sum) cut(ctx context.Context, t *T, p *player, r *recording) {
+// cut cuts an answer at every byte of the selection.
+func (s *r7Sum) cut(ctx context.Context, t *T, p *player, r *recording, of selection) {
 	body := r.body(r.lines)
 	whole := p.play(r, body)
-	line := 0 // where it began
+	line, at := 0, 0 // where it began, and which one it is
 	for n := range len(body) {
 		if ctx.Err() != nil {
 			return
 		}
-		if body[n] == '\n' {
-			line = n + 1
+		if n > 0 && body[n-1] == '\n' {
+			if line = n; body[n] != '\n' {
+				at++
+			}
 		}
-		inLine := body[n] != '\n' && n != line+20
-		if !t.Full && len(body) > r7Long && n > r7Ends && n < len(body)-r7Ends && inLine {
+		border := (body[n] == '\n' || n == line+20) && of.looked(at)
+		if !border && !of.whole(at) {
+			s.left++
 			continue
 		}
 		s.cuts++
@@ -134,7 +140,7 @@ func (s *r7Sum) cut(ctx context.Context, t *T, p *player, r *recording) {
 		if h.err != nil && !isCut(h.err) {
 			t.Failf("%s cut at %d of %d: no clear end: %v", r.name, n, len(body), h.err)
 		}
-		if !t.Full && len(body) > r7Small && inLine {
+		if !t.Full && len(body) > r7Small && !border {
 			continue
 		}
 		got := p.play(r, body[:n])
@@ -149,12 +155,15 @@ func (s *r7Sum) cut(ctx context.Context, t *T, p *player, r *recording) {
 	}
 }
 
-// reordered tells every event twice, and every two in the wrong order.
-func (s *r7Sum) reordered(ctx context.Context, t *T, p *player, r *recording) {
+// reordered tells every event of the selection twice, and every two in the wrong order.
+func (s *r7Sum) reordered(ctx context.Context, t *T, p *player, r *recording, of selection) {
 	whole := p.play(r, r.body(r.lines))
 	for i := range r.lines {
 		if ctx.Err() != nil {
 			return
+		}
+		if !of.looked(i) {
+			continue
 		}
 		mixed := [][]string{slices.Insert(slices.Clone(r.lines), i, r.lines[i])}
 		if i > 0 {

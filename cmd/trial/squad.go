@@ -22,6 +22,10 @@ type squad struct {
 	asks    int           // so many of the workers run a command that a person is asked about
 	long    bool          // the first worker reads so much that its provider asks for a shorter conversation, once
 
+	git  bool                                   // in a repository: each worker has a checkout and a ledger of its own, and its work is merged
+	text string                                 // the plan, if it is another one
+	deed func(scripted.Request) scripted.Answer // what a worker answers, if it does other work
+
 	mu       sync.Mutex
 	nap      string      // a command that every worker runs instead of the ledger, such as sleep 300; empty: none
 	requests []time.Time // when the model was asked
@@ -44,8 +48,11 @@ func (s *squad) naps() string {
 func (s *squad) napped(c *process, t *T) bool {
 	deadline := time.Now().Add(waitLimit / 4)
 	for !c.Ended() && time.Now().Before(deadline) {
-		if len(children(c.cmd.Process.Pid)) > 0 {
-			return true
+		for _, pid := range children(c.cmd.Process.Pid) {
+			switch strings.TrimSpace(readAll(filepath.Join("/proc", pid, "comm"))) { // the host itself runs git
+			case "bash", "sh":
+				return true
+			}
 		}
 		time.Sleep(5 * time.Millisecond) // the host starts them
 	}
@@ -77,6 +84,9 @@ func item(i int) string { return fmt.Sprintf("T%d", i+1) }
 func (s *squad) output(id string) string { return strings.Repeat("work of "+id+"\n", 20) }
 
 func (s *squad) plan() string {
+	if s.text != "" {
+		return s.text
+	}
 	var b strings.Builder
 	b.WriteString("# Ledger\n")
 	for i := range s.workers {
@@ -144,6 +154,9 @@ func (s *squad) answer(r scripted.Request) scripted.Answer {
 	}
 	if r.Agent() == "commander" {
 		return s.commander(r)
+	}
+	if s.deed != nil {
+		return s.deed(r)
 	}
 	return s.worker(r)
 }
@@ -224,17 +237,46 @@ func (s *squad) worker(r scripted.Request) scripted.Answer {
 	case !done["bash"] && nap != "":
 		return bash(nap)
 	case !done["bash"]:
-		return bash(fmt.Sprintf("echo %s-%d >> %s", id, tries["bash"]+1, squadLedger))
+		return bash(fmt.Sprintf("echo %s-%d >> %s", id, tries["bash"]+1, s.ledger(id)))
 	case !done["write"]:
 		return scripted.Answer{Say: "I write.", Calls: []scripted.Call{tool("write", map[string]any{"filePath": "out/" + id + ".txt", "content": s.output(id)})}}
 	}
 	return scripted.Answer{Say: id + " is written."}
 }
 
+// ledger is the file that a worker writes its words into.
+func (s *squad) ledger(id string) string {
+	if s.git { // one file for all would be a conflict of each with each
+		return "in/" + id + ".words"
+	}
+	return squadLedger
+}
+
+// place is the directory in which the work of a mission that has ended stands.
+func (s *squad) place(p *project) string {
+	if s.git {
+		return p.export(p.missionBranch())
+	}
+	return p.Dir
+}
+
+// words is what stands in the ledger, or in all of them.
+func (s *squad) words(p *project) string {
+	if !s.git {
+		return readAll(filepath.Join(p.Dir, squadLedger))
+	}
+	dir := s.place(p)
+	var all strings.Builder
+	for i := range s.workers {
+		all.WriteString(readAll(filepath.Join(dir, filepath.FromSlash(s.ledger(item(i))))))
+	}
+	return all.String()
+}
+
 // twice lists the words that stand more than once in the ledger.
 func (s *squad) twice(p *project) []string {
 	seen := map[string]int{}
-	for word := range strings.FieldsSeq(readAll(filepath.Join(p.Dir, squadLedger))) {
+	for word := range strings.FieldsSeq(s.words(p)) {
 		seen[word]++
 	}
 	var all []string
@@ -248,11 +290,12 @@ func (s *squad) twice(p *project) []string {
 
 // unwritten lists the items whose file is missing or torn, and those without a word in the ledger.
 func (s *squad) unwritten(p *project) []string {
-	ledger := readAll(filepath.Join(p.Dir, squadLedger))
+	ledger := s.words(p)
+	dir := s.place(p)
 	var all []string
 	for i := range s.workers {
 		id := item(i)
-		if b, err := os.ReadFile(filepath.Join(p.Dir, "out", id+".txt")); err != nil || string(b) != s.output(id) {
+		if b, err := os.ReadFile(filepath.Join(dir, "out", id+".txt")); err != nil || string(b) != s.output(id) {
 			all = append(all, fmt.Sprintf("out/%s.txt holds %d bytes of %d (%v)", id, len(b), len(s.output(id)), err))
 		}
 		if s.naps() == "" && !strings.Contains("\n"+ledger, "\n"+id+"-") {

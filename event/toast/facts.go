@@ -38,7 +38,7 @@ func (m *mission) see(e centurion.Event) (Toast, bool) {
 		return m.end(e), true
 	case centurion.EventPermissionAsked, centurion.EventQuestionAsked, centurion.EventPlanAsked:
 		return m.asked(e)
-	case centurion.EventPermissionReplied, centurion.EventQuestionReplied, centurion.EventPlanAnswered:
+	case centurion.EventPermissionReplied, centurion.EventQuestionAnswered, centurion.EventPlanAnswered:
 		m.asks = max(0, m.asks-1)
 		m.called = m.called && m.asks > 0
 	case centurion.EventBudgetExceeded:

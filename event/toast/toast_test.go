@@ -188,9 +188,9 @@ func TestFacts(t *testing.T) {
 		"question":         {start().fact(centurion.EventQuestionAsked, `{"text":"secret?"}`), told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\n"},
 		"plan":             {start().fact(centurion.EventPlanAsked, `{}`), told + "Centurion needs you|A plan waits for your approval⏎Mend it|warning|10000\n"},
 		"a policy answers": {start().fact(centurion.EventPermissionAsked, `{"by":"policy"}`).fact(centurion.EventPermissionReplied, `{"by":"policy"}`), told},
-		"several asks": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionReplied, `{}`).fact(centurion.EventQuestionAsked, `{}`),
+		"several asks": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionAnswered, `{}`).fact(centurion.EventQuestionAsked, `{}`),
 			told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\n"},
-		"asked again": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionReplied, `{}`).fact(centurion.EventPlanAsked, `{}`),
+		"asked again": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionAnswered, `{}`).fact(centurion.EventPlanAsked, `{}`),
 			told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\nCenturion needs you|A plan waits for your approval⏎Mend it|warning|10000\n"},
 		"retries of many sessions": {start().fact(centurion.EventProviderRetry, `{"wait_ms":30000,"reason":"rate_limit"}`).wait(time.Second).fact(centurion.EventProviderRetry, `{"wait_ms":9000,"reason":"gate"}`).
 			wait(29*time.Second).fact(centurion.EventProviderRetry, `{"wait_ms":1500,"reason":"rate_limit"}`), told + "Waiting for the model|Retry in 30s: rate limit|warning|8000\nWaiting for the model|Retry in 2s: rate limit|warning|1500\n"},

@@ -2,8 +2,7 @@
 // reads its streams. Over it a model's thinking is handed back with its signature, and what a conversation begins with is
 // read from the provider's cache.
 //
-// Retries, gates, time limits and the meaning of errors are package provider's. Images and tools that run at the provider
-// are not asked for; blocks of an unknown type in an answer are passed over.
+// Retries, gates, time limits and the meaning of errors are package provider's. Tools that run at the provider are not asked for; blocks of an unknown type in an answer are passed over.
 package anthropic
 
 import (
@@ -87,7 +86,9 @@ type block struct {
 	Name      string          `json:"name,omitempty"`
 	Input     json.RawMessage `json:"input,omitempty"`
 	ToolUseID string          `json:"tool_use_id,omitempty"`
-	Content   string          `json:"content,omitempty"`
+	Content   any             `json:"content,omitempty"` // of a result: a text, or blocks
+	Title     string          `json:"title,omitempty"`
+	Source    *source         `json:"source,omitempty"`
 	Cache     *cacheControl   `json:"cache_control,omitempty"`
 
 	fleeting bool // the next request will not have it

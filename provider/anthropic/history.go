@@ -28,13 +28,13 @@ func messages(r provider.Request) []wireMessage {
 		case provider.Assistant:
 			add("assistant", answerBlocks(m)...)
 		case provider.Tool:
-			add("user", block{Type: "tool_result", ToolUseID: safeID(m.CallID), Content: m.Text})
+			add("user", resultBlock(m))
 		default:
 			fleeting := 0
 			if i == len(r.Messages)-1 {
 				fleeting = r.Fleeting
 			}
-			add("user", userBlocks(m.Text, fleeting)...)
+			add("user", append(fileBlocks(m.Files), textBlocks(m, fleeting)...)...)
 		}
 	}
 	return out

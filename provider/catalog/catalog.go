@@ -35,6 +35,7 @@ type Model struct {
 	ToolCall      bool             // it can call tools
 	Temperature   bool             // it takes a temperature; the others refuse requests that have one
 	EchoReasoning bool             // it wants its earlier reasoning back
+	Media         centurion.Media  // which files it takes
 }
 
 // Provider is what is known of a provider.
@@ -85,6 +86,10 @@ type Figures struct {
 	ToolCall    *bool  `json:"tool_call"`
 	Temperature *bool  `json:"temperature"`
 	Interleaved any    `json:"interleaved"` // true, or an object that names a field
+	Attachment  *bool  `json:"attachment"`
+	Modalities  struct {
+		Input []string `json:"input"`
+	} `json:"modalities"`
 }
 
 // New returns the catalog that is built in. It is the caller's own: changing it changes no other.
@@ -190,6 +195,7 @@ func (c *Catalog) Override(ref centurion.ModelRef, f Figures) {
 	case map[string]any:
 		m.EchoReasoning = v["field"] == "reasoning_content" // the one field that requests here can hold
 	}
+	m.Media = MediaOf(m.Media, f.Attachment, f.Modalities.Input)
 	m.Price = f.Cost.over(m.Price)
 	e.models[ref.ID] = m
 }
@@ -214,6 +220,20 @@ func (c *Cost) over(p *centurion.Price) *centurion.Price {
 		}
 	}
 	return &out
+}
+
+// MediaOf returns which files a model takes: what is known of it, unless its figures say otherwise. The list of what it takes
+// as input counts more than whether it takes attachments, which of themselves are images.
+func MediaOf(known centurion.Media, attachment *bool, input []string) centurion.Media {
+	switch {
+	case len(input) > 0:
+		return centurion.Media{Image: slices.Contains(input, "image"), PDF: slices.Contains(input, "pdf")}
+	case attachment == nil:
+		return known
+	case *attachment:
+		return centurion.Media{Image: true, PDF: known.PDF}
+	}
+	return centurion.Media{}
 }
 
 // unknown is what is assumed of a model that nobody knows.

@@ -59,6 +59,7 @@ type (
 		Reasoning  string     `json:"reasoning_content,omitempty"`
 		ToolCalls  []chatCall `json:"tool_calls,omitempty"`
 		ToolCallID string     `json:"tool_call_id,omitempty"`
+		Files      []File     `json:"scripted_files,omitempty"` // that were translated, and checked as their own API has them
 	}
 	chatCall struct {
 		ID       string       `json:"id"`

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -10,7 +11,7 @@ import (
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // check says what a strict provider would refuse about a request, or "".
-func check(r Request) string {
+func check(r Request, rewinds bool) string {
 	in := r.in
 	in.read()
 	if in.fault != "" {
@@ -22,7 +23,7 @@ func check(r Request) string {
 	if len(in.fields["stream_options"]) > 0 && !r.Stream {
 		return "stream_options is only allowed when stream is true"
 	}
-	if fault := checkOrder(in.msgs); fault != "" {
+	if fault := cmp.Or(checkOrder(in.msgs), checkFiles(in.msgs)); fault != "" {
 		return fault
 	}
 	s := in.sess
@@ -31,8 +32,9 @@ func check(r Request) string {
 	tools := in.fields["tools"]
 	if !s.known {
 		s.known, s.system, s.tools = true, in.msgs[0].Text, append([]byte(nil), tools...)
-		s.names, s.fault = readTools(tools)
-		return s.fault
+		if s.names, s.fault = readTools(tools); s.fault != "" {
+			return s.fault
+		}
 	}
 	switch {
 	case s.fault != "":
@@ -42,7 +44,7 @@ func check(r Request) string {
 	case string(s.tools) != string(tools):
 		return "the tools are not those of the session's first request: they differ at " + difference(string(s.tools), string(tools))
 	}
-	return ""
+	return s.goOn(r, in.msgs, rewinds)
 }
 
 // checkOrder checks how the messages follow each other.

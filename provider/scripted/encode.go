@@ -151,7 +151,7 @@ func (e *encoder) estimate() *Usage {
 	for _, c := range e.a.Calls {
 		out += len(c.Name) + len(c.Arguments)
 	}
-	return &Usage{Input: e.req.Bytes / 4, Cached: e.req.Prefix / 4, Output: (out + 3) / 4, Reasoning: len(e.a.Reasoning) / 4}
+	return &Usage{Input: e.req.Bytes/4 + e.req.fileTokens(), Cached: e.req.Prefix / 4, Output: (out + 3) / 4, Reasoning: len(e.a.Reasoning) / 4}
 }
 
 func (e *encoder) finish() string {

@@ -29,15 +29,15 @@ type (
 		Messages json.RawMessage `json:"messages"`
 	}
 	inputItem struct {
-		Type      string     `json:"type"`
-		Role      string     `json:"role"`
-		Content   []itemText `json:"content"`
-		CallID    string     `json:"call_id"`
-		Name      string     `json:"name"`
-		Arguments string     `json:"arguments"`
-		Output    string     `json:"output"`
-		Summary   []itemText `json:"summary"`
-		Encrypted string     `json:"encrypted_content"`
+		Type      string      `json:"type"`
+		Role      string      `json:"role"`
+		Content   itemContent `json:"content"`
+		CallID    string      `json:"call_id"`
+		Name      string      `json:"name"`
+		Arguments string      `json:"arguments"`
+		Output    itemContent `json:"output"`
+		Summary   []itemText  `json:"summary"`
+		Encrypted string      `json:"encrypted_content"`
 	}
 	itemText struct {
 		Type string `json:"type"`
@@ -93,25 +93,27 @@ func fromItems(body []byte) ([]byte, error) {
 
 // add takes one item; rest is what follows it.
 func (b *chatBody) add(it inputItem, model string, rest []inputItem) error {
-	var text strings.Builder
-	for _, c := range it.Content {
-		if want := map[string]string{"assistant": "output_text"}[it.Role]; c.Type != cmp.Or(want, "input_text") {
-			return fmt.Errorf("content of type %q in a message of role %s", c.Type, it.Role)
-		}
-		text.WriteString(c.Text)
+	textType := cmp.Or(map[string]string{"assistant": "output_text"}[it.Role], "input_text")
+	text, files, err := it.Content.read(textType, it.Role == "user")
+	if err != nil {
+		return fmt.Errorf("%w in a message of role %s", err, it.Role)
 	}
 	switch cmp.Or(it.Type, "message") {
 	case "message":
 		if it.Role == "assistant" {
-			b.answer().Content += text.String()
+			b.answer().Content += text
 			return nil
 		}
-		b.Messages = append(b.Messages, chatMessage{Role: it.Role, Content: text.String()})
+		b.Messages = append(b.Messages, chatMessage{Role: it.Role, Content: text, Files: files})
 	case "function_call":
 		a := b.answer()
 		a.ToolCalls = append(a.ToolCalls, chatCall{it.CallID, "function", chatFunction{Name: it.Name, Arguments: &it.Arguments}})
 	case "function_call_output":
-		b.Messages = append(b.Messages, chatMessage{Role: "tool", ToolCallID: it.CallID, Content: it.Output})
+		text, files, err := it.Output.read("input_text", true)
+		if err != nil {
+			return fmt.Errorf("%w in a function_call_output", err)
+		}
+		b.Messages = append(b.Messages, chatMessage{Role: "tool", ToolCallID: it.CallID, Content: text, Files: files})
 	case "reasoning":
 		if it.Encrypted == "" || strings.HasPrefix(it.Encrypted, seal) && !strings.HasPrefix(it.Encrypted, sealedBy(model)) {
 			return fmt.Errorf("the encrypted content could not be verified: %.40q is not of %s", it.Encrypted, model)
@@ -191,10 +193,21 @@ func (e *encoder) streamItems() {
 		"input_tokens_details": map[string]any{"cached_tokens": u.Cached}, "output_tokens_details": map[string]any{"reasoning_tokens": u.Reasoning}}
 	response["status"] = "completed"
 	kind := "response.completed"
-	if reason := map[string]string{"length": "max_output_tokens", "content_filter": "content_filter"}[e.a.Finish]; reason != "" {
+	if reason := incomplete(e.a.Finish); reason != "" {
 		kind, response["status"] = "response.incomplete", "incomplete"
 		response["incomplete_details"] = map[string]any{"reason": reason}
 	}
 	emit(kind, map[string]any{"response": response})
 	e.ends = e.ends[:content]
+}
+
+// incomplete is why an answer over /responses is not complete, "" if it is. A reason that nobody knows is told as it is.
+func incomplete(finish string) string {
+	switch finish {
+	case "", "stop", "tool_calls":
+		return ""
+	case "length":
+		return "max_output_tokens"
+	}
+	return finish
 }

@@ -43,6 +43,8 @@ type (
 		ToolUseID string          `json:"tool_use_id"`
 		Content   messagesContent `json:"content"`
 		Cache     json.RawMessage `json:"cache_control"`
+		Title     string          `json:"title"`
+		Source    *messagesSource `json:"source"`
 	}
 )
 
@@ -103,7 +105,7 @@ func chatMessages(in *messagesRequest) []chatMessage {
 		out = append(out, chatMessage{Role: "system", Content: s})
 	}
 	for _, m := range in.Messages {
-		next := chatMessage{Role: m.Role, Content: m.Content.text()}
+		next := chatMessage{Role: m.Role, Content: m.Content.text(), Files: m.Content.files()}
 		for _, b := range m.Content {
 			switch b.Type {
 			case "thinking":
@@ -111,10 +113,10 @@ func chatMessages(in *messagesRequest) []chatMessage {
 			case "tool_use":
 				next.ToolCalls = append(next.ToolCalls, chatCall{b.ID, "function", chatFunction{Name: b.Name, Arguments: new(string(b.Input))}})
 			case "tool_result":
-				out = append(out, chatMessage{Role: "tool", ToolCallID: b.ToolUseID, Content: b.Content.text()})
+				out = append(out, chatMessage{Role: "tool", ToolCallID: b.ToolUseID, Content: b.Content.text(), Files: b.Content.files()})
 			}
 		}
-		if m.Role == "assistant" || next.Content != "" {
+		if m.Role == "assistant" || next.Content != "" || len(next.Files) > 0 {
 			out = append(out, next)
 		}
 	}
@@ -218,6 +220,14 @@ func checkUser(c messagesContent, open []string) string {
 			}
 			if open = slices.Delete(open, n, n+1); others {
 				return "`tool_result` blocks must come first"
+			}
+			if fault := b.Content.checkResult(); fault != "" {
+				return fmt.Sprintf("content.%d: %s", i, fault)
+			}
+		case "image", "document":
+			others = true
+			if _, fault, _ := b.file(); fault != "" {
+				return fmt.Sprintf("content.%d: %s", i, fault)
 			}
 		case "text":
 			if others = true; strings.TrimSpace(b.Text) == "" {

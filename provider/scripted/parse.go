@@ -65,6 +65,7 @@ func parse(name string, b []byte) (*Scenario, error) {
 		"latency": d.duration(&s.latency),
 		"pace":    d.duration(&s.pace),
 		"chunk":   d.int(&s.chunk, -1),
+		"rewinds": d.bool(&s.rewinds),
 		"rules":   d.rules(s),
 	})
 	if err != nil {
@@ -349,6 +350,7 @@ func (d *decoder) when(n ast.Node, r *rule) error {
 		"last":        texts("last", last),
 		"contains":    texts("contains", anywhere),
 		"tool_result": texts("tool_result", results),
+		"file":        texts("file", filesOf),
 		"root": func(n ast.Node) error {
 			var root bool
 			if err := d.bool(&root)(n); err != nil {

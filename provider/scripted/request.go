@@ -47,6 +47,7 @@ type session struct {
 	tools  []byte
 	names  []string
 	fault  string // what is wrong with tools
+	lines  []line // the histories that it has told, the newest last; more than one only with Config.Rewinds
 }
 
 // input is the body of a request.

@@ -19,6 +19,7 @@ type Scenario struct {
 	latency time.Duration
 	pace    time.Duration
 	chunk   int
+	rewinds bool
 	rules   []*rule // the default rules last
 }
 

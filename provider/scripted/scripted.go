@@ -4,8 +4,11 @@
 // delay, fail, cut and stall. The demonstration, tests and benchmarks use it alike.
 //
 // What it answers comes from a [Scenario], a small YAML file, or from a Go function. Like a strict provider it checks
-// every request and answers a faulty one with status 400; [Model.Violations] lists what it found. It knows the wire and
-// nothing of this program's own client: what it checks is what providers document.
+// every request and answers a faulty one with status 400; [Model.Violations] lists what it found, so that a test sees also
+// what a recovery has hidden. It checks what providers document, and that a session goes on from what it has told: the same
+// system prompt, the same tools, and a history that only grows. It knows the wire and, of this program's own client, three
+// marks: the status at the end of the newest message, which changes; the summary that a compaction puts in the place of older
+// messages; and the words that mark a person's.
 //
 // # Scenarios
 //
@@ -17,6 +20,7 @@
 //	latency: 50ms          # before the first byte
 //	pace: 15ms             # between two chunks
 //	chunk: 12              # characters a chunk
+//	rewinds: true          # sessions may go back to an earlier point; without this key a history may only grow
 //	rules:
 //	  - name: plan
 //	    when: {agent: commander, step: 1}
@@ -95,6 +99,7 @@ type Config struct {
 	Latency time.Duration // before the first byte of every answer
 	Pace    time.Duration // between two chunks; negative: none
 	Chunk   int           // characters a chunk; 0: DefaultChunk; negative: everything in one
+	Rewinds bool          // a session may go back to an earlier point of its history and on from there
 	NoCheck bool          // for benchmarks: requests are not checked, and what Requests returns has figures only
 }
 
@@ -167,6 +172,7 @@ type Model struct {
 	number   atomic.Int64
 	inFlight atomic.Int64
 	peak     atomic.Int64
+	rewinds  atomic.Bool // sessions may go back to an earlier point
 	encoders sync.Pool
 
 	mu         sync.Mutex
@@ -191,6 +197,7 @@ func New(c Config) *Model {
 		c.Latency = cmp.Or(c.Latency, s.latency)
 		c.Pace = cmp.Or(c.Pace, s.pace)
 		c.Chunk = cmp.Or(c.Chunk, s.chunk)
+		c.Rewinds = c.Rewinds || s.rewinds
 		m.run = s.start()
 		m.script = m.run.answer
 	} else {
@@ -198,8 +205,13 @@ func New(c Config) *Model {
 	}
 	c.Chunk = cmp.Or(c.Chunk, DefaultChunk)
 	m.cfg = c
+	m.rewinds.Store(c.Rewinds)
 	return m
 }
+
+// AllowRewinds lets sessions go back to an earlier point of their history from now on: whoever goes on with a copy of a
+// program's state does not know what that program has asked since.
+func (m *Model) AllowRewinds() { m.rewinds.Store(true) }
 
 // Func makes a model that answers with f, which may be called for several sessions at once.
 func Func(f func(Request) Answer) *Model { return New(Config{Func: f}) }

@@ -449,7 +449,7 @@ func TestPeakAndTimes(t *testing.T) {
 }
 
 func TestRequestsRemember(t *testing.T) {
-	m := open(t, Func(func(r Request) Answer { return Answer{Say: "hi"} }))
+	m := open(t, New(Config{Rewinds: true, Func: func(r Request) Answer { return Answer{Say: "hi"} }}))
 	one := body(false, "system:You are the Planner of x", "user:Ä goal")
 	two := body(false, "system:You are the Planner of x", "user:Ä goal", "assistant:hi", "user:more")
 	three := body(false, "system:You are the Planner of x", "user:Ä goal", "assistant:hi", "user:changed", "assistant:hi", "user:x")

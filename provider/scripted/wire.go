@@ -186,6 +186,7 @@ type Message struct {
 	Reasoning string
 	Calls     []Call // of an assistant
 	CallID    string // of a tool
+	Files     []File // of a user or a tool
 
 	fault string // what is wrong with it by itself
 }
@@ -195,6 +196,7 @@ type wireMessage struct {
 	Content    json.RawMessage `json:"content"`
 	Reasoning  string          `json:"reasoning_content"`
 	ToolCallID string          `json:"tool_call_id"`
+	Files      []File          `json:"scripted_files"`
 	ToolCalls  []struct {
 		ID       string `json:"id"`
 		Type     string `json:"type"`
@@ -213,7 +215,8 @@ func readMessage(b []byte) Message {
 	}
 	m := Message{Role: w.Role, Reasoning: w.Reasoning, CallID: w.ToolCallID}
 	var present bool
-	m.Text, present, m.fault = readContent(w.Content)
+	m.Text, m.Files, present, m.fault = readContent(w.Role, w.Content)
+	m.Files = withRole(append(m.Files, w.Files...), m.Role)
 	ids := map[string]bool{}
 	for i, c := range w.ToolCalls {
 		call := Call{ID: c.ID, Name: c.Function.Name}
@@ -248,7 +251,7 @@ func readMessage(b []byte) Message {
 		m.fault = "an assistant message has neither text nor tool calls"
 	case m.Role == "tool" && !present:
 		m.fault = "a tool result has no content"
-	case (m.Role == "system" || m.Role == "developer" || m.Role == "user") && m.Text == "" && !hasParts(w.Content):
+	case (m.Role == "system" || m.Role == "developer" || m.Role == "user") && m.Text == "" && len(m.Files) == 0:
 		m.fault = "a message of role " + m.Role + " is empty"
 	}
 	if m.Role == "developer" {
@@ -257,32 +260,20 @@ func readMessage(b []byte) Message {
 	return m
 }
 
-// readContent returns a content's text, whether there is a content, and what is wrong with it.
-func readContent(b json.RawMessage) (text string, present bool, fault string) {
+// readContent returns a content's text and files, whether there is a content, and what is wrong with it.
+func readContent(role string, b json.RawMessage) (text string, files []File, present bool, fault string) {
 	switch {
 	case len(b) == 0 || string(b) == "null":
-		return "", false, ""
+		return "", nil, false, ""
 	case b[0] == '"':
 		if err := json.Unmarshal(b, &text); err != nil {
-			return "", true, "its content cannot be read: " + err.Error()
+			return "", nil, true, "its content cannot be read: " + err.Error()
 		}
-		return text, true, ""
+		return text, nil, true, ""
 	}
-	var parts []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	if err := json.Unmarshal(b, &parts); err != nil {
-		return "", true, "its content is neither a text nor a list of parts"
-	}
-	for _, p := range parts {
-		text += p.Text
-	}
-	return text, true, ""
+	text, files, fault = readParts(role, b)
+	return text, files, true, fault
 }
-
-// hasParts reports whether a content is a list with something in it, such as an image.
-func hasParts(b json.RawMessage) bool { return len(b) > 2 && b[0] == '[' }
 
 func isObject(s string) bool {
 	s = strings.TrimSpace(s)

@@ -51,8 +51,8 @@ func (d *Doc) writable(it *Item) error {
 			return usage("files: %q must be without backticks", v)
 		}
 	}
-	if it.Proof != oneLine(it.Proof) {
-		return usage("proof: %q must be one line", it.Proof)
+	if !proofs(it.Proof) {
+		return usage("proof: %q is not known: the only value is %s", it.Proof, ProofRegression)
 	}
 	return nil
 }
@@ -209,18 +209,10 @@ func (d *Doc) format(it Item, lead, bullet string) []string {
 	}
 	attr("race", strings.Join(it.Race, ", "))
 	if it.Proof != "" {
-		attr("proof", requote(it.Proof))
+		attr("proof", it.Proof)
 	}
 	for _, note := range it.Notes {
 		attr("note", note)
 	}
 	return lines
-}
-
-// requote quotes a value only if it would not be read back otherwise.
-func requote(s string) string {
-	if unquote(s) != s {
-		return quote(s)
-	}
-	return s
 }

@@ -57,6 +57,9 @@ func (n *node) set(d *Doc, at int, key, value string) {
 		n.Verify = append(n.Verify, c)
 	case "proof":
 		n.Proof = unquote(value)
+		if !proofs(n.Proof) {
+			d.problem(at, fmt.Sprintf("proof: of %s is %q: the only value is %s", n.name(), n.Proof, ProofRegression), n)
+		}
 	default:
 		if n.Attrs == nil {
 			n.Attrs = map[string][]string{}
@@ -64,6 +67,9 @@ func (n *node) set(d *Doc, at int, key, value string) {
 		n.Attrs[key] = append(n.Attrs[key], unquote(value))
 	}
 }
+
+// proofs reports whether a value of proof: is known; none at all asks for the usual one.
+func proofs(value string) bool { return value == "" || value == ProofRegression }
 
 // command reads the value of a verify attribute. A value that only begins with code is refused: run as it stands it
 // would be a different command from the one that was meant.

@@ -226,7 +226,7 @@ func TestAddProperty(t *testing.T) {
 			Files:  rapid.SliceOfN(rapid.StringMatching(`[a-z{},*/]{0,6}[a-z]`), 0, 3).Draw(t, "files"),
 			Verify: rapid.SliceOfN(command, 0, 2).Draw(t, "verify"),
 			Notes:  rapid.SliceOfN(rapid.StringMatching(`[a-z\x60:#]{1,6}`), 0, 2).Draw(t, "notes"),
-			Proof:  rapid.SampledFrom([]string{"", "regression", "`x`"}).Draw(t, "proof"),
+			Proof:  rapid.SampledFrom([]string{"", todo.ProofRegression}).Draw(t, "proof"),
 		}
 		section := rapid.SampledFrom([]string{"", "S", "M1", "new one"}).Draw(t, "section")
 		id, err := d.Add(section, it)

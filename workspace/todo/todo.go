@@ -45,6 +45,9 @@ func (m Mark) String() string {
 	return "unknown"
 }
 
+// ProofRegression is the value of proof: that asks for no more than checks which are green before and after: for a refactoring, or documents.
+const ProofRegression = "regression"
+
 // Item is one item of the plan as it is written. Its slices belong to the Doc: do not change them.
 type Item struct {
 	ID      string // empty until [Doc.AssignIDs]
@@ -56,7 +59,7 @@ type Item struct {
 	Files   []string // patterns
 	Verify  []string // commands, without their backticks
 	Race    []string // agents that try the item side by side
-	Proof   string
+	Proof   string   // [ProofRegression], or empty; what else is written is a problem
 	Notes   []string
 	Parent  string              // id of the item it is a sub-item of
 	Group   bool                // it has sub-items: its state is theirs, and it is never runnable itself

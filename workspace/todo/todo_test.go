@@ -255,6 +255,7 @@ func TestProblems(t *testing.T) {
 			[]string{"3 [T1 T2]: wait for each other"}, ""},
 		"parent after its child": {"- [ ] T1 a\n  - after: T2\n  - [ ] T2 b\n", []string{"2 [T1 T2]: wait"}, ""},
 		"mark":                   {"- [?] T1 a\n- [ ] T2 b\n", []string{"1 [T1]: [?] is no mark"}, "T2"},
+		"proof":                  {"- [ ] T1 a\n  - proof: full\n- [ ] T2 b\n", []string{"2 [T1]: proof: of T1 is \"full\": the only value is regression"}, "T2"},
 		"empty":                  {"- [ ] T1 a\n  - verify:\n  - after:\n", []string{"2 [T1]: empty", "3 [T1]: empty"}, ""},
 		"half a command":         {"- [ ] T1 a\n  - verify: `go test` (fast)\n", []string{"2 [T1]: one pair of backticks"}, ""},
 		"not indented":           {"- [ ] T1 a\n- verify: `x`\n- [ ] T2 b\n", []string{"2 [T1]: indent"}, "T2"},

@@ -133,6 +133,7 @@ type Own struct {
 	Verify         []string // the project's own acceptance commands
 	WorktreeSetup  []string // commands that make a fresh checkout usable
 	Persist        string   // coalesce or every_event
+	ToolPolicy     string   // auto, sequential or concurrent
 	Notify         *bool    // desktop notices
 	SessionHeaders *bool    // x-session-id and x-parent-session-id on requests to models
 	Agents         map[string]OwnAgent
@@ -146,6 +147,8 @@ type Own struct {
 type OwnAgent struct {
 	ACP      []string // the command line of an agent that is another program
 	Fallback []string // the models that stand in for its own; nil says nothing, an empty list none
+
+	ToolPolicy string // auto, sequential or concurrent; "" is what holds for all
 }
 
 // Search says which search engines a person has chosen.
@@ -161,6 +164,7 @@ type Limits struct {
 	PollInterval       time.Duration // between two audits
 	StallTimeout       time.Duration // without any event
 	SessionTTL         time.Duration
+	SubAgentIdle       time.Duration // without any event of a sub-agent
 	Retention          time.Duration // of a finished task's session
 	ArchiveAfter       time.Duration // of a finished task's record
 	ArchiveFailedAfter time.Duration
@@ -177,6 +181,7 @@ type Limits struct {
 	PauseRounds        int           // without progress before a person is asked
 	MaxReopened        int           // times a red final check reopens an item
 	MaxCommands        int           // shell commands of the whole host at once
+	AskTimeout         time.Duration // of an agent's question
 	CompactionBuffer   int           // tokens of a model's window that stay free
 }
 
@@ -213,6 +218,7 @@ func ownFields() []field[Own] {
 		{"search", setSearch},
 		{"compaction", setCompaction},
 		choice("persist", func(o *Own) *string { return &o.Persist }, "coalesce", "every_event"),
+		toolPolicy(func(o *Own) *string { return &o.ToolPolicy }),
 		optional("notify", func(o *Own) **bool { return &o.Notify }),
 		optional("session_headers", func(o *Own) **bool { return &o.SessionHeaders }),
 	}, limitFields()...)
@@ -223,12 +229,14 @@ func limitFields() []field[Own] {
 		duration("poll_interval", func(o *Own) *time.Duration { return &o.PollInterval }),
 		duration("stall_timeout", func(o *Own) *time.Duration { return &o.StallTimeout }),
 		duration("session_ttl", func(o *Own) *time.Duration { return &o.SessionTTL }),
+		duration("sub_agent_idle", func(o *Own) *time.Duration { return &o.SubAgentIdle }),
 		duration("retention", func(o *Own) *time.Duration { return &o.Retention }),
 		duration("archive_after", func(o *Own) *time.Duration { return &o.ArchiveAfter }),
 		duration("archive_failed_after", func(o *Own) *time.Duration { return &o.ArchiveFailedAfter }),
 		integer("keep_tasks", 1, 0, func(o *Own) *int { return &o.KeepTasks }),
 		duration("stable_for", func(o *Own) *time.Duration { return &o.StableFor }),
 		duration("wait_timeout", func(o *Own) *time.Duration { return &o.WaitTimeout }),
+		duration("ask_timeout", func(o *Own) *time.Duration { return &o.AskTimeout }),
 		duration("idle_timeout", func(o *Own) *time.Duration { return &o.IdleTimeout }),
 		duration("gate_release", func(o *Own) *time.Duration { return &o.GateRelease }),
 		duration("retry_delay", func(o *Own) *time.Duration { return &o.RetryDelay }),
@@ -253,7 +261,8 @@ func setOwnAgent(o *Own, key string, n *node) error {
 		return n.mismatch(key, "an agent's name or an object with settings by agent")
 	}
 	fields := []field[OwnAgent]{list("acp", true, func(a *OwnAgent) *[]string { return &a.ACP }),
-		list("fallback", true, func(a *OwnAgent) *[]string { return &a.Fallback })}
+		list("fallback", true, func(a *OwnAgent) *[]string { return &a.Fallback }),
+		toolPolicy(func(a *OwnAgent) *string { return &a.ToolPolicy })}
 	o.Agents = make(map[string]OwnAgent, len(n.members))
 	for _, m := range n.members {
 		var a OwnAgent

@@ -70,6 +70,7 @@ func choice[T any](key string, at func(*T) *string, values ...string) field[T] {
 			return n.mismatch(key, want)
 		}
 		e := n.src.at(n.line, "%q must be %s, not %q", key, want, n.text)
+		e.Hint = "correct the value in " + n.src.name
 		if near := centurion.Nearest(n.text, values); near != "" {
 			e.Hint = fmt.Sprintf("did you mean %q?", near)
 		}
@@ -147,7 +148,9 @@ func duration[T any](key string, at func(*T) *time.Duration) field[T] {
 		}
 		d, err := time.ParseDuration(n.text)
 		if err != nil || d <= 0 {
-			return n.src.at(n.line, "%q must be %s, not %q", key, want, n.text)
+			e := n.src.at(n.line, "%q must be %s, not %q", key, want, n.text)
+			e.Hint = "correct the value in " + n.src.name
+			return e
 		}
 		*at(dst) = d
 		return nil

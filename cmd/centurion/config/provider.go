@@ -43,6 +43,9 @@ type Model struct {
 	Temperature *bool // it takes a temperature
 	Echo        bool  // it wants its reasoning back in the history
 	API         API   // empty: the provider's
+
+	Attachment *bool    // it takes files
+	Input      []string // what it takes: text, image, pdf, …; empty is not said
 }
 
 // model finds a model by its name in the file or, because what was resolved once is resolved again by what it then is
@@ -199,6 +202,11 @@ func modelFields(key string, skip func(string) func(member) error) []field[Model
 			return decode(n, key+".options", m, []field[Model]{apiField(func(m *Model) *API { return &m.API })}, skip(key+".options."))
 		}},
 		text("id", func(m *Model) *string { return &m.ID }),
+		optional("attachment", func(m *Model) **bool { return &m.Attachment }),
+		{"modalities", func(m *Model, _ string, n *node) error {
+			ignore := func(*Model, string, *node) error { return nil }
+			return decode(n, key+".modalities", m, []field[Model]{list("input", false, func(m *Model) *[]string { return &m.Input }), {"output", ignore}}, skip(key+".modalities."))
+		}},
 		optional("tool_call", func(m *Model) **bool { return &m.ToolCall }),
 		optional("reasoning", func(m *Model) **bool { return &m.Reasoning }),
 		optional("temperature", func(m *Model) **bool { return &m.Temperature }),
@@ -235,7 +243,7 @@ func modelFields(key string, skip func(string) func(member) error) []field[Model
 			return nil
 		}},
 	}
-	for _, k := range []string{"name", "family", "release_date", "attachment", "modalities", "status", "experimental"} {
+	for _, k := range []string{"name", "family", "release_date", "status", "experimental"} {
 		fields = append(fields, field[Model]{k, pass}) // description only
 	}
 	return fields

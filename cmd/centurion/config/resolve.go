@@ -26,6 +26,7 @@ type Resolved struct {
 	Echo      bool // the model wants its reasoning back in the history
 	// NoTemperature: the model refuses requests that set a temperature.
 	NoTemperature bool
+	Media         centurion.Media // which files it takes
 	Limit         Limit
 	Price         *centurion.Price // nil if unknown; zero for a local server
 	From          string           // who named the model: "--model", a file, a variable, a server
@@ -286,6 +287,7 @@ func (c *Config) describe(n connection, name, from string) Resolved {
 	if conf.Temperature != nil {
 		r.NoTemperature = !*conf.Temperature
 	}
+	r.Media = mediaOver(r.API, entry, conf)
 	if conf.Output == 0 {
 		r.Limit.Output = min(r.Limit.Output, r.Limit.Context) // a table's answer can be longer than a file's window
 	}

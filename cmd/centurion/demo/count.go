@@ -21,7 +21,7 @@ type Evidence struct {
 	Calls   []centurion.Part // every tool call of every conversation
 	Ticked  map[string]bool  // the items of the plan, and whether they are ticked as done
 	Exists  func(file string) bool
-	Changes string // the project's CHANGES, to which every piece of work adds its line
+	Changes string // the files in changes/, to one of which every piece of work adds its line
 }
 
 // Verdict is what was found. Each entry says in words what was lost or done twice; none of both is what must be.
@@ -29,15 +29,15 @@ type Verdict struct {
 	Lost, Twice []string
 }
 
-// ledger says for each item how its line in CHANGES begins.
+// ledger says for each item how its line in changes/ begins.
 var ledger = map[string]string{"T1": "lengths", "T2": "weights", "T3": "temperatures", "T4": "documents", "T5": "command"}
 
 // Interrupted is what a call is answered with whose outcome a restart has lost: it may have run.
 const Interrupted = "interrupted by a restart"
 
 // Judge compares what was told with what is there. Lost is a line that the journal does not hold as it was told, and
-// work that was told as done whose mark, file or line in CHANGES is missing. Done twice is a task that has ended or was
-// delivered twice, two tasks made by one call, and a line in CHANGES for which there is neither a first call nor one that
+// work that was told as done whose mark, file or line in changes/ is missing. Done twice is a task that has ended or was
+// delivered twice, two tasks made by one call, and a line in changes/ for which there is neither a first call nor one that
 // was answered as interrupted.
 func Judge(e Evidence) Verdict {
 	var v Verdict
@@ -103,7 +103,7 @@ func (v *Verdict) work(e Evidence) {
 			}
 		}
 		if word := ledger[t.Item]; word != "" && count(e.Changes, word) == 0 {
-			v.lose("%s was told as completed and has no line in CHANGES", t.Item)
+			v.lose("%s was told as completed and has no line in changes/", t.Item)
 		}
 	}
 }
@@ -145,19 +145,19 @@ func (v *Verdict) repeated(e Evidence) {
 	slices.Sort(v.Twice)
 }
 
-// lines counts the lines of CHANGES. A call that was answered as interrupted may have written one: its agent was told so.
+// lines counts the lines in changes/. A call that was answered as interrupted may have written one: its agent was told so.
 func (v *Verdict) lines(e Evidence) {
 	for _, item := range slices.Sorted(maps.Keys(ledger)) {
 		word := ledger[item]
 		maybe := 0
 		for _, p := range e.Calls {
-			if p.State != nil && strings.Contains(string(p.State.Input), word+":") && strings.Contains(string(p.State.Input), ">> CHANGES") &&
+			if p.State != nil && strings.Contains(string(p.State.Input), word+":") && strings.Contains(string(p.State.Input), ">> changes/") &&
 				strings.Contains(p.State.Error, Interrupted) {
 				maybe++
 			}
 		}
 		if n := count(e.Changes, word); n > 1+maybe {
-			v.repeat("the line of %s stands in CHANGES %d times, and %s may have been repeated", item, n, centurion.Count(maybe, "call"))
+			v.repeat("the line of %s stands in changes/ %d times, and %s may have been repeated", item, n, centurion.Count(maybe, "call"))
 		}
 	}
 }
@@ -188,4 +188,4 @@ func Score(e centurion.Event) int {
 }
 
 // Whole is the score of the mission when nothing interrupts it.
-const Whole = 41
+const Whole = 43

@@ -39,7 +39,7 @@ func sound() Evidence {
 }
 
 func call(item, failed string) centurion.Part {
-	st := &centurion.ToolState{Status: centurion.ToolCompleted, Input: json.RawMessage(`{"command":"echo \"` + ledger[item] + `: done\" >> CHANGES"}`)}
+	st := &centurion.ToolState{Status: centurion.ToolCompleted, Input: json.RawMessage(`{"command":"echo \"` + ledger[item] + `: done\" >> changes/x"}`)}
 	if failed != "" {
 		st.Status, st.Error = centurion.ToolError, failed
 	}
@@ -78,8 +78,8 @@ func TestJudge(t *testing.T) {
 		{"an item was handed out twice", func(e *Evidence) {
 			e.Tasks = append(e.Tasks, centurion.Task{ID: "tsk_9", Parent: "ses_0", Call: "call_9", Item: "T1"})
 		}, "", "T1 was handed out 2 times"},
-		{"a line is there twice", func(e *Evidence) { e.Changes += "lengths: done\n" }, "", "the line of T1 stands in CHANGES 2 times, and 0 calls may"},
-		{"a line is there once more than it may be", func(e *Evidence) { e.Changes += "weights: done\n" }, "", "the line of T2 stands in CHANGES 3 times, and 1 call may"},
+		{"a line is there twice", func(e *Evidence) { e.Changes += "lengths: done\n" }, "", "the line of T1 stands in changes/ 2 times, and 0 calls may"},
+		{"a line is there once more than it may be", func(e *Evidence) { e.Changes += "weights: done\n" }, "", "the line of T2 stands in changes/ 3 times, and 1 call may"},
 		{"a call failed for another reason", func(e *Evidence) { e.Calls[len(e.Calls)-1].State.Error = "exit code 1" }, "", "the line of T2"},
 	}
 	for _, test := range tests {
@@ -98,7 +98,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// The items that leave a line in CHANGES are those that the scenario's workers have.
+// The items that leave a line in changes/ are those that the scenario's workers have.
 func TestLedger(t *testing.T) {
 	for _, hurry := range []bool{false, true} {
 		if _, err := Scenario(hurry); err != nil {
@@ -114,7 +114,7 @@ func TestLedger(t *testing.T) {
 			t.Errorf("no worker adds the line «%s» of %s", word, item)
 		}
 	}
-	if n := strings.Count(string(b), ">> CHANGES &&") + strings.Count(string(b), `>> CHANGES'`); n != len(ledger) {
+	if n := strings.Count(string(b), `" >> changes/`); n != len(ledger) {
 		t.Errorf("%d commands add a line, not %d", n, len(ledger))
 	}
 }

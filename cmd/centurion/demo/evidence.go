@@ -71,7 +71,7 @@ func calls(ctx context.Context, s *store.Store, mission string) (list []centurio
 	return list, nil
 }
 
-// read reads the project's plan and its CHANGES.
+// read reads the project's plan and the lines in changes/.
 func (e *Evidence) read(project, plan string) error {
 	b, err := os.ReadFile(filepath.Join(project, filepath.FromSlash(plan)))
 	if err != nil {
@@ -84,7 +84,13 @@ func (e *Evidence) read(project, plan string) error {
 	for _, it := range doc.Items() {
 		e.Ticked[it.ID] = doc.Status(it.ID) == todo.Done
 	}
-	b, err = os.ReadFile(filepath.Join(project, "CHANGES"))
-	e.Changes = string(b)
+	files, err := filepath.Glob(filepath.Join(project, "changes", "*"))
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		e.Changes += string(b)
+	}
 	return err
 }

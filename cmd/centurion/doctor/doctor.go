@@ -224,10 +224,26 @@ func (d *doctor) git(ctx context.Context) []Finding {
 		return []Finding{{"git", Warn, reason(err), "install git: without it workers share one directory"}}
 	}
 	f := Finding{Name: "git", Status: OK, Detail: v}
-	if !inRepository(d.Dir) {
-		f.Detail += "; this directory is in no repository, which is not needed"
+	switch {
+	case !inRepository(d.Dir):
+		f.Detail += "; this directory is in no repository, which is not needed: sessions share it"
+	case older(v, 2, 38):
+		f.Status, f.Detail, f.Hint = Warn, v+" is too old for checkouts: sessions share this directory", "install git 2.38 or newer"
+	default:
+		f.Detail += "; each session that writes gets a checkout of its own"
 	}
 	return []Finding{f}
+}
+
+// older reports whether the version in a line such as "git version 2.39.5" is before another one.
+func older(line string, major, minor int) bool {
+	for word := range strings.FieldsSeq(line) {
+		var a, b int
+		if n, _ := fmt.Sscanf(word, "%d.%d", &a, &b); n == 2 {
+			return a < major || a == major && b < minor
+		}
+	}
+	return false
 }
 
 // inRepository looks for .git upwards, which is what git itself does first.

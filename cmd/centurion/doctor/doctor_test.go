@@ -224,3 +224,12 @@ func TestCancelled(t *testing.T) {
 		t.Error("no findings")
 	}
 }
+
+func TestOlderGit(t *testing.T) {
+	for line, want := range map[string]bool{"git version 2.37.9": true, "git version 2.38.0": false, "git version 2.39.5 (Apple Git-154)": false,
+		"git version 1.99.1": true, "git version 3.0.1": false, "no version": false} {
+		if got := older(line, 2, 38); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+}

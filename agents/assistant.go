@@ -1,0 +1,131 @@
+package agents
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// The profiles: who is there to work on a goal.
+const (
+	ProfileMission   = "mission"   // the four, with a plan and proof; also what "" means
+	ProfileAssistant = "assistant" // one interactive agent and the sub-agents that it starts
+)
+
+// Assistant is the one agent of the profile of that name.
+const Assistant = "assistant"
+
+// subAgentTool is what the assistant starts sub-agents with. No sub-agent holds it: they are one level deep.
+const subAgentTool = "sub_agent"
+
+//go:embed assistant.md
+var assistantPrompt string
+
+// subAgent stands below the prompt of an agent of the person's own words that works for another of its kind.
+const subAgent = `
+
+You work as a sub-agent: another agent handed you one task, and nobody else reads what you write. Keep to the task, and end with a text that says what you did, what you found and what is left: it is all that reaches the one who handed it to you.
+`
+
+// DefaultAssistant returns the cast of the profile assistant: one agent, who works alone or through sub-agents of its own
+// kind.
+func DefaultAssistant() *Cast {
+	tools := []string{"read", "ls", "glob", "grep", "write", "edit", "bash", "run_background", "check_background", "webfetch", "websearch",
+		"codesearch", "skill", askUser, subAgentTool}
+	return &Cast{owner: Assistant, agents: []Agent{{
+		Name: Assistant, Mode: "primary", Prompt: suited(assistantPrompt, tools), Tools: tools,
+		Description: "works with one person: answers, changes code, starts sub-agents",
+	}}}
+}
+
+// Owner returns the agent that a goal is given to when nobody names one.
+func (c *Cast) Owner() string { return cmp.Or(c.owner, Commander) }
+
+// one reports whether the cast has one agent who owns all work, and no roles.
+func (c *Cast) one() bool { return c.owner != "" }
+
+// role returns the built-in agent whose tools an agent of the person's own has that owns work, or carries out a task.
+func (c *Cast) role(task bool) string {
+	switch {
+	case c.one():
+		return c.owner
+	case task:
+		return Worker
+	}
+	return Commander
+}
+
+// foreignTo reports whether a definition is none of this cast's: it changes an agent that is built into the other one, or
+// it is of an agent that nobody here could start.
+func (c *Cast) foreignTo(d Definition) bool {
+	other := DefaultAssistant()
+	if c.one() {
+		other = Default()
+	}
+	if _, err := c.Get(d.Name); err == nil {
+		return false
+	}
+	_, err := other.Get(d.Name)
+	return err == nil || c.one() && d.Mode == "subagent"
+}
+
+// speaks lists every tool that a definition may name: it is written for both profiles, whichever of them it is read for.
+func (c *Cast) speaks() []string {
+	all := slices.Clone(c.known())
+	for _, other := range []*Cast{Default(), DefaultAssistant()} {
+		for _, t := range other.known() {
+			if !slices.Contains(all, t) {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}
+
+// SubAgent returns the agent as a sub-agent of its own kind: with the tools among held that it has itself, without the
+// one that starts sub-agents, and with prompt in place of its own unless that is empty.
+func (a Agent) SubAgent(held []string, prompt string) Agent {
+	own := strings.TrimRight(a.Prompt, "\n") + subAgent
+	builtIn := a.builtIn()
+	a.Tools = slices.DeleteFunc(slices.Clone(a.Tools), func(t string) bool { return t == subAgentTool || !slices.Contains(held, t) })
+	if builtIn { // the assistant's own speaks to the person, and of tools that a sub-agent may not hold
+		own = suited(subAgentPrompt, a.Tools)
+	}
+	a.Delegates, a.asTask = nil, nil
+	a.Prompt = strings.TrimRight(cmp.Or(strings.TrimSpace(prompt), own), "\n") + "\n"
+	return a
+}
+
+// ForSubAgent returns which of the tools in own a sub-agent gets when it is to have those in want, nil for all of them. A
+// name that is none of these is an error of [centurion.KindUsage] that lists them and offers the nearest; so is an empty
+// list, which could be meant either way.
+func ForSubAgent(own, want []string) ([]string, error) {
+	own = slices.DeleteFunc(slices.Clone(own), func(t string) bool { return t == subAgentTool })
+	if want == nil {
+		return own, nil
+	}
+	may := "it may have " + strings.Join(own, ", ")
+	if len(want) == 0 {
+		return nil, &centurion.Error{Kind: centurion.KindUsage, Msg: "tools is an empty list: a sub-agent without tools can do nothing", Hint: "leave tools out for all of them; " + may}
+	}
+	var unknown []string
+	near := ""
+	for _, name := range want {
+		if !slices.Contains(own, name) {
+			unknown = append(unknown, fmt.Sprintf("%q", name))
+			near = cmp.Or(near, centurion.Nearest(name, own))
+		}
+	}
+	if unknown == nil {
+		return slices.DeleteFunc(own, func(t string) bool { return !slices.Contains(want, t) }), nil
+	}
+	e := &centurion.Error{Kind: centurion.KindUsage, Msg: "a sub-agent cannot have the tool " + strings.Join(unknown, ", "), Hint: may}
+	if near != "" {
+		e.Hint = fmt.Sprintf("did you mean %q? ", near) + may
+	}
+	return nil, e
+}

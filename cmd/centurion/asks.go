@@ -1,0 +1,304 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/event"
+	"centurion/orchestrator"
+	"centurion/server"
+	"centurion/store"
+	"centurion/tui"
+)
+
+// printAsk shows what waits: what it is, who asks, and what can be chosen.
+func printAsk(w io.Writer, a store.Ask) error {
+	title := tui.Escape(cmp.Or(a.Title, a.Text)) // nothing is hidden of what is to be allowed
+	if a.Type == store.AskQuestion || a.Type == askMission {
+		title = tui.EscapeWords(cmp.Or(a.Title, a.Text))
+	}
+	if _, err := fmt.Fprintf(w, "%s  %s  %s  %s\n", a.ID, a.Type, a.Permission, title); err != nil {
+		return err
+	}
+	if a.Address != "" && (a.Line != "" || a.Type == store.AskQuestion) {
+		from := a.Agent + " " + a.Address
+		if a.Line != "" {
+			from += ", below " + a.Line
+		}
+		if a.Task != "" {
+			from += ", task " + a.Task
+		}
+		if _, err := fmt.Fprintf(w, "    from %s\n", tui.Escape(from)); err != nil {
+			return err
+		}
+	}
+	if a.Type == store.AskPermission {
+		for _, l := range [][2]string{{"why", tui.EscapeWords(a.Text)}, {"always allows", whatAlways(a)}} {
+			if l[1] == "" {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "    %s: %s\n", l[0], l[1]); err != nil {
+				return err
+			}
+		}
+	}
+	if a.Type != store.AskQuestion {
+		return nil
+	}
+	for i, o := range a.Options {
+		if _, err := fmt.Fprintf(w, "    %d  %s\n", i+1, tui.EscapeWords(o)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerAsk answers what waits in this project. A question can be answered while nobody works on its mission.
+func (c *cli) answerAsk(ctx context.Context, f *readFlags, api server.API, id, answer string) error {
+	ask, found := openAsk(ctx, api, id)
+	if err := c.reply(ctx, f, api, id, answer); err != nil {
+		return err
+	}
+	return c.say(nil, "answered"+whatNext(ctx, api, ask, found))
+}
+
+// whatNext says how the answer to a question comes to be read, where that does not happen by itself.
+func whatNext(ctx context.Context, api server.API, ask store.Ask, found bool) string {
+	if !found || ask.Type != store.AskQuestion || goesOn(ctx, api, ask.Mission) {
+		return ""
+	}
+	return "; go on with: centurion resume " + ask.Mission
+}
+
+// reply answers an ask. A permission is waited for by a running host alone; a question can be answered without one, and so
+// is said of an ask that waits no more what became of it.
+func (c *cli) reply(ctx context.Context, f *readFlags, api server.API, id, answer string) error {
+	if ask, found := openAsk(ctx, api, id); found && ask.Type != store.AskQuestion {
+		return api.Answer(ctx, id, answer)
+	}
+	return c.asHost(ctx, f, api, func(api server.API) error { return api.Answer(ctx, id, answer) })
+}
+
+// goesOn reports whether somebody works on a mission, who reads an answer by themselves.
+func goesOn(ctx context.Context, api server.API, mission string) bool {
+	if _, idle := api.(*server.Local); idle {
+		return false
+	}
+	m, err := api.Mission(ctx, mission)
+	return err != nil || m.Status.Alive() // what cannot be read is no reason to send somebody away
+}
+
+// stillNeeds says what a blocked mission needs: a question that was answered meanwhile needs nothing but a resume.
+func stillNeeds(m server.Mission, open []store.Ask) string {
+	if before, several := strings.CutSuffix(m.Reason, "("+orchestrator.AsksHint+")"); several {
+		return before + "(answered; go on with: centurion resume " + m.ID + ")"
+	}
+	before, rest, asked := strings.Cut(m.Reason, "(centurion answer ")
+	id, _, named := strings.Cut(rest, " TEXT)")
+	if !asked || !named || slices.ContainsFunc(open, func(a store.Ask) bool { return a.ID == id }) {
+		return m.Reason
+	}
+	return before + "(answered; go on with: centurion resume " + m.ID + ")"
+}
+
+// asksFor reports whether what a blocked mission needs stands in the list already, as open questions of its own.
+func asksFor(m server.Mission, open []store.Ask) bool {
+	return slices.ContainsFunc(open, func(a store.Ask) bool {
+		return a.Mission == m.ID && a.Type == store.AskQuestion &&
+			(strings.Contains(m.Reason, "(centurion answer "+a.ID+" ") || strings.HasSuffix(m.Reason, "("+orchestrator.AsksHint+")"))
+	})
+}
+
+// whatAlways says what the answer «always» to an ask for permission allows from then on, and for whom; "" where it adds nothing.
+func whatAlways(a store.Ask) string {
+	if a.Type != store.AskPermission || len(a.Always) == 0 {
+		return ""
+	}
+	return tui.Escape(a.Permission+" "+strings.Join(a.Always, ", ")) + ", for every agent of this mission"
+}
+
+// approved says what an answer has allowed.
+func approved(a store.Ask, found bool, how string) string {
+	if how != tui.AnswerAlways || !found || a.Type != store.AskPermission {
+		return "approved " + how
+	}
+	what := whatAlways(a)
+	if what == "" {
+		return "approved once: there is nothing in it that could be allowed for always"
+	}
+	return "approved always: " + what + ", until it ends"
+}
+
+// notAQuestion is the error for a permission given to a question: once is no answer to it.
+func notAQuestion(ctx context.Context, api server.API, id string) error {
+	if a, found := openAsk(ctx, api, id); found && a.Type == store.AskQuestion {
+		return &centurion.Error{Kind: centurion.KindUsage, Msg: a.ID + " asks no permission, but: " + centurion.Clip(a.Text, 80),
+			Hint: "answer it with: centurion answer " + a.ID + " TEXT"}
+	}
+	return nil
+}
+
+// refusal is how a person refuses what waits: of a question, that they do not answer it.
+func refusal(ctx context.Context, api server.API, id, reason string) string {
+	if a, found := openAsk(ctx, api, id); found && a.Type == store.AskQuestion {
+		return strings.TrimSpace(event.NoAnswer + " " + reason)
+	}
+	return cmp.Or(reason, tui.AnswerReject)
+}
+
+// openAsk finds what waits by its id or the only beginning of one. What cannot be read is told by the answer itself.
+func openAsk(ctx context.Context, api server.API, id string) (found store.Ask, ok bool) {
+	all, err := api.Asks(ctx)
+	if err != nil || id == "" {
+		return found, false
+	}
+	n := 0
+	for _, a := range all {
+		if a.ID == id {
+			return a, true
+		}
+		if strings.HasPrefix(a.ID, id) {
+			found, n = a, n+1
+		}
+	}
+	return found, n == 1
+}
+
+// completeAsk completes the ids of what waits, of the given types, and after it the choices of a question.
+func (c *cli) completeAsk(types ...string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var found []cobra.Completion
+		f := &readFlags{dir: cmd.Flag("dir").Value.String(), format: "text"}
+		// Where nothing can be read there is nothing to complete; the command itself says why.
+		_ = c.with(cmd.Context(), f, func(api server.API) error {
+			if len(args) == 1 {
+				a, ok := openAsk(cmd.Context(), api, args[0])
+				if ok && a.Type == store.AskQuestion {
+					for _, o := range a.Options {
+						if strings.HasPrefix(strings.ToLower(o), strings.ToLower(typed)) {
+							found = append(found, cobra.Completion(tui.Clean(o)))
+						}
+					}
+				}
+				return nil
+			}
+			all, err := api.Asks(cmd.Context())
+			for _, a := range all {
+				for _, t := range types {
+					if len(args) == 0 && a.Type == t && strings.HasPrefix(a.ID, typed) {
+						found = append(found, cobra.CompletionWithDesc(a.ID, tui.Clean(cmp.Or(a.Title, centurion.Clip(a.Text, 60)))))
+					}
+				}
+			}
+			return err
+		})
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func (c *cli) asksCommand() *cobra.Command {
+	const none = "Nothing waits for you."
+	return c.listing("asks", "List what waits for you", "List everything that waits for a person: permissions, plans, questions, and blocked missions with what they need.",
+		"  centurion asks\n  centurion approve per_0199…", exactly(0, 0, "no arguments"), none,
+		func(ctx context.Context, f *readFlags, api server.API, _ []string) error {
+			all, err := waiting(ctx, api)
+			if err != nil {
+				return err
+			}
+			if f.format == "json" {
+				return writeJSON(c.out, all)
+			}
+			if len(all) == 0 {
+				_, err := fmt.Fprintln(c.out, none)
+				return err
+			}
+			blocked := false
+			for _, a := range all {
+				blocked = blocked || a.Type == askMission
+				if err := printAsk(c.out, a); err != nil {
+					return err
+				}
+			}
+			how := "Answer with: centurion approve ID [once|always], centurion deny ID, centurion answer ID TEXT"
+			if blocked {
+				how += "; go on with a blocked mission: centurion resume ID"
+			}
+			_, err = fmt.Fprintln(c.out, how)
+			return err
+		})
+}
+
+// askMission is the type of a blocked mission among what waits: it is answered by mending what it names and a resume.
+const askMission = "mission"
+
+// waiting lists the asks and, after them, the missions that are blocked.
+func waiting(ctx context.Context, api server.API) ([]store.Ask, error) {
+	all, err := api.Asks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	missions, err := api.Missions(ctx)
+	for _, m := range missions {
+		if m.Status == centurion.MissionBlocked && !asksFor(m, all) {
+			all = append(all, store.Ask{ID: m.ID, Type: askMission, Mission: m.ID, Session: m.Session, Title: stillNeeds(m, all)})
+		}
+	}
+	return all, err
+}
+
+func (c *cli) answerCommand() *cobra.Command {
+	cmd := c.reading("answer ID TEXT", "Answer a question", "Answer a question of an agent: with the number or the text of one of its choices, or in your own words.\n"+
+		"A question of a mission that has stopped can be answered, too; resume it afterwards.",
+		"  centurion answer que_0199… \"use PostgreSQL\"\n  centurion answer que_0199… 2",
+		exactly(2, -1, "an id and a text"), func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+			return c.answerAsk(ctx, f, api, args[0], strings.Join(args[1:], " "))
+		})
+	cmd.ValidArgsFunction = c.completeAsk(store.AskQuestion)
+	return cmd
+}
+
+func (c *cli) approveCommand() *cobra.Command {
+	cmd := c.reading("approve ID [once|always]", "Allow what waits for permission", "Allow what waits for your permission, once or always.",
+		"  centurion approve per_0199… always", exactly(1, 2, "an id and once or always"),
+		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+			how := "once"
+			if len(args) == 2 {
+				how = args[1]
+			}
+			if how != "once" && how != "always" {
+				return &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is neither once nor always", how), Hint: "see: centurion approve --help"}
+			}
+			if err := notAQuestion(ctx, api, args[0]); err != nil {
+				return err
+			}
+			ask, found := openAsk(ctx, api, args[0])
+			return c.say(c.reply(ctx, f, api, args[0], how), approved(ask, found, how))
+		})
+	cmd.ValidArgsFunction = c.completeAsk(store.AskPermission, store.AskPlan)
+	return cmd
+}
+
+func (c *cli) denyCommand() *cobra.Command {
+	var reason string
+	cmd := c.reading("deny ID", "Refuse what waits for permission", "Refuse what waits for your permission. The agent is told the reason.",
+		"  centurion deny per_0199… --reason \"do not push\"", exactly(1, 1, "an id"),
+		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+			answer := refusal(ctx, api, args[0], strings.TrimSpace(reason))
+			if slices.Contains([]string{"once", "always", "run", "yes"}, answer) { // a refusal, however it is worded
+				answer = "no: " + answer
+			}
+			ask, found := openAsk(ctx, api, args[0])
+			err := c.reply(ctx, f, api, args[0], answer)
+			return c.say(err, "denied"+whatNext(ctx, api, ask, found))
+		})
+	cmd.ValidArgsFunction = c.completeAsk(store.AskPermission, store.AskPlan, store.AskQuestion)
+	cmd.Flags().StringVar(&reason, "reason", "", "told to the agent")
+	return cmd
+}

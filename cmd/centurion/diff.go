@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/orchestrator"
+	"centurion/server"
+	"centurion/tui"
+)
+
+const diffHelp = `Show what a mission or a task has changed (default: the latest mission).
+
+Of a mission all that stands on its branch is shown, from where it began; your own uncommitted work that it began with is
+not part of that. Of a task its commits are shown, and while it works what it has not committed yet. A task of the latest
+mission may be named by its item. Files and directories that are named, relative to the repository's top, narrow it down.
+
+Into a pipe the change goes as it is, so that it can be applied: centurion diff T3 | git apply`
+
+func (c *cli) diffCommand() *cobra.Command {
+	var stat, names bool
+	cmd := c.reading("diff [MISSION|TASK] [PATH...]", "Show what a mission or task changed", diffHelp,
+		"  centurion diff\n  centurion diff T3 --stat\n  centurion diff msn_0199… src/parser\n  centurion diff tsk_0199… --format json",
+		exactly(0, -1, "a mission or a task, and paths"),
+		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+			if stat && names {
+				return &centurion.Error{Kind: centurion.KindUsage, Msg: "--stat and --name-only do not go together", Hint: "choose one of them"}
+			}
+			id, err := workID(ctx, api, first(args))
+			if err != nil {
+				return err
+			}
+			o := orchestrator.DiffOptions{Patch: f.format == "json" || !stat && !names}
+			if len(args) > 1 {
+				o.Paths = args[1:]
+			}
+			var got orchestrator.Change
+			err = c.beside(f, api, func(api server.API) (err error) {
+				got, err = api.Diff(ctx, id, o)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return c.printChange(f, got, stat, names)
+		})
+	cmd.Flags().BoolVar(&stat, "stat", false, "the files and how many lines of them, instead of the lines")
+	cmd.Flags().BoolVar(&names, "name-only", false, "the names of the files only")
+	cmd.ValidArgsFunction = c.completeWork(true)
+	return cmd
+}
+
+func (c *cli) printChange(f *readFlags, got orchestrator.Change, stat, names bool) error {
+	o := c.showOptions()
+	switch {
+	case f.format == "json":
+		return writeJSON(c.out, got)
+	case names:
+		for _, file := range got.Files {
+			if _, err := fmt.Fprintln(c.out, tui.Escape(file.Path)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if !got.Undone.IsZero() {
+		c.note("it was taken back, " + got.Undone.Local().Format(time.DateTime) + "; this is what it had changed")
+	}
+	switch {
+	case len(got.Files) == 0:
+		c.note("nothing was changed")
+		return nil
+	case stat:
+		return tui.Stat(c.out, got.Files, o)
+	case !tui.CanLive(c.in, c.out, c.env): // byte for byte, for whoever applies it
+		_, err := c.out.Write(got.Bytes())
+		return err
+	}
+	return tui.Patch(c.out, string(got.Bytes()), o)
+}
+
+// diffOf shows what a mission has changed to a person who is asked about it.
+func (c *cli) diffOf(ctx context.Context, api server.Person, out io.Writer, mission string) error {
+	got, err := api.Diff(ctx, mission, orchestrator.DiffOptions{Patch: true})
+	if err != nil {
+		return err
+	}
+	return tui.Patch(out, string(got.Bytes()), c.showOptions())
+}

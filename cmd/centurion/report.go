@@ -1,0 +1,325 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/orchestrator"
+	"centurion/report"
+	"centurion/server"
+	"centurion/workspace"
+	"centurion/workspace/todo"
+	"centurion/worktree"
+)
+
+// The forms of a report.
+const (
+	formMarkdown = "markdown"
+	formHTML     = "html"
+	formJSON     = "json"
+)
+
+const reportHelp = `Write a report of a mission (default: the latest): what was asked, what is proven and by which runs, who worked when, what was
+changed, what it cost, what was asked of you, what went wrong, and how to merge it or take it back.
+
+It is Markdown on stdout, or what -o names: FILE.md, FILE.html (one page that needs nothing else) or FILE.json. A file that is
+there is replaced whole. The report of a mission that is being worked on says so, and tells of it as it is now.`
+
+func (c *cli) reportCommand() *cobra.Command {
+	var dir, file, form string
+	cmd := &cobra.Command{Use: "report [MISSION]", Short: "Write a report of a mission", Long: reportHelp,
+		Example: "  centurion report\n  centurion report -o report.html\n  centurion report msn_0199… -o report.md\n  centurion report --format json",
+		Args:    exactly(0, 1, "at most one mission"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			form, err := formOf(file, form)
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			return c.with(ctx, &readFlags{dir: dir, format: "text"}, func(api server.API) error {
+				r, err := c.report(ctx, api, dir, first(args))
+				if err != nil {
+					return err
+				}
+				var b bytes.Buffer
+				if err := writeReport(&b, r, form); err != nil {
+					return err
+				}
+				if file == "" || file == "-" {
+					_, err := c.out.Write(b.Bytes())
+					return err
+				}
+				if err := replaceFile(file, b.Bytes()); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(c.err, "wrote "+file)
+				return err
+			})
+		}}
+	cmd.Flags().StringVar(&dir, "dir", "", "the project directory (default: here)")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "the file to write: .md, .html or .json (default: stdout)")
+	cmd.Flags().StringVar(&form, "format", "", "markdown, html or json (default: as the file is called, else markdown)")
+	completeValues(cmd, "format", formMarkdown, formHTML, formJSON)
+	cmd.ValidArgsFunction = c.completeMission
+	return cmd
+}
+
+// formOf is the form that was asked for, or the one that the file's name says.
+func formOf(file, form string) (string, error) {
+	all := []string{formMarkdown, formHTML, formJSON}
+	switch {
+	case slices.Contains(all, form):
+		return form, nil
+	case form != "":
+		return "", badValue("format", form, all)
+	case file == "" || file == "-":
+		return formMarkdown, nil
+	}
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".md", ".markdown":
+		return formMarkdown, nil
+	case ".html", ".htm":
+		return formHTML, nil
+	case ".json":
+		return formJSON, nil
+	}
+	return "", &centurion.Error{Op: "write report", Kind: centurion.KindUsage, Msg: fmt.Sprintf("the name %q does not say which form the report shall have", file),
+		Hint: "call it FILE.md, FILE.html or FILE.json, or say --format markdown, html or json"}
+}
+
+func writeReport(w io.Writer, r *report.Report, form string) error {
+	switch form {
+	case formHTML:
+		return r.HTML(w)
+	case formJSON:
+		return writeJSON(w, r)
+	}
+	return r.Markdown(w)
+}
+
+// report makes the report of a mission.
+func (c *cli) report(ctx context.Context, api server.API, dir, typed string) (*report.Report, error) {
+	p, ws, err := c.locate(dir)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.reportOf(ctx, api, p, ws, typed)
+	return r, errors.Join(err, ws.Close())
+}
+
+// reportOf makes the report of a mission of the project at a place.
+func (c *cli) reportOf(ctx context.Context, api server.API, p place, ws *workspace.Workspace, typed string) (*report.Report, error) {
+	d, err := recorded(ctx, api, typed)
+	if err == nil {
+		var missions []server.Mission
+		var doc *todo.Doc
+		if missions, err = api.Missions(ctx); ownsPlan(missions, d.Mission) {
+			d.Items, d.Checks, doc = planOf(ws, d.Mission.Todo)
+		}
+		d.Reviews = reviewsOf(doc, d)
+		d.Files, d.NoFiles = changesOf(ctx, p, d.Mission, d.Tasks)
+		d.Branches = unmergedOf(ctx, p, d.Mission, d.Tasks)
+	}
+	return report.New(d), err
+}
+
+// recorded reads what is recorded of a mission. The mission itself is read last: it is never older than what is told of its parts.
+func recorded(ctx context.Context, api server.API, typed string) (d report.Data, err error) {
+	if typed != "" && !strings.HasPrefix(typed, string(centurion.PrefixMission)+"_") {
+		return d, &centurion.Error{Op: "report", Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not the id of a mission", typed),
+			Hint: "ids of missions begin with msn_; see: centurion ps"}
+	}
+	m, err := api.Mission(ctx, typed)
+	if err != nil {
+		return d, err
+	}
+	for e, err := range api.Events(ctx, server.EventQuery{Mission: m.ID}) {
+		if err != nil {
+			return d, err
+		}
+		d.Events = append(d.Events, e)
+	}
+	if d.Receipts, err = api.Receipts(ctx, m.ID); err != nil {
+		return d, err
+	}
+	if d.Sessions, err = api.Sessions(ctx, m.ID); err != nil {
+		return d, err
+	}
+	tasks, err := api.Tasks(ctx, m.ID)
+	if err != nil {
+		return d, err
+	}
+	d.Tasks = taskNouns(tasks)
+	m, err = api.Mission(ctx, m.ID)
+	d.Mission, d.Now = m.Noun(), centurion.Now()
+	return d, err
+}
+
+// ownsPlan reports whether the file of a mission's plan is still its own: no later mission has taken the name.
+func ownsPlan(missions []server.Mission, m centurion.Mission) bool {
+	return m.Todo != "" && !slices.ContainsFunc(missions, func(other server.Mission) bool {
+		return other.ID != m.ID && other.Todo == m.Todo && other.Started.After(m.Started.Time)
+	})
+}
+
+// planOf reads a plan. Of one that is gone or cannot be read nothing is told; the events tell what it was.
+func planOf(ws *workspace.Workspace, path string) ([]report.PlanItem, []string, *todo.Doc) {
+	doc, _, err := ws.TodoAt(path).Load()
+	if err != nil || doc == nil {
+		return nil, nil, nil
+	}
+	var items []report.PlanItem
+	for _, it := range doc.Items() {
+		if it.Group || it.ID == "" {
+			continue
+		}
+		items = append(items, report.PlanItem{ID: it.ID, Title: it.Title, Agent: it.Agent, After: it.After, Files: it.Files, Verify: it.Verify,
+			Status: doc.Status(it.ID).String()})
+	}
+	return items, doc.Checks(), doc
+}
+
+// reviewsOf finds the passed reviews that cover the items which tasks have worked on, or which the plan has.
+func reviewsOf(doc *todo.Doc, d report.Data) map[string]report.Review {
+	var items []string
+	for _, it := range d.Items {
+		if it.Status == "done" {
+			items = append(items, it.ID)
+		}
+	}
+	if doc == nil {
+		for _, t := range d.Tasks {
+			items = append(items, t.Item)
+		}
+	}
+	out := map[string]report.Review{}
+	for id, t := range orchestrator.Reviewed(doc, items, d.Tasks, orchestrator.OwnLanding(d.Events)) {
+		out[id] = report.Review{Task: t.ID, Item: t.Item, Name: cmp.Or(t.Item, t.Title, t.ID)}
+	}
+	return out
+}
+
+// unmergedOf finds the branches on which work of tasks stands that ended without its being merged. What git does not tell is
+// left out.
+func unmergedOf(ctx context.Context, p place, m centurion.Mission, tasks []centurion.Task) map[string]string {
+	out := map[string]string{}
+	family, ok := strings.CutSuffix(m.Branch, "mission")
+	if !ok || m.Base == nil {
+		return out
+	}
+	repo, err := worktree.Open(ctx, worktree.Options{Dir: m.Directory, Home: filepath.Join(p.state, "worktrees")})
+	if err != nil {
+		return out
+	}
+	defer repo.Close()
+	for _, t := range tasks {
+		if t.Status != centurion.TaskBlocked && t.Status != centurion.TaskFailed && t.Status != centurion.TaskCancelled {
+			continue
+		}
+		if tip, err := repo.Tip(ctx, family+t.ID); err == nil && tip != "" && tip != m.Base.Commit {
+			out[t.ID] = family + t.ID
+		}
+	}
+	return out
+}
+
+// changesOf lists the files that a mission has changed: whole from git, else as its tasks tell of them.
+func changesOf(ctx context.Context, p place, m centurion.Mission, tasks []centurion.Task) (files []centurion.FileDiff, why string) {
+	if m.Base != nil && m.Branch != "" {
+		files, err := diffOf(ctx, p, m)
+		if err == nil {
+			return files, ""
+		}
+		why = "What was changed cannot be read from git: " + err.Error()
+	}
+	seen := map[string]int{}
+	add := func(f centurion.FileChange) {
+		i, ok := seen[f.Path]
+		if !ok {
+			seen[f.Path] = len(files)
+			files = append(files, centurion.FileDiff{FileChange: f})
+			return
+		}
+		files[i].Added, files[i].Deleted, files[i].Status = files[i].Added+f.Added, files[i].Deleted+f.Deleted, f.Status
+	}
+	for _, t := range tasks {
+		for _, l := range t.Landed {
+			for _, f := range l.Files {
+				add(f)
+			}
+		}
+		if len(t.Landed) > 0 {
+			continue
+		}
+		for _, name := range t.Files {
+			if _, ok := seen[name]; !ok {
+				add(centurion.FileChange{Path: name, Status: "changed"})
+			}
+		}
+	}
+	return files, why
+}
+
+func diffOf(ctx context.Context, p place, m centurion.Mission) ([]centurion.FileDiff, error) {
+	repo, err := worktree.Open(ctx, worktree.Options{Dir: m.Directory, Home: filepath.Join(p.state, "worktrees")})
+	if err != nil {
+		return nil, err
+	}
+	tip, err := repo.Tip(ctx, m.Branch)
+	if err == nil && tip == "" {
+		err = &centurion.Error{Op: "read branch", Kind: centurion.KindNotFound, Msg: "the branch " + m.Branch + " is gone"}
+	}
+	var files []centurion.FileDiff
+	if err == nil {
+		files, err = repo.Diff(ctx, m.Base.Commit, tip)
+	}
+	return files, errors.Join(err, repo.Close())
+}
+
+// replaceFile writes a file whole or not at all. A link is followed; what is no file, such as a pipe, is written to.
+func replaceFile(name string, data []byte) error {
+	refuse := func(msg, hint string, err error) error {
+		return &centurion.Error{Op: "write " + name, Kind: centurion.KindUsage, Msg: msg, Hint: hint, Err: err}
+	}
+	mode := fs.FileMode(0o644)
+	if at, err := filepath.EvalSymlinks(name); err == nil {
+		name = at
+	}
+	switch info, err := os.Stat(name); {
+	case err == nil && info.IsDir():
+		return refuse("it is a directory", "name a file in it: -o "+filepath.Join(name, "report.html"), nil)
+	case err == nil && !info.Mode().IsRegular():
+		if err := os.WriteFile(name, data, mode); err != nil {
+			return refuse("it cannot be written", "name another file with -o", err)
+		}
+		return nil
+	case err == nil:
+		mode = info.Mode().Perm()
+	}
+	hint := "name a file with -o in a directory that is there and can be written"
+	f, err := os.CreateTemp(filepath.Dir(name), ".report-*")
+	if err != nil {
+		return refuse("no file can be made in "+filepath.Dir(name), hint, err)
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(refuse("it cannot be written", hint, err), os.Remove(f.Name()))
+	}
+	return nil
+}

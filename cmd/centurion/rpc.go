@@ -1,0 +1,188 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/muesli/cancelreader"
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/server"
+	"centurion/server/rpc"
+)
+
+func (c *cli) rpcCommand() *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:   "rpc [flags]",
+		Short: "Serve a front end over standard input and output",
+		Long: "Serve a front end with JSON-RPC 2.0, one message a line, over standard input and output: it starts sessions, writes to\n" +
+			"them, is told what they do, and is asked what agents ask. docs/frontends.md describes every method. Nothing else is written\n" +
+			"to standard output. When standard input ends, the missions that the front end has started are paused; `centurion resume`\n" +
+			"goes on with them. The flags are those of run; session/start may name another agent or model.",
+		Example: "  centurion rpc\n  centurion rpc --dir ../api --model openai/gpt-5",
+		Args:    exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.serveFrontEnd(cmd.Context(), f, cmd.Flags().Changed("max-cost"))
+		},
+	}
+	f.bind(cmd)
+	for _, name := range []string{"format", "detach", "yes", "merge"} { // there is no output to format, and no terminal
+		_ = cmd.Flags().MarkHidden(name)
+	}
+	return cmd
+}
+
+// frontEnd is a project as a front end drives it.
+type frontEnd struct {
+	c    *cli
+	seat *seat
+
+	given, settled runFlags // the flags as they were given, and with what the configuration says
+
+	mu      sync.Mutex // protects the seat while it is taken anew, and what follows
+	started []string   // missions, to be paused when the front end goes
+}
+
+func (c *cli) serveFrontEnd(ctx context.Context, f *runFlags, costSet bool) error {
+	f.costSet = costSet
+	if f.format != "" || f.detach || f.merge {
+		return &centurion.Error{Kind: centurion.KindUsage, Msg: "--format, --detach and --merge are no flags of rpc", Hint: "see: centurion rpc --help"}
+	}
+	f.format = "json" // nobody is there to see a picture
+	given := *f
+	s, err := c.prepare(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer s.ws.Close()
+	if err := s.take(ctx, findFirst); err != nil {
+		return err
+	}
+	e := &frontEnd{c: c, seat: s, given: given, settled: *f}
+	err = rpc.Serve(ctx, wakeable(c.in), keepOpen{c.out}, &rpc.Bridge{API: s.api, Begin: e.begin, Follow: e.follow, Moved: e.moved},
+		rpc.Options{Version: Version, Say: c.note})
+	e.mu.Lock()
+	started := e.started
+	e.mu.Unlock()
+	for _, id := range started {
+		if m, merr := s.Mission(context.WithoutCancel(ctx), id); merr == nil && m.Status.Alive() {
+			s.interrupt(id)
+			c.note("mission " + id + " is paused; go on with: centurion resume " + id)
+		}
+	}
+	return errors.Join(err, s.leave(ctx))
+}
+
+// begin starts a mission with what the front end asks for.
+func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission, error) {
+	if p.Dir != "" {
+		if abs, err := filepath.Abs(p.Dir); err != nil || filepath.Clean(abs) != filepath.Clean(e.seat.ws.Dir()) {
+			return server.Mission{}, &centurion.Error{Op: "session/start", Kind: centurion.KindUsage,
+				Msg:  "this front end was started for " + e.seat.ws.Dir() + " and not for " + p.Dir,
+				Hint: "start another one with: centurion rpc --dir " + p.Dir}
+		}
+	}
+	f, models := e.settled, e.seat.models
+	if p.Agent+p.Model+p.Profile != "" {
+		f = e.given
+		f.agent, f.model, f.profile = cmp.Or(p.Agent, f.agent), cmp.Or(p.Model, f.model), cmp.Or(p.Profile, f.profile)
+		var err error
+		if _, models, err = e.c.configure(ctx, e.seat.ws, &f); err != nil {
+			return server.Mission{}, err
+		}
+	}
+	f.ask = cmp.Or(f.ask, "ask") // the front end is asked
+	opts, err := e.c.options(&f, models)
+	if err != nil {
+		return server.Mission{}, err
+	}
+	opts.Request, opts.Unattended = rand.Text(), opts.Ask == "ask" && p.Unasked
+	m, err := e.seat.api().Start(ctx, p.Prompt, opts)
+	if err == nil {
+		e.mu.Lock()
+		e.started = append(e.started, m.ID)
+		e.mu.Unlock()
+	}
+	return m, err
+}
+
+// follow yields events as long as ctx lasts, whoever hosts the project.
+func (e *frontEnd) follow(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
+	return func(yield func(centurion.Event, error) bool) {
+		for {
+			api := e.seat.api()
+			for ev, err := range api.Events(ctx, q) {
+				if centurion.KindOf(err) == centurion.KindNetwork {
+					break
+				}
+				if !yield(ev, err) || err != nil {
+					return
+				}
+				q.After = max(q.After, ev.Seq)
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			if err := e.again(ctx, api); err != nil {
+				yield(centurion.Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// again takes a place at the project anew, unless somebody has done it since was was asked: several follow at once.
+func (e *frontEnd) again(ctx context.Context, was server.API) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.seat.hosting() != nil || e.seat.api() != was {
+		return nil
+	}
+	return e.seat.take(ctx, findNext)
+}
+
+// moved reports whether the host that was asked is gone, and finds the next one. This process hosts until it ends.
+func (e *frontEnd) moved(ctx context.Context, was server.API) (bool, error) {
+	if _, client := was.(*server.Client); !client {
+		return false, nil
+	}
+	if _, err := was.LastSeq(ctx); centurion.KindOf(err) != centurion.KindNetwork {
+		return false, nil // it was the turn that failed
+	}
+	return true, e.again(ctx, was)
+}
+
+// wakeable makes a read from a file end when it is closed, where the system can.
+func wakeable(in io.Reader) io.Reader {
+	file, ok := in.(*os.File)
+	if !ok {
+		return in
+	}
+	r, err := cancelreader.NewReader(file)
+	if err != nil {
+		return in // it is read until it ends
+	}
+	return woken{r}
+}
+
+type woken struct{ cancelreader.CancelReader }
+
+// Close wakes the reader; the file itself stays open.
+func (w woken) Close() error {
+	w.Cancel()
+	return nil
+}
+
+// keepOpen is an output that whoever made it closes.
+type keepOpen struct{ io.Writer }
+
+func (keepOpen) Close() error { return nil }

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/orchestrator"
+	"centurion/server"
+	"centurion/tui"
+)
+
+const forkHelp = `Copy a conversation, up to a message of it, into a new mission with the same goal, agent and model.
+
+SESSION is the id or address of a session (0/ is the latest mission's Commander), or the id of a mission or task, for its
+session. The copy is paused: «centurion resume MISSION» goes on with it, «centurion send MISSION TEXT» first says something.
+The original goes on undisturbed. Both work on the same files; the plan is a copy of its own. What the copied messages have
+cost is not counted again.`
+
+func (c *cli) forkCommand() *cobra.Command {
+	at := ""
+	cmd := c.reading("fork SESSION", "Copy a conversation into a mission of its own", forkHelp,
+		"  centurion fork 0/\n  centurion fork ses_0199… --at msg_0199…\n  centurion fork msn_0199… --at -4", exactly(1, 1, "one session"),
+		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+			id, err := conversationOf(ctx, api, args[0])
+			if err != nil {
+				return err
+			}
+			var got orchestrator.Forked
+			err = c.asHost(ctx, f, api, func(api server.API) (err error) {
+				got, err = api.Fork(ctx, id, at)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if f.format == "json" {
+				return writeJSON(c.out, got)
+			}
+			c.undoLine("centurion cancel " + got.Mission)
+			return c.say(nil, fmt.Sprintf("copied %s of %s into mission %s, which is paused\ngo on with it: centurion resume %s",
+				centurion.Count(got.Messages, "message"), got.From.Session, got.Mission, got.Mission))
+		})
+	cmd.Flags().StringVar(&at, "at", "", "the last message to copy: its id, a mark, or -N for N messages back (default: the newest)")
+	c.completeTree(cmd, "at")
+	return cmd
+}
+
+const rewindHelp = `Take a conversation back to an older message, or to one of another branch.
+
+SESSION is the id or address of a session (0/ is the latest mission's Commander), or the id of a mission or task, for its
+session. Nothing is deleted: the messages that are left stay as a branch, under a mark that is printed, and going there
+again undoes it. Files, the plan and tasks stay as they are. A mission that had ended is paused by it; «centurion resume»
+goes on from there.
+
+--mark names the message that the conversation stands at now. Without --to nothing else happens.`
+
+func (c *cli) rewindCommand() *cobra.Command {
+	var r server.Rewind
+	cmd := c.reading("rewind SESSION", "Take a conversation back to an older message", rewindHelp,
+		"  centurion rewind 0/ --to -2\n  centurion rewind 0/ --mark before-the-refactoring\n  centurion rewind 0/ --to before-the-refactoring\n"+
+			"  centurion rewind ses_0199… --to msg_0199…", exactly(1, 1, "one session"),
+		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+			id, err := conversationOf(ctx, api, args[0])
+			if err != nil {
+				return err
+			}
+			var got orchestrator.Rewound
+			err = c.asHost(ctx, f, api, func(api server.API) (err error) {
+				got, err = api.Rewind(ctx, id, r)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if f.format == "json" {
+				return writeJSON(c.out, got)
+			}
+			return c.say(nil, rewoundText(got, r))
+		})
+	cmd.Flags().StringVar(&r.To, "to", "", "where to: the id of a message, a mark, or -N for N messages back")
+	cmd.Flags().StringVar(&r.Mark, "mark", "", "name the message that the conversation stands at now")
+	c.completeTree(cmd, "to")
+	return cmd
+}
+
+// rewoundText says what a rewind has done, how it is undone and how the mission goes on.
+func rewoundText(got orchestrator.Rewound, r server.Rewind) string {
+	var lines []string
+	if r.Mark != "" {
+		lines = append(lines, fmt.Sprintf("%s is called %s", got.From, r.Mark))
+	}
+	switch {
+	case r.To == "":
+	case got.From == got.Leaf:
+		lines = append(lines, fmt.Sprintf("%s stands at %s already", got.Session, got.Leaf))
+	default:
+		lines = append(lines, fmt.Sprintf("%s goes on after %s; %s left as a branch", got.Session, got.Leaf, centurion.Count(got.Undone, "message")))
+		if got.Mark != "" {
+			lines = append(lines, fmt.Sprintf("undo: centurion rewind %s --to %s", got.Session, got.Mark))
+		}
+		lines = append(lines, "go on: centurion resume "+got.Mission)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// conversationOf returns the id of the session that a person means: a session, the one of a task, or the first of a mission.
+func conversationOf(ctx context.Context, api server.API, typed string) (string, error) {
+	id, err := idOf(ctx, api, typed)
+	if err != nil {
+		return "", err
+	}
+	switch kind, _, _ := strings.Cut(id, "_"); centurion.Prefix(kind) {
+	case centurion.PrefixMission:
+		m, err := api.Mission(ctx, id)
+		return m.Session, err
+	case centurion.PrefixTask:
+		t, err := api.Task(ctx, id)
+		if err == nil && t.Session == "" {
+			err = &centurion.Error{Kind: centurion.KindConflict, Msg: t.ID + " has no conversation yet: it is " + string(t.Status), Hint: "see: centurion show " + t.ID}
+		}
+		return t.Session, err
+	case centurion.PrefixSession:
+		s, err := api.Session(ctx, id)
+		return s.ID, err
+	case centurion.PrefixMessage:
+		return "", &centurion.Error{Kind: centurion.KindUsage, Msg: id + " is a message, not a session",
+			Hint: "name its session, and the message with --at or --to; see: centurion show --tree 0/"}
+	}
+	return "", &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not the id of a mission, task or session", typed),
+		Hint: "ids begin with msn_, tsk_ or ses_; see: centurion ps, centurion tasks"}
+}
+
+// showTree is `centurion show --tree`.
+func (c *cli) showTree(ctx context.Context, f *readFlags, api server.API, id string) error {
+	session, err := conversationOf(ctx, api, id)
+	if err != nil {
+		return err
+	}
+	t, err := api.Tree(ctx, session)
+	if err != nil {
+		return err
+	}
+	if f.format == "json" {
+		return writeJSON(c.out, t)
+	}
+	return tui.Tree(c.out, tui.Branches{Session: t.Session, Messages: messageNouns(t.Messages), Leaf: t.Leaf}, c.showOptions())
+}
+
+// completeTree completes sessions, and for a flag the marks and messages of the one that was typed.
+func (c *cli) completeTree(cmd *cobra.Command, flag string) {
+	look := func(cmd *cobra.Command, do func(api server.API) error) {
+		// Where nothing can be read there is nothing to complete; the command itself says why.
+		_ = c.with(cmd.Context(), &readFlags{dir: cmd.Flag("dir").Value.String(), format: "text"}, do)
+	}
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		look(cmd, func(api server.API) error {
+			sessions, err := api.Sessions(cmd.Context(), "")
+			for _, s := range sessions {
+				for _, name := range []string{s.Metadata.Address, s.ID} {
+					if strings.HasPrefix(name, typed) {
+						found = append(found, cobra.CompletionWithDesc(name, tui.Clean(s.Agent+": "+s.Title)))
+					}
+				}
+			}
+			return err
+		})
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+	err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, typed string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
+		look(cmd, func(api server.API) error {
+			session, err := conversationOf(cmd.Context(), api, first(args))
+			if err != nil {
+				return err
+			}
+			t, err := api.Tree(cmd.Context(), session)
+			for _, name := range slices.Sorted(maps.Keys(t.Session.Metadata.Marks)) {
+				if strings.HasPrefix(name, typed) {
+					found = append(found, cobra.CompletionWithDesc(name, "mark of "+t.Session.Metadata.Marks[name]))
+				}
+			}
+			for _, m := range messageNouns(t.Messages) {
+				if strings.HasPrefix(m.ID, typed) {
+					found = append(found, cobra.CompletionWithDesc(m.ID, tui.MessageWords(m, 60)))
+				}
+			}
+			return err
+		})
+		return found, cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil { // the flag was bound by whoever calls this
+		panic(err)
+	}
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/orchestrator"
+	"centurion/server"
+	"centurion/tui"
+)
+
+const undoHelp = `Take back what a mission or a task has changed (default: the latest mission of which something can be taken back; on a terminal
+you are asked first).
+
+Of a mission that was merged, the newest merge is taken back from your branch and your files. Of one that was not, nothing is
+on your branch; its own branch is taken back to where it began, if you say so, and what stood there is kept. Of a task a
+commit that reverts its work is added to its mission's branch, and to yours where it was merged, and its item is open again.
+What you have not committed stays, also in the same files; where it does not come apart from what is taken back nothing is
+touched and the exit code is 4. Without git
+the files are brought back as they were; those that somebody has changed since are named, and --force takes them, too.
+
+A mission that is being worked on has to be paused first. What was taken back is brought back with --redo.`
+
+func (c *cli) undoCommand() *cobra.Command {
+	var q orchestrator.UndoRequest
+	cmd := c.reading("undo [MISSION|TASK]", "Take back what a mission or task changed", undoHelp,
+		"  centurion undo\n  centurion undo msn_0199…\n  centurion undo T3\n  centurion undo T3 --redo\n  centurion undo msn_0199… --dry-run",
+		exactly(0, 1, "a mission or a task"),
+		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+			id := ""
+			if len(args) > 0 {
+				var err error
+				if id, err = workID(ctx, api, args[0]); err != nil {
+					return err
+				}
+			}
+			return c.asHost(ctx, f, api, func(api server.API) error {
+				if id != "" {
+					return c.undo(ctx, api, f.format, id, q)
+				}
+				return c.undoLatest(ctx, api, f.format, q)
+			})
+		})
+	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "show what would change, and change nothing")
+	cmd.Flags().BoolVar(&q.Drop, "yes", false, "do not ask before the branch of a mission that was not merged is taken back")
+	cmd.Flags().BoolVar(&q.Redo, "redo", false, "bring back what was taken back")
+	cmd.Flags().BoolVar(&q.Force, "force", false, "without git: also files that somebody has changed since")
+	cmd.ValidArgsFunction = c.completeWork(true)
+	return cmd
+}
+
+// undoLatest takes back, or brings back, the work of the latest mission of which there is any, and says which it is.
+func (c *cli) undoLatest(ctx context.Context, api server.API, format string, q orchestrator.UndoRequest) error {
+	m, look, err := undoable(ctx, api, q)
+	if err != nil {
+		return err
+	}
+	what := "take back"
+	if q.Redo {
+		what = "bring back"
+	}
+	name := fmt.Sprintf("mission %s (%s)", m.ID, tui.Clean(centurion.Clip(strings.Join(strings.Fields(m.Goal), " "), 60)))
+	live := tui.CanLive(c.in, c.out, c.env) && format != "json"
+	if !live || q.Drop || q.DryRun || look.Dropped || look.Refused != nil { // else it is asked for here, or further on
+		c.note(what + " " + name)
+		return c.undo(ctx, api, format, m.ID, q)
+	}
+	if err := tui.Stat(c.out, look.Files, c.showOptions()); err != nil {
+		return err
+	}
+	key, err := tui.Choose(ctx, tui.Choice{Text: what + " " + name + "? (y/N)", Keys: "yn", Default: "n", In: c.in, Out: c.out, Env: c.env})
+	if err != nil || key != "y" {
+		return err
+	}
+	return c.undo(ctx, api, format, m.ID, q)
+}
+
+// undoable finds the latest mission that has something to take back, or to bring back. One that is being worked on is not passed
+// over: its error says how it is stopped.
+func undoable(ctx context.Context, api server.API, q orchestrator.UndoRequest) (m server.Mission, look orchestrator.UndoReport, err error) {
+	all, err := api.Missions(ctx)
+	if err != nil {
+		return m, look, err
+	}
+	slices.SortStableFunc(all, func(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) })
+	q.DryRun = true
+	var first error
+	for _, m := range all {
+		look, err := api.Undo(ctx, m.ID, q)
+		if err == nil || m.Status.Alive() || centurion.KindOf(err) != centurion.KindConflict {
+			return m, look, err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first == nil || len(all) > 1 {
+		e := &centurion.Error{Kind: centurion.KindConflict, Msg: "no mission here has changed anything that could be taken back", Hint: "see: centurion ps", Err: first}
+		if q.Redo {
+			e.Msg = "nothing of any mission here was taken back"
+		}
+		return m, look, e
+	}
+	return m, look, first
+}
+
+// undo takes something back, after a question where that is due.
+func (c *cli) undo(ctx context.Context, api server.Person, format, id string, q orchestrator.UndoRequest) error {
+	live := tui.CanLive(c.in, c.out, c.env) && format != "json"
+	if live && !q.Drop && !q.DryRun {
+		look := q
+		look.DryRun = true
+		got, err := api.Undo(ctx, id, look)
+		if err != nil {
+			return err
+		}
+		if got.Dropped {
+			if err := tui.Stat(c.out, got.Files, c.showOptions()); err != nil {
+				return err
+			}
+			key, err := tui.Choose(ctx, tui.Choice{Text: "nothing of mission " + got.Mission + " is on your branch; take its own branch back to where it began? (y/N)",
+				Keys: "yn", Default: "n", In: c.in, Out: c.out, Env: c.env})
+			if err != nil || key != "y" {
+				return err
+			}
+			q.Drop = true
+		}
+	}
+	got, err := api.Undo(ctx, id, q)
+	if err != nil {
+		return err
+	}
+	if got.Refused != nil {
+		c.refused(got.Refused)
+	}
+	if format == "json" {
+		return writeJSON(c.out, got)
+	}
+	return c.printUndo(got)
+}
+
+func (c *cli) printUndo(got orchestrator.UndoReport) error {
+	if got.Refused != nil && got.After == "" {
+		return nil
+	}
+	if err := tui.Stat(c.out, got.Files, c.showOptions()); err != nil {
+		return err
+	}
+	if got.DryRun {
+		return c.say(nil, "nothing was changed: this is what an undo would do")
+	}
+	what, how := "mission "+got.Mission, "taken back"
+	if got.Task != "" {
+		what = "task " + got.Task
+		if got.Item != "" {
+			what = got.Item
+		}
+	}
+	if got.Redo {
+		how = "brought back"
+	}
+	lines := []string{what + " is " + how + undoPlace(got)}
+	if got.Kept != "" {
+		lines = append(lines, "what stood on its branch is kept as "+got.Kept)
+	}
+	if len(got.Open) > 0 {
+		lines = append(lines, fmt.Sprintf("open again in the plan: %s", tui.Clean(strings.Join(got.Open, ", "))))
+	}
+	if got.Back != "" {
+		lines = append(lines, "undo: "+got.Back)
+	}
+	return c.say(nil, strings.Join(lines, "\n"))
+}
+
+// undoPlace says where something was taken back.
+func undoPlace(got orchestrator.UndoReport) string {
+	switch {
+	case got.Person && got.After != "":
+		return fmt.Sprintf(" on %s: %s → %s", tui.Clean(where(got.Branch)), commitName(got.Before), commitName(got.After))
+	case got.After != "":
+		return fmt.Sprintf(" on its mission's branch: %s → %s; nothing of it was on yours", commitName(got.Before), commitName(got.After))
+	}
+	return ": " + centurion.Count(len(got.Files), "file")
+}

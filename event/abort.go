@@ -1,0 +1,6 @@
+package event
+
+// AbortData is the data of session.aborted.
+type AbortData struct {
+	Reason string `json:"reason"`
+}

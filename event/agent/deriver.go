@@ -1,0 +1,379 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/event"
+)
+
+// Deriver turns the events of a mission, or of several, into those of their agents. It has to see all facts of the mission
+// from its beginning, in order, to know whose child each session is; what it returns may be thrown away. The zero Deriver
+// shows every session that is nobody's child, with its children nested. It is not safe for concurrent use.
+type Deriver struct {
+	// Session is the session that is shown, by its whole id, with its children nested: its own events are not nested, whoever
+	// started it. Empty shows all.
+	Session string
+
+	sessions map[string]*session
+	tasks    map[string]origin
+}
+
+// origin is who started a task.
+type origin struct{ session, call string }
+
+// session is what is known of one.
+type session struct {
+	id, task               string
+	agent, address, title  string
+	working                bool // between agent_start and its end
+	text, finish           string
+	messages               []Message
+	running                []Call // begun and not ended, oldest first
+	mission, newestMessage string
+}
+
+// Derived is an event that follows from a fact or a delta.
+type Derived struct {
+	centurion.Event
+	// From is the number of the fact that it follows from, 0 for a delta. Where several events follow from one fact only the
+	// last has the number as its Seq; the others carry the one before in After, so that a reader that stops among them and
+	// reads on from the highest number that it saw is told them again.
+	From int64
+}
+
+// Apply takes the next event and returns what follows from it, oldest first. A fact whose data cannot be read is passed
+// over.
+func (d *Deriver) Apply(e centurion.Event) []Derived {
+	if e.Type == centurion.EventDelta {
+		return d.delta(e)
+	}
+	d.note(e)
+	var out []centurion.Event
+	if e.Type.EndsMission() {
+		out = append(d.close(e), e)
+	} else if e.Session != "" && ownFact(e.Type) {
+		out = d.fact(d.of(e), e)
+	}
+	return number(out, e)
+}
+
+// ownFact reports whether a fact is the session's own: others name a session that they concern, and the task of another.
+func ownFact(t centurion.EventType) bool {
+	area, _, _ := strings.Cut(string(t), ".")
+	return area == "session" || area == "message" || area == "tool" || area == "provider"
+}
+
+// number gives events the number of the fact that they follow from.
+func number(all []centurion.Event, from centurion.Event) []Derived {
+	out := make([]Derived, len(all))
+	for i, e := range all {
+		e.Seq, e.After = from.Seq, 0
+		if i < len(all)-1 {
+			e.Seq, e.After = 0, from.Seq-1
+		}
+		out[i] = Derived{e, from.Seq}
+	}
+	return out
+}
+
+// Working reports whether a session is between its agent_start and the end of that.
+func (d *Deriver) Working(id string) bool { s := d.sessions[id]; return s != nil && s.working }
+
+// Running returns the calls of a session that have begun and not ended, oldest first.
+func (d *Deriver) Running(id string) []Call {
+	if s := d.sessions[id]; s != nil {
+		return slices.Clone(s.running)
+	}
+	return nil
+}
+
+// Newest returns the id of the newest message of a session that was told, or "".
+func (d *Deriver) Newest(id string) string {
+	if s := d.sessions[id]; s != nil {
+		return s.newestMessage
+	}
+	return ""
+}
+
+// of returns what is known of an event's session.
+func (d *Deriver) of(e centurion.Event) *session {
+	s := d.sessions[e.Session]
+	if s == nil {
+		if d.sessions == nil {
+			d.sessions = map[string]*session{}
+		}
+		s = &session{id: e.Session}
+		d.sessions[e.Session] = s
+	}
+	s.task, s.mission = cmp.Or(s.task, e.Task), cmp.Or(s.mission, e.Mission)
+	return s
+}
+
+// note remembers who started a task.
+func (d *Deriver) note(e centurion.Event) {
+	if e.Task == "" || !strings.HasPrefix(string(e.Type), "task.") || d.tasks[e.Task].session != "" {
+		return
+	}
+	t, err := event.Decode[event.TaskData](e)
+	if err != nil || t.Parent == "" {
+		return
+	}
+	if d.tasks == nil {
+		d.tasks = map[string]origin{}
+	}
+	call := t.Call
+	if _, id, ok := strings.Cut(call, "/"); ok { // message/call
+		call = id
+	}
+	d.tasks[e.Task] = origin{t.Parent, call}
+}
+
+// messageFact is the data of message.created and message.updated as it is written.
+type messageFact struct {
+	Message  string           `json:"message"`
+	Role     centurion.Role   `json:"role"`
+	Origin   centurion.Origin `json:"origin"`
+	Text     string           `json:"text"`
+	Finish   string           `json:"finish"`
+	Tokens   centurion.Tokens `json:"tokens"`
+	Cost     float64          `json:"cost"`
+	Repaired bool             `json:"repaired"`
+	Calls    []event.CallData `json:"tool_calls"`
+}
+
+// fact tells what follows from a fact of a session.
+func (d *Deriver) fact(s *session, e centurion.Event) []centurion.Event {
+	switch e.Type {
+	case centurion.EventSessionCreated:
+		if v, err := event.Decode[event.SessionData](e); err == nil {
+			s.agent, s.address, s.title = v.Agent, v.Address, v.Title
+		}
+	case centurion.EventMessageCreated:
+		if v, err := event.Decode[messageFact](e); err == nil {
+			return d.created(s, e, v)
+		}
+	case centurion.EventMessageUpdated:
+		if v, err := event.Decode[messageFact](e); err == nil {
+			return d.answered(s, e, v)
+		}
+	case centurion.EventToolStarted:
+		if v, err := event.Decode[event.ToolData](e); err == nil {
+			return d.begun(s, e, v)
+		}
+	case centurion.EventToolCompleted:
+		if v, err := event.Decode[event.ToolData](e); err == nil {
+			return d.completed(s, e, v)
+		}
+	case centurion.EventSessionAborted, centurion.EventRewound, centurion.EventForked: // what a person did to it
+		return d.tell(s, e, e.Type, e.Data)
+	case centurion.EventProviderRetry, centurion.EventCompacted, centurion.EventSessionIdle, centurion.EventSessionError:
+		return d.other(s, e)
+	}
+	return nil
+}
+
+// created tells that an agent begins, where it was idle. That is when the prompt is stored: nothing that it does comes
+// before.
+func (d *Deriver) created(s *session, e centurion.Event, v messageFact) []centurion.Event {
+	s.newestMessage = v.Message
+	var out []centurion.Event
+	if !s.working {
+		s.working, s.text, s.finish, s.messages, s.running = true, "", "", nil, nil
+		start := StartData{Agent: s.agent, Address: s.address, Title: s.title}
+		if v.Role == centurion.RoleUser {
+			start.Text = v.Text
+		}
+		out = d.tell(s, e, Start, start)
+	}
+	if v.Role == centurion.RoleUser {
+		s.add(Message{ID: v.Message, Role: v.Role, Origin: v.Origin, Text: v.Text})
+	}
+	return out
+}
+
+func (s *session) add(m Message) {
+	s.messages = append(s.messages, m)
+	if extra := len(s.messages) - MaxMessages; extra > 0 {
+		s.messages = slices.Delete(s.messages, 0, extra)
+	}
+}
+
+// answered tells of a whole answer. Of one that broke the session's error tells.
+func (d *Deriver) answered(s *session, e centurion.Event, v messageFact) []centurion.Event {
+	if v.Repaired || !s.working || v.Finish == centurion.FinishCancelled || v.Finish == centurion.FinishError {
+		return nil
+	}
+	m := Message{ID: v.Message, Role: centurion.RoleAssistant, Text: v.Text, Finish: v.Finish, Tokens: &v.Tokens, Cost: v.Cost}
+	s.add(m)
+	s.text, s.finish = v.Text, v.Finish
+	calls := make([]Call, len(v.Calls))
+	for i, c := range v.Calls {
+		calls[i] = Call{Call: c.Call, Name: c.Tool}
+	}
+	return d.tell(s, e, TurnEnd, TurnData{Message: m, ToolCalls: calls})
+}
+
+func (d *Deriver) begun(s *session, e centurion.Event, v event.ToolData) []centurion.Event {
+	if !s.working || slices.ContainsFunc(s.running, func(c Call) bool { return c.Call == v.Call }) {
+		return nil // a restart tells again of a call that it runs again
+	}
+	args := v.Input
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	s.running = append(s.running, Call{Call: v.Call, Name: v.Tool})
+	return d.tell(s, e, ToolStart, ToolStartData{Name: v.Tool, Args: args, Call: v.Call})
+}
+
+// completed tells that a call ended, and before that it began, of one that was answered without being run. What is repaired
+// before an agent begins anew was told to have ended already.
+func (d *Deriver) completed(s *session, e centurion.Event, v event.ToolData) []centurion.Event {
+	if !s.working {
+		return nil
+	}
+	var out []centurion.Event
+	i := slices.IndexFunc(s.running, func(c Call) bool { return c.Call == v.Call })
+	if i < 0 {
+		out = d.tell(s, e, ToolStart, ToolStartData{Name: v.Tool, Args: json.RawMessage("{}"), Call: v.Call})
+	} else {
+		s.running = slices.Delete(s.running, i, i+1)
+	}
+	end := ToolEndData{Name: v.Tool, Call: v.Call, Error: v.Error}
+	if v.Error == "" {
+		end.Result = v.Output
+	}
+	return append(out, d.tell(s, e, ToolEnd, end)...)
+}
+
+func (d *Deriver) other(s *session, e centurion.Event) []centurion.Event {
+	switch e.Type {
+	case centurion.EventProviderRetry:
+		v, err := event.Decode[event.RetryData](e)
+		if err != nil || !s.working {
+			return nil
+		}
+		return d.tell(s, e, Retrying, RetryData{Attempt: v.Attempt, WaitMS: v.WaitMS, Reason: v.Reason, Error: v.Error})
+	case centurion.EventCompacted:
+		v, err := event.Decode[event.CompactedData](e)
+		if err != nil {
+			return nil
+		}
+		return d.tell(s, e, Compact, CompactData{Message: v.Message, Reason: v.Reason, Before: v.Before, After: v.After})
+	case centurion.EventSessionIdle:
+		if !s.working {
+			return nil
+		}
+		s.working = false
+		return d.tell(s, e, End, EndData{Text: s.text, Finish: s.finish, Messages: slices.Clone(s.messages), Done: true})
+	}
+	v, err := event.Decode[errorFact](e)
+	if err != nil || !s.working {
+		return nil
+	}
+	return d.fail(s, e, ErrorData{Reason: v.Error, Kind: v.Kind, Message: v.Message})
+}
+
+// fail tells that an agent's work has ended with an error. Calls of which no end was told end before it.
+func (d *Deriver) fail(s *session, e centurion.Event, why ErrorData) []centurion.Event {
+	var out []centurion.Event
+	for _, c := range s.running {
+		out = append(out, d.tell(s, e, ToolEnd, ToolEndData{Name: c.Name, Call: c.Call, Error: why.Reason})...)
+	}
+	s.working, s.running = false, nil
+	why.Done = true
+	return append(out, d.tell(s, e, Error, why)...)
+}
+
+// errorFact is the data of session.error as it is written.
+type errorFact struct {
+	Kind    centurion.Kind `json:"kind"`
+	Error   string         `json:"error"`
+	Message string         `json:"message"`
+}
+
+// close ends what still works when its mission has stopped, children before those who started them.
+func (d *Deriver) close(e centurion.Event) []centurion.Event {
+	var open []*session
+	for _, id := range slices.Sorted(maps.Keys(d.sessions)) {
+		if s := d.sessions[id]; s.working && s.mission == e.Mission {
+			open = append(open, s)
+		}
+	}
+	slices.SortStableFunc(open, func(a, b *session) int { return d.depth(b) - d.depth(a) })
+	reason := strings.TrimPrefix(string(e.Type), "mission.")
+	if v, err := event.Decode[event.MissionEnd](e); err == nil && v.Reason != "" {
+		reason += ": " + v.Reason
+	}
+	var out []centurion.Event
+	for _, s := range open {
+		out = append(out, d.fail(s, e, ErrorData{Reason: "the mission is " + reason, Kind: centurion.KindCancelled})...)
+	}
+	return out
+}
+
+func (d *Deriver) depth(s *session) (n int) {
+	for range maxDepth {
+		up, ok := d.tasks[s.task]
+		if !ok || d.sessions[up.session] == nil {
+			break
+		}
+		s = d.sessions[up.session]
+		n++
+	}
+	return n
+}
+
+// delta tells a piece of text, or that some were lost.
+func (d *Deriver) delta(e centurion.Event) []Derived {
+	v, err := event.Decode[event.DeltaData](e)
+	if err != nil {
+		return nil
+	}
+	if v.Gap { // it may concern every session
+		return []Derived{{Event: centurion.Event{After: e.After, Time: e.Time, Type: Gap, Mission: e.Mission, Session: d.Session, Data: event.Data(nil)}}}
+	}
+	typ := MessageDelta
+	switch v.Field {
+	case string(centurion.PartText):
+	case string(centurion.PartReasoning):
+		typ = ThinkingDelta
+	default:
+		return nil // what a tool is at is no text of the agent
+	}
+	var out []Derived
+	for _, told := range d.tell(d.of(e), e, typ, DeltaData{Message: v.Message, Part: v.Part, Delta: v.Delta}) {
+		out = append(out, Derived{Event: told})
+	}
+	return out
+}
+
+// maxDepth bounds how deep events nest. Sessions nest two deep; more is a journal that is wrong.
+const maxDepth = 32
+
+// tell makes an event of a session, nested into its parents up to the one that is shown; nil if that is none of them.
+func (d *Deriver) tell(s *session, from centurion.Event, typ centurion.EventType, data any) []centurion.Event {
+	e := centurion.Event{After: from.After, Time: from.Time, Type: typ, Mission: from.Mission, Session: s.id, Task: s.task, Data: event.Data(data)}
+	for range maxDepth {
+		if e.Session == d.Session {
+			return []centurion.Event{e}
+		}
+		up, child := d.tasks[e.Task]
+		if !child {
+			if d.Session != "" {
+				return nil
+			}
+			return []centurion.Event{e}
+		}
+		e.Data = event.Data(SubAgentData{ParentCall: up.call, Sub: e.Session, Event: Inner{e.Type, e.Data}})
+		e.Type, e.Session, e.Task = SubAgentEvent, up.session, ""
+		if parent := d.sessions[up.session]; parent != nil {
+			e.Task = parent.task
+		}
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"centurion"
+	"centurion/event"
+)
+
+// journal numbers facts as a store does.
+type journal struct{ facts []centurion.Event }
+
+func (j *journal) add(typ centurion.EventType, session, task string, data any) {
+	j.facts = append(j.facts, centurion.Event{Seq: int64(len(j.facts) + 1), Type: typ, Mission: "msn_1", Session: session, Task: task, Data: event.Data(data)})
+}
+
+type fields = map[string]any
+
+// OPAL-44, OPAL-52, SUB-14, LOOP-84, C-9: whatever the facts, of each session a start is followed by one end before the next
+// start, every execution that began ends in between, and nothing is told outside; what is nested names the child and the call.
+func TestAnyFacts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var j journal
+		j.add(centurion.EventTaskQueued, "", "tsk_1", event.TaskData{Parent: "ses_0", Call: "msg_1/call_1"})
+		j.add(centurion.EventTaskQueued, "", "tsk_2", event.TaskData{Parent: "ses_1", Call: "msg_2/call_2"})
+		task := map[string]string{"ses_0": "", "ses_1": "tsk_1", "ses_2": "tsk_2"}
+		for _, s := range []string{"ses_0", "ses_1", "ses_2"} { // who starts a child was there before
+			j.add(centurion.EventSessionCreated, s, task[s], nil)
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "facts") {
+			s := rapid.SampledFrom([]string{"ses_0", "ses_1", "ses_2"}).Draw(t, "session")
+			c := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "call")
+			switch rapid.IntRange(0, 10).Draw(t, "fact") {
+			case 0, 1:
+				j.add(centurion.EventMessageCreated, s, task[s], fields{"message": "m", "role": "user"})
+			case 2:
+				j.add(centurion.EventMessageCreated, s, task[s], fields{"message": "m", "role": "assistant"})
+			case 3:
+				j.add(centurion.EventMessageUpdated, s, task[s], fields{"message": "m", "finish": rapid.SampledFrom([]string{"stop", "cancelled"}).Draw(t, "finish")})
+			case 4:
+				j.add(centurion.EventToolStarted, s, task[s], event.ToolData{Tool: "x", Call: c})
+			case 5:
+				j.add(centurion.EventToolCompleted, s, task[s], event.ToolData{Tool: "x", Call: c})
+			case 6:
+				j.add(centurion.EventSessionIdle, s, task[s], nil)
+			case 7:
+				j.add(centurion.EventSessionError, s, task[s], fields{"error": "no"})
+			case 8:
+				j.add(centurion.EventProviderRetry, s, task[s], fields{})
+			case 10: // it names who reads it, and the task of another
+				j.add(centurion.EventTaskDelivered, "ses_1", "tsk_2", fields{"status": "completed"})
+			case 9:
+				if c == "a" {
+					j.add(centurion.EventMissionPaused, "ses_0", "", fields{"reason": "enough"})
+				}
+			}
+		}
+		j.add(centurion.EventMissionFailed, "ses_0", "", nil)
+		working, running := map[string]bool{}, map[string][]string{}
+		d := Deriver{Session: "ses_0"}
+		for _, f := range j.facts {
+			all := d.Apply(f)
+			for i, e := range all {
+				if last := i == len(all)-1; last != (e.Seq == f.Seq) || !last && e.After != f.Seq-1 || e.From != f.Seq {
+					t.Fatalf("event %d of %d of fact %d: seq %d, after %d", i, len(all), f.Seq, e.Seq, e.After)
+				}
+				check(t, e.Event, working, running)
+			}
+		}
+		for s, w := range working {
+			if w {
+				t.Fatalf("%s works after the end of its mission", s)
+			}
+		}
+	})
+}
+
+// check takes one event into account.
+func check(t *rapid.T, e centurion.Event, working map[string]bool, running map[string][]string) {
+	if e.Type.EndsMission() {
+		return
+	}
+	if e.Session != "ses_0" {
+		t.Fatalf("an event of %q", e.Session)
+	}
+	s, typ, data := "ses_0", e.Type, e.Data
+	for typ == SubAgentEvent {
+		var v SubAgentData
+		if err := json.Unmarshal(data, &v); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[string]string{"ses_1": "ses_0 call_1", "ses_2": "ses_1 call_2"}[v.Sub]; want != s+" "+v.ParentCall {
+			t.Fatalf("%s of %s by %q in %s", v.Event.Type, v.Sub, v.ParentCall, s)
+		}
+		s, typ, data = v.Sub, v.Event.Type, v.Event.Data
+	}
+	var v struct{ Call string }
+	if typ == ToolStart || typ == ToolEnd {
+		if err := json.Unmarshal(data, &v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := slices.Index(running[s], v.Call)
+	switch {
+	case typ == Start:
+		if working[s] {
+			t.Fatalf("%s begins twice", s)
+		}
+		working[s] = true
+		return
+	case !working[s]:
+		t.Fatalf("%s of %s, which does nothing", typ, s)
+	case typ == ToolStart && at >= 0, typ == ToolEnd && at < 0:
+		t.Fatalf("%s of a call that runs: %v", typ, at >= 0)
+	case typ == ToolStart:
+		running[s] = append(running[s], v.Call)
+	case typ == ToolEnd:
+		running[s] = slices.Delete(running[s], at, at+1)
+	case typ == Error:
+		if len(running[s]) > 0 {
+			t.Fatalf("%s ends while %v runs", s, running[s])
+		}
+		working[s] = false
+	case typ == End:
+		working[s], running[s] = false, nil // a turn that ended had all its results; these facts need not
+	}
+}
+
+// OPAL-46, OPAL-47, C-6: a piece of text is told at once with the number of the fact before it, thoughts apart; where pieces
+// were lost a gap stands; and what a tool prints is no text.
+func TestDeltas(t *testing.T) {
+	d := Deriver{Session: "ses_0"}
+	d.Apply(centurion.Event{Seq: 1, Type: centurion.EventTaskQueued, Task: "tsk_1", Data: event.Data(event.TaskData{Parent: "ses_0", Call: "msg_1/call_1"})})
+	for _, c := range []struct {
+		session, task string
+		data          event.DeltaData
+		want          string
+	}{
+		{"ses_0", "", event.DeltaData{Message: "m", Part: "p", Field: "text", Delta: "hi"}, `message_delta ses_0 {"message":"m","part":"p","delta":"hi"}`},
+		{"ses_0", "", event.DeltaData{Message: "m", Part: "p", Field: "reasoning", Delta: "hm"}, `thinking_delta ses_0 {"message":"m","part":"p","delta":"hm"}`},
+		{"ses_0", "", event.DeltaData{Message: "m", Part: "p", Field: "progress", Delta: "hm"}, ``},
+		{"ses_1", "tsk_1", event.DeltaData{Message: "m", Part: "p", Field: "text", Delta: "hi"},
+			`sub_agent_event ses_0 {"parent_call_id":"call_1","sub_session_id":"ses_1","event":{"type":"message_delta","data":{"message":"m","part":"p","delta":"hi"}}}`},
+		{"ses_9", "", event.DeltaData{Message: "m", Part: "p", Field: "text", Delta: "hi"}, ``},
+		{"", "", event.DeltaData{Gap: true}, `gap ses_0 {}`},
+	} {
+		var all []string
+		for _, e := range d.Apply(centurion.Event{After: 7, Type: centurion.EventDelta, Session: c.session, Task: c.task, Data: event.Data(c.data)}) {
+			all = append(all, fmt.Sprintf("%s %s %s", e.Type, e.Session, e.Data))
+			if e.After != 7 || e.Seq != 0 {
+				t.Errorf("%s has seq %d, after %d", all, e.Seq, e.After)
+			}
+		}
+		if got := strings.Join(all, "\n"); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// LOOP-84, LOOP-85: the end, an error and a compaction say so to whoever looks for nothing else.
+func TestEndsAndCompactions(t *testing.T) {
+	var j journal
+	j.add(centurion.EventSessionCreated, "ses_0", "", event.SessionData{Agent: "commander", Address: "0/"})
+	j.add(centurion.EventMessageCreated, "ses_0", "", fields{"message": "m1", "role": "user", "text": "go"})
+	j.add(centurion.EventCompacted, "ses_0", "", event.CompactedData{Message: "m2", Reason: event.CompactedAuto, Before: 9, After: 3})
+	j.add(centurion.EventMessageUpdated, "ses_0", "", fields{"message": "m3", "finish": "stop", "text": "done"})
+	j.add(centurion.EventSessionIdle, "ses_0", "", nil)
+	j.add(centurion.EventMessageCreated, "ses_0", "", fields{"message": "m4", "role": "user", "text": "on"})
+	j.add(centurion.EventSessionError, "ses_0", "", fields{"error": "no such model", "kind": "model_not_found"})
+	var d Deriver
+	var got []string
+	for _, f := range j.facts {
+		for _, e := range d.Apply(f) {
+			if e.Session != "ses_0" {
+				t.Errorf("%s is told of session %q", e.Type, e.Session)
+			}
+			got = append(got, fmt.Sprintf("%d %s %s", e.Seq, e.Type, e.Data))
+		}
+	}
+	want := []string{
+		`2 agent_start {"agent":"commander","address":"0/","text":"go"}`,
+		`3 compact {"message":"m2","reason":"auto","before":9,"after":3}`,
+		`4 turn_end {"message":{"id":"m3","role":"assistant","text":"done","finish":"stop","tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}},"tool_calls":[]}`,
+		`5 agent_end {"text":"done","finish":"stop","messages":[{"id":"m1","role":"user","text":"go"},{"id":"m3","role":"assistant","text":"done","finish":"stop","tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}}],"done":true}`,
+		`6 agent_start {"agent":"commander","address":"0/","text":"on"}`,
+		`7 error {"reason":"no such model","kind":"model_not_found","done":true}`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
+	}
+	if d.Working("ses_0") || d.Newest("ses_0") != "m4" {
+		t.Error("it works after its end")
+	}
+}

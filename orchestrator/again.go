@@ -1,0 +1,48 @@
+package orchestrator
+
+import (
+	"context"
+
+	"centurion"
+	"centurion/store"
+)
+
+// Goes on: the one agent of the profile assistant ends its run with each answer, and goes on with the same history when
+// somebody writes to it. A completed mission of the profile mission stays ended, and so does what a person has cancelled.
+
+// Continues reports whether a message to a mission's root begins it again although nobody works on it: the last run of the
+// profile assistant is complete, or was when somebody wrote to it.
+func Continues(m centurion.Mission) bool {
+	return alone(m.Options.Profile) && (m.Status == centurion.MissionCompleted ||
+		m.Status == centurion.MissionPaused && m.Reason == errSpoken.Msg)
+}
+
+// continues reports whether a message makes a completed run one that can be resumed.
+func continues(m centurion.Mission, to Posted) bool {
+	return to.Task == "" && m.Status == centurion.MissionCompleted && Continues(m)
+}
+
+// wakeable makes a completed run one that can be resumed.
+func wakeable(tx *store.Tx, m centurion.Mission) (centurion.Mission, error) {
+	return moveMission(tx, m.ID, centurion.MissionPaused, errSpoken.Msg, func(r *centurion.Mission) {
+		r.Summary, r.Verified, r.Unverified, r.Unproven, r.Flaky = "", 0, 0, nil, nil
+	})
+}
+
+// spokenSince reports whether somebody has written to a run after it was recorded as complete, while its work was still
+// being cleared away: then it goes on at once, and who waits for the answer gets it. Who writes after this look has to begin
+// it, so that the mission is closed before.
+func (h *Host) spokenSince(ctx context.Context, rec centurion.Mission) bool {
+	if ctx.Err() != nil || !continues(rec, Posted{}) {
+		return false
+	}
+	now, err := h.cfg.Store.Mission(ctx, rec.ID)
+	return err == nil && now.Status == centurion.MissionPaused && Continues(now)
+}
+
+// Expect says that [Host.Run] is about to be called for a mission: from now until it returns there is somebody who answers
+// what is written to it.
+func (h *Host) Expect(mission string) { h.prompts.begin(mission) }
+
+// Attended reports whether somebody works on a mission, or is about to.
+func (h *Host) Attended(mission string) bool { return h.prompts.isOpen(mission) }

@@ -1,0 +1,428 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/failpoint"
+	"centurion/store"
+	"centurion/tools"
+)
+
+// Who answered a question, where it was no person.
+const (
+	byTimeout = "timeout" // its deadline came first
+	byAbort   = "abort"   // who asked was stopped
+)
+
+// asker puts the questions of one conversation to the person. They stand in the same queue as the asks for permission, from
+// whatever depth they come, so that nobody above has to pass them on.
+type asker struct{ c *conversation }
+
+var _ tools.Asker = asker{}
+
+// AskPerson asks once for each call: a call that a restart has cut off finds its question, open or answered.
+func (a asker) AskPerson(ctx context.Context, call *tools.Call, q tools.Question) (tools.Answer, error) {
+	m := a.c.m
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil {
+		return tools.Answer{}, err
+	}
+	ask, found, err := m.asked(ctx, call)
+	if err != nil {
+		return tools.Answer{}, err
+	}
+	if !found {
+		ask = m.newQuestion(ctx, call, q)
+	}
+	switch {
+	case !ask.Answered.IsZero():
+	case rec.Options.Ask != "ask":
+		ask, err = a.byPolicy(ctx, ask, rec.Options.Ask)
+	default:
+		ask, err = a.person(ctx, ask, call.Begun, rec.Options.Unattended)
+	}
+	if cause := context.Cause(m.ctx); err != nil && cause != nil && centurion.KindOf(cause) != centurion.KindCancelled {
+		err = errors.Join(err, tools.ErrLater)
+	}
+	return tools.Answer{Text: toldOf(ask), By: ask.By}, err
+}
+
+// toldOf is what the model is told of an answer.
+func toldOf(a store.Ask) string {
+	if a.By == byPolicy && slices.Contains(a.Options, a.Answer) {
+		return "Nobody is there to be asked; the first choice is taken, as the person wants it then:\n" + a.Answer
+	}
+	return a.Answer
+}
+
+// asked finds the question that a call has asked before, unless it ended without an answer that counts.
+func (m *mission) asked(ctx context.Context, call *tools.Call) (store.Ask, bool, error) {
+	all, err := m.h.cfg.Store.Asks(ctx, m.id, false)
+	if err != nil {
+		return store.Ask{}, false, err
+	}
+	for _, a := range slices.Backward(all) {
+		if a.Type == store.AskQuestion && a.Session == call.Session && a.Message == call.Message && a.Call == call.ID {
+			return a, a.By != byEnd && a.By != byAbort, nil
+		}
+	}
+	return store.Ask{}, false, nil
+}
+
+func (m *mission) newQuestion(ctx context.Context, call *tools.Call, q tools.Question) store.Ask {
+	now := centurion.Now()
+	ask := store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskQuestion, Mission: m.id, Session: call.Session,
+		Task: call.Task, Message: call.Message, Call: call.ID, Text: q.Text, Options: q.Choices, Created: now}
+	if d := m.h.cfg.AskTimeout; d > 0 {
+		ask.Deadline = centurion.Time{Time: now.Add(d)}
+	}
+	m.from(ctx, &ask)
+	return ask
+}
+
+// from fills in who asks. Who cannot be found is left out: the ask itself matters more.
+func (m *mission) from(ctx context.Context, ask *store.Ask) {
+	var line []string
+	for id := ask.Session; id != ""; {
+		s, err := m.h.cfg.Store.Session(ctx, id)
+		if err != nil {
+			break
+		}
+		if ask.Agent == "" {
+			ask.Agent, ask.Address = s.Agent, s.Metadata.Address
+		} else {
+			line = append(line, s.Agent+" "+s.Metadata.Address)
+		}
+		id = s.ParentID
+	}
+	slices.Reverse(line)
+	ask.Line = strings.Join(line, " › ")
+}
+
+// byPolicy answers a question for which nobody is there.
+func (a asker) byPolicy(ctx context.Context, ask store.Ask, policy string) (store.Ask, error) {
+	answer := event.NobodyThere
+	if policy == "allow" && len(ask.Options) > 0 {
+		answer = ask.Options[0]
+	}
+	err := a.c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := a.c.current(); err != nil {
+			return err
+		}
+		now, err := tx.Ask(ask.ID)
+		switch {
+		case centurion.KindOf(err) == centurion.KindNotFound:
+			told := ask
+			told.By = byPolicy // nobody is called for it
+			if err := putAsk(tx, told); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		case !now.Answered.IsZero():
+			ask = now
+			return nil
+		}
+		ask.Answer, ask.By, ask.Answered = answer, byPolicy, centurion.Now()
+		return putAnswer(tx, ask, answer, byPolicy)
+	})
+	a.c.m.notify()
+	return ask, err
+}
+
+// person waits for a person's answer. The slot is given back meanwhile, and the clocks of the conversation stand.
+func (a asker) person(ctx context.Context, ask store.Ask, begun func(), unattended bool) (store.Ask, error) {
+	defer a.c.live.wait(WaitPerson)()
+	if err := a.c.leave(ctx, "question: "+centurion.Clip(ask.Text, 80)); err != nil {
+		return ask, err
+	}
+	got, err := a.hear(ctx, ask, begun, unattended)
+	return got, errors.Join(err, a.c.enter())
+}
+
+// hear stores a question that is new, and waits until it is answered.
+func (a asker) hear(ctx context.Context, ask store.Ask, begun func(), unattended bool) (store.Ask, error) {
+	m := a.c.m
+	done := make(chan struct{})
+	m.mu.Lock()
+	m.asks[ask.ID] = done
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		delete(m.asks, ask.ID)
+		m.mu.Unlock()
+	}()
+	now, err := a.put(ctx, ask)
+	if err != nil || !now.Answered.IsZero() {
+		return now, err
+	}
+	failpoint.Hit(failpoint.AskStored)
+	if begun != nil {
+		begun()
+	}
+	m.notify()
+	var late <-chan time.Time
+	if !ask.Deadline.IsZero() {
+		t := time.NewTimer(time.Until(ask.Deadline.Time))
+		defer t.Stop()
+		late = t.C
+	}
+	var look <-chan time.Time
+	if unattended {
+		t := time.NewTicker(lookEvery)
+		defer t.Stop()
+		look = t.C
+	}
+	for {
+		var changed <-chan struct{}
+		if unattended {
+			changed = m.change()
+			if still, err := m.standstill(ctx); err != nil {
+				return ask, err
+			} else if still {
+				open, err := m.h.cfg.Store.Asks(ctx, m.id, true)
+				if err != nil {
+					return ask, err
+				}
+				m.end(&errBlocked{openQuestions(ask, open)})
+			}
+		}
+		select {
+		case <-done:
+			return m.settle(ctx, ask, "", "")
+		case <-late:
+			return m.settle(ctx, ask, event.TooLate, byTimeout)
+		case <-changed:
+		case <-look:
+		case <-ctx.Done():
+			err := context.Cause(ctx)
+			if m.ctx.Err() != nil { // who goes on with the mission asks on; its end closes what is left
+				return ask, err
+			}
+			_, serr := m.settle(context.WithoutCancel(ctx), ask, event.NoAnswer, byAbort)
+			return ask, errors.Join(err, serr)
+		}
+	}
+}
+
+// openQuestions says why a mission is blocked for which everybody waits for an answer: the question, or how many there are.
+func openQuestions(ask store.Ask, open []store.Ask) string {
+	var who, what []string
+	for _, a := range open {
+		if a.Type != store.AskQuestion {
+			continue
+		}
+		what = append(what, centurion.Clip(strings.Join(strings.Fields(a.Text), " "), 80))
+		if !slices.Contains(who, a.Agent) {
+			who = append(who, a.Agent)
+		}
+	}
+	if len(what) < 2 {
+		return ask.Agent + " asks: " + ask.Text + " (centurion answer " + ask.ID + " TEXT)"
+	}
+	verb := " asks "
+	if len(who) > 1 {
+		verb = " ask "
+	}
+	return fmt.Sprintf("%s%s%d questions: %s (%s)", strings.Join(who, ", "), verb, len(what), strings.Join(what, " · "), AsksHint)
+}
+
+// AsksHint stands in the reason of a mission that is blocked on several questions.
+const AsksHint = "centurion asks"
+
+// put stores a question that is new, and returns it as it stands: a person may have answered it before a restart.
+func (a asker) put(ctx context.Context, ask store.Ask) (now store.Ask, err error) {
+	err = a.c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		if err := a.c.current(); err != nil {
+			return err
+		}
+		if now, err = tx.Ask(ask.ID); centurion.KindOf(err) == centurion.KindNotFound {
+			now, err = ask, putAsk(tx, ask)
+		}
+		return err
+	})
+	return now, err
+}
+
+// lookEvery is how often, where nobody watches, a question looks whether anything but questions is left: that a turn of the
+// mission's own agent has ended wakes nobody.
+const lookEvery = 2 * time.Second
+
+// settle returns a question as it was answered, and answers it if nobody has.
+func (m *mission) settle(ctx context.Context, ask store.Ask, answer, by string) (store.Ask, error) {
+	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		now, err := tx.Ask(ask.ID)
+		if err != nil || !now.Answered.IsZero() {
+			ask = now
+			return err
+		}
+		if err := putAnswer(tx, ask, answer, by); err != nil {
+			return err
+		}
+		ask, err = tx.Ask(ask.ID)
+		return err
+	})
+	m.notify()
+	return ask, err
+}
+
+// standstill reports whether everything that lives in the mission waits, in the end, for the answer to a question.
+func (m *mission) standstill(ctx context.Context) (bool, error) {
+	open, err := m.h.cfg.Store.Asks(ctx, m.id, true)
+	if err != nil {
+		return false, err
+	}
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return false, err
+	}
+	asks := map[string]int{}
+	for _, a := range open {
+		if a.Type != store.AskQuestion {
+			return false, nil // that one cannot be kept open while nobody runs
+		}
+		asks[a.Session]++
+	}
+	alive := map[string]bool{}
+	for _, t := range tasks {
+		alive[t.ID] = !t.Status.Ended()
+	}
+	lives := func(task string) bool { return alive[task] }
+	var behind []centurion.Task
+	items := map[string]bool{}
+	for _, t := range tasks {
+		if t.Status.Ended() {
+			continue
+		}
+		if t.Status == centurion.TaskWaiting && asks[t.Session] > 0 {
+			if c := m.conversationOf(t.ID); c != nil && !c.pulse.resting(asks[t.Session], lives) {
+				return false, nil
+			}
+			continue
+		}
+		if t.Status != centurion.TaskQueued && t.Status != centurion.TaskWaiting || t.Item == "" {
+			return false, nil
+		}
+		behind, items[t.Item] = append(behind, t), true
+	}
+	if !m.root.pulse.resting(asks[m.root.id()], lives) {
+		return false, nil
+	}
+	if len(behind) == 0 {
+		return true, nil
+	}
+	plan, err := m.plan()
+	return err == nil && plan.heldForNobody(behind, items) == len(items), err
+}
+
+// chosen is what a person means: the choice of that number or of that text, compared without case, and otherwise their words.
+func chosen(options []string, answer string) string {
+	answer = strings.TrimSpace(answer)
+	for _, o := range options {
+		if strings.EqualFold(o, answer) {
+			return o
+		}
+	}
+	if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(options) {
+		return options[n-1]
+	}
+	return answer
+}
+
+// closeQuestions ends the open questions of a conversation that none of its calls waits for any more: a person must not be
+// asked what nobody will read, and the mission must not wait for it.
+func (c *conversation) closeQuestions(ctx context.Context, session string) error {
+	open, err := c.m.h.cfg.Store.Asks(ctx, c.m.id, true)
+	if err != nil {
+		return err
+	}
+	task := ""
+	if c.task != nil {
+		task = c.task.id
+	}
+	open = slices.DeleteFunc(open, func(a store.Ask) bool { return a.Type != store.AskQuestion || a.Call == "" || a.Task != task })
+	if len(open) == 0 {
+		return nil
+	}
+	messages, err := c.m.h.cfg.Store.Messages(ctx, session)
+	if err != nil {
+		return err
+	}
+	waits := func(a store.Ask) bool {
+		return slices.ContainsFunc(messages, func(m centurion.Message) bool {
+			return m.ID == a.Message && slices.ContainsFunc(m.Parts, func(p centurion.Part) bool {
+				return p.Type == centurion.PartTool && p.CallID == a.Call && p.State != nil && !p.State.Ended()
+			})
+		})
+	}
+	for _, a := range open {
+		if waits(a) {
+			continue
+		}
+		if _, err := c.m.settle(ctx, a, event.NoAnswer, byAbort); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeAsksOf ends what a task that has ended asks.
+func closeAsksOf(tx *store.Tx, t centurion.Task) error {
+	open, err := tx.OpenAsks(t.Mission)
+	if err != nil {
+		return err
+	}
+	for _, a := range open {
+		if a.Task != t.ID || a.Type != store.AskQuestion {
+			continue
+		}
+		if err := putAnswer(tx, a, event.NoAnswer, byAbort); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerLater stores the answer to a question of a mission that nobody runs. Who resumes it goes on with the answer.
+func (h *Host) answerLater(ctx context.Context, ask store.Ask, answer string) error {
+	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		now, err := tx.Ask(ask.ID)
+		if err == nil && !now.Answered.IsZero() {
+			return answeredAs(now)
+		}
+		if err != nil {
+			return err
+		}
+		return putAnswer(tx, now, answer, "person")
+	})
+}
+
+// answeredAs is the error for a second answer.
+func answeredAs(a store.Ask) error {
+	return &centurion.Error{Op: "answer", Kind: centurion.KindNotFound,
+		Msg:  a.ID + " was answered already by " + cmp.Or(a.By, "a person") + ": " + centurion.Clip(a.Answer, 80),
+		Hint: "see what waits with: centurion asks"}
+}
+
+// notOpen is the error for an answer to what does not wait, which says what became of it.
+func (h *Host) notOpen(ctx context.Context, id string) error {
+	all, err := h.cfg.Store.Asks(ctx, "", false)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		if a.ID == id {
+			return answeredAs(a)
+		}
+	}
+	return answeredAlready(id)
+}

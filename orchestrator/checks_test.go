@@ -1,0 +1,186 @@
+package orchestrator
+
+import (
+	"testing"
+	"time"
+
+	"centurion"
+	"centurion/provider/scripted"
+	"centurion/store"
+	"centurion/worktree"
+)
+
+// idle is a project with a queue in which nobody waits.
+func idle(t *testing.T, files map[string]string) (*rig, *mission) {
+	t.Helper()
+	r := inRepo(t, files, map[string]script{"commander": func(scripted.Request) scripted.Answer { return say("done") }})
+	return r, r.queued(t, centurion.MissionOptions{})
+}
+
+// onTop makes a commit of files on another one; an empty text deletes.
+func (r *rig) onTop(m *mission, at string, files map[string]string) string {
+	r.t.Helper()
+	with := map[string][]byte{}
+	for name, text := range files {
+		with[name] = nil
+		if text != "" {
+			with[name] = []byte(text)
+		}
+	}
+	tree, err := m.ground.repo.With(r.ctx, at, with)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return r.git("commit-tree", "-p", at, "-m", "work", tree)
+}
+
+// A check of the mission that is red once is run once more, where it was green before, and one that writes in the project is red.
+func TestOwnCheck(t *testing.T) {
+	t.Parallel()
+	r, m := idle(t, map[string]string{"base.txt": "base\n"})
+	for _, c := range []struct {
+		command string
+		green   bool
+		passed  bool
+		proof   centurion.Proof
+		runs    int
+	}{
+		{"exists base.txt", true, true, "", 1},
+		{"exists none.txt", true, false, "", 2},
+		{"exists no.txt", false, false, "", 1},
+		{"flaky 1", true, true, centurion.ProofFlaky, 2},
+		{"put base.txt changed", true, false, "", 2},
+		{"put new.txt x", true, true, "", 1},
+	} {
+		for range 2 { // the second time it is known
+			got, err := m.ownCheck(r.ctx, c.command, m.ground.base.Commit, c.green)
+			if err != nil || got.Passed != c.passed || got.Proof != c.proof || r.shell.times(c.command) != c.runs {
+				t.Errorf("%s: %+v, %v, %d runs", c.command, got, err, r.shell.times(c.command))
+			}
+		}
+	}
+}
+
+// The finished work is checked as it is: a green of other files does not count, and a red one is run once more.
+func TestFinalCheck(t *testing.T) {
+	t.Parallel()
+	r, m := idle(t, map[string]string{"base.txt": "base\n"})
+	check := func(command string, passed bool, runs int) {
+		t.Helper()
+		got, err := m.finalCheck(r.ctx, command, "commander")
+		if err != nil || got.Passed != passed || !got.Final || r.shell.times(command) != runs {
+			t.Errorf("%s: %+v, %v, %d runs", command, got, err, r.shell.times(command))
+		}
+	}
+	check("exists base.txt", true, 1)
+	check("exists base.txt", true, 1)
+	check("flaky 1", true, 2)
+	tip := m.ground.base.Commit
+	if err := m.ground.repo.Advance(r.ctx, m.branch(), tip, r.onTop(m, tip, map[string]string{"base.txt": "", "other.txt": "x\n"})); err != nil {
+		t.Fatal(err)
+	}
+	check("exists base.txt", false, 3)
+}
+
+// A receipt counts for the files that it was made of; what an earlier work of the item has turned green need not be turned green
+// again, unless a check was weakened.
+func TestProveWork(t *testing.T) {
+	t.Parallel()
+	tested := "package a\n\nfunc TestA(t *testing.T) {\n\tt.Fatal()\n}\n"
+	r, m := idle(t, map[string]string{"base.txt": "base\n", "a_test.go": tested})
+	base := m.ground.base.Commit
+	a := r.onTop(m, base, map[string]string{"a": "1\n"})
+	more := r.onTop(m, a, map[string]string{"more": "1\n"})
+	less := r.onTop(m, more, map[string]string{"a_test.go": "", "y": "1\n"})
+	gone := r.onTop(m, more, map[string]string{"a": "", "z": "1\n"})
+	for _, c := range []struct {
+		name, command, before, after string
+		keeps, passed                bool
+		proof                        centurion.Proof
+	}{
+		{"nothing", "exists a", base, base, false, false, ""},
+		{"the work", "exists a", base, a, false, true, centurion.ProofProven},
+		{"more of it", "exists a", a, more, false, true, centurion.ProofRegression},
+		{"a test fewer", "exists a", more, less, false, true, centurion.ProofUnproven},
+		{"the work is gone", "exists a", more, gone, false, false, ""},
+		{"the same files again", "exists a", base, a, false, true, centurion.ProofProven},
+		{"kept", "exists base.txt", base, a, true, true, centurion.ProofRegression},
+		{"not kept", "lacks base.txt x", base, a, false, true, centurion.ProofUnproven},
+	} {
+		got, err := m.proveWork(r.ctx, &landing{agent: "worker", item: "T1", keeps: c.keeps}, c.command, c.before, c.after)
+		if err != nil || got.Passed != c.passed || got.Proof != c.proof {
+			t.Errorf("%s: passed %v, %s (%s), %v", c.name, got.Passed, got.Proof, got.Why, err)
+		}
+	}
+}
+
+// The mission's branch is moved from where it stood and from nowhere else: what was recorded of a merge is taken back, and the work
+// stays in the line.
+func TestBranchMovedMeanwhile(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"go.txt": "go\n"}, merging())
+	rec := r.mission(centurion.MissionOptions{})
+	r.merged(rec)
+	one := r.task(rec.ID, "T1")
+	one.Status = centurion.TaskVerifying
+	err := r.store.Update(r.ctx, func(tx *store.Tx) error {
+		was, err := tx.Mission(rec.ID)
+		if err != nil {
+			return err
+		}
+		was.Status = centurion.MissionRunning
+		if err := tx.PutMission(&was); err != nil {
+			return err
+		}
+		return tx.PutTask(&one)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMission(r.ctx, r.host, rec)
+	defer m.drop(nil)
+	repo, err := r.cfg.Worktrees(r.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := make(chan struct{})
+	close(ready)
+	m.ground = &ground{repo: repo, ready: ready, base: *rec.Base}
+	stale := rec.Base.Commit // others have moved the branch since
+	l := &landing{task: &taskRun{id: one.ID}, onto: stale, next: r.onTop(m, stale, map[string]string{"late": "1\n"})}
+	tip := r.git("rev-parse", m.branch())
+	if err := m.advance(r.ctx, stale, []*landing{l}); err != nil {
+		t.Fatal(err)
+	}
+	if l.done || l.landed != nil {
+		t.Errorf("it is done: %+v", l)
+	}
+	equal(t, "landed", len(r.task(rec.ID, "T1").Landed), 1)
+	equal(t, "branch", r.git("rev-parse", m.branch()), tip)
+	equal(t, "merges told", r.count(rec.ID, centurion.EventMergeDone), 2)
+}
+
+// Work that a host has merged right before it died is not merged again; a review of the mission's own agent's work counts from
+// its last merge on.
+func TestLandedOnce(t *testing.T) {
+	t.Parallel()
+	r, m := idle(t, map[string]string{"base.txt": "base\n"})
+	if at, err := m.ownLanding(r.ctx); err != nil || !at.IsZero() {
+		t.Errorf("own landing %v, %v", at, err)
+	}
+	began := time.Now().Add(-time.Second)
+	c := r.work(m, map[string]string{"a": "1\n"})
+	for i := range 2 {
+		l := &landing{agent: "worker", item: "T1", verify: []string{"exists a"}, commit: worktree.Commit{ID: c.ID, Tree: c.Tree, Parent: c.Parent}}
+		if err := m.land(r.ctx, l); err != nil || l.back != nil {
+			t.Fatal(err, l.back)
+		}
+		if (l.landed != nil) != (i == 0) {
+			t.Errorf("time %d: landed %+v", i+1, l.landed)
+		}
+	}
+	equal(t, "merges told", r.count(m.id, centurion.EventMergeDone), 1)
+	if at, err := m.ownLanding(r.ctx); err != nil || at.Before(began) {
+		t.Errorf("own landing %v, %v", at, err)
+	}
+}

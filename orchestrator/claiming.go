@@ -1,0 +1,103 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/store"
+)
+
+// holderName is under which name a task holds files: its item's, or its own if it has none.
+func holderName(item, task string) string {
+	if item != "" {
+		return item
+	}
+	return task
+}
+
+// claim refuses to write a file that somebody else holds, and claims the others. The error names the holder, so that the
+// model knows whom it is in the way of.
+func (m *mission) claim(ctx context.Context, c *conversation, files []string) error {
+	held, err := m.settleClaims(ctx, c, files, false)
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s belongs to %s, which somebody else is working on", held[0].path, holderWord(held[0].holder)),
+		Hint: "leave it alone; if your work needs a change there, say so in your result"}
+}
+
+// holderWord is how a model is told of a holder.
+func holderWord(holder string) string {
+	if centurion.CheckID(centurion.PrefixTask, holder) == nil {
+		return "task " + holder
+	}
+	return "item " + holder
+}
+
+// settleClaims claims the files for whoever the conversation works for, and records what is new. Those that somebody else holds
+// are returned; nothing is claimed then. landed says that they are written already: see claims.settle.
+func (m *mission) settleClaims(ctx context.Context, c *conversation, files []string, landed bool) ([]heldFile, error) {
+	wider, held := m.claims.settle(c.holder, files, landed)
+	if len(wider) == 0 {
+		return held, nil
+	}
+	return nil, m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		t, err := tx.Task(c.holdsFor)
+		if err != nil {
+			return err
+		}
+		t.Claims = append(t.Claims, wider...)
+		slices.Sort(t.Claims)
+		t.Claims = slices.Compact(t.Claims)
+		if err := tx.PutTask(&t); err != nil {
+			return err
+		}
+		_, err = tx.Append(taskFact(t, centurion.EventTaskUpdated))
+		return err
+	})
+}
+
+// othersTold is how many of those at work a status tells of with their files. Each request pays for every line of it.
+const othersTold = 8
+
+// whoElse tells who else is at work on which files, a line each; those who work beside the holder's own files first, and of very
+// many others only which they are.
+func (m *mission) whoElse(holder string) string {
+	titles := map[string]string{}
+	for _, r := range m.runsNow() {
+		titles[holderName(r.item, r.id)] = r.now.Load().Title
+	}
+	held := m.claims.others(holder)
+	mine := m.claims.of(holder)
+	names := slices.SortedFunc(maps.Keys(held), func(a, b string) int {
+		return cmp.Or(beside(held[b], mine)-beside(held[a], mine), cmp.Compare(a, b))
+	})
+	var b strings.Builder
+	for _, other := range names[:min(len(names), othersTold)] {
+		who := other
+		if title := titles[other]; title != "" && title != other {
+			who += " (" + centurion.Clip(title, 60) + ")"
+		}
+		fmt.Fprintf(&b, "%s is being worked on by somebody else: %s\n", who, centurion.Clip(strings.Join(held[other], ", "), 200))
+	}
+	if rest := names[min(len(names), othersTold):]; len(rest) > 0 {
+		fmt.Fprintf(&b, "%d more are being worked on, on other files: %s\n", len(rest), centurion.Clip(strings.Join(rest, ", "), 200))
+	}
+	return b.String()
+}
+
+// beside is 1 if some of the files lie in a directory of some of mine, else 0.
+func beside(files, mine []string) int {
+	for _, f := range files {
+		if slices.ContainsFunc(mine, func(x string) bool { return path.Dir(x) == path.Dir(f) }) {
+			return 1
+		}
+	}
+	return 0
+}

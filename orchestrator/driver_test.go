@@ -1,0 +1,202 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"centurion"
+	"centurion/guard"
+	"centurion/provider/scripted"
+	"centurion/store"
+)
+
+// LOOP-1, LOOP-12: a session has one conversation: while it has, nobody gets a second one, for the root as for a task, and
+// what the first is at is not touched; whoever writes to it, and by whatever way, is read in that one.
+func TestOneConversation(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": func(q scripted.Request) scripted.Answer {
+			return steps(do(work("", "x")), after(100*time.Second, say("I wait")), say("done"))(q)
+		},
+		"worker": minutes(5, "made"),
+	}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		running, one := r.host.running(m.ID), r.tasks(m.ID)[0]
+		running.mu.Lock()
+		run := running.runs[one.ID]
+		running.mu.Unlock()
+		before, seq := r.stored(m.ID), r.store.LastSeq()
+		for session, task := range map[string]*taskRun{m.Session: nil, one.Session: run} {
+			if c, err := running.open(r.ctx, session, task); c != nil || centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" {
+				t.Errorf("a second conversation for %s: %v", session, err)
+			}
+		}
+		if _, err := r.host.Run(r.ctx, m.ID); centurion.KindOf(err) != centurion.KindConflict {
+			t.Errorf("a second run: %v", err)
+		}
+		equal(t, "stored", r.stored(m.ID), before)
+		equal(t, "facts", r.store.LastSeq(), seq)
+
+		var g guard.Group
+		asked := r.prompt(&g, Post{To: m.ID, Text: "by a call", Queue: true})
+		synctest.Wait()
+		r.send(m.ID, "0/", "by a message", true)
+		equal(t, "read in the middle of a turn", r.heard(m.Session), "")
+		if p := <-asked; p.err != nil {
+			t.Error(p.err)
+		}
+		r.is(l.settled(), centurion.MissionCompleted, "")
+		g.Wait()
+		equal(t, "read", r.heard(m.Session), "by a call|by a message")
+		sessions, err := r.store.Sessions(r.ctx, m.ID)
+		if err != nil || len(sessions) != 2 {
+			t.Errorf("%d sessions, %v", len(sessions), err)
+		}
+	})
+}
+
+// LOOP-1: of those who open one session at the same time, one gets it; who could not load it has not kept it.
+func TestOneConversationOfMany(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		rec := r.start(centurion.MissionOptions{})
+		m := newMission(r.ctx, r.host, rec)
+		defer m.end(nil)
+		for range 2 {
+			if _, err := m.open(r.ctx, "ses_x", nil); centurion.KindOf(err) != centurion.KindNotFound {
+				t.Error(err)
+			}
+		}
+		errs := make([]error, 8)
+		var g guard.Group
+		for i := range errs {
+			g.Go("open", func() error {
+				_, errs[i] = m.open(r.ctx, rec.Session, nil)
+				return nil
+			})
+		}
+		g.Wait()
+		got := 0
+		for _, err := range errs {
+			switch {
+			case err == nil:
+				got++
+			case centurion.KindOf(err) != centurion.KindConflict:
+				t.Error(err)
+			}
+		}
+		equal(t, "conversations", got, 1)
+		damaged := &conversation{m: m}
+		if err := m.drive("ses_y", damaged); err != nil {
+			t.Error(err)
+		}
+		m.park("ses_y", damaged)
+		if err := m.drive("ses_y", &conversation{m: m}); err != nil {
+			t.Errorf("a session that could not be loaded is kept: %v", err)
+		}
+	})
+}
+
+// LOOP-1: of those who find at the same moment that a session's conversation was superseded, one gets the session.
+func TestOneConversationAfterAnother(t *testing.T) {
+	t.Parallel()
+	const at = 8
+	for round := range 200 {
+		m := &mission{id: "msn_1", drivers: map[string]*conversation{}}
+		old := &conversation{m: m, task: &taskRun{id: "tsk_1", done: make(chan struct{})}, attempt: 1}
+		if err := m.drive("ses_x", old); err != nil {
+			t.Fatal(err)
+		}
+		m.fences.raise("tsk_1", 2)
+		errs := make([]error, at)
+		begun := make(chan struct{}, at)
+		var g guard.Group
+		m.fences.mu.Lock() // all of them have looked who has it, before any of them knows that it is stale
+		for i := range errs {
+			g.Go("drive", func() error {
+				begun <- struct{}{}
+				errs[i] = m.drive("ses_x", &conversation{m: m})
+				return nil
+			})
+		}
+		for range at {
+			<-begun
+		}
+		runtime.Gosched()
+		m.fences.mu.Unlock()
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, err := range errs {
+			if err == nil {
+				got++
+			} else if centurion.KindOf(err) != centurion.KindConflict {
+				t.Error(err)
+			}
+		}
+		if got != 1 {
+			t.Fatalf("round %d: %d of %d have the session", round, got, at)
+		}
+	}
+}
+
+// LOOP-1: a session whose conversation could not be loaded can be opened again.
+func TestOpenAfterFailure(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		rec := r.start(centurion.MissionOptions{})
+		m := newMission(r.ctx, r.host, rec)
+		defer m.end(nil)
+		ctx, cancel := context.WithCancel(r.ctx)
+		defer cancel()
+		model := r.host.cfg.Model
+		r.host.cfg.Model = func(name string) (Model, error) {
+			cancel() // what is read after it fails
+			return model(name)
+		}
+		if _, err := m.open(ctx, rec.Session, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("it did not fail: %v", err)
+		}
+		r.host.cfg.Model = model
+		if _, err := m.open(r.ctx, rec.Session, nil); err != nil {
+			t.Errorf("a session that could not be loaded is kept: %v", err)
+		}
+	})
+}
+
+// LOOP-1: a conversation that was superseded takes nothing with it from the newer one of its session when it ends.
+func TestStaleConversationEnds(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		rec := r.start(centurion.MissionOptions{})
+		m := newMission(r.ctx, r.host, rec)
+		defer m.end(nil)
+		if err := r.store.Update(r.ctx, func(tx *store.Tx) error {
+			return tx.PutTask(&centurion.Task{ID: "tsk_1", Mission: rec.ID, Agent: "worker", Status: centurion.TaskRunning})
+		}); err != nil {
+			t.Fatal(err)
+		}
+		open := func(task *taskRun) *conversation {
+			c, err := m.open(r.ctx, rec.Session, task)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			return c
+		}
+		stale := open(&taskRun{id: "tsk_1", done: make(chan struct{})})
+		m.fences.raise("tsk_1", 1)
+		newer := open(nil)
+		m.forget(stale)
+		if _, err := m.open(r.ctx, rec.Session, nil); centurion.KindOf(err) != centurion.KindConflict {
+			t.Errorf("the newer one has lost its session: %v", err)
+		}
+		equal(t, "the newer one is found by its session", m.convs[rec.Session] == newer, true)
+		m.forget(newer)
+		equal(t, "conversations", len(m.convs)+len(m.drivers), 0)
+		open(nil)
+	})
+}

@@ -1,0 +1,141 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+
+	"centurion/guard"
+	"centurion/tools"
+)
+
+// fenced runs a session's tools where the session works. It keeps a tool off the files of items that somebody else works
+// on; where all write in the same directory it lets one that writes wait until no check runs, and a check until no tool
+// writes. In a stale attempt only tools that read still run.
+type fenced struct {
+	tools.Tool
+	c *conversation
+}
+
+// fenceKey marks the context of a call that holds its part of the fence.
+type fenceKey struct{}
+
+func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage) (tools.Result, error) {
+	c := f.c
+	defer c.live.call(f.Name(), call.ID, call.Message)()
+	ctx = context.WithValue(ctx, callKey{}, true)
+	e := f.Effect(input)
+	if e.ReadOnly {
+		return f.reads(ctx, call, input, e.Hosted)
+	}
+	if err := c.fenced(ctx, "a call of "+f.Name()); err != nil {
+		return tools.Result{}, err
+	}
+	if e.Hosted {
+		return c.pulse.run(ctx, f.Tool, call, input, true)
+	}
+	over := c.pulse.queue() // a check ends by itself, and a checkout is soon made
+	at, done, err := f.enter(ctx, call)
+	over()
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer done()
+	if err := c.fenced(ctx, "a call of "+f.Name()); err != nil { // a newer attempt may have begun while this one waited
+		return tools.Result{}, err
+	}
+	if err := c.m.claim(ctx, c, f.writes(at, e, input)); err != nil {
+		return tools.Result{}, err
+	}
+	return f.recorded(ctx, at, e, input)
+}
+
+// recorded runs a call that writes, with the project's files recorded before it where they are nobody's own.
+func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, input json.RawMessage) (tools.Result, error) {
+	c, after := f.c, func(context.Context, tools.Result) error { return nil }
+	if c.where == nil {
+		over := c.pulse.queue()
+		var err error
+		after, err = c.m.recordTree(ctx, c, call, e)
+		over()
+		if err != nil {
+			return tools.Result{}, err
+		}
+	}
+	res, err := c.pulse.run(context.WithValue(ctx, fenceKey{}, true), f.Tool, call, input, false)
+	if aerr := after(context.WithoutCancel(ctx), res); err == nil {
+		err = aerr
+	}
+	return res, err
+}
+
+// reads runs a call that changes nothing.
+func (f fenced) reads(ctx context.Context, call *tools.Call, input json.RawMessage, hosted bool) (tools.Result, error) {
+	if f.c.where == nil || !looksAtFiles(f.Name()) {
+		return f.c.pulse.run(ctx, f.Tool, call, input, hosted)
+	}
+	over := f.c.pulse.queue() // while the snapshot is taken, or the view is moved
+	ws, leave, err := f.c.where.read(ctx)
+	over()
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer leave()
+	at := *call
+	at.Workspace = ws
+	return f.c.pulse.run(ctx, f.Tool, &at, input, hosted)
+}
+
+// looksAtFiles reports whether a tool that only reads may look at the project's files.
+func looksAtFiles(tool string) bool {
+	switch tool {
+	case "read", "ls", "glob", "grep", "bash":
+		return true
+	}
+	return false
+}
+
+// enter brings a call that writes to where it may do so, and returns it as it is made there. Done is called when it is over.
+func (f fenced) enter(ctx context.Context, call *tools.Call) (at *tools.Call, done func(), err error) {
+	m := f.c.m
+	if f.c.where != nil {
+		ws, err := f.c.where.write(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		own := *call
+		own.Workspace = ws
+		return &own, func() {}, nil
+	}
+	if err := m.writers.Acquire(ctx, 1); err != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	return call, func() { m.writers.Release(1) }, nil
+}
+
+// writes lists the project's files that a call is going to replace, whatever way they are named; none for one that may write
+// anything.
+func (f fenced) writes(call *tools.Call, e tools.Effect, input json.RawMessage) []string {
+	if e.Writes != nil || f.Name() != "write" && f.Name() != "edit" {
+		return e.Writes
+	}
+	var in struct {
+		File string `json:"filePath"`
+	}
+	if json.Unmarshal(input, &in) != nil {
+		return nil
+	}
+	rel, err := call.Workspace.Rel(in.File)
+	if err != nil {
+		return nil // it lies outside
+	}
+	return []string{rel}
+}
+
+// alone runs f while no tool call of the mission writes.
+func (m *mission) alone(ctx context.Context, f func() error) error {
+	if err := m.writers.Acquire(ctx, manyWriters); err != nil {
+		return context.Cause(ctx)
+	}
+	defer m.writers.Release(manyWriters)
+	return guard.Call("check", f)
+}

@@ -1,0 +1,214 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+
+	"centurion"
+	"centurion/event"
+	"centurion/session"
+	"centurion/store"
+	"centurion/workspace"
+)
+
+// Forked is what [Host.Fork] has made.
+type Forked struct {
+	Mission  string               `json:"mission"` // the new one
+	Session  string               `json:"session"` // its first session, the copy
+	Agent    string               `json:"agent"`
+	Todo     string               `json:"todo"`     // its plan, relative to the project
+	Messages int                  `json:"messages"` // that were copied
+	From     centurion.ForkedFrom `json:"forked_from"`
+}
+
+// Fork copies the line of a conversation up to a message into a new mission, which is paused: it goes on when it is
+// resumed, and first reads what was sent to it meanwhile. At is what [Host.Rewind] takes; empty means the newest message.
+// Whoever works on the original is not disturbed: what is stored at that moment is copied, and a call without a result is
+// answered as interrupted when the copy goes on. Nothing is shared but the files of the project: messages and parts have
+// new ids, the plan is a copy under the new mission's name, and what the copied messages have cost is not counted again.
+// The copy is there as a whole or not at all.
+//
+// The error has centurion.KindUsage for an id that is not whole enough and KindNotFound for what is not there.
+func (h *Host) Fork(ctx context.Context, of, at string) (Forked, error) {
+	rec, err := h.cfg.Store.Session(ctx, of)
+	if err != nil {
+		return Forked{}, err
+	}
+	from, err := h.cfg.Store.Mission(ctx, rec.Metadata.Mission)
+	if err != nil {
+		return Forked{}, err
+	}
+	// What is wrong with the message is said before anything is made.
+	t, err := h.cfg.Store.Tree(ctx, of)
+	if err == nil {
+		_, err = messageOf(t, at)
+	}
+	if err != nil {
+		return Forked{}, err
+	}
+	m := forkOf(from, rec.Agent)
+	if m.Todo, m.HadItems, err = h.copyPlan(ctx, from.Todo, m.ID); err != nil {
+		return Forked{}, err
+	}
+	if !m.HadItems {
+		m.Accepted, m.Approved = false, nil
+	}
+	var f Forked
+	err = h.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		f, err = fork(tx, m, of, at)
+		return err
+	})
+	if err != nil {
+		if rerr := h.cfg.Workspace.Remove(m.Todo); centurion.KindOf(rerr) != centurion.KindNotFound {
+			err = errors.Join(err, rerr)
+		}
+		return Forked{}, err
+	}
+	return f, nil
+}
+
+// forkOf describes the mission that a conversation of another one is copied into.
+func forkOf(from centurion.Mission, agent string) centurion.Mission {
+	now := centurion.Now()
+	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: from.Goal, Directory: from.Directory, Isolation: from.Isolation, Base: from.Base,
+		Level: from.Level, LevelFrom: from.LevelFrom, Options: from.Options, Accepted: from.Accepted, Approved: from.Approved,
+		Started: now, Updated: now}
+	m.Options.Agent, m.Options.Request, m.Options.Detached = agent, "", false
+	return m
+}
+
+// fork writes the copy, inside tx.
+func fork(tx *store.Tx, m centurion.Mission, of, at string) (Forked, error) {
+	t, err := tx.Tree(of)
+	if err != nil {
+		return Forked{}, err
+	}
+	leaf, err := messageOf(t, at)
+	if err != nil {
+		return Forked{}, err
+	}
+	line := t.Line(leaf)
+	if len(line) == 0 {
+		return Forked{}, noMessages("fork", of)
+	}
+	origin := centurion.ForkedFrom{Mission: t.Session.Metadata.Mission, Session: of, Message: leaf}
+	rec, messages := copyOf(t.Session, line, m.ID, origin)
+	m.Session = rec.ID
+	if err := tx.PutMission(&m); err != nil {
+		return Forked{}, err
+	}
+	m.Status = centurion.MissionPlanning
+	if err := tx.PutMission(&m); err != nil {
+		return Forked{}, err
+	}
+	fact := func(t centurion.EventType, data any) error {
+		_, err := tx.Append(centurion.Event{Type: t, Mission: m.ID, Session: rec.ID, Data: event.Data(data)})
+		return err
+	}
+	err = errors.Join(fact(centurion.EventMissionStarted, living(m)), tx.PutSession(&rec), fact(centurion.EventSessionCreated,
+		map[string]any{"agent": rec.Agent, "address": rec.Metadata.Address, "title": rec.Title, "attempt": 0}))
+	if err != nil {
+		return Forked{}, err
+	}
+	for i := range messages {
+		if err := putWhole(tx, &messages[i]); err != nil {
+			return Forked{}, err
+		}
+	}
+	if err := fact(centurion.EventForked, event.ForkedData{Mission: origin.Mission, Session: of, Message: leaf, Messages: len(line)}); err != nil {
+		return Forked{}, err
+	}
+	_, err = moveMission(tx, m.ID, centurion.MissionPaused, "forked from "+of, nil)
+	return Forked{Mission: m.ID, Session: rec.ID, Agent: rec.Agent, Todo: m.Todo, Messages: len(line), From: origin}, err
+}
+
+func putWhole(tx *store.Tx, m *centurion.Message) error {
+	if err := tx.PutMessage(m); err != nil {
+		return err
+	}
+	for i := range m.Parts {
+		if err := tx.PutPart(&m.Parts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyOf copies a line into a session of its own, with new ids everywhere.
+func copyOf(of centurion.Session, line []centurion.Message, mission string, from centurion.ForkedFrom) (centurion.Session, []centurion.Message) {
+	meta := centurion.SessionMeta{Mission: mission, Address: "0/", System: of.Metadata.System, AgentFile: of.Metadata.AgentFile,
+		Roster: of.Metadata.Roster, Skills: of.Metadata.Skills, Given: of.Metadata.Given, OwnModel: of.Metadata.OwnModel, ForkedFrom: &from}
+	rec := session.New(centurion.Session{Slug: "0", ProjectID: of.ProjectID, Directory: of.Directory, Title: of.Title, Agent: of.Agent,
+		Model: of.Model, Version: of.Version, Metadata: meta}, centurion.Now())
+	ids := map[string]string{}
+	for _, m := range line {
+		ids[m.ID] = centurion.NewID(centurion.PrefixMessage)
+	}
+	for _, name := range sortedMarks(of) {
+		if id := ids[of.Metadata.Marks[name]]; id != "" {
+			if rec.Metadata.Marks == nil {
+				rec.Metadata.Marks = map[string]string{}
+			}
+			rec.Metadata.Marks[name] = id
+		}
+	}
+	for _, m := range line { // a compaction names parts
+		for _, p := range m.Parts {
+			ids[p.ID] = centurion.NewID(centurion.PrefixPart)
+		}
+	}
+	prev := ""
+	copied := make([]centurion.Message, 0, len(line))
+	for _, m := range line {
+		m.ID, m.SessionID, m.ParentID, m.Prev = ids[m.ID], rec.ID, ids[m.ParentID], prev
+		m.Parts = copyParts(m, ids)
+		prev = m.ID
+		copied = append(copied, m)
+	}
+	return rec, copied
+}
+
+// copyParts returns the parts of a message with ids of their own. The message has its new ones already.
+func copyParts(m centurion.Message, ids map[string]string) []centurion.Part {
+	parts := make([]centurion.Part, 0, len(m.Parts))
+	for _, p := range m.Parts {
+		p.ID, p.SessionID, p.MessageID = ids[p.ID], m.SessionID, m.ID
+		if p.Compaction != nil {
+			c := *p.Compaction
+			if c.Tail != "" {
+				c.Tail = ids[c.Tail]
+			}
+			c.Clips = nil
+			for part, n := range p.Compaction.Clips {
+				if c.Clips == nil {
+					c.Clips = map[string]int{}
+				}
+				c.Clips[ids[part]] = n
+			}
+			p.Compaction = &c
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// copyPlan copies a plan to a name of a mission's own, and reports whether it has items. One that is not there is not
+// copied; one that cannot be read as a plan is copied as it is.
+func (h *Host) copyPlan(ctx context.Context, from, mission string) (path string, items bool, err error) {
+	path = workspace.Directory + "/todo-" + mission + ".md"
+	if from == "" {
+		return path, false, nil
+	}
+	b, _, err := h.cfg.Workspace.ReadFile(from, 0)
+	switch {
+	case centurion.KindOf(err) == centurion.KindNotFound:
+		return path, false, nil
+	case err != nil:
+		return path, false, err
+	}
+	doc, err := h.cfg.Workspace.TodoAt(path).Replace(ctx, string(b), nil)
+	if centurion.KindOf(err) == centurion.KindUsage {
+		return path, true, h.cfg.Workspace.WriteFile(path, b)
+	}
+	return path, doc != nil && len(doc.Items()) > 0, err
+}

@@ -1,0 +1,351 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/event"
+	"centurion/session"
+	"centurion/store"
+	"centurion/workspace/todo"
+	"centurion/worktree"
+)
+
+// rejection is why work goes back to the session that did it.
+type rejection struct {
+	text  string // for that session
+	short string // for whoever hears that it gave up
+
+	// tree is what is laid into the session's checkout: its work on top of what others have done since, with markers where
+	// the two conflict. onto is the commit that it stands on then. Both are empty if the checkout stays as it is.
+	tree, onto string
+}
+
+// accept judges the work of a turn that has ended and puts it where it belongs. It returns why the work goes back to its
+// session, or nil.
+func (m *mission) accept(ctx context.Context, c *conversation, out *session.Outcome, returns int) (*rejection, error) {
+	if m.isolated() {
+		return m.landTask(ctx, c, out)
+	}
+	failed, err := m.prove(ctx, c, returns)
+	if err != nil || failed == nil {
+		return nil, err
+	}
+	return &rejection{text: m.failedText(c, *failed), short: account(*failed)}, nil
+}
+
+// landTask commits what a task's session has written, proves it on top of the mission's branch and puts it there.
+func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Outcome) (*rejection, error) {
+	t, err := m.h.cfg.Store.Task(ctx, c.task.id)
+	if err != nil {
+		return nil, err
+	}
+	l := &landing{task: c.task, agent: c.agent.Name, item: t.Item, given: t.Verify}
+	if it, ok := m.itemNow(t.Item); ok && !t.Reviews {
+		l.verify, l.keeps = it.Verify, strings.EqualFold(strings.TrimSpace(it.Proof), string(centurion.ProofRegression))
+	}
+	checkout := c.checkout()
+	note := ""
+	if checkout != nil {
+		if l.commit, err = checkout.Commit(ctx, worktree.CommitOptions{Message: commitMessage(t, out.Text)}); err != nil {
+			return nil, err
+		}
+		if l.commit.ID != "" && !mayChange(c) {
+			note = fmt.Sprintf("(The %s is not to change files. What it changed with shell commands was not merged; it is on the branch %s: %s)",
+				c.agent.Name, checkout.Where().Branch, centurion.Clip(strings.Join(paths(l.commit.Files), ", "), 500))
+			l.commit = worktree.Commit{}
+		}
+		back, err := m.beforeLanding(ctx, c, l)
+		if back != nil || err != nil {
+			return back, err
+		}
+	}
+	if l.commit.ID != "" || len(l.verify) > 0 {
+		if err := m.moveRun(ctx, c.task, centurion.TaskVerifying, nil); err != nil {
+			return nil, err
+		}
+		m.claims.setLanding(c.holder, true)
+		if err := m.land(ctx, l); err != nil || l.back != nil {
+			m.claims.setLanding(c.holder, false)
+			return l.back, err
+		}
+	}
+	if note != "" && !strings.Contains(out.Text, note) {
+		out.Text += "\n\n" + note
+	}
+	if l.landed == nil {
+		if l.there != "" { // merged by a host that died before it could move the checkout on
+			return nil, m.moveOn(ctx, c, checkout, l.there)
+		}
+		return nil, nil
+	}
+	out.Files = append(out.Files, m.inProject(paths(l.landed.Files))...)
+	slices.Sort(out.Files)
+	out.Files = slices.Compact(out.Files)
+	return nil, m.moveOn(ctx, c, checkout, l.landed.Commit)
+}
+
+// mayChange reports whether a conversation's agent is there to change files.
+func mayChange(c *conversation) bool { return c.agent.Holds("write") || c.agent.Holds("edit") }
+
+// itemNow returns an item as the plan has it now.
+func (m *mission) itemNow(id string) (todo.Item, bool) {
+	p, err := m.plan()
+	if err != nil || p.doc == nil || id == "" {
+		return todo.Item{}, false
+	}
+	return p.doc.Item(id)
+}
+
+// moveOn brings a session's checkout to the commit that its work has become, and records it. Where something was written
+// meanwhile it stays as it is: what is merged already merges with itself.
+func (m *mission) moveOn(ctx context.Context, c *conversation, checkout *worktree.Checkout, commit string) error {
+	if err := checkout.Move(ctx, commit); err != nil {
+		if centurion.KindOf(err) == centurion.KindConflict {
+			return nil
+		}
+		return err
+	}
+	at := checkout.Where()
+	return c.where.record(ctx, &at)
+}
+
+// beforeLanding looks for what must never be merged: conflict markers that were left standing, and files that somebody else
+// is working on, which a shell command can change without being asked.
+func (m *mission) beforeLanding(ctx context.Context, c *conversation, l *landing) (*rejection, error) {
+	if l.commit.ID == "" {
+		return nil, nil
+	}
+	left, err := m.leftMarkers(ctx, l.commit)
+	if err != nil {
+		return nil, err
+	}
+	if len(left) > 0 {
+		return &rejection{text: "There are still conflict markers (<<<<<<<, =======, >>>>>>>) in: " + strings.Join(left, ", ") +
+			". Replace each of them with what both sides come to together, then end your turn.",
+			short: "it leaves conflict markers in " + strings.Join(left, ", ")}, nil
+	}
+	if c.task == nil {
+		return nil, nil
+	}
+	held, err := m.settleClaims(ctx, c, m.inProject(paths(l.commit.Files)), true)
+	if err != nil || len(held) == 0 {
+		return nil, err
+	}
+	var lines []string
+	for _, h := range held {
+		lines = append(lines, fmt.Sprintf("- %s belongs to %s", h.path, holderWord(h.holder)))
+	}
+	// The commit is made already, so that HEAD has the change, too.
+	undo := strings.Join(m.takeBack(l.commit, held), "\n    ")
+	return &rejection{text: "You have changed files that somebody else is working on at the moment:\n" + strings.Join(lines, "\n") +
+		"\nBring them back to what they were:\n\n    " + undo + "\n\nSay in your result what is needed there, and end your turn.",
+		short: "it changes files that others work on: " + strings.ReplaceAll(strings.TrimPrefix(strings.Join(lines, "; "), "- "), "; - ", "; ")}, nil
+}
+
+// takeBack lists the commands that bring files of a commit back to what they were before it, those that it has made included.
+func (m *mission) takeBack(c worktree.Commit, held []heldFile) []string {
+	foreign := func(p string) bool {
+		p = m.inProject([]string{p})[0]
+		return slices.ContainsFunc(held, func(h heldFile) bool { return h.path == p })
+	}
+	var restore, remove []string
+	for _, f := range c.Files {
+		if made := f.Status == "added" || f.Old != ""; foreign(f.Path) && made {
+			remove = append(remove, shellWord(m.inProject([]string{f.Path})[0]))
+		} else if foreign(f.Path) {
+			restore = append(restore, shellWord(m.inProject([]string{f.Path})[0]))
+		}
+		if f.Old != "" && foreign(f.Old) {
+			restore = append(restore, shellWord(m.inProject([]string{f.Old})[0]))
+		}
+	}
+	var out []string
+	if len(restore) > 0 {
+		out = append(out, fmt.Sprintf("git checkout %.12s -- %s", c.Parent, strings.Join(restore, " ")))
+	}
+	if len(remove) > 0 {
+		out = append(out, "rm -- "+strings.Join(remove, " "))
+	}
+	return out
+}
+
+// shellWord quotes a path for a shell where that is needed.
+func shellWord(p string) string {
+	if strings.ContainsFunc(p, func(r rune) bool { return r <= ' ' || strings.ContainsRune("'\"\\$`*?[]{}()<>|&;!#~", r) }) {
+		return "'" + strings.ReplaceAll(p, "'", `'\''`) + "'"
+	}
+	return p
+}
+
+// leftMarkers lists files into which a commit has brought the markers of a conflict.
+func (m *mission) leftMarkers(ctx context.Context, c worktree.Commit) ([]string, error) {
+	files, err := m.ground.repo.Diff(ctx, c.Parent, c.ID)
+	var out []string
+	for _, f := range files {
+		if marked(f) {
+			out = append(out, f.Path)
+		}
+	}
+	return out, err
+}
+
+// marked reports whether the lines that a change adds have all three markers, in their order.
+func marked(f centurion.FileDiff) bool {
+	want := []string{"+<<<<<<< ", "+=======", "+>>>>>>> "}
+	for _, h := range f.Hunks {
+		for line := range strings.Lines(h.Text) {
+			if strings.HasPrefix(line, want[0]) {
+				if want = want[1:]; len(want) == 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// inProject makes paths of the repository paths of the project; what lies outside of the project stays as it is.
+func (m *mission) inProject(files []string) []string {
+	prefix := m.ground.repo.Prefix()
+	if prefix == "" {
+		return files
+	}
+	out := make([]string, len(files))
+	for i, f := range files {
+		out[i] = strings.TrimPrefix(f, path.Clean(prefix)+"/")
+	}
+	return out
+}
+
+// commitMessage says whose work a commit is, and what came of it.
+func commitMessage(t centurion.Task, result string) string {
+	title := strings.TrimSpace(t.Item + " " + strings.Join(strings.Fields(t.Title), " "))
+	body := firstLines(result, 10, 1000)
+	if body != "" {
+		body += "\n\n"
+	}
+	return fmt.Sprintf("%s\n\n%sMission: %s\nTask: %s\nAgent: %s\n", centurion.Clip(title, 100), body, t.Mission, t.ID, t.Agent)
+}
+
+func firstLines(s string, lines, size int) string {
+	all := strings.Split(strings.TrimSpace(s), "\n")
+	return centurion.Clip(strings.TrimSpace(strings.Join(all[:min(lines, len(all))], "\n")), size)
+}
+
+// conflict tells of work that does not fit to what others have done since.
+func (m *mission) conflict(ctx context.Context, l *landing, laid worktree.Rebased, onto string) (*rejection, error) {
+	var files, kinds []string
+	for _, x := range laid.Conflicts {
+		files = append(files, x.Path)
+		kinds = append(kinds, fmt.Sprintf("- %s (%s)", m.inProject([]string{x.Path})[0], x.Kind))
+	}
+	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		e := centurion.Event{Type: centurion.EventMergeConflict, Mission: m.id, Data: event.Data(event.MergeData{Branch: m.branch(), Commit: l.commit.ID, Files: files})}
+		if l.task != nil {
+			t, err := tx.Task(l.task.id)
+			if err != nil {
+				return err
+			}
+			e.Task, e.Session = t.ID, t.Session
+		}
+		_, err := tx.Append(e)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	others, err := m.intents(ctx, l, files)
+	if err != nil {
+		return nil, err
+	}
+	var text strings.Builder
+	text.WriteString("Your work does not fit to what others have merged since you began. In conflict:\n" + strings.Join(kinds, "\n") +
+		"\n\nWhat the others wanted there:\n" + others)
+	if l.task != nil {
+		if t, err := m.h.cfg.Store.Task(ctx, l.task.id); err == nil {
+			text.WriteString("\nWhat you were to do: " + strings.TrimSpace(t.Item+" "+t.Title) + "\n")
+		}
+	}
+	text.WriteString("\nBoth are laid together in your checkout now. In text files the places are marked with <<<<<<<, ======= and >>>>>>>: " +
+		"the first part is what is merged already, the second is yours. Edit the files so that both intents are kept and no marker is left; " +
+		"no git command is needed. Then end your turn; the host merges it.")
+	for _, x := range laid.Conflicts {
+		if x.Text == "" {
+			text.WriteString("\n" + m.inProject([]string{x.Path})[0] + " cannot be marked: write it anew as it should be.")
+		}
+	}
+	return &rejection{text: text.String(), short: "it conflicts with what others have merged: " + strings.Join(files, ", "), tree: laid.Tree, onto: onto}, nil
+}
+
+// intents tells what those wanted whose merged work touches the files and which the work does not stand on.
+func (m *mission) intents(ctx context.Context, l *landing, files []string) (string, error) {
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, t := range tasks {
+		for _, x := range t.Landed {
+			touched := slices.DeleteFunc(paths(x.Files), func(f string) bool { return !slices.Contains(files, f) })
+			if len(touched) == 0 || l.task != nil && t.ID == l.task.id {
+				continue
+			}
+			known, err := m.ground.repo.IsAncestor(ctx, x.Commit, l.commit.Parent)
+			if err != nil {
+				return "", err
+			}
+			if !known {
+				fmt.Fprintf(&b, "- %s %s (%s): %s\n", cmp.Or(t.Item, t.ID), t.Title, strings.Join(m.inProject(touched), ", "), firstLines(t.Result, 6, 600))
+			}
+		}
+	}
+	if b.Len() == 0 {
+		return "- work of the mission's own agent\n", nil
+	}
+	return b.String(), nil
+}
+
+// returned gives work back to the session that did it, with what others have done since in its checkout. It is told first: a
+// host that dies in between finds the same conflict again, while markers that nobody has explained would be a riddle.
+func (m *mission) returned(ctx context.Context, c *conversation, back *rejection, n int) error {
+	if c.task != nil {
+		err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+			_, err := moveTask(tx, c.task.id, centurion.TaskRunning, func(t *centurion.Task) { t.Returns = n })
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	checkout := c.checkout()
+	lays := checkout != nil && back.tree != ""
+	if lays {
+		back.text += "\nYour checkout holds your work on top of the newest state of the mission now: read files again before you edit them."
+	}
+	if c.task != nil && n > 0 {
+		back.text += "\n\n" + countdown(n, m.h.cfg.Returns, m.isolated())
+	}
+	if err := c.say(ctx, centurion.OriginHost, back.text); err != nil || !lays {
+		return err
+	}
+	if err := checkout.Lay(ctx, back.tree, back.onto); err != nil {
+		return err
+	}
+	at := checkout.Where()
+	return c.where.record(ctx, &at)
+}
+
+// countdown tells a session how often its work came back, and what comes after the last time.
+func countdown(n, most int, isolated bool) string {
+	end := "your task has failed"
+	if isolated {
+		end = "your work is not merged and a person is asked"
+	}
+	return fmt.Sprintf("(Returned %d of %d; after that %s.)", n, most, end)
+}

@@ -1,0 +1,123 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+
+	"centurion"
+	"centurion/verify"
+	"centurion/worktree"
+)
+
+// landOwn merges what the mission's own agent has written so far: whoever it delegates to has to see it, and what it says is
+// done has to be there. The mission's own checks guard the merge. It returns why the work stays where it is, or nil.
+func (m *mission) landOwn(ctx context.Context) (*rejection, error) {
+	if !m.isolated() || m.root == nil {
+		return nil, nil
+	}
+	m.landing.Lock()
+	defer m.landing.Unlock()
+	checkout := m.root.checkout()
+	if checkout == nil {
+		return nil, nil
+	}
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil {
+		return nil, err
+	}
+	l := &landing{agent: m.root.agent.Name}
+	message := fmt.Sprintf("Work of the %s\n\n%s\n\nMission: %s\nAgent: %s\n", m.root.agent.Name, firstLines(rec.Goal, 10, 1000), m.id, m.root.agent.Name)
+	if l.commit, err = checkout.Commit(ctx, worktree.CommitOptions{Message: message}); err != nil || l.commit.ID == "" {
+		return nil, err
+	}
+	if !mayChange(m.root) {
+		return nil, nil // it stays on its branch
+	}
+	back, err := m.beforeLanding(ctx, m.root, l)
+	if back != nil || err != nil {
+		return back, err
+	}
+	if err := m.land(ctx, l); err != nil || l.back != nil {
+		return l.back, err
+	}
+	if l.landed == nil {
+		if l.there != "" {
+			return nil, m.moveOn(ctx, m.root, checkout, l.there)
+		}
+		return nil, nil
+	}
+	return nil, m.moveOn(ctx, m.root, checkout, l.landed.Commit)
+}
+
+// ownMerged is landOwn for a tool call of the mission's own agent: why the work cannot be merged is the error of the call.
+func (m *mission) ownMerged(ctx context.Context, c *conversation) error {
+	if c.task != nil {
+		return nil
+	}
+	back, err := m.landOwn(ctx)
+	if err != nil || back == nil {
+		return err
+	}
+	if err := m.layBack(ctx, c, back); err != nil {
+		return err
+	}
+	return &centurion.Error{Kind: centurion.KindVerify, Msg: "your own changes cannot be merged yet: " + back.text,
+		Hint: "mend that first, then call it again"}
+}
+
+// layBack lays what others have done since into a checkout, together with its work.
+func (m *mission) layBack(ctx context.Context, c *conversation, back *rejection) error {
+	checkout := c.checkout()
+	if checkout == nil || back.tree == "" {
+		return nil
+	}
+	if err := checkout.Lay(ctx, back.tree, back.onto); err != nil {
+		return err
+	}
+	at := checkout.Where()
+	back.text += "\nThe checkout holds your work on top of the newest state of the mission now: read files again before you edit them."
+	return c.where.record(ctx, &at)
+}
+
+// ownTurnEnded merges what the mission's own agent has written when its turn has ended. again says that it was told why that
+// cannot be and has to go on.
+func (m *mission) ownTurnEnded(ctx context.Context) (again bool, err error) {
+	back, err := m.landOwn(ctx)
+	if err != nil || back == nil {
+		if err == nil {
+			m.ownReturns = 0
+		}
+		return false, err
+	}
+	if m.ownReturns++; m.ownReturns > m.h.cfg.Returns {
+		return false, &errBlocked{fmt.Sprintf("The %s's own changes could not be merged, %d times: %s. What should be done?",
+			m.root.agent.Name, m.ownReturns, back.short)}
+	}
+	if err := m.layBack(ctx, m.root, back); err != nil {
+		return false, err
+	}
+	return true, m.root.say(ctx, centurion.OriginHost, back.text)
+}
+
+// proveTick proves an item that an agent marks as done without a task: all that the mission has done so far is what its check
+// must tell from nothing.
+func (m *mission) proveTick(ctx context.Context, c *conversation, item string, command string) (centurion.Receipt, error) {
+	l := &landing{agent: c.agent.Name, item: item, task: c.task}
+	if it, ok := m.itemNow(item); ok {
+		l.keeps = it.Proof == string(centurion.ProofRegression)
+	}
+	base, err := m.base(ctx)
+	if err != nil {
+		return centurion.Receipt{}, err
+	}
+	if err := m.queue.turn.Acquire(ctx, 1); err != nil {
+		return centurion.Receipt{}, context.Cause(ctx)
+	}
+	defer m.queue.turn.Release(1)
+	tip, err := m.tip(ctx)
+	if err != nil {
+		return centurion.Receipt{}, err
+	}
+	command = verify.Distinct([]string{command})[0]
+	return m.proveWork(ctx, l, command, base.Commit, tip)
+}

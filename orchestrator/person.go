@@ -1,0 +1,198 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/store"
+	"centurion/worktree"
+)
+
+// Refusal is why a person's files or branch were left as they are, with nothing touched.
+type Refusal struct {
+	Why       string     `json:"why"`
+	Next      string     `json:"next"`
+	Overlap   []string   `json:"overlap,omitempty"` // files with the person's own work that would have to be changed
+	Conflicts []Conflict `json:"conflicts,omitempty"`
+}
+
+// Conflict is a file on which two sides do not agree.
+type Conflict struct {
+	Path string `json:"path"` // relative to the repository's top
+	Kind string `json:"kind"` // in words: content, modify/delete, binary …
+}
+
+// workDone is what a mission, or one task of it, has done in the project's repository.
+type workDone struct {
+	repo    *worktree.Repo
+	mission centurion.Mission
+	tasks   []centurion.Task
+	task    *centurion.Task // nil for all of the mission
+}
+
+// workOf finds what a mission or a task has done. The error has centurion.KindNotFound for an unknown id.
+func (h *Host) workOf(ctx context.Context, id string) (workDone, error) {
+	var w workDone
+	missionID := id
+	if strings.HasPrefix(id, string(centurion.PrefixTask)+"_") {
+		t, err := h.cfg.Store.Task(ctx, id)
+		if err != nil {
+			return w, err
+		}
+		w.task, missionID = &t, t.Mission
+	}
+	var err error
+	if w.mission, err = h.cfg.Store.Mission(ctx, missionID); err != nil {
+		return w, err
+	}
+	w.tasks, err = h.cfg.Store.Tasks(ctx, missionID)
+	return w, err
+}
+
+// open opens the repository of work that was done in checkouts.
+func (w *workDone) open(ctx context.Context, h *Host) error {
+	if w.mission.Base == nil || w.mission.Branch == "" {
+		return &centurion.Error{Kind: centurion.KindConflict, Msg: "mission " + w.mission.ID + " has not begun to work yet", Hint: "see: centurion show " + w.mission.ID}
+	}
+	repo, err := h.repository(ctx)
+	w.repo = repo
+	return err
+}
+
+// shared reports whether the mission works in the project itself.
+func (w *workDone) shared() bool { return w.mission.Isolation == isolationShared }
+
+// landed lists the commits of a task that still stand on the mission's branch, oldest first.
+func landed(t centurion.Task) []centurion.Landed {
+	at := 0
+	for i, l := range t.Landed {
+		if l.Reverts {
+			at = i + 1
+		}
+	}
+	return t.Landed[at:]
+}
+
+// landedOf is landed, of a task that was taken back what it had done before.
+func landedOf(t centurion.Task) []centurion.Landed {
+	if t.Undone.IsZero() || len(t.Landed) == 0 {
+		return landed(t)
+	}
+	last := len(t.Landed) - 1
+	t.Landed = t.Landed[:last] // which takes it back
+	return landed(t)
+}
+
+// name is what a person calls a task: its item where it has one.
+func taskName(t centurion.Task) string { return cmp.Or(t.Item, t.ID) }
+
+// settleMerge looks at what became of a merge that a host was at when it died: it was made, or it was not. What git had begun
+// is completed first. finished says that it was made, and that nobody has been told of it before. The person may have committed
+// since; those commits are not the merge's.
+func (h *Host) settleMerge(ctx context.Context, w *workDone) (finished bool, err error) {
+	if err := w.repo.Settle(ctx); err != nil {
+		return false, err
+	}
+	mm := w.mission.Merged
+	if mm == nil || mm.Commit != "" {
+		return false, nil
+	}
+	head, err := w.repo.Head(ctx)
+	if err != nil {
+		return false, err
+	}
+	made := ""
+	if head.Commit != "" && head.Branch == mm.Branch {
+		if made, err = w.repo.LastWith(ctx, missionLine(w.mission.ID), mm.Before, head.Commit); err != nil {
+			return false, err
+		}
+	}
+	if made == "" {
+		return false, h.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = m.Merged.Earlier }, nil)
+	}
+	got := worktree.Merging{Before: mm.Before, After: made, Branch: head.Branch}
+	if got.Files, err = w.repo.Stat(ctx, mm.Before, made); err != nil {
+		return false, err
+	}
+	return true, h.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged.Commit = made }, mergeEvent(centurion.EventMergeDone, w.mission, "", got))
+}
+
+// recordMerged changes what is recorded of the merges of a mission, with the event that tells of it.
+func (h *Host) recordMerged(ctx context.Context, w *workDone, change func(*centurion.Mission), e *centurion.Event) error {
+	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		m, err := tx.Mission(w.mission.ID)
+		if err != nil {
+			return err
+		}
+		if m.Merged != nil { // the record is shared with whoever read it before
+			own := *m.Merged
+			m.Merged = &own
+		}
+		change(&m)
+		m.Updated = centurion.Now()
+		if err := tx.PutMission(&m); err != nil {
+			return err
+		}
+		if e != nil {
+			if _, err := tx.Append(*e); err != nil {
+				return err
+			}
+		}
+		w.mission = m
+		return nil
+	})
+}
+
+// conflictsOf leaves out what only an agent that mends a conflict has to see.
+func conflictsOf(all []worktree.Conflict) []Conflict {
+	var out []Conflict
+	for _, c := range all {
+		out = append(out, Conflict{c.Path, c.Kind})
+	}
+	return out
+}
+
+// someNames joins up to a dozen names.
+func someNames(names []string) string {
+	const most = 12
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// refusal says why a merge, or its undoing, touches nothing; nil if nothing stands in its way.
+func refusal(g worktree.Merging, again string) *Refusal {
+	r := &Refusal{Overlap: slices.Clone(g.Overlap), Conflicts: conflictsOf(g.Conflicts)}
+	switch {
+	case len(g.Overlap) > 0:
+		r.Why = "you have uncommitted work in " + someNames(g.Overlap) + ", which would have to be changed"
+		r.Next = "commit it, or put it aside with `git stash`; then: " + again
+	case len(g.Conflicts) > 0:
+		var names, uncommitted []string
+		for _, c := range g.Conflicts {
+			if c.Uncommitted {
+				uncommitted = append(uncommitted, c.Path)
+			} else {
+				names = append(names, c.Path+" ("+c.Kind+")")
+			}
+		}
+		var why []string
+		if len(uncommitted) > 0 {
+			why = append(why, "it builds on work of yours in "+someNames(uncommitted)+" that was not committed when the mission began, and is not on your branch")
+			r.Next = "commit it, then: " + again
+		}
+		if len(names) > 0 {
+			why = append(why, "it does not agree with what your branch has: "+someNames(names))
+			r.Next = ""
+		}
+		r.Why = strings.Join(why, "; ")
+	default:
+		return nil
+	}
+	return r
+}

@@ -1,0 +1,169 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"centurion"
+	"centurion/worktree"
+)
+
+// DiffOptions says how a change is told.
+type DiffOptions struct {
+	Patch bool     `json:"patch,omitempty"` // also as text
+	Color bool     `json:"color,omitempty"` // with ANSI colours
+	Paths []string `json:"paths,omitempty"` // these files and directories only, relative to the repository's top; the files of Files are all
+}
+
+// Change is what a mission or a task has changed.
+type Change struct {
+	Mission   string                 `json:"mission"`
+	Task      string                 `json:"task,omitempty"`
+	Item      string                 `json:"item,omitempty"`
+	Title     string                 `json:"title"` // the goal, or the task's title
+	Isolation string                 `json:"isolation"`
+	Commits   []string               `json:"commits,omitempty"` // of the mission's branch, oldest first
+	Working   string                 `json:"working,omitempty"` // the directory whose uncommitted work is part of it
+	Undone    centurion.Time         `json:"undone,omitzero"`   // when a person took it back
+	Files     []centurion.FileChange `json:"files"`
+	Patch     string                 `json:"patch,omitempty"`
+	Raw       []byte                 `json:"raw,omitempty"` // the text byte for byte, where it is not valid UTF-8
+}
+
+// Bytes returns the text of the change as it is.
+func (c Change) Bytes() []byte {
+	if c.Raw != nil {
+		return c.Raw
+	}
+	return []byte(c.Patch)
+}
+
+// step is a change from one commit or tree to another.
+type step struct{ from, to, title string }
+
+// Diff tells what a mission has changed since its base, or a task with its commits and with what it has not committed
+// yet. It changes nothing. The error has centurion.KindConflict if nothing was recorded of it.
+func (h *Host) Diff(ctx context.Context, id string, o DiffOptions) (Change, error) {
+	w, err := h.workOf(ctx, id)
+	if err != nil {
+		return Change{}, err
+	}
+	c := Change{Mission: w.mission.ID, Title: w.mission.Goal, Isolation: w.mission.Isolation, Files: []centurion.FileChange{}}
+	if t := w.task; t != nil {
+		c.Task, c.Item, c.Title, c.Undone = t.ID, t.Item, t.Title, t.Undone
+	}
+	if w.shared() {
+		return h.sharedDiff(ctx, w, c, o)
+	}
+	if err := w.open(ctx, h); err != nil {
+		return c, err
+	}
+	var steps []step
+	if w.task == nil {
+		steps, err = w.missionSteps(ctx, &c)
+	} else {
+		steps, err = w.taskSteps(ctx, &c)
+	}
+	if err != nil {
+		return c, err
+	}
+	return c, tellSteps(ctx, w.repo, steps, &c, o)
+}
+
+// missionSteps is what stands on the mission's branch.
+func (w *workDone) missionSteps(ctx context.Context, c *Change) ([]step, error) {
+	tip, err := w.repo.Tip(ctx, w.mission.Branch)
+	if err != nil {
+		return nil, err
+	}
+	log, err := w.repo.Log(ctx, w.mission.Base.Commit, tip)
+	for _, l := range log {
+		c.Commits = append(c.Commits, l.ID)
+	}
+	return []step{{from: w.mission.Base.Commit, to: tip}}, err
+}
+
+// taskSteps is what a task has committed, and what it is writing.
+func (w *workDone) taskSteps(ctx context.Context, c *Change) ([]step, error) {
+	var steps []step
+	for _, l := range landedOf(*w.task) {
+		c.Commits = append(c.Commits, l.Commit)
+		if n := len(steps); n > 0 && steps[n-1].to == l.Before { // nobody else's work lies between
+			steps[n-1].to, steps[n-1].title = l.Commit, ""
+			continue
+		}
+		steps = append(steps, step{l.Before, l.Commit, "commit " + l.Commit})
+	}
+	if at := w.task.Checkout; at != nil {
+		tree, err := w.repo.Look(ctx, *at)
+		if err != nil {
+			return nil, err
+		}
+		c.Working = at.Dir
+		steps = append(steps, step{at.Start, tree, "not merged yet, in " + at.Dir})
+	}
+	return steps, nil
+}
+
+// tellSteps fills in the files and the text of a change that was made in steps.
+func tellSteps(ctx context.Context, repo *worktree.Repo, steps []step, c *Change, o DiffOptions) error {
+	var text strings.Builder
+	for _, s := range steps {
+		files, err := repo.Stat(ctx, s.from, s.to)
+		if err != nil {
+			return err
+		}
+		c.Files = addFiles(c.Files, files)
+		if !o.Patch {
+			continue
+		}
+		patch, err := repo.Patch(ctx, s.from, s.to, o.Color, o.Paths...)
+		if err != nil {
+			return err
+		}
+		if len(steps) > 1 && s.title != "" && patch != "" {
+			fmt.Fprintf(&text, "# %s\n", s.title)
+		}
+		text.WriteString(patch)
+	}
+	c.setPatch(text.String())
+	return nil
+}
+
+func (c *Change) setPatch(text string) {
+	if c.Patch = text; !utf8.ValidString(text) { // which crosses no wire unharmed
+		c.Raw = []byte(text)
+	}
+}
+
+// addFiles adds the changes of a later step to those of earlier ones.
+func addFiles(all, more []centurion.FileChange) []centurion.FileChange {
+	for _, f := range more {
+		at := slices.IndexFunc(all, func(g centurion.FileChange) bool { return g.Path == cmp.Or(f.Old, f.Path) })
+		if at < 0 {
+			all = append(all, f)
+			continue
+		}
+		g := &all[at]
+		switch {
+		case g.Status == "added" && f.Status == "deleted":
+			all = slices.Delete(all, at, at+1)
+			continue
+		case g.Status == "deleted" && f.Status == "added":
+			g.Status = "modified"
+		case g.Status == "modified" || f.Status == "deleted":
+			g.Status = f.Status
+		}
+		if f.Old != "" && g.Old == "" && g.Status != "added" {
+			g.Old = f.Old
+		}
+		g.Path, g.Binary = f.Path, g.Binary || f.Binary
+		g.Added, g.Deleted = g.Added+f.Added, g.Deleted+f.Deleted
+	}
+	slices.SortFunc(all, func(a, b centurion.FileChange) int { return strings.Compare(a.Path, b.Path) })
+	return all
+}

@@ -1,0 +1,415 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/failpoint"
+	"centurion/store"
+	"centurion/worktree"
+)
+
+// MergeRequest says what of a mission's work is put on the person's branch.
+type MergeRequest struct {
+	Only       []string `json:"only,omitempty"`       // items of the plan, or ids of tasks; empty means everything that is not there yet
+	Squash     bool     `json:"squash,omitempty"`     // as one commit
+	DryRun     bool     `json:"dry_run,omitempty"`    // only say what it would do
+	Unfinished bool     `json:"unfinished,omitempty"` // also of a mission that is not complete
+}
+
+// MergeReport is what a merge has done, or would do.
+type MergeReport struct {
+	Mission    string                 `json:"mission"`
+	Goal       string                 `json:"goal"`
+	Branch     string                 `json:"branch,omitempty"` // the person's; empty for a detached HEAD
+	Before     string                 `json:"before,omitempty"` // its commit; empty in a repository without commits
+	After      string                 `json:"after,omitempty"`
+	From       string                 `json:"from"` // the tip of the mission's branch
+	Squash     bool                   `json:"squash,omitempty"`
+	DryRun     bool                   `json:"dry_run,omitempty"`
+	Commits    int                    `json:"commits"` // of the mission's branch
+	Items      []MergedItem           `json:"items,omitempty"`
+	Files      []centurion.FileChange `json:"files"`
+	Unfinished []string               `json:"unfinished,omitempty"` // why the mission is not complete
+	Refused    *Refusal               `json:"refused,omitempty"`    // nothing was touched
+	Finished   bool                   `json:"finished,omitempty"`   // a merge that was interrupted is this one, and is complete now
+}
+
+// MergedItem is a task whose work is part of a merge, with what its proof is worth.
+type MergedItem struct {
+	Item     string          `json:"item,omitempty"`
+	Task     string          `json:"task"`
+	Title    string          `json:"title"`
+	Proof    centurion.Proof `json:"proof,omitempty"`    // the weakest of its checks; empty without any
+	Why      string          `json:"why,omitempty"`      // why it is worth no more
+	Weakened []string        `json:"weakened,omitempty"` // checks that the work has deleted or weakened
+}
+
+// Merge puts the work of a mission on the person's branch and into their files, or says why not: in the report where their
+// own work stands in the way, then nothing was touched. The error has centurion.KindConflict for a mission that is not
+// complete, has changed nothing, works in the project itself or is merged already, and KindNotFound for an unknown item.
+func (h *Host) Merge(ctx context.Context, id string, q MergeRequest) (MergeReport, error) {
+	h.person.Lock()
+	defer h.person.Unlock()
+	w, err := h.workOf(ctx, id)
+	if err != nil {
+		return MergeReport{}, err
+	}
+	finished, err := h.mergeable(ctx, &w)
+	if err != nil {
+		return MergeReport{}, err
+	}
+	p, err := w.choose(ctx, q)
+	if finished && centurion.KindOf(err) == centurion.KindConflict { // it was all that there was to merge
+		return h.finishedMerge(ctx, w)
+	}
+	if err != nil {
+		return MergeReport{}, err
+	}
+	r := MergeReport{Mission: w.mission.ID, Goal: w.mission.Goal, From: p.tip, Squash: q.Squash, DryRun: q.DryRun, Commits: len(p.commits),
+		Unfinished: h.unfinished(w), Files: []centurion.FileChange{}}
+	if r.Items, err = h.mergedItems(ctx, w, p.commits); err != nil {
+		return r, err
+	}
+	if len(r.Unfinished) > 0 && !q.Unfinished && len(q.Only) == 0 && !q.DryRun {
+		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s is not complete: %s", w.mission.ID, strings.Join(r.Unfinished, "; ")),
+			Hint: fmt.Sprintf("go on with it: centurion resume %s; or merge what there is with --yes, or some items with --only", w.mission.ID)}
+	}
+	got, err := w.repo.Preview(ctx, p.options)
+	if err != nil {
+		return r, err
+	}
+	r.take(got, q, w.mission.ID)
+	if r.Refused != nil || q.DryRun {
+		return r, nil
+	}
+	return r, h.merge(ctx, &w, p, q, &r)
+}
+
+// take fills in what git says of the merge.
+func (r *MergeReport) take(g worktree.Merging, q MergeRequest, mission string) {
+	r.Branch, r.Before, r.After, r.Files = g.Branch, g.Before, g.After, append([]centurion.FileChange{}, g.Files...)
+	again := "centurion merge " + mission
+	if len(q.Only) > 0 {
+		again += " --only " + strings.Join(q.Only, ",")
+	}
+	if r.Refused = refusal(g, again); r.Refused == nil || len(g.Overlap) > 0 {
+		return
+	}
+	switch {
+	case r.Refused.Next != "": // it is the person's uncommitted work alone
+	case len(q.Only) > 0:
+		r.Refused.Why = strings.Join(q.Only, ", ") + " cannot be merged alone: " + r.Refused.Why
+		r.Refused.Next = "name the items whose work it builds on as well, or merge all: centurion merge " + mission
+	default:
+		r.Refused.Next = "see it with `centurion diff " + mission + "`; then merge its branch yourself: git merge " + branchOfMerging(r.From)
+	}
+}
+
+// branchOfMerging is how a person names the work for git.
+func branchOfMerging(tip string) string { return tip[:min(len(tip), 12)] }
+
+// finishedMerge reports a merge that was interrupted and has been completed now.
+func (h *Host) finishedMerge(ctx context.Context, w workDone) (MergeReport, error) {
+	mm := w.mission.Merged
+	r := MergeReport{Mission: w.mission.ID, Goal: w.mission.Goal, Branch: mm.Branch, Before: mm.Before, After: mm.Commit, From: mm.From, Squash: mm.Squash,
+		Commits: len(mm.Commits), Unfinished: h.unfinished(w), Finished: true}
+	var err error
+	if r.Items, err = h.mergedItems(ctx, w, mm.Commits); err != nil {
+		return r, err
+	}
+	files, err := w.repo.Stat(ctx, mm.Before, mm.Commit)
+	r.Files = append([]centurion.FileChange{}, files...)
+	return r, err
+}
+
+// mergeable opens the repository of a mission that has something to merge. finished says that it has completed a merge that
+// was interrupted.
+func (h *Host) mergeable(ctx context.Context, w *workDone) (finished bool, err error) {
+	id := w.mission.ID
+	switch {
+	case w.task != nil:
+		return false, &centurion.Error{Kind: centurion.KindUsage, Msg: w.task.ID + " is a task, and a mission is merged",
+			Hint: fmt.Sprintf("merge this task alone: centurion merge %s --only %s", id, taskName(*w.task))}
+	case w.shared():
+		return false, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s works in the project itself: there is nothing to merge", id),
+			Hint: "see what it has changed: centurion diff " + id}
+	}
+	if err := w.open(ctx, h); err != nil {
+		return false, err
+	}
+	return h.settleMerge(ctx, w)
+}
+
+// picked is what of a mission's work is to be merged.
+type picked struct {
+	options worktree.MergeOptions
+	tip     string
+	commits []string // of the mission's branch, oldest first
+}
+
+// choose finds the commits that are to be merged and are not where they should be yet.
+func (w *workDone) choose(ctx context.Context, q MergeRequest) (picked, error) {
+	m := w.mission
+	tip, err := w.repo.Tip(ctx, m.Branch)
+	if err != nil {
+		return picked{}, err
+	}
+	log, err := w.repo.Log(ctx, m.Base.Commit, tip)
+	if err != nil {
+		return picked{}, err
+	}
+	p := picked{tip: tip, options: worktree.MergeOptions{Base: *m.Base, Tip: tip, Squash: q.Squash, Message: mergeMessage(m, q)}}
+	some := len(q.Only) > 0
+	var only map[string]bool
+	if some {
+		if only, err = w.only(q.Only); err != nil {
+			return p, err
+		}
+	}
+	for _, c := range log {
+		switch {
+		case m.Merged.Has(c.ID):
+			some = some || len(m.Merged.Only) > 0 || m.Merged.Earlier != nil
+		case only == nil || only[c.ID]:
+			p.commits = append(p.commits, c.ID)
+		}
+	}
+	switch {
+	case len(p.commits) == 0:
+		return p, w.nothing(q, len(log))
+	case some:
+		p.options.Only = p.commits
+	case m.Merged != nil: // all of what came after it
+		p.options.Base = centurion.Base{Commit: m.Merged.From, Head: m.Merged.Commit, Branch: m.Merged.Branch}
+	}
+	return p, nil
+}
+
+// nothing says why there is nothing to merge.
+func (w *workDone) nothing(q MergeRequest, commits int) error {
+	m := w.mission
+	if commits == 0 {
+		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has changed nothing: there is nothing to merge", m.ID), Hint: "see: centurion show " + m.ID}
+	}
+	what := "mission " + m.ID
+	if len(q.Only) > 0 {
+		what = strings.Join(q.Only, ", ") + " of mission " + m.ID
+	}
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s was merged already: %s", what, MergedWords(m.Merged)),
+		Hint: "take it back with: centurion undo " + m.ID}
+}
+
+// MergedWords says where and when a merge put its work.
+func MergedWords(m *centurion.Merged) string {
+	if m == nil {
+		return ""
+	}
+	where := cmp.Or(m.Branch, "a detached HEAD")
+	return fmt.Sprintf("on %s as %s, %s", where, m.Commit[:min(len(m.Commit), 12)], m.Time.Local().Format(time.DateTime))
+}
+
+// only finds the commits of the items and tasks that were named.
+func (w *workDone) only(names []string) (map[string]bool, error) {
+	commits := map[string]bool{}
+	for _, name := range names {
+		tasks := w.named(name)
+		if len(tasks) == 0 {
+			return nil, w.unknown(name)
+		}
+		n := 0
+		for _, t := range tasks {
+			if !t.Undone.IsZero() {
+				continue
+			}
+			for _, l := range landed(t) {
+				commits[l.Commit] = true
+				n++
+			}
+		}
+		if n == 0 {
+			return nil, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("there is no work of %s to merge: %s", name, whyNoWork(tasks[len(tasks)-1])),
+				Hint: "see: centurion tasks " + w.mission.ID}
+		}
+	}
+	return commits, nil
+}
+
+func whyNoWork(t centurion.Task) string {
+	switch {
+	case !t.Undone.IsZero():
+		return "it was taken back"
+	case !t.Status.Ended():
+		return "its task is " + string(t.Status)
+	}
+	return "it has changed nothing"
+}
+
+// named returns the tasks that a person means with the id of an item, or that of a task, or the beginning of it.
+func (w *workDone) named(name string) []centurion.Task {
+	var found []centurion.Task
+	for _, t := range w.tasks {
+		if t.Item != "" && strings.EqualFold(t.Item, name) || t.ID == name {
+			found = append(found, t)
+		}
+	}
+	if len(found) > 0 || len(name) < len(centurion.PrefixTask)+5 {
+		return found
+	}
+	for _, t := range w.tasks {
+		if strings.HasPrefix(t.ID, name) {
+			found = append(found, t)
+		}
+	}
+	if len(found) > 1 {
+		return nil
+	}
+	return found
+}
+
+func (w *workDone) unknown(name string) error {
+	known := map[string]bool{}
+	for _, t := range w.tasks {
+		known[taskName(t)] = true
+	}
+	all := slices.Sorted(maps.Keys(known))
+	e := &centurion.Error{Kind: centurion.KindNotFound, Msg: fmt.Sprintf("mission %s has no item and no task %q", w.mission.ID, name), Hint: "see: centurion tasks " + w.mission.ID}
+	if near := centurion.Nearest(name, all); near != "" {
+		e.Hint = fmt.Sprintf("did you mean %s?", near)
+	} else if len(all) > 0 {
+		e.Msg += "; it has " + someNames(all)
+	}
+	return e
+}
+
+// merge does it. What it is about to do is recorded first, so that a crash leaves no doubt.
+func (h *Host) merge(ctx context.Context, w *workDone, p picked, q MergeRequest, r *MergeReport) error {
+	record := centurion.Merged{Branch: r.Branch, Before: r.Before, From: p.tip, Squash: q.Squash, Only: q.Only, Time: centurion.Now(), Commits: p.commits,
+		Earlier: w.mission.Merged}
+	if err := h.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = &record }, nil); err != nil {
+		return err
+	}
+	failpoint.Hit(failpoint.MergeIntent)
+	got, err := w.repo.Merge(ctx, p.options)
+	ctx = context.WithoutCancel(ctx)
+	if err != nil || len(got.Overlap)+len(got.Conflicts) > 0 {
+		r.take(got, q, w.mission.ID)
+		return errors.Join(err, h.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = m.Merged.Earlier }, nil))
+	}
+	r.take(got, q, w.mission.ID)
+	failpoint.Hit(failpoint.LandingDone)
+	return h.recordMerged(ctx, w, func(m *centurion.Mission) {
+		m.Merged.Branch, m.Merged.Before, m.Merged.Commit = got.Branch, got.Before, got.After
+	}, mergeEvent(centurion.EventMergeDone, w.mission, "", got))
+}
+
+// MergeUnasked merges the work of a mission that nobody watches, as its options say, and tells of it in the journal: also of
+// a refusal, as merge.conflict.
+func (h *Host) MergeUnasked(ctx context.Context, id string) {
+	r, err := h.Merge(ctx, id, MergeRequest{})
+	if err != nil || r.Refused == nil {
+		return // there was nothing to merge, or it shows that it is not merged
+	}
+	files := slices.Clone(r.Refused.Overlap)
+	for _, c := range r.Refused.Conflicts {
+		files = append(files, c.Path)
+	}
+	_ = h.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { // the mission shows that it is not merged
+		_, err := tx.Append(centurion.Event{Type: centurion.EventMergeConflict, Mission: id,
+			Data: event.Data(event.MergeData{Branch: cmp.Or(r.Branch, "HEAD"), Files: files, Person: true})})
+		return err
+	})
+}
+
+func mergeEvent(typ centurion.EventType, m centurion.Mission, task string, g worktree.Merging) *centurion.Event {
+	return &centurion.Event{Type: typ, Mission: m.ID, Session: m.Session, Task: task,
+		Data: event.Data(event.MergeData{Branch: cmp.Or(g.Branch, "HEAD"), Commit: g.After, Files: paths(g.Files), Person: true})}
+}
+
+// mergeMessage is the message of the commit that puts a mission's work on the person's branch.
+func mergeMessage(m centurion.Mission, q MergeRequest) string {
+	subject, _, _ := strings.Cut(strings.TrimSpace(m.Goal), "\n")
+	subject = centurion.Clip(subject, 72)
+	body := ""
+	if len(q.Only) > 0 {
+		body = "Items: " + strings.Join(q.Only, ", ") + "\n"
+	}
+	return subject + "\n\n" + body + missionLine(m.ID) + "\n"
+}
+
+// missionLine is the line of a commit's message that names its mission.
+func missionLine(id string) string { return "Mission: " + id }
+
+// unfinished says why a mission is not complete; nothing if it is.
+func (h *Host) unfinished(w workDone) []string {
+	m := w.mission
+	if m.Status == centurion.MissionCompleted {
+		return nil
+	}
+	why := []string{"it is " + string(m.Status)}
+	if m.Reason != "" {
+		why[0] += " (" + m.Reason + ")"
+	}
+	doc, _, err := h.cfg.Workspace.TodoAt(m.Todo).Load()
+	if m.Todo == "" || err != nil { // a plan that cannot be read says nothing
+		return why
+	}
+	var open []string
+	for _, it := range doc.Items() {
+		if s := doc.Status(it.ID).String(); !it.Group && s != "done" && s != "cancelled" {
+			open = append(open, it.ID+" is "+s)
+		}
+	}
+	if len(open) > 0 {
+		why = append(why, someNames(open))
+	}
+	return why
+}
+
+// mergedItems lists the tasks whose commits are merged, with the worth of their proofs.
+func (h *Host) mergedItems(ctx context.Context, w workDone, commits []string) ([]MergedItem, error) {
+	receipts, err := h.cfg.Store.Receipts(ctx, w.mission.ID)
+	if err != nil {
+		return nil, err
+	}
+	var out []MergedItem
+	for _, t := range w.tasks {
+		if !slices.ContainsFunc(t.Landed, func(l centurion.Landed) bool { return !l.Reverts && slices.Contains(commits, l.Commit) }) || !t.Undone.IsZero() {
+			continue
+		}
+		it := MergedItem{Item: t.Item, Task: t.ID, Title: t.Title}
+		it.Proof, it.Why, it.Weakened = proofOf(receipts, t)
+		out = append(out, it)
+	}
+	return out, nil
+}
+
+// proofOf is what the newest receipts of a task's checks are worth together: the weakest counts. A task that has receipts of
+// its own stands on these alone, not on those of a later task that mended its item.
+func proofOf(receipts []centurion.Receipt, t centurion.Task) (proof centurion.Proof, why string, weakened []string) {
+	own := slices.ContainsFunc(receipts, func(r centurion.Receipt) bool { return !r.Final && r.Task == t.ID })
+	seen := map[string]bool{}
+	for _, r := range slices.Backward(receipts) {
+		if r.Final || r.Task != t.ID && (own || t.Item == "" || r.Item != t.Item) || seen[r.Command] {
+			continue
+		}
+		seen[r.Command] = true
+		for _, l := range r.Weakened {
+			if !slices.Contains(weakened, l) {
+				weakened = append(weakened, l)
+			}
+		}
+		if proof == "" || proof.Solid() && r.Proof != "" {
+			proof, why = r.Proof, r.Why
+		}
+	}
+	return proof, why, weakened
+}

@@ -1,0 +1,266 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/event"
+	"centurion/store"
+	"centurion/worktree"
+)
+
+// span is files of the project itself between two trees of their history.
+type span struct {
+	from, to string
+	paths    []string
+}
+
+// wrote lists what a mission or a task has recorded of its writing in the project itself, oldest first.
+func (w *workDone) wrote() []centurion.Landed {
+	type record struct {
+		centurion.Landed
+		ended centurion.Time
+	}
+	var all []record
+	add := func(from []centurion.Landed, ended centurion.Time) {
+		for _, l := range from {
+			if l.Before != "" {
+				all = append(all, record{l, ended})
+			}
+		}
+	}
+	if w.task != nil {
+		add(w.task.Landed, w.task.Ended)
+	} else {
+		add(w.mission.Wrote, w.mission.Updated)
+		for _, t := range w.tasks {
+			add(t.Landed, t.Ended)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b record) int { return a.ended.Compare(b.ended.Time) })
+	out := make([]centurion.Landed, len(all))
+	for i, r := range all {
+		out[i] = r.Landed
+	}
+	return out
+}
+
+// spans puts together what was recorded: each file from before the first write of it until after the last. now stands for
+// what has not ended yet.
+func spans(all []centurion.Landed, now string) []span {
+	type ends struct{ from, to string }
+	first, files := map[string]centurion.Landed{}, map[string]ends{}
+	var names []string
+	for _, l := range all {
+		for _, f := range l.Files {
+			for _, name := range []string{f.Path, f.Old} {
+				if name == "" {
+					continue
+				}
+				if was, known := first[name]; !known || l.Time.Before(was.Time.Time) {
+					first[name] = l
+				}
+				if _, known := files[name]; !known {
+					names = append(names, name)
+				}
+				files[name] = ends{first[name].Before, cmp.Or(l.Commit, now)}
+			}
+		}
+	}
+	slices.Sort(names)
+	var out []span
+	for _, name := range names {
+		e := files[name]
+		at := slices.IndexFunc(out, func(s span) bool { return s.from == e.from && s.to == e.to })
+		if at < 0 {
+			out = append(out, span{from: e.from, to: e.to})
+			at = len(out) - 1
+		}
+		out[at].paths = append(out[at].paths, name)
+	}
+	return out
+}
+
+// withHistory calls do with the history of the project's files, and the tree of what they are at this moment.
+func (h *Host) withHistory(ctx context.Context, w *workDone, do func(s *worktree.Shadow, now string, all []span) error) error {
+	h.trees.mu.Lock()
+	defer h.trees.mu.Unlock()
+	s, err := h.history(ctx)
+	if err != nil {
+		return err
+	}
+	recorded := w.wrote()
+	if s == nil || len(recorded) == 0 {
+		return notRecorded(*w)
+	}
+	now, err := s.Save(ctx, "before a person looked")
+	if err != nil {
+		return err
+	}
+	return do(s, now, spans(recorded, now))
+}
+
+// sharedDiff tells what was changed in the project itself.
+func (h *Host) sharedDiff(ctx context.Context, w workDone, c Change, o DiffOptions) (Change, error) {
+	err := h.withHistory(ctx, &w, func(s *worktree.Shadow, _ string, all []span) error {
+		var text strings.Builder
+		for _, sp := range all {
+			files, err := sp.stat(ctx, s, sp.from, sp.to)
+			if err != nil {
+				return err
+			}
+			c.Files = addFiles(c.Files, files)
+			paths := namedIn(sp.paths, o.Paths)
+			if !o.Patch || len(paths) == 0 {
+				continue
+			}
+			patch, err := s.Patch(ctx, sp.from, sp.to, o.Color, paths...)
+			if err != nil {
+				return err
+			}
+			text.WriteString(patch)
+		}
+		c.setPatch(text.String())
+		return nil
+	})
+	return c, err
+}
+
+// stat tells what was changed of the span's own files between two trees.
+func (sp span) stat(ctx context.Context, s *worktree.Shadow, from, to string) ([]centurion.FileChange, error) {
+	if from == to {
+		return nil, nil
+	}
+	all, err := s.Stat(ctx, from, to)
+	return slices.DeleteFunc(all, func(f centurion.FileChange) bool {
+		return !slices.Contains(sp.paths, f.Path) && (f.Old == "" || !slices.Contains(sp.paths, f.Old))
+	}), err
+}
+
+// namedIn lists the files that are, or lie below, one of some paths; all of them if there are none.
+func namedIn(files, paths []string) []string {
+	if len(paths) == 0 {
+		return files
+	}
+	var out []string
+	for _, f := range files {
+		if slices.ContainsFunc(paths, func(p string) bool {
+			p = strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/")
+			return p == "." || f == p || strings.HasPrefix(f, p+"/")
+		}) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// sharedUndo brings files back that were changed in the project itself, or brings back what was taken back.
+func (h *Host) sharedUndo(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+	if t := w.task; t != nil && !t.Status.Ended() {
+		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s is %s", t.ID, t.Status), Hint: "end it first: centurion cancel " + t.ID}
+	}
+	id := cmp.Or(r.Task, r.Mission)
+	err := h.withHistory(ctx, &w, func(s *worktree.Shadow, now string, all []span) error {
+		if q.Redo {
+			for i := range all {
+				all[i].from, all[i].to = all[i].to, all[i].from
+			}
+		}
+		changed, there, err := sharedChecks(ctx, s, now, all, &r)
+		switch {
+		case err != nil:
+			return err
+		case there && q.Redo:
+			return &centurion.Error{Kind: centurion.KindConflict, Msg: "the work of " + id + " was not taken back", Hint: "see: centurion diff " + id}
+		case there:
+			return &centurion.Error{Kind: centurion.KindConflict, Msg: "the work of " + id + " was taken back already", Hint: "bring it back with: centurion undo --redo " + id}
+		case len(changed) > 0 && !q.Force:
+			r.Refused = &Refusal{Overlap: changed, Why: someNames(changed) + " changed since",
+				Next: fmt.Sprintf("take back what came later first, or lose it: centurion %s --force %s", undoWord(q), id)}
+			return nil
+		}
+		r.Person = true
+		if q.DryRun {
+			return nil
+		}
+		for _, sp := range all {
+			if _, _, err := s.Restore(ctx, sp.from, sp.to, q.Force, sp.paths...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || q.DryRun || r.Refused != nil {
+		return r, err
+	}
+	r.Back = "centurion undo --redo " + id
+	if q.Redo {
+		r.Back = "centurion undo " + id
+	}
+	return h.sharedUndone(context.WithoutCancel(ctx), w, r, q)
+}
+
+// sharedChecks tells what an undo would change, which files are not as the work has left them, and whether all of them are as
+// they should be already.
+func sharedChecks(ctx context.Context, s *worktree.Shadow, now string, all []span, r *UndoReport) (changed []string, there bool, err error) {
+	there = true
+	for _, sp := range all {
+		files, err1 := sp.stat(ctx, s, now, sp.from)
+		since, err2 := sp.stat(ctx, s, sp.to, now)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, false, err
+		}
+		there = there && len(files) == 0
+		r.Files = addFiles(r.Files, files)
+		changed = append(changed, paths(since)...)
+	}
+	slices.Sort(changed)
+	return changed, there, nil
+}
+
+// sharedUndone records that the work of tasks was taken back, or brought back.
+func (h *Host) sharedUndone(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+	mine := w.tasks
+	if w.task != nil {
+		mine = []centurion.Task{*w.task}
+	}
+	mine = slices.DeleteFunc(slices.Clone(mine), func(t centurion.Task) bool { return len(t.Landed) == 0 })
+	when := centurion.Now()
+	if q.Redo {
+		when = centurion.Time{}
+	}
+	if err := h.recordTasks(ctx, mine, func(t *centurion.Task) { t.Undone = when }); err != nil {
+		return r, err
+	}
+	if q.Redo {
+		return r, h.closeItems(ctx, w, mine)
+	}
+	err := h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := tx.Append(centurion.Event{Type: centurion.EventMergeUndone, Mission: r.Mission, Session: w.mission.Session, Task: r.Task,
+			Data: event.Data(event.MergeData{Files: paths(r.Files), Person: true})})
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	r.Open, err = h.openItems(ctx, w, mine)
+	return r, err
+}
+
+// notRecorded is why nothing is known of what was changed in the project itself.
+func notRecorded(w workDone) error {
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: "nothing was recorded that " + cmp.Or(idOfTask(w.task), "mission "+w.mission.ID) + " has changed in the project",
+		Hint: "see: centurion tasks " + w.mission.ID}
+}
+
+func idOfTask(t *centurion.Task) string {
+	if t == nil {
+		return ""
+	}
+	return "task " + t.ID
+}

@@ -1,0 +1,152 @@
+package orchestrator
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/workspace/todo"
+)
+
+// What an undo takes back is the newest merge with what followed it for single tasks, as long as nobody committed in between.
+func TestNewestMerge(t *testing.T) {
+	t.Parallel()
+	first := &centurion.Merged{Before: "a", Commit: "b", Squash: true}
+	for _, c := range []struct {
+		name         string
+		merged       *centurion.Merged
+		before, last string
+		rest         *centurion.Merged
+		squash       bool
+	}{
+		{"one", first, "a", "b", nil, true},
+		{"a second one stands alone", &centurion.Merged{Before: "b", Commit: "c", Earlier: first}, "b", "c", first, false},
+		{"one that follows goes with it", &centurion.Merged{Before: "b", Commit: "c", Follows: true, Earlier: first}, "a", "c", nil, true},
+		{"a commit in between", &centurion.Merged{Before: "x", Commit: "c", Follows: true, Earlier: first}, "x", "c", first, false},
+	} {
+		got, rest := newestMerge(c.merged)
+		if got.Before != c.before || got.Commit != c.last || rest != c.rest || got.Squash != c.squash {
+			t.Errorf("%s: from %s to %s, squashed %t, rest %v", c.name, got.Before, got.Commit, got.Squash, rest)
+		}
+	}
+}
+
+func TestAddFiles(t *testing.T) {
+	t.Parallel()
+	f := func(path, old, status string) centurion.FileChange {
+		return centurion.FileChange{Path: path, Old: old, Status: status, Added: 1}
+	}
+	for _, c := range []struct {
+		name       string
+		have, more centurion.FileChange
+		want       []string // path, old, status of each
+	}{
+		{"two files", f("b", "", "added"), f("a", "", "modified"), []string{"a", "", "modified", "b", "", "added"}},
+		{"added and changed", f("a", "", "added"), f("a", "", "modified"), []string{"a", "", "added"}},
+		{"added and gone", f("a", "", "added"), f("a", "", "deleted"), nil},
+		{"gone and back", f("a", "", "deleted"), f("a", "", "added"), []string{"a", "", "modified"}},
+		{"changed and gone", f("a", "", "modified"), f("a", "", "deleted"), []string{"a", "", "deleted"}},
+		{"changed and moved", f("a", "", "modified"), f("b", "a", "renamed"), []string{"b", "a", "renamed"}},
+		{"added and moved", f("a", "", "added"), f("b", "a", "renamed"), []string{"b", "", "added"}},
+	} {
+		var got []string
+		for _, f := range addFiles([]centurion.FileChange{c.have}, []centurion.FileChange{c.more}) {
+			got = append(got, f.Path, f.Old, f.Status)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Each file goes back to before the first write of it, from after the last.
+func TestSpans(t *testing.T) {
+	t.Parallel()
+	at := func(s int) centurion.Time { return centurion.Time{Time: time.Unix(int64(s), 0)} }
+	files := func(names ...string) (out []centurion.FileChange) {
+		for _, n := range names {
+			out = append(out, centurion.FileChange{Path: n})
+		}
+		return out
+	}
+	// The second one began first, and ended last but one.
+	got := spans([]centurion.Landed{
+		{Before: "2", Commit: "3", Time: at(2), Files: files("a", "b")},
+		{Before: "1", Commit: "4", Time: at(1), Files: files("b", "c")},
+		{Before: "5", Time: at(5), Files: files("d")},
+	}, "now")
+	want := []span{{"2", "3", []string{"a"}}, {"1", "4", []string{"b", "c"}}, {"5", "now", []string{"d"}}}
+	if !slices.EqualFunc(got, want, func(a, b span) bool { return a.from == b.from && a.to == b.to && slices.Equal(a.paths, b.paths) }) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// The weakest of a task's newest checks says what its proof is worth.
+func TestProofOf(t *testing.T) {
+	t.Parallel()
+	task := centurion.Task{ID: "tsk_1", Item: "T1"}
+	r := func(item, command string, p centurion.Proof, why string) centurion.Receipt {
+		return centurion.Receipt{Item: item, Command: command, Proof: p, Why: why}
+	}
+	for _, c := range []struct {
+		name     string
+		receipts []centurion.Receipt
+		want     centurion.Proof
+		why      string
+	}{
+		{"none", nil, "", ""},
+		{"another item's", []centurion.Receipt{r("T2", "a", centurion.ProofProven, "")}, "", ""},
+		{"the weakest", []centurion.Receipt{r("T1", "a", centurion.ProofUnproven, "x"), r("T1", "b", centurion.ProofProven, "")}, centurion.ProofUnproven, "x"},
+		{"the newest of a command", []centurion.Receipt{r("T1", "a", centurion.ProofFlaky, "x"), r("T1", "a", centurion.ProofProven, "")}, centurion.ProofProven, ""},
+		{"not that of a task which mended it later", []centurion.Receipt{
+			{Task: "tsk_1", Item: "T1", Command: "a", Proof: centurion.ProofUnproven, Why: "x"},
+			{Task: "tsk_2", Item: "T1", Command: "a", Proof: centurion.ProofProven}}, centurion.ProofUnproven, "x"},
+	} {
+		if p, why, _ := proofOf(c.receipts, task); p != c.want || why != c.why {
+			t.Errorf("%s: %s %q, want %s %q", c.name, p, why, c.want, c.why)
+		}
+	}
+}
+
+// A review covers the items that its own comes after; one that comes after none covers all, and without a plan only its own item is
+// known. What the person has merged is nobody's later work.
+func TestReviewed(t *testing.T) {
+	t.Parallel()
+	at := func(s int) centurion.Time { return centurion.Time{Time: time.Unix(int64(s), 0)} }
+	doc, err := todo.Parse([]byte("# P\n- [x] T1 a @worker\n- [x] T2 b @worker\n- [x] T3 c @reviewer\n  - after: T1\n- [x] T4 own @worker\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := func(id, item, agent string, from, to int, result string) centurion.Task {
+		return centurion.Task{ID: id, Item: item, Agent: agent, Status: centurion.TaskCompleted, Started: at(from), Ended: at(to), Result: result}
+	}
+	tasks := []centurion.Task{done("w1", "T1", "worker", 1, 2, ""), done("w2", "T2", "worker", 1, 3, ""), done("r3", "T3", "reviewer", 4, 5, "PASS"),
+		done("bad", "", "reviewer", 6, 7, "FAIL")}
+	all := done("all", "", "reviewer", 8, 9, "PASS")
+	merged := func(s int, person bool) centurion.Event {
+		return centurion.Event{Type: centurion.EventMergeDone, Time: at(s), Data: event.Data(event.MergeData{Branch: "b", Person: person})}
+	}
+	own := OwnLanding([]centurion.Event{merged(7, false), merged(99, true)})
+	for _, c := range []struct {
+		name  string
+		doc   *todo.Doc
+		tasks []centurion.Task
+		want  map[string]string
+	}{
+		{"by the item after it", doc, tasks, map[string]string{"T1": "r3", "T3": "r3"}},
+		{"by one of all", doc, append(tasks, all), map[string]string{"T1": "r3", "T2": "all", "T3": "r3", "T4": "all"}},
+		{"worked on since", doc, append(tasks, done("w1b", "T1", "worker", 6, 7, "")), map[string]string{"T3": "r3"}},
+		{"without the plan", nil, tasks, map[string]string{"T3": "r3"}},
+	} {
+		got := map[string]string{}
+		for item, by := range Reviewed(c.doc, []string{"T1", "T2", "T3", "T4"}, c.tasks, own.Add(0)) {
+			got[item] = by.ID
+		}
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}

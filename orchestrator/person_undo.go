@@ -1,0 +1,267 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"centurion"
+	"centurion/failpoint"
+	"centurion/worktree"
+)
+
+// UndoRequest says how the work of a mission or a task is taken back.
+type UndoRequest struct {
+	DryRun bool `json:"dry_run,omitempty"` // only say what it would do
+	Drop   bool `json:"drop,omitempty"`    // also the work of a mission that is on its own branch only
+	Force  bool `json:"force,omitempty"`   // shared isolation: also files that somebody has changed since
+	Redo   bool `json:"redo,omitempty"`    // bring back what was taken back
+}
+
+// UndoReport is what was taken back, or would be.
+type UndoReport struct {
+	Mission string                 `json:"mission"`
+	Task    string                 `json:"task,omitempty"`
+	Item    string                 `json:"item,omitempty"`
+	Title   string                 `json:"title"`
+	Redo    bool                   `json:"redo,omitempty"`
+	DryRun  bool                   `json:"dry_run,omitempty"`
+	Person  bool                   `json:"person"`           // the person's branch and files were changed
+	Branch  string                 `json:"branch,omitempty"` // the person's; empty for a detached HEAD
+	Before  string                 `json:"before,omitempty"`
+	After   string                 `json:"after,omitempty"`
+	Dropped bool                   `json:"dropped,omitempty"` // the mission's branch was taken back to its base
+	Kept    string                 `json:"kept,omitempty"`    // the ref under which what was dropped can be found
+	Files   []centurion.FileChange `json:"files"`
+	Open    []string               `json:"open,omitempty"` // items of the plan that are open again
+	Back    string                 `json:"back,omitempty"` // the command that undoes this
+	Refused *Refusal               `json:"refused,omitempty"`
+}
+
+// Undo takes back what a mission has put on the person's branch, or what a mission or a task has put on the mission's
+// branch, and brings back what it was asked to bring back. Nothing is lost: whatever is taken back stays under a name. The
+// error has centurion.KindConflict while the mission is being worked on and where there is nothing to take back.
+func (h *Host) Undo(ctx context.Context, id string, q UndoRequest) (UndoReport, error) {
+	h.person.Lock()
+	defer h.person.Unlock()
+	w, err := h.workOf(ctx, id)
+	if err != nil {
+		return UndoReport{}, err
+	}
+	r := UndoReport{Mission: w.mission.ID, Title: w.mission.Goal, Redo: q.Redo, DryRun: q.DryRun, Files: []centurion.FileChange{}}
+	if t := w.task; t != nil {
+		r.Task, r.Item, r.Title = t.ID, t.Item, t.Title
+	}
+	h.starting.Lock() // nobody begins to work on the mission meanwhile
+	defer h.starting.Unlock()
+	if err := h.resting(w); err != nil {
+		return r, err
+	}
+	if w.shared() {
+		return h.sharedUndo(ctx, w, r, q)
+	}
+	if err := w.open(ctx, h); err != nil {
+		return r, err
+	}
+	if _, err := h.settleMerge(ctx, &w); err != nil {
+		return r, err
+	}
+	switch {
+	case w.task != nil && q.Redo:
+		return h.redoTask(ctx, w, r, q)
+	case w.task != nil:
+		return h.undoTask(ctx, w, r, q)
+	case q.Redo:
+		return h.redoMission(ctx, w, r, q)
+	case w.mission.Merged != nil:
+		return h.undoMerge(ctx, w, r, q)
+	}
+	return h.dropMission(ctx, w, r, q)
+}
+
+// resting refuses to take back what somebody works on.
+func (h *Host) resting(w workDone) error {
+	if h.running(w.mission.ID) != nil {
+		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s is being worked on", w.mission.ID),
+			Hint: "stop it first: centurion pause " + w.mission.ID}
+	}
+	if t := w.task; t != nil && len(t.Landed) == 0 && !t.Status.Ended() && !w.shared() {
+		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing of task %s is on the mission's branch: it is %s", t.ID, t.Status),
+			Hint: "end it with: centurion cancel " + t.ID}
+	}
+	return nil
+}
+
+// undoMerge takes the newest merge of a mission back.
+func (h *Host) undoMerge(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+	mm, rest := newestMerge(w.mission.Merged)
+	head, err := w.repo.Head(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.Person, r.Branch, r.Before = true, head.Branch, head.Commit
+	if r.Files, err = w.repo.Stat(ctx, mm.Commit, mm.Before); err != nil {
+		return r, err
+	}
+	undo := w.repo.Undo
+	if q.DryRun {
+		undo = w.repo.PreviewUndo
+	}
+	got, err := undo(ctx, mm)
+	if err != nil {
+		return r, err
+	}
+	if r.taken(got, "centurion undo "+w.mission.ID); r.Refused != nil || q.DryRun {
+		return r, nil
+	}
+	r.Back = "centurion merge " + w.mission.ID
+	if len(mm.Only) > 0 {
+		r.Back += " --only " + strings.Join(mm.Only, ",")
+	}
+	if mm.Squash {
+		r.Back += " --squash"
+	}
+	failpoint.Hit(failpoint.LandingDone)
+	return r, h.recordMerged(context.WithoutCancel(ctx), &w, func(m *centurion.Mission) { m.Merged = rest },
+		mergeEvent(centurion.EventMergeUndone, w.mission, "", got))
+}
+
+// newestMerge returns the newest merge together with those that only took back, or brought back, single tasks of it, and
+// what was merged before.
+func newestMerge(m *centurion.Merged) (centurion.Merged, *centurion.Merged) {
+	all := *m
+	for all.Follows && all.Earlier != nil && all.Earlier.Commit == all.Before {
+		e := all.Earlier
+		all.Before, all.Only, all.Squash, all.Follows, all.Earlier = e.Before, e.Only, e.Squash, e.Follows, e.Earlier
+	}
+	return all, all.Earlier
+}
+
+// taken fills in what git has done to the person's branch.
+func (r *UndoReport) taken(g worktree.Merging, again string) {
+	r.Person, r.Branch, r.Before, r.After = true, g.Branch, g.Before, g.After
+	if len(g.Files) > 0 {
+		r.Files = g.Files
+	}
+	if r.Refused = refusal(g, again); r.Refused != nil && len(g.Overlap) == 0 {
+		r.Refused.Next = "what came after it builds on it: take that back first, or mend it yourself"
+	}
+}
+
+// dropMission takes the mission's own branch back to its base. What stood there is kept under a ref.
+func (h *Host) dropMission(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+	m := w.mission
+	tip, err := w.repo.Tip(ctx, m.Branch)
+	if err != nil {
+		return r, err
+	}
+	if tip == m.Base.Commit {
+		e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has changed nothing that could be taken back", m.ID), Hint: "see: centurion show " + m.ID}
+		if kept, _, err := w.kept(ctx); err != nil || kept != "" {
+			if done, err := h.finishDrop(ctx, w, &r, kept, q); done || err != nil {
+				return r, err
+			}
+			e.Msg, e.Hint = fmt.Sprintf("the work of mission %s was taken back already", m.ID), "bring it back with: centurion undo --redo "+m.ID
+			return r, errors.Join(err, e)
+		}
+		return r, e
+	}
+	r.Dropped, r.Before, r.After = true, tip, m.Base.Commit
+	if r.Files, err = w.repo.Stat(ctx, tip, m.Base.Commit); err != nil || q.DryRun {
+		return r, err
+	}
+	if !q.Drop {
+		return r, &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("nothing of mission %s is on your branch; its own branch would be taken back to where it began", m.ID),
+			Hint: fmt.Sprintf("to do so: centurion undo %s --yes", m.ID)}
+	}
+	_, next, err := w.kept(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.Kept = next
+	if err := w.repo.Advance(ctx, r.Kept, "", tip); err != nil {
+		return r, err
+	}
+	if err := w.repo.Advance(ctx, m.Branch, tip, m.Base.Commit); err != nil {
+		return r, err
+	}
+	failpoint.Hit(failpoint.UndoMoved)
+	r.Back = "centurion undo --redo " + m.ID
+	ctx = context.WithoutCancel(ctx)
+	var mine []centurion.Task
+	for _, t := range w.tasks {
+		if len(t.Landed) > 0 && t.Undone.IsZero() {
+			mine = append(mine, t)
+		}
+	}
+	now := centurion.Now()
+	err = h.recordTasks(ctx, mine, func(t *centurion.Task) { t.Undone = now })
+	failpoint.Hit(failpoint.UndoRecorded)
+	if err == nil {
+		r.Open, err = h.openItems(ctx, w, mine)
+	}
+	return r, err
+}
+
+// kept returns the newest ref under which work of the mission was kept that was dropped, and the next name for one.
+func (w *workDone) kept(ctx context.Context) (newest, next string, err error) {
+	for n := 1; ; n++ {
+		next = fmt.Sprintf("refs/centurion/undone/%s/%d", w.mission.ID, n)
+		_, err := w.repo.Tip(ctx, next)
+		if centurion.KindOf(err) == centurion.KindNotFound {
+			return newest, next, nil
+		}
+		if err != nil {
+			return "", "", err
+		}
+		newest = next
+	}
+}
+
+// redoMission brings back what dropMission has taken away, as long as nothing came in its place.
+func (h *Host) redoMission(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+	m := w.mission
+	kept, _, err := w.kept(ctx)
+	if err != nil {
+		return r, err
+	}
+	if kept == "" {
+		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing of mission %s was taken back", m.ID),
+			Hint: "put it on your branch with: centurion merge " + m.ID}
+	}
+	tip, err := w.repo.Tip(ctx, m.Branch)
+	if err != nil {
+		return r, err
+	}
+	was, err := w.repo.Tip(ctx, kept)
+	if err != nil {
+		return r, err
+	}
+	if tip != m.Base.Commit && tip != was {
+		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has done other work since", m.ID),
+			Hint: fmt.Sprintf("what was taken back is at %s: see it with `git log %s`", kept, kept)}
+	}
+	r.Before, r.After, r.Back = tip, was, "centurion undo "+m.ID
+	if r.Files, err = w.repo.Stat(ctx, tip, was); err != nil || q.DryRun {
+		return r, err
+	}
+	if tip != was { // else a host has died right after that
+		if err := w.repo.Advance(ctx, m.Branch, tip, was); err != nil {
+			return r, err
+		}
+	}
+	failpoint.Hit(failpoint.UndoMoved)
+	var mine []centurion.Task
+	for _, t := range w.tasks {
+		if n := len(t.Landed); n > 0 && (!t.Undone.IsZero() || tip == was) && !t.Landed[n-1].Reverts {
+			mine = append(mine, t)
+		}
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := h.recordTasks(ctx, mine, func(t *centurion.Task) { t.Undone = centurion.Time{} }); err != nil {
+		return r, err
+	}
+	failpoint.Hit(failpoint.UndoRecorded)
+	return r, h.closeItems(ctx, w, mine)
+}

@@ -1,0 +1,287 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/failpoint"
+	"centurion/store"
+	"centurion/workspace/todo"
+	"centurion/worktree"
+)
+
+// undoTask adds a commit to the mission's branch that takes back what a task has done, and to the person's if it is there.
+func (h *Host) undoTask(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+	t := *w.task
+	if !t.Undone.IsZero() {
+		if done, err := h.finishTask(ctx, &w, &r, q); done || err != nil {
+			return r, err
+		}
+		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the work of %s was taken back already", taskName(t)),
+			Hint: "bring it back with: centurion undo --redo " + t.ID}
+	}
+	done := landed(t)
+	if len(done) == 0 {
+		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s has changed nothing that could be taken back", t.ID), Hint: "see: centurion show " + t.ID}
+	}
+	c, err := w.reverting(ctx, done)
+	if err != nil {
+		return r, err
+	}
+	r.Before = c.tip
+	if c.stands != nil {
+		r.Refused = c.stands
+		return r, nil
+	}
+	r.Back = "centurion undo --redo " + t.ID
+	return h.putOn(ctx, w, r, q, c, "Take back: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
+		t.Undone, l.Reverts = l.Time, true
+		t.Landed = append(t.Landed, l)
+	})
+}
+
+// redoTask adds a commit that does again what undoTask has taken back.
+func (h *Host) redoTask(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+	t := *w.task
+	n := len(t.Landed)
+	if t.Undone.IsZero() || n == 0 || !t.Landed[n-1].Reverts {
+		e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the work of %s was not taken back", taskName(t)), Hint: "see: centurion show " + t.ID}
+		if done, err := h.finishTask(ctx, &w, &r, q); done || err != nil {
+			return r, err
+		}
+		if !t.Undone.IsZero() {
+			e.Msg, e.Hint = fmt.Sprintf("the work of %s was taken back with its mission's", taskName(t)), "bring all of it back with: centurion undo --redo "+w.mission.ID
+		}
+		return r, e
+	}
+	c, err := w.reverting(ctx, t.Landed[n-1:])
+	if err != nil {
+		return r, err
+	}
+	r.Before = c.tip
+	if c.stands != nil {
+		r.Refused = c.stands
+		return r, nil
+	}
+	r.Back = "centurion undo " + t.ID
+	return h.putOn(ctx, w, r, q, c, "Bring back: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
+		t.Undone = centurion.Time{}
+		t.Landed = append(t.Landed, l)
+	})
+}
+
+// counter is a tree that takes commits back out of a tip.
+type counter struct {
+	tip, tree string
+	back      []string // the commits that it takes back
+	stands    *Refusal // why that cannot be done
+}
+
+// reverting takes commits out of the mission's branch, newest first.
+func (w *workDone) reverting(ctx context.Context, done []centurion.Landed) (counter, error) {
+	tip, err := w.repo.Tip(ctx, w.mission.Branch)
+	if err != nil {
+		return counter{}, err
+	}
+	c := counter{tip: tip, tree: tip}
+	for _, l := range slices.Backward(done) {
+		c.back = append(c.back, l.Commit)
+		tree, _, ok, err := w.repo.Revert(ctx, c.tree, l.Before, l.Commit, nil)
+		if err != nil {
+			return c, err
+		}
+		if !ok {
+			c.stands = w.standsOn(l)
+			return c, nil
+		}
+		c.tree = tree
+	}
+	return c, nil
+}
+
+// standsOn names the tasks whose later work was done in the same files.
+func (w *workDone) standsOn(l centurion.Landed) *Refusal {
+	files := map[string]bool{}
+	for _, f := range l.Files {
+		files[f.Path] = true
+	}
+	var names, shared []string
+	first := ""
+	for _, t := range w.tasks {
+		if t.ID == w.task.ID || !t.Undone.IsZero() {
+			continue
+		}
+		mine := false
+		for _, o := range landed(t) {
+			for _, f := range o.Files {
+				if files[cmp.Or(f.Old, f.Path)] && o.Time.Compare(l.Time.Time) >= 0 {
+					mine = true
+					if !slices.Contains(shared, f.Path) {
+						shared = append(shared, f.Path)
+					}
+				}
+			}
+		}
+		if mine {
+			names = append(names, taskName(t))
+			first = t.ID
+		}
+	}
+	r := &Refusal{Why: "later work was done on top of it, and the two do not come apart", Next: "take the whole mission back: centurion undo " + w.mission.ID}
+	if len(names) > 0 {
+		r.Why = fmt.Sprintf("%s built on it in %s, and the two do not come apart", someNames(names), someNames(shared))
+		r.Next = fmt.Sprintf("take back the newest first: centurion undo %s", first)
+	}
+	for _, p := range shared {
+		r.Conflicts = append(r.Conflicts, Conflict{Path: p, Kind: "content"})
+	}
+	return r
+}
+
+// putOn commits a counter to the mission's branch, and to the person's where what it takes back was merged. change records
+// it in the task.
+func (h *Host) putOn(ctx context.Context, w workDone, r UndoReport, q UndoRequest, c counter, subject string, change func(*centurion.Task, centurion.Landed)) (UndoReport, error) {
+	files, err := w.repo.Stat(ctx, c.tip, c.tree)
+	if err != nil {
+		return r, err
+	}
+	r.Files = files
+	t, m := *w.task, w.mission
+	message := fmt.Sprintf("%s\n\nMission: %s\nTask: %s\n", centurion.Clip(subject, 72), m.ID, t.ID)
+	commit, moved, err := w.counterCommit(ctx, &c, message)
+	if err != nil {
+		return r, err
+	}
+	if moved {
+		if files, err = w.repo.Stat(ctx, c.tip, commit); err != nil {
+			return r, err
+		}
+		r.Before, r.Files = c.tip, files
+	}
+	merged := slices.ContainsFunc(c.back, m.Merged.Has)
+	o := worktree.MergeOptions{Base: *m.Base, Tip: commit, Only: []string{commit}, Message: subject, Keep: true}
+	if merged {
+		got, err := w.repo.Preview(ctx, o)
+		if err != nil {
+			return r, err
+		}
+		if r.taken(got, strings.Replace("centurion undo "+t.ID, "undo", undoWord(q), 1)); r.Refused != nil {
+			return r, nil
+		}
+	}
+	if q.DryRun {
+		return r, nil
+	}
+	if !moved {
+		if err := w.repo.Advance(ctx, m.Branch, c.tip, commit); err != nil {
+			return r, err
+		}
+	}
+	failpoint.Hit(failpoint.UndoMoved)
+	r.After = commit
+	ctx = context.WithoutCancel(ctx)
+	l := centurion.Landed{Commit: commit, Before: c.tip, Files: files, Time: centurion.Now()}
+	if err := h.recordTasks(ctx, []centurion.Task{t}, func(t *centurion.Task) { change(t, l) }); err != nil {
+		return r, err
+	}
+	failpoint.Hit(failpoint.UndoRecorded)
+	if merged {
+		if err := h.follow(ctx, &w, &r, o, commit); err != nil || r.Refused != nil {
+			return r, err
+		}
+	}
+	if q.Redo {
+		return r, h.closeItems(ctx, w, []centurion.Task{t})
+	}
+	r.Open, err = h.openItems(ctx, w, []centurion.Task{t})
+	return r, err
+}
+
+func undoWord(q UndoRequest) string {
+	if q.Redo {
+		return "undo --redo"
+	}
+	return "undo"
+}
+
+// follow puts one more commit of the mission's branch on the person's.
+func (h *Host) follow(ctx context.Context, w *workDone, r *UndoReport, o worktree.MergeOptions, commit string) error {
+	got, err := w.repo.Merge(ctx, o)
+	if err != nil {
+		return err
+	}
+	if r.taken(got, "centurion merge "+w.mission.ID); r.Refused != nil { // the person has written meanwhile
+		return nil
+	}
+	failpoint.Hit(failpoint.LandingDone)
+	before, err := w.beforeFollowing(ctx, got)
+	if err != nil {
+		return err
+	}
+	record := centurion.Merged{Branch: got.Branch, Before: before, Commit: got.After, From: commit, Only: []string{taskName(*w.task)},
+		Time: centurion.Now(), Commits: []string{commit}, Earlier: w.mission.Merged, Follows: true}
+	return h.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = &record }, mergeEvent(centurion.EventMergeUndone, w.mission, w.task.ID, got))
+}
+
+// recordTasks changes what is recorded of tasks.
+func (h *Host) recordTasks(ctx context.Context, tasks []centurion.Task, change func(*centurion.Task)) error {
+	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		for _, t := range tasks {
+			_, err := moveTask(tx, t.ID, t.Status, func(t *centurion.Task) {
+				t.Landed = slices.Clone(t.Landed)
+				change(t)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// openItems marks the items of tasks whose work was taken back as open again, and returns them.
+func (h *Host) openItems(ctx context.Context, w workDone, tasks []centurion.Task) ([]string, error) {
+	return h.remark(ctx, w, tasks, todo.Done, markOpen)
+}
+
+// closeItems ticks the items of tasks whose work was brought back, as they were before.
+func (h *Host) closeItems(ctx context.Context, w workDone, tasks []centurion.Task) error {
+	_, err := h.remark(ctx, w, tasks, todo.Open, markDone)
+	return err
+}
+
+// remark changes the items of completed tasks that have a mark. A plan that cannot be read, or has no such item any more,
+// stays as it is.
+func (h *Host) remark(ctx context.Context, w workDone, tasks []centurion.Task, from todo.Mark, change func(*todo.Doc, string) error) ([]string, error) {
+	if w.mission.Todo == "" {
+		return nil, nil
+	}
+	file := h.cfg.Workspace.TodoAt(w.mission.Todo)
+	doc, _, err := file.Load()
+	if err != nil {
+		return nil, nil
+	}
+	var items []string
+	for _, t := range tasks {
+		it, ok := doc.Item(t.Item)
+		if t.Item != "" && ok && it.Mark == from && t.Status == centurion.TaskCompleted && !slices.Contains(items, it.ID) {
+			items = append(items, it.ID)
+		}
+	}
+	if len(items) == 0 {
+		return nil, nil
+	}
+	_, err = file.Edit(ctx, func(d *todo.Doc) error {
+		for _, id := range items {
+			if err := change(d, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return items, err
+}

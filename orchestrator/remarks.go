@@ -1,0 +1,83 @@
+package orchestrator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion/workspace/todo"
+)
+
+// maxRemarks is how many remarks of one kind a model is told at once.
+const maxRemarks = 6
+
+// remarks tells whoever has changed the plan what of it will not go as it looks, a line each: only what was not so before.
+func (m *mission) remarks(before, after planView) []string {
+	known := slices.Concat(before.shared(), before.unreviewable())
+	out := slices.Concat(firstOf(after.shared(), known), firstOf(after.unreviewable(), known))
+	return out
+}
+
+// firstOf returns the lines that are not known yet, the first few of them.
+func firstOf(lines, known []string) []string {
+	lines = slices.DeleteFunc(lines, func(s string) bool { return slices.Contains(known, s) })
+	if n := len(lines); n > maxRemarks {
+		lines = append(lines[:maxRemarks], fmt.Sprintf("… and %d more like this.", n-maxRemarks))
+	}
+	return lines
+}
+
+// unfinished lists the items on which work is still to be done.
+func (p planView) unfinished() []todo.Item {
+	return slices.DeleteFunc(slices.Clone(p.items()), func(it todo.Item) bool {
+		s := p.doc.Status(it.ID)
+		return it.Group || s == todo.Done || s == todo.Cancelled
+	})
+}
+
+// shared tells which items have files in common although the plan lets them run at the same time.
+func (p planView) shared() (out []string) {
+	left := p.unfinished()
+	for i, a := range left {
+		for _, b := range left[i+1:] {
+			if file := common(a.Files, b.Files); file != "" && !p.before(a.ID)[b.ID] && !p.before(b.ID)[a.ID] {
+				out = append(out, fmt.Sprintf("%s and %s share %s: they run one after the other.", a.ID, b.ID, file))
+			}
+		}
+	}
+	return out
+}
+
+// common returns what two lists of patterns have in common, the narrower pattern of the first such pair, or "".
+func common(a, b []string) string {
+	for _, x := range a {
+		for _, y := range b {
+			if overlap([]string{x}, []string{y}) {
+				if len(fixed(y)) > len(fixed(x)) {
+					return y
+				}
+				return x
+			}
+		}
+	}
+	return ""
+}
+
+// unreviewable tells which items have neither a check nor a review that the plan has for them.
+func (p planView) unreviewable() (out []string) {
+	for _, it := range p.unfinished() {
+		if len(it.Verify) == 0 && !p.isReview(it.ID) && p.reviewItem(it.ID) == it.ID {
+			out = append(out, fmt.Sprintf("%s has no verify command: a review has to pass before the end. "+
+				"Give it one, or plan a review: an item @reviewer with after: %s.", it.ID, it.ID))
+		}
+	}
+	return out
+}
+
+// reviewOf says what an item that is a review covers.
+func reviewOf(it todo.Item) string {
+	if len(it.After) == 0 {
+		return "all that was merged before it begins"
+	}
+	return strings.Join(it.After, ", ") + " and what came before"
+}

@@ -1,0 +1,97 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/guard"
+)
+
+// A part that crashes takes with it what rests on it, and nothing else. A tool call is answered with its crash. A task's
+// turn is begun anew as after any failure, or fails at once where its parent waits for it. The Commander's loop begins
+// anew with its history read again and repaired; that it crashes again and again ends its mission, and no other.
+
+const (
+	maxRestarts   = 3               // of a Commander's loop within restartWindow
+	restartWindow = 5 * time.Second // a loop that lived longer than this since its last crashes has got over them
+)
+
+// supervise drives the mission's loop and begins it anew when it crashes.
+func (m *mission) supervise(ctx context.Context) (v verdict, err error) {
+	var crashes []time.Time
+	for {
+		err = guard.Call("mission "+m.id, func() (err error) {
+			v, err = m.loop(ctx)
+			return err
+		})
+		if !crashed(err) || ctx.Err() != nil {
+			return v, err
+		}
+		if err := m.root.load(ctx, m.root.id()); err != nil { // what it has in memory may be half done
+			return v, err
+		}
+		now := time.Now()
+		crashes = append(crashes, now)
+		for now.Sub(crashes[0]) > restartWindow {
+			crashes = crashes[1:]
+		}
+		if len(crashes) > maxRestarts {
+			return verdict{}, &centurion.Error{Kind: centurion.KindCrashed, Err: err,
+				Msg:  fmt.Sprintf("it crashed %d times within %s", len(crashes), restartWindow),
+				Hint: "this is a fault of the program; what is done is kept: centurion resume " + m.id}
+		}
+		m.setClaimed(false)
+		m.resumed, m.restarted = false, true
+		why := fmt.Sprintf("begun anew after a crash, %d of %d: %s", len(crashes), maxRestarts, centurion.Clip(err.Error(), 200))
+		if err := m.tell(ctx, func(d *event.MissionData) { d.Reason = why }); err != nil {
+			return v, err
+		}
+	}
+}
+
+// crashed reports whether an error is a crash of the program itself.
+func crashed(err error) bool {
+	if err == nil {
+		return false
+	}
+	_, panicked := errors.AsType[*guard.PanicError](err)
+	return panicked || centurion.KindOf(err) == centurion.KindCrashed
+}
+
+// whole runs the mission, and turns a crash of what surrounds its loop into an end of this mission alone.
+func (m *mission) whole(spaceCame func(error) bool) (rec centurion.Mission, err error) {
+	err = guard.Call("mission "+m.id, func() (err error) {
+		rec, err = m.run(spaceCame)
+		return err
+	})
+	if _, panicked := errors.AsType[*guard.PanicError](err); !panicked {
+		return rec, err
+	}
+	m.end(err)
+	m.noRelaunch()
+	lost := guard.Call("end mission "+m.id, func() (ferr error) {
+		_ = m.tasks.Wait() // each has recorded its own end
+		m.clearBackground()
+		m.leaveGround(centurion.MissionFailed)
+		rec, ferr = m.finish(verdictOf(context.Background(), err))
+		return ferr
+	})
+	if lost != nil {
+		return rec, errors.Join(err, lost)
+	}
+	return rec, nil
+}
+
+// publisher keeps a fault of who watches from those who are watched.
+func publisher(publish func(centurion.Event)) func(centurion.Event) {
+	if publish == nil {
+		return nil
+	}
+	return func(e centurion.Event) {
+		_ = guard.Call("publish", func() error { publish(e); return nil }) // a delta may be lost
+	}
+}

@@ -1,0 +1,354 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/event"
+	"centurion/store"
+	"centurion/verify"
+	"centurion/workspace/todo"
+)
+
+// worth is what shows that a done item is done.
+type worth struct {
+	item     todo.Item
+	doubt    string          // why its checks alone do not show it; empty if they do
+	proof    centurion.Proof // unproven or flaky, if that is the doubt
+	reviewed bool            // a review has passed since its work ended
+}
+
+// sure reports whether the item counts as verified.
+func (w worth) sure() bool { return w.doubt == "" || w.reviewed }
+
+// worths judges every done item of the plan.
+func (m *mission) worths(ctx context.Context, p planView) ([]worth, error) {
+	if p.doc == nil {
+		return nil, nil
+	}
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return nil, err
+	}
+	receipts, err := m.h.cfg.Store.Receipts(ctx, m.id)
+	if err != nil {
+		return nil, err
+	}
+	own, err := m.ownLanding(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reviews := p.reviews(tasks)
+	var out []worth
+	for _, it := range p.items() {
+		if it.Group || p.doc.Status(it.ID) != todo.Done {
+			continue
+		}
+		w := worth{item: it}
+		w.doubt, w.proof = doubt(it, receipts, m.isolated())
+		if w.doubt != "" {
+			w.reviewed = reviewed(it.ID, tasks, reviews, own) != nil
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// doubt says why the newest receipts of an item do not show that it is done. Where there are no trees, a green check is all
+// that can be had.
+func doubt(it todo.Item, receipts []centurion.Receipt, trees bool) (string, centurion.Proof) {
+	commands := verify.Distinct(it.Verify)
+	if len(commands) == 0 {
+		return "it has no verify command", ""
+	}
+	if !trees {
+		return "", ""
+	}
+	for _, command := range commands {
+		i := -1
+		for j, r := range receipts {
+			if r.Item == it.ID && !r.Final && strings.TrimSpace(r.Command) == command {
+				i = j
+			}
+		}
+		switch {
+		case i < 0:
+			return fmt.Sprintf("unproven: `%s` was never run against its work", command), centurion.ProofUnproven
+		case !receipts[i].Passed:
+			return fmt.Sprintf("unproven: `%s` failed when it was run last", command), centurion.ProofUnproven
+		case !receipts[i].Proof.Solid():
+			why := receipts[i].Why
+			if why == "" {
+				why = "nothing shows that the check can fail"
+			}
+			return fmt.Sprintf("%s: `%s`: %s", receipts[i].Proof, command, why), receipts[i].Proof
+		}
+	}
+	return "", ""
+}
+
+// Reviewed tells, for each item of a plan, which task was the review that has passed since the item's work ended. Without the
+// plan a review covers nothing but its own item. own is when work of the mission's own agent was merged last, see [OwnLanding].
+func Reviewed(doc *todo.Doc, items []string, tasks []centurion.Task, own time.Time) map[string]centurion.Task {
+	p := planView{doc}
+	reviews := p.reviews(tasks)
+	out := map[string]centurion.Task{}
+	for _, id := range items {
+		if t := reviewed(id, tasks, reviews, own); t != nil {
+			out[id] = *t
+		}
+	}
+	return out
+}
+
+// OwnLanding returns when work of a mission's own agent was put on the mission's branch last, as the mission's events tell.
+func OwnLanding(events []centurion.Event) time.Time {
+	var last time.Time
+	for _, e := range events {
+		var d event.MergeData
+		if e.Type == centurion.EventMergeDone && e.Task == "" && json.Unmarshal(e.Data, &d) == nil && !d.Person {
+			last = e.Time.Time
+		}
+	}
+	return last
+}
+
+// review is a finished review that has passed.
+type review struct {
+	task centurion.Task
+	of   map[string]bool // the items that it covers; nil means all
+}
+
+// reviews finds what the reviews that have passed cover.
+func (p planView) reviews(tasks []centurion.Task) []review {
+	var out []review
+	for _, t := range tasks {
+		if approves(t) {
+			out = append(out, review{task: t, of: p.covers(t)})
+		}
+	}
+	return out
+}
+
+// covers returns the items that a review is about: the one that was done when it was handed out; else those that its own
+// item comes after, directly or not. It is nil for all: a review without an item, or with one that comes after none.
+func (p planView) covers(t centurion.Task) map[string]bool {
+	if t.Reviews && !p.isReview(t.Item) {
+		return map[string]bool{t.Item: true}
+	}
+	return p.before(t.Item)
+}
+
+// isReview reports whether an item of the plan is itself a review.
+func (p planView) isReview(id string) bool {
+	if p.doc == nil {
+		return false
+	}
+	it, ok := p.doc.Item(id)
+	return ok && strings.EqualFold(it.Agent, agents.Reviewer)
+}
+
+// before returns the items that come before one, directly or not, or nil for one that comes after none.
+func (p planView) before(id string) map[string]bool {
+	if p.doc == nil {
+		return map[string]bool{id: true}
+	}
+	it, ok := p.doc.Item(id)
+	if !ok || len(it.After) == 0 {
+		return nil
+	}
+	out := map[string]bool{}
+	for todo := slices.Clone(it.After); len(todo) > 0; {
+		next := todo[0]
+		todo = todo[1:]
+		it, ok := p.doc.Item(next)
+		if out[next] || !ok {
+			continue
+		}
+		out[next] = true
+		todo = append(todo, it.After...)
+		for _, sub := range p.items() {
+			if sub.Parent == next {
+				todo = append(todo, sub.ID)
+			}
+		}
+	}
+	return out
+}
+
+// reviewed returns the newest review of the item that has passed and began after its work ended; nil without one. A review that was itself the
+// item's work counts as one; what no task did was the work of the mission's own agent, which landed last at own.
+func reviewed(item string, tasks []centurion.Task, reviews []review, own time.Time) *centurion.Task {
+	var last time.Time
+	var itself *centurion.Task
+	byTask := false
+	for _, t := range tasks {
+		if t.Item != item || t.Reviews || t.Status == centurion.TaskCancelled && len(t.Landed) == 0 {
+			continue
+		}
+		byTask = true
+		if t.Agent == agents.Reviewer {
+			if approves(t) {
+				itself = &t
+			}
+			continue
+		}
+		if at := workEnded(t); at.After(last) {
+			last = at
+		}
+	}
+	if !byTask {
+		last = own
+	}
+	if itself != nil {
+		return itself
+	}
+	var wide *centurion.Task // a review that came after nothing covers everything; one that names the item says more
+	for _, r := range slices.Backward(reviews) {
+		switch {
+		case r.task.Started.Before(last):
+		case r.of[item]:
+			return &r.task
+		case r.of == nil && wide == nil:
+			wide = &r.task
+		}
+	}
+	return wide
+}
+
+// hasPassed reports whether a review has passed since a task's work ended, be it the task itself.
+func (m *mission) hasPassed(tx *store.Tx, t centurion.Task) (bool, error) {
+	p, err := m.plan()
+	if err != nil || p.doc == nil || t.Item == "" {
+		return false, nil // the plan's own fault is told elsewhere
+	}
+	tasks, err := tx.Tasks(t.Mission)
+	return approves(t) || reviewed(t.Item, tasks, p.reviews(tasks), time.Time{}) != nil, err
+}
+
+// workEnded is when a task's work stood as it stands now.
+func workEnded(t centurion.Task) time.Time {
+	if n := len(t.Landed); n > 0 {
+		return t.Landed[n-1].Time.Time
+	}
+	return t.Ended.Time
+}
+
+// ownLanding returns when work of the mission's own agent was merged last.
+func (m *mission) ownLanding(ctx context.Context) (time.Time, error) {
+	if !m.isolated() {
+		return time.Time{}, nil
+	}
+	merged, err := m.h.cfg.Store.Events(ctx, store.EventQuery{Mission: m.id, Types: []centurion.EventType{centurion.EventMergeDone}, Limit: 1 << 20})
+	return OwnLanding(merged), err
+}
+
+// mayReview reports whether the mission's own agent can have its work reviewed at all.
+func (m *mission) mayReview() bool {
+	if m.root == nil {
+		return false
+	}
+	_, err := m.cast().Find(agents.Reviewer)
+	return err == nil && m.root.agent.MayDelegate(agents.Reviewer)
+}
+
+// unreviewed lists, in words for the Commander, the done items that need a review and have none.
+func (m *mission) unreviewed(ctx context.Context) ([]string, error) {
+	p, err := m.plan()
+	if err != nil || p.doc == nil || !m.mayReview() {
+		return nil, nil // the plan's own fault is told elsewhere
+	}
+	all, err := m.worths(ctx, p)
+	var out []string
+	for _, w := range all {
+		if !w.sure() {
+			out = append(out, fmt.Sprintf("item %s (%s): %s; no review has passed since its work ended: delegate_task %s",
+				w.item.ID, w.item.Title, w.doubt, reviewCall(p.reviewItem(w.item.ID))))
+		}
+	}
+	return out, err
+}
+
+// reviewItem names the item that a review of another one is to be handed out for: the plan's own item for it, if it has one
+// that is not done, else the other one itself.
+func (p planView) reviewItem(id string) string {
+	for _, it := range p.items() {
+		if s := p.doc.Status(it.ID); !p.isReview(it.ID) || it.Group || s == todo.Done || s == todo.Cancelled {
+			continue
+		}
+		if of := p.before(it.ID); of == nil || of[id] {
+			return it.ID
+		}
+	}
+	return id
+}
+
+// reviewCall is what delegate_task is called with for a review of an item.
+func reviewCall(item string) string { return delegateCall(agents.Reviewer, item, "review "+item) }
+
+func delegateCall(agent, item, what string) string {
+	return fmt.Sprintf(`{"agent":%q,"item":%q,"description":%q,"prompt":"…"}`, agent, item, what)
+}
+
+// inDoubt reports whether an item that is done still needs a proof or a review.
+func (m *mission) inDoubt(ctx context.Context, p planView, id string) (bool, error) {
+	all, err := m.worths(ctx, p)
+	return slices.ContainsFunc(all, func(w worth) bool { return w.item.ID == id && !w.sure() }), err
+}
+
+// reviewFirst sends a mission that is idle with every item done back to its agent as long as a review is missing. After as
+// many times as a check may fail, a person is called.
+func (m *mission) reviewFirst(ctx context.Context) (again bool, err error) {
+	missing, err := m.unreviewed(ctx)
+	if err != nil || len(missing) == 0 {
+		return false, err
+	}
+	if m.sentForReview++; m.sentForReview > m.h.cfg.Returns {
+		return false, &errBlocked{fmt.Sprintf("Every item is done, but a review is missing, and %d times nobody was asked for one: %s. What should be done?",
+			m.h.cfg.Returns, missing[0])}
+	}
+	return true, m.root.say(ctx, centurion.OriginHost, "Every item is done, but not every one is proven:\n- "+strings.Join(missing, "\n- ")+
+		"\nThe reviewer's word is needed before the mission is complete.")
+}
+
+// countProof records how many items are done with a proof or a review and how many without, and which are in doubt.
+func (m *mission) countProof(ctx context.Context, p planView) error {
+	all, err := m.worths(ctx, p)
+	if err != nil {
+		return err
+	}
+	verified, unverified := 0, 0
+	var unproven, flaky []string
+	for _, w := range all {
+		if w.sure() {
+			verified++
+		} else {
+			unverified++
+		}
+		switch w.proof {
+		case centurion.ProofUnproven:
+			unproven = append(unproven, w.item.ID)
+		case centurion.ProofFlaky:
+			flaky = append(flaky, w.item.ID)
+		}
+	}
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		rec, err := tx.Mission(m.id)
+		if err != nil {
+			return err
+		}
+		rec.Verified, rec.Unverified, rec.Unproven, rec.Flaky = verified, unverified, unproven, flaky
+		return tx.PutMission(&rec)
+	})
+}
+
+// proofFacts is what the end of a mission tells of its items.
+func proofFacts(m centurion.Mission, d *event.MissionEnd) {
+	d.Verified, d.Unverified, d.Unproven, d.Flaky = m.Verified, m.Unverified, m.Unproven, m.Flaky
+}

@@ -1,0 +1,223 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/store"
+)
+
+// reviewDiff is how much of a change a reviewer is given, in bytes. The rest it reads itself.
+const reviewDiff = 30 << 10
+
+// reviewChange adds what was changed: the work of the items that the review covers, or all of the mission's, or what was
+// merged since a time. Who wrote it, and what they say of it, is left out.
+func (m *mission) reviewChange(ctx context.Context, b *strings.Builder, t centurion.Task, tasks []centurion.Task, since time.Time) error {
+	if !m.isolated() {
+		return m.reviewFiles(b, slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Ended.Before(since) }))
+	}
+	base, err := m.base(ctx)
+	if err != nil {
+		return err
+	}
+	tip, err := m.tip(ctx)
+	if err != nil {
+		return err
+	}
+	type span struct{ what, from, to string }
+	spans := []span{{"everything that the mission has changed", base.Commit, tip}}
+	scope := "Your review covers everything that was merged before it began; that is the diff below."
+	p, err := m.plan()
+	if err != nil {
+		return err
+	}
+	if !since.IsZero() {
+		from, err := m.tipAt(ctx, since)
+		if err != nil {
+			return err
+		}
+		scope = fmt.Sprintf("The diff below is what was merged since your last answer. See the rest with: git diff %.12s %.12s", base.Commit, tip)
+		spans = []span{{"merged since your last answer", cmp.Or(from, base.Commit), tip}}
+	} else if p.doc != nil && t.Item != "" {
+		if of := p.covers(t); of != nil {
+			spans = nil
+			for _, o := range tasks {
+				for _, l := range o.Landed {
+					if of[o.Item] {
+						spans = append(spans, span{"item " + o.Item, l.Before, l.Commit})
+					}
+				}
+			}
+			scope = fmt.Sprintf("Your review covers %s; the diff below is theirs. See the rest with: git diff %.12s %.12s",
+				strings.Join(slices.Sorted(maps.Keys(of)), ", "), base.Commit, tip)
+			if len(spans) == 0 { // the mission's own agent did them
+				scope = fmt.Sprintf("Your review covers %s; the diff below is that of the whole mission.", strings.Join(slices.Sorted(maps.Keys(of)), ", "))
+				spans = []span{{"everything that the mission has changed", base.Commit, tip}}
+			}
+		}
+	}
+	b.WriteString("\n# What was changed\n\n" + scope + "\n")
+	left := reviewDiff
+	for _, s := range spans {
+		files, err := m.ground.repo.Stat(ctx, s.from, s.to)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "\n%s (git diff %.12s %.12s):\n", s.what, s.from, s.to)
+		for i, f := range files {
+			if i == 100 {
+				fmt.Fprintf(b, "- … and %d more\n", len(files)-i)
+				break
+			}
+			b.WriteString("- " + changeLine(f) + "\n")
+		}
+		patch, err := m.ground.repo.Patch(ctx, s.from, s.to, false)
+		if err != nil {
+			return err
+		}
+		cut := ""
+		if len(patch) > left {
+			patch = strings.ToValidUTF8(patch[:max(left, 0)], "")
+			patch = patch[:strings.LastIndexByte(patch, '\n')+1]
+			cut = fmt.Sprintf("(cut here; see the rest with: git diff %.12s %.12s -- FILE)\n", s.from, s.to)
+		}
+		left -= len(patch)
+		if patch != "" {
+			fmt.Fprintf(b, "\n```diff\n%s```\n", patch)
+		}
+		b.WriteString(cut)
+	}
+	return nil
+}
+
+// tipAt returns the commit at which the mission's branch was at a time, "" for its base.
+func (m *mission) tipAt(ctx context.Context, at time.Time) (commit string, err error) {
+	all, err := m.merges(ctx)
+	for _, e := range all {
+		if d, err := event.Decode[event.MergeData](e); err == nil && !e.Time.After(at) {
+			commit = d.Commit
+		}
+	}
+	return commit, err
+}
+
+func changeLine(f centurion.FileChange) string {
+	s := f.Status + " " + f.Path
+	if f.Old != "" {
+		s += " (was " + f.Old + ")"
+	}
+	if f.Binary {
+		return s + ", binary"
+	}
+	return fmt.Sprintf("%s, +%d -%d", s, f.Added, f.Deleted)
+}
+
+// reviewFiles lists what was changed where there are no commits to compare.
+func (m *mission) reviewFiles(b *strings.Builder, tasks []centurion.Task) error {
+	var files []string
+	for _, t := range tasks {
+		files = append(files, t.Files...)
+	}
+	slices.Sort(files)
+	if files = slices.Compact(files); len(files) > 0 {
+		fmt.Fprintf(b, "\n# Files changed so far with write and edit (shell commands may have changed others)\n\n- %s\n", strings.Join(files, "\n- "))
+	}
+	return nil
+}
+
+// receiptLines tells a reviewer of the checks, the newest run of each: what it is worth and why, what it said when the work was
+// taken out, and which checks the work has weakened.
+func receiptLines(b *strings.Builder, receipts []centurion.Receipt) {
+	b.WriteString("\n# Checks that the host ran, the newest run of each\n\n")
+	type check struct{ item, command string }
+	newest := map[check]int{}
+	for i, r := range receipts {
+		newest[check{r.Item, r.Command}] = i
+	}
+	for i, r := range receipts {
+		if newest[check{r.Item, r.Command}] != i {
+			continue
+		}
+		fmt.Fprintf(b, "- %s: `%s`: exit code %d", cmp.Or(r.Item, "mission"), r.Command, r.ExitCode)
+		if r.Proof != "" {
+			fmt.Fprintf(b, ", %s", r.Proof)
+			if r.Why != "" {
+				b.WriteString(": " + r.Why)
+			}
+		}
+		b.WriteByte('\n')
+		if r.Died != "" {
+			fmt.Fprintf(b, "  with the work taken out it said: %s\n", r.Died)
+		}
+		for _, w := range r.Weakened {
+			fmt.Fprintf(b, "  LOOK AT THIS: %s\n", w)
+		}
+	}
+}
+
+// landedLines tells a parent what of a task was merged, and what its checks are worth.
+func landedLines(b *strings.Builder, t centurion.Task) {
+	if len(t.Landed) == 0 {
+		if len(t.Files) > 0 {
+			fmt.Fprintf(b, "Files changed with write and edit: %s\n", strings.Join(t.Files, ", "))
+		}
+		return
+	}
+	for _, l := range t.Landed {
+		var files []string
+		for _, f := range l.Files {
+			files = append(files, changeLine(f))
+		}
+		fmt.Fprintf(b, "Merged as %.8s: %s\n", l.Commit, centurion.Clip(strings.Join(files, "; "), 2000))
+	}
+	if t.Returns > 0 {
+		fmt.Fprintf(b, "It came back %s before that.\n", centurion.Count(t.Returns, "time"))
+	}
+}
+
+// checkLines tells a parent of the newest receipt of each command of a task, and what is to be done where they prove too
+// little, unless a review has made it sure.
+func checkLines(tx *store.Tx, b *strings.Builder, t centurion.Task, sure bool) error {
+	doubtful := false
+	receipts, err := tx.Receipts(t.Mission, t.ID)
+	if err != nil {
+		return err
+	}
+	last := map[string]centurion.Receipt{}
+	for _, r := range receipts {
+		last[r.Command] = r
+	}
+	for _, r := range receipts {
+		if last[r.Command].ID != r.ID {
+			continue
+		}
+		switch {
+		case !r.Passed:
+			fmt.Fprintf(b, "Check `%s` failed with exit code %d.\n", r.Command, r.ExitCode)
+		case r.Proof == "":
+			fmt.Fprintf(b, "Check `%s` passed.\n", r.Command)
+		default:
+			fmt.Fprintf(b, "Check `%s` passed: %s", r.Command, r.Proof)
+			if r.Why != "" {
+				b.WriteString(", " + r.Why)
+			}
+			b.WriteString(".\n")
+			doubtful = doubtful || !r.Proof.Solid()
+		}
+		for _, w := range r.Weakened {
+			fmt.Fprintf(b, "The work weakens a check: %s\n", w)
+		}
+	}
+	if doubtful && t.Status == centurion.TaskCompleted && t.Item != "" && !sure {
+		fmt.Fprintf(b, "That proves too little. Have it reviewed: delegate_task %s; or have it mended, which opens it again: delegate_task %s.\n",
+			reviewCall(t.Item), delegateCall(t.Agent, t.Item, "mend "+t.Item))
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package orchestrator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"centurion"
+	"centurion/workspace/todo"
+)
+
+// What shows that an item is done: a solid receipt of every command, the newest of each; where there are no trees, that it has one.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	r := func(item, command string, passed bool, p centurion.Proof) centurion.Receipt {
+		return centurion.Receipt{Item: item, Command: command, Passed: passed, Proof: p}
+	}
+	two := []string{"a", " b "}
+	for name, c := range map[string]struct {
+		verify   []string
+		receipts []centurion.Receipt
+		shared   bool
+		why      string // "" for no doubt
+		proof    centurion.Proof
+	}{
+		"no command":         {nil, nil, false, "it has no verify command", ""},
+		"never run":          {two[:1], nil, false, "`a` was never run", centurion.ProofUnproven},
+		"another item's":     {two[:1], []centurion.Receipt{r("T2", "a", true, centurion.ProofProven)}, false, "`a` was never run", centurion.ProofUnproven},
+		"the end's":          {two[:1], []centurion.Receipt{{Item: "T1", Command: "a", Passed: true, Proof: centurion.ProofProven, Final: true}}, false, "`a` was never run", centurion.ProofUnproven},
+		"proven":             {two, []centurion.Receipt{r("T1", "a", true, centurion.ProofProven), r("T1", "b", true, centurion.ProofRegression)}, false, "", ""},
+		"one of two":         {two, []centurion.Receipt{r("T1", "a", true, centurion.ProofProven)}, false, "`b` was never run", centurion.ProofUnproven},
+		"red last":           {two[:1], []centurion.Receipt{r("T1", "a", true, centurion.ProofProven), r("T1", "a", false, "")}, false, "`a` failed when it was run last", centurion.ProofUnproven},
+		"proven last":        {two[:1], []centurion.Receipt{r("T1", "a", true, centurion.ProofUnproven), r("T1", "a", true, centurion.ProofProven)}, false, "", ""},
+		"unproven last":      {two[:1], []centurion.Receipt{r("T1", "a", true, centurion.ProofProven), r("T1", "a", true, centurion.ProofUnproven)}, false, "nothing shows that the check can fail", centurion.ProofUnproven},
+		"flaky":              {two[:1], []centurion.Receipt{r("T1", "a", true, centurion.ProofFlaky)}, false, "flaky: `a`", centurion.ProofFlaky},
+		"green only":         {two[:1], []centurion.Receipt{r("T1", "a", true, "")}, false, "nothing shows", ""},
+		"without trees":      {two, nil, true, "", ""},
+		"none without trees": {nil, nil, true, "it has no verify command", ""},
+	} {
+		why, proof := doubt(todo.Item{ID: "T1", Verify: c.verify}, c.receipts, !c.shared)
+		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) || proof != c.proof {
+			t.Errorf("%s: %q, %q", name, why, proof)
+		}
+	}
+}
+
+// A review counts for what it covers, if it has passed and began after the work had ended.
+func TestWhichReviewCovers(t *testing.T) {
+	t.Parallel()
+	doc, err := todo.Parse([]byte("- [x] T1 a\n- [x] T2 b\n- [x] T3 look @reviewer\n  - after: T1\n- [x] T4 other\n- [x] T5 look at all @reviewer\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := planView{doc}
+	at := func(s int) centurion.Time { return centurion.Time{Time: time.Unix(int64(s), 0)} }
+	work := func(item string, status centurion.TaskStatus, ended int, landed ...int) centurion.Task {
+		x := centurion.Task{Agent: "worker", Item: item, Status: status, Ended: at(ended)}
+		for _, l := range landed {
+			x.Landed = append(x.Landed, centurion.Landed{Time: at(l)})
+		}
+		return x
+	}
+	look := func(item, answer string, began int) centurion.Task {
+		return centurion.Task{Agent: "reviewer", Item: item, Status: centurion.TaskCompleted, Result: answer, Started: at(began), Ended: at(began + 1)}
+	}
+	done := work("T1", centurion.TaskCompleted, 10, 9)
+	failed := look("T3", "PASS", 11)
+	failed.Status = centurion.TaskFailed
+	for name, c := range map[string]struct {
+		item  string
+		tasks []centurion.Task
+		own   int
+		want  bool
+	}{
+		"none":                        {"T1", []centurion.Task{done}, 0, false},
+		"it covers it":                {"T1", []centurion.Task{done, look("T3", "PASS: fine", 11)}, 0, true},
+		"it covers all":               {"T1", []centurion.Task{done, look("T5", "PASS", 11)}, 0, true},
+		"of no item":                  {"T1", []centurion.Task{done, look("", "PASS", 11)}, 0, true},
+		"it covers another":           {"T2", []centurion.Task{work("T2", centurion.TaskCompleted, 10, 9), look("T3", "PASS", 11)}, 0, false},
+		"it found faults":             {"T1", []centurion.Task{done, look("T3", "**FAIL**: a.go is wrong", 11)}, 0, false},
+		"it did not end":              {"T1", []centurion.Task{done, failed}, 0, false},
+		"older than the work":         {"T1", []centurion.Task{look("T3", "PASS", 8), done}, 0, false},
+		"as the work ended":           {"T1", []centurion.Task{done, look("T3", "PASS", 9)}, 0, true},
+		"newer work":                  {"T1", []centurion.Task{done, look("T3", "PASS", 11), work("T1", centurion.TaskCompleted, 20, 19)}, 0, false},
+		"newer work without a merge":  {"T1", []centurion.Task{done, look("T3", "PASS", 11), work("T1", centurion.TaskFailed, 20)}, 0, false},
+		"cancelled before it merged":  {"T1", []centurion.Task{done, look("T3", "PASS", 11), work("T1", centurion.TaskCancelled, 20)}, 0, true},
+		"cancelled after it merged":   {"T1", []centurion.Task{done, look("T3", "PASS", 11), work("T1", centurion.TaskCancelled, 20, 18)}, 0, false},
+		"others' newer work":          {"T1", []centurion.Task{done, look("T3", "PASS", 11), work("T4", centurion.TaskCompleted, 20, 19)}, 30, true},
+		"it is a review itself":       {"T3", []centurion.Task{look("T3", "PASS", 11)}, 0, true},
+		"and has found faults":        {"T3", []centurion.Task{look("T3", "FAIL", 11)}, 0, false},
+		"the agent's own work":        {"T4", []centurion.Task{look("", "PASS", 11)}, 10, true},
+		"the agent's own newer work":  {"T4", []centurion.Task{look("", "PASS", 11)}, 12, false},
+		"its own work, never covered": {"T4", []centurion.Task{look("T3", "PASS", 11)}, 0, false},
+	} {
+		own := time.Time{}
+		if c.own > 0 {
+			own = at(c.own).Time
+		}
+		if got := reviewed(c.item, c.tasks, p.reviews(c.tasks), own); (got != nil) != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

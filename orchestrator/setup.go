@@ -1,0 +1,57 @@
+package orchestrator
+
+import (
+	"context"
+	"strings"
+
+	"centurion"
+	"centurion/event"
+)
+
+// mayPrepare asks, before the first checkout is made, whether the commands that make it usable may run, and tells the person
+// of them. Those that came with the project go by the rules of a shell command. Without any it points out what a fresh checkout
+// of the project lacks.
+func (m *mission) mayPrepare(ctx context.Context) error {
+	g := m.ground
+	g.preparing.Lock()
+	defer g.preparing.Unlock()
+	if g.prepared {
+		return nil
+	}
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil {
+		return err
+	}
+	note := ""
+	for _, command := range g.setup {
+		if rec.Options.TrustSetup {
+			break
+		}
+		err := m.mayCheck(ctx, command, "commander", "")
+		if centurion.KindOf(err) == centurion.KindPermission {
+			return &centurion.Error{Kind: centurion.KindPermission, Err: err, Msg: "no checkout can be set up, and nothing can be written",
+				Hint: "say in your answer that worktree.setup needs a permission rule, or --ask allow"}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(g.setup) > 0 {
+		note = "each fresh checkout is set up with: " + strings.Join(g.setup, "; ")
+	} else {
+		needs, err := g.repo.NeedsSetup(ctx, g.base.Commit)
+		if err != nil {
+			return err
+		}
+		if len(needs) > 0 {
+			note = strings.Join(needs, ", ") + ": what it lists is not installed in a fresh checkout; say how with worktree.setup in the configuration, such as \"npm ci\""
+		}
+	}
+	if note != "" {
+		if err := m.tell(ctx, func(d *event.MissionData) { d.Note = note }); err != nil {
+			return err
+		}
+	}
+	g.prepared = true
+	return nil
+}

@@ -1,0 +1,232 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/workspace/todo"
+)
+
+// goOn reminds the Commander that it is not done. It stands once, in what changes all the time at the end of the newest
+// message: put into every tool's output it would fill the history with copies of itself.
+const goOn = notFinished + ": start what can be started, or end your turn while others work."
+
+const notFinished = "Not finished"
+
+// allTaken is the same where nothing is left to be started.
+const allTaken = notFinished + ", and nothing is to be started now: end your turn while others work."
+
+// allDone tells the Commander how the mission ends.
+const allDone = "Every item is done or cancelled: call mission_complete, unless the goal asks for more."
+
+// planState is where a plan stands between its items and the tasks.
+type planState struct {
+	p       planView
+	tasks   []centurion.Task
+	alive   map[string]centurion.Task // living tasks by item; those without one under ""
+	newest  map[string]centurion.Task // the task that each item had last
+	worths  []worth
+	own     time.Time // when work of the mission's own agent was merged last
+	mayPass bool      // a review can be had
+}
+
+// state looks at the plan and at the tasks. The plan must be there.
+func (m *mission) state(ctx context.Context, p planView) (planState, error) {
+	s := planState{p: p, alive: map[string]centurion.Task{}, newest: map[string]centurion.Task{}, mayPass: m.mayReview()}
+	var err error
+	if s.tasks, err = m.h.cfg.Store.Tasks(ctx, m.id); err != nil {
+		return s, err
+	}
+	for _, t := range s.tasks {
+		s.newest[t.Item] = t
+		if !t.Status.Ended() {
+			s.alive[t.Item] = t
+		}
+	}
+	if s.own, err = m.ownLanding(ctx); err != nil {
+		return s, err
+	}
+	s.worths, err = m.worths(ctx, p)
+	return s, err
+}
+
+// waits reports whether a living task has not begun, or waits for others.
+func waits(t centurion.Task) bool {
+	return t.Status == centurion.TaskQueued || t.Status == centurion.TaskWaiting
+}
+
+// counts tells of an item what its task does, from the moment in which it was delegated: its mark follows when its task
+// begins. The items whose task waits are counted apart.
+func (s planState) counts() (c todo.Counts, waiting int) {
+	c = s.p.doc.Counts()
+	for id, t := range s.alive {
+		it, ok := s.p.doc.Item(id)
+		if !ok || it.Group {
+			continue
+		}
+		switch mark := s.p.doc.Status(id); {
+		case mark == todo.Open && waits(t):
+			c.Open--
+			waiting++
+		case mark == todo.Open:
+			c.Open--
+			c.Running++
+		case mark == todo.Running && waits(t):
+			c.Running--
+			waiting++
+		}
+	}
+	return c, waiting
+}
+
+// unproven lists the done items whose checks prove too little and which no review has passed since.
+func (s planState) unproven() (out []string) {
+	for _, w := range s.worths {
+		if w.proof != "" && !w.sure() {
+			out = append(out, w.item.ID)
+		}
+	}
+	return out
+}
+
+// failedReview reports whether the newest task of an item is a review that has found faults, and nothing was done since.
+func (s planState) failedReview(id string) bool {
+	last, ok := s.newest[id]
+	if !ok || last.Reviews || !rejects(last.Agent, last.Status, last.Result) || s.own.After(last.Ended.Time) {
+		return false
+	}
+	return !slices.ContainsFunc(s.tasks, func(t centurion.Task) bool {
+		return t.ID != last.ID && t.Status.Ended() && !rejects(t.Agent, t.Status, t.Result) && workEnded(t).After(last.Ended.Time)
+	})
+}
+
+// next splits what can be started from the reviews that would find the same faults again.
+func (s planState) next() (start, failed []string) {
+	for _, it := range s.p.doc.Runnable() {
+		switch _, taken := s.alive[it.ID]; {
+		case taken:
+		case s.failedReview(it.ID):
+			failed = append(failed, it.ID)
+		default:
+			start = append(start, it.ID)
+		}
+	}
+	return start, failed
+}
+
+// steps says, a line each, what else keeps the mission from its end and which call would help: items whose task is blocked,
+// reviews that have found faults, and, when all is done, reviews that are missing.
+func (s planState) steps(failed []string) (out []string) {
+	for _, id := range failed {
+		out = append(out, fmt.Sprintf("%s's review failed: add an item for what it found first, and let %s wait for it (after).", id, id))
+	}
+	for _, it := range s.p.items() {
+		t, had := s.newest[it.ID]
+		if it.Group || !had || s.p.doc.Status(it.ID) != todo.Blocked || t.Status != centurion.TaskBlocked {
+			continue
+		}
+		line := fmt.Sprintf("%s is blocked: ", it.ID)
+		if t.Session != "" {
+			line += fmt.Sprintf(`resume %s (delegate_task {"agent":%q,"item":%q,"resume":%q,…}), or `, t.ID, t.Agent, it.ID, t.ID)
+		}
+		out = append(out, line+"hand it out anew, or set it to cancelled.")
+	}
+	return out
+}
+
+// reviews says, a line each, which done items need a review and the call that gives them one.
+func (s planState) reviews() (out []string) {
+	if !s.mayPass {
+		return nil
+	}
+	for _, w := range s.worths {
+		if !w.sure() {
+			out = append(out, fmt.Sprintf("%s needs a review (%s): delegate_task %s", w.item.ID, w.doubt, reviewCall(s.p.reviewItem(w.item.ID))))
+		}
+	}
+	return out
+}
+
+// say tells where the plan stands and what comes next.
+func (s planState) say(b *strings.Builder) {
+	c, waiting := s.counts()
+	fmt.Fprintf(b, "Todo: %d open, %d running", c.Open, c.Running)
+	if waiting > 0 {
+		fmt.Fprintf(b, ", %d waiting", waiting)
+	}
+	fmt.Fprintf(b, ", %d done", c.Done)
+	doubtful := s.unproven()
+	if len(doubtful) > 0 {
+		fmt.Fprintf(b, " (%d unproven: %s)", len(doubtful), strings.Join(doubtful, ", "))
+	}
+	fmt.Fprintf(b, ", %d cancelled, %d blocked.", c.Cancelled, c.Blocked)
+	start, failed := s.next()
+	if len(start) > 0 {
+		fmt.Fprintf(b, " Can be started: %s.", strings.Join(start, ", "))
+	}
+	b.WriteByte('\n')
+	steps := s.steps(failed)
+	left := c.Open + c.Running + c.Blocked + waiting
+	if left == 0 && len(s.alive) == 0 {
+		steps = s.reviews()
+	}
+	for _, line := range steps {
+		b.WriteString(line + "\n")
+	}
+	switch {
+	case len(start) > 0 || len(steps) > 0 && len(s.alive) > 0:
+		b.WriteString(goOn + "\n")
+	case len(steps) > 0:
+		b.WriteString(notFinished + ".\n")
+	case len(s.alive) > 0 && len(doubtful) > 0:
+		fmt.Fprintf(b, "%s: %s can be mended (delegate_task with the item) or reviewed now, or when the others are done.\n", notFinished, strings.Join(doubtful, ", "))
+	case len(s.alive) > 0:
+		b.WriteString(allTaken + "\n")
+	case c.Running > 0:
+		b.WriteString(goOn + "\n")
+	case left == 0:
+		b.WriteString(allDone + "\n")
+	}
+}
+
+// missionStatus is what the Commander sees at the end of the newest message: where the plan stands, what is spent.
+func (m *mission) missionStatus() string {
+	ctx := m.ctx
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil || !rec.HadItems {
+		return ""
+	}
+	var b strings.Builder
+	if p, err := m.plan(); err == nil && p.doc != nil {
+		s, err := m.state(ctx, p)
+		if err != nil {
+			return ""
+		}
+		s.say(&b)
+	}
+	if tasks, err := m.h.cfg.Store.Tasks(ctx, m.id); err == nil {
+		for _, t := range tasks {
+			if t.Status.Ended() {
+				continue
+			}
+			line := t.ID + " " + t.Agent + " " + cmp.Or(t.Item, "(no item)") + " " + string(t.Status)
+			if t.Reviews {
+				line = t.ID + " " + t.Agent + " reviews " + t.Item + " " + string(t.Status)
+			}
+			if t.Reason != "" {
+				line += ": " + t.Reason
+			}
+			b.WriteString(line + "\n")
+		}
+	}
+	if rec.LevelFrom == centurion.LevelByPerson {
+		fmt.Fprintf(&b, "Level: %d, set by the person.\n", rec.Level)
+	}
+	b.WriteString(m.budgetLine(rec))
+	return b.String()
+}

@@ -1,0 +1,222 @@
+package orchestrator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"centurion"
+	"centurion/provider/scripted"
+	"centurion/workspace/todo"
+)
+
+// §8: what has no check needs a review. The refusal and the status name the call; a reviewer takes the done item as it is.
+func TestReviewOfADoneItem(t *testing.T) {
+	for name, test := range map[string]struct {
+		verdicts []string
+		reviews  int
+		works    int
+	}{
+		"passes":         {[]string{"PASS"}, 1, 1},
+		"fails at first": {[]string{"FAIL\na.txt: empty", "PASS"}, 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reviews, needed := 0, 0
+			bubble(t, map[string]script{
+				"commander": func(q scripted.Request) scripted.Answer {
+					switch last := q.Last(); {
+					case q.Step() == 1:
+						return do(barePlan("- [ ] T1 One"))
+					case strings.Contains(last, "has found faults"), q.Step() == 2:
+						return do(work("T1", "make it"))
+					case strings.Contains(last, "T1 needs a review"):
+						if needed++; needed == 1 {
+							return complete()
+						}
+						return do(handTo("reviewer", "T1", "look at it"))
+					case strings.Contains(last, "call mission_complete"):
+						return complete()
+					}
+					return say("I wait")
+				},
+				"reviewer": func(scripted.Request) scripted.Answer {
+					reviews++
+					return say(test.verdicts[reviews-1])
+				},
+			}, func(r *rig) {
+				m := r.mission(centurion.MissionOptions{})
+				r.is(m, centurion.MissionCompleted, "")
+				equal(t, "verified", m.Verified, 1)
+				equal(t, "unverified", m.Unverified, 0)
+				equal(t, "reviews", len(r.requests("reviewer")), test.reviews)
+				equal(t, "works", len(r.requests("worker")), test.works)
+				const call = `delegate_task {"agent":"reviewer","item":"T1",`
+				has(t, r.results(m.ID, "mission_complete")[0], "item T1 (One): it has no verify command; no review has passed since its work ended: "+call)
+				saw, early := false, false
+				for _, q := range r.requests("commander") {
+					saw = saw || strings.Contains(q.Last(), "T1 needs a review (it has no verify command): "+call)
+					early = early || strings.Contains(q.Last(), "needs a review") && strings.Contains(q.Last(), "call mission_complete,")
+				}
+				if !saw || early {
+					t.Errorf("the status has named the review: %v, and the end beside it: %v", saw, early)
+				}
+				has(t, r.read(todoMD), "[x] T1")
+				if test.reviews == 2 {
+					equal(t, "notices of the fault", r.told(m.Session, "T1 is open again"), 1)
+				}
+			})
+		})
+	}
+}
+
+// A worker does not get an item that is done and proven; the refusal says who does.
+func TestDoneItemIsNotHandedOutAgain(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One")), do(work("T1", "x")), say("I wait"), do(work("T1", "again")), say("done")),
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		equal(t, "tasks", len(r.tasks(m.ID)), 1)
+		has(t, r.results(m.ID, "delegate_task")[1], "item T1 is done", `the reviewer may take it as it is: {"agent":"reviewer","item":"T1"`)
+	})
+}
+
+// An item that is done and in doubt goes to a worker again, and is open by that.
+func TestDoubtfulItemIsMended(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(barePlan("- [ ] T1 One", "- [ ] T2 Review @reviewer", "  - after: T1")), do(work("T1", "x")), say("I wait"),
+			do(work("T1", "again")), say("I wait"), do(handTo("reviewer", "T2", "look")), say("I wait")),
+		"worker":   steps(after(time.Second, say("made")), after(time.Second, say("made"))),
+		"reviewer": steps(say("PASS")),
+	}, func(r *rig) {
+		r.is(r.mission(centurion.MissionOptions{}), centurion.MissionCompleted, "")
+		equal(t, "requests of workers", len(r.requests("worker")), 2)
+	})
+}
+
+// The status never offers the end while a task lives, counts what waits apart, and names what has no item.
+func TestStatusWhileTasksLive(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two", "  - after: T1")), do(work("T1", "x"), work("T2", "x")), bash("sleep 30s"), say("I wait"),
+			do(handTo("reviewer", "", "look")), bash("sleep 5s"), say("I wait")),
+		"worker":   func(scripted.Request) scripted.Answer { return after(time.Minute, say("made")) },
+		"reviewer": func(scripted.Request) scripted.Answer { return after(time.Minute, say("PASS")) },
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		asked := r.requests("commander")
+		has(t, asked[3].Last(), "Todo: 0 open, 1 running, 1 waiting, 0 done", "T1 running", "T2 waiting: after T1")
+		late := asked[6].Last()
+		has(t, late, "2 done", allTaken, "reviewer (no item) running")
+		if strings.Contains(late, "mission_complete") {
+			t.Errorf("the end is offered while a task lives:\n%s", late)
+		}
+	})
+}
+
+// A review that found faults is not offered again before something was done; a blocked task can be resumed.
+func TestStatusNamesWhatHelps(t *testing.T) {
+	t.Run("review", func(t *testing.T) {
+		bubble(t, map[string]script{
+			"commander": steps(do(plans("- [x] T1 One", "- [ ] T2 Review @reviewer", "  - after: T1")), do(handTo("reviewer", "T2", "look")), say("I wait"),
+				do(work("", "mend it")), say("I wait"), do(handTo("reviewer", "T2", "look again")), say("I wait")),
+			"reviewer": func(q scripted.Request) scripted.Answer {
+				if strings.Contains(q.First(), "look again") {
+					return say("PASS")
+				}
+				return say("FAIL\na.txt:1 wrong")
+			},
+		}, func(r *rig) {
+			r.mission(centurion.MissionOptions{})
+			asked := r.requests("commander")
+			told := asked[3].Last()
+			has(t, told, "T2's review failed: add an item for what it found first")
+			if strings.Contains(told, "Can be started: T2") {
+				t.Errorf("it is offered again:\n%s", told)
+			}
+			has(t, asked[5].Last(), "Can be started: T2.")
+		})
+	})
+	t.Run("blocked", func(t *testing.T) {
+		t.Parallel()
+		doc, err := todo.Parse([]byte("# Plan\n- [!] T4 Four\n- [~] T5 Five\n- [x] T6 Six\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}},
+			newest: map[string]centurion.Task{"T4": {ID: "tsk_4", Item: "T4", Agent: "worker", Status: centurion.TaskBlocked, Session: "ses_4"}},
+			worths: []worth{{item: todo.Item{ID: "T6"}, doubt: "unproven: x", proof: centurion.ProofUnproven}}}
+		var b strings.Builder
+		s.say(&b)
+		has(t, b.String(), "1 running, 1 done (1 unproven: T6), 0 cancelled, 1 blocked", "T4 is blocked: resume tsk_4", `"item":"T4","resume":"tsk_4"`, goOn)
+		if strings.Contains(b.String(), allTaken) {
+			t.Errorf("nothing is said to be startable:\n%s", b.String())
+		}
+	})
+	t.Run("unproven, while others work", func(t *testing.T) {
+		t.Parallel()
+		doc, err := todo.Parse([]byte("# Plan\n- [~] T5 Five\n- [x] T6 Six\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}},
+			worths: []worth{{item: todo.Item{ID: "T6"}, doubt: "unproven: x", proof: centurion.ProofUnproven}}}
+		var b strings.Builder
+		s.say(&b)
+		has(t, b.String(), "T6 can be mended (delegate_task with the item) or reviewed now")
+		if strings.Contains(b.String(), "nothing is to be started") {
+			t.Errorf("two things at once:\n%s", b.String())
+		}
+	})
+}
+
+// A change of the plan is answered with what of it will not go as it looks, once.
+func TestRemarks(t *testing.T) {
+	t.Parallel()
+	plan := func(lines string) planView {
+		doc, err := todo.Parse([]byte("# Plan\n" + lines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return planView{doc}
+	}
+	const shares = "- [ ] T2 Two\n  - files: cmd/**\n  - verify: `x`\n- [ ] T3 Three\n  - files: cmd/x.go\n  - verify: `x`\n"
+	for name, test := range map[string]struct {
+		before, after string
+		want          []string
+	}{
+		"files":             {"", shares, []string{"T2 and T3 share cmd/x.go: they run one after the other."}},
+		"known":             {shares, shares + "- [ ] T4 Four\n  - verify: `x`\n", nil},
+		"in order":          {"", shares + "  - after: T2\n", nil},
+		"one is done":       {"", strings.Replace(shares, "[ ] T2", "[x] T2", 1), nil},
+		"no check":          {"", "- [ ] T6 Six\n", []string{"T6 has no verify command: a review has to pass before the end. Give it one, or plan a review: an item @reviewer with after: T6."}},
+		"reviewed":          {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n  - after: T6\n", nil},
+		"reviewed with all": {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n", nil},
+	} {
+		m := &mission{}
+		if got := m.remarks(plan(test.before), plan(test.after)); strings.Join(got, "\n") != strings.Join(test.want, "\n") {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+	has(t, outline(plan("- [ ] T6 Six\n- [ ] T7 Look @reviewer\n  - after: T6\n- [ ] T8 Look @reviewer\n").doc),
+		"T6 Six (no verify command: a review has to pass)", "T7 Look @reviewer (after T6) (a review of T6 and what came before)", "T8 Look @reviewer (a review of all that was merged before it begins)")
+}
+
+// A reviewer is told each check with whose it is, and only its newest run.
+func TestChecksOfABrief(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	receiptLines(&b, []centurion.Receipt{{Item: "T1", Command: "x", ExitCode: 1}, {Command: "go vet ./...", ExitCode: 0}, {Item: "T1", Command: "x", Proof: centurion.ProofProven}})
+	has(t, b.String(), "- mission: `go vet ./...`: exit code 0", "- T1: `x`: exit code 0, proven")
+	if strings.Contains(b.String(), "exit code 1") {
+		t.Errorf("an old run is told:\n%s", b.String())
+	}
+}
+
+// A word that a shell would take apart is quoted.
+func TestShellWord(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"a/b.go": "a/b.go", "x y": "'x y'", "it's": `'it'\''s'`, "$x": "'$x'", "ü.txt": "ü.txt"} {
+		equal(t, in, shellWord(in), want)
+	}
+}

@@ -1,0 +1,211 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"centurion"
+)
+
+// There are four ways to end work, which differ in how much of it they end and in what it is afterwards: [Host.Abort] a
+// turn, [Host.Stop] a session with all that it has started, [Host.Cancel] one task, [Host.Pause] and Cancel a mission.
+// Each gives the context of what it ends a cause; everything else follows from that.
+
+// callKey marks the context of a tool call.
+type callKey struct{}
+
+// inCall refuses what waits for a session to a tool call: it would wait for itself.
+func inCall(ctx context.Context, op string) error {
+	if ctx.Value(callKey{}) == nil {
+		return nil
+	}
+	return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "a tool call cannot wait for a session: it would wait for itself",
+		Hint: "return from the call; what it is to bring about can stand in its result"}
+}
+
+// Abort ends the turn of a session, not the session: its request and its tool calls with their processes end, the calls
+// that are left are answered with «Cancelled», and the answer is stored as cancelled. It returns when the turn has ended.
+// The session is named by its id, or that of its task or mission.
+//
+// What was written to the session and not read yet is answered next. Without any, the Commander stands still until a
+// person writes to it or resumes the mission; no continuation and no result wakes it. Where nobody is there to be asked
+// ([centurion.MissionOptions] Ask is not "ask") the mission pauses as soon as none of its tasks runs. A Commander without a
+// turn stands still likewise. A task whose turn is aborted ends as cancelled, unless something was written to it.
+//
+// The error has centurion.KindNotFound for an unknown id, and centurion.KindConflict for a session that nobody works on.
+func (h *Host) Abort(ctx context.Context, id, reason string) error {
+	const op = "abort"
+	if err := inCall(ctx, op); err != nil {
+		return err
+	}
+	to, err := h.receiver(ctx, Post{To: id})
+	if err != nil {
+		return err
+	}
+	cause := aborted(cmp.Or(reason, abortedByPerson))
+	m := h.running(to.mission)
+	if m == nil {
+		rec, err := h.cfg.Store.Mission(ctx, to.mission)
+		if err != nil {
+			return err
+		}
+		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing to abort: mission %s is %s", rec.ID, standing(rec.Status)),
+			Hint: "see: centurion show " + rec.ID}
+	}
+	c := m.conversation(to.session)
+	switch {
+	case c == nil && to.task == "":
+		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "mission " + m.id + " has only just begun", Hint: "try again"}
+	case c == nil:
+		return m.abortTask(ctx, to.task, cause)
+	}
+	ended := c.live.abort(cause)
+	m.notify()
+	if ended == nil {
+		if to.task != "" { // it waits for its children, or its work is checked
+			return m.abortTask(ctx, to.task, cause)
+		}
+		return nil
+	}
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// abortTask ends a task that has no turn that could be aborted.
+func (m *mission) abortTask(ctx context.Context, id string, cause *abortedError) error {
+	t, err := m.h.cfg.Store.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	if t.Status.Ended() {
+		return &centurion.Error{Op: "abort", Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing to abort: task %s is %s", t.ID, t.Status),
+			Hint: "see: centurion show " + t.ID}
+	}
+	return m.cancelTask(ctx, id, cause.why())
+}
+
+func standing(s centurion.MissionStatus) string {
+	if s.Alive() {
+		return "interrupted"
+	}
+	return string(s)
+}
+
+// conversation returns the conversation of a session that is being worked on, or nil.
+func (m *mission) conversation(session string) *conversation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.convs[session]
+}
+
+// Proceed lets a running mission go on whose Commander a person had stopped with [Host.Abort]. Of any other it changes
+// nothing.
+func (h *Host) Proceed(id string) {
+	m := h.running(id)
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	convs := make([]*conversation, 0, len(m.convs))
+	for _, c := range m.convs {
+		convs = append(convs, c)
+	}
+	m.mu.Unlock()
+	for _, c := range convs {
+		if c.task == nil {
+			c.live.mu.Lock()
+			c.live.goOn = true
+			c.live.mu.Unlock()
+		}
+	}
+	m.notify()
+}
+
+// Stop ends a session with everything that it has started: its turn, its tool calls and background commands with their
+// processes, and its children with theirs. It returns when all of that has ended and is recorded. A task is cancelled
+// then, and so are the tasks below it; a mission, named by its Commander's session or its own id, is paused and can be
+// resumed. What has ended already stays as it is, without an error.
+func (h *Host) Stop(ctx context.Context, id, reason string) error {
+	const op = "stop"
+	if err := inCall(ctx, op); err != nil {
+		return err
+	}
+	to, err := h.receiver(ctx, Post{To: id})
+	if err != nil {
+		return err
+	}
+	reason = cmp.Or(reason, "stopped by a person")
+	if to.task != "" {
+		return h.stopFamily(ctx, to, reason)
+	}
+	if h.running(to.mission) == nil {
+		rec, err := h.cfg.Store.Mission(ctx, to.mission)
+		if err != nil || !rec.Status.Alive() {
+			return err
+		}
+	}
+	return h.stop(ctx, to.mission, &centurion.Error{Kind: centurion.KindInterrupted, Msg: reason})
+}
+
+// stopFamily cancels a task and all below it. It looks again until there is nothing left: a task may have been on its way
+// into the store.
+func (h *Host) stopFamily(ctx context.Context, to receiver, reason string) error {
+	for {
+		living, err := h.family(ctx, to)
+		if err != nil || len(living) == 0 {
+			return err
+		}
+		m := h.running(to.mission)
+		if m != nil { // all of them first, so that none waits for another
+			m.mu.Lock()
+			for _, id := range living {
+				if r := m.runs[id]; r != nil {
+					r.cancel(&centurion.Error{Kind: centurion.KindCancelled, Msg: reason})
+				}
+			}
+			m.mu.Unlock()
+		}
+		for _, id := range living {
+			end := h.endTask
+			if m != nil {
+				end = m.cancelTask
+			}
+			if err := end(ctx, id, reason); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// family lists the tasks that have not ended among a task and those below it, the task itself first.
+func (h *Host) family(ctx context.Context, to receiver) ([]string, error) {
+	all, err := h.cfg.Store.Tasks(ctx, to.mission)
+	if err != nil {
+		return nil, err
+	}
+	runs := map[string]bool{}
+	if m := h.running(to.mission); m != nil {
+		for _, r := range m.runsNow() {
+			runs[r.id] = true
+		}
+	}
+	var living []string
+	in := map[string]bool{} // sessions of the family
+	for _, t := range all { // oldest first: who delegates is older than what it has delegated
+		if t.ID != to.task && !in[t.Parent] {
+			continue
+		}
+		if t.Session != "" {
+			in[t.Session] = true
+		}
+		if !t.Status.Ended() || runs[t.ID] {
+			living = append(living, t.ID)
+		}
+	}
+	return living, nil
+}

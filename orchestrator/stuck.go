@@ -1,0 +1,69 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"centurion"
+	"centurion/event"
+	"centurion/tools"
+)
+
+// stuckError ends a task whose work came back too often: a person, or the mission's own agent, has to say how it goes on.
+type stuckError struct{ err *centurion.Error }
+
+func (e *stuckError) Error() string { return e.err.Error() }
+func (e *stuckError) Unwrap() error { return e.err }
+
+// What a person can answer when work came back too often. Anything else is what the session is told.
+const (
+	stuckRetry  = "try again"
+	stuckGiveUp = "give up"
+)
+
+// stuckCall stands in the place of a tool call in the question about work that came back too often.
+const stuckCall = "returns"
+
+// stuck asks a person what becomes of work that came back too often. Its item is blocked meanwhile. It returns what the
+// session is told if it tries on.
+func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, returns int) (string, error) {
+	short := fmt.Sprintf("it came back %d times and still cannot be merged: %s", returns, back.short)
+	if err := m.markItem(ctx, c.task.item, markBlocked); err != nil {
+		return "", err
+	}
+	title, item := "task "+c.task.id, c.task.item
+	if t := c.task.now.Load(); t != nil {
+		title = strings.TrimSpace(t.Item + " " + t.Title)
+	}
+	// The question belongs to the answer that was sent back last: a host that goes on finds it, and another round asks anew.
+	newest, _, err := m.h.cfg.Store.Newest(ctx, c.id())
+	if err != nil {
+		return "", err
+	}
+	answer, err := asker{c}.AskPerson(ctx, &tools.Call{Session: c.id(), Task: c.task.id, Message: newest, ID: stuckCall},
+		tools.Question{Text: fmt.Sprintf("%s: %s. How should it go on?", title, centurion.Clip(short, 1500)), Choices: []string{stuckGiveUp, stuckRetry}})
+	if err != nil {
+		return "", err
+	}
+	if answer.By != "person" || answer.Text == event.NobodyThere {
+		return "", &stuckError{&centurion.Error{Kind: centurion.KindVerify, Msg: short,
+			Hint: "set the item to open with update_todo and hand it out again with what would help, or ask the person"}}
+	}
+	if err := m.markItem(ctx, item, markRunning); err != nil {
+		return "", err
+	}
+	switch strings.TrimSpace(answer.Text) {
+	case stuckGiveUp:
+		return "", &centurion.Error{Kind: centurion.KindVerify, Msg: short, Hint: "the person has given it up"}
+	case stuckRetry:
+		return back.text, nil
+	}
+	return back.text + "\n\nThe person says: " + answer.Text, nil
+}
+
+func isStuck(err error) bool {
+	_, ok := errors.AsType[*stuckError](err)
+	return ok
+}

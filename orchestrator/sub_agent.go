@@ -1,0 +1,210 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/tools"
+)
+
+// DefaultSubAgentIdle is how long nothing may come from a sub-agent before it is stopped. It is the first system's figure.
+const DefaultSubAgentIdle = 2 * time.Minute
+
+// idleGrace is what a request to the model has beyond that. A provider's own limit of silence may be as long, and is told of
+// first by design: it leads to another request, the idle clock to the end of the work.
+const idleGrace = 5 * time.Second
+
+// subAgents fulfils tools.SubAgents for one conversation. A sub-agent is a task like any other, with a session below its
+// parent's, a slot, a share of the budget and recovery; only its parent waits for it, by the clock that stands here.
+type subAgents struct{ c *conversation }
+
+var _ tools.SubAgents = subAgents{}
+
+// Spawn records the task and launches it. The same call, repeated after a restart, finds the task that it made before.
+func (s subAgents) Spawn(ctx context.Context, call *tools.Call, want tools.SubAgent) (centurion.Task, error) {
+	c := s.c
+	held, err := agents.ForSubAgent(c.m.h.heldWith(c.agent, c.sess.Record()), want.Tools)
+	if err != nil {
+		return centurion.Task{}, err
+	}
+	if err := depthAllows(c.sess.Record().Metadata.Address); err != nil {
+		return centurion.Task{}, err
+	}
+	if want.Model != "" {
+		m, err := c.m.h.cfg.Model(want.Model)
+		if err != nil {
+			return centurion.Task{}, err
+		}
+		want.Model = m.Ref.String()
+	}
+	title := centurion.Clip(strings.Join(strings.Fields(want.Prompt), " "), 60)
+	return c.m.record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: c.m.id, Parent: c.id(), Call: call.Message + "/" + call.ID,
+		Agent: c.agent.Name, Title: title, Prompt: want.Prompt, Created: centurion.Now(), Budget: c.m.h.cfg.TaskBudget,
+		Sub: &centurion.SubAgent{Tools: held, Model: want.Model, System: want.System}}, call.Begun)
+}
+
+// Join waits for the end of a sub-agent, sees to it that it has one, and gathers what there is to tell of it.
+func (s subAgents) Join(ctx context.Context, _ *tools.Call, id string) (tools.SubReport, error) {
+	m := s.c.m
+	m.mu.Lock()
+	r := m.runs[id]
+	m.mu.Unlock()
+	if r != nil {
+		defer s.c.pulse.attend(id)()
+		if err := s.c.leave(ctx, "sub-agent "+id); err != nil {
+			return tools.SubReport{}, err
+		}
+		ended := s.c.live.wait(WaitChild)
+		m.attendSubAgent(ctx, r)
+		ended()
+		if err := s.c.enter(); err != nil {
+			return tools.SubReport{}, err
+		}
+	}
+	return m.subReport(context.WithoutCancel(ctx), id) // what it did is told although the work was stopped
+}
+
+// attendSubAgent returns when a sub-agent has ended. It ends it itself when its parent's turn ends, unless that is because
+// the mission stops and takes everything with it, and when nothing has come from it for too long.
+func (m *mission) attendSubAgent(ctx context.Context, r *taskRun) {
+	limit := m.h.cfg.SubAgentIdle
+	for stopped := ctx.Done(); ; {
+		wait := m.h.cfg.PollInterval
+		if s := m.subAgentSigns(r.id); s.turn && !s.waits { // nor does the clock run while it waits for another's word or end
+			wait = limit - s.silent
+			if s.asking {
+				wait += idleGrace
+			}
+			if wait <= 0 {
+				r.cancel(&centurion.Error{Kind: centurion.KindTimeout,
+					Msg:  fmt.Sprintf("nothing has come from it for %s, since %s", limit, s.did),
+					Hint: "give it a smaller task, or raise sub_agent_idle"})
+				<-r.done // its processes have ended then, too
+				return
+			}
+		}
+		began := time.Now()
+		timer := time.NewTimer(wait)
+		select {
+		case <-r.done:
+		case <-timer.C:
+			if late := time.Since(began) - wait; late > standstill { // the machine slept, and so did the sub-agent
+				m.forgiveSubAgent(r.id)
+			}
+		case <-stopped:
+			stopped = nil // once
+			if m.ctx.Err() == nil {
+				r.cancel(&centurion.Error{Kind: centurion.KindCancelled, Msg: "the turn of the agent that started it was stopped"})
+			}
+			<-r.done
+		}
+		timer.Stop()
+		select {
+		case <-r.done:
+			return
+		default:
+		}
+	}
+}
+
+// subAgentSigns returns how a sub-agent stands. It waits while that is for a slot, a person, a check, the end of others'
+// commands, or a time at which a failed request is repeated.
+func (m *mission) subAgentSigns(task string) signs {
+	c := m.conversationOf(task)
+	if c == nil {
+		return signs{}
+	}
+	return c.pulse.signs(true)
+}
+
+// forgiveSubAgent takes a time in which the whole process stood still for a sign of life.
+func (m *mission) forgiveSubAgent(task string) {
+	if c := m.conversationOf(task); c != nil {
+		c.pulse.beat()
+	}
+}
+
+// conversationOf returns the conversation that works on a task, or nil.
+func (m *mission) conversationOf(task string) *conversation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.convs {
+		if c.task != nil && c.task.id == task {
+			return c
+		}
+	}
+	return nil
+}
+
+// subReport reads all there is to tell of a sub-agent.
+func (m *mission) subReport(ctx context.Context, id string) (tools.SubReport, error) {
+	t, err := m.h.cfg.Store.Task(ctx, id)
+	rep := tools.SubReport{Task: t}
+	if err != nil || t.Session == "" {
+		return rep, err
+	}
+	rec, err := m.h.cfg.Store.Session(ctx, t.Session)
+	if err != nil {
+		return rep, err
+	}
+	if rec.Model != nil {
+		rep.Model = rec.Model.Provider + "/" + rec.Model.ID
+	}
+	messages, err := m.h.cfg.Store.Messages(ctx, t.Session)
+	rep.Calls = tools.SubCalls(messages)
+	if t.Result == "" && t.Status != centurion.TaskCompleted {
+		rep.Task.Result, err = m.lastText(ctx, t.Session)
+	}
+	return rep, err
+}
+
+// cast returns the agents that a profile has.
+func (h *Host) cast(profile string) *agents.Cast {
+	if profile == agents.ProfileAssistant {
+		return h.cfg.Assistant
+	}
+	return h.cfg.Cast
+}
+
+// cast returns the agents of the mission's profile.
+func (m *mission) cast() *agents.Cast { return m.h.cast(m.profile) }
+
+// alone reports whether one agent works without plan and proof, for the person who reads its answer.
+func alone(profile string) bool { return profile == agents.ProfileAssistant }
+
+// carriesOut returns the agent of a task as it carries the task out.
+func (m *mission) carriesOut(t centurion.Task) (agents.Agent, error) {
+	a, err := m.cast().Get(t.Agent) // as it was found when it was delegated to
+	switch {
+	case err != nil:
+		return a, err
+	case t.Sub == nil:
+		return a.ForTask(), nil
+	}
+	a = a.SubAgent(t.Sub.Tools, t.Sub.System)
+	a.Model = t.Sub.Model
+	return a, nil
+}
+
+// checkProfile refuses a profile that there is not, and what a profile has not.
+func checkProfile(opts centurion.MissionOptions) error {
+	known := []string{agents.ProfileMission, agents.ProfileAssistant}
+	switch {
+	case opts.Profile != "" && !slices.Contains(known, opts.Profile):
+		e := &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no profile %q; the profiles are %s", opts.Profile, strings.Join(known, ", "))}
+		if near := centurion.Nearest(opts.Profile, known); near != "" {
+			e.Hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return e
+	case alone(opts.Profile) && opts.PlanOnly:
+		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant makes no plans", Hint: "take --profile mission, or ask it for a plan in words"}
+	case alone(opts.Profile) && opts.Level > 0:
+		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant knows no levels", Hint: "leave out --level, or take --profile mission"}
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"centurion"
+	"centurion/store"
+)
+
+// tidyWorktrees gives back the checkouts that ended tasks and missions have left, and removes what of the repository nobody
+// needs: pooled checkouts beyond those that are kept, and branches whose work is on the person's own.
+func (h *Host) tidyWorktrees(ctx context.Context) ([]string, error) {
+	missions, err := h.cfg.Store.Missions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	needed, isolated := map[string]bool{}, false
+	for _, m := range missions {
+		isolated = isolated || m.Isolation == isolationWorktree
+		needed[m.ID] = !m.Status.Ended() || h.running(m.ID) != nil
+	}
+	if !isolated {
+		return nil, nil
+	}
+	repo, err := h.repository(ctx)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return nil, nil // the project is in no repository any more
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range missions {
+		if m.Isolation == isolationWorktree && h.running(m.ID) == nil {
+			err = errors.Join(err, h.leftBehind(ctx, m))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return repo.GC(ctx, func(ref string) bool {
+		for part := range strings.SplitSeq(ref, "/") {
+			if needed[part] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// leftBehind gives back the checkouts of what has ended while nobody worked on its mission. What is not committed is
+// committed to their branches first.
+func (h *Host) leftBehind(ctx context.Context, m centurion.Mission) error {
+	tasks, err := h.cfg.Store.Tasks(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if t.Checkout == nil || !t.Status.Ended() {
+			continue
+		}
+		err := h.giveBack(ctx, m, *t.Checkout, func(tx *store.Tx) error {
+			now, err := tx.Task(t.ID)
+			if err != nil {
+				return err
+			}
+			now.Checkout = nil
+			return tx.PutTask(&now)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if m.Checkout == nil || !m.Status.Ended() {
+		return nil
+	}
+	return h.giveBack(ctx, m, *m.Checkout, func(tx *store.Tx) error {
+		now, err := tx.Mission(m.ID)
+		if err != nil {
+			return err
+		}
+		now.Checkout = nil
+		return tx.PutMission(&now)
+	})
+}
+
+func (h *Host) giveBack(ctx context.Context, m centurion.Mission, at centurion.Checkout, forget func(*store.Tx) error) error {
+	c, err := h.reopen(ctx, h.repo, at)
+	switch {
+	case centurion.KindOf(err) == centurion.KindNotFound: // somebody has removed it
+	case err != nil:
+		return err
+	default:
+		tip, err := h.repo.Tip(ctx, branchOf(m.ID))
+		if err != nil {
+			return err
+		}
+		if _, err := c.Release(ctx, tip); err != nil {
+			return err
+		}
+	}
+	return h.cfg.Store.Update(ctx, forget)
+}
+
+// Close ends the use of the project's repository. No mission runs any more.
+func (h *Host) Close() error {
+	h.opening.Lock()
+	defer h.opening.Unlock()
+	if h.repo == nil {
+		return nil
+	}
+	repo := h.repo
+	h.repo = nil
+	return repo.Close()
+}

@@ -1,0 +1,184 @@
+package orchestrator
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"centurion"
+	"centurion/event"
+	"centurion/store"
+	"centurion/tools"
+	"centurion/worktree"
+)
+
+// trees keeps what the project's files were before and after the work of each task where all write in the same directory,
+// so that the work can be taken back.
+type trees struct {
+	mu     sync.Mutex       // one looks at the directory at a time; protects what follows
+	shadow *worktree.Shadow // nil until it is needed
+	off    bool             // it cannot be had, which was told
+}
+
+// history opens the history of the project's files, once a host. It returns nil if there is none.
+func (h *Host) history(ctx context.Context) (*worktree.Shadow, error) {
+	if h.cfg.Shadow == nil || h.trees.off || h.trees.shadow != nil {
+		return h.trees.shadow, nil
+	}
+	s, err := h.cfg.Shadow(ctx)
+	if err == nil {
+		h.trees.shadow = s
+	}
+	return s, err
+}
+
+// saveTree records the project's files as they are and returns the tree, "" if there is no history. That it cannot be kept is
+// told once, and keeps nobody from working.
+func (m *mission) saveTree(ctx context.Context, label string) (string, error) {
+	t := &m.h.trees
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s, err := m.h.history(ctx)
+	if err == nil && s == nil {
+		return "", nil
+	}
+	tree := ""
+	if err == nil {
+		tree, err = s.Save(ctx, label)
+	}
+	if err == nil || ctx.Err() != nil {
+		return tree, err
+	}
+	t.off, t.shadow = true, nil
+	return "", m.tell(ctx, func(d *event.MissionData) { d.Note = "undo will not bring files back: " + err.Error() })
+}
+
+// recordTree records what the project's files are before a call that writes, and returns what records what it has changed.
+func (m *mission) recordTree(ctx context.Context, c *conversation, call *tools.Call, e tools.Effect) (after func(context.Context, tools.Result) error, err error) {
+	none := func(context.Context, tools.Result) error { return nil }
+	if m.h.cfg.Shadow == nil {
+		return none, nil
+	}
+	tree, err := m.saveTree(ctx, c.holder+" "+call.ID)
+	if err != nil || tree == "" {
+		return none, err
+	}
+	if err := m.putTrees(ctx, c.holdsFor, func(l *centurion.Landed) {
+		if l.Before == "" {
+			l.Before = tree
+		}
+	}); err != nil {
+		return none, err
+	}
+	return func(ctx context.Context, res tools.Result) error {
+		if e.Writes != nil || len(res.Files) > 0 {
+			return m.putTrees(ctx, c.holdsFor, func(l *centurion.Landed) { l.Files = joinChanges(l.Files, modified(res.Files)) })
+		}
+		now, err := m.saveTree(ctx, c.holder+" after "+call.ID)
+		if err != nil || now == "" || now == tree {
+			return err
+		}
+		changed, err := m.changedBetween(ctx, tree, now)
+		if err != nil {
+			return err
+		}
+		return m.putTrees(ctx, c.holdsFor, func(l *centurion.Landed) {
+			l.Commit, l.Files = now, joinChanges(l.Files, changed)
+		})
+	}, nil
+}
+
+// modified lists files that a call named; what has become of each is found out at the end.
+func modified(files []string) []centurion.FileChange {
+	out := make([]centurion.FileChange, len(files))
+	for i, f := range files {
+		out[i] = centurion.FileChange{Path: f, Status: "modified"}
+	}
+	return out
+}
+
+func (m *mission) changedBetween(ctx context.Context, from, to string) ([]centurion.FileChange, error) {
+	t := &m.h.trees
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shadow == nil {
+		return nil, nil
+	}
+	return t.shadow.Stat(ctx, from, to)
+}
+
+// joinChanges adds changes of files; a newer one of a file replaces the older.
+func joinChanges(have, more []centurion.FileChange) []centurion.FileChange {
+	out := slices.Clone(have)
+	for _, f := range more {
+		if i := slices.IndexFunc(out, func(o centurion.FileChange) bool { return o.Path == f.Path }); i >= 0 {
+			out[i] = f
+		} else {
+			out = append(out, f)
+		}
+	}
+	slices.SortFunc(out, func(a, b centurion.FileChange) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// putTrees changes what is recorded of the trees around a task's work, or around the Commander's for "".
+func (m *mission) putTrees(ctx context.Context, task string, change func(*centurion.Landed)) error {
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		with := func(all []centurion.Landed) []centurion.Landed {
+			l := centurion.Landed{Time: centurion.Now()}
+			if len(all) > 0 {
+				l = all[0]
+			}
+			change(&l)
+			return []centurion.Landed{l}
+		}
+		if task == "" {
+			rec, err := tx.Mission(m.id)
+			if err != nil {
+				return err
+			}
+			rec.Wrote = with(rec.Wrote)
+			return tx.PutMission(&rec)
+		}
+		t, err := tx.Task(task)
+		if err != nil {
+			return err
+		}
+		t.Landed = with(t.Landed)
+		return tx.PutTask(&t)
+	})
+}
+
+// sealTrees records what the project's files are after the last write of a task, or of the Commander for "", and which of them it
+// has changed: those of its calls that named them, and those that changed while a command of its own ran.
+func (m *mission) sealTrees(ctx context.Context, task string, landed []centurion.Landed, named []string) error {
+	if m.isolated() || len(landed) == 0 || landed[0].Before == "" {
+		return nil
+	}
+	before := landed[0].Before
+	now, err := m.saveTree(ctx, "end of "+task)
+	if err != nil || now == "" {
+		return err
+	}
+	all, err := m.changedBetween(ctx, before, now)
+	if err != nil {
+		return err
+	}
+	own := slices.DeleteFunc(all, func(f centurion.FileChange) bool {
+		return !slices.Contains(named, f.Path) && !slices.ContainsFunc(landed[0].Files, func(o centurion.FileChange) bool { return o.Path == f.Path })
+	})
+	return m.putTrees(ctx, task, func(l *centurion.Landed) { l.Commit, l.Files = now, own })
+}
+
+// sealOwn does so for the Commander, when nothing of the mission runs any more.
+func (m *mission) sealOwn(ctx context.Context) {
+	if m.h.cfg.Shadow == nil {
+		return
+	}
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil || len(rec.Wrote) == 0 {
+		return
+	}
+	_ = m.sealTrees(ctx, "", rec.Wrote, nil) // what could not be recorded is told when it is asked for
+}

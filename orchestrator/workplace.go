@@ -1,0 +1,453 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"centurion"
+	"centurion/failpoint"
+	"centurion/store"
+	"centurion/workspace"
+	"centurion/worktree"
+)
+
+// workplace is where the tools of a session work: in the mission's view until the first call that writes, in a checkout
+// of its own from then on, reads included. A sub-agent works where its parent does. The zero workplace is that of a mission
+// that is not isolated.
+type workplace struct {
+	m    *mission
+	task string // whose checkout it is; "" for the Commander's
+
+	// turn is held while the checkout is made or given back, and protects what follows.
+	turn     chan struct{}
+	checkout *worktree.Checkout
+	ws       *workspace.Workspace
+	kept     string // a branch with unmerged work of before, that the checkout was given
+}
+
+// settleIn finds for whom a conversation works, and where: a sub-agent works for its parent and in its place.
+func (m *mission) settleIn(ctx context.Context, c *conversation, session string) error {
+	task := centurion.Task{}
+	own := true
+	if c.task != nil {
+		task.ID = c.task.id
+	}
+	for task.ID != "" {
+		rec, err := m.h.cfg.Store.Task(ctx, task.ID)
+		if err != nil {
+			return err
+		}
+		if task = rec; rec.Sub == nil {
+			break
+		}
+		parent, err := m.h.cfg.Store.Session(ctx, rec.Parent)
+		if err != nil {
+			return err
+		}
+		session, own = parent.ID, false
+		task = centurion.Task{ID: parent.Metadata.Task}
+	}
+	c.holdsFor, c.holder = task.ID, holderName(task.Item, task.ID)
+	if !m.isolated() {
+		return nil
+	}
+	c.where, c.ownPlace = m.placeOf(session, task.ID), own
+	return c.where.reopen(ctx)
+}
+
+// placeOf returns the workplace of a session that works on a task, "" for the Commander.
+func (m *mission) placeOf(session, task string) *workplace {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := m.places[session]
+	if w == nil || w.task != task { // a session that was resumed has another task
+		w = &workplace{m: m, task: task, turn: make(chan struct{}, 1)}
+		m.places[session] = w
+	}
+	return w
+}
+
+func (w *workplace) lock(ctx context.Context) error {
+	select {
+	case w.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (w *workplace) unlock() { <-w.turn }
+
+// reopen finds the checkout that a host which died has left, with everything that was written in it.
+func (w *workplace) reopen(ctx context.Context) error {
+	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	defer w.unlock()
+	if w.checkout != nil {
+		return nil
+	}
+	at, err := w.recorded(ctx)
+	if err != nil || at == nil {
+		return err
+	}
+	checkout, err := w.m.h.reopen(ctx, w.m.ground.repo, *at)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return w.record(ctx, nil) // somebody has deleted it; what was committed is found on its branch
+	}
+	if err != nil {
+		return err
+	}
+	return w.enter(checkout)
+}
+
+// enter makes a checkout the session's place. The turn is held.
+func (w *workplace) enter(checkout *worktree.Checkout) error {
+	ws, err := w.m.h.cfg.Workspace.Copy(checkout.Where().Dir)
+	if err != nil {
+		return err
+	}
+	w.checkout, w.ws = checkout, ws
+	return nil
+}
+
+// recorded returns the checkout that stands in the store, or nil.
+func (w *workplace) recorded(ctx context.Context) (*centurion.Checkout, error) {
+	if w.task == "" {
+		rec, err := w.m.h.cfg.Store.Mission(ctx, w.m.id)
+		return rec.Checkout, err
+	}
+	rec, err := w.m.h.cfg.Store.Task(ctx, w.task)
+	return rec.Checkout, err
+}
+
+// record keeps where the session works, so that the next host finds it.
+func (w *workplace) record(ctx context.Context, at *centurion.Checkout) error {
+	return w.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if w.task == "" {
+			rec, err := tx.Mission(w.m.id)
+			if err != nil {
+				return err
+			}
+			rec.Checkout = at
+			return tx.PutMission(&rec)
+		}
+		rec, err := tx.Task(w.task)
+		if err != nil {
+			return err
+		}
+		rec.Checkout = at
+		return tx.PutTask(&rec)
+	})
+}
+
+// read returns the files that a call which only reads looks at. They stay as they are, but for what the session itself
+// writes, until leave is called.
+func (w *workplace) read(ctx context.Context) (ws *workspace.Workspace, leave func(), err error) {
+	if err := w.lock(ctx); err != nil {
+		return nil, nil, err
+	}
+	own := w.ws
+	w.unlock()
+	if own != nil {
+		return own, func() {}, nil
+	}
+	return w.m.enterView(ctx)
+}
+
+// write returns the session's own files. The first call makes the checkout, at the tip of the mission's branch, and records it
+// before anything can be written there.
+func (w *workplace) write(ctx context.Context) (*workspace.Workspace, error) {
+	if err := w.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer w.unlock()
+	if w.ws != nil {
+		return w.ws, nil
+	}
+	tip, err := w.m.tip(ctx)
+	if err != nil {
+		return nil, err
+	}
+	branch, kept, err := w.freeBranch(ctx, tip)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.m.mayPrepare(ctx); err != nil {
+		return nil, err
+	}
+	checkout, err := w.m.ground.repo.Take(ctx, worktree.Want{Branch: branch, Commit: tip, Setup: w.m.ground.setup})
+	if err != nil {
+		return nil, err
+	}
+	failpoint.Hit(failpoint.CheckoutTaken)
+	at := checkout.Where()
+	if err := w.record(ctx, &at); err != nil {
+		_, rerr := checkout.Release(context.WithoutCancel(ctx), tip)
+		return nil, errors.Join(err, rerr)
+	}
+	if err := w.carry(ctx, checkout, kept, tip); err != nil {
+		return nil, errors.Join(err, w.leave(context.WithoutCancel(ctx), checkout, tip))
+	}
+	w.kept = kept
+	if err := w.enter(checkout); err != nil {
+		return nil, errors.Join(err, w.leave(context.WithoutCancel(ctx), checkout, tip))
+	}
+	return w.ws, nil
+}
+
+// leave gives back a checkout that could not be entered.
+func (w *workplace) leave(ctx context.Context, checkout *worktree.Checkout, into string) error {
+	if _, err := checkout.Release(ctx, into); err != nil { // it stays recorded, and who looks for it finds it
+		w.m.h.park(checkout)
+		return err
+	}
+	return w.record(ctx, nil)
+}
+
+// freeBranch names a branch for the work of the session that there is not yet, and the newest one before it with work that
+// never came onto the mission's branch, "" if there is none.
+func (w *workplace) freeBranch(ctx context.Context, tip string) (free, kept string, err error) {
+	names, err := w.names(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	for _, name := range names {
+		for n := 1; ; n++ {
+			free = w.m.branchFor(name, n)
+			at, err := w.m.ground.repo.Tip(ctx, free)
+			if centurion.KindOf(err) == centurion.KindNotFound {
+				break
+			}
+			if err != nil {
+				return "", "", err
+			}
+			kept = ""
+			in, err := w.m.ground.repo.IsAncestor(ctx, at, tip)
+			if err != nil {
+				return "", "", err
+			}
+			if !in {
+				kept = free
+			}
+		}
+	}
+	return free, kept, nil
+}
+
+// names lists under which names the session has worked, its present one last.
+func (w *workplace) names(ctx context.Context) ([]string, error) {
+	if w.task == "" {
+		return []string{"commander"}, nil
+	}
+	own, err := w.m.h.cfg.Store.Task(ctx, w.task)
+	if err != nil {
+		return nil, err
+	}
+	all, err := w.m.h.cfg.Store.Tasks(ctx, w.m.id)
+	var names []string
+	for _, t := range all {
+		if t.ID != own.ID && t.Session == own.Session && own.Session != "" {
+			names = append(names, t.ID)
+		}
+	}
+	return append(names, own.ID), err
+}
+
+// branchFor is the n-th branch of a session, from 1.
+func (m *mission) branchFor(name string, n int) string {
+	if n > 1 {
+		name = fmt.Sprintf("%s-%d", name, n)
+	}
+	return branchPrefix(m.id) + name
+}
+
+// carry lays what the session did before, and what never came onto the mission's branch, into its new checkout: its history
+// says that it is there.
+func (w *workplace) carry(ctx context.Context, checkout *worktree.Checkout, kept, tip string) error {
+	if kept == "" {
+		return nil
+	}
+	repo := w.m.ground.repo
+	commit, err := repo.Tip(ctx, kept)
+	if err != nil {
+		return err
+	}
+	r, err := repo.Rebase(ctx, commit, tip)
+	if err != nil {
+		return err
+	}
+	return checkout.Lay(ctx, r.Tree, tip) // with markers where it conflicts: whoever reads the file sees them
+}
+
+// checkout returns where the conversation writes: nil before its first write, for a sub-agent, whose parent's it is, and
+// in a mission that is not isolated.
+func (c *conversation) checkout() *worktree.Checkout {
+	if c.where == nil || !c.ownPlace {
+		return nil
+	}
+	c.where.turn <- struct{}{}
+	defer c.where.unlock()
+	return c.where.checkout
+}
+
+// close gives the checkout back, if there is one.
+func (w *workplace) close(ctx context.Context, into string) (kept string, err error) {
+	if err := w.lock(ctx); err != nil {
+		return "", err
+	}
+	defer w.unlock()
+	if w.checkout == nil {
+		return "", nil
+	}
+	if kept, err = w.checkout.Release(ctx, into); err != nil {
+		return kept, err
+	}
+	failpoint.Hit(failpoint.CheckoutLeft)
+	err = w.ws.Close()
+	w.checkout, w.ws = nil, nil
+	return kept, errors.Join(err, w.record(ctx, nil))
+}
+
+// vacate gives back the checkout of a task that has ended, and says where its work is that did not come onto the mission's
+// branch, "" if there is none.
+func (m *mission) vacate(ctx context.Context, t centurion.Task) string {
+	if t.Sub != nil || t.Session == "" {
+		return ""
+	}
+	if !m.isolated() {
+		if err := m.sealTrees(ctx, t.ID, t.Landed, t.Files); err != nil {
+			return "what it changed cannot be taken back: " + err.Error()
+		}
+		return ""
+	}
+	w := m.placeOf(t.Session, t.ID)
+	kept, err := w.end(ctx)
+	if err != nil {
+		w.shut() // who looks for it finds it
+	}
+	m.mu.Lock()
+	if m.places[t.Session] == w {
+		delete(m.places, t.Session)
+	}
+	m.mu.Unlock()
+	switch {
+	case err != nil: // it stays recorded, and nothing of it is lost
+		return "its checkout could not be given back: " + err.Error()
+	case kept != "":
+		return "what it changed and what was not merged stands on the branch " + kept
+	}
+	return ""
+}
+
+// end gives the checkout back into the mission's branch, also one that nobody has opened since a restart.
+func (w *workplace) end(ctx context.Context) (kept string, err error) {
+	at, err := w.recorded(ctx)
+	if err != nil || at == nil {
+		return "", err
+	}
+	if err := w.reopen(ctx); err != nil {
+		return "", err
+	}
+	tip, err := w.m.tip(ctx)
+	if err != nil {
+		return "", err
+	}
+	return w.close(ctx, tip)
+}
+
+// leaveGround gives back what a mission that stops has of the repository. What its tasks and its Commander have written
+// stays where it is, unless the mission is over.
+func (m *mission) leaveGround(status centurion.MissionStatus) {
+	ctx := context.WithoutCancel(m.ctx)
+	if !m.isolated() {
+		m.sealOwn(ctx)
+		return
+	}
+	over := status.Ended() && !handedOver(m.ctx)
+	m.mu.Lock()
+	places := maps.Clone(m.places)
+	m.mu.Unlock()
+	for _, w := range places {
+		if over && w.task == "" {
+			_, _ = w.end(ctx) // what could not be given back stays recorded
+		}
+		w.shut()
+	}
+	_ = m.closeView(ctx) // likewise; a view holds nobody's work
+}
+
+// shut closes the files of a checkout that stays. Nothing works in it any more.
+func (w *workplace) shut() {
+	w.turn <- struct{}{}
+	defer w.unlock()
+	if w.ws != nil {
+		_ = w.ws.Close() // it was only read through
+		w.m.h.park(w.checkout)
+		w.checkout, w.ws = nil, nil
+	}
+}
+
+// park keeps the checkout of a mission that has stopped, until it goes on or is over.
+func (h *Host) park(c *worktree.Checkout) {
+	h.opening.Lock()
+	defer h.opening.Unlock()
+	if h.parked == nil {
+		h.parked = map[centurion.Checkout]*worktree.Checkout{}
+	}
+	at := c.Where()
+	at.Start = "" // it may have been moved since it was recorded
+	h.parked[at] = c
+}
+
+// reopen finds a checkout again, of this host or of one that died.
+func (h *Host) reopen(ctx context.Context, repo *worktree.Repo, at centurion.Checkout) (*worktree.Checkout, error) {
+	key := at
+	key.Start = ""
+	h.opening.Lock()
+	c := h.parked[key]
+	delete(h.parked, key)
+	h.opening.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	return repo.Reopen(ctx, at)
+}
+
+// catchUp brings the conversation's checkout to the tip of the mission's branch, if all of its work is there: what others have
+// done meanwhile is seen.
+func (c *conversation) catchUp(ctx context.Context) error {
+	checkout := c.checkout()
+	if checkout == nil {
+		return nil
+	}
+	tip, err := c.m.tip(ctx)
+	at := checkout.Where()
+	if err != nil || at.Start == tip {
+		return err
+	}
+	repo := c.m.ground.repo
+	if own, err := repo.Tip(ctx, at.Branch); err != nil || own != at.Start {
+		return err // it has work that is not merged yet
+	}
+	err = checkout.Move(ctx, tip)
+	if centurion.KindOf(err) == centurion.KindConflict {
+		return nil // it has work that is not committed yet
+	}
+	if err != nil {
+		return err
+	}
+	return c.keepPlace(ctx)
+}
+
+// keepPlace records where the conversation's checkout stands, after it was moved.
+func (c *conversation) keepPlace(ctx context.Context) error {
+	checkout := c.checkout()
+	if checkout == nil {
+		return nil
+	}
+	at := checkout.Where()
+	return c.where.record(ctx, &at)
+}

@@ -1,0 +1,182 @@
+package orchestrator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"centurion"
+	"centurion/provider/scripted"
+)
+
+// What a shell command has written over somebody else's claim is found when it is to be merged, and comes back.
+func TestShellOverAClaim(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+		"commander": func(q scripted.Request) scripted.Answer {
+			switch {
+			case q.Step() == 1:
+				return do(plans("- [ ] T1 One", "  - files: a.txt", "  - verify: `holds a.txt one`", "- [ ] T2 Two", "  - files: b.txt", "  - verify: `holds b.txt two`"))
+			case q.Step() == 2:
+				return do(work("T1", "write one"), work("T2", "write two"))
+			case strings.Contains(q.Last(), "call mission_complete"):
+				return complete()
+			}
+			return say("I wait")
+		},
+		"worker": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.First(), "write one") {
+				if q.Step() == 1 {
+					return do(writes("a.txt", "one\n"))
+				}
+				return after(5*time.Second, say("it says one"))
+			}
+			switch q.Step() {
+			case 1:
+				return do(writes("b.txt", "two\n"), sh("put a.txt two"))
+			case 3:
+				return do(sh("rm a.txt"))
+			}
+			return say("it says two")
+		},
+	})
+	m := r.mission(centurion.MissionOptions{})
+	if m.Status != centurion.MissionCompleted {
+		r.dump(m.ID)
+	}
+	r.is(m, centurion.MissionCompleted, "")
+	two := r.task(m.ID, "T2")
+	equal(t, "returns", two.Returns, 1)
+	for _, q := range r.requests("worker") {
+		if q.Session == two.Session && q.Step() == 3 {
+			has(t, q.Last(), "files that somebody else is working on", "a.txt belongs to item T1")
+		}
+	}
+	equal(t, "a.txt", r.branchHas(m.ID, "a.txt"), "one")
+	equal(t, "b.txt", r.branchHas(m.ID, "b.txt"), "two")
+}
+
+// A wider claim holds against others also when another host goes on.
+func TestWiderClaimsOutliveTheHost(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One\n  - files: a.txt", "- [ ] T2 Two\n  - files: b.txt")), do(work("T1", "the first part"), work("T2", "the second part")), say("I wait")),
+		"worker": func(req scripted.Request) scripted.Answer {
+			if strings.Contains(req.First(), "the first part") {
+				if req.Step() == 1 {
+					return do(writes("more.txt", "x"))
+				}
+				return after(5*time.Minute, say("done"))
+			}
+			if req.Step() == 1 {
+				return after(time.Minute, do(writes("more.txt", "y")))
+			}
+			return say("done")
+		},
+	}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		time.Sleep(30 * time.Second)
+		l.goAway(byKill)
+		l = r.live(m.ID)
+		l.settled()
+		has(t, strings.Join(r.results(m.ID, "write"), "\n"), "more.txt belongs to item T1")
+		equal(t, "more.txt", r.read("more.txt"), "x")
+	})
+}
+
+// The mission's own checks are frozen, too, once there is work.
+func TestOwnChecksAreFrozen(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+		"commander": steps(do(plans("- verify: `lacks go.txt stop`", "- [ ] T1 One", "  - verify: `exists a.txt`")), do(work("T1", makeA)), say("I wait"),
+			do(plans("- verify: `true`", "- [x] T1 One", "  - verify: `exists a.txt`")), complete()),
+		"worker": steps(do(writes("a.txt", "a\n"))),
+	})
+	m := r.mission(centurion.MissionOptions{})
+	r.is(m, centurion.MissionCompleted, "")
+	has(t, r.results(m.ID, "update_todo")[1], "not changed once work on them has begun", "the mission's own checks: `lacks go.txt stop` became `true`")
+	has(t, r.read(todoMD), "lacks go.txt stop")
+}
+
+// Words end nothing where a review is missing: the mission is sent back to ask for one, and at last a person is called.
+func TestReviewIsAskedForAtTheEnd(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One", "  - verify: `true`")), do(work("T1", makeA)), say("I wait"), say("all is done")),
+		"worker":    steps(do(writes("a.txt", "a\n"))),
+	})
+	m := r.mission(centurion.MissionOptions{})
+	r.is(m, centurion.MissionBlocked, "a review is missing")
+	told := 0
+	for _, q := range r.requests("commander") {
+		if strings.Contains(q.Last(), "Every item is done, but not every one is proven:\n- item T1 (One): unproven") {
+			told++
+		}
+	}
+	equal(t, "times that it was told", told, 3)
+}
+
+// The mission's own agent, which has a checkout, sees what others have merged since.
+func TestCommanderCatchesUp(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One", "  - verify: `exists a.txt`")), do(writes("own.txt", "own\n")), do(work("T1", makeA)), say("I wait"),
+			do(call("read", args{"filePath": "a.txt"})), complete()),
+		"worker": steps(do(call("read", args{"filePath": "own.txt"})), do(writes("a.txt", "made\n"))),
+	})
+	m := r.mission(centurion.MissionOptions{})
+	r.is(m, centurion.MissionCompleted, "")
+	all := strings.Join(r.results(m.ID, "read"), "\n")
+	has(t, all, "own")
+	has(t, all, "made")
+}
+
+// A mission's own agent that is not to write merges nothing, whatever its commands have changed.
+func TestOwnReaderMergesNothing(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{"reviewer": steps(do(sh("put sneaky.txt x")), say("PASS"))})
+	m := r.mission(centurion.MissionOptions{Agent: "reviewer"})
+	equal(t, "merges", r.count(m.ID, centurion.EventMergeDone), 0)
+	equal(t, "sneaky.txt", r.branchHas(m.ID, "sneaky.txt"), "")
+	equal(t, "as it stayed", r.wrote(m.ID, "sneaky.txt"), "x")
+}
+
+// A merge that nobody watches and that the person's own work stands in the way of is told of, and leaves no record of a merge.
+func TestMergeUnasked(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"go.txt": "go\n"}, merging())
+	m := r.mission(centurion.MissionOptions{})
+	r.merged(m)
+	recorded := func() *centurion.Merged {
+		rec, err := r.store.Mission(r.ctx, m.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec.Merged
+	}
+	w, err := r.host.workOf(r.ctx, m.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.host.mergeable(r.ctx, &w); err != nil {
+		t.Fatal(err)
+	}
+	p, err := w.choose(r.ctx, MergeRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write("a.txt", "mine\n")
+	report := MergeReport{Branch: "main", Before: r.git("rev-parse", "HEAD")}
+	if err := r.host.merge(r.ctx, &w, p, MergeRequest{}, &report); err != nil || report.Refused == nil || recorded() != nil {
+		t.Errorf("written after it was looked at: %+v, %v, recorded %+v", report.Refused, err, recorded())
+	}
+	r.host.MergeUnasked(r.ctx, m.ID)
+	equal(t, "refusals told", r.count(m.ID, centurion.EventMergeConflict), 1)
+	equal(t, "a.txt", r.read("a.txt"), "mine\n")
+	removeFile(t, r, "a.txt")
+	r.host.MergeUnasked(r.ctx, m.ID)
+	equal(t, "a.txt", r.read("a.txt"), "a\n")
+	if got := recorded(); got == nil || got.Commit != r.git("rev-parse", "HEAD") {
+		t.Errorf("recorded %+v", got)
+	}
+}

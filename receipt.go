@@ -1,0 +1,123 @@
+package centurion
+
+// Receipt is proof that the host itself ran an acceptance command. It binds the exact line.
+type Receipt struct {
+	ID       string `json:"id"`
+	Mission  string `json:"mission"`
+	Task     string `json:"task,omitempty"`
+	Item     string `json:"item,omitempty"`
+	Command  string `json:"command"`
+	ExitCode int    `json:"exit_code"`        // of the green run; -1 if it could not be started, was refused or timed out
+	Passed   bool   `json:"passed"`           // the green run did
+	Final    bool   `json:"final,omitempty"`  // run at the mission's end, on the finished work
+	Error    string `json:"error,omitempty"`  // why it did not run to its end
+	Output   string `json:"output"`           // head and tail of the green run's
+	Digest   string `json:"digest,omitempty"` // SHA-256 of the kept output, in hex
+	Millis   int64  `json:"duration_ms"`
+	Time     Time   `json:"time"`
+
+	Tree   string `json:"tree,omitempty"`   // the git tree that the green run looked at; empty without git
+	Commit string `json:"commit,omitempty"` // the commit whose merge it guarded; empty if it guarded none
+
+	Proof    Proof      `json:"proof,omitempty"`    // what it is worth; empty where only passing counts
+	Why      string     `json:"why,omitempty"`      // why it is worth no more, one line
+	Died     string     `json:"died,omitempty"`     // what the check said when the work was taken out, the line that tells most
+	Runs     []CheckRun `json:"runs,omitempty"`     // every run, in the order in which they were made
+	Removed  string     `json:"removed,omitempty"`  // the hunks that were taken out, as a unified diff, cut where it is long
+	Weakened []string   `json:"weakened,omitempty"` // checks that the work has deleted or weakened, one line each
+}
+
+// Proof is what a receipt is worth.
+type Proof string
+
+// The kinds of proof.
+const (
+	// ProofProven: the check was red without the work and green with it, and red again when the work was taken out.
+	ProofProven Proof = "proven"
+	// ProofRegression: the item asked for no more than that the check is green before and after.
+	ProofRegression Proof = "regression"
+	// ProofUnproven: it is green, but nothing shows that it could be red.
+	ProofUnproven Proof = "unproven"
+	// ProofFlaky: run once more on the same tree, it ended otherwise.
+	ProofFlaky Proof = "flaky"
+)
+
+// Solid reports whether the proof needs no second look: what is unproven or flaky is the Reviewer's to judge.
+func (p Proof) Solid() bool { return p == ProofProven || p == ProofRegression }
+
+// CheckRun is one run of an acceptance command for a receipt.
+type CheckRun struct {
+	Kind     RunKind `json:"kind"`
+	Tree     string  `json:"tree,omitempty"` // the git tree that it looked at
+	ExitCode int     `json:"exit_code"`      // -1 if it could not be started, was refused or timed out
+	Passed   bool    `json:"passed"`
+	Error    string  `json:"error,omitempty"`
+	Output   string  `json:"output"`           // head and tail
+	Digest   string  `json:"digest,omitempty"` // SHA-256 of the kept output, in hex
+	Millis   int64   `json:"duration_ms"`
+	Time     Time    `json:"time"`
+	// Broken says why a red proves nothing: the build broke, a program was missing. Empty says it checks nothing: no test ran.
+	Broken string `json:"broken,omitempty"`
+	Empty  string `json:"empty,omitempty"`
+}
+
+// RunKind is what a run of a check is for.
+type RunKind string
+
+// The kinds of run.
+const (
+	RunRed      RunKind = "red"       // on what was there before, with the work's own tests added
+	RunGreen    RunKind = "green"     // on the result
+	RunRedAgain RunKind = "red_again" // on the result with the work taken out, its tests kept
+)
+
+// FileChange is what happened to one file between two trees.
+type FileChange struct {
+	Path    string `json:"path"`          // relative to the repository's top, with slashes
+	Old     string `json:"old,omitempty"` // where it was before, if it was renamed
+	Status  string `json:"status"`        // added, modified, deleted or renamed
+	Added   int    `json:"added"`         // lines; 0 for a binary file
+	Deleted int    `json:"deleted"`
+	Binary  bool   `json:"binary,omitempty"`
+}
+
+// Hunk is one piece of a change of a file.
+type Hunk struct {
+	Header   string `json:"header"`    // "@@ -1,3 +1,4 @@ func Limit"
+	Text     string `json:"text"`      // its lines with ' ', '+' and '-' in front, each ended by a line feed
+	NewStart int    `json:"new_start"` // its first line in the new file, from 1
+	NewLines int    `json:"new_lines"`
+}
+
+// FileDiff is the change of one file with its hunks; a binary file, one that was only renamed and one that has only another mode have none.
+type FileDiff struct {
+	FileChange
+	Hunks []Hunk `json:"hunks,omitempty"`
+}
+
+// Base is what the work of a mission starts from.
+type Base struct {
+	Commit string `json:"commit"`           // the snapshot, or HEAD where there was nothing to add
+	Head   string `json:"head,omitempty"`   // HEAD when it was taken; empty in a repository without commits
+	Branch string `json:"branch,omitempty"` // the person's branch; empty with a detached HEAD
+	Dirty  int    `json:"dirty,omitempty"`  // files with uncommitted work in the snapshot
+}
+
+// Checkout is where a session that writes does so.
+type Checkout struct {
+	Dir    string `json:"dir"`    // the project in it, absolute
+	Branch string `json:"branch"` // its branch, without refs/heads/
+	Start  string `json:"start"`  // the commit that its work stands on
+}
+
+// Landed is one commit of a task on its mission's branch. Where all write in the project's own directory it is the whole of its
+// work: Before and Commit are trees in the history of the project's files, before its first write and after its last; Commit is
+// empty as long as it has not ended, and Files are those that it has changed itself.
+type Landed struct {
+	Commit string       `json:"commit"`
+	Before string       `json:"before"` // the tip that it was put on
+	Files  []FileChange `json:"files,omitempty"`
+	Time   Time         `json:"time"`
+	// Reverts says that it takes back what the task's commits before it have done.
+	Reverts bool `json:"reverts,omitempty"`
+}

@@ -1,0 +1,316 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// Spent is what one agent or one model has used up.
+type Spent struct {
+	Name     string `json:"name"`
+	Requests int    `json:"requests"` // that were answered
+	centurion.Usage
+}
+
+// other stands for what the mission has spent and no answer tells of.
+const other = "(not told by an answer)"
+
+// answer is what the event of a finished answer tells of its cost.
+type answer struct {
+	Message  string           `json:"message"`
+	Agent    string           `json:"agent"`
+	Tokens   centurion.Tokens `json:"tokens"`
+	Cost     float64          `json:"cost"`
+	Unpriced bool             `json:"unpriced"`
+
+	model string
+}
+
+func (a answer) usage() centurion.Usage {
+	return centurion.Usage{Tokens: a.Tokens, USD: a.Cost, Unpriced: a.Unpriced}
+}
+
+// spending adds up what the answers of models have used, by agent and by model. What the mission's own sum has beyond that, such
+// as answers that were cut off, stands in a row of its own, so that the sums agree.
+func spending(d Data) (agents, models []Spent) {
+	byAgent, byModel := map[string]Spent{}, map[string]Spent{}
+	add := func(to map[string]Spent, name string, u centurion.Usage, n int) {
+		s := to[name]
+		to[name] = Spent{Name: name, Requests: s.Requests + n, Usage: s.Usage.Plus(u)}
+	}
+	var sum centurion.Usage
+	for _, a := range answers(d) {
+		add(byAgent, cmp.Or(a.Agent, "unknown"), a.usage(), 1)
+		add(byModel, cmp.Or(a.model, "unknown"), a.usage(), 1)
+		sum = sum.Plus(a.usage())
+	}
+	if rest := minus(d.Mission.Usage, sum); rest.Tokens.Total() > 0 || rest.USD > 1e-6 {
+		add(byAgent, other, rest, 0)
+		add(byModel, other, rest, 0)
+	}
+	return dearest(byAgent), dearest(byModel)
+}
+
+// answers are what models have answered, each once, with the model that its session talked to then.
+func answers(d Data) map[string]answer {
+	model := map[string]string{}
+	for _, s := range d.Sessions {
+		if m := s.Own(); m.ID != "" {
+			model[s.ID] = m.String()
+		}
+	}
+	out := map[string]answer{}
+	for _, e := range d.Events {
+		switch e.Type {
+		case centurion.EventSessionCreated:
+			if s, err := decode[sessionFact](e); err == nil && s.Model != "" {
+				model[e.Session] = s.Model
+			}
+		case centurion.EventSessionModel:
+			if m, err := decode[modelFact](e); err == nil && m.To != "" {
+				model[e.Session] = m.To
+			}
+		case centurion.EventMessageUpdated:
+			a, err := decode[answer](e)
+			if err != nil || a.Tokens.Total() == 0 && a.Cost == 0 {
+				continue
+			}
+			a.model = model[e.Session]
+			out[e.Session+"/"+a.Message] = a
+		}
+	}
+	return out
+}
+
+// minus is a-b, no field of it below zero.
+func minus(a, b centurion.Usage) centurion.Usage {
+	t, u := a.Tokens, b.Tokens
+	return centurion.Usage{USD: max(a.USD-b.USD, 0), Unpriced: a.Unpriced, Tokens: centurion.Tokens{Input: max(t.Input-u.Input, 0),
+		Output: max(t.Output-u.Output, 0), Reasoning: max(t.Reasoning-u.Reasoning, 0),
+		Cache: centurion.CacheUsage{Read: max(t.Cache.Read-u.Cache.Read, 0), Write: max(t.Cache.Write-u.Cache.Write, 0)}}}
+}
+
+func dearest(by map[string]Spent) []Spent {
+	out := []Spent{}
+	for _, s := range by {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b Spent) int {
+		return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(b.Tokens.Total(), a.Tokens.Total()), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// File is one file that was changed, with the beginning of how.
+type File struct {
+	centurion.FileChange
+	Patch string `json:"patch,omitempty"` // its hunks, at most maxPatch bytes
+	Cut   bool   `json:"cut,omitempty"`   // there is more of it
+}
+
+// Lines says how many lines were added and deleted, and nothing where that is not known.
+func (f File) Lines() string {
+	switch {
+	case f.Binary:
+		return "binary"
+	case f.Added+f.Deleted == 0:
+		return ""
+	}
+	return fmt.Sprintf("+%d −%d", f.Added, f.Deleted)
+}
+
+const (
+	maxPatch   = 6 << 10   // bytes of one file's patch
+	maxPatches = 200 << 10 // bytes of all of them: a page stays one that a browser opens at once
+)
+
+func files(all []centurion.FileDiff) []File {
+	out := []File{}
+	left := maxPatches
+	for _, d := range all {
+		f := File{FileChange: d.FileChange}
+		var b strings.Builder
+		for _, h := range d.Hunks {
+			b.WriteString(h.Header + "\n" + h.Text)
+		}
+		f.Patch = b.String()
+		if room := min(maxPatch, left); len(f.Patch) > room {
+			f.Patch, f.Cut = wholeLines(f.Patch, room), true
+		}
+		left -= len(f.Patch)
+		out = append(out, f)
+	}
+	slices.SortStableFunc(out, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// wholeLines is the beginning of s that has at most n bytes and ends with a line.
+func wholeLines(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:strings.LastIndexByte(s[:n], '\n')+1]
+}
+
+// Decision is something that was asked, and the answer.
+type Decision struct {
+	Time   centurion.Time `json:"time"`
+	Type   string         `json:"type"` // permission, question or plan
+	Agent  string         `json:"agent,omitempty"`
+	Asked  string         `json:"asked"`
+	Answer string         `json:"answer,omitempty"` // empty while it waits
+	By     string         `json:"by,omitempty"`     // person, policy, timeout, abort or shutdown
+	WaitMS int64          `json:"wait_ms,omitempty"`
+}
+
+// decisions are the asks of a mission in the order in which they were made. A mission's being merged is one, too.
+func decisions(d Data) []Decision {
+	out := []Decision{}
+	open := map[string]int{} // by the ask's id
+	for _, e := range d.Events {
+		switch e.Type {
+		case centurion.EventPermissionAsked, centurion.EventQuestionAsked, centurion.EventPlanAsked:
+			a, err := decode[askFact](e)
+			if err != nil {
+				continue
+			}
+			what := cmp.Or(a.Text, a.Title)
+			if a.Permission != "" {
+				what = strings.TrimSuffix(a.Permission+": "+cmp.Or(strings.Join(a.Patterns, ", "), a.Title), ": ")
+			}
+			open[a.ID] = len(out)
+			out = append(out, Decision{Time: e.Time, Type: a.Type, Agent: a.Agent, Asked: cmp.Or(what, "the plan"), Answer: a.Answer, By: a.By})
+		case centurion.EventPermissionReplied, centurion.EventQuestionAnswered, centurion.EventPlanAnswered:
+			a, err := decode[askFact](e)
+			i, asked := open[a.ID]
+			if err != nil || !asked {
+				continue
+			}
+			out[i].Answer, out[i].By = a.Answer, a.By
+			out[i].WaitMS = max(e.Time.Sub(out[i].Time.Time).Milliseconds(), 0)
+		}
+	}
+	return out
+}
+
+// Trouble is something that went wrong, and what became of it.
+type Trouble struct {
+	Time   centurion.Time `json:"time"`
+	Where  string         `json:"where"` // the item, the task's title, or the mission
+	What   string         `json:"what"`
+	Then   string         `json:"then"`             // how it went on
+	Repeat int            `json:"repeat,omitempty"` // how often the same came again right after
+}
+
+// troubles are what failed, and what the host or the task did about it.
+func troubles(d Data) []Trouble {
+	out := []Trouble{}
+	for i, e := range d.Events {
+		t := Trouble{Time: e.Time, Where: place(d, e)}
+		switch e.Type {
+		case centurion.EventTaskRetrying, centurion.EventProviderRetry:
+			r, _ := decode[retryFact](e)
+			k, _ := decode[taskFact](e)
+			t.What = cmp.Or(r.Error, k.Reason, r.Reason, "the attempt before ended early")
+			t.Then = "tried again" + suffix(" after ", span(r.WaitMS))
+			if r.WaitMS == 0 && k.Attempt > 1 {
+				t.Then = "tried again, attempt " + itoa(k.Attempt)
+			}
+		case centurion.EventSessionError:
+			s, _ := decode[sessionFact](e)
+			t.What, t.Then = cmp.Or(s.Error, string(s.Kind)), fate(d, e, i)
+		case centurion.EventSessionModel:
+			m, _ := decode[modelFact](e)
+			t.What, t.Then = cmp.Or(m.Error, m.Reason), "went on with "+m.To+" in place of "+m.From
+		case centurion.EventTaskStalled:
+			s, _ := decode[stallFact](e)
+			t.What, t.Then = "nothing came from it for "+span(s.SilentMS)+": "+s.Last, "its turn was cut off and tried again"
+		case centurion.EventTaskFenced:
+			f, _ := decode[fenceFact](e)
+			t.What, t.Then = "attempt "+itoa(f.Attempt)+" was superseded and still wanted to write: "+f.Refused, "it was refused"
+		case centurion.EventMissionResumed:
+			if alive(d.Events[:i]) {
+				m, _ := decode[missionFact](e)
+				t.What, t.Then = cmp.Or(m.Reason, "its host went away"), "a new host went on from what was stored"
+			}
+		case centurion.EventVerifyFailed:
+			if v, _ := decode[verifyFact](e); !v.Early {
+				t.What, t.Then = "check failed: "+v.Command+suffix(": ", cmp.Or(v.Error, redLine(v.Output))), fate(d, e, i)
+			}
+		case centurion.EventMergeConflict:
+			m, _ := decode[mergeFact](e)
+			t.What, t.Then = "conflict in "+strings.Join(m.Files, ", "), fate(d, e, i)
+		case centurion.EventBudgetExceeded:
+			b, _ := decode[budgetFact](e)
+			t.What, t.Then = "the limit "+b.Limit+" was reached", fate(d, e, i)
+		case centurion.EventTaskFailed, centurion.EventTaskBlocked:
+			k, _ := decode[taskFact](e)
+			t.What, t.Then = k.Reason, stopped(d, e)
+			if k.Error != nil {
+				t.What = k.Error.Message
+			}
+		default:
+			t.What, t.Then = slip(d, e, i)
+		}
+		if t.Then == "" {
+			continue
+		}
+		if n := len(out); n > 0 && out[n-1].Where == t.Where && out[n-1].What == t.What && out[n-1].Then == t.Then {
+			out[n-1].Repeat++
+			continue
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// alive reports whether the mission was being worked on after these events, as far as they tell.
+func alive(events []centurion.Event) bool {
+	for _, e := range slices.Backward(events) {
+		switch {
+		case e.Type.EndsMission():
+			return false
+		case e.Type == centurion.EventMissionStarted || e.Type == centurion.EventMissionResumed:
+			return true
+		}
+	}
+	return false
+}
+
+// fate is what became of the task, or of the mission, of the event with index i.
+func fate(d Data, e centurion.Event, i int) string {
+	for _, later := range d.Events[i+1:] {
+		if e.Task != "" && later.Task == e.Task {
+			switch later.Type {
+			case centurion.EventTaskCompleted:
+				return "recovered: the task was completed"
+			case centurion.EventTaskFailed, centurion.EventTaskBlocked, centurion.EventTaskCancelled:
+				return "the task ended: " + strings.TrimPrefix(string(later.Type), "task.")
+			}
+		}
+		if e.Task == "" && later.Type.EndsMission() {
+			return "the mission: " + strings.TrimPrefix(string(later.Type), "mission.")
+		}
+	}
+	return "it goes on"
+}
+
+// place says where an event happened, as a person would.
+func place(d Data, e centurion.Event) string {
+	i := slices.IndexFunc(d.Tasks, func(t centurion.Task) bool { return e.Task != "" && t.ID == e.Task })
+	if i < 0 {
+		return cmp.Or(e.Task, "the mission")
+	}
+	return strings.TrimSpace(d.Tasks[i].Item + " " + cmp.Or(d.Tasks[i].Title, d.Tasks[i].ID))
+}
+
+func suffix(before, s string) string {
+	if s == "" {
+		return ""
+	}
+	return before + s
+}

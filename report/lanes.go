@@ -1,0 +1,445 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// Timeline is who worked when, as the events tell it.
+type Timeline struct {
+	From  centurion.Time `json:"from"`
+	To    centurion.Time `json:"to"`
+	Lanes []Lane         `json:"lanes"` // the mission's own agent first, then tasks in the order in which they were queued
+	Gaps  []Gap          `json:"gaps"`  // in which nobody worked on the mission, oldest first; they do not overlap
+	Marks []Mark         `json:"marks"` // that concern the whole mission
+}
+
+// Lane is one task, or the mission's own agent.
+type Lane struct {
+	Task  string `json:"task,omitempty"` // empty for the mission's own agent
+	Agent string `json:"agent"`
+	Item  string `json:"item,omitempty"`
+	Title string `json:"title"`
+	End   string `json:"end,omitempty"` // how the task ended; empty while it has not
+	Spans []Span `json:"spans"`
+	Marks []Mark `json:"marks"`
+}
+
+// Span is a time in which somebody did one thing.
+type Span struct {
+	Kind    SpanKind       `json:"kind"`
+	From    centurion.Time `json:"from"`
+	To      centurion.Time `json:"to"`
+	Attempt int            `json:"attempt,omitempty"`
+}
+
+// SpanKind is what was done in a time.
+type SpanKind string
+
+// The kinds of span.
+const (
+	SpanWait   SpanKind = "wait"   // for a slot, a predecessor, files, a provider, a person
+	SpanWork   SpanKind = "work"   // a session ran
+	SpanVerify SpanKind = "verify" // its checks ran
+	SpanMerge  SpanKind = "merge"  // its work was put on the mission's branch
+)
+
+// Mark is something that happened at one moment.
+type Mark struct {
+	Kind MarkKind       `json:"kind"`
+	Time centurion.Time `json:"time"`
+	Text string         `json:"text,omitempty"` // what or why, one line
+}
+
+// MarkKind is what happened.
+type MarkKind string
+
+// The kinds of mark.
+const (
+	MarkRetry    MarkKind = "retry"    // it was tried again after a failure
+	MarkReturn   MarkKind = "return"   // a red check or a conflict sent it back to its worker
+	MarkKill     MarkKind = "kill"     // it was cut off: cancelled, aborted, stalled, or its host died
+	MarkMerge    MarkKind = "merge"    // its work is on the mission's branch
+	MarkConflict MarkKind = "conflict" // its work did not fit
+	MarkRed      MarkKind = "red"      // a check failed
+	MarkFail     MarkKind = "fail"     // the task failed, or is blocked
+	MarkDone     MarkKind = "done"     // the task was completed
+)
+
+// Gap is a time in which nobody worked on the mission.
+type Gap struct {
+	Kind   string         `json:"kind"` // paused, blocked, failed, completed, cancelled, or restart: its host was gone
+	From   centurion.Time `json:"from"`
+	To     centurion.Time `json:"to"`
+	Reason string         `json:"reason,omitempty"`
+}
+
+// Restart is the kind of a gap in which the mission's host was gone without having said so.
+const Restart = "restart"
+
+// Lanes computes who worked when from a mission's events. Of a mission that is being worked on, what has begun lasts until d.Now.
+func Lanes(d Data) Timeline {
+	l := &laner{root: d.Mission.Session, lanes: map[string]*lane{}, bySession: map[string]*lane{}}
+	l.main = l.lane("")
+	l.main.Agent = cmp.Or(d.Mission.Options.Agent, "commander")
+	l.main.Title = "the mission's own agent"
+	for _, e := range d.Events {
+		if e.Type == centurion.EventDelta || e.Type == centurion.EventToast || e.Time.IsZero() {
+			continue
+		}
+		l.see(e)
+	}
+	end := l.last
+	if l.ended != nil && l.ended.From.Before(end.Time) { // what a person does with its work later is no time at work
+		end = l.ended.From
+	}
+	if d.Mission.Status.Alive() && l.ended == nil && d.Now.After(end.Time) {
+		end = d.Now
+	}
+	for _, ln := range l.order {
+		ln.close(end)
+	}
+	t := Timeline{From: l.first, To: end, Lanes: []Lane{}, Gaps: l.gaps, Marks: l.marks}
+	for _, ln := range l.order {
+		if ln == l.main && len(ln.Spans) == 0 && len(ln.Marks) == 0 {
+			continue
+		}
+		t.Lanes = append(t.Lanes, ln.Lane)
+	}
+	name(t.Lanes, d.Tasks)
+	return t
+}
+
+// name gives the lanes what the tasks know better than the events.
+func name(lanes []Lane, tasks []centurion.Task) {
+	for _, t := range tasks {
+		i := slices.IndexFunc(lanes, func(l Lane) bool { return l.Task == t.ID })
+		if i < 0 {
+			continue
+		}
+		l := &lanes[i]
+		l.Agent, l.Title, l.Item = cmp.Or(t.Agent, l.Agent), cmp.Or(t.Title, l.Title), cmp.Or(t.Item, l.Item)
+	}
+}
+
+// laner reads events in their order.
+type laner struct {
+	root        string
+	main        *lane
+	order       []*lane
+	lanes       map[string]*lane // by task; "" is the mission's own agent
+	bySession   map[string]*lane
+	first, last centurion.Time
+	ended       *Gap // since when nobody has worked on the mission; nil while somebody does
+	gaps        []Gap
+	marks       []Mark
+}
+
+// lane is a lane while it is being drawn.
+type lane struct {
+	Lane
+	doing   SpanKind // "" for nothing
+	since   centurion.Time
+	attempt int
+	checks  int // that run for it at the moment
+	over    bool
+}
+
+func (l *laner) lane(task string) *lane {
+	ln := l.lanes[task]
+	if ln == nil {
+		ln = &lane{Lane: Lane{Task: task, Spans: []Span{}, Marks: []Mark{}}}
+		l.lanes[task] = ln
+		l.order = append(l.order, ln)
+	}
+	return ln
+}
+
+// turn begins to do something else at a time.
+func (ln *lane) turn(to SpanKind, at centurion.Time, attempt int) {
+	if ln.doing == to && ln.attempt == attempt {
+		return
+	}
+	ln.close(at)
+	ln.doing, ln.since, ln.attempt = to, at, attempt
+}
+
+// close ends what is being done.
+func (ln *lane) close(at centurion.Time) {
+	if ln.doing != "" && at.After(ln.since.Time) {
+		ln.Spans = append(ln.Spans, Span{Kind: ln.doing, From: ln.since, To: at, Attempt: ln.attempt})
+	}
+	ln.doing = ""
+}
+
+func (ln *lane) mark(k MarkKind, at centurion.Time, text string) {
+	ln.Marks = append(ln.Marks, Mark{Kind: k, Time: at, Text: oneLine(text)})
+}
+
+// sentAgain is why work went back where nothing says why.
+const sentAgain = "sent back to its worker"
+
+// back marks that work was sent back. The task's new state and the host's message about it tell of the same return, one after
+// the other; the message says why.
+func (ln *lane) back(at centurion.Time, why string) {
+	if n := len(ln.Marks); n > 0 && ln.Marks[n-1].Kind == MarkReturn && ln.Marks[n-1].Text == sentAgain && at.Sub(ln.Marks[n-1].Time.Time) < time.Second {
+		ln.Marks[n-1].Text = oneLine(why)
+		return
+	}
+	ln.mark(MarkReturn, at, why)
+}
+
+// see takes in one event.
+func (l *laner) see(e centurion.Event) {
+	if l.first.IsZero() {
+		l.first, l.last = e.Time, e.Time
+	}
+	if e.Time.Before(l.last.Time) { // a clock that was put back: time does not run backwards in a picture
+		e.Time = l.last
+	}
+	switch {
+	case strings.HasPrefix(string(e.Type), "mission."):
+		l.mission(e)
+	case strings.HasPrefix(string(e.Type), "task."):
+		l.task(e)
+	case strings.HasPrefix(string(e.Type), "verify."):
+		l.verify(e)
+	case strings.HasPrefix(string(e.Type), "merge."):
+		l.merge(e)
+	default:
+		l.session(e)
+	}
+	l.last = e.Time
+}
+
+func (l *laner) mission(e centurion.Event) {
+	d, _ := decode[missionFact](e)
+	switch {
+	case e.Type == centurion.EventMissionStarted:
+		l.main.Agent = cmp.Or(d.Agent, l.main.Agent)
+		l.main.turn(SpanWork, e.Time, 0)
+	case e.Type == centurion.EventMissionResumed:
+		l.resumed(e, d)
+		l.main.turn(SpanWork, e.Time, 0)
+	case e.Type.EndsMission():
+		kind := strings.TrimPrefix(string(e.Type), "mission.")
+		for _, ln := range l.order {
+			ln.close(e.Time)
+			ln.checks = 0
+		}
+		l.ended = &Gap{Kind: kind, From: e.Time, Reason: oneLine(d.Reason)}
+	}
+}
+
+// resumed ends the time in which nobody worked. If nobody has said that it began, the host died after its last fact: who was at
+// work then was cut off.
+func (l *laner) resumed(e centurion.Event, d missionFact) {
+	gap := l.ended
+	if gap == nil {
+		gap = &Gap{Kind: Restart, From: l.last, Reason: oneLine(d.Reason)}
+		for _, ln := range l.order {
+			was := ln.doing
+			ln.close(l.last)
+			ln.checks = 0
+			if ln != l.main && was != "" && was != SpanWait {
+				ln.mark(MarkKill, l.last, cmp.Or(d.Reason, "its host went away"))
+			}
+		}
+	}
+	gap.To = e.Time
+	l.gaps = append(l.gaps, *gap)
+	l.ended = nil
+	for _, ln := range l.order {
+		if ln != l.main && !ln.over {
+			ln.turn(SpanWait, e.Time, ln.attempt)
+		}
+	}
+}
+
+func (l *laner) task(e centurion.Event) {
+	ln := l.lane(e.Task)
+	d, _ := decode[taskFact](e)
+	ln.Agent, ln.Title, ln.Item = cmp.Or(d.Agent, ln.Agent), cmp.Or(d.Title, ln.Title), cmp.Or(d.Item, ln.Item)
+	if e.Session != "" && e.Session != l.root {
+		l.bySession[e.Session] = ln
+	}
+	attempt := max(d.Attempt, ln.attempt)
+	switch e.Type {
+	case centurion.EventTaskRetrying:
+		r, _ := decode[retryFact](e)
+		ln.mark(MarkRetry, e.Time, cmp.Or(r.Error, d.Reason, r.Reason))
+		if d.Status != centurion.TaskRunning { // a request to a model is repeated after a wait
+			ln.turn(SpanWait, e.Time, ln.attempt)
+			return
+		}
+	case centurion.EventTaskStalled:
+		s, _ := decode[stallFact](e)
+		ln.mark(MarkKill, e.Time, "nothing came from it: "+s.Last)
+		return
+	case centurion.EventTaskFenced:
+		f, _ := decode[fenceFact](e)
+		ln.mark(MarkKill, e.Time, "a superseded attempt was kept from writing: "+f.Refused)
+		return
+	case centurion.EventTaskDelivered:
+		return
+	}
+	l.move(ln, e, d, attempt)
+}
+
+// move brings a lane to the state that a task has taken.
+func (l *laner) move(ln *lane, e centurion.Event, d taskFact, attempt int) {
+	status := d.Status
+	if status == "" {
+		status = map[centurion.EventType]centurion.TaskStatus{centurion.EventTaskQueued: centurion.TaskQueued,
+			centurion.EventTaskStarted: centurion.TaskRunning, centurion.EventTaskVerifying: centurion.TaskVerifying,
+			centurion.EventTaskWaiting: centurion.TaskWaiting, centurion.EventTaskCompleted: centurion.TaskCompleted,
+			centurion.EventTaskFailed: centurion.TaskFailed, centurion.EventTaskCancelled: centurion.TaskCancelled,
+			centurion.EventTaskBlocked: centurion.TaskBlocked}[e.Type]
+	}
+	was := ln.doing
+	ln.over = status.Ended() && status != centurion.TaskBlocked
+	why := d.Reason
+	if d.Error != nil {
+		why = cmp.Or(d.Error.Message, why)
+	}
+	switch status {
+	case centurion.TaskQueued, centurion.TaskWaiting:
+		ln.turn(SpanWait, e.Time, attempt)
+	case centurion.TaskRunning:
+		if was == SpanVerify || was == SpanMerge {
+			ln.back(e.Time, cmp.Or(why, sentAgain))
+		}
+		ln.turn(SpanWork, e.Time, attempt)
+	case centurion.TaskVerifying:
+		ln.turn(SpanVerify, e.Time, attempt)
+	case centurion.TaskMerging:
+		ln.turn(SpanMerge, e.Time, attempt)
+	case centurion.TaskCompleted:
+		ln.finish(MarkDone, e.Time, "completed", "")
+	case centurion.TaskFailed:
+		ln.finish(MarkFail, e.Time, "failed", why)
+	case centurion.TaskBlocked:
+		ln.finish(MarkFail, e.Time, "blocked", why)
+	case centurion.TaskCancelled:
+		ln.finish(MarkKill, e.Time, "cancelled", why)
+	}
+	if !status.Ended() {
+		ln.End = ""
+	}
+}
+
+func (ln *lane) finish(k MarkKind, at centurion.Time, end, why string) {
+	ln.close(at)
+	ln.End, ln.checks = end, 0
+	ln.mark(k, at, strings.TrimSuffix(end+": "+why, ": "))
+}
+
+// verify shades the time of a check on the lane that it belongs to. While a task is verifying it is shaded anyway.
+func (l *laner) verify(e centurion.Event) {
+	ln := l.main
+	if e.Task != "" {
+		ln = l.lane(e.Task)
+	}
+	d, _ := decode[verifyFact](e)
+	if e.Type == centurion.EventVerifyStarted {
+		ln.checks++
+		if !ln.over && ln.doing != SpanMerge {
+			ln.turn(SpanVerify, e.Time, ln.attempt)
+		}
+		return
+	}
+	if e.Type == centurion.EventVerifyFailed && !d.Early {
+		ln.mark(MarkRed, e.Time, cmp.Or(d.Error, d.Command))
+	}
+	if ln.checks = max(ln.checks-1, 0); ln.checks == 0 && ln == l.main && ln.doing == SpanVerify {
+		ln.turn(SpanWait, e.Time, 0)
+	}
+}
+
+// takenBack begins the words of a mark for work that left a branch again.
+const takenBack = "taken back from "
+
+func (l *laner) merge(e centurion.Event) {
+	d, _ := decode[mergeFact](e)
+	m := Mark{Kind: MarkMerge, Time: e.Time, Text: oneLine(strings.TrimSpace("merged " + d.Branch))}
+	switch e.Type {
+	case centurion.EventMergeUndone:
+		m.Text = oneLine(takenBack + d.Branch)
+	case centurion.EventMergeConflict:
+		m.Kind, m.Text = MarkConflict, oneLine("conflict in "+strings.Join(d.Files, ", "))
+	}
+	if e.Task == "" {
+		l.marks = append(l.marks, m)
+		return
+	}
+	ln := l.lane(e.Task)
+	ln.Marks = append(ln.Marks, m)
+}
+
+// session draws the mission's own agent, whose turns no task tells of, and what cuts a session off.
+func (l *laner) session(e centurion.Event) {
+	ln := l.bySession[e.Session]
+	if e.Task != "" {
+		ln = l.lanes[e.Task]
+	}
+	if e.Session != "" && e.Session == l.root {
+		ln = l.main
+	}
+	if ln == nil {
+		return
+	}
+	switch e.Type {
+	case centurion.EventSessionAborted:
+		d, _ := decode[abortFact](e)
+		ln.mark(MarkKill, e.Time, cmp.Or(d.Reason, "stopped by a person"))
+	case centurion.EventProviderRetry:
+		d, _ := decode[retryFact](e)
+		ln.mark(MarkRetry, e.Time, cmp.Or(d.Error, d.Reason))
+	case centurion.EventMessageCreated:
+		if m, _ := decode[messageFact](e); m.Origin == string(centurion.OriginHost) && sentBack(m.Text) != "" {
+			ln.back(e.Time, sentBack(m.Text))
+		}
+	}
+	if ln != l.main || l.ended != nil {
+		return
+	}
+	switch e.Type {
+	case centurion.EventSessionIdle, centurion.EventPlanAsked:
+		ln.turn(SpanWait, e.Time, 0)
+	case centurion.EventMessageCreated, centurion.EventMessageUpdated, centurion.EventToolStarted, centurion.EventPartUpdated:
+		if ln.checks == 0 {
+			ln.turn(SpanWork, e.Time, 0)
+		}
+	}
+}
+
+// worked is the time without the gaps.
+func (t Timeline) worked() time.Duration {
+	d := t.To.Sub(t.From.Time)
+	for _, g := range t.Gaps {
+		d -= g.To.Sub(g.From.Time)
+	}
+	return max(d, 0)
+}
+
+// at is how long after the start a moment is, without the gaps before it.
+func (t Timeline) at(when centurion.Time) time.Duration {
+	if when.Before(t.From.Time) {
+		return 0
+	}
+	d := when.Sub(t.From.Time)
+	for _, g := range t.Gaps {
+		switch {
+		case !when.After(g.From.Time):
+		case when.Before(g.To.Time):
+			d -= when.Sub(g.From.Time)
+		default:
+			d -= g.To.Sub(g.From.Time)
+		}
+	}
+	return max(min(d, t.worked()), 0)
+}

@@ -1,0 +1,277 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"centurion"
+)
+
+// Markdown writes the report as Markdown that needs no HTML: GitHub's tables and plain blocks. An error is that of w.
+func (r *Report) Markdown(w io.Writer) error {
+	m := &markdown{r: r}
+	m.head()
+	m.plan()
+	m.timeline()
+	m.receipts()
+	m.costs()
+	m.files()
+	m.people()
+	m.next()
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}
+
+type markdown struct {
+	r *Report
+	b strings.Builder
+}
+
+func (m *markdown) p(format string, a ...any) { fmt.Fprintf(&m.b, format+"\n", a...) }
+
+func (m *markdown) head() {
+	r := m.r
+	m.p("# %s\n", inline(short(r.Mission.Goal, 200)))
+	m.p("Mission report · %s · written %s\n", code(r.Mission.ID), clock(r.Written))
+	m.p("**%s**\n", inline(r.headline()))
+	m.p("%s\n", inline(r.proofs()))
+	if r.Mission.Reason != "" {
+		m.p("Why: %s\n", inline(r.Mission.Reason))
+	}
+	if len(r.Doubts) > 0 {
+		m.p("> **Look at these**\n>")
+		for _, d := range r.Doubts {
+			var line strings.Builder
+			line.WriteString("> - **" + inline(d.Kind) + "**")
+			if d.Item != "" {
+				line.WriteString(" · " + inline(d.Item))
+			}
+			if d.Command != "" {
+				line.WriteString(" · " + code(d.Command))
+			}
+			if len(d.Why) > 0 {
+				line.WriteString(": " + inline(strings.Join(d.Why, "; ")))
+			}
+			m.p("%s", line.String())
+		}
+		m.p("")
+	}
+	m.p("## Goal\n\n%s", fenced("text", r.Mission.Goal))
+	line := "In " + code(r.Mission.Directory)
+	if r.Mission.Options.Model != "" {
+		line += " with " + code(r.Mission.Options.Model)
+	}
+	m.p("%s, begun %s. %s %s\n", line, clock(r.Mission.Started), inline(r.base()), inline(r.where()))
+	if r.Mission.Summary != "" {
+		m.p("What the mission's own agent said at the end:\n\n%s", fenced("text", r.Mission.Summary))
+	}
+}
+
+func (m *markdown) plan() {
+	m.p("## Plan\n")
+	if len(m.r.Items) == 0 {
+		m.p("There was no plan with items.\n")
+		return
+	}
+	m.p("| Item | What | State | Worth | Agent |\n|---|---|---|---|---|")
+	for _, it := range m.r.Items {
+		m.p("| %s | %s | %s | %s | %s |", inline(it.ID), inline(it.Title), inline(it.Status), inline(it.Worth()), inline(it.Agent))
+	}
+	m.p("")
+}
+
+// textWidth is how many characters the whole time takes in Markdown.
+const textWidth = 60
+
+func (m *markdown) timeline() {
+	m.p("## Timeline\n")
+	t := m.r.Timeline
+	if len(t.Lanes) == 0 {
+		m.p("Nothing has happened yet.\n")
+		return
+	}
+	var b strings.Builder
+	for _, l := range t.Lanes {
+		fmt.Fprintf(&b, "%-24s %s\n", runes(laneName(l), 24), drawn(t, l))
+	}
+	fmt.Fprintf(&b, "%-24s 0%*s\n", "", textWidth-1, axis(t.worked()))
+	m.p("%s", fenced("text", b.String()))
+	m.p("`█` works · `·` waits · `▒` checks run · `▓` merges · `r` tried again · `<` sent back · `x` cut off · `!` failed, red or conflict · `m` merged.\n")
+	if len(t.Gaps) == 0 {
+		return
+	}
+	m.p("Times in which nobody worked on the mission are cut out:\n")
+	for _, g := range t.Gaps {
+		line := fmt.Sprintf("- at %s: %s, for %s", axis(t.at(g.From)), g.Kind, cmp.Or(span(g.To.Sub(g.From.Time).Milliseconds()), "no time"))
+		if g.Kind == Restart {
+			line = strings.Replace(line, ": restart", ": its host restarted", 1)
+		}
+		if g.Reason != "" {
+			line += ": " + inline(g.Reason)
+		}
+		m.p("%s", line)
+	}
+	m.p("")
+}
+
+// drawn is a lane in characters.
+func drawn(t Timeline, l Lane) string {
+	cells := []rune(strings.Repeat(" ", textWidth))
+	whole := max(t.worked(), 1)
+	cell := func(at centurion.Time) int {
+		return min(int(int64(t.at(at))*textWidth/int64(whole)), textWidth-1)
+	}
+	for _, s := range l.Spans {
+		fill := map[SpanKind]rune{SpanWait: '·', SpanWork: '█', SpanVerify: '▒', SpanMerge: '▓'}[s.Kind]
+		for i := cell(s.From); i <= cell(s.To); i++ {
+			if s.Kind != SpanWait || cells[i] == ' ' {
+				cells[i] = fill
+			}
+		}
+	}
+	for _, k := range l.Marks {
+		if c, ok := map[MarkKind]rune{MarkRetry: 'r', MarkReturn: '<', MarkKill: 'x', MarkFail: '!', MarkRed: '!', MarkConflict: '!', MarkMerge: 'm'}[k.Kind]; ok {
+			cells[cell(k.Time)] = c
+		}
+	}
+	return strings.TrimRight(string(cells), " ")
+}
+
+func (m *markdown) receipts() {
+	m.p("## Receipts\n")
+	sections := m.r.sections()
+	if len(sections) == 0 {
+		m.p("The host has run no check for this mission.\n")
+	}
+	for _, s := range sections {
+		m.p("### %s\n", inline(s.Title))
+		for _, c := range s.Checks {
+			m.check(c)
+		}
+	}
+}
+
+func (m *markdown) check(c Check) {
+	m.p("%s — **%s**. %s\n", code(c.Command), inline(string(c.Standing)), inline(m.r.worth(c)))
+	if c.Receipt == nil {
+		return
+	}
+	for _, why := range doubted(c) {
+		m.p("Why: %s\n", inline(why))
+	}
+	m.p("| Run | Ended | Took | Tree | At |\n|---|---|---:|---|---|")
+	for _, run := range runs(c.Receipt) {
+		m.p("| %s | %s | %s | %s | %s |", inline(runWord(run.Kind)), inline(ended(run)+suffix(": ", ranInto(run))), span(run.Millis), inline(hash(run.Tree)), clock(run.Time))
+	}
+	m.p("")
+	if c.Receipt.Removed != "" {
+		patch := plainPatch(c.Receipt.Removed)
+		m.p("We took this out …\n\n%s", fenced("diff", wholeLines(patch, textPatch)))
+		if left := strings.Count(patch, "\n") - strings.Count(wholeLines(patch, textPatch), "\n"); left > 0 {
+			m.p("(%s more; the page has them: `-o report.html`)\n", centurion.Count(left, "line"))
+		}
+		m.p("… and the check died:\n\n%s", fenced("text", cmp.Or(died(c.Receipt), "(it did not say why)")))
+	}
+	for _, w := range c.Receipt.Weakened {
+		m.p("- weakened: %s", inline(w))
+	}
+	if len(c.Receipt.Weakened) > 0 {
+		m.p("")
+	}
+	if !c.Receipt.Passed {
+		m.p("It printed:\n\n%s", fenced("text", tail(c.Receipt.Output, 2000)))
+	}
+	if f := c.Final; f != nil {
+		m.p("On the finished work: %s, %s, tree %s, %s.\n", ended(runs(&centurion.Receipt{ExitCode: f.ExitCode, Passed: f.Passed})[0]),
+			cmp.Or(span(f.Millis), "0 ms"), inline(cmp.Or(hash(f.Tree), "none")), clock(f.Time))
+	}
+}
+
+// textPatch is how many bytes of a patch Markdown has, which cannot fold it away.
+const textPatch = 2 << 10
+
+func (m *markdown) costs() {
+	m.p("## Cost\n")
+	if len(m.r.Agents) == 0 {
+		m.p("No model has answered yet.\n")
+		return
+	}
+	for _, t := range []costs{{"Agent", m.r.Agents}, {"Model", m.r.Models}} {
+		if t.Name == "Model" && len(t.Rows) == 1 { // whose only row is the sum above
+			m.p("All of it by %s.\n", code(t.Rows[0].Name))
+			continue
+		}
+		m.p("| %s | Requests | In | Cached | Out | Reasoning | Cost |\n|---|---:|---:|---:|---:|---:|---:|", t.Name)
+		for _, s := range append(t.Rows[:len(t.Rows):len(t.Rows)], summed(t.Rows)) {
+			k := s.Tokens
+			m.p("| %s | %d | %s | %s | %s | %s | %s |", inline(s.Name), s.Requests, tokens(k.Input), tokens(k.Cache.Read), tokens(k.Output),
+				tokens(k.Reasoning), inline(money(s.Usage)))
+		}
+		m.p("")
+	}
+}
+
+func (m *markdown) files() {
+	m.p("## Files changed\n")
+	if len(m.r.Files) == 0 {
+		m.p("%s\n", inline(cmp.Or(m.r.NoFiles, "No file was changed.")))
+		return
+	}
+	for _, f := range m.r.Files {
+		line := strings.TrimSpace(fmt.Sprintf("- %s %s %s", code(f.Path), inline(f.Status), f.Lines()))
+		if f.Old != "" {
+			line += ", was " + code(f.Old)
+		}
+		m.p("%s", line)
+	}
+	m.p("")
+}
+
+// maxRows is how many rows of a kind Markdown has; the page has all of them.
+const maxRows = 200
+
+func (m *markdown) people() {
+	m.p("## What was asked, and the answers\n")
+	for i, d := range m.r.Decisions {
+		if i == maxRows {
+			m.p("- … and %d more", len(m.r.Decisions)-i)
+			break
+		}
+		line := fmt.Sprintf("- %s %s", clock(d.Time), inline(d.Type))
+		if d.Agent != "" {
+			line += " of " + inline(d.Agent)
+		}
+		m.p("%s: %s → **%s**%s", line, inline(short(d.Asked, 600)), inline(cmp.Or(short(d.Answer, 600), "waits")), suffix(", by ", inline(d.By)))
+	}
+	if len(m.r.Decisions) == 0 {
+		m.p("Nobody was asked anything.")
+	}
+	m.p("\n## What went wrong, and what became of it\n")
+	for i, t := range m.r.Troubles {
+		if i == maxRows {
+			m.p("- … and %d more", len(m.r.Troubles)-i)
+			break
+		}
+		again := ""
+		if t.Repeat > 0 {
+			again = " (" + centurion.Count(t.Repeat, "more time") + ")" // no text of a model's
+		}
+		m.p("- %s %s: %s%s → %s", clock(t.Time), inline(t.Where), inline(short(t.What, 400)), again, inline(t.Then))
+	}
+	if len(m.r.Troubles) == 0 {
+		m.p("Nothing.")
+	}
+	m.p("")
+}
+
+func (m *markdown) next() {
+	m.p("## What you can do now\n\n%s\n", inline(m.r.where()))
+	for _, t := range m.r.Undone {
+		m.p("- taken back: %s", inline(t))
+	}
+	for _, c := range m.r.Next {
+		m.p("- %s %s", code(c.Line), inline(c.What))
+	}
+}

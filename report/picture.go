@@ -1,0 +1,391 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// The measures of the picture, in units of its own; a browser scales them together.
+const (
+	picWidth  = 1000.0
+	picLabels = 218.0 // of the column with the names
+	picRight  = 14.0
+	picTop    = 52.0 // for the axis and the words of the lines
+	rowHigh   = 20.0
+	rowLow    = 15.0 // with more lanes than manyLanes
+	manyLanes = 60
+	markWidth = 11.0 // marks that are nearer to each other become one with a number
+	tickRoom  = 72.0 // for the words of a tick
+)
+
+// picture is the timeline laid out.
+type picture struct {
+	W, H, X, Right, Bottom float64
+	Title, Desc            string
+	Rows                   []picRow
+	Ticks                  []picTick
+	Lines                  []picLine
+	Roles                  []picRole
+	Marks                  []picLegend
+}
+
+type picRow struct {
+	Y, Mid, H float64
+	Label     string // cut to its column
+	Full      string
+	Role      int
+	Bars      []picBar
+	Marks     []picMark
+	Odd       bool
+}
+
+type picBar struct {
+	X, Y, W, H float64
+	Class      string
+	Title      string
+}
+
+type picMark struct {
+	X, Y  float64
+	Kind  MarkKind
+	Path  string
+	Title string
+	Count int // how many this one stands for; it is written if there is room
+	Room  bool
+}
+
+type picTick struct {
+	X     float64
+	Label string
+}
+
+type picLine struct {
+	X, LabelY    float64
+	Class        string
+	Label, Title string // without room there is no label
+	End          bool   // the label stands to the left of the line
+}
+
+type picRole struct {
+	Role int
+	Name string
+}
+
+type picLegend struct {
+	Kind MarkKind
+	Path string
+	Name string
+}
+
+// markPath is the shape of a mark, about its middle: shapes differ, so that colour is not needed to tell them apart.
+func markPath(k MarkKind) string {
+	switch k {
+	case MarkRetry: // a circle
+		return "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z"
+	case MarkReturn: // a triangle that points back
+		return "M4 -4.5L-4.5 0L4 4.5z"
+	case MarkKill: // a cross
+		return "M-4.5 -3L-3 -4.5L0 -1.5L3 -4.5L4.5 -3L1.5 0L4.5 3L3 4.5L0 1.5L-3 4.5L-4.5 3L-1.5 0z"
+	case MarkMerge: // a diamond
+		return "M0 -5L5 0L0 5L-5 0z"
+	case MarkConflict: // a diamond with a hole
+		return "M0 -5.5L5.5 0L0 5.5L-5.5 0zM0 -2.5L-2.5 0L0 2.5L2.5 0z"
+	case MarkRed: // a triangle that stands
+		return "M0 -5L5 4H-5z"
+	case MarkFail: // a square
+		return "M-4 -4H4V4H-4z"
+	}
+	return "M-4.5 0L-3 -1.5L-1.2 0.6L3 -4L4.5 -2.5L-1.2 3.6z" // a tick
+}
+
+// markNames are the marks from the gravest on, with their words.
+func markNames() []picLegend {
+	all := []picLegend{{Kind: MarkKill, Name: "cut off"}, {Kind: MarkFail, Name: "failed or blocked"}, {Kind: MarkConflict, Name: "conflict"},
+		{Kind: MarkRed, Name: "red check"}, {Kind: MarkReturn, Name: "sent back"}, {Kind: MarkRetry, Name: "tried again"},
+		{Kind: MarkMerge, Name: "merged"}, {Kind: MarkDone, Name: "completed"}}
+	for i := range all {
+		all[i].Path = markPath(all[i].Kind)
+	}
+	return all
+}
+
+// draw lays a timeline out.
+func draw(t Timeline) *picture {
+	if len(t.Lanes) == 0 {
+		return nil
+	}
+	high := rowHigh
+	if len(t.Lanes) > manyLanes {
+		high = rowLow
+	}
+	p := &picture{W: picWidth, X: picLabels, Right: picWidth - picRight, Bottom: picTop + high*float64(len(t.Lanes))}
+	p.H = p.Bottom + 8
+	whole := max(t.worked(), time.Millisecond)
+	x := func(at centurion.Time) float64 { return tenth(p.X + (p.Right-p.X)*float64(t.at(at))/float64(whole)) }
+	roles := rolesOf(t.Lanes)
+	used := map[MarkKind]bool{}
+	for i, l := range t.Lanes {
+		r := picRow{Y: picTop + high*float64(i), H: high, Mid: picTop + high*(float64(i)+0.5), Role: roles[l.Agent], Odd: i%2 == 1}
+		r.Full = laneName(l)
+		r.Label = runes(r.Full, 34)
+		r.Bars = bars(t, l, r, x)
+		r.Marks = marks(t, l, r.Mid, x)
+		for _, m := range l.Marks {
+			used[m.Kind] = true
+		}
+		p.Rows = append(p.Rows, r)
+	}
+	p.Ticks = ticks(whole, p.X, p.Right)
+	p.Lines = lines(t, x)
+	for _, m := range t.Marks {
+		used[m.Kind] = true
+	}
+	for _, m := range markNames() {
+		if used[m.Kind] {
+			p.Marks = append(p.Marks, m)
+		}
+	}
+	for name, n := range roles {
+		p.Roles = append(p.Roles, picRole{n, name})
+	}
+	slices.SortFunc(p.Roles, func(a, b picRole) int { return cmp.Or(cmp.Compare(a.Role, b.Role), strings.Compare(a.Name, b.Name)) })
+	p.Title = "Timeline of the workers"
+	p.Desc = describe(t, used)
+	return p
+}
+
+// describe says in words what the picture shows, for who cannot see it.
+func describe(t Timeline, used map[MarkKind]bool) string {
+	n := map[MarkKind]int{}
+	for _, l := range t.Lanes {
+		for _, m := range l.Marks {
+			n[m.Kind]++
+		}
+	}
+	for _, m := range t.Marks {
+		n[m.Kind]++
+	}
+	parts := []string{fmt.Sprintf("%s over %s at work", centurion.Count(len(t.Lanes), "lane"), cmp.Or(span(t.worked().Milliseconds()), "no time"))}
+	for _, m := range markNames() {
+		if used[m.Kind] {
+			parts = append(parts, fmt.Sprintf("%s: %d", m.Name, n[m.Kind]))
+		}
+	}
+	if len(t.Gaps) > 0 {
+		parts = append(parts, centurion.Count(len(t.Gaps), "interruption")+" cut out")
+	}
+	return strings.Join(parts, "; ") + ". The table below has the same in words."
+}
+
+// rolesOf gives each agent a colour: the cast always the same ones, others those that are left, over and over.
+func rolesOf(lanes []Lane) map[string]int {
+	cast := []string{"commander", "planner", "worker", "reviewer"}
+	out, next := map[string]int{}, len(cast)
+	for _, l := range lanes {
+		if _, ok := out[l.Agent]; ok {
+			continue
+		}
+		if i := slices.Index(cast, l.Agent); i >= 0 {
+			out[l.Agent] = i
+			continue
+		}
+		out[l.Agent] = next
+		if next++; next == 8 {
+			next = len(cast)
+		}
+	}
+	return out
+}
+
+func laneName(l Lane) string {
+	name := strings.TrimSpace(l.Item + " " + l.Title)
+	if l.Agent != "" && l.Task == "" {
+		name = l.Agent
+	}
+	return oneLine(cmp.Or(name, l.Task))
+}
+
+// bars are the spans of a lane. Those of one kind that cannot be told apart are one.
+func bars(t Timeline, l Lane, r picRow, x func(centurion.Time) float64) []picBar {
+	var out []picBar
+	for _, s := range l.Spans {
+		from, to := x(s.From), x(s.To)
+		b := picBar{X: from, W: max(tenth(to-from), 1.2), Class: string(s.Kind), Y: tenth(r.Y + r.H*0.2), H: tenth(r.H * 0.6)}
+		if s.Kind == SpanWait {
+			b.Y, b.H = tenth(r.Mid-0.75), 1.5
+		}
+		b.Title = fmt.Sprintf("%s: %s from %s to %s", laneName(l), s.Kind, axis(t.at(s.From)), axis(t.at(s.To)))
+		if s.Attempt > 1 {
+			b.Title += fmt.Sprintf(", attempt %d", s.Attempt)
+		}
+		if n := len(out); n > 0 && out[n-1].Class == b.Class && b.X-(out[n-1].X+out[n-1].W) < 0.6 && min(b.W, out[n-1].W) < 3 {
+			out[n-1].W = tenth(max(b.X+b.W-out[n-1].X, out[n-1].W))
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// marks are the marks of a lane. Those that would lie on each other are one, with the shape of the gravest.
+func marks(t Timeline, l Lane, y float64, x func(centurion.Time) float64) []picMark {
+	all := slices.Clone(l.Marks)
+	slices.SortStableFunc(all, func(a, b Mark) int { return a.Time.Compare(b.Time.Time) })
+	grave := func(k MarkKind) int {
+		return slices.IndexFunc(markNames(), func(p picLegend) bool { return p.Kind == k })
+	}
+	var out []picMark
+	for _, m := range all {
+		at := x(m.Time)
+		title := fmt.Sprintf("%s at %s", m.Kind, axis(t.at(m.Time)))
+		if m.Text != "" {
+			title += ": " + short(m.Text, 160)
+		}
+		if n := len(out); n > 0 && at-out[n-1].X < markWidth {
+			g := &out[n-1]
+			g.Count++
+			if len(g.Title) < 600 {
+				g.Title += "\n" + title
+			}
+			if grave(m.Kind) < grave(g.Kind) {
+				g.Kind, g.Path = m.Kind, markPath(m.Kind)
+			}
+			continue
+		}
+		out = append(out, picMark{X: at, Y: y, Kind: m.Kind, Path: markPath(m.Kind), Title: title, Count: 1})
+	}
+	for i := range out {
+		end := picWidth
+		if i+1 < len(out) {
+			end = out[i+1].X - markWidth/2
+		}
+		out[i].Room = out[i].Count > 1 && end-out[i].X > 22
+	}
+	return out
+}
+
+// steps are the distances that an axis may have between two ticks.
+func steps() []time.Duration {
+	out := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond}
+	for _, s := range []int{1, 2, 5, 10, 15, 30} {
+		out = append(out, time.Duration(s)*time.Second)
+	}
+	for _, m := range []int{1, 2, 5, 10, 15, 30} {
+		out = append(out, time.Duration(m)*time.Minute)
+	}
+	for _, h := range []int{1, 2, 3, 6, 12, 24, 48, 168, 720} {
+		out = append(out, time.Duration(h)*time.Hour)
+	}
+	return out
+}
+
+// ticks are the marks of the axis, as many as have room for their words.
+func ticks(whole time.Duration, from, to float64) []picTick {
+	room := int((to - from) / tickRoom)
+	var step time.Duration
+	for _, step = range steps() {
+		if int(whole/step) <= room {
+			break
+		}
+	}
+	if int(whole/step) > room { // longer than any that was thought of
+		step = whole / time.Duration(room)
+	}
+	var out []picTick
+	for at := time.Duration(0); at <= whole; at += step {
+		out = append(out, picTick{X: tenth(from + (to-from)*float64(at)/float64(whole)), Label: axis(at)})
+	}
+	return out
+}
+
+// axis says a time since the start as the axis does: 0, 45s, 5m, 1h30m, 2d3h.
+func axis(d time.Duration) string {
+	if d > 0 && d < 10*time.Second && d%time.Second != 0 {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	s := int(d.Round(time.Second).Seconds())
+	two := func(a int, ua string, b int, ub string) string {
+		if b == 0 {
+			return fmt.Sprintf("%d%s", a, ua)
+		}
+		return fmt.Sprintf("%d%s%d%s", a, ua, b, ub)
+	}
+	switch {
+	case s == 0:
+		return "0"
+	case s < 60:
+		return two(s, "s", 0, "")
+	case s < 3600:
+		return two(s/60, "m", s%60, "s")
+	case s < 24*3600:
+		return two(s/3600, "h", s/60%60, "m")
+	}
+	return two(s/86400, "d", s/3600%24, "h")
+}
+
+// lines are what concerns the whole mission: when its host was gone, when it stood still, and what was merged. A label that has no
+// room in two rows is left out; its words stay in the title and in the table.
+func lines(t Timeline, x func(centurion.Time) float64) []picLine {
+	type at struct {
+		when centurion.Time
+		line picLine
+	}
+	var all []at
+	for _, g := range t.Gaps {
+		l := picLine{X: x(g.From), Class: "pause", Label: g.Kind}
+		if g.Kind == Restart {
+			l.Class, l.Label = "restart", "host restarted"
+		}
+		gone := cmp.Or(span(g.To.Sub(g.From.Time).Milliseconds()), "no time")
+		l.Title = strings.TrimSuffix(fmt.Sprintf("%s at %s, for %s: %s", l.Label, axis(t.at(g.From)), gone, g.Reason), ": ")
+		l.Label += " " + gone
+		all = append(all, at{g.From, l})
+	}
+	for _, m := range t.Marks {
+		label := string(m.Kind)
+		if strings.HasPrefix(m.Text, takenBack) {
+			label = "undo"
+		}
+		all = append(all, at{m.Time, picLine{X: x(m.Time), Class: string(m.Kind), Label: label, Title: cmp.Or(m.Text, string(m.Kind))}})
+	}
+	slices.SortStableFunc(all, func(a, b at) int { return a.when.Compare(b.when.Time) })
+	free := [2]float64{} // how far each row is taken
+	var out []picLine
+	for _, a := range all {
+		l := a.line
+		wide := float64(len([]rune(l.Label)))*5.4 + 10
+		from, to := l.X, l.X+wide
+		if l.End = to > picWidth; l.End {
+			from, to = l.X-wide, l.X
+		}
+		placed := false
+		for row := range free {
+			if from >= free[row] {
+				free[row], l.LabelY, placed = to, 12+13*float64(row), true
+				break
+			}
+		}
+		if !placed {
+			l.Label = ""
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// tenth rounds to a tenth: a finer one is not seen and makes the page longer.
+func tenth(f float64) float64 { return float64(int(f*10+0.5)) / 10 }
+
+// runes cuts a text to n characters.
+func runes(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return strings.TrimSpace(string(r[:n-1])) + "…"
+}

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// slip tells of what an agent did wrong and was told at once: an answer that was cut off, a call that was refused, work that came
+// back, a review that has found faults. then is empty for an event that is none of it.
+func slip(d Data, e centurion.Event, i int) (what, then string) {
+	switch e.Type {
+	case centurion.EventMessageUpdated:
+		if m, _ := decode[messageFact](e); m.Finish == "length" {
+			then = "it went on in another answer"
+			if m.Calls > 0 {
+				then = "what it called in it was not run, and it was told so"
+			}
+			return "an answer was cut off because it was too long", then
+		}
+	case centurion.EventMessageCreated:
+		if m, _ := decode[messageFact](e); m.Origin == string(centurion.OriginHost) && e.Task != "" && sentBack(m.Text) != "" {
+			return "its work was not merged: " + sentBack(m.Text), "sent back; " + fate(d, e, i)
+		}
+	case centurion.EventToolCompleted:
+		t, _ := decode[toolFact](e)
+		switch {
+		case t.Error == "":
+		case t.Tool == "mission_complete":
+			return "mission_complete was refused: " + strings.TrimPrefix(t.Error, "not complete; missing:\n- "), "it went on; " + fate(d, centurion.Event{}, i)
+		case strings.Contains(t.Error, "which somebody else is working on"):
+			why, _, _ := strings.Cut(t.Error, ", which")
+			return "a call of " + t.Tool + " was refused: " + why + ", which somebody else was working on", "the file was not touched"
+		}
+	case centurion.EventTaskCompleted:
+		t, _ := decode[taskFact](e)
+		if first, rest, _ := strings.Cut(strings.TrimSpace(t.Result), "\n"); t.Agent == reviewer && failedReview(first) {
+			return "the review found faults: " + cmp.Or(firstLine(rest), first), reviewedLater(d, t.Item, i)
+		}
+	}
+	return "", ""
+}
+
+// reviewer is the agent whose answer is a verdict.
+const reviewer = "reviewer"
+
+// failedReview reports whether an answer begins as that of a review which has found faults.
+func failedReview(s string) bool { return strings.HasPrefix(strings.TrimLeft(s, "*#_ \t\r\n"), "FAIL") }
+
+// sentBack is the cause for which a task's work goes back to it, where no other event tells of it: the host's message to
+// the task begins with one of a few sentences, and the files follow as a list.
+func sentBack(text string) string {
+	first, rest, _ := strings.Cut(text, "\n")
+	switch {
+	case strings.HasPrefix(first, "You have changed files that somebody else is working on"):
+		var files []string
+		for l := range strings.Lines(rest) {
+			if f, ok := strings.CutPrefix(strings.TrimSpace(l), "- "); ok {
+				files = append(files, f)
+			}
+		}
+		return "it changed files that others were working on: " + strings.Join(files, ", ")
+	case strings.HasPrefix(first, "There are still conflict markers"), strings.HasPrefix(first, "Your work breaks a check"):
+		return first
+	}
+	return ""
+}
+
+// reviewedLater is what became of an item that a review has found faults in.
+func reviewedLater(d Data, item string, i int) string {
+	for _, later := range d.Events[i+1:] {
+		if later.Type != centurion.EventTaskCompleted || item == "" {
+			continue
+		}
+		if t, _ := decode[taskFact](later); t.Agent == reviewer && t.Item == item && !failedReview(t.Result) {
+			return "mended: a later review of it passed"
+		}
+	}
+	return "its item stayed open; " + fate(d, centurion.Event{}, i)
+}
+
+// stopped says how a task that failed or is blocked has ended, and where what was not merged stands.
+func stopped(d Data, e centurion.Event) string {
+	then := strings.TrimPrefix(string(e.Type), "task.")
+	if branch := d.Branches[e.Task]; branch != "" {
+		then += "; what it changed and was not merged stands on the branch " + branch
+	}
+	at := slices.IndexFunc(d.Tasks, func(t centurion.Task) bool { return t.ID == e.Task })
+	if at < 0 || d.Tasks[at].Item == "" {
+		return then
+	}
+	for _, t := range d.Tasks[at+1:] {
+		if t.Item == d.Tasks[at].Item && t.Status == centurion.TaskCompleted {
+			return then + "; its item was done by another task: " + cmp.Or(t.Title, t.ID)
+		}
+	}
+	return then
+}
+
+// redLine is the line of a failed check's output that tells most: the first that names a fault, else the last.
+func redLine(output string) string {
+	last := ""
+	for l := range strings.Lines(output) {
+		if l = strings.TrimSpace(l); l == "" {
+			continue
+		}
+		last = l
+		if strings.Contains(l, ":") && !strings.HasPrefix(l, "---") && !strings.HasPrefix(l, "===") {
+			return l
+		}
+	}
+	return last
+}
+
+func firstLine(s string) string {
+	for l := range strings.Lines(s) {
+		if l = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(l), "-*")); l != "" {
+			return l
+		}
+	}
+	return ""
+}

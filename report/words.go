@@ -1,0 +1,221 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// headline says in one line how the mission ended, or where it stands.
+func (r *Report) headline() string {
+	m := r.Mission
+	word := map[centurion.MissionStatus]string{centurion.MissionCompleted: "Complete", centurion.MissionFailed: "Failed",
+		centurion.MissionPaused: "Paused", centurion.MissionBlocked: "Blocked", centurion.MissionCancelled: "Cancelled",
+		centurion.MissionPlanning: "Planning", centurion.MissionRunning: "Running"}[m.Status]
+	line := []string{cmp.Or(word, oneLine(string(m.Status)), "Unknown")}
+	if r.Running {
+		line[0] += ": this tells of it as it was at " + clock(r.Written)
+	}
+	if r.Counts.Items > 0 {
+		line = append(line, fmt.Sprintf("%d of %s done", r.Counts.Done, centurion.Count(r.Counts.Items, "item")))
+	}
+	if t := span(m.ElapsedMS); t != "" {
+		line = append(line, t+" at work")
+	}
+	if m.ElapsedMS < r.WallMS-60_000 {
+		line = append(line, span(r.WallMS)+" by the clock")
+	}
+	line = append(line, money(m.Usage), tokens(m.Usage.Tokens.Total())+" tokens")
+	return strings.Join(line, " · ")
+}
+
+// proofs says aloud what the items are worth.
+func (r *Report) proofs() string {
+	c := r.Counts
+	if c.Items == 0 {
+		return "The plan had no items: there was nothing to verify."
+	}
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{c.Proven, "proven"}, {c.Regression, "regression (green before and after)"}, {c.Passed, "passed (green only)"}, {c.Reviewed, "reviewed (no check of its own)"}, {c.Unproven, "UNPROVEN"},
+		{c.Flaky, "FLAKY"}, {c.Failed, "FAILED"}, {c.NotRun, "with a check that was not run"}, {c.Unchecked, "without a check or a review"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return fmt.Sprintf("Of %s: %s.", centurion.Count(c.Items, "item"), strings.Join(parts, ", "))
+}
+
+// worth says in a sentence what a check has been shown to be.
+func (r *Report) worth(c Check) string {
+	switch c.Standing {
+	case Proven:
+		return "Red without the work, green with it, and red again when the work was taken out."
+	case Regression:
+		return "Green before and after: no more was asked for."
+	case Passed:
+		if r.Mission.Base == nil && (c.Receipt == nil || c.Receipt.Tree == "") {
+			return "No git: green only. Nothing shows that it could be red."
+		}
+		return "Green only: it was not tried without the work."
+	case Unproven:
+		return "Green, but nothing shows that it could be red."
+	case Flaky:
+		return "It ended otherwise when it was run once more on the same tree."
+	case NotRun:
+		return "The host has not run it."
+	}
+	return "It failed when it was run last."
+}
+
+// runs are the runs of a receipt; one that keeps none was green or failed once.
+func runs(c *centurion.Receipt) []centurion.CheckRun {
+	if c == nil {
+		return nil
+	}
+	if len(c.Runs) > 0 {
+		return c.Runs
+	}
+	return []centurion.CheckRun{{Kind: centurion.RunGreen, Tree: c.Tree, ExitCode: c.ExitCode, Passed: c.Passed, Error: c.Error,
+		Output: c.Output, Digest: c.Digest, Millis: c.Millis, Time: c.Time}}
+}
+
+// runWord says which run it was.
+func runWord(k centurion.RunKind) string {
+	switch k {
+	case centurion.RunRed:
+		return "before the work"
+	case centurion.RunGreen:
+		return "with the work"
+	case centurion.RunRedAgain:
+		return "work taken out"
+	}
+	return oneLine(string(k))
+}
+
+// ended says how a run ended.
+func ended(c centurion.CheckRun) string {
+	word := "red"
+	if c.Passed {
+		word = "green"
+	}
+	return fmt.Sprintf("%s, exit %d", word, c.ExitCode)
+}
+
+// ranInto says what a run ran into: an error, a broken build, a check that checks nothing.
+func ranInto(c centurion.CheckRun) string {
+	var all []string
+	for _, s := range []string{c.Error, c.Broken, c.Empty} {
+		if s != "" && !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// doubted are the reasons why a check is worth no more; none where it needs no more.
+func doubted(c Check) []string {
+	if c.Receipt == nil || c.Standing == Proven || c.Standing == Regression {
+		return nil
+	}
+	return because(*c.Receipt)
+}
+
+// plainPatch is a patch without the lines that name the objects: they say nothing to a reader.
+func plainPatch(patch string) string {
+	var b strings.Builder
+	header := false
+	for l := range strings.Lines(patch) {
+		if header && strings.HasPrefix(l, "index ") {
+			continue
+		}
+		header = strings.HasPrefix(l, "diff --git ") || header && !strings.HasPrefix(l, "@@")
+		b.WriteString(l)
+	}
+	return b.String()
+}
+
+// died is what the check said without the work: the line that tells most, and else the end of that run's output.
+func died(c *centurion.Receipt) string {
+	if c == nil {
+		return ""
+	}
+	if c.Died != "" {
+		return c.Died
+	}
+	for _, run := range c.Runs {
+		if run.Kind == centurion.RunRedAgain && !run.Passed {
+			return tail(run.Output, 800)
+		}
+	}
+	return ""
+}
+
+// tail is the end of a text from a line on, at most n bytes.
+func tail(s string, n int) string {
+	s = strings.TrimRight(s, "\n ")
+	if len(s) <= n {
+		return s
+	}
+	s = s[len(s)-n:]
+	if _, rest, ok := strings.Cut(s, "\n"); ok {
+		s = rest
+	}
+	return "…\n" + strings.ToValidUTF8(s, "")
+}
+
+// merged reports whether its work is on the person's branch: one that a host died at has no commit yet.
+func (r *Report) merged() bool { return r.Mission.Merged != nil && r.Mission.Merged.Commit != "" }
+
+// where says where the work stands and how it is got.
+func (r *Report) where() string {
+	m := r.Mission
+	switch {
+	case r.merged():
+		line := fmt.Sprintf("Merged into %s at %s as commit %s", cmp.Or(m.Merged.Branch, "a detached HEAD"), clock(m.Merged.Time), hash(m.Merged.Commit))
+		if m.Merged.Squash {
+			line += ", as one commit"
+		}
+		if len(m.Merged.Only) > 0 {
+			line += "; only " + strings.Join(m.Merged.Only, ", ")
+		}
+		return line + "."
+	case m.Branch != "":
+		return "The work stands on the branch " + m.Branch + ". It is not on yours."
+	case m.Isolation == "shared" || m.Base == nil:
+		return "The work was done in the project itself."
+	}
+	return ""
+}
+
+// base says what the work started from.
+func (r *Report) base() string {
+	b := r.Mission.Base
+	if b == nil {
+		return ""
+	}
+	line := "It started from " + hash(b.Commit)
+	if b.Branch != "" {
+		line += " of " + b.Branch
+	}
+	if b.Dirty > 0 {
+		line += ", with uncommitted work in " + centurion.Count(b.Dirty, "file")
+	}
+	return line + "."
+}
+
+// undone lists the tasks whose work a person took back.
+func undone(tasks []centurion.Task) []string {
+	var out []string
+	for _, t := range tasks {
+		if !t.Undone.IsZero() {
+			out = append(out, strings.TrimSpace(t.Item+" "+t.Title)+", at "+clock(t.Undone))
+		}
+	}
+	return out
+}

@@ -1,0 +1,140 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"centurion"
+	"centurion/orchestrator"
+)
+
+// Live is the part of [API] that controls sessions while they run. Sessions are named by their id or that of their task
+// or mission.
+type Live interface {
+	// Prompt writes to an agent and returns the answer of the turn that answers; see orchestrator.Host.Prompt. A mission
+	// that has stopped is gone on with if p.Resume is set, and a blocked one when its Commander is written to.
+	Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.Reply, error)
+	// Abort ends the turn of a session, not the session.
+	Abort(ctx context.Context, id, reason string) error
+	// Stop ends a session with its tool calls, their processes and its children, and returns when they have ended.
+	Stop(ctx context.Context, id, reason string) error
+	// State returns how a session stands, and never waits for it.
+	State(ctx context.Context, id string) (orchestrator.State, error)
+}
+
+// Prompt writes to an agent and waits for the answer. Ids may be given by a unique prefix.
+func (l *Local) Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.Reply, error) {
+	if l.Host == nil {
+		return orchestrator.Reply{}, notRunning("prompt")
+	}
+	p, err := l.addressed(ctx, p)
+	if err != nil {
+		return orchestrator.Reply{}, err
+	}
+	launch := func(string) error { return notRunning("prompt") }
+	if l.Work != nil {
+		launch = l.Work.Launch
+	}
+	if goOn, err := l.goesOnFor(ctx, p); err != nil || !goOn {
+		launch = nil
+	}
+	return l.Host.PromptAnd(ctx, p, launch)
+}
+
+// goesOnFor reports whether a mission that nobody works on goes on for a message whose answer is waited for.
+func (l *Local) goesOnFor(ctx context.Context, p orchestrator.Post) (bool, error) {
+	if p.Resume {
+		return true, nil
+	}
+	s, err := l.Host.State(ctx, lookedUpBy(p))
+	if err != nil || s.Task != "" {
+		return false, err
+	}
+	m, err := l.Store.Mission(ctx, s.Mission)
+	return m.Status == centurion.MissionBlocked || orchestrator.Continues(m), err
+}
+
+// lookedUpBy is what the receiver of a message is looked up by: the Commander by its mission.
+func lookedUpBy(p orchestrator.Post) string {
+	if p.Mission != "" && (p.To == "0/" || p.To == "0") {
+		return p.Mission
+	}
+	return p.To
+}
+
+// whole completes the id of a session, task or mission.
+func (l *Local) whole(ctx context.Context, id string) (string, error) {
+	p, err := l.addressed(ctx, orchestrator.Post{To: id})
+	return p.To, err
+}
+
+// Abort ends the turn of a session.
+func (l *Local) Abort(ctx context.Context, id, reason string) error {
+	return l.end(ctx, "abort", id, func(id string) error { return l.Host.Abort(ctx, id, reason) })
+}
+
+// Stop ends a session with all that it has started.
+func (l *Local) Stop(ctx context.Context, id, reason string) error {
+	return l.end(ctx, "stop", id, func(id string) error { return l.Host.Stop(ctx, id, reason) })
+}
+
+func (l *Local) end(ctx context.Context, op, id string, do func(id string) error) error {
+	if l.Host == nil {
+		return notRunning(op)
+	}
+	full, err := l.whole(ctx, id)
+	if err != nil {
+		return err
+	}
+	return do(full)
+}
+
+// State returns how a session stands.
+func (l *Local) State(ctx context.Context, id string) (orchestrator.State, error) {
+	full, err := l.whole(ctx, id)
+	switch {
+	case err != nil:
+		return orchestrator.State{}, err
+	case l.Host == nil:
+		return orchestrator.StoredState(ctx, l.Store, full)
+	}
+	return l.Host.State(ctx, full)
+}
+
+// Prompt writes to an agent and waits for the answer.
+func (c *Client) Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.Reply, error) {
+	return send[orchestrator.Reply](ctx, c, "/prompt", p)
+}
+
+// Abort ends the turn of a session.
+func (c *Client) Abort(ctx context.Context, id, reason string) error {
+	return c.post(ctx, "/abort", cancelBody{id, reason})
+}
+
+// Stop ends a session with all that it has started.
+func (c *Client) Stop(ctx context.Context, id, reason string) error {
+	return c.post(ctx, "/stop", cancelBody{id, reason})
+}
+
+// State returns how a session stands.
+func (c *Client) State(ctx context.Context, id string) (orchestrator.State, error) {
+	return get[orchestrator.State](ctx, c, "/state", url.Values{"id": {id}})
+}
+
+// live serves the part of the API that controls sessions.
+func (h handler) live(mux *http.ServeMux) {
+	mux.HandleFunc("POST "+Prefix+"/prompt", post(func(r *http.Request, p orchestrator.Post) (any, error) {
+		p.Origin = centurion.OriginPerson // whoever has the token acts for the person
+		return h.api.Prompt(r.Context(), p)
+	}))
+	mux.HandleFunc("POST "+Prefix+"/abort", post(func(r *http.Request, b cancelBody) (any, error) {
+		return struct{}{}, h.api.Abort(r.Context(), b.ID, b.Reason)
+	}))
+	mux.HandleFunc("POST "+Prefix+"/stop", post(func(r *http.Request, b cancelBody) (any, error) {
+		return struct{}{}, h.api.Stop(r.Context(), b.ID, b.Reason)
+	}))
+	mux.HandleFunc("GET "+Prefix+"/state", func(w http.ResponseWriter, r *http.Request) {
+		answer(w)(h.api.State(r.Context(), r.FormValue("id")))
+	})
+}

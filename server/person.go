@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"centurion"
+	"centurion/orchestrator"
+)
+
+// Person is the part of [API] with which a person takes over what was done, or takes it back. What is named is a mission or
+// a task, by its id or a unique prefix of it; "" means the latest mission.
+type Person interface {
+	// Diff tells what was changed; see orchestrator.Host.Diff.
+	Diff(ctx context.Context, id string, o orchestrator.DiffOptions) (orchestrator.Change, error)
+	// Merge puts a mission's work on the person's branch; see orchestrator.Host.Merge.
+	Merge(ctx context.Context, id string, q orchestrator.MergeRequest) (orchestrator.MergeReport, error)
+	// Undo takes it back; see orchestrator.Host.Undo.
+	Undo(ctx context.Context, id string, q orchestrator.UndoRequest) (orchestrator.UndoReport, error)
+}
+
+// full returns the whole id of a mission or a task.
+func (l *Local) full(ctx context.Context, id string) (string, error) {
+	if strings.HasPrefix(id, string(centurion.PrefixTask)+"_") {
+		return l.Store.ResolveTask(ctx, id)
+	}
+	m, err := l.mission(ctx, id)
+	return m.ID, err
+}
+
+// Diff tells what a mission or a task has changed.
+func (l *Local) Diff(ctx context.Context, id string, o orchestrator.DiffOptions) (orchestrator.Change, error) {
+	if l.Host == nil {
+		return orchestrator.Change{}, notRunning("diff")
+	}
+	id, err := l.full(ctx, id)
+	if err != nil {
+		return orchestrator.Change{}, err
+	}
+	return l.Host.Diff(ctx, id, o)
+}
+
+// Merge puts a mission's work on the person's branch.
+func (l *Local) Merge(ctx context.Context, id string, q orchestrator.MergeRequest) (orchestrator.MergeReport, error) {
+	if l.Host == nil {
+		return orchestrator.MergeReport{}, notRunning("merge")
+	}
+	id, err := l.full(ctx, id)
+	if err != nil {
+		return orchestrator.MergeReport{}, err
+	}
+	return l.Host.Merge(ctx, id, q)
+}
+
+// Undo takes back what a mission or a task has done.
+func (l *Local) Undo(ctx context.Context, id string, q orchestrator.UndoRequest) (orchestrator.UndoReport, error) {
+	if l.Host == nil {
+		return orchestrator.UndoReport{}, notRunning("undo")
+	}
+	id, err := l.full(ctx, id)
+	if err != nil {
+		return orchestrator.UndoReport{}, err
+	}
+	return l.Host.Undo(ctx, id, q)
+}
+
+type mergeBody struct {
+	ID string `json:"id,omitempty"`
+	orchestrator.MergeRequest
+}
+
+type undoBody struct {
+	ID string `json:"id"`
+	orchestrator.UndoRequest
+}
+
+// Diff tells what a mission or a task has changed.
+func (c *Client) Diff(ctx context.Context, id string, o orchestrator.DiffOptions) (orchestrator.Change, error) {
+	q := url.Values{"id": {id}, "path": o.Paths}
+	if o.Patch {
+		q.Set("patch", "true")
+	}
+	if o.Color {
+		q.Set("color", "true")
+	}
+	return get[orchestrator.Change](ctx, c, "/diff", q)
+}
+
+// Merge puts a mission's work on the person's branch.
+func (c *Client) Merge(ctx context.Context, id string, q orchestrator.MergeRequest) (orchestrator.MergeReport, error) {
+	return send[orchestrator.MergeReport](ctx, c, "/merge", mergeBody{id, q})
+}
+
+// Undo takes back what a mission or a task has done.
+func (c *Client) Undo(ctx context.Context, id string, q orchestrator.UndoRequest) (orchestrator.UndoReport, error) {
+	return send[orchestrator.UndoReport](ctx, c, "/undo", undoBody{id, q})
+}
+
+func (h handler) personRoutes(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+Prefix+"/diff", func(w http.ResponseWriter, r *http.Request) {
+		id := r.FormValue("id") // which reads the form
+		answer(w)(h.api.Diff(r.Context(), id, orchestrator.DiffOptions{Patch: r.FormValue("patch") == "true",
+			Color: r.FormValue("color") == "true", Paths: r.Form["path"]}))
+	})
+	mux.HandleFunc("POST "+Prefix+"/merge", post(func(r *http.Request, b mergeBody) (any, error) {
+		return h.api.Merge(r.Context(), b.ID, b.MergeRequest)
+	}))
+	mux.HandleFunc("POST "+Prefix+"/undo", post(func(r *http.Request, b undoBody) (any, error) {
+		return h.api.Undo(r.Context(), b.ID, b.UndoRequest)
+	}))
+}

@@ -1,0 +1,102 @@
+package rpc
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/creachadair/jrpc2"
+)
+
+// MaxLine bounds a message of the client, in bytes: a prompt of the largest size (256 KB) with every character escaped fits
+// several times.
+const MaxLine = 4 << 20
+
+// lines carries messages as lines of JSON. A line that is too long is answered with an error and passed over, and so is
+// what follows of it; empty lines are passed over. It is a [channel.Channel].
+type lines struct {
+	in   *bufio.Reader
+	wake func() error // ends a read; nil if nothing does
+	max  int
+
+	mu  sync.Mutex // what is too long is answered beside the server's own answers
+	out io.WriteCloser
+}
+
+func newLines(in io.Reader, out io.WriteCloser) *lines {
+	l := &lines{in: bufio.NewReaderSize(in, 64<<10), max: MaxLine, out: out}
+	if c, ok := in.(io.Closer); ok {
+		l.wake = c.Close
+	}
+	return l
+}
+
+// Send writes a message.
+func (l *lines) Send(msg []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if bytes.IndexByte(msg, '\n') >= 0 {
+		var flat bytes.Buffer
+		if err := json.Compact(&flat, msg); err != nil {
+			return err
+		}
+		msg = flat.Bytes()
+	}
+	_, err := l.out.Write(append(bytes.Clone(msg), '\n'))
+	return err
+}
+
+// Recv reads the next message. At the end of the input the last line counts whether it ends in a line break or not.
+func (l *lines) Recv() ([]byte, error) {
+	for {
+		line, long, err := l.line()
+		if long {
+			if serr := l.refuse(); serr != nil {
+				return nil, serr
+			}
+		} else if len(bytes.TrimSpace(line)) > 0 {
+			return line, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// line reads one line without its end, and reports whether it was too long; then what was read of it is gone.
+func (l *lines) line() (line []byte, long bool, err error) {
+	for {
+		chunk, err := l.in.ReadSlice('\n')
+		if long = long || len(line)+len(bytes.TrimSuffix(chunk, []byte("\n"))) > l.max; long {
+			line = nil
+		} else {
+			line = append(line, chunk...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimSuffix(line, []byte("\n")), long, err
+		}
+	}
+}
+
+// refuse answers a line of which not even the id is known.
+func (l *lines) refuse() error {
+	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{
+		"code": jrpc2.InvalidRequest, "message": fmt.Sprintf("a message is longer than %d MB", l.max>>20)}})
+	if err != nil {
+		return err
+	}
+	return l.Send(b)
+}
+
+// Close closes the output and ends a read.
+func (l *lines) Close() error {
+	err := l.out.Close()
+	if l.wake != nil {
+		err = errors.Join(err, l.wake())
+	}
+	return err
+}

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"centurion"
+	"centurion/orchestrator"
+)
+
+// Tree is everything that was said in a session: its current line and its other branches.
+type Tree struct {
+	Session  centurion.Session `json:"session"`
+	Leaf     string            `json:"leaf"`     // the newest message of the current line
+	Messages []Message         `json:"messages"` // in the order in which they were stored; each tells the one before it
+}
+
+// Rewind is a request to take a conversation back. See orchestrator.Host.Rewind.
+type Rewind struct {
+	To   string `json:"to,omitempty"`
+	Mark string `json:"mark,omitempty"`
+}
+
+type forkBody struct {
+	At string `json:"at,omitempty"`
+}
+
+func messageView(m centurion.Message) Message {
+	return Message{Info: m, Origin: m.Origin, Parts: m.Parts, Prev: m.Prev}
+}
+
+// Tree returns all messages of a session.
+func (l *Local) Tree(ctx context.Context, session string) (Tree, error) {
+	full, err := l.Store.ResolveSession(ctx, session)
+	if err != nil {
+		return Tree{}, err
+	}
+	stored, err := l.Store.Tree(ctx, full)
+	t := Tree{Session: stored.Session, Leaf: stored.Leaf, Messages: make([]Message, 0, len(stored.Messages))}
+	for _, m := range stored.Messages {
+		t.Messages = append(t.Messages, messageView(m))
+	}
+	return t, err
+}
+
+// Rewind takes a conversation back to an older message, or gives the one that it stands at a name.
+func (l *Local) Rewind(ctx context.Context, session string, r Rewind) (orchestrator.Rewound, error) {
+	if l.Host == nil {
+		return orchestrator.Rewound{}, notRunning("rewind")
+	}
+	full, err := l.Store.ResolveSession(ctx, session)
+	if err != nil {
+		return orchestrator.Rewound{}, err
+	}
+	return l.Host.Rewind(ctx, full, r.To, r.Mark)
+}
+
+// Fork copies a conversation into a mission of its own.
+func (l *Local) Fork(ctx context.Context, session, at string) (orchestrator.Forked, error) {
+	if l.Host == nil {
+		return orchestrator.Forked{}, notRunning("fork")
+	}
+	full, err := l.Store.ResolveSession(ctx, session)
+	if err != nil {
+		return orchestrator.Forked{}, err
+	}
+	return l.Host.Fork(ctx, full, at)
+}
+
+// Tree returns all messages of a session.
+func (c *Client) Tree(ctx context.Context, session string) (Tree, error) {
+	return get[Tree](ctx, c, "/sessions/"+url.PathEscape(session)+"/tree", nil)
+}
+
+// Rewind takes a conversation back to an older message, or gives the one that it stands at a name.
+func (c *Client) Rewind(ctx context.Context, session string, r Rewind) (orchestrator.Rewound, error) {
+	return send[orchestrator.Rewound](ctx, c, "/sessions/"+url.PathEscape(session)+"/rewind", r)
+}
+
+// Fork copies a conversation into a mission of its own.
+func (c *Client) Fork(ctx context.Context, session, at string) (orchestrator.Forked, error) {
+	return send[orchestrator.Forked](ctx, c, "/sessions/"+url.PathEscape(session)+"/fork", forkBody{at})
+}
+
+func (h handler) treeRoutes(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+Prefix+"/sessions/{id}/tree", func(w http.ResponseWriter, r *http.Request) {
+		answer(w)(h.api.Tree(r.Context(), r.PathValue("id")))
+	})
+	mux.HandleFunc("POST "+Prefix+"/sessions/{id}/rewind", post(func(r *http.Request, b Rewind) (any, error) {
+		return h.api.Rewind(r.Context(), r.PathValue("id"), b)
+	}))
+	mux.HandleFunc("POST "+Prefix+"/sessions/{id}/fork", post(func(r *http.Request, b forkBody) (any, error) {
+		return h.api.Fork(r.Context(), r.PathValue("id"), b.At)
+	}))
+}

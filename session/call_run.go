@@ -1,0 +1,164 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"centurion"
+	"centurion/failpoint"
+	"centurion/guard"
+	"centurion/tools"
+)
+
+// stopped is the result of a call that was ended, or not begun, because its turn was stopped.
+const stopped = "Cancelled"
+
+// callRun is one run of the calls of an answer. What it keeps by call belongs to that call's goroutine until that has ended.
+type callRun struct {
+	calls
+	s       *Session
+	effects []tools.Effect
+	inputs  []json.RawMessage
+	unbegun []bool // calls whose turn was over before they began
+	files   pathSet
+	endTurn bool
+}
+
+// all runs the calls: those that run beside all others from the beginning on, and meanwhile the others, one batch after the
+// other, each of which is stored when it has ended.
+func (r *callRun) all(ctx context.Context) error {
+	beside, rest := r.s.cfg.Policy.split(r.effects)
+	aside, drop := context.WithCancelCause(ctx)
+	defer drop(nil)
+	var lane guard.Group
+	results := make([]tools.Result, len(beside))
+	r.running(len(beside))
+	if len(rest) > 0 {
+		r.running(1)
+	}
+	for _, begun := range r.start(aside, &lane, beside, results, r.ended) {
+		<-begun
+	}
+	err := r.batches(ctx, rest)
+	if len(rest) > 0 {
+		r.ended()
+	}
+	if err != nil {
+		drop(err)
+	}
+	if err := errors.Join(err, lane.Wait()); err != nil {
+		return err
+	}
+	return r.store(ctx, beside, results)
+}
+
+// running tells that so many calls more, or fewer, are under way.
+func (r *callRun) running(more int) {
+	if r.s.cfg.Running != nil && more != 0 {
+		r.s.cfg.Running(more)
+	}
+}
+
+func (r *callRun) ended() { r.running(-1) }
+
+// batches runs one batch after the other. The last call of a batch that ends counts as running until the next one begins: in
+// between it must not look as if nothing were left but what runs beside.
+func (r *callRun) batches(ctx context.Context, of []int) error {
+	for batch := range r.s.cfg.Policy.batches(r.effects, of) {
+		var g guard.Group
+		var left atomic.Int64
+		left.Store(int64(len(batch)))
+		results := make([]tools.Result, len(batch))
+		r.running(len(batch) - 1)
+		r.start(ctx, &g, batch, results, func() {
+			if left.Add(-1) > 0 {
+				r.ended()
+			}
+		})
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		if err := r.store(ctx, batch, results); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start begins calls at the same time, those of a kind each after the one before has begun. It returns what is closed when
+// each of them has begun, or ended. Of every call of the batch ended is told once.
+func (r *callRun) start(ctx context.Context, g *guard.Group, batch []int, results []tools.Result, ended func()) (all []<-chan struct{}) {
+	alike := map[string]chan struct{}{} // closed when the newest call of a kind has begun
+	for k, n := range batch {
+		p := r.part(n)
+		if p.State.Ended() {
+			ended()
+			continue
+		}
+		begun := make(chan struct{})
+		all = append(all, begun)
+		begin := sync.OnceFunc(func() { close(begun) })
+		before := alike[r.effects[n].Alike]
+		if r.effects[n].Alike != "" {
+			alike[r.effects[n].Alike] = begun
+		}
+		g.Go("tool "+p.Tool, func() error {
+			defer begin()
+			defer ended()
+			if before != nil {
+				<-before // what the model wrote first comes first
+			}
+			if r.unbegun[n] = ctx.Err() != nil; !r.unbegun[n] {
+				results[k] = r.s.runCall(ctx, p, r.inputs[n], begin)
+			}
+			return nil
+		})
+	}
+	return all
+}
+
+// store stores the results of calls that have run, with what they did.
+func (r *callRun) store(ctx context.Context, batch []int, results []tools.Result) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	failpoint.Hit(failpoint.ToolRan)
+	var consumed []string
+	changed := newPathSet()
+	for _, res := range results {
+		changed.add(res.Files...)
+		consumed = append(consumed, res.Consumes...)
+		r.endTurn = r.endTurn || res.EndTurn
+	}
+	r.files.add(changed.sorted()...)
+	return r.s.storeResults(ctx, r.calls, batch, consumed, changed.sorted())
+}
+
+// leave gives the calls their end that had not begun when the turn was stopped. If another call of the answer goes on later
+// they are stored as not begun, so that they run then, too: the model has asked for all of them together.
+func (r *callRun) leave(ctx context.Context) error {
+	later := false
+	var rest []int
+	for n := range r.parts {
+		switch {
+		case r.unbegun[n]:
+			rest = append(rest, n)
+		case !r.part(n).State.Ended():
+			later = true
+		}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	for _, n := range rest {
+		if p := r.part(n); later {
+			p.State.Status = centurion.ToolPending
+		} else {
+			fail(p, stopped)
+		}
+	}
+	return r.s.storeResults(ctx, r.calls, rest, nil, nil)
+}

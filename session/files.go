@@ -1,0 +1,118 @@
+package session
+
+import (
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/provider"
+)
+
+// textOf is what a user message says: its texts, and where it has files their names.
+func textOf(m *centurion.Message) string {
+	if !slices.ContainsFunc(m.Parts, isFile) {
+		return m.Text()
+	}
+	var b strings.Builder
+	for _, p := range m.Parts {
+		switch {
+		case p.Type == centurion.PartText:
+			b.WriteString(p.Text)
+		case isFile(p):
+			if b.Len() > 0 {
+				b.WriteString("\n\n")
+			}
+			b.WriteString(p.File.Label())
+		}
+	}
+	return b.String()
+}
+
+func isFile(p centurion.Part) bool { return p.Type == centurion.PartFile && p.File != nil }
+
+// filesOf returns the files among parts.
+func filesOf(parts []centurion.Part) (out []centurion.File) {
+	for _, p := range parts {
+		if isFile(p) {
+			out = append(out, *p.File)
+		}
+	}
+	return out
+}
+
+// fileTokens estimates what a message's files cost, those of its calls' results included.
+func fileTokens(m *centurion.Message) (n int) {
+	for _, p := range m.Parts {
+		switch {
+		case isFile(p):
+			n += p.File.Tokens()
+		case p.Type == centurion.PartTool && sent(p):
+			n += tokensOfFiles(filesOf(p.State.Attachments))
+		}
+	}
+	return n
+}
+
+func tokensOfFiles(files []centurion.File) (n int) {
+	for _, f := range files {
+		n += f.Tokens()
+	}
+	return n
+}
+
+// shown leaves out of a request the files that its model does not take, and the oldest when there are more than one
+// request may have; their place in the text says so. Those go many at once, so that what is sent stays the same from request
+// to request in between, and which ones go depends on the history alone, so that a restart sends the same.
+func shown(msgs []provider.Message, takes centurion.Media) []provider.Message {
+	if !slices.ContainsFunc(msgs, func(m provider.Message) bool { return len(m.Files) > 0 }) {
+		return msgs
+	}
+	out := slices.Clone(msgs)
+	first := 0 // of the messages whose files stay
+	count, size := 0, 0
+	for i := range out {
+		out[i].Files = slices.Clone(out[i].Files)
+		out[i].Files = slices.DeleteFunc(out[i].Files, func(f centurion.File) bool {
+			no := f.URL != "" || !takes.Takes(f.Mime)
+			if no {
+				out[i].Text += "\n(" + f.Describe() + " is not shown: this model " + notTaken(f) + ")"
+			}
+			return no
+		})
+		n, b := measure(out[i].Files)
+		count, size = count+n, size+b
+		if count <= centurion.MaxFiles && size <= centurion.MaxFilesBytes {
+			continue
+		}
+		for ; first < i && (count > centurion.MaxFiles/2 || size > centurion.MaxFilesBytes/2); first++ {
+			n, b := measure(out[first].Files)
+			for _, f := range out[first].Files {
+				out[first].Text += "\n(" + f.Describe() + " is not shown any more; read it again if you need it)"
+			}
+			out[first].Files = nil
+			count, size = count-n, size-b
+		}
+	}
+	return out
+}
+
+func notTaken(f centurion.File) string {
+	if f.Mime == centurion.MimePDF {
+		return "takes no PDF"
+	}
+	return "takes no images"
+}
+
+func measure(files []centurion.File) (count, size int) {
+	for _, f := range files {
+		size += len(f.Data)
+	}
+	return len(files), size
+}
+
+// attach turns the files that a tool has returned into parts of its call's message.
+func attach(p *centurion.Part, files []centurion.File) {
+	for _, f := range files {
+		p.State.Attachments = append(p.State.Attachments, centurion.FilePart(p.SessionID, p.MessageID, f))
+	}
+}

@@ -1,0 +1,130 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// What the host itself keeps of the messages that a summary stands for, beside the person's words, so that a poor summary
+// loses neither what was changed nor what others have found.
+const (
+	recordHead   = "\n\nRecorded by the host of what came before:"
+	changedHead  = "Files that you changed with write and edit:"
+	childrenHead = "What others did for you:"
+	recordLine   = 400 // bytes of one line
+)
+
+// record lists, one a line and the newest last, the files that the calls of messages have changed and what became of the
+// work of others, in at most about limit bytes. What an earlier summary has kept goes on standing there.
+func record(gone []centurion.Message, limit int) string {
+	var files, children []string
+	add := func(to *[]string, line string) {
+		line = centurion.Clip(strings.Join(strings.Fields(line), " "), recordLine)
+		*to = append(slices.DeleteFunc(*to, func(old string) bool { return old == line }), line)
+	}
+	for i := range gone {
+		m := &gone[i]
+		if m.Summary {
+			files, children = recorded(m)
+			continue
+		}
+		if m.Role == centurion.RoleUser {
+			if line := delivered(m); line != "" {
+				add(&children, line)
+			}
+			continue
+		}
+		for _, p := range m.Parts {
+			if p.Type != centurion.PartTool || !sent(p) {
+				continue
+			}
+			for _, f := range fileOf(p) {
+				add(&files, f)
+			}
+			if line := childOf(p); line != "" {
+				add(&children, line)
+			}
+		}
+	}
+	var b strings.Builder
+	for _, part := range []struct {
+		head  string
+		lines []string
+		limit int
+	}{{changedHead, files, limit / 3}, {childrenHead, children, limit * 2 / 3}} {
+		from, n := len(part.lines), len(part.head)
+		for from > 0 && n+len(part.lines[from-1])+3 <= part.limit {
+			from--
+			n += len(part.lines[from]) + 3
+		}
+		if from == len(part.lines) {
+			continue
+		}
+		b.WriteString("\n" + part.head)
+		for _, line := range part.lines[from:] {
+			b.WriteString("\n- " + line)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return recordHead + b.String()
+}
+
+// recorded returns what a summary has kept.
+func recorded(m *centurion.Message) (files, children []string) {
+	for _, p := range m.Parts {
+		rest, ok := strings.CutPrefix(p.Text, recordHead)
+		if !ok {
+			continue
+		}
+		to := &files
+		for line := range strings.Lines(rest) {
+			line = strings.TrimSuffix(line, "\n")
+			if item, ok := strings.CutPrefix(line, "- "); ok {
+				*to = append(*to, item)
+			} else if line == childrenHead {
+				to = &children
+			}
+		}
+	}
+	return files, children
+}
+
+// delivered returns in short the message with which a task's result has come, or "".
+func delivered(m *centurion.Message) string {
+	text := m.Text()
+	if m.Origin != centurion.OriginHost || !strings.HasPrefix(text, "Task "+string(centurion.PrefixTask)+"_") {
+		return ""
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	if _, result, ok := strings.Cut(text, "<result>\n"); ok {
+		first += " " + strings.TrimSuffix(result, "\n</result>")
+	}
+	return first
+}
+
+// childOf returns in short what a call has told of the work that somebody else did, or "".
+func childOf(p centurion.Part) string {
+	if !slices.Contains([]string{"sub_agent", "delegate_task", "get_task_result"}, p.Tool) {
+		return ""
+	}
+	how, text := "", ""
+	if text, _ = p.State.Result(); p.State.Status == centurion.ToolError {
+		how = " failed"
+	}
+	return fmt.Sprintf("%s%s, %s: %s", p.Tool, how, centurion.Clip(cmp.Or(p.State.Title, string(p.State.Input)), 80), text)
+}
+
+// askedOf returns a question that a call has put to the person, with the answer as it came, or "".
+func askedOf(p centurion.Part) string {
+	if p.Type != centurion.PartTool || p.Tool != "ask_user" || !sent(p) || p.State.Status != centurion.ToolCompleted {
+		return ""
+	}
+	question, _ := p.State.Metadata["question"].(string)
+	return "You asked: " + cmp.Or(question, p.State.Title) + "\nThe answer: " + p.State.Output
+}

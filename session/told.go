@@ -1,0 +1,12 @@
+package session
+
+import "centurion/event"
+
+// called names the calls of an answer, for those who read of it before they read of the calls.
+func called(a *answer) []event.CallData {
+	all := make([]event.CallData, len(a.calls))
+	for n, i := range a.calls {
+		all[n] = event.CallData{Call: a.msg.Parts[i].CallID, Tool: a.msg.Parts[i].Tool}
+	}
+	return all
+}

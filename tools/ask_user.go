@@ -1,0 +1,83 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"centurion"
+	"centurion/event"
+)
+
+//go:embed ask_user.md
+var askUserDoc string
+
+// MaxChoices is how many choices a question may come with: what a person takes in at one look.
+const MaxChoices = 10
+
+// MaxQuestion bounds a question and MaxChoice each choice, in runes: what a terminal shows without scrolling much.
+const (
+	MaxQuestion = 4000
+	MaxChoice   = 200
+)
+
+// Asker puts questions of a model to the person. The orchestrator fulfils it.
+type Asker interface {
+	// AskPerson blocks until the question is answered, until ctx ends, or, where nobody can answer, not at all. The same call
+	// asks only once: run again after a restart it waits for the same question or returns the answer that came meanwhile.
+	AskPerson(ctx context.Context, c *Call, q Question) (Answer, error)
+}
+
+// Question is what a person is asked.
+type Question struct {
+	Text    string
+	Choices []string // at most [MaxChoices], the one that the model would take first; a person may answer something else
+}
+
+// Answer is what came back.
+type Answer struct {
+	Text string // one of the choices, the person's own words, or why there is none
+	By   string // person, policy, timeout or shutdown
+}
+
+type askUserInput struct {
+	Question string   `json:"question"`
+	Choices  []string `json:"choices"`
+}
+
+func askUserTool() Tool {
+	question, choice, choices := text("What you want to know, with all that is needed to decide"), text(""), list("Answers to choose from, the one you would take first", nil)
+	question.MaxLength, choice.MaxLength, choices.MaxItems = new(MaxQuestion), new(MaxChoice), new(MaxChoices)
+	choices.Items = &jsonschema.Schema{Type: "string", MinLength: choice.MinLength, MaxLength: choice.MaxLength}
+	return define("ask_user", askUserDoc, object(need("question", question), may("choices", choices)),
+		func(askUserInput) Effect { return Effect{Hosted: true, Once: true, Beside: true, Alike: "ask_user"} }, runAskUser)
+}
+
+func runAskUser(ctx context.Context, c *Call, in askUserInput) (Result, error) {
+	q := Question{Text: strings.TrimSpace(in.Question)}
+	if q.Text == "" {
+		return Result{}, usage("ask_user", "say what you want to know", "the question is empty")
+	}
+	for _, choice := range in.Choices {
+		choice = strings.Join(strings.Fields(choice), " ")
+		if choice == "" || slices.Contains(q.Choices, choice) {
+			return Result{}, usage("ask_user", "give each choice once, or none to get free text", "a choice is empty or stands there twice")
+		}
+		q.Choices = append(q.Choices, choice)
+	}
+	if c.Asker == nil {
+		return answered(q, Answer{Text: event.NobodyThere, By: "policy"}), nil
+	}
+	a, err := c.Asker.AskPerson(ctx, c, q)
+	if err != nil {
+		return Result{}, err
+	}
+	return answered(q, a), nil
+}
+
+func answered(q Question, a Answer) Result {
+	return Result{Output: a.Text, Title: centurion.Clip(q.Text, 80), Metadata: map[string]any{"question": q.Text, "answer": a.Text, "by": a.By}}
+}

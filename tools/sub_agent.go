@@ -1,0 +1,262 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+//go:embed sub_agent.md
+var subAgentDoc string
+
+// SubAgents is the way up to the orchestrator of the tool that starts sub-agents. Its methods may be called at the same
+// time.
+type SubAgents interface {
+	// Spawn records a sub-agent's task and returns at once; the same call gives the same task, also after a restart. The
+	// error has centurion.KindUsage, with what would be right, for a tool that the caller does not hold and for a model that
+	// cannot be found.
+	Spawn(ctx context.Context, c *Call, s SubAgent) (centurion.Task, error)
+	// Join blocks until the sub-agent has ended and returns all there is to tell of it. It stops a sub-agent from which
+	// nothing comes any more, and one whose caller's turn ends. The task has not ended if the mission stops meanwhile: then
+	// it goes on with that, and its result is delivered as a notice. An error means that nothing is known.
+	Join(ctx context.Context, c *Call, task string) (SubReport, error)
+}
+
+// SubAgent is a request to start a sub-agent. What is empty is as its parent has it.
+type SubAgent struct {
+	Prompt string   // handed to it verbatim
+	Tools  []string // nil: all of its parent's
+	Model  string   // provider/model
+	System string   // its system prompt
+}
+
+// SubReport is what a sub-agent did.
+type SubReport struct {
+	Task  centurion.Task
+	Model string // provider/model that it talked to last
+	Calls []SubCall
+}
+
+// SubCall is one tool call of a sub-agent.
+type SubCall struct {
+	ID     string `json:"call"`
+	Tool   string `json:"tool"`
+	Args   string `json:"args"`             // the beginning of its arguments
+	Result string `json:"result,omitempty"` // the beginning of its output
+	Error  string `json:"error,omitempty"`
+	Millis int64  `json:"ms"`
+}
+
+// Bounds of what is told of a sub-agent.
+const (
+	subTextMax = 24 << 10 // bytes of its last text in its parent's history; the whole stays with its session
+	subCallMax = 100      // calls in the log: the newest
+	subBrief   = 200      // bytes of arguments, output and error of one call in the log
+)
+
+type subAgentInput struct {
+	Prompt       string   `json:"prompt"`
+	Tools        []string `json:"tools"`
+	Model        string   `json:"model"`
+	SystemPrompt string   `json:"system_prompt"`
+}
+
+func subAgentTool() Tool {
+	return define("sub_agent", subAgentDoc, object(
+		need("prompt", text("All that has to be known for the task; it sees nothing of your conversation")),
+		may("tools", list("The tools that it may use, of yours (default: all)", str(""))),
+		may("model", str("Another model for it, as provider/model (default: yours)")),
+		may("system_prompt", str("Instructions in place of your own ones (default: yours)")),
+	), func(subAgentInput) Effect { return Effect{Hosted: true, Once: true, Alike: "sub_agent"} }, runSubAgent)
+}
+
+func runSubAgent(ctx context.Context, c *Call, in subAgentInput) (Result, error) {
+	if c.SubAgents == nil {
+		return Result{}, &centurion.Error{Op: "sub_agent", Kind: centurion.KindPermission, Msg: "your role starts no sub-agents", Hint: "do it yourself"}
+	}
+	if strings.TrimSpace(in.Prompt) == "" {
+		return Result{}, usage("sub_agent", "say what it is to do", "the prompt is empty")
+	}
+	t, err := c.SubAgents.Spawn(ctx, c, SubAgent{Prompt: in.Prompt, Tools: trimmed(in.Tools), Model: strings.TrimSpace(in.Model),
+		System: strings.TrimSpace(in.SystemPrompt)})
+	if err != nil {
+		return Result{}, err
+	}
+	if c.Begun != nil {
+		c.Begun()
+	}
+	c.Progress("sub-agent " + t.ID + ": " + t.Title)
+	rep, err := c.SubAgents.Join(ctx, c, t.ID)
+	if err != nil {
+		return Result{}, err
+	}
+	return rep.result(c.Session)
+}
+
+func trimmed(names []string) []string {
+	out := slices.Clone(names)
+	for i, n := range out {
+		out[i] = strings.TrimSpace(n)
+	}
+	return out
+}
+
+// result is what the parent is told. Whatever has become of the sub-agent, its result is not delivered again.
+func (s SubReport) result(parent string) (Result, error) {
+	t := s.Task
+	r := Result{Title: t.Title, Metadata: s.metadata(parent)}
+	if !t.Status.Ended() {
+		r.Output = fmt.Sprintf("The work was stopped while sub-agent %s was at it. It goes on by itself now that the work goes on, "+
+			"and you will be told its result: do not start it again, end your turn when nothing else is left to do.", t.ID)
+		return r, nil
+	}
+	r.Consumes = []string{t.ID}
+	did := s.Did()
+	if t.Status == centurion.TaskCompleted {
+		r.Output = capped(t.Result, t.Session) + "\n\n(" + did + ")"
+		return r, nil
+	}
+	kind, why := centurion.KindInternal, string(t.Status)
+	if t.Error != nil {
+		kind, why = t.Error.Kind, t.Error.Message
+		if t.Error.Hint != "" {
+			why += ". " + t.Error.Hint
+		}
+	}
+	var msg strings.Builder
+	fmt.Fprintf(&msg, "the sub-agent %s (%s): %s\nWhat it had done: %s", failedHow(t.Status), kind, why, did)
+	for _, c := range s.Calls[max(0, len(s.Calls)-5):] {
+		fmt.Fprintf(&msg, "\n- %s %s", c.Tool, c.Args)
+		if c.Error != "" {
+			msg.WriteString(": " + short(c.Error))
+		}
+	}
+	if text := strings.TrimSpace(t.Result); text != "" {
+		msg.WriteString("\nIts last words:\n" + capped(text, t.Session))
+	}
+	return r, &centurion.Error{Kind: kind, Msg: msg.String()}
+}
+
+func failedHow(s centurion.TaskStatus) string {
+	switch s {
+	case centurion.TaskCancelled:
+		return "was stopped"
+	case centurion.TaskBlocked:
+		return "was kept from going on"
+	}
+	return "failed"
+}
+
+// capped is a text that is not too long for its reader's history, or its beginning and where the whole is.
+func capped(s, session string) string {
+	s = strings.TrimRight(s, "\n")
+	if len(s) <= subTextMax {
+		return s
+	}
+	head := strings.ToValidUTF8(s[:subTextMax], "")
+	return head + fmt.Sprintf("\n… (%d of %d bytes; the whole: centurion show %s)", len(head), len(s), session)
+}
+
+// Did says in one line what the sub-agent did, and what that took: "12 tool calls: read ×9, bash ×3; 3 files changed; 41k
+// tokens, $0.12, 34 s". What nobody knows the price of has no cost.
+func (s SubReport) Did() string {
+	counts, order := map[string]int{}, []string{}
+	for _, c := range s.Calls {
+		if counts[c.Tool]++; counts[c.Tool] == 1 {
+			order = append(order, c.Tool)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
+	for i, t := range order {
+		order[i] = fmt.Sprintf("%s ×%d", t, counts[t])
+	}
+	did := centurion.Count(len(s.Calls), "tool call")
+	if len(order) > 0 {
+		did += ": " + strings.Join(order, ", ")
+	}
+	t := s.Task
+	if n := len(t.Files); n > 0 {
+		did += "; " + centurion.Count(n, "file") + " changed"
+	}
+	did += "; " + thousands(t.Usage.Tokens.Total()) + " tokens"
+	if !t.Usage.Unpriced { // a model has no use for a cost that nobody knows
+		did += ", " + money(t.Usage)
+	}
+	if !t.Started.IsZero() && !t.Ended.IsZero() {
+		did += ", " + duration(t.Ended.Sub(t.Started.Time))
+	}
+	return did
+}
+
+// thousands writes a number of tokens as a person would say it: 950, 1.2k, 41k.
+func thousands(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 10_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	}
+	return fmt.Sprintf("%dk", (n+500)/1000)
+}
+
+// metadata is what clients are told: those that know OpenCode's task tool find the session by the same keys.
+func (s SubReport) metadata(parent string) map[string]any {
+	t := s.Task
+	log := s.Calls[max(0, len(s.Calls)-subCallMax):]
+	brief := make([]SubCall, len(log))
+	for i, c := range log {
+		c.Result, c.Error = short(c.Result), short(c.Error)
+		brief[i] = c
+	}
+	m := map[string]any{"task": t.ID, "agent": t.Agent, "status": string(t.Status), "sessionId": t.Session, "parentSessionId": parent,
+		"tool_calls": len(s.Calls), "log": brief, "files": t.Files, "tokens": t.Usage.Tokens.Total(), "cost": t.Usage.USD}
+	if provider, id, ok := strings.Cut(s.Model, "/"); ok {
+		m["model"] = map[string]string{"providerID": provider, "modelID": id}
+	}
+	if !t.Started.IsZero() && !t.Ended.IsZero() {
+		m["ms"] = t.Ended.Sub(t.Started.Time).Milliseconds()
+	}
+	return m
+}
+
+func short(s string) string { return centurion.Clip(strings.Join(strings.Fields(s), " "), subBrief) }
+
+// SubCalls are the tool calls in a conversation, in the order in which they were made.
+func SubCalls(messages []centurion.Message) []SubCall {
+	calls := []SubCall{}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Type != centurion.PartTool || p.State == nil || m.Role != centurion.RoleAssistant {
+				continue
+			}
+			st := p.State
+			c := SubCall{ID: p.CallID, Tool: p.Tool, Args: short(string(compact(st.Input))), Result: centurion.Clip(st.Output, 4*subBrief), Error: centurion.Clip(st.Error, 4*subBrief)}
+			if !st.Ended() {
+				c.Error = "has not ended"
+			} else if st.Time.Start > 0 {
+				c.Millis = max(0, st.Time.End-st.Time.Start)
+			}
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// compact is JSON without what a model has laid it out with.
+func compact(in json.RawMessage) json.RawMessage {
+	var v any
+	if json.Unmarshal(in, &v) != nil {
+		return in
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return in
+	}
+	return b
+}

@@ -1,0 +1,170 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// Stat writes one line for each file that was changed, and a line that sums them up.
+func Stat(w io.Writer, files []centurion.FileChange, o ShowOptions) error {
+	o = o.defaults()
+	p := page{theme: theme{o.Color}, w: o.Width}
+	widest := 0
+	for _, f := range files {
+		widest = max(widest, width(changeName(f)))
+	}
+	widest = min(widest, o.Width-16)
+	for _, f := range files {
+		mark, c := changeMark(f.Status)
+		p.line(" " + p.theme.paint(c, mark) + " " + pad(fit(changeName(f), widest), widest) + "  " + p.changeCount(f))
+	}
+	p.line(" " + StatWords(files))
+	return p.flush(w)
+}
+
+// StatWords sums changes up: "2 files changed, +12 −3".
+func StatWords(files []centurion.FileChange) string {
+	if len(files) == 0 {
+		return "no file changed"
+	}
+	added, deleted := 0, 0
+	for _, f := range files {
+		added, deleted = added+f.Added, deleted+f.Deleted
+	}
+	return fmt.Sprintf("%s changed, +%d −%d", centurion.Count(len(files), "file"), added, deleted)
+}
+
+func changeName(f centurion.FileChange) string {
+	if f.Old != "" && f.Old != f.Path {
+		return Escape(f.Old) + " → " + Escape(f.Path)
+	}
+	return Escape(f.Path)
+}
+
+func changeMark(status string) (string, tone) {
+	switch status {
+	case "added":
+		return "A", good
+	case "deleted":
+		return "D", bad
+	case "renamed":
+		return "R", plain
+	}
+	return "M", plain
+}
+
+func (p *page) changeCount(f centurion.FileChange) string {
+	if f.Binary {
+		return p.theme.paint(dim, "binary")
+	}
+	var parts []string
+	if f.Added > 0 {
+		parts = append(parts, p.theme.paint(good, fmt.Sprintf("+%d", f.Added)))
+	}
+	if f.Deleted > 0 {
+		parts = append(parts, p.theme.paint(bad, fmt.Sprintf("−%d", f.Deleted)))
+	}
+	return cmp.Or(strings.Join(parts, " "), p.theme.paint(dim, "0"))
+}
+
+// Patch writes a unified diff for a person in front of a terminal: coloured, with what would move the cursor made visible.
+func Patch(w io.Writer, text string, o ShowOptions) error {
+	p := page{theme: theme{o.Color}, w: o.Width}
+	inHunk := false
+	for l := range strings.Lines(text) {
+		l = strings.TrimSuffix(l, "\n")
+		c := plain
+		switch {
+		case strings.HasPrefix(l, "diff --git ") || strings.HasPrefix(l, "# "):
+			c, inHunk = strong, false
+		case strings.HasPrefix(l, "@@ "):
+			c, inHunk = planner, true
+		case !inHunk:
+			c = dim
+		case strings.HasPrefix(l, "+"):
+			c = good
+		case strings.HasPrefix(l, "-"):
+			c = bad
+		}
+		tabs := strings.Split(strings.TrimSuffix(l, "\r"), "\t")
+		for i := range tabs {
+			tabs[i] = Escape(tabs[i])
+		}
+		p.WriteString(p.theme.paint(c, strings.Join(tabs, "    ")) + "\n")
+	}
+	return p.flush(w)
+}
+
+// isolation says how the writers of a mission are kept apart.
+func isolation(m *centurion.Mission) string {
+	switch m.Isolation {
+	case "worktree":
+		return "each writer in a checkout of its own"
+	case "shared":
+		return "all write in the project itself"
+	}
+	return ""
+}
+
+// baseWords says what a mission's work starts from.
+func baseWords(b *centurion.Base) string {
+	if b == nil {
+		return ""
+	}
+	s := shortCommit(b.Head)
+	if s == "" {
+		s = "no commit yet"
+	}
+	if b.Branch != "" {
+		s = Clean(b.Branch) + " " + s
+	}
+	if b.Dirty > 0 {
+		s += " with " + centurion.Count(b.Dirty, "uncommitted file")
+	}
+	return s
+}
+
+// mergedWords says where the work of a mission was put, and how it is put there.
+func mergedWords(m *centurion.Mission) string {
+	switch g := m.Merged; {
+	case m.Isolation != "worktree":
+		return ""
+	case g == nil && m.Status == centurion.MissionCompleted:
+		return "not yet: centurion merge " + m.ID
+	case g == nil:
+		return ""
+	case g.Commit == "":
+		return "it was about to be"
+	default:
+		what := ""
+		if len(g.Only) > 0 {
+			what = Clean(strings.Join(g.Only, ", "))
+		}
+		return dots(cmp.Or(Clean(g.Branch), "detached HEAD")+" "+shortCommit(g.Before)+" → "+shortCommit(g.Commit), what, g.Time.Local().Format(time.DateTime))
+	}
+}
+
+// landedWords says which commits of a task stand on its mission's branch.
+func landedWords(t *centurion.Task) string {
+	var parts []string
+	for _, l := range t.Landed {
+		s := shortCommit(l.Commit)
+		if l.Reverts {
+			s += " takes it back"
+		} else if len(l.Files) > 0 {
+			s += " " + StatWords(l.Files)
+		}
+		parts = append(parts, s)
+	}
+	if !t.Undone.IsZero() {
+		parts = append(parts, "taken back "+t.Undone.Local().Format(time.DateTime))
+	}
+	return dots(parts...)
+}
+
+func shortCommit(id string) string { return id[:min(len(id), 10)] }

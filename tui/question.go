@@ -1,0 +1,72 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// choose moves between the choices of a question, and reports whether the key was meant for that.
+func (d *dialog) choose(name string) bool {
+	n := len(d.ask.Options)
+	if n == 0 || len(d.input.text) > 0 || name != "up" && name != "down" {
+		return false
+	}
+	switch {
+	case name == "down":
+		d.choice = d.choice%n + 1
+	case d.choice <= 1:
+		d.choice = n
+	default:
+		d.choice--
+	}
+	d.offset = d.lead + d.choice - 1 // render stops at the end
+	return true
+}
+
+func (d *dialog) questionKey(name, text string) (action, string) {
+	if name != "enter" {
+		d.input.key(name, text)
+		return nothing, ""
+	}
+	s := strings.TrimSpace(string(d.input.text))
+	if s == "" && d.choice > 0 {
+		return answer, d.ask.Options[d.choice-1]
+	}
+	if n, err := strconv.Atoi(s); err == nil && n >= 1 && n <= len(d.ask.Options) {
+		s = d.ask.Options[n-1]
+	}
+	if s == "" {
+		return nothing, ""
+	}
+	return answer, s
+}
+
+func (d *dialog) question(t theme, w int) (title string, body, keys []string) {
+	a := d.ask
+	title = d.title(t, cmp.Or(d.who, "an agent")+" asks", w)
+	if a.Line != "" {
+		for _, l := range wrap(Clean(fmt.Sprintf("%s, below %s", a.Address, a.Line)), w) {
+			body = append(body, t.paint(dim, l))
+		}
+	}
+	for _, l := range CleanLines(cmp.Or(a.Text, a.Title)) {
+		body = append(body, wrap(l, w)...)
+	}
+	d.lead = len(body)
+	for i, o := range a.Options {
+		mark, c := " ", plain
+		if i+1 == d.choice && len(d.input.text) == 0 {
+			mark, c = "›", strong
+		}
+		for _, l := range wrap(fmt.Sprintf("%s %d  %s", mark, i+1, Clean(o)), w) {
+			body = append(body, t.paint(c, l))
+		}
+	}
+	hint := "enter sends it · esc: no answer"
+	if len(a.Options) > 0 {
+		hint = "↑ ↓, a number or your own words; enter sends it · esc: no answer"
+	}
+	return title, body, []string{"› " + d.input.line(w-3), t.paint(dim, fit(hint, w))}
+}

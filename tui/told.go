@@ -1,0 +1,112 @@
+package tui
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/event"
+)
+
+// maxChanged is how many changed files of a mission are named.
+const maxChanged = 20
+
+// changedFiles names what the tasks of a mission have changed, each file once.
+func changedFiles(tasks []centurion.Task) string {
+	var all []string
+	for _, t := range tasks {
+		for _, f := range t.Files {
+			all = append(all, Clean(f))
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if more := len(all) - maxChanged; more > 0 {
+		all = append(all[:maxChanged], fmt.Sprintf("… and %d more", more))
+	}
+	return strings.Join(all, " ")
+}
+
+// errorLine says in a person's words how a message ended, where that was no failure: its turn was stopped, or a question waits
+// for its answer.
+func errorLine(e *centurion.MessageError) (string, tone) {
+	text := e.Data.Message
+	switch {
+	case waitsForAnswer(text):
+		return "waits for your answer: " + text, warn
+	case e.Name != "MessageAbortedError":
+		return e.Name + ": " + text, bad
+	case strings.HasPrefix(text, "stopped "):
+		return text, warn
+	}
+	return "stopped: " + text, warn
+}
+
+// waitsForAnswer reports whether what ended a session's work is a question to the person, which names how it is answered.
+func waitsForAnswer(text string) bool {
+	return strings.Contains(text, "(centurion answer que_") || strings.HasSuffix(text, "(centurion asks)")
+}
+
+// askedBy is what a call asks of somebody else, on one line: a question to the person, or the prompt of a child. It is empty
+// for other tools.
+func askedBy(tool string, input json.RawMessage) string {
+	var in struct {
+		Question string   `json:"question"`
+		Choices  []string `json:"choices"`
+		Prompt   string   `json:"prompt"`
+	}
+	if json.Unmarshal(input, &in) != nil {
+		return ""
+	}
+	said := ""
+	switch tool {
+	case "ask_user":
+		said = in.Question
+		if len(in.Choices) > 0 {
+			said += " (" + strings.Join(in.Choices, ", ") + ")"
+		}
+		if said != "" {
+			said = "question: " + said
+		}
+	case "sub_agent", "delegate_task":
+		if in.Prompt != "" {
+			said = "prompt: " + in.Prompt
+		}
+	}
+	return strings.Join(strings.Fields(Clean(centurion.Clip(said, 1000))), " ")
+}
+
+// branched says what a conversation was taken back to, or what it is a copy of.
+func branched(typ centurion.EventType, data json.RawMessage) string {
+	if typ == centurion.EventForked {
+		v := decoded[event.ForkedData](data)
+		return fmt.Sprintf("is a copy of %s up to %s: %s", Clean(v.Session), Clean(v.Message), centurion.Count(v.Messages, "message"))
+	}
+	v := decoded[event.RewoundData](data)
+	text := fmt.Sprintf("taken back to %s, %s left as a branch", Clean(v.To), centurion.Count(v.Undone, "message"))
+	if v.Mark != "" {
+		text += ", under " + Clean(v.Mark)
+	}
+	return text
+}
+
+// escapes are the characters that JSON writes in another way than a person does.
+var escapes = regexp.MustCompile(`\\(?:u00(?:3[cCeE]|26)|.)`)
+
+// plainJSON writes <, > and & in JSON as themselves.
+func plainJSON(b []byte) string {
+	return string(escapes.ReplaceAllFunc(b, func(e []byte) []byte {
+		switch strings.ToLower(string(e)) {
+		case `\u003c`:
+			return []byte("<")
+		case `\u003e`:
+			return []byte(">")
+		case `\u0026`:
+			return []byte("&")
+		}
+		return e
+	}))
+}

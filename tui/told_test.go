@@ -1,0 +1,61 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"centurion"
+)
+
+// Arguments stand in lines for people as they were written; what is no escape of JSON's stays.
+func TestPlainJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"command":"a 2\u003e\u00261 \u003cb"}`: `{"command":"a 2>&1 <b"}`,
+		`{"command":"grep '\\u003e' \u001b"}`:    `{"command":"grep '\\u003e' \u001b"}`,
+	} {
+		if got := plainJSON([]byte(in)); got != want {
+			t.Errorf("%s became %s", in, got)
+		}
+	}
+}
+
+// A task that has ended shows the time that it was worked on, where that is known.
+func TestTaskTime(t *testing.T) {
+	task := centurion.Task{Status: centurion.TaskCompleted, Started: ago(time.Hour), Ended: ago(time.Minute), ElapsedMS: 4000}
+	if got := taskTime(task, curtain); got != 4*time.Second {
+		t.Errorf("worked on: %v", got)
+	}
+	task.ElapsedMS = 0
+	if got := taskTime(task, curtain); got != 59*time.Minute {
+		t.Errorf("where that is not known: %v", got)
+	}
+}
+
+// A mission shown whole names what its tasks changed, each file once, and no group without a task.
+func TestShowMissionWhole(t *testing.T) {
+	tasks := []centurion.Task{{ID: "tsk_1", Agent: "worker", Title: "A", Status: centurion.TaskCompleted, Files: []string{"b.go", "a.go"}},
+		{ID: "tsk_2", Agent: "worker", Title: "B", Status: centurion.TaskCompleted, Files: []string{"a.go"}}}
+	var b strings.Builder
+	if err := Show(&b, Shown{Mission: &centurion.Mission{ID: "msn_1", Goal: "g", Status: centurion.MissionCompleted}, Tasks: tasks}, ShowOptions{Now: curtain}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); !strings.Contains(got, "changed   a.go b.go\n") || strings.Contains(got, "Running") || !strings.Contains(got, "Completed (2):\n") {
+		t.Error(got)
+	}
+}
+
+// What ended a message's turn is said in words, and only a failure by its name.
+func TestErrorLine(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"MessageAbortedError", "stopped by the person: enough", "stopped by the person: enough"},
+		{"MessageAbortedError", "interrupted", "stopped: interrupted"},
+		{"UnknownError", "clerk asks: why? (centurion answer que_1 TEXT)", "waits for your answer: clerk asks: why? (centurion answer que_1 TEXT)"},
+		{"UnknownError", "clerk asks 2 questions: a · b (centurion asks)", "waits for your answer: clerk asks 2 questions: a · b (centurion asks)"},
+		{"APIError", "500", "APIError: 500"},
+	} {
+		if got, _ := errorLine(&centurion.MessageError{Name: tt.name, Data: centurion.MessageErrorData{Message: tt.text}}); got != tt.want {
+			t.Errorf("%s, want %s", got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package tui
+
+import (
+	"cmp"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// Branches is everything that was said in a session, to be drawn as a tree.
+type Branches struct {
+	Session  centurion.Session
+	Messages []centurion.Message // with their parts, in the order in which they were stored
+	Leaf     string              // the newest message of the current line
+}
+
+// Tree writes the messages of a session, one a line: who said what, with its marks. Where a conversation was taken back and
+// went on otherwise it branches; the current line is the last branch and ends with «◀ here».
+//
+//	msg_01… you        build it
+//	├─ msg_02… commander  I do it this way  [before-rewind-1]
+//	└─ msg_03… commander  I do it that way  ◀ here
+func Tree(w io.Writer, b Branches, o ShowOptions) error {
+	o = o.defaults()
+	p := page{theme: theme{o.Color}, w: o.Width}
+	p.line(p.theme.paint(strong, fit(Clean(b.Session.Title), o.Width)))
+	p.field("session", dots(b.Session.ID, Clean(b.Session.Agent), Clean(b.Session.Metadata.Address)))
+	if f := b.Session.Metadata.ForkedFrom; f != nil {
+		p.field("copy of", dots(f.Session, "up to "+f.Message))
+	}
+	p.line("")
+	t := newTree(b)
+	t.draw(&p, t.under[""], "")
+	return p.flush(w)
+}
+
+// tree knows what stands under each message.
+type tree struct {
+	b     Branches
+	under map[string][]*centurion.Message // by id; "" for what stands under nothing
+	marks map[string][]string
+	line  map[string]bool // the messages of the current line
+	who   int             // cells of the longest name
+}
+
+func newTree(b Branches) tree {
+	t := tree{b: b, under: map[string][]*centurion.Message{}, marks: map[string][]string{}, line: map[string]bool{}}
+	known := map[string]bool{"": true}
+	before := ""
+	for i := range b.Messages {
+		m := &b.Messages[i]
+		prev := m.Prev
+		if !known[prev] { // it was lost
+			prev = before
+		}
+		known[m.ID], before = true, m.ID
+		t.under[prev] = append(t.under[prev], m)
+		t.who = max(t.who, width(speaker(m)))
+	}
+	for _, m := range centurion.Line(b.Messages, b.Leaf) {
+		t.line[m.ID] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Session.Metadata.Marks)) {
+		id := b.Session.Metadata.Marks[name]
+		t.marks[id] = append(t.marks[id], Clean(name))
+	}
+	for _, found := range t.under {
+		slices.SortStableFunc(found, func(x, y *centurion.Message) int {
+			switch {
+			case t.line[x.ID] == t.line[y.ID]:
+				return 0
+			case t.line[x.ID]:
+				return 1
+			}
+			return -1
+		})
+	}
+	return t
+}
+
+// draw writes messages that stand under the same one, with what stands under them. A line without branches goes straight
+// down, so that only branches move to the right.
+func (t tree) draw(p *page, found []*centurion.Message, lead string) {
+	for len(found) == 1 {
+		t.message(p, found[0], lead)
+		found = t.under[found[0].ID]
+	}
+	for i, m := range found {
+		sign, below := "├─ ", "│  "
+		if i == len(found)-1 {
+			sign, below = "└─ ", "   "
+		}
+		t.message(p, m, lead+sign)
+		t.draw(p, t.under[m.ID], lead+below)
+	}
+}
+
+func (t tree) message(p *page, m *centurion.Message, lead string) {
+	tail := ""
+	if names := t.marks[m.ID]; len(names) > 0 {
+		tail += "  [" + strings.Join(names, ", ") + "]"
+	}
+	if m.ID == t.b.Leaf {
+		tail += "  ◀ here"
+	}
+	left := lead + m.ID + " " + pad(speaker(m), t.who) + "  "
+	room := max(10, p.w-width(left)-width(tail))
+	words := fit(MessageWords(*m, room), room)
+	if !t.line[m.ID] {
+		words = p.theme.paint(dim, words)
+	}
+	p.line(p.theme.paint(dim, lead) + m.ID + " " + pad(speaker(m), t.who) + "  " + words + p.theme.paint(strong, tail))
+}
+
+// speaker says in a word who a message is from.
+func speaker(m *centurion.Message) string {
+	if m.Role == centurion.RoleAssistant {
+		return cmp.Or(Clean(m.Agent), string(m.Role))
+	}
+	switch m.Origin {
+	case centurion.OriginParent:
+		return "task"
+	case centurion.OriginHost:
+		return "host"
+	}
+	return "you"
+}
+
+// MessageWords returns the first words of a message, or what it does if it says nothing, in at most so many cells.
+func MessageWords(m centurion.Message, cells int) string {
+	var calls []string
+	for _, p := range m.Parts {
+		switch {
+		case p.Type == centurion.PartCompaction:
+			return fit(compactionLine(p.Compaction), cells)
+		case p.Type == centurion.PartTool:
+			calls = append(calls, Clean(p.Tool))
+		}
+	}
+	said := strings.Join(strings.Fields(Clean(centurion.Clip(m.Text(), 4000))), " ")
+	if m.Summary {
+		said = "summary: " + said
+	}
+	if len(calls) > 0 {
+		did := "→ " + strings.Join(calls, ", ")
+		said = strings.TrimSpace(fit(said, max(10, cells-width(did)-1)) + " " + did)
+	}
+	if m.Role == centurion.RoleAssistant && (m.Finish == "" || m.Finish == centurion.FinishError) {
+		said = strings.TrimSpace("(broke off) " + said)
+	}
+	return fit(said, cells)
+}

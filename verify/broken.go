@@ -1,0 +1,203 @@
+package verify
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// sign is a line of output that tells that no check ran, or that what it calls is not there.
+type sign struct {
+	line *regexp.Regexp
+	why  string
+	soft bool // it proves nothing unless a check failed by itself in the same output
+}
+
+func hard(why string, alternatives ...string) sign {
+	return sign{regexp.MustCompile(`(?m)(?:` + strings.Join(alternatives, "|") + `)`), why, false}
+}
+
+func soft(why string, alternatives ...string) sign {
+	return sign{regexp.MustCompile(`(?m)(?:` + strings.Join(alternatives, "|") + `)`), why, true}
+}
+
+// signs are looked for in this order. What a compiler says is hard: whatever else has failed, it was not built. What an interpreter says while
+// tests run is soft: a test may have asserted something beside it.
+var signs = []sign{
+	hard("the build failed", `\[build failed\]`, `\[setup failed\]`, `^vet: `, `^# \S+(?: \[\S+\])?\r?\n(?:# .*\n)?(?:vet: )?\S*\.go:\d+:\d+: `,
+		`^\S+\.go:\d+:\d+: (?:undefined|undeclared|syntax error|expected |cannot use|.* redeclared|no required module|package \S+ is not in std|missing return|not enough arguments|too many arguments|assignment mismatch|.* undefined \(type )`),
+	hard("a package or module is missing", `^go: .*(?:cannot find|no required module|updates to go\.(?:mod|sum) needed|missing go\.sum entry|does not contain package|no such file)`,
+		`no required module provides package`, `cannot find module providing package`, `^package \S+: (?:cannot find|no Go files)`, `^no Go files in `, `matched no packages`),
+	hard("it did not compile", `error: could not compile `, `^error\[E\d{4}\]`, `^error: linking with `, `error: failed to parse manifest`),
+	hard("it did not compile", `error TS\d+:`, `^\S+\.tsx?[:(]\d+`+`[:,]\d+\)?:? ?-? error `),
+	hard("it did not compile", `COMPILATION ERROR`, `Compilation failed`, `Execution failed for task '[^']*:compile`, `^\S+\.java:\d+: error: `, `^e: (?:file://)?\S+\.kts?:`, `^\[ERROR\] .*\.(?:java|kt|scala):\[?\d+`, `^\S+\.scala:\d+: error`),
+	hard("it did not compile", `: error CS\d{4}:`, `: error FS\d{4}:`, `: error MSB\d{4}:`, `^Build FAILED\.`),
+	hard("it did not compile", `^\S+\.(?:c|cc|cpp|cxx|h|hpp|m|mm|swift|zig|hs|d|f90):\d+:(?:\d+:)? (?:fatal )?error: `, `undefined reference to `, `ld returned \d+ exit status`, `^ld: .*(?:symbol|library) .*not found`, `Undefined symbols for architecture`,
+		`^(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?|cc1(?:plus)?)(?:-\d+)?: (?:fatal )?error: `, `^\*\* \(CompileError\)`, `^== Compilation error in file`, `\*\* \((?:SyntaxError|TokenMissingError)\)`),
+	hard("there is nothing to make it from", `^make(?:\[\d+\])?: \*\*\* No rule to make target`, `^make(?:\[\d+\])?: \*\*\* No targets`, `^make(?:\[\d+\])?: .*(?:No such file or directory|[Cc]ommand not found)`, `^CMake Error`, `^ninja: error: `),
+	hard("the tests could not be collected", `errors? during collection`, `^ERROR collecting `, `^ImportError while (?:loading|importing)`, `^ERROR: (?:file or directory not found|not found|usage)`, `^ImportError: Failed to import test module`, `^ERROR: \S+ \(unittest\.loader\._FailedTest`, `unittest\.loader\._FailedTest`),
+	hard("a test suite failed to run", `Test suite failed to run`, `Failed to resolve import`, `FAIL  \S+ \[ \S+ \]$`),
+	hard("a module is missing", `ERR_MODULE_NOT_FOUND`, `MODULE_NOT_FOUND`, `Cannot find (?:module|package) '`, `does not provide an export named`, `ERR_PACKAGE_PATH_NOT_EXPORTED`, `ERR_UNKNOWN_FILE_EXTENSION`, `(?:missing script|Missing script):`, `npm (?:ERR!|error) (?:code ENOENT|enoent)`, `ERR_PNPM_NO_SCRIPT`),
+	hard("a syntax error", `^(?:Uncaught )?SyntaxError: `, `^\s*(?:E\s+)?(?:SyntaxError|IndentationError|TabError): `, `(?:PHP )?Parse error: +syntax error`, `syntax error, unexpected`, `^\S+: line \d+: syntax error`),
+	hard("there is no such test", `^(?:AttributeError|ValueError): .*'test\w*'`, `^No tests found for given includes`, `^\s*> No tests found for given includes`),
+	soft("a module is missing", `(?:ModuleNotFoundError|ImportError)\b`, `(?:LoadError|cannot load such file)`, `uninitialized constant`, `Failed opening required`, `Can't locate \S+\.pm in @INC`, `module '[^']*' not found:`, `: No module named '?\S+$`),
+	soft("what it calls is not there", `AttributeError: (?:partially initialized )?(?:module|type object) .*has no attribute`, `AttributeError: '[^']*' object has no attribute`, `NameError: name '[^']*' is not defined`,
+		`TypeError: .*\(\) (?:got an unexpected keyword|takes (?:from )?\w+|missing \d+ required)`, `(?:TypeError: |error: ')\S+ is not a (?:function|constructor)`, `(?:ReferenceError: |error: ')\S+ is not defined`, `NoMethodError`, `NameError: undefined`, `undefined (?:local variable or )?method`,
+		`Call to undefined (?:function|method)`, `Class "[^"]*" not found`, `\(UndefinedFunctionError\)`, `attempt to call a nil value`, `Undefined subroutine`, `(?:NoSuchMethodError|NoClassDefFoundError|ClassNotFoundException|UnsatisfiedLinkError)`),
+	soft("a program or a script is missing", `^(?:\S*(?:bash|sh|zsh|env|dash|busybox)|\S+\.sh|\S+\.bats)(?:: line)?(?:: \d+)?: (?:line \d+: |\d+: )?.*(?:[Cc]ommand not found|[Nn]ot found|No such file or directory|Permission denied)\r?$`, `can't open file '`, `Cannot find file `, `^Could not open input file`, `^Could not find '`, `No such file or directory -- \S+ \(LoadError\)`),
+	soft("a file is missing", `^(?:/\S*/)?(?:e?grep|rg|cat|diff|cmp|sed|g?awk|head|tail|wc|jq|sort|source|xmllint|yq)(?:: line \d+)?: .*(?:No such file or directory|can't open file|Could not open file)`),
+}
+
+// nonePassed is a NoneType whose attribute is missing: the zero value that hollowed work returns, not a missing function.
+var nonePassed = regexp.MustCompile(`AttributeError: 'NoneType' object has no attribute`)
+
+// asserted is what a check prints that ran and failed by itself.
+var asserted = regexp.MustCompile(`(?m)(?:` + strings.Join([]string{
+	`^\s*--- FAIL: `, `AssertionError`, `AssertionFailedError`, `ComparisonFailure`, `^E +assert `, `^E +Failed: `, `expect\(received\)`, `Failure/Error: expect`, `ERR_ASSERTION`, `ExpectationNotMet`,
+	`Assert(?:\.\w+\(\)|ion) (?:Failure|failed)`, `[Aa]ssertion .*failed`, `thread '.*' panicked at`, `Failed asserting that`, `Minitest::Assertion`, `Assertion with `, `XCTAssert\w+ failed`,
+}, "|") + `)`)
+
+// goPanic is a program that died before a test of it ran, and goTest what a test that ran leaves.
+var (
+	goPanic = regexp.MustCompile(`(?m)^(?:panic: |fatal error: )`)
+	goTest  = regexp.MustCompile(`(?m)^\s*--- FAIL: `)
+	goLate  = regexp.MustCompile(`(?m)^panic: test timed out after`)
+)
+
+// broken says why a red run proves nothing about the work: what it tests was not built, or is not there at all. It is empty if a check failed by itself.
+// It is strict: where a compiler gave up, what failed elsewhere does not count.
+func broken(command string, exit int, output string) string {
+	switch {
+	case exit == 0:
+		return ""
+	case exit == 127:
+		return "a program is missing" + quoteLine(lastLine(output))
+	case exit == 126:
+		return "a program could not be started" + quoteLine(lastLine(output))
+	case exit < 0 || exit > 128 && exit < 160 && exit != 134: // by a signal; with SIGABRT a C program's assertion ends it
+		return fmt.Sprintf("it crashed or was killed (exit code %d)", exit)
+	}
+	if strings.Contains(output, "panic: test timed out") && goLate.MatchString(output) {
+		return "it timed out"
+	}
+	if strings.Contains(command, "go ") && goPanic.MatchString(output) && !goTest.MatchString(output) {
+		return "it crashed before a test ran" + quoteLine(goPanic.FindString(output)+"…")
+	}
+	output = suspicious(output)
+	failing := asserted.MatchString(output)
+	without := nonePassed.ReplaceAllString(output, "")
+	for _, s := range signs {
+		if s.soft && failing {
+			continue
+		}
+		if at := s.line.FindStringIndex(without); at != nil {
+			return s.why + quoteLine(lineAt(without, at[0], at[1]))
+		}
+	}
+	return ""
+}
+
+// suspects are parts of every line that a sign or an assertion needs. Expressions are slow, and most lines of an output say that all is well.
+var suspects = []string{"rror", "ERR", "ailed", "FAIL", "Fail", "ndefined", "annot", "an't", "ot found", "o such", "no ", "No ", "ould not", "does not", "not a ", "not defined", "NOT_FOUND", ".go:", "go: ",
+	"issing", "ld returned", "uninitialized", "nil value", "denied", "NoSuch", "NoClass", "Class", "NoMethod", "ssert", "expect", "Expect", "panic", "Comparison", "export", "***", "not compile"}
+
+// suspicious keeps the lines that may tell why a run is red.
+func suspicious(output string) string {
+	var b strings.Builder
+	for l := range strings.Lines(output) {
+		if strings.HasPrefix(l, "# ") || strings.HasPrefix(l, "e: ") || slices.ContainsFunc(suspects, func(s string) bool { return strings.Contains(l, s) }) {
+			b.WriteString(l)
+		}
+	}
+	return b.String()
+}
+
+func quoteLine(line string) string {
+	if line = strings.TrimSpace(line); line == "" {
+		return ""
+	}
+	if len(line) > 160 {
+		line = strings.ToValidUTF8(line[:160], "") + "…"
+	}
+	return ": " + line
+}
+
+// lineAt returns the last line of what was matched, whole: compilers name the package first and then what is wrong.
+func lineAt(s string, from, to int) string {
+	from += strings.LastIndexByte(strings.TrimRight(s[from:to], "\r\n"), '\n') + 1
+	from = strings.LastIndexByte(s[:from], '\n') + 1
+	if i := strings.IndexByte(s[from:], '\n'); i >= 0 {
+		return s[from : from+i]
+	}
+	return s[from:]
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// counts are what test runners print about how many tests ran. noTest is a line that says that none did, ranTest one that says that at least one did.
+var (
+	noTest = regexp.MustCompile(`(?m)(?:` + strings.Join([]string{
+		`testing: warning: no tests to run`, `\[no tests to run\]`, `\[no test files\]`, `collected 0 items`, `no tests ran`, `^Ran 0 tests`, `^NO TESTS RAN`, `No tests? (?:found|files found|were found|executed|run)\b.*`, `^(?:#|ℹ) tests 0$`,
+		`^\s*0 passing`, `running 0 tests`, `^0 examples, 0 failures`, `No test is available`, `^0 tests?,`, `^1\.\.0`, `Tests run: 0,`, `^Tests:\s+0 total`, `Executed 0 tests`, `There are no tests to run`, `NO-SOURCE$`, `^0 runs, 0 assertions`, `No test suite found`, `0 passed; 0 failed`,
+	}, "|") + `)`)
+	ranTest = regexp.MustCompile(`(?m)(?:` + strings.Join([]string{
+		`^ok  ?\t\S+\t(?:[\d.]+s|\(cached\))(?:\tcoverage: [^\[\n]*)?$`, `^\s*--- (?:PASS|FAIL): `, `^PASS: `, `\b[1-9]\d* (?:passed|failed|passing|failing|pass|fail)\b`, `^Ran [1-9]\d* tests?`, `collected [1-9]\d* items?`, `^(?:#|ℹ) tests [1-9]\d*$`, `running [1-9]\d* tests?`, `^[1-9]\d* examples?,`,
+		`^[1-9]\d* tests?,`, `Tests run: [1-9]`, `Executed [1-9]\d* tests?`, `^[1-9]\d* runs,`, `^1\.\.[1-9]`, `^OK \([1-9]`, `Passed: +[1-9]`,
+	}, "|") + `)`)
+)
+
+// nodeFile is a file without a test, which Node counts as one, and nodeCase a test.
+var (
+	nodeFile = regexp.MustCompile(`(?m)^(?:ok \d+ - |✔ )/.+\.[cm]?[jt]s(?: \(.*\))?$`)
+	nodeCase = regexp.MustCompile(`(?m)^\s*(?:(?:not )?ok \d+ - |[✔✖] )[^/]`)
+)
+
+// empty quotes the line that says that no test ran. It is empty if a test ran, or if nothing tells.
+func empty(output string) string {
+	if l := nodeFile.FindString(output); l != "" && !nodeCase.MatchString(output) {
+		return l
+	}
+	if ranTest.MatchString(output) { // before the other, because it is found early where it is found
+		return ""
+	}
+	at := noTest.FindStringIndex(output)
+	if at == nil {
+		return ""
+	}
+	return strings.TrimSpace(lineAt(output, at[0], at[1]))
+}
+
+// tellers find the line that says most about a check that died, the best first.
+var tellers = []*regexp.Regexp{
+	regexp.MustCompile(`(?m)^\s*--- FAIL: .*$`),
+	regexp.MustCompile(`(?m)^FAILED \S+::.*$`),
+	regexp.MustCompile(`(?m)^E\s+(?:assert|\w*Error|Failed).*$`),
+	regexp.MustCompile(`(?m)^.*AssertionError.*$`),
+	regexp.MustCompile(`(?m)^.*(?:ERR_ASSERTION|AssertionFailedError|assertion .*failed|Failed asserting).*$`),
+	regexp.MustCompile(`(?m)^test \S+ \.\.\. FAILED$`),
+	regexp.MustCompile(`(?m)^\s*(?:not ok \d+.*|✕ .*|✖ .*|● .*)$`),
+	regexp.MustCompile(`(?m)^(?:FAIL|ERROR): .*$`),
+	regexp.MustCompile(`(?m)^\w*(?:Error|Exception|panic): .*$`),
+	regexp.MustCompile(`(?mi)^.*\b(?:expected|want|fail(?:ed|ure)?)\b.*$`),
+}
+
+// telling returns the line of a red run's output that tells most, at most 200 bytes.
+func telling(output string) string {
+	for _, t := range tellers {
+		if l := strings.TrimSpace(t.FindString(output)); l != "" {
+			return clipLine(l)
+		}
+	}
+	return clipLine(lastLine(output))
+}
+
+func clipLine(l string) string {
+	if len(l) > 200 {
+		return strings.ToValidUTF8(l[:200], "") + "…"
+	}
+	return l
+}

@@ -1,0 +1,94 @@
+package verify
+
+import (
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// everything touches all lines.
+func everything(src string) touched {
+	var t touched
+	for i := range strings.Count(src, "\n") + 1 {
+		t.added = append(t.added, i+1)
+	}
+	return t
+}
+
+func TestHollow(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, file, before, after, want string
+		lines                           touched
+	}{
+		{"go", "a.go", "", "package x\n\nimport (\n\t\"fmt\"\n\ty \"gopkg.in/yaml.v3\"\n\t\"x/go-redis/v9\"\n)\n\nfunc A[T any](t T) (T, error) { return t, fmt.Errorf(\"%v\", redis.Nil) }\n\nfunc (s *S[K]) B() int {\n\treturn 1\n}\n\nfunc C() (n int) { n = y.X; return }\n\nfunc main() { A(1) }\n\nvar D = func(int) bool { return true }\n\ntype S[K any] struct{}\n",
+			"package x\n\nimport (\n\t_ \"fmt\"\n\t_ \"gopkg.in/yaml.v3\"\n\t_ \"x/go-redis/v9\"\n)\n\nfunc A[T any](t T) (_ T, _ error) { return }\n\nfunc (s *S[K]) B() (_ int) { return }\n\nfunc C() (n int) { return }\n\nfunc main() {}\n\nvar D = func(int) (_ bool) { return }\n\ntype S[K any] struct{}\n", touched{}},
+		{"go, only what was touched", "a.go", "", "package x\n\nfunc A() int {\n\treturn 1\n}\n\nfunc B() int {\n\treturn 2\n}\n", "package x\n\nfunc A() int {\n\treturn 1\n}\n\nfunc B() (_ int) { return }\n", touched{added: []int{8}}},
+		{"go, lines that went", "a.go", "", "package x\n\nfunc A() {\n}\n\nfunc B() {\n\tA()\n}\n", "package x\n\nfunc A() {}\n\nfunc B() {\n\tA()\n}\n", touched{removed: []int{4}}},
+		{"go, undone", "a.go", "package x\n\nimport \"os\"\n\nfunc A() int { return os.Getpid() }\n", "package x\n\nimport \"fmt\"\n\nfunc A() int { return B() }\n\nfunc B() int { fmt.Print(); return 2 }\n",
+			"package x; import \"os\"\n\nimport _ \"fmt\"\n\nfunc A() int { return os.Getpid() }\n\nfunc B() (_ int) { return }\n", touched{}},
+		{"go that does not parse", "a.go", "", "package x\n\nfunc A( {\n", "package x\n\nfunc A( {\n", touched{}},
+		{"python", "a.py", "", "import os\n\n@cache\ndef a(x,\n      y={1: 2}) -> dict[str, int]:\n    \"\"\"Doc\n  of a.\"\"\"\n    s = '''\nno: end\n'''\n\n    # c\n    return s\n\nclass B:\n    async def b(self): return 1\n    def gen(self):\n        yield 1\n\nX = lambda: 3\n",
+			"import os\n\n@cache\ndef a(x,\n      y={1: 2}) -> dict[str, int]:\n    \"\"\"Doc\n  of a.\"\"\"\n    return None\n\nclass B:\n    async def b(self): return None\n    def gen(self):\n        return\n        yield\n\nX = lambda: 3\n", touched{}},
+		{"python, undone", "a.py", "def a(n):\n    return 1\n", "def a(n):\n    return b(n)\n\ndef b(n):\n    return 2\n", "def a(n):\n    return 1\n\ndef b(n):\n    return None\n", touched{}},
+		{"javascript", "a.js", "", "export function a(x = {b: '}'}) { return `${x.b + `}`}{` } // }\nconst r = /[/}]{2}/g, b = async (x) => { return x / 2 / 3 };\nclass C extends D {\n  constructor() { super(); }\n  m(x) { if (x) { return 1 } }\n  get n() { return 2 }\n  static async *g() { yield 1 }\n}\nif (a(1)) { b(2) }\nconst o = { p() { return 1 }, q: function () { return 2 }, r: x => x + 1, s: x => { return x } };\nfor (const x of y) { a(x) }\n",
+			"export function a(x = {b: '}'}) {} // }\nconst r = /[/}]{2}/g, b = async (x) => {};\nclass C extends D {\n  constructor() { super(); }\n  m(x) {}\n  get n() {}\n  static async *g() {}\n}\nif (a(1)) { b(2) }\nconst o = { p() {}, q: function () {}, r: x => x + 1, s: x => {} };\nfor (const x of y) { a(x) }\n", touched{}},
+		{"typescript", "a.ts", "", "export function a<T extends {x: number}>(t: T): Promise<Map<string, T[]>> { return t }\nconst f = (x: number): x is 'a' => { return true };\ninterface I { m(x: number): void; n: { o: string } }\nclass A { private m<K>(k: K): { a: number } | null { return null } }\ntype T = { a(): void };\n",
+			"export function a<T extends {x: number}>(t: T): Promise<Map<string, T[]>> {}\nconst f = (x: number): x is 'a' => {};\ninterface I { m(x: number): void; n: { o: string } }\nclass A { private m<K>(k: K): { a: number } | null {} }\ntype T = { a(): void };\n", touched{}},
+	}
+	for _, test := range tests {
+		l, ok := languageOf(test.file)
+		if !ok {
+			t.Fatal(test.file)
+		}
+		lines := test.lines
+		if lines.added == nil && lines.removed == nil {
+			lines = everything(test.after)
+		}
+		var before []byte
+		if test.before != "" {
+			before = []byte(test.before)
+		}
+		if out, names := hollow(l, []byte(test.after), before, lines); string(out) != test.want {
+			t.Errorf("%s (%q):\n%s\nwant\n%s", test.name, names, out, test.want)
+		}
+	}
+}
+
+func TestHollowNames(t *testing.T) {
+	t.Parallel()
+	src := "package x\n\nfunc A() {}\nfunc (s *S[K]) B() int {\n\treturn 1\n}\nvar D = func(int) bool { return true }\n"
+	if _, names := hollow(language{goFunctions, finishGo}, []byte(src), nil, everything(src)); !slices.Equal(names, []string{"A", "S.B", "D.1"}) {
+		t.Errorf("%q", names)
+	}
+}
+
+// What is hollowed is hollow: doing it again changes nothing, and a Go file still parses.
+func FuzzHollow(f *testing.F) {
+	f.Add("a.go", "package x\n\nimport \"fmt\"\n\nfunc A[T any](t T) (T, error) { return t, fmt.Errorf(\"\") }\n")
+	f.Add("a.go", "package x; var f, g = func() (int, error) { return func() (int, error) { return 1, nil }() }, 2")
+	f.Add("a.py", "def a(x: int = 3): # c\n\n  'doc'\n  yield\nclass B:\n\tdef b(self): pass\n")
+	f.Add("a.ts", "class A { m(x: number): string { return `${x}` } }; const f = () => { /}/ }")
+	f.Fuzz(func(t *testing.T, file, src string) {
+		l, ok := languageOf(file)
+		if !ok {
+			return
+		}
+		once, names := hollow(l, []byte(src), nil, everything(src))
+		if len(names) == 0 && string(once) != src {
+			t.Fatalf("%q: changed without a name:\n%s", src, once)
+		}
+		twice, _ := hollow(l, once, nil, everything(string(once)))
+		if string(once) != string(twice) {
+			t.Fatalf("%q:\n%s\nand again\n%s", src, once, twice)
+		}
+		if strings.HasSuffix(file, ".go") && len(names) > 0 {
+			if _, err := parser.ParseFile(token.NewFileSet(), "", once, parser.SkipObjectResolution); err != nil {
+				t.Fatalf("%q: %v\n%s", src, err, once)
+			}
+		}
+		_, _ = hollow(l, []byte(src), once, everything(src))
+	})
+}

@@ -1,0 +1,128 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+
+	"centurion"
+)
+
+// how says in which way the work was taken out.
+type how int
+
+const (
+	allOut   how = iota // all of it, its checks stay
+	undone              // changed functions are as they were, new ones do nothing
+	hollowed            // what it calls does nothing
+	onePiece            // one hunk or one file
+)
+
+// attempt is one run on a tree without the work, or without a part of it.
+type attempt struct {
+	how     how
+	tree    string
+	removed string
+	what    []string // for people: what does nothing, or which file lacks a piece
+	run     centurion.CheckRun
+}
+
+// real reports whether the check itself failed, and not the build.
+func (a attempt) real() bool { return failed(a.run) }
+
+func failed(r centurion.CheckRun) bool { return !r.Passed && r.Broken == "" && r.Empty == "" }
+
+// facts is what the verdict is made of.
+type facts struct {
+	trivial    bool // it can only pass
+	regression bool
+	changed    bool // anything was
+	work       bool // something else than checks was
+	weakened   []string
+	reds       []attempt
+	green      []centurion.CheckRun
+	again      *centurion.CheckRun
+}
+
+// died returns the try in which the check failed by itself, or nil.
+func (f facts) died() *attempt {
+	for i := range f.reds {
+		if f.reds[i].real() {
+			return &f.reds[i]
+		}
+	}
+	return nil
+}
+
+// removed is what was taken out in the try that counts.
+func (f facts) removed() string {
+	if a := f.died(); a != nil {
+		return a.removed
+	}
+	if len(f.reds) > 0 {
+		return f.reds[len(f.reds)-1].removed
+	}
+	return ""
+}
+
+// judge says what the runs of a check that ended green are worth, and in one line why it is no more.
+func judge(f facts) (centurion.Proof, string) {
+	green := f.green[len(f.green)-1]
+	switch died := f.died(); {
+	case len(f.green) > 1:
+		return centurion.ProofFlaky, "it was red and then green on the same tree"
+	case len(f.weakened) > 0:
+		return centurion.ProofUnproven, "checks were weakened: " + some(f.weakened, 3)
+	case green.Empty != "":
+		return centurion.ProofUnproven, "it ran no test: " + green.Empty
+	case !f.changed:
+		return centurion.ProofUnproven, "nothing was changed"
+	case f.regression && f.trivial: // what else can only pass is green without the work, too
+		return centurion.ProofUnproven, "it can only pass, whatever is done"
+	case f.regression:
+		return judgeRegression(f.reds)
+	case !f.work:
+		return centurion.ProofUnproven, "only tests were changed; nothing could be taken out"
+	case died == nil:
+		return centurion.ProofUnproven, undecided(f.reds)
+	case f.again == nil || f.again.Passed:
+		return centurion.ProofFlaky, "without the work it was red, and green when it was run again"
+	case !failed(*f.again):
+		return centurion.ProofFlaky, "without the work it failed, and run again it ended otherwise: " + f.again.Broken + f.again.Empty
+	}
+	return centurion.ProofProven, ""
+}
+
+func judgeRegression(reds []attempt) (centurion.Proof, string) {
+	switch {
+	case len(reds) == 0 || !reds[0].run.Passed:
+		return centurion.ProofUnproven, "it was red before the work, so that it is no regression check"
+	case reds[0].run.Empty != "":
+		return centurion.ProofUnproven, "before the work it ran no test: " + reds[0].run.Empty
+	}
+	return centurion.ProofRegression, ""
+}
+
+// undecided says why no try proved anything.
+func undecided(reds []attempt) string {
+	why := "without the work the build breaks, which proves nothing"
+	for _, a := range reds {
+		switch {
+		case a.run.Passed && a.how == allOut:
+			return "the check is green without the work too"
+		case a.run.Passed && a.how == onePiece:
+			why = "it is green without a piece of " + some(a.what, 1)
+		case a.run.Passed:
+			return fmt.Sprintf("it is green although what it calls does nothing (%s)", some(a.what, 4))
+		case strings.HasPrefix(a.run.Error, "timed out"):
+			return "without the work it did not end: " + a.run.Error
+		case a.run.Error != "":
+			return "without the work " + a.run.Error
+		case a.run.Empty != "":
+			why = "without the work it runs no test: " + a.run.Empty
+		}
+	}
+	if len(reds) > 0 && reds[len(reds)-1].run.Broken != "" && strings.HasPrefix(why, "without the work the build") {
+		why += ": " + reds[0].run.Broken
+	}
+	return why
+}

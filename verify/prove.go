@@ -1,0 +1,250 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+const (
+	// look is how much output of a run is looked at, in bytes: what tells a failing check from a broken build may stand far from both ends.
+	look = 256 << 10
+	// keepRed is how much output of a run without the work is kept, in bytes: its tail says what died.
+	keepRed = 4 << 10
+	// keepRemoved is how much of what was taken out is kept, in bytes.
+	keepRemoved = 16 << 10
+	// maxTries is how many single pieces of the work are taken out, one after the other, when all at once broke the build.
+	maxTries = 8
+)
+
+// Prove runs the command red, green and red again, and says what that proves: see [centurion.Proof]. Red is the work's own checks on what was
+// there before. Where that only breaks the build, the changed functions keep their signatures and lose what they do; where this cannot be done, or
+// breaks the build too, single pieces are taken out, at most 8 hunks and 8 files. So a command runs 3 times as a rule, 4 for a new function, and once
+// more if green fails. Each run is limited by Timeout. told, which may be nil, is called after each run.
+//
+// The error is only set if ctx ended or the trees could not be handled; the receipt then holds the runs so far.
+func (c *Checker) Prove(ctx context.Context, t Trees, w Work, told func(centurion.CheckRun)) (centurion.Receipt, error) {
+	p := &proving{checker: c, trees: t, work: w, told: told, receipt: newReceipt(w.Command)}
+	if p.receipt.Error != "" {
+		return p.receipt.Receipt, nil
+	}
+	err := p.prove(ctx)
+	p.receipt.Tree = w.After
+	return p.receipt.Receipt, err
+}
+
+// proving is the making of one receipt.
+type proving struct {
+	checker *Checker
+	trees   Trees
+	work    Work
+	told    func(centurion.CheckRun)
+	receipt draft
+	changes changes
+	facts   facts
+}
+
+func (p *proving) prove(ctx context.Context) error {
+	diff, err := p.trees.Diff(ctx, p.work.Before, p.work.After)
+	if err != nil {
+		return err
+	}
+	if p.changes, err = p.split(ctx, diff); err != nil {
+		return err
+	}
+	p.facts = facts{trivial: trivial(p.work.Command), regression: p.work.Regression, changed: len(diff) > 0, work: p.changes.any(work), weakened: weakened(diff, p.work.Command)}
+	p.receipt.Weakened = p.facts.weakened
+	if err := p.reds(ctx); err != nil {
+		return err
+	}
+	passed, err := p.greens(ctx)
+	if err != nil || !passed {
+		return err
+	}
+	if died := p.facts.died(); died != nil && !p.work.Regression {
+		run, err := p.run(ctx, centurion.RunRedAgain, died.tree)
+		if err != nil {
+			return err
+		}
+		p.facts.again = &run
+		if p.receipt.Died = telling(run.Output); p.receipt.Died == "" {
+			p.receipt.Died = fmt.Sprintf("exit code %d", run.ExitCode)
+		}
+	}
+	p.receipt.Proof, p.receipt.Why = judge(p.facts)
+	p.receipt.Removed = clipRemoved(p.facts.removed())
+	return nil
+}
+
+// run makes one run, tells of it and keeps its end.
+func (p *proving) run(ctx context.Context, kind centurion.RunKind, tree string) (centurion.CheckRun, error) {
+	run, err := p.checker.runOn(ctx, p.trees, tree, p.work.Command, look)
+	run.Kind = kind
+	if err != nil {
+		return run, err
+	}
+	whole := run.Output
+	run.Empty = empty(whole)
+	if !run.Passed {
+		run.Broken = cmp.Or(run.Error, broken(p.work.Command, run.ExitCode, whole))
+	}
+	kept := run
+	if kept.Output = ends(whole, keep/2, keep/2); kind != centurion.RunGreen && !run.Passed {
+		kept.Output = ends(whole, 0, keepRed)
+	}
+	kept.Digest = digest(kept.Output)
+	p.receipt.Runs = append(p.receipt.Runs, kept)
+	if kind == centurion.RunGreen {
+		p.receipt.take(kept)
+	}
+	if p.told != nil {
+		p.told(kept)
+	}
+	return run, nil
+}
+
+// greens runs the check on the result, twice if the first is red.
+func (p *proving) greens(ctx context.Context) (passed bool, err error) {
+	for range 2 {
+		run, err := p.run(ctx, centurion.RunGreen, p.work.After)
+		if err != nil {
+			return false, err
+		}
+		p.facts.green = append(p.facts.green, run)
+		if run.Passed {
+			return true, nil
+		}
+		if strings.HasPrefix(run.Error, changedFiles) {
+			break // it would do so again
+		}
+	}
+	return false, nil
+}
+
+// reds looks for a tree without the work on which the check fails by itself, and stops at the first one.
+func (p *proving) reds(ctx context.Context) error {
+	if p.work.Regression {
+		if p.facts.changed {
+			_, err := p.try(ctx, attempt{tree: p.work.Before})
+			return err
+		}
+		return nil
+	}
+	if !p.facts.work {
+		return nil
+	}
+	tree, removed, err := p.without(ctx)
+	if err != nil {
+		return err
+	}
+	if ok, err := p.try(ctx, attempt{tree: tree, removed: removed}); err != nil || !ok {
+		return err
+	}
+	for _, next := range []func(context.Context) error{p.undo, p.hollow, p.pieces} {
+		if p.settled() {
+			return nil
+		}
+		if err := next(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settled reports whether another try would tell nothing new: the check died, or a tree that the build takes left it green, or a run did not end.
+func (p *proving) settled() bool {
+	return slices.ContainsFunc(p.facts.reds, func(a attempt) bool {
+		return a.run.Passed && a.how != onePiece || a.real() || a.run.Error != ""
+	})
+}
+
+// try runs the check on a tree without the work. It goes on only if the run proved nothing.
+func (p *proving) try(ctx context.Context, a attempt) (goOn bool, err error) {
+	if slices.ContainsFunc(p.facts.reds, func(b attempt) bool { return b.tree == a.tree }) {
+		return true, nil
+	}
+	if a.run, err = p.run(ctx, centurion.RunRed, a.tree); err != nil {
+		return false, err
+	}
+	p.facts.reds = append(p.facts.reds, a)
+	return !p.settled(), nil
+}
+
+// without makes the tree in which the work is as it was before and its checks stay.
+func (p *proving) without(ctx context.Context) (tree, removed string, err error) {
+	tree, removed, err = p.trees.Without(ctx, p.work.Before, p.work.After, func(f centurion.FileDiff, h *centurion.Hunk) bool {
+		return p.changes.role(f, h) == work
+	})
+	if err != nil || len(p.changes.mixed) == 0 {
+		return tree, removed, err
+	}
+	tree, err = p.trees.With(ctx, tree, p.changes.mixed)
+	return tree, removed, err
+}
+
+// pieces takes single pieces out, the biggest first: hunk by hunk, then file by file.
+func (p *proving) pieces(ctx context.Context) error {
+	type piece struct {
+		path   string
+		header string
+		size   int
+	}
+	var hunks, files []piece
+	for _, f := range p.changes.diff {
+		n := 0
+		for i := range f.Hunks {
+			if h := &f.Hunks[i]; p.changes.role(f, h) == work {
+				n++
+				hunks = append(hunks, piece{f.Path, h.Header, len(h.Text)})
+			}
+		}
+		if n > 1 || n == 0 && p.changes.role(f, nil) == work {
+			files = append(files, piece{f.Path, "", f.Added + f.Deleted})
+		}
+	}
+	for _, list := range [][]piece{hunks, files} {
+		slices.SortStableFunc(list, func(a, b piece) int { return b.size - a.size })
+		for _, one := range list[:min(len(list), maxTries)] {
+			tree, removed, err := p.trees.Without(ctx, p.work.Before, p.work.After, func(f centurion.FileDiff, h *centurion.Hunk) bool {
+				return f.Path == one.path && p.changes.role(f, h) == work && (one.header == "" || h != nil && h.Header == one.header)
+			})
+			if err != nil {
+				return err
+			}
+			if ok, err := p.try(ctx, attempt{how: onePiece, tree: tree, removed: removed, what: []string{one.path}}); err != nil || !ok {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ends keeps the head and the tail of a text, with a line that tells what was left out.
+func ends(s string, head, tail int) string {
+	if len(s) <= head+tail {
+		return s
+	}
+	front := strings.ToValidUTF8(s[:head], "")
+	back := s[len(s)-tail:]
+	if i := strings.IndexByte(back, '\n'); i >= 0 && i < len(back)-1 {
+		back = back[i+1:]
+	}
+	back = strings.ToValidUTF8(back, "")
+	if front != "" && !strings.HasSuffix(front, "\n") {
+		front += "\n"
+	}
+	return fmt.Sprintf("%s[%s left out]\n%s", front, centurion.Bytes(int64(len(s)-len(front)-len(back))), back)
+}
+
+// clipRemoved cuts a patch at the end of a line.
+func clipRemoved(patch string) string {
+	if len(patch) <= keepRemoved {
+		return patch
+	}
+	cut := strings.LastIndexByte(patch[:keepRemoved], '\n') + 1
+	return fmt.Sprintf("%s[%s left out]\n", strings.ToValidUTF8(patch[:cut], ""), centurion.Bytes(int64(len(patch)-cut)))
+}

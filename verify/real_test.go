@@ -1,0 +1,96 @@
+package verify
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"centurion"
+)
+
+// Each case is a project before and after the work, a command, and what its proof must be worth. The commands run for real.
+
+func TestProveReal(t *testing.T) {
+	t.Parallel()
+	goMod := "module x\n\ngo 1.21\n"
+	limitGo := "package x\n\nimport \"strings\"\n\nfunc Allow(n int) bool {\n\treturn n < len(strings.Repeat(\"x\", 3))\n}\n"
+	limitTest := "package x\n\nimport \"testing\"\n\nfunc TestAllow(t *testing.T) {\n\tif !Allow(2) || Allow(3) {\n\t\tt.Error(\"wrong\")\n\t}\n}\n"
+	limitPy := "def allow(n):\n    \"\"\"Says whether.\"\"\"\n    return n < 3\n"
+	limitJS := "export function allow(n) {\n  return n < 3;\n}\n"
+	const jsHead = "import test from 'node:test';\nimport assert from 'node:assert';\nimport { allow } from './limit.mjs';\n"
+	const pyHead = "import unittest\nimport limit\nclass T(unittest.TestCase):\n    def test_allow(self):\n        "
+	cases := []struct {
+		name, program string
+		before, add   files
+		command       string
+		proof         centurion.Proof
+		why           string // a part of it
+		runs          int
+		died          string
+	}{
+		{"a new function with its test", "go", files{"go.mod": goMod, "doc.go": "package x\n"}, files{"limit.go": limitGo, "limit_test.go": limitTest}, "go test ./...",
+			centurion.ProofProven, "", 4, "--- FAIL: TestAllow"},
+		{"a test that asserts nothing", "go", files{"go.mod": goMod, "doc.go": "package x\n"}, files{"limit.go": limitGo,
+			"limit_test.go": "package x\n\nimport \"testing\"\n\nfunc TestAllow(t *testing.T) { Allow(2) }\n"}, "go test ./...",
+			centurion.ProofUnproven, "it is green although what it calls does nothing (limit.go: Allow)", 3, ""},
+		{"a changed function", "go", files{"go.mod": goMod, "limit.go": strings.Replace(limitGo, "3", "4", 1)}, files{"limit.go": limitGo, "limit_test.go": limitTest}, "go test ./...",
+			centurion.ProofProven, "", 3, "--- FAIL: TestAllow"},
+		{"true", "go", files{"go.mod": goMod}, files{"limit.go": limitGo}, "true", centurion.ProofUnproven, "the check is green without the work too", 2, ""},
+		{"an empty suite", "go", files{"go.mod": goMod, "doc.go": "package x\n"}, files{"limit.go": limitGo}, "go test ./...", centurion.ProofUnproven, "it ran no test: ?", 2, ""},
+		{"a filter that matches nothing", "go", files{"go.mod": goMod, "doc.go": "package x\n"}, files{"limit.go": limitGo, "limit_test.go": limitTest}, "go test ./... -run Nothing",
+			centurion.ProofUnproven, "it ran no test", 3, ""},
+		{"a red that is only a broken build", "go", files{"go.mod": goMod, "doc.go": "package x\n"}, files{"limit.go": "package x\n\nvar Max = 3\n",
+			"limit_test.go": "package x\n\nimport \"testing\"\n\nfunc TestMax(t *testing.T) { _ = Max }\n"}, "go test ./...", centurion.ProofUnproven, "without the work the build breaks, which proves nothing", 2, ""},
+		{"an old test dies and the new one asserts nothing", "go", files{"go.mod": goMod, "limit.go": limitGo, "limit_test.go": limitTest},
+			files{"limit.go": strings.Replace(limitGo, "\treturn", "\tUsed()\n\treturn", 1) + "\nfunc Used() int { return 1 }\n",
+				"used_test.go": "package x\n\nimport \"testing\"\n\nfunc TestUsed(t *testing.T) { Used() }\n"}, "go test ./...",
+			centurion.ProofUnproven, "it is green although what it calls does nothing", 3, ""},
+		{"only tests", "go", files{"go.mod": goMod, "limit.go": limitGo}, files{"limit_test.go": limitTest}, "go test ./...", centurion.ProofUnproven, "only tests were changed", 1, ""},
+		{"nothing", "go", files{"go.mod": goMod, "limit.go": limitGo, "limit_test.go": limitTest}, nil, "go test ./...", centurion.ProofUnproven, "nothing was changed", 1, ""},
+		{"a deleted test", "go", files{"go.mod": goMod, "limit.go": strings.Replace(limitGo, "3", "4", 1), "old_test.go": strings.Replace(limitTest, "TestAllow", "TestOld", 1)},
+			files{"limit.go": limitGo, "limit_test.go": limitTest, "old_test.go": ""}, "go test ./...", centurion.ProofUnproven, "old_test.go was removed", 3, "--- FAIL: TestAllow"},
+		{"Python", "python3", files{"README": "x\n"}, files{"limit.py": limitPy, "test_limit.py": pyHead + "self.assertTrue(limit.allow(2))\n"}, "python3 -m unittest -q test_limit",
+			centurion.ProofProven, "", 4, "AssertionError"},
+		{"Python that asserts nothing", "python3", files{"limit.py": "import os\n"}, files{"limit.py": "import os\n" + limitPy, "test_limit.py": pyHead + "limit.allow(2)\n"}, "python3 -m unittest -q test_limit",
+			centurion.ProofUnproven, "it is green although what it calls does nothing (limit.py: allow)", 3, ""},
+		{"JavaScript", "node", files{"README": "x\n"}, files{"limit.mjs": limitJS, "limit.test.mjs": jsHead + "test('allow', () => { assert.ok(allow(2)); });\n"}, "node --test limit.test.mjs",
+			centurion.ProofProven, "", 4, ""},
+		{"JavaScript that asserts nothing", "node", files{"README": "x\n"}, files{"limit.mjs": limitJS, "limit.test.mjs": jsHead + "test('allow', () => { allow(2); });\n"}, "node --test limit.test.mjs",
+			centurion.ProofUnproven, "it is green although what it calls does nothing (limit.mjs: allow)", 3, ""},
+		{"a text", "grep", files{"README.md": "# X\n"}, files{"README.md": "# X\n\nLimits.\n"}, "grep -q Limits README.md", centurion.ProofProven, "", 3, ""},
+		{"a new text", "grep", files{"README.md": "# X\n"}, files{"LIMITS.md": "Limits.\n"}, "grep -q Limits LIMITS.md", centurion.ProofProven, "", 4, ""},
+		{"a script and its check", "bash", files{"README.md": "# X\n"}, files{"add.sh": "echo $(($1 + $2))\n", "check.sh": "[ \"$(bash add.sh 1 2)\" = 3 ]\n"}, "bash check.sh", centurion.ProofProven, "", 4, "exit code 1"},
+		{"a check that changes files", "bash", files{"a.txt": "a\n"}, files{"b.txt": "b\n"}, "echo x >> a.txt", "", "", 2, ""},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			need(t, test.program)
+			after := maps.Clone(test.before)
+			maps.Copy(after, test.add)
+			maps.DeleteFunc(after, func(_, text string) bool { return text == "" })
+			m := newMemory(map[string]files{"before": test.before, "after": after})
+			if len(test.add) == 0 {
+				m.trees = map[string]files{"before": test.before}
+				m.trees["after"] = m.trees["before"]
+			}
+			m.dir = t.TempDir()
+			c := Checker{Runner: host{[]string{"GOFLAGS=-vet=off", "GOWORK=off", "PYTHONDONTWRITEBYTECODE=1", "NO_COLOR=1"}}}
+			told := 0
+			r, err := c.Prove(t.Context(), m, Work{Command: test.command, Before: "before", After: "after"}, func(centurion.CheckRun) { told++ })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Proof != test.proof || !strings.Contains(r.Why, test.why) || len(r.Runs) != test.runs || told != test.runs || !strings.Contains(r.Died, test.died) || r.Tree != "after" {
+				t.Errorf("proof %q, why %q, died %q, %d runs (told %d), tree %s", r.Proof, r.Why, r.Died, len(r.Runs), told, r.Tree)
+				for _, run := range r.Runs {
+					t.Logf("%s %s: exit %d, passed %v, error %q, broken %q, empty %q\n%s", run.Kind, run.Tree, run.ExitCode, run.Passed, run.Error, run.Broken, run.Empty, run.Output)
+				}
+				t.Logf("removed:\n%s", r.Removed)
+			}
+			if r.Passed != (test.proof != "") || test.proof == centurion.ProofProven && (r.Removed == "" || r.Died == "") {
+				t.Errorf("passed %v, removed %q, died %q", r.Passed, r.Removed, r.Died)
+			}
+		})
+	}
+}

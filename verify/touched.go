@@ -1,0 +1,67 @@
+package verify
+
+import (
+	"strings"
+
+	"centurion"
+)
+
+// touched is which lines of a new file a change has touched.
+type touched struct {
+	added   []int // new or changed lines, from 1
+	removed []int // lines went between this one and the one before
+}
+
+// touchedBy reads which lines a hunk touches.
+func touchedBy(hunks ...centurion.Hunk) touched {
+	var t touched
+	for _, h := range hunks {
+		at := h.NewStart
+		if h.NewLines == 0 {
+			at++ // git names the line before, where nothing is left
+		}
+		for l := range strings.Lines(h.Text) {
+			switch l[0] {
+			case '+':
+				t.added = append(t.added, at)
+				at++
+			case '-':
+				t.removed = append(t.removed, at)
+			case '\\':
+			default:
+				at++
+			}
+		}
+	}
+	return t
+}
+
+// in reports whether one of the lines from first to last was touched.
+func (t touched) in(first, last int) bool {
+	for _, n := range t.added {
+		if first <= n && n <= last {
+			return true
+		}
+	}
+	for _, n := range t.removed {
+		if first < n && n <= last {
+			return true
+		}
+	}
+	return false
+}
+
+// outside reports whether anything outside of a range was touched. Blank space beside it counts: a hunk is one or the other.
+func (t touched) outside(in lines) bool {
+	for _, n := range t.added {
+		if n < in.first-1 || n > in.last {
+			return true
+		}
+	}
+	for _, n := range t.removed {
+		if n < in.first || n > in.last+1 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,411 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// Checkout is a working tree of its own. It belongs to one caller at a time.
+//
+// What an agent does with git in it changes nothing of what the host sees: the host names git directory, files and index
+// itself, and takes the files as they are for the work.
+type Checkout struct {
+	repo *Repo
+	name string // "w1"
+	dir  string // the top of the working tree
+	rec  record
+}
+
+// Where says where the checkout is: Dir is the project in it.
+func (c *Checkout) Where() centurion.Checkout {
+	return centurion.Checkout{Dir: c.project(), Branch: c.rec.Branch, Start: c.rec.Start}
+}
+
+// project is the project's directory in the checkout.
+func (c *Checkout) project() string { return filepath.Join(c.dir, filepath.FromSlash(c.repo.prefix)) }
+
+// view is the checkout's files with our own index.
+func (c *Checkout) view() view {
+	return view{gitDir: c.rec.GitDir, dir: c.dir, index: c.repo.indexOf(c.name), without: c.rec.Outputs}
+}
+
+// git runs git on the checkout's files and our own index.
+func (c *Checkout) git(ctx context.Context, args ...string) ([]byte, error) {
+	return c.repo.git(ctx, c.view().call(args...))
+}
+
+// present says whether the directory and its place in the repository are still there; a person may have deleted either.
+func (c *Checkout) present() error {
+	gone := func(what string, err error) error {
+		e := &centurion.Error{Op: "use a checkout", Kind: centurion.KindNotFound, Msg: what, Err: err}
+		if c.rec.Branch != "" {
+			e.Hint = "what was committed in it is on the branch " + c.rec.Branch
+		}
+		return e
+	}
+	if info, err := os.Lstat(c.dir); err != nil || !info.IsDir() {
+		return gone("the directory "+c.dir+" was removed", err)
+	}
+	if c.rec.GitDir == "" || !strings.HasPrefix(c.rec.GitDir, c.repo.common+string(filepath.Separator)) {
+		return gone(c.dir+" belongs to another repository", nil)
+	}
+	if _, err := os.Stat(filepath.Join(c.rec.GitDir, "HEAD")); err != nil {
+		return gone("git does not know "+c.dir+" any more (git worktree prune?)", err)
+	}
+	return nil
+}
+
+// held is present for a caller that thinks the checkout is theirs.
+func (c *Checkout) held() error {
+	if c.rec.Free {
+		return &centurion.Error{Op: "use a checkout", Kind: centurion.KindNotFound, Msg: c.dir + " was given back"}
+	}
+	return c.present()
+}
+
+// unlock removes locks that a git left behind which died with its host; nobody else works here.
+func (c *Checkout) unlock() {
+	for _, path := range []string{c.repo.indexOf(c.name) + ".lock", filepath.Join(c.rec.GitDir, "index.lock"), filepath.Join(c.rec.GitDir, "HEAD.lock")} {
+		os.Remove(path)
+	}
+}
+
+// bring makes the files those of a commit or tree: tracked files as in it, no untracked ones but what the setup left,
+// ignored ones as they are. Only files that differ are written.
+func (c *Checkout) bring(ctx context.Context, to string) error {
+	link := "gitdir: " + filepath.ToSlash(c.rec.GitDir) + "\n"
+	if b, err := os.ReadFile(filepath.Join(c.dir, ".git")); err != nil || string(b) != link {
+		os.RemoveAll(filepath.Join(c.dir, ".git")) // an agent's doing
+		if err := os.WriteFile(filepath.Join(c.dir, ".git"), []byte(link), 0o644); err != nil {
+			return failed("bring a checkout", "cannot write the link to the repository", err)
+		}
+	}
+	// .opencode/ of the project is marked as not checked out, by patterns that only our own calls look at. An agent's git
+	// sees the marks alone, and keeps them.
+	patterns := "/*\n!/" + escapePattern(c.repo.private()) + "\n"
+	if err := writeFile(filepath.Join(c.rec.GitDir, "info", "sparse-checkout"), []byte(patterns), 0o644); err != nil {
+		return failed("bring a checkout", "cannot write its patterns", err)
+	}
+	read := c.view().call("read-tree", "--reset", "-u", to)
+	read.Config = []string{"core.sparseCheckout=true", "core.sparseCheckoutCone=false", "sparse.expectFilesOutsideOfPatterns=true"}
+	if _, err := c.repo.git(ctx, read); err != nil {
+		if ctx.Err() != nil || centurion.KindOf(err) == centurion.KindDisk {
+			return err
+		}
+		os.Remove(c.repo.indexOf(c.name)) // it may be damaged; without it every file is written anew
+		if _, again := c.repo.git(ctx, read); again != nil {
+			return again
+		}
+	}
+	args := []string{"clean", "-ffdq"}
+	for _, p := range c.rec.Outputs {
+		args = append(args, "-e", "/"+escapePattern(p))
+	}
+	if _, err := c.git(ctx, args...); err != nil {
+		return err
+	}
+	tree, err := c.repo.git(ctx, call{Args: []string{"rev-parse", "--verify", "--end-of-options", to + "^{tree}"}})
+	if err != nil {
+		return err
+	}
+	c.rec.Tree = line(tree)
+	return c.submodules(ctx)
+}
+
+// stand makes HEAD and the index that an agent's git sees fit Start and Branch, and ends a merge or rebase that it has begun.
+func (c *Checkout) stand(ctx context.Context) error {
+	at := call{Dir: c.dir, GitDir: c.rec.GitDir, WorkTree: c.dir}
+	if c.rec.Branch != "" {
+		at.Args = []string{"symbolic-ref", "HEAD", "refs/heads/" + c.rec.Branch}
+	} else {
+		at.Args = []string{"update-ref", "--no-deref", "HEAD", c.rec.Start}
+	}
+	if _, err := c.repo.git(ctx, at); err != nil {
+		return err
+	}
+	for _, name := range []string{"MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "AUTO_MERGE", "BISECT_LOG", "rebase-merge", "rebase-apply", "sequencer"} {
+		if err := os.RemoveAll(filepath.Join(c.rec.GitDir, name)); err != nil {
+			return failed("bring a checkout", "", err)
+		}
+	}
+	return copyIndex(c.repo.indexOf(c.name), filepath.Join(c.rec.GitDir, "index"))
+}
+
+// share puts a link to the project's own .opencode where its copy would be.
+func (c *Checkout) share() error {
+	root, err := os.OpenRoot(c.dir)
+	if err != nil {
+		return failed("bring a checkout", "", err)
+	}
+	defer root.Close()
+	if p := c.repo.prefix; p != "" {
+		if err := root.MkdirAll(p, 0o755); err != nil {
+			return failed("bring a checkout", "cannot make the project's directory", err)
+		}
+	}
+	real := filepath.Join(c.repo.top, filepath.FromSlash(c.repo.private()))
+	at := filepath.FromSlash(c.repo.private())
+	if old, err := root.Readlink(at); err == nil && old == real {
+		return nil
+	}
+	if err := root.RemoveAll(at); err != nil {
+		return failed("bring a checkout", "cannot remove a copy of .opencode", err)
+	}
+	if !canLink {
+		return nil
+	}
+	if err := root.Symlink(real, at); err != nil && !errors.Is(err, fs.ErrExist) {
+		return failed("bring a checkout", "cannot link .opencode", err)
+	}
+	return nil
+}
+
+// settled refuses to leave work behind that is not in the last commit.
+func (c *Checkout) settled(ctx context.Context, op string) error {
+	if c.rec.Branch == "" {
+		return nil
+	}
+	tree, err := c.scan(ctx)
+	if err != nil {
+		return err
+	}
+	last, err := c.repo.git(ctx, call{Args: []string{"rev-parse", "--verify", c.rec.Last + "^{tree}"}})
+	if err != nil {
+		return err
+	}
+	if line(last) != tree {
+		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "there is uncommitted work in " + c.dir, Hint: "commit it first"}
+	}
+	return c.keepStray(ctx)
+}
+
+// Move brings a checkout without uncommitted work to another commit; its Start is then that commit. Ignored files stay. The
+// error has centurion.KindConflict if there is uncommitted work. A commit that the other one neither has nor has the change
+// of is kept under refs/centurion/kept/.
+func (c *Checkout) Move(ctx context.Context, commit string) error {
+	if err := c.held(); err != nil {
+		return err
+	}
+	commit, err := c.repo.commitOf(ctx, commit)
+	if err != nil {
+		return err
+	}
+	if err := c.settled(ctx, "move a checkout"); err != nil {
+		return err
+	}
+	if c.rec.Branch != "" && c.rec.Last != c.rec.Start {
+		landed, err := c.repo.hasChange(ctx, commit, c.rec.Last, c.rec.Start)
+		if err == nil && !landed {
+			err = c.repo.keep(ctx, c.rec.Branch, c.rec.Last)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := c.shift(ctx, commit, commit); err != nil {
+		return err
+	}
+	return c.finish(ctx)
+}
+
+// finish makes what the files were brought to a place to work in, and records it.
+func (c *Checkout) finish(ctx context.Context) error {
+	if err := c.stand(ctx); err != nil {
+		return err
+	}
+	if err := c.share(); err != nil {
+		return err
+	}
+	if err := c.ready(ctx); err != nil {
+		return err
+	}
+	return c.save()
+}
+
+// shift brings the files to a tree or commit and makes onto what the work stands on. What it does is recorded before, so that it
+// happens as a whole; the end of ctx does not stop it.
+func (c *Checkout) shift(ctx context.Context, to, onto string) error {
+	c.rec.Next, c.rec.Onto = to, onto
+	if err := c.save(); err != nil {
+		return err
+	}
+	err := c.shifted(context.WithoutCancel(ctx))
+	if err != nil && c.rec.Next != "" { // who lives on goes on writing here, which nobody may overwrite later
+		c.rec.Next, c.rec.Onto = "", ""
+		return errors.Join(err, c.save())
+	}
+	return err
+}
+
+// shifted ends a shift that is recorded.
+func (c *Checkout) shifted(ctx context.Context) error {
+	if err := c.bring(ctx, c.rec.Next); err != nil {
+		return err
+	}
+	onto := c.rec.Onto
+	c.rec.Next, c.rec.Onto = "", ""
+	return c.point(ctx, onto) // which saves the record
+}
+
+// point makes commit what the work stands on, and moves the branch there.
+func (c *Checkout) point(ctx context.Context, commit string) error {
+	if c.rec.Branch != "" {
+		if _, err := c.repo.git(ctx, call{Args: []string{"update-ref", "refs/heads/" + c.rec.Branch, commit}}); err != nil {
+			return err
+		}
+	}
+	c.rec.Start, c.rec.Last = commit, commit
+	return c.save()
+}
+
+// hasChange reports whether commit has of as an ancestor, or the same changes as the commits behind base up to of.
+func (r *Repo) hasChange(ctx context.Context, commit, of, base string) (bool, error) {
+	out, err := r.git(ctx, call{Args: []string{"cherry", commit, of, base}})
+	if err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(strings.Split(line(out), "\n"), func(l string) bool { return strings.HasPrefix(l, "+") }), nil
+}
+
+// Lay writes a tree (of a conflict) over the working tree and makes onto its Start, so that what is committed next stands on
+// it. The last commit is kept under refs/centurion/kept/. The error has centurion.KindConflict if there is uncommitted work.
+func (c *Checkout) Lay(ctx context.Context, tree, onto string) error {
+	if err := c.held(); err != nil {
+		return err
+	}
+	onto, err := c.repo.commitOf(ctx, onto)
+	if err != nil {
+		return err
+	}
+	if err := c.settled(ctx, "lay a tree"); err != nil {
+		return err
+	}
+	if c.rec.Branch != "" && c.rec.Last != c.rec.Start {
+		if err := c.repo.keep(ctx, c.rec.Branch, c.rec.Last, onto); err != nil {
+			return err
+		}
+	}
+	if err := c.shift(ctx, tree, onto); err != nil {
+		return err
+	}
+	if err := c.stand(ctx); err != nil {
+		return err
+	}
+	if err := c.share(); err != nil {
+		return err
+	}
+	// The agent's git shows what the tree has changed: its index is that of onto, with what is known of the files.
+	_, err = c.repo.git(ctx, call{Dir: c.dir, GitDir: c.rec.GitDir, WorkTree: c.dir, Args: []string{"read-tree", "--reset", onto}})
+	return err
+}
+
+// Clean brings the checkout to a tree for a check: tracked files as in the tree, no untracked ones, ignored ones as they are.
+// With the name of a commit it stands there. The error has centurion.KindConflict if it has a branch and uncommitted work.
+func (c *Checkout) Clean(ctx context.Context, tree string) error {
+	if err := c.held(); err != nil {
+		return err
+	}
+	if err := c.settled(ctx, "clean a checkout"); err != nil {
+		return err
+	}
+	if err := c.bring(ctx, tree); err != nil {
+		return err
+	}
+	if c.rec.Branch == "" {
+		if commit, err := c.repo.commitOf(ctx, tree); err == nil {
+			c.rec.Start, c.rec.Last = commit, commit
+		} else if centurion.KindOf(err) != centurion.KindNotFound {
+			return err
+		}
+	}
+	return c.finish(ctx)
+}
+
+// Changed lists tracked files that differ from what the checkout was last brought to, relative to the repository's top.
+func (c *Checkout) Changed(ctx context.Context) ([]string, error) {
+	if err := c.held(); err != nil {
+		return nil, err
+	}
+	out, err := c.git(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-filter=a", "--name-only", "-z", c.rec.Tree,
+		"--", ":(top,glob)**", exclude(c.repo.private()))
+	return fields(out), err
+}
+
+// Release gives the checkout back to the pool. What is not committed is committed to its branch first; the branch is deleted if it is an
+// ancestor of into, or without into if nothing was committed to it. kept is the branch, if it stays. Nothing may be done
+// with the checkout afterwards.
+func (c *Checkout) Release(ctx context.Context, into string) (kept string, err error) {
+	if c.rec.Free {
+		return "", nil
+	}
+	branch := c.rec.Branch
+	if err := c.present(); err != nil {
+		kept, drop := c.repo.drop(ctx, branch, "", into)
+		if drop == nil {
+			drop = c.forget(ctx)
+		}
+		c.rec.Free = true
+		c.repo.pool.leave(c.name)
+		return kept, drop
+	}
+	if branch != "" {
+		if _, err := c.commit(ctx, CommitOptions{Message: "Unfinished work of " + branch}, true); err != nil {
+			return "", err
+		}
+		if into == "" && c.rec.Last == c.rec.Start {
+			into = c.rec.Start
+		}
+	}
+	if kept, err = c.repo.drop(ctx, branch, c.rec.GitDir, into); err != nil {
+		return "", err
+	}
+	c.rec.Branch, c.rec.Free = "", true
+	if err := c.save(); err != nil {
+		return kept, err
+	}
+	c.repo.pool.leave(c.name)
+	return kept, nil
+}
+
+// drop deletes a branch if into has it as an ancestor, and returns it if it stays. The worktree at gitDir leaves it.
+func (r *Repo) drop(ctx context.Context, branch, gitDir, into string) (kept string, err error) {
+	if branch == "" {
+		return "", nil
+	}
+	ref := "refs/heads/" + branch
+	tip, err := r.commitOf(ctx, ref)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if gitDir != "" {
+		if _, err := r.git(ctx, call{GitDir: gitDir, Args: []string{"update-ref", "--no-deref", "HEAD", tip}}); err != nil {
+			return branch, err
+		}
+	}
+	if into == "" {
+		return branch, nil
+	}
+	if _, err := r.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", tip, into}}); err != nil {
+		if code := exitCode(err); code == 1 || code == 128 {
+			return branch, nil
+		}
+		return branch, err
+	}
+	r.admin.Lock()
+	defer r.admin.Unlock()
+	// Only as it was looked at: what came to it since is not in into.
+	if _, err := r.git(ctx, call{Args: []string{"update-ref", "-d", ref, tip}}); err != nil {
+		return branch, err
+	}
+	return "", nil
+}

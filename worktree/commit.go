@@ -1,0 +1,283 @@
+package worktree
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"centurion"
+)
+
+// Commit makes one commit of everything that was changed since Start, whatever the session did with git meanwhile, and moves the branch to
+// it. ID is empty if nothing was changed. The working tree stays as it is; Start does, too, so that a second Commit replaces
+// the first. Commits that the session made itself are kept under refs/centurion/kept/.
+//
+// The error has centurion.KindConflict if something was changed inside a submodule: that cannot be merged. It is kept in the
+// submodule's own repository under refs/centurion/kept/.
+func (c *Checkout) Commit(ctx context.Context, o CommitOptions) (Commit, error) {
+	if err := c.held(); err != nil {
+		return Commit{}, err
+	}
+	if c.rec.Branch == "" {
+		return Commit{}, &centurion.Error{Op: "commit", Kind: centurion.KindUsage, Msg: "the checkout at " + c.dir + " has no branch"}
+	}
+	return c.commit(ctx, o, false)
+}
+
+// commit is Commit; with anyway, what is inside of submodules is kept and the rest is committed.
+func (c *Checkout) commit(ctx context.Context, o CommitOptions, anyway bool) (Commit, error) {
+	if err := c.keepStray(ctx); err != nil {
+		return Commit{}, err
+	}
+	if err := c.inside(ctx); err != nil && !(anyway && centurion.KindOf(err) == centurion.KindConflict) {
+		return Commit{}, err
+	}
+	tree, err := c.scan(ctx)
+	if err != nil {
+		return Commit{}, err
+	}
+	done := Commit{Tree: tree, Parent: c.rec.Start}
+	out, err := c.repo.git(ctx, call{Args: []string{"rev-parse", c.rec.Start + "^{tree}", c.rec.Last + "^{tree}"}})
+	if err != nil {
+		return Commit{}, err
+	}
+	start, last, _ := strings.Cut(line(out), "\n")
+	switch tree {
+	case start:
+		c.rec.Last = c.rec.Start
+	case last: // nothing came since
+		done.ID = c.rec.Last
+	default:
+		if done.ID, err = c.write(ctx, tree, o); err != nil {
+			return Commit{}, err
+		}
+		c.rec.Last = done.ID
+	}
+	// The record comes first: a commit of ours that it does not name would pass for the session's own and be kept.
+	if err := c.save(); err != nil {
+		return Commit{}, err
+	}
+	if _, err := c.repo.git(ctx, call{Args: []string{"update-ref", "refs/heads/" + c.rec.Branch, c.rec.Last}}); err != nil {
+		return Commit{}, err
+	}
+	if err := c.stand(ctx); err != nil {
+		return Commit{}, err
+	}
+	if done.ID != "" {
+		done.Files, err = c.repo.Stat(ctx, c.rec.Start, done.ID)
+	}
+	return done, err
+}
+
+// write makes a commit of a tree that stands on Start.
+func (c *Checkout) write(ctx context.Context, tree string, o CommitOptions) (string, error) {
+	message := strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(o.Message, "\x00", ""), "\uFFFD"))
+	commit := call{Args: []string{"commit-tree", tree, "-p", c.rec.Start, "-F", "-"}, Stdin: strings.NewReader(cmp.Or(message, "Work") + "\n")}
+	if name, address, ok := strings.Cut(o.Author, "<"); ok {
+		commit.Env = []string{"GIT_AUTHOR_NAME=" + cmp.Or(identity(name), author), "GIT_AUTHOR_EMAIL=" + cmp.Or(identity(address), mail)}
+	}
+	out, err := c.repo.git(ctx, commit)
+	return line(out), err
+}
+
+// identity takes what git does not allow out of a name or an address.
+func identity(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == '<' || r == '>' {
+			return -1
+		}
+		return r
+	}, s))
+}
+
+// scan brings our index to the files as they are and writes their tree. Directories in which the session made a repository
+// of its own are taken in file by file: `cargo new` and others do so by the way.
+func (c *Checkout) scan(ctx context.Context) (string, error) {
+	v := c.view()
+	nested, _, err := c.repo.untracked(ctx, v)
+	if err != nil {
+		return "", err
+	}
+	v.subs = c.populated()
+	if err := c.repo.gather(ctx, v, c.rec.Start); err != nil {
+		return "", err
+	}
+	index := v.index
+	if len(nested) > 0 {
+		temp, remove, err := c.repo.temp()
+		if err != nil {
+			return "", err
+		}
+		defer remove()
+		if err := copyIndex(index, temp); err != nil {
+			return "", err
+		}
+		index = temp
+		for _, dir := range nested {
+			if err := c.embed(ctx, index, dir); err != nil {
+				return "", err
+			}
+		}
+	}
+	v.index = index
+	out, err := c.repo.git(ctx, v.call("write-tree"))
+	return line(out), err
+}
+
+// embed adds the files of a directory that is a repository of its own to an index.
+func (c *Checkout) embed(ctx context.Context, index, dir string) error {
+	if dir == c.repo.private() || strings.HasPrefix(dir, c.repo.private()+"/") {
+		return nil
+	}
+	for _, out := range c.rec.Outputs {
+		if dir == out || strings.HasPrefix(dir, out+"/") {
+			return nil
+		}
+	}
+	temp, remove, err := c.repo.temp()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	inner := view{gitDir: c.rec.GitDir, dir: filepath.Join(c.dir, filepath.FromSlash(dir)), index: temp}
+	deeper, _, err := c.repo.untracked(ctx, inner)
+	if err != nil {
+		return err
+	}
+	var specs []string
+	for _, p := range deeper {
+		specs = append(specs, exclude(p))
+	}
+	if err := c.repo.addAll(ctx, inner, specs); err != nil {
+		return err
+	}
+	out, err := c.repo.git(ctx, inner.call("write-tree"))
+	if err != nil {
+		return err
+	}
+	v := c.view()
+	v.index = index
+	if _, err := c.repo.git(ctx, v.call("read-tree", "--prefix="+dir+"/", line(out))); err != nil {
+		return err
+	}
+	for _, p := range deeper {
+		if err := c.embed(ctx, index, dir+"/"+p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepStray keeps commits that the session made itself, on its branch or elsewhere.
+func (c *Checkout) keepStray(ctx context.Context) error {
+	for _, at := range []call{{Args: []string{"refs/heads/" + c.rec.Branch}}, {GitDir: c.rec.GitDir, Args: []string{"HEAD"}}} {
+		at.Args = []string{"rev-parse", "-q", "--verify", at.Args[0] + "^{commit}"}
+		out, err := c.repo.git(ctx, at)
+		if err != nil {
+			if exitCode(err) != 0 {
+				continue // it was deleted
+			}
+			return err
+		}
+		if tip := line(out); tip != c.rec.Start && tip != c.rec.Last {
+			if err := c.repo.keep(ctx, c.rec.Branch, tip, c.rec.Start, c.rec.Last); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rescue takes care of a directory in the home that has no record: one that was never finished is removed; in one whose
+// record was lost the work is kept first.
+func (c *Checkout) rescue(ctx context.Context) error {
+	gitDir, err := linkTarget(c.dir)
+	if err == nil && strings.HasPrefix(gitDir, filepath.Join(c.repo.common, "worktrees")+string(filepath.Separator)) {
+		c.rec.GitDir = gitDir
+		if c.present() == nil {
+			if err := c.salvage(ctx); err != nil {
+				return err
+			}
+		}
+	} else if entries, err := os.ReadDir(c.dir); err == nil && len(entries) > 0 {
+		return nil // not ours, as far as anybody can tell
+	}
+	return c.forget(ctx)
+}
+
+// salvage commits what is in a checkout of which nothing is known to a kept ref.
+func (c *Checkout) salvage(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(c.rec.GitDir, "index")); err != nil {
+		return nil // it never had files
+	}
+	out, err := c.repo.git(ctx, call{GitDir: c.rec.GitDir, Args: []string{"rev-parse", "-q", "--verify", "HEAD^{commit}"}})
+	if err != nil {
+		return nil
+	}
+	c.rec.Start = line(out)
+	c.unlock()
+	if err := copyIndex(filepath.Join(c.rec.GitDir, "index"), c.repo.indexOf(c.name)); err != nil {
+		return err
+	}
+	tree, err := c.scan(ctx)
+	if err != nil {
+		return err
+	}
+	out, err = c.repo.git(ctx, call{Args: []string{"rev-parse", c.rec.Start + "^{tree}"}})
+	if err != nil {
+		return err
+	}
+	commit := c.rec.Start
+	if line(out) != tree {
+		if commit, err = c.write(ctx, tree, CommitOptions{Message: "Work found in " + c.name}); err != nil {
+			return err
+		}
+	}
+	return c.repo.keep(ctx, c.name, commit)
+}
+
+// forget removes a checkout with everything that is known of it. Its work must be safe.
+func (c *Checkout) forget(ctx context.Context) error {
+	r := c.repo
+	r.admin.Lock()
+	defer r.admin.Unlock()
+	// First aside, in one step: half a directory must not pass for a checkout whose files were deleted.
+	grave := filepath.Join(r.opts.Home, "tmp", c.name+"-gone")
+	if err := os.MkdirAll(filepath.Dir(grave), 0o700); err != nil {
+		return failed("remove a checkout", "", err)
+	}
+	removeAll(grave)
+	if err := os.Rename(c.dir, grave); err != nil && !os.IsNotExist(err) {
+		return failed("remove a checkout", "cannot remove "+c.dir, err)
+	}
+	if c.rec.GitDir != "" && filepath.Dir(c.rec.GitDir) == filepath.Join(r.common, "worktrees") {
+		if err := os.RemoveAll(c.rec.GitDir); err != nil {
+			return failed("remove a checkout", "cannot remove "+c.rec.GitDir, err)
+		}
+	}
+	for _, path := range []string{r.recordOf(c.name), r.indexOf(c.name)} {
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			return failed("remove a checkout", "", err)
+		}
+	}
+	if err := removeAll(grave); err != nil {
+		return failed("remove a checkout", "cannot remove "+grave, err)
+	}
+	return nil
+}
+
+// removeAll removes a directory also where something in it may not be written, as Go's module cache.
+func removeAll(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	_ = walkDirs(root, func(path string) { _ = root.Chmod(path, 0o700) })
+	return os.RemoveAll(dir)
+}

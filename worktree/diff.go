@@ -1,0 +1,101 @@
+package worktree
+
+import (
+	"context"
+	"strings"
+
+	"centurion"
+)
+
+// Diff lists what changed between two commits or trees, with hunks (three lines of context), renames found. .opencode/ is
+// left out. What is no text, a submodule, and what became another kind of thing (a file a link) have no hunks.
+func (r *Repo) Diff(ctx context.Context, from, to string) ([]centurion.FileDiff, error) {
+	all, err := r.changes(ctx, from, to, true)
+	if err != nil {
+		return nil, err
+	}
+	diffs := make([]centurion.FileDiff, len(all))
+	for i, c := range all {
+		diffs[i] = c.FileDiff
+	}
+	return diffs, nil
+}
+
+// Stat is Diff without the hunks.
+func (r *Repo) Stat(ctx context.Context, from, to string) ([]centurion.FileChange, error) {
+	all, err := r.changes(ctx, from, to, false)
+	return fileChanges(all), err
+}
+
+func fileChanges(all []change) []centurion.FileChange {
+	var files []centurion.FileChange
+	for _, c := range all {
+		files = append(files, c.FileChange)
+	}
+	return files
+}
+
+// Patch is the change between two commits or trees as text for a person, as `git diff` prints it; color with ANSI colours.
+// With paths, relative to the repository's top, only what lies at or below them. It is one that `git apply` takes, binary
+// files with it; .opencode/ is left out.
+func (r *Repo) Patch(ctx context.Context, from, to string, color bool, paths ...string) (string, error) {
+	trees, err := r.trees(ctx, from, to)
+	if err != nil {
+		return "", err
+	}
+	out, err := r.git(ctx, call{Args: patchArgs(trees, color, r.private(), paths)})
+	return string(out), err
+}
+
+// diffTree compares two trees, whatever a person has configured for their own diffs.
+func diffTree(more ...string) []string {
+	return append([]string{"diff-tree", "-r", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color-moved", "-U3",
+		"--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--ignore-submodules=none",
+		"--submodule=short", "--diff-algorithm=myers", "--indent-heuristic", "-O/dev/null"}, more...)
+}
+
+func patchArgs(trees []string, color bool, own string, paths []string) []string {
+	args := diffTree("-M", "-l2000", "-p", "--binary", "--color=never")
+	if color {
+		args[len(args)-1] = "--color=always"
+	}
+	args = append(append(args, trees...), "--")
+	for _, p := range paths {
+		args = append(args, ":(top,literal)"+strings.TrimSuffix(p, "/"))
+	}
+	if len(paths) == 0 {
+		args = append(args, ":(top)")
+	}
+	return append(args, ":(top,exclude,literal)"+own)
+}
+
+// trees are the trees of two commits or trees.
+func (r *Repo) trees(ctx context.Context, commits ...string) ([]string, error) {
+	trees := make([]string, 0, len(commits))
+	for _, c := range commits {
+		t, err := r.tree(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, t)
+	}
+	return trees, nil
+}
+
+// changes compares two commits or trees; renames are found.
+func (r *Repo) changes(ctx context.Context, from, to string, hunks bool) ([]change, error) {
+	trees, err := r.trees(ctx, from, to)
+	if err != nil || trees[0] == trees[1] {
+		return nil, err
+	}
+	args := diffTree("-M", "-l2000", "--raw", "--numstat", "-z", "--no-color")
+	if hunks {
+		args = append(args, "-p")
+	}
+	args = append(append(args, trees...), "--", ":(top)", ":(top,exclude,literal)"+r.private())
+	out, err := r.git(ctx, call{Args: args})
+	if err != nil {
+		return nil, err
+	}
+	return parseChanges(out)
+}

@@ -1,0 +1,133 @@
+package worktree
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// GC removes what no living mission needs: pooled checkouts beyond Keep, and refs and branches that live does not name and whose commits are on the
+// person's branches. A checkout that a mission left which is no longer alive goes back to the pool, its work committed to its
+// branch. removed names directories and refs. Only refs of the program are looked at: below refs/heads/centurion/ and
+// refs/centurion/.
+func (r *Repo) GC(ctx context.Context, live func(ref string) bool) (removed []string, err error) {
+	if err := r.collectLeft(ctx, live); err != nil {
+		return nil, err
+	}
+	dirs, err := r.collectPool(ctx)
+	if err != nil {
+		return dirs, err
+	}
+	refs, err := r.collectRefs(ctx, live)
+	return append(dirs, refs...), err
+}
+
+// collectLeft gives checkouts back that nobody has.
+func (r *Repo) collectLeft(ctx context.Context, live func(ref string) bool) error {
+	for _, name := range r.names() {
+		rec, ok := r.readRecord(name)
+		if ok && (rec.Free || rec.Branch != "" && live("refs/heads/"+rec.Branch)) || !r.pool.claim(name) {
+			continue
+		}
+		c := &Checkout{repo: r, name: name, dir: r.dirOf(name), rec: rec}
+		var err error
+		switch {
+		case !ok:
+			err = c.rescue(ctx)
+		case !rec.Made:
+			err = c.forget(ctx)
+		default:
+			c.unlock()
+			_, err = c.Release(ctx, "")
+		}
+		r.pool.leave(name)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collectPool removes pooled checkouts beyond Keep, those with the highest numbers.
+func (r *Repo) collectPool(ctx context.Context) (removed []string, err error) {
+	kept := 0
+	for _, name := range r.names() {
+		if !r.pool.claim(name) {
+			continue
+		}
+		rec, ok := r.readRecord(name)
+		if ok && rec.Free {
+			if kept++; kept > r.opts.Keep {
+				c := &Checkout{repo: r, name: name, dir: r.dirOf(name), rec: rec}
+				if err = c.forget(ctx); err == nil {
+					removed = append(removed, c.dir)
+				}
+			}
+		}
+		r.pool.leave(name)
+		if err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// collectRefs deletes refs of the program whose commits are on the person's branches.
+func (r *Repo) collectRefs(ctx context.Context, live func(ref string) bool) (removed []string, err error) {
+	out, err := r.git(ctx, call{Args: []string{"for-each-ref", "--format=%(objectname) %(refname)%00", "refs/heads/", "refs/remotes/", "refs/tags/", "refs/centurion/"}})
+	if err != nil {
+		return nil, err
+	}
+	type ref struct{ id, name string }
+	var ours []ref
+	theirs := []string{"HEAD"}
+	for entry := range strings.SplitSeq(string(out), "\x00") {
+		id, name, ok := strings.Cut(strings.TrimSpace(entry), " ")
+		switch {
+		case !ok:
+		case strings.HasPrefix(name, "refs/centurion/") || strings.HasPrefix(name, "refs/heads/centurion/"):
+			ours = append(ours, ref{id, name})
+		case strings.HasPrefix(name, "refs/heads/"):
+			theirs = append(theirs, name)
+		}
+	}
+	if h, err := r.Head(ctx); err != nil || h.Commit == "" {
+		theirs = slices.Delete(theirs, 0, 1)
+	}
+	r.admin.Lock()
+	defer r.admin.Unlock()
+	held := r.heldBranches()
+	for _, f := range ours {
+		if live(f.name) || held[f.name] {
+			continue
+		}
+		out, err := r.git(ctx, call{Args: append([]string{"rev-list", "-n", "1", f.id, "--not"}, theirs...)})
+		if err != nil {
+			return removed, err
+		}
+		if len(out) > 0 {
+			continue
+		}
+		if _, err := r.git(ctx, call{Args: []string{"update-ref", "-d", f.name, f.id}}); err != nil {
+			if centurion.KindOf(err) == centurion.KindConflict {
+				continue // it has moved meanwhile
+			}
+			return removed, err
+		}
+		removed = append(removed, f.name)
+	}
+	return removed, nil
+}
+
+// heldBranches are the branches of checkouts that are not in the pool.
+func (r *Repo) heldBranches() map[string]bool {
+	held := map[string]bool{}
+	for _, name := range r.names() {
+		if rec, ok := r.readRecord(name); ok && !rec.Free && rec.Branch != "" {
+			held["refs/heads/"+rec.Branch] = true
+		}
+	}
+	return held
+}

@@ -1,0 +1,244 @@
+package worktree
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// program is the git program of this machine and the one way in which it is run.
+type program struct {
+	path string // of the executable
+	over overrides
+}
+
+// call is one run of git.
+type call struct {
+	Args []string
+	Dir  string // where it runs; for a call of Repo.git the top of the person's working tree if empty
+	// GitDir and WorkTree say which repository and which files are meant, so that nothing is looked for, and a .git that
+	// somebody else wrote into Dir is not asked. For a call of Repo.git both are the person's if both are empty.
+	GitDir, WorkTree string
+	Index            string    // another index than the repository's own; absolute
+	Env              []string  // "NAME=value", over everything else
+	Config           []string  // "key=value", over everything else
+	Stdin            io.Reader // nil for none
+	// Seek lets git find the repository from Dir itself and check who owns it; GitDir and WorkTree are empty then.
+	Seek bool
+}
+
+// newProgram finds git. The error has centurion.KindNotFound if there is none.
+func newProgram() (*program, error) {
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return nil, &centurion.Error{Op: "find git", Kind: centurion.KindNotFound, Msg: "there is no git program in PATH",
+			Hint: "install git 2.38 or newer, or use --isolation shared", Err: err}
+	}
+	return &program{path: path}, nil
+}
+
+// run runs git to its end and returns what it printed, also beside an error: some commands answer by their exit code,
+// which exitCode returns. A cancelled context ends git and what it started, with the time to remove its locks.
+func (p *program) run(ctx context.Context, c call) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	off, err := p.over.of(ctx, p, c)
+	if err != nil {
+		return nil, err
+	}
+	return p.exec(ctx, c, off)
+}
+
+// exec is run with what the repository's own configuration would have run switched off by off.
+func (p *program) exec(ctx context.Context, c call, off []pair) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, p.path, c.Args...)
+	cmd.Dir, cmd.Stdin, cmd.Env = c.Dir, c.Stdin, environment(c, off)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.WaitDelay = 5 * time.Second
+	ownGroup(cmd)
+	err := cmd.Run()
+	if err == nil {
+		return out.Bytes(), nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return out.Bytes(), cause
+	}
+	return out.Bytes(), failure(c, errs.String(), err)
+}
+
+// inherited are the variables that git and the filters that the person has installed may see. Those of git itself only say
+// which configuration is the person's: a GIT_DIR or GIT_INDEX_FILE of theirs would aim our calls at something else.
+func inherited() []string {
+	names := []string{"PATH", "HOME", "XDG_CONFIG_HOME", "LANG", "TMPDIR", "USER", "LOGNAME",
+		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
+	if runtime.GOOS == "windows" {
+		names = append(names, "SYSTEMROOT", "USERPROFILE", "HOMEDRIVE", "HOMEPATH", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP",
+			"COMSPEC", "PATHEXT", "PROGRAMDATA")
+	}
+	return names
+}
+
+// environment is what git sees.
+func environment(c call, off []pair) []string {
+	env := make([]string, 0, 64)
+	for _, name := range inherited() {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	env = append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1",
+		"GIT_EDITOR=false", "GIT_PAGER=cat", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_LITERAL_PATHSPECS=0",
+		"GIT_AUTHOR_NAME="+author, "GIT_AUTHOR_EMAIL="+mail, "GIT_COMMITTER_NAME="+author, "GIT_COMMITTER_EMAIL="+mail)
+	for name, v := range map[string]string{"GIT_DIR": c.GitDir, "GIT_WORK_TREE": c.WorkTree, "GIT_INDEX_FILE": c.Index} {
+		if v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	config := slices.Concat(pairs(always()), off, pairs(c.Config))
+	env = append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(config)))
+	for i, s := range config {
+		n := strconv.Itoa(i)
+		env = append(env, "GIT_CONFIG_KEY_"+n+"="+s.key, "GIT_CONFIG_VALUE_"+n+"="+s.value)
+	}
+	return append(env, c.Env...)
+}
+
+// pairs splits "key=value".
+func pairs(settings []string) []pair {
+	all := make([]pair, 0, len(settings))
+	for _, s := range settings {
+		key, value, _ := strings.Cut(s, "=")
+		all = append(all, pair{key, value})
+	}
+	return all
+}
+
+// Who commits for the program.
+const (
+	author = "Centurion"
+	mail   = "centurion@localhost"
+)
+
+// always is the configuration that every call has, over whatever a repository or a person set: nothing that a repository
+// brings along is run, nothing is fetched, and answers look the same everywhere.
+func always() []string {
+	return []string{
+		"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.untrackedCache=false", "core.splitIndex=false",
+		"core.sparseCheckout=false", "index.sparse=false", "core.safecrlf=false", "core.pager=cat", "core.editor=false",
+		"core.sshCommand=false", "core.askPass=", "core.gitProxy=", "credential.helper=",
+		"core.packedRefsTimeout=20000", "core.filesRefLockTimeout=20000", "core.longpaths=true",
+		"commit.gpgSign=false", "tag.gpgSign=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false",
+		"protocol.allow=never", "protocol.ext.allow=never", "protocol.file.allow=never", "fetch.recurseSubmodules=false",
+		"lfs.fetchexclude=*", // what is on the machine is used; nothing is downloaded
+		"color.ui=false", "diff.noprefix=false", "diff.mnemonicPrefix=false", "diff.relative=false", "diff.ignoreSubmodules=none",
+		"diff.submodule=short", "diff.suppressBlankEmpty=false", "merge.renames=true", "merge.directoryRenames=false",
+		"status.showUntrackedFiles=all", "status.relativePaths=false", "core.quotePath=false",
+		"advice.detachedHead=false", "advice.addEmbeddedRepo=false", "advice.addIgnoredFile=false", "advice.statusHints=false",
+		"user.name=" + author, "user.email=" + mail,
+	}
+}
+
+// exitCode is the exit code of a git that ran and failed, else 0.
+func exitCode(err error) int {
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		return e.ExitCode()
+	}
+	return 0
+}
+
+// failure says what git complained about.
+func failure(c call, stderr string, err error) error {
+	said := complaint(stderr)
+	e := &centurion.Error{Op: "git " + subcommand(c.Args), Kind: centurion.KindInternal, Msg: said, Err: err}
+	low := strings.ToLower(stderr)
+	switch {
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
+		e.Kind = centurion.KindNotFound
+	case strings.Contains(low, "dubious ownership"):
+		e.Kind = centurion.KindPermission
+		e.Msg = "the repository at " + cmp.Or(c.Dir, ".") + " belongs to another user"
+		e.Hint = "if you trust it: git config --global --add safe.directory " + cmp.Or(c.Dir, "DIR")
+	case strings.Contains(low, "no space left on device"), strings.Contains(low, "disk quota exceeded"), strings.Contains(low, "input/output error"),
+		strings.Contains(low, "read-only file system"):
+		e.Kind = centurion.KindDisk
+	case strings.Contains(low, "not a git repository"):
+		e.Kind = centurion.KindNotFound
+	case strings.Contains(low, ".lock': file exists"), strings.Contains(low, "cannot lock ref"):
+		e.Kind = centurion.KindConflict
+		e.Hint = "another git is at work in this repository; if none is, remove the lock that is named"
+	case strings.Contains(low, "remote end hung up"): // no network is involved: it is a filter's process
+		first, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
+		e.Kind, e.Msg = centurion.KindConfig, "a filter of this repository has failed: "+first
+		e.Hint = "install what it needs (git-lfs, say), or look at: git config --get-regexp ^filter"
+	case strings.Contains(low, "permission denied"):
+		e.Kind = centurion.KindPermission
+	}
+	return e
+}
+
+// complaint is the line of git's standard error that tells most: the last one that is marked as an error, else the last.
+func complaint(stderr string) string {
+	var last, marked string
+	for line := range strings.Lines(stderr) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		last = line
+		if strings.HasPrefix(line, "fatal: ") || strings.HasPrefix(line, "error: ") {
+			marked = line
+		}
+	}
+	said := cmp.Or(marked, last)
+	said = strings.TrimPrefix(strings.TrimPrefix(said, "fatal: "), "error: ")
+	if len(said) > 500 {
+		said = strings.ToValidUTF8(said[:500], "") + " …"
+	}
+	return said
+}
+
+// kindOf is the kind of an error of the file system.
+func kindOf(err error) centurion.Kind {
+	switch {
+	case diskFailed(err):
+		return centurion.KindDisk
+	case errors.Is(err, os.ErrPermission):
+		return centurion.KindPermission
+	case errors.Is(err, os.ErrNotExist):
+		return centurion.KindNotFound
+	}
+	return centurion.KindInternal
+}
+
+// subcommand is what git was asked to do, for an error's first word.
+func subcommand(args []string) string {
+	for _, a := range args {
+		if !strings.HasPrefix(a, "-") {
+			return a
+		}
+	}
+	return ""
+}
+
+// fields splits what git prints with -z.
+func fields(out []byte) []string {
+	if len(out) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+// line is an answer of one line.
+func line(out []byte) string { return strings.TrimRight(string(out), "\r\n") }

@@ -1,0 +1,24 @@
+//go:build unix
+
+package worktree
+
+import (
+	"errors"
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup gives git a process group, so that a cancelled call ends its filters too. It is asked to end and removes its
+// locks; it is killed when it does not.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+}
+
+// diskFailed reports whether the disk is full or failing.
+func diskFailed(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EROFS)
+}
+
+// canLink says whether any user may make symbolic links here.
+const canLink = true

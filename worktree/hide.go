@@ -1,0 +1,47 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Hide keeps .opencode/ out of every `git status` of the repository and its checkouts (info/exclude), once.
+func (r *Repo) Hide(ctx context.Context) error {
+	r.admin.Lock()
+	defer r.admin.Unlock()
+	path := filepath.Join(r.common, "info", "exclude")
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return failed("hide .opencode", "cannot read "+path, err)
+	}
+	// Without a slash at its end the pattern hides a link, too.
+	want := "/" + escapePattern(r.private())
+	if slices.ContainsFunc(strings.Split(string(old), "\n"), func(l string) bool { return strings.TrimRight(l, "\r") == want }) {
+		return nil
+	}
+	text := string(old)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	if err := writeFile(path, []byte(text+want+"\n"), 0o644); err != nil {
+		return failed("hide .opencode", "cannot write "+path, err)
+	}
+	return nil
+}
+
+// escapePattern makes a path a pattern of .gitignore's kind that matches nothing else.
+func escapePattern(path string) string {
+	var b strings.Builder
+	for i := range len(path) {
+		if strings.IndexByte(`\*?[ `, path[i]) >= 0 || i == 0 && (path[i] == '!' || path[i] == '#') {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(path[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,125 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// includeFile names ignored files that a checkout needs, with the syntax of .gitignore: local settings, keys for tests.
+const includeFile = ".worktreeinclude"
+
+// include copies the files that match .worktreeinclude and are ignored from the person's tree. Files that are missing pass,
+// and so do those that a commit tracks.
+func (c *Checkout) include(ctx context.Context) error {
+	r := c.repo
+	if _, err := os.Stat(filepath.Join(r.top, filepath.FromSlash(r.prefix), includeFile)); err != nil {
+		return nil
+	}
+	spec := ":(top)"
+	if r.prefix != "" {
+		spec = ":(top,literal)" + r.prefix
+	}
+	out, err := r.git(ctx, call{Args: []string{"ls-files", "-o", "-i", "-z", "--exclude-per-directory=" + includeFile, "--", spec, exclude(r.private())}})
+	if err != nil || len(out) == 0 {
+		return err
+	}
+	ignored, err := r.git(ctx, call{Args: []string{"check-ignore", "-z", "--stdin"}, Stdin: strings.NewReader(string(out))})
+	if err != nil && exitCode(err) != 1 {
+		return err
+	}
+	tracked, err := c.git(ctx, "ls-files", "-z")
+	if err != nil {
+		return err
+	}
+	have := map[string]bool{}
+	for _, p := range fields(tracked) {
+		have[p] = true
+	}
+	from, err := os.OpenRoot(r.top)
+	if err != nil {
+		return failed("copy what "+includeFile+" names", "", err)
+	}
+	defer from.Close()
+	to, err := os.OpenRoot(c.dir)
+	if err != nil {
+		return failed("copy what "+includeFile+" names", "", err)
+	}
+	defer to.Close()
+	for _, p := range fields(ignored) {
+		if have[p] || strings.HasSuffix(p, "/") {
+			continue
+		}
+		if err := copyFile(from, to, p); err != nil {
+			return failed("copy what "+includeFile+" names", p, err)
+		}
+	}
+	return nil
+}
+
+// copyFile copies a file with its mode and time, unless it is there already. A link is copied as a link if it stays inside.
+func copyFile(from, to *os.Root, name string) error {
+	info, err := from.Lstat(name)
+	if err != nil {
+		return nil // it went away
+	}
+	if dir := path.Dir(name); dir != "." {
+		if err := to.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	old, missing := to.Lstat(name)
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		if _, err := from.Stat(name); err != nil {
+			return nil // it leads out, or nowhere
+		}
+		target, err := from.Readlink(name)
+		if err != nil || filepath.IsAbs(target) {
+			return nil
+		}
+		if missing == nil {
+			if err := to.RemoveAll(name); err != nil {
+				return err
+			}
+		}
+		return to.Symlink(target, name)
+	case !info.Mode().IsRegular():
+		return nil
+	case missing == nil && old.Mode() == info.Mode() && old.Size() == info.Size() && old.ModTime().Equal(info.ModTime()):
+		return nil
+	case missing == nil:
+		if err := to.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	in, err := from.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := to.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return errors.Join(to.Chmod(name, info.Mode().Perm()), to.Chtimes(name, info.ModTime(), info.ModTime()))
+}
+
+// walkDirs calls f for each directory of a root, before what is in it is read.
+func walkDirs(root *os.Root, f func(path string)) error {
+	return fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && err == nil {
+			f(p)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,104 @@
+package worktree
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"centurion"
+)
+
+// Log lists the commits that are reached from one commit by first parents and not from another one, oldest first, without
+// their files. from may be empty: then all are listed.
+func (r *Repo) Log(ctx context.Context, from, to string) ([]Commit, error) {
+	args := []string{"rev-list", "--first-parent", "--reverse", "--topo-order", "--no-commit-header", "--format=%H %T %P", to}
+	if from != "" {
+		args = append(args, "^"+from)
+	}
+	out, err := r.git(ctx, call{Args: append(args, "--")})
+	if err != nil {
+		return nil, err
+	}
+	var all []Commit
+	for l := range strings.Lines(string(out)) {
+		ids := strings.Fields(l)
+		if len(ids) < 2 {
+			continue
+		}
+		c := Commit{ID: ids[0], Tree: ids[1]}
+		if len(ids) > 2 {
+			c.Parent = ids[2]
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// Message returns the message of a commit.
+func (r *Repo) Message(ctx context.Context, commit string) (string, error) {
+	out, err := r.git(ctx, call{Args: []string{"log", "-1", "--no-show-signature", "--format=%B", commit, "--"}})
+	return strings.TrimSpace(string(out)), err
+}
+
+// LastWith returns the newest commit that is reached from one commit by first parents and not from another one and whose message
+// has that line; empty if there is none. from may be empty.
+func (r *Repo) LastWith(ctx context.Context, text, from, to string) (string, error) {
+	args := []string{"rev-list", "--first-parent", "--no-commit-header", "--format=%H%n%B%x00", to}
+	if from != "" {
+		args = append(args, "^"+from)
+	}
+	out, err := r.git(ctx, call{Args: append(args, "--")})
+	if err != nil {
+		return "", err
+	}
+	for entry := range strings.SplitSeq(string(out), "\x00") {
+		id, message, _ := strings.Cut(strings.TrimSpace(entry), "\n")
+		for l := range strings.Lines(message) {
+			if strings.TrimSpace(l) == text {
+				return id, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// CommitTree makes a commit of a tree on a parent. No branch is moved.
+func (r *Repo) CommitTree(ctx context.Context, tree, parent string, o CommitOptions) (string, error) {
+	out, err := r.git(ctx, call{Args: []string{"rev-parse", "--verify", "--end-of-options", tree + "^{tree}"}})
+	if err != nil {
+		return "", err
+	}
+	c := call{Args: []string{"commit-tree", "-F", "-", "-p", parent, line(out)}, Stdin: strings.NewReader(o.Message)}
+	if name, mail, ok := strings.Cut(strings.TrimSuffix(o.Author, ">"), "<"); ok {
+		c.Env = []string{"GIT_AUTHOR_NAME=" + strings.TrimSpace(name), "GIT_AUTHOR_EMAIL=" + mail}
+	}
+	out, err = r.git(ctx, c)
+	return line(out), err
+}
+
+// Look returns the tree of the files that stand in a checkout at this moment. It can be called while somebody else works
+// there, and changes nothing of it.
+func (r *Repo) Look(ctx context.Context, at centurion.Checkout) (tree string, err error) {
+	tmp, err := os.MkdirTemp(r.opts.Home, "look-")
+	if err != nil {
+		return "", failed("look into checkout", "cannot make a directory for the index", err)
+	}
+	defer os.RemoveAll(tmp) // what is left of it is found among the checkouts and harms nobody
+	top := at.Dir
+	if r.prefix != "" {
+		top = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(top)), "/"+r.prefix)
+	}
+	if _, err := os.Stat(top); err != nil {
+		return "", failed("look into checkout", "there is no checkout at "+at.Dir, err)
+	}
+	v := view{gitDir: r.gitDir, dir: top, index: filepath.Join(tmp, "index")}
+	if _, err := r.git(ctx, v.call("read-tree", at.Start)); err != nil {
+		return "", err
+	}
+	if err := r.gather(ctx, v, at.Start); err != nil {
+		return "", err
+	}
+	out, err := r.git(ctx, v.call("write-tree"))
+	return line(out), err
+}

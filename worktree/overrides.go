@@ -1,0 +1,188 @@
+package worktree
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// overrides switches off what only a repository's own configuration would have git run: filters and merge drivers. What
+// the person has set for all their repositories stays, and so do git-lfs's own commands, which `git lfs install --local`
+// writes. What was found is kept until one of the files that it was read from changes. The zero value is ready for use.
+type overrides struct {
+	mu   sync.Mutex
+	seen map[string]found // by git directory
+}
+
+// found is what was read for one git directory.
+type found struct {
+	files map[string]stamp
+	off   []pair
+}
+
+// pair is a key of git's configuration and its value. A key may hold any character, also =.
+type pair struct{ key, value string }
+
+// stamp tells whether a file is still the one that was read.
+type stamp struct {
+	size  int64
+	nanos int64
+}
+
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{info.Size(), info.ModTime().UnixNano()}
+}
+
+func (f found) fresh() bool {
+	for path, s := range f.files {
+		if stampOf(path) != s {
+			return false
+		}
+	}
+	return true
+}
+
+// of returns the overrides for a call's repository.
+func (o *overrides) of(ctx context.Context, p *program, c call) ([]pair, error) {
+	if c.GitDir == "" {
+		return nil, nil
+	}
+	o.mu.Lock()
+	f, ok := o.seen[c.GitDir]
+	o.mu.Unlock()
+	if ok && f.fresh() {
+		return f.off, nil
+	}
+	// The files are looked at before they are read: a change in between is found the next time.
+	f = found{files: map[string]stamp{}}
+	for _, path := range configFiles(c.GitDir) {
+		f.files[path] = stampOf(path)
+	}
+	out, err := p.exec(ctx, call{Dir: c.Dir, GitDir: c.GitDir, Args: []string{"config", "--list", "-z", "--show-scope", "--show-origin"}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	entries := parseConfig(out)
+	for _, e := range entries {
+		if path, ok := strings.CutPrefix(e.origin, "file:"); ok {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(c.Dir, path)
+			}
+			if _, seen := f.files[path]; !seen {
+				f.files[path] = stampOf(path)
+			}
+		}
+	}
+	f.off = untrusted(entries)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.seen == nil {
+		o.seen = map[string]found{}
+	}
+	o.seen[c.GitDir] = f
+	return f.off, nil
+}
+
+// configFiles are the configuration files that a git directory may have, also those that are not there yet.
+func configFiles(gitDir string) []string {
+	files := []string{filepath.Join(gitDir, "config"), filepath.Join(gitDir, "config.worktree")}
+	if b, err := os.ReadFile(filepath.Join(gitDir, "commondir")); err == nil {
+		common := strings.TrimSpace(string(b))
+		if !filepath.IsAbs(common) {
+			common = filepath.Join(gitDir, common)
+		}
+		files = append(files, filepath.Join(common, "config"))
+	}
+	return files
+}
+
+// setting is one value of a configuration.
+type setting struct{ scope, origin, key, value string }
+
+// parseConfig reads what `git config --list -z --show-scope --show-origin` prints: scope, origin, and the key with a line
+// feed before its value, each ended by a NUL.
+func parseConfig(out []byte) []setting {
+	f := fields(out)
+	var all []setting
+	for ; len(f) >= 3; f = f[3:] {
+		key, value, _ := strings.Cut(f[2], "\n")
+		all = append(all, setting{f[0], f[1], key, value})
+	}
+	return all
+}
+
+// untrusted returns the settings that take back what the repository's own configuration would have git run.
+func untrusted(entries []setting) []pair {
+	own, person := map[string]string{}, map[string]string{}
+	for _, e := range entries {
+		if !runs(e.key) {
+			continue
+		}
+		switch e.scope {
+		case "system", "global":
+			person[e.key] = e.value
+		case "local", "worktree":
+			own[e.key] = e.value
+		}
+	}
+	var off []pair
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		theirs, has := person[key]
+		switch {
+		case has:
+			off = append(off, pair{key, theirs})
+		case lfs(key, own[key]):
+		case strings.HasPrefix(key, "merge."):
+			// An empty command would succeed and keep one side: do what git does for text.
+			off = append(off, pair{key, "git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B"})
+		case strings.HasSuffix(key, ".required"):
+			off = append(off, pair{key, "false"})
+		default:
+			off = append(off, pair{key, ""})
+		}
+	}
+	return off
+}
+
+// runs reports whether a setting names a command that checkouts, commits, merges or differences run, or makes one of them
+// necessary. Keys are as git prints them: section and name in lower case.
+func runs(key string) bool {
+	section, rest, _ := strings.Cut(key, ".")
+	i := strings.LastIndexByte(rest, '.')
+	if i < 0 {
+		return section == "diff" && rest == "external"
+	}
+	name := rest[i+1:]
+	switch section {
+	case "filter":
+		return name == "clean" || name == "smudge" || name == "process" || name == "required"
+	case "merge":
+		return name == "driver"
+	case "diff":
+		return name == "command" || name == "textconv"
+	}
+	return false
+}
+
+// lfs reports whether a filter's command is one that git-lfs itself writes.
+func lfs(key, value string) bool {
+	switch key {
+	case "filter.lfs.required":
+		return value == "true"
+	case "filter.lfs.clean":
+		return value == "git-lfs clean -- %f"
+	case "filter.lfs.smudge":
+		return value == "git-lfs smudge -- %f" || value == "git-lfs smudge --skip -- %f"
+	case "filter.lfs.process":
+		return value == "git-lfs filter-process" || value == "git-lfs filter-process --skip"
+	}
+	return false
+}

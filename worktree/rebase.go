@@ -1,0 +1,299 @@
+package worktree
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Rebase lays a commit onto another one, without any checkout: what changed between the commit's parent and the commit is applied to onto. The
+// new commit has one parent, onto, and the message and author of the old one; if it already stands on onto it is that one itself.
+// An empty onto is a repository without commits.
+func (r *Repo) Rebase(ctx context.Context, commit, onto string) (Rebased, error) {
+	c, err := r.commitInfo(ctx, commit)
+	if err != nil {
+		return Rebased{}, err
+	}
+	if c.parent == onto && onto != "" {
+		return Rebased{Commit: c.id, Tree: c.tree}, nil
+	}
+	m, err := r.mergeTrees(ctx, c.parent, onto, c.tree)
+	if err != nil {
+		return Rebased{}, err
+	}
+	if len(m.conflicts) > 0 {
+		return Rebased{Tree: m.tree, Conflicts: m.conflicts}, nil
+	}
+	var parents []string
+	if onto != "" {
+		parents = []string{onto}
+	}
+	id, err := r.commitTree(ctx, m.tree, c.message, c.author, parents...)
+	return Rebased{Commit: id, Tree: m.tree}, err
+}
+
+// commitInfo is what a new commit takes over from an old one.
+type commitInfo struct {
+	id, tree string
+	parent   string // the first; empty if it has none
+	message  string
+	author   []string // as variables of the environment
+}
+
+func (r *Repo) commitInfo(ctx context.Context, commit string) (commitInfo, error) {
+	// Fields are kept apart by NULs; %B comes last and may hold anything else.
+	out, err := r.git(ctx, call{Args: []string{"log", "-1", "--no-show-signature", "--no-decorate", "--no-color", "--no-notes", "--no-mailmap",
+		"--encoding=UTF-8", "--format=tformat:%H%x00%T%x00%P%x00%an%x00%ae%x00%ad%x00%B", "--date=raw", "--end-of-options", commit}})
+	if err != nil {
+		if exitCode(err) == 128 {
+			return commitInfo{}, notFound("read commit "+short(commit), "the repository has no such commit", err)
+		}
+		return commitInfo{}, err
+	}
+	f := strings.SplitN(string(out), "\x00", 7)
+	if len(f) != 7 {
+		return commitInfo{}, badDiff("the commit %s has %d fields", short(commit), len(f))
+	}
+	parent, _, _ := strings.Cut(f[2], " ")
+	return commitInfo{id: f[0], tree: f[1], parent: parent, message: strings.TrimRight(f[6], "\n") + "\n",
+		author: []string{"GIT_AUTHOR_NAME=" + cmp.Or(f[3], author), "GIT_AUTHOR_EMAIL=" + f[4], "GIT_AUTHOR_DATE=" + f[5]}}, nil
+}
+
+// commitTree makes a commit.
+func (r *Repo) commitTree(ctx context.Context, tree, message string, env []string, parents ...string) (string, error) {
+	args := []string{"commit-tree", "--no-gpg-sign"}
+	for _, p := range parents {
+		args = append(args, "-p", p)
+	}
+	out, err := r.git(ctx, call{Env: env, Args: append(args, "-F", "-", tree), Stdin: strings.NewReader(message)})
+	return lastLine(out), err
+}
+
+// merged is what a merge of two trees made.
+type mergedTree struct {
+	tree      string
+	conflicts []Conflict
+}
+
+// The sides of a merge, as the markers of a conflict name them.
+const (
+	oursLabel   = "the branch so far"
+	theirsLabel = "this work"
+)
+
+// mergeTrees applies what changed between base and theirs to ours. All are commits or trees; the empty string is a tree
+// without entries.
+func (r *Repo) mergeTrees(ctx context.Context, base, ours, theirs string) (mergedTree, error) {
+	t, err := r.trees(ctx, base, ours, theirs)
+	if err != nil {
+		return mergedTree{}, err
+	}
+	switch {
+	case t[0] == t[1], t[1] == t[2]:
+		return mergedTree{tree: t[2]}, nil
+	case t[0] == t[2]:
+		return mergedTree{tree: t[1]}, nil
+	}
+	// git finds the base of a merge by ancestry: two commits that nobody keeps give it the one that is meant. Their date is
+	// fixed, so that the same question makes the same objects.
+	date := []string{"GIT_AUTHOR_DATE=1000000000 +0000", "GIT_COMMITTER_DATE=1000000000 +0000"}
+	root, err := r.commitTree(ctx, t[0], "base\n", date)
+	if err != nil {
+		return mergedTree{}, err
+	}
+	a, err := r.commitTree(ctx, t[1], "ours\n", date, root)
+	if err != nil {
+		return mergedTree{}, err
+	}
+	b, err := r.commitTree(ctx, t[2], "theirs\n", date, root)
+	if err != nil {
+		return mergedTree{}, err
+	}
+	out, err := r.git(ctx, call{Args: []string{"merge-tree", "--write-tree", "-z", "--messages", a, b},
+		Config: []string{"merge.conflictStyle=merge", "merge.renormalize=false", "merge.renameLimit=2000", "merge.verbosity=2"}})
+	if err != nil && exitCode(err) != 1 {
+		return mergedTree{}, err
+	}
+	m, perr := parseMerge(out)
+	if perr != nil {
+		return mergedTree{}, cmp.Or(err, perr)
+	}
+	if err == nil {
+		return mergedTree{tree: m.tree}, nil
+	}
+	return r.tell(ctx, m, a, b)
+}
+
+// mergeOutput is what `git merge-tree --write-tree -z --messages` prints.
+type mergeOutput struct {
+	tree     string
+	stages   []stage
+	messages []mergeMessage
+}
+
+// stage is one side of a conflict: 1 is the base, 2 ours, 3 theirs.
+type stage struct {
+	path string
+	n    int
+	entry
+}
+
+type mergeMessage struct {
+	paths      []string
+	kind, text string
+}
+
+// parseMerge reads the tree's id, then "<mode> <id> <stage>\t<path>" for each side of each conflict, an empty record, and
+// for each message the number of paths, these, its kind and its text. Every record ends with a NUL.
+func parseMerge(out []byte) (mergeOutput, error) {
+	var m mergeOutput
+	f := fields(out)
+	if len(f) == 0 || f[0] == "" {
+		return m, badDiff("a merge gave no tree: %q", cut(out))
+	}
+	m.tree, f = f[0], f[1:]
+	for len(f) > 0 && f[0] != "" {
+		head, name, ok := strings.Cut(f[0], "\t")
+		w := strings.Fields(head)
+		if !ok || len(w) != 3 || len(w[2]) != 1 || w[2][0] < '1' || w[2][0] > '3' {
+			return m, badDiff("%q is no side of a conflict", cut([]byte(f[0])))
+		}
+		m.stages = append(m.stages, stage{name, int(w[2][0] - '0'), entry{w[0], w[1]}})
+		f = f[1:]
+	}
+	for f = f[min(1, len(f)):]; len(f) > 0 && f[0] != ""; {
+		n, err := strconv.Atoi(f[0])
+		if err != nil || n < 0 || n > len(f)-3 {
+			return m, badDiff("%q is no number of paths", cut([]byte(f[0])))
+		}
+		m.messages = append(m.messages, mergeMessage{f[1 : n+1], f[n+1], f[n+2]})
+		f = f[n+3:]
+	}
+	return m, nil
+}
+
+// tell makes of git's answer what a person or a model reads: conflicts with their kind and the file with its markers, in
+// which the sides are named in words.
+func (r *Repo) tell(ctx context.Context, m mergeOutput, ours, theirs string) (mergedTree, error) {
+	kinds := map[string]string{}
+	texts := map[string]string{}
+	for _, msg := range m.messages {
+		kind, ok := conflictKind(msg)
+		if !ok {
+			continue
+		}
+		for i, p := range msg.paths {
+			if i == 0 || hasStage(m.stages, p) {
+				kinds[p] = cmp.Or(kinds[p], kind)
+				texts[p] += strings.TrimSpace(words(msg.text, ours, theirs)) + "\n"
+			}
+		}
+	}
+	for _, s := range m.stages {
+		if kinds[s.path] == "" {
+			kinds[s.path] = "content"
+		}
+	}
+	paths := slices.Sorted(maps.Keys(kinds))
+	at, err := r.entries(ctx, m.tree, paths)
+	if err != nil {
+		return mergedTree{}, err
+	}
+	var marked []string
+	for _, p := range paths {
+		if at[p].file() && kinds[p] != "binary" {
+			marked = append(marked, p)
+		}
+	}
+	contents, err := r.name(ctx, &m, marked, at, ours, theirs)
+	if err != nil {
+		return mergedTree{}, err
+	}
+	all := make([]Conflict, 0, len(paths))
+	for _, p := range paths {
+		c := Conflict{Path: p, Kind: kinds[p], Text: contents[p]}
+		if c.Text == "" && c.Kind != "binary" {
+			c.Text = texts[p]
+		}
+		all = append(all, c)
+	}
+	return mergedTree{tree: m.tree, conflicts: all}, nil
+}
+
+// name reads the files with markers, names the sides in them, and returns their texts, cut where they are long.
+func (r *Repo) name(ctx context.Context, m *mergeOutput, marked []string, at map[string]entry, ours, theirs string) (map[string]string, error) {
+	ids := make([]string, len(marked))
+	for i, p := range marked {
+		ids[i] = at[p].ID
+	}
+	blobs, err := r.blobs(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	texts, better := map[string]string{}, map[string][]byte{}
+	for i, p := range marked {
+		b := bytes.ReplaceAll(blobs[i], []byte("<<<<<<< "+ours), []byte("<<<<<<< "+oursLabel))
+		b = bytes.ReplaceAll(b, []byte(">>>>>>> "+theirs), []byte(">>>>>>> "+theirsLabel))
+		if !bytes.Equal(b, blobs[i]) {
+			better[p] = b
+		}
+		if bytes.IndexByte(b[:min(len(b), 8000)], 0) < 0 {
+			texts[p] = excerpt(b)
+		}
+	}
+	if m.tree, err = r.With(ctx, m.tree, better); err != nil {
+		return nil, err
+	}
+	return texts, nil
+}
+
+// maxConflict bounds the text of one conflict, in bytes: some of them go into a model's context.
+const maxConflict = 16 << 10
+
+// excerpt is a file with conflict markers: whole if it is short, else from a little before the first marker on.
+func excerpt(b []byte) string {
+	if len(b) <= maxConflict {
+		return string(b)
+	}
+	start := max(0, bytes.Index(b, []byte("<<<<<<< "))-2000)
+	if i := bytes.IndexByte(b[start:], '\n'); start > 0 && i >= 0 {
+		start += i + 1
+	}
+	end := min(len(b), start+maxConflict)
+	text := strings.ToValidUTF8(string(b[start:end]), "\uFFFD")
+	if start > 0 {
+		text = "[…]\n" + text
+	}
+	if end < len(b) {
+		text += "\n[…]\n"
+	}
+	return text
+}
+
+func hasStage(stages []stage, path string) bool {
+	return slices.ContainsFunc(stages, func(s stage) bool { return s.path == path })
+}
+
+// conflictKind is the kind of a conflict in words: of "CONFLICT (modify/delete): …" what stands in the brackets. Other
+// messages tell of what went well. The text is asked first, which tells add/add from other content.
+func conflictKind(msg mergeMessage) (string, bool) {
+	for _, s := range []string{msg.text, msg.kind} {
+		if in, ok := strings.CutPrefix(s, "CONFLICT ("); ok {
+			in, _, _ = strings.Cut(in, ")")
+			if in == "contents" {
+				in = "content"
+			}
+			return in, true
+		}
+	}
+	return "", false
+}
+
+// words replaces the commits of a merge by what they are.
+func words(text, ours, theirs string) string {
+	return strings.NewReplacer(ours, oursLabel, theirs, theirsLabel).Replace(text)
+}

@@ -1,0 +1,169 @@
+package worktree
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"centurion"
+)
+
+// Tip returns the commit of a branch (without refs/heads/) or another ref (refs/...), or an error of centurion.KindNotFound.
+func (r *Repo) Tip(ctx context.Context, branch string) (string, error) {
+	ref := refOf(branch)
+	out, err := r.git(ctx, call{Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}"}})
+	if err != nil {
+		if exitCode(err) == 1 {
+			return "", notFound("find branch "+branch, "the repository has no "+ref, err)
+		}
+		return "", err
+	}
+	return lastLine(out), nil
+}
+
+// Advance moves a branch (made if from is empty) from one commit to another. The error has centurion.KindConflict if it does not stand at from.
+func (r *Repo) Advance(ctx context.Context, branch, from, to string) error {
+	ref := refOf(branch)
+	_, err := r.git(ctx, call{Args: []string{"update-ref", "-m", "centurion: merge", "--no-deref", "--end-of-options", ref, to, r.orZero(from, to)}})
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	at, tipErr := r.Tip(ctx, branch)
+	if centurion.KindOf(tipErr) == centurion.KindNotFound {
+		at = ""
+	} else if tipErr != nil {
+		return err
+	}
+	if at == from {
+		return err
+	}
+	return &centurion.Error{Op: "advance " + branch, Kind: centurion.KindConflict, Err: err,
+		Msg: "the branch stands at " + orNothing(at) + ", not at " + orNothing(from)}
+}
+
+// IsAncestor reports whether commit is of, or is reached from of by going back through its parents.
+func (r *Repo) IsAncestor(ctx context.Context, commit, of string) (bool, error) {
+	_, err := r.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", "--end-of-options", commit, of}})
+	if exitCode(err) == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// TreeOf returns the tree of a commit, without the entries below .opencode/ of the project: two results that differ there only are the same.
+func (r *Repo) TreeOf(ctx context.Context, commit string) (string, error) {
+	tree, err := r.tree(ctx, commit)
+	if err != nil {
+		return "", err
+	}
+	own := r.private()
+	out, err := r.git(ctx, call{Args: []string{"ls-tree", "-z", "--full-tree", tree, "--", own}})
+	if err != nil || len(out) == 0 {
+		return tree, err
+	}
+	// An entry is taken out of its directory, and a directory that is left empty out of the one above: git keeps none.
+	for p := own; ; {
+		dir := path.Dir(p)
+		at := tree
+		if dir != "." {
+			at = tree + ":" + dir
+		}
+		list, err := r.git(ctx, call{Args: []string{"ls-tree", "-z", "--end-of-options", at}})
+		if err != nil {
+			return "", err
+		}
+		var kept strings.Builder
+		for _, e := range fields(list) {
+			if _, name, _ := strings.Cut(e, "\t"); name != path.Base(p) {
+				kept.WriteString(e + "\x00")
+			}
+		}
+		if kept.Len() == 0 && dir != "." {
+			p = dir
+			continue
+		}
+		return r.replaceDir(ctx, tree, dir, kept.String())
+	}
+}
+
+// replaceDir makes a tree in which a directory has these entries, as `ls-tree -z` lists them.
+func (r *Repo) replaceDir(ctx context.Context, tree, dir, entries string) (string, error) {
+	for {
+		out, err := r.git(ctx, call{Args: []string{"mktree", "-z", "--missing"}, Stdin: strings.NewReader(entries)})
+		if err != nil || dir == "." {
+			return lastLine(out), err
+		}
+		made, name := lastLine(out), path.Base(dir)
+		dir = path.Dir(dir)
+		at := tree
+		if dir != "." {
+			at = tree + ":" + dir
+		}
+		list, err := r.git(ctx, call{Args: []string{"ls-tree", "-z", "--end-of-options", at}})
+		if err != nil {
+			return "", err
+		}
+		var with strings.Builder
+		for _, e := range fields(list) {
+			if _, n, _ := strings.Cut(e, "\t"); n == name {
+				e = "040000 tree " + made + "\t" + name
+			}
+			with.WriteString(e + "\x00")
+		}
+		entries = with.String()
+	}
+}
+
+// tree is the tree of a commit or tree; that of nothing is the empty one.
+func (r *Repo) tree(ctx context.Context, commit string) (string, error) {
+	if commit == "" {
+		return r.emptyTree(ctx)
+	}
+	out, err := r.git(ctx, call{Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", commit + "^{tree}"}})
+	if err != nil {
+		if c := exitCode(err); c == 1 || c == 128 {
+			return "", notFound("find tree", "the repository has no commit or tree "+commit, err)
+		}
+		return "", err
+	}
+	return lastLine(out), nil
+}
+
+func (r *Repo) emptyTree(ctx context.Context) (string, error) {
+	out, err := r.git(ctx, call{Args: []string{"mktree", "-z"}, Stdin: strings.NewReader("")})
+	return lastLine(out), err
+}
+
+// orZero is a commit, or the id that says that there is none, as long as like.
+func (r *Repo) orZero(commit, like string) string {
+	if commit != "" {
+		return commit
+	}
+	return strings.Repeat("0", max(len(like), 40))
+}
+
+func refOf(branch string) string {
+	if strings.HasPrefix(branch, "refs/") {
+		return branch
+	}
+	return "refs/heads/" + branch
+}
+
+func orNothing(commit string) string {
+	if commit == "" {
+		return "nothing"
+	}
+	return short(commit)
+}
+
+// short is a commit as people read it.
+func short(commit string) string { return commit[:min(len(commit), 10)] }
+
+func lastLine(out []byte) string {
+	s := strings.TrimRight(string(out), "\r\n")
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+func notFound(op, msg string, err error) error {
+	return &centurion.Error{Op: op, Kind: centurion.KindNotFound, Msg: msg, Err: err}
+}

@@ -1,0 +1,203 @@
+package worktree
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"centurion"
+)
+
+// The files in the git directory of the person's working tree that tell of a landing under way.
+const (
+	journalName = "centurion-merge.json"
+	lockMark    = "centurion "
+)
+
+// journal is what a landing that was killed is completed from.
+type journal struct {
+	Before string           `json:"before"`
+	After  string           `json:"after"`
+	Tree   string           `json:"tree"`
+	Steps  []step           `json:"steps"`
+	Index  map[string]entry `json:"index"` // what the index gets
+}
+
+func (r *Repo) writeJournal(j journal) error {
+	b, err := json.Marshal(j)
+	if err == nil {
+		err = writeSynced(filepath.Join(r.gitDir, journalName), b)
+	}
+	if err != nil {
+		return diskError("record the merge", err)
+	}
+	return nil
+}
+
+func (r *Repo) dropJournal() error {
+	if err := os.Remove(filepath.Join(r.gitDir, journalName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diskError("record the merge", err)
+	}
+	return nil
+}
+
+// writeSynced replaces a file whole.
+func writeSynced(to string, b []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(to), ".centurion-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(b)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), to)
+}
+
+// undisturbed refuses while the person is in the middle of something; for a look, while a landing of ours is unfinished, too.
+func (r *Repo) undisturbed(look bool) error {
+	under := map[string]string{"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "rebase-merge": "a rebase",
+		"rebase-apply": "a rebase", "BISECT_LOG": "a bisection"}
+	for name, what := range under {
+		if _, err := os.Lstat(filepath.Join(r.gitDir, name)); err == nil {
+			return &centurion.Error{Op: "merge", Kind: centurion.KindConflict, Msg: what + " is in progress in " + r.top, Hint: "finish or abort it (git status says how), then try again"}
+		}
+	}
+	if !look {
+		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(r.gitDir, journalName)); err == nil {
+		return &centurion.Error{Op: "merge", Kind: centurion.KindConflict, Msg: "a merge was interrupted in the middle", Hint: "merge again: it is completed first"}
+	}
+	return nil
+}
+
+// Settle completes a Merge or an Undo that was killed in the middle, or forgets it if it had not begun to change anything.
+// Without one it does nothing. The error has centurion.KindConflict if the person's branch has moved since.
+func (r *Repo) Settle(ctx context.Context) error {
+	r.landing.Lock()
+	defer r.landing.Unlock()
+	return r.settle(ctx)
+}
+
+// settle completes a landing that was killed: the branch was moved first, so that where it stands says whether the files were
+// touched.
+func (r *Repo) settle(ctx context.Context) error {
+	if err := r.breakLock(); err != nil {
+		return err
+	}
+	at := filepath.Join(r.gitDir, journalName)
+	b, err := os.ReadFile(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var j journal
+	if err == nil {
+		err = json.Unmarshal(b, &j)
+	}
+	if err != nil {
+		return diskError("read the record of a merge", err)
+	}
+	h, err := r.Head(ctx)
+	if err != nil {
+		return err
+	}
+	switch h.Commit {
+	case j.Before:
+		return r.dropJournal()
+	case j.After:
+		return r.complete(ctx, j)
+	}
+	return &centurion.Error{Op: "merge", Kind: centurion.KindConflict,
+		Msg:  "a merge to " + orNothing(j.After) + " was interrupted in the middle, and the branch has moved since",
+		Hint: "look at git status; when the files are as they should be, remove " + at}
+}
+
+// complete carries out the steps of a landing that are left: files that are as they were get the new content. Those that
+// somebody has changed since stay.
+func (r *Repo) complete(ctx context.Context, j journal) error {
+	dir, err := r.scratch()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	p := &landingPlan{repo: r, place: r.placer(), dir: dir}
+	if err := p.readIndex(ctx); err != nil {
+		return err
+	}
+	work := filepath.Join(dir, "work")
+	if err := p.copyIndex(work); err != nil {
+		return err
+	}
+	now, err := p.place.look(ctx, work, pathsOf(j.Steps))
+	if err != nil {
+		return err
+	}
+	var left []step
+	for _, s := range j.Steps {
+		if e := now.entries[s.Path]; e == s.Old || e == (entry{}) {
+			left = append(left, step{s.Path, e, s.New})
+		}
+	}
+	if err := p.place.stage(ctx, dir, j.Tree, left); err != nil {
+		return err
+	}
+	index := filepath.Join(dir, "staged")
+	if err := r.changeIndex(ctx, index, j.Index, p.staged); err != nil {
+		return err
+	}
+	unlock, err := r.lockIndex()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := p.unchanged(); err != nil {
+		return err
+	}
+	if err := p.place.place(dir, left, now.infos); err != nil {
+		return err
+	}
+	if err := r.installIndex(index); err != nil {
+		return err
+	}
+	return r.dropJournal()
+}
+
+// breakLock removes a lock of the index that a process of ours left when it was killed.
+func (r *Repo) breakLock() error {
+	at := filepath.Join(r.gitDir, "index.lock")
+	b, err := os.ReadFile(at)
+	pid, ours := strings.CutPrefix(strings.TrimSpace(string(b)), lockMark)
+	n, convErr := strconv.Atoi(pid)
+	if err != nil || !ours || convErr != nil {
+		return nil // none, or not ours: who needs it will say so
+	}
+	if alive(n) && n != os.Getpid() {
+		return locked(at)
+	}
+	if err := os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diskError("remove a stale lock", err)
+	}
+	return nil
+}
+
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil || runtime.GOOS == "windows" {
+		return err == nil
+	}
+	err = p.Signal(syscall.Signal(0))
+	return err == nil || errors.Is(err, syscall.EPERM)
+}

@@ -1,0 +1,166 @@
+package worktree
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// setupTime is how long one setup command may take: an installation of many dependencies over a slow line.
+const setupTime = 30 * time.Minute
+
+// bare are lock files whose dependencies lie beside the sources, so that a checkout lacks them; elsewhere, as with Go and
+// Cargo, they are in a cache that all checkouts share.
+func bare() []string {
+	return []string{"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "poetry.lock", "uv.lock", "pdm.lock",
+		"Pipfile.lock", "requirements*.txt", "Gemfile.lock", "composer.lock", "mix.lock"}
+}
+
+// lockFiles are those after whose change a setup is run again.
+func lockFiles() []string { return append(bare(), "Cargo.lock", "go.sum") }
+
+// locks lists the lock files in a directory, sorted.
+func locks(dir string) []string {
+	var names []string
+	for _, pattern := range lockFiles() {
+		found, _ := filepath.Glob(filepath.Join(escapeGlob(dir), pattern))
+		for _, f := range found {
+			names = append(names, filepath.Base(f))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func escapeGlob(path string) string {
+	if filepath.Separator == '\\' {
+		return path // there is no escaping
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// setupState tells with which commands and lock files a checkout is ready.
+func setupState(dir string, commands []string) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q\n", commands)
+	for _, name := range locks(dir) {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return "", failed("set a checkout up", "cannot read "+name, err)
+		}
+		fmt.Fprintf(h, "%q %d\n", name, len(b))
+		h.Write(b)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// ready runs the setup commands if they were not run in the checkout, or a lock file has changed since.
+func (c *Checkout) ready(ctx context.Context) error {
+	if len(c.rec.Setup) == 0 {
+		return nil
+	}
+	state, err := setupState(c.project(), c.rec.Setup)
+	if err != nil || state == c.rec.Done {
+		return err
+	}
+	if c.repo.opts.Runner == nil {
+		return &centurion.Error{Op: "set a checkout up", Kind: centurion.KindConfig, Msg: "there is nothing to run worktree.setup with"}
+	}
+	c.rec.Done = ""
+	if err := c.save(); err != nil {
+		return err
+	}
+	for _, command := range c.rec.Setup {
+		if err := c.setup(ctx, command); err != nil {
+			return err
+		}
+	}
+	return c.after(ctx, state)
+}
+
+// setup runs one command.
+func (c *Checkout) setup(ctx context.Context, command string) error {
+	res, err := c.repo.opts.Runner.Run(ctx, centurion.Command{Script: command, Dir: c.project(), Timeout: setupTime, Keep: 16 << 10})
+	if err != nil {
+		return err
+	}
+	if res.ExitCode == 0 && !res.TimedOut {
+		return nil
+	}
+	ended := fmt.Sprintf("ended with exit code %d", res.ExitCode)
+	if res.TimedOut {
+		ended = "took longer than " + setupTime.String()
+	}
+	return &centurion.Error{Op: "set a checkout up", Kind: centurion.KindConfig, Msg: fmt.Sprintf("`%s` %s: %s", command, ended, tail(res.Output, 2000)),
+		Hint: "correct worktree.setup in the configuration"}
+}
+
+// tail is the end of an output, from the start of a line.
+func tail(s string, n int) string {
+	s = strings.TrimSpace(s)
+	if len(s) <= n {
+		return s
+	}
+	s = s[len(s)-n:]
+	if _, rest, ok := strings.Cut(s, "\n"); ok {
+		s = rest
+	}
+	return "… " + strings.ToValidUTF8(s, "")
+}
+
+// after records that the setup was run. What it left that is neither tracked nor ignored is no part of anybody's work, and
+// tracked files that it changed are as they were.
+func (c *Checkout) after(ctx context.Context, state string) error {
+	out, err := c.git(ctx, "ls-files", "-o", "--exclude-standard", "--directory", "--no-empty-directory", "-z")
+	if err != nil {
+		return err
+	}
+	for _, p := range fields(out) {
+		if p = strings.TrimSuffix(p, "/"); !slices.Contains(c.rec.Outputs, p) {
+			c.rec.Outputs = append(c.rec.Outputs, p)
+		}
+	}
+	changed, err := c.Changed(ctx)
+	if err != nil {
+		return err
+	}
+	if len(changed) > 0 {
+		if err := c.bring(ctx, c.rec.Tree); err != nil {
+			return err
+		}
+		if err := c.stand(ctx); err != nil {
+			return err
+		}
+	}
+	c.rec.Done = state
+	return c.save()
+}
+
+// NeedsSetup lists the project's lock files in a commit that mean dependencies which a checkout lacks unless a setup
+// installs them, sorted; there are none where the ecosystem keeps them in a cache, as Go's and Rust's do.
+func (r *Repo) NeedsSetup(ctx context.Context, commit string) ([]string, error) {
+	dir := commit + ":" + r.prefix
+	out, err := r.git(ctx, call{Args: []string{"ls-tree", "-z", "--name-only", dir}})
+	if err != nil {
+		if exitCode(err) == 128 && r.prefix != "" {
+			return nil, nil // the project is not in this commit
+		}
+		return nil, err
+	}
+	var found []string
+	for _, name := range fields(out) {
+		if slices.ContainsFunc(bare(), func(pattern string) bool { ok, _ := filepath.Match(pattern, name); return ok }) {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}

@@ -1,0 +1,322 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"centurion"
+)
+
+// MaxShadow bounds the files that a Shadow keeps, in bytes: larger ones are data or built, and copying them at each step
+// would fill the disk.
+const MaxShadow = 50 << 20
+
+// Shadow is a history of a directory's files that is kept outside of it: snapshots of directories without git, and before each writing step.
+// Contents are kept byte for byte, whatever line ends or filters the directory's own git has. A home belongs to one process at a time; the
+// methods of a Shadow may be called from several goroutines.
+type Shadow struct {
+	repo *Repo // its own: git directory in home, working tree the directory
+
+	mu      sync.Mutex // held while the index is read and written
+	leftOut []string
+}
+
+// history is where the newest saved state is.
+const history = "refs/heads/history"
+
+// OpenShadow opens, or makes, the history kept in home of the files in dir. The error has centurion.KindNotFound without a git program, or without dir.
+func OpenShadow(ctx context.Context, dir, home string) (*Shadow, error) {
+	prog, err := newProgram()
+	if err != nil {
+		return nil, err
+	}
+	if err := prog.check(ctx); err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return nil, notFound("open history", "there is no directory "+dir, err)
+	}
+	if home, err = filepath.Abs(home); err == nil {
+		err = os.MkdirAll(home, 0o700)
+	}
+	if err != nil {
+		return nil, diskError("make the directory of the history", err)
+	}
+	at := filepath.Join(home, "shadow.git")
+	s := &Shadow{repo: &Repo{opts: Options{Dir: dir, Home: home}, prog: prog, top: dir, gitDir: at, common: at}}
+	return s, s.prepare(ctx)
+}
+
+// prepare makes the repository, or clears away what a killed process left.
+func (s *Shadow) prepare(ctx context.Context) error {
+	at := s.repo.gitDir
+	if _, err := os.Stat(filepath.Join(at, "info", "attributes")); err == nil {
+		if err := os.Remove(filepath.Join(at, "index.lock")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return diskError("open history", err)
+		}
+		return nil
+	}
+	if _, err := s.repo.git(ctx, call{Args: []string{"init", "-q", "--template=", "-b", "history"}}); err != nil {
+		return err
+	}
+	// Attributes come last: where they are, the rest is.
+	for _, f := range []struct{ name, text string }{
+		{"exclude", "/.opencode\n"},
+		{"attributes", "* -text -eol -crlf -filter -ident -working-tree-encoding\n"},
+	} {
+		if err := os.MkdirAll(filepath.Join(at, "info"), 0o700); err != nil {
+			return diskError("make the history", err)
+		}
+		if err := writeSynced(filepath.Join(at, "info", f.name), []byte(f.text)); err != nil {
+			return diskError("make the history", err)
+		}
+	}
+	return nil
+}
+
+// git runs git on the directory; what a person has set for line ends does not count here.
+func (s *Shadow) git(ctx context.Context, c call) ([]byte, error) {
+	c.Config = append(c.Config, "core.autocrlf=false", "core.bigFileThreshold=16m")
+	return s.repo.git(ctx, c)
+}
+
+// LeftOut names the files that the last Save passed over: larger than [MaxShadow], or not to be read. They are relative to the directory.
+func (s *Shadow) LeftOut() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.leftOut)
+}
+
+// Save records the files as they are, those that .gitignore ignores and .opencode/ left out, and returns the tree. Only what changed since the last Save is read.
+// Repositories inside the directory are recorded like other directories, without their .git. Files larger than [MaxShadow] are
+// left out; LeftOut names them.
+func (s *Shadow) Save(ctx context.Context, label string) (tree string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed, err := s.list(ctx, "", "")
+	if err != nil {
+		return "", err
+	}
+	gone, there := s.sort(changed)
+	if len(gone) > 0 {
+		if _, err := s.git(ctx, call{Args: []string{"update-index", "-z", "--index-info"}, Stdin: indexInfo(gone)}); err != nil {
+			return "", err
+		}
+	}
+	if err := s.add(ctx, there); err != nil {
+		return "", err
+	}
+	out, err := s.git(ctx, call{Args: []string{"write-tree"}})
+	if err != nil {
+		return "", err
+	}
+	return s.keep(ctx, lastLine(out), label)
+}
+
+// keep makes a tree the newest of the history, so that it stays.
+func (s *Shadow) keep(ctx context.Context, tree, label string) (string, error) {
+	tip, err := s.repo.Tip(ctx, history)
+	var parents []string
+	switch {
+	case err == nil:
+		if had, err := s.repo.tree(ctx, tip); err != nil || had == tree {
+			return tree, err
+		}
+		parents = []string{tip}
+	case centurion.KindOf(err) != centurion.KindNotFound:
+		return "", err
+	}
+	commit, err := s.repo.commitTree(ctx, tree, label+"\n", nil, parents...)
+	if err != nil {
+		return "", err
+	}
+	_, err = s.git(ctx, call{Args: []string{"update-ref", history, commit}})
+	return tree, err
+}
+
+// list names what differs from the index or is not in it, below a directory. That of a repository inside is looked at on
+// its own: git would not go into it.
+func (s *Shadow) list(ctx context.Context, below, index string) ([]string, error) {
+	at := filepath.Join(s.repo.top, filepath.FromSlash(below))
+	out, err := s.git(ctx, call{GitDir: s.repo.gitDir, WorkTree: at, Dir: at, Index: index,
+		Args: []string{"ls-files", "-z", "-m", "-o", "--exclude-standard"}})
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, name := range fields(out) {
+		name = below + name
+		if !strings.HasSuffix(name, "/") {
+			all = append(all, name)
+			continue
+		}
+		more, err := s.list(ctx, name, filepath.Join(s.repo.gitDir, "no-index"))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
+
+// sort parts paths into those that are gone, or are left out, and those that are there.
+func (s *Shadow) sort(paths []string) (gone map[string]entry, there []string) {
+	s.leftOut = nil
+	gone = map[string]entry{}
+	p := s.placer()
+	for _, name := range paths {
+		info, err := os.Lstat(filepath.Join(s.repo.top, filepath.FromSlash(name)))
+		switch {
+		case err != nil || info.IsDir() || p.notADirectory(name) != "":
+			gone[name] = entry{}
+		case info.Size() > MaxShadow:
+			gone[name] = entry{}
+			s.leftOut = append(s.leftOut, name)
+		default:
+			there = append(there, name)
+		}
+	}
+	slices.Sort(s.leftOut)
+	return gone, there
+}
+
+// add records files. One that cannot be read must not keep the others from it.
+func (s *Shadow) add(ctx context.Context, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	run := func(paths []string) error {
+		_, err := s.git(ctx, call{Args: []string{"update-index", "-z", "--add", "--remove", "--replace", "--stdin"},
+			Stdin: strings.NewReader(strings.Join(paths, "\x00") + "\x00")})
+		return err
+	}
+	err := run(paths)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	readable := slices.DeleteFunc(slices.Clone(paths), func(name string) bool {
+		at := filepath.Join(s.repo.top, filepath.FromSlash(name))
+		if info, err := os.Lstat(at); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			return false
+		}
+		f, err := os.Open(at)
+		if err == nil {
+			f.Close()
+			return false
+		}
+		s.leftOut = append(s.leftOut, name)
+		return true
+	})
+	slices.Sort(s.leftOut)
+	if len(readable) == len(paths) || len(readable) == 0 {
+		if len(readable) == 0 {
+			return nil
+		}
+		return err
+	}
+	return run(readable)
+}
+
+func (s *Shadow) placer() placer { return placer{git: s.git, top: s.repo.top} }
+
+// Stat tells what changed between two trees.
+func (s *Shadow) Stat(ctx context.Context, from, to string) ([]centurion.FileChange, error) {
+	return s.repo.Stat(ctx, from, to)
+}
+
+// Patch is the change between two trees as text for a person.
+func (s *Shadow) Patch(ctx context.Context, from, to string, color bool, paths ...string) (string, error) {
+	return s.repo.Patch(ctx, from, to, color, paths...)
+}
+
+// Restore brings the files at paths (all that differ, if there are none) from their state in tree `to` back to that in `from`. Files that are no longer as in `to` are named in
+// changed; with any, nothing is touched unless force is set. What stands in the way of a file as a directory with other files in it is named
+// and stays even so. files is what was done; those that are as in `from` already are not among them.
+func (s *Shadow) Restore(ctx context.Context, from, to string, force bool, paths ...string) (files []centurion.FileChange, changed []string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, err := s.repo.raw(ctx, from, to)
+	if err != nil {
+		return nil, nil, err
+	}
+	all = slices.DeleteFunc(all, func(c change) bool { return !chosen(c.Path, paths) })
+	dir, err := s.repo.scratch()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.RemoveAll(dir)
+	work := filepath.Join(dir, "work")
+	if b, err := os.ReadFile(filepath.Join(s.repo.gitDir, "index")); err == nil {
+		if err := os.WriteFile(work, b, 0o600); err != nil {
+			return nil, nil, diskError("copy the index", err)
+		}
+	}
+	names := make([]string, len(all))
+	for i, c := range all {
+		names[i] = c.Path
+	}
+	now, err := s.placer().look(ctx, work, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	var steps []step
+	for _, c := range all {
+		is := now.entries[c.Path]
+		if is == c.from {
+			continue
+		}
+		if is != c.to {
+			changed = append(changed, c.Path)
+		}
+		steps = append(steps, step{c.Path, is, c.from})
+	}
+	blocked := false
+	for _, st := range steps {
+		if up := now.blocked[st.Path]; up != "" && st.New != (entry{}) && s.placer().inTheWay(st.Path, up, steps) {
+			blocked = true
+			changed = append(changed, st.Path)
+		}
+	}
+	slices.Sort(changed)
+	changed = slices.Compact(changed)
+	if blocked || len(changed) > 0 && !force || len(steps) == 0 {
+		return nil, changed, nil
+	}
+	return s.restore(ctx, dir, from, to, steps, now.infos)
+}
+
+func (s *Shadow) restore(ctx context.Context, dir, from, to string, steps []step, infos map[string]fs.FileInfo) ([]centurion.FileChange, []string, error) {
+	done := map[string]bool{}
+	for _, name := range pathsOf(steps) {
+		done[name] = true
+	}
+	all, err := s.repo.changes(ctx, to, from, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.placer().stage(ctx, dir, from, steps); err != nil {
+		return nil, nil, err
+	}
+	if err := s.placer().place(dir, steps, infos); err != nil {
+		return nil, nil, err
+	}
+	all = slices.DeleteFunc(all, func(c change) bool { return !done[c.Path] && !done[c.before()] })
+	return fileChanges(all), nil, nil
+}
+
+// chosen reports whether a path is one of these, or below one; every path is if there are none.
+func chosen(name string, paths []string) bool {
+	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool {
+		p = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(p)), "/")
+		return p == "." || name == p || strings.HasPrefix(name, p+"/")
+	})
+}

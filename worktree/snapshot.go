@@ -1,0 +1,187 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// Snapshot commits what the person sees: HEAD with modified and untracked files that are not ignored, without touching index,
+// branch or files. Without dirty, or with nothing uncommitted, it is HEAD. The commit is kept alive by ref (refs/...).
+//
+// Left out are .opencode/ of the project, which is as in HEAD, repositories of their own inside the working tree, and what is
+// uncommitted inside a submodule. With unmerged files the error has centurion.KindConflict. A repository without commits gets
+// a root commit that is on no branch.
+func (r *Repo) Snapshot(ctx context.Context, ref string, dirty bool) (centurion.Base, error) {
+	head, err := r.Head(ctx)
+	if err != nil {
+		return centurion.Base{}, err
+	}
+	base := centurion.Base{Commit: head.Commit, Head: head.Commit, Branch: head.Branch}
+	if dirty || head.Commit == "" {
+		tree, n, err := r.sight(ctx, head.Commit, dirty)
+		if err != nil {
+			return centurion.Base{}, err
+		}
+		if n > 0 || head.Commit == "" {
+			args := []string{"commit-tree", tree, "-m", "The person's uncommitted work when the mission began"}
+			if head.Commit != "" {
+				args = append(args, "-p", head.Commit)
+			}
+			out, err := r.git(ctx, call{Args: args})
+			if err != nil {
+				return centurion.Base{}, err
+			}
+			base.Commit, base.Dirty = line(out), n
+		}
+	}
+	if _, err := r.git(ctx, call{Args: []string{"update-ref", ref, base.Commit}}); err != nil {
+		return centurion.Base{}, err
+	}
+	return base, nil
+}
+
+// sight writes the tree of what the person sees and counts the files in which it differs from head. The person's index
+// is copied for it: it knows which files are unchanged, so that they are not read.
+func (r *Repo) sight(ctx context.Context, head string, dirty bool) (tree string, n int, err error) {
+	index, remove, err := r.temp()
+	if err != nil {
+		return "", 0, err
+	}
+	defer remove()
+	if dirty {
+		if err := copyIndex(filepath.Join(r.gitDir, "index"), index); err != nil {
+			return "", 0, err
+		}
+		if err := r.unmerged(ctx, index); err != nil {
+			return "", 0, err
+		}
+		if err := r.gather(ctx, view{gitDir: r.gitDir, dir: r.top, index: index}, head); err != nil {
+			return "", 0, err
+		}
+	}
+	out, err := r.git(ctx, call{Index: index, Args: []string{"write-tree"}})
+	if err != nil {
+		return "", 0, err
+	}
+	tree = line(out)
+	args := []string{"ls-tree", "-r", "-z", "--name-only", tree}
+	if head != "" {
+		args = []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", head, tree}
+	}
+	out, err = r.git(ctx, call{Args: args})
+	return tree, len(fields(out)), err
+}
+
+// unmerged refuses an index in the middle of a merge: nobody knows yet what the person wants these files to be.
+func (r *Repo) unmerged(ctx context.Context, index string) error {
+	out, err := r.git(ctx, call{Index: index, Args: []string{"ls-files", "-u", "-z"}})
+	if err != nil || len(out) == 0 {
+		return err
+	}
+	files := map[string]bool{}
+	first := ""
+	for _, f := range fields(out) {
+		_, path, _ := strings.Cut(f, "\t")
+		files[path] = true
+		if first == "" {
+			first = path
+		}
+	}
+	return &centurion.Error{Op: "take a snapshot", Kind: centurion.KindConflict, Msg: fmt.Sprintf("a merge is not finished: %d unmerged files, the first is %s", len(files), first),
+		Hint: "resolve them and git add them, or git merge --abort, or leave uncommitted work out with --dirty ignore"}
+}
+
+// view is a set of files with an index of ours.
+type view struct {
+	gitDir, dir, index string
+	without            []string // untracked paths that are left out, relative to dir
+	subs               []string // submodules that are left as they are recorded
+}
+
+func (v view) call(args ...string) call {
+	return call{Dir: v.dir, GitDir: v.gitDir, WorkTree: v.dir, Index: v.index, Args: args}
+}
+
+// gather brings an index to the files as they are, .opencode/ of the project to what it is in head, and leaves out
+// repositories inside.
+func (r *Repo) gather(ctx context.Context, v view, head string) error {
+	if err := r.Hide(ctx); err != nil { // what is ignored is not read
+		return err
+	}
+	nested, untracked, err := r.untracked(ctx, v)
+	if err != nil {
+		return err
+	}
+	// Git refuses to leave out what it ignores anyway, so only what it would take in is named.
+	var specs []string
+	for _, p := range append(nested, v.without...) {
+		if slices.ContainsFunc(untracked, func(u string) bool { return u == p || strings.HasPrefix(u, p+"/") }) {
+			specs = append(specs, exclude(p))
+		}
+	}
+	if err := r.addAll(ctx, v, append(specs, v.submodules()...)); err != nil {
+		return err
+	}
+	return r.restorePrivate(ctx, v, head)
+}
+
+// addAll is `git add -A` without some paths.
+func (r *Repo) addAll(ctx context.Context, v view, without []string) error {
+	c := v.call("add", "-A", "--pathspec-from-file=-", "--pathspec-file-nul")
+	for try := 0; ; try++ {
+		// A pattern as ** is an error where there is no file at all; the top itself is not.
+		c.Stdin = strings.NewReader(strings.Join(append([]string{":(top)"}, without...), "\x00"))
+		_, err := r.git(ctx, c)
+		if err == nil || try == 2 || ctx.Err() != nil { // a file may go away between being listed and being read
+			return err
+		}
+	}
+}
+
+func exclude(path string) string { return ":(exclude,top,literal)" + path }
+
+// submodules are the exclusions of submodules whose state is looked at elsewhere.
+func (v view) submodules() []string {
+	var specs []string
+	for _, p := range v.subs {
+		specs = append(specs, exclude(p))
+	}
+	return specs
+}
+
+// untracked lists what is neither tracked nor ignored, and which of it are directories that are repositories of their own;
+// all without a slash at the end.
+func (r *Repo) untracked(ctx context.Context, v view) (nested, all []string, err error) {
+	out, err := r.git(ctx, v.call("ls-files", "-o", "--exclude-standard", "-z"))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, p := range fields(out) {
+		dir, ok := strings.CutSuffix(p, "/")
+		if ok {
+			nested = append(nested, dir)
+		}
+		all = append(all, dir)
+	}
+	return nested, all, nil
+}
+
+// restorePrivate makes .opencode/ in an index what it is in head, whatever was staged.
+func (r *Repo) restorePrivate(ctx context.Context, v view, head string) error {
+	only := ":(top,literal)" + r.private()
+	if head == "" {
+		_, err := r.git(ctx, v.call("rm", "--cached", "-r", "-q", "-f", "--ignore-unmatch", "--", only))
+		return err
+	}
+	_, err := r.git(ctx, v.call("diff-index", "--cached", "--quiet", head, "--", only))
+	if err == nil || exitCode(err) != 1 {
+		return err
+	}
+	_, err = r.git(ctx, v.call("reset", "-q", "--no-refresh", head, "--", only))
+	return err
+}

@@ -1,0 +1,65 @@
+package worktree
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"centurion"
+)
+
+// A submodule, with one inside, is there in a checkout without any network; what is changed inside is refused and kept.
+func TestSubmodules(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	inner := newRigAt(t, filepath.Join(base, "inner"), "", map[string]string{"deep.txt": "deep\n"})
+	lib := newRigAt(t, filepath.Join(base, "lib"), "", map[string]string{"lib.txt": "lib\n"})
+	lib.person("submodule", "--quiet", "add", inner.top, "inner")
+	lib.person("commit", "-qm", "inner")
+	x := newRigAt(t, filepath.Join(base, "project"), "", map[string]string{"a": "1\n"})
+	x.person("submodule", "--quiet", "add", lib.top, "vendor/lib ü")
+	x.person("submodule", "--quiet", "update", "--init", "--recursive")
+	x.person("submodule", "--quiet", "add", inner.top, "empty")
+	x.person("commit", "-qm", "submodules")
+	x.person("submodule", "--quiet", "deinit", "-f", "empty")
+	// The places that they came from are gone.
+	for _, r := range []*rig{inner, lib} {
+		if err := os.Rename(r.top, r.top+" gone"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b := x.snapshot(true); b.Commit != x.head() {
+		t.Errorf("the snapshot of a clean tree: %+v", b)
+	}
+	c := x.take("work/T1", x.head())
+	dir := c.Where().Dir
+	if get(t, filepath.Join(dir, "vendor/lib ü/lib.txt")) != "lib\n" || get(t, filepath.Join(dir, "vendor/lib ü/inner/deep.txt")) != "deep\n" {
+		t.Error("the submodule is not there")
+	}
+	if got := gitIn(t, dir, "status", "--porcelain"); got != "" {
+		t.Errorf("status %q", got)
+	}
+	put(t, filepath.Join(dir, "b"), "2\n")
+	if got := changed(commit(t, c)); !slices.Equal(got, []string{"added b"}) {
+		t.Errorf("changed %q", got)
+	}
+	put(t, filepath.Join(dir, "vendor/lib ü/new.txt"), "inside\n")
+	_, err := c.Commit(t.Context(), CommitOptions{Message: "work"})
+	if centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(err.Error(), "vendor/lib ü") || centurion.HintOf(err) == "" {
+		t.Errorf("a change inside: %v", err)
+	}
+	module := filepath.Join(x.top, "vendor/lib ü")
+	ref := gitIn(t, module, "for-each-ref", "--format=%(refname)", keptRefs)
+	if !strings.HasPrefix(ref, keptRefs+"work/T1/") || gitIn(t, module, "show", ref+":new.txt") != "inside" {
+		t.Errorf("kept %q", ref)
+	}
+	if kept := release(t, c, x.head()); kept != "work/T1" {
+		t.Errorf("kept %q", kept)
+	}
+	c = x.take("work/T2", x.head())
+	if got := gitIn(t, c.Where().Dir, "status", "--porcelain"); got != "" || c.Where().Dir != dir {
+		t.Errorf("status %q in %s", got, c.Where().Dir)
+	}
+}

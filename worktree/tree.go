@@ -1,0 +1,349 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"centurion"
+)
+
+// Without makes a tree of to in which the hunks that out chooses are taken out: they are as they were in from. removed is what was taken out, as a patch from from to to.
+// out is asked for each hunk; a file without hunks (binary, renamed only, mode) is asked for with a nil hunk. A file of which all hunks are chosen is as it was in from: gone if it was added.
+// What was deleted and would come back where something else stays in its way does not.
+func (r *Repo) Without(ctx context.Context, from, to string, out func(f centurion.FileDiff, h *centurion.Hunk) bool) (tree, removed string, err error) {
+	tree, err = r.takeOut(ctx, from, to, out)
+	if err != nil {
+		return "", "", err
+	}
+	removed, err = r.Patch(ctx, tree, to, false)
+	return tree, removed, err
+}
+
+// takeOut is Without without the patch.
+func (r *Repo) takeOut(ctx context.Context, from, to string, out func(f centurion.FileDiff, h *centurion.Hunk) bool) (string, error) {
+	tree, err := r.tree(ctx, to)
+	if err != nil {
+		return "", err
+	}
+	all, err := r.changes(ctx, from, to, true)
+	if err != nil {
+		return "", err
+	}
+	edit := map[string]entry{}
+	var parts []change // files of which some hunks go, with these only
+	for _, c := range all {
+		var chosen []centurion.Hunk
+		for i := range c.Hunks {
+			if out(c.FileDiff, &c.Hunks[i]) {
+				chosen = append(chosen, c.Hunks[i])
+			}
+		}
+		switch {
+		case len(c.Hunks) == 0 && out(c.FileDiff, nil), len(c.Hunks) > 0 && len(chosen) == len(c.Hunks):
+			if c.before() != c.Path || c.from == (entry{}) {
+				edit[c.Path] = entry{}
+			}
+			if c.from != (entry{}) {
+				edit[c.before()] = c.from
+			}
+		case len(chosen) > 0:
+			c.Hunks = chosen
+			parts = append(parts, c)
+		}
+	}
+	if err := r.takeParts(ctx, parts, edit); err != nil {
+		return "", err
+	}
+	if err := r.giveWay(ctx, tree, all, edit); err != nil {
+		return "", err
+	}
+	return r.edit(ctx, tree, edit)
+}
+
+// takeParts adds to edit what files have without some of their hunks.
+func (r *Repo) takeParts(ctx context.Context, parts []change, edit map[string]entry) error {
+	if len(parts) == 0 {
+		return nil
+	}
+	ids := make([]string, len(parts))
+	for i, c := range parts {
+		ids[i] = c.to.ID
+		if c.to == (entry{}) {
+			ids[i] = c.from.ID // some lines of a file that was deleted come back
+		}
+	}
+	blobs, err := r.blobs(ctx, ids)
+	if err != nil {
+		return err
+	}
+	contents := make([][]byte, len(parts))
+	for i, c := range parts {
+		content := blobs[i]
+		if c.to == (entry{}) {
+			content = nil
+		}
+		if contents[i], err = undoHunks(content, c.Hunks); err != nil {
+			return err
+		}
+	}
+	made, err := r.newBlobs(ctx, contents)
+	if err != nil {
+		return err
+	}
+	for i, c := range parts {
+		mode := c.to.Mode
+		if mode == "" {
+			mode = c.from.Mode
+		}
+		edit[c.Path] = entry{mode, made[i]}
+	}
+	return nil
+}
+
+// giveWay takes back what would come back where a file stays that needs its name as a directory, or below a file that stays.
+func (r *Repo) giveWay(ctx context.Context, tree string, all []change, edit map[string]entry) error {
+	stays := map[string]bool{} // what was added or kept its new name, and the directories above it
+	for _, c := range all {
+		if e, edited := edit[c.Path]; c.to == (entry{}) || edited && e == (entry{}) {
+			continue
+		}
+		for p := c.Path; p != "."; p = path.Dir(p) {
+			stays[p] = stays[p] || p == c.Path
+		}
+	}
+	for p, e := range edit {
+		if e == (entry{}) {
+			continue
+		}
+		_, isDir := stays[p]
+		blocked := isDir && !stays[p]
+		for d := path.Dir(p); d != "." && !blocked; d = path.Dir(d) {
+			blocked = stays[d]
+		}
+		if blocked {
+			delete(edit, p)
+		}
+	}
+	return nil
+}
+
+// Revert takes the changes between from and to that out chooses (all if it is nil) out of another tree, which was made later: three ways, so that what came after
+// stays. ok is false if they no longer come apart. removed is what was taken out, as a patch.
+func (r *Repo) Revert(ctx context.Context, tree, from, to string, out func(f centurion.FileDiff, h *centurion.Hunk) bool) (without, removed string, ok bool, err error) {
+	if out == nil {
+		out = func(centurion.FileDiff, *centurion.Hunk) bool { return true }
+	}
+	less, err := r.takeOut(ctx, from, to, out)
+	if err != nil {
+		return "", "", false, err
+	}
+	m, err := r.mergeTrees(ctx, to, tree, less)
+	if err != nil || len(m.conflicts) > 0 {
+		return "", "", false, err
+	}
+	removed, err = r.Patch(ctx, m.tree, tree, false)
+	return m.tree, removed, true, err
+}
+
+// Read returns a file of a tree or commit; an error of centurion.KindNotFound if there is none.
+func (r *Repo) Read(ctx context.Context, tree, name string) ([]byte, error) {
+	out, err := r.git(ctx, call{Args: []string{"cat-file", "blob", "--", tree + ":" + path.Clean(filepath.ToSlash(name))}})
+	if err == nil || exitCode(err) != 128 {
+		return out, err
+	}
+	at, treeErr := r.tree(ctx, tree)
+	if treeErr != nil {
+		return nil, treeErr
+	}
+	list, listErr := r.git(ctx, call{Args: []string{"--literal-pathspecs", "ls-tree", "-z", "--full-tree", at, "--", path.Clean(filepath.ToSlash(name))}})
+	if listErr != nil || len(list) > 0 && strings.Contains(string(list), " blob ") {
+		return nil, err
+	}
+	return nil, notFound("read "+name, "there is no such file in "+short(tree), err)
+}
+
+// With makes a tree in which these files (path relative to the repository's top) have this content; nil takes a file out. A
+// file keeps its mode, and a new one can not be executed.
+func (r *Repo) With(ctx context.Context, tree string, files map[string][]byte) (string, error) {
+	at, err := r.tree(ctx, tree)
+	if err != nil {
+		return "", err
+	}
+	names := slices.Sorted(maps.Keys(files))
+	edit := map[string]entry{}
+	var contents [][]byte
+	var written []string
+	for _, n := range names {
+		p := path.Clean(filepath.ToSlash(n))
+		if p == "." || path.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../") {
+			return "", &centurion.Error{Op: "write tree", Kind: centurion.KindUsage, Msg: strconv.Quote(n) + " is no path below the repository's top"}
+		}
+		edit[p] = entry{}
+		if files[n] != nil {
+			contents, written = append(contents, files[n]), append(written, p)
+		}
+	}
+	made, err := r.newBlobs(ctx, contents)
+	if err != nil {
+		return "", err
+	}
+	had, err := r.entries(ctx, at, written)
+	if err != nil {
+		return "", err
+	}
+	for i, p := range written {
+		edit[p] = entry{"100644", made[i]}
+		if had[p].file() {
+			edit[p] = entry{had[p].Mode, made[i]}
+		}
+	}
+	return r.edit(ctx, at, edit)
+}
+
+// entries are what a tree has at these paths. Directories are none.
+func (r *Repo) entries(ctx context.Context, tree string, paths []string) (map[string]entry, error) {
+	found := map[string]entry{}
+	for some := range slices.Chunk(paths, 1000) {
+		out, err := r.git(ctx, call{Args: append([]string{"--literal-pathspecs", "ls-tree", "-z", "--full-tree", tree, "--"}, some...)})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range fields(out) {
+			head, name, _ := strings.Cut(e, "\t")
+			if f := strings.Fields(head); len(f) == 3 && f[1] != "tree" {
+				found[name] = entry{f[0], f[2]}
+			}
+		}
+	}
+	return found, nil
+}
+
+// edit makes a tree with other entries at some paths; the zero entry takes one out.
+func (r *Repo) edit(ctx context.Context, tree string, changes map[string]entry) (string, error) {
+	if len(changes) == 0 {
+		return tree, nil
+	}
+	var made string
+	err := r.withIndex(func(index string) error {
+		if _, err := r.git(ctx, call{Index: index, Args: []string{"read-tree", "--end-of-options", tree}}); err != nil {
+			return err
+		}
+		if _, err := r.git(ctx, call{Index: index, Args: []string{"update-index", "-z", "--index-info"}, Stdin: indexInfo(changes)}); err != nil {
+			return err
+		}
+		out, err := r.git(ctx, call{Index: index, Args: []string{"write-tree", "--missing-ok"}})
+		made = lastLine(out)
+		return err
+	})
+	return made, err
+}
+
+// indexInfo is what `update-index -z --index-info` reads: what goes first, so that it is not in the way of what comes. The
+// id of what goes means nothing, but has to be there.
+func indexInfo(changes map[string]entry) *bytes.Reader {
+	length := 40
+	for _, e := range changes {
+		length = max(length, len(e.ID))
+	}
+	var gone, come bytes.Buffer
+	for _, p := range slices.Sorted(maps.Keys(changes)) {
+		if e := changes[p]; e == (entry{}) {
+			gone.WriteString("0 " + strings.Repeat("0", length) + "\t" + p + "\x00")
+		} else {
+			come.WriteString(e.Mode + " " + e.ID + "\t" + p + "\x00")
+		}
+	}
+	return bytes.NewReader(append(gone.Bytes(), come.Bytes()...))
+}
+
+// withIndex gives f the name of an index that does not exist yet, and takes it away.
+func (r *Repo) withIndex(f func(index string) error) error {
+	dir, err := r.scratch()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	return f(filepath.Join(dir, "index"))
+}
+
+// scratch makes a directory that its caller removes.
+func (r *Repo) scratch() (string, error) {
+	at := filepath.Join(r.opts.Home, "tmp")
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		return "", diskError("make a temporary directory", err)
+	}
+	dir, err := os.MkdirTemp(at, "m")
+	if err != nil {
+		return "", diskError("make a temporary directory", err)
+	}
+	return dir, nil
+}
+
+func diskError(op string, err error) error {
+	return &centurion.Error{Op: op, Kind: centurion.KindDisk, Err: err}
+}
+
+// blobs reads objects in one go.
+func (r *Repo) blobs(ctx context.Context, ids []string) ([][]byte, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	out, err := r.git(ctx, call{Args: []string{"cat-file", "--batch"}, Stdin: strings.NewReader(strings.Join(ids, "\n") + "\n")})
+	if err != nil {
+		return nil, err
+	}
+	blobs := make([][]byte, len(ids))
+	for i, id := range ids {
+		head, rest := nextLine(out)
+		f := strings.Fields(string(head))
+		if len(f) != 3 || f[1] != "blob" {
+			return nil, notFound("read object "+short(id), "git says "+strconv.Quote(cut(head)), nil)
+		}
+		n, err := strconv.Atoi(f[2])
+		if err != nil || n < 0 || n >= len(rest) {
+			return nil, badDiff("the object %s is cut off", short(id))
+		}
+		blobs[i], out = rest[:n:n], rest[n+1:]
+	}
+	return blobs, nil
+}
+
+// newBlobs stores contents, byte for byte, in one go.
+func (r *Repo) newBlobs(ctx context.Context, contents [][]byte) ([]string, error) {
+	if len(contents) == 0 {
+		return nil, nil
+	}
+	if len(contents) == 1 {
+		out, err := r.git(ctx, call{Args: []string{"hash-object", "-w", "--no-filters", "--stdin"}, Stdin: bytes.NewReader(contents[0])})
+		return []string{lastLine(out)}, err
+	}
+	dir, err := r.scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	var names strings.Builder
+	for i, c := range contents {
+		name := strconv.Itoa(i)
+		if err := os.WriteFile(filepath.Join(dir, name), c, 0o600); err != nil {
+			return nil, diskError("write a temporary file", err)
+		}
+		names.WriteString(filepath.ToSlash(filepath.Join(dir, name)) + "\n")
+	}
+	out, err := r.git(ctx, call{Args: []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}, Stdin: strings.NewReader(names.String())})
+	if err != nil {
+		return nil, err
+	}
+	ids := strings.Fields(string(out))
+	if len(ids) != len(contents) {
+		return nil, badDiff("git stored %d of %d contents", len(ids), len(contents))
+	}
+	return ids, nil
+}
