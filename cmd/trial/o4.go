@@ -315,7 +315,7 @@ func (s *tally) mission(t *T, kills int) {
 	p := c.p
 	before := p.git("rev-parse", "HEAD")
 	var told []centurion.Event
-	proc := p.Start(runArgs("--ask", "allow", "--max-tokens", "200000000")...)
+	proc := p.Start(runArgs("--ask", "allow")...)
 	for range kills {
 		timer := time.NewTimer(300*time.Millisecond + time.Duration(t.Rand.Int64N(int64(4*time.Second))))
 		select {
@@ -331,7 +331,7 @@ func (s *tally) mission(t *T, kills int) {
 		s.kills++
 		told = append(told, p.Told(proc)...)
 		if len(told) == 0 && nothingStarted(p) {
-			proc = p.Start(runArgs("--ask", "allow", "--max-tokens", "200000000")...)
+			proc = p.Start(runArgs("--ask", "allow")...)
 			continue
 		}
 		proc = p.Start("resume", "--format", "json")
@@ -339,7 +339,7 @@ func (s *tally) mission(t *T, kills int) {
 	code := proc.Wait(t, 2*waitLimit)
 	told = append(told, p.Told(proc)...)
 	if code != 0 {
-		t.Failf("the mission ended with %d: %s\n%s", code, lastLines(proc.Stdout(), 3), lastLines(proc.Stderr(), 3))
+		t.Failf("the mission ended with %d: %s\n%s\n%s", code, lastLines(proc.Stdout(), 1), lastLines(proc.Stderr(), 3), p.undone(t.ctx))
 		return
 	}
 	check(t, p, told)

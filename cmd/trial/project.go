@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	"centurion"
 	"centurion/guard"
 	"centurion/provider/scripted"
+	"centurion/store"
 )
 
 // waitLimit is how long a trial waits for something that must come.
@@ -268,6 +270,34 @@ func (p *project) close() {
 	for _, m := range p.models {
 		_ = m.Close() // a client that was killed may have left a connection
 	}
+}
+
+// undone says what keeps the newest mission's tasks from being done: the error of each that has failed, or what it waits for.
+func (p *project) undone(ctx context.Context) string {
+	db, err := store.Open(ctx, p.Database())
+	if err != nil {
+		return err.Error()
+	}
+	defer db.Close()
+	missions, err := db.Missions(ctx)
+	if err != nil || len(missions) == 0 {
+		return fmt.Sprintf("%d missions: %v", len(missions), err)
+	}
+	tasks, err := db.Tasks(ctx, missions[0].ID)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, t := range tasks {
+		switch {
+		case t.Status == centurion.TaskCompleted:
+		case t.Error != nil:
+			fmt.Fprintf(&b, "%s %s is %s at its attempt %d, returned %d times: %s: %s\n", t.Item, t.ID, t.Status, t.Attempt, t.Returns, t.Error.Kind, t.Error.Message)
+		default:
+			fmt.Fprintf(&b, "%s %s is %s: %s\n", t.Item, t.ID, t.Status, t.Reason)
+		}
+	}
+	return b.String()
 }
 
 func readAll(file string) string {

@@ -69,9 +69,9 @@ func r1(ctx context.Context, t *T) {
 	}
 }
 
-// runArgs start the squad's mission.
+// runArgs start the squad's mission. What is asked anew after many kills goes beyond the default limit of tokens.
 func runArgs(more ...string) []string {
-	return slices.Concat([]string{"run", "--format", "json", "--model", "custom/m", "--max-per-agent", "50"}, more, []string{squadGoal})
+	return slices.Concat([]string{"run", "--format", "json", "--model", "custom/m", "--max-per-agent", "50", "--max-tokens", "1000000000"}, more, []string{squadGoal})
 }
 
 // mission runs one mission, kills its host so many times, and lets it end.
@@ -103,7 +103,7 @@ func (k *killer) mission(kills int, git bool) {
 	code := c.Wait(t, 2*waitLimit)
 	told = append(told, k.afterKill(s, c, p)...)
 	if code != 0 {
-		t.Failf("after the kills the mission ended with %d: %s\n%s", code, lastLines(c.Stdout(), 2), c.Stderr())
+		t.Failf("after the kills the mission ended with %d: %s\n%s\n%s", code, lastLines(c.Stdout(), 1), c.Stderr(), p.undone(t.ctx))
 	}
 	d := check(t, p, told)
 	k.sum.lost += d.lost
