@@ -18,6 +18,7 @@ import (
 // itself, and takes the files as they are for the work.
 type Checkout struct {
 	repo *Repo
+	seat *seat  // its caller's hold on it
 	name string // "w1"
 	dir  string // the top of the working tree
 	rec  record
@@ -352,7 +353,7 @@ func (c *Checkout) Release(ctx context.Context, into string) (kept string, err e
 			drop = c.forget(ctx)
 		}
 		c.rec.Free = true
-		c.repo.pool.leave(c.name)
+		c.repo.pool.leave(c.seat)
 		return kept, drop
 	}
 	if branch != "" {
@@ -370,7 +371,7 @@ func (c *Checkout) Release(ctx context.Context, into string) (kept string, err e
 	if err := c.save(); err != nil {
 		return kept, err
 	}
-	c.repo.pool.leave(c.name)
+	c.repo.pool.leave(c.seat)
 	return kept, nil
 }
 

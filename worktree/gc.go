@@ -27,11 +27,16 @@ func (r *Repo) GC(ctx context.Context, live func(ref string) bool) (removed []st
 // collectLeft gives checkouts back that nobody has.
 func (r *Repo) collectLeft(ctx context.Context, live func(ref string) bool) error {
 	for _, name := range r.names() {
-		rec, ok := r.readRecord(name)
-		if ok && (rec.Free || rec.Branch != "" && live("refs/heads/"+rec.Branch)) || !r.pool.claim(name) {
+		s := r.pool.look(name)
+		if s == nil {
 			continue
 		}
-		c := &Checkout{repo: r, name: name, dir: r.dirOf(name), rec: rec}
+		rec, ok := r.readRecord(name)
+		if ok && (rec.Free || rec.Branch != "" && live("refs/heads/"+rec.Branch)) {
+			r.pool.leave(s)
+			continue
+		}
+		c := &Checkout{repo: r, seat: s, name: name, dir: r.dirOf(name), rec: rec}
 		var err error
 		switch {
 		case !ok:
@@ -42,7 +47,7 @@ func (r *Repo) collectLeft(ctx context.Context, live func(ref string) bool) erro
 			c.unlock()
 			_, err = c.Release(ctx, "")
 		}
-		r.pool.leave(name)
+		r.pool.leave(s)
 		if err != nil {
 			return err
 		}
@@ -54,19 +59,20 @@ func (r *Repo) collectLeft(ctx context.Context, live func(ref string) bool) erro
 func (r *Repo) collectPool(ctx context.Context) (removed []string, err error) {
 	kept := 0
 	for _, name := range r.names() {
-		if !r.pool.claim(name) {
+		s := r.pool.look(name)
+		if s == nil {
 			continue
 		}
 		rec, ok := r.readRecord(name)
 		if ok && rec.Free {
 			if kept++; kept > r.opts.Keep {
-				c := &Checkout{repo: r, name: name, dir: r.dirOf(name), rec: rec}
+				c := &Checkout{repo: r, seat: s, name: name, dir: r.dirOf(name), rec: rec}
 				if err = c.forget(ctx); err == nil {
 					removed = append(removed, c.dir)
 				}
 			}
 		}
-		r.pool.leave(name)
+		r.pool.leave(s)
 		if err != nil {
 			return removed, err
 		}

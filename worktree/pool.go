@@ -10,36 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"centurion"
 )
-
-// pool tells which checkouts of the home somebody of this host has. Everything else about them is on the disk.
-type pool struct {
-	mu   sync.Mutex
-	used map[string]bool // by name
-}
-
-// claim takes a name for its caller, unless somebody has it.
-func (p *pool) claim(name string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.used[name] {
-		return false
-	}
-	if p.used == nil {
-		p.used = map[string]bool{}
-	}
-	p.used[name] = true
-	return true
-}
-
-func (p *pool) leave(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.used, name)
-}
 
 // names lists the checkouts of the home: directories and records that are named w and a number, the lowest first.
 func (r *Repo) names() []string {
@@ -88,51 +61,74 @@ func (r *Repo) Take(ctx context.Context, w Want) (*Checkout, error) {
 	}
 	w.Commit = commit
 	for _, name := range r.names() {
-		if !r.pool.claim(name) {
+		s := r.pool.look(name)
+		if s == nil {
 			continue
 		}
-		c, err := r.pooled(ctx, name, w)
+		c, err := r.pooled(ctx, s, w)
 		if err != nil {
-			r.pool.leave(name)
+			r.pool.leave(s)
 			return nil, err
 		}
 		if c != nil {
+			r.pool.take(s)
 			return c, nil
 		}
-		r.pool.leave(name)
+		r.pool.leave(s)
 	}
 	return r.fresh(ctx, w)
 }
 
-// left finds the checkout of a branch that nobody has now.
+// left finds the checkout of a branch that nobody works in now.
 func (r *Repo) left(ctx context.Context, branch string) (*Checkout, error) {
+	ours := func(rec record, ok bool) bool { return ok && rec.Branch == branch && !rec.Free && rec.Made }
 	for _, name := range r.names() {
-		rec, ok := r.readRecord(name)
-		if !ok || rec.Branch != branch || rec.Free || !rec.Made || !r.pool.claim(name) {
+		if !ours(r.readRecord(name)) {
 			continue
 		}
-		c := &Checkout{repo: r, name: name, dir: r.dirOf(name), rec: rec}
-		if c.present() != nil {
-			r.pool.leave(name)
+		c, err := r.returnTo(ctx, name, ours)
+		if centurion.KindOf(err) == centurion.KindNotFound {
 			continue
 		}
-		c.unlock()
-		if rec.Next != "" {
-			if err := c.shifted(ctx); err != nil {
-				r.pool.leave(name)
-				return nil, err
-			}
+		if c != nil || err != nil {
+			return c, err
 		}
-		return c, nil
 	}
 	return nil, nil
 }
 
-// pooled takes the checkout of that name if it is free, or mends it if it was never finished. It returns nil if it is not
-// to be had.
-func (r *Repo) pooled(ctx context.Context, name string, w Want) (*Checkout, error) {
+// returnTo takes the checkout of that name as it was left, if its record is still what the caller looks for. It returns nil
+// if somebody works there or the record has changed; the error has centurion.KindNotFound if the checkout is not there any more.
+func (r *Repo) returnTo(ctx context.Context, name string, ours func(rec record, ok bool) bool) (*Checkout, error) {
+	s, err := r.pool.await(ctx, name)
+	if s == nil {
+		return nil, err
+	}
 	rec, ok := r.readRecord(name)
-	c := &Checkout{repo: r, name: name, dir: r.dirOf(name), rec: rec}
+	if !ours(rec, ok) {
+		r.pool.leave(s)
+		return nil, nil
+	}
+	c := &Checkout{repo: r, seat: s, name: name, dir: r.dirOf(name), rec: rec}
+	if err = c.present(); err == nil {
+		c.unlock()
+		if rec.Next != "" {
+			err = c.shifted(ctx)
+		}
+	}
+	if err != nil {
+		r.pool.leave(s)
+		return nil, err
+	}
+	r.pool.take(s)
+	return c, nil
+}
+
+// pooled takes the checkout of that seat if it is free, or mends it if it was never finished. It returns nil if it is not
+// to be had.
+func (r *Repo) pooled(ctx context.Context, s *seat, w Want) (*Checkout, error) {
+	rec, ok := r.readRecord(s.name)
+	c := &Checkout{repo: r, seat: s, name: s.name, dir: r.dirOf(s.name), rec: rec}
 	if !ok {
 		return nil, c.rescue(ctx)
 	}
@@ -147,11 +143,11 @@ func (r *Repo) pooled(ctx context.Context, name string, w Want) (*Checkout, erro
 
 // fresh makes a new checkout.
 func (r *Repo) fresh(ctx context.Context, w Want) (*Checkout, error) {
-	name, err := r.newName()
+	s, err := r.newName()
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkout{repo: r, name: name, dir: r.dirOf(name)}
+	c := &Checkout{repo: r, seat: s, name: s.name, dir: r.dirOf(s.name)}
 	err = c.add(ctx, w.Commit)
 	if err == nil {
 		err = c.begin(ctx, w)
@@ -161,27 +157,32 @@ func (r *Repo) fresh(ctx context.Context, w Want) (*Checkout, error) {
 		if centurion.KindOf(err) == centurion.KindDisk && !c.rec.Made {
 			_ = c.forget(context.WithoutCancel(ctx))
 		}
-		r.pool.leave(name)
+		r.pool.leave(s)
 		return nil, err
 	}
+	r.pool.take(s)
 	return c, nil
 }
 
 // newName makes the directory of a checkout under a name that nobody has.
-func (r *Repo) newName() (string, error) {
+func (r *Repo) newName() (*seat, error) {
 	for n := 1; ; n++ {
 		name := "w" + strconv.Itoa(n)
-		if _, err := os.Lstat(r.recordOf(name)); err == nil || !r.pool.claim(name) {
+		if _, err := os.Lstat(r.recordOf(name)); err == nil {
+			continue
+		}
+		s := r.pool.look(name)
+		if s == nil {
 			continue
 		}
 		err := os.Mkdir(r.dirOf(name), 0o700)
 		if err == nil {
 			os.Remove(r.indexOf(name))
-			return name, nil
+			return s, nil
 		}
-		r.pool.leave(name)
+		r.pool.leave(s)
 		if !errors.Is(err, fs.ErrExist) {
-			return "", failed("make a checkout", "cannot make "+r.dirOf(name), err)
+			return nil, failed("make a checkout", "cannot make "+r.dirOf(name), err)
 		}
 	}
 }
@@ -295,30 +296,29 @@ func (r *Repo) Reopen(ctx context.Context, at centurion.Checkout) (*Checkout, er
 	if at.Branch != "" {
 		gone.Hint = "what was committed in it is on the branch " + at.Branch
 	}
+	ours := func(rec record, ok bool) bool {
+		return ok && rec.Made && !rec.Free && rec.Branch == at.Branch
+	}
 	for _, name := range r.names() {
-		rec, ok := r.readRecord(name)
-		c := &Checkout{repo: r, name: name, dir: r.dirOf(name), rec: rec}
-		if !ok || c.project() != filepath.Clean(at.Dir) {
+		c := &Checkout{repo: r, dir: r.dirOf(name)}
+		if rec, ok := r.readRecord(name); !ok || c.project() != filepath.Clean(at.Dir) {
 			continue
-		}
-		if !rec.Made || rec.Free || rec.Branch != at.Branch {
+		} else if !ours(rec, ok) {
 			return nil, gone
 		}
-		if err := c.present(); err != nil {
+		c, err := r.returnTo(ctx, name, ours)
+		switch {
+		case centurion.KindOf(err) == centurion.KindNotFound:
 			gone.Err = err
 			return nil, gone
+		case err != nil:
+			return nil, err
+		case c != nil:
+			return c, nil
+		case !ours(r.readRecord(name)):
+			return nil, gone
 		}
-		if !r.pool.claim(name) {
-			return nil, &centurion.Error{Op: "reopen a checkout", Kind: centurion.KindConflict, Msg: "somebody works in " + at.Dir + " already"}
-		}
-		c.unlock()
-		if rec.Next != "" {
-			if err := c.shifted(ctx); err != nil {
-				r.pool.leave(name)
-				return nil, err
-			}
-		}
-		return c, nil
+		return nil, &centurion.Error{Op: "reopen a checkout", Kind: centurion.KindConflict, Msg: "somebody works in " + at.Dir + " already"}
 	}
 	return nil, gone
 }
