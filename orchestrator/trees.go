@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ type trees struct {
 	mu     sync.Mutex       // one looks at the directory at a time; protects what follows
 	shadow *worktree.Shadow // nil until it is needed
 	off    bool             // it cannot be had, which was told
+	passed map[string]bool  // files that it passes over, which was told
 }
 
 // history opens the history of the project's files, once a host. It returns nil if there is none.
@@ -47,11 +49,37 @@ func (m *mission) saveTree(ctx context.Context, label string) (string, error) {
 	if err == nil {
 		tree, err = s.Save(ctx, label)
 	}
+	if err == nil {
+		err = m.tellPassedOver(ctx, s.LeftOut())
+	}
 	if err == nil || ctx.Err() != nil {
 		return tree, err
 	}
 	t.off, t.shadow = true, nil
 	return "", m.tell(ctx, func(d *event.MissionData) { d.Note = "undo will not bring files back: " + err.Error() })
+}
+
+// tellPassedOver says once of each file that the history does not keep it. The lock of the trees is held.
+func (m *mission) tellPassedOver(ctx context.Context, files []string) error {
+	t := &m.h.trees
+	files = slices.DeleteFunc(files, func(f string) bool { return t.passed[f] })
+	if len(files) == 0 {
+		return nil
+	}
+	if t.passed == nil {
+		t.passed = map[string]bool{}
+	}
+	for _, f := range files {
+		t.passed[f] = true
+	}
+	const shown = 5
+	names := strings.Join(files[:min(len(files), shown)], ", ")
+	if more := len(files) - shown; more > 0 {
+		names += " and " + centurion.Count(more, "more file")
+	}
+	return m.tell(ctx, func(d *event.MissionData) {
+		d.Note = fmt.Sprintf("undo will not bring back %s: larger than %d MB, or not to be read", names, worktree.MaxShadow>>20)
+	})
 }
 
 // recordTree records what the project's files are before a call that writes, and returns what records what it has changed.

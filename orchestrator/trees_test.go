@@ -2,7 +2,10 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -77,4 +80,29 @@ func TestWorkWithoutHistory(t *testing.T) {
 		}
 		equal(t, "times that it was told", notes, 1)
 	})
+}
+
+// Files that the history passes over are named, each once.
+func TestFilesWithoutHistory(t *testing.T) {
+	r := realRig(t, map[string]script{"commander": steps(do(writes("a.txt", "a\n")), do(writes("b.txt", "b\n")), say("done"))})
+	home := t.TempDir()
+	r.cfg.Shadow = func(ctx context.Context) (*worktree.Shadow, error) { return worktree.OpenShadow(ctx, r.dir, home) }
+	r.restart()
+	f, err := os.Create(filepath.Join(r.dir, "data.bin"))
+	if err == nil {
+		err = errors.Join(f.Truncate(worktree.MaxShadow+1), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := r.mission(centurion.MissionOptions{})
+	var notes []string
+	for _, e := range r.events(m.ID, centurion.EventMissionUpdated) {
+		if strings.Contains(string(e.Data), "undo will not bring back") {
+			notes = append(notes, string(e.Data))
+		}
+	}
+	if len(notes) != 1 || !strings.Contains(notes[0], "undo will not bring back data.bin: larger than 50 MB") {
+		t.Errorf("told of what the history passes over: %q", notes)
+	}
 }
