@@ -242,6 +242,7 @@ type Task struct {
 	Checkout *Checkout `json:"checkout,omitempty"` // where it works; nil before its first write, after its end, and where there is no isolation
 	Landed   []Landed  `json:"landed,omitempty"`   // its commits on the mission's branch, oldest first; with shared isolation one at most, of trees
 	Claims   []string  `json:"claims,omitempty"`   // paths outside of its item's files that it has written, and holds
+	Overlaps []string  `json:"overlaps,omitempty"` // paths that somebody else held when a command of its had changed them, and that it was told of
 	Undone   Time      `json:"undone,omitzero"`    // when a person took its work back
 }
 

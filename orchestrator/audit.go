@@ -241,6 +241,7 @@ func (m *mission) relaunch(id string) {
 		t, err = moveTask(tx, id, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = "nobody worked on it any more" })
 		return err
 	}); err == nil && m.ctx.Err() == nil {
+		m.holdAgain(t)
 		m.launch(t)
 	}
 }

@@ -63,6 +63,24 @@ func (m *mission) settleClaims(ctx context.Context, c *conversation, files []str
 	})
 }
 
+// holdAgain gives tasks that had begun back what they held. After a restart that is done for all before any goes on: their
+// work is in their checkouts, and whoever is first would write what another holds.
+func (m *mission) holdAgain(tasks ...centurion.Task) {
+	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Status.Ended() || t.Attempt == 0 })
+	for _, t := range tasks {
+		m.claims.restore(holderName(t.Item, t.ID), t.Claims)
+	}
+	p, err := m.plan()
+	if err != nil || p.doc == nil {
+		return // nothing is launched without the plan, and they claim anew once it can be read
+	}
+	for _, t := range tasks {
+		if it, ok := p.doc.Item(t.Item); ok && !t.Reviews {
+			_, _ = m.claims.take(t.Item, it.Files) // where a person has made the plan overlap, the other waits for its turn
+		}
+	}
+}
+
 // othersTold is how many of those at work a status tells of with their files. Each request pays for every line of it.
 const othersTold = 8
 

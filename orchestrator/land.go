@@ -69,9 +69,9 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 		if err := m.moveRun(ctx, c.task, centurion.TaskVerifying, nil); err != nil {
 			return nil, err
 		}
-		m.claims.setLanding(c.holder, true)
+		m.setLanding(c, true)
 		if err := m.land(ctx, l); err != nil || l.back != nil {
-			m.claims.setLanding(c.holder, false)
+			m.setLanding(c, false)
 			return l.back, err
 		}
 	}
@@ -115,8 +115,8 @@ func (m *mission) moveOn(ctx context.Context, c *conversation, checkout *worktre
 	return c.where.record(ctx, &at)
 }
 
-// beforeLanding looks for what must never be merged: conflict markers that were left standing, and files that somebody else
-// is working on, which a shell command can change without being asked.
+// beforeLanding looks for what must not be merged: conflict markers that were left standing, and files that somebody else is
+// working on, which a shell command can change without being asked.
 func (m *mission) beforeLanding(ctx context.Context, c *conversation, l *landing) (*rejection, error) {
 	if l.commit.ID == "" {
 		return nil, nil
@@ -133,19 +133,7 @@ func (m *mission) beforeLanding(ctx context.Context, c *conversation, l *landing
 	if c.task == nil {
 		return nil, nil
 	}
-	held, err := m.settleClaims(ctx, c, m.inProject(paths(l.commit.Files)), true)
-	if err != nil || len(held) == 0 {
-		return nil, err
-	}
-	var lines []string
-	for _, h := range held {
-		lines = append(lines, fmt.Sprintf("- %s belongs to %s", h.path, holderWord(h.holder)))
-	}
-	// The commit is made already, so that HEAD has the change, too.
-	undo := strings.Join(m.takeBack(l.commit, held), "\n    ")
-	return &rejection{text: "You have changed files that somebody else is working on at the moment:\n" + strings.Join(lines, "\n") +
-		"\nBring them back to what they were:\n\n    " + undo + "\n\nSay in your result what is needed there, and end your turn.",
-		short: "it changes files that others work on: " + strings.ReplaceAll(strings.TrimPrefix(strings.Join(lines, "; "), "- "), "; - ", "; ")}, nil
+	return m.overlap(ctx, c, l.commit)
 }
 
 // takeBack lists the commands that bring files of a commit back to what they were before it, those that it has made included.

@@ -47,7 +47,6 @@ func (m *mission) launch(t centurion.Task) {
 	r.place = m.slots.join(r.agent) // now: tasks are launched in the order in which they were delegated
 	r.now.Store(&t)
 	r.before = t.ElapsedMS
-	m.claims.restore(holderName(t.Item, t.ID), t.Claims)
 	r.account, r.covered = m.reserves.spawn(t, m.portion(t))
 	m.mu.Lock()
 	m.runs[t.ID] = r

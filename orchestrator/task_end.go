@@ -210,6 +210,7 @@ func (m *mission) restartTasks(ctx context.Context) error {
 	if err := m.reconcile(ctx, tasks); err != nil {
 		return err
 	}
+	m.holdAgain(tasks...)
 	for _, t := range tasks {
 		if t.Status.Ended() {
 			continue

@@ -1,0 +1,141 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/store"
+	"centurion/worktree"
+)
+
+// setLanding says whether a task's work is on its way to be merged, and wakes those that wait for its files.
+func (m *mission) setLanding(c *conversation, landing bool) {
+	m.claims.setLanding(c.holder, landing)
+	if landing {
+		m.notify()
+	}
+}
+
+// overlap looks for files in a task's commit that somebody else is working on, which a shell command can change without being
+// asked. The session is told once, and can bring them back. If it ends its turn with them again it needs them: its work waits
+// then until nobody else works on them, and is merged after theirs.
+func (m *mission) overlap(ctx context.Context, c *conversation, commit worktree.Commit) (*rejection, error) {
+	files := m.inProject(paths(commit.Files))
+	held, err := m.settleClaims(ctx, c, files, true)
+	if err != nil || len(held) == 0 {
+		return nil, err
+	}
+	above, err := m.ancestors(ctx, c.task.id)
+	if err != nil {
+		return nil, err
+	}
+	t, err := m.h.cfg.Store.Task(ctx, c.task.id)
+	if err != nil {
+		return nil, err
+	}
+	// Whoever waits for this very task cannot be waited for.
+	mayWait := !slices.ContainsFunc(held, func(h heldFile) bool { return above[h.holder] })
+	if told := !slices.ContainsFunc(held, func(h heldFile) bool { return !slices.Contains(t.Overlaps, h.path) }); told && mayWait {
+		return nil, m.awaitHolders(ctx, c, files)
+	}
+	if err := m.tellOverlap(ctx, c, held); err != nil {
+		return nil, err
+	}
+	return m.overlapText(commit, held, mayWait), nil
+}
+
+// tellOverlap records of which files the session is told.
+func (m *mission) tellOverlap(ctx context.Context, c *conversation, held []heldFile) error {
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		t, err := tx.Task(c.task.id)
+		if err != nil {
+			return err
+		}
+		for _, h := range held {
+			t.Overlaps = append(t.Overlaps, h.path)
+		}
+		slices.Sort(t.Overlaps)
+		t.Overlaps = slices.Compact(t.Overlaps)
+		return tx.PutTask(&t)
+	})
+}
+
+// overlapText tells a session that it has changed files of others, and what it can do.
+func (m *mission) overlapText(commit worktree.Commit, held []heldFile, mayWait bool) *rejection {
+	var lines []string
+	for _, h := range held {
+		lines = append(lines, fmt.Sprintf("%s belongs to %s", h.path, holderWord(h.holder)))
+	}
+	// The commit is made already, so that HEAD has the change, too.
+	undo := strings.Join(m.takeBack(commit, held), "\n    ")
+	text := "You have changed files that somebody else is working on at the moment:\n- " + strings.Join(lines, "\n- ") +
+		"\nIf your task does not need these changes, bring the files back to what they were:\n\n    " + undo + "\n\nSay in your result what is needed there, and end your turn."
+	if mayWait {
+		text += "\nIf it needs them, end your turn with the files as you have them: your work is merged after theirs then, and comes back to you if the two conflict."
+	}
+	return &rejection{text: text, short: "it changes files that others work on: " + strings.Join(lines, "; ")}
+}
+
+// awaitHolders waits until nobody else is working on the files, and claims them. Whoever waits here is waited for by nobody: two
+// may have changed each other's files.
+func (m *mission) awaitHolders(ctx context.Context, c *conversation, files []string) (err error) {
+	m.setLanding(c, true)
+	defer func() {
+		if err != nil {
+			m.setLanding(c, false)
+		}
+	}()
+	told := ""
+	for {
+		changed := m.change()
+		held, err := m.settleClaims(ctx, c, files, true)
+		if err != nil {
+			return err
+		}
+		if len(held) == 0 {
+			if told == "" {
+				return nil
+			}
+			return m.moveRun(ctx, c.task, centurion.TaskRunning, nil)
+		}
+		if why := "files of " + held[0].holder; why != told {
+			if err := m.moveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why }); err != nil {
+				return err
+			}
+			told = why
+		}
+		m.reserves.rest(c.task.account)
+		err = m.await(ctx, changed, 0)
+		m.reserves.wake(c.task.account)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ancestors returns under which names those hold files that wait for a task: the one that delegated it, and so on upwards.
+func (m *mission) ancestors(ctx context.Context, task string) (map[string]bool, error) {
+	above := map[string]bool{}
+	for task != "" {
+		t, err := m.h.cfg.Store.Task(ctx, task)
+		if err != nil {
+			return nil, err
+		}
+		parent, err := m.h.cfg.Store.Session(ctx, t.Parent)
+		if err != nil {
+			return nil, err
+		}
+		if task = parent.Metadata.Task; task == "" {
+			break
+		}
+		up, err := m.h.cfg.Store.Task(ctx, task)
+		if err != nil {
+			return nil, err
+		}
+		above[holderName(up.Item, up.ID)] = true
+	}
+	return above, nil
+}

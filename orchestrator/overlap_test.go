@@ -1,0 +1,127 @@
+package orchestrator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/provider/scripted"
+)
+
+// nine is a file in which two can work without being in each other's way.
+func nine(first, last string) string {
+	return first + "\n2\n3\n4\n5\n6\n7\n8\n" + last
+}
+
+// mergedItems lists the items whose work was merged, in that order.
+func (r *rig) mergedItems(mission string) (items []string) {
+	for _, e := range r.events(mission, centurion.EventMergeDone) {
+		for _, t := range r.tasks(mission) {
+			if t.ID == e.Task {
+				items = append(items, t.Item)
+			}
+		}
+	}
+	return items
+}
+
+// Who needs what a shell command has changed of another's file ends its turn with it again, and is merged after the other.
+func TestOverlapIsMergedAfterItsHolder(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"a.txt": nine("1", "9")}, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One\n  - files: a.txt", "- [ ] T2 Two\n  - files: b.txt")), do(work("T1", "write one"), work("T2", "write two")), say("I wait")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			switch first := strings.Contains(q.First(), "write one"); {
+			case first && q.Step() == 1:
+				return do(call("read", args{"filePath": "a.txt"}))
+			case first && q.Step() == 2:
+				return after(2*time.Second, do(writes("a.txt", nine("one", "9"))))
+			case !first && q.Step() == 1:
+				return do(sh("put a.txt " + nine("1", "two")))
+			}
+			return say("it is done")
+		},
+	})
+	m := r.mission(centurion.MissionOptions{})
+	equal(t, "a.txt", r.branchHas(m.ID, "a.txt"), nine("one", "two"))
+	equal(t, "merged", fmt.Sprint(r.mergedItems(m.ID)), "[T1 T2]")
+	two := r.task(m.ID, "T2")
+	equal(t, "returns", two.Returns, 1)
+	equal(t, "overlaps", fmt.Sprint(two.Overlaps), "[a.txt]")
+	for _, q := range r.requests("worker") {
+		if q.Session == two.Session && q.Step() == 3 {
+			has(t, q.Last(), "files that somebody else is working on", "a.txt belongs to item T1", "is merged after theirs")
+		}
+	}
+	waited := false
+	for _, e := range r.events(m.ID, centurion.EventTaskWaiting) {
+		d, err := event.Decode[event.TaskData](e)
+		waited = waited || err == nil && e.Task == two.ID && d.Reason == "files of T1"
+	}
+	if !waited {
+		t.Error("it was not told that T2 waits for T1")
+	}
+}
+
+// Two that have changed each other's files do not wait for each other.
+func TestOverlapBothWays(t *testing.T) {
+	t.Parallel()
+	mine := map[string]string{"one": "a.txt", "two": "b.txt"}
+	r := inRepo(t, map[string]string{"a.txt": nine("1", "9"), "b.txt": nine("1", "9")}, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One\n  - files: a.txt", "- [ ] T2 Two\n  - files: b.txt")), do(work("T1", "write one"), work("T2", "write two")), say("I wait")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			who, other := "one", "two"
+			if strings.Contains(q.First(), "write two") {
+				who, other = other, who
+			}
+			switch q.Step() {
+			case 1:
+				return do(sh("put "+mine[who]+" "+nine(who, "9")), sh("put "+mine[other]+" "+nine("1", who)))
+			case 2, 3: // both are at work until the other has been told
+				return after(time.Second, say("it is done"))
+			}
+			return say("it is done")
+		},
+	})
+	m := r.mission(centurion.MissionOptions{})
+	equal(t, "a.txt", r.branchHas(m.ID, "a.txt"), nine("one", "two"))
+	equal(t, "b.txt", r.branchHas(m.ID, "b.txt"), nine("two", "one"))
+	items := r.mergedItems(m.ID)
+	slices.Sort(items)
+	equal(t, "merged", fmt.Sprint(items), "[T1 T2]")
+}
+
+// Who is waited for by the holder itself is not told to wait for it.
+func TestOverlapWithWhoWaits(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"a.txt": nine("1", "9")}, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One\n  - files: a.txt", "- [ ] T2 Two\n  - files: b.txt")), do(handTo("planner", "T1", "see to it")), say("I wait")),
+		"planner":   steps(do(work("T2", "write two")), say("it is seen to")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			switch q.Step() {
+			case 1:
+				return do(writes("b.txt", "two\n"), sh("put a.txt "+nine("1", "two")))
+			case 3:
+				return do(sh("put a.txt " + nine("1", "9")))
+			}
+			return say("it is done")
+		},
+	})
+	m := r.mission(centurion.MissionOptions{})
+	two := r.task(m.ID, "T2")
+	equal(t, "status", two.Status, centurion.TaskCompleted)
+	equal(t, "returns", two.Returns, 1)
+	for _, q := range r.requests("worker") {
+		if q.Session == two.Session && q.Step() == 3 {
+			has(t, q.Last(), "a.txt belongs to item T1")
+			if strings.Contains(q.Last(), "after theirs") {
+				t.Error("it is told to wait for who waits for it")
+			}
+		}
+	}
+	equal(t, "a.txt", r.branchHas(m.ID, "a.txt"), nine("1", "9"))
+}
