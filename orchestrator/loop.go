@@ -95,12 +95,7 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 			m.root.told()
 			return v, true, nil
 		case loop.Continue:
-			if goOn.IsZero() {
-				if err := m.tell(ctx, func(x *event.MissionData) { x.Countdown, x.Reason = d.After.Milliseconds(), d.Reason }); err != nil {
-					return v, false, err
-				}
-			}
-			over, err := m.hold(ctx, changed, &goOn, d.After)
+			over, err := m.countDown(ctx, changed, &goOn, d)
 			if err != nil {
 				return v, false, err
 			}
@@ -131,12 +126,28 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 				return verdict{status: centurion.MissionBlocked, reason: d.Question}, false, err
 			}
 		case loop.Pause:
-			if stood := m.root.standsSince(); stood != nil && facts.Aborted && !facts.Budget {
-				d.Reason += ": " + stood.why()
-			}
-			return verdict{status: centurion.MissionPaused, reason: d.Reason}, false, nil
+			return m.pausedFor(d, facts), false, nil
 		}
 	}
+}
+
+// pausedFor is the verdict of a mission that pauses. If a person has stopped its agent it says how.
+func (m *mission) pausedFor(d loop.Decision, f loop.Facts) verdict {
+	reason := d.Reason
+	if stood := m.root.standsSince(); stood != nil && f.Aborted && !f.Budget {
+		reason += ": " + stood.why()
+	}
+	return verdict{status: centurion.MissionPaused, reason: reason}
+}
+
+// countDown holds the continuation back for as long as d says, after telling of it once; goOn is as in hold.
+func (m *mission) countDown(ctx context.Context, changed <-chan struct{}, goOn *time.Time, d loop.Decision) (over bool, err error) {
+	if goOn.IsZero() {
+		if err := m.tell(ctx, func(x *event.MissionData) { x.Countdown, x.Reason = d.After.Milliseconds(), d.Reason }); err != nil {
+			return false, err
+		}
+	}
+	return m.hold(ctx, changed, goOn, d.After)
 }
 
 // hold waits until the time that it sets, d from now, when it is first called; it reports whether that has come. It

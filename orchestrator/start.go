@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/agents/instructions"
 	"centurion/event"
 	"centurion/session"
@@ -91,28 +92,34 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 		earlier, given = h.earlierWork()
 	}
 	now := centurion.Now()
-	from := ""
-	if opts.Level > 0 {
-		from = centurion.LevelByPerson
-	}
 	told, err := h.bootstrap(ctx, agent, model.Context, instructions.Want{Full: true}, isolation)
 	if err != nil {
 		return centurion.Mission{}, err
 	}
-	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: goal, Directory: h.cfg.Workspace.Dir(),
-		Level: opts.Level, LevelFrom: from, Options: opts, Todo: todo, Isolation: isolation, Started: now, Updated: now}
-	rec := session.New(centurion.Session{Title: centurion.Clip(goal, 80), Agent: agent.Name, Directory: m.Directory,
-		ProjectID: "global", Slug: "0", Version: h.cfg.Version,
-		Model: &centurion.SessionModel{ID: model.Ref.ID, Provider: model.Ref.Provider},
-		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.system, AgentFile: agent.Source, Roster: cast.Roster(agent),
-			Skills: told.skills, Given: append(told.given, given...)}}, now)
+	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: goal, Directory: h.cfg.Workspace.Dir(), Status: status,
+		Level: opts.Level, Options: opts, Todo: todo, Isolation: isolation, Started: now, Updated: now}
+	if opts.Level > 0 {
+		m.LevelFrom = centurion.LevelByPerson
+	}
+	told.given = append(told.given, given...)
+	rec, instead := h.rootSession(m, agent, model.Ref, told)
 	m.Session = rec.ID
-	ref, instead := h.free(agent.Name, model.Ref)
+	return m, h.recordStart(ctx, opening{m, rec, firstMessage(goal, opts) + earlier, texts, files, instead, shared})
+}
+
+// rootSession is the session of the agent that owns a mission, with the first of its models that may be asked. Instead says
+// why that is not its own, and is empty if it is.
+func (h *Host) rootSession(m centurion.Mission, agent agents.Agent, own centurion.ModelRef, told bootstrap) (rec centurion.Session, instead string) {
+	rec = session.New(centurion.Session{Title: centurion.Clip(m.Goal, 80), Agent: agent.Name, Directory: m.Directory,
+		ProjectID: "global", Slug: "0", Version: h.cfg.Version,
+		Model: &centurion.SessionModel{ID: own.ID, Provider: own.Provider},
+		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.system, AgentFile: agent.Source,
+			Roster: h.cast(m.Options.Profile).Roster(agent), Skills: told.skills, Given: told.given}}, m.Started)
+	ref, instead := h.free(agent.Name, own)
 	if instead != "" {
 		rec.Metadata.OwnModel, rec.Model = rec.Model, &centurion.SessionModel{ID: ref.ID, Provider: ref.Provider}
 	}
-	m.Status = status
-	return m, h.recordStart(ctx, opening{m, rec, firstMessage(goal, opts) + earlier, texts, files, instead, shared})
+	return rec, instead
 }
 
 // startedBy returns the mission that a request has started, or the zero mission.
