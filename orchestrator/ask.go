@@ -152,15 +152,8 @@ func (a asker) person(ctx context.Context, ask store.Ask, begun func(), unattend
 // hear stores a question that is new, and waits until it is answered.
 func (a asker) hear(ctx context.Context, ask store.Ask, begun func(), unattended bool) (store.Ask, error) {
 	m := a.c.m
-	done := make(chan struct{})
-	m.mu.Lock()
-	m.asks[ask.ID] = done
-	m.mu.Unlock()
-	defer func() {
-		m.mu.Lock()
-		delete(m.asks, ask.ID)
-		m.mu.Unlock()
-	}()
+	done, over := m.expect(ask.ID)
+	defer over()
 	now, err := a.put(ctx, ask)
 	if err != nil || !now.Answered.IsZero() {
 		return now, err

@@ -19,12 +19,7 @@ import (
 func inRepo(t testing.TB, files map[string]string, cast map[string]script) *rig {
 	t.Helper()
 	r := newRig(t, cast)
-	r.git("init", "-q", "-b", "main")
-	for name, text := range files {
-		r.write(name, text)
-	}
-	r.git("add", "-A")
-	r.git("commit", "-q", "--allow-empty", "-m", "first")
+	r.initRepo(files)
 	home := t.TempDir()
 	r.cfg.Worktrees = func(ctx context.Context) (*worktree.Repo, error) {
 		return worktree.Open(ctx, worktree.Options{Dir: r.dir, Home: home, Runner: r.shell})
@@ -32,6 +27,31 @@ func inRepo(t testing.TB, files map[string]string, cast map[string]script) *rig 
 	r.cfg.Countdown = 20 * time.Millisecond
 	r.restart()
 	return r
+}
+
+// initRepo makes the project a git repository with one commit of files.
+func (r *rig) initRepo(files map[string]string) {
+	r.t.Helper()
+	r.git("init", "-q", "-b", "main")
+	for name, text := range files {
+		r.write(name, text)
+	}
+	r.git("add", "-A")
+	r.git("commit", "-q", "--allow-empty", "-m", "first")
+}
+
+// grounded returns a mission of a repository as a host that works on it has it, without running it.
+func (r *rig) grounded(rec centurion.Mission) *mission {
+	r.t.Helper()
+	repo, err := r.cfg.Worktrees(r.ctx)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ready := make(chan struct{})
+	close(ready)
+	m := newMission(r.ctx, r.host, rec)
+	m.ground = &ground{repo: repo, ready: ready, base: *rec.Base}
+	return m
 }
 
 // branchHas returns a file of the mission's branch, "" if it is not there.
