@@ -152,15 +152,8 @@ func (a asker) person(ctx context.Context, ask store.Ask, begun func(), unattend
 // hear stores a question that is new, and waits until it is answered.
 func (a asker) hear(ctx context.Context, ask store.Ask, begun func(), unattended bool) (store.Ask, error) {
 	m := a.c.m
-	done := make(chan struct{})
-	m.mu.Lock()
-	m.asks[ask.ID] = done
-	m.mu.Unlock()
-	defer func() {
-		m.mu.Lock()
-		delete(m.asks, ask.ID)
-		m.mu.Unlock()
-	}()
+	done, over := m.expect(ask.ID)
+	defer over()
 	now, err := a.put(ctx, ask)
 	if err != nil || !now.Answered.IsZero() {
 		return now, err
@@ -186,14 +179,8 @@ func (a asker) hear(ctx context.Context, ask store.Ask, begun func(), unattended
 		var changed <-chan struct{}
 		if unattended {
 			changed = m.change()
-			if still, err := m.standstill(ctx); err != nil {
+			if err := m.blockAtStandstill(ctx, ask); err != nil {
 				return ask, err
-			} else if still {
-				open, err := m.h.cfg.Store.Asks(ctx, m.id, true)
-				if err != nil {
-					return ask, err
-				}
-				m.end(&errBlocked{openQuestions(ask, open)})
 			}
 		}
 		select {
@@ -212,6 +199,20 @@ func (a asker) hear(ctx context.Context, ask store.Ask, begun func(), unattended
 			return ask, errors.Join(err, serr)
 		}
 	}
+}
+
+// blockAtStandstill ends a mission in which everybody waits for an answer, and nobody is there to give one.
+func (m *mission) blockAtStandstill(ctx context.Context, ask store.Ask) error {
+	still, err := m.standstill(ctx)
+	if err != nil || !still {
+		return err
+	}
+	open, err := m.h.cfg.Store.Asks(ctx, m.id, true)
+	if err != nil {
+		return err
+	}
+	m.end(&errBlocked{openQuestions(ask, open)})
+	return nil
 }
 
 // openQuestions says why a mission is blocked for which everybody waits for an answer: the question, or how many there are.

@@ -2,7 +2,10 @@ package orchestrator
 
 import (
 	"context"
+	"fmt"
+	"runtime"
 	"slices"
+	"time"
 
 	"centurion"
 	"centurion/agents"
@@ -121,3 +124,18 @@ func (s skills) Skill(ctx context.Context, _ *tools.Call, name string) (instruct
 	h := s.c.m.h
 	return h.cfg.Instructions.Skill(ctx, name, h.withheld(s.c.agent.Name))
 }
+
+// systemPrompt is an agent's prompt with its surroundings. It is fixed when a session is created, so that it is the same
+// in every request of that session.
+func (h *Host) systemPrompt(a agents.Agent, isolation string) string {
+	where := fmt.Sprintf("- Project directory: %s. Paths are relative to it.\n", h.cfg.Workspace.Dir())
+	if isolation == isolationWorktree {
+		where = ownCheckout
+	}
+	return a.Prompt + fmt.Sprintf("\nSurroundings\n\n%s- System: %s/%s. Date: %s.\n", where, runtime.GOOS, runtime.GOARCH, time.Now().Format(time.DateOnly))
+}
+
+// ownCheckout tells a model where it works when sessions are kept apart.
+const ownCheckout = `- Project directory: you work in a checkout of your own of the project's git repository. Paths are relative to it; so are those of shell commands. What others change you see when it has been merged and you begin anew.
+- The host commits and merges your work when you end your turn: no git commit, push or branch is needed.
+`

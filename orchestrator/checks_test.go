@@ -137,15 +137,8 @@ func TestBranchMovedMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := newMission(r.ctx, r.host, rec)
+	m := r.grounded(rec)
 	defer m.drop(nil)
-	repo, err := r.cfg.Worktrees(r.ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ready := make(chan struct{})
-	close(ready)
-	m.ground = &ground{repo: repo, ready: ready, base: *rec.Base}
 	stale := rec.Base.Commit // others have moved the branch since
 	l := &landing{task: &taskRun{id: one.ID}, onto: stale, next: r.onTop(m, stale, map[string]string{"late": "1\n"})}
 	tip := r.git("rev-parse", m.branch())

@@ -149,33 +149,33 @@ func (c *conversation) turns(ctx context.Context) (session.Outcome, error) {
 		if out.Steps > 1 { // at least one good answer came before the failure
 			c.healthy()
 		}
-		c.gated = time.Time{} // a request that failed while it waited does not wait any more
-		c.streak = c.streak.After(err)
-		d := c.m.h.cfg.Recovery.Decide(recovery.Failure{Err: err, Attempt: c.streak.Attempts, RateLimits: c.streak.RateLimits,
-			Task: c.task != nil, Model: c.m.h.modelName(c), Fallbacks: c.fallbacks()})
-		switch d.Action {
-		case recovery.Retry:
-		case recovery.Inject:
-			if err := c.say(ctx, centurion.OriginHost, d.Prompt); err != nil {
-				return out, err
-			}
-		case recovery.Compact:
-			if err := c.compact(ctx, err); err != nil {
-				return out, err
-			}
-			continue
-		case recovery.Fallback:
-			if err := c.fallBack(ctx, d, err); err != nil {
-				return out, err
-			}
-			continue
-		default:
-			return out, c.giveUp(ctx, d, err)
-		}
-		if err := c.pause(ctx, d, err); err != nil {
+		if err := c.recoverFrom(ctx, err); err != nil {
 			return out, err
 		}
 	}
+}
+
+// recoverFrom carries out what is decided about a failed turn, and waits as long as that says. Without an error the turn
+// is to be repeated.
+func (c *conversation) recoverFrom(ctx context.Context, cause error) error {
+	c.gated = time.Time{} // a request that failed while it waited does not wait any more
+	c.streak = c.streak.After(cause)
+	d := c.m.h.cfg.Recovery.Decide(recovery.Failure{Err: cause, Attempt: c.streak.Attempts, RateLimits: c.streak.RateLimits,
+		Task: c.task != nil, Model: c.m.h.modelName(c), Fallbacks: c.fallbacks()})
+	switch d.Action {
+	case recovery.Retry:
+	case recovery.Inject:
+		if err := c.say(ctx, centurion.OriginHost, d.Prompt); err != nil {
+			return err
+		}
+	case recovery.Compact:
+		return c.compact(ctx, cause)
+	case recovery.Fallback:
+		return c.fallBack(ctx, d, cause)
+	default:
+		return c.giveUp(ctx, d, cause)
+	}
+	return c.pause(ctx, d, cause)
 }
 
 func (h *Host) modelName(c *conversation) string {

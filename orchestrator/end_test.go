@@ -374,63 +374,6 @@ func (c *crashing) Stream(ctx context.Context, req provider.Request) iter.Seq2[p
 	return c.Model.Stream(ctx, req)
 }
 
-// O3: fifty tasks end, some in no time and some after ten silent minutes: none is missed, each is told once.
-func TestFiftyCompletions(t *testing.T) {
-	bubble(t, map[string]script{
-		"commander": steps(many(50), say("I wait")),
-		"worker": func(r scripted.Request) scripted.Answer {
-			var n int
-			fmt.Sscanf(r.First()[strings.Index(r.First(), "piece"):], "piece %d", &n)
-			result := fmt.Sprintf("result <%d>", n)
-			switch {
-			case n%5 == 0: // ten minutes in one command, of which nothing is heard
-				return steps(do(call("bash", args{"command": "build 9m59s", "timeout": 600000})), say(result))(r)
-			case n%5 == 1:
-				return after(time.Minute, say(result))
-			case n%5 == 2:
-				return scripted.Answer{Error: &scripted.Error{Status: 401, Message: result}}
-			}
-			return after(time.Duration(n)*10*time.Millisecond, say(result))
-		},
-	}, func(r *rig) {
-		r.cfg.PerAgent = 50
-		r.restart()
-		m := r.mission(centurion.MissionOptions{})
-		r.is(m, centurion.MissionCompleted, "")
-		asked := r.requests("commander")
-		var text strings.Builder
-		for _, msg := range asked[len(asked)-1].Messages() {
-			text.WriteString(msg.Text)
-		}
-		failed := 0
-		for n, task := range r.tasks(m.ID) {
-			want := centurion.TaskCompleted
-			if n%5 == 2 {
-				want, failed = centurion.TaskFailed, failed+1
-			}
-			equal(t, fmt.Sprint("task ", n), task.Status, want)
-			if c := strings.Count(text.String(), fmt.Sprintf("result <%d>", n)); c != 1 {
-				t.Errorf("the result of task %d stands %d times in the history", n, c)
-			}
-		}
-		if woken := len(asked) - 2; woken > failed+1 {
-			t.Errorf("the commander was woken %d times for %d failures and the end", woken, failed)
-		}
-		equal(t, "silent commands", r.shell.times("build 9m59s"), 10)
-		deliveries, _ := r.store.Deliveries(r.ctx, m.ID)
-		equal(t, "deliveries", len(deliveries), 50)
-		told := map[string]centurion.Time{}
-		for _, e := range r.events(m.ID, centurion.EventTaskDelivered) {
-			told[e.Task] = e.Time
-		}
-		for _, task := range r.tasks(m.ID) {
-			if late := told[task.ID].Sub(task.Ended.Time); late < 0 || late > time.Second {
-				t.Errorf("a result was told %s after its task had ended", late)
-			}
-		}
-	})
-}
-
 // ORCH-116: the steps of a launch, in order, and what a failure at each of them leaves behind: no slot, and a task with
 // an end.
 func TestLaunchInOrder(t *testing.T) {

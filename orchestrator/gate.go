@@ -158,18 +158,25 @@ func (g gate) person(ctx context.Context, ask store.Ask, a tools.Access) error {
 	return refused(a, why)
 }
 
+// expect returns a channel that is closed when an ask is answered, for whoever waits for that and calls over when it does
+// no more.
+func (m *mission) expect(ask string) (done <-chan struct{}, over func()) {
+	answered := make(chan struct{})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asks[ask] = answered
+	return answered, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.asks, ask)
+	}
+}
+
 // ask stores an ask, tells of it, and waits until it is answered.
 func (m *mission) ask(ctx context.Context, ask store.Ask) (store.Ask, error) {
 	m.from(ctx, &ask)
-	done := make(chan struct{})
-	m.mu.Lock()
-	m.asks[ask.ID] = done
-	m.mu.Unlock()
-	defer func() {
-		m.mu.Lock()
-		delete(m.asks, ask.ID)
-		m.mu.Unlock()
-	}()
+	done, over := m.expect(ask.ID)
+	defer over()
 	if err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return putAsk(tx, ask) }); err != nil {
 		return ask, err
 	}

@@ -9,9 +9,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -178,89 +176,6 @@ func New(cfg Config) *Host {
 		missions: map[string]*mission{}, suspended: map[string]string{}, cleaner: cleaner{wake: make(chan struct{}, 1)}}
 }
 
-// Start records a new mission with its Commander's session. It does not run it. The error has centurion.KindUsage for an
-// empty goal or an unknown agent or model.
-func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOptions) (centurion.Mission, error) {
-	if goal == "" {
-		return centurion.Mission{}, &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the goal is empty",
-			Hint: `say what is to be done: centurion run "add a rate limit to the API"`}
-	}
-	if m, err := h.startedBy(ctx, opts.Request); err != nil || m.ID != "" {
-		return m, err
-	}
-	if err := checkProfile(opts); err != nil {
-		return centurion.Mission{}, err
-	}
-	cast, status := h.cast(opts.Profile), centurion.MissionPlanning
-	agent, err := cast.Find(cmp.Or(opts.Agent, cast.Owner()))
-	if err != nil {
-		return centurion.Mission{}, err
-	}
-	model, err := h.cfg.Model(cmp.Or(opts.Model, agent.Model))
-	if err != nil {
-		return centurion.Mission{}, err
-	}
-	opts.Model = model.Ref.String()
-	files, texts := opts.Files, opts.Attached
-	opts.Files, opts.Attached = nil, "" // they are kept once, in the first message
-	if err := checkFiles(files, model); err != nil {
-		return centurion.Mission{}, err
-	}
-	isolation, shared, err := h.isolate(ctx, opts)
-	if err != nil {
-		return centurion.Mission{}, err
-	}
-	h.starting.Lock()
-	defer h.starting.Unlock()
-	var todo, earlier string
-	var given []centurion.Given
-	if alone(opts.Profile) { // there is no plan, and whoever answers one request needs no notes of another
-		status = centurion.MissionRunning
-	} else {
-		if todo, err = h.claimTodo(ctx); err != nil {
-			return centurion.Mission{}, err
-		}
-		earlier, given = h.earlierWork()
-	}
-	now := centurion.Now()
-	from := ""
-	if opts.Level > 0 {
-		from = centurion.LevelByPerson
-	}
-	told, err := h.bootstrap(ctx, agent, model.Context, instructions.Want{Full: true}, isolation)
-	if err != nil {
-		return centurion.Mission{}, err
-	}
-	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: goal, Directory: h.cfg.Workspace.Dir(),
-		Level: opts.Level, LevelFrom: from, Options: opts, Todo: todo, Isolation: isolation, Started: now, Updated: now}
-	rec := session.New(centurion.Session{Title: centurion.Clip(goal, 80), Agent: agent.Name, Directory: m.Directory,
-		ProjectID: "global", Slug: "0", Version: h.cfg.Version,
-		Model: &centurion.SessionModel{ID: model.Ref.ID, Provider: model.Ref.Provider},
-		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.system, AgentFile: agent.Source, Roster: cast.Roster(agent),
-			Skills: told.skills, Given: append(told.given, given...)}}, now)
-	m.Session = rec.ID
-	ref, instead := h.free(agent.Name, model.Ref)
-	if instead != "" {
-		rec.Metadata.OwnModel, rec.Model = rec.Model, &centurion.SessionModel{ID: ref.ID, Provider: ref.Provider}
-	}
-	m.Status = status
-	return m, h.recordStart(ctx, opening{m, rec, firstMessage(goal, opts) + earlier, texts, files, instead, shared})
-}
-
-// startedBy returns the mission that a request has started, or the zero mission.
-func (h *Host) startedBy(ctx context.Context, request string) (centurion.Mission, error) {
-	if request == "" {
-		return centurion.Mission{}, nil
-	}
-	all, err := h.cfg.Store.Missions(ctx)
-	for _, m := range all {
-		if m.Options.Request == request {
-			return m, nil
-		}
-	}
-	return centurion.Mission{}, err
-}
-
 // Run works on a mission until it stops and returns it as it is then: completed, failed, cancelled, paused or blocked.
 // A mission that had stopped is resumed. When ctx ends, everything of the mission is stopped and has ended when Run
 // returns, and the mission is paused; with [centurion.ErrHandover] as the cause it stays as it is, for the next host to
@@ -348,41 +263,6 @@ func (h *Host) Suspended(id string) string {
 	return h.suspended[id]
 }
 
-// Pause stops a mission so that it can be resumed, and returns when it has stopped. The error has centurion.KindConflict
-// if it has stopped already.
-func (h *Host) Pause(ctx context.Context, id, reason string) error {
-	rec, err := h.cfg.Store.Mission(ctx, id)
-	if err != nil {
-		return err
-	}
-	if reason = cmp.Or(reason, "paused by a person"); reason == centurion.ErrShutdown.Msg {
-		return h.stop(ctx, rec.ID, centurion.ErrShutdown)
-	}
-	return h.stop(ctx, rec.ID, &centurion.Error{Kind: centurion.KindInterrupted, Msg: reason})
-}
-
-// stop ends a mission for a cause and waits until it has stopped. A mission that nobody works on is moved in the store.
-func (h *Host) stop(ctx context.Context, id string, cause *centurion.Error) error {
-	if m := h.running(id); m != nil {
-		m.drop(cause)
-		select {
-		case <-m.stopped:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	defer h.taskEnded("")
-	to := verdictOf(context.Background(), cause)
-	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := pausable(tx, id, to.status); err != nil {
-			return err
-		}
-		_, err := endMission(tx, id, to, nil)
-		return err
-	})
-}
-
 // Running lists the ids of the missions that are being worked on, in no order.
 func (h *Host) Running() []string {
 	h.mu.Lock()
@@ -395,109 +275,3 @@ func (h *Host) running(id string) *mission {
 	defer h.mu.Unlock()
 	return h.missions[id]
 }
-
-// Cancel ends a mission or a task, by id. What has ended already stays as it is, without an error.
-func (h *Host) Cancel(ctx context.Context, id, reason string) error {
-	if t, err := h.cfg.Store.Task(ctx, id); err == nil {
-		if m := h.running(t.Mission); m != nil {
-			return m.cancelTask(ctx, t.ID, cmp.Or(reason, "cancelled by a person"))
-		}
-		return h.endTask(ctx, t.ID, cmp.Or(reason, "cancelled by a person"))
-	}
-	rec, err := h.cfg.Store.Mission(ctx, id)
-	if err != nil {
-		return err
-	}
-	if !rec.Status.CanBecome(centurion.MissionCancelled) {
-		return nil
-	}
-	return h.stop(ctx, rec.ID, &centurion.Error{Kind: centurion.KindCancelled, Msg: cmp.Or(reason, "cancelled by a person")})
-}
-
-// endTask cancels a task of a mission that is not running.
-func (h *Host) endTask(ctx context.Context, id, reason string) error {
-	defer h.taskEnded(id)
-	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		t, err := tx.Task(id)
-		if err != nil || !t.Status.CanBecome(centurion.TaskCancelled) {
-			return err
-		}
-		told := t.Status.Ended()
-		t, err = moveTask(tx, id, centurion.TaskCancelled, func(t *centurion.Task) {
-			t.Error = &centurion.TaskError{Kind: centurion.KindCancelled, Message: reason}
-		})
-		if err != nil || told {
-			return err
-		}
-		return deliver(tx, t, true)
-	})
-}
-
-// Raise lifts the limits of a stopped mission before it is resumed: every field of opts that is not zero replaces the
-// mission's own. Resuming a mission that was only to be planned accepts its plan, which the person has seen.
-func (h *Host) Raise(ctx context.Context, id string, opts centurion.MissionOptions) error {
-	rec, err := h.cfg.Store.Mission(ctx, id)
-	if err != nil {
-		return err
-	}
-	sessions, err := h.cfg.Store.Sessions(ctx, id)
-	if err != nil {
-		return err
-	}
-	accept := rec.Options.PlanOnly && rec.HadItems
-	var lines []string
-	if accept {
-		doc, _, err := h.cfg.Workspace.TodoAt(rec.Todo).Load()
-		if err != nil {
-			return err
-		}
-		lines = planView{doc}.verifyLines()
-	}
-	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		m, err := tx.Mission(id)
-		if err != nil {
-			return err
-		}
-		o := &m.Options
-		if opts.Model != "" && opts.Model != o.Model {
-			if err := remodel(tx, sessions, o.Model, opts.Model); err != nil {
-				return err
-			}
-			o.Model = opts.Model
-		}
-		o.MaxCost = cmp.Or(opts.MaxCost, o.MaxCost)
-		o.MaxTokens = cmp.Or(opts.MaxTokens, o.MaxTokens)
-		o.MaxDuration = cmp.Or(opts.MaxDuration, o.MaxDuration)
-		o.MaxRounds = cmp.Or(opts.MaxRounds, o.MaxRounds)
-		o.MaxToolCalls = cmp.Or(opts.MaxToolCalls, o.MaxToolCalls)
-		o.MaxWorkers = cmp.Or(opts.MaxWorkers, o.MaxWorkers)
-		o.MaxPerAgent = cmp.Or(opts.MaxPerAgent, o.MaxPerAgent)
-		o.Detached = opts.Detached
-		o.Merge = o.Merge || opts.Merge
-		o.Ask = cmp.Or(opts.Ask, o.Ask)
-		o.Unattended = opts.Unattended
-		o.Verify = opts.Verify
-		o.ShowPlan = opts.ShowPlan
-		o.PlanOnly = false
-		raiseLevel(&m, opts.Level)
-		if accept {
-			m.Accepted, m.Approved = true, lines
-		}
-		return tx.PutMission(&m)
-	})
-}
-
-// systemPrompt is an agent's prompt with its surroundings. It is fixed when a session is created, so that it is the same
-// in every request of that session.
-func (h *Host) systemPrompt(a agents.Agent, isolation string) string {
-	where := fmt.Sprintf("- Project directory: %s. Paths are relative to it.\n", h.cfg.Workspace.Dir())
-	if isolation == isolationWorktree {
-		where = ownCheckout
-	}
-	return a.Prompt + fmt.Sprintf("\nSurroundings\n\n%s- System: %s/%s. Date: %s.\n", where, runtime.GOOS, runtime.GOARCH, time.Now().Format(time.DateOnly))
-}
-
-// ownCheckout tells a model where it works when sessions are kept apart.
-const ownCheckout = `- Project directory: you work in a checkout of your own of the project's git repository. Paths are relative to it; so are those of shell commands. What others change you see when it has been merged and you begin anew.
-- The host commits and merges your work when you end your turn: no git commit, push or branch is needed.
-`

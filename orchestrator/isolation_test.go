@@ -23,12 +23,7 @@ import (
 func gitRig(t *testing.T, files map[string]string, cast map[string]script) *rig {
 	t.Helper()
 	r := realRig(t, cast)
-	r.git("init", "-q", "-b", "main")
-	for name, text := range files {
-		r.write(name, text)
-	}
-	r.git("add", "-A")
-	r.git("commit", "-q", "--allow-empty", "-m", "first")
+	r.initRepo(files)
 	home := t.TempDir()
 	r.cfg.Worktrees = func(ctx context.Context) (*worktree.Repo, error) {
 		return worktree.Open(ctx, worktree.Options{Dir: r.dir, Home: home, Runner: r.cfg.Runner})

@@ -19,12 +19,7 @@ import (
 func inRepo(t testing.TB, files map[string]string, cast map[string]script) *rig {
 	t.Helper()
 	r := newRig(t, cast)
-	r.git("init", "-q", "-b", "main")
-	for name, text := range files {
-		r.write(name, text)
-	}
-	r.git("add", "-A")
-	r.git("commit", "-q", "--allow-empty", "-m", "first")
+	r.initRepo(files)
 	home := t.TempDir()
 	r.cfg.Worktrees = func(ctx context.Context) (*worktree.Repo, error) {
 		return worktree.Open(ctx, worktree.Options{Dir: r.dir, Home: home, Runner: r.shell})
@@ -32,6 +27,31 @@ func inRepo(t testing.TB, files map[string]string, cast map[string]script) *rig 
 	r.cfg.Countdown = 20 * time.Millisecond
 	r.restart()
 	return r
+}
+
+// initRepo makes the project a git repository with one commit of files.
+func (r *rig) initRepo(files map[string]string) {
+	r.t.Helper()
+	r.git("init", "-q", "-b", "main")
+	for name, text := range files {
+		r.write(name, text)
+	}
+	r.git("add", "-A")
+	r.git("commit", "-q", "--allow-empty", "-m", "first")
+}
+
+// grounded returns a mission of a repository as a host that works on it has it, without running it.
+func (r *rig) grounded(rec centurion.Mission) *mission {
+	r.t.Helper()
+	repo, err := r.cfg.Worktrees(r.ctx)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ready := make(chan struct{})
+	close(ready)
+	m := newMission(r.ctx, r.host, rec)
+	m.ground = &ground{repo: repo, ready: ready, base: *rec.Base}
+	return m
 }
 
 // branchHas returns a file of the mission's branch, "" if it is not there.
@@ -102,120 +122,6 @@ func (r *rig) dump(mission string) {
 	for _, q := range r.model.Requests() {
 		r.t.Logf("--- %s: %s", q.Agent(), q.Last())
 	}
-}
-
-// twoWriters is a mission in which two workers change the same line, side by side; the second one merges both when it is told.
-func twoWriters(second func(scripted.Request) scripted.Answer) map[string]script {
-	return map[string]script{
-		"commander": func(q scripted.Request) scripted.Answer {
-			switch q.Step() {
-			case 1:
-				return do(plans("- verify: `lacks x.txt <<<<<<<`", "- [ ] T1 One", "  - verify: `holds x.txt one`", "- [ ] T2 Two", "  - verify: `holds x.txt two`"))
-			case 2:
-				return do(work("T1", "write one"), work("T2", "write two"))
-			}
-			if strings.Contains(q.Last(), "call mission_complete") {
-				return complete()
-			}
-			return say("I wait")
-		},
-		"worker": func(q scripted.Request) scripted.Answer {
-			if strings.Contains(q.First(), "write one") {
-				if q.Step() == 1 {
-					return do(sh("put x.txt one"))
-				}
-				return say("it says one")
-			}
-			if q.Step() == 1 {
-				return do(sh("put x.txt two"))
-			}
-			if q.Step() == 2 { // the other one lands first
-				return after(3*time.Second, say("it says two"))
-			}
-			return second(q)
-		},
-	}
-}
-
-// A conflict comes back to the session that caused it, with both sides and what the other one wanted; what it makes of both is
-// merged.
-func TestConflictComesBack(t *testing.T) {
-	t.Parallel()
-	r := inRepo(t, map[string]string{"x.txt": "nothing\n"}, twoWriters(func(q scripted.Request) scripted.Answer {
-		if q.Step() == 3 {
-			return do(sh("put x.txt one and two"))
-		}
-		return say("both")
-	}))
-	m := r.mission(centurion.MissionOptions{})
-	if m.Status != centurion.MissionCompleted {
-		r.dump(m.ID)
-	}
-	r.is(m, centurion.MissionCompleted, "")
-	equal(t, "merged", r.branchHas(m.ID, "x.txt"), "one and two")
-	two := r.task(m.ID, "T2")
-	equal(t, "returns", two.Returns, 1)
-	equal(t, "conflicts told", r.count(m.ID, centurion.EventMergeConflict), 1)
-	for _, q := range r.requests("worker") {
-		if q.Session == two.Session && q.Step() == 3 {
-			has(t, q.Last(), "does not fit", "- x.txt (", "What the others wanted", "T1 do T1", "it says one", "What you were to do: T2", "<<<<<<<")
-		}
-	}
-	equal(t, "commits", r.git("rev-list", "--count", "main.."+branchOf(m.ID)), "2")
-}
-
-// Markers that are left standing are never merged; after three returns the item is blocked and a person is asked.
-func TestMarkersAreNeverMerged(t *testing.T) {
-	t.Parallel()
-	r := inRepo(t, map[string]string{"x.txt": "nothing\n"}, twoWriters(func(scripted.Request) scripted.Answer { return say("done with it") }))
-	m := r.mission(centurion.MissionOptions{})
-	r.is(m, centurion.MissionBlocked, "T2")
-	equal(t, "merged", r.branchHas(m.ID, "x.txt"), "one")
-	two := r.task(m.ID, "T2")
-	equal(t, "task", two.Status, centurion.TaskBlocked)
-	equal(t, "returns", two.Returns, 3)
-	has(t, two.Error.Message, "conflict markers", "x.txt")
-	equal(t, "countdowns", r.told(two.Session, "(Returned 2 of 3; after that your work is not merged and a person is asked.)"), 1)
-	equal(t, "notices that name the branch", r.told(m.Session, "what was not merged stands on the branch centurion/"), 1)
-	has(t, two.Result, "stands on the branch centurion/")
-	has(t, r.read(todoMD), "[!] T2")
-}
-
-// A person who is asked can have it tried on, with a word of their own.
-func TestStuckWorkIsAskedAbout(t *testing.T) {
-	t.Parallel()
-	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
-		"commander": func(q scripted.Request) scripted.Answer {
-			if strings.Contains(q.Last(), "call mission_complete") {
-				return complete()
-			}
-			return steps(do(plans("- [ ] T1 One", "  - verify: `exists a.txt`")), do(work("T1", makeA)), say("I wait"), say("I wait"))(q)
-		},
-		"worker": func(q scripted.Request) scripted.Answer {
-			if strings.Contains(q.Last(), "just write it") {
-				return do(writes("a.txt", "a\n"))
-			}
-			return say("made it")
-		},
-	})
-	m := r.start(centurion.MissionOptions{Ask: "ask"})
-	l := r.live(m.ID)
-	var id string
-	for deadline := time.Now().Add(20 * time.Second); id == "" && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if open, err := r.store.Asks(r.ctx, m.ID, true); err != nil || len(open) > 0 {
-			if err != nil {
-				t.Fatal(err)
-			}
-			id = open[0].ID
-			has(t, open[0].Text, "T1", "came back 3 times", "no a.txt")
-		}
-	}
-	has(t, r.read(todoMD), "[!] T1")
-	if err := r.host.Answer(r.ctx, id, "just write it"); err != nil {
-		t.Fatal(err)
-	}
-	r.is(l.settled(), centurion.MissionCompleted, "")
-	equal(t, "on the branch", r.branchHas(m.ID, "a.txt"), "a")
 }
 
 // Work that turns a green check of the mission red is not merged, also in a crowd: only the guilty comes back.

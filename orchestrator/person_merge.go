@@ -204,12 +204,12 @@ func (w *workDone) nothing(q MergeRequest, commits int) error {
 	if len(q.Only) > 0 {
 		what = strings.Join(q.Only, ", ") + " of mission " + m.ID
 	}
-	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s was merged already: %s", what, MergedWords(m.Merged)),
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s was merged already: %s", what, mergedWords(m.Merged)),
 		Hint: "take it back with: centurion undo " + m.ID}
 }
 
-// MergedWords says where and when a merge put its work.
-func MergedWords(m *centurion.Merged) string {
+// mergedWords says where and when a merge put its work.
+func mergedWords(m *centurion.Merged) string {
 	if m == nil {
 		return ""
 	}

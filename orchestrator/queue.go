@@ -274,18 +274,7 @@ func (m *mission) advance(ctx context.Context, tip string, chain []*landing) err
 		l.landed = &centurion.Landed{Commit: l.next, Before: l.onto, Files: files, Time: centurion.Now()}
 	}
 	ctx = context.WithoutCancel(ctx) // from here on it is done
-	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		for _, l := range chain {
-			if l.task == nil {
-				continue
-			}
-			if _, err := moveTask(tx, l.task.id, centurion.TaskMerging, func(t *centurion.Task) { t.Landed = append(t.Landed, *l.landed) }); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := m.recordMerging(ctx, chain); err != nil {
 		return err
 	}
 	failpoint.Hit(failpoint.MergeBefore)
@@ -300,7 +289,37 @@ func (m *mission) advance(ctx context.Context, tip string, chain []*landing) err
 		return err
 	}
 	failpoint.Hit(failpoint.MergeAfter)
-	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	if err := m.recordMerged(ctx, chain); err != nil {
+		return err
+	}
+	for _, l := range chain {
+		l.end(nil, nil)
+	}
+	if err := m.viewTo(ctx, last); err != nil {
+		return err
+	}
+	m.notify()
+	return nil
+}
+
+// recordMerging records, before it happens, what each task of a chain brings to the branch.
+func (m *mission) recordMerging(ctx context.Context, chain []*landing) error {
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		for _, l := range chain {
+			if l.task == nil {
+				continue
+			}
+			if _, err := moveTask(tx, l.task.id, centurion.TaskMerging, func(t *centurion.Task) { t.Landed = append(t.Landed, *l.landed) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// recordMerged tells of every landing of a chain that the branch has it.
+func (m *mission) recordMerged(ctx context.Context, chain []*landing) error {
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, l := range chain {
 			task, session := "", ""
 			if l.task != nil {
@@ -316,17 +335,6 @@ func (m *mission) advance(ctx context.Context, tip string, chain []*landing) err
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for _, l := range chain {
-		l.end(nil, nil)
-	}
-	if err := m.viewTo(ctx, last); err != nil {
-		return err
-	}
-	m.notify()
-	return nil
 }
 
 func mergeDone(mission, session, task, branch string, l centurion.Landed) centurion.Event {

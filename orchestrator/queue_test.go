@@ -101,7 +101,6 @@ func TestLandingsAreMended(t *testing.T) {
 	r.git("commit", "-q", "--allow-empty", "-m", "never merged")
 	lost := r.git("rev-parse", "HEAD")
 	after := r.git("rev-parse", "main")
-	base := *rec.Base
 	err := r.store.Update(r.ctx, func(tx *store.Tx) error {
 		one.Landed = append(one.Landed, centurion.Landed{Commit: lost, Before: after, Time: centurion.Now()})
 		two.Landed = append(two.Landed, centurion.Landed{Commit: after, Before: after, Time: centurion.Now()}) // an ancestor, never told
@@ -113,15 +112,8 @@ func TestLandingsAreMended(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := newMission(r.ctx, r.host, rec)
+	m := r.grounded(rec)
 	defer m.drop(nil)
-	repo, err := r.cfg.Worktrees(r.ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ready := make(chan struct{})
-	close(ready)
-	m.ground = &ground{repo: repo, ready: ready, base: base}
 	for range 2 { // the second time there is nothing left to do
 		if err := m.mendLandings(r.ctx); err != nil {
 			t.Fatal(err)

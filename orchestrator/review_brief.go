@@ -23,78 +23,103 @@ func (m *mission) reviewChange(ctx context.Context, b *strings.Builder, t centur
 	if !m.isolated() {
 		return m.reviewFiles(b, slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Ended.Before(since) }))
 	}
-	base, err := m.base(ctx)
+	scope, parts, err := m.reviewScope(ctx, t, tasks, since)
 	if err != nil {
 		return err
-	}
-	tip, err := m.tip(ctx)
-	if err != nil {
-		return err
-	}
-	type span struct{ what, from, to string }
-	spans := []span{{"everything that the mission has changed", base.Commit, tip}}
-	scope := "Your review covers everything that was merged before it began; that is the diff below."
-	p, err := m.plan()
-	if err != nil {
-		return err
-	}
-	if !since.IsZero() {
-		from, err := m.tipAt(ctx, since)
-		if err != nil {
-			return err
-		}
-		scope = fmt.Sprintf("The diff below is what was merged since your last answer. See the rest with: git diff %.12s %.12s", base.Commit, tip)
-		spans = []span{{"merged since your last answer", cmp.Or(from, base.Commit), tip}}
-	} else if p.doc != nil && t.Item != "" {
-		if of := p.covers(t); of != nil {
-			spans = nil
-			for _, o := range tasks {
-				for _, l := range o.Landed {
-					if of[o.Item] {
-						spans = append(spans, span{"item " + o.Item, l.Before, l.Commit})
-					}
-				}
-			}
-			scope = fmt.Sprintf("Your review covers %s; the diff below is theirs. See the rest with: git diff %.12s %.12s",
-				strings.Join(slices.Sorted(maps.Keys(of)), ", "), base.Commit, tip)
-			if len(spans) == 0 { // the mission's own agent did them
-				scope = fmt.Sprintf("Your review covers %s; the diff below is that of the whole mission.", strings.Join(slices.Sorted(maps.Keys(of)), ", "))
-				spans = []span{{"everything that the mission has changed", base.Commit, tip}}
-			}
-		}
 	}
 	b.WriteString("\n# What was changed\n\n" + scope + "\n")
 	left := reviewDiff
-	for _, s := range spans {
-		files, err := m.ground.repo.Stat(ctx, s.from, s.to)
+	for _, s := range parts {
+		shown, err := m.showStretch(ctx, b, s, left)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(b, "\n%s (git diff %.12s %.12s):\n", s.what, s.from, s.to)
-		for i, f := range files {
-			if i == 100 {
-				fmt.Fprintf(b, "- … and %d more\n", len(files)-i)
-				break
-			}
-			b.WriteString("- " + changeLine(f) + "\n")
-		}
-		patch, err := m.ground.repo.Patch(ctx, s.from, s.to, false)
-		if err != nil {
-			return err
-		}
-		cut := ""
-		if len(patch) > left {
-			patch = strings.ToValidUTF8(patch[:max(left, 0)], "")
-			patch = patch[:strings.LastIndexByte(patch, '\n')+1]
-			cut = fmt.Sprintf("(cut here; see the rest with: git diff %.12s %.12s -- FILE)\n", s.from, s.to)
-		}
-		left -= len(patch)
-		if patch != "" {
-			fmt.Fprintf(b, "\n```diff\n%s```\n", patch)
-		}
-		b.WriteString(cut)
+		left -= shown
 	}
 	return nil
+}
+
+// stretch is a part of the mission's branch, from one commit to another.
+type stretch struct{ what, from, to string }
+
+// reviewScope says, in words for the reviewer and as stretches of the branch, what a review covers.
+func (m *mission) reviewScope(ctx context.Context, t centurion.Task, tasks []centurion.Task, since time.Time) (scope string, parts []stretch, err error) {
+	base, err := m.base(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	tip, err := m.tip(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	p, err := m.plan()
+	if err != nil {
+		return "", nil, err
+	}
+	everything := []stretch{{"everything that the mission has changed", base.Commit, tip}}
+	if !since.IsZero() {
+		from, err := m.tipAt(ctx, since)
+		if err != nil {
+			return "", nil, err
+		}
+		scope = fmt.Sprintf("The diff below is what was merged since your last answer. See the rest with: git diff %.12s %.12s", base.Commit, tip)
+		return scope, []stretch{{"merged since your last answer", cmp.Or(from, base.Commit), tip}}, nil
+	}
+	var of map[string]bool
+	if p.doc != nil && t.Item != "" {
+		of = p.covers(t)
+	}
+	if of == nil {
+		return "Your review covers everything that was merged before it began; that is the diff below.", everything, nil
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(of)), ", ")
+	if parts = landedFor(of, tasks); len(parts) == 0 { // the mission's own agent did them
+		return fmt.Sprintf("Your review covers %s; the diff below is that of the whole mission.", names), everything, nil
+	}
+	return fmt.Sprintf("Your review covers %s; the diff below is theirs. See the rest with: git diff %.12s %.12s", names, base.Commit, tip), parts, nil
+}
+
+// landedFor lists what tasks have brought to the branch for some of the items.
+func landedFor(items map[string]bool, tasks []centurion.Task) (parts []stretch) {
+	for _, t := range tasks {
+		for _, l := range t.Landed {
+			if items[t.Item] {
+				parts = append(parts, stretch{"item " + t.Item, l.Before, l.Commit})
+			}
+		}
+	}
+	return parts
+}
+
+// showStretch adds the files and the diff of a stretch, cut at a limit in bytes. It returns how much of the diff is shown.
+func (m *mission) showStretch(ctx context.Context, b *strings.Builder, s stretch, limit int) (shown int, err error) {
+	files, err := m.ground.repo.Stat(ctx, s.from, s.to)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Fprintf(b, "\n%s (git diff %.12s %.12s):\n", s.what, s.from, s.to)
+	for i, f := range files {
+		if i == 100 {
+			fmt.Fprintf(b, "- … and %d more\n", len(files)-i)
+			break
+		}
+		b.WriteString("- " + changeLine(f) + "\n")
+	}
+	patch, err := m.ground.repo.Patch(ctx, s.from, s.to, false)
+	if err != nil {
+		return 0, err
+	}
+	cut := ""
+	if len(patch) > limit {
+		patch = strings.ToValidUTF8(patch[:max(limit, 0)], "")
+		patch = patch[:strings.LastIndexByte(patch, '\n')+1]
+		cut = fmt.Sprintf("(cut here; see the rest with: git diff %.12s %.12s -- FILE)\n", s.from, s.to)
+	}
+	if patch != "" {
+		fmt.Fprintf(b, "\n```diff\n%s```\n", patch)
+	}
+	b.WriteString(cut)
+	return len(patch), nil
 }
 
 // tipAt returns the commit at which the mission's branch was at a time, "" for its base.

@@ -1,9 +1,12 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 
 	"centurion"
+	"centurion/agents"
+	"centurion/agents/instructions"
 	"centurion/event"
 	"centurion/session"
 	"centurion/store"
@@ -42,4 +45,93 @@ func (h *Host) recordStart(ctx context.Context, o opening) error {
 		}
 		return beganWith(tx, &rec, o.instead)
 	})
+}
+
+// Start records a new mission with its Commander's session. It does not run it. The error has centurion.KindUsage for an
+// empty goal or an unknown agent or model.
+func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOptions) (centurion.Mission, error) {
+	if goal == "" {
+		return centurion.Mission{}, &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the goal is empty",
+			Hint: `say what is to be done: centurion run "add a rate limit to the API"`}
+	}
+	if m, err := h.startedBy(ctx, opts.Request); err != nil || m.ID != "" {
+		return m, err
+	}
+	if err := checkProfile(opts); err != nil {
+		return centurion.Mission{}, err
+	}
+	cast, status := h.cast(opts.Profile), centurion.MissionPlanning
+	agent, err := cast.Find(cmp.Or(opts.Agent, cast.Owner()))
+	if err != nil {
+		return centurion.Mission{}, err
+	}
+	model, err := h.cfg.Model(cmp.Or(opts.Model, agent.Model))
+	if err != nil {
+		return centurion.Mission{}, err
+	}
+	opts.Model = model.Ref.String()
+	files, texts := opts.Files, opts.Attached
+	opts.Files, opts.Attached = nil, "" // they are kept once, in the first message
+	if err := checkFiles(files, model); err != nil {
+		return centurion.Mission{}, err
+	}
+	isolation, shared, err := h.isolate(ctx, opts)
+	if err != nil {
+		return centurion.Mission{}, err
+	}
+	h.starting.Lock()
+	defer h.starting.Unlock()
+	var todo, earlier string
+	var given []centurion.Given
+	if alone(opts.Profile) { // there is no plan, and whoever answers one request needs no notes of another
+		status = centurion.MissionRunning
+	} else {
+		if todo, err = h.claimTodo(ctx); err != nil {
+			return centurion.Mission{}, err
+		}
+		earlier, given = h.earlierWork()
+	}
+	now := centurion.Now()
+	told, err := h.bootstrap(ctx, agent, model.Context, instructions.Want{Full: true}, isolation)
+	if err != nil {
+		return centurion.Mission{}, err
+	}
+	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: goal, Directory: h.cfg.Workspace.Dir(), Status: status,
+		Level: opts.Level, Options: opts, Todo: todo, Isolation: isolation, Started: now, Updated: now}
+	if opts.Level > 0 {
+		m.LevelFrom = centurion.LevelByPerson
+	}
+	told.given = append(told.given, given...)
+	rec, instead := h.rootSession(m, agent, model.Ref, told)
+	m.Session = rec.ID
+	return m, h.recordStart(ctx, opening{m, rec, firstMessage(goal, opts) + earlier, texts, files, instead, shared})
+}
+
+// rootSession is the session of the agent that owns a mission, with the first of its models that may be asked. Instead says
+// why that is not its own, and is empty if it is.
+func (h *Host) rootSession(m centurion.Mission, agent agents.Agent, own centurion.ModelRef, told bootstrap) (rec centurion.Session, instead string) {
+	rec = session.New(centurion.Session{Title: centurion.Clip(m.Goal, 80), Agent: agent.Name, Directory: m.Directory,
+		ProjectID: "global", Slug: "0", Version: h.cfg.Version,
+		Model: &centurion.SessionModel{ID: own.ID, Provider: own.Provider},
+		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.system, AgentFile: agent.Source,
+			Roster: h.cast(m.Options.Profile).Roster(agent), Skills: told.skills, Given: told.given}}, m.Started)
+	ref, instead := h.free(agent.Name, own)
+	if instead != "" {
+		rec.Metadata.OwnModel, rec.Model = rec.Model, &centurion.SessionModel{ID: ref.ID, Provider: ref.Provider}
+	}
+	return rec, instead
+}
+
+// startedBy returns the mission that a request has started, or the zero mission.
+func (h *Host) startedBy(ctx context.Context, request string) (centurion.Mission, error) {
+	if request == "" {
+		return centurion.Mission{}, nil
+	}
+	all, err := h.cfg.Store.Missions(ctx)
+	for _, m := range all {
+		if m.Options.Request == request {
+			return m, nil
+		}
+	}
+	return centurion.Mission{}, err
 }

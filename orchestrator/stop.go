@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"centurion"
+	"centurion/store"
 )
 
 // There are four ways to end work, which differ in how much of it they end and in what it is afterwards: [Host.Abort] a
@@ -208,4 +209,76 @@ func (h *Host) family(ctx context.Context, to receiver) ([]string, error) {
 		}
 	}
 	return living, nil
+}
+
+// Pause stops a mission so that it can be resumed, and returns when it has stopped. The error has centurion.KindConflict
+// if it has stopped already.
+func (h *Host) Pause(ctx context.Context, id, reason string) error {
+	rec, err := h.cfg.Store.Mission(ctx, id)
+	if err != nil {
+		return err
+	}
+	if reason = cmp.Or(reason, "paused by a person"); reason == centurion.ErrShutdown.Msg {
+		return h.stop(ctx, rec.ID, centurion.ErrShutdown)
+	}
+	return h.stop(ctx, rec.ID, &centurion.Error{Kind: centurion.KindInterrupted, Msg: reason})
+}
+
+// stop ends a mission for a cause and waits until it has stopped. A mission that nobody works on is moved in the store.
+func (h *Host) stop(ctx context.Context, id string, cause *centurion.Error) error {
+	if m := h.running(id); m != nil {
+		m.drop(cause)
+		select {
+		case <-m.stopped:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	defer h.taskEnded("")
+	to := verdictOf(context.Background(), cause)
+	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := pausable(tx, id, to.status); err != nil {
+			return err
+		}
+		_, err := endMission(tx, id, to, nil)
+		return err
+	})
+}
+
+// Cancel ends a mission or a task, by id. What has ended already stays as it is, without an error.
+func (h *Host) Cancel(ctx context.Context, id, reason string) error {
+	if t, err := h.cfg.Store.Task(ctx, id); err == nil {
+		if m := h.running(t.Mission); m != nil {
+			return m.cancelTask(ctx, t.ID, cmp.Or(reason, "cancelled by a person"))
+		}
+		return h.endTask(ctx, t.ID, cmp.Or(reason, "cancelled by a person"))
+	}
+	rec, err := h.cfg.Store.Mission(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !rec.Status.CanBecome(centurion.MissionCancelled) {
+		return nil
+	}
+	return h.stop(ctx, rec.ID, &centurion.Error{Kind: centurion.KindCancelled, Msg: cmp.Or(reason, "cancelled by a person")})
+}
+
+// endTask cancels a task of a mission that is not running.
+func (h *Host) endTask(ctx context.Context, id, reason string) error {
+	defer h.taskEnded(id)
+	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		t, err := tx.Task(id)
+		if err != nil || !t.Status.CanBecome(centurion.TaskCancelled) {
+			return err
+		}
+		told := t.Status.Ended()
+		t, err = moveTask(tx, id, centurion.TaskCancelled, func(t *centurion.Task) {
+			t.Error = &centurion.TaskError{Kind: centurion.KindCancelled, Message: reason}
+		})
+		if err != nil || told {
+			return err
+		}
+		return deliver(tx, t, true)
+	})
 }

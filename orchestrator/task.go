@@ -170,22 +170,29 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 			returns-- // what somebody has written meanwhile is no failure
 			continue
 		}
-		if returns >= m.h.cfg.Returns {
-			if !m.isolated() {
-				return out, &centurion.Error{Kind: centurion.KindVerify, Msg: fmt.Sprintf("its acceptance command still fails after %d returns: %s", returns, back.short)}
-			}
-			if back.text, err = m.stuck(ctx, c, back, returns); err != nil {
-				return out, err
-			}
-			returns = -1 // a person has said that it is tried on
-		}
-		if err := sl.back(ctx); err != nil {
-			return out, err
-		}
-		if err := m.returned(ctx, c, back, returns+1); err != nil {
+		if returns, err = m.handBack(ctx, c, sl, back, returns); err != nil {
 			return out, err
 		}
 	}
+}
+
+// handBack gives a task's work back to its session, with the slot that it needs to go on. Work that has come back too often
+// fails, or is a person's to decide: then the count of returns, which it returns, begins anew.
+func (m *mission) handBack(ctx context.Context, c *conversation, sl *slot, back *rejection, returns int) (int, error) {
+	if returns >= m.h.cfg.Returns {
+		if !m.isolated() {
+			return returns, &centurion.Error{Kind: centurion.KindVerify, Msg: fmt.Sprintf("its acceptance command still fails after %d returns: %s", returns, back.short)}
+		}
+		var err error
+		if back.text, err = m.stuck(ctx, c, back, returns); err != nil {
+			return returns, err
+		}
+		returns = -1 // a person has said that it is tried on
+	}
+	if err := sl.back(ctx); err != nil {
+		return returns, err
+	}
+	return returns, m.returned(ctx, c, back, returns+1)
 }
 
 // answered refuses an end without a word: what its parent would be told is nothing. An answer that is empty is asked for

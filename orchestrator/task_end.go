@@ -19,34 +19,16 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 	if cause := causeOf(ctx); cause != nil && err != nil {
 		err = cause
 	}
-	kind := centurion.KindOf(err)
-	if kind == centurion.KindDisk {
+	if centurion.KindOf(err) == centurion.KindDisk {
 		m.end(err)
 	}
-	status := centurion.TaskFailed
-	switch {
-	case err == nil:
-		status = centurion.TaskCompleted
-	case kind == centurion.KindCancelled:
-		status = centurion.TaskCancelled
-	case m.ctx.Err() != nil:
-		status = centurion.TaskQueued
-	case kind == centurion.KindPermission, isStuck(err):
-		status = centurion.TaskBlocked
-	}
+	status := m.endStatus(err)
 	after := context.WithoutCancel(ctx) // the end is recorded although the work was stopped
 	t, terr := m.h.cfg.Store.Task(after, r.id)
 	if terr != nil {
 		return terr
 	}
-	if note := m.takePlan(after, r, status, out.Text); note != "" {
-		out.Text += "\n\n(" + note + ")"
-	}
-	if status.Ended() && m.fences.check(r.id, r.attempt) == nil {
-		if note := m.vacate(after, t); note != "" {
-			out.Text = strings.TrimSpace(out.Text + "\n\n(" + note + ")")
-		}
-	}
+	m.takeOver(after, r, t, status, &out)
 	rejected := rejects(t.Agent, status, out.Text)
 	if rejected && t.Reviews && m.fences.check(r.id, r.attempt) == nil {
 		// Before the end is recorded: should the host die in between, the review ends once more and finds it open.
@@ -84,6 +66,35 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 		status = centurion.TaskCancelled
 	}
 	return m.settleItem(after, t.Item, status)
+}
+
+// endStatus is the state that a task ends in whose work ended with err.
+func (m *mission) endStatus(err error) centurion.TaskStatus {
+	kind := centurion.KindOf(err)
+	switch {
+	case err == nil:
+		return centurion.TaskCompleted
+	case kind == centurion.KindCancelled:
+		return centurion.TaskCancelled
+	case m.ctx.Err() != nil:
+		return centurion.TaskQueued
+	case kind == centurion.KindPermission, isStuck(err):
+		return centurion.TaskBlocked
+	}
+	return centurion.TaskFailed
+}
+
+// takeOver takes from a task that ends the plan that it was to write, and its checkout. What there is to say of that is
+// added to its result.
+func (m *mission) takeOver(ctx context.Context, r *taskRun, t centurion.Task, status centurion.TaskStatus, out *session.Outcome) {
+	if note := m.takePlan(ctx, r, status, out.Text); note != "" {
+		out.Text += "\n\n(" + note + ")"
+	}
+	if status.Ended() && m.fences.check(r.id, r.attempt) == nil {
+		if note := m.vacate(ctx, t); note != "" {
+			out.Text = strings.TrimSpace(out.Text + "\n\n(" + note + ")")
+		}
+	}
 }
 
 // endsInDoubt reports whether the checks of what a task has done prove too little: its parent has to see to that at once.

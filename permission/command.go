@@ -324,6 +324,39 @@ func (a *analyzer) wrapper(w wrapper, args []arg, u *unit) bool {
 	if programName(args[0].match) == "command" && len(rest) > 0 && (rest[0].match == "-v" || rest[0].match == "-V") {
 		return true
 	}
+	rest = a.wrapped(w, rest, u)
+	if len(rest) == 0 {
+		return true
+	}
+	if w.joined { // the arguments are one script
+		a.nested(matchArgs(rest), u.show)
+		return true
+	}
+	start := len(a.units)
+	if a.wraps >= maxWraps {
+		a.unknown(u.show, "it is wrapped too deeply to be followed")
+		return true
+	}
+	a.wraps++
+	a.command(rest, showArgs(rest))
+	a.wraps--
+	if w.why != "" {
+		a.taint(start, w.why)
+	}
+	if !w.plain || u.opaque {
+		u.why = cmpOr(w.why, u.why)
+		u.always = ""
+		return true
+	}
+	for i := start; i < len(a.units); i++ {
+		a.units[i].alts = append(a.units[i].alts, u.match)
+	}
+	return false
+}
+
+// wrapped returns what a wrapper runs: its arguments without options, variables and operands of its own. Code among its
+// options is looked at.
+func (a *analyzer) wrapped(w wrapper, rest []arg, u *unit) []arg {
 	for len(rest) > 0 && rest[0].flag() {
 		f := rest[0].match
 		rest = rest[1:]
@@ -356,33 +389,7 @@ func (a *analyzer) wrapper(w wrapper, args []arg, u *unit) bool {
 		a.code(rest[1], u)
 		rest = rest[2:]
 	}
-	if len(rest) == 0 {
-		return true
-	}
-	if w.joined { // the arguments are one script
-		a.nested(matchArgs(rest), u.show)
-		return true
-	}
-	start := len(a.units)
-	if a.wraps >= maxWraps {
-		a.unknown(u.show, "it is wrapped too deeply to be followed")
-		return true
-	}
-	a.wraps++
-	a.command(rest, showArgs(rest))
-	a.wraps--
-	if w.why != "" {
-		a.taint(start, w.why)
-	}
-	if !w.plain || u.opaque {
-		u.why = cmpOr(w.why, u.why)
-		u.always = ""
-		return true
-	}
-	for i := start; i < len(a.units); i++ {
-		a.units[i].alts = append(a.units[i].alts, u.match)
-	}
-	return false
+	return rest
 }
 
 // operands records the paths among a command's arguments. Skip holds the indexes of arguments that are no paths.

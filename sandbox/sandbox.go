@@ -92,25 +92,12 @@ func prepare(c centurion.Command) (shell string, err error) {
 // run runs a command. Its output goes to drain, which returns when the pipe that it is given has come to its end;
 // started, if there is one, is called with its process number as soon as it runs.
 func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, drain func(io.Reader), started func(pid int)) (centurion.CommandResult, error) {
-	none := centurion.CommandResult{ExitCode: -1}
-	pipe, w, err := os.Pipe()
+	id, start := rand.Text(), time.Now()
+	cmd, pipe, err := r.begin(shell, c, id)
 	if err != nil {
-		return none, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Err: err}
+		return centurion.CommandResult{ExitCode: -1}, err
 	}
 	defer pipe.Close()
-	cmd := exec.Command(shell, "-c", c.Script)
-	cmd.Dir = c.Dir
-	id := rand.Text()
-	cmd.Env = append(r.environment(c), commandVariable+"="+id)
-	cmd.Stdout, cmd.Stderr = w, w // one pipe, so that both streams keep their order; stdin stays nil: the null device
-	isolate(cmd)
-
-	start := time.Now()
-	err = cmd.Start()
-	_ = w.Close()
-	if err != nil {
-		return none, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
-	}
 	if started != nil {
 		started(cmd.Process.Pid)
 	}
@@ -132,16 +119,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, dra
 	})
 
 	limit := min(cmp.Or(c.Timeout, r.DefaultTimeout, DefaultTimeout), cmp.Or(r.MaxTimeout, DefaultMax))
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	timedOut, stopped := false, false
-	select {
-	case <-exited:
-	case <-timer.C:
-		timedOut = true
-	case <-ctx.Done():
-		stopped = true
-	}
+	timedOut, stopped := await(ctx, exited, limit)
 	r.finish(cmd, exited)
 	if timedOut || stopped {
 		endStrays(id)
@@ -164,6 +142,41 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, dra
 		return res, errors.Join(causeOf(ctx, runOp), err)
 	}
 	return res, err
+}
+
+// begin starts a command in a process group of its own, whose environment has its id. What it prints comes through pipe,
+// which is the caller's to close.
+func (r *Runner) begin(shell string, c centurion.Command, id string) (cmd *exec.Cmd, pipe *os.File, err error) {
+	pipe, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Err: err}
+	}
+	cmd = exec.Command(shell, "-c", c.Script)
+	cmd.Dir = c.Dir
+	cmd.Env = append(r.environment(c), commandVariable+"="+id)
+	cmd.Stdout, cmd.Stderr = w, w // one pipe, so that both streams keep their order; stdin stays nil: the null device
+	isolate(cmd)
+	err = cmd.Start()
+	_ = w.Close()
+	if err != nil {
+		_ = pipe.Close()
+		return nil, nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
+	}
+	return cmd, pipe, nil
+}
+
+// await waits until a command has exited, or has to be ended because its time is over or ctx is.
+func await(ctx context.Context, exited <-chan struct{}, limit time.Duration) (timedOut, stopped bool) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-exited:
+	case <-timer.C:
+		timedOut = true
+	case <-ctx.Done():
+		stopped = true
+	}
+	return timedOut, stopped
 }
 
 // environment returns what a command gets.

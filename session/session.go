@@ -7,6 +7,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -194,10 +195,6 @@ func (s *Session) Record() centurion.Session { return s.rec }
 func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 	var out Outcome
 	files := newPathSet()
-	limit := s.cfg.MaxSteps
-	if limit == 0 {
-		limit = maxSteps
-	}
 	left, err := s.finishCalls(ctx)
 	files.add(left.files...)
 	out.Files = files.sorted()
@@ -210,23 +207,10 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 	}
 	cut := 0 // answers in a row that were not complete
 	for {
-		if err := s.takeIn(ctx); err != nil {
-			return out, err
-		}
-		if err := s.fit(ctx); err != nil {
-			return out, err
-		}
-		if out.Steps == limit {
-			return out, &centurion.Error{Op: "run session", Kind: centurion.KindTimeout,
-				Msg: fmt.Sprintf("the model made %d requests in one turn without ending it", limit)}
-		}
-		out.Steps++
-		s.last = out.Steps == limit
-		a, err := s.ask(ctx)
+		a, err := s.step(ctx, &out)
 		if err != nil {
 			return out, err
 		}
-		out.Text, out.Finish = a.msg.Text(), a.msg.Finish
 		if len(a.calls) > 0 && a.finish == centurion.FinishToolCalls {
 			done, err := s.runCalls(ctx, calls{msg: &s.history[len(s.history)-1], parts: a.calls, args: a.args})
 			files.add(done.files...)
@@ -252,6 +236,30 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 		}
 		return out, s.idle(ctx, out)
 	}
+}
+
+// step takes in what arrived, makes room for it, and makes the next request of a turn. What the model has answered
+// stands in out as well.
+func (s *Session) step(ctx context.Context, out *Outcome) (*answer, error) {
+	if err := s.takeIn(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.fit(ctx); err != nil {
+		return nil, err
+	}
+	limit := cmp.Or(s.cfg.MaxSteps, maxSteps)
+	if out.Steps == limit {
+		return nil, &centurion.Error{Op: "run session", Kind: centurion.KindTimeout,
+			Msg: fmt.Sprintf("the model made %d requests in one turn without ending it", limit)}
+	}
+	out.Steps++
+	s.last = out.Steps == limit
+	a, err := s.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Text, out.Finish = a.msg.Text(), a.msg.Finish
+	return a, nil
 }
 
 // maxContinuations bounds how often in a row an answer that is not complete, mostly because it hit the output limit, is

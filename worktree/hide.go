@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Hide keeps .opencode/ out of every `git status` of the repository and its checkouts (info/exclude), once.
-func (r *Repo) Hide(ctx context.Context) error {
+// hide keeps .opencode/ out of every `git status` of the repository and its checkouts (info/exclude), once.
+func (r *Repo) hide(ctx context.Context) error {
 	r.admin.Lock()
 	defer r.admin.Unlock()
 	path := filepath.Join(r.common, "info", "exclude")

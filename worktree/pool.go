@@ -47,7 +47,7 @@ func number(name string) int {
 // given back as it is, with its own Start. A branch of that name whose work is not in w.Commit is kept under
 // refs/centurion/kept/ before it begins anew.
 func (r *Repo) Take(ctx context.Context, w Want) (*Checkout, error) {
-	if err := r.Hide(ctx); err != nil {
+	if err := r.hide(ctx); err != nil {
 		return nil, err
 	}
 	if w.Branch != "" {

@@ -110,7 +110,7 @@ func (v view) call(args ...string) call {
 // gather brings an index to the files as they are, .opencode/ of the project to what it is in head, and leaves out
 // repositories inside.
 func (r *Repo) gather(ctx context.Context, v view, head string) error {
-	if err := r.Hide(ctx); err != nil { // what is ignored is not read
+	if err := r.hide(ctx); err != nil { // what is ignored is not read
 		return err
 	}
 	nested, untracked, err := r.untracked(ctx, v)

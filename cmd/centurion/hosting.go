@@ -92,46 +92,55 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 	if err := h.store.Own(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
-	cast, err := castOf(cfg) // before the rules: it puts those of old names where they belong
+	oc, err := h.configuration(ctx, cfg, how)
 	if err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
-	rules, err := ruleLevels(cfg)
-	if err != nil {
-		return nil, errors.Join(err, h.Close())
-	}
-	assistant, err := castIn(cfg, agents.ProfileAssistant)
-	if err != nil {
-		return nil, errors.Join(err, h.Close())
-	}
-	caps, err := concurrency(cfg, cast, assistant)
-	if err != nil {
-		return nil, errors.Join(err, h.Close())
-	}
-	overlap, err := policies(cfg, cast)
-	if err != nil {
-		return nil, errors.Join(err, h.Close())
-	}
-	chains, err := cfg.Chains(ctx)
-	if err != nil {
-		return nil, errors.Join(err, h.Close())
-	}
-	way, err := newWeb(cfg, ws)
-	if err != nil {
-		return nil, errors.Join(err, h.Close())
-	}
-	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
-	oc := limits(cfg, how)
-	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, ws, cast, models.get, rules, home, Version
-	oc.Runner, oc.Scratch, oc.Web, oc.Publish = runner(p.mark(), cfg.Own), p.scratch(), way, h.publisher(how)
-	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(p, ws, oc.Runner), shadow(p, ws)
-	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions = chains.For, caps, overlap, cfg.Finder()
 	h.orch = orchestrator.New(oc)
 	if err := h.listen(how); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	h.startCleaner(how)
 	return h, nil
+}
+
+// configuration is what the orchestrator works with: what the person has configured, and what belongs to this host.
+func (h *host) configuration(ctx context.Context, cfg *config.Config, how manner) (oc orchestrator.Config, err error) {
+	cast, err := castOf(cfg) // before the rules: it puts those of old names where they belong
+	if err != nil {
+		return oc, err
+	}
+	rules, err := ruleLevels(cfg)
+	if err != nil {
+		return oc, err
+	}
+	assistant, err := castIn(cfg, agents.ProfileAssistant)
+	if err != nil {
+		return oc, err
+	}
+	caps, err := concurrency(cfg, cast, assistant)
+	if err != nil {
+		return oc, err
+	}
+	overlap, err := policies(cfg, cast)
+	if err != nil {
+		return oc, err
+	}
+	chains, err := cfg.Chains(ctx)
+	if err != nil {
+		return oc, err
+	}
+	way, err := newWeb(cfg, h.ws)
+	if err != nil {
+		return oc, err
+	}
+	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
+	oc = limits(cfg, how)
+	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, h.ws, cast, h.models.get, rules, home, Version
+	oc.Runner, oc.Scratch, oc.Web, oc.Publish = runner(h.place.mark(), cfg.Own), h.place.scratch(), way, h.publisher(how)
+	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.place, h.ws, oc.Runner), shadow(h.place, h.ws)
+	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions = chains.For, caps, overlap, cfg.Finder()
+	return oc, nil
 }
 
 // publisher hands what is not written down to whoever watches, and tells the person where nobody draws it.

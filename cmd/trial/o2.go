@@ -58,9 +58,11 @@ func o2(_ context.Context, t *T) {
 	if code != 3 {
 		t.Failf("exit code %d, want 3; it said: %s", code, lastLines(c.Stderr(), 3))
 	}
-	queued, sessions, atOnce, over := bombEvents(t, events)
+	run := bombRun{budget: budget}
+	run.queued, run.sessions, run.atOnce, run.over = bombEvents(t, events)
 	b.mu.Lock()
-	spent, peak, asked := b.spent, b.peak, b.unreserved
+	run.spent, run.peak = b.spent, b.peak
+	asked := b.unreserved
 	b.mu.Unlock()
 	_, text := p.Run("ps", "--format", "json")
 	var all []struct {
@@ -72,35 +74,49 @@ func o2(_ context.Context, t *T) {
 		t.Fatalf("there is no mission")
 	}
 	t.Figure("asked for", bombWorkers)
-	t.Figure("tasks", queued)
-	t.Figure("sessions at once", atOnce)
-	t.Figure("requests at once", peak)
+	run.cost = all[0].Cost
+	t.Figure("tasks", run.queued)
+	t.Figure("sessions at once", run.atOnce)
+	t.Figure("requests at once", run.peak)
 	t.Figure("requests", asked)
-	t.Figure("spent", fmt.Sprintf("$%.4f of $%.2f", all[0].Cost, budget))
+	t.Figure("spent", fmt.Sprintf("$%.4f of $%.2f", run.cost, budget))
 	// Whoever looks only at what is spent lets every session begin one more request when the limit is nearly reached.
 	t.Figure("without a reservation, up to", fmt.Sprintf("$%.2f", budget+bombSlots*float64(bombTokens)*bombPrice.Output/1e6))
-	switch {
-	case all[0].Cost > budget || spent > budget:
-		t.Failf("$%.4f was spent, $%.4f by the model's count, of $%.2f", all[0].Cost, spent, budget)
-	case spent < 0.8*budget:
-		t.Failf("the mission stopped with only $%.4f spent of $%.2f", spent, budget)
-	case atOnce > bombSlots || peak > bombSlots:
-		t.Failf("%d sessions and %d requests at once", atOnce, peak)
-	case peak < 2:
-		t.Failf("no two workers were at work at the same time, so that this proves nothing")
-	case over != 1:
-		t.Failf("that the limit is reached was told %d times", over)
-	case sessions >= queued || queued < bombSlots:
-		t.Failf("%d tasks, of which %d began: nothing had to wait", queued, sessions)
-	}
+	run.check(t)
 	again, _ := p.Run("resume", "--format", "json", "--max-cost", fmt.Sprint(budget*1.2), all[0].ID)
 	if again != 3 {
 		t.Failf("resumed with more, the exit code is %d, want 3 again", again)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.spent <= spent || b.spent > budget*1.2 {
-		t.Failf("after the resume $%.4f was spent of $%.2f, before it $%.4f", b.spent, budget*1.2, spent)
+	if b.spent <= run.spent || b.spent > budget*1.2 {
+		t.Failf("after the resume $%.4f was spent of $%.2f, before it $%.4f", b.spent, budget*1.2, run.spent)
+	}
+}
+
+// bombRun is what came of the first run of the mission.
+type bombRun struct {
+	budget, cost, spent      float64 // in USD; cost is the program's count, spent the model's
+	queued, sessions, atOnce int     // tasks that were recorded, that began, and that ran at the same time
+	peak                     int     // requests at the same time
+	over                     int     // how often it was told that the limit is reached
+}
+
+// check looks whether the limits held, and were reached at all.
+func (r bombRun) check(t *T) {
+	switch {
+	case r.cost > r.budget || r.spent > r.budget:
+		t.Failf("$%.4f was spent, $%.4f by the model's count, of $%.2f", r.cost, r.spent, r.budget)
+	case r.spent < 0.8*r.budget:
+		t.Failf("the mission stopped with only $%.4f spent of $%.2f", r.spent, r.budget)
+	case r.atOnce > bombSlots || r.peak > bombSlots:
+		t.Failf("%d sessions and %d requests at once", r.atOnce, r.peak)
+	case r.peak < 2:
+		t.Failf("no two workers were at work at the same time, so that this proves nothing")
+	case r.over != 1:
+		t.Failf("that the limit is reached was told %d times", r.over)
+	case r.sessions >= r.queued || r.queued < bombSlots:
+		t.Failf("%d tasks, of which %d began: nothing had to wait", r.queued, r.sessions)
 	}
 }
 

@@ -74,15 +74,8 @@ func endBy(t *T, name string, sig os.Signal, live bool) time.Duration {
 	}
 	start := time.Now()
 	t.Must(end())
-	code := c.Wait(t, 2*r18Limit)
-	took := c.ended.Sub(start)
 	killed := sig == syscall.SIGKILL // says nothing and cleans nothing up; what resumes it does
-	if want := map[bool]int{false: 130, true: -9}[killed]; code != want {
-		t.Failf("%s: it exited with %d, not %d: %s", name, code, want, lastLines(c.Stderr(), 3))
-	}
-	if took >= r18Limit {
-		t.Failf("%s: it took %s to end", name, took)
-	}
+	took := ends(t, c, name, killed, start)
 	var told []centurion.Event
 	if !live { // the live view tells a person
 		told = p.Told(c)
@@ -101,6 +94,19 @@ func endBy(t *T, name string, sig os.Signal, live bool) time.Duration {
 		t.Failf("%s: after the resume %q", name, missing)
 	}
 	t.Logf("%s: ended after %s", name, took.Round(time.Millisecond))
+	return took
+}
+
+// ends waits until a process has ended and checks how, and that it took no longer since start than it may.
+func ends(t *T, c *process, name string, killed bool, start time.Time) (took time.Duration) {
+	code := c.Wait(t, 2*r18Limit)
+	took = c.ended.Sub(start)
+	if want := map[bool]int{false: 130, true: -9}[killed]; code != want {
+		t.Failf("%s: it exited with %d, not %d: %s", name, code, want, lastLines(c.Stderr(), 3))
+	}
+	if took >= r18Limit {
+		t.Failf("%s: it took %s to end", name, took)
+	}
 	return took
 }
 

@@ -197,80 +197,105 @@ func bulletOf(s string) (bullet string, gap int) {
 
 // scan finds headings, items and attributes, and which belongs to which.
 func (d *Doc) scan() {
-	var stack []*node // the items that the current line may be inside of, outermost first
-	section, underTitle, blank := "", false, false
+	s := scanner{d: d}
 	for i := range d.lines {
 		l := &d.lines[i]
-		if l.kind == kindFence {
-			blank = false
-			continue
-		}
 		body := strings.TrimSpace(l.text)
-		if body == "" {
-			l.kind, blank = kindBlank, true
-			continue
-		}
-		if level, text := headingOf(l.text); level > 0 {
-			l.kind, blank, stack = kindHeading, false, nil
-			d.headings = append(d.headings, heading{i, level, text})
-			first := level == 1 && !slices.ContainsFunc(d.headings[:len(d.headings)-1], func(h heading) bool { return h.level == 1 })
-			if first {
-				d.title = text
-			}
-			underTitle = first
-			section = text
-			if level == 1 {
-				section = ""
-			}
-			continue
-		}
-		if n, ok := d.item(i); ok {
-			l.kind, blank, underTitle = kindItem, false, false
-			for len(stack) > 0 && stack[len(stack)-1].column >= n.column {
-				stack = stack[:len(stack)-1]
-			}
-			if len(stack) > 0 {
-				n.parent = stack[len(stack)-1]
-				n.parent.children = append(n.parent.children, n)
-				n.Parent, n.parent.Group = n.parent.ID, true
-			}
-			n.Section = section
-			d.nodes = append(d.nodes, n)
-			stack = append(stack, n)
-			continue
-		}
-		bullet, gap := bulletOf(body)
-		if l.indent == 0 && blank && bullet == "" {
-			stack = nil // a paragraph of its own ends the list
-		}
-		blank = false
-		value := body
-		if bullet != "" && gap > 0 {
-			value = body[len(bullet)+gap:]
-		}
-		key, value, ok := attributeOf(value)
-		if !ok {
-			continue
-		}
-		owner := len(stack)
-		for owner > 0 && stack[owner-1].column >= l.indent {
-			owner--
-		}
 		switch {
-		case owner > 0:
-			l.kind, l.owner = kindAttr, stack[owner-1]
-			l.owner.set(d, i, key, value)
-		case underTitle && key == "verify":
-			l.kind = kindAttr
-			if c, ok := command(value); ok {
-				d.checks = append(d.checks, c)
-			} else {
-				d.problem(i, "verify: needs one command, all of it in one pair of backticks")
-			}
-		case len(stack) > 0 && governs(key):
-			n := stack[len(stack)-1]
-			d.problem(i, fmt.Sprintf("%s: stands beside %s and not under it: indent the line", key, n.name()), n)
+		case l.kind == kindFence:
+			s.blank = false
+		case body == "":
+			l.kind, s.blank = kindBlank, true
+		default:
+			s.line(i, body)
+			s.blank = false
 		}
+	}
+}
+
+// scanner is what a line's meaning depends on beside the line itself.
+type scanner struct {
+	d          *Doc
+	stack      []*node // the items that the current line may be inside of, outermost first
+	section    string  // the heading above the line; "" below one of the first level
+	underTitle bool    // there is no item and no other heading between the title and the line
+	blank      bool    // the line before is blank
+}
+
+// line takes in a line that is neither blank nor code.
+func (s *scanner) line(i int, body string) {
+	if level, text := headingOf(s.d.lines[i].text); level > 0 {
+		s.heading(i, level, text)
+	} else if n, ok := s.d.item(i); ok {
+		s.item(i, n)
+	} else {
+		s.text(i, body)
+	}
+}
+
+func (s *scanner) heading(i, level int, text string) {
+	d := s.d
+	d.lines[i].kind, s.stack = kindHeading, nil
+	s.underTitle = level == 1 && !slices.ContainsFunc(d.headings, func(h heading) bool { return h.level == 1 })
+	d.headings = append(d.headings, heading{i, level, text})
+	if s.underTitle {
+		d.title = text
+	}
+	s.section = text
+	if level == 1 {
+		s.section = ""
+	}
+}
+
+// item puts an item under the nearest one before it that is indented less.
+func (s *scanner) item(i int, n *node) {
+	s.d.lines[i].kind, s.underTitle = kindItem, false
+	for len(s.stack) > 0 && s.stack[len(s.stack)-1].column >= n.column {
+		s.stack = s.stack[:len(s.stack)-1]
+	}
+	if len(s.stack) > 0 {
+		n.parent = s.stack[len(s.stack)-1]
+		n.parent.children = append(n.parent.children, n)
+		n.Parent, n.parent.Group = n.parent.ID, true
+	}
+	n.Section = s.section
+	s.d.nodes = append(s.d.nodes, n)
+	s.stack = append(s.stack, n)
+}
+
+// text takes in any other line: an attribute of what it stands under, or prose.
+func (s *scanner) text(i int, body string) {
+	l := &s.d.lines[i]
+	bullet, gap := bulletOf(body)
+	if l.indent == 0 && s.blank && bullet == "" {
+		s.stack = nil // a paragraph of its own ends the list
+	}
+	value := body
+	if bullet != "" && gap > 0 {
+		value = body[len(bullet)+gap:]
+	}
+	key, value, ok := attributeOf(value)
+	if !ok {
+		return
+	}
+	owner := len(s.stack)
+	for owner > 0 && s.stack[owner-1].column >= l.indent {
+		owner--
+	}
+	switch {
+	case owner > 0:
+		l.kind, l.owner = kindAttr, s.stack[owner-1]
+		l.owner.set(s.d, i, key, value)
+	case s.underTitle && key == "verify":
+		l.kind = kindAttr
+		if c, ok := command(value); ok {
+			s.d.checks = append(s.d.checks, c)
+		} else {
+			s.d.problem(i, "verify: needs one command, all of it in one pair of backticks")
+		}
+	case len(s.stack) > 0 && governs(key):
+		n := s.stack[len(s.stack)-1]
+		s.d.problem(i, fmt.Sprintf("%s: stands beside %s and not under it: indent the line", key, n.name()), n)
 	}
 }
 

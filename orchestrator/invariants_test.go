@@ -1,0 +1,114 @@
+package orchestrator
+
+import (
+	"slices"
+
+	"centurion"
+	"centurion/store"
+)
+
+// check looks at what a stopped mission leaves behind.
+func (r *rig) check(m centurion.Mission) {
+	r.t.Helper()
+	if m.Status.Alive() || m.Status == "" {
+		r.t.Errorf("the mission has stopped and is %q", m.Status)
+	}
+	stored, err := r.store.Mission(r.ctx, m.ID)
+	if err != nil || stored.Status != m.Status || stored.Reason != m.Reason {
+		r.t.Errorf("stored: %s %q, returned: %s %q, %v", stored.Status, stored.Reason, m.Status, m.Reason, err)
+	}
+	ends := 0
+	all := r.events(m.ID)
+	for _, e := range all {
+		if e.Type.EndsMission() {
+			ends++
+		}
+	}
+	if last := all[len(all)-1]; ends != r.runs || string(last.Type) != "mission."+string(m.Status) {
+		r.t.Errorf("%d ends after %d runs, the last event is %s of a mission that is %s", ends, r.runs, last.Type, m.Status)
+	}
+	// Every right to run was given back, and none twice: else the second acquisition succeeds.
+	r.full("the host", r.host.slots.right, r.host.slots.size)
+	if n := len(r.host.Running()); n > 0 {
+		r.t.Errorf("%d missions run after the end", n)
+	}
+	r.checkDeliveries(m.ID)
+	r.checkMessages(m.ID)
+	open, err := r.store.Asks(r.ctx, m.ID, true)
+	if m.Status == centurion.MissionPaused || m.Status == centurion.MissionBlocked { // a question waits for its answer
+		open = slices.DeleteFunc(open, func(a store.Ask) bool { return a.Type == store.AskQuestion && a.Call != "" })
+	}
+	if err != nil || len(open) > 0 {
+		r.t.Errorf("asks that are left open: %v, %v", open, err)
+	}
+}
+
+func (r *rig) full(name string, right interface {
+	TryAcquire(int64) bool
+	Release(int64)
+}, n int,
+) {
+	r.t.Helper()
+	if !right.TryAcquire(int64(n)) {
+		r.t.Errorf("slots of %s are still held", name)
+		return
+	}
+	right.Release(int64(n))
+}
+
+// checkDeliveries looks that no result was told twice, and none forgotten: every task that has ended has one delivery.
+func (r *rig) checkDeliveries(mission string) {
+	r.t.Helper()
+	all, err := r.store.Deliveries(r.ctx, mission)
+	if err != nil {
+		r.t.Error(err)
+	}
+	of, told := map[string]int{}, map[string]int{}
+	for _, d := range all {
+		of[d.Task]++
+	}
+	for _, e := range r.events(mission, centurion.EventTaskDelivered) {
+		told[e.Task]++
+	}
+	for _, t := range r.tasks(mission) {
+		if want := map[bool]int{true: 1}[t.Status.Ended()]; of[t.ID] != want && t.Status != centurion.TaskCancelled || of[t.ID] > 1 {
+			r.t.Errorf("task %s is %s and has %d deliveries", t.ID, t.Status, of[t.ID])
+		}
+		if told[t.ID] > 1 {
+			r.t.Errorf("the result of task %s was told %d times", t.ID, told[t.ID])
+		}
+	}
+}
+
+// checkMessages looks that no answer and no call is left half done.
+func (r *rig) checkMessages(mission string) {
+	r.t.Helper()
+	sessions, err := r.store.Sessions(r.ctx, mission)
+	if err != nil {
+		r.t.Error(err)
+	}
+	rec, err := r.store.Mission(r.ctx, mission)
+	if err != nil {
+		r.t.Error(err)
+	}
+	waits := map[string]bool{"": rec.Status == centurion.MissionPaused || rec.Status == centurion.MissionBlocked} // a question waits for its answer
+	for _, t := range r.tasks(mission) {
+		waits[t.ID] = waits[""] || t.Status == centurion.TaskCancelled
+	}
+	for _, s := range sessions {
+		messages, err := r.store.Messages(r.ctx, s.ID)
+		if err != nil {
+			r.t.Error(err)
+		}
+		for _, m := range messages {
+			if m.Role == centurion.RoleAssistant && m.Finish == "" {
+				r.t.Errorf("an answer of %s has no end", s.Agent)
+			}
+			for _, p := range m.Parts {
+				if p.Type == centurion.PartTool && !p.State.Ended() && (p.Tool != "ask_user" || !waits[s.Metadata.Task]) {
+					r.t.Errorf("a call of %s by %s has no end", p.Tool, s.Agent)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/loop"
+)
+
+// loop drives the root conversation until there is a verdict.
+func (m *mission) loop(ctx context.Context) (verdict, error) {
+	stands := m.stoppedBefore()
+	if !stands && !m.restarted {
+		if err := m.resumeWord(ctx); err != nil {
+			return verdict{}, err
+		}
+	}
+	due := m.root.sess.Due() && !stands
+	finished := !due && !stands
+	for {
+		if due {
+			if err := m.root.catchUp(ctx); err != nil {
+				return verdictOf(ctx, err), nil
+			}
+			m.reserves.wake(m.id)
+			out, err := m.root.turn(ctx)
+			m.reserves.rest(m.id)
+			switch {
+			case abortedIn(ctx, err) != nil:
+				m.setClaimed(false)
+				out.Finish = centurion.FinishToolCalls // it has no last word
+			case crashed(err) && ctx.Err() == nil:
+				return verdict{}, err
+			case err != nil:
+				return verdictOf(ctx, err), nil
+			}
+			if due, err = m.ownTurnEnded(ctx); err != nil {
+				return verdictOf(ctx, err), nil
+			} else if due {
+				m.setClaimed(false)
+				continue
+			}
+			if m.isClaimed() {
+				missing, err := m.missing(ctx)
+				if err != nil {
+					return verdictOf(ctx, err), nil
+				}
+				if len(missing) == 0 && !m.hasMail(ctx) {
+					return m.completed(ctx)
+				}
+				m.setClaimed(false) // what else stood in the same answer, or a person, has brought more to do
+			}
+			due, finished = false, out.Finish != centurion.FinishToolCalls
+			m.checked = false
+		}
+		v, again, err := m.idle(ctx, finished)
+		if err != nil {
+			return verdictOf(ctx, err), nil
+		}
+		if !again {
+			return v, nil
+		}
+		due = true
+	}
+}
+
+// idle waits, counts down and checks until the root conversation has to go on (again is true) or the mission has its
+// verdict.
+func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again bool, err error) {
+	var goOn time.Time // when the countdown ends; zero while none runs
+	var stuck time.Time
+	for {
+		changed := m.change()
+		facts, err := m.facts(ctx, finished)
+		if err != nil {
+			return v, false, err
+		}
+		d := loop.Policy{Countdown: m.h.cfg.Countdown, NewApproach: m.h.cfg.NewApproach, GiveUp: m.h.cfg.GiveUp}.Decide(facts)
+		if d.Action != loop.Continue {
+			goOn = time.Time{}
+		}
+		if d.Action != loop.Block {
+			stuck = time.Time{}
+		}
+		switch d.Action {
+		case loop.Wait:
+			if err := m.await(ctx, changed, 0); err != nil {
+				return v, false, err
+			}
+		case loop.Deliver:
+			m.root.told()
+			return v, true, nil
+		case loop.Continue:
+			over, err := m.countDown(ctx, changed, &goOn, d)
+			if err != nil {
+				return v, false, err
+			}
+			if over {
+				return v, true, m.prompt(ctx, d.Prompt)
+			}
+		case loop.Verify:
+			if again, err := m.reviewFirst(ctx); err != nil || again {
+				return v, again, err
+			}
+			missing, err := m.finalChecks(ctx)
+			if err != nil {
+				return v, false, err
+			}
+			if len(missing) > 0 {
+				return m.sendBack(ctx, missing)
+			}
+		case loop.Complete:
+			v, err := m.completed(ctx)
+			if m.passed == 0 {
+				v.reason = d.Reason
+			}
+			return v, false, err
+		case loop.Block:
+			// An editor that writes the plan anew is not seen as one that has deleted it.
+			over, err := m.hold(ctx, changed, &stuck, stuckFor)
+			if err != nil || over {
+				return verdict{status: centurion.MissionBlocked, reason: d.Question}, false, err
+			}
+		case loop.Pause:
+			return m.pausedFor(d, facts), false, nil
+		}
+	}
+}
+
+// pausedFor is the verdict of a mission that pauses. If a person has stopped its agent it says how.
+func (m *mission) pausedFor(d loop.Decision, f loop.Facts) verdict {
+	reason := d.Reason
+	if stood := m.root.standsSince(); stood != nil && f.Aborted && !f.Budget {
+		reason += ": " + stood.why()
+	}
+	return verdict{status: centurion.MissionPaused, reason: reason}
+}
+
+// countDown holds the continuation back for as long as d says, after telling of it once; goOn is as in hold.
+func (m *mission) countDown(ctx context.Context, changed <-chan struct{}, goOn *time.Time, d loop.Decision) (over bool, err error) {
+	if goOn.IsZero() {
+		if err := m.tell(ctx, func(x *event.MissionData) { x.Countdown, x.Reason = d.After.Milliseconds(), d.Reason }); err != nil {
+			return false, err
+		}
+	}
+	return m.hold(ctx, changed, goOn, d.After)
+}
+
+// hold waits until the time that it sets, d from now, when it is first called; it reports whether that has come. It
+// returns earlier when something has changed.
+func (m *mission) hold(ctx context.Context, changed <-chan struct{}, until *time.Time, d time.Duration) (over bool, err error) {
+	if until.IsZero() {
+		*until = time.Now().Add(d)
+	}
+	left := time.Until(*until)
+	if left <= 0 {
+		return true, nil
+	}
+	return false, m.await(ctx, changed, left)
+}
+
+// stuckFor is how long what blocks a mission must stand before a person is called.
+const stuckFor = time.Second
+
+// facts gathers what the decision about an idle mission rests on.
+func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) {
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil {
+		return loop.Facts{}, err
+	}
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return loop.Facts{}, err
+	}
+	if err := m.root.takeIn(ctx); err != nil { // after the tasks: the result of whoever has ended by then is there
+		return loop.Facts{}, err
+	}
+	stands, err := m.lookForStop(ctx)
+	if err != nil {
+		return loop.Facts{}, err
+	}
+	f := loop.Facts{Aborted: stands, Attended: rec.Options.Ask == "ask",
+		Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: m.isClaimed(),
+		PlanOnly: rec.Options.PlanOnly, ChecksPending: !m.checked, Verified: m.passed,
+		Alone: alone(m.profile), PendingDeliveries: m.root.untold, WakingDeliveries: m.root.urgent, Messages: m.root.heard}
+	alive := map[string]bool{}
+	for _, t := range tasks {
+		if !t.Status.Ended() && t.Item != "" {
+			alive[t.Item] = true
+		}
+	}
+	plan := m.look(&f)
+	var waiting []centurion.Task
+	ending := map[string]bool{} // ended in the store, with their items not marked yet
+	for _, r := range m.runsNow() {
+		ending[r.id] = true
+	}
+	for _, t := range tasks {
+		switch {
+		case t.Status.Ended() && ending[t.ID]:
+			f.RunningTasks++
+		case t.Status.Ended():
+		case t.Status == centurion.TaskQueued || t.Status == centurion.TaskWaiting:
+			waiting = append(waiting, t)
+		default:
+			f.RunningTasks++
+		}
+	}
+	f.WaitingTasks, f.HeldTasks = len(waiting), plan.heldForNobody(waiting, alive)
+	f.Runnable = slices.DeleteFunc(f.Runnable, func(id string) bool { return alive[id] })
+	open, err := m.h.cfg.Store.Asks(ctx, m.id, true)
+	f.OpenAsks = len(open)
+	seen := fmt.Sprint(f.Counts, len(tasks), f.RunningTasks, f.WaitingTasks)
+	if seen != m.lastSeen {
+		m.lastSeen, m.stagnant = seen, 0
+	}
+	f.RoundsWithoutProgress = m.stagnant
+	return f, err
+}
+
+// prompt asks the root conversation to go on.
+func (m *mission) prompt(ctx context.Context, text string) error {
+	m.stagnant++
+	return m.root.say(ctx, centurion.OriginHost, text)
+}
+
+// resumeWord tells the Commander that its mission goes on after it had stopped with the turn ended: without a word of
+// somebody there would be nothing to answer.
+func (m *mission) resumeWord(ctx context.Context) error {
+	if err := m.sayBranch(ctx); err != nil {
+		return err
+	}
+	if m.root.sess.Due() {
+		return nil
+	}
+	if err := m.root.takeIn(ctx); err != nil || m.root.sess.Due() { // what a person has written says how to go on
+		return err
+	}
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil {
+		return err
+	}
+	text := m.resumedWord()
+	if rec.Accepted && rec.HadItems {
+		text = "The person has accepted the plan and resumed the mission. Carry it out."
+	}
+	return m.root.say(ctx, centurion.OriginHost, text)
+}

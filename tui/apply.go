@@ -1,0 +1,328 @@
+package tui
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// Apply takes the next event. Events of other missions are passed over once the board has one.
+func (b *Board) Apply(e centurion.Event) {
+	if b.takes(e) {
+		b.apply(e, read(e))
+	}
+}
+
+// takes reports whether the event belongs to this board.
+func (b *Board) takes(e centurion.Event) bool {
+	id := Clean(e.Mission)
+	b.ID = cmp.Or(b.ID, id)
+	return id == "" || id == b.ID
+}
+
+func (b *Board) apply(e centurion.Event, p payload) {
+	if b.tasks == nil {
+		b.tasks, b.sessions, b.agents = map[string]*Task{}, map[string]*Worker{}, map[string]string{}
+	}
+	if !e.Time.IsZero() {
+		b.last = e.Time.Time
+	}
+	if e.Type != centurion.EventMissionUpdated && e.Type != centurion.EventMessageQueued {
+		b.Countdown = time.Time{} // something happens again
+	}
+	switch kind, _, _ := strings.Cut(string(e.Type), "."); kind {
+	case "mission", "budget":
+		b.applyMission(e, p)
+	case "todo":
+		b.Todo = Todo{p.Open, p.Running, p.Done, p.Cancelled, p.Blocked}
+	case "task":
+		b.applyTask(e, p)
+	case "session", "message", "tool", "provider":
+		b.applySession(e, p)
+	case "verify":
+		b.applyVerify(e, p)
+	case "merge":
+		b.applyMerge(e, p)
+	case "permission", "question", "plan":
+		b.applyAsk(e, p)
+	}
+}
+
+// applyMerge follows where the work of the mission stands.
+func (b *Board) applyMerge(e centurion.Event, p payload) {
+	switch e.Type {
+	case centurion.EventMergeDone:
+		b.Unmerged = !p.Person
+	case centurion.EventMergeUndone:
+		b.Unmerged = b.Unmerged || p.Person
+	}
+}
+
+func (b *Board) applyMission(e centurion.Event, p payload) {
+	set(&b.Goal, p.Goal)
+	set(&b.Directory, p.Directory)
+	set(&b.Branch, p.Branch)
+	setIf(&b.Level, p.Level)
+	setIf(&b.Slots, p.Options.MaxWorkers)
+	setIf(&b.PerAgent, p.Options.MaxPerAgent)
+	setIf(&b.MaxCost, p.Options.MaxCost)
+	setIf(&b.MaxTokens, p.Options.MaxTokens)
+	setIf(&b.MaxCost, p.MaxCost)
+	setIf(&b.MaxTokens, p.MaxTokens)
+	if p.Usage.Tokens.Total() >= b.reported.Tokens.Total() {
+		b.reported = p.Usage
+	}
+	switch e.Type {
+	case centurion.EventMissionStarted, centurion.EventMissionResumed:
+		if b.Started.IsZero() {
+			b.Started = e.Time.Time
+		}
+		b.Status = centurion.MissionStatus(cmp.Or(p.Status, string(centurion.MissionRunning)))
+		b.Ended, b.End, b.Reason = time.Time{}, nil, ""
+		if e.Session != "" {
+			b.Commander.Session = e.Session
+			b.sessions[e.Session] = &b.Commander
+		}
+	case centurion.EventMissionUpdated:
+		b.Status = centurion.MissionStatus(cmp.Or(p.Status, string(b.Status)))
+		set(&b.Reason, p.Reason)
+		if p.Countdown != nil {
+			b.Countdown = time.Time{}
+			if *p.Countdown > 0 {
+				b.Countdown = e.Time.Add(time.Duration(*p.Countdown) * time.Millisecond)
+			}
+		}
+	case centurion.EventBudgetExceeded:
+		set(&b.Reason, p.Reason)
+	}
+	if e.Type.EndsMission() {
+		b.end(e, p)
+	}
+}
+
+func (b *Board) end(e centurion.Event, p payload) {
+	_, status, _ := strings.Cut(string(e.Type), ".")
+	b.Status = centurion.MissionStatus(status)
+	b.Reason = cmp.Or(Clean(p.Reason), b.Reason)
+	b.Ended = e.Time.Time
+	b.Countdown = time.Time{}
+	b.End = &End{Usage: p.Usage, Duration: p.duration(), Tasks: p.Tasks, Verified: p.Verified,
+		Unverified: p.Unverified, Unproven: CleanLines(strings.Join(p.Unproven, "\n")), Flaky: CleanLines(strings.Join(p.Flaky, "\n")), Reason: b.Reason, Summary: strings.Join(CleanLines(p.Summary), "\n")}
+	if p.Usage == (centurion.Usage{}) {
+		b.End.Usage = b.counted
+	}
+}
+
+func (b *Board) applyTask(e centurion.Event, p payload) {
+	id := cmp.Or(e.Task, p.ID)
+	if id == "" {
+		return
+	}
+	t := b.tasks[id]
+	if t == nil {
+		t = &Task{ID: id, Queued: e.Time.Time, Status: centurion.TaskQueued}
+		b.tasks[id] = t
+		b.Tasks = append(b.Tasks, t)
+	}
+	set(&t.Agent, p.Agent)
+	set(&t.Title, p.Title)
+	set(&t.Item, p.Item)
+	setIf(&t.Attempt, p.Attempt)
+	if len(p.Files) > 0 {
+		t.Files = nil
+		for _, f := range p.Files {
+			t.Files = append(t.Files, Clean(f))
+		}
+	}
+	if p.Usage.Tokens.Total() >= t.Usage.Tokens.Total() && p.Usage != (centurion.Usage{}) {
+		t.Usage = p.Usage
+	}
+	b.moveTask(t, e, p)
+}
+
+// taskStatus is the state that an event puts a task into: the one it names, else the one its type stands for.
+func taskStatus(e centurion.Event, p payload, now centurion.TaskStatus) centurion.TaskStatus {
+	_, last, _ := strings.Cut(string(e.Type), ".")
+	for _, s := range []string{p.Status, last} {
+		if st := centurion.TaskStatus(s); slices.Contains(centurion.TaskStatuses, st) {
+			return st
+		}
+	}
+	if e.Type == centurion.EventTaskStarted {
+		return centurion.TaskRunning
+	}
+	return now
+}
+
+func (b *Board) moveTask(t *Task, e centurion.Event, p payload) {
+	status := taskStatus(e, p, t.Status)
+	if e.Type == centurion.EventTaskDelivered || t.Status.Ended() && status.Ended() {
+		return
+	}
+	before := t.Status
+	t.Status = status
+	t.Reason = cmp.Or(Clean(p.Reason), p.Error.full())
+	if s := cmp.Or(p.Session, e.Session); s != "" && s != t.Session && s != b.Commander.Session {
+		b.bind(t, s)
+	}
+	switch {
+	case status.Ended():
+		t.Ended, t.Retry = e.Time.Time, nil
+		if p.Result != "" {
+			t.Said = strings.Join(CleanLines(p.Result), "\n")
+		}
+	case e.Type == centurion.EventTaskRetrying && p.WaitMS > 0:
+		t.Retry = &Retry{Attempt: p.Attempt, Reason: words(t.Reason), Until: e.Time.Add(time.Duration(p.WaitMS) * time.Millisecond)}
+		t.Doing = ""
+	case status == centurion.TaskRunning && (t.Started.IsZero() || before == centurion.TaskQueued):
+		t.Started, t.Ended, t.Retry, t.Doing = e.Time.Time, time.Time{}, nil, ""
+	}
+}
+
+// bind makes a session the one that works on t.
+func (b *Board) bind(t *Task, session string) {
+	if old := b.sessions[session]; old != nil && old != &t.Worker {
+		t.Address = cmp.Or(old.Address, t.Address)
+	}
+	t.Session = session
+	b.sessions[session] = &t.Worker
+}
+
+// workerOf finds or makes what is known of an event's session. A session without a task is the Commander's if it is the
+// first of its kind, or has the address of the root.
+func (b *Board) workerOf(e centurion.Event) *Worker {
+	if w := b.sessions[e.Session]; w != nil {
+		return w
+	}
+	if t := b.tasks[e.Task]; t != nil {
+		b.bind(t, e.Session)
+		return &t.Worker
+	}
+	w := &Worker{Session: e.Session}
+	if e.Task == "" && (b.Commander.Session == "" || b.Commander.Session == e.Session) {
+		b.Commander.Session = e.Session
+		w = &b.Commander
+	}
+	b.sessions[e.Session] = w
+	return w
+}
+
+func (b *Board) applySession(e centurion.Event, p payload) {
+	if e.Session == "" {
+		return
+	}
+	w := b.workerOf(e)
+	if p.Agent != "" {
+		b.agents[e.Session] = Clean(p.Agent)
+	}
+	set(&w.Address, p.Address)
+	switch e.Type {
+	case centurion.EventProviderRetry:
+		w.Retry = &Retry{Attempt: p.Attempt, Reason: cmp.Or(words(Clean(p.Reason)), Clean(p.Error.Message)),
+			Until: e.Time.Add(time.Duration(p.WaitMS) * time.Millisecond)}
+		return
+	case centurion.EventSessionModel:
+		w.Doing, w.Retry = "goes on with "+Clean(p.To), nil
+	case centurion.EventSessionAborted:
+		w.Doing, w.partial = "stopped: "+Clean(p.Reason), ""
+	case centurion.EventToolStarted, centurion.EventToolCompleted:
+		if s := toolLine(p); s != "" {
+			w.Doing = s
+		}
+		w.partial = ""
+	case centurion.EventDelta:
+		w.stream(p)
+	case centurion.EventMessageUpdated, centurion.EventPartUpdated:
+		b.applyMessage(e, p, w)
+	case centurion.EventSessionIdle, centurion.EventSessionError:
+		w.partial = ""
+		if t := b.tasks[e.Task]; t == nil {
+			w.Doing = Clean(p.Error.Message)
+		}
+	}
+	w.Retry = nil
+}
+
+func (b *Board) applyMessage(e centurion.Event, p payload, w *Worker) {
+	if lines := CleanLines(p.Text); len(lines) > 0 && p.Type != string(centurion.PartReasoning) {
+		w.Said = strings.Join(lines, "\n")
+		w.Doing = Clean(lines[len(lines)-1])
+	}
+	w.partial = ""
+	if p.Usage != (centurion.Usage{}) {
+		b.counted = b.counted.Plus(p.Usage)
+		if t := b.tasks[e.Task]; t != nil && t.Ended.IsZero() {
+			t.Usage = t.Usage.Plus(p.Usage)
+		}
+	}
+}
+
+// maxPartial bounds the line that streams: more of it than a screen is wide is never shown.
+const maxPartial = 400
+
+// stream takes a piece of text. Of reasoning, too, the newest line is what the worker does now.
+func (w *Worker) stream(p payload) {
+	if p.Gap || p.Field == "progress" {
+		w.partial = ""
+	}
+	w.partial += p.Delta
+	if i := strings.LastIndexByte(strings.TrimRight(w.partial, "\n"), '\n'); i >= 0 {
+		w.partial = w.partial[i+1:]
+	}
+	if len(w.partial) > maxPartial {
+		w.partial = strings.ToValidUTF8(w.partial[len(w.partial)-maxPartial:], "")
+	}
+	if s := Clean(w.partial); s != "" {
+		w.Doing = s
+	}
+}
+
+func (b *Board) applyVerify(e centurion.Event, p payload) {
+	t := b.tasks[e.Task]
+	if t == nil {
+		return
+	}
+	switch e.Type {
+	case centurion.EventVerifyStarted:
+		t.Doing = "check " + Clean(p.Command)
+	case centurion.EventVerifyPassed:
+		t.Doing = "passed " + Clean(p.Command)
+	case centurion.EventVerifyFailed:
+		t.Doing = "failed " + Clean(p.Command)
+	}
+}
+
+func (b *Board) applyAsk(e centurion.Event, p payload) {
+	kind, what, _ := strings.Cut(string(e.Type), ".")
+	same := func(a *Ask) bool {
+		return a.Type == kind && (p.ID != "" && a.ID == p.ID || p.ID == "" && a.Session == e.Session)
+	}
+	i := slices.IndexFunc(b.Asks, same)
+	if what != "asked" {
+		if i >= 0 {
+			b.Asks = slices.Delete(b.Asks, i, i+1)
+		}
+		return
+	}
+	if p.By != "" { // answered in the same moment by a policy: it waits for nobody
+		return
+	}
+	a := b.newAsk(e, p)
+	if i >= 0 {
+		b.Asks[i] = a
+		return
+	}
+	b.Asks = append(b.Asks, a)
+}
+
+// newAsk is the ask that an event tells of.
+func (b *Board) newAsk(e centurion.Event, p payload) *Ask {
+	kind, _, _ := strings.Cut(string(e.Type), ".")
+	return &Ask{ID: p.ID, Type: kind, Session: e.Session, Task: e.Task, Agent: cmp.Or(Clean(p.Agent), b.agentOf(e.Session, e.Task)),
+		Address: p.Address, Line: p.Line, Permission: p.Permission, Patterns: p.Patterns, Always: p.Always, Title: p.Title, Text: p.Text, Options: choices(e),
+		Items: p.Items, CostLow: p.CostLow, CostHigh: p.CostHigh, Metadata: p.Metadata, Created: e.Time.Time,
+		Deadline: p.Deadline.Time}
+}

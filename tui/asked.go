@@ -1,0 +1,129 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+func (s *story) ask(e centurion.Event, p payload) []fact {
+	if s.asked == nil {
+		s.asked = map[string]*Ask{}
+	}
+	key := cmp.Or(p.ID, e.Session)
+	if strings.HasSuffix(string(e.Type), ".asked") {
+		for _, a := range s.board.Asks {
+			if cmp.Or(a.ID, a.Session) == key {
+				s.asked[key] = a
+				return askedFacts(a, s.name(a.Session, a.Task))
+			}
+		}
+		return nil
+	}
+	a := s.asked[key]
+	delete(s.asked, key)
+	if a == nil { // a policy's answer, or an ask from before what is shown: the answer repeats what was asked
+		a = s.board.newAsk(e, p)
+	}
+	f := answered(a, p)
+	if f.who != "" {
+		f.who = s.name(a.Session, a.Task)
+	}
+	return []fact{f}
+}
+
+// yes are the answers that allow what a permission or a plan asks for; every other text is a refusal in a person's words.
+var yes = [...]string{AnswerOnce, AnswerAlways, "run", "yes"}
+
+// answered tells how an ask ended, and by whom.
+func answered(a *Ask, p payload) fact {
+	f := fact{mark: "✓", tone: good, agent: a.Agent, who: a.Agent}
+	no := a.Type != "question" && !slices.Contains(yes[:], p.Answer)
+	if no {
+		f.mark, f.tone = "✗", bad
+	}
+	by := ""
+	if p.By != "" && p.By != "person" {
+		by = "by " + Clean(p.By)
+	}
+	switch a.Type {
+	case "plan":
+		f.who = ""
+		f.text = "plan accepted"
+		if no {
+			f.mark, f.tone, f.text = "·", dim, "plan not run"
+		}
+		if len(a.Items) > 0 {
+			waves, _ := Waves(a.Items)
+			f.detail = fmt.Sprintf("%s in %s", centurion.Count(len(a.Items), "item"), centurion.Count(len(waves), "wave"))
+		}
+		f.detail = dots(f.detail, by)
+	case "question":
+		f.text, f.detail = "answered: "+cmp.Or(Clean(p.Answer), "(no answer)"), by
+	default:
+		f.text = "allowed " + cmp.Or(Clean(p.Answer), AnswerOnce)
+		if no {
+			f.text = "rejected"
+		}
+		reason := ""
+		if no && p.Answer != AnswerReject { // a refusal in the person's own words
+			reason = Clean(p.Answer)
+		}
+		f.detail = dots(askSubject(a), by, reason)
+	}
+	return f
+}
+
+// askSubject is what a permission is asked for, on one line, with nothing hidden.
+func askSubject(a *Ask) string {
+	return strings.TrimSpace(Escape(a.Permission) + " " + Escape(strings.Join(a.Patterns, " ")))
+}
+
+// askedFacts tells of an ask and how it is answered from elsewhere; the live view shows a dialog instead.
+func askedFacts(a *Ask, who string) []fact {
+	f := fact{mark: "?", tone: warn, agent: a.Agent, who: cmp.Or(who, a.Agent), quiet: true}
+	switch a.Type {
+	case "plan":
+		f.who = ""
+		f.text = "plan waits for you"
+		f.detail = fmt.Sprintf("answer with: centurion approve %s · centurion deny %s", Escape(a.ID), Escape(a.ID))
+		return append(planFacts(a), f)
+	case "question":
+		f.text = "asks: " + EscapeWords(cmp.Or(a.Text, a.Title))
+		if len(a.Options) > 0 {
+			f.text += " (" + EscapeWords(strings.Join(a.Options, ", ")) + ")"
+		}
+		f.detail = fmt.Sprintf("answer with: centurion answer %s TEXT", Escape(a.ID))
+	default:
+		f.text = "needs your permission: " + askSubject(a)
+		f.detail = fmt.Sprintf("answer with: centurion approve %s [once|always] · centurion deny %s", Escape(a.ID), Escape(a.ID))
+	}
+	return []fact{f}
+}
+
+func planFacts(a *Ask) []fact {
+	waves, stuck := Waves(a.Items)
+	var facts []fact
+	add := func(label string, items []Item) {
+		for _, it := range items {
+			after := ""
+			if len(it.After) > 0 {
+				after = "after " + Escape(strings.Join(it.After, ", "))
+			}
+			checks := ""
+			if len(it.Verify) > 0 {
+				checks = "check: " + Escape(strings.Join(it.Verify, "; "))
+			}
+			facts = append(facts, fact{mark: "·", tone: dim, quiet: true, who: label,
+				text: strings.TrimSpace(Escape(it.ID) + " " + Escape(it.Title)), detail: dots(Escape(it.Agent), after, checks)})
+		}
+	}
+	for i, w := range waves {
+		add(fmt.Sprintf("wave %d", i+1), w)
+	}
+	add("can never start", stuck)
+	return facts
+}

@@ -1,0 +1,79 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"centurion"
+)
+
+func (s *story) check(e centurion.Event, p payload) []fact {
+	f := fact{who: cmp.Or(s.who(e), Clean(p.Item)), agent: s.board.agentOf(e.Session, e.Task), detail: Clean(p.Command)}
+	switch e.Type {
+	case centurion.EventVerifyPassed:
+		f.mark, f.tone, f.text = "✓", good, "check passed"
+		if p.Final {
+			f.text = "final check passed"
+		}
+		if p.DurationMS > 0 {
+			f.detail = dots(f.detail, precise(p.duration()))
+		}
+		s.worth(&f, p)
+	case centurion.EventVerifyFailed:
+		if p.Early {
+			return s.notYet(f, p)
+		}
+		f.mark, f.tone, f.text = "✗", bad, "check failed"
+		if p.Final {
+			f.text = "final check failed"
+		}
+		f.detail = dots(f.detail, fmt.Sprintf("exit %d", p.ExitCode))
+		f.body = tail(CleanLines(cmp.Or(p.Output, p.Error.Message)), maxTail)
+	case centurion.EventMergeDone:
+		f.mark, f.tone, f.text, f.detail = "✓", good, "merged", mergeDetail(p)
+	case centurion.EventMergeConflict:
+		f.mark, f.tone, f.text, f.detail = "↻", warn, "conflict, goes back", strings.Join(s.cleanAll(p.Files), " ")
+		if p.Person {
+			f.mark, f.tone, f.text = "✗", bad, "not merged: your own work stands in the way"
+		}
+	case centurion.EventMergeUndone:
+		f.mark, f.tone, f.text, f.detail = "↶", warn, "taken back", mergeDetail(p)
+	default:
+		return nil
+	}
+	return []fact{f}
+}
+
+// worth says of a check that has passed what that proves. The work of a proven one was taken out, and the check failed.
+func (s *story) worth(f *fact, p payload) {
+	switch p.Proof {
+	case centurion.ProofProven:
+		f.text = "proven: red without the work, green with it"
+		if p.Died != "" {
+			f.body = []string{"taken out, it said: " + Clean(p.Died)}
+		}
+	case centurion.ProofRegression:
+		f.text = "check passed, before and after"
+	case centurion.ProofUnproven, centurion.ProofFlaky:
+		f.mark, f.tone, f.text = "!", warn, string(p.Proof)+", although it passed"
+		f.detail = dots(f.detail, Clean(p.Why))
+	}
+	for _, w := range p.Weakened {
+		f.mark, f.tone = "!", warn
+		f.body = append(f.body, "a check is weaker now: "+Clean(w))
+	}
+}
+
+// notYet tells once of a check of the mission that its branch has not passed yet.
+func (s *story) notYet(f fact, p payload) []fact {
+	if s.early[p.Command] {
+		return nil
+	}
+	if s.early == nil {
+		s.early = map[string]bool{}
+	}
+	s.early[p.Command] = true
+	f.mark, f.tone, f.text = "·", dim, "check of the whole is not green yet"
+	return []fact{f}
+}
