@@ -360,7 +360,7 @@ func TestForeignFilesAreTakenBack(t *testing.T) {
 				return say("made it")
 			case q.Step() == 1:
 				return do(sh("echo b > b.txt; echo spoiled > 'x y.txt'; echo spoiled > made.txt"))
-			case strings.Contains(q.Last(), "Bring them back"):
+			case strings.Contains(q.Last(), "bring the files back"):
 				start = q.Last()
 				var all []string
 				for _, found := range undo.FindAllStringSubmatch(q.Last(), -1) {
