@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/net/html"
 
 	"centurion"
 	"centurion/event"
@@ -310,97 +309,6 @@ func TestEmpty(t *testing.T) {
 	if _, err := json.Marshal(r); err != nil {
 		t.Error(err)
 	}
-}
-
-// pageOf renders and parses a page, and reports what must not be in it.
-func pageOf(t *testing.T, d Data) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := New(d).HTML(&b); err != nil {
-		t.Fatal(err)
-	}
-	root, err := html.Parse(bytes.NewReader(b.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	allowed := map[string]bool{}
-	for tag := range strings.FieldsSeq("html head body meta title style header main section div p h1 h2 h3 h4 pre code span strong em br ul li " +
-		"table caption thead tbody tfoot tr th td details summary svg g rect line path text desc") {
-		allowed[tag] = true
-	}
-	attrs := map[string]bool{}
-	for a := range strings.FieldsSeq("lang charset name content http-equiv class id dir scope aria-labelledby aria-label aria-hidden role tabindex " +
-		"viewBox x y x1 y1 x2 y2 width height rx d transform text-anchor font-size") {
-		attrs[a] = true
-	}
-	for n := range root.Descendants() {
-		if n.Type != html.ElementNode {
-			continue
-		}
-		if !allowed[n.Data] {
-			t.Errorf("the page has an element <%s>", n.Data)
-		}
-		for _, a := range n.Attr {
-			if !attrs[a.Key] {
-				t.Errorf("the page has an attribute %s=%q on <%s>", a.Key, a.Val, n.Data)
-			}
-		}
-	}
-	return b.String()
-}
-
-// The page needs nothing else: it references no other resource and no address.
-func TestPageIsSelfContained(t *testing.T) {
-	t.Parallel()
-	d := sample()
-	d.Mission.Goal = "plain" // the sample's goal has an address in its text
-	page := pageOf(t, d)
-	for _, no := range []string{"http:", "https:", "@import", "src=", "href=", "url(", "<script", "<link", "<iframe", "javascript:", "//"} {
-		if strings.Contains(strings.ReplaceAll(page, "// &lt;script&gt;", ""), no) {
-			t.Errorf("the page has %q", no)
-		}
-	}
-}
-
-// FuzzHostile: whatever a model or a command wrote, the page has no element and no attribute that it did not have, and Markdown no
-// markup of theirs.
-func FuzzHostile(f *testing.F) {
-	for _, s := range []string{"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "</title></svg><b onload=x>", "```\n# no\n<i>", "[a](javascript:x)",
-		"\x1b]8;;http://x\x07y", "\u202eevil", "</pre></style><style>*{}", "{{.Mission}}", "a|b\n---|---", "]]><!--", "\xff\xfe", "<http://x> www.x.org a@b.c", "===\n---"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		d := sample()
-		m := &d.Mission
-		m.Goal, m.Reason, m.Summary, m.Branch, m.ID, m.Directory, m.Options.Model = s, s, s, s, s, s, s
-		m.Status = centurion.MissionStatus(s)
-		for i := range d.Items {
-			it := &d.Items[i]
-			it.ID, it.Title, it.Agent, it.Status, it.Files, it.After, it.Verify = s, s, s, s, []string{s}, []string{s}, []string{s}
-		}
-		for i := range d.Tasks {
-			d.Tasks[i].Title, d.Tasks[i].Item, d.Tasks[i].Agent = s, s, s
-		}
-		for i := range d.Receipts {
-			r := &d.Receipts[i]
-			r.Item, r.Command, r.Why, r.Died, r.Removed, r.Output, r.Error, r.Tree, r.Weakened = s, s, s, s, s, s, s, s, []string{s}
-			for j := range r.Runs {
-				r.Runs[j].Output, r.Runs[j].Kind, r.Runs[j].Broken = s, centurion.RunKind(s), s
-			}
-		}
-		d.Files[0].Path, d.Files[0].Old, d.Files[0].Status, d.Files[0].Hunks[0].Text = s, s, s, s
-		for _, typ := range []centurion.EventType{centurion.EventTaskQueued, centurion.EventTaskRetrying, centurion.EventSessionError, centurion.EventQuestionAsked,
-			centurion.EventMergeConflict, centurion.EventMissionResumed, centurion.EventSessionModel} {
-			d.Events = append(d.Events, fact(5500, typ, s, s, map[string]any{"agent": s, "title": s, "reason": s, "error": s, "text": s, "answer": s, "by": s,
-				"type": s, "files": []string{s}, "to": s, "from": s}))
-		}
-		pageOf(t, d)
-		var b bytes.Buffer
-		if err := New(d).Markdown(&b); err != nil {
-			t.Fatal(err)
-		}
-		checkMarkdown(t, b.String())
-	})
 }
 
 // checkMarkdown looks at what stands outside of blocks and code spans: no character there begins markup, an address or HTML.
