@@ -2,9 +2,11 @@ package orchestrator
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +91,23 @@ func TestWorkIsMerged(t *testing.T) {
 }
 
 // dump shows what became of a mission, for a test that fails.
+// returns are the facts of a task's returns: the cause, what it is about, and the how manieth it was. "" is the mission's own agent.
+func (r *rig) returns(mission, task string) []string {
+	r.t.Helper()
+	var out []string
+	for _, e := range r.events(mission, centurion.EventTaskReturned) {
+		d, err := event.Decode[event.ReturnData](e)
+		if err != nil || d.Reason == "" {
+			r.t.Fatalf("the return %s is not told: %v", e.Data, err)
+		}
+		slices.Sort(d.Files)
+		if e.Task == task {
+			out = append(out, fmt.Sprintf("%s %s %d", d.Cause, strings.Join(d.Files, ", ")+d.Command, d.Returns))
+		}
+	}
+	return out
+}
+
 func (r *rig) dump(mission string) {
 	for _, x := range r.tasks(mission) {
 		r.t.Logf("task %s %s %s: %s %s %+v\n%s", x.ID, x.Agent, x.Item, x.Status, x.Reason, x.Error, x.Result)
@@ -156,6 +175,7 @@ func TestConflictComesBack(t *testing.T) {
 	two := r.task(m.ID, "T2")
 	equal(t, "returns", two.Returns, 1)
 	equal(t, "conflicts told", r.count(m.ID, centurion.EventMergeConflict), 1)
+	equal(t, "returns told", strings.Join(r.returns(m.ID, two.ID), "; "), "conflict x.txt 1")
 	for _, q := range r.requests("worker") {
 		if q.Session == two.Session && q.Step() == 3 {
 			has(t, q.Last(), "does not fit", "- x.txt (", "What the others wanted", "T1 do T1", "it says one", "What you were to do: T2", "<<<<<<<")
@@ -175,6 +195,7 @@ func TestMarkersAreNeverMerged(t *testing.T) {
 	equal(t, "task", two.Status, centurion.TaskBlocked)
 	equal(t, "returns", two.Returns, 3)
 	has(t, two.Error.Message, "conflict markers", "x.txt")
+	equal(t, "returns told", strings.Join(r.returns(m.ID, two.ID), "; "), "conflict x.txt 1; markers x.txt 2; markers x.txt 3")
 	equal(t, "countdowns", r.told(two.Session, "(Returned 2 of 3; after that your work is not merged and a person is asked.)"), 1)
 	equal(t, "notices that name the branch", r.told(m.Session, "what was not merged stands on the branch centurion/"), 1)
 	has(t, two.Result, "stands on the branch centurion/")
@@ -266,6 +287,7 @@ func TestNoGreenCheckTurnsRed(t *testing.T) {
 			want = 1
 		}
 		equal(t, "returns of "+n, one.Returns, want)
+		equal(t, "returns of "+n+" told", strings.Join(r.returns(m.ID, one.ID), "; "), strings.Repeat("guard lacks base.txt broken 1", want))
 		equal(t, "on the branch", r.branchHas(m.ID, n+".txt"), n)
 	}
 	for c := range strings.FieldsSeq(r.git("rev-list", branchOf(m.ID))) {
@@ -308,6 +330,9 @@ func TestOwnWorkIsMerged(t *testing.T) {
 	equal(t, "a.txt", r.branchHas(m.ID, "a.txt"), "a\nb")
 	equal(t, "own.txt", r.branchHas(m.ID, "own.txt"), "own")
 	has(t, r.results(m.ID, "delegate_task")[0], "cannot be merged yet", "breaks a check of the mission", "base.txt is wrong")
+	if told := r.returns(m.ID, ""); len(told) == 0 || !strings.HasPrefix(told[0], "guard ") {
+		t.Errorf("its return is told as %q", told)
+	}
 	equal(t, "verified", m.Verified, 2)
 	equal(t, "tasks", len(r.tasks(m.ID)), 1)
 }
@@ -474,6 +499,7 @@ func TestForeignFilesAreTakenBack(t *testing.T) {
 	equal(t, "x y.txt", r.branchHas(m.ID, "x y.txt"), "first")
 	equal(t, "made.txt", r.branchHas(m.ID, "made.txt"), "mine")
 	equal(t, "returns", r.task(m.ID, "T2").Returns, 1)
+	equal(t, "returns told", strings.Join(r.returns(m.ID, r.task(m.ID, "T2").ID), "; "), "files made.txt, x y.txt 1")
 }
 
 // Whoever comes after somebody else in the same file is told what was done there, and a session that goes on only what is new.
