@@ -91,7 +91,7 @@ func TestWorkIsMerged(t *testing.T) {
 }
 
 // dump shows what became of a mission, for a test that fails.
-// returns are the facts of a task's returns: the cause, what it is about, and the how manieth it was. "" is the mission's own agent.
+// returns are the facts of a task's returns: the cause, what it is about, and how often it had come back then. "" is the mission's own agent.
 func (r *rig) returns(mission, task string) []string {
 	r.t.Helper()
 	var out []string

@@ -143,7 +143,8 @@ const maxCommand = 160
 type happened struct {
 	Kind     MarkKind
 	From, To centurion.Time
-	Text     string
+	Text     string // what or why, without the kind's name where it begins with it
+	Sep      string // between the name and the text
 	Count    int
 }
 
@@ -158,7 +159,16 @@ func happenings(l Lane) []happened {
 			out[n-1].Count++
 			continue
 		}
-		out = append(out, happened{m.Kind, m.Time, m.Time, m.Text, 1})
+		out = append(out, happened{m.Kind, m.Time, m.Time, m.Text, ": ", 1})
+	}
+	for i := range out {
+		h := &out[i]
+		if rest, ok := strings.CutPrefix(h.Text, markName(h.Kind)); ok {
+			h.Text, h.Sep = strings.TrimLeft(rest, ": "), " "
+			if strings.HasPrefix(rest, ":") {
+				h.Sep = ": "
+			}
+		}
 	}
 	return out
 }

@@ -135,7 +135,7 @@ func (m *markdown) lanes(t Timeline) {
 		}
 		var marks []string
 		for _, h := range happenings(l) {
-			marks = append(marks, inline(m.r.when(h)+suffix(": ", short(h.Text, 160))))
+			marks = append(marks, inline(m.r.when(h)+suffix(h.Sep, short(h.Text, 160))))
 		}
 		m.p("| %s | %s | %s | %s | %s | %s |", inline(l.Agent), inline(strings.TrimSpace(l.Item+" "+short(l.Title, 120))), from, to, inline(l.End), strings.Join(marks, "; "))
 	}

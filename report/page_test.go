@@ -335,3 +335,20 @@ func TestGlance(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// What happened is told once: neither a kind whose words say it already nor one that comes again is written twice.
+func TestHappenings(t *testing.T) {
+	t.Parallel()
+	r := &Report{Timeline: Timeline{From: at(0), To: at(600)}}
+	l := Lane{Marks: []Mark{{MarkRetry, at(10), "429"}, {MarkRetry, at(70), "429"}, {MarkRetry, at(130), "500"}, {MarkFail, at(140), "failed: it broke"},
+		{MarkConflict, at(150), "conflict in a.go"}, {MarkDone, at(160), "completed"}, {MarkRed, at(5), "go test"}}}
+	var got []string
+	for _, h := range happenings(l) {
+		got = append(got, r.when(h)+suffix(h.Sep, h.Text))
+	}
+	want := []string{"5s red check: go test", "10s–1m10s tried again ×2: 429", "2m10s tried again: 500", "2m20s failed or blocked: failed: it broke",
+		"2m30s conflict in a.go", "2m40s completed"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

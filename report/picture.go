@@ -39,8 +39,11 @@ type picture struct {
 	Kinds                  []picKind
 }
 
+// Left is where the part with the names ends: the first marks reach a little over the beginning of time.
+func (p *picture) Left() float64 { return p.X - markWidth/2 - 2.5 }
+
 // Wide is the width of the part without the names.
-func (p *picture) Wide() float64 { return p.W - p.X }
+func (p *picture) Wide() float64 { return p.W - p.Left() }
 
 type picRow struct {
 	Y, Mid, H float64
