@@ -49,13 +49,11 @@ func (d *differ) line(l string) {
 	case strings.HasPrefix(l, "diff --git "):
 		d.named()
 		d.heading = true
-		if i := strings.Index(l, " b/"); i >= 0 {
-			d.path = l[i+len(" b/"):]
+		if _, after, ok := strings.Cut(l, " b/"); ok {
+			d.path = after
 		}
 	case word == "---" && strings.HasPrefix(rest, "a/") || l == "--- /dev/null":
-		if !d.heading {
-			d.heading = true
-		}
+		d.heading = true
 		d.was = strings.TrimPrefix(rest, "a/")
 	case word == "+++" && strings.HasPrefix(rest, "b/") || l == "+++ /dev/null":
 		d.side(strings.TrimPrefix(rest, "b/"))
