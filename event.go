@@ -30,6 +30,7 @@ const (
 	EventTaskFailed    EventType = "task.failed"
 	EventTaskCancelled EventType = "task.cancelled"
 	EventTaskBlocked   EventType = "task.blocked"
+	EventTaskReturned  EventType = "task.returned"  // its work was not taken: it is back at its worker, who is told why
 	EventTaskDelivered EventType = "task.delivered" // its result stands in its parent's history
 	EventTaskFenced    EventType = "task.fenced"    // a superseded attempt was kept from writing
 	EventTaskStalled   EventType = "task.stalled"   // nothing came from it: its turn is cut off and tried again

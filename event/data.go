@@ -209,6 +209,24 @@ type FenceData struct {
 	Refused string `json:"refused"` // what it wanted to write
 }
 
+// The causes of a return.
+const (
+	ReturnedCheck    = "check"    // its acceptance command failed; verify.failed tells of it, too
+	ReturnedConflict = "conflict" // it does not fit to what others have merged; merge.conflict tells of it, too
+	ReturnedMarkers  = "markers"  // it has conflict markers that were left standing
+	ReturnedFiles    = "files"    // it changes files that somebody else is working on
+	ReturnedGuard    = "guard"    // it breaks a check of the mission that was green before it
+)
+
+// ReturnData is the data of task.returned. Of the mission's own agent the event names no task.
+type ReturnData struct {
+	Cause   string   `json:"cause"`             // check, conflict, markers, files or guard
+	Reason  string   `json:"reason"`            // in words, shortened
+	Files   []string `json:"files,omitempty"`   // in conflict, with markers, or somebody else's; of the project
+	Command string   `json:"command,omitempty"` // that failed
+	Returns int      `json:"returns,omitempty"` // in a row, this one included; none after a person has said that it is tried on
+}
+
 // StallData is the data of task.stalled. Of the mission's own session the event names no task.
 type StallData struct {
 	SilentMS int64  `json:"silent_ms"` // since anything came

@@ -72,7 +72,8 @@ func (m *mission) proveLanding(ctx context.Context, l *landing, before, after st
 		}
 		if !r.Passed {
 			return &rejection{text: "The host ran your acceptance command on your work, put on top of the newest state of the mission, and it failed.\n" + account(r) +
-				"\nMend the cause, then end your turn; the host runs it again.", short: "its acceptance command fails: " + account(r), tree: l.tree, onto: before}, nil
+				"\nMend the cause, then end your turn; the host runs it again.", short: "its acceptance command fails: " + account(r),
+				cause: event.ReturnedCheck, command: r.Command, tree: l.tree, onto: before}, nil
 		}
 	}
 	return nil, nil

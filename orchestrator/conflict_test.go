@@ -61,6 +61,7 @@ func TestConflictComesBack(t *testing.T) {
 	two := r.task(m.ID, "T2")
 	equal(t, "returns", two.Returns, 1)
 	equal(t, "conflicts told", r.count(m.ID, centurion.EventMergeConflict), 1)
+	equal(t, "returns told", strings.Join(r.returns(m.ID, two.ID), "; "), "conflict x.txt 1")
 	for _, q := range r.requests("worker") {
 		if q.Session == two.Session && q.Step() == 3 {
 			has(t, q.Last(), "does not fit", "- x.txt (", "What the others wanted", "T1 do T1", "it says one", "What you were to do: T2", "<<<<<<<")
@@ -80,6 +81,7 @@ func TestMarkersAreNeverMerged(t *testing.T) {
 	equal(t, "task", two.Status, centurion.TaskBlocked)
 	equal(t, "returns", two.Returns, 3)
 	has(t, two.Error.Message, "conflict markers", "x.txt")
+	equal(t, "returns told", strings.Join(r.returns(m.ID, two.ID), "; "), "conflict x.txt 1; markers x.txt 2; markers x.txt 3")
 	equal(t, "countdowns", r.told(two.Session, "(Returned 2 of 3; after that your work is not merged and a person is asked.)"), 1)
 	equal(t, "notices that name the branch", r.told(m.Session, "what was not merged stands on the branch centurion/"), 1)
 	has(t, two.Result, "stands on the branch centurion/")

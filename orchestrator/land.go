@@ -21,6 +21,10 @@ type rejection struct {
 	text  string // for that session
 	short string // for whoever hears that it gave up
 
+	cause   string   // one of event.Returned…
+	files   []string // that it is about, of the project
+	command string   // that failed
+
 	// tree is what is laid into the session's checkout: its work on top of what others have done since, with markers where
 	// the two conflict. onto is the commit that it stands on then. Both are empty if the checkout stays as it is.
 	tree, onto string
@@ -36,7 +40,7 @@ func (m *mission) accept(ctx context.Context, c *conversation, out *session.Outc
 	if err != nil || failed == nil {
 		return nil, err
 	}
-	return &rejection{text: m.failedText(c, *failed), short: account(*failed)}, nil
+	return &rejection{text: m.failedText(c, *failed), short: account(*failed), cause: event.ReturnedCheck, command: failed.Command}, nil
 }
 
 // landTask commits what a task's session has written, proves it on top of the mission's branch and puts it there.
@@ -128,7 +132,7 @@ func (m *mission) beforeLanding(ctx context.Context, c *conversation, l *landing
 	if len(left) > 0 {
 		return &rejection{text: "There are still conflict markers (<<<<<<<, =======, >>>>>>>) in: " + strings.Join(left, ", ") +
 			". Replace each of them with what both sides come to together, then end your turn.",
-			short: "it leaves conflict markers in " + strings.Join(left, ", ")}, nil
+			short: "it leaves conflict markers in " + strings.Join(left, ", "), cause: event.ReturnedMarkers, files: m.inProject(left)}, nil
 	}
 	if c.task == nil {
 		return nil, nil
@@ -268,7 +272,8 @@ func (m *mission) conflict(ctx context.Context, l *landing, laid worktree.Rebase
 			text.WriteString("\n" + m.inProject([]string{x.Path})[0] + " cannot be marked: write it anew as it should be.")
 		}
 	}
-	return &rejection{text: text.String(), short: "it conflicts with what others have merged: " + strings.Join(files, ", "), tree: laid.Tree, onto: onto}, nil
+	return &rejection{text: text.String(), short: "it conflicts with what others have merged: " + strings.Join(files, ", "),
+		cause: event.ReturnedConflict, files: m.inProject(files), tree: laid.Tree, onto: onto}, nil
 }
 
 // intents tells what those wanted whose merged work touches the files and which the work does not stand on.
@@ -304,8 +309,11 @@ func (m *mission) intents(ctx context.Context, l *landing, files []string) (stri
 func (m *mission) returned(ctx context.Context, c *conversation, back *rejection, n int) error {
 	if c.task != nil {
 		err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-			_, err := moveTask(tx, c.task.id, centurion.TaskRunning, func(t *centurion.Task) { t.Returns = n })
-			return err
+			t, err := moveTask(tx, c.task.id, centurion.TaskRunning, func(t *centurion.Task) { t.Returns = n })
+			if err != nil {
+				return err
+			}
+			return tellReturn(tx, m.id, t.ID, t.Session, back, n)
 		})
 		if err != nil {
 			return err
@@ -327,6 +335,13 @@ func (m *mission) returned(ctx context.Context, c *conversation, back *rejection
 	}
 	at := checkout.Where()
 	return c.where.record(ctx, &at)
+}
+
+// tellReturn records that work went back, and why. task is empty for the mission's own agent.
+func tellReturn(tx *store.Tx, mission, task, session string, back *rejection, n int) error {
+	_, err := tx.Append(centurion.Event{Type: centurion.EventTaskReturned, Mission: mission, Task: task, Session: session,
+		Data: event.Data(event.ReturnData{Cause: back.cause, Reason: centurion.Clip(back.short, 2000), Files: back.files, Command: back.command, Returns: n})})
+	return err
 }
 
 // countdown tells a session how often its work came back, and what comes after the last time.

@@ -2,9 +2,11 @@ package orchestrator
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +110,23 @@ func TestWorkIsMerged(t *testing.T) {
 	equal(t, "branches that are left", r.git("branch", "--list", "centurion/*", "--format=%(refname:short)"), branchOf(m.ID))
 }
 
+// returns are the facts of a task's returns: the cause, what it is about, and how often it had come back then. "" is the mission's own agent.
+func (r *rig) returns(mission, task string) []string {
+	r.t.Helper()
+	var out []string
+	for _, e := range r.events(mission, centurion.EventTaskReturned) {
+		d, err := event.Decode[event.ReturnData](e)
+		if err != nil || d.Reason == "" {
+			r.t.Fatalf("the return %s is not told: %v", e.Data, err)
+		}
+		slices.Sort(d.Files)
+		if e.Task == task {
+			out = append(out, fmt.Sprintf("%s %s %d", d.Cause, strings.Join(d.Files, ", ")+d.Command, d.Returns))
+		}
+	}
+	return out
+}
+
 // dump shows what became of a mission, for a test that fails.
 func (r *rig) dump(mission string) {
 	for _, x := range r.tasks(mission) {
@@ -172,6 +191,7 @@ func TestNoGreenCheckTurnsRed(t *testing.T) {
 			want = 1
 		}
 		equal(t, "returns of "+n, one.Returns, want)
+		equal(t, "returns of "+n+" told", strings.Join(r.returns(m.ID, one.ID), "; "), strings.Repeat("guard lacks base.txt broken 1", want))
 		equal(t, "on the branch", r.branchHas(m.ID, n+".txt"), n)
 	}
 	for c := range strings.FieldsSeq(r.git("rev-list", branchOf(m.ID))) {
@@ -214,6 +234,9 @@ func TestOwnWorkIsMerged(t *testing.T) {
 	equal(t, "a.txt", r.branchHas(m.ID, "a.txt"), "a\nb")
 	equal(t, "own.txt", r.branchHas(m.ID, "own.txt"), "own")
 	has(t, r.results(m.ID, "delegate_task")[0], "cannot be merged yet", "breaks a check of the mission", "base.txt is wrong")
+	if told := r.returns(m.ID, ""); len(told) == 0 || !strings.HasPrefix(told[0], "guard ") {
+		t.Errorf("its return is told as %q", told)
+	}
 	equal(t, "verified", m.Verified, 2)
 	equal(t, "tasks", len(r.tasks(m.ID)), 1)
 }
@@ -380,6 +403,7 @@ func TestForeignFilesAreTakenBack(t *testing.T) {
 	equal(t, "x y.txt", r.branchHas(m.ID, "x y.txt"), "first")
 	equal(t, "made.txt", r.branchHas(m.ID, "made.txt"), "mine")
 	equal(t, "returns", r.task(m.ID, "T2").Returns, 1)
+	equal(t, "returns told", strings.Join(r.returns(m.ID, r.task(m.ID, "T2").ID), "; "), "files made.txt, x y.txt 1")
 }
 
 // Whoever comes after somebody else in the same file is told what was done there, and a session that goes on only what is new.

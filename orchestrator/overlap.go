@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/event"
 	"centurion/store"
 	"centurion/worktree"
 )
@@ -65,8 +66,9 @@ func (m *mission) tellOverlap(ctx context.Context, c *conversation, held []heldF
 
 // overlapText tells a session that it has changed files of others, and what it can do.
 func (m *mission) overlapText(commit worktree.Commit, held []heldFile, mayWait bool) *rejection {
-	var lines []string
+	var lines, foreign []string
 	for _, h := range held {
+		foreign = append(foreign, h.path)
 		lines = append(lines, fmt.Sprintf("%s belongs to %s", h.path, holderWord(h.holder)))
 	}
 	// The commit is made already, so that HEAD has the change, too.
@@ -76,7 +78,8 @@ func (m *mission) overlapText(commit worktree.Commit, held []heldFile, mayWait b
 	if mayWait {
 		text += "\nIf it needs them, end your turn with the files as you have them: your work is merged after theirs then, and comes back to you if the two conflict."
 	}
-	return &rejection{text: text, short: "it changes files that others work on: " + strings.Join(lines, "; ")}
+	return &rejection{text: text, short: "it changes files that others work on: " + strings.Join(lines, "; "),
+		cause: event.ReturnedFiles, files: foreign}
 }
 
 // awaitHolders waits until nobody else is working on the files, and claims them. Whoever waits here is waited for by nobody: two

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"centurion"
+	"centurion/store"
 	"centurion/verify"
 	"centurion/worktree"
 )
@@ -58,11 +59,20 @@ func (m *mission) ownMerged(ctx context.Context, c *conversation) error {
 	if err != nil || back == nil {
 		return err
 	}
-	if err := m.layBack(ctx, c, back); err != nil {
+	if err := m.ownReturned(ctx, c, back, 0); err != nil {
 		return err
 	}
 	return &centurion.Error{Kind: centurion.KindVerify, Msg: "your own changes cannot be merged yet: " + back.text,
 		Hint: "mend that first, then call it again"}
+}
+
+// ownReturned records that work of the mission's own agent goes back to it, for the n-th time in a row, and lays it back.
+func (m *mission) ownReturned(ctx context.Context, c *conversation, back *rejection, n int) error {
+	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return tellReturn(tx, m.id, "", c.id(), back, n) })
+	if err != nil {
+		return err
+	}
+	return m.layBack(ctx, c, back)
 }
 
 // layBack lays what others have done since into a checkout, together with its work.
@@ -93,7 +103,7 @@ func (m *mission) ownTurnEnded(ctx context.Context) (again bool, err error) {
 		return false, &errBlocked{fmt.Sprintf("The %s's own changes could not be merged, %d times: %s. What should be done?",
 			m.root.agent.Name, m.ownReturns, back.short)}
 	}
-	if err := m.layBack(ctx, m.root, back); err != nil {
+	if err := m.ownReturned(ctx, m.root, back, m.ownReturns); err != nil {
 		return false, err
 	}
 	return true, m.root.say(ctx, centurion.OriginHost, back.text)

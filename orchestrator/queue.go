@@ -229,7 +229,7 @@ func (m *mission) guarded(ctx context.Context, tip string, chain []*landing) ([]
 		l := chain[guilty]
 		l.end(&rejection{text: "Your work breaks a check of the mission that was green before it.\n" + account(*red) +
 			"\nMend the cause, then end your turn; the host tries it again.", short: "it breaks a check of the mission: " + account(*red),
-			tree: l.tree, onto: l.onto}, nil)
+			cause: event.ReturnedGuard, command: red.Command, tree: l.tree, onto: l.onto}, nil)
 		chain = chain[:guilty]
 	}
 	return nil, nil

@@ -216,9 +216,9 @@ func troubles(d Data) []Trouble {
 			r, _ := decode[retryFact](e)
 			k, _ := decode[taskFact](e)
 			t.What = cmp.Or(r.Error, k.Reason, r.Reason, "the attempt before ended early")
-			t.Then = "tried again" + suffix(" after ", span(r.WaitMS))
+			t.Then = triedAgain + suffix(" after ", span(r.WaitMS))
 			if r.WaitMS == 0 && k.Attempt > 1 {
-				t.Then = "tried again, attempt " + itoa(k.Attempt)
+				t.Then = triedAgain + ", attempt " + itoa(k.Attempt)
 			}
 		case centurion.EventSessionError:
 			s, _ := decode[sessionFact](e)
@@ -259,13 +259,24 @@ func troubles(d Data) []Trouble {
 		if t.Then == "" {
 			continue
 		}
-		if n := len(out); n > 0 && out[n-1].Where == t.Where && out[n-1].What == t.What && out[n-1].Then == t.Then {
+		if n := len(out); n > 0 && again(out[n-1], t) {
 			out[n-1].Repeat++
+			out[n-1].Then = t.Then
 			continue
 		}
 		out = append(out, t)
 	}
 	return out
+}
+
+// triedAgain begins what became of a failed attempt or request.
+const triedAgain = "tried again"
+
+// again reports whether a trouble is the one before it once more: attempts at the same thing differ in their number and their
+// wait only.
+func again(before, t Trouble) bool {
+	return before.Where == t.Where && before.What == t.What &&
+		(before.Then == t.Then || strings.HasPrefix(before.Then, triedAgain) && strings.HasPrefix(t.Then, triedAgain))
 }
 
 // alive reports whether the mission was being worked on after these events, as far as they tell.

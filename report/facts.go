@@ -81,6 +81,12 @@ type (
 		Reason string `json:"reason"`
 		Error  string `json:"error"`
 	}
+	returnFact struct {
+		Cause   string   `json:"cause"`
+		Reason  string   `json:"reason"`
+		Files   []string `json:"files"`
+		Command string   `json:"command"`
+	}
 	stallFact struct {
 		SilentMS int64  `json:"silent_ms"`
 		Last     string `json:"last"`

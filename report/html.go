@@ -2,7 +2,9 @@ package report
 
 import (
 	"cmp"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -14,13 +16,17 @@ import (
 //go:embed page.html
 var page string
 
-// HTML writes the report as one page that needs nothing else: no script, no image, no font and no style from anywhere. An
-// error is that of w.
+//go:embed page.css
+var style string
+
+// HTML writes the report as one page that needs nothing else: no script, no image, no font and no style from anywhere, and
+// a policy that keeps a browser from taking any. An error is that of w.
 func (r *Report) HTML(w io.Writer) error {
+	anchors := r.anchors()
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"line": oneLine, "text": Clean, "short": short, "span": span, "clock": clock, "hash": hash, "money": money, "tokens": tokens,
 		"runs": runs, "runWord": runWord, "ended": ended, "died": died, "worth": r.worth, "tail": tail, "diff": diffLines,
-		"join": strings.Join, "badge": badge, "doubted": doubted, "ranInto": ranInto, "plain": plainPatch,
+		"join": strings.Join, "lower": strings.ToLower, "badge": badge, "doubted": doubted, "ranInto": ranInto, "markName": markName, "happened": happenings, "when": r.when, "gap": gapWord,
 		"add": func(a, b float64) float64 { return a + b }, "count": centurion.Count, "axis": func(t centurion.Time) string { return axis(r.Timeline.at(t)) },
 		"sections": r.sections, "undone": func() []string { return r.Undone }, "summed": summed,
 		"decided":  func(all []Decision) []Decision { return all[:min(len(all), pageRows)] },
@@ -29,15 +35,26 @@ func (r *Report) HTML(w io.Writer) error {
 		"costs":    func(name string, rows []Spent) costs { return costs{name, rows} },
 		"last":     func(s []Span) centurion.Time { return s[len(s)-1].To },
 		"between":  func(a, b centurion.Time) string { return cmp.Or(span(b.Sub(a.Time).Milliseconds()), "no time") },
+		"anchor":   func(item string) string { return anchors[item] },
 	}).Parse(page)
 	if err != nil {
 		return &centurion.Error{Op: "write report", Kind: centurion.KindInternal, Err: err}
 	}
 	return t.Execute(w, struct {
 		*Report
-		Headline, Proofs, Where, Base string
-		Picture                       *picture
-	}{r, r.headline(), r.proofs(), r.where(), r.base(), draw(r.Timeline)})
+		Headline, Proofs, Way, Who, Tone, Where, Base, Policy string
+		GoalTold                                              bool
+		Style                                                 template.CSS
+		Tally                                                 []tally
+		Picture                                               *picture
+	}{r, r.headline(), r.proofs(), r.way(), r.who(), r.tone(), r.where(), r.base(), policy(style), r.goalTold(), template.CSS(style), r.tallies(), draw(r.Timeline)})
+}
+
+// policy is what a browser may load for the page: its own style, known by its digest, and nothing else. What a text might
+// smuggle in, a style, a form or an address for relative links, would be refused.
+func policy(style string) string {
+	sum := sha256.Sum256([]byte(style))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 }
 
 // pageRows is how many rows of a table the page has; the data has all of them.
@@ -59,6 +76,8 @@ type costs struct {
 
 // section is an item, or the mission itself, with its checks.
 type section struct {
+	ID     string // of its heading in the page
+	Item   string // empty for the mission itself
 	Title  string
 	Checks []Check
 }
@@ -66,13 +85,25 @@ type section struct {
 // sections are the items that have checks, and the mission's own checks.
 func (r *Report) sections() []section {
 	var out []section
-	for _, it := range r.Items {
-		if len(it.Checks) > 0 {
-			out = append(out, section{oneLine(it.ID + " " + it.Title), it.Checks})
+	add := func(item, title string, checks []Check) {
+		if len(checks) > 0 {
+			out = append(out, section{fmt.Sprintf("receipts-%d", len(out)+1), item, title, checks})
 		}
 	}
-	if len(r.Checks) > 0 {
-		out = append(out, section{"The mission's own checks", r.Checks})
+	for _, it := range r.Items {
+		add(it.ID, short(it.ID+" "+it.Title, maxHeading), it.Checks)
+	}
+	add("", "The mission's own checks", r.Checks)
+	return out
+}
+
+// anchors are the ids of the sections by their items' ids.
+func (r *Report) anchors() map[string]string {
+	out := map[string]string{}
+	for _, s := range r.sections() {
+		if s.Item != "" {
+			out[s.Item] = s.ID
+		}
 	}
 	return out
 }
@@ -88,35 +119,6 @@ func badge(s Standing) string {
 		return "none"
 	}
 	return "bad"
-}
-
-// diffLine is one line of a patch.
-type diffLine struct{ Class, Text string }
-
-// maxDiff is how many lines of a patch are shown.
-const maxDiff = 400
-
-// diffLines are the lines of a patch, each with what it is.
-func diffLines(patch string) []diffLine {
-	var out []diffLine
-	for l := range strings.SplitSeq(strings.TrimRight(Clean(patch), "\n"), "\n") {
-		if len(out) == maxDiff {
-			return append(out, diffLine{"note", "… the rest is left out"})
-		}
-		d := diffLine{"same", l}
-		switch {
-		case strings.HasPrefix(l, "+++"), strings.HasPrefix(l, "---"), strings.HasPrefix(l, "diff "), strings.HasPrefix(l, "index "):
-			d.Class = "note"
-		case strings.HasPrefix(l, "@@"):
-			d.Class = "hunk"
-		case strings.HasPrefix(l, "+"):
-			d.Class = "plus"
-		case strings.HasPrefix(l, "-"):
-			d.Class = "minus"
-		}
-		out = append(out, d)
-	}
-	return out
 }
 
 // summed is the sum of several rows of costs.

@@ -183,10 +183,10 @@ func (ln *lane) mark(k MarkKind, at centurion.Time, text string) {
 // sentAgain is why work went back where nothing says why.
 const sentAgain = "sent back to its worker"
 
-// back marks that work was sent back. The task's new state and the host's message about it tell of the same return, one after
-// the other; the message says why.
+// back marks that work was sent back. A task's new state and the fact of its return tell of the same thing, one after the other;
+// only the second says why.
 func (ln *lane) back(at centurion.Time, why string) {
-	if n := len(ln.Marks); n > 0 && ln.Marks[n-1].Kind == MarkReturn && ln.Marks[n-1].Text == sentAgain && at.Sub(ln.Marks[n-1].Time.Time) < time.Second {
+	if n := len(ln.Marks); n > 0 && ln.Marks[n-1].Kind == MarkReturn && ln.Marks[n-1].Text == sentAgain {
 		ln.Marks[n-1].Text = oneLine(why)
 		return
 	}
@@ -283,6 +283,10 @@ func (l *laner) task(e centurion.Event) {
 	case centurion.EventTaskFenced:
 		f, _ := decode[fenceFact](e)
 		ln.mark(MarkKill, e.Time, "a superseded attempt was kept from writing: "+f.Refused)
+		return
+	case centurion.EventTaskReturned:
+		r, _ := decode[returnFact](e)
+		ln.back(e.Time, r.why())
 		return
 	case centurion.EventTaskDelivered:
 		return
@@ -399,10 +403,6 @@ func (l *laner) session(e centurion.Event) {
 	case centurion.EventProviderRetry:
 		d, _ := decode[retryFact](e)
 		ln.mark(MarkRetry, e.Time, cmp.Or(d.Error, d.Reason))
-	case centurion.EventMessageCreated:
-		if m, _ := decode[messageFact](e); m.Origin == string(centurion.OriginHost) && sentBack(m.Text) != "" {
-			ln.back(e.Time, sentBack(m.Text))
-		}
 	}
 	if ln != l.main || l.ended != nil {
 		return

@@ -15,10 +15,11 @@ func (r *Report) Markdown(w io.Writer) error {
 	m.head()
 	m.plan()
 	m.timeline()
+	m.troubles()
 	m.receipts()
-	m.costs()
+	m.decisions()
 	m.files()
-	m.people()
+	m.costs()
 	m.next()
 	_, err := io.WriteString(w, m.b.String())
 	return err
@@ -33,10 +34,13 @@ func (m *markdown) p(format string, a ...any) { fmt.Fprintf(&m.b, format+"\n", a
 
 func (m *markdown) head() {
 	r := m.r
-	m.p("# %s\n", inline(short(r.Mission.Goal, 200)))
+	m.p("# %s\n", inline(short(r.Mission.Goal, maxHeading)))
 	m.p("Mission report · %s · written %s\n", code(r.Mission.ID), clock(r.Written))
 	m.p("**%s**\n", inline(r.headline()))
-	m.p("%s\n", inline(r.proofs()))
+	m.p("%s\n\n%s\n", inline(r.proofs()), inline(r.way()))
+	if who := r.who(); who != "" {
+		m.p("%s\n", inline(who))
+	}
 	if r.Mission.Reason != "" {
 		m.p("Why: %s\n", inline(r.Mission.Reason))
 	}
@@ -49,7 +53,7 @@ func (m *markdown) head() {
 				line.WriteString(" · " + inline(d.Item))
 			}
 			if d.Command != "" {
-				line.WriteString(" · " + code(d.Command))
+				line.WriteString(" · " + code(short(d.Command, maxCommand)))
 			}
 			if len(d.Why) > 0 {
 				line.WriteString(": " + inline(strings.Join(d.Why, "; ")))
@@ -58,7 +62,10 @@ func (m *markdown) head() {
 		}
 		m.p("")
 	}
-	m.p("## Goal\n\n%s", fenced("text", r.Mission.Goal))
+	m.p("## Goal\n")
+	if !r.goalTold() {
+		m.p("%s", fenced("text", r.Mission.Goal))
+	}
 	line := "In " + code(r.Mission.Directory)
 	if r.Mission.Options.Model != "" {
 		line += " with " + code(r.Mission.Options.Model)
@@ -99,21 +106,46 @@ func (m *markdown) timeline() {
 	fmt.Fprintf(&b, "%-24s 0%*s\n", "", textWidth-1, axis(t.worked()))
 	m.p("%s", fenced("text", b.String()))
 	m.p("`█` works · `·` waits · `▒` checks run · `▓` merges · `r` tried again · `<` sent back · `x` cut off · `!` failed, red or conflict · `m` merged.\n")
+	m.lanes(t)
 	if len(t.Gaps) == 0 {
 		return
 	}
 	m.p("Times in which nobody worked on the mission are cut out:\n")
 	for _, g := range t.Gaps {
-		line := fmt.Sprintf("- at %s: %s, for %s", axis(t.at(g.From)), g.Kind, cmp.Or(span(g.To.Sub(g.From.Time).Milliseconds()), "no time"))
-		if g.Kind == Restart {
-			line = strings.Replace(line, ": restart", ": its host restarted", 1)
-		}
+		line := fmt.Sprintf("- at %s: %s, for %s", axis(t.at(g.From)), inline(gapWord(g.Kind)), cmp.Or(span(g.To.Sub(g.From.Time).Milliseconds()), "no time"))
 		if g.Reason != "" {
 			line += ": " + inline(g.Reason)
 		}
 		m.p("%s", line)
 	}
 	m.p("")
+}
+
+// lanes tells the timeline as a table, and what was merged for the whole mission.
+func (m *markdown) lanes(t Timeline) {
+	m.p("| Who | What | From | To | End | What happened |\n|---|---|---|---|---|---|")
+	for i, l := range t.Lanes {
+		if i == maxRows {
+			m.p("| … | and %d more | | | | |", len(t.Lanes)-i)
+			break
+		}
+		from, to := "", ""
+		if n := len(l.Spans); n > 0 {
+			from, to = axis(t.at(l.Spans[0].From)), axis(t.at(l.Spans[n-1].To))
+		}
+		var marks []string
+		for _, h := range happenings(l) {
+			marks = append(marks, inline(m.r.when(h)+suffix(h.Sep, short(h.Text, 160))))
+		}
+		m.p("| %s | %s | %s | %s | %s | %s |", inline(l.Agent), inline(strings.TrimSpace(l.Item+" "+short(l.Title, 120))), from, to, inline(l.End), strings.Join(marks, "; "))
+	}
+	m.p("")
+	for _, k := range t.Marks {
+		m.p("- at %s: %s", axis(t.at(k.Time)), inline(markName(k.Kind)+suffix(": ", k.Text)))
+	}
+	if len(t.Marks) > 0 {
+		m.p("")
+	}
 }
 
 // drawn is a lane in characters.
@@ -232,7 +264,7 @@ func (m *markdown) files() {
 // maxRows is how many rows of a kind Markdown has; the page has all of them.
 const maxRows = 200
 
-func (m *markdown) people() {
+func (m *markdown) decisions() {
 	m.p("## What was asked, and the answers\n")
 	for i, d := range m.r.Decisions {
 		if i == maxRows {
@@ -248,7 +280,11 @@ func (m *markdown) people() {
 	if len(m.r.Decisions) == 0 {
 		m.p("Nobody was asked anything.")
 	}
-	m.p("\n## What went wrong, and what became of it\n")
+	m.p("")
+}
+
+func (m *markdown) troubles() {
+	m.p("## What went wrong, and what became of it\n")
 	for i, t := range m.r.Troubles {
 		if i == maxRows {
 			m.p("- … and %d more", len(m.r.Troubles)-i)
@@ -258,7 +294,7 @@ func (m *markdown) people() {
 		if t.Repeat > 0 {
 			again = " (" + centurion.Count(t.Repeat, "more time") + ")" // no text of a model's
 		}
-		m.p("- %s %s: %s%s → %s", clock(t.Time), inline(t.Where), inline(short(t.What, 400)), again, inline(t.Then))
+		m.p("- %s %s: %s%s → %s", clock(t.Time), inline(short(t.Where, 120)), inline(short(t.What, 400)), again, inline(t.Then))
 	}
 	if len(m.r.Troubles) == 0 {
 		m.p("Nothing.")

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"centurion"
 )
@@ -17,10 +19,12 @@ const (
 	picRight  = 14.0
 	picTop    = 52.0 // for the axis and the words of the lines
 	rowHigh   = 20.0
-	rowLow    = 15.0 // with more lanes than manyLanes
+	rowLow    = 16.0 // with more lanes than manyLanes
 	manyLanes = 60
 	markWidth = 11.0 // marks that are nearer to each other become one with a number
 	tickRoom  = 72.0 // for the words of a tick
+	letter    = 7.0  // of a wide font; what is wider than thought is cut off at the column's end
+	maxLabel  = 30   // columns of a lane's name
 )
 
 // picture is the timeline laid out.
@@ -32,7 +36,14 @@ type picture struct {
 	Lines                  []picLine
 	Roles                  []picRole
 	Marks                  []picLegend
+	Kinds                  []picKind
 }
+
+// Left is where the part with the names ends: the first marks reach a little over the beginning of time.
+func (p *picture) Left() float64 { return p.X - markWidth/2 - 2.5 }
+
+// Wide is the width of the part without the names.
+func (p *picture) Wide() float64 { return p.W - p.Left() }
 
 type picRow struct {
 	Y, Mid, H float64
@@ -60,8 +71,9 @@ type picMark struct {
 }
 
 type picTick struct {
-	X     float64
-	Label string
+	X      float64
+	Label  string
+	Anchor string // where the words stand: middle, or start where they would reach into the names
 }
 
 type picLine struct {
@@ -75,6 +87,9 @@ type picRole struct {
 	Role int
 	Name string
 }
+
+// picKind is a kind of line that goes through all lanes.
+type picKind struct{ Class, Name string }
 
 type picLegend struct {
 	Kind MarkKind
@@ -114,6 +129,28 @@ func markNames() []picLegend {
 	return all
 }
 
+// markName is what a mark is called.
+func markName(k MarkKind) string {
+	for _, m := range markNames() {
+		if m.Kind == k {
+			return m.Name
+		}
+	}
+	return string(k)
+}
+
+// kindsOf are the kinds of line that are in use, in the order of their first one.
+func kindsOf(lines []picLine) []picKind {
+	names := map[string]string{"restart": "its host was gone", "pause": "it stood still", "merge": "merged, or taken back", "conflict": "conflict"}
+	var out []picKind
+	for _, l := range lines {
+		if !slices.ContainsFunc(out, func(k picKind) bool { return k.Class == l.Class }) {
+			out = append(out, picKind{l.Class, cmp.Or(names[l.Class], l.Class)})
+		}
+	}
+	return out
+}
+
 // draw lays a timeline out.
 func draw(t Timeline) *picture {
 	if len(t.Lanes) == 0 {
@@ -132,7 +169,7 @@ func draw(t Timeline) *picture {
 	for i, l := range t.Lanes {
 		r := picRow{Y: picTop + high*float64(i), H: high, Mid: picTop + high*(float64(i)+0.5), Role: roles[l.Agent], Odd: i%2 == 1}
 		r.Full = laneName(l)
-		r.Label = runes(r.Full, 34)
+		r.Label = columns(r.Full, maxLabel)
 		r.Bars = bars(t, l, r, x)
 		r.Marks = marks(t, l, r.Mid, x)
 		for _, m := range l.Marks {
@@ -142,9 +179,7 @@ func draw(t Timeline) *picture {
 	}
 	p.Ticks = ticks(whole, p.X, p.Right)
 	p.Lines = lines(t, x)
-	for _, m := range t.Marks {
-		used[m.Kind] = true
-	}
+	p.Kinds = kindsOf(p.Lines)
 	for _, m := range markNames() {
 		if used[m.Kind] {
 			p.Marks = append(p.Marks, m)
@@ -155,24 +190,16 @@ func draw(t Timeline) *picture {
 	}
 	slices.SortFunc(p.Roles, func(a, b picRole) int { return cmp.Or(cmp.Compare(a.Role, b.Role), strings.Compare(a.Name, b.Name)) })
 	p.Title = "Timeline of the workers"
-	p.Desc = describe(t, used)
+	p.Desc = describe(t)
 	return p
 }
 
 // describe says in words what the picture shows, for who cannot see it.
-func describe(t Timeline, used map[MarkKind]bool) string {
-	n := map[MarkKind]int{}
-	for _, l := range t.Lanes {
-		for _, m := range l.Marks {
-			n[m.Kind]++
-		}
-	}
-	for _, m := range t.Marks {
-		n[m.Kind]++
-	}
+func describe(t Timeline) string {
+	n := t.marked()
 	parts := []string{fmt.Sprintf("%s over %s at work", centurion.Count(len(t.Lanes), "lane"), cmp.Or(span(t.worked().Milliseconds()), "no time"))}
 	for _, m := range markNames() {
-		if used[m.Kind] {
+		if n[m.Kind] > 0 {
 			parts = append(parts, fmt.Sprintf("%s: %d", m.Name, n[m.Kind]))
 		}
 	}
@@ -242,7 +269,7 @@ func marks(t Timeline, l Lane, y float64, x func(centurion.Time) float64) []picM
 	var out []picMark
 	for _, m := range all {
 		at := x(m.Time)
-		title := fmt.Sprintf("%s at %s", m.Kind, axis(t.at(m.Time)))
+		title := fmt.Sprintf("%s at %s", markName(m.Kind), axis(t.at(m.Time)))
 		if m.Text != "" {
 			title += ": " + short(m.Text, 160)
 		}
@@ -298,7 +325,11 @@ func ticks(whole time.Duration, from, to float64) []picTick {
 	}
 	var out []picTick
 	for at := time.Duration(0); at <= whole; at += step {
-		out = append(out, picTick{X: tenth(from + (to-from)*float64(at)/float64(whole)), Label: axis(at)})
+		tick := picTick{X: tenth(from + (to-from)*float64(at)/float64(whole)), Label: axis(at), Anchor: "middle"}
+		if at == 0 {
+			tick.Anchor = "start"
+		}
+		out = append(out, tick)
 	}
 	return out
 }
@@ -347,18 +378,18 @@ func lines(t Timeline, x func(centurion.Time) float64) []picLine {
 		all = append(all, at{g.From, l})
 	}
 	for _, m := range t.Marks {
-		label := string(m.Kind)
+		label := markName(m.Kind)
 		if strings.HasPrefix(m.Text, takenBack) {
-			label = "undo"
+			label = "taken back"
 		}
-		all = append(all, at{m.Time, picLine{X: x(m.Time), Class: string(m.Kind), Label: label, Title: cmp.Or(m.Text, string(m.Kind))}})
+		all = append(all, at{m.Time, picLine{X: x(m.Time), Class: string(m.Kind), Label: label, Title: cmp.Or(m.Text, label)}})
 	}
 	slices.SortStableFunc(all, func(a, b at) int { return a.when.Compare(b.when.Time) })
 	free := [2]float64{} // how far each row is taken
 	var out []picLine
 	for _, a := range all {
 		l := a.line
-		wide := float64(len([]rune(l.Label)))*5.4 + 10
+		wide := float64(len([]rune(l.Label)))*letter + 10
 		from, to := l.X, l.X+wide
 		if l.End = to > picWidth; l.End {
 			from, to = l.X-wide, l.X
@@ -388,4 +419,18 @@ func runes(s string, n int) string {
 		return s
 	}
 	return strings.TrimSpace(string(r[:n-1])) + "…"
+}
+
+// columns cuts a text to n columns, of which a character of an East Asian script takes two.
+func columns(s string, n int) string {
+	wide := 0
+	for i, r := range s {
+		if wide++; unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r >= 0x1f300 && r <= 0x1faff || r >= 0xff00 && r <= 0xff60 {
+			wide++
+		}
+		if wide > n {
+			return runes(s, utf8.RuneCountInString(s[:i]))
+		}
+	}
+	return s
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/net/html"
 
 	"centurion"
 	"centurion/event"
@@ -244,6 +243,7 @@ func TestSlips(t *testing.T) {
 		fact(3, centurion.EventMessageUpdated, "tsk_1", "ses_1", map[string]any{"finish": "stop"}),
 		tool(4, "tsk_1", "edit", claimed), tool(5, "tsk_1", "edit", claimed), tool(6, "tsk_1", "bash", "exit code 1"),
 		host(7, "You have changed files that somebody else is working on at the moment:\n- a.go belongs to item T2\nBring them back."),
+		fact(7, centurion.EventTaskReturned, "tsk_1", "ses_1", event.ReturnData{Cause: event.ReturnedFiles, Reason: "it changes", Files: []string{"a.go"}, Returns: 1}),
 		host(8, "Task tsk_2 is completed."),
 		moved(9, centurion.EventTaskBlocked, "tsk_1", centurion.TaskBlocked, 1, "it came back 3 times"),
 		tool(10, "", "mission_complete", "not complete; missing:\n- item T6 is open"),
@@ -260,7 +260,7 @@ func TestSlips(t *testing.T) {
 	}
 	want := []string{"T1 one | an answer was cut off because it was too long | what it called in it was not run, and it was told so | 0",
 		"T1 one | a call of edit was refused: a.go belongs to item T2, which somebody else was working on | the file was not touched | 1",
-		"T1 one | its work was not merged: it changed files that others were working on: a.go belongs to item T2 | sent back; the task ended: blocked | 0",
+		"T1 one | its work was not merged: it changed files that others were working on: a.go | sent back; the task ended: blocked | 0",
 		"T1 one | it came back 3 times | blocked; what it changed and was not merged stands on the branch centurion/m/tsk_1; its item was done by another task: again | 0",
 		"the mission | mission_complete was refused: item T6 is open | it went on; the mission: completed | 0",
 		"tsk_3 | the review found faults: a.go:3: wrong | mended: a later review of it passed | 0",
@@ -273,6 +273,51 @@ func TestSlips(t *testing.T) {
 	}
 	if r.WallMS != 14_000 || r.Timeline.worked().Seconds() != 14 { // a merge by the person, hours later
 		t.Errorf("it took %d ms, drawn as %s", r.WallMS, r.Timeline.worked())
+	}
+}
+
+// Why work was sent back is told by the fact of its return, whatever the host has said to its worker.
+func TestReturns(t *testing.T) {
+	t.Parallel()
+	for cause, x := range map[string]struct{ mark, trouble string }{
+		event.ReturnedCheck:    {"its check failed: go test", ""}, // verify.failed is the trouble
+		event.ReturnedConflict: {"it does not fit to what others have merged: a.go", ""},
+		event.ReturnedMarkers:  {"it had conflict markers in a.go", "it had conflict markers in a.go"},
+		event.ReturnedFiles:    {"it changed files that others were working on: a.go", "it changed files that others were working on: a.go"},
+		event.ReturnedGuard:    {"it broke a check of the mission that was green before it: go test", "it broke a check of the mission that was green before it: go test"},
+		"another":              {"it is so", "it is so"},
+	} {
+		d := event.ReturnData{Cause: cause, Reason: "it is so\nand more", Returns: 1}
+		switch cause {
+		case event.ReturnedCheck, event.ReturnedGuard:
+			d.Command = "go test"
+		case "another":
+		default:
+			d.Files = []string{"a.go"}
+		}
+		r := New(Data{Mission: centurion.Mission{ID: "m", Session: "ses_root"}, Now: at(99), Events: []centurion.Event{
+			fact(0, centurion.EventMissionStarted, "", "ses_root", event.MissionData{}),
+			moved(1, centurion.EventTaskStarted, "a", centurion.TaskRunning, 1, ""),
+			moved(2, centurion.EventTaskVerifying, "a", centurion.TaskVerifying, 1, ""),
+			moved(9, centurion.EventTaskUpdated, "a", centurion.TaskRunning, 1, ""),
+			fact(9, centurion.EventTaskReturned, "a", "ses_a", d),
+			fact(10, centurion.EventMessageCreated, "a", "ses_a", map[string]any{"origin": "host", "text": "You have changed files that somebody else is working on\n- b.go"}),
+			fact(20, centurion.EventTaskReturned, "", "ses_root", d)}})
+		lanes := r.Timeline.Lanes
+		if len(lanes) != 2 || len(lanes[0].Marks) != 1 || len(lanes[1].Marks) != 1 || lanes[1].Marks[0].Kind != MarkReturn || lanes[1].Marks[0].Text != x.mark {
+			t.Errorf("%s: the lanes are %+v", cause, lanes)
+		}
+		var got []string
+		for _, tr := range r.Troubles {
+			got = append(got, tr.Where+": "+tr.What)
+		}
+		var want []string
+		if x.trouble != "" {
+			want = []string{"a: its work was not merged: " + x.trouble, "the mission: its work was not merged: " + x.trouble}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: %s", cause, d)
+		}
 	}
 }
 
@@ -310,97 +355,6 @@ func TestEmpty(t *testing.T) {
 	if _, err := json.Marshal(r); err != nil {
 		t.Error(err)
 	}
-}
-
-// pageOf renders and parses a page, and reports what must not be in it.
-func pageOf(t *testing.T, d Data) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := New(d).HTML(&b); err != nil {
-		t.Fatal(err)
-	}
-	root, err := html.Parse(bytes.NewReader(b.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	allowed := map[string]bool{}
-	for tag := range strings.FieldsSeq("html head body meta title style header main section div p h1 h2 h3 h4 pre code span strong em br ul li " +
-		"table caption thead tbody tfoot tr th td details summary svg g rect line path text desc") {
-		allowed[tag] = true
-	}
-	attrs := map[string]bool{}
-	for a := range strings.FieldsSeq("lang charset name content http-equiv class id dir scope aria-labelledby aria-label aria-hidden role tabindex " +
-		"viewBox x y x1 y1 x2 y2 width height rx d transform text-anchor font-size") {
-		attrs[a] = true
-	}
-	for n := range root.Descendants() {
-		if n.Type != html.ElementNode {
-			continue
-		}
-		if !allowed[n.Data] {
-			t.Errorf("the page has an element <%s>", n.Data)
-		}
-		for _, a := range n.Attr {
-			if !attrs[a.Key] {
-				t.Errorf("the page has an attribute %s=%q on <%s>", a.Key, a.Val, n.Data)
-			}
-		}
-	}
-	return b.String()
-}
-
-// The page needs nothing else: it references no other resource and no address.
-func TestPageIsSelfContained(t *testing.T) {
-	t.Parallel()
-	d := sample()
-	d.Mission.Goal = "plain" // the sample's goal has an address in its text
-	page := pageOf(t, d)
-	for _, no := range []string{"http:", "https:", "@import", "src=", "href=", "url(", "<script", "<link", "<iframe", "javascript:", "//"} {
-		if strings.Contains(strings.ReplaceAll(page, "// &lt;script&gt;", ""), no) {
-			t.Errorf("the page has %q", no)
-		}
-	}
-}
-
-// FuzzHostile: whatever a model or a command wrote, the page has no element and no attribute that it did not have, and Markdown no
-// markup of theirs.
-func FuzzHostile(f *testing.F) {
-	for _, s := range []string{"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "</title></svg><b onload=x>", "```\n# no\n<i>", "[a](javascript:x)",
-		"\x1b]8;;http://x\x07y", "\u202eevil", "</pre></style><style>*{}", "{{.Mission}}", "a|b\n---|---", "]]><!--", "\xff\xfe", "<http://x> www.x.org a@b.c", "===\n---"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		d := sample()
-		m := &d.Mission
-		m.Goal, m.Reason, m.Summary, m.Branch, m.ID, m.Directory, m.Options.Model = s, s, s, s, s, s, s
-		m.Status = centurion.MissionStatus(s)
-		for i := range d.Items {
-			it := &d.Items[i]
-			it.ID, it.Title, it.Agent, it.Status, it.Files, it.After, it.Verify = s, s, s, s, []string{s}, []string{s}, []string{s}
-		}
-		for i := range d.Tasks {
-			d.Tasks[i].Title, d.Tasks[i].Item, d.Tasks[i].Agent = s, s, s
-		}
-		for i := range d.Receipts {
-			r := &d.Receipts[i]
-			r.Item, r.Command, r.Why, r.Died, r.Removed, r.Output, r.Error, r.Tree, r.Weakened = s, s, s, s, s, s, s, s, []string{s}
-			for j := range r.Runs {
-				r.Runs[j].Output, r.Runs[j].Kind, r.Runs[j].Broken = s, centurion.RunKind(s), s
-			}
-		}
-		d.Files[0].Path, d.Files[0].Old, d.Files[0].Status, d.Files[0].Hunks[0].Text = s, s, s, s
-		for _, typ := range []centurion.EventType{centurion.EventTaskQueued, centurion.EventTaskRetrying, centurion.EventSessionError, centurion.EventQuestionAsked,
-			centurion.EventMergeConflict, centurion.EventMissionResumed, centurion.EventSessionModel} {
-			d.Events = append(d.Events, fact(5500, typ, s, s, map[string]any{"agent": s, "title": s, "reason": s, "error": s, "text": s, "answer": s, "by": s,
-				"type": s, "files": []string{s}, "to": s, "from": s}))
-		}
-		pageOf(t, d)
-		var b bytes.Buffer
-		if err := New(d).Markdown(&b); err != nil {
-			t.Fatal(err)
-		}
-		checkMarkdown(t, b.String())
-	})
 }
 
 // checkMarkdown looks at what stands outside of blocks and code spans: no character there begins markup, an address or HTML.

@@ -20,9 +20,9 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 			}
 			return "an answer was cut off because it was too long", then
 		}
-	case centurion.EventMessageCreated:
-		if m, _ := decode[messageFact](e); m.Origin == string(centurion.OriginHost) && e.Task != "" && sentBack(m.Text) != "" {
-			return "its work was not merged: " + sentBack(m.Text), "sent back; " + fate(d, e, i)
+	case centurion.EventTaskReturned:
+		if r, err := decode[returnFact](e); err == nil && r.Cause != returnedCheck && r.Cause != returnedConflict {
+			return "its work was not merged: " + r.why(), "sent back; " + fate(d, e, i)
 		}
 	case centurion.EventToolCompleted:
 		t, _ := decode[toolFact](e)
@@ -49,23 +49,31 @@ const reviewer = "reviewer"
 // failedReview reports whether an answer begins as that of a review which has found faults.
 func failedReview(s string) bool { return strings.HasPrefix(strings.TrimLeft(s, "*#_ \t\r\n"), "FAIL") }
 
-// sentBack is the cause for which a task's work goes back to it, where no other event tells of it: the host's message to
-// the task begins with one of a few sentences, and the files follow as a list.
-func sentBack(text string) string {
-	first, rest, _ := strings.Cut(text, "\n")
-	switch {
-	case strings.HasPrefix(first, "You have changed files that somebody else is working on"):
-		var files []string
-		for l := range strings.Lines(rest) {
-			if f, ok := strings.CutPrefix(strings.TrimSpace(l), "- "); ok {
-				files = append(files, f)
-			}
-		}
-		return "it changed files that others were working on: " + strings.Join(files, ", ")
-	case strings.HasPrefix(first, "There are still conflict markers"), strings.HasPrefix(first, "Your work breaks a check"):
-		return first
+// The causes of a return that a report tells apart. Of the first two the failed check and the conflict tell already.
+const (
+	returnedCheck    = "check"
+	returnedConflict = "conflict"
+	returnedMarkers  = "markers"
+	returnedFiles    = "files"
+	returnedGuard    = "guard"
+)
+
+// why says in one line why work went back.
+func (r returnFact) why() string {
+	files := strings.Join(r.Files, ", ")
+	switch r.Cause {
+	case returnedCheck:
+		return "its check failed" + suffix(": ", r.Command)
+	case returnedConflict:
+		return "it does not fit to what others have merged" + suffix(": ", files)
+	case returnedMarkers:
+		return "it had conflict markers in " + files
+	case returnedFiles:
+		return "it changed files that others were working on: " + files
+	case returnedGuard:
+		return "it broke a check of the mission that was green before it" + suffix(": ", r.Command)
 	}
-	return ""
+	return cmp.Or(firstLine(r.Reason), sentAgain)
 }
 
 // reviewedLater is what became of an item that a review has found faults in.

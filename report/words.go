@@ -32,25 +32,6 @@ func (r *Report) headline() string {
 	return strings.Join(line, " · ")
 }
 
-// proofs says aloud what the items are worth.
-func (r *Report) proofs() string {
-	c := r.Counts
-	if c.Items == 0 {
-		return "The plan had no items: there was nothing to verify."
-	}
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		what string
-	}{{c.Proven, "proven"}, {c.Regression, "regression (green before and after)"}, {c.Passed, "passed (green only)"}, {c.Reviewed, "reviewed (no check of its own)"}, {c.Unproven, "UNPROVEN"},
-		{c.Flaky, "FLAKY"}, {c.Failed, "FAILED"}, {c.NotRun, "with a check that was not run"}, {c.Unchecked, "without a check or a review"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
-	}
-	return fmt.Sprintf("Of %s: %s.", centurion.Count(c.Items, "item"), strings.Join(parts, ", "))
-}
-
 // worth says in a sentence what a check has been shown to be.
 func (r *Report) worth(c Check) string {
 	switch c.Standing {
@@ -218,4 +199,12 @@ func undone(tasks []centurion.Task) []string {
 		}
 	}
 	return out
+}
+
+// gapWord says why nobody worked in a gap.
+func gapWord(kind string) string {
+	if kind == Restart {
+		return "its host restarted"
+	}
+	return kind
 }

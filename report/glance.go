@@ -1,0 +1,187 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+)
+
+// tally is how many items stand in one way.
+type tally struct {
+	Class string // good, fair, none or bad
+	Words string
+}
+
+// tallies are the numbers of the items by what proves them, the best first; ways in which none stands are left out.
+func (r *Report) tallies() []tally {
+	c := r.Counts
+	var out []tally
+	for _, p := range []struct {
+		n    int
+		s    Standing
+		what string
+	}{{c.Proven, Proven, "proven"}, {c.Regression, Regression, "regression (green before and after)"}, {c.Passed, Passed, "passed (green only)"},
+		{c.Reviewed, Reviewed, "reviewed (no check of its own)"}, {c.Unproven, Unproven, "UNPROVEN"}, {c.Flaky, Flaky, "FLAKY"}, {c.Failed, Failed, "FAILED"},
+		{c.NotRun, NotRun, "with a check that was not run"}, {c.Unchecked, Unchecked, "without a check or a review"}} {
+		if p.n > 0 {
+			out = append(out, tally{badge(p.s), fmt.Sprintf("%d %s", p.n, p.what)})
+		}
+	}
+	return out
+}
+
+// proofs says aloud what the items are worth.
+func (r *Report) proofs() string {
+	if r.Counts.Items == 0 {
+		return "The plan had no items: there was nothing to verify."
+	}
+	var parts []string
+	for _, t := range r.tallies() {
+		parts = append(parts, t.Words)
+	}
+	return fmt.Sprintf("Of %s: %s.", centurion.Count(r.Counts.Items, "item"), strings.Join(parts, ", "))
+}
+
+// tone is what the verdict is coloured by: the state of the mission, or "doubted" where it is complete and something of it
+// needs a second look.
+func (r *Report) tone() string {
+	if r.Mission.Status == centurion.MissionCompleted && len(r.Doubts) > 0 {
+		return "doubted"
+	}
+	return string(r.Mission.Status)
+}
+
+// way says in one line what failed, was sent back or was cut off on the way, and how often.
+func (r *Report) way() string {
+	n := r.Timeline.marked()
+	restarts := 0
+	for _, g := range r.Timeline.Gaps {
+		if g.Kind == Restart {
+			restarts++
+		}
+	}
+	var parts []string
+	for _, p := range []struct {
+		n          int
+		noun, what string
+	}{{n[MarkRed], "red check", ""}, {n[MarkConflict], "conflict", ""}, {n[MarkReturn], "time", " sent back"}, {n[MarkRetry], "time", " tried again"},
+		{n[MarkKill], "time", " cut off"}, {n[MarkFail], "time", " failed or blocked"}, {restarts, "restart", " of its host"}} {
+		if p.n > 0 {
+			parts = append(parts, centurion.Count(p.n, p.noun)+p.what)
+		}
+	}
+	switch {
+	case len(parts) > 0:
+		return "On the way: " + strings.Join(parts, ", ") + "."
+	case len(r.Troubles) > 0:
+		return "On the way: " + centurion.Count(len(r.Troubles), "trouble") + "."
+	}
+	return "Nothing failed on the way, and nothing was sent back."
+}
+
+// marked counts the marks of all lanes and of the whole mission by their kind.
+func (t Timeline) marked() map[MarkKind]int {
+	n := map[MarkKind]int{}
+	for _, l := range t.Lanes {
+		for _, m := range l.Marks {
+			n[m.Kind]++
+		}
+	}
+	for _, m := range t.Marks {
+		n[m.Kind]++
+	}
+	return n
+}
+
+// maxNamed is how many agents the first lines of a report name.
+const maxNamed = 12
+
+// who says which agents worked on the mission, in the order in which they came, and how many tasks each had.
+func (r *Report) who() string {
+	var names []string
+	tasks := map[string]int{}
+	for _, l := range r.Timeline.Lanes {
+		name := oneLine(l.Agent)
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		if l.Task != "" {
+			tasks[name]++
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	left := len(names) - maxNamed
+	names = names[:min(len(names), maxNamed)]
+	for i, name := range names {
+		if n := tasks[name]; n > 0 {
+			names[i] += " (" + centurion.Count(n, "task") + ")"
+		}
+	}
+	line := "Who worked: " + strings.Join(names, ", ")
+	if left > 0 {
+		line += fmt.Sprintf(" and %d more", left)
+	}
+	return line + "."
+}
+
+// goalTold reports whether the heading, which has 200 bytes of it on one line, tells the whole goal.
+func (r *Report) goalTold() bool {
+	return short(r.Mission.Goal, maxHeading) == strings.TrimSpace(Clean(r.Mission.Goal))
+}
+
+// maxHeading is how many bytes of the goal the heading has.
+const maxHeading = 200
+
+// maxCommand is how many bytes of a command the list of doubts has; the receipts have all of it.
+const maxCommand = 160
+
+// happened is a mark of a lane as the table tells it, or several of one kind and with the same words that follow each other.
+type happened struct {
+	Kind     MarkKind
+	From, To centurion.Time
+	Text     string // what or why, without the kind's name where it begins with it
+	Sep      string // between the name and the text
+	Count    int
+}
+
+// happenings are the marks of a lane in the order of time.
+func happenings(l Lane) []happened {
+	all := slices.Clone(l.Marks)
+	slices.SortStableFunc(all, func(a, b Mark) int { return a.Time.Compare(b.Time.Time) })
+	var out []happened
+	for _, m := range all {
+		if n := len(out); n > 0 && out[n-1].Kind == m.Kind && out[n-1].Text == m.Text {
+			out[n-1].To = m.Time
+			out[n-1].Count++
+			continue
+		}
+		out = append(out, happened{m.Kind, m.Time, m.Time, m.Text, ": ", 1})
+	}
+	for i := range out {
+		h := &out[i]
+		if rest, ok := strings.CutPrefix(h.Text, markName(h.Kind)); ok {
+			h.Text, h.Sep = strings.TrimLeft(rest, ": "), " "
+			if strings.HasPrefix(rest, ":") {
+				h.Sep = ": "
+			}
+		}
+	}
+	return out
+}
+
+// when says the time of something that happened, as the axis does, and what it was, and how often.
+func (r *Report) when(h happened) string {
+	at := axis(r.Timeline.at(h.From))
+	if to := axis(r.Timeline.at(h.To)); to != at {
+		at += "–" + to
+	}
+	at += " " + markName(h.Kind)
+	if h.Count > 1 {
+		at += fmt.Sprintf(" ×%d", h.Count)
+	}
+	return at
+}
