@@ -297,6 +297,9 @@ func (o oneCommand) Run(ctx context.Context, c centurion.Command) (centurion.Com
 		return centurion.CommandResult{ExitCode: -1}, context.Cause(ctx)
 	}
 	defer func() { <-o.free }()
+	if ctx.Err() != nil { // of two things that happen at once a select takes any
+		return centurion.CommandResult{ExitCode: -1}, context.Cause(ctx)
+	}
 	return o.shell.Run(ctx, c)
 }
 

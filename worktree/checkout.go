@@ -112,24 +112,28 @@ func (c *Checkout) bring(ctx context.Context, to string) error {
 	if _, err := c.git(ctx, args...); err != nil {
 		return err
 	}
-	tree, err := c.repo.git(ctx, call{Args: []string{"rev-parse", "--verify", "--end-of-options", to + "^{tree}"}})
+	tree, err := c.repo.tree(ctx, to)
 	if err != nil {
 		return err
 	}
-	c.rec.Tree = line(tree)
+	c.rec.Tree = tree
 	return c.submodules(ctx)
 }
 
 // stand makes HEAD and the index that an agent's git sees fit Start and Branch, and ends a merge or rebase that it has begun.
 func (c *Checkout) stand(ctx context.Context) error {
 	at := call{Dir: c.dir, GitDir: c.rec.GitDir, WorkTree: c.dir}
+	want := c.rec.Start
 	if c.rec.Branch != "" {
+		want = c.onBranch()
 		at.Args = []string{"symbolic-ref", "HEAD", "refs/heads/" + c.rec.Branch}
 	} else {
 		at.Args = []string{"update-ref", "--no-deref", "HEAD", c.rec.Start}
 	}
-	if _, err := c.repo.git(ctx, at); err != nil {
-		return err
+	if !standsAt(c.rec.GitDir, want) {
+		if _, err := c.repo.git(ctx, at); err != nil {
+			return err
+		}
 	}
 	for _, name := range []string{"MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "AUTO_MERGE", "BISECT_LOG", "rebase-merge", "rebase-apply", "sequencer"} {
 		if err := os.RemoveAll(filepath.Join(c.rec.GitDir, name)); err != nil {
@@ -138,6 +142,9 @@ func (c *Checkout) stand(ctx context.Context) error {
 	}
 	return copyIndex(c.repo.indexOf(c.name), filepath.Join(c.rec.GitDir, "index"))
 }
+
+// onBranch is what the checkout's HEAD holds while it stands on its branch.
+func (c *Checkout) onBranch() string { return "ref: refs/heads/" + c.rec.Branch }
 
 // share puts a link to the project's own .opencode where its copy would be.
 func (c *Checkout) share() error {
@@ -177,11 +184,11 @@ func (c *Checkout) settled(ctx context.Context, op string) error {
 	if err != nil {
 		return err
 	}
-	last, err := c.repo.git(ctx, call{Args: []string{"rev-parse", "--verify", c.rec.Last + "^{tree}"}})
+	last, err := c.repo.tree(ctx, c.rec.Last)
 	if err != nil {
 		return err
 	}
-	if line(last) != tree {
+	if last != tree {
 		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "there is uncommitted work in " + c.dir, Hint: "commit it first"}
 	}
 	return c.keepStray(ctx)
@@ -319,7 +326,7 @@ func (c *Checkout) Clean(ctx context.Context, tree string) error {
 	if err := c.bring(ctx, tree); err != nil {
 		return err
 	}
-	if c.rec.Branch == "" {
+	if c.rec.Branch == "" && tree != c.rec.Tree { // the id of a tree is no commit's
 		if commit, err := c.repo.commitOf(ctx, tree); err == nil {
 			c.rec.Start, c.rec.Last = commit, commit
 		} else if centurion.KindOf(err) != centurion.KindNotFound {
@@ -396,11 +403,13 @@ func (r *Repo) drop(ctx context.Context, branch, gitDir, into string) (kept stri
 	if into == "" {
 		return branch, nil
 	}
-	if _, err := r.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", tip, into}}); err != nil {
-		if code := exitCode(err); code == 1 || code == 128 {
-			return branch, nil
+	if tip != into {
+		if _, err := r.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", tip, into}}); err != nil {
+			if code := exitCode(err); code == 1 || code == 128 {
+				return branch, nil
+			}
+			return branch, err
 		}
-		return branch, err
 	}
 	r.admin.Lock()
 	defer r.admin.Unlock()

@@ -39,15 +39,14 @@ func (c *Checkout) commit(ctx context.Context, o CommitOptions, anyway bool) (Co
 		return Commit{}, err
 	}
 	done := Commit{Tree: tree, Parent: c.rec.Start}
-	out, err := c.repo.git(ctx, call{Args: []string{"rev-parse", c.rec.Start + "^{tree}", c.rec.Last + "^{tree}"}})
+	trees, err := c.repo.trees(ctx, c.rec.Start, c.rec.Last)
 	if err != nil {
 		return Commit{}, err
 	}
-	start, last, _ := strings.Cut(line(out), "\n")
 	switch tree {
-	case start:
+	case trees[0]:
 		c.rec.Last = c.rec.Start
-	case last: // nothing came since
+	case trees[1]: // nothing came since
 		done.ID = c.rec.Last
 	default:
 		if done.ID, err = c.write(ctx, tree, o); err != nil {
@@ -79,6 +78,9 @@ func (c *Checkout) write(ctx context.Context, tree string, o CommitOptions) (str
 		commit.Env = []string{"GIT_AUTHOR_NAME=" + cmp.Or(identity(name), author), "GIT_AUTHOR_EMAIL=" + cmp.Or(identity(address), mail)}
 	}
 	out, err := c.repo.git(ctx, commit)
+	if err == nil {
+		c.repo.objects.made(line(out), tree)
+	}
 	return line(out), err
 }
 
@@ -96,12 +98,9 @@ func identity(s string) string {
 // of its own are taken in file by file: `cargo new` and others do so by the way.
 func (c *Checkout) scan(ctx context.Context) (string, error) {
 	v := c.view()
-	nested, _, err := c.repo.untracked(ctx, v)
-	if err != nil {
-		return "", err
-	}
 	v.subs = c.populated()
-	if err := c.repo.gather(ctx, v, c.rec.Start); err != nil {
+	nested, err := c.repo.gather(ctx, v, c.rec.Start)
+	if err != nil {
 		return "", err
 	}
 	index := v.index
@@ -172,7 +171,11 @@ func (c *Checkout) embed(ctx context.Context, index, dir string) error {
 
 // keepStray keeps commits that the session made itself, on its branch or elsewhere.
 func (c *Checkout) keepStray(ctx context.Context) error {
-	for _, at := range []call{{Args: []string{"refs/heads/" + c.rec.Branch}}, {GitDir: c.rec.GitDir, Args: []string{"HEAD"}}} {
+	places := []call{{Args: []string{"refs/heads/" + c.rec.Branch}}}
+	if !standsAt(c.rec.GitDir, c.onBranch()) {
+		places = append(places, call{GitDir: c.rec.GitDir, Args: []string{"HEAD"}})
+	}
+	for _, at := range places {
 		at.Args = []string{"rev-parse", "-q", "--verify", at.Args[0] + "^{commit}"}
 		out, err := c.repo.git(ctx, at)
 		if err != nil {

@@ -65,15 +65,15 @@ func (r *Repo) LastWith(ctx context.Context, text, from, to string) (string, err
 
 // CommitTree makes a commit of a tree on a parent. No branch is moved.
 func (r *Repo) CommitTree(ctx context.Context, tree, parent string, o CommitOptions) (string, error) {
-	out, err := r.git(ctx, call{Args: []string{"rev-parse", "--verify", "--end-of-options", tree + "^{tree}"}})
+	tree, err := r.tree(ctx, tree)
 	if err != nil {
 		return "", err
 	}
-	c := call{Args: []string{"commit-tree", "-F", "-", "-p", parent, line(out)}, Stdin: strings.NewReader(o.Message)}
+	c := call{Args: []string{"commit-tree", "-F", "-", "-p", parent, tree}, Stdin: strings.NewReader(o.Message)}
 	if name, mail, ok := strings.Cut(strings.TrimSuffix(o.Author, ">"), "<"); ok {
 		c.Env = []string{"GIT_AUTHOR_NAME=" + strings.TrimSpace(name), "GIT_AUTHOR_EMAIL=" + mail}
 	}
-	out, err = r.git(ctx, c)
+	out, err := r.git(ctx, c)
 	return line(out), err
 }
 
@@ -96,7 +96,7 @@ func (r *Repo) Look(ctx context.Context, at centurion.Checkout) (tree string, er
 	if _, err := r.git(ctx, v.call("read-tree", at.Start)); err != nil {
 		return "", err
 	}
-	if err := r.gather(ctx, v, at.Start); err != nil {
+	if _, err := r.gather(ctx, v, at.Start); err != nil {
 		return "", err
 	}
 	out, err := r.git(ctx, v.call("write-tree"))

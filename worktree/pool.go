@@ -261,6 +261,9 @@ func (r *Repo) startBranch(ctx context.Context, branch, commit string) error {
 // keep keeps a commit alive under refs/centurion/kept/, unless one of those in has it as an ancestor.
 func (r *Repo) keep(ctx context.Context, label, commit string, in ...string) error {
 	for _, other := range in {
+		if commit == other {
+			return nil
+		}
 		_, err := r.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", commit, other}})
 		if err == nil {
 			return nil
@@ -279,6 +282,9 @@ const keptRefs = "refs/centurion/kept/"
 
 // commitOf resolves a name to a commit. The error has centurion.KindNotFound if there is none.
 func (r *Repo) commitOf(ctx context.Context, name string) (string, error) {
+	if c := r.objects.known(itsCommit, name); c != "" {
+		return c, nil
+	}
 	out, err := r.git(ctx, call{Args: []string{"rev-parse", "-q", "--verify", "--end-of-options", name + "^{commit}"}})
 	if err != nil {
 		if exitCode(err) != 0 {
@@ -286,6 +292,7 @@ func (r *Repo) commitOf(ctx context.Context, name string) (string, error) {
 		}
 		return "", err
 	}
+	r.objects.learn(itsCommit, line(out), line(out))
 	return line(out), nil
 }
 

@@ -59,6 +59,7 @@ func (r *Repo) commitInfo(ctx context.Context, commit string) (commitInfo, error
 		return commitInfo{}, badDiff("the commit %s has %d fields", short(commit), len(f))
 	}
 	parent, _, _ := strings.Cut(f[2], " ")
+	r.objects.made(f[0], f[1])
 	return commitInfo{id: f[0], tree: f[1], parent: parent, message: strings.TrimRight(f[6], "\n") + "\n",
 		author: []string{"GIT_AUTHOR_NAME=" + cmp.Or(f[3], author), "GIT_AUTHOR_EMAIL=" + f[4], "GIT_AUTHOR_DATE=" + f[5]}}, nil
 }
@@ -70,6 +71,9 @@ func (r *Repo) commitTree(ctx context.Context, tree, message string, env []strin
 		args = append(args, "-p", p)
 	}
 	out, err := r.git(ctx, call{Env: env, Args: append(args, "-F", "-", tree), Stdin: strings.NewReader(message)})
+	if err == nil {
+		r.objects.made(lastLine(out), tree)
+	}
 	return lastLine(out), err
 }
 

@@ -18,6 +18,7 @@ func (r *Repo) Tip(ctx context.Context, branch string) (string, error) {
 		}
 		return "", err
 	}
+	r.objects.learn(itsCommit, lastLine(out), lastLine(out))
 	return lastLine(out), nil
 }
 
@@ -56,6 +57,18 @@ func (r *Repo) TreeOf(ctx context.Context, commit string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if t := r.objects.known(itsPublic, tree); t != "" {
+		return t, nil
+	}
+	public, err := r.withoutPrivate(ctx, tree)
+	if err == nil {
+		r.objects.learn(itsPublic, tree, public)
+	}
+	return public, err
+}
+
+// withoutPrivate makes a tree without .opencode/ of the project.
+func (r *Repo) withoutPrivate(ctx context.Context, tree string) (string, error) {
 	own := r.private()
 	out, err := r.git(ctx, call{Args: []string{"ls-tree", "-z", "--full-tree", tree, "--", own}})
 	if err != nil || len(out) == 0 {
@@ -119,6 +132,9 @@ func (r *Repo) tree(ctx context.Context, commit string) (string, error) {
 	if commit == "" {
 		return r.emptyTree(ctx)
 	}
+	if t := r.objects.known(itsTree, commit); t != "" {
+		return t, nil
+	}
 	out, err := r.git(ctx, call{Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", commit + "^{tree}"}})
 	if err != nil {
 		if c := exitCode(err); c == 1 || c == 128 {
@@ -126,6 +142,7 @@ func (r *Repo) tree(ctx context.Context, commit string) (string, error) {
 		}
 		return "", err
 	}
+	r.objects.hasTree(commit, lastLine(out))
 	return lastLine(out), nil
 }
 

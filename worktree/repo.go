@@ -23,6 +23,8 @@ type Repo struct {
 	admin sync.Mutex // held where git's own locks would collide: the list of worktrees, packed refs
 	pool  pool
 
+	objects objects
+
 	landing sync.Mutex // held while the person's side is read and changed: one merge after the other
 }
 

@@ -60,7 +60,7 @@ func (r *Repo) sight(ctx context.Context, head string, dirty bool) (tree string,
 		if err := r.unmerged(ctx, index); err != nil {
 			return "", 0, err
 		}
-		if err := r.gather(ctx, view{gitDir: r.gitDir, dir: r.top, index: index}, head); err != nil {
+		if _, err := r.gather(ctx, view{gitDir: r.gitDir, dir: r.top, index: index}, head); err != nil {
 			return "", 0, err
 		}
 	}
@@ -108,26 +108,26 @@ func (v view) call(args ...string) call {
 }
 
 // gather brings an index to the files as they are, .opencode/ of the project to what it is in head, and leaves out
-// repositories inside.
-func (r *Repo) gather(ctx context.Context, v view, head string) error {
+// repositories inside, which it returns.
+func (r *Repo) gather(ctx context.Context, v view, head string) (nested []string, err error) {
 	if err := r.hide(ctx); err != nil { // what is ignored is not read
-		return err
+		return nil, err
 	}
 	nested, untracked, err := r.untracked(ctx, v)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// Git refuses to leave out what it ignores anyway, so only what it would take in is named.
 	var specs []string
-	for _, p := range append(nested, v.without...) {
+	for _, p := range slices.Concat(nested, v.without) {
 		if slices.ContainsFunc(untracked, func(u string) bool { return u == p || strings.HasPrefix(u, p+"/") }) {
 			specs = append(specs, exclude(p))
 		}
 	}
 	if err := r.addAll(ctx, v, append(specs, v.submodules()...)); err != nil {
-		return err
+		return nil, err
 	}
-	return r.restorePrivate(ctx, v, head)
+	return nested, r.restorePrivate(ctx, v, head)
 }
 
 // addAll is `git add -A` without some paths.

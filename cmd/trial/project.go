@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -78,6 +81,10 @@ type process struct {
 	err   string // the file with its standard error
 	done  chan struct{}
 	ended time.Time // set before done is closed
+
+	reading sync.Mutex // protects what follows
+	read    int64      // bytes of out that were read as events
+	told    []centurion.Event
 }
 
 // Start starts the program in the background, in a process group of its own. What it prints goes to files, so that nothing
@@ -170,8 +177,28 @@ func (c *process) Stdout() string { return readAll(c.out) }
 // Stderr is what it has printed to standard error so far.
 func (c *process) Stderr() string { return readAll(c.err) }
 
-// Events are the JSON lines that it has printed so far. A last line without its end has not been told.
-func (c *process) Events() ([]centurion.Event, error) { return parseEvents(c.Stdout()) }
+// Events are the JSON lines that it has printed so far. A last line without its end has not been told. Only what is new is
+// read: who waits for something asks often, and the machine is there for what is tried.
+func (c *process) Events() ([]centurion.Event, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	f, err := os.Open(c.out)
+	if err != nil {
+		return slices.Clip(c.told), nil // it was not started, or its project is gone
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.NewSectionReader(f, c.read, math.MaxInt64-c.read))
+	if err != nil {
+		return slices.Clip(c.told), err
+	}
+	b = b[:bytes.LastIndexByte(b, '\n')+1]
+	more, err := parseEvents(string(b))
+	if err != nil {
+		return slices.Concat(c.told, more), err
+	}
+	c.told, c.read = append(c.told, more...), c.read+int64(len(b))
+	return slices.Clip(c.told), nil
+}
 
 func parseEvents(text string) ([]centurion.Event, error) {
 	var all []centurion.Event
