@@ -201,13 +201,21 @@ func TestStuckWorkIsAskedAbout(t *testing.T) {
 	m := r.start(centurion.MissionOptions{Ask: "ask"})
 	l := r.live(m.ID)
 	var id string
-	for deadline := time.Now().Add(20 * time.Second); id == "" && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if open, err := r.store.Asks(r.ctx, m.ID, true); err != nil || len(open) > 0 {
-			if err != nil {
-				t.Fatal(err)
-			}
+	for id == "" {
+		changed := r.store.Changed()
+		open, err := r.store.Asks(r.ctx, m.ID, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(open) > 0 {
 			id = open[0].ID
 			has(t, open[0].Text, "T1", "came back 3 times", "no a.txt")
+			break
+		}
+		select {
+		case <-changed:
+		case m := <-l.done:
+			t.Fatalf("the mission is %s (%s), and nobody was asked", m.Status, m.Reason)
 		}
 	}
 	has(t, r.read(todoMD), "[!] T1")
