@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/provider/scripted"
+	"centurion/store"
 	"centurion/worktree"
 )
 
@@ -104,8 +105,32 @@ func (r *rig) dump(mission string) {
 	}
 }
 
+// when holds an answer of the model back until something has happened.
+func (r *rig) when(holds func(all []centurion.Event) bool) {
+	for {
+		changed := r.store.Changed()
+		if all, err := r.store.Events(r.ctx, store.EventQuery{Limit: 1 << 20}); err != nil || holds(all) {
+			return // an error ends the test elsewhere
+		}
+		select {
+		case <-changed:
+		case <-r.ctx.Done():
+			return
+		}
+	}
+}
+
+func count(all []centurion.Event, t centurion.EventType) (n int) {
+	for _, e := range all {
+		if e.Type == t {
+			n++
+		}
+	}
+	return n
+}
+
 // twoWriters is a mission in which two workers change the same line, side by side; the second one merges both when it is told.
-func twoWriters(second func(scripted.Request) scripted.Answer) map[string]script {
+func twoWriters(r **rig, second func(scripted.Request) scripted.Answer) map[string]script {
 	return map[string]script{
 		"commander": func(q scripted.Request) scripted.Answer {
 			switch q.Step() {
@@ -130,7 +155,8 @@ func twoWriters(second func(scripted.Request) scripted.Answer) map[string]script
 				return do(sh("put x.txt two"))
 			}
 			if q.Step() == 2 { // the other one lands first
-				return after(3*time.Second, say("it says two"))
+				(*r).when(func(all []centurion.Event) bool { return count(all, centurion.EventMergeDone) > 0 })
+				return say("it says two")
 			}
 			return second(q)
 		},
@@ -141,7 +167,8 @@ func twoWriters(second func(scripted.Request) scripted.Answer) map[string]script
 // merged.
 func TestConflictComesBack(t *testing.T) {
 	t.Parallel()
-	r := inRepo(t, map[string]string{"x.txt": "nothing\n"}, twoWriters(func(q scripted.Request) scripted.Answer {
+	var r *rig
+	r = inRepo(t, map[string]string{"x.txt": "nothing\n"}, twoWriters(&r, func(q scripted.Request) scripted.Answer {
 		if q.Step() == 3 {
 			return do(sh("put x.txt one and two"))
 		}
@@ -167,7 +194,8 @@ func TestConflictComesBack(t *testing.T) {
 // Markers that are left standing are never merged; after three returns the item is blocked and a person is asked.
 func TestMarkersAreNeverMerged(t *testing.T) {
 	t.Parallel()
-	r := inRepo(t, map[string]string{"x.txt": "nothing\n"}, twoWriters(func(scripted.Request) scripted.Answer { return say("done with it") }))
+	var r *rig
+	r = inRepo(t, map[string]string{"x.txt": "nothing\n"}, twoWriters(&r, func(scripted.Request) scripted.Answer { return say("done with it") }))
 	m := r.mission(centurion.MissionOptions{})
 	r.is(m, centurion.MissionBlocked, "T2")
 	equal(t, "merged", r.branchHas(m.ID, "x.txt"), "one")
@@ -395,7 +423,8 @@ func TestWhatIsNotMerged(t *testing.T) {
 func TestUnprovenIsMended(t *testing.T) {
 	t.Parallel()
 	told := 0
-	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+	var r *rig
+	r = inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
 		"commander": func(q scripted.Request) scripted.Answer {
 			switch last := q.Last(); {
 			case q.Step() == 1:
@@ -418,8 +447,8 @@ func TestUnprovenIsMended(t *testing.T) {
 				return say("made it")
 			}
 			a := do(writes(name+".txt", name+"\n"))
-			if name == "b" {
-				a = after(4*time.Second, a)
+			if name == "b" { // the other one is handed out again first
+				r.when(func(all []centurion.Event) bool { return count(all, centurion.EventTaskQueued) > 2 })
 			}
 			return a
 		},
