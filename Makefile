@@ -1,8 +1,5 @@
 # The eight targets of this project. `make check` is what CI runs; it needs Go, git and the Go module proxy, nothing else.
 export GORACE = atexit_sleep_ms=10
-# SQLite is C that was translated to Go. Its memory lies outside of Go's heap, where the race detector does not look, but being asked
-# about each access took some 40 % of the tests' time. All Go code around it is looked at, its driver included.
-RACE = atexit_sleep_ms=10
 # SQLite is C that was translated to Go. Its memory is no Go value, so that the race detector has nothing to find in it, and with
 # it takes more than half of the tests' time. All Go code around it, its driver included, is looked at.
 RACE = -race -gcflags=modernc.org/sqlite/lib=-race=false

@@ -3,14 +3,38 @@ package orchestrator
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"centurion"
 	"centurion/provider/scripted"
+	"centurion/store"
 )
 
+// when holds an answer of the model back until something has happened.
+func (r *rig) when(holds func(all []centurion.Event) bool) {
+	for {
+		changed := r.store.Changed()
+		if all, err := r.store.Events(r.ctx, store.EventQuery{Limit: 1 << 20}); err != nil || holds(all) {
+			return // an error ends the test elsewhere
+		}
+		select {
+		case <-changed:
+		case <-r.ctx.Done():
+			return
+		}
+	}
+}
+
+func count(all []centurion.Event, t centurion.EventType) (n int) {
+	for _, e := range all {
+		if e.Type == t {
+			n++
+		}
+	}
+	return n
+}
+
 // twoWriters is a mission in which two workers change the same line, side by side; the second one merges both when it is told.
-func twoWriters(second func(scripted.Request) scripted.Answer) map[string]script {
+func twoWriters(r **rig, second func(scripted.Request) scripted.Answer) map[string]script {
 	return map[string]script{
 		"commander": func(q scripted.Request) scripted.Answer {
 			switch q.Step() {
@@ -35,7 +59,8 @@ func twoWriters(second func(scripted.Request) scripted.Answer) map[string]script
 				return do(sh("put x.txt two"))
 			}
 			if q.Step() == 2 { // the other one lands first
-				return after(3*time.Second, say("it says two"))
+				(*r).when(func(all []centurion.Event) bool { return count(all, centurion.EventMergeDone) > 0 })
+				return say("it says two")
 			}
 			return second(q)
 		},
@@ -46,7 +71,8 @@ func twoWriters(second func(scripted.Request) scripted.Answer) map[string]script
 // merged.
 func TestConflictComesBack(t *testing.T) {
 	t.Parallel()
-	r := inRepo(t, map[string]string{"x.txt": "nothing\n"}, twoWriters(func(q scripted.Request) scripted.Answer {
+	var r *rig
+	r = inRepo(t, map[string]string{"x.txt": "nothing\n"}, twoWriters(&r, func(q scripted.Request) scripted.Answer {
 		if q.Step() == 3 {
 			return do(sh("put x.txt one and two"))
 		}
@@ -73,7 +99,8 @@ func TestConflictComesBack(t *testing.T) {
 // Markers that are left standing are never merged; after three returns the item is blocked and a person is asked.
 func TestMarkersAreNeverMerged(t *testing.T) {
 	t.Parallel()
-	r := inRepo(t, map[string]string{"x.txt": "nothing\n"}, twoWriters(func(scripted.Request) scripted.Answer { return say("done with it") }))
+	var r *rig
+	r = inRepo(t, map[string]string{"x.txt": "nothing\n"}, twoWriters(&r, func(scripted.Request) scripted.Answer { return say("done with it") }))
 	m := r.mission(centurion.MissionOptions{})
 	r.is(m, centurion.MissionBlocked, "T2")
 	equal(t, "merged", r.branchHas(m.ID, "x.txt"), "one")
@@ -108,13 +135,21 @@ func TestStuckWorkIsAskedAbout(t *testing.T) {
 	m := r.start(centurion.MissionOptions{Ask: "ask"})
 	l := r.live(m.ID)
 	var id string
-	for deadline := time.Now().Add(20 * time.Second); id == "" && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if open, err := r.store.Asks(r.ctx, m.ID, true); err != nil || len(open) > 0 {
-			if err != nil {
-				t.Fatal(err)
-			}
+	for id == "" {
+		changed := r.store.Changed()
+		open, err := r.store.Asks(r.ctx, m.ID, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(open) > 0 {
 			id = open[0].ID
 			has(t, open[0].Text, "T1", "came back 3 times", "no a.txt")
+			break
+		}
+		select {
+		case <-changed:
+		case m := <-l.done:
+			t.Fatalf("the mission is %s (%s), and nobody was asked", m.Status, m.Reason)
 		}
 	}
 	has(t, r.read(todoMD), "[!] T1")

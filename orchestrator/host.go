@@ -218,12 +218,14 @@ func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
 // closed says that nobody works on a mission any more, and tells those who wait for an answer. It tells nobody and reports
 // true if somebody has written to the mission since rec was read: then it goes on at once.
 func (h *Host) closed(ctx context.Context, rec centurion.Mission, id string, cause error) (goesOn bool) {
-	left := h.prompts.close(id)
-	if cause == nil && h.spokenSince(ctx, rec) {
-		return true
+	left, decide := h.prompts.close(id)
+	rec, spoken := h.spokenSince(ctx, rec)
+	goesOn = spoken && cause == nil && ctx.Err() == nil
+	decide(goesOn)
+	if !goesOn {
+		h.prompts.end(left, rec, id, cause)
 	}
-	h.prompts.end(left, rec, id, cause)
-	return false
+	return goesOn
 }
 
 // enter begins to work on a mission. It returns nil for one that is over, or is being worked on already.

@@ -293,15 +293,38 @@ func (m *mission) intents(ctx context.Context, l *landing, files []string) (stri
 			if err != nil {
 				return "", err
 			}
-			if !known {
-				fmt.Fprintf(&b, "- %s %s (%s): %s\n", cmp.Or(t.Item, t.ID), t.Title, strings.Join(m.inProject(touched), ", "), firstLines(t.Result, 6, 600))
+			if known {
+				continue
 			}
+			said, err := m.saidOf(ctx, t)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(&b, "- %s %s (%s): %s\n", cmp.Or(t.Item, t.ID), t.Title, strings.Join(m.inProject(touched), ", "), firstLines(said, 6, 600))
 		}
 	}
 	if b.Len() == 0 {
 		return "- work of the mission's own agent\n", nil
 	}
 	return b.String(), nil
+}
+
+// saidOf returns what a task's agent says of its work: the task's result, or, in the moment between its merge and its end, the
+// answer that the result will be made of.
+func (m *mission) saidOf(ctx context.Context, t centurion.Task) (string, error) {
+	if t.Result != "" || t.Session == "" {
+		return t.Result, nil
+	}
+	messages, err := m.h.cfg.Store.Messages(ctx, t.Session)
+	if err != nil {
+		return "", err
+	}
+	for _, x := range slices.Backward(messages) {
+		if x.Role == centurion.RoleAssistant && x.Text() != "" {
+			return x.Text(), nil
+		}
+	}
+	return "", nil
 }
 
 // returned gives work back to the session that did it, with what others have done since in its checkout. It is told first: a

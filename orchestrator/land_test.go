@@ -316,7 +316,8 @@ func TestWhatIsNotMerged(t *testing.T) {
 func TestUnprovenIsMended(t *testing.T) {
 	t.Parallel()
 	told := 0
-	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+	var r *rig
+	r = inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
 		"commander": func(q scripted.Request) scripted.Answer {
 			switch last := q.Last(); {
 			case q.Step() == 1:
@@ -339,8 +340,8 @@ func TestUnprovenIsMended(t *testing.T) {
 				return say("made it")
 			}
 			a := do(writes(name+".txt", name+"\n"))
-			if name == "b" {
-				a = after(4*time.Second, a)
+			if name == "b" { // the other one is handed out again first
+				r.when(func(all []centurion.Event) bool { return count(all, centurion.EventTaskQueued) > 2 })
 			}
 			return a
 		},

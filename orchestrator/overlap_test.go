@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"centurion"
 	"centurion/event"
@@ -29,17 +28,26 @@ func (r *rig) mergedItems(mission string) (items []string) {
 	return items
 }
 
+// whenTold holds an answer of the model back until events of that type have come.
+func (r *rig) whenTold(what centurion.EventType, times int) {
+	r.when(func(all []centurion.Event) bool { return count(all, what) >= times })
+}
+
 // Who needs what a shell command has changed of another's file ends its turn with it again, and is merged after the other.
 func TestOverlapIsMergedAfterItsHolder(t *testing.T) {
 	t.Parallel()
-	r := inRepo(t, map[string]string{"a.txt": nine("1", "9")}, map[string]script{
+	var r *rig
+	r = inRepo(t, map[string]string{"a.txt": nine("1", "9")}, map[string]script{
 		"commander": steps(do(plans("- [ ] T1 One\n  - files: a.txt", "- [ ] T2 Two\n  - files: b.txt")), do(work("T1", "write one"), work("T2", "write two")), say("I wait")),
 		"worker": func(q scripted.Request) scripted.Answer {
 			switch first := strings.Contains(q.First(), "write one"); {
 			case first && q.Step() == 1:
 				return do(call("read", args{"filePath": "a.txt"}))
 			case first && q.Step() == 2:
-				return after(2*time.Second, do(writes("a.txt", nine("one", "9"))))
+				r.whenTold(centurion.EventTaskReturned, 1)
+				return do(writes("a.txt", nine("one", "9")))
+			case first:
+				r.whenTold(centurion.EventTaskWaiting, 1)
 			case !first && q.Step() == 1:
 				return do(sh("put a.txt " + nine("1", "two")))
 			}
@@ -71,7 +79,8 @@ func TestOverlapIsMergedAfterItsHolder(t *testing.T) {
 func TestOverlapBothWays(t *testing.T) {
 	t.Parallel()
 	mine := map[string]string{"one": "a.txt", "two": "b.txt"}
-	r := inRepo(t, map[string]string{"a.txt": nine("1", "9"), "b.txt": nine("1", "9")}, map[string]script{
+	var r *rig
+	r = inRepo(t, map[string]string{"a.txt": nine("1", "9"), "b.txt": nine("1", "9")}, map[string]script{
 		"commander": steps(do(plans("- [ ] T1 One\n  - files: a.txt", "- [ ] T2 Two\n  - files: b.txt")), do(work("T1", "write one"), work("T2", "write two")), say("I wait")),
 		"worker": func(q scripted.Request) scripted.Answer {
 			who, other := "one", "two"
@@ -81,8 +90,16 @@ func TestOverlapBothWays(t *testing.T) {
 			switch q.Step() {
 			case 1:
 				return do(sh("put "+mine[who]+" "+nine(who, "9")), sh("put "+mine[other]+" "+nine("1", who)))
-			case 2, 3: // both are at work until the other has been told
-				return after(time.Second, say("it is done"))
+			case 2: // each is at work until the other has been told
+				if who == "two" {
+					r.whenTold(centurion.EventTaskReturned, 1)
+				}
+			case 3:
+				if who == "one" {
+					r.whenTold(centurion.EventTaskReturned, 2)
+				} else {
+					r.whenTold(centurion.EventTaskWaiting, 1)
+				}
 			}
 			return say("it is done")
 		},

@@ -25,16 +25,21 @@ type Reply struct {
 // prompts are those who wait for the answer of a turn. Each turn that ends, and each mission that stops, answers its own:
 // nobody waits for what cannot come any more.
 type prompts struct {
-	mu      sync.Mutex      // protects what follows
-	open    map[string]bool // missions that are being worked on, also between two beginnings
+	mu      sync.Mutex               // protects what follows
+	open    map[string]bool          // missions that are being worked on, also between two beginnings
+	closing map[string]chan struct{} // missions that are looked at once more before nobody works on them; closed when that is decided
 	waiting map[*waiter]struct{}
 }
 
+// waiter is somebody who waits for an answer. prompts.mu protects sent and inTime.
 type waiter struct {
 	mission, id string
-	answered    chan struct{} // closed when reply and err are set
+	sent        bool          // its message is stored: whoever works on the mission from then on answers it
+	inTime      bool          // it was stored before the run that is at work had its verdict
+	answered    chan struct{} // closed when what follows is set
 	reply       Reply
 	err         error
+	over        bool // err is the end of a run that was over when the message was stored
 }
 
 // Prompt stores a message as [Host.Send] does and waits for the answer of the turn that answers it. A message that steers
@@ -64,11 +69,15 @@ func (h *Host) PromptAnd(ctx context.Context, p Post, launch func(mission string
 	if r, found, err := h.answeredBefore(ctx, to.mission, p.ID); found || err != nil {
 		return r, err
 	}
-	if launch == nil && !h.prompts.isOpen(to.mission) {
-		return Reply{}, h.unattended(ctx, to.mission)
+	if launch == nil {
+		if attended, err := h.prompts.attended(ctx, to.mission); err != nil {
+			return Reply{}, err
+		} else if !attended {
+			return Reply{}, h.Unattended(ctx, to.mission)
+		}
 	}
 	w := h.prompts.join(to.mission, p.ID)
-	defer func() { h.prompts.leave(w) }()
+	defer h.prompts.leave(w)
 	posted, err := h.Send(ctx, p)
 	if err != nil {
 		return Reply{}, err
@@ -76,31 +85,61 @@ func (h *Host) PromptAnd(ctx context.Context, p Post, launch func(mission string
 	if posted.Compact { // the host has heard it, and nobody answers
 		return Reply{Posted: posted}, nil
 	}
-	if !h.prompts.isOpen(to.mission) {
-		if launch == nil {
-			return Reply{Posted: posted}, h.unattended(ctx, to.mission)
-		}
-		h.prompts.leave(w) // what stopped before it was stored has no answer for it
-		w = h.prompts.join(to.mission, p.ID)
-		if err := launch(to.mission); err != nil {
-			return Reply{Posted: posted}, err
-		}
+	attended, err := h.prompts.stored(ctx, w)
+	if err != nil {
+		return Reply{Posted: posted}, err
 	}
-	if r, found, err := h.answeredBefore(ctx, to.mission, p.ID); found || err != nil { // in the moment before it was waited for
+	r, over, err := h.await(ctx, w, attended)
+	if over && !attended && launch == nil {
+		err = h.Unattended(ctx, to.mission)
+	}
+	if !over || launch == nil {
 		r.Posted = posted
 		return r, err
 	}
+	r, err = h.promptAnew(ctx, to.mission, p.ID, launch)
+	r.Posted = posted
+	return r, err
+}
+
+// promptAnew waits for the answer to a message that is stored, of a mission that had stopped before.
+func (h *Host) promptAnew(ctx context.Context, mission, id string, launch func(mission string) error) (Reply, error) {
+	w := h.prompts.join(mission, id)
+	defer h.prompts.leave(w)
+	if attended, err := h.prompts.stored(ctx, w); err != nil {
+		return Reply{}, err
+	} else if !attended {
+		if err := launch(mission); err != nil {
+			return Reply{}, err
+		}
+	}
+	r, _, err := h.await(ctx, w, true)
+	return r, err
+}
+
+// await waits for the answer to a message that is stored, or only looks for it if nobody works on its mission. Over says that
+// nobody who has worked on the mission until now could answer it; the error may be how their work ended.
+func (h *Host) await(ctx context.Context, w *waiter, attended bool) (r Reply, over bool, err error) {
+	if r, found, err := h.answeredBefore(ctx, w.mission, w.id); found || err != nil { // in the moment before it was waited for
+		return r, false, err
+	}
+	if !attended {
+		select {
+		case <-w.answered:
+		default:
+			return Reply{}, true, nil
+		}
+	}
 	select {
 	case <-w.answered:
-		w.reply.Posted = posted
-		return w.reply, w.err
+		return w.reply, w.over, w.err
 	case <-ctx.Done():
-		return Reply{Posted: posted}, context.Cause(ctx)
+		return Reply{}, false, context.Cause(ctx)
 	}
 }
 
-// unattended says that nobody works on a mission.
-func (h *Host) unattended(ctx context.Context, id string) error {
+// Unattended says that nobody works on a mission: the error has centurion.KindConflict and a hint at what would help.
+func (h *Host) Unattended(ctx context.Context, id string) error {
 	rec, err := h.cfg.Store.Mission(ctx, id)
 	if err != nil {
 		return err
@@ -254,13 +293,64 @@ func (p *prompts) begin(mission string) {
 	p.open[mission] = true
 }
 
-// close says that nobody works on a mission any more, and returns who waits for it until now. Who comes later has to begin
-// it, and is not told how it had ended.
-func (p *prompts) close(mission string) (left []*waiter) {
+// stored says that a waiter's message is stored, and reports whether somebody works on its mission, who will answer it.
+func (p *prompts) stored(ctx context.Context, w *waiter) (attended bool, err error) {
+	p.mu.Lock()
+	w.sent = true
+	p.mu.Unlock()
+	return p.attended(ctx, w.mission)
+}
+
+// attended reports whether somebody works on a mission. It waits while that is being decided.
+func (p *prompts) attended(ctx context.Context, mission string) (bool, error) {
+	for {
+		p.mu.Lock()
+		open, decided := p.open[mission], p.closing[mission]
+		p.mu.Unlock()
+		if open || decided == nil {
+			return open, nil
+		}
+		select {
+		case <-decided:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// verdict says that the run of a mission is about to record how it stops. Whose message is stored by now is answered by it,
+// or is told how it stopped; for who comes later it was over.
+func (p *prompts) verdict(mission string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, w := range p.ofNow(mission) {
+		w.inTime = w.sent
+	}
+}
+
+// close says that nobody works on a mission any more, unless decide says otherwise. It returns who has waited for it until now.
+// Who comes later, or is still about to store its message, has to begin it, and is not told how it had ended.
+func (p *prompts) close(mission string) (left []*waiter, decide func(goesOn bool)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	decided := make(chan struct{})
+	if p.closing == nil {
+		p.closing = map[string]chan struct{}{}
+	}
 	delete(p.open, mission)
-	return p.ofNow(mission)
+	p.closing[mission] = decided
+	left = slices.DeleteFunc(p.ofNow(mission), func(w *waiter) bool { return !w.sent })
+	return left, func(goesOn bool) {
+		if goesOn {
+			p.begin(mission)
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.closing[mission] == decided {
+			delete(p.closing, mission)
+		}
+		close(decided)
+	}
 }
 
 // end tells those who are left when a mission has stopped.
@@ -273,6 +363,11 @@ func (p *prompts) end(left []*waiter, rec centurion.Mission, id string, cause er
 	case !rec.Status.Ended():
 		err.Kind, err.Hint = centurion.KindInterrupted, "the message is kept; go on with: centurion resume "+id
 	}
+	p.mu.Lock()
+	for _, w := range left {
+		w.over = !w.inTime
+	}
+	p.mu.Unlock()
 	for _, w := range left {
 		p.answer(w, Reply{}, err)
 	}

@@ -21,6 +21,7 @@ type verdict struct {
 // finish records the verdict.
 func (m *mission) finish(v verdict) (centurion.Mission, error) {
 	failpoint.Hit(failpoint.MissionVerdict)
+	m.h.prompts.verdict(m.id)
 	var rec centurion.Mission
 	// What happened is recorded even though the caller's context has ended.
 	err := m.h.cfg.Store.Update(context.Background(), func(tx *store.Tx) (err error) {

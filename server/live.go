@@ -32,14 +32,33 @@ func (l *Local) Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.R
 	if err != nil {
 		return orchestrator.Reply{}, err
 	}
-	launch := func(string) error { return notRunning("prompt") }
-	if l.Work != nil {
-		launch = l.Work.Launch
+	goOn, err := l.goesOnFor(ctx, p)
+	if err != nil {
+		return orchestrator.Reply{}, err
 	}
-	if goOn, err := l.goesOnFor(ctx, p); err != nil || !goOn {
-		launch = nil
+	if !goOn && !l.attended(ctx, p) {
+		return l.Host.PromptAnd(ctx, p, nil)
 	}
-	return l.Host.PromptAnd(ctx, p, launch)
+	return l.Host.PromptAnd(ctx, p, func(mission string) error {
+		// It may have stopped since, or have been stopped by a person: what counts is how it stands now.
+		switch goOn, err := l.goesOnFor(ctx, p); {
+		case err != nil:
+			return err
+		case !goOn && l.Host.Attended(mission):
+			return nil
+		case !goOn:
+			return l.Host.Unattended(ctx, mission)
+		case l.Work == nil:
+			return notRunning("prompt")
+		}
+		return l.Work.Launch(mission)
+	})
+}
+
+// attended reports whether somebody works on the mission of a message to its Commander.
+func (l *Local) attended(ctx context.Context, p orchestrator.Post) bool {
+	s, err := l.Host.State(ctx, lookedUpBy(p))
+	return err == nil && s.Task == "" && l.Host.Attended(s.Mission)
 }
 
 // goesOnFor reports whether a mission that nobody works on goes on for a message whose answer is waited for.

@@ -206,6 +206,7 @@ const cutOff = "Your answer was cut off at the output limit. Go on exactly where
 func ofPerson(texts []string) string {
 	var out []string
 	for part := range strings.SplitSeq(strings.Join(texts, "\n\n"), "\n\n") {
+		part = strings.TrimPrefix(part, "From the person:\n") // after a word of the host
 		if part != cutOff {
 			out = append(out, part)
 		}

@@ -272,10 +272,14 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	re, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
 	path := filepath.Join(ts.Getenv("WORK"), args[0])
-	deadline := time.Now().Add(patience)
+	deadline, seen := time.Now().Add(patience), 0
 	for time.Now().Before(deadline) {
-		if b, err := os.ReadFile(path); err == nil && re.Match(b) {
+		b, err := os.ReadFile(path)
+		if err == nil && re.Match(b) {
 			return
+		}
+		if len(b) != seen { // who still writes is at work, however slow the machine is
+			deadline, seen = time.Now().Add(patience), len(b)
 		}
 		time.Sleep(10 * time.Millisecond) // another process writes it
 	}

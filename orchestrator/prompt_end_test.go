@@ -1,0 +1,176 @@
+package orchestrator
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"centurion"
+	"centurion/guard"
+	"centurion/provider/scripted"
+)
+
+// What happens to a prompt in the moment in which a run ends. Each test stops the two where they meet.
+
+// promptAnd asks in the background, with a way to begin.
+func (r *rig) promptAnd(g *guard.Group, p Post, launch func(string) error) <-chan prompted {
+	done := make(chan prompted, 1)
+	g.Go("prompt", func() error {
+		reply, err := r.host.PromptAnd(r.ctx, p, launch)
+		done <- prompted{reply, err, time.Now()}
+		return nil
+	})
+	return done
+}
+
+func answers(q scripted.Request) scripted.Answer {
+	return after(time.Minute, say("answer to "+q.Last()))
+}
+
+// OPAL-36: a run ends while a message to it is still on its way into the store, and somebody else begins another one: the
+// message is answered by that, and its sender is not told how the run before it had ended.
+func TestPromptIsStoredAfterTheRun(t *testing.T) {
+	bubble(t, family(answers, nil), func(r *rig) {
+		r.seeing()
+		var slow atomic.Bool
+		way := make(chan struct{})
+		find := r.cfg.Model
+		r.cfg.Model = func(name string) (Model, error) {
+			if slow.CompareAndSwap(true, false) {
+				<-way
+			}
+			return find(name)
+		}
+		r.restart()
+		var g guard.Group
+		m := r.start(assistant())
+		first := r.live(m.ID)
+		time.Sleep(time.Second)
+		slow.Store(true)
+		asked := r.prompt(&g, Post{To: m.Session, Text: "one", Files: []centurion.File{pictureOf(t, "a.png", 1, 1)}})
+		synctest.Wait()
+		equal(t, "the first run", first.settled().Status, centurion.MissionCompleted)
+		r.host.Expect(m.ID)
+		close(way)
+		synctest.Wait()
+		second := r.live(m.ID)
+		got := <-asked
+		if got.err != nil || !strings.HasPrefix(got.reply.Text, "answer to one") {
+			t.Errorf("%q, %v", got.reply.Text, got.err)
+		}
+		second.wait()
+		g.Wait()
+	})
+}
+
+// OPAL-36: who asks after a mission was paused, and before its run is cleared away, begins it anew if that was wanted: it is
+// not told of the pause. Without a way to begin it is told.
+func TestPromptComesAfterTheVerdict(t *testing.T) {
+	for name, resume := range map[string]bool{"resumes": true, "waits": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, family(answers, nil), func(r *rig) {
+				var g guard.Group
+				m := r.start(assistant())
+				first := r.live(m.ID)
+				time.Sleep(time.Second)
+				if err := r.host.Pause(r.ctx, m.ID, "later"); err != nil {
+					t.Fatal(err)
+				}
+				paused := first.settled()
+				r.host.Expect(m.ID) // what Run does next is done below
+				var second *life
+				launch := func(id string) error { second = r.live(id); return nil }
+				if !resume {
+					launch = nil
+				}
+				asked := r.promptAnd(&g, Post{To: m.Session, Text: "one"}, launch)
+				synctest.Wait()
+				equal(t, "the run goes on", r.host.closed(r.ctx, paused, m.ID, nil), false)
+				got := <-asked
+				if resume {
+					if got.err != nil || !strings.Contains(got.reply.Text, "one") {
+						t.Errorf("%q, %v", got.reply.Text, got.err)
+					}
+					second.wait()
+				} else if centurion.KindOf(got.err) != centurion.KindInterrupted || !strings.Contains(got.err.Error(), "later") {
+					t.Errorf("got %v", got.err)
+				}
+				g.Wait()
+			})
+		})
+	}
+}
+
+// OPAL-36: what was stored before a run had its verdict is not sent again by itself: a pause stops the mission also for who
+// would begin it.
+func TestPromptDoesNotUndoAPause(t *testing.T) {
+	bubble(t, family(answers, nil), func(r *rig) {
+		var g guard.Group
+		m := r.start(assistant())
+		l := r.live(m.ID)
+		time.Sleep(time.Second)
+		asked := r.promptAnd(&g, Post{To: m.Session, Text: "one"}, func(string) error { return errors.New("it was begun") })
+		synctest.Wait()
+		if err := r.host.Pause(r.ctx, m.ID, "later"); err != nil {
+			t.Fatal(err)
+		}
+		got := <-asked
+		if centurion.KindOf(got.err) != centurion.KindInterrupted || !strings.Contains(got.err.Error(), "later") {
+			t.Errorf("got %v", got.err)
+		}
+		l.settled()
+		g.Wait()
+	})
+}
+
+// OPAL-36: while it is looked at whether a run goes on, who asks waits for that, and is answered by the run that goes on.
+func TestPromptWaitsForTheDecision(t *testing.T) {
+	for name, goesOn := range map[string]bool{"goes on": true, "has ended": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, family(answers, nil), func(r *rig) {
+				var g guard.Group
+				m := r.mission(assistant())
+				r.host.Expect(m.ID)
+				_, decide := r.host.prompts.close(m.ID)
+				asked := r.prompt(&g, Post{To: m.Session, Text: "one"})
+				synctest.Wait()
+				if len(asked) > 0 {
+					t.Errorf("it has not waited: %v", (<-asked).err)
+				}
+				decide(goesOn)
+				synctest.Wait()
+				equal(t, "attended", r.host.Attended(m.ID), goesOn)
+				if !goesOn {
+					equal(t, "kind", centurion.KindOf((<-asked).err), centurion.KindConflict)
+					g.Wait()
+					return
+				}
+				l := r.live(m.ID)
+				if got := <-asked; got.err != nil || got.reply.Text != "answer to one" {
+					t.Errorf("%q, %v", got.reply.Text, got.err)
+				}
+				l.wait()
+				g.Wait()
+			})
+		})
+	}
+}
+
+// An answer that came before its asker has looked is not lost, although nobody works on the mission any more.
+func TestPromptWasAnswered(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		p := &r.host.prompts
+		w := p.join("msn_1", "dlv_1")
+		p.answer(w, Reply{Text: "yes"}, nil)
+		got, over, err := r.host.await(r.ctx, w, false)
+		if got.Text != "yes" || over || err != nil {
+			t.Errorf("%+v, %v, %v", got, over, err)
+		}
+		if _, over, err := r.host.await(r.ctx, p.join("msn_1", "dlv_2"), false); !over || err != nil {
+			t.Errorf("nobody answered: %v, %v", over, err)
+		}
+	})
+}
