@@ -20,7 +20,7 @@ func counted(t *testing.T, r *Repo) func() int {
 	}
 	dir := t.TempDir()
 	log, script := filepath.Join(dir, "log"), filepath.Join(dir, "git")
-	if err := os.WriteFile(script, []byte(fmt.Sprintf("#!/bin/sh\necho \"$*\" >> '%s'\nexec '%s' \"$@\"\n", log, r.prog.path)), 0o700); err != nil {
+	if err := os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\necho \"$*\" >> '%s'\nexec '%s' \"$@\"\n", log, r.prog.path), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	r.prog.path = script
