@@ -28,7 +28,7 @@ func (m *mission) claim(ctx context.Context, c *conversation, files []string) er
 	if err != nil || len(held) == 0 {
 		return err
 	}
-	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s belongs to %s, which somebody else is working on", held[0].path, holderWord(held[0].holder)),
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: held[0].String() + ", which somebody else is working on",
 		Hint: "leave it alone; if your work needs a change there, say so in your result"}
 }
 

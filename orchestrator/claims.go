@@ -70,6 +70,8 @@ func (c *claims) restore(holder string, wider []string) {
 // heldFile is a file that somebody else holds.
 type heldFile struct{ path, holder string }
 
+func (h heldFile) String() string { return h.path + " belongs to " + holderWord(h.holder) }
+
 // settle claims, beyond what the holder has, the files that it has written or is about to write. Those that somebody else
 // holds are returned, and nothing is claimed then. "" is the Commander: it holds nothing.
 // With landed the files are written already: those whose holder's own work is on its way to be merged are in nobody's way.

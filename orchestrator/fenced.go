@@ -49,7 +49,8 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 	return f.recorded(ctx, at, e, input)
 }
 
-// recorded runs a call that writes, with the project's files recorded before it where they are nobody's own.
+// recorded runs a call that writes. Where the project's files are nobody's own they are recorded before it; in a checkout what a
+// call has written that may write anything is claimed after it.
 func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, input json.RawMessage) (tools.Result, error) {
 	c, after := f.c, func(context.Context, tools.Result) error { return nil }
 	if c.where == nil {
@@ -64,6 +65,16 @@ func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, 
 	res, err := c.pulse.run(context.WithValue(ctx, fenceKey{}, true), f.Tool, call, input, false)
 	if aerr := after(context.WithoutCancel(ctx), res); err == nil {
 		err = aerr
+	}
+	if c.where != nil && f.writes(call, e, input) == nil {
+		over := c.pulse.queue()
+		held, cerr := c.m.claimWritten(context.WithoutCancel(ctx), c)
+		over()
+		if err == nil && cerr == nil {
+			res = withOverlap(c, res, held)
+		} else if err == nil {
+			err = cerr
+		}
 	}
 	return res, err
 }

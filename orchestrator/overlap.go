@@ -2,13 +2,13 @@ package orchestrator
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"centurion"
 	"centurion/event"
 	"centurion/store"
+	"centurion/tools"
 	"centurion/worktree"
 )
 
@@ -18,6 +18,36 @@ func (m *mission) setLanding(c *conversation, landing bool) {
 	if landing {
 		m.notify()
 	}
+}
+
+// claimWritten claims what a command has written, and returns those of the files that somebody else is working on.
+func (m *mission) claimWritten(ctx context.Context, c *conversation) ([]heldFile, error) {
+	if c.holdsFor == "" { // the mission's own agent holds nothing
+		return nil, nil
+	}
+	changed, err := c.where.uncommitted(ctx)
+	if err != nil || len(changed) == 0 {
+		return nil, err
+	}
+	files := m.inProject(changed)
+	held, err := m.settleClaims(ctx, c, files, true)
+	if err != nil || len(held) == 0 {
+		return nil, err
+	}
+	free := slices.DeleteFunc(slices.Clone(files), func(f string) bool { // nothing was claimed
+		return slices.ContainsFunc(held, func(h heldFile) bool { return h.path == f })
+	})
+	_, err = m.settleClaims(ctx, c, free, true)
+	return held, err
+}
+
+// withOverlap adds to a command's result which files of others it has changed: each is told once, as long as it stays changed.
+func withOverlap(c *conversation, res tools.Result, held []heldFile) tools.Result {
+	if lines := c.where.news(held); len(lines) > 0 {
+		res.Output = strings.TrimRight(res.Output, "\n") + "\n\n(You have changed files that somebody else is working on at the moment: " + strings.Join(lines, "; ") +
+			". Unless your task needs that, take it back before you end your turn.)"
+	}
+	return res
 }
 
 // overlap looks for files in a task's commit that somebody else is working on, which a shell command can change without being
@@ -69,12 +99,13 @@ func (m *mission) overlapText(commit worktree.Commit, held []heldFile, mayWait b
 	var lines, foreign []string
 	for _, h := range held {
 		foreign = append(foreign, h.path)
-		lines = append(lines, fmt.Sprintf("%s belongs to %s", h.path, holderWord(h.holder)))
+		lines = append(lines, h.String())
 	}
 	// The commit is made already, so that HEAD has the change, too.
 	undo := strings.Join(m.takeBack(commit, held), "\n    ")
 	text := "You have changed files that somebody else is working on at the moment:\n- " + strings.Join(lines, "\n- ") +
-		"\nIf your task does not need these changes, bring the files back to what they were:\n\n    " + undo + "\n\nSay in your result what is needed there, and end your turn."
+		"\nIf your task does not need these changes, bring the files back to what they were (the host has committed your work, so that git shows " +
+		"the way back as a change of its own):\n\n    " + undo + "\n\nSay in your result what is needed there, and end your turn."
 	if mayWait {
 		text += "\nIf it needs them, end your turn with the files as you have them: your work is merged after theirs then, and comes back to you if the two conflict."
 	}

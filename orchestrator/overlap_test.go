@@ -142,3 +142,50 @@ func TestOverlapWithWhoWaits(t *testing.T) {
 	}
 	equal(t, "a.txt", r.branchHas(m.ID, "a.txt"), nine("1", "9"))
 }
+
+// What a command has written is claimed when it has ended, not first at the end of the turn, and its session is told, once, that
+// others are working on some of it.
+func TestCommandsClaimWhatTheyWrite(t *testing.T) {
+	t.Parallel()
+	var r *rig
+	r = inRepo(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n"}, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two\n  - files: b.txt")), do(work("T1", "write one"), work("T2", "write two")), say("I wait")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.First(), "write one") {
+				switch q.Step() {
+				case 1:
+					return do(sh("put a.txt one"))
+				case 2: // until the other one has tried
+					r.whenTold(centurion.EventTaskReturned, 1)
+				}
+				return say("it is done")
+			}
+			switch q.Step() {
+			case 1:
+				r.when(func([]centurion.Event) bool {
+					tasks, err := r.store.Tasks(r.ctx, r.missionOf())
+					return err != nil || slices.ContainsFunc(tasks, func(t centurion.Task) bool { return slices.Contains(t.Claims, "a.txt") })
+				})
+				return do(writes("a.txt", "two\n"))
+			case 2:
+				return do(sh("put a.txt two"))
+			case 3:
+				return do(sh("put c.txt two"))
+			case 5:
+				return do(sh("put a.txt a\n"))
+			}
+			return say("it is done")
+		},
+	})
+	m := r.mission(centurion.MissionOptions{})
+	two := r.task(m.ID, "T2")
+	has(t, strings.Join(r.results(m.ID, "write"), "\n"), "a.txt belongs to item T1")
+	var told int
+	for _, out := range r.results(m.ID, "bash") {
+		told += strings.Count(out, "(You have changed files that somebody else is working on at the moment: a.txt belongs to item T1.")
+	}
+	equal(t, "times that a command's result tells of it", told, 1)
+	equal(t, "claims", fmt.Sprint(two.Claims), "[c.txt]")
+	equal(t, "a.txt", r.branchHas(m.ID, "a.txt"), "one")
+	equal(t, "c.txt", r.branchHas(m.ID, "c.txt"), "two")
+}

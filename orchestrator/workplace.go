@@ -24,7 +24,8 @@ type workplace struct {
 	turn     chan struct{}
 	checkout *worktree.Checkout
 	ws       *workspace.Workspace
-	kept     string // a branch with unmerged work of before, that the checkout was given
+	kept     string            // a branch with unmerged work of before, that the checkout was given
+	told     map[heldFile]bool // which changed files of others its session was told of, while they are changed
 }
 
 // settleIn finds for whom a conversation works, and where: a sub-agent works for its parent and in its place.
@@ -291,6 +292,33 @@ func (c *conversation) checkout() *worktree.Checkout {
 	c.where.turn <- struct{}{}
 	defer c.where.unlock()
 	return c.where.checkout
+}
+
+// uncommitted lists what was changed since the last commit, relative to the repository's top.
+func (w *workplace) uncommitted(ctx context.Context) ([]string, error) {
+	if err := w.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer w.unlock()
+	if w.checkout == nil {
+		return nil, nil
+	}
+	return w.checkout.Uncommitted(ctx)
+}
+
+// news returns those of the changed files of others that the session was not told of yet, a phrase each.
+func (w *workplace) news(held []heldFile) (lines []string) {
+	w.turn <- struct{}{}
+	defer w.unlock()
+	told := map[heldFile]bool{}
+	for _, h := range held {
+		if !w.told[h] {
+			lines = append(lines, h.String())
+		}
+		told[h] = true
+	}
+	w.told = told
+	return lines
 }
 
 // close gives the checkout back, if there is one.

@@ -346,6 +346,22 @@ func (c *Checkout) Changed(ctx context.Context) ([]string, error) {
 	return fields(out), err
 }
 
+// Uncommitted lists files that were changed, made or deleted since the last commit, relative to the repository's top. What is
+// ignored, what the setup has left and repositories inside are left out. It takes one process of git, so that it can be asked
+// after each command.
+func (c *Checkout) Uncommitted(ctx context.Context) ([]string, error) {
+	if err := c.held(); err != nil {
+		return nil, err
+	}
+	out, err := c.git(ctx, "ls-files", "-m", "-d", "-o", "--exclude-standard", "--deduplicate", "--full-name", "-z", "--", ":(top,glob)**", exclude(c.repo.private()))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(fields(out), func(p string) bool {
+		return strings.HasSuffix(p, "/") || slices.ContainsFunc(c.rec.Outputs, func(o string) bool { return p == o || strings.HasPrefix(p, o+"/") })
+	}), nil
+}
+
 // Release gives the checkout back to the pool. What is not committed is committed to its branch first; the branch is deleted if it is an
 // ancestor of into, or without into if nothing was committed to it. kept is the branch, if it stays. Nothing may be done
 // with the checkout afterwards.

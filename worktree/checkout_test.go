@@ -353,3 +353,33 @@ func TestCleanForAChange(t *testing.T) {
 		t.Errorf("commit without a branch: %v", err)
 	}
 }
+
+// What was changed since the last commit: tracked, new and deleted files, and neither what is ignored, what the setup has left, nor
+// .opencode/.
+func TestUncommitted(t *testing.T) {
+	x := newRig(t, map[string]string{"a.txt": "a\n", "b ü.txt": "b\n", "gone.txt": "g\n", "same.txt": "s\n", ".gitignore": "*.log\n", ".opencode/todo.md": "# G\n"})
+	c := x.take("work", x.head())
+	uncommitted := func(want ...string) {
+		t.Helper()
+		got, err := c.Uncommitted(t.Context())
+		if slices.Sort(got); err != nil || !slices.Equal(got, want) {
+			t.Errorf("uncommitted are %q, %v; want %q", got, err, want)
+		}
+	}
+	uncommitted()
+	put(t, filepath.Join(c.dir, "b ü.txt"), "changed\n")
+	put(t, filepath.Join(c.dir, "dir", "new.txt"), "new\n")
+	put(t, filepath.Join(c.dir, "x.log"), "ignored\n")
+	put(t, filepath.Join(c.dir, "same.txt"), "s\n") // written, and the same
+	if err := os.Remove(filepath.Join(c.dir, "gone.txt")); err != nil {
+		t.Fatal(err)
+	}
+	uncommitted("b ü.txt", "dir/new.txt", "gone.txt")
+	c.rec.Outputs = []string{"dir"}
+	uncommitted("b ü.txt", "gone.txt")
+	c.rec.Outputs = nil
+	commit(t, c)
+	uncommitted()
+	put(t, filepath.Join(c.dir, "a.txt"), "later\n")
+	uncommitted("a.txt")
+}
