@@ -13,7 +13,8 @@ done
 if [[ -z $found ]]; then
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get update -qq
-	apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core
+	apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core ||
+		apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core # releases that have no package of the shell alone
 fi
 go vet -tags browser ./report
 before=$(git status --porcelain --ignored)
