@@ -204,7 +204,11 @@ func (m *markdown) check(c Check) {
 		if left := strings.Count(patch, "\n") - strings.Count(wholeLines(patch, textPatch), "\n"); left > 0 {
 			m.p("(%s more; the page has them: `-o report.html`)\n", centurion.Count(left, "line"))
 		}
-		m.p("… and the check died:\n\n%s", fenced("text", cmp.Or(died(c.Receipt), "(it did not say why)")))
+		if said := died(c.Receipt); said != "" {
+			m.p("… and %s:\n\n%s", without(c.Receipt), fenced("text", said))
+		} else {
+			m.p("… and %s.\n", without(c.Receipt))
+		}
 	}
 	for _, w := range c.Receipt.Weakened {
 		m.p("- weakened: %s", inline(w))

@@ -407,14 +407,25 @@ func because(r centurion.Receipt) []string {
 			why = append(why, s)
 		}
 	}
-	for _, run := range r.Runs {
+	for _, run := range decisive(r.Runs) {
 		for _, s := range []string{run.Broken, run.Empty} {
-			if s != "" && !slices.Contains(why, s) {
+			if s != "" && !slices.ContainsFunc(why, func(told string) bool { return strings.Contains(told, s) }) {
 				why = append(why, s)
 			}
 		}
 	}
 	return why
+}
+
+// decisive are the last runs of each kind: what one before them ran into was tried in another way.
+func decisive(runs []centurion.CheckRun) []centurion.CheckRun {
+	var out []centurion.CheckRun
+	for i, run := range runs {
+		if !slices.ContainsFunc(runs[i+1:], func(later centurion.CheckRun) bool { return later.Kind == run.Kind }) {
+			out = append(out, run)
+		}
+	}
+	return out
 }
 
 // next lists what a person may do now.

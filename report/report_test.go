@@ -163,6 +163,45 @@ func TestStandings(t *testing.T) {
 	}
 }
 
+// What a check did when the work was out is told as its table tells it; what an earlier try ran into is no reason.
+func TestWithoutTheWork(t *testing.T) {
+	t.Parallel()
+	run := func(kind centurion.RunKind, passed bool, broken, empty string) centurion.CheckRun {
+		return centurion.CheckRun{Kind: kind, Passed: passed, Broken: broken, Empty: empty}
+	}
+	const red, green, again = centurion.RunRed, centurion.RunGreen, centurion.RunRedAgain
+	for want, x := range map[string]struct {
+		runs []centurion.CheckRun
+		died string
+		why  []string
+	}{
+		"and the check stayed green.":                             {[]centurion.CheckRun{run(red, false, "the build failed", ""), run(red, true, "", ""), run(green, true, "", "")}, "", []string{"because"}},
+		"and the check died:":                                     {[]centurion.CheckRun{run(red, false, "", ""), run(green, true, "", ""), run(again, false, "", "")}, "want 1", []string{"because"}},
+		"and the check was red, and green when it was run again.": {[]centurion.CheckRun{run(red, false, "", ""), run(green, true, "", ""), run(again, true, "", "")}, "ok", []string{"because"}},
+		"and the check did not get as far as to fail.":            {[]centurion.CheckRun{run(red, false, "the build failed", ""), run(green, true, "", "")}, "", []string{"because", "the build failed"}},
+		"and the check had nothing to check.":                     {[]centurion.CheckRun{run(red, false, "", "no test ran"), run(green, true, "", "")}, "", []string{"because", "no test ran"}},
+	} {
+		d := sample()
+		d.Receipts = []centurion.Receipt{{Item: "T2", Command: "true", Passed: true, Proof: centurion.ProofUnproven, Why: "because", Runs: x.runs, Died: x.died, Removed: "@@ -1 +1 @@\n-a\n+b\n"}}
+		r := New(d)
+		var b bytes.Buffer
+		if err := r.Markdown(&b); err != nil {
+			t.Fatal(err)
+		}
+		page := pageOf(t, d)
+		if !strings.Contains(b.String(), want+"\n") || !strings.Contains(page, "… "+want[:len(want)-1]+"</h4>") {
+			t.Errorf("%q is not told", want)
+		}
+		if died := strings.HasSuffix(want, "died:"); strings.Contains(b.String(), "check died") != died || strings.Contains(page, "check died") != died || died != strings.Contains(b.String(), "want 1") {
+			t.Errorf("%q: it is told that it died, or what it said: %s", want, b.String())
+		}
+		i := slices.IndexFunc(r.Doubts, func(d Doubt) bool { return d.Item == "T2" })
+		if d := cmp.Diff(x.why, r.Doubts[i].Why); d != "" {
+			t.Errorf("%q: %s", want, d)
+		}
+	}
+}
+
 func TestDoubts(t *testing.T) {
 	t.Parallel()
 	var got []string

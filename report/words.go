@@ -121,9 +121,43 @@ func plainPatch(patch string) string {
 	return b.String()
 }
 
-// died is what the check said without the work: the line that tells most, and else the end of that run's output.
-func died(c *centurion.Receipt) string {
+// without says how the check ended when the work was out, behind "… and ". The run that counts is the last one without the work.
+func without(c *centurion.Receipt) string {
 	if c == nil {
+		return ""
+	}
+	for _, run := range slices.Backward(c.Runs) {
+		switch {
+		case run.Kind == centurion.RunGreen:
+		case run.Passed && run.Kind == centurion.RunRedAgain:
+			return "the check was red, and green when it was run again"
+		case run.Passed:
+			return "the check stayed green"
+		case run.Error != "":
+			return "the check did not run to its end"
+		case run.Broken != "":
+			return "the check did not get as far as to fail"
+		case run.Empty != "":
+			return "the check had nothing to check"
+		case run.Kind == centurion.RunRedAgain:
+			return checkDied
+		default:
+			return "the check was red"
+		}
+	}
+	if c.Died != "" {
+		return checkDied
+	}
+	return "the check was not run without it"
+}
+
+// checkDied says that a check ended as one that is worth something does when the work is out.
+const checkDied = "the check died"
+
+// died is what the check said without the work: the line that tells most, and else the end of that run's output. It is empty where
+// the check has not died.
+func died(c *centurion.Receipt) string {
+	if without(c) != checkDied {
 		return ""
 	}
 	if c.Died != "" {
