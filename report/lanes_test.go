@@ -74,7 +74,7 @@ func TestLanes(t *testing.T) {
 			want: []string{"commander: work 0-7", "a: wait 1-3 work 3-4 wait 4-6 work 6-7 !retry 4 !kill 7"}},
 		"the host dies": {events: []centurion.Event{start, queued, begun, answered(5, "ses_a", "m", "worker", 1, 1, 0), resumed(100),
 			moved(101, centurion.EventTaskRetrying, "a", centurion.TaskRunning, 2, ""), moved(103, centurion.EventTaskCompleted, "a", centurion.TaskCompleted, 2, ""), end(104)},
-			want: []string{"commander: work 0-5 work 100-104", "a: wait 1-3 work 3-5 wait 100-101 work 101-103#2 !kill 5 !retry 101 !done 103", "restart 5-100"}},
+			want: []string{"commander: work 0-5 work 100-104", "a: wait 1-3 work 3-5 wait 100-101 work 101-103#2 !kill 5 !done 103", "restart 5-100"}},
 		"paused and resumed": {events: []centurion.Event{start, queued, begun, fact(5, centurion.EventMissionPaused, "", "root", event.MissionEnd{Reason: "night"}), resumed(50),
 			moved(51, centurion.EventTaskUpdated, "a", centurion.TaskRunning, 1, ""), end(52)},
 			want: []string{"commander: work 0-5 work 50-52", "a: wait 1-3 work 3-5 wait 50-51 work 51-52", "paused 5-50"}},

@@ -99,7 +99,7 @@ func sample() Data {
 			answered(700, "ses_tsk_2", "msg_3", "worker", 1000, 100, 0.01),
 			// The host dies here, and another one begins an hour later.
 			fact(4200, centurion.EventMissionResumed, "", "ses_root", event.MissionData{Reason: "its host went away"}),
-			moved(4205, centurion.EventTaskRetrying, "tsk_2", centurion.TaskRunning, 2, "interrupted"),
+			moved(4205, centurion.EventTaskRetrying, "tsk_2", centurion.TaskRunning, 2, ""),
 			fact(4400, centurion.EventMergeConflict, "tsk_2", "", event.MergeData{Files: []string{"limit/limit.go"}}),
 			moved(4900, centurion.EventTaskCompleted, "tsk_2", centurion.TaskCompleted, 2, ""),
 			fact(5000, centurion.EventVerifyStarted, "", "ses_root", event.VerifyData{Command: "go test ./limit", Final: true}),
@@ -251,8 +251,7 @@ func TestTroublesAndDecisions(t *testing.T) {
 	}
 	want := []string{"T1 Write the limiter | overloaded | went on with local/small in place of anthropic/opus",
 		"T1 Write the limiter | check failed: go test ./limit | recovered: the task was completed",
-		"the mission | its host went away | a new host went on from what was stored",
-		"T2 Wire it up | interrupted | tried again, attempt 2",
+		"the mission | its host went away | a new host went on from what was stored; 1 task began another attempt",
 		"T2 Wire it up | conflict in limit/limit.go | recovered: the task was completed"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
