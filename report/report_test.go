@@ -43,7 +43,7 @@ func sample() Data {
 	m := centurion.Mission{ID: "msn_1", Goal: "Limit requests\nwith a <b>budget</b> per [user](http://evil.example) & `key`", Status: centurion.MissionCompleted,
 		Directory: "/home/me/shop", Branch: "centurion/msn_1", Session: "ses_root", Summary: "All done.", Started: at(0), Updated: at(5400), ElapsedMS: 1_500_000,
 		Usage: centurion.Usage{Tokens: centurion.Tokens{Input: 21000, Output: 3000, Cache: centurion.CacheUsage{Read: 10000}}, USD: 0.62},
-		Base:  &centurion.Base{Commit: "0123456789abcdef", Branch: "main", Dirty: 2}}
+		Base:  &centurion.Base{Commit: "0123456789abcdef", Head: "fedcba9876543210", Branch: "main", Dirty: 2}}
 	m.Options.Model = "anthropic/opus"
 	green := func(item, command string, proof centurion.Proof) centurion.Receipt {
 		return centurion.Receipt{ID: "rcp_" + item, Item: item, Command: command, Passed: true, Proof: proof, Tree: "aaaaaaaaaaaaaaaa", Millis: 1234, Time: at(500), Output: "ok\n"}
@@ -377,6 +377,22 @@ func TestReviewed(t *testing.T) {
 	}
 	if why := r.Doubts[0].Why; !slices.Contains(why, "reviewed: PASS by T9") {
 		t.Errorf("the doubt says %q", why)
+	}
+}
+
+// The work started from a commit that the person knows, not from the snapshot that the host made of it.
+func TestBase(t *testing.T) {
+	t.Parallel()
+	for want, b := range map[string]centurion.Base{
+		"It started from fedcba9876 of main, with 1 uncommitted file.":           {Commit: "0123456789abcdef", Head: "fedcba9876543210", Branch: "main", Dirty: 1},
+		"It started from fedcba9876 of main.":                                    {Commit: "fedcba9876543210", Head: "fedcba9876543210", Branch: "main"},
+		"It started from fedcba9876.":                                            {Commit: "fedcba9876543210", Head: "fedcba9876543210"},
+		"It started in a repository without a commit, with 3 uncommitted files.": {Commit: "0123456789abcdef", Branch: "main", Dirty: 3},
+	} {
+		r := New(Data{Mission: centurion.Mission{Base: &b}})
+		if got := r.base(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 

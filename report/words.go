@@ -208,18 +208,22 @@ func (r *Report) where() string {
 	return ""
 }
 
-// base says what the work started from.
+// base says what the work started from, by the person's own commit: the snapshot that the host made of it and of what was not
+// committed is none that a person knows.
 func (r *Report) base() string {
 	b := r.Mission.Base
 	if b == nil {
 		return ""
 	}
-	line := "It started from " + hash(b.Commit)
-	if b.Branch != "" {
-		line += " of " + b.Branch
+	line := "It started in a repository without a commit"
+	if b.Head != "" {
+		line = "It started from " + hash(b.Head)
+		if b.Branch != "" {
+			line += " of " + b.Branch
+		}
 	}
 	if b.Dirty > 0 {
-		line += ", with uncommitted work in " + centurion.Count(b.Dirty, "file")
+		line += ", with " + centurion.Count(b.Dirty, "uncommitted file")
 	}
 	return line + "."
 }
