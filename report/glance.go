@@ -62,11 +62,15 @@ func (r *Report) way() string {
 			restarts++
 		}
 	}
+	early := 0
+	for _, c := range r.Checks {
+		early += c.Early
+	}
 	var parts []string
 	for _, p := range []struct {
 		n          int
 		noun, what string
-	}{{n[MarkRed], "red check", ""}, {n[MarkConflict], "conflict", ""}, {n[MarkReturn], "time", " sent back"}, {n[MarkRetry], "time", " tried again"},
+	}{{n[MarkRed], "red check", ""}, {early, "red run", " of the mission's own checks that could not be green yet"}, {n[MarkConflict], "conflict", ""}, {n[MarkReturn], "time", " sent back"}, {n[MarkRetry], "time", " tried again"},
 		{n[MarkKill], "time", " cut off"}, {n[MarkFail], "time", " failed or blocked"}, {restarts, "restart", " of its host"}} {
 		if p.n > 0 {
 			parts = append(parts, centurion.Count(p.n, p.noun)+p.what)

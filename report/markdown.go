@@ -219,6 +219,9 @@ func (m *markdown) check(c Check) {
 	if !c.Receipt.Passed {
 		m.p("It printed:\n\n%s", fenced("text", tail(c.Receipt.Output, 2000)))
 	}
+	if c.Early > 0 {
+		m.p("%s\n", early(c))
+	}
 	if f := c.Final; f != nil {
 		m.p("On the finished work: %s, %s, tree %s, %s.\n", ended(runs(&centurion.Receipt{ExitCode: f.ExitCode, Passed: f.Passed})[0]),
 			cmp.Or(span(f.Millis), "0 ms"), inline(cmp.Or(hash(f.Tree), "none")), clock(f.Time))

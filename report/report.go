@@ -135,6 +135,7 @@ type Check struct {
 	Receipt  *centurion.Receipt `json:"receipt,omitempty"` // the one that says most; nil if it was never run
 	Final    *centurion.Receipt `json:"final,omitempty"`   // the newest on the finished work, if that is another one
 	Times    int                `json:"times"`             // receipts in all
+	Early    int                `json:"early,omitempty"`   // red runs of a check of the mission before its branch first passed it
 }
 
 // Doubt is something about a check that a person should look at.
@@ -158,6 +159,7 @@ func New(d Data) *Report {
 	r.WallMS = wall(d)
 	r.Items = items(d)
 	r.Checks = ownChecks(d, r.Items)
+	countEarly(r.Checks, d.Events)
 	r.Counts = count(r.Items)
 	r.Agents, r.Models = spending(d)
 	r.Files = files(d.Files)
@@ -329,6 +331,19 @@ func ownChecks(d Data, items []Item) []Check {
 		}
 	}
 	return out
+}
+
+// countEarly counts the red runs of the mission's own checks that were no fault of the work: all that they ask for was not there yet.
+func countEarly(checks []Check, events []centurion.Event) {
+	for _, e := range events {
+		if e.Type != centurion.EventVerifyFailed {
+			continue
+		}
+		v, _ := decode[verifyFact](e)
+		if i := slices.IndexFunc(checks, func(c Check) bool { return c.Command == v.Command }); v.Early && i >= 0 {
+			checks[i].Early++
+		}
+	}
 }
 
 func count(items []Item) Counts {

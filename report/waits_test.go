@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,5 +79,27 @@ func TestAttemptsAfterARestart(t *testing.T) {
 	}
 	if marks[MarkRetry] != 2 || marks[MarkKill] != 1 {
 		t.Errorf("the marks are %v", marks)
+	}
+}
+
+// A red run of a check of the mission that its branch had not passed yet is told, and told apart from a red check.
+func TestEarlyReds(t *testing.T) {
+	t.Parallel()
+	for words, passed := range map[string]bool{"Before it was first green it was red 2 times": true, "It was red 2 times": false} {
+		d := sample()
+		d.Receipts = append(d.Receipts, centurion.Receipt{Command: "make check", Passed: passed, Time: at(600)})
+		red := fact(450, centurion.EventVerifyFailed, "", "", event.VerifyData{Command: "make check", Early: true})
+		d.Events = append(d.Events, red, red)
+		r := New(d)
+		if got, want := r.way(), "On the way: 1 red check, 2 red runs of the mission's own checks that could not be green yet, 1 conflict"; !strings.HasPrefix(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		var b bytes.Buffer
+		if err := r.Markdown(&b); err != nil {
+			t.Fatal(err)
+		}
+		if words := words + ", when work was merged"; !strings.Contains(b.String(), "\n"+words) || !strings.Contains(pageOf(t, d), ">"+words) {
+			t.Errorf("%q is not told", words)
+		}
 	}
 }

@@ -54,6 +54,18 @@ func (r *Report) worth(c Check) string {
 	return "It failed when it was run last."
 }
 
+// early says how often a check of the mission was red before it could be green.
+func early(c Check) string {
+	if c.Early == 0 {
+		return ""
+	}
+	line := "It was red "
+	if c.Receipt != nil && c.Receipt.Passed {
+		line = "Before it was first green it was red "
+	}
+	return line + centurion.Count(c.Early, "time") + ", when work was merged: not all that it asks for was there yet, which is no fault of that work."
+}
+
 // runs are the runs of a receipt; one that keeps none was green or failed once.
 func runs(c *centurion.Receipt) []centurion.CheckRun {
 	if c == nil {
