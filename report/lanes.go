@@ -328,7 +328,7 @@ func (l *laner) move(ln *lane, e centurion.Event, d taskFact, attempt int) {
 	case centurion.TaskMerging:
 		ln.turn(SpanMerge, e.Time, attempt)
 	case centurion.TaskCompleted:
-		ln.finish(MarkDone, e.Time, "completed", "")
+		ln.finish(MarkDone, e.Time, cmp.Or(doneBut(d), "completed"), "")
 	case centurion.TaskFailed:
 		ln.finish(MarkFail, e.Time, "failed", why)
 	case centurion.TaskBlocked:

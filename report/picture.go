@@ -139,6 +139,14 @@ func markName(k MarkKind) string {
 	return string(k)
 }
 
+// name is what happened, in a word or two: that of its kind, and where a task was done how it was.
+func (m Mark) name() string {
+	if m.Kind == MarkDone && m.Text != "" {
+		return m.Text
+	}
+	return markName(m.Kind)
+}
+
 // kindsOf are the kinds of line that are in use, in the order of their first one.
 func kindsOf(lines []picLine) []picKind {
 	names := map[string]string{"restart": "its host was gone", "pause": "it stood still", "merge": "merged, or taken back", "conflict": "conflict"}
@@ -269,8 +277,8 @@ func marks(t Timeline, l Lane, y float64, x func(centurion.Time) float64) []picM
 	var out []picMark
 	for _, m := range all {
 		at := x(m.Time)
-		title := fmt.Sprintf("%s at %s", markName(m.Kind), axis(t.at(m.Time)))
-		if m.Text != "" {
+		title := fmt.Sprintf("%s at %s", m.name(), axis(t.at(m.Time)))
+		if m.Text != "" && m.Text != m.name() {
 			title += ": " + short(m.Text, 160)
 		}
 		if n := len(out); n > 0 && at-out[n-1].X < markWidth {

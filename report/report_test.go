@@ -309,6 +309,17 @@ func TestSlips(t *testing.T) {
 	if marks := r.Timeline.Lanes[1].Marks; len(marks) != 2 || marks[0].Kind != MarkReturn {
 		t.Errorf("the marks are %+v", marks)
 	}
+	var ends []string
+	for _, l := range r.Timeline.Lanes[2:] { // the reviews
+		h := happenings(l)
+		ends = append(ends, l.End+": "+r.when(h[len(h)-1]))
+	}
+	if d := cmp.Diff([]string{"found faults: 11s found faults", "completed: 12s completed", "found faults: 13s found faults"}, ends); d != "" {
+		t.Error(d)
+	}
+	if !strings.Contains(r.way(), " 2 reviews with faults found,") {
+		t.Errorf("the way is %q", r.way())
+	}
 	if r.WallMS != 14_000 || r.Timeline.worked().Seconds() != 14 { // a merge by the person, hours later
 		t.Errorf("it took %d ms, drawn as %s", r.WallMS, r.Timeline.worked())
 	}
