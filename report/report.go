@@ -135,6 +135,7 @@ type Check struct {
 	Receipt  *centurion.Receipt `json:"receipt,omitempty"` // the one that says most; nil if it was never run
 	Final    *centurion.Receipt `json:"final,omitempty"`   // the newest on the finished work, if that is another one
 	Times    int                `json:"times"`             // receipts in all
+	Former   *Former            `json:"former,omitempty"`  // its item does not ask for it any more: it counts for nothing
 	Early    int                `json:"early,omitempty"`   // red runs of a check of the mission before its branch first passed it
 }
 
@@ -142,7 +143,7 @@ type Check struct {
 type Doubt struct {
 	Item    string   `json:"item,omitempty"`
 	Command string   `json:"command,omitempty"`
-	Kind    string   `json:"kind"` // unproven, flaky, failed, not run, unchecked or weakened
+	Kind    string   `json:"kind"` // unproven, flaky, failed, not run, unchecked, weakened or changed
 	Why     []string `json:"why,omitempty"`
 }
 
@@ -240,6 +241,7 @@ func items(d Data) []Item {
 		if len(it.Checks) > 0 {
 			it.Standing = worst(it.Checks)
 		}
+		it.Checks = append(it.Checks, formerChecks(d, p)...)
 		if v, ok := d.Reviews[p.ID]; ok {
 			it.Review = &v
 			if it.Standing == Unchecked {
@@ -318,16 +320,23 @@ func ownChecks(d Data, items []Item) []Check {
 	}
 	out := []Check{}
 	commands := slices.Concat(d.Checks, d.Mission.Options.Verify)
+	dropped := map[string]*Former{}
 	for _, r := range d.Receipts {
-		if !told[r.Command] {
-			commands = append(commands, r.Command)
+		if told[r.Command] {
+			continue
 		}
+		if r.Item != "" && len(items) > 0 && !slices.Contains(commands, r.Command) {
+			dropped[r.Command] = &Former{Item: r.Item, Dropped: true}
+		}
+		commands = append(commands, r.Command)
 	}
 	seen := map[string]bool{}
-	for _, c := range commands {
-		if !seen[c] {
-			seen[c] = true
-			out = append(out, checkOf(c, d.Receipts, func(centurion.Receipt) bool { return true }))
+	for _, command := range commands {
+		if !seen[command] {
+			seen[command] = true
+			c := checkOf(command, d.Receipts, func(centurion.Receipt) bool { return true })
+			c.Former = dropped[command]
+			out = append(out, c)
 		}
 	}
 	return out
@@ -382,7 +391,12 @@ func doubts(r *Report) []Doubt {
 	add := func(it Item, c Check) {
 		item := it.ID
 		d := Doubt{Item: item, Command: c.Command, Kind: string(c.Standing)}
-		switch c.Standing {
+		standing := c.Standing
+		if c.Former != nil {
+			d.Kind, d.Why, standing = "changed", []string{c.Former.words()}, Proven // what it was worth counts no more
+			out = append(out, d)
+		}
+		switch standing {
 		case Proven, Regression, Passed, Reviewed, Unchecked:
 		case NotRun:
 			d.Why = []string{"the host has not run it"}

@@ -84,7 +84,7 @@ func (h *hold) trouble(model string) Trouble {
 		what = "asked " + itoa(h.asked) + " times to wait, at most " + cmp.Or(span(h.longest), "for a moment")
 	}
 	return Trouble{Time: h.from, Where: "the provider of " + model, What: what + suffix(": ", strings.TrimPrefix(h.said, "call "+model+": ")),
-		Then: centurion.Count(len(h.sessions), "session") + " waited and went on"}
+		Then: centurion.Count(len(h.sessions), "session") + " waited"}
 }
 
 // begunAgain finds the attempts that a task began because the mission was taken up again, after its host had gone or a person had stopped it:

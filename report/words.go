@@ -32,8 +32,13 @@ func (r *Report) headline() string {
 	return strings.Join(line, " · ")
 }
 
-// worth says in a sentence what a check has been shown to be.
+// worth says in a sentence what a check has been shown to be, and first whose it was if it is nobody's any more.
 func (r *Report) worth(c Check) string {
+	if c.Former != nil {
+		words := c.Former.words()
+		c.Former = nil
+		return strings.ToUpper(words[:1]) + words[1:] + ". " + r.worth(c)
+	}
 	switch c.Standing {
 	case Proven:
 		return "Red without the work, green with it, and red again when the work was taken out."
