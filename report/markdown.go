@@ -141,7 +141,7 @@ func (m *markdown) lanes(t Timeline) {
 	}
 	m.p("")
 	for _, k := range t.Marks {
-		m.p("- at %s: %s", axis(t.at(k.Time)), inline(markName(k.Kind)+suffix(": ", k.Text)))
+		m.p("- at %s: %s", t.moment(k), inline(cmp.Or(k.Text, k.name())))
 	}
 	if len(t.Marks) > 0 {
 		m.p("")
