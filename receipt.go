@@ -10,6 +10,7 @@ type Receipt struct {
 	ExitCode int    `json:"exit_code"`        // of the green run; -1 if it could not be started, was refused or timed out
 	Passed   bool   `json:"passed"`           // the green run did
 	Final    bool   `json:"final,omitempty"`  // run at the mission's end, on the finished work
+	Early    bool   `json:"early,omitempty"`  // red, of a check of the mission that its branch had not passed yet: no fault of the work
 	Error    string `json:"error,omitempty"`  // why it did not run to its end
 	Output   string `json:"output"`           // head and tail of the green run's
 	Digest   string `json:"digest,omitempty"` // SHA-256 of the kept output, in hex

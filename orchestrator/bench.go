@@ -182,6 +182,7 @@ func (m *mission) keepOwn(ctx context.Context, r *centurion.Receipt, early bool)
 	if r.Passed {
 		typ = centurion.EventVerifyPassed
 	}
+	r.Early = early && !r.Passed
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.PutReceipt(r); err != nil {
 			return err

@@ -200,11 +200,23 @@ func TestNoGreenCheckTurnsRed(t *testing.T) {
 		}
 	}
 	equal(t, "merges told", r.count(m.ID, centurion.EventMergeDone), 9)
+	receipts := map[string]centurion.Receipt{}
+	all, err := r.store.Receipts(r.ctx, m.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range all {
+		if receipts[x.ID] = x; x.Early && x.Passed {
+			t.Errorf("a green check is kept as early: %+v", x)
+		}
+	}
 	red := map[bool]int{}
 	for _, e := range r.events(m.ID, centurion.EventVerifyFailed) {
 		d, err := event.Decode[event.VerifyData](e)
 		if early := strings.Contains(d.Command, "later"); err != nil || d.Early != early {
 			t.Errorf("a red check is told as early: %v, want %v (%+v, %v)", d.Early, early, d, err)
+		} else if receipts[d.Receipt].Early != early {
+			t.Errorf("a red check is kept as early: %v, want %v", !early, early)
 		}
 		red[d.Early]++
 	}

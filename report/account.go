@@ -57,31 +57,19 @@ func spending(d Data) (agents, models []Spent) {
 
 // answers are what models have answered, each once, with the model that its session talked to then.
 func answers(d Data) map[string]answer {
-	model := map[string]string{}
-	for _, s := range d.Sessions {
-		if m := s.Own(); m.ID != "" {
-			model[s.ID] = m.String()
-		}
-	}
+	models := modelsOf(d)
 	out := map[string]answer{}
 	for _, e := range d.Events {
-		switch e.Type {
-		case centurion.EventSessionCreated:
-			if s, err := decode[sessionFact](e); err == nil && s.Model != "" {
-				model[e.Session] = s.Model
-			}
-		case centurion.EventSessionModel:
-			if m, err := decode[modelFact](e); err == nil && m.To != "" {
-				model[e.Session] = m.To
-			}
-		case centurion.EventMessageUpdated:
-			a, err := decode[answer](e)
-			if err != nil || a.Tokens.Total() == 0 && a.Cost == 0 {
-				continue
-			}
-			a.model = model[e.Session]
-			out[e.Session+"/"+a.Message] = a
+		models.see(e)
+		if e.Type != centurion.EventMessageUpdated {
+			continue
 		}
+		a, err := decode[answer](e)
+		if err != nil || a.Tokens.Total() == 0 && a.Cost == 0 {
+			continue
+		}
+		a.model = models[e.Session]
+		out[e.Session+"/"+a.Message] = a
 	}
 	return out
 }
@@ -209,10 +197,18 @@ type Trouble struct {
 // troubles are what failed, and what the host or the task did about it.
 func troubles(d Data) []Trouble {
 	out := []Trouble{}
+	waits, attempts := holds(d), begunAgain(d.Events)
 	for i, e := range d.Events {
 		t := Trouble{Time: e.Time, Where: place(d, e)}
 		switch e.Type {
 		case centurion.EventTaskRetrying, centurion.EventProviderRetry:
+			if _, ok := attempts[i]; ok {
+				continue // told with the mission's going on
+			}
+			if _, ok := held(e); ok {
+				t = waits[i]
+				break
+			}
 			r, _ := decode[retryFact](e)
 			k, _ := decode[taskFact](e)
 			t.What = cmp.Or(r.Error, k.Reason, r.Reason, "the attempt before ended early")
@@ -235,7 +231,7 @@ func troubles(d Data) []Trouble {
 		case centurion.EventMissionResumed:
 			if alive(d.Events[:i]) {
 				m, _ := decode[missionFact](e)
-				t.What, t.Then = cmp.Or(m.Reason, "its host went away"), "a new host went on from what was stored"
+				t.What, t.Then = cmp.Or(m.Reason, "its host went away"), "a new host went on from what was stored"+begun(attempts, i)
 			}
 		case centurion.EventVerifyFailed:
 			if v, _ := decode[verifyFact](e); !v.Early {

@@ -97,7 +97,7 @@ type (
 	}
 	verifyFact struct {
 		Command string `json:"command"`
-		Early   bool   `json:"early"`
+		Early   bool   `json:"early"` // a check of the mission that its branch has not passed yet
 		Error   string `json:"error"`
 		Output  string `json:"output"`
 	}

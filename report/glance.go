@@ -62,11 +62,20 @@ func (r *Report) way() string {
 			restarts++
 		}
 	}
+	early, faults := 0, 0
+	for _, l := range r.Timeline.Lanes {
+		if l.End == foundFaults {
+			faults++
+		}
+	}
+	for _, c := range r.Checks {
+		early += c.Early
+	}
 	var parts []string
 	for _, p := range []struct {
 		n          int
 		noun, what string
-	}{{n[MarkRed], "red check", ""}, {n[MarkConflict], "conflict", ""}, {n[MarkReturn], "time", " sent back"}, {n[MarkRetry], "time", " tried again"},
+	}{{n[MarkRed], "red check", ""}, {early, "red run", " of the mission's own checks that could not be green yet"}, {n[MarkConflict], "conflict", ""}, {faults, "review", " with faults found"}, {n[MarkReturn], "time", " sent back"}, {n[MarkRetry], "time", " tried again"},
 		{n[MarkKill], "time", " cut off"}, {n[MarkFail], "time", " failed or blocked"}, {restarts, "restart", " of its host"}} {
 		if p.n > 0 {
 			parts = append(parts, centurion.Count(p.n, p.noun)+p.what)
@@ -142,6 +151,7 @@ const maxCommand = 160
 // happened is a mark of a lane as the table tells it, or several of one kind and with the same words that follow each other.
 type happened struct {
 	Kind     MarkKind
+	Name     string // what happened, in a word or two
 	From, To centurion.Time
 	Text     string // what or why, without the kind's name where it begins with it
 	Sep      string // between the name and the text
@@ -159,11 +169,11 @@ func happenings(l Lane) []happened {
 			out[n-1].Count++
 			continue
 		}
-		out = append(out, happened{m.Kind, m.Time, m.Time, m.Text, ": ", 1})
+		out = append(out, happened{m.Kind, m.name(), m.Time, m.Time, m.Text, ": ", 1})
 	}
 	for i := range out {
 		h := &out[i]
-		if rest, ok := strings.CutPrefix(h.Text, markName(h.Kind)); ok {
+		if rest, ok := strings.CutPrefix(h.Text, h.Name); ok {
 			h.Text, h.Sep = strings.TrimLeft(rest, ": "), " "
 			if strings.HasPrefix(rest, ":") {
 				h.Sep = ": "
@@ -179,7 +189,7 @@ func (r *Report) when(h happened) string {
 	if to := axis(r.Timeline.at(h.To)); to != at {
 		at += "–" + to
 	}
-	at += " " + markName(h.Kind)
+	at += " " + h.Name
 	if h.Count > 1 {
 		at += fmt.Sprintf(" ×%d", h.Count)
 	}

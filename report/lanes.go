@@ -87,10 +87,12 @@ func Lanes(d Data) Timeline {
 	l.main = l.lane("")
 	l.main.Agent = cmp.Or(d.Mission.Options.Agent, "commander")
 	l.main.Title = "the mission's own agent"
-	for _, e := range d.Events {
+	attempts := begunAgain(d.Events)
+	for i, e := range d.Events {
 		if e.Type == centurion.EventDelta || e.Type == centurion.EventToast || e.Time.IsZero() {
 			continue
 		}
+		_, l.resuming = attempts[i]
 		l.see(e)
 	}
 	end := l.last
@@ -137,6 +139,7 @@ type laner struct {
 	ended       *Gap // since when nobody has worked on the mission; nil while somebody does
 	gaps        []Gap
 	marks       []Mark
+	resuming    bool // the event at hand is an attempt that began because the mission went on: nothing of the task had failed
 }
 
 // lane is a lane while it is being drawn.
@@ -271,7 +274,9 @@ func (l *laner) task(e centurion.Event) {
 	switch e.Type {
 	case centurion.EventTaskRetrying:
 		r, _ := decode[retryFact](e)
-		ln.mark(MarkRetry, e.Time, cmp.Or(r.Error, d.Reason, r.Reason))
+		if !l.resuming {
+			ln.mark(MarkRetry, e.Time, cmp.Or(r.Error, d.Reason, r.Reason))
+		}
 		if d.Status != centurion.TaskRunning { // a request to a model is repeated after a wait
 			ln.turn(SpanWait, e.Time, ln.attempt)
 			return
@@ -323,7 +328,7 @@ func (l *laner) move(ln *lane, e centurion.Event, d taskFact, attempt int) {
 	case centurion.TaskMerging:
 		ln.turn(SpanMerge, e.Time, attempt)
 	case centurion.TaskCompleted:
-		ln.finish(MarkDone, e.Time, "completed", "")
+		ln.finish(MarkDone, e.Time, cmp.Or(doneBut(d), "completed"), "")
 	case centurion.TaskFailed:
 		ln.finish(MarkFail, e.Time, "failed", why)
 	case centurion.TaskBlocked:
@@ -401,8 +406,9 @@ func (l *laner) session(e centurion.Event) {
 		d, _ := decode[abortFact](e)
 		ln.mark(MarkKill, e.Time, cmp.Or(d.Reason, "stopped by a person"))
 	case centurion.EventProviderRetry:
-		d, _ := decode[retryFact](e)
-		ln.mark(MarkRetry, e.Time, cmp.Or(d.Error, d.Reason))
+		if d, _ := decode[retryFact](e); d.Reason != waitGate { // its own request was refused, not another's
+			ln.mark(MarkRetry, e.Time, cmp.Or(d.Error, d.Reason))
+		}
 	}
 	if ln != l.main || l.ended != nil {
 		return

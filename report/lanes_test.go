@@ -74,7 +74,7 @@ func TestLanes(t *testing.T) {
 			want: []string{"commander: work 0-7", "a: wait 1-3 work 3-4 wait 4-6 work 6-7 !retry 4 !kill 7"}},
 		"the host dies": {events: []centurion.Event{start, queued, begun, answered(5, "ses_a", "m", "worker", 1, 1, 0), resumed(100),
 			moved(101, centurion.EventTaskRetrying, "a", centurion.TaskRunning, 2, ""), moved(103, centurion.EventTaskCompleted, "a", centurion.TaskCompleted, 2, ""), end(104)},
-			want: []string{"commander: work 0-5 work 100-104", "a: wait 1-3 work 3-5 wait 100-101 work 101-103#2 !kill 5 !retry 101 !done 103", "restart 5-100"}},
+			want: []string{"commander: work 0-5 work 100-104", "a: wait 1-3 work 3-5 wait 100-101 work 101-103#2 !kill 5 !done 103", "restart 5-100"}},
 		"paused and resumed": {events: []centurion.Event{start, queued, begun, fact(5, centurion.EventMissionPaused, "", "root", event.MissionEnd{Reason: "night"}), resumed(50),
 			moved(51, centurion.EventTaskUpdated, "a", centurion.TaskRunning, 1, ""), end(52)},
 			want: []string{"commander: work 0-5 work 50-52", "a: wait 1-3 work 3-5 wait 50-51 work 51-52", "paused 5-50"}},
@@ -102,6 +102,25 @@ func TestLanes(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// What a person does with the work after the mission's end is told by the clock, and what was taken back is not called merged.
+func TestMergesAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	d := Data{Mission: centurion.Mission{ID: "m", Session: "root", Status: centurion.MissionCompleted}, Now: at(900), Events: []centurion.Event{
+		fact(0, centurion.EventMissionStarted, "", "root", event.MissionData{}), fact(30, centurion.EventMergeDone, "", "", event.MergeData{Branch: "next"}),
+		fact(60, centurion.EventMissionCompleted, "", "root", event.MissionEnd{}),
+		fact(600, centurion.EventMergeDone, "", "", event.MergeData{Branch: "main"}), fact(660, centurion.EventMergeUndone, "", "", event.MergeData{Branch: "main"})}}
+	var b strings.Builder
+	if err := New(d).Markdown(&b); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\n- at 30s: merged next\n- at 2026-03-01 09:10:00 UTC: merged main\n- at 2026-03-01 09:11:00 UTC: taken back from main\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("%q is not in %s", want, b.String())
+	}
+	if page := pageOf(t, d); !strings.Contains(page, `<td class="t">taken back</td><td class="w" data-label="From">2026-03-01 09:11:00 UTC</td>`) {
+		t.Error("the page does not tell when it was taken back")
 	}
 }
 

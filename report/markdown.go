@@ -141,7 +141,7 @@ func (m *markdown) lanes(t Timeline) {
 	}
 	m.p("")
 	for _, k := range t.Marks {
-		m.p("- at %s: %s", axis(t.at(k.Time)), inline(markName(k.Kind)+suffix(": ", k.Text)))
+		m.p("- at %s: %s", t.moment(k), inline(cmp.Or(k.Text, k.name())))
 	}
 	if len(t.Marks) > 0 {
 		m.p("")
@@ -204,7 +204,11 @@ func (m *markdown) check(c Check) {
 		if left := strings.Count(patch, "\n") - strings.Count(wholeLines(patch, textPatch), "\n"); left > 0 {
 			m.p("(%s more; the page has them: `-o report.html`)\n", centurion.Count(left, "line"))
 		}
-		m.p("… and the check died:\n\n%s", fenced("text", cmp.Or(died(c.Receipt), "(it did not say why)")))
+		if said := died(c.Receipt); said != "" {
+			m.p("… and %s:\n\n%s", without(c.Receipt), fenced("text", said))
+		} else {
+			m.p("… and %s.\n", without(c.Receipt))
+		}
 	}
 	for _, w := range c.Receipt.Weakened {
 		m.p("- weakened: %s", inline(w))
@@ -214,6 +218,9 @@ func (m *markdown) check(c Check) {
 	}
 	if !c.Receipt.Passed {
 		m.p("It printed:\n\n%s", fenced("text", tail(c.Receipt.Output, 2000)))
+	}
+	if c.Early > 0 {
+		m.p("%s\n", early(c))
 	}
 	if f := c.Final; f != nil {
 		m.p("On the finished work: %s, %s, tree %s, %s.\n", ended(runs(&centurion.Receipt{ExitCode: f.ExitCode, Passed: f.Passed})[0]),

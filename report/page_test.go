@@ -322,7 +322,7 @@ func TestDiffLines(t *testing.T) {
 func TestGlance(t *testing.T) {
 	t.Parallel()
 	r := New(sample())
-	if got, want := r.way(), "On the way: 1 red check, 1 conflict, 1 time sent back, 1 time tried again, 1 time cut off, 1 restart of its host."; got != want {
+	if got, want := r.way(), "On the way: 1 red check, 1 conflict, 1 time sent back, 1 time cut off, 1 restart of its host."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := r.who(), "Who worked: commander, worker (2 tasks)."; got != want {

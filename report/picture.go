@@ -139,6 +139,25 @@ func markName(k MarkKind) string {
 	return string(k)
 }
 
+// name is what happened, in a word or two: that of its kind, where a task was done how it was, and of a merge whether it was taken back.
+func (m Mark) name() string {
+	switch {
+	case m.Kind == MarkDone && m.Text != "":
+		return m.Text
+	case m.Kind == MarkMerge && strings.HasPrefix(m.Text, takenBack):
+		return strings.TrimSuffix(takenBack, " from ")
+	}
+	return markName(m.Kind)
+}
+
+// moment says when a mark of the whole mission was: at work since the start, and by the clock once nobody worked on it any more.
+func (t Timeline) moment(m Mark) string {
+	if m.Time.After(t.To.Time) {
+		return clock(m.Time)
+	}
+	return axis(t.at(m.Time))
+}
+
 // kindsOf are the kinds of line that are in use, in the order of their first one.
 func kindsOf(lines []picLine) []picKind {
 	names := map[string]string{"restart": "its host was gone", "pause": "it stood still", "merge": "merged, or taken back", "conflict": "conflict"}
@@ -269,8 +288,8 @@ func marks(t Timeline, l Lane, y float64, x func(centurion.Time) float64) []picM
 	var out []picMark
 	for _, m := range all {
 		at := x(m.Time)
-		title := fmt.Sprintf("%s at %s", markName(m.Kind), axis(t.at(m.Time)))
-		if m.Text != "" {
+		title := fmt.Sprintf("%s at %s", m.name(), axis(t.at(m.Time)))
+		if m.Text != "" && m.Text != m.name() {
 			title += ": " + short(m.Text, 160)
 		}
 		if n := len(out); n > 0 && at-out[n-1].X < markWidth {
@@ -378,11 +397,8 @@ func lines(t Timeline, x func(centurion.Time) float64) []picLine {
 		all = append(all, at{g.From, l})
 	}
 	for _, m := range t.Marks {
-		label := markName(m.Kind)
-		if strings.HasPrefix(m.Text, takenBack) {
-			label = "taken back"
-		}
-		all = append(all, at{m.Time, picLine{X: x(m.Time), Class: string(m.Kind), Label: label, Title: cmp.Or(m.Text, label)}})
+		label := m.name()
+		all = append(all, at{m.Time, picLine{X: x(m.Time), Class: string(m.Kind), Label: label, Title: cmp.Or(m.Text, label) + " at " + t.moment(m)}})
 	}
 	slices.SortStableFunc(all, func(a, b at) int { return a.when.Compare(b.when.Time) })
 	free := [2]float64{} // how far each row is taken

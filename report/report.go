@@ -135,13 +135,15 @@ type Check struct {
 	Receipt  *centurion.Receipt `json:"receipt,omitempty"` // the one that says most; nil if it was never run
 	Final    *centurion.Receipt `json:"final,omitempty"`   // the newest on the finished work, if that is another one
 	Times    int                `json:"times"`             // receipts in all
+	Former   *Former            `json:"former,omitempty"`  // its item does not ask for it any more: it counts for nothing
+	Early    int                `json:"early,omitempty"`   // red runs of a check of the mission before its branch first passed it
 }
 
 // Doubt is something about a check that a person should look at.
 type Doubt struct {
 	Item    string   `json:"item,omitempty"`
 	Command string   `json:"command,omitempty"`
-	Kind    string   `json:"kind"` // unproven, flaky, failed, not run, unchecked or weakened
+	Kind    string   `json:"kind"` // unproven, flaky, failed, not run, unchecked, weakened or changed
 	Why     []string `json:"why,omitempty"`
 }
 
@@ -158,6 +160,7 @@ func New(d Data) *Report {
 	r.WallMS = wall(d)
 	r.Items = items(d)
 	r.Checks = ownChecks(d, r.Items)
+	countEarly(r.Checks, d.Events)
 	r.Counts = count(r.Items)
 	r.Agents, r.Models = spending(d)
 	r.Files = files(d.Files)
@@ -238,6 +241,7 @@ func items(d Data) []Item {
 		if len(it.Checks) > 0 {
 			it.Standing = worst(it.Checks)
 		}
+		it.Checks = append(it.Checks, formerChecks(d, p)...)
 		if v, ok := d.Reviews[p.ID]; ok {
 			it.Review = &v
 			if it.Standing == Unchecked {
@@ -316,19 +320,39 @@ func ownChecks(d Data, items []Item) []Check {
 	}
 	out := []Check{}
 	commands := slices.Concat(d.Checks, d.Mission.Options.Verify)
+	dropped := map[string]*Former{}
 	for _, r := range d.Receipts {
-		if !told[r.Command] {
-			commands = append(commands, r.Command)
+		if told[r.Command] {
+			continue
 		}
+		if r.Item != "" && len(items) > 0 && !slices.Contains(commands, r.Command) {
+			dropped[r.Command] = &Former{Item: r.Item, Dropped: true}
+		}
+		commands = append(commands, r.Command)
 	}
 	seen := map[string]bool{}
-	for _, c := range commands {
-		if !seen[c] {
-			seen[c] = true
-			out = append(out, checkOf(c, d.Receipts, func(centurion.Receipt) bool { return true }))
+	for _, command := range commands {
+		if !seen[command] {
+			seen[command] = true
+			c := checkOf(command, d.Receipts, func(centurion.Receipt) bool { return true })
+			c.Former = dropped[command]
+			out = append(out, c)
 		}
 	}
 	return out
+}
+
+// countEarly counts the red runs of the mission's own checks that were no fault of the work: all that they ask for was not there yet.
+func countEarly(checks []Check, events []centurion.Event) {
+	for _, e := range events {
+		if e.Type != centurion.EventVerifyFailed {
+			continue
+		}
+		v, _ := decode[verifyFact](e)
+		if i := slices.IndexFunc(checks, func(c Check) bool { return c.Command == v.Command }); v.Early && i >= 0 {
+			checks[i].Early++
+		}
+	}
 }
 
 func count(items []Item) Counts {
@@ -367,7 +391,12 @@ func doubts(r *Report) []Doubt {
 	add := func(it Item, c Check) {
 		item := it.ID
 		d := Doubt{Item: item, Command: c.Command, Kind: string(c.Standing)}
-		switch c.Standing {
+		standing := c.Standing
+		if c.Former != nil {
+			d.Kind, d.Why, standing = "changed", []string{c.Former.words()}, Proven // what it was worth counts no more
+			out = append(out, d)
+		}
+		switch standing {
 		case Proven, Regression, Passed, Reviewed, Unchecked:
 		case NotRun:
 			d.Why = []string{"the host has not run it"}
@@ -407,14 +436,25 @@ func because(r centurion.Receipt) []string {
 			why = append(why, s)
 		}
 	}
-	for _, run := range r.Runs {
+	for _, run := range decisive(r.Runs) {
 		for _, s := range []string{run.Broken, run.Empty} {
-			if s != "" && !slices.Contains(why, s) {
+			if s != "" && !slices.ContainsFunc(why, func(told string) bool { return strings.Contains(told, s) }) {
 				why = append(why, s)
 			}
 		}
 	}
 	return why
+}
+
+// decisive are the last runs of each kind: what one before them ran into was tried in another way.
+func decisive(runs []centurion.CheckRun) []centurion.CheckRun {
+	var out []centurion.CheckRun
+	for i, run := range runs {
+		if !slices.ContainsFunc(runs[i+1:], func(later centurion.CheckRun) bool { return later.Kind == run.Kind }) {
+			out = append(out, run)
+		}
+	}
+	return out
 }
 
 // next lists what a person may do now.

@@ -43,7 +43,7 @@ func sample() Data {
 	m := centurion.Mission{ID: "msn_1", Goal: "Limit requests\nwith a <b>budget</b> per [user](http://evil.example) & `key`", Status: centurion.MissionCompleted,
 		Directory: "/home/me/shop", Branch: "centurion/msn_1", Session: "ses_root", Summary: "All done.", Started: at(0), Updated: at(5400), ElapsedMS: 1_500_000,
 		Usage: centurion.Usage{Tokens: centurion.Tokens{Input: 21000, Output: 3000, Cache: centurion.CacheUsage{Read: 10000}}, USD: 0.62},
-		Base:  &centurion.Base{Commit: "0123456789abcdef", Branch: "main", Dirty: 2}}
+		Base:  &centurion.Base{Commit: "0123456789abcdef", Head: "fedcba9876543210", Branch: "main", Dirty: 2}}
 	m.Options.Model = "anthropic/opus"
 	green := func(item, command string, proof centurion.Proof) centurion.Receipt {
 		return centurion.Receipt{ID: "rcp_" + item, Item: item, Command: command, Passed: true, Proof: proof, Tree: "aaaaaaaaaaaaaaaa", Millis: 1234, Time: at(500), Output: "ok\n"}
@@ -99,7 +99,7 @@ func sample() Data {
 			answered(700, "ses_tsk_2", "msg_3", "worker", 1000, 100, 0.01),
 			// The host dies here, and another one begins an hour later.
 			fact(4200, centurion.EventMissionResumed, "", "ses_root", event.MissionData{Reason: "its host went away"}),
-			moved(4205, centurion.EventTaskRetrying, "tsk_2", centurion.TaskRunning, 2, "interrupted"),
+			moved(4205, centurion.EventTaskRetrying, "tsk_2", centurion.TaskRunning, 2, ""),
 			fact(4400, centurion.EventMergeConflict, "tsk_2", "", event.MergeData{Files: []string{"limit/limit.go"}}),
 			moved(4900, centurion.EventTaskCompleted, "tsk_2", centurion.TaskCompleted, 2, ""),
 			fact(5000, centurion.EventVerifyStarted, "", "ses_root", event.VerifyData{Command: "go test ./limit", Final: true}),
@@ -163,6 +163,45 @@ func TestStandings(t *testing.T) {
 	}
 }
 
+// What a check did when the work was out is told as its table tells it; what an earlier try ran into is no reason.
+func TestWithoutTheWork(t *testing.T) {
+	t.Parallel()
+	run := func(kind centurion.RunKind, passed bool, broken, empty string) centurion.CheckRun {
+		return centurion.CheckRun{Kind: kind, Passed: passed, Broken: broken, Empty: empty}
+	}
+	const red, green, again = centurion.RunRed, centurion.RunGreen, centurion.RunRedAgain
+	for want, x := range map[string]struct {
+		runs []centurion.CheckRun
+		died string
+		why  []string
+	}{
+		"and the check stayed green.":                             {[]centurion.CheckRun{run(red, false, "the build failed", ""), run(red, true, "", ""), run(green, true, "", "")}, "", []string{"because"}},
+		"and the check died:":                                     {[]centurion.CheckRun{run(red, false, "", ""), run(green, true, "", ""), run(again, false, "", "")}, "want 1", []string{"because"}},
+		"and the check was red, and green when it was run again.": {[]centurion.CheckRun{run(red, false, "", ""), run(green, true, "", ""), run(again, true, "", "")}, "ok", []string{"because"}},
+		"and the check did not get as far as to fail.":            {[]centurion.CheckRun{run(red, false, "the build failed", ""), run(green, true, "", "")}, "", []string{"because", "the build failed"}},
+		"and the check had nothing to check.":                     {[]centurion.CheckRun{run(red, false, "", "no test ran"), run(green, true, "", "")}, "", []string{"because", "no test ran"}},
+	} {
+		d := sample()
+		d.Receipts = []centurion.Receipt{{Item: "T2", Command: "true", Passed: true, Proof: centurion.ProofUnproven, Why: "because", Runs: x.runs, Died: x.died, Removed: "@@ -1 +1 @@\n-a\n+b\n"}}
+		r := New(d)
+		var b bytes.Buffer
+		if err := r.Markdown(&b); err != nil {
+			t.Fatal(err)
+		}
+		page := pageOf(t, d)
+		if !strings.Contains(b.String(), want+"\n") || !strings.Contains(page, "… "+want[:len(want)-1]+"</h4>") {
+			t.Errorf("%q is not told", want)
+		}
+		if died := strings.HasSuffix(want, "died:"); strings.Contains(b.String(), "check died") != died || strings.Contains(page, "check died") != died || died != strings.Contains(b.String(), "want 1") {
+			t.Errorf("%q: it is told that it died, or what it said: %s", want, b.String())
+		}
+		i := slices.IndexFunc(r.Doubts, func(d Doubt) bool { return d.Item == "T2" })
+		if d := cmp.Diff(x.why, r.Doubts[i].Why); d != "" {
+			t.Errorf("%q: %s", want, d)
+		}
+	}
+}
+
 func TestDoubts(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -212,8 +251,7 @@ func TestTroublesAndDecisions(t *testing.T) {
 	}
 	want := []string{"T1 Write the limiter | overloaded | went on with local/small in place of anthropic/opus",
 		"T1 Write the limiter | check failed: go test ./limit | recovered: the task was completed",
-		"the mission | its host went away | a new host went on from what was stored",
-		"T2 Wire it up | interrupted | tried again, attempt 2",
+		"the mission | its host went away | a new host went on from what was stored; 1 task began another attempt",
 		"T2 Wire it up | conflict in limit/limit.go | recovered: the task was completed"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -270,6 +308,17 @@ func TestSlips(t *testing.T) {
 	}
 	if marks := r.Timeline.Lanes[1].Marks; len(marks) != 2 || marks[0].Kind != MarkReturn {
 		t.Errorf("the marks are %+v", marks)
+	}
+	var ends []string
+	for _, l := range r.Timeline.Lanes[2:] { // the reviews
+		h := happenings(l)
+		ends = append(ends, l.End+": "+r.when(h[len(h)-1]))
+	}
+	if d := cmp.Diff([]string{"found faults: 11s found faults", "completed: 12s completed", "found faults: 13s found faults"}, ends); d != "" {
+		t.Error(d)
+	}
+	if !strings.Contains(r.way(), " 2 reviews with faults found,") {
+		t.Errorf("the way is %q", r.way())
 	}
 	if r.WallMS != 14_000 || r.Timeline.worked().Seconds() != 14 { // a merge by the person, hours later
 		t.Errorf("it took %d ms, drawn as %s", r.WallMS, r.Timeline.worked())
@@ -339,6 +388,22 @@ func TestReviewed(t *testing.T) {
 	}
 	if why := r.Doubts[0].Why; !slices.Contains(why, "reviewed: PASS by T9") {
 		t.Errorf("the doubt says %q", why)
+	}
+}
+
+// The work started from a commit that the person knows, not from the snapshot that the host made of it.
+func TestBase(t *testing.T) {
+	t.Parallel()
+	for want, b := range map[string]centurion.Base{
+		"It started from fedcba9876 of main, with 1 uncommitted file.":           {Commit: "0123456789abcdef", Head: "fedcba9876543210", Branch: "main", Dirty: 1},
+		"It started from fedcba9876 of main.":                                    {Commit: "fedcba9876543210", Head: "fedcba9876543210", Branch: "main"},
+		"It started from fedcba9876.":                                            {Commit: "fedcba9876543210", Head: "fedcba9876543210"},
+		"It started in a repository without a commit, with 3 uncommitted files.": {Commit: "0123456789abcdef", Branch: "main", Dirty: 3},
+	} {
+		r := New(Data{Mission: centurion.Mission{Base: &b}})
+		if got := r.base(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 

@@ -36,15 +36,27 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 		}
 	case centurion.EventTaskCompleted:
 		t, _ := decode[taskFact](e)
-		if first, rest, _ := strings.Cut(strings.TrimSpace(t.Result), "\n"); t.Agent == reviewer && failedReview(first) {
+		if first, rest, _ := strings.Cut(strings.TrimSpace(t.Result), "\n"); doneBut(t) != "" {
 			return "the review found faults: " + cmp.Or(firstLine(rest), first), reviewedLater(d, t.Item, i)
 		}
 	}
 	return "", ""
 }
 
+// foundFaults is how a review ended that did not pass.
+const foundFaults = "found faults"
+
 // reviewer is the agent whose answer is a verdict.
 const reviewer = "reviewer"
+
+// doneBut is how a completed task ended that has not done what it was for, in the words of `show`: a review that did not pass. It is
+// empty for every other.
+func doneBut(t taskFact) string {
+	if t.Agent == reviewer && failedReview(t.Result) {
+		return foundFaults
+	}
+	return ""
+}
 
 // failedReview reports whether an answer begins as that of a review which has found faults.
 func failedReview(s string) bool { return strings.HasPrefix(strings.TrimLeft(s, "*#_ \t\r\n"), "FAIL") }

@@ -32,8 +32,13 @@ func (r *Report) headline() string {
 	return strings.Join(line, " · ")
 }
 
-// worth says in a sentence what a check has been shown to be.
+// worth says in a sentence what a check has been shown to be, and first whose it was if it is nobody's any more.
 func (r *Report) worth(c Check) string {
+	if c.Former != nil {
+		words := c.Former.words()
+		c.Former = nil
+		return strings.ToUpper(words[:1]) + words[1:] + ". " + r.worth(c)
+	}
 	switch c.Standing {
 	case Proven:
 		return "Red without the work, green with it, and red again when the work was taken out."
@@ -52,6 +57,18 @@ func (r *Report) worth(c Check) string {
 		return "The host has not run it."
 	}
 	return "It failed when it was run last."
+}
+
+// early says how often a check of the mission was red before it could be green.
+func early(c Check) string {
+	if c.Early == 0 {
+		return ""
+	}
+	line := "It was red "
+	if c.Receipt != nil && c.Receipt.Passed {
+		line = "Before it was first green it was red "
+	}
+	return line + centurion.Count(c.Early, "time") + ", when work was merged: not all that it asks for was there yet, which is no fault of that work."
 }
 
 // runs are the runs of a receipt; one that keeps none was green or failed once.
@@ -121,9 +138,43 @@ func plainPatch(patch string) string {
 	return b.String()
 }
 
-// died is what the check said without the work: the line that tells most, and else the end of that run's output.
-func died(c *centurion.Receipt) string {
+// without says how the check ended when the work was out, behind "… and ". The run that counts is the last one without the work.
+func without(c *centurion.Receipt) string {
 	if c == nil {
+		return ""
+	}
+	for _, run := range slices.Backward(c.Runs) {
+		switch {
+		case run.Kind == centurion.RunGreen:
+		case run.Passed && run.Kind == centurion.RunRedAgain:
+			return "the check was red, and green when it was run again"
+		case run.Passed:
+			return "the check stayed green"
+		case run.Error != "":
+			return "the check did not run to its end"
+		case run.Broken != "":
+			return "the check did not get as far as to fail"
+		case run.Empty != "":
+			return "the check had nothing to check"
+		case run.Kind == centurion.RunRedAgain:
+			return checkDied
+		default:
+			return "the check was red"
+		}
+	}
+	if c.Died != "" {
+		return checkDied
+	}
+	return "the check was not run without it"
+}
+
+// checkDied says that a check ended as one that is worth something does when the work is out.
+const checkDied = "the check died"
+
+// died is what the check said without the work: the line that tells most, and else the end of that run's output. It is empty where
+// the check has not died.
+func died(c *centurion.Receipt) string {
+	if without(c) != checkDied {
 		return ""
 	}
 	if c.Died != "" {
@@ -174,18 +225,22 @@ func (r *Report) where() string {
 	return ""
 }
 
-// base says what the work started from.
+// base says what the work started from, by the person's own commit: the snapshot that the host made of it and of what was not
+// committed is none that a person knows.
 func (r *Report) base() string {
 	b := r.Mission.Base
 	if b == nil {
 		return ""
 	}
-	line := "It started from " + hash(b.Commit)
-	if b.Branch != "" {
-		line += " of " + b.Branch
+	line := "It started in a repository without a commit"
+	if b.Head != "" {
+		line = "It started from " + hash(b.Head)
+		if b.Branch != "" {
+			line += " of " + b.Branch
+		}
 	}
 	if b.Dirty > 0 {
-		line += ", with uncommitted work in " + centurion.Count(b.Dirty, "file")
+		line += ", with " + centurion.Count(b.Dirty, "uncommitted file")
 	}
 	return line + "."
 }

@@ -328,8 +328,19 @@ func (p *page) receipt(r centurion.Receipt) {
 	if !r.Passed {
 		mark, c, how = "✗", bad, cmp.Or(Clean(r.Error), fmt.Sprintf("exit %d", r.ExitCode))
 	}
-	what := cmp.Or(Clean(r.Item), "final") // at the end each check runs once more
-	p.line(p.theme.paint(c, mark) + " " + fit(dots(how, what)+" "+Escape(r.Command), p.w-2))
+	p.line(p.theme.paint(c, mark) + " " + fit(dots(how, checkedWhat(r))+" "+Escape(r.Command), p.w-2))
+}
+
+// checkedWhat says what a check was run for: an item, the finished work at the end, or the mission's branch after a merge, which need not be
+// green before all is there that the check asks for.
+func checkedWhat(r centurion.Receipt) string {
+	switch {
+	case r.Early:
+		return "mission (not green yet)"
+	case r.Final:
+		return "final"
+	}
+	return cmp.Or(Clean(r.Item), "mission")
 }
 
 // message writes a message with its tool calls as nested blocks.

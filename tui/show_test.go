@@ -81,7 +81,8 @@ func TestShow(t *testing.T) {
 	task := sampleTasks()[5]
 	task.Result, task.Files = "Nothing.", []string{"a.go"}
 	if err := Show(&b, Shown{Mission: m, Task: &task, Session: &centurion.Session{ID: "ses_1", Title: "Try", Agent: "worker", Metadata: centurion.SessionMeta{Address: "0/1"}},
-		Tasks: sampleTasks(), Messages: msgs, Receipts: []centurion.Receipt{{Command: "go vet ./...", Item: "T1", Passed: true, Millis: 900}, {Command: "go test\n./...", ExitCode: 2}}},
+		Tasks: sampleTasks(), Messages: msgs, Receipts: []centurion.Receipt{{Command: "go vet ./...", Item: "T1", Passed: true, Millis: 900}, {Command: "go test\n./...", ExitCode: 2, Final: true},
+			{Command: "make check", ExitCode: 1, Early: true}, {Command: "make check", Passed: true, Millis: 1200}}},
 		ShowOptions{Now: curtain, Width: 80}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,156 @@
+package report
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// What a provider makes a session wait for, as provider.retrying tells it.
+const (
+	waitRateLimit = "rate limit" // its own request was refused
+	waitGate      = "gate"       // another session's was, and all that use the model wait together
+)
+
+// hold is a time in which a provider let nobody use a model. It begins with the first session that was told to wait and lasts
+// until the last one has waited.
+type hold struct {
+	from     centurion.Time
+	until    centurion.Time
+	first    int // the index of its first event
+	asked    int // requests that the provider has refused
+	longest  int64
+	said     string // by the provider, when it refused the first
+	sessions map[string]bool
+}
+
+// holds are the times in which providers made sessions wait, as troubles by the index of their first event: however many sessions
+// wait, it is one trouble, and the provider's.
+func holds(d Data) map[int]Trouble {
+	models := modelsOf(d)
+	open := map[string]*hold{} // the newest by the model
+	out := map[int]Trouble{}
+	for i, e := range d.Events {
+		models.see(e)
+		r, ok := held(e)
+		if !ok {
+			continue
+		}
+		model := cmp.Or(models[e.Session], d.Mission.Options.Model, "the model")
+		h := open[model]
+		if h == nil || e.Time.After(h.until.Add(holdGrace)) {
+			h = &hold{from: e.Time, first: i, sessions: map[string]bool{}}
+			open[model] = h
+		}
+		h.take(e, r)
+		out[h.first] = h.trouble(model)
+	}
+	return out
+}
+
+// holdGrace is how long after a hold the next wait still belongs to it: the sessions are let go one after the other, and who comes
+// back too early is told to wait for its turn.
+const holdGrace = time.Second
+
+// held reads a wait that a provider has asked for.
+func held(e centurion.Event) (retryFact, bool) {
+	if e.Type != centurion.EventProviderRetry {
+		return retryFact{}, false
+	}
+	r, err := decode[retryFact](e)
+	return r, err == nil && (r.Reason == waitRateLimit || r.Reason == waitGate)
+}
+
+func (h *hold) take(e centurion.Event, r retryFact) {
+	h.sessions[e.Session] = true
+	if end := e.Time.Add(time.Duration(r.WaitMS) * time.Millisecond); end.After(h.until.Time) {
+		h.until = centurion.Time{Time: end}
+	}
+	if r.Reason == waitRateLimit {
+		if h.asked++; h.asked == 1 {
+			h.longest, h.said = 0, r.Error // what others waited is not what was asked for
+		}
+	}
+	if h.asked == 0 || r.Reason == waitRateLimit {
+		h.longest = max(h.longest, r.WaitMS)
+	}
+}
+
+func (h *hold) trouble(model string) Trouble {
+	what := "asked to wait " + cmp.Or(span(h.longest), "for a moment")
+	if h.asked > 1 {
+		what = "asked " + itoa(h.asked) + " times to wait, at most " + cmp.Or(span(h.longest), "for a moment")
+	}
+	return Trouble{Time: h.from, Where: "the provider of " + model, What: what + suffix(": ", strings.TrimPrefix(h.said, "call "+model+": ")),
+		Then: centurion.Count(len(h.sessions), "session") + " waited"}
+}
+
+// begunAgain finds the attempts that a task began because the mission was taken up again, after its host had gone or a person had stopped it:
+// for each of their events the index of the mission.resumed that it goes back to. Nothing of the task had failed.
+func begunAgain(events []centurion.Event) map[int]int {
+	out := map[int]int{}
+	resumed := -1
+	since := map[string]bool{} // tasks that have begun since then
+	for i, e := range events {
+		switch e.Type {
+		case centurion.EventMissionResumed:
+			resumed = i
+			clear(since)
+		case centurion.EventTaskStarted:
+			since[e.Task] = true
+		case centurion.EventTaskRetrying:
+			k, _ := decode[taskFact](e)
+			r, _ := decode[retryFact](e)
+			if k.Status != centurion.TaskRunning { // a request of it is repeated
+				continue
+			}
+			if resumed >= 0 && !since[e.Task] && cmp.Or(k.Reason, r.Error) == "" && k.Error == nil {
+				out[i] = resumed
+			}
+			since[e.Task] = true
+		}
+	}
+	return out
+}
+
+// begun says how many tasks began another attempt because of the mission.resumed with index i.
+func begun(attempts map[int]int, i int) string {
+	n := 0
+	for _, resumed := range attempts {
+		if resumed == i {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return "; " + centurion.Count(n, "task") + " began another attempt"
+}
+
+// models is which model each session talks to, by the session's id; see brings it up to an event.
+type models map[string]string
+
+func modelsOf(d Data) models {
+	m := models{}
+	for _, s := range d.Sessions {
+		if own := s.Own(); own.ID != "" {
+			m[s.ID] = own.String()
+		}
+	}
+	return m
+}
+
+func (m models) see(e centurion.Event) {
+	switch e.Type {
+	case centurion.EventSessionCreated:
+		if s, err := decode[sessionFact](e); err == nil && s.Model != "" {
+			m[e.Session] = s.Model
+		}
+	case centurion.EventSessionModel:
+		if to, err := decode[modelFact](e); err == nil && to.To != "" {
+			m[e.Session] = to.To
+		}
+	}
+}

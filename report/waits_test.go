@@ -1,0 +1,105 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"centurion"
+	"centurion/event"
+)
+
+// troublesOf tells the troubles of a mission with these events as lines, and how many marks of each kind its lanes have.
+func troublesOf(d Data) (lines []string, marks map[MarkKind]int) {
+	r := New(d)
+	for _, x := range r.Troubles {
+		lines = append(lines, x.Where+" | "+x.What+" | "+x.Then)
+	}
+	return lines, r.Timeline.marked()
+}
+
+// However many sessions wait because a provider asked for it, it is one trouble, and the provider's; only who was refused has tried again.
+func TestProviderAsksToWait(t *testing.T) {
+	t.Parallel()
+	asks := func(sec int, task string, waits int64, reason, failure string) centurion.Event {
+		return fact(sec, centurion.EventProviderRetry, task, "ses_"+task, event.RetryData{WaitMS: waits, Reason: reason, Error: failure})
+	}
+	d := Data{Mission: centurion.Mission{ID: "m", Session: "ses_root", Status: centurion.MissionCompleted}, Now: at(999),
+		Sessions: []centurion.Session{{ID: "ses_e", Model: &centurion.SessionModel{Provider: "other", ID: "big"}}}}
+	d.Mission.Options.Model = "custom/mind"
+	d.Events = []centurion.Event{fact(0, centurion.EventMissionStarted, "", "ses_root", event.MissionData{})}
+	for _, task := range []string{"a", "b", "c", "d", "e"} {
+		d.Events = append(d.Events, moved(1, centurion.EventTaskStarted, task, centurion.TaskRunning, 1, ""))
+	}
+	d.Events = append(d.Events,
+		asks(10, "b", 2200, "gate", ""), // told before the one who was refused
+		asks(10, "a", 2200, "rate limit", "call custom/mind: slow down (status 429)"),
+		asks(10, "c", 2600, "gate", ""),
+		asks(12, "a", 900, "gate", ""), // its turn was not yet
+		asks(12, "e", 700, "gate", ""), // at another model
+		asks(11, "d", 400, "retry", "call custom/mind: overloaded (status 529)"),
+		asks(60, "a", 3000, "rate limit", "call custom/mind: again"), asks(61, "a", 4000, "rate limit", "call custom/mind: and again"),
+		fact(90, centurion.EventMissionCompleted, "", "ses_root", event.MissionEnd{}))
+	got, marks := troublesOf(d)
+	if d := cmp.Diff([]string{"the provider of custom/mind | asked to wait 2.2 s: slow down (status 429) | 3 sessions waited",
+		"the provider of other/big | asked to wait 700 ms | 1 session waited",
+		"d | call custom/mind: overloaded (status 529) | tried again after 400 ms",
+		"the provider of custom/mind | asked 2 times to wait, at most 4.0 s: again | 1 session waited"}, got); d != "" {
+		t.Error(d)
+	}
+	if marks[MarkRetry] != 4 {
+		t.Errorf("it was tried again %d times", marks[MarkRetry])
+	}
+}
+
+// Attempts that begin because the mission goes on are told with it; one that begins later is a failure of its own.
+func TestAttemptsAfterARestart(t *testing.T) {
+	t.Parallel()
+	d := Data{Mission: centurion.Mission{ID: "m", Session: "ses_root", Status: centurion.MissionCompleted}, Now: at(999), Events: []centurion.Event{
+		fact(0, centurion.EventMissionStarted, "", "ses_root", event.MissionData{}),
+		moved(1, centurion.EventTaskStarted, "a", centurion.TaskRunning, 1, ""),
+		moved(1, centurion.EventTaskStarted, "b", centurion.TaskRunning, 1, ""),
+		moved(2, centurion.EventTaskWaiting, "b", centurion.TaskWaiting, 1, "files of T1"),
+		fact(50, centurion.EventMissionResumed, "", "ses_root", event.MissionData{}),
+		moved(51, centurion.EventTaskRetrying, "a", centurion.TaskRunning, 2, ""),
+		moved(52, centurion.EventTaskRetrying, "b", centurion.TaskRunning, 2, ""),
+		moved(53, centurion.EventTaskStarted, "c", centurion.TaskRunning, 1, ""),
+		moved(60, centurion.EventTaskRetrying, "a", centurion.TaskRunning, 3, ""),
+		moved(61, centurion.EventTaskRetrying, "c", centurion.TaskRunning, 2, "it crashed"),
+		fact(70, centurion.EventMissionPaused, "", "ses_root", event.MissionEnd{}),
+		fact(80, centurion.EventMissionResumed, "", "ses_root", event.MissionData{}),
+		moved(81, centurion.EventTaskRetrying, "c", centurion.TaskRunning, 3, ""),
+		fact(90, centurion.EventMissionCompleted, "", "ses_root", event.MissionEnd{})}}
+	got, marks := troublesOf(d)
+	if d := cmp.Diff([]string{"the mission | its host went away | a new host went on from what was stored; 2 tasks began another attempt",
+		"a | the attempt before ended early | tried again, attempt 3", "c | it crashed | tried again, attempt 2"}, got); d != "" {
+		t.Error(d)
+	}
+	if marks[MarkRetry] != 2 || marks[MarkKill] != 1 {
+		t.Errorf("the marks are %v", marks)
+	}
+}
+
+// A red run of a check of the mission that its branch had not passed yet is told, and told apart from a red check.
+func TestEarlyReds(t *testing.T) {
+	t.Parallel()
+	for words, passed := range map[string]bool{"Before it was first green it was red 2 times": true, "It was red 2 times": false} {
+		d := sample()
+		d.Receipts = append(d.Receipts, centurion.Receipt{Command: "make check", Passed: passed, Time: at(600)})
+		red := fact(450, centurion.EventVerifyFailed, "", "", event.VerifyData{Command: "make check", Early: true})
+		d.Events = append(d.Events, red, red)
+		r := New(d)
+		if got, want := r.way(), "On the way: 1 red check, 2 red runs of the mission's own checks that could not be green yet, 1 conflict"; !strings.HasPrefix(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		var b bytes.Buffer
+		if err := r.Markdown(&b); err != nil {
+			t.Fatal(err)
+		}
+		if words := words + ", when work was merged"; !strings.Contains(b.String(), "\n"+words) || !strings.Contains(pageOf(t, d), ">"+words) {
+			t.Errorf("%q is not told", words)
+		}
+	}
+}
