@@ -183,10 +183,28 @@ func (p planView) before(id string) map[string]bool {
 }
 
 // reviewed returns the newest review of the item that has passed and began after its work ended; nil without one. A review that was itself the
-// item's work counts as one; what no task did was the work of the mission's own agent, which landed last at own.
+// item's work counts as one.
 func reviewed(item string, tasks []centurion.Task, reviews []review, own time.Time) *centurion.Task {
-	var last time.Time
-	var itself *centurion.Task
+	last, itself := workOn(item, tasks, own)
+	if itself != nil {
+		return itself
+	}
+	var wide *centurion.Task // a review that came after nothing covers everything; one that names the item says more
+	for _, r := range slices.Backward(reviews) {
+		switch {
+		case r.task.Started.Before(last):
+		case r.of[item]:
+			return &r.task
+		case r.of == nil && wide == nil:
+			wide = &r.task
+		}
+	}
+	return wide
+}
+
+// workOn returns when the work on an item ended last, and the passed review that was itself the item's work, if that is what it
+// was. What no task did was the work of the mission's own agent, which landed last at own.
+func workOn(item string, tasks []centurion.Task, own time.Time) (last time.Time, itself *centurion.Task) {
 	byTask := false
 	for _, t := range tasks {
 		if t.Item != item || t.Reviews || t.Status == centurion.TaskCancelled && len(t.Landed) == 0 {
@@ -206,20 +224,7 @@ func reviewed(item string, tasks []centurion.Task, reviews []review, own time.Ti
 	if !byTask {
 		last = own
 	}
-	if itself != nil {
-		return itself
-	}
-	var wide *centurion.Task // a review that came after nothing covers everything; one that names the item says more
-	for _, r := range slices.Backward(reviews) {
-		switch {
-		case r.task.Started.Before(last):
-		case r.of[item]:
-			return &r.task
-		case r.of == nil && wide == nil:
-			wide = &r.task
-		}
-	}
-	return wide
+	return last, itself
 }
 
 // hasPassed reports whether a review has passed since a task's work ended, be it the task itself.
@@ -258,35 +263,40 @@ func (m *mission) mayReview() bool {
 	return err == nil && m.root.agent.MayDelegate(agents.Reviewer)
 }
 
-// unreviewed lists, in words for the Commander, the done items that need a review and have none.
+// unreviewed lists, in words for the Commander, the done items that need a review and have none: with the review that is on its
+// way, or with the call for one.
 func (m *mission) unreviewed(ctx context.Context) ([]string, error) {
 	p, err := m.plan()
 	if err != nil || p.doc == nil || !m.mayReview() {
 		return nil, nil // the plan's own fault is told elsewhere
 	}
-	all, err := m.worths(ctx, p)
-	var out []string
-	for _, w := range all {
-		if !w.sure() {
-			out = append(out, fmt.Sprintf("item %s (%s): %s; no review has passed since its work ended: delegate_task %s",
-				w.item.ID, w.item.Title, w.doubt, reviewCall(p.reviewItem(w.item.ID))))
-		}
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return nil, err
 	}
-	return out, err
-}
-
-// reviewItem names the item that a review of another one is to be handed out for: the plan's own item for it, if it has one
-// that is not done, else the other one itself.
-func (p planView) reviewItem(id string) string {
-	for _, it := range p.items() {
-		if s := p.doc.Status(it.ID); !p.isReview(it.ID) || it.Group || s == todo.Done || s == todo.Cancelled {
+	s, err := m.state(ctx, p, tasks)
+	if err != nil {
+		return nil, err
+	}
+	_, failed := s.next()
+	var out []string
+	for _, w := range s.worths {
+		if w.sure() {
 			continue
 		}
-		if of := p.before(it.ID); of == nil || of[id] {
-			return it.ID
+		what := fmt.Sprintf("item %s (%s): %s; ", w.item.ID, w.item.Title, w.doubt)
+		by, when := p.nextReview(w.item.ID, s.tasks, s.own)
+		switch call := p.freeReview(w.item.ID, s.tasks); {
+		case by != "":
+			what += fmt.Sprintf("%s reviews it %s", by, when)
+		case slices.Contains(failed, call):
+			what += fmt.Sprintf("%s has found faults: add an item for them and let %s wait for it (after)", call, call)
+		default:
+			what += "no review has passed since its work ended: delegate_task " + reviewCall(call)
 		}
+		out = append(out, what)
 	}
-	return id
+	return out, nil
 }
 
 // reviewCall is what delegate_task is called with for a review of an item.

@@ -35,19 +35,16 @@ type planState struct {
 	mayPass bool      // a review can be had
 }
 
-// state looks at the plan and at the tasks. The plan must be there.
-func (m *mission) state(ctx context.Context, p planView) (planState, error) {
-	s := planState{p: p, alive: map[string]centurion.Task{}, newest: map[string]centurion.Task{}, mayPass: m.mayReview()}
-	var err error
-	if s.tasks, err = m.h.cfg.Store.Tasks(ctx, m.id); err != nil {
-		return s, err
-	}
+// state looks at the plan and at the mission's tasks. The plan must be there.
+func (m *mission) state(ctx context.Context, p planView, tasks []centurion.Task) (planState, error) {
+	s := planState{p: p, tasks: tasks, alive: map[string]centurion.Task{}, newest: map[string]centurion.Task{}, mayPass: m.mayReview()}
 	for _, t := range s.tasks {
 		s.newest[t.Item] = t
 		if !t.Status.Ended() {
 			s.alive[t.Item] = t
 		}
 	}
+	var err error
 	if s.own, err = m.ownLanding(ctx); err != nil {
 		return s, err
 	}
@@ -152,6 +149,28 @@ func (s planState) reviews() (out []string) {
 	return out
 }
 
+// expected says, a line each, which reviews are on their way to which of the items in doubt, and returns the items to which none is.
+func (s planState) expected(doubtful []string) (lines, idle []string) {
+	of := map[string][]string{} // what is reviewed, by the end of the line
+	var ends [][2]string
+	for _, id := range doubtful {
+		by, when := s.p.nextReview(id, s.tasks, s.own)
+		switch {
+		case by != "":
+			if of[by+when] == nil {
+				ends = append(ends, [2]string{by, when})
+			}
+			of[by+when] = append(of[by+when], id)
+		case !slices.ContainsFunc(s.p.planned(id), func(r string) bool { _, taken := s.alive[r]; return !taken }):
+			idle = append(idle, id)
+		}
+	}
+	for _, e := range ends {
+		lines = append(lines, fmt.Sprintf("%s reviews %s %s.", e[0], strings.Join(of[e[0]+e[1]], ", "), e[1]))
+	}
+	return lines, idle
+}
+
 // say tells where the plan stands and what comes next.
 func (s planState) say(b *strings.Builder) {
 	c, waiting := s.counts()
@@ -175,7 +194,8 @@ func (s planState) say(b *strings.Builder) {
 	if left == 0 && len(s.alive) == 0 {
 		steps = s.reviews()
 	}
-	for _, line := range steps {
+	expected, idle := s.expected(doubtful)
+	for _, line := range slices.Concat(steps, expected) {
 		b.WriteString(line + "\n")
 	}
 	switch {
@@ -183,8 +203,8 @@ func (s planState) say(b *strings.Builder) {
 		b.WriteString(goOn + "\n")
 	case len(steps) > 0:
 		b.WriteString(notFinished + ".\n")
-	case len(s.alive) > 0 && len(doubtful) > 0:
-		fmt.Fprintf(b, "%s: %s can be mended (delegate_task with the item) or reviewed now, or when the others are done.\n", notFinished, strings.Join(doubtful, ", "))
+	case len(s.alive) > 0 && len(idle) > 0:
+		fmt.Fprintf(b, "%s: %s can be mended (delegate_task with the item) or reviewed now, or when the others are done.\n", notFinished, strings.Join(idle, ", "))
 	case len(s.alive) > 0:
 		b.WriteString(allTaken + "\n")
 	case c.Running > 0:
@@ -202,27 +222,29 @@ func (m *mission) missionStatus() string {
 		return ""
 	}
 	var b strings.Builder
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id) // read once: what is counted and what is listed are the same
+	if err != nil {
+		return ""
+	}
 	if p, err := m.plan(); err == nil && p.doc != nil {
-		s, err := m.state(ctx, p)
+		s, err := m.state(ctx, p, tasks)
 		if err != nil {
 			return ""
 		}
 		s.say(&b)
 	}
-	if tasks, err := m.h.cfg.Store.Tasks(ctx, m.id); err == nil {
-		for _, t := range tasks {
-			if t.Status.Ended() {
-				continue
-			}
-			line := t.ID + " " + t.Agent + " " + cmp.Or(t.Item, "(no item)") + " " + string(t.Status)
-			if t.Reviews {
-				line = t.ID + " " + t.Agent + " reviews " + t.Item + " " + string(t.Status)
-			}
-			if t.Reason != "" {
-				line += ": " + t.Reason
-			}
-			b.WriteString(line + "\n")
+	for _, t := range tasks {
+		if t.Status.Ended() {
+			continue
 		}
+		line := t.ID + " " + t.Agent + " " + cmp.Or(t.Item, "(no item)") + " " + string(t.Status)
+		if t.Reviews {
+			line = t.ID + " " + t.Agent + " reviews " + t.Item + " " + string(t.Status)
+		}
+		if t.Reason != "" {
+			line += ": " + t.Reason
+		}
+		b.WriteString(line + "\n")
 	}
 	if rec.LevelFrom == centurion.LevelByPerson {
 		fmt.Fprintf(&b, "Level: %d, set by the person.\n", rec.Level)

@@ -170,6 +170,74 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 	})
 }
 
+// A review that is handed out or planned is named with what it will judge, and nothing that it covers is offered for one more.
+func TestStatusNamesReviewsUnderWay(t *testing.T) {
+	t.Parallel()
+	at := func(minute int) centurion.Time {
+		return centurion.Time{Time: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)}
+	}
+	doubt := func(id string) worth {
+		return worth{item: todo.Item{ID: id}, doubt: "unproven: x", proof: centurion.ProofUnproven}
+	}
+	made := []centurion.Task{
+		{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskCompleted, Started: at(1), Ended: at(2)},
+		{ID: "tsk_7", Item: "T7", Agent: "worker", Status: centurion.TaskCompleted, Started: at(1), Ended: at(9)},
+	}
+	const offer = "reviewed now, or when the others are done"
+	for name, test := range map[string]struct {
+		plan  string
+		alive centurion.Task
+		want  string
+		last  string
+	}{
+		"queued":      {"- [ ] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskQueued}, "T6 reviews T5, T7 when it begins.\n", allTaken},
+		"running":     {"- [~] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "T6 reviews T5, T7 now.\n", allTaken},
+		"planned":     {"- [ ] T6 Look @reviewer\n  - after: T5, T7, T8\n- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "T6 reviews T5, T7 after T8.\n", allTaken},
+		"of one":      {"- [~] T6 Look @reviewer\n  - after: T5\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "T6 reviews T5 now.\n", ": T7 can be mended (delegate_task with the item) or " + offer},
+		"begun early": {"- [~] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(5)}, "T6 reviews T5 now.\n", ": T7 can be mended (delegate_task with the item) or " + offer},
+		"no item":     {"", centurion.Task{Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "tsk_9 reviews T5, T7 now.\n", allTaken},
+		"as it is":    {"", centurion.Task{Item: "T7", Reviews: true, Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "tsk_9 reviews T7 now.\n", ": T5 can be mended (delegate_task with the item) or " + offer},
+		"other work":  {"- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "", ": T5, T7 can be mended (delegate_task with the item) or " + offer},
+		"for a start": {"- [ ] T6 Look @reviewer\n  - after: T5, T7\n- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "Can be started: T6.\n", goOn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc, err := todo.Parse([]byte("# Plan\n- [x] T5 Five\n- [x] T7 Seven\n" + test.plan))
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.alive.ID = "tsk_9"
+			s := planState{p: planView{doc}, tasks: append(made[:2:2], test.alive), worths: []worth{doubt("T5"), doubt("T7")},
+				alive: map[string]centurion.Task{test.alive.Item: test.alive}, newest: map[string]centurion.Task{}}
+			var b strings.Builder
+			s.say(&b)
+			has(t, b.String(), test.want, test.last)
+			if strings.Contains(b.String(), offer) != strings.Contains(test.last, offer) {
+				t.Errorf("a review is offered:\n%s", b.String())
+			}
+		})
+	}
+}
+
+// mission_complete, called while the plan's review works, names that review and offers no second one.
+func TestCompleteNamesReviewUnderWay(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(barePlan("- [ ] T1 One", "- [ ] T2 Look @reviewer", "  - after: T1")), do(work("T1", "x")), say("I wait"),
+			complete(), do(handTo("reviewer", "T2", "look")), bash("sleep 30s"), complete(), say("I wait"), complete()),
+		"worker":   steps(say("made")),
+		"reviewer": steps(after(time.Minute, say("PASS"))),
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		refused := r.results(m.ID, "mission_complete")
+		has(t, refused[0], `no review has passed since its work ended: delegate_task {"agent":"reviewer","item":"T2"`)
+		has(t, refused[1], "item T1 (One): it has no verify command; T2 reviews it now")
+		if strings.Contains(refused[1], "delegate_task") {
+			t.Errorf("a second review is offered:\n%s", refused[1])
+		}
+		equal(t, "reviews", len(r.requests("reviewer")), 1)
+	})
+}
+
 // A change of the plan is answered with what of it will not go as it looks, once.
 func TestRemarks(t *testing.T) {
 	t.Parallel()
