@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -71,26 +72,27 @@ func doubt(it todo.Item, receipts []centurion.Receipt, trees bool) (string, cent
 		return "", ""
 	}
 	for _, command := range commands {
-		i := -1
-		for j, r := range receipts {
-			if r.Item == it.ID && !r.Final && strings.TrimSpace(r.Command) == command {
-				i = j
-			}
-		}
-		switch {
-		case i < 0:
+		switch r := newest(receipts, it.ID, command); {
+		case r == nil:
 			return fmt.Sprintf("unproven: `%s` was never run against its work", command), centurion.ProofUnproven
-		case !receipts[i].Passed:
+		case !r.Passed:
 			return fmt.Sprintf("unproven: `%s` failed when it was run last", command), centurion.ProofUnproven
-		case !receipts[i].Proof.Solid():
-			why := receipts[i].Why
-			if why == "" {
-				why = "nothing shows that the check can fail"
-			}
-			return fmt.Sprintf("%s: `%s`: %s", receipts[i].Proof, command, why), receipts[i].Proof
+		case !r.Proof.Solid():
+			why := cmp.Or(r.Why, "nothing shows that the check can fail")
+			return fmt.Sprintf("%s: `%s`: %s", r.Proof, command, why), r.Proof
 		}
 	}
 	return "", ""
+}
+
+// newest returns the newest receipt of an item's command, or nil.
+func newest(receipts []centurion.Receipt, item, command string) *centurion.Receipt {
+	for _, r := range slices.Backward(receipts) {
+		if r.Item == item && !r.Final && strings.TrimSpace(r.Command) == command {
+			return &r
+		}
+	}
+	return nil
 }
 
 // Reviewed tells, for each item of a plan, which task was the review that has passed since the item's work ended. Without the
