@@ -20,18 +20,23 @@ func (p planView) nextReview(id string, tasks []centurion.Task, own time.Time) (
 		by, when = holderName(reviewName(*t), t.ID), "now"
 		if waits(*t) {
 			when = "when it begins"
-			if unmet := p.doc.Unmet(by); len(unmet) > 0 {
+			if unmet := p.unmetBut(by, id); len(unmet) > 0 {
 				when = "after " + strings.Join(unmet, ", ")
 			}
 		}
 		return by, when
 	}
 	for _, r := range p.planned(id) {
-		if unmet := p.doc.Unmet(r); len(unmet) > 0 && !hasTask(r, tasks) {
+		if unmet := p.unmetBut(r, id); len(unmet) > 0 && !hasTask(r, tasks) {
 			return r, "after " + strings.Join(unmet, ", ")
 		}
 	}
 	return "", ""
+}
+
+// unmetBut lists what an item still waits for, but for one that is done and whose mark may still be to be set.
+func (p planView) unmetBut(item, done string) []string {
+	return slices.DeleteFunc(p.doc.Unmet(item), func(id string) bool { return id == done })
 }
 
 // reviewer returns the living review that covers a done item and has not begun before the item's work had ended, or nil.

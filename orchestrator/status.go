@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/verify"
 	"centurion/workspace/todo"
 )
 
@@ -171,6 +172,18 @@ func (s planState) expected(doubtful []string) (lines, idle []string) {
 	return lines, idle
 }
 
+// wrongChecks says, a line each, which items are in doubt because their check can only pass, and who may exchange it.
+func (s planState) wrongChecks() (out []string) {
+	for _, w := range s.worths {
+		for _, command := range verify.Distinct(w.item.Verify) {
+			if !w.sure() && verify.CanOnlyPass(command) {
+				out = append(out, fmt.Sprintf("%s's check `%s` can only pass: the reviewer may change it, so say in the prompt of its review what it should be.", w.item.ID, command))
+			}
+		}
+	}
+	return firstOf(out, nil)
+}
+
 // say tells where the plan stands and what comes next.
 func (s planState) say(b *strings.Builder) {
 	c, waiting := s.counts()
@@ -195,7 +208,7 @@ func (s planState) say(b *strings.Builder) {
 		steps = s.reviews()
 	}
 	expected, idle := s.expected(doubtful)
-	for _, line := range slices.Concat(steps, expected) {
+	for _, line := range slices.Concat(steps, expected, s.wrongChecks()) {
 		b.WriteString(line + "\n")
 	}
 	switch {

@@ -153,6 +153,27 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 			t.Errorf("nothing is said to be startable:\n%s", b.String())
 		}
 	})
+	t.Run("a check that can only pass", func(t *testing.T) {
+		t.Parallel()
+		doc, err := todo.Parse([]byte("# Plan\n- [~] T5 Five\n- [x] T6 Six\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		worthOf := func(reviewed bool) []worth {
+			return []worth{{item: todo.Item{ID: "T6", Verify: []string{"true"}}, doubt: "unproven: x", proof: centurion.ProofUnproven, reviewed: reviewed}}
+		}
+		const line = "T6's check `true` can only pass: the reviewer may change it"
+		s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}}, worths: worthOf(false)}
+		var b strings.Builder
+		s.say(&b)
+		has(t, b.String(), line)
+		b.Reset()
+		s.worths = worthOf(true)
+		s.say(&b)
+		if strings.Contains(b.String(), line) {
+			t.Errorf("a review has passed:\n%s", b.String())
+		}
+	})
 	t.Run("unproven, while others work", func(t *testing.T) {
 		t.Parallel()
 		doc, err := todo.Parse([]byte("# Plan\n- [~] T5 Five\n- [x] T6 Six\n"))
@@ -258,6 +279,9 @@ func TestRemarks(t *testing.T) {
 		"in order":          {"", shares + "  - after: T2\n", nil},
 		"one is done":       {"", strings.Replace(shares, "[ ] T2", "[x] T2", 1), nil},
 		"no check":          {"", "- [ ] T6 Six\n", []string{"T6 has no verify command: a review has to pass before the end. Give it one, or plan a review: an item @reviewer with after: T6."}},
+		"always green":      {"", "- [ ] T6 Six\n  - verify: `go test ./... || true`\n", []string{"T6's check `go test ./... || true` can only pass and proves nothing. Give it one that fails without the work (of a document: `grep -q 'its words' FILE`) before work on it begins; after that only the reviewer may change it."}},
+		"still green":       {"- [ ] T6 Six\n  - verify: `true`\n", "- [ ] T6 Six\n  - verify: `true`\n- [ ] T7 Seven\n  - verify: `x`\n", nil},
+		"of the mission":    {"", "- verify: `exit 0`\n- [ ] T6 Six\n  - verify: `x`\n", []string{"The mission's check `exit 0` can only pass and proves nothing."}},
 		"reviewed":          {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n  - after: T6\n", nil},
 		"reviewed with all": {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n", nil},
 	} {
