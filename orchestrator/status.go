@@ -34,11 +34,14 @@ type planState struct {
 	worths  []worth
 	own     time.Time // when work of the mission's own agent was merged last
 	mayPass bool      // a review can be had
+
+	inTheWay func(todo.Item) string // who holds files of an item that nobody has taken up; nil if nobody holds any
 }
 
 // state looks at the plan and at the mission's tasks. The plan must be there.
 func (m *mission) state(ctx context.Context, p planView, tasks []centurion.Task) (planState, error) {
-	s := planState{p: p, tasks: tasks, alive: map[string]centurion.Task{}, newest: map[string]centurion.Task{}, mayPass: m.mayReview()}
+	s := planState{p: p, tasks: tasks, alive: map[string]centurion.Task{}, newest: map[string]centurion.Task{}, mayPass: m.mayReview(),
+		inTheWay: func(it todo.Item) string { return m.claims.inTheWay(it.ID, it.Files) }}
 	for _, t := range s.tasks {
 		s.newest[t.Item] = t
 		if !t.Status.Ended() {
@@ -115,6 +118,21 @@ func (s planState) next() (start, failed []string) {
 		}
 	}
 	return start, failed
+}
+
+// withHolders says of items that can be started for whose files they would wait first.
+func (s planState) withHolders(items []string) []string {
+	out := slices.Clone(items)
+	for i, id := range out {
+		it, ok := s.p.doc.Item(id)
+		if !ok || s.inTheWay == nil {
+			continue
+		}
+		if holder := s.inTheWay(it); holder != "" {
+			out[i] = fmt.Sprintf("%s (waits for files of %s first)", id, holder)
+		}
+	}
+	return out
 }
 
 // steps says, a line each, what else keeps the mission from its end and which call would help: items whose task is blocked,
@@ -199,7 +217,7 @@ func (s planState) say(b *strings.Builder) {
 	fmt.Fprintf(b, ", %d cancelled, %d blocked.", c.Cancelled, c.Blocked)
 	start, failed := s.next()
 	if len(start) > 0 {
-		fmt.Fprintf(b, " Can be started: %s.", strings.Join(start, ", "))
+		fmt.Fprintf(b, " Can be started: %s.", strings.Join(s.withHolders(start), ", "))
 	}
 	b.WriteByte('\n')
 	steps := s.steps(failed)

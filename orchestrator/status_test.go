@@ -97,7 +97,7 @@ func TestDoubtfulItemIsMended(t *testing.T) {
 // The status never offers the end while a task lives, counts what waits apart, and names what has no item.
 func TestStatusWhileTasksLive(t *testing.T) {
 	bubble(t, map[string]script{
-		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two", "  - after: T1")), do(work("T1", "x"), work("T2", "x")), bash("sleep 30s"), say("I wait"),
+		"commander": steps(do(plans("- [ ] T1 One", "  - files: one/**", "- [ ] T2 Two", "  - after: T1")), do(work("T1", "x"), work("T2", "x")), bash("sleep 30s"), say("I wait"),
 			do(handTo("reviewer", "", "look")), bash("sleep 5s"), say("I wait")),
 		"worker":   func(scripted.Request) scripted.Answer { return after(time.Minute, say("made")) },
 		"reviewer": func(scripted.Request) scripted.Answer { return after(time.Minute, say("PASS")) },
@@ -105,7 +105,7 @@ func TestStatusWhileTasksLive(t *testing.T) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
 		asked := r.requests("commander")
-		has(t, asked[3].Last(), "Todo: 0 open, 1 running, 1 waiting, 0 done", "T1 running", "T2 waiting: after T1")
+		has(t, asked[3].Last(), "Todo: 0 open, 1 running, 1 waiting, 0 done", "T1 running", "T2 waiting: after T1", "T1 (do T1) is being worked on by somebody else: one/**")
 		late := asked[6].Last()
 		has(t, late, "2 done", allTaken, "reviewer (no item) running")
 		if strings.Contains(late, "mission_complete") {
@@ -237,6 +237,28 @@ func TestStatusNamesReviewsUnderWay(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An item for whose files it would wait, also for those beyond another one's plan, is offered with whom it would wait for.
+func TestStatusNamesWhoHoldsFiles(t *testing.T) {
+	t.Parallel()
+	doc, err := todo.Parse([]byte("# Plan\n- [~] T2 Two\n  - files: stats/**\n- [ ] T4 Four\n  - files: main.go\n- [ ] T5 Five\n  - files: README.md\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mission{}
+	m.claims.take("T2", []string{"stats/**"})
+	m.claims.settle("T2", []string{"main.go"}, false)
+	s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T2": {ID: "tsk_2", Item: "T2", Agent: "worker", Status: centurion.TaskRunning}},
+		inTheWay: func(it todo.Item) string { return m.claims.inTheWay(it.ID, it.Files) }}
+	var b strings.Builder
+	s.say(&b)
+	has(t, b.String(), "Can be started: T4 (waits for files of T2 first), T5.\n", goOn)
+	equal(t, "held by T4", len(m.claims.of("T4")), 0)
+	m.claims.drop("T2")
+	b.Reset()
+	s.say(&b)
+	has(t, b.String(), "Can be started: T4, T5.\n")
 }
 
 // mission_complete, called while the plan's review works, names that review and offers no second one.
