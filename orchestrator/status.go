@@ -35,6 +35,7 @@ type planState struct {
 	own     time.Time // when work of the mission's own agent was merged last
 	mayPass bool      // a review can be had
 
+	accepted bool                   // a person has accepted the plan: its checks stand
 	inTheWay func(todo.Item) string // who holds files of an item that nobody has taken up; nil if nobody holds any
 }
 
@@ -190,13 +191,24 @@ func (s planState) expected(doubtful []string) (lines, idle []string) {
 	return lines, idle
 }
 
-// wrongChecks says, a line each, which items are in doubt because their check can only pass, and who may exchange it.
+// wrongChecks says, a line each, which checks can only pass, and how they are exchanged: of items that nobody has begun, and of
+// those that are done and in doubt for that.
 func (s planState) wrongChecks() (out []string) {
-	for _, w := range s.worths {
-		for _, command := range verify.Distinct(w.item.Verify) {
-			if !w.sure() && verify.CanOnlyPass(command) {
-				out = append(out, fmt.Sprintf("%s's check `%s` can only pass: the reviewer may change it, so say in the prompt of its review what it should be.", w.item.ID, command))
+	say := func(it todo.Item, how string) {
+		for _, command := range verify.Distinct(it.Verify) {
+			if verify.CanOnlyPass(command) {
+				out = append(out, fmt.Sprintf("%s's check `%s` can only pass: %s.", it.ID, command, how))
 			}
+		}
+	}
+	for _, it := range s.p.unfinished() {
+		if _, begun := s.newest[it.ID]; !begun && !s.accepted && !s.p.isReview(it.ID) {
+			say(it, "send the plan with one that fails without the work before you hand the item out")
+		}
+	}
+	for _, w := range s.worths {
+		if !w.sure() {
+			say(w.item, "the reviewer may change it, so say in the prompt of its review what it should be")
 		}
 	}
 	return firstOf(out, nil)
@@ -262,6 +274,7 @@ func (m *mission) missionStatus() string {
 		if err != nil {
 			return ""
 		}
+		s.accepted = rec.Accepted
 		s.say(&b)
 	}
 	for _, t := range tasks {

@@ -239,6 +239,31 @@ func TestStatusNamesReviewsUnderWay(t *testing.T) {
 	}
 }
 
+// A check that can only pass is named as long as it may still be changed.
+func TestStatusNamesChecksThatOnlyPass(t *testing.T) {
+	t.Parallel()
+	doc, err := todo.Parse([]byte("# Plan\n- [ ] T5 Five\n  - verify: `true`\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const line = "T5's check `true` can only pass: send the plan with one that fails without the work before you hand the item out.\n"
+	for name, test := range map[string]struct {
+		state planState
+		want  bool
+	}{
+		"not begun": {planState{}, true},
+		"begun":     {planState{newest: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5"}}}, false},
+		"accepted":  {planState{accepted: true}, false},
+	} {
+		test.state.p = planView{doc}
+		var b strings.Builder
+		test.state.say(&b)
+		if strings.Contains(b.String(), line) != test.want {
+			t.Errorf("%s:\n%s", name, b.String())
+		}
+	}
+}
+
 // An item for whose files it would wait, also for those beyond another one's plan, is offered with whom it would wait for.
 func TestStatusNamesWhoHoldsFiles(t *testing.T) {
 	t.Parallel()
