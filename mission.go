@@ -244,6 +244,15 @@ type Task struct {
 	Claims   []string  `json:"claims,omitempty"`   // paths outside of its item's files that it has written, and holds
 	Overlaps []string  `json:"overlaps,omitempty"` // paths that somebody else held when a command of its had changed them, and that it was told of
 	Undone   Time      `json:"undone,omitzero"`    // when a person took its work back
+
+	Exchanged []Exchange `json:"exchanged,omitempty"` // acceptance commands that it has changed after work on them had begun, oldest first
+}
+
+// Exchange is a change of what has to be proven, which only a review may make once work on it has begun.
+type Exchange struct {
+	Item string   `json:"item,omitempty"` // empty for the mission's own checks
+	From []string `json:"from"`           // the acceptance commands before
+	To   []string `json:"to"`
 }
 
 // TaskError is why a task failed.

@@ -143,32 +143,37 @@ func (m *mission) proveWhole(ctx context.Context, t proofTrees, l *landing, firs
 	if l.item == "" {
 		return first, nil
 	}
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
-	if err != nil {
+	before, ok, err := m.withoutItem(ctx, l.item, before)
+	if err != nil || !ok {
 		return first, err
-	}
-	var earlier []centurion.Landed
-	for _, x := range tasks {
-		if x.Item == l.item {
-			earlier = append(earlier, x.Landed...)
-		}
-	}
-	if len(earlier) == 0 {
-		return first, nil
-	}
-	slices.SortFunc(earlier, func(a, b centurion.Landed) int { return b.Time.Compare(a.Time.Time) })
-	for _, x := range earlier {
-		without, _, ok, err := m.ground.repo.Revert(ctx, before, x.Before, x.Commit, nil)
-		if err != nil || !ok {
-			return first, err
-		}
-		before = without
 	}
 	whole, err := m.h.checker.Prove(ctx, t, verify.Work{Command: first.Command, Before: before, After: after}, nil)
 	if err != nil || !whole.Passed || !whole.Proof.Solid() {
 		return first, err
 	}
 	return whole, nil
+}
+
+// withoutItem takes everything that tasks have merged for an item out of a commit. ok is false where there is nothing, or where
+// it does not come apart from what others have done since.
+func (m *mission) withoutItem(ctx context.Context, item, commit string) (without string, ok bool, err error) {
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return "", false, err
+	}
+	var landed []centurion.Landed
+	for _, t := range tasks {
+		if t.Item == item {
+			landed = append(landed, t.Landed...)
+		}
+	}
+	slices.SortFunc(landed, func(a, b centurion.Landed) int { return b.Time.Compare(a.Time.Time) })
+	for _, x := range landed {
+		if commit, _, ok, err = m.ground.repo.Revert(ctx, commit, x.Before, x.Commit, nil); err != nil || !ok {
+			return "", false, err
+		}
+	}
+	return commit, len(landed) > 0, nil
 }
 
 // keepReceipt stores a receipt and tells of it.

@@ -196,7 +196,14 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := checkLines(tx, &b, t, sure); err != nil {
+	p, err := m.plan()
+	if err != nil {
+		p = planView{} // the plan's own fault is told elsewhere
+	}
+	if err := p.checkLines(tx, &b, t, sure); err != nil {
+		return "", err
+	}
+	if err := exchangeLines(tx, &b, t); err != nil {
 		return "", err
 	}
 	fmt.Fprintf(&b, "Cost: %s.\n", spent(t.Usage))

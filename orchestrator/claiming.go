@@ -87,9 +87,10 @@ const othersTold = 8
 // whoElse tells who else is at work on which files, a line each; those who work beside the holder's own files first, and of very
 // many others only which they are.
 func (m *mission) whoElse(holder string) string {
-	titles := map[string]string{}
+	titles, waiting := map[string]string{}, map[string]bool{}
 	for _, r := range m.runsNow() {
-		titles[holderName(r.item, r.id)] = r.now.Load().Title
+		t := r.now.Load()
+		titles[holderName(r.item, r.id)], waiting[holderName(r.item, r.id)] = t.Title, t.Attempt == 0 && !r.working.Load()
 	}
 	held := m.claims.others(holder)
 	mine := m.claims.of(holder)
@@ -102,7 +103,11 @@ func (m *mission) whoElse(holder string) string {
 		if title := titles[other]; title != "" && title != other {
 			who += " (" + centurion.Clip(title, 60) + ")"
 		}
-		fmt.Fprintf(&b, "%s is being worked on by somebody else: %s\n", who, centurion.Clip(strings.Join(held[other], ", "), 200))
+		does := "is being worked on by somebody else"
+		if waiting[other] {
+			does = "is taken by somebody else, who has not begun yet"
+		}
+		fmt.Fprintf(&b, "%s %s: %s\n", who, does, centurion.Clip(strings.Join(held[other], ", "), 200))
 	}
 	if rest := names[min(len(names), othersTold):]; len(rest) > 0 {
 		fmt.Fprintf(&b, "%d more are being worked on, on other files: %s\n", len(rest), centurion.Clip(strings.Join(rest, ", "), 200))

@@ -38,13 +38,28 @@ func (h claim) takes(p string) bool {
 func (c *claims) take(item string, files []string) (holder string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for other, theirs := range c.held {
-		if other != item && overlap(files, theirs.all()) {
-			return other, false
-		}
+	if other := c.holds(item, files); other != "" {
+		return other, false
 	}
 	c.put(item, claim{files: files, wider: c.held[item].wider})
 	return "", true
+}
+
+// inTheWay returns who holds some of the files that an item is to write, or "": what take would say now, without claiming them.
+func (c *claims) inTheWay(item string, files []string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.holds(item, files)
+}
+
+// holds returns the first, by name, who holds some of the files beside the item itself; "" if nobody does. c.mu is held.
+func (c *claims) holds(item string, files []string) string {
+	for _, other := range slices.Sorted(maps.Keys(c.held)) {
+		if other != item && overlap(files, c.held[other].all()) {
+			return other
+		}
+	}
+	return ""
 }
 
 // put sets what somebody holds. c.mu is held.

@@ -9,50 +9,168 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/store"
 	"centurion/verify"
 	"centurion/workspace/todo"
 )
 
 // keepsChecks refuses a new plan that changes what was to be proven after work on it has begun: the acceptance commands of an
 // item that has been started or done, and the mission's own checks. Only a person may do that, or the reviewer, who has no
-// work of its own to defend. note is what is recorded of a change that stands.
-func (m *mission) keepsChecks(ctx context.Context, c *conversation, prev, next *todo.Doc) (note string, err error) {
+// work of its own to defend: what it changes is returned.
+func (m *mission) keepsChecks(ctx context.Context, c *conversation, prev, next *todo.Doc) ([]centurion.Exchange, error) {
 	if prev == nil {
-		return "", nil
+		return nil, nil
 	}
 	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	begun := func(it todo.Item) bool {
 		return rec.Accepted || prev.Status(it.ID) == todo.Done || slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == it.ID })
 	}
-	var changed []string
+	var changed []centurion.Exchange
 	for _, it := range prev.Items() {
 		now, ok := next.Item(it.ID)
 		if it.Group || !ok || len(it.Verify) == 0 || !begun(it) {
 			continue
 		}
 		if !slices.Equal(verify.Distinct(it.Verify), verify.Distinct(now.Verify)) || it.Proof != now.Proof {
-			changed = append(changed, fmt.Sprintf("item %s: %s became %s", it.ID, lines(it.Verify), lines(now.Verify)))
+			changed = append(changed, centurion.Exchange{Item: it.ID, From: it.Verify, To: now.Verify})
 		}
 	}
 	if (rec.Accepted || len(tasks) > 0) && !slices.Equal(verify.Distinct(prev.Checks()), verify.Distinct(next.Checks())) && len(prev.Checks()) > 0 {
-		changed = append(changed, fmt.Sprintf("the mission's own checks: %s became %s", lines(prev.Checks()), lines(next.Checks())))
+		changed = append(changed, centurion.Exchange{From: prev.Checks(), To: next.Checks()})
 	}
-	if len(changed) == 0 {
-		return "", nil
-	}
-	what := strings.Join(changed, "; ")
-	if c.agent.Name != agents.Reviewer {
-		return "", &centurion.Error{Kind: centurion.KindPermission, Msg: "acceptance commands are not changed once work on them has begun: " + what,
+	if len(changed) > 0 && c.agent.Name != agents.Reviewer {
+		return nil, &centurion.Error{Kind: centurion.KindPermission, Msg: "acceptance commands are not changed once work on them has begun: " + exchangeWords(changed),
 			Hint: "keep the lines as they were; if one is wrong, delegate to the reviewer, which may change it with update_todo, or ask the person"}
 	}
-	return "the reviewer changed what has to be proven: " + what, nil
+	return changed, nil
+}
+
+func exchangeWords(changed []centurion.Exchange) string {
+	out := make([]string, len(changed))
+	for i, x := range changed {
+		whose := "the mission's own checks"
+		if x.Item != "" {
+			whose = "item " + x.Item
+		}
+		out[i] = fmt.Sprintf("%s: %s became %s", whose, lines(x.From), lines(x.To))
+	}
+	return strings.Join(out, "; ")
+}
+
+// checksExchanged records what the reviewer has changed of what has to be proven, for a person and for whoever delegated the
+// review, and runs the new commands of done items, so that it is known at once what they are worth. It returns that in words.
+func (m *mission) checksExchanged(ctx context.Context, c *conversation, changed []centurion.Exchange) (notes []string, err error) {
+	if len(changed) == 0 {
+		return nil, nil
+	}
+	if err := m.tell(ctx, func(d *event.MissionData) {
+		d.Note = "the reviewer changed what has to be proven: " + exchangeWords(changed)
+	}); err != nil {
+		return nil, err
+	}
+	if c.task != nil {
+		err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+			t, err := tx.Task(c.task.id)
+			if err != nil {
+				return err
+			}
+			t.Exchanged = append(t.Exchanged, changed...)
+			return tx.PutTask(&t)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	p, err := m.plan()
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range changed {
+		if !p.isDone(x.Item) || !m.isolated() {
+			continue
+		}
+		for _, command := range verify.Distinct(x.To) {
+			r, err := m.proveAnew(ctx, c, x.Item, command)
+			switch {
+			case centurion.KindOf(err) == centurion.KindPermission:
+				notes = append(notes, x.Item+": "+err.Error())
+			case err != nil:
+				return notes, err
+			case r.Passed:
+				notes = append(notes, x.Item+": "+passed(r))
+			default:
+				notes = append(notes, x.Item+": "+account(r))
+			}
+		}
+	}
+	return notes, nil
+}
+
+// proveAnew proves a done item by a command that it did not have when its work was merged: its own work is taken out of the
+// mission's branch, or all of the mission's where it does not come apart.
+func (m *mission) proveAnew(ctx context.Context, c *conversation, item, command string) (centurion.Receipt, error) {
+	l := &landing{agent: c.agent.Name, item: item}
+	if it, ok := m.itemNow(item); ok {
+		l.keeps = it.Proof == todo.ProofRegression
+	}
+	if err := m.queue.turn.Acquire(ctx, 1); err != nil {
+		return centurion.Receipt{}, context.Cause(ctx)
+	}
+	defer m.queue.turn.Release(1)
+	tip, err := m.tip(ctx)
+	if err != nil {
+		return centurion.Receipt{}, err
+	}
+	before, ok, err := m.withoutItem(ctx, item, tip)
+	if err == nil && !ok {
+		var base centurion.Base
+		base, err = m.base(ctx)
+		before = base.Commit
+	}
+	if err != nil {
+		return centurion.Receipt{}, err
+	}
+	return m.proveWork(ctx, l, command, before, tip)
+}
+
+// exchangeLines tells whoever delegated a review which checks it has changed, and what they are worth since.
+func exchangeLines(tx *store.Tx, b *strings.Builder, t centurion.Task) error {
+	if len(t.Exchanged) == 0 {
+		return nil
+	}
+	receipts, err := tx.Receipts(t.Mission, "")
+	if err != nil {
+		return err
+	}
+	for _, x := range t.Exchanged {
+		if x.Item == "" {
+			fmt.Fprintf(b, "It changed the mission's own checks from %s to %s; they run at the end.\n", lines(x.From), lines(x.To))
+			continue
+		}
+		fmt.Fprintf(b, "It changed the check of %s from %s to %s", x.Item, lines(x.From), lines(x.To))
+		for _, command := range verify.Distinct(x.To) {
+			switch r := newest(receipts, x.Item, command); {
+			case r == nil:
+				fmt.Fprintf(b, "; `%s` counts when it has run against the work", command)
+			case !r.Passed:
+				fmt.Fprintf(b, "; `%s` fails on the work", command)
+			default:
+				fmt.Fprintf(b, "; `%s` passed: %s", command, r.Proof)
+				if r.Why != "" {
+					b.WriteString(", " + r.Why)
+				}
+			}
+		}
+		b.WriteString(".\n")
+	}
+	return nil
 }
 
 func lines(commands []string) string {
@@ -60,12 +178,4 @@ func lines(commands []string) string {
 		return "nothing"
 	}
 	return "`" + strings.Join(commands, "`, `") + "`"
-}
-
-// tellNote records what the host did, or let somebody do, for a person.
-func (m *mission) tellNote(ctx context.Context, note string) error {
-	if note == "" {
-		return nil
-	}
-	return m.tell(ctx, func(d *event.MissionData) { d.Note = note })
 }

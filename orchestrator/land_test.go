@@ -290,7 +290,7 @@ func TestUnprovenNeedsReview(t *testing.T) {
 	}
 	r.is(m, centurion.MissionCompleted, "")
 	has(t, r.results(m.ID, "mission_complete")[0], "item T3 (Look) is open", "item T1 (One): unproven", `delegate_task {"agent":"reviewer","item":"T3",`)
-	equal(t, "notices that name what mends it", r.told(m.Session, `That proves too little. Have it reviewed: delegate_task {"agent":"reviewer","item":"T1",`), 1)
+	equal(t, "notices that name what mends it", r.told(m.Session, `That proves too little. Have it reviewed: delegate_task {"agent":"reviewer","item":"T3",`), 1)
 	if strings.Contains(r.results(m.ID, "mission_complete")[0], "item T2 (Two):") {
 		t.Error("a proven item was asked for")
 	}
@@ -302,6 +302,26 @@ func TestUnprovenNeedsReview(t *testing.T) {
 	}
 	equal(t, "verified", m.Verified, 3)
 	equal(t, "unproven", strings.Join(m.Unproven, " "), "T1")
+}
+
+// What is unproven and planned to be reviewed is not offered for a review of its own; who may exchange its check is said.
+func TestUnprovenIsReviewedLater(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One", "  - verify: `true`", "- [ ] T2 Two", "  - verify: `exists a.txt`", "- [ ] T3 Look @reviewer", "  - after: T1, T2")),
+			do(work("T1", "make b.txt")), say("I wait"), do(work("T2", makeA)), say("I wait"), do(handTo("reviewer", "T3", "look at it")), say("I wait"), complete()),
+		"worker": func(q scripted.Request) scripted.Answer {
+			name := q.First()[strings.Index(q.First(), "make ")+5:][:1]
+			return steps(do(writes(name+".txt", name+"\n")), say("made it"))(q)
+		},
+		"reviewer": steps(say("PASS")),
+	})
+	m := r.mission(centurion.MissionOptions{})
+	r.is(m, centurion.MissionCompleted, "")
+	has(t, r.results(m.ID, "update_todo")[0], "T1's check `true` can only pass and proves nothing.")
+	equal(t, "notices", r.told(m.Session, "That proves too little, but T3 reviews it after T2; or have it mended"), 1)
+	equal(t, "who may exchange the check", r.told(m.Session, "only the reviewer may change it now"), 1)
+	equal(t, "offers of another review", r.told(m.Session, "Have it reviewed"), 0)
 }
 
 // A task without changes merges nothing; what an agent that is not to write has changed stays on its branch.

@@ -34,19 +34,21 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 	var doc *todo.Doc
 	var err error
 	if strings.TrimSpace(u.Content) != "" {
-		note := ""
+		var changed []centurion.Exchange
 		keeps := func(prev, next *todo.Doc) (err error) {
 			if err = m.keepsRunning(prev, next); err == nil {
-				note, err = m.keepsChecks(ctx, p.c, prev, next)
+				changed, err = m.keepsChecks(ctx, p.c, prev, next)
 			}
 			return err
 		}
 		if doc, err = m.todo.Replace(ctx, u.Content, keeps); err != nil {
 			return "", err
 		}
-		if err := m.tellNote(ctx, note); err != nil {
+		run, err := m.checksExchanged(ctx, p.c, changed)
+		if err != nil {
 			return "", err
 		}
+		notes = append(notes, run...)
 	}
 	if len(u.Items) > 0 {
 		proven, err := m.proveTicks(ctx, p.c, u.Items)

@@ -190,6 +190,38 @@ func TestChecksAreFrozen(t *testing.T) {
 	equal(t, "told", told, 1)
 }
 
+// A check that the reviewer has exchanged is run at once, against the work of its own item and no other, and whoever delegated the
+// review is told of the change and of what the new check is worth.
+func TestExchangedCheckRunsAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ check, worth string }{
+		"proven":            {"exists b.txt", "`exists b.txt` passed: proven."},
+		"by another's work": {"exists a.txt", "`exists a.txt` passed: unproven, the check is green without the work too."},
+		"red":               {"exists c.txt", "`exists c.txt` fails on the work."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+				"commander": steps(do(plans("- [ ] T1 One", "  - verify: `true`", "- [ ] T2 Two", "  - verify: `exists a.txt`")), do(work("T1", "make b.txt"), work("T2", makeA)), say("I wait"),
+					do(handTo("reviewer", "", "look")), say("I wait"), complete()),
+				"worker": func(q scripted.Request) scripted.Answer {
+					if strings.Contains(q.First(), "make b.txt") {
+						return steps(do(writes("b.txt", "b\n")), say("made it"))(q)
+					}
+					return steps(do(writes("a.txt", "a\n")), say("made it"))(q)
+				},
+				"reviewer": steps(do(plans("- [x] T1 One", "  - verify: `"+test.check+"`", "- [x] T2 Two", "  - verify: `exists a.txt`")), say("PASS")),
+			})
+			m := r.mission(centurion.MissionOptions{})
+			equal(t, "notices of the change", r.told(m.Session, "It changed the check of T1 from `true` to `"+test.check+"`; "+test.worth), 1)
+			review := r.tasks(m.ID)[2]
+			equal(t, "recorded with the review", len(review.Exchanged), 1)
+			equal(t, "of item", review.Exchanged[0].Item, "T1")
+			has(t, r.results(m.ID, "update_todo")[1], "T1: `"+test.check+"`")
+		})
+	}
+}
+
 // BenchmarkMerge is one task's commit on its way to the mission's branch, with its proof (three runs of a command that costs nothing) and one
 // check of the mission.
 func BenchmarkMerge(b *testing.B) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"centurion/verify"
 	"centurion/workspace/todo"
 )
 
@@ -13,8 +14,10 @@ const maxRemarks = 6
 
 // remarks tells whoever has changed the plan what of it will not go as it looks, a line each: only what was not so before.
 func (m *mission) remarks(before, after planView) []string {
-	known := slices.Concat(before.shared(), before.unreviewable())
-	out := slices.Concat(firstOf(after.shared(), known), firstOf(after.unreviewable(), known))
+	var out []string
+	for _, of := range []func(planView) []string{planView.shared, planView.unreviewable, planView.alwaysGreen} {
+		out = append(out, firstOf(of(after), of(before))...)
+	}
 	return out
 }
 
@@ -69,6 +72,28 @@ func (p planView) unreviewable() (out []string) {
 		if len(it.Verify) == 0 && !p.isReview(it.ID) && p.reviewItem(it.ID) == it.ID {
 			out = append(out, fmt.Sprintf("%s has no verify command: a review has to pass before the end. "+
 				"Give it one, or plan a review: an item @reviewer with after: %s.", it.ID, it.ID))
+		}
+	}
+	return out
+}
+
+// alwaysGreen tells which checks pass whatever is done.
+func (p planView) alwaysGreen() (out []string) {
+	const advice = "%s check `%s` can only pass and proves nothing. Give it one that fails without the work (of a document: `grep -q 'its words' FILE`) " +
+		"before work on it begins; after that only the reviewer may change it."
+	for _, it := range p.unfinished() {
+		for _, command := range verify.Distinct(it.Verify) {
+			if verify.CanOnlyPass(command) && !p.isReview(it.ID) {
+				out = append(out, fmt.Sprintf(advice, it.ID+"'s", command))
+			}
+		}
+	}
+	if p.doc == nil {
+		return out
+	}
+	for _, command := range verify.Distinct(p.doc.Checks()) {
+		if verify.CanOnlyPass(command) {
+			out = append(out, fmt.Sprintf("The mission's check `%s` can only pass and proves nothing.", command))
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -71,26 +72,27 @@ func doubt(it todo.Item, receipts []centurion.Receipt, trees bool) (string, cent
 		return "", ""
 	}
 	for _, command := range commands {
-		i := -1
-		for j, r := range receipts {
-			if r.Item == it.ID && !r.Final && strings.TrimSpace(r.Command) == command {
-				i = j
-			}
-		}
-		switch {
-		case i < 0:
+		switch r := newest(receipts, it.ID, command); {
+		case r == nil:
 			return fmt.Sprintf("unproven: `%s` was never run against its work", command), centurion.ProofUnproven
-		case !receipts[i].Passed:
+		case !r.Passed:
 			return fmt.Sprintf("unproven: `%s` failed when it was run last", command), centurion.ProofUnproven
-		case !receipts[i].Proof.Solid():
-			why := receipts[i].Why
-			if why == "" {
-				why = "nothing shows that the check can fail"
-			}
-			return fmt.Sprintf("%s: `%s`: %s", receipts[i].Proof, command, why), receipts[i].Proof
+		case !r.Proof.Solid():
+			why := cmp.Or(r.Why, "nothing shows that the check can fail")
+			return fmt.Sprintf("%s: `%s`: %s", r.Proof, command, why), r.Proof
 		}
 	}
 	return "", ""
+}
+
+// newest returns the newest receipt of an item's command, or nil.
+func newest(receipts []centurion.Receipt, item, command string) *centurion.Receipt {
+	for _, r := range slices.Backward(receipts) {
+		if r.Item == item && !r.Final && strings.TrimSpace(r.Command) == command {
+			return &r
+		}
+	}
+	return nil
 }
 
 // Reviewed tells, for each item of a plan, which task was the review that has passed since the item's work ended. Without the
@@ -183,10 +185,28 @@ func (p planView) before(id string) map[string]bool {
 }
 
 // reviewed returns the newest review of the item that has passed and began after its work ended; nil without one. A review that was itself the
-// item's work counts as one; what no task did was the work of the mission's own agent, which landed last at own.
+// item's work counts as one.
 func reviewed(item string, tasks []centurion.Task, reviews []review, own time.Time) *centurion.Task {
-	var last time.Time
-	var itself *centurion.Task
+	last, itself := workOn(item, tasks, own)
+	if itself != nil {
+		return itself
+	}
+	var wide *centurion.Task // a review that came after nothing covers everything; one that names the item says more
+	for _, r := range slices.Backward(reviews) {
+		switch {
+		case r.task.Started.Before(last):
+		case r.of[item]:
+			return &r.task
+		case r.of == nil && wide == nil:
+			wide = &r.task
+		}
+	}
+	return wide
+}
+
+// workOn returns when the work on an item ended last, and the passed review that was itself the item's work, if that is what it
+// was. What no task did was the work of the mission's own agent, which landed last at own.
+func workOn(item string, tasks []centurion.Task, own time.Time) (last time.Time, itself *centurion.Task) {
 	byTask := false
 	for _, t := range tasks {
 		if t.Item != item || t.Reviews || t.Status == centurion.TaskCancelled && len(t.Landed) == 0 {
@@ -206,20 +226,7 @@ func reviewed(item string, tasks []centurion.Task, reviews []review, own time.Ti
 	if !byTask {
 		last = own
 	}
-	if itself != nil {
-		return itself
-	}
-	var wide *centurion.Task // a review that came after nothing covers everything; one that names the item says more
-	for _, r := range slices.Backward(reviews) {
-		switch {
-		case r.task.Started.Before(last):
-		case r.of[item]:
-			return &r.task
-		case r.of == nil && wide == nil:
-			wide = &r.task
-		}
-	}
-	return wide
+	return last, itself
 }
 
 // hasPassed reports whether a review has passed since a task's work ended, be it the task itself.
@@ -258,35 +265,40 @@ func (m *mission) mayReview() bool {
 	return err == nil && m.root.agent.MayDelegate(agents.Reviewer)
 }
 
-// unreviewed lists, in words for the Commander, the done items that need a review and have none.
+// unreviewed lists, in words for the Commander, the done items that need a review and have none: with the review that is on its
+// way, or with the call for one.
 func (m *mission) unreviewed(ctx context.Context) ([]string, error) {
 	p, err := m.plan()
 	if err != nil || p.doc == nil || !m.mayReview() {
 		return nil, nil // the plan's own fault is told elsewhere
 	}
-	all, err := m.worths(ctx, p)
-	var out []string
-	for _, w := range all {
-		if !w.sure() {
-			out = append(out, fmt.Sprintf("item %s (%s): %s; no review has passed since its work ended: delegate_task %s",
-				w.item.ID, w.item.Title, w.doubt, reviewCall(p.reviewItem(w.item.ID))))
-		}
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return nil, err
 	}
-	return out, err
-}
-
-// reviewItem names the item that a review of another one is to be handed out for: the plan's own item for it, if it has one
-// that is not done, else the other one itself.
-func (p planView) reviewItem(id string) string {
-	for _, it := range p.items() {
-		if s := p.doc.Status(it.ID); !p.isReview(it.ID) || it.Group || s == todo.Done || s == todo.Cancelled {
+	s, err := m.state(ctx, p, tasks)
+	if err != nil {
+		return nil, err
+	}
+	_, failed := s.next()
+	var out []string
+	for _, w := range s.worths {
+		if w.sure() {
 			continue
 		}
-		if of := p.before(it.ID); of == nil || of[id] {
-			return it.ID
+		what := fmt.Sprintf("item %s (%s): %s; ", w.item.ID, w.item.Title, w.doubt)
+		by, when := p.nextReview(w.item.ID, s.tasks, s.own)
+		switch call := p.freeReview(w.item.ID, s.tasks); {
+		case by != "":
+			what += fmt.Sprintf("%s reviews it %s", by, when)
+		case slices.Contains(failed, call):
+			what += fmt.Sprintf("%s has found faults: add an item for them and let %s wait for it (after)", call, call)
+		default:
+			what += "no review has passed since its work ended: delegate_task " + reviewCall(call)
 		}
+		out = append(out, what)
 	}
-	return id
+	return out, nil
 }
 
 // reviewCall is what delegate_task is called with for a review of an item.

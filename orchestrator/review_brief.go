@@ -209,7 +209,7 @@ func landedLines(b *strings.Builder, t centurion.Task) {
 
 // checkLines tells a parent of the newest receipt of each command of a task, and what is to be done where they prove too
 // little, unless a review has made it sure.
-func checkLines(tx *store.Tx, b *strings.Builder, t centurion.Task, sure bool) error {
+func (p planView) checkLines(tx *store.Tx, b *strings.Builder, t centurion.Task, sure bool) error {
 	doubtful := false
 	receipts, err := tx.Receipts(t.Mission, t.ID)
 	if err != nil {
@@ -240,9 +240,20 @@ func checkLines(tx *store.Tx, b *strings.Builder, t centurion.Task, sure bool) e
 			fmt.Fprintf(b, "The work weakens a check: %s\n", w)
 		}
 	}
-	if doubtful && t.Status == centurion.TaskCompleted && t.Item != "" && !sure {
-		fmt.Fprintf(b, "That proves too little. Have it reviewed: delegate_task %s; or have it mended, which opens it again: delegate_task %s.\n",
-			reviewCall(t.Item), delegateCall(t.Agent, t.Item, "mend "+t.Item))
+	if !doubtful || t.Status != centurion.TaskCompleted || t.Item == "" || sure {
+		return nil
 	}
+	tasks, err := tx.Tasks(t.Mission)
+	if err != nil {
+		return err
+	}
+	mend := delegateCall(t.Agent, t.Item, "mend "+t.Item)
+	if by, when := p.nextReview(t.Item, tasks, time.Time{}); by != "" {
+		fmt.Fprintf(b, "That proves too little, but %s reviews it %s; or have it mended, which opens it again: delegate_task %s.\n", by, when, mend)
+	} else {
+		fmt.Fprintf(b, "That proves too little. Have it reviewed: delegate_task %s; or have it mended, which opens it again: delegate_task %s.\n",
+			reviewCall(p.freeReview(t.Item, tasks)), mend)
+	}
+	b.WriteString("If the check itself is wrong, say in the review's prompt what it should be: only the reviewer may change it now.\n")
 	return nil
 }

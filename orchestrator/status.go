@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/verify"
 	"centurion/workspace/todo"
 )
 
@@ -33,21 +34,22 @@ type planState struct {
 	worths  []worth
 	own     time.Time // when work of the mission's own agent was merged last
 	mayPass bool      // a review can be had
+
+	accepted bool                   // a person has accepted the plan: its checks stand
+	inTheWay func(todo.Item) string // who holds files of an item that nobody has taken up; nil if nobody holds any
 }
 
-// state looks at the plan and at the tasks. The plan must be there.
-func (m *mission) state(ctx context.Context, p planView) (planState, error) {
-	s := planState{p: p, alive: map[string]centurion.Task{}, newest: map[string]centurion.Task{}, mayPass: m.mayReview()}
-	var err error
-	if s.tasks, err = m.h.cfg.Store.Tasks(ctx, m.id); err != nil {
-		return s, err
-	}
+// state looks at the plan and at the mission's tasks. The plan must be there.
+func (m *mission) state(ctx context.Context, p planView, tasks []centurion.Task) (planState, error) {
+	s := planState{p: p, tasks: tasks, alive: map[string]centurion.Task{}, newest: map[string]centurion.Task{}, mayPass: m.mayReview(),
+		inTheWay: func(it todo.Item) string { return m.claims.inTheWay(it.ID, it.Files) }}
 	for _, t := range s.tasks {
 		s.newest[t.Item] = t
 		if !t.Status.Ended() {
 			s.alive[t.Item] = t
 		}
 	}
+	var err error
 	if s.own, err = m.ownLanding(ctx); err != nil {
 		return s, err
 	}
@@ -119,6 +121,21 @@ func (s planState) next() (start, failed []string) {
 	return start, failed
 }
 
+// withHolders says of items that can be started for whose files they would wait first.
+func (s planState) withHolders(items []string) []string {
+	out := slices.Clone(items)
+	for i, id := range out {
+		it, ok := s.p.doc.Item(id)
+		if !ok || s.inTheWay == nil {
+			continue
+		}
+		if holder := s.inTheWay(it); holder != "" {
+			out[i] = fmt.Sprintf("%s (waits for files of %s first)", id, holder)
+		}
+	}
+	return out
+}
+
 // steps says, a line each, what else keeps the mission from its end and which call would help: items whose task is blocked,
 // reviews that have found faults, and, when all is done, reviews that are missing.
 func (s planState) steps(failed []string) (out []string) {
@@ -152,6 +169,51 @@ func (s planState) reviews() (out []string) {
 	return out
 }
 
+// expected says, a line each, which reviews are on their way to which of the items in doubt, and returns the items to which none is.
+func (s planState) expected(doubtful []string) (lines, idle []string) {
+	of := map[string][]string{} // what is reviewed, by the end of the line
+	var ends [][2]string
+	for _, id := range doubtful {
+		by, when := s.p.nextReview(id, s.tasks, s.own)
+		switch {
+		case by != "":
+			if of[by+when] == nil {
+				ends = append(ends, [2]string{by, when})
+			}
+			of[by+when] = append(of[by+when], id)
+		case !slices.ContainsFunc(s.p.planned(id), func(r string) bool { _, taken := s.alive[r]; return !taken }):
+			idle = append(idle, id)
+		}
+	}
+	for _, e := range ends {
+		lines = append(lines, fmt.Sprintf("%s reviews %s %s.", e[0], strings.Join(of[e[0]+e[1]], ", "), e[1]))
+	}
+	return lines, idle
+}
+
+// wrongChecks says, a line each, which checks can only pass, and how they are exchanged: of items that nobody has begun, and of
+// those that are done and in doubt for that.
+func (s planState) wrongChecks() (out []string) {
+	say := func(it todo.Item, how string) {
+		for _, command := range verify.Distinct(it.Verify) {
+			if verify.CanOnlyPass(command) {
+				out = append(out, fmt.Sprintf("%s's check `%s` can only pass: %s.", it.ID, command, how))
+			}
+		}
+	}
+	for _, it := range s.p.unfinished() {
+		if _, begun := s.newest[it.ID]; !begun && !s.accepted && !s.p.isReview(it.ID) {
+			say(it, "send the plan with one that fails without the work before you hand the item out")
+		}
+	}
+	for _, w := range s.worths {
+		if !w.sure() {
+			say(w.item, "the reviewer may change it, so say in the prompt of its review what it should be")
+		}
+	}
+	return firstOf(out, nil)
+}
+
 // say tells where the plan stands and what comes next.
 func (s planState) say(b *strings.Builder) {
 	c, waiting := s.counts()
@@ -167,7 +229,7 @@ func (s planState) say(b *strings.Builder) {
 	fmt.Fprintf(b, ", %d cancelled, %d blocked.", c.Cancelled, c.Blocked)
 	start, failed := s.next()
 	if len(start) > 0 {
-		fmt.Fprintf(b, " Can be started: %s.", strings.Join(start, ", "))
+		fmt.Fprintf(b, " Can be started: %s.", strings.Join(s.withHolders(start), ", "))
 	}
 	b.WriteByte('\n')
 	steps := s.steps(failed)
@@ -175,7 +237,8 @@ func (s planState) say(b *strings.Builder) {
 	if left == 0 && len(s.alive) == 0 {
 		steps = s.reviews()
 	}
-	for _, line := range steps {
+	expected, idle := s.expected(doubtful)
+	for _, line := range slices.Concat(steps, expected, s.wrongChecks()) {
 		b.WriteString(line + "\n")
 	}
 	switch {
@@ -183,8 +246,8 @@ func (s planState) say(b *strings.Builder) {
 		b.WriteString(goOn + "\n")
 	case len(steps) > 0:
 		b.WriteString(notFinished + ".\n")
-	case len(s.alive) > 0 && len(doubtful) > 0:
-		fmt.Fprintf(b, "%s: %s can be mended (delegate_task with the item) or reviewed now, or when the others are done.\n", notFinished, strings.Join(doubtful, ", "))
+	case len(s.alive) > 0 && len(idle) > 0:
+		fmt.Fprintf(b, "%s: %s can be mended (delegate_task with the item) or reviewed now, or when the others are done.\n", notFinished, strings.Join(idle, ", "))
 	case len(s.alive) > 0:
 		b.WriteString(allTaken + "\n")
 	case c.Running > 0:
@@ -202,27 +265,30 @@ func (m *mission) missionStatus() string {
 		return ""
 	}
 	var b strings.Builder
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id) // read once: what is counted and what is listed are the same
+	if err != nil {
+		return ""
+	}
 	if p, err := m.plan(); err == nil && p.doc != nil {
-		s, err := m.state(ctx, p)
+		s, err := m.state(ctx, p, tasks)
 		if err != nil {
 			return ""
 		}
+		s.accepted = rec.Accepted
 		s.say(&b)
 	}
-	if tasks, err := m.h.cfg.Store.Tasks(ctx, m.id); err == nil {
-		for _, t := range tasks {
-			if t.Status.Ended() {
-				continue
-			}
-			line := t.ID + " " + t.Agent + " " + cmp.Or(t.Item, "(no item)") + " " + string(t.Status)
-			if t.Reviews {
-				line = t.ID + " " + t.Agent + " reviews " + t.Item + " " + string(t.Status)
-			}
-			if t.Reason != "" {
-				line += ": " + t.Reason
-			}
-			b.WriteString(line + "\n")
+	for _, t := range tasks {
+		if t.Status.Ended() {
+			continue
 		}
+		line := t.ID + " " + t.Agent + " " + cmp.Or(t.Item, "(no item)") + " " + string(t.Status)
+		if t.Reviews {
+			line = t.ID + " " + t.Agent + " reviews " + t.Item + " " + string(t.Status)
+		}
+		if t.Reason != "" {
+			line += ": " + t.Reason
+		}
+		b.WriteString(line + "\n")
 	}
 	if rec.LevelFrom == centurion.LevelByPerson {
 		fmt.Fprintf(&b, "Level: %d, set by the person.\n", rec.Level)

@@ -97,7 +97,7 @@ func TestDoubtfulItemIsMended(t *testing.T) {
 // The status never offers the end while a task lives, counts what waits apart, and names what has no item.
 func TestStatusWhileTasksLive(t *testing.T) {
 	bubble(t, map[string]script{
-		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two", "  - after: T1")), do(work("T1", "x"), work("T2", "x")), bash("sleep 30s"), say("I wait"),
+		"commander": steps(do(plans("- [ ] T1 One", "  - files: one/**", "- [ ] T2 Two", "  - after: T1")), do(work("T1", "x"), work("T2", "x")), bash("sleep 30s"), say("I wait"),
 			do(handTo("reviewer", "", "look")), bash("sleep 5s"), say("I wait")),
 		"worker":   func(scripted.Request) scripted.Answer { return after(time.Minute, say("made")) },
 		"reviewer": func(scripted.Request) scripted.Answer { return after(time.Minute, say("PASS")) },
@@ -105,7 +105,7 @@ func TestStatusWhileTasksLive(t *testing.T) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
 		asked := r.requests("commander")
-		has(t, asked[3].Last(), "Todo: 0 open, 1 running, 1 waiting, 0 done", "T1 running", "T2 waiting: after T1")
+		has(t, asked[3].Last(), "Todo: 0 open, 1 running, 1 waiting, 0 done", "T1 running", "T2 waiting: after T1", "T1 (do T1) is being worked on by somebody else: one/**")
 		late := asked[6].Last()
 		has(t, late, "2 done", allTaken, "reviewer (no item) running")
 		if strings.Contains(late, "mission_complete") {
@@ -153,6 +153,27 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 			t.Errorf("nothing is said to be startable:\n%s", b.String())
 		}
 	})
+	t.Run("a check that can only pass", func(t *testing.T) {
+		t.Parallel()
+		doc, err := todo.Parse([]byte("# Plan\n- [~] T5 Five\n- [x] T6 Six\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		worthOf := func(reviewed bool) []worth {
+			return []worth{{item: todo.Item{ID: "T6", Verify: []string{"true"}}, doubt: "unproven: x", proof: centurion.ProofUnproven, reviewed: reviewed}}
+		}
+		const line = "T6's check `true` can only pass: the reviewer may change it"
+		s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}}, worths: worthOf(false)}
+		var b strings.Builder
+		s.say(&b)
+		has(t, b.String(), line)
+		b.Reset()
+		s.worths = worthOf(true)
+		s.say(&b)
+		if strings.Contains(b.String(), line) {
+			t.Errorf("a review has passed:\n%s", b.String())
+		}
+	})
 	t.Run("unproven, while others work", func(t *testing.T) {
 		t.Parallel()
 		doc, err := todo.Parse([]byte("# Plan\n- [~] T5 Five\n- [x] T6 Six\n"))
@@ -167,6 +188,121 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 		if strings.Contains(b.String(), "nothing is to be started") {
 			t.Errorf("two things at once:\n%s", b.String())
 		}
+	})
+}
+
+// A review that is handed out or planned is named with what it will judge, and nothing that it covers is offered for one more.
+func TestStatusNamesReviewsUnderWay(t *testing.T) {
+	t.Parallel()
+	at := func(minute int) centurion.Time {
+		return centurion.Time{Time: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)}
+	}
+	doubt := func(id string) worth {
+		return worth{item: todo.Item{ID: id}, doubt: "unproven: x", proof: centurion.ProofUnproven}
+	}
+	made := []centurion.Task{
+		{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskCompleted, Started: at(1), Ended: at(2)},
+		{ID: "tsk_7", Item: "T7", Agent: "worker", Status: centurion.TaskCompleted, Started: at(1), Ended: at(9)},
+	}
+	const offer = "reviewed now, or when the others are done"
+	for name, test := range map[string]struct {
+		plan  string
+		alive centurion.Task
+		want  string
+		last  string
+	}{
+		"queued":      {"- [ ] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskQueued}, "T6 reviews T5, T7 when it begins.\n", allTaken},
+		"running":     {"- [~] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "T6 reviews T5, T7 now.\n", allTaken},
+		"planned":     {"- [ ] T6 Look @reviewer\n  - after: T5, T7, T8\n- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "T6 reviews T5, T7 after T8.\n", allTaken},
+		"of one":      {"- [~] T6 Look @reviewer\n  - after: T5\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "T6 reviews T5 now.\n", ": T7 can be mended (delegate_task with the item) or " + offer},
+		"begun early": {"- [~] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(5)}, "T6 reviews T5 now.\n", ": T7 can be mended (delegate_task with the item) or " + offer},
+		"no item":     {"", centurion.Task{Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "tsk_9 reviews T5, T7 now.\n", allTaken},
+		"as it is":    {"", centurion.Task{Item: "T7", Reviews: true, Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "tsk_9 reviews T7 now.\n", ": T5 can be mended (delegate_task with the item) or " + offer},
+		"other work":  {"- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "", ": T5, T7 can be mended (delegate_task with the item) or " + offer},
+		"for a start": {"- [ ] T6 Look @reviewer\n  - after: T5, T7\n- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "Can be started: T6.\n", goOn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc, err := todo.Parse([]byte("# Plan\n- [x] T5 Five\n- [x] T7 Seven\n" + test.plan))
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.alive.ID = "tsk_9"
+			s := planState{p: planView{doc}, tasks: append(made[:2:2], test.alive), worths: []worth{doubt("T5"), doubt("T7")},
+				alive: map[string]centurion.Task{test.alive.Item: test.alive}, newest: map[string]centurion.Task{}}
+			var b strings.Builder
+			s.say(&b)
+			has(t, b.String(), test.want, test.last)
+			if strings.Contains(b.String(), offer) != strings.Contains(test.last, offer) {
+				t.Errorf("a review is offered:\n%s", b.String())
+			}
+		})
+	}
+}
+
+// A check that can only pass is named as long as it may still be changed.
+func TestStatusNamesChecksThatOnlyPass(t *testing.T) {
+	t.Parallel()
+	doc, err := todo.Parse([]byte("# Plan\n- [ ] T5 Five\n  - verify: `true`\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const line = "T5's check `true` can only pass: send the plan with one that fails without the work before you hand the item out.\n"
+	for name, test := range map[string]struct {
+		state planState
+		want  bool
+	}{
+		"not begun": {planState{}, true},
+		"begun":     {planState{newest: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5"}}}, false},
+		"accepted":  {planState{accepted: true}, false},
+	} {
+		test.state.p = planView{doc}
+		var b strings.Builder
+		test.state.say(&b)
+		if strings.Contains(b.String(), line) != test.want {
+			t.Errorf("%s:\n%s", name, b.String())
+		}
+	}
+}
+
+// An item for whose files it would wait, also for those beyond another one's plan, is offered with whom it would wait for.
+func TestStatusNamesWhoHoldsFiles(t *testing.T) {
+	t.Parallel()
+	doc, err := todo.Parse([]byte("# Plan\n- [~] T2 Two\n  - files: stats/**\n- [ ] T4 Four\n  - files: main.go\n- [ ] T5 Five\n  - files: README.md\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mission{}
+	m.claims.take("T2", []string{"stats/**"})
+	m.claims.settle("T2", []string{"main.go"}, false)
+	s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T2": {ID: "tsk_2", Item: "T2", Agent: "worker", Status: centurion.TaskRunning}},
+		inTheWay: func(it todo.Item) string { return m.claims.inTheWay(it.ID, it.Files) }}
+	var b strings.Builder
+	s.say(&b)
+	has(t, b.String(), "Can be started: T4 (waits for files of T2 first), T5.\n", goOn)
+	equal(t, "held by T4", len(m.claims.of("T4")), 0)
+	m.claims.drop("T2")
+	b.Reset()
+	s.say(&b)
+	has(t, b.String(), "Can be started: T4, T5.\n")
+}
+
+// mission_complete, called while the plan's review works, names that review and offers no second one.
+func TestCompleteNamesReviewUnderWay(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(barePlan("- [ ] T1 One", "- [ ] T2 Look @reviewer", "  - after: T1")), do(work("T1", "x")), say("I wait"),
+			complete(), do(handTo("reviewer", "T2", "look")), bash("sleep 30s"), complete(), say("I wait"), complete()),
+		"worker":   steps(say("made")),
+		"reviewer": steps(after(time.Minute, say("PASS"))),
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		refused := r.results(m.ID, "mission_complete")
+		has(t, refused[0], `no review has passed since its work ended: delegate_task {"agent":"reviewer","item":"T2"`)
+		has(t, refused[1], "item T1 (One): it has no verify command; T2 reviews it now")
+		if strings.Contains(refused[1], "delegate_task") {
+			t.Errorf("a second review is offered:\n%s", refused[1])
+		}
+		equal(t, "reviews", len(r.requests("reviewer")), 1)
 	})
 }
 
@@ -190,6 +326,9 @@ func TestRemarks(t *testing.T) {
 		"in order":          {"", shares + "  - after: T2\n", nil},
 		"one is done":       {"", strings.Replace(shares, "[ ] T2", "[x] T2", 1), nil},
 		"no check":          {"", "- [ ] T6 Six\n", []string{"T6 has no verify command: a review has to pass before the end. Give it one, or plan a review: an item @reviewer with after: T6."}},
+		"always green":      {"", "- [ ] T6 Six\n  - verify: `go test ./... || true`\n", []string{"T6's check `go test ./... || true` can only pass and proves nothing. Give it one that fails without the work (of a document: `grep -q 'its words' FILE`) before work on it begins; after that only the reviewer may change it."}},
+		"still green":       {"- [ ] T6 Six\n  - verify: `true`\n", "- [ ] T6 Six\n  - verify: `true`\n- [ ] T7 Seven\n  - verify: `x`\n", nil},
+		"of the mission":    {"", "- verify: `exit 0`\n- [ ] T6 Six\n  - verify: `x`\n", []string{"The mission's check `exit 0` can only pass and proves nothing."}},
 		"reviewed":          {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n  - after: T6\n", nil},
 		"reviewed with all": {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n", nil},
 	} {

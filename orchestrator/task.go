@@ -33,6 +33,7 @@ type taskRun struct {
 
 	now     atomic.Pointer[centurion.Task] // as it was recorded after the newest answer
 	awaited atomic.Int32                   // tool calls of its parent that wait for its end
+	working atomic.Bool                    // an attempt of this run has begun
 	refused atomic.Bool                    // it wanted more tool calls than its own budget has
 	account string                         // its name among the reserves
 	covered bool                           // what it needs at its start is reserved
@@ -300,6 +301,7 @@ func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slot) (*conv
 	} else {
 		err = m.reopenSession(ctx, &t)
 	}
+	r.working.Store(err == nil)
 	failpoint.Hit(failpoint.AttemptStarted)
 	if err == nil && !t.Reviews {
 		err = m.markItem(ctx, t.Item, markRunning)
