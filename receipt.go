@@ -23,7 +23,7 @@ type Receipt struct {
 	Why      string     `json:"why,omitempty"`      // why it is worth no more, one line
 	Died     string     `json:"died,omitempty"`     // what the check said when the work was taken out, the line that tells most
 	Runs     []CheckRun `json:"runs,omitempty"`     // every run, in the order in which they were made
-	Removed  string     `json:"removed,omitempty"`  // the hunks that were taken out, as a unified diff, cut where it is long
+	Removed  string     `json:"removed,omitempty"`  // the hunks that were taken out, as a unified diff, cut where it is long; lines above it name functions that did nothing instead
 	Weakened []string   `json:"weakened,omitempty"` // checks that the work has deleted or weakened, one line each
 }
 

@@ -22,7 +22,7 @@ type attempt struct {
 	how     how
 	tree    string
 	removed string
-	what    []string // for people: what does nothing, or which file lacks a piece
+	what    lacking
 	run     centurion.CheckRun
 }
 
@@ -110,9 +110,9 @@ func undecided(reds []attempt) string {
 		case a.run.Passed && a.how == allOut:
 			return "the check is green without the work too"
 		case a.run.Passed && a.how == onePiece:
-			why = "it is green without a piece of " + some(a.what, 1)
+			why = "it is green without a piece of " + a.what.piece
 		case a.run.Passed:
-			return fmt.Sprintf("it is green although what it calls does nothing (%s)", some(a.what, 4))
+			return fmt.Sprintf("it stays green when %s", a.what)
 		case strings.HasPrefix(a.run.Error, "timed out"):
 			return "without the work it did not end: " + a.run.Error
 		case a.run.Error != "":

@@ -215,7 +215,7 @@ func (p *proving) pieces(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if ok, err := p.try(ctx, attempt{how: onePiece, tree: tree, removed: removed, what: []string{one.path}}); err != nil || !ok {
+			if ok, err := p.try(ctx, attempt{how: onePiece, tree: tree, removed: removed, what: lacking{piece: one.path}}); err != nil || !ok {
 				return err
 			}
 		}

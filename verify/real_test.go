@@ -32,7 +32,7 @@ func TestProveReal(t *testing.T) {
 			centurion.ProofProven, "", 4, "--- FAIL: TestAllow"},
 		{"a test that asserts nothing", "go", files{"go.mod": goMod, "doc.go": "package x\n"}, files{"limit.go": limitGo,
 			"limit_test.go": "package x\n\nimport \"testing\"\n\nfunc TestAllow(t *testing.T) { Allow(2) }\n"}, "go test ./...",
-			centurion.ProofUnproven, "it is green although what it calls does nothing (limit.go: Allow)", 3, ""},
+			centurion.ProofUnproven, "it stays green when this function does nothing: Allow (limit.go)", 3, ""},
 		{"a changed function", "go", files{"go.mod": goMod, "limit.go": strings.Replace(limitGo, "3", "4", 1)}, files{"limit.go": limitGo, "limit_test.go": limitTest}, "go test ./...",
 			centurion.ProofProven, "", 3, "--- FAIL: TestAllow"},
 		{"true", "go", files{"go.mod": goMod}, files{"limit.go": limitGo}, "true", centurion.ProofUnproven, "the check is green without the work too", 2, ""},
@@ -44,19 +44,22 @@ func TestProveReal(t *testing.T) {
 		{"an old test dies and the new one asserts nothing", "go", files{"go.mod": goMod, "limit.go": limitGo, "limit_test.go": limitTest},
 			files{"limit.go": strings.Replace(limitGo, "\treturn", "\tUsed()\n\treturn", 1) + "\nfunc Used() int { return 1 }\n",
 				"used_test.go": "package x\n\nimport \"testing\"\n\nfunc TestUsed(t *testing.T) { Used() }\n"}, "go test ./...",
-			centurion.ProofUnproven, "it is green although what it calls does nothing", 3, ""},
+			centurion.ProofUnproven, "it stays green when this function does nothing: Used (limit.go); this function does what it did before the work: Allow (limit.go)", 3, ""},
 		{"only tests", "go", files{"go.mod": goMod, "limit.go": limitGo}, files{"limit_test.go": limitTest}, "go test ./...", centurion.ProofUnproven, "only tests were changed", 1, ""},
 		{"nothing", "go", files{"go.mod": goMod, "limit.go": limitGo, "limit_test.go": limitTest}, nil, "go test ./...", centurion.ProofUnproven, "nothing was changed", 1, ""},
 		{"a deleted test", "go", files{"go.mod": goMod, "limit.go": strings.Replace(limitGo, "3", "4", 1), "old_test.go": strings.Replace(limitTest, "TestAllow", "TestOld", 1)},
 			files{"limit.go": limitGo, "limit_test.go": limitTest, "old_test.go": ""}, "go test ./...", centurion.ProofUnproven, "old_test.go was removed", 3, "--- FAIL: TestAllow"},
+		{"a change that the test does not call", "go", files{"go.mod": goMod, "limit.go": limitGo + "\nfunc Used() int {\n\treturn 1\n}\n"},
+			files{"limit.go": limitGo + "\nfunc Used() int {\n\tMore()\n\treturn 2\n}\n\nfunc More() {}\n", "more_test.go": "package x\n\nimport \"testing\"\n\nfunc TestMore(t *testing.T) { More() }\n"}, "go test ./...",
+			centurion.ProofUnproven, "it stays green when this function does nothing: More (limit.go); this function does what it did before the work: Used (limit.go)", 3, ""},
 		{"Python", "python3", files{"README": "x\n"}, files{"limit.py": limitPy, "test_limit.py": pyHead + "self.assertTrue(limit.allow(2))\n"}, "python3 -m unittest -q test_limit",
 			centurion.ProofProven, "", 4, "AssertionError"},
 		{"Python that asserts nothing", "python3", files{"limit.py": "import os\n"}, files{"limit.py": "import os\n" + limitPy, "test_limit.py": pyHead + "limit.allow(2)\n"}, "python3 -m unittest -q test_limit",
-			centurion.ProofUnproven, "it is green although what it calls does nothing (limit.py: allow)", 3, ""},
+			centurion.ProofUnproven, "it stays green when this function does nothing: allow (limit.py)", 3, ""},
 		{"JavaScript", "node", files{"README": "x\n"}, files{"limit.mjs": limitJS, "limit.test.mjs": jsHead + "test('allow', () => { assert.ok(allow(2)); });\n"}, "node --test limit.test.mjs",
 			centurion.ProofProven, "", 4, ""},
 		{"JavaScript that asserts nothing", "node", files{"README": "x\n"}, files{"limit.mjs": limitJS, "limit.test.mjs": jsHead + "test('allow', () => { allow(2); });\n"}, "node --test limit.test.mjs",
-			centurion.ProofUnproven, "it is green although what it calls does nothing (limit.mjs: allow)", 3, ""},
+			centurion.ProofUnproven, "it stays green when this function does nothing: allow (limit.mjs)", 3, ""},
 		{"a text", "grep", files{"README.md": "# X\n"}, files{"README.md": "# X\n\nLimits.\n"}, "grep -q Limits README.md", centurion.ProofProven, "", 3, ""},
 		{"a new text", "grep", files{"README.md": "# X\n"}, files{"LIMITS.md": "Limits.\n"}, "grep -q Limits LIMITS.md", centurion.ProofProven, "", 4, ""},
 		{"a script and its check", "bash", files{"README.md": "# X\n"}, files{"add.sh": "echo $(($1 + $2))\n", "check.sh": "[ \"$(bash add.sh 1 2)\" = 3 ]\n"}, "bash check.sh", centurion.ProofProven, "", 4, "exit code 1"},
@@ -87,6 +90,9 @@ func TestProveReal(t *testing.T) {
 					t.Logf("%s %s: exit %d, passed %v, error %q, broken %q, empty %q\n%s", run.Kind, run.Tree, run.ExitCode, run.Passed, run.Error, run.Broken, run.Empty, run.Output)
 				}
 				t.Logf("removed:\n%s", r.Removed)
+			}
+			if told := strings.HasPrefix(r.Removed, "Taken out so that "); test.proof == centurion.ProofProven && told != (test.runs == 4) { // what did nothing is named
+				t.Errorf("removed:\n%s", r.Removed)
 			}
 			if r.Passed != (test.proof != "") || test.proof == centurion.ProofProven && (r.Removed == "" || r.Died == "") {
 				t.Errorf("passed %v, removed %q, died %q", r.Passed, r.Removed, r.Died)
