@@ -23,11 +23,14 @@ type attempt struct {
 	tree    string
 	removed string
 	what    lacking
-	run     centurion.CheckRun
+	run     result
 }
 
 // real reports whether the check itself failed, and not the build.
-func (a attempt) real() bool { return failed(a.run) }
+func (a attempt) real() bool { return failed(a.run.CheckRun) }
+
+// stayed reports whether what could see the work stayed green.
+func (a attempt) stayed() bool { return a.run.Passed || a.run.green != "" }
 
 func failed(r centurion.CheckRun) bool { return !r.Passed && r.Broken == "" && r.Empty == "" }
 
@@ -107,6 +110,14 @@ func undecided(reds []attempt) string {
 	why := "without the work the build breaks, which proves nothing"
 	for _, a := range reds {
 		switch {
+		case a.run.green != "" && a.how == allOut:
+			return fmt.Sprintf("without the work only %s fails, and %s stays green: no test depends on the work", a.run.fell, a.run.green)
+		case a.run.green != "" && a.how == onePiece:
+			why = fmt.Sprintf("without a piece of %s only %s fails, and %s stays green", a.what.piece, a.run.fell, a.run.green)
+		case a.run.green != "":
+			return fmt.Sprintf("%s stays green when %s; only %s fails", a.run.green, a.what, a.run.fell)
+		case a.run.unseen != "":
+			why = "without the work " + a.run.Broken
 		case a.run.Passed && a.how == allOut:
 			return "the check is green without the work too"
 		case a.run.Passed && a.how == onePiece:
