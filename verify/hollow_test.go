@@ -104,7 +104,7 @@ func TestLacking(t *testing.T) {
 	one := two
 	two.old = two.old.with("main.go", []string{"main", "run"})
 	if got, want := two.heading(), "Taken out so that this function does nothing: Of (stats/stats.go); these functions do what they did before the work: main, run (main.go).\n"+
-		"All 3 pieces at once: which of them the check depends on was not tried.\n"; got != want {
+		"All at once: which of them the check depends on was not tried.\n"; got != want {
 		t.Error(got)
 	}
 	if got, want := one.heading(), "Taken out so that this function does nothing: Of (stats/stats.go).\n"; got != want {

@@ -3,8 +3,6 @@ package verify
 import (
 	"fmt"
 	"strings"
-
-	"centurion"
 )
 
 // lacking is what the work does not do in a tree that kept its signatures, or which piece of it is not there.
@@ -48,12 +46,11 @@ func (l lacking) String() string {
 
 // heading stands above the patch that tells the same line by line. It says how much one red run shows: all were taken out at once.
 func (l lacking) heading() string {
-	switch n := l.idle.count + l.old.count + len(l.empty); n {
+	switch l.idle.count + l.old.count + len(l.empty) {
 	case 0:
 		return ""
 	case 1:
 		return fmt.Sprintf("Taken out so that %s.\n", l)
-	default:
-		return fmt.Sprintf("Taken out so that %s.\nAll %s at once: which of them the check depends on was not tried.\n", l, centurion.Count(n, "piece"))
 	}
+	return fmt.Sprintf("Taken out so that %s.\nAll at once: which of them the check depends on was not tried.\n", l)
 }
