@@ -24,7 +24,7 @@ type Receipt struct {
 	Why      string     `json:"why,omitempty"`      // why it is worth no more, one line
 	Died     string     `json:"died,omitempty"`     // what the check said when the work was taken out, the line that tells most
 	Runs     []CheckRun `json:"runs,omitempty"`     // every run, in the order in which they were made
-	Removed  string     `json:"removed,omitempty"`  // the hunks that were taken out, as a unified diff, cut where it is long
+	Removed  string     `json:"removed,omitempty"`  // the hunks that were taken out, as a unified diff, cut where it is long; lines above it name functions that did nothing instead
 	Weakened []string   `json:"weakened,omitempty"` // checks that the work has deleted or weakened, one line each
 }
 
@@ -53,11 +53,11 @@ type CheckRun struct {
 	ExitCode int     `json:"exit_code"`      // -1 if it could not be started, was refused or timed out
 	Passed   bool    `json:"passed"`
 	Error    string  `json:"error,omitempty"`
-	Output   string  `json:"output"`           // head and tail
+	Output   string  `json:"output"`           // head and tail; without the work, each clause of a chain apart, with its exit code
 	Digest   string  `json:"digest,omitempty"` // SHA-256 of the kept output, in hex
 	Millis   int64   `json:"duration_ms"`
 	Time     Time    `json:"time"`
-	// Broken says why a red proves nothing: the build broke, a program was missing. Empty says it checks nothing: no test ran.
+	// Broken says why a red proves nothing: the build broke, a program was missing, only what cannot see the work failed. Empty says it checks nothing: no test ran.
 	Broken string `json:"broken,omitempty"`
 	Empty  string `json:"empty,omitempty"`
 }

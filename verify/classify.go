@@ -33,12 +33,7 @@ type changes struct {
 type lines struct{ first, last int }
 
 func (c changes) any(want role) bool {
-	return slices.ContainsFunc(c.diff, func(f centurion.FileDiff) bool {
-		if len(f.Hunks) == 0 {
-			return c.role(f, nil) == want
-		}
-		return slices.ContainsFunc(f.Hunks, func(h centurion.Hunk) bool { return c.role(f, &h) == want })
-	})
+	return slices.ContainsFunc(c.diff, func(f centurion.FileDiff) bool { return c.pieces(f, want) })
 }
 
 // role tells what a hunk is, or a file without hunks if h is nil.
@@ -165,6 +160,23 @@ func testFile(file string) bool {
 		}
 	}
 	return false
+}
+
+// documents reports whether all the work is text for people, which no test runs: a search in it is its check.
+func (c changes) documents() bool {
+	return !slices.ContainsFunc(c.diff, func(f centurion.FileDiff) bool {
+		name := path.Base(f.Path)
+		return !slices.Contains([]string{".md", ".markdown", ".rst", ".adoc", ".txt", ".org", ".tex"}, strings.ToLower(path.Ext(name))) &&
+			!slices.Contains([]string{"README", "LICENSE", "CHANGELOG", "NOTICE", "AUTHORS", "COPYING"}, name) && c.pieces(f, work)
+	})
+}
+
+// pieces reports whether a file's change has a piece of a role.
+func (c changes) pieces(f centurion.FileDiff, want role) bool {
+	if len(f.Hunks) == 0 {
+		return c.role(f, nil) == want
+	}
+	return slices.ContainsFunc(f.Hunks, func(h centurion.Hunk) bool { return c.role(f, &h) == want })
 }
 
 // manifests are the files that say what a project is built from.

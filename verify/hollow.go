@@ -46,17 +46,17 @@ func languageOf(file string) (language, bool) {
 }
 
 // hollow takes out what the touched functions do and keeps their signatures. With before, functions that were there with the same signature get their old
-// bodies back instead. names are the functions; none if nothing was touched.
-func hollow(l language, after, before []byte, t touched) (out []byte, names []string) {
+// bodies back instead. idle are the functions that do nothing then, old those that do what they did before.
+func hollow(l language, after, before []byte, t touched) (out []byte, idle, old []string) {
 	fs, ok := l.functions(after)
 	if !ok {
-		return after, nil
+		return after, nil, nil
 	}
-	old := map[string]string{}
+	bodies := map[string]string{}
 	if before != nil {
 		was, _ := l.functions(before)
 		for _, f := range was {
-			old[f.name+"\x00"+f.head] = string(before[f.from:f.to])
+			bodies[f.name+"\x00"+f.head] = string(before[f.from:f.to])
 		}
 	}
 	var edits []edit
@@ -67,18 +67,17 @@ func hollow(l language, after, before []byte, t touched) (out []byte, names []st
 			continue
 		}
 		end = f.to
-		names = append(names, f.name)
-		if body, ok := old[f.name+"\x00"+f.head]; ok {
-			edits = append(edits, edit{f.from, f.to, body})
+		if body, ok := bodies[f.name+"\x00"+f.head]; ok {
+			edits, old = append(edits, edit{f.from, f.to, body}), append(old, f.name)
 		} else {
-			edits = append(edits, f.nothing...)
+			edits, idle = append(edits, f.nothing...), append(idle, f.name)
 		}
 	}
 	out = apply(after, edits)
 	if l.finish != nil && len(edits) > 0 {
 		out = l.finish(after, before, out)
 	}
-	return out, names
+	return out, idle, old
 }
 
 // apply makes edits that do not overlap.
@@ -101,7 +100,7 @@ func (p *proving) hollow(ctx context.Context) error { return p.hollowed(ctx, hol
 
 func (p *proving) hollowed(ctx context.Context, way how) error {
 	files := map[string][]byte{}
-	var what []string
+	var what lacking
 	for _, f := range p.changes.diff {
 		if f.Status == "deleted" || f.Binary || len(f.Hunks) == 0 || !slices.ContainsFunc(f.Hunks, func(h centurion.Hunk) bool { return p.changes.role(f, &h) == work }) {
 			continue
@@ -113,7 +112,7 @@ func (p *proving) hollowed(ctx context.Context, way how) error {
 		l, ok := languageOf(f.Path)
 		if !ok {
 			if f.Status == "added" && len(after) > 0 { // a script or a text that is there and says nothing
-				files[f.Path], what = []byte{}, append(what, f.Path)
+				files[f.Path], what.empty = []byte{}, append(what.empty, f.Path)
 			}
 			continue
 		}
@@ -123,8 +122,9 @@ func (p *proving) hollowed(ctx context.Context, way how) error {
 				return err
 			}
 		}
-		if out, names := hollow(l, after, before, touchedBy(f.Hunks...)); len(names) > 0 {
-			files[f.Path], what = out, append(what, f.Path+": "+some(names, 3))
+		if out, idle, old := hollow(l, after, before, touchedBy(f.Hunks...)); len(idle)+len(old) > 0 {
+			files[f.Path] = out
+			what.idle, what.old = what.idle.with(f.Path, idle), what.old.with(f.Path, old)
 		}
 	}
 	if len(files) == 0 {
@@ -138,7 +138,7 @@ func (p *proving) hollowed(ctx context.Context, way how) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.try(ctx, attempt{how: way, tree: tree, removed: patch(diff), what: what})
+	_, err = p.try(ctx, attempt{how: way, tree: tree, removed: what.heading() + patch(diff), what: what})
 	return err
 }
 

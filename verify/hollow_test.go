@@ -51,8 +51,8 @@ func TestHollow(t *testing.T) {
 		if test.before != "" {
 			before = []byte(test.before)
 		}
-		if out, names := hollow(l, []byte(test.after), before, lines); string(out) != test.want {
-			t.Errorf("%s (%q):\n%s\nwant\n%s", test.name, names, out, test.want)
+		if out, idle, old := hollow(l, []byte(test.after), before, lines); string(out) != test.want {
+			t.Errorf("%s (%q, %q):\n%s\nwant\n%s", test.name, idle, old, out, test.want)
 		}
 	}
 }
@@ -60,8 +60,11 @@ func TestHollow(t *testing.T) {
 func TestHollowNames(t *testing.T) {
 	t.Parallel()
 	src := "package x\n\nfunc A() {}\nfunc (s *S[K]) B() int {\n\treturn 1\n}\nvar D = func(int) bool { return true }\n"
-	if _, names := hollow(language{goFunctions, finishGo}, []byte(src), nil, everything(src)); !slices.Equal(names, []string{"A", "S.B", "D.1"}) {
-		t.Errorf("%q", names)
+	if _, idle, old := hollow(language{goFunctions, finishGo}, []byte(src), nil, everything(src)); !slices.Equal(idle, []string{"A", "S.B", "D.1"}) || len(old) > 0 {
+		t.Errorf("%q, %q", idle, old)
+	}
+	if _, idle, old := hollow(language{goFunctions, finishGo}, []byte(src), []byte("package x\n\nfunc A() {}\n"), everything(src)); !slices.Equal(idle, []string{"S.B", "D.1"}) || !slices.Equal(old, []string{"A"}) {
+		t.Errorf("%q, %q", idle, old)
 	}
 }
 
@@ -76,11 +79,11 @@ func FuzzHollow(f *testing.F) {
 		if !ok {
 			return
 		}
-		once, names := hollow(l, []byte(src), nil, everything(src))
+		once, names, _ := hollow(l, []byte(src), nil, everything(src))
 		if len(names) == 0 && string(once) != src {
 			t.Fatalf("%q: changed without a name:\n%s", src, once)
 		}
-		twice, _ := hollow(l, once, nil, everything(string(once)))
+		twice, _, _ := hollow(l, once, nil, everything(string(once)))
 		if string(once) != string(twice) {
 			t.Fatalf("%q:\n%s\nand again\n%s", src, once, twice)
 		}
@@ -89,6 +92,28 @@ func FuzzHollow(f *testing.F) {
 				t.Fatalf("%q: %v\n%s", src, err, once)
 			}
 		}
-		_, _ = hollow(l, []byte(src), once, everything(src))
+		_, _, _ = hollow(l, []byte(src), once, everything(src))
 	})
+}
+
+// What is said of a tree says what was done in it, and above a patch how much one red run shows.
+func TestLacking(t *testing.T) {
+	t.Parallel()
+	var two lacking
+	two.idle = two.idle.with("stats/stats.go", []string{"Of"})
+	one := two
+	two.old = two.old.with("main.go", []string{"main", "run"})
+	if got, want := two.heading(), "Taken out so that this function does nothing: Of (stats/stats.go); these functions do what they did before the work: main, run (main.go).\n"+
+		"All at once: which of them the check depends on was not tried.\n"; got != want {
+		t.Error(got)
+	}
+	if got, want := one.heading(), "Taken out so that this function does nothing: Of (stats/stats.go).\n"; got != want {
+		t.Error(got)
+	}
+	if got := (lacking{piece: "a.rs"}).heading(); got != "" {
+		t.Error(got)
+	}
+	if got, want := (lacking{empty: []string{"a.sh", "b.sh"}}).String(), "these files are empty: a.sh, b.sh"; got != want {
+		t.Error(got)
+	}
 }

@@ -22,12 +22,15 @@ type attempt struct {
 	how     how
 	tree    string
 	removed string
-	what    []string // for people: what does nothing, or which file lacks a piece
-	run     centurion.CheckRun
+	what    lacking
+	run     result
 }
 
 // real reports whether the check itself failed, and not the build.
-func (a attempt) real() bool { return failed(a.run) }
+func (a attempt) real() bool { return failed(a.run.CheckRun) }
+
+// stayed reports whether what could see the work stayed green.
+func (a attempt) stayed() bool { return a.run.Passed || a.run.green != "" }
 
 func failed(r centurion.CheckRun) bool { return !r.Passed && r.Broken == "" && r.Empty == "" }
 
@@ -107,12 +110,20 @@ func undecided(reds []attempt) string {
 	why := "without the work the build breaks, which proves nothing"
 	for _, a := range reds {
 		switch {
+		case a.run.green != "" && a.how == allOut:
+			return fmt.Sprintf("without the work only %s fails, and %s stays green: no test depends on the work", a.run.fell, a.run.green)
+		case a.run.green != "" && a.how == onePiece:
+			why = fmt.Sprintf("without a piece of %s only %s fails, and %s stays green", a.what.piece, a.run.fell, a.run.green)
+		case a.run.green != "":
+			return fmt.Sprintf("%s stays green when %s; only %s fails", a.run.green, a.what, a.run.fell)
+		case a.run.unseen != "":
+			why = "without the work " + a.run.Broken
 		case a.run.Passed && a.how == allOut:
 			return "the check is green without the work too"
 		case a.run.Passed && a.how == onePiece:
-			why = "it is green without a piece of " + some(a.what, 1)
+			why = "it is green without a piece of " + a.what.piece
 		case a.run.Passed:
-			return fmt.Sprintf("it is green although what it calls does nothing (%s)", some(a.what, 4))
+			return fmt.Sprintf("it stays green when %s", a.what)
 		case strings.HasPrefix(a.run.Error, "timed out"):
 			return "without the work it did not end: " + a.run.Error
 		case a.run.Error != "":

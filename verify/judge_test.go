@@ -15,7 +15,7 @@ func TestJudge(t *testing.T) {
 	broken := centurion.CheckRun{ExitCode: 1, Broken: "the build failed"}
 	none := centurion.CheckRun{ExitCode: 5, Empty: "collected 0 items"}
 	ran0 := centurion.CheckRun{Passed: true, Empty: "no tests to run"}
-	reds := func(r centurion.CheckRun) []attempt { return []attempt{{run: r}} }
+	reds := func(r centurion.CheckRun) []attempt { return []attempt{{run: result{CheckRun: r}}} }
 	one := func(r centurion.CheckRun) []centurion.CheckRun { return []centurion.CheckRun{r} }
 	for name, c := range map[string]struct {
 		f    facts

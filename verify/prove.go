@@ -24,7 +24,7 @@ const (
 // Prove runs the command red, green and red again, and says what that proves: see [centurion.Proof]. Red is the work's own checks on what was
 // there before. Where that only breaks the build, the changed functions keep their signatures and lose what they do; where this cannot be done, or
 // breaks the build too, single pieces are taken out, at most 8 hunks and 8 files. So a command runs 3 times as a rule, 4 for a new function, and once
-// more if green fails. Each run is limited by Timeout. told, which may be nil, is called after each run.
+// more if green fails. Of a chain `A && B && C` the clauses are told apart without the work: only one that runs something of the project proves anything. Each run is limited by Timeout. told, which may be nil, is called after each run.
 //
 // The error is only set if ctx ended or the trees could not be handled; the receipt then holds the runs so far.
 func (c *Checker) Prove(ctx context.Context, t Trees, w Work, told func(centurion.CheckRun)) (centurion.Receipt, error) {
@@ -45,6 +45,7 @@ type proving struct {
 	told    func(centurion.CheckRun)
 	receipt draft
 	changes changes
+	chain   *chain // the command taken apart; nil where that would tell nothing
 	facts   facts
 }
 
@@ -58,6 +59,12 @@ func (p *proving) prove(ctx context.Context) error {
 	}
 	p.facts = facts{trivial: trivial(p.work.Command), regression: p.work.Regression, changed: len(diff) > 0, work: p.changes.any(work), weakened: weakened(diff, p.work.Command)}
 	p.receipt.Weakened = p.facts.weakened
+	if c, ok := chainOf(p.work.Command); ok && !p.work.Regression {
+		if p.changes.documents() {
+			c.whole()
+		}
+		p.chain = &c
+	}
 	if err := p.reds(ctx); err != nil {
 		return err
 	}
@@ -70,9 +77,12 @@ func (p *proving) prove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.facts.again = &run
+		p.facts.again = &run.CheckRun
 		if p.receipt.Died = telling(run.Output); p.receipt.Died == "" {
 			p.receipt.Died = fmt.Sprintf("exit code %d", run.ExitCode)
+			if run.fell != "" {
+				p.receipt.Died += " of " + run.fell
+			}
 		}
 	}
 	p.receipt.Proof, p.receipt.Why = judge(p.facts)
@@ -80,20 +90,31 @@ func (p *proving) prove(ctx context.Context) error {
 	return nil
 }
 
-// run makes one run, tells of it and keeps its end.
-func (p *proving) run(ctx context.Context, kind centurion.RunKind, tree string) (centurion.CheckRun, error) {
-	run, err := p.checker.runOn(ctx, p.trees, tree, p.work.Command, look)
+// run makes one run, tells of it and keeps its end. What it returns has the output of the clause that counts; what is kept has all of it.
+func (p *proving) run(ctx context.Context, kind centurion.RunKind, tree string) (result, error) {
+	script, mark := p.work.Command, newMark()
+	apart := p.chain != nil && kind != centurion.RunGreen
+	if apart {
+		script = p.chain.script(mark)
+	}
+	run, err := p.checker.runOn(ctx, p.trees, tree, p.work.Command, script, look)
 	run.Kind = kind
 	if err != nil {
-		return run, err
+		return result{CheckRun: run}, err
 	}
 	whole := run.Output
-	run.Empty = empty(whole)
-	if !run.Passed {
-		run.Broken = cmp.Or(run.Error, broken(p.work.Command, run.ExitCode, whole))
+	got := result{CheckRun: run}
+	if apart {
+		all := p.chain.read(whole, mark)
+		got, whole = weigh(run, all), transcript(all)
+	} else {
+		got.Empty = empty(whole)
+		if !run.Passed {
+			got.Broken = cmp.Or(run.Error, broken(p.work.Command, run.ExitCode, whole))
+		}
 	}
-	kept := run
-	if kept.Output = ends(whole, keep/2, keep/2); kind != centurion.RunGreen && !run.Passed {
+	kept := got.CheckRun
+	if kept.Output = ends(whole, keep/2, keep/2); kind != centurion.RunGreen && !got.Passed {
 		kept.Output = ends(whole, 0, keepRed)
 	}
 	kept.Digest = digest(kept.Output)
@@ -104,7 +125,7 @@ func (p *proving) run(ctx context.Context, kind centurion.RunKind, tree string) 
 	if p.told != nil {
 		p.told(kept)
 	}
-	return run, nil
+	return got, nil
 }
 
 // greens runs the check on the result, twice if the first is red.
@@ -114,7 +135,7 @@ func (p *proving) greens(ctx context.Context) (passed bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		p.facts.green = append(p.facts.green, run)
+		p.facts.green = append(p.facts.green, run.CheckRun)
 		if run.Passed {
 			return true, nil
 		}
@@ -158,7 +179,7 @@ func (p *proving) reds(ctx context.Context) error {
 // settled reports whether another try would tell nothing new: the check died, or a tree that the build takes left it green, or a run did not end.
 func (p *proving) settled() bool {
 	return slices.ContainsFunc(p.facts.reds, func(a attempt) bool {
-		return a.run.Passed && a.how != onePiece || a.real() || a.run.Error != ""
+		return a.stayed() && a.how != onePiece || a.real() || a.run.Error != ""
 	})
 }
 
@@ -215,7 +236,7 @@ func (p *proving) pieces(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if ok, err := p.try(ctx, attempt{how: onePiece, tree: tree, removed: removed, what: []string{one.path}}); err != nil || !ok {
+			if ok, err := p.try(ctx, attempt{how: onePiece, tree: tree, removed: removed, what: lacking{piece: one.path}}); err != nil || !ok {
 				return err
 			}
 		}

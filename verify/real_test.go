@@ -19,6 +19,8 @@ func TestProveReal(t *testing.T) {
 	limitJS := "export function allow(n) {\n  return n < 3;\n}\n"
 	const jsHead = "import test from 'node:test';\nimport assert from 'node:assert';\nimport { allow } from './limit.mjs';\n"
 	const pyHead = "import unittest\nimport limit\nclass T(unittest.TestCase):\n    def test_allow(self):\n        "
+	ugly := strings.Replace(limitGo, "\treturn", "    return", 1)
+	const clean = `test -z "$(gofmt -l .)" && `
 	cases := []struct {
 		name, program string
 		before, add   files
@@ -32,7 +34,7 @@ func TestProveReal(t *testing.T) {
 			centurion.ProofProven, "", 4, "--- FAIL: TestAllow"},
 		{"a test that asserts nothing", "go", files{"go.mod": goMod, "doc.go": "package x\n"}, files{"limit.go": limitGo,
 			"limit_test.go": "package x\n\nimport \"testing\"\n\nfunc TestAllow(t *testing.T) { Allow(2) }\n"}, "go test ./...",
-			centurion.ProofUnproven, "it is green although what it calls does nothing (limit.go: Allow)", 3, ""},
+			centurion.ProofUnproven, "it stays green when this function does nothing: Allow (limit.go)", 3, ""},
 		{"a changed function", "go", files{"go.mod": goMod, "limit.go": strings.Replace(limitGo, "3", "4", 1)}, files{"limit.go": limitGo, "limit_test.go": limitTest}, "go test ./...",
 			centurion.ProofProven, "", 3, "--- FAIL: TestAllow"},
 		{"true", "go", files{"go.mod": goMod}, files{"limit.go": limitGo}, "true", centurion.ProofUnproven, "the check is green without the work too", 2, ""},
@@ -44,22 +46,51 @@ func TestProveReal(t *testing.T) {
 		{"an old test dies and the new one asserts nothing", "go", files{"go.mod": goMod, "limit.go": limitGo, "limit_test.go": limitTest},
 			files{"limit.go": strings.Replace(limitGo, "\treturn", "\tUsed()\n\treturn", 1) + "\nfunc Used() int { return 1 }\n",
 				"used_test.go": "package x\n\nimport \"testing\"\n\nfunc TestUsed(t *testing.T) { Used() }\n"}, "go test ./...",
-			centurion.ProofUnproven, "it is green although what it calls does nothing", 3, ""},
+			centurion.ProofUnproven, "it stays green when this function does nothing: Used (limit.go); this function does what it did before the work: Allow (limit.go)", 3, ""},
 		{"only tests", "go", files{"go.mod": goMod, "limit.go": limitGo}, files{"limit_test.go": limitTest}, "go test ./...", centurion.ProofUnproven, "only tests were changed", 1, ""},
 		{"nothing", "go", files{"go.mod": goMod, "limit.go": limitGo, "limit_test.go": limitTest}, nil, "go test ./...", centurion.ProofUnproven, "nothing was changed", 1, ""},
 		{"a deleted test", "go", files{"go.mod": goMod, "limit.go": strings.Replace(limitGo, "3", "4", 1), "old_test.go": strings.Replace(limitTest, "TestAllow", "TestOld", 1)},
 			files{"limit.go": limitGo, "limit_test.go": limitTest, "old_test.go": ""}, "go test ./...", centurion.ProofUnproven, "old_test.go was removed", 3, "--- FAIL: TestAllow"},
+		{"a change that the test does not call", "go", files{"go.mod": goMod, "limit.go": limitGo + "\nfunc Used() int {\n\treturn 1\n}\n"},
+			files{"limit.go": limitGo + "\nfunc Used() int {\n\tMore()\n\treturn 2\n}\n\nfunc More() {}\n", "more_test.go": "package x\n\nimport \"testing\"\n\nfunc TestMore(t *testing.T) { More() }\n"}, "go test ./...",
+			centurion.ProofUnproven, "it stays green when this function does nothing: More (limit.go); this function does what it did before the work: Used (limit.go)", 3, ""},
 		{"Python", "python3", files{"README": "x\n"}, files{"limit.py": limitPy, "test_limit.py": pyHead + "self.assertTrue(limit.allow(2))\n"}, "python3 -m unittest -q test_limit",
 			centurion.ProofProven, "", 4, "AssertionError"},
 		{"Python that asserts nothing", "python3", files{"limit.py": "import os\n"}, files{"limit.py": "import os\n" + limitPy, "test_limit.py": pyHead + "limit.allow(2)\n"}, "python3 -m unittest -q test_limit",
-			centurion.ProofUnproven, "it is green although what it calls does nothing (limit.py: allow)", 3, ""},
+			centurion.ProofUnproven, "it stays green when this function does nothing: allow (limit.py)", 3, ""},
 		{"JavaScript", "node", files{"README": "x\n"}, files{"limit.mjs": limitJS, "limit.test.mjs": jsHead + "test('allow', () => { assert.ok(allow(2)); });\n"}, "node --test limit.test.mjs",
 			centurion.ProofProven, "", 4, ""},
 		{"JavaScript that asserts nothing", "node", files{"README": "x\n"}, files{"limit.mjs": limitJS, "limit.test.mjs": jsHead + "test('allow', () => { allow(2); });\n"}, "node --test limit.test.mjs",
-			centurion.ProofUnproven, "it is green although what it calls does nothing (limit.mjs: allow)", 3, ""},
+			centurion.ProofUnproven, "it stays green when this function does nothing: allow (limit.mjs)", 3, ""},
 		{"a text", "grep", files{"README.md": "# X\n"}, files{"README.md": "# X\n\nLimits.\n"}, "grep -q Limits README.md", centurion.ProofProven, "", 3, ""},
 		{"a new text", "grep", files{"README.md": "# X\n"}, files{"LIMITS.md": "Limits.\n"}, "grep -q Limits LIMITS.md", centurion.ProofProven, "", 4, ""},
 		{"a script and its check", "bash", files{"README.md": "# X\n"}, files{"add.sh": "echo $(($1 + $2))\n", "check.sh": "[ \"$(bash add.sh 1 2)\" = 3 ]\n"}, "bash check.sh", centurion.ProofProven, "", 4, "exit code 1"},
+		{"a worthless test behind a format", "go", files{"go.mod": goMod, "limit.go": strings.Replace(ugly, "3", "4", 1)}, files{"limit.go": limitGo,
+			"limit_test.go": "package x\n\nimport \"testing\"\n\nfunc TestAllow(t *testing.T) { Allow(2) }\n"}, clean + "go test ./...",
+			centurion.ProofUnproven, "without the work only `test -z \"$(gofmt -l .)\"` fails, and `go test ./...` stays green: no test depends on the work", 2, ""},
+		{"a worthless test in a pipe behind two looks", "go", files{"go.mod": goMod, "limit.go": strings.Replace(ugly, "3", "4", 1)}, files{"limit.go": limitGo,
+			"limit_test.go": "package x\n\nimport \"testing\"\n\nfunc TestAllow(t *testing.T) { Allow(2) }\n"}, "cd . && " + clean + "grep -q 3 limit.go && go test -v . | grep -q -- '--- PASS: TestAllow'",
+			centurion.ProofUnproven, "stays green: no test depends on the work", 2, ""},
+		{"a worthless test of a new function behind a search", "go", files{"go.mod": goMod, "doc.go": "package x\n"}, files{"limit.go": limitGo,
+			"limit_test.go": "package x\n\nimport \"testing\"\n\nfunc TestAllow(t *testing.T) { Allow(2) }\n"}, "grep -q Repeat limit.go && go test ./...",
+			centurion.ProofUnproven, "`go test ./...` stays green when this function does nothing: Allow (limit.go); only `grep -q Repeat limit.go` fails", 3, ""},
+		{"a test behind a format", "go", files{"go.mod": goMod, "limit.go": strings.Replace(ugly, "3", "4", 1)}, files{"limit.go": limitGo, "limit_test.go": limitTest}, clean + "go test ./...",
+			centurion.ProofProven, "", 3, "--- FAIL: TestAllow"},
+		{"a new test in a pipe behind a format", "go", files{"go.mod": goMod, "doc.go": "package  x\n"}, files{"doc.go": "package x\n", "limit.go": limitGo, "limit_test.go": limitTest},
+			clean + "go test -v . | grep -q -- '--- PASS: TestAllow'", centurion.ProofProven, "", 4, "exit code 1 of `go test -v . | grep -q -- '--- PASS: TestAllow'`"},
+		{"a format that leaves the shell", "go", files{"go.mod": goMod, "limit.go": strings.Replace(ugly, "3", "4", 1)}, files{"limit.go": limitGo,
+			"limit_test.go": "package x\n\nimport \"testing\"\n\nfunc TestAllow(t *testing.T) { Allow(2) }\n"}, "{ " + clean + "true || exit 1; } && go test ./...",
+			centurion.ProofUnproven, "it stays green when this function does nothing: Allow (limit.go)", 3, ""},
+		{"the shell's state stays", "python3", files{"a/limit.py": "def allow(n):\n    return  n < 4\n"}, files{"a/limit.py": limitPy,
+			"a/test_limit.py": strings.Replace(pyHead, "import unittest\n", "import os, unittest\n", 1) + "self.assertEqual(os.environ['LIMIT'], '3')\n"}, "export LIMIT=3; cd a && N=3 && grep -q \"n < $N\" limit.py && python3 -m unittest -q test_limit",
+			centurion.ProofUnproven, "without the work only `grep -q \"n < $N\" limit.py` fails, and `python3 -m unittest -q test_limit` stays green", 2, ""},
+		{"Python behind a search", "python3", files{"limit.py": "def allow(n):\n    return  n < 4\n"}, files{"limit.py": limitPy, "test_limit.py": pyHead + "self.assertFalse(limit.allow(3))\n"},
+			"grep -q Says limit.py && python3 -m unittest -q test_limit", centurion.ProofProven, "", 3, "AssertionError"},
+		{"a text beside tests", "go", files{"go.mod": goMod, "limit.go": limitGo, "limit_test.go": limitTest}, files{"README.md": "# Limits\n"}, "go test ./... && grep -q Limits README.md",
+			centurion.ProofProven, "", 4, "exit code 1 of `grep -q Limits README.md`"},
+		{"a program behind a search", "bash", files{"tax.sh": "echo 1\n"}, files{"tax.sh": "# It doubles.\necho $(($1 * 2))\n"}, "grep -q doubles tax.sh && test \"$(sh tax.sh 2)\" = 4", centurion.ProofProven, "", 3,
+			"exit code 1 of `test \"$(sh tax.sh 2)\" = 4`"},
+		{"a chain without tests", "grep", files{"a.c": "old\n"}, files{"a.c": "new\n"}, "test -f a.c && grep -q new a.c", centurion.ProofProven, "", 3, "exit code 1"},
 		{"a check that changes files", "bash", files{"a.txt": "a\n"}, files{"b.txt": "b\n"}, "echo x >> a.txt", "", "", 2, ""},
 	}
 	for _, test := range cases {
@@ -87,6 +118,9 @@ func TestProveReal(t *testing.T) {
 					t.Logf("%s %s: exit %d, passed %v, error %q, broken %q, empty %q\n%s", run.Kind, run.Tree, run.ExitCode, run.Passed, run.Error, run.Broken, run.Empty, run.Output)
 				}
 				t.Logf("removed:\n%s", r.Removed)
+			}
+			if told := strings.HasPrefix(r.Removed, "Taken out so that "); test.proof == centurion.ProofProven && told != (test.runs == 4) { // what did nothing is named
+				t.Errorf("removed:\n%s", r.Removed)
 			}
 			if r.Passed != (test.proof != "") || test.proof == centurion.ProofProven && (r.Removed == "" || r.Died == "") {
 				t.Errorf("passed %v, removed %q, died %q", r.Passed, r.Removed, r.Died)

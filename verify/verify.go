@@ -39,7 +39,7 @@ func (c *Checker) Run(ctx context.Context, dir, command string) (centurion.Recei
 	if receipt.Error != "" {
 		return receipt.Receipt, nil
 	}
-	run, err := c.once(ctx, dir, command, keep)
+	run, err := c.once(ctx, dir, command, command, keep)
 	receipt.take(run)
 	return receipt.Receipt, err
 }
@@ -51,7 +51,7 @@ func (c *Checker) RunOn(ctx context.Context, t Trees, tree, command string) (cen
 	if receipt.Error != "" {
 		return receipt.Receipt, nil
 	}
-	run, err := c.runOn(ctx, t, tree, command, keep)
+	run, err := c.runOn(ctx, t, tree, command, command, keep)
 	receipt.take(run)
 	return receipt.Receipt, err
 }
@@ -74,13 +74,13 @@ func (r *draft) take(run centurion.CheckRun) {
 	r.Output, r.Digest, r.Millis, r.Tree = run.Output, run.Digest, run.Millis, run.Tree
 }
 
-// runOn lays a tree, runs the command there and looks whether it changed what is tracked.
-func (c *Checker) runOn(ctx context.Context, t Trees, tree, command string, limit int) (centurion.CheckRun, error) {
+// runOn lays a tree, runs the command's script there and looks whether it changed what is tracked.
+func (c *Checker) runOn(ctx context.Context, t Trees, tree, command, script string, limit int) (centurion.CheckRun, error) {
 	dir, err := t.Lay(ctx, tree)
 	if err != nil {
 		return centurion.CheckRun{Tree: tree, ExitCode: -1}, err
 	}
-	run, err := c.once(ctx, dir, command, limit)
+	run, err := c.once(ctx, dir, command, script, limit)
 	run.Tree = tree
 	if err != nil {
 		return run, err
@@ -96,11 +96,11 @@ func (c *Checker) runOn(ctx context.Context, t Trees, tree, command string, limi
 	return run, nil
 }
 
-// once runs the command and keeps limit bytes of its output.
-func (c *Checker) once(ctx context.Context, dir, command string, limit int) (centurion.CheckRun, error) {
+// once runs the script of a command, which is the command itself or one that takes it apart, and keeps limit bytes of its output.
+func (c *Checker) once(ctx context.Context, dir, command, script string, limit int) (centurion.CheckRun, error) {
 	timeout := cmp.Or(c.Timeout, DefaultTimeout)
 	run := centurion.CheckRun{ExitCode: -1, Time: centurion.Now()}
-	res, err := c.Runner.Run(ctx, centurion.Command{Script: command, Dir: dir, Timeout: timeout, Keep: limit})
+	res, err := c.Runner.Run(ctx, centurion.Command{Script: script, Dir: dir, Timeout: timeout, Keep: limit})
 	run.Output, run.Millis, run.Digest = res.Output, res.Duration.Milliseconds(), digest(res.Output)
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -1,0 +1,255 @@
+package verify
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// clauseKind says what a clause of a chain does to the project.
+type clauseKind int
+
+const (
+	runs  clauseKind = iota // it runs tests, a script or a program of the project: it can see what the work does
+	sets                    // it only sets up the shell for what follows
+	looks                   // it looks at the project and changes nothing: formatting, lint, build, search
+	acts                    // anything else
+)
+
+// kindOf tells what a statement does, by everything that it calls, in pipes and substitutions as well.
+func kindOf(s *syntax.Stmt) clauseKind {
+	if plain(s) && setsUp(s.Cmd) {
+		return sets
+	}
+	kind := looks
+	syntax.Walk(s, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			if len(n.Args) == 0 {
+				break
+			}
+			switch args := literals(n.Args); {
+			case runsProject(args):
+				kind = runs
+			case kind == looks && !onlyLooks(args):
+				kind = acts
+			}
+		case *syntax.Redirect:
+			if kind == looks && writes(n) {
+				kind = acts
+			}
+		case *syntax.DeclClause, *syntax.FuncDecl:
+			if kind == looks {
+				kind = acts
+			}
+		}
+		return kind != runs
+	})
+	return kind
+}
+
+// setsUp reports whether a command changes the shell alone, and calls nothing to do so.
+func setsUp(cmd syntax.Command) bool {
+	builtins := []string{"cd", "pushd", "popd", "set", "shopt", "source", ".", "umask", "ulimit", "unset", "alias", "unalias", "trap", "export"}
+	calls := false
+	syntax.Walk(cmd, func(n syntax.Node) bool {
+		if _, ok := n.(*syntax.CmdSubst); ok {
+			calls = true
+		}
+		return !calls
+	})
+	switch cmd := cmd.(type) {
+	case *syntax.CallExpr:
+		return len(cmd.Args) == 0 && !calls || len(cmd.Args) > 0 && slices.Contains(builtins, cmd.Args[0].Lit())
+	case *syntax.DeclClause:
+		return !calls
+	}
+	return false
+}
+
+func writes(r *syntax.Redirect) bool {
+	switch r.Op {
+	case syntax.RdrIn, syntax.WordHdoc, syntax.DplIn, syntax.DplOut:
+		return false
+	}
+	return r.Word == nil || r.Word.Lit() != "/dev/null"
+}
+
+// literals are the words of a call without quotes; what is only known when it runs is a "$".
+func literals(words []*syntax.Word) []string {
+	var out []string
+	for _, w := range words {
+		var b strings.Builder
+		for _, part := range w.Parts {
+			literal(&b, part)
+		}
+		out = append(out, b.String())
+	}
+	return out
+}
+
+func literal(b *strings.Builder, part syntax.WordPart) {
+	switch part := part.(type) {
+	case *syntax.Lit:
+		b.WriteString(strings.ReplaceAll(part.Value, `\`, ""))
+	case *syntax.SglQuoted:
+		b.WriteString(part.Value)
+	case *syntax.DblQuoted:
+		for _, p := range part.Parts {
+			literal(b, p)
+		}
+	default:
+		b.WriteByte('$')
+	}
+}
+
+// runners run tests and nothing else.
+var runners = []string{"pytest", "py.test", "nose2", "nosetests", "tox", "nox", "behave", "robot", "stestr", "jest", "vitest", "mocha", "ava", "jasmine", "karma", "playwright", "cypress", "tap", "bats", "shellspec",
+	"ctest", "rspec", "cucumber", "phpunit", "pest", "behat", "codecept", "busted", "prove", "gotestsum", "ginkgo", "cargo-nextest", "testscript", "newman"}
+
+// tools run tests where one of their words says so.
+var tools = []string{"go", "cargo", "npm", "pnpm", "yarn", "bun", "deno", "make", "gmake", "just", "task", "ninja", "rake", "rails", "invoke", "mix", "swift", "flutter", "dart", "zig", "stack", "cabal", "lein", "sbt", "bazel", "bazelisk",
+	"dotnet", "composer", "gradle", "gradlew", "mvn", "mvnw", "ant", "rebar3", "dune", "crystal", "nimble", "gleam", "forge", "hardhat", "meson", "xcodebuild", "hatch", "pdm", "turbo", "nx"}
+
+// lookers say what a project looks like, not what it does: formatters, linters, compilers, and the programs that search and compare. Neither changes what it looks at.
+var lookers = []string{"gofmt", "goimports", "gofumpt", "golines", "staticcheck", "revive", "errcheck", "govulncheck", "black", "ruff", "flake8", "mypy", "pyright", "pylint", "isort", "pycodestyle", "pydocstyle", "bandit", "py_compile", "compileall",
+	"eslint", "tsc", "prettier", "biome", "stylelint", "jshint", "standard", "oxlint", "rubocop", "shellcheck", "shfmt", "cppcheck", "ktlint", "detekt", "checkstyle", "rustfmt", "stylua", "luacheck", "php-cs-fixer", "phpstan", "psalm", "phpcs",
+	"swiftformat", "hlint", "ormolu", "vale", "codespell", "typos", "gcc", "g++", "cc", "c++", "clang", "clang++", "javac", "rustc", "test", "[", "grep", "egrep", "fgrep", "rg", "cat", "head", "tail", "wc", "ls", "stat", "file", "sort", "uniq", "cut", "tr", "jq",
+	"diff", "cmp", "echo", "printf", "true", "false", ":", "which", "command", "type", "basename", "dirname", "xmllint", "sha256sum"}
+
+var (
+	// testWord is a word of a tool that stands for tests.
+	testWord = regexp.MustCompile(`(?i)^(?:.*[:/_.-])?(?:\w*tests?|t|specs?|checks?|verify|e2e|eunit|nextest|runtest)(?:[:_.-].*)?$`)
+	// lookWord is a word or a name that stands for a look: no test hides behind it.
+	lookWord = regexp.MustCompile(`(?i)lint|fmt|(?:^|[^a-z])(?:format|style|vet|tidy|clippy|analy[sz]e)|type-?check`)
+	// foreign are paths of programs that the project has not made.
+	foreign = regexp.MustCompile(`(?:^|/)(?:node_modules|\.?venv|vendor)/`)
+	shells  = regexp.MustCompile(`^(?:bash|sh|zsh|dash|ksh)$`)
+)
+
+// program finds the program that a call runs behind wrappers, and its words.
+func program(args []string) (name string, rest []string) {
+	wrapped := false
+	for i, word := range args {
+		name := path.Base(word)
+		switch {
+		case slices.Contains(wrappers, name) || name == "xvfb-run" || name == "stdbuf" || wrapped && name == "exec":
+			wrapped = true
+		case wrapped && (strings.HasPrefix(word, "-") || strings.Contains(word, "=") || strings.Trim(word, "0123456789.smh") == ""):
+		default:
+			return word, args[i+1:]
+		}
+	}
+	return "", nil
+}
+
+// runsProject reports whether a call runs something of the project: its tests, a script, a program that it holds.
+func runsProject(args []string) bool {
+	full, rest := program(args)
+	name := path.Base(full)
+	switch {
+	case len(args) > 1 && args[0] == "command" && strings.HasPrefix(args[1], "-"), full == "" || slices.Contains(lookers, name) || lookWord.MatchString(name):
+		return false
+	case slices.Contains(runners, name):
+		return true
+	case name == "go" || name == "cargo":
+		return toolRuns(name, rest)
+	case slices.Contains(tools, name) && (name != "deno" && name != "bun" || !interpreted(name, rest)):
+		return slices.ContainsFunc(rest, func(w string) bool {
+			return !strings.HasPrefix(w, "-") && (testWord.MatchString(w) && !lookWord.MatchString(w) || slices.Contains(runners, w))
+		})
+	case interpreters.MatchString(name):
+		return interpreted(name, rest)
+	}
+	return strings.Contains(full, "/") && !foreign.MatchString(full) && (!strings.HasPrefix(full, "/") && !strings.HasPrefix(full, ".."))
+}
+
+// toolRuns is about tools whose sub-command alone counts.
+func toolRuns(name string, rest []string) bool {
+	for len(rest) > 0 && (strings.HasPrefix(rest[0], "-") || strings.HasPrefix(rest[0], "+")) {
+		if rest[0] == "-C" && len(rest) > 1 {
+			rest = rest[1:]
+		}
+		rest = rest[1:]
+	}
+	if len(rest) == 0 {
+		return false
+	}
+	switch rest[0] {
+	case "test":
+		return true
+	case "t", "nextest", "bench", "r":
+		return name == "cargo"
+	case "run": // the project's own, not that of another module
+		return name == "cargo" || slices.ContainsFunc(rest[1:], func(w string) bool { return strings.HasPrefix(w, ".") || strings.HasSuffix(w, ".go") })
+	}
+	return false
+}
+
+// interpreted reports whether an interpreter runs a script of the project, or a piece of one.
+func interpreted(name string, rest []string) bool {
+	shell := shells.MatchString(name)
+	for i, w := range rest {
+		next := ""
+		if i+1 < len(rest) {
+			next = rest[i+1]
+		}
+		switch {
+		case w == "-n" && shell, w == "-l" && name == "php", w == "-c" && (name == "ruby" || name == "perl" || name == "node"), w == "--check":
+			return false // it only parses
+		case w == "-c" && shell:
+			return shellRuns(next)
+		case w == "-m" && strings.HasPrefix(name, "py"):
+			return !slices.Contains(lookers, next) && !lookWord.MatchString(next) && !slices.Contains([]string{"venv", "pip", "build"}, next)
+		case inlineScript(name, w):
+			return true
+		case strings.HasPrefix(w, "-") || w == "run" && (name == "deno" || name == "bun"):
+		case name == "deno" || name == "bun":
+			return testWord.MatchString(w) || strings.Contains(w, ".")
+		default:
+			return !foreign.MatchString(w) && !lookWord.MatchString(path.Base(w))
+		}
+	}
+	return false
+}
+
+// shellRuns reports whether a script given to a shell runs something of the project.
+func shellRuns(script string) bool {
+	if len(script) > maxChain {
+		return false
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
+	return err == nil && slices.ContainsFunc(file.Stmts, func(s *syntax.Stmt) bool { return kindOf(s) == runs })
+}
+
+// onlyLooks reports whether a call changes nothing that a test may rely on.
+func onlyLooks(args []string) bool {
+	if len(args) > 1 && args[0] == "command" && strings.HasPrefix(args[1], "-") { // it only asks
+		return true
+	}
+	full, rest := program(args)
+	name := path.Base(full)
+	switch name {
+	case "":
+		return true
+	case "sed":
+		return !slices.ContainsFunc(rest, func(w string) bool { return strings.HasPrefix(w, "-i") || strings.HasPrefix(w, "--in-place") })
+	case "awk", "gawk", "mawk":
+		return true
+	case "find":
+		return !slices.ContainsFunc(rest, func(w string) bool {
+			return strings.HasPrefix(w, "-exec") || strings.HasPrefix(w, "-ok") || w == "-delete"
+		})
+	case "git":
+		return len(rest) > 0 && slices.Contains([]string{"diff", "status", "grep", "ls-files", "log", "show", "rev-parse"}, rest[0])
+	case "go":
+		return len(rest) > 0 && slices.Contains([]string{"vet", "build", "list", "doc", "version", "env", "fmt"}, rest[0])
+	case "cargo":
+		return len(rest) > 0 && slices.Contains([]string{"check", "clippy", "build", "fmt", "doc"}, rest[0])
+	}
+	return slices.Contains(lookers, name) || lookWord.MatchString(name) || slices.Contains(tools, name) && slices.ContainsFunc(rest, lookWord.MatchString) ||
+		interpreters.MatchString(name) && name != "." && name != "source" && !interpreted(name, rest)
+}
