@@ -32,6 +32,7 @@ type workDone struct {
 	mission centurion.Mission
 	tasks   []centurion.Task
 	task    *centurion.Task // nil for all of the mission
+	look    bool            // it is only asked what could be brought back: that it is back already is not recorded
 }
 
 // workOf finds what a mission or a task has done. The error has centurion.KindNotFound for an unknown id.
@@ -98,12 +99,15 @@ func (h *Host) settleMerge(ctx context.Context, w *workDone) (finished bool, err
 		return false, err
 	}
 	mm := w.mission.Merged
-	if mm == nil || mm.Commit != "" {
+	if (mm == nil || mm.Commit != "") && len(w.mission.TakenBack) == 0 {
 		return false, nil
 	}
 	head, err := w.repo.Head(ctx)
 	if err != nil {
 		return false, err
+	}
+	if mm == nil || mm.Commit != "" {
+		return h.settleRedo(ctx, w, head)
 	}
 	made := ""
 	if head.Commit != "" && head.Branch == mm.Branch {
@@ -133,6 +137,7 @@ func (h *Host) recordMerged(ctx context.Context, w *workDone, change func(*centu
 			m.Merged = &own
 		}
 		change(&m)
+		forgetMerged(&m)
 		m.Updated = centurion.Now()
 		if err := tx.PutMission(&m); err != nil {
 			return err

@@ -167,7 +167,7 @@ func (w *workDone) choose(ctx context.Context, q MergeRequest) (picked, error) {
 	if err != nil {
 		return picked{}, err
 	}
-	p := picked{tip: tip, options: worktree.MergeOptions{Base: *m.Base, Tip: tip, Squash: q.Squash, Message: mergeMessage(m, q)}}
+	p := picked{tip: tip, options: worktree.MergeOptions{Base: *m.Base, Tip: tip, Squash: q.Squash, Again: len(m.TakenBack) > 0, Message: mergeMessage(m, q)}}
 	some := len(q.Only) > 0
 	var only map[string]bool
 	if some {

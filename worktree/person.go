@@ -78,7 +78,7 @@ func (r *Repo) compose(ctx context.Context, o MergeOptions, head string) (after 
 		switch has, err := r.IsAncestor(ctx, o.Tip, head); {
 		case err != nil:
 			return "", nil, err
-		case has:
+		case has && !o.Again:
 			return head, nil, nil
 		}
 		if head == o.Base.Commit {
@@ -91,16 +91,21 @@ func (r *Repo) compose(ctx context.Context, o MergeOptions, head string) (after 
 			return r.mergeCommit(ctx, o, head)
 		}
 	}
-	out, err := r.git(ctx, call{Args: []string{"rev-list", "--reverse", "--first-parent", "--end-of-options", o.Base.Commit + ".." + o.Tip}})
-	if err != nil {
-		return "", nil, err
-	}
-	after, conflicts, err = r.replay(ctx, strings.Fields(string(out)), head)
+	after, conflicts, err = r.replayAll(ctx, o, head)
 	if err != nil || len(conflicts) == 0 {
 		return after, nil, err
 	}
 	// One of the commits stands on what the person has not committed, but all of them together may not.
 	return r.total(ctx, o, head)
+}
+
+// replayAll lays all commits of the work onto head, one by one.
+func (r *Repo) replayAll(ctx context.Context, o MergeOptions, head string) (string, []Conflict, error) {
+	out, err := r.git(ctx, call{Args: []string{"rev-list", "--reverse", "--first-parent", "--end-of-options", o.Base.Commit + ".." + o.Tip}})
+	if err != nil {
+		return "", nil, err
+	}
+	return r.replay(ctx, strings.Fields(string(out)), head)
 }
 
 // replay lays commits onto head, one by one. Those that change nothing there are passed over.
@@ -149,6 +154,9 @@ func (r *Repo) mergeCommit(ctx context.Context, o MergeOptions, head string) (st
 	out, err := r.git(ctx, call{Args: []string{"merge-base", "--end-of-options", head, o.Tip}})
 	if err != nil {
 		return "", nil, err
+	}
+	if o.Again && line(out) != o.Base.Commit { // a merge would pass over what is in the history and was reverted
+		return r.replayAll(ctx, o, head)
 	}
 	m, err := r.mergeTrees(ctx, line(out), head, o.Tip)
 	if err != nil || len(m.conflicts) > 0 {

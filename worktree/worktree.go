@@ -69,6 +69,7 @@ type MergeOptions struct {
 	Only    []string // commits of the mission's branch, oldest first, if not all of them; they are laid on HEAD one by one
 	Squash  bool
 	Message string // of the merge or the squashed commit
+	Again   bool   // also where HEAD has the commits in its history already: what they did was taken back by a later one
 	Keep    bool   // also uncommitted changes that the snapshot has not, where they come apart from the work
 }
 
