@@ -14,6 +14,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/store"
+	"centurion/workspace/todo"
 	"centurion/worktree"
 )
 
@@ -51,6 +52,7 @@ type MergedItem struct {
 	Proof    centurion.Proof `json:"proof,omitempty"`    // the weakest of its checks; empty without any
 	Why      string          `json:"why,omitempty"`      // why it is worth no more
 	Weakened []string        `json:"weakened,omitempty"` // checks that the work has deleted or weakened
+	Review   string          `json:"review,omitempty"`   // which review has passed since the work ended: its item, or else its title; see [Reviewed]
 }
 
 // Merge puts the work of a mission on the person's branch and into their files, or says why not: in the report where their
@@ -380,6 +382,10 @@ func (h *Host) mergedItems(ctx context.Context, w workDone, commits []string) ([
 	if err != nil {
 		return nil, err
 	}
+	reviews, err := h.reviewsOf(ctx, w)
+	if err != nil {
+		return nil, err
+	}
 	var out []MergedItem
 	for _, t := range w.tasks {
 		if !slices.ContainsFunc(t.Landed, func(l centurion.Landed) bool { return !l.Reverts && slices.Contains(commits, l.Commit) }) || !t.Undone.IsZero() {
@@ -387,9 +393,31 @@ func (h *Host) mergedItems(ctx context.Context, w workDone, commits []string) ([
 		}
 		it := MergedItem{Item: t.Item, Task: t.ID, Title: t.Title}
 		it.Proof, it.Why, it.Weakened = proofOf(receipts, t)
+		if by, ok := reviews[t.Item]; ok && t.Item != "" {
+			it.Review = cmp.Or(by.Item, by.Title, by.ID)
+		}
 		out = append(out, it)
 	}
 	return out, nil
+}
+
+// reviewsOf finds the reviews that have passed of the items that tasks have worked on. A plan that cannot be read says nothing.
+func (h *Host) reviewsOf(ctx context.Context, w workDone) (map[string]centurion.Task, error) {
+	merged, err := h.cfg.Store.Events(ctx, store.EventQuery{Mission: w.mission.ID, Types: []centurion.EventType{centurion.EventMergeDone}, Limit: 1 << 20})
+	if err != nil {
+		return nil, err
+	}
+	var doc *todo.Doc
+	if w.mission.Todo != "" {
+		if doc, _, err = h.cfg.Workspace.TodoAt(w.mission.Todo).Load(); err != nil {
+			doc = nil
+		}
+	}
+	var items []string
+	for _, t := range w.tasks {
+		items = append(items, t.Item)
+	}
+	return Reviewed(doc, items, w.tasks, OwnLanding(merged)), nil
 }
 
 // proofOf is what the newest receipts of a task's checks are worth together: the weakest counts. A task that has receipts of

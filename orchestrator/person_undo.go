@@ -131,6 +131,7 @@ func (h *Host) undoMerge(ctx context.Context, w workDone, r UndoReport, q UndoRe
 	if got.Before == got.After { // a host that died, or the person, has taken it back already
 		if back.Before = ""; got.After == mm.Before {
 			back.Before = mm.Commit
+			r.Before = mm.Commit
 		}
 	}
 	return r, h.recordMerged(context.WithoutCancel(ctx), &w, func(m *centurion.Mission) {
