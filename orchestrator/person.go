@@ -176,7 +176,10 @@ func refusal(g worktree.Merging, again string) *Refusal {
 	switch {
 	case len(g.Overlap) > 0:
 		r.Why = "you have uncommitted work in " + someNames(g.Overlap) + ", which would have to be changed"
-		r.Next = "commit it, or put it aside with `git stash`; then: " + again
+		r.Next = "commit it, or move it out of the way; then: " + again
+		if g.Stash != "" {
+			r.Next = "commit it, or put it aside with `" + g.Stash + "`; then: " + again
+		}
 	case len(g.Conflicts) > 0:
 		var names, uncommitted []string
 		for _, c := range g.Conflicts {

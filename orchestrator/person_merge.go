@@ -90,7 +90,10 @@ func (h *Host) Merge(ctx context.Context, id string, q MergeRequest) (MergeRepor
 		return r, err
 	}
 	r.take(got, q, w.mission.ID)
-	if r.Refused != nil || q.DryRun {
+	if r.Refused != nil {
+		return r, w.otherWays(ctx, p, q, got, &r)
+	}
+	if q.DryRun {
 		return r, nil
 	}
 	return r, h.merge(ctx, &w, p, q, &r)
@@ -99,10 +102,7 @@ func (h *Host) Merge(ctx context.Context, id string, q MergeRequest) (MergeRepor
 // take fills in what git says of the merge.
 func (r *MergeReport) take(g worktree.Merging, q MergeRequest, mission string) {
 	r.Branch, r.Before, r.After, r.Files = g.Branch, g.Before, g.After, append([]centurion.FileChange{}, g.Files...)
-	again := "centurion merge " + mission
-	if len(q.Only) > 0 {
-		again += " --only " + strings.Join(q.Only, ",")
-	}
+	again := mergeCommand(mission, q)
 	if r.Refused = refusal(g, again); r.Refused == nil || len(g.Overlap) > 0 {
 		return
 	}
@@ -110,10 +110,25 @@ func (r *MergeReport) take(g worktree.Merging, q MergeRequest, mission string) {
 	case r.Refused.Next != "": // it is the person's uncommitted work alone
 	case len(q.Only) > 0:
 		r.Refused.Why = strings.Join(q.Only, ", ") + " cannot be merged alone: " + r.Refused.Why
-		r.Refused.Next = "name the items whose work it builds on as well, or merge all: centurion merge " + mission
+		r.Refused.Next = wholeInstead(mission)
 	default:
 		r.Refused.Next = "see it with `centurion diff " + mission + "`; then merge its branch yourself: git merge " + branchOfMerging(r.From)
 	}
+}
+
+// mergeCommand is what a person types for a request.
+func mergeCommand(mission string, q MergeRequest) string {
+	command := "centurion merge " + mission
+	if len(q.Only) > 0 {
+		command += " --only " + strings.Join(q.Only, ",")
+	}
+	if q.Squash {
+		command += " --squash"
+	}
+	if q.Unfinished {
+		command += " --yes"
+	}
+	return command
 }
 
 // branchOfMerging is how a person names the work for git.

@@ -8,7 +8,6 @@ import (
 
 	"centurion"
 	"centurion/failpoint"
-	"centurion/workspace/todo"
 	"centurion/worktree"
 )
 
@@ -235,7 +234,7 @@ func (h *Host) redoDrop(ctx context.Context, w workDone, r UndoReport, q UndoReq
 	if err != nil {
 		return r, err
 	}
-	if on && what == tookNothing && (tip != was || q.DryRun) { // it was brought back
+	if on && what == tookNothing { // it was brought back
 		return r, w.nothingToRedo()
 	}
 	if tip != m.Base.Commit && tip != was {
@@ -254,18 +253,15 @@ func (h *Host) redoDrop(ctx context.Context, w workDone, r UndoReport, q UndoReq
 	failpoint.Hit(failpoint.UndoMoved)
 	var mine []centurion.Task
 	for _, t := range w.tasks {
-		if n := len(t.Landed); n > 0 && (!t.Undone.IsZero() || tip == was) && !t.Landed[n-1].Reverts {
+		if n := len(t.Landed); n > 0 && !t.Undone.IsZero() && !t.Landed[n-1].Reverts {
 			mine = append(mine, t)
 		}
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := h.recordTasks(ctx, mine, func(t *centurion.Task) { t.Undone = centurion.Time{} }); err != nil {
+	if err := h.closeItems(ctx, w, mine); err != nil {
 		return r, err
 	}
 	failpoint.Hit(failpoint.UndoRecorded)
-	closed, err := h.remark(ctx, w, mine, todo.Open, markDone)
-	if err == nil && what == tookNothing && len(closed) == 0 { // nor has a host died in the middle of it
-		return r, w.nothingToRedo()
-	}
-	return r, err
+	// Last, since it is what tells that there is something to bring back: asked again, a redo that was complete goes on with the undo before.
+	return r, h.recordTasks(ctx, mine, func(t *centurion.Task) { t.Undone = centurion.Time{} })
 }

@@ -54,7 +54,7 @@ func (r *Repo) merge(ctx context.Context, o MergeOptions, dry bool) (Merging, er
 		return m, err
 	}
 	if len(conflicts) > 0 {
-		m.Conflicts, err = r.explain(ctx, conflicts, o.Base)
+		m.Conflicts, err = r.explain(ctx, conflicts, o.Base, h.Commit)
 		return m, err
 	}
 	return r.land(ctx, m, after, mine{snapshot: o.Base.Commit, any: o.Keep}, dry)
@@ -170,8 +170,9 @@ func mergeMessageOf(s string) string {
 	return cmp.Or(strings.TrimSpace(s), "Merge the work of a mission") + "\n"
 }
 
-// explain marks conflicts in files whose uncommitted changes the mission had taken in: the person can commit them.
-func (r *Repo) explain(ctx context.Context, conflicts []Conflict, base centurion.Base) ([]Conflict, error) {
+// explain marks conflicts in files whose uncommitted changes the mission had taken in, as long as head has them as they were before: the
+// person can commit them.
+func (r *Repo) explain(ctx context.Context, conflicts []Conflict, base centurion.Base, head string) ([]Conflict, error) {
 	if base.Commit == base.Head {
 		return conflicts, nil
 	}
@@ -187,8 +188,24 @@ func (r *Repo) explain(ctx context.Context, conflicts []Conflict, base centurion
 	for _, c := range uncommitted {
 		mine[c.Path], mine[c.before()] = true, true
 	}
+	var names []string
+	for _, c := range conflicts {
+		names = append(names, c.Path)
+	}
+	old, err := r.entries(ctx, before, names)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	now, err := r.entries(ctx, tree, names)
+	if err != nil {
+		return nil, err
+	}
 	for i, c := range conflicts {
-		if mine[c.Path] {
+		if mine[c.Path] && old[c.Path] == now[c.Path] {
 			conflicts[i].Uncommitted = true
 		}
 	}
@@ -285,7 +302,8 @@ func (r *Repo) land(ctx context.Context, m Merging, after string, keep mine, dry
 	if len(p.overlap) > 0 {
 		slices.Sort(p.overlap)
 		m.Overlap = slices.Compact(p.overlap)
-		return m, nil
+		m.Stash, err = p.stash(ctx, m.Overlap)
+		return m, err
 	}
 	if dry {
 		return m, nil

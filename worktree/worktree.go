@@ -82,6 +82,7 @@ type Merging struct {
 	// person's newer commits and the mission's work do not agree on. With either, nothing was touched.
 	Overlap   []string
 	Conflicts []Conflict
+	Stash     string // the git command that puts the work in all files of Overlap aside; empty if none does
 }
 
 // lifecycle of a checkout, and who may call what, in one place:
