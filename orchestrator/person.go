@@ -33,6 +33,7 @@ type workDone struct {
 	tasks   []centurion.Task
 	task    *centurion.Task // nil for all of the mission
 	look    bool            // it is only asked what could be brought back: that it is back already is not recorded
+	back    bool            // what was taken back last was found where it had been, see settleRedo
 }
 
 // workOf finds what a mission or a task has done. The error has centurion.KindNotFound for an unknown id.
@@ -107,7 +108,7 @@ func (h *Host) settleMerge(ctx context.Context, w *workDone) (finished bool, err
 		return false, err
 	}
 	if mm == nil || mm.Commit != "" {
-		return h.settleRedo(ctx, w, head)
+		return false, h.settleRedo(ctx, w, head)
 	}
 	made := ""
 	if head.Commit != "" && head.Branch == mm.Branch {

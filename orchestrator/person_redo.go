@@ -52,8 +52,8 @@ func (h *Host) redoMission(ctx context.Context, w workDone, r UndoReport, q Undo
 		return r, err
 	}
 	tip, err := w.repo.Tip(ctx, w.mission.Branch)
-	if err != nil {
-		return r, err
+	if err != nil && (centurion.KindOf(err) != centurion.KindNotFound || len(w.mission.TakenBack) == 0) {
+		return r, err // while it was merged, its branch could go: the merge can be brought back all the same
 	}
 	what, task, at := w.latestUndo(kept != "" && tip == w.mission.Base.Commit)
 	r.Undone = at
@@ -64,7 +64,7 @@ func (h *Host) redoMission(ctx context.Context, w workDone, r UndoReport, q Undo
 		w.task = task
 		r.Task, r.Item, r.Title = task.ID, task.Item, task.Title
 		return h.redoTask(ctx, w, r, q)
-	case kept == "":
+	case kept == "" || tip == "":
 		return r, w.nothingToRedo()
 	}
 	return h.redoDrop(ctx, w, r, q, tip, kept, what)
@@ -177,23 +177,24 @@ func (r *UndoReport) retaken(g worktree.Merging, mission string) {
 
 // settleRedo notices that a branch stands where it stood before its newest merge was taken back: a host has died right after it brought it
 // back, or the person has done so with git.
-func (h *Host) settleRedo(ctx context.Context, w *workDone, head worktree.Head) (bool, error) {
+func (h *Host) settleRedo(ctx context.Context, w *workDone, head worktree.Head) error {
 	m := w.mission
 	back := m.TakenBack[len(m.TakenBack)-1]
 	_, rest := newestMerge(&back.Merge)
 	if back.Before == "" || head.Commit != back.Before || head.Branch != back.Merge.Branch || !sameMerge(m.Merged, rest) {
-		return false, nil
+		return nil
 	}
+	w.back = true
 	if w.look {
 		w.mission.Merged = &back.Merge
-		return true, nil
+		return nil
 	}
 	got := worktree.Merging{Before: back.After, After: head.Commit, Branch: head.Branch}
 	var err error
 	if got.Files, err = w.repo.Stat(ctx, back.After, head.Commit); err != nil {
-		return false, err
+		return err
 	}
-	return true, h.recordRedo(ctx, w, mergeEvent(centurion.EventMergeDone, m, "", got))
+	return h.recordRedo(ctx, w, mergeEvent(centurion.EventMergeDone, m, "", got))
 }
 
 func sameMerge(a, b *centurion.Merged) bool {

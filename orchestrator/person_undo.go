@@ -76,7 +76,7 @@ func (h *Host) Undo(ctx context.Context, id string, q UndoRequest) (UndoReport, 
 		return r, err
 	}
 	switch {
-	case finished && q.Redo && w.task == nil:
+	case (finished || w.back) && q.Redo && w.task == nil:
 		return r, h.redone(ctx, &w, &r)
 	case w.task != nil && q.Redo:
 		return h.redoTask(ctx, w, r, q)
@@ -128,7 +128,8 @@ func (h *Host) undoMerge(ctx context.Context, w workDone, r UndoReport, q UndoRe
 	r.Back = "centurion undo --redo " + w.mission.ID
 	failpoint.Hit(failpoint.LandingDone)
 	back := centurion.TakenBack{Merge: *w.mission.Merged, Before: got.Before, After: got.After, Time: centurion.Now()}
-	if got.Before == got.After { // a host that died, or the person, has taken it back already
+	back.Merge.Branch = got.Branch // of work that was merged into a detached HEAD it may be another
+	if got.Before == got.After {   // a host that died, or the person, has taken it back already
 		if back.Before = ""; got.After == mm.Before {
 			back.Before = mm.Commit
 			r.Before = mm.Commit
