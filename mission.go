@@ -82,6 +82,8 @@ type Mission struct {
 	Wrote     []Landed  `json:"wrote,omitempty"`     // what its own agent has changed in the project's own directory: see Task.Landed
 	Merged    *Merged   `json:"merged,omitempty"`    // where its work was put last; nil while it stands on its branch only
 
+	TakenBack []TakenBack `json:"taken_back,omitempty"` // merges that were taken back and can be brought back, the newest last
+
 	ToolCalls int      `json:"tool_calls"`        // that were run, or are running
 	Reserved  Reserved `json:"reserved,omitzero"` // of its limits, as it was at the newest answer; nothing once it has stopped
 }
@@ -109,6 +111,14 @@ func (m *Merged) Has(commit string) bool {
 		}
 	}
 	return false
+}
+
+// TakenBack is a merge that a person took back, as long as it is neither brought back nor merged again.
+type TakenBack struct {
+	Merge  Merged `json:"merge"`            // as it was recorded, with what it stood on
+	Before string `json:"before,omitempty"` // where the branch stood before it was taken back; empty if nobody knows
+	After  string `json:"after"`            // where it stood then
+	Time   Time   `json:"time"`
 }
 
 // Who said the level of a mission, if no agent did.

@@ -32,6 +32,8 @@ type workDone struct {
 	mission centurion.Mission
 	tasks   []centurion.Task
 	task    *centurion.Task // nil for all of the mission
+	look    bool            // it is only asked what could be brought back: that it is back already is not recorded
+	back    bool            // what was taken back last was found where it had been, see settleRedo
 }
 
 // workOf finds what a mission or a task has done. The error has centurion.KindNotFound for an unknown id.
@@ -98,12 +100,15 @@ func (h *Host) settleMerge(ctx context.Context, w *workDone) (finished bool, err
 		return false, err
 	}
 	mm := w.mission.Merged
-	if mm == nil || mm.Commit != "" {
+	if (mm == nil || mm.Commit != "") && len(w.mission.TakenBack) == 0 {
 		return false, nil
 	}
 	head, err := w.repo.Head(ctx)
 	if err != nil {
 		return false, err
+	}
+	if mm == nil || mm.Commit != "" {
+		return false, h.settleRedo(ctx, w, head)
 	}
 	made := ""
 	if head.Commit != "" && head.Branch == mm.Branch {
@@ -133,6 +138,7 @@ func (h *Host) recordMerged(ctx context.Context, w *workDone, change func(*centu
 			m.Merged = &own
 		}
 		change(&m)
+		forgetMerged(&m)
 		m.Updated = centurion.Now()
 		if err := tx.PutMission(&m); err != nil {
 			return err
@@ -171,7 +177,10 @@ func refusal(g worktree.Merging, again string) *Refusal {
 	switch {
 	case len(g.Overlap) > 0:
 		r.Why = "you have uncommitted work in " + someNames(g.Overlap) + ", which would have to be changed"
-		r.Next = "commit it, or put it aside with `git stash`; then: " + again
+		r.Next = "commit it, or move it out of the way; then: " + again
+		if g.Stash != "" {
+			r.Next = "commit it, or put it aside with `" + g.Stash + "`; then: " + again
+		}
 	case len(g.Conflicts) > 0:
 		var names, uncommitted []string
 		for _, c := range g.Conflicts {

@@ -14,6 +14,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/store"
+	"centurion/workspace/todo"
 	"centurion/worktree"
 )
 
@@ -51,6 +52,7 @@ type MergedItem struct {
 	Proof    centurion.Proof `json:"proof,omitempty"`    // the weakest of its checks; empty without any
 	Why      string          `json:"why,omitempty"`      // why it is worth no more
 	Weakened []string        `json:"weakened,omitempty"` // checks that the work has deleted or weakened
+	Review   string          `json:"review,omitempty"`   // which review has passed since the work ended: its item, or else its title; see [Reviewed]
 }
 
 // Merge puts the work of a mission on the person's branch and into their files, or says why not: in the report where their
@@ -88,7 +90,10 @@ func (h *Host) Merge(ctx context.Context, id string, q MergeRequest) (MergeRepor
 		return r, err
 	}
 	r.take(got, q, w.mission.ID)
-	if r.Refused != nil || q.DryRun {
+	if r.Refused != nil {
+		return r, w.otherWays(ctx, p, q, got, &r)
+	}
+	if q.DryRun {
 		return r, nil
 	}
 	return r, h.merge(ctx, &w, p, q, &r)
@@ -97,10 +102,7 @@ func (h *Host) Merge(ctx context.Context, id string, q MergeRequest) (MergeRepor
 // take fills in what git says of the merge.
 func (r *MergeReport) take(g worktree.Merging, q MergeRequest, mission string) {
 	r.Branch, r.Before, r.After, r.Files = g.Branch, g.Before, g.After, append([]centurion.FileChange{}, g.Files...)
-	again := "centurion merge " + mission
-	if len(q.Only) > 0 {
-		again += " --only " + strings.Join(q.Only, ",")
-	}
+	again := mergeCommand(mission, q)
 	if r.Refused = refusal(g, again); r.Refused == nil || len(g.Overlap) > 0 {
 		return
 	}
@@ -108,10 +110,25 @@ func (r *MergeReport) take(g worktree.Merging, q MergeRequest, mission string) {
 	case r.Refused.Next != "": // it is the person's uncommitted work alone
 	case len(q.Only) > 0:
 		r.Refused.Why = strings.Join(q.Only, ", ") + " cannot be merged alone: " + r.Refused.Why
-		r.Refused.Next = "name the items whose work it builds on as well, or merge all: centurion merge " + mission
+		r.Refused.Next = wholeInstead(mission)
 	default:
 		r.Refused.Next = "see it with `centurion diff " + mission + "`; then merge its branch yourself: git merge " + branchOfMerging(r.From)
 	}
+}
+
+// mergeCommand is what a person types for a request.
+func mergeCommand(mission string, q MergeRequest) string {
+	command := "centurion merge " + mission
+	if len(q.Only) > 0 {
+		command += " --only " + strings.Join(q.Only, ",")
+	}
+	if q.Squash {
+		command += " --squash"
+	}
+	if q.Unfinished {
+		command += " --yes"
+	}
+	return command
 }
 
 // branchOfMerging is how a person names the work for git.
@@ -167,7 +184,7 @@ func (w *workDone) choose(ctx context.Context, q MergeRequest) (picked, error) {
 	if err != nil {
 		return picked{}, err
 	}
-	p := picked{tip: tip, options: worktree.MergeOptions{Base: *m.Base, Tip: tip, Squash: q.Squash, Message: mergeMessage(m, q)}}
+	p := picked{tip: tip, options: worktree.MergeOptions{Base: *m.Base, Tip: tip, Squash: q.Squash, Again: len(m.TakenBack) > 0, Message: mergeMessage(m, q)}}
 	some := len(q.Only) > 0
 	var only map[string]bool
 	if some {
@@ -380,6 +397,10 @@ func (h *Host) mergedItems(ctx context.Context, w workDone, commits []string) ([
 	if err != nil {
 		return nil, err
 	}
+	reviews, err := h.reviewsOf(ctx, w)
+	if err != nil {
+		return nil, err
+	}
 	var out []MergedItem
 	for _, t := range w.tasks {
 		if !slices.ContainsFunc(t.Landed, func(l centurion.Landed) bool { return !l.Reverts && slices.Contains(commits, l.Commit) }) || !t.Undone.IsZero() {
@@ -387,9 +408,31 @@ func (h *Host) mergedItems(ctx context.Context, w workDone, commits []string) ([
 		}
 		it := MergedItem{Item: t.Item, Task: t.ID, Title: t.Title}
 		it.Proof, it.Why, it.Weakened = proofOf(receipts, t)
+		if by, ok := reviews[t.Item]; ok && t.Item != "" {
+			it.Review = cmp.Or(by.Item, by.Title, by.ID)
+		}
 		out = append(out, it)
 	}
 	return out, nil
+}
+
+// reviewsOf finds the reviews that have passed of the items that tasks have worked on. A plan that cannot be read says nothing.
+func (h *Host) reviewsOf(ctx context.Context, w workDone) (map[string]centurion.Task, error) {
+	merged, err := h.cfg.Store.Events(ctx, store.EventQuery{Mission: w.mission.ID, Types: []centurion.EventType{centurion.EventMergeDone}, Limit: 1 << 20})
+	if err != nil {
+		return nil, err
+	}
+	var doc *todo.Doc
+	if w.mission.Todo != "" {
+		if doc, _, err = h.cfg.Workspace.TodoAt(w.mission.Todo).Load(); err != nil {
+			doc = nil
+		}
+	}
+	var items []string
+	for _, t := range w.tasks {
+		items = append(items, t.Item)
+	}
+	return Reviewed(doc, items, w.tasks, OwnLanding(merged)), nil
 }
 
 // proofOf is what the newest receipts of a task's checks are worth together: the weakest counts. A task that has receipts of

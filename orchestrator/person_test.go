@@ -11,10 +11,31 @@ import (
 	"centurion/workspace/todo"
 )
 
+// What was taken back is forgotten once all of it is merged again, not while a part is missing or nobody knows.
+func TestForgetMerged(t *testing.T) {
+	t.Parallel()
+	back := []centurion.TakenBack{{Merge: centurion.Merged{Before: "a", Commit: "b", Commits: []string{"1", "2"}}}}
+	for _, c := range []struct {
+		name   string
+		merged *centurion.Merged
+		left   int
+	}{
+		{"nothing is merged", nil, 1},
+		{"a part", &centurion.Merged{Commit: "c", Commits: []string{"1"}}, 1},
+		{"all, with an earlier one", &centurion.Merged{Commit: "d", Commits: []string{"2"}, Earlier: &centurion.Merged{Commit: "c", Commits: []string{"1"}}}, 0},
+		{"about to be", &centurion.Merged{Commits: []string{"1", "2"}}, 1},
+	} {
+		m := centurion.Mission{Merged: c.merged, TakenBack: back}
+		if forgetMerged(&m); len(m.TakenBack) != c.left || len(back) != 1 || len(back[0].Merge.Commits) != 2 {
+			t.Errorf("%s: %d are left, want %d", c.name, len(m.TakenBack), c.left)
+		}
+	}
+}
+
 // What an undo takes back is the newest merge with what followed it for single tasks, as long as nobody committed in between.
 func TestNewestMerge(t *testing.T) {
 	t.Parallel()
-	first := &centurion.Merged{Before: "a", Commit: "b", Squash: true}
+	first := &centurion.Merged{Before: "a", Commit: "b", Squash: true, Commits: []string{"1"}}
 	for _, c := range []struct {
 		name         string
 		merged       *centurion.Merged

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"centurion"
 	"centurion/failpoint"
@@ -34,8 +34,9 @@ type UndoReport struct {
 	Dropped bool                   `json:"dropped,omitempty"` // the mission's branch was taken back to its base
 	Kept    string                 `json:"kept,omitempty"`    // the ref under which what was dropped can be found
 	Files   []centurion.FileChange `json:"files"`
-	Open    []string               `json:"open,omitempty"` // items of the plan that are open again
-	Back    string                 `json:"back,omitempty"` // the command that undoes this
+	Open    []string               `json:"open,omitempty"`  // items of the plan that are open again
+	Back    string                 `json:"back,omitempty"`  // the command that undoes this
+	Undone  centurion.Time         `json:"undone,omitzero"` // of a redo: when what it brings back was taken back
 	Refused *Refusal               `json:"refused,omitempty"`
 }
 
@@ -59,15 +60,24 @@ func (h *Host) Undo(ctx context.Context, id string, q UndoRequest) (UndoReport, 
 		return r, err
 	}
 	if w.shared() {
+		for _, t := range w.tasks {
+			if q.Redo && t.Undone.After(r.Undone.Time) {
+				r.Undone = t.Undone
+			}
+		}
 		return h.sharedUndo(ctx, w, r, q)
 	}
 	if err := w.open(ctx, h); err != nil {
 		return r, err
 	}
-	if _, err := h.settleMerge(ctx, &w); err != nil {
+	w.look = q.DryRun && q.Redo
+	finished, err := h.settleMerge(ctx, &w)
+	if err != nil {
 		return r, err
 	}
 	switch {
+	case (finished || w.back) && q.Redo && w.task == nil:
+		return r, h.redone(ctx, &w, &r)
 	case w.task != nil && q.Redo:
 		return h.redoTask(ctx, w, r, q)
 	case w.task != nil:
@@ -115,16 +125,19 @@ func (h *Host) undoMerge(ctx context.Context, w workDone, r UndoReport, q UndoRe
 	if r.taken(got, "centurion undo "+w.mission.ID); r.Refused != nil || q.DryRun {
 		return r, nil
 	}
-	r.Back = "centurion merge " + w.mission.ID
-	if len(mm.Only) > 0 {
-		r.Back += " --only " + strings.Join(mm.Only, ",")
-	}
-	if mm.Squash {
-		r.Back += " --squash"
-	}
+	r.Back = "centurion undo --redo " + w.mission.ID
 	failpoint.Hit(failpoint.LandingDone)
-	return r, h.recordMerged(context.WithoutCancel(ctx), &w, func(m *centurion.Mission) { m.Merged = rest },
-		mergeEvent(centurion.EventMergeUndone, w.mission, "", got))
+	back := centurion.TakenBack{Merge: *w.mission.Merged, Before: got.Before, After: got.After, Time: centurion.Now()}
+	back.Merge.Branch = got.Branch // of work that was merged into a detached HEAD it may be another
+	if got.Before == got.After {   // a host that died, or the person, has taken it back already
+		if back.Before = ""; got.After == mm.Before {
+			back.Before = mm.Commit
+			r.Before = mm.Commit
+		}
+	}
+	return r, h.recordMerged(context.WithoutCancel(ctx), &w, func(m *centurion.Mission) {
+		m.Merged, m.TakenBack = rest, append(slices.Clone(m.TakenBack), back)
+	}, mergeEvent(centurion.EventMergeUndone, w.mission, "", got))
 }
 
 // newestMerge returns the newest merge together with those that only took back, or brought back, single tasks of it, and
@@ -134,6 +147,7 @@ func newestMerge(m *centurion.Merged) (centurion.Merged, *centurion.Merged) {
 	for all.Follows && all.Earlier != nil && all.Earlier.Commit == all.Before {
 		e := all.Earlier
 		all.Before, all.Only, all.Squash, all.Follows, all.Earlier = e.Before, e.Only, e.Squash, e.Follows, e.Earlier
+		all.Commits = slices.Concat(e.Commits, all.Commits)
 	}
 	return all, all.Earlier
 }
@@ -217,51 +231,4 @@ func (w *workDone) kept(ctx context.Context) (newest, next string, err error) {
 		}
 		newest = next
 	}
-}
-
-// redoMission brings back what dropMission has taken away, as long as nothing came in its place.
-func (h *Host) redoMission(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
-	m := w.mission
-	kept, _, err := w.kept(ctx)
-	if err != nil {
-		return r, err
-	}
-	if kept == "" {
-		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing of mission %s was taken back", m.ID),
-			Hint: "put it on your branch with: centurion merge " + m.ID}
-	}
-	tip, err := w.repo.Tip(ctx, m.Branch)
-	if err != nil {
-		return r, err
-	}
-	was, err := w.repo.Tip(ctx, kept)
-	if err != nil {
-		return r, err
-	}
-	if tip != m.Base.Commit && tip != was {
-		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has done other work since", m.ID),
-			Hint: fmt.Sprintf("what was taken back is at %s: see it with `git log %s`", kept, kept)}
-	}
-	r.Before, r.After, r.Back = tip, was, "centurion undo "+m.ID
-	if r.Files, err = w.repo.Stat(ctx, tip, was); err != nil || q.DryRun {
-		return r, err
-	}
-	if tip != was { // else a host has died right after that
-		if err := w.repo.Advance(ctx, m.Branch, tip, was); err != nil {
-			return r, err
-		}
-	}
-	failpoint.Hit(failpoint.UndoMoved)
-	var mine []centurion.Task
-	for _, t := range w.tasks {
-		if n := len(t.Landed); n > 0 && (!t.Undone.IsZero() || tip == was) && !t.Landed[n-1].Reverts {
-			mine = append(mine, t)
-		}
-	}
-	ctx = context.WithoutCancel(ctx)
-	if err := h.recordTasks(ctx, mine, func(t *centurion.Task) { t.Undone = centurion.Time{} }); err != nil {
-		return r, err
-	}
-	failpoint.Hit(failpoint.UndoRecorded)
-	return r, h.closeItems(ctx, w, mine)
 }

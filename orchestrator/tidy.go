@@ -14,6 +14,8 @@ type TidyOptions struct {
 	// removed, however many tasks are kept.
 	OlderThan *time.Duration `json:"older_than,omitempty"`
 	DryRun    bool           `json:"dry_run,omitempty"` // only say what would be done
+	// Checkouts removes those that nobody uses, too, which are kept so that the next mission begins quickly.
+	Checkouts bool `json:"checkouts,omitempty"`
 }
 
 // TidyReport is what was cleaned, or would be.
@@ -24,7 +26,7 @@ type TidyReport struct {
 	Removed  int  `json:"removed"`  // tasks removed with their sessions and messages
 	DryRun   bool `json:"dry_run"`
 
-	Worktrees []string `json:"worktrees,omitempty"` // checkouts and branches that nobody needs any more, and that were removed
+	Worktrees []string `json:"worktrees,omitempty"` // checkouts and branches that nobody needs any more, and that were removed; in a dry run only the checkouts that were asked for
 }
 
 // Tidy does at once, for the missions that have ended, what the cleaner does in time. What belongs to any other mission,
@@ -33,7 +35,11 @@ func (h *Host) Tidy(ctx context.Context, o TidyOptions) (TidyReport, error) {
 	h.cleaner.sweeping.Lock()
 	defer h.cleaner.sweeping.Unlock()
 	p, err := h.plan(ctx, o)
-	if err != nil || o.DryRun {
+	if err != nil {
+		return p.report, err
+	}
+	if o.DryRun {
+		p.report.Worktrees, err = h.pooled(ctx, o)
 		return p.report, err
 	}
 	rep := TidyReport{Missions: p.report.Missions}
@@ -46,7 +52,7 @@ func (h *Host) Tidy(ctx context.Context, o TidyOptions) (TidyReport, error) {
 	if rep.Removed, err = h.remove(ctx, p.remove, len(p.remove)); err != nil {
 		return rep, err
 	}
-	rep.Worktrees, err = h.tidyWorktrees(ctx)
+	rep.Worktrees, err = h.tidyWorktrees(ctx, o.Checkouts)
 	return rep, err
 }
 

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"centurion"
@@ -10,8 +11,8 @@ import (
 )
 
 // tidyWorktrees gives back the checkouts that ended tasks and missions have left, and removes what of the repository nobody
-// needs: pooled checkouts beyond those that are kept, and branches whose work is on the person's own.
-func (h *Host) tidyWorktrees(ctx context.Context) ([]string, error) {
+// needs: pooled checkouts beyond those that are kept, or all of them, and branches whose work is on the person's own.
+func (h *Host) tidyWorktrees(ctx context.Context, all bool) ([]string, error) {
 	missions, err := h.cfg.Store.Missions(ctx)
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func (h *Host) tidyWorktrees(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return repo.GC(ctx, func(ref string) bool {
+	removed, err := repo.GC(ctx, func(ref string) bool {
 		for part := range strings.SplitSeq(ref, "/") {
 			if needed[part] {
 				return true
@@ -47,6 +48,31 @@ func (h *Host) tidyWorktrees(ctx context.Context) ([]string, error) {
 		}
 		return false
 	})
+	if err != nil || !all {
+		return removed, err
+	}
+	more, err := repo.DropPool(ctx)
+	return append(more, removed...), err
+}
+
+// pooled lists the checkouts that nobody uses, if they were asked for.
+func (h *Host) pooled(ctx context.Context, o TidyOptions) ([]string, error) {
+	if !o.Checkouts {
+		return nil, nil
+	}
+	missions, err := h.cfg.Store.Missions(ctx)
+	isolated := func(m centurion.Mission) bool { return m.Isolation == isolationWorktree }
+	if err != nil || !slices.ContainsFunc(missions, isolated) {
+		return nil, err
+	}
+	repo, err := h.repository(ctx)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return repo.Pooled(), nil
 }
 
 // leftBehind gives back the checkouts of what has ended while nobody worked on its mission. What is not committed is

@@ -16,7 +16,7 @@ func (r *Repo) GC(ctx context.Context, live func(ref string) bool) (removed []st
 	if err := r.collectLeft(ctx, live); err != nil {
 		return nil, err
 	}
-	dirs, err := r.collectPool(ctx)
+	dirs, err := r.collectPool(ctx, r.opts.Keep)
 	if err != nil {
 		return dirs, err
 	}
@@ -55,8 +55,29 @@ func (r *Repo) collectLeft(ctx context.Context, live func(ref string) bool) erro
 	return nil
 }
 
-// collectPool removes pooled checkouts beyond Keep, those with the highest numbers.
-func (r *Repo) collectPool(ctx context.Context) (removed []string, err error) {
+// Pooled lists the directories of the checkouts that nobody uses and that are kept for the next mission.
+func (r *Repo) Pooled() (dirs []string) {
+	for _, name := range r.names() {
+		s := r.pool.look(name)
+		if s == nil {
+			continue
+		}
+		if rec, ok := r.readRecord(name); ok && rec.Free {
+			dirs = append(dirs, r.dirOf(name))
+		}
+		r.pool.leave(s)
+	}
+	return dirs
+}
+
+// DropPool removes the checkouts that nobody uses, with the files in them that git ignores. Who works in one keeps it. removed names their
+// directories.
+func (r *Repo) DropPool(ctx context.Context) (removed []string, err error) {
+	return r.collectPool(ctx, 0)
+}
+
+// collectPool removes pooled checkouts beyond those to keep, those with the highest numbers.
+func (r *Repo) collectPool(ctx context.Context, keep int) (removed []string, err error) {
 	kept := 0
 	for _, name := range r.names() {
 		s := r.pool.look(name)
@@ -65,7 +86,7 @@ func (r *Repo) collectPool(ctx context.Context) (removed []string, err error) {
 		}
 		rec, ok := r.readRecord(name)
 		if ok && rec.Free {
-			if kept++; kept > r.opts.Keep {
+			if kept++; kept > keep {
 				c := &Checkout{repo: r, seat: s, name: name, dir: r.dirOf(name), rec: rec}
 				if err = c.forget(ctx); err == nil {
 					removed = append(removed, c.dir)

@@ -217,6 +217,26 @@ func (p *landingPlan) keepMine(ctx context.Context, mine, wanted map[string]entr
 	return nil
 }
 
+// stash is the git command that puts what is in the way aside: files that git does not know need another one, and those that it
+// ignores, or that stand where a directory has to be, go with none.
+func (p *landingPlan) stash(ctx context.Context, overlap []string) (string, error) {
+	var unknown []string
+	for _, name := range overlap {
+		if _, ok := p.staged[name]; !ok {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return "git stash", nil
+	}
+	args := append([]string{"--literal-pathspecs", "ls-files", "-z", "--others", "--exclude-standard", "--"}, unknown...)
+	out, err := p.repo.git(ctx, call{Dir: p.repo.top, Args: args})
+	if err != nil || strings.Count(string(out), "\x00") < len(unknown) {
+		return "", err
+	}
+	return "git stash -u", nil
+}
+
 // carryOut does what was planned. After an error everything is as it was; after a kill, settle completes it. While it lasts the
 // index is locked, as every git locks it.
 func (p *landingPlan) carryOut(ctx context.Context) error {

@@ -54,7 +54,7 @@ func (r *Repo) merge(ctx context.Context, o MergeOptions, dry bool) (Merging, er
 		return m, err
 	}
 	if len(conflicts) > 0 {
-		m.Conflicts, err = r.explain(ctx, conflicts, o.Base)
+		m.Conflicts, err = r.explain(ctx, conflicts, o.Base, h.Commit)
 		return m, err
 	}
 	return r.land(ctx, m, after, mine{snapshot: o.Base.Commit, any: o.Keep}, dry)
@@ -78,7 +78,7 @@ func (r *Repo) compose(ctx context.Context, o MergeOptions, head string) (after 
 		switch has, err := r.IsAncestor(ctx, o.Tip, head); {
 		case err != nil:
 			return "", nil, err
-		case has:
+		case has && !o.Again:
 			return head, nil, nil
 		}
 		if head == o.Base.Commit {
@@ -91,16 +91,21 @@ func (r *Repo) compose(ctx context.Context, o MergeOptions, head string) (after 
 			return r.mergeCommit(ctx, o, head)
 		}
 	}
-	out, err := r.git(ctx, call{Args: []string{"rev-list", "--reverse", "--first-parent", "--end-of-options", o.Base.Commit + ".." + o.Tip}})
-	if err != nil {
-		return "", nil, err
-	}
-	after, conflicts, err = r.replay(ctx, strings.Fields(string(out)), head)
+	after, conflicts, err = r.replayAll(ctx, o, head)
 	if err != nil || len(conflicts) == 0 {
 		return after, nil, err
 	}
 	// One of the commits stands on what the person has not committed, but all of them together may not.
 	return r.total(ctx, o, head)
+}
+
+// replayAll lays all commits of the work onto head, one by one.
+func (r *Repo) replayAll(ctx context.Context, o MergeOptions, head string) (string, []Conflict, error) {
+	out, err := r.git(ctx, call{Args: []string{"rev-list", "--reverse", "--first-parent", "--end-of-options", o.Base.Commit + ".." + o.Tip}})
+	if err != nil {
+		return "", nil, err
+	}
+	return r.replay(ctx, strings.Fields(string(out)), head)
 }
 
 // replay lays commits onto head, one by one. Those that change nothing there are passed over.
@@ -150,6 +155,9 @@ func (r *Repo) mergeCommit(ctx context.Context, o MergeOptions, head string) (st
 	if err != nil {
 		return "", nil, err
 	}
+	if o.Again && line(out) != o.Base.Commit { // a merge would pass over what is in the history and was reverted
+		return r.replayAll(ctx, o, head)
+	}
 	m, err := r.mergeTrees(ctx, line(out), head, o.Tip)
 	if err != nil || len(m.conflicts) > 0 {
 		return "", m.conflicts, err
@@ -162,8 +170,9 @@ func mergeMessageOf(s string) string {
 	return cmp.Or(strings.TrimSpace(s), "Merge the work of a mission") + "\n"
 }
 
-// explain marks conflicts in files whose uncommitted changes the mission had taken in: the person can commit them.
-func (r *Repo) explain(ctx context.Context, conflicts []Conflict, base centurion.Base) ([]Conflict, error) {
+// explain marks conflicts in files whose uncommitted changes the mission had taken in, as long as head has them as they were before: the
+// person can commit them.
+func (r *Repo) explain(ctx context.Context, conflicts []Conflict, base centurion.Base, head string) ([]Conflict, error) {
 	if base.Commit == base.Head {
 		return conflicts, nil
 	}
@@ -179,8 +188,24 @@ func (r *Repo) explain(ctx context.Context, conflicts []Conflict, base centurion
 	for _, c := range uncommitted {
 		mine[c.Path], mine[c.before()] = true, true
 	}
+	var names []string
+	for _, c := range conflicts {
+		names = append(names, c.Path)
+	}
+	old, err := r.entries(ctx, before, names)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.tree(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	now, err := r.entries(ctx, tree, names)
+	if err != nil {
+		return nil, err
+	}
 	for i, c := range conflicts {
-		if mine[c.Path] {
+		if mine[c.Path] && old[c.Path] == now[c.Path] {
 			conflicts[i].Uncommitted = true
 		}
 	}
@@ -277,7 +302,8 @@ func (r *Repo) land(ctx context.Context, m Merging, after string, keep mine, dry
 	if len(p.overlap) > 0 {
 		slices.Sort(p.overlap)
 		m.Overlap = slices.Compact(p.overlap)
-		return m, nil
+		m.Stash, err = p.stash(ctx, m.Overlap)
+		return m, err
 	}
 	if dry {
 		return m, nil

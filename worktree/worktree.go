@@ -69,6 +69,7 @@ type MergeOptions struct {
 	Only    []string // commits of the mission's branch, oldest first, if not all of them; they are laid on HEAD one by one
 	Squash  bool
 	Message string // of the merge or the squashed commit
+	Again   bool   // also where HEAD has the commits in its history already: what they did was taken back by a later one
 	Keep    bool   // also uncommitted changes that the snapshot has not, where they come apart from the work
 }
 
@@ -81,6 +82,7 @@ type Merging struct {
 	// person's newer commits and the mission's work do not agree on. With either, nothing was touched.
 	Overlap   []string
 	Conflicts []Conflict
+	Stash     string // the git command that puts the work in all files of Overlap aside; empty if none does
 }
 
 // lifecycle of a checkout, and who may call what, in one place:

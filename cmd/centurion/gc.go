@@ -45,8 +45,9 @@ func (c *cli) gcCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "gc", Short: "Archive and remove what is left of missions that have ended",
 		Long: "Do now what a host does in time, for missions that have ended: sessions of tasks are dropped, records go to\n" +
 			".opencode/archive/tasks, and beyond keep_tasks the oldest archived tasks are removed. With --older-than everything that\n" +
-			"ended longer ago is archived and removed. Then the state file is made smaller, unless a host works here.",
-		Example: "  centurion gc --dry-run\n  centurion gc --older-than 720h", Args: exactly(0, 0, "no arguments"),
+			"ended longer ago is archived and removed. Up to eight checkouts that nobody uses stay, so that the next mission begins quickly;\n" +
+			"with --checkouts they go, too. Then the state file is made smaller, unless a host works here.",
+		Example: "  centurion gc --dry-run\n  centurion gc --older-than 720h\n  centurion gc --checkouts", Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("older-than") {
 				if age < 0 {
@@ -62,6 +63,7 @@ func (c *cli) gcCommand() *cobra.Command {
 		}}
 	f.bind(cmd)
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
+	cmd.Flags().BoolVar(&o.Checkouts, "checkouts", false, "also remove the checkouts that nobody uses")
 	cmd.Flags().DurationVar(&age, "older-than", 0, "archive and remove everything that ended longer ago, such as 720h")
 	return cmd
 }
@@ -122,7 +124,11 @@ func (c *cli) tellGC(f *readFlags, r gcReport) error {
 	fmt.Fprintf(&b, "%s %s, %s %s, %s %s, of %s that ended.\n", centurion.Count(r.Sessions, "session"), drop,
 		centurion.Count(r.Archived, "task"), archive, centurion.Count(r.Removed, "task"), remove, centurion.Count(r.Missions, "mission"))
 	if len(r.Worktrees) > 0 {
-		fmt.Fprintf(&b, "No longer needed and removed: %s.\n", strings.Join(r.Worktrees, ", "))
+		gone := "No longer needed and removed"
+		if r.DryRun {
+			gone = "Would be removed"
+		}
+		fmt.Fprintf(&b, "%s: %s.\n", gone, strings.Join(r.Worktrees, ", "))
 	}
 	switch {
 	case r.DryRun:

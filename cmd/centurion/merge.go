@@ -125,15 +125,24 @@ func (c *cli) printMerge(w io.Writer, got orchestrator.MergeReport) error {
 	return tui.Stat(w, got.Files, c.showOptions())
 }
 
-// proofWords says what the proof of an item is worth.
+// proofWords says what the proof of an item is worth, and which review has passed where it is worth little.
 func proofWords(it orchestrator.MergedItem) string {
-	if it.Proof == "" {
-		return "no proof of its own"
+	words := string(it.Proof)
+	switch {
+	case it.Proof.Solid():
+		return words
+	case it.Proof == "":
+		words = "no proof of its own"
+	case it.Why != "":
+		words += ": " + tui.Clean(it.Why)
 	}
-	if it.Proof.Solid() || it.Why == "" {
-		return string(it.Proof)
+	switch it.Review {
+	case "":
+		return words
+	case it.Item:
+		return words + "; a review: PASS"
 	}
-	return string(it.Proof) + ": " + tui.Clean(it.Why)
+	return words + "; reviewed: PASS by " + tui.Clean(it.Review)
 }
 
 // afterMission offers to merge the work of a mission that has just been completed, or does it if that was asked for.

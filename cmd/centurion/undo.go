@@ -24,7 +24,8 @@ What you have not committed stays, also in the same files; where it does not com
 touched and the exit code is 4. Without git
 the files are brought back as they were; those that somebody has changed since are named, and --force takes them, too.
 
-A mission that is being worked on has to be paused first. What was taken back is brought back with --redo.`
+A mission that is being worked on has to be paused first. --redo brings back what the latest undo has taken back, a merge too: as it
+was, or, if you have committed something since, on top of that. It refuses what a merge refuses.`
 
 func (c *cli) undoCommand() *cobra.Command {
 	var q orchestrator.UndoRequest
@@ -56,13 +57,13 @@ func (c *cli) undoCommand() *cobra.Command {
 
 // undoLatest takes back, or brings back, the work of the latest mission of which there is any, and says which it is.
 func (c *cli) undoLatest(ctx context.Context, api server.API, format string, q orchestrator.UndoRequest) error {
-	m, look, err := undoable(ctx, api, q)
+	what, find := "take back", undoable
+	if q.Redo {
+		what, find = "bring back", redoable
+	}
+	m, look, err := find(ctx, api, q)
 	if err != nil {
 		return err
-	}
-	what := "take back"
-	if q.Redo {
-		what = "bring back"
 	}
 	name := fmt.Sprintf("mission %s (%s)", m.ID, tui.Clean(centurion.Clip(strings.Join(strings.Fields(m.Goal), " "), 60)))
 	live := tui.CanLive(c.in, c.out, c.env) && format != "json"
@@ -80,7 +81,7 @@ func (c *cli) undoLatest(ctx context.Context, api server.API, format string, q o
 	return c.undo(ctx, api, format, m.ID, q)
 }
 
-// undoable finds the latest mission that has something to take back, or to bring back. One that is being worked on is not passed
+// undoable finds the latest mission that has something to take back. One that is being worked on is not passed
 // over: its error says how it is stopped.
 func undoable(ctx context.Context, api server.API, q orchestrator.UndoRequest) (m server.Mission, look orchestrator.UndoReport, err error) {
 	all, err := api.Missions(ctx)
@@ -100,13 +101,38 @@ func undoable(ctx context.Context, api server.API, q orchestrator.UndoRequest) (
 		}
 	}
 	if first == nil || len(all) > 1 {
-		e := &centurion.Error{Kind: centurion.KindConflict, Msg: "no mission here has changed anything that could be taken back", Hint: "see: centurion ps", Err: first}
-		if q.Redo {
-			e.Msg = "nothing of any mission here was taken back"
-		}
-		return m, look, e
+		return m, look, &centurion.Error{Kind: centurion.KindConflict, Msg: "no mission here has changed anything that could be taken back", Hint: "see: centurion ps", Err: first}
 	}
 	return m, look, first
+}
+
+// redoable finds the mission of which something was taken back last, and is not back yet. One that is being worked on is passed over.
+func redoable(ctx context.Context, api server.API, q orchestrator.UndoRequest) (m server.Mission, look orchestrator.UndoReport, err error) {
+	all, err := api.Missions(ctx)
+	if err != nil {
+		return m, look, err
+	}
+	slices.SortStableFunc(all, func(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) })
+	q.DryRun = true
+	var first error
+	for _, o := range all {
+		got, err := api.Undo(ctx, o.ID, q)
+		switch {
+		case err != nil && centurion.KindOf(err) != centurion.KindConflict:
+			return m, look, err
+		case err != nil && first == nil:
+			first = err
+		case err == nil && (m.ID == "" || got.Undone.After(look.Undone.Time)):
+			m, look = o, got
+		}
+	}
+	switch {
+	case m.ID != "":
+		return m, look, nil
+	case len(all) == 1:
+		return m, look, first
+	}
+	return m, look, &centurion.Error{Kind: centurion.KindConflict, Msg: "nothing of any mission here is taken back", Hint: "see: centurion ps", Err: first}
 }
 
 // undo takes something back, after a question where that is due.
@@ -151,8 +177,12 @@ func (c *cli) printUndo(got orchestrator.UndoReport) error {
 	if err := tui.Stat(c.out, got.Files, c.showOptions()); err != nil {
 		return err
 	}
+	word := "an undo"
+	if got.Redo {
+		word = "undo --redo"
+	}
 	if got.DryRun {
-		return c.say(nil, "nothing was changed: this is what an undo would do")
+		return c.say(nil, "nothing was changed: this is what "+word+" would do")
 	}
 	what, how := "mission "+got.Mission, "taken back"
 	if got.Task != "" {

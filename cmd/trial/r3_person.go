@@ -18,6 +18,7 @@ var r3Cycles = [][]string{
 	{"merge --squash", "undo $M"},
 	{"merge --only T1,T3", "merge", "undo $M", "undo $M"},
 	{"merge", "undo T2", "undo --redo T2", "undo $M"},
+	{"merge", "undo $M", "undo --redo $M", "undo $M"},
 	{"undo T2", "undo --redo T2"},
 	{"undo --yes $M", "undo --redo $M"},
 }

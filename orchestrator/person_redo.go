@@ -1,0 +1,268 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"centurion"
+	"centurion/failpoint"
+	"centurion/worktree"
+)
+
+// What an undo of a merge has taken back stands in the mission (TakenBack) until it is brought back, or merged by other means.
+
+// tookBack is a kind of undo.
+type tookBack int
+
+const (
+	tookNothing tookBack = iota
+	tookBranch           // the mission's branch went back to its base
+	tookMerge
+	tookTask
+)
+
+// latestUndo finds the undo of a mission, or of a task of it, that came last and was not made good yet. dropped says that the mission's
+// branch stands at its base and had work.
+func (w *workDone) latestUndo(dropped bool) (what tookBack, task *centurion.Task, at centurion.Time) {
+	for i, t := range w.tasks {
+		n := len(t.Landed)
+		switch {
+		case n == 0 || t.Undone.IsZero() || t.Undone.Before(at.Time):
+		case t.Landed[n-1].Reverts:
+			what, task, at = tookTask, &w.tasks[i], t.Undone
+		default:
+			what, task, at = tookBranch, nil, t.Undone
+		}
+	}
+	if dropped {
+		return tookBranch, nil, at
+	}
+	if n := len(w.mission.TakenBack); n > 0 && !w.mission.TakenBack[n-1].Time.Before(at.Time) {
+		return tookMerge, nil, w.mission.TakenBack[n-1].Time
+	}
+	return what, task, at
+}
+
+// redoMission brings back what the latest undo has taken back: a merge, the mission's branch, or one task.
+func (h *Host) redoMission(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+	kept, _, err := w.kept(ctx)
+	if err != nil {
+		return r, err
+	}
+	tip, err := w.repo.Tip(ctx, w.mission.Branch)
+	if err != nil && (centurion.KindOf(err) != centurion.KindNotFound || len(w.mission.TakenBack) == 0) {
+		return r, err // while it was merged, its branch could go: the merge can be brought back all the same
+	}
+	what, task, at := w.latestUndo(kept != "" && tip == w.mission.Base.Commit)
+	r.Undone = at
+	switch {
+	case what == tookMerge:
+		return h.redoMerge(ctx, w, r, q)
+	case what == tookTask:
+		w.task = task
+		r.Task, r.Item, r.Title = task.ID, task.Item, task.Title
+		return h.redoTask(ctx, w, r, q)
+	case kept == "" || tip == "":
+		return r, w.nothingToRedo()
+	}
+	return h.redoDrop(ctx, w, r, q, tip, kept, what)
+}
+
+// nothingToRedo is why there is nothing of a mission to bring back.
+func (w *workDone) nothingToRedo() error {
+	e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing of mission %s is taken back", w.mission.ID), Hint: "put it on your branch with: centurion merge " + w.mission.ID}
+	if w.mission.Merged != nil {
+		e.Msg, e.Hint = e.Msg+": it was merged "+mergedWords(w.mission.Merged), "see: centurion show "+w.mission.ID
+	}
+	return e
+}
+
+// redoMerge brings the newest merge back that was taken back: as it was if the person has committed nothing since, else by merging the
+// same commits once more.
+func (h *Host) redoMerge(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+	last := len(w.mission.TakenBack) - 1
+	back := w.mission.TakenBack[last]
+	r.Back = "centurion undo " + w.mission.ID
+	head, err := w.repo.Head(ctx)
+	if err != nil {
+		return r, err
+	}
+	if head.Branch != back.Merge.Branch {
+		r.Person, r.Branch, r.Before = true, head.Branch, head.Commit
+		was, here := cmp.Or(back.Merge.Branch, "a detached HEAD"), cmp.Or(head.Branch, "a detached HEAD")
+		r.Refused = &Refusal{Why: "it was taken back on " + was + ", and this is " + here,
+			Next: "git switch " + cmp.Or(back.Merge.Branch, "--detach "+branchOfMerging(back.After)) + "; then: centurion undo --redo " + w.mission.ID}
+		return r, nil
+	}
+	got, exact, err := w.repo.Redo(ctx, back, *w.mission.Base, q.DryRun)
+	if err != nil {
+		return r, err
+	}
+	if !exact {
+		return h.redoOnTop(ctx, w, r, q, back)
+	}
+	if r.retaken(got, w.mission.ID); r.Refused != nil || q.DryRun {
+		return r, nil
+	}
+	failpoint.Hit(failpoint.LandingDone)
+	return r, h.recordRedo(context.WithoutCancel(ctx), &w, mergeEvent(centurion.EventMergeDone, w.mission, "", got))
+}
+
+// recordRedo records that the merge which was taken back last is where it was.
+func (h *Host) recordRedo(ctx context.Context, w *workDone, e *centurion.Event) error {
+	last := len(w.mission.TakenBack) - 1
+	merge := w.mission.TakenBack[last].Merge
+	return h.recordMerged(ctx, w, func(m *centurion.Mission) {
+		m.Merged, m.TakenBack = &merge, slices.Clone(m.TakenBack[:last])
+	}, e)
+}
+
+// redoOnTop merges what was taken back onto what the person has committed since.
+func (h *Host) redoOnTop(ctx context.Context, w workDone, r UndoReport, q UndoRequest, back centurion.TakenBack) (UndoReport, error) {
+	p, mq := w.chooseAgain(back)
+	if len(p.commits) == 0 {
+		return r, w.nothingToRedo()
+	}
+	got, err := w.repo.Preview(ctx, p.options)
+	if err != nil {
+		return r, err
+	}
+	if r.retaken(got, w.mission.ID); r.Refused != nil {
+		return r, nil
+	}
+	if len(got.Files) == 0 {
+		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("what was taken back of mission %s is in your branch already", w.mission.ID), Hint: "git log shows what it has"}
+	}
+	if q.DryRun {
+		return r, nil
+	}
+	m := MergeReport{Branch: got.Branch, Before: got.Before}
+	if err := h.merge(ctx, &w, p, mq, &m); err != nil {
+		return r, err
+	}
+	r.Before, r.After, r.Files, r.Refused = m.Before, m.After, m.Files, m.Refused
+	return r, nil
+}
+
+// chooseAgain finds what has to be merged to bring a merge back.
+func (w *workDone) chooseAgain(back centurion.TakenBack) (picked, MergeRequest) {
+	all, rest := newestMerge(&back.Merge)
+	q := MergeRequest{Only: all.Only, Squash: all.Squash}
+	p := picked{tip: all.From, options: worktree.MergeOptions{Base: *w.mission.Base, Tip: all.From, Squash: all.Squash, Again: true,
+		Message: mergeMessage(w.mission, q)}}
+	for _, c := range all.Commits {
+		if !w.mission.Merged.Has(c) {
+			p.commits = append(p.commits, c)
+		}
+	}
+	if len(all.Only) > 0 || rest != nil || len(p.commits) < len(all.Commits) || w.mission.Merged != nil {
+		p.options.Only = p.commits
+	}
+	return p, q
+}
+
+// retaken fills in what git has done to bring something back to the person's branch.
+func (r *UndoReport) retaken(g worktree.Merging, mission string) {
+	again := "centurion undo --redo " + mission
+	r.Person, r.Branch, r.Before, r.After = true, g.Branch, g.Before, g.After
+	if len(g.Files) > 0 {
+		r.Files = g.Files
+	}
+	if r.Refused = refusal(g, again); r.Refused != nil && r.Refused.Next == "" {
+		r.Refused.Next = "take back or mend what you have committed there, then: " + again
+	}
+}
+
+// settleRedo notices that a branch stands where it stood before its newest merge was taken back: a host has died right after it brought it
+// back, or the person has done so with git.
+func (h *Host) settleRedo(ctx context.Context, w *workDone, head worktree.Head) error {
+	m := w.mission
+	back := m.TakenBack[len(m.TakenBack)-1]
+	_, rest := newestMerge(&back.Merge)
+	if back.Before == "" || head.Commit != back.Before || head.Branch != back.Merge.Branch || !sameMerge(m.Merged, rest) {
+		return nil
+	}
+	w.back = true
+	if w.look {
+		w.mission.Merged = &back.Merge
+		return nil
+	}
+	got := worktree.Merging{Before: back.After, After: head.Commit, Branch: head.Branch}
+	var err error
+	if got.Files, err = w.repo.Stat(ctx, back.After, head.Commit); err != nil {
+		return err
+	}
+	return h.recordRedo(ctx, w, mergeEvent(centurion.EventMergeDone, m, "", got))
+}
+
+func sameMerge(a, b *centurion.Merged) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Commit == b.Commit
+}
+
+// redone reports what was brought back before anybody looked.
+func (h *Host) redone(ctx context.Context, w *workDone, r *UndoReport) (err error) {
+	mm, _ := newestMerge(w.mission.Merged)
+	r.Undone = centurion.Now() // nothing was taken back later
+	r.Person, r.Branch, r.Before, r.After, r.Back = true, mm.Branch, mm.Before, mm.Commit, "centurion undo "+w.mission.ID
+	r.Files, err = w.repo.Stat(ctx, mm.Before, mm.Commit)
+	return err
+}
+
+// forgetMerged forgets what was taken back and is merged again.
+func forgetMerged(m *centurion.Mission) {
+	if m.Merged != nil && m.Merged.Commit == "" { // nobody knows yet
+		return
+	}
+	m.TakenBack = slices.DeleteFunc(slices.Clone(m.TakenBack), func(t centurion.TakenBack) bool {
+		all, _ := newestMerge(&t.Merge)
+		return len(all.Commits) > 0 && !slices.ContainsFunc(all.Commits, func(c string) bool { return !m.Merged.Has(c) })
+	})
+}
+
+// redoDrop brings back what dropMission has taken away, as long as nothing came in its place. tip is where the mission's branch stands.
+func (h *Host) redoDrop(ctx context.Context, w workDone, r UndoReport, q UndoRequest, tip, kept string, what tookBack) (UndoReport, error) {
+	m := w.mission
+	was, err := w.repo.Tip(ctx, kept)
+	if err != nil {
+		return r, err
+	}
+	on, err := w.repo.IsAncestor(ctx, was, tip)
+	if err != nil {
+		return r, err
+	}
+	if on && what == tookNothing { // it was brought back
+		return r, w.nothingToRedo()
+	}
+	if tip != m.Base.Commit && tip != was {
+		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has done other work since", m.ID),
+			Hint: fmt.Sprintf("what was taken back is at %s: see it with `git log %s`", kept, kept)}
+	}
+	r.Before, r.After, r.Back = tip, was, "centurion undo "+m.ID
+	if r.Files, err = w.repo.Stat(ctx, tip, was); err != nil || q.DryRun {
+		return r, err
+	}
+	if tip != was { // else a host has died right after that
+		if err := w.repo.Advance(ctx, m.Branch, tip, was); err != nil {
+			return r, err
+		}
+	}
+	failpoint.Hit(failpoint.UndoMoved)
+	var mine []centurion.Task
+	for _, t := range w.tasks {
+		if n := len(t.Landed); n > 0 && !t.Undone.IsZero() && !t.Landed[n-1].Reverts {
+			mine = append(mine, t)
+		}
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := h.closeItems(ctx, w, mine); err != nil {
+		return r, err
+	}
+	failpoint.Hit(failpoint.UndoRecorded)
+	// Last, since it is what tells that there is something to bring back: asked again, a redo that was complete goes on with the undo before.
+	return r, h.recordTasks(ctx, mine, func(t *centurion.Task) { t.Undone = centurion.Time{} })
+}

@@ -1,0 +1,114 @@
+package orchestrator
+
+import (
+	"context"
+	"slices"
+
+	"centurion/worktree"
+)
+
+// otherWays adds to a refused merge what would work at this moment: the items that do not touch the files which are in the way. It looks
+// whether they really would, and names nothing else.
+func (w *workDone) otherWays(ctx context.Context, p picked, q MergeRequest, got worktree.Merging, r *MergeReport) error {
+	if len(q.Only) > 0 && r.Refused.Next == wholeInstead(w.mission.ID) {
+		if err := w.checkWhole(ctx, q, r); err != nil {
+			return err
+		}
+	}
+	names, err := w.clearItems(ctx, p, q, got)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	q.Only, q.Unfinished = names, false
+	r.Refused.Next += "; or merge now what does not touch these files: " + mergeCommand(w.mission.ID, q)
+	return nil
+}
+
+// wholeInstead is what helps where items cannot be merged without others.
+func wholeInstead(mission string) string {
+	return buildsOn + ", or merge all: centurion merge " + mission
+}
+
+const buildsOn = "name the items whose work it builds on as well"
+
+// checkWhole leaves out that all could be merged, if it could not.
+func (w *workDone) checkWhole(ctx context.Context, q MergeRequest, r *MergeReport) error {
+	all := MergeRequest{Squash: q.Squash, Unfinished: len(r.Unfinished) > 0}
+	p, err := w.choose(ctx, all)
+	if err != nil {
+		return err
+	}
+	got, err := w.repo.Preview(ctx, p.options)
+	if err != nil {
+		return err
+	}
+	r.Refused.Next = buildsOn
+	if got.Clear() {
+		r.Refused.Next += ", or merge all: " + mergeCommand(w.mission.ID, all)
+	}
+	return nil
+}
+
+// clearItems finds the items of a refused merge that can be merged without those that touch what is in the way; none if there are no such.
+func (w *workDone) clearItems(ctx context.Context, p picked, q MergeRequest, got worktree.Merging) ([]string, error) {
+	const rounds = 5 // one item after the other may turn out to stand on what was left out; each costs a merge in memory
+	avoid := map[string]bool{}
+	for range rounds {
+		known := len(avoid)
+		for _, name := range got.Overlap {
+			avoid[name] = true
+		}
+		for _, c := range got.Conflicts {
+			avoid[c.Path] = true
+		}
+		if len(avoid) == known {
+			return nil, nil
+		}
+		names, commits := w.besides(p.commits, avoid)
+		if len(commits) == 0 || len(commits) == len(p.commits) {
+			return nil, nil
+		}
+		p.options.Only, p.options.Squash = commits, q.Squash
+		var err error
+		if got, err = w.repo.Preview(ctx, p.options); err != nil {
+			return nil, err
+		}
+		if got.Clear() {
+			if len(got.Files) == 0 {
+				return nil, nil
+			}
+			return names, nil
+		}
+	}
+	return nil, nil
+}
+
+// besides lists the items with commits among those given whose work touches none of the files to avoid, and their commits, oldest first.
+func (w *workDone) besides(commits []string, avoid map[string]bool) (names, chosen []string) {
+	touches, has := map[string]bool{}, map[string]bool{}
+	item := map[string]string{} // of a commit
+	for _, t := range w.tasks {
+		name := taskName(t)
+		if !t.Undone.IsZero() {
+			continue
+		}
+		for _, l := range landed(t) {
+			if item[l.Commit] = name; !slices.Contains(commits, l.Commit) {
+				continue
+			}
+			has[name] = true
+			for _, f := range l.Files {
+				touches[name] = touches[name] || avoid[f.Path] || f.Old != "" && avoid[f.Old]
+			}
+		}
+	}
+	for _, c := range commits {
+		if name := item[c]; has[name] && !touches[name] {
+			chosen = append(chosen, c)
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, chosen
+}
