@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +23,14 @@ func (r *rig) when(holds func(all []centurion.Event) bool) {
 			return
 		}
 	}
+}
+
+// whenClaimed holds an answer of the model back until a task has claimed a file that it has written.
+func (r *rig) whenClaimed(path string) {
+	r.when(func([]centurion.Event) bool {
+		tasks, err := r.store.Tasks(r.ctx, r.missionOf())
+		return err != nil || slices.ContainsFunc(tasks, func(t centurion.Task) bool { return slices.Contains(t.Claims, path) || t.Status.Ended() })
+	})
 }
 
 func count(all []centurion.Event, t centurion.EventType) (n int) {
@@ -55,7 +64,8 @@ func twoWriters(r **rig, second func(scripted.Request) scripted.Answer) map[stri
 				}
 				return say("it says one")
 			}
-			if q.Step() == 1 {
+			if q.Step() == 1 { // the other one has the file
+				(*r).whenClaimed("x.txt")
 				return do(sh("put x.txt two"))
 			}
 			if q.Step() == 2 { // the other one lands first

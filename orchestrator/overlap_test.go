@@ -162,10 +162,7 @@ func TestCommandsClaimWhatTheyWrite(t *testing.T) {
 			}
 			switch q.Step() {
 			case 1:
-				r.when(func([]centurion.Event) bool {
-					tasks, err := r.store.Tasks(r.ctx, r.missionOf())
-					return err != nil || slices.ContainsFunc(tasks, func(t centurion.Task) bool { return slices.Contains(t.Claims, "a.txt") })
-				})
+				r.whenClaimed("a.txt")
 				return do(writes("a.txt", "two\n"))
 			case 2:
 				return do(sh("put a.txt two"))
