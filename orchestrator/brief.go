@@ -192,6 +192,9 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 		fmt.Fprintf(&b, "Why: %s\n", t.Error.Message)
 	}
 	landedLines(&b, t)
+	if m.isolated() && t.Status == centurion.TaskCompleted && t.Agent == agents.Worker && t.Item != "" && !t.Reviews && len(t.Landed) == 0 {
+		b.WriteString("It changed no file.\n")
+	}
 	sure, err := m.hasPassed(tx, t)
 	if err != nil {
 		return "", err

@@ -108,12 +108,13 @@ func (m *mission) resumeSession(ctx context.Context, t *centurion.Task) error {
 	if err != nil {
 		return err
 	}
+	begun, _ := m.itemNow(t.Item)
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		rec, err := tx.Session(t.Session)
 		if err != nil {
 			return err
 		}
-		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) { t.Attempt, t.Started = 1, centurion.Now() })
+		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) { t.Attempt, t.Started, t.Verify = 1, centurion.Now(), begun.Verify })
 		if err != nil {
 			return err
 		}
