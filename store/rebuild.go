@@ -146,7 +146,7 @@ func scanRanges(c *conn, t *table, query string, take func(*row)) {
 	for next < last {
 		err := c.rawRows(t, query+" NOT INDEXED WHERE seq >= ? ORDER BY seq", func(row *row) error {
 			take(row)
-			next = row.seq + 1
+			next = max(next, row.seq+1) // in a page whose end is lost a row may say that it is number 0: going back would never end
 			return nil
 		}, next)
 		if err == nil {
