@@ -52,3 +52,34 @@ func TestSalvageFarRow(t *testing.T) {
 		}
 	}
 }
+
+// TRIAL R5: a file that was cut in the middle of a page is repaired wherever the cut is. In what is left of such a page a row may say
+// that it is number 0, and looking on from there would never end.
+func TestSalvageCutPage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	s := openAt(t, path)
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		for range 400 {
+			if _, err := tx.Append(centurion.Event{Type: centurion.EventTodoUpdated, Data: []byte(`{"x":"` + strings.Repeat("y", 300) + `"}`)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = s.Close()
+	}
+	whole, rerr := os.ReadFile(path)
+	if err != nil || rerr != nil {
+		t.Fatal(err, rerr)
+	}
+	for cut := 4096 * 4; cut < len(whole); cut += 997 {
+		at := filepath.Join(t.TempDir(), "state.db")
+		if err := os.WriteFile(at, whole[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Salvage(t.Context(), at); err != nil {
+			t.Errorf("cut after %d bytes: %v", cut, err)
+		}
+	}
+}
