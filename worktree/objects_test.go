@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -84,7 +85,10 @@ func TestStandsAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("other", head); err != nil {
-		t.Skip(err)
+		if runtime.GOOS != "windows" {
+			t.Fatal(err)
+		}
+		t.Skip("links need a right on Windows:", err)
 	}
 	on(false, "a link")
 }
