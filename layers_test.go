@@ -32,11 +32,12 @@ var mayImport = map[string][]string{
 	"tools":        {leaf},
 	"session":      {leaf, "tools"},
 	"orchestrator": {leaf, "tools", "session"},
+	"takeover":     {leaf, "orchestrator"},
 
 	// The edge imports the spine; nobody but cmd imports the edge.
-	"server": {leaf, "tools", "session", "orchestrator"},
+	"server": {leaf, "tools", "session", "orchestrator", "takeover"},
 	"tui":    {leaf, "tools", "session", "orchestrator"},
-	"cmd":    {leaf, "tools", "session", "orchestrator", "server", "tui"},
+	"cmd":    {leaf, "tools", "session", "orchestrator", "takeover", "server", "tui"},
 }
 
 // leaf stands for every leaf that nobody is kept from. Watchers are wired by cmd alone.

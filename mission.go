@@ -127,6 +127,13 @@ const (
 	LevelInferred = "inferred" // the host read it from the plan
 )
 
+// How the writers of a mission are kept apart, and what a person may ask for.
+const (
+	IsolationAuto     = "auto"     // asked for: worktree where that is possible, else shared
+	IsolationShared   = "shared"   // all write in the project's own directory
+	IsolationWorktree = "worktree" // each writer in a checkout of its own
+)
+
 // MissionOptions is what a mission was started with; a resume may raise its limits. Zero limits mean none.
 type MissionOptions struct {
 	Agent       string   `json:"agent,omitempty"` // the root session's agent

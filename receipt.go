@@ -1,5 +1,10 @@
 package centurion
 
+import (
+	"slices"
+	"strings"
+)
+
 // Receipt is proof that the host itself ran an acceptance command. It binds the exact line.
 type Receipt struct {
 	ID       string `json:"id"`
@@ -80,6 +85,19 @@ type FileChange struct {
 	Added   int    `json:"added"`         // lines; 0 for a binary file
 	Deleted int    `json:"deleted"`
 	Binary  bool   `json:"binary,omitempty"`
+}
+
+// Paths lists the files of a change by name, sorted, those that were renamed under both their names.
+func Paths(files []FileChange) []string {
+	var out []string
+	for _, f := range files {
+		out = append(out, f.Path)
+		if f.Old != "" {
+			out = append(out, f.Old)
+		}
+	}
+	slices.SortFunc(out, strings.Compare)
+	return slices.Compact(out)
 }
 
 // Hunk is one piece of a change of a file.

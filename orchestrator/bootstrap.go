@@ -67,9 +67,9 @@ func (m *mission) bootstrap(ctx context.Context, a agents.Agent, t centurion.Tas
 	if model, err := m.h.cfg.Model(ref.String()); err == nil {
 		window = model.Context
 	}
-	isolation := isolationShared
+	isolation := centurion.IsolationShared
 	if m.isolated() {
-		isolation = isolationWorktree
+		isolation = centurion.IsolationWorktree
 	}
 	return m.h.bootstrap(ctx, a, window, instructions.Want{Near: near}, isolation)
 }
@@ -129,7 +129,7 @@ func (s skills) Skill(ctx context.Context, _ *tools.Call, name string) (instruct
 // in every request of that session.
 func (h *Host) systemPrompt(a agents.Agent, isolation string) string {
 	where := fmt.Sprintf("- Project directory: %s. Paths are relative to it.\n", h.cfg.Workspace.Dir())
-	if isolation == isolationWorktree {
+	if isolation == centurion.IsolationWorktree {
 		where = ownCheckout
 	}
 	return a.Prompt + fmt.Sprintf("\nSurroundings\n\n%s- System: %s/%s. Date: %s.\n", where, runtime.GOOS, runtime.GOARCH, time.Now().Format(time.DateOnly))

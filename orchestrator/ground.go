@@ -14,13 +14,6 @@ import (
 	"centurion/worktree"
 )
 
-// The kinds of isolation, and what a person may ask for.
-const (
-	isolationAuto     = "auto"
-	isolationShared   = "shared"
-	isolationWorktree = "worktree"
-)
-
 // ground is what a mission stands on whose writers are kept apart: the repository, the commit that its work starts from,
 // and the branch on which that work is put together.
 type ground struct {
@@ -39,31 +32,32 @@ type ground struct {
 // tell. The error has centurion.KindUsage if checkouts are asked for and cannot be had.
 func (h *Host) isolate(ctx context.Context, opts centurion.MissionOptions) (isolation, why string, err error) {
 	const op = "start mission"
-	want := cmp.Or(opts.Isolation, isolationAuto)
+	want := cmp.Or(opts.Isolation, centurion.IsolationAuto)
 	switch {
-	case want != isolationAuto && want != isolationShared && want != isolationWorktree:
+	case want != centurion.IsolationAuto && want != centurion.IsolationShared && want != centurion.IsolationWorktree:
 		return "", "", &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no isolation %q", want),
 			Hint: "it is one of auto, shared and worktree"}
-	case want == isolationShared || want == isolationAuto && alone(opts.Profile):
-		return isolationShared, "", nil
-	case want == isolationAuto && h.cfg.Worktrees == nil:
-		return isolationShared, "", nil
+	case want == centurion.IsolationShared || want == centurion.IsolationAuto && alone(opts.Profile):
+		return centurion.IsolationShared, "", nil
+	case want == centurion.IsolationAuto && h.cfg.Worktrees == nil:
+		return centurion.IsolationShared, "", nil
 	}
-	_, err = h.repository(ctx)
+	_, err = h.Repository(ctx)
 	switch {
 	case err == nil:
-		return isolationWorktree, "", nil
+		return centurion.IsolationWorktree, "", nil
 	case ctx.Err() != nil:
 		return "", "", context.Cause(ctx)
-	case want == isolationWorktree:
+	case want == centurion.IsolationWorktree:
 		return "", "", &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: "--isolation worktree is not possible here",
 			Hint: cmp.Or(centurion.HintOf(err), "make it a git repository with `git init`, or use --isolation shared"), Err: err}
 	}
-	return isolationShared, "all sessions write in the project's own directory: " + err.Error(), nil
+	return centurion.IsolationShared, "all sessions write in the project's own directory: " + err.Error(), nil
 }
 
-// repository opens the project's repository, once a host. What is not there is looked for again the next time.
-func (h *Host) repository(ctx context.Context) (*worktree.Repo, error) {
+// Repository opens the project's repository, once a host. What is not there is looked for again the next time: the error has
+// centurion.KindNotFound for a host that keeps no checkouts, else it is that of [Config].Worktrees.
+func (h *Host) Repository(ctx context.Context) (*worktree.Repo, error) {
 	if h.cfg.Worktrees == nil {
 		return nil, &centurion.Error{Kind: centurion.KindNotFound, Msg: "this host keeps no checkouts"}
 	}
@@ -82,10 +76,10 @@ func (h *Host) repository(ctx context.Context) (*worktree.Repo, error) {
 
 // stand opens what the mission stands on, before anything of it runs. The snapshot is taken beside the first request.
 func (m *mission) stand(ctx context.Context, rec centurion.Mission, beside *guard.Group) error {
-	if rec.Isolation != isolationWorktree {
+	if rec.Isolation != centurion.IsolationWorktree {
 		return nil
 	}
-	repo, err := m.h.repository(ctx)
+	repo, err := m.h.Repository(ctx)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -125,7 +126,6 @@ type Host struct {
 	cleaner cleaner
 	prompts prompts // those who wait for the answer of a turn
 
-	person   sync.Mutex // held while a person's branch or files are changed, or work is taken back
 	starting sync.Mutex // held while a mission's plan gets its name, and while a mission that has one is entered
 
 	trees   trees
@@ -270,6 +270,17 @@ func (h *Host) Running() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Collect(maps.Keys(h.missions))
+}
+
+// AtRest calls do while nobody works on a mission or begins to. It returns its error, or one with centurion.KindConflict if the
+// mission is being worked on; then do is not called. Nothing that enters a mission may be called in do: it would wait for ever.
+func (h *Host) AtRest(id string, do func() error) error {
+	h.starting.Lock()
+	defer h.starting.Unlock()
+	if h.running(id) != nil {
+		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s is being worked on", id), Hint: "stop it first: centurion pause " + id}
+	}
+	return do()
 }
 
 func (h *Host) running(id string) *mission {

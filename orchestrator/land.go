@@ -61,7 +61,7 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 		}
 		if l.commit.ID != "" && !mayChange(c) {
 			note = fmt.Sprintf("(The %s is not to change files. What it changed with shell commands was not merged; it is on the branch %s: %s)",
-				c.agent.Name, checkout.Where().Branch, centurion.Clip(strings.Join(paths(l.commit.Files), ", "), 500))
+				c.agent.Name, checkout.Where().Branch, centurion.Clip(strings.Join(centurion.Paths(l.commit.Files), ", "), 500))
 			l.commit = worktree.Commit{}
 		}
 		back, err := m.beforeLanding(ctx, c, l)
@@ -88,7 +88,7 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 		}
 		return nil, nil
 	}
-	out.Files = append(out.Files, m.inProject(paths(l.landed.Files))...)
+	out.Files = append(out.Files, m.inProject(centurion.Paths(l.landed.Files))...)
 	slices.Sort(out.Files)
 	out.Files = slices.Compact(out.Files)
 	return nil, m.moveOn(ctx, c, checkout, l.landed.Commit)
@@ -285,7 +285,7 @@ func (m *mission) intents(ctx context.Context, l *landing, files []string) (stri
 	var b strings.Builder
 	for _, t := range tasks {
 		for _, x := range t.Landed {
-			touched := slices.DeleteFunc(paths(x.Files), func(f string) bool { return !slices.Contains(files, f) })
+			touched := slices.DeleteFunc(centurion.Paths(x.Files), func(f string) bool { return !slices.Contains(files, f) })
 			if len(touched) == 0 || l.task != nil && t.ID == l.task.id {
 				continue
 			}

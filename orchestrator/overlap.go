@@ -54,7 +54,7 @@ func withOverlap(c *conversation, res tools.Result, held []heldFile) tools.Resul
 // asked. The session is told once, and can bring them back. If it ends its turn with them again it needs them: its work waits
 // then until nobody else works on them, and is merged after theirs.
 func (m *mission) overlap(ctx context.Context, c *conversation, commit worktree.Commit) (*rejection, error) {
-	files := m.inProject(paths(commit.Files))
+	files := m.inProject(centurion.Paths(commit.Files))
 	held, err := m.settleClaims(ctx, c, files, true)
 	if err != nil || len(held) == 0 {
 		return nil, err

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -339,7 +338,7 @@ func (m *mission) recordMerged(ctx context.Context, chain []*landing) error {
 
 func mergeDone(mission, session, task, branch string, l centurion.Landed) centurion.Event {
 	return centurion.Event{Type: centurion.EventMergeDone, Mission: mission, Session: session, Task: task,
-		Data: event.Data(event.MergeData{Branch: branch, Commit: l.Commit, Files: paths(l.Files)})}
+		Data: event.Data(event.MergeData{Branch: branch, Commit: l.Commit, Files: centurion.Paths(l.Files)})}
 }
 
 // unland takes back what was recorded before a merge that has not happened.
@@ -423,17 +422,4 @@ func (m *mission) toldMerges(ctx context.Context) (map[string]bool, error) {
 
 func (m *mission) merges(ctx context.Context) ([]centurion.Event, error) {
 	return m.h.cfg.Store.Events(ctx, store.EventQuery{Mission: m.id, Types: []centurion.EventType{centurion.EventMergeDone}, Limit: 1 << 20})
-}
-
-// paths lists the files of a change by name, sorted, those that were renamed under both their names.
-func paths(files []centurion.FileChange) []string {
-	var out []string
-	for _, f := range files {
-		out = append(out, f.Path)
-		if f.Old != "" {
-			out = append(out, f.Old)
-		}
-	}
-	slices.SortFunc(out, strings.Compare)
-	return slices.Compact(out)
 }

@@ -19,13 +19,13 @@ func (h *Host) tidyWorktrees(ctx context.Context, all bool) ([]string, error) {
 	}
 	needed, isolated := map[string]bool{}, false
 	for _, m := range missions {
-		isolated = isolated || m.Isolation == isolationWorktree
+		isolated = isolated || m.Isolation == centurion.IsolationWorktree
 		needed[m.ID] = !m.Status.Ended() || h.running(m.ID) != nil
 	}
 	if !isolated {
 		return nil, nil
 	}
-	repo, err := h.repository(ctx)
+	repo, err := h.Repository(ctx)
 	if centurion.KindOf(err) == centurion.KindNotFound {
 		return nil, nil // the project is in no repository any more
 	}
@@ -33,7 +33,7 @@ func (h *Host) tidyWorktrees(ctx context.Context, all bool) ([]string, error) {
 		return nil, err
 	}
 	for _, m := range missions {
-		if m.Isolation == isolationWorktree && h.running(m.ID) == nil {
+		if m.Isolation == centurion.IsolationWorktree && h.running(m.ID) == nil {
 			err = errors.Join(err, h.leftBehind(ctx, m))
 		}
 	}
@@ -61,11 +61,11 @@ func (h *Host) pooled(ctx context.Context, o TidyOptions) ([]string, error) {
 		return nil, nil
 	}
 	missions, err := h.cfg.Store.Missions(ctx)
-	isolated := func(m centurion.Mission) bool { return m.Isolation == isolationWorktree }
+	isolated := func(m centurion.Mission) bool { return m.Isolation == centurion.IsolationWorktree }
 	if err != nil || !slices.ContainsFunc(missions, isolated) {
 		return nil, err
 	}
-	repo, err := h.repository(ctx)
+	repo, err := h.Repository(ctx)
 	if centurion.KindOf(err) == centurion.KindNotFound {
 		return nil, nil
 	}

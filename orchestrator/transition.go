@@ -1,7 +1,9 @@
 package orchestrator
 
 import (
+	"context"
 	"fmt"
+	"slices"
 
 	"centurion"
 	"centurion/event"
@@ -106,6 +108,23 @@ func moveTask(tx *store.Tx, id string, to centurion.TaskStatus, change func(*cen
 	}
 	_, err = tx.Append(taskFact(t, taskEvent(from, t)))
 	return t, err
+}
+
+// ChangeTasks applies change to what is recorded of tasks, in one transaction. Each stays in the state that it was given in. The record
+// that change gets is its own, with a Landed that it may write to.
+func (h *Host) ChangeTasks(ctx context.Context, tasks []centurion.Task, change func(*centurion.Task)) error {
+	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		for _, t := range tasks {
+			_, err := moveTask(tx, t.ID, t.Status, func(t *centurion.Task) {
+				t.Landed = slices.Clone(t.Landed)
+				change(t)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func taskEvent(from centurion.TaskStatus, t centurion.Task) centurion.EventType {

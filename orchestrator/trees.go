@@ -35,6 +35,18 @@ func (h *Host) history(ctx context.Context) (*worktree.Shadow, error) {
 	return s, err
 }
 
+// WithHistory calls do with the history of the project's files, nil if this host keeps none, while nobody else looks at those files
+// through it. The error is that of do, or of opening the history.
+func (h *Host) WithHistory(ctx context.Context, do func(*worktree.Shadow) error) error {
+	h.trees.mu.Lock()
+	defer h.trees.mu.Unlock()
+	s, err := h.history(ctx)
+	if err != nil {
+		return err
+	}
+	return do(s)
+}
+
 // saveTree records the project's files as they are and returns the tree, "" if there is no history. That it cannot be kept is
 // told once, and keeps nobody from working.
 func (m *mission) saveTree(ctx context.Context, label string) (string, error) {

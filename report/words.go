@@ -219,7 +219,7 @@ func (r *Report) where() string {
 		return line + "."
 	case m.Branch != "":
 		return "The work stands on the branch " + m.Branch + ". It is not on yours."
-	case m.Isolation == "shared" || m.Base == nil:
+	case m.Isolation == centurion.IsolationShared || m.Base == nil:
 		return "The work was done in the project itself."
 	}
 	return ""

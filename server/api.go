@@ -16,6 +16,7 @@ import (
 	"centurion/event"
 	"centurion/orchestrator"
 	"centurion/store"
+	"centurion/takeover"
 	"centurion/workspace"
 )
 
@@ -213,10 +214,11 @@ func taskView(t centurion.Task) Task {
 // Local serves the API in the process that has the store. Without a Host nothing runs in this project: then reading
 // works, and what is recorded as running is told as interrupted. Without Work nothing can be started.
 type Local struct {
-	Store *store.Store
-	Host  *orchestrator.Host
-	Work  Work
-	Hub   *event.Hub // token deltas; nil means none
+	Store  *store.Store
+	Host   *orchestrator.Host
+	Person *takeover.Person // what a person takes over; nil without a Host
+	Work   Work
+	Hub    *event.Hub // token deltas; nil means none
 	// Archive is the project in whose archive tasks are looked for that were removed; nil means nowhere.
 	Archive *workspace.Workspace
 }

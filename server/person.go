@@ -7,18 +7,18 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/orchestrator"
+	"centurion/takeover"
 )
 
 // Person is the part of [API] with which a person takes over what was done, or takes it back. What is named is a mission or
 // a task, by its id or a unique prefix of it; "" means the latest mission.
 type Person interface {
-	// Diff tells what was changed; see orchestrator.Host.Diff.
-	Diff(ctx context.Context, id string, o orchestrator.DiffOptions) (orchestrator.Change, error)
-	// Merge puts a mission's work on the person's branch; see orchestrator.Host.Merge.
-	Merge(ctx context.Context, id string, q orchestrator.MergeRequest) (orchestrator.MergeReport, error)
-	// Undo takes it back; see orchestrator.Host.Undo.
-	Undo(ctx context.Context, id string, q orchestrator.UndoRequest) (orchestrator.UndoReport, error)
+	// Diff tells what was changed; see takeover.Person.Diff.
+	Diff(ctx context.Context, id string, o takeover.DiffOptions) (takeover.Change, error)
+	// Merge puts a mission's work on the person's branch; see takeover.Person.Merge.
+	Merge(ctx context.Context, id string, q takeover.MergeRequest) (takeover.MergeReport, error)
+	// Undo takes it back; see takeover.Person.Undo.
+	Undo(ctx context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error)
 }
 
 // full returns the whole id of a mission or a task.
@@ -31,53 +31,53 @@ func (l *Local) full(ctx context.Context, id string) (string, error) {
 }
 
 // Diff tells what a mission or a task has changed.
-func (l *Local) Diff(ctx context.Context, id string, o orchestrator.DiffOptions) (orchestrator.Change, error) {
-	if l.Host == nil {
-		return orchestrator.Change{}, notRunning("diff")
+func (l *Local) Diff(ctx context.Context, id string, o takeover.DiffOptions) (takeover.Change, error) {
+	if l.Person == nil {
+		return takeover.Change{}, notRunning("diff")
 	}
 	id, err := l.full(ctx, id)
 	if err != nil {
-		return orchestrator.Change{}, err
+		return takeover.Change{}, err
 	}
-	return l.Host.Diff(ctx, id, o)
+	return l.Person.Diff(ctx, id, o)
 }
 
 // Merge puts a mission's work on the person's branch.
-func (l *Local) Merge(ctx context.Context, id string, q orchestrator.MergeRequest) (orchestrator.MergeReport, error) {
-	if l.Host == nil {
-		return orchestrator.MergeReport{}, notRunning("merge")
+func (l *Local) Merge(ctx context.Context, id string, q takeover.MergeRequest) (takeover.MergeReport, error) {
+	if l.Person == nil {
+		return takeover.MergeReport{}, notRunning("merge")
 	}
 	id, err := l.full(ctx, id)
 	if err != nil {
-		return orchestrator.MergeReport{}, err
+		return takeover.MergeReport{}, err
 	}
-	return l.Host.Merge(ctx, id, q)
+	return l.Person.Merge(ctx, id, q)
 }
 
 // Undo takes back what a mission or a task has done.
-func (l *Local) Undo(ctx context.Context, id string, q orchestrator.UndoRequest) (orchestrator.UndoReport, error) {
-	if l.Host == nil {
-		return orchestrator.UndoReport{}, notRunning("undo")
+func (l *Local) Undo(ctx context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error) {
+	if l.Person == nil {
+		return takeover.UndoReport{}, notRunning("undo")
 	}
 	id, err := l.full(ctx, id)
 	if err != nil {
-		return orchestrator.UndoReport{}, err
+		return takeover.UndoReport{}, err
 	}
-	return l.Host.Undo(ctx, id, q)
+	return l.Person.Undo(ctx, id, q)
 }
 
 type mergeBody struct {
 	ID string `json:"id,omitempty"`
-	orchestrator.MergeRequest
+	takeover.MergeRequest
 }
 
 type undoBody struct {
 	ID string `json:"id"`
-	orchestrator.UndoRequest
+	takeover.UndoRequest
 }
 
 // Diff tells what a mission or a task has changed.
-func (c *Client) Diff(ctx context.Context, id string, o orchestrator.DiffOptions) (orchestrator.Change, error) {
+func (c *Client) Diff(ctx context.Context, id string, o takeover.DiffOptions) (takeover.Change, error) {
 	q := url.Values{"id": {id}, "path": o.Paths}
 	if o.Patch {
 		q.Set("patch", "true")
@@ -85,23 +85,23 @@ func (c *Client) Diff(ctx context.Context, id string, o orchestrator.DiffOptions
 	if o.Color {
 		q.Set("color", "true")
 	}
-	return get[orchestrator.Change](ctx, c, "/diff", q)
+	return get[takeover.Change](ctx, c, "/diff", q)
 }
 
 // Merge puts a mission's work on the person's branch.
-func (c *Client) Merge(ctx context.Context, id string, q orchestrator.MergeRequest) (orchestrator.MergeReport, error) {
-	return send[orchestrator.MergeReport](ctx, c, "/merge", mergeBody{id, q})
+func (c *Client) Merge(ctx context.Context, id string, q takeover.MergeRequest) (takeover.MergeReport, error) {
+	return send[takeover.MergeReport](ctx, c, "/merge", mergeBody{id, q})
 }
 
 // Undo takes back what a mission or a task has done.
-func (c *Client) Undo(ctx context.Context, id string, q orchestrator.UndoRequest) (orchestrator.UndoReport, error) {
-	return send[orchestrator.UndoReport](ctx, c, "/undo", undoBody{id, q})
+func (c *Client) Undo(ctx context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error) {
+	return send[takeover.UndoReport](ctx, c, "/undo", undoBody{id, q})
 }
 
 func (h handler) personRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+Prefix+"/diff", func(w http.ResponseWriter, r *http.Request) {
 		id := r.FormValue("id") // which reads the form
-		answer(w)(h.api.Diff(r.Context(), id, orchestrator.DiffOptions{Patch: r.FormValue("patch") == "true",
+		answer(w)(h.api.Diff(r.Context(), id, takeover.DiffOptions{Patch: r.FormValue("patch") == "true",
 			Color: r.FormValue("color") == "true", Paths: r.Form["path"]}))
 	})
 	mux.HandleFunc("POST "+Prefix+"/merge", post(func(r *http.Request, b mergeBody) (any, error) {

@@ -22,6 +22,7 @@ import (
 	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/store"
+	"centurion/takeover"
 	"centurion/workspace"
 )
 
@@ -81,7 +82,8 @@ func newProject(t *testing.T) *project {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.local = &server.Local{Store: s, Hub: p.hub, Host: orchestrator.New(orchestrator.Config{Store: s, Workspace: ws})}
+	host := orchestrator.New(orchestrator.Config{Store: s, Workspace: ws})
+	p.local = &server.Local{Store: s, Hub: p.hub, Host: host, Person: takeover.New(host, s, ws)}
 	return p
 }
 

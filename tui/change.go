@@ -103,9 +103,9 @@ func Patch(w io.Writer, text string, o ShowOptions) error {
 // isolation says how the writers of a mission are kept apart.
 func isolation(m *centurion.Mission) string {
 	switch m.Isolation {
-	case "worktree":
+	case centurion.IsolationWorktree:
 		return "each writer in a checkout of its own"
-	case "shared":
+	case centurion.IsolationShared:
 		return "all write in the project itself"
 	}
 	return ""

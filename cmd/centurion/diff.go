@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/orchestrator"
 	"centurion/server"
+	"centurion/takeover"
 	"centurion/tui"
 )
 
@@ -35,11 +35,11 @@ func (c *cli) diffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o := orchestrator.DiffOptions{Patch: f.format == "json" || !stat && !names}
+			o := takeover.DiffOptions{Patch: f.format == "json" || !stat && !names}
 			if len(args) > 1 {
 				o.Paths = args[1:]
 			}
-			var got orchestrator.Change
+			var got takeover.Change
 			err = c.beside(f, api, func(api server.API) (err error) {
 				got, err = api.Diff(ctx, id, o)
 				return err
@@ -55,7 +55,7 @@ func (c *cli) diffCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) printChange(f *readFlags, got orchestrator.Change, stat, names bool) error {
+func (c *cli) printChange(f *readFlags, got takeover.Change, stat, names bool) error {
 	o := c.showOptions()
 	switch {
 	case f.format == "json":
@@ -86,7 +86,7 @@ func (c *cli) printChange(f *readFlags, got orchestrator.Change, stat, names boo
 
 // diffOf shows what a mission has changed to a person who is asked about it.
 func (c *cli) diffOf(ctx context.Context, api server.Person, out io.Writer, mission string) error {
-	got, err := api.Diff(ctx, mission, orchestrator.DiffOptions{Patch: true})
+	got, err := api.Diff(ctx, mission, takeover.DiffOptions{Patch: true})
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ import (
 	"centurion/sandbox"
 	"centurion/server"
 	"centurion/store"
+	"centurion/takeover"
 	"centurion/workspace"
 )
 
@@ -38,6 +39,7 @@ type host struct {
 	store  *store.Store
 	hub    *event.Hub
 	orch   *orchestrator.Host
+	person *takeover.Person
 	models *modelSet
 	lock   *flock.Flock
 	socket string
@@ -97,6 +99,7 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 		return nil, errors.Join(err, h.Close())
 	}
 	h.orch = orchestrator.New(oc)
+	h.person = takeover.New(h.orch, h.store, h.ws)
 	if err := h.listen(how); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
@@ -230,7 +233,7 @@ func (h *host) listen(how manner) error {
 
 // api is what this process serves, and uses itself.
 func (h *host) api() *server.Local {
-	return &server.Local{Store: h.store, Host: h.orch, Work: h, Hub: h.hub, Archive: h.ws}
+	return &server.Local{Store: h.store, Host: h.orch, Person: h.person, Work: h, Hub: h.hub, Archive: h.ws}
 }
 
 var _ server.Work = (*host)(nil)
@@ -267,7 +270,7 @@ func (h *host) Launch(id string) error {
 		}
 		var m centurion.Mission
 		if m, x.err = h.orch.Run(ctx, id); x.err == nil && m.Status == centurion.MissionCompleted && m.Options.Merge && m.Options.Detached {
-			h.orch.MergeUnasked(ctx, id) // nobody sits there who would
+			h.person.MergeUnasked(ctx, id) // nobody sits there who would
 		}
 		return nil
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/orchestrator"
 	"centurion/server"
+	"centurion/takeover"
 	"centurion/tui"
 )
 
@@ -25,7 +25,7 @@ earlier merge can be merged again.
 First it is shown what will change, and of each item what its proof is worth.`
 
 func (c *cli) mergeCommand() *cobra.Command {
-	var q orchestrator.MergeRequest
+	var q takeover.MergeRequest
 	cmd := c.reading("merge [MISSION]", "Put finished work on your branch", mergeHelp,
 		"  centurion merge\n  centurion merge msn_0199… --only T1,T3\n  centurion merge --squash\n  centurion merge --dry-run",
 		exactly(0, 1, "at most one mission"),
@@ -59,7 +59,7 @@ func (c *cli) mergeCommand() *cobra.Command {
 }
 
 // merge shows what a merge changes, and does it.
-func (c *cli) merge(ctx context.Context, api server.Person, format, id string, q orchestrator.MergeRequest) error {
+func (c *cli) merge(ctx context.Context, api server.Person, format, id string, q takeover.MergeRequest) error {
 	if format == "json" {
 		got, err := api.Merge(ctx, id, q)
 		if err != nil {
@@ -88,7 +88,7 @@ func (c *cli) merge(ctx context.Context, api server.Person, format, id string, q
 }
 
 // merged says what has become of a merge.
-func (c *cli) merged(w io.Writer, got orchestrator.MergeReport) error {
+func (c *cli) merged(w io.Writer, got takeover.MergeReport) error {
 	switch {
 	case got.Refused != nil:
 		c.refused(got.Refused)
@@ -104,7 +104,7 @@ func (c *cli) merged(w io.Writer, got orchestrator.MergeReport) error {
 }
 
 // printMerge shows what a merge changes, and what the proof of it is worth.
-func (c *cli) printMerge(w io.Writer, got orchestrator.MergeReport) error {
+func (c *cli) printMerge(w io.Writer, got takeover.MergeReport) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of mission %s onto %s: %s\n", centurion.Count(got.Commits, "commit"), got.Mission, tui.Clean(where(got.Branch)), tui.Clean(centurion.Clip(got.Goal, 80)))
 	for _, why := range got.Unfinished {
@@ -126,7 +126,7 @@ func (c *cli) printMerge(w io.Writer, got orchestrator.MergeReport) error {
 }
 
 // proofWords says what the proof of an item is worth, and which review has passed where it is worth little.
-func proofWords(it orchestrator.MergedItem) string {
+func proofWords(it takeover.MergedItem) string {
 	words := string(it.Proof)
 	switch {
 	case it.Proof.Solid():
@@ -151,7 +151,7 @@ func (c *cli) afterMission(ctx context.Context, api server.Person, f *runFlags, 
 		return nil
 	}
 	merge := "centurion merge " + m.ID
-	got, err := api.Merge(ctx, m.ID, orchestrator.MergeRequest{DryRun: true})
+	got, err := api.Merge(ctx, m.ID, takeover.MergeRequest{DryRun: true})
 	switch {
 	case centurion.KindOf(err) == centurion.KindConflict:
 		return nil // there is nothing to merge, or it was merged meanwhile
@@ -181,7 +181,7 @@ func (c *cli) afterMission(ctx context.Context, api server.Person, f *runFlags, 
 		}
 	}
 	if got.Refused == nil {
-		if got, err = api.Merge(ctx, m.ID, orchestrator.MergeRequest{}); err != nil {
+		if got, err = api.Merge(ctx, m.ID, takeover.MergeRequest{}); err != nil {
 			return err
 		}
 	}
@@ -195,7 +195,7 @@ func (c *cli) afterMission(ctx context.Context, api server.Person, f *runFlags, 
 }
 
 // askMerge shows what a merge would change and asks whether it is to be done now.
-func (c *cli) askMerge(ctx context.Context, api server.Person, got orchestrator.MergeReport) (bool, error) {
+func (c *cli) askMerge(ctx context.Context, api server.Person, got takeover.MergeReport) (bool, error) {
 	if err := c.printMerge(c.out, got); err != nil {
 		return false, err
 	}

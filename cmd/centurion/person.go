@@ -12,7 +12,10 @@ import (
 	"centurion"
 	"centurion/orchestrator"
 	"centurion/server"
+	"centurion/store"
+	"centurion/takeover"
 	"centurion/tui"
+	"centurion/workspace"
 )
 
 // beside lets something be read through the project's host, or beside the store where there is none. Unlike asHost it takes
@@ -26,8 +29,13 @@ func (c *cli) beside(f *readFlags, api server.API, do func(server.API) error) er
 	if err != nil {
 		return err
 	}
-	h := orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: ws, Worktrees: worktrees(p, ws, nil), Shadow: shadow(p, ws)})
-	return errors.Join(do(&server.Local{Store: local.Store, Host: h}), ws.Close())
+	return errors.Join(do(visiting(local.Store, p, ws)), ws.Close())
+}
+
+// visiting serves the API of a project for the time of one command. Nothing works on its missions meanwhile.
+func visiting(s *store.Store, p place, ws *workspace.Workspace) *server.Local {
+	h := orchestrator.New(orchestrator.Config{Store: s, Workspace: ws, Worktrees: worktrees(p, ws, nil), Shadow: shadow(p, ws)})
+	return &server.Local{Store: s, Host: h, Person: takeover.New(h, s, ws)}
 }
 
 // workID returns the id of the mission or task that a person means, and the latest mission's for "". Of several tasks of an
@@ -65,7 +73,7 @@ func workID(ctx context.Context, api server.API, typed string) (string, error) {
 }
 
 // refused says why nothing was touched, and what to do. A person has to act: the exit code says so.
-func (c *cli) refused(r *orchestrator.Refusal) {
+func (c *cli) refused(r *takeover.Refusal) {
 	c.code = exitBlocked
 	fmt.Fprintf(c.err, "centurion: nothing was changed: %s\nnext: %s\n", oneLine(r.Why), oneLine(r.Next))
 }

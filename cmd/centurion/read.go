@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/tui"
 )
@@ -418,7 +417,7 @@ func (c *cli) asHost(ctx context.Context, f *readFlags, api server.API, do func(
 	}
 	err = local.Store.Own(ctx)
 	if err == nil {
-		err = do(&server.Local{Store: local.Store, Host: orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: ws, Worktrees: worktrees(p, ws, nil), Shadow: shadow(p, ws)})})
+		err = do(visiting(local.Store, p, ws))
 	}
 	return errors.Join(err, lock.Unlock(), ws.Close())
 }

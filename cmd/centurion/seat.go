@@ -14,6 +14,7 @@ import (
 	"centurion/guard"
 	"centurion/orchestrator"
 	"centurion/server"
+	"centurion/takeover"
 	"centurion/tui"
 	"centurion/workspace"
 )
@@ -154,18 +155,18 @@ func (s *seat) Answer(ctx context.Context, id, answer string) error {
 }
 
 // Diff tells what a mission or a task has changed.
-func (s *seat) Diff(ctx context.Context, id string, o orchestrator.DiffOptions) (orchestrator.Change, error) {
-	return ask(ctx, s, func(api server.API) (orchestrator.Change, error) { return api.Diff(ctx, id, o) })
+func (s *seat) Diff(ctx context.Context, id string, o takeover.DiffOptions) (takeover.Change, error) {
+	return ask(ctx, s, func(api server.API) (takeover.Change, error) { return api.Diff(ctx, id, o) })
 }
 
 // Merge puts a mission's work on the person's branch.
-func (s *seat) Merge(ctx context.Context, id string, q orchestrator.MergeRequest) (orchestrator.MergeReport, error) {
-	return ask(ctx, s, func(api server.API) (orchestrator.MergeReport, error) { return api.Merge(ctx, id, q) })
+func (s *seat) Merge(ctx context.Context, id string, q takeover.MergeRequest) (takeover.MergeReport, error) {
+	return ask(ctx, s, func(api server.API) (takeover.MergeReport, error) { return api.Merge(ctx, id, q) })
 }
 
 // Undo takes back what a mission or a task has done.
-func (s *seat) Undo(ctx context.Context, id string, q orchestrator.UndoRequest) (orchestrator.UndoReport, error) {
-	return ask(ctx, s, func(api server.API) (orchestrator.UndoReport, error) { return api.Undo(ctx, id, q) })
+func (s *seat) Undo(ctx context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error) {
+	return ask(ctx, s, func(api server.API) (takeover.UndoReport, error) { return api.Undo(ctx, id, q) })
 }
 
 // Events yields a mission's events, also across hosts. It ends with an error if the mission has stopped without being

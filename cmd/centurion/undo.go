@@ -3,14 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/orchestrator"
 	"centurion/server"
+	"centurion/takeover"
 	"centurion/tui"
 )
 
@@ -28,7 +29,7 @@ A mission that is being worked on has to be paused first. --redo brings back wha
 was, or, if you have committed something since, on top of that. It refuses what a merge refuses.`
 
 func (c *cli) undoCommand() *cobra.Command {
-	var q orchestrator.UndoRequest
+	var q takeover.UndoRequest
 	cmd := c.reading("undo [MISSION|TASK]", "Take back what a mission or task changed", undoHelp,
 		"  centurion undo\n  centurion undo msn_0199…\n  centurion undo T3\n  centurion undo T3 --redo\n  centurion undo msn_0199… --dry-run",
 		exactly(0, 1, "a mission or a task"),
@@ -56,7 +57,7 @@ func (c *cli) undoCommand() *cobra.Command {
 }
 
 // undoLatest takes back, or brings back, the work of the latest mission of which there is any, and says which it is.
-func (c *cli) undoLatest(ctx context.Context, api server.API, format string, q orchestrator.UndoRequest) error {
+func (c *cli) undoLatest(ctx context.Context, api server.API, format string, q takeover.UndoRequest) error {
 	what, find := "take back", undoable
 	if q.Redo {
 		what, find = "bring back", redoable
@@ -83,60 +84,80 @@ func (c *cli) undoLatest(ctx context.Context, api server.API, format string, q o
 
 // undoable finds the latest mission that has something to take back. One that is being worked on is not passed
 // over: its error says how it is stopped.
-func undoable(ctx context.Context, api server.API, q orchestrator.UndoRequest) (m server.Mission, look orchestrator.UndoReport, err error) {
-	all, err := api.Missions(ctx)
+func undoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m server.Mission, look takeover.UndoReport, err error) {
+	looks, err := undoLooks(ctx, api, q)
 	if err != nil {
 		return m, look, err
 	}
-	slices.SortStableFunc(all, func(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) })
-	q.DryRun = true
-	var first error
-	for _, m := range all {
-		look, err := api.Undo(ctx, m.ID, q)
-		if err == nil || m.Status.Alive() || centurion.KindOf(err) != centurion.KindConflict {
-			return m, look, err
+	var failed []error
+	for l := range looks {
+		if l.err == nil || l.Status.Alive() || centurion.KindOf(l.err) != centurion.KindConflict {
+			return l.Mission, l.report, l.err
 		}
-		if first == nil {
-			first = err
-		}
+		failed = append(failed, l.err)
 	}
-	if first == nil || len(all) > 1 {
-		return m, look, &centurion.Error{Kind: centurion.KindConflict, Msg: "no mission here has changed anything that could be taken back", Hint: "see: centurion ps", Err: first}
-	}
-	return m, look, first
+	return m, look, noneToUndo("no mission here has changed anything that could be taken back", failed)
 }
 
 // redoable finds the mission of which something was taken back last, and is not back yet. One that is being worked on is passed over.
-func redoable(ctx context.Context, api server.API, q orchestrator.UndoRequest) (m server.Mission, look orchestrator.UndoReport, err error) {
-	all, err := api.Missions(ctx)
+func redoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m server.Mission, look takeover.UndoReport, err error) {
+	looks, err := undoLooks(ctx, api, q)
 	if err != nil {
 		return m, look, err
 	}
-	slices.SortStableFunc(all, func(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) })
-	q.DryRun = true
-	var first error
-	for _, o := range all {
-		got, err := api.Undo(ctx, o.ID, q)
+	var failed []error
+	for l := range looks {
 		switch {
-		case err != nil && centurion.KindOf(err) != centurion.KindConflict:
-			return m, look, err
-		case err != nil && first == nil:
-			first = err
-		case err == nil && (m.ID == "" || got.Undone.After(look.Undone.Time)):
-			m, look = o, got
+		case l.err != nil && centurion.KindOf(l.err) != centurion.KindConflict:
+			return m, look, l.err
+		case l.err != nil:
+			failed = append(failed, l.err)
+		case m.ID == "" || l.report.Undone.After(look.Undone.Time):
+			m, look = l.Mission, l.report
 		}
 	}
-	switch {
-	case m.ID != "":
+	if m.ID != "" {
 		return m, look, nil
-	case len(all) == 1:
-		return m, look, first
 	}
-	return m, look, &centurion.Error{Kind: centurion.KindConflict, Msg: "nothing of any mission here is taken back", Hint: "see: centurion ps", Err: first}
+	return m, look, noneToUndo("nothing of any mission here is taken back", failed)
+}
+
+// undoLook is what an undo of a mission would do, or why it could not.
+type undoLook struct {
+	server.Mission
+	report takeover.UndoReport
+	err    error
+}
+
+// undoLooks looks at one mission after the other, the one that began last first.
+func undoLooks(ctx context.Context, api server.API, q takeover.UndoRequest) (iter.Seq[undoLook], error) {
+	all, err := api.Missions(ctx)
+	slices.SortStableFunc(all, func(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) })
+	q.DryRun = true
+	return func(yield func(undoLook) bool) {
+		for _, m := range all {
+			report, err := api.Undo(ctx, m.ID, q)
+			if !yield(undoLook{m, report, err}) {
+				return
+			}
+		}
+	}, err
+}
+
+// noneToUndo says that no mission is what was looked for. Of a single one its own error says more.
+func noneToUndo(msg string, failed []error) error {
+	if len(failed) == 1 {
+		return failed[0]
+	}
+	e := &centurion.Error{Kind: centurion.KindConflict, Msg: msg, Hint: "see: centurion ps"}
+	if len(failed) > 0 {
+		e.Err = failed[0]
+	}
+	return e
 }
 
 // undo takes something back, after a question where that is due.
-func (c *cli) undo(ctx context.Context, api server.Person, format, id string, q orchestrator.UndoRequest) error {
+func (c *cli) undo(ctx context.Context, api server.Person, format, id string, q takeover.UndoRequest) error {
 	live := tui.CanLive(c.in, c.out, c.env) && format != "json"
 	if live && !q.Drop && !q.DryRun {
 		look := q
@@ -170,7 +191,7 @@ func (c *cli) undo(ctx context.Context, api server.Person, format, id string, q 
 	return c.printUndo(got)
 }
 
-func (c *cli) printUndo(got orchestrator.UndoReport) error {
+func (c *cli) printUndo(got takeover.UndoReport) error {
 	if got.Refused != nil && got.After == "" {
 		return nil
 	}
@@ -208,7 +229,7 @@ func (c *cli) printUndo(got orchestrator.UndoReport) error {
 }
 
 // undoPlace says where something was taken back.
-func undoPlace(got orchestrator.UndoReport) string {
+func undoPlace(got takeover.UndoReport) string {
 	switch {
 	case got.Person && got.After != "":
 		return fmt.Sprintf(" on %s: %s → %s", tui.Clean(where(got.Branch)), commitName(got.Before), commitName(got.After))

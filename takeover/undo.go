@@ -1,4 +1,4 @@
-package orchestrator
+package takeover
 
 import (
 	"context"
@@ -43,10 +43,10 @@ type UndoReport struct {
 // Undo takes back what a mission has put on the person's branch, or what a mission or a task has put on the mission's
 // branch, and brings back what it was asked to bring back. Nothing is lost: whatever is taken back stays under a name. The
 // error has centurion.KindConflict while the mission is being worked on and where there is nothing to take back.
-func (h *Host) Undo(ctx context.Context, id string, q UndoRequest) (UndoReport, error) {
-	h.person.Lock()
-	defer h.person.Unlock()
-	w, err := h.workOf(ctx, id)
+func (p *Person) Undo(ctx context.Context, id string, q UndoRequest) (UndoReport, error) {
+	p.changing.Lock()
+	defer p.changing.Unlock()
+	w, err := p.workOf(ctx, id)
 	if err != nil {
 		return UndoReport{}, err
 	}
@@ -54,9 +54,16 @@ func (h *Host) Undo(ctx context.Context, id string, q UndoRequest) (UndoReport, 
 	if t := w.task; t != nil {
 		r.Task, r.Item, r.Title = t.ID, t.Item, t.Title
 	}
-	h.starting.Lock() // nobody begins to work on the mission meanwhile
-	defer h.starting.Unlock()
-	if err := h.resting(w); err != nil {
+	err = p.host.AtRest(w.mission.ID, func() (err error) {
+		r, err = p.undo(ctx, w, r, q)
+		return err
+	})
+	return r, err
+}
+
+// undo finds what has to be done, and does it.
+func (p *Person) undo(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+	if err := w.begun(); err != nil {
 		return r, err
 	}
 	if w.shared() {
@@ -65,37 +72,33 @@ func (h *Host) Undo(ctx context.Context, id string, q UndoRequest) (UndoReport, 
 				r.Undone = t.Undone
 			}
 		}
-		return h.sharedUndo(ctx, w, r, q)
+		return p.sharedUndo(ctx, w, r, q)
 	}
-	if err := w.open(ctx, h); err != nil {
+	if err := w.open(ctx, p); err != nil {
 		return r, err
 	}
 	w.look = q.DryRun && q.Redo
-	finished, err := h.settleMerge(ctx, &w)
+	finished, err := p.settleMerge(ctx, &w)
 	if err != nil {
 		return r, err
 	}
 	switch {
 	case (finished || w.back) && q.Redo && w.task == nil:
-		return r, h.redone(ctx, &w, &r)
+		return r, p.redone(ctx, &w, &r)
 	case w.task != nil && q.Redo:
-		return h.redoTask(ctx, w, r, q)
+		return p.redoTask(ctx, w, r, q)
 	case w.task != nil:
-		return h.undoTask(ctx, w, r, q)
+		return p.undoTask(ctx, w, r, q)
 	case q.Redo:
-		return h.redoMission(ctx, w, r, q)
+		return p.redoMission(ctx, w, r, q)
 	case w.mission.Merged != nil:
-		return h.undoMerge(ctx, w, r, q)
+		return p.undoMerge(ctx, w, r, q)
 	}
-	return h.dropMission(ctx, w, r, q)
+	return p.dropMission(ctx, w, r, q)
 }
 
-// resting refuses to take back what somebody works on.
-func (h *Host) resting(w workDone) error {
-	if h.running(w.mission.ID) != nil {
-		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s is being worked on", w.mission.ID),
-			Hint: "stop it first: centurion pause " + w.mission.ID}
-	}
+// begun refuses to take back a task that has put nothing on the mission's branch yet.
+func (w *workDone) begun() error {
 	if t := w.task; t != nil && len(t.Landed) == 0 && !t.Status.Ended() && !w.shared() {
 		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing of task %s is on the mission's branch: it is %s", t.ID, t.Status),
 			Hint: "end it with: centurion cancel " + t.ID}
@@ -104,7 +107,7 @@ func (h *Host) resting(w workDone) error {
 }
 
 // undoMerge takes the newest merge of a mission back.
-func (h *Host) undoMerge(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+func (p *Person) undoMerge(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	mm, rest := newestMerge(w.mission.Merged)
 	head, err := w.repo.Head(ctx)
 	if err != nil {
@@ -135,7 +138,7 @@ func (h *Host) undoMerge(ctx context.Context, w workDone, r UndoReport, q UndoRe
 			r.Before = mm.Commit
 		}
 	}
-	return r, h.recordMerged(context.WithoutCancel(ctx), &w, func(m *centurion.Mission) {
+	return r, p.recordMerged(context.WithoutCancel(ctx), &w, func(m *centurion.Mission) {
 		m.Merged, m.TakenBack = rest, append(slices.Clone(m.TakenBack), back)
 	}, mergeEvent(centurion.EventMergeUndone, w.mission, "", got))
 }
@@ -164,7 +167,7 @@ func (r *UndoReport) taken(g worktree.Merging, again string) {
 }
 
 // dropMission takes the mission's own branch back to its base. What stood there is kept under a ref.
-func (h *Host) dropMission(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+func (p *Person) dropMission(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	m := w.mission
 	tip, err := w.repo.Tip(ctx, m.Branch)
 	if err != nil {
@@ -173,7 +176,7 @@ func (h *Host) dropMission(ctx context.Context, w workDone, r UndoReport, q Undo
 	if tip == m.Base.Commit {
 		e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has changed nothing that could be taken back", m.ID), Hint: "see: centurion show " + m.ID}
 		if kept, _, err := w.kept(ctx); err != nil || kept != "" {
-			if done, err := h.finishDrop(ctx, w, &r, kept, q); done || err != nil {
+			if done, err := p.finishDrop(ctx, w, &r, kept, q); done || err != nil {
 				return r, err
 			}
 			e.Msg, e.Hint = fmt.Sprintf("the work of mission %s was taken back already", m.ID), "bring it back with: centurion undo --redo "+m.ID
@@ -210,10 +213,10 @@ func (h *Host) dropMission(ctx context.Context, w workDone, r UndoReport, q Undo
 		}
 	}
 	now := centurion.Now()
-	err = h.recordTasks(ctx, mine, func(t *centurion.Task) { t.Undone = now })
+	err = p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) { t.Undone = now })
 	failpoint.Hit(failpoint.UndoRecorded)
 	if err == nil {
-		r.Open, err = h.openItems(ctx, w, mine)
+		r.Open, err = p.openItems(ctx, w, mine)
 	}
 	return r, err
 }

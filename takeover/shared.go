@@ -1,4 +1,4 @@
-package orchestrator
+package takeover
 
 import (
 	"cmp"
@@ -87,27 +87,23 @@ func spans(all []centurion.Landed, now string) []span {
 }
 
 // withHistory calls do with the history of the project's files, and the tree of what they are at this moment.
-func (h *Host) withHistory(ctx context.Context, w *workDone, do func(s *worktree.Shadow, now string, all []span) error) error {
-	h.trees.mu.Lock()
-	defer h.trees.mu.Unlock()
-	s, err := h.history(ctx)
-	if err != nil {
-		return err
-	}
-	recorded := w.wrote()
-	if s == nil || len(recorded) == 0 {
-		return notRecorded(*w)
-	}
-	now, err := s.Save(ctx, "before a person looked")
-	if err != nil {
-		return err
-	}
-	return do(s, now, spans(recorded, now))
+func (p *Person) withHistory(ctx context.Context, w *workDone, do func(s *worktree.Shadow, now string, all []span) error) error {
+	return p.host.WithHistory(ctx, func(s *worktree.Shadow) error {
+		recorded := w.wrote()
+		if s == nil || len(recorded) == 0 {
+			return notRecorded(*w)
+		}
+		now, err := s.Save(ctx, "before a person looked")
+		if err != nil {
+			return err
+		}
+		return do(s, now, spans(recorded, now))
+	})
 }
 
 // sharedDiff tells what was changed in the project itself.
-func (h *Host) sharedDiff(ctx context.Context, w workDone, c Change, o DiffOptions) (Change, error) {
-	err := h.withHistory(ctx, &w, func(s *worktree.Shadow, _ string, all []span) error {
+func (p *Person) sharedDiff(ctx context.Context, w workDone, c Change, o DiffOptions) (Change, error) {
+	err := p.withHistory(ctx, &w, func(s *worktree.Shadow, _ string, all []span) error {
 		var text strings.Builder
 		for _, sp := range all {
 			files, err := sp.stat(ctx, s, sp.from, sp.to)
@@ -160,12 +156,12 @@ func namedIn(files, paths []string) []string {
 }
 
 // sharedUndo brings files back that were changed in the project itself, or brings back what was taken back.
-func (h *Host) sharedUndo(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	if t := w.task; t != nil && !t.Status.Ended() {
 		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s is %s", t.ID, t.Status), Hint: "end it first: centurion cancel " + t.ID}
 	}
 	id := cmp.Or(r.Task, r.Mission)
-	err := h.withHistory(ctx, &w, func(s *worktree.Shadow, now string, all []span) error {
+	err := p.withHistory(ctx, &w, func(s *worktree.Shadow, now string, all []span) error {
 		if q.Redo {
 			for i := range all {
 				all[i].from, all[i].to = all[i].to, all[i].from
@@ -202,7 +198,7 @@ func (h *Host) sharedUndo(ctx context.Context, w workDone, r UndoReport, q UndoR
 	if q.Redo {
 		r.Back = "centurion undo " + id
 	}
-	return h.sharedUndone(context.WithoutCancel(ctx), w, r, q)
+	return p.sharedUndone(context.WithoutCancel(ctx), w, r, q)
 }
 
 // sharedChecks tells what an undo would change, which files are not as the work has left them, and whether all of them are as
@@ -217,14 +213,14 @@ func sharedChecks(ctx context.Context, s *worktree.Shadow, now string, all []spa
 		}
 		there = there && len(files) == 0
 		r.Files = addFiles(r.Files, files)
-		changed = append(changed, paths(since)...)
+		changed = append(changed, centurion.Paths(since)...)
 	}
 	slices.Sort(changed)
 	return changed, there, nil
 }
 
 // sharedUndone records that the work of tasks was taken back, or brought back.
-func (h *Host) sharedUndone(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+func (p *Person) sharedUndone(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	mine := w.tasks
 	if w.task != nil {
 		mine = []centurion.Task{*w.task}
@@ -234,21 +230,21 @@ func (h *Host) sharedUndone(ctx context.Context, w workDone, r UndoReport, q Und
 	if q.Redo {
 		when = centurion.Time{}
 	}
-	if err := h.recordTasks(ctx, mine, func(t *centurion.Task) { t.Undone = when }); err != nil {
+	if err := p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) { t.Undone = when }); err != nil {
 		return r, err
 	}
 	if q.Redo {
-		return r, h.closeItems(ctx, w, mine)
+		return r, p.closeItems(ctx, w, mine)
 	}
-	err := h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	err := p.store.Update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Append(centurion.Event{Type: centurion.EventMergeUndone, Mission: r.Mission, Session: w.mission.Session, Task: r.Task,
-			Data: event.Data(event.MergeData{Files: paths(r.Files), Person: true})})
+			Data: event.Data(event.MergeData{Files: centurion.Paths(r.Files), Person: true})})
 		return err
 	})
 	if err != nil {
 		return r, err
 	}
-	r.Open, err = h.openItems(ctx, w, mine)
+	r.Open, err = p.openItems(ctx, w, mine)
 	return r, err
 }
 

@@ -1,15 +1,18 @@
-package orchestrator
+package takeover
 
 import (
-	"maps"
 	"slices"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"centurion"
-	"centurion/event"
-	"centurion/workspace/todo"
 )
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
 
 // What was taken back is forgotten once all of it is merged again, not while a part is missing or nobody knows.
 func TestForgetMerged(t *testing.T) {
@@ -128,46 +131,6 @@ func TestProofOf(t *testing.T) {
 	} {
 		if p, why, _ := proofOf(c.receipts, task); p != c.want || why != c.why {
 			t.Errorf("%s: %s %q, want %s %q", c.name, p, why, c.want, c.why)
-		}
-	}
-}
-
-// A review covers the items that its own comes after; one that comes after none covers all, and without a plan only its own item is
-// known. What the person has merged is nobody's later work.
-func TestReviewed(t *testing.T) {
-	t.Parallel()
-	at := func(s int) centurion.Time { return centurion.Time{Time: time.Unix(int64(s), 0)} }
-	doc, err := todo.Parse([]byte("# P\n- [x] T1 a @worker\n- [x] T2 b @worker\n- [x] T3 c @reviewer\n  - after: T1\n- [x] T4 own @worker\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := func(id, item, agent string, from, to int, result string) centurion.Task {
-		return centurion.Task{ID: id, Item: item, Agent: agent, Status: centurion.TaskCompleted, Started: at(from), Ended: at(to), Result: result}
-	}
-	tasks := []centurion.Task{done("w1", "T1", "worker", 1, 2, ""), done("w2", "T2", "worker", 1, 3, ""), done("r3", "T3", "reviewer", 4, 5, "PASS"),
-		done("bad", "", "reviewer", 6, 7, "FAIL")}
-	all := done("all", "", "reviewer", 8, 9, "PASS")
-	merged := func(s int, person bool) centurion.Event {
-		return centurion.Event{Type: centurion.EventMergeDone, Time: at(s), Data: event.Data(event.MergeData{Branch: "b", Person: person})}
-	}
-	own := OwnLanding([]centurion.Event{merged(7, false), merged(99, true)})
-	for _, c := range []struct {
-		name  string
-		doc   *todo.Doc
-		tasks []centurion.Task
-		want  map[string]string
-	}{
-		{"by the item after it", doc, tasks, map[string]string{"T1": "r3", "T3": "r3"}},
-		{"by one of all", doc, append(tasks, all), map[string]string{"T1": "r3", "T2": "all", "T3": "r3", "T4": "all"}},
-		{"worked on since", doc, append(tasks, done("w1b", "T1", "worker", 6, 7, "")), map[string]string{"T3": "r3"}},
-		{"without the plan", nil, tasks, map[string]string{"T3": "r3"}},
-	} {
-		got := map[string]string{}
-		for item, by := range Reviewed(c.doc, []string{"T1", "T2", "T3", "T4"}, c.tasks, own.Add(0)) {
-			got[item] = by.ID
-		}
-		if !maps.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package orchestrator
+package takeover
 
 import (
 	"context"
@@ -54,7 +54,7 @@ func (w *workDone) sameTree(ctx context.Context, a, b string) (bool, error) {
 
 // finishTask completes what the undo of a task, or its redo, has recorded but not carried to the person's branch and the
 // plan. done says that there was something to complete.
-func (h *Host) finishTask(ctx context.Context, w *workDone, r *UndoReport, q UndoRequest) (done bool, err error) {
+func (p *Person) finishTask(ctx context.Context, w *workDone, r *UndoReport, q UndoRequest) (done bool, err error) {
 	t := *w.task
 	n := len(t.Landed)
 	if n < 2 || t.Landed[n-1].Reverts == t.Landed[n-2].Reverts || t.Landed[n-1].Reverts == q.Redo || q.DryRun {
@@ -65,7 +65,7 @@ func (h *Host) finishTask(ctx context.Context, w *workDone, r *UndoReport, q Und
 	ctx = context.WithoutCancel(ctx)
 	if merged && !w.mission.Merged.Has(last.Commit) {
 		o := worktree.MergeOptions{Base: *w.mission.Base, Tip: last.Commit, Only: []string{last.Commit}, Message: undoWord(q) + " " + taskName(t)}
-		if err := h.follow(ctx, w, r, o, last.Commit); err != nil || r.Refused != nil {
+		if err := p.follow(ctx, w, r, o, last.Commit); err != nil || r.Refused != nil {
 			return true, err
 		}
 		done = true
@@ -74,16 +74,16 @@ func (h *Host) finishTask(ctx context.Context, w *workDone, r *UndoReport, q Und
 	r.Back = "centurion undo --redo " + t.ID
 	if q.Redo {
 		r.Back = "centurion undo " + t.ID
-		closed, err := h.remark(ctx, *w, w.latest([]centurion.Task{t}), todo.Open, markDone)
+		closed, err := p.remark(ctx, *w, w.latest([]centurion.Task{t}), todo.Open, todo.Done)
 		return done || len(closed) > 0, err
 	}
-	r.Open, err = h.openItems(ctx, *w, w.latest([]centurion.Task{t}))
+	r.Open, err = p.openItems(ctx, *w, w.latest([]centurion.Task{t}))
 	return done || len(r.Open) > 0, err
 }
 
 // finishDrop completes what the undo of a mission has done to its branch, but not recorded in its tasks and in the plan. kept
 // is where its work is now.
-func (h *Host) finishDrop(ctx context.Context, w workDone, r *UndoReport, kept string, q UndoRequest) (done bool, err error) {
+func (p *Person) finishDrop(ctx context.Context, w workDone, r *UndoReport, kept string, q UndoRequest) (done bool, err error) {
 	if q.DryRun {
 		return false, nil
 	}
@@ -99,10 +99,10 @@ func (h *Host) finishDrop(ctx context.Context, w workDone, r *UndoReport, kept s
 		}
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := h.recordTasks(ctx, mine, func(t *centurion.Task) { t.Undone = now }); err != nil {
+	if err := p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) { t.Undone = now }); err != nil {
 		return false, err
 	}
-	if r.Open, err = h.openItems(ctx, w, w.latest(landed)); err != nil {
+	if r.Open, err = p.openItems(ctx, w, w.latest(landed)); err != nil {
 		return false, err
 	}
 	was, err := w.repo.Tip(ctx, kept)

@@ -1,4 +1,4 @@
-package orchestrator
+package takeover
 
 import (
 	"cmp"
@@ -37,36 +37,36 @@ type workDone struct {
 }
 
 // workOf finds what a mission or a task has done. The error has centurion.KindNotFound for an unknown id.
-func (h *Host) workOf(ctx context.Context, id string) (workDone, error) {
+func (p *Person) workOf(ctx context.Context, id string) (workDone, error) {
 	var w workDone
 	missionID := id
 	if strings.HasPrefix(id, string(centurion.PrefixTask)+"_") {
-		t, err := h.cfg.Store.Task(ctx, id)
+		t, err := p.store.Task(ctx, id)
 		if err != nil {
 			return w, err
 		}
 		w.task, missionID = &t, t.Mission
 	}
 	var err error
-	if w.mission, err = h.cfg.Store.Mission(ctx, missionID); err != nil {
+	if w.mission, err = p.store.Mission(ctx, missionID); err != nil {
 		return w, err
 	}
-	w.tasks, err = h.cfg.Store.Tasks(ctx, missionID)
+	w.tasks, err = p.store.Tasks(ctx, missionID)
 	return w, err
 }
 
 // open opens the repository of work that was done in checkouts.
-func (w *workDone) open(ctx context.Context, h *Host) error {
+func (w *workDone) open(ctx context.Context, p *Person) error {
 	if w.mission.Base == nil || w.mission.Branch == "" {
 		return &centurion.Error{Kind: centurion.KindConflict, Msg: "mission " + w.mission.ID + " has not begun to work yet", Hint: "see: centurion show " + w.mission.ID}
 	}
-	repo, err := h.repository(ctx)
+	repo, err := p.host.Repository(ctx)
 	w.repo = repo
 	return err
 }
 
 // shared reports whether the mission works in the project itself.
-func (w *workDone) shared() bool { return w.mission.Isolation == isolationShared }
+func (w *workDone) shared() bool { return w.mission.Isolation == centurion.IsolationShared }
 
 // landed lists the commits of a task that still stand on the mission's branch, oldest first.
 func landed(t centurion.Task) []centurion.Landed {
@@ -95,7 +95,7 @@ func taskName(t centurion.Task) string { return cmp.Or(t.Item, t.ID) }
 // settleMerge looks at what became of a merge that a host was at when it died: it was made, or it was not. What git had begun
 // is completed first. finished says that it was made, and that nobody has been told of it before. The person may have committed
 // since; those commits are not the merge's.
-func (h *Host) settleMerge(ctx context.Context, w *workDone) (finished bool, err error) {
+func (p *Person) settleMerge(ctx context.Context, w *workDone) (finished bool, err error) {
 	if err := w.repo.Settle(ctx); err != nil {
 		return false, err
 	}
@@ -108,7 +108,7 @@ func (h *Host) settleMerge(ctx context.Context, w *workDone) (finished bool, err
 		return false, err
 	}
 	if mm == nil || mm.Commit != "" {
-		return false, h.settleRedo(ctx, w, head)
+		return false, p.settleRedo(ctx, w, head)
 	}
 	made := ""
 	if head.Commit != "" && head.Branch == mm.Branch {
@@ -117,18 +117,18 @@ func (h *Host) settleMerge(ctx context.Context, w *workDone) (finished bool, err
 		}
 	}
 	if made == "" {
-		return false, h.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = m.Merged.Earlier }, nil)
+		return false, p.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = m.Merged.Earlier }, nil)
 	}
 	got := worktree.Merging{Before: mm.Before, After: made, Branch: head.Branch}
 	if got.Files, err = w.repo.Stat(ctx, mm.Before, made); err != nil {
 		return false, err
 	}
-	return true, h.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged.Commit = made }, mergeEvent(centurion.EventMergeDone, w.mission, "", got))
+	return true, p.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged.Commit = made }, mergeEvent(centurion.EventMergeDone, w.mission, "", got))
 }
 
 // recordMerged changes what is recorded of the merges of a mission, with the event that tells of it.
-func (h *Host) recordMerged(ctx context.Context, w *workDone, change func(*centurion.Mission), e *centurion.Event) error {
-	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+func (p *Person) recordMerged(ctx context.Context, w *workDone, change func(*centurion.Mission), e *centurion.Event) error {
+	return p.store.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Mission(w.mission.ID)
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package orchestrator
+package takeover
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/failpoint"
+	"centurion/orchestrator"
 	"centurion/store"
 	"centurion/workspace/todo"
 	"centurion/worktree"
@@ -52,51 +53,51 @@ type MergedItem struct {
 	Proof    centurion.Proof `json:"proof,omitempty"`    // the weakest of its checks; empty without any
 	Why      string          `json:"why,omitempty"`      // why it is worth no more
 	Weakened []string        `json:"weakened,omitempty"` // checks that the work has deleted or weakened
-	Review   string          `json:"review,omitempty"`   // which review has passed since the work ended: its item, or else its title; see [Reviewed]
+	Review   string          `json:"review,omitempty"`   // which review has passed since the work ended: its item, or else its title; see [orchestrator.Reviewed]
 }
 
 // Merge puts the work of a mission on the person's branch and into their files, or says why not: in the report where their
 // own work stands in the way, then nothing was touched. The error has centurion.KindConflict for a mission that is not
 // complete, has changed nothing, works in the project itself or is merged already, and KindNotFound for an unknown item.
-func (h *Host) Merge(ctx context.Context, id string, q MergeRequest) (MergeReport, error) {
-	h.person.Lock()
-	defer h.person.Unlock()
-	w, err := h.workOf(ctx, id)
+func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeReport, error) {
+	p.changing.Lock()
+	defer p.changing.Unlock()
+	w, err := p.workOf(ctx, id)
 	if err != nil {
 		return MergeReport{}, err
 	}
-	finished, err := h.mergeable(ctx, &w)
+	finished, err := p.mergeable(ctx, &w)
 	if err != nil {
 		return MergeReport{}, err
 	}
-	p, err := w.choose(ctx, q)
+	chosen, err := w.choose(ctx, q)
 	if finished && centurion.KindOf(err) == centurion.KindConflict { // it was all that there was to merge
-		return h.finishedMerge(ctx, w)
+		return p.finishedMerge(ctx, w)
 	}
 	if err != nil {
 		return MergeReport{}, err
 	}
-	r := MergeReport{Mission: w.mission.ID, Goal: w.mission.Goal, From: p.tip, Squash: q.Squash, DryRun: q.DryRun, Commits: len(p.commits),
-		Unfinished: h.unfinished(w), Files: []centurion.FileChange{}}
-	if r.Items, err = h.mergedItems(ctx, w, p.commits); err != nil {
+	r := MergeReport{Mission: w.mission.ID, Goal: w.mission.Goal, From: chosen.tip, Squash: q.Squash, DryRun: q.DryRun, Commits: len(chosen.commits),
+		Unfinished: p.unfinished(w), Files: []centurion.FileChange{}}
+	if r.Items, err = p.mergedItems(ctx, w, chosen.commits); err != nil {
 		return r, err
 	}
 	if len(r.Unfinished) > 0 && !q.Unfinished && len(q.Only) == 0 && !q.DryRun {
 		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s is not complete: %s", w.mission.ID, strings.Join(r.Unfinished, "; ")),
 			Hint: fmt.Sprintf("go on with it: centurion resume %s; or merge what there is with --yes, or some items with --only", w.mission.ID)}
 	}
-	got, err := w.repo.Preview(ctx, p.options)
+	got, err := w.repo.Preview(ctx, chosen.options)
 	if err != nil {
 		return r, err
 	}
 	r.take(got, q, w.mission.ID)
 	if r.Refused != nil {
-		return r, w.otherWays(ctx, p, q, got, &r)
+		return r, w.otherWays(ctx, chosen, q, got, &r)
 	}
 	if q.DryRun {
 		return r, nil
 	}
-	return r, h.merge(ctx, &w, p, q, &r)
+	return r, p.merge(ctx, &w, chosen, q, &r)
 }
 
 // take fills in what git says of the merge.
@@ -135,12 +136,12 @@ func mergeCommand(mission string, q MergeRequest) string {
 func branchOfMerging(tip string) string { return tip[:min(len(tip), 12)] }
 
 // finishedMerge reports a merge that was interrupted and has been completed now.
-func (h *Host) finishedMerge(ctx context.Context, w workDone) (MergeReport, error) {
+func (p *Person) finishedMerge(ctx context.Context, w workDone) (MergeReport, error) {
 	mm := w.mission.Merged
 	r := MergeReport{Mission: w.mission.ID, Goal: w.mission.Goal, Branch: mm.Branch, Before: mm.Before, After: mm.Commit, From: mm.From, Squash: mm.Squash,
-		Commits: len(mm.Commits), Unfinished: h.unfinished(w), Finished: true}
+		Commits: len(mm.Commits), Unfinished: p.unfinished(w), Finished: true}
 	var err error
-	if r.Items, err = h.mergedItems(ctx, w, mm.Commits); err != nil {
+	if r.Items, err = p.mergedItems(ctx, w, mm.Commits); err != nil {
 		return r, err
 	}
 	files, err := w.repo.Stat(ctx, mm.Before, mm.Commit)
@@ -150,7 +151,7 @@ func (h *Host) finishedMerge(ctx context.Context, w workDone) (MergeReport, erro
 
 // mergeable opens the repository of a mission that has something to merge. finished says that it has completed a merge that
 // was interrupted.
-func (h *Host) mergeable(ctx context.Context, w *workDone) (finished bool, err error) {
+func (p *Person) mergeable(ctx context.Context, w *workDone) (finished bool, err error) {
 	id := w.mission.ID
 	switch {
 	case w.task != nil:
@@ -160,10 +161,10 @@ func (h *Host) mergeable(ctx context.Context, w *workDone) (finished bool, err e
 		return false, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s works in the project itself: there is nothing to merge", id),
 			Hint: "see what it has changed: centurion diff " + id}
 	}
-	if err := w.open(ctx, h); err != nil {
+	if err := w.open(ctx, p); err != nil {
 		return false, err
 	}
-	return h.settleMerge(ctx, w)
+	return p.settleMerge(ctx, w)
 }
 
 // picked is what of a mission's work is to be merged.
@@ -308,30 +309,30 @@ func (w *workDone) unknown(name string) error {
 }
 
 // merge does it. What it is about to do is recorded first, so that a crash leaves no doubt.
-func (h *Host) merge(ctx context.Context, w *workDone, p picked, q MergeRequest, r *MergeReport) error {
-	record := centurion.Merged{Branch: r.Branch, Before: r.Before, From: p.tip, Squash: q.Squash, Only: q.Only, Time: centurion.Now(), Commits: p.commits,
+func (p *Person) merge(ctx context.Context, w *workDone, chosen picked, q MergeRequest, r *MergeReport) error {
+	record := centurion.Merged{Branch: r.Branch, Before: r.Before, From: chosen.tip, Squash: q.Squash, Only: q.Only, Time: centurion.Now(), Commits: chosen.commits,
 		Earlier: w.mission.Merged}
-	if err := h.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = &record }, nil); err != nil {
+	if err := p.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = &record }, nil); err != nil {
 		return err
 	}
 	failpoint.Hit(failpoint.MergeIntent)
-	got, err := w.repo.Merge(ctx, p.options)
+	got, err := w.repo.Merge(ctx, chosen.options)
 	ctx = context.WithoutCancel(ctx)
 	if err != nil || len(got.Overlap)+len(got.Conflicts) > 0 {
 		r.take(got, q, w.mission.ID)
-		return errors.Join(err, h.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = m.Merged.Earlier }, nil))
+		return errors.Join(err, p.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = m.Merged.Earlier }, nil))
 	}
 	r.take(got, q, w.mission.ID)
 	failpoint.Hit(failpoint.LandingDone)
-	return h.recordMerged(ctx, w, func(m *centurion.Mission) {
+	return p.recordMerged(ctx, w, func(m *centurion.Mission) {
 		m.Merged.Branch, m.Merged.Before, m.Merged.Commit = got.Branch, got.Before, got.After
 	}, mergeEvent(centurion.EventMergeDone, w.mission, "", got))
 }
 
 // MergeUnasked merges the work of a mission that nobody watches, as its options say, and tells of it in the journal: also of
 // a refusal, as merge.conflict.
-func (h *Host) MergeUnasked(ctx context.Context, id string) {
-	r, err := h.Merge(ctx, id, MergeRequest{})
+func (p *Person) MergeUnasked(ctx context.Context, id string) {
+	r, err := p.Merge(ctx, id, MergeRequest{})
 	if err != nil || r.Refused == nil {
 		return // there was nothing to merge, or it shows that it is not merged
 	}
@@ -339,7 +340,7 @@ func (h *Host) MergeUnasked(ctx context.Context, id string) {
 	for _, c := range r.Refused.Conflicts {
 		files = append(files, c.Path)
 	}
-	_ = h.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { // the mission shows that it is not merged
+	_ = p.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { // the mission shows that it is not merged
 		_, err := tx.Append(centurion.Event{Type: centurion.EventMergeConflict, Mission: id,
 			Data: event.Data(event.MergeData{Branch: cmp.Or(r.Branch, "HEAD"), Files: files, Person: true})})
 		return err
@@ -348,7 +349,7 @@ func (h *Host) MergeUnasked(ctx context.Context, id string) {
 
 func mergeEvent(typ centurion.EventType, m centurion.Mission, task string, g worktree.Merging) *centurion.Event {
 	return &centurion.Event{Type: typ, Mission: m.ID, Session: m.Session, Task: task,
-		Data: event.Data(event.MergeData{Branch: cmp.Or(g.Branch, "HEAD"), Commit: g.After, Files: paths(g.Files), Person: true})}
+		Data: event.Data(event.MergeData{Branch: cmp.Or(g.Branch, "HEAD"), Commit: g.After, Files: centurion.Paths(g.Files), Person: true})}
 }
 
 // mergeMessage is the message of the commit that puts a mission's work on the person's branch.
@@ -366,7 +367,7 @@ func mergeMessage(m centurion.Mission, q MergeRequest) string {
 func missionLine(id string) string { return "Mission: " + id }
 
 // unfinished says why a mission is not complete; nothing if it is.
-func (h *Host) unfinished(w workDone) []string {
+func (p *Person) unfinished(w workDone) []string {
 	m := w.mission
 	if m.Status == centurion.MissionCompleted {
 		return nil
@@ -375,7 +376,7 @@ func (h *Host) unfinished(w workDone) []string {
 	if m.Reason != "" {
 		why[0] += " (" + m.Reason + ")"
 	}
-	doc, _, err := h.cfg.Workspace.TodoAt(m.Todo).Load()
+	doc, _, err := p.workspace.TodoAt(m.Todo).Load()
 	if m.Todo == "" || err != nil { // a plan that cannot be read says nothing
 		return why
 	}
@@ -392,12 +393,12 @@ func (h *Host) unfinished(w workDone) []string {
 }
 
 // mergedItems lists the tasks whose commits are merged, with the worth of their proofs.
-func (h *Host) mergedItems(ctx context.Context, w workDone, commits []string) ([]MergedItem, error) {
-	receipts, err := h.cfg.Store.Receipts(ctx, w.mission.ID)
+func (p *Person) mergedItems(ctx context.Context, w workDone, commits []string) ([]MergedItem, error) {
+	receipts, err := p.store.Receipts(ctx, w.mission.ID)
 	if err != nil {
 		return nil, err
 	}
-	reviews, err := h.reviewsOf(ctx, w)
+	reviews, err := p.reviewsOf(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -417,14 +418,14 @@ func (h *Host) mergedItems(ctx context.Context, w workDone, commits []string) ([
 }
 
 // reviewsOf finds the reviews that have passed of the items that tasks have worked on. A plan that cannot be read says nothing.
-func (h *Host) reviewsOf(ctx context.Context, w workDone) (map[string]centurion.Task, error) {
-	merged, err := h.cfg.Store.Events(ctx, store.EventQuery{Mission: w.mission.ID, Types: []centurion.EventType{centurion.EventMergeDone}, Limit: 1 << 20})
+func (p *Person) reviewsOf(ctx context.Context, w workDone) (map[string]centurion.Task, error) {
+	merged, err := p.store.Events(ctx, store.EventQuery{Mission: w.mission.ID, Types: []centurion.EventType{centurion.EventMergeDone}, Limit: 1 << 20})
 	if err != nil {
 		return nil, err
 	}
 	var doc *todo.Doc
 	if w.mission.Todo != "" {
-		if doc, _, err = h.cfg.Workspace.TodoAt(w.mission.Todo).Load(); err != nil {
+		if doc, _, err = p.workspace.TodoAt(w.mission.Todo).Load(); err != nil {
 			doc = nil
 		}
 	}
@@ -432,7 +433,7 @@ func (h *Host) reviewsOf(ctx context.Context, w workDone) (map[string]centurion.
 	for _, t := range w.tasks {
 		items = append(items, t.Item)
 	}
-	return Reviewed(doc, items, w.tasks, OwnLanding(merged)), nil
+	return orchestrator.Reviewed(doc, items, w.tasks, orchestrator.OwnLanding(merged)), nil
 }
 
 // proofOf is what the newest receipts of a task's checks are worth together: the weakest counts. A task that has receipts of

@@ -1,4 +1,4 @@
-package orchestrator
+package takeover
 
 import (
 	"cmp"
@@ -9,16 +9,15 @@ import (
 
 	"centurion"
 	"centurion/failpoint"
-	"centurion/store"
 	"centurion/workspace/todo"
 	"centurion/worktree"
 )
 
 // undoTask adds a commit to the mission's branch that takes back what a task has done, and to the person's if it is there.
-func (h *Host) undoTask(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+func (p *Person) undoTask(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	t := *w.task
 	if !t.Undone.IsZero() {
-		if done, err := h.finishTask(ctx, &w, &r, q); done || err != nil {
+		if done, err := p.finishTask(ctx, &w, &r, q); done || err != nil {
 			return r, err
 		}
 		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the work of %s was taken back already", taskName(t)),
@@ -38,19 +37,19 @@ func (h *Host) undoTask(ctx context.Context, w workDone, r UndoReport, q UndoReq
 		return r, nil
 	}
 	r.Back = "centurion undo --redo " + t.ID
-	return h.putOn(ctx, w, r, q, c, "Take back: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
+	return p.putOn(ctx, w, r, q, c, "Take back: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
 		t.Undone, l.Reverts = l.Time, true
 		t.Landed = append(t.Landed, l)
 	})
 }
 
 // redoTask adds a commit that does again what undoTask has taken back.
-func (h *Host) redoTask(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+func (p *Person) redoTask(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	t := *w.task
 	n := len(t.Landed)
 	if t.Undone.IsZero() || n == 0 || !t.Landed[n-1].Reverts {
 		e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the work of %s was not taken back", taskName(t)), Hint: "see: centurion show " + t.ID}
-		if done, err := h.finishTask(ctx, &w, &r, q); done || err != nil {
+		if done, err := p.finishTask(ctx, &w, &r, q); done || err != nil {
 			return r, err
 		}
 		if !t.Undone.IsZero() {
@@ -68,7 +67,7 @@ func (h *Host) redoTask(ctx context.Context, w workDone, r UndoReport, q UndoReq
 		return r, nil
 	}
 	r.Back = "centurion undo " + t.ID
-	return h.putOn(ctx, w, r, q, c, "Bring back: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
+	return p.putOn(ctx, w, r, q, c, "Bring back: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
 		t.Undone = centurion.Time{}
 		t.Landed = append(t.Landed, l)
 	})
@@ -144,7 +143,7 @@ func (w *workDone) standsOn(l centurion.Landed) *Refusal {
 
 // putOn commits a counter to the mission's branch, and to the person's where what it takes back was merged. change records
 // it in the task.
-func (h *Host) putOn(ctx context.Context, w workDone, r UndoReport, q UndoRequest, c counter, subject string, change func(*centurion.Task, centurion.Landed)) (UndoReport, error) {
+func (p *Person) putOn(ctx context.Context, w workDone, r UndoReport, q UndoRequest, c counter, subject string, change func(*centurion.Task, centurion.Landed)) (UndoReport, error) {
 	files, err := w.repo.Stat(ctx, c.tip, c.tree)
 	if err != nil {
 		return r, err
@@ -185,19 +184,19 @@ func (h *Host) putOn(ctx context.Context, w workDone, r UndoReport, q UndoReques
 	r.After = commit
 	ctx = context.WithoutCancel(ctx)
 	l := centurion.Landed{Commit: commit, Before: c.tip, Files: files, Time: centurion.Now()}
-	if err := h.recordTasks(ctx, []centurion.Task{t}, func(t *centurion.Task) { change(t, l) }); err != nil {
+	if err := p.host.ChangeTasks(ctx, []centurion.Task{t}, func(t *centurion.Task) { change(t, l) }); err != nil {
 		return r, err
 	}
 	failpoint.Hit(failpoint.UndoRecorded)
 	if merged {
-		if err := h.follow(ctx, &w, &r, o, commit); err != nil || r.Refused != nil {
+		if err := p.follow(ctx, &w, &r, o, commit); err != nil || r.Refused != nil {
 			return r, err
 		}
 	}
 	if q.Redo {
-		return r, h.closeItems(ctx, w, []centurion.Task{t})
+		return r, p.closeItems(ctx, w, []centurion.Task{t})
 	}
-	r.Open, err = h.openItems(ctx, w, []centurion.Task{t})
+	r.Open, err = p.openItems(ctx, w, []centurion.Task{t})
 	return r, err
 }
 
@@ -209,7 +208,7 @@ func undoWord(q UndoRequest) string {
 }
 
 // follow puts one more commit of the mission's branch on the person's.
-func (h *Host) follow(ctx context.Context, w *workDone, r *UndoReport, o worktree.MergeOptions, commit string) error {
+func (p *Person) follow(ctx context.Context, w *workDone, r *UndoReport, o worktree.MergeOptions, commit string) error {
 	got, err := w.repo.Merge(ctx, o)
 	if err != nil {
 		return err
@@ -224,43 +223,27 @@ func (h *Host) follow(ctx context.Context, w *workDone, r *UndoReport, o worktre
 	}
 	record := centurion.Merged{Branch: got.Branch, Before: before, Commit: got.After, From: commit, Only: []string{taskName(*w.task)},
 		Time: centurion.Now(), Commits: []string{commit}, Earlier: w.mission.Merged, Follows: true}
-	return h.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = &record }, mergeEvent(centurion.EventMergeUndone, w.mission, w.task.ID, got))
-}
-
-// recordTasks changes what is recorded of tasks.
-func (h *Host) recordTasks(ctx context.Context, tasks []centurion.Task, change func(*centurion.Task)) error {
-	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		for _, t := range tasks {
-			_, err := moveTask(tx, t.ID, t.Status, func(t *centurion.Task) {
-				t.Landed = slices.Clone(t.Landed)
-				change(t)
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return p.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = &record }, mergeEvent(centurion.EventMergeUndone, w.mission, w.task.ID, got))
 }
 
 // openItems marks the items of tasks whose work was taken back as open again, and returns them.
-func (h *Host) openItems(ctx context.Context, w workDone, tasks []centurion.Task) ([]string, error) {
-	return h.remark(ctx, w, tasks, todo.Done, markOpen)
+func (p *Person) openItems(ctx context.Context, w workDone, tasks []centurion.Task) ([]string, error) {
+	return p.remark(ctx, w, tasks, todo.Done, todo.Open)
 }
 
 // closeItems ticks the items of tasks whose work was brought back, as they were before.
-func (h *Host) closeItems(ctx context.Context, w workDone, tasks []centurion.Task) error {
-	_, err := h.remark(ctx, w, tasks, todo.Open, markDone)
+func (p *Person) closeItems(ctx context.Context, w workDone, tasks []centurion.Task) error {
+	_, err := p.remark(ctx, w, tasks, todo.Open, todo.Done)
 	return err
 }
 
-// remark changes the items of completed tasks that have a mark. A plan that cannot be read, or has no such item any more,
+// remark gives the items of completed tasks that have one mark another. A plan that cannot be read, or has no such item any more,
 // stays as it is.
-func (h *Host) remark(ctx context.Context, w workDone, tasks []centurion.Task, from todo.Mark, change func(*todo.Doc, string) error) ([]string, error) {
+func (p *Person) remark(ctx context.Context, w workDone, tasks []centurion.Task, from, to todo.Mark) ([]string, error) {
 	if w.mission.Todo == "" {
 		return nil, nil
 	}
-	file := h.cfg.Workspace.TodoAt(w.mission.Todo)
+	file := p.workspace.TodoAt(w.mission.Todo)
 	doc, _, err := file.Load()
 	if err != nil {
 		return nil, nil
@@ -277,7 +260,7 @@ func (h *Host) remark(ctx context.Context, w workDone, tasks []centurion.Task, f
 	}
 	_, err = file.Edit(ctx, func(d *todo.Doc) error {
 		for _, id := range items {
-			if err := change(d, id); err != nil {
+			if err := d.SetMark(id, to); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,4 @@
-package orchestrator
+package takeover
 
 import (
 	"cmp"
@@ -47,8 +47,8 @@ type step struct{ from, to, title string }
 
 // Diff tells what a mission has changed since its base, or a task with its commits and with what it has not committed
 // yet. It changes nothing. The error has centurion.KindConflict if nothing was recorded of it.
-func (h *Host) Diff(ctx context.Context, id string, o DiffOptions) (Change, error) {
-	w, err := h.workOf(ctx, id)
+func (p *Person) Diff(ctx context.Context, id string, o DiffOptions) (Change, error) {
+	w, err := p.workOf(ctx, id)
 	if err != nil {
 		return Change{}, err
 	}
@@ -57,9 +57,9 @@ func (h *Host) Diff(ctx context.Context, id string, o DiffOptions) (Change, erro
 		c.Task, c.Item, c.Title, c.Undone = t.ID, t.Item, t.Title, t.Undone
 	}
 	if w.shared() {
-		return h.sharedDiff(ctx, w, c, o)
+		return p.sharedDiff(ctx, w, c, o)
 	}
-	if err := w.open(ctx, h); err != nil {
+	if err := w.open(ctx, p); err != nil {
 		return c, err
 	}
 	var steps []step

@@ -1,4 +1,4 @@
-package orchestrator
+package takeover
 
 import (
 	"cmp"
@@ -46,7 +46,7 @@ func (w *workDone) latestUndo(dropped bool) (what tookBack, task *centurion.Task
 }
 
 // redoMission brings back what the latest undo has taken back: a merge, the mission's branch, or one task.
-func (h *Host) redoMission(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+func (p *Person) redoMission(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	kept, _, err := w.kept(ctx)
 	if err != nil {
 		return r, err
@@ -59,15 +59,15 @@ func (h *Host) redoMission(ctx context.Context, w workDone, r UndoReport, q Undo
 	r.Undone = at
 	switch {
 	case what == tookMerge:
-		return h.redoMerge(ctx, w, r, q)
+		return p.redoMerge(ctx, w, r, q)
 	case what == tookTask:
 		w.task = task
 		r.Task, r.Item, r.Title = task.ID, task.Item, task.Title
-		return h.redoTask(ctx, w, r, q)
+		return p.redoTask(ctx, w, r, q)
 	case kept == "" || tip == "":
 		return r, w.nothingToRedo()
 	}
-	return h.redoDrop(ctx, w, r, q, tip, kept, what)
+	return p.redoDrop(ctx, w, r, q, tip, kept, what)
 }
 
 // nothingToRedo is why there is nothing of a mission to bring back.
@@ -81,7 +81,7 @@ func (w *workDone) nothingToRedo() error {
 
 // redoMerge brings the newest merge back that was taken back: as it was if the person has committed nothing since, else by merging the
 // same commits once more.
-func (h *Host) redoMerge(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
+func (p *Person) redoMerge(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	last := len(w.mission.TakenBack) - 1
 	back := w.mission.TakenBack[last]
 	r.Back = "centurion undo " + w.mission.ID
@@ -101,31 +101,31 @@ func (h *Host) redoMerge(ctx context.Context, w workDone, r UndoReport, q UndoRe
 		return r, err
 	}
 	if !exact {
-		return h.redoOnTop(ctx, w, r, q, back)
+		return p.redoOnTop(ctx, w, r, q, back)
 	}
 	if r.retaken(got, w.mission.ID); r.Refused != nil || q.DryRun {
 		return r, nil
 	}
 	failpoint.Hit(failpoint.LandingDone)
-	return r, h.recordRedo(context.WithoutCancel(ctx), &w, mergeEvent(centurion.EventMergeDone, w.mission, "", got))
+	return r, p.recordRedo(context.WithoutCancel(ctx), &w, mergeEvent(centurion.EventMergeDone, w.mission, "", got))
 }
 
 // recordRedo records that the merge which was taken back last is where it was.
-func (h *Host) recordRedo(ctx context.Context, w *workDone, e *centurion.Event) error {
+func (p *Person) recordRedo(ctx context.Context, w *workDone, e *centurion.Event) error {
 	last := len(w.mission.TakenBack) - 1
 	merge := w.mission.TakenBack[last].Merge
-	return h.recordMerged(ctx, w, func(m *centurion.Mission) {
+	return p.recordMerged(ctx, w, func(m *centurion.Mission) {
 		m.Merged, m.TakenBack = &merge, slices.Clone(m.TakenBack[:last])
 	}, e)
 }
 
 // redoOnTop merges what was taken back onto what the person has committed since.
-func (h *Host) redoOnTop(ctx context.Context, w workDone, r UndoReport, q UndoRequest, back centurion.TakenBack) (UndoReport, error) {
-	p, mq := w.chooseAgain(back)
-	if len(p.commits) == 0 {
+func (p *Person) redoOnTop(ctx context.Context, w workDone, r UndoReport, q UndoRequest, back centurion.TakenBack) (UndoReport, error) {
+	chosen, mq := w.chooseAgain(back)
+	if len(chosen.commits) == 0 {
 		return r, w.nothingToRedo()
 	}
-	got, err := w.repo.Preview(ctx, p.options)
+	got, err := w.repo.Preview(ctx, chosen.options)
 	if err != nil {
 		return r, err
 	}
@@ -139,7 +139,7 @@ func (h *Host) redoOnTop(ctx context.Context, w workDone, r UndoReport, q UndoRe
 		return r, nil
 	}
 	m := MergeReport{Branch: got.Branch, Before: got.Before}
-	if err := h.merge(ctx, &w, p, mq, &m); err != nil {
+	if err := p.merge(ctx, &w, chosen, mq, &m); err != nil {
 		return r, err
 	}
 	r.Before, r.After, r.Files, r.Refused = m.Before, m.After, m.Files, m.Refused
@@ -177,7 +177,7 @@ func (r *UndoReport) retaken(g worktree.Merging, mission string) {
 
 // settleRedo notices that a branch stands where it stood before its newest merge was taken back: a host has died right after it brought it
 // back, or the person has done so with git.
-func (h *Host) settleRedo(ctx context.Context, w *workDone, head worktree.Head) error {
+func (p *Person) settleRedo(ctx context.Context, w *workDone, head worktree.Head) error {
 	m := w.mission
 	back := m.TakenBack[len(m.TakenBack)-1]
 	_, rest := newestMerge(&back.Merge)
@@ -194,7 +194,7 @@ func (h *Host) settleRedo(ctx context.Context, w *workDone, head worktree.Head) 
 	if got.Files, err = w.repo.Stat(ctx, back.After, head.Commit); err != nil {
 		return err
 	}
-	return h.recordRedo(ctx, w, mergeEvent(centurion.EventMergeDone, m, "", got))
+	return p.recordRedo(ctx, w, mergeEvent(centurion.EventMergeDone, m, "", got))
 }
 
 func sameMerge(a, b *centurion.Merged) bool {
@@ -205,7 +205,7 @@ func sameMerge(a, b *centurion.Merged) bool {
 }
 
 // redone reports what was brought back before anybody looked.
-func (h *Host) redone(ctx context.Context, w *workDone, r *UndoReport) (err error) {
+func (p *Person) redone(ctx context.Context, w *workDone, r *UndoReport) (err error) {
 	mm, _ := newestMerge(w.mission.Merged)
 	r.Undone = centurion.Now() // nothing was taken back later
 	r.Person, r.Branch, r.Before, r.After, r.Back = true, mm.Branch, mm.Before, mm.Commit, "centurion undo "+w.mission.ID
@@ -225,7 +225,7 @@ func forgetMerged(m *centurion.Mission) {
 }
 
 // redoDrop brings back what dropMission has taken away, as long as nothing came in its place. tip is where the mission's branch stands.
-func (h *Host) redoDrop(ctx context.Context, w workDone, r UndoReport, q UndoRequest, tip, kept string, what tookBack) (UndoReport, error) {
+func (p *Person) redoDrop(ctx context.Context, w workDone, r UndoReport, q UndoRequest, tip, kept string, what tookBack) (UndoReport, error) {
 	m := w.mission
 	was, err := w.repo.Tip(ctx, kept)
 	if err != nil {
@@ -259,10 +259,10 @@ func (h *Host) redoDrop(ctx context.Context, w workDone, r UndoReport, q UndoReq
 		}
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := h.closeItems(ctx, w, mine); err != nil {
+	if err := p.closeItems(ctx, w, mine); err != nil {
 		return r, err
 	}
 	failpoint.Hit(failpoint.UndoRecorded)
 	// Last, since it is what tells that there is something to bring back: asked again, a redo that was complete goes on with the undo before.
-	return r, h.recordTasks(ctx, mine, func(t *centurion.Task) { t.Undone = centurion.Time{} })
+	return r, p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) { t.Undone = centurion.Time{} })
 }

@@ -1,0 +1,199 @@
+package takeover
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"centurion"
+	"centurion/orchestrator"
+	"centurion/store"
+	"centurion/workspace"
+	"centurion/worktree"
+)
+
+// rig is a person's repository and a mission that is complete: its one task has put a.txt on the mission's branch, and nothing is merged.
+type rig struct {
+	*Person
+	t       *testing.T
+	dir     string
+	mission centurion.Mission
+	task    centurion.Task
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	dir, home := t.TempDir(), t.TempDir()
+	s, err := store.Open(t.Context(), filepath.Join(home, "p.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	ws, err := workspace.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ws.Close() })
+	h := orchestrator.New(orchestrator.Config{Store: s, Workspace: ws, Worktrees: func(ctx context.Context) (*worktree.Repo, error) {
+		return worktree.Open(ctx, worktree.Options{Dir: dir, Home: home})
+	}})
+	r := &rig{Person: New(h, s, ws), t: t, dir: dir}
+	r.git("init", "-q", "-b", "main")
+	r.write("go.txt", "go\n")
+	r.git("add", ".")
+	r.git("commit", "-q", "-m", "first")
+	r.work()
+	return r
+}
+
+// work makes the mission's branch and records mission and task.
+func (r *rig) work() {
+	r.t.Helper()
+	id, now := centurion.NewID(centurion.PrefixMission), centurion.Now()
+	base := centurion.Base{Commit: r.git("rev-parse", "HEAD"), Head: r.git("rev-parse", "HEAD"), Branch: "main"}
+	branch := "centurion/" + id + "/mission"
+	r.git("switch", "-q", "-c", branch)
+	r.write("a.txt", "a\n")
+	r.git("add", ".")
+	r.git("commit", "-q", "-m", "Make a.txt")
+	tip := r.git("rev-parse", "HEAD")
+	r.git("switch", "-q", "main")
+	r.mission = centurion.Mission{ID: id, Goal: "make a.txt", Status: centurion.MissionCompleted, Directory: r.dir, Started: now, Updated: now,
+		Session: centurion.NewID(centurion.PrefixSession), Isolation: centurion.IsolationWorktree, Base: &base, Branch: branch}
+	r.task = centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: id, Agent: "worker", Title: "Make a.txt", Status: centurion.TaskCompleted,
+		Created: now, Ended: now, Landed: []centurion.Landed{{Commit: tip, Before: base.Commit, Time: now,
+			Files: []centurion.FileChange{{Path: "a.txt", Status: "added", Added: 1}}}}}
+	err := r.store.Update(r.t.Context(), func(tx *store.Tx) error {
+		if err := tx.PutMission(&r.mission); err != nil {
+			return err
+		}
+		return tx.PutTask(&r.task)
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// git runs git as the person would, with nothing of the machine's configuration.
+func (r *rig) git(args ...string) string {
+	r.t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=Person", "-c", "user.email=person@localhost"}, args...)...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (r *rig) write(name, text string) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o666); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// has checks what a file of the person's says; "" means that it is not there.
+func (r *rig) has(name, text string) {
+	r.t.Helper()
+	got, err := os.ReadFile(filepath.Join(r.dir, name))
+	if err != nil && !os.IsNotExist(err) {
+		r.t.Fatal(err)
+	}
+	if string(got) != text {
+		r.t.Errorf("%s says %q, want %q", name, got, text)
+	}
+}
+
+func (r *rig) recorded() *centurion.Merged {
+	r.t.Helper()
+	rec, err := r.store.Mission(r.t.Context(), r.mission.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return rec.Merged
+}
+
+// A merge that nobody watches and that the person's own work stands in the way of is told of, and leaves no record of a merge.
+func TestMergeUnasked(t *testing.T) {
+	t.Parallel()
+	r, ctx := newRig(t), t.Context()
+	w, err := r.workOf(ctx, r.mission.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.mergeable(ctx, &w); err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := w.choose(ctx, MergeRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write("a.txt", "mine\n")
+	report := MergeReport{Branch: "main", Before: r.git("rev-parse", "HEAD")}
+	if err := r.merge(ctx, &w, chosen, MergeRequest{}, &report); err != nil || report.Refused == nil || r.recorded() != nil {
+		t.Errorf("written after it was looked at: %+v, %v, recorded %+v", report.Refused, err, r.recorded())
+	}
+	r.MergeUnasked(ctx, r.mission.ID)
+	told, err := r.store.Events(ctx, store.EventQuery{Mission: r.mission.ID, Types: []centurion.EventType{centurion.EventMergeConflict}})
+	if err != nil || len(told) != 1 {
+		t.Errorf("refusals told: %v, %v", told, err)
+	}
+	r.has("a.txt", "mine\n")
+	if err := os.Remove(filepath.Join(r.dir, "a.txt")); err != nil {
+		t.Fatal(err)
+	}
+	r.MergeUnasked(ctx, r.mission.ID)
+	r.has("a.txt", "a\n")
+	if got := r.recorded(); got == nil || got.Commit != r.git("rev-parse", "HEAD") {
+		t.Errorf("recorded %+v", got)
+	}
+}
+
+// What was merged is taken back, brought back, and the task alone is taken back, each as it is asked for.
+func TestThereAndBack(t *testing.T) {
+	t.Parallel()
+	r, ctx := newRig(t), t.Context()
+	first := r.git("rev-parse", "HEAD")
+	if got, err := r.Diff(ctx, r.task.ID, DiffOptions{Patch: true}); err != nil || !strings.Contains(got.Patch, "+a") || len(got.Files) != 1 {
+		t.Errorf("diff: %+v, %v", got, err)
+	}
+	if got, err := r.Merge(ctx, r.mission.ID, MergeRequest{}); err != nil || got.Refused != nil {
+		t.Fatalf("merge: %+v, %v", got, err)
+	}
+	merged := r.git("rev-parse", "HEAD")
+	r.has("a.txt", "a\n")
+	for _, step := range []struct {
+		name, id string
+		q        UndoRequest
+		file     string
+		head     string // "" means a new commit
+	}{
+		{"undo", r.mission.ID, UndoRequest{}, "", first},
+		{"redo", r.mission.ID, UndoRequest{Redo: true}, "a\n", merged},
+		{"undo of the task", r.task.ID, UndoRequest{}, "", ""},
+		{"redo of the task", r.task.ID, UndoRequest{Redo: true}, "a\n", ""},
+	} {
+		before := r.git("rev-parse", "HEAD")
+		got, err := r.Undo(ctx, step.id, step.q)
+		if err != nil || got.Refused != nil || !got.Person {
+			t.Fatalf("%s: %+v, %v", step.name, got, err)
+		}
+		r.has("a.txt", step.file)
+		if head := r.git("rev-parse", "HEAD"); step.head != "" && head != step.head || head == before {
+			t.Errorf("%s: the branch stands at %s", step.name, head)
+		}
+	}
+	task, err := r.store.Task(ctx, r.task.ID)
+	if err != nil || len(task.Landed) != 3 || !task.Landed[1].Reverts || task.Landed[2].Reverts || !task.Undone.IsZero() {
+		t.Errorf("recorded of the task: %+v, %v", task.Landed, err)
+	}
+}
