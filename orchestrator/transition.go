@@ -110,8 +110,9 @@ func moveTask(tx *store.Tx, id string, to centurion.TaskStatus, change func(*cen
 	return t, err
 }
 
-// ChangeTasks applies change to what is recorded of tasks, in one transaction. Each stays in the state that it was given in. The record
-// that change gets is its own, with a Landed that it may write to.
+// ChangeTasks applies change to what is recorded of tasks, all in one transaction. Each keeps the state that it has in tasks; of one that
+// has ended the end is recorded anew, with the time of this call. The record that change gets is its own, with a Landed that it may write
+// to. The error has centurion.KindConflict for a task that meanwhile cannot be in that state any more; then none was changed.
 func (h *Host) ChangeTasks(ctx context.Context, tasks []centurion.Task, change func(*centurion.Task)) error {
 	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, t := range tasks {
