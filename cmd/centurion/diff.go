@@ -24,7 +24,7 @@ Into a pipe the change goes as it is, so that it can be applied: centurion diff 
 
 func (c *cli) diffCommand() *cobra.Command {
 	var stat, names bool
-	cmd := c.reading("diff [MISSION|TASK] [PATH...]", "Show what a mission or task changed", diffHelp,
+	cmd := c.viewing("diff [MISSION|TASK] [PATH...]", "Show what a mission or task changed", diffHelp,
 		"  centurion diff\n  centurion diff T3 --stat\n  centurion diff msn_0199… src/parser\n  centurion diff tsk_0199… --format json",
 		exactly(0, -1, "a mission or a task, and paths"),
 		func(ctx context.Context, f *readFlags, api server.API, args []string) error {

@@ -56,9 +56,24 @@ func (c *cli) reading(use, short, long, example string, args cobra.PositionalArg
 	return cmd
 }
 
+// viewing makes a command that changes nothing, and prints nothing before it knows everything. A host that ends while it is asked
+// is no error for it: it looks once more, at whoever hosts the project then, or at what is stored.
+func (c *cli) viewing(use, short, long, example string, args cobra.PositionalArgs, do func(ctx context.Context, f *readFlags, api server.API, args []string) error) *cobra.Command {
+	cmd := c.reading(use, short, long, example, args, do)
+	look := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := look(cmd, args)
+		if centurion.KindOf(err) == centurion.KindNetwork {
+			err = look(cmd, args)
+		}
+		return err
+	}
+	return cmd
+}
+
 // listing makes a command that lists what there is. Where no mission has run yet it lists nothing, which is no error.
 func (c *cli) listing(use, short, long, example string, args cobra.PositionalArgs, none string, do func(ctx context.Context, f *readFlags, api server.API, args []string) error) *cobra.Command {
-	cmd := c.reading(use, short, long, example, args, do)
+	cmd := c.viewing(use, short, long, example, args, do)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
@@ -151,7 +166,7 @@ func taskNouns(all []server.Task) []centurion.Task {
 func (c *cli) showCommand() *cobra.Command {
 	var derived derivedFlags
 	prompt, tree := false, false
-	cmd := c.reading("show [ID]", "Show a mission, task or session whole",
+	cmd := c.viewing("show [ID]", "Show a mission, task or session whole",
 		"Show one thing whole (default: the latest mission): a mission with its tasks and receipts, a task or a session with what it was given and its conversation.\n"+
 			"With --progress show how far it was after each of its newest steps while it has not ended, with --notices what was told of\n"+
 			"it in passing. With --tree show all that was said in a session, a mission's first or a task's: its line and its branches.\n"+

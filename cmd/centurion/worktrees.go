@@ -29,7 +29,7 @@ func shadow(p place, ws *workspace.Workspace) func(context.Context) (*worktree.S
 }
 
 func (c *cli) pathCommand() *cobra.Command {
-	cmd := c.reading("path TASK", "Print where a task works",
+	cmd := c.viewing("path TASK", "Print where a task works",
 		"Print the directory that a task works in, to open it in an editor. A task that has ended works nowhere: then the branch\n"+
 			"is told that holds its work, and how to look at it. A task of the latest mission may be named by its item, and a\n"+
 			"mission is its Commander's directory.",
