@@ -79,7 +79,7 @@ func living(m centurion.Mission) event.MissionData {
 }
 
 // moveTask is the only way a task changes its state. change, if not nil, is applied to the record first. Staying in the
-// same state is allowed and tells nothing: it records a change of something else.
+// same state is allowed and tells nothing: it records a change of something else. A task that has ended ends once: when, and why, stays.
 func moveTask(tx *store.Tx, id string, to centurion.TaskStatus, change func(*centurion.Task)) (centurion.Task, error) {
 	t, err := tx.Task(id)
 	if err != nil {
@@ -90,8 +90,11 @@ func moveTask(tx *store.Tx, id string, to centurion.TaskStatus, change func(*cen
 			Msg: fmt.Sprintf("it is %s and cannot become %s", t.Status, to)}
 	}
 	from, why := t.Status, t.Reason
-	t.Status, t.Reason = to, ""
-	if to.Ended() {
+	t.Status = to
+	if from != to || !to.Ended() {
+		t.Reason = ""
+	}
+	if from != to && to.Ended() {
 		t.Ended = centurion.Now()
 		if err := closeAsksOf(tx, t); err != nil {
 			return t, err
@@ -110,9 +113,8 @@ func moveTask(tx *store.Tx, id string, to centurion.TaskStatus, change func(*cen
 	return t, err
 }
 
-// ChangeTasks applies change to what is recorded of tasks, all in one transaction. Each keeps the state that it has in tasks; of one that
-// has ended the end is recorded anew, with the time of this call. The record that change gets is its own, with a Landed that it may write
-// to. The error has centurion.KindConflict for a task that meanwhile cannot be in that state any more; then none was changed.
+// ChangeTasks applies change to what is recorded of tasks, all in one transaction. Each keeps the state that it has in tasks.
+// The record that change gets is its own, with a Landed that it may write to. The error has centurion.KindConflict for a task that meanwhile cannot be in that state any more; then none was changed.
 func (h *Host) ChangeTasks(ctx context.Context, tasks []centurion.Task, change func(*centurion.Task)) error {
 	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, t := range tasks {

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"centurion"
 	"centurion/store"
@@ -59,6 +60,31 @@ func TestMoveTask(t *testing.T) {
 					}
 				}
 			}
+		}
+	})
+}
+
+// What is recorded of a task that has ended, such as that its work was taken back, neither ends it again nor tells so.
+func TestEndsOnce(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		m := r.start(centurion.MissionOptions{})
+		ended := centurion.MillisTime(time.Now().Add(-time.Hour).UnixMilli())
+		task := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.ID, Parent: m.Session, Status: centurion.TaskBlocked,
+			Reason: "which database?", Ended: ended, Attempt: 1}
+		if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutTask(&task) }); err != nil {
+			t.Fatal(err)
+		}
+		before := r.store.LastSeq()
+		undone := centurion.MillisTime(time.Now().UnixMilli())
+		if err := r.host.ChangeTasks(r.ctx, []centurion.Task{task}, func(t *centurion.Task) { t.Undone = undone }); err != nil {
+			t.Fatal(err)
+		}
+		now, err := r.store.Task(r.ctx, task.ID)
+		if err != nil || !now.Ended.Equal(ended.Time) || now.Reason != task.Reason || !now.Undone.Equal(undone.Time) {
+			t.Errorf("it is %+v, %v", now, err)
+		}
+		if told, _ := r.store.Events(r.ctx, store.EventQuery{After: before}); len(told) != 0 {
+			t.Errorf("told: %v", told)
 		}
 	})
 }
