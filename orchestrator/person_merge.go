@@ -376,7 +376,7 @@ func (h *Host) unfinished(w workDone) []string {
 		why[0] += " (" + m.Reason + ")"
 	}
 	doc, _, err := h.cfg.Workspace.TodoAt(m.Todo).Load()
-	if m.Todo == "" || err != nil { // a plan that cannot be read says nothing
+	if m.Todo == "" || err != nil || doc == nil { // a plan that is not there or cannot be read says nothing
 		return why
 	}
 	var open []string

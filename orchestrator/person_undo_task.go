@@ -262,7 +262,7 @@ func (h *Host) remark(ctx context.Context, w workDone, tasks []centurion.Task, f
 	}
 	file := h.cfg.Workspace.TodoAt(w.mission.Todo)
 	doc, _, err := file.Load()
-	if err != nil {
+	if err != nil || doc == nil { // nobody may have made one
 		return nil, nil
 	}
 	var items []string
