@@ -377,7 +377,7 @@ func (p *Person) unfinished(w workDone) []string {
 		why[0] += " (" + m.Reason + ")"
 	}
 	doc, _, err := p.workspace.TodoAt(m.Todo).Load()
-	if m.Todo == "" || err != nil { // a plan that cannot be read says nothing
+	if m.Todo == "" || err != nil || doc == nil { // a plan that is not there or cannot be read says nothing
 		return why
 	}
 	var open []string

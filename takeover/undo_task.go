@@ -245,7 +245,7 @@ func (p *Person) remark(ctx context.Context, w workDone, tasks []centurion.Task,
 	}
 	file := p.workspace.TodoAt(w.mission.Todo)
 	doc, _, err := file.Load()
-	if err != nil {
+	if err != nil || doc == nil { // nobody may have made one
 		return nil, nil
 	}
 	var items []string

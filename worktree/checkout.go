@@ -341,6 +341,11 @@ func (c *Checkout) Changed(ctx context.Context) ([]string, error) {
 	if err := c.held(); err != nil {
 		return nil, err
 	}
+	return c.changed(ctx)
+}
+
+// changed is Changed also of a checkout that is nobody's yet.
+func (c *Checkout) changed(ctx context.Context) ([]string, error) {
 	out, err := c.git(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-filter=a", "--name-only", "-z", c.rec.Tree,
 		"--", ":(top,glob)**", exclude(c.repo.private()))
 	return fields(out), err

@@ -383,3 +383,22 @@ func TestUncommitted(t *testing.T) {
 	put(t, filepath.Join(c.dir, "a.txt"), "later\n")
 	uncommitted("a.txt")
 }
+
+// A person who deletes the directory of the checkouts leaves them in git's list of worktrees.
+func TestDeletedCheckouts(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": "1\n"})
+	c := x.take("work/T1", x.head())
+	dir := c.Where().Dir
+	release(t, c, "")
+	for _, path := range []string{dir, x.recordOf("w1"), x.indexOf("w1")} {
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c = x.take("work/T2", x.head())
+	put(t, filepath.Join(c.Where().Dir, "new"), "1\n")
+	if got := changed(commit(t, c)); c.Where().Dir != dir || !slices.Equal(got, []string{"added new"}) {
+		t.Errorf("changed %q in %s", got, c.Where().Dir)
+	}
+}

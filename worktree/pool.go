@@ -187,12 +187,13 @@ func (r *Repo) newName() (*seat, error) {
 	}
 }
 
-// add makes the worktree, still without files. Git takes no lock for its list of worktrees, so we do.
+// add makes the worktree, still without files. Git takes no lock for its list of worktrees, so we do. It may still list one
+// there whose directory a person has deleted with all that we knew of it: -f takes its place.
 func (c *Checkout) add(ctx context.Context, commit string) error {
 	r := c.repo
 	r.admin.Lock()
 	defer r.admin.Unlock()
-	if _, err := r.git(ctx, call{Args: []string{"worktree", "add", "-q", "--no-checkout", "--detach", c.dir, commit}}); err != nil {
+	if _, err := r.git(ctx, call{Args: []string{"worktree", "add", "-q", "-f", "--no-checkout", "--detach", c.dir, commit}}); err != nil {
 		return err
 	}
 	gitDir, err := linkTarget(c.dir)

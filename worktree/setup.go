@@ -128,7 +128,7 @@ func (c *Checkout) after(ctx context.Context, state string) error {
 			c.rec.Outputs = append(c.rec.Outputs, p)
 		}
 	}
-	changed, err := c.Changed(ctx)
+	changed, err := c.changed(ctx) // one that is used again is not the caller's before it is ready
 	if err != nil {
 		return err
 	}

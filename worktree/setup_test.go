@@ -114,6 +114,32 @@ func TestPythonProject(t *testing.T) {
 	}
 }
 
+// A checkout that was given back is set up where it never was, and again when the commands or a lock file have changed.
+func TestSetupOfUsedCheckout(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": "1\n", "package-lock.json": "1\n"})
+	sh := x.withShell()
+	next := func(want int, setup ...string) {
+		t.Helper()
+		c := x.take("work/T1", x.head(), setup...)
+		if got := c.Where().Dir; filepath.Base(got) != "w1" || sh.times() != want {
+			t.Errorf("%d commands ran, in %s", sh.times(), got)
+		}
+		put(t, filepath.Join(c.Where().Dir, "new"), "1\n")
+		if got := changed(commit(t, c)); !slices.Equal(got, []string{"added new"}) {
+			t.Errorf("changed %q", got)
+		}
+		release(t, c, "")
+	}
+	next(0)
+	next(1, "echo >> a; echo > made")
+	next(1, "echo >> a; echo > made")
+	next(2, "echo another")
+	x.write("package-lock.json", "2\n")
+	x.person("commit", "-qam", "another lock file")
+	next(3, "echo another")
+}
+
 func TestSetupFails(t *testing.T) {
 	t.Parallel()
 	x := newRig(t, map[string]string{"a": "1\n"})
