@@ -14,6 +14,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/slots"
 	"centurion/recovery"
 	"centurion/session"
 	"centurion/store"
@@ -29,7 +30,7 @@ type conversation struct {
 	attempt int      // the fencing number of the task's attempt
 	cfg     session.Config
 	sess    *session.Session
-	slot    *slot // nil for the Commander, which holds none
+	slot    *slots.Slot // nil for the Commander, which holds none
 	pulse   *pulse
 
 	untold   int // results taken into the history that the model has not seen
@@ -236,7 +237,7 @@ func (c *conversation) waitOut(ctx context.Context) error {
 
 // sleep gives the slot back for d and takes it again after.
 func (c *conversation) sleep(ctx context.Context, d time.Duration) error {
-	c.slot.release()
+	c.slot.Release()
 	defer c.live.wait(WaitRetry)()
 	defer c.m.notify()
 	t := time.NewTimer(d)
@@ -246,7 +247,7 @@ func (c *conversation) sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if err := c.slot.back(ctx); err != nil {
+	if err := c.slot.Acquire(ctx); err != nil {
 		return err
 	}
 	return c.running(ctx)
@@ -263,7 +264,7 @@ func (c *conversation) running(ctx context.Context) error {
 // leave records that the conversation waits for somebody else and gives its slot back. Several of its tool calls may do
 // so at the same time; each of them calls enter when its wait is over.
 func (c *conversation) leave(ctx context.Context, why string) error {
-	c.slot.leave()
+	c.slot.Leave()
 	if err := c.halt(ctx, why); err != nil {
 		return errors.Join(err, c.enter())
 	}
@@ -296,7 +297,7 @@ func (c *conversation) enter() error {
 		ctx = c.task.ctx
 	}
 	c.m.reserves.wake(c.account())
-	last, err := c.slot.enter(ctx)
+	last, err := c.slot.Enter(ctx)
 	if err != nil || !last {
 		return err
 	}

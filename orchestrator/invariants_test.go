@@ -1,9 +1,12 @@
 package orchestrator
 
 import (
+	"context"
 	"slices"
+	"time"
 
 	"centurion"
+	"centurion/orchestrator/slots"
 	"centurion/store"
 )
 
@@ -27,8 +30,7 @@ func (r *rig) check(m centurion.Mission) {
 	if last := all[len(all)-1]; ends != r.runs || string(last.Type) != "mission."+string(m.Status) {
 		r.t.Errorf("%d ends after %d runs, the last event is %s of a mission that is %s", ends, r.runs, last.Type, m.Status)
 	}
-	// Every right to run was given back, and none twice: else the second acquisition succeeds.
-	r.full("the host", r.host.slots.right, r.host.slots.size)
+	r.hostHasRoom(r.host.cfg.Workers) // every right to run was given back, and none twice
 	if n := len(r.host.Running()); n > 0 {
 		r.t.Errorf("%d missions run after the end", n)
 	}
@@ -43,17 +45,32 @@ func (r *rig) check(m centurion.Mission) {
 	}
 }
 
-func (r *rig) full(name string, right interface {
-	TryAcquire(int64) bool
-	Release(int64)
-}, n int,
-) {
+// room looks that exactly n more sessions of an agent could run now in a mission: so many are let in, and another one waits.
+func (r *rig) room(what string, pool *slots.Pool, agent string, model centurion.ModelRef, n int) {
 	r.t.Helper()
-	if !right.TryAcquire(int64(n)) {
-		r.t.Errorf("slots of %s are still held", name)
-		return
+	enter := func(patience time.Duration) (*slots.Slot, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), patience)
+		defer cancel()
+		return pool.Launch(ctx, pool.Join(agent), func(context.Context) (centurion.ModelRef, error) { return model, nil })
 	}
-	right.Release(int64(n))
+	for i := range n {
+		s, err := enter(10 * time.Second)
+		if err != nil {
+			r.t.Errorf("%s has room for %d more sessions, not for %d: slots are still held, or somebody stands in the line", what, i, n)
+			return
+		}
+		defer s.Release()
+	}
+	if s, err := enter(time.Millisecond); err == nil {
+		s.Release()
+		r.t.Errorf("%s has room for more than %d more sessions", what, n)
+	}
+}
+
+// hostHasRoom is room for all missions of the host together.
+func (r *rig) hostHasRoom(n int) {
+	r.t.Helper()
+	r.room("the host", r.host.slots.Pool(n+2, n+2), "probe", centurion.ModelRef{}, n)
 }
 
 // checkDeliveries looks that no result was told twice, and none forgotten: every task that has ended has one delivery.

@@ -15,6 +15,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/slots"
 	"centurion/store"
 	"centurion/workspace/todo"
 )
@@ -33,7 +34,7 @@ type mission struct {
 	drop    context.CancelCauseFunc // ends wanted and everything else
 	ctx     context.Context         // of all its work; ended by end
 	tasks   guard.Group
-	slots   *slots
+	slots   *slots.Pool
 	claims  claims
 	// workers is how many sessions run at once; h.mu protects it.
 	workers int
@@ -102,8 +103,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
 	workers := h.workersOf(rec)
-	own := newSlots(workers, h.perAgentOf(rec), h.slots, h.keyed, h.cfg.Concurrency.Agents)
-	m := &mission{h: h, id: rec.ID, profile: rec.Options.Profile, slots: own, workers: workers, ctx: ctx, end: end, wanted: wanted, drop: drop,
+	m := &mission{h: h, id: rec.ID, profile: rec.Options.Profile, slots: h.slots.Pool(workers, h.perAgentOf(rec)), workers: workers, ctx: ctx, end: end, wanted: wanted, drop: drop,
 		begun: time.Now(), before: rec.ElapsedMS, stopped: make(chan struct{}),
 		todo: newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo)), writers: semaphore.NewWeighted(manyWriters), queue: newMergeQueue(),
 		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, drivers: map[string]*conversation{},

@@ -395,8 +395,7 @@ func (x *mixedMission) emptied(m *mission) {
 		"background commands": len(m.background.all), "delegations": len(m.delegations.waiting),
 		"claims on the budget": len(m.reserves.waiting), "accounts that rest": len(m.reserves.resting) - m.reserves.resting[m.id],
 		"missions of the host": len(x.host.missions), "missions that stand still": len(x.host.suspended),
-		"tasks that are audited": x.host.auditor.living, "waiting in the host's line": len(x.host.slots.line.places),
-		"waiting in the mission's line": len(m.slots.all.line.places), "waiting in the agent's line": len(m.slots.agent("worker").line.places),
+		"tasks that are audited": x.host.auditor.living,
 	} {
 		equal(t, what, n, 0)
 	}
@@ -406,8 +405,9 @@ func (x *mixedMission) emptied(m *mission) {
 	if n := len(m.reserves.ledger.accounts); n != 1 {
 		t.Errorf("%d accounts are left", n)
 	}
-	for what, l := range map[string]*lane{"the host": x.host.slots, "the mission": m.slots.all, "the agent": m.slots.agent("worker")} {
-		x.full(what, l.right, l.size)
-		equal(t, what+" owes", l.owed, 0)
-	}
+	x.hostHasRoom(mixedSlots)
+	x.room("the mission", m.slots, "worker", centurion.ModelRef{}, mixedSlots)
+	x.host.slots.Resize(2 * len(x.workers))
+	m.slots.Resize(2*len(x.workers), len(x.workers))
+	x.room("the agent", m.slots, "worker", centurion.ModelRef{}, len(x.workers))
 }

@@ -461,7 +461,7 @@ func (m *mission) cover(ctx context.Context, r *taskRun) error {
 	}
 	t := r.now.Load()
 	return m.reserves.claim(ctx, &claimant{id: r.account, portion: m.portion(*t)}, func(why string) (func() error, error) {
-		m.slots.leave(r.agent, r.place)
+		r.place.Leave()
 		r.place = nil
 		return func() error { return nil }, m.moveRun(ctx, r, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why })
 	})

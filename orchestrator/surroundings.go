@@ -104,7 +104,7 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 		if c.gated.IsZero() && w.For > c.m.h.cfg.GateWait {
 			c.gated = time.Now()
 			c.pulse.leave()
-			c.slot.release()
+			c.slot.Release()
 			c.ungate = c.live.wait(WaitProvider)
 		}
 		return nil
@@ -115,7 +115,7 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 	c.gated = time.Time{}
 	c.gateOpened()
 	defer c.pulse.enter()
-	return c.slot.back(ctx)
+	return c.slot.Acquire(ctx)
 }
 
 // Status is what the model should know right now: for those who plan, where the plan stands; for a worker, who else is
