@@ -365,7 +365,7 @@ func TestNothingIsKept(t *testing.T) {
 		x.mu.Lock()
 		x.root.pulse.mu.Lock()
 		for what, size := range map[string]int{"runs": len(x.runs), "asks": len(x.asks), "conversations beside the Commander's": len(x.convs) - 1,
-			"fences": len(x.fences.newest), "claims": len(x.claims.held), "background commands": len(x.background.all),
+			"fences": len(x.fences.newest), "claims": len(x.claims.Others("")), "background commands": len(x.background.all),
 			"delegations": len(x.delegations.waiting), "calls": len(x.root.pulse.calls) - 1, "ended": len(r.host.cleaner.ended)} {
 			if size != 0 {
 				t.Errorf("%s: %d are left", what, size)

@@ -15,6 +15,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/claims"
 	"centurion/orchestrator/slots"
 	"centurion/store"
 	"centurion/workspace/todo"
@@ -35,7 +36,7 @@ type mission struct {
 	ctx     context.Context         // of all its work; ended by end
 	tasks   guard.Group
 	slots   *slots.Pool
-	claims  claims
+	claims  claims.Registry
 	// workers is how many sessions run at once; h.mu protects it.
 	workers int
 	fences  fences

@@ -391,7 +391,7 @@ func (x *mixedMission) emptied(m *mission) {
 	t.Helper()
 	synctest.Wait()
 	for what, n := range map[string]int{
-		"tasks": len(m.runs), "conversations": len(m.convs) - 1, "asks": len(m.asks), "files that are held": len(m.claims.held),
+		"tasks": len(m.runs), "conversations": len(m.convs) - 1, "asks": len(m.asks), "files that are held": len(m.claims.Others("")),
 		"background commands": len(m.background.all), "delegations": len(m.delegations.waiting),
 		"claims on the budget": len(m.reserves.waiting), "accounts that rest": len(m.reserves.resting) - m.reserves.resting[m.id],
 		"missions of the host": len(x.host.missions), "missions that stand still": len(x.host.suspended),

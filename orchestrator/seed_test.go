@@ -314,7 +314,7 @@ func TestNothingIsHeldAfterTheEnd(t *testing.T) {
 				living.mu.Lock()
 				equal(t, "conversations", len(living.convs), 2)
 				living.mu.Unlock()
-				if files, held := living.claims.others("")["T1"]; held {
+				if files, held := living.claims.Others("")["T1"]; held {
 					t.Errorf("files are held: %v", files)
 				}
 				free := r.host.cfg.Workers - 1 // the reviewer holds one

@@ -13,6 +13,7 @@ import (
 	"centurion/agents"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/claims"
 	"centurion/orchestrator/slots"
 	"centurion/session"
 	"centurion/store"
@@ -62,7 +63,7 @@ func (m *mission) launch(t centurion.Task) {
 				delete(m.runs, t.ID)
 			}
 			m.mu.Unlock()
-			m.claims.drop(holderName(t.Item, t.ID))
+			m.claims.Drop(claims.Name(t.Item, t.ID))
 			m.reserves.close(r.account)
 			close(r.done)
 			m.notify()
