@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 }
 
 // machines are parts of the orchestrator that know of no mission: they import the root and the floor, and nothing else.
-var machines = []string{"orchestrator/claims", "orchestrator/slots"}
+var machines = []string{"orchestrator/budget", "orchestrator/claims", "orchestrator/slots"}
 
 // leaf stands for every leaf that nobody is kept from. Watchers are wired by cmd alone.
 const leaf = "a leaf"

@@ -274,7 +274,7 @@ func (c *conversation) leave(ctx context.Context, why string) error {
 // halt records that the conversation waits; its slot it keeps.
 func (c *conversation) halt(ctx context.Context, why string) error {
 	c.pulse.leave()
-	c.m.reserves.rest(c.account())
+	c.m.reserves.Rest(c.account())
 	if c.task == nil {
 		return nil
 	}
@@ -284,7 +284,7 @@ func (c *conversation) halt(ctx context.Context, why string) error {
 // goOn ends what halt began.
 func (c *conversation) goOn(ctx context.Context) error {
 	defer c.pulse.enter()
-	c.m.reserves.wake(c.account())
+	c.m.reserves.Wake(c.account())
 	return c.running(ctx)
 }
 
@@ -296,7 +296,7 @@ func (c *conversation) enter() error {
 	if c.task != nil {
 		ctx = c.task.ctx
 	}
-	c.m.reserves.wake(c.account())
+	c.m.reserves.Wake(c.account())
 	last, err := c.slot.Enter(ctx)
 	if err != nil || !last {
 		return err

@@ -15,6 +15,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/budget"
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/slots"
 	"centurion/store"
@@ -53,7 +54,7 @@ type mission struct {
 	// spent is the mission as it was after the newest answer, so that the budget is looked at without reading it again.
 	spent atomic.Pointer[centurion.Mission]
 	// reserves is what of the budget belongs to whom.
-	reserves *reserves
+	reserves *budget.Reserves
 
 	mu      sync.Mutex // protects what follows
 	changed chan struct{}
@@ -110,9 +111,8 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, drivers: map[string]*conversation{},
 		asks: map[string]chan struct{}{}, places: map[string]*workplace{}}
 	m.spent.Store(&rec)
-	m.reserves = newReserves(m.atLimit)
-	m.reserves.limits(rec)
-	m.reserves.open(m.id)
+	m.reserves = budget.New(rec, m.atLimit)
+	m.reserves.Open(m.id)
 	return m
 }
 

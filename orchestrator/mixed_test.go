@@ -393,7 +393,7 @@ func (x *mixedMission) emptied(m *mission) {
 	for what, n := range map[string]int{
 		"tasks": len(m.runs), "conversations": len(m.convs) - 1, "asks": len(m.asks), "files that are held": len(m.claims.Others("")),
 		"background commands": len(m.background.all), "delegations": len(m.delegations.waiting),
-		"claims on the budget": len(m.reserves.waiting), "accounts that rest": len(m.reserves.resting) - m.reserves.resting[m.id],
+		"claims on the budget": m.reserves.State().Waiting, "accounts that rest": m.reserves.State().Resting - 1,
 		"missions of the host": len(x.host.missions), "missions that stand still": len(x.host.suspended),
 		"tasks that are audited": x.host.auditor.living,
 	} {
@@ -402,7 +402,7 @@ func (x *mixedMission) emptied(m *mission) {
 	if _, own := m.convs[m.root.id()]; !own { // it lasts as long as the mission, as its account does
 		t.Error("a conversation is left that is not the mission's own")
 	}
-	if n := len(m.reserves.ledger.accounts); n != 1 {
+	if n := m.reserves.State().Accounts; n != 1 {
 		t.Errorf("%d accounts are left", n)
 	}
 	x.hostHasRoom(mixedSlots)

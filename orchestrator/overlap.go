@@ -142,9 +142,9 @@ func (m *mission) awaitHolders(ctx context.Context, c *conversation, files []str
 			}
 			told = why
 		}
-		m.reserves.rest(c.task.account)
+		m.reserves.Rest(c.task.account)
 		err = m.await(ctx, changed, 0)
-		m.reserves.wake(c.task.account)
+		m.reserves.Wake(c.task.account)
 		if err != nil {
 			return err
 		}

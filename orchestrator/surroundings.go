@@ -43,7 +43,7 @@ func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
 		}
 		t = c.task.spend(t, u)
 	}
-	rec.Reserved = c.m.reserves.settle(c.account(), rec, amountOf(t.Usage, t.Rounds))
+	rec.Reserved = c.m.reserves.Settle(c.account(), rec, t)
 	if err := tx.PutMission(&rec); err != nil {
 		return err
 	}

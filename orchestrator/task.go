@@ -50,7 +50,7 @@ func (m *mission) launch(t centurion.Task) {
 	r.place = m.slots.Join(r.agent) // now: tasks are launched in the order in which they were delegated
 	r.now.Store(&t)
 	r.before = t.ElapsedMS
-	r.account, r.covered = m.reserves.spawn(t, m.portion(t))
+	r.account, r.covered = m.reserves.Spawn(t, m.portion(t))
 	m.mu.Lock()
 	m.runs[t.ID] = r
 	m.mu.Unlock()
@@ -64,7 +64,7 @@ func (m *mission) launch(t centurion.Task) {
 			}
 			m.mu.Unlock()
 			m.claims.Drop(claims.Name(t.Item, t.ID))
-			m.reserves.close(r.account)
+			m.reserves.Close(r.account)
 			close(r.done)
 			m.notify()
 			err = errors.Join(err, m.h.unwatchTask())
@@ -112,9 +112,9 @@ func (m *mission) ready(ctx context.Context, r *taskRun) error {
 			}
 			told = why
 		}
-		m.reserves.rest(r.account)
+		m.reserves.Rest(r.account)
 		err = m.await(ctx, changed, 0)
-		m.reserves.wake(r.account)
+		m.reserves.Wake(r.account)
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 		return session.Outcome{}, err
 	}
 	defer sl.Release()
-	m.reserves.wake(r.account)
+	m.reserves.Wake(r.account)
 	defer r.timed()()
 	c, t, err := m.startAttempt(ctx, r, sl)
 	if err != nil {
