@@ -14,6 +14,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/pulse"
 	"centurion/orchestrator/slots"
 	"centurion/recovery"
 	"centurion/session"
@@ -31,7 +32,7 @@ type conversation struct {
 	cfg     session.Config
 	sess    *session.Session
 	slot    *slots.Slot // nil for the Commander, which holds none
-	pulse   *pulse
+	pulse   *pulse.Pulse
 
 	untold   int // results taken into the history that the model has not seen
 	urgent   int // of these, the ones that wake
@@ -72,14 +73,14 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	if err != nil {
 		return nil, err
 	}
-	c := &conversation{m: m, agent: agent, task: t, attempt: rec.Metadata.Attempt, pulse: newPulse()}
+	c := &conversation{m: m, agent: agent, task: t, attempt: rec.Metadata.Attempt, pulse: pulse.New()}
 	if err := m.settleIn(ctx, c, id); err != nil {
 		return nil, err
 	}
 	call := c.surroundings(rec)
 	c.cfg = session.Config{Store: m.h.cfg.Store, Tools: c.dress(held, rec), Call: call, Host: c,
 		Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
-		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun, Unbegun: m.onlyAsked, Running: c.pulse.running, Changed: c.changed,
+		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun, Unbegun: m.onlyAsked, Running: c.pulse.Running, Changed: c.changed,
 		Policy: cmp.Or(m.h.cfg.Policies[agent.Name], m.h.cfg.Policy), EveryEvent: m.h.cfg.EveryEvent,
 		Buffer: m.h.cfg.Buffer, Asked: func() bool { return c.asked.Swap(false) }}
 	c.talkTo(model)
@@ -273,7 +274,7 @@ func (c *conversation) leave(ctx context.Context, why string) error {
 
 // halt records that the conversation waits; its slot it keeps.
 func (c *conversation) halt(ctx context.Context, why string) error {
-	c.pulse.leave()
+	c.pulse.Leave()
 	c.m.reserves.Rest(c.account())
 	if c.task == nil {
 		return nil
@@ -283,7 +284,7 @@ func (c *conversation) halt(ctx context.Context, why string) error {
 
 // goOn ends what halt began.
 func (c *conversation) goOn(ctx context.Context) error {
-	defer c.pulse.enter()
+	defer c.pulse.Enter()
 	c.m.reserves.Wake(c.account())
 	return c.running(ctx)
 }
@@ -291,7 +292,7 @@ func (c *conversation) goOn(ctx context.Context) error {
 // enter ends what leave began. It waits for the slot as long as the conversation lives, even when the call that waited
 // has been given up.
 func (c *conversation) enter() error {
-	defer c.pulse.enter()
+	defer c.pulse.Enter()
 	ctx := c.m.ctx
 	if c.task != nil {
 		ctx = c.task.ctx

@@ -81,7 +81,7 @@ func (c *conversation) fallBack(ctx context.Context, d recovery.Decision, cause 
 
 // talkTo makes a model the one that the session is opened with.
 func (c *conversation) talkTo(m Model) {
-	c.cfg.Model, c.cfg.Ref, c.cfg.Price = asked{heard{m.Client, c.pulse}, &c.live}, m.Ref, m.Price
+	c.cfg.Model, c.cfg.Ref, c.cfg.Price = asked{c.pulse.Heard(m.Client), &c.live}, m.Ref, m.Price
 	c.cfg.MaxOut, c.cfg.Window = m.MaxOut, m.Context
 	c.cfg.Media, c.cfg.Call.Media = m.Media, m.Media
 }

@@ -103,7 +103,7 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 	if w != nil {
 		if c.gated.IsZero() && w.For > c.m.h.cfg.GateWait {
 			c.gated = time.Now()
-			c.pulse.leave()
+			c.pulse.Leave()
 			c.slot.Release()
 			c.ungate = c.live.wait(WaitProvider)
 		}
@@ -114,7 +114,7 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 	}
 	c.gated = time.Time{}
 	c.gateOpened()
-	defer c.pulse.enter()
+	defer c.pulse.Enter()
 	return c.slot.Acquire(ctx)
 }
 
