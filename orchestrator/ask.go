@@ -305,7 +305,7 @@ func (m *mission) standstill(ctx context.Context) (bool, error) {
 			continue
 		}
 		if t.Status == centurion.TaskWaiting && asks[t.Session] > 0 {
-			if c := m.conversationOf(t.ID); c != nil && !c.pulse.resting(asks[t.Session], lives) {
+			if c := m.conversationOf(t.ID); c != nil && !c.pulse.Resting(asks[t.Session], lives) {
 				return false, nil
 			}
 			continue
@@ -315,7 +315,7 @@ func (m *mission) standstill(ctx context.Context) (bool, error) {
 		}
 		behind, items[t.Item] = append(behind, t), true
 	}
-	if !m.root.pulse.resting(asks[m.root.id()], lives) {
+	if !m.root.pulse.Resting(asks[m.root.id()], lives) {
 		return false, nil
 	}
 	if len(behind) == 0 {

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/pulse"
 	"centurion/store"
 )
 
@@ -23,7 +24,6 @@ const (
 )
 
 const (
-	callGrace  = time.Minute      // what a tool call may take beyond its limit, to end its processes
 	leasePolls = 10               // polls between two looks for tasks that nobody works on
 	standstill = 10 * time.Second // a poll that comes so late was kept from it, as everything else was
 )
@@ -95,7 +95,7 @@ func (m *mission) audit(gap time.Duration) {
 	m.mu.Unlock()
 	for _, c := range convs {
 		if gap > standstill {
-			c.pulse.forgive(gap)
+			c.pulse.Forgive(gap)
 		}
 		if c.task != nil {
 			m.examine(c)
@@ -104,53 +104,34 @@ func (m *mission) audit(gap time.Duration) {
 	m.findForgotten()
 }
 
-// finding is what the audit of a conversation has come to.
-type finding int
-
-const (
-	healthy finding = iota
-	stalled         // it hangs: its turn is cut off and tried again
-	tooOld          // its task has worked for as long as it may
-)
-
-// judge decides about a conversation. It is pure.
-func (c *Config) judge(s signs) finding {
-	switch {
-	case !s.turn || s.waits:
-		return healthy
-	case s.task && s.worked >= c.SessionTTL:
-		return tooOld
-	case s.calls > 0 && s.late >= callGrace:
-		return stalled
-	case s.calls == 0 && s.silent >= c.StallTimeout:
-		return stalled
-	}
-	return healthy
+// limits are how long a conversation may be silent and work.
+func (c *Config) limits() pulse.Limits {
+	return pulse.Limits{Silent: c.StallTimeout, Worked: c.SessionTTL}
 }
 
 // examine judges a conversation and carries the judgement out.
 func (m *mission) examine(c *conversation) {
-	s := c.pulse.signs(c.task != nil)
-	switch m.h.cfg.judge(s) {
-	case stalled:
-		end := c.pulse.take()
+	s := c.pulse.Signs(c.task != nil)
+	switch m.h.cfg.limits().Judge(s) {
+	case pulse.Stalled:
+		end := c.pulse.Take()
 		if end == nil {
 			return
 		}
 		m.tellStall(c, s) // before the turn ends; one that cannot be told of is ended all the same
-		end(&centurion.Error{Kind: centurion.KindStall, Msg: fmt.Sprintf("nothing has come for %s from %s", s.silent.Round(time.Second), s.did)})
-	case tooOld:
-		if c.pulse.expire() {
-			c.task.cancel(&centurion.Error{Kind: centurion.KindTimeout, Msg: fmt.Sprintf("it has worked for %s, as long as one attempt may", s.worked.Round(time.Second)),
+		end(&centurion.Error{Kind: centurion.KindStall, Msg: fmt.Sprintf("nothing has come for %s from %s", s.Silent.Round(time.Second), s.Did)})
+	case pulse.TooOld:
+		if c.pulse.Expire() {
+			c.task.cancel(&centurion.Error{Kind: centurion.KindTimeout, Msg: fmt.Sprintf("it has worked for %s, as long as one attempt may", s.Worked.Round(time.Second)),
 				Hint: "split the work, or raise session_ttl"})
 		}
 	}
 }
 
 // tellStall records a stall, unless the mission has had its last event.
-func (m *mission) tellStall(c *conversation, s signs) {
+func (m *mission) tellStall(c *conversation, s pulse.Signs) {
 	e := centurion.Event{Type: centurion.EventTaskStalled, Mission: m.id, Session: c.id(),
-		Data: event.Data(event.StallData{SilentMS: s.silent.Milliseconds(), Last: s.did})}
+		Data: event.Data(event.StallData{SilentMS: s.Silent.Milliseconds(), Last: s.Did})}
 	if c.task != nil {
 		e.Task = c.task.id
 	}
@@ -168,12 +149,12 @@ func (m *mission) tellStall(c *conversation, s signs) {
 // lives with the tasks only.
 func (c *conversation) watch(ctx context.Context) (turn context.Context, over func()) {
 	turn, end := context.WithCancelCause(ctx)
-	c.pulse.begin(end)
+	c.pulse.Begin(end)
 	if c.task == nil {
 		c.lookIn(c.m.h.cfg.StallTimeout)
 	}
 	return turn, func() {
-		c.pulse.over()
+		c.pulse.Over()
 		end(nil)
 	}
 }
@@ -181,22 +162,14 @@ func (c *conversation) watch(ctx context.Context) (turn context.Context, over fu
 // lookIn examines the Commander's conversation after d, and again as long as its turn goes on.
 func (c *conversation) lookIn(d time.Duration) {
 	p := c.pulse
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.end == nil {
-		return
-	}
-	if p.timer != nil { // of the turn before
-		p.timer.Stop()
-	}
-	p.timer = time.AfterFunc(d, func() {
+	p.After(d, func() {
 		_ = guard.Call("audit", func() error { // it is a look from outside: its fault is none of the turn
 			c.m.examine(c)
 			limit := c.m.h.cfg.StallTimeout
-			s := p.signs(false)
+			s := p.Signs(false)
 			next := limit / 10
-			if s.calls == 0 && !s.waits {
-				next = limit - s.silent
+			if s.Calls == 0 && !s.Waits {
+				next = limit - s.Silent
 			}
 			c.lookIn(max(next, c.m.h.cfg.PollInterval))
 			return nil

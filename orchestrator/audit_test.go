@@ -11,35 +11,16 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/pulse"
 	"centurion/provider"
 	"centurion/provider/scripted"
 	"centurion/store"
 )
 
-// ORCH-117, ORCH-140: what is busy or waits is left alone, however silent; a hang is found after 5 minutes, a tool that
-// outlives its own limit after that, and an attempt may work for an hour.
-func TestJudge(t *testing.T) {
-	cfg := New(Config{}).cfg
-	for name, test := range map[string]struct {
-		s    signs
-		want finding
-	}{
-		"between turns":             {signs{task: true, silent: time.Hour, worked: 2 * time.Hour}, healthy},
-		"silent for a while":        {signs{turn: true, silent: 5*time.Minute - 1}, healthy},
-		"silent for 5 minutes":      {signs{turn: true, silent: 5 * time.Minute}, stalled},
-		"waits":                     {signs{turn: true, task: true, waits: true, silent: time.Hour, worked: 2 * time.Hour}, healthy},
-		"a silent tool":             {signs{turn: true, calls: 1, silent: time.Hour, late: -1}, healthy},
-		"a tool at its limit":       {signs{turn: true, calls: 1, silent: time.Hour, late: callGrace - 1}, healthy},
-		"a tool beyond its limit":   {signs{turn: true, calls: 1, silent: time.Hour, late: callGrace}, stalled},
-		"it says when it goes on":   {signs{turn: true, silent: -time.Minute}, healthy},
-		"nearly an hour of work":    {signs{turn: true, task: true, worked: time.Hour - 1}, healthy},
-		"an hour of work":           {signs{turn: true, task: true, worked: time.Hour}, tooOld},
-		"the Commander for an hour": {signs{turn: true, worked: time.Hour}, healthy},
-	} {
-		if got := cfg.judge(test.s); got != test.want {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
-		}
-	}
+// ORCH-117, ORCH-140: unless it is configured, a hang is found after 5 minutes, and an attempt may work for an hour.
+func TestJudgedByDefault(t *testing.T) {
+	c := New(Config{}).cfg
+	equal(t, "limits", c.limits(), pulse.Limits{Silent: 5 * time.Minute, Worked: time.Hour})
 }
 
 // ORCH-35, ORCH-36, ORCH-138: the poll starts with the first task, looks every second, and ends with the last one. Where

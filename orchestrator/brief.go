@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/claims"
 	"centurion/store"
 	"centurion/workspace/todo"
 )
@@ -124,7 +125,7 @@ func sameFiles(b *strings.Builder, it todo.Item, tasks []centurion.Task, told fu
 			continue
 		}
 		files := slices.DeleteFunc(slices.Clone(t.Files), func(f string) bool {
-			return !slices.ContainsFunc(it.Files, func(pattern string) bool { return claimed(pattern, f) })
+			return !slices.ContainsFunc(it.Files, func(pattern string) bool { return claims.Matches(pattern, f) })
 		})
 		if len(files) > 0 {
 			lines = append(lines, fmt.Sprintf("- %s %s changed %s: %s\n", cmp.Or(t.Item, t.ID), t.Title, strings.Join(files, ", "), firstLines(t.Result, 6, 600)))

@@ -10,16 +10,9 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/orchestrator/claims"
 	"centurion/store"
 )
-
-// holderName is under which name a task holds files: its item's, or its own if it has none.
-func holderName(item, task string) string {
-	if item != "" {
-		return item
-	}
-	return task
-}
 
 // claim refuses to write a file that somebody else holds, and claims the others. The error names the holder, so that the
 // model knows whom it is in the way of.
@@ -32,18 +25,10 @@ func (m *mission) claim(ctx context.Context, c *conversation, files []string) er
 		Hint: "leave it alone; if your work needs a change there, say so in your result"}
 }
 
-// holderWord is how a model is told of a holder.
-func holderWord(holder string) string {
-	if centurion.CheckID(centurion.PrefixTask, holder) == nil {
-		return "task " + holder
-	}
-	return "item " + holder
-}
-
 // settleClaims claims the files for whoever the conversation works for, and records what is new. Those that somebody else holds
-// are returned; nothing is claimed then. landed says that they are written already: see claims.settle.
-func (m *mission) settleClaims(ctx context.Context, c *conversation, files []string, landed bool) ([]heldFile, error) {
-	wider, held := m.claims.settle(c.holder, files, landed)
+// are returned; nothing is claimed then. landed says that they are written already: see [claims.Registry.Settle].
+func (m *mission) settleClaims(ctx context.Context, c *conversation, files []string, landed bool) ([]claims.Held, error) {
+	wider, held := m.claims.Settle(c.holder, files, landed)
 	if len(wider) == 0 {
 		return held, nil
 	}
@@ -68,7 +53,7 @@ func (m *mission) settleClaims(ctx context.Context, c *conversation, files []str
 func (m *mission) holdAgain(tasks ...centurion.Task) {
 	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Status.Ended() || t.Attempt == 0 })
 	for _, t := range tasks {
-		m.claims.restore(holderName(t.Item, t.ID), t.Claims)
+		m.claims.Restore(claims.Name(t.Item, t.ID), t.Claims)
 	}
 	p, err := m.plan()
 	if err != nil || p.doc == nil {
@@ -76,7 +61,7 @@ func (m *mission) holdAgain(tasks ...centurion.Task) {
 	}
 	for _, t := range tasks {
 		if it, ok := p.doc.Item(t.Item); ok && !t.Reviews {
-			_, _ = m.claims.take(t.Item, it.Files) // where a person has made the plan overlap, the other waits for its turn
+			_, _ = m.claims.Take(t.Item, it.Files) // where a person has made the plan overlap, the other waits for its turn
 		}
 	}
 }
@@ -90,10 +75,10 @@ func (m *mission) whoElse(holder string) string {
 	titles, waiting := map[string]string{}, map[string]bool{}
 	for _, r := range m.runsNow() {
 		t := r.now.Load()
-		titles[holderName(r.item, r.id)], waiting[holderName(r.item, r.id)] = t.Title, t.Attempt == 0 && !r.working.Load()
+		titles[claims.Name(r.item, r.id)], waiting[claims.Name(r.item, r.id)] = t.Title, t.Attempt == 0 && !r.working.Load()
 	}
-	held := m.claims.others(holder)
-	mine := m.claims.of(holder)
+	held := m.claims.Others(holder)
+	mine := m.claims.Of(holder)
 	names := slices.SortedFunc(maps.Keys(held), func(a, b string) int {
 		return cmp.Or(beside(held[b], mine)-beside(held[a], mine), cmp.Compare(a, b))
 	})

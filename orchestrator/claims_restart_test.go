@@ -63,7 +63,7 @@ func TestHoldAgain(t *testing.T) {
 			centurion.Task{ID: "6", Item: "T4", Status: centurion.TaskRunning, Attempt: 1, Reviews: true},
 		)
 		for holder, want := range map[string]string{"T1": "[a/** x.txt]", "T2": "[b.txt]", "T3": "[]", "T4": "[]", "5": "[y.txt]"} {
-			equal(t, "held by "+holder, fmt.Sprint(m.claims.of(holder)), want)
+			equal(t, "held by "+holder, fmt.Sprint(m.claims.Of(holder)), want)
 		}
 	})
 }

@@ -363,15 +363,13 @@ func TestNothingIsKept(t *testing.T) {
 		}
 		equal(t, "tasks", len(r.tasks(m.ID)), n)
 		x.mu.Lock()
-		x.root.pulse.mu.Lock()
 		for what, size := range map[string]int{"runs": len(x.runs), "asks": len(x.asks), "conversations beside the Commander's": len(x.convs) - 1,
-			"fences": len(x.fences.newest), "claims": len(x.claims.held), "background commands": len(x.background.all),
-			"delegations": len(x.delegations.waiting), "calls": len(x.root.pulse.calls) - 1, "ended": len(r.host.cleaner.ended)} {
+			"fences": len(x.fences.newest), "claims": len(x.claims.Others("")), "background commands": len(x.background.all),
+			"delegations": len(x.delegations.waiting), "calls": x.root.pulse.Signs(false).Calls - 1, "ended": len(r.host.cleaner.ended)} {
 			if size != 0 {
 				t.Errorf("%s: %d are left", what, size)
 			}
 		}
-		x.root.pulse.mu.Unlock()
 		x.mu.Unlock()
 		l.settled()
 		if len(r.host.missions) > 0 || len(r.host.suspended) > 0 || r.host.auditor.living > 0 {

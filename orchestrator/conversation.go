@@ -14,6 +14,8 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/pulse"
+	"centurion/orchestrator/slots"
 	"centurion/recovery"
 	"centurion/session"
 	"centurion/store"
@@ -29,8 +31,8 @@ type conversation struct {
 	attempt int      // the fencing number of the task's attempt
 	cfg     session.Config
 	sess    *session.Session
-	slot    *slot // nil for the Commander, which holds none
-	pulse   *pulse
+	slot    *slots.Slot // nil for the Commander, which holds none
+	pulse   *pulse.Pulse
 
 	untold   int // results taken into the history that the model has not seen
 	urgent   int // of these, the ones that wake
@@ -71,14 +73,14 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 	if err != nil {
 		return nil, err
 	}
-	c := &conversation{m: m, agent: agent, task: t, attempt: rec.Metadata.Attempt, pulse: newPulse()}
+	c := &conversation{m: m, agent: agent, task: t, attempt: rec.Metadata.Attempt, pulse: pulse.New()}
 	if err := m.settleIn(ctx, c, id); err != nil {
 		return nil, err
 	}
 	call := c.surroundings(rec)
 	c.cfg = session.Config{Store: m.h.cfg.Store, Tools: c.dress(held, rec), Call: call, Host: c,
 		Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
-		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun, Unbegun: m.onlyAsked, Running: c.pulse.running, Changed: c.changed,
+		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun, Unbegun: m.onlyAsked, Running: c.pulse.Running, Changed: c.changed,
 		Policy: cmp.Or(m.h.cfg.Policies[agent.Name], m.h.cfg.Policy), EveryEvent: m.h.cfg.EveryEvent,
 		Buffer: m.h.cfg.Buffer, Asked: func() bool { return c.asked.Swap(false) }}
 	c.talkTo(model)
@@ -236,7 +238,7 @@ func (c *conversation) waitOut(ctx context.Context) error {
 
 // sleep gives the slot back for d and takes it again after.
 func (c *conversation) sleep(ctx context.Context, d time.Duration) error {
-	c.slot.release()
+	c.slot.Release()
 	defer c.live.wait(WaitRetry)()
 	defer c.m.notify()
 	t := time.NewTimer(d)
@@ -246,7 +248,7 @@ func (c *conversation) sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if err := c.slot.back(ctx); err != nil {
+	if err := c.slot.Acquire(ctx); err != nil {
 		return err
 	}
 	return c.running(ctx)
@@ -263,7 +265,7 @@ func (c *conversation) running(ctx context.Context) error {
 // leave records that the conversation waits for somebody else and gives its slot back. Several of its tool calls may do
 // so at the same time; each of them calls enter when its wait is over.
 func (c *conversation) leave(ctx context.Context, why string) error {
-	c.slot.leave()
+	c.slot.Leave()
 	if err := c.halt(ctx, why); err != nil {
 		return errors.Join(err, c.enter())
 	}
@@ -272,8 +274,8 @@ func (c *conversation) leave(ctx context.Context, why string) error {
 
 // halt records that the conversation waits; its slot it keeps.
 func (c *conversation) halt(ctx context.Context, why string) error {
-	c.pulse.leave()
-	c.m.reserves.rest(c.account())
+	c.pulse.Leave()
+	c.m.reserves.Rest(c.account())
 	if c.task == nil {
 		return nil
 	}
@@ -282,21 +284,21 @@ func (c *conversation) halt(ctx context.Context, why string) error {
 
 // goOn ends what halt began.
 func (c *conversation) goOn(ctx context.Context) error {
-	defer c.pulse.enter()
-	c.m.reserves.wake(c.account())
+	defer c.pulse.Enter()
+	c.m.reserves.Wake(c.account())
 	return c.running(ctx)
 }
 
 // enter ends what leave began. It waits for the slot as long as the conversation lives, even when the call that waited
 // has been given up.
 func (c *conversation) enter() error {
-	defer c.pulse.enter()
+	defer c.pulse.Enter()
 	ctx := c.m.ctx
 	if c.task != nil {
 		ctx = c.task.ctx
 	}
-	c.m.reserves.wake(c.account())
-	last, err := c.slot.enter(ctx)
+	c.m.reserves.Wake(c.account())
+	last, err := c.slot.Enter(ctx)
 	if err != nil || !last {
 		return err
 	}

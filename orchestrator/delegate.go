@@ -121,7 +121,7 @@ func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centuri
 		defer d.c.live.wait(WaitChild)()
 		r.awaited.Add(1)
 		defer r.awaited.Add(-1)
-		defer d.c.pulse.attend(id)()
+		defer d.c.pulse.Attend(id)()
 		if err := d.c.leave(ctx, "task "+id); err != nil {
 			return centurion.Task{}, err
 		}

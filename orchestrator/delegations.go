@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/failpoint"
+	"centurion/orchestrator/budget"
 	"centurion/store"
 )
 
@@ -61,7 +62,7 @@ func (ds *delegations) next() []*delegation {
 // recordBatch writes tasks in one transaction and launches them.
 func (m *mission) recordBatch(next []*delegation) {
 	recorded := make([]centurion.Task, len(next))
-	portions := make([]amount, len(next))
+	portions := make([]budget.Amount, len(next))
 	for i, d := range next {
 		portions[i] = m.portion(d.task)
 	}
@@ -104,7 +105,7 @@ func (m *mission) recordBatch(next []*delegation) {
 
 // putDelegation records one task as queued, unless the same call has made it before, its item, in atWork, has a task, or
 // the budget will never have room for it.
-func (m *mission) putDelegation(tx *store.Tx, t centurion.Task, portion amount, atWork map[string]string) (centurion.Task, bool, error) {
+func (m *mission) putDelegation(tx *store.Tx, t centurion.Task, portion budget.Amount, atWork map[string]string) (centurion.Task, bool, error) {
 	before, known, err := tx.TaskByCall(t.Parent, t.Call)
 	if err != nil || known {
 		return before, false, err
@@ -115,7 +116,7 @@ func (m *mission) putDelegation(tx *store.Tx, t centurion.Task, portion amount, 
 	if err := sessionFree(tx, t); err != nil {
 		return t, false, err
 	}
-	if err := m.spawnable(t, portion); err != nil {
+	if err := m.reserves.Fits(t.Budget, portion); err != nil {
 		return t, false, err
 	}
 	if err := tx.PutTask(&t); err != nil {

@@ -66,14 +66,14 @@ func (c *conversation) fallBack(ctx context.Context, d recovery.Decision, cause 
 	if err := c.load(ctx, c.id()); err != nil {
 		return err
 	}
-	if !c.slot.onto(model.Ref) {
+	if !c.slot.Move(model.Ref) {
 		return nil
 	}
 	c.m.notify()
 	if err := c.m.moveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = "a free place at " + model.Ref.String() }); err != nil {
 		return err
 	}
-	if err := c.slot.back(ctx); err != nil {
+	if err := c.slot.Acquire(ctx); err != nil {
 		return err
 	}
 	return c.running(ctx)
@@ -81,7 +81,7 @@ func (c *conversation) fallBack(ctx context.Context, d recovery.Decision, cause 
 
 // talkTo makes a model the one that the session is opened with.
 func (c *conversation) talkTo(m Model) {
-	c.cfg.Model, c.cfg.Ref, c.cfg.Price = asked{heard{m.Client, c.pulse}, &c.live}, m.Ref, m.Price
+	c.cfg.Model, c.cfg.Ref, c.cfg.Price = asked{c.pulse.Heard(m.Client), &c.live}, m.Ref, m.Price
 	c.cfg.MaxOut, c.cfg.Window = m.MaxOut, m.Context
 	c.cfg.Media, c.cfg.Call.Media = m.Media, m.Media
 }

@@ -31,9 +31,9 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 		return tools.Result{}, err
 	}
 	if e.Hosted {
-		return c.pulse.run(ctx, f.Tool, call, input, true)
+		return c.pulse.Run(ctx, f.Tool, call, input, true)
 	}
-	over := c.pulse.queue() // a check ends by itself, and a checkout is soon made
+	over := c.pulse.Queue() // a check ends by itself, and a checkout is soon made
 	at, done, err := f.enter(ctx, call)
 	over()
 	if err != nil {
@@ -54,7 +54,7 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, input json.RawMessage) (tools.Result, error) {
 	c, after := f.c, func(context.Context, tools.Result) error { return nil }
 	if c.where == nil {
-		over := c.pulse.queue()
+		over := c.pulse.Queue()
 		var err error
 		after, err = c.m.recordTree(ctx, c, call, e)
 		over()
@@ -62,12 +62,12 @@ func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, 
 			return tools.Result{}, err
 		}
 	}
-	res, err := c.pulse.run(context.WithValue(ctx, fenceKey{}, true), f.Tool, call, input, false)
+	res, err := c.pulse.Run(context.WithValue(ctx, fenceKey{}, true), f.Tool, call, input, false)
 	if aerr := after(context.WithoutCancel(ctx), res); err == nil {
 		err = aerr
 	}
 	if c.where != nil && f.writes(call, e, input) == nil {
-		over := c.pulse.queue()
+		over := c.pulse.Queue()
 		held, cerr := c.m.claimWritten(context.WithoutCancel(ctx), c)
 		over()
 		if err == nil && cerr == nil {
@@ -82,9 +82,9 @@ func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, 
 // reads runs a call that changes nothing.
 func (f fenced) reads(ctx context.Context, call *tools.Call, input json.RawMessage, hosted bool) (tools.Result, error) {
 	if f.c.where == nil || !looksAtFiles(f.Name()) {
-		return f.c.pulse.run(ctx, f.Tool, call, input, hosted)
+		return f.c.pulse.Run(ctx, f.Tool, call, input, hosted)
 	}
-	over := f.c.pulse.queue() // while the snapshot is taken, or the view is moved
+	over := f.c.pulse.Queue() // while the snapshot is taken, or the view is moved
 	ws, leave, err := f.c.where.read(ctx)
 	over()
 	if err != nil {
@@ -93,7 +93,7 @@ func (f fenced) reads(ctx context.Context, call *tools.Call, input json.RawMessa
 	defer leave()
 	at := *call
 	at.Workspace = ws
-	return f.c.pulse.run(ctx, f.Tool, &at, input, hosted)
+	return f.c.pulse.Run(ctx, f.Tool, &at, input, hosted)
 }
 
 // looksAtFiles reports whether a tool that only reads may look at the project's files.

@@ -151,12 +151,7 @@ func TestSeveralAsksAtOnce(t *testing.T) {
 		equal(t, "asks", len(asks), 3)
 		for i, a := range asks {
 			equal(t, "status", r.tasks(m.ID)[0].Status, centurion.TaskWaiting)
-			free := r.host.slots.right.TryAcquire(DefaultWorkers)
-			if !free {
-				t.Errorf("the slot is held while %d asks wait", 3-i)
-			} else {
-				r.host.slots.right.Release(DefaultWorkers)
-			}
+			r.room(fmt.Sprintf("the host, while %d asks wait,", 3-i), r.host.slots.Pool(99, 99), "probe", centurion.ModelRef{}, DefaultWorkers)
 			r.answer(a.ID, "once")
 			synctest.Wait()
 		}

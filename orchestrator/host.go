@@ -18,6 +18,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/agents/instructions"
+	"centurion/orchestrator/slots"
 	"centurion/permission"
 	"centurion/recovery"
 	"centurion/session"
@@ -68,7 +69,7 @@ type Config struct {
 	// Fallback lists what a session of an agent whose own model is the given one goes on with when that fails, as
 	// "provider/model", in the order of preference; nil means nothing.
 	Fallback    func(agent, model string) []string
-	Concurrency Concurrency // caps beside the two that follow
+	Concurrency slots.Caps // caps beside the two that follow
 
 	// Instructions finds what project and person have written down for agents, and skills; nil finds nothing.
 	Instructions *instructions.Finder
@@ -118,8 +119,7 @@ type Model struct {
 // Host runs the missions of one project. Its methods may be called from several goroutines.
 type Host struct {
 	cfg     Config
-	slots   *lane // the right to run, of all missions together
-	keyed   *keyed
+	slots   *slots.Shared // the right to run, of all missions together
 	checker *verify.Checker
 	files   tools.Writers // one session at a time replaces a file
 	auditor auditor
@@ -172,7 +172,7 @@ func New(cfg Config) *Host {
 			return []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}
 		}
 	}
-	return &Host{cfg: cfg, slots: newLane(cfg.Workers), keyed: newKeyed(cfg.Concurrency), checker: &verify.Checker{Runner: cfg.Runner},
+	return &Host{cfg: cfg, slots: slots.New(cfg.Workers, cfg.Concurrency), checker: &verify.Checker{Runner: cfg.Runner},
 		missions: map[string]*mission{}, suspended: map[string]string{}, cleaner: cleaner{wake: make(chan struct{}, 1)}}
 }
 

@@ -1,9 +1,12 @@
 package orchestrator
 
 import (
+	"context"
 	"slices"
+	"time"
 
 	"centurion"
+	"centurion/orchestrator/slots"
 	"centurion/store"
 )
 
@@ -27,8 +30,8 @@ func (r *rig) check(m centurion.Mission) {
 	if last := all[len(all)-1]; ends != r.runs || string(last.Type) != "mission."+string(m.Status) {
 		r.t.Errorf("%d ends after %d runs, the last event is %s of a mission that is %s", ends, r.runs, last.Type, m.Status)
 	}
-	// Every right to run was given back, and none twice: else the second acquisition succeeds.
-	r.full("the host", r.host.slots.right, r.host.slots.size)
+	n := r.host.cfg.Workers // every right to run was given back
+	r.enter("the host", r.host.slots.Pool(n, n), "probe", centurion.ModelRef{}, n)()
 	if n := len(r.host.Running()); n > 0 {
 		r.t.Errorf("%d missions run after the end", n)
 	}
@@ -43,17 +46,46 @@ func (r *rig) check(m centurion.Mission) {
 	}
 }
 
-func (r *rig) full(name string, right interface {
-	TryAcquire(int64) bool
-	Release(int64)
-}, n int,
-) {
+// enter lets n sessions of an agent in at a mission, without a wait where there is room for them.
+func (r *rig) enter(what string, pool *slots.Pool, agent string, model centurion.ModelRef, n int) (leave func()) {
 	r.t.Helper()
-	if !right.TryAcquire(int64(n)) {
-		r.t.Errorf("slots of %s are still held", name)
-		return
+	var in []*slots.Slot
+	for range n {
+		s, err := letIn(10*time.Second, pool, agent, model)
+		if err != nil {
+			r.t.Errorf("%s has room for %d more sessions, not for %d: slots are still held, or somebody stands in the line", what, len(in), n)
+			break
+		}
+		in = append(in, s)
 	}
-	right.Release(int64(n))
+	return func() {
+		for _, s := range in {
+			s.Release()
+		}
+	}
+}
+
+func letIn(patience time.Duration, pool *slots.Pool, agent string, model centurion.ModelRef) (*slots.Slot, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return pool.Launch(ctx, pool.Join(agent), func(context.Context) (centurion.ModelRef, error) { return model, nil })
+}
+
+// room looks that exactly n more sessions of an agent could run now in a mission: so many are let in, and another one waits.
+// That takes a millisecond.
+func (r *rig) room(what string, pool *slots.Pool, agent string, model centurion.ModelRef, n int) {
+	r.t.Helper()
+	defer r.enter(what, pool, agent, model, n)()
+	if s, err := letIn(time.Millisecond, pool, agent, model); err == nil {
+		s.Release()
+		r.t.Errorf("%s has room for more than %d more sessions", what, n)
+	}
+}
+
+// hostHasRoom is room for all missions of the host together.
+func (r *rig) hostHasRoom(n int) {
+	r.t.Helper()
+	r.room("the host", r.host.slots.Pool(n+2, n+2), "probe", centurion.ModelRef{}, n)
 }
 
 // checkDeliveries looks that no result was told twice, and none forgotten: every task that has ended has one delivery.

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/claims"
 	"centurion/session"
 	"centurion/store"
 	"centurion/workspace/todo"
@@ -141,10 +142,10 @@ func (m *mission) beforeLanding(ctx context.Context, c *conversation, l *landing
 }
 
 // takeBack lists the commands that bring files of a commit back to what they were before it, those that it has made included.
-func (m *mission) takeBack(c worktree.Commit, held []heldFile) []string {
+func (m *mission) takeBack(c worktree.Commit, held []claims.Held) []string {
 	foreign := func(p string) bool {
 		p = m.inProject([]string{p})[0]
-		return slices.ContainsFunc(held, func(h heldFile) bool { return h.path == p })
+		return slices.ContainsFunc(held, func(h claims.Held) bool { return h.Path == p })
 	}
 	var restore, remove []string
 	for _, f := range c.Files {

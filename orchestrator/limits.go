@@ -6,6 +6,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/budget"
 )
 
 // budgetError makes the error of a limit that is reached.
@@ -15,13 +16,13 @@ func budgetError(format string, args ...any) error {
 }
 
 // atLimit stops the mission because what is left of one of its limits does not pay for a request.
-func (m *mission) atLimit(d int) error {
+func (m *mission) atLimit(d budget.Dim) error {
 	rec := m.spent.Load()
 	o, u := rec.Options, rec.Usage
 	switch d {
-	case dimUSD:
+	case budget.USD:
 		return m.exceed(event.BudgetData{Limit: "max_cost", Spent: u.USD, Max: o.MaxCost}, budgetError("the cost limit of $%.2f is reached", o.MaxCost))
-	case dimTokens:
+	case budget.Tokens:
 		return m.exceed(event.BudgetData{Limit: "max_tokens", Spent: float64(u.Tokens.Total()), Max: float64(o.MaxTokens)},
 			budgetError("the limit of %d tokens is reached", o.MaxTokens))
 	}

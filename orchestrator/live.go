@@ -284,7 +284,7 @@ func (c *conversation) afterAbort(ctx context.Context, err error) (goOn bool, _ 
 	if terr := c.takeIn(ctx); terr != nil || c.heard == 0 {
 		return false, errors.Join(err, terr)
 	}
-	if berr := c.slot.back(ctx); berr != nil {
+	if berr := c.slot.Acquire(ctx); berr != nil {
 		return false, berr
 	}
 	return true, c.running(ctx)

@@ -26,9 +26,9 @@ func (m *mission) loop(ctx context.Context) (verdict, error) {
 			if err := m.root.catchUp(ctx); err != nil {
 				return verdictOf(ctx, err), nil
 			}
-			m.reserves.wake(m.id)
+			m.reserves.Wake(m.id)
 			out, err := m.root.turn(ctx)
-			m.reserves.rest(m.id)
+			m.reserves.Rest(m.id)
 			switch {
 			case abortedIn(ctx, err) != nil:
 				m.setClaimed(false)

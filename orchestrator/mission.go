@@ -15,6 +15,9 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/budget"
+	"centurion/orchestrator/claims"
+	"centurion/orchestrator/slots"
 	"centurion/store"
 	"centurion/workspace/todo"
 )
@@ -33,8 +36,8 @@ type mission struct {
 	drop    context.CancelCauseFunc // ends wanted and everything else
 	ctx     context.Context         // of all its work; ended by end
 	tasks   guard.Group
-	slots   *slots
-	claims  claims
+	slots   *slots.Pool
+	claims  claims.Registry
 	// workers is how many sessions run at once; h.mu protects it.
 	workers int
 	fences  fences
@@ -51,7 +54,7 @@ type mission struct {
 	// spent is the mission as it was after the newest answer, so that the budget is looked at without reading it again.
 	spent atomic.Pointer[centurion.Mission]
 	// reserves is what of the budget belongs to whom.
-	reserves *reserves
+	reserves *budget.Reserves
 
 	mu      sync.Mutex // protects what follows
 	changed chan struct{}
@@ -102,16 +105,14 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
 	workers := h.workersOf(rec)
-	own := newSlots(workers, h.perAgentOf(rec), h.slots, h.keyed, h.cfg.Concurrency.Agents)
-	m := &mission{h: h, id: rec.ID, profile: rec.Options.Profile, slots: own, workers: workers, ctx: ctx, end: end, wanted: wanted, drop: drop,
+	m := &mission{h: h, id: rec.ID, profile: rec.Options.Profile, slots: h.slots.Pool(workers, h.perAgentOf(rec)), workers: workers, ctx: ctx, end: end, wanted: wanted, drop: drop,
 		begun: time.Now(), before: rec.ElapsedMS, stopped: make(chan struct{}),
 		todo: newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo)), writers: semaphore.NewWeighted(manyWriters), queue: newMergeQueue(),
 		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, drivers: map[string]*conversation{},
 		asks: map[string]chan struct{}{}, places: map[string]*workplace{}}
 	m.spent.Store(&rec)
-	m.reserves = newReserves(m.atLimit)
-	m.reserves.limits(rec)
-	m.reserves.open(m.id)
+	m.reserves = budget.New(rec, m.atLimit)
+	m.reserves.Open(m.id)
 	return m
 }
 

@@ -391,23 +391,23 @@ func (x *mixedMission) emptied(m *mission) {
 	t.Helper()
 	synctest.Wait()
 	for what, n := range map[string]int{
-		"tasks": len(m.runs), "conversations": len(m.convs) - 1, "asks": len(m.asks), "files that are held": len(m.claims.held),
+		"tasks": len(m.runs), "conversations": len(m.convs) - 1, "asks": len(m.asks), "files that are held": len(m.claims.Others("")),
 		"background commands": len(m.background.all), "delegations": len(m.delegations.waiting),
-		"claims on the budget": len(m.reserves.waiting), "accounts that rest": len(m.reserves.resting) - m.reserves.resting[m.id],
+		"claims on the budget": m.reserves.State().Waiting, "accounts that rest": m.reserves.State().Resting - 1,
 		"missions of the host": len(x.host.missions), "missions that stand still": len(x.host.suspended),
-		"tasks that are audited": x.host.auditor.living, "waiting in the host's line": len(x.host.slots.line.places),
-		"waiting in the mission's line": len(m.slots.all.line.places), "waiting in the agent's line": len(m.slots.agent("worker").line.places),
+		"tasks that are audited": x.host.auditor.living,
 	} {
 		equal(t, what, n, 0)
 	}
 	if _, own := m.convs[m.root.id()]; !own { // it lasts as long as the mission, as its account does
 		t.Error("a conversation is left that is not the mission's own")
 	}
-	if n := len(m.reserves.ledger.accounts); n != 1 {
+	if n := m.reserves.State().Accounts; n != 1 {
 		t.Errorf("%d accounts are left", n)
 	}
-	for what, l := range map[string]*lane{"the host": x.host.slots, "the mission": m.slots.all, "the agent": m.slots.agent("worker")} {
-		x.full(what, l.right, l.size)
-		equal(t, what+" owes", l.owed, 0)
-	}
+	x.hostHasRoom(mixedSlots)
+	x.room("the mission", m.slots, "worker", centurion.ModelRef{}, mixedSlots)
+	x.host.slots.Resize(2 * len(x.workers))
+	m.slots.Resize(2*len(x.workers), len(x.workers))
+	x.room("the agent", m.slots, "worker", centurion.ModelRef{}, len(x.workers))
 }

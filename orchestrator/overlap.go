@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/claims"
 	"centurion/store"
 	"centurion/tools"
 	"centurion/worktree"
@@ -14,14 +15,14 @@ import (
 
 // setLanding says whether a task's work is on its way to be merged, and wakes those that wait for its files.
 func (m *mission) setLanding(c *conversation, landing bool) {
-	m.claims.setLanding(c.holder, landing)
+	m.claims.SetLanding(c.holder, landing)
 	if landing {
 		m.notify()
 	}
 }
 
 // claimWritten claims what a command has written, and returns those of the files that somebody else is working on.
-func (m *mission) claimWritten(ctx context.Context, c *conversation) ([]heldFile, error) {
+func (m *mission) claimWritten(ctx context.Context, c *conversation) ([]claims.Held, error) {
 	if c.holdsFor == "" { // the mission's own agent holds nothing
 		return nil, nil
 	}
@@ -35,14 +36,14 @@ func (m *mission) claimWritten(ctx context.Context, c *conversation) ([]heldFile
 		return nil, err
 	}
 	free := slices.DeleteFunc(slices.Clone(files), func(f string) bool { // nothing was claimed
-		return slices.ContainsFunc(held, func(h heldFile) bool { return h.path == f })
+		return slices.ContainsFunc(held, func(h claims.Held) bool { return h.Path == f })
 	})
 	_, err = m.settleClaims(ctx, c, free, true)
 	return held, err
 }
 
 // withOverlap adds to a command's result which files of others it has changed: each is told once, as long as it stays changed.
-func withOverlap(c *conversation, res tools.Result, held []heldFile) tools.Result {
+func withOverlap(c *conversation, res tools.Result, held []claims.Held) tools.Result {
 	if lines := c.where.news(held); len(lines) > 0 {
 		res.Output = strings.TrimRight(res.Output, "\n") + "\n\n(You have changed files that somebody else is working on at the moment: " + strings.Join(lines, "; ") +
 			". Unless your task needs that, take it back before you end your turn.)"
@@ -68,8 +69,8 @@ func (m *mission) overlap(ctx context.Context, c *conversation, commit worktree.
 		return nil, err
 	}
 	// Whoever waits for this very task cannot be waited for.
-	mayWait := !slices.ContainsFunc(held, func(h heldFile) bool { return above[h.holder] })
-	if told := !slices.ContainsFunc(held, func(h heldFile) bool { return !slices.Contains(t.Overlaps, h.path) }); told && mayWait {
+	mayWait := !slices.ContainsFunc(held, func(h claims.Held) bool { return above[h.Holder] })
+	if told := !slices.ContainsFunc(held, func(h claims.Held) bool { return !slices.Contains(t.Overlaps, h.Path) }); told && mayWait {
 		return nil, m.awaitHolders(ctx, c, files)
 	}
 	if err := m.tellOverlap(ctx, c, held); err != nil {
@@ -79,14 +80,14 @@ func (m *mission) overlap(ctx context.Context, c *conversation, commit worktree.
 }
 
 // tellOverlap records of which files the session is told.
-func (m *mission) tellOverlap(ctx context.Context, c *conversation, held []heldFile) error {
+func (m *mission) tellOverlap(ctx context.Context, c *conversation, held []claims.Held) error {
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		t, err := tx.Task(c.task.id)
 		if err != nil {
 			return err
 		}
 		for _, h := range held {
-			t.Overlaps = append(t.Overlaps, h.path)
+			t.Overlaps = append(t.Overlaps, h.Path)
 		}
 		slices.Sort(t.Overlaps)
 		t.Overlaps = slices.Compact(t.Overlaps)
@@ -95,10 +96,10 @@ func (m *mission) tellOverlap(ctx context.Context, c *conversation, held []heldF
 }
 
 // overlapText tells a session that it has changed files of others, and what it can do.
-func (m *mission) overlapText(commit worktree.Commit, held []heldFile, mayWait bool) *rejection {
+func (m *mission) overlapText(commit worktree.Commit, held []claims.Held, mayWait bool) *rejection {
 	var lines, foreign []string
 	for _, h := range held {
-		foreign = append(foreign, h.path)
+		foreign = append(foreign, h.Path)
 		lines = append(lines, h.String())
 	}
 	// The commit is made already, so that HEAD has the change, too.
@@ -135,15 +136,15 @@ func (m *mission) awaitHolders(ctx context.Context, c *conversation, files []str
 			}
 			return m.moveRun(ctx, c.task, centurion.TaskRunning, nil)
 		}
-		if why := "files of " + held[0].holder; why != told {
+		if why := "files of " + held[0].Holder; why != told {
 			if err := m.moveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why }); err != nil {
 				return err
 			}
 			told = why
 		}
-		m.reserves.rest(c.task.account)
+		m.reserves.Rest(c.task.account)
 		err = m.await(ctx, changed, 0)
-		m.reserves.wake(c.task.account)
+		m.reserves.Wake(c.task.account)
 		if err != nil {
 			return err
 		}
@@ -169,7 +170,7 @@ func (m *mission) ancestors(ctx context.Context, task string) (map[string]bool, 
 		if err != nil {
 			return nil, err
 		}
-		above[holderName(up.Item, up.ID)] = true
+		above[claims.Name(up.Item, up.ID)] = true
 	}
 	return above, nil
 }

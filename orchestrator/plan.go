@@ -273,7 +273,7 @@ func (m *mission) obstacle(ctx context.Context, r *taskRun) (string, error) {
 	if unmet := p.doc.Unmet(r.item); len(unmet) > 0 {
 		return "after " + strings.Join(unmet, ", "), nil
 	}
-	if holder, ok := m.claims.take(r.item, it.Files); !ok {
+	if holder, ok := m.claims.Take(r.item, it.Files); !ok {
 		return "files of " + holder, nil
 	}
 	return "", nil

@@ -272,7 +272,7 @@ func (c *conversation) spokenTo(ctx context.Context) (bool, error) {
 	if err := c.takeIn(ctx); err != nil || c.heard == 0 {
 		return false, err
 	}
-	if err := c.slot.back(ctx); err != nil {
+	if err := c.slot.Acquire(ctx); err != nil {
 		return false, err
 	}
 	return true, c.running(ctx)

@@ -158,7 +158,7 @@ func (m *mission) quiet(ctx context.Context, but string) error {
 // failedText tells a worker of a failed check where all write in the same place.
 func (m *mission) failedText(c *conversation, r centurion.Receipt) string {
 	text := "The host ran your acceptance command and it failed.\n" + account(r)
-	if len(m.claims.others(c.holder)) > 0 {
+	if len(m.claims.Others(c.holder)) > 0 {
 		return text + "\nOthers are working in the project at the same time; if the failure is in their files, say so and end your turn."
 	}
 	return text + "\nMend the cause, then end your turn; the host runs it again."

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"centurion/orchestrator/claims"
 	"centurion/verify"
 	"centurion/workspace/todo"
 )
@@ -43,27 +44,12 @@ func (p planView) shared() (out []string) {
 	left := p.unfinished()
 	for i, a := range left {
 		for _, b := range left[i+1:] {
-			if file := common(a.Files, b.Files); file != "" && !p.before(a.ID)[b.ID] && !p.before(b.ID)[a.ID] {
+			if file := claims.Common(a.Files, b.Files); file != "" && !p.before(a.ID)[b.ID] && !p.before(b.ID)[a.ID] {
 				out = append(out, fmt.Sprintf("%s and %s share %s: they run one after the other.", a.ID, b.ID, file))
 			}
 		}
 	}
 	return out
-}
-
-// common returns what two lists of patterns have in common, the narrower pattern of the first such pair, or "".
-func common(a, b []string) string {
-	for _, x := range a {
-		for _, y := range b {
-			if overlap([]string{x}, []string{y}) {
-				if len(fixed(y)) > len(fixed(x)) {
-					return y
-				}
-				return x
-			}
-		}
-	}
-	return ""
 }
 
 // unreviewable tells which items have neither a check nor a review that the plan has for them.

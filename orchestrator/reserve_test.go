@@ -223,7 +223,7 @@ func TestPortion(t *testing.T) {
 		defer m.drop(nil)
 		for i := range 50 {
 			task := centurion.Task{ID: fmt.Sprint(i), Agent: "worker", Prompt: strings.Repeat("x", 9000)}
-			if _, covered := m.reserves.spawn(task, m.portion(task)); !covered {
+			if _, covered := m.reserves.Spawn(task, m.portion(task)); !covered {
 				t.Fatalf("no room for task %d", i)
 			}
 		}

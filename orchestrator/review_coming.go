@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/claims"
 	"centurion/workspace/todo"
 )
 
@@ -17,7 +18,7 @@ func (p planView) nextReview(id string, tasks []centurion.Task, own time.Time) (
 		return "", ""
 	}
 	if t := p.reviewer(id, tasks, own); t != nil {
-		by, when = holderName(reviewName(*t), t.ID), "now"
+		by, when = claims.Name(reviewName(*t), t.ID), "now"
 		if waits(*t) {
 			when = "when it begins"
 			if unmet := p.unmetBut(by, id); len(unmet) > 0 {

@@ -1,248 +1,17 @@
 package orchestrator
 
 import (
-	"context"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/slots"
 	"centurion/provider/scripted"
 )
-
-// gauge counts how many hold something at the same time.
-type gauge struct {
-	mu        sync.Mutex
-	now, peak int
-	order     []string
-}
-
-func (g *gauge) in(name string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.now++
-	g.peak = max(g.peak, g.now)
-	g.order = append(g.order, name)
-}
-
-func (g *gauge) out() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.now--
-}
-
-// ORCH-131, ORCH-132: first come, first served; a freed slot goes to who waits longest.
-func TestSlotsAreFirstInFirstOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(3, 2, newLane(maxLane), newKeyed(Concurrency{}), nil)
-		var g guard.Group
-		var count gauge
-		for i := range 12 {
-			name := string(rune('a' + i))
-			p := s.join("worker")
-			if i == 5 { // who does not want it any more is passed over
-				s.leave("worker", p)
-				s.leave("worker", p)
-				continue
-			}
-			g.Go(name, func() error {
-				x, err := s.launch(t.Context(), "worker", p, noModel)
-				if err != nil {
-					return err
-				}
-				defer x.release()
-				count.in(name)
-				defer count.out()
-				time.Sleep(time.Second)
-				return nil
-			})
-		}
-		if err := g.Wait(); err != nil {
-			t.Error(err)
-		}
-		equal(t, "peak", count.peak, 2)
-		equal(t, "order", strings.Join(count.order, ""), "abcdeghijkl")
-	})
-}
-
-// A session that gave its slot back while it waited goes before the launches behind the first.
-func TestSlotsOfThoseWhoComeBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1, 1, newLane(maxLane), newKeyed(Concurrency{}), nil)
-		var g guard.Group
-		var count gauge
-		old, err := s.launch(t.Context(), "worker", s.join("worker"), noModel)
-		if err != nil {
-			t.Fatal(err)
-		}
-		old.release()
-		holder, err := s.launch(t.Context(), "worker", s.join("worker"), noModel)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{"1", "2", "3"} {
-			g.Go(name, func() error {
-				x, err := s.launch(t.Context(), "worker", s.join("worker"), noModel)
-				if err != nil {
-					return err
-				}
-				count.in(name)
-				time.Sleep(time.Second)
-				x.release()
-				return nil
-			})
-			synctest.Wait()
-		}
-		g.Go("old", func() error {
-			if err := old.back(t.Context()); err != nil {
-				return err
-			}
-			count.in("old")
-			time.Sleep(time.Second)
-			old.release()
-			return nil
-		})
-		synctest.Wait()
-		holder.release()
-		if err := g.Wait(); err != nil {
-			t.Error(err)
-		}
-		equal(t, "order", strings.Join(count.order, " "), "1 old 2 3")
-	})
-}
-
-// A call that comes back while another of the same session leaves takes nothing for it.
-func TestSlotsOfCallsThatCross(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1, 1, newLane(maxLane), newKeyed(Concurrency{}), nil)
-		x, err := s.launch(t.Context(), "worker", s.join("worker"), noModel)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x.leave()
-		other, err := s.launch(t.Context(), "worker", s.join("worker"), noModel)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var g guard.Group
-		g.Go("the first call", func() error {
-			_, err := x.enter(t.Context())
-			return err
-		})
-		synctest.Wait()
-		x.leave() // the second call
-		other.release()
-		synctest.Wait()
-		if x.holds() {
-			t.Error("the slot is held while a call waits")
-		}
-		if last, err := x.enter(t.Context()); !last || err != nil || !x.holds() {
-			t.Errorf("after the second call: %v, %v", last, err)
-		}
-		x.release()
-		if err := g.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// ORCH-40, ORCH-132: given back once however often it is said, never more than there are, also when waits are given up.
-func TestSlotsNeverLeakOrDouble(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		const all, per = 4, 3
-		s := newSlots(all, per, newLane(maxLane), newKeyed(Concurrency{}), nil)
-		held := map[*slot]string{}
-		var known []*slot
-		expect := func() (total int, by map[string]int) {
-			by = map[string]int{}
-			for x := range held {
-				total++
-				by[held[x]]++
-			}
-			return total, by
-		}
-		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
-			agent := rapid.SampledFrom([]string{"worker", "planner"}).Draw(rt, "agent")
-			total, by := expect()
-			room := total < all && by[agent] < per
-			ctx := t.Context()
-			if !room { // the wait would be for ever
-				over, cancel := context.WithCancelCause(ctx)
-				cancel(centurion.ErrShutdown)
-				ctx = over
-			}
-			switch rapid.IntRange(0, 4).Draw(rt, "what") {
-			case 0:
-				x, err := s.launch(ctx, agent, s.join(agent), noModel)
-				if room != (err == nil) || err != nil && err != error(centurion.ErrShutdown) {
-					rt.Fatalf("launch with room %v: %v", room, err)
-				}
-				if err == nil {
-					held[x] = agent
-					known = append(known, x)
-				}
-			case 1:
-				if len(known) > 0 {
-					x := rapid.SampledFrom(known).Draw(rt, "release")
-					x.release()
-					x.release()
-					delete(held, x)
-				}
-			case 2:
-				if i := slices.IndexFunc(known, func(x *slot) bool { return x.agent == s.agent(agent) && held[x] == "" }); i >= 0 {
-					if err := known[i].back(ctx); room != (err == nil) {
-						rt.Fatalf("back with room %v: %v", room, err)
-					}
-					if room {
-						held[known[i]] = agent
-					}
-				}
-			case 3: // two calls leave and enter again
-				for x := range held {
-					x.leave()
-					x.leave()
-					if last, err := x.enter(ctx); last || err != nil {
-						rt.Fatalf("the first of two: %v, %v", last, err)
-					}
-					if x.holds() {
-						rt.Fatal("held while a call waits")
-					}
-					if last, err := x.enter(t.Context()); !last || err != nil || !x.holds() {
-						rt.Fatalf("the last of two: %v, %v", last, err)
-					}
-					break
-				}
-			}
-			total, by = expect()
-			probe(rt, "all", s.all.right, all, total)
-			for name, l := range s.agents {
-				probe(rt, name, l.right, per, by[name])
-			}
-		}
-	})
-}
-
-// probe asserts that exactly held of n rights are taken.
-func probe(t *rapid.T, name string, right interface {
-	TryAcquire(int64) bool
-	Release(int64)
-}, n, held int,
-) {
-	free := int64(n - held)
-	if !right.TryAcquire(free) {
-		t.Fatalf("%s: fewer than %d of %d are free", name, free, n)
-	}
-	if right.TryAcquire(1) {
-		t.Fatalf("%s: more than %d of %d are free", name, free, n)
-	}
-	right.Release(free)
-}
 
 // ORCH-12, ORCH-32, ORCH-136, ORCH-137, O2: as many at once as there are slots, the rest waits its turn and fails by
 // nothing; the parent is told every result.
@@ -257,11 +26,11 @@ func TestManyTasks(t *testing.T) {
 		"more an agent than 50": {52, 60, 50, 2 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var count gauge
+			var asked atomic.Int64
 			bubble(t, map[string]script{
 				"commander": steps(many(test.tasks), say("I wait")),
-				"worker": func(r scripted.Request) scripted.Answer {
-					count.in(strings.TrimSpace(r.First()[strings.Index(r.First(), "piece")+5:]))
+				"worker": func(scripted.Request) scripted.Answer {
+					asked.Add(1)
 					return after(time.Minute, say("made"))
 				},
 			}, func(r *rig) {
@@ -288,7 +57,7 @@ func TestManyTasks(t *testing.T) {
 						t.Errorf("task %d was started as number %d", i, at)
 					}
 				}
-				equal(t, "answered", len(count.order), test.tasks)
+				equal(t, "answered", asked.Load(), int64(test.tasks))
 			})
 		})
 	}
@@ -325,5 +94,107 @@ func TestFanOutBomb(t *testing.T) {
 		if p := r.model.Peak(); p > DefaultWorkers+1 {
 			t.Errorf("%d at once", p)
 		}
+	})
+}
+
+// ORCH-131, ORCH-137: the caps of providers and models hold for the sessions of a mission, and a fall-back takes the lanes of
+// the new model: two that change places do not wait for each other.
+func TestFallbackChangesLanes(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(many(8), say("I wait")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			if q.Model == "2" {
+				return scripted.Answer{Error: &scripted.Error{Status: 404, Message: "no such model"}, Delay: time.Second}
+			}
+			return after(time.Minute, say("made"))
+		},
+	}, func(r *rig) {
+		r.cfg.Concurrency = slots.Caps{Providers: map[string]int{"b": 2}, Models: map[string]int{"a/2": 3}}
+		r.providers(always("b/1"))
+		r.with("worker", "a/2")
+		began := time.Now()
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		for _, task := range r.tasks(m.ID) {
+			equal(t, "status", task.Status, centurion.TaskCompleted)
+		}
+		equal(t, "changes", strings.Count(r.changes(m.ID), "a/2>b/1"), 8)
+		equal(t, "took", time.Since(began).Round(10*time.Second), 4*time.Minute) // two at once on b
+		all := r.host.slots.Pool(9, 9)
+		r.room("the provider", all, "probe", centurion.ModelRef{Provider: "b", ID: "x"}, 2)
+		r.room("the model", all, "probe", centurion.ModelRef{Provider: "a", ID: "2"}, 3)
+	})
+}
+
+// ORCH-136: a limit that is lowered while a mission is being worked on ends nothing and holds from then on; the mission keeps
+// it. Raised, it lets those in who wait.
+func TestResizeOfARunningMission(t *testing.T) {
+	bubble(t, map[string]script{"commander": steps(many(12), say("I wait")), "worker": minutes(1, "made")}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{MaxWorkers: 6})
+		var g guard.Group
+		done := r.inBackground(&g, m.ID)
+		now := func(what string, want int) {
+			t.Helper()
+			n := 0
+			for _, task := range r.tasks(m.ID) {
+				if task.Status == centurion.TaskRunning {
+					n++
+				}
+			}
+			equal(t, what, n, want)
+		}
+		time.Sleep(30 * time.Second)
+		now("at first", 6)
+		if err := r.host.Resize(r.ctx, m.ID, 2, 0); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(10 * time.Second)
+		now("those that run go on", 6)
+		time.Sleep(time.Minute)
+		now("lowered", 2)
+		if err := r.host.Resize(r.ctx, m.ID, 0, 3); err != nil {
+			t.Error(err)
+		}
+		if err := r.host.Resize(r.ctx, m.ID, 20, 0); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Second)
+		now("raised, with three an agent", 3)
+		m = <-done
+		if err := g.Wait(); err != nil {
+			t.Error(err)
+		}
+		r.is(m, centurion.MissionCompleted, "")
+		if m.Options.MaxWorkers != 20 || m.Options.MaxPerAgent != 3 {
+			t.Errorf("kept: %+v", m.Options)
+		}
+		if err := r.host.Resize(r.ctx, m.ID, 1, 0); centurion.KindOf(err) != centurion.KindConflict {
+			t.Errorf("of a mission that has ended: %v", err)
+		}
+		r.hostHasRoom(DefaultWorkers)
+	})
+}
+
+// ORCH-31, ORCH-112, ORCH-116, ORCH-131: a task that ends before it may start gives its place in the line up: whoever stands
+// behind it is let in. Here its item was taken out of the plan while no host was there.
+func TestPlaceIsGivenUp(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two")), do(work("T1", "first"), work("T2", "second")), say("I wait")),
+		"worker":    minutes(3, "made"),
+	}, func(r *rig) {
+		r.cfg.PerAgent = 1
+		r.restart()
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		time.Sleep(90 * time.Second)
+		l.goAway(byShutdown)
+		r.write(todoMD, strings.Replace(r.read(todoMD), "- [ ] T1 One\n", "", 1))
+		l = r.live(m.ID)
+		time.Sleep(time.Minute)
+		equal(t, "the first", r.task(m.ID, "T1").Status, centurion.TaskCancelled)
+		equal(t, "the second", r.task(m.ID, "T2").Status, centurion.TaskRunning)
+		pool := r.host.running(m.ID).slots
+		r.is(l.settled(), centurion.MissionCompleted, "")
+		r.room("the mission", pool, "worker", centurion.ModelRef{}, 1)
 	})
 }

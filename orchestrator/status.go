@@ -42,7 +42,7 @@ type planState struct {
 // state looks at the plan and at the mission's tasks. The plan must be there.
 func (m *mission) state(ctx context.Context, p planView, tasks []centurion.Task) (planState, error) {
 	s := planState{p: p, tasks: tasks, alive: map[string]centurion.Task{}, newest: map[string]centurion.Task{}, mayPass: m.mayReview(),
-		inTheWay: func(it todo.Item) string { return m.claims.inTheWay(it.ID, it.Files) }}
+		inTheWay: func(it todo.Item) string { return m.claims.InTheWay(it.ID, it.Files) }}
 	for _, t := range s.tasks {
 		s.newest[t.Item] = t
 		if !t.Status.Ended() {

@@ -272,15 +272,15 @@ func TestStatusNamesWhoHoldsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &mission{}
-	m.claims.take("T2", []string{"stats/**"})
-	m.claims.settle("T2", []string{"main.go"}, false)
+	m.claims.Take("T2", []string{"stats/**"})
+	m.claims.Settle("T2", []string{"main.go"}, false)
 	s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T2": {ID: "tsk_2", Item: "T2", Agent: "worker", Status: centurion.TaskRunning}},
-		inTheWay: func(it todo.Item) string { return m.claims.inTheWay(it.ID, it.Files) }}
+		inTheWay: func(it todo.Item) string { return m.claims.InTheWay(it.ID, it.Files) }}
 	var b strings.Builder
 	s.say(&b)
 	has(t, b.String(), "Can be started: T4 (waits for files of T2 first), T5.\n", goOn)
-	equal(t, "held by T4", len(m.claims.of("T4")), 0)
-	m.claims.drop("T2")
+	equal(t, "held by T4", len(m.claims.Of("T4")), 0)
+	m.claims.Drop("T2")
 	b.Reset()
 	s.say(&b)
 	has(t, b.String(), "Can be started: T4, T5.\n")

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/pulse"
 	"centurion/tools"
 )
 
@@ -55,7 +56,7 @@ func (s subAgents) Join(ctx context.Context, _ *tools.Call, id string) (tools.Su
 	r := m.runs[id]
 	m.mu.Unlock()
 	if r != nil {
-		defer s.c.pulse.attend(id)()
+		defer s.c.pulse.Attend(id)()
 		if err := s.c.leave(ctx, "sub-agent "+id); err != nil {
 			return tools.SubReport{}, err
 		}
@@ -75,14 +76,14 @@ func (m *mission) attendSubAgent(ctx context.Context, r *taskRun) {
 	limit := m.h.cfg.SubAgentIdle
 	for stopped := ctx.Done(); ; {
 		wait := m.h.cfg.PollInterval
-		if s := m.subAgentSigns(r.id); s.turn && !s.waits { // nor does the clock run while it waits for another's word or end
-			wait = limit - s.silent
-			if s.asking {
+		if s := m.subAgentSigns(r.id); s.Turn && !s.Waits { // nor does the clock run while it waits for another's word or end
+			wait = limit - s.Silent
+			if s.Asking {
 				wait += idleGrace
 			}
 			if wait <= 0 {
 				r.cancel(&centurion.Error{Kind: centurion.KindTimeout,
-					Msg:  fmt.Sprintf("nothing has come from it for %s, since %s", limit, s.did),
+					Msg:  fmt.Sprintf("nothing has come from it for %s, since %s", limit, s.Did),
 					Hint: "give it a smaller task, or raise sub_agent_idle"})
 				<-r.done // its processes have ended then, too
 				return
@@ -114,18 +115,18 @@ func (m *mission) attendSubAgent(ctx context.Context, r *taskRun) {
 
 // subAgentSigns returns how a sub-agent stands. It waits while that is for a slot, a person, a check, the end of others'
 // commands, or a time at which a failed request is repeated.
-func (m *mission) subAgentSigns(task string) signs {
+func (m *mission) subAgentSigns(task string) pulse.Signs {
 	c := m.conversationOf(task)
 	if c == nil {
-		return signs{}
+		return pulse.Signs{}
 	}
-	return c.pulse.signs(true)
+	return c.pulse.Signs(true)
 }
 
 // forgiveSubAgent takes a time in which the whole process stood still for a sign of life.
 func (m *mission) forgiveSubAgent(task string) {
 	if c := m.conversationOf(task); c != nil {
-		c.pulse.beat()
+		c.pulse.Beat()
 	}
 }
 

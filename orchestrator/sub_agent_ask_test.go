@@ -11,7 +11,6 @@ import (
 
 	"centurion"
 	"centurion/event"
-	"centurion/guard"
 	"centurion/provider/scripted"
 	"centurion/store"
 )
@@ -318,97 +317,6 @@ func TestSubAgentWaitsForAShell(t *testing.T) {
 			has(t, r.part(m.Session, "sub_agent", i).State.Output, "fine\n")
 		}
 	})
-}
-
-// C-5, SUB-28: where nobody watches, a conversation rests when each of its calls waits for an answer that is due or a task that
-// lives. A call that is about to begin, that waits for a check or the commands of others, whose answer has come or whose task
-// has ended goes on by itself, however many others wait.
-func TestResting(t *testing.T) {
-	lives := func(task string) bool { return task == "alive" }
-	for name, tt := range map[string]struct {
-		calls, asked, queued int
-		tasks                []string
-		answers              int
-		want                 bool
-	}{
-		"between its calls":                    {answers: 1},
-		"a question":                           {calls: 1, asked: 1, answers: 1, want: true},
-		"the answer has come":                  {calls: 1, asked: 1},
-		"one of two answers has come":          {calls: 2, asked: 2, answers: 1},
-		"a call beside it that runs":           {calls: 2, asked: 1, answers: 1},
-		"beside it, a check before the call":   {calls: 2, asked: 1, queued: 1, answers: 1},
-		"beside it, a task that lives":         {calls: 2, asked: 1, tasks: []string{"alive"}, answers: 1, want: true},
-		"beside it, a task that has ended":     {calls: 2, asked: 1, tasks: []string{"ended"}, answers: 1},
-		"beside it, two tasks, one has ended":  {calls: 3, asked: 1, tasks: []string{"alive", "ended"}, answers: 1},
-		"beside it, two calls for one task":    {calls: 3, asked: 1, tasks: []string{"alive", "alive"}, answers: 1, want: true},
-		"a call that begins, beside one of it": {calls: 3, asked: 1, tasks: []string{"alive"}, answers: 1},
-		"only a task":                          {calls: 1, tasks: []string{"alive"}, want: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newPulse()
-			if !p.resting(0, lives) {
-				t.Error("it does not rest without a turn")
-			}
-			p.begin(func(error) {})
-			p.running(tt.calls)
-			for range tt.asked {
-				p.leave()
-			}
-			for range tt.queued {
-				p.queue()
-			}
-			var over []func()
-			for _, task := range tt.tasks {
-				over = append(over, p.attend(task))
-				p.leave()
-			}
-			equal(t, "resting", p.resting(tt.answers, lives), tt.want)
-			if len(over) > 0 && tt.want {
-				p.enter()
-				equal(t, "on its way back", p.resting(tt.answers, lives), false)
-				over[0]()
-				equal(t, "back", p.resting(tt.answers, lives), false)
-			}
-		})
-	}
-}
-
-// C-5: a wait that goes on by itself never looks like one for a person, not even while it begins or ends.
-func TestQueueIsNoRest(t *testing.T) {
-	p := newPulse()
-	p.begin(func(error) {})
-	p.running(2)
-	p.leave() // a question
-	lives := func(string) bool { return false }
-	var g guard.Group
-	done := make(chan struct{})
-	g.Go("queue", func() error {
-		defer close(done)
-		for range 20_000 {
-			over := p.queue()
-			over()
-			over() // also when it has run and ended
-		}
-		return nil
-	})
-	for ended := false; !ended; {
-		if p.resting(2, lives) {
-			t.Error("in the line it rests")
-			break
-		}
-		select {
-		case <-done:
-			ended = true
-		default:
-		}
-	}
-	if err := g.Wait(); err != nil {
-		t.Error(err)
-	}
-	s := p.signs(true)
-	equal(t, "waits", s.waits, true)
-	p.enter()
-	equal(t, "waits at last", p.signs(true).waits, false)
 }
 
 // C-7, C-5: a provider that falls silent for as long as a sub-agent may be is asked again, and that is a sign of life; only

@@ -43,7 +43,7 @@ func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
 		}
 		t = c.task.spend(t, u)
 	}
-	rec.Reserved = c.m.reserves.settle(c.account(), rec, amountOf(t.Usage, t.Rounds))
+	rec.Reserved = c.m.reserves.Settle(c.account(), rec, t)
 	if err := tx.PutMission(&rec); err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 	if w != nil {
 		if c.gated.IsZero() && w.For > c.m.h.cfg.GateWait {
 			c.gated = time.Now()
-			c.pulse.leave()
-			c.slot.release()
+			c.pulse.Leave()
+			c.slot.Release()
 			c.ungate = c.live.wait(WaitProvider)
 		}
 		return nil
@@ -114,8 +114,8 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 	}
 	c.gated = time.Time{}
 	c.gateOpened()
-	defer c.pulse.enter()
-	return c.slot.back(ctx)
+	defer c.pulse.Enter()
+	return c.slot.Acquire(ctx)
 }
 
 // Status is what the model should know right now: for those who plan, where the plan stands; for a worker, who else is

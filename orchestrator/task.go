@@ -13,6 +13,8 @@ import (
 	"centurion/agents"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/claims"
+	"centurion/orchestrator/slots"
 	"centurion/session"
 	"centurion/store"
 )
@@ -25,7 +27,7 @@ type taskRun struct {
 	attempt int             // the fencing number of the attempt that runs; the goroutine's own
 	ctx     context.Context // ends with the task
 	cancel  context.CancelCauseFunc
-	place   *place        // among the launches that wait; nil while the task waits for something else
+	place   *slots.Place  // among the launches that wait; nil while the task waits for something else
 	done    chan struct{} // closed when the task has ended and its end is recorded
 
 	own     centurion.ModelRef // what its session is given, and why it begins with another one; known once it has a slot
@@ -45,10 +47,10 @@ type taskRun struct {
 func (m *mission) launch(t centurion.Task) {
 	ctx, cancel := context.WithCancelCause(m.ctx)
 	r := &taskRun{id: t.ID, item: t.Item, agent: t.Agent, ctx: ctx, cancel: cancel, done: make(chan struct{})}
-	r.place = m.slots.join(r.agent) // now: tasks are launched in the order in which they were delegated
+	r.place = m.slots.Join(r.agent) // now: tasks are launched in the order in which they were delegated
 	r.now.Store(&t)
 	r.before = t.ElapsedMS
-	r.account, r.covered = m.reserves.spawn(t, m.portion(t))
+	r.account, r.covered = m.reserves.Spawn(t, m.portion(t))
 	m.mu.Lock()
 	m.runs[t.ID] = r
 	m.mu.Unlock()
@@ -61,8 +63,8 @@ func (m *mission) launch(t centurion.Task) {
 				delete(m.runs, t.ID)
 			}
 			m.mu.Unlock()
-			m.claims.drop(holderName(t.Item, t.ID))
-			m.reserves.close(r.account)
+			m.claims.Drop(claims.Name(t.Item, t.ID))
+			m.reserves.Close(r.account)
 			close(r.done)
 			m.notify()
 			err = errors.Join(err, m.h.unwatchTask())
@@ -78,7 +80,7 @@ func (m *mission) launch(t centurion.Task) {
 // runTask works on a task until it has ended, or until the mission stops. An error means that the end could not be
 // recorded.
 func (m *mission) runTask(ctx context.Context, r *taskRun) error {
-	defer func() { m.slots.leave(r.agent, r.place) }()
+	defer func() { r.place.Leave() }()
 	var out session.Outcome
 	err := guard.Call("task "+r.id, func() (err error) {
 		if err = m.cover(ctx, r); err == nil {
@@ -102,7 +104,7 @@ func (m *mission) ready(ctx context.Context, r *taskRun) error {
 		if err != nil || why == "" {
 			return err
 		}
-		m.slots.leave(r.agent, r.place)
+		r.place.Leave()
 		r.place = nil
 		if why != told {
 			if err := m.moveRun(ctx, r, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why }); err != nil {
@@ -110,9 +112,9 @@ func (m *mission) ready(ctx context.Context, r *taskRun) error {
 			}
 			told = why
 		}
-		m.reserves.rest(r.account)
+		m.reserves.Rest(r.account)
 		err = m.await(ctx, changed, 0)
-		m.reserves.wake(r.account)
+		m.reserves.Wake(r.account)
 		if err != nil {
 			return err
 		}
@@ -123,20 +125,20 @@ func (m *mission) ready(ctx context.Context, r *taskRun) error {
 // times.
 func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, error) {
 	if r.place == nil {
-		r.place = m.slots.join(r.agent)
+		r.place = m.slots.Join(r.agent)
 		if err := m.moveRun(ctx, r, centurion.TaskQueued, nil); err != nil {
 			return session.Outcome{}, err
 		}
 	}
-	sl, err := m.slots.launch(ctx, r.agent, r.place, func(ctx context.Context) (ref centurion.ModelRef, err error) {
+	sl, err := m.slots.Launch(ctx, r.place, func(ctx context.Context) (ref centurion.ModelRef, err error) {
 		ref, r.own, r.instead, err = m.modelOf(ctx, r.id)
 		return ref, err
 	})
 	if err != nil {
 		return session.Outcome{}, err
 	}
-	defer sl.release()
-	m.reserves.wake(r.account)
+	defer sl.Release()
+	m.reserves.Wake(r.account)
 	defer r.timed()()
 	c, t, err := m.startAttempt(ctx, r, sl)
 	if err != nil {
@@ -158,7 +160,7 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 		if err != nil {
 			return out, err
 		}
-		sl.release()
+		sl.Release()
 		back, err := m.accept(ctx, c, &out, returns)
 		files = out.Files
 		if err != nil {
@@ -179,7 +181,7 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 
 // handBack gives a task's work back to its session, with the slot that it needs to go on. Work that has come back too often
 // fails, or is a person's to decide: then the count of returns, which it returns, begins anew.
-func (m *mission) handBack(ctx context.Context, c *conversation, sl *slot, back *rejection, returns int) (int, error) {
+func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot, back *rejection, returns int) (int, error) {
 	if returns >= m.h.cfg.Returns {
 		if !m.isolated() {
 			return returns, &centurion.Error{Kind: centurion.KindVerify, Msg: fmt.Sprintf("its acceptance command still fails after %d returns: %s", returns, back.short)}
@@ -190,7 +192,7 @@ func (m *mission) handBack(ctx context.Context, c *conversation, sl *slot, back 
 		}
 		returns = -1 // a person has said that it is tried on
 	}
-	if err := sl.back(ctx); err != nil {
+	if err := sl.Acquire(ctx); err != nil {
 		return returns, err
 	}
 	return returns, m.returned(ctx, c, back, returns+1)
@@ -289,7 +291,7 @@ func (c *conversation) children(ctx context.Context) (int, error) {
 }
 
 // startAttempt creates or reopens the task's session under the next fencing number and marks its item as running.
-func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slot) (*conversation, centurion.Task, error) {
+func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slots.Slot) (*conversation, centurion.Task, error) {
 	t, err := m.h.cfg.Store.Task(ctx, r.id)
 	if err != nil {
 		return nil, t, err
@@ -297,7 +299,7 @@ func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slot) (*conv
 	r.attempt = t.Attempt + 1
 	m.fences.raise(r.id, r.attempt)
 	if t.Session == "" {
-		err = m.createSession(ctx, &t, r, sl.model)
+		err = m.createSession(ctx, &t, r, sl.Model())
 	} else {
 		err = m.reopenSession(ctx, &t)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/orchestrator/budget"
 )
 
 // withDefaults is a task's budget, with the configured one for what it does not set.
@@ -22,8 +23,8 @@ func ownBudgetError(format string, args ...any) error {
 }
 
 // spentOwn ends the conversation's task because its own budget does not pay for the next request.
-func (c *conversation) spentOwn(d int) error {
-	err := ownBudgetError("%s", inDim(d, ownLimit(c.task.now.Load().Budget)[d]))
+func (c *conversation) spentOwn(d budget.Dim) error {
+	err := ownBudgetError("%s", d.Say(budget.Own(c.task.now.Load().Budget)[d]))
 	c.task.cancel(err)
 	return err
 }
@@ -55,12 +56,7 @@ func (r *taskRun) timed() (stop func()) {
 func (r *taskRun) left() string {
 	t := r.now.Load()
 	b := t.Budget
-	var all []string
-	for d, l := range (&holding{own: ownLimit(b), spent: amountOf(t.Usage, t.Rounds)}).left() {
-		if ownLimit(b)[d] > 0 {
-			all = append(all, inDim(d, l))
-		}
-	}
+	all := budget.OwnLeft(*t)
 	if n := b.ToolCalls - t.ToolCalls; b.ToolCalls > 0 && n*5 < b.ToolCalls {
 		all = append(all, centurion.Count(max(0, n), "tool call"))
 	}
@@ -90,22 +86,22 @@ func (r *taskRun) spend(t centurion.Task, u centurion.Usage) centurion.Task {
 
 // budgetLine is what the Commander sees of the budget: what is spent, what tasks have reserved, and what is left.
 func (m *mission) budgetLine(rec centurion.Mission) string {
-	l, held := m.reserves.state()
+	now := m.reserves.State()
 	var b strings.Builder
 	b.WriteString("Spent: ")
 	if !rec.Usage.Unpriced {
 		b.WriteString(money(rec.Usage))
-		if l.limit[dimUSD] > 0 {
+		if now.Limit[budget.USD] > 0 {
 			fmt.Fprintf(&b, " of $%.2f", rec.Options.MaxCost)
 		}
 		b.WriteString(", ")
 	}
 	fmt.Fprintf(&b, "%d", rec.Usage.Tokens.Total())
-	if l.limit[dimTokens] > 0 {
+	if now.Limit[budget.Tokens] > 0 {
 		fmt.Fprintf(&b, " of %d", rec.Options.MaxTokens)
 	}
 	b.WriteString(" tokens")
-	if l.limit[dimRounds] > 0 {
+	if now.Limit[budget.Rounds] > 0 {
 		fmt.Fprintf(&b, ", %d of %d requests", rec.Rounds, rec.Options.MaxRounds)
 	}
 	if most := rec.Options.MaxToolCalls; most > 0 {
@@ -116,17 +112,18 @@ func (m *mission) budgetLine(rec centurion.Mission) string {
 		fmt.Fprintf(&b, ", time left: %s", left.Round(time.Minute))
 	}
 	var reserved, left []string
-	for d, n := range (amount{amountOf(centurion.Usage{USD: held.USD}, 0)[dimUSD], held.Tokens, int64(held.Rounds)}) {
-		if l.limit[d] == 0 {
+	for i, n := range now.Held {
+		d := budget.Dim(i)
+		if now.Limit[d] == 0 {
 			continue
 		}
 		if n > 0 {
-			reserved = append(reserved, inDim(d, n))
+			reserved = append(reserved, d.Say(n))
 		}
-		left = append(left, inDim(d, max(0, l.limit[d]-l.spent[d]-n)))
+		left = append(left, d.Say(max(0, now.Limit[d]-now.Spent[d]-n)))
 	}
 	if len(reserved) > 0 {
-		fmt.Fprintf(&b, ". Reserved by %s: %s", centurion.Count(held.Tasks, "task"), strings.Join(reserved, ", "))
+		fmt.Fprintf(&b, ". Reserved by %s: %s", centurion.Count(now.Holders, "task"), strings.Join(reserved, ", "))
 	}
 	if len(left) > 0 {
 		fmt.Fprintf(&b, ". Left: %s", strings.Join(left, ", "))

@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/failpoint"
+	"centurion/orchestrator/claims"
 	"centurion/store"
 	"centurion/workspace"
 	"centurion/worktree"
@@ -24,8 +25,8 @@ type workplace struct {
 	turn     chan struct{}
 	checkout *worktree.Checkout
 	ws       *workspace.Workspace
-	kept     string            // a branch with unmerged work of before, that the checkout was given
-	told     map[heldFile]bool // which changed files of others its session was told of, while they are changed
+	kept     string               // a branch with unmerged work of before, that the checkout was given
+	told     map[claims.Held]bool // which changed files of others its session was told of, while they are changed
 }
 
 // settleIn finds for whom a conversation works, and where: a sub-agent works for its parent and in its place.
@@ -50,7 +51,7 @@ func (m *mission) settleIn(ctx context.Context, c *conversation, session string)
 		session, own = parent.ID, false
 		task = centurion.Task{ID: parent.Metadata.Task}
 	}
-	c.holdsFor, c.holder = task.ID, holderName(task.Item, task.ID)
+	c.holdsFor, c.holder = task.ID, claims.Name(task.Item, task.ID)
 	if !m.isolated() {
 		return nil
 	}
@@ -307,10 +308,10 @@ func (w *workplace) uncommitted(ctx context.Context) ([]string, error) {
 }
 
 // news returns those of the changed files of others that the session was not told of yet, a phrase each.
-func (w *workplace) news(held []heldFile) (lines []string) {
+func (w *workplace) news(held []claims.Held) (lines []string) {
 	w.turn <- struct{}{}
 	defer w.unlock()
-	told := map[heldFile]bool{}
+	told := map[claims.Held]bool{}
 	for _, h := range held {
 		if !w.told[h] {
 			lines = append(lines, h.String())

@@ -11,6 +11,7 @@ import (
 	"centurion/agents"
 	"centurion/cmd/centurion/config"
 	"centurion/orchestrator"
+	"centurion/orchestrator/slots"
 	"centurion/permission"
 	"centurion/provider"
 )
@@ -48,8 +49,8 @@ func ruleLevels(cfg *config.Config) (func(agent string) []permission.Level, erro
 }
 
 // concurrency turns the configured caps into the orchestrator's, under the names that its agents have.
-func concurrency(cfg *config.Config, cast, assistant *agents.Cast) (orchestrator.Concurrency, error) {
-	c := orchestrator.Concurrency{Providers: cfg.Own.Concurrency.Providers, Models: cfg.Own.Concurrency.Models, Agents: map[string]int{}}
+func concurrency(cfg *config.Config, cast, assistant *agents.Cast) (slots.Caps, error) {
+	c := slots.Caps{Providers: cfg.Own.Concurrency.Providers, Models: cfg.Own.Concurrency.Models, Agents: map[string]int{}}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Own.Concurrency.Agents)) {
 		a, err := cast.Find(name)
 		if other, no := assistant.Get(name); err != nil && no == nil {

@@ -1,4 +1,4 @@
-package orchestrator
+package budget
 
 import (
 	"fmt"
@@ -6,20 +6,23 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"centurion"
 	"centurion/guard"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // O2: whatever is reserved, granted, settled, closed and taken back, in any order and across crashes, what is spent and what is
 // held are never together more than the limit, and in the end nothing is held.
 func TestLedger(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limit := amount{rapid.Int64Range(1, 5*usdUnits).Draw(t, "usd"), rapid.Int64Range(1, 300_000).Draw(t, "tokens"), rapid.Int64Range(1, 60).Draw(t, "rounds")}
-		limit[rapid.IntRange(0, dims-1).Draw(t, "none")] = 0
+		limit := Amount{rapid.Int64Range(1, 5*usdUnits).Draw(t, "usd"), rapid.Int64Range(1, 300_000).Draw(t, "tokens"), rapid.Int64Range(1, 60).Draw(t, "rounds")}
+		limit[rapid.IntRange(0, int(dims)-1).Draw(t, "none")] = 0
 		l := &ledger{limit: limit}
-		own, spent := map[string]amount{}, map[string]amount{}
+		own, spent := map[string]Amount{}, map[string]Amount{}
 		asked := map[string]int64{} // tokens of the answer that is under way
 		r := request{input: 2000, least: usefulAnswer, most: unknownAnswer, in: 3, out: 15}
 		check := func() {
@@ -42,12 +45,12 @@ func TestLedger(t *testing.T) {
 			switch rapid.SampledFrom([]string{"spawn", "spawn", "grant", "grant", "settle", "settle", "close", "reclaim", "crash"}).Draw(t, "step") {
 			case "spawn":
 				if l.accounts[id] == nil {
-					own[id] = amount{}
+					own[id] = Amount{}
 					if rapid.Bool().Draw(t, "own") {
-						own[id] = amount{usdUnits / 5, 0, 5}
+						own[id] = Amount{usdUnits / 5, 0, 5}
 					}
-					spent[id] = amount{}
-					l.open(id, own[id], amount{})
+					spent[id] = Amount{}
+					l.open(id, own[id], Amount{})
 					l.spawn(id, r.cost(usefulAnswer))
 				}
 			case "grant":
@@ -89,7 +92,7 @@ func TestLedger(t *testing.T) {
 		for id := range l.accounts {
 			l.close(id)
 		}
-		if held, n := l.held(); n != 0 || held != (amount{}) {
+		if held, n := l.held(); n != 0 || held != (Amount{}) {
 			t.Fatalf("%v held by %d in the end", held, n)
 		}
 	})
@@ -102,16 +105,15 @@ func reserveAtOnce(t *testing.T) {
 	const workers, rounds = 50, 40
 	limit := centurion.Mission{Options: centurion.MissionOptions{MaxRounds: workers * rounds / 2, MaxTokens: 1 << 40}}
 	var refused atomic.Int64
-	b := newReserves(func(int) error { refused.Add(1); return centurion.ErrBudget })
-	b.limits(limit)
+	b := New(limit, func(Dim) error { refused.Add(1); return centurion.ErrBudget })
 	var spent atomic.Int64
 	var g guard.Group
 	var mission centurion.Mission
 	store := make(chan struct{}, 1) // as the store's writer: one at a time
 	for i := range workers {
-		account, _ := b.spawn(centurion.Task{ID: fmt.Sprint(i)}, amount{0, 0, 1})
+		account, _ := b.Spawn(centurion.Task{ID: fmt.Sprint(i)}, Amount{0, 0, 1})
 		g.Go("worker", func() error {
-			defer b.close(account)
+			defer b.Close(account)
 			for n := range rounds {
 				r := request{input: 10, least: 10, most: 100}
 				c := &claimant{id: account, request: &r}
@@ -122,8 +124,8 @@ func reserveAtOnce(t *testing.T) {
 				spent.Add(1)
 				store <- struct{}{}
 				mission.Rounds++
-				b.settle(account, mission, amount{0, 0, int64(n + 1)})
-				b.done(account)
+				b.Settle(account, mission, centurion.Task{Rounds: n + 1})
+				b.Done(account)
 				<-store
 			}
 			return nil
@@ -136,40 +138,40 @@ func reserveAtOnce(t *testing.T) {
 	if refused.Load() == 0 {
 		t.Error("nobody was told that the limit is reached")
 	}
-	l, held := b.state()
-	equal(t, "held in the end", held, centurion.Reserved{})
-	equal(t, "spent", l.spent[dimRounds], int64(limit.Options.MaxRounds))
+	end := b.State()
+	equal(t, "held in the end", end.Reserved(), centurion.Reserved{})
+	equal(t, "spent", end.Spent[Rounds], int64(limit.Options.MaxRounds))
 }
 
 // O2: how much of what is left one request may take: an equal share, but enough for a file, never more than there is.
 func TestGrant(t *testing.T) {
 	for name, test := range map[string]struct {
-		left, own amount
+		left, own Amount
 		most      int64
 		peers     int64
 		answer    int64
-		lacks     int
+		lacks     Dim
 		mine      bool
 	}{
-		"all of a small answer":       {left: amount{10 * usdUnits}, most: 2000, peers: 1, answer: 2000, lacks: dims},
-		"an equal share":              {left: amount{10 * usdUnits}, most: 64_000, peers: 50, answer: 19_000, lacks: dims},
-		"a file, though it is more":   {left: amount{1 * usdUnits}, most: 64_000, peers: 50, answer: comfort, lacks: dims},
-		"what there is":               {left: amount{3 * usdUnits / 100}, most: 64_000, peers: 50, answer: 2000, lacks: dims},
-		"too little for an answer":    {left: amount{15 * usdUnits / 1000}, most: 64_000, peers: 1, lacks: dimUSD},
-		"too few tokens":              {left: amount{0, 10_500}, most: 64_000, peers: 1, lacks: dimTokens},
-		"tokens":                      {left: amount{0, 13_000}, most: 64_000, peers: 1, answer: 3000, lacks: dims},
-		"a model with tiny answers":   {left: amount{0, 10_600}, most: 500, peers: 1, answer: 500, lacks: dims},
-		"no request":                  {left: amount{0, 0, -1}, most: 64_000, peers: 1, lacks: dimRounds},
-		"its own budget":              {left: amount{10 * usdUnits}, own: amount{25 * usdUnits / 1000}, most: 64_000, peers: 1, answer: 1500, lacks: dims},
-		"its own budget is used up":   {left: amount{10 * usdUnits}, own: amount{usdUnits / 100}, most: 64_000, peers: 1, lacks: dimUSD, mine: true},
-		"its own budget is not there": {left: amount{usdUnits / 10}, own: amount{usdUnits}, most: 64_000, peers: 1, lacks: dimUSD},
+		"all of a small answer":       {left: Amount{10 * usdUnits}, most: 2000, peers: 1, answer: 2000, lacks: dims},
+		"an equal share":              {left: Amount{10 * usdUnits}, most: 64_000, peers: 50, answer: 19_000, lacks: dims},
+		"a file, though it is more":   {left: Amount{1 * usdUnits}, most: 64_000, peers: 50, answer: comfort, lacks: dims},
+		"what there is":               {left: Amount{3 * usdUnits / 100}, most: 64_000, peers: 50, answer: 2000, lacks: dims},
+		"too little for an answer":    {left: Amount{15 * usdUnits / 1000}, most: 64_000, peers: 1, lacks: USD},
+		"too few tokens":              {left: Amount{0, 10_500}, most: 64_000, peers: 1, lacks: Tokens},
+		"tokens":                      {left: Amount{0, 13_000}, most: 64_000, peers: 1, answer: 3000, lacks: dims},
+		"a model with tiny answers":   {left: Amount{0, 10_600}, most: 500, peers: 1, answer: 500, lacks: dims},
+		"no request":                  {left: Amount{0, 0, -1}, most: 64_000, peers: 1, lacks: Rounds},
+		"its own budget":              {left: Amount{10 * usdUnits}, own: Amount{25 * usdUnits / 1000}, most: 64_000, peers: 1, answer: 1500, lacks: dims},
+		"its own budget is used up":   {left: Amount{10 * usdUnits}, own: Amount{usdUnits / 100}, most: 64_000, peers: 1, lacks: USD, mine: true},
+		"its own budget is not there": {left: Amount{usdUnits / 10}, own: Amount{usdUnits}, most: 64_000, peers: 1, lacks: USD},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &ledger{limit: test.left}
-			if test.left[dimRounds] < 0 {
-				l.limit[dimRounds], l.spent[dimRounds] = 1, 1
+			if test.left[Rounds] < 0 {
+				l.limit[Rounds], l.spent[Rounds] = 1, 1
 			}
-			l.open("t", test.own, amount{})
+			l.open("t", test.own, Amount{})
 			r := request{input: 10_000, least: min(usefulAnswer, test.most), most: test.most, in: 1, out: 10}
 			answer, lacks, mine := l.grant("t", r, test.peers)
 			equal(t, "answer", answer, test.answer)
@@ -183,14 +185,14 @@ func TestGrant(t *testing.T) {
 // than is needed; whole budgets only in the end.
 func TestReclaim(t *testing.T) {
 	make := func() *ledger {
-		l := &ledger{limit: amount{dimRounds: 6}}
+		l := &ledger{limit: Amount{Rounds: 6}}
 		for _, id := range []string{"begun", "own", "old", "new"} {
-			o := amount{}
+			o := Amount{}
 			if id == "own" {
-				o[dimRounds] = 2
+				o[Rounds] = 2
 			}
-			l.open(id, o, amount{})
-			l.spawn(id, amount{dimRounds: 1})
+			l.open(id, o, Amount{})
+			l.spawn(id, Amount{Rounds: 1})
 		}
 		l.grant("begun", request{most: 1}, 1)
 		return l
@@ -202,7 +204,14 @@ func TestReclaim(t *testing.T) {
 		ok   bool
 	}{{1, false, 1, true}, {2, false, 2, true}, {3, false, 3, true}, {4, false, 1, false}, {5, true, 5, true}, {6, true, 1, false}} {
 		l := make()
-		equal(t, fmt.Sprintf("%d, whole %v", test.want, test.own), l.reclaim(amount{dimRounds: test.want}, test.own), test.ok)
-		equal(t, "free", l.free()[dimRounds], test.free)
+		equal(t, fmt.Sprintf("%d, whole %v", test.want, test.own), l.reclaim(Amount{Rounds: test.want}, test.own), test.ok)
+		equal(t, "free", l.free()[Rounds], test.free)
+	}
+}
+
+func equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
 	}
 }

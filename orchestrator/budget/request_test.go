@@ -1,0 +1,97 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"centurion"
+)
+
+// How long an answer may be is said to the endpoint only where a limit makes it shorter than the model's own.
+func TestRequestIsAsLongAsItMay(t *testing.T) {
+	price := &centurion.Price{Input: 1, Output: 10}
+	for name, test := range map[string]struct {
+		mission centurion.MissionOptions
+		task    centurion.TaskBudget
+		need    Need
+		want    Grant
+	}{
+		"no limit":              {need: Need{Input: 5000, Price: price}},
+		"no limit, a long one":  {need: Need{Input: 5000, MaxOut: 64_000, Price: price}, want: Grant{MaxOut: 64_000}},
+		"money, and no price":   {mission: centurion.MissionOptions{MaxCost: 1}, need: Need{Input: 5000, MaxOut: 64_000}, want: Grant{MaxOut: 64_000}},
+		"enough for an unknown": {mission: centurion.MissionOptions{MaxTokens: 1e6}, need: Need{Input: 5000}},
+		"tokens":                {mission: centurion.MissionOptions{MaxTokens: 8000}, need: Need{Input: 5000}, want: Grant{MaxOut: 3000}},
+		"money":                 {mission: centurion.MissionOptions{MaxCost: 0.025}, need: Need{Input: 5000, Price: price}, want: Grant{MaxOut: 2000}},
+		"its own tokens":        {task: centurion.TaskBudget{Tokens: 9000}, need: Need{Input: 5000, MaxOut: 64_000}, want: Grant{MaxOut: 4000}},
+		"its own are used up":   {task: centurion.TaskBudget{Tokens: 5999}, need: Need{Input: 5000}, want: Grant{Own: true, Lacks: Tokens}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := New(centurion.Mission{Options: test.mission}, func(d Dim) error { return errors.New("at the limit") })
+			account, _ := b.Spawn(centurion.Task{ID: "t", Budget: test.task}, Amount{})
+			got, err := b.Request(t.Context(), account, test.need, func(why string) (func() error, error) { return nil, errors.New(why) })
+			if err != nil || got != test.want {
+				t.Errorf("%+v, %v; want %+v", got, err, test.want)
+			}
+		})
+	}
+}
+
+// Who does not fit says for what it waits, and goes on when another gives something back.
+func TestRequestWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(centurion.Mission{Options: centurion.MissionOptions{MaxTokens: 10_000}}, func(Dim) error { return errors.New("at the limit") })
+		first, _ := b.Spawn(centurion.Task{ID: "first"}, Amount{})
+		second, _ := b.Spawn(centurion.Task{ID: "second"}, Amount{})
+		b.Wake(first)
+		b.Wake(second)
+		never := func(why string) (func() error, error) { return nil, errors.New(why) }
+		if _, err := b.Request(t.Context(), first, Need{Input: 5000, MaxOut: 4000}, never); err != nil {
+			t.Fatal(err)
+		}
+		said, over := "", false
+		g, err := b.Request(t.Context(), second, Need{Input: 2000, MaxOut: 4000}, func(why string) (func() error, error) {
+			said = why
+			equal(t, "waiting", b.State().Waiting, 1)
+			b.Settle(first, centurion.Mission{Usage: centurion.Usage{Tokens: centurion.Tokens{Input: 3000}}}, centurion.Task{})
+			return func() error { over = true; return nil }, nil
+		})
+		if err != nil || g.MaxOut != 4000 || !over {
+			t.Errorf("%+v, %v, over %v", g, err, over)
+		}
+		if !strings.HasPrefix(said, "budget: ") || !strings.HasSuffix(said, " of 10000 tokens reserved by 1 agent") {
+			t.Errorf("it waits for %q", said)
+		}
+		b.Done(second)
+		ended, cancel := context.WithCancelCause(t.Context())
+		cancel(centurion.ErrShutdown)
+		if _, err := b.Request(ended, first, Need{Input: 50_000}, func(string) (func() error, error) { return nil, nil }); err != error(centurion.ErrShutdown) {
+			t.Errorf("when its context has ended: %v", err)
+		}
+		b.Rest(second) // nobody is left who could give anything back
+		if _, err := b.Request(t.Context(), first, Need{Input: 50_000}, func(string) (func() error, error) { return nil, nil }); err == nil || err.Error() != "at the limit" {
+			t.Errorf("when everybody waits: %v", err)
+		}
+		equal(t, "held in the end", b.State().Reserved(), centurion.Reserved{})
+	})
+}
+
+// A budget that can never fit is refused with what is left.
+func TestFits(t *testing.T) {
+	b := New(centurion.Mission{Options: centurion.MissionOptions{MaxRounds: 10}, Rounds: 7}, nil)
+	for _, test := range []struct {
+		own     int
+		portion int64
+		says    string
+	}{{3, 0, ""}, {4, 0, "a budget of 4 requests does not fit: the mission has 3 requests left of 10 requests"},
+		{0, 3, ""}, {0, 4, "the mission's budget is used up: 3 requests left of 10 requests"}} {
+		err := b.Fits(centurion.TaskBudget{Rounds: test.own}, Amount{Rounds: test.portion})
+		if test.says == "" && err != nil || test.says != "" && (centurion.KindOf(err) != centurion.KindBudget || !strings.Contains(err.Error(), test.says)) {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+	left := OwnLeft(centurion.Task{Budget: centurion.TaskBudget{Cost: 0.5, Rounds: 3}, Usage: centurion.Usage{USD: 0.25}, Rounds: 2})
+	equal(t, "left", strings.Join(left, ", "), "$0.25, 1 request")
+}

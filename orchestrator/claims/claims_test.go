@@ -1,0 +1,67 @@
+package claims
+
+import (
+	"fmt"
+	"testing"
+
+	"centurion"
+)
+
+// Files of work that waits to be merged are in nobody's way once they are written, and may still not be written.
+func TestClaimsOfWorkThatIsMerged(t *testing.T) {
+	t.Parallel()
+	var r Registry
+	r.Settle("T1", []string{"a"}, false)
+	for _, test := range []struct {
+		landing, landed, free bool
+	}{{false, false, false}, {false, true, false}, {true, false, false}, {true, true, true}} {
+		r.SetLanding("T1", test.landing)
+		_, held := r.Settle("T2", []string{"a"}, test.landed)
+		if free := len(held) == 0; free != test.free {
+			t.Errorf("%+v: held by %v", test, held)
+		}
+		r.Drop("T2")
+	}
+}
+
+// What one has taken or written nobody else takes or writes, until it is dropped; who was refused holds nothing of it.
+func TestRegistry(t *testing.T) {
+	t.Parallel()
+	var r Registry
+	task := centurion.NewID(centurion.PrefixTask)
+	say := func(what string, got any, want string) {
+		t.Helper()
+		if fmt.Sprint(got) != want {
+			t.Errorf("%s: %v, want %s", what, got, want)
+		}
+	}
+	settle := func(holder string, files ...string) string {
+		wider, held := r.Settle(holder, files, false)
+		return fmt.Sprint(wider, held)
+	}
+	take := func(item string, files ...string) string {
+		other, ok := r.Take(item, files)
+		return fmt.Sprint(other, ok)
+	}
+	say("the first takes", take("T1", "a/**"), "true")
+	say("the second is refused", take("T2", "b", "a/x/*.go"), "T1false")
+	say("it holds", r.Of("T2"), "[]")
+	say("who is in its way", r.InTheWay("T2", []string{"a"}), "T1")
+	say("who is in nobody's way", r.InTheWay("T2", []string{"b"}), "")
+	say("own files are nothing new", settle("T1", "a/x.go"), "[] []")
+	say("a file of nobody, twice", settle(task, "c", "c"), "[c] []")
+	say("one of two is held", settle("T1", "d", "c"), fmt.Sprintf("[] [c belongs to task %s]", task))
+	say("held by an item", settle(task, "a/y"), "[] [a/y belongs to item T1]")
+	say("the Commander holds nothing", settle("", "e"), "[] []")
+	say("nor does it write what is held", settle("", "c"), fmt.Sprintf("[] [c belongs to task %s]", task))
+	say("the first holds", r.Of("T1"), "[a/**]")
+	say("the others of the first", r.Others("T1"), fmt.Sprintf("map[%s:[c]]", task))
+	r.Drop("T1")
+	say("afterwards", take("T2", "b", "a/x/*.go"), "true")
+	r.Restore("T2", []string{"z"})
+	say("given back", r.Of("T2"), "[b a/x/*.go z]")
+	say("taken anew", take("T2", "b"), "true")
+	say("what it has written it keeps", r.Of("T2"), "[b z]")
+	say("of an item", Name("T1", task), "T1")
+	say("without one", Name("", task), task)
+}

@@ -1,0 +1,66 @@
+package claims
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Matches reports whether a pattern of a claim takes in a path; the name of a directory takes in everything below it.
+func Matches(pattern, p string) bool {
+	pattern = path.Clean(strings.ReplaceAll(pattern, `\`, "/"))
+	match, err := doublestar.Match(pattern, p)
+	return err == nil && match || pattern == p || strings.HasPrefix(p, pattern+"/")
+}
+
+// Overlap reports whether some path could match a pattern of both lists. It may say yes without need (a*/x and b*/x are
+// told apart, a/*x and a/*y are not), never no.
+func Overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(x string) bool {
+		return slices.ContainsFunc(b, func(y string) bool { return within(fixed(x), fixed(y)) })
+	})
+}
+
+// Common returns what two lists of patterns have in common, the narrower pattern of the first such pair, or "".
+func Common(a, b []string) string {
+	for _, x := range a {
+		for _, y := range b {
+			if Overlap([]string{x}, []string{y}) {
+				if len(fixed(y)) > len(fixed(x)) {
+					return y
+				}
+				return x
+			}
+		}
+	}
+	return ""
+}
+
+// fixed returns a pattern's part before the first wildcard.
+func fixed(pattern string) string {
+	p := path.Clean(strings.ReplaceAll(pattern, `\`, "/"))
+	if i := strings.IndexAny(p, "*?[{"); i >= 0 {
+		return p[:i]
+	}
+	return p + "\x00" // a whole path: it is a prefix of nothing but itself and of what lies below it
+}
+
+// within reports whether one of two fixed parts can be the beginning of the other's paths.
+func within(a, b string) bool {
+	if a == "." || b == "." || a == ".\x00" || b == ".\x00" {
+		return true
+	}
+	wholeA, wholeB := strings.HasSuffix(a, "\x00"), strings.HasSuffix(b, "\x00")
+	a, b = strings.TrimSuffix(a, "\x00"), strings.TrimSuffix(b, "\x00")
+	switch {
+	case wholeA && wholeB:
+		return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
+	case wholeA:
+		return strings.HasPrefix(a, b) || strings.HasPrefix(b, a+"/")
+	case wholeB:
+		return strings.HasPrefix(b, a) || strings.HasPrefix(a, b+"/")
+	}
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+}

@@ -1,0 +1,52 @@
+package claims
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestOverlap(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		a, b   string
+		want   bool
+		common string // of both, "" if they do not overlap
+	}{
+		{"a.go", "a.go", true, "a.go"},
+		{"a.go", "b.go", false, ""},
+		{"a", "a/b.go", true, "a/b.go"},
+		{"a", "ab", false, ""},
+		{"a/**", "a/b/*.go", true, "a/b/*.go"},
+		{"a*/x", "b*/x", false, ""},
+		{"a/*x", "a/*y", true, "a/*x"}, // without need
+		{"**", "z/y", true, "z/y"},
+		{".", "z/y", true, "z/y"},
+		{"./a/", `a\b`, true, `a\b`},
+	} {
+		for _, pair := range [][2]string{{test.a, test.b}, {test.b, test.a}} {
+			if got := Overlap(pair[:1], pair[1:]); got != test.want {
+				t.Errorf("%q and %q overlap: %v", pair[0], pair[1], got)
+			}
+		}
+		if got := Common([]string{test.a}, []string{test.b}); got != test.common {
+			t.Errorf("%q and %q have %q in common, want %q", test.a, test.b, got, test.common)
+		}
+	}
+	if Overlap(nil, []string{"**"}) {
+		t.Error("nothing overlaps with nothing")
+	}
+}
+
+// Two patterns that take in the same path always overlap: else two would write one file.
+func TestOverlapIsNeverMissed(t *testing.T) {
+	t.Parallel()
+	pattern := rapid.StringMatching(`(\./)?(a|b|\*|\*\*|\?|\{a,b\}|[ab]\*|\[ab\])(/(a|b|\*|\*\*|\?|\{a,b\}|[ab]\*|\[ab\])){0,3}/?`)
+	rapid.Check(t, func(t *rapid.T) {
+		x, y := pattern.Draw(t, "x"), pattern.Draw(t, "y")
+		p := rapid.StringMatching(`[ab]{1,2}(/[ab]{1,2}){0,3}`).Draw(t, "path")
+		if Matches(x, p) && Matches(y, p) && !Overlap([]string{x}, []string{y}) {
+			t.Fatalf("%q and %q both take in %q", x, y, p)
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package pulse
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"centurion"
+	"centurion/provider"
+	"centurion/session"
+	"centurion/tools"
+)
+
+// callLimit is how long a tool may run whose calls say nothing about it. It is the longest that a shell command may ask for.
+const callLimit = 10 * time.Minute
+
+// call says that a tool begins to run. It has limit for it, 0 being no limit.
+func (p *Pulse) call(name string, limit time.Duration) (c *callPulse, done func()) {
+	c = &callPulse{name: name}
+	if limit > 0 {
+		c.limit = time.Now().Add(limit)
+	}
+	p.at("a call of " + name)
+	p.mu.Lock()
+	p.calls[c]++
+	p.mu.Unlock()
+	return c, func() {
+		p.mu.Lock()
+		delete(p.calls, c)
+		p.mu.Unlock()
+		p.Beat()
+	}
+}
+
+// limit gives a running call another limit from now on, 0 being none.
+func (p *Pulse) limit(c *callPulse, d time.Duration) {
+	p.Beat()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.limit = time.Time{}
+	if d > 0 {
+		c.limit = time.Now().Add(d)
+	}
+}
+
+// Heard returns the model with its answers as signs of life.
+func (p *Pulse) Heard(m session.Model) session.Model { return heard{m, p} }
+
+type heard struct {
+	session.Model
+	p *Pulse
+}
+
+func (h heard) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Delta, error] {
+	return func(yield func(provider.Delta, error) bool) {
+		h.p.at("a request to the model")
+		h.p.count(&h.p.asking, 1)
+		defer h.p.count(&h.p.asking, -1)
+		req.Alive = h.p.Beat // a provider that only says that it lives is silent for as long as the client lets it
+		for d, err := range h.Model.Stream(ctx, req) {
+			if d.Type == provider.Waiting && d.Wait != nil {
+				h.p.ahead(d.Wait.For)
+			} else {
+				h.p.Beat()
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// Run runs a tool so that its pulse is seen. A shell command has the limit that it was given, from the moment at
+// which it runs; what only changes what the host keeps has none, because whoever it waits for is looked at as well.
+func (p *Pulse) Run(ctx context.Context, t tools.Tool, c *tools.Call, input json.RawMessage, hosted bool) (tools.Result, error) {
+	limit := callLimit
+	if hosted {
+		limit = 0
+	}
+	running, done := p.call(t.Name(), limit)
+	defer done()
+	own := *c
+	if own.Progress != nil {
+		own.Progress = func(line string) {
+			p.Beat()
+			c.Progress(line)
+		}
+	}
+	if own.Runner != nil {
+		own.Runner = timed{own.Runner, p, running}
+	}
+	return t.Run(ctx, &own, input)
+}
+
+// timed is a runner that tells the pulse how long a command may take.
+type timed struct {
+	centurion.Runner
+	p    *Pulse
+	call *callPulse
+}
+
+func (r timed) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
+	r.p.limit(r.call, 0)
+	begun := r.p.Queue() // it may wait until other commands have ended
+	defer begun()        // also of one that never ran
+	c.Begun = func() {
+		begun()
+		r.p.limit(r.call, c.Timeout)
+	}
+	return r.Runner.Run(ctx, c)
+}
