@@ -152,6 +152,20 @@ func (t *T) Project(files map[string]string) *project {
 	return p
 }
 
+// memory is a scratch directory in memory, for what is not about disks; where the system has no place for it, it is on the disk.
+func (t *T) memory() string {
+	dir, err := os.MkdirTemp("/dev/shm", "trial-")
+	if err != nil {
+		return t.Dir
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Failf("the scratch directory in memory cannot be removed: %v", err)
+		}
+	})
+	return dir
+}
+
 // cleanUp ends what a trial has left running.
 func (t *T) cleanUp() {
 	for _, p := range t.projects {
