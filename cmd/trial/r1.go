@@ -100,7 +100,7 @@ func (k *killer) mission(kills int, git bool) {
 		}
 		c = p.Start("resume", "--format", "json")
 	}
-	code := c.Wait(t, 2*waitLimit)
+	code := c.Wait(t, waitLimit)
 	told = append(told, k.afterKill(s, c, p)...)
 	if code != 0 {
 		t.Failf("after the kills the mission ended with %d: %s\n%s\n%s", code, lastLines(c.Stdout(), 1), c.Stderr(), p.undone(t.ctx))

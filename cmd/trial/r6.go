@@ -181,7 +181,7 @@ func (b *badProvider) mission(ctx context.Context) {
 	var g guard.Group
 	g.Go("outages", func() error { return door.outages(over) })
 	c := p.Start("run", "--format", "json", "--model", "custom/first", "--max-per-agent", fmt.Sprint(r6Workers), "--ask", "allow", r6Goal)
-	code := c.Wait(t, 3*waitLimit)
+	code := c.Wait(t, waitLimit)
 	end()
 	if err := errors.Join(g.Wait(), door.close()); err != nil {
 		t.Failf("the provider itself: %v", err)
