@@ -21,7 +21,8 @@ type T struct {
 	Dir  string     // a fresh scratch directory
 	Rand *rand.Rand // follows from Seed and ID
 
-	bench *bench
+	bench    *bench
+	measured func()
 
 	mu       sync.Mutex
 	ctx      context.Context // of the trial that runs
@@ -80,6 +81,9 @@ func (t *T) Must(err error) {
 		t.Fatalf("the trial cannot go on: %v", err)
 	}
 }
+
+// Measured says that the trial does not look at any time from now on, so that others may run beside the rest of it.
+func (t *T) Measured() { t.measured() }
 
 // NotPossible ends the trial: this machine does not allow it. That is a failure, because nothing was proven.
 func (t *T) NotPossible(format string, args ...any) {
@@ -165,20 +169,6 @@ func (t *T) Part(name string, run func(*T)) {
 		}
 	}()
 	run(p)
-}
-
-// memory is a scratch directory in memory, for what is not about disks; where the system has no place for it, it is on the disk.
-func (t *T) memory() string {
-	dir, err := os.MkdirTemp("/dev/shm", "trial-")
-	if err != nil {
-		return t.Dir
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Failf("the scratch directory in memory cannot be removed: %v", err)
-		}
-	})
-	return dir
 }
 
 // cleanUp ends what a trial has left running.

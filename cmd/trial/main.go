@@ -86,8 +86,11 @@ func (o options) main(ctx context.Context) (bool, error) {
 	r, err := b.all(ctx, chosen)
 	if !o.keep {
 		err = errors.Join(err, os.RemoveAll(b.dir))
+		if b.ram != "" {
+			err = errors.Join(err, os.RemoveAll(b.ram))
+		}
 	} else {
-		fmt.Println("kept:", b.dir)
+		fmt.Println("kept:", b.dir, b.ram)
 	}
 	if o.json != "" {
 		err = errors.Join(err, writeReport(o.json, r))
@@ -116,6 +119,7 @@ func choose(all []trial, ids string) ([]trial, error) {
 type bench struct {
 	options
 	dir  string // scratch
+	ram  string // likewise, in memory; empty if there is too little of it
 	root string // of the module
 
 	building sync.Mutex // protects what follows
@@ -138,7 +142,23 @@ func newBench(o options) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bench{options: o, dir: dir, root: root, bins: map[string]string{}}, nil
+	return &bench{options: o, dir: dir, ram: memoryDir(), root: root, bins: map[string]string{}}, nil
+}
+
+// memoryNeeded is how much memory has to be free for scratch directories, in bytes: several times what they take.
+const memoryNeeded = 1 << 30
+
+// memoryDir makes a scratch directory in memory. It returns "" where the system has no place for that, or a small one.
+func memoryDir() string {
+	const place = "/dev/shm"
+	if freeSpace(place) < memoryNeeded {
+		return ""
+	}
+	dir, err := os.MkdirTemp(place, "trial-")
+	if err != nil {
+		return ""
+	}
+	return dir
 }
 
 // all runs the trials, see [schedule], and tells of each as it ends.
@@ -168,11 +188,15 @@ func (b *bench) limit() time.Duration {
 }
 
 // one runs one trial and cleans up behind it, whatever it does.
-func (b *bench) one(ctx context.Context, one trial) result {
+func (b *bench) one(ctx context.Context, one trial, measured func()) result {
 	all := ctx
 	ctx, cancel := context.WithTimeout(ctx, b.limit())
 	defer cancel()
-	t := &T{ID: one.id, Seed: b.seed, Full: b.full, Dir: filepath.Join(b.dir, one.id), Rand: source(b.seed, one.id), bench: b}
+	dir := b.dir
+	if one.how&inMemory != 0 && b.ram != "" {
+		dir = b.ram
+	}
+	t := &T{ID: one.id, Seed: b.seed, Full: b.full, Dir: filepath.Join(dir, one.id), Rand: source(b.seed, one.id), bench: b, measured: measured}
 	start := time.Now()
 	err := guard.Call(one.id, func() error {
 		if err := os.MkdirAll(t.Dir, 0o700); err != nil {

@@ -17,10 +17,8 @@ const (
 )
 
 // r17 lets an editor and fifty agents edit one plan, in this process: what a program under attack would do is call the
-// same package. Every other round the agents share two openings of the project, as two processes would. The plans lie in memory
-// where the system has a place for that: nobody cuts the power here, and a slow disk would only let the agents wait.
+// same package. Every other round the agents share two openings of the project, as two processes would.
 func r17(ctx context.Context, t *T) {
-	dir := t.memory()
 	var mu sync.Mutex
 	var sum todotest.Report
 	lost, rounds := 0, 0
@@ -36,7 +34,7 @@ func r17(ctx context.Context, t *T) {
 			if over {
 				return
 			}
-			r, err := todotest.Attack(ctx, todotest.Options{Dir: filepath.Join(dir, strconv.Itoa(n)), Edits: planRound, Round: planRound,
+			r, err := todotest.Attack(ctx, todotest.Options{Dir: filepath.Join(t.Dir, strconv.Itoa(n)), Edits: planRound, Round: planRound,
 				Openings: 1 + n%2, Think: 10 * time.Millisecond, Pause: 2 * time.Millisecond, Seed: seed})
 			for _, what := range r.Lost {
 				t.Failf("round %d with seed %d: lost: %s", n, seed, what)

@@ -26,6 +26,8 @@ const (
 	r3GitQuick = 2
 	// r3AtOnce is how many missions are killed beside each other: each waits for its processes most of the time.
 	r3AtOnce = 3
+	// r3Persons is how many projects the commands of a person are divided among: in one, each waits for the one before.
+	r3Persons = 3
 	// r3States holds state files of the first version, which opening migrates.
 	r3States = "store/testdata/v1"
 )
@@ -58,19 +60,19 @@ func r3(ctx context.Context, t *T) {
 	t.InParallel(len(counters), r3AtOnce, func(i int) { counts[i] = counters[i].count() })
 	reached, inGit := counts[0], counts[1]
 	kills := r3Kills(t, reached, inGit)
-	steppers := make([]stepper, len(kills)+1)
-	var taken map[failpoint.Point]bool
+	steppers := make([]stepper, r3Persons+len(kills))
+	taken := make([]map[failpoint.Point]bool, r3Persons)
 	migrated := 0
-	t.InParallel(len(kills)+2, r3AtOnce, func(i int) {
+	t.InParallel(len(steppers)+1, r3AtOnce, func(i int) {
 		switch {
-		case i == 0: // it takes longest
-			t.Part("person", func(part *T) {
-				s := &steppers[0]
+		case i < r3Persons: // they take longest
+			t.Part(fmt.Sprintf("person%d", i+1), func(part *T) {
+				s := &steppers[i]
 				s.t, s.bin = part, bin
-				taken = s.person(ctx, t.Scale(1, r3Full))
+				taken[i] = s.person(ctx, i, t.Scale(1, r3Full))
 			})
-		case i <= len(kills):
-			k := kills[i-1]
+		case i < len(steppers):
+			k := kills[i-r3Persons]
 			t.Part(fmt.Sprintf("%d-%s-%d", i, k.point, k.n), func(part *T) {
 				s := &steppers[i]
 				s.t, s.bin, s.git = part, bin, k.git
@@ -87,7 +89,7 @@ func r3(ctx context.Context, t *T) {
 	}
 	never := 0
 	for _, point := range failpoint.All() {
-		if reached[point]+inGit[point] == 0 && !taken[point] {
+		if reached[point]+inGit[point] == 0 && !slices.ContainsFunc(taken, func(m map[failpoint.Point]bool) bool { return m[point] }) {
 			never++
 			t.Failf("the step %q is never reached by this mission: nothing calls failpoint.Hit with it, or the mission has to be extended", point)
 		}

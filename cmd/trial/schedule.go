@@ -11,41 +11,68 @@ import (
 	"centurion/guard"
 )
 
-// company says beside what a trial may run. Trials that wait for clocks most of the time would make a run long for nothing.
-type company int
+// manner says how a trial may be run: beside which others, and where.
+type manner uint
 
 const (
 	// byItself is a trial whose figure is a short time, or that looks at the memory or the goroutines of this process.
-	byItself company = iota
+	byItself manner = 1 << iota
 	// computes is a trial that keeps the processors busy: one at a time, beside those that wait.
 	computes
 	// waits is a trial that mostly waits. It runs beside one that computes, and what it measures, if anything, has to bear that.
 	waits
+	// measuresFirst is one of byItself that lets others run beside it once it has measured, see [T.Measured]. There is one at most.
+	measuresFirst
+	// inMemory is a trial that has nothing to do with disks: its scratch directory is in memory, where there is enough of it.
+	inMemory
 )
 
-// schedule runs trials in three lanes: those that compute, one after the other, beside those that wait, likewise; then, one by
-// one, those that have to be alone. What ends is told to done, one at a time.
-func schedule(ctx context.Context, chosen []trial, run func(context.Context, trial) result, done func(result)) []result {
+// schedule runs trials: first, one by one, those that have to be alone, then those that compute, one after the other, beside
+// those that wait, likewise. The last that has to be alone lets the others begin as soon as it has measured; see [T.Measured].
+// What ends is told to done, one at a time. The results are in the order of the trials.
+func schedule(ctx context.Context, chosen []trial, run func(ctx context.Context, one trial, measured func()) result, done func(result)) []result {
 	results := make([]result, len(chosen))
 	var mu sync.Mutex // of results and done
-	lane := func(with company) error {
+	lane := func(of manner, f func(one trial, run func(measured func()))) {
 		for i, one := range chosen {
-			if one.with != with || ctx.Err() != nil {
+			if one.how&of == 0 || ctx.Err() != nil {
 				continue
 			}
-			r := run(ctx, one)
-			mu.Lock()
-			results[i] = r
-			done(r)
-			mu.Unlock()
+			f(one, func(measured func()) {
+				r := run(ctx, one, measured)
+				mu.Lock()
+				defer mu.Unlock()
+				results[i] = r
+				done(r)
+			})
 		}
-		return nil
 	}
 	var g guard.Group
-	g.Go("trials that compute", func() error { return lane(computes) })
-	g.Go("trials that wait", func() error { return lane(waits) })
-	_ = g.Wait() // lanes return nil
-	_ = lane(byItself)
+	var last func(measured func())
+	lane(byItself, func(one trial, run func(func())) {
+		if one.how&measuresFirst != 0 {
+			last = run
+			return
+		}
+		run(func() {})
+	})
+	if last != nil {
+		measured := make(chan struct{})
+		over := sync.OnceFunc(func() { close(measured) })
+		g.Go("a trial that has measured", func() error {
+			defer over()
+			last(over)
+			return nil
+		})
+		<-measured
+	}
+	for _, of := range []manner{computes, waits} {
+		g.Go("a lane of trials", func() error {
+			lane(of, func(_ trial, run func(func())) { run(func() {}) })
+			return nil
+		})
+	}
+	_ = g.Wait() // [bench.one] survives any trial
 	return slices.DeleteFunc(results, func(r result) bool { return r.ID == "" })
 }
 
