@@ -24,7 +24,7 @@ func freeSpace(dir string) uint64 {
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0
 	}
-	return s.Bavail * uint64(s.Bsize)
+	return uint64(s.Bavail) * uint64(s.Bsize)
 }
 
 // inodeOf returns the number of a file, as the kernel's list of locks names it.
