@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"centurion"
@@ -25,7 +27,8 @@ const (
 type rivals struct {
 	t      *T
 	p      *project
-	starts []int // so many hosts each time
+	starts []int       // so many hosts each time
+	start  *sync.Mutex // held by the project whose hosts start: only they are to be in each other's way
 
 	hosts, owned, clients, refused, killed int
 	told                                   []centurion.Event
@@ -34,7 +37,7 @@ type rivals struct {
 
 // r16 starts 2 to 8 hosts on one project, again and again, and kills every third time the one that owns it.
 func r16(ctx context.Context, t *T) {
-	r := &rivals{t: t}
+	r := &rivals{t: t, start: &sync.Mutex{}}
 	t.Binary()
 	starts := t.Scale(r16Quick, r16Full)
 	quick := func() *squad { return &squad{latency: 100 * time.Millisecond} } // long enough that the others find the owner at work
@@ -63,7 +66,7 @@ func r16(ctx context.Context, t *T) {
 
 // begin makes a project in which hosts will start so many times.
 func (r *rivals) begin(s *squad, starts int) *rivals {
-	one := &rivals{t: r.t, p: r.t.Project(s.files())}
+	one := &rivals{t: r.t, start: r.start, p: r.t.Project(s.files())}
 	s.serve(one.p)
 	for range starts {
 		one.starts = append(one.starts, 2+r.t.Rand.IntN(7))
@@ -91,6 +94,9 @@ func (r *rivals) rounds(ctx context.Context) {
 // round starts n hosts at once and looks, until they have ended, who has the project's state open.
 func (r *rivals) round(n int, kill bool) {
 	all := make([]*process, n)
+	r.start.Lock()
+	started := sync.OnceFunc(r.start.Unlock)
+	defer started()
 	for i := range all {
 		all[i] = r.p.Start(runArgs("--ask", "allow")...)
 	}
@@ -107,6 +113,9 @@ func (r *rivals) round(n int, kill bool) {
 		}
 		if alive == 0 || time.Now().After(deadline) || r.t.ctx.Err() != nil {
 			break
+		}
+		if !slices.ContainsFunc(all, func(c *process) bool { return !c.Ended() && !c.spoke() }) {
+			started()
 		}
 		holders := r.holders(all)
 		if len(holders) > 1 {
@@ -127,6 +136,12 @@ func (r *rivals) round(n int, kill bool) {
 	}
 	r.owned += len(owners)
 	r.t.Logf("%d hosts, %d owners", n, len(owners))
+}
+
+// spoke says whether a process has printed anything yet.
+func (c *process) spoke() bool {
+	info, err := os.Stat(c.out)
+	return err == nil && info.Size() > 0
 }
 
 // holders lists the processes that hold the project's lock, by the kernel's list of locks.
