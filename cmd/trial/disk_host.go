@@ -90,7 +90,7 @@ func (c crew) answer(r scripted.Request) scripted.Answer {
 }
 
 // crewTries is how often an item is given out at most: the power may be cut each time before that is recorded.
-const crewTries = 1000
+const crewTries = 60
 
 func (c crew) commander(r scripted.Request) scripted.Answer {
 	asked, tries := map[string]string{}, map[string]int{} // the item of a delegation, by its call; and how often each was given out
@@ -105,7 +105,7 @@ func (c crew) commander(r scripted.Request) scripted.Answer {
 		}
 		if m.Role == "tool" {
 			planned = planned || asked[m.CallID] == "update_todo" && strings.Contains(m.Text, "T1")
-			given[asked[m.CallID]] = given[asked[m.CallID]] || strings.Contains(m.Text, "tsk_")
+			given[asked[m.CallID]] = given[asked[m.CallID]] || strings.Contains(m.Text, "tsk_") || strings.Contains(m.Text, " is done.")
 		}
 	}
 	if !planned && r.Step() < crewTries {
