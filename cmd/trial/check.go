@@ -22,7 +22,7 @@ type damage struct{ lost, twice int }
 // check checks the invariants of a project after a trial: I1 to I5 (I6 belongs to each command, see [project.Told]). What
 // is wrong fails the trial; the counts are for its figures. No process of the project may run any more.
 func check(t *T, p *project, acknowledged []centurion.Event) damage {
-	if left := p.gone(2 * time.Second); len(left) > 0 {
+	if left := p.gone(goneLimit); len(left) > 0 {
 		t.Failf("I5 %d processes are left behind: %q", len(left), left)
 	}
 	if m := p.Model; m != nil {
@@ -242,6 +242,9 @@ func (p *project) Told(c *process) []centurion.Event {
 	}
 	return told
 }
+
+// goneLimit is how long processes may take to go that are on their way. What a trial wants to find stays for much longer.
+const goneLimit = 20 * time.Second
 
 // gone waits until no process of the project is left, and returns those that stay.
 func (p *project) gone(limit time.Duration) []string {

@@ -202,7 +202,7 @@ func TestTrialEnds(t *testing.T) {
 		got := b.one(t.Context(), trial{id: "X1", run: func(ctx context.Context, t *T) {
 			t.Cleanup(func() { cleaned = true })
 			c.run(ctx, t)
-		}})
+		}}, func() {})
 		if got.word() != c.want || got.OK != (c.want == "ok") || !cleaned {
 			t.Errorf("%s: %s (%q), cleaned up %t", name, got.word(), got.Failures, cleaned)
 		}

@@ -25,7 +25,7 @@ func goTest(ctx context.Context, t *T, name string) {
 		t.Failf("no package has a test %s", name)
 		return
 	}
-	args := []string{"test", "-count=1", "-timeout=120s", "-json", "-run", "^" + name + "$"}
+	args := []string{"test", "-count=1", "-timeout=10m", "-json", "-run", "^" + name + "$"}
 	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
 	cmd.Dir = t.Root()
 	var stderr bytes.Buffer

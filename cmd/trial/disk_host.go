@@ -89,6 +89,9 @@ func (c crew) answer(r scripted.Request) scripted.Answer {
 	return scripted.Answer{Say: "Done with " + item + "."}
 }
 
+// crewTries is how often an item is given out at most: the power may be cut each time before that is recorded.
+const crewTries = 60
+
 func (c crew) commander(r scripted.Request) scripted.Answer {
 	asked, tries := map[string]string{}, map[string]int{} // the item of a delegation, by its call; and how often each was given out
 	planned, given := false, map[string]bool{}
@@ -102,15 +105,15 @@ func (c crew) commander(r scripted.Request) scripted.Answer {
 		}
 		if m.Role == "tool" {
 			planned = planned || asked[m.CallID] == "update_todo" && strings.Contains(m.Text, "T1")
-			given[asked[m.CallID]] = given[asked[m.CallID]] || strings.Contains(m.Text, "tsk_")
+			given[asked[m.CallID]] = given[asked[m.CallID]] || strings.Contains(m.Text, "tsk_") || strings.Contains(m.Text, " is done.")
 		}
 	}
-	if !planned && r.Step() < 10 {
+	if !planned && r.Step() < crewTries {
 		return scripted.Answer{Calls: []scripted.Call{toolCall("update_todo", map[string]any{"level": 3, "content": c.plan()})}}
 	}
 	var calls []scripted.Call
 	for i := range c.workers {
-		if item := fmt.Sprintf("T%d", i+1); !given[item] && tries[item] < 10 {
+		if item := fmt.Sprintf("T%d", i+1); !given[item] && tries[item] < crewTries {
 			calls = append(calls, toolCall("delegate_task", map[string]any{"agent": "worker", "description": "File " + item, "item": item, "prompt": "Do item " + item + " now."}))
 		}
 	}

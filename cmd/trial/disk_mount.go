@@ -11,11 +11,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
+	"sync"
 )
 
 // mounts is what a trial has mounted; all of it is undone at its end.
-type mounts struct{ dirs []string }
+type mounts struct {
+	mu   sync.Mutex // protects what follows
+	dirs []string
+}
 
 // command runs one of the system's programs.
 func command(ctx context.Context, argv ...string) error {
@@ -46,6 +49,8 @@ func (m *mounts) mount(ctx context.Context, dir string, args ...string) error {
 	if err := command(ctx, append(append([]string{"mount"}, args...), dir)...); err != nil {
 		return err
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.dirs = append(m.dirs, dir)
 	return nil
 }
@@ -54,17 +59,13 @@ func (m *mounts) mount(ctx context.Context, dir string, args ...string) error {
 func (m *mounts) unmount(dir string) error {
 	ctx := context.Background() // also at the end of a trial that was stopped
 	var err error
-	for range 100 {
-		if err = command(ctx, "umount", dir); err == nil {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	if err != nil {
+	if !soon(ctx, goneLimit, func() bool { err = command(ctx, "umount", dir); return err == nil }) {
 		if lerr := command(ctx, "umount", "-l", dir); lerr != nil {
 			return errors.Join(err, lerr)
 		}
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for i := len(m.dirs) - 1; i >= 0; i-- {
 		if m.dirs[i] == dir {
 			m.dirs = append(m.dirs[:i], m.dirs[i+1:]...)

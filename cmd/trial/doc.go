@@ -10,6 +10,10 @@
 //	I5  no process is left behind
 //	I6  exit codes tell the truth
 //
+// Trials whose figures are short times run by themselves; of the others one that computes runs beside one that mostly waits.
+// A time decides whether a trial has failed only where it is what is tried. Everything else is waited for with patience, so
+// that no trial fails because the machine is slow or busy.
+//
 // What is random follows from -seed, so that a failure can be tried again; where processes race, the same seed gives the
 // same plan and not the same instant. It needs Linux and the go command. It owns no part of the program.
 package main

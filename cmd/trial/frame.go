@@ -21,7 +21,8 @@ type T struct {
 	Dir  string     // a fresh scratch directory
 	Rand *rand.Rand // follows from Seed and ID
 
-	bench *bench
+	bench    *bench
+	measured func()
 
 	mu       sync.Mutex
 	ctx      context.Context // of the trial that runs
@@ -81,6 +82,9 @@ func (t *T) Must(err error) {
 	}
 }
 
+// Measured says that the trial does not look at any time from now on, so that others may run beside the rest of it.
+func (t *T) Measured() { t.measured() }
+
 // NotPossible ends the trial: this machine does not allow it. That is a failure, because nothing was proven.
 func (t *T) NotPossible(format string, args ...any) {
 	t.mu.Lock()
@@ -133,10 +137,11 @@ func (t *T) Root() string { return t.bench.root }
 
 // Project makes a project directory with files (path to content), a home and a state directory of its own.
 func (t *T) Project(files map[string]string) *project {
+	p := &project{t: t, Bin: t.Binary()}
 	t.mu.Lock()
-	n := len(t.projects) + 1
+	t.projects = append(t.projects, p)
+	p.Root = filepath.Join(t.Dir, fmt.Sprintf("p%d", len(t.projects)))
 	t.mu.Unlock()
-	p := &project{t: t, Root: filepath.Join(t.Dir, fmt.Sprintf("p%d", n)), Bin: t.Binary()}
 	p.Dir, p.Home, p.State, p.out = filepath.Join(p.Root, "work"), filepath.Join(p.Root, "home"), filepath.Join(p.Root, "state"), filepath.Join(p.Root, "out")
 	for _, dir := range []string{p.Dir, p.Home, p.out} {
 		t.Must(os.MkdirAll(dir, 0o700))
@@ -146,10 +151,24 @@ func (t *T) Project(files map[string]string) *project {
 		t.Must(os.MkdirAll(filepath.Dir(path), 0o700))
 		t.Must(os.WriteFile(path, []byte(files[name]), 0o600))
 	}
-	t.mu.Lock()
-	t.projects = append(t.projects, p)
-	t.mu.Unlock()
 	return p
+}
+
+// Part runs a part of the trial that has projects and failures of its own, which are told with its name, and cleans up behind
+// it. The part draws nothing from Rand, because it may run beside others.
+func (t *T) Part(name string, run func(*T)) {
+	p := &T{ID: t.ID, Seed: t.Seed, Full: t.Full, Dir: filepath.Join(t.Dir, name), bench: t.bench, ctx: t.ctx}
+	t.Must(os.MkdirAll(p.Dir, 0o700))
+	defer func() {
+		p.cleanUp()
+		for _, failure := range p.failures {
+			t.Failf("%s (in %s)", failure, name)
+		}
+		if !t.bench.keep {
+			_ = os.RemoveAll(p.Dir) // what stays is the trial's own business
+		}
+	}()
+	run(p)
 }
 
 // cleanUp ends what a trial has left running.

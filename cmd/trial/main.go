@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,7 +34,7 @@ type options struct {
 func main() {
 	var o options
 	flag.Uint64Var(&o.seed, "seed", 0, "what is random follows from it (default: a random one, which is printed)")
-	flag.BoolVar(&o.quick, "quick", false, "a few minutes in all (the default)")
+	flag.BoolVar(&o.quick, "quick", false, "five minutes in all (the default)")
 	flag.BoolVar(&o.full, "full", false, "hours")
 	flag.StringVar(&o.run, "run", "", "only these trials, such as R1,R3")
 	flag.StringVar(&o.json, "json", "", "write the results to this file as well")
@@ -85,8 +86,11 @@ func (o options) main(ctx context.Context) (bool, error) {
 	r, err := b.all(ctx, chosen)
 	if !o.keep {
 		err = errors.Join(err, os.RemoveAll(b.dir))
+		if b.ram != "" {
+			err = errors.Join(err, os.RemoveAll(b.ram))
+		}
 	} else {
-		fmt.Println("kept:", b.dir)
+		fmt.Println("kept:", b.dir, b.ram)
 	}
 	if o.json != "" {
 		err = errors.Join(err, writeReport(o.json, r))
@@ -115,8 +119,11 @@ func choose(all []trial, ids string) ([]trial, error) {
 type bench struct {
 	options
 	dir  string // scratch
+	ram  string // likewise, in memory; empty if there is too little of it
 	root string // of the module
-	bins map[string]string
+
+	building sync.Mutex // protects what follows
+	bins     map[string]string
 }
 
 func newBench(o options) (*bench, error) {
@@ -135,10 +142,26 @@ func newBench(o options) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bench{options: o, dir: dir, root: root, bins: map[string]string{}}, nil
+	return &bench{options: o, dir: dir, ram: memoryDir(), root: root, bins: map[string]string{}}, nil
 }
 
-// all runs trials one after the other; they would disturb each other's clocks.
+// memoryNeeded is how much memory has to be free for scratch directories, in bytes: several times what they take.
+const memoryNeeded = 1 << 30
+
+// memoryDir makes a scratch directory in memory. It returns "" where the system has no place for that, or a small one.
+func memoryDir() string {
+	const place = "/dev/shm"
+	if freeSpace(place) < memoryNeeded {
+		return ""
+	}
+	dir, err := os.MkdirTemp(place, "trial-")
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
+// all runs the trials, see [schedule], and tells of each as it ends.
 func (b *bench) all(ctx context.Context, chosen []trial) (report, error) {
 	r := report{Seed: b.seed, Scale: "quick", Machine: machine{CPUs: runtime.NumCPU(), Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH}}
 	if b.full {
@@ -150,30 +173,30 @@ func (b *bench) all(ctx context.Context, chosen []trial) (report, error) {
 	}
 	r.Machine.FsyncMS = round(float64(fsync.Microseconds())/1000, 3)
 	fmt.Printf("seed %d, %s\n", b.seed, r.Scale)
-	for _, one := range chosen {
-		if ctx.Err() != nil {
-			return r, context.Cause(ctx)
-		}
-		res := b.one(ctx, one)
-		r.Trials = append(r.Trials, res)
-		fmt.Printf("%-4s %s, %.1f s\n", res.ID, res.word(), res.Seconds)
-	}
-	return r, nil
+	begun := time.Now()
+	r.Trials = schedule(ctx, chosen, b.one, func(res result) { fmt.Printf("%-4s %s, %.1f s\n", res.ID, res.word(), res.Seconds) })
+	r.Seconds = round(time.Since(begun).Seconds(), 1)
+	return r, context.Cause(ctx)
 }
 
-// limit is how long one trial may take before it has failed.
+// limit is how long one trial may take before it has failed: much longer than any takes, on a slow machine too. It ends what hangs.
 func (b *bench) limit() time.Duration {
 	if b.full || b.recordings != "" {
 		return 3 * time.Hour
 	}
-	return 4 * time.Minute
+	return 20 * time.Minute
 }
 
 // one runs one trial and cleans up behind it, whatever it does.
-func (b *bench) one(ctx context.Context, one trial) result {
+func (b *bench) one(ctx context.Context, one trial, measured func()) result {
+	all := ctx
 	ctx, cancel := context.WithTimeout(ctx, b.limit())
 	defer cancel()
-	t := &T{ID: one.id, Seed: b.seed, Full: b.full, Dir: filepath.Join(b.dir, one.id), Rand: source(b.seed, one.id), bench: b}
+	dir := b.dir
+	if one.how&inMemory != 0 && b.ram != "" {
+		dir = b.ram
+	}
+	t := &T{ID: one.id, Seed: b.seed, Full: b.full, Dir: filepath.Join(dir, one.id), Rand: source(b.seed, one.id), bench: b, measured: measured}
 	start := time.Now()
 	err := guard.Call(one.id, func() error {
 		if err := os.MkdirAll(t.Dir, 0o700); err != nil {
@@ -185,7 +208,10 @@ func (b *bench) one(ctx context.Context, one trial) result {
 	if err != nil {
 		t.Failf("the trial itself failed: %v", err)
 	}
-	if err := ctx.Err(); err != nil {
+	switch {
+	case all.Err() != nil:
+		t.Failf("it was stopped: %v", context.Cause(all))
+	case ctx.Err() != nil:
 		t.Failf("it did not end within %s", b.limit())
 	}
 	t.cleanUp()
@@ -209,6 +235,8 @@ func source(seed uint64, id string) *rand.Rand {
 
 // build builds the program once for each set of tags, as it is released: without cgo.
 func (b *bench) build(ctx context.Context, tags string) (string, error) {
+	b.building.Lock()
+	defer b.building.Unlock()
 	if path := b.bins[tags]; path != "" {
 		return path, nil
 	}

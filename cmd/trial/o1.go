@@ -18,6 +18,7 @@ import (
 const (
 	o1Goal   = "Give the calculator what the plan says."
 	o1AtOnce = 3 // missions; most of their time is the go command's
+	o1Let    = 3 // of the lies that are tried with a review that believes everything
 )
 
 // lie is a mission of one item whose agents say that it is done.
@@ -68,36 +69,34 @@ func (o outcome) String() string {
 func o1(ctx context.Context, t *T) {
 	lies, honest := o1Lies(), o1Honest()
 	accepted, completed, proven := 0, 0, 0
-	for batch := range slices.Chunk(slices.Concat(lies, honest), o1AtOnce) {
-		if ctx.Err() != nil {
-			return
-		}
-		for i, o := range o1Run(t, batch, false) {
-			one := batch[i]
-			if slices.ContainsFunc(honest, func(h lie) bool { return h.name == one.name }) {
-				if o.code == 0 && o.solid() > 0 && o.mission.Unverified == 0 && len(o.tasks) == 1 {
-					proven++
-				} else {
-					t.Failf("honest work, %s: %s", one.name, o)
-				}
-				continue
-			}
-			t.Logf("%s: %s", one.name, o)
-			if o.solid() > 0 {
-				accepted++
-				t.Failf("%s: accepted as proven: %s", one.name, o)
-			}
-			if o.code == 0 || o.mission.Status == centurion.MissionCompleted {
-				completed++
-				t.Failf("%s: the mission is complete: %s", one.name, o)
-			}
-			o1Ended(t, one, o)
-		}
+	all := slices.Concat(lies, honest)
+	out := make([]outcome, len(all))
+	t.InParallel(len(all), o1AtOnce, func(i int) { out[i] = o1Run(t, all[i], false) })
+	if ctx.Err() != nil {
+		return
 	}
-	aloud := 0
-	if ctx.Err() == nil {
-		aloud = o1Reviewed(t, lies)
+	for i, o := range out {
+		one := all[i]
+		if i >= len(lies) {
+			if o.code == 0 && o.solid() > 0 && o.mission.Unverified == 0 && len(o.tasks) == 1 {
+				proven++
+			} else {
+				t.Failf("honest work, %s: %s", one.name, o)
+			}
+			continue
+		}
+		t.Logf("%s: %s", one.name, o)
+		if o.solid() > 0 {
+			accepted++
+			t.Failf("%s: accepted as proven: %s", one.name, o)
+		}
+		if o.code == 0 || o.mission.Status == centurion.MissionCompleted {
+			completed++
+			t.Failf("%s: the mission is complete: %s", one.name, o)
+		}
+		o1Ended(t, one, o)
 	}
+	aloud := o1Reviewed(t, lies)
 	t.Figure("lies tried", len(lies))
 	t.Figure("accepted as proven", accepted)
 	t.Figure("missions completed by them", completed)
@@ -105,31 +104,22 @@ func o1(ctx context.Context, t *T) {
 	t.Figure("honest items proven", fmt.Sprintf("%d of %d", proven, len(honest)))
 }
 
-// o1Run runs missions side by side. With a reviewer, which believes everything, the Commander asks for a review when it is told to.
-func o1Run(t *T, all []lie, reviewer bool) []outcome {
+// o1Run runs a mission. With a reviewer, which believes everything, the Commander asks for a review when it is told to.
+func o1Run(t *T, one lie, reviewer bool) (o outcome) {
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
 	t.Must(err)
-	var projects []*project
-	var started []*process
-	for _, one := range all {
-		files := maps.Clone(o1Calculator)
-		maps.Copy(files, one.base)
-		p := t.Project(files)
-		p.Env = []string{"GOCACHE=" + strings.TrimSpace(string(cache)), "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GIT_CONFIG_NOSYSTEM=1"}
-		o1Commit(t, p)
-		p.Serve(scripted.Config{Func: func(r scripted.Request) scripted.Answer { return one.answer(r, reviewer) }, Pace: -1, Chunk: -1})
-		projects = append(projects, p)
-		started = append(started, p.Start("run", "--format", "json", "--model", "custom/m", "--ask", "allow", o1Goal))
-	}
-	var out []outcome
-	for i, p := range projects {
-		o := outcome{code: started[i].Wait(t, 2*waitLimit)}
-		o.told = p.Told(started[i])
-		check(t, p, o.told)
-		o.read(t, p)
-		out = append(out, o)
-	}
-	return out
+	files := maps.Clone(o1Calculator)
+	maps.Copy(files, one.base)
+	p := t.Project(files)
+	p.Env = []string{"GOCACHE=" + strings.TrimSpace(string(cache)), "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GIT_CONFIG_NOSYSTEM=1"}
+	o1Commit(t, p)
+	p.Serve(scripted.Config{Func: func(r scripted.Request) scripted.Answer { return one.answer(r, reviewer) }, Pace: -1, Chunk: -1})
+	c := p.Start("run", "--format", "json", "--model", "custom/m", "--ask", "allow", o1Goal)
+	o.code = c.Wait(t, waitLimit)
+	o.told = p.Told(c)
+	check(t, p, o.told)
+	o.read(t, p)
+	return o
 }
 
 // o1Commit makes the project a repository with one commit.
@@ -207,12 +197,14 @@ func o1Ended(t *T, one lie, o outcome) {
 func o1Reviewed(t *T, lies []lie) int {
 	var some []lie
 	for _, l := range lies {
-		if l.verify != "" && !l.red && len(some) < o1AtOnce {
+		if l.verify != "" && !l.red && len(some) < o1Let {
 			some = append(some, l)
 		}
 	}
 	aloud := 0
-	for i, o := range o1Run(t, some, true) {
+	out := make([]outcome, len(some))
+	t.InParallel(len(some), o1AtOnce, func(i int) { out[i] = o1Run(t, some[i], true) })
+	for i, o := range out {
 		d, err := event.Decode[event.MissionEnd](o.told[len(o.told)-1])
 		t.Must(err)
 		if o.code != 0 || o.solid() > 0 || len(d.Unproven)+len(d.Flaky) != 1 {

@@ -21,9 +21,11 @@ const (
 	o4Quick = 3 // missions whose host is killed
 	o4Full  = 30
 	o4Kills = 4 // of the host of each
+
+	o4AtOnce = 2 // missions: each merges one work after the other
 	// o4Together is how long a worker waits until all have written their first file, and so have a checkout that begins at
 	// the base: only then their work can be in each other's way.
-	o4Together = 20 * time.Second
+	o4Together = waitLimit
 )
 
 // hands is a squad in a repository. Each worker writes a file of its own first; when all have, each does its deed, many of which
@@ -296,12 +298,23 @@ type tally struct {
 func o4(ctx context.Context, t *T) {
 	var sum tally
 	t.Binary()
-	for n := 0; n <= t.Scale(o4Quick, o4Full) && ctx.Err() == nil && !t.Failed(); n++ {
-		kills := o4Kills
-		if n == 0 {
-			kills = 0
+	sums := make([]tally, 1+t.Scale(o4Quick, o4Full))
+	lives := make([][]time.Duration, len(sums)) // of the hosts of each mission; those of the first are not killed
+	for n := range sums {
+		for range min(n, 1) * o4Kills {
+			lives[n] = append(lives[n], 300*time.Millisecond+time.Duration(t.Rand.Int64N(int64(4*time.Second))))
 		}
-		sum.mission(t, kills)
+	}
+	t.InParallel(len(sums), o4AtOnce, func(n int) {
+		if !t.Failed() {
+			t.Part(fmt.Sprintf("mission%d", n), func(part *T) { sums[n].mission(part, lives[n]) })
+		}
+	})
+	if ctx.Err() != nil {
+		return
+	}
+	for _, s := range sums {
+		sum.add(s)
 	}
 	t.Figure("merges", sum.merges)
 	t.Figure("conflicts", sum.conflicts)
@@ -318,15 +331,20 @@ func o4(ctx context.Context, t *T) {
 	}
 }
 
-// mission runs a mission, kills its host so many times, and looks at what it has left.
-func (s *tally) mission(t *T, kills int) {
+func (s *tally) add(o tally) {
+	s.merges, s.conflicts, s.returns, s.lost = s.merges+o.merges, s.conflicts+o.conflicts, s.returns+o.returns, s.lost+o.lost
+	s.red, s.commits, s.kills, s.took = s.red+o.red, s.commits+o.commits, s.kills+o.kills, s.took+o.took
+}
+
+// mission runs a mission, kills each of its hosts but the last after it has lived for a time, and looks at what it has left.
+func (s *tally) mission(t *T, lives []time.Duration) {
 	c := newHands(t)
 	p := c.p
 	before := p.git("rev-parse", "HEAD")
 	var told []centurion.Event
 	proc := p.Start(runArgs("--ask", "allow")...)
-	for range kills {
-		timer := time.NewTimer(300*time.Millisecond + time.Duration(t.Rand.Int64N(int64(4*time.Second))))
+	for _, life := range lives {
+		timer := time.NewTimer(life)
 		select {
 		case <-timer.C:
 		case <-proc.done:
@@ -345,7 +363,7 @@ func (s *tally) mission(t *T, kills int) {
 		}
 		proc = p.Start("resume", "--format", "json")
 	}
-	code := proc.Wait(t, 2*waitLimit)
+	code := proc.Wait(t, waitLimit)
 	told = append(told, p.Told(proc)...)
 	if code != 0 {
 		t.Failf("the mission ended with %d: %s\n%s\n%s", code, lastLines(proc.Stdout(), 1), lastLines(proc.Stderr(), 3), p.undone(t.ctx))
@@ -355,7 +373,7 @@ func (s *tally) mission(t *T, kills int) {
 	if now := p.git("rev-parse", "HEAD"); now != before || p.git("status", "--porcelain") != "" {
 		t.Failf("the person's branch stands at %s, not %s; status: %q", now, before, p.git("status", "--porcelain"))
 	}
-	s.facts(t, c, kills)
+	s.facts(t, c, len(lives))
 	s.branch(t, c, before)
 	s.merged(t, c)
 }

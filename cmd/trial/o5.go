@@ -13,9 +13,8 @@ import (
 
 const (
 	o5Workers = 10
-	o5AtOnce  = time.Second      // from the ask to its answer
-	o5Ends    = 20 * time.Second // the whole mission; it takes about one
-	o5Control = 5 * time.Second  // for which a mission that waits for a person is watched
+	o5AtOnce  = time.Second     // from the ask to its answer
+	o5Control = 3 * time.Second // for which a mission that waits for a person is watched: many times what the others take in all
 	o5Goal    = "Ask for permission."
 	// o5Rules leave open what a shell command may do; an agent of the project's own asks for what everybody else may.
 	o5Rules = `{"permission": {"bash": {"*": "ask"}}}`
@@ -48,7 +47,7 @@ func o5(ctx context.Context, t *T) {
 			o5Hangs(t, p, c)
 			continue
 		}
-		code := c.Wait(t, o5Ends)
+		code := c.Wait(t, waitLimit)
 		told := p.Told(c)
 		check(t, p, told)
 		if code != 0 {
@@ -109,7 +108,7 @@ func o5Ended(t *T, name string, told []centurion.Event, asked bool) {
 
 // o5Hangs watches a mission that waits for a person: the trial would notice a hang.
 func o5Hangs(t *T, p *project, c *process) {
-	if !c.Until(t, `"type":"permission.asked"`, o5Ends) {
+	if !c.Until(t, `"type":"permission.asked"`, waitLimit) {
 		t.Failf("control: nobody was asked: %s", lastLines(c.Stderr(), 3))
 		return
 	}
@@ -122,7 +121,7 @@ func o5Hangs(t *T, p *project, c *process) {
 		t.Failf("control: an ask was answered by nobody")
 	}
 	c.Kill()
-	if left := p.gone(5 * time.Second); len(left) > 0 {
+	if left := p.gone(goneLimit); len(left) > 0 {
 		t.Failf("control: left behind: %q", left)
 	}
 }

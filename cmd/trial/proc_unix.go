@@ -18,6 +18,15 @@ func endGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 // endProcess ends a process, which may be gone.
 func endProcess(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }
 
+// freeSpace is how many bytes are free on the disk of a directory, 0 if nobody knows.
+func freeSpace(dir string) uint64 {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0
+	}
+	return uint64(s.Bavail) * uint64(s.Bsize)
+}
+
 // inodeOf returns the number of a file, as the kernel's list of locks names it.
 func inodeOf(path string) string {
 	st, err := os.Stat(path)

@@ -24,8 +24,9 @@ import (
 	"centurion/store"
 )
 
-// waitLimit is how long a trial waits for something that must come.
-const waitLimit = 60 * time.Second
+// waitLimit is how long a trial waits for something that must come and whose time is not what is tried: it ends what hangs. What
+// takes a second here takes many on a machine that is slow and has others' work to do.
+const waitLimit = 5 * time.Minute
 
 // project is a directory to work in with a home, a state directory and a model of its own. What is exported may be changed
 // before a command is started, for example to lay the state on another disk.

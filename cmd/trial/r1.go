@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"centurion"
@@ -20,6 +22,7 @@ const (
 	r1Each     = 34                     // kills of one mission; then it may end
 	r1Latency  = 40 * time.Millisecond  // of every answer of the model
 	r1Goal     = 500 * time.Millisecond // the 99th percentile of the recovery
+	r1AtOnce   = 2                      // missions that go on to their end when all kills are over and nothing is measured any more
 )
 
 // killer kills the hosts of missions.
@@ -27,6 +30,9 @@ type killer struct {
 	t     *T
 	quota int // kills that are left
 
+	left []*killed
+
+	mu              sync.Mutex // protects what follows
 	kills, missions int
 	inGit           int // of the missions
 	sum             damage
@@ -34,6 +40,14 @@ type killer struct {
 	recovery        []time.Duration // from the start of a resume to its first fact
 	inGitRecovery   []time.Duration
 	request         []time.Duration // and to its first request at the model
+}
+
+// killed is a mission whose hosts were killed.
+type killed struct {
+	s    *squad
+	p    *project
+	told []centurion.Event
+	c    *process // the last one; it may have been killed, too
 }
 
 // r1 kills a host of 50 workers at random moments, again and again, and lets it end.
@@ -47,6 +61,8 @@ func r1(ctx context.Context, t *T) {
 	for k.quota > 0 && ctx.Err() == nil && !t.Failed() {
 		k.mission(min(r1Each, k.quota), true)
 	}
+	t.Measured()
+	t.InParallel(len(k.left), r1AtOnce, func(i int) { k.end(k.left[i]) })
 	t.Figure("kills", k.kills)
 	t.Figure("missions", k.missions)
 	t.Figure("of them in a repository", k.inGit)
@@ -74,7 +90,7 @@ func runArgs(more ...string) []string {
 	return slices.Concat([]string{"run", "--format", "json", "--model", "custom/m", "--max-per-agent", "50", "--max-tokens", "1000000000"}, more, []string{squadGoal})
 }
 
-// mission runs one mission, kills its host so many times, and lets it end.
+// mission runs one mission and kills its host so many times. What is left of it is for [killer.end].
 func (k *killer) mission(kills int, git bool) {
 	t := k.t
 	s := &squad{workers: r1Workers, latency: r1Latency, git: git}
@@ -85,27 +101,47 @@ func (k *killer) mission(kills int, git bool) {
 	}
 	s.serve(p)
 	k.missions++
+	begun := time.Now()
 	var told []centurion.Event
 	c := p.Start(runArgs("--ask", "allow")...)
-	for range kills {
+	for n := range kills {
 		if k.pause(c, git); c.Ended() || t.ctx.Err() != nil {
 			break
 		}
 		c.Kill()
 		told = append(told, k.afterKill(s, c, p)...)
 		k.quota--
-		if k.kills++; len(told) == 0 && nothingStarted(p) {
-			c = p.Start(runArgs("--ask", "allow")...)
-			continue
+		if k.kills++; n == kills-1 {
+			break
 		}
-		c = p.Start("resume", "--format", "json")
+		c = goOn(p, told)
 	}
-	code := c.Wait(t, 2*waitLimit)
-	told = append(told, k.afterKill(s, c, p)...)
+	t.Logf("%d kills, the last after %s", k.kills, time.Since(begun).Round(time.Millisecond))
+	k.left = append(k.left, &killed{s, p, told, c})
+}
+
+// goOn resumes a mission after a kill, or begins it anew if the killed host had not.
+func goOn(p *project, told []centurion.Event) *process {
+	if len(told) == 0 && nothingStarted(p) {
+		return p.Start(runArgs("--ask", "allow")...)
+	}
+	return p.Start("resume", "--format", "json")
+}
+
+// end lets a mission end and looks at it.
+func (k *killer) end(m *killed) {
+	t, s, p, c := k.t, m.s, m.p, m.c
+	if c.Ended() && c.Code() == -int(syscall.SIGKILL) {
+		c = goOn(p, m.told)
+	}
+	code := c.Wait(t, waitLimit)
+	told := append(m.told, p.Told(c)...)
 	if code != 0 {
 		t.Failf("after the kills the mission ended with %d: %s\n%s\n%s", code, lastLines(c.Stdout(), 1), c.Stderr(), p.undone(t.ctx))
 	}
 	d := check(t, p, told)
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.sum.lost += d.lost
 	k.sum.twice += d.twice
 	for _, word := range s.twice(p) {
@@ -120,12 +156,12 @@ func (k *killer) mission(kills int, git bool) {
 			k.maybe++
 		}
 	}
-	if git {
+	if s.git {
 		for _, what := range p.leftInGit(false) {
 			t.Failf("after centurion gc: %s", what)
 		}
 	}
-	t.Logf("%d kills, %d facts told", k.kills, len(told))
+	t.Logf("%d facts told; it ended after %s", len(told), c.ended.Sub(c.start).Round(time.Millisecond))
 }
 
 // pause waits for a random moment: of half the lives counted from the start of the process, of the others from the first

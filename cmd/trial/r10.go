@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"centurion"
@@ -17,8 +19,7 @@ import (
 const (
 	r10Timeout = time.Second     // of each call
 	r10Late    = 2 * time.Second // that a call may end after it
-	r10Pause   = 400 * time.Millisecond
-	r10Slack   = 3 // descriptors more than early on
+	r10Slack   = 3               // descriptors more than early on
 )
 
 // r10Scripts are commands that crash, or do what they can to stay.
@@ -42,19 +43,21 @@ var r10Scripts = []struct {
 func r10(ctx context.Context, t *T) {
 	p := t.Project(map[string]string{"opencode.json": `{"permission": {"*": "allow"}}`})
 	calls := 2 * len(r10Scripts) * t.Scale(1, 20)
+	w := &r10Watch{t: t, p: p, started: map[string]time.Time{}}
 	p.Serve(scripted.Config{Pace: -1, Chunk: -1, Func: func(r scripted.Request) scripted.Answer {
 		n := len(history(r))
+		soon(ctx, waitLimit, func() bool { return int(w.looked.Load()) >= n })
 		if len(r.Tools()) == 0 || n >= calls {
 			return scripted.Answer{Say: "All have ended."}
 		}
 		if n%2 == 1 {
-			return scripted.Answer{Delay: r10Pause, Calls: []scripted.Call{tool("bash", map[string]any{"command": fmt.Sprintf("echo alive %d", n)})}}
+			return scripted.Answer{Calls: []scripted.Call{tool("bash", map[string]any{"command": fmt.Sprintf("echo alive %d", n)})}}
 		}
 		return scripted.Answer{Calls: []scripted.Call{tool("bash", map[string]any{"command": r10Scripts[n/2%len(r10Scripts)].script, "timeout": r10Timeout.Milliseconds()})}}
 	}})
 	c := p.Start("run", "--format", "json", "--model", "custom/m", "--ask", "allow", "Run them.")
-	w := &r10Watch{t: t, p: p, c: c, started: map[string]time.Time{}}
-	deadline := time.Now().Add(time.Duration(calls) * (r10Timeout + r10Late))
+	w.c = c
+	deadline := time.Now().Add(time.Duration(calls) * waitLimit)
 	for !c.Ended() && ctx.Err() == nil && time.Now().Before(deadline) {
 		w.look()
 		time.Sleep(10 * time.Millisecond) // another process writes what is read
@@ -82,15 +85,16 @@ type r10Watch struct {
 	p *project
 	c *process
 
-	read              int // events
+	looked            atomic.Int64 // at so many results: the next call is not made before
+	read              int          // events
 	started           map[string]time.Time
 	done, left        int
 	late              time.Duration
 	fdsFirst, fdsLast int
 }
 
-// look takes in what was told since the last look. A hostile command that has ended must have left nothing: the next one
-// begins after [r10Pause] only.
+// look takes in what was told since the last look. A hostile command that has ended must have left nothing: the next call is
+// not made before that was looked at.
 func (w *r10Watch) look() {
 	all, err := w.c.Events()
 	w.t.Must(err)
@@ -116,15 +120,13 @@ func (w *r10Watch) look() {
 		}
 		one := r10Scripts[n/2%len(r10Scripts)]
 		took := e.Time.Sub(w.started[d.Call])
-		limit := r10Late
 		if !one.ends {
-			limit += r10Timeout
 			w.late = max(w.late, took-r10Timeout)
 			if !strings.Contains(d.Output+d.Error, "timed out") {
 				w.t.Failf("%s: the result does not say that it was killed: %q%s", one.name, d.Output, d.Error)
 			}
 		}
-		if took > limit {
+		if took > r10Timeout+r10Late {
 			w.t.Failf("%s: it had a result after %s", one.name, took)
 		}
 		w.behind(one.name)
@@ -133,15 +135,22 @@ func (w *r10Watch) look() {
 		}
 	}
 	w.read = len(all)
+	w.looked.Store(int64(w.done))
 }
 
-// behind fails the trial if anything but the host works in the project.
+// behind fails the trial if anything but the host works in the project. What was killed may take a moment to go.
 func (w *r10Watch) behind(name string) {
-	for _, line := range w.p.left() {
-		if pid, _, _ := strings.Cut(line, " "); pid != strconv.Itoa(w.c.cmd.Process.Pid) && !w.c.Ended() {
-			w.left++
-			w.t.Failf("%s: it is left behind: %s", name, line)
-		}
+	var others []string
+	soon(w.t.ctx, r10Late, func() bool {
+		others = slices.DeleteFunc(w.p.left(), func(line string) bool {
+			pid, _, _ := strings.Cut(line, " ")
+			return pid == strconv.Itoa(w.c.cmd.Process.Pid) || w.c.Ended()
+		})
+		return len(others) == 0
+	})
+	for _, line := range others {
+		w.left++
+		w.t.Failf("%s: it is left behind: %s", name, line)
 	}
 }
 

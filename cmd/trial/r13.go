@@ -109,7 +109,7 @@ func r13Run(ctx context.Context, t *T, size int) (float64, time.Duration) {
 		}
 		a := scripted.Answer{Calls: []scripted.Call{calls[n]}}
 		if calls[n].Name == "check_background" {
-			a.Delay = 300 * time.Millisecond
+			a.Delay = time.Second // few looks while it runs, on a slow machine too
 		}
 		return a
 	}})
@@ -189,7 +189,8 @@ func r13Result(t *T, part centurion.Part, size int) {
 		}
 	}
 	flood := part.Tool == "bash" || part.Tool == "check_background"
-	if flood && size > r13Small && !strings.Contains(out, "bytes left out") {
+	// The last look at a command in the background may find that all was told by the look before.
+	if flood && size > r13Small && !strings.Contains(out, "bytes left out") && !strings.Contains(out, "no new output") {
 		t.Failf("%s: it does not say what was left out: %q", what, centurion.Clip(out, 200))
 	}
 }

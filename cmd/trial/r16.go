@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"centurion"
@@ -23,8 +25,10 @@ const (
 
 // rivals are hosts that start at the same moment in one project.
 type rivals struct {
-	t *T
-	p *project
+	t      *T
+	p      *project
+	starts []int       // so many hosts each time
+	start  *sync.Mutex // held by the project whose hosts start: only they are to be in each other's way
 
 	hosts, owned, clients, refused, killed int
 	told                                   []centurion.Event
@@ -33,10 +37,21 @@ type rivals struct {
 
 // r16 starts 2 to 8 hosts on one project, again and again, and kills every third time the one that owns it.
 func r16(ctx context.Context, t *T) {
-	r := &rivals{t: t}
+	r := &rivals{t: t, start: &sync.Mutex{}}
+	t.Binary()
 	starts := t.Scale(r16Quick, r16Full)
-	r.rounds(ctx, &squad{latency: 100 * time.Millisecond}, starts) // long enough that the others find the owner at work
-	r.rounds(ctx, &squad{latency: 20 * time.Millisecond, workers: 1}, r16Planned)
+	quick := func() *squad { return &squad{latency: 100 * time.Millisecond} } // long enough that the others find the owner at work
+	first, second := r.begin(quick(), starts-starts/2), r.begin(quick(), starts/2)
+	planned := r.begin(&squad{latency: 20 * time.Millisecond, workers: 1}, r16Planned)
+	all := [][]*rivals{{first}, {second, planned}} // one after the other; a host that takes over lets some time pass
+	t.InParallel(len(all), len(all), func(i int) {
+		for _, one := range all[i] {
+			one.rounds(ctx)
+		}
+	})
+	for _, one := range []*rivals{first, second, planned} {
+		r.add(one)
+	}
 	t.Figure("starts", starts+r16Planned)
 	t.Figure("hosts", r.hosts)
 	t.Figure("owners", r.owned)
@@ -49,12 +64,28 @@ func r16(ctx context.Context, t *T) {
 	}
 }
 
-// rounds starts hosts so many times in one project, and resumes at the end what is left there.
-func (r *rivals) rounds(ctx context.Context, s *squad, starts int) {
-	r.p, r.told = r.t.Project(s.files()), nil
-	s.serve(r.p)
-	for n := 0; n < starts && ctx.Err() == nil && !r.t.Failed(); n++ {
-		r.round(2+r.t.Rand.IntN(7), n%3 == 2)
+// begin makes a project in which hosts will start so many times.
+func (r *rivals) begin(s *squad, starts int) *rivals {
+	one := &rivals{t: r.t, start: r.start, p: r.t.Project(s.files())}
+	s.serve(one.p)
+	for range starts {
+		one.starts = append(one.starts, 2+r.t.Rand.IntN(7))
+	}
+	return one
+}
+
+func (r *rivals) add(o *rivals) {
+	r.hosts, r.owned, r.clients, r.refused, r.killed = r.hosts+o.hosts, r.owned+o.owned, r.clients+o.clients, r.refused+o.refused, r.killed+o.killed
+	r.known = append(r.known, o.known...)
+}
+
+// rounds starts hosts in the project, again and again, and resumes at the end what is left there.
+func (r *rivals) rounds(ctx context.Context) {
+	for n, hosts := range r.starts {
+		if ctx.Err() != nil || r.t.Failed() {
+			return
+		}
+		r.round(hosts, n%3 == 2)
 	}
 	r.settle()
 	check(r.t, r.p, r.told)
@@ -63,6 +94,9 @@ func (r *rivals) rounds(ctx context.Context, s *squad, starts int) {
 // round starts n hosts at once and looks, until they have ended, who has the project's state open.
 func (r *rivals) round(n int, kill bool) {
 	all := make([]*process, n)
+	r.start.Lock()
+	started := sync.OnceFunc(r.start.Unlock)
+	defer started()
 	for i := range all {
 		all[i] = r.p.Start(runArgs("--ask", "allow")...)
 	}
@@ -79,6 +113,9 @@ func (r *rivals) round(n int, kill bool) {
 		}
 		if alive == 0 || time.Now().After(deadline) || r.t.ctx.Err() != nil {
 			break
+		}
+		if !slices.ContainsFunc(all, func(c *process) bool { return !c.Ended() && !c.spoke() }) {
+			started()
 		}
 		holders := r.holders(all)
 		if len(holders) > 1 {
@@ -99,6 +136,12 @@ func (r *rivals) round(n int, kill bool) {
 	}
 	r.owned += len(owners)
 	r.t.Logf("%d hosts, %d owners", n, len(owners))
+}
+
+// spoke says whether a process has printed anything yet.
+func (c *process) spoke() bool {
+	info, err := os.Stat(c.out)
+	return err == nil && info.Size() > 0
 }
 
 // holders lists the processes that hold the project's lock, by the kernel's list of locks.

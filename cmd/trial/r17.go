@@ -4,50 +4,63 @@ import (
 	"context"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"centurion/workspace/todotest"
 )
 
 const (
-	planGoal  = 10_000           // interleavings
-	planQuick = 25 * time.Second // after which the quick trial stops short of them
-	planRound = 500              // edits in one go
+	planGoal   = 10_000 // interleavings
+	planRound  = 250    // edits of one plan, which grows with each
+	planAtOnce = 6      // plans: most of the time the agents wait until a person's editor has come to rest
 )
 
 // r17 lets an editor and fifty agents edit one plan, in this process: what a program under attack would do is call the
 // same package. Every other round the agents share two openings of the project, as two processes would.
 func r17(ctx context.Context, t *T) {
-	var agents, person, crossed, stale, reads, torn, lost int
-	begun := time.Now()
-	for n := 0; crossed < planGoal && ctx.Err() == nil; n++ {
-		if !t.Full && time.Since(begun) > planQuick {
-			break
-		}
-		seed := t.Rand.Uint64()
-		r, err := todotest.Attack(ctx, todotest.Options{Dir: filepath.Join(t.Dir, strconv.Itoa(n)), Edits: planRound, Round: planRound,
-			Openings: 1 + n%2, Think: 10 * time.Millisecond, Pause: 2 * time.Millisecond, Seed: seed})
-		agents, person, crossed = agents+r.AgentEdits, person+r.PersonEdits, crossed+r.Interleavings
-		stale, reads, torn, lost = stale+r.Stale, reads+r.Reads, torn+r.Torn, lost+len(r.Lost)
-		for _, what := range r.Lost {
-			t.Failf("round %d with seed %d: lost: %s", n, seed, what)
-		}
-		if r.Torn > 0 {
-			t.Failf("round %d with seed %d: %d reads saw a torn plan while nobody was saving it", n, seed, r.Torn)
-		}
-		if err != nil {
-			t.Failf("round %d with seed %d: %v", n, seed, err)
-			break
-		}
+	var mu sync.Mutex
+	var sum todotest.Report
+	lost, rounds := 0, 0
+	enough := func() (n int, seed uint64, enough bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		rounds++
+		return rounds, t.Rand.Uint64(), sum.Interleavings >= planGoal
 	}
-	t.Figure("interleavings", crossed)
-	t.Figure("edits of agents", agents)
-	t.Figure("saves of a person", person)
-	t.Figure("of them stale", stale)
+	t.InParallel(planAtOnce, planAtOnce, func(int) {
+		for ctx.Err() == nil {
+			n, seed, over := enough()
+			if over {
+				return
+			}
+			r, err := todotest.Attack(ctx, todotest.Options{Dir: filepath.Join(t.Dir, strconv.Itoa(n)), Edits: planRound, Round: planRound,
+				Openings: 1 + n%2, Think: 10 * time.Millisecond, Pause: 2 * time.Millisecond, Seed: seed})
+			for _, what := range r.Lost {
+				t.Failf("round %d with seed %d: lost: %s", n, seed, what)
+			}
+			if r.Torn > 0 {
+				t.Failf("round %d with seed %d: %d reads saw a torn plan while nobody was saving it", n, seed, r.Torn)
+			}
+			if err != nil {
+				t.Fatalf("round %d with seed %d: %v", n, seed, err)
+			}
+			mu.Lock()
+			lost += len(r.Lost)
+			sum.AgentEdits, sum.PersonEdits, sum.Interleavings = sum.AgentEdits+r.AgentEdits, sum.PersonEdits+r.PersonEdits, sum.Interleavings+r.Interleavings
+			sum.Stale, sum.Stalled, sum.Reads, sum.Torn = sum.Stale+r.Stale, sum.Stalled+r.Stalled, sum.Reads+r.Reads, sum.Torn+r.Torn
+			mu.Unlock()
+		}
+	})
+	t.Figure("interleavings", sum.Interleavings)
+	t.Figure("edits of agents", sum.AgentEdits)
+	t.Figure("saves of a person", sum.PersonEdits)
+	t.Figure("of them stale", sum.Stale)
+	t.Figure("of them stalled", sum.Stalled)
 	t.Figure("lost", lost)
-	t.Figure("reads", reads)
-	t.Figure("torn", torn)
-	if crossed == 0 || stale == 0 {
-		t.Failf("nothing came in between, so that this proves nothing")
+	t.Figure("reads", sum.Reads)
+	t.Figure("torn", sum.Torn)
+	if ctx.Err() == nil && (sum.Interleavings < planGoal || sum.Stale == 0) {
+		t.Failf("too little came in between, so that this proves nothing")
 	}
 }

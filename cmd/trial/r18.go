@@ -99,7 +99,7 @@ func endBy(t *T, name string, sig os.Signal, live bool) time.Duration {
 
 // ends waits until a process has ended and checks how, and that it took no longer since start than it may.
 func ends(t *T, c *process, name string, killed bool, start time.Time) (took time.Duration) {
-	code := c.Wait(t, 2*r18Limit)
+	code := c.Wait(t, waitLimit)
 	took = c.ended.Sub(start)
 	if want := map[bool]int{false: 130, true: -9}[killed]; code != want {
 		t.Failf("%s: it exited with %d, not %d: %s", name, code, want, lastLines(c.Stderr(), 3))
@@ -112,7 +112,7 @@ func ends(t *T, c *process, name string, killed bool, start time.Time) (took tim
 
 // saved checks what a host leaves behind that was asked to end.
 func saved(t *T, p *project, name string) {
-	if left := p.gone(time.Second); len(left) > 0 {
+	if left := p.gone(goneLimit); len(left) > 0 {
 		t.Failf("I5 %s left %d processes behind: %q", name, len(left), left)
 	}
 	if code, out := p.Run("ps", "--format", "json"); code != 0 || !strings.Contains(out, `"status":"paused"`) {

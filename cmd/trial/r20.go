@@ -121,7 +121,7 @@ func r20Watch(t *T, p *project, pid int, limit time.Duration) (peak usage) {
 		peak = usage{max(peak.mib, now.mib), max(peak.descriptors, now.descriptors), max(peak.threads, now.threads)}
 		time.Sleep(r20Every) // another process is watched
 	}
-	if code := c.Wait(t, time.Second); code != 0 {
+	if code := c.Wait(t, waitLimit); code != 0 {
 		t.Failf("attach exits with %d: %s", code, lastLines(c.Stderr(), 3))
 	}
 	told := p.Told(c)
@@ -177,7 +177,7 @@ func goroutines(t *T, p *project, pid int) int {
 	host, err := os.FindProcess(pid)
 	t.Must(err)
 	t.Must(host.Signal(syscall.SIGQUIT))
-	if left := p.gone(5 * time.Second); len(left) > 0 {
+	if left := p.gone(waitLimit); len(left) > 0 {
 		t.Failf("left behind: %q", left)
 	}
 	text := readAll(log)[before:]

@@ -24,8 +24,10 @@ const (
 	r3Full    = 20 // likewise
 	// r3GitQuick is r3Quick of a mission in a repository, which takes three times as long.
 	r3GitQuick = 2
-	// r3Tries are how often one kill is tried: a step may be reached less often than in the run in which they were counted.
-	r3Tries = 3
+	// r3AtOnce is how many missions are killed beside each other: each waits for its processes most of the time.
+	r3AtOnce = 3
+	// r3Persons is how many projects the commands of a person are divided among: in one, each waits for the one before.
+	r3Persons = 3
 	// r3States holds state files of the first version, which opening migrates.
 	r3States = "store/testdata/v1"
 )
@@ -43,43 +45,82 @@ type stepper struct {
 	sum   damage
 }
 
+// r3Kill is one kill of a mission.
+type r3Kill struct {
+	point failpoint.Point
+	n     int // of the times that it reaches the step
+	git   bool
+}
+
 // r3 kills a mission at every named step of the program, and resumes it.
 func r3(ctx context.Context, t *T) {
-	s := &stepper{t: t, bin: t.BinaryWith("failpoint")}
-	reached := s.count()
-	s.git = true
-	inGit := s.count()
-	taken := s.person(ctx, t.Scale(1, r3Full))
+	bin := t.BinaryWith("failpoint")
+	counters := []*stepper{{t: t, bin: bin}, {t: t, bin: bin, git: true}}
+	counts := make([]map[failpoint.Point]int, len(counters))
+	t.InParallel(len(counters), r3AtOnce, func(i int) { counts[i] = counters[i].count() })
+	reached, inGit := counts[0], counts[1]
+	kills := r3Kills(t, reached, inGit)
+	steppers := make([]stepper, r3Persons+len(kills))
+	taken := make([]map[failpoint.Point]bool, r3Persons)
+	migrated := 0
+	t.InParallel(len(steppers)+1, r3AtOnce, func(i int) {
+		switch {
+		case i < r3Persons: // they take longest
+			t.Part(fmt.Sprintf("person%d", i+1), func(part *T) {
+				s := &steppers[i]
+				s.t, s.bin = part, bin
+				taken[i] = s.person(ctx, i, t.Scale(1, r3Full))
+			})
+		case i < len(steppers):
+			k := kills[i-r3Persons]
+			t.Part(fmt.Sprintf("%d-%s-%d", i, k.point, k.n), func(part *T) {
+				s := &steppers[i]
+				s.t, s.bin, s.git = part, bin, k.git
+				s.kill(k.point, k.n)
+			})
+		default:
+			t.Part("migration", func(part *T) {
+				migrated = (&stepper{t: part, bin: bin}).migration(t.Scale(r3Quick, r3Full))
+			})
+		}
+	})
+	if ctx.Err() != nil {
+		return
+	}
 	never := 0
 	for _, point := range failpoint.All() {
-		if reached[point]+inGit[point] == 0 && !taken[point] {
+		if reached[point]+inGit[point] == 0 && !slices.ContainsFunc(taken, func(m map[failpoint.Point]bool) bool { return m[point] }) {
 			never++
 			t.Failf("the step %q is never reached by this mission: nothing calls failpoint.Hit with it, or the mission has to be extended", point)
 		}
 	}
-	for _, point := range failpoint.All() {
-		for range t.Scale(r3Quick, r3Full) {
-			if ctx.Err() != nil || reached[point] == 0 {
-				break
-			}
-			s.git = false
-			s.kill(point, 1+t.Rand.IntN(reached[point]))
-		}
-		for range t.Scale(r3GitQuick, r3Full) {
-			if ctx.Err() != nil || inGit[point] == 0 || personal(point) || reached[point] > 0 && !slices.Contains(r3Both, point) {
-				break
-			}
-			s.git = true
-			s.kill(point, 1+t.Rand.IntN(inGit[point]))
-		}
+	var sum stepper
+	for _, s := range steppers {
+		sum.kills, sum.maybe, sum.sum = sum.kills+s.kills, sum.maybe+s.maybe, damage{sum.sum.lost + s.sum.lost, sum.sum.twice + s.sum.twice}
 	}
-	migrated := s.migration(t.Scale(r3Quick, r3Full))
 	t.Figure("steps", len(failpoint.All()))
 	t.Figure("reached", len(failpoint.All())-never)
-	t.Figure("kills", s.kills+migrated)
-	t.Figure("lost", s.sum.lost)
-	t.Figure("twice", s.sum.twice)
-	t.Figure("marked as maybe ran", s.maybe)
+	t.Figure("kills", sum.kills+migrated)
+	t.Figure("lost", sum.sum.lost)
+	t.Figure("twice", sum.sum.twice)
+	t.Figure("marked as maybe ran", sum.maybe)
+}
+
+// r3Kills draws at which of the times that a step is reached it kills.
+func r3Kills(t *T, reached, inGit map[failpoint.Point]int) (all []r3Kill) {
+	for _, point := range failpoint.All() {
+		for range t.Scale(r3Quick, r3Full) {
+			if reached[point] > 0 {
+				all = append(all, r3Kill{point, 1 + t.Rand.IntN(reached[point]), false})
+			}
+		}
+		for range t.Scale(r3GitQuick, r3Full) {
+			if inGit[point] > 0 && !personal(point) && (reached[point] == 0 || slices.Contains(r3Both, point)) {
+				all = append(all, r3Kill{point, 1 + t.Rand.IntN(inGit[point]), true})
+			}
+		}
+	}
+	return all
 }
 
 // project makes a project with a mission of a few workers, one of which runs a command that a person is asked about and has
@@ -135,16 +176,21 @@ func (s *stepper) attend(p *project, c *process) int {
 		}
 		time.Sleep(3 * time.Millisecond) // another process works
 	}
-	return c.Wait(s.t, waitLimit/2)
+	return c.Wait(s.t, waitLimit)
 }
 
-// kill lets the mission die when it reaches a step for the n-th time, and resumes it.
+// kill lets the mission die when it reaches a step for the n-th time, and resumes it. A step may be reached less often than in
+// the run in which they were counted: then it tries again with an earlier time, at last the first.
 func (s *stepper) kill(point failpoint.Point, n int) {
 	start := time.Now()
 	defer func() {
 		s.t.Logf("killed at %s:%d and resumed in %s", point, n, time.Since(start).Round(time.Millisecond))
 	}()
-	for range r3Tries {
+	for ; ; n = n / 2 {
+		if n == 0 {
+			s.t.Failf("the step %s was not reached again", point)
+			return
+		}
 		q, p := s.project()
 		c := p.StartWith(func(cmd *exec.Cmd) {
 			cmd.Env = append(cmd.Env, fmt.Sprintf("CENTURION_FAILPOINT=%s:%d", point, n))
@@ -160,9 +206,7 @@ func (s *stepper) kill(point failpoint.Point, n int) {
 			s.t.Failf("%s:%d: it ended with %d before it was killed: %s", point, n, code, lastLines(c.Stderr(), 3))
 			return
 		}
-		n = max(1, n/2)
 	}
-	s.t.Failf("the step %s was not reached again", point)
 }
 
 // resume goes on with what a kill has left, and checks that nothing of it is lost or done twice.
@@ -173,7 +217,6 @@ func (s *stepper) resume(point failpoint.Point, n int, q *squad, p *project, tol
 	}
 	c := p.Start(args...)
 	code := s.attend(p, c)
-	before := len(s.t.failures)
 	more := p.Told(c)
 	if code != 0 {
 		s.t.Failf("the resume ended with %d: %s", code, lastLines(c.Stderr(), 3))
@@ -188,7 +231,7 @@ func (s *stepper) resume(point failpoint.Point, n int, q *squad, p *project, tol
 			s.maybe++
 		}
 	}
-	if len(s.t.failures) > before {
+	if s.t.Failed() {
 		s.t.Failf("that was after a kill at %s:%d, in %s", point, n, p.Root)
 	}
 }

@@ -42,8 +42,9 @@ type taker struct {
 }
 
 // person kills merges and undos of a person at each of their steps and repeats them: after that everything is as without
-// the kill, and what the person has not committed is as it was. It returns which steps it has reached.
-func (s *stepper) person(ctx context.Context, times int) map[failpoint.Point]bool {
+// the kill, and what the person has not committed is as it was. Of all cycles of commands it takes the share of one of
+// [r3Persons]. It returns which steps it has reached.
+func (s *stepper) person(ctx context.Context, share, times int) map[failpoint.Point]bool {
 	t := s.t
 	q := &squad{workers: r3Workers, git: true}
 	p := t.Project(q.files())
@@ -57,8 +58,10 @@ func (s *stepper) person(ctx context.Context, times int) map[failpoint.Point]boo
 	t.Must(os.WriteFile(filepath.Join(p.Dir, "mine.txt"), []byte("not committed\n"), 0o600))
 	t.Must(os.WriteFile(filepath.Join(p.Dir, "new.txt"), []byte("new\n"), 0o600))
 	w := &taker{s: s, p: p, mission: strings.Split(p.missionBranch(), "/")[3], reached: map[failpoint.Point]bool{}}
-	for _, cycle := range r3Cycles {
-		w.cycle(ctx, cycle, times)
+	for i, cycle := range r3Cycles {
+		if i%r3Persons == share {
+			w.cycle(ctx, cycle, times)
+		}
 	}
 	for _, what := range p.leftInGit(false) {
 		t.Failf("after centurion gc: %s", what)
@@ -145,7 +148,7 @@ func (w *taker) start(env, command string) *process {
 func (w *taker) state() string {
 	p, t := w.p, w.s.t
 	status, _ := p.tryGit("status", "--porcelain")
-	all := []string{"HEAD " + p.git("rev-parse", "HEAD^{tree}"), "mission " + p.git("rev-parse", p.missionBranch()+"^{tree}"),
+	all := []string{"HEAD, mission " + strings.ReplaceAll(p.git("rev-parse", "HEAD^{tree}", p.missionBranch()+"^{tree}"), "\n", ", "),
 		fmt.Sprintf("status %q", status), "mine " + strings.TrimSpace(readAll(filepath.Join(p.Dir, "mine.txt"))+readAll(filepath.Join(p.Dir, "new.txt")))}
 	db, err := store.Open(t.ctx, p.Database())
 	t.Must(err)

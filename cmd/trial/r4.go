@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -23,10 +24,9 @@ import (
 const (
 	diskSize    = 32 // megabytes: enough for a mission, little enough to be filled at once
 	diskWorkers = 12
-	pauseLimit  = 20 * time.Second // in which the mission says that the disk of its state is full
-	projectFull = 4 * time.Second  // how long the project's disk is full: what an agent writes fails, and the mission may go on
-	failingDisk = 6 * time.Second  // how long a mission works on a failing disk
-	goOnLimit   = 45 * time.Second // in which it has ended after there is space again; it tries every five seconds
+	projectFull = time.Second     // how long the project's disk stays full once a tool has met it: the mission may go on meanwhile
+	failingDisk = 5 * time.Second // how long a mission works on a failing disk once that has failed: it may wait, but not die
+	diskAtOnce  = 3               // missions: they wait most of the time
 )
 
 // fullDisk is the state of the trial.
@@ -35,6 +35,7 @@ type fullDisk struct {
 	m    mounts
 	crew crew
 
+	mu                                                        sync.Mutex // protects what follows
 	checked, lost, filled, paused, wentOn, told, failing, hit int
 }
 
@@ -49,23 +50,31 @@ func r4(ctx context.Context, t *T) {
 	if err != nil {
 		t.NotPossible("there is no strace, which makes a disk fail")
 	}
+	t.Binary()
+	var all []func() error
 	for i := range t.Scale(2, 20) {
 		for _, what := range []string{"state", "project"} {
-			if ctx.Err() != nil {
-				return
-			}
-			if err := f.fill(ctx, what, i); err != nil {
-				t.Failf("the disk of the %s is full: %v", what, err)
-			}
+			after := time.Duration(t.Rand.IntN(200)) * time.Millisecond
+			all = append(all, func() error {
+				if err := f.fill(ctx, what, i, after); err != nil {
+					return fmt.Errorf("the disk of the %s is full: %w", what, err)
+				}
+				return nil
+			})
 		}
 	}
 	for range t.Scale(6, 60) {
-		if ctx.Err() != nil {
-			return
-		}
-		if err := f.fail(ctx, strace); err != nil {
+		calls := []string{"fsync,fdatasync", "pwrite64", "fsync,fdatasync,pwrite64"}[t.Rand.IntN(3)]
+		inject := fmt.Sprintf("inject=%s:error=EIO:when=%d+%d", calls, 5+t.Rand.IntN(120), 1+t.Rand.IntN(40))
+		all = append(all, func() error { return f.fail(ctx, strace, calls, inject) })
+	}
+	t.InParallel(len(all), diskAtOnce, func(i int) {
+		if err := all[i](); err != nil {
 			t.Failf("%v", err)
 		}
+	})
+	if ctx.Err() != nil {
+		return
 	}
 	t.Figure("filled", f.filled)
 	t.Figure("said so", f.paused)
@@ -85,7 +94,7 @@ func r4(ctx context.Context, t *T) {
 
 // fill runs a mission whose state or project lies on a small disk, fills that up at a random moment, and looks at what
 // the mission says and whether it goes on when there is space again.
-func (f *fullDisk) fill(ctx context.Context, what string, round int) error {
+func (f *fullDisk) fill(ctx context.Context, what string, round int, after time.Duration) error {
 	disk := filepath.Join(f.t.Dir, fmt.Sprintf("%s%d", what, round))
 	if err := f.m.tmpfs(ctx, disk, diskSize); err != nil {
 		f.t.NotPossible("%v; it takes root, or a user namespace: unshare -Urm go run ./cmd/trial", err)
@@ -105,22 +114,18 @@ func (f *fullDisk) fill(ctx context.Context, what string, round int) error {
 	if !host.Until(f.t, `"type":"task.started"`, waitLimit) {
 		return fmt.Errorf("the mission did not begin: %s", lastLines(host.Stderr(), 5))
 	}
-	time.Sleep(time.Duration(f.t.Rand.IntN(200)) * time.Millisecond) // this is when somebody else fills it
+	time.Sleep(after) // this is when somebody else fills it
 	ballast := filepath.Join(disk, "ballast")
 	if err := fillUp(ballast); err != nil {
 		return err
 	}
-	f.filled++
-	limit := pauseLimit
-	if what == "project" {
-		limit = projectFull
-	}
-	said := f.saysFull(ctx, p, host, limit)
+	f.count(&f.filled)
+	said := f.saysFull(ctx, p, host, what == "project")
 	if !said && !host.Ended() && what == "state" {
-		f.t.Failf("the disk of the state is full and in %v nobody was told: %+v", pauseLimit, missionsOf(p))
+		f.t.Failf("the disk of the state is full and in %v nobody was told: %+v", waitLimit, missionsOf(p))
 	}
 	if said {
-		f.paused++
+		f.count(&f.paused)
 		if host.Ended() {
 			return fmt.Errorf("the host ended with %d: %s", host.Code(), lastLines(host.Stderr(), 5))
 		}
@@ -128,14 +133,14 @@ func (f *fullDisk) fill(ctx context.Context, what string, round int) error {
 	if err := os.Remove(ballast); err != nil {
 		return err
 	}
-	code := host.Wait(f.t, goOnLimit)
+	code := host.Wait(f.t, waitLimit)
 	if code != 0 {
 		return fmt.Errorf("exit code %d: %s", code, lastLines(host.Stderr(), 5))
 	}
 	if said {
-		f.wentOn++
+		f.count(&f.wentOn)
 	} else if noSpace.MatchString(host.Stdout()) {
-		f.told++
+		f.count(&f.told)
 	}
 	if err := f.compare(ctx, p, host); err != nil {
 		return err
@@ -163,16 +168,27 @@ func fillUp(path string) (err error) {
 	return nil
 }
 
-// saysFull asks from a second process until the mission is shown as paused because the disk is full, or has ended.
-func (f *fullDisk) saysFull(ctx context.Context, p *project, host *process, limit time.Duration) bool {
-	for deadline := time.Now().Add(limit); time.Now().Before(deadline) && ctx.Err() == nil && !host.Ended(); time.Sleep(100 * time.Millisecond) {
+// saysFull asks from a second process until the mission is shown as paused because the disk is full, or has ended; a while after
+// a tool has told its agent of it, if that is enough, because the mission may go on then.
+func (f *fullDisk) saysFull(ctx context.Context, p *project, host *process, toolsMay bool) (paused bool) {
+	var told time.Time
+	soon(ctx, waitLimit, func() bool {
 		for _, m := range missionsOf(p) {
-			if m.Status == centurion.MissionPaused && strings.Contains(m.Reason, "disk is full") {
-				return true
-			}
+			paused = paused || m.Status == centurion.MissionPaused && strings.Contains(m.Reason, "disk is full")
 		}
-	}
-	return false
+		if told.IsZero() && toolsMay && noSpace.MatchString(host.Stdout()) {
+			told = time.Now()
+		}
+		return paused || host.Ended() || !told.IsZero() && time.Since(told) > projectFull
+	})
+	return paused
+}
+
+// count adds one to one of the trial's numbers.
+func (f *fullDisk) count(n *int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*n++
 }
 
 // missionsOf is what `ps` lists.
@@ -186,25 +202,25 @@ func missionsOf(p *project) []server.Mission {
 }
 
 // fail runs a mission on a disk that answers EIO now and then, and resumes it on a whole one.
-func (f *fullDisk) fail(ctx context.Context, strace string) error {
+func (f *fullDisk) fail(ctx context.Context, strace, calls, inject string) error {
 	p := f.t.Project(nil)
 	p.Serve(f.crew.config())
-	calls := []string{"fsync,fdatasync", "pwrite64", "fsync,fdatasync,pwrite64"}[f.t.Rand.IntN(3)]
-	inject := fmt.Sprintf("inject=%s:error=EIO:when=%d+%d", calls, 5+f.t.Rand.IntN(120), 1+f.t.Rand.IntN(40))
 	log := filepath.Join(p.Root, "strace")
 	host := p.StartWith(func(cmd *exec.Cmd) {
 		cmd.Path = strace
 		cmd.Args = slices.Concat([]string{strace, "-f", "--seccomp-bpf", "-qq", "-o", log, "-e", "trace=" + calls, "-e", inject, p.Bin}, cmd.Args[1:])
 	}, append([]string{"run"}, append(f.crew.args(), "write all files")...)...)
-	f.failing++
+	f.count(&f.failing)
+	failed := func() bool { return strings.Contains(readAll(log), "(INJECTED)") }
+	soon(ctx, waitLimit, func() bool { return host.Ended() || failed() })
 	select {
 	case <-host.done:
-	case <-time.After(failingDisk): // it may wait for a better disk, but not die
+	case <-time.After(failingDisk):
 		endGroup(host.cmd.Process.Pid)
 		<-host.done
 	}
-	if strings.Contains(readAll(log), "(INJECTED)") {
-		f.hit++
+	if failed() {
+		f.count(&f.hit)
 	}
 	if code := host.Code(); code != 0 && code != 3 && code != -int(syscall.SIGKILL) && (code != 1 || len(missionsOf(p)) > 0) {
 		return fmt.Errorf("with %s the host ended with %d: %s", inject, code, lastLines(host.Stderr(), 5))
@@ -245,7 +261,9 @@ func (f *fullDisk) compare(ctx context.Context, p *project, hosts ...*process) e
 		return err
 	}
 	lost := missing(all, journal)
+	f.mu.Lock()
 	f.checked, f.lost = f.checked+len(all), f.lost+len(lost)
+	f.mu.Unlock()
 	if len(lost) > 0 {
 		return fmt.Errorf("%d of %d acknowledged lines are lost, the first is seq %d %s", len(lost), len(all), lost[0].Seq, lost[0].Type)
 	}

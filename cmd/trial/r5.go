@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"centurion"
@@ -21,9 +24,6 @@ import (
 const (
 	mutations  = 1000
 	throughBin = 20 // of them are also looked at with the program itself, and repaired by it
-	// On a busy machine the quick trial stops short of all of them, but not of these.
-	quickMutations = 300
-	quickDamage    = 30 * time.Second
 )
 
 // damageTrial is the state of the trial.
@@ -36,6 +36,7 @@ type damageTrial struct {
 	shown   string // what the program shows of it
 	mission string
 
+	mu                                           sync.Mutex // protects what follows
 	found, survived, wrong, repaired, kept, lost int
 	kinds                                        map[string]int
 }
@@ -43,40 +44,41 @@ type damageTrial struct {
 func r5(ctx context.Context, t *T) {
 	d := &damageTrial{t: t, kinds: map[string]int{}}
 	t.Must(d.prepare(ctx))
-	through, done, begun := 0, 0, time.Now()
-	for n := range mutations {
-		if ctx.Err() != nil {
-			return
-		}
-		if !t.Full && n >= quickMutations && time.Since(begun) > quickDamage {
-			break
-		}
-		done++
-		files := maps.Clone(d.files)
-		name, what := mutate(t.Rand, files)
-		found, err := d.look(ctx, files)
+	seed := t.Rand.Uint64()
+	damaged := func(n int) (files map[string][]byte, name, what string) { // always the same for n
+		files = maps.Clone(d.files)
+		name, what = mutate(rand.New(rand.NewPCG(seed, uint64(n))), files)
+		return files, name, what
+	}
+	found := make([]bool, mutations)
+	t.InParallel(mutations, runtime.NumCPU(), func(n int) {
+		files, _, what := damaged(n)
+		var err error
+		found[n], err = d.look(ctx, files)
+		d.mu.Lock()
+		defer d.mu.Unlock()
 		switch {
 		case err != nil:
 			d.wrong++
 			t.Failf("mutation %d (%s): %v", n, what, err)
-		case found:
+		case found[n]:
 			d.found++
 			d.kinds[strings.Fields(what)[0]]++
 		default:
 			d.survived++
 		}
-		// Most of those that go through the program are damage that was found.
-		if n%(mutations/throughBin) == 0 {
-			through++
-		}
-		if through > 0 && (found || t.Rand.IntN(10) == 0) {
-			through--
-			if err := d.program(files, name, found); err != nil {
-				t.Failf("mutation %d (%s), through the program: %v", n, what, err)
-			}
-		}
+	})
+	if ctx.Err() != nil {
+		return
 	}
-	t.Figure("mutations", done)
+	some := d.some(found)
+	t.InParallel(len(some), runtime.NumCPU(), func(i int) {
+		files, name, what := damaged(some[i])
+		if err := d.program(files, name, found[some[i]]); err != nil {
+			t.Failf("mutation %d (%s), through the program: %v", some[i], what, err)
+		}
+	})
+	t.Figure("mutations", len(found))
 	t.Figure("found", d.found)
 	t.Figure("survived", d.survived)
 	t.Figure("served wrong", d.wrong)
@@ -92,6 +94,21 @@ func r5(ctx context.Context, t *T) {
 	}
 }
 
+// some chooses mutations to be looked at with the program. Most of them are damage that was found.
+func (d *damageTrial) some(found []bool) (some []int) {
+	through := 0
+	for n, was := range found {
+		if n%(mutations/throughBin) == 0 {
+			through++
+		}
+		if through > 0 && (was || d.t.Rand.IntN(10) == 0) {
+			through--
+			some = append(some, n)
+		}
+	}
+	return some
+}
+
 // prepare makes a state that a mission and a killed second one have left, with a log beside it, and reads all of it.
 func (d *damageTrial) prepare(ctx context.Context) error {
 	crew := crew{workers: 6, pause: 5 * time.Millisecond, filler: 500}
@@ -101,14 +118,14 @@ func (d *damageTrial) prepare(ctx context.Context) error {
 	if code := first.Wait(d.t, waitLimit); code != 0 {
 		return fmt.Errorf("the mission ended with %d: %s", code, lastLines(first.Stderr(), 5))
 	}
-	crew.slow = "sleep 3"
+	crew.slow = "sleep 60"
 	d.project.Serve(crew.config())
 	second := d.project.Start(append([]string{"run"}, append(crew.args(), "write all files again")...)...)
 	if !second.Until(d.t, `"tool":"bash"`, waitLimit) {
 		return fmt.Errorf("the second mission did not begin: %s", lastLines(second.Stderr(), 5))
 	}
 	// It is killed when nothing is written any more: a last commit of which nobody was told yet may get lost.
-	for before := ""; before != second.Stdout(); time.Sleep(300 * time.Millisecond) {
+	for before := ""; before != second.Stdout(); time.Sleep(time.Second) {
 		before = second.Stdout()
 	}
 	second.Kill()
@@ -258,7 +275,9 @@ func (d *damageTrial) program(files map[string][]byte, name string, found bool) 
 	if _, damaged, err := d.show(p); (err != nil || damaged) && !d.gone(p) {
 		return fmt.Errorf("it is not repaired (%v); doctor said: %s", err, lastLines(doctor.Stdout(), 8))
 	}
+	d.mu.Lock()
 	d.repaired++
+	d.mu.Unlock()
 	if err := keptAside(path, name, files); err != nil {
 		return err
 	}
@@ -266,6 +285,8 @@ func (d *damageTrial) program(files map[string][]byte, name string, found bool) 
 	if err != nil {
 		return fmt.Errorf("the repaired state: %w", err)
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.kept, d.lost = d.kept+len(events), d.lost+len(d.journal)-len(events)
 	if never := missing(slices.Collect(maps.Values(events)), d.journal); len(never) > 0 {
 		return fmt.Errorf("after the repair there is an event that never was: seq %d %s", never[0].Seq, never[0].Type)

@@ -181,7 +181,7 @@ func (b *badProvider) mission(ctx context.Context) {
 	var g guard.Group
 	g.Go("outages", func() error { return door.outages(over) })
 	c := p.Start("run", "--format", "json", "--model", "custom/first", "--max-per-agent", fmt.Sprint(r6Workers), "--ask", "allow", r6Goal)
-	code := c.Wait(t, 3*waitLimit)
+	code := c.Wait(t, waitLimit)
 	end()
 	if err := errors.Join(g.Wait(), door.close()); err != nil {
 		t.Failf("the provider itself: %v", err)
@@ -246,10 +246,10 @@ func herd(calls []r6Call, model string) (most, early int) {
 			of = append(of, c)
 		}
 	}
-	const onTheWay = 300 * time.Millisecond
+	const onTheWay = 500 * time.Millisecond // on a busy machine, too; a gate that does not hold lets some go at any time of the second
 	var closed, open time.Time
 	for i, c := range of {
-		if c.at.After(closed.Add(onTheWay)) && c.at.Before(open.Add(-onTheWay/3)) {
+		if c.at.After(closed.Add(onTheWay)) && c.at.Before(open.Add(-onTheWay/5)) {
 			early++
 		}
 		if !open.IsZero() && !c.at.Before(open) && c.at.Before(open.Add(r6Watched)) {

@@ -36,23 +36,25 @@ func r7(ctx context.Context, t *T) {
 	for _, name := range skipped {
 		t.Logf("%s is of a kind that has no client here", name)
 	}
-	var sum r7Sum
-	for i, r := range all {
-		if ctx.Err() != nil {
-			break
-		}
-		begun, before := time.Now(), runtime.NumGoroutine()
+	sums := make([]r7Sum, len(all))
+	before := runtime.NumGoroutine()
+	t.InParallel(len(all), runtime.NumCPU(), func(i int) {
+		r, sum, begun := all[i], &sums[i], time.Now()
 		p := newPlayer(t, filepath.Join(t.Dir, strconv.Itoa(i)+".db"))
 		sum.whole(t, p, r)
 		of := selectionOf(r.lines, len(r.body(r.lines)), t.Full)
 		sum.cut(ctx, t, p, r, of)
 		sum.reordered(ctx, t, p, r, of)
 		p.close()
-		if left := settled(before); left > 0 {
-			t.Failf("%s: %d goroutines are left", r.name, left)
-		}
-		sum.sessions += p.sessions
+		sum.sessions = p.sessions
 		t.Logf("%s: %d lines, %d calls, ended with %v, %s, %s", r.name, len(r.lines), len(r.heard.calls), r.heard.err, of, time.Since(begun).Round(time.Millisecond))
+	})
+	if left := settled(before); left > 0 {
+		t.Failf("%d goroutines are left", left)
+	}
+	var sum r7Sum
+	for _, s := range sums {
+		sum.add(s)
 	}
 	t.Figure("answers", len(all))
 	t.Figure("not playable yet", len(skipped))
@@ -78,16 +80,18 @@ func must[V any](v V, err error) V {
 
 // settled returns how many goroutines there are more than before, once those that are about to end have ended.
 func settled(before int) int {
-	for range 100 {
-		if runtime.NumGoroutine() <= before {
-			return 0
-		}
-		time.Sleep(20 * time.Millisecond) // they end by themselves, or they are what is looked for
+	if soon(context.Background(), goneLimit, func() bool { return runtime.NumGoroutine() <= before }) {
+		return 0 // they have ended by themselves
 	}
 	return runtime.NumGoroutine() - before
 }
 
 type r7Sum struct{ cuts, left, mixed, sessions, ran, foreign int }
+
+func (s *r7Sum) add(o r7Sum) {
+	s.cuts, s.left, s.mixed = s.cuts+o.cuts, s.left+o.left, s.mixed+o.mixed
+	s.sessions, s.ran, s.foreign = s.sessions+o.sessions, s.ran+o.ran, s.foreign+o.foreign
+}
 
 // whole checks that an answer is taken as it was recorded.
 func (s *r7Sum) whole(t *T, p *player, r *recording) {

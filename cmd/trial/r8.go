@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	r8Memory = 64 << 20 // bytes that an answer may cost beside its own
-	r8Limit  = 10 * time.Second
-	r8Quick  = 20_000 // streams with random damage
+	r8Memory = 64 << 20    // bytes that an answer may cost beside its own
+	r8Limit  = time.Minute // in which every stream has ended: they take milliseconds
+	r8Quick  = 20_000      // streams with random damage
 	r8Full   = 2_000_000
 )
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,33 +15,31 @@ const (
 	r9Delay = 300 * time.Millisecond
 	r9Pause = 10 * time.Second // between two bytes of a slow answer
 	r9Off   = time.Second      // that a request may end late or early
+
+	r9AtOnce = 3 // missions; they wait
 )
 
 // r9 lets an answer stall after its first piece, and another come with a byte in ten seconds, over each wire.
 func r9(ctx context.Context, t *T) {
-	var slowest, fastest time.Duration
-	n := 0
-	for _, api := range kinds {
-		for _, one := range []struct {
-			name   string
-			answer scripted.Answer
-		}{
-			{"silence after the first piece", scripted.Answer{Say: "This never comes whole.", Stall: time.Hour}},
-			{"a byte in ten seconds", scripted.Answer{Say: "This comes too slowly to be waited for.", Chunk: 1, Pace: r9Pause}},
-		} {
-			if ctx.Err() != nil {
-				return
-			}
-			took := stalls(t, api, one.name, one.answer)
-			slowest, n = max(slowest, took), n+1
-			if fastest == 0 || took < fastest {
-				fastest = took
-			}
-		}
+	cases := []struct {
+		name   string
+		answer scripted.Answer
+	}{
+		{"silence after the first piece", scripted.Answer{Say: "This never comes whole.", Stall: time.Hour}},
+		{"a byte in ten seconds", scripted.Answer{Say: "This comes too slowly to be waited for.", Chunk: 1, Pace: r9Pause}},
 	}
-	t.Figure("stalls", n)
+	all := make([]time.Duration, len(kinds)*len(cases))
+	t.Binary()
+	t.InParallel(len(all), r9AtOnce, func(i int) {
+		one := cases[i%len(cases)]
+		all[i] = stalls(t, kinds[i/len(cases)], one.name, one.answer)
+	})
+	if ctx.Err() != nil {
+		return
+	}
+	t.Figure("stalls", len(all))
 	t.Figure("idle timeout", r9Idle)
-	t.Figure("tried again after", fmt.Sprintf("%s to %s", fastest.Round(10*time.Millisecond), slowest.Round(10*time.Millisecond)))
+	t.Figure("tried again after", fmt.Sprintf("%s to %s", slices.Min(all).Round(10*time.Millisecond), slices.Max(all).Round(10*time.Millisecond)))
 }
 
 // stalls runs a mission whose first answer stalls, and returns when it asked again.

@@ -17,6 +17,7 @@ type report struct {
 	Seed    uint64   `json:"seed"`
 	Scale   string   `json:"scale"` // quick or full
 	Machine machine  `json:"machine"`
+	Seconds float64  `json:"seconds"` // of all trials, some of which run beside each other
 	Trials  []result `json:"trials"`
 }
 
@@ -136,7 +137,7 @@ func (r report) table(w io.Writer) error {
 			fmt.Fprintf(w, "try it again: %s\n", r.replay(one.ID))
 		}
 	}
-	_, err := fmt.Fprintf(w, "\nseed %d · %s · %d CPUs · %s · %s · fsync %.2f ms\n", r.Seed, r.Scale, r.Machine.CPUs, r.Machine.OS, r.Machine.Go, r.Machine.FsyncMS)
+	_, err := fmt.Fprintf(w, "\nin all %.0f s · seed %d · %s · %d CPUs · %s · %s · fsync %.2f ms\n", r.Seconds, r.Seed, r.Scale, r.Machine.CPUs, r.Machine.OS, r.Machine.Go, r.Machine.FsyncMS)
 	return err
 }
 

@@ -46,7 +46,7 @@ func (s *squad) naps() string {
 
 // napped waits until such a command runs. Shell commands of one project may have to wait for each other.
 func (s *squad) napped(c *process, t *T) bool {
-	deadline := time.Now().Add(waitLimit / 4)
+	deadline := time.Now().Add(waitLimit)
 	for !c.Ended() && time.Now().Before(deadline) {
 		for _, pid := range children(c.cmd.Process.Pid) {
 			switch strings.TrimSpace(readAll(filepath.Join("/proc", pid, "comm"))) { // the host itself runs git

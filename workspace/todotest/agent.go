@@ -64,7 +64,7 @@ func (r *round) change(ctx context.Context, edit editFunc, change func(*todo.Doc
 	for {
 		partial := 0
 		_, err := edit(ctx, func(d *todo.Doc) error {
-			if !r.whole(d) {
+			if !r.whole(d) && !r.stalls() {
 				partial++
 			}
 			return change(d)

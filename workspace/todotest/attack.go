@@ -45,6 +45,7 @@ type Report struct {
 	Partial       int // edits that were shown a plan in which items lacked that nobody had removed
 	Reads         int // times that the file was read by somebody without a lock while no save was under way
 	Torn          int // such reads that were no plan, or one in which items lacked
+	Stalled       int // saves that took so long that they could not be told from ones that have ended: see stall
 	Took          time.Duration
 	Lost          []string // edits that are not in the plan at the end
 	Saves         map[string]int
@@ -60,6 +61,7 @@ func (r *Report) add(o Report) {
 	r.Partial += o.Partial
 	r.Reads += o.Reads
 	r.Torn += o.Torn
+	r.Stalled += o.Stalled
 	r.Lost = append(r.Lost, o.Lost...)
 	for how, n := range o.Saves {
 		r.Saves[how] += n
@@ -67,7 +69,7 @@ func (r *Report) add(o Report) {
 }
 
 // Attack runs rounds until there were enough edits. Each ends when all that was acknowledged is in the file, or after
-// five seconds of healing; what is not there then is lost. An error means that the attack itself could not go on: the end
+// a minute of healing; what is not there then is lost. An error means that the attack itself could not go on: the end
 // of ctx, or an edit that failed in a way that no editor explains.
 func Attack(ctx context.Context, o Options) (Report, error) {
 	o.Agents, o.Edits, o.Round = cmp.Or(o.Agents, 50), cmp.Or(o.Edits, 500), cmp.Or(o.Round, 1000)
@@ -97,6 +99,8 @@ type round struct {
 	report Report
 	under  map[*edit]bool // edits under way
 	saving int            // saves under way, during which the file may be anything
+	since  time.Time      // when the one under way began
+	halves bool           // a save has stalled, and the plan has not been whole since
 	epoch  int            // of saves begun and ended
 	agents []agent        // what each has been acknowledged
 	person person
@@ -211,8 +215,12 @@ func (r *round) read(ctx context.Context) error {
 		r.mu.Lock()
 		if saving == 0 && epoch == r.epoch {
 			r.report.Reads++
-			if doc, perr := todo.Parse(b); err != nil || perr != nil || !r.whole(doc) {
+			doc, perr := todo.Parse(b)
+			switch torn := err != nil || perr != nil || !r.whole(doc); {
+			case torn && !r.halves:
 				r.report.Torn++
+			case !torn:
+				r.halves = false
 			}
 		}
 		r.mu.Unlock()
@@ -246,9 +254,9 @@ func (r *round) heal(ctx context.Context, plan *workspace.TodoFile) error {
 	return nil
 }
 
-// settle waits until nothing is lacking, and no longer than five seconds.
+// settle waits until nothing is lacking, and no longer than a minute.
 func (r *round) settle(ctx context.Context) error {
-	for deadline := time.Now().Add(5 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		calm := true
 		for _, plan := range r.plans {
 			changed, err := plan.Heal(ctx)

@@ -93,11 +93,30 @@ func (r *round) letThemWork(ctx context.Context, edits int) bool {
 	return true
 }
 
+// stall is how long a save takes at least that stands still in the middle because the machine is busy. An edit waits for the
+// rest of a plan, but not for ever: 200 ms after the last piece it takes what is there, and puts the rest together with it
+// later. Until then the plan is in halves, and that is nobody's fault. A save that does not stall takes a few milliseconds.
+const stall = 150 * time.Millisecond
+
+// save tells that a save begins (1) or has ended (-1).
 func (r *round) save(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.saving += n
 	r.epoch++
+	if n > 0 {
+		r.since = time.Now()
+	} else if time.Since(r.since) > stall {
+		r.halves = true
+		r.report.Stalled++
+	}
+}
+
+// stalls reports whether the plan may be in halves because a save has stalled.
+func (r *round) stalls() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.halves || r.saving > 0 && time.Since(r.since) > stall
 }
 
 // change makes one change of the person's in a text, and returns what to note when it is saved.
