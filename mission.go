@@ -230,6 +230,7 @@ type Task struct {
 	Attempt int        `json:"attempt"`
 	Returns int        `json:"returns,omitempty"` // times a failed check sent it back to its worker
 	Session string     `json:"session,omitempty"`
+	Resumes string     `json:"resumes,omitempty"` // the task before it in the same session, whose conversation it goes on with
 	Result  string     `json:"result,omitempty"`
 	Error   *TaskError `json:"error,omitempty"`
 	Files   []string   `json:"files,omitempty"` // paths it changed, relative to the project
