@@ -72,9 +72,11 @@ type Mission struct {
 	Unverified int            `json:"unverified"`         // items done on an agent's word alone, at the end
 	Unproven   []string       `json:"unproven,omitempty"` // items done of which nothing shows that their check can fail, at the end
 	Flaky      []string       `json:"flaky,omitempty"`    // items done whose check ended otherwise when it was run once more, at the end
-	Reopened   int            `json:"reopened"`           // times a final check sent items back
-	Started    Time           `json:"started"`
-	Updated    Time           `json:"updated"`
+	// Reviewed are the items that count as verified because a review has passed them, at the end: the address of its session by item.
+	Reviewed map[string]string `json:"reviewed,omitempty"`
+	Reopened int               `json:"reopened"` // times a final check sent items back
+	Started  Time              `json:"started"`
+	Updated  Time              `json:"updated"`
 
 	Isolation string    `json:"isolation,omitempty"` // worktree or shared; empty before it was first worked on
 	Base      *Base     `json:"base,omitempty"`      // what its work starts from; nil without git
@@ -237,6 +239,7 @@ type Task struct {
 	Attempt int        `json:"attempt"`
 	Returns int        `json:"returns,omitempty"` // times a failed check sent it back to its worker
 	Session string     `json:"session,omitempty"`
+	Resumes string     `json:"resumes,omitempty"` // the task before it in the same session, whose conversation it goes on with
 	Result  string     `json:"result,omitempty"`
 	Error   *TaskError `json:"error,omitempty"`
 	Files   []string   `json:"files,omitempty"` // paths it changed, relative to the project

@@ -79,8 +79,11 @@ type MissionEnd struct {
 	Unverified int              `json:"unverified"`
 	Unproven   []string         `json:"unproven,omitempty"` // done items of which nothing shows that their check can fail
 	Flaky      []string         `json:"flaky,omitempty"`    // done items whose check ended otherwise when it was run once more
-	Reason     string           `json:"reason,omitempty"`
-	Summary    string           `json:"summary,omitempty"` // the Commander's last words
+	// Reviewed are the items that count as verified because a review has passed them: by item the address of its session (0/7),
+	// or its task's id if the session is not kept any more. Those of Unproven and Flaky that are not in it count as unverified.
+	Reviewed map[string]string `json:"reviewed,omitempty"`
+	Reason   string            `json:"reason,omitempty"`
+	Summary  string            `json:"summary,omitempty"` // the Commander's last words
 }
 
 // TodoCounts is the data of todo.updated: how many items are in each state.
@@ -216,14 +219,15 @@ const (
 	ReturnedMarkers  = "markers"  // it has conflict markers that were left standing
 	ReturnedFiles    = "files"    // it changes files that somebody else is working on
 	ReturnedGuard    = "guard"    // it breaks a check of the mission that was green before it
+	ReturnedHollow   = "hollow"   // its acceptance command passes without the work, too, and its own tests could tell; once for a session
 )
 
 // ReturnData is the data of task.returned. Of the mission's own agent the event names no task.
 type ReturnData struct {
-	Cause   string   `json:"cause"`             // check, conflict, markers, files or guard
+	Cause   string   `json:"cause"`             // check, conflict, markers, files, guard or hollow
 	Reason  string   `json:"reason"`            // in words, shortened
 	Files   []string `json:"files,omitempty"`   // in conflict, with markers, or somebody else's; of the project
-	Command string   `json:"command,omitempty"` // that failed
+	Command string   `json:"command,omitempty"` // that failed, or proves nothing
 	Returns int      `json:"returns,omitempty"` // in a row, this one included; none after a person has said that it is tried on
 }
 

@@ -3,7 +3,6 @@
 package orchestrator
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,21 +16,7 @@ import (
 
 	"centurion"
 	"centurion/provider/scripted"
-	"centurion/sandbox"
 )
-
-// realRig has real commands and the real clock.
-func realRig(t *testing.T, cast map[string]script) *rig {
-	t.Helper()
-	t.Parallel()
-	r := newRig(t, cast)
-	ctx, cancel := context.WithTimeout(r.ctx, time.Minute)
-	t.Cleanup(cancel)
-	r.ctx = ctx
-	r.cfg.Runner = &sandbox.Runner{Grace: 100 * time.Millisecond, Slots: 1}
-	r.restart()
-	return r
-}
 
 // oneWorker is a mission of one task.
 func oneWorker(answers ...scripted.Answer) map[string]script {

@@ -63,8 +63,9 @@ func (m *mission) closeQueue(ctx context.Context) error {
 }
 
 // proveLanding runs the acceptance commands of the work's item: on what it stands on, with it, and with it taken out. It
-// returns why the work goes back, or nil.
+// returns why the work goes back, or nil: a check is red, or the work's own tests tell nothing of it.
 func (m *mission) proveLanding(ctx context.Context, l *landing, before, after string) (*rejection, error) {
+	var back *rejection
 	for _, command := range verify.Distinct(l.verify) {
 		r, err := m.proveWork(ctx, l, command, before, after)
 		if err != nil {
@@ -75,8 +76,12 @@ func (m *mission) proveLanding(ctx context.Context, l *landing, before, after st
 				"\nMend the cause, then end your turn; the host runs it again.", short: "its acceptance command fails: " + account(r),
 				cause: event.ReturnedCheck, command: r.Command, tree: l.tree, onto: before}, nil
 		}
+		if back == nil && l.mends && r.Hollow && r.Proof == centurion.ProofUnproven {
+			back = hollow(r)
+			back.tree, back.onto = l.tree, before
+		}
 	}
-	return nil, nil
+	return back, nil
 }
 
 // proveWork proves one command and keeps the receipt. One that the same command has given for the same files counts on.

@@ -69,13 +69,22 @@ func (m *mission) holdAgain(tasks ...centurion.Task) {
 // othersTold is how many of those at work a status tells of with their files. Each request pays for every line of it.
 const othersTold = 8
 
-// whoElse tells who else is at work on which files, a line each; those who work beside the holder's own files first, and of very
-// many others only which they are.
-func (m *mission) whoElse(holder string) string {
-	titles, waiting := map[string]string{}, map[string]bool{}
+// whoElse tells the session who else is at work on which files, a line each; those who work beside the holder's own files first,
+// and of very many others only which they are. The session's own tasks are said to be that: what it has handed out is no conflict.
+func (m *mission) whoElse(holder, session string) string {
+	titles, does := map[string]string{}, map[string]string{}
 	for _, r := range m.runsNow() {
-		t := r.now.Load()
-		titles[claims.Name(r.item, r.id)], waiting[claims.Name(r.item, r.id)] = t.Title, t.Attempt == 0 && !r.working.Load()
+		t, name := r.now.Load(), claims.Name(r.item, r.id)
+		titles[name] = t.Title
+		waits, own := t.Attempt == 0 && !r.working.Load(), t.Parent != "" && t.Parent == session
+		switch {
+		case own && waits:
+			does[name] = fmt.Sprintf("is your own task %s, which has not begun and waits for %s; its files", t.ID, m.waitsFor(t.ID))
+		case own:
+			does[name] = fmt.Sprintf("is being worked on by your own task %s", t.ID)
+		case waits:
+			does[name] = "is taken by somebody else, who has not begun yet"
+		}
 	}
 	held := m.claims.Others(holder)
 	mine := m.claims.Of(holder)
@@ -88,16 +97,21 @@ func (m *mission) whoElse(holder string) string {
 		if title := titles[other]; title != "" && title != other {
 			who += " (" + centurion.Clip(title, 60) + ")"
 		}
-		does := "is being worked on by somebody else"
-		if waiting[other] {
-			does = "is taken by somebody else, who has not begun yet"
-		}
-		fmt.Fprintf(&b, "%s %s: %s\n", who, does, centurion.Clip(strings.Join(held[other], ", "), 200))
+		fmt.Fprintf(&b, "%s %s: %s\n", who, cmp.Or(does[other], "is being worked on by somebody else"), centurion.Clip(strings.Join(held[other], ", "), 200))
 	}
 	if rest := names[min(len(names), othersTold):]; len(rest) > 0 {
 		fmt.Fprintf(&b, "%d more are being worked on, on other files: %s\n", len(rest), centurion.Clip(strings.Join(rest, ", "), 200))
 	}
 	return b.String()
+}
+
+// waitsFor is what a task waits for that has its files and has not begun: as a rule a slot, of its agent or the mission.
+func (m *mission) waitsFor(task string) string {
+	t, err := m.h.cfg.Store.Task(m.ctx, task)
+	if err != nil || t.Reason == "" {
+		return "a free slot"
+	}
+	return t.Reason
 }
 
 // beside is 1 if some of the files lie in a directory of some of mine, else 0.

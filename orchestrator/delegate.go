@@ -53,13 +53,13 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	}
 	// Some endpoints count their calls anew in each answer, so a call is known by its message as well.
 	key := call.Message + "/" + call.ID
-	session, err := d.resumes(ctx, agent, want, key)
+	before, err := d.resumes(ctx, agent, want, key)
 	if err != nil {
 		return centurion.Task{}, err
 	}
 	t := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Parent: d.c.id(), Call: key,
 		Agent: agent.Name, Title: cmp.Or(strings.TrimSpace(want.Description), centurion.Clip(want.Prompt, 60)), Prompt: want.Prompt,
-		Item: want.Item, Reviews: reviews, Session: session, Context: want.Context, Created: centurion.Now(),
+		Item: want.Item, Reviews: reviews, Session: before.Session, Resumes: before.ID, Context: want.Context, Created: centurion.Now(),
 		Budget: withDefaults(want.Budget, m.h.cfg.TaskBudget)}
 	if again {
 		return m.recordAgain(ctx, t, call.Begun)

@@ -57,6 +57,9 @@ func (g gate) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	if err := g.elsewhere(call, a); err != nil {
 		return err
 	}
+	if err := g.stashes(call, a); err != nil {
+		return err
+	}
 	d := m.decideIn(g.c.agent.Name, a, call.Workspace.Dir())
 	switch d.Action {
 	case permission.Allow:

@@ -51,6 +51,9 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 		return nil, err
 	}
 	l := &landing{task: c.task, agent: c.agent.Name, item: t.Item, given: t.Verify}
+	if l.mends, err = m.mayMend(ctx, t); err != nil {
+		return nil, err
+	}
 	if it, ok := m.itemNow(t.Item); ok && !t.Reviews {
 		l.verify, l.keeps = it.Verify, strings.EqualFold(strings.TrimSpace(it.Proof), string(centurion.ProofRegression))
 	}
@@ -348,7 +351,7 @@ func (m *mission) returned(ctx context.Context, c *conversation, back *rejection
 	if lays {
 		back.text += "\nYour checkout holds your work on top of the newest state of the mission now: read files again before you edit them."
 	}
-	if c.task != nil && n > 0 {
+	if c.task != nil && n > 0 && back.cause != event.ReturnedHollow {
 		back.text += "\n\n" + countdown(n, m.h.cfg.Returns, m.isolated())
 	}
 	if err := c.say(ctx, centurion.OriginHost, back.text); err != nil || !lays {

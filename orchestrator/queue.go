@@ -42,6 +42,7 @@ type landing struct {
 	verify []string        // the item's acceptance commands
 	given  []string        // what they were when work on it began
 	keeps  bool            // its checks have to be green before and after, no more is asked for
+	mends  bool            // its session may be asked once to mend tests that prove nothing
 	commit worktree.Commit // the work; no ID if nothing was changed
 
 	taken bool   // somebody merges it together with their own work

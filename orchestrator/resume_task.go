@@ -34,25 +34,25 @@ func depthAllows(address string) error {
 		Hint: "do it yourself, or say in your result what is left to do"}
 }
 
-// resumes returns the session that a delegation goes on with, or "" if it begins a new one. The error says why a task
+// resumes returns the task whose session a delegation goes on with: its id is empty if it begins a new one. The error says why a task
 // cannot be gone on with: it is unknown, another agent's, not ended, or its conversation is there no more. A call that has
 // made its task already is not looked at again.
-func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.Delegation, call string) (string, error) {
+func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.Delegation, call string) (centurion.Task, error) {
+	var newest centurion.Task
 	if want.Resume == "" {
-		return "", nil
+		return newest, nil
 	}
 	tasks, err := d.Tasks(ctx, nil)
 	if err != nil {
-		return "", err
+		return newest, err
 	}
-	var newest centurion.Task
 	names := make([]string, len(tasks))
 	for i, t := range tasks { // oldest first: a session that was resumed before is its last task's
 		if want.Resume == t.ID || want.Resume == t.Session {
 			newest = t
 		}
 		if t.Parent == d.c.id() && t.Call == call {
-			return t.Session, nil
+			return centurion.Task{ID: t.Resumes, Session: t.Session}, nil
 		}
 		names[i] = t.ID
 	}
@@ -64,22 +64,22 @@ func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.D
 		} else {
 			e.Hint = "leave out resume to hand it to a new session"
 		}
-		return "", e
+		return newest, e
 	case newest.Agent != agent.Name:
-		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s is the %s's", newest.ID, newest.Agent),
+		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s is the %s's", newest.ID, newest.Agent),
 			Hint: fmt.Sprintf("resume it as %s, or leave out resume to hand it to a new %s", newest.Agent, agent.Name)}
 	case !newest.Status.Ended():
-		return "", stillAtWork(newest)
+		return newest, stillAtWork(newest)
 	case newest.Session == "":
-		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s ended before it began: there is nothing to resume", newest.ID),
+		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s ended before it began: there is nothing to resume", newest.ID),
 			Hint: "leave out resume to hand it to a new session"}
 	}
 	rec, err := d.c.m.h.cfg.Store.Session(ctx, newest.Session)
 	if centurion.KindOf(err) == centurion.KindNotFound || err == nil && dropped(rec) != nil {
-		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the conversation of task %s is not kept any more", newest.ID),
+		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the conversation of task %s is not kept any more", newest.ID),
 			Hint: "leave out resume to hand it to a new session, with what it has to know in the prompt"}
 	}
-	return newest.Session, err
+	return newest, err
 }
 
 func stillAtWork(t centurion.Task) error {

@@ -57,11 +57,15 @@ func TestTaskIsResumed(t *testing.T) {
 			equal(t, "status", tasks[i].Status, centurion.TaskCompleted)
 			equal(t, "attempt", tasks[i].Attempt, 1)
 			equal(t, "result", tasks[i].Result, want)
+			equal(t, "resumes", tasks[i].Resumes, []string{"", tasks[0].ID, tasks[1].ID}[i]) // a session's id stands for its newest task
 			if tasks[i].Started.Before(tasks[i].Created.Time) || tasks[i].Usage.USD <= 0 {
 				t.Errorf("task %d: started %v, %+v", i, tasks[i].Started, tasks[i].Usage)
 			}
 		}
 		has(t, r.results(m.ID, "delegate_task")[1], "completed", "result:\nline 7")
+		for i, said := range r.results(m.ID, "delegate_task")[1:] {
+			has(t, said, "It resumes "+tasks[i].ID+" in the same conversation; its id is "+tasks[i+1].ID+" from now on.")
+		}
 		equal(t, "items done with a check", m.Verified, 1)
 		asked := r.requests("worker") // all that was said before stands before what is asked now
 		has(t, texts(asked[len(asked)-1]), "# Your task", "look at a.go", "seen", "which line?", "line 7", "mend it", "# Item T1 of the plan")

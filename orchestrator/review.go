@@ -23,6 +23,7 @@ type worth struct {
 	doubt    string          // why its checks alone do not show it; empty if they do
 	proof    centurion.Proof // unproven or flaky, if that is the doubt
 	reviewed bool            // a review has passed since its work ended
+	by       centurion.Task  // that review
 }
 
 // sure reports whether the item counts as verified.
@@ -54,7 +55,9 @@ func (m *mission) worths(ctx context.Context, p planView) ([]worth, error) {
 		w := worth{item: it}
 		w.doubt, w.proof = doubt(it, receipts, m.isolated())
 		if w.doubt != "" {
-			w.reviewed = reviewed(it.ID, tasks, reviews, own) != nil
+			if by := reviewed(it.ID, tasks, reviews, own); by != nil {
+				w.reviewed, w.by = true, *by
+			}
 		}
 		out = append(out, w)
 	}
@@ -329,7 +332,8 @@ func (m *mission) reviewFirst(ctx context.Context) (again bool, err error) {
 		"\nThe reviewer's word is needed before the mission is complete.")
 }
 
-// countProof records how many items are done with a proof or a review and how many without, and which are in doubt.
+// countProof records how many items are done with a proof or a review and how many without, which are in doubt, and which
+// review has passed them.
 func (m *mission) countProof(ctx context.Context, p planView) error {
 	all, err := m.worths(ctx, p)
 	if err != nil {
@@ -337,7 +341,11 @@ func (m *mission) countProof(ctx context.Context, p planView) error {
 	}
 	verified, unverified := 0, 0
 	var unproven, flaky []string
+	passed := map[string]string{}
 	for _, w := range all {
+		if w.reviewed {
+			passed[w.item.ID] = m.addressOf(ctx, w.by)
+		}
 		if w.sure() {
 			verified++
 		} else {
@@ -355,12 +363,21 @@ func (m *mission) countProof(ctx context.Context, p planView) error {
 		if err != nil {
 			return err
 		}
-		rec.Verified, rec.Unverified, rec.Unproven, rec.Flaky = verified, unverified, unproven, flaky
+		rec.Verified, rec.Unverified, rec.Unproven, rec.Flaky, rec.Reviewed = verified, unverified, unproven, flaky, passed
 		return tx.PutMission(&rec)
 	})
 }
 
+// addressOf returns the address of a task's session, or the task's id where that is not kept any more.
+func (m *mission) addressOf(ctx context.Context, t centurion.Task) string {
+	rec, err := m.h.cfg.Store.Session(ctx, t.Session)
+	if err != nil {
+		return t.ID
+	}
+	return cmp.Or(rec.Metadata.Address, t.ID)
+}
+
 // proofFacts is what the end of a mission tells of its items.
 func proofFacts(m centurion.Mission, d *event.MissionEnd) {
-	d.Verified, d.Unverified, d.Unproven, d.Flaky = m.Verified, m.Unverified, m.Unproven, m.Flaky
+	d.Verified, d.Unverified, d.Unproven, d.Flaky, d.Reviewed = m.Verified, m.Unverified, m.Unproven, m.Flaky, m.Reviewed
 }

@@ -111,6 +111,44 @@ func (h *Host) leftBehind(ctx context.Context, m centurion.Mission) error {
 	})
 }
 
+// sweepBranches removes branches that a host which died has left: of tasks that have ended, with all that they hold on the mission's
+// branch. A session's branches go together or not at all, since the later ones are found by counting. What cannot be removed stays;
+// it is in nobody's way. Nothing of the mission runs.
+func (m *mission) sweepBranches(ctx context.Context) {
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil || rec.Runs < 2 { // no other host has worked on it
+		return
+	}
+	repo := m.ground.repo
+	tip, err := repo.Tip(ctx, m.branch())
+	if err != nil {
+		return
+	}
+	merged, other, err := repo.Branches(ctx, branchPrefix(m.id), tip)
+	if err != nil {
+		return
+	}
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return
+	}
+	of := map[string]centurion.Task{}
+	stays := map[string]bool{"": true} // sessions; "" is of those that are no task's
+	for _, t := range tasks {
+		of[t.ID] = t
+		stays[t.Session] = stays[t.Session] || !t.Status.Ended()
+	}
+	session := func(branch string) string {
+		name, _, _ := strings.Cut(strings.TrimPrefix(branch, branchPrefix(m.id)), "-")
+		return of[name].Session
+	}
+	for _, b := range other {
+		stays[session(b)] = true
+	}
+	merged = slices.DeleteFunc(merged, func(b string) bool { return stays[session(b)] })
+	_, _ = repo.DropMerged(ctx, tip, merged...)
+}
+
 func (h *Host) giveBack(ctx context.Context, m centurion.Mission, at centurion.Checkout, forget func(*store.Tx) error) error {
 	c, err := h.reopen(ctx, h.repo, at)
 	switch {

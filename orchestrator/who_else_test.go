@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"centurion"
+	"centurion/provider/scripted"
 )
 
 // Of many who are at work, a status names the ones beside the own files with theirs, and the others only by name.
@@ -16,7 +18,7 @@ func TestWhoElse(t *testing.T) {
 		m.claims.Take(fmt.Sprintf("T%02d", i), []string{fmt.Sprintf("d%02d/f.go", i)})
 	}
 	m.claims.Take("near", []string{"d07/g.go"})
-	got := m.whoElse("near")
+	got := m.whoElse("near", "ses_1")
 	has(t, got, "T07 is being worked on by somebody else: d07/f.go\n", "T00 is being worked on", "22 more are being worked on, on other files: T08, T09")
 	if lines := strings.Count(got, "\n"); lines != othersTold+1 || !strings.HasPrefix(got, "T07 ") || strings.Contains(got, "near") {
 		t.Errorf("%d lines:\n%s", lines, got)
@@ -28,12 +30,32 @@ func TestWhoElseHasNotBegun(t *testing.T) {
 	t.Parallel()
 	m := &mission{runs: map[string]*taskRun{}}
 	for i, attempt := range []int{0, 0, 1} { // the last one goes on after a restart
-		task := centurion.Task{ID: fmt.Sprintf("tsk_%d", i), Item: fmt.Sprintf("T%d", i), Status: centurion.TaskQueued, Attempt: attempt}
+		task := centurion.Task{ID: fmt.Sprintf("tsk_%d", i), Item: fmt.Sprintf("T%d", i), Parent: "ses_2", Status: centurion.TaskQueued, Attempt: attempt}
 		r := &taskRun{id: task.ID, item: task.Item}
 		r.now.Store(&task)
 		r.working.Store(i == 1) // its record is that of its newest answer, and there is none yet
 		m.runs[task.ID] = r
 		m.claims.Take(task.Item, []string{fmt.Sprintf("d%d/**", i)})
 	}
-	has(t, m.whoElse(""), "T0 is taken by somebody else, who has not begun yet: d0/**\n", "T1 is being worked on by somebody else: d1/**\n", "T2 is being worked on by somebody else: d2/**\n")
+	has(t, m.whoElse("", "ses_1"), "T0 is taken by somebody else, who has not begun yet: d0/**\n", "T1 is being worked on by somebody else: d1/**\n", "T2 is being worked on by somebody else: d2/**\n")
+}
+
+// What the Commander has handed out is its own, and no conflict: its status names the task, and what it waits for.
+func TestWhoElseIsOwn(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One", "  - files: a/**", "- [ ] T2 Two", "  - files: b/**")), do(work("T1", "x"), work("T2", "y")),
+			do(call("bash", args{"command": "build 10s"})), say("I wait"), complete()),
+		"worker": func(scripted.Request) scripted.Answer { return after(time.Minute, say("made")) },
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{MaxWorkers: 1})
+		tasks := r.tasks(m.ID)
+		asked := r.requests("commander")
+		has(t, asked[3].Last(), "T1 (do T1) is being worked on by your own task "+tasks[0].ID+": a/**\n",
+			"T2 (do T2) is your own task "+tasks[1].ID+", which has not begun and waits for a free slot; its files: b/**")
+		for _, q := range asked {
+			if strings.Contains(texts(q), "somebody else") {
+				t.Errorf("its own task is said to be somebody else's:\n%s", texts(q))
+			}
+		}
+	})
 }

@@ -406,6 +406,7 @@ func (m *mission) leaveGround(status centurion.MissionStatus) {
 		w.shut()
 	}
 	_ = m.closeView(ctx) // likewise; a view holds nobody's work
+	m.sweepBranches(ctx)
 }
 
 // shut closes the files of a checkout that stays. Nothing works in it any more.

@@ -334,11 +334,12 @@ func TestReturns(t *testing.T) {
 		event.ReturnedMarkers:  {"it had conflict markers in a.go", "it had conflict markers in a.go"},
 		event.ReturnedFiles:    {"it changed files that others were working on: a.go", "it changed files that others were working on: a.go"},
 		event.ReturnedGuard:    {"it broke a check of the mission that was green before it: go test", "it broke a check of the mission that was green before it: go test"},
+		event.ReturnedHollow:   {"its tests tell nothing of its work: go test", "its tests tell nothing of its work: go test"},
 		"another":              {"it is so", "it is so"},
 	} {
 		d := event.ReturnData{Cause: cause, Reason: "it is so\nand more", Returns: 1}
 		switch cause {
-		case event.ReturnedCheck, event.ReturnedGuard:
+		case event.ReturnedCheck, event.ReturnedGuard, event.ReturnedHollow:
 			d.Command = "go test"
 		case "another":
 		default:

@@ -68,6 +68,7 @@ const (
 	returnedMarkers  = "markers"
 	returnedFiles    = "files"
 	returnedGuard    = "guard"
+	returnedHollow   = "hollow"
 )
 
 // why says in one line why work went back.
@@ -84,6 +85,8 @@ func (r returnFact) why() string {
 		return "it changed files that others were working on: " + files
 	case returnedGuard:
 		return "it broke a check of the mission that was green before it" + suffix(": ", r.Command)
+	case returnedHollow:
+		return "its tests tell nothing of its work" + suffix(": ", r.Command)
 	}
 	return cmp.Or(firstLine(r.Reason), sentAgain)
 }

@@ -101,6 +101,7 @@ type Mission struct {
 	Unverified int                     `json:"unverified"`
 	Unproven   []string                `json:"unproven,omitempty"`
 	Flaky      []string                `json:"flaky,omitempty"`
+	Reviewed   map[string]string       `json:"reviewed,omitempty"` // items that a review has passed: the address of its session, by item
 	Reason     string                  `json:"reason,omitempty"`
 	Summary    string                  `json:"summary,omitempty"`
 	Started    centurion.Time          `json:"started"`
@@ -128,6 +129,7 @@ type Task struct {
 	Attempt  int                  `json:"attempt"`
 	Session  string               `json:"session"`
 	Item     string               `json:"item,omitempty"`
+	Resumes  string               `json:"resumes,omitempty"` // the task whose conversation it goes on with
 	Prompt   string               `json:"prompt,omitempty"`
 	Result   string               `json:"result,omitempty"`
 	Error    *centurion.TaskError `json:"error,omitempty"`
@@ -198,14 +200,14 @@ func missionView(m centurion.Mission, tasks []centurion.Task) Mission {
 	return Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
 		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, Model: m.Options.Model, Tasks: counts, Tokens: m.Usage.Tokens, Cost: m.Usage.USD,
 		Unpriced: m.Usage.Unpriced, MaxCost: m.Options.MaxCost, Rounds: m.Rounds, DurationMS: m.ElapsedMS,
-		Verified: m.Verified, Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
+		Verified: m.Verified, Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reviewed: m.Reviewed, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
 		Options: m.Options, ToolCalls: m.ToolCalls, Reserved: m.Reserved,
 		Isolation: m.Isolation, Base: m.Base, Checkout: m.Checkout, Merged: m.Merged}
 }
 
 func taskView(t centurion.Task) Task {
 	return Task{ID: t.ID, Mission: t.Mission, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason, Attempt: t.Attempt,
-		Session: t.Session, Item: t.Item, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files, Created: t.Created,
+		Session: t.Session, Item: t.Item, Resumes: t.Resumes, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files, Created: t.Created,
 		Started: t.Started, Ended: t.Ended, Tokens: t.Usage.Tokens, Cost: t.Usage.USD, Unpriced: t.Usage.Unpriced,
 		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls, ElapsedMS: t.ElapsedMS, Returns: t.Returns,
 		Checkout: t.Checkout, Landed: t.Landed, Claims: t.Claims, Undone: t.Undone}
@@ -238,14 +240,14 @@ func (m Mission) Noun() centurion.Mission {
 	return centurion.Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
 		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, Options: m.Options, Rounds: m.Rounds,
 		Usage: centurion.Usage{Tokens: m.Tokens, USD: m.Cost, Unpriced: m.Unpriced}, ElapsedMS: m.DurationMS, Verified: m.Verified,
-		Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
+		Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reviewed: m.Reviewed, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
 		ToolCalls: m.ToolCalls, Reserved: m.Reserved, Isolation: m.Isolation, Base: m.Base, Checkout: m.Checkout, Merged: m.Merged}
 }
 
 // Noun returns the task as the rest of the program speaks of it.
 func (t Task) Noun() centurion.Task {
 	return centurion.Task{ID: t.ID, Mission: t.Mission, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason,
-		Attempt: t.Attempt, Session: t.Session, Item: t.Item, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files,
+		Attempt: t.Attempt, Session: t.Session, Item: t.Item, Resumes: t.Resumes, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files,
 		Created: t.Created, Started: t.Started, Ended: t.Ended,
 		Usage:  centurion.Usage{Tokens: t.Tokens, USD: t.Cost, Unpriced: t.Unpriced},
 		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls, ElapsedMS: t.ElapsedMS, Returns: t.Returns,

@@ -93,6 +93,9 @@ var errSyncWait = errors.New("the wait for the task is over")
 
 // started tells of a task that goes on.
 func started(t centurion.Task, what string) Result {
+	if r := resumes(t); r != "" {
+		what += " " + r
+	}
 	return Result{Output: what + " You will be told when it ends; end your turn when nothing else is left to do.",
 		Title: t.Title, Metadata: taskMeta(t)}
 }

@@ -33,7 +33,7 @@ func (b *boss) Delegate(_ context.Context, c *Call, d Delegation) (centurion.Tas
 		return centurion.Task{}, &centurion.Error{Kind: centurion.KindUsage, Msg: "there is no agent " + d.Agent, Hint: "did you mean worker?"}
 	}
 	b.delegated = append(b.delegated, d)
-	t := centurion.Task{ID: "tsk_new", Title: d.Description, Agent: d.Agent, Item: d.Item, Prompt: d.Prompt, Call: c.ID, Status: centurion.TaskQueued}
+	t := centurion.Task{ID: "tsk_new", Title: d.Description, Agent: d.Agent, Item: d.Item, Prompt: d.Prompt, Call: c.ID, Resumes: d.Resume, Status: centurion.TaskQueued}
 	if b.tasks == nil {
 		b.tasks = map[string]centurion.Task{}
 	}
@@ -103,6 +103,13 @@ func TestDelegateTask(t *testing.T) {
 	want(t, "delegation", boss.delegated[0], Delegation{Agent: "worker", Description: "parse limits", Prompt: prompt, Item: "T1"})
 	want(t, "consumed", len(r.Consumes), 0)
 	want(t, "task", r.Metadata["task"], any("tsk_new"))
+	if strings.Contains(r.Output, "resumes") {
+		t.Errorf("a task that begins anew: %s", r.Output)
+	}
+	for _, background := range []bool{true, false} {
+		r = b.must("delegate_task", args{"agent": "worker", "description": "x", "prompt": "y", "resume": " tsk_1 ", "background": background})
+		says(t, r.Output, "It resumes tsk_1 in the same conversation; its id is tsk_new from now on.")
+	}
 	b.refused("delegate_task", args{"agent": "wroker", "description": "x", "prompt": "y"}, centurion.KindUsage, "no agent wroker", "did you mean worker?")
 	b.refused("delegate_task", args{"agent": "worker", "description": "x"}, centurion.KindUsage, `"prompt" is missing`)
 }

@@ -26,6 +26,14 @@ func state(t centurion.Task) string {
 	return s
 }
 
+// resumes says of a task that it goes on with the conversation of another, whose id its own replaces; else it is empty.
+func resumes(t centurion.Task) string {
+	if t.Resumes == "" {
+		return ""
+	}
+	return fmt.Sprintf("It resumes %s in the same conversation; its id is %s from now on.", t.Resumes, t.ID)
+}
+
 // report is all that is to be told of a task that has ended.
 func report(t centurion.Task) string {
 	var b strings.Builder
@@ -35,6 +43,9 @@ func report(t centurion.Task) string {
 	}
 	if t.Attempt > 1 {
 		fmt.Fprintf(&b, ", attempt %d", t.Attempt)
+	}
+	if r := resumes(t); r != "" {
+		b.WriteString(". " + r)
 	}
 	b.WriteByte('\n')
 	if t.Error != nil {

@@ -193,22 +193,36 @@ func todoText(t Todo) string {
 	return s
 }
 
+// proofText says how many items are shown to be done, and which of them by a review alone.
 func proofText(b *Board, e *End) string {
-	text := fmt.Sprintf("%d verified", e.Verified)
-	switch {
-	case e.Verified == 0 && e.Unverified == 0:
+	if e.Verified == 0 && e.Unverified == 0 {
 		if b.Status == centurion.MissionCompleted {
 			return "nothing to verify"
 		}
 		return ""
-	case e.Unverified > 0:
+	}
+	return provenWords(e)
+}
+
+func provenWords(e *End) string {
+	text := fmt.Sprintf("%d verified", e.Verified)
+	if e.Unverified > 0 {
 		text += fmt.Sprintf(", %d not", e.Unverified)
 	}
-	if len(e.Unproven) > 0 {
-		text += ", unproven: " + strings.Join(e.Unproven, " ")
-	}
-	if len(e.Flaky) > 0 {
-		text += ", flaky: " + strings.Join(e.Flaky, " ")
+	for _, doubt := range []struct {
+		name  string
+		items []string
+	}{{"unproven", e.Unproven}, {"flaky", e.Flaky}} {
+		var told []string
+		for _, id := range doubt.items {
+			if by := e.Reviewed[id]; by != "" {
+				id += " (reviewed by " + Clean(by) + ")"
+			}
+			told = append(told, id)
+		}
+		if len(told) > 0 {
+			text += ", " + doubt.name + ": " + strings.Join(told, " ")
+		}
 	}
 	return text
 }

@@ -289,6 +289,10 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 	}
 	p.field("run", dots(level, span(time.Duration(m.ElapsedMS)*time.Millisecond), centurion.Count(m.Rounds, "round")))
 	p.field("usage", dots(tokenText(m.Usage), money(m.Usage)))
+	if m.Verified+m.Unverified > 0 {
+		p.field("items", provenWords(&End{Verified: m.Verified, Unverified: m.Unverified, Unproven: CleanLines(strings.Join(m.Unproven, "\n")),
+			Flaky: CleanLines(strings.Join(m.Flaky, "\n")), Reviewed: m.Reviewed}))
+	}
 	p.field("limits", dots(limits(m)...))
 	p.field("reserved", reserved(m))
 }
@@ -302,6 +306,7 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 	}
 	p.field("task", dots(t.ID, string(t.Status), attempt, Clean(t.Reason)))
 	p.field("agent", dots(Clean(t.Agent), Clean(t.Item), t.Session))
+	p.field("resumes", Clean(t.Resumes))
 	p.field("usage", dots(tokenText(t.Usage), money(t.Usage)))
 	p.field("budget", dots(taskBudget(t)...))
 	files := make([]string, len(t.Files))

@@ -16,7 +16,7 @@ import (
 // maxChain is how long a command may be to be taken apart, in bytes: the parser recurses.
 const maxChain = 64 << 10
 
-// chain is a command `A && B && C` some clauses of which run something of the project, and others only look at it. The shell stops at the first that
+// chain is a command `A && B && C`, or `set -e` and a line for each, some clauses of which run something of the project, and others only look at it. The shell stops at the first that
 // fails, so a red run of the whole says nothing of what stands behind. Run by its script it goes on, until each clause that matters was seen.
 type chain struct {
 	front   string // statements before it that only set up the shell, as they are written
@@ -42,21 +42,35 @@ func clipClause(s string) string {
 // chainOf takes a command apart. ok is false where its clauses need not be told apart, or cannot be: it is no chain, nothing in it runs tests, nothing else stands
 // beside them, or a here-document stands elsewhere than the clause that reads it.
 func chainOf(command string) (c chain, ok bool) {
-	if len(command) > maxChain || !strings.Contains(command, "&&") {
+	if len(command) > maxChain {
 		return c, false
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
 	if err != nil || len(file.Stmts) == 0 || hereDocument(file) {
 		return c, false
 	}
-	last := file.Stmts[len(file.Stmts)-1]
-	for _, s := range file.Stmts[:len(file.Stmts)-1] {
-		if !plain(s) || !setsUp(s.Cmd) {
+	rest := file.Stmts
+	for len(rest) > 1 && plain(rest[0]) && setsUp(rest[0].Cmd) {
+		rest = rest[1:]
+	}
+	strict := stopsAtFailure(file.Stmts[:len(file.Stmts)-len(rest)])
+	if len(rest) > 1 && !strict { // the last one decides, whatever became of the others
+		return c, false
+	}
+	c.front = command[:rest[0].Pos().Offset()]
+	var all []*syntax.Stmt
+	for i, s := range rest {
+		end := i == len(rest)-1
+		if !end && s.Negated { // it never stops the shell
 			return c, false
 		}
+		parts := flatten(s, end)
+		if len(parts) > 1 && !end || strict && slices.ContainsFunc(parts, compound) {
+			return c, false
+		}
+		all = append(all, parts...)
 	}
-	c.front = command[:last.Pos().Offset()]
-	for _, s := range flatten(last, true) {
+	for _, s := range all {
 		if s.Background || s.Coprocess {
 			return c, false
 		}
@@ -74,6 +88,39 @@ func chainOf(command string) (c chain, ok bool) {
 		return slices.ContainsFunc(c.clauses, func(one clause) bool { return slices.Contains(kinds, one.kind) })
 	}
 	return c, has(runs) && has(looks, acts)
+}
+
+// stopsAtFailure reports whether statements in front let the shell stop at the first of the others that fails, as && does.
+func stopsAtFailure(front []*syntax.Stmt) (strict bool) {
+	for _, s := range front {
+		call, ok := s.Cmd.(*syntax.CallExpr)
+		if !ok || len(call.Args) < 2 || call.Args[0].Lit() != "set" {
+			continue
+		}
+		for _, w := range call.Args[1:] {
+			switch flag := w.Lit(); {
+			case strings.HasPrefix(flag, "+") && strings.Contains(flag, "e"):
+				return false
+			case strings.HasPrefix(flag, "-") && strings.Contains(flag, "e"):
+				strict = true
+			}
+		}
+	}
+	return strict
+}
+
+// compound reports whether a statement under set -e would mean something else where its exit code is asked for, as the script does: the
+// shell then goes on within it. A change of the shell's options is one, too.
+func compound(s *syntax.Stmt) bool {
+	switch cmd := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		return len(cmd.Args) > 0 && slices.Contains([]string{"set", "eval", "source", ".", "exec", "trap"}, cmd.Args[0].Lit())
+	case *syntax.BinaryCmd:
+		return cmd.Op != syntax.Pipe || compound(cmd.X) || compound(cmd.Y)
+	case *syntax.DeclClause, *syntax.TestClause:
+		return false
+	}
+	return true
 }
 
 // whole lets every clause count that does not only set up the shell.

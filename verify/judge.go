@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"centurion"
@@ -40,6 +41,7 @@ type facts struct {
 	regression bool
 	changed    bool // anything was
 	work       bool // something else than checks was
+	tests      bool // checks were
 	weakened   []string
 	reds       []attempt
 	green      []centurion.CheckRun
@@ -65,6 +67,18 @@ func (f facts) removed() string {
 		return f.reds[len(f.reds)-1].removed
 	}
 	return ""
+}
+
+// hollow reports whether checks that the work has brought or changed are what is missing: they are not run, or pass without
+// it. That a build breaks, that a command can only pass or that checks were weakened is something else.
+func (f facts) hollow() bool {
+	if f.trivial || f.regression || !f.work || !f.tests || len(f.weakened) > 0 || f.died() != nil {
+		return false
+	}
+	if f.green[len(f.green)-1].Empty != "" {
+		return true
+	}
+	return slices.ContainsFunc(f.reds, func(a attempt) bool { return a.stayed() && a.how != onePiece && a.run.Empty == "" })
 }
 
 // judge says what the runs of a check that ended green are worth, and in one line why it is no more.

@@ -63,3 +63,44 @@ func TestNamedScriptStays(t *testing.T) {
 		t.Errorf("%s, %s, tree %q, removed %s, %v", r.Proof, r.Why, r.Tree, r.Removed, err)
 	}
 }
+
+// Hollow are tests of the work's own that stay green without it, or that nothing runs: whoever wrote them can mend them. What no
+// test can mend is not.
+func TestHollowTests(t *testing.T) {
+	t.Parallel()
+	green, red := centurion.CheckRun{Passed: true}, centurion.CheckRun{ExitCode: 1}
+	broken, ran0 := centurion.CheckRun{ExitCode: 1, Broken: "the build failed"}, centurion.CheckRun{Passed: true, Empty: "no tests to run"}
+	with := func(last centurion.CheckRun, reds ...attempt) facts {
+		return facts{changed: true, work: true, tests: true, green: []centurion.CheckRun{last}, reds: reds}
+	}
+	of := func(h how, r result) attempt { return attempt{how: h, run: r} }
+	plain := func(r centurion.CheckRun) result { return result{CheckRun: r} }
+	base := with(green, of(allOut, plain(green)))
+	but := func(change func(*facts)) facts {
+		f := base
+		change(&f)
+		return f
+	}
+	for name, c := range map[string]struct {
+		f    facts
+		want bool
+	}{
+		"green without the work":         {base, true},
+		"green when it does nothing":     {with(green, of(allOut, plain(broken)), of(hollowed, plain(green))), true},
+		"only a formatter fails":         {with(green, of(allOut, result{CheckRun: broken, green: "go test ./...", fell: "gofmt"})), true},
+		"no test is run":                 {with(ran0, of(allOut, plain(broken))), true},
+		"it dies":                        {with(green, of(allOut, plain(red))), false},
+		"the build breaks":               {with(green, of(allOut, plain(broken))), false},
+		"green without one piece":        {with(green, of(allOut, plain(broken)), of(onePiece, plain(green))), false},
+		"no tests before":                {with(green, of(allOut, plain(ran0))), false},
+		"it can only pass":               {but(func(f *facts) { f.trivial = true }), false},
+		"no more is asked for":           {but(func(f *facts) { f.regression = true }), false},
+		"no test of the work's own":      {but(func(f *facts) { f.tests = false }), false},
+		"nothing but tests":              {but(func(f *facts) { f.work = false }), false},
+		"weakened, which is another say": {but(func(f *facts) { f.weakened = []string{"a_test.go was removed"} }), false},
+	} {
+		if got := c.f.hollow(); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

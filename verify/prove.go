@@ -57,7 +57,7 @@ func (p *proving) prove(ctx context.Context) error {
 	if p.changes, err = p.split(ctx, diff); err != nil {
 		return err
 	}
-	p.facts = facts{trivial: trivial(p.work.Command), regression: p.work.Regression, changed: len(diff) > 0, work: p.changes.any(work), weakened: weakened(diff, p.work.Command)}
+	p.facts = facts{trivial: trivial(p.work.Command), regression: p.work.Regression, changed: len(diff) > 0, work: p.changes.any(work), tests: p.changes.any(check), weakened: weakened(diff, p.work.Command)}
 	p.receipt.Weakened = p.facts.weakened
 	if c, ok := chainOf(p.work.Command); ok && !p.work.Regression {
 		if p.changes.documents() {
@@ -86,6 +86,7 @@ func (p *proving) prove(ctx context.Context) error {
 		}
 	}
 	p.receipt.Proof, p.receipt.Why = judge(p.facts)
+	p.receipt.Hollow = p.receipt.Proof == centurion.ProofUnproven && p.facts.hollow()
 	p.receipt.Removed = clipRemoved(p.facts.removed())
 	return nil
 }

@@ -158,3 +158,34 @@ func (r *Repo) heldBranches() map[string]bool {
 	}
 	return held
 }
+
+// Branches lists the branches below a prefix (without refs/heads/), those whose commits into has apart from the others.
+func (r *Repo) Branches(ctx context.Context, prefix, into string) (merged, other []string, err error) {
+	list := func(option string) ([]string, error) {
+		out, err := r.git(ctx, call{Args: []string{"for-each-ref", "--format=%(refname:lstrip=2)", option, "refs/heads/" + prefix}})
+		return strings.Fields(string(out)), err
+	}
+	if merged, err = list("--merged=" + into); err != nil {
+		return nil, nil, err
+	}
+	other, err = list("--no-merged=" + into)
+	return merged, other, err
+}
+
+// DropMerged deletes branches whose commits into has, and returns them. One that a checkout has stays, and one that has moved on.
+func (r *Repo) DropMerged(ctx context.Context, into string, branches ...string) (dropped []string, err error) {
+	held := r.heldBranches()
+	for _, branch := range branches {
+		if held["refs/heads/"+branch] {
+			continue
+		}
+		kept, err := r.drop(ctx, branch, "", into)
+		if err != nil {
+			return dropped, err
+		}
+		if kept == "" {
+			dropped = append(dropped, branch)
+		}
+	}
+	return dropped, nil
+}

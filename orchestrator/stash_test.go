@@ -1,0 +1,63 @@
+package orchestrator
+
+import (
+	"strings"
+	"testing"
+
+	"centurion"
+	"centurion/permission"
+)
+
+// What puts something on the list of stashes, or takes it from there, is refused however it is written; looking at it is not, nor
+// is text that only speaks of it.
+func TestStashRules(t *testing.T) {
+	t.Parallel()
+	for script, denied := range map[string]bool{
+		"git stash":                            true,
+		"git stash push -u -m x":               true,
+		"git stash pop":                        true,
+		"git stash apply stash@{1}":            true,
+		"git stash clear":                      true,
+		"git stash --keep-index":               true,
+		"git -C sub stash":                     true,
+		"git -c core.x=y stash -u":             true,
+		"cd sub && git stash && go test ./...": true,
+		`bash -c "git stash; make"`:            true,
+		"timeout 5 git stash":                  true,
+		"git stash list":                       false,
+		"git stash list --stat":                false,
+		"git -C sub stash list":                false,
+		"git stash show -p stash@{0}":          false,
+		"git status && git diff":               false,
+		"git commit -am 'git stash is denied'": false,
+		"grep -rn 'git stash' docs":            false,
+		"echo git stash":                       false,
+		"ls stash":                             false,
+	} {
+		d := permission.DecideShell([]permission.Level{stashRules()}, script, "/p", "/home/u", false)
+		if got := d.Action == permission.Deny; got != denied {
+			t.Errorf("%s: %s (%s)", script, d.Action, d.Reason)
+		}
+	}
+}
+
+// A session in a checkout is told what to do instead, and the person's list of stashes stays as it was.
+func TestStashIsRefused(t *testing.T) {
+	r := gitRig(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+		"commander": steps(do(work("", "x")), say("I wait"), complete()),
+		"worker":    steps(do(sh("echo mine > go.txt; git stash")), do(sh("echo mine > go.txt")), do(sh("git stash list")), say("made it")),
+	})
+	r.write("go.txt", "the person's\n")
+	r.git("stash")
+	m := r.mission(centurion.MissionOptions{})
+	said := r.results(m.ID, "bash")
+	has(t, said[0], "not allowed", "git's stash", "one for all checkouts", "git commit -am aside", "git diff > aside.patch")
+	has(t, said[2], "stash@{0}")
+	equal(t, "stashes", len(strings.Split(r.git("stash", "list"), "\n")), 1)
+}
+
+// Where all work in the person's own directory the stash is a matter of the rules.
+func TestStashInSharedIsolation(t *testing.T) {
+	r := realRig(t, map[string]script{"commander": steps(do(sh("git stash list; git stash")), say("done"))})
+	has(t, r.results(r.mission(centurion.MissionOptions{}).ID, "bash")[0], "not a git repository")
+}

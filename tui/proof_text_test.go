@@ -1,0 +1,30 @@
+package tui
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"centurion"
+	"centurion/event"
+)
+
+// What proves too little is told with the review that has passed it, at the end of a run and in show; what none has passed
+// stands there alone.
+func TestReviewedIsTold(t *testing.T) {
+	s := newStage().wait(0).at(centurion.EventMissionCompleted, "ses_0", "", event.MissionEnd{Verified: 2, Unverified: 1,
+		Unproven: []string{"T1", "T2"}, Flaky: []string{"T3"}, Reviewed: map[string]string{"T1": "0/7", "T3": "0/8\x1b[1m", "T4": "0/7"}})
+	const told = "2 verified, 1 not, unproven: T1 (reviewed by 0/7) T2, flaky: T3 (reviewed by 0/8)"
+	if got := proofText(s.board(), s.board().End); got != told {
+		t.Errorf("at the end: %s", got)
+	}
+	var b bytes.Buffer
+	m := &centurion.Mission{ID: "msn_1", Goal: "x", Verified: 2, Unverified: 1, Unproven: []string{"T1", "T2"}, Flaky: []string{"T3"},
+		Reviewed: map[string]string{"T1": "0/7", "T3": "0/8"}}
+	if err := Show(&b, Shown{Mission: m}, ShowOptions{Width: 200, Now: curtain}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), told) {
+		t.Errorf("show:\n%s", b.String())
+	}
+}
