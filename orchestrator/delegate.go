@@ -20,9 +20,15 @@ type delegator struct{ c *conversation }
 
 var _ tools.Delegator = delegator{}
 
-// Delegate records a task and launches it. The same call, repeated after a restart, finds the task it made before.
+// Delegate records a task and launches it. The same call, repeated after a restart, finds the task it made before, whatever has
+// become of its item meanwhile.
 func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.Delegation) (centurion.Task, error) {
 	m := d.c.m
+	// Some endpoints count their calls anew in each answer, so a call is known by its message as well.
+	key := call.Message + "/" + call.ID
+	if t, made, err := m.h.cfg.Store.TaskByCall(ctx, d.c.id(), key); made || err != nil {
+		return t, err
+	}
 	if m.isClaimed() {
 		return centurion.Task{}, &centurion.Error{Kind: centurion.KindConflict, Msg: "the mission is complete: nothing more is started"}
 	}
@@ -51,9 +57,7 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	if err := m.ownMerged(ctx, d.c); err != nil { // whoever is to work on it has to see it
 		return centurion.Task{}, err
 	}
-	// Some endpoints count their calls anew in each answer, so a call is known by its message as well.
-	key := call.Message + "/" + call.ID
-	before, err := d.resumes(ctx, agent, want, key)
+	before, err := d.resumes(ctx, agent, want)
 	if err != nil {
 		return centurion.Task{}, err
 	}
@@ -73,7 +77,7 @@ func (m *mission) recordAgain(ctx context.Context, t centurion.Task, begun func(
 		return t, err
 	}
 	got, err := m.record(t, begun)
-	if err != nil || got.ID != t.ID { // refused, or the same call has made its task before
+	if err != nil { // refused
 		err = errors.Join(err, m.markItem(context.WithoutCancel(ctx), t.Item, func(d *todo.Doc, id string) error {
 			if d.Status(id) != todo.Open {
 				return nil

@@ -35,9 +35,8 @@ func depthAllows(address string) error {
 }
 
 // resumes returns the task whose session a delegation goes on with: its id is empty if it begins a new one. The error says why a task
-// cannot be gone on with: it is unknown, another agent's, not ended, or its conversation is there no more. A call that has
-// made its task already is not looked at again.
-func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.Delegation, call string) (centurion.Task, error) {
+// cannot be gone on with: it is unknown, another agent's, not ended, or its conversation is there no more.
+func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.Delegation) (centurion.Task, error) {
 	var newest centurion.Task
 	if want.Resume == "" {
 		return newest, nil
@@ -50,9 +49,6 @@ func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.D
 	for i, t := range tasks { // oldest first: a session that was resumed before is its last task's
 		if want.Resume == t.ID || want.Resume == t.Session {
 			newest = t
-		}
-		if t.Parent == d.c.id() && t.Call == call {
-			return centurion.Task{ID: t.Resumes, Session: t.Session}, nil
 		}
 		names[i] = t.ID
 	}

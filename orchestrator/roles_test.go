@@ -9,6 +9,7 @@ import (
 	"centurion/agents"
 	"centurion/permission"
 	"centurion/provider/scripted"
+	"centurion/tools"
 	"centurion/tools/web"
 )
 
@@ -281,6 +282,34 @@ func TestRepeatedCallIDs(t *testing.T) {
 		if len(tasks) != 2 || tasks[0].Prompt != "one" || tasks[1].Prompt != "two" {
 			t.Errorf("tasks %+v", tasks)
 		}
+	})
+}
+
+// R2, R3: a delegation that is repeated because its host died finds its own task, also when that is done and its item ticked by then.
+func TestRepeatedDelegationOfADoneItem(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One")), do(work("T1", "x")), say("I wait"), do(call("bash", args{"command": "build 100s"})), complete()),
+		"worker":    steps(say("made")),
+	}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		time.Sleep(30 * time.Second)
+		before := r.tasks(m.ID)
+		if len(before) != 1 || before[0].Status != centurion.TaskCompleted {
+			t.Fatalf("tasks %+v", before)
+		}
+		message, id, _ := strings.Cut(before[0].Call, "/")
+		d := delegator{r.host.running(m.ID).root}
+		want := tools.Delegation{Agent: "worker", Item: "T1", Prompt: "x"}
+		got, err := d.Delegate(r.ctx, &tools.Call{Message: message, ID: id}, want)
+		if err != nil || got.ID != before[0].ID {
+			t.Errorf("the repeated call: %s, %v", got.ID, err)
+		}
+		if _, err := d.Delegate(r.ctx, &tools.Call{Message: message, ID: "another"}, want); centurion.KindOf(err) != centurion.KindConflict {
+			t.Errorf("another call: %v", err)
+		}
+		equal(t, "tasks", len(r.tasks(m.ID)), 1)
+		r.is(l.wait(), centurion.MissionCompleted, "")
 	})
 }
 

@@ -185,6 +185,15 @@ func (s *Store) Task(ctx context.Context, id string) (centurion.Task, error) {
 	return readOne[centurion.Task](ctx, s, taskTable, id)
 }
 
+// TaskByCall returns the task that a session delegated with a tool call, as [Tx.TaskByCall] does.
+func (s *Store) TaskByCall(ctx context.Context, session, call string) (centurion.Task, bool, error) {
+	found, err := readList[centurion.Task](ctx, s, taskTable, byCall, session, call)
+	if err != nil || len(found) == 0 {
+		return centurion.Task{}, false, err
+	}
+	return found[0], true, nil
+}
+
 // Receipts returns the receipts of a mission, oldest first.
 func (s *Store) Receipts(ctx context.Context, mission string) ([]centurion.Receipt, error) {
 	return readList[centurion.Receipt](ctx, s, receiptTable, ` WHERE mission = ? ORDER BY seq`, mission)

@@ -170,11 +170,12 @@ func (tx *Tx) Delivery(id string) (Delivery, error) { return txOne[Delivery](tx,
 // Ask returns an ask; KindNotFound if there is none with this id.
 func (tx *Tx) Ask(id string) (Ask, error) { return txOne[Ask](tx, askTable, id) }
 
+const byCall = ` WHERE parent = ? AND call = ? ORDER BY seq DESC LIMIT 1`
+
 // TaskByCall returns the task that a session delegated with a tool call, the newest if a model has used the call's id
 // twice, and whether there is one.
 func (tx *Tx) TaskByCall(session, call string) (centurion.Task, bool, error) {
-	found, err := txList[centurion.Task](tx, taskTable,
-		` WHERE parent = ? AND call = ? ORDER BY seq DESC LIMIT 1`, session, call)
+	found, err := txList[centurion.Task](tx, taskTable, byCall, session, call)
 	if err != nil || len(found) == 0 {
 		return centurion.Task{}, false, err
 	}
