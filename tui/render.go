@@ -205,9 +205,9 @@ func proofText(b *Board, e *End) string {
 }
 
 func provenWords(e *End) string {
-	text := fmt.Sprintf("%d verified", e.Verified)
+	words := []string{fmt.Sprintf("%d verified", e.Verified)}
 	if e.Unverified > 0 {
-		text += fmt.Sprintf(", %d not", e.Unverified)
+		words = append(words, fmt.Sprintf("%d not", e.Unverified))
 	}
 	for _, doubt := range []struct {
 		name  string
@@ -221,10 +221,10 @@ func provenWords(e *End) string {
 			told = append(told, id)
 		}
 		if len(told) > 0 {
-			text += ", " + doubt.name + ": " + strings.Join(told, " ")
+			words = append(words, doubt.name+": "+strings.Join(told, " "))
 		}
 	}
-	return text
+	return strings.Join(words, ", ")
 }
 
 // taskText counts tasks by state, from the end's own figures or, without them, from the board.
