@@ -196,6 +196,17 @@ func TestThereAndBack(t *testing.T) {
 	if err != nil || len(task.Landed) != 3 || !task.Landed[1].Reverts || task.Landed[2].Reverts || !task.Undone.IsZero() {
 		t.Errorf("recorded of the task: %+v, %v", task.Landed, err)
 	}
+	if got := r.recorded(); len(got.Only) > 0 || !got.Follows { // all of it is there
+		t.Errorf("recorded of the mission: %+v", got)
+	}
+	events, err := r.store.Events(ctx, store.EventQuery{Mission: r.mission.ID, Types: []centurion.EventType{centurion.EventMergeDone, centurion.EventMergeUndone}, Limit: 100})
+	var told []string
+	for _, e := range events {
+		told = append(told, strings.TrimSpace(string(e.Type)+" "+strings.Replace(e.Task, r.task.ID, "t", 1)))
+	}
+	if got, want := strings.Join(told, ", "), "merge.done, merge.undone, merge.done, merge.undone t, merge.done t"; err != nil || got != want {
+		t.Errorf("told %q, %v, want %q", got, err, want)
+	}
 }
 
 // The diff of a task that was cancelled has what it did and what was not merged: it stands on a branch of the task's own.
