@@ -1,6 +1,10 @@
 package centurion
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // MissionStatus is where a mission stands.
 //
@@ -82,6 +86,7 @@ type Mission struct {
 	Base      *Base     `json:"base,omitempty"`      // what its work starts from; nil without git
 	Checkout  *Checkout `json:"checkout,omitempty"`  // where its own agent works; nil before that first writes
 	Wrote     []Landed  `json:"wrote,omitempty"`     // what its own agent has changed in the project's own directory: see Task.Landed
+	Aside     []Aside   `json:"aside,omitempty"`     // what its own agent has written and git ignores
 	Merged    *Merged   `json:"merged,omitempty"`    // where its work was put last; nil while it stands on its branch only
 
 	TakenBack []TakenBack `json:"taken_back,omitempty"` // merges that were taken back and can be brought back, the newest last
@@ -264,8 +269,43 @@ type Task struct {
 	Claims   []string  `json:"claims,omitempty"`   // paths outside of its item's files that it has written, and holds
 	Overlaps []string  `json:"overlaps,omitempty"` // paths that somebody else held when a command of its had changed them, and that it was told of
 	Undone   Time      `json:"undone,omitzero"`    // when a person took its work back
+	Aside    []Aside   `json:"aside,omitempty"`    // what its tools have written and git ignores, at its end
 
 	Exchanged []Exchange `json:"exchanged,omitempty"` // acceptance commands that it has changed after work on them had begun, oldest first
+}
+
+// Aside is a directory with files that an agent has written in its checkout and that git ignores: no merge takes them along.
+type Aside struct {
+	Dir   string   `json:"dir"`   // absolute
+	Files []string `json:"files"` // relative to Dir, as they were to the repository's top
+}
+
+// String says it in a phrase, with files of one directory counted where there are many.
+func (a Aside) String() string {
+	const most = 3 // that are named one by one
+	names := a.Files
+	if len(names) > most {
+		count := map[string]int{}
+		names = nil
+		for _, f := range a.Files {
+			top, _, below := strings.Cut(f, "/")
+			if below {
+				top += "/"
+			}
+			if count[top]++; count[top] == 1 {
+				names = append(names, top)
+			}
+		}
+		for i, top := range names {
+			if count[top] > 1 {
+				names[i] = fmt.Sprintf("%s (%s)", top, Count(count[top], "file"))
+			}
+		}
+		if len(names) > most {
+			names = append(names[:most], fmt.Sprintf("%d more", len(names)-most))
+		}
+	}
+	return fmt.Sprintf("git ignores %s: not merged, kept in %s", strings.Join(names, ", "), a.Dir)
 }
 
 // Exchange is a change of what has to be proven, which only a review may make once work on it has begun.

@@ -127,3 +127,15 @@ func TestRetryLeft(t *testing.T) {
 		t.Errorf("a wait without a time: %s", got)
 	}
 }
+
+// Many files that git ignores are counted by the directory at the top.
+func TestAsideString(t *testing.T) {
+	few := centurion.Aside{Dir: "/d", Files: []string{"out/a", ".env"}}
+	if got, want := few.String(), "git ignores out/a, .env: not merged, kept in /d"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	many := centurion.Aside{Dir: "/d", Files: []string{".env", "out/a", "out/b", "x/y/z", "q", "r"}}
+	if got, want := many.String(), "git ignores .env, out/ (2 files), x/, 2 more: not merged, kept in /d"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

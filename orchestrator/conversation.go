@@ -151,6 +151,9 @@ func (c *conversation) turns(ctx context.Context) (session.Outcome, error) {
 		if out.Steps > 1 { // at least one good answer came before the failure
 			c.healthy()
 		}
+		if stuck, ok := errors.AsType[*session.StuckError](err); ok {
+			return out, c.noHeadway(stuck)
+		}
 		if err := c.recoverFrom(ctx, err); err != nil {
 			return out, err
 		}

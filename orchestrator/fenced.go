@@ -66,7 +66,14 @@ func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, 
 	if aerr := after(context.WithoutCancel(ctx), res); err == nil {
 		err = aerr
 	}
-	if c.where != nil && f.writes(call, e, input) == nil {
+	if c.where == nil {
+		return res, err
+	}
+	if f.writes(call, e, input) != nil {
+		if err == nil {
+			res, err = withIgnored(context.WithoutCancel(ctx), c, res)
+		}
+	} else {
 		over := c.pulse.Queue()
 		held, cerr := c.m.claimWritten(context.WithoutCancel(ctx), c)
 		over()

@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/session"
 	"centurion/tools"
 )
 
@@ -66,4 +67,19 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 func isStuck(err error) bool {
 	_, ok := errors.AsType[*stuckError](err)
 	return ok
+}
+
+// noHeadway is what becomes of a turn that was ended because it made the same refused call again and again. A person is asked
+// what the mission's own agent should do. Who has delegated a task is told, and hears with a sub-agent's end that it has failed.
+func (c *conversation) noHeadway(stuck *session.StuckError) error {
+	said := centurion.Clip(stuck.Said, 1500)
+	if c.task == nil {
+		return &errBlocked{fmt.Sprintf("The %s has called %s %d times in a row and was refused each time: %s. What should it do?",
+			c.agent.Name, stuck.Tool, stuck.Times, said)}
+	}
+	if c.sess.Record().Metadata.Tools != nil {
+		return stuck
+	}
+	return &stuckError{&centurion.Error{Kind: centurion.KindTimeout, Msg: centurion.Clip(stuck.Error(), 2000),
+		Hint: "set the item to open with update_todo and hand it out again with what would help, or ask the person"}}
 }

@@ -138,6 +138,7 @@ func (m *mission) recordEnd(tx *store.Tx, id string, status centurion.TaskStatus
 		t.Files = append(t.Files, out.Files...)
 		slices.Sort(t.Files)
 		t.Files = slices.Compact(t.Files)
+		t.Files = m.withoutAside(*t)
 		switch {
 		case status == centurion.TaskQueued:
 			t.Reason = untilResumed

@@ -86,29 +86,14 @@ func (h *Host) leftBehind(ctx context.Context, m centurion.Mission) error {
 		if t.Checkout == nil || !t.Status.Ended() {
 			continue
 		}
-		err := h.giveBack(ctx, m, *t.Checkout, func(tx *store.Tx) error {
-			now, err := tx.Task(t.ID)
-			if err != nil {
-				return err
-			}
-			now.Checkout = nil
-			return tx.PutTask(&now)
-		})
-		if err != nil {
+		if err := h.giveBack(ctx, m, *t.Checkout, t.ID); err != nil {
 			return err
 		}
 	}
 	if m.Checkout == nil || !m.Status.Ended() {
 		return nil
 	}
-	return h.giveBack(ctx, m, *m.Checkout, func(tx *store.Tx) error {
-		now, err := tx.Mission(m.ID)
-		if err != nil {
-			return err
-		}
-		now.Checkout = nil
-		return tx.PutMission(&now)
-	})
+	return h.giveBack(ctx, m, *m.Checkout, "")
 }
 
 // sweepBranches removes branches that a host which died has left: of tasks that have ended, with all that they hold on the mission's
@@ -149,7 +134,8 @@ func (m *mission) sweepBranches(ctx context.Context) {
 	_, _ = repo.DropMerged(ctx, tip, merged...)
 }
 
-func (h *Host) giveBack(ctx context.Context, m centurion.Mission, at centurion.Checkout, forget func(*store.Tx) error) error {
+// giveBack gives back the checkout of a task, or of the mission's own agent for "".
+func (h *Host) giveBack(ctx context.Context, m centurion.Mission, at centurion.Checkout, task string) error {
 	c, err := h.reopen(ctx, h.repo, at)
 	switch {
 	case centurion.KindOf(err) == centurion.KindNotFound: // somebody has removed it
@@ -164,7 +150,11 @@ func (h *Host) giveBack(ctx context.Context, m centurion.Mission, at centurion.C
 			return err
 		}
 	}
-	return h.cfg.Store.Update(ctx, forget)
+	aside, err := h.repo.Aside(at.Branch)
+	if err != nil {
+		return err
+	}
+	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return putLeft(tx, m.ID, task, aside) })
 }
 
 // Close ends the use of the project's repository. No mission runs any more.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"centurion"
 	"centurion/failpoint"
@@ -27,6 +28,7 @@ type workplace struct {
 	ws       *workspace.Workspace
 	kept     string               // a branch with unmerged work of before, that the checkout was given
 	told     map[claims.Held]bool // which changed files of others its session was told of, while they are changed
+	asked    map[string]bool      // written files of which it is known whether git ignores them
 }
 
 // settleIn finds for whom a conversation works, and where: a sub-agent works for its parent and in its place.
@@ -97,7 +99,7 @@ func (w *workplace) reopen(ctx context.Context) error {
 	}
 	checkout, err := w.m.h.reopen(ctx, w.m.ground.repo, *at)
 	if centurion.KindOf(err) == centurion.KindNotFound {
-		return w.record(ctx, nil) // somebody has deleted it; what was committed is found on its branch
+		return w.leftAs(ctx, at.Branch) // somebody has deleted it; what was committed is found on its branch
 	}
 	if err != nil {
 		return err
@@ -331,13 +333,14 @@ func (w *workplace) close(ctx context.Context, into string) (kept string, err er
 	if w.checkout == nil {
 		return "", nil
 	}
+	branch := w.checkout.Where().Branch
 	if kept, err = w.checkout.Release(ctx, into); err != nil {
 		return kept, err
 	}
 	failpoint.Hit(failpoint.CheckoutLeft)
 	err = w.ws.Close()
 	w.checkout, w.ws = nil, nil
-	return kept, errors.Join(err, w.record(ctx, nil))
+	return kept, errors.Join(err, w.leftAs(ctx, branch))
 }
 
 // vacate gives back the checkout of a task that has ended, and says where its work is that did not come onto the mission's
@@ -362,13 +365,24 @@ func (m *mission) vacate(ctx context.Context, t centurion.Task) string {
 		delete(m.places, t.Session)
 	}
 	m.mu.Unlock()
-	switch {
-	case err != nil: // it stays recorded, and nothing of it is lost
+	if err != nil { // it stays recorded, and nothing of it is lost
 		return "its checkout could not be given back: " + err.Error()
-	case kept != "":
-		return "what it changed and what was not merged stands on the branch " + kept
 	}
-	return ""
+	return m.leftover(ctx, t.ID, kept)
+}
+
+// leftover says what of a task's work was not merged, and where it is; "" if there is nothing.
+func (m *mission) leftover(ctx context.Context, task, kept string) string {
+	var notes []string
+	if kept != "" {
+		notes = append(notes, "what it changed and what was not merged stands on the branch "+kept)
+	}
+	if t, err := m.h.cfg.Store.Task(ctx, task); err == nil { // it could be read when its checkout was given back
+		for _, a := range t.Aside {
+			notes = append(notes, a.String())
+		}
+	}
+	return strings.Join(notes, "; ")
 }
 
 // end gives the checkout back into the mission's branch, also one that nobody has opened since a restart.

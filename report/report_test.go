@@ -286,12 +286,13 @@ func TestSlips(t *testing.T) {
 		moved(9, centurion.EventTaskBlocked, "tsk_1", centurion.TaskBlocked, 1, "it came back 3 times"),
 		tool(10, "", "mission_complete", "not complete; missing:\n- item T6 is open"),
 		reviewed(11, "tsk_3", "FAIL\n- a.go:3: wrong"), reviewed(12, "tsk_4", "PASS"), reviewed(13, "tsk_5", "**FAIL** nothing works"),
+		moved(13, centurion.EventTaskCancelled, "tsk_6", centurion.TaskCancelled, 1, ""), moved(13, centurion.EventTaskCancelled, "tsk_7", centurion.TaskCancelled, 1, ""),
 		fact(14, centurion.EventMissionCompleted, "", "ses_root", event.MissionEnd{}),
 		fact(9000, centurion.EventMergeDone, "", "", event.MergeData{Branch: "main", Person: true}),
 	}
 	r := New(Data{Mission: centurion.Mission{ID: "m", Session: "ses_root", Status: centurion.MissionCompleted, Started: at(0), Updated: at(9000)}, Now: at(9001), Events: events,
 		Tasks:    []centurion.Task{{ID: "tsk_1", Item: "T1", Title: "one"}, {ID: "tsk_2", Item: "T1", Title: "again", Status: centurion.TaskCompleted}},
-		Branches: map[string]string{"tsk_1": "centurion/m/tsk_1"}})
+		Branches: map[string]string{"tsk_1": "centurion/m/tsk_1", "tsk_6": "centurion/m/tsk_6"}})
 	var got []string
 	for _, x := range r.Troubles {
 		got = append(got, fmt.Sprintf("%s | %s | %s | %d", x.Where, x.What, x.Then, x.Repeat))
@@ -302,7 +303,8 @@ func TestSlips(t *testing.T) {
 		"T1 one | it came back 3 times | blocked; what it changed and was not merged stands on the branch centurion/m/tsk_1; its item was done by another task: again | 0",
 		"the mission | mission_complete was refused: item T6 is open | it went on; the mission: completed | 0",
 		"tsk_3 | the review found faults: a.go:3: wrong | mended: a later review of it passed | 0",
-		"tsk_5 | the review found faults: **FAIL** nothing works | its item stayed open; the mission: completed | 0"}
+		"tsk_5 | the review found faults: **FAIL** nothing works | its item stayed open; the mission: completed | 0",
+		"tsk_6 | it was cancelled | cancelled; what it changed and was not merged stands on the branch centurion/m/tsk_6 | 0"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -310,7 +312,7 @@ func TestSlips(t *testing.T) {
 		t.Errorf("the marks are %+v", marks)
 	}
 	var ends []string
-	for _, l := range r.Timeline.Lanes[2:] { // the reviews
+	for _, l := range r.Timeline.Lanes[2:5] { // the reviews
 		h := happenings(l)
 		ends = append(ends, l.End+": "+r.when(h[len(h)-1]))
 	}

@@ -34,6 +34,14 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 			why, _, _ := strings.Cut(t.Error, ", which")
 			return "a call of " + t.Tool + " was refused: " + why + ", which somebody else was working on", "the file was not touched"
 		}
+	case centurion.EventTaskCancelled:
+		if d.Branches[e.Task] != "" { // else nothing of it is left that anybody has to know of
+			k, _ := decode[taskFact](e)
+			if k.Error != nil {
+				return "it was cancelled: " + k.Error.Message, stopped(d, e)
+			}
+			return "it was cancelled", stopped(d, e)
+		}
 	case centurion.EventTaskCompleted:
 		t, _ := decode[taskFact](e)
 		if first, rest, _ := strings.Cut(strings.TrimSpace(t.Result), "\n"); doneBut(t) != "" {
@@ -104,7 +112,7 @@ func reviewedLater(d Data, item string, i int) string {
 	return "its item stayed open; " + fate(d, centurion.Event{}, i)
 }
 
-// stopped says how a task that failed or is blocked has ended, and where what was not merged stands.
+// stopped says how a task that failed, is blocked or was cancelled has ended, and where what was not merged stands.
 func stopped(d Data, e centurion.Event) string {
 	then := strings.TrimPrefix(string(e.Type), "task.")
 	if branch := d.Branches[e.Task]; branch != "" {

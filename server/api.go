@@ -116,6 +116,7 @@ type Mission struct {
 	Base      *centurion.Base     `json:"base,omitempty"`      // what its work starts from
 	Checkout  *centurion.Checkout `json:"checkout,omitempty"`  // where its own agent works
 	Merged    *centurion.Merged   `json:"merged,omitempty"`    // where its work was put last
+	Aside     []centurion.Aside   `json:"aside,omitempty"`     // what its own agent has written and git ignores
 }
 
 // Task is a task as it is told to the outside.
@@ -151,6 +152,7 @@ type Task struct {
 	Landed   []centurion.Landed  `json:"landed,omitempty"`   // its commits on the mission's branch, oldest first
 	Claims   []string            `json:"claims,omitempty"`
 	Undone   centurion.Time      `json:"undone,omitzero"` // when a person took its work back
+	Aside    []centurion.Aside   `json:"aside,omitempty"` // what its tools have written and git ignores
 }
 
 // Message is a message with its parts, each in OpenCode's shape.
@@ -202,7 +204,7 @@ func missionView(m centurion.Mission, tasks []centurion.Task) Mission {
 		Unpriced: m.Usage.Unpriced, MaxCost: m.Options.MaxCost, Rounds: m.Rounds, DurationMS: m.ElapsedMS,
 		Verified: m.Verified, Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reviewed: m.Reviewed, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
 		Options: m.Options, ToolCalls: m.ToolCalls, Reserved: m.Reserved,
-		Isolation: m.Isolation, Base: m.Base, Checkout: m.Checkout, Merged: m.Merged}
+		Isolation: m.Isolation, Base: m.Base, Checkout: m.Checkout, Merged: m.Merged, Aside: m.Aside}
 }
 
 func taskView(t centurion.Task) Task {
@@ -210,7 +212,7 @@ func taskView(t centurion.Task) Task {
 		Session: t.Session, Item: t.Item, Resumes: t.Resumes, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files, Created: t.Created,
 		Started: t.Started, Ended: t.Ended, Tokens: t.Usage.Tokens, Cost: t.Usage.USD, Unpriced: t.Usage.Unpriced,
 		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls, ElapsedMS: t.ElapsedMS, Returns: t.Returns,
-		Checkout: t.Checkout, Landed: t.Landed, Claims: t.Claims, Undone: t.Undone}
+		Checkout: t.Checkout, Landed: t.Landed, Claims: t.Claims, Undone: t.Undone, Aside: t.Aside}
 }
 
 // Local serves the API in the process that has the store. Without a Host nothing runs in this project: then reading
@@ -241,7 +243,7 @@ func (m Mission) Noun() centurion.Mission {
 		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, Options: m.Options, Rounds: m.Rounds,
 		Usage: centurion.Usage{Tokens: m.Tokens, USD: m.Cost, Unpriced: m.Unpriced}, ElapsedMS: m.DurationMS, Verified: m.Verified,
 		Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reviewed: m.Reviewed, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
-		ToolCalls: m.ToolCalls, Reserved: m.Reserved, Isolation: m.Isolation, Base: m.Base, Checkout: m.Checkout, Merged: m.Merged}
+		ToolCalls: m.ToolCalls, Reserved: m.Reserved, Isolation: m.Isolation, Base: m.Base, Checkout: m.Checkout, Merged: m.Merged, Aside: m.Aside}
 }
 
 // Noun returns the task as the rest of the program speaks of it.
@@ -251,5 +253,5 @@ func (t Task) Noun() centurion.Task {
 		Created: t.Created, Started: t.Started, Ended: t.Ended,
 		Usage:  centurion.Usage{Tokens: t.Tokens, USD: t.Cost, Unpriced: t.Unpriced},
 		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls, ElapsedMS: t.ElapsedMS, Returns: t.Returns,
-		Checkout: t.Checkout, Landed: t.Landed, Claims: t.Claims, Undone: t.Undone}
+		Checkout: t.Checkout, Landed: t.Landed, Claims: t.Claims, Undone: t.Undone, Aside: t.Aside}
 }

@@ -134,6 +134,7 @@ func (r *callRun) store(ctx context.Context, batch []int, results []tools.Result
 		r.endTurn = r.endTurn || res.EndTurn
 	}
 	r.files.add(changed.sorted()...)
+	r.noteSame(batch)
 	return r.s.storeResults(ctx, r.calls, batch, consumed, changed.sorted())
 }
 

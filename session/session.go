@@ -191,7 +191,7 @@ func (s *Session) Record() centurion.Session { return s.rec }
 
 // Turn asks the model until it ends its turn. The history is stored at every step, so a Turn that ends with an error, or
 // with the process, can be repeated: the next one goes on from there. When ctx ends, the error is its cause and every
-// call of the last answer has a result.
+// call of the last answer has a result. The error is a [*StuckError] if the model makes the same refused calls again and again.
 func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 	var out Outcome
 	files := newPathSet()
@@ -220,6 +220,9 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 			}
 			if done.endTurn {
 				return out, s.idle(ctx, out)
+			}
+			if err := s.stuck(); err != nil {
+				return out, err
 			}
 			cut = 0
 			continue

@@ -98,6 +98,11 @@ func (w *workDone) taskSteps(ctx context.Context, c *Change) ([]step, error) {
 		}
 		steps = append(steps, step{l.Before, l.Commit, "commit " + l.Commit})
 	}
+	kept, err := w.keptSteps(ctx)
+	if err != nil {
+		return nil, err
+	}
+	steps = append(steps, kept...)
 	if at := w.task.Checkout; at != nil {
 		tree, err := w.repo.Look(ctx, *at)
 		if err != nil {
@@ -107,6 +112,43 @@ func (w *workDone) taskSteps(ctx context.Context, c *Change) ([]step, error) {
 		steps = append(steps, step{at.Start, tree, "not merged yet, in " + at.Dir})
 	}
 	return steps, nil
+}
+
+// keptSteps is what a task that has ended did and what was not merged. It stands on a branch of the task's own, each time that the task
+// gave a checkout back, with everything before it; what the newest has is all.
+func (w *workDone) keptSteps(ctx context.Context) ([]step, error) {
+	family, ok := strings.CutSuffix(w.mission.Branch, "mission")
+	if !ok || !w.task.Status.Ended() || w.task.Checkout != nil {
+		return nil, nil
+	}
+	merged, err := w.repo.Tip(ctx, w.mission.Branch)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		merged, err = w.mission.Base.Commit, nil // a person has deleted it
+	}
+	if err != nil {
+		return nil, err
+	}
+	var kept []step
+	for n := 1; ; n++ {
+		branch := family + w.task.ID
+		if n > 1 {
+			branch = fmt.Sprintf("%s-%d", branch, n)
+		}
+		tip, err := w.repo.Tip(ctx, branch)
+		if centurion.KindOf(err) == centurion.KindNotFound {
+			return kept, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		log, err := w.repo.Log(ctx, merged, tip)
+		if err != nil {
+			return nil, err
+		}
+		if len(log) > 0 && log[0].Parent != "" {
+			kept = []step{{log[0].Parent, tip, "not merged, on the branch " + branch}}
+		}
+	}
 }
 
 // tellSteps fills in the files and the text of a change that was made in steps.

@@ -65,7 +65,7 @@ func (p *Person) finishTask(ctx context.Context, w *workDone, r *UndoReport, q U
 	ctx = context.WithoutCancel(ctx)
 	if merged && !w.mission.Merged.Has(last.Commit) {
 		o := worktree.MergeOptions{Base: *w.mission.Base, Tip: last.Commit, Only: []string{last.Commit}, Message: undoWord(q) + " " + taskName(t)}
-		if err := p.follow(ctx, w, r, o, last.Commit); err != nil || r.Refused != nil {
+		if err := p.follow(ctx, w, r, q, o, last.Commit); err != nil || r.Refused != nil {
 			return true, err
 		}
 		done = true

@@ -43,6 +43,7 @@ type MergeReport struct {
 	Unfinished []string               `json:"unfinished,omitempty"` // why the mission is not complete
 	Refused    *Refusal               `json:"refused,omitempty"`    // nothing was touched
 	Finished   bool                   `json:"finished,omitempty"`   // a merge that was interrupted is this one, and is complete now
+	Aside      []centurion.Aside      `json:"aside,omitempty"`      // what git ignores of the work, which no merge takes along
 }
 
 // MergedItem is a task whose work is part of a merge, with what its proof is worth.
@@ -78,7 +79,7 @@ func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeRep
 		return MergeReport{}, err
 	}
 	r := MergeReport{Mission: w.mission.ID, Goal: w.mission.Goal, From: chosen.tip, Squash: q.Squash, DryRun: q.DryRun, Commits: len(chosen.commits),
-		Unfinished: p.unfinished(w), Files: []centurion.FileChange{}}
+		Unfinished: p.unfinished(w), Aside: w.aside(), Files: []centurion.FileChange{}}
 	if r.Items, err = p.mergedItems(ctx, w, chosen.commits); err != nil {
 		return r, err
 	}
@@ -216,6 +217,10 @@ func (w *workDone) choose(ctx context.Context, q MergeRequest) (picked, error) {
 func (w *workDone) nothing(q MergeRequest, commits int) error {
 	m := w.mission
 	if commits == 0 {
+		if aside := w.aside(); len(aside) > 0 {
+			return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has changed nothing that can be merged: %s", m.ID, aside[0]),
+				Hint: "take what you want of it from there; see: centurion show " + m.ID}
+		}
 		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has changed nothing: there is nothing to merge", m.ID), Hint: "see: centurion show " + m.ID}
 	}
 	what := "mission " + m.ID

@@ -196,4 +196,45 @@ func TestThereAndBack(t *testing.T) {
 	if err != nil || len(task.Landed) != 3 || !task.Landed[1].Reverts || task.Landed[2].Reverts || !task.Undone.IsZero() {
 		t.Errorf("recorded of the task: %+v, %v", task.Landed, err)
 	}
+	if got := r.recorded(); len(got.Only) > 0 || !got.Follows { // all of it is there
+		t.Errorf("recorded of the mission: %+v", got)
+	}
+	events, err := r.store.Events(ctx, store.EventQuery{Mission: r.mission.ID, Types: []centurion.EventType{centurion.EventMergeDone, centurion.EventMergeUndone}, Limit: 100})
+	var told []string
+	for _, e := range events {
+		told = append(told, strings.TrimSpace(string(e.Type)+" "+strings.Replace(e.Task, r.task.ID, "t", 1)))
+	}
+	if got, want := strings.Join(told, ", "), "merge.done, merge.undone, merge.done, merge.undone t, merge.done t"; err != nil || got != want {
+		t.Errorf("told %q, %v, want %q", got, err, want)
+	}
+}
+
+// The diff of a task that was cancelled has what it did and what was not merged: it stands on a branch of the task's own.
+func TestDiffOfKeptWork(t *testing.T) {
+	t.Parallel()
+	r, ctx := newRig(t), t.Context()
+	r.task.Status, r.task.Landed = centurion.TaskCancelled, nil
+	if err := r.store.Update(ctx, func(tx *store.Tx) error { return tx.PutTask(&r.task) }); err != nil {
+		t.Fatal(err)
+	}
+	c, err := r.Diff(ctx, r.task.ID, DiffOptions{Patch: true})
+	if err != nil || len(c.Files) != 0 {
+		t.Fatalf("without a branch: %+v, %v", c.Files, err)
+	}
+	own := strings.TrimSuffix(r.mission.Branch, "mission") + r.task.ID
+	for i, branch := range []string{own, own + "-2"} {
+		r.git("switch", "-q", "-c", branch, r.mission.Branch)
+		if i == 1 { // an attempt has gone on with what was there
+			r.git("checkout", "-q", own, "--", ".")
+			r.write("c.txt", "c\n")
+		}
+		r.write("b.txt", "b\n")
+		r.git("add", ".")
+		r.git("commit", "-q", "-m", "Unfinished work")
+	}
+	r.git("switch", "-q", "main")
+	c, err = r.Diff(ctx, r.task.ID, DiffOptions{Patch: true})
+	if err != nil || strings.Join(centurion.Paths(c.Files), " ") != "b.txt c.txt" || !strings.Contains(c.Patch, "+++ b/c.txt") || strings.Contains(c.Patch, "a.txt") {
+		t.Fatalf("%+v, %v\n%s", c.Files, err, c.Patch)
+	}
 }

@@ -163,6 +163,7 @@ func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q Und
 	id := cmp.Or(r.Task, r.Mission)
 	err := p.withHistory(ctx, &w, func(s *worktree.Shadow, now string, all []span) error {
 		if q.Redo {
+			all = spans(w.forced(), now)
 			for i := range all {
 				all[i].from, all[i].to = all[i].to, all[i].from
 			}
@@ -173,16 +174,24 @@ func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q Und
 			return err
 		case there && q.Redo:
 			return &centurion.Error{Kind: centurion.KindConflict, Msg: "the work of " + id + " was not taken back", Hint: "see: centurion diff " + id}
-		case there:
+		case there || !q.Redo && w.takenBack():
 			return &centurion.Error{Kind: centurion.KindConflict, Msg: "the work of " + id + " was taken back already", Hint: "bring it back with: centurion undo --redo " + id}
 		case len(changed) > 0 && !q.Force:
 			r.Refused = &Refusal{Overlap: changed, Why: someNames(changed) + " changed since",
 				Next: fmt.Sprintf("take back what came later first, or lose it: centurion %s --force %s", undoWord(q), id)}
+			if !q.Redo {
+				r.Refused.Next = fmt.Sprintf("take back what came later first, or take it back, too: centurion undo --force %s (--redo brings back both)", id)
+			}
 			return nil
 		}
 		r.Person = true
 		if q.DryRun {
 			return nil
+		}
+		if len(changed) > 0 && !q.Redo { // before anything is touched: whatever happens, it is known what was there
+			if err := p.recordForced(ctx, &w, now); err != nil {
+				return err
+			}
 		}
 		for _, sp := range all {
 			if _, _, err := s.Restore(ctx, sp.from, sp.to, q.Force, sp.paths...); err != nil {
@@ -199,6 +208,63 @@ func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q Und
 		r.Back = "centurion undo " + id
 	}
 	return p.sharedUndone(context.WithoutCancel(ctx), w, r, q)
+}
+
+// forced is what was recorded of the writing, each with the state in which its files were taken back, where that is another.
+func (w *workDone) forced() []centurion.Landed {
+	all := w.wrote()
+	for i := range all {
+		all[i].Commit = cmp.Or(all[i].Forced, all[i].Commit)
+	}
+	return all
+}
+
+// mine are the tasks of the work that have written something.
+func (w *workDone) mine() []centurion.Task {
+	all := w.tasks
+	if w.task != nil {
+		all = []centurion.Task{*w.task}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(t centurion.Task) bool { return len(t.Landed) == 0 })
+}
+
+// takenBack reports whether all tasks of the work were taken back: what stands in their files now is somebody else's.
+func (w *workDone) takenBack() bool {
+	mine := w.mine()
+	return len(mine) > 0 && !slices.ContainsFunc(mine, func(t centurion.Task) bool { return t.Undone.IsZero() })
+}
+
+// recordForced records of the work that is about to be taken back that its files have changed since, and what they are. Of a task
+// that was taken back before, an earlier tree has its work.
+func (p *Person) recordForced(ctx context.Context, w *workDone, now string) error {
+	mine := slices.DeleteFunc(w.mine(), func(t centurion.Task) bool { return !t.Undone.IsZero() })
+	if err := p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) { t.Landed = withForced(t.Landed, now) }); err != nil || w.task != nil {
+		return err
+	}
+	return p.putWrote(ctx, w, func(l []centurion.Landed) []centurion.Landed { return withForced(l, now) })
+}
+
+func withForced(all []centurion.Landed, tree string) []centurion.Landed {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Forced = tree
+	}
+	return all
+}
+
+// putWrote changes what is recorded of the writing of a mission's own agent.
+func (p *Person) putWrote(ctx context.Context, w *workDone, change func([]centurion.Landed) []centurion.Landed) error {
+	if len(w.mission.Wrote) == 0 {
+		return nil
+	}
+	return p.store.Update(ctx, func(tx *store.Tx) error {
+		m, err := tx.Mission(w.mission.ID)
+		if err != nil {
+			return err
+		}
+		m.Wrote = change(m.Wrote)
+		return tx.PutMission(&m)
+	})
 }
 
 // sharedChecks tells what an undo would change, which files are not as the work has left them, and whether all of them are as
@@ -221,22 +287,25 @@ func sharedChecks(ctx context.Context, s *worktree.Shadow, now string, all []spa
 
 // sharedUndone records that the work of tasks was taken back, or brought back.
 func (p *Person) sharedUndone(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
-	mine := w.tasks
-	if w.task != nil {
-		mine = []centurion.Task{*w.task}
-	}
-	mine = slices.DeleteFunc(slices.Clone(mine), func(t centurion.Task) bool { return len(t.Landed) == 0 })
-	when := centurion.Now()
+	mine, when := w.mine(), centurion.Now()
 	if q.Redo {
 		when = centurion.Time{}
 	}
-	if err := p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) { t.Undone = when }); err != nil {
+	err := p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) {
+		if t.Undone = when; q.Redo {
+			t.Landed = withForced(t.Landed, "")
+		}
+	})
+	if err == nil && q.Redo && w.task == nil {
+		err = p.putWrote(ctx, &w, func(l []centurion.Landed) []centurion.Landed { return withForced(l, "") })
+	}
+	if err != nil {
 		return r, err
 	}
 	if q.Redo {
 		return r, p.closeItems(ctx, w, mine)
 	}
-	err := p.store.Update(ctx, func(tx *store.Tx) error {
+	err = p.store.Update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Append(centurion.Event{Type: centurion.EventMergeUndone, Mission: r.Mission, Session: w.mission.Session, Task: r.Task,
 			Data: event.Data(event.MergeData{Files: centurion.Paths(r.Files), Person: true})})
 		return err

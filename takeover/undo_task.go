@@ -189,7 +189,7 @@ func (p *Person) putOn(ctx context.Context, w workDone, r UndoReport, q UndoRequ
 	}
 	failpoint.Hit(failpoint.UndoRecorded)
 	if merged {
-		if err := p.follow(ctx, &w, &r, o, commit); err != nil || r.Refused != nil {
+		if err := p.follow(ctx, &w, &r, q, o, commit); err != nil || r.Refused != nil {
 			return r, err
 		}
 	}
@@ -207,8 +207,9 @@ func undoWord(q UndoRequest) string {
 	return "undo"
 }
 
-// follow puts one more commit of the mission's branch on the person's.
-func (p *Person) follow(ctx context.Context, w *workDone, r *UndoReport, o worktree.MergeOptions, commit string) error {
+// follow puts one more commit of the mission's branch on the person's, which takes a task back or brings it back. Which items were merged
+// stays as it was: the tasks themselves say what of them was taken back.
+func (p *Person) follow(ctx context.Context, w *workDone, r *UndoReport, q UndoRequest, o worktree.MergeOptions, commit string) error {
 	got, err := w.repo.Merge(ctx, o)
 	if err != nil {
 		return err
@@ -221,9 +222,16 @@ func (p *Person) follow(ctx context.Context, w *workDone, r *UndoReport, o workt
 	if err != nil {
 		return err
 	}
-	record := centurion.Merged{Branch: got.Branch, Before: before, Commit: got.After, From: commit, Only: []string{taskName(*w.task)},
+	record := centurion.Merged{Branch: got.Branch, Before: before, Commit: got.After, From: commit,
 		Time: centurion.Now(), Commits: []string{commit}, Earlier: w.mission.Merged, Follows: true}
-	return p.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = &record }, mergeEvent(centurion.EventMergeUndone, w.mission, w.task.ID, got))
+	if record.Earlier != nil {
+		record.Only = record.Earlier.Only
+	}
+	told := centurion.EventMergeUndone
+	if q.Redo {
+		told = centurion.EventMergeDone
+	}
+	return p.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = &record }, mergeEvent(told, w.mission, w.task.ID, got))
 }
 
 // openItems marks the items of tasks whose work was taken back as open again, and returns them.

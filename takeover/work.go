@@ -68,6 +68,15 @@ func (w *workDone) open(ctx context.Context, p *Person) error {
 // shared reports whether the mission works in the project itself.
 func (w *workDone) shared() bool { return w.mission.Isolation == centurion.IsolationShared }
 
+// aside lists what git ignores of the work of a mission.
+func (w *workDone) aside() []centurion.Aside {
+	all := slices.Clone(w.mission.Aside)
+	for _, t := range w.tasks {
+		all = append(all, t.Aside...)
+	}
+	return all
+}
+
 // landed lists the commits of a task that still stand on the mission's branch, oldest first.
 func landed(t centurion.Task) []centurion.Landed {
 	at := 0

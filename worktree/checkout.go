@@ -368,8 +368,8 @@ func (c *Checkout) Uncommitted(ctx context.Context) ([]string, error) {
 }
 
 // Release gives the checkout back to the pool. What is not committed is committed to its branch first; the branch is deleted if it is an
-// ancestor of into, or without into if nothing was committed to it. kept is the branch, if it stays. Nothing may be done
-// with the checkout afterwards.
+// ancestor of into, or without into if nothing was committed to it. kept is the branch, if it stays. What tools have written and
+// git ignores is moved out: see [Repo.Aside]. Nothing may be done with the checkout afterwards.
 func (c *Checkout) Release(ctx context.Context, into string) (kept string, err error) {
 	if c.rec.Free {
 		return "", nil
@@ -391,6 +391,9 @@ func (c *Checkout) Release(ctx context.Context, into string) (kept string, err e
 		if into == "" && c.rec.Last == c.rec.Start {
 			into = c.rec.Start
 		}
+	}
+	if err := c.setAside(ctx); err != nil {
+		return "", err
 	}
 	if kept, err = c.repo.drop(ctx, branch, c.rec.GitDir, into); err != nil {
 		return "", err

@@ -28,6 +28,8 @@ type record struct {
 	Setup   []string `json:"setup,omitempty"`
 	Done    string   `json:"done,omitempty"`
 	Outputs []string `json:"outputs,omitempty"`
+	// Ignored are files that tools have written and git ignores, relative to the repository's top: see [Checkout.Ignored].
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // paths of a checkout named w1 in the home.

@@ -74,8 +74,8 @@ func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
 func (c *cli) again(ctx context.Context, f *runFlags, m server.Mission) (*seat, centurion.MissionOptions, error) {
 	given := *f
 	f.model, f.profile = cmp.Or(f.model, m.Model), cmp.Or(m.Options.Profile, agents.ProfileMission)
-	// The mission's own caps stay, where a flag does not say otherwise, and so does a permission given in advance. Whether
-	// there is a person to be asked is a matter of this run.
+	// The mission's own caps stay, where a flag does not say otherwise, and so does what was said of asks in advance: that all is
+	// allowed, or that they wait although nobody watches. Whether there is a person to be asked is else a matter of this run.
 	f.maxWorkers = cmp.Or(f.maxWorkers, m.Options.MaxWorkers)
 	f.maxPerAgent = cmp.Or(f.maxPerAgent, m.Options.MaxPerAgent)
 	s, err := c.prepare(ctx, f)
@@ -85,7 +85,7 @@ func (c *cli) again(ctx context.Context, f *runFlags, m server.Mission) (*seat, 
 	f.costSet = given.costSet
 	if given.ask == "" {
 		f.ask = ""
-		if m.Options.Ask == "allow" {
+		if m.Options.Ask == "allow" || m.Options.Unattended {
 			f.ask = m.Options.Ask
 		}
 	}

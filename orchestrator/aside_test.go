@@ -1,0 +1,46 @@
+package orchestrator
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"centurion"
+	"centurion/event"
+)
+
+// What a worker or the mission's own agent writes and git ignores is said at once and at the end, and is kept: it would be gone else.
+func TestIgnoredWorkIsTold(t *testing.T) {
+	r := gitRig(t, map[string]string{".gitignore": "out/\n", "a.txt": "one\n"}, map[string]script{
+		"commander": steps(do(writes("out/own.txt", "mine\n"), work("", "x")), say("I wait"), say("done")),
+		"worker":    steps(do(writes("out/result.txt", "worth\n"), writes("b.txt", "b\n")), do(call("edit", args{"filePath": "out/result.txt", "oldString": "worth", "newString": "gold"})), say("written")),
+	})
+	m := r.mission(centurion.MissionOptions{})
+	task := r.tasks(m.ID)[0]
+	wrote := strings.Join(r.results(m.ID, "write"), "\n")
+	has(t, wrote, "git ignores out/own.txt", "git ignores out/result.txt: it stays in your checkout and is not merged")
+	if n := strings.Count(wrote+strings.Join(r.results(m.ID, "edit"), ""), "git ignores"); n != 2 {
+		t.Errorf("said %d times:\n%s", n, wrote)
+	}
+	if len(task.Aside) != 1 || len(m.Aside) != 1 {
+		t.Fatalf("kept: %+v of the worker, %+v of the commander", task.Aside, m.Aside)
+	}
+	for file, want := range map[string]string{filepath.Join(task.Aside[0].Dir, "out", "result.txt"): "gold\n", filepath.Join(m.Aside[0].Dir, "out", "own.txt"): "mine\n"} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, file, string(b), want)
+	}
+	has(t, task.Result, "git ignores out/result.txt: not merged, kept in "+task.Aside[0].Dir)
+	equal(t, "changed files", fmt.Sprint(task.Files), "[b.txt]")
+	told := ""
+	for _, e := range r.events(m.ID, centurion.EventMissionUpdated) {
+		if d, err := event.Decode[event.MissionData](e); err == nil {
+			told += d.Note + "\n"
+		}
+	}
+	has(t, told, "worker: git ignores out/result.txt", "git ignores out/own.txt: not merged, kept in "+m.Aside[0].Dir)
+}

@@ -1,0 +1,42 @@
+package orchestrator
+
+import (
+	"testing"
+
+	"centurion"
+	"centurion/provider/scripted"
+)
+
+// A Commander that insists on an end that is refused does not spend its budget: after the tenth time a person is asked.
+func TestRefusedEndBlocks(t *testing.T) {
+	asked := 0
+	r := newRig(t, map[string]script{"commander": func(scripted.Request) scripted.Answer {
+		if asked++; asked == 1 {
+			return do(call("update_todo", args{"content": "# Plan\n- [ ] T1: one\n"}))
+		}
+		return do(call("mission_complete", args{"summary": "done"}))
+	}})
+	m := r.mission(centurion.MissionOptions{})
+	equal(t, "status", string(m.Status), "blocked")
+	has(t, m.Reason, "The commander has called mission_complete 10 times in a row", "T1", "What should it do?")
+	if asked != 11 {
+		t.Errorf("%d requests were made", asked)
+	}
+}
+
+// A worker that makes no headway ends its task as blocked, and the Commander is told.
+func TestWorkerWithoutHeadway(t *testing.T) {
+	r := newRig(t, map[string]script{
+		"commander": steps(do(work("", "x")), say("I wait"), say("done")),
+		"worker": func(scripted.Request) scripted.Answer {
+			return do(call("read", args{"filePath": "is/not/there.txt"}))
+		},
+	})
+	r.mission(centurion.MissionOptions{})
+	task := r.tasks(r.missionOf())[0]
+	equal(t, "status", string(task.Status), "blocked")
+	if task.Error == nil || task.Rounds != 10 {
+		t.Fatalf("after %d rounds: %+v", task.Rounds, task.Error)
+	}
+	has(t, task.Error.Message, "called read 10 times in a row", "is/not/there.txt")
+}

@@ -1,0 +1,162 @@
+package worktree
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"centurion"
+)
+
+// asideDir is where files lie that were moved out of checkouts, below the home and there below the name of their branch.
+const asideDir = "aside"
+
+// Ignored returns those of the files (relative to the project) that git ignores, which no commit takes along. A file tool has
+// written them: they are somebody's work, unlike what commands leave in ignored directories. [Checkout.Release] moves them
+// out, so that they are neither deleted nor found by the next who works there.
+func (c *Checkout) Ignored(ctx context.Context, files []string) ([]string, error) {
+	if err := c.held(); err != nil {
+		return nil, err
+	}
+	var names strings.Builder
+	for _, f := range files {
+		if p := path.Join(c.repo.prefix, filepath.ToSlash(f)); filepath.IsLocal(p) && p != c.repo.private() && !strings.HasPrefix(p, c.repo.private()+"/") {
+			names.WriteString(p + "\x00")
+		}
+	}
+	if names.Len() == 0 || c.rec.Branch == "" {
+		return nil, nil
+	}
+	found, err := c.checkIgnore(ctx, names.String())
+	if len(found) == 0 || err != nil {
+		return nil, err
+	}
+	had := len(c.rec.Ignored)
+	for _, p := range found {
+		if !slices.Contains(c.rec.Ignored, p) {
+			c.rec.Ignored = append(c.rec.Ignored, p)
+		}
+	}
+	if len(c.rec.Ignored) > had {
+		if err := c.save(); err != nil {
+			return nil, err
+		}
+	}
+	if prefix := c.repo.prefix; prefix != "" {
+		for i, p := range found {
+			found[i] = strings.TrimPrefix(p, prefix+"/")
+		}
+	}
+	return found, nil
+}
+
+// checkIgnore returns those of the paths, each with a zero byte behind it, that git ignores and that are not tracked.
+func (c *Checkout) checkIgnore(ctx context.Context, paths string) ([]string, error) {
+	ask := c.view().call("check-ignore", "-z", "--stdin")
+	ask.Stdin = strings.NewReader(paths)
+	out, err := c.repo.git(ctx, ask)
+	if err != nil && exitCode(err) != 1 { // 1: none is
+		return nil, err
+	}
+	return fields(out), nil
+}
+
+// setAside moves what tools have written and git ignores to a directory of the branch's own. A setup runs again in a checkout
+// that has lost something by it. It can be done again after a crash in the middle: a file is copied before it is removed.
+func (c *Checkout) setAside(ctx context.Context) error {
+	if len(c.rec.Ignored) == 0 {
+		return nil
+	}
+	still, err := c.checkIgnore(ctx, strings.Join(c.rec.Ignored, "\x00")+"\x00") // it may have been committed since
+	if err != nil {
+		return err
+	}
+	const what = "keep what git ignores"
+	from, err := os.OpenRoot(c.dir)
+	if err != nil {
+		return failed(what, "", err)
+	}
+	defer from.Close()
+	var to *os.Root
+	for _, p := range still {
+		if info, err := from.Lstat(p); err != nil || !info.Mode().IsRegular() {
+			continue // it was removed, or has become something else
+		}
+		if to == nil {
+			if to, err = c.repo.newAside(c.rec.Branch); err != nil {
+				return failed(what, "", err)
+			}
+			defer to.Close()
+		}
+		if err := copyFile(from, to, p); err != nil {
+			return failed(what, "cannot copy "+p, err)
+		}
+	}
+	if to != nil {
+		for _, p := range still {
+			if _, err := to.Lstat(p); err != nil {
+				continue
+			}
+			if err := from.Remove(p); err != nil && !os.IsNotExist(err) {
+				return failed(what, "cannot remove "+p, err)
+			}
+		}
+		c.rec.Done = ""
+	}
+	c.rec.Ignored = nil
+	return nil
+}
+
+// newAside makes a directory for files of a branch. A session that has had a checkout before keeps what was moved then.
+func (r *Repo) newAside(branch string) (*os.Root, error) {
+	base := r.asideOf(branch)
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		return nil, err
+	}
+	for n := 1; ; n++ {
+		dir := filepath.Join(base, strconv.Itoa(n))
+		err := os.Mkdir(dir, 0o700)
+		if err == nil {
+			return os.OpenRoot(dir)
+		}
+		if !os.IsExist(err) {
+			return nil, err
+		}
+	}
+}
+
+func (r *Repo) asideOf(branch string) string {
+	return filepath.Join(r.opts.Home, asideDir, filepath.FromSlash(branch))
+}
+
+// Aside lists what was moved out of the checkouts that had a branch, oldest first: see [Checkout.Ignored]. The files are
+// relative to the repository's top. After a crash in the middle of it a file can stand there twice.
+func (r *Repo) Aside(branch string) (all []centurion.Aside, err error) {
+	if branch == "" {
+		return nil, nil
+	}
+	for n := 1; ; n++ {
+		dir := filepath.Join(r.asideOf(branch), strconv.Itoa(n))
+		if _, err := os.Stat(dir); err != nil {
+			return all, nil
+		}
+		at := centurion.Aside{Dir: dir}
+		err := fs.WalkDir(os.DirFS(dir), ".", func(p string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				at.Files = append(at.Files, p)
+			}
+			return err
+		})
+		if err != nil {
+			return all, failed("list what was kept", "", err)
+		}
+		if len(at.Files) > 0 {
+			all = append(all, at)
+		}
+	}
+}
