@@ -31,7 +31,7 @@ const (
 	exitPaused      = 3 // a budget, a full disk or a pause; resumable
 	exitBlocked     = 4 // a person has to answer; resumable
 	exitCancelled   = 5
-	exitInterrupted = 130 // Ctrl-C; resumable
+	exitInterrupted = 130 // Ctrl-C, or nobody reads the output any more; resumable
 )
 
 func main() { os.Exit(Main()) }
@@ -40,7 +40,7 @@ func main() { os.Exit(Main()) }
 func Main() int {
 	ctx, interrupt, stop := interruptible(context.Background(), exitFrom(os.Stdin, os.Stdout))
 	defer stop()
-	c := &cli{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Environ(), interrupt: interrupt}
+	c := &cli{in: os.Stdin, out: standardOutput(os.Stdout, interrupt), err: os.Stderr, env: os.Environ(), interrupt: interrupt}
 	return c.run(ctx, os.Args[1:])
 }
 
@@ -110,6 +110,9 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	root := c.root()
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
+		if c.hungUp(err) {
+			return exitInterrupted
+		}
 		c.fail(err)
 		return exitCode(err)
 	}

@@ -361,10 +361,11 @@ func (c *cli) options(f *runFlags, models *modelSet) (centurion.MissionOptions, 
 	return o, nil
 }
 
-// ended sets the exit code. Whoever reads JSON lines is told on the other stream, in words, why it is not 0.
+// ended sets the exit code. Whoever reads JSON lines, or nothing any more, is told on the other stream, in words, why it is
+// not 0.
 func (c *cli) ended(f *runFlags, m centurion.Mission) {
 	c.code = missionExit(m.Status, m.Reason)
-	if c.code == exitComplete || f.format != "json" {
+	if c.code == exitComplete || f.format != "json" && !c.unread() {
 		return
 	}
 	next := "centurion resume " + m.ID
