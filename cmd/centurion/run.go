@@ -251,6 +251,7 @@ func (c *cli) prepare(ctx context.Context, f *runFlags) (*seat, error) {
 	if tui.CanLive(c.in, c.out, c.env) && f.format != "json" {
 		s.how = manner{diskWait: -1} // the person sees what is waited for
 	}
+	s.how.hurry = c.hurry
 	return s, nil
 }
 
