@@ -173,7 +173,7 @@ func (c *cli) goesOnHere(ctx context.Context, api server.API, p orchestrator.Pos
 		}
 	}
 	m, err = api.Mission(ctx, id)
-	return m, err == nil && orchestrator.Continues(centurion.Mission{Status: m.Status, Reason: m.Reason, Options: m.Options}), err
+	return m, err == nil && orchestrator.GoesOn(centurion.Mission{Status: m.Status, Reason: m.Reason, Options: m.Options}), err
 }
 
 // promptHere hosts a run until it has answered a message. Ctrl-C pauses it. What cannot be answered is refused before the
