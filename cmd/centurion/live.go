@@ -43,7 +43,16 @@ func (c *cli) stopCommand() *cobra.Command {
 		"  centurion stop T2\n  centurion stop 0/1 --reason \"goes in circles\"", ending{
 			over: overAlready,
 			do:   func(ctx context.Context, api server.API, id, reason string) error { return api.Stop(ctx, id, reason) },
-			done: func(_ context.Context, _ server.API, _, id string) string { return "stopped " + id }})
+			done: func(ctx context.Context, api server.API, _, id string) string { return "stopped " + id + afterStop(ctx, api, id) }})
+}
+
+// afterStop says how a mission goes on whose first session was stopped. A task is over.
+func afterStop(ctx context.Context, api server.API, id string) string {
+	s, err := api.State(ctx, id)
+	if err != nil || s.Task != "" {
+		return ""
+	}
+	return "; its mission is paused; go on with: centurion resume " + s.Mission
 }
 
 // ending is a command that ends something of an agent.
