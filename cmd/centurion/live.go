@@ -43,7 +43,9 @@ func (c *cli) stopCommand() *cobra.Command {
 		"  centurion stop T2\n  centurion stop 0/1 --reason \"goes in circles\"", ending{
 			over: overAlready,
 			do:   func(ctx context.Context, api server.API, id, reason string) error { return api.Stop(ctx, id, reason) },
-			done: func(ctx context.Context, api server.API, _, id string) string { return "stopped " + id + afterStop(ctx, api, id) }})
+			done: func(ctx context.Context, api server.API, _, id string) string {
+				return "stopped " + id + afterStop(ctx, api, id)
+			}})
 }
 
 // afterStop says how a mission goes on whose first session was stopped. A task is over.
