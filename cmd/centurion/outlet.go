@@ -51,3 +51,19 @@ func (c *cli) unread() bool {
 func (c *cli) hungUp(err error) bool {
 	return c.unread() && (errors.Is(err, syscall.EPIPE) || errors.Is(err, centurion.ErrShutdown))
 }
+
+// together reports whether standard output and standard error go to the same place, where nothing should stand twice.
+func (c *cli) together() bool {
+	to := c.out
+	if o, ok := to.(*outlet); ok {
+		to = o.to
+	}
+	out, isFile := to.(*os.File)
+	errs, areFiles := c.err.(*os.File)
+	if !isFile || !areFiles {
+		return false
+	}
+	a, aerr := out.Stat()
+	b, berr := errs.Stat()
+	return aerr == nil && berr == nil && os.SameFile(a, b)
+}

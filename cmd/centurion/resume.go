@@ -119,7 +119,7 @@ func (c *cli) look(ctx context.Context, f *runFlags, id string) (m server.Missio
 	case err != nil:
 	case m.Status == centurion.MissionCompleted || m.Status == centurion.MissionCancelled:
 		if over, err = true, c.printEnd(ctx, api, m, f.format); err == nil {
-			err = c.asHost(ctx, &readFlags{dir: f.dir}, api, func(api server.API) error { return c.afterMission(ctx, api, f, m.Noun()) })
+			err = c.asHost(ctx, &readFlags{dir: f.dir}, api, func(api server.API) error { return c.afterMission(ctx, api, f, m.Noun(), false) })
 		}
 		if id == "" && err == nil {
 			c.sayOthers(ctx, api)

@@ -299,7 +299,7 @@ func (c *cli) attend(ctx context.Context, s *seat, f *runFlags, id string, after
 	}
 	if err == nil {
 		c.ended(f, m.Noun())
-		err = c.afterMission(ctx, s, f, m.Noun())
+		err = c.afterMission(ctx, s, f, m.Noun(), f.format != "json" && c.together())
 	}
 	return errors.Join(err, s.leave(ctx))
 }
