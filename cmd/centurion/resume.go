@@ -35,7 +35,7 @@ func (c *cli) resumeCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd)
-	cmd.ValidArgsFunction = c.completeMission
+	cmd.ValidArgsFunction = c.completeResumable
 	return cmd
 }
 
