@@ -153,6 +153,8 @@ func kindOfFlag(f *pflag.Flag) string {
 		return "number such as 2.5"
 	case "int", "int64":
 		return "whole number"
+	case (*sessionCap)(nil).Type():
+		return "whole number of at least 1"
 	case "bool":
 		return "word: true or false"
 	}
