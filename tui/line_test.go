@@ -167,3 +167,18 @@ func TestPlainMessages(t *testing.T) {
 		t.Errorf("told %q", got)
 	}
 }
+
+// A sentence in a dialog is broken between its words; what would run is broken where it must.
+func TestWhyIsWrappedByWords(t *testing.T) {
+	s := newStage().workers()
+	m := s.view(t, 40, 30, Options{Answerer: &answers{}})
+	from := len(s.events)
+	s.at(centurion.EventPermissionAsked, "ses_T1", "tsk_T1", event.AskData{ID: "per_1", Type: "permission", Permission: "bash",
+		Patterns: []string{"rm -rf build"}, Text: "a rule for bash that asks about every deletion there"})
+	more(m, s, from)
+	for _, word := range []string{"why: a rule for bash that asks about", "every deletion there"} {
+		if !strings.Contains(m.content, word) {
+			t.Errorf("%q stands on no line:\n%s", word, m.content)
+		}
+	}
+}
