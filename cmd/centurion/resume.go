@@ -73,6 +73,7 @@ func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
 // closes the seat's workspace.
 func (c *cli) again(ctx context.Context, f *runFlags, m server.Mission) (*seat, centurion.MissionOptions, error) {
 	given := *f
+	f.known = f.model == "" && m.Model != ""
 	f.model, f.profile = cmp.Or(f.model, m.Model), cmp.Or(m.Options.Profile, agents.ProfileMission)
 	// The mission's own caps stay, where a flag does not say otherwise, and so does a permission given in advance. Whether
 	// there is a person to be asked is a matter of this run.

@@ -33,6 +33,7 @@ type runFlags struct {
 	maxDuration                                                        time.Duration
 	yes, detach, merge                                                 bool
 	costSet                                                            bool // --max-cost was given
+	known                                                              bool // the model is a mission's own: what is to be said of it was, when it began
 	maxToolCalls                                                       int
 	files                                                              []string // given with --file
 }
@@ -278,7 +279,7 @@ func (c *cli) configure(ctx context.Context, ws *workspace.Workspace, f *runFlag
 	if err != nil {
 		return nil, nil, err
 	}
-	if first.Warning != "" {
+	if first.Warning != "" && !f.known {
 		c.note(first.Warning)
 	}
 	if first.Default {
