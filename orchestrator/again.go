@@ -17,6 +17,12 @@ func Continues(m centurion.Mission) bool {
 		m.Status == centurion.MissionPaused && m.Reason == errSpoken.Msg)
 }
 
+// GoesOn reports whether a message to a mission's root whose answer is waited for lets it go on although nobody works on it: what
+// [Continues], and a run of the profile assistant that was paused, as by a rewind, a stop or the end of its host.
+func GoesOn(m centurion.Mission) bool {
+	return Continues(m) || alone(m.Options.Profile) && m.Status == centurion.MissionPaused
+}
+
 // continues reports whether a message makes a completed run one that can be resumed.
 func continues(m centurion.Mission, to Posted) bool {
 	return to.Task == "" && m.Status == centurion.MissionCompleted && Continues(m)

@@ -325,8 +325,8 @@ func (m *mission) standstill(ctx context.Context) (bool, error) {
 	return err == nil && plan.heldForNobody(behind, items) == len(items), err
 }
 
-// chosen is what a person means: the choice of that number or of that text, compared without case, and otherwise their words.
-func chosen(options []string, answer string) string {
+// Chosen is what a person means: the choice of that number or of that text, compared without case, and otherwise their words.
+func Chosen(options []string, answer string) string {
 	answer = strings.TrimSpace(answer)
 	for _, o := range options {
 		if strings.EqualFold(o, answer) {

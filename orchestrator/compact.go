@@ -33,7 +33,8 @@ func overflow(reason, err error) error {
 
 // Compact asks for a session's history to be shortened before its next request: at once if it works, else when it goes
 // on. Without anything to shorten nothing happens. The error has centurion.KindNotFound for an unknown session and
-// centurion.KindConflict for one whose mission is over.
+// centurion.KindConflict for one whose mission is over: the agent of a complete run of the profile assistant goes on when
+// somebody writes to it.
 func (h *Host) Compact(ctx context.Context, session string) error {
 	rec, err := h.cfg.Store.Session(ctx, session)
 	if err != nil {
@@ -43,7 +44,7 @@ func (h *Host) Compact(ctx context.Context, session string) error {
 	if err != nil {
 		return err
 	}
-	if m.Status.Ended() {
+	if m.Status.Ended() && !continues(m, Posted{Task: rec.Metadata.Task}) {
 		return &centurion.Error{Op: "compact session", Kind: centurion.KindConflict, Msg: fmt.Sprintf("its mission %s is %s", m.ID, m.Status),
 			Hint: "only the sessions of a mission that goes on can be shortened; see: centurion ps"}
 	}

@@ -48,8 +48,10 @@ func (h *Host) compactAt(ctx context.Context, p Post, to receiver) (Posted, erro
 		return got, err
 	}
 	got.Agent, got.Address = s.Agent, s.Metadata.Address
-	if err := reachable(m, got); err != nil {
-		return got, err
+	if !continues(m, got) { // what is written to it next is a next request
+		if err := reachable(m, got); err != nil {
+			return got, err
+		}
 	}
 	got.Working = h.running(m.ID) != nil
 	return got, h.Compact(ctx, got.Session)

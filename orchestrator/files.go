@@ -8,8 +8,8 @@ import (
 	"centurion/store"
 )
 
-// checkFiles refuses files that no message can have or that the model does not take.
-func checkFiles(files []centurion.File, m Model) error {
+// CheckFiles refuses files that no message can have or that the model does not take. The error has centurion.KindUsage.
+func CheckFiles(files []centurion.File, m Model) error {
 	if err := centurion.CheckFiles(files); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (h *Host) filesFor(ctx context.Context, session string, files []centurion.F
 	if err != nil {
 		return err
 	}
-	return checkFiles(files, m)
+	return CheckFiles(files, m)
 }
 
 // labels tells files in words.

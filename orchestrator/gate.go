@@ -306,7 +306,7 @@ func (h *Host) Answer(ctx context.Context, id, answer string) error {
 	ask := open[i]
 	m := h.running(ask.Mission)
 	if ask.Type == store.AskQuestion {
-		if answer = chosen(ask.Options, answer); answer == "" {
+		if answer = Chosen(ask.Options, answer); answer == "" {
 			return &centurion.Error{Op: "answer", Kind: centurion.KindUsage, Msg: "the answer is empty", Hint: "give a text, or the number of a choice"}
 		}
 		if m == nil && ask.Call != "" {

@@ -72,7 +72,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	opts.Model = model.Ref.String()
 	files, texts := opts.Files, opts.Attached
 	opts.Files, opts.Attached = nil, "" // they are kept once, in the first message
-	if err := checkFiles(files, model); err != nil {
+	if err := CheckFiles(files, model); err != nil {
 		return centurion.Mission{}, err
 	}
 	isolation, shared, err := h.isolate(ctx, opts)

@@ -54,6 +54,10 @@ type Runner struct {
 
 	once  sync.Once
 	slots *semaphore.Weighted
+
+	mu      sync.Mutex           // protects what follows
+	killed  bool                 // nothing begins any more: see [Runner.Kill]
+	running map[string]*exec.Cmd // by the id that their environment has
 }
 
 var _ centurion.Runner = (*Runner)(nil)
@@ -98,6 +102,7 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, dra
 		return centurion.CommandResult{ExitCode: -1}, err
 	}
 	defer pipe.Close()
+	defer r.forget(id)
 	if started != nil {
 		started(cmd.Process.Pid)
 	}
@@ -156,11 +161,11 @@ func (r *Runner) begin(shell string, c centurion.Command, id string) (cmd *exec.
 	cmd.Env = append(r.environment(c), commandVariable+"="+id)
 	cmd.Stdout, cmd.Stderr = w, w // one pipe, so that both streams keep their order; stdin stays nil: the null device
 	isolate(cmd)
-	err = cmd.Start()
+	err = r.start(cmd, id)
 	_ = w.Close()
 	if err != nil {
 		_ = pipe.Close()
-		return nil, nil, &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
+		return nil, nil, err
 	}
 	return cmd, pipe, nil
 }

@@ -13,7 +13,8 @@ import (
 // or mission.
 type Live interface {
 	// Prompt writes to an agent and returns the answer of the turn that answers; see orchestrator.Host.Prompt. A mission
-	// that has stopped is gone on with if p.Resume is set, and a blocked one when its Commander is written to.
+	// that has stopped is gone on with if p.Resume is set, a blocked one when its Commander is written to, and so is one that
+	// orchestrator.GoesOn.
 	Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.Reply, error)
 	// Abort ends the turn of a session, not the session.
 	Abort(ctx context.Context, id, reason string) error
@@ -32,7 +33,13 @@ func (l *Local) Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.R
 	if err != nil {
 		return orchestrator.Reply{}, err
 	}
-	goOn, err := l.goesOnFor(ctx, p)
+	may := orchestrator.Continues
+	goOn, err := l.goesOnFor(ctx, p, may)
+	if !goOn && err == nil {
+		if goOn, err = l.goesOnFor(ctx, p, orchestrator.GoesOn); goOn {
+			may = orchestrator.GoesOn // it was paused before the person asked
+		}
+	}
 	if err != nil {
 		return orchestrator.Reply{}, err
 	}
@@ -41,7 +48,7 @@ func (l *Local) Prompt(ctx context.Context, p orchestrator.Post) (orchestrator.R
 	}
 	return l.Host.PromptAnd(ctx, p, func(mission string) error {
 		// It may have stopped since, or have been stopped by a person: what counts is how it stands now.
-		switch goOn, err := l.goesOnFor(ctx, p); {
+		switch goOn, err := l.goesOnFor(ctx, p, may); {
 		case err != nil:
 			return err
 		case !goOn && l.Host.Attended(mission):
@@ -61,8 +68,9 @@ func (l *Local) attended(ctx context.Context, p orchestrator.Post) bool {
 	return err == nil && s.Task == "" && l.Host.Attended(s.Mission)
 }
 
-// goesOnFor reports whether a mission that nobody works on goes on for a message whose answer is waited for.
-func (l *Local) goesOnFor(ctx context.Context, p orchestrator.Post) (bool, error) {
+// goesOnFor reports whether a mission that nobody works on goes on for a message whose answer is waited for: one that is
+// blocked, or that may.
+func (l *Local) goesOnFor(ctx context.Context, p orchestrator.Post, may func(centurion.Mission) bool) (bool, error) {
 	if p.Resume {
 		return true, nil
 	}
@@ -71,7 +79,7 @@ func (l *Local) goesOnFor(ctx context.Context, p orchestrator.Post) (bool, error
 		return false, err
 	}
 	m, err := l.Store.Mission(ctx, s.Mission)
-	return m.Status == centurion.MissionBlocked || orchestrator.Continues(m), err
+	return m.Status == centurion.MissionBlocked || may(m), err
 }
 
 // lookedUpBy is what the receiver of a message is looked up by: the Commander by its mission.

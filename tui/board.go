@@ -199,3 +199,11 @@ func (b *Board) agentOf(session, task string) string {
 	}
 	return b.agents[session]
 }
+
+// owner is in words whom the person writes to: the Commander, or the agent that a mission has in its place.
+func (b *Board) owner() string {
+	if agent := b.agentOf(b.Commander.Session, ""); agent != "" && agent != "commander" {
+		return "the " + Clean(agent)
+	}
+	return "the Commander"
+}

@@ -161,7 +161,9 @@ func (d *dialog) permission(t theme, w int) (title string, body, keys []string) 
 	}
 	for _, why := range []string{a.Title, a.Text, metadata(a.Metadata, "reason"), metadata(a.Metadata, "description")} {
 		if why != "" && !slices.Contains(a.Patterns, why) {
-			body = append(body, wrapAll(t, dim, "why: "+Escape(why), w)...)
+			for _, l := range wrap("why: "+Escape(why), w) { // a sentence, which is read by its words
+				body = append(body, t.paint(dim, l))
+			}
 			break
 		}
 	}

@@ -89,11 +89,11 @@ func (m *live) prompt(w int) []string {
 	case m.o.Writer == nil:
 		return nil
 	case l == nil && m.unread:
-		return []string{t.paint(dim, fit("  sent; the Commander reads it after what it is at", w))}
+		return []string{t.paint(dim, fit("  sent; "+m.story.board.owner()+" reads it after what it is at", w))}
 	case l == nil:
-		return []string{t.paint(dim, fit("  "+dots("[m] write to the Commander", m.escHint()), w))}
+		return []string{t.paint(dim, fit("  "+dots("[m] write to "+m.story.board.owner(), m.escHint()), w))}
 	}
-	hint := t.paint(dim, fit("  enter sends it to the Commander · esc drops it", w))
+	hint := t.paint(dim, fit("  enter sends it to "+m.story.board.owner()+" · esc drops it", w))
 	switch {
 	case l.sent:
 		hint = t.paint(dim, "  sending…")

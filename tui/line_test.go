@@ -72,6 +72,23 @@ func TestLineToTheCommander(t *testing.T) {
 	golden(t, "line", strings.Join(shots, "\n~~~\n")+"\n"+strings.Join(m.pending[len(m.pending)-1:], "\n")+"\n")
 }
 
+// Where another agent stands in the Commander's place, it is named.
+func TestLineToAnother(t *testing.T) {
+	s := newStage().at(centurion.EventMissionStarted, "ses_0", "", data{"goal": "look", "status": "running"}).
+		at(centurion.EventSessionCreated, "ses_0", "", data{"agent": "assistant", "address": "0/"})
+	m := s.view(t, 80, 20, Options{Writer: &letters{}})
+	shows := func(want string) {
+		t.Helper()
+		m.refresh()
+		if !strings.Contains(m.content, want) || strings.Contains(m.content, "the Commander") {
+			t.Errorf("it shows no %q:\n%s", want, m.content)
+		}
+	}
+	shows("[m] write to the assistant")
+	keys(m, "m")
+	shows("enter sends it to the assistant")
+}
+
 // A line that could not be stored stays, with the reason, and can be sent again.
 func TestLineThatFails(t *testing.T) {
 	s := newStage().workers()
@@ -148,5 +165,20 @@ func TestPlainMessages(t *testing.T) {
 	}
 	if got := strings.Join(said, "|"); got != "you: Rate limits for the API, and tests|you to worker T1: use tabs" {
 		t.Errorf("told %q", got)
+	}
+}
+
+// A sentence in a dialog is broken between its words; what would run is broken where it must.
+func TestWhyIsWrappedByWords(t *testing.T) {
+	s := newStage().workers()
+	m := s.view(t, 40, 30, Options{Answerer: &answers{}})
+	from := len(s.events)
+	s.at(centurion.EventPermissionAsked, "ses_T1", "tsk_T1", event.AskData{ID: "per_1", Type: "permission", Permission: "bash",
+		Patterns: []string{"rm -rf build"}, Text: "a rule for bash that asks about every deletion there"})
+	more(m, s, from)
+	for _, word := range []string{"why: a rule for bash that asks about", "every deletion there"} {
+		if !strings.Contains(m.content, word) {
+			t.Errorf("%q stands on no line:\n%s", word, m.content)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,10 +64,33 @@ func printAsk(w io.Writer, a store.Ask) error {
 // answerAsk answers what waits in this project. A question can be answered while nobody works on its mission.
 func (c *cli) answerAsk(ctx context.Context, f *readFlags, api server.API, id, answer string) error {
 	ask, found := openAsk(ctx, api, id)
+	said := "answered"
+	if found && ask.Type == store.AskQuestion {
+		taken, err := chosen(ask, answer)
+		if err != nil {
+			return err
+		}
+		said += ": " + tui.Clean(centurion.Clip(oneLine(taken), shownAnswer))
+	}
 	if err := c.reply(ctx, f, api, id, answer); err != nil {
 		return err
 	}
-	return c.say(nil, "answered"+whatNext(ctx, api, ask, found))
+	return c.say(nil, said+whatNext(ctx, api, ask, found))
+}
+
+// shownAnswer is how many bytes of an answer are said back.
+const shownAnswer = 200
+
+// chosen is what an answer to a question is taken as. A number that none of its choices has is refused: whoever asked could
+// not tell what it means.
+func chosen(a store.Ask, answer string) (string, error) {
+	taken := orchestrator.Chosen(a.Options, answer)
+	if n, err := strconv.Atoi(taken); err == nil && len(a.Options) > 0 && !slices.Contains(a.Options, taken) {
+		return "", &centurion.Error{Op: "answer " + a.ID, Kind: centurion.KindUsage,
+			Msg:  fmt.Sprintf("there is no choice %d; the question has %s", n, centurion.Count(len(a.Options), "choice")),
+			Hint: "see them with: centurion asks; or answer in words of your own"}
+	}
+	return taken, nil
 }
 
 // whatNext says how the answer to a question comes to be read, where that does not happen by itself.

@@ -14,7 +14,8 @@ Nothing is deleted; centurion show tells the whole of it.
 
 ADDRESS is 0/ for the Commander, 0/3 for its fourth child, an item of the plan such as T2, or the id of a session, task or
 mission (default: the Commander of the latest mission). The message /compact does the same: centurion send 0/ /compact, or m in
-the live view. In a mission that has stopped it is done when it is resumed. Where nothing can be shortened, nothing happens.`
+the live view. In a mission that has stopped it is done when it is resumed, in a complete run of the profile assistant when it is written
+to. Where nothing can be shortened, nothing happens.`
 
 func (c *cli) compactCommand() *cobra.Command {
 	f, p := &readFlags{}, orchestrator.Post{Text: orchestrator.CompactWord}
@@ -41,7 +42,10 @@ func (c *cli) compactCommand() *cobra.Command {
 
 // compacts says what becomes of a wish for a shorter history.
 func compacts(got orchestrator.Posted, who string) string {
-	if !got.Working {
+	switch {
+	case !got.Working && got.Status.Ended():
+		return fmt.Sprintf("the conversation of %s will be shortened with its next request: when you write to it with centurion send --wait %s \"TEXT\"", who, got.Mission)
+	case !got.Working:
 		return fmt.Sprintf("the conversation of %s will be shortened with its next request, when mission %s goes on: centurion resume %s", who, got.Mission, got.Mission)
 	}
 	return fmt.Sprintf("the conversation of %s will be shortened before its next request; if it is idle, that is when you send it a message", who)

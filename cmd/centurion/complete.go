@@ -32,6 +32,15 @@ func (c *cli) completeID(missions bool) cobra.CompletionFunc {
 
 // completeMission completes the ids of missions, newest first.
 func (c *cli) completeMission(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.missionsThat(cmd, args, typed, func(server.Mission) bool { return true })
+}
+
+// completeResumable completes the ids of missions of which something is left to resume, newest first.
+func (c *cli) completeResumable(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.missionsThat(cmd, args, typed, func(m server.Mission) bool { return !m.Status.Ended() })
+}
+
+func (c *cli) missionsThat(cmd *cobra.Command, args []string, typed string, fit func(server.Mission) bool) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -41,7 +50,7 @@ func (c *cli) completeMission(cmd *cobra.Command, args []string, typed string) (
 	_ = c.with(cmd.Context(), f, func(api server.API) error {
 		all, err := api.Missions(cmd.Context())
 		for _, m := range all {
-			if strings.HasPrefix(m.ID, typed) {
+			if fit(m) && strings.HasPrefix(m.ID, typed) {
 				found = append(found, cobra.CompletionWithDesc(m.ID, tui.Clean(string(m.Status)+": "+centurion.Clip(m.Goal, 60))))
 			}
 		}

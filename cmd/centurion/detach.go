@@ -49,7 +49,7 @@ func (c *cli) backgroundHost(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	how := manner{detached: true, diskWait: -1, say: c.note}
+	how := manner{detached: true, diskWait: -1, say: c.note, hurry: c.hurry}
 	models := newModels(cfg, config.Resolved{})
 	for {
 		h, err := own(ctx, p, ws, models, cfg, how)

@@ -46,7 +46,9 @@ type host struct {
 	server *http.Server
 	group  guard.Group
 	clean  context.CancelFunc // ends the cleaner; nil before it has begun
-	notify bool               // whether the person wants desktop notices
+	runner *sandbox.Runner
+	calm   func() bool // nobody hurries the host any more
+	notify bool        // whether the person wants desktop notices
 
 	mu      sync.Mutex // protects what follows
 	changed chan struct{}
@@ -64,9 +66,10 @@ type hosted struct {
 
 // manner is how a process hosts.
 type manner struct {
-	detached bool          // in the background
-	diskWait time.Duration // how long a full disk is waited for; 0 for the orchestrator's default, below zero for ever
-	say      func(string)  // tells the person what cannot be written down; nil where the live view does
+	detached bool            // in the background
+	diskWait time.Duration   // how long a full disk is waited for; 0 for the orchestrator's default, below zero for ever
+	say      func(string)    // tells the person what cannot be written down; nil where the live view does
+	hurry    context.Context // when it ends commands of agents are killed, so that nothing waits for them; nil for never
 }
 
 // own takes the project's lock and opens everything that hosting takes. Only one process hosts a project; an error of
@@ -104,6 +107,9 @@ func own(ctx context.Context, p place, ws *workspace.Workspace, models *modelSet
 		return nil, errors.Join(err, h.Close())
 	}
 	h.startCleaner(how)
+	if how.hurry != nil {
+		h.calm = guard.After(how.hurry, "kill commands", h.runner.Kill)
+	}
 	return h, nil
 }
 
@@ -140,7 +146,8 @@ func (h *host) configuration(ctx context.Context, cfg *config.Config, how manner
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
 	oc = limits(cfg, how)
 	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, h.ws, cast, h.models.get, rules, home, Version
-	oc.Runner, oc.Scratch, oc.Web, oc.Publish = runner(h.place.mark(), cfg.Own), h.place.scratch(), way, h.publisher(how)
+	h.runner = runner(h.place.mark(), cfg.Own)
+	oc.Runner, oc.Scratch, oc.Web, oc.Publish = h.runner, h.place.scratch(), way, h.publisher(how)
 	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.place, h.ws, oc.Runner), shadow(h.place, h.ws)
 	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions = chains.For, caps, overlap, cfg.Finder()
 	return oc, nil
@@ -374,6 +381,9 @@ func (h *host) Close() error {
 	h.HandOver()
 	if h.clean != nil {
 		h.clean()
+	}
+	if h.calm != nil {
+		h.calm()
 	}
 	if h.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), goodbye)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"time"
 
 	"centurion/cmd/centurion/config"
@@ -36,3 +37,19 @@ func beyondSilence(own, usual time.Duration, o *config.Own) time.Duration {
 func runner(mark string, own config.Own) *sandbox.Runner {
 	return &sandbox.Runner{Mark: mark, Slots: own.MaxCommands}
 }
+
+// sessionCap is a flag's number of sessions at once: without any nothing would ever be done, so that 0 is refused, and not taken for
+// the default.
+type sessionCap int
+
+func (n *sessionCap) Set(s string) error {
+	v, err := strconv.Atoi(s)
+	if err == nil && v < 1 {
+		err = strconv.ErrRange
+	}
+	*n = sessionCap(v)
+	return err
+}
+
+func (n *sessionCap) String() string { return strconv.Itoa(int(*n)) }
+func (n *sessionCap) Type() string   { return "number" }

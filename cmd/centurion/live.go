@@ -43,7 +43,18 @@ func (c *cli) stopCommand() *cobra.Command {
 		"  centurion stop T2\n  centurion stop 0/1 --reason \"goes in circles\"", ending{
 			over: overAlready,
 			do:   func(ctx context.Context, api server.API, id, reason string) error { return api.Stop(ctx, id, reason) },
-			done: func(_ context.Context, _ server.API, _, id string) string { return "stopped " + id }})
+			done: func(ctx context.Context, api server.API, _, id string) string {
+				return "stopped " + id + afterStop(ctx, api, id)
+			}})
+}
+
+// afterStop says how a mission goes on whose first session was stopped. A task is over.
+func afterStop(ctx context.Context, api server.API, id string) string {
+	s, err := api.State(ctx, id)
+	if err != nil || s.Task != "" {
+		return ""
+	}
+	return "; its mission is paused; go on with: centurion resume " + s.Mission
 }
 
 // ending is a command that ends something of an agent.
@@ -173,22 +184,30 @@ func (c *cli) goesOnHere(ctx context.Context, api server.API, p orchestrator.Pos
 		}
 	}
 	m, err = api.Mission(ctx, id)
-	return m, err == nil && orchestrator.Continues(centurion.Mission{Status: m.Status, Reason: m.Reason, Options: m.Options}), err
+	return m, err == nil && orchestrator.GoesOn(centurion.Mission{Status: m.Status, Reason: m.Reason, Options: m.Options}), err
 }
 
-// promptHere hosts a run until it has answered a message. Ctrl-C pauses it.
+// promptHere hosts a run until it has answered a message. Ctrl-C pauses it. What cannot be answered is refused before the
+// message is stored.
 func (c *cli) promptHere(ctx context.Context, read *readFlags, m server.Mission, p orchestrator.Post) (got orchestrator.Reply, err error) {
-	if err := c.with(ctx, read, func(api server.API) error {
-		return c.asHost(ctx, read, api, func(api server.API) error { _, err := api.Send(ctx, p); return err })
-	}); err != nil {
-		return got, err
-	}
 	f := &runFlags{dir: read.dir, format: "json"} // nobody is there to be asked
 	s, opts, err := c.again(ctx, f, m)
 	if err != nil {
 		return got, err
 	}
 	defer s.ws.Close()
+	model, err := s.models.get("")
+	if err == nil {
+		err = orchestrator.CheckFiles(p.Files, model)
+	}
+	if err != nil {
+		return got, err
+	}
+	if err := c.with(ctx, read, func(api server.API) error {
+		return c.asHost(ctx, read, api, func(api server.API) error { _, err := api.Send(ctx, p); return err })
+	}); err != nil {
+		return got, err
+	}
 	s.first = m.ID
 	if err := s.take(ctx, findFirst); err != nil {
 		return got, err

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -31,16 +32,18 @@ const (
 	exitPaused      = 3 // a budget, a full disk or a pause; resumable
 	exitBlocked     = 4 // a person has to answer; resumable
 	exitCancelled   = 5
-	exitInterrupted = 130 // Ctrl-C; resumable
+	exitInterrupted = 130 // Ctrl-C, or nobody reads the output any more; resumable
 )
 
 func main() { os.Exit(Main()) }
 
 // Main runs the program with the process's own arguments and streams and returns its exit code.
 func Main() int {
-	ctx, interrupt, stop := interruptible(context.Background(), exitFrom(os.Stdin, os.Stdout))
+	hurry, urge := context.WithCancel(context.Background())
+	defer urge()
+	ctx, interrupt, stop := interruptible(context.Background(), urge, exitFrom(os.Stdin, os.Stdout))
 	defer stop()
-	c := &cli{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Environ(), interrupt: interrupt}
+	c := &cli{hurry: hurry, in: os.Stdin, out: standardOutput(os.Stdout, interrupt), err: os.Stderr, env: os.Environ(), interrupt: interrupt}
 	return c.run(ctx, os.Args[1:])
 }
 
@@ -59,32 +62,28 @@ func exitFrom(in, out *os.File) func(code int) {
 	}
 }
 
-// interruptible returns a context that ends with [centurion.ErrShutdown] at the first signal. The second one exits at
-// once: a person who presses Ctrl-C twice does not want to wait. The function interrupt does what a signal does, for a
+// hurryTime is how long what was begun may take to stop after the second signal: commands of agents are killed then, and
+// what is left is to record how far each mission has come.
+const hurryTime = 3 * time.Second
+
+// interruptible returns a context that ends with [centurion.ErrShutdown] at the first signal. The second one calls urge,
+// which is to end at once what takes its time: a person who presses Ctrl-C twice does not want to wait. Who does not end
+// within [hurryTime] of it, or before a third one, exits as it is. The function interrupt does what a signal does, for a
 // terminal in raw mode, which reports Ctrl-C as a key.
-func interruptible(parent context.Context, exit func(int)) (ctx context.Context, interrupt, stop func()) {
+func interruptible(parent context.Context, urge func(), exit func(int)) (ctx context.Context, interrupt, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 2)
+	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	done := make(chan struct{})
 	var g guard.Group
 	g.Go("signals", func() error {
-		for n := 0; ; n++ {
-			select {
-			case <-signals:
-			case <-done:
-				return nil
-			}
-			if n > 0 {
-				exit(exitInterrupted)
-			}
-			cancel(centurion.ErrShutdown)
-		}
+		heed(signals, done, func() { cancel(centurion.ErrShutdown) }, urge, exit)
+		return nil
 	})
 	interrupt = func() {
 		select {
 		case signals <- os.Interrupt:
-		default: // two wait already: the process is about to exit
+		default: // three wait already: the process is about to exit
 		}
 	}
 	return ctx, interrupt, func() {
@@ -95,14 +94,39 @@ func interruptible(parent context.Context, exit func(int)) (ctx context.Context,
 	}
 }
 
+// heed calls end at the first signal and urge at the second. At the third, or hurryTime after the second, it calls exit, which
+// does not return. It returns when done is closed.
+func heed(signals <-chan os.Signal, done <-chan struct{}, end, urge func(), exit func(code int)) {
+	var late <-chan time.Time
+	for n := 1; ; n++ {
+		select {
+		case <-signals:
+		case <-late:
+			exit(exitInterrupted)
+		case <-done:
+			return
+		}
+		switch n {
+		case 1:
+			end()
+		case 2:
+			urge()
+			late = time.After(hurryTime)
+		default:
+			exit(exitInterrupted)
+		}
+	}
+}
+
 // cli is the program with its surroundings, so that tests can run it.
 type cli struct {
 	in        io.Reader
 	out       io.Writer
 	err       io.Writer
 	env       []string
-	interrupt func() // what Ctrl-C does while the terminal is in raw mode
-	code      int    // what a command that ran as asked exits with
+	interrupt func()          // what Ctrl-C does while the terminal is in raw mode
+	hurry     context.Context // ends when the person does not want to wait for what is ending; nil for never
+	code      int             // what a command that ran as asked exits with
 }
 
 // run executes one command line and returns the exit code. It is the only place where an error is shown.
@@ -110,6 +134,9 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	root := c.root()
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
+		if c.hungUp(err) {
+			return exitInterrupted
+		}
 		c.fail(err)
 		return exitCode(err)
 	}

@@ -145,8 +145,9 @@ func proofWords(it takeover.MergedItem) string {
 	return words + "; reviewed: PASS by " + tui.Clean(it.Review)
 }
 
-// afterMission offers to merge the work of a mission that has just been completed, or does it if that was asked for.
-func (c *cli) afterMission(ctx context.Context, api server.Person, f *runFlags, m centurion.Mission) error {
+// afterMission offers to merge the work of a mission that has just been completed, or does it if that was asked for. Said: how it
+// is merged stands already where the person reads.
+func (c *cli) afterMission(ctx context.Context, api server.Person, f *runFlags, m centurion.Mission, said bool) error {
 	if m.Status != centurion.MissionCompleted || m.Isolation != "worktree" || ctx.Err() != nil {
 		return nil
 	}
@@ -156,7 +157,9 @@ func (c *cli) afterMission(ctx context.Context, api server.Person, f *runFlags, 
 	case centurion.KindOf(err) == centurion.KindConflict:
 		return nil // there is nothing to merge, or it was merged meanwhile
 	case err != nil && !f.merge:
-		fmt.Fprintf(c.err, "next: %s\n", merge) // whose error says what is wrong
+		if !said {
+			fmt.Fprintf(c.err, "next: %s\n", merge) // whose error says what is wrong
+		}
 		return nil
 	case err != nil:
 		return err
@@ -168,7 +171,9 @@ func (c *cli) afterMission(ctx context.Context, api server.Person, f *runFlags, 
 	}
 	switch {
 	case !f.merge && !live:
-		fmt.Fprintf(c.err, "next: %s\n", merge)
+		if !said {
+			fmt.Fprintf(c.err, "next: %s\n", merge)
+		}
 		return nil
 	case !f.merge:
 		yes, err := c.askMerge(ctx, api, got)

@@ -92,18 +92,7 @@ func (c *cli) authCommand() *cobra.Command {
 			where, err := keys().Login(cmd.Context(), args[0], config.Secret(key))
 			return c.say(err, "kept in "+where)
 		}})
-	auth.AddCommand(&cobra.Command{Use: "list", Short: "List where keys are, never what they are", Args: exactly(0, 0, "no arguments"),
-		Example: "  centurion auth list",
-		RunE: func(*cobra.Command, []string) error {
-			all, err := keys().List()
-			if err == nil && len(all) == 0 {
-				return c.say(nil, "No keys are kept. Keep one with: centurion auth login PROVIDER")
-			}
-			for _, k := range all {
-				fmt.Fprintf(c.out, "%-12s %s\n", k.Provider, k.Source)
-			}
-			return err
-		}})
+	auth.AddCommand(c.authListCommand(keys))
 	auth.AddCommand(&cobra.Command{Use: "logout PROVIDER", Short: "Forget a key", Args: exactly(1, 1, "a provider"),
 		Example: "  centurion auth logout openai",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -114,6 +103,35 @@ func (c *cli) authCommand() *cobra.Command {
 			return c.say(err, "forgotten")
 		}})
 	return auth
+}
+
+func (c *cli) authListCommand(keys func() *config.Keys) *cobra.Command {
+	format := ""
+	cmd := &cobra.Command{Use: "list", Short: "List where keys are, never what they are", Args: exactly(0, 0, "no arguments"),
+		Example: "  centurion auth list\n  centurion auth list --format json",
+		RunE: func(*cobra.Command, []string) error {
+			if format != "text" && format != "json" {
+				return badValue("format", format, []string{"text", "json"})
+			}
+			all, err := keys().List()
+			switch {
+			case err != nil:
+				return err
+			case format == "json":
+				return writeJSON(c.out, append([]config.KeyInfo{}, all...)) // of none an empty list
+			case len(all) == 0:
+				return c.say(nil, "No keys are kept. Keep one with: centurion auth login PROVIDER")
+			}
+			for _, k := range all {
+				if _, err := fmt.Fprintf(c.out, "%-12s %s\n", k.Provider, k.Source); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	completeValues(cmd, "format", "text", "json")
+	return cmd
 }
 
 // secret reads a line without showing it on a terminal, or from a pipe.

@@ -83,7 +83,9 @@ func (c *cli) listing(use, short, long, example string, args cobra.PositionalArg
 		if cmd.Flag("format").Value.String() == "json" {
 			none = "[]"
 		}
-		_, err = fmt.Fprintln(c.out, none)
+		if _, err = fmt.Fprintln(c.out, none); err == nil {
+			c.sayMoved(cmd.Context(), cmd.Flag("dir").Value.String())
+		}
 		return err
 	}
 	return cmd

@@ -73,7 +73,11 @@ func (c *cli) missionFindings(ctx context.Context, dir string) []doctor.Finding 
 	defer ws.Close()
 	err = store.Check(ctx, p.database())
 	if centurion.KindOf(err) == centurion.KindNotFound {
-		return []doctor.Finding{{Name: name, Status: doctor.OK, Detail: "none yet in " + p.dir}}
+		none := doctor.Finding{Name: name, Status: doctor.OK, Detail: "none yet in " + p.dir}
+		if old := c.movedFrom(ctx, p.dir); len(old) > 0 {
+			none.Status, none.Hint = doctor.Warn, movedText(old[0])
+		}
+		return []doctor.Finding{none}
 	}
 	if err != nil {
 		return failed(err)

@@ -35,7 +35,7 @@ func (c *cli) resumeCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd)
-	cmd.ValidArgsFunction = c.completeMission
+	cmd.ValidArgsFunction = c.completeResumable
 	return cmd
 }
 
@@ -73,6 +73,7 @@ func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
 // closes the seat's workspace.
 func (c *cli) again(ctx context.Context, f *runFlags, m server.Mission) (*seat, centurion.MissionOptions, error) {
 	given := *f
+	f.known = f.model == "" && m.Model != ""
 	f.model, f.profile = cmp.Or(f.model, m.Model), cmp.Or(m.Options.Profile, agents.ProfileMission)
 	// The mission's own caps stay, where a flag does not say otherwise, and so does what was said of asks in advance: that all is
 	// allowed, or that they wait although nobody watches. Whether there is a person to be asked is else a matter of this run.
@@ -119,7 +120,7 @@ func (c *cli) look(ctx context.Context, f *runFlags, id string) (m server.Missio
 	case err != nil:
 	case m.Status == centurion.MissionCompleted || m.Status == centurion.MissionCancelled:
 		if over, err = true, c.printEnd(ctx, api, m, f.format); err == nil {
-			err = c.asHost(ctx, &readFlags{dir: f.dir}, api, func(api server.API) error { return c.afterMission(ctx, api, f, m.Noun()) })
+			err = c.asHost(ctx, &readFlags{dir: f.dir}, api, func(api server.API) error { return c.afterMission(ctx, api, f, m.Noun(), false) })
 		}
 		if id == "" && err == nil {
 			c.sayOthers(ctx, api)

@@ -64,9 +64,27 @@ func (c *cli) root() *cobra.Command {
 			completionHelp(s)
 		case "help":
 			s.Example = "  centurion help run"
+			helpOfCommand(s)
 		}
 	}
 	return root
+}
+
+// helpOfCommand makes `centurion help` refuse the name of no command.
+func helpOfCommand(cmd *cobra.Command) {
+	cmd.Run = nil
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		found, rest, err := cmd.Root().Find(args)
+		if err == nil && found.HasSubCommands() {
+			err = unknownCommand(found, rest)
+		}
+		if err != nil {
+			return err
+		}
+		found.InitDefaultHelpFlag()
+		found.InitDefaultVersionFlag()
+		return found.Help()
+	}
 }
 
 // completionHelp gives the commands that write completion scripts examples, and an error for a shell that has none.
@@ -135,6 +153,8 @@ func kindOfFlag(f *pflag.Flag) string {
 		return "number such as 2.5"
 	case "int", "int64":
 		return "whole number"
+	case (*sessionCap)(nil).Type():
+		return "whole number of at least 1"
 	case "bool":
 		return "word: true or false"
 	}

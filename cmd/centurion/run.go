@@ -33,6 +33,7 @@ type runFlags struct {
 	maxDuration                                                        time.Duration
 	yes, detach, merge                                                 bool
 	costSet                                                            bool // --max-cost was given
+	known                                                              bool // the model is a mission's own: what is to be said of it was, when it began
 	maxToolCalls                                                       int
 	files                                                              []string // given with --file
 }
@@ -77,8 +78,8 @@ func (f *runFlags) bind(cmd *cobra.Command) {
 	fl.StringVar(&f.agent, "agent", "", "start with this agent instead of the commander or the assistant")
 	fl.StringVar(&f.format, "format", "", "text or json: one event a line on stdout (default text)")
 	fl.StringVar(&f.isolation, "isolation", "", "auto, shared or worktree: whether sessions write in checkouts of their own (default auto: in a git repository)")
-	fl.IntVar(&f.maxWorkers, "max-workers", 0, "sessions at once (default 50)")
-	fl.IntVar(&f.maxPerAgent, "max-per-agent", 0, "sessions of one agent at once (default 10)")
+	fl.Var((*sessionCap)(&f.maxWorkers), "max-workers", "sessions at once (default 50)")
+	fl.Var((*sessionCap)(&f.maxPerAgent), "max-per-agent", "sessions of one agent at once (default 10)")
 	fl.Float64Var(&f.maxCost, "max-cost", 0, "pause when this many USD are spent (default 10)")
 	fl.Int64Var(&f.maxTokens, "max-tokens", 0, "pause when this many tokens are used")
 	fl.DurationVar(&f.maxDuration, "max-duration", 0, "pause after this time, such as 90m")
@@ -251,6 +252,7 @@ func (c *cli) prepare(ctx context.Context, f *runFlags) (*seat, error) {
 	if tui.CanLive(c.in, c.out, c.env) && f.format != "json" {
 		s.how = manner{diskWait: -1} // the person sees what is waited for
 	}
+	s.how.hurry = c.hurry
 	return s, nil
 }
 
@@ -277,7 +279,7 @@ func (c *cli) configure(ctx context.Context, ws *workspace.Workspace, f *runFlag
 	if err != nil {
 		return nil, nil, err
 	}
-	if first.Warning != "" {
+	if first.Warning != "" && !f.known {
 		c.note(first.Warning)
 	}
 	if first.Default {
@@ -361,10 +363,11 @@ func (c *cli) options(f *runFlags, models *modelSet) (centurion.MissionOptions, 
 	return o, nil
 }
 
-// ended sets the exit code. Whoever reads JSON lines is told on the other stream, in words, why it is not 0.
+// ended sets the exit code. Whoever reads JSON lines, or nothing any more, is told on the other stream, in words, why it is
+// not 0.
 func (c *cli) ended(f *runFlags, m centurion.Mission) {
 	c.code = missionExit(m.Status, m.Reason)
-	if c.code == exitComplete || f.format != "json" {
+	if c.code == exitComplete || f.format != "json" && !c.unread() {
 		return
 	}
 	next := "centurion resume " + m.ID

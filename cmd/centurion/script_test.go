@@ -12,15 +12,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"centurion/guard"
 	"centurion/provider/scripted"
 )
 
@@ -421,23 +424,53 @@ func number(ts *testscript.TestScript, s string) int {
 	return n
 }
 
-// Two signals end the process at once, whatever still works.
+// The second signal ends at once what takes its time; the third, or too long a time after it, ends the process, whatever
+// still works.
+func TestHeed(t *testing.T) {
+	for _, third := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			signals, done, exited := make(chan os.Signal), make(chan struct{}), make(chan int)
+			ended, urged := 0, 0
+			var g guard.Group
+			g.Go("heed", func() error {
+				heed(signals, done, func() { ended++ }, func() { urged++ }, func(code int) {
+					exited <- code
+					runtime.Goexit() // a process that exits does nothing after it
+				})
+				return nil
+			})
+			signals <- os.Interrupt
+			synctest.Wait()
+			if ended != 1 || urged != 0 {
+				t.Errorf("the first signal ends %d times and hurries %d times", ended, urged)
+			}
+			signals <- os.Interrupt
+			synctest.Wait()
+			if ended != 1 || urged != 1 {
+				t.Errorf("the second signal ends %d times and hurries %d times", ended-1, urged)
+			}
+			start, want := time.Now(), hurryTime
+			if third {
+				signals <- os.Interrupt
+				want = 0
+			}
+			if code, took := <-exited, time.Since(start); code != exitInterrupted || took != want {
+				t.Errorf("it exits with %d after %s, not with %d after %s", code, took, exitInterrupted, want)
+			}
+		})
+	}
+}
+
+// Ctrl-C in a terminal in raw mode is a key: it does what the signal does.
 func TestInterruptible(t *testing.T) {
-	exited := make(chan int, 1)
-	ctx, interrupt, stop := interruptible(t.Context(), func(code int) { exited <- code })
+	urged := make(chan struct{})
+	ctx, interrupt, stop := interruptible(t.Context(), func() { close(urged) }, func(code int) { t.Errorf("it exits with %d", code) })
 	defer stop()
 	interrupt()
 	<-ctx.Done()
 	if cause := context.Cause(ctx); exitCode(cause) != exitInterrupted {
 		t.Errorf("the first interrupt ends the context with %v, which exits with %d", cause, exitCode(cause))
 	}
-	select {
-	case code := <-exited:
-		t.Fatalf("the first interrupt exits at once, with %d", code)
-	default:
-	}
 	interrupt()
-	if code := <-exited; code != exitInterrupted {
-		t.Errorf("the second interrupt exits with %d, not %d", code, exitInterrupted)
-	}
+	<-urged
 }

@@ -269,8 +269,8 @@ type shower interface {
 	Events(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error]
 }
 
-// attend shows a mission of this person until it stops, whoever hosts it, and sets the exit code. When ctx ends the
-// mission is paused.
+// attend shows a mission of this person until it stops, whoever hosts it, and sets the exit code. When ctx ends, or
+// nobody reads the output any more, the mission is paused.
 func (c *cli) attend(ctx context.Context, s *seat, f *runFlags, id string, after int64) error {
 	var g guard.Group
 	shown := make(chan struct{})
@@ -285,14 +285,21 @@ func (c *cli) attend(ctx context.Context, s *seat, f *runFlags, id string, after
 	view := context.WithoutCancel(ctx)
 	err := c.show(view, s, f, id, after, true)
 	close(shown)
+	if c.unread() {
+		err = nil // it is no failure of the mission
+	}
 	err = errors.Join(err, g.Wait())
 	var m server.Mission
 	if err == nil {
 		m, err = s.Mission(view, id)
 	}
+	if err == nil && c.unread() && m.Status.Alive() { // the view has ended before the mission
+		s.interrupt(id)
+		m, err = s.Mission(view, id)
+	}
 	if err == nil {
 		c.ended(f, m.Noun())
-		err = c.afterMission(ctx, s, f, m.Noun())
+		err = c.afterMission(ctx, s, f, m.Noun(), f.format != "json" && c.together())
 	}
 	return errors.Join(err, s.leave(ctx))
 }

@@ -131,3 +131,38 @@ func (p *project) read(ctx context.Context) error {
 	}
 	return errors.Join(err, done())
 }
+
+// sayMoved tells a person whose project has no missions of those that it may have had elsewhere.
+func (c *cli) sayMoved(ctx context.Context, dir string) {
+	p, ws, err := c.locate(dir)
+	if err != nil {
+		return // what was asked for has been told
+	}
+	defer ws.Close()
+	for _, old := range c.movedFrom(ctx, p.dir) {
+		c.note(movedText(old))
+	}
+}
+
+// movedFrom lists the directories that a project without missions may have been moved from: there is none any more where they
+// were, which was of the same name or in the same place, and their missions are kept under the old path.
+func (c *cli) movedFrom(ctx context.Context, dir string) (found []string) {
+	all, err := c.projects(ctx)
+	if err != nil {
+		return nil // nothing can be told of them
+	}
+	for _, p := range all {
+		_, err := os.Stat(p.dir)
+		if errors.Is(err, os.ErrNotExist) && (filepath.Base(p.dir) == filepath.Base(dir) || filepath.Dir(p.dir) == filepath.Dir(dir)) {
+			found = append(found, p.dir)
+		}
+	}
+	return found[:min(len(found), maxMoved)]
+}
+
+// maxMoved is how many directories are named of which one may be meant.
+const maxMoved = 3
+
+func movedText(old string) string {
+	return fmt.Sprintf("missions of %s are kept, which is not there any more; if this is it, they go on when it is moved back; see them with: centurion ps --all", old)
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -42,9 +43,8 @@ func (c *cli) forkCommand() *cobra.Command {
 			if f.format == "json" {
 				return writeJSON(c.out, got)
 			}
-			c.undoLine("centurion cancel " + got.Mission)
-			return c.say(nil, fmt.Sprintf("copied %s of %s into mission %s, which is paused\ngo on with it: centurion resume %s",
-				centurion.Count(got.Messages, "message"), got.From.Session, got.Mission, got.Mission))
+			return c.say(nil, fmt.Sprintf("copied %s of %s into mission %s, which is paused\nundo: centurion cancel %s\ngo on with it: centurion resume %s",
+				centurion.Count(got.Messages, "message"), got.From.Session, got.Mission, got.Mission, got.Mission))
 		})
 	cmd.Flags().StringVar(&at, "at", "", "the last message to copy: its id, a mark, or -N for N messages back (default: the newest)")
 	c.completeTree(cmd, "at")
@@ -100,10 +100,12 @@ func rewoundText(got orchestrator.Rewound, r server.Rewind) string {
 	case got.From == got.Leaf:
 		lines = append(lines, fmt.Sprintf("%s stands at %s already", got.Session, got.Leaf))
 	default:
-		lines = append(lines, fmt.Sprintf("%s goes on after %s; %s left as a branch", got.Session, got.Leaf, centurion.Count(got.Undone, "message")))
-		if got.Mark != "" {
-			lines = append(lines, fmt.Sprintf("undo: centurion rewind %s --to %s", got.Session, got.Mark))
+		left := ""
+		if got.Undone > 0 { // none, if it is a later message of the same line
+			left = "; " + centurion.Count(got.Undone, "message") + " left as a branch"
 		}
+		lines = append(lines, fmt.Sprintf("%s goes on after %s%s", got.Session, got.Leaf, left),
+			fmt.Sprintf("undo: centurion rewind %s --to %s", got.Session, cmp.Or(got.Mark, got.From)))
 		lines = append(lines, "go on: centurion resume "+got.Mission)
 	}
 	return strings.Join(lines, "\n")

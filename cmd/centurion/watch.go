@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,21 +16,46 @@ import (
 
 func (c *cli) pauseCommand() *cobra.Command {
 	var reason string
-	cmd := c.reading("pause [ID]", "Pause a mission", "Pause a mission (default: the latest) so that it can be resumed. Answers that are on their way are given up.",
+	cmd := c.reading("pause [ID]", "Pause a mission", "Pause a mission (default: the latest that runs) so that it can be resumed. Answers that are on their way are given up.",
 		"  centurion pause\n  centurion pause msn_0199… --reason \"the office closes\"", exactly(0, 1, "at most one mission"),
 		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-			m, err := api.Mission(ctx, first(args))
+			m, err := toPause(ctx, api, first(args))
 			if err != nil {
 				return err
-			}
-			if _, idle := api.(*server.Local); !m.Status.Alive() && !idle || m.Status.Ended() {
-				return &centurion.Error{Kind: centurion.KindConflict, Msg: m.ID + " is " + string(m.Status) + " already", Hint: "see: centurion show " + m.ID}
 			}
 			return c.say(c.asHost(ctx, f, api, func(api server.API) error { return api.Pause(ctx, m.ID, reason) }), "paused "+m.ID+"; go on with: centurion resume "+m.ID)
 		})
 	cmd.ValidArgsFunction = c.completeMission
 	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission")
 	return cmd
+}
+
+// toPause finds the mission that a person wants to pause: the newest that is being worked on, unless they name one. The error
+// has centurion.KindConflict for one that stands still already.
+func toPause(ctx context.Context, api server.API, id string) (m server.Mission, err error) {
+	if id == "" {
+		all, err := api.Missions(ctx)
+		if err != nil {
+			return m, err
+		}
+		for _, can := range []func(server.Mission) bool{
+			func(m server.Mission) bool { return m.Status.Alive() },
+			func(m server.Mission) bool { return m.Reason == server.Interrupted }, // it would be gone on with
+		} {
+			if i := slices.IndexFunc(all, can); i >= 0 {
+				return all[i], nil
+			}
+		}
+	}
+	m, err = api.Mission(ctx, id)
+	if err != nil || m.Status.Alive() || m.Reason == server.Interrupted {
+		return m, err
+	}
+	e := &centurion.Error{Op: "pause", Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s is %s already", m.ID, m.Status), Hint: "see: centurion show " + m.ID}
+	if m.Status == centurion.MissionPaused {
+		e.Hint = "go on with it: centurion resume " + m.ID
+	}
+	return m, e
 }
 
 func (c *cli) attachCommand() *cobra.Command {

@@ -121,6 +121,9 @@ func (c *Config) byDefault(ctx context.Context, k catalog.Provider) (Resolved, e
 		return Resolved{}, err
 	}
 	from := n.keySource
+	if from == "" && k.BaseURLEnv != "" && c.opts.env(k.BaseURLEnv) != "" { // an endpoint that wants no key
+		from = k.BaseURLEnv
+	}
 	if n.custom || k.Default == "" {
 		return c.first(ctx, n, from)
 	}

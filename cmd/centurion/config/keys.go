@@ -95,8 +95,8 @@ func NewKeys(o Options) *Keys {
 
 // KeyInfo says where a key is, never what it is.
 type KeyInfo struct {
-	Provider string
-	Source   string // a variable, "keyring" or a file
+	Provider string `json:"provider"`
+	Source   string `json:"source"` // a variable, "keyring" or a file
 }
 
 // authEntry is an entry of auth.json, ours or OpenCode's. Types are api, keyring (ours only), oauth and wellknown

@@ -1,0 +1,60 @@
+package sandbox
+
+import (
+	"context"
+	"maps"
+	"os"
+	"os/exec"
+
+	"centurion"
+)
+
+// Kill ends all commands that run now, at once: with SIGKILL, which leaves nothing a chance to clean up. Those that have left
+// their process group are among them, where processes can be listed. Nothing begins afterwards: Run and RunBackground
+// return an error of centurion.KindInterrupted. It is for a person who does not want to wait; what ends in good time is
+// ended with the context of its Run. Run returns for each of them as for a command that was killed by somebody else.
+func (r *Runner) Kill() {
+	r.mu.Lock()
+	r.killed = true
+	running := maps.Clone(r.running)
+	r.mu.Unlock()
+	for _, cmd := range running {
+		kill(cmd)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), strayLimit)
+	defer cancel()
+	for id := range running {
+		mark := commandVariable + "=" + id
+		left, err := scan(ctx, mark)
+		if err != nil {
+			return // another scan would fail as well
+		}
+		for _, p := range left {
+			_ = signalMarked(p.PID, mark, os.Kill) // one that has ended meanwhile is no error
+		}
+	}
+}
+
+// start starts a command that [Runner.Kill] finds, unless that was called before.
+func (r *Runner) start(cmd *exec.Cmd, id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.killed {
+		return &centurion.Error{Op: runOp, Kind: centurion.KindInterrupted, Msg: "stopped"}
+	}
+	if err := cmd.Start(); err != nil {
+		return &centurion.Error{Op: runOp, Kind: centurion.KindInternal, Msg: "the shell did not start", Err: err}
+	}
+	if r.running == nil {
+		r.running = map[string]*exec.Cmd{}
+	}
+	r.running[id] = cmd
+	return nil
+}
+
+// forget is called when a command has ended.
+func (r *Runner) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.running, id)
+}

@@ -1,0 +1,62 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"centurion"
+	"centurion/guard"
+)
+
+// Killed commands are gone at once, whatever they do, also those that have left their group, and nothing begins any more.
+func TestKill(t *testing.T) {
+	const mark = "kill-test"
+	r := &Runner{Slots: len(hostile), Grace: time.Hour, Mark: mark}
+	type result struct {
+		name string
+		res  centurion.CommandResult
+		err  error
+	}
+	results := make(chan result, len(hostile))
+	var g guard.Group
+	var dirs []string
+	for name, script := range hostile {
+		dir := t.TempDir()
+		dirs = append(dirs, dir)
+		g.Go(name, func() error {
+			res, err := r.Run(t.Context(), centurion.Command{Script: script, Dir: dir, Timeout: time.Minute})
+			results <- result{name, res, err}
+			return nil
+		})
+	}
+	for _, dir := range dirs {
+		for start := time.Now(); time.Since(start) < 20*time.Second; time.Sleep(10 * time.Millisecond) { // other processes write it
+			if b, err := os.ReadFile(filepath.Join(dir, "pid")); err == nil && len(b) > 0 {
+				break
+			}
+		}
+	}
+	r.Kill()
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for range hostile {
+		if x := <-results; x.err != nil || x.res.TimedOut || x.res.ExitCode != -1 {
+			t.Errorf("%s: %+v, %v", x.name, x.res, x.err)
+		}
+	}
+	if left, err := scan(t.Context(), hostVariable+"="+mark); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+		_, _ = Sweep(t.Context(), mark)
+	}
+	if len(r.running) > 0 {
+		t.Errorf("commands that have ended are kept: %d", len(r.running))
+	}
+	if res, err := r.Run(t.Context(), centurion.Command{Script: "true", Dir: dirs[0]}); centurion.KindOf(err) != centurion.KindInterrupted {
+		t.Errorf("a command begins afterwards: %+v, %v", res, err)
+	}
+}
