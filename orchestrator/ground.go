@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -26,6 +27,7 @@ type ground struct {
 
 	preparing sync.Mutex // held while it is asked whether checkouts may be set up; protects what follows
 	prepared  bool       // that was asked, and told
+	toldNone  bool       // that a checkout cannot be had was told
 }
 
 // isolate decides how the writers of a new mission are kept apart. why is told to the person, if there is something to
@@ -52,7 +54,11 @@ func (h *Host) isolate(ctx context.Context, opts centurion.MissionOptions) (isol
 		return "", "", &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: "--isolation worktree is not possible here",
 			Hint: cmp.Or(centurion.HintOf(err), "make it a git repository with `git init`, or use --isolation shared"), Err: err}
 	}
-	return centurion.IsolationShared, "all sessions write in the project's own directory: " + err.Error(), nil
+	why = err.Error()
+	if e, ok := errors.AsType[*centurion.Error](err); ok && e.Kind == centurion.KindNotFound && e.Msg != "" {
+		why = e.Msg // what git said of it tells nobody more
+	}
+	return centurion.IsolationShared, "all sessions write in the project's own directory: " + why, nil
 }
 
 // Repository opens the project's repository, once a host. What is not there is looked for again the next time: the error has

@@ -69,13 +69,19 @@ func (m *mission) setLevel(ctx context.Context, level int, agent string) (note s
 	return note, err
 }
 
-// inferLevel records, at the end, what the plan implies if nobody has said a level.
+// inferLevel records, at the end, what the plan implies if nobody has said a level. Where work was handed out without a plan there
+// is nothing to read it from.
 func (m *mission) inferLevel(ctx context.Context) error {
 	p, err := m.plan()
 	if err != nil {
 		return nil // what cannot be read implies nothing
 	}
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if len(p.items()) == 0 {
+			if tasks, err := tx.Tasks(m.id); err != nil || len(tasks) > 0 {
+				return err
+			}
+		}
 		_, err := putLevel(tx, m.id, impliedLevel(p.items()), centurion.LevelInferred)
 		return err
 	})

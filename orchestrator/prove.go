@@ -99,6 +99,9 @@ func checkData(r centurion.Receipt) event.VerifyData {
 		Output: event.Short(r.Output), DurationMS: r.Millis, Proof: r.Proof, Why: r.Why, Died: r.Died, Weakened: r.Weakened[:min(len(r.Weakened), 10)]}
 }
 
+// acceptance is what a person is asked about where it is no setup command.
+const acceptance = "acceptance command"
+
 // mayCheck asks whether an acceptance command may run: one that a person accepted with the plan may, every other one
 // goes by the rules of a shell command.
 func (m *mission) mayCheck(ctx context.Context, command, agent, task string) error {
@@ -106,16 +109,22 @@ func (m *mission) mayCheck(ctx context.Context, command, agent, task string) err
 	if err != nil || rec.Options.TrustVerify || slices.Contains(rec.Approved, command) || slices.Contains(rec.Options.Verify, command) {
 		return err
 	}
+	return m.mayRun(ctx, rec, command, agent, task, acceptance)
+}
+
+// mayRun asks whether a command of the project's own may run, which is no agent's call; what says which it is. It goes by the rules of a
+// shell command.
+func (m *mission) mayRun(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
 	a := tools.Access{Permission: "bash", Patterns: []string{command}, Always: []string{command}, Script: command}
 	d := m.decide(agent, a)
 	switch {
 	case d.Action == permission.Allow:
 		return nil
 	case d.Action == permission.Deny:
-		return noCheck(command, d.Reason)
+		return mayNot(what, command, d.Reason)
 	}
 	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: m.id, Session: rec.Session, Task: task,
-		Permission: "bash", Patterns: a.Patterns, Always: a.Always, Title: command, Text: "acceptance command of the plan: " + d.Reason,
+		Permission: "bash", Patterns: a.Patterns, Always: a.Always, Title: command, Text: what + map[bool]string{true: " of the plan"}[what == acceptance] + ": " + d.Reason,
 		Created: centurion.Now()}
 	switch rec.Options.Ask {
 	case "allow":
@@ -123,18 +132,18 @@ func (m *mission) mayCheck(ctx context.Context, command, agent, task string) err
 	case "ask":
 		got, err := m.ask(ctx, ask)
 		if err == nil && got.Answer != "once" && got.Answer != "always" {
-			return noCheck(command, "a person refused it")
+			return mayNot(what, command, "a person refused it")
 		}
 		return err
 	}
 	if err := m.refuse(ctx, ask); err != nil {
 		return err
 	}
-	return noCheck(command, d.Reason+"; nobody is there to be asked (--ask deny)")
+	return mayNot(what, command, d.Reason+"; nobody is there to be asked (--ask deny)")
 }
 
-func noCheck(command, why string) error {
-	return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the acceptance command `%s` may not run: %s", command, why),
+func mayNot(what, command, why string) error {
+	return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the %s `%s` may not run: %s", what, command, why),
 		Hint: "allow it with a permission rule, or run with --ask allow"}
 }
 

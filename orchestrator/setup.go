@@ -24,13 +24,13 @@ func (m *mission) mayPrepare(ctx context.Context) error {
 	}
 	note := ""
 	for _, command := range g.setup {
-		if rec.Options.TrustSetup {
+		if rec.Options.TrustSetup || rec.Options.TrustVerify {
 			break
 		}
-		err := m.mayCheck(ctx, command, "commander", "")
+		err := m.mayRun(ctx, rec, command, "commander", "", "setup command")
 		if centurion.KindOf(err) == centurion.KindPermission {
-			return &centurion.Error{Kind: centurion.KindPermission, Err: err, Msg: "no checkout can be set up, and nothing can be written",
-				Hint: "say in your answer that worktree.setup needs a permission rule, or --ask allow"}
+			return &centurion.Error{Kind: centurion.KindPermission, Err: err, Msg: "no checkout can be set up",
+				Hint: "worktree.setup needs a permission rule, or --ask allow: say so in your answer"}
 		}
 		if err != nil {
 			return err
@@ -54,4 +54,24 @@ func (m *mission) mayPrepare(ctx context.Context) error {
 	}
 	g.prepared = true
 	return nil
+}
+
+// tellNoCheckout tells the person once that a checkout cannot be had and why: each write is refused with it, which only its session sees.
+func (m *mission) tellNoCheckout(ctx context.Context, cause error) error {
+	if ctx.Err() != nil || centurion.KindOf(cause) == centurion.KindDisk { // which ends the mission, and is told by that
+		return nil
+	}
+	g := m.ground
+	g.preparing.Lock()
+	told := g.toldNone
+	g.toldNone = true
+	g.preparing.Unlock()
+	if told {
+		return nil
+	}
+	note := "nothing can be written: " + centurion.Clip(cause.Error(), 500)
+	if hint := centurion.HintOf(cause); hint != "" {
+		note += "; " + hint
+	}
+	return m.tell(ctx, func(d *event.MissionData) { d.Note = note })
 }

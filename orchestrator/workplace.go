@@ -180,11 +180,11 @@ func (w *workplace) write(ctx context.Context) (*workspace.Workspace, error) {
 		return nil, err
 	}
 	if err := w.m.mayPrepare(ctx); err != nil {
-		return nil, err
+		return nil, errors.Join(err, w.m.tellNoCheckout(ctx, err))
 	}
 	checkout, err := w.m.ground.repo.Take(ctx, worktree.Want{Branch: branch, Commit: tip, Setup: w.m.ground.setup})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, w.m.tellNoCheckout(ctx, err))
 	}
 	failpoint.Hit(failpoint.CheckoutTaken)
 	at := checkout.Where()

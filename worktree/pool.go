@@ -217,8 +217,17 @@ func linkTarget(dir string) (string, error) {
 	return filepath.Clean(target), nil
 }
 
-// begin brings a free checkout to what w wants and makes it the caller's.
+// begin brings a free checkout to what w wants and makes it the caller's. If that cannot be done the branch is gone again: nothing
+// was written to it.
 func (c *Checkout) begin(ctx context.Context, w Want) error {
+	err := c.beginAt(ctx, w)
+	if err != nil {
+		_, _ = c.repo.drop(context.WithoutCancel(ctx), w.Branch, c.rec.GitDir, w.Commit) // what stays is found by GC
+	}
+	return err
+}
+
+func (c *Checkout) beginAt(ctx context.Context, w Want) error {
 	c.unlock()
 	c.rec.Setup = w.Setup
 	if w.Branch != "" {

@@ -1,0 +1,85 @@
+package orchestrator
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"centurion"
+	"centurion/event"
+	"centurion/worktree"
+)
+
+// notes are what a person was told beside the work.
+func (r *rig) notes(mission string) (all []string) {
+	for _, e := range r.events(mission, centurion.EventMissionUpdated) {
+		if d, err := event.Decode[event.MissionData](e); err == nil && d.Note != "" {
+			all = append(all, d.Note)
+		}
+	}
+	return all
+}
+
+// A setup that fails, or that may not run, is told once in the run, by its name; refused writes leave no branches behind.
+func TestSetupThatFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		options centurion.MissionOptions
+		want    string
+	}{
+		"fails":       {centurion.MissionOptions{Setup: []string{"echo broken; exit 3"}, TrustSetup: true}, "`echo broken; exit 3` ended with exit code 3: broken"},
+		"may not run": {centurion.MissionOptions{Setup: []string{"rm -rf ../nix"}, Ask: "deny"}, "the setup command `rm -rf ../nix` may not run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := gitRig(t, map[string]string{"a.txt": "a\n"}, map[string]script{
+				"commander": steps(do(work("", "x")), say("I wait"), say("done")),
+				"worker":    steps(do(writes("b.txt", "b\n")), do(writes("b.txt", "c\n")), do(writes("d.txt", "d\n")), say("it cannot be written")),
+			})
+			if name == "may not run" {
+				r.cfg.Rules = askForShell
+				r.restart()
+			}
+			m := r.mission(c.options)
+			told := 0
+			for _, n := range r.notes(m.ID) {
+				if strings.Contains(n, "nothing can be written") {
+					told++
+					has(t, n, c.want)
+				}
+			}
+			if told != 1 {
+				t.Errorf("told %d times: %q", told, r.notes(m.ID))
+			}
+			for _, res := range r.results(m.ID, "write") {
+				if strings.Contains(res, "acceptance command") {
+					t.Errorf("the setup is called %q", res)
+				}
+			}
+			equal(t, "branches", r.git("for-each-ref", "--format=%(refname)", "refs/heads/centurion/"), "refs/heads/"+branchOf(m.ID))
+		})
+	}
+}
+
+// Outside of git it is said in a few words that all write in the same place, and no level is read from a plan that there is not.
+func TestOutsideOfGit(t *testing.T) {
+	r := realRig(t, map[string]script{
+		"commander": steps(do(work("", "x")), say("I wait"), say("done")),
+		"worker":    steps(do(writes("b.txt", "b\n")), say("written")),
+	})
+	home := t.TempDir()
+	r.cfg.Worktrees = func(ctx context.Context) (*worktree.Repo, error) {
+		return worktree.Open(ctx, worktree.Options{Dir: r.dir, Home: home, Runner: r.cfg.Runner})
+	}
+	r.restart()
+	m := r.mission(centurion.MissionOptions{})
+	notes := ""
+	for _, e := range r.events(m.ID, centurion.EventMissionStarted) {
+		notes += string(e.Data)
+	}
+	has(t, notes, "all sessions write in the project's own directory: ", "lies in no git repository")
+	if strings.Contains(notes, "rev-parse") || strings.Contains(notes, "exit status") {
+		t.Errorf("told %q", notes)
+	}
+	if m.Level != 0 || m.LevelFrom != "" {
+		t.Errorf("level %d, from %q", m.Level, m.LevelFrom)
+	}
+}
