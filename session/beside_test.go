@@ -15,7 +15,7 @@ import (
 	"centurion/tools"
 )
 
-// SUB-26, SUB-28: calls that disturb nobody, such as a question to the person, begin before everything else in their answer,
+// LOOP-38, SUB-26, SUB-28: calls that disturb nobody, such as a question to the person, begin before everything else in their answer,
 // in their order, and the others do not wait for their end, whatever they touch; where calls run one after the other, these
 // do as well. The results stand in the order of the calls.
 func TestBeside(t *testing.T) {
