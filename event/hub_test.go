@@ -41,6 +41,12 @@ func TestHubSlowSubscriber(t *testing.T) {
 		}
 		publish()
 		got = append(got, drain(slow)...)
+		for range deltaBuffer + 10 { // what is lost after it has caught up is told again
+			publish()
+		}
+		if again := drain(slow); len(again) != deltaBuffer+1 || again[deltaBuffer] != "gap" {
+			t.Errorf("after a second loss it got %d events, the last is %s", len(again), again[len(again)-1])
+		}
 
 		var want []string
 		for i := range deltaBuffer {

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -223,6 +224,69 @@ func TestAbortNothing(t *testing.T) {
 	})
 }
 
+// OPAL-41, LOOP-42: the first who stops a turn says why; who stops a conversation between two turns stops the next one.
+func TestFirstAbortCounts(t *testing.T) {
+	var l live
+	turn, over := l.begin(t.Context())
+	ended := l.abort(aborted("first"))
+	if l.abort(aborted("second")) != ended || ended == nil {
+		t.Error("the second is not told of the same end")
+	}
+	if got := context.Cause(turn); got == nil || got.Error() != "stopped by the person: first" || l.stop.why() != "first" {
+		t.Errorf("it ended with %v, and %q is recorded", got, l.stop.why())
+	}
+	over()
+	if !isClosed(ended) {
+		t.Error("its end is not told")
+	}
+
+	l = live{}
+	if l.abort(aborted("early")) != nil {
+		t.Error("an end is told of a turn that was not there")
+	}
+	turn, over = l.begin(t.Context())
+	defer over()
+	if got := context.Cause(turn); got == nil || got.Error() != "stopped by the person: early" {
+		t.Errorf("the next turn has begun: %v", got)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// OPAL-33, OPAL-63, LOOP-9: a session that has asked its model waits for that; of several calls the one that runs longest comes
+// first.
+func TestStateOfWaits(t *testing.T) {
+	bubble(t, map[string]script{
+		"lead": func(q scripted.Request) scripted.Answer {
+			if q.Step() == 1 {
+				return do(call("bash", args{"command": "build 1m"}), call("bash", args{"command": "build 5m"}), call("ask_user", args{"question": "Which?"}))
+			}
+			return after(time.Minute, say("made"))
+		}}, func(r *rig) {
+		r.asksPerson()
+		m := r.start(centurion.MissionOptions{Agent: "lead", Ask: "ask"})
+		l := r.live(m.ID)
+		time.Sleep(2 * time.Minute)
+		s := r.state(m.ID)
+		if len(s.Calls) != 2 || s.Calls[0].Tool != "ask_user" || s.Calls[1].Tool != "bash" {
+			t.Errorf("calls %+v", s.Calls)
+		}
+		equal(t, "with a question", fmt.Sprint(s.Activity, " ", s.Waits), "busy person")
+		r.answer(r.waitFor(m.ID, 1)[0].ID, "this")
+		time.Sleep(4*time.Minute + 30*time.Second)
+		s = r.state(m.ID)
+		equal(t, "then", fmt.Sprint(s.Activity, " ", s.Waits, " ", len(s.Calls)), "busy model 0")
+		r.is(l.settled(), centurion.MissionCompleted, "")
+	})
+}
+
 // OPAL-11, OPAL-33, OPAL-36, OPAL-63, SUB-26, LOOP-9: the state is told at once while tools run: what runs where, also in the
 // session's children, what waits, and what has ended.
 func TestState(t *testing.T) {
@@ -248,7 +312,7 @@ func TestState(t *testing.T) {
 		}
 		task := r.tasks(m.ID)[0]
 		w := r.state(task.ID)
-		equal(t, "worker", fmt.Sprint(w.Session == task.Session, " ", w.Activity, " ", w.Waits, " ", len(w.Calls)), "true busy tool 1")
+		equal(t, "worker", fmt.Sprint(w.Session == task.Session, " ", w.Activity, " ", w.Waits, " ", len(w.Calls), " ", len(w.Children)), "true busy tool 1 0")
 		time.Sleep(5 * time.Minute)
 		s = r.state(m.ID)
 		equal(t, "then", fmt.Sprint(s.Activity, " ", s.Waits, " ", len(s.Calls), " ", s.Queued), "idle child 0 0")

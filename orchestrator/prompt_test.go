@@ -128,6 +128,64 @@ func TestPromptAgain(t *testing.T) {
 	})
 }
 
+// OPAL-36, LOOP-86: a reply is of the turn that read its message, with what all answers of that turn took, also for who asks again
+// when others have had their turns.
+func TestReplyIsOfItsTurn(t *testing.T) {
+	bubble(t, map[string]script{"commander": func(q scripted.Request) scripted.Answer {
+		all := q.Messages()
+		if newest := all[len(all)-1]; newest.Role == "user" && q.Step() > 2 {
+			return do(call("ls", args{}))
+		}
+		return counts(q)
+	}}, func(r *rig) {
+		var g guard.Group
+		m := r.start(centurion.MissionOptions{})
+		done := r.inBackground(&g, m.ID)
+		time.Sleep(time.Second)
+		p := Post{ID: centurion.NewID(centurion.PrefixDelivery), To: m.ID, Text: "one", Queue: true}
+		first := r.prompt(&g, p)
+		synctest.Wait()
+		second := r.prompt(&g, Post{To: m.ID, Text: "two", Queue: true})
+		one, two := <-first, <-second
+		r.is(<-done, centurion.MissionCompleted, "")
+		g.Wait()
+		again, err := r.host.Prompt(r.ctx, p)
+		if err != nil || one.err != nil || two.err != nil {
+			t.Fatal(err, one.err, two.err)
+		}
+		for _, got := range []Reply{one.reply, again} {
+			equal(t, "answer", got.Text, "answer to one")
+			equal(t, "message", got.Message, one.reply.Message)
+			equal(t, "finish", got.Finish, centurion.FinishStop)
+		}
+		equal(t, "the other answer", two.reply.Text, "answer to two")
+		var took centurion.Usage
+		line := r.tree(m.Session).Messages
+		for i, x := range line {
+			if x.ID == one.reply.Message {
+				took = line[i-1].Usage.Plus(x.Usage)
+			}
+		}
+		equal(t, "tokens", again.Usage.Tokens, took.Tokens)
+		equal(t, "tokens at once", one.reply.Usage.Tokens, took.Tokens)
+	})
+}
+
+// OPAL-40, LOOP-86: who steers does not wait for a message that is queued, though that came first; the queued one has a turn of
+// its own after.
+func TestSteeringGoesFirst(t *testing.T) {
+	bubble(t, map[string]script{"commander": func(q scripted.Request) scripted.Answer { return after(time.Minute, say(q.Last())) }}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		time.Sleep(time.Second)
+		r.send(m.ID, "0/", "queued", true)
+		r.send(m.ID, "0/", "steering", false)
+		r.is(l.settled(), centurion.MissionCompleted, "")
+		equal(t, "told", r.heard(m.Session), "steering|queued")
+		equal(t, "requests", len(r.requests("commander")), 3)
+	})
+}
+
 // OPAL-36: nobody waits for ever, and everybody is told why no answer comes: the turn is aborted, the mission is paused,
 // cancelled, handed over or fails, its task ends, or who asked has gone.
 func TestPromptEnds(t *testing.T) {
@@ -171,6 +229,9 @@ func TestPromptEnds(t *testing.T) {
 				g.Wait()
 				if centurion.KindOf(got.err) != test.kind || !strings.Contains(got.err.Error(), test.says) {
 					t.Errorf("%s: %v", centurion.KindOf(got.err), got.err)
+				}
+				if inTurn := name == "aborted" || name == "failed"; inTurn != (got.reply.Error != nil) || inTurn && got.reply.Error.Kind != test.kind {
+					t.Errorf("the reply says %+v", got.reply.Error)
 				}
 				if centurion.HintOf(got.err) == "" && test.kind != centurion.KindCancelled {
 					t.Error("it does not say what to do next")

@@ -83,7 +83,7 @@ func (p panicking) Stream(ctx context.Context, req provider.Request) iter.Seq2[p
 	return p.Client.Stream(ctx, req)
 }
 
-// OPAL-74, C-22: a sub-agent that crashes is its parent's tool error at once and is not started again; one that fails
+// OPAL-74, SUB-10, C-22: a sub-agent that crashes is its parent's tool error at once and is not started again; one that fails
 // for good says with what. The parent goes on.
 func TestSubAgentFails(t *testing.T) {
 	root := steps(do(sub("break", nil)), say("I go on"))
@@ -107,13 +107,15 @@ func TestSubAgentFails(t *testing.T) {
 	t.Run("failure", func(t *testing.T) {
 		bubble(t, family(root, func(q scripted.Request) scripted.Answer {
 			if q.Step() == 1 {
-				return do(call("ls", args{}))
+				a := do(call("ls", args{}))
+				a.Say = "I look around."
+				return a
 			}
 			return scripted.Answer{Error: &scripted.Error{Status: 401, Message: "no such key"}}
 		}), func(r *rig) {
 			m := r.mission(assistant())
 			r.is(m, centurion.MissionCompleted, "")
-			has(t, r.results(m.ID, "sub_agent")[0], "(auth): ", "What it had done: 1 tool call: ls ×1")
+			has(t, r.results(m.ID, "sub_agent")[0], "(auth): ", "What it had done: 1 tool call: ls ×1", "\nIts last words:\nI look around.")
 			meta := r.part(m.Session, "sub_agent", 0).State.Metadata
 			if meta["sessionId"] != r.tasks(m.ID)[0].Session || meta["parentSessionId"] != m.Session {
 				t.Errorf("metadata %v", meta)

@@ -43,9 +43,39 @@ func TestAnyTree(t *testing.T) {
 	})
 }
 
+// OPAL-30, C-17: the copy of a conversation that was compacted is told the summary and what was kept, with its results cut as they
+// were, and not what they stand for.
+func TestForkOfASummary(t *testing.T) {
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	ws, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ws.Close() }()
+	w := &grove{tb: t, store: s, host: New(Config{Store: s, Workspace: ws})}
+	w.plant()
+	id := w.sessions[0]
+	w.answer(w.tree(id), 1)
+	w.answer(w.tree(id), 2)
+	w.compact(w.tree(id))
+	w.answer(w.tree(id), 1)
+	all := w.tree(id)
+	whole := session.History(all.Line(all.Leaf))
+	if n := len(whole); n != 6 { // the goal with the summary, an answer with two results, one with one
+		t.Fatalf("the original is told %d messages: %+v", n, whole)
+	}
+	w.fork(all, "")
+	w.fork(all, "-1")
+	w.fork(all, "-2")
+}
+
 // grove is sessions that grow into trees.
 type grove struct {
-	t        *rapid.T
+	t        *rapid.T // nil where nothing is left to chance
 	tb       testing.TB
 	store    *store.Store
 	host     *Host
@@ -56,8 +86,15 @@ type grove struct {
 
 func (w *grove) must(err error) {
 	if err != nil {
-		w.t.Fatalf("%v (%s)", err, centurion.HintOf(err))
+		w.fatalf("%v (%s)", err, centurion.HintOf(err))
 	}
+}
+
+func (w *grove) fatalf(format string, args ...any) {
+	if w.t == nil {
+		w.tb.Fatalf(format, args...)
+	}
+	w.t.Fatalf(format, args...)
 }
 
 func (w *grove) update(f func(tx *store.Tx) error) { w.must(w.store.Update(w.tb.Context(), f)) }
@@ -98,17 +135,29 @@ func (w *grove) step() {
 	case "compact":
 		w.compact(t)
 	case "rewind":
-		_, err := w.host.Rewind(w.tb.Context(), id, target, "")
+		got, err := w.host.Rewind(w.tb.Context(), id, target, "")
 		w.must(err)
+		if isPointer(t.Messages, got.Leaf) {
+			w.t.Fatalf("a compaction was left without its summary: %s", got.Leaf)
+		}
 	case "back":
 		line := t.Line(t.Leaf)
 		_, err := w.host.Rewind(w.tb.Context(), id, fmt.Sprintf("-%d", rapid.IntRange(0, len(line)-1).Draw(w.t, "n")), "")
 		w.must(err)
 	case "fork":
-		f, err := w.host.Fork(w.tb.Context(), id, target)
-		w.must(err)
-		w.sessions = append(w.sessions, f.Session)
+		w.fork(t, target)
 	}
+}
+
+// fork copies a session up to a message; the copy is told what the original was.
+func (w *grove) fork(t store.Tree, target string) {
+	f, err := w.host.Fork(w.tb.Context(), t.Session.ID, target)
+	w.must(err)
+	copied := w.tree(f.Session)
+	if a, b := fmt.Sprint(session.History(t.Line(f.From.Message))), fmt.Sprint(session.History(copied.Line(copied.Leaf))); a != b {
+		w.fatalf("a copy is told\n%s\nand the original\n%s", b, a)
+	}
+	w.sessions = append(w.sessions, f.Session)
 }
 
 // answer stores an answer with so many calls and their results.
@@ -131,7 +180,14 @@ func (w *grove) answer(t store.Tree, calls int) {
 
 // compact stores a pointer to the newest message of the line, and the summary of what is before.
 func (w *grove) compact(t store.Tree) {
-	c := &centurion.Compaction{Auto: true, Tail: t.Leaf}
+	c := &centurion.Compaction{Auto: true, Tail: t.Leaf, Clips: map[string]int{}}
+	for _, m := range t.Line(t.Leaf) {
+		for _, p := range m.Parts {
+			if m.ID == t.Leaf && p.State != nil {
+				c.Clips[p.ID] = 2 // «a file» is longer
+			}
+		}
+	}
 	u := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: t.Session.ID, Role: centurion.RoleUser, Origin: centurion.OriginHost}
 	u.Parts = []centurion.Part{{ID: centurion.NewID(centurion.PrefixPart), SessionID: u.SessionID, MessageID: u.ID, Type: centurion.PartCompaction, Compaction: c}}
 	a := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: t.Session.ID, Role: centurion.RoleAssistant, Summary: true,

@@ -278,6 +278,55 @@ func TestFork(t *testing.T) {
 	})
 }
 
+// OPAL-30: a copy has the marks of the line that was copied and no other, and what its session was given; nobody waits for it on
+// a terminal. Going forward again leaves nothing behind that needs a mark, and what the left line waited for is forgotten.
+func TestForkKeepsMarks(t *testing.T) {
+	bubble(t, talk(), func(r *rig) {
+		m := r.mission(centurion.MissionOptions{Detached: true})
+		all := r.tree(m.Session).Messages
+		mark := func(to, name string) Rewound {
+			got, err := r.host.Rewind(r.ctx, m.Session, to, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		mark("-1", "end")
+		err := r.store.Update(r.ctx, func(tx *store.Tx) error {
+			rec, err := tx.Session(m.Session)
+			if err != nil {
+				return err
+			}
+			rec.Metadata.Skills, rec.Metadata.Retry, rec.Metadata.Compact = "- digging", &centurion.Retry{Attempts: 2}, true
+			return tx.PutSession(&rec)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mark("", "middle")
+		f, err := r.host.Fork(r.ctx, m.Session, "middle")
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := r.tree(f.Session)
+		equal(t, "marks", fmt.Sprint(copied.Session.Metadata.Marks), fmt.Sprint(map[string]string{"middle": copied.Messages[1].ID}))
+		equal(t, "skills", copied.Session.Metadata.Skills, "- digging")
+		if n, err := r.store.Mission(r.ctx, f.Mission); err != nil || n.Options.Detached {
+			t.Errorf("%+v, %v", n.Options, err)
+		}
+
+		if meta := r.tree(m.Session).Session.Metadata; meta.Retry == nil || !meta.Compact {
+			t.Errorf("a mark has changed %+v", meta)
+		}
+		if got := mark("end", ""); got.Leaf != all[2].ID || got.Undone != 0 || got.Mark != "" {
+			t.Errorf("forward: %+v", got)
+		}
+		if meta := r.tree(m.Session).Session.Metadata; meta.Retry != nil || meta.Compact {
+			t.Errorf("what the line that was left waited for is kept: %+v", meta)
+		}
+	})
+}
+
 // runOnce runs a mission that was begun before others of the rig were.
 func runOnce(r *rig, id string) centurion.Mission {
 	m, err := r.host.Run(r.ctx, id)

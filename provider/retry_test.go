@@ -170,7 +170,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 
 // LOOP-93: a wait that the deadline forbids, or that nobody would sit through, is not begun.
 func TestWaitTooLong(t *testing.T) {
-	for after, deadline := range map[string]time.Duration{"30": 29 * time.Second, "7200": 24 * time.Hour, "": time.Second} {
+	for after, deadline := range map[string]time.Duration{"30": 29 * time.Second, "3601": 24 * time.Hour, "": time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			c, requests := served(t, Endpoint{}, func(_ int, w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", after)
@@ -193,6 +193,25 @@ func TestWaitTooLong(t *testing.T) {
 	}
 }
 
+// LOOP-93: an hour is the longest wait that is carried out.
+func TestWaitOfAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := served(t, Endpoint{}, func(n int, w http.ResponseWriter, _ *http.Request) {
+			if n > 1 {
+				write(w, done)
+				return
+			}
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(529)
+		})
+		start := time.Now()
+		if r := collect(t, t.Context(), c, Request{}); r.err != nil || time.Since(start) != time.Hour {
+			t.Errorf("took %s, %+v", time.Since(start), r)
+		}
+	})
+}
+
+// LOOP-94: a quota that is used up is no "too many requests", though its status says so.
 func TestQuotaIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, requests := served(t, Endpoint{}, func(_ int, w http.ResponseWriter, _ *http.Request) {

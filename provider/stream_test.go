@@ -96,6 +96,22 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// LOOP-76, LOOP-90: whichever word an endpoint ends with, the turn goes on or ends by what it means.
+func TestFinishWordsOfEndpoints(t *testing.T) {
+	for finish, words := range map[string][]string{
+		centurion.FinishStop:    {"stop", "STOP", "end_turn", "stop_sequence", "eos", "eos_token", "completed", "tool_calls", "tool_use", "function_call"},
+		centurion.FinishLength:  {"length", "max_tokens", "MAX_TOKENS", "model_length", "model_context_window_exceeded"},
+		centurion.FinishFilter:  {"content_filter", "refusal", "SAFETY", "recitation", "prohibited_content", "blocklist", "sensitive"},
+		centurion.FinishUnknown: {"pause"},
+	} {
+		for _, word := range words {
+			if r := collect(t, t.Context(), canned(strings.NewReader(sse(say("a"), chunk(`{}`, word)))), Request{}); r.err != nil || r.finish != finish {
+				t.Errorf("%s: %q, %v; want %q", word, r.finish, r.err, finish)
+			}
+		}
+	}
+}
+
 // LOOP-90: a tool call comes as its beginning, the pieces of its arguments and its end.
 func TestCalls(t *testing.T) {
 	end := chunk(`{}`, "tool_calls")

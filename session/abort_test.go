@@ -92,9 +92,10 @@ func TestCancelWhileStreaming(t *testing.T) {
 
 // A turn that was cancelled while the model spoke can be repeated as it is, as a resume does it.
 //
-// LOOP-42, LOOP-46
+// LOOP-42, LOOP-45, LOOP-46
 func TestCancelThenRepeat(t *testing.T) {
-	for _, cause := range []error{centurion.ErrCancelled, centurion.ErrShutdown, centurion.ErrBudget} {
+	late := &centurion.Error{Kind: centurion.KindTimeout, Msg: "the task took too long"}
+	for _, cause := range []error{centurion.ErrCancelled, centurion.ErrShutdown, centurion.ErrBudget, late} {
 		t.Run(cause.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				half := scripted.Answer{Say: "I will now", Pace: time.Second, Chunk: 2}
@@ -109,6 +110,9 @@ func TestCancelThenRepeat(t *testing.T) {
 						t.Fatal("nothing to answer after an answer that was stopped")
 					}
 					r.reopen()
+					if m := r.last(); m.Finish != centurion.FinishCancelled || len(m.Text()) < 4 || !strings.HasPrefix("I will", m.Text()) {
+						t.Errorf("stored as %q with the finish reason %q", m.Text(), m.Finish)
+					}
 				}
 				r.turn()
 				reqs := r.model.Requests()
@@ -162,6 +166,25 @@ func TestCancelWhileToolsRun(t *testing.T) {
 		r.turn()
 		if got := r.model.Requests()[1].Results(); !slices.Equal(got, []string{"Cancelled", "whole", "Cancelled", "Cancelled"}) {
 			t.Errorf("the model is told %q", got)
+		}
+	})
+}
+
+// OPAL-64, LOOP-44: a call that crashes while its turn is stopped has crashed: what it did is not known, and «Cancelled» would
+// hide that.
+func TestCrashWhileStopping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, inOrder(call("crash")), tool{name: "crash", run: func(ctx context.Context, _ *tools.Call, _ json.RawMessage) (tools.Result, error) {
+			<-ctx.Done()
+			panic("out of range")
+		}})
+		stop := r.background()
+		time.Sleep(time.Second)
+		if err := stop(centurion.ErrCancelled); centurion.KindOf(err) != centurion.KindCancelled {
+			t.Fatal(err)
+		}
+		if m := r.last(); !slices.Equal(outcomes(m), []string{"crash: !crashed: out of range"}) || m.Finish != centurion.FinishCancelled {
+			t.Errorf("results %q, finish %q", outcomes(m), m.Finish)
 		}
 	})
 }
@@ -252,6 +275,7 @@ func TestKilledWhileStreaming(t *testing.T) {
 	})
 }
 
+// OPAL-50, OPAL-65: each call that a crash has cut off has one result, and its end is told once.
 func TestKilledWhileToolsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, inOrder(call("noop", `slow {"x":1}`, "noop")), tool{name: "noop"},
@@ -271,6 +295,9 @@ func TestKilledWhileToolsRun(t *testing.T) {
 		for range 2 { // a second restart changes nothing
 			if want := []string{"noop: noop", "slow: !" + lost, "noop: !" + lost}; !slices.Equal(outcomes(after.last()), want) {
 				t.Errorf("results %q, want %q", outcomes(after.last()), want)
+			}
+			if n := len(after.events(centurion.EventToolCompleted)); n != 3 {
+				t.Errorf("%d ends of 3 calls were told", n)
 			}
 			after.reopen()
 		}

@@ -6,16 +6,18 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"centurion"
 	"centurion/session"
+	"centurion/store"
 	"centurion/tools"
 )
 
-// SUB-26, SUB-28: calls that disturb nobody, such as a question to the person, begin before everything else in their answer,
+// LOOP-38, SUB-26, SUB-28: calls that disturb nobody, such as a question to the person, begin before everything else in their answer,
 // in their order, and the others do not wait for their end, whatever they touch; where calls run one after the other, these
 // do as well. The results stand in the order of the calls.
 func TestBeside(t *testing.T) {
@@ -212,6 +214,40 @@ func TestLeftCallThatBegan(t *testing.T) {
 		r.turn()
 		if runs != 1 {
 			t.Errorf("it ran %d times", runs)
+		}
+	})
+}
+
+// SUB-26: where what a batch did cannot be stored, the turn ends with that: it does not wait for an answer that a call beside it
+// waits for.
+func TestBesideAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("superseded")
+		var ran atomic.Bool
+		r := newRig(t, inOrder(call(`wait {}`, `shell {}`)),
+			tool{name: "wait", effect: func(json.RawMessage) tools.Effect { return tools.Effect{Once: true, Beside: true, Alike: "wait"} },
+				run: func(ctx context.Context, c *tools.Call, _ json.RawMessage) (tools.Result, error) {
+					c.Begun()
+					select {
+					case <-ctx.Done():
+					case <-time.After(time.Hour):
+						t.Error("it has waited on")
+					}
+					return tools.Result{}, context.Cause(ctx)
+				}},
+			tool{name: "shell", run: func(context.Context, *tools.Call, json.RawMessage) (tools.Result, error) {
+				ran.Store(true)
+				return tools.Result{Output: "ran"}, nil
+			}})
+		r.cfg.Fence = func(*store.Tx) error {
+			if ran.Load() {
+				return broken
+			}
+			return nil
+		}
+		r.reopen()
+		if _, err := r.Turn(t.Context()); !errors.Is(err, broken) {
+			t.Errorf("the turn ended with %v", err)
 		}
 	})
 }

@@ -139,6 +139,7 @@ func TestCompactionBeforeTheWindowIsFull(t *testing.T) {
 		{"a fifth is left", 100_000, 0, 0, 79_000, 0},
 		{"less than a fifth is left", 100_000, 0, 0, 80_500, 1},
 		{"a fifth of the largest small window", 200_000, 0, 0, 159_000, 0},
+		{"less than a fifth of the largest small window", 200_000, 0, 0, 160_500, 1},
 		{"20,000 are left of a large one", 400_000, 0, 0, 379_000, 0},
 		{"less than 20,000 are left", 400_000, 0, 0, 380_500, 1},
 		{"a fifth of less than 200,000", 180_000, 0, 0, 150_000, 1},
@@ -147,6 +148,7 @@ func TestCompactionBeforeTheWindowIsFull(t *testing.T) {
 		{"own buffer, not yet", 100_000, 5_000, 0, 94_000, 0},
 		{"room for the answer", 100_000, 0, 30_000, 70_500, 1},
 		{"a buffer larger than the window", 100_000, 1 << 20, 0, 49_000, 0},
+		{"a buffer larger than the window leaves half of it", 100_000, 1 << 20, 0, 50_500, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -84,6 +84,38 @@ func plain(body []byte) string {
 	return strings.ReplaceAll(string(body), `,"cache_control":{"type":"ephemeral"}`, "")
 }
 
+// LOOP-27, LOOP-73: an endpoint of chat completions that wants the model's thinking back gets all of it, also after a restart.
+func TestThinkingIsEchoed(t *testing.T) {
+	r := newRig(t, inOrder(think("I look.", call(`read {"path":"a"}`)), think("And again.", call(`read {"path":"b"}`)), scripted.Answer{Say: "Seen."}),
+		tool{name: "read", effect: readOnly})
+	tap := &wiretap{RoundTripper: r.model.Client().Transport}
+	r.cfg.Model = provider.New(provider.Endpoint{Model: ref, BaseURL: scripted.URL, EchoReasoning: true, HTTP: &http.Client{Transport: tap}})
+	r.reopen()
+	r.turn()
+	r.reopen()
+	r.say("Once more.")
+	r.turn()
+	for n, want := range []string{"", "I look.", "I look.|And again.", "I look.|And again."} {
+		var body struct {
+			Messages []struct {
+				Reasoning string `json:"reasoning_content"`
+			}
+		}
+		if err := json.Unmarshal(tap.bodies[n], &body); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range body.Messages {
+			if m.Reasoning != "" {
+				got = append(got, m.Reasoning)
+			}
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("request %d brings back %q, want %q", n, got, want)
+		}
+	}
+}
+
 // A part of the thinking that nobody may read is kept, too.
 func TestRedactedThinkingComesBack(t *testing.T) {
 	raw := "data: " + strings.Join([]string{`{"type":"message_start","message":{"id":"m","usage":{"input_tokens":1,"output_tokens":1}}}`,

@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -200,6 +201,43 @@ func TestBefore(t *testing.T) {
 	}
 }
 
+// LOOP-17, LOOP-20: what arrives before a request counts when it is decided whether the request still fits.
+func TestArrivedCounts(t *testing.T) {
+	model := &answerer{main: func(provider.Request) (provider.Delta, error) {
+		return provider.Delta{Tokens: centurion.Tokens{Input: 70_000, Output: 10}}, nil
+	}}
+	r := rigOf(t, model, func(p *past) error {
+		return errors.Join(rounds(20, 6000)(p), p.answer("so far", centurion.FinishStop), p.user(centurion.OriginPerson, "and now?"))
+	})
+	r.turn()
+	r.cfg.Window = 100_000
+	r.reopen()
+	r.say("go on")
+	for _, long := range []bool{false, true} {
+		r.host.before = func() (arrived []centurion.Message, err error) {
+			if !long {
+				return nil, nil
+			}
+			long = false
+			rec := r.Record()
+			err = r.store.Update(t.Context(), func(tx *store.Tx) error {
+				m, err := session.Say(tx, &rec, centurion.OriginHost, strings.Repeat("T1 is done. ", 3000))
+				arrived = []centurion.Message{m}
+				return err
+			})
+			return arrived, err
+		}
+		want := len(r.compactions())
+		if long {
+			want++
+		}
+		r.turn()
+		if got := len(r.compactions()); got != want {
+			t.Errorf("%d compactions, want %d", got, want)
+		}
+	}
+}
+
 func TestStepsAreBounded(t *testing.T) {
 	r := newRig(t, func(scripted.Request) scripted.Answer { return call("noop") }, tool{name: "noop"})
 	r.cfg.MaxSteps = 3
@@ -288,7 +326,7 @@ func TestLengthWithCalls(t *testing.T) {
 		t.Errorf("outcome %+v, %d tools ran", out, ran)
 	}
 	for _, o := range outcomes(r.messages()[1]) {
-		if !strings.HasPrefix(o, "noop: !Not run: the answer was cut off (length)") {
+		if o != "noop: !Not run: the answer was cut off (length) before it was complete. Call it again, with less input if it was long." {
 			t.Error(o)
 		}
 	}

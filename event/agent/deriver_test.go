@@ -198,3 +198,76 @@ func TestEndsAndCompactions(t *testing.T) {
 		t.Error("it works after its end")
 	}
 }
+
+// OPAL-51: the end repeats the newest 64 messages since the start, and none of the turn before.
+func TestEndRepeatsTheNewest(t *testing.T) {
+	var j journal
+	var want []string
+	j.add(centurion.EventMessageCreated, "ses_0", "", fields{"message": "before", "role": "user"})
+	j.add(centurion.EventSessionIdle, "ses_0", "", nil)
+	for i := range 70 {
+		id := fmt.Sprint("m", i)
+		j.add(centurion.EventMessageCreated, "ses_0", "", fields{"message": id, "role": "user"})
+		if want = append(want, id); len(want) > 64 {
+			want = want[1:]
+		}
+	}
+	j.add(centurion.EventSessionIdle, "ses_0", "", nil)
+	var d Deriver
+	var end EndData
+	for _, f := range j.facts {
+		for _, e := range d.Apply(f) {
+			if e.Type != End {
+				continue
+			}
+			end = EndData{}
+			if err := json.Unmarshal(e.Data, &end); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var got []string
+	for _, m := range end.Messages {
+		got = append(got, m.ID)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("it repeats %q, want %q", got, want)
+	}
+}
+
+// OPAL-50, OPAL-52, OPAL-53: where a mission stops, the calls that run end first, children end before those who started them,
+// and what failed has an error and no result.
+func TestCloseFromBelow(t *testing.T) {
+	var j journal
+	j.add(centurion.EventTaskQueued, "", "tsk_1", event.TaskData{Parent: "ses_0", Call: "msg_1/call_1"})
+	j.add(centurion.EventTaskQueued, "", "tsk_2", event.TaskData{Parent: "ses_1", Call: "msg_2/call_2"})
+	for _, s := range [][2]string{{"ses_0", ""}, {"ses_1", "tsk_1"}, {"ses_2", "tsk_2"}} {
+		j.add(centurion.EventMessageCreated, s[0], s[1], fields{"message": "m", "role": "user"})
+		j.add(centurion.EventToolStarted, s[0], s[1], event.ToolData{Tool: "x", Call: "c"})
+	}
+	j.add(centurion.EventToolCompleted, "ses_2", "tsk_2", event.ToolData{Tool: "x", Call: "c", Error: "no", Output: "half of it"})
+	j.add(centurion.EventMissionPaused, "ses_0", "", fields{"reason": "enough"})
+	var d Deriver
+	var got []string
+	for _, f := range j.facts {
+		for _, e := range d.Apply(f) {
+			depth, typ, data := 0, e.Type, e.Data
+			for typ == SubAgentEvent {
+				var v SubAgentData
+				if err := json.Unmarshal(data, &v); err != nil {
+					t.Fatal(err)
+				}
+				depth, typ, data = depth+1, v.Event.Type, v.Event.Data
+			}
+			if typ == ToolEnd || typ == Error {
+				got = append(got, fmt.Sprintf("%d %s %s", depth, typ, data))
+			}
+		}
+	}
+	const end, failed = `tool_execution_end {"name":"x","result":"","call":"c","error":"the mission is paused: enough"}`,
+		`error {"reason":"the mission is paused: enough","kind":"cancelled","done":true}`
+	want := []string{`2 tool_execution_end {"name":"x","result":"","call":"c","error":"no"}`, "2 " + failed, "1 " + end, "1 " + failed, "0 " + end, "0 " + failed}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

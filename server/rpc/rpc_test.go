@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -36,13 +37,17 @@ type fake struct {
 	changed chan struct{}
 	prompt  func(ctx context.Context, p PromptParams) (Answer, error)
 	readers int
+	started []StartParams
 }
 
 func newFake() *fake {
 	return &fake{open: map[string]store.Ask{}, answers: map[string]string{}, changed: make(chan struct{})}
 }
 
-func (f *fake) Start(context.Context, StartParams) (Started, error) {
+func (f *fake) Start(_ context.Context, p StartParams) (Started, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.started = append(f.started, p)
 	return Started{"msn_1", "ses_1"}, nil
 }
 
@@ -198,6 +203,65 @@ func testAskUser(t *testing.T) {
 			t.Errorf("answer %q", got)
 		}
 	})
+}
+
+// SUB-25, SUB-35: an answer that is empty, or none, leaves the question open for others, and says so.
+func TestAnswerIsEmpty(t *testing.T) { synctest.Test(t, testAnswerIsEmpty) }
+
+func testAnswerIsEmpty(t *testing.T) {
+	for result, want := range map[string]string{`{"answer":" \n"}`: "que_1 stays open: the client's answer is empty; see: centurion asks",
+		`{}`: "que_1 stays open: the client's answer is empty", `"yes"`: "que_1 stays open: the client's answer is no object"} {
+		f := newFake()
+		played(t, f, &jrpc2.ClientOptions{OnCallback: func(context.Context, *jrpc2.Request) (any, error) {
+			return json.RawMessage(result), nil
+		}}, func(c *jrpc2.Client, said func() string) {
+			f.asks(store.Ask{ID: "que_1", Type: store.AskQuestion, Session: "ses_1", Text: "which?"})
+			call(t, c, "session/start", StartParams{Prompt: "x"})
+			synctest.Wait()
+			if _, told := f.answers["que_1"]; told || len(f.open) != 1 || !strings.Contains(said(), want) {
+				t.Errorf("%s: answered with %q, said %q", result, f.answered("que_1"), said())
+			}
+		})
+	}
+}
+
+// SUB-23: a client that hears of several sessions of a mission is asked each question once.
+func TestAskedOnce(t *testing.T) { synctest.Test(t, testAskedOnce) }
+
+func testAskedOnce(t *testing.T) {
+	f := newFake()
+	var asked atomic.Int64
+	played(t, f, &jrpc2.ClientOptions{OnCallback: func(context.Context, *jrpc2.Request) (any, error) {
+		asked.Add(1)
+		return map[string]string{"answer": "yes"}, nil
+	}}, func(c *jrpc2.Client, _ func() string) {
+		call(t, c, "session/start", StartParams{Prompt: "x"})
+		call(t, c, "session/subscribe", ref{Session: "ses_2"})
+		call(t, c, "session/subscribe", ref{Session: "ses_1"})
+		synctest.Wait()
+		f.asks(store.Ask{ID: "que_1", Type: store.AskQuestion, Session: "ses_2", Text: "which?"})
+		synctest.Wait()
+		if n := asked.Load(); n != 1 || f.answered("que_1") != "yes" {
+			t.Errorf("asked %d times, answered %q", n, f.answered("que_1"))
+		}
+	})
+}
+
+// SUB-35: a mission learns from the beginning whether its client can be asked questions; one that does not say can.
+func TestUnasked(t *testing.T) { synctest.Test(t, testUnasked) }
+
+func testUnasked(t *testing.T) {
+	for _, able := range []any{nil, map[string]bool{"ask_user": true}, map[string]bool{"confirm": true}} {
+		f := newFake()
+		played(t, f, nil, func(c *jrpc2.Client, _ func() string) {
+			call(t, c, "initialize", map[string]any{"capabilities": able})
+			call(t, c, "session/start", StartParams{Prompt: "x"})
+		})
+		m, _ := able.(map[string]bool)
+		if len(f.started) != 1 || f.started[0].Unasked != (able != nil && !m["ask_user"]) {
+			t.Errorf("%v: started with %+v", able, f.started)
+		}
+	}
 }
 
 func TestConfirm(t *testing.T) { synctest.Test(t, testConfirm) }
