@@ -105,7 +105,7 @@ func TestStatusWhileTasksLive(t *testing.T) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
 		asked := r.requests("commander")
-		has(t, asked[3].Last(), "Todo: 0 open, 1 running, 1 waiting, 0 done", "T1 running", "T2 waiting: after T1", "T1 (do T1) is being worked on by somebody else: one/**")
+		has(t, asked[3].Last(), "Todo: 0 open, 1 running, 1 waiting, 0 done", "T1 running", "T2 waiting: after T1", "T1 (do T1) is being worked on by your own task "+r.task(m.ID, "T1").ID+": one/**")
 		late := asked[6].Last()
 		has(t, late, "2 done", allTaken, "reviewer (no item) running")
 		if strings.Contains(late, "mission_complete") {

@@ -238,3 +238,18 @@ func TestDiffOfKeptWork(t *testing.T) {
 		t.Fatalf("%+v, %v\n%s", c.Files, err, c.Patch)
 	}
 }
+
+// The commit that a merge makes names the goal in one short line, the items that were chosen, and the mission.
+func TestMergeMessage(t *testing.T) {
+	t.Parallel()
+	m := centurion.Mission{ID: "msn_1", Goal: strings.Repeat("rate ", 20) + "\nwith a second line"}
+	for name, c := range map[string]struct {
+		only []string
+		body string
+	}{"all": {nil, ""}, "some": {[]string{"T1", "T3"}, "Items: T1, T3\n"}} {
+		subject, body, _ := strings.Cut(mergeMessage(m, MergeRequest{Only: c.only}), "\n")
+		if !strings.HasPrefix(subject, "rate rate ") || len([]rune(subject)) > 73 || body != "\n"+c.body+"Mission: msn_1\n" {
+			t.Errorf("%s: %q, %q", name, subject, body)
+		}
+	}
+}

@@ -25,6 +25,7 @@ func TestJudge(t *testing.T) {
 		"proven":                 {facts{changed: true, work: true, reds: reds(red), green: one(green), again: &red}, centurion.ProofProven, ""},
 		"weakened":               {facts{changed: true, work: true, reds: reds(red), green: one(green), again: &red, weakened: []string{"a_test.go was removed"}}, centurion.ProofUnproven, "checks were weakened: a_test.go was removed"},
 		"weakened, regression":   {facts{changed: true, regression: true, reds: reds(green), green: one(green), weakened: []string{"x"}}, centurion.ProofUnproven, "checks were weakened"},
+		"regression of nothing":  {facts{changed: true, regression: true, reds: reds(ran0), green: one(green)}, centurion.ProofUnproven, "before the work it ran no test: no tests to run"},
 		"green ran nothing":      {facts{changed: true, work: true, reds: reds(red), green: one(ran0), again: &red}, centurion.ProofUnproven, "it ran no test"},
 		"nothing changed":        {facts{green: one(green)}, centurion.ProofUnproven, "nothing was changed"},
 		"only tests":             {facts{changed: true, green: one(green)}, centurion.ProofUnproven, "only tests were changed"},

@@ -132,6 +132,42 @@ func TestProvePieces(t *testing.T) {
 	}
 }
 
+// Single pieces are taken out up to a limit, the biggest first: work of many pieces does not run its check for hours.
+func TestProvePiecesAreLimited(t *testing.T) {
+	t.Parallel()
+	const places = 12
+	var old, changed strings.Builder
+	for i := range places * 10 {
+		fmt.Fprintf(&old, "%d\n", i)
+		if i%10 == 3 {
+			changed.WriteString(strings.Repeat(fmt.Sprintf("new %d\n", i/10), 1+i/10)) // the last is the biggest
+		}
+		fmt.Fprintf(&changed, "%d\n", i)
+	}
+	m := newMemory(map[string]files{"before": {"a.hs": old.String()}, "after": {"a.hs": changed.String()}})
+	var missing []string
+	c := Checker{Runner: scripted(m, func(t files, _ int) (int, string) {
+		var lacks []string
+		for i := range places {
+			if name := fmt.Sprintf("new %d\n", i); !strings.Contains(t["a.hs"], name) {
+				lacks = append(lacks, fmt.Sprint(i))
+			}
+		}
+		if len(lacks) == 0 {
+			return 0, "ok"
+		}
+		missing = append(missing, strings.Join(lacks, ","))
+		return 1, "a.hs:3:4: error: not in scope\n"
+	})}
+	r, err := c.Prove(t.Context(), m, Work{Command: "make test", Before: "before", After: "after"}, nil)
+	if err != nil || r.Proof != centurion.ProofUnproven {
+		t.Errorf("%v, proof %q, why %q", err, r.Proof, r.Why)
+	}
+	if want := []string{"0,1,2,3,4,5,6,7,8,9,10,11", "11", "10", "9", "8", "7", "6", "5", "4"}; !slices.Equal(missing, want) {
+		t.Errorf("taken out: %q, want %q", missing, want)
+	}
+}
+
 // Rust's tests stand in the file that they test, so they stay when the rest goes.
 func TestProveInline(t *testing.T) {
 	t.Parallel()

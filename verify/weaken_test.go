@@ -23,6 +23,7 @@ func TestWeakened(t *testing.T) {
 		{"a renamed test that checks less", files{"a_test.go": "func TestA(t *testing.T) {\n\tt.Error(1)\n}\n"}, files{"a_test.go": "func TestAllow(t *testing.T) {\n}\n"}, []string{"a_test.go: TestA was removed"}},
 		{"a case", files{"a_test.go": "\tt.Run(\"one\", one)\n\tt.Run(\"two\", two)\n"}, files{"a_test.go": "\tt.Run(\"one\", one)\n"}, []string{"a_test.go: two was removed"}},
 		{"an assertion", files{"test_a.py": "def test_a():\n    assert a() == 1\n    assert b() == 1\n"}, files{"test_a.py": "def test_a():\n    a()\n    assert b() == 1\n"}, []string{"test_a.py: 1 assertion removed and 0 added"}},
+		{"an assertion that became a comment", files{"test_a.py": "def test_a():\n    assert a() == 1\n"}, files{"test_a.py": "def test_a():\n    # assert a() == 1\n    a()\n"}, []string{"test_a.py: 1 assertion removed and 0 added"}},
 		{"an assertion that was changed", files{"test_a.py": "def test_a():\n    assert a() == 1\n"}, files{"test_a.py": "def test_a():\n    assert a() == 2\n"}, nil},
 		{"a skip", files{"a_test.go": goTest}, files{"a_test.go": "package x\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {\n\tt.Skip(\"later\")\n\tif A() != 1 {\n\t\tt.Error(\"a\")\n\t}\n}\n"}, []string{"a_test.go: a skip was added: t.Skip(\"later\")"}},
 		{"only", files{"a.test.js": "it('a', () => { expect(a()).toBe(1) })\n"}, files{"a.test.js": "it.only('a', () => { expect(a()).toBe(1) })\n"}, []string{"a.test.js: a skip was added: it.only('a', () => { expect(a()).toBe(1) })"}},

@@ -75,6 +75,29 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
+// Each setting by which a repository's own configuration would have git run a program, or need one, is taken back; one that makes a filter
+// necessary is switched off with it, so that its files can still be checked out.
+func TestEverySettingThatRuns(t *testing.T) {
+	t.Parallel()
+	const driver = "git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B"
+	for key, want := range map[string]string{"diff.external": "", "diff.x.command": "", "diff.x.textconv": "", "filter.x.clean": "", "filter.x.process": "", "filter.x.required": "false",
+		"filter.x.smudge": "", "merge.x.driver": driver} {
+		for _, scope := range []string{"local", "worktree"} {
+			if got := untrusted([]setting{{scope, "file:.git/config", key, "evil"}}); !slices.Equal(got, []pair{{key, want}}) {
+				t.Errorf("%s %s: %q", scope, key, got)
+			}
+		}
+		if got := untrusted([]setting{{"global", "file:/home/p/.gitconfig", key, "theirs"}}); len(got) != 0 {
+			t.Errorf("the person's %s: %q", key, got)
+		}
+	}
+	for _, key := range []string{"core.bare", "diff.renames", "merge.x.name", "filter.x.other", "user.name"} {
+		if got := untrusted([]setting{{"local", "file:.git/config", key, "x"}}); len(got) != 0 {
+			t.Errorf("%s: %q", key, got)
+		}
+	}
+}
+
 // A repository that an agent makes by the way (cargo new) is work like any other; the .git that it writes is never asked.
 func TestRepositoryInACheckout(t *testing.T) {
 	t.Parallel()

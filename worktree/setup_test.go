@@ -155,6 +155,62 @@ func TestSetupFails(t *testing.T) {
 	}
 }
 
+// A setup that failed halfway has spoilt what an earlier one had made ready: that one is run again.
+func TestSetupAfterOneThatFailed(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": "1\n"})
+	sh := x.withShell()
+	release(t, x.take("work/T1", x.head(), "echo good"), "")
+	if _, err := x.Take(t.Context(), Want{Branch: "work/T2", Commit: x.head(), Setup: []string{"echo spoils; exit 3"}}); err == nil || sh.times() != 2 {
+		t.Errorf("%d ran, %v", sh.times(), err)
+	}
+	c := x.take("work/T3", x.head(), "echo good")
+	if filepath.Base(c.Where().Dir) != "w1" || sh.times() != 3 {
+		t.Errorf("%d ran, in %s", sh.times(), c.Where().Dir)
+	}
+}
+
+// A setup is run again after a change of any lock file, also of those whose dependencies need none.
+func TestLockFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	want := []string{"Cargo.lock", "Gemfile.lock", "Pipfile.lock", "bun.lock", "bun.lockb", "composer.lock", "go.sum", "mix.lock", "npm-shrinkwrap.json",
+		"package-lock.json", "pdm.lock", "pnpm-lock.yaml", "poetry.lock", "requirements-dev.txt", "requirements.txt", "uv.lock", "yarn.lock"}
+	for _, name := range append(want, "go.mod", "package.json", "notes.txt") {
+		put(t, filepath.Join(dir, name), "1\n")
+	}
+	if got := locks(dir); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	before, err := setupState(dir, []string{"true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range want {
+		put(t, filepath.Join(dir, name), "2\n")
+		after, err := setupState(dir, []string{"true"})
+		if err != nil || after == before {
+			t.Errorf("%s has changed, and nothing is run again: %v", name, err)
+		}
+		before = after
+	}
+}
+
+// A repository that the setup has made is no part of anybody's work.
+func TestRepositoryOfTheSetup(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": "1\n"})
+	x.withShell()
+	c := x.take("work/T1", x.head(), "git init -q dep && echo 1 > dep/f")
+	if done := commit(t, c); done.ID != "" {
+		t.Errorf("committed %q", changed(done))
+	}
+	put(t, filepath.Join(c.Where().Dir, "new"), "1\n")
+	if got := changed(commit(t, c)); !slices.Equal(got, []string{"added new"}) {
+		t.Errorf("changed %q", got)
+	}
+}
+
 func TestNeedsSetup(t *testing.T) {
 	t.Parallel()
 	x := newRigAt(t, filepath.Join(t.TempDir(), "repo"), "p", map[string]string{"p/go.sum": "", "p/Cargo.lock": "", "p/requirements-dev.txt": "", "p/uv.lock": "", "yarn.lock": ""})
