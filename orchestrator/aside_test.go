@@ -36,11 +36,11 @@ func TestIgnoredWorkIsTold(t *testing.T) {
 	}
 	has(t, task.Result, "git ignores out/result.txt: not merged, kept in "+task.Aside[0].Dir)
 	equal(t, "changed files", fmt.Sprint(task.Files), "[b.txt]")
-	told := ""
+	var told strings.Builder
 	for _, e := range r.events(m.ID, centurion.EventMissionUpdated) {
 		if d, err := event.Decode[event.MissionData](e); err == nil {
-			told += d.Note + "\n"
+			told.WriteString(d.Note + "\n")
 		}
 	}
-	has(t, told, "worker: git ignores out/result.txt", "git ignores out/own.txt: not merged, kept in "+m.Aside[0].Dir)
+	has(t, told.String(), "worker: git ignores out/result.txt", "git ignores out/own.txt: not merged, kept in "+m.Aside[0].Dir)
 }

@@ -71,13 +71,13 @@ func TestOutsideOfGit(t *testing.T) {
 	}
 	r.restart()
 	m := r.mission(centurion.MissionOptions{})
-	notes := ""
+	var notes strings.Builder
 	for _, e := range r.events(m.ID, centurion.EventMissionStarted) {
-		notes += string(e.Data)
+		notes.WriteString(string(e.Data))
 	}
-	has(t, notes, "all sessions write in the project's own directory: ", "lies in no git repository")
-	if strings.Contains(notes, "rev-parse") || strings.Contains(notes, "exit status") {
-		t.Errorf("told %q", notes)
+	has(t, notes.String(), "all sessions write in the project's own directory: ", "lies in no git repository")
+	if strings.Contains(notes.String(), "rev-parse") || strings.Contains(notes.String(), "exit status") {
+		t.Errorf("told %q", notes.String())
 	}
 	if m.Level != 0 || m.LevelFrom != "" {
 		t.Errorf("level %d, from %q", m.Level, m.LevelFrom)
