@@ -231,8 +231,11 @@ func provenWords(e *End) string {
 func taskText(tasks map[string]int, b *Board) string {
 	if len(tasks) == 0 {
 		tasks = map[string]int{}
-		for _, t := range b.Tasks {
-			tasks[string(t.Status)]++
+		l := b.list()
+		for _, s := range append([]centurion.TaskStatus{centurion.StatusContinued}, centurion.TaskStatuses...) {
+			if n := len(l.In(s)); n > 0 {
+				tasks[string(s)] = n
+			}
 		}
 	}
 	total := 0

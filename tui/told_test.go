@@ -59,3 +59,24 @@ func TestErrorLine(t *testing.T) {
 		}
 	}
 }
+
+// A blocked task that another has gone on with is told as such, and counts in no total; one whose check waits for the person waits.
+func TestTasksContinuedAndAsking(t *testing.T) {
+	tasks := []centurion.Task{{ID: "tsk_1", Item: "T4", Agent: "worker", Title: "rename Card.titel to title everywhere", Status: centurion.TaskBlocked, Reason: "it came back 3 times and still cannot be merged"},
+		{ID: "tsk_2", Item: "T4", Agent: "worker", Title: "finish the renaming", Status: centurion.TaskCompleted},
+		{ID: "tsk_3", Item: "T2", Agent: "worker", Title: "to_csv", Status: centurion.TaskVerifying}}
+	var b strings.Builder
+	if err := Tasks(&b, tasks, ShowOptions{Now: curtain, Asking: map[string]bool{"tsk_3": true}}); err != nil {
+		t.Fatal(err)
+	}
+	got := b.String()
+	for _, want := range []string{"Running (0): [1/2]\n", "Waiting (1):\n◦ to_csv (worker) - 0s · T2 · needs you: centurion asks\n", "Slots: 0/50",
+		"Continued (1):\n› rename Card.titel to title ", "T4 · goes on in: finish the ren"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "Blocked") || strings.Contains(got, "3 times") {
+		t.Error(got)
+	}
+}
