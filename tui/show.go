@@ -420,10 +420,30 @@ func (p *page) text(s string, c tone, o ShowOptions) {
 	if c == dim && !o.Full {
 		lines = clip(lines, maxTail)
 	}
+	fence := ""
 	for _, l := range lines {
+		whole := fence != "" || strings.HasPrefix(l, "    ")
+		fence = fenced(fence, l)
+		if whole { // a command or code: broken into lines it could not be pasted
+			p.line("  " + p.theme.paint(c, l))
+			continue
+		}
 		for _, l := range wrap(l, o.Width-2) {
 			p.line("  " + p.theme.paint(c, l))
 		}
+	}
+}
+
+// fenced is the fence of the block of code that goes on after a line, or "" outside of one. In is the same before the line.
+func fenced(in, line string) string {
+	line = strings.TrimSpace(line)
+	switch ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]; {
+	case len(ticks) < 3 || in != "" && (len(ticks) < len(in) || line != ticks):
+		return in
+	case in != "":
+		return ""
+	default:
+		return ticks
 	}
 }
 
@@ -440,7 +460,11 @@ func (p *page) tool(part centurion.Part, o ShowOptions) {
 		f.body = clip(f.body, maxSaid)
 	}
 	if said := askedBy(part.Tool, st.Input); said != "" {
-		f.body = append([]string{fit(said, o.Width-6)}, f.body...)
+		told := []string{fit(said, o.Width-6)}
+		if question := askedLines(part.Tool, st.Input, o.Width-6); len(question) > 0 {
+			told = question
+		}
+		f.body = append(told, f.body...)
 	}
 	switch {
 	case failed:

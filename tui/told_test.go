@@ -80,3 +80,29 @@ func TestTasksContinuedAndAsking(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// What is to be pasted stands on one line however long it is, and a question of ask_user with all that it offers.
+func TestShowWhole(t *testing.T) {
+	command := "    git checkout ab5f70c085af -- kanban/card.py kanban/report.py tests/test_board.py tests/test_card.py"
+	code := "rm -- kanban/one_file_with_a_long_name.py kanban/another_file_with_a_long_name.py kanban/third.py"
+	long := strings.Repeat("word ", 30)
+	call := centurion.Part{Type: centurion.PartTool, Tool: "ask_user", State: &centurion.ToolState{Status: centurion.ToolCompleted, Output: "MIT",
+		Input: []byte(`{"question":"` + long + `which licence?","choices":["MIT","Apache-2.0"]}`)}}
+	m := centurion.Message{Role: centurion.RoleAssistant, Agent: "worker", Parts: []centurion.Part{
+		{Type: centurion.PartText, Text: "Bring them back:\n\n" + command + "\n\n```\n" + code + "\n```\n" + long}, call}}
+	var b strings.Builder
+	if err := Show(&b, Shown{Messages: []centurion.Message{m}}, ShowOptions{Width: 60, Now: curtain}); err != nil {
+		t.Fatal(err)
+	}
+	got := b.String()
+	for _, want := range []string{"  " + command + "\n", "  " + code + "\n", "which licence?\n", "1  MIT\n", "2  Apache-2.0\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in:\n%s", want, got)
+		}
+	}
+	for _, l := range strings.Split(got, "\n") {
+		if width(l) > 60 && !strings.Contains(l, "git checkout") && !strings.Contains(l, "rm --") {
+			t.Errorf("too wide: %q", l)
+		}
+	}
+}
