@@ -217,6 +217,9 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 	if m := s.Mission; m != nil {
 		p.mission(m, o)
 		p.field("changed", changedFiles(s.Tasks))
+		for _, t := range s.Tasks {
+			p.aside(t.Aside)
+		}
 	}
 	if t := s.Task; t != nil {
 		p.taskWhole(t, o)
@@ -320,7 +323,15 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 			Flaky: CleanLines(strings.Join(m.Flaky, "\n")), Reviewed: m.Reviewed}))
 	}
 	p.field("limits", dots(limits(m)...))
+	p.aside(m.Aside)
 	p.field("reserved", reserved(m))
+}
+
+// aside tells of files that git ignores, a line for each directory: they are in no merge. A path is for copying and is never broken.
+func (p *page) aside(all []centurion.Aside) {
+	for _, a := range all {
+		p.line("  " + p.theme.paint(dim, pad("aside", 8)) + "  " + Clean(a.String()))
+	}
 }
 
 func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
@@ -344,6 +355,7 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 		p.field("works in", Clean(c.Dir))
 	}
 	p.field("landed", landedWords(t))
+	p.aside(t.Aside)
 	if t.Error != nil {
 		p.field("error", words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
 	}

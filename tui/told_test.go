@@ -106,3 +106,19 @@ func TestShowWhole(t *testing.T) {
 		}
 	}
 }
+
+// Files that git ignores stand in show with the directory that keeps them, which is never broken.
+func TestShowAside(t *testing.T) {
+	a := centurion.Aside{Dir: "/home/somebody/.local/share/centurion/projects/x/worktrees/aside/centurion/msn_1/tsk_1/1", Files: []string{"out/result.txt"}}
+	own := centurion.Aside{Dir: "/own", Files: []string{"log.txt"}}
+	task := centurion.Task{ID: "tsk_1", Agent: "worker", Title: "A", Status: centurion.TaskCompleted, Aside: []centurion.Aside{a}}
+	for name, s := range map[string]Shown{"mission": {Mission: &centurion.Mission{ID: "msn_1", Goal: "g", Aside: []centurion.Aside{own}}, Tasks: []centurion.Task{task}}, "task": {Task: &task}} {
+		var b strings.Builder
+		if err := Show(&b, s, ShowOptions{Width: 60, Now: curtain}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), "  aside     git ignores out/result.txt: not merged, kept in "+a.Dir+"\n") || (name == "mission") != strings.Contains(b.String(), "kept in /own\n") {
+			t.Errorf("%s:\n%s", name, b.String())
+		}
+	}
+}
