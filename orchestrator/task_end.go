@@ -137,6 +137,13 @@ func (m *mission) recordEnd(tx *store.Tx, r *taskRun, status centurion.TaskStatu
 		t.ElapsedMS = r.worked(*t) // its checks and its merge were work, too
 		t.Result = out.Text
 		t.Files = append(t.Files, out.Files...)
+		if !m.isolated() { // what a command has changed no call names, but the trees around it
+			for _, l := range t.Landed {
+				for _, f := range l.Files {
+					t.Files = append(t.Files, f.Path)
+				}
+			}
+		}
 		slices.Sort(t.Files)
 		t.Files = slices.Compact(t.Files)
 		t.Files = m.withoutAside(*t)
