@@ -122,7 +122,7 @@ func reasons(l toast.List) toast.List {
 		case next != "":
 			t.Reason, t.Error = "goes on in: "+titles[next], nil
 		case l.Asking[t.ID] && !t.Status.Ended():
-			t.Reason = "needs you: centurion asks"
+			t.Reason = cmp.Or(t.Reason, "needs you: centurion asks")
 		}
 	}
 	return l
