@@ -260,7 +260,7 @@ type Task struct {
 	Budget    TaskBudget `json:"budget,omitzero"`
 	Rounds    int        `json:"rounds,omitempty"`     // requests made to models
 	ToolCalls int        `json:"tool_calls,omitempty"` // that were run, or are running
-	ElapsedMS int64      `json:"elapsed_ms,omitempty"` // at work, until the newest answer, in milliseconds
+	ElapsedMS int64      `json:"elapsed_ms,omitempty"` // at work until its newest answer or its end, in milliseconds
 
 	Sub *SubAgent `json:"sub,omitempty"` // it is a sub-agent's; nil for what was delegated
 

@@ -74,7 +74,7 @@ type MissionEnd struct {
 	Cost       float64          `json:"cost"` // USD
 	Unpriced   bool             `json:"unpriced,omitempty"`
 	DurationMS int64            `json:"duration_ms"` // without the time paused
-	Tasks      map[string]int   `json:"tasks"`       // by status
+	Tasks      map[string]int   `json:"tasks"`       // by status, or "continued": blocked or failed, and another has gone on with it
 	Verified   int              `json:"verified"`    // items with a receipt on the finished work
 	Unverified int              `json:"unverified"`
 	Unproven   []string         `json:"unproven,omitempty"` // done items of which nothing shows that their check can fail

@@ -98,6 +98,9 @@ func TestOwnBudget(t *testing.T) {
 				}
 				has(t, small.Error.Message, test.says)
 				equal(t, "requests", small.Rounds, test.rounds)
+				if name == "minutes" { // also those after its newest answer
+					equal(t, "at work", small.ElapsedMS, 150_000)
+				}
 				if calls := small.Budget.ToolCalls; calls > 0 && small.ToolCalls != calls {
 					t.Errorf("%d tool calls", small.ToolCalls)
 				}

@@ -50,7 +50,7 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 		if derr != nil {
 			return derr
 		}
-		return m.recordEnd(tx, r.id, status, out, err, frees || rejected || doubtful)
+		return m.recordEnd(tx, r, status, out, err, frees || rejected || doubtful)
 	}); err != nil {
 		if errors.Is(err, errSuperseded) { // the task's end is the newer attempt's to tell
 			return m.recordRefusal(after, r.id, t.Session, r.attempt, "its result")
@@ -128,14 +128,22 @@ func rejects(agent string, status centurion.TaskStatus, answer string) bool {
 }
 
 // recordEnd writes the end of a task together with its delivery to the parent.
-func (m *mission) recordEnd(tx *store.Tx, id string, status centurion.TaskStatus, out session.Outcome, cause error, wake bool) error {
-	t, err := tx.Task(id)
+func (m *mission) recordEnd(tx *store.Tx, r *taskRun, status centurion.TaskStatus, out session.Outcome, cause error, wake bool) error {
+	t, err := tx.Task(r.id)
 	if err != nil || t.Status.Ended() {
 		return err
 	}
-	t, err = moveTask(tx, id, status, func(t *centurion.Task) {
+	t, err = moveTask(tx, r.id, status, func(t *centurion.Task) {
+		t.ElapsedMS = r.worked(*t) // its checks and its merge were work, too
 		t.Result = out.Text
 		t.Files = append(t.Files, out.Files...)
+		if !m.isolated() { // what a command has changed no call names, but the trees around it
+			for _, l := range t.Landed {
+				for _, f := range l.Files {
+					t.Files = append(t.Files, f.Path)
+				}
+			}
+		}
 		slices.Sort(t.Files)
 		t.Files = slices.Compact(t.Files)
 		t.Files = m.withoutAside(*t)

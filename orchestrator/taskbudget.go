@@ -75,11 +75,19 @@ func (r *taskRun) since() int64 {
 	return max(0, time.Since(r.begun).Milliseconds()-(t.ElapsedMS-r.before))
 }
 
+// worked is how long a task has been at work until now, in milliseconds; what is recorded of one that has not begun.
+func (r *taskRun) worked(t centurion.Task) int64 {
+	if r.begun.IsZero() {
+		return t.ElapsedMS
+	}
+	return r.before + time.Since(r.begun).Milliseconds()
+}
+
 // spend adds what an answer has cost to the task's record.
 func (r *taskRun) spend(t centurion.Task, u centurion.Usage) centurion.Task {
 	t.Usage = t.Usage.Plus(u)
 	t.Rounds++
-	t.ElapsedMS = r.before + time.Since(r.begun).Milliseconds()
+	t.ElapsedMS = r.worked(t)
 	r.now.Store(&t)
 	return t
 }

@@ -27,6 +27,11 @@ func TestTreesAroundTheWork(t *testing.T) {
 	r.restart()
 	r.write("gone.txt", "here\n")
 	m := r.mission(centurion.MissionOptions{})
+	for item, n := range map[string]int{"T1": 3, "T2": 1} { // also what a command has made or removed
+		if files := r.task(m.ID, item).Files; len(files) != n {
+			t.Errorf("%s: %d files are told: %v", item, len(files), files)
+		}
+	}
 	first, second := r.task(m.ID, "T1").Landed, r.task(m.ID, "T2").Landed
 	if len(first) != 1 || len(second) != 1 || len(m.Wrote) != 1 {
 		t.Fatalf("trees: %+v, %+v, %+v", first, second, m.Wrote)

@@ -146,13 +146,26 @@ func wholeLines(s string, n int) string {
 
 // Decision is something that was asked, and the answer.
 type Decision struct {
-	Time   centurion.Time `json:"time"`
-	Type   string         `json:"type"` // permission, question or plan
-	Agent  string         `json:"agent,omitempty"`
-	Asked  string         `json:"asked"`
-	Answer string         `json:"answer,omitempty"` // empty while it waits
-	By     string         `json:"by,omitempty"`     // person, policy, timeout, abort or shutdown
-	WaitMS int64          `json:"wait_ms,omitempty"`
+	Time    centurion.Time `json:"time"`
+	Type    string         `json:"type"` // permission, question or plan
+	Agent   string         `json:"agent,omitempty"`
+	Address string         `json:"address,omitempty"` // of that agent
+	Task    string         `json:"task,omitempty"`    // the item and the title of its task
+	Asked   string         `json:"asked"`
+	Answer  string         `json:"answer,omitempty"` // empty while it waits
+	By      string         `json:"by,omitempty"`     // person, policy, timeout, abort or shutdown
+	WaitMS  int64          `json:"wait_ms,omitempty"`
+}
+
+// of says who asked, behind "of ".
+func (x Decision) of() string {
+	if x.Agent == "" {
+		return ""
+	}
+	if strings.HasPrefix(x.Asked, x.Task) { // as a question of the host's own does
+		return whole(x.Agent, x.Address, "")
+	}
+	return whole(x.Agent, x.Address, x.Task)
 }
 
 // decisions are the asks of a mission in the order in which they were made. A mission's being merged is one, too.
@@ -171,7 +184,7 @@ func decisions(d Data) []Decision {
 				what = strings.TrimSuffix(a.Permission+": "+cmp.Or(strings.Join(a.Patterns, ", "), a.Title), ": ")
 			}
 			open[a.ID] = len(out)
-			out = append(out, Decision{Time: e.Time, Type: a.Type, Agent: a.Agent, Asked: cmp.Or(what, "the plan"), Answer: a.Answer, By: a.By})
+			out = append(out, Decision{Time: e.Time, Type: a.Type, Agent: a.Agent, Address: a.Address, Task: taskOf(d, e), Asked: cmp.Or(what, "the plan"), Answer: a.Answer, By: a.By})
 		case centurion.EventPermissionReplied, centurion.EventQuestionAnswered, centurion.EventPlanAnswered:
 			a, err := decode[askFact](e)
 			i, asked := open[a.ID]

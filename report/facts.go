@@ -50,6 +50,13 @@ type (
 		Calls  int    `json:"calls"`
 		Text   string `json:"text"`
 	}
+	queuedFact struct {
+		Address string   `json:"address"`
+		Origin  string   `json:"origin"`
+		Agent   string   `json:"agent"` // of a message that was taken in
+		Text    string   `json:"text"`
+		Files   []string `json:"files"`
+	}
 	toolFact struct {
 		Tool  string `json:"tool"`
 		Error string `json:"error"`
@@ -73,6 +80,7 @@ type (
 		Title      string   `json:"title"`
 		Text       string   `json:"text"`
 		Agent      string   `json:"agent"`
+		Address    string   `json:"address"`
 		Answer     string   `json:"answer"`
 		By         string   `json:"by"`
 	}

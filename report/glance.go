@@ -41,7 +41,11 @@ func (r *Report) proofs() string {
 	for _, t := range r.tallies() {
 		parts = append(parts, t.Words)
 	}
-	return fmt.Sprintf("Of %s: %s.", centurion.Count(r.Counts.Items, "item"), strings.Join(parts, ", "))
+	verified := ""
+	if m := r.Mission; m.Verified+m.Unverified > 0 { // as the host counted them at the end, and as `show` tells it
+		verified = fmt.Sprintf(", of which %d verified", m.Verified)
+	}
+	return fmt.Sprintf("Of %s%s: %s.", centurion.Count(r.Counts.Items, "item"), verified, strings.Join(parts, ", "))
 }
 
 // tone is what the verdict is coloured by: the state of the mission, or "doubted" where it is complete and something of it

@@ -118,6 +118,7 @@ func Lanes(d Data) Timeline {
 
 // name gives the lanes what the tasks know better than the events.
 func name(lanes []Lane, tasks []centurion.Task) {
+	gone := centurion.Continued(tasks)
 	for _, t := range tasks {
 		i := slices.IndexFunc(lanes, func(l Lane) bool { return l.Task == t.ID })
 		if i < 0 {
@@ -125,6 +126,9 @@ func name(lanes []Lane, tasks []centurion.Task) {
 		}
 		l := &lanes[i]
 		l.Agent, l.Title, l.Item = cmp.Or(t.Agent, l.Agent), cmp.Or(t.Title, l.Title), cmp.Or(t.Item, l.Item)
+		if gone[t.ID] != "" && l.End != "" {
+			l.End += ", then gone on with in another task"
+		}
 	}
 }
 

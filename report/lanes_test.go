@@ -263,3 +263,22 @@ func TestText(t *testing.T) {
 		t.Errorf("code is %q", got)
 	}
 }
+
+// A lane whose task another has gone on with says so: its item is not blocked.
+func TestLaneContinued(t *testing.T) {
+	t.Parallel()
+	d := Data{Mission: centurion.Mission{ID: "m", Session: "ses_root", Status: centurion.MissionCompleted, Started: at(0)}, Now: at(9),
+		Tasks: []centurion.Task{{ID: "tsk_1", Item: "T4", Status: centurion.TaskBlocked}, {ID: "tsk_2", Item: "T4", Status: centurion.TaskCompleted}},
+		Events: []centurion.Event{fact(0, centurion.EventMissionStarted, "", "ses_root", event.MissionData{}),
+			moved(1, centurion.EventTaskStarted, "tsk_1", centurion.TaskRunning, 1, ""), moved(2, centurion.EventTaskBlocked, "tsk_1", centurion.TaskBlocked, 1, "why"),
+			moved(3, centurion.EventTaskStarted, "tsk_2", centurion.TaskRunning, 1, ""), moved(4, centurion.EventTaskCompleted, "tsk_2", centurion.TaskCompleted, 1, "")}}
+	var ends []string
+	for _, l := range Lanes(d).Lanes {
+		if l.Task != "" {
+			ends = append(ends, l.End)
+		}
+	}
+	if d := cmp.Diff([]string{"blocked, then gone on with in another task", "completed"}, ends); d != "" {
+		t.Error(d)
+	}
+}

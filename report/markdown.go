@@ -279,13 +279,29 @@ func (m *markdown) decisions() {
 			break
 		}
 		line := fmt.Sprintf("- %s %s", clock(d.Time), inline(d.Type))
-		if d.Agent != "" {
-			line += " of " + inline(d.Agent)
-		}
-		m.p("%s: %s → **%s**%s", line, inline(short(d.Asked, 600)), inline(cmp.Or(short(d.Answer, 600), "waits")), suffix(", by ", inline(d.By)))
+		line += suffix(" of ", inline(d.of()))
+		m.p("%s: %s → **%s**%s%s", line, inline(short(d.Asked, 600)), inline(cmp.Or(short(d.Answer, 600), "waits")), suffix(", by ", inline(d.By)),
+			suffix(", after ", span(d.WaitMS)))
 	}
 	if len(m.r.Decisions) == 0 {
 		m.p("Nobody was asked anything.")
+	}
+	m.p("")
+	m.messages()
+}
+
+// messages tells what the person wrote to agents; nothing where nothing was written.
+func (m *markdown) messages() {
+	if len(m.r.Messages) == 0 {
+		return
+	}
+	m.p("## What you wrote to agents\n")
+	for i, s := range m.r.Messages {
+		if i == maxRows {
+			m.p("- … and %d more", len(m.r.Messages)-i)
+			break
+		}
+		m.p("- %s to %s: %s%s (%s)", clock(s.Time), inline(s.to()), inline(short(s.Text, 600)), suffix(", with ", inline(strings.Join(s.Files, ", "))), m.r.read(s))
 	}
 	m.p("")
 }

@@ -48,6 +48,7 @@ type Report struct {
 	Files     []File            `json:"files"`              // that were changed, by path
 	NoFiles   string            `json:"no_files,omitempty"` // why there are none to show
 	Decisions []Decision        `json:"decisions"`          // what was asked and who answered
+	Messages  []Said            `json:"messages"`           // what the person wrote to agents
 	Troubles  []Trouble         `json:"troubles"`           // what went wrong, and what became of it
 	Undone    []string          `json:"undone,omitempty"`   // tasks whose work a person took back
 	Next      []Command         `json:"next"`               // how to merge it, undo it, look closer
@@ -165,6 +166,7 @@ func New(d Data) *Report {
 	r.Agents, r.Models = spending(d)
 	r.Files = files(d.Files)
 	r.Decisions = decisions(d)
+	r.Messages = said(d)
 	r.Troubles = troubles(d)
 	r.Doubts = doubts(r)
 	r.Undone = undone(d.Tasks)

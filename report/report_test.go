@@ -144,6 +144,11 @@ func TestStandings(t *testing.T) {
 	if d := cmp.Diff([]Standing{Proven, Unproven, Flaky, Unchecked}, got); d != "" {
 		t.Error(d)
 	}
+	counted := *r
+	counted.Mission.Verified, counted.Mission.Unverified = 1, 3
+	if got := counted.proofs(); !strings.HasPrefix(got, "Of 4 items, of which 1 verified: 1 proven,") {
+		t.Errorf("got %q", got)
+	}
 	if got, want := r.proofs(), "Of 4 items: 1 proven, 1 UNPROVEN, 1 FLAKY, 1 without a check or a review."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

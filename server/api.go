@@ -145,7 +145,7 @@ type Task struct {
 	Budget    centurion.TaskBudget `json:"budget,omitzero"`
 	Rounds    int                  `json:"rounds"`
 	ToolCalls int                  `json:"tool_calls"`
-	ElapsedMS int64                `json:"elapsed_ms,omitempty"` // at work, until its newest answer
+	ElapsedMS int64                `json:"elapsed_ms,omitempty"` // at work until its newest answer or its end
 
 	Returns  int                 `json:"returns,omitempty"`  // times a failed check sent it back
 	Checkout *centurion.Checkout `json:"checkout,omitempty"` // where it works

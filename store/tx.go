@@ -293,12 +293,18 @@ func (tx *Tx) Tasks(mission string) ([]centurion.Task, error) {
 	return txList[centurion.Task](tx, taskTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
-// TaskCounts returns how many tasks of a mission are in each state that any is in.
+// TaskCounts returns how many tasks of a mission are in each state that any is in. Those that another has gone on with count as
+// [centurion.StatusContinued].
 func (tx *Tx) TaskCounts(mission string) (map[string]int, error) {
 	tasks, err := tx.Tasks(mission)
 	counts := map[string]int{}
+	gone := centurion.Continued(tasks)
 	for _, t := range tasks {
-		counts[string(t.Status)]++
+		status := t.Status
+		if gone[t.ID] != "" {
+			status = centurion.StatusContinued
+		}
+		counts[string(status)]++
 	}
 	return counts, err
 }

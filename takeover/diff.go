@@ -76,7 +76,7 @@ func (p *Person) Diff(ctx context.Context, id string, o DiffOptions) (Change, er
 
 // missionSteps is what stands on the mission's branch.
 func (w *workDone) missionSteps(ctx context.Context, c *Change) ([]step, error) {
-	tip, err := w.repo.Tip(ctx, w.mission.Branch)
+	tip, err := w.tip(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (w *workDone) keptSteps(ctx context.Context) ([]step, error) {
 	if !ok || !w.task.Status.Ended() || w.task.Checkout != nil {
 		return nil, nil
 	}
-	merged, err := w.repo.Tip(ctx, w.mission.Branch)
+	merged, err := w.tip(ctx)
 	if centurion.KindOf(err) == centurion.KindNotFound {
 		merged, err = w.mission.Base.Commit, nil // a person has deleted it
 	}

@@ -44,6 +44,7 @@ type MergeReport struct {
 	Refused    *Refusal               `json:"refused,omitempty"`    // nothing was touched
 	Finished   bool                   `json:"finished,omitempty"`   // a merge that was interrupted is this one, and is complete now
 	Aside      []centurion.Aside      `json:"aside,omitempty"`      // what git ignores of the work, which no merge takes along
+	Running    bool                   `json:"running,omitempty"`    // the mission is being worked on: until it is paused the merge cannot be taken back
 }
 
 // MergedItem is a task whose work is part of a merge, with what its proof is worth.
@@ -80,6 +81,7 @@ func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeRep
 	}
 	r := MergeReport{Mission: w.mission.ID, Goal: w.mission.Goal, From: chosen.tip, Squash: q.Squash, DryRun: q.DryRun, Commits: len(chosen.commits),
 		Unfinished: p.unfinished(w), Aside: w.aside(), Files: []centurion.FileChange{}}
+	r.Running = p.host.AtRest(w.mission.ID, func() error { return nil }) != nil
 	if r.Items, err = p.mergedItems(ctx, w, chosen.commits); err != nil {
 		return r, err
 	}
@@ -178,7 +180,7 @@ type picked struct {
 // choose finds the commits that are to be merged and are not where they should be yet.
 func (w *workDone) choose(ctx context.Context, q MergeRequest) (picked, error) {
 	m := w.mission
-	tip, err := w.repo.Tip(ctx, m.Branch)
+	tip, err := w.tip(ctx)
 	if err != nil {
 		return picked{}, err
 	}

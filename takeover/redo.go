@@ -51,7 +51,7 @@ func (p *Person) redoMission(ctx context.Context, w workDone, r UndoReport, q Un
 	if err != nil {
 		return r, err
 	}
-	tip, err := w.repo.Tip(ctx, w.mission.Branch)
+	tip, err := w.tip(ctx)
 	if err != nil && (centurion.KindOf(err) != centurion.KindNotFound || len(w.mission.TakenBack) == 0) {
 		return r, err // while it was merged, its branch could go: the merge can be brought back all the same
 	}

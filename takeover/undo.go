@@ -169,7 +169,7 @@ func (r *UndoReport) taken(g worktree.Merging, again string) {
 // dropMission takes the mission's own branch back to its base. What stood there is kept under a ref.
 func (p *Person) dropMission(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	m := w.mission
-	tip, err := w.repo.Tip(ctx, m.Branch)
+	tip, err := w.tip(ctx)
 	if err != nil {
 		return r, err
 	}

@@ -82,7 +82,7 @@ type counter struct {
 
 // reverting takes commits out of the mission's branch, newest first.
 func (w *workDone) reverting(ctx context.Context, done []centurion.Landed) (counter, error) {
-	tip, err := w.repo.Tip(ctx, w.mission.Branch)
+	tip, err := w.tip(ctx)
 	if err != nil {
 		return counter{}, err
 	}

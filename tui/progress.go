@@ -16,6 +16,12 @@ import (
 // list is what the board's tasks are in the consolidated list.
 func (b *Board) list() toast.List {
 	l := toast.List{Slots: b.Slots, PerAgent: b.PerAgent}
+	for _, a := range b.Asks {
+		if l.Asking == nil {
+			l.Asking = map[string]bool{}
+		}
+		l.Asking[a.Task] = true
+	}
 	for _, t := range b.Tasks {
 		l.Tasks = append(l.Tasks, t.noun())
 	}
@@ -23,7 +29,7 @@ func (b *Board) list() toast.List {
 }
 
 func (t *Task) noun() centurion.Task {
-	return centurion.Task{ID: t.ID, Agent: t.Agent, Title: t.Title, Status: t.Status, Created: centurion.Time{Time: t.Queued},
+	return centurion.Task{ID: t.ID, Agent: t.Agent, Title: t.Title, Item: t.Item, Session: t.Session, Status: t.Status, Created: centurion.Time{Time: t.Queued},
 		Started: centurion.Time{Time: t.Started}, Ended: centurion.Time{Time: t.Ended}}
 }
 

@@ -206,6 +206,15 @@ func proofText(b *Board, e *End) string {
 
 func provenWords(e *End) string {
 	words := []string{fmt.Sprintf("%d verified", e.Verified)}
+	alone := len(e.Reviewed) // without those below, whose check is in doubt
+	for id := range e.Reviewed {
+		if slices.Contains(e.Unproven, id) || slices.Contains(e.Flaky, id) {
+			alone--
+		}
+	}
+	if alone > 0 {
+		words[0] += fmt.Sprintf(" (%d by a review alone)", alone)
+	}
 	if e.Unverified > 0 {
 		words = append(words, fmt.Sprintf("%d not", e.Unverified))
 	}
@@ -216,7 +225,7 @@ func provenWords(e *End) string {
 		var told []string
 		for _, id := range doubt.items {
 			if by := e.Reviewed[id]; by != "" {
-				id += " (reviewed by " + Clean(by) + ")"
+				id += " (reviewed by agent " + Clean(by) + ")"
 			}
 			told = append(told, id)
 		}
@@ -231,8 +240,11 @@ func provenWords(e *End) string {
 func taskText(tasks map[string]int, b *Board) string {
 	if len(tasks) == 0 {
 		tasks = map[string]int{}
-		for _, t := range b.Tasks {
-			tasks[string(t.Status)]++
+		l := b.list()
+		for _, s := range append([]centurion.TaskStatus{centurion.StatusContinued}, centurion.TaskStatuses...) {
+			if n := len(l.In(s)); n > 0 {
+				tasks[string(s)] = n
+			}
 		}
 	}
 	total := 0

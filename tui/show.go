@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,14 +15,15 @@ import (
 // ShowOptions say how the boards of the one-shot commands are drawn.
 type ShowOptions struct {
 	Color    bool
-	Width    int       // cells; default 100
-	Now      time.Time // ages are counted from it; default the present
-	Slots    int       // workers at once; default 50
-	PerAgent int       // of one agent; default 10
-	Most     int       // tasks named of each group; default all
-	IDs      bool      // tasks: add ids, for the commands that take one
-	Full     bool      // show: tool outputs and texts whole instead of their first lines
-	Prompt   bool      // show: a session's system prompt whole
+	Width    int             // cells; default 100
+	Now      time.Time       // ages are counted from it; default the present
+	Slots    int             // workers at once; default 50
+	PerAgent int             // of one agent; default 10
+	Asking   map[string]bool // tasks with an open question to the person, by id
+	Most     int             // tasks named of each group; default all
+	IDs      bool            // tasks: add ids, for the commands that take one
+	Full     bool            // show: tool outputs and texts whole instead of their first lines
+	Prompt   bool            // show: a session's system prompt whole
 
 	whole bool // the list is part of something shown whole: groups without a task are left out
 }
@@ -90,7 +92,7 @@ func Missions(w io.Writer, missions []centurion.Mission, o ShowOptions) error {
 func Tasks(w io.Writer, tasks []centurion.Task, o ShowOptions) error {
 	o = o.defaults()
 	p := page{theme: theme{o.Color}, w: o.Width}
-	list := toast.List{Tasks: tasks, Slots: o.Slots, PerAgent: o.PerAgent}
+	list := reasons(toast.List{Tasks: tasks, Slots: o.Slots, PerAgent: o.PerAgent, Asking: o.Asking})
 	for _, g := range list.Live() {
 		if len(g.Tasks) > 0 || !o.whole {
 			p.group(g, o)
@@ -105,6 +107,27 @@ func Tasks(w io.Writer, tasks []centurion.Task, o ShowOptions) error {
 	return p.flush(w)
 }
 
+// reasons gives the tasks of a list what they say in place of their own reason: that one needs the person, and which other task has
+// gone on with one that is blocked or failed.
+func reasons(l toast.List) toast.List {
+	l.Tasks = slices.Clone(l.Tasks)
+	titles := map[string]string{}
+	for _, t := range l.Tasks {
+		titles[t.ID] = cmp.Or(t.Title, t.ID)
+	}
+	gone := centurion.Continued(l.Tasks)
+	for i := range l.Tasks {
+		t := &l.Tasks[i]
+		switch next := gone[t.ID]; {
+		case next != "":
+			t.Reason, t.Error = "goes on in: "+titles[next], nil
+		case l.Asking[t.ID] && !t.Status.Ended():
+			t.Reason = cmp.Or(t.Reason, "needs you: centurion asks")
+		}
+	}
+	return l
+}
+
 func (p *page) group(g toast.Group, o ShowOptions) {
 	p.line(g.Head)
 	shown := len(g.Tasks)
@@ -113,8 +136,11 @@ func (p *page) group(g toast.Group, o ShowOptions) {
 	}
 	for _, t := range g.Tasks[:shown] {
 		sign, c := taskMark(t.Status)
-		if g.Name == "Running" {
+		switch g.Name {
+		case "Running":
 			sign, c = g.Mark, plain
+		case "Waiting", "Continued": // which a task may be in whatever state it is recorded in
+			sign, c = g.Mark, dim
 		}
 		p.task(t, p.theme.paint(c, sign), o)
 	}
@@ -151,7 +177,7 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 	if s := dots(after...); s != "" {
 		detail = " · " + s
 	}
-	room := max(10, o.Width-width(mark)-1-width(tail)-width(detail))
+	room := max(10, o.Width-width(mark)-1-width(tail)-width(detail), min(o.Width/3, o.Width-width(mark)-1-width(tail)))
 	line := mark + " " + fit(Clean(t.Title), room) + tail
 	if left := o.Width - width(line); detail != "" && (left >= 8 || o.IDs) {
 		if !o.IDs { // an id is for copying and is never cut
@@ -191,6 +217,9 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 	if m := s.Mission; m != nil {
 		p.mission(m, o)
 		p.field("changed", changedFiles(s.Tasks))
+		for _, t := range s.Tasks {
+			p.aside(t.Aside)
+		}
 	}
 	if t := s.Task; t != nil {
 		p.taskWhole(t, o)
@@ -294,7 +323,15 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 			Flaky: CleanLines(strings.Join(m.Flaky, "\n")), Reviewed: m.Reviewed}))
 	}
 	p.field("limits", dots(limits(m)...))
+	p.aside(m.Aside)
 	p.field("reserved", reserved(m))
+}
+
+// aside tells of files that git ignores, a line for each directory: they are in no merge. A path is for copying and is never broken.
+func (p *page) aside(all []centurion.Aside) {
+	for _, a := range all {
+		p.line("  " + p.theme.paint(dim, pad("aside", 8)) + "  " + Clean(a.String()))
+	}
 }
 
 func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
@@ -318,6 +355,7 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 		p.field("works in", Clean(c.Dir))
 	}
 	p.field("landed", landedWords(t))
+	p.aside(t.Aside)
 	if t.Error != nil {
 		p.field("error", words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
 	}
@@ -394,10 +432,30 @@ func (p *page) text(s string, c tone, o ShowOptions) {
 	if c == dim && !o.Full {
 		lines = clip(lines, maxTail)
 	}
+	fence := ""
 	for _, l := range lines {
+		whole := fence != "" || strings.HasPrefix(l, "    ")
+		fence = fenced(fence, l)
+		if whole { // a command or code: broken into lines it could not be pasted
+			p.line("  " + p.theme.paint(c, l))
+			continue
+		}
 		for _, l := range wrap(l, o.Width-2) {
 			p.line("  " + p.theme.paint(c, l))
 		}
+	}
+}
+
+// fenced is the fence of the block of code that goes on after a line, or "" outside of one. In is the same before the line.
+func fenced(in, line string) string {
+	line = strings.TrimSpace(line)
+	switch ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]; {
+	case len(ticks) < 3 || in != "" && (len(ticks) < len(in) || line != ticks):
+		return in
+	case in != "":
+		return ""
+	default:
+		return ticks
 	}
 }
 
@@ -414,7 +472,11 @@ func (p *page) tool(part centurion.Part, o ShowOptions) {
 		f.body = clip(f.body, maxSaid)
 	}
 	if said := askedBy(part.Tool, st.Input); said != "" {
-		f.body = append([]string{fit(said, o.Width-6)}, f.body...)
+		told := []string{fit(said, o.Width-6)}
+		if question := askedLines(part.Tool, st.Input, o.Width-6); len(question) > 0 {
+			told = question
+		}
+		f.body = append(told, f.body...)
 	}
 	switch {
 	case failed:

@@ -110,3 +110,22 @@ func plainJSON(b []byte) string {
 		return e
 	}))
 }
+
+// askedLines is the question of a call of ask_user whole, each of its choices on a line of its own; nothing for any other call.
+func askedLines(tool string, input json.RawMessage, w int) []string {
+	var in struct {
+		Question string   `json:"question"`
+		Choices  []string `json:"choices"`
+	}
+	if tool != "ask_user" || json.Unmarshal(input, &in) != nil || in.Question == "" {
+		return nil
+	}
+	var out []string
+	for _, l := range CleanLines("question: " + in.Question) {
+		out = append(out, wrap(l, w)...)
+	}
+	for i, c := range in.Choices {
+		out = append(out, wrap(fmt.Sprintf("%d  %s", i+1, strings.Join(strings.Fields(Clean(c)), " ")), w)...)
+	}
+	return out
+}

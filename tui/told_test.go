@@ -59,3 +59,66 @@ func TestErrorLine(t *testing.T) {
 		}
 	}
 }
+
+// A blocked task that another has gone on with is told as such, and counts in no total; one whose check waits for the person waits.
+func TestTasksContinuedAndAsking(t *testing.T) {
+	tasks := []centurion.Task{{ID: "tsk_1", Item: "T4", Agent: "worker", Title: "rename Card.titel to title everywhere", Status: centurion.TaskBlocked, Reason: "it came back 3 times and still cannot be merged"},
+		{ID: "tsk_2", Item: "T4", Agent: "worker", Title: "finish the renaming", Status: centurion.TaskCompleted},
+		{ID: "tsk_3", Item: "T2", Agent: "worker", Title: "to_csv", Status: centurion.TaskVerifying}}
+	var b strings.Builder
+	if err := Tasks(&b, tasks, ShowOptions{Now: curtain, Asking: map[string]bool{"tsk_3": true}}); err != nil {
+		t.Fatal(err)
+	}
+	got := b.String()
+	for _, want := range []string{"Running (0): [1/2]\n", "Waiting (1):\n◦ to_csv (worker) - 0s · T2 · needs you: centurion asks\n", "Slots: 0/50",
+		"Continued (1):\n› rename Card.titel to title ", "T4 · goes on in: finish the ren"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "Blocked") || strings.Contains(got, "3 times") {
+		t.Error(got)
+	}
+}
+
+// What is to be pasted stands on one line however long it is, and a question of ask_user with all that it offers.
+func TestShowWhole(t *testing.T) {
+	command := "    git checkout ab5f70c085af -- kanban/card.py kanban/report.py tests/test_board.py tests/test_card.py"
+	code := "rm -- kanban/one_file_with_a_long_name.py kanban/another_file_with_a_long_name.py kanban/third.py"
+	long := strings.Repeat("word ", 30)
+	call := centurion.Part{Type: centurion.PartTool, Tool: "ask_user", State: &centurion.ToolState{Status: centurion.ToolCompleted, Output: "MIT",
+		Input: []byte(`{"question":"` + long + `which licence?","choices":["MIT","Apache-2.0"]}`)}}
+	m := centurion.Message{Role: centurion.RoleAssistant, Agent: "worker", Parts: []centurion.Part{
+		{Type: centurion.PartText, Text: "Bring them back:\n\n" + command + "\n\n```\n" + code + "\n```\n" + long}, call}}
+	var b strings.Builder
+	if err := Show(&b, Shown{Messages: []centurion.Message{m}}, ShowOptions{Width: 60, Now: curtain}); err != nil {
+		t.Fatal(err)
+	}
+	got := b.String()
+	for _, want := range []string{"  " + command + "\n", "  " + code + "\n", "which licence?\n", "1  MIT\n", "2  Apache-2.0\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in:\n%s", want, got)
+		}
+	}
+	for _, l := range strings.Split(got, "\n") {
+		if width(l) > 60 && !strings.Contains(l, "git checkout") && !strings.Contains(l, "rm --") {
+			t.Errorf("too wide: %q", l)
+		}
+	}
+}
+
+// Files that git ignores stand in show with the directory that keeps them, which is never broken.
+func TestShowAside(t *testing.T) {
+	a := centurion.Aside{Dir: "/home/somebody/.local/share/centurion/projects/x/worktrees/aside/centurion/msn_1/tsk_1/1", Files: []string{"out/result.txt"}}
+	own := centurion.Aside{Dir: "/own", Files: []string{"log.txt"}}
+	task := centurion.Task{ID: "tsk_1", Agent: "worker", Title: "A", Status: centurion.TaskCompleted, Aside: []centurion.Aside{a}}
+	for name, s := range map[string]Shown{"mission": {Mission: &centurion.Mission{ID: "msn_1", Goal: "g", Aside: []centurion.Aside{own}}, Tasks: []centurion.Task{task}}, "task": {Task: &task}} {
+		var b strings.Builder
+		if err := Show(&b, s, ShowOptions{Width: 60, Now: curtain}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), "  aside     git ignores out/result.txt: not merged, kept in "+a.Dir+"\n") || (name == "mission") != strings.Contains(b.String(), "kept in /own\n") {
+			t.Errorf("%s:\n%s", name, b.String())
+		}
+	}
+}

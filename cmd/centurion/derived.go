@@ -24,10 +24,29 @@ func (f *derivedFlags) bind(cmd *cobra.Command) {
 func (f *derivedFlags) any() bool { return f.progress || f.notices }
 
 // listOptions are showOptions with the caps on workers that a mission was started with.
-func (c *cli) listOptions(m server.Mission) tui.ShowOptions {
+func (c *cli) listOptions(ctx context.Context, api server.API, m server.Mission) tui.ShowOptions {
 	o := c.showOptions()
+	o.Asking = askingOf(ctx, api, m)
 	o.Slots, o.PerAgent = m.Options.MaxWorkers, m.Options.MaxPerAgent
 	return o
+}
+
+// askingOf finds the tasks of a mission that wait for the person. They are left out where that cannot be read: the list is of use without.
+func askingOf(ctx context.Context, api server.API, m server.Mission) map[string]bool {
+	if !m.Status.Alive() {
+		return nil
+	}
+	asks, err := api.Asks(ctx)
+	if err != nil {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, a := range asks {
+		if a.Mission == m.ID && a.Task != "" {
+			out[a.Task] = true
+		}
+	}
+	return out
 }
 
 // sessionOf finds the mission and the session that an id stands for.

@@ -99,7 +99,11 @@ func (c *cli) merged(w io.Writer, got takeover.MergeReport) error {
 		_, err := fmt.Fprintln(w, "nothing was changed: this is what a merge would do")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "merged into %s: %s → %s\nundo: centurion undo %s\n", tui.Clean(where(got.Branch)), commitName(got.Before), commitName(got.After), got.Mission)
+	undo := "centurion undo " + got.Mission
+	if got.Running {
+		undo = "centurion pause " + got.Mission + " && " + undo
+	}
+	_, err := fmt.Fprintf(w, "merged into %s: %s → %s\nundo: %s\n", tui.Clean(where(got.Branch)), commitName(got.Before), commitName(got.After), undo)
 	return err
 }
 
@@ -115,6 +119,9 @@ func (c *cli) printMerge(w io.Writer, got takeover.MergeReport) error {
 		for _, l := range it.Weakened {
 			fmt.Fprintf(&b, "        ! %s\n", tui.Clean(l))
 		}
+	}
+	for _, a := range got.Aside {
+		fmt.Fprintf(&b, "! %s\n", tui.Clean(a.String()))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err

@@ -153,7 +153,7 @@ func (c *cli) tasksCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return tui.Tasks(c.out, taskNouns(all), c.listOptions(m))
+			return tui.Tasks(c.out, taskNouns(all), c.listOptions(ctx, api, m))
 		})
 }
 
@@ -200,7 +200,7 @@ func (c *cli) showCommand() *cobra.Command {
 			}
 			o := c.showOptions()
 			if s.Mission != nil {
-				o.Slots, o.PerAgent = s.Mission.Options.MaxWorkers, s.Mission.Options.MaxPerAgent
+				o = c.listOptions(ctx, api, server.Mission{ID: s.Mission.ID, Status: s.Mission.Status, Options: s.Mission.Options})
 			}
 			o.Prompt = prompt
 			return tui.Show(c.out, s, o)

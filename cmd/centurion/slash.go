@@ -90,7 +90,7 @@ func (c *cli) status(ctx context.Context, f *runFlags, args []string) error {
 		if err := tui.Missions(c.out, []centurion.Mission{m.Noun()}, c.showOptions()); err != nil || len(tasks) == 0 {
 			return err
 		}
-		o := c.listOptions(m)
+		o := c.listOptions(ctx, api, m)
 		o.Most = toast.MaxLines // the others are counted; the whole list is `centurion tasks`
 		return tui.Tasks(c.out, taskNouns(tasks), o)
 	})

@@ -14,11 +14,15 @@ type Board struct {
 
 	tasks []*centurion.Task
 	byID  map[string]*centurion.Task
+	asks  map[string]string // the task of each open question, by the question's id
 }
 
 // List returns the list as it stands.
 func (b *Board) List() List {
-	l := List{Tasks: make([]centurion.Task, len(b.tasks)), Slots: b.Slots, PerAgent: b.PerAgent}
+	l := List{Tasks: make([]centurion.Task, len(b.tasks)), Slots: b.Slots, PerAgent: b.PerAgent, Asking: map[string]bool{}}
+	for _, task := range b.asks {
+		l.Asking[task] = true
+	}
 	for i, t := range b.tasks {
 		l.Tasks[i] = *t
 	}
@@ -37,6 +41,7 @@ func (b *Board) Task(id string) (centurion.Task, bool) {
 // Apply takes the next event; those that are not about a task change nothing. A task that has ended stays ended, whatever
 // an older attempt still says of it, unless a person's answer has freed a blocked one.
 func (b *Board) Apply(e centurion.Event) {
+	b.ask(e)
 	if e.Task == "" || !aboutTask(e.Type) {
 		return
 	}
@@ -69,6 +74,28 @@ func (b *Board) Apply(e centurion.Event) {
 	}
 	if t.Status == centurion.TaskRunning && (t.Started.IsZero() || before == centurion.TaskQueued) {
 		t.Started = e.Time
+	}
+}
+
+// ask notes which tasks have an open question to the person.
+func (b *Board) ask(e centurion.Event) {
+	switch e.Type {
+	case centurion.EventPermissionAsked, centurion.EventQuestionAsked, centurion.EventPlanAsked:
+		d, err := event.Decode[event.AskData](e)
+		if err != nil || d.By != "" || e.Task == "" {
+			return
+		}
+		if b.asks == nil {
+			b.asks = map[string]string{}
+		}
+		b.asks[d.ID] = e.Task
+	case centurion.EventPermissionReplied, centurion.EventQuestionAnswered, centurion.EventPlanAnswered:
+		if d, err := event.Decode[event.AskData](e); err == nil {
+			delete(b.asks, d.ID)
+		}
+	}
+	if e.Type.EndsMission() {
+		b.asks = nil // nobody waits for the answer any more
 	}
 }
 

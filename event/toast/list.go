@@ -25,11 +25,12 @@ type List struct {
 	Tasks    []centurion.Task // in the order in which they were recorded
 	Slots    int              // workers at once; 0 means DefaultSlots
 	PerAgent int              // workers of one agent at once; 0 means DefaultPerAgent
+	Asking   map[string]bool  // tasks with an open question to the person, by id: they wait, whatever state they are recorded in
 }
 
 // Group is the tasks of a list that are in like states.
 type Group struct {
-	Name  string // Running, Queued, Waiting, Completed, Failed, Blocked or Cancelled
+	Name  string // Running, Queued, Waiting, Completed, Failed, Blocked, Continued or Cancelled
 	Head  string // its first line
 	Mark  string // stands before each of its tasks
 	Tasks []centurion.Task
@@ -41,23 +42,33 @@ var (
 	pending = [...]centurion.TaskStatus{centurion.TaskQueued, centurion.TaskWaiting}
 )
 
-// In returns the tasks in one of the states, in order.
+// In returns the tasks in one of the states, in order: one that another has gone on with is in [centurion.StatusContinued], and one that
+// would hold a slot but waits for the person is waiting.
 func (l List) In(states ...centurion.TaskStatus) []centurion.Task {
 	var in []centurion.Task
+	gone := centurion.Continued(l.Tasks)
 	for _, t := range l.Tasks {
-		if slices.Contains(states, t.Status) {
+		status := t.Status
+		switch {
+		case gone[t.ID] != "":
+			status = centurion.StatusContinued
+		case l.Asking[t.ID] && slices.Contains(running[:], status):
+			status = centurion.TaskWaiting
+		}
+		if slices.Contains(states, status) {
 			in = append(in, t)
 		}
 	}
 	return in
 }
 
-// Head is the first line of the list: how many run, and how many of all are completed. Cancelled ones count in neither.
+// Head is the first line of the list: how many run, and how many of all are completed. Cancelled ones, and those that
+// another has gone on with, count in neither.
 //
 //	Running (3): [2/5]
 func (l List) Head() string {
 	return fmt.Sprintf("Running (%d): [%d/%d]", len(l.In(running[:]...)), len(l.In(centurion.TaskCompleted)),
-		len(l.Tasks)-len(l.In(centurion.TaskCancelled)))
+		len(l.Tasks)-len(l.In(centurion.TaskCancelled, centurion.StatusContinued)))
 }
 
 // Live returns the group of those that run, which is there even if it is empty, and those that are queued or wait.
@@ -72,6 +83,7 @@ func (l List) Ended() []Group {
 	all := l.group(nil, "Completed", centurion.TaskCompleted)
 	all = l.group(all, "Failed", centurion.TaskFailed)
 	all = l.group(all, "Blocked", centurion.TaskBlocked)
+	all = l.group(all, "Continued", centurion.StatusContinued)
 	return l.group(all, "Cancelled", centurion.TaskCancelled)
 }
 
@@ -95,6 +107,8 @@ func mark(s centurion.TaskStatus) string {
 		return "−"
 	case centurion.TaskBlocked:
 		return "!"
+	case centurion.StatusContinued:
+		return "›"
 	case centurion.TaskWaiting:
 		return "◦"
 	}

@@ -394,3 +394,25 @@ func TestWithEndsItsSubscription(t *testing.T) {
 		})
 	}
 }
+
+// Who waits for the person does not run, until the answer is there; who is blocked and has been gone on with counts no more.
+func TestBoardAskingAndContinued(t *testing.T) {
+	s := &script{}
+	s.queued("a", "b").started("a", "b")
+	s.fact(centurion.EventPermissionAsked, `{"id":"per_1","type":"permission"}`)
+	s.events[len(s.events)-1].Task = "tsk_a"
+	s.ended("b", centurion.TaskBlocked, `,"item":"T4"`)
+	s.task(centurion.EventTaskQueued, "c", centurion.TaskQueued, `,"item":"T4"`)
+	var b Board
+	for _, e := range s.events {
+		b.Apply(e)
+	}
+	if got := b.List().Text(noon); !strings.HasPrefix(got, "Running (0): [0/2]\n") || !strings.Contains(got, "Waiting (1):\n◦ Write a") {
+		t.Error(got)
+	}
+	s.fact(centurion.EventPermissionReplied, `{"id":"per_1","type":"permission","answer":"once"}`)
+	b.Apply(s.events[len(s.events)-1])
+	if got := b.List().Head(); got != "Running (1): [0/2]" {
+		t.Error(got)
+	}
+}
