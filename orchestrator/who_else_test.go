@@ -59,3 +59,29 @@ func TestWhoElseIsOwn(t *testing.T) {
 		}
 	})
 }
+
+// Who works on an item without files is seen by the others, before it has written anything.
+func TestWhoElseWithoutFiles(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two", "  - files: b/**", "- [ ] T3 Review @reviewer", "  - after: T2")), do(work("T1", "x"), work("T2", "y")), say("I wait"), complete()),
+		"worker": func(q scripted.Request) scripted.Answer {
+			if q.Step() == 1 {
+				return do(call("bash", args{"command": "build 10s"}))
+			}
+			return after(time.Minute, say("made"))
+		},
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		told := ""
+		for _, q := range r.requests("worker") {
+			if strings.Contains(q.First(), "y") && q.Step() == 2 {
+				told = q.Last()
+			}
+			if strings.Contains(q.Last(), "T1 (do T1)") && strings.Contains(q.First(), "# Item T1") {
+				t.Errorf("it is told of itself:\n%s", q.Last())
+			}
+		}
+		has(t, told, "T1 (do T1) is being worked on by somebody else: "+anyFile)
+		has(t, r.results(m.ID, "update_todo")[0], "No files are named for T1: ")
+	})
+}
