@@ -1,8 +1,11 @@
 package orchestrator
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"centurion"
 	"centurion/provider/scripted"
@@ -101,4 +104,30 @@ func TestRedCheckIsTold(t *testing.T) {
 	has(t, accountAgain(r2, before), "<output>\nFAILED in 7 ms\n</output>")
 	r2.Output = " "
 	has(t, accountAgain(r2, before), "It printed nothing.")
+}
+
+// Who handed a task out is told with its result what a person wrote to its agent meanwhile.
+func TestPersonsWordsAreTold(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One")), do(work("T1", "x")), say("I wait")),
+		"worker":    steps(after(time.Minute, bash("build 1s")), say("made")),
+	}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		r.send(m.ID, "T1", " use tabs ", false)
+		r.is(l.settled(), centurion.MissionCompleted, "")
+		equal(t, "told", r.told(m.Session, "The person wrote to it: «use tabs»\n"), 1)
+		equal(t, "of questions", r.told(m.Session, "The person was asked"), 0)
+	})
+}
+
+// What a task without an item has merged that goes on with an item's work is part of a review of that item.
+func TestReviewSeesWorkGoneOnWith(t *testing.T) {
+	t.Parallel()
+	tasks := []centurion.Task{{ID: "1", Item: "T1", Landed: []centurion.Landed{{Before: "a", Commit: "b"}}}, {ID: "2", Landed: []centurion.Landed{{Before: "b", Commit: "c"}}},
+		{ID: "3", Resumes: "1", Landed: []centurion.Landed{{Before: "c", Commit: "d"}}}, {ID: "4", Resumes: "3", Landed: []centurion.Landed{{Before: "d", Commit: "e"}}}}
+	got := landedFor(map[string]bool{"T1": true}, tasks)
+	equal(t, "stretches", fmt.Sprint(got), "[{item T1 a b} {item T1, gone on with by 3 c d} {item T1, gone on with by 4 d e}]")
 }
