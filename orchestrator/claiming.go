@@ -79,7 +79,7 @@ func (m *mission) whoElse(holder, session string) string {
 		waits, own := t.Attempt == 0 && !r.working.Load(), t.Parent != "" && t.Parent == session
 		switch {
 		case own && waits:
-			does[name] = fmt.Sprintf("is your own task %s, which has not begun and waits for %s; its files", t.ID, m.waitsFor(t.ID))
+			does[name] = fmt.Sprintf("is your own task %s, which has not begun%s; its files", t.ID, m.waitsFor(t))
 		case own:
 			does[name] = fmt.Sprintf("is being worked on by your own task %s", t.ID)
 		case waits:
@@ -127,13 +127,16 @@ func (m *mission) unnamed(holder, session string, held map[string][]string) (nam
 	return names
 }
 
-// waitsFor is what a task waits for that has its files and has not begun: as a rule a slot, of its agent or the mission.
-func (m *mission) waitsFor(task string) string {
-	t, err := m.h.cfg.Store.Task(m.ctx, task)
-	if err != nil || t.Reason == "" {
-		return "a free slot"
+// waitsFor says what a task waits for that has its files and has not begun: as a rule a slot. It is "" where it is about to begin.
+func (m *mission) waitsFor(run *centurion.Task) string {
+	t, err := m.h.cfg.Store.Task(m.ctx, run.ID)
+	switch {
+	case err == nil && t.Reason != "":
+		return " and waits for " + t.Reason
+	case m.slots.Full(run.Agent):
+		return " and waits for a free slot"
 	}
-	return t.Reason
+	return ""
 }
 
 // beside is 1 if some of the files lie, or may lie, in a directory of some of mine, else 0.

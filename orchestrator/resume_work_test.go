@@ -131,3 +131,9 @@ func TestReviewSeesWorkGoneOnWith(t *testing.T) {
 	got := landedFor(map[string]bool{"T1": true}, tasks)
 	equal(t, "stretches", fmt.Sprint(got), "[{item T1 a b} {item T1, gone on with by 3 c d} {item T1, gone on with by 4 d e}]")
 }
+
+// What was taken out is shown as the difference that the work makes, and said to be that.
+func TestRemovedIsExplained(t *testing.T) {
+	t.Parallel()
+	has(t, hollow(centurion.Receipt{Command: "c", Removed: "-old\n+new\n"}).text, "the + lines are what was missing then, the - lines what stood there instead", "<removed>\n-old\n+new\n</removed>")
+}
