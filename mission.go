@@ -242,16 +242,18 @@ type Task struct {
 	Status  TaskStatus `json:"status"`
 	Reason  string     `json:"reason,omitempty"` // what it waits for
 	Attempt int        `json:"attempt"`
-	Returns int        `json:"returns,omitempty"` // times a failed check sent it back to its worker
-	Session string     `json:"session,omitempty"`
-	Resumes string     `json:"resumes,omitempty"` // the task before it in the same session, whose conversation it goes on with
-	Result  string     `json:"result,omitempty"`
-	Error   *TaskError `json:"error,omitempty"`
-	Files   []string   `json:"files,omitempty"` // paths it changed, relative to the project
-	Usage   Usage      `json:"usage"`
-	Created Time       `json:"created"`
-	Started Time       `json:"started,omitzero"`
-	Ended   Time       `json:"ended,omitzero"`
+	Returns int        `json:"returns,omitempty"` // times in a row that its work was sent back: it begins anew when a person has it tried on
+	// CameBack is how often its work was sent back in all.
+	CameBack int        `json:"came_back,omitempty"`
+	Session  string     `json:"session,omitempty"`
+	Resumes  string     `json:"resumes,omitempty"` // the task before it in the same session, whose conversation it goes on with
+	Result   string     `json:"result,omitempty"`
+	Error    *TaskError `json:"error,omitempty"`
+	Files    []string   `json:"files,omitempty"` // paths it changed, relative to the project
+	Usage    Usage      `json:"usage"`
+	Created  Time       `json:"created"`
+	Started  Time       `json:"started,omitzero"`
+	Ended    Time       `json:"ended,omitzero"`
 	// Archived is when its record was written to the archive. Archiving says that it is on its way there: after a crash
 	// nobody knows whether it has arrived.
 	Archived  Time `json:"archived,omitzero"`

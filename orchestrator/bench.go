@@ -72,7 +72,15 @@ func (m *mission) proveLanding(ctx context.Context, l *landing, before, after st
 			return nil, err
 		}
 		if !r.Passed {
-			return &rejection{text: "The host ran your acceptance command on your work, put on top of the newest state of the mission, and it failed.\n" + account(r) +
+			told, err := m.h.cfg.Store.Receipts(ctx, m.id)
+			if err != nil {
+				return nil, err
+			}
+			on := "on your work, put on top of the newest state of the mission"
+			if l.commit.ID == "" {
+				on = "on the newest state of the mission as it is, since you have changed no file that is not merged"
+			}
+			return &rejection{text: "The host ran your acceptance command " + on + ", and it failed.\n" + accountAgain(r, told) +
 				"\nMend the cause, then end your turn; the host runs it again.", short: "its acceptance command fails: " + account(r),
 				cause: event.ReturnedCheck, command: r.Command, tree: l.tree, onto: before}, nil
 		}

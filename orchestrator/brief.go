@@ -210,6 +210,9 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 	if err := exchangeLines(tx, &b, t); err != nil {
 		return "", err
 	}
+	if err := personLines(tx, &b, t); err != nil {
+		return "", err
+	}
 	fmt.Fprintf(&b, "Cost: %s.\n", spent(t.Usage))
 	if s := strings.TrimSpace(t.Result); s != "" {
 		fmt.Fprintf(&b, "<result>\n%s\n</result>", centurion.Clip(s, 8000))

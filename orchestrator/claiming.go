@@ -79,7 +79,7 @@ func (m *mission) whoElse(holder, session string) string {
 		waits, own := t.Attempt == 0 && !r.working.Load(), t.Parent != "" && t.Parent == session
 		switch {
 		case own && waits:
-			does[name] = fmt.Sprintf("is your own task %s, which has not begun and waits for %s; its files", t.ID, m.waitsFor(t.ID))
+			does[name] = fmt.Sprintf("is your own task %s, which has not begun%s; its files", t.ID, m.waitsFor(t))
 		case own:
 			does[name] = fmt.Sprintf("is being worked on by your own task %s", t.ID)
 		case waits:
@@ -87,6 +87,9 @@ func (m *mission) whoElse(holder, session string) string {
 		}
 	}
 	held := m.claims.Others(holder)
+	for _, name := range m.unnamed(holder, session, held) {
+		held[name] = []string{anyFile}
+	}
 	mine := m.claims.Of(holder)
 	names := slices.SortedFunc(maps.Keys(held), func(a, b string) int {
 		return cmp.Or(beside(held[b], mine)-beside(held[a], mine), cmp.Compare(a, b))
@@ -105,19 +108,41 @@ func (m *mission) whoElse(holder, session string) string {
 	return b.String()
 }
 
-// waitsFor is what a task waits for that has its files and has not begun: as a rule a slot, of its agent or the mission.
-func (m *mission) waitsFor(task string) string {
-	t, err := m.h.cfg.Store.Task(m.ctx, task)
-	if err != nil || t.Reason == "" {
-		return "a free slot"
+// anyFile stands in place of the files of those of whom the plan names none and who have written none yet.
+const anyFile = "it may change any file, for the plan names none"
+
+// unnamed lists, by the names under which they would hold files, the tasks at work that may write and hold none, but for the holder's own and
+// those that the session has handed out: whose item names no files holds none before it has written.
+func (m *mission) unnamed(holder, session string, held map[string][]string) (names []string) {
+	for _, r := range m.runsNow() {
+		t, name := r.now.Load(), claims.Name(r.item, r.id)
+		begun := t.Attempt > 0 || r.working.Load()
+		if name == holder || held[name] != nil || !begun || t.Sub != nil || t.Reviews || t.Parent == session {
+			continue
+		}
+		if agent, err := m.carriesOut(*t); err == nil && (agent.Holds("write") || agent.Holds("edit")) {
+			names = append(names, name)
+		}
 	}
-	return t.Reason
+	return names
 }
 
-// beside is 1 if some of the files lie in a directory of some of mine, else 0.
+// waitsFor says what a task waits for that has its files and has not begun: as a rule a slot. It is "" where it is about to begin.
+func (m *mission) waitsFor(run *centurion.Task) string {
+	t, err := m.h.cfg.Store.Task(m.ctx, run.ID)
+	switch {
+	case err == nil && t.Reason != "":
+		return " and waits for " + t.Reason
+	case m.slots.Full(run.Agent):
+		return " and waits for a free slot"
+	}
+	return ""
+}
+
+// beside is 1 if some of the files lie, or may lie, in a directory of some of mine, else 0.
 func beside(files, mine []string) int {
 	for _, f := range files {
-		if slices.ContainsFunc(mine, func(x string) bool { return path.Dir(x) == path.Dir(f) }) {
+		if f == anyFile || slices.ContainsFunc(mine, func(x string) bool { return path.Dir(x) == path.Dir(f) }) {
 			return 1
 		}
 	}

@@ -168,4 +168,7 @@ func TestStuckWorkIsAskedAbout(t *testing.T) {
 	}
 	r.is(l.settled(), centurion.MissionCompleted, "")
 	equal(t, "on the branch", r.branchHas(m.ID, "a.txt"), "a")
+	// Who handed it out is told of it, with the result.
+	equal(t, "returns told", r.told(m.Session, "It came back 4 times before that.\n"), 1)
+	equal(t, "answers told", r.told(m.Session, "How should it go on?» and answered: «just write it»\n"), 1)
 }

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"fmt"
+	"strings"
 
 	"centurion"
 	"centurion/event"
@@ -71,6 +72,41 @@ func (m *mission) takeOne(tx *store.Tx, rec *centurion.Session, d store.Delivery
 	}
 	return msg, take(tx, d, t, msg.ID)
 }
+
+// maxPersonLines is how much a parent is told of what a person said to a task: the newest of each kind.
+const maxPersonLines = 6
+
+// personLines tells a parent what a person wrote to a task's agent while it worked, and answered it: it may have changed the result.
+func personLines(tx *store.Tx, b *strings.Builder, t centurion.Task) error {
+	sent, err := tx.Deliveries(t.Mission)
+	if err != nil {
+		return err
+	}
+	asks, err := tx.Asks(t.Mission)
+	if err != nil {
+		return err
+	}
+	var wrote, answered []string
+	for _, d := range sent {
+		during := !d.Taken.Before(t.Started.Time) && !d.Taken.After(t.Ended.Time)
+		if isMail(d) && d.Session == t.Session && !d.Taken.IsZero() && during {
+			wrote = append(wrote, "The person wrote to it: "+inQuotes(d.Text))
+		}
+	}
+	for _, a := range asks {
+		if a.Type == store.AskQuestion && a.Task == t.ID && a.By == "person" && a.Answer != event.NobodyThere {
+			answered = append(answered, "The person was asked: "+inQuotes(a.Text)+" and answered: "+inQuotes(a.Answer))
+		}
+	}
+	for _, lines := range [][]string{wrote, answered} {
+		for _, l := range lines[max(0, len(lines)-maxPersonLines):] {
+			b.WriteString(l + "\n")
+		}
+	}
+	return nil
+}
+
+func inQuotes(s string) string { return "«" + centurion.Clip(strings.TrimSpace(s), 600) + "»" }
 
 // take marks a delivery as consumed by a message.
 func take(tx *store.Tx, d store.Delivery, t centurion.Task, message string) error {

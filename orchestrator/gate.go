@@ -27,7 +27,11 @@ func grantsOf(a store.Ask) []permissionGrant {
 	}
 	var out []permissionGrant
 	for _, p := range a.Always {
-		out = append(out, permissionGrant{Permission: a.Permission, Pattern: p, Action: permission.Allow})
+		name := a.Permission
+		if outside, ok := strings.CutPrefix(p, tools.OutsidePrefix); ok && name == "bash" {
+			name, p = strings.TrimSpace(tools.OutsidePrefix), outside
+		}
+		out = append(out, permissionGrant{Permission: name, Pattern: p, Action: permission.Allow})
 	}
 	return out
 }

@@ -373,3 +373,23 @@ func TestApprovalSurvivesRestart(t *testing.T) {
 		}
 	}
 }
+
+// «always» to a command whose output goes outside of the project holds for the next such command, and the ask names where it goes.
+func TestAlwaysOutside(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(bash("echo x > /beyond/it/a.txt").Calls...), do(bash("echo y > /beyond/it/b.txt").Calls...), say("done")),
+	}, func(r *rig) {
+		r.cfg.Rules = func(string) []permission.Level {
+			return []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}
+		}
+		r.restart()
+		m := r.start(centurion.MissionOptions{Ask: "ask"})
+		l := r.live(m.ID)
+		ask := r.oneAsk(m.ID)
+		equal(t, "asked for", strings.Join(ask.Patterns, "; "), "echo x; external_directory /beyond/it/a.txt")
+		equal(t, "always", strings.Join(ask.Always, "; "), "echo *; external_directory /beyond/it/*")
+		r.answer(ask.ID, "always")
+		l.settled()
+		equal(t, "asked", r.count(m.ID, centurion.EventPermissionAsked), 1)
+	})
+}

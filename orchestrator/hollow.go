@@ -31,7 +31,7 @@ func hollow(r centurion.Receipt) *rejection {
 	var b strings.Builder
 	b.WriteString("Your acceptance command passes, but it proves nothing: " + r.Why + ".\nThe host ran: " + r.Command)
 	if removed := strings.TrimRight(r.Removed, "\n"); removed != "" {
-		b.WriteString("\nTo see whether it can fail, the host ran it with this taken out:\n<removed>\n" + centurion.Clip(removed, removedTold) + "\n</removed>")
+		b.WriteString("\nTo see whether it can fail, the host ran it with this taken out (the + lines are what was missing then, the - lines what stood there instead):\n<removed>\n" + centurion.Clip(removed, removedTold) + "\n</removed>")
 	}
 	b.WriteString("\nWhat would be right: a test that this command runs, that fails without your work and passes with it. It asserts what the work does, " +
 		"its results and its errors, not only that it can be called. Mend your tests so, then end your turn; the host tries it again. " +

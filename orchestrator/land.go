@@ -336,7 +336,7 @@ func (m *mission) saidOf(ctx context.Context, t centurion.Task) (string, error) 
 func (m *mission) returned(ctx context.Context, c *conversation, back *rejection, n int) error {
 	if c.task != nil {
 		err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-			t, err := moveTask(tx, c.task.id, centurion.TaskRunning, func(t *centurion.Task) { t.Returns = n })
+			t, err := moveTask(tx, c.task.id, centurion.TaskRunning, func(t *centurion.Task) { t.Returns, t.CameBack = n, t.CameBack+1 })
 			if err != nil {
 				return err
 			}

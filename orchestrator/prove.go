@@ -180,9 +180,34 @@ func account(r centurion.Receipt) string {
 		s += " " + r.Error + "."
 	}
 	if out := strings.TrimSpace(r.Output); out != "" {
-		s += "\n<output>\n" + out + "\n</output>"
+		return s + "\n<output>\n" + out + "\n</output>"
 	}
-	return s
+	return s + " It printed nothing."
+}
+
+// accountAgain is [account] for a session that was told of a failure of the same command before: an output that it has already is
+// not told once more. What only differs in numbers, such as times, is the same.
+func accountAgain(r centurion.Receipt, before []centurion.Receipt) string {
+	for _, b := range slices.Backward(before) {
+		if b.ID == r.ID || b.Task != r.Task || b.Command != r.Command || b.Final {
+			continue
+		}
+		if !b.Passed && strings.TrimSpace(r.Output) != "" && b.Error == r.Error && withoutNumbers(b.Output) == withoutNumbers(r.Output) {
+			r.Output = ""
+			return strings.TrimSuffix(account(r), " It printed nothing.") + " It printed the same as the last time, but for numbers."
+		}
+		break
+	}
+	return account(r)
+}
+
+func withoutNumbers(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return -1
+		}
+		return c
+	}, strings.TrimSpace(s))
 }
 
 // missing lists, in words for the Commander, what keeps the mission from being complete, apart from the final checks.

@@ -16,7 +16,7 @@ const maxRemarks = 6
 // remarks tells whoever has changed the plan what of it will not go as it looks, a line each: only what was not so before.
 func (m *mission) remarks(before, after planView) []string {
 	var out []string
-	for _, of := range []func(planView) []string{planView.shared, planView.unreviewable, planView.alwaysGreen} {
+	for _, of := range []func(planView) []string{planView.shared, planView.fileless, planView.unreviewable, planView.alwaysGreen} {
 		out = append(out, firstOf(of(after), of(before))...)
 	}
 	return out
@@ -50,6 +50,23 @@ func (p planView) shared() (out []string) {
 		}
 	}
 	return out
+}
+
+// fileless tells which items name no files although the plan lets them run beside others: nobody is kept from their files, nor told of them,
+// before they have written them.
+func (p planView) fileless() []string {
+	left := slices.DeleteFunc(p.unfinished(), func(it todo.Item) bool { return p.isReview(it.ID) })
+	var names []string
+	for _, a := range left {
+		if len(a.Files) == 0 && slices.ContainsFunc(left, func(b todo.Item) bool { return a.ID != b.ID && !p.before(a.ID)[b.ID] && !p.before(b.ID)[a.ID] }) {
+			names = append(names, a.ID)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("No files are named for %s: whoever works at the same time is not kept from them and may collide. Name them, or let such an item run alone (after).",
+		strings.Join(names, ", "))}
 }
 
 // unreviewable tells which items have neither a check nor a review that the plan has for them.

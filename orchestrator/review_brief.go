@@ -79,12 +79,19 @@ func (m *mission) reviewScope(ctx context.Context, t centurion.Task, tasks []cen
 	return fmt.Sprintf("Your review covers %s; the diff below is theirs. See the rest with: git diff %.12s %.12s", names, base.Commit, tip), parts, nil
 }
 
-// landedFor lists what tasks have brought to the branch for some of the items.
+// landedFor lists what tasks have brought to the branch for some of the items. A task without an item that goes on with another's work
+// belongs to the item of that.
 func landedFor(items map[string]bool, tasks []centurion.Task) (parts []stretch) {
-	for _, t := range tasks {
+	of := map[string]string{} // the item of each task
+	for _, t := range tasks { // oldest first
+		of[t.ID] = cmp.Or(t.Item, of[t.Resumes])
 		for _, l := range t.Landed {
-			if items[t.Item] {
-				parts = append(parts, stretch{"item " + t.Item, l.Before, l.Commit})
+			if item := of[t.ID]; items[item] {
+				what := "item " + item
+				if t.Item == "" {
+					what += ", gone on with by " + t.ID
+				}
+				parts = append(parts, stretch{what, l.Before, l.Commit})
 			}
 		}
 	}
@@ -189,11 +196,8 @@ func receiptLines(b *strings.Builder, receipts []centurion.Receipt) {
 
 // landedLines tells a parent what of a task was merged, and what its checks are worth.
 func landedLines(b *strings.Builder, t centurion.Task) {
-	if len(t.Landed) == 0 {
-		if len(t.Files) > 0 {
-			fmt.Fprintf(b, "Files changed with write and edit: %s\n", strings.Join(t.Files, ", "))
-		}
-		return
+	if len(t.Landed) == 0 && len(t.Files) > 0 {
+		fmt.Fprintf(b, "Files changed with write and edit: %s\n", strings.Join(t.Files, ", "))
 	}
 	for _, l := range t.Landed {
 		var files []string
@@ -202,8 +206,8 @@ func landedLines(b *strings.Builder, t centurion.Task) {
 		}
 		fmt.Fprintf(b, "Merged as %.8s: %s\n", l.Commit, centurion.Clip(strings.Join(files, "; "), 2000))
 	}
-	if t.Returns > 0 {
-		fmt.Fprintf(b, "It came back %s before that.\n", centurion.Count(t.Returns, "time"))
+	if n := max(t.CameBack, t.Returns); n > 0 && t.Status == centurion.TaskCompleted {
+		fmt.Fprintf(b, "It came back %s before that.\n", centurion.Count(n, "time"))
 	}
 }
 

@@ -29,6 +29,5 @@ func (g gate) stashes(call *tools.Call, a tools.Access) error {
 	}
 	return &centurion.Error{Kind: centurion.KindPermission, Msg: "not allowed: " + centurion.Clip(a.Script, 200) +
 		" uses git's stash, whose list is one for all checkouts and the person's own directory",
-		Hint: "put work aside as a commit on your own branch (git commit -am aside, later git reset --soft HEAD~1), or in a patch file " +
-			"(git diff > aside.patch, later git apply aside.patch && rm aside.patch)"}
+		Hint: "put changes aside in a patch file: git diff > aside.patch && git checkout -- . (new files stay), later git apply aside.patch && rm aside.patch"}
 }

@@ -51,7 +51,8 @@ func TestStashIsRefused(t *testing.T) {
 	r.git("stash")
 	m := r.mission(centurion.MissionOptions{})
 	said := r.results(m.ID, "bash")
-	has(t, said[0], "not allowed", "git's stash", "one for all checkouts", "git commit -am aside", "git diff > aside.patch")
+	has(t, said[0], "not allowed", "git's stash", "one for all checkouts", "git diff > aside.patch", "git apply aside.patch")
+	equal(t, "a commit is advised", strings.Contains(said[0], "git commit"), false)
 	has(t, said[2], "stash@{0}")
 	equal(t, "stashes", len(strings.Split(r.git("stash", "list"), "\n")), 1)
 }

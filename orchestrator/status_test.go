@@ -321,13 +321,16 @@ func TestRemarks(t *testing.T) {
 		before, after string
 		want          []string
 	}{
-		"files":             {"", shares, []string{"T2 and T3 share cmd/x.go: they run one after the other."}},
-		"known":             {shares, shares + "- [ ] T4 Four\n  - verify: `x`\n", nil},
+		"files": {"", shares, []string{"T2 and T3 share cmd/x.go: they run one after the other."}},
+		"known": {shares, shares + "- [ ] T4 Four\n  - files: d/**\n  - verify: `x`\n", nil},
+		"no files": {"", "- [ ] T6 Six\n  - verify: `x`\n- [ ] T7 Seven\n  - verify: `x`\n- [ ] T8 Look @reviewer\n", []string{"No files are named for T6, T7: whoever works at the same time is not kept from them and may collide. " +
+			"Name them, or let such an item run alone (after)."}},
+		"no files, alone":   {"", "- [ ] T6 Six\n  - verify: `x`\n- [ ] T7 Seven\n  - verify: `x`\n  - after: T6\n", nil},
 		"in order":          {"", shares + "  - after: T2\n", nil},
 		"one is done":       {"", strings.Replace(shares, "[ ] T2", "[x] T2", 1), nil},
 		"no check":          {"", "- [ ] T6 Six\n", []string{"T6 has no verify command: a review has to pass before the end. Give it one, or plan a review: an item @reviewer with after: T6."}},
 		"always green":      {"", "- [ ] T6 Six\n  - verify: `go test ./... || true`\n", []string{"T6's check `go test ./... || true` can only pass and proves nothing. Give it one that fails without the work (of a document: `grep -q 'its words' FILE`) before work on it begins; after that only the reviewer may change it."}},
-		"still green":       {"- [ ] T6 Six\n  - verify: `true`\n", "- [ ] T6 Six\n  - verify: `true`\n- [ ] T7 Seven\n  - verify: `x`\n", nil},
+		"still green":       {"- [ ] T6 Six\n  - verify: `true`\n", "- [ ] T6 Six\n  - verify: `true`\n- [ ] T7 Seven\n  - after: T6\n  - verify: `x`\n", nil},
 		"of the mission":    {"", "- verify: `exit 0`\n- [ ] T6 Six\n  - verify: `x`\n", []string{"The mission's check `exit 0` can only pass and proves nothing."}},
 		"reviewed":          {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n  - after: T6\n", nil},
 		"reviewed with all": {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n", nil},

@@ -1,12 +1,14 @@
 package orchestrator
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"centurion"
+	"centurion/orchestrator/slots"
 	"centurion/provider/scripted"
 )
 
@@ -57,5 +59,46 @@ func TestWhoElseIsOwn(t *testing.T) {
 				t.Errorf("its own task is said to be somebody else's:\n%s", texts(q))
 			}
 		}
+	})
+}
+
+// Who works on an item without files is seen by the others, before it has written anything.
+func TestWhoElseWithoutFiles(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two", "  - files: b/**", "- [ ] T3 Review @reviewer", "  - after: T2")), do(work("T1", "x"), work("T2", "y")), say("I wait"), complete()),
+		"worker": func(q scripted.Request) scripted.Answer {
+			if q.Step() == 1 {
+				return do(call("bash", args{"command": "build 10s"}))
+			}
+			return after(time.Minute, say("made"))
+		},
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		told := ""
+		for _, q := range r.requests("worker") {
+			if strings.Contains(q.First(), "# Item T2") && q.Step() == 2 {
+				told = q.Last()
+			}
+			if strings.Contains(q.Last(), "T1 (do T1)") && strings.Contains(q.First(), "# Item T1") {
+				t.Errorf("it is told of itself:\n%s", q.Last())
+			}
+		}
+		has(t, told, "T1 (do T1) is being worked on by somebody else: "+anyFile)
+		has(t, r.results(m.ID, "update_todo")[0], "No files are named for T1: ")
+	})
+}
+
+// A task that has not begun is said to wait for a slot only where there is none.
+func TestWaitsForNothing(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		m := &mission{h: r.host, ctx: r.ctx, slots: slots.New(1, slots.Caps{}).Pool(1, 1)}
+		task := centurion.Task{ID: "tsk_1", Agent: "worker"}
+		equal(t, "with a slot", m.waitsFor(&task), "")
+		sl, err := m.slots.Launch(r.ctx, m.slots.Join("worker"), func(context.Context) (centurion.ModelRef, error) { return ref, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sl.Release()
+		equal(t, "without", m.waitsFor(&task), " and waits for a free slot")
 	})
 }

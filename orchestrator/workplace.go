@@ -26,7 +26,8 @@ type workplace struct {
 	turn     chan struct{}
 	checkout *worktree.Checkout
 	ws       *workspace.Workspace
-	kept     string               // a branch with unmerged work of before, that the checkout was given
+	laid     []string             // files of unmerged work of before that was laid into the checkout when it was made
+	marked   []string             // those of them that conflict with what was merged since
 	told     map[claims.Held]bool // which changed files of others its session was told of, while they are changed
 	asked    map[string]bool      // written files of which it is known whether git ignores them
 }
@@ -195,7 +196,6 @@ func (w *workplace) write(ctx context.Context) (*workspace.Workspace, error) {
 	if err := w.carry(ctx, checkout, kept, tip); err != nil {
 		return nil, errors.Join(err, w.leave(context.WithoutCancel(ctx), checkout, tip))
 	}
-	w.kept = kept
 	if err := w.enter(checkout); err != nil {
 		return nil, errors.Join(err, w.leave(context.WithoutCancel(ctx), checkout, tip))
 	}
@@ -282,6 +282,14 @@ func (w *workplace) carry(ctx context.Context, checkout *worktree.Checkout, kept
 	r, err := repo.Rebase(ctx, commit, tip)
 	if err != nil {
 		return err
+	}
+	changed, err := repo.Stat(ctx, tip, r.Tree)
+	if err != nil {
+		return err
+	}
+	w.laid, w.marked = centurion.Paths(changed), nil
+	for _, x := range r.Conflicts {
+		w.marked = append(w.marked, x.Path)
 	}
 	return checkout.Lay(ctx, r.Tree, tip) // with markers where it conflicts: whoever reads the file sees them
 }

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -11,6 +12,7 @@ import (
 type Shell struct {
 	Commands []string // every simple command found anywhere in it, as text without quotes, for rule matching
 	Always   []string // the patterns that "always" would allow from then on: "go test *"; none if only "once" makes sense
+	Paths    []string // the paths outside that "always" would allow as well, as patterns of external_directory; none where Always does not do
 	ReadOnly bool     // it plainly only reads, inside the directory, and no file that usually holds secrets
 	Outside  []string // absolute paths outside the directory that it touches, or ~user
 	Network  bool     // it uses the network
@@ -45,6 +47,9 @@ func ParseShell(script, dir, home string) Shell {
 			s.Why = p + " lies outside the project"
 		}
 	}
+	if !slices.ContainsFunc(a.units, func(u unit) bool { return !u.guessed && u.why != "" && (u.opaque || u.always == "") }) {
+		s.Paths = a.beyond()
+	}
 	for _, p := range a.reads {
 		if s.Why == "" && Secret(p) {
 			s.Why = p + " usually holds secrets"
@@ -52,6 +57,23 @@ func ParseShell(script, dir, home string) Shell {
 	}
 	s.ReadOnly = s.Why == ""
 	return s
+}
+
+// beyond lists the paths outside as patterns for an "always": of a file that is written to the directory that it lies in, as for the tools
+// that write files, of all others only what is named.
+func (a *analyzer) beyond() (out []string) {
+	for _, p := range a.outside {
+		if strings.ContainsAny(p, "*?~"+unknown) {
+			continue
+		}
+		if dir := path.Dir(p); slices.Contains(a.writes, p) && dir != "/" && dir != path.Clean(slash(a.home)) {
+			p = dir + "/*"
+		}
+		if !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // analysis is a finished analyzer.

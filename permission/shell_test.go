@@ -294,6 +294,42 @@ func TestNotReadOnly(t *testing.T) {
 	}
 }
 
+// What lies outside and is asked about is part of what «always» offers, so that it holds: the directory of a written file, of all else what is
+// named, and nothing where some of it can only be allowed once.
+func TestAlwaysCoversOutside(t *testing.T) {
+	for script, want := range map[string][]string{
+		"echo x > /tmp/out/a.txt":        {"/tmp/out/*"},
+		"echo x > /a.txt":                {"/a.txt"},
+		"ls /etc | head -3":              {"/etc"},
+		"cp a /tmp/b; echo x > /tmp/c/d": {"/tmp/b", "/tmp/c/*"},
+		"echo x > a.txt":                 nil,
+		"eval x > /tmp/out/a.txt":        nil,
+	} {
+		s := ParseShell(script, testDir, testHome)
+		slices.Sort(s.Paths)
+		if !slices.Equal(s.Paths, want) {
+			t.Errorf("%s: %q, want %q", script, s.Paths, want)
+		}
+		if want == nil {
+			continue
+		}
+		granted := Level{Name: "granted"}
+		for _, p := range s.Always {
+			granted.Rules = append(granted.Rules, Rule{"bash", p, Allow})
+		}
+		levels := []Level{{Name: DefaultLevel, Rules: Defaults(false)}, granted}
+		if d := DecideShell(levels, script, testDir, testHome, false); d.Action != Ask {
+			t.Errorf("%s: %s without the paths", script, d.Action)
+		}
+		for _, p := range s.Paths {
+			levels[1].Rules = append(levels[1].Rules, Rule{"external_directory", p, Allow})
+		}
+		if d := DecideShell(levels, script, testDir, testHome, false); d.Action != Allow {
+			t.Errorf("%s: %s although all that was offered is granted (%s)", script, d.Action, d.Reason)
+		}
+	}
+}
+
 func TestParseShellTells(t *testing.T) {
 	tests := []struct {
 		script            string

@@ -316,6 +316,11 @@ func (tx *Tx) Receipts(mission, task string) ([]centurion.Receipt, error) {
 	return slices.DeleteFunc(found, func(r centurion.Receipt) bool { return r.Task != task }), err
 }
 
+// Asks returns everything that was asked in a mission, oldest first.
+func (tx *Tx) Asks(mission string) ([]Ask, error) {
+	return txList[Ask](tx, askTable, ` WHERE mission = ? ORDER BY seq`, mission)
+}
+
 // OpenAsks returns what waits for a person in a mission, oldest first.
 func (tx *Tx) OpenAsks(mission string) ([]Ask, error) {
 	return txList[Ask](tx, askTable, ` WHERE mission = ? AND answered = 0 ORDER BY seq`, mission)

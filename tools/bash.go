@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,6 +82,10 @@ func runBash(ctx context.Context, c *Call, in bashInput) (Result, error) {
 	return r, err
 }
 
+// OutsidePrefix stands before a path outside the project among the patterns of a bash access: what it is a rule of is not the command
+// but external_directory.
+const OutsidePrefix = "external_directory "
+
 // script is what a model wants to have run.
 type script struct{ command, workdir, description string }
 
@@ -106,7 +111,16 @@ func mayRun(ctx context.Context, c *Call, op string, s script) (place, error) {
 	if len(patterns) == 0 {
 		patterns = []string{s.command}
 	}
-	return dir, c.Gate.Ask(ctx, c, Access{Permission: "bash", Patterns: patterns, Always: shell.Always, Script: s.command,
+	always := slices.Clone(shell.Always)
+	for _, p := range shell.Paths {
+		always = append(always, OutsidePrefix+p)
+	}
+	for _, p := range shell.Outside { // a command's own words say what it does, but not where its output goes
+		if !slices.ContainsFunc(shell.Commands, func(s string) bool { return strings.Contains(s, p) }) {
+			patterns = append(patterns, OutsidePrefix+p)
+		}
+	}
+	return dir, c.Gate.Ask(ctx, c, Access{Permission: "bash", Patterns: patterns, Always: always, Script: s.command,
 		Metadata: map[string]any{"command": s.command, "description": s.description, "workdir": dir.rel}})
 }
 

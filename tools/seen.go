@@ -53,7 +53,7 @@ func (s *Seen) Check(rel, current string) error {
 			Hint: "read it first"}
 	}
 	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s has changed since you read it; read it again", rel),
-		Hint: "somebody else works on it too: keep their change and make yours in what stands there now"}
+		Hint: "a command, another's merged work or your own of before may have changed it: make your change in what stands there now"}
 }
 
 // Writers lets one session at a time replace a file, so that between its check of the version and its write no other

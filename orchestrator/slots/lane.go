@@ -66,6 +66,15 @@ func (l *lane) acquire(ctx context.Context) error {
 	}
 }
 
+// full reports whether there is none to be had, or others wait for one.
+func (l *lane) full() bool {
+	if !l.right.TryAcquire(1) {
+		return true
+	}
+	l.right.Release(1)
+	return false
+}
+
 // free gives back one that was acquired.
 func (l *lane) free() {
 	l.mu.Lock()

@@ -94,6 +94,12 @@ func (s *Pool) Resize(all, perAgent int) {
 	}
 }
 
+// Full reports whether a session of an agent would have to wait now, whichever its model: the host, the mission or the agent has as many as
+// may run, or others wait before it. What a cap of a model or provider says is not looked at.
+func (s *Pool) Full(agent string) bool {
+	return s.agent(agent).full() || s.all.full() || s.shared.host.full()
+}
+
 // Join takes a place among the launches of an agent. It does not wait. The place has to be left, or launched from.
 func (s *Pool) Join(agent string) *Place { return s.agent(agent).join() }
 

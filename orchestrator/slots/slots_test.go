@@ -40,6 +40,37 @@ func (g *gauge) out() {
 	g.now--
 }
 
+// Who asks whether there is a slot takes none, and hears of each limit.
+func TestFull(t *testing.T) {
+	shared := New(3, Caps{Agents: map[string]int{"narrow": 1}})
+	one, other := shared.Pool(2, 2), shared.Pool(2, 2)
+	model := func(context.Context) (centurion.ModelRef, error) { return centurion.ModelRef{}, nil }
+	launch := func(s *Pool, agent string) {
+		sl, err := s.Launch(t.Context(), s.Join(agent), model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(sl.Release)
+	}
+	is := func(s *Pool, agent string, want bool) {
+		t.Helper()
+		for range 3 {
+			if got := s.Full(agent); got != want {
+				t.Errorf("%s: full %v, want %v", agent, got, want)
+			}
+		}
+	}
+	is(one, "narrow", false)
+	launch(one, "narrow")
+	is(one, "narrow", true) // the agent's cap
+	is(one, "worker", false)
+	launch(one, "worker")
+	is(one, "worker", true) // the mission's
+	is(other, "worker", false)
+	launch(other, "worker")
+	is(other, "worker", true) // the host's
+}
+
 // ORCH-131, ORCH-132: first come, first served; a freed slot goes to who waits longest.
 func TestSlotsAreFirstInFirstOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
