@@ -33,7 +33,8 @@ const (
 // usage is what a process needs at a moment, or at most over a time.
 type usage struct {
 	mib                  float64
-	descriptors, threads int
+	descriptors, threads int // descriptors without sockets
+	sockets              int
 }
 
 // r20 lets one background host work on missions of fifty workers, one after the other. Memory, descriptors and threads are
@@ -67,7 +68,8 @@ func r20(ctx context.Context, t *T) {
 			t.Fatalf("another host has taken over: process %d instead of %d", now, pid)
 		}
 		peak := r20Watch(t, p, pid, limit)
-		peak.descriptors = r20AtRest(t, pid)
+		rest := r20AtRest(t, pid)
+		peak.descriptors, peak.sockets = rest.descriptors, rest.sockets
 		t.Logf("mission %d: %+v", n+1, peak)
 		peaks = append(peaks, peak)
 	}
@@ -79,10 +81,14 @@ func r20(ctx context.Context, t *T) {
 	t.Figure("requests", len(p.Model.Requests()))
 	t.Figure("MiB, first and last", fmt.Sprintf("%.0f, %.0f", first.mib, last.mib))
 	t.Figure("descriptors at rest", fmt.Sprintf("%d, %d", first.descriptors, last.descriptors))
+	t.Figure("sockets at rest", fmt.Sprintf("%d, %d", first.sockets, last.sockets))
 	t.Figure("threads", fmt.Sprintf("%d, %d", first.threads, last.threads))
 	for _, peak := range peaks {
 		if peak.mib > r20MiB {
 			t.Failf("%.0f MiB are resident, more than %d", peak.mib, r20MiB)
+		}
+		if most := r20Workers + r20Slack; peak.sockets > most { // how many of these connections are kept for the next request is chance
+			t.Failf("an idle host holds %d sockets, more than %d", peak.sockets, most)
 		}
 	}
 	for _, wrong := range grown(first, last) {
@@ -112,16 +118,16 @@ func grown(first, last usage) (wrong []string) {
 	return wrong
 }
 
-// r20AtRest returns how many descriptors an idle host holds: the fewest while it is looked at, as it may be closing some.
-func r20AtRest(t *T, pid int) int {
-	fewest := math.MaxInt
+// r20AtRest returns how many descriptors and sockets an idle host holds: the fewest while it is looked at, as it may be closing some.
+func r20AtRest(t *T, pid int) usage {
+	fewest := usage{descriptors: math.MaxInt, sockets: math.MaxInt}
 	for end := time.Now().Add(r20Rest); time.Now().Before(end) && t.ctx.Err() == nil; time.Sleep(r20Every) { // another process is watched
 		now, err := usageOf(pid)
 		if err != nil {
 			t.Failf("the host is gone: %v", err)
 			break
 		}
-		fewest = min(fewest, now.descriptors)
+		fewest.descriptors, fewest.sockets = min(fewest.descriptors, now.descriptors), min(fewest.sockets, now.sockets)
 	}
 	return fewest
 }
@@ -172,7 +178,16 @@ func usageOf(pid int) (usage, error) {
 	if err != nil {
 		return usage{}, err
 	}
-	u := usage{descriptors: len(fds)}
+	var u usage
+	for _, fd := range fds {
+		switch to, err := os.Readlink(filepath.Join(dir, "fd", fd.Name())); {
+		case err != nil: // closed meanwhile
+		case strings.HasPrefix(to, "socket:"):
+			u.sockets++
+		default:
+			u.descriptors++
+		}
+	}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(line, ":")
 		n := 0
