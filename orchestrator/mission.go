@@ -64,6 +64,7 @@ type mission struct {
 	drivers map[string]*conversation // who has a session, by its id, from before it is loaded
 	asks    map[string]chan struct{} // by ask id; closed when it is answered
 	always  []permissionGrant
+	said    string            // the text with which its own agent ended its newest turn; its loop's own
 	claimed bool              // mission_complete was accepted
 	over    *event.BudgetData // the limit that was reached first
 
