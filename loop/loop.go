@@ -207,7 +207,7 @@ func stuck(f Facts) Decision {
 		"None of the items that are left can be worked on: "+left+". What should happen with them?")
 	switch said := strings.TrimSpace(f.Said); {
 	case f.asks():
-		d.Question, d.Asks = said+"\n(Left: "+left+")", true
+		d.Question, d.Asks = said+" (Left: "+left+")", true
 	case said != "":
 		d.Question += " Its agent said last: " + centurion.Clip(strings.Join(strings.Fields(said), " "), 500)
 	}

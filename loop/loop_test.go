@@ -206,7 +206,7 @@ func TestOwnQuestion(t *testing.T) {
 	for said, want := range map[string]string{
 		"":                        host,
 		"I wait.":                 host + " Its agent said last: I wait.",
-		"All set. MIT or Apache?": "All set. MIT or Apache?\n(Left: T1 Licence)",
+		"All set. MIT or Apache?": "All set. MIT or Apache? (Left: T1 Licence)",
 	} {
 		f.Said = said
 		if d := Decide(f); d.Action != Block || d.Question != want || d.Asks != strings.HasPrefix(want, "All") {

@@ -35,8 +35,8 @@ func TestOwnQuestionIsAsked(t *testing.T) {
 		if len(open) != 1 {
 			t.Fatalf("asked: %+v", open)
 		}
-		r.is(m, centurion.MissionBlocked, "commander asks: "+licence+"\n(Left: T1 Add a LICENSE file) (centurion answer "+open[0].ID+" TEXT)")
-		equal(t, "question", open[0].Text, licence+"\n(Left: T1 Add a LICENSE file)")
+		r.is(m, centurion.MissionBlocked, "commander asks: "+licence+" (Left: T1 Add a LICENSE file) (centurion answer "+open[0].ID+" TEXT)")
+		equal(t, "question", open[0].Text, licence+" (Left: T1 Add a LICENSE file)")
 		equal(t, "asked", r.count(m.ID, centurion.EventQuestionAsked), 1)
 		r.answer(open[0].ID, "MIT")
 		equal(t, "answered", r.count(m.ID, centurion.EventQuestionAnswered), 1)
