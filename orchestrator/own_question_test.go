@@ -103,3 +103,22 @@ func TestAddedItemIsMarked(t *testing.T) {
 		has(t, got[2], `there is no item "T9"`, "none of the 2 changes of items was made")
 	})
 }
+
+// A message that comes between mission_complete and the end of its turn is answered in a turn whose status says that the mission ends
+// with it.
+func TestStatusAfterCompletion(t *testing.T) {
+	var r *rig
+	bubble(t, map[string]script{"commander": func(q scripted.Request) scripted.Answer {
+		if q.Step() == 3 {
+			r.send("", q.Session, "thank you", false)
+		}
+		return steps(do(plans("- [ ] T1 One")), do(call("update_todo", args{"items": []args{{"id": "T1", "status": "done"}}})), complete(), say("you are welcome"))(q)
+	}}, func(got *rig) {
+		r = got
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		asked := r.requests("commander")
+		has(t, asked[2].Last(), allDone)
+		has(t, texts(asked[3]), "user: thank you", claimedDone)
+	})
+}
