@@ -16,6 +16,7 @@
 //	one agent answers a person, without a plan                     complete
 //	todo.md cannot be read, or its items have vanished             block
 //	only a plan was wanted: there is one                           pause; else continue once, then block
+//	the final text ends in a question, and nothing was claimed     continue once, then block with it
 //	there never were items: a final text or a claim                verify, then complete; else continue
 //	open items can be worked on                                    continue; block after 5 rounds without progress
 //	items are left, none can be worked on                          block
@@ -25,6 +26,8 @@ package loop
 import (
 	"cmp"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,17 +81,18 @@ type Facts struct {
 	OpenAsks          int // permissions and questions that wait for a person
 	Messages          int // messages of a person that the root session has not been told
 
-	Recovering            bool // a failure of the root session is being recovered
-	Aborted               bool // a person stopped the turn
-	Attended              bool // a person is there who can be asked
-	FinishedText          bool // the root session ended with text and without calls
-	Claimed               bool // mission_complete was called
-	ChecksPending         bool // final checks have not been run on the work as it is
-	Verified              int  // final checks that passed on the work as it is
-	RoundsWithoutProgress int  // continuations in a row after which the todo list and the files stayed as they were
-	PlanOnly              bool // only the plan was asked for
-	Alone                 bool // one agent answers a person: there is neither plan nor proof, and the end of its turn is the end
-	Budget                bool // a limit is reached
+	Recovering            bool   // a failure of the root session is being recovered
+	Aborted               bool   // a person stopped the turn
+	Attended              bool   // a person is there who can be asked
+	FinishedText          bool   // the root session ended with text and without calls
+	Said                  string // that text; empty if it did not end so
+	Claimed               bool   // mission_complete was called
+	ChecksPending         bool   // final checks have not been run on the work as it is
+	Verified              int    // final checks that passed on the work as it is
+	RoundsWithoutProgress int    // continuations in a row after which the todo list and the files stayed as they were
+	PlanOnly              bool   // only the plan was asked for
+	Alone                 bool   // one agent answers a person: there is neither plan nor proof, and the end of its turn is the end
+	Budget                bool   // a limit is reached
 }
 
 // Action is what to do with the mission.
@@ -111,6 +115,7 @@ type Decision struct {
 	After    time.Duration // of Continue: the countdown
 	Prompt   string        // of Continue
 	Question string        // of Block; never empty there
+	Asks     bool          // of Block: the question is the agent's own, which ended its turn with it
 	Reason   string        // for people, one line; never empty
 }
 
@@ -144,12 +149,9 @@ func (p Policy) Decide(f Facts) Decision {
 	case len(f.Runnable) > 0 || f.Counts.Running > 0:
 		return p.proceed(f)
 	case f.Counts.Left() > 0:
-		names := f.Stuck
-		if len(names) == 0 {
-			names = f.Next
-		}
-		return block(centurion.Count(f.Counts.Left(), "item")+" left, none can be worked on",
-			"None of the items that are left can be worked on: "+list(names, f.Counts.Left(), ", ")+". What should happen with them?")
+		return stuck(f)
+	case f.asks():
+		return p.asked(f)
 	}
 	return finish(f, "every item is done or cancelled")
 }
@@ -194,8 +196,62 @@ func (p Policy) plan(f Facts) Decision {
 		Prompt: "The plan is still missing: write it with update_todo, one item for each piece of work, then end your turn. Start no work."}
 }
 
+// stuck blocks a mission whose items wait for somebody else. What its agent has said last tells the person why.
+func stuck(f Facts) Decision {
+	names := f.Stuck
+	if len(names) == 0 {
+		names = f.Next
+	}
+	left := list(names, f.Counts.Left(), ", ")
+	d := block(centurion.Count(f.Counts.Left(), "item")+" left, none can be worked on",
+		"None of the items that are left can be worked on: "+left+". What should happen with them?")
+	switch said := strings.TrimSpace(f.Said); {
+	case f.asks():
+		d.Question, d.Asks = said+" (Left: "+left+")", true
+	case said != "":
+		d.Question += " Its agent said last: " + centurion.Clip(strings.Join(strings.Fields(said), " "), 500)
+	}
+	return d
+}
+
+// asks reports whether the root session ended its turn with a question and did not call mission_complete.
+func (f Facts) asks() bool { return f.FinishedText && !f.Claimed && Asks(f.Said) }
+
+// Asks reports whether a text ends in a question, or in one and the list of its choices.
+func Asks(text string) bool {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, l := range slices.Backward(lines) {
+		l = strings.TrimRight(strings.TrimSpace(l), "*_`\"'”»)")
+		if strings.HasSuffix(l, "?") || strings.HasSuffix(l, "？") {
+			return true
+		}
+		if l != "" && !choice.MatchString(l) {
+			return false
+		}
+	}
+	return false
+}
+
+// choice is a line that lists one of several.
+var choice = regexp.MustCompile(`^([-*+•]|\(?\w{1,2}[.):])\s`)
+
+// asked is for a turn that ended with a question where nothing else is left. Many a last word asks only whether there is more to
+// do: so the agent is asked once, and a person if it asks again.
+func (p Policy) asked(f Facts) Decision {
+	if f.RoundsWithoutProgress > 0 {
+		d := block("the agent asks a question", strings.TrimSpace(f.Said))
+		d.Asks = true
+		return d
+	}
+	return Decision{Action: Continue, After: p.Countdown, Reason: "the turn ended with a question",
+		Prompt: "Your turn ended with a question. If the goal is reached without its answer, call mission_complete. " +
+			"If only the person can answer it, end your turn with it once more: the mission stops then and the person is asked."}
+}
+
 func (p Policy) withoutItems(f Facts) Decision {
 	switch {
+	case f.asks():
+		return p.asked(f)
 	case f.FinishedText || f.Claimed:
 		return finish(f, "")
 	case f.RoundsWithoutProgress >= p.GiveUp:

@@ -87,6 +87,13 @@ func TestDecide(t *testing.T) {
 		{"done, unchecked", with(done, func(f *Facts) { f.ChecksPending = true }), Verify, "final checks"},
 		{"done, unchecked, claimed", with(done, func(f *Facts) { f.ChecksPending = true; f.Claimed = true }), Verify, "final checks"},
 		{"done, checked", with(done, func(f *Facts) { f.Verified = 1 }), Complete, "1 final check passed"},
+		{"done, and a question", with(done, func(f *Facts) {
+			f.FinishedText, f.Said, f.ChecksPending = true, "Which licence, MIT or Apache-2.0?", true
+		}), Continue, "question"},
+		{"done, the question again", with(done, func(f *Facts) { f.FinishedText, f.Said, f.RoundsWithoutProgress = true, "Which licence?", 1 }), Block, "question"},
+		{"done and claimed, a question", with(done, func(f *Facts) { f.FinishedText, f.Claimed, f.Said = true, true, "Anything else?" }), Complete, "nothing"},
+		{"no items, a question", with(bare, func(f *Facts) { f.FinishedText, f.Said, f.ChecksPending = true, "Which licence?", true }), Continue, "question"},
+		{"no items, the question again", with(bare, func(f *Facts) { f.FinishedText, f.Said, f.RoundsWithoutProgress = true, "Which licence?", 1 }), Block, "question"},
 		{"done, no checks", done, Complete, "nothing to verify"},
 		{"one agent has answered", Facts{Alone: true, Status: centurion.MissionRunning, FinishedText: true, ChecksPending: true}, Complete, "nothing to verify"},
 		{"one agent, without an answer", Facts{Alone: true, Status: centurion.MissionRunning}, Complete, "nothing to verify"},
@@ -190,4 +197,28 @@ func TestDecideIsTotal(t *testing.T) {
 			t.Fatal("goes on against a person, a budget or its own failure")
 		}
 	})
+}
+
+// ORCH-26: where nothing is left to work on, what the agent has asked is what the person is asked.
+func TestOwnQuestion(t *testing.T) {
+	f := Facts{Status: centurion.MissionRunning, HasTodo: true, EverHadItems: true, Counts: Counts{Blocked: 1}, Stuck: []string{"T1 Licence"}, FinishedText: true}
+	const host = "None of the items that are left can be worked on: T1 Licence. What should happen with them?"
+	for said, want := range map[string]string{
+		"":                        host,
+		"I wait.":                 host + " Its agent said last: I wait.",
+		"All set. MIT or Apache?": "All set. MIT or Apache? (Left: T1 Licence)",
+	} {
+		f.Said = said
+		if d := Decide(f); d.Action != Block || d.Question != want || d.Asks != strings.HasPrefix(want, "All") {
+			t.Errorf("%q: %+v, want %q", said, d, want)
+		}
+	}
+	for text, want := range map[string]bool{
+		"": false, "Done.": false, "Is it? Yes.": false, "Which one?": true, "**Which one?**": true, "Which one?\n\n- MIT\n- Apache": true,
+		"Which one?\n1. MIT\n2) Apache": true, "Was it so? I looked.\n- a\n- b": false, "Which?\nI take MIT.": false, "- one\n- two": false,
+	} {
+		if Asks(text) != want {
+			t.Errorf("%q asks: %v", text, !want)
+		}
+	}
 }

@@ -215,6 +215,31 @@ func (m *mission) blockAtStandstill(ctx context.Context, ask store.Ask) error {
 	return nil
 }
 
+// endOfTurn stands in the place of a tool call in a question with which the mission's own agent ended its turn. Nobody waits for
+// its answer: it is given to the agent as a message, and one that was not answered before a resume is closed (closeQuestions).
+const endOfTurn = "end of turn"
+
+// closingQuestion is the question with which the mission's own agent ended its turn when there was nothing else to do.
+func (m *mission) closingQuestion(text string) store.Ask {
+	ctx := context.WithoutCancel(m.ctx)
+	ask := store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskQuestion, Mission: m.id, Session: m.root.id(),
+		Call: endOfTurn, Text: centurion.Clip(text, 4000), Created: centurion.Now()}
+	m.from(ctx, &ask)
+	if newest, _, err := m.h.cfg.Store.Newest(ctx, ask.Session); err == nil { // it says where the question stands, no more
+		ask.Message = newest
+	}
+	return ask
+}
+
+// putReply stores a person's answer, and tells it to the mission's own agent if none of its calls waits for it.
+func putReply(tx *store.Tx, ask store.Ask, answer string) error {
+	if err := putAnswer(tx, ask, answer, "person"); err != nil || ask.Call != endOfTurn {
+		return err
+	}
+	return tx.PutDelivery(&store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: ask.Mission, Session: ask.Session, Wake: true,
+		Created: centurion.Now(), Origin: centurion.OriginHost, Text: "You asked: " + centurion.Clip(ask.Text, 1000) + "\nThe person answers: " + answer})
+}
+
 // openQuestions says why a mission is blocked for which everybody waits for an answer: the question, or how many there are.
 func openQuestions(ask store.Ask, open []store.Ask) string {
 	var who, what []string
@@ -228,7 +253,7 @@ func openQuestions(ask store.Ask, open []store.Ask) string {
 		}
 	}
 	if len(what) < 2 {
-		return ask.Agent + " asks: " + ask.Text + " (centurion answer " + ask.ID + " TEXT)"
+		return ask.Agent + " asks: " + centurion.Clip(ask.Text, 1500) + " (centurion answer " + ask.ID + " TEXT)"
 	}
 	verb := " asks "
 	if len(who) > 1 {
@@ -403,7 +428,7 @@ func (h *Host) answerLater(ctx context.Context, ask store.Ask, answer string) er
 		if err != nil {
 			return err
 		}
-		return putAnswer(tx, now, answer, "person")
+		return putReply(tx, now, answer)
 	})
 }
 

@@ -119,10 +119,30 @@ func TestMarkersAreNeverMerged(t *testing.T) {
 	equal(t, "returns", two.Returns, 3)
 	has(t, two.Error.Message, "conflict markers", "x.txt")
 	equal(t, "returns told", strings.Join(r.returns(m.ID, two.ID), "; "), "conflict x.txt 1; markers x.txt 2; markers x.txt 3")
-	equal(t, "countdowns", r.told(two.Session, "(Returned 2 of 3; after that your work is not merged and a person is asked.)"), 1)
+	equal(t, "countdowns", r.told(two.Session, "(Returned 2 of 3; after that your work is not merged and your task is blocked.)"), 1)
 	equal(t, "notices that name the branch", r.told(m.Session, "what was not merged stands on the branch centurion/"), 1)
 	has(t, two.Result, "stands on the branch centurion/")
 	has(t, r.read(todoMD), "[!] T2")
+}
+
+// firstAsk waits, outside of a bubble, until a mission asks something.
+func (r *rig) firstAsk(mission string, l *life) store.Ask {
+	r.t.Helper()
+	for {
+		changed := r.store.Changed()
+		open, err := r.store.Asks(r.ctx, mission, true)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if len(open) > 0 {
+			return open[0]
+		}
+		select {
+		case <-changed:
+		case m := <-l.done:
+			r.t.Fatalf("the mission is %s (%s), and nobody was asked", m.Status, m.Reason)
+		}
+	}
 }
 
 // A person who is asked can have it tried on, with a word of their own.
@@ -144,26 +164,10 @@ func TestStuckWorkIsAskedAbout(t *testing.T) {
 	})
 	m := r.start(centurion.MissionOptions{Ask: "ask"})
 	l := r.live(m.ID)
-	var id string
-	for id == "" {
-		changed := r.store.Changed()
-		open, err := r.store.Asks(r.ctx, m.ID, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(open) > 0 {
-			id = open[0].ID
-			has(t, open[0].Text, "T1", "came back 3 times", "no a.txt")
-			break
-		}
-		select {
-		case <-changed:
-		case m := <-l.done:
-			t.Fatalf("the mission is %s (%s), and nobody was asked", m.Status, m.Reason)
-		}
-	}
+	ask := r.firstAsk(m.ID, l)
+	has(t, ask.Text, "T1", "the worker says: made it", "came back 3 times", "no a.txt", "How should it go on?")
 	has(t, r.read(todoMD), "[!] T1")
-	if err := r.host.Answer(r.ctx, id, "just write it"); err != nil {
+	if err := r.host.Answer(r.ctx, ask.ID, "just write it"); err != nil {
 		t.Fatal(err)
 	}
 	r.is(l.settled(), centurion.MissionCompleted, "")
@@ -171,4 +175,50 @@ func TestStuckWorkIsAskedAbout(t *testing.T) {
 	// Who handed it out is told of it, with the result.
 	equal(t, "returns told", r.told(m.Session, "It came back 4 times before that.\n"), 1)
 	equal(t, "answers told", r.told(m.Session, "How should it go on?» and answered: «just write it»\n"), 1)
+	equal(t, "countdowns", r.told(r.task(m.ID, "T1").Session, "(Returned 2 of 3; after that your work is not merged and a person is asked.)"), 1)
+}
+
+// A worker that says that it is stuck is believed at once: its work does not come back to it, and whoever decides reads its reason. Where
+// nobody is there, nobody is asked.
+func TestWorkerSaysItIsStuck(t *testing.T) {
+	const why = "STUCK: is there to be a header line or not?"
+	for _, policy := range []string{"deny", "allow", "ask"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+				"commander": func(q scripted.Request) scripted.Answer {
+					if strings.Contains(q.Last(), "call mission_complete") {
+						return complete()
+					}
+					return steps(do(plans("- [ ] T1 One", "  - verify: `exists a.txt`")), do(work("T1", makeA)), say("I wait"), say("I wait"))(q)
+				},
+				"worker": func(q scripted.Request) scripted.Answer {
+					if strings.Contains(q.Last(), "no header") {
+						return do(writes("a.txt", "a\n"))
+					}
+					return say(map[bool]string{true: why, false: "made it"}[q.Step() == 1])
+				},
+			})
+			m := r.start(centurion.MissionOptions{Ask: policy, TrustVerify: true})
+			l := r.live(m.ID)
+			if policy == "ask" {
+				ask := r.firstAsk(m.ID, l)
+				has(t, ask.Text, "T1 do T1: the worker says: "+why, "no a.txt", "How should it go on?")
+				equal(t, "returns", r.count(m.ID, centurion.EventTaskReturned), 0)
+				r.answer(ask.ID, "no header")
+				r.is(l.settled(), centurion.MissionCompleted, "")
+				return
+			}
+			r.is(l.settled(), centurion.MissionBlocked, "T1 One")
+			equal(t, "returns", r.count(m.ID, centurion.EventTaskReturned), 0)
+			equal(t, "asked", r.count(m.ID, centurion.EventQuestionAsked), 0)
+			has(t, r.task(m.ID, "T1").Error.Message, "its agent says that it is stuck", "no a.txt")
+			equal(t, "told", r.told(m.Session, why), 1)
+		})
+	}
+	for said, want := range map[string]bool{"STUCK": true, "**STUCK**: no": true, "STUCK\nno": true, "Stuck": false, "STUCKED": false, "I was STUCK": false, "": false} {
+		if givesUp(said) != want {
+			t.Errorf("%q gives up: %v", said, !want)
+		}
+	}
 }

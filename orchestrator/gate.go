@@ -339,7 +339,7 @@ func (h *Host) Answer(ctx context.Context, id, answer string) error {
 		if err != nil {
 			return err
 		}
-		return putAnswer(tx, ask, answer, "person")
+		return putReply(tx, ask, answer)
 	}); err != nil {
 		return err
 	}

@@ -26,6 +26,10 @@ type rejection struct {
 	files   []string // that it is about, of the project
 	command string   // that failed
 
+	// notice says that nothing has failed: the session is told once of something that it may have meant, and it does not count
+	// among the returns of its work.
+	notice bool
+
 	// tree is what is laid into the session's checkout: its work on top of what others have done since, with markers where
 	// the two conflict. onto is the commit that it stands on then. Both are empty if the checkout stays as it is.
 	tree, onto string
@@ -346,13 +350,17 @@ func (m *mission) returned(ctx context.Context, c *conversation, back *rejection
 			return err
 		}
 	}
+	end, err := m.endOfReturns(ctx)
+	if err != nil {
+		return err
+	}
 	checkout := c.checkout()
 	lays := checkout != nil && back.tree != ""
 	if lays {
 		back.text += "\nYour checkout holds your work on top of the newest state of the mission now: read files again before you edit them."
 	}
-	if c.task != nil && n > 0 && back.cause != event.ReturnedHollow {
-		back.text += "\n\n" + countdown(n, m.h.cfg.Returns, m.isolated())
+	if c.task != nil && n > 0 && !back.notice && back.cause != event.ReturnedHollow {
+		back.text += "\n\n" + countdown(n, m.h.cfg.Returns, end)
 	}
 	if err := c.say(ctx, centurion.OriginHost, back.text); err != nil || !lays {
 		return err
@@ -371,11 +379,19 @@ func tellReturn(tx *store.Tx, mission, task, session string, back *rejection, n 
 	return err
 }
 
-// countdown tells a session how often its work came back, and what comes after the last time.
-func countdown(n, most int, isolated bool) string {
-	end := "your task has failed"
-	if isolated {
-		end = "your work is not merged and a person is asked"
+// endOfReturns says what becomes of work that has come back too often. A person is asked only where one is there.
+func (m *mission) endOfReturns(ctx context.Context) (string, error) {
+	if !m.isolated() {
+		return "your task has failed", nil
 	}
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err == nil && rec.Options.Ask == "ask" {
+		return "your work is not merged and a person is asked", nil
+	}
+	return "your work is not merged and your task is blocked", err
+}
+
+// countdown tells a session how often its work came back, and what comes after the last time.
+func countdown(n, most int, end string) string {
 	return fmt.Sprintf("(Returned %d of %d; after that %s.)", n, most, end)
 }

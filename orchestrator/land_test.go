@@ -438,8 +438,8 @@ func TestForeignFilesAreTakenBack(t *testing.T) {
 	has(t, start, "git checkout ", " -- 'x y.txt'", "rm -- made.txt")
 	equal(t, "x y.txt", r.branchHas(m.ID, "x y.txt"), "first")
 	equal(t, "made.txt", r.branchHas(m.ID, "made.txt"), "mine")
-	equal(t, "returns", r.task(m.ID, "T2").Returns, 1)
-	equal(t, "returns told", strings.Join(r.returns(m.ID, r.task(m.ID, "T2").ID), "; "), "files made.txt, x y.txt 1")
+	equal(t, "returns", r.task(m.ID, "T2").Returns, 0)
+	equal(t, "returns told", strings.Join(r.returns(m.ID, r.task(m.ID, "T2").ID), "; "), "files made.txt, x y.txt 0")
 }
 
 // Whoever comes after somebody else in the same file is told what was done there, and a session that goes on only what is new.

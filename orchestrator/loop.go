@@ -21,6 +21,13 @@ func (m *mission) loop(ctx context.Context) (verdict, error) {
 	}
 	due := m.root.sess.Due() && !stands
 	finished := !due && !stands
+	if finished {
+		said, err := m.lastText(ctx, m.root.id())
+		if err != nil {
+			return verdict{}, err
+		}
+		m.said = said
+	}
 	for {
 		if due {
 			if err := m.root.catchUp(ctx); err != nil {
@@ -54,7 +61,7 @@ func (m *mission) loop(ctx context.Context) (verdict, error) {
 				}
 				m.setClaimed(false) // what else stood in the same answer, or a person, has brought more to do
 			}
-			due, finished = false, out.Finish != centurion.FinishToolCalls
+			due, finished, m.said = false, out.Finish != centurion.FinishToolCalls, out.Text
 			m.checked = false
 		}
 		v, again, err := m.idle(ctx, finished)
@@ -93,6 +100,9 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 			}
 		case loop.Deliver:
 			m.root.told()
+			if facts.Messages > 0 { // a person's word is a new beginning
+				m.stagnant = 0
+			}
 			return v, true, nil
 		case loop.Continue:
 			over, err := m.countDown(ctx, changed, &goOn, d)
@@ -123,7 +133,7 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 			// An editor that writes the plan anew is not seen as one that has deleted it.
 			over, err := m.hold(ctx, changed, &stuck, stuckFor)
 			if err != nil || over {
-				return verdict{status: centurion.MissionBlocked, reason: d.Question}, false, err
+				return verdict{status: centurion.MissionBlocked, reason: d.Question, asks: d.Asks}, false, err
 			}
 		case loop.Pause:
 			return m.pausedFor(d, facts), false, nil
@@ -183,7 +193,11 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 	if err != nil {
 		return loop.Facts{}, err
 	}
-	f := loop.Facts{Aborted: stands, Attended: rec.Options.Ask == "ask",
+	said := ""
+	if finished {
+		said = m.said
+	}
+	f := loop.Facts{Aborted: stands, Said: said, Attended: rec.Options.Ask == "ask",
 		Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: m.isClaimed(),
 		PlanOnly: rec.Options.PlanOnly, ChecksPending: !m.checked, Verified: m.passed,
 		Alone: alone(m.profile), PendingDeliveries: m.root.untold, WakingDeliveries: m.root.urgent, Messages: m.root.heard}

@@ -56,16 +56,18 @@ type mission struct {
 	// reserves is what of the budget belongs to whom.
 	reserves *budget.Reserves
 
-	mu      sync.Mutex // protects what follows
-	changed chan struct{}
-	runs    map[string]*taskRun      // by task id, while the task's goroutine lives
-	convs   map[string]*conversation // by session id
-	places  map[string]*workplace    // by session id
-	drivers map[string]*conversation // who has a session, by its id, from before it is loaded
-	asks    map[string]chan struct{} // by ask id; closed when it is answered
-	always  []permissionGrant
-	claimed bool              // mission_complete was accepted
-	over    *event.BudgetData // the limit that was reached first
+	mu          sync.Mutex // protects what follows
+	changed     chan struct{}
+	runs        map[string]*taskRun      // by task id, while the task's goroutine lives
+	convs       map[string]*conversation // by session id
+	places      map[string]*workplace    // by session id
+	drivers     map[string]*conversation // who has a session, by its id, from before it is loaded
+	asks        map[string]chan struct{} // by ask id; closed when it is answered
+	always      []permissionGrant
+	claimedOnce bool              // it was accepted at some time
+	said        string            // the text with which its own agent ended its newest turn; its loop's own
+	claimed     bool              // mission_complete was accepted
+	over        *event.BudgetData // the limit that was reached first
 
 	relaunching sync.Mutex // held while the auditor looks for forgotten tasks; protects what follows
 	unlooked    int        // polls since it last did
@@ -289,7 +291,7 @@ func (m *mission) tell(ctx context.Context, fill func(*event.MissionData)) error
 func (m *mission) setClaimed(claimed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.claimed = claimed
+	m.claimed, m.claimedOnce = claimed, m.claimedOnce || claimed
 }
 
 func (m *mission) isClaimed() bool {

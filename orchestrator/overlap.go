@@ -73,10 +73,14 @@ func (m *mission) overlap(ctx context.Context, c *conversation, commit worktree.
 	if told := !slices.ContainsFunc(held, func(h claims.Held) bool { return !slices.Contains(t.Overlaps, h.Path) }); told && mayWait {
 		return nil, m.awaitHolders(ctx, c, files)
 	}
+	// Of the same files it is told again only where it cannot wait for them: that counts, so that it comes to an end.
+	news := slices.ContainsFunc(held, func(h claims.Held) bool { return !slices.Contains(t.Overlaps, h.Path) })
 	if err := m.tellOverlap(ctx, c, held); err != nil {
 		return nil, err
 	}
-	return m.overlapText(commit, held, mayWait), nil
+	back := m.overlapText(commit, held, mayWait)
+	back.notice = news
+	return back, nil
 }
 
 // tellOverlap records of which files the session is told.

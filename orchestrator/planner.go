@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 	u.Items = withoutOwnTick(p.c, u.Items)
 	if len(u.Items) > 0 || len(u.Add) > 0 || doc != nil && lacksIDs(doc) {
 		if doc, err = m.todo.Edit(ctx, func(d *todo.Doc) error { return m.applyTodo(d, u) }); err != nil {
-			return "", err
+			return "", allOrNone(err, len(u.Items)+len(u.Add))
 		}
 	}
 	if doc == nil {
@@ -75,6 +76,17 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 	}
 	m.notify()
 	return strings.Join(slices.Concat(notes, []string{outline(doc)}, m.remarks(before, planView{doc})), "\n"), nil
+}
+
+// allOrNone says of several changes, one of which cannot be made, that none was made.
+func allOrNone(err error, changes int) error {
+	e, ok := errors.AsType[*centurion.Error](err)
+	if !ok || changes < 2 {
+		return err
+	}
+	told := *e
+	told.Msg += fmt.Sprintf(" (so none of the %d changes of items was made)", changes)
+	return &told
 }
 
 // withoutOwnTick leaves out that a task ticks its own item: the host does that when the task ends.
@@ -110,10 +122,16 @@ func lacksIDs(d *todo.Doc) bool {
 	return slices.ContainsFunc(d.Items(), func(it todo.Item) bool { return it.ID == "" })
 }
 
-// applyTodo makes the changes of single items and adds new ones.
+// applyTodo adds new items and makes the changes of single ones, which may be those that are new. A change that cannot be made
+// leaves the plan as it was.
 func (m *mission) applyTodo(d *todo.Doc, u tools.TodoUpdate) error {
 	d.AssignIDs()
-	var later []tools.ItemUpdate
+	for _, n := range u.Add {
+		if _, err := d.Add(n.Section, todo.Item{ID: n.ID, Title: n.Title, Agent: strings.TrimPrefix(n.Agent, "@"), Mark: todo.Open,
+			After: n.After, Files: n.Files, Verify: n.Verify}); err != nil {
+			return err
+		}
+	}
 	for _, it := range u.Items {
 		if it.Status != "" {
 			mark, err := markOf(it.Status)
@@ -134,15 +152,6 @@ func (m *mission) applyTodo(d *todo.Doc, u tools.TodoUpdate) error {
 				return err
 			}
 		}
-		later = append(later, it) // what it waits for may be an item that is added now
-	}
-	for _, n := range u.Add {
-		if _, err := d.Add(n.Section, todo.Item{ID: n.ID, Title: n.Title, Agent: strings.TrimPrefix(n.Agent, "@"), Mark: todo.Open,
-			After: n.After, Files: n.Files, Verify: n.Verify}); err != nil {
-			return err
-		}
-	}
-	for _, it := range later {
 		if err := d.AddAfter(it.ID, it.After...); err != nil {
 			return err
 		}

@@ -22,6 +22,9 @@ const notFinished = "Not finished"
 // allTaken is the same where nothing is left to be started.
 const allTaken = notFinished + ", and nothing is to be started now: end your turn while others work."
 
+// claimedDone is the same when mission_complete was accepted and a message has come since: a text ends the mission then.
+const claimedDone = "mission_complete was accepted: the mission ends with your turn."
+
 // allDone tells the Commander how the mission ends.
 const allDone = "Every item is done or cancelled: call mission_complete, unless the goal asks for more."
 
@@ -35,6 +38,7 @@ type planState struct {
 	own     time.Time // when work of the mission's own agent was merged last
 	mayPass bool      // a review can be had
 
+	claimed  bool                   // mission_complete was accepted before
 	accepted bool                   // a person has accepted the plan: its checks stand
 	inTheWay func(todo.Item) string // who holds files of an item that nobody has taken up; nil if nobody holds any
 }
@@ -252,9 +256,18 @@ func (s planState) say(b *strings.Builder) {
 		b.WriteString(allTaken + "\n")
 	case c.Running > 0:
 		b.WriteString(goOn + "\n")
+	case left == 0 && s.claimed:
+		b.WriteString(claimedDone + "\n")
 	case left == 0:
 		b.WriteString(allDone + "\n")
 	}
+}
+
+// hasClaimed reports whether mission_complete was accepted before: a message may have come since.
+func (m *mission) hasClaimed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.claimedOnce
 }
 
 // missionStatus is what the Commander sees at the end of the newest message: where the plan stands, what is spent.
@@ -274,7 +287,7 @@ func (m *mission) missionStatus() string {
 		if err != nil {
 			return ""
 		}
-		s.accepted = rec.Accepted
+		s.accepted, s.claimed = rec.Accepted, m.hasClaimed()
 		s.say(&b)
 	}
 	for _, t := range tasks {

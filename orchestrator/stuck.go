@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"centurion"
 	"centurion/event"
@@ -27,12 +28,24 @@ const (
 // stuckCall stands in the place of a tool call in the question about work that came back too often.
 const stuckCall = "returns"
 
-// stuck asks a person what becomes of work that came back too often. Its item is blocked meanwhile. It returns what the
-// session is told if it tries on.
-func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, returns int) (string, error) {
-	short := fmt.Sprintf("it came back %d times and still cannot be merged: %s", returns, back.short)
+// stuck asks a person, if one is there, what becomes of work that came back too often, or of which its session says that it
+// cannot be done. Its item is blocked meanwhile. It returns what the session is told if it tries on.
+func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, returns int, said string) (string, error) {
+	short := fmt.Sprintf("it came back %s and still cannot be merged: %s", centurion.Count(returns, "time"), back.short)
+	if givesUp(said) && returns < m.h.cfg.Returns {
+		short = "its agent says that it is stuck; it cannot be merged as it is: " + back.short
+	}
+	none := &stuckError{&centurion.Error{Kind: centurion.KindVerify, Msg: short,
+		Hint: "set the item to open with update_todo and hand it out again with what would help, or ask the person"}}
 	if err := m.markItem(ctx, c.task.item, markBlocked); err != nil {
 		return "", err
+	}
+	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	if err != nil {
+		return "", err
+	}
+	if rec.Options.Ask != "ask" {
+		return "", none
 	}
 	title, item := "task "+c.task.id, c.task.item
 	if t := c.task.now.Load(); t != nil {
@@ -44,13 +57,12 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 		return "", err
 	}
 	answer, err := asker{c}.AskPerson(ctx, &tools.Call{Session: c.id(), Task: c.task.id, Message: newest, ID: stuckCall},
-		tools.Question{Text: fmt.Sprintf("%s: %s. How should it go on?", title, centurion.Clip(short, 1500)), Choices: []string{stuckGiveUp, stuckRetry}})
+		tools.Question{Text: stuckQuestion(title, c.agent.Name, short, said), Choices: []string{stuckGiveUp, stuckRetry}})
 	if err != nil {
 		return "", err
 	}
 	if answer.By != "person" || answer.Text == event.NobodyThere {
-		return "", &stuckError{&centurion.Error{Kind: centurion.KindVerify, Msg: short,
-			Hint: "set the item to open with update_todo and hand it out again with what would help, or ask the person"}}
+		return "", none
 	}
 	if err := m.markItem(ctx, item, markRunning); err != nil {
 		return "", err
@@ -62,6 +74,25 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 		return back.text, nil
 	}
 	return back.text + "\n\nThe person says: " + answer.Text, nil
+}
+
+// stuckQuestion is what a person is asked: the agent's own words come first, as they may name what only the person knows.
+func stuckQuestion(title, agent, short, said string) string {
+	text := title + ": "
+	if said = strings.TrimSpace(said); said != "" {
+		text += fmt.Sprintf("the %s says: %s\n", agent, centurion.Clip(said, 1500))
+	}
+	return text + strings.TrimRight(centurion.Clip(short, 1500), ". \n") + ".\nHow should it go on?"
+}
+
+// stuckWord begins the last message of an agent that cannot go on: its work does not come back to it then.
+const stuckWord = "STUCK"
+
+// givesUp reports whether an agent ends its turn with the word that says so.
+func givesUp(said string) bool {
+	word, _, _ := strings.Cut(strings.TrimLeft(said, "*_# \t\n"), "\n")
+	rest, ok := strings.CutPrefix(word, stuckWord)
+	return ok && (rest == "" || !unicode.IsLetter(rune(rest[0])))
 }
 
 func isStuck(err error) bool {

@@ -173,24 +173,29 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 			returns-- // what somebody has written meanwhile is no failure
 			continue
 		}
-		if returns, err = m.handBack(ctx, c, sl, back, returns); err != nil {
+		if returns, err = m.handBack(ctx, c, sl, back, returns, out.Text); err != nil {
 			return out, err
 		}
 	}
 }
 
 // handBack gives a task's work back to its session, with the slot that it needs to go on. Work that has come back too often
-// fails, or is a person's to decide: then the count of returns, which it returns, begins anew.
-func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot, back *rejection, returns int) (int, error) {
-	if returns >= m.h.cfg.Returns {
-		if !m.isolated() {
-			return returns, &centurion.Error{Kind: centurion.KindVerify, Msg: fmt.Sprintf("its acceptance command still fails after %d returns: %s", returns, back.short)}
-		}
+// fails, or is a person's to decide, who is shown what the session has said last: then the count of returns, which it returns,
+// begins anew. A notice does not count.
+func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot, back *rejection, returns int, said string) (int, error) {
+	over := givesUp(said) || returns >= m.h.cfg.Returns && !back.notice
+	switch {
+	case over && !m.isolated():
+		return returns, &centurion.Error{Kind: centurion.KindVerify,
+			Msg: fmt.Sprintf("its acceptance command still fails after %s: %s", centurion.Count(returns, "return"), back.short)}
+	case over:
 		var err error
-		if back.text, err = m.stuck(ctx, c, back, returns); err != nil {
+		if back.text, err = m.stuck(ctx, c, back, returns, said); err != nil {
 			return returns, err
 		}
 		returns = -1 // a person has said that it is tried on
+	case back.notice:
+		returns--
 	}
 	if err := sl.Acquire(ctx); err != nil {
 		return returns, err

@@ -15,6 +15,7 @@ type verdict struct {
 	status centurion.MissionStatus
 	reason string
 	hint   string
+	asks   bool  // reason is a question of the mission's own agent, which a person can answer
 	err    error // what stopped it; nil if nothing went wrong
 }
 
@@ -23,6 +24,11 @@ func (m *mission) finish(v verdict) (centurion.Mission, error) {
 	failpoint.Hit(failpoint.MissionVerdict)
 	m.h.prompts.verdict(m.id)
 	var rec centurion.Mission
+	var question store.Ask
+	if v.asks {
+		question = m.closingQuestion(v.reason)
+		v.reason = openQuestions(question, nil)
+	}
 	// What happened is recorded even though the caller's context has ended.
 	err := m.h.cfg.Store.Update(context.Background(), func(tx *store.Tx) (err error) {
 		if rec, err = tx.Mission(m.id); err != nil || !rec.Status.Alive() { // it could not even be begun
@@ -40,6 +46,11 @@ func (m *mission) finish(v verdict) (centurion.Mission, error) {
 		}
 		if err := unheard(tx, rec, v); err != nil {
 			return err
+		}
+		if v.asks {
+			if err := putAsk(tx, question); err != nil {
+				return err
+			}
 		}
 		rec, err = endMission(tx, m.id, v, func(r *centurion.Mission) {
 			r.ElapsedMS = m.elapsed()

@@ -64,6 +64,9 @@ func printAsk(w io.Writer, a store.Ask) error {
 // answerAsk answers what waits in this project. A question can be answered while nobody works on its mission.
 func (c *cli) answerAsk(ctx context.Context, f *readFlags, api server.API, id, answer string) error {
 	ask, found := openAsk(ctx, api, id)
+	if err := notAMission(ctx, api, id); err != nil && !found {
+		return err
+	}
 	said := "answered"
 	if found && ask.Type == store.AskQuestion {
 		taken, err := chosen(ask, answer)
@@ -76,6 +79,28 @@ func (c *cli) answerAsk(ctx context.Context, f *readFlags, api server.API, id, a
 		return err
 	}
 	return c.say(nil, said+whatNext(ctx, api, ask, found))
+}
+
+// notAMission is the error for an answer to a mission itself, which stands among what waits if it is blocked: it has no question
+// that could be answered, but its agent reads what is written to it.
+func notAMission(ctx context.Context, api server.API, id string) error {
+	if !strings.HasPrefix(id, string(centurion.PrefixMission)+"_") {
+		return nil
+	}
+	m, err := api.Mission(ctx, id)
+	if err != nil {
+		return err
+	}
+	e := &centurion.Error{Op: "answer", Kind: centurion.KindUsage, Msg: m.ID + " is a mission, not a question", Hint: "see what waits with: centurion asks"}
+	if !m.Status.Ended() {
+		e.Hint = toldAndResumed(m.ID)
+	}
+	return e
+}
+
+// toldAndResumed is how a person's word reaches a blocked mission.
+func toldAndResumed(mission string) string {
+	return fmt.Sprintf(`write to it: centurion send %s "TEXT", then: centurion resume %s`, mission, mission)
 }
 
 // shownAnswer is how many bytes of an answer are said back.
@@ -243,20 +268,37 @@ func (c *cli) asksCommand() *cobra.Command {
 				_, err := fmt.Fprintln(c.out, none)
 				return err
 			}
-			blocked := false
 			for _, a := range all {
-				blocked = blocked || a.Type == askMission
 				if err := printAsk(c.out, a); err != nil {
 					return err
 				}
 			}
-			how := "Answer with: centurion approve ID [once|always], centurion deny ID, centurion answer ID TEXT"
-			if blocked {
-				how += "; go on with a blocked mission: centurion resume ID"
-			}
-			_, err = fmt.Fprintln(c.out, how)
+			_, err = fmt.Fprintln(c.out, howToAnswer(all))
 			return err
 		})
+}
+
+// howToAnswer names the commands that answer what waits.
+func howToAnswer(all []store.Ask) string {
+	var how []string
+	for _, x := range []struct{ kind, say string }{
+		{store.AskPermission, "centurion approve ID [once|always], centurion deny ID"}, {store.AskPlan, "centurion approve ID, centurion deny ID"},
+		{store.AskQuestion, "centurion answer ID TEXT"}} {
+		if slices.ContainsFunc(all, func(a store.Ask) bool { return a.Type == x.kind }) {
+			how = append(how, x.say)
+		}
+	}
+	said := ""
+	if len(how) > 0 {
+		said = "Answer with: " + strings.Join(how, ", ")
+	}
+	if !slices.ContainsFunc(all, func(a store.Ask) bool { return a.Type == askMission }) {
+		return said
+	}
+	if said != "" {
+		said += "\n"
+	}
+	return said + `A blocked mission: tell it what it needs (centurion send ID "TEXT"), then go on with it: centurion resume ID`
 }
 
 // askMission is the type of a blocked mission among what waits: it is answered by mending what it names and a resume.
