@@ -87,9 +87,6 @@ func (m *mission) whoElse(holder, session string) string {
 		}
 	}
 	held := m.claims.Others(holder)
-	for _, name := range m.unnamed(holder, session, held) {
-		held[name] = []string{anyFile}
-	}
 	mine := m.claims.Of(holder)
 	names := slices.SortedFunc(maps.Keys(held), func(a, b string) int {
 		return cmp.Or(beside(held[b], mine)-beside(held[a], mine), cmp.Compare(a, b))
@@ -105,19 +102,27 @@ func (m *mission) whoElse(holder, session string) string {
 	if rest := names[min(len(names), othersTold):]; len(rest) > 0 {
 		fmt.Fprintf(&b, "%d more are being worked on, on other files: %s\n", len(rest), centurion.Clip(strings.Join(rest, ", "), 200))
 	}
+	if free := m.unnamed(holder, session, held); len(free) > 0 {
+		for i, name := range free {
+			if title := titles[name]; title != "" && title != name {
+				free[i] += " (" + centurion.Clip(title, 60) + ")"
+			}
+		}
+		fmt.Fprintf(&b, "%s %s\n", anyFile, centurion.Clip(strings.Join(free, ", "), 300))
+	}
 	return b.String()
 }
 
-// anyFile stands in place of the files of those of whom the plan names none and who have written none yet.
-const anyFile = "it may change any file, for the plan names none"
+// anyFile stands before those of whom the plan names no files and who have written none yet.
+const anyFile = "Being worked on by somebody else, and may change any file, for the plan names none:"
 
-// unnamed lists, by the names under which they would hold files, the tasks at work that may write and hold none, but for the holder's own and
-// those that the session has handed out: whose item names no files holds none before it has written.
+// unnamed lists, by the names under which they would hold files, the items at work whose task may write and holds none, but for the holder's
+// own and those that the session has handed out: an item that names no files holds none before something was written for it.
 func (m *mission) unnamed(holder, session string, held map[string][]string) (names []string) {
 	for _, r := range m.runsNow() {
 		t, name := r.now.Load(), claims.Name(r.item, r.id)
 		begun := t.Attempt > 0 || r.working.Load()
-		if name == holder || held[name] != nil || !begun || t.Sub != nil || t.Reviews || t.Parent == session {
+		if r.item == "" || name == holder || held[name] != nil || !begun || t.Sub != nil || t.Reviews || t.Parent == session {
 			continue
 		}
 		if agent, err := m.carriesOut(*t); err == nil && (agent.Holds("write") || agent.Holds("edit")) {

@@ -481,7 +481,7 @@ func TestSameFilesAreHandedOver(t *testing.T) {
 		if q.Session == two.Session && strings.Contains(q.Last(), "look once more") {
 			seen = true
 			has(t, q.First(), "# Who has changed your files before you", "- T1 do T1 changed x.txt: it is written")
-			has(t, q.Last(), "# Your task goes on", "Your checkout is at ", "Read files again")
+			has(t, q.Last(), "# Your task goes on", "Your files stand at ", "Read files again")
 			for _, old := range []string{"# Item", "changed x.txt", "# The goal"} {
 				if strings.Contains(q.Last(), old) {
 					t.Errorf("%q is told twice:\n%s", old, q.Last())

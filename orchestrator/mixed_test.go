@@ -166,7 +166,7 @@ func mixedWorker(w temper, q scripted.Request) scripted.Answer {
 	case "refused":
 		return scripted.Answer{Error: &scripted.Error{Status: 403, Message: "Your input was flagged", Code: "content_policy_violation"}}
 	case "unknown tool":
-		if !strings.Contains(q.Last(), "Tool not found: frobnicate") {
+		if !strings.Contains(texts(q), "Tool not found: frobnicate") {
 			return do(call("frobnicate", args{}))
 		}
 	case "limited":

@@ -188,7 +188,7 @@ func TestContextIsNotReplacedUnseen(t *testing.T) {
 		r.is(m, centurion.MissionCompleted, "")
 		said := r.results(m.ID, "update_context")
 		has(t, said[0], contextMD+" exists and you have not read it", "read it first")
-		has(t, said[1], contextMD+" has changed since you read it", "keep their change")
+		has(t, said[1], contextMD+" has changed since you read it", "make your change in what stands there now")
 		has(t, said[2], summaryMD+" has changed since you read it") // and the context, which comes first, is not written
 		if strings.Contains(said[2], "only this was written") {
 			t.Error(said[2])

@@ -83,7 +83,7 @@ func TestWhoElseWithoutFiles(t *testing.T) {
 				t.Errorf("it is told of itself:\n%s", q.Last())
 			}
 		}
-		has(t, told, "T1 (do T1) is being worked on by somebody else: "+anyFile)
+		has(t, told, anyFile+" T1 (do T1)\n")
 		has(t, r.results(m.ID, "update_todo")[0], "No files are named for T1: ")
 	})
 }
