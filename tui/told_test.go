@@ -100,7 +100,7 @@ func TestShowWhole(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, got)
 		}
 	}
-	for _, l := range strings.Split(got, "\n") {
+	for l := range strings.SplitSeq(got, "\n") {
 		if width(l) > 60 && !strings.Contains(l, "git checkout") && !strings.Contains(l, "rm --") {
 			t.Errorf("too wide: %q", l)
 		}
