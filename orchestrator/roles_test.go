@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"centurion"
@@ -294,6 +295,7 @@ func TestRepeatedDelegationOfADoneItem(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		l := r.live(m.ID)
 		time.Sleep(30 * time.Second)
+		synctest.Wait() // the Commander's turn stands in its command
 		before := r.tasks(m.ID)
 		if len(before) != 1 || before[0].Status != centurion.TaskCompleted {
 			t.Fatalf("tasks %+v", before)
