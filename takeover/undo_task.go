@@ -27,17 +27,8 @@ func (p *Person) undoTask(ctx context.Context, w workDone, r UndoReport, q UndoR
 	if len(done) == 0 {
 		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s has changed nothing that could be taken back", t.ID), Hint: "see: centurion show " + t.ID}
 	}
-	c, err := w.reverting(ctx, done)
-	if err != nil {
-		return r, err
-	}
-	r.Before = c.tip
-	if c.stands != nil {
-		r.Refused = c.stands
-		return r, nil
-	}
 	r.Back = "centurion undo --redo " + t.ID
-	return p.putOn(ctx, w, r, q, c, "Take back: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
+	return p.reverse(ctx, w, r, q, done, "Take back: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
 		t.Undone, l.Reverts = l.Time, true
 		t.Landed = append(t.Landed, l)
 	})
@@ -57,20 +48,22 @@ func (p *Person) redoTask(ctx context.Context, w workDone, r UndoReport, q UndoR
 		}
 		return r, e
 	}
-	c, err := w.reverting(ctx, t.Landed[n-1:])
-	if err != nil {
-		return r, err
-	}
-	r.Before = c.tip
-	if c.stands != nil {
-		r.Refused = c.stands
-		return r, nil
-	}
 	r.Back = "centurion undo " + t.ID
-	return p.putOn(ctx, w, r, q, c, "Bring back: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
+	return p.reverse(ctx, w, r, q, t.Landed[n-1:], "Bring back: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
 		t.Undone = centurion.Time{}
 		t.Landed = append(t.Landed, l)
 	})
+}
+
+// reverse adds a commit that does the opposite of some, or says in the report what stands in the way; then there is no way back.
+func (p *Person) reverse(ctx context.Context, w workDone, r UndoReport, q UndoRequest, commits []centurion.Landed, title string, change func(*centurion.Task, centurion.Landed)) (UndoReport, error) {
+	c, err := w.reverting(ctx, commits)
+	if err == nil && c.stands == nil {
+		r.Before = c.tip
+		return p.putOn(ctx, w, r, q, c, title, change)
+	}
+	r.Back, r.Before, r.Refused = "", c.tip, c.stands
+	return r, err
 }
 
 // counter is a tree that takes commits back out of a tip.
