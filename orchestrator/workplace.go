@@ -442,32 +442,6 @@ func (w *workplace) shut() {
 	}
 }
 
-// park keeps the checkout of a mission that has stopped, until it goes on or is over.
-func (h *Host) park(c *worktree.Checkout) {
-	h.opening.Lock()
-	defer h.opening.Unlock()
-	if h.parked == nil {
-		h.parked = map[centurion.Checkout]*worktree.Checkout{}
-	}
-	at := c.Where()
-	at.Start = "" // it may have been moved since it was recorded
-	h.parked[at] = c
-}
-
-// reopen finds a checkout again, of this host or of one that died.
-func (h *Host) reopen(ctx context.Context, repo *worktree.Repo, at centurion.Checkout) (*worktree.Checkout, error) {
-	key := at
-	key.Start = ""
-	h.opening.Lock()
-	c := h.parked[key]
-	delete(h.parked, key)
-	h.opening.Unlock()
-	if c != nil {
-		return c, nil
-	}
-	return repo.Reopen(ctx, at)
-}
-
 // catchUp brings the conversation's checkout to the tip of the mission's branch, if all of its work is there: what others have
 // done meanwhile is seen.
 func (c *conversation) catchUp(ctx context.Context) error {
