@@ -55,11 +55,13 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 		return nil, err
 	}
 	l := &landing{task: c.task, agent: c.agent.Name, item: t.Item, given: t.Verify}
-	if l.mends, err = m.mayMend(ctx, t); err != nil {
-		return nil, err
-	}
 	if it, ok := m.itemNow(t.Item); ok && !t.Reviews {
 		l.verify, l.keeps = it.Verify, strings.EqualFold(strings.TrimSpace(it.Proof), string(centurion.ProofRegression))
+	}
+	if len(l.verify) > 0 {
+		if l.mends, err = m.mayMend(ctx, t); err != nil {
+			return nil, err
+		}
 	}
 	checkout := c.checkout()
 	note := ""
