@@ -1,10 +1,9 @@
 package sandbox
 
 import (
-	"context"
 	"maps"
-	"os"
 	"os/exec"
+	"slices"
 
 	"centurion"
 )
@@ -18,21 +17,13 @@ func (r *Runner) Kill() {
 	r.killed = true
 	running := maps.Clone(r.running)
 	r.mu.Unlock()
+	if len(running) == 0 {
+		return
+	}
 	for _, cmd := range running {
 		kill(cmd)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), strayLimit)
-	defer cancel()
-	for id := range running {
-		mark := commandVariable + "=" + id
-		left, err := scan(ctx, mark)
-		if err != nil {
-			return // another scan would fail as well
-		}
-		for _, p := range left {
-			_ = signalMarked(p.PID, mark, os.Kill) // one that has ended meanwhile is no error
-		}
-	}
+	endStrays(0, slices.Collect(maps.Keys(running))...)
 }
 
 // start starts a command that [Runner.Kill] finds, unless that was called before.

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,7 +15,7 @@ import (
 
 // Killed commands are gone at once, whatever they do, also those that have left their group, and nothing begins any more.
 func TestKill(t *testing.T) {
-	const mark = "kill-test"
+	mark := "kill-test-" + rand.Text() // two of these tests may run at once
 	r := &Runner{Slots: len(hostile), Grace: time.Hour, Mark: mark}
 	type result struct {
 		name string

@@ -127,13 +127,13 @@ func (r *Runner) run(ctx context.Context, shell string, c centurion.Command, dra
 	timedOut, stopped := await(ctx, exited, limit)
 	r.finish(cmd, exited)
 	if timedOut || stopped {
-		endStrays(id)
+		endStrays(strayGrace, id)
 	}
 	// Whatever still holds the pipe has left the group on purpose: it is not waited for, and does not outlive the pipe.
 	select {
 	case <-drained:
 	case <-time.After(drainTime):
-		endStrays(id)
+		endStrays(strayGrace, id)
 	}
 	_ = pipe.SetReadDeadline(time.Now())
 	_ = pipe.Close()

@@ -16,35 +16,42 @@ const (
 	strayLimit = 600 * time.Millisecond
 )
 
-// endStrays ends the processes of a command that have left its group: all get SIGTERM, what is left after strayGrace gets
-// SIGKILL, until two scans find none. Where processes cannot be listed it finds none.
-func endStrays(id string) {
-	mark, start := commandVariable+"="+id, time.Now()
+// endStrays ends the processes that have left the groups of these commands: all get SIGTERM, what is left after grace gets
+// SIGKILL, until two scans in a row find none, for at most strayLimit. A grace of 0 asks nobody. Where processes cannot be
+// listed it finds none.
+func endStrays(grace time.Duration, ids ...string) {
+	start := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), strayLimit)
 	defer cancel()
 	poll := time.NewTicker(sweepPoll)
 	defer poll.Stop()
 	asked := map[int]bool{}
-	for none := 0; none < scansForNone && ctx.Err() == nil; none++ {
-		left, err := scan(ctx, mark)
-		if err != nil {
-			return // another scan would fail as well
+	for none := 0; none < scansForNone && ctx.Err() == nil; {
+		sig := terminateSignal
+		if time.Since(start) >= grace {
+			sig = os.Kill
 		}
-		for _, p := range left {
-			none = -1
-			switch {
-			case time.Since(start) > strayGrace:
-				_ = signalMarked(p.PID, mark, os.Kill) // one that has ended meanwhile is no error
-			case !asked[p.PID]:
-				asked[p.PID] = true
-				_ = signalMarked(p.PID, mark, terminateSignal)
+		found := false
+		for _, id := range ids {
+			mark := commandVariable + "=" + id
+			left, err := scan(ctx, mark)
+			if err != nil {
+				return // another scan would fail as well
+			}
+			for _, p := range left {
+				found = true
+				if sig == os.Kill || !asked[p.PID] {
+					asked[p.PID] = true
+					_ = signalMarked(p.PID, mark, sig) // one that has ended meanwhile is no error
+				}
 			}
 		}
-		if none < 0 || len(left) == 0 {
-			select {
-			case <-poll.C:
-			case <-ctx.Done():
-			}
+		if none++; found {
+			none = 0
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
 		}
 	}
 }
