@@ -364,6 +364,18 @@ func Chosen(options []string, answer string) string {
 	return answer
 }
 
+// NoChoice refuses an answer, as [Chosen] returned it, that is a number which none of the choices has: whoever asked could not
+// tell what it means. Any other words may be an answer, and any number where there is nothing to choose. The error is of the kind
+// usage and has no hint.
+func NoChoice(options []string, answer string) error {
+	_, err := strconv.Atoi(answer)
+	if number := err == nil || errors.Is(err, strconv.ErrRange); !number || len(options) == 0 || slices.Contains(options, answer) {
+		return nil
+	}
+	return &centurion.Error{Kind: centurion.KindUsage,
+		Msg: fmt.Sprintf("there is no choice %s; the question has %s", centurion.Clip(answer, 40), centurion.Count(len(options), "choice"))}
+}
+
 // closeQuestions ends the open questions of a conversation that none of its calls waits for any more: a person must not be
 // asked what nobody will read, and the mission must not wait for it.
 func (c *conversation) closeQuestions(ctx context.Context, session string) error {

@@ -319,6 +319,10 @@ func TestAnswersOfAPerson(t *testing.T) {
 		}
 	}
 	equal(t, "a choice that is a number", Chosen([]string{"8080", "1"}, "1"), "1")
+	for typed, none := range map[string]bool{"SQLite": false, "my own": false, "3": true, "0": true, "-1": true, "99999999999999999999": true, "3rd": false, "": false} {
+		equal(t, "no choice "+typed, NoChoice([]string{"SQLite", "Postgres"}, typed) != nil, none)
+	}
+	equal(t, "a number where nothing is to choose", NoChoice(nil, "3"), nil)
 	bubble(t, clerks(1), func(r *rig) {
 		r.asksPerson()
 		m := r.start(asking)

@@ -49,8 +49,11 @@ func (d *dialog) key(name, text string, now time.Time) (act action, reply string
 	if d.sent {
 		return nothing, ""
 	}
-	if d.ask.Type == "question" && d.choose(name) {
-		return nothing, ""
+	if d.ask.Type == "question" {
+		d.err = "" // what was said of the last answer
+		if d.choose(name) {
+			return nothing, ""
+		}
 	}
 	switch name {
 	case "up", "pgup":

@@ -106,7 +106,7 @@ func TestDialogAnswers(t *testing.T) {
 		{"leave the plan", newStage().plan(), []string{"q"}, "per_plan=reject"},
 		{"free text", question(), []string{"m", "y", "x", "backspace", " ", "ü", "enter"}, "que_1=my ü"},
 		{"an option by number", question(), []string{"2", "enter"}, "que_1=Postgres"},
-		{"no option of that number", question(), []string{"3", "enter"}, "que_1=3"},
+		{"a number without options", asked(centurion.EventQuestionAsked, event.AskData{ID: "que_1", Text: "How many?"}), []string{"3", "enter"}, "que_1=3"},
 		{"nothing typed", question(), []string{" ", "enter"}, ""},
 	}
 	for _, tt := range tests {

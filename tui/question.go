@@ -3,8 +3,8 @@ package tui
 import (
 	"cmp"
 	"fmt"
-	"strconv"
-	"strings"
+
+	"centurion/orchestrator"
 )
 
 // choose moves between the choices of a question, and reports whether the key was meant for that.
@@ -25,19 +25,22 @@ func (d *dialog) choose(name string) bool {
 	return true
 }
 
+// questionKey handles a key of a question other than one that moves. A number that no choice has is no answer: the person has
+// mistyped, and is asked again.
 func (d *dialog) questionKey(name, text string) (action, string) {
 	if name != "enter" {
 		d.input.key(name, text)
 		return nothing, ""
 	}
-	s := strings.TrimSpace(string(d.input.text))
-	if s == "" && d.choice > 0 {
+	s := orchestrator.Chosen(d.ask.Options, string(d.input.text))
+	if err := orchestrator.NoChoice(d.ask.Options, s); err != nil {
+		d.err, d.input = err.Error()+": type one of their numbers, or your own words", input{}
+		return nothing, ""
+	}
+	switch {
+	case s == "" && d.choice > 0:
 		return answer, d.ask.Options[d.choice-1]
-	}
-	if n, err := strconv.Atoi(s); err == nil && n >= 1 && n <= len(d.ask.Options) {
-		s = d.ask.Options[n-1]
-	}
-	if s == "" {
+	case s == "":
 		return nothing, ""
 	}
 	return answer, s

@@ -35,6 +35,10 @@ func TestQuestionKeys(t *testing.T) {
 		{"words count before the arrows", []string{"down", "s", "o", "enter"}, "que_0=so"},
 		{"words cleared", []string{"down", "s", "backspace", "enter"}, "que_0=keep them"},
 		{"by number", []string{"2", "enter"}, "que_0=delete them"},
+		{"no choice of that number", []string{"3", "enter"}, ""},
+		{"no choice of that number, then one", []string{"3", "enter", "2", "enter"}, "que_0=delete them"},
+		{"no choice of that number, then words", []string{"0", "enter", "n", "o", "enter"}, "que_0=no"},
+		{"no choice of that number, then the arrows", []string{"-", "1", "enter", "down", "enter"}, "que_0=keep them"},
 		{"nothing chosen", []string{"enter"}, ""},
 		{"no answer", []string{"x", "esc"}, "que_0=" + event.NoAnswer},
 	}
@@ -50,6 +54,28 @@ func TestQuestionKeys(t *testing.T) {
 				t.Errorf("answered %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// SUB-24: a number that no choice has is said to be none until the next key, and nothing is sent.
+func TestNoSuchChoice(t *testing.T) {
+	m := childQuestion().view(t, 80, 24, Options{Answerer: &answers{}})
+	const said = "there is no choice 3; the question has 2 choices"
+	keys(m, "3", "enter")
+	if s := m.screen(); !strings.Contains(s, said) || strings.Contains(s, "› 3") {
+		t.Errorf("it is not said, or what was typed is still there:\n%s", s)
+	}
+	keys(m, "2")
+	if s := m.screen(); strings.Contains(s, said) || !strings.Contains(s, "› 2") {
+		t.Errorf("it is still said:\n%s", s)
+	}
+	// Where a choice is itself a number, it is that one.
+	a := &answers{}
+	m = asked(centurion.EventQuestionAsked, event.AskData{ID: "que_1", Text: "How many?", Options: []string{"2", "30"}}).view(t, 80, 24, Options{Answerer: a})
+	keys(m, "3", "0", "enter")
+	keys(m, "3", "enter")
+	if got := strings.Join(a.got, " "); got != "que_1=30" {
+		t.Errorf("answered %q", got)
 	}
 }
 

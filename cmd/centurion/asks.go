@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -106,13 +105,11 @@ func toldAndResumed(mission string) string {
 // shownAnswer is how many bytes of an answer are said back.
 const shownAnswer = 200
 
-// chosen is what an answer to a question is taken as. A number that none of its choices has is refused: whoever asked could
-// not tell what it means.
+// chosen is what an answer to a question is taken as. A number that none of its choices has is refused.
 func chosen(a store.Ask, answer string) (string, error) {
 	taken := orchestrator.Chosen(a.Options, answer)
-	if n, err := strconv.Atoi(taken); err == nil && len(a.Options) > 0 && !slices.Contains(a.Options, taken) {
-		return "", &centurion.Error{Op: "answer " + a.ID, Kind: centurion.KindUsage,
-			Msg:  fmt.Sprintf("there is no choice %d; the question has %s", n, centurion.Count(len(a.Options), "choice")),
+	if err := orchestrator.NoChoice(a.Options, taken); err != nil {
+		return "", &centurion.Error{Op: "answer " + a.ID, Kind: centurion.KindUsage, Msg: err.Error(),
 			Hint: "see them with: centurion asks; or answer in words of your own"}
 	}
 	return taken, nil
