@@ -1,6 +1,8 @@
 package centurion
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,11 +78,11 @@ type Mission struct {
 	Unverified int            `json:"unverified"`         // items done on an agent's word alone, at the end
 	Unproven   []string       `json:"unproven,omitempty"` // items done of which nothing shows that their check can fail, at the end
 	Flaky      []string       `json:"flaky,omitempty"`    // items done whose check ended otherwise when it was run once more, at the end
-	// Reviewed are the items that count as verified because a review has passed them, at the end: the address of its session by item.
-	Reviewed map[string]string `json:"reviewed,omitempty"`
-	Reopened int               `json:"reopened"` // times a final check sent items back
-	Started  Time              `json:"started"`
-	Updated  Time              `json:"updated"`
+	// Reviewed are the items that count as verified because a review has passed them, at the end: by item, that review.
+	Reviewed map[string]PassedBy `json:"reviewed,omitempty"`
+	Reopened int                 `json:"reopened"` // times a final check sent items back
+	Started  Time                `json:"started"`
+	Updated  Time                `json:"updated"`
 
 	Isolation string    `json:"isolation,omitempty"` // worktree or shared; empty before it was first worked on
 	Base      *Base     `json:"base,omitempty"`      // what its work starts from; nil without git
@@ -93,6 +95,30 @@ type Mission struct {
 
 	ToolCalls int      `json:"tool_calls"`        // that were run, or are running
 	Reserved  Reserved `json:"reserved,omitzero"` // of its limits, as it was at the newest answer; nothing once it has stopped
+}
+
+// PassedBy is the review that has passed an item of a plan.
+type PassedBy struct {
+	Task    string `json:"task,omitempty"`    // its id; empty in what older versions have written
+	Item    string `json:"item,omitempty"`    // the item that it worked on, if any: one of its own, or the one that it was handed to look at
+	Address string `json:"address,omitempty"` // of its session, such as 0/7; empty if that was not kept
+}
+
+// String names the review as a person can look for it.
+func (p PassedBy) String() string { return cmp.Or(p.Address, p.Task) }
+
+// UnmarshalJSON also reads what older versions have written: the address alone, or a task's id in its place.
+func (p *PassedBy) UnmarshalJSON(b []byte) error {
+	var old string
+	if json.Unmarshal(b, &old) == nil {
+		*p = PassedBy{Address: old}
+		if strings.HasPrefix(old, string(PrefixTask)+"_") {
+			*p = PassedBy{Task: old}
+		}
+		return nil
+	}
+	type plain PassedBy
+	return json.Unmarshal(b, (*plain)(p))
 }
 
 // Merged is where the work of a mission was put.

@@ -1,6 +1,9 @@
 package centurion_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -137,5 +140,23 @@ func TestAsideString(t *testing.T) {
 	many := centurion.Aside{Dir: "/d", Files: []string{".env", "out/a", "out/b", "x/y/z", "q", "r"}}
 	if got, want := many.String(), "git ignores .env, out/ (2 files), x/, 2 more: not merged, kept in /d"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A mission that an older version has stored can be read: its reviews were told by an address, or by a task's id.
+func TestPassedByOfOlderVersions(t *testing.T) {
+	var m centurion.Mission
+	if err := json.Unmarshal([]byte(`{"reviewed":{"T1":"0/5","T2":"tsk_1","T3":{"task":"tsk_2","item":"T7","address":"0/6"}}}`), &m); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]centurion.PassedBy{"T1": {Address: "0/5"}, "T2": {Task: "tsk_1"}, "T3": {Task: "tsk_2", Item: "T7", Address: "0/6"}}
+	if !reflect.DeepEqual(m.Reviewed, want) {
+		t.Errorf("read %+v, want %+v", m.Reviewed, want)
+	}
+	if said := fmt.Sprint(m.Reviewed); said != "map[T1:0/5 T2:tsk_1 T3:0/6]" {
+		t.Errorf("said %s", said)
+	}
+	if err := json.Unmarshal([]byte(`{"reviewed":{"T1":7}}`), &m); err == nil {
+		t.Error("a number was read")
 	}
 }

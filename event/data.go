@@ -79,11 +79,11 @@ type MissionEnd struct {
 	Unverified int              `json:"unverified"`
 	Unproven   []string         `json:"unproven,omitempty"` // done items of which nothing shows that their check can fail
 	Flaky      []string         `json:"flaky,omitempty"`    // done items whose check ended otherwise when it was run once more
-	// Reviewed are the items that count as verified because a review has passed them: by item the address of its session (0/7),
-	// or its task's id if the session is not kept any more. Those of Unproven and Flaky that are not in it count as unverified.
-	Reviewed map[string]string `json:"reviewed,omitempty"`
-	Reason   string            `json:"reason,omitempty"`
-	Summary  string            `json:"summary,omitempty"` // the Commander's last words
+	// Reviewed are the items that count as verified because a review has passed them: by item, that review. Those of Unproven
+	// and Flaky that are not in it count as unverified.
+	Reviewed map[string]centurion.PassedBy `json:"reviewed,omitempty"`
+	Reason   string                        `json:"reason,omitempty"`
+	Summary  string                        `json:"summary,omitempty"` // the Commander's last words
 }
 
 // TodoCounts is the data of todo.updated: how many items are in each state.

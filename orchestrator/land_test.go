@@ -302,9 +302,10 @@ func TestUnprovenNeedsReview(t *testing.T) {
 	}
 	equal(t, "verified", m.Verified, 3)
 	equal(t, "unproven", strings.Join(m.Unproven, " "), "T1")
+	by := r.task(m.ID, "T3").ID
 	equal(t, "reviewed", fmt.Sprint(m.Reviewed), "map[T1:0/2 T3:0/2]")
 	ends := r.events(m.ID, centurion.EventMissionCompleted)
-	has(t, string(ends[len(ends)-1].Data), `"unproven":["T1"]`, `"reviewed":{"T1":"0/2","T3":"0/2"}`)
+	has(t, string(ends[len(ends)-1].Data), `"unproven":["T1"]`, `"reviewed":{"T1":{"task":"`+by+`","item":"T3","address":"0/2"},"T3":{"task":"`+by+`","item":"T3","address":"0/2"}}`)
 }
 
 // What is unproven and planned to be reviewed is not offered for a review of its own; who may exchange its check is said.

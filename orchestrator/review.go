@@ -341,10 +341,10 @@ func (m *mission) countProof(ctx context.Context, p planView) error {
 	}
 	verified, unverified := 0, 0
 	var unproven, flaky []string
-	passed := map[string]string{}
+	passed := map[string]centurion.PassedBy{}
 	for _, w := range all {
 		if w.reviewed {
-			passed[w.item.ID] = m.addressOf(ctx, w.by)
+			passed[w.item.ID] = centurion.PassedBy{Task: w.by.ID, Item: w.by.Item, Address: m.addressOf(ctx, w.by)}
 		}
 		if w.sure() {
 			verified++
@@ -368,13 +368,13 @@ func (m *mission) countProof(ctx context.Context, p planView) error {
 	})
 }
 
-// addressOf returns the address of a task's session, or the task's id where that is not kept any more.
+// addressOf returns the address of a task's session, or "" where that is not kept any more.
 func (m *mission) addressOf(ctx context.Context, t centurion.Task) string {
 	rec, err := m.h.cfg.Store.Session(ctx, t.Session)
 	if err != nil {
-		return t.ID
+		return ""
 	}
-	return cmp.Or(rec.Metadata.Address, t.ID)
+	return rec.Metadata.Address
 }
 
 // proofFacts is what the end of a mission tells of its items.

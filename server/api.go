@@ -80,32 +80,32 @@ type EventQuery struct {
 
 // Mission is a mission as it is told to the outside.
 type Mission struct {
-	ID         string                  `json:"id"`
-	Goal       string                  `json:"goal"`
-	Status     centurion.MissionStatus `json:"status"`
-	Directory  string                  `json:"directory"`
-	Branch     string                  `json:"branch,omitempty"`
-	Level      int                     `json:"level,omitempty"`
-	LevelFrom  string                  `json:"level_from,omitempty"` // person, inferred, or the agent that assessed it
-	Session    string                  `json:"session,omitempty"`
-	Todo       string                  `json:"todo,omitempty"` // its plan, relative to the directory
-	Model      string                  `json:"model,omitempty"`
-	Tasks      map[string]int          `json:"tasks"`
-	Tokens     centurion.Tokens        `json:"tokens"`
-	Cost       float64                 `json:"cost"`
-	Unpriced   bool                    `json:"unpriced,omitempty"`
-	MaxCost    float64                 `json:"max_cost,omitempty"`
-	Rounds     int                     `json:"rounds"`
-	DurationMS int64                   `json:"duration_ms"`
-	Verified   int                     `json:"verified"`
-	Unverified int                     `json:"unverified"`
-	Unproven   []string                `json:"unproven,omitempty"`
-	Flaky      []string                `json:"flaky,omitempty"`
-	Reviewed   map[string]string       `json:"reviewed,omitempty"` // items that a review has passed: the address of its session, by item
-	Reason     string                  `json:"reason,omitempty"`
-	Summary    string                  `json:"summary,omitempty"`
-	Started    centurion.Time          `json:"started"`
-	Updated    centurion.Time          `json:"updated"`
+	ID         string                        `json:"id"`
+	Goal       string                        `json:"goal"`
+	Status     centurion.MissionStatus       `json:"status"`
+	Directory  string                        `json:"directory"`
+	Branch     string                        `json:"branch,omitempty"`
+	Level      int                           `json:"level,omitempty"`
+	LevelFrom  string                        `json:"level_from,omitempty"` // person, inferred, or the agent that assessed it
+	Session    string                        `json:"session,omitempty"`
+	Todo       string                        `json:"todo,omitempty"` // its plan, relative to the directory
+	Model      string                        `json:"model,omitempty"`
+	Tasks      map[string]int                `json:"tasks"`
+	Tokens     centurion.Tokens              `json:"tokens"`
+	Cost       float64                       `json:"cost"`
+	Unpriced   bool                          `json:"unpriced,omitempty"`
+	MaxCost    float64                       `json:"max_cost,omitempty"`
+	Rounds     int                           `json:"rounds"`
+	DurationMS int64                         `json:"duration_ms"`
+	Verified   int                           `json:"verified"`
+	Unverified int                           `json:"unverified"`
+	Unproven   []string                      `json:"unproven,omitempty"`
+	Flaky      []string                      `json:"flaky,omitempty"`
+	Reviewed   map[string]centurion.PassedBy `json:"reviewed,omitempty"` // items that a review has passed: that review, by item
+	Reason     string                        `json:"reason,omitempty"`
+	Summary    string                        `json:"summary,omitempty"`
+	Started    centurion.Time                `json:"started"`
+	Updated    centurion.Time                `json:"updated"`
 
 	ToolCalls int                `json:"tool_calls"`
 	Reserved  centurion.Reserved `json:"reserved,omitzero"` // of its limits, as it was at the newest answer

@@ -138,7 +138,7 @@ type End struct {
 	Unverified int
 	Unproven   []string // ids of items
 	Flaky      []string
-	Reviewed   map[string]string // items that a review has passed: its address, by item
+	Reviewed   map[string]centurion.PassedBy // items that a review has passed: that review, by item
 	Reason     string
 	Summary    string // the Commander's, several lines
 }

@@ -224,7 +224,7 @@ func provenWords(e *End) string {
 	}{{"unproven", e.Unproven}, {"flaky", e.Flaky}} {
 		var told []string
 		for _, id := range doubt.items {
-			if by := e.Reviewed[id]; by != "" {
+			if by := e.Reviewed[id].String(); by != "" {
 				id += " (reviewed by agent " + Clean(by) + ")"
 			}
 			told = append(told, id)
