@@ -222,3 +222,61 @@ func TestWorkerSaysItIsStuck(t *testing.T) {
 		}
 	}
 }
+
+// Without a check nothing shows that the work of an agent which says that it is stuck is done: it is not merged, its item is not done, and no
+// review makes it so. Who decides is told why, and a word of theirs has it tried on.
+func TestStuckWithoutACheck(t *testing.T) {
+	const why = "STUCK: is there to be a header line or not?"
+	for _, c := range []struct {
+		name, ask string
+		shared    bool
+	}{{"nobody", "deny", false}, {"nobody, shared", "deny", true}, {"a person", "ask", false}, {"a person, shared", "ask", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+				"commander": func(q scripted.Request) scripted.Answer {
+					if strings.Contains(q.Last(), "call mission_complete") {
+						return complete()
+					}
+					return steps(do(barePlan("- [ ] T1 One", "- [ ] T2 Look @reviewer", "  - after: T1")), do(work("T1", makeA)),
+						say("I wait"), do(call("delegate_task", args{"agent": "reviewer", "item": "T2", "description": "look", "prompt": "look"})), say("I wait"))(q)
+				},
+				"worker": func(q scripted.Request) scripted.Answer {
+					switch {
+					case strings.Contains(q.Last(), "no header"):
+						return do(writes("b.txt", "b\n"))
+					case q.Step() == 1:
+						return do(writes("a.txt", "half\n"))
+					case strings.Contains(q.Last(), "b.txt"):
+						return say("made it")
+					}
+					return say(why)
+				},
+				"reviewer": steps(say("PASS: it is there")),
+			})
+			isolation := map[bool]string{true: "shared", false: "worktree"}[c.shared]
+			m := r.start(centurion.MissionOptions{Ask: c.ask, Isolation: isolation})
+			l := r.live(m.ID)
+			if c.ask == "ask" {
+				ask := r.firstAsk(m.ID, l)
+				has(t, ask.Text, "T1 do T1: the worker says: "+why, "no check that could show otherwise", "How should it go on?")
+				has(t, r.read(todoMD), "[!] T1")
+				r.answer(ask.ID, "no header")
+				r.is(l.settled(), centurion.MissionCompleted, "")
+				equal(t, "returns", r.count(m.ID, centurion.EventTaskReturned), 1)
+				return
+			}
+			r.is(l.settled(), centurion.MissionBlocked, "T1 One")
+			task := r.task(m.ID, "T1")
+			equal(t, "status", task.Status, centurion.TaskBlocked)
+			equal(t, "merges", len(task.Landed), map[bool]int{true: len(task.Landed), false: 0}[c.shared])
+			has(t, task.Error.Message, "its agent says that it is stuck", "no check")
+			has(t, r.read(todoMD), "[!] T1", "[ ] T2")
+			equal(t, "told", r.told(m.Session, why), 1)
+			equal(t, "returns", r.count(m.ID, centurion.EventTaskReturned), 0)
+			if !c.shared {
+				equal(t, "on the branch", r.branchHas(m.ID, "a.txt"), "")
+			}
+		})
+	}
+}

@@ -38,6 +38,9 @@ type rejection struct {
 // accept judges the work of a turn that has ended and puts it where it belongs. It returns why the work goes back to its
 // session, or nil.
 func (m *mission) accept(ctx context.Context, c *conversation, out *session.Outcome, returns int) (*rejection, error) {
+	if back, err := m.unfinished(ctx, c, out.Text); back != nil || err != nil {
+		return back, err
+	}
 	if m.isolated() {
 		return m.landTask(ctx, c, out)
 	}

@@ -32,7 +32,10 @@ const stuckCall = "returns"
 // cannot be done. Its item is blocked meanwhile. It returns what the session is told if it tries on.
 func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, returns int, said string) (string, error) {
 	short := fmt.Sprintf("it came back %s and still cannot be merged: %s", centurion.Count(returns, "time"), back.short)
-	if givesUp(said) && returns < m.h.cfg.Returns {
+	switch {
+	case back.cause == event.ReturnedStuck:
+		short = back.short
+	case givesUp(said) && returns < m.h.cfg.Returns:
 		short = "its agent says that it is stuck; it cannot be merged as it is: " + back.short
 	}
 	none := &stuckError{&centurion.Error{Kind: centurion.KindVerify, Msg: short,
@@ -74,6 +77,23 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 		return back.text, nil
 	}
 	return back.text + "\n\nThe person says: " + answer.Text, nil
+}
+
+// unfinished holds back the work of an agent that says that it is stuck, where no check of the item could show otherwise: what
+// it has written is half of something, and its item is not done. Where the item has a check, that decides.
+func (m *mission) unfinished(ctx context.Context, c *conversation, said string) (*rejection, error) {
+	if !givesUp(said) || c.task.item == "" {
+		return nil, nil
+	}
+	t, err := m.h.cfg.Store.Task(ctx, c.task.id)
+	if err != nil || t.Reviews {
+		return nil, err // a review's item is the work of others
+	}
+	if it, ok := m.itemNow(t.Item); !ok || len(it.Verify) > 0 {
+		return nil, nil
+	}
+	return &rejection{cause: event.ReturnedStuck, short: "its agent says that it is stuck, and its item has no check that could show otherwise",
+		text: "You said that you are stuck. A person wants you to try on: finish the item, then end your turn with what you have done."}, nil
 }
 
 // stuckQuestion is what a person is asked: the agent's own words come first, as they may name what only the person knows.

@@ -11,6 +11,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/orchestrator/claims"
@@ -166,12 +167,15 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 		if err != nil {
 			return out, err
 		}
-		if back == nil {
-			if more, err := c.spokenTo(ctx); err != nil || !more {
+		if back == nil || back.cause == event.ReturnedStuck {
+			more, err := c.spokenTo(ctx)
+			if more {
+				returns-- // what somebody has written meanwhile is no failure, and may be what helps
+				continue
+			}
+			if err != nil || back == nil {
 				return out, err
 			}
-			returns-- // what somebody has written meanwhile is no failure
-			continue
 		}
 		if returns, err = m.handBack(ctx, c, sl, back, returns, out.Text); err != nil {
 			return out, err
@@ -185,7 +189,7 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot, back *rejection, returns int, said string) (int, error) {
 	over := givesUp(said) || returns >= m.h.cfg.Returns && !back.notice
 	switch {
-	case over && !m.isolated():
+	case over && !m.isolated() && back.cause != event.ReturnedStuck:
 		return returns, &centurion.Error{Kind: centurion.KindVerify,
 			Msg: fmt.Sprintf("its acceptance command still fails after %s: %s", centurion.Count(returns, "return"), back.short)}
 	case over:

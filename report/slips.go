@@ -77,6 +77,7 @@ const (
 	returnedFiles    = "files"
 	returnedGuard    = "guard"
 	returnedHollow   = "hollow"
+	returnedStuck    = "stuck"
 )
 
 // why says in one line why work went back.
@@ -93,6 +94,8 @@ func (r returnFact) why() string {
 		return "it changed files that others were working on: " + files
 	case returnedGuard:
 		return "it broke a check of the mission that was green before it" + suffix(": ", r.Command)
+	case returnedStuck:
+		return "its agent said that it was stuck, and a person had it tried on"
 	case returnedHollow:
 		return "its tests tell nothing of its work" + suffix(": ", r.Command)
 	}
