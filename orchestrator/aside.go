@@ -99,6 +99,61 @@ func putLeft(tx *store.Tx, mission, task string, aside []centurion.Aside) error 
 	return tx.PutMission(&rec)
 }
 
+// keptFor lists those of the directories that no task of the mission, nor its own agent, names any more: a resumed task
+// names those of its session, too.
+func (r *taskRows) keptFor(aside []centurion.Aside) (dirs []string) {
+	for _, a := range aside {
+		same := func(o centurion.Aside) bool { return o.Dir == a.Dir }
+		if !slices.ContainsFunc(r.mission.Aside, same) && !slices.ContainsFunc(r.tasks, func(t centurion.Task) bool { return slices.ContainsFunc(t.Aside, same) }) {
+			dirs = append(dirs, a.Dir)
+		}
+	}
+	return dirs
+}
+
+// removeOwnAside removes what the own agents of missions that have ended left and git ignores. The missions' records stay, and
+// name it no more.
+func (h *Host) removeOwnAside(ctx context.Context, missions []string) (dirs []string, err error) {
+	for _, id := range missions {
+		var alone []string
+		err := h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+			alone = nil
+			rows := txRows{tx: tx}
+			r, err := rows.of(id)
+			if err != nil || !r.mission.Status.Ended() {
+				return err
+			}
+			had := r.mission.Aside
+			r.mission.Aside = nil
+			alone = r.keptFor(had)
+			return tx.PutMission(&r.mission)
+		})
+		if err != nil {
+			return dirs, err
+		}
+		gone, err := h.dropAside(ctx, alone)
+		if dirs = append(dirs, gone...); err != nil {
+			return dirs, err
+		}
+	}
+	return dirs, nil
+}
+
+// dropAside removes directories that hold what git ignores, and returns those that it has removed.
+func (h *Host) dropAside(ctx context.Context, dirs []string) ([]string, error) {
+	if len(dirs) == 0 {
+		return nil, nil
+	}
+	repo, err := h.Repository(ctx)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return nil, nil // the project is in no repository any more
+	}
+	if err != nil {
+		return nil, err
+	}
+	return repo.DropAside(dirs...)
+}
+
 // withoutAside lists the files of a task that are its work: what git ignores came nowhere. Without isolation nothing is aside.
 func (m *mission) withoutAside(t centurion.Task) []string {
 	var aside []string

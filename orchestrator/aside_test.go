@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"centurion"
 	"centurion/event"
@@ -43,4 +44,51 @@ func TestIgnoredWorkIsTold(t *testing.T) {
 		}
 	}
 	has(t, told.String(), "worker: git ignores out/result.txt", "git ignores out/own.txt: not merged, kept in "+m.Aside[0].Dir)
+}
+
+// What git ignores goes with the record of its task, once no other names it, and that of the mission's own agent with its mission; what no record
+// names stays. A dry run names the same and removes nothing.
+func TestIgnoredWorkGoesWithItsTask(t *testing.T) {
+	r := gitRig(t, map[string]string{".gitignore": "out/\n", "a.txt": "one\n"}, map[string]script{
+		"commander": steps(do(writes("out/own.txt", "mine\n"), work("", "x")), say("I wait"), say("done")),
+		"worker":    steps(do(writes("out/result.txt", "worth\n")), say("written")),
+	})
+	m := r.mission(centurion.MissionOptions{})
+	task := r.tasks(m.ID)[0]
+	if len(task.Aside) != 1 || len(m.Aside) != 1 {
+		t.Fatalf("kept: %+v of the worker, %+v of the commander", task.Aside, m.Aside)
+	}
+	of, own := task.Aside[0].Dir, m.Aside[0].Dir
+	untold := filepath.Join(filepath.Dir(of), "2")
+	if err := os.Mkdir(untold, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	there := func() (out []string) {
+		for _, d := range []string{of, own, untold} {
+			if _, err := os.Stat(d); err == nil {
+				out = append(out, d)
+			}
+		}
+		return out
+	}
+	tidy := func(o TidyOptions) []string {
+		rep, err := r.host.Tidy(r.ctx, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rep.Aside
+	}
+	all, now := []string{of, own}, time.Duration(0)
+	equal(t, "removed before its time", fmt.Sprint(tidy(TidyOptions{}), tidy(TidyOptions{OlderThan: new(time.Hour)})), "[] []")
+	equal(t, "would be removed", fmt.Sprint(tidy(TidyOptions{OlderThan: &now, DryRun: true})), fmt.Sprint(all))
+	equal(t, "there after a dry run", len(there()), 3)
+	equal(t, "removed", fmt.Sprint(tidy(TidyOptions{OlderThan: &now})), fmt.Sprint(all))
+	equal(t, "there", fmt.Sprint(there()), fmt.Sprint([]string{untold}))
+	if m, err := r.store.Mission(r.ctx, m.ID); err != nil || len(m.Aside) > 0 {
+		t.Errorf("the mission names %+v, %v", m.Aside, err)
+	}
+	equal(t, "removed once more", len(tidy(TidyOptions{OlderThan: &now})), 0)
+
+	shared := &taskRows{mission: m, tasks: []centurion.Task{{ID: "tsk_2", Aside: task.Aside}}}
+	equal(t, "removed while a resumed task names it", len(shared.keptFor(task.Aside)), 0)
 }

@@ -273,7 +273,7 @@ func TestResultFromTheArchive(t *testing.T) {
 			t.Fatal(err)
 		}
 		one = r.task(m.ID, "")
-		if n, err := r.host.remove(r.ctx, []centurion.Task{one}, 1); n != 1 || err != nil {
+		if n, _, err := r.host.remove(r.ctx, []centurion.Task{one}, 1); n != 1 || err != nil {
 			t.Fatalf("%d removed, %v", n, err)
 		}
 		r.is(l.settled(), centurion.MissionCompleted, "")

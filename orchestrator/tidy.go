@@ -26,6 +26,7 @@ type TidyReport struct {
 	Removed  int  `json:"removed"`  // tasks removed with their sessions and messages
 	DryRun   bool `json:"dry_run"`
 
+	Aside     []string `json:"aside,omitempty"`     // directories with files that git ignores, of tasks and missions that were removed or ended long ago: removed, too
 	Worktrees []string `json:"worktrees,omitempty"` // checkouts and branches that nobody needs any more, and that were removed; in a dry run only the checkouts that were asked for
 }
 
@@ -49,7 +50,11 @@ func (h *Host) Tidy(ctx context.Context, o TidyOptions) (TidyReport, error) {
 	if rep.Archived, err = h.archive(h.updates(ctx), p.archive); err != nil {
 		return rep, err
 	}
-	if rep.Removed, err = h.remove(ctx, p.remove, len(p.remove)); err != nil {
+	if rep.Removed, rep.Aside, err = h.remove(ctx, p.remove, len(p.remove)); err != nil {
+		return rep, err
+	}
+	own, err := h.removeOwnAside(ctx, p.own)
+	if rep.Aside = append(rep.Aside, own...); err != nil {
 		return rep, err
 	}
 	rep.Worktrees, err = h.tidyWorktrees(ctx, o.Checkouts)
@@ -60,6 +65,7 @@ func (h *Host) Tidy(ctx context.Context, o TidyOptions) (TidyReport, error) {
 type tidyPlan struct {
 	drop, archive []string
 	remove        []centurion.Task
+	own           []string // missions whose own agent has left files that git ignores
 	report        TidyReport
 }
 
@@ -99,9 +105,17 @@ func (h *Host) plan(ctx context.Context, o TidyOptions) (tidyPlan, error) {
 		if r := all[t.Mission]; wanted && r.removable(t.ID) {
 			r.remove(t.ID)
 			p.remove = append(p.remove, t)
+			p.report.Aside = append(p.report.Aside, r.keptFor(t.Aside)...)
 		}
 	}
 	p.report.Removed = len(p.remove)
+	for _, m := range missions {
+		if r := all[m.ID]; r != nil && o.OlderThan != nil && m.Status.Ended() && time.Since(m.Updated.Time) >= *o.OlderThan && len(m.Aside) > 0 {
+			p.own = append(p.own, m.ID)
+			r.mission.Aside = nil
+			p.report.Aside = append(p.report.Aside, r.keptFor(m.Aside)...)
+		}
+	}
 	return p, err
 }
 

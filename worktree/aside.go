@@ -160,3 +160,34 @@ func (r *Repo) Aside(branch string) (all []centurion.Aside, err error) {
 		}
 	}
 }
+
+// DropAside removes directories that [Repo.Aside] has listed, with all that is in them, and returns those that were there. Any
+// other directory is left alone.
+func (r *Repo) DropAside(dirs ...string) (removed []string, err error) {
+	home := filepath.Join(r.opts.Home, asideDir)
+	root, err := os.OpenRoot(home)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	const what = "remove what was kept"
+	if err != nil {
+		return nil, failed(what, "", err)
+	}
+	defer root.Close()
+	for _, dir := range dirs {
+		rel, err := filepath.Rel(home, dir)
+		if _, nerr := strconv.Atoi(filepath.Base(dir)); err != nil || nerr != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		if _, err := root.Lstat(rel); err != nil {
+			continue
+		}
+		if err := root.RemoveAll(rel); err != nil {
+			return removed, failed(what, "cannot remove "+dir, err)
+		}
+		removed = append(removed, dir)
+		for up := filepath.Dir(rel); up != "." && root.Remove(up) == nil; up = filepath.Dir(up) { // those that are empty now
+		}
+	}
+	return removed, nil
+}

@@ -78,3 +78,27 @@ func TestIgnoredIsSetAside(t *testing.T) {
 		}
 	}
 }
+
+// Only directories that Aside lists are removed, and above them what is empty then.
+func TestDropAside(t *testing.T) {
+	x := newRigAt(t, filepath.Join(t.TempDir(), "top"), "", map[string]string{"a.txt": "a\n"})
+	if got, err := x.DropAside(filepath.Join(x.asideOf("centurion/m/t"), "1")); err != nil || len(got) > 0 {
+		t.Errorf("where nothing was ever kept: %q, %v", got, err)
+	}
+	of := func(branch, n string) string { return filepath.Join(x.asideOf(branch), n) }
+	one, two, other := of("centurion/m/t", "1"), of("centurion/m/t", "2"), of("centurion/m/u", "1")
+	for _, d := range []string{one, two, other} {
+		put(t, filepath.Join(d, "out", "x.txt"), "x\n")
+	}
+	outside := filepath.Join(t.TempDir(), "1")
+	put(t, filepath.Join(outside, "x.txt"), "x\n")
+	got, err := x.DropAside(one, other, outside, x.asideOf("centurion/m/t"), filepath.Join(one, "..", "..", "..", "..", ".."), "1")
+	if want := []string{one, other}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("removed %q, %v, want %q", got, err, want)
+	}
+	for path, want := range map[string]bool{one: false, x.asideOf("centurion/m/u"): false, two: true, outside: true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v, want there: %v", path, err, want)
+		}
+	}
+}

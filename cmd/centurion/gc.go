@@ -45,7 +45,7 @@ func (c *cli) gcCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "gc", Short: "Archive and remove what is left of missions that have ended",
 		Long: "Do now what a host does in time, for missions that have ended: sessions of tasks are dropped, records go to\n" +
 			".opencode/archive/tasks, and beyond keep_tasks the oldest archived tasks are removed. With --older-than everything that\n" +
-			"ended longer ago is archived and removed. Up to eight checkouts that nobody uses stay, so that the next mission begins quickly;\n" +
+			"ended longer ago is archived and removed, with the files of its agents that git ignores. Up to eight checkouts that nobody uses stay, so that the next mission begins quickly;\n" +
 			"with --checkouts they go, too. Then the state file is made smaller, unless a host works here.",
 		Example: "  centurion gc --dry-run\n  centurion gc --older-than 720h\n  centurion gc --checkouts", Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -123,11 +123,14 @@ func (c *cli) tellGC(f *readFlags, r gcReport) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s, %s %s, %s %s, of %s that ended.\n", centurion.Count(r.Sessions, "session"), drop,
 		centurion.Count(r.Archived, "task"), archive, centurion.Count(r.Removed, "task"), remove, centurion.Count(r.Missions, "mission"))
+	gone := "No longer needed and removed"
+	if r.DryRun {
+		gone = "Would be removed"
+	}
+	if len(r.Aside) > 0 {
+		fmt.Fprintf(&b, "%s, with files of removed tasks and missions that git ignores: %s.\n", gone, strings.Join(r.Aside, ", "))
+	}
 	if len(r.Worktrees) > 0 {
-		gone := "No longer needed and removed"
-		if r.DryRun {
-			gone = "Would be removed"
-		}
 		fmt.Fprintf(&b, "%s: %s.\n", gone, strings.Join(r.Worktrees, ", "))
 	}
 	switch {

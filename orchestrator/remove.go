@@ -1,0 +1,166 @@
+package orchestrator
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"centurion"
+	"centurion/store"
+)
+
+// collectGarbage removes the oldest archived tasks if there are more than are kept, and reports whether there still are.
+// What it could not remove it does not look for again at once, unless more was archived.
+func (h *Host) collectGarbage(ctx context.Context, more bool) (over bool, err error) {
+	keep := h.cfg.KeepTasks
+	n, err := h.cfg.Store.TaskCount(ctx)
+	if err != nil || n <= keep {
+		return false, err
+	}
+	c := &h.cleaner
+	if !more && !c.stuck.IsZero() && time.Since(c.stuck) < cleanRetry {
+		return true, nil
+	}
+	missions, err := h.cfg.Store.Missions(ctx)
+	if err != nil {
+		return true, err
+	}
+	var old []centurion.Task
+	for _, m := range missions {
+		tasks, err := h.cfg.Store.Tasks(ctx, m.ID)
+		if err != nil {
+			return true, err
+		}
+		for _, t := range tasks {
+			if !t.Archived.IsZero() {
+				old = append(old, t)
+			}
+		}
+	}
+	removed, _, err := h.remove(ctx, old, n-keep)
+	c.stuck = time.Time{}
+	if over = removed < n-keep; over {
+		c.stuck = time.Now()
+	}
+	return over, err
+}
+
+// oldestFirst orders tasks by their end, so that what a task delegated comes before it.
+func oldestFirst(tasks []centurion.Task) {
+	slices.SortStableFunc(tasks, func(a, b centurion.Task) int { return a.Ended.Compare(b.Ended.Time) })
+}
+
+// remove removes up to n of the tasks that may be removed, the oldest first, with the files that were kept for them because git
+// ignores them. It returns how many tasks it has removed, and the directories of those files.
+func (h *Host) remove(ctx context.Context, tasks []centurion.Task, n int) (removed int, dirs []string, err error) {
+	oldestFirst(tasks)
+	for part := range slices.Chunk(tasks, cleanBatch) {
+		now := 0
+		var alone []string
+		if err := h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+			now, alone = 0, nil
+			rows := txRows{tx: tx}
+			for _, t := range part {
+				r, err := rows.of(t.Mission)
+				if err != nil {
+					return err
+				}
+				if removed+now >= n || !r.removable(t.ID) {
+					continue
+				}
+				if err := tx.RemoveTask(t.ID, r.remove(t.ID)); err != nil {
+					return err
+				}
+				alone = append(alone, r.keptFor(t.Aside)...)
+				now++
+			}
+			return nil
+		}); err != nil {
+			return removed, dirs, err
+		}
+		removed += now
+		// Behind the records: a crash in between leaves files that nobody looks for, and never a record of files that are gone.
+		gone, err := h.dropAside(ctx, alone)
+		if dirs = append(dirs, gone...); err != nil {
+			return removed, dirs, err
+		}
+	}
+	return removed, dirs, nil
+}
+
+// taskRows are the tasks of a mission, and what else decides whether they may be removed.
+type taskRows struct {
+	mission    centurion.Mission
+	tasks      []centurion.Task
+	deliveries []store.Delivery
+}
+
+// txRows reads the rows of each mission once in a transaction.
+type txRows struct {
+	tx  *store.Tx
+	all map[string]*taskRows
+}
+
+func (t *txRows) of(mission string) (*taskRows, error) {
+	if r := t.all[mission]; r != nil {
+		return r, nil
+	}
+	r := &taskRows{}
+	var err error
+	if r.mission, err = t.tx.Mission(mission); err != nil {
+		return nil, err
+	}
+	if r.tasks, err = t.tx.Tasks(mission); err != nil {
+		return nil, err
+	}
+	if r.deliveries, err = t.tx.Deliveries(mission); err != nil {
+		return nil, err
+	}
+	if t.all == nil {
+		t.all = map[string]*taskRows{}
+	}
+	t.all[mission] = r
+	return r, nil
+}
+
+// removable reports whether nobody needs a task any more: it has ended and is in the archive, its result was delivered or
+// its mission has ended, and nothing that it delegated is left.
+func (r *taskRows) removable(id string) bool {
+	i := slices.IndexFunc(r.tasks, func(t centurion.Task) bool { return t.ID == id })
+	if i < 0 {
+		return false
+	}
+	t := r.tasks[i]
+	if !t.Status.Ended() || t.Archived.IsZero() ||
+		t.Session != "" && slices.ContainsFunc(r.tasks, func(o centurion.Task) bool { return o.Parent == t.Session }) {
+		return false
+	}
+	if r.mission.Status.Ended() {
+		return true
+	}
+	delivered := false
+	for _, d := range r.deliveries {
+		if d.Task == id {
+			if d.Taken.IsZero() {
+				return false
+			}
+			delivered = true
+		}
+	}
+	return delivered
+}
+
+// remove takes a task out and reports whether its session goes with it: no other task has it.
+func (r *taskRows) remove(id string) (session bool) {
+	i := slices.IndexFunc(r.tasks, func(t centurion.Task) bool { return t.ID == id })
+	t := r.tasks[i]
+	r.tasks = slices.Delete(r.tasks, i, i+1)
+	return t.Session != "" && !slices.ContainsFunc(r.tasks, func(o centurion.Task) bool { return o.Session == t.Session })
+}
+
+// later reports whether another task has the session of one that has ended, and is not done with it or was so later.
+func (r *taskRows) later(t centurion.Task) bool {
+	return slices.ContainsFunc(r.tasks, func(o centurion.Task) bool {
+		return o.ID != t.ID && o.Session == t.Session && (!o.Status.Ended() || o.Ended.After(t.Ended.Time))
+	})
+}
