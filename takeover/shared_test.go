@@ -204,3 +204,103 @@ func TestRedoSaysWhen(t *testing.T) {
 		t.Errorf("%v, want %v, %v", got.Undone, was.Undone, err)
 	}
 }
+
+// What was recorded without a tree belongs to no history, a file that was renamed is both, and a path names what lies below it only.
+func TestSharedFiles(t *testing.T) {
+	t.Parallel()
+	files := []centurion.FileChange{{Path: "new", Old: "old"}}
+	w := workDone{task: &centurion.Task{Landed: []centurion.Landed{{Commit: "c", Files: files}, {Before: "a", Commit: "b", Files: files}}, Ended: centurion.Now()}}
+	all := w.wrote()
+	if len(all) != 1 || all[0].Commit != "b" {
+		t.Fatalf("%+v", all)
+	}
+	if got := spans(all, "now"); len(got) != 1 || !slices.Equal(got[0].paths, []string{"new", "old"}) || got[0].to != "b" {
+		t.Errorf("%+v", got)
+	}
+	names := []string{"a", "a/b", "ab", "c"}
+	for path, want := range map[string][]string{"a": {"a", "a/b"}, "./a/": {"a", "a/b"}, ".": names, "d": nil} {
+		if got := namedIn(names, []string{path}); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// A task that is at work is not taken back alone, and nothing is touched where a file has changed since or it is only asked.
+func TestUndoTouchesNothing(t *testing.T) {
+	t.Parallel()
+	r, s := newShared(t, map[string]string{"a": "1\n", "b": "1\n"})
+	done := r.wrote(s, 1, true, map[string]string{"a": "2\n"})
+	open := r.wrote(s, 2, false, map[string]string{"b": "2\n"})
+	ctx := t.Context()
+	if _, err := r.Undo(ctx, open.ID, UndoRequest{}); centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(centurion.HintOf(err), "centurion cancel "+open.ID) {
+		t.Errorf("%v, hint %q", err, centurion.HintOf(err))
+	}
+	if got, err := r.Undo(ctx, done.ID, UndoRequest{DryRun: true}); err != nil || len(got.Files) != 1 || !got.Person || r.undone(done.ID) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := r.Undo(ctx, done.ID, UndoRequest{Redo: true}); centurion.KindOf(err) != centurion.KindConflict {
+		t.Errorf("nothing was taken back: %v", err)
+	}
+	r.write("a", "mine\n")
+	if got, err := r.Undo(ctx, done.ID, UndoRequest{}); err != nil || got.Refused == nil || !slices.Equal(got.Refused.Overlap, []string{"a"}) || r.undone(done.ID) {
+		t.Errorf("%+v, %v", got.Refused, err)
+	}
+	r.has("a", "mine\n")
+	r.has("b", "2\n")
+}
+
+// What a mission's own agent has written is taken back and brought back like a task's, also with what was changed since.
+func TestUndoOfOwnWriting(t *testing.T) {
+	t.Parallel()
+	r, s := newShared(t, map[string]string{"a": "1\n"})
+	before := r.save(s)
+	r.write("a", "2\n")
+	after := r.save(s)
+	r.mission.Wrote = []centurion.Landed{{Time: centurion.Now(), Before: before, Commit: after, Files: []centurion.FileChange{{Path: "a", Status: "modified"}}}}
+	r.put(nil)
+	ctx := t.Context()
+	for _, text := range []string{"2\n", "mine\n"} { // the second time somebody has changed it since
+		r.write("a", text)
+		if got, err := r.Undo(ctx, r.mission.ID, UndoRequest{Force: true}); err != nil || got.Refused != nil {
+			t.Fatalf("%+v, %v", got.Refused, err)
+		}
+		r.has("a", "1\n")
+		if _, err := r.Undo(ctx, r.mission.ID, UndoRequest{}); centurion.KindOf(err) != centurion.KindConflict {
+			t.Errorf("once more: %v", err)
+		}
+		if got, err := r.Undo(ctx, r.mission.ID, UndoRequest{Redo: true}); err != nil || got.Refused != nil {
+			t.Fatalf("%+v, %v", got.Refused, err)
+		}
+		r.has("a", text)
+		m, err := r.store.Mission(ctx, r.mission.ID)
+		if err != nil || m.Wrote[0].Forced != "" {
+			t.Errorf("it is still recorded that it was taken back by force: %+v, %v", m.Wrote, err)
+		}
+		r.write("a", "2\n")
+	}
+}
+
+// A task that was taken back before keeps what its own undo has recorded when its mission is taken back with force.
+func TestForcedOnlyOfWhatIsThere(t *testing.T) {
+	t.Parallel()
+	r, s := newShared(t, map[string]string{"a": "1\n", "b": "1\n"})
+	first := r.wrote(s, 1, true, map[string]string{"a": "2\n"})
+	r.wrote(s, 2, true, map[string]string{"b": "2\n"})
+	ctx := t.Context()
+	r.write("a", "mine\n")
+	for _, id := range []string{first.ID, r.mission.ID} {
+		if id == r.mission.ID {
+			r.write("b", "mine, too\n")
+		}
+		if got, err := r.Undo(ctx, id, UndoRequest{Force: true}); err != nil || got.Refused != nil {
+			t.Fatalf("%+v, %v", got.Refused, err)
+		}
+	}
+	r.has("a", "1\n")
+	r.has("b", "1\n")
+	if got, err := r.Undo(ctx, r.mission.ID, UndoRequest{Redo: true}); err != nil || got.Refused != nil {
+		t.Fatalf("%+v, %v", got.Refused, err)
+	}
+	r.has("a", "mine\n")
+	r.has("b", "mine, too\n")
+}
