@@ -222,3 +222,12 @@ func TestOwnQuestion(t *testing.T) {
 		}
 	}
 }
+
+// Where nothing is known to be stuck, the items that are left are named.
+func TestQuestionNamesWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	d := Decide(Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Blocked: 1}, Next: []string{"T7 Tell of it"}})
+	if d.Action != Block || !strings.Contains(d.Question, "T7 Tell of it") {
+		t.Errorf("%+v", d)
+	}
+}

@@ -187,7 +187,7 @@ func TestUnknownAsks(t *testing.T) {
 		`LD_PRELOAD=./x.so ls`,
 		`GIT_SSH_COMMAND=./x git status`,
 		`IFS=x; ls`,
-		`x='a[$(date)]'; echo $((x))`,
+		`x='a[$(date)]'; echo $((x))`, `x='b[$(date)]'; echo ${a[x]}`,
 		`x='$(date)'; echo ${x@P}`,
 		`find . -exec {} \;`,
 		`sh /dev/stdin`,

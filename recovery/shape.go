@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -25,7 +24,7 @@ func byShape(text string) (centurion.Kind, Fault) {
 		return "", FaultNone
 	}
 	var s shape
-	if json.NewDecoder(bytes.NewReader([]byte(text[i:]))).Decode(&s) != nil || s.Name == "" {
+	if json.NewDecoder(strings.NewReader(text[i:])).Decode(&s) != nil || s.Name == "" {
 		return "", FaultNone
 	}
 	switch s.Name {

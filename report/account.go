@@ -168,7 +168,7 @@ func (x Decision) of() string {
 	return whole(x.Agent, x.Address, x.Task)
 }
 
-// decisions are the asks of a mission in the order in which they were made. A mission's being merged is one, too.
+// decisions are the asks of a mission in the order in which they were made.
 func decisions(d Data) []Decision {
 	out := []Decision{}
 	open := map[string]int{} // by the ask's id

@@ -37,6 +37,8 @@ type picture struct {
 	Roles                  []picRole
 	Marks                  []picLegend
 	Kinds                  []picKind
+	Waits, Checks, Merges  bool // there are bars of these kinds
+	Crowded                bool // a mark has a number
 }
 
 // Left is where the part with the names ends: the first marks reach a little over the beginning of time.
@@ -68,12 +70,13 @@ type picMark struct {
 	Title string
 	Count int // how many this one stands for; it is written if there is room
 	Room  bool
+	last  MarkKind // the newest of those
 }
 
 type picTick struct {
 	X      float64
 	Label  string
-	Anchor string // where the words stand: middle, or start where they would reach into the names
+	Anchor string // where the words stand: middle, start where they would reach into the names, end where they would reach out of the picture
 }
 
 type picLine struct {
@@ -194,6 +197,7 @@ func draw(t Timeline) *picture {
 		for _, m := range l.Marks {
 			used[m.Kind] = true
 		}
+		p.uses(l, r)
 		p.Rows = append(p.Rows, r)
 	}
 	p.Ticks = ticks(whole, p.X, p.Right)
@@ -211,6 +215,16 @@ func draw(t Timeline) *picture {
 	p.Title = "Timeline of the workers"
 	p.Desc = describe(t)
 	return p
+}
+
+// uses notes what of a lane the legend has to explain.
+func (p *picture) uses(l Lane, r picRow) {
+	for _, s := range l.Spans {
+		p.Waits = p.Waits || s.Kind == SpanWait
+		p.Checks = p.Checks || s.Kind == SpanVerify
+		p.Merges = p.Merges || s.Kind == SpanMerge
+	}
+	p.Crowded = p.Crowded || slices.ContainsFunc(r.Marks, func(m picMark) bool { return m.Room })
 }
 
 // describe says in words what the picture shows, for who cannot see it.
@@ -294,7 +308,10 @@ func marks(t Timeline, l Lane, y float64, x func(centurion.Time) float64) []picM
 		}
 		if n := len(out); n > 0 && at-out[n-1].X < markWidth {
 			g := &out[n-1]
-			g.Count++
+			if !follows(g.last, m.Kind) {
+				g.Count++
+			}
+			g.last = m.Kind
 			if len(g.Title) < 600 {
 				g.Title += "\n" + title
 			}
@@ -303,16 +320,27 @@ func marks(t Timeline, l Lane, y float64, x func(centurion.Time) float64) []picM
 			}
 			continue
 		}
-		out = append(out, picMark{X: at, Y: y, Kind: m.Kind, Path: markPath(m.Kind), Title: title, Count: 1})
+		out = append(out, picMark{X: at, Y: y, Kind: m.Kind, Path: markPath(m.Kind), Title: title, Count: 1, last: m.Kind})
 	}
 	for i := range out {
 		end := picWidth
 		if i+1 < len(out) {
 			end = out[i+1].X - markWidth/2
 		}
-		out[i].Room = out[i].Count > 1 && end-out[i].X > 22
+		out[i].Room = out[i].Count > 1 && end-out[i].X > 8+7*float64(1+len(itoa(out[i].Count)))
 	}
 	return out
+}
+
+// follows reports whether a mark only says what came of the one before it: what is red or does not fit goes back, what is merged is done.
+func follows(before, k MarkKind) bool {
+	switch k {
+	case MarkReturn:
+		return before == MarkRed || before == MarkConflict
+	case MarkDone:
+		return before == MarkMerge
+	}
+	return false
 }
 
 // steps are the distances that an axis may have between two ticks.
@@ -345,8 +373,11 @@ func ticks(whole time.Duration, from, to float64) []picTick {
 	var out []picTick
 	for at := time.Duration(0); at <= whole; at += step {
 		tick := picTick{X: tenth(from + (to-from)*float64(at)/float64(whole)), Label: axis(at), Anchor: "middle"}
-		if at == 0 {
+		switch half := float64(len(tick.Label)) * letter / 2; {
+		case at == 0:
 			tick.Anchor = "start"
+		case tick.X+half > picWidth:
+			tick.Anchor = "end"
 		}
 		out = append(out, tick)
 	}

@@ -390,6 +390,9 @@ func count(items []Item) Counts {
 // doubts lists what is not shown to be right, items first, in the order of the plan.
 func doubts(r *Report) []Doubt {
 	out := []Doubt{}
+	due := func(it Item) bool { // before that nobody claims anything: it may still come
+		return it.Status == "done" || it.ID == "" && r.Mission.Status == centurion.MissionCompleted
+	}
 	add := func(it Item, c Check) {
 		item := it.ID
 		d := Doubt{Item: item, Command: c.Command, Kind: string(c.Standing)}
@@ -401,8 +404,10 @@ func doubts(r *Report) []Doubt {
 		switch standing {
 		case Proven, Regression, Passed, Reviewed, Unchecked:
 		case NotRun:
-			d.Why = []string{"the host has not run it"}
-			out = append(out, d)
+			if due(it) {
+				d.Why = []string{"the host has not run it"}
+				out = append(out, d)
+			}
 		default:
 			if c.Receipt != nil {
 				d.Why = because(*c.Receipt)
@@ -417,7 +422,7 @@ func doubts(r *Report) []Doubt {
 		}
 	}
 	for _, it := range r.Items {
-		if it.Standing == Unchecked && it.Status != "cancelled" {
+		if it.Standing == Unchecked && due(it) {
 			out = append(out, Doubt{Item: it.ID, Kind: string(Unchecked), Why: []string{"it has no acceptance command, and no review has passed since its work ended: nothing but an agent's word stands for it"}})
 		}
 		for _, c := range it.Checks {

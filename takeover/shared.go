@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/failpoint"
 	"centurion/store"
 	"centurion/worktree"
 )
@@ -20,7 +21,8 @@ type span struct {
 	paths    []string
 }
 
-// wrote lists what a mission or a task has recorded of its writing in the project itself, oldest first.
+// wrote lists what a mission or a task has recorded of its writing in the project itself: what ended first comes first, and what has not
+// ended last.
 func (w *workDone) wrote() []centurion.Landed {
 	type record struct {
 		centurion.Landed
@@ -29,9 +31,13 @@ func (w *workDone) wrote() []centurion.Landed {
 	var all []record
 	add := func(from []centurion.Landed, ended centurion.Time) {
 		for _, l := range from {
-			if l.Before != "" {
-				all = append(all, record{l, ended})
+			if l.Before == "" {
+				continue
 			}
+			if ended.IsZero() { // what it has recorded may be older than its last write
+				l.Commit = ""
+			}
+			all = append(all, record{l, ended})
 		}
 	}
 	if w.task != nil {
@@ -42,7 +48,15 @@ func (w *workDone) wrote() []centurion.Landed {
 			add(t.Landed, t.Ended)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b record) int { return a.ended.Compare(b.ended.Time) })
+	slices.SortStableFunc(all, func(a, b record) int {
+		switch {
+		case a.ended.IsZero() == b.ended.IsZero():
+			return a.ended.Compare(b.ended.Time)
+		case a.ended.IsZero():
+			return 1
+		}
+		return -1
+	})
 	out := make([]centurion.Landed, len(all))
 	for i, r := range all {
 		out[i] = r.Landed
@@ -169,35 +183,36 @@ func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q Und
 			}
 		}
 		changed, there, err := sharedChecks(ctx, s, now, all, &r)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
+		}
+		r.Person = true
+		if there {
+			if found, err := w.cutOff(ctx, s, all, q, &r); found || err != nil {
+				return err
+			}
+		}
+		switch {
 		case there && q.Redo:
 			return &centurion.Error{Kind: centurion.KindConflict, Msg: "the work of " + id + " was not taken back", Hint: "see: centurion diff " + id}
 		case there || !q.Redo && w.takenBack():
 			return &centurion.Error{Kind: centurion.KindConflict, Msg: "the work of " + id + " was taken back already", Hint: "bring it back with: centurion undo --redo " + id}
-		case len(changed) > 0 && !q.Force:
-			r.Refused = &Refusal{Overlap: changed, Why: someNames(changed) + " changed since",
-				Next: fmt.Sprintf("take back what came later first, or lose it: centurion %s --force %s", undoWord(q), id)}
-			if !q.Redo {
-				r.Refused.Next = fmt.Sprintf("take back what came later first, or take it back, too: centurion undo --force %s (--redo brings back both)", id)
-			}
-			return nil
 		}
-		r.Person = true
+		if r.Refused, err = sharedRefusal(ctx, s, all, changed, q, id); err != nil || r.Refused != nil {
+			return err
+		}
 		if q.DryRun {
 			return nil
 		}
-		if len(changed) > 0 && !q.Redo { // before anything is touched: whatever happens, it is known what was there
+		if (len(changed) > 0 || w.goesOn()) && !q.Redo { // before anything is touched: whatever happens, it is known what was there
 			if err := p.recordForced(ctx, &w, now); err != nil {
 				return err
 			}
 		}
-		for _, sp := range all {
-			if _, _, err := s.Restore(ctx, sp.from, sp.to, q.Force, sp.paths...); err != nil {
-				return err
-			}
+		if err := restoreAll(ctx, s, all, q, id); err != nil {
+			return err
 		}
+		failpoint.Hit(failpoint.UndoMoved)
 		return nil
 	})
 	if err != nil || q.DryRun || r.Refused != nil {
@@ -208,6 +223,69 @@ func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q Und
 		r.Back = "centurion undo " + id
 	}
 	return p.sharedUndone(context.WithoutCancel(ctx), w, r, q)
+}
+
+// sharedRefusal says what keeps files from being taken back, or brought back; nil if nothing does. changed are those that are not as the
+// work has left them.
+func sharedRefusal(ctx context.Context, s *worktree.Shadow, all []span, changed []string, q UndoRequest, id string) (*Refusal, error) {
+	if len(changed) > 0 && !q.Force {
+		r := &Refusal{Overlap: changed, Why: someNames(changed) + " changed since",
+			Next: fmt.Sprintf("take back what came later first, or take it back, too: centurion undo --force %s (--redo brings back both)", id)}
+		if q.Redo {
+			r.Next = fmt.Sprintf("take back what came later first, or lose it: centurion undo --redo --force %s", id)
+		}
+		return r, nil
+	}
+	var blocked []string
+	for _, sp := range all {
+		more, err := s.Blocked(ctx, sp.from, sp.to, sp.paths...)
+		if err != nil {
+			return nil, err
+		}
+		blocked = append(blocked, more...)
+	}
+	if len(blocked) == 0 {
+		return nil, nil
+	}
+	slices.Sort(blocked)
+	return &Refusal{Overlap: blocked, Why: "something else stands now where a file would be brought back: " + someNames(blocked),
+		Next: fmt.Sprintf("take back what came later first, or move it away; then: centurion %s %s", undoWord(q), id)}, nil
+}
+
+// restoreAll brings the files of spans from their later state to the earlier one.
+func restoreAll(ctx context.Context, s *worktree.Shadow, all []span, q UndoRequest, id string) error {
+	for _, sp := range all {
+		_, changed, err := s.Restore(ctx, sp.from, sp.to, q.Force, sp.paths...)
+		if err == nil && len(changed) > 0 { // somebody has written since it was looked at
+			err = &centurion.Error{Kind: centurion.KindConflict, Msg: someNames(changed) + " changed meanwhile, and not all of the work is as it should be",
+				Hint: "see what there is with: centurion diff " + id + "; then ask for it again"}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutOff reports whether all files are as they should be and it was not recorded: a host died in between, or the person has done the same
+// by other means. The report has what came of it.
+func (w *workDone) cutOff(ctx context.Context, s *worktree.Shadow, all []span, q UndoRequest, r *UndoReport) (bool, error) {
+	if !slices.ContainsFunc(w.mine(), func(t centurion.Task) bool { return t.Undone.IsZero() != q.Redo }) {
+		return false, nil
+	}
+	for _, sp := range all {
+		files, err := sp.stat(ctx, s, sp.to, sp.from)
+		if err != nil {
+			return false, err
+		}
+		r.Files = addFiles(r.Files, files)
+	}
+	return len(r.Files) > 0, nil
+}
+
+// goesOn reports whether a task of the work has not ended: what its files are when they are taken back is known to nobody else.
+func (w *workDone) goesOn() bool {
+	return slices.ContainsFunc(w.mine(), func(t centurion.Task) bool { return t.Ended.IsZero() })
 }
 
 // forced is what was recorded of the writing, each with the state in which its files were taken back, where that is another.

@@ -67,7 +67,7 @@ func (p *Person) undo(ctx context.Context, w workDone, r UndoReport, q UndoReque
 		return r, err
 	}
 	if w.shared() {
-		for _, t := range w.tasks {
+		for _, t := range w.mine() {
 			if q.Redo && t.Undone.After(r.Undone.Time) {
 				r.Undone = t.Undone
 			}

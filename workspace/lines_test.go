@@ -19,6 +19,7 @@ func TestAppendJSON(t *testing.T) {
 		"only a part":      {`{"a":`, "1\n2\n"},
 		"without its end":  {"0\n" + `{"a":1}`, "0\n" + `{"a":1}` + "\n1\n2\n"},
 		"long":             {"0\n" + long + "\n", "0\n" + long + "\n1\n2\n"},
+		"long, no end":     {"0\n" + long, "0\n" + long + "\n1\n2\n"},
 		"long and cut off": {"0\n" + long[:150<<10], "0\n1\n2\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -244,20 +244,55 @@ func (s *Shadow) Patch(ctx context.Context, from, to string, color bool, paths .
 func (s *Shadow) Restore(ctx context.Context, from, to string, force bool, paths ...string) (files []centurion.FileChange, changed []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all, err := s.repo.raw(ctx, from, to)
-	if err != nil {
-		return nil, nil, err
-	}
-	all = slices.DeleteFunc(all, func(c change) bool { return !chosen(c.Path, paths) })
 	dir, err := s.repo.scratch()
 	if err != nil {
 		return nil, nil, err
 	}
 	defer os.RemoveAll(dir)
+	g, err := s.compare(ctx, dir, from, to, paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(g.blocked) > 0 || len(g.changed) > 0 && !force || len(g.steps) == 0 {
+		all := slices.Concat(g.changed, g.blocked)
+		slices.Sort(all)
+		return nil, slices.Compact(all), nil
+	}
+	return s.restore(ctx, dir, from, to, g.steps, g.infos)
+}
+
+// Blocked names the files that Restore could not bring back, force or not: where something else stands that is to stay. It touches nothing.
+func (s *Shadow) Blocked(ctx context.Context, from, to string, paths ...string) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dir, err := s.repo.scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	g, err := s.compare(ctx, dir, from, to, paths)
+	return g.blocked, err
+}
+
+// going is what has to be done to bring files back, and what speaks against it.
+type going struct {
+	steps   []step
+	changed []string // no longer as in the tree that they are brought back from
+	blocked []string // something else stands there
+	infos   map[string]fs.FileInfo
+}
+
+// compare finds out what has to be done; dir is a scratch directory.
+func (s *Shadow) compare(ctx context.Context, dir, from, to string, paths []string) (g going, err error) {
+	all, err := s.repo.raw(ctx, from, to)
+	if err != nil {
+		return g, err
+	}
+	all = slices.DeleteFunc(all, func(c change) bool { return !chosen(c.Path, paths) })
 	work := filepath.Join(dir, "work")
 	if b, err := os.ReadFile(filepath.Join(s.repo.gitDir, "index")); err == nil {
 		if err := os.WriteFile(work, b, 0o600); err != nil {
-			return nil, nil, diskError("copy the index", err)
+			return g, diskError("copy the index", err)
 		}
 	}
 	names := make([]string, len(all))
@@ -266,32 +301,25 @@ func (s *Shadow) Restore(ctx context.Context, from, to string, force bool, paths
 	}
 	now, err := s.placer().look(ctx, work, names)
 	if err != nil {
-		return nil, nil, err
+		return g, err
 	}
-	var steps []step
+	g.infos = now.infos
 	for _, c := range all {
 		is := now.entries[c.Path]
 		if is == c.from {
 			continue
 		}
 		if is != c.to {
-			changed = append(changed, c.Path)
+			g.changed = append(g.changed, c.Path)
 		}
-		steps = append(steps, step{c.Path, is, c.from})
+		g.steps = append(g.steps, step{c.Path, is, c.from})
 	}
-	blocked := false
-	for _, st := range steps {
-		if up := now.blocked[st.Path]; up != "" && st.New != (entry{}) && s.placer().inTheWay(st.Path, up, steps) {
-			blocked = true
-			changed = append(changed, st.Path)
+	for _, st := range g.steps {
+		if up := now.blocked[st.Path]; up != "" && st.New != (entry{}) && s.placer().inTheWay(st.Path, up, g.steps) {
+			g.blocked = append(g.blocked, st.Path)
 		}
 	}
-	slices.Sort(changed)
-	changed = slices.Compact(changed)
-	if blocked || len(changed) > 0 && !force || len(steps) == 0 {
-		return nil, changed, nil
-	}
-	return s.restore(ctx, dir, from, to, steps, now.infos)
+	return g, nil
 }
 
 func (s *Shadow) restore(ctx context.Context, dir, from, to string, steps []step, infos map[string]fs.FileInfo) ([]centurion.FileChange, []string, error) {
