@@ -102,6 +102,34 @@ func TestQuestionAtRestart(t *testing.T) {
 	}
 }
 
+// SUB-25, SUB-35: a host that dies between the end of a question and that of its call leaves a question that nobody has answered:
+// the call, which runs again, asks anew instead of taking that for the person's word.
+func TestQuestionEndedUnanswered(t *testing.T) {
+	for _, by := range []string{byAbort, byEnd} {
+		t.Run(by, func(t *testing.T) {
+			bubble(t, clerks(1), func(r *rig) {
+				r.asksPerson()
+				m := r.start(asking)
+				l := r.live(m.ID)
+				old := r.waitFor(m.ID, 1)[0]
+				l.goAway(byKill)
+				if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return putAnswer(tx, old, event.NoAnswer, by) }); err != nil {
+					t.Fatal(err)
+				}
+				l = r.live(m.ID)
+				now := r.waitFor(m.ID, 1)[0]
+				equal(t, "question", now.Text, old.Text)
+				if now.ID == old.ID {
+					t.Error("it is the question that had ended")
+				}
+				r.answer(now.ID, "this one")
+				r.is(l.settled(), centurion.MissionCompleted, "")
+				equal(t, "result", r.tasks(m.ID)[0].Result, "heard: this one")
+			})
+		})
+	}
+}
+
 // A question whose mission is resumed where nobody is there is answered by the policy of that run.
 func TestQuestionResumedHeadless(t *testing.T) {
 	bubble(t, clerks(1), func(r *rig) {

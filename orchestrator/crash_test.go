@@ -93,6 +93,43 @@ func TestLoopCrashes(t *testing.T) {
 	}
 }
 
+// OPAL-75: what a crash has left half done in memory is forgotten: the loop begins anew with what is stored.
+func TestCrashForgetsWhatIsNotStored(t *testing.T) {
+	bubble(t, map[string]script{"commander": func(q scripted.Request) scripted.Answer {
+		if q.Number == 2 {
+			return scripted.Answer{Error: &scripted.Error{Status: 404, Message: "no such model"}}
+		}
+		if q.Number == 1 {
+			return bash("build 1m")
+		}
+		return say("done")
+	}}, func(r *rig) {
+		var id string
+		crashed := false
+		r.cfg.Fallback = func(string, string) []string {
+			if id != "" && !crashed {
+				crashed = true
+				r.host.running(id).root.sess.Add(centurion.Message{ID: "msg_x", Role: centurion.RoleUser,
+					Parts: []centurion.Part{{Type: centurion.PartText, Text: "half done"}}})
+				panic("the loop has crashed")
+			}
+			return nil
+		}
+		r.restart()
+		m := r.start(centurion.MissionOptions{})
+		id = m.ID
+		r.is(r.run(id), centurion.MissionCompleted, "")
+		asked := r.requests("commander")
+		if len(asked) < 3 {
+			t.Fatalf("%d requests", len(asked))
+		}
+		has(t, texts(asked[2]), "build it", "tool:")
+		if strings.Contains(texts(asked[2]), "half done") {
+			t.Errorf("what is not stored is sent:\n%s", texts(asked[2]))
+		}
+	})
+}
+
 // OPAL-5, OPAL-19, OPAL-20, OPAL-76, OPAL-80: when what runs the tools dies, the agent begins anew and has it again; the call is not
 // run a second time unseen, and what it delegated lives on.
 func TestToolRunnerCrashes(t *testing.T) {

@@ -364,6 +364,44 @@ func TestStopFamily(t *testing.T) {
 	})
 }
 
+// OPAL-18: a task whose end is recorded, but which is still at work on what comes after, is waited for by who stops it.
+func TestStopAwaitsTheEnd(t *testing.T) {
+	bubble(t, map[string]script{"commander": steps(do(work("", "x")), bash("build 20m")), "worker": minutes(1, "made")}, func(r *rig) {
+		m := r.start(centurion.MissionOptions{})
+		l := r.live(m.ID)
+		time.Sleep(2 * time.Minute)
+		task := r.tasks(m.ID)[0]
+		equal(t, "task", task.Status, centurion.TaskCompleted)
+		at := r.host.running(m.ID)
+		ctx, cancel := context.WithCancelCause(r.ctx)
+		run := &taskRun{id: task.ID, ctx: ctx, cancel: cancel, done: make(chan struct{})}
+		at.mu.Lock()
+		at.runs[task.ID] = run
+		at.mu.Unlock()
+		var g guard.Group
+		g.Go("rest of the task", func() error {
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+			at.mu.Lock()
+			delete(at.runs, task.ID)
+			at.mu.Unlock()
+			close(run.done)
+			return nil
+		})
+		began := time.Now()
+		if err := r.host.Stop(r.ctx, task.Session, "not wanted"); err != nil {
+			t.Error(err)
+		}
+		equal(t, "stopping takes", time.Since(began), time.Minute)
+		cancel(nil)
+		if err := g.Wait(); err != nil {
+			t.Error(err)
+		}
+		equal(t, "task", r.tasks(m.ID)[0].Status, centurion.TaskCompleted)
+		r.is(l.settled(), centurion.MissionCompleted, "")
+	})
+}
+
 var (
 	anyID   = regexp.MustCompile(`\b(msn|ses|msg|prt|tsk|dlv|per|que|rcp)_\w+|\bcall_\d+_\d+`)
 	anyCost = regexp.MustCompile(`"(tokens|usage)":\{.*?\}\}?|"cost":[\d.e-]+,?|Cost: .*? tokens`) // they depend on how long the path of the project is

@@ -71,11 +71,8 @@ func (m *mission) whole(spaceCame func(error) bool) (rec centurion.Mission, err 
 	if _, panicked := errors.AsType[*guard.PanicError](err); !panicked {
 		return rec, err
 	}
-	m.end(err)
-	m.noRelaunch()
+	// Its work has ended, and all that belongs to it: run recovers that itself.
 	lost := guard.Call("end mission "+m.id, func() (ferr error) {
-		_ = m.tasks.Wait() // each has recorded its own end
-		m.clearBackground()
 		m.leaveGround(centurion.MissionFailed)
 		rec, ferr = m.finish(verdictOf(context.Background(), err))
 		return ferr

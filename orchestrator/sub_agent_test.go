@@ -264,6 +264,25 @@ func TestSubAgentRefused(t *testing.T) {
 	})
 }
 
+// SUB-8: a sub-agent has the configured budget of a task: when that is used up it fails, its parent is told and goes on.
+func TestSubAgentBudget(t *testing.T) {
+	bubble(t, family(steps(do(sub("look", nil)), say("done without it")), func(scripted.Request) scripted.Answer {
+		return do(call("ls", args{}))
+	}), func(r *rig) {
+		r.cfg.TaskBudget = centurion.TaskBudget{Rounds: 3, ToolCalls: 9}
+		r.restart()
+		m := r.mission(assistant())
+		r.is(m, centurion.MissionCompleted, "")
+		equal(t, "summary", m.Summary, "done without it")
+		k := r.tasks(m.ID)[0]
+		equal(t, "its budget", k.Budget, r.cfg.TaskBudget)
+		equal(t, "its requests", k.Rounds, 3)
+		has(t, r.results(m.ID, "sub_agent")[0], "the sub-agent failed (budget): ", "the task's own budget of 3 requests is used up", "What it had done: 3 tool calls")
+		equal(t, "requests in all", m.Rounds, 5)
+		r.adds(m.ID)
+	})
+}
+
 // SUB-11, SUB-10: the log of a sub-agent's tool calls stands in the metadata of its parent's call, in their order and by
 // call id, and a long answer is cut with a pointer to the whole.
 func TestSubAgentReport(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -353,6 +355,48 @@ func TestForkAllOrNothing(t *testing.T) {
 			t.Errorf("%v: %d missions, %d events more, %v", err, len(all), r.store.LastSeq()-before, lerr)
 		}
 	})
+}
+
+// OPAL-29: a fork that cannot be recorded leaves no copy of the plan behind.
+func TestForkLeavesNoPlan(t *testing.T) {
+	bubble(t, map[string]script{"commander": steps(do(plans("- [x] T1 One")), say("done"))}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		other, err := store.Open(r.ctx, r.store.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(r.store.Own(r.ctx), other.Own(r.ctx), other.Close()); err != nil { // from now on its updates are refused
+			t.Fatal(err)
+		}
+		before := filesIn(t, filepath.Join(r.dir, ".opencode"))
+		has(t, before, "todo.md")
+		if _, err := r.host.Fork(r.ctx, m.Session, ""); centurion.KindOf(err) != centurion.KindConflict {
+			t.Errorf("the fork: %v", err)
+		}
+		equal(t, "files", filesIn(t, filepath.Join(r.dir, ".opencode")), before)
+		if err := r.store.Own(r.ctx); err != nil {
+			t.Fatal(err)
+		}
+		f, err := r.host.Fork(r.ctx, m.Session, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		has(t, r.read(f.Todo), "T1 One")
+	})
+}
+
+// filesIn names what lies in a directory.
+func filesIn(t testing.TB, dir string) string {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range all {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
 }
 
 // OPAL-30: a conversation may be copied while it is worked on: a call that has no result then is answered as interrupted in the

@@ -434,3 +434,32 @@ func TestHistoryStaysValid(t *testing.T) {
 		}
 	})
 }
+
+// tripped is a model whose connection breaks at the moment in which its turn is stopped.
+type tripped struct{ stop func() }
+
+func (m tripped) Stream(context.Context, provider.Request) iter.Seq2[provider.Delta, error] {
+	return func(yield func(provider.Delta, error) bool) {
+		if yield(provider.Delta{Type: provider.Text, Text: "half"}, nil) {
+			m.stop()
+			yield(provider.Delta{}, &centurion.Error{Kind: centurion.KindNetwork, Msg: "the connection broke"})
+		}
+	}
+}
+
+// LOOP-42: who stops a turn is why it ended, whatever else breaks by that.
+func TestStopIsTheReason(t *testing.T) {
+	r := newRig(t, inOrder())
+	for range 20 { // which of the two is seen first is open
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r.cfg.Model = tripped{func() { cancel(centurion.ErrCancelled) }}
+		r.reopen()
+		r.say("go on")
+		if _, err := r.Turn(ctx); centurion.KindOf(err) != centurion.KindCancelled {
+			t.Errorf("it ended with %v", err)
+		}
+		if got := r.last().Finish; got != centurion.FinishCancelled {
+			t.Errorf("the answer is stored as %s", got)
+		}
+	}
+}

@@ -485,3 +485,25 @@ func BenchmarkCompaction(b *testing.B) {
 		}
 	})
 }
+
+// ORCH-83: an answer ends the row: a conversation that goes on is shortened as often as it has to be.
+func TestCompactionsBetweenAnswers(t *testing.T) {
+	model := &answerer{main: func(req provider.Request) (provider.Delta, error) {
+		return provider.Delta{Tokens: centurion.Tokens{Input: int64(bytesOf(req) / 4), Output: 10}}, nil
+	}}
+	r := rigOf(t, model, func(*past) error { return nil })
+	r.cfg.Window = 60_000
+	r.reopen()
+	for range 7 {
+		r.say(strings.Repeat("words ", 20_000))
+		r.turn()
+	}
+	if n := len(r.compactions()); n != 6 {
+		t.Errorf("%d compactions in seven turns, of which all but the first need one", n)
+	}
+	for i, req := range model.asked {
+		if n := bytesOf(req); n > 200_000 {
+			t.Errorf("request %d has %d bytes", i, n)
+		}
+	}
+}

@@ -2,9 +2,11 @@ package session_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -236,4 +238,54 @@ func borders(t *testing.T, body []byte) (prefixes []string, marked []int) {
 		}
 	}
 	return prefixes, marked
+}
+
+// played is a model that sends these pieces, and that it is done.
+type played []provider.Delta
+
+func (p played) Stream(context.Context, provider.Request) iter.Seq2[provider.Delta, error] {
+	return func(yield func(provider.Delta, error) bool) {
+		for _, d := range append(p, provider.Delta{Type: provider.Done, Finish: centurion.FinishStop}) {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+// LOOP-27: what a model thinks and says is stored in the parts and in the order in which it came: two blocks of thinking in a row
+// keep a signature each, and what it thinks after a piece of text does not go to what it thought before.
+func TestThinkingInBlocks(t *testing.T) {
+	r := newRig(t, inOrder())
+	thinks := func(text string) provider.Delta { return provider.Delta{Type: provider.Reasoning, Text: text} }
+	says := func(text string) provider.Delta { return provider.Delta{Type: provider.Text, Text: text} }
+	signed := func(by string) provider.Delta {
+		return provider.Delta{Type: provider.ReasoningEnd, Metadata: map[string]any{"anthropic": by}}
+	}
+	for _, test := range []struct {
+		pieces played
+		want   string
+	}{
+		{played{thinks("a"), thinks("b"), signed("1"), thinks("c"), signed("2"), says("d"), says("e")}, "reasoning ab 1 | reasoning c 2 | text de"},
+		{played{thinks("a"), signed("1"), signed("2"), says("b")}, "reasoning a 1 | reasoning  2 | text b"},
+		{played{thinks("a"), says("b"), thinks("c"), says("d")}, "reasoning a | text b | reasoning c | text d"},
+	} {
+		r.cfg.Model = test.pieces
+		r.reopen()
+		r.say("go on")
+		r.turn()
+		var got []string
+		for _, p := range r.last().Parts {
+			if p.Type == centurion.PartReasoning || p.Type == centurion.PartText {
+				by := ""
+				if p.Metadata != nil {
+					by = fmt.Sprint(" ", p.Metadata["anthropic"])
+				}
+				got = append(got, fmt.Sprint(p.Type, " ", p.Text, by))
+			}
+		}
+		if strings.Join(got, " | ") != test.want {
+			t.Errorf("stored as %q, want %q", strings.Join(got, " | "), test.want)
+		}
+	}
 }

@@ -178,6 +178,14 @@ func TestStepsAreBounded(t *testing.T) {
 	}
 }
 
+// Where nothing else is configured a turn may make 200 requests.
+func TestStepsAreBoundedByDefault(t *testing.T) {
+	r := newRig(t, func(scripted.Request) scripted.Answer { return call("noop") }, tool{name: "noop"})
+	if out := r.fails(centurion.KindTimeout); out.Steps != 200 || len(r.model.Requests()) != 200 {
+		t.Errorf("%d steps, %d requests", out.Steps, len(r.model.Requests()))
+	}
+}
+
 // Before the last request that a turn may make the model is told, so that it ends with an answer.
 func TestLastStepIsForTheAnswer(t *testing.T) {
 	r := newRig(t, func(q scripted.Request) scripted.Answer {

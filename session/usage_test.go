@@ -64,3 +64,22 @@ func TestUsageEstimated(t *testing.T) {
 		t.Errorf("estimated as %+v", got)
 	}
 }
+
+// LOOP-31: a request that was refused has cost nothing, with a price and without one.
+func TestRefusedRequestCostsNothing(t *testing.T) {
+	for _, price := range []*centurion.Price{{Input: 1, Output: 2}, nil} {
+		r := newRig(t, inOrder(scripted.Answer{Error: &scripted.Error{Status: 404, Message: "no such model"}}))
+		r.cfg.Price = price
+		r.reopen()
+		r.fails(centurion.KindModelNotFound)
+		rec := r.record()
+		if rec.Tokens.Total() != 0 || rec.Cost != 0 || rec.Metadata.Unpriced {
+			t.Errorf("it has cost %+v, %v, unpriced %v", rec.Tokens, rec.Cost, rec.Metadata.Unpriced)
+		}
+		for _, u := range r.host.spent {
+			if u.Tokens.Total() != 0 || u.USD != 0 || u.Unpriced {
+				t.Errorf("the host was told %+v", u)
+			}
+		}
+	}
+}

@@ -65,7 +65,7 @@ func runEdit(ctx context.Context, c *Call, in editInput) (Result, error) {
 		out += fmt.Sprintf(", %d places", n)
 	}
 	return Result{Output: out + "\n" + change, Title: p.name, Files: p.changed(),
-		Metadata: map[string]any{"filepath": p.name, "diff": change, "replaced": n, knows: c.Seen.note(p.key(), workspace.VersionOf(data))}}, nil
+		Metadata: map[string]any{"filepath": p.name, "diff": change, "replaced": n, knows: c.Seen.known(p.key())}}, nil
 }
 
 // substitute replaces the text in data and says how often. The search knows only LF, as the model does; every byte that

@@ -75,6 +75,13 @@ func TestStaleFile(t *testing.T) {
 		}
 		b.refused("write", args{"filePath": "c.txt", "content": "x"}, centurion.KindConflict, "has changed")
 		want(t, "file", b.get("c.txt"), "somebody else\n")
+		b.gate.then = func(a Access) {
+			if a.Permission == "edit" {
+				b.put("lock", "")
+			}
+		}
+		b.refused("write", args{"filePath": "lock", "content": "x"}, centurion.KindConflict, "has changed")
+		want(t, "a file that is empty", b.get("lock"), "")
 	})
 }
 
@@ -91,6 +98,7 @@ func TestEdit(t *testing.T) {
 		{"CRLF kept", "a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n", false, "a\r\nx\r\ny\r\nc\r\n"},
 		{"CRLF within a line", "a\r\nb\r\n", "b", "b\nc", false, "a\r\nb\r\nc\r\n"},
 		{"CRLF at the edges", "a\r\nb\r\nc", "\nb\n", "\n", false, "a\r\nc"},
+		{"half of them CRLF", "a\r\nb\nc\n", "a\nb\n", "x\ny\n", false, "x\r\ny\r\nc\n"},
 		{"CRLF written by the model", "a\r\nb\r\n", "a\r\nb", "x\r\ny", false, "x\r\ny\r\n"},
 		{"mixed line ends elsewhere stay", "a\nb\r\nc\nd\r\n", "c", "C", false, "a\nb\r\nC\nd\r\n"},
 		{"lone CR stays", "a\rb\nc\n", "c", "d", false, "a\rb\nd\n"},

@@ -138,7 +138,7 @@ func (v *view) add(l *lines) bool {
 		cut = strings.TrimSuffix(cut, "…") + fmt.Sprintf("… (cut after %d characters)", readLineLen)
 	}
 	line := fmt.Sprintf("%6d| %s\n", v.total, cut)
-	if v.out.Len()+len(line) > readMaxBytes && v.shown > 0 {
+	if v.out.Len()+len(line) > readMaxBytes { // the first line is shorter
 		v.full = true
 		return false
 	}

@@ -106,6 +106,9 @@ func TestReadOutside(t *testing.T) {
 	out := newBench(t)
 	out.put("notes.txt", "outside\n")
 	name := filepath.Join(out.dir, "notes.txt")
+	if err := os.Chmod(name, 0o751); err != nil {
+		t.Fatal(err)
+	}
 
 	b.refused("read", args{"filePath": name}, centurion.KindPermission, "external_directory")
 	b.refused("read", args{"filePath": "../" + filepath.Base(out.dir) + "/notes.txt"}, centurion.KindPermission, "external_directory")
@@ -117,6 +120,9 @@ func TestReadOutside(t *testing.T) {
 	// What is read outside may be edited outside, if that is allowed, and by nobody who has not read it.
 	r := b.must("edit", args{"filePath": name, "oldString": "outside", "newString": "changed"})
 	want(t, "file", out.get("notes.txt"), "changed\n")
+	if info, err := os.Stat(name); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o751 {
+		t.Errorf("its mode has changed: %v, %v", info.Mode(), err)
+	}
 	want(t, "project files changed", len(r.Files), 0)
 	b.other().refused("write", args{"filePath": name, "content": "x"}, centurion.KindUsage, "you have not read it")
 	b.must("write", args{"filePath": filepath.Join(out.dir, "new/file.txt"), "content": "new\n"})

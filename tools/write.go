@@ -68,7 +68,7 @@ func runWrite(ctx context.Context, c *Call, in writeInput) (Result, error) {
 	if err := p.replace(ctx, c, op, old, data); err != nil {
 		return Result{}, err
 	}
-	r := Result{Title: p.name, Metadata: map[string]any{"filepath": p.name, "diff": change, "exists": exists, knows: c.Seen.note(p.key(), workspace.VersionOf(data))}, Files: p.changed()}
+	r := Result{Title: p.name, Metadata: map[string]any{"filepath": p.name, "diff": change, "exists": exists, knows: c.Seen.known(p.key())}, Files: p.changed()}
 	if exists {
 		r.Output = fmt.Sprintf("replaced %s%s, %s", p.name, kept, centurion.Count(lineCount(in.Content), "line"))
 	} else {
