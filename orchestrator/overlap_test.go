@@ -143,11 +143,38 @@ func TestOverlapWithWhoWaits(t *testing.T) {
 	equal(t, "a.txt", r.branchHas(m.ID, "a.txt"), nine("1", "9"))
 }
 
+// Who needs a file that is held by whoever waits for it does not wait for ever: it is told again, each time counts, and it comes to an end.
+func TestOverlapThatCannotWait(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"a.txt": nine("1", "9")}, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One\n  - files: a.txt", "- [ ] T2 Two\n  - files: b.txt")), do(handTo("planner", "T1", "see to it")), say("I wait")),
+		"planner":   steps(do(work("T2", "write two")), say("it is seen to")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			if q.Step() == 1 {
+				return do(sh("put a.txt " + nine("1", "two")))
+			}
+			return say("it is done")
+		},
+	})
+	m := r.mission(centurion.MissionOptions{})
+	two := r.task(m.ID, "T2")
+	if two.Status == centurion.TaskCompleted || two.Returns == 0 {
+		t.Errorf("it is %s after %d returns", two.Status, two.Returns)
+	}
+	for _, e := range r.events(m.ID, centurion.EventTaskWaiting) {
+		if d, err := event.Decode[event.TaskData](e); err == nil && e.Task == two.ID && d.Reason == "files of T1" {
+			t.Error("it waited for who waits for it")
+		}
+	}
+	equal(t, "a.txt", r.branchHas(m.ID, "a.txt"), nine("1", "9"))
+}
+
 // What a command has written is claimed when it has ended, not first at the end of the turn, and its session is told, once, that
 // others are working on some of it.
 func TestCommandsClaimWhatTheyWrite(t *testing.T) {
 	t.Parallel()
 	var r *rig
+	free := false
 	r = inRepo(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n"}, map[string]script{
 		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two\n  - files: b.txt")), do(work("T1", "write one"), work("T2", "write two")), say("I wait")),
 		"worker": func(q scripted.Request) scripted.Answer {
@@ -168,6 +195,8 @@ func TestCommandsClaimWhatTheyWrite(t *testing.T) {
 				return do(sh("put a.txt two"))
 			case 3:
 				return do(sh("put c.txt two"))
+			case 4: // what nobody else is at is its own at once, although its command has changed another's file, too
+				free = slices.Contains(r.task(r.missionOf(), "T2").Claims, "c.txt")
 			case 5:
 				return do(sh("put a.txt a\n"))
 			}
@@ -182,6 +211,7 @@ func TestCommandsClaimWhatTheyWrite(t *testing.T) {
 		told += strings.Count(out, "(You have changed files that somebody else is working on at the moment: a.txt belongs to item T1.")
 	}
 	equal(t, "times that a command's result tells of it", told, 1)
+	equal(t, "the other file is claimed before the turn ends", free, true)
 	equal(t, "claims", fmt.Sprint(two.Claims), "[c.txt]")
 	equal(t, "a.txt", r.branchHas(m.ID, "a.txt"), "one")
 	equal(t, "c.txt", r.branchHas(m.ID, "c.txt"), "two")

@@ -2,9 +2,11 @@ package takeover
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -250,6 +252,43 @@ func TestMergeMessage(t *testing.T) {
 		subject, body, _ := strings.Cut(mergeMessage(m, MergeRequest{Only: c.only}), "\n")
 		if !strings.HasPrefix(subject, "rate rate ") || len([]rune(subject)) > 73 || body != "\n"+c.body+"Mission: msn_1\n" {
 			t.Errorf("%s: %q, %q", name, subject, body)
+		}
+	}
+}
+
+// Of what was asked for by name only that is merged which still stands: what was taken back with its mission does not come back
+// with a task that did the item anew, and alone there is nothing of it to merge.
+func TestOnlyWhatStillStands(t *testing.T) {
+	t.Parallel()
+	now := centurion.Now()
+	at := func(commits ...string) (all []centurion.Landed) {
+		for _, c := range commits {
+			all = append(all, centurion.Landed{Commit: c, Reverts: strings.HasPrefix(c, "-"), Time: now})
+		}
+		return all
+	}
+	task := func(id, item string, undone centurion.Time, commits ...string) centurion.Task {
+		return centurion.Task{ID: id, Item: item, Status: centurion.TaskCompleted, Undone: undone, Landed: at(commits...)}
+	}
+	w := workDone{tasks: []centurion.Task{
+		task("tsk_old", "T1", now, "1"), // with its mission
+		task("tsk_new", "T1", centurion.Time{}, "2", "3"),
+		task("tsk_gone", "T2", now, "4"),
+		task("tsk_back", "T3", now, "5", "-5"), // alone
+		task("tsk_again", "T4", centurion.Time{}, "6", "-6", "7"),
+		task("tsk_none", "T5", centurion.Time{}),
+	}}
+	for names, want := range map[string]string{"T1": "2 3", "tsk_new": "2 3", "T4,t1": "2 3 7", "T2": "it was taken back", "tsk_old": "it was taken back",
+		"T3": "it was taken back", "T5": "it has changed nothing", "T4,T2": "it was taken back", "T9": "no item and no task"} {
+		got, err := w.only(strings.Split(names, ","))
+		if err != nil {
+			if !strings.Contains(err.Error(), want) || len(got) > 0 {
+				t.Errorf("%s: %v, %v, want %q", names, got, err, want)
+			}
+			continue
+		}
+		if have := strings.Join(slices.Sorted(maps.Keys(got)), " "); have != want {
+			t.Errorf("%s: %q, want %q", names, have, want)
 		}
 	}
 }

@@ -1,0 +1,145 @@
+package orchestrator
+
+import (
+	"slices"
+	"testing"
+
+	"centurion"
+	"centurion/provider/scripted"
+	"centurion/store"
+	"centurion/worktree"
+)
+
+// nobody is a mission in which nobody does anything, so that a test can.
+func nobody() map[string]script {
+	return map[string]script{"commander": func(scripted.Request) scripted.Answer { return say("done") }}
+}
+
+// Work that is on the branch already, because a host has died right after it had merged it, is not merged again: its check is looked at
+// on the branch as it is, and a check that is red there sends it back.
+func TestWorkThatIsThereAlready(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"base.txt": "base\n"}, nobody())
+	m := r.queued(t, centurion.MissionOptions{})
+	work := r.work(m, map[string]string{"a.txt": "a\n"})
+	land := func(commit worktree.Commit, verify ...string) *landing {
+		t.Helper()
+		l := &landing{agent: "worker", item: "T1", verify: verify, commit: commit}
+		if err := m.land(r.ctx, l); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	land(r.work(m, map[string]string{"b.txt": "b\n"})) // so that the branch does not stand where the work began
+	first := land(work, "exists a.txt")
+	if first.back != nil || first.landed == nil {
+		t.Fatalf("came back: %+v", first.back)
+	}
+	tip := r.git("rev-parse", m.branch())
+	equal(t, "on top of the other", first.landed.Commit, tip)
+	again := land(work, "exists a.txt", "exists b.txt")
+	if again.back != nil || again.landed != nil || again.there != tip {
+		t.Errorf("the second time: back %+v, landed %+v, there %q", again.back, again.landed, again.there)
+	}
+	all, err := r.store.Receipts(r.ctx, m.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range all {
+		if x.Command == "exists b.txt" && (x.Commit != "" || !x.Passed) {
+			t.Errorf("the check of work that is there names the commit %q: %+v", x.Commit, x)
+		}
+	}
+	red := land(work, "exists c.txt")
+	if red.back == nil || red.there != "" || red.landed != nil {
+		t.Errorf("with a red check: back %+v, there %q, landed %+v", red.back, red.there, red.landed)
+	}
+	equal(t, "the branch", r.git("rev-parse", m.branch()), tip)
+	equal(t, "merges told", r.count(m.id, centurion.EventMergeDone), 2)
+}
+
+// What a host before this one has found out counts on, for the same command on the same files and as a check of the mission: neither
+// another tree nor what an item's proof says takes its place.
+func TestChecksOfAHostBefore(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"base.txt": "base\n"}, nobody())
+	m := r.queued(t, centurion.MissionOptions{})
+	tip := r.git("rev-parse", m.branch())
+	tree, err := m.ground.repo.TreeOf(r.ctx, tip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := func(command, commit string) centurion.Receipt {
+		t.Helper()
+		m.queue.known = map[string]centurion.Receipt{} // as of a new host
+		got, err := m.ownCheck(r.ctx, command, commit, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	first := own("exists base.txt", tip)
+	runs := r.count(m.id, centurion.EventVerifyStarted)
+	if again := own("exists base.txt", tip); again.ID != first.ID || r.count(m.id, centurion.EventVerifyStarted) != runs {
+		t.Errorf("it was run again: %+v", again)
+	}
+	if other := own("lacks base.txt broken", tip); other.ID == first.ID || other.Command != "lacks base.txt broken" {
+		t.Errorf("another command: %+v", other)
+	}
+	without := r.git("commit-tree", "-p", tip, "-m", "empty", r.git("mktree"))
+	if gone := own("exists base.txt", without); gone.Passed || gone.ID == first.ID {
+		t.Errorf("on other files: %+v", gone)
+	}
+	// An item's receipt says green, and a red one of the mission is there as well: it is the mission's that counts.
+	put := func(x centurion.Receipt) string {
+		t.Helper()
+		x.Mission, x.Command, x.Tree, x.ID = m.id, "exists x.txt", tree, centurion.NewID(centurion.PrefixReceipt)
+		if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutReceipt(&x) }); err != nil {
+			t.Fatal(err)
+		}
+		return x.ID
+	}
+	put(centurion.Receipt{Item: "T1", Passed: true})
+	if got := own("exists x.txt", tip); got.Passed || got.Item != "" {
+		t.Errorf("an item's receipt took its place: %+v", got)
+	}
+	newest := put(centurion.Receipt{Passed: true})
+	if got := own("exists x.txt", tip); got.ID != newest {
+		t.Errorf("not the newest: %+v", got)
+	}
+	// Within one host a check of the same files runs once.
+	runs = r.count(m.id, centurion.EventVerifyStarted)
+	for range 2 {
+		if _, err := m.ownCheck(r.ctx, "lacks base.txt other", tip, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	equal(t, "runs of one check", r.count(m.id, centurion.EventVerifyStarted)-runs, 1)
+}
+
+// A command that several items and the mission name is run once on the finished work, and counts once.
+func TestSameCommandCountsOnce(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"base.txt": "base\n"}, map[string]script{
+		"commander": steps(do(plans("- verify: `exists base.txt`", "- [ ] T1 One", "  - verify: ` exists a.txt`", "- [ ] T2 Two", "  - verify: `exists a.txt`", "  - after: T1")),
+			do(work("T1", makeA)), say("I wait"), do(mark("T2", "done")), say("I wait"), complete()),
+		"worker": steps(do(writes("a.txt", "a\n"))),
+	})
+	m := r.mission(centurion.MissionOptions{Verify: []string{"exists base.txt", "exists base.txt "}})
+	r.is(m, centurion.MissionCompleted, "")
+	equal(t, "verified", m.Verified, 2)
+	all, err := r.store.Receipts(r.ctx, m.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var final []string
+	for _, x := range all {
+		if x.Final {
+			final = append(final, x.Command)
+		}
+	}
+	slices.Sort(final)
+	if want := []string{"exists a.txt", "exists base.txt"}; !slices.Equal(final, want) {
+		t.Errorf("final checks %q, want %q", final, want)
+	}
+}
