@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/guard/cputime"
 	"centurion/provider"
 	"centurion/provider/scripted"
 )
@@ -59,9 +60,9 @@ func BenchmarkMission50(b *testing.B) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		time.AfterFunc(latency*rounds/2, func() { runtime.GC(); runtime.ReadMemStats(&mid) })
-		cpu, began := cpuTime(), time.Now()
+		cpu, began := cputime.Used(), time.Now()
 		m, err = r.host.Run(r.ctx, m.ID)
-		wall, spent := time.Since(began), cpuTime()-cpu
+		wall, spent := time.Since(began), cputime.Used()-cpu
 		if err != nil || m.Status != centurion.MissionCompleted || m.Rounds != workers*rounds+3 {
 			b.Fatalf("%s (%s) after %d requests, %v", m.Status, m.Reason, m.Rounds, err)
 		}

@@ -93,14 +93,35 @@ func gone(t *testing.T, file string, d time.Duration) bool {
 	return false
 }
 
+// stopwatch starts to measure the time until it is asked, without the time in which threads of this process were ready to run
+// and waited for a processor. On a machine with nothing else to do that is the time on the clock, and on a busy one the machine's
+// part of it is left out. Where the kernel does not tell of it, it is the time on the clock.
+func stopwatch() func() time.Duration {
+	start, before := time.Now(), starved()
+	return func() time.Duration { return time.Since(start) - (starved() - before) }
+}
+
+// starved adds up for how long the threads of this process have waited for a processor.
+func starved() (sum time.Duration) {
+	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
+	for _, file := range files {
+		var ran, waited int64                        // ns
+		if b, err := os.ReadFile(file); err == nil { // a thread may have ended
+			_, _ = fmt.Sscan(string(b), &ran, &waited)
+		}
+		sum += time.Duration(waited)
+	}
+	return sum
+}
+
 // R10: a tool that ignores SIGTERM and whose grandchild holds the pipe is gone after its timeout and the grace.
 func TestTimeoutKillsGroup(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
 	script := `sh -c 'trap "" TERM; echo $$ > "` + pid + `"; echo ready; while :; do sleep 1; done' & trap "" TERM; wait; wait`
 	r := &Runner{Grace: 100 * time.Millisecond}
-	start := time.Now()
+	watch := stopwatch()
 	res, err := r.Run(t.Context(), centurion.Command{Script: script, Dir: t.TempDir(), Timeout: 400 * time.Millisecond})
-	took := time.Since(start)
+	took := watch()
 	if err != nil || !res.TimedOut || res.ExitCode != -1 {
 		t.Fatalf("got %+v, %v", res, err)
 	}
@@ -118,20 +139,23 @@ func TestTimeoutKillsGroup(t *testing.T) {
 func TestTimeoutLetsCleanUp(t *testing.T) {
 	r := &Runner{Grace: 5 * time.Second}
 	script := `trap 'echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.05; done`
+	watch := stopwatch()
 	res, err := r.Run(t.Context(), centurion.Command{Script: script, Dir: t.TempDir(), Timeout: 300 * time.Millisecond})
-	if err != nil || !res.TimedOut || !strings.Contains(res.Output, "cleaned") || res.Duration > 3*time.Second {
-		t.Errorf("got %+v, %v", res, err)
+	if took := watch(); err != nil || !res.TimedOut || !strings.Contains(res.Output, "cleaned") || took > 3*time.Second {
+		t.Errorf("got %+v, %v, after %s", res, err, took)
 	}
 }
 
 func TestNoOrphanAfterNormalEnd(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
+	watch := stopwatch()
 	res := run(t, &Runner{Grace: 50 * time.Millisecond}, `sh -c 'trap "" TERM; while :; do sleep 1; done' & echo $! > "`+pid+`"; echo done`)
+	took := watch()
 	if res.ExitCode != 0 || res.Output != "done\n" || res.TimedOut {
 		t.Errorf("got %+v", res)
 	}
-	if res.Duration > 2*time.Second {
-		t.Errorf("took %s", res.Duration)
+	if took > 2*time.Second {
+		t.Errorf("took %s", took)
 	}
 	if !gone(t, pid, time.Second) {
 		t.Error("a process was left behind")
@@ -144,9 +168,10 @@ func TestEscapedProcessDoesNotHang(t *testing.T) {
 		t.Skip("no setsid here")
 	}
 	pid := filepath.Join(t.TempDir(), "pid")
+	watch := stopwatch()
 	res := run(t, &Runner{}, `setsid sh -c 'echo $$ > "`+pid+`"; sleep 30' & while ! test -s "`+pid+`"; do :; done; echo done`)
-	if res.Output != "done\n" || res.Duration > 5*time.Second {
-		t.Errorf("got %+v", res)
+	if took := watch(); res.Output != "done\n" || took > 5*time.Second {
+		t.Errorf("got %+v after %s", res, took)
 	}
 	b, _ := os.ReadFile(pid)
 	if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
@@ -203,16 +228,17 @@ func TestOutputIsCapped(t *testing.T) {
 	}
 }
 
-// R13: a flood costs no memory.
+// R13: a flood costs no memory. This one ends by itself: ending a command reads the list of processes, which is as long as the
+// machine has many.
 func TestFloodIsBounded(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	res, err := (&Runner{Grace: 50 * time.Millisecond}).Run(t.Context(), centurion.Command{Script: "yes", Dir: t.TempDir(), Timeout: 300 * time.Millisecond})
+	res, err := (&Runner{}).Run(t.Context(), centurion.Command{Script: "yes | head -c 50000000", Dir: t.TempDir(), Timeout: time.Hour})
 	runtime.ReadMemStats(&after)
-	if err != nil || !res.TimedOut || res.Bytes < 1<<20 {
-		t.Errorf("got %d bytes, %v", res.Bytes, err)
+	if err != nil || res.ExitCode != 0 || res.Bytes != 50_000_000 {
+		t.Errorf("got %d bytes, exit code %d, %v", res.Bytes, res.ExitCode, err)
 	}
-	if grown := after.TotalAlloc - before.TotalAlloc; grown > 2<<20 {
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
 		t.Errorf("allocated %d bytes for %d bytes of output", grown, res.Bytes)
 	}
 }

@@ -77,9 +77,9 @@ func TestSweepFindsOrphans(t *testing.T) {
 			t.Parallel()
 			mark := newMark(t)
 			pid := leave(t, mark, test.script, "pid")[0]
-			start := time.Now()
+			watch := stopwatch()
 			ended, err := Sweep(t.Context(), mark)
-			took := time.Since(start)
+			took := watch()
 			if err != nil || !contains(ended, pid) {
 				t.Fatalf("process %d: ended %v, %v", pid, ended, err)
 			}

@@ -1,12 +1,11 @@
-package orchestrator
+package cputime
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime returns what this process has used.
-func cpuTime() time.Duration {
+func used() time.Duration {
 	var created, exited, kernel, user syscall.Filetime
 	p, err := syscall.GetCurrentProcess()
 	if err != nil || syscall.GetProcessTimes(p, &created, &exited, &kernel, &user) != nil {

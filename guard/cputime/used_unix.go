@@ -1,14 +1,13 @@
 //go:build unix
 
-package orchestrator
+package cputime
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime returns what this process has used.
-func cpuTime() time.Duration {
+func used() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0
