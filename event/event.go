@@ -74,7 +74,7 @@ func Follow(ctx context.Context, j Journal, h *Hub, after int64, f Filter) iter.
 		for {
 			// First the channel, then the reading: what is committed in between wakes the wait.
 			changed := j.Changed()
-			if !w.facts() || !w.ready() || !w.wait(changed) {
+			if !w.news() || !w.ready() || !w.wait(changed) {
 				return
 			}
 		}
@@ -90,6 +90,16 @@ type follower struct {
 	yield   func(centurion.Event, error) bool
 	deltas  <-chan centurion.Event
 	next    *centurion.Event // the oldest delta that was received and not yet yielded
+	woken   bool             // by a delta, not by the journal
+}
+
+// news yields what the journal has, unless it was only a delta that woke the run: two hundred readers would ask the store for
+// nothing with each token.
+func (w *follower) news() bool {
+	if w.woken && w.journal.LastSeq() <= w.cursor {
+		return true
+	}
+	return w.facts()
 }
 
 // facts yields what the journal has after the cursor, with the deltas that come before each fact.
@@ -166,6 +176,7 @@ func (w *follower) receive() bool {
 
 // wait blocks until there is something to yield.
 func (w *follower) wait(changed <-chan struct{}) bool {
+	w.woken = false
 	deltas := w.deltas
 	if w.next != nil {
 		deltas = nil // it waits for its fact; those behind it wait in the buffer
@@ -175,7 +186,7 @@ func (w *follower) wait(changed <-chan struct{}) bool {
 		return false
 	case <-changed:
 	case d := <-deltas:
-		w.next = &d
+		w.next, w.woken = &d, true
 	}
 	return w.ctx.Err() == nil
 }

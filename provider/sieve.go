@@ -15,7 +15,7 @@ const (
 	// maxLine is the longest event that is read, and the longest answer that does not stream. The longest line seen from
 	// a real endpoint was below 6 MB.
 	maxLine   = 16 << 20
-	readBlock = 16 << 10
+	readBlock = 4 << 10 // as much as the transport reads at once; it is allocated for every request
 )
 
 // sieve hands go-openai's reader nothing but well-formed data lines, one an event. It takes out comments and other

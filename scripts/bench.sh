@@ -10,7 +10,9 @@ run ./store "^BenchmarkUpdate50\$" 20x
 run ./cmd/centurion '^BenchmarkVersion$' 20x
 run ./cmd/centurion '^BenchmarkPrompt$' 20x
 run ./session '^BenchmarkRound$' 500x
+run ./session '^BenchmarkSessions$' 5x
 run ./orchestrator '^BenchmarkMission50$' 3x
+run ./server '^BenchmarkToken$' 3x
 run ./tui '^Benchmark' 100x
 run ./provider '^BenchmarkStream$' 500x
 run ./worktree '^Benchmark(Take|Snapshot|RebaseAdvance|ShadowSave)$' 20x

@@ -88,7 +88,7 @@ func newProject(t *testing.T) *project {
 }
 
 // listen serves an API on a real unix socket and returns its path and what ends it.
-func listen(t *testing.T, api server.API) (path string, end func()) {
+func listen(t testing.TB, api server.API) (path string, end func()) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s") // short: a socket's path has a limit that t.TempDir can pass
 	if err != nil {

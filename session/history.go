@@ -19,10 +19,10 @@ const unsent = "unsent"
 // them; messages of the user that follow each other are joined. What a compaction has replaced is left out.
 func History(stored []centurion.Message) []provider.Message {
 	stored = viewOf(stored).history
-	var out []provider.Message
-	others := false // somebody else than the person has written in their place
-	asked := false  // the summary that follows was asked for by a person
-	stopped := ""   // the text of an answer that was stopped: if the question is just asked again, it does not count
+	out := make([]provider.Message, 0, 2*len(stored)) // an answer and the result of its call
+	others := false                                   // somebody else than the person has written in their place
+	asked := false                                    // the summary that follows was asked for by a person
+	stopped := ""                                     // the text of an answer that was stopped: if the question is just asked again, it does not count
 	for i := range stored {
 		m := &stored[i]
 		if c := pointer(m); c != nil {

@@ -239,10 +239,7 @@ func (s *Store) Events(ctx context.Context, q EventQuery) ([]centurion.Event, er
 	if q.Mission != "" {
 		rest, args = rest+` AND mission = ?`, append(args, q.Mission)
 	}
-	rest += ` ORDER BY seq`
-	if q.Session == "" && q.Task == "" && len(q.Types) == 0 {
-		rest, args = rest+` LIMIT ?`, append(args, limit)
-	}
+	rest += ` ORDER BY seq` // and no LIMIT ?: SQLite compiles a statement with one anew each time
 	var found []centurion.Event
 	err := s.read(ctx, func(c *conn) error {
 		err := c.rows(journalTable, rest, func(r *row) error {
@@ -309,9 +306,10 @@ func (s *Store) resolve(ctx context.Context, t *table, kind centurion.Prefix, ty
 		return "", &centurion.Error{Op: "find " + t.name, Kind: centurion.KindUsage, Msg: "an empty id names nothing", Hint: listHint(t.name)}
 	}
 	var found, near []string
+	few := ` WHERE id >= ? AND id < ? ORDER BY id LIMIT ` + strconv.Itoa(named+1)
 	err := s.read(ctx, func(c *conn) (err error) {
 		// 0x7f comes after every character of an id.
-		if found, err = ids(c, t, ` WHERE id >= ? AND id < ? ORDER BY id LIMIT ?`, full, full+"\x7f", named+1); err != nil || len(found) > 0 {
+		if found, err = ids(c, t, few, full, full+"\x7f"); err != nil || len(found) > 0 {
 			return err
 		}
 		near, err = neighbours(c, t, full)
