@@ -236,6 +236,27 @@ func TestPersonsMarkStays(t *testing.T) {
 	}
 }
 
+// A line that a person has copied gives two items one id. No mark is written then, and the mission goes on when it is mended.
+func TestCopiedLineEndsNothing(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One")), do(work("T1", "x")), say("I wait"), say("well")),
+		"worker":    func(scripted.Request) scripted.Answer { return after(time.Minute, say("one")) },
+	}, func(r *rig) {
+		var g guard.Group
+		m := r.start(centurion.MissionOptions{})
+		done := r.inBackground(&g, m.ID)
+		time.Sleep(30 * time.Second)
+		r.write(todoMD, checked("# Plan\n- [~] T1 One\n- [~] T1 One\n"))
+		r.runs++
+		m = <-done
+		g.Wait()
+		r.check(m)
+		r.is(m, centurion.MissionBlocked, "")
+		equal(t, "the worker's task", r.task(m.ID, "T1").Status, centurion.TaskCompleted)
+		has(t, r.read(todoMD), "- [~] T1 One\n")
+	})
+}
+
 func TestRemovedItemCancelsItsTask(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two")), do(work("T1", "first"), work("T2", "second")), say("I wait"), say("well")),

@@ -23,13 +23,14 @@ func openAgain(d *todo.Doc, id string) error {
 	return d.SetMark(id, todo.Open)
 }
 
-// markItem changes the mark of an item; no item, or one that was removed meanwhile, is left alone.
+// markItem changes the mark of an item; no item, or one that was removed meanwhile, is left alone. So is one whose id stands
+// twice, as while a person copies a line: which one is meant nobody knows, and the status names the lines.
 func (m *mission) markItem(ctx context.Context, id string, change func(*todo.Doc, string) error) error {
 	if id == "" {
 		return nil
 	}
 	_, err := m.todo.Edit(ctx, func(d *todo.Doc) error {
-		if _, ok := d.Item(id); !ok {
+		if _, ok := d.Item(id); !ok || d.Ambiguous(id) {
 			return errGone
 		}
 		return change(d, id)

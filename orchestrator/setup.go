@@ -69,7 +69,7 @@ func (m *mission) tellNoCheckout(ctx context.Context, cause error) error {
 	if told {
 		return nil
 	}
-	note := "nothing can be written: " + centurion.Clip(cause.Error(), 500)
+	note := "nothing can be written: " + centurion.Clip(cause.Error(), 1000)
 	if hint := centurion.HintOf(cause); hint != "" {
 		note += "; " + hint
 	}

@@ -99,7 +99,7 @@ func (c *Checkout) setup(ctx context.Context, command string) error {
 	if res.TimedOut {
 		ended = "took longer than " + setupTime.String()
 	}
-	return &centurion.Error{Op: "set a checkout up", Kind: centurion.KindConfig, Msg: fmt.Sprintf("`%s` %s: %s", command, ended, tail(res.Output, 2000)),
+	return &centurion.Error{Op: "set a checkout up", Kind: centurion.KindConfig, Msg: fmt.Sprintf("`%s` %s: %s", command, ended, tail(res.Output, 600)),
 		Hint: "correct worktree.setup in the configuration"}
 }
 

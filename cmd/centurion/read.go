@@ -301,7 +301,8 @@ func (c *cli) logsCommand() *cobra.Command {
 	f := &readFlags{}
 	follow, toasts, view := false, false, ""
 	cmd := &cobra.Command{Use: "logs [-f] [ID]", Short: "Print the event log",
-		Long:    "Print the events of a mission, task or session (default: the latest mission). With -f go on as they come.",
+		Long: "Print the events of a mission, task or session (default: the latest mission). With -f go on as they come,\n" +
+			"until the mission ends or pauses, or the process that works on it is gone; after that: centurion ps.",
 		Example: "  centurion logs -f\n  centurion logs tsk_0199… --format json\n  centurion logs -f --view agent",
 		Args:    exactly(0, 1, "at most one id"),
 		RunE: func(cmd *cobra.Command, args []string) error {

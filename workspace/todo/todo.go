@@ -107,5 +107,8 @@ func (d *Doc) Item(id string) (Item, bool) {
 	return Item{}, false
 }
 
+// Ambiguous reports whether an id stands more than once, so that no edit can name one of its items.
+func (d *Doc) Ambiguous(id string) bool { return len(d.byID[id]) > 1 }
+
 // Problems returns what is wrong with the plan, by line.
 func (d *Doc) Problems() []Problem { return d.problems }
