@@ -1,10 +1,12 @@
 package orchestrator
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"centurion"
 	"centurion/event"
@@ -156,7 +158,9 @@ func TestOverlapThatCannotWait(t *testing.T) {
 			return say("it is done")
 		},
 	})
-	m := r.mission(centurion.MissionOptions{})
+	ctx, cancel := context.WithTimeout(r.ctx, time.Minute) // it is over in a second
+	defer cancel()
+	m := r.runIn(ctx, r.start(centurion.MissionOptions{}).ID)
 	two := r.task(m.ID, "T2")
 	if two.Status == centurion.TaskCompleted || two.Returns == 0 {
 		t.Errorf("it is %s after %d returns", two.Status, two.Returns)

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -141,5 +142,39 @@ func TestSameCommandCountsOnce(t *testing.T) {
 	slices.Sort(final)
 	if want := []string{"exists a.txt", "exists base.txt"}; !slices.Equal(final, want) {
 		t.Errorf("final checks %q, want %q", final, want)
+	}
+}
+
+// The finished work is checked as it is: what was green on other files, or as an item's check, does not count for it, and what was red once is
+// asked again. What was green at its end on the same files is not.
+func TestFinalCheckIsOfTheseFiles(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"base.txt": "base\n"}, nobody())
+	m := r.queued(t, centurion.MissionOptions{})
+	tree, err := m.ground.repo.TreeOf(r.ctx, r.git("rev-parse", m.branch()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		before  centurion.Receipt
+		command string
+		passed  bool
+		again   bool
+	}{
+		"green on other files":    {centurion.Receipt{Final: true, Passed: true, Tree: r.git("mktree")}, "exists a.txt", false, true},
+		"green for an item":       {centurion.Receipt{Item: "T1", Passed: true, Tree: tree}, "exists b.txt", false, true},
+		"green by another":        {centurion.Receipt{Final: true, Passed: true, Tree: tree, Command: "exists base.txt"}, "exists c.txt", false, true},
+		"red before":              {centurion.Receipt{Final: true, Tree: tree}, "lacks base.txt broken", true, true},
+		"green on the same files": {centurion.Receipt{Final: true, Passed: true, Tree: tree}, "exists d.txt", true, false},
+	} {
+		x := test.before
+		x.ID, x.Mission, x.Command = centurion.NewID(centurion.PrefixReceipt), m.id, cmp.Or(x.Command, test.command)
+		if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutReceipt(&x) }); err != nil {
+			t.Fatal(err)
+		}
+		got, err := m.finalCheck(r.ctx, test.command, "commander")
+		if err != nil || got.Passed != test.passed || (got.ID != x.ID) != test.again || !got.Final {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
 	}
 }

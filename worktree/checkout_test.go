@@ -402,3 +402,31 @@ func TestDeletedCheckouts(t *testing.T) {
 		t.Errorf("changed %q in %s", got, c.Where().Dir)
 	}
 }
+
+// Commits that a session has made itself and taken back again are kept when its checkout is brought elsewhere: its branch goes along.
+func TestMoveKeepsWhatTheSessionCommitted(t *testing.T) {
+	t.Parallel()
+	for name, bring := range map[string]func(t *testing.T, c *Checkout, to string) error{
+		"move":  func(t *testing.T, c *Checkout, to string) error { return c.Move(t.Context(), to) },
+		"lay":   func(t *testing.T, c *Checkout, to string) error { return c.Lay(t.Context(), to, to) },
+		"clean": func(t *testing.T, c *Checkout, to string) error { return c.Clean(t.Context(), to) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newRig(t, map[string]string{"a": "1\n"})
+			c := x.take("work/T1", x.head())
+			dir := c.Where().Dir
+			put(t, filepath.Join(dir, "a"), "tried\n")
+			gitIn(t, dir, "commit", "-qam", "own")
+			own := gitIn(t, dir, "rev-parse", "HEAD")
+			gitIn(t, dir, "revert", "--no-edit", "HEAD")
+			back := gitIn(t, dir, "rev-parse", "HEAD")
+			if err := bring(t, c, x.commitOf(x.head(), map[string][]byte{"b": []byte("b\n")})); err != nil {
+				t.Fatal(err)
+			}
+			if got := x.person("for-each-ref", "--format=%(objectname)", keptRefs); got != back || x.person("show", own+":a") != "tried" {
+				t.Errorf("kept %q, want %q", got, back)
+			}
+		})
+	}
+}

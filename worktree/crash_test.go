@@ -95,6 +95,9 @@ func TestTakeMendsWhatItFinds(t *testing.T) {
 			x.Repo = x.open()
 			c = x.take("work/T2", x.head())
 			dir := c.Where().Dir
+			if filepath.Base(c.dir) != "w1" {
+				t.Errorf("a second checkout at %s", c.dir)
+			}
 			if get(t, filepath.Join(dir, "a")) != "1\n" || get(t, filepath.Join(dir, "b")) != "1\n" || gitIn(t, dir, "status", "--porcelain") != "" {
 				t.Error("the checkout is not clean")
 			}
@@ -212,5 +215,17 @@ func TestReopenEndsAMove(t *testing.T) {
 		if got := changed(commit(t, found)); len(got) > 0 {
 			t.Errorf("half %t: the work of others passes for its own: %q", half, got)
 		}
+	}
+}
+
+// A directory of which nobody can tell whose it is stays with what is in it, whatever it is called.
+func TestTakeLeavesWhatIsNotOurs(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": "1\n"})
+	theirs := filepath.Join(x.dirOf("w1"), "notes")
+	put(t, theirs, "theirs\n")
+	c := x.take("work/T1", x.head())
+	if c.dir == x.dirOf("w1") || get(t, theirs) != "theirs\n" {
+		t.Errorf("the checkout is %s", c.dir)
 	}
 }
