@@ -304,3 +304,45 @@ func TestForcedOnlyOfWhatIsThere(t *testing.T) {
 	r.has("a", "mine\n")
 	r.has("b", "mine, too\n")
 }
+
+// What a redo has brought back is the work's again: the next undo and redo know nothing of what was changed before. And what stands as it
+// should in one file only is not taken back yet.
+func TestUndoAfterForcedRedo(t *testing.T) {
+	t.Parallel()
+	r, s := newShared(t, map[string]string{"a": "1\n", "b": "1\n"})
+	first := r.wrote(s, 1, true, map[string]string{"a": "2\n"})
+	r.wrote(s, 2, true, map[string]string{"b": "2\n"})
+	ctx := t.Context()
+	r.write("a", "mine\n")
+	for _, q := range []UndoRequest{{Force: true}, {Redo: true}} {
+		if got, err := r.Undo(ctx, first.ID, q); err != nil || got.Refused != nil {
+			t.Fatalf("%+v: %+v, %v", q, got.Refused, err)
+		}
+	}
+	r.has("a", "mine\n")
+	r.write("a", "2\n")
+	for _, q := range []UndoRequest{{}, {Redo: true}} {
+		if got, err := r.Undo(ctx, first.ID, q); err != nil || got.Refused != nil {
+			t.Fatalf("%+v: %+v, %v", q, got.Refused, err)
+		}
+	}
+	r.has("a", "2\n")
+	r.write("b", "1\n")
+	if got, err := r.Undo(ctx, r.mission.ID, UndoRequest{Force: true}); err != nil || got.Refused != nil || !r.undone(first.ID) {
+		t.Errorf("%+v, %v", got.Refused, err)
+	}
+	r.has("a", "1\n")
+}
+
+// What somebody writes after it was looked at is not touched, and not said to be taken back.
+func TestRestoreChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	r, s := newShared(t, map[string]string{"a": "1\n"})
+	task := r.wrote(s, 1, true, map[string]string{"a": "2\n"})
+	l := task.Landed[0]
+	r.write("a", "mine\n")
+	if err := restoreAll(t.Context(), s, []span{{l.Before, l.Commit, []string{"a"}}}, UndoRequest{}, task.ID); centurion.KindOf(err) != centurion.KindConflict {
+		t.Errorf("%v", err)
+	}
+	r.has("a", "mine\n")
+}
