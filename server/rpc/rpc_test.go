@@ -455,3 +455,39 @@ func testAsksOfOthers(t *testing.T) {
 		}
 	})
 }
+
+// SUB-25: what was answered elsewhere is withdrawn from the client, which still thinks about it.
+func TestAnsweredElsewhere(t *testing.T) { synctest.Test(t, testAnsweredElsewhere) }
+
+func testAnsweredElsewhere(t *testing.T) {
+	f := newFake()
+	decided := make(chan struct{})
+	var told []string
+	played(t, f, &jrpc2.ClientOptions{
+		OnNotify: func(r *jrpc2.Request) {
+			if r.Method() == "client/withdraw" {
+				told = append(told, r.ParamString())
+			}
+		},
+		OnCallback: func(context.Context, *jrpc2.Request) (any, error) {
+			<-decided
+			return map[string]string{"answer": "too late"}, nil
+		},
+	}, func(c *jrpc2.Client, _ func() string) {
+		call(t, c, "session/start", StartParams{Prompt: "x"})
+		f.asks(store.Ask{ID: "que_1", Type: store.AskQuestion, Session: "ses_1", Text: "which?"})
+		synctest.Wait()
+		if err := f.Answer(t.Context(), "que_1", "this"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !slices.Equal(told, []string{`{"id":"que_1"}`}) {
+			t.Errorf("told %q", told)
+		}
+		close(decided)
+		synctest.Wait()
+		if got := f.answered("que_1"); got != "this" {
+			t.Errorf("answered %q", got)
+		}
+	})
+}
