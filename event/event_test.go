@@ -309,6 +309,7 @@ func followTogether(t *testing.T, events func(func(centurion.Event, error) bool)
 
 func FuzzCoalesce(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 0x80, 3, 0, 0, 9})
+	f.Add([]byte{0, 0x10, 0x20, 0}) // one part, after different facts
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, seed []byte) {
 		var run []centurion.Event

@@ -52,6 +52,22 @@ func TestUsageWithoutPrice(t *testing.T) {
 	}
 }
 
+// What was not priced once is missing in the sum for ever.
+func TestUnpricedStays(t *testing.T) {
+	r := newRig(t, inOrder())
+	price := r.cfg.Price
+	r.cfg.Price = nil
+	r.reopen()
+	r.turn()
+	r.cfg.Price = price
+	r.reopen()
+	r.say("go on")
+	r.turn()
+	if rec := r.record(); !rec.Metadata.Unpriced || rec.Cost == 0 {
+		t.Errorf("unpriced %v, cost %v", rec.Metadata.Unpriced, rec.Cost)
+	}
+}
+
 func TestUsageEstimated(t *testing.T) {
 	const text = "0123456789012345678901234567890123456789"
 	r := newRigOf(t, scripted.Config{Func: func(scripted.Request) scripted.Answer {

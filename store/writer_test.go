@@ -412,3 +412,18 @@ func TestFail(t *testing.T) {
 		}
 	}
 }
+
+// An update that fails leaves no gap in the numbers of the journal: a missing number means a lost event.
+func TestNumbersAfterAFailure(t *testing.T) {
+	t.Parallel()
+	s := openTemp(t)
+	broken := errors.New("broken")
+	for want := range int64(3) {
+		if err := s.Update(t.Context(), func(tx *Tx) error { return fact(tx, "1") }); err != nil || s.LastSeq() != want+1 {
+			t.Fatalf("the newest is %d, want %d: %v", s.LastSeq(), want+1, err)
+		}
+		if err := s.Update(t.Context(), func(tx *Tx) error { return errors.Join(fact(tx, "2"), broken) }); !errors.Is(err, broken) {
+			t.Fatal(err)
+		}
+	}
+}

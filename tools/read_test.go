@@ -158,6 +158,13 @@ func TestLinks(t *testing.T) {
 	wantList(t, "files", r.Files, "real/a.txt")
 	b.must("edit", args{"filePath": "in/a.txt", "oldString": "changed", "newString": "again"})
 	want(t, "file", b.get("real/a.txt"), "again\n")
+
+	// A rule for either of its names holds.
+	for _, name := range []string{"in/*", "real/*"} {
+		b.gate.rules = []permission.Rule{{Permission: "edit", Pattern: name, Action: permission.Deny}}
+		b.refused("edit", args{"filePath": "in/a.txt", "oldString": "again", "newString": "no"}, centurion.KindPermission, "edit")
+	}
+	want(t, "file", b.get("real/a.txt"), "again\n")
 }
 
 func TestSpecialFiles(t *testing.T) {

@@ -71,6 +71,10 @@ func answers() []answer {
 		{name: "begun twice", body: sse(events(begin, begin, say(0, "a"), reason("end_turn"), stop)...), text: "a", finish: "stop"},
 		{name: "the same id twice", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":"a"}`), call(1, "", "list"), reason("tool_use"), stop)...),
 			finish: "tool-calls", calls: []provider.Call{read, {Name: "list", Arguments: "{}"}}},
+		{name: "one id for two calls", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":"a"}`), call(1, "toolu_1", "list"), reason("tool_use"), stop)...),
+			finish: "tool-calls", calls: []provider.Call{read, {Name: "list", Arguments: "{}"}}},
+		{name: "counts that are left out later", body: sse(events(begin, say(0, "a"), reason("end_turn"), `{"type":"message_delta","delta":{},"usage":{"input_tokens":7}}`, stop)...),
+			text: "a", finish: "stop"},
 		{name: "new kinds of event, block and delta", body: sse(events(begin, `{"type":"weather","sun":1}`, start(0, `{"type":"moon"}`), delta(0, `{"type":"tide"}`), end(0),
 			delta(7, `{"type":"text_delta","text":"lost"}`), end(9), say(1, "a"), reason("end_turn"), stop)...), text: "a", finish: "stop"},
 		{name: "not a stream", body: `{"type":"message","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"whole"},` + "\n" +
@@ -88,6 +92,8 @@ func answers() []answer {
 		{name: "a piece of a call before it began", body: sse(events(begin, delta(0, `{"type":"input_json_delta","partial_json":"{\"p\":"}`), start(0, `{"type":"tool_use","id":"toolu_1","name":"read","input":{}}`), end(0),
 			reason("tool_use"), stop)...), cut: true},
 		{name: "a piece of a call after it ended", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":"a"}`), delta(0, `{"type":"input_json_delta","partial_json":"}"}`), reason("tool_use"), stop)...), cut: true},
+		{name: "a block that began twice", body: sse(events(begin, start(0, `{"type":"text","text":"a"}`), start(0, `{"type":"text","text":"b"}`), end(0),
+			reason("end_turn"), stop)...), cut: true},
 		{name: "a call without a name", body: sse(events(begin, call(0, "toolu_1", ""), reason("tool_use"), stop)...), cut: true},
 		{name: "no JSON", body: sse(events(begin, say(0, "a"))...) + "data: {\"type\":\n\n", cut: true},
 		{name: "nothing", body: "", cut: true},
@@ -106,7 +112,12 @@ func TestAnswers(t *testing.T) {
 				}
 				return
 			}
+			ids := map[string]bool{}
 			for i := range r.calls {
+				if ids[r.calls[i].ID] {
+					t.Errorf("two calls have the id %q", r.calls[i].ID)
+				}
+				ids[r.calls[i].ID] = true
 				if i < len(tt.calls) && tt.calls[i].ID == "" {
 					r.calls[i].ID = "" // any is good
 				}

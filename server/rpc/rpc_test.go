@@ -404,3 +404,90 @@ func testMethodCrashes(t *testing.T) {
 		}
 	})
 }
+
+// OPAL-14: a client that subscribes twice is told of each event once, and one that has unsubscribed of none.
+func TestSubscribedTwice(t *testing.T) { synctest.Test(t, testSubscribedTwice) }
+
+func testSubscribedTwice(t *testing.T) {
+	f := newFake()
+	told := 0
+	played(t, f, &jrpc2.ClientOptions{OnNotify: func(*jrpc2.Request) { told++ }}, func(c *jrpc2.Client, _ func() string) {
+		for _, step := range []struct {
+			methods []string
+			want    int
+		}{{[]string{"session/subscribe", "session/subscribe"}, 1}, {[]string{"session/unsubscribe"}, 1}, {[]string{"session/subscribe"}, 2}} {
+			for _, method := range step.methods {
+				after, _ := f.LastSeq(t.Context())
+				p := ref{Session: "ses_1"}
+				if method == "session/subscribe" {
+					p.After = after
+				}
+				call(t, c, method, p)
+			}
+			synctest.Wait()
+			f.tell(centurion.Event{Type: "agent_start", Session: "ses_1"})
+			synctest.Wait()
+			if told != step.want {
+				t.Errorf("after %v: told of %d events, want %d", step.methods, told, step.want)
+			}
+		}
+	})
+}
+
+// SUB-22: the client is asked what its own missions ask, and nothing of others.
+func TestAsksOfOthers(t *testing.T) { synctest.Test(t, testAsksOfOthers) }
+
+func testAsksOfOthers(t *testing.T) {
+	f := newFake()
+	var asked []string
+	played(t, f, &jrpc2.ClientOptions{OnCallback: func(_ context.Context, r *jrpc2.Request) (any, error) {
+		var q Question
+		err := r.UnmarshalParams(&q)
+		asked = append(asked, q.ID)
+		return map[string]string{"answer": "yes"}, err
+	}}, func(c *jrpc2.Client, _ func() string) {
+		f.open["que_2"] = store.Ask{ID: "que_2", Type: store.AskQuestion, Mission: "msn_2", Session: "ses_9", Text: "which?"}
+		call(t, c, "session/start", StartParams{Prompt: "x"})
+		f.asks(store.Ask{ID: "que_1", Type: store.AskQuestion, Session: "ses_1", Text: "which?"})
+		synctest.Wait()
+		if !slices.Equal(asked, []string{"que_1"}) || f.answered("que_2") != "" {
+			t.Errorf("asked %v, answered %q", asked, f.answered("que_2"))
+		}
+	})
+}
+
+// SUB-25: what was answered elsewhere is withdrawn from the client, which still thinks about it.
+func TestAnsweredElsewhere(t *testing.T) { synctest.Test(t, testAnsweredElsewhere) }
+
+func testAnsweredElsewhere(t *testing.T) {
+	f := newFake()
+	decided := make(chan struct{})
+	var told []string
+	played(t, f, &jrpc2.ClientOptions{
+		OnNotify: func(r *jrpc2.Request) {
+			if r.Method() == "client/withdraw" {
+				told = append(told, r.ParamString())
+			}
+		},
+		OnCallback: func(context.Context, *jrpc2.Request) (any, error) {
+			<-decided
+			return map[string]string{"answer": "too late"}, nil
+		},
+	}, func(c *jrpc2.Client, _ func() string) {
+		call(t, c, "session/start", StartParams{Prompt: "x"})
+		f.asks(store.Ask{ID: "que_1", Type: store.AskQuestion, Session: "ses_1", Text: "which?"})
+		synctest.Wait()
+		if err := f.Answer(t.Context(), "que_1", "this"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !slices.Equal(told, []string{`{"id":"que_1"}`}) {
+			t.Errorf("told %q", told)
+		}
+		close(decided)
+		synctest.Wait()
+		if got := f.answered("que_1"); got != "this" {
+			t.Errorf("answered %q", got)
+		}
+	})
+}
