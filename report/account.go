@@ -207,6 +207,17 @@ type Trouble struct {
 	Repeat int            `json:"repeat,omitempty"` // how often the same came again right after
 }
 
+// retried tells what went wrong before a task or a request was tried again, and how it was.
+func retried(e centurion.Event) (what, then string) {
+	r, _ := decode[retryFact](e)
+	k, _ := decode[taskFact](e)
+	then = triedAgain + suffix(" after ", span(r.WaitMS))
+	if r.WaitMS == 0 && k.Attempt > 1 {
+		then = triedAgain + ", attempt " + itoa(k.Attempt)
+	}
+	return cmp.Or(r.Error, k.Reason, r.Reason, "the attempt before ended early"), then
+}
+
 // troubles are what failed, and what the host or the task did about it.
 func troubles(d Data) []Trouble {
 	out := []Trouble{}
@@ -222,13 +233,7 @@ func troubles(d Data) []Trouble {
 				t = waits[i]
 				break
 			}
-			r, _ := decode[retryFact](e)
-			k, _ := decode[taskFact](e)
-			t.What = cmp.Or(r.Error, k.Reason, r.Reason, "the attempt before ended early")
-			t.Then = triedAgain + suffix(" after ", span(r.WaitMS))
-			if r.WaitMS == 0 && k.Attempt > 1 {
-				t.Then = triedAgain + ", attempt " + itoa(k.Attempt)
-			}
+			t.What, t.Then = retried(e)
 		case centurion.EventSessionError:
 			s, _ := decode[sessionFact](e)
 			t.What, t.Then = cmp.Or(s.Error, string(s.Kind)), fate(d, e, i)

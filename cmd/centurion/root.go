@@ -131,6 +131,14 @@ func flagError(cmd *cobra.Command, err error) error {
 		e.Err, e.Msg = nil, fmt.Sprintf("--%s cannot be %q; it is a %s", bad.GetFlag().Name, bad.GetValue(), kindOfFlag(bad.GetFlag()))
 		return e
 	}
+	if none, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		e.Err, e.Msg = nil, fmt.Sprintf("--%s needs a value: %s", none.GetFlag().Name, none.GetFlag().Usage)
+		return e
+	}
+	if none, ok := errors.AsType[*pflag.NotExistError](err); ok && none.GetSpecifiedShortnames() != "" {
+		e.Err, e.Msg = nil, "there is no flag -"+none.GetSpecifiedName()
+		return e
+	}
 	word, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
 		return e

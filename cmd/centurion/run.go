@@ -141,11 +141,21 @@ func (f *runFlags) settle(own config.Own) error {
 			return notYet("--"+o.flag+" "+o.value, o.step)
 		}
 	}
-	switch {
-	case f.level < 0 || f.level > 3:
+	if f.level < 0 || f.level > 3 {
 		return badValue("level", fmt.Sprint(f.level), []string{"1", "2", "3"})
-	case f.maxCost < 0 || f.maxTokens < 0 || f.maxRounds < 0 || f.maxToolCalls < 0 || f.maxDuration < 0 || f.maxWorkers < 0 || f.maxPerAgent < 0:
-		return &centurion.Error{Kind: centurion.KindUsage, Msg: "a limit cannot be negative", Hint: "see: centurion run --help"}
+	}
+	for _, l := range []struct {
+		flag  string
+		value any
+		below bool
+	}{
+		{"max-cost", f.maxCost, f.maxCost < 0}, {"max-tokens", f.maxTokens, f.maxTokens < 0}, {"max-rounds", f.maxRounds, f.maxRounds < 0},
+		{"max-tool-calls", f.maxToolCalls, f.maxToolCalls < 0}, {"max-duration", f.maxDuration, f.maxDuration < 0},
+		{"max-workers", f.maxWorkers, f.maxWorkers < 0}, {"max-per-agent", f.maxPerAgent, f.maxPerAgent < 0},
+	} {
+		if l.below {
+			return &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("a limit cannot be negative: --%s %v", l.flag, l.value), Hint: "see: centurion run --help"}
+		}
 	}
 	return nil
 }
@@ -153,6 +163,7 @@ func (f *runFlags) settle(own config.Own) error {
 func badValue(flag, value string, all []string) error {
 	all = slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == "" })
 	e := &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("--%s cannot be %q; it is one of %s", flag, value, strings.Join(all, ", "))}
+	e.Hint = fmt.Sprintf("give one of them: --%s %s", flag, all[0])
 	if near := centurion.Nearest(value, all); near != "" {
 		e.Hint = fmt.Sprintf("did you mean --%s %s?", flag, near)
 	}
