@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"testing"
 
 	"centurion"
@@ -175,6 +176,45 @@ func TestFinalCheckIsOfTheseFiles(t *testing.T) {
 		got, err := m.finalCheck(r.ctx, test.command, "commander")
 		if err != nil || got.Passed != test.passed || (got.ID != x.ID) != test.again || !got.Final {
 			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// What an item's earlier work has proven lets its later work pass with a check that stays green, but not work that weakens checks; and what the plan
+// said when work on an item began is what counts: a command that came into its place proves nothing.
+func TestProofOfLaterWork(t *testing.T) {
+	t.Parallel()
+	const test = "package a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {\n\tif A() != 1 {\n\t\tt.Error(A())\n\t}\n}\n"
+	r := inRepo(t, map[string]string{"a_test.go": test}, nobody())
+	m := r.queued(t, centurion.MissionOptions{})
+	tip := r.git("rev-parse", m.branch())
+	earlier := centurion.Receipt{ID: centurion.NewID(centurion.PrefixReceipt), Mission: m.id, Item: "T1", Passed: true, Proof: centurion.ProofProven}
+	const green, red = "lacks a_test.go wrong", "exists b.go"
+	earlier.Command = green
+	if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutReceipt(&earlier) }); err != nil {
+		t.Fatal(err)
+	}
+	weaker := strings.Replace(test, "t.Error(A())", "t.Log(A())", 1)
+	for name, c := range map[string]struct {
+		item, command, given string
+		files                map[string]string
+		want                 centurion.Proof
+		why                  string
+	}{
+		"proven before":             {"T1", green, green, map[string]string{"b.go": "package a\n"}, centurion.ProofRegression, "earlier work"},
+		"another item":              {"T2", green, green, map[string]string{"c.go": "package a\n"}, centurion.ProofUnproven, ""},
+		"with a check weakened":     {"T1", green, green, map[string]string{"d.go": "package a\n", "a_test.go": weaker}, centurion.ProofUnproven, ""},
+		"the command of before":     {"T3", red, red, map[string]string{"b.go": "package a\n"}, centurion.ProofProven, ""},
+		"a command in its place":    {"T4", red, "exists c.go", map[string]string{"b.go": "package a\n\n"}, centurion.ProofUnproven, "it was `exists c.go`"},
+		"an agent without any task": {"T5", red, "", map[string]string{"b.go": "package a\n\n\n"}, centurion.ProofProven, ""},
+	} {
+		l := &landing{agent: "worker", item: c.item, verify: []string{c.command}, given: []string{c.given}}
+		if c.given != "" {
+			l.task = &taskRun{id: centurion.NewID(centurion.PrefixTask)}
+		}
+		got, err := m.proveWork(r.ctx, l, c.command, tip, r.work(m, c.files).ID)
+		if err != nil || got.Proof != c.want || !strings.Contains(got.Why, c.why) {
+			t.Errorf("%s: %q because %q, weakened %q, %v; want %q", name, got.Proof, got.Why, got.Weakened, err, c.want)
 		}
 	}
 }
