@@ -1,5 +1,3 @@
-//go:build unix
-
 package session_test
 
 import (
@@ -10,12 +8,12 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"centurion/guard/cputime"
 	"centurion/provider/scripted"
 	"centurion/session"
 	"centurion/tools"
@@ -100,7 +98,7 @@ func (m *manySessions) run(sessions int) {
 	ideal := max(m.latency*time.Duration(m.rounds), time.Millisecond)
 	time.AfterFunc(ideal/2, func() { runtime.GC(); runtime.ReadMemStats(&mid) })
 	m.b.StartTimer()
-	cpu, began := spent(), time.Now()
+	cpu, began := cputime.Used(), time.Now()
 	group, ctx := errgroup.WithContext(m.b.Context())
 	for _, s := range open {
 		group.Go(func() error { _, err := s.Turn(context.WithoutCancel(ctx)); return err })
@@ -108,7 +106,7 @@ func (m *manySessions) run(sessions int) {
 	if err := group.Wait(); err != nil {
 		m.b.Fatal(err)
 	}
-	wall, used := time.Since(began), spent()-cpu
+	wall, used := time.Since(began), cputime.Used()-cpu
 	if n := len(model.Requests()); n != sessions*m.rounds {
 		m.b.Fatalf("%d requests", n)
 	}
@@ -146,13 +144,4 @@ func (m *manySessions) report() {
 func median[T cmp.Ordered](list []T) T {
 	slices.Sort(list)
 	return list[len(list)/2]
-}
-
-// spent is the CPU time of this process until now.
-func spent() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
