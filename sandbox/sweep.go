@@ -27,10 +27,6 @@ const (
 	sweepPoll  = 10 * time.Millisecond
 )
 
-// scansForNone is how many scans in a row must find nothing: a process that is just becoming another program shows an
-// empty environment for a moment.
-const scansForNone = 2
-
 // maxCommand is how many bytes of a command line a [Process] tells: enough to recognise it.
 const maxCommand = 200
 
@@ -43,7 +39,7 @@ type Process struct {
 // Sweep ends the processes that a dead host left behind: every process of this user that was started with the mark of
 // [Runner.Mark] in its environment, however far it has gone away from its parents. This process and its ancestors are
 // spared. All of them get SIGTERM, what is left after a second gets SIGKILL, until two scans find none: a process that
-// forks meanwhile is found by the next scan. It takes at most 3 s, and two scans if there is nothing to end. Call it before
+// forks meanwhile is found by the next scan. It takes at most 3 s, or as long as three rounds of SIGKILL take, and two scans if there is nothing to end. Call it before
 // the first Run with the same mark, whose commands it would end too.
 //
 // Linux looks into /proc. It does not find processes that have cleared their environment, run as somebody else, or live
@@ -56,22 +52,22 @@ func Sweep(ctx context.Context, mark string) (ended []Process, err error) {
 		return nil, &centurion.Error{Op: "end processes", Kind: centurion.KindUsage, Msg: fmt.Sprintf("the mark %q is empty or has white space", mark),
 			Hint: "give the mark that the host's commands were started with"}
 	}
-	s := sweep{mark: hostVariable + "=" + mark, start: time.Now(), found: map[int]*swept{}}
+	s := sweep{mark: hostVariable + "=" + mark, found: map[int]*swept{}}
+	start, c := time.Now(), chase{grace: sweepGrace, limit: sweepLimit}
 	poll := time.NewTicker(sweepPoll)
 	defer poll.Stop()
-	for none := 0; ; {
-		left, err := s.round(ctx)
-		if none++; len(left) > 0 {
-			none = 0
-		}
+	for {
+		sig := c.signal(time.Since(start))
+		left, err := s.round(ctx, sig)
 		switch {
 		case ctx.Err() != nil:
 			return s.ended(left), causeOf(ctx, "end processes")
 		case err != nil:
 			return s.ended(left), &centurion.Error{Op: "end processes", Kind: centurion.KindInternal, Msg: "the processes cannot be listed", Err: err}
-		case none == scansForNone:
+		case c.again(time.Since(start), sig, len(left)):
+		case len(left) == 0:
 			return s.ended(nil), nil
-		case time.Since(s.start) > sweepLimit:
+		default:
 			return s.ended(left), s.stuck(left)
 		}
 		select {
@@ -84,7 +80,6 @@ func Sweep(ctx context.Context, mark string) (ended []Process, err error) {
 // sweep is one call of [Sweep].
 type sweep struct {
 	mark  string // as it stands in an environment
-	start time.Time
 	found map[int]*swept
 }
 
@@ -95,13 +90,9 @@ type swept struct {
 }
 
 // round scans once and sends each process that it finds the signal whose time it is, once. It returns what it found.
-func (s *sweep) round(ctx context.Context) (left []Process, err error) {
+func (s *sweep) round(ctx context.Context, sig os.Signal) (left []Process, err error) {
 	if left, err = scan(ctx, s.mark); err != nil {
 		return left, err
-	}
-	sig := terminateSignal
-	if time.Since(s.start) > sweepGrace {
-		sig = os.Kill
 	}
 	for _, p := range left {
 		f := s.found[p.PID]

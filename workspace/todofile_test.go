@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"centurion"
@@ -237,22 +238,25 @@ func TestTodoPersonWins(t *testing.T) {
 // An editor that empties the file first and fills it later does not make items vanish.
 func TestTodoHalfWritten(t *testing.T) {
 	t.Parallel()
-	w := open(t, map[string]string{".opencode/todo.md": smallPlan})
-	if err := os.Truncate(planFile(w), 0); err != nil {
-		t.Fatal(err)
-	}
-	var g guard.Group
-	g.Go("editor", func() error {
-		time.Sleep(60 * time.Millisecond) // a slow editor, not a wait for something
-		return os.WriteFile(planFile(w), []byte(smallPlan), 0o644)
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, map[string]string{".opencode/todo.md": smallPlan})
+		emptied := time.Now()
+		if err := errors.Join(os.Truncate(planFile(w), 0), os.Chtimes(planFile(w), emptied, emptied)); err != nil {
+			t.Fatal(err)
+		}
+		var g guard.Group
+		g.Go("editor", func() error {
+			time.Sleep(190 * time.Millisecond) // a slow editor, of which the file's rest is nearly over
+			return os.WriteFile(planFile(w), []byte(smallPlan), 0o644)
+		})
+		_, err := w.Todo().Edit(t.Context(), mark("T2", todo.Cancelled))
+		if werr := g.Wait(); err != nil || werr != nil {
+			t.Fatal(err, werr)
+		}
+		if got := get(t, w, w.Todo().Path()); !strings.Contains(got, "[-] T2") || !strings.Contains(got, "[ ] T1") {
+			t.Errorf("file %q", got)
+		}
 	})
-	_, err := w.Todo().Edit(t.Context(), mark("T2", todo.Cancelled))
-	if werr := g.Wait(); err != nil || werr != nil {
-		t.Fatal(err, werr)
-	}
-	if got := get(t, w, w.Todo().Path()); !strings.Contains(got, "[-] T2") || !strings.Contains(got, "[ ] T1") {
-		t.Errorf("file %q", got)
-	}
 }
 
 // Fifty callers at once, through two openings of the project as two processes would have them: no call fails, no edit
