@@ -34,6 +34,10 @@ func TestMain(m *testing.M) {
 // patience is how long a script waits for something that must come.
 const patience = 20 * time.Second
 
+// quietTime is how long a program that runs may write nothing of what a script waits for: it may build and test a module
+// meanwhile, with nothing cached, on a machine with other things to do. A program that has ended is not waited for.
+const quietTime = 2 * time.Minute
+
 // TestScripts runs the scripts of testdata/script against the program itself. Beside testscript's own commands they have:
 //
 //	model [-loose] FILE       serve a scripted model over loopback HTTP; $MODEL is its URL. Requests that a strict
@@ -42,7 +46,7 @@ const patience = 20 * time.Second
 //	start NAME COMMAND ARG... run a command in the background; its output goes to NAME.out and NAME.err
 //	signal NAME INT|KILL...   send signals to a command in the background
 //	finish NAME N             wait for a command in the background, which must exit with N (-1: killed)
-//	until FILE REGEXP         wait until a file matches
+//	until FILE REGEXP         wait until a file matches, at most until the command in the background whose output it is has ended
 //	lines FILE [TYPE]         a file holds JSON lines of events and nothing else; the last one is of TYPE
 //	json FILE PATH [VALUE]    what stands at a path (a.b, 0.a, # for a length) of a JSON file; - means that nothing does
 //	set NAME FILE PATH        put what stands there into a variable
@@ -172,6 +176,16 @@ type running struct {
 	done chan struct{} // closed when it has ended
 }
 
+// over reports whether it has ended.
+func (r *running) over() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
 func startCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: start NAME COMMAND ARG...")
@@ -275,14 +289,19 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	re, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
 	path := filepath.Join(ts.Getenv("WORK"), args[0])
-	deadline, seen := time.Now().Add(patience), 0
-	for time.Now().Before(deadline) {
+	writer := ts.Value(background).(map[string]*running)[strings.TrimSuffix(args[0], filepath.Ext(args[0]))]
+	deadline, seen := time.Now().Add(quietTime), 0
+	for {
+		over := writer != nil && writer.over() // asked first: what it wrote last is looked at
 		b, err := os.ReadFile(path)
 		if err == nil && re.Match(b) {
 			return
 		}
 		if len(b) != seen { // who still writes is at work, however slow the machine is
-			deadline, seen = time.Now().Add(patience), len(b)
+			deadline, seen = time.Now().Add(quietTime), len(b)
+		}
+		if over || time.Now().After(deadline) {
+			break
 		}
 		time.Sleep(10 * time.Millisecond) // another process writes it
 	}
