@@ -151,17 +151,19 @@ func (m *mission) proveWork(ctx context.Context, l *landing, command, before, af
 
 // proveWhole proves once more what an item's newest work alone could not, with everything taken out that tasks have merged for
 // the item: a test that was mended later is red without what it tests, which came before it. Where that does not come apart
-// from what others have done since, the first receipt stands. Tests that the item itself brought it may change.
+// from what others have done since, the first receipt stands. Tests that the item itself brought it may change. Where there is no newest
+// work, as after a crash that came between a merge and the end of its task, what all of it is worth counts, also if that is little:
+// else nobody would hear of it any more.
 func (m *mission) proveWhole(ctx context.Context, t proofTrees, l *landing, first centurion.Receipt, before, after string) (centurion.Receipt, error) {
 	if l.item == "" {
 		return first, nil
 	}
-	before, ok, err := m.withoutItem(ctx, l.item, before)
+	without, ok, err := m.withoutItem(ctx, l.item, before)
 	if err != nil || !ok {
 		return first, err
 	}
-	whole, err := m.h.checker.Prove(ctx, t, verify.Work{Command: first.Command, Before: before, After: after}, nil)
-	if err != nil || !whole.Passed || !whole.Proof.Solid() {
+	whole, err := m.h.checker.Prove(ctx, t, verify.Work{Command: first.Command, Before: without, After: after}, nil)
+	if err != nil || !whole.Passed || !whole.Proof.Solid() && before != after {
 		return first, err
 	}
 	return whole, nil

@@ -218,3 +218,34 @@ func TestProofOfLaterWork(t *testing.T) {
 		}
 	}
 }
+
+// A task whose work a host had merged before it was killed is proven once more, and nothing is new then. What is said of it is what its work was
+// worth: that it has weakened checks is not forgotten.
+func TestProofOfMergedWork(t *testing.T) {
+	t.Parallel()
+	const other = "package a\n\nimport \"testing\"\n\nfunc TestOther(t *testing.T) {}\n"
+	for name, c := range map[string]struct {
+		work map[string]string
+		want centurion.Proof
+		why  string
+	}{
+		"honest": {map[string]string{"b.go": "package a\n"}, centurion.ProofProven, ""},
+		"a liar": {map[string]string{"b.go": "package a\n", "other_test.go": "package a\n"}, centurion.ProofUnproven, "checks were weakened"},
+	} {
+		r := inRepo(t, map[string]string{"a.go": "package a\n", "other_test.go": other}, nobody())
+		m := r.queued(t, centurion.MissionOptions{})
+		before := r.git("rev-parse", m.branch())
+		work := r.work(m, c.work)
+		done := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Item: "T1", Status: centurion.TaskMerging,
+			Landed: []centurion.Landed{{Commit: work.ID, Before: before}}}
+		if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutTask(&done) }); err != nil {
+			t.Fatal(err)
+		}
+		later := r.git("commit-tree", "-p", work.ID, "-m", "another", r.git("rev-parse", work.ID+"^{tree}"))
+		l := &landing{agent: "worker", item: "T1", verify: []string{"exists b.go"}}
+		got, err := m.proveWork(r.ctx, l, "exists b.go", later, later)
+		if err != nil || got.Proof != c.want || !strings.Contains(got.Why, c.why) || (len(got.Weakened) > 0) != (c.why != "") {
+			t.Errorf("%s: %q because %q, weakened %q, %v; want %q", name, got.Proof, got.Why, got.Weakened, err, c.want)
+		}
+	}
+}

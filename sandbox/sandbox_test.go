@@ -93,25 +93,33 @@ func gone(t *testing.T, file string, d time.Duration) bool {
 	return false
 }
 
-// stopwatch starts to measure the time until it is asked, without the time in which threads of this process were ready to run
-// and waited for a processor. On a machine with nothing else to do that is the time on the clock, and on a busy one the machine's
-// part of it is left out. Where the kernel does not tell of it, it is the time on the clock.
+// stopwatch starts to measure the time until it is asked, without the time by which a timer beside it came late: what a busy
+// machine withholds from this process, which no bound of a command can know. On a machine with nothing else to do it is the time
+// on the clock.
 func stopwatch() func() time.Duration {
-	start, before := time.Now(), starved()
-	return func() time.Duration { return time.Since(start) - (starved() - before) }
-}
-
-// starved adds up for how long the threads of this process have waited for a processor.
-func starved() (sum time.Duration) {
-	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
-	for _, file := range files {
-		var ran, waited int64                        // ns
-		if b, err := os.ReadFile(file); err == nil { // a thread may have ended
-			_, _ = fmt.Sscan(string(b), &ran, &waited)
+	const tick = 10 * time.Millisecond
+	stop, late := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		var sum time.Duration
+		timer := time.NewTimer(tick)
+		for due := time.Now().Add(tick); ; {
+			select {
+			case <-timer.C:
+				sum += max(0, time.Since(due))
+				due = time.Now().Add(tick)
+				timer.Reset(tick)
+			case <-stop:
+				late <- sum
+				return
+			}
 		}
-		sum += time.Duration(waited)
+	}()
+	start := time.Now()
+	return func() time.Duration {
+		took := time.Since(start)
+		close(stop)
+		return took - <-late
 	}
-	return sum
 }
 
 // R10: a tool that ignores SIGTERM and whose grandchild holds the pipe is gone after its timeout and the grace.
