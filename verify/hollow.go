@@ -39,8 +39,12 @@ func languageOf(file string) (language, bool) {
 		return language{goFunctions, finishGo}, true
 	case ".py":
 		return language{pythonFunctions, nil}, true
-	case ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx":
-		return language{braceFunctions, nil}, true
+	case ".js", ".mjs", ".cjs", ".jsx":
+		return language{jsFunctions(false, true), nil}, true
+	case ".ts", ".mts", ".cts":
+		return language{jsFunctions(true, false), nil}, true
+	case ".tsx":
+		return language{jsFunctions(true, true), nil}, true
 	}
 	return language{}, false
 }
