@@ -67,11 +67,11 @@ func TestHollowJavaScript(t *testing.T) {
 // The names are those a person would look for, and an old body is put back only where it belongs.
 func TestHollowJavaScriptNames(t *testing.T) {
 	t.Parallel()
-	src := "export default () => 1\nconst a = () => 1, b = { c() { return 1 }, d: { e: x => x } }\nmodule.exports = { f() { return 1 } }\nG.h = function () { return 1 }\nclass I { j() { return 1 } k = () => 1 }\nclass L { j() { return 2 } }\nm(() => 1)\n"
+	src := "export default () => 1\nconst a = () => 1, b = { c() { return 1 }, d: { e: x => x } }\nmodule.exports = { f() { return 1 } }\nG.h = function () { return 1 }\nclass I { j() { return 1 } k = () => 1 }\nclass L { j() { return 2 } }\nm(() => 1)\nconst n = memo(() => 1), o = p({ q() {} })\n"
 	l, _ := languageOf("a.js")
 	_, idle, old := hollow(l, []byte(src), nil, everything(src))
 	slices.Sort(idle)
-	if got, want := strings.Join(idle, " "), "I.j I.k L.j a a function b.c b.d.e default f h"; got != want || len(old) > 0 {
+	if got, want := strings.Join(idle, " "), "I.j I.k L.j a a function b.c b.d.e default f h n o.q"; got != want || len(old) > 0 {
 		t.Errorf("%s, want %s; %q", got, want, old)
 	}
 	before := "class I { j() { return 0 } }\nconst a = () => 0\nconst n = async () => { await 1 }\n"
@@ -79,6 +79,13 @@ func TestHollowJavaScriptNames(t *testing.T) {
 	out, idle, old := hollow(l, []byte(after), []byte(before), everything(after))
 	if want := "class I { j() { return 0 } }\nclass L { j() {} }\nconst a = () => 0\nconst n = () => {}\n"; string(out) != want {
 		t.Errorf("%q, %q:\n%s", idle, old, out)
+	}
+	// Which of two functions without a name is meant is not known.
+	if out, _, old := hollow(l, []byte("f(x => 1)\nf(x => 2)\n"), []byte("f(x => 3)\n"), everything("\n\n")); string(out) != "f(x => {})\nf(x => {})\n" {
+		t.Errorf("%q:\n%s", old, out)
+	}
+	if out, _, old := hollow(l, []byte("f(x => 1)\n"), []byte("f(x => 3)\nf(x => 2)\n"), everything("\n")); string(out) != "f(x => {})\n" {
+		t.Errorf("%q:\n%s", old, out)
 	}
 }
 

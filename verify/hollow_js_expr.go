@@ -23,8 +23,8 @@ func (p *jsParser) list() {
 	}
 }
 
-// arguments reads a list in brackets whose functions are named after nothing.
-func (p *jsParser) arguments(open string) { p.given("", func() { p.within(open, p.list) }) }
+// arguments reads a list in brackets. What `const a = memo(() => …)` holds is named after a.
+func (p *jsParser) arguments(open string) { p.given(p.hint, func() { p.within(open, p.list) }) }
 
 // jsBinary are the operators between two operands.
 var jsBinary = []string{"===", "!==", "**", "<<", "==", "!=", "<=", "&&", "||", "??", "+", "-", "*", "/", "%", "&", "|", "^", "<", "in", "instanceof"}
