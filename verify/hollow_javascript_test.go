@@ -95,7 +95,7 @@ func TestHollowJavaScriptDeep(t *testing.T) {
 	for _, piece := range []string{"(", "[", "{", "x => ", "a ? b : ", "<a>{", "`${", "!", "if (a) ", "function f() {", "new ", "a < ", "(a): b => ", "<a b=", "class A extends ", "@a ", "yield "} {
 		for _, file := range []string{"a.js", "a.ts", "a.tsx"} {
 			l, _ := languageOf(file)
-			for _, src := range []string{strings.Repeat(piece, 20_000), strings.Repeat(piece, 3000) + "1" + strings.Repeat(map[string]string{"(": ")", "[": "]", "{": "}", "`${": "}`", "<a>{": "}</a>", "function f() {": "}"}[piece], 3000)} {
+			for _, src := range []string{strings.Repeat(piece, 8_000), strings.Repeat(piece, 3000) + "1" + strings.Repeat(map[string]string{"(": ")", "[": "]", "{": "}", "`${": "}`", "<a>{": "}</a>", "function f() {": "}"}[piece], 3000)} {
 				_, _, _ = hollow(l, []byte(src), nil, everything(src))
 			}
 		}
