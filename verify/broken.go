@@ -30,16 +30,16 @@ var signs = []sign{
 	hard("a package or module is missing", `^go: .*(?:cannot find|no required module|updates to go\.(?:mod|sum) needed|missing go\.sum entry|does not contain package|no such file)`,
 		`no required module provides package`, `cannot find module providing package`, `^package \S+: (?:cannot find|no Go files)`, `^no Go files in `, `matched no packages`),
 	hard("it did not compile", `error: could not compile `, `^error\[E\d{4}\]`, `^error: linking with `, `error: failed to parse manifest`),
-	hard("it did not compile", `error TS\d+:`, `^\S+\.tsx?[:(]\d+`+`[:,]\d+\)?:? ?-? error `),
+	hard("it did not compile", `Transform failed with \d+ error`, `ERR_(?:INVALID|UNSUPPORTED)_TYPESCRIPT_SYNTAX`, `^\s*[✘✖] \[ERROR\] `, `error TS\d+:`, `^\S+\.tsx?[:(]\d+`+`[:,]\d+\)?:? ?-? error `),
 	hard("it did not compile", `COMPILATION ERROR`, `Compilation failed`, `Execution failed for task '[^']*:compile`, `^\S+\.java:\d+: error: `, `^e: (?:file://)?\S+\.kts?:`, `^\[ERROR\] .*\.(?:java|kt|scala):\[?\d+`, `^\S+\.scala:\d+: error`),
 	hard("it did not compile", `: error CS\d{4}:`, `: error FS\d{4}:`, `: error MSB\d{4}:`, `^Build FAILED\.`),
 	hard("it did not compile", `^\S+\.(?:c|cc|cpp|cxx|h|hpp|m|mm|swift|zig|hs|d|f90):\d+:(?:\d+:)? (?:fatal )?error: `, `undefined reference to `, `ld returned \d+ exit status`, `^ld: .*(?:symbol|library) .*not found`, `Undefined symbols for architecture`,
 		`^(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?|cc1(?:plus)?)(?:-\d+)?: (?:fatal )?error: `, `^\*\* \(CompileError\)`, `^== Compilation error in file`, `\*\* \((?:SyntaxError|TokenMissingError)\)`),
 	hard("there is nothing to make it from", `^make(?:\[\d+\])?: \*\*\* No rule to make target`, `^make(?:\[\d+\])?: \*\*\* No targets`, `^make(?:\[\d+\])?: .*(?:No such file or directory|[Cc]ommand not found)`, `^CMake Error`, `^ninja: error: `),
 	hard("the tests could not be collected", `errors? during collection`, `^ERROR collecting `, `^ImportError while (?:loading|importing)`, `^ERROR: (?:file or directory not found|not found|usage)`, `^ImportError: Failed to import test module`, `^ERROR: \S+ \(unittest\.loader\._FailedTest`, `unittest\.loader\._FailedTest`),
-	hard("a test suite failed to run", `Test suite failed to run`, `Failed to resolve import`, `FAIL  \S+ \[ \S+ \]$`),
+	hard("a test suite failed to run", `Test suite failed to run`, `^\s*Exception during run: `, `Failed to resolve import`, `FAIL  \S+ \[ \S+ \]$`),
 	hard("a module is missing", `ERR_MODULE_NOT_FOUND`, `MODULE_NOT_FOUND`, `Cannot find (?:module|package) '`, `does not provide an export named`, `ERR_PACKAGE_PATH_NOT_EXPORTED`, `ERR_UNKNOWN_FILE_EXTENSION`, `(?:missing script|Missing script):`, `npm (?:ERR!|error) (?:code ENOENT|enoent)`, `ERR_PNPM_NO_SCRIPT`),
-	hard("a syntax error", `^(?:Uncaught )?SyntaxError: `, `^\s*(?:E\s+)?(?:SyntaxError|IndentationError|TabError): `, `(?:PHP )?Parse error: +syntax error`, `syntax error, unexpected`, `^\S+: line \d+: syntax error`),
+	hard("a syntax error", `^(?:# )?(?:Uncaught )?SyntaxError: `, `^\s*(?:E\s+)?(?:SyntaxError|IndentationError|TabError): `, `(?:PHP )?Parse error: +syntax error`, `syntax error, unexpected`, `^\S+: line \d+: syntax error`),
 	hard("there is no such test", `^(?:AttributeError|ValueError): .*'test\w*'`, `^No tests found for given includes`, `^\s*> No tests found for given includes`),
 	soft("a module is missing", `(?:ModuleNotFoundError|ImportError)\b`, `(?:LoadError|cannot load such file)`, `uninitialized constant`, `Failed opening required`, `Can't locate \S+\.pm in @INC`, `module '[^']*' not found:`, `: No module named '?\S+$`),
 	soft("what it calls is not there", `AttributeError: (?:partially initialized )?(?:module|type object) .*has no attribute`, `AttributeError: '[^']*' object has no attribute`, `NameError: name '[^']*' is not defined`,
@@ -84,6 +84,7 @@ func broken(command string, exit int, output string) string {
 	if strings.Contains(command, "go ") && goPanic.MatchString(output) && !goTest.MatchString(output) {
 		return "it crashed before a test ran" + quoteLine(goPanic.FindString(output)+"…")
 	}
+	files := nodeFiles(output)
 	output = suspicious(output)
 	failing := asserted.MatchString(output)
 	without := nonePassed.ReplaceAllString(output, "")
@@ -95,12 +96,40 @@ func broken(command string, exit int, output string) string {
 			return s.why + quoteLine(lineAt(without, at[0], at[1]))
 		}
 	}
+	if files != "" && !failing {
+		return "a test file failed to run" + quoteLine(files)
+	}
 	return ""
+}
+
+// nodeFailed is what Node's test runner says of a test that failed, nodeName the name of one that is a file, and jsThrown what a program throws that works with
+// nothing where it needs something.
+var (
+	nodeFailed = regexp.MustCompile(`(?m)^\s*(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?\r?$`)
+	nodeName   = regexp.MustCompile(`^\S+\.[cm]?[jt]sx?$`)
+	jsThrown   = regexp.MustCompile(`(?m)^(?:# )?(?:Uncaught )?(?:TypeError|RangeError): .*$`)
+)
+
+// nodeFiles quotes what a test file threw, if Node says of files alone that they failed: no test in them did, so they fell before one ran.
+func nodeFiles(output string) string {
+	files := 0
+	for _, m := range nodeFailed.FindAllStringSubmatch(output, -1) {
+		if m[1] == "failing tests:" {
+			continue
+		}
+		if files++; !nodeName.MatchString(m[1]) {
+			return ""
+		}
+	}
+	if files == 0 {
+		return ""
+	}
+	return strings.TrimPrefix(jsThrown.FindString(output), "# ")
 }
 
 // suspects are parts of every line that a sign or an assertion needs. Expressions are slow, and most lines of an output say that all is well.
 var suspects = []string{"rror", "ERR", "ailed", "FAIL", "Fail", "ndefined", "annot", "an't", "ot found", "o such", "no ", "No ", "ould not", "does not", "not a ", "not defined", "NOT_FOUND", ".go:", "go: ",
-	"issing", "ld returned", "uninitialized", "nil value", "denied", "NoSuch", "NoClass", "Class", "NoMethod", "ssert", "expect", "Expect", "panic", "Comparison", "export", "***", "not compile"}
+	"issing", "ld returned", "uninitialized", "nil value", "denied", "NoSuch", "NoClass", "Class", "NoMethod", "ssert", "expect", "Expect", "panic", "Comparison", "export", "***", "Exception", "not compile"}
 
 // suspicious keeps the lines that may tell why a run is red.
 func suspicious(output string) string {

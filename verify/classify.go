@@ -139,13 +139,14 @@ var testDirs = []string{"test", "tests", "__tests__", "testdata", "fixtures", "_
 // testNames are how the usual languages name a file of tests. They are matched against the file's name.
 var testNames = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`.+_test\.(?:go|py|rb|exs?|cc|cpp|cxx|c|rs|dart|lua|clj|php|sh|ml|bats|zig)`,
-	`test_.+\.(?:py|rb|c|cc|cpp|rs|sh|lua|php|zig)|tests?\.(?:py|rs|sh|c|cc|cpp|js|mjs|cjs|ts|rb|php|zig)|conftest\.py|test-.+\.(?:js|mjs|cjs|ts|sh|c)`,
-	`.+[.\-_](?:test|tests|spec|e2e|cy)\.[cm]?[jt]sx?`,
+	`test_.+\.(?:py|rb|c|cc|cpp|rs|sh|lua|php|zig)|tests?\.(?:py|rs|sh|c|cc|cpp|[cm]?[jt]sx?|rb|php|zig)|conftest\.py|test-.+\.(?:[cm]?[jt]sx?|sh|c)`,
+	`.+[.\-_](?:test|tests|spec|e2e|cy|test-d)\.[cm]?[jt]sx?`,
+	`(?:jest|vitest|tests?)[.\-](?:setup|globals?)\.[cm]?[jt]sx?|setup[.\-]?(?:[Tt]ests?|jest|vitest)\.[cm]?[jt]sx?`,
 	`.+_spec\.(?:rb|lua|cr)|(?:spec|test|rails)_helper\.(?:rb|exs)`,
 	`.+_unittest\.(?:cc|cpp|cxx)|.+_tests\.rs`,
 	`(?:Test[A-Z]\w*|[A-Z]\w*(?:Tests?|TestCase|IT|Spec|Specs))\.(?:java|kt|kts|scala|groovy|cs|fs|vb|swift|php|m|mm|cpp)`,
 	`.+\.(?:bats|t|snap|golden|approved\.\w+|feature)`,
-	`(?:pytest\.ini|tox\.ini|phpunit\.xml(?:\.dist)?|\.rspec|\.mocharc\.\w+|(?:jest|vitest|karma|playwright|cypress|ava|web-test-runner)\.config\.\w+|\.coveragerc|jest\.setup\.\w+|nextest\.toml)`,
+	`(?:pytest\.ini|tox\.ini|phpunit\.xml(?:\.dist)?|\.rspec|\.mocharc\.\w+|(?:jest|vitest|karma|playwright|cypress|ava|web-test-runner)\.(?:config|workspace)(?:\.\w+)?\.\w+|\.coveragerc|nextest\.toml)`,
 }, "|") + `)$`)
 
 // testFile reports whether a path, with slashes, is that of a test, of what tests read, or of a test runner's configuration.
@@ -181,15 +182,18 @@ func (c changes) pieces(f centurion.FileDiff, want role) bool {
 
 // manifests are the files that say what a project is built from.
 var manifests = []string{"go.mod", "go.sum", "go.work", "go.work.sum", "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock",
-	"pnpm-lock.yaml", "pnpm-workspace.yaml", "bun.lock", "bun.lockb", "deno.json", "deno.lock", "tsconfig.json", "Cargo.toml", "Cargo.lock", "pyproject.toml", "setup.py",
+	"pnpm-lock.yaml", "pnpm-workspace.yaml", "bun.lock", "bun.lockb", "deno.json", "deno.lock", "Cargo.toml", "Cargo.lock", "pyproject.toml", "setup.py",
 	"setup.cfg", "requirements.txt", "requirements-dev.txt", "Pipfile", "Pipfile.lock", "poetry.lock", "uv.lock", "Gemfile", "Gemfile.lock", "composer.json",
 	"composer.lock", "mix.exs", "mix.lock", "pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.lockfile",
 	"CMakeLists.txt", "Makefile", "makefile", "GNUmakefile", "meson.build", "Package.swift", "Package.resolved", "packages.lock.json", "pubspec.yaml", "pubspec.lock", "rebar.config",
 	"BUILD.bazel", "MODULE.bazel", "build.zig", "build.zig.zon"}
 
+// tsManifests are the settings by which JavaScript and TypeScript are built before a test can run.
+var tsManifests = regexp.MustCompile(`^(?:[tj]sconfig(?:[.\-].+)?\.json|(?:vite|babel)\.config\.\w+|\.babelrc(?:\.\w+)?|\.swcrc)$`)
+
 func manifestFile(file string) bool {
 	name := path.Base(file)
-	return slices.Contains(manifests, name) || slices.Contains([]string{".csproj", ".fsproj", ".vbproj", ".sln", ".gemspec"}, path.Ext(name))
+	return slices.Contains(manifests, name) || tsManifests.MatchString(name) || slices.Contains([]string{".csproj", ".fsproj", ".vbproj", ".sln", ".gemspec"}, path.Ext(name))
 }
 
 // interpreters run the first file that they are given.

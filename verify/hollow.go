@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -39,8 +40,12 @@ func languageOf(file string) (language, bool) {
 		return language{goFunctions, finishGo}, true
 	case ".py":
 		return language{pythonFunctions, nil}, true
-	case ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx":
-		return language{braceFunctions, nil}, true
+	case ".js", ".mjs", ".cjs", ".jsx":
+		return language{jsFunctions(false, true), nil}, true
+	case ".ts", ".mts", ".cts":
+		return language{jsFunctions(true, false), nil}, true
+	case ".tsx":
+		return language{jsFunctions(true, true), nil}, true
 	}
 	return language{}, false
 }
@@ -52,22 +57,21 @@ func hollow(l language, after, before []byte, t touched) (out []byte, idle, old 
 	if !ok {
 		return after, nil, nil
 	}
-	bodies := map[string]string{}
+	var bodies map[string]string
 	if before != nil {
-		was, _ := l.functions(before)
-		for _, f := range was {
-			bodies[f.name+"\x00"+f.head] = string(before[f.from:f.to])
+		if was, ok := l.functions(before); ok {
+			bodies = oldBodies(before, was, fs)
 		}
 	}
 	var edits []edit
 	end := 0
-	slices.SortStableFunc(fs, func(a, b function) int { return cmp.Or(a.from-b.from, b.to-a.to) })
+	inOrder(fs)
 	for _, f := range fs {
 		if f.from < end || !t.in(f.first, f.last) { // what stands in a hollowed function is gone with it
 			continue
 		}
 		end = f.to
-		if body, ok := bodies[f.name+"\x00"+f.head]; ok {
+		if body, ok := bodies[f.key()]; ok {
 			edits, old = append(edits, edit{f.from, f.to, body}), append(old, f.name)
 		} else {
 			edits, idle = append(edits, f.nothing...), append(idle, f.name)
@@ -78,6 +82,28 @@ func hollow(l language, after, before []byte, t touched) (out []byte, idle, old 
 		out = l.finish(after, before, out)
 	}
 	return out, idle, old
+}
+
+// key tells functions of a file apart, as far as names and signatures do.
+func (f function) key() string { return f.name + "\x00" + f.head }
+
+// inOrder sorts functions as they stand in the file, the outer ones first.
+func inOrder(fs []function) {
+	slices.SortStableFunc(fs, func(a, b function) int { return cmp.Or(a.from-b.from, b.to-a.to) })
+}
+
+// oldBodies returns the bodies of was, by key, without those that several functions of either file share: which of them is meant is not known.
+func oldBodies(before []byte, was, now []function) map[string]string {
+	bodies, seen := map[string]string{}, map[string]int{}
+	for _, f := range was {
+		bodies[f.key()] = string(before[f.from:f.to])
+		seen[f.key()] += 2
+	}
+	for _, f := range now {
+		seen[f.key()]++
+	}
+	maps.DeleteFunc(bodies, func(key, _ string) bool { return seen[key] > 3 })
+	return bodies
 }
 
 // apply makes edits that do not overlap.

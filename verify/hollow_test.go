@@ -34,9 +34,9 @@ func TestHollow(t *testing.T) {
 			"import os\n\n@cache\ndef a(x,\n      y={1: 2}) -> dict[str, int]:\n    \"\"\"Doc\n  of a.\"\"\"\n    return None\n\nclass B:\n    async def b(self): return None\n    def gen(self):\n        return\n        yield\n\nX = lambda: 3\n", touched{}},
 		{"python, undone", "a.py", "def a(n):\n    return 1\n", "def a(n):\n    return b(n)\n\ndef b(n):\n    return 2\n", "def a(n):\n    return 1\n\ndef b(n):\n    return None\n", touched{}},
 		{"javascript", "a.js", "", "export function a(x = {b: '}'}) { return `${x.b + `}`}{` } // }\nconst r = /[/}]{2}/g, b = async (x) => { return x / 2 / 3 };\nclass C extends D {\n  constructor() { super(); }\n  m(x) { if (x) { return 1 } }\n  get n() { return 2 }\n  static async *g() { yield 1 }\n}\nif (a(1)) { b(2) }\nconst o = { p() { return 1 }, q: function () { return 2 }, r: x => x + 1, s: x => { return x } };\nfor (const x of y) { a(x) }\n",
-			"export function a(x = {b: '}'}) {} // }\nconst r = /[/}]{2}/g, b = async (x) => {};\nclass C extends D {\n  constructor() { super(); }\n  m(x) {}\n  get n() {}\n  static async *g() {}\n}\nif (a(1)) { b(2) }\nconst o = { p() {}, q: function () {}, r: x => x + 1, s: x => {} };\nfor (const x of y) { a(x) }\n", touched{}},
+			"export function a(x = {b: '}'}) {} // }\nconst r = /[/}]{2}/g, b = async (x) => {};\nclass C extends D {\n  constructor() { super(); }\n  m(x) {}\n  get n() {}\n  static async *g() {}\n}\nif (a(1)) { b(2) }\nconst o = { p() {}, q: function () {}, r: x => {}, s: x => {} };\nfor (const x of y) { a(x) }\n", touched{}},
 		{"typescript", "a.ts", "", "export function a<T extends {x: number}>(t: T): Promise<Map<string, T[]>> { return t }\nconst f = (x: number): x is 'a' => { return true };\ninterface I { m(x: number): void; n: { o: string } }\nclass A { private m<K>(k: K): { a: number } | null { return null } }\ntype T = { a(): void };\n",
-			"export function a<T extends {x: number}>(t: T): Promise<Map<string, T[]>> {}\nconst f = (x: number): x is 'a' => {};\ninterface I { m(x: number): void; n: { o: string } }\nclass A { private m<K>(k: K): { a: number } | null {} }\ntype T = { a(): void };\n", touched{}},
+			"export function a<T extends {x: number}>(t: T): Promise<Map<string, T[]>> { return undefined as any }\nconst f = (x: number): x is 'a' => { return undefined as any };\ninterface I { m(x: number): void; n: { o: string } }\nclass A { private m<K>(k: K): { a: number } | null { return undefined as any } }\ntype T = { a(): void };\n", touched{}},
 	}
 	for _, test := range tests {
 		l, ok := languageOf(test.file)
@@ -68,12 +68,16 @@ func TestHollowNames(t *testing.T) {
 	}
 }
 
-// What is hollowed is hollow: doing it again changes nothing, and a Go file still parses.
+// What is hollowed is hollow: doing it again changes nothing, a Go file still parses, and brackets and literals of JavaScript are still closed.
 func FuzzHollow(f *testing.F) {
 	f.Add("a.go", "package x\n\nimport \"fmt\"\n\nfunc A[T any](t T) (T, error) { return t, fmt.Errorf(\"\") }\n")
 	f.Add("a.go", "package x; var f, g = func() (int, error) { return func() (int, error) { return 1, nil }() }, 2")
 	f.Add("a.py", "def a(x: int = 3): # c\n\n  'doc'\n  yield\nclass B:\n\tdef b(self): pass\n")
 	f.Add("a.ts", "class A { m(x: number): string { return `${x}` } }; const f = () => { /}/ }")
+	f.Add("a.mjs", "export const a = (x = 1) => x ? {b: () => /[/}]/g} : `${x => `}`}`\nexport default async x => await x\n")
+	f.Add("a.js", "(function () { module.exports = { f(a) { return a }, g: a => a / 2 / 3, get h() { return 1 } } })(); if (a) /b/.test(c)")
+	f.Add("a.tsx", "const A = <T,>({ x }: P<T>): JSX.Element => <B<T> a=\"}\" {...x}>don't {x.map(y => <i key={y}/>)} <></></B>\n")
+	f.Add("a.ts", "class A<T> extends B<T>(c) { static #x = 1; h = (e: E): e is F => { }; @d() get g(): T { return <T>this.x! } }; type F = (a: number) => { b: 1 }")
 	f.Fuzz(func(t *testing.T, file, src string) {
 		l, ok := languageOf(file)
 		if !ok {
@@ -90,6 +94,11 @@ func FuzzHollow(f *testing.F) {
 		if strings.HasSuffix(file, ".go") && len(names) > 0 {
 			if _, err := parser.ParseFile(token.NewFileSet(), "", once, parser.SkipObjectResolution); err != nil {
 				t.Fatalf("%q: %v\n%s", src, err, once)
+			}
+		}
+		if !strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, ".py") && len(names) > 0 {
+			if _, ok := l.functions(once); !ok {
+				t.Fatalf("%q: not closed any more:\n%s", src, once)
 			}
 		}
 		_, _, _ = hollow(l, []byte(src), once, everything(src))

@@ -255,8 +255,20 @@ func TestTestFile(t *testing.T) {
 	for path, want := range map[string]bool{"a_test.go": true, "a/test_a.py": true, "conftest.py": true, "tests/x.rs": true, "src/a.test.ts": true, "a.spec.jsx": true, "__tests__/a.js": true,
 		"src/test/java/a/B.java": true, "a/LimitTest.java": true, "a/LimitTests.cs": true, "App.Tests/B.cs": true, "spec/a_spec.rb": true, "tests/ATest.php": true, "test/a_test.exs": true,
 		"a_test.cc": true, "Tests/XTests/A.swift": true, "a.bats": true, "testdata/x.bin": true, "a/fixtures/b.json": true, "__snapshots__/a.snap": true, "jest.config.js": true, "a_test.rs": true,
+		"src/__tests__/A.tsx": true, "src/a.test.tsx": true, "a.spec.mts": true, "a.test-d.ts": true, "vitest.config.mts": true, "vitest.workspace.ts": true, "jest.config.unit.cjs": true, "src/setupTests.ts": true, "vitest.setup.ts": true, "test-utils.tsx": true,
+		"src/setup.ts": false, "src/test.service.ts": false, "vite.config.ts": false, "contest-d.ts": false,
 		"latest.go": false, "contest.py": false, "attest/a.go": false, "protest.js": false, "a.go": false, "Manifest.java": false, "testing.md": false, "src/Latest.kt": false, "Contest.cs": false, "test.md": false} {
 		if got := testFile(path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+}
+
+func TestManifestFile(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]bool{"go.mod": true, "web/package.json": true, "tsconfig.json": true, "tsconfig.build.json": true, "jsconfig.json": true, "vite.config.mts": true, "babel.config.js": true, ".babelrc": true,
+		"App.csproj": true, "config.json": false, "src/tsconfig.ts": false, "src/vite.ts": false} {
+		if got := manifestFile(path); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
 	}

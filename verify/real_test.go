@@ -19,6 +19,10 @@ func TestProveReal(t *testing.T) {
 	limitJS := "export function allow(n) {\n  return n < 3;\n}\n"
 	const jsHead = "import test from 'node:test';\nimport assert from 'node:assert';\nimport { allow } from './limit.mjs';\n"
 	const pyHead = "import unittest\nimport limit\nclass T(unittest.TestCase):\n    def test_allow(self):\n        "
+	shop := files{"package.json": "{}\n"}
+	cart := "export const add = (a, b) => a + b;\n\nexport const load = async x => {\n  return [x];\n};\n\nexport class Cart {\n  sum = 0;\n  handle = (n) => {\n    this.sum += n;\n    return this.sum;\n  };\n}\n\nexport default () => add(1, 1);\n"
+	const cartHead = "import test from 'node:test';\nimport assert from 'node:assert';\nimport { add, load, Cart } from './cart.mjs';\n"
+	cartTest := cartHead + "test('add', () => assert.equal(add(1, 2), 3));\ntest('handle', () => assert.equal(new Cart().handle(2), 2));\n"
 	ugly := strings.Replace(limitGo, "\treturn", "    return", 1)
 	const clean = `test -z "$(gofmt -l .)" && `
 	cases := []struct {
@@ -62,6 +66,16 @@ func TestProveReal(t *testing.T) {
 			centurion.ProofProven, "", 4, ""},
 		{"JavaScript that asserts nothing", "node", files{"README": "x\n"}, files{"limit.mjs": limitJS, "limit.test.mjs": jsHead + "test('allow', () => { allow(2); });\n"}, "node --test limit.test.mjs",
 			centurion.ProofUnproven, "it stays green when this function does nothing: allow (limit.mjs)", 3, ""},
+		{"an arrow function", "node", shop, files{"limit.mjs": "export const allow = n => n < 3;\n", "limit.test.mjs": jsHead + "test('allow', () => assert.ok(allow(2)));\n"}, "node --test limit.test.mjs",
+			centurion.ProofProven, "", 4, ""},
+		{"arrow functions", "node", shop, files{"cart.mjs": cart, "cart.test.mjs": cartTest}, "node --test cart.test.mjs", centurion.ProofProven, "", 4, ""},
+		{"arrow functions and a test that asserts nothing", "node", shop, files{"cart.mjs": cart, "cart.test.mjs": cartHead + "test('cart', async () => { add(1, 2); await load(1); new Cart().handle(2); });\n"}, "node --test cart.test.mjs",
+			centurion.ProofUnproven, "it stays green when these functions do nothing: add, load, Cart.handle and 1 more (cart.mjs)", 3, ""},
+		{"a changed arrow function", "node", files{"cart.mjs": strings.Replace(cart, "a + b", "a - b", 1)}, files{"cart.mjs": cart, "cart.test.mjs": cartTest}, "node --test cart.test.mjs", centurion.ProofProven, "", 3, ""},
+		{"an object of functions", "node", shop, files{"cart.cjs": "module.exports = { add(a, b) { return a + b }, sum: (...xs) => xs.reduce((a, b) => a + b, 0) }\n",
+			"cart.test.cjs": "const test = require('node:test'), assert = require('node:assert')\nconst { sum } = require('./cart.cjs')\ntest('sum', () => assert.equal(sum(1, 2), 3))\n"}, "node --test cart.test.cjs", centurion.ProofProven, "", 4, ""},
+		{"a test that falls before it asserts nothing", "node", shop, files{"cart.mjs": cart, "cart.test.mjs": cartHead + "const n = new Cart().handle(2).toFixed();\ntest('cart', () => { add(1, 2); });\n"}, "node --test cart.test.mjs",
+			centurion.ProofUnproven, "without the work the build breaks", 3, ""},
 		{"a text", "grep", files{"README.md": "# X\n"}, files{"README.md": "# X\n\nLimits.\n"}, "grep -q Limits README.md", centurion.ProofProven, "", 3, ""},
 		{"a new text", "grep", files{"README.md": "# X\n"}, files{"LIMITS.md": "Limits.\n"}, "grep -q Limits LIMITS.md", centurion.ProofProven, "", 4, ""},
 		{"a script and its check", "bash", files{"README.md": "# X\n"}, files{"add.sh": "echo $(($1 + $2))\n", "check.sh": "[ \"$(bash add.sh 1 2)\" = 3 ]\n"}, "bash check.sh", centurion.ProofProven, "", 4, "exit code 1"},

@@ -1,0 +1,103 @@
+package verify
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Each case is a piece of JavaScript or TypeScript, and what is left of it when everything in it does nothing.
+func TestHollowJavaScript(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, file, src, want string }{
+		{"an arrow function", "a.mjs", "export const add = (a, b) => a + b;\nexport default () => 1;\n", "export const add = (a, b) => {};\nexport default () => {};\n"},
+		{"async", "a.mjs", "const f = async x => {\n  await x; // c\n};\nconst g = async (x) => await f(x), h = async => async\n", "const f = async x => {};\nconst g = async (x) => {}, h = async => {}\n"},
+		{"an object of functions", "a.cjs", "module.exports = { f(a) { return a }, g: a => a, async *h() {}, get i() { return 1 }, 'j-k': function () { return 1 }, [l]() { return 2 }, m, ...n };\n",
+			"module.exports = { f(a) {}, g: a => {}, async *h() {}, get i() {}, 'j-k': function () {}, [l]() {}, m, ...n };\n"},
+		{"given one by one", "a.cjs", "exports.f = a => ({ a });\nA.prototype.g = function g() { return this };\n", "exports.f = a => {};\nA.prototype.g = function g() {};\n"},
+		{"a class", "a.mjs", "class A extends mix(B) {\n  static #n = 0\n  handle = (e) => { e() }\n  get x() { return 1 }\n  set x(v) { this.v = v }\n  static async *#g() { yield 1 }\n  static { A.n = 1 }\n  'q'() { return 1 }\n  constructor() { super(); this.f = () => 1 }\n}\n",
+			"class A extends mix(B) {\n  static #n = 0\n  handle = (e) => {}\n  get x() {}\n  set x(v) {}\n  static async *#g() {}\n  static { A.n = 1 }\n  'q'() {}\n  constructor() { super(); this.f = () => {} }\n}\n"},
+		{"no semicolons", "a.mjs", "const a = x => x\n  .y()\n  + 1\nconst b = x =>\n  x\n++c\nexport const d = x => x\n\nlet e = x => x // c\nvar c\n", "const a = x => {}\nconst b = x =>\n  {}\n++c\nexport const d = x => {}\n\nlet e = x => {} // c\nvar c\n"},
+		{"within expressions", "a.cjs", "const a = b ? x => x : (y) => [y, 1], c = d(x => x ? 1 : 2, 3), e = { f: x => x, g: 1 }, h = x => y => x + y;\n", "const a = b ? x => {} : (y) => {}, c = d(x => {}, 3), e = { f: x => {}, g: 1 }, h = x => {};\n"},
+		{"literals stay", "a.cjs", "const r = /=> {[/}]/g, s = '=> {', t = `${`}` + (() => 1)} => {`; // => {\nif (r) /'/.test(s)\nconst f = x => x / 2 / 3\n", "const r = /=> {[/}]/g, s = '=> {', t = `${`}` + (() => 1)} => {`; // => {\nif (r) /'/.test(s)\nconst f = x => {}\n"},
+		{"no functions", "a.cjs", "if (a(1)) { b(2) } else while (c(1)) { d() }\ntry { e() } catch { f() } finally { g() }\nx = a ? f(b) : c\ntry { h() } catch (e) { i() }\nswitch (j(1)) { case k(2): { l() } default: { m() } }\nfor (const n of o) { p(n) }\nvar a, b, c, d, f, g, h, x, i, j, k, l, m, o, p\n", ""},
+		{"a wrapper stays", "a.cjs", "(function () {\n  exports.f = () => 1;\n})();\n(async () => { const g = () => 1 })().catch(() => 1)\n", "(function () {\n  exports.f = () => {};\n})();\n(async () => { const g = () => {} })().catch(() => {})\n"},
+		{"what is not understood stays", "a.js", "const f = (x) => x ++ y\nconst g = x => 1\nconst h = x => a b, i = x => 1\n", "const f = (x) => x ++ y\nconst g = x => {}\nconst h = x => a b, i = x => 1\n"},
+		{"brackets that do not match", "a.js", "const f = x => (x]\n", ""},
+		{"a component", "a.jsx", "export const A = ({ b }) => (\n  <B a=\"it's\" c={() => 1} {...b}>\n    Don't {b ? <></> : <C.D/>} {/* { */}\n  </B>\n)\nconst f = x => x < 1 / 2\n", "export const A = ({ b }) => {}\nconst f = x => {}\n"},
+		{"an element that stays", "a.jsx", "root.render(<A b={x => x}>it's {'}'}</A>)\nconst f = x => x\n", "root.render(<A b={x => x}>it's {'}'}</A>)\nconst f = x => {}\n"},
+		{"types", "a.ts", "type F = (a: X) => { b: number }\ninterface I { m: (a: X) => Y; n(): { o: 1 } }\nlet f: (a: X) => Y = (a) => a as Y\ndeclare function g(a: X): { b: 1 }\nconst h = <T extends U, V>(t: T): t is V => true\nabstract class A<T> { private abstract m(): { a: 1 }\n  x?: (a: T) => void\n  y: T[] = []\n  set z(v: T) { this.x!(v) } }\nnamespace N { export const o = (a: X): Y => a! }\nexport type { F }\n",
+			"type F = (a: X) => { b: number }\ninterface I { m: (a: X) => Y; n(): { o: 1 } }\nlet f: (a: X) => Y = (a) => { return undefined as any }\ndeclare function g(a: X): { b: 1 }\nconst h = <T extends U, V>(t: T): t is V => { return undefined as any }\nabstract class A<T> { private abstract m(): { a: 1 }\n  x?: (a: T) => void\n  y: T[] = []\n  set z(v: T) {} }\nnamespace N { export const o = (a: X): Y => { return undefined as any } }\nexport type { F }\n"},
+		{"type arguments", "a.ts", "export const f = () => new Map<string, number>([[a, 1]]), g = (x: any) => x as Map<A, B>;\nconst h = a < b, i = c > (x => x)\n", "export const f = () => { return undefined as any }, g = (x: any) => { return undefined as any };\nconst h = a < b, i = c > (x => { return undefined as any })\n"},
+		{"decorators and overloads", "a.ts", "@Component<X>({ a: () => 1 })\nexport class A {\n  @Input() a = 1\n  @on('x') b(x: string): void\n  @on('x') b(x: any) { return x }\n  constructor(private readonly c: C) { this.c = c }\n}\nfunction f(a: string): string\nfunction f(a: any) { return a }\n",
+			"@Component<X>({ a: () => 1 })\nexport class A {\n  @Input() a = 1\n  @on('x') b(x: string): void\n  @on('x') b(x: any) { return undefined as any }\n  constructor(private readonly c: C) {}\n}\nfunction f(a: string): string\nfunction f(a: any) { return undefined as any }\n"},
+		{"a typed component", "a.tsx", "const A = <T,>({ x }: P<T>): JSX.Element => <B<T> a={x => x}>don't</B>\nconst f = <T extends X>(t: T) => t\n", "const A = <T,>({ x }: P<T>): JSX.Element => { return undefined as any }\nconst f = <T extends X>(t: T) => { return undefined as any }\n"},
+		{"a return type in a condition", "a.ts", "const a = b ? (c) : d => e\n", "const a = b ? (c) : d => { return undefined as any }\n"},
+	}
+	node, _ := exec.LookPath("node")
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			l, _ := languageOf(test.file)
+			if test.want == "" {
+				test.want = test.src
+			}
+			out, idle, _ := hollow(l, []byte(test.src), nil, everything(test.src))
+			if string(out) != test.want {
+				t.Errorf("%q:\n%s\nwant\n%s", idle, out, test.want)
+			}
+			if ext := filepath.Ext(test.file); node != "" && (ext == ".mjs" || ext == ".cjs") {
+				for _, text := range []string{test.src, string(out)} {
+					file := filepath.Join(t.TempDir(), test.file)
+					if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+					if said, err := exec.Command(node, "--check", file).CombinedOutput(); err != nil {
+						t.Errorf("%v\n%s", err, said)
+					}
+				}
+			}
+		})
+	}
+}
+
+// The names are those a person would look for, and an old body is put back only where it belongs.
+func TestHollowJavaScriptNames(t *testing.T) {
+	t.Parallel()
+	src := "export default () => 1\nconst a = () => 1, b = { c() { return 1 }, d: { e: x => x } }\nmodule.exports = { f() { return 1 } }\nG.h = function () { return 1 }\nclass I { j() { return 1 } k = () => 1 }\nclass L { j() { return 2 } }\nm(() => 1)\nconst n = memo(() => 1), o = p({ q() {} })\n"
+	l, _ := languageOf("a.js")
+	_, idle, old := hollow(l, []byte(src), nil, everything(src))
+	slices.Sort(idle)
+	if got, want := strings.Join(idle, " "), "I.j I.k L.j a a function b.c b.d.e default f h n o.q"; got != want || len(old) > 0 {
+		t.Errorf("%s, want %s; %q", got, want, old)
+	}
+	before := "class I { j() { return 0 } }\nconst a = () => 0\nconst n = async () => { await 1 }\n"
+	after := "class I { j() { return 1 } }\nclass L { j() { return 2 } }\nconst a = () => { return 1 }\nconst n = () => 2\n"
+	out, idle, old := hollow(l, []byte(after), []byte(before), everything(after))
+	if want := "class I { j() { return 0 } }\nclass L { j() {} }\nconst a = () => 0\nconst n = () => {}\n"; string(out) != want {
+		t.Errorf("%q, %q:\n%s", idle, old, out)
+	}
+	// Which of two functions without a name is meant is not known.
+	if out, _, old := hollow(l, []byte("f(x => 1)\nf(x => 2)\n"), []byte("f(x => 3)\n"), everything("\n\n")); string(out) != "f(x => {})\nf(x => {})\n" {
+		t.Errorf("%q:\n%s", old, out)
+	}
+	if out, _, old := hollow(l, []byte("f(x => 1)\n"), []byte("f(x => 3)\nf(x => 2)\n"), everything("\n")); string(out) != "f(x => {})\n" {
+		t.Errorf("%q:\n%s", old, out)
+	}
+}
+
+// A file that is nested deeper than people write ends soon.
+func TestHollowJavaScriptDeep(t *testing.T) {
+	t.Parallel()
+	for _, piece := range []string{"(", "[", "{", "x => ", "a ? b : ", "<a>{", "`${", "!", "if (a) ", "function f() {", "new ", "a < ", "(a): b => ", "<a b=", "class A extends ", "@a ", "yield "} {
+		for _, file := range []string{"a.js", "a.ts", "a.tsx"} {
+			l, _ := languageOf(file)
+			for _, src := range []string{strings.Repeat(piece, 8_000), strings.Repeat(piece, 3000) + "1" + strings.Repeat(map[string]string{"(": ")", "[": "]", "{": "}", "`${": "}`", "<a>{": "}</a>", "function f() {": "}"}[piece], 3000)} {
+				_, _, _ = hollow(l, []byte(src), nil, everything(src))
+			}
+		}
+	}
+}

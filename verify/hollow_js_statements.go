@@ -1,0 +1,285 @@
+package verify
+
+import "slices"
+
+// statements reads statements up to the end of the bracket around them.
+func (p *jsParser) statements() {
+	for p.i < p.end {
+		p.statement()
+	}
+}
+
+// statement reads one statement. One that it does not understand is passed over, and the functions in it are forgotten.
+func (p *jsParser) statement() {
+	was := *p
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		if _, ok := r.(jsUnsure); !ok {
+			panic(r)
+		}
+		fs := p.fs[:len(was.fs)]
+		*p = was
+		p.fs = fs
+		p.resume()
+	}()
+	if p.deep++; p.deep > maxDeep {
+		p.unsure()
+	}
+	p.hint = ""
+	p.one()
+	p.deep--
+	p.hint = was.hint
+}
+
+// jsBegins are words that begin a statement.
+var jsBegins = []string{"export", "import", "function", "async", "class", "abstract", "const", "let", "var", "if", "for", "while", "switch", "try", "return", "throw", "interface", "type", "enum", "declare", "namespace", "module", "@"}
+
+// resume goes to where the next statement surely begins.
+func (p *jsParser) resume() {
+	for first := true; p.i < p.end; first = false {
+		if !first && p.ts[p.i].line && p.is(jsBegins...) {
+			return
+		}
+		if p.accept(";") {
+			return
+		}
+		if pair := p.ts[p.i].pair; pair > p.i {
+			p.i = pair
+		}
+		p.i++
+	}
+}
+
+// endStatement reads the semicolon at the end of a statement, or sees that it may be left out.
+func (p *jsParser) endStatement() {
+	if !p.accept(";") && !p.newline(0) {
+		p.unsure()
+	}
+}
+
+func (p *jsParser) one() {
+	word := p.at(0)
+	switch {
+	case word == "{":
+		p.within("{", p.statements)
+	case word == ";":
+		p.i++
+	case word == "@":
+		p.decorators()
+		p.one()
+	case word == "import" && p.at(1) != "(" && p.at(1) != ".":
+		p.loose()
+	case word == "export":
+		p.export()
+	case word == "function" || word == "async" && p.at(1) == "function" && !p.newline(1):
+		begin := p.i
+		p.accept("async")
+		p.function(begin, true)
+	case word == "class":
+		p.class()
+	case word == "var" || word == "const" && p.at(1) != "enum" || word == "let" && (isWord(p.at(1)) || p.at(1) == "[" || p.at(1) == "{"):
+		p.i++
+		p.declarations()
+	case p.typed && p.typeStatement():
+	case isWord(word) && p.at(1) == ":" && !slices.Contains([]string{"default", "case"}, word): // a label
+		p.i += 2
+		p.statement()
+	default:
+		p.control(word)
+	}
+}
+
+// export reads what is exported.
+func (p *jsParser) export() {
+	p.i++
+	switch {
+	case p.accept("default"):
+		p.hint = "default"
+		switch begin := p.i; {
+		case p.is("function") || p.is("async") && p.at(1) == "function":
+			p.accept("async")
+			p.function(begin, true)
+		case p.is("class", "@") || p.is("abstract") && p.at(1) == "class":
+			p.decorators()
+			p.accept("abstract")
+			p.class()
+		case p.typed && p.is("interface"):
+			p.one()
+		default:
+			p.expression()
+			p.endStatement()
+		}
+	case p.is("{", "*") || p.typed && p.is("type") && (p.at(1) == "{" || p.at(1) == "*"):
+		p.loose()
+	case p.typed && p.accept("="):
+		p.given("exports", p.assign)
+		p.endStatement()
+	case p.typed && p.is("as"):
+		p.loose()
+	default:
+		p.one()
+	}
+}
+
+// loose skips a statement that holds no function: an import, an export of names, a declaration of types.
+func (p *jsParser) loose() {
+	for first := true; p.i < p.end; first = false {
+		if !first && p.ts[p.i].line && !p.is("from", "{", "}", "=", ",", "*", "as") && !slices.Contains([]string{",", "from", "=", "import", "*", "as"}, p.ts[p.i-1].text) {
+			return
+		}
+		if p.accept(";") {
+			return
+		}
+		if pair := p.ts[p.i].pair; pair > p.i {
+			p.i = pair
+		}
+		p.i++
+	}
+}
+
+// declarations reads what follows const, let and var.
+func (p *jsParser) declarations() {
+	for {
+		name := ""
+		switch {
+		case p.is("{"):
+			p.skip("{")
+		case p.is("["):
+			p.skip("[")
+		default:
+			name = p.word()
+		}
+		if p.typed {
+			p.accept("!")
+		}
+		p.annotation()
+		if p.accept("=") {
+			p.given(name, p.assign)
+		}
+		if !p.accept(",") {
+			break
+		}
+	}
+	p.endStatement()
+}
+
+// typeStatement reads a statement that only TypeScript has, if one is next.
+func (p *jsParser) typeStatement() bool {
+	next := p.at(1)
+	if !isWord(next) && next != "" || p.newline(1) || next == "in" || next == "instanceof" {
+		return false
+	}
+	switch p.at(0) {
+	case "abstract":
+		if next != "class" {
+			return false
+		}
+		p.i++
+		p.class()
+	case "type":
+		p.i += 2
+		p.generics()
+		p.expect("=")
+		p.typ()
+		p.endStatement()
+	case "interface":
+		p.i += 2
+		p.generics()
+		if p.accept("extends") {
+			for p.typ(); p.accept(","); {
+				p.typ()
+			}
+		}
+		p.skip("{")
+	case "const", "enum":
+		p.accept("const")
+		p.expect("enum")
+		p.word()
+		p.skip("{")
+	case "namespace", "module":
+		for p.i++; !p.is("{"); p.i++ {
+			if p.i >= p.end || p.newline(0) {
+				p.unsure()
+			}
+		}
+		p.within("{", p.statements)
+	case "declare":
+		p.loose()
+	default:
+		return false
+	}
+	return true
+}
+
+// control reads a statement with a keyword of its own, or an expression.
+func (p *jsParser) control(word string) {
+	switch word {
+	case "if", "while", "with":
+		p.i++
+		p.within("(", p.expression)
+		p.statement()
+		if word == "if" && p.accept("else") {
+			p.statement()
+		}
+	case "for":
+		p.i++
+		p.accept("await")
+		p.skip("(")
+		p.statement()
+	case "do":
+		p.i++
+		p.statement()
+		p.expect("while")
+		p.within("(", p.expression)
+		p.accept(";")
+	case "switch":
+		p.i++
+		p.within("(", p.expression)
+		p.within("{", p.cases)
+	case "try":
+		p.i++
+		p.within("{", p.statements)
+		if p.accept("catch") {
+			if p.is("(") {
+				p.skip("(")
+			}
+			p.within("{", p.statements)
+		}
+		if p.accept("finally") {
+			p.within("{", p.statements)
+		}
+	case "return", "throw":
+		p.i++
+		if !p.newline(0) && !p.is(";") {
+			p.expression()
+		}
+		p.endStatement()
+	case "break", "continue", "debugger":
+		p.i++
+		if !p.newline(0) && !p.is(";") {
+			p.word()
+		}
+		p.endStatement()
+	default:
+		p.expression()
+		p.endStatement()
+	}
+}
+
+// cases reads what a switch holds.
+func (p *jsParser) cases() {
+	for p.i < p.end {
+		switch {
+		case p.accept("case"):
+			p.expression()
+			p.expect(":")
+		case p.is("default") && p.at(1) == ":":
+			p.i += 2
+		default:
+			p.statement()
+		}
+	}
+}

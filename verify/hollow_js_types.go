@@ -1,0 +1,153 @@
+package verify
+
+import (
+	"slices"
+	"strings"
+)
+
+// generics skips the list of type parameters, if there is one.
+func (p *jsParser) generics() {
+	if p.typed && p.is("<") {
+		p.angles()
+	}
+}
+
+// angles skips a list in angle brackets.
+func (p *jsParser) angles() {
+	j := p.closing(p.i)
+	if j < 0 {
+		p.unsure()
+	}
+	p.i = j
+}
+
+// maxTypes is how many tokens a list of types may have.
+const maxTypes = 2000
+
+// closing returns the token behind the list of types whose "<" is at j, or -1 if this is none.
+func (p *jsParser) closing(j int) int {
+	depth := 0
+	for from := j; j < p.end && j < from+maxTypes; j++ {
+		switch t := p.ts[j]; {
+		case t.text == "<":
+			depth++
+		case t.text == ">":
+			if depth--; depth == 0 {
+				if j == from+1 {
+					return -1
+				}
+				return j + 1
+			}
+		case t.text == "(" || t.text == "[" || t.text == "{":
+			j = t.pair
+		case t.text == "" || isWord(t.text) || jsDigit(t.text[0]) || t.text == "=>" || t.text == "..." || len(t.text) == 1 && strings.Contains(",.|&?:=-", t.text):
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+// typeEnd returns the token behind the type that begins at j, or -1 if none does. It moves nothing.
+func (p *jsParser) typeEnd(j int) int {
+	return p.ahead(j, p.typ)
+}
+
+// typeArguments returns the token behind the list of types whose "<" is at j, or -1 if "<" compares. It moves nothing.
+func (p *jsParser) typeArguments(j int) int {
+	return p.ahead(j+1, func() {
+		for p.typ(); p.accept(","); {
+			p.typ()
+		}
+		p.expect(">")
+	})
+}
+
+// ahead returns where read comes to from j, or -1 if it is not sure. It moves nothing.
+func (p *jsParser) ahead(j int, read func()) (end int) {
+	was, deep := p.i, p.deep
+	p.i = j
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(jsUnsure); !ok {
+				panic(r)
+			}
+			end = -1
+		}
+		p.i, p.deep = was, deep
+	}()
+	read()
+	return p.i
+}
+
+// jsTypePrefix are the words before a type that belong to it.
+var jsTypePrefix = []string{"keyof", "unique", "readonly", "infer", "typeof", "new", "abstract", "asserts"}
+
+// typ skips a type. What stands in its brackets is not looked at.
+func (p *jsParser) typ() {
+	if p.deep++; p.deep > maxDeep {
+		p.unsure()
+	}
+	defer func() { p.deep-- }()
+	if !p.accept("|") {
+		p.accept("&")
+	}
+	for {
+		p.typeOperand()
+		if p.is("is") && !p.newline(0) { // x is T
+			p.i++
+			p.typ()
+			return
+		}
+		if !p.accept("|") && !p.accept("&") {
+			break
+		}
+	}
+	if p.is("extends") && !p.newline(0) {
+		p.i++
+		p.typ()
+		p.expect("?")
+		p.typ()
+		p.expect(":")
+		p.typ()
+	}
+}
+
+func (p *jsParser) typeOperand() {
+	for p.is(jsTypePrefix...) && !p.newline(1) && (isWord(p.at(1)) && p.at(1) != "is" && p.at(1) != "extends" || slices.Contains([]string{"(", "[", "{", "<"}, p.at(1)) || p.at(1) == "" && p.i+1 < p.end) {
+		p.i++
+	}
+	switch word := p.at(0); {
+	case p.i >= p.end:
+		p.unsure()
+	case word == "" || jsDigit(word[0]):
+		p.i++
+	case word == "-":
+		p.i += 2
+	case word == "{" || word == "[":
+		p.skip(word)
+	case word == "(" || word == "<":
+		p.generics()
+		p.skip("(")
+		if p.accept("=>") {
+			p.typ()
+			return
+		}
+	case isWord(word):
+		p.i++
+		if word == "import" {
+			p.skip("(")
+		}
+		for p.accept(".") {
+			p.word()
+		}
+		if p.is("<") && !p.newline(0) {
+			p.angles()
+		}
+	default:
+		p.unsure()
+	}
+	for p.is("[") && !p.newline(0) {
+		p.skip("[")
+	}
+}
