@@ -20,7 +20,8 @@ you are asked first).
 
 Of a mission that was merged, the newest merge is taken back from your branch and your files. Of one that was not, nothing is
 on your branch; its own branch is taken back to where it began, if you say so, and what stood there is kept. Of a task a
-commit that reverts its work is added to its mission's branch, and to yours where it was merged, and its item is open again.
+commit that reverts its work is added to its mission's branch, and to yours where it was merged, and its item is open again; items
+that come after it in the plan stay, and are named.
 What you have not committed stays, also in the same files; where it does not come apart from what is taken back nothing is
 touched and the exit code is 4. Without git
 the files are brought back as they were; those that somebody has changed since are named, and --force takes them, too.
@@ -203,7 +204,7 @@ func (c *cli) printUndo(got takeover.UndoReport) error {
 		word = "undo --redo"
 	}
 	if got.DryRun {
-		return c.say(nil, "nothing was changed: this is what "+word+" would do")
+		return c.say(nil, strings.Join(append(laterLines(got), "nothing was changed: this is what "+word+" would do"), "\n"))
 	}
 	what, how := "mission "+got.Mission, "taken back"
 	if got.Task != "" {
@@ -222,10 +223,24 @@ func (c *cli) printUndo(got takeover.UndoReport) error {
 	if len(got.Open) > 0 {
 		lines = append(lines, fmt.Sprintf("open again in the plan: %s", tui.Clean(strings.Join(got.Open, ", "))))
 	}
+	lines = append(lines, laterLines(got)...)
 	if got.Back != "" {
 		lines = append(lines, "undo: "+got.Back)
 	}
 	return c.say(nil, strings.Join(lines, "\n"))
+}
+
+// laterLines names the items that were built after what is taken back, and stay.
+func laterLines(got takeover.UndoReport) []string {
+	n := len(got.Later)
+	if n == 0 {
+		return nil
+	}
+	names, comes, whether := tui.Clean(strings.Join(got.Later, ", ")), "comes after %s in the plan and stays", "it still works, or take it"
+	if n > 1 {
+		comes, whether = "come after %s in the plan and stay", "they still work, or take them"
+	}
+	return []string{fmt.Sprintf("%s "+comes+": see whether %s back, too: centurion undo %s", names, tui.Clean(got.Item), whether, tui.Clean(got.Later[n-1]))}
 }
 
 // undoPlace says where something was taken back.
