@@ -408,15 +408,30 @@ func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, afte
 	o := tui.Options{Events: api.Events(ctx, q), In: c.in, Out: c.out, Env: c.env, Board: board, Answerer: api,
 		Writer: commanderOf{api, m.ID}, Aborter: turnOf{api, m.ID}, Interrupt: c.interrupt}
 	if m.Todo != "" {
-		o.TodoPath = filepath.Join(m.Directory, filepath.FromSlash(m.Todo))
-		o.Plan = planReader(o.TodoPath)
+		o.PlanFile = planFile(api, id)
+		o.Plan = planReader(o.PlanFile)
 	}
 	return tui.RunLive(ctx, o)
 }
 
+// planFile asks where the plan of a mission stands: a newer mission of the project takes its place.
+func planFile(api shower, id string) tui.PlanFile {
+	return func(ctx context.Context) (string, error) {
+		m, err := api.Mission(ctx, id)
+		if err == nil && m.Todo == "" {
+			err = &centurion.Error{Op: "find plan", Kind: centurion.KindNotFound, Msg: "mission " + id + " has no plan file"}
+		}
+		return filepath.Join(m.Directory, filepath.FromSlash(m.Todo)), err
+	}
+}
+
 // planReader reads the items of the plan in a file.
-func planReader(path string) tui.PlanReader {
-	return func(context.Context) ([]tui.Item, error) {
+func planReader(file tui.PlanFile) tui.PlanReader {
+	return func(ctx context.Context) ([]tui.Item, error) {
+		path, err := file(ctx)
+		if err != nil {
+			return nil, err
+		}
 		b, err := os.ReadFile(path)
 		if err != nil {
 			return nil, &centurion.Error{Op: "read plan", Kind: centurion.KindNotFound, Err: err}
