@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -15,8 +16,8 @@ import (
 	"centurion/tui"
 )
 
-const undoHelp = `Take back what a mission or a task has changed (default: the latest mission of which something can be taken back; on a terminal
-you are asked first).
+const undoHelp = `Take back what a mission or a task has changed. Alone it takes back what came to your branch or your files last; if nothing of any
+mission is there, the branch of the latest mission that has one. It says which, and asks first on a terminal.
 
 Of a mission that was merged, the newest merge is taken back from your branch and your files. Of one that was not, nothing is
 on your branch; its own branch is taken back to where it began, if you say so, and what stood there is kept. Of a task a
@@ -68,6 +69,13 @@ func (c *cli) undoLatest(ctx context.Context, api server.API, format string, q t
 		return err
 	}
 	name := fmt.Sprintf("mission %s (%s)", m.ID, tui.Clean(centurion.Clip(strings.Join(strings.Fields(m.Goal), " "), 60)))
+	switch {
+	case q.Redo:
+	case look.Dropped:
+		what += " the branch of"
+	case m.Merged != nil:
+		what += " the merge of"
+	}
 	live := tui.CanLive(c.in, c.out, c.env) && format != "json"
 	if !live || q.Drop || q.DryRun || look.Dropped || look.Refused != nil { // else it is asked for here, or further on
 		c.note(what + " " + name)
@@ -83,10 +91,12 @@ func (c *cli) undoLatest(ctx context.Context, api server.API, format string, q t
 	return c.undo(ctx, api, format, m.ID, q)
 }
 
-// undoable finds the latest mission that has something to take back. One that is being worked on is not passed
-// over: its error says how it is stopped.
+// undoable finds the mission whose work came last to the person's branch or files, and if there is none the latest with work on a branch of
+// its own. One that is being worked on is not passed over: its error says how it is stopped.
 func undoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m server.Mission, look takeover.UndoReport, err error) {
-	looks, err := undoLooks(ctx, api, q)
+	looks, err := undoLooks(ctx, api, q, func(a, b server.Mission) int {
+		return cmp.Or(reached(b).Compare(reached(a).Time), b.Started.Compare(a.Started.Time))
+	})
 	if err != nil {
 		return m, look, err
 	}
@@ -100,9 +110,20 @@ func undoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m se
 	return m, look, noneToUndo("no mission here has changed anything that could be taken back", failed)
 }
 
+// reached is when work of a mission came to the person's branch or files last; zero if nothing has.
+func reached(m server.Mission) centurion.Time {
+	switch {
+	case m.Merged != nil:
+		return m.Merged.Time
+	case m.Isolation == centurion.IsolationShared:
+		return m.Updated
+	}
+	return centurion.Time{}
+}
+
 // redoable finds the mission of which something was taken back last, and is not back yet. One that is being worked on is passed over.
 func redoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m server.Mission, look takeover.UndoReport, err error) {
-	looks, err := undoLooks(ctx, api, q)
+	looks, err := undoLooks(ctx, api, q, func(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) })
 	if err != nil {
 		return m, look, err
 	}
@@ -130,10 +151,10 @@ type undoLook struct {
 	err    error
 }
 
-// undoLooks looks at one mission after the other, the one that began last first.
-func undoLooks(ctx context.Context, api server.API, q takeover.UndoRequest) (iter.Seq[undoLook], error) {
+// undoLooks looks at one mission after the other, in an order.
+func undoLooks(ctx context.Context, api server.API, q takeover.UndoRequest, order func(a, b server.Mission) int) (iter.Seq[undoLook], error) {
 	all, err := api.Missions(ctx)
-	slices.SortStableFunc(all, func(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) })
+	slices.SortStableFunc(all, order)
 	q.DryRun = true
 	return func(yield func(undoLook) bool) {
 		for _, m := range all {
