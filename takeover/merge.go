@@ -363,7 +363,7 @@ func (p *Person) MergeUnasked(ctx context.Context, id string) {
 
 func mergeEvent(typ centurion.EventType, m centurion.Mission, task string, g worktree.Merging) *centurion.Event {
 	return &centurion.Event{Type: typ, Mission: m.ID, Session: m.Session, Task: task,
-		Data: event.Data(event.MergeData{Branch: cmp.Or(g.Branch, "HEAD"), Commit: g.After, Files: centurion.Paths(g.Files), Person: true})}
+		Data: event.Data(event.MergeData{Branch: cmp.Or(g.Branch, "HEAD"), Commit: g.After, Person: true}.WithFiles(g.Files))}
 }
 
 // mergeMessage is the message of the commit that puts a mission's work on the person's branch.
