@@ -384,7 +384,11 @@ func (c *cli) ended(f *runFlags, m centurion.Mission) {
 func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, after int64, keep bool) error {
 	q := server.EventQuery{After: after, Mission: id, Follow: true, Keep: keep}
 	if f.format == "json" {
-		return tui.RunJSON(ctx, c.out, tui.UntilEnd(api.Events(ctx, q)))
+		waits, err := c.waits(ctx, api, id, after)
+		if err != nil {
+			return err
+		}
+		return tui.RunJSON(ctx, c.out, tui.UntilEnd(waits.Through(api.Events(ctx, q))))
 	}
 	if !tui.CanLive(c.in, c.out, c.env) {
 		return tui.RunPlain(ctx, c.out, tui.UntilEnd(api.Events(ctx, q)))
@@ -412,6 +416,22 @@ func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, afte
 		o.Plan = planReader(o.PlanFile)
 	}
 	return tui.RunLive(ctx, o)
+}
+
+// waits tells on stderr of what waits for a person: among JSON lines nobody would see it. What was open when a mission was taken up again,
+// after an event, is a question: everything else is asked anew.
+func (c *cli) waits(ctx context.Context, api shower, id string, after int64) (*tui.Waits, error) {
+	w := tui.NewWaits(c.note)
+	for e, err := range api.Events(ctx, server.EventQuery{Mission: id}) {
+		if err != nil {
+			return w, err
+		}
+		if after == 0 || e.Seq <= after {
+			w.Before(e)
+		}
+	}
+	w.Open(after > 0)
+	return w, nil
 }
 
 // planFile asks where the plan of a mission stands: a newer mission of the project takes its place.
