@@ -210,7 +210,7 @@ type Trouble struct {
 // troubles are what failed, and what the host or the task did about it.
 func troubles(d Data) []Trouble {
 	out := []Trouble{}
-	waits, attempts := holds(d), begunAgain(d.Events)
+	waits, attempts, retried := holds(d), begunAgain(d.Events), retriedErrors(d.Events)
 	for i, e := range d.Events {
 		t := Trouble{Time: e.Time, Where: place(d, e)}
 		switch e.Type {
@@ -229,7 +229,13 @@ func troubles(d Data) []Trouble {
 			if r.WaitMS == 0 && k.Attempt > 1 {
 				t.Then = triedAgain + ", attempt " + itoa(k.Attempt)
 			}
+			if _, ok := retried.told[i]; ok {
+				t.Then += "; " + fate(d, e, i)
+			}
 		case centurion.EventSessionError:
+			if retried.by[i] > 0 {
+				continue // told with what was done about it
+			}
 			s, _ := decode[sessionFact](e)
 			t.What, t.Then = cmp.Or(s.Error, string(s.Kind)), fate(d, e, i)
 		case centurion.EventSessionModel:

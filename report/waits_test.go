@@ -103,3 +103,33 @@ func TestEarlyReds(t *testing.T) {
 		}
 	}
 }
+
+// An answer that failed and was asked for again is one trouble: the error and the attempt tell of the same thing. An error that nothing
+// was done about stays its own, and so does one of another session.
+func TestErrorAndAttemptAreOneTrouble(t *testing.T) {
+	t.Parallel()
+	silent := "call custom/mind: nothing came for 5m0s"
+	failure := func(sec int, task, text string) centurion.Event {
+		return fact(sec, centurion.EventSessionError, task, "ses_"+task, map[string]any{"kind": "stream-cut", "error": text})
+	}
+	retry := func(sec int, task, text string) centurion.Event {
+		return fact(sec, centurion.EventTaskRetrying, task, "ses_"+task, event.RetryData{Attempt: 1, WaitMS: 5000, Reason: "silent", Error: text})
+	}
+	d := Data{Mission: centurion.Mission{ID: "m", Session: "ses_root", Status: centurion.MissionCompleted}, Now: at(999), Events: []centurion.Event{
+		fact(0, centurion.EventMissionStarted, "", "ses_root", event.MissionData{}),
+		moved(1, centurion.EventTaskStarted, "a", centurion.TaskRunning, 1, ""), moved(1, centurion.EventTaskStarted, "b", centurion.TaskRunning, 1, ""),
+		failure(10, "a", silent), failure(11, "b", silent), retry(12, "a", silent),
+		failure(20, "a", silent), retry(21, "a", silent), // the same once more
+		failure(30, "a", "it broke off"), retry(31, "a", "something else"),
+		moved(40, centurion.EventTaskCompleted, "a", centurion.TaskCompleted, 1, ""), moved(41, centurion.EventTaskFailed, "b", centurion.TaskFailed, 1, "given up"),
+		fact(90, centurion.EventMissionCompleted, "", "ses_root", event.MissionEnd{})}}
+	got, _ := troublesOf(d)
+	if d := cmp.Diff([]string{
+		"b | " + silent + " | the task ended: failed",
+		"a | " + silent + " | tried again after 5.0 s; recovered: the task was completed",
+		"a | it broke off | recovered: the task was completed",
+		"a | something else | tried again after 5.0 s",
+		"b | given up | failed"}, got); d != "" {
+		t.Error(d)
+	}
+}
