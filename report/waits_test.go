@@ -133,3 +133,34 @@ func TestErrorAndAttemptAreOneTrouble(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// A task that was completed without having changed a file, on a check that ran no test, is told, and who did its item after it.
+func TestTaskThatDidNothing(t *testing.T) {
+	t.Parallel()
+	task := func(id, item, file string) centurion.Task {
+		t := centurion.Task{ID: id, Item: item, Title: "Title of " + id, Agent: "worker", Status: centurion.TaskCompleted}
+		if file != "" {
+			t.Landed = []centurion.Landed{{Commit: "c" + id}}
+		}
+		return t
+	}
+	receipt := func(sec int, id, item string, p centurion.Proof, why string) centurion.Receipt {
+		return centurion.Receipt{ID: "rcp_" + id, Task: id, Item: item, Command: "go test -run X", Passed: true, Proof: p, Why: why, Time: at(sec)}
+	}
+	d := Data{Mission: centurion.Mission{ID: "m", Session: "ses_root", Status: centurion.MissionCompleted}, Now: at(999),
+		Tasks: []centurion.Task{task("a", "T1", ""), task("b", "T1", "x"), task("c", "T2", ""), task("d", "T3", ""), task("e", "T4", "y"), task("f", "T5", ""), task("g", "", "")},
+		Receipts: []centurion.Receipt{receipt(2, "a", "T1", centurion.ProofUnproven, "it ran no test: no tests to run"), receipt(4, "b", "T1", centurion.ProofProven, ""),
+			receipt(5, "c", "T2", centurion.ProofUnproven, "it ran no test: no test files"), receipt(6, "d", "T3", centurion.ProofRegression, ""),
+			receipt(7, "e", "T4", centurion.ProofUnproven, "it is green without the work, too"), receipt(8, "f", "T5", centurion.ProofUnproven, "it ran no test: none")},
+		Reviews: map[string]Review{"T5": {Name: "T9"}}}
+	for i, id := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		d.Events = append(d.Events, moved(10+i, centurion.EventTaskCompleted, id, centurion.TaskCompleted, 1, ""))
+	}
+	got, _ := troublesOf(d)
+	if d := cmp.Diff([]string{
+		"T1 Title of a | it changed no file, and its check proves nothing: go test -run X: it ran no test: no tests to run | its item was done by another task: Title of b",
+		"T2 Title of c | it changed no file, and its check proves nothing: go test -run X: it ran no test: no test files | it counts as completed; nothing shows that its item is done",
+		"T5 Title of f | it changed no file, and its check proves nothing: go test -run X: it ran no test: none | a review of its item has passed"}, got); d != "" {
+		t.Error(d)
+	}
+}
