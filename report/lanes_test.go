@@ -302,3 +302,30 @@ func TestLaneContinued(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// Time in which everybody waits for a person is no time at work, also of a question that is open at the end; while somebody works it is.
+func TestHeldUp(t *testing.T) {
+	t.Parallel()
+	ask := func(sec int, id string) centurion.Event {
+		return fact(sec, centurion.EventQuestionAsked, "", "root", event.AskData{ID: id, Type: "question"})
+	}
+	reply := func(sec int, id string) centurion.Event {
+		return fact(sec, centurion.EventQuestionAnswered, "", "root", event.AskData{ID: id, Answer: "yes", By: "person"})
+	}
+	d := Data{Mission: centurion.Mission{ID: "m", Session: "root", Status: centurion.MissionBlocked, ElapsedMS: 800_000}, Events: []centurion.Event{
+		fact(0, centurion.EventMissionStarted, "", "root", event.MissionData{}),
+		ask(100, "que_1"), reply(400, "que_1"), // nobody works
+		answered(410, "root", "msg_1", "commander", 10, 1, 0),
+		moved(450, centurion.EventTaskStarted, "a", centurion.TaskRunning, 1, ""),
+		ask(500, "que_2"), moved(560, centurion.EventTaskCompleted, "a", centurion.TaskCompleted, 1, ""), reply(600, "que_2"), // for 60 s somebody works
+		answered(700, "root", "msg_2", "commander", 10, 1, 0),
+		ask(800, "que_3"), // still open
+		fact(820, centurion.EventMissionBlocked, "", "root", event.MissionEnd{})}}
+	r := New(d)
+	if r.HeldMS != 360_000 {
+		t.Errorf("held up for %d ms", r.HeldMS)
+	}
+	if got, want := r.headline(), "7m 20s at work · 6m 0s waiting for a person"; !strings.Contains(got, want) {
+		t.Errorf("%q does not say %q", got, want)
+	}
+}
