@@ -291,7 +291,6 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// ORCH-89: after [-] dependants run, after [!] they wait; groups are what their sub-items are.
 func TestBefore(t *testing.T) {
 	t.Parallel()
 	doc := parse(t, "- [x] T1 a\n- [x] T2 b\n  - after: T1, T7, T8\n- [x] T3 group\n  - after: T2\n  - [x] T4 c\n  - [x] T5 d\n    - after: T4\n"+
@@ -303,6 +302,7 @@ func TestBefore(t *testing.T) {
 	}
 }
 
+// ORCH-89: after [-] dependants run, after [!] they wait; groups are what their sub-items are.
 func TestStatus(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text   string
