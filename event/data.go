@@ -297,4 +297,15 @@ type MergeData struct {
 	Commit string   `json:"commit,omitempty"`
 	Files  []string `json:"files,omitempty"`  // those in conflict, or those that were merged
 	Person bool     `json:"person,omitempty"` // it happened to the person's branch, not to the mission's
+	// Changed is how many files those that were merged are, where some were renamed and stand there under both their names.
+	Changed int `json:"changed,omitempty"`
+}
+
+// WithFiles adds the files that were merged.
+func (d MergeData) WithFiles(files []centurion.FileChange) MergeData {
+	d.Files, d.Changed = centurion.Paths(files), 0
+	if len(files) < len(d.Files) {
+		d.Changed = len(files)
+	}
+	return d
 }

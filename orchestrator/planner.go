@@ -179,7 +179,7 @@ func markOf(status string) (todo.Mark, error) {
 func outline(d *todo.Doc) string {
 	var b strings.Builder
 	c := d.Counts()
-	fmt.Fprintf(&b, "%d items: %d open, %d running, %d done, %d cancelled, %d blocked.\n", c.Total(), c.Open, c.Running, c.Done, c.Cancelled, c.Blocked)
+	fmt.Fprintf(&b, "%s: %d open, %d running, %d done, %d cancelled, %d blocked.\n", centurion.Count(c.Total(), "item"), c.Open, c.Running, c.Done, c.Cancelled, c.Blocked)
 	for _, it := range d.Items() {
 		fmt.Fprintf(&b, "[%c] %s %s", d.Status(it.ID), it.ID, it.Title)
 		if it.Agent != "" {

@@ -339,7 +339,7 @@ func (m *mission) recordMerged(ctx context.Context, chain []*landing) error {
 
 func mergeDone(mission, session, task, branch string, l centurion.Landed) centurion.Event {
 	return centurion.Event{Type: centurion.EventMergeDone, Mission: mission, Session: session, Task: task,
-		Data: event.Data(event.MergeData{Branch: branch, Commit: l.Commit, Files: centurion.Paths(l.Files)})}
+		Data: event.Data(event.MergeData{Branch: branch, Commit: l.Commit}.WithFiles(l.Files))}
 }
 
 // unland takes back what was recorded before a merge that has not happened.

@@ -51,7 +51,7 @@ func TestPlanIsToldWithItsNotice(t *testing.T) {
 		"worker":    steps(say("made")),
 	}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
-		equal(t, "notices with the plan", r.told(m.Session, "The plan, which stands whole in .opencode/todo.md:\n1 items: 1 open"), 1)
+		equal(t, "notices with the plan", r.told(m.Session, "The plan, which stands whole in .opencode/todo.md:\n1 item: 1 open"), 1)
 		equal(t, "notices with the item", r.told(m.Session, "[ ] T1 Parse limits @worker"), 1)
 	})
 }

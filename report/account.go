@@ -221,7 +221,7 @@ func retried(e centurion.Event) (what, then string) {
 // troubles are what failed, and what the host or the task did about it.
 func troubles(d Data) []Trouble {
 	out := []Trouble{}
-	waits, attempts := holds(d), begunAgain(d.Events)
+	waits, attempts, retries := holds(d), begunAgain(d.Events), retriedErrors(d.Events)
 	for i, e := range d.Events {
 		t := Trouble{Time: e.Time, Where: place(d, e)}
 		switch e.Type {
@@ -234,7 +234,13 @@ func troubles(d Data) []Trouble {
 				break
 			}
 			t.What, t.Then = retried(e)
+			if _, ok := retries.told[i]; ok {
+				t.Then += "; " + fate(d, e, i)
+			}
 		case centurion.EventSessionError:
+			if retries.by[i] > 0 {
+				continue // told with what was done about it
+			}
 			s, _ := decode[sessionFact](e)
 			t.What, t.Then = cmp.Or(s.Error, string(s.Kind)), fate(d, e, i)
 		case centurion.EventSessionModel:

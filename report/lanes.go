@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -83,7 +84,7 @@ const Restart = "restart"
 
 // Lanes computes who worked when from a mission's events. Of a mission that is being worked on, what has begun lasts until d.Now.
 func Lanes(d Data) Timeline {
-	l := &laner{root: d.Mission.Session, lanes: map[string]*lane{}, bySession: map[string]*lane{}}
+	l := &laner{root: d.Mission.Session, lanes: map[string]*lane{}, bySession: map[string]*lane{}, asks: map[string]bool{}}
 	l.main = l.lane("")
 	l.main.Agent = cmp.Or(d.Mission.Options.Agent, "commander")
 	l.main.Title = "the mission's own agent"
@@ -143,7 +144,8 @@ type laner struct {
 	ended       *Gap // since when nobody has worked on the mission; nil while somebody does
 	gaps        []Gap
 	marks       []Mark
-	resuming    bool // the event at hand is an attempt that began because the mission went on: nothing of the task had failed
+	asks        map[string]bool // what the mission's own agent has asked a person and waits for, by id: whether it is a question
+	resuming    bool            // the event at hand is an attempt that began because the mission went on: nothing of the task had failed
 }
 
 // lane is a lane while it is being drawn.
@@ -231,7 +233,8 @@ func (l *laner) mission(e centurion.Event) {
 		l.main.turn(SpanWork, e.Time, 0)
 	case e.Type == centurion.EventMissionResumed:
 		l.resumed(e, d)
-		l.main.turn(SpanWork, e.Time, 0)
+		maps.DeleteFunc(l.asks, func(_ string, question bool) bool { return !question }) // these are asked anew
+		l.main.turn(l.working(), e.Time, 0)
 	case e.Type.EndsMission():
 		kind := strings.TrimPrefix(string(e.Type), "mission.")
 		for _, ln := range l.order {
@@ -414,17 +417,55 @@ func (l *laner) session(e centurion.Event) {
 			ln.mark(MarkRetry, e.Time, cmp.Or(d.Error, d.Reason))
 		}
 	}
-	if ln != l.main || l.ended != nil {
+	if ln != l.main {
+		return
+	}
+	asks := l.ask(e)
+	if l.ended != nil {
 		return
 	}
 	switch e.Type {
 	case centurion.EventSessionIdle, centurion.EventPlanAsked:
 		ln.turn(SpanWait, e.Time, 0)
-	case centurion.EventMessageCreated, centurion.EventMessageUpdated, centurion.EventToolStarted, centurion.EventPartUpdated:
-		if ln.checks == 0 {
-			ln.turn(SpanWork, e.Time, 0)
+		return
+	case centurion.EventMessageCreated, centurion.EventMessageUpdated: // there is none while a call waits
+		clear(l.asks)
+	case centurion.EventToolStarted, centurion.EventPartUpdated:
+	default:
+		if !asks {
+			return
 		}
 	}
+	if ln.checks == 0 {
+		ln.turn(l.working(), e.Time, 0)
+	}
+}
+
+// ask takes in an ask of the mission's own agent, or the answer to one that waited; it reports whether the event was one.
+func (l *laner) ask(e centurion.Event) bool {
+	switch e.Type {
+	case centurion.EventQuestionAsked, centurion.EventPermissionAsked:
+		a, _ := decode[askFact](e)
+		if a.By != "" { // a policy has answered at once
+			return false
+		}
+		l.asks[a.ID] = e.Type == centurion.EventQuestionAsked
+		return true
+	case centurion.EventQuestionAnswered, centurion.EventPermissionReplied:
+		a, _ := decode[askFact](e)
+		_, waited := l.asks[a.ID]
+		delete(l.asks, a.ID)
+		return waited
+	}
+	return false
+}
+
+// working is what the mission's own agent does in its turn: it works, or a call of it waits for a person.
+func (l *laner) working() SpanKind {
+	if len(l.asks) > 0 {
+		return SpanWait
+	}
+	return SpanWork
 }
 
 // worked is the time without the gaps.

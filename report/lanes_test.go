@@ -56,6 +56,26 @@ func TestLanes(t *testing.T) {
 		want   []string
 	}{
 		"nothing": {},
+		"its own agent waits for a person": {events: []centurion.Event{start,
+			fact(2, centurion.EventToolStarted, "", "root", event.ToolData{Tool: "ask_user"}),
+			fact(2, centurion.EventQuestionAsked, "", "root", event.AskData{ID: "que_1", Type: "question"}),
+			fact(3, centurion.EventPartUpdated, "", "root", nil), // of the call that waits
+			fact(9, centurion.EventQuestionAnswered, "", "root", event.AskData{ID: "que_1", Answer: "yes", By: "person"}),
+			fact(10, centurion.EventPermissionAsked, "", "root", event.AskData{ID: "per_1", Type: "permission", Answer: "reject", By: "policy"}),
+			fact(12, centurion.EventPermissionAsked, "", "root", event.AskData{ID: "per_2", Type: "permission"}),
+			fact(14, centurion.EventPermissionReplied, "", "root", event.AskData{ID: "per_2", Answer: "once", By: "person"}), end(15)},
+			want: []string{"commander: work 0-2 wait 2-9 work 9-12 wait 12-14 work 14-15"}},
+		"a question of its own outlives its host": {events: []centurion.Event{start,
+			fact(2, centurion.EventQuestionAsked, "", "root", event.AskData{ID: "que_1", Type: "question"}),
+			fact(2, centurion.EventPermissionAsked, "", "root", event.AskData{ID: "per_1", Type: "permission"}),
+			fact(4, centurion.EventMissionBlocked, "", "root", event.MissionEnd{}), resumed(10),
+			fact(12, centurion.EventQuestionAnswered, "", "root", event.AskData{ID: "que_1", Answer: "yes", By: "person"}), end(15)},
+			want: []string{"commander: work 0-2 wait 2-4 wait 10-12 work 12-15", "blocked 4-10"}},
+		"a question of its own is answered while nobody works on it": {events: []centurion.Event{start,
+			fact(2, centurion.EventQuestionAsked, "", "root", event.AskData{ID: "que_1", Type: "question"}),
+			fact(4, centurion.EventMissionBlocked, "", "root", event.MissionEnd{}),
+			fact(6, centurion.EventQuestionAnswered, "", "root", event.AskData{ID: "que_1", Answer: "yes", By: "person"}), resumed(10), end(15)},
+			want: []string{"commander: work 0-2 wait 2-4 work 10-15", "blocked 4-10"}},
 		"a task": {events: []centurion.Event{start, queued, begun, moved(8, centurion.EventTaskCompleted, "a", centurion.TaskCompleted, 1, ""), end(9)},
 			want: []string{"commander: work 0-9", "a: wait 1-3 work 3-8 !done 8"}},
 		"a red check sends it back": {events: []centurion.Event{start, queued, begun,
@@ -280,5 +300,32 @@ func TestLaneContinued(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"blocked, then gone on with in another task", "completed"}, ends); d != "" {
 		t.Error(d)
+	}
+}
+
+// Time in which everybody waits for a person is no time at work, also of a question that is open at the end; while somebody works it is.
+func TestHeldUp(t *testing.T) {
+	t.Parallel()
+	ask := func(sec int, id string) centurion.Event {
+		return fact(sec, centurion.EventQuestionAsked, "", "root", event.AskData{ID: id, Type: "question"})
+	}
+	reply := func(sec int, id string) centurion.Event {
+		return fact(sec, centurion.EventQuestionAnswered, "", "root", event.AskData{ID: id, Answer: "yes", By: "person"})
+	}
+	d := Data{Mission: centurion.Mission{ID: "m", Session: "root", Status: centurion.MissionBlocked, ElapsedMS: 800_000}, Events: []centurion.Event{
+		fact(0, centurion.EventMissionStarted, "", "root", event.MissionData{}),
+		ask(100, "que_1"), reply(400, "que_1"), // nobody works
+		answered(410, "root", "msg_1", "commander", 10, 1, 0),
+		moved(450, centurion.EventTaskStarted, "a", centurion.TaskRunning, 1, ""),
+		ask(500, "que_2"), moved(560, centurion.EventTaskCompleted, "a", centurion.TaskCompleted, 1, ""), reply(600, "que_2"), // for 60 s somebody works
+		answered(700, "root", "msg_2", "commander", 10, 1, 0),
+		ask(800, "que_3"), // still open
+		fact(820, centurion.EventMissionBlocked, "", "root", event.MissionEnd{})}}
+	r := New(d)
+	if r.HeldMS != 360_000 {
+		t.Errorf("held up for %d ms", r.HeldMS)
+	}
+	if got, want := r.headline(), "7m 20s at work · 6m 0s waiting for a person"; !strings.Contains(got, want) {
+		t.Errorf("%q does not say %q", got, want)
 	}
 }

@@ -39,6 +39,7 @@ type Report struct {
 	Written   centurion.Time    `json:"written"`
 	Running   bool              `json:"running"`            // it is being worked on: the report tells of now
 	WallMS    int64             `json:"wall_ms"`            // from its start to its end, or to now
+	HeldMS    int64             `json:"held_ms,omitempty"`  // of its time at work, in which everybody waited for a person
 	Counts    Counts            `json:"counts"`             // of the items, by what proves them
 	Items     []Item            `json:"items"`              // in the order of the plan
 	Checks    []Check           `json:"checks"`             // the mission's own, and commands that belong to no item
@@ -166,6 +167,7 @@ func New(d Data) *Report {
 	r.Agents, r.Models = spending(d)
 	r.Files = files(d.Files)
 	r.Decisions = decisions(d)
+	r.HeldMS = min(heldUp(r.Timeline, r.Decisions).Milliseconds(), d.Mission.ElapsedMS)
 	r.Messages = said(d)
 	r.Troubles = troubles(d)
 	r.Doubts = doubts(r)

@@ -47,8 +47,37 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 		if first, rest, _ := strings.Cut(strings.TrimSpace(t.Result), "\n"); doneBut(t) != "" {
 			return "the review found faults: " + cmp.Or(firstLine(rest), first), reviewedLater(d, t.Item, i)
 		}
+		return didNothing(d, e)
 	}
 	return "", ""
+}
+
+// didNothing tells of a task that was completed although it has changed no file and its check proves nothing, as one that ran no test.
+func didNothing(d Data, e centurion.Event) (what, then string) {
+	i := slices.IndexFunc(d.Tasks, func(t centurion.Task) bool { return e.Task != "" && t.ID == e.Task })
+	if i < 0 || d.Tasks[i].Item == "" || d.Tasks[i].Reviews || d.Tasks[i].Agent == reviewer || len(d.Tasks[i].Files)+len(d.Tasks[i].Landed) > 0 {
+		return "", ""
+	}
+	t := d.Tasks[i]
+	var last *centurion.Receipt
+	for k := range d.Receipts {
+		if r := &d.Receipts[k]; r.Task == t.ID && r.Proof != "" {
+			last = later(last, r)
+		}
+	}
+	if last == nil || last.Proof.Solid() {
+		return "", ""
+	}
+	what = "it changed no file, and its check proves nothing: " + short(last.Command, maxCommand) + suffix(": ", strings.Join(because(*last), "; "))
+	if _, ok := d.Reviews[t.Item]; ok {
+		return what, "a review of its item has passed"
+	}
+	for _, o := range d.Tasks[i+1:] {
+		if o.Item == t.Item && o.Status == centurion.TaskCompleted && len(o.Landed)+len(o.Files) > 0 {
+			return what, "its item was done by another task: " + cmp.Or(o.Title, o.ID)
+		}
+	}
+	return what, "it counts as completed; nothing shows that its item is done"
 }
 
 // foundFaults is how a review ended that did not pass.

@@ -103,3 +103,64 @@ func TestEarlyReds(t *testing.T) {
 		}
 	}
 }
+
+// An answer that failed and was asked for again is one trouble: the error and the attempt tell of the same thing. An error that nothing
+// was done about stays its own, and so does one of another session.
+func TestErrorAndAttemptAreOneTrouble(t *testing.T) {
+	t.Parallel()
+	silent := "call custom/mind: nothing came for 5m0s"
+	failure := func(sec int, task, text string) centurion.Event {
+		return fact(sec, centurion.EventSessionError, task, "ses_"+task, map[string]any{"kind": "stream-cut", "error": text})
+	}
+	retry := func(sec int, task, text string) centurion.Event {
+		return fact(sec, centurion.EventTaskRetrying, task, "ses_"+task, event.RetryData{Attempt: 1, WaitMS: 5000, Reason: "silent", Error: text})
+	}
+	d := Data{Mission: centurion.Mission{ID: "m", Session: "ses_root", Status: centurion.MissionCompleted}, Now: at(999), Events: []centurion.Event{
+		fact(0, centurion.EventMissionStarted, "", "ses_root", event.MissionData{}),
+		moved(1, centurion.EventTaskStarted, "a", centurion.TaskRunning, 1, ""), moved(1, centurion.EventTaskStarted, "b", centurion.TaskRunning, 1, ""),
+		failure(10, "a", silent), failure(11, "b", silent), retry(12, "a", silent),
+		failure(20, "a", silent), retry(21, "a", silent), // the same once more
+		failure(30, "a", "it broke off"), retry(31, "a", "something else"),
+		moved(40, centurion.EventTaskCompleted, "a", centurion.TaskCompleted, 1, ""), moved(41, centurion.EventTaskFailed, "b", centurion.TaskFailed, 1, "given up"),
+		fact(90, centurion.EventMissionCompleted, "", "ses_root", event.MissionEnd{})}}
+	got, _ := troublesOf(d)
+	if d := cmp.Diff([]string{
+		"b | " + silent + " | the task ended: failed",
+		"a | " + silent + " | tried again after 5.0 s; recovered: the task was completed",
+		"a | it broke off | recovered: the task was completed",
+		"a | something else | tried again after 5.0 s",
+		"b | given up | failed"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// A task that was completed without having changed a file, on a check that ran no test, is told, and who did its item after it.
+func TestTaskThatDidNothing(t *testing.T) {
+	t.Parallel()
+	task := func(id, item, file string) centurion.Task {
+		t := centurion.Task{ID: id, Item: item, Title: "Title of " + id, Agent: "worker", Status: centurion.TaskCompleted}
+		if file != "" {
+			t.Landed = []centurion.Landed{{Commit: "c" + id}}
+		}
+		return t
+	}
+	receipt := func(sec int, id, item string, p centurion.Proof, why string) centurion.Receipt {
+		return centurion.Receipt{ID: "rcp_" + id, Task: id, Item: item, Command: "go test -run X", Passed: true, Proof: p, Why: why, Time: at(sec)}
+	}
+	d := Data{Mission: centurion.Mission{ID: "m", Session: "ses_root", Status: centurion.MissionCompleted}, Now: at(999),
+		Tasks: []centurion.Task{task("a", "T1", ""), task("b", "T1", "x"), task("c", "T2", ""), task("d", "T3", ""), task("e", "T4", "y"), task("f", "T5", ""), task("g", "", "")},
+		Receipts: []centurion.Receipt{receipt(2, "a", "T1", centurion.ProofUnproven, "it ran no test: no tests to run"), receipt(4, "b", "T1", centurion.ProofProven, ""),
+			receipt(5, "c", "T2", centurion.ProofUnproven, "it ran no test: no test files"), receipt(6, "d", "T3", centurion.ProofRegression, ""),
+			receipt(7, "e", "T4", centurion.ProofUnproven, "it is green without the work, too"), receipt(8, "f", "T5", centurion.ProofUnproven, "it ran no test: none")},
+		Reviews: map[string]Review{"T5": {Name: "T9"}}}
+	for i, id := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		d.Events = append(d.Events, moved(10+i, centurion.EventTaskCompleted, id, centurion.TaskCompleted, 1, ""))
+	}
+	got, _ := troublesOf(d)
+	if d := cmp.Diff([]string{
+		"T1 Title of a | it changed no file, and its check proves nothing: go test -run X: it ran no test: no tests to run | its item was done by another task: Title of b",
+		"T2 Title of c | it changed no file, and its check proves nothing: go test -run X: it ran no test: no test files | it counts as completed; nothing shows that its item is done",
+		"T5 Title of f | it changed no file, and its check proves nothing: go test -run X: it ran no test: none | a review of its item has passed"}, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -22,8 +22,11 @@ func (r *Report) headline() string {
 	if r.Counts.Items > 0 {
 		line = append(line, fmt.Sprintf("%d of %s done", r.Counts.Done, centurion.Count(r.Counts.Items, "item")))
 	}
-	if t := span(m.ElapsedMS); t != "" {
+	if t := span(m.ElapsedMS - r.HeldMS); t != "" {
 		line = append(line, t+" at work")
+	}
+	if r.HeldMS >= 1000 {
+		line = append(line, span(r.HeldMS)+" waiting for a person")
 	}
 	if m.ElapsedMS < r.WallMS-60_000 {
 		line = append(line, span(r.WallMS)+" by the clock")

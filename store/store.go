@@ -43,6 +43,7 @@ type Store struct {
 	wake    sync.Cond // the queue or ended has changed
 	queue   []*update
 	ended   bool          // no more updates are taken
+	refusal error         // why not; nil if the store is closed
 	changed chan struct{} // nil until somebody asks for it
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -54,7 +55,7 @@ func (s *Store) submit(ctx context.Context, u *update) error {
 	s.mu.Lock()
 	if s.ended {
 		s.mu.Unlock()
-		return errClosed("write state")
+		return cmp.Or(s.refusal, errClosed("write state"))
 	}
 	s.queue = append(s.queue, u)
 	s.wake.Signal()

@@ -15,7 +15,6 @@ import (
 	"centurion/failpoint"
 	"centurion/orchestrator"
 	"centurion/store"
-	"centurion/workspace/todo"
 	"centurion/worktree"
 )
 
@@ -25,6 +24,7 @@ type MergeRequest struct {
 	Squash     bool     `json:"squash,omitempty"`     // as one commit
 	DryRun     bool     `json:"dry_run,omitempty"`    // only say what it would do
 	Unfinished bool     `json:"unfinished,omitempty"` // also of a mission that is not complete
+	Force      bool     `json:"force,omitempty"`      // with Only: also without what it comes after in the plan
 }
 
 // MergeReport is what a merge has done, or would do.
@@ -89,13 +89,17 @@ func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeRep
 		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s is not complete: %s", w.mission.ID, strings.Join(r.Unfinished, "; ")),
 			Hint: fmt.Sprintf("go on with it: centurion resume %s; or merge what there is with --yes, or some items with --only", w.mission.ID)}
 	}
+	plan := p.planOf(w)
+	if r.Refused = w.lacking(plan, chosen, q); r.Refused != nil {
+		return r, nil
+	}
 	got, err := w.repo.Preview(ctx, chosen.options)
 	if err != nil {
 		return r, err
 	}
 	r.take(got, q, w.mission.ID)
 	if r.Refused != nil {
-		return r, w.otherWays(ctx, chosen, q, got, &r)
+		return r, w.otherWays(ctx, plan, chosen, q, got, &r)
 	}
 	if q.DryRun {
 		return r, nil
@@ -131,6 +135,9 @@ func mergeCommand(mission string, q MergeRequest) string {
 	}
 	if q.Unfinished {
 		command += " --yes"
+	}
+	if q.Force {
+		command += " --force"
 	}
 	return command
 }
@@ -356,7 +363,7 @@ func (p *Person) MergeUnasked(ctx context.Context, id string) {
 
 func mergeEvent(typ centurion.EventType, m centurion.Mission, task string, g worktree.Merging) *centurion.Event {
 	return &centurion.Event{Type: typ, Mission: m.ID, Session: m.Session, Task: task,
-		Data: event.Data(event.MergeData{Branch: cmp.Or(g.Branch, "HEAD"), Commit: g.After, Files: centurion.Paths(g.Files), Person: true})}
+		Data: event.Data(event.MergeData{Branch: cmp.Or(g.Branch, "HEAD"), Commit: g.After, Person: true}.WithFiles(g.Files))}
 }
 
 // mergeMessage is the message of the commit that puts a mission's work on the person's branch.
@@ -383,8 +390,8 @@ func (p *Person) unfinished(w workDone) []string {
 	if m.Reason != "" {
 		why[0] += " (" + m.Reason + ")"
 	}
-	doc, _, err := p.workspace.TodoAt(m.Todo).Load()
-	if m.Todo == "" || err != nil || doc == nil { // a plan that is not there or cannot be read says nothing
+	doc := p.planOf(w)
+	if doc == nil {
 		return why
 	}
 	var open []string
@@ -424,23 +431,17 @@ func (p *Person) mergedItems(ctx context.Context, w workDone, commits []string) 
 	return out, nil
 }
 
-// reviewsOf finds the reviews that have passed of the items that tasks have worked on. A plan that cannot be read says nothing.
+// reviewsOf finds the reviews that have passed of the items that tasks have worked on.
 func (p *Person) reviewsOf(ctx context.Context, w workDone) (map[string]centurion.Task, error) {
 	merged, err := p.store.Events(ctx, store.EventQuery{Mission: w.mission.ID, Types: []centurion.EventType{centurion.EventMergeDone}, Limit: 1 << 20})
 	if err != nil {
 		return nil, err
 	}
-	var doc *todo.Doc
-	if w.mission.Todo != "" {
-		if doc, _, err = p.workspace.TodoAt(w.mission.Todo).Load(); err != nil {
-			doc = nil
-		}
-	}
 	var items []string
 	for _, t := range w.tasks {
 		items = append(items, t.Item)
 	}
-	return orchestrator.Reviewed(doc, items, w.tasks, orchestrator.OwnLanding(merged)), nil
+	return orchestrator.Reviewed(p.planOf(w), items, w.tasks, orchestrator.OwnLanding(merged)), nil
 }
 
 // proofOf is what the newest receipts of a task's checks are worth together: the weakest counts. A task that has receipts of

@@ -385,7 +385,7 @@ func (p *Person) sharedUndone(ctx context.Context, w workDone, r UndoReport, q U
 	}
 	err = p.store.Update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Append(centurion.Event{Type: centurion.EventMergeUndone, Mission: r.Mission, Session: w.mission.Session, Task: r.Task,
-			Data: event.Data(event.MergeData{Files: centurion.Paths(r.Files), Person: true})})
+			Data: event.Data(event.MergeData{Person: true}.WithFiles(r.Files))})
 		return err
 	})
 	if err != nil {

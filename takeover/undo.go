@@ -35,6 +35,7 @@ type UndoReport struct {
 	Kept    string                 `json:"kept,omitempty"`    // the ref under which what was dropped can be found
 	Files   []centurion.FileChange `json:"files"`
 	Open    []string               `json:"open,omitempty"`  // items of the plan that are open again
+	Later   []string               `json:"later,omitempty"` // items that come after the one of the task in the plan, and whose work stays
 	Back    string                 `json:"back,omitempty"`  // the command that undoes this
 	Undone  centurion.Time         `json:"undone,omitzero"` // of a redo: when what it brings back was taken back
 	Refused *Refusal               `json:"refused,omitempty"`
@@ -65,6 +66,9 @@ func (p *Person) Undo(ctx context.Context, id string, q UndoRequest) (UndoReport
 func (p *Person) undo(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	if err := w.begun(); err != nil {
 		return r, err
+	}
+	if !q.Redo {
+		r.Later = w.later(p.planOf(w))
 	}
 	if w.shared() {
 		for _, t := range w.mine() {

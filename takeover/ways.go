@@ -4,18 +4,19 @@ import (
 	"context"
 	"slices"
 
+	"centurion/workspace/todo"
 	"centurion/worktree"
 )
 
 // otherWays adds to a refused merge what would work at this moment: the items that do not touch the files which are in the way. It looks
 // whether they really would, and names nothing else.
-func (w *workDone) otherWays(ctx context.Context, p picked, q MergeRequest, got worktree.Merging, r *MergeReport) error {
+func (w *workDone) otherWays(ctx context.Context, plan *todo.Doc, p picked, q MergeRequest, got worktree.Merging, r *MergeReport) error {
 	if len(q.Only) > 0 && r.Refused.Next == wholeInstead(w.mission.ID) {
 		if err := w.checkWhole(ctx, q, r); err != nil {
 			return err
 		}
 	}
-	names, err := w.clearItems(ctx, p, q, got)
+	names, err := w.clearItems(ctx, plan, p, q, got)
 	if err != nil || len(names) == 0 {
 		return err
 	}
@@ -50,7 +51,7 @@ func (w *workDone) checkWhole(ctx context.Context, q MergeRequest, r *MergeRepor
 }
 
 // clearItems finds the items of a refused merge that can be merged without those that touch what is in the way; none if there are no such.
-func (w *workDone) clearItems(ctx context.Context, p picked, q MergeRequest, got worktree.Merging) ([]string, error) {
+func (w *workDone) clearItems(ctx context.Context, plan *todo.Doc, p picked, q MergeRequest, got worktree.Merging) ([]string, error) {
 	const rounds = 5 // one item after the other may turn out to stand on what was left out; each costs a merge in memory
 	avoid := map[string]bool{}
 	for range rounds {
@@ -64,7 +65,7 @@ func (w *workDone) clearItems(ctx context.Context, p picked, q MergeRequest, got
 		if len(avoid) == known {
 			return nil, nil
 		}
-		names, commits := w.besides(p.commits, avoid)
+		names, commits := w.besides(plan, p.commits, avoid)
 		if len(commits) == 0 || len(commits) == len(p.commits) {
 			return nil, nil
 		}
@@ -83,8 +84,9 @@ func (w *workDone) clearItems(ctx context.Context, p picked, q MergeRequest, got
 	return nil, nil
 }
 
-// besides lists the items with commits among those given whose work touches none of the files to avoid, and their commits, oldest first.
-func (w *workDone) besides(commits []string, avoid map[string]bool) (names, chosen []string) {
+// besides lists the items with commits among those given whose work touches none of the files to avoid and that come after no item that
+// does, and their commits, oldest first.
+func (w *workDone) besides(plan *todo.Doc, commits []string, avoid map[string]bool) (names, chosen []string) {
 	touches, has := map[string]bool{}, map[string]bool{}
 	item := map[string]string{} // of a commit
 	for _, t := range w.tasks {
@@ -102,8 +104,11 @@ func (w *workDone) besides(commits []string, avoid map[string]bool) (names, chos
 			}
 		}
 	}
+	stays := func(name string) bool {
+		return touches[name] || slices.ContainsFunc(before(plan, name), func(b string) bool { return touches[b] })
+	}
 	for _, c := range commits {
-		if name := item[c]; has[name] && !touches[name] {
+		if name := item[c]; has[name] && !stays(name) {
 			chosen = append(chosen, c)
 			if !slices.Contains(names, name) {
 				names = append(names, name)

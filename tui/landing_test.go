@@ -2,6 +2,7 @@ package tui
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"centurion"
@@ -45,4 +46,19 @@ func TestLandings(t *testing.T) {
 	}
 	golden(t, "landing-plain", out.String())
 	golden(t, "landing", landings().view(t, 100, 30, Options{}).screen())
+}
+
+// A renamed file stands in an event under both its names, and is one file all the same.
+func TestMergedFilesAreCountedOnce(t *testing.T) {
+	d := event.MergeData{Branch: "main", Commit: "fedcba9876543210", Person: true}.WithFiles([]centurion.FileChange{{Path: "b", Old: "a"}, {Path: "c"}})
+	if len(d.Files) != 3 {
+		t.Errorf("the event has %q", d.Files)
+	}
+	var out bytes.Buffer
+	if err := RunPlain(t.Context(), &out, newStage().at(centurion.EventMergeDone, "", "", d).seqOf()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "2 files") {
+		t.Errorf("it says %q", out.String())
+	}
 }

@@ -45,14 +45,18 @@ type Options struct {
 	Writer    Writer           // without it nothing can be written to the Commander
 	Aborter   Aborter          // without it the root's answer cannot be stopped
 	Interrupt func()           // called for each of the first two Ctrl-C, which raw mode turns from a signal into a key
-	Editor    string           // command that edits TodoPath; default $VISUAL, $EDITOR, vi
-	TodoPath  string           // opened by [e] in the plan dialog
+	Editor    string           // command that edits the plan; default $VISUAL, $EDITOR, vi
+	PlanFile  PlanFile         // opened by [e] in the plan dialog
 	Plan      PlanReader       // the items as they are now; default those of the ask
 	Now       func() time.Time // default time.Now
 }
 
 // PlanReader reads the items of the plan as they stand on disk.
 type PlanReader func(ctx context.Context) ([]Item, error)
+
+// PlanFile returns the file that the plan stands in at the moment. Another mission of the project may take its name meanwhile: the
+// plan then has another one.
+type PlanFile func(ctx context.Context) (path string, err error)
 
 // RunLive draws the view until the event that ends the mission's run, the end of the events, or the end of ctx. What
 // happened stays in the terminal's scrollback, with a summary at its end. Errors are those of the events, and
@@ -131,6 +135,11 @@ type (
 		id    string
 		items []Item
 		err   error
+	}
+	planFileMsg struct {
+		id   string
+		path string
+		err  error
 	}
 	editedMsg struct {
 		id  string
@@ -230,6 +239,8 @@ func (m *live) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case planMsg:
 		m.plan(msg)
+	case planFileMsg:
+		cmd = m.openEditor(msg)
 	case editedMsg:
 		cmd = m.edited(msg)
 	default:
@@ -360,14 +371,30 @@ func (m *live) answer(reply string) tea.Cmd {
 	}
 }
 
-// edit opens the plan in the person's editor, which has the terminal until it ends.
+// edit looks for the file of the plan, to open it.
 func (m *live) edit() tea.Cmd {
 	id := m.dialog.ask.ID
-	if m.o.TodoPath == "" {
+	if m.o.PlanFile == nil {
 		m.dialog.err = "there is no file to edit"
 		return nil
 	}
-	cmd := editor(m.ctx, cmp.Or(m.o.Editor, lookup(m.o.Env, "VISUAL"), lookup(m.o.Env, "EDITOR")), m.o.TodoPath)
+	return func() tea.Msg {
+		path, err := m.o.PlanFile(m.ctx)
+		return planFileMsg{id, path, err}
+	}
+}
+
+// openEditor opens the plan in the person's editor, which has the terminal until it ends.
+func (m *live) openEditor(msg planFileMsg) tea.Cmd {
+	id := msg.id
+	if m.dialog == nil || m.dialog.ask.ID != id {
+		return nil
+	}
+	if msg.err != nil {
+		m.dialog.err = errText(msg.err)
+		return nil
+	}
+	cmd := editor(m.ctx, cmp.Or(m.o.Editor, lookup(m.o.Env, "VISUAL"), lookup(m.o.Env, "EDITOR")), msg.path)
 	cmd.Env = m.o.Env
 	return tea.ExecProcess(cmd, func(err error) tea.Msg { return editedMsg{id, err} })
 }

@@ -339,3 +339,23 @@ func TestEditorLine(t *testing.T) {
 		t.Errorf("the file holds %q, %v", got, err)
 	}
 }
+
+// A newer mission of the project takes the plan's place: [e] opens the file in which the plan stands when it is pressed.
+func TestEditOpensThePlanWhereItStandsNow(t *testing.T) {
+	path := "todo.md"
+	m := newStage().plan().view(t, 80, 24, Options{PlanFile: func(context.Context) (string, error) { return path, nil }})
+	path = "todo-msn_1.md"
+	got, ok := m.edit()().(planFileMsg)
+	if !ok || got.path != path || got.id != "per_plan" || got.err != nil {
+		t.Fatalf("it would open %+v", got)
+	}
+	if m.openEditor(got) == nil {
+		t.Error("no editor is opened")
+	}
+	if cmd := m.openEditor(planFileMsg{id: "per_plan", err: errors.New("the host is gone")}); cmd != nil || !strings.Contains(m.dialog.err, "the host is gone") {
+		t.Errorf("without the file: %v, %q", cmd != nil, m.dialog.err)
+	}
+	if m.openEditor(planFileMsg{id: "per_other", path: path}) != nil {
+		t.Error("an editor is opened for an ask that is over")
+	}
+}

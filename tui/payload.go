@@ -61,6 +61,7 @@ type payload struct {
 	Attempt  int            `json:"attempt"`
 	Result   string         `json:"result"`
 	Files    []string       `json:"files"`
+	Changed  int            `json:"changed"`
 	Role     string         `json:"role"`
 	Origin   string         `json:"origin"`
 	Text     string         `json:"text"`

@@ -254,8 +254,8 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 	}
 	if len(s.Receipts) > 0 {
 		p.line("")
-		for _, r := range s.Receipts {
-			p.receipt(r)
+		for i, r := range s.Receipts {
+			p.receipt(r, runOf(s.Receipts, i), o)
 		}
 	}
 	for _, m := range s.Messages {
@@ -364,26 +364,6 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 			p.line("  " + l)
 		}
 	}
-}
-
-func (p *page) receipt(r centurion.Receipt) {
-	mark, c, how := "✓", good, precise(time.Duration(r.Millis)*time.Millisecond)
-	if !r.Passed {
-		mark, c, how = "✗", bad, cmp.Or(Clean(r.Error), fmt.Sprintf("exit %d", r.ExitCode))
-	}
-	p.line(p.theme.paint(c, mark) + " " + fit(dots(how, checkedWhat(r))+" "+Escape(r.Command), p.w-2))
-}
-
-// checkedWhat says what a check was run for: an item, the finished work at the end, or the mission's branch after a merge, which need not be
-// green before all is there that the check asks for.
-func checkedWhat(r centurion.Receipt) string {
-	switch {
-	case r.Early:
-		return "mission (not green yet)"
-	case r.Final:
-		return "final"
-	}
-	return cmp.Or(Clean(r.Item), "mission")
 }
 
 // message writes a message with its tool calls as nested blocks.

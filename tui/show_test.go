@@ -97,3 +97,26 @@ func TestShow(t *testing.T) {
 		t.Errorf("in full: %v\n%s", err, b.String())
 	}
 }
+
+// A check that ran twice is two facts: each line has its time and its number, and one that proves nothing does not look like one that does.
+func TestReceiptsOfSeveralRuns(t *testing.T) {
+	at := func(sec int) centurion.Time { return ago(time.Duration(60-sec) * time.Second) }
+	var b strings.Builder
+	err := Show(&b, Shown{Mission: &centurion.Mission{ID: "msn_1"}, Receipts: []centurion.Receipt{
+		{Command: "go test", Item: "T1", ExitCode: 1, Time: at(1)},
+		{Command: "go test", Item: "T2", Passed: true, Millis: 900, Proof: centurion.ProofUnproven, Time: at(2)},
+		{Command: "go test", Item: "T1", ExitCode: 1, Time: at(3)},
+		{Command: "go test", Item: "T2", Passed: true, Millis: 900, Proof: centurion.ProofProven, Time: at(4)},
+		{Command: "go vet", Item: "T2", Passed: true, Millis: 900, Time: at(5)},
+	}}, ShowOptions{Now: curtain, Width: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := func(sec int) string { return at(sec).In(curtain.Location()).Format("15:04:05") }
+	for _, want := range []string{"✗ " + clock(1) + " exit 1 · run 1 of 2 · T1 go test", "? " + clock(2) + " 0.9s · unproven · run 1 of 2 · T2 go test",
+		"✗ " + clock(3) + " exit 1 · run 2 of 2 · T1 go test", "✓ " + clock(4) + " 0.9s · proven · run 2 of 2 · T2 go test", "✓ " + clock(5) + " 0.9s · T2 go vet"} {
+		if !strings.Contains(b.String(), want+"\n") {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}

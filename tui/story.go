@@ -363,5 +363,5 @@ func mergeDetail(p payload) string {
 	if p.Person {
 		branch = Clean(p.Branch)
 	}
-	return dots(branch, shortCommit(Clean(p.Commit)), centurion.Count(len(p.Files), "file"))
+	return dots(branch, shortCommit(Clean(p.Commit)), centurion.Count(cmp.Or(p.Changed, len(p.Files)), "file"))
 }

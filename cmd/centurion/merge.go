@@ -20,7 +20,7 @@ const mergeHelp = `Put the work of a mission on your branch and into your files 
 What you have not committed stays as it is and uncommitted. Where the work would have to change a file with uncommitted work
 of yours, or does not agree with newer commits of yours, nothing at all is touched, the files are named, and the exit code
 is 4. A mission that is not complete is merged with --yes only, or by naming items with --only. What was done since an
-earlier merge can be merged again.
+earlier merge can be merged again. An item is not merged without those that it comes after in the plan: name them, too, or use --force.
 
 First it is shown what will change, and of each item what its proof is worth.`
 
@@ -39,6 +39,7 @@ func (c *cli) mergeCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&q.Only, "only", nil, "items or ids of tasks: these alone, T1,T3")
 	cmd.Flags().BoolVar(&q.Squash, "squash", false, "as one commit")
 	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "show what would change, and change nothing")
+	cmd.Flags().BoolVar(&q.Force, "force", false, "with --only: also without the items that these come after in the plan")
 	cmd.Flags().BoolVar(&q.Unfinished, "yes", false, "also the work of a mission that is not complete")
 	cmd.ValidArgsFunction = c.completeWork(false)
 	err := cmd.RegisterFlagCompletionFunc("only", func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {

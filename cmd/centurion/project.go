@@ -124,6 +124,11 @@ func (p place) api(ctx context.Context) (server.API, func() error, error) {
 		return nil, nil, &centurion.Error{Kind: centurion.KindNotFound, Err: errNoMission{p.dir}, Hint: `start one: centurion run "GOAL"`}
 	}
 	s, err := store.Open(ctx, p.database())
+	if store.Unwritable(err) { // what is there can be looked at all the same
+		if look, e := store.OpenReadOnly(ctx, p.database()); e == nil {
+			s, err = look, nil
+		}
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -302,7 +301,7 @@ func (c *cli) logsCommand() *cobra.Command {
 	follow, toasts, view := false, false, ""
 	cmd := &cobra.Command{Use: "logs [-f] [ID]", Short: "Print the event log",
 		Long: "Print the events of a mission, task or session (default: the latest mission). With -f go on as they come,\n" +
-			"until the mission ends or pauses, or the process that works on it is gone; after that: centurion ps.",
+			"until the mission ends or pauses, or the process that works on it is gone and no other takes over, which is said.",
 		Example: "  centurion logs -f\n  centurion logs tsk_0199… --format json\n  centurion logs -f --view agent",
 		Args:    exactly(0, 1, "at most one id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -319,7 +318,7 @@ func (c *cli) logsCommand() *cobra.Command {
 				q.Deltas = view != "" && follow && f.format == "json"
 				events := api.Events(ctx, q)
 				if follow {
-					events = followed(ctx, api, q)
+					events = c.followed(ctx, f, api, q)
 				}
 				if f.format == "json" {
 					return tui.RunJSON(ctx, c.out, events)
@@ -337,31 +336,6 @@ func (c *cli) logsCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new events as they come")
 	cmd.Flags().BoolVar(&toasts, "toasts", false, "also the notices in passing that follow from the events, as tui.toast.show")
 	return cmd
-}
-
-// followed yields the events of a mission, and new ones as long as it is being worked on.
-func followed(ctx context.Context, api server.API, q server.EventQuery) iter.Seq2[centurion.Event, error] {
-	return func(yield func(centurion.Event, error) bool) {
-		// some reports whether to go on. A host that has gone took with it what was followed, which is an end and no failure.
-		some := func() bool {
-			for e, err := range api.Events(ctx, q) {
-				if centurion.KindOf(err) == centurion.KindNetwork || !yield(e, err) || err != nil {
-					return false
-				}
-				q.After = max(q.After, e.Seq) // a toast has no number
-				if q.Follow && e.Type.EndsMission() {
-					return false
-				}
-			}
-			return true
-		}
-		if _, idle := api.(*server.Local); !some() || idle { // nobody works on it
-			return
-		}
-		m, err := api.Mission(ctx, q.Mission)
-		q.Follow = err == nil && m.Status.Alive()
-		some() // without following: what came between the reading and the look at the status
-	}
 }
 
 // eventsOf selects the events of one id, the latest mission's for "".

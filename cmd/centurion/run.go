@@ -395,7 +395,11 @@ func (c *cli) ended(f *runFlags, m centurion.Mission) {
 func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, after int64, keep bool) error {
 	q := server.EventQuery{After: after, Mission: id, Follow: true, Keep: keep}
 	if f.format == "json" {
-		return tui.RunJSON(ctx, c.out, tui.UntilEnd(api.Events(ctx, q)))
+		waits, err := c.waits(ctx, api, id, after)
+		if err != nil {
+			return err
+		}
+		return tui.RunJSON(ctx, c.out, tui.UntilEnd(waits.Through(api.Events(ctx, q))))
 	}
 	if !tui.CanLive(c.in, c.out, c.env) {
 		return tui.RunPlain(ctx, c.out, tui.UntilEnd(api.Events(ctx, q)))
@@ -419,15 +423,46 @@ func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, afte
 	o := tui.Options{Events: api.Events(ctx, q), In: c.in, Out: c.out, Env: c.env, Board: board, Answerer: api,
 		Writer: commanderOf{api, m.ID}, Aborter: turnOf{api, m.ID}, Interrupt: c.interrupt}
 	if m.Todo != "" {
-		o.TodoPath = filepath.Join(m.Directory, filepath.FromSlash(m.Todo))
-		o.Plan = planReader(o.TodoPath)
+		o.PlanFile = planFile(api, id)
+		o.Plan = planReader(o.PlanFile)
 	}
 	return tui.RunLive(ctx, o)
 }
 
+// waits tells on stderr of what waits for a person: among JSON lines nobody would see it. What was open when a mission was taken up again,
+// after an event, is a question: everything else is asked anew.
+func (c *cli) waits(ctx context.Context, api shower, id string, after int64) (*tui.Waits, error) {
+	w := tui.NewWaits(c.note)
+	for e, err := range api.Events(ctx, server.EventQuery{Mission: id}) {
+		if err != nil {
+			return w, err
+		}
+		if after == 0 || e.Seq <= after {
+			w.Before(e)
+		}
+	}
+	w.Open(after > 0)
+	return w, nil
+}
+
+// planFile asks where the plan of a mission stands: a newer mission of the project takes its place.
+func planFile(api shower, id string) tui.PlanFile {
+	return func(ctx context.Context) (string, error) {
+		m, err := api.Mission(ctx, id)
+		if err == nil && m.Todo == "" {
+			err = &centurion.Error{Op: "find plan", Kind: centurion.KindNotFound, Msg: "mission " + id + " has no plan file"}
+		}
+		return filepath.Join(m.Directory, filepath.FromSlash(m.Todo)), err
+	}
+}
+
 // planReader reads the items of the plan in a file.
-func planReader(path string) tui.PlanReader {
-	return func(context.Context) ([]tui.Item, error) {
+func planReader(file tui.PlanFile) tui.PlanReader {
+	return func(ctx context.Context) ([]tui.Item, error) {
+		path, err := file(ctx)
+		if err != nil {
+			return nil, err
+		}
 		b, err := os.ReadFile(path)
 		if err != nil {
 			return nil, &centurion.Error{Op: "read plan", Kind: centurion.KindNotFound, Err: err}

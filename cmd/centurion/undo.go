@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -15,12 +16,13 @@ import (
 	"centurion/tui"
 )
 
-const undoHelp = `Take back what a mission or a task has changed (default: the latest mission of which something can be taken back; on a terminal
-you are asked first).
+const undoHelp = `Take back what a mission or a task has changed. Alone it takes back what came to your branch or your files last; if nothing of any
+mission is there, the branch of the latest mission that has one. It says which, and asks first on a terminal.
 
 Of a mission that was merged, the newest merge is taken back from your branch and your files. Of one that was not, nothing is
 on your branch; its own branch is taken back to where it began, if you say so, and what stood there is kept. Of a task a
-commit that reverts its work is added to its mission's branch, and to yours where it was merged, and its item is open again.
+commit that reverts its work is added to its mission's branch, and to yours where it was merged, and its item is open again; items
+that come after it in the plan stay, and are named.
 What you have not committed stays, also in the same files; where it does not come apart from what is taken back nothing is
 touched and the exit code is 4. Without git
 the files are brought back as they were; those that somebody has changed since are named, and --force takes them, too.
@@ -67,6 +69,13 @@ func (c *cli) undoLatest(ctx context.Context, api server.API, format string, q t
 		return err
 	}
 	name := fmt.Sprintf("mission %s (%s)", m.ID, tui.Clean(centurion.Clip(strings.Join(strings.Fields(m.Goal), " "), 60)))
+	switch {
+	case q.Redo:
+	case look.Dropped:
+		what += " the branch of"
+	case m.Merged != nil:
+		what += " the merge of"
+	}
 	live := tui.CanLive(c.in, c.out, c.env) && format != "json"
 	if !live || q.Drop || q.DryRun || look.Dropped || look.Refused != nil { // else it is asked for here, or further on
 		c.note(what + " " + name)
@@ -82,10 +91,12 @@ func (c *cli) undoLatest(ctx context.Context, api server.API, format string, q t
 	return c.undo(ctx, api, format, m.ID, q)
 }
 
-// undoable finds the latest mission that has something to take back. One that is being worked on is not passed
-// over: its error says how it is stopped.
+// undoable finds the mission whose work came last to the person's branch or files, and if there is none the latest with work on a branch of
+// its own. One that is being worked on is not passed over: its error says how it is stopped.
 func undoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m server.Mission, look takeover.UndoReport, err error) {
-	looks, err := undoLooks(ctx, api, q)
+	looks, err := undoLooks(ctx, api, q, func(a, b server.Mission) int {
+		return cmp.Or(reached(b).Compare(reached(a).Time), b.Started.Compare(a.Started.Time))
+	})
 	if err != nil {
 		return m, look, err
 	}
@@ -99,9 +110,20 @@ func undoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m se
 	return m, look, noneToUndo("no mission here has changed anything that could be taken back", failed)
 }
 
+// reached is when work of a mission came to the person's branch or files last; zero if nothing has.
+func reached(m server.Mission) centurion.Time {
+	switch {
+	case m.Merged != nil:
+		return m.Merged.Time
+	case m.Isolation == centurion.IsolationShared:
+		return m.Updated
+	}
+	return centurion.Time{}
+}
+
 // redoable finds the mission of which something was taken back last, and is not back yet. One that is being worked on is passed over.
 func redoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m server.Mission, look takeover.UndoReport, err error) {
-	looks, err := undoLooks(ctx, api, q)
+	looks, err := undoLooks(ctx, api, q, func(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) })
 	if err != nil {
 		return m, look, err
 	}
@@ -129,10 +151,10 @@ type undoLook struct {
 	err    error
 }
 
-// undoLooks looks at one mission after the other, the one that began last first.
-func undoLooks(ctx context.Context, api server.API, q takeover.UndoRequest) (iter.Seq[undoLook], error) {
+// undoLooks looks at one mission after the other, in an order.
+func undoLooks(ctx context.Context, api server.API, q takeover.UndoRequest, order func(a, b server.Mission) int) (iter.Seq[undoLook], error) {
 	all, err := api.Missions(ctx)
-	slices.SortStableFunc(all, func(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) })
+	slices.SortStableFunc(all, order)
 	q.DryRun = true
 	return func(yield func(undoLook) bool) {
 		for _, m := range all {
@@ -203,7 +225,7 @@ func (c *cli) printUndo(got takeover.UndoReport) error {
 		word = "undo --redo"
 	}
 	if got.DryRun {
-		return c.say(nil, "nothing was changed: this is what "+word+" would do")
+		return c.say(nil, strings.Join(append(laterLines(got), "nothing was changed: this is what "+word+" would do"), "\n"))
 	}
 	what, how := "mission "+got.Mission, "taken back"
 	if got.Task != "" {
@@ -222,10 +244,24 @@ func (c *cli) printUndo(got takeover.UndoReport) error {
 	if len(got.Open) > 0 {
 		lines = append(lines, fmt.Sprintf("open again in the plan: %s", tui.Clean(strings.Join(got.Open, ", "))))
 	}
+	lines = append(lines, laterLines(got)...)
 	if got.Back != "" {
 		lines = append(lines, "undo: "+got.Back)
 	}
 	return c.say(nil, strings.Join(lines, "\n"))
+}
+
+// laterLines names the items that were built after what is taken back, and stay.
+func laterLines(got takeover.UndoReport) []string {
+	n := len(got.Later)
+	if n == 0 {
+		return nil
+	}
+	names, comes, whether := tui.Clean(strings.Join(got.Later, ", ")), "comes after %s in the plan and stays", "it still works, or take it"
+	if n > 1 {
+		comes, whether = "come after %s in the plan and stay", "they still work, or take them"
+	}
+	return []string{fmt.Sprintf("%s "+comes+": see whether %s back, too: centurion undo %s", names, tui.Clean(got.Item), whether, tui.Clean(got.Later[n-1]))}
 }
 
 // undoPlace says where something was taken back.

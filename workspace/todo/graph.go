@@ -62,6 +62,33 @@ func (d *Doc) waitsFor(n *node) []*node {
 	return out
 }
 
+// Before returns the ids of what has to be settled before an item, directly or by way of others: what it and the groups around it
+// come after, and the sub-items of these. They stand in the order of the file; ids that are missing or ambiguous are left out.
+func (d *Doc) Before(id string) []string {
+	n := d.find(id)
+	if n == nil {
+		return nil
+	}
+	seen := map[*node]bool{n: true}
+	for next := []*node{n}; len(next) > 0; {
+		at := next[0]
+		next = next[1:]
+		for _, m := range d.waitsFor(at) {
+			if !seen[m] {
+				seen[m] = true
+				next = append(next, m)
+			}
+		}
+	}
+	var out []string
+	for _, m := range d.nodes {
+		if m != n && seen[m] && m.ID != "" {
+			out = append(out, m.ID)
+		}
+	}
+	return out
+}
+
 // checkCycles finds the strongly connected parts of what waits for what, with Tarjan's algorithm.
 func (d *Doc) checkCycles() {
 	index := make(map[*node]int, len(d.nodes)) // order of discovery, from 1

@@ -291,6 +291,17 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+func TestBefore(t *testing.T) {
+	t.Parallel()
+	doc := parse(t, "- [x] T1 a\n- [x] T2 b\n  - after: T1, T7, T8\n- [x] T3 group\n  - after: T2\n  - [x] T4 c\n  - [x] T5 d\n    - after: T4\n"+
+		"- [x] T6 e\n  - after: T3\n- [x] T8 f\n- [x] T8 g\n- [ ] T9 h\n  - after: T10\n- [ ] T10 i\n  - after: T9\n")
+	for id, want := range map[string]string{"T1": "", "T2": "T1", "T4": "T1 T2", "T5": "T1 T2 T4", "T6": "T1 T2 T3 T4 T5", "T9": "T10", "T7": ""} {
+		if got := strings.Join(doc.Before(id), " "); got != want {
+			t.Errorf("%s comes after %q, want %q", id, got, want)
+		}
+	}
+}
+
 // ORCH-89: after [-] dependants run, after [!] they wait; groups are what their sub-items are.
 func TestStatus(t *testing.T) {
 	for name, tt := range map[string]struct {

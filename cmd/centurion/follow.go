@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"iter"
+
+	"centurion"
+	"centurion/server"
+)
+
+// followed yields the events of a mission, and new ones as long as it is being worked on: by the host that is there, and by one that takes
+// over from it. Where nobody does any more it says so; that is an end and no failure.
+func (c *cli) followed(ctx context.Context, f *readFlags, api server.API, q server.EventQuery) iter.Seq2[centurion.Event, error] {
+	return func(yield func(centurion.Event, error) bool) {
+		done := func() error { return nil }
+		defer func() { _ = done() }() // it was only read from
+		for {
+			if !untilGone(ctx, api, &q, yield) || ctx.Err() != nil {
+				return
+			}
+			if _, idle := api.(*server.Local); idle {
+				if m, err := api.Mission(ctx, q.Mission); err == nil && m.Reason == server.Interrupted {
+					c.note("the process that worked on it is gone; go on with: centurion resume " + m.ID)
+				}
+				return
+			}
+			_ = done()
+			c.awaitHeir(ctx, f.dir, q.Mission)
+			var err error
+			if api, done, err = c.reopen(ctx, f); err != nil {
+				done = func() error { return nil }
+				yield(centurion.Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// untilGone yields what has happened since q.After, and goes on until the mission's run has ended or the API's host is gone; it reports
+// whether it is gone. An API without a host is gone from the beginning.
+func untilGone(ctx context.Context, api server.API, q *server.EventQuery, yield func(centurion.Event, error) bool) (gone bool) {
+	_, idle := api.(*server.Local)
+	q.Follow = false
+	for {
+		for e, err := range api.Events(ctx, *q) {
+			if centurion.KindOf(err) == centurion.KindNetwork {
+				return true
+			}
+			if !yield(e, err) || err != nil {
+				return false
+			}
+			q.After = max(q.After, e.Seq) // a toast has no number
+			if q.Follow && e.Type.EndsMission() {
+				return false
+			}
+		}
+		if idle || q.Follow {
+			return true
+		}
+		m, err := api.Mission(ctx, q.Mission)
+		if centurion.KindOf(err) == centurion.KindNetwork {
+			return true
+		}
+		if q.Follow = err == nil && m.Status.Alive(); !q.Follow {
+			// What came between the reading and the look at the status.
+			for e, err := range api.Events(ctx, *q) {
+				if centurion.KindOf(err) == centurion.KindNetwork || !yield(e, err) || err != nil {
+					return false
+				}
+			}
+			return false
+		}
+	}
+}
+
+// reopen finds the project's API anew: of a host that has taken over, or of what is stored.
+func (c *cli) reopen(ctx context.Context, f *readFlags) (server.API, func() error, error) {
+	p, ws, err := c.locate(f.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := ws.Close(); err != nil {
+		return nil, nil, err
+	}
+	return p.api(ctx)
+}

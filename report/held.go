@@ -1,0 +1,48 @@
+package report
+
+import (
+	"slices"
+	"time"
+)
+
+// heldUp is how long everybody waited for a person's answers while the mission was under way: somebody had asked, and nobody worked.
+func heldUp(t Timeline, asked []Decision) time.Duration {
+	var waits, busy []period
+	for _, a := range asked {
+		p := period{a.Time.Time, a.Time.Add(time.Duration(a.WaitMS) * time.Millisecond)}
+		if a.Answer == "" && a.By == "" && a.WaitMS == 0 { // it waits still
+			p.to = t.To.Time
+		}
+		waits = append(waits, p)
+	}
+	for _, l := range t.Lanes {
+		for _, s := range l.Spans {
+			if s.Kind != SpanWait {
+				busy = append(busy, period{s.From.Time, s.To.Time})
+			}
+		}
+	}
+	for _, g := range t.Gaps {
+		busy = append(busy, period{g.From.Time, g.To.Time}) // no time at work, and not counted as that
+	}
+	return covered(append(slices.Clone(busy), waits...)) - covered(busy)
+}
+
+// period is a time from one moment to another.
+type period struct{ from, to time.Time }
+
+// covered is how long at least one of some periods lasts.
+func covered(all []period) (sum time.Duration) {
+	slices.SortFunc(all, func(a, b period) int { return a.from.Compare(b.from) })
+	var end time.Time
+	for _, p := range all {
+		if p.from.Before(end) {
+			p.from = end
+		}
+		if p.to.After(p.from) {
+			sum += p.to.Sub(p.from)
+			end = p.to
+		}
+	}
+	return sum
+}

@@ -1,0 +1,101 @@
+package takeover
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion/workspace/todo"
+)
+
+// planOf is the plan of a mission. One that is not there or cannot be read is nil: it says nothing.
+func (p *Person) planOf(w workDone) *todo.Doc {
+	if w.mission.Todo == "" {
+		return nil
+	}
+	doc, _, err := p.workspace.TodoAt(w.mission.Todo).Load()
+	if err != nil {
+		return nil
+	}
+	return doc
+}
+
+// before lists the items that an item comes after in a plan, directly or by way of others.
+func before(plan *todo.Doc, item string) []string {
+	if plan == nil || item == "" {
+		return nil
+	}
+	return plan.Before(item)
+}
+
+// lacking refuses to merge items without the work of others that they come after in the plan: git would put it on the person's branch, and
+// it would not work there. Nil if nothing is lacking, or the person insists.
+func (w *workDone) lacking(plan *todo.Doc, p picked, q MergeRequest) *Refusal {
+	if len(q.Only) == 0 || q.Force {
+		return nil
+	}
+	left, named := map[string]bool{}, []string{}
+	for _, t := range w.tasks {
+		if t.Item == "" || !t.Undone.IsZero() {
+			continue
+		}
+		for _, l := range landed(t) {
+			switch {
+			case slices.Contains(p.commits, l.Commit):
+				if !slices.Contains(named, t.Item) {
+					named = append(named, t.Item)
+				}
+			case !w.mission.Merged.Has(l.Commit):
+				left[t.Item] = true
+			}
+		}
+	}
+	var late, missing []string
+	for _, item := range named {
+		lacks := false
+		for _, b := range before(plan, item) {
+			if !left[b] {
+				continue
+			}
+			if lacks = true; !slices.Contains(missing, b) {
+				missing = append(missing, b)
+			}
+		}
+		if lacks {
+			late = append(late, item)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	whole, alone := q, q
+	whole.Only, whole.DryRun = slices.Concat(missing, q.Only), false
+	alone.Force = true
+	r := &Refusal{Why: fmt.Sprintf("%s %s after %s in the plan, which %s not on your branch", someNames(late), verb(late, "comes", "come"),
+		someNames(missing), verb(missing, "is", "are"))}
+	r.Next = fmt.Sprintf("merge %s: %s; or %s as %s, if you know that %s: %s", verb(whole.Only[1:], "both", "all of them"), mergeCommand(w.mission.ID, whole),
+		strings.Join(q.Only, ", "), verb(q.Only, "it is", "they are"), verb(q.Only, "it works", "they work"), mergeCommand(w.mission.ID, alone))
+	return r
+}
+
+// verb is the form of a verb, or of another word, for one or for several names.
+func verb(names []string, one, several string) string {
+	if len(names) == 1 {
+		return one
+	}
+	return several
+}
+
+// later lists the items that come after that of a task in the plan and whose work stands, oldest first.
+func (w *workDone) later(plan *todo.Doc) []string {
+	if w.task == nil || w.task.Item == "" {
+		return nil
+	}
+	var out []string
+	for _, t := range w.tasks {
+		if t.Undone.IsZero() && len(landed(t)) > 0 && !slices.Contains(out, t.Item) && slices.Contains(before(plan, t.Item), w.task.Item) {
+			out = append(out, t.Item)
+		}
+	}
+	return out
+}

@@ -1,0 +1,57 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"centurion"
+)
+
+// receipt is a line for one run of a check: when it was, how it ended, what it is worth, and which of several it is.
+func (p *page) receipt(r centurion.Receipt, run string, o ShowOptions) {
+	mark, c, how := "✓", good, precise(time.Duration(r.Millis)*time.Millisecond)
+	switch {
+	case !r.Passed:
+		mark, c, how = "✗", bad, cmp.Or(Clean(r.Error), fmt.Sprintf("exit %d", r.ExitCode))
+	case r.Proof != "":
+		how = dots(how, string(r.Proof))
+		if !r.Proof.Solid() {
+			mark, c = "?", warn
+		}
+	}
+	when := ""
+	if !r.Time.IsZero() {
+		when = r.Time.In(o.Now.Location()).Format("15:04:05") + " "
+	}
+	p.line(p.theme.paint(c, mark) + " " + fit(when+dots(how, run, checkedWhat(r))+" "+Escape(r.Command), p.w-2))
+}
+
+// runOf says which of the runs of a check for the same thing a receipt is of; nothing of the only one.
+func runOf(all []centurion.Receipt, i int) string {
+	at, n := 0, 0
+	for k, r := range all {
+		if r.Command != all[i].Command || r.Item != all[i].Item || checkedWhat(r) != checkedWhat(all[i]) {
+			continue
+		}
+		if n++; k <= i {
+			at = n
+		}
+	}
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf("run %d of %d", at, n)
+}
+
+// checkedWhat says what a check was run for: an item, the finished work at the end, or the mission's branch after a merge, which need not be
+// green before all is there that the check asks for.
+func checkedWhat(r centurion.Receipt) string {
+	switch {
+	case r.Early:
+		return "mission (not green yet)"
+	case r.Final:
+		return "final"
+	}
+	return cmp.Or(Clean(r.Item), "mission")
+}
