@@ -224,6 +224,7 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 			f.RunningTasks++
 		}
 	}
+	plan.addMisread(&f, waiting)
 	f.WaitingTasks, f.HeldTasks = len(waiting), plan.heldForNobody(waiting, alive)
 	f.Runnable = slices.DeleteFunc(f.Runnable, func(id string) bool { return alive[id] })
 	open, err := m.h.cfg.Store.Asks(ctx, m.id, true)
