@@ -28,6 +28,7 @@ type ground struct {
 	preparing sync.Mutex // held while it is asked whether checkouts may be set up; protects what follows
 	prepared  bool       // that was asked, and told
 	toldNone  bool       // that a checkout cannot be had was told
+	without   string     // why the newest checkout could not be had; "" if it could
 }
 
 // isolate decides how the writers of a new mission are kept apart. why is told to the person, if there is something to
@@ -89,6 +90,7 @@ func (m *mission) stand(ctx context.Context, rec centurion.Mission, beside *guar
 	if err != nil {
 		return err
 	}
+	repo.RetrySetups()
 	m.ground = &ground{repo: repo, setup: rec.Options.Setup, ready: make(chan struct{})}
 	beside.Go("snapshot", func() error {
 		defer close(m.ground.ready)

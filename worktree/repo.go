@@ -24,6 +24,7 @@ type Repo struct {
 	pool  pool
 
 	objects objects
+	setups  setups
 
 	landing sync.Mutex // held while the person's side is read and changed: one merge after the other
 }
