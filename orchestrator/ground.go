@@ -32,7 +32,7 @@ type ground struct {
 }
 
 // isolate decides how the writers of a new mission are kept apart. why is told to the person, if there is something to
-// tell. The error has centurion.KindUsage if checkouts are asked for and cannot be had.
+// tell. The error has centurion.KindUsage if checkouts are asked for and cannot be had, and inside a git directory.
 func (h *Host) isolate(ctx context.Context, opts centurion.MissionOptions) (isolation, why string, err error) {
 	const op = "start mission"
 	want := cmp.Or(opts.Isolation, centurion.IsolationAuto)
@@ -40,13 +40,17 @@ func (h *Host) isolate(ctx context.Context, opts centurion.MissionOptions) (isol
 	case want != centurion.IsolationAuto && want != centurion.IsolationShared && want != centurion.IsolationWorktree:
 		return "", "", &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no isolation %q", want),
 			Hint: "it is one of auto, shared and worktree"}
-	case want == centurion.IsolationShared || want == centurion.IsolationAuto && alone(opts.Profile):
-		return centurion.IsolationShared, "", nil
-	case want == centurion.IsolationAuto && h.cfg.Worktrees == nil:
+	case want == centurion.IsolationShared || want == centurion.IsolationAuto && h.cfg.Worktrees == nil:
 		return centurion.IsolationShared, "", nil
 	}
 	_, err = h.Repository(ctx)
+	_, insideGit := errors.AsType[worktree.InsideGitError](err)
 	switch {
+	case want == centurion.IsolationAuto && insideGit: // agents would write among git's own files
+		return "", "", &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: "no agent is to write here", Err: err,
+			Hint: centurion.HintOf(err) + ", or say --isolation shared if it is meant"}
+	case want == centurion.IsolationAuto && alone(opts.Profile):
+		return centurion.IsolationShared, "", nil
 	case err == nil:
 		return centurion.IsolationWorktree, "", nil
 	case ctx.Err() != nil:

@@ -24,7 +24,11 @@ func (m *mission) outside(p planView, t centurion.Task) (files, planned []string
 		changed = nil
 	}
 	for _, l := range t.Landed {
-		changed = append(changed, m.inProject(centurion.Paths(l.Files))...)
+		paths := centurion.Paths(l.Files)
+		if m.isolated() { // else the trees are those of the project
+			paths = m.inProject(paths)
+		}
+		changed = append(changed, paths...)
 	}
 	slices.Sort(changed)
 	for _, f := range slices.Compact(changed) {
