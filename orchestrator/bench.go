@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -42,11 +43,11 @@ func (m *mission) proofTrees(ctx context.Context) (proofTrees, error) {
 			return proofTrees{}, err
 		}
 		if err := m.mayPrepare(ctx); err != nil {
-			return proofTrees{}, err
+			return proofTrees{}, errors.Join(err, m.tellNoCheckout(ctx, err))
 		}
 		if q.bench, err = m.ground.repo.Take(ctx, worktree.Want{Commit: tip, Setup: m.ground.setup}); err != nil {
 			q.bench = nil
-			return proofTrees{}, err
+			return proofTrees{}, errors.Join(err, m.tellNoCheckout(ctx, err))
 		}
 	}
 	return proofTrees{m.ground.repo, q.bench}, nil

@@ -204,6 +204,7 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 	if err != nil {
 		p = planView{} // the plan's own fault is told elsewhere
 	}
+	m.outsideLine(&b, p, t)
 	if err := p.checkLines(tx, &b, t, sure); err != nil {
 		return "", err
 	}

@@ -97,7 +97,7 @@ func (m *mission) whoElse(holder, session string) string {
 		if title := titles[other]; title != "" && title != other {
 			who += " (" + centurion.Clip(title, 60) + ")"
 		}
-		fmt.Fprintf(&b, "%s %s: %s\n", who, cmp.Or(does[other], "is being worked on by somebody else"), centurion.Clip(strings.Join(held[other], ", "), 200))
+		fmt.Fprintf(&b, "%s %s: %s\n", who, cmp.Or(does[other], "is being worked on by somebody else"), m.holds(held[other], m.claims.Wider(other)))
 	}
 	if rest := names[min(len(names), othersTold):]; len(rest) > 0 {
 		fmt.Fprintf(&b, "%d more are being worked on, on other files: %s\n", len(rest), centurion.Clip(strings.Join(rest, ", "), 200))
@@ -111,6 +111,15 @@ func (m *mission) whoElse(holder, session string) string {
 		fmt.Fprintf(&b, "%s %s\n", anyFile, centurion.Clip(strings.Join(free, ", "), 300))
 	}
 	return b.String()
+}
+
+// holds says which files somebody holds, those that the plan gives it apart from what it has written beyond them.
+func (m *mission) holds(files, wider []string) string {
+	planned := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return slices.Contains(wider, f) })
+	if len(planned) == 0 || len(planned) == len(files) {
+		return centurion.Clip(strings.Join(files, ", "), 200)
+	}
+	return centurion.Clip(strings.Join(planned, ", "), 200) + "; outside its files: " + centurion.Clip(strings.Join(wider, ", "), 200)
 }
 
 // anyFile stands before those of whom the plan names no files and who have written none yet.

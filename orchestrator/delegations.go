@@ -70,6 +70,9 @@ func (m *mission) recordBatch(next []*delegation) {
 	for _, r := range m.runsNow() {
 		ending[r.item] = r.id
 	}
+	for _, d := range next {
+		m.todo.had.add(d.task.Item)
+	}
 	items := slices.ContainsFunc(next, func(d *delegation) bool { return d.task.Item != "" })
 	err := m.h.cfg.Store.Update(m.ctx, func(tx *store.Tx) error {
 		atWork := map[string]string{}

@@ -28,10 +28,11 @@ type ground struct {
 	preparing sync.Mutex // held while it is asked whether checkouts may be set up; protects what follows
 	prepared  bool       // that was asked, and told
 	toldNone  bool       // that a checkout cannot be had was told
+	without   string     // why the newest checkout could not be had; "" if it could
 }
 
 // isolate decides how the writers of a new mission are kept apart. why is told to the person, if there is something to
-// tell. The error has centurion.KindUsage if checkouts are asked for and cannot be had.
+// tell. The error has centurion.KindUsage if checkouts are asked for and cannot be had, and inside a git directory.
 func (h *Host) isolate(ctx context.Context, opts centurion.MissionOptions) (isolation, why string, err error) {
 	const op = "start mission"
 	want := cmp.Or(opts.Isolation, centurion.IsolationAuto)
@@ -39,13 +40,17 @@ func (h *Host) isolate(ctx context.Context, opts centurion.MissionOptions) (isol
 	case want != centurion.IsolationAuto && want != centurion.IsolationShared && want != centurion.IsolationWorktree:
 		return "", "", &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no isolation %q", want),
 			Hint: "it is one of auto, shared and worktree"}
-	case want == centurion.IsolationShared || want == centurion.IsolationAuto && alone(opts.Profile):
-		return centurion.IsolationShared, "", nil
-	case want == centurion.IsolationAuto && h.cfg.Worktrees == nil:
+	case want == centurion.IsolationShared || want == centurion.IsolationAuto && h.cfg.Worktrees == nil:
 		return centurion.IsolationShared, "", nil
 	}
 	_, err = h.Repository(ctx)
+	_, insideGit := errors.AsType[worktree.InsideGitError](err)
 	switch {
+	case want == centurion.IsolationAuto && insideGit: // agents would write among git's own files
+		return "", "", &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: "no agent is to write here", Err: err,
+			Hint: centurion.HintOf(err) + ", or say --isolation shared if it is meant"}
+	case want == centurion.IsolationAuto && alone(opts.Profile):
+		return centurion.IsolationShared, "", nil
 	case err == nil:
 		return centurion.IsolationWorktree, "", nil
 	case ctx.Err() != nil:
@@ -89,6 +94,7 @@ func (m *mission) stand(ctx context.Context, rec centurion.Mission, beside *guar
 	if err != nil {
 		return err
 	}
+	repo.RetrySetups()
 	m.ground = &ground{repo: repo, setup: rec.Options.Setup, ready: make(chan struct{})}
 	beside.Go("snapshot", func() error {
 		defer close(m.ground.ready)

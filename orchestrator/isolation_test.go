@@ -418,7 +418,7 @@ func TestClaimsWiden(t *testing.T) {
 		}
 		heard := false
 		for _, q := range r.requests("worker") {
-			heard = heard || strings.Contains(q.Last(), "T1 (do T1) is being worked on by somebody else: a.txt, more/x.txt")
+			heard = heard || strings.Contains(q.Last(), "T1 (do T1) is being worked on by somebody else: a.txt; outside its files: more/x.txt")
 		}
 		if !heard {
 			t.Error("the other worker was not told who works on what")
@@ -465,4 +465,32 @@ func TestNoBase(t *testing.T) {
 	_ = cmd.Run() // it conflicts
 	m := r.mission(centurion.MissionOptions{})
 	r.is(m, centurion.MissionFailed, "merge")
+}
+
+// Inside a git directory, and in a bare repository, agents would write among git's own files: a mission begins there only if the person says
+// that they are to share the directory. Nothing is left there.
+func TestNothingBeginsInsideOfGit(t *testing.T) {
+	for _, profile := range []string{"", agents.ProfileAssistant} {
+		t.Run(profile, func(t *testing.T) {
+			r := realRig(t, nil)
+			home := t.TempDir()
+			if out, err := exec.Command("git", "init", "-q", "--bare", r.dir).CombinedOutput(); err != nil {
+				t.Fatalf("%s %v", out, err)
+			}
+			r.cfg.Worktrees = func(ctx context.Context) (*worktree.Repo, error) {
+				return worktree.Open(ctx, worktree.Options{Dir: r.dir, Home: home, Runner: r.cfg.Runner})
+			}
+			r.restart()
+			_, err := r.host.Start(r.ctx, "build it", centurion.MissionOptions{Profile: profile})
+			equal(t, "kind", centurion.KindOf(err), centurion.KindUsage)
+			has(t, fmt.Sprint(err), "is a bare repository")
+			has(t, centurion.HintOf(err), "go to a clone", "--isolation shared")
+			if _, err := os.Stat(filepath.Join(r.dir, ".opencode")); err == nil {
+				t.Error(".opencode was made")
+			}
+			if _, err := r.host.Start(r.ctx, "build it", centurion.MissionOptions{Profile: profile, Isolation: centurion.IsolationShared}); err != nil {
+				t.Errorf("with --isolation shared: %v", err)
+			}
+		})
+	}
 }

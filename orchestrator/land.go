@@ -60,6 +60,11 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 	l := &landing{task: c.task, agent: c.agent.Name, item: t.Item, given: t.Verify}
 	if it, ok := m.itemNow(t.Item); ok && !t.Reviews {
 		l.verify, l.keeps = it.Verify, strings.EqualFold(strings.TrimSpace(it.Proof), string(centurion.ProofRegression))
+	} else if !ok && !t.Reviews { // its line cannot be read, or it was removed in this moment
+		if p, err := m.plan(); err == nil && p.isGone(t.Item) {
+			return nil, removed(t.Item)
+		}
+		l.verify = t.Verify
 	}
 	if len(l.verify) > 0 {
 		if l.mends, err = m.mayMend(ctx, t); err != nil {

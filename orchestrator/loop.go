@@ -133,7 +133,7 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 			// An editor that writes the plan anew is not seen as one that has deleted it.
 			over, err := m.hold(ctx, changed, &stuck, stuckFor)
 			if err != nil || over {
-				return verdict{status: centurion.MissionBlocked, reason: d.Question, asks: d.Asks}, false, err
+				return verdict{status: centurion.MissionBlocked, reason: m.askedFor(d.Question), asks: d.Asks}, false, err
 			}
 		case loop.Pause:
 			return m.pausedFor(d, facts), false, nil
@@ -224,6 +224,7 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 			f.RunningTasks++
 		}
 	}
+	plan.addMisread(&f, waiting)
 	f.WaitingTasks, f.HeldTasks = len(waiting), plan.heldForNobody(waiting, alive)
 	f.Runnable = slices.DeleteFunc(f.Runnable, func(id string) bool { return alive[id] })
 	open, err := m.h.cfg.Store.Asks(ctx, m.id, true)

@@ -73,9 +73,10 @@ type mission struct {
 	unlooked    int        // polls since it last did
 	forgotten   []string   // tasks that it has found once
 
-	telling    sync.Mutex // held while the plan is read and told; protects what follows
-	toldPlan   string     // the plan's items when they were last told
-	toldCounts todo.Counts
+	telling      sync.Mutex // held while the plan is read and told; protects what follows
+	toldPlan     string     // the plan's items when they were last told
+	toldCounts   todo.Counts
+	toldMistakes map[string]bool // what is wrong with the plan, by the mistakes' keys
 
 	// These belong to the loop.
 	stagnant int    // continuations in a row that changed nothing
@@ -175,6 +176,9 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 		return verdict{}, err
 	}
 	m.alive = true
+	if err := m.knowItems(ctx); err != nil {
+		return verdict{}, err
+	}
 	if err := m.restoreGrants(ctx); err != nil {
 		return verdict{}, err
 	}
@@ -196,6 +200,10 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 		return verdict{}, err
 	}
 	if err := m.restartTasks(ctx); err != nil {
+		return verdict{}, err
+	}
+	p, err := m.plan()
+	if _, err = m.tellMistakes(ctx, p, err); err != nil {
 		return verdict{}, err
 	}
 	return m.supervise(ctx)

@@ -42,7 +42,7 @@ func (p planView) heldForNobody(waiting []centurion.Task, alive map[string]bool)
 			if t.Item == "" || held[t.Item] {
 				continue
 			}
-			if p.doc == nil || slices.ContainsFunc(p.doc.Unmet(t.Item), func(id string) bool { return !alive[id] || held[id] }) {
+			if p.doc == nil || p.doc.Misread(t.Item) > 0 || slices.ContainsFunc(p.doc.Unmet(t.Item), func(id string) bool { return !alive[id] || held[id] }) {
 				held[t.Item], again = true, true
 			}
 		}
@@ -93,8 +93,21 @@ func (m *mission) look(f *loop.Facts) planView {
 	return p
 }
 
-// todoChanged is called whenever the plan's file has changed, whoever changed it: the change is told, what waited for it
-// looks again, and a running item that was removed takes its task with it.
+// addMisread counts among what is blocked the items of tasks that have not begun and whose line is not read as theirs.
+func (p planView) addMisread(f *loop.Facts, waiting []centurion.Task) {
+	if p.doc == nil {
+		return
+	}
+	for _, t := range waiting {
+		if line := p.doc.Misread(t.Item); line > 0 {
+			f.Counts.Blocked++
+			f.Stuck = append(f.Stuck, fmt.Sprintf("%s %s (line %d: it is not read as an item)", t.Item, t.Title, line))
+		}
+	}
+}
+
+// todoChanged is called whenever the plan's file has changed, whoever changed it: the change is told, and what is wrong with it, what
+// waited for it looks again, and a running item that was removed takes its task with it.
 func (m *mission) todoChanged() {
 	ctx := m.ctx
 	// A person's save of an older text dropped what agents wrote since. If that cannot be mended, the next edit tries again.
@@ -107,12 +120,20 @@ func (m *mission) todoChanged() {
 	if err == nil && p.doc != nil && lacksIDs(p.doc) {
 		p.doc, err = m.todo.Edit(ctx, func(d *todo.Doc) error { d.AssignIDs(); return nil })
 	}
-	if err == nil && p.doc != nil {
+	if err == nil {
 		for _, r := range m.runsNow() {
-			if _, ok := p.doc.Item(r.item); r.item != "" && !ok {
-				r.cancel(&centurion.Error{Kind: centurion.KindCancelled, Msg: "its item " + r.item + " was removed from the plan"})
+			if p.isGone(r.item) {
+				r.cancel(removed(r.item))
 			}
 		}
+	}
+	mended, told := m.tellMistakes(ctx, p, err)
+	if told == nil && mended && err == nil {
+		told = m.remarkMended(ctx)
+	}
+	if told != nil && ctx.Err() == nil {
+		m.end(told)
+		return
 	}
 	m.notify()
 }
@@ -262,8 +283,14 @@ func (m *mission) obstacle(ctx context.Context, r *taskRun) (string, error) {
 		return "", nil
 	}
 	it, ok := p.doc.Item(r.item)
-	if !ok {
-		return "", &centurion.Error{Kind: centurion.KindCancelled, Msg: "its item " + r.item + " was removed from the plan"}
+	switch t := r.now.Load(); {
+	case ok:
+	case p.isGone(r.item):
+		return "", removed(r.item)
+	case t != nil && t.Attempt > 0: // it has begun: a slip in the plan does not end it
+		return "", nil
+	default:
+		return fmt.Sprintf("line %d of the plan, which is not read as item %s", p.doc.Misread(r.item), r.item), nil
 	}
 	for _, other := range m.runsNow() {
 		if other.item == r.item && other.id != r.id {

@@ -3,6 +3,8 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"centurion"
@@ -17,6 +19,33 @@ type planFile struct {
 	mu    sync.RWMutex // held for reading while the file is used, for writing while it is given another name
 	file  *workspace.TodoFile
 	moved chan struct{} // closed when it is
+	had   heldIDs
+}
+
+// heldIDs are the items that tasks of a mission have had. A new item gets none of their ids, also if they were removed: it would come to
+// have their tasks.
+type heldIDs struct {
+	mu  sync.Mutex // protects ids
+	ids map[string]bool
+}
+
+// add takes ids in, of which some may be empty.
+func (h *heldIDs) add(ids ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ids == nil {
+		h.ids = map[string]bool{}
+	}
+	for _, id := range ids {
+		h.ids[id] = true
+	}
+}
+
+// reserve keeps the ids from being assigned in a plan.
+func (h *heldIDs) reserve(d *todo.Doc) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	d.Reserve(slices.Collect(maps.Keys(h.ids))...)
 }
 
 func newPlanFile(f *workspace.TodoFile) *planFile {
@@ -42,14 +71,20 @@ func (p *planFile) Load() (*todo.Doc, error) {
 func (p *planFile) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.file.Edit(ctx, f)
+	return p.file.Edit(ctx, func(d *todo.Doc) error {
+		p.had.reserve(d)
+		return f(d)
+	})
 }
 
 // Replace replaces the plan; see [workspace.TodoFile.Replace]. check must not use the planFile.
 func (p *planFile) Replace(ctx context.Context, content string, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.file.Replace(ctx, content, check)
+	return p.file.Replace(ctx, content, func(old, new *todo.Doc) error {
+		p.had.reserve(new)
+		return check(old, new)
+	})
 }
 
 // Heal brings back what a stale save has dropped; see [workspace.TodoFile.Heal].

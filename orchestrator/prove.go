@@ -23,8 +23,18 @@ func (m *mission) prove(ctx context.Context, c *conversation, returns int) (*cen
 	if err != nil || p.doc == nil || c.task.item == "" {
 		return nil, err
 	}
+	if p.isGone(c.task.item) {
+		return nil, removed(c.task.item)
+	}
+	t, err := m.h.cfg.Store.Task(ctx, c.task.id)
+	if err != nil {
+		return nil, err
+	}
 	it, ok := p.doc.Item(c.task.item)
-	if t := c.task.now.Load(); !ok || len(it.Verify) == 0 || t != nil && t.Reviews {
+	if !ok { // its line cannot be read: what it was given holds
+		it.ID, it.Verify = t.Item, t.Verify
+	}
+	if len(it.Verify) == 0 || t.Reviews {
 		return nil, nil
 	}
 	if err := m.moveRun(ctx, c.task, centurion.TaskVerifying, nil); err != nil {

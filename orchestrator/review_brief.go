@@ -20,14 +20,26 @@ const reviewDiff = 30 << 10
 // reviewChange adds what was changed: the work of the items that the review covers, or all of the mission's, or what was
 // merged since a time. Who wrote it, and what they say of it, is left out.
 func (m *mission) reviewChange(ctx context.Context, b *strings.Builder, t centurion.Task, tasks []centurion.Task, since time.Time) error {
-	if !m.isolated() {
-		return m.reviewFiles(b, slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Ended.Before(since) }))
+	p, err := m.plan()
+	if err != nil {
+		return err
 	}
-	scope, parts, err := m.reviewScope(ctx, t, tasks, since)
+	var of map[string]bool // nil covers all
+	if p.doc != nil && t.Item != "" {
+		of = p.covers(t)
+	}
+	fresh := slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Ended.Before(since) })
+	if !m.isolated() {
+		m.reviewFiles(b, fresh)
+		m.reviewOutside(b, p, fresh, of)
+		return nil
+	}
+	scope, parts, err := m.reviewScope(ctx, of, tasks, since)
 	if err != nil {
 		return err
 	}
 	b.WriteString("\n# What was changed\n\n" + scope + "\n")
+	m.reviewOutside(b, p, fresh, of)
 	left := reviewDiff
 	for _, s := range parts {
 		shown, err := m.showStretch(ctx, b, s, left)
@@ -42,17 +54,13 @@ func (m *mission) reviewChange(ctx context.Context, b *strings.Builder, t centur
 // stretch is a part of the mission's branch, from one commit to another.
 type stretch struct{ what, from, to string }
 
-// reviewScope says, in words for the reviewer and as stretches of the branch, what a review covers.
-func (m *mission) reviewScope(ctx context.Context, t centurion.Task, tasks []centurion.Task, since time.Time) (scope string, parts []stretch, err error) {
+// reviewScope says, in words for the reviewer and as stretches of the branch, what a review covers; of is its items, nil for all.
+func (m *mission) reviewScope(ctx context.Context, of map[string]bool, tasks []centurion.Task, since time.Time) (scope string, parts []stretch, err error) {
 	base, err := m.base(ctx)
 	if err != nil {
 		return "", nil, err
 	}
 	tip, err := m.tip(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	p, err := m.plan()
 	if err != nil {
 		return "", nil, err
 	}
@@ -64,10 +72,6 @@ func (m *mission) reviewScope(ctx context.Context, t centurion.Task, tasks []cen
 		}
 		scope = fmt.Sprintf("The diff below is what was merged since your last answer. See the rest with: git diff %.12s %.12s", base.Commit, tip)
 		return scope, []stretch{{"merged since your last answer", cmp.Or(from, base.Commit), tip}}, nil
-	}
-	var of map[string]bool
-	if p.doc != nil && t.Item != "" {
-		of = p.covers(t)
 	}
 	if of == nil {
 		return "Your review covers everything that was merged before it began; that is the diff below.", everything, nil
@@ -152,7 +156,7 @@ func changeLine(f centurion.FileChange) string {
 }
 
 // reviewFiles lists what was changed where there are no commits to compare.
-func (m *mission) reviewFiles(b *strings.Builder, tasks []centurion.Task) error {
+func (m *mission) reviewFiles(b *strings.Builder, tasks []centurion.Task) {
 	var files []string
 	for _, t := range tasks {
 		files = append(files, t.Files...)
@@ -161,7 +165,6 @@ func (m *mission) reviewFiles(b *strings.Builder, tasks []centurion.Task) error 
 	if files = slices.Compact(files); len(files) > 0 {
 		fmt.Fprintf(b, "\n# Files changed so far with write and edit (shell commands may have changed others)\n\n- %s\n", strings.Join(files, "\n- "))
 	}
-	return nil
 }
 
 // receiptLines tells a reviewer of the checks, the newest run of each: what it is worth and why, what it said when the work was

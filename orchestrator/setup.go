@@ -65,13 +65,35 @@ func (m *mission) tellNoCheckout(ctx context.Context, cause error) error {
 	g.preparing.Lock()
 	told := g.toldNone
 	g.toldNone = true
-	g.preparing.Unlock()
-	if told {
-		return nil
-	}
 	note := "nothing can be written: " + centurion.Clip(cause.Error(), 1000)
 	if hint := centurion.HintOf(cause); hint != "" {
 		note += "; " + hint
 	}
+	g.without = note
+	g.preparing.Unlock()
+	if told {
+		return nil
+	}
 	return m.tell(ctx, func(d *event.MissionData) { d.Note = note })
+}
+
+// hasCheckout says that one could be had: what kept the ones before it back is over.
+func (m *mission) hasCheckout() {
+	m.ground.preparing.Lock()
+	defer m.ground.preparing.Unlock()
+	m.ground.without = ""
+}
+
+// askedFor is the question with which a mission is blocked, and why nothing could be written, where that is so: without it the person
+// would look for the reason in what the agents say.
+func (m *mission) askedFor(question string) string {
+	if m.ground == nil {
+		return question
+	}
+	m.ground.preparing.Lock()
+	defer m.ground.preparing.Unlock()
+	if why := m.ground.without; why != "" && !strings.Contains(question, why) {
+		return strings.ToUpper(why[:1]) + why[1:] + ". " + question
+	}
+	return question
 }

@@ -2,11 +2,15 @@ package orchestrator
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"centurion"
 	"centurion/event"
+	"centurion/provider/scripted"
 	"centurion/worktree"
 )
 
@@ -59,6 +63,37 @@ func TestSetupThatFails(t *testing.T) {
 	}
 }
 
+// A setup that fails is tried once more, not for each session and each write, and the question at the end names it. Gone on with, it is
+// tried anew.
+func TestSetupThatFailsIsNamedAtTheEnd(t *testing.T) {
+	const setup = "echo broken >> \"$COUNT\"; echo no such package; exit 3"
+	count := filepath.Join(t.TempDir(), "count")
+	command := strings.Replace(setup, "$COUNT", count, 1)
+	var resumed, handed atomic.Bool
+	first := steps(do(barePlan("- [ ] T1 One\n  - verify: `test -e b.txt`\n- [ ] T2 Two\n  - verify: `test -e d.txt`")), do(work("T1", "x"), work("T2", "y")), say("I wait"))
+	r := gitRig(t, map[string]string{"a.txt": "a\n"}, map[string]script{
+		"commander": func(req scripted.Request) scripted.Answer {
+			if resumed.Load() && !handed.Swap(true) {
+				return do(work("T1", "once more"))
+			}
+			return first(req)
+		},
+		"worker": steps(do(writes("b.txt", "b\n")), do(writes("b.txt", "c\n")), say("it cannot be written")),
+	})
+	m := r.mission(centurion.MissionOptions{Setup: []string{command}, TrustSetup: true})
+	r.is(m, centurion.MissionBlocked, "worktree.setup")
+	has(t, m.Reason, "Nothing can be written: ", "no such package")
+	tries := strings.Count(fileText(t, count), "broken")
+	if tries < 2 || tries > 3 { // two that begin at once may both be under way
+		t.Errorf("it was run %d times", tries)
+	}
+	resumed.Store(true)
+	r.run(m.ID)
+	if again := strings.Count(fileText(t, count), "broken"); again <= tries {
+		t.Errorf("it was not tried again after the resume: %d, then %d", tries, again)
+	}
+}
+
 // Outside of git it is said in a few words that all write in the same place, and no level is read from a plan that there is not.
 func TestOutsideOfGit(t *testing.T) {
 	r := realRig(t, map[string]script{
@@ -82,4 +117,13 @@ func TestOutsideOfGit(t *testing.T) {
 	if m.Level != 0 || m.LevelFrom != "" {
 		t.Errorf("level %d, from %q", m.Level, m.LevelFrom)
 	}
+}
+
+func fileText(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }

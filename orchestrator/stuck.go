@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -123,14 +124,23 @@ func isStuck(err error) bool {
 // noHeadway is what becomes of a turn that was ended because it made the same refused call again and again. A person is asked
 // what the mission's own agent should do. Who has delegated a task is told, and hears with a sub-agent's end that it has failed.
 func (c *conversation) noHeadway(stuck *session.StuckError) error {
-	said := centurion.Clip(stuck.Said, 1500)
 	if c.task == nil {
 		return &errBlocked{fmt.Sprintf("The %s has called %s %d times in a row and was refused each time: %s. What should it do?",
-			c.agent.Name, stuck.Tool, stuck.Times, said)}
+			c.agent.Name, stuck.Tool, stuck.Times, forPerson(stuck.Said))}
 	}
 	if c.sess.Record().Metadata.Tools != nil {
 		return stuck
 	}
 	return &stuckError{&centurion.Error{Kind: centurion.KindTimeout, Msg: centurion.Clip(stuck.Error(), 2000),
 		Hint: "set the item to open with update_todo and hand it out again with what would help, or ask the person"}}
+}
+
+// toolCall is a call as a refusal shows it to a model, with what leads to it.
+var toolCall = regexp.MustCompile(`:? *\bdelegate_task \{[^}]*\}`)
+
+// forPerson is what a person is shown of a refusal that was written for a model: without the calls that it was told to make, on a line that
+// can be read.
+func forPerson(refusal string) string {
+	s := strings.Join(strings.Fields(toolCall.ReplaceAllString(refusal, "")), " ")
+	return strings.TrimRight(centurion.Clip(s, 300), ". ")
 }

@@ -187,6 +187,7 @@ func (w *workplace) write(ctx context.Context) (*workspace.Workspace, error) {
 	if err != nil {
 		return nil, errors.Join(err, w.m.tellNoCheckout(ctx, err))
 	}
+	w.m.hasCheckout()
 	failpoint.Hit(failpoint.CheckoutTaken)
 	at := checkout.Where()
 	if err := w.record(ctx, &at); err != nil {

@@ -207,8 +207,8 @@ type Trouble struct {
 	Repeat int            `json:"repeat,omitempty"` // how often the same came again right after
 }
 
-// retried tells what went wrong before a task or a request was tried again, and how it was.
-func retried(e centurion.Event) (what, then string) {
+// repeated tells what went wrong before a task or a request was tried again, and how it was.
+func repeated(e centurion.Event) (what, then string) {
 	r, _ := decode[retryFact](e)
 	k, _ := decode[taskFact](e)
 	then = triedAgain + suffix(" after ", span(r.WaitMS))
@@ -233,7 +233,7 @@ func troubles(d Data) []Trouble {
 				t = waits[i]
 				break
 			}
-			t.What, t.Then = retried(e)
+			t.What, t.Then = repeated(e)
 			if _, ok := retries.told[i]; ok {
 				t.Then += "; " + fate(d, e, i)
 			}

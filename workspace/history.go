@@ -31,6 +31,8 @@ const (
 // It takes a whole history: who lacks some versions takes a wrong one for the base, and what comes of that misleads those
 // who lack none. Processes that edit one plan therefore share a memory; see [Workspace.Remember].
 //
+// Only a version in which a line was not read as an item can be the base of a text in which it is one again.
+//
 // The rule has one ambiguity. Who reads the newest version, takes back by hand exactly what was written last, and
 // changes something else in the same save, has written the same bytes as somebody who never saw what was written last:
 // it comes back. Taking it back alone is understood. In the same way an item with the id of one that an agent added
@@ -123,7 +125,7 @@ func (h *history) meet(text []byte) []byte {
 		return text
 	}
 	p := cut(doc)
-	base := h.base(text, p)
+	base := h.base(text, doc, p)
 	if base == len(h.list)-1 {
 		h.remember(text, false)
 		return text
@@ -147,14 +149,18 @@ func (h *history) meet(text []byte) []byte {
 }
 
 // base returns the index of the version that a text was made from; -1 if none is known.
-func (h *history) base(text []byte, p *blocks) int {
+func (h *history) base(text []byte, doc *todo.Doc, p *blocks) int {
 	last := len(h.list) - 1
 	if last <= 0 || len(bytes.TrimSpace(text)) == 0 || h.knows(versionOf(text)) {
 		return last
 	}
 	lines := p.hashes()
 	best, least := last, math.MaxInt
+	first := h.slipped(doc)
 	for i, v := range slices.Backward(h.list) {
+		if i < first {
+			break
+		}
 		if d := distance(lines, v.lines, least); d < least {
 			best, least = i, d
 		}
@@ -164,6 +170,29 @@ func (h *history) base(text []byte, p *blocks) int {
 		return last
 	}
 	return best
+}
+
+// slipped returns the index of the version since which a line was not read as an item that the text has again. Who has put such a line
+// right has seen it: without that it would look as if it had been made from what was there before, and the wrong line would come back. It
+// is 0 if there is none.
+func (h *history) slipped(text *todo.Doc) (first int) {
+	newest, err := todo.Parse(h.newest().text)
+	if err != nil {
+		return 0
+	}
+	for _, it := range text.Items() {
+		if newest.Misread(it.ID) == 0 {
+			continue
+		}
+		i := len(h.list) - 1
+		for ; i > 0; i-- {
+			if v, err := todo.Parse(h.list[i-1].text); err != nil || v.Misread(it.ID) == 0 {
+				break
+			}
+		}
+		first = max(first, i)
+	}
+	return first
 }
 
 // hashes returns the hashes of what a text consists of, sorted: its lines that are not blank, and of an item its mark

@@ -24,12 +24,18 @@ type Repo struct {
 	pool  pool
 
 	objects objects
+	setups  setups
 
 	landing sync.Mutex // held while the person's side is read and changed: one merge after the other
 }
 
+// InsideGitError says that a directory belongs to git itself: who writes there can break the repository.
+type InsideGitError struct{}
+
+func (InsideGitError) Error() string { return "its files are git's own" }
+
 // Open finds the repository of a project. The error has centurion.KindNotFound if the project lies in none, or if there is no
-// git program; the message says which.
+// git program; the message says which. Inside a git directory, and in a bare repository, there is an [InsideGitError] in it.
 func Open(ctx context.Context, o Options) (*Repo, error) {
 	prog, err := newProgram()
 	if err != nil {
@@ -78,7 +84,7 @@ func (r *Repo) locate(ctx context.Context, dir string) error {
 		if answers[0] == "true" {
 			msg = dir + " is a bare repository: it has no working tree"
 		}
-		return &centurion.Error{Op: "open repository", Kind: centurion.KindNotFound, Msg: msg, Hint: "go to a clone or a worktree of it"}
+		return &centurion.Error{Op: "open repository", Kind: centurion.KindNotFound, Msg: msg, Hint: "go to a clone or a worktree of it", Err: InsideGitError{}}
 	}
 	r.gitDir, r.common = filepath.Clean(answers[2]), filepath.Clean(answers[3])
 	out, err = r.prog.run(ctx, call{Dir: dir, Seek: true, Args: []string{"rev-parse", "--show-toplevel"}})

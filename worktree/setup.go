@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"centurion"
@@ -74,16 +75,62 @@ func (c *Checkout) ready(ctx context.Context) error {
 	if c.repo.opts.Runner == nil {
 		return &centurion.Error{Op: "set a checkout up", Kind: centurion.KindConfig, Msg: "there is nothing to run worktree.setup with"}
 	}
+	if err := c.repo.setups.given(state); err != nil {
+		return err
+	}
 	c.rec.Done = ""
 	if err := c.save(); err != nil {
 		return err
 	}
 	for _, command := range c.rec.Setup {
 		if err := c.setup(ctx, command); err != nil {
+			if centurion.KindOf(err) == centurion.KindConfig {
+				c.repo.setups.failed(state, err)
+			}
 			return err
 		}
 	}
 	return c.after(ctx, state)
+}
+
+// setupTries is how often the same commands with the same lock files may fail: once more, as a registry may have been out of reach.
+const setupTries = 2
+
+// setups knows which setups have failed. Each session and each check would try them again, and some take minutes to fail.
+type setups struct {
+	mu     sync.Mutex // protects what follows
+	errs   map[string]error
+	counts map[string]int
+}
+
+// failed keeps why a setup has failed, by its state.
+func (s *setups) failed(state string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.errs == nil {
+		s.errs, s.counts = map[string]error{}, map[string]int{}
+	}
+	s.errs[state] = err
+	s.counts[state]++
+}
+
+// given returns why a setup that has been given up has failed, or nil.
+func (s *setups) given(state string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.counts[state] < setupTries {
+		return nil
+	}
+	return &centurion.Error{Op: "set a checkout up", Kind: centurion.KindConfig, Err: s.errs[state],
+		Msg:  fmt.Sprintf("worktree.setup has failed %d times and is not run again in this run", s.counts[state]),
+		Hint: "correct worktree.setup, or what it needs, then go on with centurion resume"}
+}
+
+// RetrySetups has setups tried again that have failed: a mission begins, or goes on, and what was wrong may be mended.
+func (r *Repo) RetrySetups() {
+	r.setups.mu.Lock()
+	defer r.setups.mu.Unlock()
+	r.setups.errs, r.setups.counts = nil, nil
 }
 
 // setup runs one command.

@@ -155,6 +155,38 @@ func TestSetupFails(t *testing.T) {
 	}
 }
 
+// What has failed twice is not run again for the same commands and lock files before a mission begins or goes on.
+func TestSetupThatFailsAgain(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": "a\n", "requirements.txt": "one\n"})
+	sh := x.withShell()
+	take := func(commit string) error {
+		_, err := x.Take(t.Context(), Want{Branch: "work/T1", Commit: commit, Setup: []string{"echo no such package; exit 1"}})
+		if centurion.KindOf(err) != centurion.KindConfig || !strings.Contains(err.Error(), "no such package") {
+			t.Fatalf("taken: %v", err)
+		}
+		return err
+	}
+	for i := range 5 {
+		if err := take(x.head()); i > 1 && (!strings.Contains(err.Error(), "worktree.setup has failed 2 times") || !strings.Contains(centurion.HintOf(err), "resume")) {
+			t.Errorf("the %d. time: %v (%s)", i+1, err, centurion.HintOf(err))
+		}
+	}
+	if sh.times() != 2 {
+		t.Errorf("it was run %d times", sh.times())
+	}
+	x.RetrySetups()
+	if take(x.head()); sh.times() != 3 {
+		t.Errorf("it was not run again for another mission")
+	}
+	take(x.head())
+	x.write("requirements.txt", "two\n")
+	x.person("commit", "-qam", "other lock file")
+	if take(x.head()); sh.times() != 5 {
+		t.Errorf("it was not run again for other lock files")
+	}
+}
+
 // A setup that failed halfway has spoilt what an earlier one had made ready: that one is run again.
 func TestSetupAfterOneThatFailed(t *testing.T) {
 	t.Parallel()

@@ -152,6 +152,13 @@ func (r *Registry) Of(holder string) []string {
 	return r.held[holder].all()
 }
 
+// Wider lists what a holder has written, or is about to, beyond its item's files.
+func (r *Registry) Wider(holder string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.held[holder].wider)
+}
+
 // Others lists what everybody but a holder holds, by who holds it. "" leaves nobody out.
 func (r *Registry) Others(holder string) map[string][]string {
 	r.mu.Lock()

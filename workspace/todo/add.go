@@ -57,8 +57,8 @@ func (d *Doc) writable(it *Item) error {
 	return nil
 }
 
-// nextNumber returns the number behind the highest of T1, T2, …, those that an after: names included: an item must not
-// come to be waited for by accident.
+// nextNumber returns the number behind the highest of T1, T2, …, those that are reserved or that an after: names included: an item
+// must not come to be waited for by accident.
 func (d *Doc) nextNumber() int {
 	highest := 0
 	see := func(id string) {
@@ -66,6 +66,14 @@ func (d *Doc) nextNumber() int {
 			if n, err := strconv.Atoi(digits); err == nil && n > highest {
 				highest = n
 			}
+		}
+	}
+	for _, id := range d.taken {
+		see(id)
+	}
+	for i := range d.lines { // an item that has lost its box keeps its id
+		if d.lines[i].kind == kindText {
+			see(d.begins(i))
 		}
 	}
 	for _, n := range d.nodes {

@@ -57,7 +57,7 @@ func (d *Doc) AddNote(id, note string) error {
 	if note = oneLine(note); note == "" {
 		return usage("the note for %s is empty", id)
 	}
-	return d.insert(d.blockEnd(n), d.attrPrefix(n)+"note: "+note)
+	return d.insert(d.attrEnd(n), d.attrPrefix(n)+"note: "+note)
 }
 
 // AddAfter makes an item wait for others too, below its other attributes. Ids that it waits for already are left out.
@@ -75,7 +75,7 @@ func (d *Doc) AddAfter(id string, ids ...string) error {
 			return usage("%s cannot wait for %s: there is no such other item", id, s)
 		}
 	}
-	return d.insert(d.blockEnd(n), d.attrPrefix(n)+"after: "+strings.Join(ids, ", "))
+	return d.insert(d.attrEnd(n), d.attrPrefix(n)+"after: "+strings.Join(ids, ", "))
 }
 
 // Add appends an item, with its mark (Open if 0) and attributes, to the end of a section in the style of the items
@@ -105,7 +105,11 @@ func (d *Doc) Add(section string, it Item) (string, error) {
 	return it.ID, nil
 }
 
-// AssignIDs writes an id (T1, T2, …, after the highest there is) into every item that has none, and reports whether
+// Reserve keeps ids from being assigned that stand nowhere in the text: those of items that were removed, and were worked on.
+// They can still be written by hand.
+func (d *Doc) Reserve(ids ...string) { d.taken = append(d.taken, ids...) }
+
+// AssignIDs writes an id (T1, T2, …, after the highest there is or is reserved) into every item that has none, and reports whether
 // there was one.
 func (d *Doc) AssignIDs() bool {
 	next, at := d.nextNumber(), 0
@@ -173,6 +177,7 @@ func (d *Doc) reload(src []byte) error {
 	if err != nil {
 		return &centurion.Error{Op: opEdit, Kind: centurion.KindInternal, Msg: "an edit broke the text", Err: err}
 	}
+	next.taken = d.taken
 	*d = *next
 	return nil
 }
@@ -251,6 +256,16 @@ func plainBullet(bullet string) string {
 		return "-" // numbers are for items
 	}
 	return bullet
+}
+
+// attrEnd returns the line before which an attribute of n is added: behind its own lines, and before a bullet among them under which
+// it would belong to nobody.
+func (d *Doc) attrEnd(n *node) int {
+	end := d.blockEnd(n)
+	if i := slices.IndexFunc(d.lines[n.at+1:end], func(l line) bool { return l.plain }); i >= 0 {
+		return n.at + 1 + i
+	}
+	return end
 }
 
 // blockEnd returns the line behind what belongs to n itself: its attributes and text, not its sub-items.

@@ -141,6 +141,28 @@ func TestAssignIDs(t *testing.T) {
 	}
 }
 
+// An id that somebody has had is not given out again, also not after another edit; that of an item which has lost its box is kept for it.
+func TestReservedIDs(t *testing.T) {
+	d := parse(t, "- [ ] T1 a\n- [ ] b\n")
+	d.Reserve("T4", "X9", "M-7")
+	if err := d.SetMark("T1", todo.Done); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := d.Add("", todo.Item{Title: "c"}); err != nil || id != "T5" {
+		t.Errorf("added as %s (%v)", id, err)
+	}
+	if d.AssignIDs(); string(d.Bytes()) != "- [x] T1 a\n- [ ] T6 b\n- [ ] T5 c\n" {
+		t.Errorf("%q", d.Bytes())
+	}
+	if _, err := d.Add("", todo.Item{ID: "T4", Title: "again"}); err != nil {
+		t.Error(err) // somebody means it
+	}
+	lost := parse(t, "- [ ] T1 a\n* T2 b\n- [ ] c\n")
+	if lost.AssignIDs(); string(lost.Bytes()) != "- [ ] T1 a\n* T2 b\n- [ ] T3 c\n" {
+		t.Errorf("%q", lost.Bytes())
+	}
+}
+
 // lineGen makes lines that look like a plan, more or less.
 func lineGen() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
@@ -151,7 +173,7 @@ func lineGen() *rapid.Generator[string] {
 				return rapid.SampledFrom([]string{"[ ] ", "[x] ", "[X] ", "[~]\t", "[-] ", "[!] ", "[?] ", "[] "}).Draw(t, "mark") +
 					rapid.StringMatching(`(T[0-9]{1,2}:? )?[a-z T1@]{0,12}`).Draw(t, "title")
 			}),
-			rapid.SampledFrom([]string{"after: T1, T2", "after: T3", "verify: `x`", "note: n", "files: a, b", "", "text", "```", "~~~", "# H", "## S", "## M1 x"}),
+			rapid.SampledFrom([]string{"after: T1, T2", "after: T3", "verify: `x`", "note: n", "files: a, b", "", "text", "T3 x", "[~]T3 x", "[x T4: y", "```", "~~~", "# H", "## S", "## M1 x"}),
 			rapid.String(),
 		).Draw(t, "body")
 		return indent + bullet + strings.ReplaceAll(body, "\n", " ")

@@ -21,6 +21,7 @@ type Doc struct {
 	problems []Problem
 	byID     map[string][]*node
 	bad      map[*node]bool // concerned by a problem
+	taken    []string       // ids that are not assigned; see Reserve
 }
 
 // line is one line of the text. Its content is without byte order mark, carriage return and newline.
@@ -31,6 +32,7 @@ type line struct {
 	indent     int // columns of white space before the text, tabs going to multiples of four
 	kind       lineKind
 	owner      *node // of an attribute; nil for the mission's own checks
+	plain      bool  // see scanner.plain
 }
 
 type lineKind uint8
@@ -63,6 +65,8 @@ type node struct {
 	parent               *node
 	children             []*node
 	afterLine            int  // of the last after attribute, from 0
+	plain                bool // it is a bullet without a box, and no item: see scanner.plain
+	told                 bool // that what stands under it belongs to nobody
 	imposed              Mark // by a group around it on what is open; 0 if none does
 	state                Mark // see Doc.Status
 }
@@ -250,11 +254,13 @@ func (s *scanner) heading(i, level int, text string) {
 // item puts an item under the nearest one before it that is indented less.
 func (s *scanner) item(i int, n *node) {
 	s.d.lines[i].kind, s.underTitle = kindItem, false
-	for len(s.stack) > 0 && s.stack[len(s.stack)-1].column >= n.column {
-		s.stack = s.stack[:len(s.stack)-1]
+	s.leave(n.column)
+	around := len(s.stack)
+	for around > 0 && s.stack[around-1].plain {
+		around--
 	}
-	if len(s.stack) > 0 {
-		n.parent = s.stack[len(s.stack)-1]
+	if around > 0 {
+		n.parent = s.stack[around-1]
 		n.parent.children = append(n.parent.children, n)
 		n.Parent, n.parent.Group = n.parent.ID, true
 	}
@@ -263,9 +269,77 @@ func (s *scanner) item(i int, n *node) {
 	s.stack = append(s.stack, n)
 }
 
+// leave drops from the stack what a bullet in that column is not inside of.
+func (s *scanner) leave(column int) {
+	for len(s.stack) > 0 && s.stack[len(s.stack)-1].column >= column {
+		s.stack = s.stack[:len(s.stack)-1]
+	}
+}
+
+// plain takes in a bullet that is neither an item nor an attribute, and reports whether it is one that what stands under it belongs
+// to: beside an item, or with what an item begins with, as one that has lost its box. Else that would come to belong to the item above.
+// Any other bullet inside an item is the item's.
+func (s *scanner) plain(i int, bullet, value string) bool {
+	l := &s.d.lines[i]
+	beside := s.underTitle
+	if n := len(s.stack); n > 0 {
+		beside = l.indent <= s.stack[n-1].column
+	}
+	if bullet == "" || !beside && idOf(afterBox(value)) == "" {
+		return false
+	}
+	s.leave(l.indent)
+	l.plain = true
+	s.stack = append(s.stack, &node{at: i, column: l.indent, plain: true})
+	return true
+}
+
+// afterBox returns what follows an attempt at a box, closed or not.
+func afterBox(s string) string {
+	box, ok := strings.CutPrefix(s, "[")
+	if !ok {
+		return s
+	}
+	if inside, rest, ok := strings.Cut(box, "]"); ok && len(inside) <= 3 {
+		return strings.TrimLeft(rest, " \t")
+	}
+	return strings.TrimLeft(box, " ~xX-!\t")
+}
+
+// idOf returns the id that s begins with, or "".
+func idOf(s string) string {
+	if id := strings.TrimSuffix(firstWord(s), ":"); isID(id) {
+		return id
+	}
+	return ""
+}
+
+// slip reports whether a line that is no item begins with a whole box, as an item does that lacks its bullet or a space.
+func slip(body string) bool {
+	bullet, gap := bulletOf(body)
+	box, ok := strings.CutPrefix(body[len(bullet)+gap:], "[")
+	if !ok {
+		return false
+	}
+	inside, rest, ok := strings.Cut(box, "]")
+	_, exact := markOf(inside)
+	return ok && exact && rest != "" && !strings.ContainsRune("([:", rune(rest[0])) // a link is none
+}
+
+// lost says that an attribute belongs to no item, once for each bullet that it stands under.
+func (s *scanner) lost(n *node, key string) {
+	if !n.told {
+		n.told = true
+		s.d.problem(n.at, fmt.Sprintf("this is no item, so that the %s: under it belongs to nobody: write it as an item, such as «- [ ] T1 title», or delete both", key))
+	}
+}
+
 // text takes in any other line: an attribute of what it stands under, or prose.
 func (s *scanner) text(i int, body string) {
 	l := &s.d.lines[i]
+	if slip(body) {
+		s.d.problem(i, "this is not read as an item: write it with a bullet and spaces, as «- [ ] T1 title»")
+	}
 	bullet, gap := bulletOf(body)
 	if l.indent == 0 && s.blank && bullet == "" {
 		s.stack = nil // a paragraph of its own ends the list
@@ -273,9 +347,12 @@ func (s *scanner) text(i int, body string) {
 	value := body
 	if bullet != "" && gap > 0 {
 		value = body[len(bullet)+gap:]
+	} else {
+		bullet = ""
 	}
+	text := value
 	key, value, ok := attributeOf(value)
-	if !ok {
+	if !known(key) && s.plain(i, bullet, text) || !ok {
 		return
 	}
 	owner := len(s.stack)
@@ -283,6 +360,10 @@ func (s *scanner) text(i int, body string) {
 		owner--
 	}
 	switch {
+	case owner > 0 && s.stack[owner-1].plain:
+		if governs(key) {
+			s.lost(s.stack[owner-1], key)
+		}
 	case owner > 0:
 		l.kind, l.owner = kindAttr, s.stack[owner-1]
 		l.owner.set(s.d, i, key, value)
@@ -295,9 +376,16 @@ func (s *scanner) text(i int, body string) {
 		}
 	case len(s.stack) > 0 && governs(key):
 		n := s.stack[len(s.stack)-1]
+		if n.plain {
+			s.lost(n, key)
+			return
+		}
 		s.d.problem(i, fmt.Sprintf("%s: stands beside %s and not under it: indent the line", key, n.name()), n)
 	}
 }
+
+// known reports whether a key is one of the grammar's.
+func known(key string) bool { return governs(key) || key == "proof" || key == "note" }
 
 // governs reports whether losing an attribute of this key would let an item run or count that should not.
 func governs(key string) bool {
@@ -384,8 +472,8 @@ func (n *node) readTitle(rest string, at int) {
 	body = strings.TrimRight(body, " \t")
 	end = max(end, n.rest)
 	n.idEnd = n.rest
-	if word := firstWord(body); isID(strings.TrimSuffix(word, ":")) {
-		n.ID = strings.TrimSuffix(word, ":")
+	if n.ID = idOf(body); n.ID != "" {
+		word := firstWord(body)
 		n.idEnd += len(word)
 		body = strings.TrimLeft(body[len(word):], " \t")
 	}

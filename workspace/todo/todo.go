@@ -13,8 +13,11 @@
 // An id is a word that starts with a letter and holds a digit (T1, S1.1.1, M2-a). The keys are after, files, race
 // (lists with commas), verify (once for each command), proof and note, in any case; a value may stand in backticks.
 // Other keys are kept in Item.Attrs. The verify lines between the # title and the next heading or item are the
-// mission's own checks. What stands in a code fence is text. HTML comments are not special.
+// mission's own checks. What stands under a bullet that has no box and is beside an item, or begins with an id, belongs to
+// nobody: it may be an item that has lost its box. What stands in a code fence is text. HTML comments are not special.
 package todo
+
+import "strings"
 
 // Mark says where an item stands; it is the character between the brackets.
 type Mark byte
@@ -109,6 +112,40 @@ func (d *Doc) Item(id string) (Item, bool) {
 
 // Ambiguous reports whether an id stands more than once, so that no edit can name one of its items.
 func (d *Doc) Ambiguous(id string) bool { return len(d.byID[id]) > 1 }
+
+// Misread returns the line, from 1, that begins as the item with this id would and is none: its box is missing or broken. It is 0
+// if the item is there, or no line begins so: the item was removed then.
+func (d *Doc) Misread(id string) (line int) {
+	if id == "" || len(d.byID[id]) > 0 {
+		return 0
+	}
+	for i, l := range d.lines {
+		if l.kind == kindText && d.begins(i) == id {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// begins returns the id that line i begins with, behind a bullet or an attempt at a box; "" if it has none of these.
+func (d *Doc) begins(i int) string {
+	body := strings.TrimSpace(d.lines[i].text)
+	bullet, gap := bulletOf(body)
+	rest := body[len(bullet)+gap:]
+	begun := afterBox(rest)
+	if bullet == "" && begun == rest {
+		return ""
+	}
+	return idOf(begun)
+}
+
+// Line returns the text of a line, from 1, without white space around it; "" if there is none.
+func (d *Doc) Line(line int) string {
+	if line < 1 || line > len(d.lines) {
+		return ""
+	}
+	return strings.TrimSpace(d.lines[line-1].text)
+}
 
 // Problems returns what is wrong with the plan, by line.
 func (d *Doc) Problems() []Problem { return d.problems }

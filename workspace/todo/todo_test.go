@@ -261,6 +261,13 @@ func TestProblems(t *testing.T) {
 		"half a command":         {"- [ ] T1 a\n  - verify: `go test` (fast)\n", []string{"2 [T1]: one pair of backticks"}, ""},
 		"not indented":           {"- [ ] T1 a\n- verify: `x`\n- [ ] T2 b\n", []string{"2 [T1]: indent"}, "T2"},
 		"check":                  {"# T\nverify: ``\n- [ ] T1 a\n", []string{"2 []: one command"}, "T1"},
+		"lost box":               {"- [ ] T2 a\n  - verify: `x`\n* T3 b\n  - files: b\n  - verify: `y`\n- [ ] T4 c\n", []string{"3 []: the files: under it belongs to nobody"}, "T2 T4"},
+		"lost box of the first":  {"# T\n* T1 b\n  - verify: `y`\n- [ ] T2 a\n", []string{"2 []: the verify: under it belongs to nobody"}, "T2"},
+		"lost box of a sub-item": {"- [ ] T1 a\n  - [ ] T2 b\n  * T3: c\n    verify: `y`\n", []string{"3 []: the verify: under it"}, "T2"},
+		"lost box inside":        {"- [ ] T1 a\n  - [T2] b\n  - T2 b\n    - verify: `y`\n", []string{"3 []: the verify: under it"}, "T1"},
+		"lost box, not indented": {"- [ ] T1 a\n- T2 b\n- verify: `y`\n", []string{"2 []: the verify: under it"}, "T1"},
+		"no space":               {"- [ ] T1 a\n- [~]T2 b\n-[ ] T3 c\n[x] T4 d\n- [x](link)\n", []string{"2 []: not read as an item", "3 []: not read", "4 []: not read"}, "T1"},
+		"prose":                  {"# T\n- about\n- verify: `x`\n\n## S\n- S3 buckets\n- [ ] T1 a\n  - see\n    - verify: `y`\n- [ ] T2 b\n", nil, "T1 T2"},
 		"fine":                   {"- [ ] T1 a\n- note: prose\n- [ ] T2 b\n  - after: T1\n", nil, "T1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -298,6 +305,37 @@ func TestBefore(t *testing.T) {
 	for id, want := range map[string]string{"T1": "", "T2": "T1", "T4": "T1 T2", "T5": "T1 T2 T4", "T6": "T1 T2 T3 T4 T5", "T9": "T10", "T7": ""} {
 		if got := strings.Join(doc.Before(id), " "); got != want {
 			t.Errorf("%s comes after %q, want %q", id, got, want)
+		}
+	}
+}
+
+// What stands under a bullet that has lost its box belongs to nobody: no check of it measures the item above, or the mission.
+func TestLostBoxHandsNothingOn(t *testing.T) {
+	d := parse(t, "# T\n* T1 a\n  - verify: `a`\n- [ ] T2 b\n  - verify: `b`\n* T3 c\n  - verify: `c`\n  - [ ] T3.1 d\n- [ ] T4 e\n  - [ ] T4.1 f\n  - T4.2 g\n      - verify: `g`\n")
+	if len(d.Checks()) != 0 {
+		t.Errorf("checks of the mission: %q", d.Checks())
+	}
+	for id, want := range map[string]string{"T2": "b", "T3.1": "", "T4": "", "T4.1": ""} {
+		if it, ok := d.Item(id); !ok || strings.Join(it.Verify, " ") != want {
+			t.Errorf("%s has %q", id, it.Verify)
+		}
+	}
+	if it, _ := d.Item("T3.1"); it.Parent != "" {
+		t.Errorf("the sub-item of the lost item came to %s", it.Parent)
+	}
+	if err := d.AddNote("T4.1", "n"); err != nil {
+		t.Fatal(err)
+	}
+	if it, _ := d.Item("T4.1"); strings.Join(it.Notes, " ") != "n" {
+		t.Errorf("the note is not read back from %s", d.Bytes())
+	}
+}
+
+func TestMisread(t *testing.T) {
+	d := parse(t, "- [ ] T1 a\n* T2 b\n- [~]T3: c\n- [~ T4 d\n-[ ] T5 e\n  see T6\n  - T7: g\n```\n- T8 h\n```\n- after T9\n")
+	for id, want := range map[string]int{"": 0, "T1": 0, "T2": 2, "T3": 3, "T4": 4, "T5": 5, "T6": 0, "T7": 7, "T8": 0, "T9": 0} {
+		if got := d.Misread(id); got != want {
+			t.Errorf("%s: line %d, want %d", id, got, want)
 		}
 	}
 }

@@ -1,0 +1,64 @@
+package orchestrator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/orchestrator/claims"
+)
+
+// outside lists the files of the project that a task has changed, or merged, although its item's `files:` do not name them, and what these
+// are. There are none of an item that names no files: it may change any.
+func (m *mission) outside(p planView, t centurion.Task) (files, planned []string) {
+	if p.doc == nil || t.Item == "" || t.Reviews {
+		return nil, nil
+	}
+	it, ok := p.doc.Item(t.Item)
+	if !ok || len(it.Files) == 0 {
+		return nil, nil
+	}
+	changed := slices.Clone(t.Files)
+	if len(t.Landed) > 0 { // what is merged counts, by whatever it was written
+		changed = nil
+	}
+	for _, l := range t.Landed {
+		paths := centurion.Paths(l.Files)
+		if m.isolated() { // else the trees are those of the project
+			paths = m.inProject(paths)
+		}
+		changed = append(changed, paths...)
+	}
+	slices.Sort(changed)
+	for _, f := range slices.Compact(changed) {
+		if !slices.ContainsFunc(it.Files, func(pattern string) bool { return claims.Matches(pattern, f) }) {
+			files = append(files, f)
+		}
+	}
+	return files, it.Files
+}
+
+// outsideLine tells whoever delegated a task which files it has changed that the plan does not give its item.
+func (m *mission) outsideLine(b *strings.Builder, p planView, t centurion.Task) {
+	if files, planned := m.outside(p, t); len(files) > 0 {
+		fmt.Fprintf(b, "Outside its files: %s (the plan gives it %s)\n", some(files), some(planned))
+	}
+}
+
+// reviewOutside tells a reviewer which tasks have changed files that the plan does not give their items; of is the items that it judges,
+// nil for all.
+func (m *mission) reviewOutside(b *strings.Builder, p planView, tasks []centurion.Task, of map[string]bool) {
+	var lines []string
+	for _, t := range tasks {
+		if files, planned := m.outside(p, t); len(files) > 0 && (of == nil || of[t.Item]) {
+			lines = append(lines, fmt.Sprintf("- %s, outside its files: %s (the plan gives it %s)", t.Item, some(files), some(planned)))
+		}
+	}
+	if lines = slices.Compact(lines); len(lines) > 0 {
+		b.WriteString("\nLOOK AT THIS: files were changed that the plan does not give to the item:\n" + strings.Join(lines, "\n") + "\n")
+	}
+}
+
+// some joins names, up to a length that a line of a prompt bears.
+func some(names []string) string { return centurion.Clip(strings.Join(names, ", "), 500) }
