@@ -279,7 +279,7 @@ type AskData struct {
 	CostHigh   float64        `json:"cost_high,omitempty"`
 	Deadline   centurion.Time `json:"deadline,omitzero"`
 	Answer     string         `json:"answer,omitempty"` // once, always, reject, or a text
-	By         string         `json:"by,omitempty"`     // person, policy, timeout, abort or shutdown
+	By         string         `json:"by,omitempty"`     // person, always (their answer to another one), policy, timeout, abort or shutdown
 	AskFrom
 	QuestionShape
 }
