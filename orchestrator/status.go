@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/store"
 	"centurion/verify"
 	"centurion/workspace/todo"
 )
@@ -81,6 +82,12 @@ func (s planState) counts() (c todo.Counts, waiting int) {
 			waiting++
 		case mark == todo.Open:
 			c.Open--
+			c.Running++
+		case mark == todo.Blocked && waits(t): // the question about it waits for its answer, or has it and the task for its turn
+			c.Blocked--
+			waiting++
+		case mark == todo.Blocked:
+			c.Blocked--
 			c.Running++
 		case mark == todo.Running && waits(t):
 			c.Running--
@@ -155,7 +162,7 @@ func (s planState) steps(failed []string) (out []string) {
 		if t.Session != "" {
 			line += fmt.Sprintf(`resume %s (delegate_task {"agent":%q,"item":%q,"resume":%q,…}), or `, t.ID, t.Agent, it.ID, t.ID)
 		}
-		out = append(out, line+"hand it out anew, or set it to cancelled.")
+		out = append(out, line+"hand it out anew, with what would help; set it to cancelled; or, where only the person can help, end your turn with the question.")
 	}
 	return out
 }
@@ -270,6 +277,23 @@ func (m *mission) hasClaimed() bool {
 	return m.claimedOnce
 }
 
+// answersTo returns what a person has answered to the newest question about each task, by task: the Commander reads it before the
+// task has ended, as it may change what else is to be done.
+func (m *mission) answersTo(ctx context.Context) (map[string]string, error) {
+	asks, err := m.h.cfg.Store.Asks(ctx, m.id, false)
+	out := map[string]string{}
+	for _, a := range asks {
+		switch {
+		case a.Type != store.AskQuestion || a.Task == "":
+		case a.By == "person":
+			out[a.Task] = "«" + centurion.Clip(strings.Join(strings.Fields(a.Answer), " "), 300) + "»"
+		case a.Answered.IsZero():
+			delete(out, a.Task) // it has another one
+		}
+	}
+	return out, err
+}
+
 // missionStatus is what the Commander sees at the end of the newest message: where the plan stands, what is spent.
 func (m *mission) missionStatus() string {
 	ctx := m.ctx
@@ -290,6 +314,10 @@ func (m *mission) missionStatus() string {
 		s.accepted, s.claimed = rec.Accepted, m.hasClaimed()
 		s.say(&b)
 	}
+	answers, err := m.answersTo(ctx)
+	if err != nil {
+		return ""
+	}
 	for _, t := range tasks {
 		if t.Status.Ended() {
 			continue
@@ -300,6 +328,9 @@ func (m *mission) missionStatus() string {
 		}
 		if t.Reason != "" {
 			line += ": " + t.Reason
+		}
+		if a := answers[t.ID]; a != "" {
+			line += " (the person has answered its question: " + a + ")"
 		}
 		b.WriteString(line + "\n")
 	}

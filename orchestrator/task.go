@@ -11,7 +11,6 @@ import (
 
 	"centurion"
 	"centurion/agents"
-	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/orchestrator/claims"
@@ -167,7 +166,7 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 		if err != nil {
 			return out, err
 		}
-		if back == nil || back.cause == event.ReturnedStuck {
+		if back == nil || back.ends {
 			more, err := c.spokenTo(ctx)
 			if more {
 				returns-- // what somebody has written meanwhile is no failure, and may be what helps
@@ -187,9 +186,9 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 // fails, or is a person's to decide, who is shown what the session has said last: then the count of returns, which it returns,
 // begins anew. A notice does not count.
 func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot, back *rejection, returns int, said string) (int, error) {
-	over := givesUp(said) || returns >= m.h.cfg.Returns && !back.notice
+	over := back.ends || givesUp(said) || returns >= m.h.cfg.Returns && !back.notice
 	switch {
-	case over && !m.isolated() && back.cause != event.ReturnedStuck:
+	case over && !m.isolated() && !back.ends:
 		return returns, &centurion.Error{Kind: centurion.KindVerify,
 			Msg: fmt.Sprintf("its acceptance command still fails after %s: %s", centurion.Count(returns, "return"), back.short)}
 	case over:
