@@ -148,21 +148,15 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 	defer c.endBackground()
 	var files []string
 	for returns := t.Returns; ; returns++ {
-		out, err := c.toEnd(ctx)
-		if err == nil {
-			err = answered(out)
-		}
-		c.endBackground() // nothing of the task writes while it is checked
-		files = append(files, out.Files...)
-		slices.Sort(files)
-		files = slices.Compact(files)
-		out.Files = files
+		out, lost, err := c.workOn(ctx, files)
 		if err != nil {
 			return out, err
 		}
 		sl.Release()
 		back, err := m.accept(ctx, c, &out, returns)
 		files = out.Files
+		said := out.Text
+		out.Text = withLost(said, lost)
 		if err != nil {
 			return out, err
 		}
@@ -176,10 +170,27 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 				return out, err
 			}
 		}
-		if returns, err = m.handBack(ctx, c, sl, back, returns, out.Text); err != nil {
+		if returns, err = m.handBack(ctx, c, sl, back, returns, said); err != nil {
 			return out, err
 		}
 	}
+}
+
+// workOn runs a task's session to its end and what it has left in the background, so that nothing of the task writes while it is checked. have are
+// the files that it has changed before; lost tells of the commands that were still running.
+func (c *conversation) workOn(ctx context.Context, have []string) (out session.Outcome, lost []string, err error) {
+	out, err = c.toEnd(ctx)
+	if err == nil {
+		err = answered(out)
+	}
+	lost = c.endBackground()
+	out.Files = slices.Concat(have, out.Files)
+	slices.Sort(out.Files)
+	out.Files = slices.Compact(out.Files)
+	if err == nil {
+		err = c.tellLost(ctx, lost)
+	}
+	return out, lost, err
 }
 
 // handBack gives a task's work back to its session, with the slot that it needs to go on. Work that has come back too often
