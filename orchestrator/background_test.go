@@ -279,12 +279,12 @@ func TestForgottenBackground(t *testing.T) {
 		task := r.tasks(m.ID)[0]
 		equal(t, "result", task.Result, "The whole test run goes on in the background.\n\n("+note+")")
 		equal(t, "told", r.told(m.Session, note), 1)
-		notes := ""
+		var notes strings.Builder
 		for _, e := range r.events(m.ID, centurion.EventMissionUpdated) {
 			if d, err := event.Decode[event.MissionData](e); err == nil && d.Note != "" {
-				notes += d.Note + "\n"
+				notes.WriteString(d.Note + "\n")
 			}
 		}
-		equal(t, "notes", notes, "worker 0/0: "+note+"\n")
+		equal(t, "notes", notes.String(), "worker 0/0: "+note+"\n")
 	})
 }

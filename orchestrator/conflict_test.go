@@ -173,7 +173,7 @@ func TestStuckWorkIsAskedAbout(t *testing.T) {
 	r.is(l.settled(), centurion.MissionCompleted, "")
 	equal(t, "on the branch", r.branchHas(m.ID, "a.txt"), "a")
 	// Who handed it out is told of it, with the result.
-	equal(t, "returns told", r.told(m.Session, "It came back 4 times before that.\n"), 1)
+	equal(t, "returns told", r.told(m.Session, "It came back 4 times before that: the check `exists a.txt` failed.\n"), 1)
 	equal(t, "answers told", r.told(m.Session, "How should it go on?» and answered: «just write it»\n"), 1)
 	equal(t, "countdowns", r.told(r.task(m.ID, "T1").Session, "(Returned 2 of 3; after that your work is not merged and a person is asked.)"), 1)
 }

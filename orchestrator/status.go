@@ -167,6 +167,21 @@ func (s planState) steps(failed []string) (out []string) {
 	return out
 }
 
+// marked names the items that somebody has marked as blocked, as for a question to the person: nothing but a new mark lets them go on.
+func (s planState) marked() []string {
+	var marked []string
+	for _, it := range s.p.items() {
+		t, had := s.newest[it.ID]
+		if !it.Group && s.p.doc.Status(it.ID) == todo.Blocked && !(had && (t.Status == centurion.TaskBlocked || !t.Status.Ended())) {
+			marked = append(marked, it.ID)
+		}
+	}
+	if len(marked) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Marked as blocked: %s. Set what can go on to open with update_todo.", strings.Join(marked, ", "))}
+}
+
 // reviews says, a line each, which done items need a review and the call that gives them one.
 func (s planState) reviews() (out []string) {
 	if !s.mayPass {
@@ -249,7 +264,7 @@ func (s planState) say(b *strings.Builder) {
 		steps = s.reviews()
 	}
 	expected, idle := s.expected(doubtful)
-	for _, line := range slices.Concat(steps, expected, s.wrongChecks()) {
+	for _, line := range slices.Concat(steps, s.marked(), expected, s.wrongChecks()) {
 		b.WriteString(line + "\n")
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -169,9 +170,9 @@ func lastLine(said string) string {
 
 // returnsOf lists why a task's work went back to its session, oldest first.
 func (m *mission) returnsOf(ctx context.Context, task string) (out []event.ReturnData, err error) {
-	told, err := m.h.cfg.Store.Events(ctx, store.EventQuery{Mission: m.id, Types: []centurion.EventType{centurion.EventTaskReturned}, Limit: 1 << 20})
+	told, err := m.h.cfg.Store.Events(ctx, store.EventQuery{Mission: m.id, Task: task, Types: []centurion.EventType{centurion.EventTaskReturned}, Limit: 1 << 20})
 	for _, e := range told {
-		if d, derr := event.Decode[event.ReturnData](e); derr == nil && e.Task == task {
+		if d, derr := event.Decode[event.ReturnData](e); derr == nil {
 			out = append(out, d)
 		}
 	}
@@ -205,10 +206,9 @@ func isStuck(err error) bool {
 // noHeadway is what becomes of a turn that was ended because it made the same refused call again and again. A person is asked
 // what the mission's own agent should do. Who has delegated a task is told, and hears with a sub-agent's end that it has failed.
 func (c *conversation) noHeadway(stuck *session.StuckError) error {
-	said := centurion.Clip(stuck.Said, 1500)
 	if c.task == nil {
 		return &errBlocked{fmt.Sprintf("The %s has called %s %d times in a row and was refused each time: %s. What should it do?",
-			c.agent.Name, stuck.Tool, stuck.Times, said)}
+			c.agent.Name, stuck.Tool, stuck.Times, inWords(stuck.Said))}
 	}
 	if c.sess.Record().Metadata.Tools != nil {
 		return stuck
@@ -216,3 +216,13 @@ func (c *conversation) noHeadway(stuck *session.StuckError) error {
 	return &stuckError{&centurion.Error{Kind: centurion.KindTimeout, Msg: centurion.Clip(stuck.Error(), 2000),
 		Hint: "set the item to open with update_todo and hand it out again with what would help, or ask the person"}}
 }
+
+// inWords is what an agent was told, for a person: one line, without the calls that were spelled out for it.
+func inWords(said string) string {
+	said = spelledCall.ReplaceAllString(said, "")
+	said = strings.ReplaceAll(strings.ReplaceAll(said, ":\n- ", ": "), "\n- ", "; ")
+	return strings.TrimRight(centurion.Clip(strings.Join(strings.Fields(said), " "), 400), ".;: ")
+}
+
+// spelledCall is a call of a tool with its arguments as JSON, and what leads up to it.
+var spelledCall = regexp.MustCompile(`[:;,]?\s*\(?\b[a-z]+(?:_[a-z]+)+ \{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}\)?`)
