@@ -219,6 +219,7 @@ const (
 	ReturnedMarkers  = "markers"  // it has conflict markers that were left standing
 	ReturnedFiles    = "files"    // it changes files that somebody else is working on
 	ReturnedGuard    = "guard"    // it breaks a check of the mission that was green before it
+	ReturnedQuestion = "question" // it changes nothing, and its agent ended with a question that nobody reads; once for a task
 	ReturnedStuck    = "stuck"    // its agent said that it was stuck, and a person has had it tried on
 	ReturnedHollow   = "hollow"   // its acceptance command passes without the work, too, and its own tests could tell; once for a session
 )
@@ -279,7 +280,7 @@ type AskData struct {
 	CostHigh   float64        `json:"cost_high,omitempty"`
 	Deadline   centurion.Time `json:"deadline,omitzero"`
 	Answer     string         `json:"answer,omitempty"` // once, always, reject, or a text
-	By         string         `json:"by,omitempty"`     // person, policy, timeout, abort or shutdown
+	By         string         `json:"by,omitempty"`     // person, always (their answer to another one), policy, timeout, abort or shutdown
 	AskFrom
 	QuestionShape
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/event"
 	"centurion/guard"
 	"centurion/sandbox"
 	"centurion/store"
@@ -163,14 +164,61 @@ func (m *mission) clearBackground() {
 	_ = os.RemoveAll(m.scratch()) // what stays behind is in nobody's way
 }
 
-// endBackground ends the background commands of a conversation and returns when nothing of them is left.
-func (c *conversation) endBackground() {
-	for _, b := range c.m.background.of(c.id()) {
-		if b.attempt == c.attempt {
-			b.cancel(errTaskOver)
-			<-b.done
+// lastPrinted is how much of a command that was ended its session's parent is shown, in bytes: the end of what it had printed.
+const lastPrinted = 300
+
+// endBackground ends the background commands of a conversation and returns when nothing of them is left. What it returns tells, a line each, of
+// those that were still running: their agent may have counted on what they would say.
+func (c *conversation) endBackground() (lost []string) {
+	bg := &c.m.background
+	for _, b := range bg.of(c.id()) {
+		if b.attempt != c.attempt {
+			continue
+		}
+		bg.mu.Lock()
+		ran := !b.ended
+		bg.mu.Unlock()
+		b.cancel(errTaskOver)
+		<-b.done
+		if ran {
+			lost = append(lost, bg.lostLine(b))
 		}
 	}
+	return lost
+}
+
+// lostLine tells of a command that was ended because the work of its task had.
+func (s *backgrounds) lostLine(b *background) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line := fmt.Sprintf("its background command %s «%s» was still running when its turn ended, and was ended", b.id, centurion.Clip(b.script, 200))
+	if b.spool == nil {
+		return line
+	}
+	last, _ := b.spool.Since(max(0, b.spool.Total()-lastPrinted), 2*lastPrinted)
+	if last = strings.TrimSpace(last); last == "" {
+		return line + "; it had printed nothing"
+	}
+	return line + "; it had printed last: " + last
+}
+
+// tellLost keeps in the journal which background commands ended with the work of their task.
+func (c *conversation) tellLost(ctx context.Context, lost []string) error {
+	if len(lost) == 0 {
+		return nil
+	}
+	rec := c.sess.Record()
+	return c.m.tell(ctx, func(d *event.MissionData) {
+		d.Note = strings.TrimSpace(rec.Agent+" "+rec.Metadata.Address) + ": " + strings.Join(lost, "; ")
+	})
+}
+
+// withLost adds to a task's result what of its background commands was lost.
+func withLost(text string, lost []string) string {
+	for _, l := range lost {
+		text = strings.TrimSpace(text) + "\n\n(" + l + ")"
+	}
+	return text
 }
 
 // Look shows a command of the session.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/event"
 	"centurion/permission"
 	"centurion/provider/scripted"
 	"centurion/sandbox"
@@ -263,4 +264,27 @@ func TestEndedBackgroundsAreLetGo(t *testing.T) {
 		b.drop()
 	}
 	equal(t, "files", files(), 0)
+}
+
+// A background command that its agent has forgotten ends with the work: who has handed it out reads that with the result, and the journal has it. One
+// that had ended is not told of.
+func TestForgottenBackground(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(work("", "x")), say("I wait")),
+		"worker":    steps(do(inBack("false alarm"), inBack("build 2h")), after(time.Minute, say("The whole test run goes on in the background."))),
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		const note = "its background command bg_2 «build 2h» was still running when its turn ended, and was ended; it had printed nothing"
+		task := r.tasks(m.ID)[0]
+		equal(t, "result", task.Result, "The whole test run goes on in the background.\n\n("+note+")")
+		equal(t, "told", r.told(m.Session, note), 1)
+		var notes strings.Builder
+		for _, e := range r.events(m.ID, centurion.EventMissionUpdated) {
+			if d, err := event.Decode[event.MissionData](e); err == nil && d.Note != "" {
+				notes.WriteString(d.Note + "\n")
+			}
+		}
+		equal(t, "notes", notes.String(), "worker 0/0: "+note+"\n")
+	})
 }

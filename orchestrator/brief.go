@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/event"
 	"centurion/orchestrator/claims"
 	"centurion/store"
 	"centurion/workspace/todo"
@@ -192,7 +193,11 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 	if t.Error != nil {
 		fmt.Fprintf(&b, "Why: %s\n", t.Error.Message)
 	}
-	landedLines(&b, t)
+	var returns []event.ReturnData
+	if max(t.CameBack, t.Returns) > 0 {
+		returns, _ = m.returnsOf(m.ctx, t.ID) // without it the line only names no reason
+	}
+	landedLines(&b, t, returns)
 	if m.isolated() && t.Status == centurion.TaskCompleted && t.Agent == agents.Worker && t.Item != "" && !t.Reviews && len(t.Landed) == 0 {
 		b.WriteString("It changed no file.\n")
 	}

@@ -173,13 +173,20 @@ func TestStuckWorkIsAskedAbout(t *testing.T) {
 	r.is(l.settled(), centurion.MissionCompleted, "")
 	equal(t, "on the branch", r.branchHas(m.ID, "a.txt"), "a")
 	// Who handed it out is told of it, with the result.
-	equal(t, "returns told", r.told(m.Session, "It came back 4 times before that.\n"), 1)
+	equal(t, "returns told", r.told(m.Session, "It came back 4 times before that: the check `exists a.txt` failed.\n"), 1)
 	equal(t, "answers told", r.told(m.Session, "How should it go on?» and answered: «just write it»\n"), 1)
 	equal(t, "countdowns", r.told(r.task(m.ID, "T1").Session, "(Returned 2 of 3; after that your work is not merged and a person is asked.)"), 1)
 }
 
-// A worker that says that it is stuck is believed at once: its work does not come back to it, and whoever decides reads its reason. Where
-// nobody is there, nobody is asked.
+// again resumes the task of T1 that the newest message tells of as blocked.
+func again(q scripted.Request) (scripted.Answer, bool) {
+	id := taskID.FindString(q.Last())
+	return do(call("delegate_task", args{"agent": "worker", "description": "do T1", "prompt": "look once more", "item": "T1", "resume": id})),
+		id != "" && strings.Contains(q.Last(), ") is blocked") && !strings.Contains(q.Last(), "look once more")
+}
+
+// A worker that says that it is stuck is believed at once: its work does not come back to it, and whoever has handed it out reads its reason.
+// A person is asked where that one has tried already, and is there.
 func TestWorkerSaysItIsStuck(t *testing.T) {
 	const why = "STUCK: is there to be a header line or not?"
 	for _, policy := range []string{"deny", "allow", "ask"} {
@@ -190,13 +197,16 @@ func TestWorkerSaysItIsStuck(t *testing.T) {
 					if strings.Contains(q.Last(), "call mission_complete") {
 						return complete()
 					}
+					if a, yes := again(q); yes && policy == "ask" && q.Step() == 4 {
+						return a
+					}
 					return steps(do(plans("- [ ] T1 One", "  - verify: `exists a.txt`")), do(work("T1", makeA)), say("I wait"), say("I wait"))(q)
 				},
 				"worker": func(q scripted.Request) scripted.Answer {
 					if strings.Contains(q.Last(), "no header") {
 						return do(writes("a.txt", "a\n"))
 					}
-					return say(map[bool]string{true: why, false: "made it"}[q.Step() == 1])
+					return say(map[bool]string{true: why, false: "made it"}[q.Step() <= 2])
 				},
 			})
 			m := r.start(centurion.MissionOptions{Ask: policy, TrustVerify: true})
@@ -205,6 +215,11 @@ func TestWorkerSaysItIsStuck(t *testing.T) {
 				ask := r.firstAsk(m.ID, l)
 				has(t, ask.Text, "T1 do T1: the worker says: "+why, "no a.txt", "How should it go on?")
 				equal(t, "returns", r.count(m.ID, centurion.EventTaskReturned), 0)
+				tasks := r.tasks(m.ID)
+				equal(t, "tasks", len(tasks), 2)
+				equal(t, "asked for", ask.Task, tasks[1].ID)
+				equal(t, "the first", tasks[0].Status, centurion.TaskBlocked)
+				equal(t, "told", r.told(m.Session, "Why: its agent says that it is stuck"), 1)
 				r.answer(ask.ID, "no header")
 				r.is(l.settled(), centurion.MissionCompleted, "")
 				return
@@ -238,8 +253,15 @@ func TestStuckWithoutACheck(t *testing.T) {
 					if strings.Contains(q.Last(), "call mission_complete") {
 						return complete()
 					}
+					if c.ask == "ask" && (q.Step() == 4 || q.Step() == 5) {
+						if a, yes := again(q); yes {
+							return a
+						}
+						return say("I wait")
+					}
+					look := do(call("delegate_task", args{"agent": "reviewer", "item": "T2", "description": "look", "prompt": "look"}))
 					return steps(do(barePlan("- [ ] T1 One", "- [ ] T2 Look @reviewer", "  - after: T1")), do(work("T1", makeA)),
-						say("I wait"), do(call("delegate_task", args{"agent": "reviewer", "item": "T2", "description": "look", "prompt": "look"})), say("I wait"))(q)
+						say("I wait"), look, say("I wait"), look, say("I wait"))(q)
 				},
 				"worker": func(q scripted.Request) scripted.Answer {
 					switch {
@@ -264,6 +286,7 @@ func TestStuckWithoutACheck(t *testing.T) {
 				r.answer(ask.ID, "no header")
 				r.is(l.settled(), centurion.MissionCompleted, "")
 				equal(t, "returns", r.count(m.ID, centurion.EventTaskReturned), 1)
+				equal(t, "tasks of T1", len(r.tasks(m.ID)), 3)
 				return
 			}
 			r.is(l.settled(), centurion.MissionBlocked, "T1 One")
@@ -276,6 +299,111 @@ func TestStuckWithoutACheck(t *testing.T) {
 			equal(t, "returns", r.count(m.ID, centurion.EventTaskReturned), 0)
 			if !c.shared {
 				equal(t, "on the branch", r.branchHas(m.ID, "a.txt"), "")
+			}
+		})
+	}
+}
+
+// The answer to the question about an item that is blocked, given while nobody works on the mission: the Commander reads it as it goes on, and
+// its status counts the item once.
+func TestAnswerToBlockedWork(t *testing.T) {
+	t.Parallel()
+	mend, held := "", make(chan struct{})
+	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+		"commander": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.Last(), "call mission_complete") {
+				return complete()
+			}
+			if strings.Contains(q.Last(), "has resumed the mission") {
+				mend = q.Last()
+				close(held)
+			}
+			return steps(do(plans("- [ ] T1 One", "  - verify: `exists a.txt`")), do(work("T1", makeA)), say("I wait"), say("I wait"))(q)
+		},
+		"worker": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.Last(), "just write it") {
+				<-held
+				return do(writes("a.txt", "a\n"))
+			}
+			return say("made it")
+		},
+	})
+	m := r.start(centurion.MissionOptions{Ask: "ask", Unattended: true})
+	r.is(r.run(m.ID), centurion.MissionBlocked, "asks:")
+	open, err := r.store.Asks(r.ctx, m.ID, true)
+	if err != nil || len(open) != 1 {
+		t.Fatalf("%v open: %+v", err, open)
+	}
+	r.answer(open[0].ID, "just write it")
+	r.is(r.run(m.ID), centurion.MissionCompleted, "")
+	has(t, mend, "Todo: 0 open, ", "0 blocked.", "(the person has answered its question: «just write it»)")
+	if strings.Contains(mend, " 1 blocked") || !strings.Contains(mend, "1 running") && !strings.Contains(mend, "1 waiting") {
+		t.Errorf("status: %s", mend)
+	}
+}
+
+// toldTo is what a session was told by messages that are no answers of its model.
+func toldTo(r *rig, session string) string {
+	r.t.Helper()
+	all, err := r.store.Messages(r.ctx, session)
+	var b strings.Builder
+	for _, m := range all {
+		if m.Role == centurion.RoleUser {
+			b.WriteString(m.Text() + "\n")
+		}
+	}
+	if err != nil {
+		r.t.Error(err)
+	}
+	return b.String()
+}
+
+// A worker that has changed nothing and ends with a question is told once that nobody reads it, which is no return; if it asks again its
+// task is blocked, with the question for whoever has handed it out.
+func TestWorkerAsksInPlainText(t *testing.T) {
+	const why = "I have looked around.\n\nShall I use tabs or spaces?"
+	for _, c := range []struct {
+		name   string
+		then   scripted.Answer // what it does when it is told
+		shared bool
+		check  string
+		status centurion.TaskStatus
+		asked  bool
+	}{
+		{"asks again", say(why), false, "", centurion.TaskBlocked, true},
+		{"asks again with a check", say(why), false, "  - verify: `exists go.txt`", centurion.TaskBlocked, true},
+		{"asks again, shared", say(why), true, "", centurion.TaskBlocked, true},
+		{"does it", do(writes("a.txt", "a\n")), false, "", centurion.TaskCompleted, true},
+		{"needs nothing", say("Spaces, as everywhere: nothing is to be changed."), true, "", centurion.TaskCompleted, true},
+		{"says STUCK", say("STUCK: tabs or spaces?"), false, "", centurion.TaskBlocked, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+				"commander": steps(do(barePlan("- [ ] T1 One", c.check)), do(work("T1", "indent it")), say("I wait"), say("I see")),
+				"worker": func(q scripted.Request) scripted.Answer {
+					switch q.Step() {
+					case 1:
+						return say(why)
+					case 2:
+						return c.then
+					}
+					return say("Done. Is that all right?") // it has changed a file by then
+				},
+			})
+			isolation := map[bool]string{true: "shared", false: "worktree"}[c.shared]
+			m := r.mission(centurion.MissionOptions{Ask: "deny", Isolation: isolation, TrustVerify: true})
+			task := r.task(m.ID, "T1")
+			equal(t, "status", task.Status, c.status)
+			equal(t, "returns", task.Returns, 0)
+			equal(t, "returns told", strings.Join(r.returns(m.ID, task.ID), "; "), "question  0")
+			equal(t, "told", r.told(task.Session, "You have changed no file, and your last text ends with a question. Nobody reads a question there. Answer it yourself"), 1)
+			if c.status == centurion.TaskBlocked {
+				has(t, r.read(todoMD), "[!] T1")
+				has(t, toldTo(r, m.Session), "T1 do T1) is blocked", "tabs or spaces?")
+			}
+			if strings.HasPrefix(c.name, "asks again") {
+				has(t, task.Error.Message, "it has changed no file and ended twice with a question: Shall I use tabs or spaces?")
 			}
 		})
 	}

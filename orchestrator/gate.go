@@ -20,11 +20,29 @@ import (
 // permissionGrant is an «always» of a person: it holds as long as the mission lives, also across restarts.
 type permissionGrant = permission.Rule
 
-// grantsOf returns what a person's answer to an ask allows from then on.
-func grantsOf(a store.Ask) []permissionGrant {
-	if a.Type != store.AskPermission || a.Answer != "always" || a.By != "person" {
-		return nil
+// grants are what the person's «always» answers of a mission allow.
+type grants struct {
+	rules    []permissionGrant
+	commands []string // of the host's own: each as it was shown, whatever stands in it
+}
+
+// add takes in what a person's answer to an ask allows from then on. An acceptance command was shown as a whole and holds as a
+// whole: the rules look at each simple command in it, so that none of them would match the line «a && b».
+func (g *grants) add(a store.Ask) {
+	switch {
+	case a.Type != store.AskPermission || a.Answer != "always" || a.By != "person":
+	case a.Call == "" && a.Permission == "bash":
+		g.commands = append(g.commands, a.Always...)
+	default:
+		g.rules = append(g.rules, grantsOf(a)...)
 	}
+}
+
+// size grows with everything that is added.
+func (g *grants) size() int { return len(g.rules) + len(g.commands) }
+
+// grantsOf returns the rules that stand in an ask.
+func grantsOf(a store.Ask) []permissionGrant {
 	var out []permissionGrant
 	for _, p := range a.Always {
 		name := a.Permission
@@ -45,7 +63,7 @@ func (m *mission) restoreGrants(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, a := range asks {
-		m.always = append(m.always, grantsOf(a)...)
+		m.always.add(a)
 	}
 	return nil
 }
@@ -82,7 +100,7 @@ func (g gate) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	case "allow":
 		return nil
 	case "ask":
-		return g.person(ctx, ask, a)
+		return g.person(ctx, ask, a, call.Workspace.Dir())
 	}
 	if err := m.refuse(ctx, ask); err != nil {
 		return err
@@ -117,25 +135,31 @@ func (m *mission) decide(agent string, a tools.Access) permission.Decision {
 
 // decideIn finds what the rules say of something that is done in dir, the person's «always» answers last.
 func (m *mission) decideIn(agent string, a tools.Access, dir string) permission.Decision {
+	const yours = "your answer «always»"
 	levels := m.h.cfg.Rules(agent)
 	m.mu.Lock()
-	if len(m.always) > 0 {
-		levels = append(slices.Clone(levels), permission.Level{Name: "your answer «always»", Rules: slices.Clone(m.always)})
+	if len(m.always.rules) > 0 {
+		levels = append(slices.Clone(levels), permission.Level{Name: yours, Rules: slices.Clone(m.always.rules)})
 	}
+	known := a.Script != "" && slices.Contains(m.always.commands, a.Script)
 	m.mu.Unlock()
 	if a.Script != "" {
 		host := []permission.Level{hostRules()}
 		if d := permission.DecideShell(host, a.Script, dir, m.h.cfg.Home, false); d.Action == permission.Deny {
 			return d
 		}
-		return permission.DecideShell(levels, a.Script, dir, m.h.cfg.Home, false)
+		d := permission.DecideShell(levels, a.Script, dir, m.h.cfg.Home, false)
+		if known && d.Action == permission.Ask {
+			d.Action, d.Level, d.Reason = permission.Allow, yours, "you have allowed this very line for always"
+		}
+		return d
 	}
 	return permission.Decide(levels, a.Permission, a.Patterns)
 }
 
 // person asks a person and waits for the answer. The slot is given back meanwhile, and a check that waits for writers
 // does not wait for this call.
-func (g gate) person(ctx context.Context, ask store.Ask, a tools.Access) error {
+func (g gate) person(ctx context.Context, ask store.Ask, a tools.Access, dir string) error {
 	m := g.c.m
 	defer g.c.live.wait(WaitPerson)()
 	if err := g.c.leave(ctx, "permission: "+centurion.Clip(ask.Title, 80)); err != nil {
@@ -145,7 +169,7 @@ func (g gate) person(ctx context.Context, ask store.Ask, a tools.Access) error {
 	if fenced {
 		m.writers.Release(1)
 	}
-	answer, err := m.ask(ctx, ask)
+	answer, err := m.ask(ctx, ask, func() bool { return m.decideIn(g.c.agent.Name, a, dir).Action == permission.Allow })
 	if fenced {
 		if ferr := m.writers.Acquire(context.WithoutCancel(ctx), 1); ferr != nil {
 			return ferr
@@ -179,8 +203,9 @@ func (m *mission) expect(ask string) (done <-chan struct{}, over func()) {
 	}
 }
 
-// ask stores an ask, tells of it, and waits until it is answered.
-func (m *mission) ask(ctx context.Context, ask store.Ask) (store.Ask, error) {
+// ask stores an ask for permission, tells of it, and waits until it is answered, or until allowed says that a person's «always» to another
+// ask covers it.
+func (m *mission) ask(ctx context.Context, ask store.Ask, allowed func() bool) (store.Ask, error) {
 	m.from(ctx, &ask)
 	done, over := m.expect(ask.ID)
 	defer over()
@@ -189,19 +214,22 @@ func (m *mission) ask(ctx context.Context, ask store.Ask) (store.Ask, error) {
 	}
 	failpoint.Hit(failpoint.AskStored)
 	m.notify()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		// Who asked has ended: nobody waits for the answer any more. At the end of the mission all asks are closed together.
-		err := m.h.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-			now, err := tx.Ask(ask.ID)
-			if err != nil || !now.Answered.IsZero() {
-				return err
+	for looked, waits := -1, true; waits; {
+		changed := m.change()
+		if n := m.granted(); n != looked {
+			if looked = n; allowed() {
+				return m.settle(ctx, ask, "once", byAlways)
 			}
-			return putAnswer(tx, ask, "reject", byEnd)
-		})
-		m.notify()
-		return ask, errors.Join(context.Cause(ctx), err)
+		}
+		select {
+		case <-done:
+			waits = false
+		case <-changed:
+		case <-ctx.Done():
+			// Who asked has ended: nobody waits for the answer any more. At the end of the mission all asks are closed together.
+			_, err := m.settle(context.WithoutCancel(ctx), ask, "reject", byEnd)
+			return ask, errors.Join(context.Cause(ctx), err)
+		}
 	}
 	all, err := m.h.cfg.Store.Asks(ctx, m.id, false)
 	for _, a := range all {
@@ -210,6 +238,13 @@ func (m *mission) ask(ctx context.Context, ask store.Ask) (store.Ask, error) {
 		}
 	}
 	return ask, err
+}
+
+// granted returns how much the person's «always» answers allow: it grows with each of them.
+func (m *mission) granted() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.always.size()
 }
 
 // refuse records an ask that the mission's policy answers at once, because nobody is there.
@@ -226,6 +261,9 @@ func (m *mission) refuse(ctx context.Context, ask store.Ask) error {
 
 // byPolicy stands in an ask, and in its answer, that no person was asked.
 const byPolicy = "policy"
+
+// byAlways stands in the answer to an ask that was open when a person's «always» to another one came to cover it.
+const byAlways = "always"
 
 // byEnd stands in an ask that nobody could answer any more, because who asked had ended.
 const byEnd = "shutdown"
@@ -346,7 +384,7 @@ func (h *Host) Answer(ctx context.Context, id, answer string) error {
 	failpoint.Hit(failpoint.AskAnswered)
 	ask.Answer, ask.By = answer, "person"
 	m.mu.Lock()
-	m.always = append(m.always, grantsOf(ask)...)
+	m.always.add(ask)
 	done := m.asks[id]
 	m.mu.Unlock()
 	if done != nil {

@@ -374,6 +374,77 @@ func TestApprovalSurvivesRestart(t *testing.T) {
 	}
 }
 
+// «always» to an acceptance command holds for that very line, whatever stands in it: for what asks for it at that moment, for later items
+// and agents, for the end of the mission, and under the next host. A line that only begins like it is asked for.
+func TestAlwaysForAcceptanceCommands(t *testing.T) {
+	const line = "passes a* && passes b"
+	for _, way := range []string{"", byShutdown, byKill} {
+		t.Run(way, func(t *testing.T) {
+			bubble(t, map[string]script{
+				"commander": func(q scripted.Request) scripted.Answer {
+					switch {
+					case strings.Contains(q.Last(), "Every item is done"), strings.Contains(q.Last(), "call mission_complete"):
+						return complete()
+					case q.Step() == 1:
+						return do(barePlan("- [ ] T1 One", "  - verify: `"+line+"`", "- [ ] T2 Two", "  - verify: `"+line+"`",
+							"- [ ] T3 Three", "  - after: T1, T2", "  - verify: `"+line+"`", "- [ ] T4 Four", "  - after: T3", "  - verify: `passes aa && passes b`"))
+					case q.Step() == 2:
+						return do(work("T1", "x"), work("T2", "x"), work("T3", "wait"), work("T4", "x"))
+					}
+					return say("I wait")
+				},
+				"worker": func(q scripted.Request) scripted.Answer {
+					switch {
+					case !strings.Contains(q.First(), "wait"):
+					case q.Step() == 1:
+						return after(time.Minute, say("made it"))
+					}
+					return say("made it")
+				},
+			}, func(r *rig) {
+				r.asksForShell()
+				m := r.start(centurion.MissionOptions{Ask: "ask"})
+				l := r.live(m.ID)
+				var asks []store.Ask
+				for range 100 {
+					if asks = r.open(m.ID); len(asks) == 2 {
+						break
+					}
+					time.Sleep(time.Second)
+				}
+				equal(t, "open at once", len(asks), 2)
+				equal(t, "always", strings.Join(asks[0].Always, "; "), line)
+				r.answer(asks[0].ID, "always")
+				synctest.Wait()
+				equal(t, "open after it", len(r.open(m.ID)), 0)
+				if way != "" {
+					time.Sleep(10 * time.Second)
+					l.goAway(way)
+					l = r.live(m.ID)
+				}
+				last := r.oneAsk(m.ID)
+				equal(t, "asked for another line", last.Title, "passes aa && passes b")
+				r.answer(last.ID, "once")
+				for range 100 { // the final check of that line
+					if open := r.open(m.ID); len(open) == 1 {
+						equal(t, "asked once more", open[0].Title, last.Title)
+						r.answer(open[0].ID, "once")
+						break
+					}
+					time.Sleep(time.Second)
+				}
+				r.is(l.settled(), centurion.MissionCompleted, "")
+				equal(t, "asked", r.count(m.ID, centurion.EventPermissionAsked), 4)
+				all, err := r.store.Asks(r.ctx, m.ID, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				equal(t, "who answered the one that was open", all[1].By+" "+all[1].Answer, "always once")
+			})
+		})
+	}
+}
+
 // «always» to a command whose output goes outside of the project holds for the next such command, and the ask names where it goes.
 func TestAlwaysOutside(t *testing.T) {
 	bubble(t, map[string]script{

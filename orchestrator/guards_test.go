@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"strings"
 	"testing"
 
 	"centurion"
@@ -114,12 +113,4 @@ func TestCommitMessage(t *testing.T) {
 	one := centurion.Task{ID: "tsk_1", Mission: "msn_1", Agent: "worker", Item: "T1", Title: "Parse\n the limits"}
 	equal(t, "message", commitMessage(one, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n"), "T1 Parse the limits\n\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n\nMission: msn_1\nTask: tsk_1\nAgent: worker\n")
 	equal(t, "without a result", commitMessage(one, " \n"), "T1 Parse the limits\n\nMission: msn_1\nTask: tsk_1\nAgent: worker\n")
-}
-
-func TestRefusalForAPerson(t *testing.T) {
-	equal(t, "refusal", forPerson("the mission is not complete:\n- T1 needs a review (no check): delegate_task {\"agent\": \"reviewer\", \"item\": \"T1\"}\n- item T2 is open."),
-		"the mission is not complete: - T1 needs a review (no check) - item T2 is open")
-	if n := len(forPerson(strings.Repeat("word ", 500))); n > 310 {
-		t.Errorf("%d bytes of a refusal are shown", n)
-	}
 }

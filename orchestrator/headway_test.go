@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"strings"
 	"testing"
 
 	"centurion"
@@ -21,6 +22,17 @@ func TestRefusedEndBlocks(t *testing.T) {
 	has(t, m.Reason, "The commander has called mission_complete 10 times in a row", "T1", "What should it do?")
 	if asked != 11 {
 		t.Errorf("%d requests were made", asked)
+	}
+}
+
+// What an agent was told to call is nothing for a person to read.
+func TestRefusalInWords(t *testing.T) {
+	said := "not complete; missing:\n- item T1 (one): it has no verify command; no review has passed since its work ended: delegate_task " +
+		delegateCall("reviewer", "T2", "review {T2} \"now\"") + "\n- T3 is blocked: resume tsk_1 (delegate_task {\"agent\":\"worker\",\"resume\":\"tsk_1\",…}), or hand it out anew."
+	equal(t, "in words", inWords(said), "not complete; missing: item T1 (one): it has no verify command; no review has passed since its work ended; "+
+		"T3 is blocked: resume tsk_1, or hand it out anew")
+	if long := inWords(strings.Repeat("much ", 1000)); len(long) > 420 {
+		t.Errorf("%d bytes", len(long))
 	}
 }
 

@@ -30,6 +30,9 @@ type rejection struct {
 	// among the returns of its work.
 	notice bool
 
+	// ends says that going back would not help: the session has said how it stands, and somebody else decides.
+	ends bool
+
 	// tree is what is laid into the session's checkout: its work on top of what others have done since, with markers where
 	// the two conflict. onto is the commit that it stands on then. Both are empty if the checkout stays as it is.
 	tree, onto string
@@ -43,6 +46,11 @@ func (m *mission) accept(ctx context.Context, c *conversation, out *session.Outc
 	}
 	if m.isolated() {
 		return m.landTask(ctx, c, out)
+	}
+	if len(out.Files) == 0 {
+		if back, err := m.onlyAsks(ctx, c, out.Text); back != nil || err != nil {
+			return back, err
+		}
 	}
 	failed, err := m.prove(ctx, c, returns)
 	if err != nil || failed == nil {
@@ -84,6 +92,11 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 		}
 		back, err := m.beforeLanding(ctx, c, l)
 		if back != nil || err != nil {
+			return back, err
+		}
+	}
+	if l.commit.ID == "" {
+		if back, err := m.onlyAsks(ctx, c, out.Text); back != nil || err != nil {
 			return back, err
 		}
 	}

@@ -63,7 +63,7 @@ type mission struct {
 	places      map[string]*workplace    // by session id
 	drivers     map[string]*conversation // who has a session, by its id, from before it is loaded
 	asks        map[string]chan struct{} // by ask id; closed when it is answered
-	always      []permissionGrant
+	always      grants
 	claimedOnce bool              // it was accepted at some time
 	said        string            // the text with which its own agent ended its newest turn; its loop's own
 	claimed     bool              // mission_complete was accepted

@@ -140,7 +140,7 @@ func (m *mission) mayRun(ctx context.Context, rec centurion.Mission, command, ag
 	case "allow":
 		return nil
 	case "ask":
-		got, err := m.ask(ctx, ask)
+		got, err := m.ask(ctx, ask, func() bool { return m.decide(agent, a).Action == permission.Allow })
 		if err == nil && got.Answer != "once" && got.Answer != "always" {
 			return mayNot(what, command, "a person refused it")
 		}

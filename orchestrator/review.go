@@ -326,7 +326,7 @@ func (m *mission) reviewFirst(ctx context.Context) (again bool, err error) {
 	}
 	if m.sentForReview++; m.sentForReview > m.h.cfg.Returns {
 		return false, &errBlocked{fmt.Sprintf("Every item is done, but a review is missing, and %d times nobody was asked for one: %s. What should be done?",
-			m.h.cfg.Returns, missing[0])}
+			m.h.cfg.Returns, inWords(missing[0]))}
 	}
 	return true, m.root.say(ctx, centurion.OriginHost, "Every item is done, but not every one is proven:\n- "+strings.Join(missing, "\n- ")+
 		"\nThe reviewer's word is needed before the mission is complete.")

@@ -197,8 +197,8 @@ func receiptLines(b *strings.Builder, receipts []centurion.Receipt) {
 	}
 }
 
-// landedLines tells a parent what of a task was merged, and what its checks are worth.
-func landedLines(b *strings.Builder, t centurion.Task) {
+// landedLines tells a parent what of a task was merged, what its checks are worth, and why it came back before, oldest first.
+func landedLines(b *strings.Builder, t centurion.Task, returns []event.ReturnData) {
 	if len(t.Landed) == 0 && len(t.Files) > 0 {
 		fmt.Fprintf(b, "Files changed with write and edit: %s\n", strings.Join(t.Files, ", "))
 	}
@@ -210,8 +210,37 @@ func landedLines(b *strings.Builder, t centurion.Task) {
 		fmt.Fprintf(b, "Merged as %.8s: %s\n", l.Commit, centurion.Clip(strings.Join(files, "; "), 2000))
 	}
 	if n := max(t.CameBack, t.Returns); n > 0 && t.Status == centurion.TaskCompleted {
-		fmt.Fprintf(b, "It came back %s before that.\n", centurion.Count(n, "time"))
+		why := returnReasons(returns)
+		if why != "" {
+			why = ": " + why
+		}
+		fmt.Fprintf(b, "It came back %s before that%s.\n", centurion.Count(n, "time"), why)
 	}
+}
+
+// returnReasons says in a few words why work went back, each reason once.
+func returnReasons(all []event.ReturnData) string {
+	var out []string
+	for _, d := range all {
+		files := centurion.Clip(strings.Join(d.Files, ", "), 100)
+		why := map[string]string{
+			event.ReturnedCheck:    "the check `" + centurion.Clip(d.Command, 80) + "` failed",
+			event.ReturnedConflict: "it did not fit to what others had merged in " + files,
+			event.ReturnedMarkers:  "conflict markers were left in " + files,
+			event.ReturnedFiles:    "it had changed files of others: " + files,
+			event.ReturnedGuard:    "it broke the mission's check `" + centurion.Clip(d.Command, 80) + "`",
+			event.ReturnedQuestion: "it had changed nothing and asked in plain text",
+			event.ReturnedStuck:    "it said that it was stuck",
+			event.ReturnedHollow:   "its tests told nothing of its work",
+		}[d.Cause]
+		if why == "" {
+			why = firstLines(d.Reason, 1, 100)
+		}
+		if !slices.Contains(out, why) {
+			out = append(out, why)
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // checkLines tells a parent of the newest receipt of each command of a task, and what is to be done where they prove too

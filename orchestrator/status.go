@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/store"
 	"centurion/verify"
 	"centurion/workspace/todo"
 )
@@ -81,6 +82,12 @@ func (s planState) counts() (c todo.Counts, waiting int) {
 			waiting++
 		case mark == todo.Open:
 			c.Open--
+			c.Running++
+		case mark == todo.Blocked && waits(t): // the question about it waits for its answer, or has it and the task for its turn
+			c.Blocked--
+			waiting++
+		case mark == todo.Blocked:
+			c.Blocked--
 			c.Running++
 		case mark == todo.Running && waits(t):
 			c.Running--
@@ -155,9 +162,24 @@ func (s planState) steps(failed []string) (out []string) {
 		if t.Session != "" {
 			line += fmt.Sprintf(`resume %s (delegate_task {"agent":%q,"item":%q,"resume":%q,…}), or `, t.ID, t.Agent, it.ID, t.ID)
 		}
-		out = append(out, line+"hand it out anew, or set it to cancelled.")
+		out = append(out, line+"hand it out anew, with what would help; set it to cancelled; or, where only the person can help, end your turn with the question.")
 	}
 	return out
+}
+
+// marked names the items that somebody has marked as blocked, as for a question to the person: nothing but a new mark lets them go on.
+func (s planState) marked() []string {
+	var marked []string
+	for _, it := range s.p.items() {
+		t, had := s.newest[it.ID]
+		if !it.Group && s.p.doc.Status(it.ID) == todo.Blocked && !(had && (t.Status == centurion.TaskBlocked || !t.Status.Ended())) {
+			marked = append(marked, it.ID)
+		}
+	}
+	if len(marked) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Marked as blocked: %s. Set what can go on to open with update_todo.", strings.Join(marked, ", "))}
 }
 
 // reviews says, a line each, which done items need a review and the call that gives them one.
@@ -242,7 +264,7 @@ func (s planState) say(b *strings.Builder) {
 		steps = s.reviews()
 	}
 	expected, idle := s.expected(doubtful)
-	for _, line := range slices.Concat(steps, expected, s.wrongChecks()) {
+	for _, line := range slices.Concat(steps, s.marked(), expected, s.wrongChecks()) {
 		b.WriteString(line + "\n")
 	}
 	switch {
@@ -270,6 +292,23 @@ func (m *mission) hasClaimed() bool {
 	return m.claimedOnce
 }
 
+// answersTo returns what a person has answered to the newest question about each task, by task: the Commander reads it before the
+// task has ended, as it may change what else is to be done.
+func (m *mission) answersTo(ctx context.Context) (map[string]string, error) {
+	asks, err := m.h.cfg.Store.Asks(ctx, m.id, false)
+	out := map[string]string{}
+	for _, a := range asks {
+		switch {
+		case a.Type != store.AskQuestion || a.Task == "":
+		case a.By == "person":
+			out[a.Task] = "«" + centurion.Clip(strings.Join(strings.Fields(a.Answer), " "), 300) + "»"
+		case a.Answered.IsZero():
+			delete(out, a.Task) // it has another one
+		}
+	}
+	return out, err
+}
+
 // missionStatus is what the Commander sees at the end of the newest message: where the plan stands, what is spent.
 func (m *mission) missionStatus() string {
 	ctx := m.ctx
@@ -290,6 +329,10 @@ func (m *mission) missionStatus() string {
 		s.accepted, s.claimed = rec.Accepted, m.hasClaimed()
 		s.say(&b)
 	}
+	answers, err := m.answersTo(ctx)
+	if err != nil {
+		return ""
+	}
 	for _, t := range tasks {
 		if t.Status.Ended() {
 			continue
@@ -300,6 +343,9 @@ func (m *mission) missionStatus() string {
 		}
 		if t.Reason != "" {
 			line += ": " + t.Reason
+		}
+		if a := answers[t.ID]; a != "" {
+			line += " (the person has answered its question: " + a + ")"
 		}
 		b.WriteString(line + "\n")
 	}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
 	"centurion"
 	"centurion/event"
+	"centurion/loop"
 	"centurion/session"
+	"centurion/store"
 	"centurion/tools"
 )
 
@@ -29,38 +32,53 @@ const (
 // stuckCall stands in the place of a tool call in the question about work that came back too often.
 const stuckCall = "returns"
 
-// stuck asks a person, if one is there, what becomes of work that came back too often, or of which its session says that it
-// cannot be done. Its item is blocked meanwhile. It returns what the session is told if it tries on.
+// stuck decides what becomes of work that came back too often, or of which its session says that it cannot be done. Of that whoever has handed
+// it out hears first, as it knows what the plan is about and can say more; a person, if one is there, is asked where that has
+// been tried, and where work came back too often. Its item is blocked meanwhile. It returns what the session is told if it tries on.
 func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, returns int, said string) (string, error) {
 	short := fmt.Sprintf("it came back %s and still cannot be merged: %s", centurion.Count(returns, "time"), back.short)
+	early := back.ends || returns < m.h.cfg.Returns
 	switch {
-	case back.cause == event.ReturnedStuck:
+	case back.ends:
 		short = back.short
-	case givesUp(said) && returns < m.h.cfg.Returns:
+	case early:
 		short = "its agent says that it is stuck; it cannot be merged as it is: " + back.short
 	}
 	none := &stuckError{&centurion.Error{Kind: centurion.KindVerify, Msg: short,
-		Hint: "set the item to open with update_todo and hand it out again with what would help, or ask the person"}}
-	if err := m.markItem(ctx, c.task.item, markBlocked); err != nil {
-		return "", err
-	}
+		Hint: "resume it with what would help, hand it out anew, or ask the person"}}
 	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
 	if err != nil {
 		return "", err
 	}
-	if rec.Options.Ask != "ask" {
-		return "", none
-	}
-	title, item := "task "+c.task.id, c.task.item
-	if t := c.task.now.Load(); t != nil {
-		title = strings.TrimSpace(t.Item + " " + t.Title)
+	first := false
+	if early {
+		if first, err = m.firstEnd(ctx, c.task); err != nil {
+			return "", err
+		}
 	}
 	// The question belongs to the answer that was sent back last: a host that goes on finds it, and another round asks anew.
 	newest, _, err := m.h.cfg.Store.Newest(ctx, c.id())
 	if err != nil {
 		return "", err
 	}
-	answer, err := asker{c}.AskPerson(ctx, &tools.Call{Session: c.id(), Task: c.task.id, Message: newest, ID: stuckCall},
+	call := &tools.Call{Session: c.id(), Task: c.task.id, Message: newest, ID: stuckCall}
+	asked, found, err := m.asked(ctx, call)
+	if err != nil {
+		return "", err
+	}
+	if !found || asked.Answered.IsZero() { // one that was answered while nobody worked on it goes on, and is not blocked
+		if err := m.markItem(ctx, c.task.item, markBlocked); err != nil {
+			return "", err
+		}
+	}
+	if !found && first || rec.Options.Ask != "ask" {
+		return "", none
+	}
+	title, item := "task "+c.task.id, c.task.item
+	if t := c.task.now.Load(); t != nil {
+		title = strings.TrimSpace(t.Item + " " + t.Title)
+	}
+	answer, err := asker{c}.AskPerson(ctx, call,
 		tools.Question{Text: stuckQuestion(title, c.agent.Name, short, said), Choices: []string{stuckGiveUp, stuckRetry}})
 	if err != nil {
 		return "", err
@@ -80,6 +98,19 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 	return back.text + "\n\nThe person says: " + answer.Text, nil
 }
 
+// firstEnd reports whether no task of the same item, or of the same session, has ended like this before.
+func (m *mission) firstEnd(ctx context.Context, r *taskRun) (bool, error) {
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(tasks, func(t centurion.Task) bool { return t.ID == r.id })
+	return !slices.ContainsFunc(tasks, func(t centurion.Task) bool {
+		same := i >= 0 && t.Session == tasks[i].Session || t.Item != "" && t.Item == r.item
+		return t.ID != r.id && same && t.Status == centurion.TaskBlocked && t.Error != nil && t.Error.Kind == centurion.KindVerify
+	}), nil
+}
+
 // unfinished holds back the work of an agent that says that it is stuck, where no check of the item could show otherwise: what
 // it has written is half of something, and its item is not done. Where the item has a check, that decides.
 func (m *mission) unfinished(ctx context.Context, c *conversation, said string) (*rejection, error) {
@@ -93,8 +124,59 @@ func (m *mission) unfinished(ctx context.Context, c *conversation, said string) 
 	if it, ok := m.itemNow(t.Item); !ok || len(it.Verify) > 0 {
 		return nil, nil
 	}
-	return &rejection{cause: event.ReturnedStuck, short: "its agent says that it is stuck, and its item has no check that could show otherwise",
+	return &rejection{cause: event.ReturnedStuck, ends: true, short: "its agent says that it is stuck, and its item has no check that could show otherwise",
 		text: "You said that you are stuck. A person wants you to try on: finish the item, then end your turn with what you have done."}, nil
+}
+
+// onlyAsks holds back the work of an agent that has changed nothing for its item and whose last text is a question: nobody reads it there, and
+// the item is not done. It is told so once, which is no return of its work; if it asks again, whoever has handed the item out decides.
+func (m *mission) onlyAsks(ctx context.Context, c *conversation, said string) (*rejection, error) {
+	if c.task.item == "" || !mayChange(c) || givesUp(said) || !loop.Asks(said) {
+		return nil, nil
+	}
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tasks {
+		changed := len(t.Files) > 0 || slices.ContainsFunc(t.Landed, func(l centurion.Landed) bool { return len(l.Files) > 0 })
+		if t.Session == c.id() && (changed || t.Reviews) {
+			return nil, nil
+		}
+	}
+	told, err := m.returnsOf(ctx, c.task.id)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(told, func(d event.ReturnData) bool { return d.Cause == event.ReturnedQuestion }) {
+		return &rejection{cause: event.ReturnedStuck, ends: true, short: "it has changed no file and ended twice with a question: " + lastLine(said),
+			text: "A person wants you to go on: finish the item, then end your turn with what you have done."}, nil
+	}
+	ask := ""
+	if c.agent.Holds("ask_user") {
+		ask = "Ask the person with ask_user. Or "
+	}
+	text := "You have changed no file, and your last text ends with a question. Nobody reads a question there. " + ask +
+		"answer it yourself: decide, do the work, and say what you have decided. If you cannot, begin your last text with " + stuckWord + " and say why."
+	return &rejection{cause: event.ReturnedQuestion, notice: true, short: "it has changed no file and ended with a question: " + lastLine(said),
+		text: strings.Replace(text, ". answer it", ". Answer it", 1)}, nil
+}
+
+// lastLine is the last line of a text, shortened.
+func lastLine(said string) string {
+	said = strings.TrimSpace(said)
+	return centurion.Clip(strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:]), 300)
+}
+
+// returnsOf lists why a task's work went back to its session, oldest first.
+func (m *mission) returnsOf(ctx context.Context, task string) (out []event.ReturnData, err error) {
+	told, err := m.h.cfg.Store.Events(ctx, store.EventQuery{Mission: m.id, Task: task, Types: []centurion.EventType{centurion.EventTaskReturned}, Limit: 1 << 20})
+	for _, e := range told {
+		if d, derr := event.Decode[event.ReturnData](e); derr == nil {
+			out = append(out, d)
+		}
+	}
+	return out, err
 }
 
 // stuckQuestion is what a person is asked: the agent's own words come first, as they may name what only the person knows.
@@ -126,7 +208,7 @@ func isStuck(err error) bool {
 func (c *conversation) noHeadway(stuck *session.StuckError) error {
 	if c.task == nil {
 		return &errBlocked{fmt.Sprintf("The %s has called %s %d times in a row and was refused each time: %s. What should it do?",
-			c.agent.Name, stuck.Tool, stuck.Times, forPerson(stuck.Said))}
+			c.agent.Name, stuck.Tool, stuck.Times, inWords(stuck.Said))}
 	}
 	if c.sess.Record().Metadata.Tools != nil {
 		return stuck
@@ -135,12 +217,12 @@ func (c *conversation) noHeadway(stuck *session.StuckError) error {
 		Hint: "set the item to open with update_todo and hand it out again with what would help, or ask the person"}}
 }
 
-// toolCall is a call as a refusal shows it to a model, with what leads to it.
-var toolCall = regexp.MustCompile(`:? *\bdelegate_task \{[^}]*\}`)
-
-// forPerson is what a person is shown of a refusal that was written for a model: without the calls that it was told to make, on a line that
-// can be read.
-func forPerson(refusal string) string {
-	s := strings.Join(strings.Fields(toolCall.ReplaceAllString(refusal, "")), " ")
-	return strings.TrimRight(centurion.Clip(s, 300), ". ")
+// inWords is what an agent was told, for a person: one line, without the calls that were spelled out for it.
+func inWords(said string) string {
+	said = spelledCall.ReplaceAllString(said, "")
+	said = strings.ReplaceAll(strings.ReplaceAll(said, ":\n- ", ": "), "\n- ", "; ")
+	return strings.TrimRight(centurion.Clip(strings.Join(strings.Fields(said), " "), 400), ".;: ")
 }
+
+// spelledCall is a call of a tool with its arguments as JSON, and what leads up to it.
+var spelledCall = regexp.MustCompile(`[:;,]?\s*\(?\b[a-z]+(?:_[a-z]+)+ \{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}\)?`)

@@ -11,7 +11,6 @@ import (
 
 	"centurion"
 	"centurion/agents"
-	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/orchestrator/claims"
@@ -149,25 +148,19 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 	defer c.endBackground()
 	var files []string
 	for returns := t.Returns; ; returns++ {
-		out, err := c.toEnd(ctx)
-		if err == nil {
-			err = answered(out)
-		}
-		c.endBackground() // nothing of the task writes while it is checked
-		files = append(files, out.Files...)
-		slices.Sort(files)
-		files = slices.Compact(files)
-		out.Files = files
+		out, lost, err := c.workOn(ctx, files)
 		if err != nil {
 			return out, err
 		}
 		sl.Release()
 		back, err := m.accept(ctx, c, &out, returns)
 		files = out.Files
+		said := out.Text
+		out.Text = withLost(said, lost)
 		if err != nil {
 			return out, err
 		}
-		if back == nil || back.cause == event.ReturnedStuck {
+		if back == nil || back.ends {
 			more, err := c.spokenTo(ctx)
 			if more {
 				returns-- // what somebody has written meanwhile is no failure, and may be what helps
@@ -177,19 +170,36 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 				return out, err
 			}
 		}
-		if returns, err = m.handBack(ctx, c, sl, back, returns, out.Text); err != nil {
+		if returns, err = m.handBack(ctx, c, sl, back, returns, said); err != nil {
 			return out, err
 		}
 	}
+}
+
+// workOn runs a task's session to its end and what it has left in the background, so that nothing of the task writes while it is checked. have are
+// the files that it has changed before; lost tells of the commands that were still running.
+func (c *conversation) workOn(ctx context.Context, have []string) (out session.Outcome, lost []string, err error) {
+	out, err = c.toEnd(ctx)
+	if err == nil {
+		err = answered(out)
+	}
+	lost = c.endBackground()
+	out.Files = slices.Concat(have, out.Files)
+	slices.Sort(out.Files)
+	out.Files = slices.Compact(out.Files)
+	if err == nil {
+		err = c.tellLost(ctx, lost)
+	}
+	return out, lost, err
 }
 
 // handBack gives a task's work back to its session, with the slot that it needs to go on. Work that has come back too often
 // fails, or is a person's to decide, who is shown what the session has said last: then the count of returns, which it returns,
 // begins anew. A notice does not count.
 func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot, back *rejection, returns int, said string) (int, error) {
-	over := givesUp(said) || returns >= m.h.cfg.Returns && !back.notice
+	over := back.ends || givesUp(said) || returns >= m.h.cfg.Returns && !back.notice
 	switch {
-	case over && !m.isolated() && back.cause != event.ReturnedStuck:
+	case over && !m.isolated() && !back.ends:
 		return returns, &centurion.Error{Kind: centurion.KindVerify,
 			Msg: fmt.Sprintf("its acceptance command still fails after %s: %s", centurion.Count(returns, "return"), back.short)}
 	case over:

@@ -29,6 +29,9 @@ func (m *mission) finish(v verdict) (centurion.Mission, error) {
 		question = m.closingQuestion(v.reason)
 		v.reason = openQuestions(question, nil)
 	}
+	if v.status != centurion.MissionCompleted {
+		m.countDone()
+	}
 	// What happened is recorded even though the caller's context has ended.
 	err := m.h.cfg.Store.Update(context.Background(), func(tx *store.Tx) (err error) {
 		if rec, err = tx.Mission(m.id); err != nil || !rec.Status.Alive() { // it could not even be begun
@@ -58,6 +61,14 @@ func (m *mission) finish(v verdict) (centurion.Mission, error) {
 		return err
 	})
 	return rec, err
+}
+
+// countDone keeps how many of the items that are done so far are proven; the final checks count them in a mission that is complete. Where the
+// plan cannot be read the mission ends without: that is what it ends for, then.
+func (m *mission) countDone() {
+	if p, err := m.plan(); err == nil && p.doc != nil && m.root != nil {
+		_ = m.countProof(context.Background(), p)
+	}
 }
 
 // handedOver reports whether the work was ended so that another host goes on with it.

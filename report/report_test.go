@@ -343,13 +343,14 @@ func TestReturns(t *testing.T) {
 		event.ReturnedGuard:    {"it broke a check of the mission that was green before it: go test", "it broke a check of the mission that was green before it: go test"},
 		event.ReturnedHollow:   {"its tests tell nothing of its work: go test", "its tests tell nothing of its work: go test"},
 		event.ReturnedStuck:    {"its agent said that it was stuck, and a person had it tried on", "its agent said that it was stuck, and a person had it tried on"},
+		event.ReturnedQuestion: {"it had changed nothing and ended with a question that nobody would have read", "it had changed nothing and ended with a question that nobody would have read"},
 		"another":              {"it is so", "it is so"},
 	} {
 		d := event.ReturnData{Cause: cause, Reason: "it is so\nand more", Returns: 1}
 		switch cause {
 		case event.ReturnedCheck, event.ReturnedGuard, event.ReturnedHollow:
 			d.Command = "go test"
-		case "another", event.ReturnedStuck:
+		case "another", event.ReturnedStuck, event.ReturnedQuestion:
 		default:
 			d.Files = []string{"a.go"}
 		}

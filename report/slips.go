@@ -107,6 +107,7 @@ const (
 	returnedGuard    = "guard"
 	returnedHollow   = "hollow"
 	returnedStuck    = "stuck"
+	returnedQuestion = "question"
 )
 
 // why says in one line why work went back.
@@ -125,6 +126,8 @@ func (r returnFact) why() string {
 		return "it broke a check of the mission that was green before it" + suffix(": ", r.Command)
 	case returnedStuck:
 		return "its agent said that it was stuck, and a person had it tried on"
+	case returnedQuestion:
+		return "it had changed nothing and ended with a question that nobody would have read"
 	case returnedHollow:
 		return "its tests tell nothing of its work" + suffix(": ", r.Command)
 	}

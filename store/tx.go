@@ -72,7 +72,7 @@ type Ask struct {
 	Deadline   centurion.Time `json:"deadline,omitzero"`
 	Answered   centurion.Time `json:"answered,omitzero"` // zero while open
 	Answer     string         `json:"answer,omitempty"`  // once, always, reject, or a text
-	By         string         `json:"by,omitempty"`      // person, policy, timeout, abort or shutdown
+	By         string         `json:"by,omitempty"`      // person, always (their answer to another one), policy, timeout, abort or shutdown
 
 	Agent   string `json:"agent,omitempty"`   // who asks
 	Address string `json:"address,omitempty"` // its address in the mission

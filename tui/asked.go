@@ -49,6 +49,9 @@ func answered(a *Ask, p payload) fact {
 	if p.By != "" && p.By != "person" {
 		by = "by " + Clean(p.By)
 	}
+	if p.By == "always" { // it was open when the person answered another one so
+		by = "by your earlier «always»"
+	}
 	switch a.Type {
 	case "plan":
 		f.who = ""

@@ -272,7 +272,7 @@ func taskText(tasks map[string]int, b *Board) string {
 func nextStep(b *Board) string {
 	switch b.Status {
 	case centurion.MissionPaused, centurion.MissionBlocked:
-		return "centurion resume " + b.ID
+		return answerFirst(b.Asks) + "centurion resume " + b.ID
 	case centurion.MissionFailed:
 		return fmt.Sprintf("centurion show %s, then centurion resume %s", b.ID, b.ID)
 	case centurion.MissionCompleted:
@@ -281,6 +281,23 @@ func nextStep(b *Board) string {
 		}
 	}
 	return ""
+}
+
+// answerFirst is what comes before the resume of a mission with open questions.
+func answerFirst(asks []*Ask) string {
+	var open []*Ask
+	for _, a := range asks {
+		if a.Type == "question" {
+			open = append(open, a)
+		}
+	}
+	switch len(open) {
+	case 0:
+		return ""
+	case 1:
+		return askCommand(open[0]) + ", then "
+	}
+	return "centurion asks, then "
 }
 
 func askTitle(a *Ask) string {

@@ -15,15 +15,16 @@ import (
 // ShowOptions say how the boards of the one-shot commands are drawn.
 type ShowOptions struct {
 	Color    bool
-	Width    int             // cells; default 100
-	Now      time.Time       // ages are counted from it; default the present
-	Slots    int             // workers at once; default 50
-	PerAgent int             // of one agent; default 10
-	Asking   map[string]bool // tasks with an open question to the person, by id
-	Most     int             // tasks named of each group; default all
-	IDs      bool            // tasks: add ids, for the commands that take one
-	Full     bool            // show: tool outputs and texts whole instead of their first lines
-	Prompt   bool            // show: a session's system prompt whole
+	Width    int               // cells; default 100
+	Now      time.Time         // ages are counted from it; default the present
+	Slots    int               // workers at once; default 50
+	PerAgent int               // of one agent; default 10
+	Asking   map[string]bool   // tasks with an open question to the person, by id
+	Doubt    map[string]string // what the checks of a task are worth where that is too little, by its id; see [Doubts]
+	Most     int               // tasks named of each group; default all
+	IDs      bool              // tasks: add ids, for the commands that take one
+	Full     bool              // show: tool outputs and texts whole instead of their first lines
+	Prompt   bool              // show: a session's system prompt whole
 
 	whole bool // the list is part of something shown whole: groups without a task are left out
 }
@@ -34,6 +35,40 @@ func (o ShowOptions) defaults() ShowOptions {
 		o.Now = time.Now()
 	}
 	return o
+}
+
+// doubt is what the checks of a completed task are worth, in a word, where that is too little.
+func (o ShowOptions) doubt(t centurion.Task) string {
+	if t.Status != centurion.TaskCompleted {
+		return ""
+	}
+	return o.Doubt[t.ID]
+}
+
+// Doubts tells, by task, what the newest receipts of its commands are worth where that is too little: unproven or flaky. The receipts
+// are those of a mission, oldest first.
+func Doubts(receipts []centurion.Receipt) map[string]string {
+	out := map[string]string{}
+	seen := map[[2]string]bool{}
+	for _, r := range slices.Backward(receipts) {
+		of := [2]string{r.Task, r.Command}
+		if r.Task == "" || r.Final || seen[of] {
+			continue
+		}
+		seen[of] = true
+		if unsure := doubtful(r); unsure != "" {
+			out[r.Task] = unsure
+		}
+	}
+	return out
+}
+
+// doubtful is what a green check is worth, where that is too little.
+func doubtful(r centurion.Receipt) string {
+	if !r.Passed || r.Proof == "" || r.Proof.Solid() {
+		return ""
+	}
+	return Clean(string(r.Proof))
 }
 
 // page collects lines and writes them at once.
@@ -136,6 +171,9 @@ func (p *page) group(g toast.Group, o ShowOptions) {
 	}
 	for _, t := range g.Tasks[:shown] {
 		sign, c := taskMark(t.Status)
+		if o.doubt(t) != "" {
+			c = warn
+		}
 		switch g.Name {
 		case "Running":
 			sign, c = g.Mark, plain
@@ -151,6 +189,9 @@ func (p *page) group(g toast.Group, o ShowOptions) {
 
 func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 	var after []string
+	if d := o.doubt(t); d != "" {
+		after = append(after, d)
+	}
 	if t.Attempt > 1 {
 		after = append(after, fmt.Sprintf("attempt %d", t.Attempt))
 	}
@@ -336,12 +377,15 @@ func (p *page) aside(all []centurion.Aside) {
 
 func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 	mark, c := taskMark(t.Status)
+	if o.doubt(*t) != "" {
+		c = warn
+	}
 	p.line(p.theme.paint(c, mark) + " " + p.theme.paint(strong, fit(Clean(t.Title), o.Width-2)))
 	attempt := ""
 	if t.Attempt > 1 {
 		attempt = fmt.Sprintf("attempt %d", t.Attempt)
 	}
-	p.field("task", dots(t.ID, string(t.Status), attempt, Clean(t.Reason)))
+	p.field("task", dots(t.ID, string(t.Status), o.doubt(*t), attempt, Clean(t.Reason)))
 	p.field("agent", dots(Clean(t.Agent), Clean(t.Item), t.Session))
 	p.field("resumes", Clean(t.Resumes))
 	p.field("usage", dots(tokenText(t.Usage), money(t.Usage)))

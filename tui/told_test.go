@@ -122,3 +122,33 @@ func TestShowAside(t *testing.T) {
 		}
 	}
 }
+
+// A completed task whose check proves too little is marked as such, in the list, by itself and beside its receipt. What was proven later, what
+// has not ended and final checks are not.
+func TestUnprovenIsMarked(t *testing.T) {
+	task := func(id, item string, s centurion.TaskStatus) centurion.Task {
+		return centurion.Task{ID: id, Item: item, Title: "Do " + item, Agent: "worker", Status: s}
+	}
+	tasks := []centurion.Task{task("tsk_1", "T1", centurion.TaskCompleted), task("tsk_2", "T2", centurion.TaskCompleted), task("tsk_3", "T3", centurion.TaskRunning)}
+	of := func(task string, p centurion.Proof, final bool) centurion.Receipt {
+		return centurion.Receipt{Task: task, Command: "go test", Passed: true, Proof: p, Final: final}
+	}
+	receipts := []centurion.Receipt{of("tsk_1", centurion.ProofUnproven, false), of("tsk_2", centurion.ProofFlaky, false), of("tsk_2", centurion.ProofProven, false),
+		of("tsk_2", centurion.ProofUnproven, true), of("tsk_3", centurion.ProofUnproven, false)}
+	o := ShowOptions{Now: time.Unix(0, 0), Doubt: Doubts(receipts)}
+	var b strings.Builder
+	if err := Show(&b, Shown{Tasks: tasks, Receipts: receipts[:1]}, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := Show(&b, Shown{Task: &tasks[0]}, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Do T1 (worker) - 0s · unproven · T1", "✓ 0.0s · unproven · mission go test", "tsk_1 · completed · unproven"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, b.String())
+		}
+	}
+	if n := strings.Count(b.String(), "unproven") + strings.Count(b.String(), "flaky"); n != 3 {
+		t.Errorf("%d marks in:\n%s", n, b.String())
+	}
+}

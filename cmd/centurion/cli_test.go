@@ -113,6 +113,21 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// The lines of a reason are told in one, with nothing behind the end of a sentence; a question that is open comes before the resume.
+func TestOneLine(t *testing.T) {
+	equal := func(got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	equal(oneLine("All is fine.\n\nits agent waits\nand waits:\n- no"), "All is fine. its agent waits; and waits: - no")
+	equal(oneLine("\n"), "")
+	equal(answerFirst("worker asks: so? (centurion answer que_1 TEXT)"), "centurion answer que_1 TEXT, then ")
+	equal(answerFirst("worker asks 2 questions: a · b (centurion asks)"), "centurion asks, then ")
+	equal(answerFirst("There was no progress in 5 rounds."), "")
+}
+
 // Contract «Exit codes».
 func TestExitCodes(t *testing.T) {
 	for _, tt := range []struct {

@@ -27,6 +27,7 @@ func (f *derivedFlags) any() bool { return f.progress || f.notices }
 func (c *cli) listOptions(ctx context.Context, api server.API, m server.Mission) tui.ShowOptions {
 	o := c.showOptions()
 	o.Asking = askingOf(ctx, api, m)
+	o.Doubt = doubtsOf(ctx, api, m.ID)
 	o.Slots, o.PerAgent = m.Options.MaxWorkers, m.Options.MaxPerAgent
 	return o
 }
@@ -47,6 +48,15 @@ func askingOf(ctx context.Context, api server.API, m server.Mission) map[string]
 		}
 	}
 	return out
+}
+
+// doubtsOf finds the tasks of a mission whose checks prove too little. They are left out where that cannot be read: the list is of use without.
+func doubtsOf(ctx context.Context, api server.API, mission string) map[string]string {
+	receipts, err := api.Receipts(ctx, mission)
+	if err != nil {
+		return nil
+	}
+	return tui.Doubts(receipts)
 }
 
 // sessionOf finds the mission and the session that an id stands for.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -160,8 +161,23 @@ func generalHint(err error) string {
 	return "see what was found on this machine with: centurion doctor"
 }
 
-// oneLine joins the lines of a message, as joined errors have them, and makes them harmless to look at.
-func oneLine(s string) string { return strings.Join(tui.CleanLines(s), "; ") }
+// oneLine joins the lines of a message, as joined errors have them, and makes them harmless to look at. A line that ends as a sentence does
+// needs nothing between it and the next.
+func oneLine(s string) string {
+	out := ""
+	for _, l := range tui.CleanLines(s) {
+		switch l = strings.TrimSpace(l); {
+		case l == "":
+		case out == "":
+			out = l
+		case strings.ContainsRune(".!?:;,…", []rune(out)[utf8.RuneCountInString(out)-1]):
+			out += " " + l
+		default:
+			out += "; " + l
+		}
+	}
+	return out
+}
 
 // exitCode says what an error exits with.
 func exitCode(err error) int {

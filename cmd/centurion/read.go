@@ -201,6 +201,9 @@ func (c *cli) showCommand() *cobra.Command {
 			if s.Mission != nil {
 				o = c.listOptions(ctx, api, server.Mission{ID: s.Mission.ID, Status: s.Mission.Status, Options: s.Mission.Options})
 			}
+			if s.Task != nil {
+				o.Doubt = doubtsOf(ctx, api, s.Task.Mission)
+			}
 			o.Prompt = prompt
 			return tui.Show(c.out, s, o)
 		})

@@ -18,6 +18,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/cmd/centurion/config"
+	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/tui"
 	"centurion/workspace"
@@ -383,12 +384,27 @@ func (c *cli) ended(f *runFlags, m centurion.Mission) {
 	}
 	next := "centurion resume " + m.ID
 	switch m.Status {
+	case centurion.MissionBlocked:
+		next = answerFirst(m.Reason) + next
 	case centurion.MissionCancelled:
 		next = "centurion show " + m.ID
 	case centurion.MissionFailed:
 		next = fmt.Sprintf("centurion show %s, then centurion resume %s", m.ID, m.ID)
 	}
 	fmt.Fprintf(c.err, "centurion: mission %s is %s: %s\nnext: %s\n", m.ID, m.Status, oneLine(m.Reason), next)
+}
+
+// answerFirst is what comes before the resume of a mission that is blocked on a question, as the reason of its end names it.
+func answerFirst(reason string) string {
+	if strings.HasSuffix(reason, "("+orchestrator.AsksHint+")") {
+		return orchestrator.AsksHint + ", then "
+	}
+	if _, rest, asked := strings.Cut(reason, "(centurion answer "); asked {
+		if id, _, named := strings.Cut(rest, " TEXT)"); named {
+			return "centurion answer " + id + " TEXT, then "
+		}
+	}
+	return ""
 }
 
 // show draws a mission's events until its end. Keep says that this process takes the mission over when its host ends.
