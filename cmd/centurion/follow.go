@@ -8,14 +8,25 @@ import (
 	"centurion/server"
 )
 
+// maxReopened is how often in a row a host is looked for that then tells nothing: more would only turn in a circle.
+const maxReopened = 3
+
 // followed yields the events of a mission, and new ones as long as it is being worked on: by the host that is there, and by one that takes
 // over from it. Where nobody does any more it says so; that is an end and no failure.
 func (c *cli) followed(ctx context.Context, f *readFlags, api server.API, q server.EventQuery) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		done := func() error { return nil }
 		defer func() { _ = done() }() // it was only read from
-		for {
+		for tries := 0; ; tries++ {
+			at := q.After
 			if !untilGone(ctx, api, &q, yield) || ctx.Err() != nil {
+				return
+			}
+			if q.After > at {
+				tries = 0
+			}
+			if tries == maxReopened {
+				c.note("its host does not answer; see: centurion ps")
 				return
 			}
 			if _, idle := api.(*server.Local); idle {
