@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"centurion"
@@ -54,4 +55,38 @@ func checkedWhat(r centurion.Receipt) string {
 		return "final"
 	}
 	return cmp.Or(Clean(r.Item), "mission")
+}
+
+// doubt is what the checks of a completed task are worth, in a word, where that is too little.
+func (o ShowOptions) doubt(t centurion.Task) string {
+	if t.Status != centurion.TaskCompleted {
+		return ""
+	}
+	return o.Doubt[t.ID]
+}
+
+// Doubts tells, by task, what the newest receipts of its commands are worth where that is too little: unproven or flaky. The receipts
+// are those of a mission, oldest first.
+func Doubts(receipts []centurion.Receipt) map[string]string {
+	out := map[string]string{}
+	seen := map[[2]string]bool{}
+	for _, r := range slices.Backward(receipts) {
+		of := [2]string{r.Task, r.Command}
+		if r.Task == "" || r.Final || seen[of] {
+			continue
+		}
+		seen[of] = true
+		if unsure := doubtful(r); unsure != "" {
+			out[r.Task] = unsure
+		}
+	}
+	return out
+}
+
+// doubtful is what a green check is worth, where that is too little.
+func doubtful(r centurion.Receipt) string {
+	if !r.Passed || r.Proof == "" || r.Proof.Solid() {
+		return ""
+	}
+	return Clean(string(r.Proof))
 }
