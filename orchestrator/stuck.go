@@ -152,14 +152,14 @@ func (m *mission) onlyAsks(ctx context.Context, c *conversation, said string) (*
 		return &rejection{cause: event.ReturnedStuck, ends: true, short: "it has changed no file and ended twice with a question: " + lastLine(said),
 			text: "A person wants you to go on: finish the item, then end your turn with what you have done."}, nil
 	}
-	ask := ""
+	ways := "Answer"
 	if c.agent.Holds("ask_user") {
-		ask = "Ask the person with ask_user. Or "
+		ways = "Ask the person with ask_user. Or answer"
 	}
-	text := "You have changed no file, and your last text ends with a question. Nobody reads a question there. " + ask +
-		"answer it yourself: decide, do the work, and say what you have decided. If you cannot, begin your last text with " + stuckWord + " and say why."
+	text := "You have changed no file, and your last text ends with a question. Nobody reads a question there. " + ways +
+		" it yourself: decide, do the work, and say what you have decided. If you cannot, begin your last text with " + stuckWord + " and say why."
 	return &rejection{cause: event.ReturnedQuestion, notice: true, short: "it has changed no file and ended with a question: " + lastLine(said),
-		text: strings.Replace(text, ". answer it", ". Answer it", 1)}, nil
+		text: text}, nil
 }
 
 // lastLine is the last line of a text, shortened.
