@@ -12,7 +12,8 @@ import (
 )
 
 // ORCH-89: an item that a person adds gets an id that no task of the mission has had, also where the item of that task was deleted in the same
-// save: the task is cancelled, and is no task of the new item. A later host keeps to it.
+// save: the task is cancelled, and is no task of the new item. A later host keeps to it. Nor does it get that of an item which nobody has worked on
+// yet: the Commander may be about to hand that one out.
 func TestNewItemGetsNoIDOfATask(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two")), do(work("T1", "first"), work("T2", "second")), say("I wait"), do(call("ask_user", args{"question": "And now?"})), say("well")),
@@ -26,6 +27,9 @@ func TestNewItemGetsNoIDOfATask(t *testing.T) {
 		time.Sleep(10 * time.Second) // a text that is much shorter may have a writer who has not come to its end
 		has(t, r.read(todoMD), "- [ ] T3 Something else")
 		equal(t, "the task of the deleted item", r.task(m.ID, "T2").Status, centurion.TaskCancelled)
+		r.write(todoMD, "# Plan\n- [~] T1 One\n"+passes+"\n- [ ] Something else again\n  - verify: `false`\n")
+		time.Sleep(10 * time.Second)
+		has(t, r.read(todoMD), "- [ ] T4 Something else again")
 		m = <-done
 		g.Wait()
 		r.runs++

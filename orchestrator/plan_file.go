@@ -22,8 +22,8 @@ type planFile struct {
 	had   heldIDs
 }
 
-// heldIDs are the items that tasks of a mission have had. A new item gets none of their ids, also if they were removed: it would come to
-// have their tasks.
+// heldIDs are the items that tasks of a mission have had, and those that this host has seen in its plan. A new item gets none of their
+// ids, also if they were removed: it would come to have their tasks, or what somebody was going to say about them.
 type heldIDs struct {
 	mu  sync.Mutex // protects ids
 	ids map[string]bool
@@ -39,6 +39,19 @@ func (h *heldIDs) add(ids ...string) {
 	for _, id := range ids {
 		h.ids[id] = true
 	}
+}
+
+// see takes in the ids of a plan that was read or written, and hands both arguments on.
+func (h *heldIDs) see(d *todo.Doc, err error) (*todo.Doc, error) {
+	if d != nil && err == nil {
+		items := d.Items()
+		ids := make([]string, len(items))
+		for i, it := range items {
+			ids[i] = it.ID
+		}
+		h.add(ids...)
+	}
+	return d, err
 }
 
 // reserve keeps the ids from being assigned in a plan.
@@ -64,27 +77,27 @@ func (p *planFile) Load() (*todo.Doc, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	doc, _, err := p.file.Load()
-	return doc, err
+	return p.had.see(doc, err)
 }
 
 // Edit changes the plan; see [workspace.TodoFile.Edit]. f must not use the planFile.
 func (p *planFile) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.file.Edit(ctx, func(d *todo.Doc) error {
+	return p.had.see(p.file.Edit(ctx, func(d *todo.Doc) error {
 		p.had.reserve(d)
 		return f(d)
-	})
+	}))
 }
 
 // Replace replaces the plan; see [workspace.TodoFile.Replace]. check must not use the planFile.
 func (p *planFile) Replace(ctx context.Context, content string, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.file.Replace(ctx, content, func(old, new *todo.Doc) error {
+	return p.had.see(p.file.Replace(ctx, content, func(old, new *todo.Doc) error {
 		p.had.reserve(new)
 		return check(old, new)
-	})
+	}))
 }
 
 // Heal brings back what a stale save has dropped; see [workspace.TodoFile.Heal].
