@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -98,12 +99,13 @@ func isHeld(err error) bool {
 
 // heldBy says who hosts a project.
 func heldBy(p place) error {
-	who := "another centurion works in " + p.dir
+	who, pid := "another centurion works in "+p.dir, "PID"
 	if o, err := readOwner(p); err == nil {
+		pid = strconv.Itoa(o.PID)
 		who += fmt.Sprintf(" (process %d, since %s)", o.PID, o.Since.Local().Format(time.TimeOnly))
 	}
 	return &centurion.Error{Op: "host project", Kind: centurion.KindConflict, Err: errHeld{who},
-		Hint: "it does not answer; if it hangs, end it: what it was at goes on with `centurion resume`"}
+		Hint: "it does not answer; if it was stopped (Ctrl-Z), wake it with `fg` or `kill -CONT " + pid + "`; if it hangs, end it: what it was at goes on with `centurion resume`"}
 }
 
 func readOwner(p place) (owner, error) {

@@ -250,10 +250,13 @@ func job(ts *testscript.TestScript, name string) *running {
 
 func signalCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: signal NAME INT|KILL...")
+		ts.Fatalf("usage: signal NAME INT|KILL|TERM|STOP|CONT...")
 	}
 	for i, name := range args[1:] {
 		sig := map[string]os.Signal{"INT": os.Interrupt, "KILL": os.Kill, "TERM": syscall.SIGTERM}[name]
+		if sig == nil {
+			sig = jobSignals[name]
+		}
 		if sig == nil {
 			ts.Fatalf("no signal %s", name)
 		}

@@ -42,6 +42,10 @@ const (
 	findFirst = 800 * time.Millisecond
 	findNext  = 10 * time.Second
 	findPause = 20 * time.Millisecond
+
+	// findAnswer is how long a host may take to say who it is: one that is stopped (Ctrl-Z) takes the connection and never says so,
+	// and a busy one needs a part of a second.
+	findAnswer = 3 * time.Second
 )
 
 // take becomes the project's host, or the client of the process that is. As the host it takes up what another one has
@@ -106,6 +110,8 @@ func (p place) connect(ctx context.Context) (*server.Client, server.Info) {
 		return nil, server.Info{}
 	}
 	c := server.NewClient(o.Socket, p.token)
+	ctx, cancel := context.WithTimeout(ctx, findAnswer)
+	defer cancel()
 	info, err := c.Info(ctx)
 	if err != nil {
 		c.Close()

@@ -1,0 +1,5 @@
+package main
+
+import "os"
+
+var jobSignals map[string]os.Signal
