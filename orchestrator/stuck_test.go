@@ -47,7 +47,9 @@ func TestStuckWithAGreenCheck(t *testing.T) {
 				equal(t, "on the branch", r.branchHas(m.ID, "a.txt"), "half")
 				return
 			}
-			equal(t, "status", task.Status, centurion.TaskBlocked)
+			if task.Status != centurion.TaskBlocked || task.Error == nil {
+				t.Fatalf("it is %s (%v), and its item was merged %d times", task.Status, task.Error, len(task.Landed))
+			}
 			has(t, task.Error.Message, "its agent says that it is stuck", c.want)
 			has(t, task.Result, why)
 			has(t, r.read(todoMD), "[!] T1")
