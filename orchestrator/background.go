@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/event"
 	"centurion/guard"
 	"centurion/sandbox"
@@ -191,12 +192,12 @@ func (c *conversation) endBackground() (lost []string) {
 func (s *backgrounds) lostLine(b *background) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line := fmt.Sprintf("its background command %s «%s» was still running when its turn ended, and was ended", b.id, centurion.Clip(b.script, 200))
+	line := fmt.Sprintf("its background command %s «%s», which was still running when its turn ended", b.id, centurion.Clip(b.script, 200))
 	if b.spool == nil {
 		return line
 	}
 	last, _ := b.spool.Since(max(0, b.spool.Total()-lastPrinted), 2*lastPrinted)
-	if last = strings.TrimSpace(last); last == "" {
+	if last = strings.Join(strings.Fields(last), " "); last == "" {
 		return line + "; it had printed nothing"
 	}
 	return line + "; it had printed last: " + last
@@ -209,16 +210,25 @@ func (c *conversation) tellLost(ctx context.Context, lost []string) error {
 	}
 	rec := c.sess.Record()
 	return c.m.tell(ctx, func(d *event.MissionData) {
-		d.Note = strings.TrimSpace(rec.Agent+" "+rec.Metadata.Address) + ": " + strings.Join(lost, "; ")
+		d.Note = strings.TrimSpace(rec.Agent+" "+rec.Metadata.Address) + ": the host ended " + strings.Join(lost, "; ")
 	})
 }
 
-// withLost adds to a task's result what of its background commands was lost.
-func withLost(text string, lost []string) string {
-	for _, l := range lost {
-		text = strings.TrimSpace(text) + "\n\n(" + l + ")"
+// withLost adds to a task's result what of its background commands was lost: in front, as its agent may say that they run, and whoever
+// is handed the result may read no more than its first lines. The verdict of a review stays the first word.
+func withLost(agent, text string, lost []string) string {
+	if len(lost) == 0 {
+		return text
 	}
-	return text
+	notes := make([]string, len(lost))
+	for i, l := range lost {
+		notes[i] = "(The host ended " + l + ")"
+	}
+	parts := []string{strings.Join(notes, "\n"), strings.TrimSpace(text)}
+	if agent == agents.Reviewer {
+		slices.Reverse(parts)
+	}
+	return strings.Join(parts, "\n\n")
 }
 
 // Look shows a command of the session.

@@ -275,9 +275,9 @@ func TestForgottenBackground(t *testing.T) {
 	}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
-		const note = "its background command bg_2 «build 2h» was still running when its turn ended, and was ended; it had printed nothing"
+		const note = "he host ended its background command bg_2 «build 2h», which was still running when its turn ended; it had printed nothing"
 		task := r.tasks(m.ID)[0]
-		equal(t, "result", task.Result, "The whole test run goes on in the background.\n\n("+note+")")
+		equal(t, "result", task.Result, "(T"+note+")\n\nThe whole test run goes on in the background.")
 		equal(t, "told", r.told(m.Session, note), 1)
 		var notes strings.Builder
 		for _, e := range r.events(m.ID, centurion.EventMissionUpdated) {
@@ -285,6 +285,29 @@ func TestForgottenBackground(t *testing.T) {
 				notes.WriteString(d.Note + "\n")
 			}
 		}
-		equal(t, "notes", notes.String(), "worker 0/0: "+note+"\n")
+		equal(t, "notes", notes.String(), "worker 0/0: t"+note+"\n")
+	})
+}
+
+// Whoever works on what a forgotten command's task has left reads first that the command was ended, then its agent's words; the verdict of a
+// review stays its first word.
+func TestForgottenBackgroundIsToldFirst(t *testing.T) {
+	lost := []string{"its background command bg_1 «watch», which was still running when its turn ended", "its background command bg_2 «serve»"}
+	const told = "(The host ended its background command bg_1 «watch», which was still running when its turn ended)\n(The host ended its background command bg_2 «serve»)"
+	for agent, want := range map[string]string{"worker": told + "\n\nA watcher runs.", "reviewer": "A watcher runs.\n\n" + told} {
+		equal(t, agent, withLost(agent, "A watcher runs.\n", lost), want)
+		equal(t, agent+", nothing lost", withLost(agent, "A watcher runs.\n", nil), "A watcher runs.\n")
+	}
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two", "  - after: T1")), do(work("T1", "x"), work("T2", "y")), say("I wait")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.First(), "\n\nx\n") && q.Step() == 1 {
+				return do(inBack("build 2h"))
+			}
+			return say("A watcher is still running.")
+		},
+	}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		has(t, toldTo(r, r.task(m.ID, "T2").Session), "- T1 do T1: (The host ended its background command bg_1 «build 2h»", "it had printed nothing)\n\nA watcher is still running.")
 	})
 }

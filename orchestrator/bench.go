@@ -64,7 +64,8 @@ func (m *mission) closeQueue(ctx context.Context) error {
 }
 
 // proveLanding runs the acceptance commands of the work's item: on what it stands on, with it, and with it taken out. It
-// returns why the work goes back, or nil: a check is red, or the work's own tests tell nothing of it.
+// returns why the work goes back, or nil: a check is red, the work's own tests tell nothing of it, or its agent says that it is stuck and
+// a green check does not prove otherwise.
 func (m *mission) proveLanding(ctx context.Context, l *landing, before, after string) (*rejection, error) {
 	var back *rejection
 	for _, command := range verify.Distinct(l.verify) {
@@ -84,6 +85,11 @@ func (m *mission) proveLanding(ctx context.Context, l *landing, before, after st
 			return &rejection{text: "The host ran your acceptance command " + on + ", and it failed.\n" + accountAgain(r, told) +
 				"\nMend the cause, then end your turn; the host runs it again.", short: "its acceptance command fails: " + account(r),
 				cause: event.ReturnedCheck, command: r.Command, tree: l.tree, onto: before}, nil
+		}
+		if back == nil && l.stuck {
+			if back = stuckOn(l, r); back != nil {
+				back.command, back.tree, back.onto = r.Command, l.tree, before
+			}
 		}
 		if back == nil && l.mends && r.Hollow && r.Proof == centurion.ProofUnproven {
 			back = hollow(r)

@@ -192,6 +192,9 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 	b.WriteString(".\n")
 	if t.Error != nil {
 		fmt.Fprintf(&b, "Why: %s\n", t.Error.Message)
+		if t.Status == centurion.TaskBlocked && t.Error.Hint != "" && t.Error.Kind != centurion.KindPermission { // what no rule allows is the person's
+			fmt.Fprintf(&b, "What you can do: %s.\n", t.Error.Hint)
+		}
 	}
 	var returns []event.ReturnData
 	if max(t.CameBack, t.Returns) > 0 {

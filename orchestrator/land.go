@@ -41,11 +41,12 @@ type rejection struct {
 // accept judges the work of a turn that has ended and puts it where it belongs. It returns why the work goes back to its
 // session, or nil.
 func (m *mission) accept(ctx context.Context, c *conversation, out *session.Outcome, returns int) (*rejection, error) {
-	if back, err := m.unfinished(ctx, c, out.Text); back != nil || err != nil {
+	stuck, back, err := m.unfinished(ctx, c, out.Text)
+	if back != nil || err != nil {
 		return back, err
 	}
 	if m.isolated() {
-		return m.landTask(ctx, c, out)
+		return m.landTask(ctx, c, out, stuck)
 	}
 	if len(out.Files) == 0 {
 		if back, err := m.onlyAsks(ctx, c, out.Text); back != nil || err != nil {
@@ -53,19 +54,25 @@ func (m *mission) accept(ctx context.Context, c *conversation, out *session.Outc
 		}
 	}
 	failed, err := m.prove(ctx, c, returns)
-	if err != nil || failed == nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case stuck:
+		return stuckShared(failed), nil
+	case failed == nil:
+		return nil, nil
 	}
 	return &rejection{text: m.failedText(c, *failed), short: account(*failed), cause: event.ReturnedCheck, command: failed.Command}, nil
 }
 
-// landTask commits what a task's session has written, proves it on top of the mission's branch and puts it there.
-func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Outcome) (*rejection, error) {
+// landTask commits what a task's session has written, proves it on top of the mission's branch and puts it there. stuck says that its agent
+// takes it for unfinished.
+func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Outcome, stuck bool) (*rejection, error) {
 	t, err := m.h.cfg.Store.Task(ctx, c.task.id)
 	if err != nil {
 		return nil, err
 	}
-	l := &landing{task: c.task, agent: c.agent.Name, item: t.Item, given: t.Verify}
+	l := &landing{task: c.task, agent: c.agent.Name, item: t.Item, given: t.Verify, stuck: stuck}
 	if it, ok := m.itemNow(t.Item); ok && !t.Reviews {
 		l.verify, l.keeps = it.Verify, strings.EqualFold(strings.TrimSpace(it.Proof), string(centurion.ProofRegression))
 	} else if !ok && !t.Reviews { // its line cannot be read, or it was removed in this moment
@@ -74,7 +81,7 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 		}
 		l.verify = t.Verify
 	}
-	if len(l.verify) > 0 {
+	if len(l.verify) > 0 && !stuck {
 		if l.mends, err = m.mayMend(ctx, t); err != nil {
 			return nil, err
 		}
@@ -100,6 +107,7 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 			return back, err
 		}
 	}
+	l.idle = l.commit.ID == "" && len(t.Landed) == 0
 	if l.commit.ID != "" || len(l.verify) > 0 {
 		if err := m.moveRun(ctx, c.task, centurion.TaskVerifying, nil); err != nil {
 			return nil, err

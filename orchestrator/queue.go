@@ -43,6 +43,8 @@ type landing struct {
 	given  []string        // what they were when work on it began
 	keeps  bool            // its checks have to be green before and after, no more is asked for
 	mends  bool            // its session may be asked once to mend tests that prove nothing
+	stuck  bool            // its agent says that it is stuck: only a proof shows otherwise
+	idle   bool            // its task has changed nothing, neither now nor before
 	commit worktree.Commit // the work; no ID if nothing was changed
 
 	taken bool   // somebody merges it together with their own work

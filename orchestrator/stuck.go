@@ -112,20 +112,48 @@ func (m *mission) firstEnd(ctx context.Context, r *taskRun) (bool, error) {
 }
 
 // unfinished holds back the work of an agent that says that it is stuck, where no check of the item could show otherwise: what
-// it has written is half of something, and its item is not done. Where the item has a check, that decides.
-func (m *mission) unfinished(ctx context.Context, c *conversation, said string) (*rejection, error) {
+// it has written is half of something, and its item is not done. Where the item has checks, what they prove decides, and stuck is true.
+func (m *mission) unfinished(ctx context.Context, c *conversation, said string) (stuck bool, back *rejection, err error) {
 	if !givesUp(said) || c.task.item == "" {
-		return nil, nil
+		return false, nil, nil
 	}
 	t, err := m.h.cfg.Store.Task(ctx, c.task.id)
 	if err != nil || t.Reviews {
-		return nil, err // a review's item is the work of others
+		return false, nil, err // a review's item is the work of others
 	}
 	if it, ok := m.itemNow(t.Item); !ok || len(it.Verify) > 0 {
-		return nil, nil
+		return len(it.Verify)+len(t.Verify) > 0, nil, nil
 	}
-	return &rejection{cause: event.ReturnedStuck, ends: true, short: "its agent says that it is stuck, and its item has no check that could show otherwise",
-		text: "You said that you are stuck. A person wants you to try on: finish the item, then end your turn with what you have done."}, nil
+	return true, stuckAnyway("its item has no check that could show otherwise"), nil
+}
+
+// stuckAnyway holds back the work of an agent that says that it is stuck: why says what is missing that would show otherwise.
+func stuckAnyway(why string) *rejection {
+	return &rejection{cause: event.ReturnedStuck, ends: true, short: "its agent says that it is stuck, and " + why,
+		text: "You said that you are stuck. A person wants you to try on: finish the item, then end your turn with what you have done."}
+}
+
+// stuckShared is what becomes of the work of an agent that says that it is stuck, where all write in the same place: a check that is
+// green there may have been green before. failed is the one that is red, or nil.
+func stuckShared(failed *centurion.Receipt) *rejection {
+	if failed != nil {
+		return stuckAnyway("its acceptance command fails: " + account(*failed))
+	}
+	return stuckAnyway("that its checks pass does not show otherwise: without isolation nothing tells whether they passed before")
+}
+
+// stuckOn holds back a landing whose agent says that it is stuck, unless a green check proves the work. Where nothing is left to merge, only
+// what the same task has merged before can be what it proves.
+func stuckOn(l *landing, r centurion.Receipt) *rejection {
+	switch {
+	case l.idle:
+		return stuckAnyway(fmt.Sprintf("has changed no file; that `%s` passes does not show otherwise", r.Command))
+	case r.Proof == centurion.ProofProven, r.Proof == centurion.ProofRegression && (l.keeps || l.commit.ID == ""):
+		return nil
+	case r.Proof == centurion.ProofRegression:
+		return stuckAnyway(fmt.Sprintf("its check does not show otherwise: `%s` was green before its work, too", r.Command))
+	}
+	return stuckAnyway(fmt.Sprintf("its check does not show otherwise: `%s` passed, but is %s (%s)", r.Command, r.Proof, r.Why))
 }
 
 // onlyAsks holds back the work of an agent that has changed nothing for its item and whose last text is a question: nobody reads it there, and

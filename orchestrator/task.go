@@ -156,7 +156,7 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 		back, err := m.accept(ctx, c, &out, returns)
 		files = out.Files
 		said := out.Text
-		out.Text = withLost(said, lost)
+		out.Text = withLost(r.agent, said, lost)
 		if err != nil {
 			return out, err
 		}
