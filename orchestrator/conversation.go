@@ -323,7 +323,7 @@ func (c *conversation) takeIn(ctx context.Context) error {
 func (c *conversation) told() { c.untold, c.urgent, c.heard = 0, 0, 0 }
 
 // collect consumes what waits for this session: each delivery is marked as taken in the transaction that puts it into the
-// history. Messages that wait for the end of a turn are left alone while one goes on.
+// history. Messages that wait for the end of a turn are left alone while one goes on, and the host's words between turns.
 func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Message, error) {
 	waiting, err := c.m.h.cfg.Store.PendingDeliveries(ctx, c.id())
 	if err != nil || len(waiting) == 0 {
@@ -343,7 +343,7 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 		}
 		rec := c.sess.Record()
 		for _, d := range pending {
-			if d.Queue && !alone(pending) {
+			if d.Queue && !alone(pending) || idle && isWord(d) {
 				continue
 			}
 			msg, err := c.m.takeOne(tx, &rec, d)

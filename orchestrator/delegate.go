@@ -71,6 +71,16 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	return m.record(t, call.Begun)
 }
 
+// ItemTitle returns the title of an item of the plan.
+func (d delegator) ItemTitle(item string) string {
+	p, err := d.c.m.plan()
+	if err != nil || p.doc == nil || item == "" {
+		return ""
+	}
+	it, _ := p.doc.Item(item)
+	return it.Title
+}
+
 // recordAgain writes a task that mends an item which is done and in doubt: the item is open again by that.
 func (m *mission) recordAgain(ctx context.Context, t centurion.Task, begun func()) (centurion.Task, error) {
 	if err := m.markItem(ctx, t.Item, markOpen); err != nil {

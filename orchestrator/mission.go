@@ -76,7 +76,9 @@ type mission struct {
 	telling      sync.Mutex // held while the plan is read and told; protects what follows
 	toldPlan     string     // the plan's items when they were last told
 	toldCounts   todo.Counts
-	toldMistakes map[string]bool // what is wrong with the plan, by the mistakes' keys
+	toldMistakes toldMistakes
+	toldEdits    planEdits // what others have changed, as editsWord tells it
+	editsWord    string    // the delivery that does
 
 	// These belong to the loop.
 	stagnant int    // continuations in a row that changed nothing

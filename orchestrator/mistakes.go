@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,8 +15,9 @@ import (
 
 // mistake is something in the plan's text that a person has to put right.
 type mistake struct {
-	key  string // the same as long as it stands there, on whatever line
-	text string // with its line
+	key   string // the same as long as it stands there, on whatever line
+	place string // "line 4"
+	text  string // with its line
 }
 
 // lineNumbers are what changes in a problem's words when lines are added above it.
@@ -25,14 +27,16 @@ var lineNumbers = regexp.MustCompile(`lines? [0-9, ]+`)
 // and is not read as an item.
 func (p planView) mistakes(unread error, had []string) []mistake {
 	if unread != nil {
-		return []mistake{{key: "unread", text: "it cannot be read, and stays as it was for who is at work: " + unread.Error()}}
+		return []mistake{{key: "unread", place: "what kept it from being read", text: "it cannot be read, and stays as it was for who is at work: " + unread.Error()}}
 	}
 	if p.doc == nil {
 		return nil
 	}
 	var out []mistake
 	add := func(line int, msg string) {
-		out = append(out, mistake{p.doc.Line(line) + "\n" + lineNumbers.ReplaceAllString(msg, ""), fmt.Sprintf("line %d (%s): %s", line, centurion.Clip(p.doc.Line(line), 60), msg)})
+		place := fmt.Sprintf("line %d", line)
+		out = append(out, mistake{key: p.doc.Line(line) + "\n" + lineNumbers.ReplaceAllString(msg, ""), place: place,
+			text: fmt.Sprintf("%s (%s): %s", place, centurion.Clip(p.doc.Line(line), 60), msg)})
 	}
 	lost := map[int]bool{}
 	for _, id := range had {
@@ -53,8 +57,21 @@ func misread(id string) string {
 	return fmt.Sprintf("it is not read as item %s, whose task is kept: write «- [~] %s title», or delete the line to cancel the task", id, id)
 }
 
-// tellMistakes tells the person and the mission's own agent what is wrong with the plan, each mistake once as long as it stands there. It
-// reports whether one that was told is mended.
+// toldMistakes is what the mission's own agent was told of the plan's mistakes, or is to be told.
+type toldMistakes struct {
+	standing map[string]toldMistake // by their keys
+	right    []mistake              // those that word says are put right
+	word     string                 // the delivery that tells what it has not read
+}
+
+type toldMistake struct {
+	mistake
+	read bool
+}
+
+// tellMistakes tells the person and the mission's own agent what is wrong with the plan, each mistake once as long as it stands there. The
+// agent hears nothing of one that is put right before it has read of it, and of one that it has read of that it is put right. It reports
+// whether one that was told is mended.
 func (m *mission) tellMistakes(ctx context.Context, p planView, unread error) (mended bool, err error) {
 	var had []string
 	for _, r := range m.runsNow() {
@@ -63,43 +80,101 @@ func (m *mission) tellMistakes(ctx context.Context, p planView, unread error) (m
 	slices.Sort(had)
 	m.telling.Lock()
 	defer m.telling.Unlock()
-	now := map[string]bool{}
+	found := p.mistakes(unread, had)
 	var fresh []string
-	for _, x := range p.mistakes(unread, had) {
-		if now[x.key] = true; !m.toldMistakes[x.key] {
+	for _, x := range found {
+		if _, told := m.toldMistakes.standing[x.key]; !told {
 			fresh = append(fresh, x.text)
 		}
 	}
-	for key := range m.toldMistakes {
-		mended = mended || !now[key]
+	for key := range m.toldMistakes.standing {
+		mended = mended || !slices.ContainsFunc(found, func(x mistake) bool { return x.key == key })
 	}
-	if fresh = firstOf(fresh, nil); len(fresh) > 0 {
-		file, _ := m.todo.where()
-		err = m.tellBoth(ctx, file.Path()+": "+strings.Join(fresh, "; "),
-			"The plan was changed by hand and has mistakes:\n- "+strings.Join(fresh, "\n- ")+
-				"\nWhoever works goes on. An item that is named there waits until its line is put right. If it is plain what was meant, put it right with update_todo (content); else leave it to the person.")
+	if fresh = firstOf(fresh, nil); len(fresh) == 0 && !mended {
+		return false, nil
 	}
+	next := m.toldMistakes
+	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		if len(fresh) > 0 {
+			file, _ := m.todo.where()
+			if err := m.putNote(tx, file.Path()+": "+strings.Join(fresh, "; ")); err != nil {
+				return err
+			}
+		}
+		d, unread, err := unreadWord(tx, m.toldMistakes.word)
+		if err != nil {
+			return err
+		}
+		var text string
+		next, text = m.toldMistakes.meet(found, unread)
+		next.word, err = m.putWord(tx, d, text)
+		return err
+	})
 	if err == nil {
-		m.toldMistakes = now
+		m.toldMistakes = next
 	}
 	return mended, err
 }
 
-// tellBoth tells the person something in the stream, and the mission's own agent when it next reads; that wakes nobody.
-func (m *mission) tellBoth(ctx context.Context, note, word string) error {
-	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.id)
-		if err != nil {
-			return err
+// meet returns what is to be told when these mistakes stand in the plan, and in which words: all that is not read. Unread says that the
+// word of before is not.
+func (t toldMistakes) meet(found []mistake, unread bool) (next toldMistakes, text string) {
+	var right []mistake
+	if unread {
+		right = slices.Clone(t.right)
+	}
+	standing := map[string]toldMistake{}
+	var news []string
+	for _, x := range found {
+		was, told := t.standing[x.key]
+		back := slices.IndexFunc(right, func(r mistake) bool { return r.key == x.key })
+		switch {
+		case back >= 0: // it has read of it, and not that it was put right meanwhile
+			standing[x.key] = toldMistake{right[back], true}
+			right = slices.Delete(right, back, back+1)
+		case told && (was.read || !unread):
+			standing[x.key] = toldMistake{was.mistake, true}
+		default:
+			standing[x.key] = toldMistake{x, false}
+			news = append(news, x.text)
 		}
-		d := living(rec)
-		d.Note = note
-		if _, err := tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: m.id, Session: rec.Session, Data: event.Data(d)}); err != nil {
-			return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(t.standing)) {
+		was := t.standing[key]
+		if _, stands := standing[key]; !stands && (was.read || !unread) {
+			right = append(right, was.mistake)
 		}
-		return tx.PutDelivery(&store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: m.id, Session: rec.Session,
-			Created: centurion.Now(), Origin: centurion.OriginHost, Text: word})
-	})
+	}
+	return toldMistakes{standing: standing, right: right}, mistakesWords(firstOf(news, nil), right)
+}
+
+// mistakesWords tells of mistakes that stand in the plan and of those that are put right; it is empty if there are none.
+func mistakesWords(standing []string, right []mistake) string {
+	var parts []string
+	if len(standing) > 0 {
+		parts = append(parts, "The plan was changed by hand and has mistakes:\n- "+strings.Join(standing, "\n- ")+
+			"\nWhoever works goes on. An item that is named there waits until its line is put right. If it is plain what was meant, put it right with update_todo (content); else leave it to the person.")
+	}
+	if len(right) > 0 {
+		places := make([]string, len(right))
+		for i, x := range right {
+			places[i] = x.place + " is put right"
+		}
+		parts = append(parts, "In the plan "+strings.Join(firstOf(places, nil), ", ")+".")
+	}
+	return strings.Join(parts, "\n")
+}
+
+// putNote tells the person something in the stream.
+func (m *mission) putNote(tx *store.Tx, note string) error {
+	rec, err := tx.Mission(m.id)
+	if err != nil {
+		return err
+	}
+	d := living(rec)
+	d.Note = note
+	_, err = tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: m.id, Session: rec.Session, Data: event.Data(d)})
+	return err
 }
 
 // remarkMended gives the items whose line can be read again the marks that could not be set meanwhile.

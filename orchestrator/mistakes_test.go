@@ -50,7 +50,7 @@ func TestNewItemGetsNoIDOfATask(t *testing.T) {
 	})
 }
 
-// A slip in the line of an item is told once, to the person and to the Commander, and ends nobody's work: it is measured by the checks that it
+// A slip in the line of an item is told the person once, and not the Commander, which reads nothing until it is put right; it ends nobody's work: it is measured by the checks that it
 // was given, nobody else is by them, and the mark is set when the line can be read again.
 func TestSlipInThePlanEndsNoWork(t *testing.T) {
 	bubble(t, map[string]script{
@@ -93,7 +93,7 @@ func TestSlipInThePlanEndsNoWork(t *testing.T) {
 		for _, msg := range r.requests("commander")[len(r.requests("commander"))-1].Messages() {
 			told += strings.Count(msg.Text, "has mistakes")
 		}
-		equal(t, "times that the Commander was told", told, 1)
+		equal(t, "times that the Commander was told", told, 0)
 	})
 }
 
@@ -136,5 +136,76 @@ func TestSlipHoldsWhoHasNotBegun(t *testing.T) {
 		g.Wait()
 		r.runs++
 		r.is(m, centurion.MissionBlocked, "T2")
+		var told int
+		for _, msg := range r.requests("commander")[len(r.requests("commander"))-1].Messages() {
+			told += strings.Count(msg.Text, "has mistakes")
+		}
+		equal(t, "times that the Commander was told", told, 1)
+	})
+}
+
+// A mistake that is put right before the Commander reads of it is not told; of one that it has read of it hears that it is put right.
+func TestMistakeThatIsPutRight(t *testing.T) {
+	slip := func(line int, key string) mistake {
+		return mistake{key: key, place: fmt.Sprintf("line %d", line), text: fmt.Sprintf("line %d (%s)", line, key)}
+	}
+	a, b := slip(1, "a"), slip(2, "b")
+	type step struct {
+		found  []mistake
+		unread bool     // the word of before
+		has    []string // what is to be read; nothing if it is empty
+		hasNot string
+	}
+	for name, steps := range map[string][]step{
+		"not read":            {{[]mistake{a}, false, []string{"has mistakes", "line 1 (a)"}, "In the plan"}, {nil, true, nil, ""}},
+		"read":                {{[]mistake{a}, false, []string{"line 1 (a)"}, ""}, {nil, false, []string{"In the plan line 1 is put right."}, "mistakes"}},
+		"one of two":          {{[]mistake{a, b}, false, []string{"(a)", "(b)"}, ""}, {[]mistake{b}, true, []string{"(b)"}, "line 1"}},
+		"one read, one not":   {{[]mistake{a}, false, []string{"(a)"}, ""}, {[]mistake{a, b}, false, []string{"(b)"}, "(a)"}, {[]mistake{b}, true, []string{"(b)", "line 1 is put right"}, ""}},
+		"back before it read": {{[]mistake{a}, false, []string{"(a)"}, ""}, {nil, false, []string{"put right"}, ""}, {[]mistake{slip(3, "a")}, true, nil, ""}, {nil, false, []string{"line 1 is put right"}, ""}},
+		"told, then again":    {{[]mistake{a}, false, []string{"(a)"}, ""}, {nil, false, []string{"put right"}, ""}, {[]mistake{a}, false, []string{"(a)"}, "line 1 is put right"}},
+	} {
+		var told toldMistakes
+		for i, s := range steps {
+			var text string
+			told, text = told.meet(s.found, s.unread)
+			what := fmt.Sprintf("%s, step %d: %q", name, i+1, text)
+			for _, part := range s.has {
+				if !strings.Contains(text, part) {
+					t.Errorf("%s: no %q", what, part)
+				}
+			}
+			if len(s.has) == 0 && text != "" || s.hasNot != "" && strings.Contains(text, s.hasNot) {
+				t.Errorf("%s: %q is there", what, s.hasNot)
+			}
+		}
+	}
+}
+
+// The delivery of a mistake that is put right before it is read is taken back.
+func TestWordOfMistakeIsTakenBack(t *testing.T) {
+	bubble(t, map[string]script{
+		"commander": steps(do(plans("- [ ] T1 One")), do(work("T1", "first")), say("I wait"), say("well")),
+		"worker":    func(scripted.Request) scripted.Answer { return after(time.Minute, say("one")) },
+	}, func(r *rig) {
+		var g guard.Group
+		m := r.start(centurion.MissionOptions{})
+		done := r.inBackground(&g, m.ID)
+		time.Sleep(20 * time.Second)
+		now := r.read(todoMD)
+		r.write(todoMD, strings.Replace(now, "- [~] T1", "* T1", 1))
+		time.Sleep(10 * time.Second)
+		waiting, err := r.store.PendingDeliveries(r.ctx, m.Session)
+		if err != nil || len(waiting) != 1 {
+			t.Fatalf("%d words wait, error %v", len(waiting), err)
+		}
+		has(t, waiting[0].Text, "has mistakes")
+		r.write(todoMD, now)
+		r.is(<-done, centurion.MissionCompleted, "")
+		g.Wait()
+		for _, msg := range r.requests("commander")[len(r.requests("commander"))-1].Messages() {
+			if strings.Contains(msg.Text, "has mistakes") || strings.Contains(msg.Text, "put right") {
+				t.Errorf("the Commander was told: %s", msg.Text)
+			}
+		}
 	})
 }

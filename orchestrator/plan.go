@@ -128,6 +128,9 @@ func (m *mission) todoChanged() {
 		}
 	}
 	mended, told := m.tellMistakes(ctx, p, err)
+	if told == nil && err == nil {
+		told = m.tellEdits(ctx, p)
+	}
 	if told == nil && mended && err == nil {
 		told = m.remarkMended(ctx)
 	}

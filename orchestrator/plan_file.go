@@ -108,6 +108,13 @@ func (p *planFile) Heal(ctx context.Context) error {
 	return err
 }
 
+// Foreign returns what others than the host have changed; see [workspace.TodoFile.Foreign].
+func (p *planFile) Foreign() []workspace.Foreign {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.file.Foreign()
+}
+
 // move gives the file another name in .opencode/. record writes its new path down before anybody uses it.
 func (p *planFile) move(ws *workspace.Workspace, name string, record func(path string) error) error {
 	p.mu.Lock()

@@ -62,7 +62,7 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 		c.Begun()
 	}
 	if in.Background == nil || *in.Background {
-		return started(t, fmt.Sprintf("%s is %s.", label(t), state(t))), nil
+		return started(t, fmt.Sprintf("%s is %s.", labelWith(t, c.Delegator.ItemTitle(t.Item)), state(t))), nil
 	}
 	c.Progress("waiting for " + t.ID)
 	limit := cmp.Or(c.Await, syncWait)
@@ -73,7 +73,7 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 	case err == nil && done.Status.Ended():
 		return finished(done), nil
 	case err == nil, ctx.Err() == nil && context.Cause(wait) == errSyncWait:
-		return started(t, fmt.Sprintf("%s has not ended after %s and goes on in the background.", label(t), duration(limit))), nil
+		return started(t, fmt.Sprintf("%s has not ended after %s and goes on in the background.", labelWith(t, c.Delegator.ItemTitle(t.Item)), duration(limit))), nil
 	}
 	return Result{}, err
 }

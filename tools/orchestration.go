@@ -12,6 +12,8 @@ import (
 type Delegator interface {
 	// Delegate records a task and returns at once, with the task as it was recorded; the same call id gives the same task.
 	Delegate(ctx context.Context, c *Call, d Delegation) (centurion.Task, error)
+	// ItemTitle returns the title of a todo item as it is now, or "" if there is no such item.
+	ItemTitle(item string) string
 	// Await blocks until the task has ended and returns it, and consumes its result: it is not delivered again.
 	// When ctx ends first the task goes on and its result is delivered as a notice.
 	Await(ctx context.Context, c *Call, task string) (centurion.Task, error)

@@ -75,6 +75,10 @@ func (b *boss) Cancel(_ context.Context, _ *Call, id, reason string) (centurion.
 	return t, err
 }
 
+func (b *boss) ItemTitle(item string) string {
+	return map[string]string{"T4": "Write NEWS.md", "T5": "x"}[item]
+}
+
 func (b *boss) Complete(_ context.Context, _ *Call, summary string) (string, error) {
 	if b.missing != "" {
 		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: b.missing}
@@ -103,6 +107,10 @@ func TestDelegateTask(t *testing.T) {
 	want(t, "delegation", boss.delegated[0], Delegation{Agent: "worker", Description: "parse limits", Prompt: prompt, Item: "T1"})
 	want(t, "consumed", len(r.Consumes), 0)
 	want(t, "task", r.Metadata["task"], any("tsk_new"))
+	r = b.must("delegate_task", args{"agent": "worker", "description": "changelog for 0.4.0", "prompt": "y", "item": "T4"})
+	says(t, r.Output, "«changelog for 0.4.0» (worker, T4 Write NEWS.md) is queued.")
+	r = b.must("delegate_task", args{"agent": "worker", "description": "x", "prompt": "y", "item": "T5"})
+	says(t, r.Output, "«x» (worker, T5) is queued.") // nothing twice
 	if strings.Contains(r.Output, "resumes") {
 		t.Errorf("a task that begins anew: %s", r.Output)
 	}

@@ -9,10 +9,16 @@ import (
 )
 
 // label names a task: tsk_… «parse the limits» (worker, T1).
-func label(t centurion.Task) string {
+func label(t centurion.Task) string { return labelWith(t, "") }
+
+// labelWith names a task, and its item with the item's own title, which may say something else: tsk_… «the limits» (worker, T1 Parse limits).
+func labelWith(t centurion.Task, item string) string {
 	who := t.Agent
 	if t.Item != "" {
 		who += ", " + t.Item
+		if item != "" && item != t.Title {
+			who += " " + centurion.Clip(item, 60)
+		}
 	}
 	return fmt.Sprintf("%s «%s» (%s)", t.ID, t.Title, who)
 }

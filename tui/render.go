@@ -48,6 +48,13 @@ func (f fact) lines(t theme, w int) []string {
 		}
 		return out
 	}
+	if f.whole {
+		for _, l := range wrap(f.text, room) {
+			out = append(out, prefix+head+l)
+			head = "  "
+		}
+		return out
+	}
 	out = append(out, prefix+head+f.headLine(t, room))
 	for _, b := range f.body {
 		out = append(out, prefix+t.paint(dim, "  │ "+fit(b, room-2)))

@@ -23,6 +23,7 @@ type fact struct {
 	foot   string   // closes the block that a body stands in
 	depth  int      // of the worker that it is about: 0 for one that the Commander started
 	quiet  bool     // the live view shows it in its frame instead
+	whole  bool     // the text is shown in full instead of cut to a line
 }
 
 // story applies events to a board and tells what is worth telling of them.
@@ -80,7 +81,7 @@ func (s *story) mission(e centurion.Event, p payload) []fact {
 	case centurion.EventMissionStarted:
 		facts := []fact{{mark: "◆", tone: commander, text: cmp.Or(b.Goal, "mission"), detail: dots(b.ID, b.Directory, b.Branch)}}
 		if n := Clean(p.Note); n != "" {
-			facts = append(facts, fact{mark: "·", tone: dim, text: n})
+			facts = append(facts, fact{mark: "·", tone: dim, text: n, whole: true})
 		}
 		return facts
 	case centurion.EventMissionResumed:
@@ -98,7 +99,7 @@ func (s *story) mission(e centurion.Event, p payload) []fact {
 			facts = append(facts, fact{mark: "·", tone: dim, text: fmt.Sprintf("level %d", p.Level), detail: dots(levelText(p.Level), levelFrom(p.LevelFrom))})
 		}
 		if n := Clean(p.Note); n != "" {
-			facts = append(facts, fact{mark: "·", tone: dim, text: n})
+			facts = append(facts, fact{mark: "·", tone: dim, text: n, whole: true})
 		}
 		if p.Countdown != nil && *p.Countdown > 0 {
 			facts = append(facts, fact{mark: "·", tone: dim, text: "goes on in " + span(time.Duration(*p.Countdown)*time.Millisecond), quiet: true})

@@ -1,11 +1,13 @@
 package tui
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
 
 	"centurion"
+	"centurion/event"
 )
 
 // Arguments stand in lines for people as they were written; what is no escape of JSON's stays.
@@ -150,5 +152,36 @@ func TestUnprovenIsMarked(t *testing.T) {
 	}
 	if n := strings.Count(b.String(), "unproven") + strings.Count(b.String(), "flaky"); n != 3 {
 		t.Errorf("%d marks in:\n%s", n, b.String())
+	}
+}
+
+// A note of the host, such as of a mistake in the plan, is shown whole: in the live view on as many lines as it needs, in plain lines on one.
+func TestNoteIsShownWhole(t *testing.T) {
+	note := ".opencode/todo.md: line 12 (* T2 Parse the limits of the file): it is not read as item T2, whose task is kept: write «- [~] T2 title», or delete the line to cancel the task"
+	s := newStage().start().at(centurion.EventMissionUpdated, "ses_0", "", event.MissionData{Note: note})
+	var out bytes.Buffer
+	if err := RunPlain(t.Context(), &out, s.seqOf()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "· "+note+"\n") {
+		t.Errorf("plain:\n%s", out.String())
+	}
+	told := story{board: &Board{}}
+	var lines []string
+	for _, e := range s.events {
+		lines = nil
+		for _, f := range told.apply(e) {
+			if !f.quiet {
+				lines = append(lines, f.lines(theme{}, 60)...)
+			}
+		}
+	}
+	if got := strings.Join(strings.Fields(strings.Join(lines, " ")), " "); got != "· "+note || len(lines) < 3 {
+		t.Errorf("live:\n%s", strings.Join(lines, "\n"))
+	}
+	for _, l := range lines {
+		if width(l) > 60 {
+			t.Errorf("%d cells: %s", width(l), l)
+		}
 	}
 }

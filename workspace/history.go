@@ -42,6 +42,8 @@ type history struct {
 	bytes int
 	cut   *blocks // of the newest
 	n     uint64  // number of the newest, the same in all processes that share a memory
+
+	foreign []Foreign // met and not yet given to the file
 }
 
 type version struct {
@@ -126,6 +128,7 @@ func (h *history) meet(text []byte) []byte {
 	}
 	p := cut(doc)
 	base := h.base(text, doc, p)
+	h.note(base, doc)
 	if base == len(h.list)-1 {
 		h.remember(text, false)
 		return text
@@ -148,10 +151,29 @@ func (h *history) meet(text []byte) []byte {
 	return merged
 }
 
+// note keeps what somebody else has made of the version with that index. A text without a word is none: it may be the file of an editor that
+// is at work on it, and what comes next is compared with what was there before.
+func (h *history) note(base int, to *todo.Doc) {
+	if isBlank(to.Bytes()) {
+		return
+	}
+	for base >= 0 && isBlank(h.list[base].text) {
+		base--
+	}
+	if base < 0 {
+		return
+	}
+	if from, err := todo.Parse(h.list[base].text); err == nil {
+		h.foreign = append(h.foreign, Foreign{From: from, To: to})
+	}
+}
+
+func isBlank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
+
 // base returns the index of the version that a text was made from; -1 if none is known.
 func (h *history) base(text []byte, doc *todo.Doc, p *blocks) int {
 	last := len(h.list) - 1
-	if last <= 0 || len(bytes.TrimSpace(text)) == 0 || h.knows(versionOf(text)) {
+	if last <= 0 || isBlank(text) || h.knows(versionOf(text)) {
 		return last
 	}
 	lines := p.hashes()

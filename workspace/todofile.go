@@ -60,6 +60,7 @@ type TodoFile struct {
 	ours  string      // version that the last edit of this process wrote
 	known string      // version that was last given out; where Watch starts
 	given bool        // one was
+	met   []Foreign   // what Foreign returns next
 }
 
 // Todo returns the plan of the project's newest mission, .opencode/todo.md. It is always the same one.
@@ -202,6 +203,7 @@ func (t *TodoFile) move(op, dir, name string) error {
 		return t.w.fail(op, t.path, err)
 	}
 	t.hist = &history{}
+	_ = t.Foreign()
 	if dir == Directory {
 		t.mem.move(newMemory(t.mem.root, t.w.dir, to))
 	} else {
@@ -260,6 +262,8 @@ func (t *TodoFile) change(ctx context.Context, next func(old []byte) (*todo.Doc,
 			hist.remember(text, true)
 		}
 		t.mem.save(hist, t.hist.n)
+		t.meet(hist.foreign)
+		hist.foreign = nil
 		t.hist = hist
 		for _, f := range late {
 			f.taken()

@@ -160,7 +160,8 @@ func checkTasks(ctx context.Context, t *T, s *store.Store, m centurion.Mission) 
 	all, err := s.Deliveries(ctx, m.ID)
 	t.Must(err)
 	for _, d := range all {
-		if d.Taken.IsZero() {
+		word := d.Task == "" && d.Origin == centurion.OriginHost && !d.Wake // it waits for the next request, which need not come
+		if d.Taken.IsZero() && !word {
 			t.Failf("I1 the mission is complete and the result of %s was never delivered", d.Task)
 		}
 	}

@@ -1,0 +1,199 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/store"
+	"centurion/workspace"
+	"centurion/workspace/todo"
+)
+
+// planEdits are what others than the host have made of the plan's items, by item in the order in which they were met: several changes of an
+// item come to one.
+type planEdits []itemEdit
+
+// itemEdit is what became of an item. A nil one was not there, or is not any more.
+type itemEdit struct {
+	id       string
+	was, now *todo.Item
+}
+
+// with returns the edits and what one change more adds to them: items that went or came, and new titles and verify commands of those
+// that had not begun. An item that is written without an id has the one that it has in p by now.
+func (e planEdits) with(c workspace.Foreign, p planView) planEdits {
+	from, to := p.byID(c.From), p.byID(c.To)
+	e = slices.Clone(e)
+	put := func(id string, was, now *todo.Item) {
+		i := slices.IndexFunc(e, func(x itemEdit) bool { return x.id == id })
+		if i < 0 {
+			e = append(e, itemEdit{id: id, was: was})
+			i = len(e) - 1
+		}
+		e[i].now = now
+	}
+	for _, it := range c.From.Items() {
+		id := p.idOf(it)
+		now, stays := to[id]
+		switch {
+		case id == "":
+		case !stays && c.To.Misread(id) == 0:
+			put(id, &it, nil)
+		case stays && it.Mark == todo.Open && differs(it, now):
+			put(id, &it, &now)
+		}
+	}
+	for _, it := range c.To.Items() {
+		id := p.idOf(it)
+		if _, was := from[id]; id != "" && !was && c.From.Misread(id) == 0 {
+			put(id, nil, &it)
+		}
+	}
+	return e
+}
+
+func differs(a, b todo.Item) bool { return a.Title != b.Title || !slices.Equal(a.Verify, b.Verify) }
+
+// idOf returns the id of an item, if it was written without one the one that it was given; it is empty if it is not in the plan any more.
+func (p planView) idOf(it todo.Item) string {
+	if it.ID != "" {
+		return it.ID
+	}
+	for _, x := range p.items() {
+		if x.Title == it.Title {
+			return x.ID
+		}
+	}
+	return ""
+}
+
+// byID returns the items of a version of the plan by their ids, the first one if several have it.
+func (p planView) byID(d *todo.Doc) map[string]todo.Item {
+	out := map[string]todo.Item{}
+	for _, it := range d.Items() {
+		id := p.idOf(it)
+		if _, again := out[id]; !again {
+			out[id] = it
+		}
+	}
+	return out
+}
+
+// words tells of the edits, or is empty if they come to nothing.
+func (e planEdits) words() string {
+	var removed, added, changed []string
+	for _, x := range e {
+		switch {
+		case x.was == nil && x.now == nil:
+		case x.now == nil:
+			removed = append(removed, inBrackets(x.id, x.was.Title))
+		case x.was == nil:
+			added = append(added, inBrackets(x.id, x.now.Title))
+		case x.was.Title != x.now.Title:
+			changed = append(changed, fmt.Sprintf("%s is now «%s» (it was «%s»)", x.id, centurion.Clip(x.now.Title, 60), centurion.Clip(x.was.Title, 60)))
+			fallthrough
+		default:
+			changed = append(changed, checksWord(x)...)
+		}
+	}
+	var parts []string
+	for _, group := range []struct {
+		lead  string
+		items []string
+	}{{"removed ", removed}, {"added ", added}, {"", changed}} {
+		if items := firstOf(group.items, nil); len(items) > 0 {
+			parts = append(parts, group.lead+strings.Join(items, ", "))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "The person has changed the plan: " + strings.Join(parts, "; ") + "."
+}
+
+// checksWord tells that the commands which prove an item are others.
+func checksWord(x itemEdit) []string {
+	switch {
+	case slices.Equal(x.was.Verify, x.now.Verify):
+		return nil
+	case len(x.now.Verify) == 0:
+		return []string{inBrackets(x.id, x.now.Title) + " has no verify command any more"}
+	}
+	return []string{fmt.Sprintf("%s is checked by `%s`", inBrackets(x.id, x.now.Title), centurion.Clip(strings.Join(x.now.Verify, "`, `"), 200))}
+}
+
+func inBrackets(id, title string) string {
+	return fmt.Sprintf("%s (%s)", id, centurion.Clip(title, 60))
+}
+
+// tellEdits tells the mission's own agent, when it next reads, what others than the host have changed in the plan. What it has not read of
+// earlier changes comes to one with that.
+func (m *mission) tellEdits(ctx context.Context, p planView) error {
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	changes := m.todo.Foreign()
+	if len(changes) == 0 {
+		return nil
+	}
+	var edits planEdits
+	var word string
+	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		d, unread, err := unreadWord(tx, m.editsWord)
+		if err != nil {
+			return err
+		}
+		edits = nil
+		if unread {
+			edits = m.toldEdits
+		}
+		for _, c := range changes {
+			edits = edits.with(c, p)
+		}
+		word, err = m.putWord(tx, d, edits.words())
+		return err
+	})
+	if err == nil {
+		m.toldEdits, m.editsWord = edits, word
+	}
+	return err
+}
+
+// isWord reports whether a delivery is a word of the host that wakes nobody. It comes into the history with the request that reads it, so
+// that it can be replaced until then.
+func isWord(d store.Delivery) bool {
+	return d.Task == "" && d.Origin == centurion.OriginHost && !d.Wake
+}
+
+// unreadWord returns a word of the host to the mission's own agent by its id, and whether it is still to be read. An empty id is no word.
+func unreadWord(tx *store.Tx, id string) (d store.Delivery, unread bool, err error) {
+	if id == "" {
+		return d, false, nil
+	}
+	if d, err = tx.Delivery(id); err != nil || !d.Taken.IsZero() {
+		return store.Delivery{}, false, err
+	}
+	return d, true, nil
+}
+
+// putWord lets the mission's own agent read something when it next reads, which wakes nobody, in the place of a word that it has not read
+// (one without an id is none). An empty text takes that one back. It returns the id of what is to be read.
+func (m *mission) putWord(tx *store.Tx, d store.Delivery, text string) (string, error) {
+	switch {
+	case d.ID == "" && text == "":
+		return "", nil
+	case text == "":
+		d.Taken = centurion.Now() // by no message
+		return "", tx.PutDelivery(&d)
+	case d.ID == "":
+		rec, err := tx.Mission(m.id)
+		if err != nil {
+			return "", err
+		}
+		d = store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: m.id, Session: rec.Session, Created: centurion.Now(), Origin: centurion.OriginHost}
+	}
+	d.Text = text
+	return d.ID, tx.PutDelivery(&d)
+}
