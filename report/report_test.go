@@ -266,6 +266,21 @@ func TestTroublesAndDecisions(t *testing.T) {
 	}
 }
 
+// A command that was asked for stands as it was written, and what names no command by what it was asked for.
+func TestAskedAsWritten(t *testing.T) {
+	t.Parallel()
+	d := Data{Mission: centurion.Mission{ID: "m", Started: at(0), Updated: at(9)}, Now: at(9), Events: []centurion.Event{
+		fact(1, centurion.EventPermissionAsked, "", "", event.AskData{ID: "per_1", Permission: "bash", Patterns: []string{"npm test", "tail -30"}, Title: "npm test 2>&1 | tail -30"}),
+		fact(2, centurion.EventPermissionAsked, "", "", event.AskData{ID: "per_2", Permission: "edit", Patterns: []string{"a.go"}, Title: "a"})}}
+	var got []string
+	for _, x := range New(d).Decisions {
+		got = append(got, x.Asked)
+	}
+	if d := cmp.Diff([]string{"bash: npm test 2>&1 | tail -30", "edit: a.go"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
 // What agents did wrong and were told at once is told, with what became of it.
 func TestSlips(t *testing.T) {
 	t.Parallel()

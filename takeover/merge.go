@@ -91,7 +91,9 @@ func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeRep
 	}
 	plan := p.planOf(w)
 	if r.Refused = w.lacking(plan, chosen, q); r.Refused != nil {
-		return r, nil
+		head, err := w.repo.Head(ctx)
+		r.Branch, r.Before = head.Branch, head.Commit
+		return r, err
 	}
 	got, err := w.repo.Preview(ctx, chosen.options)
 	if err != nil {
