@@ -219,6 +219,32 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
+// Files that an item's work has changed outside of those that the plan gave it are for a person to look at, unless the work is gone.
+func TestOutsideItsFiles(t *testing.T) {
+	t.Parallel()
+	d := Data{Mission: centurion.Mission{ID: "m", Status: centurion.MissionCompleted, Started: at(0), Updated: at(9)}, Now: at(9), Tasks: []centurion.Task{
+		{ID: "tsk_1", Item: "T1", Status: centurion.TaskFailed, Outside: []string{"a.md"}},
+		{ID: "tsk_2", Item: "T1", Status: centurion.TaskCompleted, Outside: []string{"README.md"}},
+		{ID: "tsk_3", Item: "T1", Status: centurion.TaskCompleted, Outside: []string{"README.md", "b.md"}},
+		{ID: "tsk_4", Item: "T2", Status: centurion.TaskCompleted, Undone: at(8), Outside: []string{"c.md"}},
+		{ID: "tsk_5", Item: "T3", Status: centurion.TaskBlocked, Landed: []centurion.Landed{{Commit: "1"}}, Outside: []string{"d.md"}},
+		{ID: "tsk_6", Item: "T4", Status: centurion.TaskCompleted}}}
+	var got []string
+	r := New(d)
+	for _, x := range r.Doubts {
+		if x.Command == "" && x.Kind != string(Unchecked) {
+			got = append(got, x.Kind+" "+x.Item+": "+strings.Join(x.Why, ", "))
+		}
+	}
+	if d := cmp.Diff([]string{"outside its files T1: README.md, b.md", "outside its files T3: d.md"}, got); d != "" {
+		t.Error(d)
+	}
+	var b strings.Builder
+	if err := r.Markdown(&b); err != nil || !strings.Contains(b.String(), "**outside its files** · T1: README") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
 // The plan of a mission whose file is gone is what the events told last.
 func TestPlanFromEvents(t *testing.T) {
 	t.Parallel()

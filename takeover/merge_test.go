@@ -302,7 +302,7 @@ func TestRefusedForThePlanNamesTheBranch(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.write(".opencode/todo.md", "# P\n- [x] T1 One\n- [x] T2 Two\n  - after: T1\n")
-	r.mission.Todo, r.task.Item = ".opencode/todo.md", "T2"
+	r.mission.Todo, r.task.Item, r.task.Outside = ".opencode/todo.md", "T2", []string{"a.txt"}
 	one := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: r.mission.ID, Item: "T1", Status: centurion.TaskCompleted, Created: r.task.Created,
 		Landed: []centurion.Landed{{Commit: strings.Repeat("1", 40), Time: r.task.Created}}}
 	if err := r.store.Update(ctx, func(tx *store.Tx) error {
@@ -317,6 +317,9 @@ func TestRefusedForThePlanNamesTheBranch(t *testing.T) {
 		}
 		if got.Branch != "main" || got.Before != r.git("rev-parse", "HEAD") || got.After != "" {
 			t.Errorf("dry %v: onto %q at %q, then %q", dry, got.Branch, got.Before, got.After)
+		}
+		if len(got.Items) != 1 || !slices.Equal(got.Items[0].Outside, r.task.Outside) {
+			t.Errorf("items %+v", got.Items)
 		}
 	}
 	r.has("a.txt", "")
