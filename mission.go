@@ -296,6 +296,7 @@ type Task struct {
 	Landed   []Landed  `json:"landed,omitempty"`   // its commits on the mission's branch, oldest first; with shared isolation one at most, of trees
 	Claims   []string  `json:"claims,omitempty"`   // paths outside of its item's files that it has written, and holds
 	Overlaps []string  `json:"overlaps,omitempty"` // paths that somebody else held when a command of its had changed them, and that it was told of
+	Outside  []string  `json:"outside,omitempty"`  // files that it has changed, or merged, and that its item's `files:` did not name when it ended
 	Undone   Time      `json:"undone,omitzero"`    // when a person took its work back
 	Aside    []Aside   `json:"aside,omitempty"`    // what its tools have written and git ignores, at its end
 

@@ -30,6 +30,10 @@ func TestFilesOutsideOfAnItemAreNamed(t *testing.T) {
 			})
 			m := r.mission(centurion.MissionOptions{Isolation: isolation})
 			r.is(m, centurion.MissionCompleted, "")
+			for _, task := range r.tasks(m.ID) {
+				want := map[string]string{"T1": "README.md"}[task.Item]
+				equal(t, "outside of "+task.Item, strings.Join(task.Outside, " "), want)
+			}
 			told := fmt.Sprint(r.requests("commander")[len(r.requests("commander"))-1].Messages())
 			has(t, told, "Outside its files: README.md (the plan gives it config/**)")
 			equal(t, "tasks of which it is said", strings.Count(told, "Outside its files"), 1)

@@ -147,6 +147,9 @@ func (m *mission) recordEnd(tx *store.Tx, r *taskRun, status centurion.TaskStatu
 		slices.Sort(t.Files)
 		t.Files = slices.Compact(t.Files)
 		t.Files = m.withoutAside(*t)
+		if p, err := m.plan(); err == nil && status.Ended() { // the plan may change: what it gave the item is kept as it is now
+			t.Outside, _ = m.outside(p, *t)
+		}
 		switch {
 		case status == centurion.TaskQueued:
 			t.Reason = untilResumed

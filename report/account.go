@@ -181,7 +181,11 @@ func decisions(d Data) []Decision {
 			}
 			what := cmp.Or(a.Text, a.Title)
 			if a.Permission != "" {
-				what = strings.TrimSuffix(a.Permission+": "+cmp.Or(strings.Join(a.Patterns, ", "), a.Title), ": ")
+				what = cmp.Or(strings.Join(a.Patterns, ", "), a.Title)
+				if a.Permission == "bash" { // as it is written, not by the parts that the rules look at
+					what = cmp.Or(a.Title, what)
+				}
+				what = strings.TrimSuffix(a.Permission+": "+what, ": ")
 			}
 			open[a.ID] = len(out)
 			out = append(out, Decision{Time: e.Time, Type: a.Type, Agent: a.Agent, Address: a.Address, Task: taskOf(d, e), Asked: cmp.Or(what, "the plan"), Answer: a.Answer, By: a.By})

@@ -141,11 +141,11 @@ type Check struct {
 	Early    int                `json:"early,omitempty"`   // red runs of a check of the mission before its branch first passed it
 }
 
-// Doubt is something about a check that a person should look at.
+// Doubt is something that a person should look at: about a check, or which files an item's work has changed.
 type Doubt struct {
 	Item    string   `json:"item,omitempty"`
 	Command string   `json:"command,omitempty"`
-	Kind    string   `json:"kind"` // unproven, flaky, failed, not run, unchecked, weakened or changed
+	Kind    string   `json:"kind"` // unproven, flaky, failed, not run, unchecked, weakened, changed or outside its files
 	Why     []string `json:"why,omitempty"`
 }
 
@@ -170,7 +170,7 @@ func New(d Data) *Report {
 	r.HeldMS = min(heldUp(r.Timeline, r.Decisions).Milliseconds(), d.Mission.ElapsedMS)
 	r.Messages = said(d)
 	r.Troubles = troubles(d)
-	r.Doubts = doubts(r)
+	r.Doubts = append(doubts(r), outside(d.Tasks)...)
 	r.Undone = undone(d.Tasks)
 	r.Next = next(r)
 	return r

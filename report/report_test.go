@@ -219,6 +219,32 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
+// Files that an item's work has changed outside of those that the plan gave it are for a person to look at, unless the work is gone.
+func TestOutsideItsFiles(t *testing.T) {
+	t.Parallel()
+	d := Data{Mission: centurion.Mission{ID: "m", Status: centurion.MissionCompleted, Started: at(0), Updated: at(9)}, Now: at(9), Tasks: []centurion.Task{
+		{ID: "tsk_1", Item: "T1", Status: centurion.TaskFailed, Outside: []string{"a.md"}},
+		{ID: "tsk_2", Item: "T1", Status: centurion.TaskCompleted, Outside: []string{"README.md"}},
+		{ID: "tsk_3", Item: "T1", Status: centurion.TaskCompleted, Outside: []string{"README.md", "b.md"}},
+		{ID: "tsk_4", Item: "T2", Status: centurion.TaskCompleted, Undone: at(8), Outside: []string{"c.md"}},
+		{ID: "tsk_5", Item: "T3", Status: centurion.TaskBlocked, Landed: []centurion.Landed{{Commit: "1"}}, Outside: []string{"d.md"}},
+		{ID: "tsk_6", Item: "T4", Status: centurion.TaskCompleted}}}
+	var got []string
+	r := New(d)
+	for _, x := range r.Doubts {
+		if x.Command == "" && x.Kind != string(Unchecked) {
+			got = append(got, x.Kind+" "+x.Item+": "+strings.Join(x.Why, ", "))
+		}
+	}
+	if d := cmp.Diff([]string{"outside its files T1: README.md, b.md", "outside its files T3: d.md"}, got); d != "" {
+		t.Error(d)
+	}
+	var b strings.Builder
+	if err := r.Markdown(&b); err != nil || !strings.Contains(b.String(), "**outside its files** · T1: README") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
 // The plan of a mission whose file is gone is what the events told last.
 func TestPlanFromEvents(t *testing.T) {
 	t.Parallel()
@@ -262,6 +288,21 @@ func TestTroublesAndDecisions(t *testing.T) {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]Decision{{Time: at(30), Type: "plan", Asked: "4 items", Answer: "once", By: "person", WaitMS: 30000}}, r.Decisions); d != "" {
+		t.Error(d)
+	}
+}
+
+// A command that was asked for stands as it was written, and what names no command by what it was asked for.
+func TestAskedAsWritten(t *testing.T) {
+	t.Parallel()
+	d := Data{Mission: centurion.Mission{ID: "m", Started: at(0), Updated: at(9)}, Now: at(9), Events: []centurion.Event{
+		fact(1, centurion.EventPermissionAsked, "", "", event.AskData{ID: "per_1", Permission: "bash", Patterns: []string{"npm test", "tail -30"}, Title: "npm test 2>&1 | tail -30"}),
+		fact(2, centurion.EventPermissionAsked, "", "", event.AskData{ID: "per_2", Permission: "edit", Patterns: []string{"a.go"}, Title: "a"})}}
+	var got []string
+	for _, x := range New(d).Decisions {
+		got = append(got, x.Asked)
+	}
+	if d := cmp.Diff([]string{"bash: npm test 2>&1 | tail -30", "edit: a.go"}, got); d != "" {
 		t.Error(d)
 	}
 }

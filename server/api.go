@@ -151,8 +151,9 @@ type Task struct {
 	Checkout *centurion.Checkout `json:"checkout,omitempty"` // where it works
 	Landed   []centurion.Landed  `json:"landed,omitempty"`   // its commits on the mission's branch, oldest first
 	Claims   []string            `json:"claims,omitempty"`
-	Undone   centurion.Time      `json:"undone,omitzero"` // when a person took its work back
-	Aside    []centurion.Aside   `json:"aside,omitempty"` // what its tools have written and git ignores
+	Outside  []string            `json:"outside,omitempty"` // files that it has changed and its item's `files:` did not name
+	Undone   centurion.Time      `json:"undone,omitzero"`   // when a person took its work back
+	Aside    []centurion.Aside   `json:"aside,omitempty"`   // what its tools have written and git ignores
 }
 
 // Message is a message with its parts, each in OpenCode's shape.
@@ -212,7 +213,7 @@ func taskView(t centurion.Task) Task {
 		Session: t.Session, Item: t.Item, Resumes: t.Resumes, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files, Created: t.Created,
 		Started: t.Started, Ended: t.Ended, Tokens: t.Usage.Tokens, Cost: t.Usage.USD, Unpriced: t.Usage.Unpriced,
 		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls, ElapsedMS: t.ElapsedMS, Returns: t.Returns,
-		Checkout: t.Checkout, Landed: t.Landed, Claims: t.Claims, Undone: t.Undone, Aside: t.Aside}
+		Checkout: t.Checkout, Landed: t.Landed, Claims: t.Claims, Outside: t.Outside, Undone: t.Undone, Aside: t.Aside}
 }
 
 // Local serves the API in the process that has the store. Without a Host nothing runs in this project: then reading
@@ -253,5 +254,5 @@ func (t Task) Noun() centurion.Task {
 		Created: t.Created, Started: t.Started, Ended: t.Ended,
 		Usage:  centurion.Usage{Tokens: t.Tokens, USD: t.Cost, Unpriced: t.Unpriced},
 		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls, ElapsedMS: t.ElapsedMS, Returns: t.Returns,
-		Checkout: t.Checkout, Landed: t.Landed, Claims: t.Claims, Undone: t.Undone, Aside: t.Aside}
+		Checkout: t.Checkout, Landed: t.Landed, Claims: t.Claims, Outside: t.Outside, Undone: t.Undone, Aside: t.Aside}
 }

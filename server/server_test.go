@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ func newProject(t *testing.T) *project {
 	p.session = centurion.Session{ID: centurion.NewID(centurion.PrefixSession), Title: "t", Agent: "commander", ProjectID: "global",
 		Directory: ws.Dir(), Metadata: centurion.SessionMeta{Mission: p.mission.ID, Address: "0/"}}
 	p.mission.Session = p.session.ID
-	p.task = centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: p.mission.ID, Parent: p.session.ID, Call: "c", Agent: "worker",
+	p.task = centurion.Task{Outside: []string{"README.md"}, ID: centurion.NewID(centurion.PrefixTask), Mission: p.mission.ID, Parent: p.session.ID, Call: "c", Agent: "worker",
 		Title: "work", Prompt: "do it", Status: centurion.TaskQueued, Attempt: 1, Session: p.session.ID, Created: now}
 	p.ask = store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskQuestion, Mission: p.mission.ID, Text: "which?", Created: now}
 	msg := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: p.session.ID, Role: centurion.RoleUser, Origin: centurion.OriginPerson}
@@ -200,7 +201,7 @@ func TestShapes(t *testing.T) {
 		t.Errorf("the noun is %+v", n)
 	}
 	task, err := p.local.Task(t.Context(), p.task.ID)
-	if n := task.Noun(); err != nil || n.ID != p.task.ID || n.Prompt != "do it" || n.Session != p.session.ID {
+	if n := task.Noun(); err != nil || n.ID != p.task.ID || n.Prompt != "do it" || n.Session != p.session.ID || !slices.Equal(n.Outside, p.task.Outside) {
 		t.Errorf("the task's noun is %+v, %v", n, err)
 	}
 }

@@ -55,6 +55,7 @@ type MergedItem struct {
 	Proof    centurion.Proof `json:"proof,omitempty"`    // the weakest of its checks; empty without any
 	Why      string          `json:"why,omitempty"`      // why it is worth no more
 	Weakened []string        `json:"weakened,omitempty"` // checks that the work has deleted or weakened
+	Outside  []string        `json:"outside,omitempty"`  // files that it has changed and its item's `files:` did not name
 	Review   string          `json:"review,omitempty"`   // which review has passed since the work ended: its item, or else its title; see [orchestrator.Reviewed]
 }
 
@@ -91,7 +92,9 @@ func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeRep
 	}
 	plan := p.planOf(w)
 	if r.Refused = w.lacking(plan, chosen, q); r.Refused != nil {
-		return r, nil
+		head, err := w.repo.Head(ctx)
+		r.Branch, r.Before = head.Branch, head.Commit
+		return r, err
 	}
 	got, err := w.repo.Preview(ctx, chosen.options)
 	if err != nil {
@@ -421,7 +424,7 @@ func (p *Person) mergedItems(ctx context.Context, w workDone, commits []string) 
 		if !slices.ContainsFunc(t.Landed, func(l centurion.Landed) bool { return !l.Reverts && slices.Contains(commits, l.Commit) }) || !t.Undone.IsZero() {
 			continue
 		}
-		it := MergedItem{Item: t.Item, Task: t.ID, Title: t.Title}
+		it := MergedItem{Item: t.Item, Task: t.ID, Title: t.Title, Outside: t.Outside}
 		it.Proof, it.Why, it.Weakened = proofOf(receipts, t)
 		if by, ok := reviews[t.Item]; ok && t.Item != "" {
 			it.Review = cmp.Or(by.Item, by.Title, by.ID)

@@ -2,6 +2,7 @@ package takeover
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -291,4 +292,35 @@ func TestOnlyWhatStillStands(t *testing.T) {
 			t.Errorf("%s: %q, want %q", names, have, want)
 		}
 	}
+}
+
+// What is refused because it comes after something else in the plan is told with the branch that it was to come onto.
+func TestRefusedForThePlanNamesTheBranch(t *testing.T) {
+	t.Parallel()
+	r, ctx := newRig(t), t.Context()
+	if err := os.MkdirAll(filepath.Join(r.dir, ".opencode"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	r.write(".opencode/todo.md", "# P\n- [x] T1 One\n- [x] T2 Two\n  - after: T1\n")
+	r.mission.Todo, r.task.Item, r.task.Outside = ".opencode/todo.md", "T2", []string{"a.txt"}
+	one := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: r.mission.ID, Item: "T1", Status: centurion.TaskCompleted, Created: r.task.Created,
+		Landed: []centurion.Landed{{Commit: strings.Repeat("1", 40), Time: r.task.Created}}}
+	if err := r.store.Update(ctx, func(tx *store.Tx) error {
+		return errors.Join(tx.PutMission(&r.mission), tx.PutTask(&r.task), tx.PutTask(&one))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		got, err := r.Merge(ctx, r.mission.ID, MergeRequest{Only: []string{"T2"}, DryRun: dry})
+		if err != nil || got.Refused == nil || !strings.Contains(got.Refused.Why, "T2 comes after T1") {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if got.Branch != "main" || got.Before != r.git("rev-parse", "HEAD") || got.After != "" {
+			t.Errorf("dry %v: onto %q at %q, then %q", dry, got.Branch, got.Before, got.After)
+		}
+		if len(got.Items) != 1 || !slices.Equal(got.Items[0].Outside, r.task.Outside) {
+			t.Errorf("items %+v", got.Items)
+		}
+	}
+	r.has("a.txt", "")
 }

@@ -80,8 +80,12 @@ func answered(a *Ask, p payload) fact {
 	return f
 }
 
-// askSubject is what a permission is asked for, on one line, with nothing hidden.
+// askSubject is what a permission is asked for, on one line, with nothing hidden: a command as it is written, not by the parts that the
+// rules look at.
 func askSubject(a *Ask) string {
+	if a.Permission == "bash" && a.Title != "" {
+		return "bash " + Escape(a.Title)
+	}
 	return strings.TrimSpace(Escape(a.Permission) + " " + Escape(strings.Join(a.Patterns, " ")))
 }
 

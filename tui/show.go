@@ -361,6 +361,7 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 		files[i] = Clean(f)
 	}
 	p.field("files", strings.Join(files, " "))
+	p.field("outside", outsideWords(t))
 	if c := t.Checkout; c != nil {
 		p.field("works in", Clean(c.Dir))
 	}
@@ -374,6 +375,14 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 			p.line("  " + l)
 		}
 	}
+}
+
+// outsideWords names the files that a task has changed although the plan does not give them to its item.
+func outsideWords(t *centurion.Task) string {
+	if len(t.Outside) == 0 {
+		return ""
+	}
+	return "its item's files: " + Clean(strings.Join(t.Outside, ", "))
 }
 
 // message writes a message with its tool calls as nested blocks.

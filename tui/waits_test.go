@@ -24,7 +24,7 @@ func TestWaits(t *testing.T) {
 	}
 	w.Open(false)
 	n := len(before.events)
-	all := before.at(centurion.EventPermissionAsked, "ses_T2", "tsk_T2", event.AskData{ID: "per_1", Type: "permission", Permission: "bash", Patterns: []string{"rm x"}}).
+	all := before.at(centurion.EventPermissionAsked, "ses_T2", "tsk_T2", event.AskData{ID: "per_1", Type: "permission", Permission: "bash", Patterns: []string{"rm x", "tail -3"}, Title: "rm x 2>&1 | tail -3"}).
 		at(centurion.EventPermissionAsked, "ses_T2", "tsk_T2", event.AskData{ID: "per_2", Type: "permission", Permission: "bash", Answer: "reject", By: "policy"}).
 		plan()
 	passed := 0
@@ -37,7 +37,7 @@ func TestWaits(t *testing.T) {
 	if len(said) < 3 || !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, "plan waits for you") }) {
 		t.Fatalf("said %q", said)
 	}
-	for i, want := range []string{"worker T1 asks: Still?", "worker T2 needs your permission: bash rm x"} {
+	for i, want := range []string{"worker T1 asks: Still?", "worker T2 needs your permission: bash rm x 2>&1 | tail -3 · "} {
 		id := []string{"centurion answer que_2 TEXT", "centurion approve per_1"}[i]
 		if !strings.HasPrefix(said[i], want) || !strings.Contains(said[i], id) || strings.Contains(said[i], "\n") {
 			t.Errorf("said %q, want %q with %q", said[i], want, id)

@@ -38,7 +38,8 @@ var signs = []sign{
 	hard("there is nothing to make it from", `^make(?:\[\d+\])?: \*\*\* No rule to make target`, `^make(?:\[\d+\])?: \*\*\* No targets`, `^make(?:\[\d+\])?: .*(?:No such file or directory|[Cc]ommand not found)`, `^CMake Error`, `^ninja: error: `),
 	hard("the tests could not be collected", `errors? during collection`, `^ERROR collecting `, `^ImportError while (?:loading|importing)`, `^ERROR: (?:file or directory not found|not found|usage)`, `^ImportError: Failed to import test module`, `^ERROR: \S+ \(unittest\.loader\._FailedTest`, `unittest\.loader\._FailedTest`),
 	hard("a test suite failed to run", `Test suite failed to run`, `^\s*Exception during run: `, `Failed to resolve import`, `FAIL  \S+ \[ \S+ \]$`),
-	hard("a module is missing", `ERR_MODULE_NOT_FOUND`, `MODULE_NOT_FOUND`, `Cannot find (?:module|package) '`, `does not provide an export named`, `ERR_PACKAGE_PATH_NOT_EXPORTED`, `ERR_UNKNOWN_FILE_EXTENSION`, `(?:missing script|Missing script):`, `npm (?:ERR!|error) (?:code ENOENT|enoent)`, `ERR_PNPM_NO_SCRIPT`),
+	hard("a module is missing", `ERR_MODULE_NOT_FOUND`, `MODULE_NOT_FOUND`, `Cannot find (?:module|package) '`, `ERR_PACKAGE_PATH_NOT_EXPORTED`, `ERR_UNKNOWN_FILE_EXTENSION`, `(?:missing script|Missing script):`, `npm (?:ERR!|error) (?:code ENOENT|enoent)`, `ERR_PNPM_NO_SCRIPT`),
+	hard("a module does not export what is imported from it", `does not provide an export named`),
 	hard("a syntax error", `^(?:# )?(?:Uncaught )?SyntaxError: `, `^\s*(?:E\s+)?(?:SyntaxError|IndentationError|TabError): `, `(?:PHP )?Parse error: +syntax error`, `syntax error, unexpected`, `^\S+: line \d+: syntax error`),
 	hard("there is no such test", `^(?:AttributeError|ValueError): .*'test\w*'`, `^No tests found for given includes`, `^\s*> No tests found for given includes`),
 	soft("a module is missing", `(?:ModuleNotFoundError|ImportError)\b`, `(?:LoadError|cannot load such file)`, `uninitialized constant`, `Failed opening required`, `Can't locate \S+\.pm in @INC`, `module '[^']*' not found:`, `: No module named '?\S+$`),
@@ -216,12 +217,57 @@ var tellers = []*regexp.Regexp{
 
 // telling returns the line of a red run's output that tells most, at most 200 bytes.
 func telling(output string) string {
+	if l := nodeSaid(output); l != "" {
+		return clipLine(l)
+	}
 	for _, t := range tellers {
 		if l := strings.TrimSpace(t.FindString(output)); l != "" {
 			return clipLine(l)
 		}
 	}
 	return clipLine(lastLine(output))
+}
+
+// nodeSaid is the message of the first assertion that failed in an output of Node, in one line: its test runner writes it over several, in
+// TAP apart from the line that names the error.
+//
+//	error: |-
+//	  Expected values to be strictly equal:
+//
+//	  undefined !== 2
+//
+//	code: 'ERR_ASSERTION'
+func nodeSaid(output string) string {
+	const thrown = "AssertionError [ERR_ASSERTION]: "
+	var said []string
+	inTAP := false
+	for l := range strings.Lines(output) {
+		l = strings.TrimSpace(strings.TrimPrefix(l, "# ")) // TAP passes on so what a file printed
+		tap, isTAP := strings.CutPrefix(l, "error: ")
+		_, rest, isThrown := strings.Cut(l, thrown)
+		switch {
+		case isTAP:
+			inTAP, said = true, nil
+			if tap != "|-" {
+				said = []string{strings.Trim(tap, `'"`)}
+			}
+		case inTAP && strings.HasPrefix(l, "code: "):
+			if l == "code: 'ERR_ASSERTION'" && len(said) > 0 {
+				return strings.Join(said, " ")
+			}
+			inTAP, said = false, nil
+		case isThrown:
+			inTAP, said = false, []string{thrown + rest}
+		case len(said) > 0 && !inTAP && (strings.HasPrefix(l, "at ") || l == "..."):
+			return strings.Join(said, " ")
+		case l != "" && (inTAP || len(said) > 0) && len(said) < 40:
+			said = append(said, l)
+		}
+	}
+	if inTAP {
+		return ""
+	}
+	return strings.Join(said, " ")
 }
 
 func clipLine(l string) string {

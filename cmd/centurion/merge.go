@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -130,7 +132,35 @@ func (c *cli) printMerge(w io.Writer, got takeover.MergeReport) error {
 	if got.Refused != nil && len(got.Files) == 0 { // nobody knows what it would change
 		return nil
 	}
-	return tui.Stat(w, got.Files, c.showOptions())
+	if err := tui.Stat(w, got.Files, c.showOptions()); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, outsideLine(got.Items))
+	return err
+}
+
+// outsideLine names the files of a merge that their items were not given by the plan, each with its items; it is empty if there are none.
+func outsideLine(items []takeover.MergedItem) string {
+	by, of := map[string][]string{}, map[string]bool{}
+	for _, it := range items {
+		for _, f := range it.Outside {
+			if !slices.Contains(by[f], it.Item) {
+				by[f] = append(by[f], it.Item)
+			}
+			of[it.Item] = true
+		}
+	}
+	var files []string
+	for _, f := range slices.Sorted(maps.Keys(by)) {
+		files = append(files, fmt.Sprintf("%s (%s)", f, strings.Join(by[f], ", ")))
+	}
+	switch len(of) {
+	case 0:
+		return ""
+	case 1:
+		return "outside its item's files: " + tui.Clean(strings.Join(files, ", ")) + "\n"
+	}
+	return "outside their items' files: " + tui.Clean(strings.Join(files, ", ")) + "\n"
 }
 
 // proofWords says what the proof of an item is worth, and which review has passed where it is worth little.

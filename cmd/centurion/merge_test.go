@@ -25,3 +25,23 @@ func TestMergeSays(t *testing.T) {
 		}
 	}
 }
+
+// A merge names below its files which of them the plan did not give to the items that changed them.
+func TestMergeNamesFilesOutside(t *testing.T) {
+	for _, test := range []struct {
+		items []takeover.MergedItem
+		want  string
+	}{
+		{[]takeover.MergedItem{{Item: "T1", Outside: []string{"README.md"}}, {Item: "T2"}, {Item: "T1", Outside: []string{"README.md"}}}, "outside its item's files: README.md (T1)\n"},
+		{[]takeover.MergedItem{{Item: "T1", Outside: []string{"b", "a"}}, {Item: "T2", Outside: []string{"a"}}}, "outside their items' files: a (T1, T2), b (T1)\n"},
+		{[]takeover.MergedItem{{Item: "T1", Task: "tsk_1"}}, ""},
+	} {
+		var b strings.Builder
+		if err := (&cli{}).printMerge(&b, takeover.MergeReport{Mission: "msn_1", Branch: "main", Items: test.items}); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.String(); !strings.HasSuffix(got, test.want) || strings.Contains(got, "outside") != (test.want != "") {
+			t.Errorf("got\n%s\nwant %q", got, test.want)
+		}
+	}
+}

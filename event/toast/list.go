@@ -63,12 +63,20 @@ func (l List) In(states ...centurion.TaskStatus) []centurion.Task {
 }
 
 // Head is the first line of the list: how many run, and how many of all are completed. Cancelled ones, and those that
-// another has gone on with, count in neither.
+// another has gone on with, count in neither: an item whose work was resumed counts once.
 //
 //	Running (3): [2/5]
 func (l List) Head() string {
-	return fmt.Sprintf("Running (%d): [%d/%d]", len(l.In(running[:]...)), len(l.In(centurion.TaskCompleted)),
-		len(l.Tasks)-len(l.In(centurion.TaskCancelled, centurion.StatusContinued)))
+	completed, again := l.In(centurion.TaskCompleted), 0
+	for _, t := range completed {
+		if slices.ContainsFunc(l.Tasks, func(later centurion.Task) bool {
+			return later.Resumes != "" && later.Resumes == t.ID && later.Item == t.Item && later.Status != centurion.TaskCancelled
+		}) {
+			again++
+		}
+	}
+	return fmt.Sprintf("Running (%d): [%d/%d]", len(l.In(running[:]...)), len(completed)-again,
+		len(l.Tasks)-len(l.In(centurion.TaskCancelled, centurion.StatusContinued))-again)
 }
 
 // Live returns the group of those that run, which is there even if it is empty, and those that are queued or wait.

@@ -416,3 +416,16 @@ func TestBoardAskingAndContinued(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// An item whose completed work was resumed counts once; work on another item that goes on in the same session is work of its own.
+func TestResumedCountsOnce(t *testing.T) {
+	done := func(id, item, resumes string) centurion.Task {
+		return centurion.Task{ID: id, Item: item, Resumes: resumes, Status: centurion.TaskCompleted}
+	}
+	l := List{Tasks: []centurion.Task{done("a", "T1", ""), done("b", "T2", ""), done("c", "T1", "a"), done("d", "T3", "b")}}
+	expect(t, l.Head(), "Running (0): [3/3]")
+	l.Tasks[2].Status = centurion.TaskRunning
+	expect(t, l.Head(), "Running (1): [2/3]")
+	l.Tasks[2].Status = centurion.TaskCancelled
+	expect(t, l.Head(), "Running (0): [3/3]")
+}

@@ -1,0 +1,28 @@
+package report
+
+import (
+	"slices"
+
+	"centurion"
+)
+
+// outside names the files that items' work has changed although the plan did not give them these. Work that was taken back or that ended
+// without coming onto the mission's branch is left out.
+func outside(tasks []centurion.Task) []Doubt {
+	var out []Doubt
+	for _, t := range tasks {
+		if len(t.Outside) == 0 || !t.Undone.IsZero() || len(t.Landed) == 0 && t.Status != centurion.TaskCompleted {
+			continue
+		}
+		i := slices.IndexFunc(out, func(d Doubt) bool { return d.Item == t.Item })
+		if i < 0 {
+			i, out = len(out), append(out, Doubt{Item: t.Item, Kind: "outside its files"})
+		}
+		for _, f := range t.Outside {
+			if !slices.Contains(out[i].Why, f) {
+				out[i].Why = append(out[i].Why, f)
+			}
+		}
+	}
+	return out
+}
