@@ -76,7 +76,7 @@ func TestUnwritable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if runtime.GOOS == "windows" {
-		t.Skip("a link")
+		t.Skip("on Windows a symbolic link takes a privilege")
 	}
 	if err := os.Symlink(filepath.Join(path, "nowhere"), path+"-shm"); err != nil { // the log's index cannot be made, as on a disk that is mounted read-only
 		t.Fatal(err)
