@@ -197,8 +197,8 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 		}
 	}
 	var returns []event.ReturnData
-	if max(t.CameBack, t.Returns) > 0 {
-		returns, _ = m.returnsOf(m.ctx, t.ID) // without it the line only names no reason
+	if t.Status == centurion.TaskCompleted && max(t.CameBack, t.Returns) > 0 { // only then they are told
+		returns, _ = m.returnsOf(m.ctx, store.EventQuery{Task: t.ID}) // without it the line only names no reason
 	}
 	landedLines(&b, t, returns)
 	if m.isolated() && t.Status == centurion.TaskCompleted && t.Agent == agents.Worker && t.Item != "" && !t.Reviews && len(t.Landed) == 0 {

@@ -19,11 +19,8 @@ func (m *mission) mayMend(ctx context.Context, t centurion.Task) (bool, error) {
 	if t.Returns >= m.h.cfg.Returns {
 		return false, nil
 	}
-	told, err := m.h.cfg.Store.Events(ctx, store.EventQuery{Mission: m.id, Types: []centurion.EventType{centurion.EventTaskReturned}, Limit: 1 << 20})
-	return !slices.ContainsFunc(told, func(e centurion.Event) bool {
-		d, err := event.Decode[event.ReturnData](e)
-		return err == nil && d.Cause == event.ReturnedHollow && e.Session == t.Session
-	}), err
+	told, err := m.returnsOf(ctx, store.EventQuery{Session: t.Session})
+	return !slices.ContainsFunc(told, func(d event.ReturnData) bool { return d.Cause == event.ReturnedHollow }), err
 }
 
 // hollow tells a worker that its tests pass without its work, what was taken out, and what would be right.

@@ -426,3 +426,15 @@ func (m *mission) endOfReturns(ctx context.Context) (string, error) {
 func countdown(n, most int, end string) string {
 	return fmt.Sprintf("(Returned %d of %d; after that %s.)", n, most, end)
 }
+
+// returnsOf lists why work of a task or of a session, whichever q names, went back, oldest first. It reads through the mission's journal.
+func (m *mission) returnsOf(ctx context.Context, q store.EventQuery) (out []event.ReturnData, err error) {
+	q.Mission, q.Types, q.Limit = m.id, []centurion.EventType{centurion.EventTaskReturned}, 1<<20
+	told, err := m.h.cfg.Store.Events(ctx, q)
+	for _, e := range told {
+		if d, derr := event.Decode[event.ReturnData](e); derr == nil {
+			out = append(out, d)
+		}
+	}
+	return out, err
+}

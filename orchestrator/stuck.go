@@ -172,7 +172,7 @@ func (m *mission) onlyAsks(ctx context.Context, c *conversation, said string) (*
 			return nil, nil
 		}
 	}
-	told, err := m.returnsOf(ctx, c.task.id)
+	told, err := m.returnsOf(ctx, store.EventQuery{Task: c.task.id})
 	if err != nil {
 		return nil, err
 	}
@@ -194,17 +194,6 @@ func (m *mission) onlyAsks(ctx context.Context, c *conversation, said string) (*
 func lastLine(said string) string {
 	said = strings.TrimSpace(said)
 	return centurion.Clip(strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:]), 300)
-}
-
-// returnsOf lists why a task's work went back to its session, oldest first.
-func (m *mission) returnsOf(ctx context.Context, task string) (out []event.ReturnData, err error) {
-	told, err := m.h.cfg.Store.Events(ctx, store.EventQuery{Mission: m.id, Task: task, Types: []centurion.EventType{centurion.EventTaskReturned}, Limit: 1 << 20})
-	for _, e := range told {
-		if d, derr := event.Decode[event.ReturnData](e); derr == nil {
-			out = append(out, d)
-		}
-	}
-	return out, err
 }
 
 // stuckQuestion is what a person is asked: the agent's own words come first, as they may name what only the person knows.
