@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -76,4 +77,81 @@ func TestCacheablePrefix(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A mission of fifty requests: three items at the same time and a review, all delegated in one answer. At least 85 % of all
+// bytes that are sent stood in the same place in the session's request before, counted in whole messages: what a provider's
+// cache can save.
+func TestCacheableShare(t *testing.T) {
+	look := func(q scripted.Request) scripted.Answer {
+		return scripted.Answer{Say: "I look.", Calls: []scripted.Call{call("read", args{"filePath": fmt.Sprintf("f%d.txt", q.Step())})}}
+	}
+	brief := strings.Repeat("What has to hold when you are done. ", 250)
+	result := strings.Repeat("What I changed and how it was checked. ", 80)
+	bubble(t, map[string]script{
+		"commander": func(q scripted.Request) scripted.Answer {
+			switch {
+			case q.Turn < 5:
+				return look(q)
+			case q.Turn == 5:
+				return do(barePlan("- [ ] T1 One @worker\n  - files: a/**", "- [ ] T2 Two @worker\n  - files: b/**", "- [ ] T3 Three @worker\n  - files: c/**",
+					"- [ ] T4 Check the whole @reviewer\n  - after: T1, T2, T3"))
+			case q.Turn == 6:
+				return do(work("T1", brief), work("T2", brief), work("T3", brief), handTo("reviewer", "T4", brief))
+			case strings.Contains(q.Last(), "call mission_complete"):
+				return complete()
+			}
+			return say("I wait.")
+		},
+		"worker": func(q scripted.Request) scripted.Answer {
+			if q.Step() < 12 {
+				return look(q)
+			}
+			return say(result)
+		},
+		"reviewer": func(q scripted.Request) scripted.Answer {
+			if q.Step() < 7 {
+				return look(q)
+			}
+			return say("PASS\n" + result)
+		},
+	}, func(r *rig) {
+		for i := range 20 {
+			r.write(fmt.Sprintf("f%d.txt", i), strings.Repeat(fmt.Sprintf("a line of file %d\n", i), 60))
+		}
+		r.is(r.mission(centurion.MissionOptions{}), centurion.MissionCompleted, "")
+		all := r.model.Requests()
+		sent, cacheable := cacheableOf(all)
+		share := float64(cacheable) / float64(sent)
+		r.t.Logf("%d requests, %d bytes, %.1f %% cacheable", len(all), sent, 100*share)
+		if share < 0.85 {
+			r.t.Errorf("%.1f %% of %d bytes in %d requests are cacheable, want 85 %%", 100*share, sent, len(all))
+		}
+	})
+}
+
+// cacheableOf returns the bytes of all requests, and of those the ones that stand in whole messages before the first difference to
+// their session's request before.
+func cacheableOf(all []scripted.Request) (sent, cacheable int) {
+	before := map[string][]scripted.Message{}
+	for _, q := range all {
+		tools, same := len(q.Field("tools")), true
+		sent += tools
+		if before[q.Session] != nil {
+			cacheable += tools
+		}
+		for i, m := range q.Messages() {
+			n := len(m.Text) + len(m.Reasoning) + 30
+			for _, c := range m.Calls {
+				n += len(c.Name) + len(c.Arguments) + 60
+			}
+			sent += n
+			old := before[q.Session]
+			if same = same && i < len(old) && reflect.DeepEqual(old[i], m); same {
+				cacheable += n
+			}
+		}
+		before[q.Session] = q.Messages()
+	}
+	return sent, cacheable
 }

@@ -14,8 +14,8 @@ import (
 	"centurion/workspace/todo"
 )
 
-// goOn reminds the Commander that it is not done. It stands once, in what changes all the time at the end of the newest
-// message: put into every tool's output it would fill the history with copies of itself.
+// goOn reminds the Commander that it is not done. It stands once, in what changes all the time at the very end of a
+// request: put into every tool's output it would fill the history with copies of itself.
 const goOn = notFinished + ": start what can be started, or end your turn while others work."
 
 const notFinished = "Not finished"
@@ -309,7 +309,7 @@ func (m *mission) answersTo(ctx context.Context) (map[string]string, error) {
 	return out, err
 }
 
-// missionStatus is what the Commander sees at the end of the newest message: where the plan stands, what is spent.
+// missionStatus is what the Commander sees at the very end of a request: where the plan stands, what is spent.
 func (m *mission) missionStatus() string {
 	ctx := m.ctx
 	rec, err := m.h.cfg.Store.Mission(ctx, m.id)

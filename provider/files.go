@@ -27,7 +27,7 @@ func fromUser(messages []Message) []moved {
 		case m.Role == Tool:
 			files = append(files, m.Files...)
 			next.Files = nil
-		case len(files) > 0 && m.Role == User:
+		case len(files) > 0 && m.Role == User && !m.Fleeting:
 			next.before, files = files, nil
 		case len(files) > 0:
 			out = append(out, moved{Message: Message{Role: User}, before: files})

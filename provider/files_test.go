@@ -35,7 +35,7 @@ func withFiles(t testing.TB) (msgs []Message, data string) {
 		{Role: Assistant, Calls: []Call{{ID: "1", Name: "read", Arguments: "{}"}, {ID: "2", Name: "ls", Arguments: "{}"}}},
 		{Role: Tool, CallID: "1", Text: "[image b.png, 1×1]", Files: []centurion.File{b}},
 		{Role: Tool, CallID: "2", Text: "b.png"},
-		{Role: User, Text: "<status>"},
+		{Role: User, Text: "<status>", Fleeting: true},
 	}, data
 }
 
@@ -63,7 +63,7 @@ func TestFilesOverChat(t *testing.T) {
 		msgs []Message
 		end  string
 	}{
-		"with a status":  {msgs, `,{"text":"\u003cstatus\u003e","type":"text"}],"role":"user"}]`},
+		"with a status":  {msgs, `],"role":"user"},{"content":"\u003cstatus\u003e","role":"user"}]`},
 		"without one":    {msgs[:4], `],"role":"user"}]`},
 		"and an answer":  {append(msgs[:4:4], Message{Role: Assistant, Text: "ok"}, Message{Role: User, Text: "go on"}), `],"role":"user"},{"content":"ok","role":"assistant"},{"content":"go on","role":"user"}]`},
 		"files and none": {append(msgs[:4:4], Message{Role: User, Files: msgs[0].Files}), "," + img + `],"role":"user"}]`},
@@ -92,7 +92,7 @@ func TestFilesOverResponses(t *testing.T) {
 	for provider, want := range map[string]string{
 		"openai": first + `[{"text":"[image b.png, 1×1]","type":"input_text"},` + img + `]` + second + `{"text":"\u003cstatus\u003e","type":"input_text"}],"role":"user"}]`,
 		"other": first + `"[image b.png, 1×1]"` + second + `{"text":"Files that the results above have brought:","type":"input_text"},` + img +
-			`,{"text":"\u003cstatus\u003e","type":"input_text"}],"role":"user"}]`,
+			`],"role":"user"},{"content":[{"text":"\u003cstatus\u003e","type":"input_text"}],"role":"user"}]`,
 	} {
 		_, raw, err := Responses{}.Request(centurion.ModelRef{Provider: provider, ID: "m"}, Request{Messages: msgs}, nil)
 		var body map[string]any

@@ -33,6 +33,9 @@ type Message struct {
 
 	// Files, of a user or a tool, are sent with the text. Whoever makes a request gives only what its model takes.
 	Files []centurion.File
+
+	// Fleeting says that the next request will not have the message. It is the last one, of a user.
+	Fleeting bool
 }
 
 // Call is a model's wish to run a tool.
@@ -67,7 +70,6 @@ type Request struct {
 	Temperature *float64 // nil: the model's default
 	MaxOutput   int      // tokens; 0: the model's limit, or the endpoint's default
 	Alive       func()   // is called whenever anything is heard of the provider, a keep-alive too; must not block; may be nil
-	Fleeting    int      // bytes at the end of the newest message's text that the next request will not repeat
 }
 
 // DeltaType is what a [Delta] tells.

@@ -336,7 +336,7 @@ func valid(msgs []provider.Message) string {
 		}
 		switch m.Role {
 		case provider.User:
-			if m.Text == "" || i > 0 && msgs[i-1].Role == provider.User {
+			if m.Text == "" || i > 0 && msgs[i-1].Role == provider.User && !m.Fleeting {
 				return fmt.Sprintf("message %d: a user message is empty or follows another", i)
 			}
 		case provider.Assistant:

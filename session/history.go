@@ -106,13 +106,12 @@ func (s *Session) request() provider.Request {
 	if s.last {
 		status = strings.TrimSpace(status + "\n" + lastStep)
 	}
-	fleeting := 0
 	if s.status = len(status); status != "" {
-		status = "<status>\n" + status + "\n</status>"
-		msgs, fleeting = appendUser(msgs, status), len(status)
+		// A message of its own: glued to the newest one it would change what the next request repeats.
+		msgs = append(msgs, provider.Message{Role: provider.User, Text: "<status>\n" + status + "\n</status>", Fleeting: true})
 	}
 	return provider.Request{Session: s.rec.ID, Parent: s.rec.ParentID, System: s.rec.Metadata.System, Messages: msgs,
-		Tools: s.specs, MaxOutput: s.cfg.MaxOut, Temperature: s.cfg.Temperature, Fleeting: fleeting}
+		Tools: s.specs, MaxOutput: s.cfg.MaxOut, Temperature: s.cfg.Temperature}
 }
 
 // estimate guesses the tokens of a request and its answer for endpoints that do not tell: four bytes a token, which for

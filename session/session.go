@@ -31,8 +31,8 @@ type Host interface {
 	Before(ctx context.Context) ([]centurion.Message, error)
 	// Spent records, inside tx, what an answer has cost.
 	Spent(tx *store.Tx, u centurion.Usage) error
-	// Status returns what the model should know right now and what changes all the time. It is sent at the end of the
-	// newest message and never stored; empty means nothing.
+	// Status returns what the model should know right now and what changes all the time. It is sent as a
+	// message of its own at the very end and never stored; empty means nothing.
 	Status() string
 	// Waiting tells that the session waits for the provider, and with nil that it goes on; it may block until it may.
 	Waiting(ctx context.Context, w *provider.Wait) error

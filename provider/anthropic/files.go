@@ -33,11 +33,11 @@ func fileBlocks(files []centurion.File) (out []block) {
 }
 
 // textBlocks is the text of a message of the user. One that has files needs none.
-func textBlocks(m provider.Message, fleeting int) []block {
+func textBlocks(m provider.Message) []block {
 	if len(m.Files) > 0 && strings.TrimSpace(m.Text) == "" {
 		return nil
 	}
-	return userBlocks(m.Text, fleeting)
+	return []block{{Type: "text", Text: filled(m.Text), fleeting: m.Fleeting}}
 }
 
 // resultBlock is the result of a call, with the files that it has brought.

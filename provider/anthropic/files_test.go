@@ -26,12 +26,12 @@ func TestFiles(t *testing.T) {
 	}
 	_, data, _ := strings.Cut(img.DataURL(), ",")
 	pdf := centurion.File{Mime: centurion.MimePDF, Name: "x.pdf", Data: []byte("%PDF-1")}
-	text := "look\n\n<status>"
-	_, body, err := anthropic.Wire{}.Request(ref, provider.Request{Fleeting: len("<status>"), Messages: []provider.Message{
+	_, body, err := anthropic.Wire{}.Request(ref, provider.Request{Messages: []provider.Message{
 		{Role: provider.User, Text: "Read them.", Files: []centurion.File{pdf}},
 		{Role: provider.Assistant, Calls: []provider.Call{{ID: "1", Name: "read", Arguments: "{}"}}},
 		{Role: provider.Tool, CallID: "1", Text: "[image a.png, 1×1]", Files: []centurion.File{img}},
-		{Role: provider.User, Text: text, Files: []centurion.File{img}},
+		{Role: provider.User, Text: "look", Files: []centurion.File{img}},
+		{Role: provider.User, Text: "<status>", Fleeting: true},
 	}}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	"centurion/provider"
 )
@@ -23,35 +22,17 @@ func messages(r provider.Request) []wireMessage {
 		}
 		out = append(out, wireMessage{role, blocks})
 	}
-	for i, m := range r.Messages {
+	for _, m := range r.Messages {
 		switch m.Role {
 		case provider.Assistant:
 			add("assistant", answerBlocks(m)...)
 		case provider.Tool:
 			add("user", resultBlock(m))
 		default:
-			fleeting := 0
-			if i == len(r.Messages)-1 {
-				fleeting = r.Fleeting
-			}
-			add("user", append(fileBlocks(m.Files), textBlocks(m, fleeting)...)...)
+			add("user", append(fileBlocks(m.Files), textBlocks(m)...)...)
 		}
 	}
 	return out
-}
-
-// userBlocks makes the end of a text that the next request will not repeat a block of its own.
-func userBlocks(s string, fleeting int) []block {
-	at := len(s) - max(fleeting, 0)
-	if fleeting <= 0 || at < 0 || !utf8.RuneStart(s[at]) || strings.TrimSpace(s[at:]) == "" {
-		return []block{{Type: "text", Text: filled(s)}}
-	}
-	end := block{Type: "text", Text: s[at:], fleeting: true}
-	// Without the empty line that parts them the rest is what it will be when the end is gone.
-	if stays := strings.TrimSuffix(s[:at], "\n\n"); strings.TrimSpace(stays) != "" {
-		return []block{{Type: "text", Text: stays}, end}
-	}
-	return []block{end}
 }
 
 func filled(s string) string {

@@ -51,7 +51,7 @@ func TestRequest(t *testing.T) {
 	third := provider.Thought{Text: "Third.", Metadata: signed("s3")}
 	third.Said, third.Calls = len("One. Two."), 1
 	foreign := provider.Thought{Text: "not ours", Metadata: map[string]any{"openai": map[string]any{"id": "x"}}}
-	r := provider.Request{System: "You are the Worker.", MaxOutput: 100, Temperature: new(1.5), Fleeting: len("<status>\nnow\n</status>"),
+	r := provider.Request{System: "You are the Worker.", MaxOutput: 100, Temperature: new(1.5),
 		Tools: []provider.ToolSpec{{Name: "list"}, {Name: "read", Description: "reads <a> file", Schema: json.RawMessage(`{"type":"object"}`)}},
 		Messages: []provider.Message{
 			{Role: provider.User, Text: "Do it."},
@@ -60,7 +60,8 @@ func TestRequest(t *testing.T) {
 				Calls: []provider.Call{{ID: "toolu_1", Name: "read", Arguments: `{ "p": "<a>" }`}, {ID: "functions.read:1", Name: "list", Arguments: "no"}}},
 			{Role: provider.Tool, CallID: "toolu_1", Text: "text"},
 			{Role: provider.Tool, CallID: "functions.read:1"},
-			{Role: provider.User, Text: "Go on.\n\n<status>\nnow\n</status>"},
+			{Role: provider.User, Text: "Go on."},
+			{Role: provider.User, Text: "<status>\nnow\n</status>", Fleeting: true},
 		}}
 	got, _ := sent(t, anthropic.Wire{MaxTokens: 64000}, r, nil)
 	want := `{"model":"claude-test","max_tokens":100,"stream":true,"temperature":1,"tool_choice":{"type":"auto"},` +
@@ -114,25 +115,24 @@ func TestRequestOfOddHistory(t *testing.T) {
 	status := "<status>\nnow\n</status>"
 	user, assistant := func(s string) provider.Message { return provider.Message{Role: provider.User, Text: s} },
 		func(s string) provider.Message { return provider.Message{Role: provider.Assistant, Text: s} }
+	now := provider.Message{Role: provider.User, Text: status, Fleeting: true}
 	tests := map[string]struct {
-		msgs     []provider.Message
-		fleeting int
-		want     string
+		msgs []provider.Message
+		want string
 	}{
-		"empty texts": {[]provider.Message{user(" "), assistant("\n"), user("")}, 0, "user:(empty) | assistant:(empty) | user:(empty)"},
-		"thinking alone": {[]provider.Message{user("a"), {Role: provider.Assistant, Thoughts: []provider.Thought{{Text: "hm", Metadata: signed("s")}}}, user("b")}, 0,
+		"empty texts": {[]provider.Message{user(" "), assistant("\n"), user("")}, "user:(empty) | assistant:(empty) | user:(empty)"},
+		"thinking alone": {[]provider.Message{user("a"), {Role: provider.Assistant, Thoughts: []provider.Thought{{Text: "hm", Metadata: signed("s")}}}, user("b")},
 			"user:a | assistant:[thinking],(empty) | user:b"},
 		"text of spaces before a call": {[]provider.Message{user("a"), {Role: provider.Assistant, Text: "\n\n", Calls: []provider.Call{{ID: "x", Name: "n"}}},
-			{Role: provider.Tool, CallID: "x"}}, 0, "user:a | assistant:[tool_use] | user:[tool_result]"},
-		"the same role twice":      {[]provider.Message{user("a"), user("b"), assistant("c"), assistant("d"), user("e")}, 0, "user:a,b | assistant:c,d | user:e"},
-		"a status by itself":       {[]provider.Message{user("a"), assistant("b"), user(status)}, len(status), "user:a | assistant:b | user:" + status},
-		"a status after results":   {[]provider.Message{user("a"), {Role: provider.Assistant, Calls: []provider.Call{{ID: "x", Name: "n"}}}, {Role: provider.Tool, CallID: "x"}, user(status)}, len(status), "user:a | assistant:[tool_use] | user:[tool_result]," + status},
-		"a status that is no part": {[]provider.Message{user("ä")}, 1, "user:ä"},
-		"a status that is longer":  {[]provider.Message{user("a")}, 99, "user:a"},
+			{Role: provider.Tool, CallID: "x"}}, "user:a | assistant:[tool_use] | user:[tool_result]"},
+		"the same role twice":      {[]provider.Message{user("a"), user("b"), assistant("c"), assistant("d"), user("e")}, "user:a,b | assistant:c,d | user:e"},
+		"a status by itself":       {[]provider.Message{user("a"), assistant("b"), now}, "user:a | assistant:b | user:" + status},
+		"a status after results":   {[]provider.Message{user("a"), {Role: provider.Assistant, Calls: []provider.Call{{ID: "x", Name: "n"}}}, {Role: provider.Tool, CallID: "x"}, now}, "user:a | assistant:[tool_use] | user:[tool_result]," + status},
+		"a status after a message": {[]provider.Message{user("a"), now}, "user:a," + status},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, fields := sent(t, anthropic.Wire{}, provider.Request{Messages: tt.msgs, Fleeting: tt.fleeting}, nil)
+			_, fields := sent(t, anthropic.Wire{}, provider.Request{Messages: tt.msgs}, nil)
 			var all []string
 			for _, m := range fields["messages"].([]any) {
 				var blocks []string

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What a program may write into a history that is not of it. A status at the end of the newest message may be another one
+// What a program may write into a history that is not of it. A status at the very end may be another one
 // with each request; a summary in the first user message stands for what a compaction took away; a speaker's mark may come
 // and go with what was taken.
 const (

@@ -98,12 +98,19 @@ func (r Request) First() string {
 	return ""
 }
 
-// Last returns the text of the newest message of any role.
+// Last returns the text of the newest message of any role. Messages of the user that follow each other count as one.
 func (r Request) Last() string {
-	if m := r.Messages(); len(m) > 0 {
-		return m[len(m)-1].Text
+	var texts []string
+	for _, m := range slices.Backward(r.Messages()) {
+		if len(texts) > 0 && m.Role != "user" {
+			break
+		}
+		if texts = append(texts, m.Text); m.Role != "user" {
+			break
+		}
 	}
-	return ""
+	slices.Reverse(texts)
+	return strings.Join(texts, "\n\n")
 }
 
 // Step returns 1 plus the number of answers in the history.

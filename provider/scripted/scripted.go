@@ -7,7 +7,7 @@
 // every request and answers a faulty one with status 400; [Model.Violations] lists what it found, so that a test sees also
 // what a recovery has hidden. It checks what providers document, and that a session goes on from what it has told: the same
 // system prompt, the same tools, and a history that only grows. It knows the wire and, of this program's own client, three
-// marks: the status at the end of the newest message, which changes; the summary that a compaction puts in the place of older
+// marks: the status at the very end, which changes; the summary that a compaction puts in the place of older
 // messages; and the words that mark a person's.
 //
 // # Scenarios
