@@ -89,7 +89,7 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 	checkout := c.checkout()
 	note := ""
 	if checkout != nil {
-		if l.commit, err = checkout.Commit(ctx, worktree.CommitOptions{Message: commitMessage(t, out.Text)}); err != nil {
+		if l.commit, err = checkout.Commit(ctx, commitMessage(t, out.Text)); err != nil {
 			return nil, err
 		}
 		if l.commit.ID != "" && !mayChange(c) {

@@ -7,7 +7,6 @@ import (
 	"centurion"
 	"centurion/store"
 	"centurion/verify"
-	"centurion/worktree"
 )
 
 // landOwn merges what the mission's own agent has written so far: whoever it delegates to has to see it, and what it says is
@@ -27,8 +26,8 @@ func (m *mission) landOwn(ctx context.Context) (*rejection, error) {
 		return nil, err
 	}
 	l := &landing{agent: m.root.agent.Name}
-	message := fmt.Sprintf("Work of the %s\n\n%s\n\nMission: %s\nAgent: %s\n", m.root.agent.Name, firstLines(rec.Goal, 10, 1000), m.id, m.root.agent.Name)
-	if l.commit, err = checkout.Commit(ctx, worktree.CommitOptions{Message: message}); err != nil || l.commit.ID == "" {
+	message := fmt.Sprintf("%s\n\nMission: %s\nAgent: %s\n", centurion.Clip(firstLines(rec.Goal, 1, 1000), 72), m.id, m.root.agent.Name)
+	if l.commit, err = checkout.Commit(ctx, message); err != nil || l.commit.ID == "" {
 		return nil, err
 	}
 	if !mayChange(m.root) {

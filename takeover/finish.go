@@ -31,7 +31,7 @@ func (w *workDone) counterCommit(ctx context.Context, c *counter, message string
 		if err != nil {
 			return "", false, err
 		}
-		if same && said == strings.TrimSpace(message) {
+		if same && strings.HasPrefix(said, strings.TrimSpace(message)) { // a trailer may follow
 			commit, c.tip = c.tip, w.mission.Base.Commit
 			if n > 1 {
 				c.tip = log[n-2].ID
@@ -39,7 +39,7 @@ func (w *workDone) counterCommit(ctx context.Context, c *counter, message string
 			return commit, true, nil
 		}
 	}
-	commit, err = w.repo.CommitTree(ctx, c.tree, c.tip, worktree.CommitOptions{Message: message})
+	commit, err = w.repo.CommitTree(ctx, c.tree, c.tip, message)
 	return commit, false, err
 }
 

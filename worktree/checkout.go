@@ -385,7 +385,7 @@ func (c *Checkout) Release(ctx context.Context, into string) (kept string, err e
 		return kept, drop
 	}
 	if branch != "" {
-		if _, err := c.commit(ctx, CommitOptions{Message: "Unfinished work of " + branch}, true); err != nil {
+		if _, err := c.commit(ctx, "Unfinished work of "+branch, true); err != nil {
 			return "", err
 		}
 		if into == "" && c.rec.Last == c.rec.Start {

@@ -24,7 +24,7 @@ func (x *rig) head() string { x.t.Helper(); return x.person("rev-parse", "HEAD")
 
 func commit(t testing.TB, c *Checkout) Commit {
 	t.Helper()
-	done, err := c.Commit(t.Context(), CommitOptions{Message: "work", Author: "Worker <worker@localhost>"})
+	done, err := c.Commit(t.Context(), "work")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestCommitWhateverTheAgentDid(t *testing.T) {
 				if done.ID != "" || x.person("rev-parse", "work/T1") != x.head() {
 					t.Errorf("commit %q of nothing", done.ID)
 				}
-			} else if got := x.person("log", "-1", "--format=%H %P %an %ae %cn %s", "work/T1"); got != done.ID+" "+x.head()+" Worker worker@localhost Centurion work" {
+			} else if got := x.person("log", "-1", "--format=%H %P %an %ae %cn %s", "work/T1"); got != done.ID+" "+x.head()+" Centurion centurion@localhost Centurion work" {
 				t.Errorf("log: %s", got)
 			}
 			if name != "git moved" {
@@ -180,7 +180,7 @@ func TestPrivateDirectoryIsShared(t *testing.T) {
 			x := newRigAt(t, filepath.Join(t.TempDir(), "r [x]"), "sub/p", files)
 			c := x.take("work/T1", x.head())
 			dir := c.Where().Dir
-			if !strings.HasSuffix(filepath.ToSlash(dir), "/w1/sub/p") {
+			if !strings.HasSuffix(filepath.ToSlash(dir), "/w1/r [x]/sub/p") {
 				t.Errorf("the project is at %s", dir)
 			}
 			if target, err := os.Readlink(filepath.Join(dir, ".opencode")); err != nil || !strings.HasSuffix(target, "sub/p/.opencode") {
@@ -237,7 +237,7 @@ func TestPoolIsUsedAgain(t *testing.T) {
 	if got := x.person("show", "work/T1:a"); got != "changed" {
 		t.Errorf("unfinished work is lost: %q", got)
 	}
-	if _, err := c.Commit(t.Context(), CommitOptions{}); centurion.KindOf(err) != centurion.KindNotFound {
+	if _, err := c.Commit(t.Context(), ""); centurion.KindOf(err) != centurion.KindNotFound {
 		t.Errorf("commit after the release: %v", err)
 	}
 	x.write("c", "3\n")
@@ -349,7 +349,7 @@ func TestCleanForAChange(t *testing.T) {
 			t.Errorf("changed %q, %v", changed, err)
 		}
 	}
-	if _, err := c.Commit(t.Context(), CommitOptions{}); centurion.KindOf(err) != centurion.KindUsage {
+	if _, err := c.Commit(t.Context(), ""); centurion.KindOf(err) != centurion.KindUsage {
 		t.Errorf("commit without a branch: %v", err)
 	}
 }

@@ -16,18 +16,18 @@ import (
 //
 // The error has centurion.KindConflict if something was changed inside a submodule: that cannot be merged. It is kept in the
 // submodule's own repository under refs/centurion/kept/.
-func (c *Checkout) Commit(ctx context.Context, o CommitOptions) (Commit, error) {
+func (c *Checkout) Commit(ctx context.Context, message string) (Commit, error) {
 	if err := c.held(); err != nil {
 		return Commit{}, err
 	}
 	if c.rec.Branch == "" {
 		return Commit{}, &centurion.Error{Op: "commit", Kind: centurion.KindUsage, Msg: "the checkout at " + c.dir + " has no branch"}
 	}
-	return c.commit(ctx, o, false)
+	return c.commit(ctx, message, false)
 }
 
 // commit is Commit; with anyway, what is inside of submodules is kept and the rest is committed.
-func (c *Checkout) commit(ctx context.Context, o CommitOptions, anyway bool) (Commit, error) {
+func (c *Checkout) commit(ctx context.Context, message string, anyway bool) (Commit, error) {
 	if err := c.keepStray(ctx); err != nil {
 		return Commit{}, err
 	}
@@ -49,7 +49,7 @@ func (c *Checkout) commit(ctx context.Context, o CommitOptions, anyway bool) (Co
 	case trees[1]: // nothing came since
 		done.ID = c.rec.Last
 	default:
-		if done.ID, err = c.write(ctx, tree, o); err != nil {
+		if done.ID, err = c.write(ctx, tree, message); err != nil {
 			return Commit{}, err
 		}
 		c.rec.Last = done.ID
@@ -71,27 +71,13 @@ func (c *Checkout) commit(ctx context.Context, o CommitOptions, anyway bool) (Co
 }
 
 // write makes a commit of a tree that stands on Start.
-func (c *Checkout) write(ctx context.Context, tree string, o CommitOptions) (string, error) {
-	message := strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(o.Message, "\x00", ""), "\uFFFD"))
-	commit := call{Args: []string{"commit-tree", tree, "-p", c.rec.Start, "-F", "-"}, Stdin: strings.NewReader(cmp.Or(message, "Work") + "\n")}
-	if name, address, ok := strings.Cut(o.Author, "<"); ok {
-		commit.Env = []string{"GIT_AUTHOR_NAME=" + cmp.Or(identity(name), author), "GIT_AUTHOR_EMAIL=" + cmp.Or(identity(address), mail)}
-	}
-	out, err := c.repo.git(ctx, commit)
+func (c *Checkout) write(ctx context.Context, tree, message string) (string, error) {
+	message = strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(message, "\x00", ""), "\uFFFD"))
+	out, err := c.repo.git(ctx, call{Args: []string{"commit-tree", tree, "-p", c.rec.Start, "-F", "-"}, Stdin: strings.NewReader(c.repo.attributed(cmp.Or(message, "Work")))})
 	if err == nil {
 		c.repo.objects.made(line(out), tree)
 	}
 	return line(out), err
-}
-
-// identity takes what git does not allow out of a name or an address.
-func identity(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == '<' || r == '>' {
-			return -1
-		}
-		return r
-	}, s))
 }
 
 // scan brings our index to the files as they are and writes their tree. Directories in which the session made a repository
@@ -204,10 +190,17 @@ func (c *Checkout) rescue(ctx context.Context) error {
 				return err
 			}
 		}
-	} else if entries, err := os.ReadDir(c.dir); err == nil && len(entries) > 0 {
-		return nil // not ours, as far as anybody can tell
+	} else if c.foreign() {
+		return nil
 	}
 	return c.forget(ctx)
+}
+
+// foreign reports whether somebody else's files stand where a checkout without a record would be.
+func (c *Checkout) foreign() bool {
+	slot, _ := os.ReadDir(c.repo.slotOf(c.name))
+	inside, _ := os.ReadDir(c.dir)
+	return len(inside) > 0 || len(slot) > 1 || len(slot) == 1 && slot[0].Name() != filepath.Base(c.dir)
 }
 
 // salvage commits what is in a checkout of which nothing is known to a kept ref.
@@ -234,7 +227,7 @@ func (c *Checkout) salvage(ctx context.Context) error {
 	}
 	commit := c.rec.Start
 	if line(out) != tree {
-		if commit, err = c.write(ctx, tree, CommitOptions{Message: "Work found in " + c.name}); err != nil {
+		if commit, err = c.write(ctx, tree, "Work found in "+c.name); err != nil {
 			return err
 		}
 	}
@@ -252,8 +245,9 @@ func (c *Checkout) forget(ctx context.Context) error {
 		return failed("remove a checkout", "", err)
 	}
 	removeAll(grave)
-	if err := os.Rename(c.dir, grave); err != nil && !os.IsNotExist(err) {
-		return failed("remove a checkout", "cannot remove "+c.dir, err)
+	slot := r.slotOf(c.name)
+	if err := os.Rename(slot, grave); err != nil && !os.IsNotExist(err) {
+		return failed("remove a checkout", "cannot remove "+slot, err)
 	}
 	if c.rec.GitDir != "" && filepath.Dir(c.rec.GitDir) == filepath.Join(r.common, "worktrees") {
 		if err := os.RemoveAll(c.rec.GitDir); err != nil {

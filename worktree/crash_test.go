@@ -95,7 +95,7 @@ func TestTakeMendsWhatItFinds(t *testing.T) {
 			x.Repo = x.open()
 			c = x.take("work/T2", x.head())
 			dir := c.Where().Dir
-			if filepath.Base(c.dir) != "w1" {
+			if slotIn(c.dir) != "w1" {
 				t.Errorf("a second checkout at %s", c.dir)
 			}
 			if get(t, filepath.Join(dir, "a")) != "1\n" || get(t, filepath.Join(dir, "b")) != "1\n" || gitIn(t, dir, "status", "--porcelain") != "" {
@@ -122,7 +122,7 @@ func TestCheckoutDeletedByHand(t *testing.T) {
 	done := commit(t, c)
 	at := c.Where()
 	os.RemoveAll(c.dir)
-	if _, err := c.Commit(t.Context(), CommitOptions{}); centurion.KindOf(err) != centurion.KindNotFound || !strings.Contains(centurion.HintOf(err), "work/T1") {
+	if _, err := c.Commit(t.Context(), ""); centurion.KindOf(err) != centurion.KindNotFound || !strings.Contains(centurion.HintOf(err), "work/T1") {
 		t.Errorf("%v", err)
 	}
 	if _, err := x.open().Reopen(t.Context(), at); centurion.KindOf(err) != centurion.KindNotFound {
@@ -146,7 +146,7 @@ func TestTakeAtOnce(t *testing.T) {
 				return err
 			}
 			put(t, filepath.Join(c.Where().Dir, "a"), fmt.Sprint(i))
-			if _, err := c.Commit(t.Context(), CommitOptions{Message: "work"}); err != nil {
+			if _, err := c.Commit(t.Context(), "work"); err != nil {
 				return err
 			}
 			_, err = c.Release(t.Context(), head)

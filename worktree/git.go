@@ -34,6 +34,7 @@ type call struct {
 	Env              []string  // "NAME=value", over everything else
 	Config           []string  // "key=value", over everything else
 	Stdin            io.Reader // nil for none
+	Sign             bool      // it makes a commit that is signed: the programs for that find the person's keys
 	// Seek lets git find the repository from Dir itself and check who owns it; GitDir and WorkTree are empty then.
 	Seek bool
 }
@@ -54,17 +55,17 @@ func (p *program) run(ctx context.Context, c call) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	off, err := p.over.of(ctx, p, c)
+	f, err := p.over.of(ctx, p, c)
 	if err != nil {
 		return nil, err
 	}
-	return p.exec(ctx, c, off)
+	return p.exec(ctx, c, f)
 }
 
-// exec is run with what the repository's own configuration would have run switched off by off.
-func (p *program) exec(ctx context.Context, c call, off []pair) ([]byte, error) {
+// exec is run in the light of what the repository's configuration says.
+func (p *program) exec(ctx context.Context, c call, f found) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, p.path, c.Args...)
-	cmd.Dir, cmd.Stdin, cmd.Env = c.Dir, c.Stdin, environment(c, off)
+	cmd.Dir, cmd.Stdin, cmd.Env = c.Dir, c.Stdin, environment(c, f)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = 5 * time.Second
@@ -92,7 +93,7 @@ func inherited() []string {
 }
 
 // environment is what git sees.
-func environment(c call, off []pair) []string {
+func environment(c call, f found) []string {
 	env := make([]string, 0, 64)
 	for _, name := range inherited() {
 		if v, ok := os.LookupEnv(name); ok {
@@ -100,14 +101,17 @@ func environment(c call, off []pair) []string {
 		}
 	}
 	env = append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1",
-		"GIT_EDITOR=false", "GIT_PAGER=cat", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_LITERAL_PATHSPECS=0",
-		"GIT_AUTHOR_NAME="+author, "GIT_AUTHOR_EMAIL="+mail, "GIT_COMMITTER_NAME="+author, "GIT_COMMITTER_EMAIL="+mail)
+		"GIT_EDITOR=false", "GIT_PAGER=cat", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_LITERAL_PATHSPECS=0")
+	env = append(env, f.who.env...)
+	if c.Sign {
+		env = append(env, signingEnv()...)
+	}
 	for name, v := range map[string]string{"GIT_DIR": c.GitDir, "GIT_WORK_TREE": c.WorkTree, "GIT_INDEX_FILE": c.Index} {
 		if v != "" {
 			env = append(env, name+"="+v)
 		}
 	}
-	config := slices.Concat(pairs(always()), off, pairs(c.Config))
+	config := slices.Concat(pairs(always()), f.off, pairs(c.Config))
 	env = append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(config)))
 	for i, s := range config {
 		n := strconv.Itoa(i)
@@ -126,12 +130,6 @@ func pairs(settings []string) []pair {
 	return all
 }
 
-// Who commits for the program.
-const (
-	author = "Centurion"
-	mail   = "centurion@localhost"
-)
-
 // always is the configuration that every call has, over whatever a repository or a person set: nothing that a repository
 // brings along is run, nothing is fetched, and answers look the same everywhere.
 func always() []string {
@@ -147,7 +145,6 @@ func always() []string {
 		"diff.submodule=short", "diff.suppressBlankEmpty=false", "merge.renames=true", "merge.directoryRenames=false",
 		"status.showUntrackedFiles=all", "status.relativePaths=false", "core.quotePath=false",
 		"advice.detachedHead=false", "advice.addEmbeddedRepo=false", "advice.addIgnoredFile=false", "advice.statusHints=false",
-		"user.name=" + author, "user.email=" + mail,
 	}
 }
 
@@ -183,6 +180,9 @@ func failure(c call, stderr string, err error) error {
 		first, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
 		e.Kind, e.Msg = centurion.KindConfig, "a filter of this repository has failed: "+first
 		e.Hint = "install what it needs (git-lfs, say), or look at: git config --get-regexp ^filter"
+	case c.Sign:
+		e.Kind, e.Msg = centurion.KindConfig, "the commit cannot be signed: "+said
+		e.Hint = "unlock the key and try again, or commit unsigned here: git config commit.gpgSign false"
 	case strings.Contains(low, "permission denied"):
 		e.Kind = centurion.KindPermission
 	}

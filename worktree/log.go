@@ -64,17 +64,12 @@ func (r *Repo) LastWith(ctx context.Context, text, from, to string) (string, err
 }
 
 // CommitTree makes a commit of a tree on a parent. No branch is moved.
-func (r *Repo) CommitTree(ctx context.Context, tree, parent string, o CommitOptions) (string, error) {
+func (r *Repo) CommitTree(ctx context.Context, tree, parent, message string) (string, error) {
 	tree, err := r.tree(ctx, tree)
 	if err != nil {
 		return "", err
 	}
-	c := call{Args: []string{"commit-tree", "-F", "-", "-p", parent, tree}, Stdin: strings.NewReader(o.Message)}
-	if name, mail, ok := strings.Cut(strings.TrimSuffix(o.Author, ">"), "<"); ok {
-		c.Env = []string{"GIT_AUTHOR_NAME=" + strings.TrimSpace(name), "GIT_AUTHOR_EMAIL=" + mail}
-	}
-	out, err := r.git(ctx, c)
-	return line(out), err
+	return r.commitTree(ctx, tree, r.attributed(message), nil, parent)
 }
 
 // Look returns the tree of the files that stand in a checkout at this moment. It can be called while somebody else works

@@ -39,7 +39,7 @@ func TestLook(t *testing.T) {
 				if after := gitIn(t, at.Dir, "status", "--porcelain"); after != before {
 					t.Errorf("looking has changed it: %q, before %q", after, before)
 				}
-				done, err := c.Commit(t.Context(), CommitOptions{Message: "it"})
+				done, err := c.Commit(t.Context(), "it")
 				if err != nil || done.Tree != tree {
 					t.Errorf("what was seen is %s, what is committed %s, %v", tree, done.Tree, err)
 				}

@@ -22,6 +22,7 @@ type overrides struct {
 type found struct {
 	files map[string]stamp
 	off   []pair
+	who   committer
 }
 
 // pair is a key of git's configuration and its value. A key may hold any character, also =.
@@ -50,25 +51,25 @@ func (f found) fresh() bool {
 	return true
 }
 
-// of returns the overrides for a call's repository.
-func (o *overrides) of(ctx context.Context, p *program, c call) ([]pair, error) {
+// of returns what the configuration of a call's repository means for the call.
+func (o *overrides) of(ctx context.Context, p *program, c call) (found, error) {
 	if c.GitDir == "" {
-		return nil, nil
+		return found{who: committerOf(nil)}, nil
 	}
 	o.mu.Lock()
 	f, ok := o.seen[c.GitDir]
 	o.mu.Unlock()
 	if ok && f.fresh() {
-		return f.off, nil
+		return f, nil
 	}
 	// The files are looked at before they are read: a change in between is found the next time.
 	f = found{files: map[string]stamp{}}
 	for _, path := range configFiles(c.GitDir) {
 		f.files[path] = stampOf(path)
 	}
-	out, err := p.exec(ctx, call{Dir: c.Dir, GitDir: c.GitDir, Args: []string{"config", "--list", "-z", "--show-scope", "--show-origin"}}, nil)
+	out, err := p.exec(ctx, call{Dir: c.Dir, GitDir: c.GitDir, Args: []string{"config", "--list", "-z", "--show-scope", "--show-origin"}}, found{})
 	if err != nil {
-		return nil, err
+		return found{}, err
 	}
 	entries := parseConfig(out)
 	for _, e := range entries {
@@ -81,14 +82,14 @@ func (o *overrides) of(ctx context.Context, p *program, c call) ([]pair, error) 
 			}
 		}
 	}
-	f.off = untrusted(entries)
+	f.off, f.who = untrusted(entries), committerOf(entries)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.seen == nil {
 		o.seen = map[string]found{}
 	}
 	o.seen[c.GitDir] = f
-	return f.off, nil
+	return f, nil
 }
 
 // configFiles are the configuration files that a git directory may have, also those that are not there yet.
@@ -145,6 +146,8 @@ func untrusted(entries []setting) []pair {
 			off = append(off, pair{key, "git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B"})
 		case strings.HasSuffix(key, ".required"):
 			off = append(off, pair{key, "false"})
+		case strings.HasPrefix(key, "gpg."):
+			off = append(off, pair{key, signer(key)})
 		default:
 			off = append(off, pair{key, ""})
 		}
@@ -158,7 +161,7 @@ func runs(key string) bool {
 	section, rest, _ := strings.Cut(key, ".")
 	i := strings.LastIndexByte(rest, '.')
 	if i < 0 {
-		return section == "diff" && rest == "external"
+		return section == "diff" && rest == "external" || section == "gpg" && rest == "program"
 	}
 	name := rest[i+1:]
 	switch section {
@@ -168,8 +171,23 @@ func runs(key string) bool {
 		return name == "driver"
 	case "diff":
 		return name == "command" || name == "textconv"
+	case "gpg":
+		return name == "program" || name == "defaultkeycommand"
 	}
 	return false
+}
+
+// signer is the program that git runs for a key of its section gpg unless told otherwise; none finds a default key.
+func signer(key string) string {
+	switch key {
+	case "gpg.program", "gpg.openpgp.program":
+		return "gpg"
+	case "gpg.x509.program":
+		return "gpgsm"
+	case "gpg.ssh.program":
+		return "ssh-keygen"
+	}
+	return ""
 }
 
 // lfs reports whether a filter's command is one that git-lfs itself writes.

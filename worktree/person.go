@@ -145,7 +145,7 @@ func (r *Repo) single(ctx context.Context, tree, message, head string) (string, 
 	if head != "" {
 		parents = append(parents, head)
 	}
-	id, err := r.commitTree(ctx, t[0], mergeMessageOf(message), nil, parents...)
+	id, err := r.commitTree(ctx, t[0], r.mergeMessageOf(message), nil, parents...)
 	return id, nil, err
 }
 
@@ -162,12 +162,12 @@ func (r *Repo) mergeCommit(ctx context.Context, o MergeOptions, head string) (st
 	if err != nil || len(m.conflicts) > 0 {
 		return "", m.conflicts, err
 	}
-	id, err := r.commitTree(ctx, m.tree, mergeMessageOf(o.Message), nil, head, o.Tip)
+	id, err := r.commitTree(ctx, m.tree, r.mergeMessageOf(o.Message), nil, head, o.Tip)
 	return id, nil, err
 }
 
-func mergeMessageOf(s string) string {
-	return cmp.Or(strings.TrimSpace(s), "Merge the work of a mission") + "\n"
+func (r *Repo) mergeMessageOf(s string) string {
+	return r.attributed(cmp.Or(strings.TrimSpace(s), "Merge the work of a mission"))
 }
 
 // explain marks conflicts in files whose uncommitted changes the mission had taken in, as long as head has them as they were before: the
@@ -289,6 +289,11 @@ func (r *Repo) land(ctx context.Context, m Merging, after string, keep mine, dry
 		return m, nil
 	}
 	var err error
+	if !dry {
+		if after, err = r.signed(ctx, m.Before, after); err != nil {
+			return m, err
+		}
+	}
 	if m.Files, err = r.Stat(ctx, m.Before, after); err != nil {
 		return m, err
 	}

@@ -175,14 +175,14 @@ func (r *Repo) newName() (*seat, error) {
 		if s == nil {
 			continue
 		}
-		err := os.Mkdir(r.dirOf(name), 0o700)
+		err := os.Mkdir(r.slotOf(name), 0o700)
 		if err == nil {
 			os.Remove(r.indexOf(name))
 			return s, nil
 		}
 		r.pool.leave(s)
 		if !errors.Is(err, fs.ErrExist) {
-			return nil, failed("make a checkout", "cannot make "+r.dirOf(name), err)
+			return nil, failed("make a checkout", "cannot make "+r.slotOf(name), err)
 		}
 	}
 }

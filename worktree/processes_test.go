@@ -63,7 +63,7 @@ func TestProcessesOfOneTask(t *testing.T) {
 	must(err)
 	within("a new checkout", 7)
 	put(t, filepath.Join(c.dir, "b.txt"), "b\nmore\n")
-	done, err := c.Commit(ctx, CommitOptions{Message: "work"})
+	done, err := c.Commit(ctx, "work")
 	must(err)
 	within("a commit", 8)
 

@@ -61,7 +61,7 @@ func (r *Repo) commitInfo(ctx context.Context, commit string) (commitInfo, error
 	parent, _, _ := strings.Cut(f[2], " ")
 	r.objects.made(f[0], f[1])
 	return commitInfo{id: f[0], tree: f[1], parent: parent, message: strings.TrimRight(f[6], "\n") + "\n",
-		author: []string{"GIT_AUTHOR_NAME=" + cmp.Or(f[3], author), "GIT_AUTHOR_EMAIL=" + f[4], "GIT_AUTHOR_DATE=" + f[5]}}, nil
+		author: []string{"GIT_AUTHOR_NAME=" + cmp.Or(f[3], ownName), "GIT_AUTHOR_EMAIL=" + f[4], "GIT_AUTHOR_DATE=" + f[5]}}, nil
 }
 
 // commitTree makes a commit.

@@ -93,6 +93,9 @@ func (x *rig) write(name, content string) {
 	put(x.t, filepath.Join(x.top, filepath.FromSlash(name)), content)
 }
 
+// slotIn is the slot of the pool that a checkout at dir has, whose project is the repository's top.
+func slotIn(dir string) string { return filepath.Base(filepath.Dir(dir)) }
+
 func put(t testing.TB, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -122,7 +122,7 @@ func TestSetupOfUsedCheckout(t *testing.T) {
 	next := func(want int, setup ...string) {
 		t.Helper()
 		c := x.take("work/T1", x.head(), setup...)
-		if got := c.Where().Dir; filepath.Base(got) != "w1" || sh.times() != want {
+		if got := c.Where().Dir; slotIn(got) != "w1" || sh.times() != want {
 			t.Errorf("%d commands ran, in %s", sh.times(), got)
 		}
 		put(t, filepath.Join(c.Where().Dir, "new"), "1\n")
@@ -150,7 +150,7 @@ func TestSetupFails(t *testing.T) {
 	}
 	// What was half made is taken up, and the setup is run again.
 	c := x.take("work/T1", x.head(), "echo first")
-	if filepath.Base(c.Where().Dir) != "w1" || sh.times() != 3 {
+	if slotIn(c.Where().Dir) != "w1" || sh.times() != 3 {
 		t.Errorf("%d ran, in %s", sh.times(), c.Where().Dir)
 	}
 }
@@ -197,7 +197,7 @@ func TestSetupAfterOneThatFailed(t *testing.T) {
 		t.Errorf("%d ran, %v", sh.times(), err)
 	}
 	c := x.take("work/T3", x.head(), "echo good")
-	if filepath.Base(c.Where().Dir) != "w1" || sh.times() != 3 {
+	if slotIn(c.Where().Dir) != "w1" || sh.times() != 3 {
 		t.Errorf("%d ran, in %s", sh.times(), c.Where().Dir)
 	}
 }

@@ -28,7 +28,7 @@ func (r *Repo) Snapshot(ctx context.Context, ref string, dirty bool) (centurion.
 			return centurion.Base{}, err
 		}
 		if n > 0 || head.Commit == "" {
-			args := []string{"commit-tree", tree, "-m", "The person's uncommitted work when the mission began"}
+			args := []string{"commit-tree", tree, "-m", "Uncommitted changes at the start of the mission"}
 			if head.Commit != "" {
 				args = append(args, "-p", head.Commit)
 			}

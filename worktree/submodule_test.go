@@ -46,7 +46,7 @@ func TestSubmodules(t *testing.T) {
 		t.Errorf("changed %q", got)
 	}
 	put(t, filepath.Join(dir, "vendor/lib ü/new.txt"), "inside\n")
-	_, err := c.Commit(t.Context(), CommitOptions{Message: "work"})
+	_, err := c.Commit(t.Context(), "work")
 	if centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(err.Error(), "vendor/lib ü") || centurion.HintOf(err) == "" {
 		t.Errorf("a change inside: %v", err)
 	}

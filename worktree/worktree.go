@@ -18,6 +18,7 @@ type Options struct {
 	Home   string           // where checkouts, their pool and temporary indexes are kept; absolute, outside the project
 	Runner centurion.Runner // runs setup commands, confined as any other; nil where there are none
 	Keep   int              // checkouts that stay in the pool when nobody uses them; 0 means 8
+	Alone  bool             // commits carry no Co-Authored-By trailer
 }
 
 // Head is where the person stands.
@@ -31,12 +32,6 @@ type Want struct {
 	Branch string   // to be made, without refs/heads/; empty for one that nobody writes to
 	Commit string   // what it starts from
 	Setup  []string // commands that make it usable, run if they were not run in it before, or a lock file has changed since
-}
-
-// CommitOptions is how the work in a checkout becomes a commit.
-type CommitOptions struct {
-	Message string
-	Author  string // "Name <mail>"; empty for the program's own
 }
 
 // Commit is one commit.

@@ -101,7 +101,7 @@ func (c *cli) gc(ctx context.Context, f *readFlags, api server.API, o orchestrat
 	}
 	h := orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: ws, Retention: cfg.Own.Retention,
 		ArchiveAfter: cfg.Own.ArchiveAfter, ArchiveFailedAfter: cfg.Own.ArchiveFailedAfter, KeepTasks: cfg.Own.KeepTasks,
-		Worktrees: worktrees(p, ws, nil)})
+		Worktrees: worktrees(p, ws, nil, cfg.Own.CommitsAlone())})
 	if rep.TidyReport, err = h.Tidy(ctx, o); err == nil && !o.DryRun {
 		rep.Before, rep.After, err = local.Store.Compact(ctx)
 	}

@@ -148,7 +148,7 @@ func (h *host) configuration(ctx context.Context, cfg *config.Config, how manner
 	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, h.ws, cast, h.models.get, rules, home, Version
 	h.runner = runner(h.place.mark(), cfg.Own)
 	oc.Runner, oc.Scratch, oc.Web, oc.Publish = h.runner, h.place.scratch(), way, h.publisher(how)
-	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.place, h.ws, oc.Runner), shadow(h.place, h.ws)
+	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.place, h.ws, oc.Runner, cfg.Own.CommitsAlone()), shadow(h.place, h.ws)
 	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions = chains.For, caps, overlap, cfg.Finder()
 	return oc, nil
 }

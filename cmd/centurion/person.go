@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/cmd/centurion/config"
 	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/store"
@@ -29,12 +30,14 @@ func (c *cli) beside(f *readFlags, api server.API, do func(server.API) error) er
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(visiting(local.Store, p, ws)), ws.Close())
+	return errors.Join(do(c.visiting(local.Store, p, ws)), ws.Close())
 }
 
 // visiting serves the API of a project for the time of one command. Nothing works on its missions meanwhile.
-func visiting(s *store.Store, p place, ws *workspace.Workspace) *server.Local {
-	h := orchestrator.New(orchestrator.Config{Store: s, Workspace: ws, Worktrees: worktrees(p, ws, nil), Shadow: shadow(p, ws)})
+func (c *cli) visiting(s *store.Store, p place, ws *workspace.Workspace) *server.Local {
+	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Env: c.getenv})
+	alone := err == nil && cfg.Own.CommitsAlone() // a mistake in the configuration is no reason not to merge
+	h := orchestrator.New(orchestrator.Config{Store: s, Workspace: ws, Worktrees: worktrees(p, ws, nil, alone), Shadow: shadow(p, ws)})
 	return &server.Local{Store: s, Host: h, Person: takeover.New(h, s, ws)}
 }
 

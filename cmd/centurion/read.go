@@ -412,7 +412,7 @@ func (c *cli) asHost(ctx context.Context, f *readFlags, api server.API, do func(
 	}
 	err = local.Store.Own(ctx)
 	if err == nil {
-		err = do(visiting(local.Store, p, ws))
+		err = do(c.visiting(local.Store, p, ws))
 	}
 	return errors.Join(err, lock.Unlock(), ws.Close())
 }

@@ -14,10 +14,11 @@ import (
 	"centurion/worktree"
 )
 
-// worktrees opens the git repository of a project. Its checkouts are kept beside the project's state.
-func worktrees(p place, ws *workspace.Workspace, run centurion.Runner) func(context.Context) (*worktree.Repo, error) {
+// worktrees opens the git repository of a project. Its checkouts are kept beside the project's state. alone leaves the
+// Co-Authored-By trailer out of commits.
+func worktrees(p place, ws *workspace.Workspace, run centurion.Runner, alone bool) func(context.Context) (*worktree.Repo, error) {
 	return func(ctx context.Context) (*worktree.Repo, error) {
-		return worktree.Open(ctx, worktree.Options{Dir: ws.Dir(), Home: filepath.Join(p.state, "checkouts"), Runner: run})
+		return worktree.Open(ctx, worktree.Options{Dir: ws.Dir(), Home: filepath.Join(p.state, "checkouts"), Runner: run, Alone: alone})
 	}
 }
 

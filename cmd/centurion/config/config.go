@@ -136,12 +136,16 @@ type Own struct {
 	ToolPolicy     string   // auto, sequential or concurrent
 	Notify         *bool    // desktop notices
 	SessionHeaders *bool    // x-session-id and x-parent-session-id on requests to models
+	CoAuthoredBy   *bool    // a Co-Authored-By trailer in commits
 	Agents         map[string]OwnAgent
 	Fallback       Fallback
 	Concurrency    Concurrency
 
 	Limits
 }
+
+// CommitsAlone reports whether commits carry no Co-Authored-By trailer.
+func (o *Own) CommitsAlone() bool { return o.CoAuthoredBy != nil && !*o.CoAuthoredBy }
 
 // OwnAgent is what Centurion's own files say of an agent beyond OpenCode's keys.
 type OwnAgent struct {
@@ -221,6 +225,7 @@ func ownFields() []field[Own] {
 		toolPolicy(func(o *Own) *string { return &o.ToolPolicy }),
 		optional("notify", func(o *Own) **bool { return &o.Notify }),
 		optional("session_headers", func(o *Own) **bool { return &o.SessionHeaders }),
+		optional("co_authored_by", func(o *Own) **bool { return &o.CoAuthoredBy }),
 	}, limitFields()...)
 }
 

@@ -1,0 +1,141 @@
+package worktree
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Who commits where git knows no name or no address of the person.
+const (
+	ownName = "Centurion"
+	ownMail = "centurion@localhost"
+)
+
+// committer is who commits in a repository, and whether what reaches the person's branch is signed.
+type committer struct {
+	env  []string // GIT_AUTHOR_NAME and the like
+	sign bool     // commit.gpgSign
+}
+
+// committerOf reads a configuration as git does: variables of the environment, author and committer, then user.
+func committerOf(entries []setting) committer {
+	set := map[string]string{}
+	for _, e := range entries {
+		if e.scope != "command" { // that is what this package asks for
+			set[e.key] = e.value
+		}
+	}
+	var c committer
+	for _, role := range []string{"author", "committer"} {
+		upper := "GIT_" + strings.ToUpper(role)
+		name := cmp.Or(identity(os.Getenv(upper+"_NAME")), identity(set[role+".name"]), identity(set["user.name"]))
+		mail := cmp.Or(identity(os.Getenv(upper+"_EMAIL")), identity(set[role+".email"]), identity(set["user.email"]))
+		if name == "" || mail == "" {
+			name, mail = ownName, ownMail
+		}
+		c.env = append(c.env, upper+"_NAME="+name, upper+"_EMAIL="+mail)
+	}
+	sign, given := set["commit.gpgsign"]
+	c.sign = given && isTrue(sign)
+	return c
+}
+
+// attributed is a commit's message with a trailer that names Centurion, unless the person wants none. The message's other trailers, lines
+// such as "Mission: …", stand in its last paragraph.
+func (r *Repo) attributed(message string) string {
+	message = strings.TrimRight(message, "\n")
+	if r.opts.Alone {
+		return message + "\n"
+	}
+	gap := "\n\n"
+	last := message[strings.LastIndexByte(message, '\n')+1:]
+	if key, _, ok := strings.Cut(last, ": "); ok && strings.Contains(message, "\n\n") && !strings.ContainsAny(key, " \t") {
+		gap = "\n"
+	}
+	return message + gap + "Co-Authored-By: " + ownName + " <" + ownMail + ">\n"
+}
+
+// isTrue reads a boolean of git's configuration. A key without a value is true; --list -z prints none for it.
+func isTrue(value string) bool {
+	switch strings.ToLower(value) {
+	case "", "true", "yes", "on", "1":
+		return true
+	}
+	return false
+}
+
+// identity takes what git does not allow out of a name or an address.
+func identity(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == '<' || r == '>' {
+			return -1
+		}
+		return r
+	}, s))
+}
+
+// signingEnv are the variables by which gpg and ssh-keygen find the person's keys and ask for their passphrase.
+func signingEnv() []string {
+	var env []string
+	for _, name := range []string{"GNUPGHOME", "GPG_TTY", "SSH_AUTH_SOCK", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// signed returns tip with every commit that head lacks signed, where the person signs theirs. Signing waits until work reaches
+// their branch, because it may ask for a passphrase.
+func (r *Repo) signed(ctx context.Context, head, tip string) (string, error) {
+	f, err := r.prog.over.of(ctx, r.prog, call{Dir: r.top, GitDir: r.gitDir})
+	if err != nil || !f.who.sign || tip == "" {
+		return tip, err
+	}
+	args := []string{"rev-list", "--reverse", "--topo-order", "--parents", tip}
+	if head != "" {
+		args = append(args, "^"+head)
+	}
+	out, err := r.git(ctx, call{Args: append(args, "--")})
+	if err != nil {
+		return "", err
+	}
+	now := map[string]string{}
+	for l := range strings.Lines(string(out)) {
+		ids := strings.Fields(l)
+		parents := slices.Clone(ids[1:])
+		for i, p := range parents {
+			parents[i] = cmp.Or(now[p], p)
+		}
+		if now[ids[0]], err = r.sign(ctx, ids[0], parents, slices.Equal(parents, ids[1:])); err != nil {
+			return "", err
+		}
+	}
+	return cmp.Or(now[tip], tip), nil
+}
+
+// sign makes a commit anew on these parents, signed. One that is signed already and keeps its parents stays as it is.
+func (r *Repo) sign(ctx context.Context, id string, parents []string, same bool) (string, error) {
+	raw, err := r.git(ctx, call{Args: []string{"cat-file", "commit", id}})
+	if err != nil {
+		return "", err
+	}
+	header, _, _ := bytes.Cut(raw, []byte("\n\n"))
+	if same && bytes.Contains(header, []byte("\ngpgsig")) {
+		return id, nil
+	}
+	c, err := r.commitInfo(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"commit-tree", "-S"}
+	for _, p := range parents {
+		args = append(args, "-p", p)
+	}
+	out, err := r.git(ctx, call{Sign: true, Env: c.author, Args: append(args, "-F", "-", c.tree), Stdin: strings.NewReader(c.message)})
+	return lastLine(out), err
+}
