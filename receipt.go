@@ -1,6 +1,7 @@
 package centurion
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -123,6 +124,26 @@ type Base struct {
 	Head   string `json:"head,omitempty"`   // HEAD when it was taken; empty in a repository without commits
 	Branch string `json:"branch,omitempty"` // the person's branch; empty with a detached HEAD
 	Dirty  int    `json:"dirty,omitempty"`  // files with uncommitted work in the snapshot
+	// LeftOut are untracked files that were too big to copy, the biggest first, and LeftOutBytes is their size together.
+	LeftOut      []string `json:"left_out,omitempty"`
+	LeftOutBytes int64    `json:"left_out_bytes,omitempty"`
+}
+
+// Uncommitted says what of the person's uncommitted work the snapshot has: " with 3 uncommitted files, without data.bin (2.1 GB
+// untracked; git add it to include it)". It is empty if there was none.
+func (b Base) Uncommitted() string {
+	s := ""
+	if b.Dirty > 0 {
+		s = " with " + Count(b.Dirty, "uncommitted file")
+	}
+	if len(b.LeftOut) == 0 {
+		return s
+	}
+	names, it := b.LeftOut[0], "it"
+	if n := len(b.LeftOut) - 1; n > 0 {
+		names, it = fmt.Sprintf("%s and %d more", names, n), "them"
+	}
+	return fmt.Sprintf("%s, without %s (%s untracked; git add %s to include %s)", s, names, Bytes(b.LeftOutBytes), it, it)
 }
 
 // Checkout is where a session that writes does so.

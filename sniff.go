@@ -74,13 +74,15 @@ var pdfPage = regexp.MustCompile(`/Type\s*/Page\b`)
 // pdfPages counts the pages of a PDF; 0 if its objects are compressed.
 func pdfPages(b []byte) int { return len(pdfPage.FindAllIndex(b, maxPages)) }
 
-// Bytes says how much n bytes are: 512 B, 1.5 KB, 10.0 MB.
+// Bytes says how much n bytes are: 512 B, 1.5 KB, 10.0 MB, 2.0 GB.
 func Bytes(n int64) string {
 	switch {
 	case n < 1<<10:
 		return fmt.Sprintf("%d B", n)
 	case n < 1<<20:
 		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
 	}
-	return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+	return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
 }

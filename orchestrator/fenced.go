@@ -43,6 +43,9 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 	if err := c.fenced(ctx, "a call of "+f.Name()); err != nil { // a newer attempt may have begun while this one waited
 		return tools.Result{}, err
 	}
+	if err := c.where.outsideSubmodules(f.writes(at, e, input)); err != nil {
+		return tools.Result{}, err
+	}
 	if err := c.m.claim(ctx, c, f.writes(at, e, input)); err != nil {
 		return tools.Result{}, err
 	}

@@ -494,3 +494,26 @@ func TestNothingBeginsInsideOfGit(t *testing.T) {
 		})
 	}
 }
+
+// A file of a git submodule is refused before it is written, with what works; the rest of the project is not.
+func TestSubmoduleIsRefusedBeforeTheWrite(t *testing.T) {
+	r := gitRig(t, map[string]string{"a.txt": "one\n"}, map[string]script{
+		"commander": steps(do(work("", "x")), say("done")),
+		"worker": steps(do(writes("vendor/lib/new.txt", "inside\n")), do(call("edit", args{"filePath": "vendor/lib/lib.txt", "oldString": "lib", "newString": "mine"})),
+			do(writes("vendor/library.txt", "beside\n")), say("done")),
+	})
+	lib := filepath.Join(t.TempDir(), "lib")
+	r.git("init", "-q", "-b", "main", lib)
+	if err := os.WriteFile(filepath.Join(lib, "lib.txt"), []byte("lib\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.git("-C", lib, "add", "-A")
+	r.git("-C", lib, "commit", "-qm", "lib")
+	r.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib, "vendor/lib")
+	r.git("commit", "-qm", "submodule")
+	m := r.mission(centurion.MissionOptions{})
+	has(t, r.results(m.ID, "write")[0], "vendor/lib/new.txt belongs to the git submodule vendor/lib", "change files outside vendor/lib")
+	has(t, r.results(m.ID, "edit")[0], "vendor/lib/lib.txt belongs to the git submodule vendor/lib")
+	equal(t, "beside the submodule", r.wrote(m.ID, "vendor/library.txt"), "beside\n")
+	equal(t, "in the submodule", r.git("-C", "vendor/lib", "status", "--porcelain"), "")
+}

@@ -203,6 +203,22 @@ func (w *workplace) write(ctx context.Context) (*workspace.Workspace, error) {
 	return w.ws, nil
 }
 
+// outsideSubmodules refuses a file of a submodule before it is written: what changes there cannot be merged.
+func (w *workplace) outsideSubmodules(files []string) error {
+	if w == nil {
+		return nil
+	}
+	w.turn <- struct{}{}
+	defer w.unlock()
+	for _, f := range files {
+		if sub := w.checkout.Submodule(f); sub != "" {
+			return &centurion.Error{Kind: centurion.KindConflict, Msg: f + " belongs to the git submodule " + sub + ", a repository of its own; changes in it cannot be merged",
+				Hint: "change files outside " + sub + ", or say in your result what has to change in it"}
+		}
+	}
+	return nil
+}
+
 // leave gives back a checkout that could not be entered.
 func (w *workplace) leave(ctx context.Context, checkout *worktree.Checkout, into string) error {
 	if _, err := checkout.Release(ctx, into); err != nil { // it stays recorded, and who looks for it finds it

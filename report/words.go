@@ -242,10 +242,7 @@ func (r *Report) base() string {
 			line += " of " + b.Branch
 		}
 	}
-	if b.Dirty > 0 {
-		line += ", with " + centurion.Count(b.Dirty, "uncommitted file")
-	}
-	return line + "."
+	return line + b.Uncommitted() + "."
 }
 
 // undone lists the tasks whose work a person took back.

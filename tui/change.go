@@ -123,10 +123,7 @@ func baseWords(b *centurion.Base) string {
 	if b.Branch != "" {
 		s = Clean(b.Branch) + " " + s
 	}
-	if b.Dirty > 0 {
-		s += " with " + centurion.Count(b.Dirty, "uncommitted file")
-	}
-	return s
+	return s + Clean(b.Uncommitted())
 }
 
 // mergedWords says where the work of a mission was put, and how it is put there.

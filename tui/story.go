@@ -119,10 +119,7 @@ func baseText(b centurion.Base) string {
 	if head == "" {
 		text = "no commit yet"
 	}
-	if b.Dirty > 0 {
-		text += " with " + centurion.Count(b.Dirty, "uncommitted file")
-	}
-	return text
+	return text + Clean(b.Uncommitted())
 }
 
 // budgetText says which limit was reached.

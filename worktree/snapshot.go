@@ -1,8 +1,10 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,8 +15,8 @@ import (
 // Snapshot commits what the person sees: HEAD with modified and untracked files that are not ignored, without touching index,
 // branch or files. Without dirty, or with nothing uncommitted, it is HEAD. The commit is kept alive by ref (refs/...).
 //
-// Left out are .opencode/ of the project, which is as in HEAD, repositories of their own inside the working tree, and what is
-// uncommitted inside a submodule. With unmerged files the error has centurion.KindConflict. A repository without commits gets
+// Left out are .opencode/ of the project, which is as in HEAD, repositories of their own inside the working tree, what is
+// uncommitted inside a submodule, and the biggest untracked files if all of them together are above [MaxUntracked]. With unmerged files the error has centurion.KindConflict. A repository without commits gets
 // a root commit that is on no branch.
 func (r *Repo) Snapshot(ctx context.Context, ref string, dirty bool) (centurion.Base, error) {
 	head, err := r.Head(ctx)
@@ -23,7 +25,7 @@ func (r *Repo) Snapshot(ctx context.Context, ref string, dirty bool) (centurion.
 	}
 	base := centurion.Base{Commit: head.Commit, Head: head.Commit, Branch: head.Branch}
 	if dirty || head.Commit == "" {
-		tree, n, err := r.sight(ctx, head.Commit, dirty)
+		tree, n, err := r.sight(ctx, head.Commit, dirty, &base)
 		if err != nil {
 			return centurion.Base{}, err
 		}
@@ -47,7 +49,7 @@ func (r *Repo) Snapshot(ctx context.Context, ref string, dirty bool) (centurion.
 
 // sight writes the tree of what the person sees and counts the files in which it differs from head. The person's index
 // is copied for it: it knows which files are unchanged, so that they are not read.
-func (r *Repo) sight(ctx context.Context, head string, dirty bool) (tree string, n int, err error) {
+func (r *Repo) sight(ctx context.Context, head string, dirty bool, base *centurion.Base) (tree string, n int, err error) {
 	index, remove, err := r.temp()
 	if err != nil {
 		return "", 0, err
@@ -60,7 +62,11 @@ func (r *Repo) sight(ctx context.Context, head string, dirty bool) (tree string,
 		if err := r.unmerged(ctx, index); err != nil {
 			return "", 0, err
 		}
-		if _, err := r.gather(ctx, view{gitDir: r.gitDir, dir: r.top, index: index}, head); err != nil {
+		v := view{gitDir: r.gitDir, dir: r.top, index: index, leave: func(untracked []string) []string {
+			base.LeftOut, base.LeftOutBytes = tooBig(r.top, untracked, MaxUntracked)
+			return base.LeftOut
+		}}
+		if _, err := r.gather(ctx, v, head); err != nil {
 			return "", 0, err
 		}
 	}
@@ -75,6 +81,34 @@ func (r *Repo) sight(ctx context.Context, head string, dirty bool) (tree string,
 	}
 	out, err = r.git(ctx, call{Args: args})
 	return tree, len(fields(out)), err
+}
+
+// MaxUntracked bounds the untracked files that a snapshot copies, together and in bytes: above it they are data or built, and each checkout
+// would copy them again.
+const MaxUntracked = 50 << 20
+
+// tooBig picks the biggest of these files, so that the others together are within the limit.
+func tooBig(dir string, names []string, limit int64) (big []string, size int64) {
+	type file struct {
+		name string
+		size int64
+	}
+	var files []file
+	var total int64
+	for _, name := range names {
+		if info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name))); err == nil && info.Mode().IsRegular() {
+			files = append(files, file{name, info.Size()})
+			total += info.Size()
+		}
+	}
+	slices.SortStableFunc(files, func(a, b file) int { return cmp.Compare(b.size, a.size) })
+	for _, f := range files {
+		if total <= limit {
+			break
+		}
+		big, size, total = append(big, f.name), size+f.size, total-f.size
+	}
+	return big, size
 }
 
 // unmerged refuses an index in the middle of a merge: nobody knows yet what the person wants these files to be.
@@ -101,6 +135,8 @@ type view struct {
 	gitDir, dir, index string
 	without            []string // untracked paths that are left out, relative to dir
 	subs               []string // submodules that are left as they are recorded
+	// leave picks untracked files that are left out, too; nil for none.
+	leave func(untracked []string) []string
 }
 
 func (v view) call(args ...string) call {
@@ -118,8 +154,11 @@ func (r *Repo) gather(ctx context.Context, v view, head string) (nested []string
 		return nil, err
 	}
 	// Git refuses to leave out what it ignores anyway, so only what it would take in is named.
-	var specs []string
-	for _, p := range slices.Concat(nested, v.without) {
+	var big, specs []string
+	if v.leave != nil {
+		big = v.leave(untracked)
+	}
+	for _, p := range slices.Concat(nested, v.without, big) {
 		if slices.ContainsFunc(untracked, func(u string) bool { return u == p || strings.HasPrefix(u, p+"/") }) {
 			specs = append(specs, exclude(p))
 		}

@@ -3,6 +3,8 @@ package worktree
 import (
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"testing"
 
 	"centurion"
@@ -36,7 +38,7 @@ func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	x := newRig(t, map[string]string{"a": "1\n", "b": "1\n", "gone": "1\n", "staged": "1\n", ".gitignore": "ignored\n", ".opencode/agent.md": "1\n"})
 	head := x.head()
-	if b := x.snapshot(true); b != (centurion.Base{Commit: head, Head: head, Branch: "main"}) {
+	if b := x.snapshot(true); !reflect.DeepEqual(b, centurion.Base{Commit: head, Head: head, Branch: "main"}) {
 		t.Errorf("a clean tree: %+v", b)
 	}
 	x.write("a", "2\n")
@@ -127,5 +129,38 @@ func TestSnapshotInTheMiddleOfAMerge(t *testing.T) {
 	}
 	if b := x.snapshot(false); b.Commit != x.head() {
 		t.Errorf("%+v", b)
+	}
+}
+
+// Big untracked files are left out, the biggest first, until the others are within the limit; what is tracked or staged comes along.
+func TestSnapshotLeavesBigFilesOut(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": "1\n", ".gitignore": "ignored\n"})
+	sparse := func(name string, size int64) {
+		x.write(name, "")
+		if err := os.Truncate(filepath.Join(x.top, name), size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sparse("ignored", 2*MaxUntracked)
+	sparse("data/ü big.bin", MaxUntracked)
+	sparse("data/bigger.bin", MaxUntracked+1)
+	sparse("small", 1)
+	sparse("staged.bin", MaxUntracked+7)
+	x.person("add", "staged.bin")
+	b := x.snapshot(true)
+	if want := []string{"data/bigger.bin", "data/ü big.bin"}; !slices.Equal(b.LeftOut, want) || b.LeftOutBytes != 2*MaxUntracked+1 || b.Dirty != 2 {
+		t.Errorf("left out %q, %d bytes; %d files came along", b.LeftOut, b.LeftOutBytes, b.Dirty)
+	}
+	if got, want := b.Uncommitted(), " with 2 uncommitted files, without data/bigger.bin and 1 more (100.0 MB untracked; git add them to include them)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := x.person("ls-tree", "-r", "--name-only", "-z", b.Commit); got != ".gitignore\x00a\x00small\x00staged.bin\x00" {
+		t.Errorf("the snapshot has %q", got)
+	}
+	os.Remove(filepath.Join(x.top, "data/bigger.bin"))
+	os.Remove(filepath.Join(x.top, "small"))
+	if b := x.snapshot(true); b.LeftOut != nil || b.Dirty != 2 {
+		t.Errorf("at the limit: %+v", b)
 	}
 }

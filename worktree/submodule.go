@@ -127,6 +127,18 @@ func (c *Checkout) populated() []string {
 	return paths
 }
 
+// Submodule returns the submodule in which a file of the project lies, or "" for one in the repository itself. Both are relative to the
+// project, with slashes.
+func (c *Checkout) Submodule(file string) string {
+	for _, s := range c.rec.Subs {
+		dir, err := filepath.Rel(filepath.FromSlash("/"+c.repo.prefix), filepath.FromSlash("/"+s.Path))
+		if err == nil && strings.HasPrefix(path.Clean(file)+"/", filepath.ToSlash(dir)+"/") {
+			return filepath.ToSlash(dir)
+		}
+	}
+	return ""
+}
+
 // inside keeps what was changed inside of submodules and says so.
 func (c *Checkout) inside(ctx context.Context) error {
 	var changed []string
@@ -148,8 +160,8 @@ func (c *Checkout) inside(ctx context.Context) error {
 	}
 	slices.Sort(changed)
 	return &centurion.Error{Op: "commit", Kind: centurion.KindConflict,
-		Msg: "changes inside the submodule " + strings.Join(changed, ", ") + " cannot be merged; they are kept in its repository under " + keptRefs,
-		Hint: "take them back and find a way outside of the submodule: git -C " + first.Path + " reset --hard " + first.Commit + " && git -C " +
+		Msg: "changes inside the submodule " + strings.Join(changed, ", ") + " cannot be merged; a copy is kept in its own repository under " + keptRefs,
+		Hint: "revert them, then find a way outside the submodule: git -C " + first.Path + " reset --hard " + first.Commit + " && git -C " +
 			first.Path + " clean -fd"}
 }
 
