@@ -446,10 +446,10 @@ func TestReviewed(t *testing.T) {
 func TestBase(t *testing.T) {
 	t.Parallel()
 	for want, b := range map[string]centurion.Base{
-		"It started from fedcba9876 of main, with 1 uncommitted file.":           {Commit: "0123456789abcdef", Head: "fedcba9876543210", Branch: "main", Dirty: 1},
+		"It started from fedcba9876 of main with 1 uncommitted file.":           {Commit: "0123456789abcdef", Head: "fedcba9876543210", Branch: "main", Dirty: 1},
 		"It started from fedcba9876 of main.":                                    {Commit: "fedcba9876543210", Head: "fedcba9876543210", Branch: "main"},
 		"It started from fedcba9876.":                                            {Commit: "fedcba9876543210", Head: "fedcba9876543210"},
-		"It started in a repository without a commit, with 3 uncommitted files.": {Commit: "0123456789abcdef", Branch: "main", Dirty: 3},
+		"It started in a repository without a commit with 3 uncommitted files.": {Commit: "0123456789abcdef", Branch: "main", Dirty: 3},
 	} {
 		r := New(Data{Mission: centurion.Mission{Base: &b}})
 		if got := r.base(); got != want {

@@ -121,9 +121,9 @@ func baseWords(b *centurion.Base) string {
 		s = "no commit yet"
 	}
 	if b.Branch != "" {
-		s = Clean(b.Branch) + " " + s
+		s = b.Branch + " " + s
 	}
-	return s + Clean(b.Uncommitted())
+	return Clean(s + b.Uncommitted())
 }
 
 // mergedWords says where the work of a mission was put, and how it is put there.

@@ -115,11 +115,11 @@ func baseText(b centurion.Base) string {
 	if len(head) > 7 {
 		head = head[:7]
 	}
-	text := "HEAD " + Clean(head)
+	text := "HEAD " + head
 	if head == "" {
 		text = "no commit yet"
 	}
-	return text + Clean(b.Uncommitted())
+	return Clean(text + b.Uncommitted())
 }
 
 // budgetText says which limit was reached.

@@ -18,6 +18,7 @@ import (
 	"centurion/cmd/centurion/config"
 	"centurion/server"
 	"centurion/store"
+	"centurion/tui"
 	"centurion/workspace"
 )
 
@@ -57,6 +58,32 @@ func (c *cli) locate(dir string) (place, *workspace.Workspace, error) {
 	}
 	p.token, err = readToken(filepath.Join(state, "token"))
 	return p, ws, err
+}
+
+// confirmDirectory asks before agents work on the home directory or on a whole file system, which nobody means by a project. Without a
+// terminal it refuses, unless the person is sure.
+func (c *cli) confirmDirectory(ctx context.Context, dir string, f *runFlags, sure bool) error {
+	what := ""
+	switch home, err := filepath.EvalSymlinks(c.getenv("HOME")); {
+	case filepath.Dir(dir) == dir:
+		what = "the root of a file system"
+	case err == nil && dir == home:
+		what = "your home directory"
+	}
+	if what == "" || sure {
+		return nil
+	}
+	refused := &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: dir + " is " + what + ": agents would read and change everything in it",
+		Hint: "go to a project directory, or name one with --dir; --yes starts here all the same"}
+	if !tui.CanLive(c.in, c.out, c.env) || f.format == "json" {
+		return refused
+	}
+	fmt.Fprintf(c.out, "%s is %s. Agents would read and change everything in it.\n", tui.Clean(dir), what)
+	key, err := tui.Choose(ctx, tui.Choice{Text: "start here? (y/N)", Keys: "yn", Default: "n", In: c.in, Out: c.out, Env: c.env})
+	if err == nil && key != "y" {
+		return refused
+	}
+	return err
 }
 
 func stateError(dir string, err error) error {

@@ -64,6 +64,9 @@ func (c *cli) serveFrontEnd(ctx context.Context, f *runFlags, costSet bool) erro
 		return err
 	}
 	defer s.ws.Close()
+	if err := c.confirmDirectory(ctx, s.ws.Dir(), f, given.yes); err != nil {
+		return err
+	}
 	if err := s.take(ctx, findFirst); err != nil {
 		return err
 	}

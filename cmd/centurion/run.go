@@ -202,11 +202,15 @@ func (c *cli) startMission(ctx context.Context, f *runFlags, goal string) error 
 		return err
 	}
 	goal, planOnly := st.goal, st.planOnly
+	sure := f.yes // of the person, not of a file
 	s, err := c.prepare(ctx, f)
 	if err != nil {
 		return err
 	}
 	defer s.ws.Close()
+	if err := c.confirmDirectory(ctx, s.ws.Dir(), f, sure); err != nil {
+		return err
+	}
 	opts, err := c.options(f, s.models)
 	if err != nil {
 		return err
