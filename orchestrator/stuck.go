@@ -220,12 +220,11 @@ func isStuck(err error) bool {
 	return ok
 }
 
-// noHeadway is what becomes of a turn that was ended because it made the same refused call again and again. A person is asked
-// what the mission's own agent should do. Who has delegated a task is told, and hears with a sub-agent's end that it has failed.
+// noHeadway is what becomes of a turn that was ended because it made no headway: it repeated one call, or its answers were cut off. A
+// person is asked what the mission's own agent should do. Who has delegated a task is told, and hears with a sub-agent's end that it has failed.
 func (c *conversation) noHeadway(stuck *session.StuckError) error {
 	if c.task == nil {
-		return &errBlocked{fmt.Sprintf("The %s has called %s %d times in a row and was refused each time: %s. What should it do?",
-			c.agent.Name, stuck.Tool, stuck.Times, inWords(stuck.Said))}
+		return &errBlocked{fmt.Sprintf("The %s %s. What should it do?", c.agent.Name, inWords(stuck.Did()))}
 	}
 	if c.sess.Record().Metadata.Tools != nil {
 		return stuck

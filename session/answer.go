@@ -250,7 +250,11 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 			st.Error = "Not run: the answer was cut off (" + a.finish + ") before it was complete. Call it again, with less input if it was long."
 		}
 	}
-	if len(a.calls) == 0 && strings.TrimSpace(a.msg.Text()) == "" && a.finish == centurion.FinishStop {
+	if a.finish == centurion.FinishFilter { // half an answer is none, whatever it says
+		return s.abandon(ctx, a, &centurion.Error{Op: "call model", Kind: centurion.KindRefusal,
+			Msg: "the provider's content filter ended the answer"})
+	}
+	if len(a.calls) == 0 && strings.TrimSpace(a.msg.Text()) == "" && a.finish != centurion.FinishLength {
 		return s.abandon(ctx, a, &centurion.Error{Op: "call model", Kind: centurion.KindNoAnswer,
 			Msg: "the model ended its turn with neither text nor a tool call"})
 	}

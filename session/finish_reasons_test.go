@@ -26,8 +26,8 @@ func (r *rig) over(api string) *rig {
 }
 
 // Every reason for which an answer can end, over every API, with and without calls in it: what is stored, what runs, and what
-// is asked next. Only calls of an answer that ended for them run; an answer cut at its limit is gone on from; a refusal and a
-// reason that nobody knows end the turn as they are; what broke is asked again without a trace of it.
+// is asked next. Only calls of an answer that ended for them run; an answer cut at its limit is gone on from; a reason that nobody
+// knows ends the turn as it is; what broke, or what a content filter ended, is asked again without a trace of it.
 //
 // C-12, LOOP-22, LOOP-23, LOOP-31, LOOP-32, LOOP-34, LOOP-76, OPAL-26, OPAL-27
 func TestFinishReasons(t *testing.T) {
@@ -48,9 +48,9 @@ func TestFinishReasons(t *testing.T) {
 		{name: "length", answer: scripted.Answer{Say: "Hi", Finish: "length"}, stored: centurion.FinishLength, steps: 2, next: "Go on exactly where it stopped"},
 		{name: "length, with calls", answer: scripted.Answer{Say: "Hi", Calls: calls, Finish: "length"}, stored: centurion.FinishLength, steps: 2,
 			result: "Not run: the answer was cut off (length) before it was complete."},
-		{name: "refusal", answer: scripted.Answer{Say: "I will not.", Finish: "content_filter"}, stored: centurion.FinishFilter, steps: 1},
-		{name: "refusal, with calls", answer: scripted.Answer{Say: "I", Calls: calls, Finish: "content_filter"}, stored: centurion.FinishFilter, steps: 2,
-			result: "Not run: the answer was cut off (content-filter) before it was complete."},
+		{name: "refusal", answer: scripted.Answer{Say: "I will not.", Finish: "content_filter"}, kind: centurion.KindRefusal, stored: centurion.FinishError, steps: 1},
+		{name: "refusal, with calls", answer: scripted.Answer{Say: "I", Calls: calls, Finish: "content_filter"}, kind: centurion.KindRefusal, stored: centurion.FinishError, steps: 1},
+		{name: "unknown, empty", answer: scripted.Answer{Say: " ", Finish: "whim"}, kind: centurion.KindNoAnswer, stored: centurion.FinishError, steps: 1},
 		{name: "unknown", answer: scripted.Answer{Say: "Hi.", Finish: "whim"}, stored: centurion.FinishUnknown, steps: 1},
 		{name: "unknown, with calls", answer: scripted.Answer{Say: "Hi.", Calls: calls, Finish: "whim"}, stored: centurion.FinishUnknown, steps: 2,
 			result: "Not run: the answer was cut off (unknown) before it was complete."},

@@ -77,7 +77,7 @@ func drawFilm(t *rapid.T) film {
 	case 2:
 		finish = rapid.SampledFrom([]string{centurion.FinishLength, centurion.FinishFilter, centurion.FinishUnknown}).Draw(t, "finish")
 	}
-	f.done = true
+	f.done = finish != centurion.FinishFilter
 	add(provider.Delta{Type: provider.Done, Finish: finish, Tokens: centurion.Tokens{Input: 10, Output: 2}})
 	return f
 }

@@ -3,72 +3,114 @@ package session
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"centurion"
 )
 
 const (
-	// tellSame is how many answers in a row may make the same calls and be refused in the same words before their model is told
+	// tellRefused is how many answers in a row may make the same calls and be refused in the same words before their model is told
 	// so: a second try is worth it where somebody else works at the same time.
-	tellSame = 3
-	// maxSame is how many of them end the turn. By then the model was told seven times, and each answer more pays for the whole
+	tellRefused = 3
+	// endRefused is how many of them end the turn. By then the model was told seven times, and each answer more pays for the whole
 	// history again.
-	maxSame = 10
+	endRefused = 10
+	// tellSame and endSame are the same for calls that succeed with the same result: waiting for something is a reason to repeat one.
+	tellSame = 10
+	endSame  = 20
 )
 
-// sameNote begins what a refusal says that has come before. It parts the refusal from the note when the next is compared.
+// sameNote begins what a result says that has come before. It parts the result from the note when the next is compared.
 const sameNote = "\n\n(You have made this same call "
 
-// StuckError ends a turn whose model makes the same call again and again and is refused in the same words: nothing changes by
-// another request, and somebody else has to say how it goes on.
+// StuckError ends a turn that makes no headway: its model makes the same call again and again with the same result, or its answers
+// are cut off at the output limit. Another request would change nothing, so somebody else has to say how it goes on.
 type StuckError struct {
-	Tool  string // that was called
-	Said  string // the refusal
-	Times int    // in a row
+	Tool    string // that was called; empty if the answers were cut off
+	Said    string // its result, or the refusal; the finish reason of a cut answer
+	Refused bool   // the call was refused each time
+	Times   int    // in a row
 }
 
-func (e *StuckError) Error() string {
-	return fmt.Sprintf("the model has called %s %d times in a row with the same arguments and was refused each time: %s", e.Tool, e.Times, e.Said)
+func (e *StuckError) Error() string { return "the model " + e.Did() }
+
+// Did says in a phrase what happened: "has called bash 20 times in a row …".
+func (e *StuckError) Did() string {
+	switch {
+	case e.Tool == "" && e.Said != centurion.FinishLength:
+		return fmt.Sprintf("broke off its answer %d times in a row before it was complete (%s)", e.Times, e.Said)
+	case e.Tool == "":
+		return fmt.Sprintf("was cut off at its output limit %d times in a row before its answer was complete", e.Times)
+	case e.Refused:
+		return fmt.Sprintf("has called %s %d times in a row with the same arguments and was refused each time: %s", e.Tool, e.Times, e.Said)
+	}
+	return fmt.Sprintf("has called %s %d times in a row with the same arguments and the same result: %s", e.Tool, e.Times, centurion.Clip(e.Said, 400))
 }
 
 // Unwrap makes it an error of centurion.KindTimeout, as that of a turn without an end: it is not recovered by doing it again.
 func (e *StuckError) Unwrap() error {
-	return &centurion.Error{Op: "run session", Kind: centurion.KindTimeout, Msg: e.Said, Hint: "say what it should do instead"}
+	return &centurion.Error{Op: "run session", Kind: centurion.KindTimeout, Msg: e.Error(), Hint: "say what it should do instead"}
 }
 
-// told adds to a refusal what it should not have to be told again.
-func told(said string, times int) string {
+// told adds to a result what the model should not have to be told again.
+func told(said string, refused bool, times int) string {
+	advice, most := "Use the result that you have and do the next step, try another way, or end your turn and say what you wait for.", endSame
+	if refused {
+		advice, most = "Do what the refusal says is missing, try another way, or end your turn and say what you need.", endRefused
+	}
 	return said + sameNote + fmt.Sprintf("%d times in a row with the same result: nothing has changed, and nothing will by making it again. "+
-		"Do what the refusal says is missing, try another way, or end your turn and say what you need. After %d times your turn is ended.)", times, maxSame)
+		"%s After %d times your turn is ended.)", times, advice, most)
 }
 
-// said is a refusal as it was without such a note.
+// said is what a call brought, as it was without such a note.
 func said(p *centurion.Part) string {
-	text, _, _ := strings.Cut(p.State.Error, sameNote)
+	text, _ := p.State.Result()
+	text, _, _ = strings.Cut(text, sameNote)
 	return text
 }
 
-// sameRow counts the answers at the end of a history that made the same calls, all of which were refused in the same words:
-// 0 if a call of the last one was not refused, 1 if its refusal is new. Whatever else came in between ends the row.
-func sameRow(history []centurion.Message) int {
+// sameRow counts how often in a row a history ends with the same calls and the same results, and reports whether these are refusals.
+// It counts answers; of an answer that makes one successful call several times, each call. It is 0 where the last answer has no
+// calls, or some were refused and others not. Whatever else came in between ends the row.
+func sameRow(history []centurion.Message) (n int, refused bool) {
 	if len(history) == 0 {
-		return 0
+		return 0, false
 	}
 	last := toolParts(&history[len(history)-1])
+	if len(last) == 0 {
+		return 0, false
+	}
+	refused = last[0].State.Status == centurion.ToolError
 	for _, p := range last {
-		if p.State.Status != centurion.ToolError {
-			return 0
+		if s := p.State.Status; s != last[0].State.Status || s != centurion.ToolError && s != centurion.ToolCompleted {
+			return 0, false
 		}
 	}
-	if len(last) == 0 {
-		return 0
+	if one := last[len(last)-1]; !refused && allAre(last, one) {
+		for _, m := range slices.Backward(history) {
+			parts := toolParts(&m)
+			for _, p := range slices.Backward(parts) {
+				if !sameCall(p, one) {
+					return n, false
+				}
+				n++
+			}
+			if len(parts) == 0 {
+				break
+			}
+		}
+		return n, false
 	}
-	n := 1
-	for i := len(history) - 2; i >= 0 && sameCalls(toolParts(&history[i]), last); i-- {
+	n = 1
+	for i := len(history) - 2; i >= 0 && slices.EqualFunc(toolParts(&history[i]), last, sameCall); i-- {
 		n++
 	}
-	return n
+	return n, refused
+}
+
+func allAre(parts []*centurion.Part, one *centurion.Part) bool {
+	return !slices.ContainsFunc(parts, func(p *centurion.Part) bool { return !sameCall(p, one) })
 }
 
 // toolParts are the calls of an answer; none of another message.
@@ -84,17 +126,13 @@ func toolParts(m *centurion.Message) (all []*centurion.Part) {
 	return all
 }
 
-func sameCalls(a, b []*centurion.Part) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Tool != b[i].Tool || a[i].State.Status != b[i].State.Status || said(a[i]) != said(b[i]) ||
-			!bytes.Equal(canonical(a[i].State.Input), canonical(b[i].State.Input)) {
-			return false
-		}
-	}
-	return true
+// sameCall reports whether two calls are the same and brought the same.
+func sameCall(a, b *centurion.Part) bool {
+	return a.Tool == b.Tool && a.State.Status == b.State.Status && said(a) == said(b) &&
+		bytes.Equal(canonical(a.State.Input), canonical(b.State.Input)) &&
+		slices.EqualFunc(a.State.Attachments, b.State.Attachments, func(a, b centurion.Part) bool {
+			return a.File != nil && b.File != nil && bytes.Equal(a.File.Data, b.File.Data)
+		})
 }
 
 // noteSame tells the model, in the last call of the newest answer, that the answer repeats what came before. It does so where
@@ -105,17 +143,20 @@ func (r *callRun) noteSame(batch []int) {
 		return
 	}
 	p := r.part(batch[len(batch)-1])
-	if n := sameRow(history); n >= tellSame && p.State.Status == centurion.ToolError {
-		p.State.Error = told(said(p), n)
+	switch n, refused := sameRow(history); {
+	case refused && n >= tellRefused:
+		p.State.Error = told(said(p), true, n)
+	case !refused && n >= tellSame:
+		p.State.Output = told(said(p), false, n)
 	}
 }
 
 // stuck returns why a turn ends that makes no headway, or nil.
 func (s *Session) stuck() error {
-	n := sameRow(s.history)
-	if n < maxSame {
+	n, refused := sameRow(s.history)
+	if n < endRefused || !refused && n < endSame {
 		return nil
 	}
 	p := toolParts(&s.history[len(s.history)-1])[0]
-	return &StuckError{Tool: p.Tool, Said: said(p), Times: n}
+	return &StuckError{Tool: p.Tool, Said: said(p), Refused: refused, Times: n}
 }

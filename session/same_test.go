@@ -84,3 +84,29 @@ func TestNotTheSameCall(t *testing.T) {
 		})
 	}
 }
+
+// A model that makes the same successful call again is told so the tenth time, and its turn ends after the twentieth. What it got stays
+// in front of the remark.
+func TestSameCallAgain(t *testing.T) {
+	asked := 0
+	r := newRig(t, func(scripted.Request) scripted.Answer {
+		asked++
+		return scripted.Answer{Calls: []scripted.Call{{Name: "look", Arguments: `{"path": "x"}`}}}
+	}, tool{name: "look", run: func(context.Context, *tools.Call, json.RawMessage) (tools.Result, error) {
+		return tools.Result{Output: "all is well"}, nil
+	}})
+	_, err := r.Turn(t.Context())
+	stuck, ok := errors.AsType[*session.StuckError](err)
+	if !ok || stuck.Tool != "look" || stuck.Times != 20 || asked != 20 || stuck.Said != "all is well" || !strings.Contains(stuck.Error(), "the same result") {
+		t.Fatalf("after %d requests: %v", asked, err)
+	}
+	n := 0
+	for _, m := range r.messages() {
+		for _, p := range calls(m) {
+			n++
+			if told := strings.Contains(p.State.Output, "times in a row"); told != (n >= 10) || !strings.HasPrefix(p.State.Output, "all is well") {
+				t.Errorf("call %d is answered with %q", n, p.State.Output)
+			}
+		}
+	}
+}

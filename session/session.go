@@ -191,7 +191,7 @@ func (s *Session) Record() centurion.Session { return s.rec }
 
 // Turn asks the model until it ends its turn. The history is stored at every step, so a Turn that ends with an error, or
 // with the process, can be repeated: the next one goes on from there. When ctx ends, the error is its cause and every
-// call of the last answer has a result. The error is a [*StuckError] if the model makes the same refused calls again and again.
+// call of the last answer has a result. The error is a [*StuckError] if the model makes no headway.
 func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 	var out Outcome
 	files := newPathSet()
@@ -204,6 +204,11 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 	if left.endTurn {
 		out.Finish = centurion.FinishToolCalls
 		return out, s.idle(ctx, out)
+	}
+	if n := len(s.history); n > 0 && s.history[n-1].Finish == centurion.FinishLength && len(toolParts(&s.history[n-1])) == 0 {
+		if err := s.sayCut(ctx); err != nil { // a restart came in between
+			return out, err
+		}
 	}
 	cut := 0 // answers in a row that were not complete
 	for {
@@ -227,18 +232,24 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 			cut = 0
 			continue
 		}
-		if (len(a.calls) > 0 || a.finish == centurion.FinishLength) && cut < maxContinuations {
-			cut++
-			if len(a.calls) > 0 {
-				continue // their results say it
-			}
-			if err := s.Say(ctx, centurion.OriginHost, "Your answer was cut off at the output limit. Go on exactly where it stopped."); err != nil {
-				return out, err
-			}
-			continue
+		if len(a.calls) == 0 && a.finish != centurion.FinishLength {
+			return out, s.idle(ctx, out)
 		}
-		return out, s.idle(ctx, out)
+		if cut++; cut > maxContinuations {
+			return out, &StuckError{Said: a.finish, Times: cut}
+		}
+		if len(a.calls) > 0 {
+			continue // their results say it
+		}
+		if err := s.sayCut(ctx); err != nil {
+			return out, err
+		}
 	}
+}
+
+// sayCut asks for the rest of an answer that was cut off.
+func (s *Session) sayCut(ctx context.Context) error {
+	return s.Say(ctx, centurion.OriginHost, "Your answer was cut off at the output limit. Go on exactly where it stopped.")
 }
 
 // step takes in what arrived, makes room for it, and makes the next request of a turn. What the model has answered
@@ -266,7 +277,7 @@ func (s *Session) step(ctx context.Context, out *Outcome) (*answer, error) {
 }
 
 // maxContinuations bounds how often in a row an answer that is not complete, mostly because it hit the output limit, is
-// continued before its turn ends as it is.
+// continued before its turn ends with a [*StuckError].
 const maxContinuations = 3
 
 // takeIn adds what arrived meanwhile to the history.
@@ -288,7 +299,7 @@ func (s *Session) Due() bool {
 		return false
 	}
 	last := s.history[len(s.history)-1]
-	return last.Role == centurion.RoleUser || last.Finish != centurion.FinishStop && last.Finish != centurion.FinishLength &&
+	return last.Role == centurion.RoleUser || last.Finish != centurion.FinishStop &&
 		last.Finish != centurion.FinishFilter && last.Finish != centurion.FinishUnknown
 }
 
