@@ -222,11 +222,12 @@ const (
 	ReturnedQuestion = "question" // it changes nothing, and its agent ended with a question that nobody reads; once for a task
 	ReturnedStuck    = "stuck"    // its agent said that it was stuck, and a person has had it tried on
 	ReturnedHollow   = "hollow"   // its acceptance command passes without the work, too, and its own tests could tell; once for a session
+	ReturnedVerdict  = "verdict"  // it is a review, and its answer said neither PASS nor FAIL; once for a task
 )
 
 // ReturnData is the data of task.returned. Of the mission's own agent the event names no task.
 type ReturnData struct {
-	Cause   string   `json:"cause"`             // check, conflict, markers, files, guard or hollow
+	Cause   string   `json:"cause"`             // one of the causes above
 	Reason  string   `json:"reason"`            // in words, shortened
 	Files   []string `json:"files,omitempty"`   // in conflict, with markers, or somebody else's; of the project
 	Command string   `json:"command,omitempty"` // that failed, or proves nothing

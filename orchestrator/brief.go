@@ -185,11 +185,17 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 			how = "has found faults: " + t.Item + " is open again"
 		}
 	}
+	if t.Reason == noVerdict {
+		how = "gave no verdict, neither PASS nor FAIL, also when it was asked again: it does not count"
+	}
 	fmt.Fprintf(&b, "Task %s (%s: %s) %s", t.ID, t.Agent, what, how)
 	if !t.Started.IsZero() && !t.Ended.IsZero() {
 		fmt.Fprintf(&b, " after %s", t.Ended.Sub(t.Started.Time).Round(time.Second))
 	}
 	b.WriteString(".\n")
+	if t.Reason == noVerdict && t.Item != "" {
+		fmt.Fprintf(&b, "%s still needs a review: delegate_task %s.\n", t.Item, reviewCall(t.Item))
+	}
 	if t.Error != nil {
 		fmt.Fprintf(&b, "Why: %s\n", t.Error.Message)
 		if t.Status == centurion.TaskBlocked && t.Error.Hint != "" && t.Error.Kind != centurion.KindPermission { // what no rule allows is the person's
@@ -241,6 +247,9 @@ func (m *mission) planOf(t centurion.Task) string {
 
 // foundFaults is the reason of a review that is done and did not pass.
 const foundFaults = "found faults"
+
+// noVerdict is the reason of a review that is done and said neither PASS nor FAIL.
+const noVerdict = "no verdict"
 
 func ended(s centurion.TaskStatus) string {
 	switch s {

@@ -42,6 +42,9 @@ type rejection struct {
 // session, or nil.
 func (m *mission) accept(ctx context.Context, c *conversation, out *session.Outcome, returns int) (*rejection, error) {
 	stuck, back, err := m.unfinished(ctx, c, out.Text)
+	if back == nil && err == nil {
+		back, err = m.unruled(ctx, c, out.Text)
+	}
 	if back != nil || err != nil {
 		return back, err
 	}

@@ -100,7 +100,7 @@ func (m *mission) reconcile(ctx context.Context, tasks []centurion.Task) error {
 			continue
 		}
 		last[t.Item] = t.Status
-		if rejects(t.Agent, t.Status, t.Result) {
+		if rejects(t.Agent, t.Status, t.Result) || judgesNothing(t.Agent, t.Status, t.Result) {
 			last[t.Item] = centurion.TaskCancelled
 		}
 	}

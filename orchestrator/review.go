@@ -259,6 +259,21 @@ func (m *mission) ownLanding(ctx context.Context) (time.Time, error) {
 	return OwnLanding(merged), err
 }
 
+// unruled asks a review whose answer has no verdict for one. That is done once for a task and is no return of its work; if the next answer
+// has none either, whoever has asked for the review is told so.
+func (m *mission) unruled(ctx context.Context, c *conversation, said string) (*rejection, error) {
+	if !judgesNothing(c.agent.Name, centurion.TaskCompleted, said) || givesUp(said) {
+		return nil, nil
+	}
+	told, err := m.returnsOf(ctx, store.EventQuery{Task: c.task.id})
+	if err != nil || slices.ContainsFunc(told, func(d event.ReturnData) bool { return d.Cause == event.ReturnedVerdict }) {
+		return nil, err
+	}
+	return &rejection{cause: event.ReturnedVerdict, notice: true, short: "its answer has no verdict: " + lastLine(said),
+		text: "Your answer has no verdict, so your review would not count. Begin your answer with one word, PASS or FAIL, then each finding in a line. " +
+			"If something that you could not check keeps you from saying PASS, say FAIL and name it."}, nil
+}
+
 // mayReview reports whether the mission's own agent can have its work reviewed at all.
 func (m *mission) mayReview() bool {
 	if m.root == nil {

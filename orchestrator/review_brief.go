@@ -232,6 +232,7 @@ func returnReasons(all []event.ReturnData) string {
 			event.ReturnedQuestion: "it had changed nothing and asked in plain text",
 			event.ReturnedStuck:    "it said that it was stuck",
 			event.ReturnedHollow:   "its tests told nothing of its work",
+			event.ReturnedVerdict:  "its answer had no verdict",
 		}[d.Cause]
 		if why == "" {
 			why = firstLines(d.Reason, 1, 100)

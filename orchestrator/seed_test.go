@@ -63,7 +63,7 @@ func TestAgentsSideBySide(t *testing.T) {
 		calls = append(calls, handTo(agent, "", "prompt "+prompt))
 	}
 	slow := func(r scripted.Request) scripted.Answer { return after(time.Minute, say("seen")) }
-	bubble(t, map[string]script{"commander": steps(do(calls...), say("I wait")), "worker": slow, "reviewer": slow, "planner": slow}, func(r *rig) {
+	bubble(t, map[string]script{"commander": steps(do(calls...), say("I wait")), "worker": slow, "reviewer": func(scripted.Request) scripted.Answer { return after(time.Minute, say("PASS: seen")) }, "planner": slow}, func(r *rig) {
 		began := time.Now()
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")

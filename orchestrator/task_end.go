@@ -29,7 +29,7 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 		return terr
 	}
 	m.takeOver(after, r, t, status, &out)
-	rejected := rejects(t.Agent, status, out.Text)
+	rejected, void := rejects(t.Agent, status, out.Text), judgesNothing(t.Agent, status, out.Text)
 	if rejected && t.Reviews && m.fences.check(r.id, r.attempt) == nil {
 		// Before the end is recorded: should the host die in between, the review ends once more and finds it open.
 		if err := m.markItem(after, t.Item, openAgain); err != nil {
@@ -50,7 +50,7 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 		if derr != nil {
 			return derr
 		}
-		return m.recordEnd(tx, r, status, out, err, frees || rejected || doubtful)
+		return m.recordEnd(tx, r, status, out, err, frees || rejected || void || doubtful)
 	}); err != nil {
 		if errors.Is(err, errSuperseded) { // the task's end is the newer attempt's to tell
 			return m.recordRefusal(after, r.id, t.Session, r.attempt, "its result")
@@ -62,7 +62,7 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 	if t.Reviews {
 		return nil
 	}
-	if rejected { // the review is done, what it looked at is not: it has to be looked at again
+	if rejected || void { // the review is done, what it looked at is not: it has to be looked at again
 		status = centurion.TaskCancelled
 	}
 	return m.settleItem(after, t.Item, status)
@@ -111,20 +111,23 @@ func (m *mission) endsInDoubt(tx *store.Tx, t centurion.Task, status centurion.T
 	return proof != "", err
 }
 
-// approves reports whether a task is a finished review whose answer begins with the word PASS. One that says neither that nor FAIL
-// has judged nothing.
+// approves reports whether a task is a finished review that has passed what it looked at. One without a verdict has judged nothing.
 func approves(t centurion.Task) bool {
-	return t.Agent == agents.Reviewer && t.Status == centurion.TaskCompleted && begins(t.Result, "PASS")
+	return reviewSaid(t.Agent, t.Status, t.Result, centurion.RulingPass)
 }
 
-// begins reports whether an answer begins with a word, whatever it is emphasized with.
-func begins(answer, word string) bool {
-	return strings.HasPrefix(strings.TrimLeft(answer, "*#_ \t\r\n"), word)
-}
-
-// rejects reports whether a task is a finished review whose answer begins with the word FAIL, as its prompt asks for.
+// rejects reports whether a task is a finished review that has found faults.
 func rejects(agent string, status centurion.TaskStatus, answer string) bool {
-	return agent == agents.Reviewer && status == centurion.TaskCompleted && begins(answer, "FAIL")
+	return reviewSaid(agent, status, answer, centurion.RulingFail)
+}
+
+// judgesNothing reports whether a task is a finished review whose answer has no verdict.
+func judgesNothing(agent string, status centurion.TaskStatus, answer string) bool {
+	return reviewSaid(agent, status, answer, centurion.RulingNone)
+}
+
+func reviewSaid(agent string, status centurion.TaskStatus, answer string, want centurion.Ruling) bool {
+	return agent == agents.Reviewer && status == centurion.TaskCompleted && centurion.RulingOf(answer) == want
 }
 
 // recordEnd writes the end of a task together with its delivery to the parent.
@@ -156,6 +159,8 @@ func (m *mission) recordEnd(tx *store.Tx, r *taskRun, status centurion.TaskStatu
 			t.Result = ""
 		case rejects(t.Agent, status, out.Text):
 			t.Reason = foundFaults
+		case judgesNothing(t.Agent, status, out.Text):
+			t.Reason = noVerdict
 		case cause != nil:
 			t.Error = &centurion.TaskError{Kind: centurion.KindOf(cause), Message: cause.Error(), Hint: centurion.HintOf(cause)}
 		}

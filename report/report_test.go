@@ -331,7 +331,8 @@ func TestSlips(t *testing.T) {
 		host(8, "Task tsk_2 is completed."),
 		moved(9, centurion.EventTaskBlocked, "tsk_1", centurion.TaskBlocked, 1, "it came back 3 times"),
 		tool(10, "", "mission_complete", "not complete; missing:\n- item T6 is open"),
-		reviewed(11, "tsk_3", "FAIL\n- a.go:3: wrong"), reviewed(12, "tsk_4", "PASS"), reviewed(13, "tsk_5", "**FAIL** nothing works"),
+		reviewed(11, "tsk_3", "FAIL\n- a.go:3: wrong"), reviewed(12, "tsk_4", "I read it.\nVerdict: PASS"), reviewed(13, "tsk_5", "**FAIL** nothing works"),
+		reviewed(13, "tsk_10", "It looks good.\nDone."),
 		moved(13, centurion.EventTaskCancelled, "tsk_6", centurion.TaskCancelled, 1, ""), moved(13, centurion.EventTaskCancelled, "tsk_7", centurion.TaskCancelled, 1, ""),
 		fact(14, centurion.EventMissionCompleted, "", "ses_root", event.MissionEnd{}),
 		fact(9000, centurion.EventMergeDone, "", "", event.MergeData{Branch: "main", Person: true}),
@@ -350,6 +351,7 @@ func TestSlips(t *testing.T) {
 		"the mission | mission_complete was refused: item T6 is open | it went on; the mission: completed | 0",
 		"tsk_3 | the review found faults: a.go:3: wrong | mended: a later review of it passed | 0",
 		"tsk_5 | the review found faults: **FAIL** nothing works | its item stayed open; the mission: completed | 0",
+		"tsk_10 | the review said neither PASS nor FAIL: It looks good. | its item stayed open; the mission: completed | 0",
 		"tsk_6 | it was cancelled | cancelled; what it changed and was not merged stands on the branch centurion/m/tsk_6 | 0"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -385,13 +387,14 @@ func TestReturns(t *testing.T) {
 		event.ReturnedHollow:   {"its tests tell nothing of its work: go test", "its tests tell nothing of its work: go test"},
 		event.ReturnedStuck:    {"its agent said that it was stuck, and a person had it tried on", "its agent said that it was stuck, and a person had it tried on"},
 		event.ReturnedQuestion: {"it had changed nothing and ended with a question that nobody would have read", "it had changed nothing and ended with a question that nobody would have read"},
+		event.ReturnedVerdict:  {"its answer said neither PASS nor FAIL", "its answer said neither PASS nor FAIL"},
 		"another":              {"it is so", "it is so"},
 	} {
 		d := event.ReturnData{Cause: cause, Reason: "it is so\nand more", Returns: 1}
 		switch cause {
 		case event.ReturnedCheck, event.ReturnedGuard, event.ReturnedHollow:
 			d.Command = "go test"
-		case "another", event.ReturnedStuck, event.ReturnedQuestion:
+		case "another", event.ReturnedStuck, event.ReturnedQuestion, event.ReturnedVerdict:
 		default:
 			d.Files = []string{"a.go"}
 		}

@@ -44,8 +44,12 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 		}
 	case centurion.EventTaskCompleted:
 		t, _ := decode[taskFact](e)
-		if first, rest, _ := strings.Cut(strings.TrimSpace(t.Result), "\n"); doneBut(t) != "" {
+		first, rest, _ := strings.Cut(strings.TrimSpace(t.Result), "\n")
+		switch doneBut(t) {
+		case foundFaults:
 			return "the review found faults: " + cmp.Or(firstLine(rest), first), reviewedLater(d, t.Item, i)
+		case noVerdict:
+			return "the review said neither PASS nor FAIL: " + first, reviewedLater(d, t.Item, i)
 		}
 		return didNothing(d, e)
 	}
@@ -86,17 +90,26 @@ const foundFaults = "found faults"
 // reviewer is the agent whose answer is a verdict.
 const reviewer = "reviewer"
 
+// noVerdict is how a review ended that said neither PASS nor FAIL.
+const noVerdict = "no verdict"
+
 // doneBut is how a completed task ended that has not done what it was for, in the words of `show`: a review that did not pass. It is
 // empty for every other.
 func doneBut(t taskFact) string {
-	if t.Agent == reviewer && failedReview(t.Result) {
+	if t.Agent != reviewer {
+		return ""
+	}
+	if t.Reason == foundFaults || t.Reason == noVerdict {
+		return t.Reason // it was read from the whole answer
+	}
+	switch centurion.RulingOf(t.Result) {
+	case centurion.RulingFail:
 		return foundFaults
+	case centurion.RulingNone:
+		return noVerdict
 	}
 	return ""
 }
-
-// failedReview reports whether an answer begins as that of a review which has found faults.
-func failedReview(s string) bool { return strings.HasPrefix(strings.TrimLeft(s, "*#_ \t\r\n"), "FAIL") }
 
 // The causes of a return that a report tells apart. Of the first two the failed check and the conflict tell already.
 const (
@@ -108,6 +121,7 @@ const (
 	returnedHollow   = "hollow"
 	returnedStuck    = "stuck"
 	returnedQuestion = "question"
+	returnedVerdict  = "verdict"
 )
 
 // why says in one line why work went back.
@@ -128,6 +142,8 @@ func (r returnFact) why() string {
 		return "its agent said that it was stuck, and a person had it tried on"
 	case returnedQuestion:
 		return "it had changed nothing and ended with a question that nobody would have read"
+	case returnedVerdict:
+		return "its answer said neither PASS nor FAIL"
 	case returnedHollow:
 		return "its tests tell nothing of its work" + suffix(": ", r.Command)
 	}
@@ -140,7 +156,7 @@ func reviewedLater(d Data, item string, i int) string {
 		if later.Type != centurion.EventTaskCompleted || item == "" {
 			continue
 		}
-		if t, _ := decode[taskFact](later); t.Agent == reviewer && t.Item == item && !failedReview(t.Result) {
+		if t, _ := decode[taskFact](later); t.Agent == reviewer && t.Item == item && doneBut(t) == "" {
 			return "mended: a later review of it passed"
 		}
 	}

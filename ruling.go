@@ -1,0 +1,148 @@
+package centurion
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Ruling is the verdict of a review.
+type Ruling string
+
+// The rulings. An answer that does not plainly say one of the other two has [RulingNone].
+const (
+	RulingNone Ruling = ""
+	RulingPass Ruling = "PASS"
+	RulingFail Ruling = "FAIL"
+)
+
+// rulingLines is how many lines of an answer, blank ones not counted, are searched for a verdict from its beginning.
+const rulingLines = 5
+
+// RulingOf reads the verdict of a review's answer. It stands in one of the first five lines, or is the very last: as the line's first word
+// (PASS, "Pass.", "**FAIL**: a.go is wrong") or behind a label ("Verdict: PASS"). A sentence that mentions the words is no verdict, nor is a
+// line with both of them, a condition ("PASS if …"), or lines that contradict each other. A wrong PASS costs more than asking again.
+func RulingOf(answer string) Ruling {
+	lines := rulingText(answer)
+	said := RulingNone
+	for i, l := range lines[:min(len(lines), rulingLines)] {
+		got, plain := l.ruling(i == 0)
+		if plain && testOutput(lines, i) || got == RulingNone {
+			continue
+		}
+		if said != RulingNone && got != said {
+			if plain || i == 0 {
+				return RulingNone
+			}
+			continue // a finding below the verdict
+		}
+		said = got
+	}
+	if len(lines) == 0 {
+		return RulingNone
+	}
+	last, plain := lines[len(lines)-1].ruling(false)
+	switch {
+	case last == RulingNone, plain && testOutput(lines, len(lines)-1):
+		return said
+	case said == RulingNone:
+		return last
+	case plain && last != said:
+		return RulingNone
+	}
+	return said
+}
+
+// rulingLine is a line of an answer without its emphasis.
+type rulingLine struct {
+	text   string
+	bullet bool
+}
+
+var (
+	rulingBullet = regexp.MustCompile(`^(?:[-*+•]|\d+[.)])\s+`)
+	rulingLabel  = regexp.MustCompile(`(?i)^(?:(?:my|the|this|our|final|overall|general|code|review|reviewers?)\s+){0,3}(?:verdict|result|conclusion|decision|outcome|assessment|judge?ment|ruling|review|status)` +
+		`(?:\s+(?:of|for|on)(?:\s+(?:the|this|item|task|review|work|whole|mission|changes?)){0,3}(?:\s+[A-Z]+-?\d[\w.-]*)?)?(?:\s*[:=|–—]|\s+-\s|\s+is\b:?)\s*(?:a\s+)?`)
+	rulingWord = regexp.MustCompile(`(?i)^(pass|fail)(ed|es|s)?\b(.*)$`)
+	// rulingNot follows a word that is no verdict: another choice, a condition, or a sentence about the word.
+	rulingNot = regexp.MustCompile(`(?i)^(?:[?/|]|[\s,(]+(?:or|and fail|and pass|if|unless|once|when|provided|pending|only|after|as soon|as long|cannot|can|is|isn.?t|would|will|requires|needs|depends|means|criteria)\b|\s*:\s*\d+\s*$)`)
+	// rulingEnds is what may follow a verdict that is explained in the same line.
+	rulingEnds = regexp.MustCompile(`^(?:[.:;,!)–—]|\s+(?:[-–—(:]|=>|->))`)
+	bothUpper  = regexp.MustCompile(`\bPASS(?:ED|ES)?\b.*\bFAIL(?:ED|S)?\b|\bFAIL(?:ED|S)?\b.*\bPASS(?:ED|ES)?\b`)
+	bothWords  = regexp.MustCompile(`(?i)\bpass(?:ed|es)?\b.*\bfail(?:ed|s)?\b|\bfail(?:ed|s)?\b.*\bpass(?:ed|es)?\b`)
+	// goOutput is what the go command prints behind a PASS or FAIL of its own.
+	goOutput = regexp.MustCompile(`^(?:ok|FAIL|coverage:|exit status|\?)\s`)
+)
+
+// ruling reads one line. plain says that it is nothing but a verdict, or has a label; first that it begins the answer.
+func (l rulingLine) ruling(first bool) (said Ruling, plain bool) {
+	text := l.text
+	label := rulingLabel.FindString(text)
+	m := rulingWord.FindStringSubmatch(text[len(label):])
+	if m == nil {
+		return RulingNone, false
+	}
+	word, rest := m[1]+m[2], m[3]
+	loud := word == strings.ToUpper(word)
+	bare := strings.Trim(rest, " \t.!)") == ""
+	switch {
+	case rulingNot.MatchString(rest), bothUpper.MatchString(text), !loud && bothWords.MatchString(text):
+		return RulingNone, false
+	case bare:
+	case l.bullet && label == "", !loud && m[2] != "" && label == "":
+		return RulingNone, false // a finding, or a sentence
+	case rulingEnds.MatchString(rest):
+		if !loud && label == "" && !first {
+			return RulingNone, false
+		}
+	case !loud || !first && label == "":
+		return RulingNone, false
+	case !strings.HasPrefix(rest, " "):
+		return RulingNone, false
+	}
+	return Ruling(strings.ToUpper(m[1])), bare || label != ""
+}
+
+// rulingText lists the lines of an answer that may hold a verdict: those that are not blank, of a code block, or of the host's notes at its end.
+func rulingText(answer string) []rulingLine {
+	paragraphs := strings.Split(strings.TrimSpace(answer), "\n\n")
+	for n := len(paragraphs); n > 1 && strings.HasPrefix(strings.TrimSpace(paragraphs[n-1]), "("); n = len(paragraphs) {
+		paragraphs = paragraphs[:n-1]
+	}
+	var out []rulingLine
+	code := false
+	for raw := range strings.Lines(strings.Join(paragraphs, "\n\n")) {
+		l := strings.TrimSpace(raw)
+		if strings.HasPrefix(l, "```") || strings.HasPrefix(l, "~~~") {
+			code = !code
+			continue
+		}
+		if code || l == "" {
+			continue
+		}
+		bullet := rulingBullet.FindString(l)
+		text := strings.Map(func(r rune) rune {
+			if strings.ContainsRune("*_`\"'“”[]", r) || unicode.In(r, unicode.So, unicode.Sk, unicode.Mn, unicode.Cf) {
+				return -1
+			}
+			return r
+		}, l[len(bullet):])
+		if text = strings.Trim(text, " \t#>"); text != "" {
+			out = append(out, rulingLine{text, bullet != ""})
+		}
+	}
+	return out
+}
+
+// testOutput reports whether a bare word is what a test command printed: its summary follows, or the line before announces something else.
+func testOutput(lines []rulingLine, i int) bool {
+	if rulingLabel.MatchString(lines[i].text) {
+		return false
+	}
+	if i+1 < len(lines) && goOutput.MatchString(lines[i+1].text) {
+		return true
+	}
+	return i > 0 && strings.HasSuffix(lines[i-1].text, ":") && rulingLabel.FindString(lines[i-1].text) == "" ||
+		slices.ContainsFunc(lines[max(i-1, 0):i], func(l rulingLine) bool { return strings.HasPrefix(l.text, "--- ") || strings.HasPrefix(l.text, "=== ") })
+}
