@@ -79,6 +79,9 @@ func broken(command string, exit int, output string) string {
 	case exit < 0 || exit > 128 && exit < 160 && exit != 134: // by a signal; with SIGABRT a C program's assertion ends it
 		return fmt.Sprintf("it crashed or was killed (exit code %d)", exit)
 	}
+	if strings.TrimSpace(output) == "" && callsTests(command) {
+		return "nothing says which test failed: its output is thrown away"
+	}
 	if strings.Contains(output, "panic: test timed out") && goLate.MatchString(output) {
 		return "it timed out"
 	}

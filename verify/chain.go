@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -21,6 +22,8 @@ const maxChain = 64 << 10
 type chain struct {
 	front   string // statements before it that only set up the shell, as they are written
 	clauses []clause
+	hidden  map[int][]capture // by clause: what it runs and does not show
+	strict  bool              // it runs with pipefail
 }
 
 // clause is one part of a chain.
@@ -42,11 +45,8 @@ func clipClause(s string) string {
 // chainOf takes a command apart. ok is false where its clauses need not be told apart, or cannot be: it is no chain, nothing in it runs tests, nothing else stands
 // beside them, or a here-document stands elsewhere than the clause that reads it.
 func chainOf(command string) (c chain, ok bool) {
-	if len(command) > maxChain {
-		return c, false
-	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
-	if err != nil || len(file.Stmts) == 0 || hereDocument(file) {
+	file := parse(command)
+	if file == nil || len(file.Stmts) == 0 || hereDocument(file) {
 		return c, false
 	}
 	rest := file.Stmts
@@ -82,6 +82,7 @@ func chainOf(command string) (c chain, ok bool) {
 		if strings.HasSuffix(text, `\`) { // it would join the next line of the script
 			return c, false
 		}
+		c.hide(captures(command, s, int(s.Pos().Offset())))
 		c.clauses = append(c.clauses, clause{text, kindOf(s)})
 	}
 	has := func(kinds ...clauseKind) bool {
@@ -184,7 +185,7 @@ func newMark() string {
 func (c chain) script(mark string) string {
 	const failed = `case "$%s" in *:[1-9]*) exit 1 ;; esac` + "\n"
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s=\n", c.front, mark)
+	fmt.Fprintf(&b, "%s\n%s=\nexec 9>&2\n", c.front, mark)
 	for i, one := range c.clauses {
 		if one.kind == acts {
 			fmt.Fprintf(&b, failed, mark)
@@ -193,7 +194,7 @@ func (c chain) script(mark string) string {
 		if one.kind == runs || one.kind == sets {
 			stop = "; exit 1"
 		}
-		fmt.Fprintf(&b, "if %[3]s\nthen %[1]s=\"$%[1]s %[2]d:0\"; printf '\\n%[1]s%%s\\n' \"$%[1]s\"\nelse %[1]s=\"$%[1]s %[2]d:$?\"; printf '\\n%[1]s%%s\\n' \"$%[1]s\"%[4]s\nfi\n", mark, i, one.text, stop)
+		fmt.Fprintf(&b, "if %[3]s\nthen %[1]s=\"$%[1]s %[2]d:0\"; printf '\\n%[1]s%%s\\n' \"$%[1]s\"\nelse %[1]s=\"$%[1]s %[2]d:$?\"; printf '\\n%[1]s%%s\\n' \"$%[1]s\"%[4]s\nfi\n", mark, i, c.shown(i, mark), stop)
 	}
 	fmt.Fprintf(&b, failed, mark)
 	return b.String()
@@ -205,6 +206,8 @@ type ended struct {
 	seen   bool // it ran to its end
 	exit   int
 	output string
+	hidden []capture
+	codes  []string // exit codes of test runners whose output something else read
 }
 
 func (e ended) died() bool { return e.seen && e.exit != 0 }
@@ -213,7 +216,7 @@ func (e ended) died() bool { return e.seen && e.exit != 0 }
 func (c chain) read(output, mark string) []ended {
 	all := make([]ended, len(c.clauses))
 	for i, one := range c.clauses {
-		all[i].clause = one
+		all[i].clause, all[i].hidden = one, c.hidden[i]
 	}
 	pieces := strings.Split("\n"+output, "\n"+mark+" ")
 	next := 0
@@ -243,6 +246,9 @@ func (c chain) read(output, mark string) []ended {
 		if i == len(pieces)-1 && next < len(all) && !all[next].seen {
 			all[next].output = strings.TrimPrefix(piece, "\n")
 		}
+	}
+	for i := range all {
+		all[i].takeCodes(mark)
 	}
 	return all
 }
@@ -280,9 +286,16 @@ func weigh(run centurion.CheckRun, all []ended) result {
 	got := result{CheckRun: run}
 	var fell, other *ended // the one that failed and could see the work, and the first that failed and could not
 	var green, unseen []string
-	tests := ""
+	tests, only := "", ""
 	for i := range all {
-		switch one := &all[i]; {
+		one := &all[i]
+		runner, reader, deaf := one.deaf()
+		switch {
+		case deaf:
+			green, tests = append(green, runner), tests+one.output
+			if other == nil {
+				other, only = one, reader
+			}
 		case one.died() && (one.kind == runs || one.kind == acts && asserted.MatchString(one.output)):
 			if fell == nil || broken(fell.text, fell.exit, fell.output) != "" {
 				fell = one
@@ -306,7 +319,7 @@ func weigh(run centurion.CheckRun, all []ended) result {
 		got.Empty, got.Broken = empty(fell.output), broken(fell.text, fell.exit, fell.output)
 		return got
 	}
-	got.fell, got.ExitCode, got.Output, got.Empty = other.String(), other.exit, printed(all), empty(tests)
+	got.fell, got.ExitCode, got.Output, got.Empty = cmp.Or(only, other.String()), other.exit, printed(all), empty(tests)
 	switch {
 	case len(unseen) > 0:
 		got.unseen = some(unseen, 3)

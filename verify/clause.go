@@ -167,6 +167,35 @@ func runsProject(args []string) bool {
 	return strings.Contains(full, "/") && !foreign.MatchString(full) && (!strings.HasPrefix(full, "/") && !strings.HasPrefix(full, ".."))
 }
 
+// runsTests reports whether a statement calls a test runner, whose exit code says whether the tests have passed. Of a script or a program of the
+// project nobody knows that.
+func runsTests(s *syntax.Stmt) bool {
+	found := false
+	syntax.Walk(s, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		if !ok || len(call.Args) == 0 || !runsProject(literals(call.Args)) {
+			return !found
+		}
+		full, rest := program(literals(call.Args))
+		switch name := path.Base(full); {
+		case slices.Contains(runners, name), name == "node" && slices.Contains(rest, "--test"):
+			found = true
+		case slices.Contains(tools, name):
+			found = found || slices.ContainsFunc(rest, func(w string) bool { return testWord.MatchString(w) || slices.Contains(runners, w) })
+		case strings.HasPrefix(name, "py"):
+			found = found || len(rest) > 1 && slices.Contains(rest, "-m") && slices.ContainsFunc(rest, func(w string) bool { return w == "unittest" || slices.Contains(runners, w) })
+		}
+		return !found
+	})
+	return found
+}
+
+// callsTests is runsTests for a whole command.
+func callsTests(command string) bool {
+	file := parse(command)
+	return file != nil && slices.ContainsFunc(file.Stmts, runsTests)
+}
+
 // toolRuns is about tools whose sub-command alone counts.
 func toolRuns(name string, rest []string) bool {
 	for len(rest) > 0 && (strings.HasPrefix(rest[0], "-") || strings.HasPrefix(rest[0], "+")) {
@@ -218,11 +247,8 @@ func interpreted(name string, rest []string) bool {
 
 // shellRuns reports whether a script given to a shell runs something of the project.
 func shellRuns(script string) bool {
-	if len(script) > maxChain {
-		return false
-	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
-	return err == nil && slices.ContainsFunc(file.Stmts, func(s *syntax.Stmt) bool { return kindOf(s) == runs })
+	file := parse(script)
+	return file != nil && slices.ContainsFunc(file.Stmts, func(s *syntax.Stmt) bool { return kindOf(s) == runs })
 }
 
 // onlyLooks reports whether a call changes nothing that a test may rely on.

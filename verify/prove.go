@@ -59,10 +59,15 @@ func (p *proving) prove(ctx context.Context) error {
 	}
 	p.facts = facts{trivial: trivial(p.work.Command), regression: p.work.Regression, changed: len(diff) > 0, work: p.changes.any(work), tests: p.changes.any(check), weakened: weakened(diff, p.work.Command)}
 	p.receipt.Weakened = p.facts.weakened
-	if c, ok := chainOf(p.work.Command); ok && !p.work.Regression {
+	c, ok := chainOf(p.work.Command)
+	if !ok {
+		c, ok = heard(p.work.Command)
+	}
+	if ok && !p.work.Regression {
 		if p.changes.documents() {
 			c.whole()
 		}
+		c.strict = strictPipes(p.work.Command)
 		p.chain = &c
 	}
 	if err := p.reds(ctx); err != nil {

@@ -96,11 +96,21 @@ func (c *Checker) runOn(ctx context.Context, t Trees, tree, command, script stri
 	return run, nil
 }
 
-// once runs the script of a command, which is the command itself or one that takes it apart, and keeps limit bytes of its output.
+// once runs the script of a command, which is the command itself or one that takes it apart, and keeps limit bytes of its output. A pipe fails
+// if any of its commands does, see [strictPipes].
 func (c *Checker) once(ctx context.Context, dir, command, script string, limit int) (centurion.CheckRun, error) {
 	timeout := cmp.Or(c.Timeout, DefaultTimeout)
 	run := centurion.CheckRun{ExitCode: -1, Time: centurion.Now()}
-	res, err := c.Runner.Run(ctx, centurion.Command{Script: script, Dir: dir, Timeout: timeout, Keep: limit})
+	want := centurion.Command{Script: script, Dir: dir, Timeout: timeout, Keep: limit}
+	strict := strictPipes(command)
+	if strict {
+		want.Script = pipefail + script
+	}
+	res, err := c.Runner.Run(ctx, want)
+	if strict && err == nil && res.ExitCode == brokenPipe && !res.TimedOut {
+		want.Script = script // the reader had what it wanted: that is no failure of who wrote
+		res, err = c.Runner.Run(ctx, want)
+	}
 	run.Output, run.Millis, run.Digest = res.Output, res.Duration.Milliseconds(), digest(res.Output)
 	switch {
 	case err != nil && ctx.Err() != nil:
