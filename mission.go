@@ -65,19 +65,22 @@ type Mission struct {
 	LevelFrom  string         `json:"level_from,omitempty"` // who said it: LevelByPerson, LevelInferred or an agent's name
 	Options    MissionOptions `json:"options"`
 	Usage      Usage          `json:"usage"`
-	Session    string         `json:"session,omitempty"`  // the Commander's session
-	Rounds     int            `json:"rounds"`             // requests made to models
-	ElapsedMS  int64          `json:"elapsed_ms"`         // time alive until the newest answer, in milliseconds, without the time paused
-	Runs       int            `json:"runs,omitempty"`     // times a host has begun to work on it
-	Todo       string         `json:"todo"`               // its plan, relative to the project
-	HadItems   bool           `json:"had_items"`          // its plan has had items: an empty one is then no proof of anything
-	Accepted   bool           `json:"accepted"`           // the plan was accepted by a person
-	Approved   []string       `json:"approved,omitempty"` // the verify lines that were accepted with it
-	Summary    string         `json:"summary,omitempty"`  // the Commander's last words to the person
-	Verified   int            `json:"verified"`           // items done with a passed check, at the end
-	Unverified int            `json:"unverified"`         // items done on an agent's word alone, at the end
-	Unproven   []string       `json:"unproven,omitempty"` // items done of which nothing shows that their check can fail, at the end
-	Flaky      []string       `json:"flaky,omitempty"`    // items done whose check ended otherwise when it was run once more, at the end
+	Session    string         `json:"session,omitempty"`   // the Commander's session
+	Rounds     int            `json:"rounds"`              // requests made to models
+	ElapsedMS  int64          `json:"elapsed_ms"`          // time alive until the newest answer, in milliseconds, without the time paused
+	Runs       int            `json:"runs,omitempty"`      // times a host has begun to work on it
+	Todo       string         `json:"todo"`                // its plan, relative to the project
+	HadItems   bool           `json:"had_items"`           // its plan has had items: an empty one is then no proof of anything
+	OwnsTodo   bool           `json:"owns_todo,omitempty"` // the plan's file is its own: recorded before it first writes it, or when it adopts one
+	Adopted    []string       `json:"adopted,omitempty"`   // verify lines of the plan that it adopted: nobody has accepted them yet
+	PutAside   string         `json:"put_aside,omitempty"` // where the plan was put that it found and that no mission owned, relative to the project
+	Accepted   bool           `json:"accepted"`            // the plan was accepted by a person
+	Approved   []string       `json:"approved,omitempty"`  // the verify lines that were accepted with it
+	Summary    string         `json:"summary,omitempty"`   // the Commander's last words to the person
+	Verified   int            `json:"verified"`            // items done with a passed check, at the end
+	Unverified int            `json:"unverified"`          // items done on an agent's word alone, at the end
+	Unproven   []string       `json:"unproven,omitempty"`  // items done of which nothing shows that their check can fail, at the end
+	Flaky      []string       `json:"flaky,omitempty"`     // items done whose check ended otherwise when it was run once more, at the end
 	// Reviewed are the items that count as verified because a review has passed them, at the end: by item, that review.
 	Reviewed map[string]PassedBy `json:"reviewed,omitempty"`
 	Reopened int                 `json:"reopened"` // times a final check sent items back
@@ -96,6 +99,9 @@ type Mission struct {
 	ToolCalls int      `json:"tool_calls"`        // that were run, or are running
 	Reserved  Reserved `json:"reserved,omitzero"` // of its limits, as it was at the newest answer; nothing once it has stopped
 }
+
+// HasPlan reports whether the file at its Todo belongs to the mission.
+func (m Mission) HasPlan() bool { return m.OwnsTodo || m.HadItems || m.Status.Alive() }
 
 // PassedBy is the review that has passed an item of a plan.
 type PassedBy struct {
@@ -202,6 +208,11 @@ type MissionOptions struct {
 	// Attached is the text of files that go with the goal, each labelled. It is kept as a part of its own in the first
 	// message, not here.
 	Attached string `json:"attached,omitempty"`
+	// Plan is a file of the project, relative to it, that the person wants carried out as the mission's plan. Empty: the
+	// mission writes its own, and a todo.md that no mission owns is put aside.
+	Plan string `json:"plan,omitempty"`
+	// AskVerify says that Verify came with the project: each command goes by the rules of a shell command.
+	AskVerify bool `json:"ask_verify,omitempty"`
 }
 
 // TaskStatus is where a delegated piece of work stands.

@@ -1,55 +1,137 @@
 package orchestrator
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
 
 	"centurion"
 	"centurion/store"
+	"centurion/workspace"
+	"centurion/workspace/todo"
 )
 
-// claimTodo makes room for a new mission's plan and returns its path: the plan of a mission that has ended is archived,
-// that of one that runs or can be resumed is kept under the mission's own name, and one that no mission owns is adopted.
-// It is called with h.starting held.
-func (h *Host) claimTodo(ctx context.Context) (string, error) {
-	todo := h.cfg.Workspace.Todo()
-	owner, err := h.todoOwner(ctx, todo.Path())
-	if err != nil || owner.ID == "" {
-		return todo.Path(), err
+// claim is the place that a new mission has for its plan.
+type claim struct {
+	path  string   // of the plan
+	owns  bool     // there is one: the person wants it carried out
+	lines []string // its verify lines, which nobody has accepted yet
+	aside string   // where a plan that no mission owned was put; empty if there was none
+}
+
+// fill records in a new mission what was claimed for it, and returns what the person is told of it.
+func (c claim) fill(m *centurion.Mission) (note string) {
+	m.Todo, m.OwnsTodo, m.Adopted, m.PutAside = c.path, c.owns, c.lines, c.aside
+	if c.aside != "" {
+		note = PutAsideNote(c.path, c.aside)
 	}
+	return note
+}
+
+// PutAsideNote tells a person that a plan which no mission owned was moved, and how it is carried out.
+func PutAsideNote(from, to string) string {
+	return fmt.Sprintf("no mission of this project wrote the plan in %s: it is now in %s; to carry it out: centurion run --plan %s GOAL", from, to, to)
+}
+
+// claimTodo makes room for a new mission's plan: the plan of a mission that has ended is archived, that of one that runs or can be
+// resumed is kept under the mission's own name, and one that no mission owns is put aside. Given is the file with the plan that the
+// person wants carried out, if any. It is called with h.starting held.
+func (h *Host) claimTodo(ctx context.Context, given string) (claim, error) {
+	file := h.cfg.Workspace.Todo()
+	c := claim{path: file.Path()}
+	var text []byte
+	if given != "" {
+		given = path.Clean(filepath.ToSlash(given))
+		b, _, err := h.cfg.Workspace.ReadFile(given, 0)
+		if err != nil {
+			return c, &centurion.Error{Op: "read plan", Kind: centurion.KindUsage, Err: err, Hint: "name a file of the project: --plan " + c.path}
+		}
+		text = b
+	}
+	owner, err := h.todoOwner(ctx, c.path)
+	if err != nil {
+		return c, err
+	}
+	inPlace := owner.ID == "" && given == c.path
+	if given != "" && !inPlace {
+		if _, err := todo.Parse(text); err != nil {
+			return c, &centurion.Error{Op: given, Kind: centurion.KindOf(err), Hint: centurion.HintOf(err), Err: err}
+		}
+	}
+	if owner.ID != "" {
+		err = h.makeWay(ctx, owner)
+	}
+	if err == nil && !inPlace {
+		c.aside, err = h.putAside(file)
+	}
+	if err != nil || given == "" {
+		return c, err
+	}
+	if !inPlace {
+		if _, err := file.Replace(ctx, string(text), nil); err != nil {
+			return c, err
+		}
+	}
+	c.owns = true
+	doc, _, err := file.Load()
+	if centurion.KindOf(err) == centurion.KindUsage { // the mission is blocked on that, and the person mends it
+		return c, nil
+	}
+	c.lines = planView{doc}.verifyLines()
+	return c, err
+}
+
+// makeWay gives the plan of an earlier mission another name.
+func (h *Host) makeWay(ctx context.Context, owner centurion.Mission) error {
+	file, name := h.cfg.Workspace.Todo(), "todo-"+owner.ID+".md"
 	if m := h.running(owner.ID); m != nil {
-		err := m.todo.move(h.cfg.Workspace, "todo-"+owner.ID+".md", func(path string) error { return h.setTodo(ctx, owner.ID, path) })
-		return todo.Path(), err
+		return m.todo.move(h.cfg.Workspace, name, func(path string) error { return h.setTodo(ctx, owner.ID, path) })
 	}
-	put := todo.Rename
+	put := file.Rename
 	switch owner.Status {
 	case centurion.MissionCompleted, centurion.MissionFailed, centurion.MissionCancelled:
-		put = todo.Archive
+		put = file.Archive
 	}
-	kept, err := put("todo-" + owner.ID + ".md")
+	kept, err := put(name)
 	switch centurion.KindOf(err) {
 	case "", centurion.KindNotFound: // it may never have been written
 	case centurion.KindConflict: // it was put there before this process was killed: what is here now is somebody else's
 	default:
+		return err
+	}
+	return h.setTodo(ctx, owner.ID, kept)
+}
+
+// putAside gives a plan that no mission owns a name that nothing has yet, and returns where it is then. It is empty if there is
+// nothing to keep.
+func (h *Host) putAside(file *workspace.TodoFile) (string, error) {
+	b, _, err := h.cfg.Workspace.ReadFile(file.Path(), 0)
+	if centurion.KindOf(err) == centurion.KindNotFound || err == nil && len(bytes.TrimSpace(b)) == 0 {
+		return "", nil
+	}
+	if err != nil {
 		return "", err
 	}
-	return todo.Path(), h.setTodo(ctx, owner.ID, kept)
+	stem := "todo-" + centurion.Now().UTC().Format("20060102-150405")
+	for n, name := 2, stem+".md"; ; n, name = n+1, fmt.Sprintf("%s-%d.md", stem, n) {
+		aside, err := file.Rename(name)
+		if centurion.KindOf(err) != centurion.KindConflict {
+			return aside, err
+		}
+	}
 }
 
 // todoOwner returns the newest mission whose plan is the file at path, or the zero mission if there is none.
 func (h *Host) todoOwner(ctx context.Context, path string) (centurion.Mission, error) {
 	all, err := h.cfg.Store.Missions(ctx)
-	if err != nil {
+	i := slices.IndexFunc(all, func(m centurion.Mission) bool { return m.Todo == path })
+	if err != nil || i < 0 || !all[i].HasPlan() {
 		return centurion.Mission{}, err
 	}
-	for _, m := range all {
-		if m.Todo == path && (m.HadItems || m.Status.Alive()) {
-			return m, nil
-		}
-		if m.Todo == path {
-			break
-		}
-	}
-	return centurion.Mission{}, nil
+	return all[i], nil
 }
 
 // setTodo records that a mission's plan is another file from now on.
@@ -62,4 +144,23 @@ func (h *Host) setTodo(ctx context.Context, mission, path string) error {
 		m.Todo = path
 		return tx.PutMission(&m)
 	})
+}
+
+// ownTodo records that the plan's file belongs to the mission.
+func (m *mission) ownTodo(ctx context.Context) error {
+	if m.ownsTodo.Load() {
+		return nil
+	}
+	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		rec, err := tx.Mission(m.id)
+		if err != nil || rec.OwnsTodo {
+			return err
+		}
+		rec.OwnsTodo = true
+		return tx.PutMission(&rec)
+	})
+	if err == nil {
+		m.ownsTodo.Store(true)
+	}
+	return err
 }

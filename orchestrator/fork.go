@@ -71,9 +71,9 @@ func (h *Host) Fork(ctx context.Context, of, at string) (Forked, error) {
 func forkOf(from centurion.Mission, agent string) centurion.Mission {
 	now := centurion.Now()
 	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: from.Goal, Directory: from.Directory, Isolation: from.Isolation, Base: from.Base,
-		Level: from.Level, LevelFrom: from.LevelFrom, Options: from.Options, Accepted: from.Accepted, Approved: from.Approved,
+		Level: from.Level, LevelFrom: from.LevelFrom, Options: from.Options, Accepted: from.Accepted, Approved: from.Approved, Adopted: from.Adopted,
 		Started: now, Updated: now}
-	m.Options.Agent, m.Options.Request, m.Options.Detached = agent, "", false
+	m.Options.Agent, m.Options.Request, m.Options.Detached, m.Options.Plan = agent, "", false, ""
 	return m
 }
 

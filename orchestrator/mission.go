@@ -29,15 +29,17 @@ type mission struct {
 	id      string
 	profile string // "" is mission
 	todo    *planFile
-	root    *conversation
-	end     context.CancelCauseFunc // ends everything of this mission
-	ground  *ground                 // nil unless its writers have checkouts of their own; set before anything of it runs
-	wanted  context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
-	drop    context.CancelCauseFunc // ends wanted and everything else
-	ctx     context.Context         // of all its work; ended by end
-	tasks   guard.Group
-	slots   *slots.Pool
-	claims  claims.Registry
+	// ownsTodo says that the plan's file is recorded as this mission's.
+	ownsTodo atomic.Bool
+	root     *conversation
+	end      context.CancelCauseFunc // ends everything of this mission
+	ground   *ground                 // nil unless its writers have checkouts of their own; set before anything of it runs
+	wanted   context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
+	drop     context.CancelCauseFunc // ends wanted and everything else
+	ctx      context.Context         // of all its work; ended by end
+	tasks    guard.Group
+	slots    *slots.Pool
+	claims   claims.Registry
 	// workers is how many sessions run at once; h.mu protects it.
 	workers int
 	fences  fences
@@ -112,9 +114,10 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	workers := h.workersOf(rec)
 	m := &mission{h: h, id: rec.ID, profile: rec.Options.Profile, slots: h.slots.Pool(workers, h.perAgentOf(rec)), workers: workers, ctx: ctx, end: end, wanted: wanted, drop: drop,
 		begun: time.Now(), before: rec.ElapsedMS, stopped: make(chan struct{}),
-		todo: newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo)), writers: semaphore.NewWeighted(manyWriters), queue: newMergeQueue(),
+		writers: semaphore.NewWeighted(manyWriters), queue: newMergeQueue(),
 		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, drivers: map[string]*conversation{},
 		asks: map[string]chan struct{}{}, places: map[string]*workplace{}}
+	m.todo = newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo), m.ownTodo)
 	m.spent.Store(&rec)
 	m.reserves = budget.New(rec, m.atLimit)
 	m.reserves.Open(m.id)
@@ -180,6 +183,11 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 	m.alive = true
 	if err := m.knowItems(ctx); err != nil {
 		return verdict{}, err
+	}
+	if rec.OwnsTodo && !rec.HadItems { // its host died before it could tell of what it had written, or it has adopted a plan
+		if err := m.tellTodo(ctx); err != nil {
+			return verdict{}, err
+		}
 	}
 	if err := m.restoreGrants(ctx); err != nil {
 		return verdict{}, err

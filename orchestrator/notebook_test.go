@@ -73,7 +73,7 @@ func TestTenWorkersShareTheContext(t *testing.T) {
 // ORCH-15, ORCH-57: the host refuses a worker's new text also where the schema has let it through.
 func TestWorkersReplaceNothing(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
-		m := &mission{h: r.host, todo: newPlanFile(r.ws.Todo())}
+		m := &mission{h: r.host, todo: newPlanFile(r.ws.Todo(), nil)}
 		c := &conversation{m: m, task: &taskRun{id: "tsk_1"}}
 		c.agent.Name = "worker"
 		for _, u := range []tools.ContextUpdate{{Context: "x"}, {Summary: "x"}} {
@@ -93,7 +93,7 @@ func TestWorkersReplaceNothing(t *testing.T) {
 // ORCH-116: an attempt that was superseded while its call waited for its turn writes nothing that is shared.
 func TestStaleAttemptSharesNothing(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
-		m := &mission{h: r.host, todo: newPlanFile(r.ws.Todo())}
+		m := &mission{h: r.host, todo: newPlanFile(r.ws.Todo(), nil)}
 		c := &conversation{m: m, task: &taskRun{id: "tsk_1"}, attempt: 1}
 		c.agent.Name = "reviewer"
 		m.fences.raise("tsk_1", 2)

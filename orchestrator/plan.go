@@ -156,7 +156,8 @@ func (m *mission) tellTodo(ctx context.Context) error {
 	} else if counts == m.toldCounts {
 		return nil
 	}
-	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	// What is written is told, also by who was just interrupted.
+	err = m.h.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		rec, err := tx.Mission(m.id)
 		if err != nil {
 			return err
@@ -175,7 +176,7 @@ func (m *mission) tellTodo(ctx context.Context) error {
 		_, err = tx.Append(centurion.Event{Type: centurion.EventTodoUpdated, Mission: m.id, Session: rec.Session, Data: event.Data(data)})
 		return err
 	})
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return nil
 	}
 	m.toldCounts = counts

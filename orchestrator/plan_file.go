@@ -20,6 +20,7 @@ type planFile struct {
 	file  *workspace.TodoFile
 	moved chan struct{} // closed when it is
 	had   heldIDs
+	own   func(context.Context) error // records, before a change is written, that the file is the mission's
 }
 
 // heldIDs are the items that tasks of a mission have had, and those that this host has seen in its plan. A new item gets none of their
@@ -61,8 +62,8 @@ func (h *heldIDs) reserve(d *todo.Doc) {
 	d.Reserve(slices.Collect(maps.Keys(h.ids))...)
 }
 
-func newPlanFile(f *workspace.TodoFile) *planFile {
-	return &planFile{file: f, moved: make(chan struct{})}
+func newPlanFile(f *workspace.TodoFile, own func(context.Context) error) *planFile {
+	return &planFile{file: f, moved: make(chan struct{}), own: own}
 }
 
 // where returns the file, and a channel that is closed when it is given another name.
@@ -86,7 +87,10 @@ func (p *planFile) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc
 	defer p.mu.RUnlock()
 	return p.had.see(p.file.Edit(ctx, func(d *todo.Doc) error {
 		p.had.reserve(d)
-		return f(d)
+		if err := f(d); err != nil {
+			return err
+		}
+		return p.own(ctx)
 	}))
 }
 
@@ -96,7 +100,10 @@ func (p *planFile) Replace(ctx context.Context, content string, check func(old, 
 	defer p.mu.RUnlock()
 	return p.had.see(p.file.Replace(ctx, content, func(old, new *todo.Doc) error {
 		p.had.reserve(new)
-		return check(old, new)
+		if err := check(old, new); err != nil {
+			return err
+		}
+		return p.own(ctx)
 	}))
 }
 

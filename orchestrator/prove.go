@@ -116,7 +116,7 @@ const acceptance = "acceptance command"
 // goes by the rules of a shell command.
 func (m *mission) mayCheck(ctx context.Context, command, agent, task string) error {
 	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
-	if err != nil || rec.Options.TrustVerify || slices.Contains(rec.Approved, command) || slices.Contains(rec.Options.Verify, command) {
+	if err != nil || rec.Options.TrustVerify || slices.Contains(rec.Approved, command) || slices.Contains(rec.Options.Verify, command) && !rec.Options.AskVerify {
 		return err
 	}
 	return m.mayRun(ctx, rec, command, agent, task, acceptance)
@@ -126,7 +126,15 @@ func (m *mission) mayCheck(ctx context.Context, command, agent, task string) err
 // shell command.
 func (m *mission) mayRun(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
 	a := tools.Access{Permission: "bash", Patterns: []string{command}, Always: []string{command}, Script: command}
-	d := m.decide(agent, a)
+	decide := func() permission.Decision {
+		d := m.decide(agent, a)
+		if byDefault := d.Level == "" || d.Level == permission.DefaultLevel; byDefault && d.Action == permission.Allow &&
+			what == acceptance && slices.Contains(rec.Adopted, command) {
+			d.Action, d.Reason = permission.Ask, "it stood in a plan that no mission of this project wrote, and nobody has accepted it"
+		}
+		return d
+	}
+	d := decide()
 	switch {
 	case d.Action == permission.Allow:
 		return nil
@@ -140,7 +148,7 @@ func (m *mission) mayRun(ctx context.Context, rec centurion.Mission, command, ag
 	case "allow":
 		return nil
 	case "ask":
-		got, err := m.ask(ctx, ask, func() bool { return m.decide(agent, a).Action == permission.Allow })
+		got, err := m.ask(ctx, ask, func() bool { return decide().Action == permission.Allow })
 		if err == nil && got.Answer != "once" && got.Answer != "always" {
 			return mayNot(what, command, "a person refused it")
 		}

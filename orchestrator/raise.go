@@ -51,7 +51,7 @@ func (h *Host) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		o.Merge = o.Merge || opts.Merge
 		o.Ask = cmp.Or(opts.Ask, o.Ask)
 		o.Unattended = opts.Unattended
-		o.Verify = opts.Verify
+		o.Verify, o.AskVerify = opts.Verify, opts.AskVerify
 		o.ShowPlan = opts.ShowPlan
 		o.PlanOnly = false
 		raiseLevel(&m, opts.Level)

@@ -3,6 +3,8 @@ package orchestrator
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strings"
 
 	"centurion"
 	"centurion/agents"
@@ -81,12 +83,13 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	}
 	h.starting.Lock()
 	defer h.starting.Unlock()
-	var todo, earlier string
+	var plan claim
+	var earlier string
 	var given []centurion.Given
 	if alone(opts.Profile) { // there is no plan, and whoever answers one request needs no notes of another
 		status = centurion.MissionRunning
 	} else {
-		if todo, err = h.claimTodo(ctx); err != nil {
+		if plan, err = h.claimTodo(ctx, opts.Plan); err != nil {
 			return centurion.Mission{}, err
 		}
 		earlier, given = h.earlierWork()
@@ -97,14 +100,15 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 		return centurion.Mission{}, err
 	}
 	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: goal, Directory: h.cfg.Workspace.Dir(), Status: status,
-		Level: opts.Level, Options: opts, Todo: todo, Isolation: isolation, Started: now, Updated: now}
+		Level: opts.Level, Options: opts, Isolation: isolation, Started: now, Updated: now}
 	if opts.Level > 0 {
 		m.LevelFrom = centurion.LevelByPerson
 	}
+	note := strings.Join(slices.DeleteFunc([]string{shared, plan.fill(&m)}, func(s string) bool { return s == "" }), "; ")
 	told.given = append(told.given, given...)
 	rec, instead := h.rootSession(m, agent, model.Ref, told)
 	m.Session = rec.ID
-	return m, h.recordStart(ctx, opening{m, rec, firstMessage(goal, opts) + earlier, texts, files, instead, shared})
+	return m, h.recordStart(ctx, opening{m, rec, firstMessage(goal, opts) + earlier, texts, files, instead, note})
 }
 
 // rootSession is the session of the agent that owns a mission, with the first of its models that may be asked. Instead says

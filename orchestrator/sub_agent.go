@@ -204,6 +204,8 @@ func checkProfile(opts centurion.MissionOptions) error {
 		return e
 	case alone(opts.Profile) && opts.PlanOnly:
 		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant makes no plans", Hint: "take --profile mission, or ask it for a plan in words"}
+	case alone(opts.Profile) && opts.Plan != "":
+		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant carries out no plans", Hint: "leave out --plan, or use --profile mission"}
 	case alone(opts.Profile) && opts.Level > 0:
 		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant knows no levels", Hint: "leave out --level, or take --profile mission"}
 	}

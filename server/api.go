@@ -88,7 +88,9 @@ type Mission struct {
 	Level      int                           `json:"level,omitempty"`
 	LevelFrom  string                        `json:"level_from,omitempty"` // person, inferred, or the agent that assessed it
 	Session    string                        `json:"session,omitempty"`
-	Todo       string                        `json:"todo,omitempty"` // its plan, relative to the directory
+	Todo       string                        `json:"todo,omitempty"`      // its plan, relative to the directory
+	HasPlan    bool                          `json:"has_plan,omitempty"`  // the file there is its own
+	PutAside   string                        `json:"put_aside,omitempty"` // where the plan was put that it found and that no mission owned
 	Model      string                        `json:"model,omitempty"`
 	Tasks      map[string]int                `json:"tasks"`
 	Tokens     centurion.Tokens              `json:"tokens"`
@@ -201,7 +203,7 @@ func missionView(m centurion.Mission, tasks []centurion.Task) Mission {
 		counts[string(t.Status)]++
 	}
 	return Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
-		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, Model: m.Options.Model, Tasks: counts, Tokens: m.Usage.Tokens, Cost: m.Usage.USD,
+		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, HasPlan: m.HasPlan(), PutAside: m.PutAside, Model: m.Options.Model, Tasks: counts, Tokens: m.Usage.Tokens, Cost: m.Usage.USD,
 		Unpriced: m.Usage.Unpriced, MaxCost: m.Options.MaxCost, Rounds: m.Rounds, DurationMS: m.ElapsedMS,
 		Verified: m.Verified, Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reviewed: m.Reviewed, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
 		Options: m.Options, ToolCalls: m.ToolCalls, Reserved: m.Reserved,
@@ -241,7 +243,7 @@ var _ API = (*Local)(nil)
 // Noun returns the mission as the rest of the program speaks of it.
 func (m Mission) Noun() centurion.Mission {
 	return centurion.Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
-		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, Options: m.Options, Rounds: m.Rounds,
+		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, OwnsTodo: m.HasPlan, PutAside: m.PutAside, Options: m.Options, Rounds: m.Rounds,
 		Usage: centurion.Usage{Tokens: m.Tokens, USD: m.Cost, Unpriced: m.Unpriced}, ElapsedMS: m.DurationMS, Verified: m.Verified,
 		Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reviewed: m.Reviewed, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
 		ToolCalls: m.ToolCalls, Reserved: m.Reserved, Isolation: m.Isolation, Base: m.Base, Checkout: m.Checkout, Merged: m.Merged, Aside: m.Aside}

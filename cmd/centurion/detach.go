@@ -184,7 +184,7 @@ func (c *cli) startDetached(ctx context.Context, s *seat, f *runFlags, goal stri
 	if err := s.findBackground(ctx); err != nil {
 		return err
 	}
-	m, err := ask(ctx, s, func(api server.API) (server.Mission, error) { return api.Start(ctx, goal, opts) })
+	m, err := c.startWith(ctx, s, f, goal, opts)
 	if err != nil {
 		return err
 	}

@@ -1,14 +1,68 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"centurion"
+	"centurion/agents"
+	"centurion/orchestrator"
+	"centurion/server"
 	"centurion/tui"
+	"centurion/workspace"
 	"centurion/workspace/todo"
 )
+
+// startWith starts a mission. On a terminal the person is asked first whether a plan that no mission owns is to be carried out. Nobody else
+// is asked: that plan is put aside, and stderr says where.
+func (c *cli) startWith(ctx context.Context, s *seat, f *runFlags, goal string, opts centurion.MissionOptions) (server.Mission, error) {
+	if opts.Plan == "" && f.profile == agents.ProfileMission && f.format != "json" && tui.CanLive(c.in, c.out, c.env) {
+		var err error
+		if opts.Plan, err = c.askAdopt(ctx, s); err != nil {
+			return server.Mission{}, err
+		}
+	}
+	m, err := ask(ctx, s, func(api server.API) (server.Mission, error) { return api.Start(ctx, goal, opts) })
+	if err == nil && m.PutAside != "" {
+		c.note(orchestrator.PutAsideNote(m.Todo, m.PutAside))
+	}
+	return m, err
+}
+
+// askAdopt asks whether the plan that lies in the project is to be carried out, unless there is none or a mission owns it. It returns the
+// plan's file if it is.
+func (c *cli) askAdopt(ctx context.Context, s *seat) (string, error) {
+	b, _, err := s.ws.ReadFile(workspace.TodoPath, 0)
+	if err != nil || len(bytes.TrimSpace(b)) == 0 {
+		return "", nil // what cannot be read is told when the mission starts
+	}
+	all, err := ask(ctx, s, func(api server.API) ([]server.Mission, error) { return api.Missions(ctx) })
+	if err != nil {
+		return "", err
+	}
+	if i := slices.IndexFunc(all, func(m server.Mission) bool { return m.Todo == workspace.TodoPath }); i >= 0 && all[i].HasPlan {
+		return "", nil
+	}
+	what := "it cannot be read as a plan"
+	if doc, err := todo.Parse(b); err == nil {
+		what = centurion.Count(doc.Counts().Total(), "item")
+	}
+	if _, err := fmt.Fprintf(c.out, "No mission of this project wrote the plan in %s (%s).\n", workspace.TodoPath, what); err != nil {
+		return "", err
+	}
+	key, err := tui.Choose(ctx, tui.Choice{Text: "carry it out? (y/n/Q, n puts it aside, q quits)", Keys: "ynq", Default: "q", In: c.in, Out: c.out, Env: c.env})
+	switch {
+	case err != nil || key == "n":
+		return "", err
+	case key == "y":
+		return workspace.TodoPath, nil
+	}
+	return "", &centurion.Error{Op: "start mission", Kind: centurion.KindInterrupted, Msg: "you quit", Hint: "look at the plan in " + workspace.TodoPath + ", then run it again"}
+}
 
 // planFile asks where the plan of a mission stands: a newer mission of the project takes its place.
 func planFile(api shower, id string) tui.PlanFile {

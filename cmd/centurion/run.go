@@ -36,6 +36,7 @@ type runFlags struct {
 	known                                                              bool // the model is a mission's own: what is to be said of it was, when it began
 	maxToolCalls                                                       int
 	files                                                              []string // given with --file
+	plan                                                               string   // given with --plan
 }
 
 const (
@@ -52,6 +53,8 @@ func (c *cli) runCommand() *cobra.Command {
 			"The goal is one argument, or standard input for «-». It may begin with a command: /task GOAL is the same as GOAL;\n" +
 			"/plan GOAL writes the plan, shows it and ends; `centurion commands` lists the others. Exit codes: 0 complete, 1 failed, 2 wrong usage or configuration,\n" +
 			"3 paused (a limit; resumable), 4 blocked on a person (resumable), 5 cancelled, 130 interrupted (resumable).\n\n" +
+			"A plan that you wrote yourself is carried out with --plan FILE. A todo.md that no mission of this project wrote is asked about on a\n" +
+			"terminal, and put aside without one.\n\n" +
 			"Without a terminal and with --ask ask a question of an agent ends the process with exit code 4 as soon as nothing else goes on;\n" +
 			"an ask for permission is waited for: centurion asks, approve and deny answer it from another terminal.",
 		Example: "  centurion run \"add a rate limit to the API\"\n  centurion run --model openai/gpt-5 --max-cost 2 \"mend the flaky test\"\n" +
@@ -68,6 +71,7 @@ func (c *cli) runCommand() *cobra.Command {
 	}
 	f.bind(cmd)
 	fileFlag(cmd, &f.files)
+	cmd.Flags().StringVar(&f.plan, "plan", "", "carry out the plan in this file, such as .opencode/todo.md")
 	return cmd
 }
 
@@ -223,7 +227,7 @@ func (c *cli) startMission(ctx context.Context, f *runFlags, goal string) error 
 		return err
 	}
 	opts.Attached, opts.Files = strings.TrimSpace(with.text), with.files
-	opts.PlanOnly = planOnly
+	opts.PlanOnly, opts.Plan = planOnly, f.plan
 	opts.ShowPlan = opts.ShowPlan && !planOnly
 	opts.Request = rand.Text() // if the host dies before it answers, the next one is asked again
 	if f.detach {
@@ -233,7 +237,7 @@ func (c *cli) startMission(ctx context.Context, f *runFlags, goal string) error 
 		return err
 	}
 	c.sayWhere(s)
-	m, err := ask(ctx, s, func(api server.API) (server.Mission, error) { return api.Start(ctx, goal, opts) })
+	m, err := c.startWith(ctx, s, f, goal, opts)
 	if err != nil {
 		return errors.Join(err, s.leave(ctx))
 	}
@@ -343,13 +347,15 @@ func (f *runFlags) cast(cfg *config.Config, modelGiven bool) error {
 // options turns flags into what a mission is started with.
 func (c *cli) options(f *runFlags, models *modelSet) (centurion.MissionOptions, error) {
 	live := tui.CanLive(c.in, c.out, c.env)
+	shipped := func(key string) bool {
+		_, project := models.cfg.Origin(key)
+		return project
+	}
 	o := centurion.MissionOptions{Agent: f.agent, Model: models.first.Model.String(), Level: f.level, MaxTokens: f.maxTokens,
 		MaxDuration: f.maxDuration.Milliseconds(), MaxRounds: f.maxRounds, MaxWorkers: f.maxWorkers, MaxPerAgent: f.maxPerAgent, MaxToolCalls: f.maxToolCalls,
 		Isolation: f.isolation, Dirty: f.dirty, Setup: models.cfg.Own.WorktreeSetup,
-		Verify: models.cfg.Own.Verify, ShowPlan: live && !f.yes && !f.detach && f.format == "text"}
-	if _, shipped := models.cfg.Origin("worktree.setup"); len(o.Setup) > 0 && !shipped {
-		o.TrustSetup = true
-	}
+		Verify: models.cfg.Own.Verify, AskVerify: shipped("verify"), ShowPlan: live && !f.yes && !f.detach && f.format == "text"}
+	o.TrustSetup = len(o.Setup) > 0 && !shipped("worktree.setup")
 	if f.profile == agents.ProfileAssistant {
 		o.Profile, o.Verify, o.ShowPlan = f.profile, nil, false
 	}
