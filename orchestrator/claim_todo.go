@@ -146,6 +146,29 @@ func (h *Host) setTodo(ctx context.Context, mission, path string) error {
 	})
 }
 
+// meetPlan takes in a plan that the mission has not told of yet: it adopted one, its host died right after it wrote one, or somebody put
+// one there while nobody worked on the mission. Nobody has accepted the verify lines of the last kind.
+func (m *mission) meetPlan(ctx context.Context, rec centurion.Mission) error {
+	p, err := m.plan()
+	if rec.HadItems || err != nil || p.doc == nil {
+		return nil // what is wrong with it is told when the mission is idle
+	}
+	if lines := p.verifyLines(); !rec.OwnsTodo && len(lines) > 0 {
+		err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+			now, err := tx.Mission(m.id)
+			if err != nil {
+				return err
+			}
+			now.Adopted = lines
+			return tx.PutMission(&now)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return m.tellTodo(ctx)
+}
+
 // ownTodo records that the plan's file belongs to the mission.
 func (m *mission) ownTodo(ctx context.Context) error {
 	if m.ownsTodo.Load() {

@@ -112,16 +112,19 @@ func TestPlanEditedByHand(t *testing.T) {
 // S4, issue «Truth» 2: a verify line of a plan that no mission wrote needs a person, also where it plainly reads: nobody there, and it does not
 // run, and the item says so. A rule of the person's, and the plan accepted, are their word.
 func TestAdoptedVerifyNeedsAPerson(t *testing.T) {
+	const theirs = "# Theirs\n- [ ] T1 One @worker\n  - verify: `cat a.txt`\n"
 	defaults := permission.Level{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}
 	for name, test := range map[string]struct {
 		rules []permission.Level
 		opts  centurion.MissionOptions
+		late  bool // it was put there while the mission was paused
 		runs  bool
 	}{
-		"nobody is there":   {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "deny"}, false},
-		"all is allowed":    {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "allow"}, true},
-		"a person's rule":   {append([]permission.Level{defaults}, rules(permission.Allow)...), centurion.MissionOptions{Ask: "deny"}, true},
-		"the plan accepted": {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "deny", ShowPlan: true}, true},
+		"nobody is there":     {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "deny"}, false, false},
+		"put there meanwhile": {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "deny"}, true, false},
+		"all is allowed":      {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "allow"}, false, true},
+		"a person's rule":     {append([]permission.Level{defaults}, rules(permission.Allow)...), centurion.MissionOptions{Ask: "deny"}, false, true},
+		"the plan accepted":   {[]permission.Level{defaults}, centurion.MissionOptions{Ask: "deny", ShowPlan: true}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, map[string]script{
@@ -129,9 +132,15 @@ func TestAdoptedVerifyNeedsAPerson(t *testing.T) {
 			}, func(r *rig) {
 				r.cfg.Rules = func(string) []permission.Level { return test.rules }
 				r.restart()
-				r.write(todoMD, "# Theirs\n- [ ] T1 One @worker\n  - verify: `cat a.txt`\n")
-				test.opts.Plan = todoMD
+				if !test.late {
+					r.write(todoMD, theirs)
+					test.opts.Plan = todoMD
+				}
 				m := r.start(test.opts)
+				if test.late {
+					r.stop(m.ID, centurion.MissionPaused)
+					r.write(todoMD, theirs)
+				}
 				var g guard.Group
 				done := r.inBackground(&g, m.ID)
 				if test.opts.ShowPlan {

@@ -52,7 +52,7 @@ func TestClaimsAfterRestart(t *testing.T) {
 func TestHoldAgain(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		r.write(todoMD, "# G\n- [~] T1 One\n  - files: a/**\n- [~] T2 Two\n  - files: b.txt\n- [ ] T3 Three\n  - files: c.txt\n- [x] T4 Four\n  - files: d.txt\n")
-		rec := r.start(centurion.MissionOptions{})
+		rec := r.start(centurion.MissionOptions{Plan: todoMD})
 		m := newMission(r.ctx, r.host, rec)
 		m.holdAgain(
 			centurion.Task{ID: "1", Item: "T1", Status: centurion.TaskRunning, Attempt: 1, Claims: []string{"x.txt"}},

@@ -184,10 +184,8 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 	if err := m.knowItems(ctx); err != nil {
 		return verdict{}, err
 	}
-	if rec.OwnsTodo && !rec.HadItems { // its host died before it could tell of what it had written, or it has adopted a plan
-		if err := m.tellTodo(ctx); err != nil {
-			return verdict{}, err
-		}
+	if err := m.meetPlan(ctx, rec); err != nil {
+		return verdict{}, err
 	}
 	if err := m.restoreGrants(ctx); err != nil {
 		return verdict{}, err

@@ -281,7 +281,9 @@ func decideOne(levels []Level, permission, pattern string) Decision {
 			if !Match(r.Permission, permission) || !Match(r.Pattern, pattern) {
 				continue
 			}
-			if !l.Untrusted || r.Action.rank() > d.Action.rank() {
+			// What the defaults ask, a shell script's analysis may allow; a file that asks means it.
+			byDefault := d.Level == "" || d.Level == DefaultLevel
+			if !l.Untrusted || r.Action.rank() > d.Action.rank() || r.Action == Ask && d.Action == Ask && byDefault {
 				d = Decision{Action: r.Action, Rule: r, Level: l.Name}
 			}
 			break
@@ -292,6 +294,24 @@ func decideOne(levels []Level, permission, pattern string) Decision {
 	}
 	d.Reason = reason(d, permission, pattern)
 	return d
+}
+
+// Widens returns those of the rules that would make a decision milder if they came after the levels, which an untrusted level
+// cannot do. A pattern is compared as it is written.
+func Widens(levels []Level, rules []Rule) []Rule {
+	var out []Rule
+	for _, r := range rules {
+		wider := decideOne(levels, r.Permission, r.Pattern).Action.rank() > r.Action.rank()
+		for _, l := range levels {
+			for _, before := range l.Rules {
+				wider = wider || before.Action.rank() > r.Action.rank() && Match(r.Permission, before.Permission) && Match(r.Pattern, before.Pattern)
+			}
+		}
+		if wider {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // reason says in plain words why, and what would change it.

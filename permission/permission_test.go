@@ -255,6 +255,34 @@ func BenchmarkDecideShell(b *testing.B) {
 	}
 }
 
+// S4, issue «Truth» 2: a project's file that asks is taken at its word: what a script's analysis allows by default asks then, and its allow changes nothing.
+func TestUntrustedAskHolds(t *testing.T) {
+	def := Level{Name: DefaultLevel, Rules: Defaults(false)}
+	for action, want := range map[Action]Action{Allow: Allow, Ask: Ask, Deny: Deny} {
+		theirs := Level{Name: "project", Untrusted: true, Rules: []Rule{{"bash", "*", action}}}
+		if d := DecideShell([]Level{def, theirs}, "ls", testDir, testHome, false); d.Action != want {
+			t.Errorf("ls with %s in the project: %+v", action, d)
+		}
+		if d := DecideShell([]Level{def, theirs}, "touch x", testDir, testHome, false); d.Action == Allow {
+			t.Errorf("touch with %s in the project: %+v", action, d)
+		}
+	}
+}
+
+// Widens names what an untrusted level cannot do, also where it covers a stricter pattern, and nothing that is as strict.
+func TestWidens(t *testing.T) {
+	def := Level{Name: DefaultLevel, Rules: Defaults(false)}
+	mine := Level{Name: "global", Rules: []Rule{{"bash", "go test *", Allow}, {"edit", "*.lock", Deny}}}
+	for rule, want := range map[Rule]bool{
+		{"*", "*", Allow}: true, {"bash", "rm *", Allow}: true, {"bash", "go test *", Allow}: false, {"read", "*", Allow}: true, {"read", "a.go", Allow}: false,
+		{"edit", "*", Ask}: true, {"edit", "a.go", Ask}: false, {"bash", "*", Ask}: false, {"*", "*", Deny}: false, {"webfetch", "*", Allow}: true,
+	} {
+		if got := len(Widens([]Level{def, mine}, []Rule{rule})) > 0; got != want {
+			t.Errorf("%s widens: %v", rule, got)
+		}
+	}
+}
+
 // A project's own file that is as strict as what stands above it changes nothing: what decided is what a person can trust.
 func TestUntrustedDecidesOnlyStricter(t *testing.T) {
 	for action, level := range map[Action]string{Allow: "global", Ask: "global", Deny: "project"} {

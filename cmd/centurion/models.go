@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,9 +26,9 @@ func ruleLevels(cfg *config.Config) (func(agent string) []permission.Level, erro
 			return nil, &centurion.Error{Op: "read permission in " + l.File, Kind: centurion.KindConfig, Err: err, Hint: centurion.HintOf(err)}
 		}
 		if l.Project {
-			cfg.Notices = append(cfg.Notices, "centurion: the permission rules of "+l.File+", which came with the project, are in force")
+			cfg.Notices = append(cfg.Notices, ignored(l.File, "permission", permission.Widens(levels, rules))...)
 		}
-		levels = append(levels, permission.Level{Name: l.File, Rules: rules})
+		levels = append(levels, permission.Level{Name: l.File, Rules: rules, Untrusted: l.Project})
 	}
 	byAgent := map[string][]permission.Level{}
 	for name, a := range cfg.Agents {
@@ -38,7 +39,24 @@ func ruleLevels(cfg *config.Config) (func(agent string) []permission.Level, erro
 		if err != nil {
 			return nil, &centurion.Error{Op: "read permission of agent " + name + " in " + a.File, Kind: centurion.KindConfig, Err: err, Hint: centurion.HintOf(err)}
 		}
-		byAgent[name] = append(append([]permission.Level{}, levels...), permission.Level{Name: "agent " + name, Rules: rules})
+		byAgent[name] = append(slices.Clone(levels), permission.Level{Name: "agent " + name, Rules: rules})
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.AgentPermission)) {
+		to := name
+		if now := agents.Alias(name); now != "" && cfg.Agents[name].Prompt == "" {
+			to = now
+		}
+		if byAgent[to] == nil {
+			byAgent[to] = slices.Clone(levels)
+		}
+		for _, l := range cfg.AgentPermission[name] {
+			rules, err := permission.ParseRules(l.Raw)
+			if err != nil {
+				return nil, &centurion.Error{Op: "read permission of agent " + name + " in " + l.File, Kind: centurion.KindConfig, Err: err, Hint: centurion.HintOf(err)}
+			}
+			cfg.Notices = append(cfg.Notices, ignored(l.File, "agent."+name+".permission", permission.Widens(byAgent[to], rules))...)
+			byAgent[to] = append(byAgent[to], permission.Level{Name: "agent " + name + " of " + l.File, Rules: rules, Untrusted: true})
+		}
 	}
 	return func(agent string) []permission.Level {
 		if l, ok := byAgent[strings.ToLower(agent)]; ok {
@@ -46,6 +64,23 @@ func ruleLevels(cfg *config.Config) (func(agent string) []permission.Level, erro
 		}
 		return levels
 	}, nil
+}
+
+// ignored is the notice of rules of a project's file that would widen what agents may do, if there are any.
+func ignored(file, key string, rules []permission.Rule) []string {
+	if len(rules) == 0 {
+		return nil
+	}
+	const most = 3
+	var names []string
+	for _, r := range rules[:min(len(rules), most)] {
+		names = append(names, r.String())
+	}
+	if more := len(rules) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return []string{fmt.Sprintf("centurion: %s came with the project and can only restrict: ignored %s: %s (your own rules go into ~/.config/opencode/opencode.json)",
+		file, key, strings.Join(names, ", "))}
 }
 
 // concurrency turns the configured caps into the orchestrator's, under the names that its agents have.

@@ -71,7 +71,7 @@ func (c *cli) runCommand() *cobra.Command {
 	}
 	f.bind(cmd)
 	fileFlag(cmd, &f.files)
-	cmd.Flags().StringVar(&f.plan, "plan", "", "carry out the plan in this file, such as .opencode/todo.md")
+	cmd.Flags().StringVar(&f.plan, "plan", "", "carry out the plan in this `FILE`, such as .opencode/todo.md")
 	return cmd
 }
 

@@ -39,11 +39,11 @@ var bombPrice = centurion.Price{Input: 1, Output: 10}
 // o2 starts a mission that asks for a thousand workers with little money: what it spends stays within its budget at any
 // moment, fifty work at once, and the others wait. With more money it goes on where it was.
 func o2(_ context.Context, t *T) {
-	p := t.Project(map[string]string{"opencode.json": `{"permission": {"*": "allow"}}`})
-	own := filepath.Join(p.Home, ".config", "opencode") // a price that comes with the project does not count
+	p := t.Project(nil)
+	own := filepath.Join(p.Home, ".config", "opencode") // neither a price nor a permission counts that comes with the project
 	t.Must(os.MkdirAll(own, 0o755))
 	t.Must(os.WriteFile(filepath.Join(own, "opencode.json"), fmt.Appendf(nil,
-		`{"provider": {"custom": {"models": {"m": {"cost": {"input": %g, "output": %g}, "limit": {"context": 200000, "output": 16000}}}}}}`,
+		`{"permission": {"*": "allow"}, "provider": {"custom": {"models": {"m": {"cost": {"input": %g, "output": %g}, "limit": {"context": 200000, "output": 16000}}}}}}`,
 		bombPrice.Input, bombPrice.Output), 0o644))
 	b := &bomb{}
 	p.Serve(scripted.Config{Func: b.answer, Pace: -1, Chunk: -1})

@@ -108,7 +108,7 @@ func o4Files() map[string]string {
 		fmt.Fprintf(&lines, "line %d\n", i+1)
 	}
 	return map[string]string{
-		"opencode.json": squadRules, "check.sh": o4Check, "shared.txt": "# Shared\n", "list.txt": list.String(), "old/a.txt": lines.String(),
+		personRules: squadRules, "check.sh": o4Check, "shared.txt": "# Shared\n", "list.txt": list.String(), "old/a.txt": lines.String(),
 		"gone.txt": "to be deleted\n", "moved.txt": lines.String() + "moved\n", "run.sh": "echo it runs\n", "bin/shared.bin": "B\x00old\x00",
 		"has.sh": "grep -qs \"file of $1\" out/$1.txt || { echo \"not ok: no file of $1\"; exit 1; }\ngrep -rqaw --exclude-dir=.git \"work of $1\" . || { echo \"not ok: no work of $1\"; exit 1; }\necho ok\n",
 	}

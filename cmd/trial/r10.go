@@ -41,7 +41,7 @@ var r10Scripts = []struct {
 
 // r10 lets an agent call one hostile command after the other through the program, and a harmless one after each.
 func r10(ctx context.Context, t *T) {
-	p := t.Project(map[string]string{"opencode.json": `{"permission": {"*": "allow"}}`})
+	p := t.Project(map[string]string{personRules: `{"permission": {"*": "allow"}}`})
 	calls := 2 * len(r10Scripts) * t.Scale(1, 20)
 	w := &r10Watch{t: t, p: p, started: map[string]time.Time{}}
 	p.Serve(scripted.Config{Pace: -1, Chunk: -1, Func: func(r scripted.Request) scripted.Answer {

@@ -83,7 +83,7 @@ func r13File(t *T, path, text string, size int) {
 
 // r13Run runs the mission and returns the most memory that its host was resident with, in MiB, and how long it took.
 func r13Run(ctx context.Context, t *T, size int) (float64, time.Duration) {
-	p := t.Project(map[string]string{"opencode.json": `{"permission": {"*": "allow"}}`})
+	p := t.Project(map[string]string{personRules: `{"permission": {"*": "allow"}}`})
 	r13File(t, filepath.Join(p.Dir, "lines.txt"), r13Line, size)
 	r13File(t, filepath.Join(p.Dir, "long.txt"), strings.Repeat("x", 64<<10), size)
 	calls := r13Calls(size)

@@ -41,7 +41,7 @@ type usage struct {
 // looked at from outside: memory and threads all the time, descriptors between two missions, because how many files are open
 // at once is chance while fifty work. Goroutines are looked at once, when all is done: the runtime lists them when the process is quit.
 func r20(ctx context.Context, t *T) {
-	p := t.Project(map[string]string{"opencode.json": `{"permission": {"*": "allow"}}`, "in.txt": strings.Repeat("some text to read\n", 100)})
+	p := t.Project(map[string]string{personRules: `{"permission": {"*": "allow"}}`, "in.txt": strings.Repeat("some text to read\n", 100)})
 	latency := 2 * time.Millisecond
 	limit := waitLimit
 	if t.Full {

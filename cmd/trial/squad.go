@@ -60,6 +60,9 @@ func (s *squad) napped(c *process, t *T) bool {
 }
 
 const (
+	// personRules is where the person's rules stand, seen from the project: those that come with a project can only restrict.
+	personRules = "../home/.config/opencode/opencode.json"
+
 	squadGoal   = "Fill the ledger."
 	squadLedger = "ledger.txt"
 	// squadRules let every command run but those that a person is asked about.
@@ -68,7 +71,7 @@ const (
 
 // files are what the project holds at the start.
 func (s *squad) files() map[string]string {
-	all := map[string]string{"opencode.json": squadRules}
+	all := map[string]string{personRules: squadRules}
 	for i := range s.workers {
 		all["in/"+item(i)+".txt"] = "input of " + item(i) + "\n"
 	}

@@ -132,6 +132,11 @@ func (l *loader) markdown(dir string, project bool) error {
 				name = strings.ToLower(name)
 			}
 			one := &node{src: n.src, line: 1, kind: kindObject, members: []member{{name, 1, n}}}
+			if k.key == "agent" {
+				if err := l.setApart(one); err != nil {
+					return err
+				}
+			}
 			l.c.open = merge(l.c.open, &node{src: n.src, line: 1, kind: kindObject, members: []member{{k.key, 1, one}}})
 			return nil
 		})

@@ -65,10 +65,13 @@ type Config struct {
 	Agents       map[string]Agent   // by lower-case name
 	Commands     map[string]Command // by name, without the slash
 	Permission   []PermissionLevel  // in the order in which they were read
-	Instructions []string           // paths, patterns or URLs; relative ones belong to the project
-	Own          Own
-	Sources      []string // the files that were read, in order, absolute
-	Notices      []string // lines for stderr: what was read but does not count
+	// AgentPermission is what the project's files say of single agents, by lower-case name, in the order in which it was read.
+	// It stands apart from what the person's own files say, which is in Agents.
+	AgentPermission map[string][]PermissionLevel
+	Instructions    []string // paths, patterns or URLs; relative ones belong to the project
+	Own             Own
+	Sources         []string // the files that were read, in order, absolute
+	Notices         []string // lines for stderr: what was read but does not count
 
 	providers []string            // the ids in the files' order
 	mine      map[string]Provider // without what came with the project
@@ -97,7 +100,7 @@ type Agent struct {
 	Steps       int      // rounds; 0 means no limit
 	Fallback    []string // the models that stand in for its own; nil says nothing, an empty list none
 	Tools       map[string]bool
-	Permission  json.RawMessage // with its keys in order; nil if there is none
+	Permission  json.RawMessage // of the person's own files, with its keys in order; nil if there is none
 	Disable     bool
 	Hidden      bool
 	File        string // where it was defined last, as a person reads it

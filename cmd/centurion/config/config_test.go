@@ -310,7 +310,7 @@ func TestNotices(t *testing.T) {
 func TestProjectCannotLoosen(t *testing.T) {
 	w := newWorld(t)
 	w.global("centurion/config.jsonc", `{"max_tokens":100,"max_rounds":5,"max_tool_calls":8,"task_budget":{"cost":1,"rounds":9},"max_duration":"1m","ask":"deny"}`)
-	w.project(".opencode/centurion.jsonc", `{"ask":"allow","yes":true,"merge":true,"sandbox":"off","dir":"/","max_cost":11,
+	w.project(".opencode/centurion.jsonc", `{"ask":"allow","isolation":"shared","yes":true,"merge":true,"sandbox":"off","dir":"/","max_cost":11,
 		"max_tokens":101,"max_rounds":6,"max_tool_calls":9,"task_budget":{"cost":2},"max_duration":"2m","max_workers":7}`)
 	c := w.load()
 	want := Own{Ask: "deny", MaxTokens: 100, MaxRounds: 5, MaxToolCalls: 8,
@@ -318,7 +318,7 @@ func TestProjectCannotLoosen(t *testing.T) {
 	if diff := cmp.Diff(want, c.Own); diff != "" {
 		t.Error(diff)
 	}
-	if len(c.Notices) != 11 {
+	if len(c.Notices) != 12 {
 		t.Errorf("%d notices: %s", len(c.Notices), strings.Join(c.Notices, "\n"))
 	}
 
@@ -358,11 +358,15 @@ func TestAgentsAndCommands(t *testing.T) {
 	want := map[string]Agent{
 		"reviewer": {Name: "reviewer", Description: "Reviews: all", Mode: "subagent", Prompt: "You review.\r\n--- not the end",
 			Temperature: &zero, Steps: 4, Tools: map[string]bool{"bash": false}, Project: true, File: filepath.FromSlash(".opencode/agents/reviewer.md"),
-			Permission: []byte(`{"edit":"deny","bash":{"*":"ask","git diff":"allow"}}`)},
+			Permission: []byte(`{"edit":"deny"}`)},
 		"global":      {Name: "global", Prompt: "no frontmatter", File: filepath.FromSlash("~/.config/opencode/agent/global.md")},
 		"team/tester": {Name: "team/tester", Prompt: "Test.", Project: true, File: filepath.FromSlash(".opencode/agent/team/Tester.md")},
 	}
 	if diff := cmp.Diff(want, c.Agents); diff != "" {
+		t.Error(diff)
+	}
+	theirs := map[string][]PermissionLevel{"reviewer": {{filepath.FromSlash(".opencode/agents/reviewer.md"), true, []byte(`{"bash":{"*":"ask","git diff":"allow"}}`)}}}
+	if diff := cmp.Diff(theirs, c.AgentPermission); diff != "" {
 		t.Error(diff)
 	}
 	wantCmd := map[string]Command{"fix": {Name: "fix", Description: "two\nlines\n", Agent: "worker", Subtask: true, Project: true,

@@ -217,7 +217,11 @@ func (l *loader) addOpen(n *node) error {
 				return err
 			}
 		case "agent":
-			kept.members = append(kept.members, member{m.key, m.line, lowerKeys(m.value)})
+			named := lowerKeys(m.value)
+			if err := l.setApart(named); err != nil {
+				return err
+			}
+			kept.members = append(kept.members, member{m.key, m.line, named})
 		default:
 			kept.members = append(kept.members, m)
 		}
@@ -238,6 +242,28 @@ func lowerKeys(n *node) *node {
 		out.set(m)
 	}
 	return &out
+}
+
+// setApart takes the permissions out of the agents of a project's file. Merged with the person's, they could replace them.
+func (l *loader) setApart(named *node) error {
+	if !named.src.project {
+		return nil
+	}
+	for _, m := range named.members {
+		n := m.value.get("permission")
+		switch {
+		case n == nil || n.kind == kindNull:
+			continue
+		case n.kind != kindString && n.kind != kindObject:
+			return n.mismatch("agent."+m.key+".permission", "allow, ask, deny or an object with rules")
+		}
+		if l.c.AgentPermission == nil {
+			l.c.AgentPermission = map[string][]PermissionLevel{}
+		}
+		l.c.AgentPermission[m.key] = append(l.c.AgentPermission[m.key], PermissionLevel{n.src.name, true, n.rawJSON()})
+		m.value.members = slices.DeleteFunc(m.value.members, func(x member) bool { return x.key == "permission" })
+	}
+	return nil
 }
 
 // tools turns OpenCode's older way to switch tools on and off into the permission level that it means.
@@ -347,6 +373,8 @@ func loosens(key string, person, project *Own) bool {
 	switch key {
 	case "dir":
 		return project.Dir != ""
+	case "isolation": // shared: agents write straight into the person's files
+		return project.Isolation == "shared" && person.Isolation != "shared"
 	case "ask":
 		return project.Ask == "allow" && person.Ask != "allow" || project.Ask == "ask" && person.Ask == "deny"
 	case "yes":
