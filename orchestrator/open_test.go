@@ -10,7 +10,7 @@ import (
 // forgetful reads one file and writes another, and in a later life changes both, and a third that somebody changed meanwhile.
 func forgetful() map[string]script {
 	edit := func(name string) scripted.Call {
-		return call("edit", args{"filePath": name, "oldString": "old", "newString": "new"})
+		return call("edit", args{"filePath": name, "oldString": "old", "newString": "new", "replaceAll": true})
 	}
 	return map[string]script{"assistant": func(q scripted.Request) scripted.Answer {
 		switch q.Number { // of the request

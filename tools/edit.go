@@ -43,13 +43,16 @@ func runEdit(ctx context.Context, c *Call, in editInput) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := c.Seen.Check(p.key(), workspace.VersionOf(old)); err != nil {
-		return Result{}, err
-	}
 	if typ := binaryType(old[:min(len(old), sniffLen)]); typ != "" {
 		return Result{}, binaryError(op, p, typ, int64(len(old)))
 	}
 	data, n, err := substitute(p.name, old, in)
+	if err != nil || in.ReplaceAll {
+		// A text that stands once in the file can be replaced without a read: nothing that the session has not named is lost.
+		if unseen := c.Seen.Check(p.key(), workspace.VersionOf(old)); unseen != nil {
+			return Result{}, unseen
+		}
+	}
 	if err != nil {
 		return Result{}, err
 	}

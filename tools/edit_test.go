@@ -37,7 +37,7 @@ func TestWrite(t *testing.T) {
 func TestStaleFile(t *testing.T) {
 	change := func(b *bench) { b.put("a.txt", "somebody else\n") }
 	edit := func(b *bench) (string, args) {
-		return "edit", args{"filePath": "a.txt", "oldString": "mine", "newString": "new"}
+		return "edit", args{"filePath": "a.txt", "oldString": "mine", "newString": "new", "replaceAll": true}
 	}
 	write := func(b *bench) (string, args) { return "write", args{"filePath": "a.txt", "content": "new\n"} }
 	for name, call := range map[string]func(*bench) (string, args){"edit": edit, "write": write} {
@@ -83,6 +83,35 @@ func TestStaleFile(t *testing.T) {
 		b.refused("write", args{"filePath": "lock", "content": "x"}, centurion.KindConflict, "has changed")
 		want(t, "a file that is empty", b.get("lock"), "")
 	})
+}
+
+// An exact edit loses nothing, so it needs no read, and a change elsewhere in the file does not matter to it. It does not make the
+// file known: what would lose something still needs a read.
+func TestExactEditNeedsNoRead(t *testing.T) {
+	b := newBench(t)
+	b.put("a.txt", "mine\nother\n")
+	edit := func(from, to string) args { return args{"filePath": "a.txt", "oldString": from, "newString": to} }
+	b.must("edit", edit("mine", "new"))
+	want(t, "never read", b.get("a.txt"), "new\nother\n")
+	write := args{"filePath": "a.txt", "content": "x\n"}
+	b.refused("write", write, centurion.KindUsage, "you have not read it")
+	b.refused("edit", args{"filePath": "a.txt", "oldString": "e", "newString": "E", "replaceAll": true}, centurion.KindUsage, "you have not read it")
+	b.refused("edit", edit("e", "E"), centurion.KindUsage, "you have not read it", "read it first")
+	b.refused("edit", edit("gone", "x"), centurion.KindUsage, "you have not read it")
+	later := b.other()
+	r := b.must("edit", edit("new", "newer"))
+	later.Seen.Recall(centurion.Part{State: &centurion.ToolState{Status: centurion.ToolCompleted, Metadata: map[string]any{knows: r.Metadata[knows]}}})
+	later.refused("write", write, centurion.KindUsage, "you have not read it")
+
+	b.must("read", args{"filePath": "a.txt"})
+	b.put("a.txt", "newer\ntheirs\n")
+	b.must("edit", edit("newer", "newest"))
+	want(t, "changed since", b.get("a.txt"), "newest\ntheirs\n")
+	b.refused("edit", edit("other", "x"), centurion.KindConflict, "a.txt has changed since you read it")
+	b.refused("write", write, centurion.KindConflict, "a.txt has changed since you read it")
+	b.must("read", args{"filePath": "a.txt"})
+	b.must("edit", edit("newest", "mine"))
+	b.must("write", write)
 }
 
 func TestEdit(t *testing.T) {

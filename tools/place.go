@@ -180,7 +180,7 @@ func (p place) content(op string) ([]byte, error) {
 }
 
 // replace writes the file if it still is as it was when the call looked (old; nil if there was none), and records the new
-// version as seen. What a person or another program writes in the microseconds between is not noticed.
+// version as seen if the session knew the old one. What a person or another program writes in the microseconds between is not noticed.
 func (p place) replace(ctx context.Context, c *Call, op string, old, data []byte) error {
 	release, err := c.Writers.hold(ctx, p.abs)
 	if err != nil {
@@ -200,7 +200,13 @@ func (p place) replace(ctx context.Context, c *Call, op string, old, data []byte
 	if err := p.write(op, data); err != nil {
 		return err
 	}
-	c.Seen.Saw(p.key(), workspace.VersionOf(data))
+	before := ""
+	if old != nil {
+		before = workspace.VersionOf(old)
+	}
+	if c.Seen.Check(p.key(), before) == nil {
+		c.Seen.Saw(p.key(), workspace.VersionOf(data))
+	}
 	return nil
 }
 
