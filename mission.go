@@ -305,8 +305,8 @@ type Task struct {
 
 	Checkout *Checkout `json:"checkout,omitempty"` // where it works; nil before its first write, after its end, and where there is no isolation
 	Landed   []Landed  `json:"landed,omitempty"`   // its commits on the mission's branch, oldest first; with shared isolation one at most, of trees
-	Claims   []string  `json:"claims,omitempty"`   // paths outside of its item's files that it has written, and holds
-	Overlaps []string  `json:"overlaps,omitempty"` // paths that somebody else held when a command of its had changed them, and that it was told of
+	Claims   []string  `json:"claims,omitempty"`   // paths outside of its item's files that it has written
+	Overlaps []string  `json:"overlaps,omitempty"` // who else works on which path, "T2 a/b.go", as far as it was told; earlier versions had paths only
 	Outside  []string  `json:"outside,omitempty"`  // files that it has changed, or merged, and that its item's `files:` did not name when it ended
 	Undone   Time      `json:"undone,omitzero"`    // when a person took its work back
 	Aside    []Aside   `json:"aside,omitempty"`    // what its tools have written and git ignores, at its end

@@ -217,7 +217,7 @@ const (
 	ReturnedCheck    = "check"    // its acceptance command failed; verify.failed tells of it, too
 	ReturnedConflict = "conflict" // it does not fit to what others have merged; merge.conflict tells of it, too
 	ReturnedMarkers  = "markers"  // it has conflict markers that were left standing
-	ReturnedFiles    = "files"    // it changes files that somebody else is working on
+	ReturnedFiles    = "files"    // it changed files that somebody else was working on; only in the journals of earlier versions
 	ReturnedGuard    = "guard"    // it breaks a check of the mission that was green before it
 	ReturnedQuestion = "question" // it changes nothing, and its agent ended with a question that nobody reads; once for a task
 	ReturnedStuck    = "stuck"    // its agent said that it was stuck, and a person has had it tried on

@@ -106,14 +106,6 @@ func (h *Host) heldWith(a agents.Agent, rec centurion.Session) []string {
 	})
 }
 
-// skilled is a tool whose description lists the skills.
-type skilled struct {
-	tools.Tool
-	list string
-}
-
-func (s skilled) Description() string { return s.Tool.Description() + "\n\nSkills:\n" + s.list }
-
 // skills fulfils tools.Skills for one conversation.
 type skills struct{ c *conversation }
 

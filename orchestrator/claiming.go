@@ -12,27 +12,21 @@ import (
 	"centurion"
 	"centurion/orchestrator/claims"
 	"centurion/store"
+	"centurion/tools"
 )
 
 // claim refuses to write a file that somebody else holds, and claims the others. The error names the holder, so that the
 // model knows whom it is in the way of.
 func (m *mission) claim(ctx context.Context, c *conversation, files []string) error {
-	held, err := m.settleClaims(ctx, c, files, false)
-	if err != nil || len(held) == 0 {
-		return err
+	wider, held := m.claims.Settle(c.holder, files, c.above...)
+	if len(held) > 0 {
+		return &centurion.Error{Kind: centurion.KindConflict, Msg: held[0].String() + ", which somebody else is working on",
+			Hint: "leave it alone; if your work needs a change there, say so in your result. " + tools.Overlaps(false)}
 	}
-	return &centurion.Error{Kind: centurion.KindConflict, Msg: held[0].String() + ", which somebody else is working on",
-		Hint: "leave it alone; if your work needs a change there, say so in your result"}
-}
-
-// settleClaims claims the files for whoever the conversation works for, and records what is new. Those that somebody else holds
-// are returned; nothing is claimed then. landed says that they are written already: see [claims.Registry.Settle].
-func (m *mission) settleClaims(ctx context.Context, c *conversation, files []string, landed bool) ([]claims.Held, error) {
-	wider, held := m.claims.Settle(c.holder, files, landed)
 	if len(wider) == 0 {
-		return held, nil
+		return nil
 	}
-	return nil, m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		t, err := tx.Task(c.holdsFor)
 		if err != nil {
 			return err
@@ -46,6 +40,18 @@ func (m *mission) settleClaims(ctx context.Context, c *conversation, files []str
 		_, err = tx.Append(taskFact(t, centurion.EventTaskUpdated))
 		return err
 	})
+}
+
+// claimWritten records what a command has written in a checkout of its own.
+func (m *mission) claimWritten(ctx context.Context, c *conversation) error {
+	if c.holdsFor == "" { // the mission's own agent holds nothing
+		return nil
+	}
+	changed, err := c.where.uncommitted(ctx)
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	return m.claim(ctx, c, m.inProject(changed))
 }
 
 // holdAgain gives tasks that had begun back what they held. After a restart that is done for all before any goes on: their

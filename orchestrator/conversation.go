@@ -47,6 +47,7 @@ type conversation struct {
 	ownPlace bool             // it is the conversation's own, and not its parent's
 	holder   string           // under which name what it writes is held
 	holdsFor string           // with which task that is recorded, "" for the Commander
+	above    []string         // under which names those hold files that wait for it
 	names    []string         // of the tools that it holds
 	gated    time.Time        // since when the provider makes it wait; zero while it does not
 	ungate   func()           // ends what is told of that wait

@@ -8,9 +8,9 @@ import (
 	"centurion/tools"
 )
 
-// fenced runs a session's tools where the session works. It keeps a tool off the files of items that somebody else works
-// on; where all write in the same directory it lets one that writes wait until no check runs, and a check until no tool
-// writes. In a stale attempt only tools that read still run.
+// fenced runs a session's tools where the session works. Where all write in the same directory it keeps a tool off the files of
+// items that somebody else works on, and lets one that writes wait until no check runs, and a check until no tool writes. In a
+// stale attempt only tools that read still run.
 type fenced struct {
 	tools.Tool
 	c *conversation
@@ -46,14 +46,16 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 	if err := c.where.outsideSubmodules(f.writes(at, e, input)); err != nil {
 		return tools.Result{}, err
 	}
-	if err := c.m.claim(ctx, c, f.writes(at, e, input)); err != nil {
-		return tools.Result{}, err
+	if c.where == nil {
+		if err := c.m.claim(ctx, c, f.writes(at, e, input)); err != nil {
+			return tools.Result{}, err
+		}
 	}
 	return f.recorded(ctx, at, e, input)
 }
 
-// recorded runs a call that writes. Where the project's files are nobody's own they are recorded before it; in a checkout what a
-// call has written that may write anything is claimed after it.
+// recorded runs a call that writes. Where the project's files are nobody's own they are recorded before it; in a checkout what the
+// call has written is known after it.
 func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, input json.RawMessage) (tools.Result, error) {
 	c, after := f.c, func(context.Context, tools.Result) error { return nil }
 	if c.where == nil {
@@ -72,17 +74,16 @@ func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, 
 	if c.where == nil {
 		return res, err
 	}
-	if f.writes(call, e, input) != nil {
-		if err == nil {
-			res, err = withIgnored(context.WithoutCancel(ctx), c, res)
+	ctx = context.WithoutCancel(ctx)
+	if files := f.writes(call, e, input); files != nil && err == nil {
+		if res, err = withIgnored(ctx, c, res); err == nil {
+			err = c.m.claim(ctx, c, files)
 		}
-	} else {
+	} else if files == nil {
 		over := c.pulse.Queue()
-		held, cerr := c.m.claimWritten(context.WithoutCancel(ctx), c)
+		cerr := c.m.claimWritten(ctx, c)
 		over()
-		if err == nil && cerr == nil {
-			res = withOverlap(c, res, held)
-		} else if err == nil {
+		if err == nil {
 			err = cerr
 		}
 	}

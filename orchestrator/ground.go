@@ -96,6 +96,7 @@ func (m *mission) stand(ctx context.Context, rec centurion.Mission, beside *guar
 	}
 	repo.RetrySetups()
 	m.ground = &ground{repo: repo, setup: rec.Options.Setup, ready: make(chan struct{})}
+	m.claims.Apart = true
 	beside.Go("snapshot", func() error {
 		defer close(m.ground.ready)
 		m.ground.err = guard.Call("snapshot", func() error { return m.found(ctx, rec) })

@@ -10,7 +10,6 @@ import (
 
 	"centurion"
 	"centurion/event"
-	"centurion/orchestrator/claims"
 	"centurion/session"
 	"centurion/store"
 	"centurion/workspace/todo"
@@ -100,7 +99,7 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 				c.agent.Name, checkout.Where().Branch, centurion.Clip(strings.Join(centurion.Paths(l.commit.Files), ", "), 500))
 			l.commit = worktree.Commit{}
 		}
-		back, err := m.beforeLanding(ctx, c, l)
+		back, err := m.beforeLanding(ctx, l)
 		if back != nil || err != nil {
 			return back, err
 		}
@@ -115,9 +114,7 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 		if err := m.moveRun(ctx, c.task, centurion.TaskVerifying, nil); err != nil {
 			return nil, err
 		}
-		m.setLanding(c, true)
 		if err := m.land(ctx, l); err != nil || l.back != nil {
-			m.setLanding(c, false)
 			return l.back, err
 		}
 	}
@@ -161,60 +158,18 @@ func (m *mission) moveOn(ctx context.Context, c *conversation, checkout *worktre
 	return c.where.record(ctx, &at)
 }
 
-// beforeLanding looks for what must not be merged: conflict markers that were left standing, and files that somebody else is
-// working on, which a shell command can change without being asked.
-func (m *mission) beforeLanding(ctx context.Context, c *conversation, l *landing) (*rejection, error) {
+// beforeLanding looks for what must not be merged: conflict markers that were left standing.
+func (m *mission) beforeLanding(ctx context.Context, l *landing) (*rejection, error) {
 	if l.commit.ID == "" {
 		return nil, nil
 	}
 	left, err := m.leftMarkers(ctx, l.commit)
-	if err != nil {
+	if err != nil || len(left) == 0 {
 		return nil, err
 	}
-	if len(left) > 0 {
-		return &rejection{text: "There are still conflict markers (<<<<<<<, =======, >>>>>>>) in: " + strings.Join(left, ", ") +
-			". Replace each of them with what both sides come to together, then end your turn.",
-			short: "it leaves conflict markers in " + strings.Join(left, ", "), cause: event.ReturnedMarkers, files: m.inProject(left)}, nil
-	}
-	if c.task == nil {
-		return nil, nil
-	}
-	return m.overlap(ctx, c, l.commit)
-}
-
-// takeBack lists the commands that bring files of a commit back to what they were before it, those that it has made included.
-func (m *mission) takeBack(c worktree.Commit, held []claims.Held) []string {
-	foreign := func(p string) bool {
-		p = m.inProject([]string{p})[0]
-		return slices.ContainsFunc(held, func(h claims.Held) bool { return h.Path == p })
-	}
-	var restore, remove []string
-	for _, f := range c.Files {
-		if made := f.Status == "added" || f.Old != ""; foreign(f.Path) && made {
-			remove = append(remove, shellWord(m.inProject([]string{f.Path})[0]))
-		} else if foreign(f.Path) {
-			restore = append(restore, shellWord(m.inProject([]string{f.Path})[0]))
-		}
-		if f.Old != "" && foreign(f.Old) {
-			restore = append(restore, shellWord(m.inProject([]string{f.Old})[0]))
-		}
-	}
-	var out []string
-	if len(restore) > 0 {
-		out = append(out, fmt.Sprintf("git checkout %.12s -- %s", c.Parent, strings.Join(restore, " ")))
-	}
-	if len(remove) > 0 {
-		out = append(out, "rm -- "+strings.Join(remove, " "))
-	}
-	return out
-}
-
-// shellWord quotes a path for a shell where that is needed.
-func shellWord(p string) string {
-	if strings.ContainsFunc(p, func(r rune) bool { return r <= ' ' || strings.ContainsRune("'\"\\$`*?[]{}()<>|&;!#~", r) }) {
-		return "'" + strings.ReplaceAll(p, "'", `'\''`) + "'"
-	}
-	return p
+	return &rejection{text: "There are still conflict markers (<<<<<<<, =======, >>>>>>>) in: " + strings.Join(left, ", ") +
+		". Replace each of them with what both sides come to together, then end your turn.",
+		short: "it leaves conflict markers in " + strings.Join(left, ", "), cause: event.ReturnedMarkers, files: m.inProject(left)}, nil
 }
 
 // leftMarkers lists files into which a commit has brought the markers of a conflict.

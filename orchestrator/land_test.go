@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -395,52 +394,6 @@ func TestUnprovenIsMended(t *testing.T) {
 	if !tasks[2].Created.Before(tasks[1].Ended.Time) {
 		t.Error("nobody was woken before the other task had ended")
 	}
-}
-
-// Work that touches what somebody else holds comes back with the commands that take just that back.
-func TestForeignFilesAreTakenBack(t *testing.T) {
-	undo, start := regexp.MustCompile(`(?m)^    (git checkout .*|rm -- .*)$`), ""
-	r := gitRig(t, map[string]string{"x y.txt": "first\n"}, map[string]script{
-		"commander": func(q scripted.Request) scripted.Answer {
-			switch {
-			case q.Step() == 1:
-				return do(plans("- [ ] T1 One", "  - files: x y.txt, made.txt", "  - verify: `test -f made.txt`", "- [ ] T2 Two", "  - files: b.txt", "  - verify: `test -f b.txt`"))
-			case q.Step() == 2:
-				return do(work("T1", "long"), work("T2", "short"))
-			case strings.Contains(q.Last(), "call mission_complete"):
-				return complete()
-			}
-			return say("I wait")
-		},
-		"worker": func(q scripted.Request) scripted.Answer {
-			switch {
-			case strings.Contains(q.First(), "long") && q.Step() == 1:
-				return after(3*time.Second, do(writes("made.txt", "mine\n")))
-			case strings.Contains(q.First(), "long"):
-				return say("made it")
-			case q.Step() == 1:
-				return do(sh("echo b > b.txt; echo spoiled > 'x y.txt'; echo spoiled > made.txt"))
-			case strings.Contains(q.Last(), "bring the files back"):
-				start = q.Last()
-				var all []string
-				for _, found := range undo.FindAllStringSubmatch(q.Last(), -1) {
-					all = append(all, found[1])
-				}
-				return do(sh(strings.Join(all, " && ")))
-			}
-			return say("done")
-		},
-	})
-	m := r.mission(centurion.MissionOptions{})
-	if m.Status != centurion.MissionCompleted {
-		r.dump(m.ID)
-	}
-	r.is(m, centurion.MissionCompleted, "")
-	has(t, start, "git checkout ", " -- 'x y.txt'", "rm -- made.txt")
-	equal(t, "x y.txt", r.branchHas(m.ID, "x y.txt"), "first")
-	equal(t, "made.txt", r.branchHas(m.ID, "made.txt"), "mine")
-	equal(t, "returns", r.task(m.ID, "T2").Returns, 0)
-	equal(t, "returns told", strings.Join(r.returns(m.ID, r.task(m.ID, "T2").ID), "; "), "files made.txt, x y.txt 0")
 }
 
 // Whoever comes after somebody else in the same file is told what was done there, and a session that goes on only what is new.

@@ -1,6 +1,8 @@
 package orchestrator
 
 import (
+	"slices"
+
 	"centurion"
 	"centurion/session"
 	"centurion/tools"
@@ -14,7 +16,10 @@ func (c *conversation) dress(held []tools.Tool, rec centurion.Session) []tools.T
 			t = rostered{Tool: t, roster: rec.Metadata.Roster}
 		}
 		if t.Name() == skillTool {
-			t = skilled{Tool: t, list: rec.Metadata.Skills}
+			t = longer{Tool: t, more: "Skills:\n" + rec.Metadata.Skills}
+		}
+		if c.m.ownsFiles(t.Name()) {
+			t = longer{Tool: t, more: tools.Overlaps(c.m.isolated())}
 		}
 		if t.Name() == "update_context" && !c.rewrites() {
 			t = tools.NotesOnly()
@@ -23,6 +28,19 @@ func (c *conversation) dress(held []tools.Tool, rec centurion.Session) []tools.T
 	}
 	return held
 }
+
+// ownsFiles reports whether the text of a tool says what becomes of files that several work on. Where there are no items it does not come to that.
+func (m *mission) ownsFiles(tool string) bool {
+	return !alone(m.profile) && slices.Contains([]string{"update_todo", "edit", "bash"}, tool)
+}
+
+// longer is a tool with more to its description.
+type longer struct {
+	tools.Tool
+	more string
+}
+
+func (l longer) Description() string { return l.Tool.Description() + "\n\n" + l.more }
 
 // surroundings are what the session's tool calls may touch: the ways up only for the tools that go there.
 func (c *conversation) surroundings(rec centurion.Session) tools.Call {

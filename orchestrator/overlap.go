@@ -2,162 +2,99 @@ package orchestrator
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"centurion"
-	"centurion/event"
 	"centurion/orchestrator/claims"
+	"centurion/session"
 	"centurion/store"
 	"centurion/tools"
-	"centurion/worktree"
 )
 
-// setLanding says whether a task's work is on its way to be merged, and wakes those that wait for its files.
-func (m *mission) setLanding(c *conversation, landing bool) {
-	m.claims.SetLanding(c.holder, landing)
-	if landing {
-		m.notify()
-	}
-}
-
-// claimWritten claims what a command has written, and returns those of the files that somebody else is working on.
-func (m *mission) claimWritten(ctx context.Context, c *conversation) ([]claims.Held, error) {
-	if c.holdsFor == "" { // the mission's own agent holds nothing
+// hearOfFiles tells a task's session what it has to know of others in its files: who changes the same ones in another checkout, once for
+// each of them and each file, and, where all write in one directory, which files went to it or were taken from it.
+func (c *conversation) hearOfFiles(ctx context.Context) ([]centurion.Message, error) {
+	if c.task == nil || c.task.id != c.holdsFor { // a sub-agent's parent hears it
 		return nil, nil
 	}
-	changed, err := c.where.uncommitted(ctx)
-	if err != nil || len(changed) == 0 {
-		return nil, err
+	var lines []string
+	shared := map[string][]string{}
+	if c.m.isolated() {
+		shared = c.m.claims.Shared(c.holder)
+		maps.DeleteFunc(shared, func(other string, _ []string) bool { return slices.Contains(c.above, other) })
+	} else {
+		lines = c.m.claims.Words(c.holder)
 	}
-	files := m.inProject(changed)
-	held, err := m.settleClaims(ctx, c, files, true)
-	if err != nil || len(held) == 0 {
-		return nil, err
+	if len(lines)+len(shared) == 0 {
+		return nil, nil
 	}
-	free := slices.DeleteFunc(slices.Clone(files), func(f string) bool { // nothing was claimed
-		return slices.ContainsFunc(held, func(h claims.Held) bool { return h.Path == f })
-	})
-	_, err = m.settleClaims(ctx, c, free, true)
-	return held, err
-}
-
-// withOverlap adds to a command's result which files of others it has changed: each is told once, as long as it stays changed.
-func withOverlap(c *conversation, res tools.Result, held []claims.Held) tools.Result {
-	if lines := c.where.news(held); len(lines) > 0 {
-		res.Output = strings.TrimRight(res.Output, "\n") + "\n\n(You have changed files that somebody else is working on at the moment: " + strings.Join(lines, "; ") +
-			". Unless your task needs that, take it back before you end your turn.)"
-	}
-	return res
-}
-
-// overlap looks for files in a task's commit that somebody else is working on, which a shell command can change without being
-// asked. The session is told once, and can bring them back. If it ends its turn with them again it needs them: its work waits
-// then until nobody else works on them, and is merged after theirs.
-func (m *mission) overlap(ctx context.Context, c *conversation, commit worktree.Commit) (*rejection, error) {
-	files := m.inProject(centurion.Paths(commit.Files))
-	held, err := m.settleClaims(ctx, c, files, true)
-	if err != nil || len(held) == 0 {
-		return nil, err
-	}
-	above, err := m.ancestors(ctx, c.task.id)
+	t, err := c.m.h.cfg.Store.Task(ctx, c.task.id)
 	if err != nil {
 		return nil, err
 	}
-	t, err := m.h.cfg.Store.Task(ctx, c.task.id)
-	if err != nil {
-		return nil, err
+	told := slices.Clone(t.Overlaps)
+	for _, other := range slices.Sorted(maps.Keys(shared)) {
+		name := c.m.atWork(other)
+		if name == "" {
+			continue
+		}
+		var files []string
+		for _, f := range shared[other] {
+			if pair := other + " " + f; !slices.Contains(told, pair) {
+				told, files = append(told, pair), append(files, f)
+			}
+		}
+		if len(files) > 0 {
+			lines = append(lines, fmt.Sprintf("At work on the same files as you: %s: %s.", name, some(files)))
+		}
 	}
-	// Whoever waits for this very task cannot be waited for.
-	mayWait := !slices.ContainsFunc(held, func(h claims.Held) bool { return above[h.Holder] })
-	if told := !slices.ContainsFunc(held, func(h claims.Held) bool { return !slices.Contains(t.Overlaps, h.Path) }); told && mayWait {
-		return nil, m.awaitHolders(ctx, c, files)
+	if len(lines) == 0 {
+		return nil, nil
 	}
-	// Of the same files it is told again only where it cannot wait for them: that counts, so that it comes to an end.
-	news := slices.ContainsFunc(held, func(h claims.Held) bool { return !slices.Contains(t.Overlaps, h.Path) })
-	if err := m.tellOverlap(ctx, c, held); err != nil {
-		return nil, err
+	if c.m.isolated() {
+		lines = append(lines, tools.Overlaps(true))
 	}
-	back := m.overlapText(commit, held, mayWait)
-	back.notice = news
-	return back, nil
-}
-
-// tellOverlap records of which files the session is told.
-func (m *mission) tellOverlap(ctx context.Context, c *conversation, held []claims.Held) error {
-	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	var msg centurion.Message
+	err = c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := c.current(); err != nil {
+			return err
+		}
 		t, err := tx.Task(c.task.id)
 		if err != nil {
 			return err
 		}
-		for _, h := range held {
-			t.Overlaps = append(t.Overlaps, h.Path)
+		t.Overlaps = told
+		if err := tx.PutTask(&t); err != nil {
+			return err
 		}
-		slices.Sort(t.Overlaps)
-		t.Overlaps = slices.Compact(t.Overlaps)
-		return tx.PutTask(&t)
+		rec := c.sess.Record()
+		msg, err = session.Say(tx, &rec, centurion.OriginHost, strings.Join(lines, "\n"))
+		return err
 	})
+	return []centurion.Message{msg}, err
 }
 
-// overlapText tells a session that it has changed files of others, and what it can do.
-func (m *mission) overlapText(commit worktree.Commit, held []claims.Held, mayWait bool) *rejection {
-	var lines, foreign []string
-	for _, h := range held {
-		foreign = append(foreign, h.Path)
-		lines = append(lines, h.String())
+// atWork names who holds files, with the title of its task, or is empty if it has not begun.
+func (m *mission) atWork(holder string) string {
+	for _, r := range m.runsNow() {
+		t := r.now.Load()
+		if claims.Name(r.item, r.id) != holder || t.Attempt == 0 && !r.working.Load() {
+			continue
+		}
+		if t.Title == "" {
+			return holder
+		}
+		return holder + " (" + centurion.Clip(t.Title, 60) + ")"
 	}
-	// The commit is made already, so that HEAD has the change, too.
-	undo := strings.Join(m.takeBack(commit, held), "\n    ")
-	text := "You have changed files that somebody else is working on at the moment:\n- " + strings.Join(lines, "\n- ") +
-		"\nIf your task does not need these changes, bring the files back to what they were (the host has committed your work, so that git shows " +
-		"the way back as a change of its own):\n\n    " + undo + "\n\nSay in your result what is needed there, and end your turn."
-	if mayWait {
-		text += "\nIf it needs them, end your turn with the files as you have them: your work is merged after theirs then, and comes back to you if the two conflict."
-	}
-	return &rejection{text: text, short: "it changes files that others work on: " + strings.Join(lines, "; "),
-		cause: event.ReturnedFiles, files: foreign}
+	return ""
 }
 
-// awaitHolders waits until nobody else is working on the files, and claims them. Whoever waits here is waited for by nobody: two
-// may have changed each other's files.
-func (m *mission) awaitHolders(ctx context.Context, c *conversation, files []string) (err error) {
-	m.setLanding(c, true)
-	defer func() {
-		if err != nil {
-			m.setLanding(c, false)
-		}
-	}()
-	told := ""
-	for {
-		changed := m.change()
-		held, err := m.settleClaims(ctx, c, files, true)
-		if err != nil {
-			return err
-		}
-		if len(held) == 0 {
-			if told == "" {
-				return nil
-			}
-			return m.moveRun(ctx, c.task, centurion.TaskRunning, nil)
-		}
-		if why := "files of " + held[0].Holder; why != told {
-			if err := m.moveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why }); err != nil {
-				return err
-			}
-			told = why
-		}
-		m.reserves.Rest(c.task.account)
-		err = m.await(ctx, changed, 0)
-		m.reserves.Wake(c.task.account)
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// ancestors returns under which names those hold files that wait for a task: the one that delegated it, and so on upwards.
-func (m *mission) ancestors(ctx context.Context, task string) (map[string]bool, error) {
-	above := map[string]bool{}
+// ancestors returns under which names those hold files that wait for a task: the one that delegated it, and so on upwards. Their files are
+// the task's, too: it does a part of what they do.
+func (m *mission) ancestors(ctx context.Context, task string) (above []string, err error) {
 	for task != "" {
 		t, err := m.h.cfg.Store.Task(ctx, task)
 		if err != nil {
@@ -174,7 +111,7 @@ func (m *mission) ancestors(ctx context.Context, task string) (map[string]bool, 
 		if err != nil {
 			return nil, err
 		}
-		above[claims.Name(up.Item, up.ID)] = true
+		above = append(above, claims.Name(up.Item, up.ID))
 	}
 	return above, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"centurion"
+	"centurion/event"
 	"centurion/store"
 	"centurion/verify"
 )
@@ -33,7 +34,7 @@ func (m *mission) landOwn(ctx context.Context) (*rejection, error) {
 	if !mayChange(m.root) {
 		return nil, nil // it stays on its branch
 	}
-	back, err := m.beforeLanding(ctx, m.root, l)
+	back, err := m.beforeLanding(ctx, l)
 	if back != nil || err != nil {
 		return back, err
 	}
@@ -97,6 +98,9 @@ func (m *mission) ownTurnEnded(ctx context.Context) (again bool, err error) {
 			m.ownReturns = 0
 		}
 		return false, err
+	}
+	if back.cause == event.ReturnedConflict {
+		m.ownReturns = 0 // see handBack
 	}
 	if m.ownReturns++; m.ownReturns > m.h.cfg.Returns {
 		return false, &errBlocked{fmt.Sprintf("The %s's own changes could not be merged, %d times: %s. What should be done?",

@@ -304,7 +304,15 @@ func (m *mission) obstacle(ctx context.Context, r *taskRun) (string, error) {
 	if unmet := p.doc.Unmet(r.item); len(unmet) > 0 {
 		return "after " + strings.Join(unmet, ", "), nil
 	}
-	if holder, ok := m.claims.Take(r.item, it.Files); !ok {
+	holder, ok := m.claims.Take(r.item, it.Files)
+	if !ok {
+		above, err := m.ancestors(ctx, r.id)
+		if err != nil {
+			return "", err
+		}
+		holder, ok = m.claims.Take(r.item, it.Files, above...)
+	}
+	if !ok {
 		return "files of " + holder, nil
 	}
 	return "", nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"centurion/orchestrator/claims"
+	"centurion/tools"
 	"centurion/verify"
 	"centurion/workspace/todo"
 )
@@ -16,7 +17,13 @@ const maxRemarks = 6
 // remarks tells whoever has changed the plan what of it will not go as it looks, a line each: only what was not so before.
 func (m *mission) remarks(before, after planView) []string {
 	var out []string
-	for _, of := range []func(planView) []string{planView.shared, planView.fileless, planView.unreviewable, planView.alwaysGreen} {
+	for _, of := range []func(planView) []string{planView.shared, planView.fileless} {
+		out = append(out, firstOf(of(after), of(before))...)
+	}
+	if len(out) > 0 {
+		out = append(out, tools.Overlaps(m.isolated()))
+	}
+	for _, of := range []func(planView) []string{planView.unreviewable, planView.alwaysGreen} {
 		out = append(out, firstOf(of(after), of(before))...)
 	}
 	return out
@@ -52,8 +59,7 @@ func (p planView) shared() (out []string) {
 	return out
 }
 
-// fileless tells which items name no files although the plan lets them run beside others: nobody is kept from their files, nor told of them,
-// before they have written them.
+// fileless tells which items name no files although the plan lets them run beside others.
 func (p planView) fileless() []string {
 	left := slices.DeleteFunc(p.unfinished(), func(it todo.Item) bool { return p.isReview(it.ID) })
 	var names []string
@@ -65,7 +71,7 @@ func (p planView) fileless() []string {
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("No files are named for %s: whoever works at the same time is not kept from them and may collide. Name them, or let such an item run alone (after).",
+	return []string{fmt.Sprintf("No files are named for %s: others may change the same ones at the same time. Name them, or let such an item run alone (`after:`).",
 		strings.Join(names, ", "))}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/provider/scripted"
+	"centurion/tools"
 	"centurion/workspace/todo"
 )
 
@@ -273,7 +274,7 @@ func TestStatusNamesWhoHoldsFiles(t *testing.T) {
 	}
 	m := &mission{}
 	m.claims.Take("T2", []string{"stats/**"})
-	m.claims.Settle("T2", []string{"main.go"}, false)
+	m.claims.Settle("T2", []string{"main.go"})
 	s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T2": {ID: "tsk_2", Item: "T2", Agent: "worker", Status: centurion.TaskRunning}},
 		inTheWay: func(it todo.Item) string { return m.claims.InTheWay(it.ID, it.Files) }}
 	var b strings.Builder
@@ -321,10 +322,10 @@ func TestRemarks(t *testing.T) {
 		before, after string
 		want          []string
 	}{
-		"files": {"", shares, []string{"T2 and T3 share cmd/x.go: they run one after the other."}},
+		"files": {"", shares, []string{"T2 and T3 share cmd/x.go: they run one after the other.", tools.Overlaps(false)}},
 		"known": {shares, shares + "- [ ] T4 Four\n  - files: d/**\n  - verify: `x`\n", nil},
-		"no files": {"", "- [ ] T6 Six\n  - verify: `x`\n- [ ] T7 Seven\n  - verify: `x`\n- [ ] T8 Look @reviewer\n", []string{"No files are named for T6, T7: whoever works at the same time is not kept from them and may collide. " +
-			"Name them, or let such an item run alone (after)."}},
+		"no files": {"", "- [ ] T6 Six\n  - verify: `x`\n- [ ] T7 Seven\n  - verify: `x`\n- [ ] T8 Look @reviewer\n", []string{"No files are named for T6, T7: others may change the same ones at the same time. " +
+			"Name them, or let such an item run alone (`after:`).", tools.Overlaps(false)}},
 		"no files, alone":   {"", "- [ ] T6 Six\n  - verify: `x`\n- [ ] T7 Seven\n  - verify: `x`\n  - after: T6\n", nil},
 		"in order":          {"", shares + "  - after: T2\n", nil},
 		"one is done":       {"", strings.Replace(shares, "[ ] T2", "[x] T2", 1), nil},
@@ -352,13 +353,5 @@ func TestChecksOfABrief(t *testing.T) {
 	has(t, b.String(), "- mission: `go vet ./...`: exit code 0", "- T1: `x`: exit code 0, proven")
 	if strings.Contains(b.String(), "exit code 1") {
 		t.Errorf("an old run is told:\n%s", b.String())
-	}
-}
-
-// A word that a shell would take apart is quoted.
-func TestShellWord(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{"a/b.go": "a/b.go", "x y": "'x y'", "it's": `'it'\''s'`, "$x": "'$x'", "ü.txt": "ü.txt"} {
-		equal(t, in, shellWord(in), want)
 	}
 }

@@ -23,7 +23,11 @@ func (c *conversation) Before(ctx context.Context) ([]centurion.Message, error) 
 	}
 	arrived, err := c.collect(ctx, false)
 	c.told()
-	return arrived, err
+	if err != nil {
+		return arrived, err
+	}
+	heard, err := c.hearOfFiles(ctx)
+	return append(arrived, heard...), err
 }
 
 // Spent adds the cost of an answer to the task and the mission.

@@ -11,6 +11,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/orchestrator/claims"
@@ -195,9 +196,11 @@ func (c *conversation) workOn(ctx context.Context, have []string) (out session.O
 
 // handBack gives a task's work back to its session, with the slot that it needs to go on. Work that has come back too often
 // fails, or is a person's to decide, who is shown what the session has said last: then the count of returns, which it returns,
-// begins anew. A notice does not count.
+// begins anew. A notice does not count. A conflict is no failure of the session: somebody else was faster. The count begins anew with it,
+// which comes to an end because somebody else's work was merged each time.
 func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot, back *rejection, returns int, said string) (int, error) {
-	over := back.ends || givesUp(said) || returns >= m.h.cfg.Returns && !back.notice
+	conflict := back.cause == event.ReturnedConflict
+	over := back.ends || givesUp(said) || returns >= m.h.cfg.Returns && !back.notice && !conflict
 	switch {
 	case over && !m.isolated() && !back.ends:
 		return returns, &centurion.Error{Kind: centurion.KindVerify,
@@ -210,6 +213,8 @@ func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot,
 		returns = -1 // a person has said that it is tried on
 	case back.notice:
 		returns--
+	case conflict:
+		returns = 0
 	}
 	if err := sl.Acquire(ctx); err != nil {
 		return returns, err

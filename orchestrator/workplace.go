@@ -26,10 +26,9 @@ type workplace struct {
 	turn     chan struct{}
 	checkout *worktree.Checkout
 	ws       *workspace.Workspace
-	laid     []string             // files of unmerged work of before that was laid into the checkout when it was made
-	marked   []string             // those of them that conflict with what was merged since
-	told     map[claims.Held]bool // which changed files of others its session was told of, while they are changed
-	asked    map[string]bool      // written files of which it is known whether git ignores them
+	laid     []string        // files of unmerged work of before that was laid into the checkout when it was made
+	marked   []string        // those of them that conflict with what was merged since
+	asked    map[string]bool // written files of which it is known whether git ignores them
 }
 
 // settleIn finds for whom a conversation works, and where: a sub-agent works for its parent and in its place.
@@ -55,8 +54,9 @@ func (m *mission) settleIn(ctx context.Context, c *conversation, session string)
 		task = centurion.Task{ID: parent.Metadata.Task}
 	}
 	c.holdsFor, c.holder = task.ID, claims.Name(task.Item, task.ID)
-	if !m.isolated() {
-		return nil
+	above, err := m.ancestors(ctx, task.ID)
+	if c.above = above; err != nil || !m.isolated() {
+		return err
 	}
 	c.where, c.ownPlace = m.placeOf(session, task.ID), own
 	return c.where.reopen(ctx)
@@ -332,21 +332,6 @@ func (w *workplace) uncommitted(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	return w.checkout.Uncommitted(ctx)
-}
-
-// news returns those of the changed files of others that the session was not told of yet, a phrase each.
-func (w *workplace) news(held []claims.Held) (lines []string) {
-	w.turn <- struct{}{}
-	defer w.unlock()
-	told := map[claims.Held]bool{}
-	for _, h := range held {
-		if !w.told[h] {
-			lines = append(lines, h.String())
-		}
-		told[h] = true
-	}
-	w.told = told
-	return lines
 }
 
 // close gives the checkout back, if there is one.

@@ -9,53 +9,6 @@ import (
 	"centurion/provider/scripted"
 )
 
-// What a shell command has written over somebody else's claim is found when it is to be merged, and comes back.
-func TestShellOverAClaim(t *testing.T) {
-	t.Parallel()
-	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
-		"commander": func(q scripted.Request) scripted.Answer {
-			switch {
-			case q.Step() == 1:
-				return do(plans("- [ ] T1 One", "  - files: a.txt", "  - verify: `holds a.txt one`", "- [ ] T2 Two", "  - files: b.txt", "  - verify: `holds b.txt two`"))
-			case q.Step() == 2:
-				return do(work("T1", "write one"), work("T2", "write two"))
-			case strings.Contains(q.Last(), "call mission_complete"):
-				return complete()
-			}
-			return say("I wait")
-		},
-		"worker": func(q scripted.Request) scripted.Answer {
-			if strings.Contains(q.First(), "write one") {
-				if q.Step() == 1 {
-					return do(writes("a.txt", "one\n"))
-				}
-				return after(5*time.Second, say("it says one"))
-			}
-			switch q.Step() {
-			case 1:
-				return do(writes("b.txt", "two\n"), sh("put a.txt two"))
-			case 3:
-				return do(sh("rm a.txt"))
-			}
-			return say("it says two")
-		},
-	})
-	m := r.mission(centurion.MissionOptions{})
-	if m.Status != centurion.MissionCompleted {
-		r.dump(m.ID)
-	}
-	r.is(m, centurion.MissionCompleted, "")
-	two := r.task(m.ID, "T2")
-	equal(t, "returns", two.Returns, 0)
-	for _, q := range r.requests("worker") {
-		if q.Session == two.Session && q.Step() == 3 {
-			has(t, q.Last(), "files that somebody else is working on", "a.txt belongs to item T1")
-		}
-	}
-	equal(t, "a.txt", r.branchHas(m.ID, "a.txt"), "one")
-	equal(t, "b.txt", r.branchHas(m.ID, "b.txt"), "two")
-}
-
 // A wider claim holds against others also when another host goes on.
 func TestWiderClaimsOutliveTheHost(t *testing.T) {
 	bubble(t, map[string]script{

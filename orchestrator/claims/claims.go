@@ -1,9 +1,12 @@
-// Package claims is who may write which file: those who would write the same ones do not work at the same time.
+// Package claims is who has which files: those to whom the plan gives the same ones do not work at the same time.
 //
 // Who holds files has a name, which is the item of the plan that it works on, or its task's id where it has none ([Name]). It
-// holds the patterns that the plan gives its item, from before it begins ([Registry.Take]), and what it writes beyond them
+// has the patterns that the plan gives its item, from before it begins ([Registry.Take]), and what it writes beyond them
 // ([Registry.Settle]), until it is done ([Registry.Drop]). Whether two lists of patterns can meet is decided by
 // [Overlap] alone, without a look at any directory.
+//
+// Where all write in one directory nobody else may write what somebody has. Where each holder writes in a place of its own
+// ([Registry.Apart]) the registry only knows who writes what.
 //
 // The registry lives in memory and waits for nobody. Who was refused waits, and what was held when a process died is known,
 // somewhere else ([Registry.Restore]).
@@ -19,35 +22,44 @@ import (
 
 // Registry knows who holds which files. The zero value is empty and ready. Its methods may be called from several goroutines.
 type Registry struct {
-	mu   sync.Mutex // protects held
-	held map[string]claim
+	// Apart says that each holder writes in a place of its own: only the plan's files keep two from working at the same time then.
+	// It is set before the first call.
+	Apart bool
+
+	mu    sync.Mutex // protects what follows
+	held  map[string]claim
+	began int                 // how many have held something
+	words map[string][]string // what holders are to be told, see [Registry.Words]
 }
 
 // claim is what somebody holds.
 type claim struct {
 	files []string // patterns, as the plan says them
 	wider []string // paths beyond them that were written
-	// landing says that its turn is over and its work waits to be merged. Nobody may write the files, but whose work has changed
-	// them with a shell command waits in the same line, and the merge tells whether the two fit.
-	landing bool
+	ceded []string // paths of files that went to somebody else
+	wants []string // paths that it was refused since it last wrote
+	since int      // the smaller, the longer it holds something
 }
 
 func (h claim) all() []string { return slices.Concat(h.files, h.wider) }
 
 // takes reports whether a path belongs to the claim.
 func (h claim) takes(p string) bool {
-	return slices.ContainsFunc(h.files, func(f string) bool { return Matches(f, p) }) || slices.Contains(h.wider, p)
+	return slices.Contains(h.wider, p) ||
+		!slices.Contains(h.ceded, p) && slices.ContainsFunc(h.files, func(f string) bool { return Matches(f, p) })
 }
 
-// Take claims files for an item, as patterns, or returns who else holds some of them; then nothing is claimed. An item
-// without files claims nothing before it writes.
-func (r *Registry) Take(item string, files []string) (holder string, ok bool) {
+// Take claims files for an item, as patterns, all of them, or returns who else holds some of them; then nothing is claimed. Those in
+// but are in nobody's way. An item without files claims nothing before it writes.
+func (r *Registry) Take(item string, files []string, but ...string) (holder string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if other := r.holds(item, files); other != "" {
+	if other := r.holds(item, files, but); other != "" {
 		return other, false
 	}
-	r.put(item, claim{files: files, wider: r.held[item].wider})
+	h := r.held[item]
+	h.files = files
+	r.put(item, h)
 	return "", true
 }
 
@@ -55,13 +67,17 @@ func (r *Registry) Take(item string, files []string) (holder string, ok bool) {
 func (r *Registry) InTheWay(item string, files []string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.holds(item, files)
+	return r.holds(item, files, nil)
 }
 
 // holds returns the first, by name, who holds some of the files beside the item itself; "" if nobody does. r.mu is held.
-func (r *Registry) holds(item string, files []string) string {
+func (r *Registry) holds(item string, files, but []string) string {
 	for _, other := range slices.Sorted(maps.Keys(r.held)) {
-		if other != item && Overlap(files, r.held[other].all()) {
+		has := r.held[other].files
+		if !r.Apart {
+			has = r.held[other].all()
+		}
+		if other != item && !slices.Contains(but, other) && Overlap(files, has) {
 			return other
 		}
 	}
@@ -71,7 +87,11 @@ func (r *Registry) holds(item string, files []string) string {
 // put sets what somebody holds. r.mu is held.
 func (r *Registry) put(holder string, h claim) {
 	if r.held == nil {
-		r.held = map[string]claim{}
+		r.held, r.words = map[string]claim{}, map[string][]string{}
+	}
+	if _, again := r.held[holder]; !again {
+		r.began++
+		h.since = r.began
 	}
 	r.held[holder] = h
 }
@@ -94,48 +114,67 @@ type Held struct{ Path, Holder string }
 func (h Held) String() string { return h.Path + " belongs to " + word(h.Holder) }
 
 // Settle claims, beyond what the holder has, the files that it has written or is about to write. Those that somebody else
-// holds are returned, and nothing is claimed then. "" is the Commander: it holds nothing.
-// With landed the files are written already: those whose holder's own work is on its way to be merged are in nobody's way.
-func (r *Registry) Settle(holder string, files []string, landed bool) (wider []string, conflicting []Held) {
+// holds, but for those in but, are returned, and nothing is claimed then; [Registry.Apart] nobody is refused. "" is the
+// Commander: it holds nothing.
+func (r *Registry) Settle(holder string, files []string, but ...string) (wider []string, conflicting []Held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	own := r.held[holder]
 	for _, p := range files {
-		other := r.holderOf(p, holder, landed)
-		switch {
+		other := r.holderOf(p, holder, but)
+		if other != "" && holder != "" {
+			r.want(holder, p)
+			r.breakCircle(holder)
+			other = r.holderOf(p, holder, but)
+		}
+		switch own := r.held[holder]; {
 		case other != "":
 			conflicting = append(conflicting, Held{p, other})
 		case !own.takes(p) && !slices.Contains(wider, p):
 			wider = append(wider, p)
 		}
 	}
-	if len(conflicting) > 0 || len(wider) == 0 || holder == "" {
+	if len(conflicting) > 0 || holder == "" {
 		return nil, conflicting
 	}
-	own.wider = append(slices.Clone(own.wider), wider...)
-	r.put(holder, own)
+	own := r.held[holder]
+	own.wants = nil // it goes on
+	own.wider = slices.Concat(own.wider, wider)
+	if len(own.all()) > 0 {
+		r.put(holder, own)
+	}
 	return wider, nil
 }
 
-// holderOf returns who holds a path, but for one holder; "" if nobody does. Those whose work is being merged may be left out.
-// r.mu is held.
-func (r *Registry) holderOf(p, but string, working bool) string {
+// holderOf returns who keeps others from writing a path, but for some; "" if nobody does. r.mu is held.
+func (r *Registry) holderOf(p, holder string, but []string) string {
+	if r.Apart {
+		return ""
+	}
 	for _, other := range slices.Sorted(maps.Keys(r.held)) {
-		if h := r.held[other]; other != but && !(working && h.landing) && h.takes(p) {
+		if other != holder && !slices.Contains(but, other) && r.held[other].takes(p) {
 			return other
 		}
 	}
 	return ""
 }
 
-// SetLanding says whether a holder's work is on its way to be merged.
-func (r *Registry) SetLanding(holder string, landing bool) {
+// Shared lists the files that a holder has and that somebody else has as well, at least one of the two because it wrote them,
+// by who that is.
+func (r *Registry) Shared(holder string) map[string][]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if h, ok := r.held[holder]; ok {
-		h.landing = landing
-		r.held[holder] = h
+	own, out := r.held[holder], map[string][]string{}
+	for other, h := range r.held {
+		if other == holder {
+			continue
+		}
+		for _, p := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(own.wider, h.wider)))) {
+			if own.takes(p) && h.takes(p) {
+				out[other] = append(out[other], p)
+			}
+		}
 	}
+	return out
 }
 
 // Drop gives up everything that a holder has.
@@ -143,6 +182,7 @@ func (r *Registry) Drop(holder string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.held, holder)
+	delete(r.words, holder)
 }
 
 // Of lists what a holder holds, patterns and paths.
