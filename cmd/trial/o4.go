@@ -170,7 +170,7 @@ func (c *hands) worker(r scripted.Request) scripted.Answer {
 	}
 	id := "T" + g[1]
 	d := o4Deeds[id]
-	calls, back, told := c.since(r)
+	calls, back, told := since(r)
 	c.own.Lock()
 	c.sent[id] = max(c.sent[id], told)
 	c.own.Unlock()
@@ -186,9 +186,6 @@ func (c *hands) worker(r scripted.Request) scripted.Answer {
 		return call("write", map[string]any{"filePath": own, "content": "file of " + id + "\n"})
 	}
 	c.together(id)
-	if strings.Contains(back, "somebody else is working on") && len(calls) == 0 { // they are about to end
-		return scripted.Answer{Say: "I wait for them.", Delay: time.Second}
-	}
 	if d.share != "" {
 		return c.share(d, id, last, call, done)
 	}
@@ -215,13 +212,10 @@ func (c *hands) worker(r scripted.Request) scripted.Answer {
 func (c *hands) share(d deed, id string, last past, call func(string, map[string]any) scripted.Answer, done func(string) scripted.Answer) scripted.Answer {
 	read := call("read", map[string]any{"filePath": d.share})
 	switch {
-	case last.name == "write" && strings.Contains(last.args, d.share) && !last.cut() && !strings.Contains(last.result, "belongs to") && !strings.Contains(strings.ToLower(last.result), "error"):
+	case last.name == "write" && strings.Contains(last.args, d.share) && !last.cut() && !strings.Contains(strings.ToLower(last.result), "error"):
 		return done(id)
 	case last.name == "read" && !last.cut() && numbered.MatchString(last.result):
 	default:
-		if last.name == "write" && strings.Contains(last.args, d.share) {
-			read.Delay = 700 * time.Millisecond // somebody else has it
-		}
 		return read
 	}
 	var lines []string
@@ -245,7 +239,7 @@ func (c *hands) share(d deed, id string, last past, call func(string, map[string
 }
 
 // since returns the calls since the work came back the last time, what was said then, and how many conflicts were told in all.
-func (c *hands) since(r scripted.Request) (calls []past, back string, conflicts int) {
+func since(r scripted.Request) (calls []past, back string, conflicts int) {
 	results := map[string]string{}
 	for _, m := range r.Messages() {
 		if m.Role == "tool" {
@@ -255,7 +249,7 @@ func (c *hands) since(r scripted.Request) (calls []past, back string, conflicts 
 	for i, m := range r.Messages() {
 		switch {
 		case m.Role == "user" && i > 1 && (strings.Contains(m.Text, "does not fit") || strings.Contains(m.Text, "breaks a check") ||
-			strings.Contains(m.Text, "somebody else is working on") || strings.Contains(m.Text, "acceptance command") || strings.Contains(m.Text, "conflict markers")):
+			strings.Contains(m.Text, "acceptance command") || strings.Contains(m.Text, "conflict markers")):
 			calls, back = nil, m.Text
 			conflicts += strings.Count(m.Text, "Your work does not fit")
 		case m.Role == "assistant":
