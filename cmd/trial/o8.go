@@ -66,7 +66,7 @@ func newPlan8(r *rand.Rand) *plan8 {
 func o8Line(file string, n int) string { return fmt.Sprintf("line %d of %s", n, file) }
 
 func o8Files() map[string]string {
-	all := map[string]string{"opencode.json": squadRules,
+	all := map[string]string{personRules: squadRules,
 		"has.sh": `n=$(cat f*.txt | grep -c "^$1-[0-9]* was here$"); test "$n" = "$2" || { echo "not ok: $n lines of $1, not $2"; exit 1; }` + "\n"}
 	for f := range 3 {
 		name := fmt.Sprintf("f%d.txt", f)
