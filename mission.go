@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -272,6 +273,7 @@ type Task struct {
 	Agent   string     `json:"agent"`
 	Title   string     `json:"title"`
 	Prompt  string     `json:"prompt"`
+	Number  int        `json:"number,omitempty"`  // counts the mission's tasks from 1, never reused; 0 in what an earlier version recorded
 	Item    string     `json:"item,omitempty"`    // the todo item it works on
 	Reviews bool       `json:"reviews,omitempty"` // its item was done before it: it judges that work and does none of it
 	Verify  []string   `json:"verify,omitempty"`  // its item's acceptance commands when work on it began
@@ -312,6 +314,15 @@ type Task struct {
 	Aside    []Aside   `json:"aside,omitempty"`    // what its tools have written and git ignores, at its end
 
 	Exchanged []Exchange `json:"exchanged,omitempty"` // acceptance commands that it has changed after work on them had begun, oldest first
+}
+
+// Name is what people call the task in every command and view, from its first event to its end: its item (T2), else its number (w7).
+// A task that an earlier version recorded without an item has its id.
+func (t Task) Name() string {
+	if t.Item == "" && t.Number > 0 {
+		return "w" + strconv.Itoa(t.Number)
+	}
+	return cmp.Or(t.Item, t.ID)
 }
 
 // Aside is a directory with files that an agent has written in its checkout and that git ignores: no merge takes them along.

@@ -123,6 +123,7 @@ type TaskData struct {
 	Parent  string               `json:"parent,omitempty"` // the session that delegated it
 	Call    string               `json:"call,omitempty"`   // message/call: the parent's call that made it
 	Session string               `json:"session,omitempty"`
+	Name    string               `json:"name,omitempty"` // what people call it: T2, w7
 	Item    string               `json:"item,omitempty"`
 	Reason  string               `json:"reason,omitempty"` // what it waits for, or why it is retried or was cancelled
 	Result  string               `json:"result,omitempty"` // shortened

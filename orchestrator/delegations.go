@@ -122,6 +122,11 @@ func (m *mission) putDelegation(tx *store.Tx, t centurion.Task, portion budget.A
 	if err := m.reserves.Fits(t.Budget, portion); err != nil {
 		return t, false, err
 	}
+	n, err := tx.NextSerial(m.id, "task")
+	if err != nil {
+		return t, false, err
+	}
+	t.Number = n + 1
 	if err := tx.PutTask(&t); err != nil {
 		return t, false, err
 	}

@@ -162,7 +162,7 @@ func taskEvent(from centurion.TaskStatus, t centurion.Task) centurion.EventType 
 }
 
 func taskFact(t centurion.Task, typ centurion.EventType) centurion.Event {
-	d := event.TaskData{Agent: t.Agent, Title: t.Title, Item: t.Item, Status: t.Status, Attempt: t.Attempt, Parent: t.Parent, Call: t.Call,
+	d := event.TaskData{Agent: t.Agent, Title: t.Title, Name: t.Name(), Item: t.Item, Status: t.Status, Attempt: t.Attempt, Parent: t.Parent, Call: t.Call,
 		Session: t.Session, Reason: t.Reason, Files: t.Files, Claims: t.Claims, Usage: &t.Usage}
 	if t.Status.Ended() {
 		d.Result, d.Error = centurion.Clip(t.Result, 4000), t.Error

@@ -104,6 +104,7 @@ type Mission struct {
 	Unproven   []string                      `json:"unproven,omitempty"`
 	Flaky      []string                      `json:"flaky,omitempty"`
 	Reviewed   map[string]centurion.PassedBy `json:"reviewed,omitempty"` // items that a review has passed: that review, by item
+	Asks       int                           `json:"asks,omitempty"` // that wait for a person
 	Reason     string                        `json:"reason,omitempty"`
 	Summary    string                        `json:"summary,omitempty"`
 	Started    centurion.Time                `json:"started"`
@@ -124,6 +125,8 @@ type Mission struct {
 // Task is a task as it is told to the outside.
 type Task struct {
 	ID       string               `json:"id"`
+	Number   int                  `json:"number,omitempty"`
+	Name     string               `json:"name"` // what people call it, in any command: T2, w7
 	Mission  string               `json:"mission"`
 	Agent    string               `json:"agent"`
 	Title    string               `json:"title"`
@@ -211,7 +214,7 @@ func missionView(m centurion.Mission, tasks []centurion.Task) Mission {
 }
 
 func taskView(t centurion.Task) Task {
-	return Task{ID: t.ID, Mission: t.Mission, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason, Attempt: t.Attempt,
+	return Task{ID: t.ID, Number: t.Number, Name: t.Name(), Mission: t.Mission, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason, Attempt: t.Attempt,
 		Session: t.Session, Item: t.Item, Resumes: t.Resumes, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files, Created: t.Created,
 		Started: t.Started, Ended: t.Ended, Tokens: t.Usage.Tokens, Cost: t.Usage.USD, Unpriced: t.Usage.Unpriced,
 		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls, ElapsedMS: t.ElapsedMS, Returns: t.Returns,
@@ -251,7 +254,7 @@ func (m Mission) Noun() centurion.Mission {
 
 // Noun returns the task as the rest of the program speaks of it.
 func (t Task) Noun() centurion.Task {
-	return centurion.Task{ID: t.ID, Mission: t.Mission, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason,
+	return centurion.Task{ID: t.ID, Number: t.Number, Mission: t.Mission, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason,
 		Attempt: t.Attempt, Session: t.Session, Item: t.Item, Resumes: t.Resumes, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files,
 		Created: t.Created, Started: t.Started, Ended: t.Ended,
 		Usage:  centurion.Usage{Tokens: t.Tokens, USD: t.Cost, Unpriced: t.Unpriced},

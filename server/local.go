@@ -52,9 +52,15 @@ func (l *Local) Mission(ctx context.Context, id string) (Mission, error) {
 	return l.standing(ctx, missionView(l.now(m, tasks))), err
 }
 
-// standing says of a running mission whose first agent a person has stopped that it stands still, and why.
+// standing says what a running mission waits for: how many asks for a person and, if a person has stopped its first agent, that.
 func (l *Local) standing(ctx context.Context, m Mission) Mission {
-	if !m.Status.Alive() || m.Reason != "" {
+	if !m.Status.Alive() {
+		return m
+	}
+	if asks, err := l.Store.Asks(ctx, m.ID, true); err == nil {
+		m.Asks = len(asks)
+	}
+	if m.Reason != "" {
 		return m
 	}
 	s, err := l.Store.Session(ctx, m.Session)

@@ -292,7 +292,7 @@ func whyNoWork(t centurion.Task) string {
 func (w *workDone) named(name string) []centurion.Task {
 	var found []centurion.Task
 	for _, t := range w.tasks {
-		if t.Item != "" && strings.EqualFold(t.Item, name) || t.ID == name {
+		if strings.EqualFold(t.Name(), name) || t.ID == name {
 			found = append(found, t)
 		}
 	}

@@ -1,7 +1,6 @@
 package takeover
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -98,8 +97,8 @@ func landedOf(t centurion.Task) []centurion.Landed {
 	return landed(t)
 }
 
-// name is what a person calls a task: its item where it has one.
-func taskName(t centurion.Task) string { return cmp.Or(t.Item, t.ID) }
+// taskName is what a person calls a task.
+func taskName(t centurion.Task) string { return t.Name() }
 
 // settleMerge looks at what became of a merge that a host was at when it died: it was made, or it was not. What git had begun
 // is completed first. finished says that it was made, and that nobody has been told of it before. The person may have committed

@@ -131,6 +131,7 @@ func (b *Board) applyTask(e centurion.Event, p payload) {
 	set(&t.Agent, p.Agent)
 	set(&t.Title, p.Title)
 	set(&t.Item, p.Item)
+	set(&t.name, p.Name)
 	setIf(&t.Attempt, p.Attempt)
 	if len(p.Files) > 0 {
 		t.Files = nil

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -69,6 +70,7 @@ type Task struct {
 	Worker
 
 	ID      string
+	name    string
 	Agent   string
 	Title   string
 	Item    string
@@ -94,17 +96,15 @@ func (t *Task) Age(now time.Time) time.Duration {
 	return max(0, now.Sub(from))
 }
 
-// Name is what the task is called in one word: its item, else its address, else the end of its id.
+// Name is what people call the task, from its first event to its end: T2, w7. What an earlier version recorded has its item, or the
+// end of its id.
 func (t *Task) Name() string {
-	switch {
-	case t.Item != "":
-		return t.Item
-	case t.Address != "":
-		return t.Address
-	}
 	id := Clean(t.ID)
-	return "#" + id[max(0, len(id)-4):]
+	return cmp.Or(t.name, t.Item, "#"+id[max(0, len(id)-4):])
 }
+
+// needsYou reports whether the mission waits for a person's answer.
+func (b *Board) needsYou() bool { return len(b.Asks) > 0 && (b.Status == "" || b.Status.Alive()) }
 
 // Ask is a question that waits for a person.
 type Ask struct {

@@ -31,7 +31,10 @@ func (s *story) check(e centurion.Event, p payload) []fact {
 		f.detail = dots(f.detail, fmt.Sprintf("exit %d", p.ExitCode))
 		f.body = tail(CleanLines(cmp.Or(p.Output, p.Error.Message)), maxTail)
 	case centurion.EventMergeDone:
-		f.mark, f.tone, f.text, f.detail = "✓", good, "merged", mergeDetail(p)
+		f.mark, f.tone, f.text, f.detail = "✓", good, "integrated", mergeDetail(p)
+		if p.Person {
+			f.text = "merged"
+		}
 	case centurion.EventMergeConflict:
 		f.mark, f.tone, f.text, f.detail = "↻", warn, "conflict, goes back", strings.Join(s.cleanAll(p.Files), " ")
 		if p.Person {

@@ -60,7 +60,10 @@ func (f frame) header(w int) []string {
 		level = fmt.Sprintf("L%d", b.Level)
 	}
 	state := string(b.Status)
-	if state == "" {
+	switch {
+	case b.needsYou():
+		state = needsYou
+	case state == "":
 		state = "starting"
 	}
 	cost := money(u)
@@ -95,6 +98,9 @@ func (f frame) header(w int) []string {
 // headFacts paints the state in its own colour when that is not simply running.
 func (f frame) headFacts(facts, state string) string {
 	c := missionTone(f.board.Status)
+	if f.board.needsYou() {
+		c = warn
+	}
 	before, after, ok := strings.Cut(facts, state)
 	if c == plain || !ok {
 		return f.theme.paint(dim, facts)

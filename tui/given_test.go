@@ -11,7 +11,7 @@ import (
 // first message whole, however long that is.
 func TestShowGiven(t *testing.T) {
 	first := strings.Repeat("a line of the brief\n", 60) + "the last line"
-	s := Shown{Task: &centurion.Task{ID: "tsk_1", Agent: "planner", Title: "Plan", Status: centurion.TaskRunning, Session: "ses_1"},
+	s := Shown{Task: &centurion.Task{ID: "tsk_1", Number: 1, Agent: "planner", Title: "Plan", Status: centurion.TaskRunning, Session: "ses_1"},
 		Session: &centurion.Session{ID: "ses_1", Title: "Plan", Agent: "planner", Metadata: centurion.SessionMeta{Address: "0/1",
 			System: "You are the Planner.\n\x1b[2JLook first.\n", AgentFile: ".opencode/agents/planner.md", Given: []centurion.Given{
 				{Path: ".opencode/context.md", Version: strings.Repeat("ab", 32), Bytes: 1200, Whole: true},

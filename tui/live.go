@@ -40,7 +40,7 @@ type Options struct {
 
 	Width, Height int // of Out if it is not a terminal itself; default 80×24
 
-	Board     *Board           // with earlier events applied already, which are not told again; default empty
+	Past      *Past            // what happened before these events; default nothing
 	Answerer  Answerer         // without it asks are shown but not answered
 	Writer    Writer           // without it nothing can be written to the Commander
 	Aborter   Aborter          // without it the root's answer cannot be stopped
@@ -153,7 +153,8 @@ type live struct {
 	o      Options
 	theme  theme
 	feed   *feed
-	story  story
+	past   *Past
+	story  *story // of the past, and going on
 	dialog *dialog
 	line   *line // nil while it is closed
 	esc    esc
@@ -169,6 +170,7 @@ type live struct {
 	frames   int
 	pending  []string // lines to print above the frame
 	printing bool
+	retell   bool // what happened last is printed again: for who begins to look, and after the terminal was resized
 	stopping bool // the first Ctrl-C was pressed
 	leaving  bool // the second, too: the view clears its lines and ends, and only then is it told
 	ending   bool
@@ -177,12 +179,11 @@ type live struct {
 
 func newLive(ctx context.Context, o Options) *live {
 	o.Now = cmpFunc(o.Now, time.Now)
-	if o.Board == nil {
-		o.Board = &Board{}
+	if o.Past == nil {
+		o.Past = NewPast(0, 0, false)
 	}
-	m := &live{ctx: ctx, o: o, theme: theme{Color(o.Env)}, feed: &feed{}, story: story{board: o.Board},
-		w: cmp.Or(o.Width, 80), h: cmp.Or(o.Height, 24)}
-	m.story.done = o.Board.Todo.Done
+	m := &live{ctx: ctx, o: o, theme: theme{Color(o.Env)}, feed: &feed{}, past: o.Past, story: &o.Past.story,
+		w: cmp.Or(o.Width, 80), h: cmp.Or(o.Height, 24), retell: o.Past.lines > 0}
 	m.refresh()
 	return m
 }
@@ -210,6 +211,10 @@ func (m *live) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		if msg.Width > 0 && msg.Height > 0 {
+			if m.frames > 0 && (msg.Width != m.w || msg.Height != m.h) {
+				// The terminal has broken the frame's lines anew: nobody knows where they are now.
+				m.retell, m.frames, cmd = true, 0, tea.ClearScreen
+			}
 			m.w, m.h = msg.Width, msg.Height
 		}
 	case tickMsg:
@@ -266,13 +271,26 @@ func (m *live) drain() tea.Cmd {
 			continue
 		}
 		m.hears(e)
-		for _, f := range m.story.apply(e) {
-			if !f.quiet {
-				m.pending = append(m.pending, f.lines(m.theme, m.w)...)
-			}
-		}
+		facts := m.story.apply(e)
+		m.past.keep(facts)
+		m.pending = append(m.pending, m.lines(facts)...)
+	}
+	if m.retell {
+		m.retell = false
+		lines := m.lines(m.past.facts)
+		m.pending = lines[max(0, len(lines)-max(1, m.h-m.tallest()-1)):]
 	}
 	return m.nextDialog()
+}
+
+// lines are what the facts say above the frame.
+func (m *live) lines(facts []fact) (lines []string) {
+	for _, f := range facts {
+		if !f.quiet {
+			lines = append(lines, f.lines(m.theme, m.w)...)
+		}
+	}
+	return lines
 }
 
 func (m *live) nextDialog() tea.Cmd {
@@ -462,6 +480,15 @@ func (m *live) lastFrame() string {
 	return strings.Join(out, "\n") + "\n"
 }
 
+// tallest is the height of the tallest frame that was drawn last.
+func (m *live) tallest() int {
+	tallest := 0
+	for _, h := range m.heights {
+		tallest = max(tallest, h)
+	}
+	return tallest
+}
+
 // print moves lines above the frame: one batch at a time, because commands run side by side, and never more than there is
 // room for above the frame, because the terminal could not make room for them otherwise.
 func (m *live) print() tea.Cmd {
@@ -471,11 +498,7 @@ func (m *live) print() tea.Cmd {
 	if m.printing || len(m.pending) == 0 || m.frames < settleFrames {
 		return nil
 	}
-	tallest := 0
-	for _, h := range m.heights {
-		tallest = max(tallest, h)
-	}
-	n := min(len(m.pending), max(1, m.h-tallest-1))
+	n := min(len(m.pending), max(1, m.h-m.tallest()-1))
 	batch := strings.Join(m.pending[:n], "\n")
 	m.pending = m.pending[n:]
 	m.printing = true

@@ -55,6 +55,7 @@ type payload struct {
 	ID       string         `json:"id"`
 	Agent    string         `json:"agent"`
 	Title    string         `json:"title"`
+	Name     string         `json:"name"`
 	Item     string         `json:"item"`
 	Session  string         `json:"session"`
 	Address  string         `json:"address"`

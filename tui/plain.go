@@ -18,7 +18,10 @@ import (
 // returns when the events end (see [UntilEnd]), when ctx does, or with the first error of either side. After the event
 // that ends the mission a closing summary follows.
 func RunPlain(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event, error]) error {
-	s := story{board: &Board{}}
+	return runPlain(ctx, w, &story{board: &Board{}}, events)
+}
+
+func runPlain(ctx context.Context, w io.Writer, s *story, events iter.Seq2[centurion.Event, error]) error {
 	for e, err := range events {
 		if err != nil {
 			return err

@@ -20,6 +20,7 @@ type ShowOptions struct {
 	Slots    int               // workers at once; default 50
 	PerAgent int               // of one agent; default 10
 	Asking   map[string]bool   // tasks with an open question to the person, by id
+	NeedsYou map[string]bool   // missions with an open ask, by id
 	Doubt    map[string]string // what the checks of a task are worth where that is too little, by its id; see [Doubts]
 	Most     int               // tasks named of each group; default all
 	IDs      bool              // tasks: add ids, for the commands that take one
@@ -53,6 +54,9 @@ func (p *page) flush(w io.Writer) error {
 	return nil
 }
 
+// needsYou stands in place of the state of a mission that waits for a person's answer.
+const needsYou = "needs you"
+
 // Missions writes one line for each mission, in the order given.
 func Missions(w io.Writer, missions []centurion.Mission, o ShowOptions) error {
 	o = o.defaults()
@@ -61,13 +65,16 @@ func Missions(w io.Writer, missions []centurion.Mission, o ShowOptions) error {
 		p.line("no missions here yet; start one with: centurion run \"GOAL\"")
 	}
 	for _, m := range missions {
-		state := pad(string(m.Status), 9)
+		state, tone := pad(string(m.Status), 9), missionTone(m.Status)
+		if o.NeedsYou[m.ID] {
+			state, tone = needsYou, warn
+		}
 		level := ""
 		if m.Level > 0 {
 			level = fmt.Sprintf("L%d", m.Level)
 		}
 		facts := dots(level, count(m.Usage.Tokens.Total())+" tok", money(m.Usage), span(o.Now.Sub(m.Updated.Time))+" ago")
-		left := m.ID + "  " + p.theme.paint(missionTone(m.Status), state) + "  "
+		left := m.ID + "  " + p.theme.paint(tone, state) + "  "
 		room := o.Width - width(m.ID) - 13 - width(facts) - 2
 		if room < 10 { // too narrow for one line
 			p.line(left + facts)
@@ -161,9 +168,7 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 	if t.Attempt > 1 {
 		after = append(after, fmt.Sprintf("attempt %d", t.Attempt))
 	}
-	if t.Item != "" {
-		after = append(after, Clean(t.Item))
-	}
+	after = append(after, shortName(t)...)
 	if t.Reason != "" {
 		after = append(after, Clean(t.Reason))
 	}
@@ -193,6 +198,14 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 		line += p.theme.paint(dim, detail)
 	}
 	p.line(line)
+}
+
+// shortName is what people call a task, where that is not its id.
+func shortName(t centurion.Task) []string {
+	if name := t.Name(); name != t.ID {
+		return []string{Clean(name)}
+	}
+	return nil
 }
 
 // taskTime is how long a task that has ended was worked on, where that is known: what its mission stood still in between is no
@@ -351,8 +364,8 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 	if t.Attempt > 1 {
 		attempt = fmt.Sprintf("attempt %d", t.Attempt)
 	}
-	p.field("task", dots(t.ID, string(t.Status), o.doubt(*t), attempt, Clean(t.Reason)))
-	p.field("agent", dots(Clean(t.Agent), Clean(t.Item), t.Session))
+	p.field("task", dots(append(shortName(*t), t.ID, string(t.Status), o.doubt(*t), attempt, Clean(t.Reason))...))
+	p.field("agent", dots(Clean(t.Agent), t.Session))
 	p.field("resumes", Clean(t.Resumes))
 	p.field("usage", dots(tokenText(t.Usage), money(t.Usage)))
 	p.field("budget", dots(taskBudget(t)...))

@@ -50,6 +50,11 @@ func CanLive(in io.Reader, out io.Writer, env []string) bool {
 	return isTerminal(in) && isTerminal(out) && !dumb(env)
 }
 
+// Dumb reports whether in and out are a terminal that cannot move its cursor, or does not say what it is.
+func Dumb(in io.Reader, out io.Writer, env []string) bool {
+	return isTerminal(in) && isTerminal(out) && dumb(env)
+}
+
 // Color reports whether colours may be written to a terminal with this environment: not with a NO_COLOR that is not
 // empty (no-color.org), and not on a dumb one. Whether there is a terminal at all is the caller's to know.
 func Color(env []string) bool { return lookup(env, "NO_COLOR") == "" && !dumb(env) }

@@ -11,7 +11,7 @@ import (
 )
 
 // idOf returns the id of what a person has typed: an id as it is, and otherwise, of the latest mission, the newest task of
-// an item (T2) or the session at an address (0/3).
+// an item (T2), the task of that number (w7) or the session at an address (0/3).
 func idOf(ctx context.Context, api server.API, typed string) (string, error) {
 	if strings.Contains(typed, "_") {
 		return typed, nil
@@ -31,10 +31,10 @@ func idOf(ctx context.Context, api server.API, typed string) (string, error) {
 	}
 	var names []string
 	for _, t := range slices.Backward(tasks) {
-		if t.Item != "" && strings.EqualFold(t.Item, typed) {
+		if strings.EqualFold(t.Name, typed) {
 			return t.ID, nil
 		}
-		names = append(names, t.Item)
+		names = append(names, t.Name)
 	}
 	sessions, err := api.Sessions(ctx, missions[0].ID)
 	if err != nil {

@@ -117,11 +117,7 @@ func (c *cli) psCommand() *cobra.Command {
 			if f.format == "json" {
 				return writeJSON(c.out, all)
 			}
-			nouns := make([]centurion.Mission, len(all))
-			for i, m := range all {
-				nouns[i] = m.Noun()
-			}
-			return tui.Missions(c.out, nouns, c.showOptions())
+			return c.printMissions(all)
 		})
 	here := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -426,32 +426,40 @@ func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, afte
 		}
 		return tui.RunJSON(ctx, c.out, tui.UntilEnd(waits.Through(api.Events(ctx, q))))
 	}
-	if !tui.CanLive(c.in, c.out, c.env) {
-		return tui.RunPlain(ctx, c.out, tui.UntilEnd(api.Events(ctx, q)))
-	}
 	m, err := api.Mission(ctx, id)
 	if err != nil {
 		return err
 	}
-	board := &tui.Board{Slots: m.Options.MaxWorkers, PerAgent: m.Options.MaxPerAgent}
-	if after > 0 { // what happened before is on the board, and is not told again
+	past := tui.NewPast(m.Options.MaxWorkers, m.Options.MaxPerAgent, !keep)
+	if after > 0 {
 		for e, err := range api.Events(ctx, server.EventQuery{Mission: id}) {
 			if err != nil {
 				return err
 			}
 			if e.Seq <= after {
-				board.Apply(e)
+				past.Add(e)
 			}
 		}
 	}
+	if !tui.CanLive(c.in, c.out, c.env) {
+		c.sayDumb()
+		return past.RunPlain(ctx, c.out, tui.UntilEnd(api.Events(ctx, q)))
+	}
 	q.Deltas, q.Toasts = true, true
-	o := tui.Options{Events: api.Events(ctx, q), In: c.in, Out: c.out, Env: c.env, Board: board, Answerer: api,
+	o := tui.Options{Events: api.Events(ctx, q), In: c.in, Out: c.out, Env: c.env, Past: past, Answerer: api,
 		Writer: commanderOf{api, m.ID}, Aborter: turnOf{api, m.ID}, Interrupt: c.interrupt}
 	if m.Todo != "" {
 		o.PlanFile = planFile(api, id)
 		o.Plan = planReader(o.PlanFile)
 	}
 	return tui.RunLive(ctx, o)
+}
+
+// sayDumb tells somebody in front of a terminal that says it cannot move its cursor why they see plain lines.
+func (c *cli) sayDumb() {
+	if tui.Dumb(c.in, c.out, c.env) {
+		c.note("this terminal cannot be redrawn (TERM is dumb or not set): events are printed as plain lines; answer from another terminal with: centurion asks")
+	}
 }
 
 // waits tells on stderr of what waits for a person: among JSON lines nobody would see it. What was open when a mission was taken up again,

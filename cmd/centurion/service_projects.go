@@ -49,7 +49,7 @@ func newestFirst(a, b server.Mission) int { return b.Started.Compare(a.Started.T
 // printPlaced prints missions with their directories.
 func (c *cli) printPlaced(all []server.Mission) error {
 	for _, m := range all {
-		if err := tui.Missions(c.out, []centurion.Mission{m.Noun()}, c.showOptions()); err != nil {
+		if err := c.printMissions([]server.Mission{m}); err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintln(c.out, "  "+tui.Escape(m.Directory)); err != nil {
@@ -57,6 +57,16 @@ func (c *cli) printPlaced(all []server.Mission) error {
 		}
 	}
 	return nil
+}
+
+func (c *cli) printMissions(all []server.Mission) error {
+	o := c.showOptions()
+	o.NeedsYou = map[string]bool{}
+	nouns := make([]centurion.Mission, len(all))
+	for i, m := range all {
+		nouns[i], o.NeedsYou[m.ID] = m.Noun(), m.Asks > 0
+	}
+	return tui.Missions(c.out, nouns, o)
 }
 
 // project is one that has state, with all its missions, newest first. There is at least one.
