@@ -16,7 +16,7 @@ import (
 
 // keepsChecks refuses a new plan that changes what was to be proven after work on it has begun: the acceptance commands of an
 // item that has been started or done, and the mission's own checks. Only a person may do that, or the reviewer, who has no
-// work of its own to defend: what it changes is returned.
+// work of its own to defend, or the mission's own agent with commands that have proved nothing ([mayExchange]): what changes is returned.
 func (m *mission) keepsChecks(ctx context.Context, c *conversation, prev, next *todo.Doc) ([]centurion.Exchange, error) {
 	if prev == nil {
 		return nil, nil
@@ -32,24 +32,48 @@ func (m *mission) keepsChecks(ctx context.Context, c *conversation, prev, next *
 	begun := func(it todo.Item) bool {
 		return rec.Accepted || prev.Status(it.ID) == todo.Done || slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == it.ID })
 	}
-	var changed []centurion.Exchange
+	receipts, err := m.h.cfg.Store.Receipts(ctx, m.id)
+	if err != nil {
+		return nil, err
+	}
+	var changed, refused []centurion.Exchange
+	note := func(x centurion.Exchange, sameProof bool) {
+		changed = append(changed, x)
+		if c.agent.Name != agents.Reviewer && !(c.task == nil && sameProof && m.runOf(x.Item) == "" && mayExchange(x, receipts)) {
+			refused = append(refused, x)
+		}
+	}
 	for _, it := range prev.Items() {
 		now, ok := next.Item(it.ID)
 		if it.Group || !ok || len(it.Verify) == 0 || !begun(it) {
 			continue
 		}
 		if !slices.Equal(verify.Distinct(it.Verify), verify.Distinct(now.Verify)) || it.Proof != now.Proof {
-			changed = append(changed, centurion.Exchange{Item: it.ID, From: it.Verify, To: now.Verify})
+			note(centurion.Exchange{Item: it.ID, From: it.Verify, To: now.Verify}, it.Proof == now.Proof)
 		}
 	}
 	if (rec.Accepted || len(tasks) > 0) && !slices.Equal(verify.Distinct(prev.Checks()), verify.Distinct(next.Checks())) && len(prev.Checks()) > 0 {
-		changed = append(changed, centurion.Exchange{From: prev.Checks(), To: next.Checks()})
+		note(centurion.Exchange{From: prev.Checks(), To: next.Checks()}, false)
 	}
-	if len(changed) > 0 && c.agent.Name != agents.Reviewer {
-		return nil, &centurion.Error{Kind: centurion.KindPermission, Msg: "acceptance commands are not changed once work on them has begun: " + exchangeWords(changed),
-			Hint: "keep the lines as they were; if one is wrong, delegate to the reviewer, which may change it with update_todo, or ask the person"}
+	if len(refused) > 0 {
+		return nil, &centurion.Error{Kind: centurion.KindPermission, Msg: "acceptance commands are not changed once work on them has begun: " + exchangeWords(refused),
+			Hint: "keep the lines as they were. A line that passed and was `unproven` you may replace with one that can fail, when no task works on its item. " +
+				"If another one is wrong, delegate to the reviewer, which may change it with update_todo, or ask the person"}
 	}
 	return changed, nil
+}
+
+// mayExchange reports whether the mission's own agent may make a change of an item's commands: each that goes was run last with the verdict that
+// it proves nothing, and at least as many stand there afterwards. What another command is worth shows when it runs.
+func mayExchange(x centurion.Exchange, receipts []centurion.Receipt) bool {
+	from, to := verify.Distinct(x.From), verify.Distinct(x.To)
+	if x.Item == "" || len(to) < len(from) || slices.ContainsFunc(to, verify.CanOnlyPass) {
+		return false
+	}
+	return !slices.ContainsFunc(from, func(command string) bool {
+		r := newest(receipts, x.Item, command)
+		return !slices.Contains(to, command) && (r == nil || !r.Passed || r.Proof != centurion.ProofUnproven)
+	})
 }
 
 func exchangeWords(changed []centurion.Exchange) string {
@@ -64,14 +88,14 @@ func exchangeWords(changed []centurion.Exchange) string {
 	return strings.Join(out, "; ")
 }
 
-// checksExchanged records what the reviewer has changed of what has to be proven, for a person and for whoever delegated the
+// checksExchanged records what an agent has changed of what has to be proven, for a person and for whoever delegated a
 // review, and runs the new commands of done items, so that it is known at once what they are worth. It returns that in words.
 func (m *mission) checksExchanged(ctx context.Context, c *conversation, changed []centurion.Exchange) (notes []string, err error) {
 	if len(changed) == 0 {
 		return nil, nil
 	}
 	if err := m.tell(ctx, func(d *event.MissionData) {
-		d.Note = "the reviewer changed what has to be proven: " + exchangeWords(changed)
+		d.Note = "the " + c.agent.Name + " changed what has to be proven: " + exchangeWords(changed)
 	}); err != nil {
 		return nil, err
 	}

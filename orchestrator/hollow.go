@@ -10,8 +10,12 @@ import (
 	"centurion/store"
 )
 
-// removedTold is how much a worker is shown of what was taken out of its work, in bytes. It knows its work; this says which part.
-const removedTold = 3000
+const (
+	// removedTold is how much a worker is shown of what was taken out of its work, in bytes. It knows its work; this says which part.
+	removedTold = 3000
+	// stayedTold is how much it is shown of what its command printed then, in bytes from both ends: which tests passed.
+	stayedTold = 3000
+)
 
 // mayMend reports whether a task's work may be sent back because its own tests tell nothing of it. That is done once for a session,
 // and never as what would call a person next: such work is merged, and a review decides.
@@ -30,8 +34,30 @@ func hollow(r centurion.Receipt) *rejection {
 	if removed := strings.TrimRight(r.Removed, "\n"); removed != "" {
 		b.WriteString("\nTo see whether it can fail, the host ran it with this taken out (the + lines are what was missing then, the - lines what stood there instead):\n<removed>\n" + centurion.Clip(removed, removedTold) + "\n</removed>")
 	}
+	if out := strings.TrimSpace(withoutWork(r)); out != "" {
+		b.WriteString("\nThe command printed this without your work; every test that passed here cannot see your work:\n<output>\n" + middleOut(out, stayedTold) + "\n</output>")
+	}
 	b.WriteString("\nWhat would be right: a test that this command runs, that fails without your work and passes with it. It asserts what the work does, " +
-		"its results and its errors, not only that it can be called. Mend your tests so, then end your turn; the host tries it again. " +
+		"its results and its errors, not only that it can be called. Try it yourself before you end: take out what the work does, run the command and see the test fail, then put it back. " +
+		"Change your tests so, then end your turn; the host runs it again. " +
 		"If no test can tell, say why and end your turn: this is said once, your work is merged then, and a review decides.")
 	return &rejection{text: b.String(), short: "its tests tell nothing of its work: " + r.Why, cause: event.ReturnedHollow, command: r.Command}
+}
+
+// withoutWork is what the command printed when it was run last without the work, or on the work where it was never run without it.
+func withoutWork(r centurion.Receipt) string {
+	for _, run := range slices.Backward(r.Runs) {
+		if run.Kind == centurion.RunRed {
+			return run.Output
+		}
+	}
+	return r.Output
+}
+
+// middleOut keeps the head and the tail of a long text.
+func middleOut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit/2], "") + "\n[…]\n" + strings.ToValidUTF8(s[len(s)-limit/2:], "")
 }

@@ -21,6 +21,7 @@ func TestHollowTestGoesBackOnce(t *testing.T) {
 		returns             int
 		proof               centurion.Proof
 	}{
+		"what it printed is shown":   {check, strings.Replace(done, "echo true", "echo 'echo ok 1 - hello is looked at'", 1), "echo 'grep -q hello hello.txt' > hello_test.sh", 1, centurion.ProofProven},
 		"it is mended":               {check, done, "echo 'grep -q hello hello.txt' > hello_test.sh", 1, centurion.ProofProven},
 		"nothing is changed":         {check, done, "", 1, centurion.ProofUnproven},
 		"changed, and hollow yet":    {check, done, "echo 'echo ok' > hello_test.sh", 1, centurion.ProofUnproven},
@@ -82,6 +83,9 @@ func TestHollowTestGoesBackOnce(t *testing.T) {
 				}
 			}
 			has(t, told, "the check is green without the work too", check, "+hello", "What would be right: a test that this command runs, that fails without your work")
+			if strings.HasPrefix(name, "what it printed") {
+				has(t, told, "The command printed this without your work", "<output>\nok 1 - hello is looked at\n</output>", "Try it yourself before you end: take out what the work does")
+			}
 			if strings.Contains(told, "a person is asked") {
 				t.Error("the worker is told of a person who will not be asked")
 			}

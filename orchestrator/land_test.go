@@ -323,7 +323,7 @@ func TestUnprovenIsReviewedLater(t *testing.T) {
 	r.is(m, centurion.MissionCompleted, "")
 	has(t, r.results(m.ID, "update_todo")[0], "T1's check `true` can only pass and proves nothing.")
 	equal(t, "notices", r.told(m.Session, "That proves too little, but T3 reviews it after T2; or have it mended"), 1)
-	equal(t, "who may exchange the check", r.told(m.Session, "only the reviewer may change it now"), 1)
+	equal(t, "who may exchange the check", r.told(m.Session, "send the plan with another command for it (update_todo): it runs at once"), 1)
 	equal(t, "offers of another review", r.told(m.Session, "Have it reviewed"), 0)
 }
 

@@ -197,6 +197,9 @@ func account(r centurion.Receipt) string {
 	if r.Error != "" {
 		s += " " + r.Error + "."
 	}
+	if strings.Contains(r.Command, " | ") {
+		s += " A pipe fails if any of its commands does."
+	}
 	if out := strings.TrimSpace(r.Output); out != "" {
 		return s + "\n<output>\n" + out + "\n</output>"
 	}

@@ -23,7 +23,7 @@ func (m *mission) remarks(before, after planView) []string {
 	if len(out) > 0 {
 		out = append(out, tools.Overlaps(m.isolated()))
 	}
-	for _, of := range []func(planView) []string{planView.unreviewable, planView.alwaysGreen} {
+	for _, of := range []func(planView) []string{planView.unreviewable, planView.alwaysGreen, planView.muffled} {
 		out = append(out, firstOf(of(after), of(before))...)
 	}
 	return out
@@ -89,7 +89,7 @@ func (p planView) unreviewable() (out []string) {
 // alwaysGreen tells which checks pass whatever is done.
 func (p planView) alwaysGreen() (out []string) {
 	const advice = "%s check `%s` can only pass and proves nothing. Give it one that fails without the work (of a document: `grep -q 'its words' FILE`) " +
-		"before work on it begins; after that only the reviewer may change it."
+		"before work on it begins."
 	for _, it := range p.unfinished() {
 		for _, command := range verify.Distinct(it.Verify) {
 			if verify.CanOnlyPass(command) && !p.isReview(it.ID) {
@@ -103,6 +103,29 @@ func (p planView) alwaysGreen() (out []string) {
 	for _, command := range verify.Distinct(p.doc.Checks()) {
 		if verify.CanOnlyPass(command) {
 			out = append(out, fmt.Sprintf("The mission's check `%s` can only pass and proves nothing.", command))
+		}
+	}
+	return out
+}
+
+// muffled tells which checks may pass although what they run fails.
+func (p planView) muffled() (out []string) {
+	say := func(whose, command string) {
+		if why := verify.Muffled(command); why != "" {
+			out = append(out, fmt.Sprintf("%s check `%s` may hide a failure: %s. Let the exit code of the test command itself decide, for example `go test -run TestName ./pkg`, "+
+				"and join several commands with &&. Keep a filter only where the output of a program is what has to be right: every command of a pipe has to succeed.", whose, command, why))
+		}
+	}
+	for _, it := range p.unfinished() {
+		for _, command := range verify.Distinct(it.Verify) {
+			if !p.isReview(it.ID) {
+				say(it.ID+"'s", command)
+			}
+		}
+	}
+	if p.doc != nil {
+		for _, command := range verify.Distinct(p.doc.Checks()) {
+			say("The mission's", command)
 		}
 	}
 	return out

@@ -247,7 +247,7 @@ func returnReasons(all []event.ReturnData) string {
 // checkLines tells a parent of the newest receipt of each command of a task, and what is to be done where they prove too
 // little, unless a review has made it sure.
 func (p planView) checkLines(tx *store.Tx, b *strings.Builder, t centurion.Task, sure bool) error {
-	doubtful := false
+	doubtful, unproven := false, false
 	receipts, err := tx.Receipts(t.Mission, t.ID)
 	if err != nil {
 		return err
@@ -271,7 +271,7 @@ func (p planView) checkLines(tx *store.Tx, b *strings.Builder, t centurion.Task,
 				b.WriteString(", " + r.Why)
 			}
 			b.WriteString(".\n")
-			doubtful = doubtful || !r.Proof.Solid()
+			doubtful, unproven = doubtful || !r.Proof.Solid(), unproven || r.Proof == centurion.ProofUnproven
 		}
 		for _, w := range r.Weakened {
 			fmt.Fprintf(b, "The work weakens a check: %s\n", w)
@@ -291,6 +291,10 @@ func (p planView) checkLines(tx *store.Tx, b *strings.Builder, t centurion.Task,
 		fmt.Fprintf(b, "That proves too little. Have it reviewed: delegate_task %s; or have it mended, which opens it again: delegate_task %s.\n",
 			reviewCall(p.freeReview(t.Item, tasks)), mend)
 	}
-	b.WriteString("If the check itself is wrong, say in the review's prompt what it should be: only the reviewer may change it now.\n")
+	if unproven {
+		b.WriteString("If the check itself is wrong, send the plan with another command for it (update_todo): it runs at once against the merged work, without it and with it.\n")
+	} else {
+		b.WriteString("If the check itself is wrong, say in the review's prompt what it should be: only the reviewer may change it now.\n")
+	}
 	return nil
 }

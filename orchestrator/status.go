@@ -234,7 +234,7 @@ func (s planState) wrongChecks() (out []string) {
 	}
 	for _, w := range s.worths {
 		if !w.sure() {
-			say(w.item, "the reviewer may change it, so say in the prompt of its review what it should be")
+			say(w.item, "send the plan with one that fails without the work; it is run at once against the merged work")
 		}
 	}
 	return firstOf(out, nil)

@@ -163,7 +163,7 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 		worthOf := func(reviewed bool) []worth {
 			return []worth{{item: todo.Item{ID: "T6", Verify: []string{"true"}}, doubt: "unproven: x", proof: centurion.ProofUnproven, reviewed: reviewed}}
 		}
-		const line = "T6's check `true` can only pass: the reviewer may change it"
+		const line = "T6's check `true` can only pass: send the plan with one that fails without the work; it is run at once"
 		s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}}, worths: worthOf(false)}
 		var b strings.Builder
 		s.say(&b)
@@ -317,6 +317,8 @@ func TestRemarks(t *testing.T) {
 		}
 		return planView{doc}
 	}
+	const letDecide = "Let the exit code of the test command itself decide, for example `go test -run TestName ./pkg`, and join several commands with &&. " +
+		"Keep a filter only where the output of a program is what has to be right: every command of a pipe has to succeed."
 	const shares = "- [ ] T2 Two\n  - files: cmd/**\n  - verify: `x`\n- [ ] T3 Three\n  - files: cmd/x.go\n  - verify: `x`\n"
 	for name, test := range map[string]struct {
 		before, after string
@@ -326,13 +328,16 @@ func TestRemarks(t *testing.T) {
 		"known": {shares, shares + "- [ ] T4 Four\n  - files: d/**\n  - verify: `x`\n", nil},
 		"no files": {"", "- [ ] T6 Six\n  - verify: `x`\n- [ ] T7 Seven\n  - verify: `x`\n- [ ] T8 Look @reviewer\n", []string{"No files are named for T6, T7: others may change the same ones at the same time. " +
 			"Name them, or let such an item run alone (`after:`).", tools.Overlaps(false)}},
-		"no files, alone":   {"", "- [ ] T6 Six\n  - verify: `x`\n- [ ] T7 Seven\n  - verify: `x`\n  - after: T6\n", nil},
-		"in order":          {"", shares + "  - after: T2\n", nil},
-		"one is done":       {"", strings.Replace(shares, "[ ] T2", "[x] T2", 1), nil},
-		"no check":          {"", "- [ ] T6 Six\n", []string{"T6 has no verify command: a review has to pass before the end. Give it one, or plan a review: an item @reviewer with after: T6."}},
-		"always green":      {"", "- [ ] T6 Six\n  - verify: `go test ./... || true`\n", []string{"T6's check `go test ./... || true` can only pass and proves nothing. Give it one that fails without the work (of a document: `grep -q 'its words' FILE`) before work on it begins; after that only the reviewer may change it."}},
-		"still green":       {"- [ ] T6 Six\n  - verify: `true`\n", "- [ ] T6 Six\n  - verify: `true`\n- [ ] T7 Seven\n  - after: T6\n  - verify: `x`\n", nil},
-		"of the mission":    {"", "- verify: `exit 0`\n- [ ] T6 Six\n  - verify: `x`\n", []string{"The mission's check `exit 0` can only pass and proves nothing."}},
+		"no files, alone": {"", "- [ ] T6 Six\n  - verify: `x`\n- [ ] T7 Seven\n  - verify: `x`\n  - after: T6\n", nil},
+		"in order":        {"", shares + "  - after: T2\n", nil},
+		"one is done":     {"", strings.Replace(shares, "[ ] T2", "[x] T2", 1), nil},
+		"no check":        {"", "- [ ] T6 Six\n", []string{"T6 has no verify command: a review has to pass before the end. Give it one, or plan a review: an item @reviewer with after: T6."}},
+		"always green":    {"", "- [ ] T6 Six\n  - verify: `go test ./... || true`\n", []string{"T6's check `go test ./... || true` can only pass and proves nothing. Give it one that fails without the work (of a document: `grep -q 'its words' FILE`) before work on it begins."}},
+		"still green":     {"- [ ] T6 Six\n  - verify: `true`\n", "- [ ] T6 Six\n  - verify: `true`\n- [ ] T7 Seven\n  - after: T6\n  - verify: `x`\n", nil},
+		"of the mission":  {"", "- verify: `exit 0`\n- [ ] T6 Six\n  - verify: `x`\n", []string{"The mission's check `exit 0` can only pass and proves nothing."}},
+		"a filter": {"", "- verify: `go vet ./...; go test ./...`\n- [ ] T6 Six\n  - verify: `go test -v ./... | grep -q PASS`\n  - verify: `go test -run TestSix ./...`\n", []string{
+			"T6's check `go test -v ./... | grep -q PASS` may hide a failure: it ends in the filter `grep -q PASS`, and what that finds decides. " + letDecide,
+			"The mission's check `go vet ./...; go test ./...` may hide a failure: behind `;` only the last command decides, and `go vet ./...` may fail unseen. " + letDecide}},
 		"reviewed":          {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n  - after: T6\n", nil},
 		"reviewed with all": {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n", nil},
 	} {
