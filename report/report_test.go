@@ -316,8 +316,8 @@ func TestSlips(t *testing.T) {
 	tool := func(sec int, task, name, refused string) centurion.Event {
 		return fact(sec, centurion.EventToolCompleted, task, "ses_x", map[string]any{"tool": name, "error": refused})
 	}
-	reviewed := func(sec int, task, result string) centurion.Event {
-		return fact(sec, centurion.EventTaskCompleted, task, "", map[string]any{"agent": "reviewer", "item": "T9", "result": result})
+	reviewed := func(sec int, task, result string, reason ...string) centurion.Event {
+		return fact(sec, centurion.EventTaskCompleted, task, "", map[string]any{"agent": "reviewer", "item": "T9", "result": result, "reason": strings.Join(reason, "")})
 	}
 	claimed := "a.go belongs to item T2, which somebody else is working on. leave it alone"
 	events := []centurion.Event{
@@ -332,7 +332,7 @@ func TestSlips(t *testing.T) {
 		moved(9, centurion.EventTaskBlocked, "tsk_1", centurion.TaskBlocked, 1, "it came back 3 times"),
 		tool(10, "", "mission_complete", "not complete; missing:\n- item T6 is open"),
 		reviewed(11, "tsk_3", "FAIL\n- a.go:3: wrong"), reviewed(12, "tsk_4", "I read it.\nVerdict: PASS"), reviewed(13, "tsk_5", "**FAIL** nothing works"),
-		reviewed(13, "tsk_10", "It looks good.\nDone."),
+		reviewed(13, "tsk_10", "It looks good.\nDone.", noVerdict),
 		moved(13, centurion.EventTaskCancelled, "tsk_6", centurion.TaskCancelled, 1, ""), moved(13, centurion.EventTaskCancelled, "tsk_7", centurion.TaskCancelled, 1, ""),
 		fact(14, centurion.EventMissionCompleted, "", "ses_root", event.MissionEnd{}),
 		fact(9000, centurion.EventMergeDone, "", "", event.MergeData{Branch: "main", Person: true}),
@@ -450,8 +450,8 @@ func TestBase(t *testing.T) {
 	t.Parallel()
 	for want, b := range map[string]centurion.Base{
 		"It started from fedcba9876 of main with 1 uncommitted file.":           {Commit: "0123456789abcdef", Head: "fedcba9876543210", Branch: "main", Dirty: 1},
-		"It started from fedcba9876 of main.":                                    {Commit: "fedcba9876543210", Head: "fedcba9876543210", Branch: "main"},
-		"It started from fedcba9876.":                                            {Commit: "fedcba9876543210", Head: "fedcba9876543210"},
+		"It started from fedcba9876 of main.":                                   {Commit: "fedcba9876543210", Head: "fedcba9876543210", Branch: "main"},
+		"It started from fedcba9876.":                                           {Commit: "fedcba9876543210", Head: "fedcba9876543210"},
 		"It started in a repository without a commit with 3 uncommitted files.": {Commit: "0123456789abcdef", Branch: "main", Dirty: 3},
 	} {
 		r := New(Data{Mission: centurion.Mission{Base: &b}})

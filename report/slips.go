@@ -100,13 +100,10 @@ func doneBut(t taskFact) string {
 		return ""
 	}
 	if t.Reason == foundFaults || t.Reason == noVerdict {
-		return t.Reason // it was read from the whole answer
+		return t.Reason // it was read from the whole answer, which may be cut here
 	}
-	switch centurion.RulingOf(t.Result) {
-	case centurion.RulingFail:
+	if centurion.RulingOf(t.Result) == centurion.RulingFail {
 		return foundFaults
-	case centurion.RulingNone:
-		return noVerdict
 	}
 	return ""
 }

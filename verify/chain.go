@@ -185,7 +185,10 @@ func newMark() string {
 func (c chain) script(mark string) string {
 	const failed = `case "$%s" in *:[1-9]*) exit 1 ;; esac` + "\n"
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s=\nexec 9>&2\n", c.front, mark)
+	fmt.Fprintf(&b, "%s\n%s=\n", c.front, mark)
+	if len(c.hidden) > 0 {
+		b.WriteString("exec 9>&2\n")
+	}
 	for i, one := range c.clauses {
 		if one.kind == acts {
 			fmt.Fprintf(&b, failed, mark)
