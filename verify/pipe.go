@@ -48,6 +48,8 @@ func strictPipes(command string) bool {
 			inverted = inverted || slices.ContainsFunc(n.Cond, func(s *syntax.Stmt) bool { return hasPipe(s) })
 		case *syntax.BinaryCmd:
 			inverted = inverted || n.Op == syntax.AndStmt && hasPipe(n.X) && mayFail(n.Y)
+		case *syntax.ParamExp: // it judges exit codes itself
+			inverted = inverted || n.Param != nil && (n.Param.Value == "?" || n.Param.Value == "PIPESTATUS")
 		}
 		return !inverted
 	})
