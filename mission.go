@@ -48,6 +48,15 @@ var missionMoves = map[MissionStatus][]MissionStatus{
 // rewound or, in the profile assistant, written to, and by nothing else.
 func (s MissionStatus) CanBecome(to MissionStatus) bool { return slices.Contains(missionMoves[s], to) }
 
+// Word is what people read: the state, and of a completed mission whether nothing shows that it is done. In the profile assistant, where an
+// answer needs no evidence, it is the state alone.
+func (s MissionStatus) Word(e Evidence, profile string) string {
+	if s == MissionCompleted && e == EvidenceNone && (profile == "" || profile == "mission") {
+		return "completed, not verified"
+	}
+	return string(s)
+}
+
 // Alive reports whether the mission is being worked on.
 func (s MissionStatus) Alive() bool { return s == MissionPlanning || s == MissionRunning }
 
@@ -84,7 +93,9 @@ type Mission struct {
 	Flaky      []string       `json:"flaky,omitempty"`     // items done whose check ended otherwise when it was run once more, at the end
 	// Reviewed are the items that count as verified because a review has passed them, at the end: by item, that review.
 	Reviewed map[string]PassedBy `json:"reviewed,omitempty"`
-	Reopened int                 `json:"reopened"` // times a final check sent items back
+	Evidence Evidence            `json:"evidence,omitempty"` // what shows that it is done, when it stopped last; empty before, and in what older versions have written
+	Check    string              `json:"check,omitempty"`    // the command that its own agent gave for the end
+	Reopened int                 `json:"reopened"`           // times a final check sent items back
 	Started  Time                `json:"started"`
 	Updated  Time                `json:"updated"`
 
@@ -202,6 +213,8 @@ type MissionOptions struct {
 	// TrustSetup says that these commands are a person's own and need no permission.
 	TrustSetup bool `json:"trust_setup,omitempty"`
 	Merge      bool `json:"merge,omitempty"` // the finished work is put on the person's branch without asking
+	// RequireProof blocks an end with [EvidenceNone].
+	RequireProof bool `json:"require_proof,omitempty"`
 
 	Profile string `json:"profile,omitempty"` // who works on it: mission or assistant; "" is mission
 	// Files go with the goal. They are kept in the first message, not here.

@@ -55,6 +55,42 @@ const (
 // Solid reports whether the proof needs no second look: what is unproven or flaky is the Reviewer's to judge.
 func (p Proof) Solid() bool { return p == ProofProven || p == ProofRegression }
 
+// Evidence is what shows that a mission did what it was to do.
+type Evidence string
+
+// The kinds of evidence, the weakest first.
+const (
+	EvidenceNone     Evidence = "none"     // no check passed that could tell
+	EvidenceChecked  Evidence = "checked"  // a check passed; nothing shows that it fails without the work
+	EvidenceReviewed Evidence = "reviewed" // a review passed
+	EvidenceProven   Evidence = "proven"   // a check fails without the work and passes with it
+)
+
+// Words says it in a phrase; "" for what older versions have left out.
+func (e Evidence) Words() string {
+	return map[Evidence]string{EvidenceNone: "no check, proof or review shows that it is done", EvidenceChecked: "checked: a check passed, nothing shows that it can fail",
+		EvidenceReviewed: "reviewed: a review passed", EvidenceProven: "proven: the check fails without the work and passes with it"}[e]
+}
+
+var evidences = []Evidence{EvidenceNone, EvidenceChecked, EvidenceReviewed, EvidenceProven}
+
+func compareEvidence(a, b Evidence) int {
+	return slices.Index(evidences, a) - slices.Index(evidences, b)
+}
+
+// Weakest returns the weakest of several; [EvidenceNone] without any.
+func Weakest(all []Evidence) Evidence {
+	if len(all) == 0 {
+		return EvidenceNone
+	}
+	return slices.MinFunc(all, compareEvidence)
+}
+
+// Strongest returns the strongest of several; [EvidenceNone] without any.
+func Strongest(all []Evidence) Evidence {
+	return slices.MaxFunc(append([]Evidence{EvidenceNone}, all...), compareEvidence)
+}
+
 // CheckRun is one run of an acceptance command for a receipt.
 type CheckRun struct {
 	Kind     RunKind `json:"kind"`

@@ -82,6 +82,8 @@ type MissionEnd struct {
 	// Reviewed are the items that count as verified because a review has passed them: by item, that review. Those of Unproven
 	// and Flaky that are not in it count as unverified.
 	Reviewed map[string]centurion.PassedBy `json:"reviewed,omitempty"`
+	Evidence centurion.Evidence            `json:"evidence,omitempty"`
+	Profile  string                        `json:"profile,omitempty"` // who worked on it: mission or assistant; "" is mission
 	Reason   string                        `json:"reason,omitempty"`
 	Summary  string                        `json:"summary,omitempty"` // the Commander's last words
 }

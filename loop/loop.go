@@ -13,11 +13,12 @@
 //	tasks run or wait, a person is asked                           wait
 //	a person stopped the turn                                      wait if one is there to be asked, else pause
 //	results wait                                                   deliver
-//	one agent answers a person, without a plan                     complete
+//	one agent answers a person, without a plan                     complete; verify first where proof is required
 //	todo.md cannot be read, or its items have vanished             block
 //	only a plan was wanted: there is one                           pause; else continue once, then block
 //	the final text ends in a question, and nothing was claimed     continue once, then block with it
 //	there never were items: a final text or a claim                verify, then complete; else continue
+//	nothing shows what was done                                    continue once, then complete
 //	open items can be worked on                                    continue; block after 5 rounds without progress
 //	items are left, none can be worked on                          block
 //	every item is done or cancelled                                verify, then complete
@@ -89,9 +90,11 @@ type Facts struct {
 	Claimed               bool   // mission_complete was called
 	ChecksPending         bool   // final checks have not been run on the work as it is
 	Verified              int    // final checks that passed on the work as it is
+	Bare                  bool   // nothing shows what was done, and the root session was not asked about that yet
 	RoundsWithoutProgress int    // continuations in a row after which the todo list and the files stayed as they were
 	PlanOnly              bool   // only the plan was asked for
 	Alone                 bool   // one agent answers a person: there is neither plan nor proof, and the end of its turn is the end
+	Proof                 bool   // the person wants proof
 	Budget                bool   // a limit is reached
 }
 
@@ -116,6 +119,7 @@ type Decision struct {
 	Prompt   string        // of Continue
 	Question string        // of Block; never empty there
 	Asks     bool          // of Block: the question is the agent's own, which ended its turn with it
+	Bare     bool          // of Continue: it asks for what shows that the goal is reached, which is done once
 	Reason   string        // for people, one line; never empty
 }
 
@@ -131,6 +135,8 @@ func (p Policy) Decide(f Facts) Decision {
 		return d
 	}
 	switch {
+	case f.Alone && f.Proof:
+		return p.finish(f, "")
 	case f.Alone:
 		return Decision{Action: Complete, Reason: "nothing to verify"}
 	case f.TodoError != "":
@@ -153,7 +159,7 @@ func (p Policy) Decide(f Facts) Decision {
 	case f.asks():
 		return p.asked(f)
 	}
-	return finish(f, "every item is done or cancelled")
+	return p.finish(f, "every item is done or cancelled")
 }
 
 // underWay decides while something other than the todo list does.
@@ -253,7 +259,7 @@ func (p Policy) withoutItems(f Facts) Decision {
 	case f.asks():
 		return p.asked(f)
 	case f.FinishedText || f.Claimed:
-		return finish(f, "")
+		return p.finish(f, "")
 	case f.RoundsWithoutProgress >= p.GiveUp:
 		return block("no answer", fmt.Sprintf("The agent ended its turn without an answer %d times. How should it go on?",
 			f.RoundsWithoutProgress))
@@ -293,14 +299,21 @@ func (p Policy) prompt(f Facts, left int) string {
 	return b.String()
 }
 
+// BareWord asks a mission's own agent for something that shows that the goal is reached.
+const BareWord = "Nothing shows that the goal is reached: no check has passed that could tell. If a command can show it, call mission_complete " +
+	"with that command as `verify`: the host runs it. If something is left to do, do it. If the goal needs no check, as a question does, " +
+	"end with your answer once more and say why none is needed."
+
 // finish runs what checks there are before the mission is complete.
-func finish(f Facts, why string) Decision {
+func (p Policy) finish(f Facts, why string) Decision {
 	if why != "" {
 		why += "; "
 	}
 	switch {
 	case f.ChecksPending:
 		return Decision{Action: Verify, Reason: why + "the final checks come next"}
+	case f.Bare && f.RoundsWithoutProgress < p.GiveUp:
+		return Decision{Action: Continue, After: p.Countdown, Reason: why + "nothing shows what was done", Prompt: BareWord, Bare: true}
 	case f.Verified == 0:
 		return Decision{Action: Complete, Reason: why + "nothing to verify"}
 	}

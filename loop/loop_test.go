@@ -73,6 +73,13 @@ func TestDecide(t *testing.T) {
 		{"empty todo, answer", with(bare, func(f *Facts) { f.HasTodo = true; f.FinishedText = true }), Complete, "nothing to verify"},
 		{"answer, the project has checks", with(bare, func(f *Facts) { f.FinishedText = true; f.ChecksPending = true }), Verify, "final checks"},
 		{"answer, the project's checks passed", with(bare, func(f *Facts) { f.FinishedText = true; f.Verified = 2 }), Complete, "2 final checks passed"},
+		{"answer, nothing to show for it", with(bare, func(f *Facts) { f.FinishedText, f.Bare = true, true }), Continue, "nothing shows what was done"},
+		{"claim, nothing to show for it", with(bare, func(f *Facts) { f.Claimed, f.Bare = true, true }), Continue, "nothing shows what was done"},
+		{"nothing to show, the checks come first", with(bare, func(f *Facts) { f.FinishedText, f.Bare, f.ChecksPending = true, true, true }), Verify, "final checks"},
+		{"all done, nothing to show for it", with(done, func(f *Facts) { f.FinishedText, f.Bare = true, true }), Continue, "nothing shows what was done"},
+		{"open items, nothing to show for it", with(open, func(f *Facts) { f.FinishedText, f.Bare = true, true }), Continue, "2 items open"},
+		{"one agent, proof is required", Facts{Alone: true, Proof: true, Status: centurion.MissionRunning, FinishedText: true, ChecksPending: true}, Verify, "final checks"},
+		{"one agent, proof is required, checked", Facts{Alone: true, Proof: true, Status: centurion.MissionRunning, FinishedText: true, Verified: 1}, Complete, "1 final check"},
 		{"no answer", bare, Continue, "without an answer"},
 		{"no answer 5 times", with(bare, func(f *Facts) { f.RoundsWithoutProgress = 5 }), Block, "no answer"},
 
@@ -168,7 +175,7 @@ func TestDecideIsTotal(t *testing.T) {
 			FinishedText: rapid.Bool().Draw(t, "text"), Claimed: rapid.Bool().Draw(t, "claimed"),
 			ChecksPending: rapid.Bool().Draw(t, "checks"), Verified: some("verified"),
 			RoundsWithoutProgress: rapid.IntRange(0, 8).Draw(t, "rounds"),
-			PlanOnly:              rapid.Bool().Draw(t, "plan"), Budget: rapid.Bool().Draw(t, "budget"),
+			PlanOnly:              rapid.Bool().Draw(t, "plan"), Budget: rapid.Bool().Draw(t, "budget"), Bare: rapid.Bool().Draw(t, "bare"), Proof: rapid.Bool().Draw(t, "proof"),
 		}
 		if rapid.Bool().Draw(t, "alone") { // where nobody plans
 			f = Facts{Alone: true, Status: f.Status, RunningTasks: f.RunningTasks, WaitingTasks: f.WaitingTasks, PendingDeliveries: f.PendingDeliveries,

@@ -87,7 +87,11 @@ func (w *watcher) see(e centurion.Event) (notice, bool) {
 		m.open = max(m.open-1, 0)
 		m.called = m.called && m.open > 0
 	case centurion.EventMissionCompleted:
-		return w.end(e, "Mission done", false)
+		title := "Mission done"
+		if d := read(e.Data); centurion.MissionCompleted.Word(centurion.Evidence(d.text("evidence")), d.text("profile")) != string(centurion.MissionCompleted) {
+			title += ", not verified"
+		}
+		return w.end(e, title, false)
 	case centurion.EventMissionFailed:
 		return w.end(e, "Mission failed", true)
 	case centurion.EventMissionBlocked:

@@ -67,7 +67,7 @@ func TestFinalCheck(t *testing.T) {
 	r, m := idle(t, map[string]string{"base.txt": "base\n"})
 	check := func(command string, passed bool, runs int) {
 		t.Helper()
-		got, err := m.finalCheck(r.ctx, command, "commander")
+		got, err := m.finalCheck(r.ctx, command, "commander", false)
 		if err != nil || got.Passed != passed || !got.Final || r.shell.times(command) != runs {
 			t.Errorf("%s: %+v, %v, %d runs", command, got, err, r.shell.times(command))
 		}

@@ -291,6 +291,7 @@ func TestFirstMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.hasWritten(m.ID)
 		r.is(r.run(m.ID), centurion.MissionCompleted, "")
 		all := r.events(m.ID)
 		equal(t, "first event", all[0].Type, centurion.EventMissionStarted)

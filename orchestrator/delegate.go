@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/loop"
 	"centurion/store"
 	"centurion/tools"
 	"centurion/workspace/todo"
@@ -194,7 +195,7 @@ func (d delegator) Cancel(ctx context.Context, call *tools.Call, id, reason stri
 }
 
 // Complete ends the mission if everything is proven done.
-func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary string) (string, error) {
+func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check string) (string, error) {
 	m := d.c.m
 	if d.c.task != nil {
 		return "", &centurion.Error{Kind: centurion.KindPermission, Msg: "a task does not end the mission",
@@ -203,9 +204,19 @@ func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary string) 
 	if err := m.ownMerged(ctx, d.c); err != nil {
 		return "", err
 	}
+	err := m.takeCheck(ctx, strings.TrimSpace(check))
+	if err != nil {
+		return "", err
+	}
 	missing, err := m.missing(ctx)
 	if err == nil && len(missing) == 0 {
 		missing, err = m.finalChecks(ctx)
+	}
+	if err == nil && len(missing) == 0 {
+		var bare bool
+		if bare, err = m.bare(ctx); bare {
+			m.questioned, missing = true, []string{loop.BareWord}
+		}
 	}
 	if err != nil {
 		if _, blocked := errors.AsType[*errBlocked](err); blocked {
@@ -229,4 +240,23 @@ func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary string) 
 	}
 	m.setClaimed(true)
 	return "The mission is complete.", nil
+}
+
+// takeCheck keeps a command that the mission's own agent gives for the end. One that may not run is not kept: it would keep the mission from
+// every end.
+func (m *mission) takeCheck(ctx context.Context, command string) error {
+	if command == "" {
+		return nil
+	}
+	if err := m.mayCheck(ctx, command, m.root.agent.Name, ""); err != nil {
+		return err
+	}
+	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		rec, err := tx.Mission(m.id)
+		if err != nil {
+			return err
+		}
+		rec.Check = command
+		return tx.PutMission(&rec)
+	})
 }

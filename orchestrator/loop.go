@@ -110,6 +110,7 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 				return v, false, err
 			}
 			if over {
+				m.questioned = m.questioned || d.Bare
 				return v, true, m.prompt(ctx, d.Prompt)
 			}
 		case loop.Verify:
@@ -125,7 +126,7 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 			}
 		case loop.Complete:
 			v, err := m.completed(ctx)
-			if m.passed == 0 {
+			if m.passed == 0 && v.status == centurion.MissionCompleted {
 				v.reason = d.Reason
 			}
 			return v, false, err
@@ -199,7 +200,7 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 	}
 	f := loop.Facts{Aborted: stands, Said: said, Attended: rec.Options.Ask == "ask",
 		Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: m.isClaimed(),
-		PlanOnly: rec.Options.PlanOnly, ChecksPending: !m.checked, Verified: m.passed,
+		PlanOnly: rec.Options.PlanOnly, Proof: rec.Options.RequireProof, ChecksPending: !m.checked, Verified: m.passed,
 		Alone: alone(m.profile), PendingDeliveries: m.root.untold, WakingDeliveries: m.root.urgent, Messages: m.root.heard}
 	alive := map[string]bool{}
 	for _, t := range tasks {
@@ -234,6 +235,9 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 		m.lastSeen, m.stagnant = seen, 0
 	}
 	f.RoundsWithoutProgress = m.stagnant
+	if err == nil && m.checked && finished {
+		f.Bare, err = m.bare(ctx)
+	}
 	return f, err
 }
 

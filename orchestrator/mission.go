@@ -55,6 +55,8 @@ type mission struct {
 
 	// spent is the mission as it was after the newest answer, so that the budget is looked at without reading it again.
 	spent atomic.Pointer[centurion.Mission]
+	// wrote says that a tool call of its own agent has named a file that it changed, since this host began to work on it.
+	wrote atomic.Bool
 	// reserves is what of the budget belongs to whom.
 	reserves *budget.Reserves
 
@@ -90,6 +92,7 @@ type mission struct {
 	alive    bool   // it was moved to a living state
 	// sentForReview counts the times that the mission was idle with every item done and a review missing.
 	sentForReview int
+	questioned    bool   // its own agent was asked why it ends with nothing to show for it
 	ownReturns    int    // times in a row that its own agent's work could not be merged
 	again         string // why the same host begins anew; empty if it does not
 

@@ -302,10 +302,12 @@ func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
 			}
 		}
 	}
+	ends := append(m.goalChecks(rec), rec.Check) // what shows that the goal is reached, where no item does
+	commands = append(commands, ends...)
 	m.passed, m.checked = 0, true
 	var failed []centurion.Receipt
 	for _, command := range verify.Distinct(commands) {
-		r, err := m.checkFinished(ctx, command)
+		r, err := m.checkFinished(ctx, command, len(p.items()) == 0 && slices.Contains(ends, command))
 		if err != nil {
 			return nil, err
 		}
@@ -321,10 +323,10 @@ func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
 	return m.reopen(ctx, p, failed)
 }
 
-// checkFinished runs a command on the finished work.
-func (m *mission) checkFinished(ctx context.Context, command string) (centurion.Receipt, error) {
+// checkFinished runs a command on the finished work, and where it is to prove all of it, without it as well.
+func (m *mission) checkFinished(ctx context.Context, command string, proves bool) (centurion.Receipt, error) {
 	if m.isolated() {
-		return m.finalCheck(ctx, command, "commander")
+		return m.finalCheck(ctx, command, "commander", proves)
 	}
 	return m.check(ctx, centurion.Receipt{Command: command, Final: true}, "commander")
 }
@@ -372,19 +374,26 @@ func (e *errBlocked) Error() string { return e.question }
 
 // sendBack tells the Commander what the final checks found.
 func (m *mission) sendBack(ctx context.Context, missing []string) (verdict, bool, error) {
-	text := "Every item is done, but the final checks say otherwise:\n- " + strings.Join(missing, "\n- ") + "\nSee to it."
+	what := "Every item is done"
+	if p, err := m.plan(); err == nil && len(p.items()) == 0 {
+		what = "You ended your turn as if the goal were reached"
+	}
+	text := what + ", but the final checks say otherwise:\n- " + strings.Join(missing, "\n- ") + "\nSee to it."
 	return verdict{}, true, m.root.say(ctx, centurion.OriginHost, text)
 }
 
-// completed is the verdict of a mission that is proven done.
+// completed is the verdict of a mission that is done, unless its person wants proof and nothing shows that it is.
 func (m *mission) completed(ctx context.Context) (verdict, error) {
 	reason := ""
 	if m.passed == 0 {
 		reason = "nothing to verify"
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.keepEvidence(ctx)
 	if err != nil {
 		return verdict{}, err
+	}
+	if rec.Options.RequireProof && rec.Evidence == centurion.EvidenceNone {
+		return verdict{status: centurion.MissionBlocked, reason: m.lacks()}, nil
 	}
 	if rec.Level == 0 && !alone(m.profile) {
 		err = m.inferLevel(ctx)

@@ -173,7 +173,7 @@ func TestFinalCheckIsOfTheseFiles(t *testing.T) {
 		if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutReceipt(&x) }); err != nil {
 			t.Fatal(err)
 		}
-		got, err := m.finalCheck(r.ctx, test.command, "commander")
+		got, err := m.finalCheck(r.ctx, test.command, "commander", false)
 		if err != nil || got.Passed != test.passed || (got.ID != x.ID) != test.again || !got.Final {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}

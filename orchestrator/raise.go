@@ -49,6 +49,7 @@ func (h *Host) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		o.MaxPerAgent = cmp.Or(opts.MaxPerAgent, o.MaxPerAgent)
 		o.Detached = opts.Detached
 		o.Merge = o.Merge || opts.Merge
+		o.RequireProof = o.RequireProof || opts.RequireProof
 		o.Ask = cmp.Or(opts.Ask, o.Ask)
 		o.Unattended = opts.Unattended
 		o.Verify, o.AskVerify = opts.Verify, opts.AskVerify

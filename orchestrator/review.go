@@ -24,6 +24,7 @@ type worth struct {
 	proof    centurion.Proof // unproven or flaky, if that is the doubt
 	reviewed bool            // a review has passed since its work ended
 	by       centurion.Task  // that review
+	evidence centurion.Evidence
 }
 
 // sure reports whether the item counts as verified.
@@ -54,8 +55,10 @@ func (m *mission) worths(ctx context.Context, p planView) ([]worth, error) {
 		}
 		w := worth{item: it}
 		w.doubt, w.proof = doubt(it, receipts, m.isolated())
-		if w.doubt != "" {
-			if by := reviewed(it.ID, tasks, reviews, own); by != nil {
+		w.evidence = itemGrade(it.ID, verify.Distinct(it.Verify), receipts)
+		if by := reviewed(it.ID, tasks, reviews, own); by != nil {
+			w.evidence = centurion.Strongest([]centurion.Evidence{w.evidence, centurion.EvidenceReviewed})
+			if w.doubt != "" {
 				w.reviewed, w.by = true, *by
 			}
 		}
@@ -395,4 +398,5 @@ func (m *mission) addressOf(ctx context.Context, t centurion.Task) string {
 // proofFacts is what the end of a mission tells of its items.
 func proofFacts(m centurion.Mission, d *event.MissionEnd) {
 	d.Verified, d.Unverified, d.Unproven, d.Flaky, d.Reviewed = m.Verified, m.Unverified, m.Unproven, m.Flaky, m.Reviewed
+	d.Evidence = cmp.Or(m.Evidence, centurion.EvidenceNone)
 }

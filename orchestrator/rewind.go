@@ -111,7 +111,7 @@ func rewind(tx *store.Tx, session, to, mark, plan string) (Rewound, error) {
 		return r, err
 	}
 	m, err = moveMission(tx, m.ID, centurion.MissionPaused, "rewound", func(m *centurion.Mission) {
-		m.Summary, m.Verified, m.Unverified, m.Unproven, m.Flaky, m.Reviewed, m.Reopened, m.Todo = "", 0, 0, nil, nil, nil, 0, plan
+		m.Summary, m.Verified, m.Unverified, m.Unproven, m.Flaky, m.Reviewed, m.Evidence, m.Check, m.Reopened, m.Todo = "", 0, 0, nil, nil, nil, "", "", 0, plan
 	})
 	r.Status = m.Status
 	return r, err

@@ -66,7 +66,7 @@ func missionData(tx *store.Tx, m centurion.Mission) (any, error) {
 		return nil, err
 	}
 	end := event.MissionEnd{Tokens: m.Usage.Tokens, Cost: m.Usage.USD, Unpriced: m.Usage.Unpriced, DurationMS: m.ElapsedMS,
-		Tasks: counts, Reason: m.Reason, Summary: m.Summary}
+		Tasks: counts, Reason: m.Reason, Summary: m.Summary, Profile: m.Options.Profile}
 	proofFacts(m, &end)
 	return end, nil
 }

@@ -68,6 +68,7 @@ func (m *mission) finish(v verdict) (centurion.Mission, error) {
 func (m *mission) countDone() {
 	if p, err := m.plan(); err == nil && p.doc != nil && m.root != nil {
 		_ = m.countProof(context.Background(), p)
+		_, _ = m.keepEvidence(context.Background())
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,7 +36,11 @@ func (r *Report) tallies() []tally {
 // proofs says aloud what the items are worth.
 func (r *Report) proofs() string {
 	if r.Counts.Items == 0 {
-		return "The plan had no items: there was nothing to verify."
+		words := "there was nothing to verify"
+		if r.Mission.Status == centurion.MissionCompleted {
+			words = cmp.Or(r.Mission.Evidence.Words(), words)
+		}
+		return "The plan had no items: " + words + "."
 	}
 	var parts []string
 	for _, t := range r.tallies() {
@@ -51,7 +56,8 @@ func (r *Report) proofs() string {
 // tone is what the verdict is coloured by: the state of the mission, or "doubted" where it is complete and something of it
 // needs a second look.
 func (r *Report) tone() string {
-	if r.Mission.Status == centurion.MissionCompleted && len(r.Doubts) > 0 {
+	m := r.Mission
+	if m.Status == centurion.MissionCompleted && (len(r.Doubts) > 0 || m.Status.Word(m.Evidence, m.Options.Profile) != string(m.Status)) {
 		return "doubted"
 	}
 	return string(r.Mission.Status)

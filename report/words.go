@@ -15,6 +15,9 @@ func (r *Report) headline() string {
 	word := map[centurion.MissionStatus]string{centurion.MissionCompleted: "Complete", centurion.MissionFailed: "Failed",
 		centurion.MissionPaused: "Paused", centurion.MissionBlocked: "Blocked", centurion.MissionCancelled: "Cancelled",
 		centurion.MissionPlanning: "Planning", centurion.MissionRunning: "Running"}[m.Status]
+	if m.Status.Word(m.Evidence, m.Options.Profile) != string(m.Status) {
+		word += ", not verified"
+	}
 	line := []string{cmp.Or(word, oneLine(string(m.Status)), "Unknown")}
 	if r.Running {
 		line[0] += ": this tells of it as it was at " + clock(r.Written)

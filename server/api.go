@@ -103,6 +103,7 @@ type Mission struct {
 	Unverified int                           `json:"unverified"`
 	Unproven   []string                      `json:"unproven,omitempty"`
 	Flaky      []string                      `json:"flaky,omitempty"`
+	Evidence   centurion.Evidence            `json:"evidence,omitempty"` // what shows that it is done, when it stopped last
 	Reviewed   map[string]centurion.PassedBy `json:"reviewed,omitempty"` // items that a review has passed: that review, by item
 	Asks       int                           `json:"asks,omitempty"` // that wait for a person
 	Reason     string                        `json:"reason,omitempty"`
@@ -208,7 +209,7 @@ func missionView(m centurion.Mission, tasks []centurion.Task) Mission {
 	return Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
 		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, HasPlan: m.HasPlan(), PutAside: m.PutAside, Model: m.Options.Model, Tasks: counts, Tokens: m.Usage.Tokens, Cost: m.Usage.USD,
 		Unpriced: m.Usage.Unpriced, MaxCost: m.Options.MaxCost, Rounds: m.Rounds, DurationMS: m.ElapsedMS,
-		Verified: m.Verified, Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reviewed: m.Reviewed, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
+		Verified: m.Verified, Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reviewed: m.Reviewed, Evidence: m.Evidence, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
 		Options: m.Options, ToolCalls: m.ToolCalls, Reserved: m.Reserved,
 		Isolation: m.Isolation, Base: m.Base, Checkout: m.Checkout, Merged: m.Merged, Aside: m.Aside}
 }
@@ -248,7 +249,7 @@ func (m Mission) Noun() centurion.Mission {
 	return centurion.Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
 		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, OwnsTodo: m.HasPlan, PutAside: m.PutAside, Options: m.Options, Rounds: m.Rounds,
 		Usage: centurion.Usage{Tokens: m.Tokens, USD: m.Cost, Unpriced: m.Unpriced}, ElapsedMS: m.DurationMS, Verified: m.Verified,
-		Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reviewed: m.Reviewed, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
+		Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reviewed: m.Reviewed, Evidence: m.Evidence, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
 		ToolCalls: m.ToolCalls, Reserved: m.Reserved, Isolation: m.Isolation, Base: m.Base, Checkout: m.Checkout, Merged: m.Merged, Aside: m.Aside}
 }
 

@@ -10,11 +10,13 @@ var missionCompleteDoc string
 
 type missionCompleteInput struct {
 	Summary string `json:"summary"`
+	Verify  string `json:"verify"`
 }
 
 func missionCompleteTool() Tool {
 	return define("mission_complete", missionCompleteDoc, object(
 		need("summary", text("What was done and what the person should know, in a few sentences")),
+		may("verify", text("A shell command that fails without the change and passes with it; for a goal without a plan")),
 	), func(missionCompleteInput) Effect { return Effect{Hosted: true, Once: true} }, runMissionComplete)
 }
 
@@ -22,7 +24,7 @@ func runMissionComplete(ctx context.Context, c *Call, in missionCompleteInput) (
 	if c.Delegator == nil {
 		return Result{}, noDelegator("mission_complete", "end your turn with your result instead")
 	}
-	out, err := c.Delegator.Complete(ctx, c, in.Summary)
+	out, err := c.Delegator.Complete(ctx, c, in.Summary, in.Verify)
 	if err != nil {
 		return Result{}, err
 	}

@@ -23,8 +23,9 @@ type Delegator interface {
 	Result(ctx context.Context, c *Call, task string) (centurion.Task, error)
 	// Cancel stops one of them. Cancelling what has ended is no error and changes nothing.
 	Cancel(ctx context.Context, c *Call, task, reason string) (centurion.Task, error)
-	// Complete ends the mission if everything is proven done. Otherwise the error says exactly what is still missing.
-	Complete(ctx context.Context, c *Call, summary string) (string, error)
+	// Complete ends the mission if everything is proven done, by the command check as well unless it is empty. Otherwise the error says
+	// exactly what is still missing.
+	Complete(ctx context.Context, c *Call, summary, check string) (string, error)
 }
 
 // Delegation is a request to start a task.

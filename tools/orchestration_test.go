@@ -79,7 +79,7 @@ func (b *boss) ItemTitle(item string) string {
 	return map[string]string{"T4": "Write NEWS.md", "T5": "x"}[item]
 }
 
-func (b *boss) Complete(_ context.Context, _ *Call, summary string) (string, error) {
+func (b *boss) Complete(_ context.Context, _ *Call, summary, check string) (string, error) {
 	if b.missing != "" {
 		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: b.missing}
 	}

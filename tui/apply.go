@@ -111,7 +111,7 @@ func (b *Board) end(e centurion.Event, p payload) {
 	b.Countdown = time.Time{}
 	b.End = &End{Usage: p.Usage, Duration: p.duration(), Tasks: p.Tasks, Verified: p.Verified,
 		Unverified: p.Unverified, Unproven: CleanLines(strings.Join(p.Unproven, "\n")), Flaky: CleanLines(strings.Join(p.Flaky, "\n")),
-		Reviewed: p.Reviewed, Reason: b.Reason, Summary: strings.Join(CleanLines(p.Summary), "\n")}
+		Reviewed: p.Reviewed, Evidence: p.Evidence, Profile: p.Profile, Reason: b.Reason, Summary: strings.Join(CleanLines(p.Summary), "\n")}
 	if p.Usage == (centurion.Usage{}) {
 		b.End.Usage = b.counted
 	}

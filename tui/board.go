@@ -139,6 +139,8 @@ type End struct {
 	Unproven   []string // ids of items
 	Flaky      []string
 	Reviewed   map[string]centurion.PassedBy // items that a review has passed: that review, by item
+	Evidence   centurion.Evidence
+	Profile    string
 	Reason     string
 	Summary    string // the Commander's, several lines
 }

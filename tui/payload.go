@@ -39,6 +39,8 @@ type payload struct {
 	Unproven   []string                      `json:"unproven"`
 	Flaky      []string                      `json:"flaky"`
 	Reviewed   map[string]centurion.PassedBy `json:"reviewed"`
+	Evidence   centurion.Evidence            `json:"evidence"`
+	Profile    string                        `json:"profile"`
 	Summary    string                        `json:"summary"`
 
 	// The todo list and the plan.

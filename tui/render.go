@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -143,7 +144,12 @@ func summary(b *Board, t theme) []string {
 	}
 	u := b.Usage()
 	took := b.Elapsed(b.last)
-	head := t.paint(missionTone(b.Status), mark+" "+string(b.Status))
+	word := b.Status.Word(end.Evidence, end.Profile)
+	tone := missionTone(b.Status)
+	if word != string(b.Status) {
+		tone = warn
+	}
+	head := t.paint(tone, mark+" "+word)
 	if took > 0 {
 		head += " after " + precise(took)
 	}
@@ -204,7 +210,10 @@ func todoText(t Todo) string {
 func proofText(b *Board, e *End) string {
 	if e.Verified == 0 && e.Unverified == 0 {
 		if b.Status == centurion.MissionCompleted {
-			return "nothing to verify"
+			if e.Profile == "assistant" && e.Evidence == centurion.EvidenceNone {
+				return "nothing to verify"
+			}
+			return cmp.Or(e.Evidence.Words(), "nothing to verify")
 		}
 		return ""
 	}

@@ -84,6 +84,8 @@ func Missions(w io.Writer, missions []centurion.Mission, o ShowOptions) error {
 		}
 		if m.Reason != "" && m.Status != centurion.MissionCompleted {
 			p.line("  " + p.theme.paint(dim, fit(Clean(m.Reason), o.Width-2)))
+		} else if word := m.Status.Word(m.Evidence, m.Options.Profile); word != string(m.Status) {
+			p.line("  " + p.theme.paint(dim, fit(word+": "+m.Evidence.Words(), o.Width-2)))
 		}
 	}
 	return p.flush(w)
@@ -315,7 +317,7 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 	for _, l := range wrap(Clean(m.Goal), o.Width-2) {
 		p.line(p.theme.paint(commander, "◆ ") + p.theme.paint(strong, l))
 	}
-	p.field("mission", dots(m.ID, p.theme.paint(missionTone(m.Status), string(m.Status)), Clean(m.Reason)))
+	p.field("mission", dots(m.ID, p.theme.paint(missionTone(m.Status), m.Status.Word(m.Evidence, m.Options.Profile)), Clean(m.Reason)))
 	p.field("where", dots(Clean(m.Directory), Clean(m.Branch), isolation(m)))
 	p.field("base", baseWords(m.Base))
 	p.field("merged", mergedWords(m))
@@ -341,6 +343,9 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 	if m.Verified+m.Unverified > 0 {
 		p.field("items", provenWords(&End{Verified: m.Verified, Unverified: m.Unverified, Unproven: CleanLines(strings.Join(m.Unproven, "\n")),
 			Flaky: CleanLines(strings.Join(m.Flaky, "\n")), Reviewed: m.Reviewed}))
+	}
+	if m.Status == centurion.MissionCompleted {
+		p.field("evidence", m.Evidence.Words())
 	}
 	p.field("limits", dots(limits(m)...))
 	p.aside(m.Aside)

@@ -94,7 +94,7 @@ func TestRunFlags(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, flag := range []string{"dir", "model", "agent", "format", "isolation", "max-workers", "max-per-agent", "max-cost", "max-tokens",
-			"max-duration", "max-rounds", "max-tool-calls", "ask", "yes", "dirty", "level", "profile", "sandbox", "detach", "merge"} {
+			"max-duration", "max-rounds", "max-tool-calls", "ask", "yes", "dirty", "level", "profile", "sandbox", "detach", "merge", "require-proof"} {
 			if f := cmd.Flag(flag); f == nil || f.Usage == "" {
 				t.Errorf("%s has no --%s", name, flag)
 			}

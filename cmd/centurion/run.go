@@ -31,7 +31,7 @@ type runFlags struct {
 	maxCost                                                            float64
 	maxTokens                                                          int64
 	maxDuration                                                        time.Duration
-	yes, detach, merge                                                 bool
+	yes, detach, merge, requireProof                                   bool
 	costSet                                                            bool // --max-cost was given
 	known                                                              bool // the model is a mission's own: what is to be said of it was, when it began
 	maxToolCalls                                                       int
@@ -101,6 +101,7 @@ func (f *runFlags) bind(cmd *cobra.Command) {
 		completeValues(cmd, flag, values...)
 	}
 	fl.BoolVar(&f.merge, "merge", false, "put the finished work on your branch without asking; exit code 4 if your own work stands in its way")
+	fl.BoolVar(&f.requireProof, "require-proof", false, "exit with 4 if no check, proof or review shows that it is done")
 }
 
 // settle fills in what the configuration says and refuses what cannot be.
@@ -123,6 +124,7 @@ func (f *runFlags) settle(own config.Own) error {
 		f.level = cmp.Or(f.level, own.Level)
 	}
 	f.yes = f.yes || own.Yes
+	f.requireProof = f.requireProof || own.RequireProof
 	if !f.costSet && own.MaxCost != nil {
 		f.maxCost, f.costSet = *own.MaxCost, true
 	}
@@ -359,7 +361,7 @@ func (c *cli) options(f *runFlags, models *modelSet) (centurion.MissionOptions, 
 	if f.profile == agents.ProfileAssistant {
 		o.Profile, o.Verify, o.ShowPlan = f.profile, nil, false
 	}
-	o.Merge = f.merge
+	o.Merge, o.RequireProof = f.merge, f.requireProof
 	o.Ask = f.ask
 	if o.Ask == "" {
 		o.Ask = "deny"

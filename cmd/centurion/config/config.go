@@ -127,7 +127,7 @@ type Own struct {
 	MaxCost                                   *float64 // USD
 	MaxTokens                                 int64
 	MaxDuration                               time.Duration
-	Yes, Merge, Detach                        bool
+	Yes, Merge, Detach, RequireProof          bool
 	MaxToolCalls                              int
 	TaskBudget                                centurion.TaskBudget // of every task that is given none
 
@@ -217,6 +217,7 @@ func ownFields() []field[Own] {
 		choice("profile", func(o *Own) *string { return &o.Profile }, "mission", "assistant", "solo"),
 		choice("sandbox", func(o *Own) *string { return &o.Sandbox }, "auto", "require", "off"),
 		boolean("merge", func(o *Own) *bool { return &o.Merge }),
+		boolean("require_proof", func(o *Own) *bool { return &o.RequireProof }),
 		boolean("detach", func(o *Own) *bool { return &o.Detach }),
 		list("verify", true, func(o *Own) *[]string { return &o.Verify }),
 		{"fallback", setFallback},

@@ -381,6 +381,8 @@ func loosens(key string, person, project *Own) bool {
 		return project.Yes && !person.Yes
 	case "merge":
 		return project.Merge && !person.Merge
+	case "require_proof":
+		return !project.RequireProof && person.RequireProof
 	case "sandbox":
 		return project.Sandbox != "require" && person.Sandbox == "require" || project.Sandbox == "off" && person.Sandbox != "off"
 	case "max_cost":

@@ -1,0 +1,104 @@
+package verify
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"centurion"
+)
+
+// ShowsNothing reports whether a check that passed shows nothing by that: it can only pass, or it ran no test.
+func ShowsNothing(r centurion.Receipt) bool {
+	return trivial(r.Command) || empty(r.Output) != "" ||
+		slices.ContainsFunc(r.Runs, func(run centurion.CheckRun) bool {
+			return run.Kind == centurion.RunGreen && run.Passed && run.Empty != ""
+		})
+}
+
+// maxInGoal is how many commands of a goal count at most.
+const maxInGoal = 5
+
+// InGoal finds the checks that a goal names in backticks, in their order, each once. A command counts where its sentence says that it
+// passes ("so that `X` passes", "verify with `X`"), and a plain run of tests also elsewhere, unless the sentence asks about it or
+// forbids it. What the shell cannot parse, a name alone and a program that runnable does not know are no commands: a check that is missed
+// can be given by the Commander, one that was not meant would keep the mission from its end.
+func InGoal(goal string, runnable func(program string) bool) []string {
+	var out []string
+	for _, line := range strings.Split(fenced.ReplaceAllString(goal, "\n"), "\n") {
+		spans := inBackticks.FindAllStringSubmatchIndex(line, -1)
+		for _, at := range spans {
+			command := strings.TrimSpace(line[at[4]:at[5]])
+			before, after := around(line, at[0], at[1])
+			if forbids.MatchString(before) {
+				continue
+			}
+			passes := (saysPasses.MatchString(after) || saysCheck.MatchString(before)) && !asksAbout.MatchString(before)
+			if (passes || !asksAnywhere.MatchString(before) && !strings.HasSuffix(after, "?")) && isCheck(command, passes, runnable) {
+				out = append(out, command)
+			}
+		}
+	}
+	out = Distinct(out)
+	return out[:min(len(out), maxInGoal)]
+}
+
+var (
+	fenced      = regexp.MustCompile("(?s)```.*?(?:```|$)")
+	inBackticks = regexp.MustCompile("(`+)([^`]+)(`+)")
+	sentenceEnd = regexp.MustCompile(`[.!?;](?:\s|$)`)
+
+	// saysPasses begins what follows a command that has to pass; an X stands for another one.
+	saysPasses = regexp.MustCompile(`(?i)^(?:[),\s]|and\b|X)*(?:(?:must|should|shall|will|has to|have to|needs? to|to|now|still|again|both|all)\s+)*` +
+		`(?:pass(?:es)?|succeeds?|(?:is|are|be|stays?|goes|go|turns?|runs?)?\s*(?:green|clean)|exits? (?:with )?(?:status |code )*(?:0|zero))\b`)
+	// saysCheck ends what stands before a command that is a check.
+	saysCheck = regexp.MustCompile(`(?i)\b(?:check|checked|verify|verified|verification|test|tested|validate|validated|prove|proven|proved|acceptance|done when)(?:\s+(?:it|this|that|them|everything|all|command|check))?\s*(?:with|by|using|:|by running|is)?\s*(?:X[,\s]*(?:and\s*)?)*$`)
+	// forbids ends what stands before a command that is not to be run, or that another one is to replace.
+	forbids = regexp.MustCompile(`(?i)(?:\b(?:not|never|without|avoid|instead of|rather than|replace|rename|remove|delete)|n't)\s+(?:[\w,]+\s+){0,2}$`)
+	// asksAbout ends what stands before a command whose end is a question, asksAnywhere is a sentence that is about a command.
+	asksAbout    = regexp.MustCompile(`(?i)\b(?:why|whether|if|how|what|explain|describe|does|do|is)\s+(?:[\w,]+\s+){0,3}$`)
+	asksAnywhere = regexp.MustCompile(`(?i)\b(?:why|whether|how|what|explain|describe|document|documentation|summari[sz]e|replace|rename|like|such as|example|e\.g\.)`)
+)
+
+// around returns the rest of the sentence before and after a span of a line, with every other span as an X.
+func around(line string, from, to int) (before, after string) {
+	before, after = inBackticks.ReplaceAllString(line[:from], "X"), inBackticks.ReplaceAllString(line[to:], "X")
+	if ends := sentenceEnd.FindAllStringIndex(before, -1); len(ends) > 0 {
+		before = before[ends[len(ends)-1][1]:]
+	}
+	if end := sentenceEnd.FindStringIndex(after); end != nil {
+		after = after[:end[0]+1]
+	}
+	return before, strings.TrimSpace(after)
+}
+
+// isCheck reports whether a text is a command that can be run and, where nothing says that it has to pass, is a run of tests.
+func isCheck(command string, passes bool, runnable func(string) bool) bool {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	if err != nil || len(file.Stmts) == 0 {
+		return false
+	}
+	calls, tests, known := 0, false, true
+	syntax.Walk(file, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		args := literals(call.Args)
+		if slices.Contains([]string{"cd", "set", "export"}, args[0]) {
+			return true
+		}
+		calls++
+		name := path.Base(args[0])
+		alone := len(args) == 1 && len(file.Stmts) == 1 && !strings.Contains(args[0], "/") && !slices.Contains(runners, name) && !slices.Contains(tools, name)
+		known = known && !alone && runnable(args[0])
+		tests = tests || runsProject(args) && slices.ContainsFunc(args, func(w string) bool {
+			return testWord.MatchString(path.Base(w)) || slices.Contains(runners, path.Base(w))
+		})
+		return true
+	})
+	return calls > 0 && known && (passes || tests)
+}
