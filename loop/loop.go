@@ -7,7 +7,8 @@
 //	the mission has ended, is paused or blocked                    wait
 //	a limit of its budget is reached                               pause
 //	the root session's failure is being recovered                  wait
-//	a person has written                                           deliver
+//	a person has written, or has changed the plan, of which an     deliver
+//	  item can be started, and nobody stopped the turn
 //	a result waits that wakes at once (a failure, or it frees      deliver
 //	  an item), and nobody stopped the turn
 //	tasks run or wait, a person is asked                           wait
@@ -75,12 +76,13 @@ type Facts struct {
 	Stuck        []string // "T1 title" of the items that are blocked or wait for such, at least the first five
 
 	RunningTasks      int
-	WaitingTasks      int // queued, or waiting for something that will come: a slot, a retry time, a predecessor at work
-	HeldTasks         int // of the waiting tasks, those that wait for an item that nobody works on
-	PendingDeliveries int // results that the root session has not been told
-	WakingDeliveries  int // of these, failures and results that free a waiting item
-	OpenAsks          int // permissions and questions that wait for a person
-	Messages          int // messages of a person that the root session has not been told
+	WaitingTasks      int  // queued, or waiting for something that will come: a slot, a retry time, a predecessor at work
+	HeldTasks         int  // of the waiting tasks, those that wait for an item that nobody works on
+	PendingDeliveries int  // results that the root session has not been told
+	WakingDeliveries  int  // of these, failures and results that free a waiting item
+	OpenAsks          int  // permissions and questions that wait for a person
+	Messages          int  // messages of a person that the root session has not been told
+	Edited            bool // a person has changed the plan and the root session has not been told
 
 	Recovering            bool   // a failure of the root session is being recovered
 	Aborted               bool   // a person stopped the turn
@@ -174,6 +176,8 @@ func underWay(f Facts) (Decision, bool) {
 		return Decision{Action: Wait, Reason: "a failure is being recovered"}, true
 	case f.Messages > 0:
 		return Decision{Action: Deliver, Reason: centurion.Count(f.Messages, "message") + " of a person"}, true
+	case f.Edited && len(f.Runnable) > 0 && !f.Aborted:
+		return Decision{Action: Deliver, Reason: "a person has changed the plan, and an item can be started"}, true
 	case f.WakingDeliveries > 0 && !f.Aborted:
 		return Decision{Action: Deliver, Reason: centurion.Count(f.WakingDeliveries, "result") + " that cannot wait"}, true
 	case busy:

@@ -53,6 +53,9 @@ func TestDecide(t *testing.T) {
 		{"stopped, results wait", with(open, func(f *Facts) { f.Aborted = true; f.PendingDeliveries = 1; f.WakingDeliveries = 1 }), Pause, "person"},
 
 		{"a person has written", with(open, func(f *Facts) { f.Messages = 1 }), Deliver, "1 message of a person"},
+		{"edited, tasks run", with(open, func(f *Facts) { f.Edited = true; f.RunningTasks = 1 }), Deliver, "changed the plan"},
+		{"edited, nothing to start", with(open, func(f *Facts) { f.Edited = true; f.RunningTasks = 1; f.Runnable = nil }), Wait, "1 task"},
+		{"edited after a stop", with(open, func(f *Facts) { f.Edited, f.Aborted = true, true; f.RunningTasks = 1 }), Wait, "1 task"},
 		{"written, tasks run", with(open, func(f *Facts) { f.Messages = 2; f.RunningTasks = 1; f.OpenAsks = 1 }), Deliver, "2 messages"},
 		{"written after a stop", with(open, func(f *Facts) { f.Messages = 1; f.Aborted = true }), Deliver, "message"},
 		{"written, recovering", with(open, func(f *Facts) { f.Messages = 1; f.Recovering = true }), Wait, "recovered"},

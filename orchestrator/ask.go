@@ -50,10 +50,7 @@ func (a asker) AskPerson(ctx context.Context, call *tools.Call, q tools.Question
 	default:
 		ask, err = a.person(ctx, ask, call.Begun, rec.Options.Unattended)
 	}
-	if cause := context.Cause(m.ctx); err != nil && cause != nil && centurion.KindOf(cause) != centurion.KindCancelled {
-		err = errors.Join(err, tools.ErrLater)
-	}
-	return tools.Answer{Text: toldOf(ask), By: ask.By}, err
+	return tools.Answer{Text: toldOf(ask), By: ask.By}, m.later(err)
 }
 
 // toldOf is what the model is told of an answer.

@@ -51,6 +51,8 @@ type conversation struct {
 	names    []string         // of the tools that it holds
 	gated    time.Time        // since when the provider makes it wait; zero while it does not
 	ungate   func()           // ends what is told of that wait
+
+	listed atomic.Pointer[string] // how its tasks stood when it listed them last
 }
 
 // open loads a session to be driven.

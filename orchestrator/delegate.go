@@ -151,13 +151,49 @@ func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centuri
 	return m.h.cfg.Store.Task(ctx, id)
 }
 
+// Tasks lists them at once, unless the list is the one that the conversation was given last.
 func (d delegator) Tasks(ctx context.Context, _ *tools.Call) ([]centurion.Task, error) {
-	all, err := d.c.m.h.cfg.Store.Tasks(ctx, d.c.m.id)
-	return slices.DeleteFunc(all, func(t centurion.Task) bool { return d.c.task != nil && t.Parent != d.c.id() }), err
+	all, err := d.c.tasks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	alive := slices.IndexFunc(all, func(t centurion.Task) bool { return !t.Status.Ended() })
+	if seen := d.c.listed.Load(); alive >= 0 && seen != nil && *seen == standOf(all) {
+		if _, err := d.c.lull(ctx, all[alive].ID); err != nil {
+			return nil, err
+		}
+		if all, err = d.c.tasks(ctx); err != nil {
+			return nil, err
+		}
+	}
+	d.c.listed.Store(new(standOf(all)))
+	return all, nil
 }
 
-func (d delegator) Result(ctx context.Context, call *tools.Call, id string) (centurion.Task, error) {
-	tasks, err := d.Tasks(ctx, call)
+// standOf says how tasks stand, without what changes by itself.
+func standOf(tasks []centurion.Task) string {
+	var b strings.Builder
+	for _, t := range tasks {
+		fmt.Fprintln(&b, t.ID, t.Status, t.Reason)
+	}
+	return b.String()
+}
+
+// Result returns a task that has ended, or waits for the end of one that lives while there is nothing else to do.
+func (d delegator) Result(ctx context.Context, _ *tools.Call, id string) (t centurion.Task, can string, err error) {
+	if t, err = d.find(ctx, id); err != nil || t.Status.Ended() {
+		return t, "", err
+	}
+	if can, err = d.c.lull(ctx, t.ID); err != nil {
+		return t, "", err
+	}
+	t, err = d.c.m.h.cfg.Store.Task(ctx, t.ID)
+	return t, can, err
+}
+
+// find returns one of the conversation's tasks.
+func (d delegator) find(ctx context.Context, id string) (centurion.Task, error) {
+	tasks, err := d.c.tasks(ctx)
 	if err != nil {
 		return centurion.Task{}, err
 	}
@@ -183,8 +219,8 @@ func (d delegator) Result(ctx context.Context, call *tools.Call, id string) (cen
 	return centurion.Task{}, e
 }
 
-func (d delegator) Cancel(ctx context.Context, call *tools.Call, id, reason string) (centurion.Task, error) {
-	t, err := d.Result(ctx, call, id)
+func (d delegator) Cancel(ctx context.Context, _ *tools.Call, id, reason string) (centurion.Task, error) {
+	t, err := d.find(ctx, id)
 	if err != nil || t.Status.Ended() {
 		return t, err
 	}

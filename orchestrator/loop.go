@@ -228,6 +228,9 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 	plan.addMisread(&f, waiting)
 	f.WaitingTasks, f.HeldTasks = len(waiting), plan.heldForNobody(waiting, alive)
 	f.Runnable = slices.DeleteFunc(f.Runnable, func(id string) bool { return alive[id] })
+	if f.Edited, err = m.hasEdits(ctx); err != nil {
+		return f, err
+	}
 	open, err := m.h.cfg.Store.Asks(ctx, m.id, true)
 	f.OpenAsks = len(open)
 	seen := fmt.Sprint(f.Counts, len(tasks), f.RunningTasks, f.WaitingTasks)

@@ -42,7 +42,7 @@ func (e planEdits) with(c workspace.Foreign, p planView) planEdits {
 		case id == "":
 		case !stays && c.To.Misread(id) == 0:
 			put(id, &it, nil)
-		case stays && it.Mark == todo.Open && differs(it, now):
+		case stays && (it.Mark == todo.Open && differs(it, now) || opened(it, now)):
 			put(id, &it, &now)
 		}
 	}
@@ -53,6 +53,11 @@ func (e planEdits) with(c workspace.Foreign, p planView) planEdits {
 		}
 	}
 	return e
+}
+
+// opened reports whether an item that was done, cancelled or blocked is open again.
+func opened(a, b todo.Item) bool {
+	return b.Mark == todo.Open && a.Mark != todo.Open && a.Mark != todo.Running
 }
 
 func differs(a, b todo.Item) bool { return a.Title != b.Title || !slices.Equal(a.Verify, b.Verify) }
@@ -84,7 +89,7 @@ func (p planView) byID(d *todo.Doc) map[string]todo.Item {
 
 // words tells of the edits, or is empty if they come to nothing.
 func (e planEdits) words() string {
-	var removed, added, changed []string
+	var removed, added, reopened, changed []string
 	for _, x := range e {
 		switch {
 		case x.was == nil && x.now == nil:
@@ -92,6 +97,8 @@ func (e planEdits) words() string {
 			removed = append(removed, inBrackets(x.id, x.was.Title))
 		case x.was == nil:
 			added = append(added, inBrackets(x.id, x.now.Title))
+		case opened(*x.was, *x.now):
+			reopened = append(reopened, inBrackets(x.id, x.now.Title))
 		case x.was.Title != x.now.Title:
 			changed = append(changed, fmt.Sprintf("%s is now «%s» (it was «%s»)", x.id, centurion.Clip(x.now.Title, 60), centurion.Clip(x.was.Title, 60)))
 			fallthrough
@@ -103,7 +110,7 @@ func (e planEdits) words() string {
 	for _, group := range []struct {
 		lead  string
 		items []string
-	}{{"removed ", removed}, {"added ", added}, {"", changed}} {
+	}{{"removed ", removed}, {"added ", added}, {"reopened ", reopened}, {"", changed}} {
 		if items := firstOf(group.items, nil); len(items) > 0 {
 			parts = append(parts, group.lead+strings.Join(items, ", "))
 		}
@@ -159,6 +166,17 @@ func (m *mission) tellEdits(ctx context.Context, p planView) error {
 		m.toldEdits, m.editsWord = edits, word
 	}
 	return err
+}
+
+// hasEdits reports whether the mission's own agent has still to read what a person has changed in the plan.
+func (m *mission) hasEdits(ctx context.Context) (bool, error) {
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	if m.editsWord == "" {
+		return false, nil
+	}
+	d, err := m.h.cfg.Store.PendingDeliveries(ctx, m.root.id())
+	return slices.ContainsFunc(d, func(d store.Delivery) bool { return d.ID == m.editsWord }), err
 }
 
 // isWord reports whether a delivery is a word of the host that wakes nobody. It comes into the history with the request that reads it, so

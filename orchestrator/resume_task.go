@@ -41,7 +41,7 @@ func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.D
 	if want.Resume == "" {
 		return newest, nil
 	}
-	tasks, err := d.Tasks(ctx, nil)
+	tasks, err := d.c.tasks(ctx)
 	if err != nil {
 		return newest, err
 	}

@@ -91,7 +91,7 @@ func TestResultsAreFetched(t *testing.T) {
 		has(t, r.results(m.ID, "list_tasks")[0], tasks[0].ID, "running", tasks[1].ID, "running")
 		got := r.results(m.ID, "get_task_result")
 		has(t, got[0], "there is no task", "did you mean "+tasks[0].ID)
-		has(t, got[1], "has not ended", "You will be told")
+		has(t, got[1], "completed after 15 s", "quick result") // it was waited for
 		asked := r.requests("commander")
 		history := 0
 		for _, msg := range asked[len(asked)-1].Messages() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"time"
 )
 
 //go:embed get_task_result.md
@@ -24,16 +23,16 @@ func runGetTaskResult(ctx context.Context, c *Call, in getTaskResultInput) (Resu
 	if c.Delegator == nil {
 		return Result{}, noDelegator("get_task_result", "")
 	}
-	t, err := c.Delegator.Result(ctx, c, in.TaskID)
+	t, can, err := c.Delegator.Result(ctx, c, in.TaskID)
 	if err != nil {
 		return Result{}, err
 	}
 	if t.Status.Ended() {
 		return finished(t), nil
 	}
-	what := fmt.Sprintf("%s has not ended: %s", label(t), state(t))
-	if !t.Started.IsZero() {
-		what += " since " + duration(time.Since(t.Started.Time))
+	what := fmt.Sprintf("%s has not ended: %s.", label(t), state(t))
+	if can != "" {
+		what += " " + can
 	}
-	return started(t, what+". Do not ask again."), nil
+	return started(t, what), nil
 }

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
-	"time"
 
 	"centurion"
 )
@@ -43,10 +42,7 @@ func runListTasks(ctx context.Context, c *Call, in listTasksInput) (Result, erro
 		}
 		n++
 		fmt.Fprintf(&b, "%s: %s", label(t), state(t))
-		switch {
-		case !t.Status.Ended() && !t.Started.IsZero():
-			fmt.Fprintf(&b, ", for %s", duration(time.Since(t.Started.Time)))
-		case t.Error != nil:
+		if t.Error != nil {
 			fmt.Fprintf(&b, ", %s: %s", t.Error.Kind, firstLine(t.Error.Message))
 		}
 		b.WriteByte('\n')

@@ -17,10 +17,12 @@ type Delegator interface {
 	// Await blocks until the task has ended and returns it, and consumes its result: it is not delivered again.
 	// When ctx ends first the task goes on and its result is delivered as a notice.
 	Await(ctx context.Context, c *Call, task string) (centurion.Task, error)
-	// Tasks lists the tasks that this session delegated, oldest first.
+	// Tasks lists the tasks that this session delegated, oldest first. A second call waits while the list is still the same and nothing
+	// can be started.
 	Tasks(ctx context.Context, c *Call) ([]centurion.Task, error)
-	// Result returns one of them and consumes its result if it has ended.
-	Result(ctx context.Context, c *Call, task string) (centurion.Task, error)
+	// Result returns one of them and consumes its result if it has ended. While it lives and nothing can be started it waits until
+	// something ends or arrives, some minutes at most. can says what can be started; it is empty if that is nothing.
+	Result(ctx context.Context, c *Call, task string) (t centurion.Task, can string, err error)
 	// Cancel stops one of them. Cancelling what has ended is no error and changes nothing.
 	Cancel(ctx context.Context, c *Call, task, reason string) (centurion.Task, error)
 	// Complete ends the mission if everything is proven done, by the command check as well unless it is empty. Otherwise the error says

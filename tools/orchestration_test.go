@@ -19,6 +19,7 @@ type boss struct {
 	update    TodoUpdate
 	missing   string // what Complete finds missing
 	ends      time.Duration
+	can       string // be started
 }
 
 func (b *boss) find(id string) (centurion.Task, error) {
@@ -63,8 +64,9 @@ func (b *boss) Tasks(context.Context, *Call) ([]centurion.Task, error) {
 	return out, nil
 }
 
-func (b *boss) Result(_ context.Context, _ *Call, id string) (centurion.Task, error) {
-	return b.find(id)
+func (b *boss) Result(_ context.Context, _ *Call, id string) (centurion.Task, string, error) {
+	t, err := b.find(id)
+	return t, b.can, err
 }
 
 func (b *boss) Cancel(_ context.Context, _ *Call, id, reason string) (centurion.Task, error) {
@@ -207,7 +209,9 @@ parsed
 `)
 	wantList(t, "consumed", r.Consumes, "tsk_1")
 	r = b.must("get_task_result", args{"task_id": "tsk_2"})
-	says(t, r.Output, "has not ended: running since 30 s", "Do not ask again", "You will be told")
+	says(t, r.Output, "has not ended: running. You will be told")
+	boss.can = "Can be started: T3."
+	says(t, b.must("get_task_result", args{"task_id": "tsk_2"}).Output, "running. Can be started: T3. You will be told")
 	want(t, "consumed", len(r.Consumes), 0)
 	says(t, b.must("get_task_result", args{"task_id": "tsk_3"}).Output, "waiting: for T1")
 	says(t, b.must("get_task_result", args{"task_id": "tsk_4"}).Output, "error (verify): go test: exit code 1", "cost: $?")
@@ -220,7 +224,7 @@ func TestListTasks(t *testing.T) {
 	want(t, "output", b.must("list_tasks", args{}).Output, "no task has been delegated yet")
 	boss.tasks = someTasks()
 	want(t, "output", b.must("list_tasks", args{}).Output, `tsk_1 «parse» (worker, T1): completed
-tsk_2 «enforce» (worker): running, for 30 s
+tsk_2 «enforce» (worker): running
 tsk_3 «look» (reviewer): waiting: for T1
 tsk_4 «fail» (worker): failed, verify: go test: exit code 1 …
 `)
