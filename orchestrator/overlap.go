@@ -97,8 +97,8 @@ func (m *mission) atWork(holder string) string {
 func (m *mission) ancestors(ctx context.Context, task string) (above []string, err error) {
 	for task != "" {
 		t, err := m.h.cfg.Store.Task(ctx, task)
-		if err != nil {
-			return nil, err
+		if err != nil || t.Parent == "" {
+			return above, err
 		}
 		parent, err := m.h.cfg.Store.Session(ctx, t.Parent)
 		if err != nil {
