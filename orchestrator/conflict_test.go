@@ -108,21 +108,22 @@ func TestConflictComesBack(t *testing.T) {
 
 // Markers that are left standing are never merged; after three returns the item is blocked and a person is asked.
 func TestMarkersAreNeverMerged(t *testing.T) {
-	t.Parallel()
-	var r *rig
-	r = inRepo(t, map[string]string{"x.txt": "nothing\n"}, twoWriters(&r, func(scripted.Request) scripted.Answer { return say("done with it") }))
-	m := r.mission(centurion.MissionOptions{})
-	r.is(m, centurion.MissionBlocked, "T2")
-	equal(t, "merged", r.branchHas(m.ID, "x.txt"), "one")
-	two := r.task(m.ID, "T2")
-	equal(t, "task", two.Status, centurion.TaskBlocked)
-	equal(t, "returns", two.Returns, 3)
-	has(t, two.Error.Message, "conflict markers", "x.txt")
-	equal(t, "returns told", strings.Join(r.returns(m.ID, two.ID), "; "), "conflict x.txt 1; markers x.txt 2; markers x.txt 3")
-	equal(t, "countdowns", r.told(two.Session, "(Returned 2 of 3; after that your work is not merged and your task is blocked.)"), 1)
-	equal(t, "notices that name the branch", r.told(m.Session, "what was not merged stands on the branch centurion/"), 1)
-	has(t, two.Result, "stands on the branch centurion/")
-	has(t, r.read(todoMD), "[!] T2")
+	faked(func(t *testing.T) {
+		var r *rig
+		r = inRepo(t, map[string]string{"x.txt": "nothing\n"}, twoWriters(&r, func(scripted.Request) scripted.Answer { return say("done with it") }))
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionBlocked, "T2")
+		equal(t, "merged", r.branchHas(m.ID, "x.txt"), "one")
+		two := r.task(m.ID, "T2")
+		equal(t, "task", two.Status, centurion.TaskBlocked)
+		equal(t, "returns", two.Returns, 3)
+		has(t, two.Error.Message, "conflict markers", "x.txt")
+		equal(t, "returns told", strings.Join(r.returns(m.ID, two.ID), "; "), "conflict x.txt 1; markers x.txt 2; markers x.txt 3")
+		equal(t, "countdowns", r.told(two.Session, "(Returned 2 of 3; after that your work is not merged and your task is blocked.)"), 1)
+		equal(t, "notices that name the branch", r.told(m.Session, "what was not merged stands on the branch centurion/"), 1)
+		has(t, two.Result, "stands on the branch centurion/")
+		has(t, r.read(todoMD), "[!] T2")
+	})(t)
 }
 
 // firstAsk waits, outside of a bubble, until a mission asks something.
@@ -190,8 +191,7 @@ func again(q scripted.Request) (scripted.Answer, bool) {
 func TestWorkerSaysItIsStuck(t *testing.T) {
 	const why = "STUCK: is there to be a header line or not?"
 	for _, policy := range []string{"deny", "allow", "ask"} {
-		t.Run(policy, func(t *testing.T) {
-			t.Parallel()
+		t.Run(policy, faked(func(t *testing.T) {
 			r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
 				"commander": func(q scripted.Request) scripted.Answer {
 					if strings.Contains(q.Last(), "call mission_complete") {
@@ -229,7 +229,7 @@ func TestWorkerSaysItIsStuck(t *testing.T) {
 			equal(t, "asked", r.count(m.ID, centurion.EventQuestionAsked), 0)
 			has(t, r.task(m.ID, "T1").Error.Message, "its agent says that it is stuck", "no a.txt")
 			equal(t, "told", r.told(m.Session, why), 1)
-		})
+		}))
 	}
 	for said, want := range map[string]bool{"STUCK": true, "**STUCK**: no": true, "STUCK\nno": true, "Stuck": false, "STUCKED": false, "I was STUCK": false, "": false} {
 		if givesUp(said) != want {
@@ -246,8 +246,7 @@ func TestStuckWithoutACheck(t *testing.T) {
 		name, ask string
 		shared    bool
 	}{{"nobody", "deny", false}, {"nobody, shared", "deny", true}, {"a person", "ask", false}, {"a person, shared", "ask", true}} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(c.name, faked(func(t *testing.T) {
 			r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
 				"commander": func(q scripted.Request) scripted.Answer {
 					if strings.Contains(q.Last(), "call mission_complete") {
@@ -300,7 +299,7 @@ func TestStuckWithoutACheck(t *testing.T) {
 			if !c.shared {
 				equal(t, "on the branch", r.branchHas(m.ID, "a.txt"), "")
 			}
-		})
+		}))
 	}
 }
 
@@ -377,8 +376,7 @@ func TestWorkerAsksInPlainText(t *testing.T) {
 		{"needs nothing", say("Spaces, as everywhere: nothing is to be changed."), true, "", centurion.TaskCompleted, true},
 		{"says STUCK", say("STUCK: tabs or spaces?"), false, "", centurion.TaskBlocked, true},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(c.name, faked(func(t *testing.T) {
 			r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
 				"commander": steps(do(barePlan("- [ ] T1 One", c.check)), do(work("T1", "indent it")), say("I wait"), say("I see")),
 				"worker": func(q scripted.Request) scripted.Answer {
@@ -405,6 +403,6 @@ func TestWorkerAsksInPlainText(t *testing.T) {
 			if strings.HasPrefix(c.name, "asks again") {
 				has(t, task.Error.Message, "it has changed no file and ended twice with a question: Shall I use tabs or spaces?")
 			}
-		})
+		}))
 	}
 }

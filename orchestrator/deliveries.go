@@ -78,7 +78,7 @@ const maxPersonLines = 6
 
 // personLines tells a parent what a person wrote to a task's agent while it worked, and answered it: it may have changed the result.
 func personLines(tx *store.Tx, b *strings.Builder, t centurion.Task) error {
-	sent, err := tx.Deliveries(t.Mission)
+	sent, err := tx.TakenDeliveries(t.Mission, t.Session)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func personLines(tx *store.Tx, b *strings.Builder, t centurion.Task) error {
 	var wrote, answered []string
 	for _, d := range sent {
 		during := !d.Taken.Before(t.Started.Time) && !d.Taken.After(t.Ended.Time)
-		if isMail(d) && d.Session == t.Session && !d.Taken.IsZero() && during {
+		if isMail(d) && during {
 			wrote = append(wrote, "The person wrote to it: "+inQuotes(d.Text))
 		}
 	}

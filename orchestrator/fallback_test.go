@@ -413,14 +413,14 @@ func TestRecoveryOfASessionThatIsGone(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		var g guard.Group
 		done := r.inBackground(&g, m.ID)
-		time.Sleep(7 * time.Second) // in the second wait
+		time.Sleep(7 * time.Second)     // in the second wait
+		running := r.host.running(m.ID) // it may have ended when the cancel returns
 		began := time.Now()
 		if err := r.host.Cancel(r.ctx, r.tasks(m.ID)[0].ID, "not needed"); err != nil {
 			t.Error(err)
 		}
 		equal(t, "the cancel took", time.Since(began), 0) // and not the rest of the wait
 		asked := len(r.requests("worker"))
-		running := r.host.running(m.ID)
 		running.mu.Lock()
 		equal(t, "conversations", len(running.convs), 1) // the Commander's
 		running.mu.Unlock()

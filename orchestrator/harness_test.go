@@ -2,11 +2,13 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +24,13 @@ import (
 	"centurion/workspace"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	remove := inMemory()
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		remove()
+		os.Exit(code)
+	}))
+}
 
 // script answers the requests of one role.
 type script func(scripted.Request) scripted.Answer
@@ -51,6 +59,14 @@ func bubble(t *testing.T, cast map[string]script, f func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) { f(newRig(t, cast)) })
 }
 
+// faked makes a parallel test of f in which time is faked. What f waits for in git is real: the clock stands meanwhile.
+func faked(f func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, f)
+	}
+}
+
 // newRig makes a project whose agents answer as cast says; who is missing there says «done».
 func newRig(t testing.TB, cast map[string]script) *rig {
 	t.Helper()
@@ -72,6 +88,29 @@ func newRig(t testing.TB, cast map[string]script) *rig {
 	}})
 }
 
+// emptyState is the files of a state in which nothing happened, made once: its migrations take longer than many a test.
+var emptyState = sync.OnceValue(func() map[string][]byte {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path, files := filepath.Join(dir, "centurion.db"), map[string][]byte{}
+	s, err := store.Open(context.Background(), path)
+	if err == nil {
+		err = s.Close()
+	}
+	found, _ := filepath.Glob(path + "*")
+	for _, f := range found {
+		b, rerr := os.ReadFile(f)
+		files[strings.TrimPrefix(f, path)], err = b, errors.Join(err, rerr)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return files
+})
+
 func newRigWith(t testing.TB, sc scripted.Config) *rig {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour) // what waits for ever ends on the faked clock, and the test fails
@@ -81,7 +120,13 @@ func newRigWith(t testing.TB, sc scripted.Config) *rig {
 	if r.ws, err = workspace.Open(r.dir); err != nil {
 		t.Fatal(err)
 	}
-	if r.store, err = store.Open(r.ctx, filepath.Join(t.TempDir(), "centurion.db")); err != nil {
+	state := filepath.Join(t.TempDir(), "centurion.db")
+	for ext, b := range emptyState() {
+		if err := os.WriteFile(state+ext, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.store, err = store.Open(r.ctx, state); err != nil {
 		t.Fatal(err)
 	}
 	r.http = r.model.Client()

@@ -131,15 +131,21 @@ func (r *rig) update(f func(tx *store.Tx) error) {
 // told counts how often the users' messages of a session hold a text.
 func (r *rig) told(session, text string) int {
 	r.t.Helper()
+	return strings.Count(r.userText(session), text)
+}
+
+// userText returns the users' messages of a session.
+func (r *rig) userText(session string) string {
+	r.t.Helper()
 	messages, err := r.store.Messages(r.ctx, session)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	n := 0
+	var b strings.Builder
 	for _, m := range messages {
 		if m.Role == centurion.RoleUser {
-			n += strings.Count(m.Text(), text)
+			b.WriteString(m.Text() + "\n\n")
 		}
 	}
-	return n
+	return b.String()
 }

@@ -64,46 +64,48 @@ func TestResumedSessionFindsItsWork(t *testing.T) {
 
 // A question to a session that had to leave its work unmerged does not merge it: that work is not laid where it reads, and it is told where it is.
 func TestAskedSessionIsToldOfItsBranch(t *testing.T) {
-	t.Parallel()
-	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
-		"commander": resumesBlocked(""),
-		"worker": func(q scripted.Request) scripted.Answer {
-			if q.Step() == 1 {
-				return do(writes("a.txt", "one\n"))
-			}
-			return say("ended")
-		},
-	})
-	r.cfg.Returns = 1
-	r.restart()
-	m := r.mission(centurion.MissionOptions{})
-	tasks := r.tasks(m.ID)
-	equal(t, "tasks", len(tasks), 2)
-	equal(t, "merged", len(tasks[1].Landed), 0)
-	equal(t, "brief", r.told(tasks[1].Session, "What you did before and was not merged is not: see it with git show centurion/"), 1)
+	faked(func(t *testing.T) {
+		r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+			"commander": resumesBlocked(""),
+			"worker": func(q scripted.Request) scripted.Answer {
+				if q.Step() == 1 {
+					return do(writes("a.txt", "one\n"))
+				}
+				return say("ended")
+			},
+		})
+		r.cfg.Returns = 1
+		r.restart()
+		m := r.mission(centurion.MissionOptions{})
+		tasks := r.tasks(m.ID)
+		equal(t, "tasks", len(tasks), 2)
+		equal(t, "merged", len(tasks[1].Landed), 0)
+		equal(t, "brief", r.told(tasks[1].Session, "What you did before and was not merged is not: see it with git show centurion/"), 1)
+	})(t)
 }
 
 // Work that is sent back by a check that prints nothing is told so, that no file was changed where none was, and an output that was
 // told before is not told again.
 func TestRedCheckIsTold(t *testing.T) {
-	t.Parallel()
-	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
-		"commander": steps(do(plans("- [ ] T1 One", "  - verify: `exists b.txt`")), do(work("T1", "begin")), say("I wait")),
-		"worker":    func(scripted.Request) scripted.Answer { return say("it is done") },
-	})
-	m := r.mission(centurion.MissionOptions{})
-	worker := r.tasks(m.ID)[0].Session
-	if r.told(worker, "on the newest state of the mission as it is, since you have changed no file that is not merged, and it failed") == 0 {
-		r.dump(m.ID)
-		t.Error("it is not told that nothing was changed")
-	}
-	before := []centurion.Receipt{{ID: "1", Command: "c", Output: "FAILED in 12 ms\n"}}
-	r2 := centurion.Receipt{ID: "2", Command: "c", Output: "FAILED in 7 ms", ExitCode: 1}
-	has(t, accountAgain(r2, before), "ended with exit code 1", "It printed the same as the last time, but for numbers.")
-	before[0].Passed = true
-	has(t, accountAgain(r2, before), "<output>\nFAILED in 7 ms\n</output>")
-	r2.Output = " "
-	has(t, accountAgain(r2, before), "It printed nothing.")
+	faked(func(t *testing.T) {
+		r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+			"commander": steps(do(plans("- [ ] T1 One", "  - verify: `exists b.txt`")), do(work("T1", "begin")), say("I wait")),
+			"worker":    func(scripted.Request) scripted.Answer { return say("it is done") },
+		})
+		m := r.mission(centurion.MissionOptions{})
+		worker := r.tasks(m.ID)[0].Session
+		if r.told(worker, "on the newest state of the mission as it is, since you have changed no file that is not merged, and it failed") == 0 {
+			r.dump(m.ID)
+			t.Error("it is not told that nothing was changed")
+		}
+		before := []centurion.Receipt{{ID: "1", Command: "c", Output: "FAILED in 12 ms\n"}}
+		r2 := centurion.Receipt{ID: "2", Command: "c", Output: "FAILED in 7 ms", ExitCode: 1}
+		has(t, accountAgain(r2, before), "ended with exit code 1", "It printed the same as the last time, but for numbers.")
+		before[0].Passed = true
+		has(t, accountAgain(r2, before), "<output>\nFAILED in 7 ms\n</output>")
+		r2.Output = " "
+		has(t, accountAgain(r2, before), "It printed nothing.")
+	})(t)
 }
 
 // Who handed a task out is told with its result what a person wrote to its agent meanwhile.

@@ -27,8 +27,7 @@ func TestStuckWithAGreenCheck(t *testing.T) {
 		{name: "shared, nothing changed", check: "exists go.txt", shared: true, want: "without isolation nothing tells"},
 		{name: "shared, red", check: "exists b.txt", writes: true, shared: true, want: "its acceptance command fails: `exists b.txt`"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(c.name, faked(func(t *testing.T) {
 			r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
 				"commander": steps(do(barePlan("- [ ] T1 One", "  - verify: `"+c.check+"`", c.proof)), do(work("T1", makeA)), say("I wait"), say("I see")),
 				"worker": func(q scripted.Request) scripted.Answer {
@@ -58,7 +57,7 @@ func TestStuckWithAGreenCheck(t *testing.T) {
 				equal(t, "merges", len(task.Landed), 0)
 				equal(t, "on the branch", r.branchHas(m.ID, "a.txt"), "")
 			}
-		})
+		}))
 	}
 }
 

@@ -46,6 +46,11 @@ func (tx *Tx) Deliveries(mission string) ([]Delivery, error) {
 	return txList[Delivery](tx, deliveryTable, ` WHERE mission = ? ORDER BY seq`, mission)
 }
 
+// TakenDeliveries returns what a session of a mission has taken in, oldest first.
+func (tx *Tx) TakenDeliveries(mission, session string) ([]Delivery, error) {
+	return txList[Delivery](tx, deliveryTable, ` WHERE mission = ? AND session = ? AND taken <> 0 ORDER BY seq`, mission, session)
+}
+
 // Compact gives the disk back what removed rows have left free, and returns the size of the file before and after it,
 // in bytes. It takes as long as copying the file does, and needs as much free space; every other update waits. Errors are
 // those of [Store.Update].

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package orchestrator
+
+func inMemory() func() { return func() {} }
