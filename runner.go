@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// HostVariable names in the environment of a child, and of all that it starts, the host that it belongs to: when the host is
+// killed, the next one finds and ends what it has left.
+const HostVariable = "CENTURION_HOST"
+
 // Command is a child process to run.
 type Command struct {
 	Script  string        // a script for bash, or for sh where there is no bash; on Windows for the sh that comes with git

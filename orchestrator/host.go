@@ -51,6 +51,7 @@ type Config struct {
 	// Model finds a model by its "provider/model" name; "" is the project's default.
 	Model   func(ref string) (Model, error)
 	Runner  centurion.Runner
+	Mark    string                                // what programs that tools start have as [centurion.HostVariable]
 	Web     *web.Client                           // for the tools that fetch and search; nil where there is no network
 	Rules   func(agent string) []permission.Level // the permission rules for an agent, weakest first
 	Home    string                                // the person's home directory, for rules with ~

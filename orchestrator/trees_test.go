@@ -23,7 +23,7 @@ func TestTreesAroundTheWork(t *testing.T) {
 	})
 	home := t.TempDir()
 	r.cfg.Countdown = 1
-	r.cfg.Shadow = func(ctx context.Context) (*worktree.Shadow, error) { return worktree.OpenShadow(ctx, r.dir, home) }
+	r.cfg.Shadow = func(ctx context.Context) (*worktree.Shadow, error) { return worktree.OpenShadow(ctx, worktree.Options{Dir: r.dir, Home: home}) }
 	r.restart()
 	r.write("gone.txt", "here\n")
 	m := r.mission(centurion.MissionOptions{})
@@ -49,7 +49,7 @@ func TestTreesAroundTheWork(t *testing.T) {
 	equal(t, "files of the second", fmt.Sprint(names(second[0])), "[added shell]")
 	equal(t, "files of the Commander", fmt.Sprint(names(m.Wrote[0])), "[added own.txt]")
 
-	s, err := worktree.OpenShadow(r.ctx, r.dir, home)
+	s, err := worktree.OpenShadow(r.ctx, worktree.Options{Dir: r.dir, Home: home})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestWorkWithoutHistory(t *testing.T) {
 func TestFilesWithoutHistory(t *testing.T) {
 	r := realRig(t, map[string]script{"commander": steps(do(writes("a.txt", "a\n")), do(writes("b.txt", "b\n")), say("done"))})
 	home := t.TempDir()
-	r.cfg.Shadow = func(ctx context.Context) (*worktree.Shadow, error) { return worktree.OpenShadow(ctx, r.dir, home) }
+	r.cfg.Shadow = func(ctx context.Context) (*worktree.Shadow, error) { return worktree.OpenShadow(ctx, worktree.Options{Dir: r.dir, Home: home}) }
 	r.restart()
 	f, err := os.Create(filepath.Join(r.dir, "data.bin"))
 	if err == nil {

@@ -15,9 +15,9 @@ import (
 	"centurion"
 )
 
-// hostVariable names in the environment of a child, and of all that it starts, the host that it belongs to. Unlike a
-// process group or a session it is inherited by what forks twice, leaves its session or ignores its terminal.
-const hostVariable = "CENTURION_HOST"
+// hostVariable is the mark's name. Unlike a process group or a session it is inherited by what forks twice, leaves its session
+// or ignores its terminal.
+const hostVariable = centurion.HostVariable
 
 // The times of [Sweep]. A host that comes back after it was killed waits for it, so it gets less than the grace of a
 // command that is stopped.

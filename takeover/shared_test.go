@@ -34,7 +34,7 @@ func newShared(t *testing.T, files map[string]string) (*rig, *worktree.Shadow) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ws.Close() })
-	shadow, err := worktree.OpenShadow(t.Context(), dir, home)
+	shadow, err := worktree.OpenShadow(t.Context(), worktree.Options{Dir: dir, Home: home})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"centurion"
 )
 
 const (
@@ -83,6 +85,9 @@ func runRipgrep(ctx context.Context, rg, pattern string, s *search, files []stri
 	cmd := exec.CommandContext(ctx, rg, args...)
 	cmd.Dir = s.at.abs
 	cmd.Env = []string{"LC_ALL=C.UTF-8"} // it needs nothing, and nothing of ours is its business
+	if s.call.Mark != "" {
+		cmd.Env = append(cmd.Env, centurion.HostVariable+"="+s.call.Mark)
+	}
 	cmd.WaitDelay = time.Second
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -73,6 +73,7 @@ type Call struct {
 	Seen      *Seen             // what this session has read, for the version check before it edits
 	Writers   *Writers          // one for the whole host: keeps two sessions from replacing a file at the same moment
 	Runner    centurion.Runner  // nil for roles without shell
+	Mark      string            // what a program that a tool starts has as [centurion.HostVariable]; empty outside of a host
 	Gate      Gate              // asks for permission
 	Web       *web.Client       // nil where there is no network
 	Delegator Delegator         // nil for roles that cannot delegate

@@ -20,6 +20,7 @@ import (
 // program is the git program of this machine and the one way in which it is run.
 type program struct {
 	path string // of the executable
+	mark string // see [Options]
 	over overrides
 }
 
@@ -40,13 +41,13 @@ type call struct {
 }
 
 // newProgram finds git. The error has centurion.KindNotFound if there is none.
-func newProgram() (*program, error) {
+func newProgram(mark string) (*program, error) {
 	path, err := exec.LookPath("git")
 	if err != nil {
 		return nil, &centurion.Error{Op: "find git", Kind: centurion.KindNotFound, Msg: "there is no git program in PATH",
 			Hint: "install git 2.38 or newer, or use --isolation shared", Err: err}
 	}
-	return &program{path: path}, nil
+	return &program{path: path, mark: mark}, nil
 }
 
 // run runs git to its end and returns what it printed, also beside an error: some commands answer by their exit code,
@@ -66,6 +67,9 @@ func (p *program) run(ctx context.Context, c call) ([]byte, error) {
 func (p *program) exec(ctx context.Context, c call, f found) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, p.path, c.Args...)
 	cmd.Dir, cmd.Stdin, cmd.Env = c.Dir, c.Stdin, environment(c, f)
+	if p.mark != "" {
+		cmd.Env = append(cmd.Env, centurion.HostVariable+"="+p.mark)
+	}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = 5 * time.Second

@@ -10,7 +10,7 @@ import (
 // Init makes dir the top of a new repository with one commit of all that lies in it. The error has centurion.KindNotFound if
 // there is no git program or one that is too old, and centurion.KindConflict if dir is the top of a repository already.
 func Init(ctx context.Context, dir, message string) error {
-	prog, err := newProgram()
+	prog, err := newProgram("")
 	if err != nil {
 		return err
 	}

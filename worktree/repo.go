@@ -37,7 +37,7 @@ func (InsideGitError) Error() string { return "its files are git's own" }
 // Open finds the repository of a project. The error has centurion.KindNotFound if the project lies in none, or if there is no
 // git program; the message says which. Inside a git directory, and in a bare repository, there is an [InsideGitError] in it.
 func Open(ctx context.Context, o Options) (*Repo, error) {
-	prog, err := newProgram()
+	prog, err := newProgram(o.Mark)
 	if err != nil {
 		return nil, err
 	}

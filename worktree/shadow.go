@@ -30,9 +30,10 @@ type Shadow struct {
 // history is where the newest saved state is.
 const history = "refs/heads/history"
 
-// OpenShadow opens, or makes, the history kept in home of the files in dir. The error has centurion.KindNotFound without a git program, or without dir.
-func OpenShadow(ctx context.Context, dir, home string) (*Shadow, error) {
-	prog, err := newProgram()
+// OpenShadow opens, or makes, the history kept in o.Home of the files in o.Dir. The error has centurion.KindNotFound without a git program, or without o.Dir.
+func OpenShadow(ctx context.Context, o Options) (*Shadow, error) {
+	dir, home := o.Dir, o.Home
+	prog, err := newProgram(o.Mark)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func shade(t testing.TB, files map[string]string) (*rig, *Shadow) {
 	for name, content := range files {
 		x.write(name, content)
 	}
-	s, err := OpenShadow(t.Context(), x.top, filepath.Join(filepath.Dir(x.top), "home"))
+	s, err := OpenShadow(t.Context(), Options{Dir: x.top, Home: filepath.Join(filepath.Dir(x.top), "home")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestShadow(t *testing.T) {
 	os.RemoveAll(filepath.Join(x.top, "d"))
 	x.write("link", "a file now\n")
 	os.Chmod(filepath.Join(x.top, "run"), 0o755)
-	s, err := OpenShadow(ctx, x.top, filepath.Join(filepath.Dir(x.top), "home")) // the next process
+	s, err := OpenShadow(ctx, Options{Dir: x.top, Home: filepath.Join(filepath.Dir(x.top), "home")}) // the next process
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,12 +181,12 @@ func TestShadowLeavesOut(t *testing.T) {
 	if _, err := s.repo.Read(t.Context(), tree, "big"); centurion.KindOf(err) != centurion.KindNotFound {
 		t.Errorf("%v", err)
 	}
-	if _, err := OpenShadow(t.Context(), filepath.Join(x.top, "none"), t.TempDir()); centurion.KindOf(err) != centurion.KindNotFound {
+	if _, err := OpenShadow(t.Context(), Options{Dir: filepath.Join(x.top, "none"), Home: t.TempDir()}); centurion.KindOf(err) != centurion.KindNotFound {
 		t.Errorf("%v", err)
 	}
 	x.write("b", "b\n")
 	put(t, filepath.Join(s.repo.gitDir, "index.lock"), "") // a process died
-	s, err := OpenShadow(t.Context(), x.top, s.repo.opts.Home)
+	s, err := OpenShadow(t.Context(), Options{Dir: x.top, Home: s.repo.opts.Home})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ type Options struct {
 	Dir    string           // the project: the top of a repository's working tree or a directory below it
 	Home   string           // where checkouts, their pool and temporary indexes are kept; absolute, outside the project
 	Runner centurion.Runner // runs setup commands, confined as any other; nil where there are none
+	Mark   string           // what git and all that it starts have as [centurion.HostVariable]; empty outside of a host
 	Keep   int              // checkouts that stay in the pool when nobody uses them; 0 means 8
 	Alone  bool             // commits carry no Co-Authored-By trailer
 }

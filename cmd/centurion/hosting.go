@@ -147,8 +147,8 @@ func (h *host) configuration(ctx context.Context, cfg *config.Config, how manner
 	oc = limits(cfg, how)
 	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, h.ws, cast, h.models.get, rules, home, Version
 	h.runner = runner(h.place.mark(), cfg.Own)
-	oc.Runner, oc.Scratch, oc.Web, oc.Publish = h.runner, h.place.scratch(), way, h.publisher(how)
-	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.place, h.ws, oc.Runner, cfg.Own.CommitsAlone()), shadow(h.place, h.ws)
+	oc.Runner, oc.Mark, oc.Scratch, oc.Web, oc.Publish = h.runner, h.place.mark(), h.place.scratch(), way, h.publisher(how)
+	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.place, h.ws, oc.Runner, cfg.Own.CommitsAlone()), shadow(h.place, h.ws, oc.Runner)
 	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions = chains.For, caps, overlap, cfg.Finder()
 	return oc, nil
 }

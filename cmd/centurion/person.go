@@ -37,7 +37,7 @@ func (c *cli) beside(f *readFlags, api server.API, do func(server.API) error) er
 func (c *cli) visiting(s *store.Store, p place, ws *workspace.Workspace) *server.Local {
 	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Env: c.getenv})
 	alone := err == nil && cfg.Own.CommitsAlone() // a mistake in the configuration is no reason not to merge
-	h := orchestrator.New(orchestrator.Config{Store: s, Workspace: ws, Worktrees: worktrees(p, ws, nil, alone), Shadow: shadow(p, ws)})
+	h := orchestrator.New(orchestrator.Config{Store: s, Workspace: ws, Worktrees: worktrees(p, ws, nil, alone), Shadow: shadow(p, ws, nil)})
 	return &server.Local{Store: s, Host: h, Person: takeover.New(h, s, ws)}
 }
 

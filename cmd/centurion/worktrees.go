@@ -18,14 +18,22 @@ import (
 // Co-Authored-By trailer out of commits.
 func worktrees(p place, ws *workspace.Workspace, run centurion.Runner, alone bool) func(context.Context) (*worktree.Repo, error) {
 	return func(ctx context.Context) (*worktree.Repo, error) {
-		return worktree.Open(ctx, worktree.Options{Dir: ws.Dir(), Home: filepath.Join(p.state, "checkouts"), Runner: run, Alone: alone})
+		return worktree.Open(ctx, worktree.Options{Dir: ws.Dir(), Home: filepath.Join(p.state, "checkouts"), Runner: run, Mark: markOf(p, run), Alone: alone})
 	}
 }
 
+// markOf returns the mark of a host's git; without a runner it is a command's own, which no next host may end.
+func markOf(p place, run centurion.Runner) string {
+	if run == nil {
+		return ""
+	}
+	return p.mark()
+}
+
 // shadow opens the history of a project's files that is kept beside the project's state.
-func shadow(p place, ws *workspace.Workspace) func(context.Context) (*worktree.Shadow, error) {
+func shadow(p place, ws *workspace.Workspace, run centurion.Runner) func(context.Context) (*worktree.Shadow, error) {
 	return func(ctx context.Context) (*worktree.Shadow, error) {
-		return worktree.OpenShadow(ctx, ws.Dir(), filepath.Join(p.state, "shadow"))
+		return worktree.OpenShadow(ctx, worktree.Options{Dir: ws.Dir(), Home: filepath.Join(p.state, "shadow"), Mark: markOf(p, run)})
 	}
 }
 
