@@ -23,7 +23,9 @@ func TestTreesAroundTheWork(t *testing.T) {
 	})
 	home := t.TempDir()
 	r.cfg.Countdown = 1
-	r.cfg.Shadow = func(ctx context.Context) (*worktree.Shadow, error) { return worktree.OpenShadow(ctx, worktree.Options{Dir: r.dir, Home: home}) }
+	r.cfg.Shadow = func(ctx context.Context) (*worktree.Shadow, error) {
+		return worktree.OpenShadow(ctx, worktree.Options{Dir: r.dir, Home: home})
+	}
 	r.restart()
 	r.write("gone.txt", "here\n")
 	m := r.mission(centurion.MissionOptions{})
@@ -91,7 +93,9 @@ func TestWorkWithoutHistory(t *testing.T) {
 func TestFilesWithoutHistory(t *testing.T) {
 	r := realRig(t, map[string]script{"commander": steps(do(writes("a.txt", "a\n")), do(writes("b.txt", "b\n")), say("done"))})
 	home := t.TempDir()
-	r.cfg.Shadow = func(ctx context.Context) (*worktree.Shadow, error) { return worktree.OpenShadow(ctx, worktree.Options{Dir: r.dir, Home: home}) }
+	r.cfg.Shadow = func(ctx context.Context) (*worktree.Shadow, error) {
+		return worktree.OpenShadow(ctx, worktree.Options{Dir: r.dir, Home: home})
+	}
 	r.restart()
 	f, err := os.Create(filepath.Join(r.dir, "data.bin"))
 	if err == nil {

@@ -37,6 +37,7 @@ func TestLeftFindsOrphans(t *testing.T) {
 
 // A terminal that is closed ends what runs on it.
 func TestTerminalGoesAway(t *testing.T) {
+	defer hearHangUps()()
 	control, terminal, err := openTerminal()
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -47,6 +48,7 @@ func endBy(t *T, name string, sig os.Signal, live bool) time.Duration {
 	s.napping("sleep 300 & sleep 301 & wait")
 	p := t.Project(s.files())
 	s.serve(p)
+	defer hearHangUps()()
 	args := runArgs("--ask", "allow", "--yes")
 	var c *process
 	end := func() error { return c.Signal(sig) }
@@ -118,4 +120,12 @@ func saved(t *T, p *project, name string) {
 	if code, out := p.Run("ps", "--format", "json"); code != 0 || !strings.Contains(out, `"status":"paused"`) {
 		t.Failf("%s: the mission is not paused: ps exits with %d and says %s", name, code, out)
 	}
+}
+
+// hearHangUps lets what is started meanwhile end by a hang-up where this process ignores it: under nohup a child inherits that. It
+// returns what ends it.
+func hearHangUps() (stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return func() { signal.Stop(c) }
 }
