@@ -130,7 +130,7 @@ func TestTimeLimitAcrossRestart(t *testing.T) {
 func TestHandover(t *testing.T) {
 	t.Parallel()
 	rows := journal(t)
-	for n := int64(5); n < rows-10; n += stride(17) { // at the last rows it may have ended before it hears of it
+	for n := int64(5); n < rows; n += stride(17) {
 		t.Run(fmt.Sprint("at row ", n), func(t *testing.T) {
 			bubble(t, enduring(), func(r *rig) {
 				ctx, cancel := context.WithCancelCause(r.ctx)
@@ -140,6 +140,9 @@ func TestHandover(t *testing.T) {
 				m, err := r.host.Run(ctx, m.ID)
 				cancel(nil)
 				g.Wait()
+				if err == nil && m.Status == centurion.MissionCompleted && n > rows-30 {
+					return // it was over before it heard of it: nothing takes any time at its end
+				}
 				if err != nil || !m.Status.Alive() {
 					t.Fatalf("the mission that was handed over is %s: %v", m.Status, err)
 				}
