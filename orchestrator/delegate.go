@@ -34,6 +34,9 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 		return centurion.Task{}, &centurion.Error{Kind: centurion.KindConflict, Msg: "the mission is complete: nothing more is started"}
 	}
 	agent, err := d.allowed(ctx, want)
+	if err == nil { // before what may change while a person is asked is looked at
+		err = gate{d.c}.mayStart(ctx, call, agent.Name, want.Description)
+	}
 	if err != nil {
 		return centurion.Task{}, err
 	}

@@ -108,6 +108,12 @@ func (g gate) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	return refused(a, d.Reason+"; nobody is there to be asked (--ask deny)")
 }
 
+// mayStart asks whether work may be handed to an agent. The rules name the agent, as OpenCode's do for its tool task.
+func (g gate) mayStart(ctx context.Context, call *tools.Call, agent, what string) error {
+	return g.Ask(ctx, call, tools.Access{Permission: "task", Patterns: []string{agent}, Always: []string{agent},
+		Metadata: map[string]any{"subagent_type": agent, "description": what}})
+}
+
 // elsewhere refuses a script that would write in the project's own directory, by its absolute name, although its session
 // works in a checkout: nobody would find there what it has done here. One that plainly only reads there is a matter of the rules.
 func (g gate) elsewhere(call *tools.Call, a tools.Access) error {

@@ -303,11 +303,11 @@ func TestRepeatedDelegationOfADoneItem(t *testing.T) {
 		message, id, _ := strings.Cut(before[0].Call, "/")
 		d := delegator{r.host.running(m.ID).root}
 		want := tools.Delegation{Agent: "worker", Item: "T1", Prompt: "x"}
-		got, err := d.Delegate(r.ctx, &tools.Call{Message: message, ID: id}, want)
+		got, err := d.Delegate(r.ctx, &tools.Call{Message: message, ID: id, Workspace: r.ws}, want)
 		if err != nil || got.ID != before[0].ID {
 			t.Errorf("the repeated call: %s, %v", got.ID, err)
 		}
-		if _, err := d.Delegate(r.ctx, &tools.Call{Message: message, ID: "another"}, want); centurion.KindOf(err) != centurion.KindConflict {
+		if _, err := d.Delegate(r.ctx, &tools.Call{Message: message, ID: "another", Workspace: r.ws}, want); centurion.KindOf(err) != centurion.KindConflict {
 			t.Errorf("another call: %v", err)
 		}
 		equal(t, "tasks", len(r.tasks(m.ID)), 1)

@@ -29,6 +29,10 @@ var _ tools.SubAgents = subAgents{}
 // Spawn records the task and launches it. The same call, repeated after a restart, finds the task that it made before.
 func (s subAgents) Spawn(ctx context.Context, call *tools.Call, want tools.SubAgent) (centurion.Task, error) {
 	c := s.c
+	key := call.Message + "/" + call.ID
+	if t, made, err := c.m.h.cfg.Store.TaskByCall(ctx, c.id(), key); made || err != nil {
+		return t, err
+	}
 	held, err := agents.ForSubAgent(c.m.h.heldWith(c.agent, c.sess.Record()), want.Tools)
 	if err != nil {
 		return centurion.Task{}, err
@@ -44,7 +48,10 @@ func (s subAgents) Spawn(ctx context.Context, call *tools.Call, want tools.SubAg
 		want.Model = m.Ref.String()
 	}
 	title := centurion.Clip(strings.Join(strings.Fields(want.Prompt), " "), 60)
-	return c.m.record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: c.m.id, Parent: c.id(), Call: call.Message + "/" + call.ID,
+	if err := (gate{c}).mayStart(ctx, call, c.agent.Name, title); err != nil {
+		return centurion.Task{}, err
+	}
+	return c.m.record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: c.m.id, Parent: c.id(), Call: key,
 		Agent: c.agent.Name, Title: title, Prompt: want.Prompt, Created: centurion.Now(), Budget: c.m.h.cfg.TaskBudget,
 		Sub: &centurion.SubAgent{Tools: held, Model: want.Model, System: want.System}}, call.Begun)
 }

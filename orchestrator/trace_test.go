@@ -15,7 +15,6 @@ import (
 	"centurion/event"
 	"centurion/event/agent"
 	"centurion/guard"
-	"centurion/permission"
 	"centurion/provider/scripted"
 	"centurion/store"
 )
@@ -303,7 +302,7 @@ func TestTraceOfAnAsk(t *testing.T) {
 		"commander": steps(do(withID("c1", handTo("worker", "", "build"))), say("waiting"), do(withID("c9", call("mission_complete", args{"summary": "ok"})))),
 		"worker":    steps(do(withID("w1", call("bash", args{"command": "build 1s", "description": "x"}))), say("built")),
 	}, func(r *rig) {
-		r.cfg.Rules = func(string) []permission.Level { return rules(permission.Ask) }
+		r.cfg.Rules = askForShell
 		var answered time.Time
 		all := r.follow(t, func(m centurion.Mission) {
 			time.Sleep(time.Hour)

@@ -68,6 +68,9 @@ func runAskUser(ctx context.Context, c *Call, in askUserInput) (Result, error) {
 		}
 		q.Choices = append(q.Choices, choice)
 	}
+	if err := c.Gate.Ask(ctx, c, Access{Permission: "question", Patterns: []string{"*"}, Always: []string{"*"}}); err != nil {
+		return Result{}, err
+	}
 	if c.Asker == nil {
 		return answered(q, Answer{Text: event.NobodyThere, By: "policy"}), nil
 	}

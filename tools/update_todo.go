@@ -55,6 +55,9 @@ func runUpdateTodo(ctx context.Context, c *Call, in updateTodoInput) (Result, er
 			return Result{}, usage(op, "give status, title, note or after", "nothing was given to change in item %s", i.ID)
 		}
 	}
+	if err := c.Gate.Ask(ctx, c, Access{Permission: "todowrite", Patterns: []string{"*"}, Always: []string{"*"}}); err != nil {
+		return Result{}, err
+	}
 	out, err := c.Planner.UpdateTodo(ctx, c, u)
 	if err != nil {
 		return Result{}, err
