@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"centurion/orchestrator/slots"
 	"centurion/permission"
 	"centurion/provider"
+	"centurion/tui"
 )
 
 // ruleLevels turns the configured permissions into the levels for each agent, weakest first.
@@ -98,6 +100,25 @@ func concurrency(cfg *config.Config, cast, assistant *agents.Cast) (slots.Caps, 
 		c.Agents[a.Name] = cfg.Own.Concurrency.Agents[name]
 	}
 	return c, nil
+}
+
+// firstModel finds the model of a mission. What a project's file would send of the person's environment, they are asked for.
+func (c *cli) firstModel(ctx context.Context, cfg *config.Config, f *runFlags) (config.Resolved, error) {
+	for {
+		r, err := cfg.ResolveModel(ctx, f.model)
+		ask, ok := errors.AsType[*config.Unvouched](err)
+		if !ok || f.detach || f.format != "text" || !tui.CanLive(c.in, c.out, c.env) {
+			return r, err
+		}
+		c.note(ask.Error())
+		key, failed := tui.Choose(ctx, tui.Choice{Text: "send it? (y/N)", Keys: "yn", Default: "n", In: c.in, Out: c.out, Env: c.env})
+		if failed != nil || key != "y" {
+			return r, errors.Join(err, failed)
+		}
+		if err := cfg.Vouch(ask.Provider); err != nil {
+			return r, err
+		}
+	}
 }
 
 // modelSet resolves model names to clients, each once.

@@ -123,7 +123,7 @@ func (f *runFlags) settle(own config.Own) error {
 	if f.profile != agents.ProfileAssistant { // which knows no levels
 		f.level = cmp.Or(f.level, own.Level)
 	}
-	f.yes = f.yes || own.Yes
+	f.yes, f.merge, f.detach = f.yes || own.Yes, f.merge || own.Merge, f.detach || own.Detach
 	f.requireProof = f.requireProof || own.RequireProof
 	if !f.costSet && own.MaxCost != nil {
 		f.maxCost, f.costSet = *own.MaxCost, true
@@ -296,7 +296,7 @@ func (c *cli) configure(ctx context.Context, ws *workspace.Workspace, f *runFlag
 	if err := f.cast(cfg, flagged); err != nil {
 		return nil, nil, err
 	}
-	first, err := cfg.ResolveModel(ctx, f.model)
+	first, err := c.firstModel(ctx, cfg, f)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -17,15 +17,13 @@ import (
 	"centurion/guard"
 )
 
-func agentFields(l *loader) []field[Agent] {
-	pass := func(*Agent, string, *node) error { return nil }
+func agentFields(l *loader, at string) []field[Agent] {
 	return []field[Agent]{
 		text("description", func(a *Agent) *string { return &a.Description }),
 		choice("mode", func(a *Agent) *string { return &a.Mode }, "primary", "subagent", "all"),
 		text("model", func(a *Agent) *string { return &a.Model }),
 		text("prompt", func(a *Agent) *string { return &a.Prompt }),
 		number("temperature", 0, func(a *Agent) **float64 { return &a.Temperature }),
-		number("top_p", 0, func(a *Agent) **float64 { return &a.TopP }),
 		integer("maxSteps", 1, 0, func(a *Agent) *int { return &a.Steps }), // the older name
 		integer("steps", 1, 0, func(a *Agent) *int { return &a.Steps }),
 		list("fallback", true, func(a *Agent) *[]string { return &a.Fallback }),
@@ -34,12 +32,10 @@ func agentFields(l *loader) []field[Agent] {
 			if n.kind != kindString && n.kind != kindObject {
 				return n.mismatch(key, "allow, ask, deny or an object with rules")
 			}
-			a.Permission = n.rawJSON()
+			a.Permission = l.ruled(at+".permission", n).rawJSON()
 			return nil
 		}},
 		boolean("disable", func(a *Agent) *bool { return &a.Disable }),
-		boolean("hidden", func(a *Agent) *bool { return &a.Hidden }),
-		{"name", pass}, {"color", pass}, // shown by other programs only
 	}
 }
 
@@ -49,7 +45,7 @@ func (l *loader) setAgents(c *Config, key string, n *node) error {
 	}
 	for _, m := range n.members {
 		a := Agent{Name: m.key, File: m.value.src.name, Project: m.value.fromProject()}
-		if err := decode(m.value, key+"."+m.key, &a, agentFields(l), l.skip(key+"."+m.key+".")); err != nil {
+		if err := decode(m.value, key+"."+m.key, &a, agentFields(l, key+"."+m.key), l.skip(key+"."+m.key+".")); err != nil {
 			return err
 		}
 		c.Agents[m.key] = a

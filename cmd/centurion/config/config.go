@@ -20,14 +20,16 @@
 // A file that lies in the project came with the repository, and nobody has vouched for it. So what a project's file says
 // must not bring a person's key, files or money to a place that the person did not choose:
 //
-//   - {env:NAME} in a project's file is an error; {file:path} there must stay inside the project.
+//   - {env:NAME} in a project's file is read for a known provider's own key, sent to where the person would send it, and else
+//     left as it stands; a provider that rests on it is used only when the person vouches for it. {file:path} there must stay
+//     inside the project.
 //   - A provider whose base URL a project's file sets is used only if that URL is the provider's own, the one that the
 //     person's own configuration or environment sets, or a loopback address. A loopback address that only the project
 //     names is never sent a key of the person's, only one that stands literally in the project's file.
 //   - A literal key, headers or key variables that a project's file gives to any other provider are refused, and its
 //     prices do not count for a provider it did not define.
 //   - Keys of the project's centurion.jsonc that would loosen what the person set ("ask": "allow", "yes", "merge",
-//     "sandbox": "off", "dir", higher spending limits, "search" other than a SearXNG on this machine) are passed over with
+//     "detach", "sandbox": "off", higher spending limits, "search" other than a SearXNG on this machine) are passed over with
 //     a notice.
 //   - Instructions of a project's file that lie outside the project are passed over with a notice.
 //
@@ -41,6 +43,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"centurion"
@@ -59,7 +62,6 @@ type Options struct {
 // Config is everything that was configured, merged.
 type Config struct {
 	Model        string // "provider/model"; the own key before OpenCode's
-	SmallModel   string
 	DefaultAgent string
 	Providers    map[string]Provider
 	Agents       map[string]Agent   // by lower-case name
@@ -72,13 +74,17 @@ type Config struct {
 	Own             Own
 	Sources         []string // the files that were read, in order, absolute
 	Notices         []string // lines for stderr: what was read but does not count
+	Ignored         []Ignored
+	Dropped         []string // those of the notices that are not about Ignored
 
+	refused   error               // a key of OpenCode's that a run must not go without
 	providers []string            // the ids in the files' order
 	mine      map[string]Provider // without what came with the project
 	catalog   *catalog.Catalog    // nil in a Config that was not loaded
 	opts      Options
 	own       *node // Centurion's own keys, merged
 	open      *node // OpenCode's keys, merged, with the agents and commands of Markdown files
+	mineOpen  *node // the same of the files that did not come with the project
 }
 
 // PermissionLevel is the permission value of one file, with its keys in order.
@@ -96,13 +102,11 @@ type Agent struct {
 	Model       string // "provider/model" or ""
 	Prompt      string
 	Temperature *float64
-	TopP        *float64
 	Steps       int      // rounds; 0 means no limit
 	Fallback    []string // the models that stand in for its own; nil says nothing, an empty list none
 	Tools       map[string]bool
 	Permission  json.RawMessage // of the person's own files, with its keys in order; nil if there is none
 	Disable     bool
-	Hidden      bool
 	File        string // where it was defined last, as a person reads it
 	Project     bool   // something of it came with the project
 }
@@ -121,7 +125,7 @@ type Command struct {
 
 // Own holds Centurion's own keys. Zero means "not set": whoever uses a value knows its default.
 type Own struct {
-	Dir, Agent, Model, SmallModel, Format, Isolation, Ask, Dirty, Profile, Sandbox string
+	Agent, Model, Format, Isolation, Ask, Dirty, Profile, Sandbox string
 
 	MaxWorkers, MaxPerAgent, MaxRounds, Level int
 	MaxCost                                   *float64 // USD
@@ -196,9 +200,7 @@ type Limits struct {
 func ownFields() []field[Own] {
 	return append([]field[Own]{
 		{"$schema", func(*Own, string, *node) error { return nil }},
-		text("dir", func(o *Own) *string { return &o.Dir }),
 		text("model", func(o *Own) *string { return &o.Model }),
-		text("small_model", func(o *Own) *string { return &o.SmallModel }),
 		{"agent", setOwnAgent},
 		choice("format", func(o *Own) *string { return &o.Format }, "text", "json"),
 		choice("isolation", func(o *Own) *string { return &o.Isolation }, "auto", "shared", "worktree"),
@@ -326,7 +328,10 @@ func unknownKey(m member, prefix string, known []string) error {
 		e.Hint = "move it to the opencode.json beside it"
 		return e
 	}
-	e.Hint = "remove it; known keys are listed in the documentation of the configuration"
+	e.Hint = "remove it; the keys are listed in docs/configuration.md"
+	if prefix != "" {
+		e.Hint = "remove it; the keys there are " + strings.Join(known, ", ")
+	}
 	return e
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -88,23 +89,23 @@ func TestLoadOrder(t *testing.T) {
 	w := newWorld(t)
 	w.env["OPENCODE_CONFIG"] = filepath.Join(w.home, "extra.json")
 	w.env["OPENCODE_CONFIG_CONTENT"] = `{"username":"x","default_agent":"inline"}`
-	w.global("opencode/config.json", `{"model":"a/1","small_model":"a/1","instructions":["one.md"]}`)
-	w.global("opencode/opencode.json", `{"model":"a/2","small_model":"a/2"}`)
-	w.global("opencode/opencode.jsonc", "// c\n{\"small_model\":\"a/3\", /* c */ \"provider\":{\"p\":{\"name\":\"P\",\"options\":{\"baseURL\":\"https://p.example/v1/\"}}},}")
+	w.global("opencode/config.json", `{"model":"a/1","instructions":["one.md"]}`)
+	w.global("opencode/opencode.json", `{"model":"a/2"}`)
+	w.global("opencode/opencode.jsonc", "// c\n{\"model\":\"a/3\", /* c */ \"provider\":{\"p\":{\"npm\":\"P\",\"options\":{\"baseURL\":\"https://p.example/v1/\"}}},}")
 	w.write(w.env["OPENCODE_CONFIG"], `{"model":"a/4"}`)
 	w.project("opencode.json", `{"model":"a/5","instructions":["two.md","one.md"],"provider":{"p":{"models":{"z":{},"a":{}}}}}`)
 	w.project("sub/opencode.jsonc", `{"model":"a/6"}`)
 	w.project("sub/.opencode/opencode.json", `{"model":"a/7"}`)
 	w.opts.Dir = filepath.Join(w.dir, "sub")
 	c := w.load()
-	if c.Model != "a/7" || c.SmallModel != "a/3" || c.DefaultAgent != "inline" {
-		t.Errorf("model %q, small %q, agent %q", c.Model, c.SmallModel, c.DefaultAgent)
+	if c.Model != "a/7" || c.DefaultAgent != "inline" {
+		t.Errorf("model %q, agent %q", c.Model, c.DefaultAgent)
 	}
 	if diff := cmp.Diff([]string{"one.md", "two.md"}, c.Instructions); diff != "" {
 		t.Error(diff)
 	}
 	p := c.Providers["p"]
-	if p.Name != "P" || p.BaseURL != "https://p.example/v1" || len(p.Models) != 2 || p.Models[0].Name != "z" {
+	if p.NPM != "P" || p.BaseURL != "https://p.example/v1" || len(p.Models) != 2 || p.Models[0].Name != "z" {
 		t.Errorf("providers were not merged key by key in order: %+v", p)
 	}
 	var names []string
@@ -118,8 +119,8 @@ func TestLoadOrder(t *testing.T) {
 	if file, project := c.Origin("model"); file != filepath.Join(".opencode", "opencode.json") || !project {
 		t.Errorf("origin of model: %q, %v", file, project)
 	}
-	if file, project := c.Origin("provider.p.name"); file != "~/.config/opencode/opencode.jsonc" && filepath.Separator == '/' || project {
-		t.Errorf("origin of the name: %q, %v", file, project)
+	if file, project := c.Origin("provider.p.npm"); file != "~/.config/opencode/opencode.jsonc" && filepath.Separator == '/' || project {
+		t.Errorf("origin of the package: %q, %v", file, project)
 	}
 }
 
@@ -166,7 +167,7 @@ func TestOwn(t *testing.T) {
 // Every key of `run`'s flags has a key in the configuration.
 func TestOwnKeysCoverFlags(t *testing.T) {
 	keys := keysOf(ownFields())
-	for flag := range strings.FieldsSeq("dir model agent format isolation max-workers max-per-agent max-cost max-tokens " +
+	for flag := range strings.FieldsSeq("model agent format isolation max-workers max-per-agent max-cost max-tokens " +
 		"max-duration max-rounds max-tool-calls ask yes dirty level profile sandbox detach merge") {
 		if !slices.Contains(keys, strings.ReplaceAll(flag, "-", "_")) {
 			t.Errorf("--%s has no key", flag)
@@ -217,7 +218,6 @@ func TestLoadErrors(t *testing.T) {
 		"agents not an object":   {"opencode.json", `{"agent": 7}`, []string{"an object"}},
 		"tools":                  {"opencode.json", `{"tools": {"bash": "no"}}`, []string{"tools.bash", "true or false"}},
 		"command without text":   {"opencode.json", `{"command":{"x":{}}}`, []string{"no template"}},
-		"env of a project":       {"opencode.json", "{\n\"model\":\"{env:HOME}\"}", []string{"opencode.json:2", "{env:HOME}", "~/.config/opencode/opencode.json"}},
 		"env of a project's own": {own, `{"model":"{env:HOME}"}`, []string{own + ":1", "{env:HOME}"}},
 		"file missing":           {"opencode.json", "{\n\n\"agent\":{\"x\":{\"prompt\":\"{file:./no.txt}\"}}}", []string{"opencode.json:3", "no.txt", "does not exist"}},
 		"file outside":           {"opencode.json", `{"agent":{"x":{"prompt":"{file:../home/secret}"}}}`, []string{"inside the project"}},
@@ -288,29 +288,66 @@ func TestSubstitution(t *testing.T) {
 	}
 }
 
+// Contract "Configuration": what would change what agents can do is told at every run, in a line for each file; the rest is left to
+// the doctor. What wants nothing is not told.
 func TestNotices(t *testing.T) {
 	w := newWorld(t)
-	w.global("opencode/opencode.json", `{"$schema":"x","theme":"dark","mcp":{},"plugin":[],"max_workers":3,"agent":{"a":{"variant":"high"}},"provider":{"p":{"whitelist":[]}}}`)
-	w.project("opencode.json", `{"model":"a/b","instructions":["ok/*.md","../x.md","/etc/passwd","~/.ssh/id","https://x.example/y"]}`)
+	w.global("opencode/opencode.json", `{"$schema":"x","theme":"dark","username":"me","mcp":{},"plugin":["p"],"max_workers":3,"permision":{"bash":"deny"},"formatter":false,
+		"agent":{"a":{"variant":"high","permission":{"bsah":"deny","doom_loop":"ask","mytool_*":"deny","mytool":"deny"}}},"provider":{"p":{"models":{"m.1":{"name":"M","cost":{"input":1,"output":1,"context_over_200k":{"input":2,"output":2}}}}}}}`)
+	w.project("opencode.json", `{"model":"{env:HOME}/b","instructions":["ok/*.md","../x.md","/etc/passwd","~/.ssh/id","https://x.example/y"]}`)
 	c := w.load()
-	if len(c.Notices) != 5 {
+	if len(c.Notices) != 6 {
 		t.Fatalf("notices: %s", strings.Join(c.Notices, "\n"))
 	}
-	for _, word := range []string{"opencode.json", "theme, mcp, plugin, max_workers", "agent.a.variant", "provider.p.whitelist",
-		"max_workers would count in .opencode/centurion.jsonc"} {
-		if !strings.Contains(c.Notices[0], word) {
-			t.Errorf("%q does not say %q", c.Notices[0], word)
-		}
+	want := "~/.config/opencode/opencode.json: ignored: plugin, max_workers (belongs in .opencode/centurion.jsonc), permision (did you mean \"permission\"?)" +
+		" and 4 more (see: centurion doctor)"
+	if got := filepath.ToSlash(c.Notices[0]); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if !strings.Contains(c.Notices[1], "{env:HOME} is left as it stands") || c.Model != "{env:HOME}/b" {
+		t.Errorf("%q, model %q", c.Notices[1], c.Model)
+	}
+	var got []string
+	for _, i := range c.Ignored {
+		got = append(got, fmt.Sprint(i.Key, " ", i.Loud))
+	}
+	if diff := cmp.Diff([]string{"theme false", "username false", "plugin true", "max_workers true", "permision true", "agent.a.variant true", "agent.a.permission.bsah true", "agent.a.permission.doom_loop true",
+		"agent.a.permission.mytool false", "provider.p.models.m.1.name false", "provider.p.models.m.1.cost.context_over_200k true"}, got); diff != "" {
+		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"ok/*.md"}, c.Instructions); diff != "" {
 		t.Error(diff)
 	}
 }
 
+// A rule under another name of a tool decides about it; of two words for one thing the stricter counts.
+func TestPermissionAliases(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"write":"deny"}`:                           `{"edit":"deny"}`,
+		`{"update_todo":"ask","delegate_task":{}}`:   `{"todowrite":"ask","task":{}}`,
+		`{"edit":"deny","write":"allow"}`:            `{"edit":"deny"}`,
+		`{"edit":{"a":"allow"},"patch":"deny"}`:      `{"edit":"deny"}`,
+		`{"write":"deny","edit":{"docs/*":"allow"}}`: `{"edit":"deny"}`,
+		`{"patch":"deny","write":"allow"}`:           `{"edit":"deny"}`,
+		`"ask"`:                                      `"ask"`,
+	} {
+		w := newWorld(t)
+		w.global("opencode/opencode.json", `{"permission":`+in+`,"agent":{"x":{"permission":`+in+`}}}`)
+		c := w.load()
+		if got := string(c.Permission[0].Raw); got != want || string(c.Agents["x"].Permission) != want {
+			t.Errorf("%s became %s, and of an agent %s; want %s", in, got, c.Agents["x"].Permission, want)
+		}
+		w.project("opencode.json", `{"agent":{"x":{"permission":`+in+`}}}`)
+		if got := string(w.load().AgentPermission["x"][0].Raw); got != want {
+			t.Errorf("%s of a project's agent became %s; want %s", in, got, want)
+		}
+	}
+}
+
 func TestProjectCannotLoosen(t *testing.T) {
 	w := newWorld(t)
 	w.global("centurion/config.jsonc", `{"max_tokens":100,"max_rounds":5,"max_tool_calls":8,"task_budget":{"cost":1,"rounds":9},"max_duration":"1m","ask":"deny"}`)
-	w.project(".opencode/centurion.jsonc", `{"ask":"allow","isolation":"shared","yes":true,"merge":true,"sandbox":"off","dir":"/","max_cost":11,
+	w.project(".opencode/centurion.jsonc", `{"ask":"allow","isolation":"shared","yes":true,"merge":true,"sandbox":"off","detach":true,"max_cost":11,
 		"max_tokens":101,"max_rounds":6,"max_tool_calls":9,"task_budget":{"cost":2},"max_duration":"2m","max_workers":7}`)
 	c := w.load()
 	want := Own{Ask: "deny", MaxTokens: 100, MaxRounds: 5, MaxToolCalls: 8,

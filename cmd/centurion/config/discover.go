@@ -3,9 +3,12 @@ package config
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -56,15 +59,15 @@ func (c *Config) noModel() error {
 func (c *Config) fromProviders(ctx context.Context) (Resolved, bool, error) {
 	for _, id := range c.providers {
 		p := c.Providers[id]
-		if c.known(id).ID != "" || p.BaseURL == "" {
+		if c.known(id).ID != "" || p.BaseURL == "" || c.disabled(id, "") != nil {
 			continue
 		}
 		n, err := c.connect(ctx, id)
 		if err != nil || n.usable() != nil {
 			continue // not usable as it stands; naming one of its models says why
 		}
-		if len(p.Models) > 0 {
-			return c.describe(n, p.Models[0].Name, p.File), true, nil
+		if i := slices.IndexFunc(p.Models, func(m Model) bool { return p.allows(m.Name) }); i >= 0 {
+			return c.describe(n, p.Models[i].Name, p.File), true, nil
 		}
 		r, err := c.first(ctx, n, p.File)
 		return r, true, err
@@ -124,7 +127,7 @@ func (c *Config) byDefault(ctx context.Context, k catalog.Provider) (Resolved, e
 	if from == "" && k.BaseURLEnv != "" && c.opts.env(k.BaseURLEnv) != "" { // an endpoint that wants no key
 		from = k.BaseURLEnv
 	}
-	if n.custom || k.Default == "" {
+	if n.custom || k.Default == "" || !c.Providers[k.ID].allows(k.Default) {
 		return c.first(ctx, n, from)
 	}
 	return c.describe(n, k.Default, from), nil
@@ -136,7 +139,7 @@ func (c *Config) first(ctx context.Context, n connection, from string) (Resolved
 	if err != nil {
 		return Resolved{}, err
 	}
-	name := pick(names)
+	name := pick(slices.DeleteFunc(names, func(m string) bool { return !c.Providers[n.provider].allows(m) }))
 	if name == "" {
 		return Resolved{}, &centurion.Error{Op: "find model", Kind: centurion.KindConfig,
 			Msg: shown(n.url) + "/models lists no model", Hint: "name one with --model " + n.provider + "/NAME"}
@@ -188,6 +191,34 @@ func (c *Config) fromLocal(ctx context.Context) (Resolved, bool, error) {
 	return Resolved{}, false, ctx.Err()
 }
 
+// checkCap is how long a person waits for a server when they only look whether it answers.
+const checkCap = 3 * time.Second
+
+// Check asks a provider's server for its list of models, and returns where it is and how many there are. Errors are those of
+// [Config.ResolveModel]: centurion.KindAuth for a key that is refused, KindNetwork for a server that gives no list.
+func (c *Config) Check(ctx context.Context, provider string) (address string, models int, err error) {
+	n, err := c.connect(ctx, provider)
+	if err == nil {
+		err = n.usable()
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	names, err := c.models(ctx, n, checkCap)
+	return shown(n.url), len(names), err
+}
+
+// Personal lists the providers that the person's own files configure and none disables, ordered by id.
+func (c *Config) Personal() []string {
+	ids := slices.Sorted(maps.Keys(c.mine))
+	return slices.DeleteFunc(ids, func(id string) bool { return c.disabled(id, "") != nil })
+}
+
+// Shipped reports whether a provider's address is one that only the project names.
+func (c *Config) Shipped(provider string) bool {
+	return c.Providers[provider].project.url
+}
+
 // models asks an endpoint for its list.
 func (c *Config) models(ctx context.Context, n connection, wait time.Duration) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
@@ -209,6 +240,12 @@ func (c *Config) models(ctx context.Context, n connection, wait time.Duration) (
 	}
 	name := "start it, correct its URL, or name a model with --model " + n.provider + "/NAME"
 	resp, err := client.Do(req)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fail(centurion.KindNetwork, fmt.Sprintf("%s gave no answer within %s", shown(n.url), wait), name, nil)
+	}
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		err = ue.Err // the address is named already
+	}
 	if err != nil {
 		return fail(centurion.KindNetwork, shown(n.url)+" cannot be reached", name, err)
 	}

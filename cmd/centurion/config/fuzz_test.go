@@ -34,7 +34,7 @@ func FuzzLoad(f *testing.F) {
 		for _, project := range []bool{false, true} {
 			src.project = project
 			l := &loader{c: &Config{opts: Options{Dir: "/", Env: func(string) string { return "" }}}, subst: substituter{root: dir},
-				unused: map[*source][]string{}, sources: []*source{src}}
+				table: openCodeKeys(), sources: []*source{src}}
 			if l.addOpen(n) == nil && l.decodeOpen() == nil {
 				l.notices()
 			}

@@ -9,8 +9,10 @@ import (
 )
 
 // knownProviders returns the built-in table in the order in which providers are tried: those with keys, then local
-// servers.
-func (c *Config) knownProviders() []catalog.Provider { return c.table().Providers() }
+// servers. Disabled ones are left out.
+func (c *Config) knownProviders() []catalog.Provider {
+	return slices.DeleteFunc(c.table().Providers(), func(p catalog.Provider) bool { return c.disabled(p.ID, "") != nil })
+}
 
 // table returns the built-in table of providers and models. Load makes it once; a Config made otherwise has it made anew.
 func (c *Config) table() *catalog.Catalog {

@@ -11,21 +11,6 @@ import (
 	"centurion/provider/catalog"
 )
 
-// openCodeKeys are the top-level keys of OpenCode 1.18's schema; true ones are used.
-func openCodeKeys() map[string]bool {
-	return map[string]bool{
-		"$schema": true, "model": true, "small_model": true, "default_agent": true, "provider": true, "agent": true,
-		"command": true, "permission": true, "instructions": true, "tools": true,
-		"shell": false, "logLevel": false, "server": false, "skills": false, "references": false, "reference": false,
-		"watcher": false, "snapshot": false, "plugin": false, "share": false, "autoshare": false, "autoupdate": false,
-		"disabled_providers": false, "enabled_providers": false, "subagent_depth": false, "username": false, "mode": false,
-		"mcp": false, "formatter": false, "lsp": false, "layout": false, "attachment": false, "enterprise": false,
-		"tool_output": false, "compaction": false, "experimental": false,
-	}
-}
-
-func isOpenCodeKey(key string) bool { _, ok := openCodeKeys()[key]; return ok }
-
 // Load reads everything that is configured for the project in o.Dir.
 //
 // Errors are KindUsage if that directory does not exist and KindConfig, naming file and line, for everything that is
@@ -42,10 +27,10 @@ func Load(o Options) (*Config, error) {
 	o.Dir = dir
 	dirs := upwards(dir)
 	l := &loader{
-		c:      &Config{opts: o, catalog: catalog.New()},
-		dirs:   dirs,
-		subst:  substituter{opts: o, root: dirs[0]},
-		unused: map[*source][]string{},
+		c:     &Config{opts: o, catalog: catalog.New()},
+		dirs:  dirs,
+		subst: substituter{opts: o, root: dirs[0]},
+		table: openCodeKeys(),
 	}
 	for _, step := range []func() error{l.openCode, l.ownFiles, l.decodeOpen, l.decodeOwn} {
 		if err := step(); err != nil {
@@ -76,10 +61,9 @@ type loader struct {
 	c       *Config
 	dirs    []string // from the git root down to the project
 	subst   substituter
-	mine    *node // OpenCode's keys of the files that did not come with the project
 	sources []*source
-	unused  map[*source][]string // keys that do not count, for one notice a file
-	dropped []string             // other notices
+	table   []openKey
+	dropped []string // notices
 }
 
 // source registers a file that was read.
@@ -191,13 +175,8 @@ func (l *loader) openFile(path string, project bool) error {
 
 // addOpen checks one of OpenCode's files and lays it over those before.
 func (l *loader) addOpen(n *node) error {
-	known := openCodeKeys()
 	kept := &node{src: n.src, line: n.line, kind: kindObject}
 	for _, m := range n.members {
-		if !known[m.key] {
-			l.unused[n.src] = append(l.unused[n.src], m.key)
-			continue
-		}
 		if err := l.subst.node(m.value); err != nil {
 			return err
 		}
@@ -211,7 +190,7 @@ func (l *loader) addOpen(n *node) error {
 			if m.value.kind != kindString && m.value.kind != kindObject {
 				return m.value.mismatch(m.key, "allow, ask, deny or an object with rules")
 			}
-			l.c.Permission = append(l.c.Permission, PermissionLevel{n.src.name, n.src.project, m.value.rawJSON()})
+			l.c.Permission = append(l.c.Permission, PermissionLevel{n.src.name, n.src.project, l.ruled(m.key, m.value).rawJSON()})
 		case "instructions":
 			if err := l.instructions(m.value); err != nil {
 				return err
@@ -222,13 +201,19 @@ func (l *loader) addOpen(n *node) error {
 				return err
 			}
 			kept.members = append(kept.members, member{m.key, m.line, named})
-		default:
+		case "model", "default_agent", "provider", "command", "disabled_providers", "enabled_providers":
 			kept.members = append(kept.members, m)
+		default:
+			l.unread(m.key, m)
+			continue
+		}
+		if names := m.value.withheld(); len(names) > 0 && m.key != "provider" { // of a provider it is said when it is used
+			l.drop(m.value, fmt.Sprintf("{env:%s} is left as it stands: a project's file does not read your environment", names[0]))
 		}
 	}
 	l.c.open = merge(l.c.open, kept)
 	if !n.src.project {
-		l.mine = merge(l.mine, kept)
+		l.c.mineOpen = merge(l.c.mineOpen, kept)
 	}
 	return nil
 }
@@ -260,7 +245,7 @@ func (l *loader) setApart(named *node) error {
 		if l.c.AgentPermission == nil {
 			l.c.AgentPermission = map[string][]PermissionLevel{}
 		}
-		l.c.AgentPermission[m.key] = append(l.c.AgentPermission[m.key], PermissionLevel{n.src.name, true, n.rawJSON()})
+		l.c.AgentPermission[m.key] = append(l.c.AgentPermission[m.key], PermissionLevel{n.src.name, true, l.ruled("agent."+m.key+".permission", n).rawJSON()})
 		m.value.members = slices.DeleteFunc(m.value.members, func(x member) bool { return x.key == "permission" })
 	}
 	return nil
@@ -274,16 +259,13 @@ func (l *loader) tools(n *node) error {
 	}
 	level := &node{src: n.src, line: n.line, kind: kindObject}
 	for _, m := range n.members {
-		key, action := m.key, "deny"
-		if slices.Contains([]string{"write", "edit", "patch", "multiedit"}, key) {
-			key = "edit" // one permission covers every tool that changes files
-		}
+		action := "deny"
 		if m.value.yes {
 			action = "allow"
 		}
-		level.set(member{key, m.line, &node{src: n.src, line: m.line, kind: kindString, text: action}})
+		level.set(member{m.key, m.line, &node{src: n.src, line: m.line, kind: kindString, text: action}})
 	}
-	l.c.Permission = append(l.c.Permission, PermissionLevel{n.src.name, n.src.project, level.rawJSON()})
+	l.c.Permission = append(l.c.Permission, PermissionLevel{n.src.name, n.src.project, l.ruled("permission", level).rawJSON()})
 	return nil
 }
 
@@ -334,7 +316,9 @@ func (l *loader) ownFile(path string, project bool) error {
 	if n == nil || err != nil {
 		return err
 	}
-	if err := l.subst.node(n); err != nil {
+	subst := l.subst
+	subst.own = true
+	if err := subst.node(n); err != nil {
 		return err
 	}
 	own, err := decodeOwn(n)
@@ -371,8 +355,6 @@ func decodeOwn(n *node) (*Own, error) {
 func loosens(key string, person, project *Own) bool {
 	const defaultCost = 10 // USD, the default of --max-cost
 	switch key {
-	case "dir":
-		return project.Dir != ""
 	case "isolation": // shared: agents write straight into the person's files
 		return project.Isolation == "shared" && person.Isolation != "shared"
 	case "ask":
@@ -383,6 +365,8 @@ func loosens(key string, person, project *Own) bool {
 		return project.Merge && !person.Merge
 	case "require_proof":
 		return !project.RequireProof && person.RequireProof
+	case "detach": // nobody would see what it asks
+		return project.Detach && !person.Detach
 	case "sandbox":
 		return project.Sandbox != "require" && person.Sandbox == "require" || project.Sandbox == "off" && person.Sandbox != "off"
 	case "max_cost":
@@ -419,9 +403,6 @@ func (l *loader) decodeOwn() (err error) {
 	if own.Model != "" {
 		l.c.Model = own.Model
 	}
-	if own.SmallModel != "" {
-		l.c.SmallModel = own.SmallModel
-	}
 	return nil
 }
 
@@ -430,39 +411,26 @@ func (l *loader) decodeOpen() error {
 	c := l.c
 	fields := []field[Config]{
 		text("model", func(c *Config) *string { return &c.Model }),
-		text("small_model", func(c *Config) *string { return &c.SmallModel }),
 		text("default_agent", func(c *Config) *string { return &c.DefaultAgent }),
 		{"provider", l.setProviders},
 		{"agent", l.setAgents},
 		{"command", l.setCommands},
+		list("disabled_providers", false, func(*Config) *[]string { return new([]string) }), // used where the files say them: see disabled
+		list("enabled_providers", false, func(*Config) *[]string { return new([]string) }),
 	}
 	c.Providers, c.Agents, c.Commands = map[string]Provider{}, map[string]Agent{}, map[string]Command{}
 	return decode(c.open, "configuration", c, fields, nil)
 }
 
-// skip notes a key below the top level that does not count.
+// skip notes a key below the top level that nothing reads.
 func (l *loader) skip(prefix string) func(member) error {
 	return func(m member) error {
-		src := m.value.src
-		l.unused[src] = append(l.unused[src], prefix+m.key)
+		l.unread(prefix+m.key, m)
 		return nil
 	}
 }
 
-// notices writes one line for each file with keys that do not count, then the others.
 func (l *loader) notices() {
-	own := keysOf(ownFields())
-	for _, s := range l.sources {
-		keys := l.unused[s]
-		if len(keys) == 0 {
-			continue
-		}
-		line := fmt.Sprintf("%s: not used by centurion: %s", s.name, strings.Join(keys, ", "))
-		misplaced := slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return isOpenCodeKey(k) || !slices.Contains(own, k) })
-		if len(misplaced) > 0 {
-			line += fmt.Sprintf(" (%s would count in .opencode/centurion.jsonc)", strings.Join(misplaced, ", "))
-		}
-		l.c.Notices = append(l.c.Notices, line)
-	}
-	l.c.Notices = append(l.c.Notices, l.dropped...)
+	l.c.Dropped = l.dropped
+	l.c.Notices = append(l.c.ignoredNotices(), l.dropped...)
 }

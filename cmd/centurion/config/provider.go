@@ -14,7 +14,6 @@ import (
 // came with the project may not be.
 type Provider struct {
 	ID      string
-	Name    string
 	BaseURL string
 	APIKey  Secret
 	Headers map[string]string
@@ -26,10 +25,16 @@ type Provider struct {
 
 	where     string            // file and line, for messages
 	keySource string            // the variable that the key came from, or the file it stands in
+	only, not []string          // the models that may and may not be used; without only, all
 	missing   string            // the variable that the key should have come from
 	headers   map[string]string // those that came with the project
-	project   struct{ url, key, env bool }
+	withheld  []string          // variables that the project's file names and that were not read
+	keyVar    string            // the one that its key is, and nothing but it
+	project   shipped
 }
+
+// shipped says which parts of a provider came with the project.
+type shipped struct{ url, key, env bool }
 
 // Model is a model as configured for a provider. Limits of 0 and a nil price mean "not set".
 type Model struct {
@@ -38,8 +43,6 @@ type Model struct {
 	Context     int    // tokens
 	Output      int    // tokens
 	Price       *centurion.Price
-	ToolCall    *bool
-	Reasoning   *bool
 	Temperature *bool // it takes a temperature
 	Echo        bool  // it wants its reasoning back in the history
 	API         API   // empty: the provider's
@@ -84,13 +87,18 @@ func decodeProviders(n *node, skip func(prefix string) func(member) error, drop 
 func decodeProvider(m member, skip func(string) func(member) error, drop func(*node, string)) (Provider, error) {
 	n, at := m.value, "provider."+m.key
 	p := Provider{ID: m.key, File: n.src.name, where: n.src.at(m.line, "").Msg}
-	p.where = strings.TrimSuffix(p.where, ": ")
-	pass := func(*Provider, string, *node) error { return nil }
+	p.where, p.withheld = strings.TrimSuffix(p.where, ": "), n.withheld()
 	options := []field[Provider]{
 		text("baseURL", func(p *Provider) *string { return &p.BaseURL }),
 		apiField(func(p *Provider) *API { return &p.API }),
 		{"apiKey", func(p *Provider, key string, n *node) error {
 			key, err := n.str(key)
+			if len(n.withheld()) > 0 {
+				if m := reference.FindStringSubmatch(n.text); m[0] == strings.TrimSpace(n.text) {
+					p.keyVar = strings.TrimSpace(m[2])
+				}
+				return err
+			}
 			p.APIKey, p.keySource, p.missing = Secret(strings.TrimSpace(key)), keySource(n), n.missing
 			p.project.key = n.src.project
 			return err
@@ -109,8 +117,9 @@ func decodeProvider(m member, skip func(string) func(member) error, drop func(*n
 		}},
 	}
 	fields := []field[Provider]{
-		text("name", func(p *Provider) *string { return &p.Name }),
-		text("npm", func(p *Provider) *string { return &p.NPM }), {"id", pass},
+		text("npm", func(p *Provider) *string { return &p.NPM }),
+		list("whitelist", false, func(p *Provider) *[]string { return &p.only }),
+		list("blacklist", false, func(p *Provider) *[]string { return &p.not }),
 		text("api", func(p *Provider) *string { return &p.BaseURL }),
 		list("env", false, func(p *Provider) *[]string { return &p.Env }),
 		{"options", func(p *Provider, key string, n *node) error {
@@ -130,7 +139,7 @@ func decodeProvider(m member, skip func(string) func(member) error, drop func(*n
 	if err := decode(&ordered, at, &p, fields, skip(at+".")); err != nil {
 		return p, err
 	}
-	if p.BaseURL == "" {
+	if p.BaseURL == "" || len(url.withheld()) > 0 {
 		return p, nil
 	}
 	return p, checkURL(url, &p)
@@ -188,30 +197,29 @@ func setModels(p *Provider, at string, n *node, skip func(string) func(member) e
 }
 
 func modelFields(key string, skip func(string) func(member) error) []field[Model] {
-	type limit struct{ context, input, output int }
+	type limit struct{ context, output int }
 	type cost struct{ in, out, read, write *float64 }
-	pass := func(*Model, string, *node) error { return nil }
 	value := func(p *float64, input float64) float64 { // without a price of its own the cache costs what the input does
 		if p == nil {
 			return input
 		}
 		return *p
 	}
-	fields := []field[Model]{
+	return []field[Model]{
 		{"options", func(m *Model, _ string, n *node) error {
 			return decode(n, key+".options", m, []field[Model]{apiField(func(m *Model) *API { return &m.API })}, skip(key+".options."))
 		}},
 		text("id", func(m *Model) *string { return &m.ID }),
 		optional("attachment", func(m *Model) **bool { return &m.Attachment }),
 		{"modalities", func(m *Model, _ string, n *node) error {
-			ignore := func(*Model, string, *node) error { return nil }
-			return decode(n, key+".modalities", m, []field[Model]{list("input", false, func(m *Model) *[]string { return &m.Input }), {"output", ignore}}, skip(key+".modalities."))
+			return decode(n, key+".modalities", m, []field[Model]{list("input", false, func(m *Model) *[]string { return &m.Input })}, skip(key+".modalities."))
 		}},
-		optional("tool_call", func(m *Model) **bool { return &m.ToolCall }),
-		optional("reasoning", func(m *Model) **bool { return &m.Reasoning }),
 		optional("temperature", func(m *Model) **bool { return &m.Temperature }),
 		{"interleaved", func(m *Model, _ string, n *node) error {
 			field := cmp.Or(n.get("field"), n)
+			if field.kind != kindString && (field != n || n.kind != kindBool) {
+				return field.mismatch(key+".interleaved", "true, false, a string or an object with a field")
+			}
 			m.Echo = n.yes || field.text == "reasoning_content" // the one field that requests can hold
 			return nil
 		}},
@@ -219,7 +227,6 @@ func modelFields(key string, skip func(string) func(member) error) []field[Model
 			var l limit
 			err := decode(n, key+".limit", &l, []field[limit]{
 				integer("context", 0, 0, func(l *limit) *int { return &l.context }),
-				integer("input", 0, 0, func(l *limit) *int { return &l.input }),
 				integer("output", 0, 0, func(l *limit) *int { return &l.output }),
 			}, skip(key+".limit."))
 			m.Context, m.Output = l.context, l.output
@@ -243,10 +250,6 @@ func modelFields(key string, skip func(string) func(member) error) []field[Model
 			return nil
 		}},
 	}
-	for _, k := range []string{"name", "family", "release_date", "status", "experimental"} {
-		fields = append(fields, field[Model]{k, pass}) // description only
-	}
-	return fields
 }
 
 func (l *loader) setProviders(c *Config, _ string, n *node) error {
@@ -261,7 +264,7 @@ func (l *loader) setProviders(c *Config, _ string, n *node) error {
 	// The same without the project's files, to tell what the person chose from what came with the project. Keys that do
 	// not count have been noted above.
 	quiet := func(string) func(member) error { return func(member) error { return nil } }
-	mine, err := decodeProviders(l.mine.get("provider"), quiet, func(*node, string) {})
+	mine, err := decodeProviders(c.mineOpen.get("provider"), quiet, func(*node, string) {})
 	if err != nil {
 		return err
 	}

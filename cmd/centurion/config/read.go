@@ -63,6 +63,9 @@ var reference = regexp.MustCompile(`\{(env|file):([^}]+)\}`)
 type substituter struct {
 	opts Options
 	root string // what {file:…} in a project's file must stay inside
+
+	own     bool // Centurion's own files, in which a project's file that names a variable is an error
+	vouched bool // the person trusts what came with the project
 }
 
 func (s substituter) node(n *node) error {
@@ -99,9 +102,12 @@ func (s substituter) resolve(n *node, what, name string) (string, error) {
 		v, err := s.file(n, name)
 		return strings.TrimSpace(v), err
 	}
-	if n.src.project {
-		e := n.src.at(n.line, "{env:%s} is not read for a file that came with the project", name)
-		e.Hint = "move this setting to ~/.config/opencode/opencode.json, which is yours"
+	if n.src.project && !s.vouched {
+		if !s.own {
+			return "{env:" + name + "}", nil
+		}
+		e := n.src.at(n.line, "{env:%s} is not read from a file that came with the project", name)
+		e.Hint = "move this setting to ~/.config/centurion/config.jsonc, which is yours"
 		return "", e
 	}
 	v := s.opts.env(name)

@@ -41,6 +41,9 @@ type Resolved struct {
 // Errors are KindUsage (flag is wrong) and KindConfig (everything else); each says what to do. A server that is asked for
 // its list and does not answer gives KindNetwork, one that refuses the key KindAuth.
 func (c *Config) ResolveModel(ctx context.Context, flag string) (Resolved, error) {
+	if c.refused != nil {
+		return Resolved{}, c.refused
+	}
 	if flag != "" {
 		return c.named(ctx, flag, "--model", centurion.KindUsage)
 	}
@@ -83,6 +86,9 @@ func (c *Config) named(ctx context.Context, name, from string, kind centurion.Ki
 			return fail("the provider custom has no endpoint", "set "+customURL+
 				", or define provider.custom.options.baseURL in opencode.json")
 		}
+	}
+	if err := cmp.Or(c.disabled(id, kind), c.Providers[id].usableModel(model, from, kind)); err != nil {
+		return Resolved{}, err
 	}
 	conn, err := c.connect(ctx, id)
 	if err != nil {
@@ -162,6 +168,9 @@ func (c *Config) reach(ctx context.Context, id string) (connection, error) {
 	}
 	personal := strings.TrimRight(cmp.Or(mine.BaseURL, fromEnv, known.BaseURL), "/")
 	n.url = personal
+	if err := c.unvouched(all, mine, personal); err != nil {
+		return n, err
+	}
 	if all.project.url && !sameURL(all.BaseURL, personal) {
 		return c.projectConnection(n, all)
 	}
@@ -183,6 +192,9 @@ func (c *Config) reach(ctx context.Context, id string) (connection, error) {
 			n.key, n.keySource = all.APIKey, all.keySource
 			return n, nil
 		}
+	}
+	if all.keyVar != "" {
+		mine.Env = append([]string{all.keyVar}, mine.Env...)
 	}
 	return n, c.findKey(ctx, &n, mine, known, fromEnv != "" && mine.BaseURL == "")
 }

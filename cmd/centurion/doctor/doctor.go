@@ -1,4 +1,4 @@
-// Package doctor looks at the machine and says what Centurion finds there: models and keys (never their values), git,
+// Package doctor looks at the machine and says what Centurion finds there: models, whether their servers answer, keys (never their values), git,
 // ripgrep, the terminal, what the system could confine a command with, the state directory, desktop notices, and through
 // its caller this project's missions. It changes nothing, except that it creates and removes one file in the state
 // directory to see whether it can, and it starts nothing but `git --version`, `rg --version` and, on Linux, `true` in
@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,10 +134,7 @@ func (d *doctor) configuration(ctx context.Context) []Finding {
 	if len(c.Sources) > 0 {
 		files.Detail = strings.Join(c.Sources, ", ")
 	}
-	out := []Finding{files}
-	for _, n := range c.Notices {
-		out = append(out, Finding{Name: "configuration", Status: Warn, Detail: n})
-	}
+	out := append([]Finding{files}, ignored(c)...)
 	model := Finding{Name: "model", Status: OK}
 	r, err := c.ResolveModel(ctx, "")
 	switch {
@@ -154,7 +152,7 @@ func (d *doctor) configuration(ctx context.Context) []Finding {
 			model.Status, model.Hint = Warn, r.Warning
 		}
 	}
-	return append(append(out, model), d.keys()...)
+	return slices.Concat(append(out, model), askServers(ctx, c, r.Model.Provider), d.keys())
 }
 
 // keys lists where keys are. Which ones a mission uses, the model's finding says.

@@ -1,15 +1,20 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"unicode/utf8"
 
 	"go.uber.org/goleak"
@@ -21,6 +26,77 @@ type refuse struct{}
 
 func (refuse) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("connection refused")
+}
+
+// servers answer for an address with a body, or with a status where the body is one; what is not listed cannot be reached.
+type servers map[string]string
+
+func (s servers) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, ok := s[r.URL.String()]
+	switch {
+	case !ok:
+		return nil, errors.New("connection refused")
+	case body == "hang":
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	status := http.StatusOK
+	if n, err := strconv.Atoi(body); err == nil {
+		status, body = n, ""
+	}
+	return &http.Response{StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+// Issue "A person's first hour" 17: the doctor asks the servers that the person has configured before it says ok, and says what came back.
+func TestServers(t *testing.T) {
+	const url = "https://api.openai.com/v1/models"
+	for name, tt := range map[string]struct {
+		answers servers
+		config  string // below home
+		project string
+		want    []string // each: status, then words
+	}{
+		"it answers":      {answers: servers{url: `{"data":[{"id":"a"},{"id":"b"}]}`}, want: []string{"ok openai at https://api.openai.com/v1 answered: 2 models"}},
+		"a wrong key":     {answers: servers{url: "401"}, want: []string{"fail the key from OPENAI_API_KEY was refused"}},
+		"nobody there":    {want: []string{"fail cannot be reached: connection refused"}},
+		"no answer":       {answers: servers{url: "hang"}, want: []string{"fail gave no answer within 3s"}},
+		"no such list":    {answers: servers{url: "404"}, want: []string{"warn answered 404 Not Found"}},
+		"another is down": {answers: servers{url: `{"data":[]}`}, config: `{"provider":{"corp":{"options":{"baseURL":"https://corp.example/v1"}}}}`, want: []string{"ok openai", "warn https://corp.example/v1 cannot be reached"}},
+		"not a project's": {answers: servers{url: `{"data":[]}`}, project: `{"provider":{"corp":{"options":{"baseURL":"http://127.0.0.1:9/v1"}}}}`, want: []string{"ok openai"}},
+		"used, a project's": {project: `{"model":"corp/m","provider":{"corp":{"options":{"baseURL":"http://127.0.0.1:9/v1"}}}}`,
+			want: []string{"warn corp was not asked: its address came with the project"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"project/opencode.json": cmp.Or(tt.project, "{}"), "home/.config/opencode/opencode.json": cmp.Or(tt.config, "{}"),
+				"home/.config/centurion/config.jsonc": "{}"}
+			if tt.project == "" || !strings.Contains(tt.project, "model") {
+				files["home/.config/centurion/config.jsonc"] = `{"model":"openai/gpt-5"}`
+			}
+			o := world(t, map[string]string{"OPENAI_API_KEY": "sk-canary"}, files)
+			synctest.Test(t, func(t *testing.T) {
+				o.HTTP = &http.Client{Transport: tt.answers}
+				found := (&doctor{o}).configuration(t.Context())
+				var got []Finding
+				for _, f := range found {
+					if f.Name == "server" {
+						got = append(got, f)
+					}
+					if strings.Contains(f.Detail+f.Hint, "canary") {
+						t.Errorf("a key is told: %+v", f)
+					}
+				}
+				if len(got) != len(tt.want) {
+					t.Fatalf("%+v", got)
+				}
+				for i, want := range tt.want {
+					status, words, _ := strings.Cut(want, " ")
+					if string(got[i].Status) != status || !strings.Contains(got[i].Detail, words) || (got[i].Hint == "") != (status == "ok") {
+						t.Errorf("%+v, want %s", got[i], want)
+					}
+				}
+			})
+		})
+	}
 }
 
 // world is options with a home and a project of their own; files are written below both.
@@ -71,10 +147,11 @@ func find(t *testing.T, all []Finding, name string) []Finding {
 
 func TestHealthy(t *testing.T) {
 	o := world(t, map[string]string{"OPENAI_API_KEY": "sk-canary", "GROQ_API_KEY": "gsk-canary"}, map[string]string{
-		"project/opencode.json":                `{"model":"openai/gpt-5","theme":"x"}`,
+		"project/opencode.json":                `{"model":"openai/gpt-5","theme":"x","plugin":["p"]}`,
 		"home/.local/share/opencode/auth.json": `{"mistral":{"type":"api","key":"m-canary"}}`,
 	})
 	o.Notify = func() (bool, string) { return true, "" }
+	o.HTTP = &http.Client{Transport: servers{"https://api.openai.com/v1/models": `{"data":[{"id":"gpt-5"}]}`}}
 	all := Run(t.Context(), o)
 	if m := find(t, all, "model")[0]; m.Status != OK || !strings.Contains(m.Detail, "openai/gpt-5") ||
 		!strings.Contains(m.Detail, "OPENAI_API_KEY") || !strings.Contains(m.Detail, "opencode.json") {
@@ -86,8 +163,12 @@ func TestHealthy(t *testing.T) {
 			t.Errorf("keys %q do not name %q", k.Detail, word)
 		}
 	}
-	if c := find(t, all, "configuration"); len(c) != 2 || c[1].Status != Warn || !strings.Contains(c[1].Detail, "theme") {
+	if c := find(t, all, "configuration"); len(c) != 3 || c[1].Status != OK || !strings.Contains(c[1].Detail, "theme") ||
+		c[2].Status != Warn || !strings.Contains(c[2].Detail, "plugin is ignored: this version has no plugins") {
 		t.Errorf("configuration: %+v", c)
+	}
+	if s := find(t, all, "server")[0]; s.Status != OK || s.Detail != "openai at https://api.openai.com/v1 answered: 1 model" {
+		t.Errorf("server: %+v", s)
 	}
 	if s := find(t, all, "state")[0]; s.Status == Fail || !strings.Contains(s.Detail, "centurion") || !strings.Contains(s.Detail, "GB free") {
 		t.Errorf("state: %+v", s)

@@ -1,0 +1,144 @@
+package config
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"centurion"
+)
+
+// Contract "Configuration": {env:NAME} of a project's file counts for a known provider at its own host, for that provider's own
+// variables. Nothing else is sent anywhere, and no such line keeps the configuration from being read.
+func TestProjectKeyVariable(t *testing.T) {
+	const at = `"options":{"apiKey":"{env:%s}"}`
+	key := func(name string) string { return strings.ReplaceAll(at, "%s", name) }
+	for name, tt := range map[string]struct {
+		global, project, model string
+		env                    map[string]string
+		want                   string   // the key
+		words                  []string // of the error, when there is one
+	}{
+		"OpenCode's commonest line":  {project: `{"model":"openai/gpt-5","provider":{"openai":{` + key("OPENAI_API_KEY") + `}}}`, want: "canary-OPENAI_API_KEY"},
+		"another of its variables":   {project: `{"model":"google/gemini-2.5-pro","provider":{"google":{` + key("GOOGLE_GENERATIVE_AI_API_KEY") + `}}}`, want: "canary-GOOGLE_GENERATIVE_AI_API_KEY"},
+		"its own URL is named":       {project: `{"provider":{"openai":{"options":{"baseURL":"https://api.openai.com/v1/","apiKey":"{env:OPENAI_API_KEY}"}}}}`, model: "openai/gpt-5", want: "canary-OPENAI_API_KEY"},
+		"the person's key is nearer": {global: `{"provider":{"openai":{"options":{"apiKey":"mine"}}}}`, project: `{"provider":{"openai":{` + key("OPENAI_API_KEY") + `}}}`, model: "openai/gpt-5", want: "mine"},
+		"the person's gateway":       {global: `{"provider":{"openai":{"options":{"baseURL":"https://gw.example/v1"}}}}`, project: `{"provider":{"openai":{` + key("OPENAI_API_KEY") + `}}}`, model: "openai/gpt-5", want: "canary-OPENAI_API_KEY"},
+		"another provider is used":   {project: `{"provider":{"openai":{` + key("AWS_SECRET") + `}}}`, model: "groq/x", want: "canary-GROQ_API_KEY"},
+		"in a part nobody reads":     {project: `{"mcp":{"x":{"environment":{"T":"{env:AWS_SECRET}"}}}}`, model: "groq/x", want: "canary-GROQ_API_KEY"},
+
+		"not its own variable":    {project: `{"provider":{"openai":{` + key("AWS_SECRET") + `}}}`, model: "openai/gpt-5", words: []string{"opencode.json:1", "AWS_SECRET", "openai", "https://api.openai.com/v1"}},
+		"another provider's":      {project: `{"provider":{"groq":{` + key("ANTHROPIC_API_KEY") + `}}}`, model: "groq/x", words: []string{"ANTHROPIC_API_KEY"}},
+		"part of a longer key":    {project: `{"provider":{"openai":{"options":{"apiKey":"x{env:OPENAI_API_KEY}"}}}}`, model: "openai/gpt-5", words: []string{"OPENAI_API_KEY"}},
+		"at another host":         {project: `{"provider":{"openai":{"options":{"baseURL":"https://evil.example/v1","apiKey":"{env:OPENAI_API_KEY}"}}}}`, model: "openai/gpt-5", words: []string{"evil.example"}},
+		"at this machine":         {project: `{"provider":{"openai":{"options":{"baseURL":"http://127.0.0.1:9/v1","apiKey":"{env:OPENAI_API_KEY}"}}}}`, model: "openai/gpt-5", words: []string{"127.0.0.1:9"}},
+		"a provider of no list":   {project: `{"provider":{"corp":{"options":{"baseURL":"https://corp.example/v1","apiKey":"{env:CORP}"}}}}`, model: "corp/x", words: []string{"CORP", "corp.example"}},
+		"the person's own server": {global: `{"provider":{"corp":{"options":{"baseURL":"https://corp.example/v1"}}}}`, project: `{"provider":{"corp":{` + key("CORP") + `}}}`, model: "corp/x", words: []string{"CORP", "corp.example"}},
+		"in the URL":              {project: `{"provider":{"corp":{"options":{"baseURL":"https://{env:CORP}.example/v1"}}}}`, model: "corp/x", words: []string{"CORP"}},
+		"in a header":             {project: `{"provider":{"ollama":{"options":{"headers":{"X":"{env:CORP}"}}}}}`, model: "ollama/x", words: []string{"CORP", "127.0.0.1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for _, v := range []string{"OPENAI_API_KEY", "GROQ_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "AWS_SECRET", "CORP"} {
+				w.env[v] = "canary-" + v
+			}
+			if tt.global != "" {
+				w.global("opencode/opencode.json", tt.global)
+			}
+			w.project("opencode.json", tt.project)
+			r, err := w.resolve(tt.model)
+			if len(tt.words) == 0 {
+				if err != nil || r.APIKey.Reveal() != tt.want {
+					t.Errorf("key %q, %v (%s)", r.APIKey.Reveal(), err, centurion.HintOf(err))
+				}
+				return
+			}
+			fails(t, err, centurion.KindConfig, tt.words...)
+			if err != nil && strings.Contains(err.Error()+centurion.HintOf(err), "canary") {
+				t.Errorf("the error tells a secret: %v", err)
+			}
+		})
+	}
+}
+
+// Contract "Configuration": a disabled provider is not picked, and naming it is an error; a project's file can only disable more.
+func TestDisabledProviders(t *testing.T) {
+	for name, tt := range map[string]struct {
+		global, project, flag string
+		want                  string // provider
+		kind                  centurion.Kind
+		words                 []string
+	}{
+		"the next is taken":            {global: `{"disabled_providers":["openai"]}`, want: "groq"},
+		"only the enabled one":         {global: `{"enabled_providers":["groq"]}`, want: "groq"},
+		"a project disables":           {project: `{"disabled_providers":["openai"]}`, want: "groq"},
+		"a project enables fewer":      {global: `{"enabled_providers":["groq","openai"]}`, project: `{"enabled_providers":["groq"]}`, want: "groq"},
+		"a project cannot enable":      {global: `{"disabled_providers":["openai"]}`, project: `{"disabled_providers":[]}`, want: "groq"},
+		"a project cannot enable more": {global: `{"enabled_providers":["groq"]}`, project: `{"enabled_providers":["groq","openai"]}`, want: "groq"},
+		"a server of its own": {global: `{"disabled_providers":["corp"],"provider":{"corp":{"options":{"baseURL":"https://c.example/v1"},"models":{"m":{}}}}}`,
+			want: "openai"},
+		"named by a flag": {global: "{\n\"disabled_providers\":[\"openai\"]}", flag: "openai/gpt-5", kind: centurion.KindUsage,
+			words: []string{`"openai"`, "disabled_providers", "opencode.json:2"}},
+		"named by a file": {global: `{"disabled_providers":["openai"],"model":"openai/gpt-5"}`, kind: centurion.KindConfig, words: []string{"disabled_providers"}},
+		"not enabled":     {global: `{"enabled_providers":["groq"]}`, flag: "openai/gpt-5", kind: centurion.KindUsage, words: []string{"enabled_providers"}},
+		"a model outside the whitelist": {global: `{"provider":{"openai":{"whitelist":["gpt-5"]}}}`, flag: "openai/gpt-5-mini", kind: centurion.KindUsage,
+			words: []string{"whitelist", "openai/gpt-5-mini"}},
+		"a model in the blacklist": {global: `{"provider":{"openai":{"blacklist":["gpt-5"]}}}`, flag: "openai/gpt-5", kind: centurion.KindUsage, words: []string{"blacklist"}},
+		"a policy":                 {global: `{"experimental":{"policies":[{"action":"provider.use","effect":"deny","resource":"openai"}]}}`, kind: centurion.KindConfig, words: []string{"experimental.policies", "disabled_providers"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.env["OPENAI_API_KEY"], w.env["GROQ_API_KEY"] = "sk", "gsk"
+			if tt.global != "" {
+				w.global("opencode/opencode.json", tt.global)
+			}
+			if tt.project != "" {
+				w.project("opencode.json", tt.project)
+			}
+			r, err := w.resolve(tt.flag)
+			if tt.want == "" {
+				fails(t, err, tt.kind, tt.words...)
+			} else if err != nil || r.Model.Provider != tt.want {
+				t.Errorf("picked %q, %v", r.Model, err)
+			}
+		})
+	}
+}
+
+// A disabled server on this machine is not even asked.
+func TestDisabledLocalServer(t *testing.T) {
+	w := newWorld(t)
+	w.global("opencode/opencode.json", `{"disabled_providers":["ollama"]}`)
+	net := w.web(map[string]string{"http://127.0.0.1:11434/v1/models": `{"data":[{"id":"qwen"}]}`})
+	if r, err := w.resolve(""); err == nil {
+		t.Errorf("picked %s", r.Model)
+	}
+	if strings.Contains(strings.Join(net.urls, " "), "11434") {
+		t.Errorf("asked %v", net.urls)
+	}
+}
+
+// Contract "Configuration": what a person has said yes to is used as if it were their own, until the program ends.
+func TestVouch(t *testing.T) {
+	w := newWorld(t)
+	w.env["CORP"], w.env["AT"] = "canary", "https://corp.example/v1"
+	w.project("opencode.json", `{"provider":{"corp":{"options":{"baseURL":"{env:AT}","apiKey":"{env:CORP}","headers":{"X-A":"{env:CORP}"}}}}}`)
+	c := w.load()
+	_, err := c.ResolveModel(t.Context(), "corp/x")
+	u, ok := errors.AsType[*Unvouched](err)
+	if !ok || u.Provider != "corp" {
+		t.Fatalf("%v", err)
+	}
+	if diff := cmp.Diff([]string{"AT", "CORP"}, u.Variables); diff != "" {
+		t.Error(diff)
+	}
+	if err := c.Vouch("corp"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.ResolveModel(t.Context(), "corp/x")
+	if err != nil || r.BaseURL != "https://corp.example/v1" || r.APIKey.Reveal() != "canary" || r.Headers["X-A"] != "canary" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
