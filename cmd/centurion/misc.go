@@ -1,18 +1,15 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"centurion"
 	"centurion/cmd/centurion/config"
-	"centurion/provider/catalog"
 )
 
 // looking makes a command that needs no state of a project.
@@ -36,16 +33,20 @@ func (c *cli) modelsCommand() *cobra.Command {
 		Output  int              `json:"output"`
 		Cost    *centurion.Price `json:"cost,omitempty"`  // USD for a million tokens
 		Takes   []string         `json:"takes,omitempty"` // which files
+		Source  string           `json:"source"`          // a file, or "built in"
 	}
-	return c.looking("models", "List the models whose prices and limits are known",
-		"List the models whose prices (USD for a million tokens) and limits (tokens) are known. Any other model of a provider can be used too.",
+	return c.looking("models", "List models with their prices and limits",
+		"List the models of your configuration, then the built-in ones, with prices (USD for a million tokens) and limits (tokens).\n"+
+			"Any other model of a provider can be used too.",
 		"  centurion models\n  centurion models --format json",
 		func(_ context.Context, f *readFlags, _ []string) error {
+			cfg, err := c.configured(f.dir)
+			if err != nil {
+				return err
+			}
 			rows := []row{}
-			for _, p := range catalog.New().Providers() {
-				for _, m := range p.Models {
-					rows = append(rows, row{p.ID + "/" + m.ID, m.Context, m.Output, m.Price, takes(m.Media)})
-				}
+			for _, m := range cfg.Listed() {
+				rows = append(rows, row{m.Name, m.Limit.Context, m.Limit.Output, m.Price, takes(m.Media), cmp.Or(m.File, builtIn)})
 			}
 			if f.format == "json" {
 				return writeJSON(c.out, rows)
@@ -57,6 +58,9 @@ func (c *cli) modelsCommand() *cobra.Command {
 				}
 				if len(r.Takes) > 0 {
 					price += "  takes " + strings.Join(r.Takes, ", ")
+				}
+				if r.Source != builtIn {
+					price += "  from " + r.Source
 				}
 				if _, err := fmt.Fprintf(c.out, "%-44s %9d  %s\n", r.Model, r.Context, price); err != nil {
 					return err
@@ -85,12 +89,19 @@ func (c *cli) authCommand() *cobra.Command {
 	auth.AddCommand(&cobra.Command{Use: "login PROVIDER", Short: "Keep a key", Args: exactly(1, 1, "a provider"),
 		Example: "  centurion auth login openai\n  printenv MY_KEY | centurion auth login openai",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			key, err := c.secret("Key of " + args[0] + ": ")
+			cfg, err := c.configured("")
+			if err != nil { // a key can be stored all the same
+				cfg = &config.Config{}
+			}
+			if err := cfg.Known(args[0]); err != nil {
+				return err
+			}
+			key, err := c.secret(cmd.Context(), "Key of "+args[0]+": ")
 			if err != nil {
 				return err
 			}
 			where, err := keys().Login(cmd.Context(), args[0], config.Secret(key))
-			return c.say(err, "kept in "+where)
+			return c.say(err, "stored in "+where)
 		}})
 	auth.AddCommand(c.authListCommand(keys))
 	auth.AddCommand(&cobra.Command{Use: "logout PROVIDER", Short: "Forget a key", Args: exactly(1, 1, "a provider"),
@@ -132,23 +143,4 @@ func (c *cli) authListCommand(keys func() *config.Keys) *cobra.Command {
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
 	completeValues(cmd, "format", "text", "json")
 	return cmd
-}
-
-// secret reads a line without showing it on a terminal, or from a pipe.
-func (c *cli) secret(prompt string) (string, error) {
-	f, ok := c.in.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		line, err := bufio.NewReader(c.in).ReadString('\n')
-		if line = strings.TrimSpace(line); line == "" {
-			return "", &centurion.Error{Kind: centurion.KindUsage, Msg: "no key came on standard input", Err: err}
-		}
-		return line, nil
-	}
-	fmt.Fprint(c.err, prompt)
-	b, err := term.ReadPassword(int(f.Fd()))
-	fmt.Fprintln(c.err)
-	if err != nil {
-		return "", &centurion.Error{Op: "read key", Kind: centurion.KindUsage, Err: err}
-	}
-	return strings.TrimSpace(string(b)), nil
 }

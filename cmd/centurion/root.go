@@ -115,7 +115,9 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		e.Msg = fmt.Sprintf("there is no command %q", args[0])
 		e.Hint += `; a goal is given with: centurion run "GOAL"`
 	}
-	if near := centurion.Nearest(args[0], names); near != "" {
+	if habit := habitHint(cmd.Name(), args[0]); habit != "" {
+		e.Hint = habit
+	} else if near := centurion.Nearest(args[0], names); near != "" {
 		e.Hint = fmt.Sprintf("did you mean `%s %s`?", cmd.CommandPath(), near)
 	}
 	return e
@@ -137,6 +139,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	if none, ok := errors.AsType[*pflag.NotExistError](err); ok && none.GetSpecifiedShortnames() != "" {
 		e.Err, e.Msg = nil, "there is no flag -"+none.GetSpecifiedName()
+		e.Hint = cmp.Or(habitOfFlag(cmd, none.GetSpecifiedName()), e.Hint)
 		return e
 	}
 	word, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
@@ -146,7 +149,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	e.Err, e.Msg = nil, "there is no flag --"+word
-	if near := centurion.Nearest(word, names); near != "" {
+	if habit := habitOfFlag(cmd, word); habit != "" {
+		e.Hint = habit
+	} else if near := centurion.Nearest(word, names); near != "" {
 		e.Hint = "did you mean --" + near + "?"
 	}
 	return e

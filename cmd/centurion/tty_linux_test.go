@@ -21,8 +21,9 @@ import (
 //
 //	see REGEXP          wait until the screen has shown this since the last step
 //	press KEYS REGEXP   press keys, again and again, until the screen has shown this
+//	type KEYS           press keys once
 //
-// KEYS are characters, enter, esc or ctrl-c. What the terminal was sent goes to tty.out.
+// KEYS are characters, enter, esc, backspace, ctrl-c or ctrl-d. What the terminal was sent goes to tty.out.
 func tty(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: tty STEPS N COMMAND ARG...")
@@ -94,7 +95,7 @@ func (s *screen) text() string {
 	return s.sent.String()
 }
 
-var keyNames = map[string]string{"enter": "\r", "ctrl-c": "\x03", "esc": "\x1b"}
+var keyNames = map[string]string{"enter": "\r", "ctrl-c": "\x03", "ctrl-d": "\x04", "backspace": "\x7f", "esc": "\x1b"}
 
 func (s *screen) step(line string, keys io.Writer) error {
 	if line == "" {
@@ -104,6 +105,12 @@ func (s *screen) step(line string, keys io.Writer) error {
 	press := ""
 	switch verb {
 	case "see":
+	case "type":
+		if k := keyNames[rest]; k != "" {
+			rest = k
+		}
+		_, err := io.WriteString(keys, rest)
+		return err
 	case "press":
 		press, rest, _ = strings.Cut(rest, " ")
 		if k := keyNames[press]; k != "" {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -37,6 +39,52 @@ func (c *Config) providerIDs() []string {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
+}
+
+// Known is an error of centurion.KindUsage, with the nearest, for a provider that no file configures and no table has.
+func (c *Config) Known(id string) error {
+	if _, configured := c.Providers[id]; configured || c.known(id).ID != "" || id == customID {
+		return nil
+	}
+	e := &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("unknown provider %q", id),
+		Hint: "known are " + strings.Join(c.providerIDs(), ", ") + "; others go under \"provider\" in opencode.json"}
+	if near := centurion.Nearest(id, c.providerIDs()); near != "" {
+		e.Msg += fmt.Sprintf("; the nearest is %q", near)
+	}
+	return e
+}
+
+// Listed is a model that can be named, with its limits and price as they are in effect.
+type Listed struct {
+	Name string // as it is named after --model
+	File string // that defines it; empty for one of the built-in table
+	Resolved
+}
+
+// Listed lists the models of the configuration in its order, then those of the built-in table, without what is disabled.
+func (c *Config) Listed() (out []Listed) {
+	add := func(id, model, file string) {
+		p := c.Providers[id]
+		if c.disabled(id, "") != nil || !p.allows(model) {
+			return
+		}
+		n := connection{provider: id, url: cmp.Or(p.BaseURL, c.known(id).BaseURL), custom: p.BaseURL != ""}
+		n.api = apiOf(n, p)
+		out = append(out, Listed{id + "/" + model, file, c.describe(n, model, "")})
+	}
+	for _, id := range c.providers {
+		for _, m := range c.Providers[id].Models {
+			add(id, m.Name, c.Providers[id].File)
+		}
+	}
+	for _, k := range c.knownProviders() {
+		for _, m := range k.Models {
+			if _, configured := c.Providers[k.ID].model(m.ID); !configured {
+				add(k.ID, m.ID, "")
+			}
+		}
+	}
+	return out
 }
 
 // nearestModel returns a known model of the same provider that a name may have been meant for, as "provider/model", or "".
