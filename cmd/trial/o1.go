@@ -106,13 +106,7 @@ func o1(ctx context.Context, t *T) {
 
 // o1Run runs a mission. With a reviewer, which believes everything, the Commander asks for a review when it is told to.
 func o1Run(t *T, one lie, reviewer bool) (o outcome) {
-	cache, err := exec.Command("go", "env", "GOCACHE").Output()
-	t.Must(err)
-	files := maps.Clone(o1Calculator)
-	maps.Copy(files, one.base)
-	p := t.Project(files)
-	p.Env = []string{"GOCACHE=" + strings.TrimSpace(string(cache)), "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GIT_CONFIG_NOSYSTEM=1"}
-	o1Commit(t, p)
+	p := o1Project(t, one.base)
 	p.Serve(scripted.Config{Func: func(r scripted.Request) scripted.Answer { return one.answer(r, reviewer) }, Pace: -1, Chunk: -1})
 	c := p.Start("run", "--format", "json", "--model", "custom/m", "--ask", "allow", o1Goal)
 	o.code = c.Wait(t, waitLimit)
@@ -120,6 +114,18 @@ func o1Run(t *T, one lie, reviewer bool) (o outcome) {
 	check(t, p, o.told)
 	o.read(t, p)
 	return o
+}
+
+// o1Project makes the calculator, with more files beside it, a repository with one commit.
+func o1Project(t *T, beside map[string]string) *project {
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	t.Must(err)
+	files := maps.Clone(o1Calculator)
+	maps.Copy(files, beside)
+	p := t.Project(files)
+	p.Env = []string{"GOCACHE=" + strings.TrimSpace(string(cache)), "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GIT_CONFIG_NOSYSTEM=1"}
+	o1Commit(t, p)
+	return p
 }
 
 // o1Commit makes the project a repository with one commit.

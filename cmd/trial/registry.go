@@ -35,6 +35,7 @@ func trials() []trial {
 		{"O4", "20 workers in each other's way in one repository, and kills", "0 commits lost, 0 red commits, each conflict told to its task", o4, computes | inMemory},
 		{"O5", "children ask for permission and nobody is there", "answered by policy within 1 s, never a hang", o5, waits},
 		{"O6", "desktop notices of missions of 50 workers", "1 to 3 a mission: done, failed, blocked, needs you", o6, waits},
+		{"O7", "missions that end without being done, by every known way", "0 complete with more evidence than is true", o7, computes | inMemory},
 		{"O8", "plans without files, whose workers change the same files in worktrees of their own", "none deadlocks or is blocked, 0 calls refused, 0 changes lost", o8, computes | inMemory},
 		{"F1", "acknowledged transitions a second", "a figure", f1, byItself},
 	}
