@@ -123,6 +123,9 @@ func (h *Host) systemPrompt(a agents.Agent, isolation string) string {
 	where := fmt.Sprintf("- Project directory: %s. Paths are relative to it.\n", h.cfg.Workspace.Dir())
 	if isolation == centurion.IsolationWorktree {
 		where = ownCheckout
+		if !slices.ContainsFunc([]string{"write", "edit"}, a.Holds) {
+			where = sharedCheckout
+		}
 	}
 	return a.Prompt + fmt.Sprintf("\nSurroundings\n\n%s- System: %s/%s. Date: %s.\n", where, runtime.GOOS, runtime.GOARCH, time.Now().Format(time.DateOnly))
 }
@@ -130,4 +133,8 @@ func (h *Host) systemPrompt(a agents.Agent, isolation string) string {
 // ownCheckout tells a model where it works when sessions are kept apart.
 const ownCheckout = `- Project directory: you work in a checkout of your own of the project's git repository. Paths are relative to it; so are those of shell commands. What others change you see when it has been merged and you begin anew.
 - The host commits and merges your work when you end your turn: no git commit, push or branch is needed.
+`
+
+// sharedCheckout tells the same to one who writes nothing.
+const sharedCheckout = `- Project directory: a checkout of the project's git repository with everything that is merged so far. Paths are relative to it; so are those of shell commands.
 `
