@@ -15,7 +15,7 @@ import (
 	"centurion/worktree"
 )
 
-// crowd is how many landings wait before they are merged together, and how many are merged together at most.
+// crowd is how many landings are merged together at most.
 const crowd = 5
 
 // mergeQueue puts finished work on the mission's branch: one round at a time, first come, first served. Whoever has the
@@ -106,15 +106,16 @@ func (q *mergeQueue) quit(l *landing) (taken bool) {
 	return l.taken
 }
 
-// batch takes what is merged next: those who wait longest, if they are many, else l alone.
+// batch takes what is merged next: those who wait longest, l among them if they are few. What arrives while their checks run is
+// merged together after them.
 func (q *mergeQueue) batch(l *landing) []*landing {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = slices.DeleteFunc(q.waiting, func(o *landing) bool { return o.done })
-	if len(q.waiting) <= crowd {
+	if len(q.waiting) < 2 {
 		return []*landing{l}
 	}
-	out := slices.Clone(q.waiting[:crowd])
+	out := slices.Clone(q.waiting[:min(len(q.waiting), crowd)])
 	for _, o := range out {
 		o.taken = true
 	}

@@ -124,7 +124,8 @@ func TestLandingsAreMended(t *testing.T) {
 	equal(t, "merges told", r.count(rec.ID, centurion.EventMergeDone), 3)
 }
 
-// A line of a few is merged one by one, a crowd together, and who has left the line is not waited for.
+// Who waits together is merged together, a crowd at most: the mission's own checks run once for them. Who has left the line is not
+// waited for.
 func TestBatch(t *testing.T) {
 	q := newMergeQueue()
 	var all []*landing
@@ -133,8 +134,11 @@ func TestBatch(t *testing.T) {
 		all = append(all, l)
 		q.waiting = append(q.waiting, l)
 	}
-	if got := q.batch(all[2]); len(got) != 1 || got[0] != all[2] {
-		t.Errorf("of %d: %d", crowd, len(got))
+	if got := (&mergeQueue{waiting: all[2:3:3]}).batch(all[2]); len(got) != 1 || got[0] != all[2] {
+		t.Errorf("of one: %d", len(got))
+	}
+	if got := (&mergeQueue{waiting: []*landing{all[2], all[3]}}).batch(all[2]); len(got) != 2 {
+		t.Errorf("of two: %d", len(got))
 	}
 	q.waiting = append(q.waiting, &landing{})
 	if got := q.batch(all[2]); len(got) != crowd || got[0] != all[0] || !all[4].taken {
@@ -144,7 +148,7 @@ func TestBatch(t *testing.T) {
 		t.Error("who is taken is known")
 	}
 	all[1].done = true
-	if got := q.batch(all[2]); len(got) != 1 {
+	if got := q.batch(all[2]); len(got) != crowd-1 {
 		t.Errorf("of those that are left: %d", len(got))
 	}
 }
