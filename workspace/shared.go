@@ -105,7 +105,7 @@ func (f SharedFile) Replace(ctx context.Context, text string, check func(version
 // and after. A line that stands there already is not added again. It calls check with the text as it would be: an error of
 // it is returned as it is, and nothing is written. Other errors are those of Replace.
 func (f SharedFile) Note(ctx context.Context, line string, check func(text string) error) (before, after string, err error) {
-	line = "- " + strings.Join(strings.Fields(line), " ")
+	line = noteLine(line)
 	text, err := f.change(ctx, func(old []byte) ([]byte, error) {
 		before = versionOf(old)
 		next := withNote(string(old), line)
@@ -121,6 +121,9 @@ func (f SharedFile) Note(ctx context.Context, line string, check func(text strin
 	})
 	return before, versionOf(text), err
 }
+
+// noteLine is a note as it stands in the text.
+func noteLine(note string) string { return "- " + strings.Join(strings.Fields(note), " ") }
 
 // change replaces the text by what next makes of it, starting over when somebody else was faster.
 func (f SharedFile) change(ctx context.Context, next func(old []byte) ([]byte, error)) ([]byte, error) {
@@ -259,7 +262,7 @@ func (w *Workspace) lockDirectory(ctx context.Context, op string) (*flock.Flock,
 // withNote returns the text with a line at the end of its notes.
 func withNote(text, line string) string {
 	lines := strings.SplitAfter(text, "\n")
-	from, to := notes(lines)
+	from, to := notesIn(lines)
 	if from < 0 {
 		if text = strings.TrimRight(text, "\n"); text != "" {
 			text += "\n\n"
@@ -288,8 +291,8 @@ func withNote(text, line string) string {
 	return head + line + "\n" + tail
 }
 
-// notes returns which of the lines are the section of the notes, its heading first; from is below zero if there is none.
-func notes(lines []string) (from, to int) {
+// notesIn returns which of the lines are the section of the notes, its heading first; from is below zero if there is none.
+func notesIn(lines []string) (from, to int) {
 	from = -1
 	for i, l := range lines {
 		l = strings.TrimRight(l, " \t\r\n")
@@ -306,9 +309,80 @@ func notes(lines []string) (from, to int) {
 // WithoutNotes returns a shared text without the section «## Notes», and whether it had one.
 func WithoutNotes(text string) (rest string, had bool) {
 	lines := strings.SplitAfter(text, "\n")
-	from, to := notes(lines)
+	from, to := notesIn(lines)
 	if from < 0 {
 		return text, false
 	}
 	return strings.Join(lines[:from], "") + strings.Join(lines[to:], ""), true
+}
+
+// Mark changes the text in place to what change makes of it; nothing is archived. Errors are those of Replace.
+func (f SharedFile) Mark(ctx context.Context, change func(text string) string) error {
+	_, err := f.change(ctx, func(old []byte) ([]byte, error) {
+		if old == nil {
+			return nil, errNoShared
+		}
+		return []byte(change(string(old))), nil
+	})
+	if errors.Is(err, errNoShared) {
+		return nil
+	}
+	return err
+}
+
+// errNoShared says that there is no text that could be marked.
+var errNoShared = errors.New("no such text")
+
+// noteReverted stands behind a note that came from reverted work.
+const noteReverted = " (reverted)"
+
+// RevertNotes marks lines of the notes as reverted, or with on false takes such marks away. notes are the lines as [SharedFile.Note]
+// was given them.
+func RevertNotes(text string, notes []string, on bool) string {
+	marked := map[string]bool{}
+	for _, n := range notes {
+		marked[noteLine(n)] = true
+	}
+	lines := strings.SplitAfter(text, "\n")
+	from, to := notesIn(lines)
+	for i := max(from, 0); i < to && from >= 0; i++ {
+		line := strings.TrimRight(lines[i], "\r\n")
+		end := lines[i][len(line):]
+		plain, was := strings.CutSuffix(line, noteReverted)
+		switch {
+		case on && marked[line]:
+			lines[i] = line + noteReverted + end
+		case !on && was && marked[plain]:
+			lines[i] = plain + end
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// revertHead begins the line above a text that came from reverted work.
+const revertHead = "> Reverted: "
+
+// RevertText says above a text why it does not hold any more, or with on false takes that away again. why is one line.
+func RevertText(text, why string, on bool) string {
+	head := revertHead + why + "\n\n"
+	heads, rest := CutReverted(text)
+	switch has := strings.Contains(heads, head); {
+	case on && !has:
+		return head + text
+	case !on && has:
+		return strings.Replace(heads, head, "", 1) + rest
+	}
+	return text
+}
+
+// CutReverted parts a text from what [RevertText] has put above it.
+func CutReverted(text string) (heads, rest string) {
+	for rest = text; strings.HasPrefix(rest, revertHead); {
+		_, after, ok := strings.Cut(rest, "\n\n")
+		if !ok {
+			break
+		}
+		rest = after
+	}
+	return text[:len(text)-len(rest)], rest
 }
