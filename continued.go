@@ -1,12 +1,12 @@
 package centurion
 
-// Continued tells which tasks that are blocked or failed another one has gone on with, and which one that is: by the id of the one
+// Continued tells which tasks that are blocked, failed or reverted another one has gone on with, and which one that is: by the id of the one
 // before, the id of the newest. A task goes on with another one if it was handed its session or its item later. A review of an item
 // goes on with nobody's work. The tasks are given oldest first.
 func Continued(tasks []Task) map[string]string {
 	out := map[string]string{}
 	for i, t := range tasks {
-		if t.Status != TaskBlocked && t.Status != TaskFailed {
+		if t.Status != TaskBlocked && t.Status != TaskFailed && !t.Reverted() {
 			continue
 		}
 		for _, later := range tasks[i+1:] {
@@ -21,6 +21,12 @@ func Continued(tasks []Task) map[string]string {
 // StatusContinued is told in place of the state of a task that [Continued] names, where tasks are counted or listed by their state. No
 // task is recorded with it.
 const StatusContinued TaskStatus = "continued"
+
+// StatusReverted is told in the same way in place of the state of a completed task whose work a person has reverted.
+const StatusReverted TaskStatus = "reverted"
+
+// Reverted reports whether the task was completed and a person has reverted its work.
+func (t Task) Reverted() bool { return t.Status == TaskCompleted && !t.Undone.IsZero() }
 
 func goesOn(t, later Task) bool {
 	switch {

@@ -17,8 +17,8 @@ import (
 //	paused / blocked ┘        any living state ──▶ cancelled
 //
 // Paused missions wait for a budget, a disk or a resume; blocked ones for a person's answer. Both can be resumed. One that
-// has ended is paused again when its conversation is taken back to an older message, and a completed one of the profile
-// assistant when somebody writes to it.
+// has ended is paused again when its conversation is taken back to an older message, a completed one when its work is
+// reverted, and a completed one of the profile assistant when somebody writes to it.
 type MissionStatus string
 
 // The states of a mission.
@@ -36,7 +36,7 @@ var missionMoves = map[MissionStatus][]MissionStatus{
 	"":               {MissionPlanning},
 	MissionPlanning:  {MissionRunning, MissionPaused, MissionBlocked, MissionCompleted, MissionFailed, MissionCancelled},
 	MissionRunning:   {MissionPaused, MissionBlocked, MissionCompleted, MissionFailed, MissionCancelled},
-	MissionPaused:    {MissionPlanning, MissionRunning, MissionCancelled},
+	MissionPaused:    {MissionPlanning, MissionRunning, MissionCancelled, MissionCompleted},
 	MissionBlocked:   {MissionPlanning, MissionRunning, MissionCancelled},
 	MissionFailed:    {MissionRunning, MissionCancelled, MissionPaused},
 	MissionCompleted: {MissionPaused},
@@ -45,7 +45,8 @@ var missionMoves = map[MissionStatus][]MissionStatus{
 
 // CanBecome reports whether a mission in state s may move to state to. A failed mission may be resumed, because what
 // made it fail (a key, a model, a network) is usually mended outside. One that is over is paused when its conversation is
-// rewound or, in the profile assistant, written to, and by nothing else.
+// rewound, when its work is reverted or, in the profile assistant, when it is written to, and by nothing else. Only a redo
+// completes a paused mission, which an undo has paused.
 func (s MissionStatus) CanBecome(to MissionStatus) bool { return slices.Contains(missionMoves[s], to) }
 
 // Word is what people read: the state, and of a completed mission whether nothing shows that it is done. In the profile assistant, where an
@@ -107,6 +108,9 @@ type Mission struct {
 	Merged    *Merged   `json:"merged,omitempty"`    // where its work was put last; nil while it stands on its branch only
 
 	TakenBack []TakenBack `json:"taken_back,omitempty"` // merges that were taken back and can be brought back, the newest last
+
+	Reverted []Reverted `json:"reverted,omitempty"` // undos since it was worked on last, the newest last
+	Was      *Mission   `json:"was,omitempty"`      // how it had ended before the first of them: see Mission.Stands
 
 	ToolCalls int      `json:"tool_calls"`        // that were run, or are running
 	Reserved  Reserved `json:"reserved,omitzero"` // of its limits, as it was at the newest answer; nothing once it has stopped
@@ -170,6 +174,26 @@ type TakenBack struct {
 	Before string `json:"before,omitempty"` // where the branch stood before it was taken back; empty if nobody knows
 	After  string `json:"after"`            // where it stood then
 	Time   Time   `json:"time"`
+}
+
+// Reverted is what the undo of some work means for the plan of its mission. It is recorded together with the undo and carried
+// out after that, so that a crash in between loses nothing.
+type Reverted struct {
+	What    string   `json:"what"`              // in words: T2
+	Task    string   `json:"task,omitempty"`    // whose work was reverted; empty for the mission's
+	Merge   Time     `json:"merge,omitzero"`    // of a merge: the time of its TakenBack
+	Items   []string `json:"items,omitempty"`   // items that were done, and are open because of it
+	Reviews []string `json:"reviews,omitempty"` // tasks whose verdict does not count because of it
+	Word    string   `json:"word,omitempty"`    // the delivery that tells the mission's own agent
+	Marked  bool     `json:"marked,omitempty"`  // the plan and the notes say it
+	Back    bool     `json:"back,omitempty"`    // it was brought back, and the plan and the notes do not say so yet
+}
+
+// Stands copies from another record how a mission stands: its state and what was counted at its end.
+func (m *Mission) Stands(as Mission) {
+	m.Status, m.Reason, m.Summary, m.Reopened = as.Status, as.Reason, as.Summary, as.Reopened
+	m.Verified, m.Unverified, m.Unproven, m.Flaky, m.Reviewed = as.Verified, as.Unverified, as.Unproven, as.Flaky, as.Reviewed
+	m.Evidence, m.Check = as.Evidence, as.Check
 }
 
 // Who said the level of a mission, if no agent did.

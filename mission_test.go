@@ -21,7 +21,7 @@ func TestMissionMoves(t *testing.T) {
 		"":                         {centurion.MissionPlanning},
 		centurion.MissionPlanning:  append(end, centurion.MissionRunning, centurion.MissionPaused, centurion.MissionBlocked),
 		centurion.MissionRunning:   append(end, centurion.MissionPaused, centurion.MissionBlocked),
-		centurion.MissionPaused:    resume,
+		centurion.MissionPaused:    append(resume, centurion.MissionCompleted),
 		centurion.MissionBlocked:   resume,
 		centurion.MissionFailed:    {centurion.MissionRunning, centurion.MissionCancelled, centurion.MissionPaused},
 		centurion.MissionCompleted: {centurion.MissionPaused},

@@ -199,6 +199,8 @@ type Landed struct {
 	Time   Time         `json:"time"`
 	// Reverts says that it takes back what the task's commits before it have done.
 	Reverts bool `json:"reverts,omitempty"`
+	// Restores says that it brings back what the one before it has taken back.
+	Restores bool `json:"restores,omitempty"`
 	// Forced is the tree of the files as they were when a person took this back although they had changed since: what a redo brings
 	// back. Empty otherwise.
 	Forced string `json:"forced,omitempty"`

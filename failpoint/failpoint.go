@@ -40,7 +40,7 @@ const (
 	LandingIndexed   Point = "landing.indexed"    // files and index are changed, the journal of it is still there
 	LandingDone      Point = "landing.done"       // git is done with the person's branch, the mission's record is not
 	UndoMoved        Point = "undo.moved"         // an undo has moved the branch of the mission, or the files of the project; its tasks do not say so
-	UndoRecorded     Point = "undo.recorded"      // its tasks say so, the person's branch and the plan do not; of a mission's redo the plan alone does
+	UndoRecorded     Point = "undo.recorded"      // an undo or a redo is recorded, the plan and the notes do not say so
 	CompactionStored Point = "compaction"         // a summary and the pointer to what is kept are stored, no request has used them
 )
 

@@ -31,7 +31,7 @@ func continues(m centurion.Mission, to Posted) bool {
 // wakeable makes a completed run one that can be resumed.
 func wakeable(tx *store.Tx, m centurion.Mission) (centurion.Mission, error) {
 	return moveMission(tx, m.ID, centurion.MissionPaused, errSpoken.Msg, func(r *centurion.Mission) {
-		r.Summary, r.Verified, r.Unverified, r.Unproven, r.Flaky, r.Reviewed, r.Evidence, r.Check = "", 0, 0, nil, nil, nil, "", ""
+		r.Stands(centurion.Mission{Status: r.Status, Reason: r.Reason, Reopened: r.Reopened})
 	})
 }
 

@@ -179,6 +179,9 @@ func causeOf(ctx context.Context) error {
 
 // work begins or resumes the mission and drives it to its verdict.
 func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error) {
+	if _, _, err := m.h.SettleReverts(ctx, m.id); err != nil {
+		return verdict{}, err
+	}
 	rec, err := m.begin(ctx)
 	if err != nil {
 		return verdict{}, err
@@ -240,7 +243,9 @@ func (m *mission) begin(ctx context.Context) (centurion.Mission, error) {
 		if was.Status == centurion.MissionFailed {
 			to = centurion.MissionRunning
 		}
-		rec, err = moveMission(tx, m.id, to, "", func(r *centurion.Mission) { r.Reopened, r.Runs = 0, was.Runs })
+		rec, err = moveMission(tx, m.id, to, "", func(r *centurion.Mission) {
+			r.Reopened, r.Runs, r.Reverted, r.Was = 0, was.Runs, nil, nil // what was reverted stands in the plan and in a word to its agent
+		})
 		return err
 	})
 	return rec, err

@@ -96,13 +96,13 @@ func (n notebook) mayReplace(s *sharedText, level workspace.Detail) error {
 
 // note adds one line, with who it is from.
 func (n notebook) note(ctx context.Context, call *tools.Call, text string, level workspace.Detail) (string, error) {
-	from := n.c.agent.Name
-	if n.c.task != nil && n.c.task.item != "" {
-		from += ", " + n.c.task.item
+	item := ""
+	if n.c.task != nil {
+		item = n.c.task.item
 	}
 	f := n.c.m.h.cfg.Workspace.Context()
 	size := 0
-	before, now, err := f.Note(ctx, text+" ("+from+")", func(whole string) error {
+	before, now, err := f.Note(ctx, signed(text, n.c.agent.Name, item), func(whole string) error {
 		if err := n.c.current(); err != nil {
 			return err
 		}
@@ -125,6 +125,14 @@ func (n notebook) note(ctx context.Context, call *tools.Call, text string, level
 		return "That note stands there already.", nil
 	}
 	return "Noted. " + room(f.Path(), size, level), nil
+}
+
+// signed is a note with who it is from.
+func signed(note, agent, item string) string {
+	if item != "" {
+		agent += ", " + item
+	}
+	return note + " (" + agent + ")"
 }
 
 // partly tells what was written before an error.
@@ -294,6 +302,7 @@ func (m *mission) keepSummary(ctx context.Context) {
 	}
 	f := m.h.cfg.Workspace.Summary()
 	now, version, err := f.Load()
+	_, now = workspace.CutReverted(now)
 	if err != nil || version != atStart && (!strings.HasPrefix(now, hostSummary) || strings.HasPrefix(now, hostSummary+m.id)) {
 		return
 	}

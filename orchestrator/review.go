@@ -39,11 +39,16 @@ func (m *mission) worths(ctx context.Context, p planView) ([]worth, error) {
 	if err != nil {
 		return nil, err
 	}
-	receipts, err := m.h.cfg.Store.Receipts(ctx, m.id)
+	return m.h.worths(ctx, m.id, m.isolated(), p, tasks)
+}
+
+// worths judges every done item of a mission's plan by its tasks. isolated says that its writers have checkouts of their own.
+func (h *Host) worths(ctx context.Context, mission string, isolated bool, p planView, tasks []centurion.Task) ([]worth, error) {
+	receipts, err := h.cfg.Store.Receipts(ctx, mission)
 	if err != nil {
 		return nil, err
 	}
-	own, err := m.ownLanding(ctx)
+	own, err := h.ownLanding(ctx, mission, isolated)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +59,7 @@ func (m *mission) worths(ctx context.Context, p planView) ([]worth, error) {
 			continue
 		}
 		w := worth{item: it}
-		w.doubt, w.proof = doubt(it, receipts, m.isolated())
+		w.doubt, w.proof = doubt(it, receipts, isolated)
 		w.evidence = itemGrade(it.ID, verify.Distinct(it.Verify), receipts)
 		if by := reviewed(it.ID, tasks, reviews, own); by != nil {
 			w.evidence = centurion.Strongest([]centurion.Evidence{w.evidence, centurion.EvidenceReviewed})
@@ -137,7 +142,7 @@ type review struct {
 func (p planView) reviews(tasks []centurion.Task) []review {
 	var out []review
 	for _, t := range tasks {
-		if approves(t) {
+		if approves(t) && t.Undone.IsZero() {
 			out = append(out, review{task: t, of: p.covers(t)})
 		}
 	}
@@ -220,7 +225,7 @@ func workOn(item string, tasks []centurion.Task, own time.Time) (last time.Time,
 		}
 		byTask = true
 		if t.Agent == agents.Reviewer {
-			if approves(t) {
+			if approves(t) && t.Undone.IsZero() {
 				itself = &t
 			}
 			continue
@@ -245,9 +250,13 @@ func (m *mission) hasPassed(tx *store.Tx, t centurion.Task) (bool, error) {
 	return approves(t) || reviewed(t.Item, tasks, p.reviews(tasks), time.Time{}) != nil, err
 }
 
-// workEnded is when a task's work stood as it stands now.
+// workEnded is when a task's work stood as it stands now: reverted and restored it is as it was before.
 func workEnded(t centurion.Task) time.Time {
-	if n := len(t.Landed); n > 0 {
+	n := len(t.Landed)
+	for n > 2 && t.Landed[n-1].Restores {
+		n -= 2
+	}
+	if n > 0 {
 		return t.Landed[n-1].Time.Time
 	}
 	return t.Ended.Time
@@ -255,10 +264,14 @@ func workEnded(t centurion.Task) time.Time {
 
 // ownLanding returns when work of the mission's own agent was merged last.
 func (m *mission) ownLanding(ctx context.Context) (time.Time, error) {
-	if !m.isolated() {
+	return m.h.ownLanding(ctx, m.id, m.isolated())
+}
+
+func (h *Host) ownLanding(ctx context.Context, mission string, isolated bool) (time.Time, error) {
+	if !isolated {
 		return time.Time{}, nil
 	}
-	merged, err := m.h.cfg.Store.Events(ctx, store.EventQuery{Mission: m.id, Types: []centurion.EventType{centurion.EventMergeDone}, Limit: 1 << 20})
+	merged, err := h.cfg.Store.Events(ctx, store.EventQuery{Mission: mission, Types: []centurion.EventType{centurion.EventMergeDone}, Limit: 1 << 20})
 	return OwnLanding(merged), err
 }
 
@@ -357,38 +370,54 @@ func (m *mission) countProof(ctx context.Context, p planView) error {
 	if err != nil {
 		return err
 	}
-	verified, unverified := 0, 0
-	var unproven, flaky []string
-	passed := map[string]centurion.PassedBy{}
-	for _, w := range all {
-		if w.reviewed {
-			passed[w.item.ID] = centurion.PassedBy{Task: w.by.ID, Item: w.by.Item, Address: m.addressOf(ctx, w.by)}
-		}
-		if w.sure() {
-			verified++
-		} else {
-			unverified++
-		}
-		switch w.proof {
-		case centurion.ProofUnproven:
-			unproven = append(unproven, w.item.ID)
-		case centurion.ProofFlaky:
-			flaky = append(flaky, w.item.ID)
-		}
-	}
+	counted := m.h.counted(ctx, all)
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		rec, err := tx.Mission(m.id)
 		if err != nil {
 			return err
 		}
-		rec.Verified, rec.Unverified, rec.Unproven, rec.Flaky, rec.Reviewed = verified, unverified, unproven, flaky, passed
+		counted.of(&rec)
 		return tx.PutMission(&rec)
 	})
 }
 
+// tally is how many items are done with a proof or a review and how many without, which are in doubt, and which review has
+// passed them.
+type tally struct {
+	verified, unverified int
+	unproven, flaky      []string
+	reviewed             map[string]centurion.PassedBy
+}
+
+func (h *Host) counted(ctx context.Context, all []worth) tally {
+	c := tally{reviewed: map[string]centurion.PassedBy{}}
+	for _, w := range all {
+		if w.reviewed {
+			c.reviewed[w.item.ID] = centurion.PassedBy{Task: w.by.ID, Item: w.by.Item, Address: h.addressOf(ctx, w.by)}
+		}
+		if w.sure() {
+			c.verified++
+		} else {
+			c.unverified++
+		}
+		switch w.proof {
+		case centurion.ProofUnproven:
+			c.unproven = append(c.unproven, w.item.ID)
+		case centurion.ProofFlaky:
+			c.flaky = append(c.flaky, w.item.ID)
+		}
+	}
+	return c
+}
+
+// of records the counts in a mission.
+func (c tally) of(m *centurion.Mission) {
+	m.Verified, m.Unverified, m.Unproven, m.Flaky, m.Reviewed = c.verified, c.unverified, c.unproven, c.flaky, c.reviewed
+}
+
 // addressOf returns the address of a task's session, or "" where that is not kept any more.
-func (m *mission) addressOf(ctx context.Context, t centurion.Task) string {
-	rec, err := m.h.cfg.Store.Session(ctx, t.Session)
+func (h *Host) addressOf(ctx context.Context, t centurion.Task) string {
+	rec, err := h.cfg.Store.Session(ctx, t.Session)
 	if err != nil {
 		return ""
 	}

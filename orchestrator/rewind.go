@@ -51,7 +51,11 @@ func (h *Host) Rewind(ctx context.Context, session, to, mark string) (Rewound, e
 			Msg:  fmt.Sprintf("mission %s is being worked on", rec.Metadata.Mission),
 			Hint: fmt.Sprintf("stop it first: centurion pause %s; or copy the conversation: centurion fork %s", rec.Metadata.Mission, session)}
 	}
-	plan, err := h.ownPlan(ctx, rec)
+	m, err := h.cfg.Store.Mission(ctx, rec.Metadata.Mission)
+	if err != nil {
+		return Rewound{}, err
+	}
+	plan, err := h.ownPlan(ctx, m)
 	if err != nil {
 		return Rewound{}, err
 	}
@@ -60,8 +64,14 @@ func (h *Host) Rewind(ctx context.Context, session, to, mark string) (Rewound, e
 		r, err = rewind(tx, session, to, mark, plan)
 		return err
 	})
+	if err == nil && r.Leaf != r.From {
+		err = h.markRewound(ctx, session)
+	}
 	return r, err
 }
+
+// rewound is why a mission is paused that had ended before its conversation was rewound.
+const rewound = "rewound"
 
 // rewind moves the leaf, inside tx. Plan is where the plan of a mission is that comes back to life.
 func rewind(tx *store.Tx, session, to, mark, plan string) (Rewound, error) {
@@ -110,8 +120,9 @@ func rewind(tx *store.Tx, session, to, mark, plan string) (Rewound, error) {
 	if err != nil || session != m.Session || !m.Status.Ended() && m.Status != centurion.MissionFailed {
 		return r, err
 	}
-	m, err = moveMission(tx, m.ID, centurion.MissionPaused, "rewound", func(m *centurion.Mission) {
-		m.Summary, m.Verified, m.Unverified, m.Unproven, m.Flaky, m.Reviewed, m.Evidence, m.Check, m.Reopened, m.Todo = "", 0, 0, nil, nil, nil, "", "", 0, plan
+	m, err = moveMission(tx, m.ID, centurion.MissionPaused, rewound, func(m *centurion.Mission) {
+		m.Stands(centurion.Mission{Status: m.Status, Reason: m.Reason})
+		m.Todo = plan
 	})
 	r.Status = m.Status
 	return r, err
@@ -292,10 +303,9 @@ func nearMessage(t store.Tree, typed, full string) string {
 
 // ownPlan returns where the plan of a mission is to be that comes back to life: one that was archived when a newer
 // mission began gets a name of its own again.
-func (h *Host) ownPlan(ctx context.Context, rec centurion.Session) (string, error) {
-	m, err := h.cfg.Store.Mission(ctx, rec.Metadata.Mission)
-	if err != nil || !strings.HasPrefix(m.Todo, workspace.ArchivePath+"/") {
-		return m.Todo, err
+func (h *Host) ownPlan(ctx context.Context, m centurion.Mission) (string, error) {
+	if !strings.HasPrefix(m.Todo, workspace.ArchivePath+"/") {
+		return m.Todo, nil
 	}
 	path, _, err := h.copyPlan(ctx, m.Todo, m.ID)
 	return path, err
@@ -324,6 +334,9 @@ func (m *mission) sayBranch(ctx context.Context) error {
 	case err != nil:
 		return err
 	case t.Session.Metadata.Rewound != nil && t.Leaf == t.Session.Metadata.Rewound.Leaf:
+		if err := m.h.markRewound(ctx, rec.ID); err != nil { // a crash may have come first
+			return err
+		}
 		return m.root.say(ctx, centurion.OriginHost, afterRewind)
 	case rec.Metadata.ForkedFrom != nil && mission.Runs == 1:
 		return m.root.say(ctx, centurion.OriginHost, fmt.Sprintf(afterFork, rec.Metadata.ForkedFrom.Mission))

@@ -115,7 +115,8 @@ func moveTask(tx *store.Tx, id string, to centurion.TaskStatus, change func(*cen
 
 // ChangeTasks applies change to what is recorded of tasks, all in one transaction. Each keeps the state that it has in tasks.
 // The record that change gets is its own, with a Landed that it may write to. The error has centurion.KindConflict for a task that meanwhile cannot be in that state any more; then none was changed.
-func (h *Host) ChangeTasks(ctx context.Context, tasks []centurion.Task, change func(*centurion.Task)) error {
+// also, if not nil, records more in the same transaction.
+func (h *Host) ChangeTasks(ctx context.Context, tasks []centurion.Task, change func(*centurion.Task), also func(*store.Tx) error) error {
 	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, t := range tasks {
 			_, err := moveTask(tx, t.ID, t.Status, func(t *centurion.Task) {
@@ -126,7 +127,10 @@ func (h *Host) ChangeTasks(ctx context.Context, tasks []centurion.Task, change f
 				return err
 			}
 		}
-		return nil
+		if also == nil {
+			return nil
+		}
+		return also(tx)
 	})
 }
 

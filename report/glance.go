@@ -25,7 +25,7 @@ func (r *Report) tallies() []tally {
 		what string
 	}{{c.Proven, Proven, "proven"}, {c.Regression, Regression, "regression (green before and after)"}, {c.Passed, Passed, "passed (green only)"},
 		{c.Reviewed, Reviewed, "reviewed (no check of its own)"}, {c.Unproven, Unproven, "UNPROVEN"}, {c.Flaky, Flaky, "FLAKY"}, {c.Failed, Failed, "FAILED"},
-		{c.NotRun, NotRun, "with a check that was not run"}, {c.Unchecked, Unchecked, "without a check or a review"}} {
+		{c.Reverted, Reverted, "reverted"}, {c.NotRun, NotRun, "with a check that was not run"}, {c.Unchecked, Unchecked, "without a check or a review"}} {
 		if p.n > 0 {
 			out = append(out, tally{badge(p.s), fmt.Sprintf("%d %s", p.n, p.what)})
 		}
@@ -86,7 +86,7 @@ func (r *Report) way() string {
 		n          int
 		noun, what string
 	}{{n[MarkRed], "red check", ""}, {early, "red run", " of the mission's own checks that could not be green yet"}, {n[MarkConflict], "conflict", ""}, {faults, "review", " with faults found"}, {n[MarkReturn], "time", " sent back"}, {n[MarkRetry], "time", " tried again"},
-		{n[MarkKill], "time", " cut off"}, {n[MarkFail], "time", " failed or blocked"}, {restarts, "restart", " of its host"}} {
+		{n[MarkKill], "time", " cut off"}, {n[MarkFail], "time", " failed or blocked"}, {r.Counts.Reverted, "item", " reverted"}, {restarts, "restart", " of its host"}} {
 		if p.n > 0 {
 			parts = append(parts, centurion.Count(p.n, p.noun)+p.what)
 		}

@@ -119,7 +119,7 @@ func badge(s Standing) string {
 		return "good"
 	case Regression, Passed, Reviewed:
 		return "fair"
-	case Unchecked, NotRun:
+	case Unchecked, NotRun, Reverted:
 		return "none"
 	}
 	return "bad"

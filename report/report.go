@@ -66,9 +66,10 @@ type Counts struct {
 	Unproven   int `json:"unproven"`
 	Flaky      int `json:"flaky"`
 	Failed     int `json:"failed"`
-	Reviewed   int `json:"reviewed"`  // it has no acceptance command, and a review has passed
-	Unchecked  int `json:"unchecked"` // it has no acceptance command, and no review has passed
-	NotRun     int `json:"not_run"`   // it has one that was not run
+	Reviewed   int `json:"reviewed"`           // it has no acceptance command, and a review has passed
+	Unchecked  int `json:"unchecked"`          // it has no acceptance command, and no review has passed
+	NotRun     int `json:"not_run"`            // it has one that was not run
+	Reverted   int `json:"reverted,omitempty"` // a person has reverted its work, and it was not done again
 }
 
 // Standing is what a check or an item has been shown to be.
@@ -85,11 +86,12 @@ const (
 	Unproven   Standing = "unproven"
 	Flaky      Standing = "flaky"
 	Failed     Standing = "failed"
+	Reverted   Standing = "reverted"
 )
 
 // standings is the order of standings.
 func standings() []Standing {
-	return []Standing{Proven, Regression, Passed, Reviewed, Unchecked, NotRun, Unproven, Flaky, Failed}
+	return []Standing{Proven, Regression, Passed, Reviewed, Unchecked, NotRun, Unproven, Flaky, Failed, Reverted}
 }
 
 // Item is one item of the plan with what shows that it is done.
@@ -169,7 +171,7 @@ func New(d Data) *Report {
 	r.Decisions = decisions(d)
 	r.HeldMS = min(heldUp(r.Timeline, r.Decisions).Milliseconds(), d.Mission.ElapsedMS)
 	r.Messages = said(d)
-	r.Troubles = troubles(d)
+	r.Troubles = append(troubles(d), reverted(d.Tasks)...)
 	r.Doubts = append(doubts(r), outside(d.Tasks)...)
 	r.Undone = undone(d.Tasks)
 	r.Next = next(r)
@@ -252,9 +254,22 @@ func items(d Data) []Item {
 				it.Standing = Reviewed
 			}
 		}
+		if it.Status != "done" && isReverted(it.ID, d.Tasks) {
+			it.Standing = Reverted
+		}
 		out = append(out, it)
 	}
 	return out
+}
+
+// isReverted reports whether the work that was done last on an item was reverted.
+func isReverted(item string, tasks []centurion.Task) (is bool) {
+	for _, t := range tasks {
+		if t.Item == item && t.Status == centurion.TaskCompleted && !t.Reviews {
+			is = t.Reverted()
+		}
+	}
+	return is
 }
 
 // checkOf gathers the receipts of one command. The newest that was more than one green run says what it is worth, the
@@ -384,6 +399,8 @@ func count(items []Item) Counts {
 			c.Unchecked++
 		case NotRun:
 			c.NotRun++
+		case Reverted:
+			c.Reverted++
 		}
 	}
 	return c

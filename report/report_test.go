@@ -283,7 +283,8 @@ func TestTroublesAndDecisions(t *testing.T) {
 	want := []string{"T1 Write the limiter | overloaded | went on with local/small in place of anthropic/opus",
 		"T1 Write the limiter | check failed: go test ./limit | recovered: the task was completed",
 		"the mission | its host went away | a new host went on from what was stored; 1 task began another attempt",
-		"T2 Wire it up | conflict in limit/limit.go | recovered: the task was completed"}
+		"T2 Wire it up | conflict in limit/limit.go | recovered: the task was completed",
+		"T2 Wire it up | T2 was reverted | it has not been done again"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -248,6 +248,26 @@ func (r *Report) base() string {
 	return line + b.Uncommitted() + "."
 }
 
+// reverted tells of the tasks whose work a person has reverted.
+func reverted(tasks []centurion.Task) []Trouble {
+	gone := centurion.Continued(tasks)
+	var out []Trouble
+	for _, t := range tasks {
+		if !t.Reverted() {
+			continue
+		}
+		tr := Trouble{Time: t.Undone, Where: strings.TrimSpace(t.Item + " " + t.Title), What: cmp.Or(t.Item, "its work") + " was reverted", Then: "it has not been done again"}
+		if t.Agent == "reviewer" {
+			tr.What = "the work that it judged was reverted, and its verdict no longer counts"
+		}
+		if gone[t.ID] != "" {
+			tr.Then = "it was done again"
+		}
+		out = append(out, tr)
+	}
+	return out
+}
+
 // undone lists the tasks whose work a person took back.
 func undone(tasks []centurion.Task) []string {
 	var out []string

@@ -294,15 +294,18 @@ func (tx *Tx) Tasks(mission string) ([]centurion.Task, error) {
 }
 
 // TaskCounts returns how many tasks of a mission are in each state that any is in. Those that another has gone on with count as
-// [centurion.StatusContinued].
+// [centurion.StatusContinued], and those whose work was reverted as [centurion.StatusReverted].
 func (tx *Tx) TaskCounts(mission string) (map[string]int, error) {
 	tasks, err := tx.Tasks(mission)
 	counts := map[string]int{}
 	gone := centurion.Continued(tasks)
 	for _, t := range tasks {
 		status := t.Status
-		if gone[t.ID] != "" {
+		switch {
+		case gone[t.ID] != "":
 			status = centurion.StatusContinued
+		case t.Reverted():
+			status = centurion.StatusReverted
 		}
 		counts[string(status)]++
 	}

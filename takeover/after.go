@@ -2,9 +2,11 @@ package takeover
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"centurion"
 	"centurion/workspace/todo"
 )
 
@@ -34,11 +36,19 @@ func (w *workDone) lacking(plan *todo.Doc, p picked, q MergeRequest) *Refusal {
 	if len(q.Only) == 0 || q.Force {
 		return nil
 	}
-	left, named := map[string]bool{}, []string{}
+	left, standing, named := map[string]bool{}, map[string]bool{}, []string{}
+	reverted := map[string]centurion.Task{}
 	for _, t := range w.tasks {
-		if t.Item == "" || !t.Undone.IsZero() {
+		if t.Item == "" {
 			continue
 		}
+		if !t.Undone.IsZero() {
+			if len(t.Landed) > 0 {
+				reverted[t.Item] = t
+			}
+			continue
+		}
+		standing[t.Item] = standing[t.Item] || len(landed(t)) > 0
 		for _, l := range landed(t) {
 			switch {
 			case slices.Contains(p.commits, l.Commit):
@@ -49,6 +59,10 @@ func (w *workDone) lacking(plan *todo.Doc, p picked, q MergeRequest) *Refusal {
 				left[t.Item] = true
 			}
 		}
+	}
+	maps.DeleteFunc(reverted, func(item string, _ centurion.Task) bool { return standing[item] }) // somebody has done it again
+	if r := w.afterReverted(plan, named, reverted, q); r != nil {
+		return r
 	}
 	var late, missing []string
 	for _, item := range named {
@@ -76,6 +90,22 @@ func (w *workDone) lacking(plan *todo.Doc, p picked, q MergeRequest) *Refusal {
 	r.Next = fmt.Sprintf("merge %s: %s; or %s as %s, if you know that %s: %s", verb(whole.Only[1:], "both", "all of them"), mergeCommand(w.mission.ID, whole),
 		strings.Join(q.Only, ", "), verb(q.Only, "it is", "they are"), verb(q.Only, "it works", "they work"), mergeCommand(w.mission.ID, alone))
 	return r
+}
+
+// afterReverted refuses to merge items that come after one whose work was reverted.
+func (w *workDone) afterReverted(plan *todo.Doc, named []string, reverted map[string]centurion.Task, q MergeRequest) *Refusal {
+	for _, item := range named {
+		for _, b := range before(plan, item) {
+			t, is := reverted[b]
+			if !is {
+				continue
+			}
+			q.Force = true
+			return &Refusal{Why: fmt.Sprintf("%s comes after %s in the plan, and %s was reverted", item, b, b),
+				Next: fmt.Sprintf("restore it: centurion undo --redo %s; or merge without it: %s", t.ID, mergeCommand(w.mission.ID, q))}
+		}
+	}
+	return nil
 }
 
 // verb is the form of a verb, or of another word, for one or for several names.

@@ -1,12 +1,12 @@
 package takeover
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"centurion"
-	"centurion/workspace/todo"
 	"centurion/worktree"
 )
 
@@ -74,11 +74,73 @@ func (p *Person) finishTask(ctx context.Context, w *workDone, r *UndoReport, q U
 	r.Back = "centurion undo --redo " + t.ID
 	if q.Redo {
 		r.Back = "centurion undo " + t.ID
-		closed, err := p.remark(ctx, *w, w.latest([]centurion.Task{t}), todo.Open, todo.Done)
-		return done || len(closed) > 0, err
 	}
-	r.Open, err = p.openItems(ctx, *w, w.latest([]centurion.Task{t}))
-	return done || len(r.Open) > 0, err
+	return done || w.settled, nil
+}
+
+// finishPlan carries out in the plan what the undo or redo of a host that died has recorded. done says that it is the one which is
+// asked for, and that nothing else of it can be missing.
+func (p *Person) finishPlan(ctx context.Context, w *workDone, r *UndoReport, q UndoRequest) (done bool, err error) {
+	if q.DryRun {
+		return false, nil
+	}
+	var last *centurion.Reverted
+	for _, e := range w.mission.Reverted {
+		if e.Back || !e.Marked {
+			last = &e
+		}
+	}
+	if last == nil {
+		return false, nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	opened, _, err := p.host.SettleReverts(ctx, w.mission.ID)
+	if err == nil {
+		err = w.again(ctx, p)
+	}
+	if err != nil || last.Back != q.Redo {
+		return false, err
+	}
+	if last.Task != "" && w.task == nil && q.Redo {
+		if i := slices.IndexFunc(w.tasks, func(t centurion.Task) bool { return t.ID == last.Task }); i >= 0 {
+			w.task = &w.tasks[i]
+			r.Task, r.Item, r.Title = w.task.ID, w.task.Item, w.task.Title
+		}
+	}
+	if idOf(w.task) != last.Task {
+		return false, nil
+	}
+	r.Open, w.settled, r.Person = opened, true, w.shared() || !last.Merge.IsZero()
+	r.Back = "centurion undo --redo " + cmp.Or(r.Task, r.Mission)
+	if q.Redo {
+		r.Back, r.Undone = "centurion undo "+cmp.Or(r.Task, r.Mission), centurion.Now() // nothing was taken back later
+	}
+	return w.task == nil || w.shared(), nil
+}
+
+func idOf(t *centurion.Task) string {
+	if t == nil {
+		return ""
+	}
+	return t.ID
+}
+
+// finishedUndo reports the undo of a mission that only the plan did not say yet.
+func (p *Person) finishedUndo(ctx context.Context, w workDone, r UndoReport) (_ UndoReport, err error) {
+	if n := len(w.mission.TakenBack); r.Person && n > 0 {
+		back := w.mission.TakenBack[n-1]
+		r.Branch, r.Before, r.After = back.Merge.Branch, cmp.Or(back.Before, back.Merge.Commit), back.After
+	} else {
+		if r.Kept, _, err = w.kept(ctx); err != nil {
+			return r, err
+		}
+		r.Dropped, r.After = true, w.mission.Base.Commit
+		if r.Before, err = w.repo.Tip(ctx, r.Kept); err != nil {
+			return r, err
+		}
+	}
+	r.Files, err = w.repo.Stat(ctx, r.Before, r.After)
+	return r, err
 }
 
 // finishDrop completes what the undo of a mission has done to its branch, but not recorded in its tasks and in the plan. kept
@@ -87,22 +149,19 @@ func (p *Person) finishDrop(ctx context.Context, w workDone, r *UndoReport, kept
 	if q.DryRun {
 		return false, nil
 	}
-	var landed, mine []centurion.Task
-	now := centurion.Now()
+	var mine []centurion.Task
+	landed := false
 	for _, t := range w.tasks {
-		if len(t.Landed) == 0 {
-			continue
-		}
-		landed = append(landed, t)
-		if t.Undone.IsZero() {
+		if len(t.Landed) > 0 && t.Undone.IsZero() {
 			mine = append(mine, t)
 		}
+		landed = landed || len(t.Landed) > 0
+	}
+	if len(mine) == 0 && (landed || len(w.mission.Reverted) > 0 || w.mission.Status != centurion.MissionCompleted) {
+		return false, nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) { t.Undone = now }); err != nil {
-		return false, err
-	}
-	if r.Open, err = p.openItems(ctx, w, w.latest(landed)); err != nil {
+	if r.Open, err = p.dropped(ctx, w, mine); err != nil {
 		return false, err
 	}
 	was, err := w.repo.Tip(ctx, kept)
@@ -111,7 +170,7 @@ func (p *Person) finishDrop(ctx context.Context, w workDone, r *UndoReport, kept
 	}
 	r.Dropped, r.Kept, r.Before, r.After, r.Back = true, kept, was, w.mission.Base.Commit, "centurion undo --redo "+w.mission.ID
 	r.Files, err = w.repo.Stat(ctx, was, w.mission.Base.Commit)
-	return len(mine)+len(r.Open) > 0, err
+	return true, err
 }
 
 // latest leaves out tasks whose item another one has done since.

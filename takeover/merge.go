@@ -280,7 +280,7 @@ func (w *workDone) only(names []string) (map[string]bool, error) {
 
 func whyNoWork(t centurion.Task) string {
 	switch {
-	case !t.Undone.IsZero():
+	case !t.Undone.IsZero() && len(t.Landed) > 0:
 		return "it was taken back"
 	case !t.Status.Ended():
 		return "its task is " + string(t.Status)
@@ -386,7 +386,8 @@ func missionLine(id string) string { return "Mission: " + id }
 // unfinished says why a mission is not complete; nothing if it is.
 func (p *Person) unfinished(w workDone) []string {
 	m := w.mission
-	if m.Status == centurion.MissionCompleted {
+	onlyMerges := !slices.ContainsFunc(m.Reverted, func(r centurion.Reverted) bool { return r.Merge.IsZero() })
+	if m.Status == centurion.MissionCompleted || m.Was != nil && onlyMerges { // what was reverted of it is still on its branch
 		return nil
 	}
 	why := []string{"it is " + string(m.Status)}

@@ -206,6 +206,13 @@ func sameMerge(a, b *centurion.Merged) bool {
 
 // redone reports what was brought back before anybody looked.
 func (p *Person) redone(ctx context.Context, w *workDone, r *UndoReport) (err error) {
+	if w.settled && !r.Person { // it was the mission's own branch
+		r.Before = w.mission.Base.Commit
+		if r.After, err = w.tip(ctx); err == nil {
+			r.Files, err = w.repo.Stat(ctx, r.Before, r.After)
+		}
+		return err
+	}
 	mm, _ := newestMerge(w.mission.Merged)
 	r.Undone = centurion.Now() // nothing was taken back later
 	r.Person, r.Branch, r.Before, r.After, r.Back = true, mm.Branch, mm.Before, mm.Commit, "centurion undo "+w.mission.ID
@@ -258,11 +265,6 @@ func (p *Person) redoDrop(ctx context.Context, w workDone, r UndoReport, q UndoR
 			mine = append(mine, t)
 		}
 	}
-	ctx = context.WithoutCancel(ctx)
-	if err := p.closeItems(ctx, w, mine); err != nil {
-		return r, err
-	}
-	failpoint.Hit(failpoint.UndoRecorded)
-	// Last, since it is what tells that there is something to bring back: asked again, a redo that was complete goes on with the undo before.
-	return r, p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) { t.Undone = centurion.Time{} })
+	return r, p.restore(ctx, w, "this mission's work", mine, func(t *centurion.Task) { t.Undone = centurion.Time{} },
+		func(r centurion.Reverted) bool { return r.Task == "" && r.Merge.IsZero() })
 }

@@ -316,7 +316,7 @@ func (w *workDone) takenBack() bool {
 // that was taken back before, an earlier tree has its work.
 func (p *Person) recordForced(ctx context.Context, w *workDone, now string) error {
 	mine := slices.DeleteFunc(w.mine(), func(t centurion.Task) bool { return !t.Undone.IsZero() })
-	if err := p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) { t.Landed = withForced(t.Landed, now) }); err != nil || w.task != nil {
+	if err := p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) { t.Landed = withForced(t.Landed, now) }, nil); err != nil || w.task != nil {
 		return err
 	}
 	return p.putWrote(ctx, w, func(l []centurion.Landed) []centurion.Landed { return withForced(l, now) })
@@ -367,32 +367,30 @@ func sharedChecks(ctx context.Context, s *worktree.Shadow, now string, all []spa
 func (p *Person) sharedUndone(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	mine, when := w.mine(), centurion.Now()
 	if q.Redo {
-		when = centurion.Time{}
-	}
-	err := p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) {
-		if t.Undone = when; q.Redo {
-			t.Landed = withForced(t.Landed, "")
+		back := func(t *centurion.Task) { t.Undone, t.Landed = centurion.Time{}, withForced(t.Landed, "") }
+		if w.task != nil {
+			return r, p.restoreTask(ctx, w, back)
 		}
-	})
-	if err == nil && q.Redo && w.task == nil {
-		err = p.putWrote(ctx, &w, func(l []centurion.Landed) []centurion.Landed { return withForced(l, "") })
+		if err := p.putWrote(ctx, &w, func(l []centurion.Landed) []centurion.Landed { return withForced(l, "") }); err != nil {
+			return r, err
+		}
+		return r, p.restore(ctx, w, "this mission's work", mine, back, func(centurion.Reverted) bool { return true })
+	}
+	var err error
+	change := func(t *centurion.Task) { t.Undone = when }
+	if w.task != nil {
+		r.Open, err = p.revertTask(ctx, w, change)
+	} else {
+		r.Open, err = p.revert(ctx, w, centurion.Reverted{What: "all of this mission's work"}, nil, mine, change)
 	}
 	if err != nil {
 		return r, err
 	}
-	if q.Redo {
-		return r, p.closeItems(ctx, w, mine)
-	}
-	err = p.store.Update(ctx, func(tx *store.Tx) error {
+	return r, p.store.Update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Append(centurion.Event{Type: centurion.EventMergeUndone, Mission: r.Mission, Session: w.mission.Session, Task: r.Task,
 			Data: event.Data(event.MergeData{Person: true}.WithFiles(r.Files))})
 		return err
 	})
-	if err != nil {
-		return r, err
-	}
-	r.Open, err = p.openItems(ctx, w, mine)
-	return r, err
 }
 
 // notRecorded is why nothing is known of what was changed in the project itself.

@@ -1,6 +1,7 @@
 package takeover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 
 	"centurion"
 	"centurion/failpoint"
+	"centurion/orchestrator"
+	"centurion/store"
 	"centurion/worktree"
 )
 
@@ -70,7 +73,14 @@ func (p *Person) undo(ctx context.Context, w workDone, r UndoReport, q UndoReque
 	if !q.Redo {
 		r.Later = w.later(p.planOf(w))
 	}
+	done, err := p.finishPlan(ctx, &w, &r, q)
+	if err != nil {
+		return r, err
+	}
 	if w.shared() {
+		if done {
+			return r, nil
+		}
 		for _, t := range w.mine() {
 			if q.Redo && t.Undone.After(r.Undone.Time) {
 				r.Undone = t.Undone
@@ -87,7 +97,9 @@ func (p *Person) undo(ctx context.Context, w workDone, r UndoReport, q UndoReque
 		return r, err
 	}
 	switch {
-	case (finished || w.back) && q.Redo && w.task == nil:
+	case done && !q.Redo:
+		return p.finishedUndo(ctx, w, r)
+	case (finished || w.back || done) && q.Redo && w.task == nil:
 		return r, p.redone(ctx, &w, &r)
 	case w.task != nil && q.Redo:
 		return p.redoTask(ctx, w, r, q)
@@ -142,9 +154,29 @@ func (p *Person) undoMerge(ctx context.Context, w workDone, r UndoReport, q Undo
 			r.Before = mm.Commit
 		}
 	}
-	return r, p.recordMerged(context.WithoutCancel(ctx), &w, func(m *centurion.Mission) {
+	ctx = context.WithoutCancel(ctx)
+	rv, err := p.host.Reversal(ctx, w.mission, centurion.Reverted{What: "the merge of " + cmp.Or(someNames(mm.Only), "this mission's work"), Merge: back.Time}, w.itemsIn(mm))
+	if err != nil {
+		return r, err
+	}
+	r.Open = rv.Items
+	return r, p.recordMerged(ctx, &w, func(m *centurion.Mission) {
 		m.Merged, m.TakenBack = rest, append(slices.Clone(m.TakenBack), back)
-	}, mergeEvent(centurion.EventMergeUndone, w.mission, "", got))
+	}, mergeEvent(centurion.EventMergeUndone, w.mission, "", got), rv)
+}
+
+// itemsIn lists the items whose work is in a merge: nil for every one, where it is all that was merged.
+func (w *workDone) itemsIn(mm centurion.Merged) []string {
+	if len(mm.Only) == 0 && mm.Earlier == nil {
+		return nil
+	}
+	items := []string{}
+	for _, t := range w.tasks {
+		if t.Item != "" && slices.ContainsFunc(t.Landed, func(l centurion.Landed) bool { return slices.Contains(mm.Commits, l.Commit) }) {
+			items = append(items, t.Item)
+		}
+	}
+	return items
 }
 
 // newestMerge returns the newest merge together with those that only took back, or brought back, single tasks of it, and
@@ -216,13 +248,55 @@ func (p *Person) dropMission(ctx context.Context, w workDone, r UndoReport, q Un
 			mine = append(mine, t)
 		}
 	}
-	now := centurion.Now()
-	err = p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) { t.Undone = now })
-	failpoint.Hit(failpoint.UndoRecorded)
-	if err == nil {
-		r.Open, err = p.openItems(ctx, w, mine)
-	}
+	r.Open, err = p.dropped(ctx, w, mine)
 	return r, err
+}
+
+// dropped records that the work of some tasks, with all of their mission's, is not on its branch any more, and returns the items that are
+// open again.
+func (p *Person) dropped(ctx context.Context, w workDone, tasks []centurion.Task) ([]string, error) {
+	now := centurion.Now()
+	return p.revert(ctx, w, centurion.Reverted{What: "all of this mission's work"}, nil, tasks, func(t *centurion.Task) { t.Undone = now })
+}
+
+// revert records a change of tasks whose work was reverted, and what that means for the plan, and carries it out there. items are those
+// whose work it was, nil for all.
+func (p *Person) revert(ctx context.Context, w workDone, r centurion.Reverted, items []string, tasks []centurion.Task, change func(*centurion.Task)) ([]string, error) {
+	ctx = context.WithoutCancel(ctx)
+	rv, err := p.host.Reversal(ctx, w.mission, r, items)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.host.ChangeTasks(ctx, tasks, change, rv.Record); err != nil {
+		return nil, err
+	}
+	opened, _, err := p.host.SettleReverts(ctx, w.mission.ID)
+	return opened, err
+}
+
+// restore records a change of tasks whose work was brought back, and carries out what that means for the plan. match picks the undos that
+// it brings back, see [orchestrator.Restore].
+func (p *Person) restore(ctx context.Context, w workDone, what string, tasks []centurion.Task, change func(*centurion.Task), match func(centurion.Reverted) bool) error {
+	ctx = context.WithoutCancel(ctx)
+	err := p.host.ChangeTasks(ctx, tasks, change, func(tx *store.Tx) error {
+		return orchestrator.Restore(tx, w.mission.ID, what, itemsOf(w.latest(tasks)...), match)
+	})
+	if err != nil {
+		return err
+	}
+	_, _, err = p.host.SettleReverts(ctx, w.mission.ID)
+	return err
+}
+
+// itemsOf lists the items that some tasks have done; it is never nil.
+func itemsOf(tasks ...centurion.Task) []string {
+	items := []string{}
+	for _, t := range tasks {
+		if t.Item != "" && t.Status == centurion.TaskCompleted && !slices.Contains(items, t.Item) {
+			items = append(items, t.Item)
+		}
+	}
+	return items
 }
 
 // kept returns the newest ref under which work of the mission was kept that was dropped, and the next name for one.

@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"centurion"
 	"centurion/failpoint"
-	"centurion/workspace/todo"
 	"centurion/worktree"
 )
 
@@ -50,7 +50,7 @@ func (p *Person) redoTask(ctx context.Context, w workDone, r UndoReport, q UndoR
 	}
 	r.Back = "centurion undo " + t.ID
 	return p.reverse(ctx, w, r, q, t.Landed[n-1:], "Bring back: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
-		t.Undone = centurion.Time{}
+		t.Undone, l.Restores = centurion.Time{}, true
 		t.Landed = append(t.Landed, l)
 	})
 }
@@ -177,20 +177,27 @@ func (p *Person) putOn(ctx context.Context, w workDone, r UndoReport, q UndoRequ
 	r.After = commit
 	ctx = context.WithoutCancel(ctx)
 	l := centurion.Landed{Commit: commit, Before: c.tip, Files: files, Time: centurion.Now()}
-	if err := p.host.ChangeTasks(ctx, []centurion.Task{t}, func(t *centurion.Task) { change(t, l) }); err != nil {
-		return r, err
-	}
-	failpoint.Hit(failpoint.UndoRecorded)
-	if merged {
-		if err := p.follow(ctx, &w, &r, q, o, commit); err != nil || r.Refused != nil {
-			return r, err
-		}
-	}
+	record := func(t *centurion.Task) { change(t, l) }
 	if q.Redo {
-		return r, p.closeItems(ctx, w, []centurion.Task{t})
+		err = p.restoreTask(ctx, w, record)
+	} else {
+		r.Open, err = p.revertTask(ctx, w, record)
 	}
-	r.Open, err = p.openItems(ctx, w, []centurion.Task{t})
+	if err == nil && merged {
+		err = p.follow(ctx, &w, &r, q, o, commit)
+	}
 	return r, err
+}
+
+// revertTask records that the work of a task was reverted, and restoreTask that it is back.
+func (p *Person) revertTask(ctx context.Context, w workDone, change func(*centurion.Task)) ([]string, error) {
+	t := *w.task
+	return p.revert(ctx, w, centurion.Reverted{What: cmp.Or(t.Item, strconv.Quote(t.Title)), Task: t.ID}, itemsOf(t), []centurion.Task{t}, change)
+}
+
+func (p *Person) restoreTask(ctx context.Context, w workDone, change func(*centurion.Task)) error {
+	t := *w.task
+	return p.restore(ctx, w, cmp.Or(t.Item, strconv.Quote(t.Title)), []centurion.Task{t}, change, func(r centurion.Reverted) bool { return r.Task == t.ID })
 }
 
 func undoWord(q UndoRequest) string {
@@ -225,47 +232,4 @@ func (p *Person) follow(ctx context.Context, w *workDone, r *UndoReport, q UndoR
 		told = centurion.EventMergeDone
 	}
 	return p.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged = &record }, mergeEvent(told, w.mission, w.task.ID, got))
-}
-
-// openItems marks the items of tasks whose work was taken back as open again, and returns them.
-func (p *Person) openItems(ctx context.Context, w workDone, tasks []centurion.Task) ([]string, error) {
-	return p.remark(ctx, w, tasks, todo.Done, todo.Open)
-}
-
-// closeItems ticks the items of tasks whose work was brought back, as they were before.
-func (p *Person) closeItems(ctx context.Context, w workDone, tasks []centurion.Task) error {
-	_, err := p.remark(ctx, w, tasks, todo.Open, todo.Done)
-	return err
-}
-
-// remark gives the items of completed tasks that have one mark another. A plan that cannot be read, or has no such item any more,
-// stays as it is.
-func (p *Person) remark(ctx context.Context, w workDone, tasks []centurion.Task, from, to todo.Mark) ([]string, error) {
-	if w.mission.Todo == "" {
-		return nil, nil
-	}
-	file := p.workspace.TodoAt(w.mission.Todo)
-	doc, _, err := file.Load()
-	if err != nil || doc == nil { // nobody may have made one
-		return nil, nil
-	}
-	var items []string
-	for _, t := range tasks {
-		it, ok := doc.Item(t.Item)
-		if t.Item != "" && ok && it.Mark == from && t.Status == centurion.TaskCompleted && !slices.Contains(items, it.ID) {
-			items = append(items, it.ID)
-		}
-	}
-	if len(items) == 0 {
-		return nil, nil
-	}
-	_, err = file.Edit(ctx, func(d *todo.Doc) error {
-		for _, id := range items {
-			if err := d.SetMark(id, to); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return items, err
 }

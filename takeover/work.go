@@ -2,11 +2,13 @@ package takeover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"centurion"
+	"centurion/orchestrator"
 	"centurion/store"
 	"centurion/worktree"
 )
@@ -33,6 +35,7 @@ type workDone struct {
 	task    *centurion.Task // nil for all of the mission
 	look    bool            // it is only asked what could be brought back: that it is back already is not recorded
 	back    bool            // what was taken back last was found where it had been, see settleRedo
+	settled bool            // the plan of it was only settled now, see finishPlan
 }
 
 // workOf finds what a mission or a task has done. The error has centurion.KindNotFound for an unknown id.
@@ -134,9 +137,10 @@ func (p *Person) settleMerge(ctx context.Context, w *workDone) (finished bool, e
 	return true, p.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged.Commit = made }, mergeEvent(centurion.EventMergeDone, w.mission, "", got))
 }
 
-// recordMerged changes what is recorded of the merges of a mission, with the event that tells of it.
-func (p *Person) recordMerged(ctx context.Context, w *workDone, change func(*centurion.Mission), e *centurion.Event) error {
-	return p.store.Update(ctx, func(tx *store.Tx) error {
+// recordMerged changes what is recorded of the merges of a mission, with the event that tells of it, and with what it means for the
+// plan if a merge was reverted; then it carries that out.
+func (p *Person) recordMerged(ctx context.Context, w *workDone, change func(*centurion.Mission), e *centurion.Event, reverted ...*orchestrator.Reversal) error {
+	err := p.store.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Mission(w.mission.ID)
 		if err != nil {
 			return err
@@ -156,9 +160,33 @@ func (p *Person) recordMerged(ctx context.Context, w *workDone, change func(*cen
 				return err
 			}
 		}
-		w.mission = m
-		return nil
+		for _, rv := range reverted {
+			if err := rv.Record(tx); err != nil {
+				return err
+			}
+		}
+		return orchestrator.Restore(tx, m.ID, "", nil, func(r centurion.Reverted) bool {
+			return !r.Merge.IsZero() && !slices.ContainsFunc(m.TakenBack, func(t centurion.TakenBack) bool { return t.Time.Millis() == r.Merge.Millis() })
+		})
 	})
+	if err != nil {
+		return err
+	}
+	_, _, err = p.host.SettleReverts(ctx, w.mission.ID)
+	return errors.Join(err, w.again(ctx, p))
+}
+
+// again reads what is recorded of the work once more.
+func (w *workDone) again(ctx context.Context, p *Person) (err error) {
+	if w.mission, err = p.store.Mission(ctx, w.mission.ID); err != nil {
+		return err
+	}
+	if w.tasks, err = p.store.Tasks(ctx, w.mission.ID); err != nil || w.task == nil {
+		return err
+	}
+	t, err := p.store.Task(ctx, w.task.ID)
+	w.task = &t
+	return err
 }
 
 // conflictsOf leaves out what only an agent that mends a conflict has to see.

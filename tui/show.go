@@ -152,7 +152,7 @@ func (p *page) group(g toast.Group, o ShowOptions) {
 		switch g.Name {
 		case "Running":
 			sign, c = g.Mark, plain
-		case "Waiting", "Continued": // which a task may be in whatever state it is recorded in
+		case "Waiting", "Continued", "Reverted": // which a task may be in whatever state it is recorded in
 			sign, c = g.Mark, dim
 		}
 		p.task(t, p.theme.paint(c, sign), o)

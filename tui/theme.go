@@ -89,6 +89,8 @@ func taskMark(s centurion.TaskStatus) (string, tone) {
 		return "−", dim
 	case centurion.TaskBlocked:
 		return "!", warn
+	case centurion.StatusReverted:
+		return "↶", warn
 	case centurion.StatusContinued:
 		return "›", dim
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -406,7 +407,7 @@ func (c *cli) asHost(ctx context.Context, f *readFlags, api server.API, do func(
 	if !got {
 		return errors.Join(heldBy(p), ws.Close())
 	}
-	err = local.Store.Own(ctx)
+	err = errors.Join(local.Store.Own(ctx), ws.Remember(filepath.Join(p.state, "plans"))) // or the next host takes an edit of ours for a stale save
 	if err == nil {
 		err = do(c.visiting(local.Store, p, ws))
 	}

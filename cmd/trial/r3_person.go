@@ -75,6 +75,14 @@ func (w *taker) cycle(ctx context.Context, commands []string, times int) {
 	t := w.s.t
 	states := make([]string, len(commands))
 	points := make([][]failpoint.Point, len(commands))
+	if strings.HasPrefix(commands[0], "merge") { // from where its merge was undone, since that is where such a cycle ends
+		for _, command := range []string{"merge", "undo $M"} {
+			if code := w.start("", command).Wait(t, waitLimit); code != 0 {
+				t.Failf("%s ended with %d", command, code)
+				return
+			}
+		}
+	}
 	begin := w.state()
 	for i, command := range commands {
 		log := filepath.Join(w.p.Root, "reached")
@@ -162,6 +170,7 @@ func (w *taker) state() string {
 			all = append(all, one.Item+" is taken back")
 		}
 	}
+	all = append(all, fmt.Sprintf("mission %s %q", m.Status, m.Reason))
 	merged := 0
 	for at := m.Merged; at != nil; at = at.Earlier {
 		if merged++; at.Commit == "" {

@@ -30,7 +30,7 @@ type List struct {
 
 // Group is the tasks of a list that are in like states.
 type Group struct {
-	Name  string // Running, Queued, Waiting, Completed, Failed, Blocked, Continued or Cancelled
+	Name  string // Running, Queued, Waiting, Completed, Reverted, Failed, Blocked, Continued or Cancelled
 	Head  string // its first line
 	Mark  string // stands before each of its tasks
 	Tasks []centurion.Task
@@ -42,8 +42,8 @@ var (
 	pending = [...]centurion.TaskStatus{centurion.TaskQueued, centurion.TaskWaiting}
 )
 
-// In returns the tasks in one of the states, in order: one that another has gone on with is in [centurion.StatusContinued], and one that
-// would hold a slot but waits for the person is waiting.
+// In returns the tasks in one of the states, in order: one that another has gone on with is in [centurion.StatusContinued], one whose
+// work a person has reverted in [centurion.StatusReverted], and one that would hold a slot but waits for the person is waiting.
 func (l List) In(states ...centurion.TaskStatus) []centurion.Task {
 	var in []centurion.Task
 	gone := centurion.Continued(l.Tasks)
@@ -52,6 +52,8 @@ func (l List) In(states ...centurion.TaskStatus) []centurion.Task {
 		switch {
 		case gone[t.ID] != "":
 			status = centurion.StatusContinued
+		case t.Reverted():
+			status = centurion.StatusReverted
 		case l.Asking[t.ID] && slices.Contains(running[:], status):
 			status = centurion.TaskWaiting
 		}
@@ -89,6 +91,7 @@ func (l List) Live() []Group {
 // Ended returns the groups of those that have ended.
 func (l List) Ended() []Group {
 	all := l.group(nil, "Completed", centurion.TaskCompleted)
+	all = l.group(all, "Reverted", centurion.StatusReverted)
 	all = l.group(all, "Failed", centurion.TaskFailed)
 	all = l.group(all, "Blocked", centurion.TaskBlocked)
 	all = l.group(all, "Continued", centurion.StatusContinued)
@@ -115,6 +118,8 @@ func mark(s centurion.TaskStatus) string {
 		return "−"
 	case centurion.TaskBlocked:
 		return "!"
+	case centurion.StatusReverted:
+		return "↶"
 	case centurion.StatusContinued:
 		return "›"
 	case centurion.TaskWaiting:

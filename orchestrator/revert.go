@@ -1,0 +1,369 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/event"
+	"centurion/failpoint"
+	"centurion/store"
+	"centurion/workspace/todo"
+)
+
+// Reverting: what an undo, or its redo, means for the mission whose work it was. The items are open again, the verdicts on the
+// work do not count, and a mission that was complete is paused. [Reversal.Record] writes that down in the transaction that
+// records the undo; [Host.SettleReverts] then changes the plan and the notes, also after a crash.
+
+// Reversal is an undo that is to be recorded.
+type Reversal struct {
+	centurion.Reverted
+	mission string
+	plan    string // where the mission's plan has to be
+	tally   tally  // of the items that stay done
+	pauses  bool
+}
+
+// Reversal finds out what an undo of a mission that nobody works on means for its plan. r says what is reverted; items are
+// those whose work it was, nil for every item that is done.
+func (h *Host) Reversal(ctx context.Context, m centurion.Mission, r centurion.Reverted, items []string) (*Reversal, error) {
+	out := &Reversal{Reverted: r, mission: m.ID, plan: m.Todo, pauses: m.Status == centurion.MissionCompleted && !alone(m.Options.Profile)}
+	var err error
+	if out.pauses {
+		if out.plan, err = h.ownPlan(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	tasks, err := h.cfg.Store.Tasks(ctx, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	p := h.planAt(out.plan)
+	out.Items, out.Reviews = p.restOn(items, tasks, m.Reverted)
+	for i := range tasks {
+		if slices.Contains(out.Reviews, tasks[i].ID) || tasks[i].ID == r.Task {
+			tasks[i].Undone = centurion.Now()
+		}
+	}
+	if p.doc == nil {
+		return out, nil
+	}
+	for _, id := range out.Items {
+		if err := openAgain(p.doc, id); err != nil {
+			return nil, err
+		}
+	}
+	all, err := h.worths(ctx, m.ID, m.Isolation == centurion.IsolationWorktree, p, tasks)
+	out.tally = h.counted(ctx, all)
+	return out, err
+}
+
+// planAt is the plan at a path; one that is not there or cannot be read says nothing.
+func (h *Host) planAt(path string) planView {
+	if path == "" {
+		return planView{}
+	}
+	doc, _, err := h.cfg.Workspace.TodoAt(path).Load()
+	if err != nil {
+		return planView{}
+	}
+	return planView{doc}
+}
+
+// restOn returns which of the items that are done, or that an earlier undo has opened, rest on the work of some items: these
+// themselves and the reviews of them, with the tasks that were such reviews. All of them for nil.
+func (p planView) restOn(items []string, tasks []centurion.Task, earlier []centurion.Reverted) (open, reviews []string) {
+	on := func(of map[string]bool) bool {
+		return items == nil || of == nil || slices.ContainsFunc(items, func(id string) bool { return of[id] })
+	}
+	for _, it := range p.items() {
+		byUndo := slices.ContainsFunc(earlier, func(r centurion.Reverted) bool { return slices.Contains(r.Items, it.ID) })
+		if it.Group || p.doc.Status(it.ID) != todo.Done && !byUndo {
+			continue
+		}
+		if slices.Contains(items, it.ID) || p.isReview(it.ID) && on(p.before(it.ID)) || items == nil {
+			open = append(open, it.ID)
+		}
+	}
+	for _, t := range tasks {
+		void := slices.ContainsFunc(earlier, func(r centurion.Reverted) bool { return slices.Contains(r.Reviews, t.ID) })
+		if approves(t) && (t.Undone.IsZero() || void) && on(p.covers(t)) {
+			reviews = append(reviews, t.ID)
+		}
+	}
+	return open, reviews
+}
+
+// Record writes the reversal down, and pauses a mission that was complete.
+func (r *Reversal) Record(tx *store.Tx) error {
+	m, err := tx.Mission(r.mission)
+	if err != nil {
+		return err
+	}
+	now := centurion.Now()
+	for _, id := range r.Reviews {
+		t, err := tx.Task(id)
+		if err != nil {
+			return err
+		}
+		if _, err := moveTask(tx, id, t.Status, func(t *centurion.Task) { t.Undone = now }); err != nil {
+			return err
+		}
+	}
+	d := store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: m.ID, Session: m.Session, Created: now, Origin: centurion.OriginHost,
+		Text: toldReverted(r.Reverted)}
+	if err := tx.PutDelivery(&d); err != nil {
+		return err
+	}
+	entry := r.Reverted
+	entry.Word, entry.Marked, entry.Back = d.ID, false, false
+	record := func(m *centurion.Mission) {
+		m.Reverted = append(slices.Clone(m.Reverted), entry)
+		r.tally.of(m)
+	}
+	if !r.pauses {
+		record(&m)
+		return putReverted(tx, m)
+	}
+	was := centurion.Mission{}
+	was.Stands(m)
+	_, err = moveMission(tx, m.ID, centurion.MissionPaused, whatReverted([]centurion.Reverted{entry}), func(m *centurion.Mission) {
+		m.Stands(centurion.Mission{Status: m.Status, Reason: m.Reason})
+		m.Was, m.Todo = &was, r.plan
+		record(m)
+	})
+	return err
+}
+
+// putReverted records a mission of which something else is reverted than before, and tells it where the mission is paused for that.
+func putReverted(tx *store.Tx, m centurion.Mission) error {
+	if m.Was == nil || len(m.Reverted) == 0 {
+		m.Was = nil
+		return tx.PutMission(&m)
+	}
+	was := m.Reason
+	m.Reason, m.Updated = whatReverted(m.Reverted), centurion.Now()
+	if err := tx.PutMission(&m); err != nil || was == m.Reason {
+		return err
+	}
+	data, err := missionData(tx, m)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Append(centurion.Event{Type: missionEvent(m.Status, m.Status), Mission: m.ID, Session: m.Session, Data: event.Data(data)})
+	return err
+}
+
+// whatReverted says in words what some undos have reverted.
+func whatReverted(all []centurion.Reverted) string {
+	var names []string
+	for _, r := range all {
+		names = append(names, r.What)
+	}
+	if len(names) == 1 {
+		return names[0] + " was reverted"
+	}
+	return strings.Join(names, ", ") + " were reverted"
+}
+
+// toldReverted is what the mission's own agent is told of an undo.
+func toldReverted(r centurion.Reverted) string {
+	text := "The user has reverted " + r.What + ": "
+	if r.Merge.IsZero() {
+		text += "that work is no longer on the mission's branch or in the files."
+	} else {
+		text += "that work is still on the mission's branch, but no longer on the user's."
+	}
+	if len(r.Items) > 0 {
+		text += " Open again in the plan: " + strings.Join(r.Items, ", ") + "."
+	}
+	return text + " What was reported about it before no longer holds. Unless the user says otherwise, carry out the open items again, reviews included."
+}
+
+// Restore writes down, in the transaction that records a redo, that what an undo has reverted is back. It covers the undos that
+// match accepts. If the mission was resumed since, there is none: then items are those whose work it is, and what names it.
+func Restore(tx *store.Tx, mission, what string, items []string, match func(centurion.Reverted) bool) error {
+	m, err := tx.Mission(mission)
+	if err != nil {
+		return err
+	}
+	m.Reverted = slices.Clone(m.Reverted)
+	found := false
+	for i, r := range m.Reverted {
+		if match(r) {
+			m.Reverted[i].Back, found = true, true
+		}
+	}
+	if !found && len(items) > 0 {
+		d := store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: m.ID, Session: m.Session, Created: centurion.Now(), Origin: centurion.OriginHost,
+			Text: "The user has brought back " + what + ", which was reverted before. Done again in the plan: " + strings.Join(items, ", ") + "."}
+		if err := tx.PutDelivery(&d); err != nil {
+			return err
+		}
+		m.Reverted = append(m.Reverted, centurion.Reverted{What: what, Items: items, Marked: true, Back: true})
+	}
+	return tx.PutMission(&m)
+}
+
+// SettleReverts carries out what was recorded of undos and redos of a mission: in the plan, in the notes, and in how the mission
+// stands. It returns the items that it has opened and closed. A plan that cannot be read, or has such an item no more, stays as
+// it is. Nobody may be at work on the mission.
+func (h *Host) SettleReverts(ctx context.Context, mission string) (opened, closed []string, err error) {
+	m, err := h.cfg.Store.Mission(ctx, mission)
+	if err != nil || !slices.ContainsFunc(m.Reverted, func(r centurion.Reverted) bool { return r.Back || !r.Marked }) {
+		return nil, nil, err
+	}
+	failpoint.Hit(failpoint.UndoRecorded)
+	stays := map[string]bool{} // open whatever else is brought back
+	for _, r := range m.Reverted {
+		for _, id := range r.Items {
+			stays[id] = stays[id] || !r.Back
+		}
+	}
+	for _, r := range m.Reverted {
+		switch {
+		case r.Back:
+			closed = append(closed, slices.DeleteFunc(slices.Clone(r.Items), func(id string) bool { return stays[id] })...)
+		case !r.Marked:
+			opened = append(opened, r.Items...)
+		}
+	}
+	if opened, closed, err = h.remark(ctx, m.Todo, opened, closed); err != nil {
+		return opened, closed, err
+	}
+	if err := h.markNotes(ctx, m); err != nil {
+		return opened, closed, err
+	}
+	p := h.planAt(m.Todo)
+	recount, err := h.recount(ctx, m, p)
+	if err != nil {
+		return opened, closed, err
+	}
+	return opened, closed, h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return settled(tx, m, p, recount) })
+}
+
+// recount counts the items that are done once what was brought back is; nil if nothing was.
+func (h *Host) recount(ctx context.Context, m centurion.Mission, p planView) (*tally, error) {
+	if !slices.ContainsFunc(m.Reverted, func(r centurion.Reverted) bool { return r.Back }) || p.doc == nil {
+		return nil, nil
+	}
+	tasks, err := h.cfg.Store.Tasks(ctx, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range tasks {
+		if void, was := voided(m.Reverted, t.ID); was && !void {
+			tasks[i].Undone = centurion.Time{}
+		}
+	}
+	all, err := h.worths(ctx, m.ID, m.Isolation == centurion.IsolationWorktree, p, tasks)
+	c := h.counted(ctx, all)
+	return &c, err
+}
+
+// voided reports whether the verdict of a review does not count because of one of some undos, and whether it did not before what
+// was brought back.
+func voided(all []centurion.Reverted, review string) (void, was bool) {
+	for _, r := range all {
+		if slices.Contains(r.Reviews, review) {
+			void, was = void || !r.Back, true
+		}
+	}
+	return void, was
+}
+
+// remark opens and closes items of a plan, and returns which of them had to be.
+func (h *Host) remark(ctx context.Context, path string, open, done []string) (opened, closed []string, err error) {
+	p := h.planAt(path)
+	change := func(d *todo.Doc, ids []string, from, to todo.Mark) (out []string, err error) {
+		for _, id := range ids {
+			it, ok := d.Item(id)
+			if !ok || it.Mark != from || d.Ambiguous(id) || slices.Contains(out, id) {
+				continue
+			}
+			if err := d.SetMark(id, to); err != nil {
+				return nil, err
+			}
+			out = append(out, id)
+		}
+		return out, nil
+	}
+	both := func(d *todo.Doc) error {
+		var err1, err2 error
+		opened, err1 = change(d, open, todo.Done, todo.Open)
+		closed, err2 = change(d, done, todo.Open, todo.Done)
+		return errors.Join(err1, err2)
+	}
+	if p.doc == nil {
+		return nil, nil, nil
+	}
+	if err := both(p.doc); err != nil || len(opened)+len(closed) == 0 {
+		return nil, nil, err
+	}
+	_, err = h.cfg.Workspace.TodoAt(path).Edit(ctx, both)
+	return opened, closed, err
+}
+
+// settled records that the plan and the notes say what was recorded of undos and redos. Once everything is back the mission
+// stands as it did before the first undo.
+func settled(tx *store.Tx, was centurion.Mission, p planView, recount *tally) error {
+	m, err := tx.Mission(was.ID)
+	if err != nil {
+		return err
+	}
+	if len(m.Reverted) != len(was.Reverted) {
+		return nil // somebody else was faster
+	}
+	var left []centurion.Reverted
+	for _, r := range m.Reverted {
+		if !r.Back {
+			r.Marked = true
+			left = append(left, r)
+			continue
+		}
+		d, unread, err := unreadWord(tx, r.Word)
+		if err != nil {
+			return err
+		}
+		if unread {
+			d.Taken = centurion.Now() // by no message
+			if err := tx.PutDelivery(&d); err != nil {
+				return err
+			}
+		}
+	}
+	for _, r := range m.Reverted {
+		for _, id := range r.Reviews {
+			if void, _ := voided(m.Reverted, id); void {
+				continue
+			}
+			t, err := tx.Task(id)
+			if err == nil {
+				_, err = moveTask(tx, id, t.Status, func(t *centurion.Task) { t.Undone = centurion.Time{} })
+			}
+			if err != nil && centurion.KindOf(err) != centurion.KindNotFound { // the cleaner may have removed it
+				return err
+			}
+		}
+	}
+	back := m.Was
+	if m.Reverted = left; recount != nil {
+		recount.of(&m)
+	}
+	if err := putReverted(tx, m); err != nil {
+		return err
+	}
+	if p.doc != nil {
+		data := event.TodoData{TodoCounts: event.TodoCounts(p.doc.Counts()), Title: p.doc.Title(), Items: p.told()}
+		if _, err := tx.Append(centurion.Event{Type: centurion.EventTodoUpdated, Mission: m.ID, Session: m.Session, Data: event.Data(data)}); err != nil {
+			return err
+		}
+	}
+	if back == nil || len(left) > 0 || m.Status != centurion.MissionPaused {
+		return nil
+	}
+	_, err = moveMission(tx, m.ID, back.Status, back.Reason, func(m *centurion.Mission) { m.Stands(*back) })
+	return err
+}

@@ -1,0 +1,154 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/workspace"
+)
+
+// jottings are what sessions have written into the shared texts.
+type jottings struct {
+	notes []string            // as workspace.SharedFile.Note was given them
+	texts map[string][]string // whole texts, by their file's path
+}
+
+// take adds what the update_context calls in some messages have written.
+func (j *jottings) take(messages []centurion.Message, agent, item string) {
+	for _, msg := range messages {
+		for _, p := range msg.Parts {
+			var in struct{ Context, Summary, Note string }
+			if p.Tool != "update_context" || p.State == nil || p.State.Status != centurion.ToolCompleted || json.Unmarshal(p.State.Input, &in) != nil {
+				continue
+			}
+			if in.Note != "" {
+				j.notes = append(j.notes, signed(in.Note, agent, item))
+			}
+			for path, text := range map[string]string{workspace.ContextPath: in.Context, workspace.SummaryPath: in.Summary} {
+				if text != "" {
+					j.texts[path] = append(j.texts[path], strings.TrimSpace(text))
+				}
+			}
+		}
+	}
+}
+
+// wrote reports whether a text of the file is one of these.
+func (j jottings) wrote(path, text string) bool {
+	_, text = workspace.CutReverted(text)
+	return slices.ContainsFunc(j.texts[path], func(t string) bool { return strings.HasPrefix(text, t) }) // notes may have come behind it
+}
+
+// jotted collects what the sessions of a mission that pick accepts have written.
+func (h *Host) jotted(ctx context.Context, mission string, pick func(centurion.Session) bool) (jottings, error) {
+	j := jottings{texts: map[string][]string{}}
+	sessions, err := h.cfg.Store.Sessions(ctx, mission)
+	if err != nil {
+		return j, err
+	}
+	for _, s := range sessions {
+		if !pick(s) {
+			continue
+		}
+		item, err := h.itemOf(ctx, s)
+		if err != nil {
+			return j, err
+		}
+		messages, err := h.cfg.Store.Messages(ctx, s.ID)
+		if err != nil {
+			return j, err
+		}
+		j.take(messages, s.Agent, item)
+	}
+	return j, nil
+}
+
+// itemOf is the item that a session works on, "" for none.
+func (h *Host) itemOf(ctx context.Context, s centurion.Session) (string, error) {
+	if s.Metadata.Task == "" {
+		return "", nil
+	}
+	t, err := h.cfg.Store.Task(ctx, s.Metadata.Task)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return "", nil
+	}
+	return t.Item, err
+}
+
+// markNotes lets the shared texts say what was recorded of undos and redos of a mission: the notes of the work are marked, and so
+// are a context.md or a summary.md that came from the mission.
+func (h *Host) markNotes(ctx context.Context, m centurion.Mission) error {
+	all, err := h.jotted(ctx, m.ID, func(centurion.Session) bool { return true })
+	if err != nil {
+		return err
+	}
+	for _, r := range m.Reverted {
+		if r.Marked && !r.Back {
+			continue
+		}
+		of := all
+		if r.Task != "" {
+			of, err = h.jotted(ctx, m.ID, func(s centurion.Session) bool {
+				return s.Metadata.Task != "" && (s.Metadata.Task == r.Task || slices.Contains(r.Reviews, s.Metadata.Task))
+			})
+			if err != nil {
+				return err
+			}
+			of.texts[workspace.SummaryPath] = all.texts[workspace.SummaryPath] // which tells of all of the mission's work
+		}
+		if err := h.mark(ctx, of, m.ID, "the user reverted "+r.What+", so what is said of it below no longer holds.", !r.Back); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mark marks what sessions have written into the shared texts as reverted, or with on false takes the marks away. A summary that the host has
+// written of the mission is theirs, too; an empty mission has none.
+func (h *Host) mark(ctx context.Context, of jottings, mission, why string, on bool) error {
+	var errs []error
+	for _, f := range []workspace.SharedFile{h.cfg.Workspace.Context(), h.cfg.Workspace.Summary()} {
+		errs = append(errs, f.Mark(ctx, func(text string) string {
+			_, plain := workspace.CutReverted(text)
+			if of.wrote(f.Path(), text) || mission != "" && strings.HasPrefix(plain, hostSummary+mission) {
+				text = workspace.RevertText(text, why, on)
+			}
+			return workspace.RevertNotes(text, of.notes, on)
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// markRewound marks what a conversation has written in messages that are not on its line any more, and takes the marks from what is on it.
+func (h *Host) markRewound(ctx context.Context, session string) error {
+	t, err := h.cfg.Store.Tree(ctx, session)
+	if err != nil {
+		return err
+	}
+	item, err := h.itemOf(ctx, t.Session)
+	if err != nil {
+		return err
+	}
+	line := t.Line(t.Leaf)
+	on, off := jottings{texts: map[string][]string{}}, jottings{texts: map[string][]string{}}
+	on.take(line, t.Session.Agent, item)
+	off.take(slices.DeleteFunc(slices.Clone(t.Messages), func(m centurion.Message) bool {
+		return slices.ContainsFunc(line, func(l centurion.Message) bool { return l.ID == m.ID })
+	}), t.Session.Agent, item)
+	why := fmt.Sprintf("the conversation of %s was rewound to before this was written.", cmp.Or(t.Session.Metadata.Address, session))
+	m, err := h.cfg.Store.Mission(ctx, t.Session.Metadata.Mission)
+	if err != nil {
+		return err
+	}
+	ended := "" // the host's own summary tells of an end that the rewind has taken back
+	if m.Session == session && m.Status == centurion.MissionPaused && m.Reason == rewound {
+		ended = m.ID
+	}
+	return errors.Join(h.mark(ctx, off, ended, why, true), h.mark(ctx, on, "", why, false))
+}

@@ -1,0 +1,118 @@
+package orchestrator
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"centurion"
+	"centurion/provider/scripted"
+	"centurion/workspace"
+	"centurion/workspace/todo"
+)
+
+// Issue «What real use showed», A.6: what an undo of an item's work opens: the item and the reviews that rest on it, and which verdicts
+// do not count any more.
+func TestRestOn(t *testing.T) {
+	t.Parallel()
+	doc, err := todo.Parse([]byte(`# P
+- [x] T1 One @worker
+- [x] T2 Two @worker
+- [x] T3 Review of one @reviewer
+  - after: T1
+- [x] T4 Review of two @reviewer
+  - after: T2
+- [x] T5 Review of all @reviewer
+- [ ] T6 Later review @reviewer
+  - after: T1
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	review := func(id, item, result string, of bool) centurion.Task {
+		return centurion.Task{ID: id, Item: item, Agent: "reviewer", Status: centurion.TaskCompleted, Result: result, Reviews: of}
+	}
+	tasks := []centurion.Task{{ID: "w1", Item: "T1", Agent: "worker", Status: centurion.TaskCompleted}, review("r3", "T3", "PASS", false),
+		review("r4", "T4", "PASS", false), review("r5", "T5", "PASS", false), review("r1", "T1", "PASS", true), review("f1", "T1", "FAIL: no", true)}
+	undone := slices.Clone(tasks)
+	undone[1].Undone = centurion.Now()
+	for name, tt := range map[string]struct {
+		items   []string
+		tasks   []centurion.Task
+		earlier []centurion.Reverted
+		open    string
+		reviews string
+	}{
+		"the first":            {[]string{"T1"}, tasks, nil, "T1 T3 T5", "r3 r5 r1"},
+		"the second":           {[]string{"T2"}, tasks, nil, "T2 T4 T5", "r4 r5"},
+		"work without an item": {[]string{}, tasks, nil, "T5", "r5"},
+		"all":                  {nil, tasks, nil, "T1 T2 T3 T4 T5", "r3 r4 r5 r1"},
+		"not the person's":     {[]string{"T1"}, undone, nil, "T1 T3 T5", "r5 r1"},
+		"after another undo":   {[]string{"T1"}, undone, []centurion.Reverted{{Items: []string{"T6"}, Reviews: []string{"r3"}}}, "T1 T3 T5 T6", "r3 r5 r1"},
+	} {
+		open, reviews := planView{doc}.restOn(tt.items, tt.tasks, tt.earlier)
+		if got := strings.Join(open, " "); got != tt.open {
+			t.Errorf("%s opens %q, want %q", name, got, tt.open)
+		}
+		if got := strings.Join(reviews, " "); got != tt.reviews {
+			t.Errorf("%s voids %q, want %q", name, got, tt.reviews)
+		}
+	}
+}
+
+// A verdict counts after a redo as it did before the undo: the work is as old as it was.
+func TestWorkEnded(t *testing.T) {
+	t.Parallel()
+	landed := func(sec int64, reverts, restores bool) centurion.Landed {
+		return centurion.Landed{Time: centurion.MillisTime(sec), Reverts: reverts, Restores: restores}
+	}
+	task := centurion.Task{Landed: []centurion.Landed{landed(1, false, false), landed(2, false, false)}}
+	for range 2 {
+		if at := (centurion.Time{Time: workEnded(task)}); at.Millis() != 2 {
+			t.Errorf("%d commits: the work ended at %d, want 2", len(task.Landed), at.Millis())
+		}
+		task.Landed = append(task.Landed, landed(8, true, false), landed(9, false, true))
+	}
+	if at := (centurion.Time{Time: workEnded(task)}); at.Millis() != 2 {
+		t.Errorf("after two redos the work ended at %d, want 2", at.Millis())
+	}
+}
+
+// Issue «What real use showed», A.3: a rewind marks what was written in the messages that it leaves behind, and going back there takes the
+// marks away again; every other byte stays.
+func TestRewindMarksNotes(t *testing.T) {
+	answers := map[string]script{"commander": func(q scripted.Request) scripted.Answer {
+		switch q.Step() {
+		case 1:
+			return do(shares(args{"note": "the first"}))
+		case 2:
+			return do(shares(args{"note": "the second", "summary": "All is built."}))
+		}
+		return say("built")
+	}}
+	bubble(t, answers, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		read := func(path string) string {
+			b, err := os.ReadFile(filepath.Join(r.dir, path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
+		}
+		context, summary := read(workspace.ContextPath), read(workspace.SummaryPath)
+		got, err := r.host.Rewind(r.ctx, m.Session, "-2", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "context", read(workspace.ContextPath), strings.Replace(context, "the second (commander)", "the second (commander) (reverted)", 1))
+		equal(t, "summary", read(workspace.SummaryPath), "> Reverted: the conversation of 0/ was rewound to before this was written.\n\n"+summary)
+		if _, err := r.host.Rewind(r.ctx, m.Session, got.Mark, ""); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "context, back again", read(workspace.ContextPath), context)
+		equal(t, "summary, back again", read(workspace.SummaryPath), summary)
+	})
+}
