@@ -272,7 +272,8 @@ type VerifyData struct {
 // AskData is the data of the permission, question and plan events. An answer repeats the id and the type.
 type AskData struct {
 	ID         string         `json:"id"`
-	Type       string         `json:"type"` // permission, question or plan
+	Type       string         `json:"type"`              // permission, question or plan
+	Message    string         `json:"message,omitempty"` // that has the call
 	Call       string         `json:"call,omitempty"`
 	Permission string         `json:"permission,omitempty"`
 	Patterns   []string       `json:"patterns,omitempty"`

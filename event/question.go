@@ -21,7 +21,7 @@ type AskFrom struct {
 	Line    string `json:"line,omitempty"` // empty for the mission's own agent
 }
 
-// QuestionShape is what OpenCode has in its question.asked and question.replied beside the id. In Centurion's own words the
+// QuestionShape is what OpenCode has in its question.asked and question.replied beside the id, and of it Tool in permission.asked. In Centurion's own words the
 // same stands in [AskData].
 type QuestionShape struct {
 	SessionID string         `json:"sessionID,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/session"
 )
 
 // CompactWord is the text of a [Post] that is meant for the host: it is not told to the agent, whose history is shortened
@@ -54,5 +55,12 @@ func (h *Host) compactAt(ctx context.Context, p Post, to receiver) (Posted, erro
 		}
 	}
 	got.Working = h.running(m.ID) != nil
+	stored, err := h.cfg.Store.Messages(ctx, got.Session)
+	if err != nil {
+		return got, err
+	}
+	if got.Short = session.Short(stored); got.Short {
+		return got, nil
+	}
 	return got, h.Compact(ctx, got.Session)
 }

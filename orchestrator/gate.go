@@ -94,7 +94,7 @@ func (g gate) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 		return err
 	}
 	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: m.id, Session: call.Session,
-		Task: call.Task, Call: call.ID, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always,
+		Task: call.Task, Message: call.Message, Call: call.ID, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always,
 		Title: subject(a), Text: d.Reason, Metadata: a.Metadata, Created: centurion.Now()}
 	switch rec.Options.Ask {
 	case "allow":
@@ -315,10 +315,12 @@ func askFact(a store.Ask, t centurion.EventType) centurion.Event {
 		if !a.Answered.IsZero() {
 			shape.RequestID, shape.Answers = a.ID, [][]string{{a.Answer}}
 		}
+	} else if a.Message != "" {
+		shape.Tool = &event.QuestionTool{MessageID: a.Message, CallID: a.Call}
 	}
 	return centurion.Event{Type: t, Mission: a.Mission, Session: a.Session, Task: a.Task, Data: event.Data(event.AskData{ID: a.ID,
 		AskFrom: event.AskFrom{Agent: a.Agent, Address: a.Address, Line: a.Line}, QuestionShape: shape,
-		Type: a.Type, Call: a.Call, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always, Title: a.Title, Text: a.Text,
+		Type: a.Type, Message: a.Message, Call: a.Call, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always, Title: a.Title, Text: a.Text,
 		Options: a.Options, CostLow: a.CostLow, CostHigh: a.CostHigh, Deadline: a.Deadline, Answer: a.Answer, By: a.By})}
 }
 

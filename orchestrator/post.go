@@ -49,6 +49,7 @@ type Posted struct {
 	Reason  string                  `json:"reason,omitempty"`
 	Working bool                    `json:"working"`           // somebody works on the mission: the message is read without a resume
 	Compact bool                    `json:"compact,omitempty"` // it was [CompactWord]: nothing was stored, the history will be shortened
+	Short   bool                    `json:"short,omitempty"`   // of [CompactWord]: there is nothing to shorten
 }
 
 // Send stores a message for an agent of a mission and wakes who waits for it. From then on it is told exactly once, also

@@ -125,7 +125,9 @@ type plan struct {
 func (s *Session) compact(ctx context.Context, why string) (bool, error) {
 	p, worth := s.plan(why)
 	if why == event.CompactedAsked {
-		s.rec.Metadata.Compact = false
+		if s.rec.Metadata.Compact = false; Short(s.history) {
+			return false, nil
+		}
 	} else if s.row >= maxCompact || !worth {
 		if why == event.CompactedAuto { // the estimate, or what the window was said to be, may be wrong: the provider knows
 			return false, nil

@@ -128,6 +128,17 @@ func head(history []centurion.Message) int {
 	return min(1, len(history))
 }
 
+// minGone is the size in bytes below which the older part of a conversation is not worth a summary: that would be no shorter.
+const minGone = 1000
+
+// Short reports whether nothing of a conversation can be shortened: beside its first message, a summary and its newest message there is
+// hardly anything. The messages are those of its current line.
+func Short(stored []centurion.Message) bool {
+	history := viewOf(stored).history
+	from := head(history)
+	return weightOf(history[from:max(from, len(history)-1)]) < minGone
+}
+
 // border returns the index of the first message that stays when the newest messages may have so many bytes: the start of
 // a turn. The newest turn may be larger, up to hard; beyond that the border is the start of one of its steps. An answer and
 // the results of its calls are one message, so that no border parts them. The newest step stays however large it is, and

@@ -43,6 +43,8 @@ func (c *cli) compactCommand() *cobra.Command {
 // compacts says what becomes of a wish for a shorter history.
 func compacts(got orchestrator.Posted, who string) string {
 	switch {
+	case got.Short:
+		return fmt.Sprintf("nothing to shorten: the conversation of %s is short", who)
 	case !got.Working && got.Status.Ended():
 		return fmt.Sprintf("the conversation of %s will be shortened with its next request: when you write to it with centurion send --wait %s \"TEXT\"", who, got.Mission)
 	case !got.Working:
