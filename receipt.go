@@ -97,6 +97,7 @@ type CheckRun struct {
 	Tree     string  `json:"tree,omitempty"` // the git tree that it looked at
 	ExitCode int     `json:"exit_code"`      // -1 if it could not be started, was refused or timed out
 	Passed   bool    `json:"passed"`
+	Out      string  `json:"out,omitempty"` // of a red: what had been taken out, where it was not all of the work
 	Error    string  `json:"error,omitempty"`
 	Output   string  `json:"output"`           // head and tail; without the work, each clause of a chain apart, with its exit code
 	Digest   string  `json:"digest,omitempty"` // SHA-256 of the kept output, in hex

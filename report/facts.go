@@ -45,6 +45,7 @@ type (
 		Result  string               `json:"result"`
 	}
 	messageFact struct {
+		Role   string `json:"role"`
 		Origin string `json:"origin"`
 		Finish string `json:"finish"`
 		Calls  int    `json:"calls"`

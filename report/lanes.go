@@ -89,6 +89,10 @@ func Lanes(d Data) Timeline {
 	l.main.Agent = cmp.Or(d.Mission.Options.Agent, "commander")
 	l.main.Title = "the mission's own agent"
 	attempts := begunAgain(d.Events)
+	l.asked = slices.ContainsFunc(d.Events, func(e centurion.Event) bool {
+		m, _ := decode[messageFact](e)
+		return e.Type == centurion.EventMessageCreated && e.Session == l.root && m.Role == string(centurion.RoleAssistant)
+	})
 	for i, e := range d.Events {
 		if e.Type == centurion.EventDelta || e.Type == centurion.EventToast || e.Time.IsZero() {
 			continue
@@ -145,6 +149,7 @@ type laner struct {
 	gaps        []Gap
 	marks       []Mark
 	asks        map[string]bool // what the mission's own agent has asked a person and waits for, by id: whether it is a question
+	asked       bool            // the journal tells of the requests of the mission's own agent
 	resuming    bool            // the event at hand is an attempt that began because the mission went on: nothing of the task had failed
 }
 
@@ -230,7 +235,11 @@ func (l *laner) mission(e centurion.Event) {
 	switch {
 	case e.Type == centurion.EventMissionStarted:
 		l.main.Agent = cmp.Or(d.Agent, l.main.Agent)
-		l.main.turn(SpanWork, e.Time, 0)
+		if l.asked { // it works from its first request
+			l.main.turn(SpanWait, e.Time, 0)
+		} else {
+			l.main.turn(SpanWork, e.Time, 0)
+		}
 	case e.Type == centurion.EventMissionResumed:
 		l.resumed(e, d)
 		maps.DeleteFunc(l.asks, func(_ string, question bool) bool { return !question }) // these are asked anew
@@ -430,6 +439,9 @@ func (l *laner) session(e centurion.Event) {
 		return
 	case centurion.EventMessageCreated, centurion.EventMessageUpdated: // there is none while a call waits
 		clear(l.asks)
+		if m, _ := decode[messageFact](e); m.Role == string(centurion.RoleUser) { // it is asked, and works from its request
+			return
+		}
 	case centurion.EventToolStarted, centurion.EventPartUpdated:
 	default:
 		if !asks {

@@ -194,12 +194,13 @@ func (m *markdown) check(c Check) {
 		m.p("Why: %s\n", inline(why))
 	}
 	m.p("| Run | Ended | Took | Tree | At |\n|---|---|---:|---|---|")
-	for _, run := range runs(c.Receipt) {
-		m.p("| %s | %s | %s | %s | %s |", inline(runWord(run.Kind)), inline(ended(run)+suffix(": ", ranInto(run))), span(run.Millis), inline(hash(run.Tree)), clock(run.Time))
+	all := runs(c.Receipt)
+	for i, run := range all {
+		m.p("| %s | %s | %s | %s | %s |", inline(runWord(all, i)), inline(ended(run)+suffix(": ", ranInto(run))), span(run.Millis), inline(hash(run.Tree)), clock(run.Time))
 	}
 	m.p("")
 	if c.Receipt.Removed != "" {
-		patch := plainPatch(c.Receipt.Removed)
+		patch := plainPatch(reversed(c.Receipt.Removed))
 		m.p("We took this out …\n\n%s", fenced("diff", wholeLines(patch, textPatch)))
 		if left := strings.Count(patch, "\n") - strings.Count(wholeLines(patch, textPatch), "\n"); left > 0 {
 			m.p("(%s more; the page has them: `-o report.html`)\n", centurion.Count(left, "line"))

@@ -172,7 +172,7 @@ func TestHostileTextIsShown(t *testing.T) {
 	d.Items[0].Title, d.Tasks[0].Title = img, img
 	d.Files[0].Path = "a/" + img + ".go"
 	d.Files[0].Hunks[0].Text = "+" + script + "\n"
-	d.Receipts[0].Removed = "diff --git a/" + img + " b/" + img + "\n--- a/" + img + "\n+++ b/" + img + "\n@@ -1 +0,0 @@\n-" + script + "\n"
+	d.Receipts[0].Removed = "diff --git a/" + img + " b/" + img + "\n--- a/" + img + "\n+++ b/" + img + "\n@@ -0,0 +1 @@\n+" + script + "\n"
 	root, err := html.Parse(strings.NewReader(pageOf(t, d)))
 	if err != nil {
 		t.Fatal(err)

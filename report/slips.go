@@ -32,7 +32,7 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 			return "mission_complete was refused: " + strings.TrimPrefix(t.Error, "not complete; missing:\n- "), "it went on; " + fate(d, centurion.Event{}, i)
 		case strings.Contains(t.Error, "which somebody else is working on"):
 			why, _, _ := strings.Cut(t.Error, ", which")
-			return "a call of " + t.Tool + " was refused: " + why + ", which somebody else was working on", "the file was not touched"
+			return "a call of " + t.Tool + " was refused: " + why + ", which somebody else was working on", refusedFile(d, e.Task, why)
 		}
 	case centurion.EventTaskCancelled:
 		if d.Branches[e.Task] != "" { // else nothing of it is left that anybody has to know of
@@ -54,6 +54,21 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 		return didNothing(d, e)
 	}
 	return "", ""
+}
+
+// refusedFile says what became of a file that a call was not let to write; why begins with its path.
+func refusedFile(d Data, task, why string) string {
+	path, _, _ := strings.Cut(why, " belongs to ")
+	for _, t := range d.Tasks {
+		changed := slices.Clone(t.Files)
+		for _, l := range t.Landed {
+			changed = append(changed, centurion.Paths(l.Files)...)
+		}
+		if t.ID == task && slices.ContainsFunc(changed, func(f string) bool { return strings.HasSuffix(path, f) }) {
+			return "it changed the file at another time"
+		}
+	}
+	return "the file was not touched"
 }
 
 // didNothing tells of a task that was completed although it has changed no file and its check proves nothing, as one that ran no test.

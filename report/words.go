@@ -89,17 +89,112 @@ func runs(c *centurion.Receipt) []centurion.CheckRun {
 		Output: c.Output, Digest: c.Digest, Millis: c.Millis, Time: c.Time}}
 }
 
-// runWord says which run it was.
-func runWord(k centurion.RunKind) string {
-	switch k {
+// runWord says which run of a receipt it was. Where the check was tried without the work several times, each says what was tried.
+func runWord(all []centurion.CheckRun, i int) string {
+	switch k := all[i].Kind; k {
 	case centurion.RunRed:
-		return "before the work"
+		n, of := 0, 0
+		for j, r := range all {
+			if r.Kind == k {
+				if of++; j <= i {
+					n++
+				}
+			}
+		}
+		word := "before the work"
+		if all[i].Out != "" {
+			word = "with " + all[i].Out
+		}
+		if of > 1 {
+			word += fmt.Sprintf(" (%d of %d)", n, of)
+		}
+		return word
 	case centurion.RunGreen:
 		return "with the work"
 	case centurion.RunRedAgain:
 		return "work taken out"
 	}
-	return oneLine(string(k))
+	return oneLine(string(all[i].Kind))
+}
+
+// runBadge is how a run is coloured: that a check is red without the work is what is wanted.
+func runBadge(r centurion.CheckRun) string {
+	switch {
+	case r.Passed && r.Kind == centurion.RunGreen:
+		return "good"
+	case !r.Passed && r.Kind == centurion.RunGreen:
+		return "bad"
+	}
+	return "none"
+}
+
+// reversed is a patch the other way round: what it adds is removed, and what it removes is added.
+func reversed(patch string) string {
+	var b strings.Builder
+	var gone, came []string // of the change that is being read
+	flush := func() {
+		for _, l := range append(gone, came...) {
+			b.WriteString(l)
+		}
+		gone, came = nil, nil
+	}
+	old, new := 0, 0 // lines that the hunk has still to come
+	was := ""        // the line that begins with ---
+	for l := range strings.Lines(patch) {
+		in := old > 0 || new > 0
+		switch {
+		case in && strings.HasPrefix(l, "+"):
+			gone, new = append(gone, "-"+l[1:]), new-1
+			continue
+		case in && strings.HasPrefix(l, "-"):
+			came, old = append(came, "+"+l[1:]), old-1
+			continue
+		case strings.HasPrefix(l, "\\") && len(gone) > 0: // it belongs to the line before
+			gone = append(gone, l)
+			continue
+		case strings.HasPrefix(l, "\\") && len(came) > 0:
+			came = append(came, l)
+			continue
+		}
+		flush()
+		switch {
+		case in:
+			old, new = old-1, new-1
+			b.WriteString(l)
+		case strings.HasPrefix(l, "@@"):
+			old, new = hunkSize(l)
+			b.WriteString(swapHunk(l))
+		case strings.HasPrefix(l, "--- "):
+			was = l
+		case strings.HasPrefix(l, "+++ ") && was != "":
+			b.WriteString("--- " + otherSide(l[4:], "b/", "a/") + "+++ " + otherSide(was[4:], "a/", "b/"))
+			was = ""
+		case strings.HasPrefix(l, "new file mode"):
+			b.WriteString("deleted" + l[len("new"):])
+		case strings.HasPrefix(l, "deleted file mode"):
+			b.WriteString("new" + l[len("deleted"):])
+		default:
+			b.WriteString(l)
+		}
+	}
+	flush()
+	return b.String()
+}
+
+func otherSide(path, from, to string) string {
+	if rest, ok := strings.CutPrefix(path, from); ok {
+		return to + rest
+	}
+	return path
+}
+
+// swapHunk swaps the two ranges of a hunk's header.
+func swapHunk(l string) string {
+	f := strings.SplitN(l, " ", 4)
+	if len(f) < 4 || !strings.HasPrefix(f[1], "-") || !strings.HasPrefix(f[2], "+") {
+		return l
+	}
+	return strings.Join([]string{f[0], "-" + f[2][1:], "+" + f[1][1:], f[3]}, " ")
 }
 
 // ended says how a run ended.

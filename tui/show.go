@@ -301,6 +301,20 @@ func (p *page) changed(c centurion.Session) {
 	}
 }
 
+// maxGoal is how many lines of a goal a mission's page begins with.
+const maxGoal = 3
+
+// goalHead returns the first lines of a goal, wrapped, and how many there are beside them.
+func goalHead(goal string, w int) (lines []string, more int) {
+	for _, l := range CleanLines(goal) {
+		if l = Clean(l); l != "" {
+			lines = append(lines, wrap(l, w)...)
+		}
+	}
+	more = max(len(lines)-maxGoal, 0)
+	return lines[:len(lines)-more], more
+}
+
 func (p *page) field(name, value string) {
 	if value == "" {
 		return
@@ -314,8 +328,14 @@ func (p *page) field(name, value string) {
 }
 
 func (p *page) mission(m *centurion.Mission, o ShowOptions) {
-	for _, l := range wrap(Clean(m.Goal), o.Width-2) {
-		p.line(p.theme.paint(commander, "◆ ") + p.theme.paint(strong, l))
+	lines, more := goalHead(m.Goal, o.Width-2)
+	mark := "◆ "
+	for _, l := range lines {
+		p.line(p.theme.paint(commander, mark) + p.theme.paint(strong, l))
+		mark = "  "
+	}
+	if more > 0 {
+		p.line(p.theme.paint(dim, fmt.Sprintf("  … %s more: centurion report %s", centurion.Count(more, "line"), m.ID)))
 	}
 	p.field("mission", dots(m.ID, p.theme.paint(missionTone(m.Status), m.Status.Word(m.Evidence, m.Options.Profile)), Clean(m.Reason)))
 	p.field("where", dots(Clean(m.Directory), Clean(m.Branch), isolation(m)))

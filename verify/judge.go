@@ -27,6 +27,19 @@ type attempt struct {
 	run     result
 }
 
+// out says what was taken out, where it was not all of the work.
+func (a attempt) out() string {
+	switch a.how {
+	case undone:
+		return "changed functions as they were"
+	case hollowed:
+		return "functions that do nothing"
+	case onePiece:
+		return "a piece of " + a.what.piece + " taken out"
+	}
+	return ""
+}
+
 // real reports whether the check itself failed, and not the build.
 func (a attempt) real() bool { return failed(a.run.CheckRun) }
 

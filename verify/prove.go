@@ -198,6 +198,7 @@ func (p *proving) try(ctx context.Context, a attempt) (goOn bool, err error) {
 		return false, err
 	}
 	p.facts.reds = append(p.facts.reds, a)
+	p.receipt.Runs[len(p.receipt.Runs)-1].Out = a.out()
 	return !p.settled(), nil
 }
 
