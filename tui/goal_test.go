@@ -12,10 +12,10 @@ func TestGoalHead(t *testing.T) {
 	for goal, want := range map[string]string{
 		"":                          " 0",
 		"one":                       "one 0",
-		"one\n\n  two\tb\r\n":      "one|two b 0",
-		"a\nb\nc\nd\n\ne":          "a|b|c 2",
+		"one\n\n  two\tb\r\n":       "one|two b 0",
+		"a\nb\nc\nd\n\ne":           "a|b|c 2",
 		"aaaa bbbb cccc\ndddd eeee": "aaaa bbbb|cccc|dddd eeee 0",
-		"\x1b[31ma\x1b[0m\nb":      "a|b 0",
+		"\x1b[31ma\x1b[0m\nb":       "a|b 0",
 	} {
 		lines, more := goalHead(goal, 10)
 		if got := fmt.Sprint(strings.Join(lines, "|"), " ", more); got != want {
