@@ -405,8 +405,18 @@ func (h *host) Close() error {
 }
 
 // leave ends this process's hosting when its own mission has stopped. What a client or a background host takes over is
-// handed to it at once; what nobody else waits for is worked on to its end first, unless ctx ends.
+// handed to it at once; what nobody else waits for is worked on to its end first, unless ctx ends or only a person can go on.
 func (h *host) leave(ctx context.Context, say func(string)) error {
+	h.outlast(ctx, say)
+	return h.Close()
+}
+
+// personTime is how long a host that leaves waits for a person while nothing else happens.
+const personTime = time.Minute
+
+// outlast waits for the missions that nobody takes over. When ctx ends it pauses them; one that waits for a person it pauses
+// when nothing has happened for [personTime].
+func (h *host) outlast(ctx context.Context, say func(string)) {
 	told := map[string]bool{}
 	for {
 		living, changed := h.work()
@@ -417,14 +427,13 @@ func (h *host) leave(ctx context.Context, say func(string)) error {
 			}
 		}
 		if len(alone) == 0 {
-			return h.Close()
+			return
 		}
 		if ctx.Err() != nil {
 			for _, id := range alone {
-				living[id].end(centurion.ErrShutdown)
-				<-living[id].done
+				living[id].pause()
 			}
-			return h.Close()
+			return
 		}
 		for _, id := range alone {
 			if !told[id] && h.works(ctx, id) {
@@ -432,11 +441,26 @@ func (h *host) leave(ctx context.Context, say func(string)) error {
 				told[id] = true
 			}
 		}
+		seq, quiet := h.store.LastSeq(), time.NewTimer(personTime)
 		select {
 		case <-changed:
 		case <-ctx.Done():
+		case <-quiet.C:
+			for _, id := range alone {
+				if asks, err := h.store.Asks(ctx, id, true); err == nil && len(asks) > 0 && h.store.LastSeq() == seq {
+					living[id].pause()
+					say(fmt.Sprintf("mission %s waits for you and is paused; see centurion asks, then run: centurion resume %s", id, id))
+				}
+			}
 		}
+		quiet.Stop()
 	}
+}
+
+// pause ends the work on a mission, which can be resumed, and waits for its end.
+func (x *hosted) pause() {
+	x.end(centurion.ErrShutdown)
+	<-x.done
 }
 
 // works reports whether a mission is being worked on. One that has just stopped may still give back what it had.
