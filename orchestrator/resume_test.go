@@ -126,6 +126,29 @@ func TestTimeLimitAcrossRestart(t *testing.T) {
 	}
 }
 
+// O2: the time that a task may take goes on after a restart where it stood; it does not start anew.
+func TestTaskTimeAcrossRestart(t *testing.T) {
+	for _, way := range []string{byShutdown, byHandover} {
+		t.Run(way, func(t *testing.T) {
+			hand := call("delegate_task", args{"agent": "worker", "description": "x", "prompt": "x", "budget": args{"minutes": 10}})
+			bubble(t, map[string]script{"commander": steps(do(hand), say("I wait")), "worker": minutes(100, "made")}, func(r *rig) {
+				m := r.start(centurion.MissionOptions{})
+				l := r.live(m.ID)
+				time.Sleep(390 * time.Second)
+				l.goAway(way)
+				time.Sleep(24 * time.Minute)
+				began := time.Now()
+				m = r.run(m.ID)
+				task := r.task(m.ID, "")
+				if task.Error == nil || !strings.Contains(task.Error.Message, "own budget of 10m0s") {
+					t.Fatalf("it is %s (%v)", task.Status, task.Error)
+				}
+				equal(t, "worked after the restart", task.Ended.Sub(began).Round(time.Second), 210*time.Second)
+			})
+		})
+	}
+}
+
 // O3, ORCH-144: a host that hands a mission over tells nobody that it has stopped, and the next one goes on with all of it.
 func TestHandover(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +46,44 @@ func TestOwn(t *testing.T) {
 	}
 	if n := count(t, free, `SELECT epoch FROM host`); n != 3 {
 		t.Errorf("epoch %d after three claims", n)
+	}
+}
+
+// TRIAL R16: updates that are committed together look for a new owner as one alone does.
+func TestOwnTogether(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	first, second := openAt(t, path), openAt(t, path)
+	if err := first.Own(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	busy, free := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { // keeps the writer busy until the others wait behind it; meanwhile the state gets another owner
+		err := first.submit(t.Context(), &update{solo: true, bare: func() error { close(busy); <-free; return second.Own(t.Context()) }})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-busy
+	for range 3 {
+		wg.Go(func() {
+			err := first.Update(t.Context(), func(tx *Tx) error { return fact(tx, "lost") })
+			if centurion.KindOf(err) != centurion.KindConflict {
+				t.Errorf("%v of kind %s", err, centurion.KindOf(err))
+			}
+		})
+	}
+	for waiting := 0; waiting < 3; {
+		runtime.Gosched()
+		first.mu.Lock()
+		waiting = len(first.queue)
+		first.mu.Unlock()
+	}
+	close(free)
+	wg.Wait()
+	if n := count(t, second, `SELECT count(*) FROM journal WHERE session = 'lost'`); n != 0 {
+		t.Errorf("%d facts of a process that has lost the state", n)
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 func TestSalvageFarRow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s := openAt(t, path)
+	if err := s.Own(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	err := s.Update(t.Context(), func(tx *Tx) error {
 		for range 5 {
 			if _, err := tx.Append(centurion.Event{Type: centurion.EventTodoUpdated}); err != nil {
@@ -50,6 +53,10 @@ func TestSalvageFarRow(t *testing.T) {
 		if table.Name == "journal" && table.Kept != 5 {
 			t.Errorf("%d of 5 rows kept", table.Kept)
 		}
+	}
+	// A host that had the damaged file writes nothing into the new one.
+	if n := count(t, openAt(t, path), `SELECT epoch FROM host`); n != 2 {
+		t.Errorf("epoch %d after a claim and a repair", n)
 	}
 }
 

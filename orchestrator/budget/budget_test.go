@@ -181,6 +181,22 @@ func TestGrant(t *testing.T) {
 	}
 }
 
+// O2: what a request had reserved is free again when it is settled: less what was spent, and all of it where nothing was.
+func TestSettleFrees(t *testing.T) {
+	l := &ledger{limit: Amount{0, 100_000}}
+	l.open("t", Amount{}, Amount{})
+	r := request{input: 10_000, least: usefulAnswer, most: 5000, in: 1, out: 10}
+	for _, spent := range []int64{12_000, 0} {
+		before := l.free()[Tokens]
+		if _, lacks, _ := l.grant("t", r, 1); lacks != dims {
+			t.Fatalf("it lacks %v", lacks)
+		}
+		equal(t, "free while it is asked", l.free()[Tokens], before-15_000)
+		l.settle("t", Amount{0, l.spent[Tokens] + spent}, Amount{0, l.accounts["t"].spent[Tokens] + spent})
+		equal(t, "free when it is settled", l.free()[Tokens], before-spent)
+	}
+}
+
 // O2: work that is under way goes before what has not begun: its reservation is taken back, the newest first, and never more
 // than is needed; whole budgets only in the end.
 func TestReclaim(t *testing.T) {
