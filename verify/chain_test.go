@@ -180,3 +180,18 @@ func parses(script string) bool {
 	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
 	return err == nil
 }
+
+// A clause that could not be built, or was killed, does not count where one behind it fails by itself.
+func TestRealFailureCountsBeforeABrokenOne(t *testing.T) {
+	t.Parallel()
+	all := []ended{
+		{clause: clause{"make check", acts}, seen: true, exit: 137, output: "--- FAIL: TestA\nKilled\n"},
+		{clause: clause{"go test .", runs}, seen: true, exit: 1, output: "--- FAIL: TestB (0.00s)\n    b_test.go:7: no b\nFAIL\n"},
+	}
+	if got := weigh(centurion.CheckRun{ExitCode: 1}, all); got.fell != "`go test .`" || got.Broken != "" || got.ExitCode != 1 {
+		t.Errorf("%+v", got)
+	}
+	if got := weigh(centurion.CheckRun{ExitCode: 137}, all[:1]); got.fell != "`make check`" || got.Broken == "" {
+		t.Errorf("%+v", got)
+	}
+}
