@@ -186,7 +186,7 @@ func TestSlotsOfCallsThatCross(t *testing.T) {
 	})
 }
 
-// ORCH-40, ORCH-132: given back once however often it is said, never more than there are, also when waits are given up.
+// ORCH-40, ORCH-132, C-8: given back once however often it is said, never more than there are, also when waits are given up.
 func TestSlotsNeverLeakOrDouble(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const all, per = 4, 3
