@@ -113,6 +113,7 @@ type (
 	mergeFact struct {
 		Branch string   `json:"branch"`
 		Files  []string `json:"files"`
+		Person bool     `json:"person"` // onto the person's branch
 	}
 	abortFact struct {
 		Reason string `json:"reason"`

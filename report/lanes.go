@@ -388,9 +388,15 @@ func (l *laner) verify(e centurion.Event) {
 // takenBack begins the words of a mark for work that left a branch again.
 const takenBack = "taken back from "
 
+// integrated is what happens to work that comes onto the mission's own branch; onto the person's it is merged.
+const integrated = "integrated"
+
 func (l *laner) merge(e centurion.Event) {
 	d, _ := decode[mergeFact](e)
-	m := Mark{Kind: MarkMerge, Time: e.Time, Text: oneLine(strings.TrimSpace("merged " + d.Branch))}
+	m := Mark{Kind: MarkMerge, Time: e.Time, Text: oneLine(strings.TrimSpace(integrated + " into " + d.Branch))}
+	if d.Person {
+		m.Text = oneLine(strings.TrimSpace("merged " + d.Branch))
+	}
 	switch e.Type {
 	case centurion.EventMergeUndone:
 		m.Text = oneLine(takenBack + d.Branch)

@@ -131,12 +131,12 @@ func TestMergesAfterTheEnd(t *testing.T) {
 	d := Data{Mission: centurion.Mission{ID: "m", Session: "root", Status: centurion.MissionCompleted}, Now: at(900), Events: []centurion.Event{
 		fact(0, centurion.EventMissionStarted, "", "root", event.MissionData{}), fact(30, centurion.EventMergeDone, "", "", event.MergeData{Branch: "next"}),
 		fact(60, centurion.EventMissionCompleted, "", "root", event.MissionEnd{}),
-		fact(600, centurion.EventMergeDone, "", "", event.MergeData{Branch: "main"}), fact(660, centurion.EventMergeUndone, "", "", event.MergeData{Branch: "main"})}}
+		fact(600, centurion.EventMergeDone, "", "", event.MergeData{Branch: "main", Person: true}), fact(660, centurion.EventMergeUndone, "", "", event.MergeData{Branch: "main"})}}
 	var b strings.Builder
 	if err := New(d).Markdown(&b); err != nil {
 		t.Fatal(err)
 	}
-	if want := "\n- at 30s: merged next\n- at 2026-03-01 09:10:00 UTC: merged main\n- at 2026-03-01 09:11:00 UTC: taken back from main\n"; !strings.Contains(b.String(), want) {
+	if want := "\n- at 30s: integrated into next\n- at 2026-03-01 09:10:00 UTC: merged main\n- at 2026-03-01 09:11:00 UTC: taken back from main\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("%q is not in %s", want, b.String())
 	}
 	if page := pageOf(t, d); !strings.Contains(page, `<td class="t">taken back</td><td class="w" data-label="From">2026-03-01 09:11:00 UTC</td>`) {

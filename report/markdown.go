@@ -105,7 +105,7 @@ func (m *markdown) timeline() {
 	}
 	fmt.Fprintf(&b, "%-24s 0%*s\n", "", textWidth-1, axis(t.worked()))
 	m.p("%s", fenced("text", b.String()))
-	m.p("`█` works · `·` waits · `▒` checks run · `▓` merges · `r` tried again · `<` sent back · `x` cut off · `!` failed, red or conflict · `m` merged.\n")
+	m.p("`█` works · `·` waits · `▒` checks run · `▓` merges · `r` tried again · `<` sent back · `x` cut off · `!` failed, red or conflict · `m` integrated or merged.\n")
 	m.lanes(t)
 	if len(t.Gaps) == 0 {
 		return

@@ -125,7 +125,7 @@ func markPath(k MarkKind) string {
 func markNames() []picLegend {
 	all := []picLegend{{Kind: MarkKill, Name: "cut off"}, {Kind: MarkFail, Name: "failed or blocked"}, {Kind: MarkConflict, Name: "conflict"},
 		{Kind: MarkRed, Name: "red check"}, {Kind: MarkReturn, Name: "sent back"}, {Kind: MarkRetry, Name: "tried again"},
-		{Kind: MarkMerge, Name: "merged"}, {Kind: MarkDone, Name: "completed"}}
+		{Kind: MarkMerge, Name: "integrated or merged"}, {Kind: MarkDone, Name: "completed"}}
 	for i := range all {
 		all[i].Path = markPath(all[i].Kind)
 	}
@@ -149,6 +149,8 @@ func (m Mark) name() string {
 		return m.Text
 	case m.Kind == MarkMerge && strings.HasPrefix(m.Text, takenBack):
 		return strings.TrimSuffix(takenBack, " from ")
+	case m.Kind == MarkMerge && strings.HasPrefix(m.Text, integrated):
+		return integrated
 	}
 	return markName(m.Kind)
 }
