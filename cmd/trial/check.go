@@ -196,8 +196,11 @@ func checkHistories(ctx context.Context, t *T, s *store.Store, m centurion.Missi
 	}
 }
 
-// checkPlan is I4: the plan can be read, and says of a mission that is complete that everything is done.
+// checkPlan is I4: the plan can be read, and says of a mission that is complete that everything is done or cancelled.
 func checkPlan(t *T, p *project, m centurion.Mission) {
+	if m.Todo == "" { // it answers without a plan
+		return
+	}
 	b, err := os.ReadFile(filepath.Join(p.Dir, filepath.FromSlash(m.Todo)))
 	if os.IsNotExist(err) && !m.HadItems {
 		return
@@ -214,7 +217,7 @@ func checkPlan(t *T, p *project, m centurion.Mission) {
 		t.Failf("I4 %s is torn: %v; it holds:\n%s", m.Todo, err, b)
 		return
 	}
-	if c := doc.Counts(); m.Status == centurion.MissionCompleted && c.Done != c.Total() {
+	if c := doc.Counts(); m.Status == centurion.MissionCompleted && c.Open+c.Running+c.Blocked > 0 {
 		t.Failf("I4 the mission is complete and its plan is not: %+v", c)
 	}
 	if stray, _ := filepath.Glob(filepath.Join(p.Dir, ".opencode", "*tmp*")); m.Status == centurion.MissionCompleted && len(stray) > 0 {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	o8Quick  = 4 // plans
+	o8Quick  = 24 // plans
 	o8Full   = 200
 	o8AtOnce = 2
 	o8Limit  = 2 * time.Minute // in which each mission has to end; it takes a few seconds
