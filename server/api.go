@@ -105,7 +105,7 @@ type Mission struct {
 	Flaky      []string                      `json:"flaky,omitempty"`
 	Evidence   centurion.Evidence            `json:"evidence,omitempty"` // what shows that it is done, when it stopped last
 	Reviewed   map[string]centurion.PassedBy `json:"reviewed,omitempty"` // items that a review has passed: that review, by item
-	Asks       int                           `json:"asks,omitempty"` // that wait for a person
+	Asks       int                           `json:"asks,omitempty"`     // that wait for a person
 	Reason     string                        `json:"reason,omitempty"`
 	Summary    string                        `json:"summary,omitempty"`
 	Started    centurion.Time                `json:"started"`
