@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,10 +97,8 @@ func clears(cmd tea.Cmd) bool {
 	}
 	switch msg := cmd().(type) {
 	case tea.BatchMsg:
-		for _, c := range msg {
-			if clears(c) {
-				return true
-			}
+		if slices.ContainsFunc(msg, clears) {
+			return true
 		}
 	default:
 		return msg == tea.ClearScreen()

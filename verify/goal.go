@@ -28,7 +28,7 @@ const maxInGoal = 5
 // can be given by the Commander, one that was not meant would keep the mission from its end.
 func InGoal(goal string, runnable func(program string) bool) []string {
 	var out []string
-	for _, line := range strings.Split(fenced.ReplaceAllString(goal, "\n"), "\n") {
+	for line := range strings.SplitSeq(fenced.ReplaceAllString(goal, "\n"), "\n") {
 		spans := inBackticks.FindAllStringSubmatchIndex(line, -1)
 		for _, at := range spans {
 			command := strings.TrimSpace(line[at[4]:at[5]])

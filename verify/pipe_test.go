@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"maps"
 	"os/exec"
 	"strings"
 	"testing"
@@ -61,9 +62,7 @@ func TestProvePipes(t *testing.T) {
 			t.Parallel()
 			after := files{}
 			for _, from := range []files{c.before, c.add} {
-				for path, text := range from {
-					after[path] = text
-				}
+				maps.Copy(after, from)
 			}
 			m := newMemory(map[string]files{"before": c.before, "after": after})
 			m.dir = t.TempDir()

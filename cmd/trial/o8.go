@@ -216,9 +216,9 @@ func (s *sum8) mission(t *T, c *plan8) {
 	check(t, c.p, told)
 	s.facts(t, c)
 	dir := c.p.export(c.p.missionBranch())
-	text := ""
+	var text strings.Builder
 	for f := range 3 {
-		text += "\n" + readAll(filepath.Join(dir, fmt.Sprintf("f%d.txt", f)))
+		text.WriteString("\n" + readAll(filepath.Join(dir, fmt.Sprintf("f%d.txt", f))))
 	}
 	want := []string{}
 	for _, all := range c.items {
@@ -233,12 +233,12 @@ func (s *sum8) mission(t *T, c *plan8) {
 		}
 	}
 	for _, line := range want {
-		if n := strings.Count(text, "\n"+line+"\n"); n != 1 {
+		if n := strings.Count(text.String(), "\n"+line+"\n"); n != 1 {
 			s.lost++
 			t.Failf("%q is %d times in the last commit", line, n)
 		}
 	}
-	if got := strings.Count(strings.ReplaceAll(text, "\n\n", "\n"), "\n") - 1; got != len(want) {
+	if got := strings.Count(strings.ReplaceAll(text.String(), "\n\n", "\n"), "\n") - 1; got != len(want) {
 		t.Failf("the files have %d lines, not %d", got, len(want))
 	}
 }
