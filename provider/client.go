@@ -26,9 +26,19 @@ const (
 	modelsMaxBytes = 16 << 20          // of such a list; the largest known is about 1 MB
 )
 
+// Limits is how many tokens a model takes, prompt and answer together, and how many one answer may have. 0 means unknown.
+type Limits struct{ Context, Output int }
+
+// ModelInfo is what a client says of the model that it asks.
+type ModelInfo struct {
+	centurion.ModelRef
+	Limits
+}
+
 // Endpoint is one model at one provider. Model and BaseURL are needed; every other field has a useful zero value.
 type Endpoint struct {
 	Model   centurion.ModelRef
+	Limits  Limits // told by [Client.Model]; a request is not held to them
 	BaseURL string // up to and without /chat/completions and the like: "https://api.openai.com/v1"
 	APIKey  string // empty for local servers
 
@@ -110,8 +120,8 @@ func fieldsOf(extra map[string]any) (all []field, err *centurion.Error) {
 	return all, nil
 }
 
-// Model returns the model that the client speaks to.
-func (c *Client) Model() centurion.ModelRef { return c.end.Model }
+// Model returns the model that the client asks, and its limits.
+func (c *Client) Model() ModelInfo { return ModelInfo{c.end.Model, c.end.Limits} }
 
 // Closed returns for how long nobody is let ask this model, because its provider said "too many requests"; 0 means that it
 // can be asked.

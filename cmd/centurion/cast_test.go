@@ -9,6 +9,7 @@ import (
 	"centurion/agents"
 	"centurion/cmd/centurion/config"
 	"centurion/permission"
+	"centurion/provider"
 )
 
 // C-13: settings under an old name go to the agent that has its work now, its permissions too, and again when the host
@@ -52,6 +53,22 @@ func TestSettingsUnderOldNames(t *testing.T) {
 			!strings.Contains(all, "no part in a mission: build, explore") || !strings.Contains(all, "came with the project are in force: librarian (l)")) {
 			t.Errorf("notices:\n%s", all)
 		}
+	}
+}
+
+// LOOP-89: the client of a configured model says how much the model takes and gives.
+func TestLimitsOfAModel(t *testing.T) {
+	m, err := newModels(&config.Config{}, config.Resolved{Model: centurion.ModelRef{Provider: "p", ID: "m"}, BaseURL: "http://model.test/v1",
+		Limit: config.Limit{Context: 64_000, Output: 8_000}}).get("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, ok := m.Client.(*provider.Client)
+	if !ok {
+		t.Fatalf("the client is a %T", m.Client)
+	}
+	if info := client.Model(); info.String() != "p/m" || info.Context != 64_000 || info.Output != 8_000 || m.Context != 64_000 {
+		t.Errorf("the client says %+v, the mission has a window of %d", info, m.Context)
 	}
 }
 

@@ -155,10 +155,10 @@ func (s *modelSet) get(ref string) (orchestrator.Model, error) {
 	}
 	own := s.cfg.Own
 	client := provider.New(provider.Endpoint{
-		Model: r.Model, BaseURL: r.BaseURL, APIKey: r.APIKey.Reveal(), KeySource: r.KeySource, Headers: r.Headers, EchoReasoning: r.Echo,
+		Model: r.Model, Limits: provider.Limits(r.Limit), BaseURL: r.BaseURL, APIKey: r.APIKey.Reveal(), KeySource: r.KeySource, Headers: r.Headers, EchoReasoning: r.Echo,
 		NoSessionHeaders: own.SessionHeaders != nil && !*own.SessionHeaders, IdleTimeout: own.IdleTimeout, MaxRetries: own.MaxRetries,
 		Gates: &s.gates, Wire: r.Wire()})
-	m := orchestrator.Model{Ref: r.Model, Price: r.Price, Context: r.Limit.Context, Media: r.Media, Client: client, Closed: client.Closed}
+	m := orchestrator.Model{Ref: r.Model, Price: r.Price, Context: client.Model().Context, Media: r.Media, Client: client, Closed: client.Closed}
 	s.known[ref] = m
 	return m, nil
 }
