@@ -48,6 +48,7 @@ const leaf = "a leaf"
 
 var watchers = []string{"notify", "report"}
 
+// IKI-20: terminal, conversation, model, storage and tools are packages of their own, and each imports only what lies below it.
 func TestLayers(t *testing.T) {
 	for file, f := range sources(t) {
 		here := layerOf(path.Dir(file))

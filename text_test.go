@@ -99,7 +99,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// An address names the way from the root down.
+// IKI-8, IKI-10: an address names the way from the root down.
 func TestChildAddress(t *testing.T) {
 	for _, tt := range []struct {
 		parent string

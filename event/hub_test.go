@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -186,4 +187,51 @@ func BenchmarkPublish(b *testing.B) {
 	for b.Loop() {
 		h.Publish(e)
 	}
+}
+
+// R14: 200 subscribers, 50 of which never read, while 800 pieces are published and 40 facts committed. Who does not read
+// costs a bounded buffer, everybody else sees every fact and is told that pieces were missed.
+func TestManySubscribers(t *testing.T) {
+	const readers, sleepers, facts, pieces = 150, 50, 40, 20
+	synctest.Test(t, func(t *testing.T) {
+		j, h := &fakeJournal{}, &Hub{}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var asleep []<-chan centurion.Event
+		for range sleepers {
+			asleep = append(asleep, h.Subscribe(ctx))
+		}
+		before := heap()
+		var wg sync.WaitGroup
+		for range readers {
+			wg.Go(func() { followTogether(t, Follow(ctx, j, h, 0, Filter{Deltas: true}), facts) })
+		}
+		for n := range facts {
+			part := fmt.Sprintf("prt_%d", n)
+			var text strings.Builder
+			for i := range pieces {
+				piece := fmt.Sprintf("%d of %d %s ", i, n, strings.Repeat("x", 2000))
+				text.WriteString(piece)
+				h.Publish(delta(j.LastSeq(), "ses_1", part, piece))
+			}
+			j.commit(centurion.Event{Type: centurion.EventPartUpdated, Session: "ses_1", Data: Data(PartData{Part: part, Text: text.String()})})
+		}
+		wg.Wait()
+		if grown := heap() - before; grown > 64<<20 {
+			t.Errorf("it holds %d MB more than before", grown>>20)
+		}
+		for _, c := range asleep {
+			if got := drain(c); len(got) != deltaBuffer+1 || got[deltaBuffer] != "gap" {
+				t.Fatalf("who never read has %d events", len(got))
+			}
+		}
+	})
+}
+
+// heap returns how many bytes are in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

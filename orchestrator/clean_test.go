@@ -82,7 +82,7 @@ func (r *rig) past(status centurion.MissionStatus, n int, change func(*centurion
 	return m, tasks
 }
 
-// ORCH-37, ORCH-41, ORCH-123, ORCH-127, ORCH-128, ORCH-129, ORCH-142, C-14: the session of a task that has ended is dropped after
+// ORCH-37, ORCH-41, ORCH-123, ORCH-127, ORCH-128, ORCH-129, ORCH-142, C-14, IKI-84: the session of a task that has ended is dropped after
 // 10 minutes, its record goes to the archive whole after 30, that of a failed one after 10. It stays readable.
 func TestDropAndArchive(t *testing.T) {
 	bubble(t, map[string]script{

@@ -77,7 +77,7 @@ func twoWriters(r **rig, second func(scripted.Request) scripted.Answer) map[stri
 	}
 }
 
-// A conflict comes back to the session that caused it, with both sides and what the other one wanted; what it makes of both is
+// O4: a conflict comes back to the session that caused it, with both sides and what the other one wanted; what it makes of both is
 // merged.
 func TestConflictComesBack(t *testing.T) {
 	t.Parallel()

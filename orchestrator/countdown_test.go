@@ -282,7 +282,7 @@ func TestThinkingTime(t *testing.T) {
 	}
 }
 
-// ORCH-102, ORCH-105, ORCH-106, ORCH-107: a mission that is started is told first, its session is tracked under the address
+// ORCH-102, ORCH-105, ORCH-106, ORCH-107, IKI-5, IKI-69: a mission that is started is told first, its session is tracked under the address
 // 0/, and the Commander gets the goal as it was typed and begins without a further word.
 func TestFirstMessage(t *testing.T) {
 	const goal = "  add a \"rate limit\"\n\tto the API, `fast`\n"

@@ -167,7 +167,7 @@ func TestToolCrashes(t *testing.T) {
 	})
 }
 
-// OPAL-10, OPAL-74, OPAL-89, C-22: a child that crashes while its parent waits for it is an error of the parent's call, at
+// OPAL-10, OPAL-74, OPAL-89, C-22, IKI-85: a child that crashes while its parent waits for it is an error of the parent's call, at
 // once and without another try; the parent goes on.
 func TestChildCrashes(t *testing.T) {
 	bubble(t, map[string]script{

@@ -14,7 +14,7 @@ import (
 	"centurion/store"
 )
 
-// LOOP-1, LOOP-12: a session has one conversation: while it has, nobody gets a second one, for the root as for a task, and
+// LOOP-1, LOOP-12, C-3: a session has one conversation: while it has, nobody gets a second one, for the root as for a task, and
 // what the first is at is not touched; whoever writes to it, and by whatever way, is read in that one.
 func TestOneConversation(t *testing.T) {
 	bubble(t, map[string]script{
@@ -61,7 +61,7 @@ func TestOneConversation(t *testing.T) {
 	})
 }
 
-// LOOP-1: of those who open one session at the same time, one gets it; who could not load it has not kept it.
+// LOOP-1, IKI-26: of those who open one session at the same time, one gets it; who could not load it has not kept it.
 func TestOneConversationOfMany(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		rec := r.start(centurion.MissionOptions{})

@@ -117,7 +117,7 @@ func TestGoalCheck(t *testing.T) {
 	})
 }
 
-// An end with neither change nor check is questioned once, however it comes; a second one is accepted, and called what it is.
+// O7: an end with neither change nor check is questioned once, however it comes; a second one is accepted, and called what it is.
 func TestBareEndIsQuestionedOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
 		steps    []scripted.Answer

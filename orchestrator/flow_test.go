@@ -75,7 +75,7 @@ func TestMission(t *testing.T) {
 	})
 }
 
-// ORCH-125, C-25: a batch wakes its parent once, with every result.
+// ORCH-125, C-25, IKI-81: a batch wakes its parent once, with every result.
 func TestOneWakeForABatch(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(many(5), say("waiting")),

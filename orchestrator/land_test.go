@@ -142,7 +142,7 @@ func (r *rig) dump(mission string) {
 	}
 }
 
-// Work that turns a green check of the mission red is not merged, also in a crowd: only the guilty comes back.
+// O4: work that turns a green check of the mission red is not merged, also in a crowd: only the guilty comes back.
 func TestNoGreenCheckTurnsRed(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}

@@ -260,7 +260,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// OPAL-33, OPAL-63, LOOP-9: a session that has asked its model waits for that; of several calls the one that runs longest comes
+// OPAL-33, OPAL-63, LOOP-9, IKI-33: a session that has asked its model waits for that; of several calls the one that runs longest comes
 // first.
 func TestStateOfWaits(t *testing.T) {
 	bubble(t, map[string]script{
@@ -287,7 +287,7 @@ func TestStateOfWaits(t *testing.T) {
 	})
 }
 
-// OPAL-11, OPAL-33, OPAL-36, OPAL-63, SUB-26, LOOP-9: the state is told at once while tools run: what runs where, also in the
+// OPAL-11, OPAL-33, OPAL-36, OPAL-63, SUB-26, LOOP-9, IKI-33, IKI-37: the state is told at once while tools run: what runs where, also in the
 // session's children, what waits, and what has ended.
 func TestState(t *testing.T) {
 	bubble(t, map[string]script{
@@ -322,7 +322,7 @@ func TestState(t *testing.T) {
 	})
 }
 
-// OPAL-17, OPAL-18, OPAL-66, OPAL-70, OPAL-85, C-20: stopping a task ends it with all below it, in one call; what is beside
+// OPAL-18, OPAL-66, OPAL-70, OPAL-85, C-20, IKI-76: stopping a task ends it with all below it, in one call; what is beside
 // it goes on, and stopping the Commander ends everything.
 func TestStopFamily(t *testing.T) {
 	bubble(t, map[string]script{

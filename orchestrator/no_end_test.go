@@ -7,7 +7,7 @@ import (
 	"centurion/provider/scripted"
 )
 
-// An answer that the provider's content filter ended, or that was cut off at the output limit again and again, is no end of a mission,
+// O7: an answer that the provider's content filter ended, or that was cut off at the output limit again and again, is no end of a mission,
 // and neither is a turn that repeats one call: the person is told what happened.
 func TestNoEnd(t *testing.T) {
 	for name, tt := range map[string]struct {

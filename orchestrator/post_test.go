@@ -290,7 +290,7 @@ func TestMessageIsProgress(t *testing.T) {
 	})
 }
 
-// Whatever the moment at which the host goes away, the next one tells each message once and in order.
+// IKI-4, IKI-80: whatever the moment at which the host goes away, the next one tells each message once and in order.
 func TestMessagesSurviveTheHost(t *testing.T) {
 	commander := func(q scripted.Request) scripted.Answer {
 		look := after(time.Second, do(call("ls", args{})))

@@ -178,7 +178,7 @@ func TestCompleteWithMoreInTheSameAnswer(t *testing.T) {
 	})
 }
 
-// C-21: the words end nothing.
+// C-21, S8: the words end nothing.
 func TestWordsEndNothing(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(do(plans("- [ ] T1 One")), do(work("T1", "x")), say("MISSION COMPLETE"), do(mark("T1", "done")), say("MISSION COMPLETE")),

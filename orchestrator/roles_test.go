@@ -14,7 +14,7 @@ import (
 	"centurion/tools/web"
 )
 
-// ORCH-15, ORCH-44, ORCH-45, ORCH-46, ORCH-47, ORCH-52, ORCH-53, ORCH-57: who holds what, as it stands in the requests of a real mission.
+// ORCH-15, ORCH-44, ORCH-45, ORCH-46, ORCH-47, ORCH-52, ORCH-53, ORCH-57, S9: who holds what, as it stands in the requests of a real mission.
 func TestToolsByRole(t *testing.T) {
 	golden := map[string]string{
 		"commander": "read ls glob grep write edit bash update_todo update_context delegate_task get_task_result list_tasks cancel_task mission_complete",

@@ -191,7 +191,7 @@ func TestResultIsTheFinalText(t *testing.T) {
 	}
 }
 
-// ORCH-15, C-2: a worker that calls a delegating tool which it was never offered starts nothing, and that it tried is
+// ORCH-15, C-2, OPAL-90, S9: a worker that calls a delegating tool which it was never offered starts nothing, and that it tried is
 // recorded. At the call itself the depth holds as well, whatever a cast says: work is handed on twice at most.
 func TestWorkersSpawnNothing(t *testing.T) {
 	bubble(t, map[string]script{

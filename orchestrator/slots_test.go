@@ -13,7 +13,7 @@ import (
 	"centurion/provider/scripted"
 )
 
-// ORCH-12, ORCH-32, ORCH-136, ORCH-137, O2: as many at once as there are slots, the rest waits its turn and fails by
+// ORCH-12, ORCH-32, ORCH-136, ORCH-137, O2, S9, IKI-63, IKI-86: as many at once as there are slots, the rest waits its turn and fails by
 // nothing; the parent is told every result.
 func TestManyTasks(t *testing.T) {
 	for name, test := range map[string]struct {

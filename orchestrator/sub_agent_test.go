@@ -100,7 +100,7 @@ func (r *rig) adds(mission string) {
 	}
 }
 
-// SUB-1, OPAL-90, C-16: one agent answers. It holds neither plan nor delegation, is told nothing of either, and when its
+// SUB-1, C-16: one agent answers. It holds neither plan nor delegation, is told nothing of either, and when its
 // turn ends the work is complete, whatever plan lies in the project and whatever its turn left undone.
 func TestAssistant(t *testing.T) {
 	bubble(t, family(steps(do(call("read", args{"filePath": "a.txt"})), say("It says hello.")), nil), func(r *rig) {
@@ -132,7 +132,8 @@ func TestAssistant(t *testing.T) {
 	})
 }
 
-// OPAL-10, OPAL-12, OPAL-13, OPAL-67, OPAL-69, OPAL-70, SUB-2, SUB-7, SUB-8, SUB-10, SUB-13, LOOP-51, LOOP-52, C-2: calls of one answer work side by side, each in a session
+// OPAL-10, OPAL-12, OPAL-13, OPAL-67, OPAL-69, OPAL-70, SUB-2, SUB-7, SUB-8, SUB-10, SUB-13, LOOP-51, LOOP-52, C-2, OPAL-83, IKI-1, IKI-3, IKI-7,
+// IKI-22, IKI-73, IKI-74, IKI-75: calls of one answer work side by side, each in a session
 // below its parent's, with the parent's prompt, model, directory and tools except the one that starts sub-agents: it is
 // not in the schema, and a call that is made up is answered like any unknown one. Call ids may come again.
 func TestSubAgents(t *testing.T) {
@@ -177,6 +178,10 @@ func TestSubAgents(t *testing.T) {
 				t.Errorf("session %+v", s)
 			}
 		}
+		// A child is made of what is known when the call begins: nothing is asked of its parent, whose turn waits for the call.
+		for i, k := range r.tasks(m.ID) {
+			equal(t, "made at", k.Created.Millis(), r.part(m.Session, "sub_agent", i).State.Time.Start)
+		}
 		slices.Sort(addresses) // who of those that begin at the same time is first is open
 		equal(t, "addresses", strings.Join(addresses, " "), "0/0 0/1 0/2")
 		children := slices.DeleteFunc(r.model.Requests(), func(q scripted.Request) bool { return !child(q) })
@@ -194,7 +199,7 @@ func TestSubAgents(t *testing.T) {
 	})
 }
 
-// SUB-4, SUB-5, SUB-6, SUB-16, OPAL-68, OPAL-83, OPAL-89: what a call names replaces what the parent has, and nothing else.
+// SUB-4, SUB-5, SUB-6, SUB-16, OPAL-68, OPAL-89: what a call names replaces what the parent has, and nothing else.
 func TestSubAgentOverrides(t *testing.T) {
 	root := steps(do(sub("read only", args{"tools": []string{"grep", "read"}, "model": "other/cheap", "system_prompt": "You look and say what you see."})), say("done"))
 	bubble(t, family(root, steps(do(call("write", args{"filePath": "b.txt", "content": "x"})), say("seen"))), func(r *rig) {

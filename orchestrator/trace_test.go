@@ -179,7 +179,7 @@ func TestTraceOfATurn(t *testing.T) {
 	})
 }
 
-// OPAL-53, OPAL-55, OPAL-56, OPAL-71, OPAL-72, SUB-2, SUB-14, C-9: what a child does stands in its parent's stream when it
+// OPAL-53, OPAL-55, OPAL-56, OPAL-71, OPAL-72, SUB-2, SUB-14, C-9, IKI-8, IKI-72: what a child does stands in its parent's stream when it
 // happens, from its first event on, with the parent's call and the child's session, also of a child's child.
 func TestTraceOfChildren(t *testing.T) {
 	bubble(t, map[string]script{

@@ -280,7 +280,7 @@ func TestFork(t *testing.T) {
 	})
 }
 
-// OPAL-30: a copy has the marks of the line that was copied and no other, and what its session was given; nobody waits for it on
+// OPAL-30, IKI-31: a copy has the marks of the line that was copied and no other, and what its session was given; nobody waits for it on
 // a terminal. Going forward again leaves nothing behind that needs a mark, and what the left line waited for is forgotten.
 func TestForkKeepsMarks(t *testing.T) {
 	bubble(t, talk(), func(r *rig) {

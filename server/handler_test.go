@@ -13,7 +13,7 @@ import (
 	"centurion/server"
 )
 
-// Design §9: the socket asks for the token too.
+// S5, design §9: the socket asks for the token too.
 func TestToken(t *testing.T) {
 	p := newProject(t)
 	path, _ := listen(t, p.local)

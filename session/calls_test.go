@@ -224,7 +224,7 @@ func TestToolMayReadState(t *testing.T) {
 	}
 }
 
-// OPAL-38: each call has its own copy of its surroundings.
+// OPAL-38, IKI-37: each call has its own copy of its surroundings.
 func TestCallIsACopy(t *testing.T) {
 	var seen []string
 	r := newRig(t, inOrder(call("vandal", "vandal"), call("vandal")), tool{name: "vandal", run: func(_ context.Context, c *tools.Call, _ json.RawMessage) (tools.Result, error) {

@@ -29,7 +29,7 @@ func (r *rig) over(api string) *rig {
 // is asked next. Only calls of an answer that ended for them run; an answer cut at its limit is gone on from; a reason that nobody
 // knows ends the turn as it is; what broke, or what a content filter ended, is asked again without a trace of it.
 //
-// C-12, LOOP-22, LOOP-23, LOOP-31, LOOP-32, LOOP-34, LOOP-76, OPAL-26, OPAL-27
+// C-12, LOOP-22, LOOP-23, LOOP-31, LOOP-32, LOOP-34, LOOP-76, OPAL-26, OPAL-27, IKI-36
 func TestFinishReasons(t *testing.T) {
 	calls := call(`noop {"path":"a"}`, `noop {"path":"b"}`).Calls
 	tests := []struct {

@@ -37,7 +37,7 @@ func TestRowBeforeFirstToken(t *testing.T) {
 	})
 }
 
-// LOOP-33
+// LOOP-33, IKI-34
 func TestPartialTextIsStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const text = "The quick brown fox jumps over the lazy dog, again and again and again."

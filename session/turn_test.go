@@ -187,7 +187,7 @@ func TestStepsAreBoundedByDefault(t *testing.T) {
 	}
 }
 
-// Before the last request that a turn may make the model is told, so that it ends with an answer.
+// IKI-38: before the last request that a turn may make the model is told, so that it ends with an answer.
 func TestLastStepIsForTheAnswer(t *testing.T) {
 	r := newRig(t, func(q scripted.Request) scripted.Answer {
 		if strings.Contains(q.Last(), "last request of your turn") {
@@ -306,7 +306,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// LOOP-32
+// LOOP-32, IKI-35
 func TestProviderErrors(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -8,7 +8,7 @@ import (
 	"centurion/provider/scripted"
 )
 
-// LOOP-5, LOOP-31
+// LOOP-5, LOOP-31, IKI-36
 func TestUsage(t *testing.T) {
 	r := newRig(t, inOrder(
 		scripted.Answer{Calls: call("noop").Calls, Usage: &scripted.Usage{Input: 1000, Cached: 400, Output: 50, Reasoning: 20}},

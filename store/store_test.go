@@ -113,7 +113,8 @@ func TestNoMission(t *testing.T) {
 	}
 }
 
-// Order is that of the first writing, whatever the ids are and however often a row is written again.
+// IKI-57: order is that of the first writing, whatever the ids are and however often a row is written again. A session, which is one
+// agent's conversation, has its own messages only.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	s := openTemp(t)
@@ -172,7 +173,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// IKI-9: serial numbers are never given twice, also after a restart; an update that failed has not taken any.
+// IKI-9, IKI-28: serial numbers are never given twice, also after a restart; an update that failed has not taken any.
 func TestNextSerial(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")

@@ -131,6 +131,7 @@ func TestReadOutside(t *testing.T) {
 	b.refused("write", args{"filePath": filepath.Join(out.dir, "other.txt"), "content": "x"}, centurion.KindPermission, "edit")
 }
 
+// S1: a link that leads outside needs permission for what is outside, whatever tool follows it.
 func TestLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a privilege there")
@@ -167,6 +168,7 @@ func TestLinks(t *testing.T) {
 	want(t, "file", b.get("real/a.txt"), "again\n")
 }
 
+// S1: no tool waits at a pipe.
 func TestSpecialFiles(t *testing.T) {
 	b := newBench(t)
 	pipe := filepath.Join(b.dir, "pipe")

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -163,7 +164,7 @@ func FuzzRel(f *testing.F) {
 	})
 }
 
-// The file tools must not reach the plan or git's own files, under no name.
+// S1: the file tools must not reach the plan or git's own files, under no name.
 func TestProtected(t *testing.T) {
 	w := open(t, map[string]string{".opencode/todo.md": "", ".git/config": "", "sub/x": ""})
 	link(t, ".opencode", filepath.Join(w.Dir(), "oc"))
@@ -181,6 +182,7 @@ func TestProtected(t *testing.T) {
 	}
 }
 
+// S1: no absolute path, no way up, no link, NUL or pipe leads a read out of the project, and nothing blocks.
 func TestReadFile(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret")
 	put(t, outside, "secret")
@@ -243,6 +245,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
+// S1: nor a write.
 func TestWriteFile(t *testing.T) {
 	outside := t.TempDir()
 	w := open(t, map[string]string{"run.sh": "old", "ro": "old", "d/t.txt": "old", "plain": ""})
@@ -324,4 +327,48 @@ func TestCheckWritable(t *testing.T) {
 	wantError(t, out.CheckWritable(), centurion.KindPermission, "outside")
 	_, err := out.Todo().Edit(t.Context(), nil)
 	wantError(t, err, centurion.KindPermission, "outside")
+}
+
+// S1: while a racing process turns a link to a directory of the project into one that leads outside, and back, no read and no write
+// gets out.
+func TestSwappedLink(t *testing.T) {
+	outside := t.TempDir()
+	put(t, filepath.Join(outside, "f"), "secret")
+	w := open(t, map[string]string{"d/f": "inside"})
+	way, next := filepath.Join(w.Dir(), "way"), filepath.Join(w.Dir(), "next")
+	link(t, "d", way)
+	stop := make(chan struct{})
+	var g sync.WaitGroup
+	defer g.Wait()
+	defer close(stop)
+	g.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if err := errors.Join(os.Symlink([]string{outside, "d"}[n%2], next), os.Rename(next, way)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	inside, refused := 0, 0
+	for (inside < 300 || refused < 300) && !t.Failed() {
+		if b, _, err := w.ReadFile("way/f", 0); err != nil {
+			refused++
+		} else if string(b) == "secret" {
+			t.Error("it read a file outside of the project")
+		}
+		if err := w.WriteFile("way/f", []byte("inside")); err == nil {
+			inside++
+		}
+		if b, err := os.ReadFile(filepath.Join(outside, "f")); err != nil || string(b) != "secret" {
+			t.Errorf("outside stands %q, %v", b, err)
+		}
+	}
+	if left, _ := os.ReadDir(outside); len(left) != 1 {
+		t.Errorf("written outside: %v", left)
+	}
 }
