@@ -58,6 +58,8 @@ type SessionMeta struct {
 	AgentFile string `json:"agent_file,omitempty"`
 	// Roster is what the session's tools tell of agents that are not built in; like System it never changes.
 	Roster string `json:"roster,omitempty"`
+	// Offered are the agents that its delegate_task offers, which never change either; empty for the tool's own schema.
+	Offered []string `json:"offered,omitempty"`
 	// Skills lists the skills that the session may load; like System it never changes. Without any it has no tool for them.
 	Skills string `json:"skills,omitempty"`
 	// Given are the texts of the project and the person that stand in its system prompt or its first message.

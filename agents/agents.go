@@ -72,7 +72,7 @@ func Default() *Cast {
 			Name: Planner, Mode: "subagent", Prompt: plannerPrompt,
 			Description: "looks into the project and writes the plan",
 			Tools:       with("webfetch", "websearch", "codesearch", "cache_docs", "update_todo", "update_context", "skill", "delegate_task"),
-			Delegates:   []string{Worker},
+			Delegates:   []string{Planner}, // helpers that look and report: nobody below it writes
 		},
 		{
 			Name: Worker, Mode: "subagent", Prompt: workerPrompt,

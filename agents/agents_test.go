@@ -61,7 +61,7 @@ func TestToolMatrix(t *testing.T) {
 func TestRoles(t *testing.T) {
 	cast := Default().All()
 	names := []string{Commander, Planner, Worker, Reviewer}
-	delegates := map[string][]string{Commander: {Planner, Worker, Reviewer}, Planner: {Worker}, Worker: nil, Reviewer: nil}
+	delegates := map[string][]string{Commander: {Planner, Worker, Reviewer}, Planner: {Planner}, Worker: nil, Reviewer: nil}
 	for i, a := range cast {
 		if a.Name != names[i] || a.Description == "" || strings.Contains(a.Description, "\n") {
 			t.Errorf("agent %d: %q, %q", i, a.Name, a.Description)

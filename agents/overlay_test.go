@@ -116,7 +116,7 @@ func TestDelegates(t *testing.T) {
 		Definition{Name: "WORKER", Mode: "primary", Model: "p/m", Prompt: "You are the worker here.", Temperature: new(0.0), Steps: 7,
 			Tools: map[string]bool{"task": true, "bash": false, "*": true}, Source: "w.md"})
 	for name, want := range map[string][]string{
-		Commander: {Planner, Worker, Reviewer, "both", "tester"}, Planner: {Worker}, Worker: nil, Reviewer: nil,
+		Commander: {Planner, Worker, Reviewer, "both", "tester"}, Planner: {Planner}, Worker: nil, Reviewer: nil,
 		"tester": nil, "lead": {Planner, Worker, Reviewer, "both", "tester"}, "both": {Planner, Worker, Reviewer, "tester"},
 	} {
 		if got := get(t, c, name).Delegates; !slices.Equal(got, want) {

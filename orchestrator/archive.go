@@ -29,6 +29,7 @@ type archived struct {
 	Returns  int                  `json:"returns,omitempty"`
 	Session  string               `json:"session"`
 	Item     string               `json:"item,omitempty"`
+	Number   int                  `json:"number,omitempty"` // its short name, as in w7
 	Prompt   string               `json:"prompt,omitempty"`
 	Result   string               `json:"result,omitempty"`
 	Error    *centurion.TaskError `json:"error,omitempty"`
@@ -44,7 +45,7 @@ type archived struct {
 
 func archiveRecord(t centurion.Task, receipts []centurion.Receipt) archived {
 	a := archived{ID: t.ID, Mission: t.Mission, Parent: t.Parent, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason,
-		Attempt: t.Attempt, Returns: t.Returns, Session: t.Session, Item: t.Item, Prompt: t.Prompt, Result: t.Result, Error: t.Error,
+		Attempt: t.Attempt, Returns: t.Returns, Session: t.Session, Item: t.Item, Number: t.Number, Prompt: t.Prompt, Result: t.Result, Error: t.Error,
 		Files: t.Files, Created: t.Created, Started: t.Started, Ended: t.Ended,
 		Tokens: t.Usage.Tokens, Cost: t.Usage.USD, Unpriced: t.Usage.Unpriced}
 	for _, r := range receipts {
@@ -60,7 +61,7 @@ func (a archived) task() centurion.Task {
 		reason = a.Reason + ", " + reason
 	}
 	return centurion.Task{ID: a.ID, Mission: a.Mission, Parent: a.Parent, Agent: a.Agent, Title: a.Title, Status: a.Status, Reason: reason,
-		Attempt: a.Attempt, Returns: a.Returns, Session: a.Session, Item: a.Item, Prompt: a.Prompt, Result: a.Result, Error: a.Error,
+		Attempt: a.Attempt, Returns: a.Returns, Session: a.Session, Item: a.Item, Number: a.Number, Prompt: a.Prompt, Result: a.Result, Error: a.Error,
 		Files: a.Files, Created: a.Created, Started: a.Started, Ended: a.Ended,
 		Usage: centurion.Usage{Tokens: a.Tokens, USD: a.Cost, Unpriced: a.Unpriced}}
 }
@@ -95,10 +96,10 @@ func FromArchive(ws *workspace.Workspace, id string) (centurion.Task, error) {
 		Hint: "see: centurion tasks"}
 }
 
-// fromArchive finds a task that was removed by its id or its item, or returns the zero task.
-func (d delegator) fromArchive(id string) (centurion.Task, error) {
-	found, err := searchArchive(d.c.m.h.cfg.Workspace, id, func(a archived) bool {
-		return a.Mission == d.c.m.id && (a.ID == id || a.Item == id) && (d.c.task == nil || a.Parent == d.c.id())
+// fromArchive finds a task that was removed by its name or its id, or returns the zero task.
+func (d delegator) fromArchive(name string) (centurion.Task, error) {
+	found, err := searchArchive(d.c.m.h.cfg.Workspace, d.c.m.id, func(a archived) bool {
+		return a.Mission == d.c.m.id && goesBy(a.task(), name) && (d.c.task == nil || a.Parent == d.c.id())
 	})
 	if err != nil || len(found) == 0 {
 		return centurion.Task{}, err

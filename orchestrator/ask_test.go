@@ -357,15 +357,21 @@ func TestAnswersOfAPerson(t *testing.T) {
 func TestAskFromDepthTwo(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(do(handTo("planner", "", "plan it")), say("I wait")),
-		"planner":   steps(do(work("", "look")), say("planned")),
-		"worker":    steps(bash("build 1s"), say("looked")),
+		"planner": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.First(), "look") {
+				return steps(do(call("update_todo", args{"level": 2})), say("looked"))(q)
+			}
+			return steps(do(handTo("planner", "", "look")), say("planned"))(q)
+		},
 	}, func(r *rig) {
-		r.cfg.Rules = func(agent string) []permission.Level { return askForShell(agent) }
+		r.cfg.Rules = func(string) []permission.Level {
+			return append(rules(permission.Allow), permission.Level{Name: "asks", Rules: []permission.Rule{{Permission: "todowrite", Pattern: "*", Action: permission.Ask}}})
+		}
 		r.restart()
 		m := r.start(asking)
 		l := r.live(m.ID)
 		ask := r.waitFor(m.ID, 1)[0]
-		equal(t, "from", ask.Agent+" "+ask.Address+" below "+ask.Line, "worker 0/0/0 below commander 0/ › planner 0/0")
+		equal(t, "from", ask.Agent+" "+ask.Address+" below "+ask.Line, "planner 0/0/0 below commander 0/ › planner 0/0")
 		r.answer(ask.ID, "once")
 		r.is(l.settled(), centurion.MissionCompleted, "")
 	})

@@ -237,7 +237,7 @@ func TestForgottenTask(t *testing.T) {
 		l := r.live(m.ID)
 		time.Sleep(time.Second)
 		lost := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.ID, Parent: m.Session, Call: "none", Agent: "worker",
-			Title: "lost", Prompt: "lost", Created: centurion.Now()}
+			Title: "lost", Number: 7, Prompt: "lost", Created: centurion.Now()}
 		r.update(func(tx *store.Tx) error {
 			if err := tx.PutTask(&lost); err != nil {
 				return err

@@ -86,17 +86,31 @@ func (h *Host) withheld(agent string) func(path string) bool {
 	}
 }
 
+// callable lists the agents that one may delegate to, but for those that the rules deny it in any case.
+func (h *Host) callable(a agents.Agent) []string {
+	levels := h.cfg.Rules(a.Name)
+	return slices.DeleteFunc(slices.Clone(a.Delegates), func(to string) bool {
+		return permission.Decide(levels, "task", []string{to}).Action == permission.Deny
+	})
+}
+
 const (
+	delegateTool   = "delegate_task"
 	skillTool      = "skill"
 	webSearchTool  = "websearch"
 	codeSearchTool = "codesearch"
 )
 
-// heldWith returns the tools of a session: those of its agent, without skill if there were no skills when it began, and without
-// a search for which there is no engine: a call of it could only be refused.
+// heldWith returns the tools of a session: those of its agent but for what could only be refused. That is skill if there were no skills
+// when it began, a search without an engine, delegating to nobody, and what serves another tool that the agent does not hold.
 func (h *Host) heldWith(a agents.Agent, rec centurion.Session) []string {
+	delegates := a.Holds(delegateTool) && len(a.Delegates) > 0 && depthAllows(rec.Metadata.Address) == nil
 	return slices.DeleteFunc(slices.Clone(a.Tools), func(t string) bool {
 		switch t {
+		case delegateTool, "get_task_result", "list_tasks", "cancel_task":
+			return !delegates
+		case "check_background":
+			return !a.Holds("run_background")
 		case skillTool:
 			return rec.Metadata.Skills == ""
 		case webSearchTool, codeSearchTool:

@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -129,7 +128,7 @@ func sameFiles(b *strings.Builder, it todo.Item, tasks []centurion.Task, told fu
 			return !slices.ContainsFunc(it.Files, func(pattern string) bool { return claims.Matches(pattern, f) })
 		})
 		if len(files) > 0 {
-			lines = append(lines, fmt.Sprintf("- %s %s changed %s: %s\n", cmp.Or(t.Item, t.ID), t.Title, strings.Join(files, ", "), firstLines(t.Result, 6, 600)))
+			lines = append(lines, fmt.Sprintf("- %s %s changed %s: %s\n", t.Name(), t.Title, strings.Join(files, ", "), firstLines(t.Result, 6, 600)))
 		}
 	}
 	if len(lines) > 0 {
@@ -174,10 +173,6 @@ func (m *mission) reviewBrief(ctx context.Context, b *strings.Builder, t centuri
 // notice tells a parent how a task ended, with everything it needs to go on: no second call is necessary.
 func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 	var b strings.Builder
-	what := t.Title
-	if t.Item != "" {
-		what = t.Item + " " + what
-	}
 	how := ended(t.Status)
 	if t.Reason == foundFaults {
 		how = "has found faults: its item stays open"
@@ -188,7 +183,7 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 	if t.Reason == noVerdict {
 		how = "gave no verdict, neither PASS nor FAIL, also when it was asked again: it does not count"
 	}
-	fmt.Fprintf(&b, "Task %s (%s: %s) %s", t.ID, t.Agent, what, how)
+	fmt.Fprintf(&b, "Task %s (%s: %s) %s", t.Name(), t.Agent, t.Title, how)
 	if !t.Started.IsZero() && !t.Ended.IsZero() {
 		fmt.Fprintf(&b, " after %s", t.Ended.Sub(t.Started.Time).Round(time.Second))
 	}

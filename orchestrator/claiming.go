@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/orchestrator/claims"
 	"centurion/store"
 	"centurion/tools"
 )
@@ -59,7 +58,7 @@ func (m *mission) claimWritten(ctx context.Context, c *conversation) error {
 func (m *mission) holdAgain(tasks ...centurion.Task) {
 	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Status.Ended() || t.Attempt == 0 })
 	for _, t := range tasks {
-		m.claims.Restore(claims.Name(t.Item, t.ID), t.Claims)
+		m.claims.Restore(t.Name(), t.Claims)
 	}
 	p, err := m.plan()
 	if err != nil || p.doc == nil {
@@ -80,14 +79,14 @@ const othersTold = 8
 func (m *mission) whoElse(holder, session string) string {
 	titles, does := map[string]string{}, map[string]string{}
 	for _, r := range m.runsNow() {
-		t, name := r.now.Load(), claims.Name(r.item, r.id)
+		t, name := r.now.Load(), r.name
 		titles[name] = t.Title
 		waits, own := t.Attempt == 0 && !r.working.Load(), t.Parent != "" && t.Parent == session
 		switch {
 		case own && waits:
-			does[name] = fmt.Sprintf("is your own task %s, which has not begun%s; its files", t.ID, m.waitsFor(t))
+			does[name] = fmt.Sprintf("is your own task, which has not begun%s; its files", m.waitsFor(t))
 		case own:
-			does[name] = fmt.Sprintf("is being worked on by your own task %s", t.ID)
+			does[name] = "is being worked on by your own task"
 		case waits:
 			does[name] = "is taken by somebody else, who has not begun yet"
 		}
@@ -135,7 +134,7 @@ const anyFile = "Being worked on by somebody else, and may change any file, for 
 // own and those that the session has handed out: an item that names no files holds none before something was written for it.
 func (m *mission) unnamed(holder, session string, held map[string][]string) (names []string) {
 	for _, r := range m.runsNow() {
-		t, name := r.now.Load(), claims.Name(r.item, r.id)
+		t, name := r.now.Load(), r.name
 		begun := t.Attempt > 0 || r.working.Load()
 		if r.item == "" || name == holder || held[name] != nil || !begun || t.Sub != nil || t.Reviews || t.Parent == session {
 			continue

@@ -339,5 +339,5 @@ func dropped(rec centurion.Session) error {
 	}
 	return &centurion.Error{Op: "open session " + rec.ID, Kind: centurion.KindNotFound,
 		Msg:  "the session was dropped at " + centurion.MillisTime(rec.Time.Archived).Local().Format(time.DateTime) + ", some time after its task had ended",
-		Hint: "delegate the work as a new task; what the old one did is shown by: centurion show " + rec.ID}
+		Hint: "delegate the work as a new task"}
 }

@@ -181,7 +181,7 @@ func TestStuckWorkIsAskedAbout(t *testing.T) {
 
 // again resumes the task of T1 that the newest message tells of as blocked.
 func again(q scripted.Request) (scripted.Answer, bool) {
-	id := taskID.FindString(q.Last())
+	id := nameIn(q.Last())
 	return do(call("delegate_task", args{"agent": "worker", "description": "do T1", "prompt": "look once more", "item": "T1", "resume": id})),
 		id != "" && strings.Contains(q.Last(), ") is blocked") && !strings.Contains(q.Last(), "look once more")
 }
@@ -398,7 +398,7 @@ func TestWorkerAsksInPlainText(t *testing.T) {
 			equal(t, "told", r.told(task.Session, "You have changed no file, and your last text ends with a question. Nobody reads a question there. Answer it yourself"), 1)
 			if c.status == centurion.TaskBlocked {
 				has(t, r.read(todoMD), "[!] T1")
-				has(t, toldTo(r, m.Session), "T1 do T1) is blocked", "tabs or spaces?")
+				has(t, toldTo(r, m.Session), "Task T1 (worker: do T1) is blocked", "tabs or spaces?")
 			}
 			if strings.HasPrefix(c.name, "asks again") {
 				has(t, task.Error.Message, "it has changed no file and ended twice with a question: Shall I use tabs or spaces?")

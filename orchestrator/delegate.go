@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"centurion"
@@ -140,7 +141,7 @@ func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centuri
 		r.awaited.Add(1)
 		defer r.awaited.Add(-1)
 		defer d.c.pulse.Attend(id)()
-		if err := d.c.leave(ctx, "task "+id); err != nil {
+		if err := d.c.leave(ctx, "task "+r.name); err != nil {
 			return centurion.Task{}, err
 		}
 		select {
@@ -162,7 +163,7 @@ func (d delegator) Tasks(ctx context.Context, _ *tools.Call) ([]centurion.Task, 
 	}
 	alive := slices.IndexFunc(all, func(t centurion.Task) bool { return !t.Status.Ended() })
 	if seen := d.c.listed.Load(); alive >= 0 && seen != nil && *seen == standOf(all) {
-		if _, err := d.c.lull(ctx, all[alive].ID); err != nil {
+		if _, err := d.c.lull(ctx, all[alive]); err != nil {
 			return nil, err
 		}
 		if all, err = d.c.tasks(ctx); err != nil {
@@ -187,11 +188,16 @@ func (d delegator) Result(ctx context.Context, _ *tools.Call, id string) (t cent
 	if t, err = d.find(ctx, id); err != nil || t.Status.Ended() {
 		return t, "", err
 	}
-	if can, err = d.c.lull(ctx, t.ID); err != nil {
+	if can, err = d.c.lull(ctx, t); err != nil {
 		return t, "", err
 	}
 	t, err = d.c.m.h.cfg.Store.Task(ctx, t.ID)
 	return t, can, err
+}
+
+// goesBy reports whether a task can be meant by a name: its item's, w7, or its id.
+func goesBy(t centurion.Task, name string) bool {
+	return name != "" && (t.ID == name || t.Item == name || t.Number > 0 && name == "w"+strconv.Itoa(t.Number))
 }
 
 // find returns one of the conversation's tasks.
@@ -200,12 +206,12 @@ func (d delegator) find(ctx context.Context, id string) (centurion.Task, error) 
 	if err != nil {
 		return centurion.Task{}, err
 	}
-	names := make([]string, len(tasks))
-	for i, t := range tasks {
-		if t.ID == id || id != "" && t.Item == id {
+	var names []string
+	for _, t := range slices.Backward(tasks) { // of an item that has had several, its newest
+		if goesBy(t, id) {
 			return t, nil
 		}
-		names[i] = t.ID
+		names = append(names, t.Name())
 	}
 	if t, err := d.fromArchive(id); err != nil || t.ID != "" {
 		return t, err
@@ -215,7 +221,7 @@ func (d delegator) find(ctx context.Context, id string) (centurion.Task, error) 
 	case near != "":
 		e.Hint = "did you mean " + near + "?"
 	case len(names) > 0:
-		e.Hint = "the newest are: " + strings.Join(names[max(0, len(names)-5):], ", ")
+		e.Hint = "the newest are: " + strings.Join(names[:min(5, len(names))], ", ")
 	default:
 		e.Hint = "nothing has been delegated yet"
 	}

@@ -68,7 +68,9 @@ func (m *mission) recordBatch(next []*delegation) {
 	}
 	ending := map[string]string{} // items whose task has ended, maybe, and whose mark is not set yet
 	for _, r := range m.runsNow() {
-		ending[r.item] = r.id
+		if r.item != "" {
+			ending[r.item] = r.id
+		}
 	}
 	for _, d := range next {
 		m.todo.had.add(d.task.Item)
@@ -114,7 +116,7 @@ func (m *mission) putDelegation(tx *store.Tx, t centurion.Task, portion budget.A
 		return before, false, err
 	}
 	if by := atWork[t.Item]; by != "" {
-		return t, false, atWorkError(t.Item, by)
+		return t, false, atWorkError(t.Item)
 	}
 	if err := sessionFree(tx, t); err != nil {
 		return t, false, err
@@ -139,7 +141,7 @@ func (m *mission) putDelegation(tx *store.Tx, t centurion.Task, portion budget.A
 	return t, true, nil
 }
 
-func atWorkError(item, task string) error {
-	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is being worked on by task %s", item, task),
+func atWorkError(item string) error {
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is already being worked on", item),
 		Hint: "you will be told when it ends; cancel it first if you want another to do it"}
 }

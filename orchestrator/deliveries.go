@@ -38,7 +38,7 @@ func deliver(tx *store.Tx, t centurion.Task, wake bool) error {
 	for _, d := range orphans {
 		d.Session = rec.Session
 		if d.Task == "" {
-			d.Missed = fmt.Sprintf("%s (%s, %q)", t.ID, t.Agent, t.Title)
+			d.Missed = fmt.Sprintf("%s (%s, %q)", t.Name(), t.Agent, t.Title)
 		}
 		if err := tx.PutDelivery(&d); err != nil {
 			return err

@@ -59,7 +59,7 @@ func (c *conversation) current() error {
 	select {
 	case <-c.task.done:
 		return &centurion.Error{Kind: centurion.KindConflict, Err: errSuperseded,
-			Msg: fmt.Sprintf("attempt %d of task %s writes no more: the task has ended", c.attempt, c.task.id)}
+			Msg: fmt.Sprintf("attempt %d of task %s writes no more: the task has ended", c.attempt, c.task.name)}
 	default:
 	}
 	return c.m.fences.check(c.task.id, c.attempt)

@@ -13,8 +13,12 @@ import (
 // stale attempt only tools that read still run.
 type fenced struct {
 	tools.Tool
-	c *conversation
+	c        *conversation
+	narrowed json.RawMessage // the schema for the model; nil for the tool's own
 }
+
+// Narrowed makes it a [tools.Narrower].
+func (f fenced) Narrowed() json.RawMessage { return f.narrowed }
 
 // fenceKey marks the context of a call that holds its part of the fence.
 type fenceKey struct{}

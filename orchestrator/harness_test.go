@@ -139,6 +139,7 @@ func newRigWith(t testing.TB, sc scripted.Config) *rig {
 		if err := r.model.Close(); err != nil {
 			t.Error(err)
 		}
+		r.shortNames()
 		for _, v := range r.model.Violations() {
 			t.Errorf("request %d (turn %d of %s): %s", v.Number, v.Turn, v.Session, v.Message)
 		}

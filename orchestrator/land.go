@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -297,7 +296,7 @@ func (m *mission) intents(ctx context.Context, l *landing, files []string) (stri
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(&b, "- %s %s (%s): %s\n", cmp.Or(t.Item, t.ID), t.Title, strings.Join(m.inProject(touched), ", "), firstLines(said, 6, 600))
+			fmt.Fprintf(&b, "- %s %s (%s): %s\n", t.Name(), t.Title, strings.Join(m.inProject(touched), ", "), firstLines(said, 6, 600))
 		}
 	}
 	if b.Len() == 0 {

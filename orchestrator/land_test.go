@@ -409,7 +409,7 @@ func TestSameFilesAreHandedOver(t *testing.T) {
 			case 4:
 				return do(work("T2", "write two"))
 			case 6:
-				id := taskID.FindString(q.Last())
+				id := nameIn(q.Last())
 				return do(call("delegate_task", args{"agent": "worker", "description": "d", "prompt": "look once more", "resume": id}))
 			case 8:
 				return do(mark("T3", "done"))

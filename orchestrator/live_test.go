@@ -327,7 +327,12 @@ func TestState(t *testing.T) {
 func TestStopFamily(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(do(handTo("planner", "", "plan"), work("", "beside")), say("I wait")),
-		"planner":   steps(do(work("", "below"), work("", "below too")), bash("build 9m")),
+		"planner": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.First(), "below") {
+				return minutes(8, "seen")(q)
+			}
+			return steps(do(handTo("planner", "", "below"), handTo("planner", "", "below too")), say("I wait"))(q)
+		},
 		"worker": func(q scripted.Request) scripted.Answer {
 			if strings.Contains(q.First(), "beside") {
 				return minutes(3, "made")(q)

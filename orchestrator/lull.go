@@ -39,7 +39,7 @@ func (c *conversation) startable(ctx context.Context) (string, error) {
 // lull is the wait of a call that asks about a living task: until one of the conversation's tasks ends, something can be started,
 // which it returns, something has arrived for the conversation, or the time of a synchronous wait is over. The slot is given back
 // meanwhile. When the mission stops the error has [tools.ErrLater]: the call waits on when the session goes on.
-func (c *conversation) lull(ctx context.Context, task string) (string, error) {
+func (c *conversation) lull(ctx context.Context, task centurion.Task) (string, error) {
 	m := c.m
 	wait, cancel := context.WithTimeout(ctx, m.h.cfg.Await)
 	defer cancel()
@@ -54,8 +54,8 @@ func (c *conversation) lull(ctx context.Context, task string) (string, error) {
 		if !over && err == nil && !waits {
 			waits = true
 			defer c.live.wait(WaitChild)()
-			defer c.pulse.Attend(task)()
-			if err = c.leave(ctx, "task "+task); err != nil {
+			defer c.pulse.Attend(task.ID)()
+			if err = c.leave(ctx, "task "+task.Name()); err != nil {
 				return "", err
 			}
 		}

@@ -137,8 +137,8 @@ func TestListIsNotPolled(t *testing.T) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
 		got := r.results(m.ID, "list_tasks")
-		has(t, got[0], "(worker, T1): ")
-		has(t, got[1], "(worker, T1): completed")
+		has(t, got[0], `T1 "do T1" (worker): `)
+		has(t, got[1], `T1 "do T1" (worker): completed`)
 	})
 }
 

@@ -71,7 +71,7 @@ func mixed(workers []temper) map[string]script {
 }
 
 // mixedEnd is how the Commander hears of an end.
-var mixedEnd = regexp.MustCompile(`\(worker: (T\d+) do T\d+\) (is completed|has failed|was cancelled|is blocked)`)
+var mixedEnd = regexp.MustCompile(`Task (T\d+) \(worker: do T\d+\) (is completed|has failed|was cancelled|is blocked)`)
 
 // mixedCommander plans, delegates everything in one answer, cancels some workers a minute after it has heard of the first
 // failure, and gives up the items whose workers have failed.
@@ -95,7 +95,7 @@ func mixedCommander(workers []temper, q scripted.Request) scripted.Answer {
 			did[c.Name+c.Arguments] = true
 			for i := range workers {
 				if c.Name == "delegate_task" && strings.Contains(c.Arguments, `"do `+mixedItem(i)+`"`) {
-					task[mixedItem(i)] = taskID.FindString(results[c.ID])
+					task[mixedItem(i)] = nameIn(results[c.ID])
 				}
 			}
 		}

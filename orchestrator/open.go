@@ -25,6 +25,9 @@ func (c *conversation) dress(held []tools.Tool, rec centurion.Session) []tools.T
 			t = tools.NotesOnly()
 		}
 		held[i] = fenced{Tool: t, c: c}
+		if t.Name() == delegateTool && len(rec.Metadata.Offered) > 0 {
+			held[i] = fenced{Tool: t, c: c, narrowed: tools.DelegationTo(rec.Metadata.Offered)}
+		}
 	}
 	return held
 }

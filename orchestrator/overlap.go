@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/orchestrator/claims"
 	"centurion/session"
 	"centurion/store"
 	"centurion/tools"
@@ -81,7 +80,7 @@ func (c *conversation) hearOfFiles(ctx context.Context) ([]centurion.Message, er
 func (m *mission) atWork(holder string) string {
 	for _, r := range m.runsNow() {
 		t := r.now.Load()
-		if claims.Name(r.item, r.id) != holder || t.Attempt == 0 && !r.working.Load() {
+		if r.name != holder || t.Attempt == 0 && !r.working.Load() {
 			continue
 		}
 		if t.Title == "" {
@@ -111,7 +110,7 @@ func (m *mission) ancestors(ctx context.Context, task string) (above []string, e
 		if err != nil {
 			return nil, err
 		}
-		above = append(above, claims.Name(up.Item, up.ID))
+		above = append(above, up.Name())
 	}
 	return above, nil
 }

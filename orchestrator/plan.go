@@ -298,7 +298,7 @@ func (m *mission) obstacle(ctx context.Context, r *taskRun) (string, error) {
 	}
 	for _, other := range m.runsNow() {
 		if other.item == r.item && other.id != r.id {
-			return "after task " + other.id, nil // it has ended, and its mark is still to be set
+			return "after its earlier task", nil // it has ended, and its mark is still to be set
 		}
 	}
 	if unmet := p.doc.Unmet(r.item); len(unmet) > 0 {

@@ -107,7 +107,7 @@ func (m *mission) keepsRunning(_, next *todo.Doc) error {
 			continue
 		}
 		if _, ok := next.Item(r.item); !ok {
-			return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the new list has no item %s, which task %s works on", r.item, r.id),
+			return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the new list has no item %s, which is being worked on", r.item),
 				Hint: "keep the item, or cancel the task first"}
 		}
 	}

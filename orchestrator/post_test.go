@@ -176,7 +176,7 @@ func TestMessageAtTheEnd(t *testing.T) {
 				task := r.task(m.ID, "T1")
 				if fails {
 					equal(t, "state", got.State, centurion.TaskRunning)
-					has(t, r.heard(m.Session), "This was written to "+task.ID+" (worker, \"do T1\"), which had ended", "one more thing")
+					has(t, r.heard(m.Session), "This was written to "+task.Name()+" (worker, \"do T1\"), which had ended", "one more thing")
 					return
 				}
 				equal(t, "state", got.State, centurion.TaskVerifying)

@@ -240,7 +240,7 @@ func (m *mission) missing(ctx context.Context) ([]string, error) {
 	var out []string
 	for _, t := range tasks {
 		if !t.Status.Ended() {
-			out = append(out, fmt.Sprintf("task %s (%s, %s) is still %s; end your turn, you will be told when it ends", t.ID, t.Agent, t.Title, t.Status))
+			out = append(out, fmt.Sprintf("task %s (%s, %s) is still %s; end your turn, you will be told when it ends", t.Name(), t.Agent, t.Title, t.Status))
 		}
 	}
 	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
@@ -255,7 +255,11 @@ func (m *mission) missing(ctx context.Context) ([]string, error) {
 		if d.Task == "" { // what somebody has written is read before the mission is complete, but keeps nobody from ending a turn
 			continue
 		}
-		out = append(out, fmt.Sprintf("task %s has ended and its result has not been read; it follows now", d.Task))
+		name := d.Task
+		if i := slices.IndexFunc(tasks, func(t centurion.Task) bool { return t.ID == d.Task }); i >= 0 {
+			name = tasks[i].Name()
+		}
+		out = append(out, fmt.Sprintf("task %s has ended and its result has not been read; it follows now", name))
 	}
 	p, err := m.plan()
 	if err != nil {
@@ -427,7 +431,7 @@ func (m *mission) proveTicks(ctx context.Context, c *conversation, updates []too
 				notes = append(notes, u.ID+": the host marks your own item when you end.")
 				continue
 			}
-			return nil, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is being worked on by task %s; the host ticks it", u.ID, run),
+			return nil, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is being worked on; the host ticks it", u.ID),
 				Hint: "end your turn; you will be told when it ends"}
 		}
 		for _, command := range it.Verify {

@@ -20,7 +20,7 @@ func TestResumedWorkIsProven(t *testing.T) {
 			case q.Step() == 2:
 				return do(work("T1", makeA))
 			case q.Step() == 4:
-				id = taskID.FindString(q.Last())
+				id = nameIn(q.Last())
 				return do(mark("T1", "open"))
 			case q.Step() == 5:
 				return do(call("delegate_task", args{"agent": "worker", "description": "d", "prompt": "and b.txt", "item": "T1", "resume": id}))

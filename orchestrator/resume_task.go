@@ -14,7 +14,7 @@ import (
 	"centurion/tools"
 )
 
-// maxDepth is how deep work is handed on: Commander → Planner → Worker. The casts allow no more either; this holds for a
+// maxDepth is how deep work is handed on: Commander → Planner → Planner. The casts allow no more either; this holds for a
 // cast that somebody made otherwise.
 const maxDepth = 2
 
@@ -45,12 +45,12 @@ func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.D
 	if err != nil {
 		return newest, err
 	}
-	names := make([]string, len(tasks))
-	for i, t := range tasks { // oldest first: a session that was resumed before is its last task's
-		if want.Resume == t.ID || want.Resume == t.Session {
+	var names []string
+	for _, t := range tasks { // oldest first: a session that was resumed before is its last task's
+		if (goesBy(t, want.Resume) || want.Resume == t.Session) && (t.Agent == agent.Name || newest.Agent != agent.Name) {
 			newest = t
 		}
-		names[i] = t.ID
+		names = append(names, t.Name())
 	}
 	switch {
 	case newest.ID == "":
@@ -62,24 +62,24 @@ func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.D
 		}
 		return newest, e
 	case newest.Agent != agent.Name:
-		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s is the %s's", newest.ID, newest.Agent),
+		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s is the %s's", newest.Name(), newest.Agent),
 			Hint: fmt.Sprintf("resume it as %s, or leave out resume to hand it to a new %s", newest.Agent, agent.Name)}
 	case !newest.Status.Ended():
 		return newest, stillAtWork(newest)
 	case newest.Session == "":
-		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s ended before it began: there is nothing to resume", newest.ID),
+		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s ended before it began: there is nothing to resume", newest.Name()),
 			Hint: "leave out resume to hand it to a new session"}
 	}
 	rec, err := d.c.m.h.cfg.Store.Session(ctx, newest.Session)
 	if centurion.KindOf(err) == centurion.KindNotFound || err == nil && dropped(rec) != nil {
-		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the conversation of task %s is not kept any more", newest.ID),
+		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the conversation of task %s is not kept any more", newest.Name()),
 			Hint: "leave out resume to hand it to a new session, with what it has to know in the prompt"}
 	}
 	return newest, err
 }
 
 func stillAtWork(t centurion.Task) error {
-	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s has not ended: it is %s", t.ID, t.Status),
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s has not ended: it is %s", t.Name(), t.Status),
 		Hint: "you will be told when it ends; cancel it first if it is to do something else"}
 }
 

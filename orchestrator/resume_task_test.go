@@ -26,12 +26,8 @@ func TestTaskIsResumed(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": func(r scripted.Request) scripted.Answer {
 			id, session := firstTask(r), ""
-			if id != "" {
-				task, err := at.store.Task(at.ctx, id)
-				if err != nil {
-					t.Error(err)
-				}
-				session = task.Session
+			if all := at.tasks(at.mission1()); len(all) > 0 {
+				session = all[0].Session
 			}
 			return steps(do(plans("- [ ] T1 One", "  - verify: `exists made`"), work("", "look at a.go")), say("I wait"),
 				do(goesOn("worker", "which line?", id, args{"background": false})),
@@ -64,7 +60,7 @@ func TestTaskIsResumed(t *testing.T) {
 		}
 		has(t, r.results(m.ID, "delegate_task")[1], "completed", "result:\nline 7")
 		for i, said := range r.results(m.ID, "delegate_task")[1:] {
-			has(t, said, "It resumes "+tasks[i].ID+" in the same conversation; its id is "+tasks[i+1].ID+" from now on.")
+			has(t, said, "It continues the earlier conversation; its name is "+tasks[i+1].Name()+" from now on.")
 		}
 		equal(t, "items done with a check", m.Verified, 1)
 		asked := r.requests("worker") // all that was said before stands before what is asked now
@@ -88,13 +84,13 @@ func TestResumeRefused(t *testing.T) {
 				return do(call("bash", args{"command": "build 10s"})) // the quick one ends meanwhile
 			case 3:
 				tasks := at.tasks(at.mission1())
-				return do(goesOn("worker", "x", tasks[1].ID, nil), goesOn("reviewer", "x", id, nil), goesOn("worker", "x", id[:len(id)-1], nil),
+				return do(goesOn("worker", "x", tasks[1].ID, nil), goesOn("reviewer", "x", id, nil), goesOn("worker", "x", tasks[0].ID[:len(tasks[0].ID)-1], nil),
 					goesOn("worker", "x", "nonsense", nil), goesOn("worker", "first", id, nil), goesOn("worker", "second", id, nil))
 			case 4:
 				return say("I wait")
 			case 5: // as one whose session was dropped
 				at.edit(at.tasks(at.mission1())[1].ID, func(t *centurion.Task) { t.Session = "ses_gone" })
-				at.edit(id, func(t *centurion.Task) { t.Session = "" })
+				at.edit(at.tasks(at.mission1())[0].ID, func(t *centurion.Task) { t.Session = "" })
 				return do(goesOn("worker", "x", at.tasks(at.mission1())[1].ID, nil), goesOn("worker", "x", id, nil))
 			}
 			return say("done")
@@ -111,9 +107,9 @@ func TestResumeRefused(t *testing.T) {
 		r.is(m, centurion.MissionCompleted, "")
 		tasks := r.tasks(m.ID)
 		said := r.results(m.ID, "delegate_task")
-		for i, want := range []string{"You will be told", "You will be told", "task " + tasks[1].ID + " has not ended: it is running",
-			"task " + tasks[0].ID + " is the worker's. resume it as worker", "did you mean " + tasks[0].ID, `there is no task "nonsense" to resume`,
-			"You will be told", "task " + tasks[2].ID + " has not ended",
+		for i, want := range []string{"You will be told", "You will be told", "task " + tasks[1].Name() + " has not ended: it is running",
+			"task " + tasks[0].Name() + " is the worker's. resume it as worker", "there is no task", `there is no task "nonsense" to resume`,
+			"You will be told", "task " + tasks[2].Name() + " has not ended",
 			"is not kept any more", "ended before it began"} {
 			has(t, said[i], want)
 		}

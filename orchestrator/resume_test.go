@@ -348,7 +348,7 @@ func TestCallsOfADeadHost(t *testing.T) {
 		var all []string
 		for _, m := range q.Messages() {
 			if m.Role == "tool" {
-				all = append(all, taskID.FindAllString(m.Text, -1)...)
+				all = append(all, names(m.Text)...)
 			}
 		}
 		if n >= len(all) {
@@ -395,7 +395,7 @@ func TestCallsOfADeadHost(t *testing.T) {
 		delegated := r.results(m.ID, "delegate_task")
 		has(t, delegated[2], "awaited result")
 		equal(t, "the awaited result stands in messages", r.told(m.Session, "awaited result"), 0)
-		has(t, r.results(m.ID, "cancel_task")[0], tasks[1].ID)
+		has(t, r.results(m.ID, "cancel_task")[0], tasks[1].Name())
 		has(t, r.results(m.ID, "get_task_result")[0], "quick result")
 		has(t, r.results(m.ID, "read")[0], "what stands in a")
 		const lost = "interrupted by a restart; its effects are unknown"

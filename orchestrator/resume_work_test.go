@@ -20,7 +20,7 @@ func resumesBlocked(item string) script {
 		case q.Step() == 2:
 			return do(work("T1", "begin"))
 		case q.Step() == 4:
-			a := args{"agent": "worker", "description": "d", "prompt": "go on", "resume": taskID.FindString(q.Last())}
+			a := args{"agent": "worker", "description": "d", "prompt": "go on", "resume": nameIn(q.Last())}
 			if item != "" {
 				a["item"] = item
 			}
@@ -131,7 +131,7 @@ func TestReviewSeesWorkGoneOnWith(t *testing.T) {
 	tasks := []centurion.Task{{ID: "1", Item: "T1", Landed: []centurion.Landed{{Before: "a", Commit: "b"}}}, {ID: "2", Landed: []centurion.Landed{{Before: "b", Commit: "c"}}},
 		{ID: "3", Resumes: "1", Landed: []centurion.Landed{{Before: "c", Commit: "d"}}}, {ID: "4", Resumes: "3", Landed: []centurion.Landed{{Before: "d", Commit: "e"}}}}
 	got := landedFor(map[string]bool{"T1": true}, tasks)
-	equal(t, "stretches", fmt.Sprint(got), "[{item T1 a b} {item T1, gone on with by 3 c d} {item T1, gone on with by 4 d e}]")
+	equal(t, "stretches", fmt.Sprint(got), "[{item T1 a b} {item T1, continued by 3 c d} {item T1, continued by 4 d e}]")
 }
 
 // What was taken out is shown as the difference that the work makes, and said to be that.

@@ -93,7 +93,7 @@ func landedFor(items map[string]bool, tasks []centurion.Task) (parts []stretch) 
 			if item := of[t.ID]; items[item] {
 				what := "item " + item
 				if t.Item == "" {
-					what += ", gone on with by " + t.ID
+					what += ", continued by " + t.Name()
 				}
 				parts = append(parts, stretch{what, l.Before, l.Commit})
 			}

@@ -7,7 +7,6 @@ import (
 
 	"centurion"
 	"centurion/agents"
-	"centurion/orchestrator/claims"
 	"centurion/workspace/todo"
 )
 
@@ -18,7 +17,7 @@ func (p planView) nextReview(id string, tasks []centurion.Task, own time.Time) (
 		return "", ""
 	}
 	if t := p.reviewer(id, tasks, own); t != nil {
-		by, when = claims.Name(reviewName(*t), t.ID), "now"
+		by, when = reviewName(*t), "now"
 		if waits(*t) {
 			when = "when it begins"
 			if unmet := p.unmetBut(by, id); len(unmet) > 0 {
@@ -54,12 +53,12 @@ func (p planView) reviewer(id string, tasks []centurion.Task, own time.Time) *ce
 	return nil
 }
 
-// reviewName is the item that a review is, or "" for a review without one of its own.
+// reviewName is what a review is called. One without an item of its own goes by its number: its item's name is the work's.
 func reviewName(t centurion.Task) string {
 	if t.Reviews {
-		return ""
+		t.Item = ""
 	}
-	return t.Item
+	return t.Name()
 }
 
 // planned returns the plan's reviews of an item that are neither done nor cancelled.

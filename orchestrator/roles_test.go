@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -72,7 +73,7 @@ func TestResultsAreFetched(t *testing.T) {
 			case 1:
 				return do(work("", "quick"), work("", "slow"))
 			case 2:
-				return after(time.Second, do(call("list_tasks", args{}), call("get_task_result", args{"task_id": strings.ToUpper(first()[:6]) + first()[6:]}), call("bash", args{"command": "sleep 9s"})))
+				return after(time.Second, do(call("list_tasks", args{}), call("get_task_result", args{"task_id": "x" + first()}), call("bash", args{"command": "sleep 9s"})))
 			case 3:
 				return do(call("get_task_result", args{"task_id": first()}))
 			}
@@ -88,9 +89,9 @@ func TestResultsAreFetched(t *testing.T) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
 		tasks := r.tasks(m.ID)
-		has(t, r.results(m.ID, "list_tasks")[0], tasks[0].ID, "running", tasks[1].ID, "running")
+		has(t, r.results(m.ID, "list_tasks")[0], tasks[0].Name(), "running", tasks[1].Name(), "running")
 		got := r.results(m.ID, "get_task_result")
-		has(t, got[0], "there is no task", "did you mean "+tasks[0].ID)
+		has(t, got[0], "there is no task", "did you mean "+tasks[0].Name())
 		has(t, got[1], "completed after 15 s", "quick result") // it was waited for
 		asked := r.requests("commander")
 		history := 0
@@ -169,14 +170,19 @@ func TestSynchronousDelegation(t *testing.T) {
 	}
 }
 
-// ORCH-121, C-2: a planner delegates in its turn, at one depth more, and is not finished before its own tasks are. It gives its
-// slot back while it waits for them.
+// ORCH-15, ORCH-44, ORCH-121, C-2: a planner delegates in its turn, at one depth more, to planners only, which look and report: nobody who
+// writes works below it. Its helpers hand nothing on. It is not finished before its own tasks are, and gives its slot back while it waits for them.
 func TestPlannerDelegates(t *testing.T) {
-	sync := call("delegate_task", args{"agent": "worker", "description": "d", "prompt": "third", "background": false})
+	sync := call("delegate_task", args{"agent": "planner", "description": "d", "prompt": "third", "background": false})
 	bubble(t, map[string]script{
 		"commander": steps(do(handTo("planner", "", "look around")), say("I wait")),
-		"planner":   steps(do(handTo("reviewer", "", "no"), sync, sync), do(work("", "first"), work("", "second")), say("I wait for them"), say("all looked at")),
-		"worker":    func(scripted.Request) scripted.Answer { return after(time.Minute, say("seen")) },
+		"planner": func(q scripted.Request) scripted.Answer {
+			if !strings.Contains(q.First(), "look around") {
+				return steps(do(handTo("planner", "", "too deep")), after(time.Minute, say("seen: - [ ] T1 a list that is no plan")))(q)
+			}
+			return steps(do(handTo("reviewer", "", "no"), work("", "no"), sync, sync), do(handTo("planner", "", "first"), handTo("planner", "", "second")),
+				say("I wait for them"), say("all looked at"))(q)
+		},
 	}, func(r *rig) {
 		r.cfg.Workers = 1
 		r.restart()
@@ -187,12 +193,22 @@ func TestPlannerDelegates(t *testing.T) {
 		tasks := r.tasks(m.ID)
 		equal(t, "tasks", len(tasks), 5)
 		equal(t, "result", tasks[0].Result, "all looked at")
-		has(t, r.results(m.ID, "delegate_task")[1], "the planner may not delegate to the reviewer")
+		said := strings.Join(r.results(m.ID, "delegate_task"), "\n")
+		has(t, said, "the planner may not delegate to the reviewer", "the planner may not delegate to the worker", "it may delegate to: planner")
+		deep := 0
 		sessions, _ := r.store.Sessions(r.ctx, m.ID)
 		for _, s := range sessions {
-			if s.Agent == agents.Worker && strings.Count(s.Metadata.Address, "/") != 2 {
+			if s.Agent == agents.Worker {
 				t.Errorf("a worker has the address %s", s.Metadata.Address)
 			}
+			if strings.Count(s.Metadata.Address, "/") == 2 {
+				deep++
+			}
+		}
+		equal(t, "helpers", deep, 4)
+		equal(t, "a helper's list is the plan", m.HadItems, false)
+		for _, q := range r.requests("planner") {
+			equal(t, "offered to delegate: "+q.First(), slices.Contains(q.Tools(), "delegate_task"), strings.Contains(q.First(), "look around"))
 		}
 		for _, q := range r.requests("commander") {
 			if strings.Contains(q.Last(), "seen") {
@@ -213,12 +229,14 @@ func TestOrphansReportToTheMission(t *testing.T) {
 			id := firstTask(r)
 			return steps(do(handTo("planner", "", "look around")), do(call("bash", args{"command": "sleep 30s"}), call("cancel_task", args{"task_id": id})), say("I wait"))(r)
 		},
-		"planner": steps(do(work("", "quick"), work("", "slow")), after(time.Minute, say("I think"))), // what is quick comes meanwhile
-		"worker": func(r scripted.Request) scripted.Answer {
-			if strings.Contains(r.First(), "slow") {
+		"planner": func(r scripted.Request) scripted.Answer {
+			switch {
+			case strings.Contains(r.First(), "slow"):
 				return after(time.Minute, say("slow result"))
+			case strings.Contains(r.First(), "quick"):
+				return after(time.Second, say("quick result"))
 			}
-			return after(time.Second, say("quick result"))
+			return steps(do(handTo("planner", "", "quick"), handTo("planner", "", "slow")), after(time.Minute, say("I think")))(r) // what is quick comes meanwhile
 		},
 	}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
@@ -255,10 +273,10 @@ func TestDelegationRefused(t *testing.T) {
 		r.is(m, centurion.MissionCompleted, "")
 		said := r.results(m.ID, "delegate_task")
 		for i, want := range []string{"there is no todo list yet", `did you mean "worker"?`, "may not delegate to the commander", "did you mean T1?",
-			"item T2 is done", "a group", "You will be told", "item T4 is being worked on by task "} {
+			"item T2 is done", "a group", "You will be told", "item T4 is already being worked on"} {
 			has(t, said[i], want)
 		}
-		has(t, r.results(m.ID, "update_todo")[1], "the new list has no item T4, which task")
+		has(t, r.results(m.ID, "update_todo")[1], "the new list has no item T4, which is being worked on")
 		equal(t, "tasks", len(r.tasks(m.ID)), 1)
 		if _, err := r.host.Start(r.ctx, "x", centurion.MissionOptions{Agent: "comander"}); centurion.KindOf(err) != centurion.KindUsage || centurion.HintOf(err) != `did you mean "commander"?` {
 			t.Errorf("unknown agent: %v, %s", err, centurion.HintOf(err))

@@ -31,7 +31,7 @@ func (m *mission) wakes(rec centurion.Session) (agents.Agent, error) {
 }
 
 // hasRoster reports whether a tool names agents.
-func hasRoster(tool string) bool { return tool == "delegate_task" }
+func hasRoster(tool string) bool { return tool == delegateTool }
 
 // rostered is a tool whose description tells of the agents that only this project or person has.
 type rostered struct {

@@ -97,13 +97,24 @@ func many(n int) scripted.Answer {
 	return do(calls...)
 }
 
-var taskID = regexp.MustCompile(`tsk_\w+`)
+var taskName = regexp.MustCompile(`(?m)^(?:Task )?(\w+) (?:".*" )?\((?:worker|reviewer|planner|tester)\b`)
 
-// firstTask returns the id of the task that a session was told of first.
+// names returns the names of the tasks that a text tells of: an answer of a tool, a notice.
+func names(text string) (all []string) {
+	for _, g := range taskName.FindAllStringSubmatch(text, -1) {
+		all = append(all, g[1])
+	}
+	return all
+}
+
+// nameIn returns the first of them, or "".
+func nameIn(text string) string { return append(names(text), "")[0] }
+
+// firstTask returns the name of the task that a session was told of first.
 func firstTask(r scripted.Request) string {
 	for _, m := range r.Messages() {
-		if id := taskID.FindString(m.Text); id != "" {
-			return id
+		if name := nameIn(m.Text); name != "" && m.Role != "assistant" {
+			return name
 		}
 	}
 	return ""

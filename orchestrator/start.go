@@ -118,7 +118,7 @@ func (h *Host) rootSession(m centurion.Mission, agent agents.Agent, own centurio
 		ProjectID: "global", Slug: "0", Version: h.cfg.Version,
 		Model: &centurion.SessionModel{ID: own.ID, Provider: own.Provider},
 		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.system, AgentFile: agent.Source,
-			Roster: h.cast(m.Options.Profile).Roster(agent), Skills: told.skills, Given: told.given}}, m.Started)
+			Roster: h.cast(m.Options.Profile).Roster(agent), Offered: h.callable(agent), Skills: told.skills, Given: told.given}}, m.Started)
 	ref, instead := h.free(agent.Name, own)
 	if instead != "" {
 		rec.Metadata.OwnModel, rec.Model = rec.Model, &centurion.SessionModel{ID: ref.ID, Provider: ref.Provider}

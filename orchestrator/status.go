@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -160,7 +159,7 @@ func (s planState) steps(failed []string) (out []string) {
 		}
 		line := fmt.Sprintf("%s is blocked: ", it.ID)
 		if t.Session != "" {
-			line += fmt.Sprintf(`resume %s (delegate_task {"agent":%q,"item":%q,"resume":%q,…}), or `, t.ID, t.Agent, it.ID, t.ID)
+			line += fmt.Sprintf(`resume it (delegate_task {"agent":%q,"item":%q,"resume":%q,…}), or `, t.Agent, it.ID, t.Name())
 		}
 		out = append(out, line+"hand it out anew, with what would help; set it to cancelled; or, where only the person can help, end your turn with the question.")
 	}
@@ -337,10 +336,11 @@ func (m *mission) missionStatus() string {
 		if t.Status.Ended() {
 			continue
 		}
-		line := t.ID + " " + t.Agent + " " + cmp.Or(t.Item, "(no item)") + " " + string(t.Status)
+		line := t.Name() + " " + t.Agent
 		if t.Reviews {
-			line = t.ID + " " + t.Agent + " reviews " + t.Item + " " + string(t.Status)
+			line += " reviews " + t.Item
 		}
+		line += " " + string(t.Status)
 		if t.Reason != "" {
 			line += ": " + t.Reason
 		}

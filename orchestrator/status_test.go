@@ -106,9 +106,9 @@ func TestStatusWhileTasksLive(t *testing.T) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
 		asked := r.requests("commander")
-		has(t, asked[3].Last(), "Todo: 0 open, 1 running, 1 waiting, 0 done", "T1 running", "T2 waiting: after T1", "T1 (do T1) is being worked on by your own task "+r.task(m.ID, "T1").ID+": one/**")
+		has(t, asked[3].Last(), "Todo: 0 open, 1 running, 1 waiting, 0 done", "T1 worker running", "T2 worker waiting: after T1", "T1 (do T1) is being worked on by your own task: one/**")
 		late := asked[6].Last()
-		has(t, late, "2 done", allTaken, "reviewer (no item) running")
+		has(t, late, "2 done", allTaken, "w3 reviewer running")
 		if strings.Contains(late, "mission_complete") {
 			t.Errorf("the end is offered while a task lives:\n%s", late)
 		}
@@ -149,7 +149,7 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 			worths: []worth{{item: todo.Item{ID: "T6"}, doubt: "unproven: x", proof: centurion.ProofUnproven}}}
 		var b strings.Builder
 		s.say(&b)
-		has(t, b.String(), "1 running, 1 done (1 unproven: T6), 0 cancelled, 1 blocked", "T4 is blocked: resume tsk_4", `"item":"T4","resume":"tsk_4"`, goOn)
+		has(t, b.String(), "1 running, 1 done (1 unproven: T6), 0 cancelled, 1 blocked", "T4 is blocked: resume it", `"item":"T4","resume":"T4"`, goOn)
 		if strings.Contains(b.String(), allTaken) {
 			t.Errorf("nothing is said to be startable:\n%s", b.String())
 		}

@@ -74,7 +74,7 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 	if !found && first || rec.Options.Ask != "ask" {
 		return "", none
 	}
-	title, item := "task "+c.task.id, c.task.item
+	title, item := "task "+c.task.name, c.task.item
 	if t := c.task.now.Load(); t != nil {
 		title = strings.TrimSpace(t.Item + " " + t.Title)
 	}

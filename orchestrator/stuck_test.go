@@ -52,7 +52,7 @@ func TestStuckWithAGreenCheck(t *testing.T) {
 			has(t, task.Error.Message, "its agent says that it is stuck", c.want)
 			has(t, task.Result, why)
 			has(t, r.read(todoMD), "[!] T1")
-			has(t, toldTo(r, m.Session), "T1 do T1) is blocked", c.want, "\nWhat you can do: resume it with what would help, hand it out anew, or ask the person.\n", why)
+			has(t, toldTo(r, m.Session), "Task T1 (worker: do T1) is blocked", c.want, "\nWhat you can do: resume it with what would help, hand it out anew, or ask the person.\n", why)
 			if !c.shared {
 				equal(t, "merges", len(task.Landed), 0)
 				equal(t, "on the branch", r.branchHas(m.ID, "a.txt"), "")

@@ -257,7 +257,7 @@ func TestSubAgentPaused(t *testing.T) {
 				r.is(r.run(m.ID), centurion.MissionCompleted, "nothing to verify")
 				equal(t, "tasks", len(r.tasks(m.ID)), 2)
 				for i, word := range []string{"one", "two"} {
-					has(t, r.part(m.Session, "sub_agent", i).State.Output, "was stopped while sub-agent "+r.tasks(m.ID)[i].ID, "do not start it again")
+					has(t, r.part(m.Session, "sub_agent", i).State.Output, "was stopped while sub-agent "+r.tasks(m.ID)[i].Name(), "do not start it again")
 					equal(t, "notices of "+word, r.told(m.Session, "result of "+word), 1)
 					equal(t, "deliveries of "+word, len(slices.DeleteFunc(r.events(m.ID, centurion.EventTaskDelivered), func(e centurion.Event) bool {
 						return e.Task != r.tasks(m.ID)[i].ID

@@ -13,10 +13,10 @@ import (
 // errHasPlan says that the mission has a plan already.
 var errHasPlan = errors.New("there is a plan")
 
-// takePlan writes the plan that stands in a planner's answer to the mission's todo list, if the planner ended well and
-// nobody has written one, and returns what its parent has to know of that, or "".
+// takePlan writes the plan that stands in a planner's answer to the mission's todo list, if the planner ended well, was
+// not asked by another planner, and nobody has written one, and returns what its parent has to know of that, or "".
 func (m *mission) takePlan(ctx context.Context, r *taskRun, status centurion.TaskStatus, answer string) string {
-	if status != centurion.TaskCompleted || r.agent != agents.Planner || m.fences.check(r.id, r.attempt) != nil {
+	if status != centurion.TaskCompleted || r.agent != agents.Planner || r.now.Load().Parent != m.root.id() || m.fences.check(r.id, r.attempt) != nil {
 		return ""
 	}
 	if p, err := m.plan(); err != nil || len(p.items()) > 0 {

@@ -14,7 +14,6 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
-	"centurion/orchestrator/claims"
 	"centurion/orchestrator/slots"
 	"centurion/session"
 	"centurion/store"
@@ -24,6 +23,7 @@ import (
 type taskRun struct {
 	id      string
 	item    string
+	name    string // what people and agents call it
 	agent   string
 	attempt int             // the fencing number of the attempt that runs; the goroutine's own
 	ctx     context.Context // ends with the task
@@ -47,7 +47,7 @@ type taskRun struct {
 // launch starts the goroutine of a recorded task.
 func (m *mission) launch(t centurion.Task) {
 	ctx, cancel := context.WithCancelCause(m.ctx)
-	r := &taskRun{id: t.ID, item: t.Item, agent: t.Agent, ctx: ctx, cancel: cancel, done: make(chan struct{})}
+	r := &taskRun{id: t.ID, item: t.Item, name: t.Name(), agent: t.Agent, ctx: ctx, cancel: cancel, done: make(chan struct{})}
 	r.place = m.slots.Join(r.agent) // now: tasks are launched in the order in which they were delegated
 	r.now.Store(&t)
 	r.before = t.ElapsedMS
@@ -64,13 +64,13 @@ func (m *mission) launch(t centurion.Task) {
 				delete(m.runs, t.ID)
 			}
 			m.mu.Unlock()
-			m.claims.Drop(claims.Name(t.Item, t.ID))
+			m.claims.Drop(t.Name())
 			m.reserves.Close(r.account)
 			close(r.done)
 			m.notify()
 			err = errors.Join(err, m.h.unwatchTask())
 		}()
-		err = guard.Call("task "+t.ID, func() error { return m.runTask(ctx, r) })
+		err = guard.Call("task "+r.name, func() error { return m.runTask(ctx, r) })
 		if err != nil {
 			m.end(err) // nobody would ever hear of the task's end
 		}
@@ -83,7 +83,7 @@ func (m *mission) launch(t centurion.Task) {
 func (m *mission) runTask(ctx context.Context, r *taskRun) error {
 	defer func() { r.place.Leave() }()
 	var out session.Outcome
-	err := guard.Call("task "+r.id, func() (err error) {
+	err := guard.Call("task "+r.name, func() (err error) {
 		if err = m.cover(ctx, r); err == nil {
 			err = m.ready(ctx, r)
 		}
@@ -374,7 +374,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskR
 			ProjectID: parent.ProjectID, Slug: slug(address), Version: m.h.cfg.Version,
 			Model: &centurion.SessionModel{ID: model.ID, Provider: model.Provider},
 			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: told.system, AgentFile: agent.Source,
-				Roster: m.cast().Roster(agent), Skills: told.skills, Given: append(told.given, given...)}}, centurion.Now())
+				Roster: m.cast().Roster(agent), Offered: m.h.callable(agent), Skills: told.skills, Given: append(told.given, given...)}}, centurion.Now())
 		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
 			t.Attempt, t.Session, t.Started, t.Verify = 1, rec.ID, centurion.Now(), begun.Verify
 		})

@@ -184,8 +184,12 @@ func TestTraceOfATurn(t *testing.T) {
 func TestTraceOfChildren(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(do(withID("c1", handTo("planner", "", "plan"))), say("waiting"), do(withID("c9", call("mission_complete", args{"summary": "ok"})))),
-		"planner":   steps(do(withID("p1", handTo("worker", "", "look"))), say("looked for"), say("planned")),
-		"worker":    steps(do(withID("w1", call("read", args{"filePath": "a.txt"}))), after(time.Minute, say("it is x"))),
+		"planner": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.First(), "look") {
+				return steps(do(withID("w1", call("read", args{"filePath": "a.txt"}))), after(time.Minute, say("it is x")))(q)
+			}
+			return steps(do(withID("p1", handTo("planner", "", "look"))), say("searched"), say("planned"))(q)
+		},
 	}, func(r *rig) {
 		r.write("a.txt", "x")
 		committed := map[string]time.Time{}
@@ -196,7 +200,7 @@ func TestTraceOfChildren(t *testing.T) {
 			"tool_execution_start delegate_task c1",
 			"[c1 true] agent_start planner 0/0",
 			"[c1 true] tool_execution_start delegate_task p1",
-			"[c1 true] [p1 true] agent_start worker 0/0/0",
+			"[c1 true] [p1 true] agent_start planner 0/0/0",
 			"[c1 true] [p1 true] turn_end \"\" [read:w1]",
 			"[c1 true] [p1 true] tool_execution_end read w1",
 			"[c1 true] [p1 true] turn_end \"it is x\" []",
@@ -210,7 +214,7 @@ func TestTraceOfChildren(t *testing.T) {
 			}
 		}
 		i := slices.IndexFunc(trace, func(l string) bool { return strings.HasPrefix(l, "[c1 true] [p1 true] agent_end") })
-		w := r.sessionOf("worker")
+		w := r.tasks(r.mission1())[1].Session
 		if i < 0 || !all[0].at[trace[i]].Truncate(time.Millisecond).Equal(committed[w].Truncate(time.Millisecond)) {
 			t.Errorf("forwarded at %v what happened at %v", all[0].at[trace[max(i, 0)]], committed[w])
 		}

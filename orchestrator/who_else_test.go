@@ -33,7 +33,7 @@ func TestWhoElseHasNotBegun(t *testing.T) {
 	m := &mission{runs: map[string]*taskRun{}}
 	for i, attempt := range []int{0, 0, 1} { // the last one goes on after a restart
 		task := centurion.Task{ID: fmt.Sprintf("tsk_%d", i), Item: fmt.Sprintf("T%d", i), Parent: "ses_2", Status: centurion.TaskQueued, Attempt: attempt}
-		r := &taskRun{id: task.ID, item: task.Item}
+		r := &taskRun{id: task.ID, item: task.Item, name: task.Name()}
 		r.now.Store(&task)
 		r.working.Store(i == 1) // its record is that of its newest answer, and there is none yet
 		m.runs[task.ID] = r
@@ -49,11 +49,10 @@ func TestWhoElseIsOwn(t *testing.T) {
 			do(call("bash", args{"command": "build 10s"})), say("I wait"), complete()),
 		"worker": func(scripted.Request) scripted.Answer { return after(time.Minute, say("made")) },
 	}, func(r *rig) {
-		m := r.mission(centurion.MissionOptions{MaxWorkers: 1})
-		tasks := r.tasks(m.ID)
+		r.mission(centurion.MissionOptions{MaxWorkers: 1})
 		asked := r.requests("commander")
-		has(t, asked[3].Last(), "T1 (do T1) is being worked on by your own task "+tasks[0].ID+": a/**\n",
-			"T2 (do T2) is your own task "+tasks[1].ID+", which has not begun and waits for a free slot; its files: b/**")
+		has(t, asked[3].Last(), "T1 (do T1) is being worked on by your own task: a/**\n",
+			"T2 (do T2) is your own task, which has not begun and waits for a free slot; its files: b/**")
 		for _, q := range asked {
 			if strings.Contains(texts(q), "somebody else") {
 				t.Errorf("its own task is said to be somebody else's:\n%s", texts(q))

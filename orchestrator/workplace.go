@@ -9,7 +9,6 @@ import (
 
 	"centurion"
 	"centurion/failpoint"
-	"centurion/orchestrator/claims"
 	"centurion/store"
 	"centurion/workspace"
 	"centurion/worktree"
@@ -53,7 +52,7 @@ func (m *mission) settleIn(ctx context.Context, c *conversation, session string)
 		session, own = parent.ID, false
 		task = centurion.Task{ID: parent.Metadata.Task}
 	}
-	c.holdsFor, c.holder = task.ID, claims.Name(task.Item, task.ID)
+	c.holdsFor, c.holder = task.ID, task.Name()
 	above, err := m.ancestors(ctx, task.ID)
 	if c.above = above; err != nil || !m.isolated() {
 		return err

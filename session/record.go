@@ -98,10 +98,10 @@ func recorded(m *centurion.Message) (files, children []string) {
 // delivered returns in short the message with which a task's result has come, or "".
 func delivered(m *centurion.Message) string {
 	text := m.Text()
-	if m.Origin != centurion.OriginHost || !strings.HasPrefix(text, "Task "+string(centurion.PrefixTask)+"_") {
+	first, _, _ := strings.Cut(text, "\n")
+	if m.Origin != centurion.OriginHost || !strings.HasPrefix(text, "Task ") || !strings.Contains(first, " (") {
 		return ""
 	}
-	first, _, _ := strings.Cut(text, "\n")
 	if _, result, ok := strings.Cut(text, "<result>\n"); ok {
 		first += " " + strings.TrimSuffix(result, "\n</result>")
 	}

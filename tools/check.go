@@ -132,7 +132,7 @@ func plain(v any) any {
 
 // signature is the tool's input in one line: {filePath, offset?, limit?}.
 func signature(t Tool) string {
-	s := t.Schema()
+	s := offered(t.Schema())
 	names := s.PropertyOrder
 	if len(names) == 0 {
 		names = slices.Sorted(maps.Keys(s.Properties))

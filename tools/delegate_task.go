@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -38,15 +39,26 @@ type delegateTaskInput struct {
 
 func delegateTaskTool() Tool {
 	return define("delegate_task", delegateTaskDoc, object(
-		need("agent", text("Who is to do it: worker, reviewer, planner …")),
+		need("agent", text("Who does it")),
 		need("description", text("What it is, in three to eight words, for the board")),
 		need("prompt", text("All that has to be known for it; the agent sees nothing of your conversation")),
 		may("item", str("The todo item it works on, such as T1")),
-		may("budget", taskBudget()),
 		may("background", boolean("Go on at once and be told when it ends (default true); false waits for its end, some minutes at most")),
 		may("context", boolean("Add what .opencode/context.md says when it begins (default false)")),
-		may("resume", str("The id of a task that has ended: its agent goes on in the same conversation with this prompt")),
+		may("resume", str("A task that has ended (T2, w7): its agent continues the same conversation with this prompt")),
+		hidden("budget", taskBudget()), // configured with task_budget; a model that sends one is obeyed
 	), func(delegateTaskInput) Effect { return Effect{Hosted: true, Once: true, Alike: "delegate_task"} }, runDelegateTask)
+}
+
+// DelegationTo returns the schema of delegate_task as a model sees it that may call these agents.
+func DelegationTo(agents []string) json.RawMessage {
+	s := offered(delegateTaskTool().Schema())
+	s.Properties["agent"] = oneOf("Who does it", agents...)
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil
+	}
+	return raw
 }
 
 func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result, error) {
@@ -64,7 +76,7 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 	if in.Background == nil || *in.Background {
 		return started(t, fmt.Sprintf("%s is %s.", labelWith(t, c.Delegator.ItemTitle(t.Item)), state(t))), nil
 	}
-	c.Progress("waiting for " + t.ID)
+	c.Progress("waiting for " + t.Name())
 	limit := cmp.Or(c.Await, syncWait)
 	wait, stop := context.WithTimeoutCause(ctx, limit+syncGrace, errSyncWait)
 	defer stop()

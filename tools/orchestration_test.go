@@ -34,7 +34,7 @@ func (b *boss) Delegate(_ context.Context, c *Call, d Delegation) (centurion.Tas
 		return centurion.Task{}, &centurion.Error{Kind: centurion.KindUsage, Msg: "there is no agent " + d.Agent, Hint: "did you mean worker?"}
 	}
 	b.delegated = append(b.delegated, d)
-	t := centurion.Task{ID: "tsk_new", Title: d.Description, Agent: d.Agent, Item: d.Item, Prompt: d.Prompt, Call: c.ID, Resumes: d.Resume, Status: centurion.TaskQueued}
+	t := centurion.Task{ID: "tsk_new", Number: 9, Title: d.Description, Agent: d.Agent, Item: d.Item, Prompt: d.Prompt, Call: c.ID, Resumes: d.Resume, Status: centurion.TaskQueued}
 	if b.tasks == nil {
 		b.tasks = map[string]centurion.Task{}
 	}
@@ -105,20 +105,20 @@ func TestDelegateTask(t *testing.T) {
 	b, boss := newBoss(t)
 	prompt := "  do this\n\nexactly  "
 	r := b.must("delegate_task", args{"agent": " worker ", "description": "parse limits", "prompt": prompt, "item": "T1"})
-	says(t, r.Output, "tsk_new «parse limits» (worker, T1) is queued.", "You will be told when it ends; end your turn when nothing else is left to do.")
+	says(t, r.Output, `T1 "parse limits" (worker) is queued.`, "You will be told when it ends; end your turn when nothing else is left to do.")
 	want(t, "delegation", boss.delegated[0], Delegation{Agent: "worker", Description: "parse limits", Prompt: prompt, Item: "T1"})
 	want(t, "consumed", len(r.Consumes), 0)
 	want(t, "task", r.Metadata["task"], any("tsk_new"))
 	r = b.must("delegate_task", args{"agent": "worker", "description": "changelog for 0.4.0", "prompt": "y", "item": "T4"})
-	says(t, r.Output, "«changelog for 0.4.0» (worker, T4 Write NEWS.md) is queued.")
+	says(t, r.Output, `T4 "changelog for 0.4.0" (worker; item: Write NEWS.md) is queued.`)
 	r = b.must("delegate_task", args{"agent": "worker", "description": "x", "prompt": "y", "item": "T5"})
-	says(t, r.Output, "«x» (worker, T5) is queued.") // nothing twice
-	if strings.Contains(r.Output, "resumes") {
+	says(t, r.Output, `T5 "x" (worker) is queued.`) // nothing twice
+	if strings.Contains(r.Output, "continues") {
 		t.Errorf("a task that begins anew: %s", r.Output)
 	}
 	for _, background := range []bool{true, false} {
 		r = b.must("delegate_task", args{"agent": "worker", "description": "x", "prompt": "y", "resume": " tsk_1 ", "background": background})
-		says(t, r.Output, "It resumes tsk_1 in the same conversation; its id is tsk_new from now on.")
+		says(t, r.Output, "It continues the earlier conversation; its name is w9 from now on.")
 	}
 	b.refused("delegate_task", args{"agent": "wroker", "description": "x", "prompt": "y"}, centurion.KindUsage, "no agent wroker", "did you mean worker?")
 	b.refused("delegate_task", args{"agent": "worker", "description": "x"}, centurion.KindUsage, `"prompt" is missing`)
@@ -186,12 +186,12 @@ func mustJSON(t testing.TB, v any) json.RawMessage {
 func someTasks() map[string]centurion.Task {
 	start := centurion.MillisTime(time.Now().Add(-30 * time.Second).UnixMilli())
 	return map[string]centurion.Task{
-		"tsk_1": {ID: "tsk_1", Title: "parse", Agent: "worker", Item: "T1", Status: centurion.TaskCompleted, Result: "parsed\n", Attempt: 2,
+		"tsk_1": {ID: "tsk_1", Number: 1, Title: "parse", Agent: "worker", Item: "T1", Status: centurion.TaskCompleted, Result: "parsed\n", Attempt: 2,
 			Files: []string{"config/limits.go"}, Started: start, Ended: centurion.Time{Time: start.Add(20 * time.Second)},
 			Usage: centurion.Usage{USD: 0.0123, Tokens: centurion.Tokens{Input: 1000, Output: 234}}},
-		"tsk_2": {ID: "tsk_2", Title: "enforce", Agent: "worker", Status: centurion.TaskRunning, Started: start},
-		"tsk_3": {ID: "tsk_3", Title: "look", Agent: "reviewer", Status: centurion.TaskWaiting, Reason: "for T1"},
-		"tsk_4": {ID: "tsk_4", Title: "fail", Agent: "worker", Status: centurion.TaskFailed,
+		"tsk_2": {ID: "tsk_2", Number: 2, Title: "enforce", Agent: "worker", Status: centurion.TaskRunning, Started: start},
+		"tsk_3": {ID: "tsk_3", Number: 3, Title: "look", Agent: "reviewer", Status: centurion.TaskWaiting, Reason: "for T1"},
+		"tsk_4": {ID: "tsk_4", Number: 4, Title: "fail", Agent: "worker", Status: centurion.TaskFailed,
 			Error: &centurion.TaskError{Kind: centurion.KindVerify, Message: "go test: exit code 1\nmore"}, Usage: centurion.Usage{Unpriced: true}},
 	}
 }
@@ -201,7 +201,7 @@ func TestGetTaskResult(t *testing.T) {
 	b, boss := newBoss(t)
 	boss.tasks = someTasks()
 	r := b.must("get_task_result", args{"task_id": "tsk_1"})
-	want(t, "output", r.Output, `tsk_1 «parse» (worker, T1): completed after 20 s, attempt 2
+	want(t, "output", r.Output, `T1 "parse" (worker): completed after 20 s, attempt 2
 files changed: config/limits.go
 cost: $0.0123, 1234 tokens
 result:
@@ -223,13 +223,13 @@ func TestListTasks(t *testing.T) {
 	b, boss := newBoss(t)
 	want(t, "output", b.must("list_tasks", args{}).Output, "no task has been delegated yet")
 	boss.tasks = someTasks()
-	want(t, "output", b.must("list_tasks", args{}).Output, `tsk_1 «parse» (worker, T1): completed
-tsk_2 «enforce» (worker): running
-tsk_3 «look» (reviewer): waiting: for T1
-tsk_4 «fail» (worker): failed, verify: go test: exit code 1 …
+	want(t, "output", b.must("list_tasks", args{}).Output, `T1 "parse" (worker): completed
+w2 "enforce" (worker): running
+w3 "look" (reviewer): waiting: for T1
+w4 "fail" (worker): failed, verify: go test: exit code 1 …
 `)
-	says(t, b.must("list_tasks", args{"status": "waiting"}).Output, "tsk_3")
-	silent(t, b.must("list_tasks", args{"status": "waiting"}).Output, "tsk_1", "tsk_2")
+	says(t, b.must("list_tasks", args{"status": "waiting"}).Output, "w3")
+	silent(t, b.must("list_tasks", args{"status": "waiting"}).Output, "parse", "w2")
 	want(t, "none", b.must("list_tasks", args{"status": "queued"}).Output, "none of 4 tasks is queued")
 	b.refused("list_tasks", args{"status": "done"}, centurion.KindUsage, "has to be one of queued, running")
 }
@@ -238,7 +238,7 @@ tsk_4 «fail» (worker): failed, verify: go test: exit code 1 …
 func TestCancelTask(t *testing.T) {
 	b, boss := newBoss(t)
 	boss.tasks = someTasks()
-	want(t, "output", b.must("cancel_task", args{"task_id": "tsk_2", "reason": "no need"}).Output, "tsk_2 «enforce» (worker) is cancelled.")
+	want(t, "output", b.must("cancel_task", args{"task_id": "tsk_2", "reason": "no need"}).Output, `w2 "enforce" (worker) is cancelled.`)
 	says(t, b.must("cancel_task", args{"task_id": "tsk_1"}).Output, "had ended before (completed); nothing was cancelled")
 	b.refused("cancel_task", args{"task_id": "tsk_9"}, centurion.KindNotFound, "did you mean")
 }

@@ -5,8 +5,7 @@ package tools
 func Overlaps(apart bool) string {
 	const scheduled = "Items whose `files:` overlap run one after the other. "
 	if apart {
-		return scheduled + "Otherwise no file is locked: each session writes in a worktree of its own. Sessions that change the same file at the same time are told so once; " +
-			"the host merges both, and a conflict comes back to the one that ends later."
+		return scheduled + "Nothing else is locked: each session has its own worktree, and the host merges them; a conflict comes back to the later one."
 	}
-	return scheduled + "All sessions write in one directory: until an item ends, nobody else can `write` or `edit` the files that it names or has written."
+	return scheduled + "All sessions share one directory: until an item ends, only its agent may change the files that it names or has written."
 }

@@ -49,9 +49,23 @@ func Named(names ...string) ([]Tool, error) {
 	return out, nil
 }
 
-// Spec describes the tool to a model. For the program's own tools the schema is marshalled once.
+// Spec describes the tool to a model. For the program's own tools the schema is marshalled once. A tool that implements Narrower is
+// shown with its own schema.
 func Spec(t Tool) provider.ToolSpec {
-	return provider.ToolSpec{Name: t.Name(), Description: t.Description(), Schema: compile(t).raw}
+	spec := provider.ToolSpec{Name: t.Name(), Description: t.Description()}
+	if n, ok := t.(Narrower); ok {
+		spec.Schema = n.Narrowed()
+	}
+	if spec.Schema == nil {
+		spec.Schema = compile(t).raw
+	}
+	return spec
+}
+
+// Narrower is a tool that shows a model less than it accepts.
+type Narrower interface {
+	// Narrowed returns the schema for the model, or nil for the tool's own.
+	Narrowed() json.RawMessage
 }
 
 // compiled is what is derived from a schema once.
@@ -77,7 +91,7 @@ func compile(t Tool) compiled {
 }
 
 func compileSchema(s *jsonschema.Schema) compiled {
-	raw, err := json.Marshal(s)
+	raw, err := json.Marshal(offered(s))
 	if err != nil {
 		return compiled{raw: json.RawMessage(`{"type":"object"}`), err: err}
 	}

@@ -1,6 +1,11 @@
 package tools
 
-import "github.com/google/jsonschema-go/jsonschema"
+import (
+	"maps"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
 
 // prop is a property of an object schema.
 type prop struct {
@@ -12,6 +17,21 @@ type prop struct {
 // need is a property that must be given, may one that can be left out.
 func need(name string, s *jsonschema.Schema) prop { return prop{name, true, s} }
 func may(name string, s *jsonschema.Schema) prop  { return prop{name, false, s} }
+
+// hidden is a property that is accepted and not shown to the model.
+func hidden(name string, s *jsonschema.Schema) prop {
+	s.Deprecated = true
+	return prop{name, false, s}
+}
+
+// offered is the schema as a model sees it.
+func offered(s *jsonschema.Schema) *jsonschema.Schema {
+	out := *s
+	out.Properties = maps.Clone(s.Properties)
+	maps.DeleteFunc(out.Properties, func(_ string, p *jsonschema.Schema) bool { return p.Deprecated })
+	out.PropertyOrder = slices.DeleteFunc(slices.Clone(s.PropertyOrder), func(name string) bool { return out.Properties[name] == nil })
+	return &out
+}
 
 // object is the schema of an object with exactly these properties, shown to the model in this order.
 func object(props ...prop) *jsonschema.Schema {

@@ -91,7 +91,7 @@ func runSubAgent(ctx context.Context, c *Call, in subAgentInput) (Result, error)
 	if c.Begun != nil {
 		c.Begun()
 	}
-	c.Progress("sub-agent " + t.ID + ": " + t.Title)
+	c.Progress("sub-agent " + t.Name() + ": " + t.Title)
 	rep, err := c.SubAgents.Join(ctx, c, t.ID)
 	if err != nil {
 		return Result{}, err
@@ -113,7 +113,7 @@ func (s SubReport) result(parent string) (Result, error) {
 	r := Result{Title: t.Title, Metadata: s.metadata(parent)}
 	if !t.Status.Ended() {
 		r.Output = fmt.Sprintf("The work was stopped while sub-agent %s was at it. It goes on by itself now that the work goes on, "+
-			"and you will be told its result: do not start it again, end your turn when nothing else is left to do.", t.ID)
+			"and you will be told its result: do not start it again, end your turn when nothing else is left to do.", t.Name())
 		return r, nil
 	}
 	r.Consumes = []string{t.ID}

@@ -8,19 +8,16 @@ import (
 	"centurion"
 )
 
-// label names a task: tsk_… «parse the limits» (worker, T1).
+// label names a task: T1 "parse the limits" (worker).
 func label(t centurion.Task) string { return labelWith(t, "") }
 
-// labelWith names a task, and its item with the item's own title, which may say something else: tsk_… «the limits» (worker, T1 Parse limits).
+// labelWith names a task, and the title of its item where that says something else: T1 "the limits" (worker; item: Parse limits).
 func labelWith(t centurion.Task, item string) string {
 	who := t.Agent
-	if t.Item != "" {
-		who += ", " + t.Item
-		if item != "" && item != t.Title {
-			who += " " + centurion.Clip(item, 60)
-		}
+	if item != "" && item != t.Title {
+		who += "; item: " + centurion.Clip(item, 60)
 	}
-	return fmt.Sprintf("%s «%s» (%s)", t.ID, t.Title, who)
+	return fmt.Sprintf("%s %q (%s)", t.Name(), t.Title, who)
 }
 
 // state says where a task stands and what it waits for.
@@ -32,12 +29,12 @@ func state(t centurion.Task) string {
 	return s
 }
 
-// resumes says of a task that it goes on with the conversation of another, whose id its own replaces; else it is empty.
+// resumes says of a task that it continues the conversation of another, whose name its own replaces; else it is empty.
 func resumes(t centurion.Task) string {
 	if t.Resumes == "" {
 		return ""
 	}
-	return fmt.Sprintf("It resumes %s in the same conversation; its id is %s from now on.", t.Resumes, t.ID)
+	return fmt.Sprintf("It continues the earlier conversation; its name is %s from now on.", t.Name())
 }
 
 // report is all that is to be told of a task that has ended.

@@ -1,6 +1,6 @@
 // Package claims is who has which files: those to whom the plan gives the same ones do not work at the same time.
 //
-// Who holds files has a name, which is the item of the plan that it works on, or its task's id where it has none ([Name]). It
+// Who holds files has a name, which is the item of the plan that it works on, or its task's name where it has none. It
 // has the patterns that the plan gives its item, from before it begins ([Registry.Take]), and what it writes beyond them
 // ([Registry.Settle]), until it is done ([Registry.Drop]). Whether two lists of patterns can meet is decided by
 // [Overlap] alone, without a look at any directory.
@@ -15,6 +15,7 @@ package claims
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"centurion"
@@ -212,17 +213,9 @@ func (r *Registry) Others(holder string) map[string][]string {
 	return out
 }
 
-// Name is under which name a task holds files: its item's, or its own if it has none.
-func Name(item, task string) string {
-	if item != "" {
-		return item
-	}
-	return task
-}
-
-// word is how a model is told of a holder.
+// word is how a model is told of a holder, which is a task's name: that of its item, or w7.
 func word(holder string) string {
-	if centurion.CheckID(centurion.PrefixTask, holder) == nil {
+	if number, ok := strings.CutPrefix(holder, "w"); ok && strings.Trim(number, "0123456789") == "" || centurion.CheckID(centurion.PrefixTask, holder) == nil {
 		return "task " + holder
 	}
 	return "item " + holder

@@ -45,6 +45,6 @@ func TestRegistry(t *testing.T) {
 	say("given back", r.Of("T2"), "[b a/x/*.go z]")
 	say("taken anew", take("T2", "b"), "true")
 	say("what it has written it keeps", r.Of("T2"), "[b z]")
-	say("of an item", Name("T1", task), "T1")
-	say("without one", Name("", task), task)
+	say("a number", Held{Path: "x", Holder: "w7"}.String(), "x belongs to task w7")
+	say("an item that begins like one", Held{Path: "x", Holder: "w7a"}.String(), "x belongs to item w7a")
 }
