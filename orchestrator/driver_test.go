@@ -200,3 +200,45 @@ func TestStaleConversationEnds(t *testing.T) {
 		open(nil)
 	})
 }
+
+// What a conversation takes in is what waits in the transaction that marks it as taken: what somebody else has taken a moment
+// before is not told again.
+func TestInboxIsReadInItsTransaction(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		rec := r.start(centurion.MissionOptions{})
+		r.send(rec.ID, "0/", "once", false)
+		m := newMission(r.ctx, r.host, rec)
+		defer m.end(nil)
+		c, err := m.open(r.ctx, rec.Session, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken := make(chan struct{})
+		var g guard.Group
+		g.Go("somebody else", func() error {
+			return r.store.Update(r.ctx, func(tx *store.Tx) error {
+				<-taken
+				waiting, err := tx.PendingDeliveries(rec.Session)
+				for _, d := range waiting {
+					d.Taken = centurion.Now()
+					err = errors.Join(err, tx.PutDelivery(&d))
+				}
+				return err
+			})
+		})
+		synctest.Wait()
+		var arrived []centurion.Message
+		g.Go("collect", func() (err error) {
+			arrived, err = c.collect(r.ctx, false)
+			return err
+		})
+		synctest.Wait() // it has seen that something waits, and stands behind the other
+		close(taken)
+		if err := g.Wait(); err != nil {
+			t.Error(err)
+		}
+		if len(arrived) > 0 {
+			t.Errorf("told again: %q", arrived[0].Text())
+		}
+	})
+}

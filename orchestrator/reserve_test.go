@@ -9,7 +9,9 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/budget"
 	"centurion/provider/scripted"
+	"centurion/session"
 )
 
 // honest lets a model count as its endpoint bills: four bytes a token, and the answer as long as it is.
@@ -232,4 +234,23 @@ func TestPortion(t *testing.T) {
 		}
 	})
 	equal(t, "budget", withDefaults(centurion.TaskBudget{Cost: 2}, centurion.TaskBudget{Cost: 1, Rounds: 3}), centurion.TaskBudget{Cost: 2, Rounds: 3})
+}
+
+// O2: a request that is over gives back what was reserved for it, also when nothing could be recorded of it.
+func TestRequestGivesBack(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		rec := r.start(centurion.MissionOptions{MaxTokens: 1_000_000})
+		m := newMission(r.ctx, r.host, rec)
+		defer m.end(nil)
+		c, err := m.open(r.ctx, rec.Session, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cover, err := c.reserve(r.ctx, session.Need{Input: 1000})
+		if held := m.reserves.State().Held[budget.Tokens]; err != nil || held < 1000 {
+			t.Fatalf("%d tokens are held for a request of 1000, %v", held, err)
+		}
+		cover.Done()
+		equal(t, "held", m.reserves.State().Held, budget.Amount{})
+	})
 }

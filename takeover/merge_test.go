@@ -240,6 +240,66 @@ func TestDiffOfKeptWork(t *testing.T) {
 	if err != nil || strings.Join(centurion.Paths(c.Files), " ") != "b.txt c.txt" || !strings.Contains(c.Patch, "+++ b/c.txt") || strings.Contains(c.Patch, "a.txt") {
 		t.Fatalf("%+v, %v\n%s", c.Files, err, c.Patch)
 	}
+	if b := c.Files[0]; b.Added != 1 || strings.Count(c.Patch, "+++ b/b.txt") != 1 { // both branches have it
+		t.Errorf("b.txt counts %d added lines:\n%s", b.Added, c.Patch)
+	}
+}
+
+// A merge after a chain of merges lays only what is new onto the person's branch, commit by commit, and nothing twice.
+func TestMergeAfterAChain(t *testing.T) {
+	for name, first := range map[string]func(r *rig) []string{
+		"that began with one item": func(r *rig) []string { return []string{r.task.ID} },
+		"of everything":            func(*rig) []string { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.write("mine.txt", "mine\n")
+			r.git("add", ".")
+			r.git("commit", "-q", "-m", "Mine")
+			merge := func(only ...string) {
+				t.Helper()
+				if got, err := r.Merge(t.Context(), r.mission.ID, MergeRequest{Only: only}); err != nil || got.Refused != nil {
+					t.Fatalf("%+v, %v", got, err)
+				}
+			}
+			r.add("b.txt")
+			merge(first(r)...)
+			r.add("c.txt")
+			merge()
+			before := r.git("rev-parse", "HEAD")
+			r.add("d.txt")
+			merge()
+			if got := r.git("log", "--format=%s %P", before+"..HEAD"); got != "Make d.txt "+before {
+				t.Errorf("the third merge added:\n%s", got)
+			}
+			for _, name := range []string{"a", "b", "c", "d"} {
+				if n := strings.Count(r.git("log", "--format=%s"), "Make "+name+".txt"); n != 1 {
+					t.Errorf("%s.txt is made %d times", name, n)
+				}
+			}
+			r.has("b.txt", "b.txt\n")
+			r.has("d.txt", "d.txt\n")
+		})
+	}
+}
+
+// add puts a file on the mission's branch as the work of another task.
+func (r *rig) add(name string) {
+	r.t.Helper()
+	r.git("switch", "-q", r.mission.Branch)
+	before := r.git("rev-parse", "HEAD")
+	r.write(name, name+"\n")
+	r.git("add", ".")
+	r.git("commit", "-q", "-m", "Make "+name)
+	task := r.task
+	task.ID = centurion.NewID(centurion.PrefixTask)
+	task.Landed = []centurion.Landed{{Commit: r.git("rev-parse", "HEAD"), Before: before, Time: centurion.Now(),
+		Files: []centurion.FileChange{{Path: name, Status: "added", Added: 1}}}}
+	r.git("switch", "-q", "main")
+	if err := r.store.Update(r.t.Context(), func(tx *store.Tx) error { return tx.PutTask(&task) }); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // The commit that a merge makes names the goal in one short line, the items that were chosen, and the mission.

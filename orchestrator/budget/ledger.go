@@ -182,8 +182,7 @@ func (l *ledger) settle(id string, mission, task Amount) {
 		return
 	}
 	a.spent = task
-	a.held = Amount{}
-	if a.whole {
+	if a.whole { // else it holds nothing
 		a.held = a.left()
 	}
 }
