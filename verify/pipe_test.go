@@ -92,6 +92,7 @@ func TestPipefail(t *testing.T) {
 		"! false | grep -q x": true, "! { echo x; false; } | grep -q x": false, "if { echo x; false; } | grep -q x; then exit 1; fi": false,
 		"{ echo x; false; } | grep -q x && exit 1": false, "{ echo x; false; } | grep -q x; test $? -ne 0": false, "false | true; test ${PIPESTATUS[0]} = 1": true, "set +o pipefail; false | true": true, "echo 'a | b'": true, "false || echo 'a | b'": true,
 		"cat <<E | grep -q x\nx\nE": true, "# a comment\nfalse | cat": false, "while { echo x; false; } | grep -q y; do :; done": true,
+		"while { echo x; false; } | grep -q x; do exit 1; done": false,
 	} {
 		r, err := c.Run(t.Context(), t.TempDir(), command)
 		if err != nil || r.Passed != passes || r.Command != command {
