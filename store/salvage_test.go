@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,5 +89,46 @@ func TestSalvageCutPage(t *testing.T) {
 		if _, err := Salvage(t.Context(), at); err != nil {
 			t.Errorf("cut after %d bytes: %v", cut, err)
 		}
+	}
+}
+
+// The journal's own counter says which numbers were given. A damaged one is not believed, and where it is lost the numbers still go on
+// above those that an earlier repair has set.
+func TestSalvageCounter(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		floor         int64
+		damage        string
+		next, missing int64
+	}{
+		"a number that cannot be": {0, `UPDATE sqlite_sequence SET seq = 1 << 50 WHERE name = 'journal'`, 4, 0},
+		"lost above the events":   {10, `DELETE FROM sqlite_sequence WHERE name = 'journal'`, 11, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "state.db")
+			s := openAt(t, path)
+			mustUpdate(t, s, func(tx *Tx) error { return errors.Join(fact(tx, "a"), fact(tx, "b"), fact(tx, "c")) })
+			if tt.floor > 0 {
+				if err := raiseFloor(s.w, tt.floor); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mustUpdate(t, s, func(tx *Tx) error { _, err := tx.c.exec(tt.damage); return err })
+			if err := errors.Join(s.Close(), os.Remove(path+headSuffix)); err != nil {
+				t.Fatal(err)
+			}
+			report, err := Salvage(t.Context(), path)
+			if err != nil || report.Sound || report.Missing != tt.missing {
+				t.Errorf("%+v, %v, want %d missing", report, err, tt.missing)
+			}
+			mustUpdate(t, openAt(t, path), func(tx *Tx) error {
+				n, err := tx.Append(centurion.Event{Type: centurion.EventTaskQueued})
+				if n != tt.next {
+					t.Errorf("the next event has number %d, want %d", n, tt.next)
+				}
+				return err
+			})
+		})
 	}
 }
