@@ -169,6 +169,23 @@ x.txt
 	b.refused("grep", args{"pattern": "x", "path": "/"}, centurion.KindPermission, "external_directory")
 }
 
+// A file whose directory makes it a secret stays one when the search begins in that directory.
+func TestGrepBesideSecrets(t *testing.T) {
+	b := newBench(t)
+	b.put("x/.ssh/config", "Host limit\n")
+	for name, find := range searchers() {
+		for _, path := range []string{"", "x", "x/.ssh"} {
+			r, err := runGrepWith(t.Context(), b.Call, grepInput{Pattern: "limit", Path: path}, find)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(r.Output, "usually hold secrets: 1 file") || strings.Contains(r.Output, "Host") {
+				t.Errorf("%s in %q: %s", name, path, r.Output)
+			}
+		}
+	}
+}
+
 func TestGrepLimit(t *testing.T) {
 	b := newBench(t)
 	for i := range 150 {

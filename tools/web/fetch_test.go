@@ -265,6 +265,10 @@ func TestFetch(t *testing.T) {
 		_, err := c.Fetch(t.Context(), parse(t, address+path), anything)
 		is(t, path, err, want.kind, want.says)
 	}
+	steps := 0
+	if _, _ = c.Fetch(t.Context(), parse(t, address+"/loop"), func(*url.URL) error { steps++; return nil }); steps != MaxRedirects+1 {
+		t.Errorf("%d requests with at most %d redirects", steps, MaxRedirects)
+	}
 	// Every step is asked for, and a refusal ends the fetch before the request.
 	var asked []string
 	no := errors.New("no")
