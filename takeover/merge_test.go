@@ -212,6 +212,54 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
+// A merge that was taken back on one branch is not brought back because another branch has its commit.
+func TestRedoOnAnotherBranch(t *testing.T) {
+	t.Parallel()
+	r, ctx := newRig(t), t.Context()
+	if _, err := r.Merge(ctx, r.mission.ID, MergeRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	merged := r.git("rev-parse", "HEAD")
+	if _, err := r.Undo(ctx, r.mission.ID, UndoRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	r.git("switch", "-q", "-c", "other", merged)
+	got, err := r.Undo(ctx, r.mission.ID, UndoRequest{Redo: true})
+	if err != nil || got.Refused == nil || !strings.Contains(got.Refused.Why, "taken back on main, and this is other") || r.recorded() != nil {
+		t.Errorf("%+v, %v, recorded %+v", got.Refused, err, r.recorded())
+	}
+}
+
+// Which items were merged stays recorded when one of their tasks is taken back.
+func TestUndoOfATaskKeepsWhatWasChosen(t *testing.T) {
+	t.Parallel()
+	r, ctx := newRig(t), t.Context()
+	if got, err := r.Merge(ctx, r.mission.ID, MergeRequest{Only: []string{r.task.ID}}); err != nil || got.Refused != nil {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	chosen := r.recorded().Only
+	if got, err := r.Undo(ctx, r.task.ID, UndoRequest{}); err != nil || got.Refused != nil {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got := r.recorded().Only; len(chosen) == 0 || !slices.Equal(got, chosen) {
+		t.Errorf("merged were %q, and after the undo %q", chosen, got)
+	}
+}
+
+// Beside what is in the way stands what neither changes these files nor moves them away.
+func TestBesides(t *testing.T) {
+	t.Parallel()
+	task := func(item, commit string, f centurion.FileChange) centurion.Task {
+		return centurion.Task{ID: "tsk_" + item, Item: item, Landed: []centurion.Landed{{Commit: commit, Files: []centurion.FileChange{f}}}}
+	}
+	w := workDone{tasks: []centurion.Task{task("T1", "1", centurion.FileChange{Path: "a"}), task("T2", "2", centurion.FileChange{Path: "b", Old: "a"}),
+		task("T3", "3", centurion.FileChange{Path: "c", Old: "d"})}}
+	names, commits := w.besides(nil, []string{"1", "2", "3"}, map[string]bool{"a": true})
+	if strings.Join(names, " ") != "T3" || strings.Join(commits, " ") != "3" {
+		t.Errorf("items %q, commits %q", names, commits)
+	}
+}
+
 // The diff of a task that was cancelled has what it did and what was not merged: it stands on a branch of the task's own.
 func TestDiffOfKeptWork(t *testing.T) {
 	t.Parallel()
