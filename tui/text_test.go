@@ -20,6 +20,7 @@ func TestClean(t *testing.T) {
 		{"device string", "a\x1bPq#0\x1b\\b", "ab"},
 		{"one-character introducers", "a\u009b31mb\u009d0;x\u009cc", "abc"},
 		{"unfinished command keeps the text", "a\x1b]0;all of the rest", "a0;all of the rest"},
+		{"command over a line break keeps the text", "a\x1b]0;first\nsecond\ab", "a0;first secondb"},
 		{"unfinished control", "a\x1b[", "a"},
 		{"lone escape", "a\x1b", "a"},
 		{"charset", "a\x1b(0b", "ab"},
