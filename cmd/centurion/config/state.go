@@ -81,5 +81,12 @@ func writePrivate(path string, data []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	if d, err := os.Open(dir); err == nil { // so that the new name survives a power cut, where the system can do that
+		_ = d.Sync()
+		_ = d.Close()
+	}
+	return nil
 }
