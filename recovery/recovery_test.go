@@ -260,6 +260,7 @@ func TestClassifyByStructure(t *testing.T) {
 		{"no host", &net.DNSError{Err: "no such host", Name: "x"}, centurion.KindNetwork},
 		{"cut body", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), centurion.KindNetwork},
 		{"disk full", &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, centurion.KindDisk},
+		{"quota used up", &os.PathError{Op: "write", Path: "x", Err: syscall.EDQUOT}, centurion.KindDisk},
 		{"deadline", fmt.Errorf("x: %w", context.DeadlineExceeded), centurion.KindTimeout},
 	}
 	for _, tt := range tests {

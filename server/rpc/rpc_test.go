@@ -273,6 +273,7 @@ func testConfirm(t *testing.T) {
 		{`{"reply":"reject"}`, "reject", ""},
 		{`{"reply":"reject","message":"not there"}`, "not there", ""},
 		{`{"reply":"reject","message":"always"}`, "no: always", ""},
+		{`{"reply":"reject","message":" yes "}`, "no: yes", ""}, // which would accept a plan
 		{`{"reply":"perhaps"}`, "", "per_1 stays open: the client replied with neither once nor always nor reject"},
 		{`{}`, "", "stays open"},
 		{`[]`, "", "stays open"},
