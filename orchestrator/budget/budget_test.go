@@ -223,6 +223,10 @@ func TestReclaim(t *testing.T) {
 		equal(t, fmt.Sprintf("%d, whole %v", test.want, test.own), l.reclaim(Amount{Rounds: test.want}, test.own), test.ok)
 		equal(t, "free", l.free()[Rounds], test.free)
 	}
+	l := make()
+	l.reclaim(Amount{Rounds: 2}, false)
+	equal(t, "held by the oldest", l.accounts["old"].held[Rounds], 1)
+	equal(t, "held by the newest", l.accounts["new"].held[Rounds], 0)
 }
 
 func equal[T comparable](t testing.TB, what string, got, want T) {

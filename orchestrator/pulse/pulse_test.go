@@ -2,6 +2,7 @@ package pulse
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -88,6 +89,20 @@ func TestResting(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ORCH-117: the time that a call waits for somebody is no part of its limit.
+func TestWaitIsNoPartOfALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New()
+		p.Begin(func(error) {})
+		_, done := p.call("bash", 10*time.Minute)
+		defer done()
+		p.Leave()
+		time.Sleep(time.Hour)
+		p.Enter()
+		equal(t, "beyond its limit by", p.Signs(true).Late, -10*time.Minute)
+	})
 }
 
 // C-5: a wait that goes on by itself never looks like one for a person, not even while it begins or ends.

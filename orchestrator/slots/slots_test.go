@@ -286,6 +286,15 @@ func on(provider, id string) func(context.Context) (centurion.ModelRef, error) {
 	}
 }
 
+// A mission that is resized keeps the caps that agents have of their own.
+func TestResizeKeepsCaps(t *testing.T) {
+	p := New(10, Caps{Agents: map[string]int{"planner": 1}}).Pool(10, 2)
+	planner, worker := p.agent("planner"), p.agent("worker")
+	p.Resize(10, 5)
+	equal(t, "planners", planner.size, 1)
+	equal(t, "workers", worker.size, 5)
+}
+
 // ORCH-131, ORCH-136, ORCH-137: each cap holds by its own key, and whoever came first goes first.
 func TestCapsByKey(t *testing.T) {
 	caps := Caps{Providers: map[string]int{"p": 3}, Models: map[string]int{"q/m": 2}, Agents: map[string]int{"planner": 1}}
