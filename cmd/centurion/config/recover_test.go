@@ -77,9 +77,11 @@ func TestConcurrency(t *testing.T) {
 	if diff := cmp.Diff(want, w.load().Own.Concurrency); diff != "" {
 		t.Error(diff)
 	}
-	w.project(".opencode/centurion.jsonc", `{"concurrency": {"providers": {"openai": 5}}}`)
-	c := w.load()
-	if got := c.Own.Concurrency.Providers["openai"]; got != 4 || len(c.Notices) != 1 || !strings.Contains(c.Notices[0], "concurrency") {
-		t.Errorf("a project's file lets %d run; notices %q", got, c.Notices)
+	for _, wider := range []string{`{"providers": {"openai": 5}}`, `{"agents": {"worker": 7}}`} {
+		w.project(".opencode/centurion.jsonc", `{"concurrency": `+wider+`}`)
+		c := w.load()
+		if got := c.Own.Concurrency; got.Providers["openai"] != 4 || got.Agents["worker"] != 6 || len(c.Notices) != 1 || !strings.Contains(c.Notices[0], "concurrency") {
+			t.Errorf("a project's file with %s lets %+v run; notices %q", wider, got, c.Notices)
+		}
 	}
 }

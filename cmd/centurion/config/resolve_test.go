@@ -88,6 +88,10 @@ func TestResolveNamed(t *testing.T) {
 	if err != nil || r.BaseURL != "http://127.0.0.1:11434/v1" || r.APIKey != "" || r.Unknown || r.Price == nil || *r.Price != (centurion.Price{}) {
 		t.Errorf("a local server needs no key and is free: %+v, %v", r, err)
 	}
+	w.global("opencode/opencode.json", `{"provider":{"ollama":{"options":{"baseURL":"https://gpu.example/v1"}}}}`)
+	if r, err = w.resolve("ollama/qwen3-coder:30b"); err != nil || r.Price != nil {
+		t.Errorf("what is free on this machine need not be free elsewhere: %+v, %v", r, err)
+	}
 }
 
 func TestResolveErrors(t *testing.T) {
