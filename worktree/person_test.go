@@ -291,6 +291,21 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
+// What the person has committed since, in another way than the mission knew it, is not told as uncommitted.
+func TestConflictWithWhatIsCommitted(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": long})
+	x.write("a", five("mine"))
+	base := x.begin()
+	o := MergeOptions{Base: base, Tip: x.commitOf(base.Commit, content(five("MINE")))}
+	x.write("a", five("other"))
+	x.person("commit", "-qam", "other")
+	m, err := x.Merge(t.Context(), o)
+	if err != nil || len(m.Conflicts) != 1 || m.Conflicts[0].Path != "a" || m.Conflicts[0].Uncommitted {
+		t.Errorf("%+v, %v", m.Conflicts, err)
+	}
+}
+
 // In the middle of something of their own, the person is left alone.
 func TestMergeWhileBusy(t *testing.T) {
 	t.Parallel()

@@ -63,3 +63,26 @@ func TestSubmodules(t *testing.T) {
 		t.Errorf("status %q in %s", got, c.Where().Dir)
 	}
 }
+
+// What an agent commits inside a submodule is refused and kept as well, although nothing in it is uncommitted.
+func TestCommitInsideASubmodule(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	lib := newRigAt(t, filepath.Join(base, "lib"), "", map[string]string{"lib.txt": "lib\n"})
+	x := newRigAt(t, filepath.Join(base, "project"), "", map[string]string{"a": "1\n"})
+	x.person("submodule", "--quiet", "add", lib.top, "lib")
+	x.person("commit", "-qm", "submodule")
+	c := x.take("work/T1", x.head())
+	inside := filepath.Join(c.Where().Dir, "lib")
+	put(t, filepath.Join(inside, "new.txt"), "inside\n")
+	gitIn(t, inside, "add", "-A")
+	gitIn(t, inside, "-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-qm", "inside")
+	_, err := c.Commit(t.Context(), "work")
+	if centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(err.Error(), "submodule lib") {
+		t.Errorf("a commit inside: %v", err)
+	}
+	ref := gitIn(t, filepath.Join(x.top, "lib"), "for-each-ref", "--format=%(refname)", keptRefs)
+	if !strings.HasPrefix(ref, keptRefs+"work/T1/") || gitIn(t, filepath.Join(x.top, "lib"), "show", ref+":new.txt") != "inside" {
+		t.Errorf("kept %q", ref)
+	}
+}
