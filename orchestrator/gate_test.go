@@ -464,3 +464,22 @@ func TestAlwaysOutside(t *testing.T) {
 		equal(t, "asked", r.count(m.ID, centurion.EventPermissionAsked), 1)
 	})
 }
+
+// A call is known to have only asked by an ask of its own: one with the same id in an earlier answer says nothing of it.
+func TestOnlyAsked(t *testing.T) {
+	bubble(t, map[string]script{}, func(r *rig) {
+		rec := r.start(centurion.MissionOptions{})
+		now := centurion.Now()
+		if err := r.store.Update(r.ctx, func(tx *store.Tx) error {
+			return tx.PutAsk(&store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: rec.ID, Session: rec.Session,
+				Call: "call_1", Created: now, Answer: "reject", By: byEnd, Answered: now})
+		}); err != nil {
+			t.Fatal(err)
+		}
+		m := &mission{h: r.host, id: rec.ID}
+		for begun, want := range map[time.Duration]bool{-time.Second: true, time.Second: false} {
+			call := centurion.Part{SessionID: rec.Session, CallID: "call_1", State: &centurion.ToolState{Time: centurion.PartTime{Start: now.Add(begun).UnixMilli()}}}
+			equal(t, "a call that began "+begun.String()+" after the ask has only asked", m.onlyAsked(r.ctx, call), want)
+		}
+	})
+}

@@ -126,6 +126,26 @@ func TestTimeLimitAcrossRestart(t *testing.T) {
 	}
 }
 
+// A host that goes in order records the time worked until then, also where no request was under way that would have.
+func TestTimeOfACommandIsKept(t *testing.T) {
+	for _, way := range []string{byShutdown, byHandover} {
+		t.Run(way, func(t *testing.T) {
+			long := call("bash", args{"command": "build 9m", "timeout": 600_000})
+			bubble(t, map[string]script{"commander": steps(do(work("", "x")), say("I wait")), "worker": steps(do(long))}, func(r *rig) {
+				m := r.start(centurion.MissionOptions{})
+				l := r.live(m.ID)
+				time.Sleep(5 * time.Minute)
+				l.goAway(way)
+				m, err := r.store.Mission(r.ctx, m.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				equal(t, "elapsed", (time.Duration(m.ElapsedMS) * time.Millisecond).Round(10*time.Second), 5*time.Minute)
+			})
+		})
+	}
+}
+
 // O2: the time that a task may take goes on after a restart where it stood; it does not start anew.
 func TestTaskTimeAcrossRestart(t *testing.T) {
 	for _, way := range []string{byShutdown, byHandover} {
