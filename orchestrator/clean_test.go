@@ -403,3 +403,14 @@ func TestArchiveCannotBeWritten(t *testing.T) {
 		}
 	})
 }
+
+// A session that another task went on with is kept for as long as that one's time lasts.
+func TestLaterTaskOfASession(t *testing.T) {
+	at := func(sec int64) centurion.Time { return centurion.MillisTime(sec * 1000) }
+	rows := taskRows{tasks: []centurion.Task{{ID: "first", Session: "s", Status: centurion.TaskCompleted, Ended: at(10)},
+		{ID: "second", Session: "s", Status: centurion.TaskFailed, Ended: at(20)}, {ID: "other", Session: "o", Status: centurion.TaskRunning}}}
+	equal(t, "after the first", rows.later(rows.tasks[0]), true)
+	equal(t, "after the second", rows.later(rows.tasks[1]), false)
+	rows.tasks[2].Session = "s"
+	equal(t, "while a third works", rows.later(rows.tasks[1]), true)
+}
