@@ -183,7 +183,7 @@ func TestUnattendedMissionBlocks(t *testing.T) {
 // The same where the mission's own agent is busy when the question comes, or waits for the task that asks.
 func TestUnattendedParent(t *testing.T) {
 	for name, root := range map[string]script{
-		"thinks": steps(do(handTo("clerk", "", "piece 0")), after(time.Minute, say("I wait"))),
+		"thinks": steps(do(handTo("clerk", "", "piece 0"), onward), after(time.Minute, say("I think"))),
 		"waits":  steps(do(call("delegate_task", args{"agent": "clerk", "description": "x", "prompt": "piece 0", "background": false})), say("done")),
 	} {
 		t.Run(name, func(t *testing.T) {

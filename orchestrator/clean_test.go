@@ -257,8 +257,6 @@ func TestResultFromTheArchive(t *testing.T) {
 			case 1:
 				return do(work("", "x"))
 			case 2:
-				return say("I wait")
-			case 3:
 				return after(time.Minute, do(call("get_task_result", args{"task_id": firstTask(q)})))
 			}
 			return say("done")

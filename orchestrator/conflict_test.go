@@ -197,7 +197,7 @@ func TestWorkerSaysItIsStuck(t *testing.T) {
 					if strings.Contains(q.Last(), "call mission_complete") {
 						return complete()
 					}
-					if a, yes := again(q); yes && policy == "ask" && q.Step() == 4 {
+					if a, yes := again(q); yes && policy == "ask" && q.Step() == 3 {
 						return a
 					}
 					return steps(do(plans("- [ ] T1 One", "  - verify: `exists a.txt`")), do(work("T1", makeA)), say("I wait"), say("I wait"))(q)
@@ -252,7 +252,7 @@ func TestStuckWithoutACheck(t *testing.T) {
 					if strings.Contains(q.Last(), "call mission_complete") {
 						return complete()
 					}
-					if c.ask == "ask" && (q.Step() == 4 || q.Step() == 5) {
+					if c.ask == "ask" && q.Step() == 3 {
 						if a, yes := again(q); yes {
 							return a
 						}

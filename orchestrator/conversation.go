@@ -86,6 +86,9 @@ func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversatio
 		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun, Unbegun: m.onlyAsked, Running: c.pulse.Running, Changed: c.changed,
 		Policy: cmp.Or(m.h.cfg.Policies[agent.Name], m.h.cfg.Policy), EveryEvent: m.h.cfg.EveryEvent,
 		Buffer: m.h.cfg.Buffer, Asked: func() bool { return c.asked.Swap(false) }}
+	if t == nil {
+		c.cfg.Parks = c.parks
+	}
 	c.talkTo(model)
 	if err := m.drive(id, c); err != nil {
 		return nil, err

@@ -273,7 +273,7 @@ func TestThinkingTime(t *testing.T) {
 				defer cancel()
 				m := r.runIn(ctx, r.start(centurion.MissionOptions{}).ID)
 				r.is(m, centurion.MissionCompleted, "")
-				equal(t, "requests", len(r.requests("commander")), 7)
+				equal(t, "requests", len(r.requests("commander")), 5)
 				equal(t, "countdowns", len(r.countdowns(m.ID)), 1)
 				equal(t, "tasks", len(r.tasks(m.ID)), 3)
 				equal(t, "told", r.count(m.ID, centurion.EventTaskDelivered), 3)

@@ -19,7 +19,7 @@ import (
 func TestOneConversation(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": func(q scripted.Request) scripted.Answer {
-			return steps(do(work("", "x")), after(100*time.Second, say("I wait")), say("done"))(q)
+			return steps(do(work("", "x"), onward), after(100*time.Second, say("I think")), say("done"))(q)
 		},
 		"worker": minutes(5, "made"),
 	}, func(r *rig) {

@@ -134,7 +134,7 @@ func TestModelFailures(t *testing.T) {
 				if task.Error == nil || task.Error.Kind != test.kind {
 					t.Errorf("error %+v", task.Error)
 				}
-				has(t, r.requests("commander")[2].Last(), "has failed", "Why: ")
+				has(t, r.requests("commander")[1].Last(), "has failed", "Why: ")
 			})
 		})
 	}
@@ -291,7 +291,7 @@ func TestTaskIsCancelled(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": func(r scripted.Request) scripted.Answer {
 			cancel := call("cancel_task", args{"task_id": firstTask(r), "reason": "not needed"})
-			return steps(do(plans("- [ ] T1 One", "- [ ] T2 Two")), do(work("T1", "x"), work("T2", "x")), do(call("bash", args{"command": "sleep 90s"}), cancel, cancel),
+			return steps(do(plans("- [ ] T1 One", "- [ ] T2 Two")), do(work("T1", "x"), work("T2", "x"), onward), do(call("bash", args{"command": "sleep 90s"}), cancel, cancel),
 				do(mark("T1", "cancelled")), say("I wait"))(r)
 		},
 		"worker": minutes(3, "made"),

@@ -46,7 +46,7 @@ func TestUnprovenCheckIsReplaced(t *testing.T) {
 						return do(plan("- verify: `exists go.txt`", " ", "  - verify: `"+test.check+"`"))
 					case q.Step() == 2:
 						return do(work("T1", "make b.txt"))
-					case q.Step() == 4:
+					case q.Step() == 3:
 						return do(plan(own, "x", to...))
 					case strings.Contains(last, "T1 needs a review"), strings.Contains(last, `"agent":"reviewer","item":"T1"`):
 						return do(handTo("reviewer", "T1", "look"))

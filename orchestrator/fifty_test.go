@@ -154,7 +154,9 @@ func TestManyDeliveries(t *testing.T) {
 				"commander": func(q scripted.Request) scripted.Answer {
 					switch {
 					case q.Step() == 1:
-						return many(n)
+						a := many(n)
+						a.Calls = append(a.Calls, onward)
+						return a
 					case !strings.Contains(q.Last(), "result <") && q.Step() < 5:
 						return test.busy
 					}

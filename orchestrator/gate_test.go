@@ -213,7 +213,7 @@ func TestCancelledWhileItAsks(t *testing.T) {
 		r.check(m)
 		r.is(m, centurion.MissionCompleted, "")
 		equal(t, "asks", len(r.open(m.ID)), 0)
-		has(t, r.requests("commander")[2].Last(), "was cancelled", "not needed")
+		has(t, r.requests("commander")[1].Last(), "was cancelled", "not needed")
 	})
 }
 

@@ -291,7 +291,7 @@ func TestStateOfWaits(t *testing.T) {
 // session's children, what waits, and what has ended.
 func TestState(t *testing.T) {
 	bubble(t, map[string]script{
-		"commander": steps(do(work("", "x")), bash("build 5m"), say("I wait")),
+		"commander": steps(do(work("", "x"), onward), bash("build 5m"), say("I wait")),
 		"worker":    steps(do(call("bash", args{"command": "build 9m", "timeout": 600000}))),
 	}, func(r *rig) {
 		m := r.start(centurion.MissionOptions{})

@@ -256,10 +256,11 @@ func (m *mission) resumeWord(ctx context.Context) error {
 	if err := m.sayBranch(ctx); err != nil {
 		return err
 	}
-	if m.root.sess.Due() {
+	parked := m.resumed && m.root.sess.Parks(ctx) // a person who resumes wakes it; the next host after a crash does not
+	if m.root.sess.Due() && !parked {
 		return nil
 	}
-	if err := m.root.takeIn(ctx); err != nil || m.root.sess.Due() { // what a person has written says how to go on
+	if err := m.root.takeIn(ctx); err != nil || m.root.sess.Due() && !parked { // what a person has written says how to go on
 		return err
 	}
 	rec, err := m.h.cfg.Store.Mission(ctx, m.id)

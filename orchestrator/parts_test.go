@@ -38,7 +38,7 @@ func TestStartOrder(t *testing.T) {
 				alive = len(m.runsNow())
 			}
 			found = append(found, fmt.Sprint(s.Activity, " ", s.Waits, " ", alive))
-			return steps(do(work("", "x")), bash("build 5m"), say("I wait"))(q)
+			return steps(do(work("", "x"), onward), bash("build 5m"), say("I wait"))(q)
 		},
 		"worker": minutes(9, "made"),
 	}, func(rg *rig) {
@@ -66,7 +66,7 @@ func TestPartsByID(t *testing.T) {
 	}
 	bubble(t, map[string]script{
 		"commander": func(q scripted.Request) scripted.Answer {
-			return steps(do(work("", goal(q))), do(withID("run "+goal(q), call("bash", args{"command": "build 5m"}))), say("I wait"))(q)
+			return steps(do(work("", goal(q)), onward), do(withID("run "+goal(q), call("bash", args{"command": "build 5m"}))), say("I wait"))(q)
 		},
 		"worker": func(q scripted.Request) scripted.Answer {
 			return steps(do(withID("look "+goal(q), call("bash", args{"command": "build 9m"}))))(q)
@@ -122,7 +122,7 @@ func TestPartsByID(t *testing.T) {
 // is told with it.
 func TestWaysToTalk(t *testing.T) {
 	bubble(t, map[string]script{
-		"commander": steps(do(withID("c1", work("", "x")), withID("c2", call("bash", args{"command": "build 1m"}))), say("I wait"),
+		"commander": steps(do(withID("c1", work("", "x")), withID("c2", call("bash", args{"command": "build 1m"}))), say("noted"),
 			do(withID("c9", call("mission_complete", args{"summary": "ok"})))),
 		"worker": minutes(2, "made"),
 	}, func(r *rig) {
@@ -139,7 +139,7 @@ func TestWaysToTalk(t *testing.T) {
 		equal(t, "asked", fmt.Sprint(asked.Activity, " ", asked.Waits, " ", len(asked.Calls)), "busy tool 1")
 		has(t, texts(r.requests("commander")[1]), "tool:", "also look at y")
 		sameTrace(t, all[1:], all[0].trace...)
-		has(t, strings.Join(all[0].trace, "\n"), "tool_execution_start bash c2", "tool_execution_end bash c2", `turn_end "I wait"`,
+		has(t, strings.Join(all[0].trace, "\n"), "tool_execution_start bash c2", "tool_execution_end bash c2", `turn_end "noted"`,
 			"[c1 true] agent_end \"made\"", "mission.completed")
 	})
 }

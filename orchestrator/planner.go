@@ -19,21 +19,20 @@ type planner struct{ c *conversation }
 var _ tools.Planner = planner{}
 
 // UpdateTodo applies one change of the plan. An item that is marked as done and has a verify command is checked first.
-func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpdate) (string, error) {
+func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpdate) (list string, remarks bool, err error) {
 	m := p.c.m
 	var notes []string
 	before, _ := m.plan() // one that cannot be read had nothing to remark on
 	if u.Level != 0 {
 		note, err := m.setLevel(ctx, u.Level, p.c.agent.Name)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		if note != "" {
 			notes = append(notes, note)
 		}
 	}
 	var doc *todo.Doc
-	var err error
 	if strings.TrimSpace(u.Content) != "" {
 		var changed []centurion.Exchange
 		keeps := func(prev, next *todo.Doc) (err error) {
@@ -43,39 +42,40 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 			return err
 		}
 		if doc, err = m.todo.Replace(ctx, u.Content, keeps); err != nil {
-			return "", err
+			return "", false, err
 		}
 		run, err := m.checksExchanged(ctx, p.c, changed)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		notes = append(notes, run...)
 	}
 	if len(u.Items) > 0 {
 		proven, err := m.proveTicks(ctx, p.c, u.Items)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		notes = append(notes, proven...)
 	}
 	u.Items = withoutOwnTick(p.c, u.Items)
 	if len(u.Items) > 0 || len(u.Add) > 0 || doc != nil && lacksIDs(doc) {
 		if doc, err = m.todo.Edit(ctx, func(d *todo.Doc) error { return m.applyTodo(d, u) }); err != nil {
-			return "", allOrNone(err, len(u.Items)+len(u.Add))
+			return "", false, allOrNone(err, len(u.Items)+len(u.Add))
 		}
 	}
 	if doc == nil {
 		plan, err := m.plan()
 		if err != nil || plan.doc == nil {
-			return strings.Join(append(notes, "Level noted. There is no todo list yet."), "\n"), err
+			return strings.Join(append(notes, "Level noted. There is no todo list yet."), "\n"), len(notes) > 0, err
 		}
 		doc = plan.doc
 	}
 	if err := m.tellTodo(ctx); err != nil {
-		return "", err
+		return "", false, err
 	}
 	m.notify()
-	return strings.Join(slices.Concat(notes, []string{outline(doc)}, m.remarks(before, planView{doc})), "\n"), nil
+	after := m.remarks(before, planView{doc})
+	return strings.Join(slices.Concat(notes, []string{outline(doc)}, after), "\n"), len(notes)+len(after)+len(doc.Problems()) > 0, nil
 }
 
 // allOrNone says of several changes, one of which cannot be made, that none was made.

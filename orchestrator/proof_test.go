@@ -46,7 +46,7 @@ func TestRedCheckGoesBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, map[string]script{
 				"commander": func(r scripted.Request) scripted.Answer {
-					if r.Step() == 4 && strings.Contains(r.Last(), "has failed") {
+					if r.Step() == 3 && strings.Contains(r.Last(), "has failed") {
 						return do(mark("T1", "cancelled"))
 					}
 					return steps(do(plans("- [ ] T1 One", "  - verify: `exists a.txt`")), do(work("T1", makeA)), say("I wait"))(r)
@@ -70,7 +70,7 @@ func TestRedCheckGoesBack(t *testing.T) {
 				}
 				has(t, asked[1].Last(), "The host ran your acceptance command and it failed", "exit code 1", "no a.txt", "Mend the cause")
 				equal(t, "checks that failed", r.count(m.ID, centurion.EventVerifyFailed), len(asked)-1-max(0, test.mendsAt-test.returns)+boolInt(test.mendsAt == 0))
-				told := r.requests("commander")[3].Last()
+				told := r.requests("commander")[2].Last()
 				if test.status == centurion.TaskFailed {
 					equal(t, "kind", one.Error.Kind, centurion.KindVerify)
 					has(t, told, "has failed", "its acceptance command still fails after 3 returns", "no a.txt")
@@ -243,7 +243,7 @@ func TestVerifyNeedsPermission(t *testing.T) {
 				has(t, one.Error.Message, "the acceptance command `exists a.txt` may not run", test.blocked)
 				has(t, r.read(todoMD), "[!] T1")
 				equal(t, "runs", r.shell.times("exists a.txt"), 0)
-				has(t, r.requests("commander")[3].Last(), "is blocked", "may not run")
+				has(t, r.requests("commander")[2].Last(), "is blocked", "may not run")
 			})
 		})
 	}

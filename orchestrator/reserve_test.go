@@ -201,12 +201,12 @@ func TestToolCallLimit(t *testing.T) {
 func TestBudgetStatus(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(do(plans("- [ ] T1 One")), do(call("delegate_task", args{"agent": "worker", "description": "x", "prompt": "x", "item": "T1",
-			"budget": args{"rounds": 9, "tool_calls": 6, "minutes": 6.2}})), say("I wait")),
+			"budget": args{"rounds": 9, "tool_calls": 6, "minutes": 6.2}}), onward), say("I wait")),
 		"worker": minutes(6, "made"),
 	}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{MaxRounds: 50, MaxToolCalls: 90})
 		r.is(m, centurion.MissionCompleted, "")
-		has(t, r.requests("commander")[2].Last(), "2 of 50 requests, 2 of 90 tool calls", "Reserved by 1 task: 9 requests", "Left: 39 requests")
+		has(t, r.requests("commander")[2].Last(), "2 of 50 requests, 3 of 90 tool calls", "Reserved by 1 task: 9 requests", "Left: 39 requests")
 		asked := r.requests("worker")
 		has(t, asked[0].Last(), "Left of this task's budget: 9 requests. ")
 		has(t, asked[5].Last(), "Left of this task's budget: 4 requests, 1 tool call, 1 min. ")

@@ -19,10 +19,10 @@ func TestResumedWorkIsProven(t *testing.T) {
 				return do(plans("- [ ] T1 One", "  - verify: `exists a.txt`"))
 			case q.Step() == 2:
 				return do(work("T1", makeA))
-			case q.Step() == 4:
+			case q.Step() == 3:
 				id = nameIn(q.Last())
 				return do(mark("T1", "open"))
-			case q.Step() == 5:
+			case q.Step() == 4:
 				return do(call("delegate_task", args{"agent": "worker", "description": "d", "prompt": "and b.txt", "item": "T1", "resume": id}))
 			case strings.Contains(q.Last(), "call mission_complete"):
 				return complete()

@@ -79,7 +79,7 @@ func TestResumeRefused(t *testing.T) {
 			id := firstTask(r)
 			switch r.Step() {
 			case 1:
-				return do(work("", "quick"), work("", "slow"))
+				return do(work("", "quick"), work("", "slow"), onward)
 			case 2:
 				return do(call("bash", args{"command": "build 10s"})) // the quick one ends meanwhile
 			case 3:

@@ -378,7 +378,7 @@ func TestCallsOfADeadHost(t *testing.T) {
 	}
 	bubble(t, map[string]script{
 		"commander": func(q scripted.Request) scripted.Answer {
-			return steps(do(work("", "quick"), work("", "endless")),
+			return steps(do(work("", "quick"), work("", "endless"), onward),
 				after(10*time.Second, do(
 					call("delegate_task", args{"agent": "worker", "description": "wait", "prompt": "wait", "background": false}),
 					call("cancel_task", args{"task_id": task(q, 1), "reason": "too long"}),

@@ -19,7 +19,7 @@ func resumesBlocked(item string) script {
 			return do(plans("- [ ] T1 One", "  - verify: `exists b.txt`"))
 		case q.Step() == 2:
 			return do(work("T1", "begin"))
-		case q.Step() == 4:
+		case q.Step() == 3:
 			a := args{"agent": "worker", "description": "d", "prompt": "go on", "resume": nameIn(q.Last())}
 			if item != "" {
 				a["item"] = item

@@ -71,7 +71,7 @@ func TestResultsAreFetched(t *testing.T) {
 			first := func() string { return firstTask(r) }
 			switch r.Step() {
 			case 1:
-				return do(work("", "quick"), work("", "slow"))
+				return do(work("", "quick"), work("", "slow"), onward)
 			case 2:
 				return after(time.Second, do(call("list_tasks", args{}), call("get_task_result", args{"task_id": "x" + first()}), call("bash", args{"command": "sleep 9s"})))
 			case 3:
@@ -109,7 +109,7 @@ func TestFetchedResultIsNotToldAgain(t *testing.T) {
 			id := firstTask(r)
 			switch r.Step() {
 			case 1:
-				return do(work("", "quick"), work("", "slow"))
+				return do(work("", "quick"), work("", "slow"), onward)
 			case 2: // the result comes while this runs: it stands in the answer of the last call
 				return do(call("bash", args{"command": "build 10s"}), call("get_task_result", args{"task_id": id}))
 			}
@@ -227,7 +227,7 @@ func TestOrphansReportToTheMission(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": func(r scripted.Request) scripted.Answer {
 			id := firstTask(r)
-			return steps(do(handTo("planner", "", "look around")), do(call("bash", args{"command": "sleep 30s"}), call("cancel_task", args{"task_id": id})), say("I wait"))(r)
+			return steps(do(handTo("planner", "", "look around"), onward), do(call("bash", args{"command": "sleep 30s"}), call("cancel_task", args{"task_id": id})), say("I wait"))(r)
 		},
 		"planner": func(r scripted.Request) scripted.Answer {
 			switch {

@@ -30,11 +30,20 @@ func call(name string, a args) scripted.Call {
 	return scripted.Call{Name: name, Arguments: string(b)}
 }
 
-// steps answers with the n-th answer in the n-th step of a session and says «done» from then on.
+// steps answers with the n-th answer in the n-th step of a session and says «done» from then on. A turn that only delegated may have
+// ended by itself: then a text that says so, "I wait", is not asked for any more.
 func steps(answers ...scripted.Answer) script {
 	return func(r scripted.Request) scripted.Answer {
-		if n := r.Step(); n <= len(answers) {
-			return answers[n-1]
+		n, before := 0, ""
+		for _, m := range r.Messages() {
+			parked := m.Role == "user" && before == "tool" && !strings.HasPrefix(m.Text, "<status>")
+			if m.Role == "assistant" || parked && n < len(answers) && len(answers[n].Calls) == 0 && strings.Contains(answers[n].Say, "wait") {
+				n++
+			}
+			before = m.Role
+		}
+		if n < len(answers) {
+			return answers[n]
 		}
 		return say("done")
 	}
@@ -79,6 +88,9 @@ func checked(plan string) string {
 
 // work hands a task to a worker, for an item or without one.
 func work(item, prompt string) scripted.Call { return handTo("worker", item, prompt) }
+
+// onward is a call beside delegations with which their turn goes on.
+var onward = call("ls", args{})
 
 func handTo(agent, item, prompt string) scripted.Call {
 	a := args{"agent": agent, "description": "do " + item, "prompt": prompt}

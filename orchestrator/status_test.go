@@ -98,8 +98,8 @@ func TestDoubtfulItemIsMended(t *testing.T) {
 // The status never offers the end while a task lives, counts what waits apart, and names what has no item.
 func TestStatusWhileTasksLive(t *testing.T) {
 	bubble(t, map[string]script{
-		"commander": steps(do(plans("- [ ] T1 One", "  - files: one/**", "- [ ] T2 Two", "  - after: T1")), do(work("T1", "x"), work("T2", "x")), bash("sleep 30s"), say("I wait"),
-			do(handTo("reviewer", "", "look")), bash("sleep 5s"), say("I wait")),
+		"commander": steps(do(plans("- [ ] T1 One", "  - files: one/**", "- [ ] T2 Two", "  - after: T1")), do(work("T1", "x"), work("T2", "x"), onward), bash("sleep 30s"), say("I wait"),
+			do(handTo("reviewer", "", "look"), onward), bash("sleep 5s"), say("I wait")),
 		"worker":   func(scripted.Request) scripted.Answer { return after(time.Minute, say("made")) },
 		"reviewer": func(scripted.Request) scripted.Answer { return after(time.Minute, say("PASS")) },
 	}, func(r *rig) {
@@ -130,12 +130,12 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 		}, func(r *rig) {
 			r.mission(centurion.MissionOptions{})
 			asked := r.requests("commander")
-			told := asked[3].Last()
+			told := asked[2].Last()
 			has(t, told, "T2's review failed: add an item for what it found first")
 			if strings.Contains(told, "Can be started: T2") {
 				t.Errorf("it is offered again:\n%s", told)
 			}
-			has(t, asked[5].Last(), "Can be started: T2.")
+			has(t, asked[4].Last(), "Can be started: T2.")
 		})
 	})
 	t.Run("blocked", func(t *testing.T) {
@@ -291,7 +291,7 @@ func TestStatusNamesWhoHoldsFiles(t *testing.T) {
 func TestCompleteNamesReviewUnderWay(t *testing.T) {
 	bubble(t, map[string]script{
 		"commander": steps(do(barePlan("- [ ] T1 One", "- [ ] T2 Look @reviewer", "  - after: T1")), do(work("T1", "x")), say("I wait"),
-			complete(), do(handTo("reviewer", "T2", "look")), bash("sleep 30s"), complete(), say("I wait"), complete()),
+			complete(), do(handTo("reviewer", "T2", "look"), onward), bash("sleep 30s"), complete(), say("I wait"), complete()),
 		"worker":   steps(say("made")),
 		"reviewer": steps(after(time.Minute, say("PASS"))),
 	}, func(r *rig) {

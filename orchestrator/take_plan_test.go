@@ -63,7 +63,7 @@ func TestPlanIsTakenFromAnswer(t *testing.T) {
 				equal(t, "notes", strings.Join(notes, ","), "2 items taken from the planner's answer into the todo list")
 				told := r.events(m.ID, centurion.EventTodoUpdated, centurion.EventTaskCompleted)
 				equal(t, "told before the task's end", told[0].Type, centurion.EventTodoUpdated)
-				has(t, r.requests("commander")[2].Last(), "the host has taken it over")
+				has(t, r.requests("commander")[1].Last(), "the host has taken it over")
 				equal(t, "level", m.LevelFrom, centurion.LevelInferred)
 			})
 		})

@@ -45,7 +45,7 @@ func TestWhoElseHasNotBegun(t *testing.T) {
 // What the Commander has handed out is its own, and no conflict: its status names the task, and what it waits for.
 func TestWhoElseIsOwn(t *testing.T) {
 	bubble(t, map[string]script{
-		"commander": steps(do(plans("- [ ] T1 One", "  - files: a/**", "- [ ] T2 Two", "  - files: b/**")), do(work("T1", "x"), work("T2", "y")),
+		"commander": steps(do(plans("- [ ] T1 One", "  - files: a/**", "- [ ] T2 Two", "  - files: b/**")), do(work("T1", "x"), work("T2", "y"), onward),
 			do(call("bash", args{"command": "build 10s"})), say("I wait"), complete()),
 		"worker": func(scripted.Request) scripted.Answer { return after(time.Minute, say("made")) },
 	}, func(r *rig) {

@@ -74,6 +74,9 @@ type Config struct {
 	// call more counts than runs, until the last batch is stored: the next is about to begin. It may be called by several
 	// goroutines at once. When a turn has ended the sum is 0. Nil is not told.
 	Running func(more int)
+	// Parks is asked of the history each time that all calls of an answer have their results, and reports whether the turn ends there
+	// without another request, because the model could only say that it waits. Nil lets every turn go on.
+	Parks func(ctx context.Context, history []centurion.Message) bool
 	// Reserve is asked before each request whether it may be made, and may make it wait. Nil lets every request be made.
 	Reserve func(ctx context.Context, n Need) (Cover, error)
 	// Calls records, inside tx, that the n calls of an answer begin. It returns how many of them may, and why no more. Nil
@@ -212,6 +215,11 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 	}
 	cut := 0 // answers in a row that were not complete
 	for {
+		if s.Parks(ctx) {
+			last := s.history[len(s.history)-1]
+			out.Text, out.Finish = last.Text(), last.Finish
+			return out, s.idle(ctx, out)
+		}
 		a, err := s.step(ctx, &out)
 		if err != nil {
 			return out, err
@@ -245,6 +253,12 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 			return out, err
 		}
 	}
+}
+
+// Parks reports whether the turn ends, or a repeated one would, behind the calls of the last answer without another request.
+func (s *Session) Parks(ctx context.Context) bool {
+	n := len(s.history)
+	return s.cfg.Parks != nil && n > 0 && s.history[n-1].Finish == centurion.FinishToolCalls && ctx.Err() == nil && s.cfg.Parks(ctx, s.history)
 }
 
 // sayCut asks for the rest of an answer that was cut off.

@@ -74,7 +74,9 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 		c.Begun()
 	}
 	if in.Background == nil || *in.Background {
-		return started(t, fmt.Sprintf("%s is %s.", labelWith(t, c.Delegator.ItemTitle(t.Item)), state(t))), nil
+		r := started(t, fmt.Sprintf("%s is %s.", labelWith(t, c.Delegator.ItemTitle(t.Item)), state(t)))
+		r.Metadata["background"] = true
+		return r, nil
 	}
 	c.Progress("waiting for " + t.Name())
 	limit := cmp.Or(c.Await, syncWait)

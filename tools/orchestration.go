@@ -45,8 +45,9 @@ type Delegation struct {
 // Planner changes the plan for the tools that may: it is fulfilled by the orchestrator, which checks roles and running
 // tasks and records every change.
 type Planner interface {
-	// UpdateTodo applies one change as a whole or not at all and returns the list as it is then, in short.
-	UpdateTodo(ctx context.Context, c *Call, u TodoUpdate) (string, error)
+	// UpdateTodo applies one change as a whole or not at all and returns the list as it is then, in short. Remarks says that more
+	// stands there, which the model has to read.
+	UpdateTodo(ctx context.Context, c *Call, u TodoUpdate) (list string, remarks bool, err error)
 }
 
 // TodoUpdate is one change of the plan. Its fields apply in this order.

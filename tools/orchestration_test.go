@@ -88,9 +88,9 @@ func (b *boss) Complete(_ context.Context, _ *Call, summary, check string) (stri
 	return "the mission is complete", nil
 }
 
-func (b *boss) UpdateTodo(_ context.Context, _ *Call, u TodoUpdate) (string, error) {
+func (b *boss) UpdateTodo(_ context.Context, _ *Call, u TodoUpdate) (string, bool, error) {
 	b.update = u
-	return "2 open", nil
+	return "2 open", false, nil
 }
 
 func newBoss(t testing.TB) (*bench, *boss) {

@@ -58,9 +58,9 @@ func runUpdateTodo(ctx context.Context, c *Call, in updateTodoInput) (Result, er
 	if err := c.Gate.Ask(ctx, c, Access{Permission: "todowrite", Patterns: []string{"*"}, Always: []string{"*"}}); err != nil {
 		return Result{}, err
 	}
-	out, err := c.Planner.UpdateTodo(ctx, c, u)
+	out, remarks, err := c.Planner.UpdateTodo(ctx, c, u)
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Output: out, Title: "plan", Metadata: map[string]any{"level": u.Level, "changed": len(u.Items), "added": len(u.Add)}}, nil
+	return Result{Output: out, Title: "plan", Metadata: map[string]any{"level": u.Level, "changed": len(u.Items), "added": len(u.Add), "remarks": remarks}}, nil
 }

@@ -195,5 +195,8 @@ func (b *bomb) commander(r scripted.Request) scripted.Answer {
 	for i := from; i < to; i++ {
 		calls = append(calls, tool("delegate_task", map[string]any{"agent": "worker", "description": fmt.Sprintf("Piece %d", i), "prompt": "Work on."}))
 	}
+	if r.Step() < 3 { // a turn that only delegates ends by itself
+		calls = append(calls, tool("ls", map[string]any{}))
+	}
 	return scripted.Answer{Say: "More workers.", Calls: calls}
 }
