@@ -372,6 +372,9 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%q: %v, want it to say %q; hint %q", c.typed, err, c.says, centurion.HintOf(err))
 		}
 	}
+	if _, err := s.ResolveMission(t.Context(), "yy"); err == nil || strings.Contains(err.Error(), "nearest") {
+		t.Errorf("an id that is like none: %v", err)
+	}
 	if got, err := s.ResolveTask(t.Context(), "1"); got != "tsk_1" || err != nil {
 		t.Error(got, err)
 	}
