@@ -159,7 +159,11 @@ func (m *mission) reviewBrief(ctx context.Context, b *strings.Builder, t centuri
 	if err != nil {
 		return err
 	}
-	if err := m.reviewChange(ctx, b, t, tasks, time.Time{}); err != nil {
+	since, err := m.reviewBefore(ctx, b, t, tasks)
+	if err != nil {
+		return err
+	}
+	if err := m.reviewChange(ctx, b, t, tasks, since); err != nil {
 		return err
 	}
 	receipts, err := m.h.cfg.Store.Receipts(ctx, m.id)

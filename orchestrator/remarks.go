@@ -23,8 +23,11 @@ func (m *mission) remarks(before, after planView) []string {
 	if len(out) > 0 {
 		out = append(out, tools.Overlaps(m.isolated()))
 	}
-	for _, of := range []func(planView) []string{planView.unreviewable, planView.alwaysGreen, planView.muffled} {
+	for _, of := range []func(planView) []string{planView.unreviewable, planView.alwaysGreen} {
 		out = append(out, firstOf(of(after), of(before))...)
+	}
+	if muffled := firstOf(after.muffled(), before.muffled()); len(muffled) > 0 {
+		out = append(append(out, muffled...), letDecide)
 	}
 	return out
 }
@@ -112,8 +115,7 @@ func (p planView) alwaysGreen() (out []string) {
 func (p planView) muffled() (out []string) {
 	say := func(whose, command string) {
 		if why := verify.Muffled(command); why != "" {
-			out = append(out, fmt.Sprintf("%s check `%s` may hide a failure: %s. Let the exit code of the test command itself decide, for example `go test -run TestName ./pkg`, "+
-				"and join several commands with &&. Keep a filter only where the output of a program is what has to be right: every command of a pipe has to succeed.", whose, command, why))
+			out = append(out, fmt.Sprintf("%s check `%s` may hide a failure: %s.", whose, command, why))
 		}
 	}
 	for _, it := range p.unfinished() {
@@ -130,6 +132,10 @@ func (p planView) muffled() (out []string) {
 	}
 	return out
 }
+
+// letDecide is what would be right in place of a check that may hide a failure.
+const letDecide = "Let the exit code of the test command itself decide, for example `go test -run TestName ./pkg`, and join several commands with &&. " +
+	"Keep a filter only where the output of a program is what has to be right: every command of a pipe has to succeed."
 
 // reviewOf says what an item that is a review covers.
 func reviewOf(it todo.Item) string {

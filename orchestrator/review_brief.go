@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/event"
 	"centurion/store"
 )
@@ -51,6 +52,34 @@ func (m *mission) reviewChange(ctx context.Context, b *strings.Builder, t centur
 	return nil
 }
 
+// reviewBefore adds what the newest review of the same work found, and returns since when the branch shows more than that one was given: the
+// zero time where nothing is new, or there was no review, or there are no commits to compare.
+func (m *mission) reviewBefore(ctx context.Context, b *strings.Builder, t centurion.Task, tasks []centurion.Task) (since time.Time, err error) {
+	var last centurion.Task
+	for _, o := range tasks { // oldest first
+		same := o.ID != t.ID && o.Agent == agents.Reviewer && o.Item == t.Item && o.Reviews == t.Reviews
+		if same && o.Status == centurion.TaskCompleted && !judgesNothing(o.Agent, o.Status, o.Result) {
+			last = o
+		}
+	}
+	if last.ID == "" {
+		return since, nil
+	}
+	fmt.Fprintf(b, "\n# What the review before yours found\n\n%s\n", firstLines(last.Result, 20, 2000))
+	if !m.isolated() {
+		return since, nil
+	}
+	tip, err := m.tip(ctx)
+	if err != nil {
+		return since, err
+	}
+	from, err := m.tipAt(ctx, last.Started.Time)
+	if err == nil && from != "" && from != tip {
+		since = last.Started.Time
+	}
+	return since, err
+}
+
 // stretch is a part of the mission's branch, from one commit to another.
 type stretch struct{ what, from, to string }
 
@@ -70,8 +99,14 @@ func (m *mission) reviewScope(ctx context.Context, of map[string]bool, tasks []c
 		if err != nil {
 			return "", nil, err
 		}
-		scope = fmt.Sprintf("The diff below is what was merged since your last answer. See the rest with: git diff %.12s %.12s", base.Commit, tip)
-		return scope, []stretch{{"merged since your last answer", cmp.Or(from, base.Commit), tip}}, nil
+		all, err := m.ground.repo.Stat(ctx, base.Commit, tip)
+		if err != nil {
+			return "", nil, err
+		}
+		var text strings.Builder
+		fmt.Fprintf(&text, "The diff below is what was merged since the last review. The mission has changed these files in all (git diff %.12s %.12s):\n", base.Commit, tip)
+		fileLines(&text, all)
+		return strings.TrimRight(text.String(), "\n"), []stretch{{"merged since the last review", cmp.Or(from, base.Commit), tip}}, nil
 	}
 	if of == nil {
 		return "Your review covers everything that was merged before it began; that is the diff below.", everything, nil
@@ -109,13 +144,7 @@ func (m *mission) showStretch(ctx context.Context, b *strings.Builder, s stretch
 		return 0, err
 	}
 	fmt.Fprintf(b, "\n%s (git diff %.12s %.12s):\n", s.what, s.from, s.to)
-	for i, f := range files {
-		if i == 100 {
-			fmt.Fprintf(b, "- … and %d more\n", len(files)-i)
-			break
-		}
-		b.WriteString("- " + changeLine(f) + "\n")
-	}
+	fileLines(b, files)
 	patch, err := m.ground.repo.Patch(ctx, s.from, s.to, false)
 	if err != nil {
 		return 0, err
@@ -131,6 +160,17 @@ func (m *mission) showStretch(ctx context.Context, b *strings.Builder, s stretch
 	}
 	b.WriteString(cut)
 	return len(patch), nil
+}
+
+// fileLines lists changed files, the first hundred.
+func fileLines(b *strings.Builder, files []centurion.FileChange) {
+	for i, f := range files {
+		if i == 100 {
+			fmt.Fprintf(b, "- … and %d more\n", len(files)-i)
+			return
+		}
+		b.WriteString("- " + changeLine(f) + "\n")
+	}
 }
 
 // tipAt returns the commit at which the mission's branch was at a time, "" for its base.

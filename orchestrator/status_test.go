@@ -317,8 +317,6 @@ func TestRemarks(t *testing.T) {
 		}
 		return planView{doc}
 	}
-	const letDecide = "Let the exit code of the test command itself decide, for example `go test -run TestName ./pkg`, and join several commands with &&. " +
-		"Keep a filter only where the output of a program is what has to be right: every command of a pipe has to succeed."
 	const shares = "- [ ] T2 Two\n  - files: cmd/**\n  - verify: `x`\n- [ ] T3 Three\n  - files: cmd/x.go\n  - verify: `x`\n"
 	for name, test := range map[string]struct {
 		before, after string
@@ -336,8 +334,8 @@ func TestRemarks(t *testing.T) {
 		"still green":     {"- [ ] T6 Six\n  - verify: `true`\n", "- [ ] T6 Six\n  - verify: `true`\n- [ ] T7 Seven\n  - after: T6\n  - verify: `x`\n", nil},
 		"of the mission":  {"", "- verify: `exit 0`\n- [ ] T6 Six\n  - verify: `x`\n", []string{"The mission's check `exit 0` can only pass and proves nothing."}},
 		"a filter": {"", "- verify: `go vet ./...; go test ./...`\n- [ ] T6 Six\n  - verify: `go test -v ./... | grep -q PASS`\n  - verify: `go test -run TestSix ./...`\n", []string{
-			"T6's check `go test -v ./... | grep -q PASS` may hide a failure: it ends in the filter `grep -q PASS`, and what that finds decides. " + letDecide,
-			"The mission's check `go vet ./...; go test ./...` may hide a failure: behind `;` only the last command decides, and `go vet ./...` may fail unseen. " + letDecide}},
+			"T6's check `go test -v ./... | grep -q PASS` may hide a failure: it ends in the filter `grep -q PASS`, and what that finds decides.",
+			"The mission's check `go vet ./...; go test ./...` may hide a failure: behind `;` only the last command decides, and `go vet ./...` may fail unseen.", letDecide}},
 		"reviewed":          {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n  - after: T6\n", nil},
 		"reviewed with all": {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n", nil},
 	} {
