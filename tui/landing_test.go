@@ -25,6 +25,7 @@ func landings() *stage {
 	early := event.VerifyData{Command: "go vet ./...", ExitCode: 1, Early: true, Output: "vet: undefined: x"}
 	return newStage().workers().
 		at(centurion.EventMissionUpdated, "ses_0", "", data{"base": centurion.Base{Commit: "0a1b2c3d4e5f", Head: "99887766554433", Branch: "main", Dirty: 3}}).
+		at(centurion.EventMissionUpdated, "ses_0", "", data{"base": centurion.Base{Commit: "0a1b2c3d4e5f", Head: "99887766554433", Branch: "main", Dirty: 3}}). // said once
 		at(centurion.EventTaskVerifying, "ses_T1", "tsk_T1", data{"status": "verifying"}).
 		at(centurion.EventVerifyPassed, "", "tsk_T1", proven).
 		at(centurion.EventVerifyFailed, "", "", early).

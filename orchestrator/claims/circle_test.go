@@ -115,3 +115,17 @@ func TestApart(t *testing.T) {
 		}
 	}
 }
+
+// Who begins anew under a name is not told what somebody before it was to hear.
+func TestWordsGoWithTheirHolder(t *testing.T) {
+	var r Registry
+	r.Take("T1", []string{"a"})
+	r.Take("T2", []string{"b"})
+	r.Settle("T1", []string{"b"})
+	r.Settle("T2", []string{"a"})
+	r.Drop("T2")
+	r.Take("T2", []string{"c"})
+	if words := r.Words("T2"); len(words) > 0 || len(r.Words("T1")) == 0 {
+		t.Errorf("told: %q", words)
+	}
+}

@@ -198,6 +198,7 @@ func TestLoadErrors(t *testing.T) {
 		"negative cost":          {own, `{"max_cost": -1}`, []string{"at least 0"}},
 		"bad choice":             {own, `{"isolation": "shraed"}`, []string{"auto, shared, worktree", `"shared"`}},
 		"bad duration":           {own, `{"max_duration": "5 minutes"}`, []string{"5m", "5 minutes"}},
+		"no duration":            {own, `{"max_duration": "0s"}`, []string{"5m", "0s"}},
 		"duration as number":     {own, `{"max_duration": 5}`, []string{"duration"}},
 		"bad bool":               {own, `{"notify": "yes"}`, []string{"true or false"}},
 		"bad list":               {own, `{"verify": [1]}`, []string{"a string or an array of strings", "not 1"}},

@@ -238,9 +238,14 @@ func TestKeyFileOfOthers(t *testing.T) {
 		t.Skip("permission bits say nothing here")
 	}
 	o := world(t, nil, map[string]string{"home/.local/share/centurion/auth.json": `{}`})
-	keys := find(t, Run(t.Context(), o), "keys")
-	if len(keys) != 2 || keys[1].Status != Warn || !strings.Contains(keys[1].Hint, "chmod 600") {
-		t.Errorf("keys: %+v", keys)
+	for mode, told := range map[os.FileMode]bool{0o644: true, 0o640: true, 0o600: false} {
+		if err := os.Chmod(filepath.Join(o.Home, ".local/share/centurion/auth.json"), mode); err != nil {
+			t.Fatal(err)
+		}
+		keys := find(t, Run(t.Context(), o), "keys")
+		if (len(keys) == 2) != told || told && (keys[1].Status != Warn || !strings.Contains(keys[1].Hint, "chmod 600")) {
+			t.Errorf("%v: keys: %+v", mode, keys)
+		}
 	}
 }
 
