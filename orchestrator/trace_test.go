@@ -239,18 +239,6 @@ func TestTraceOfChildren(t *testing.T) {
 	})
 }
 
-// sessionOf returns the only session of an agent.
-func (r *rig) sessionOf(name string) string {
-	r.t.Helper()
-	for _, e := range r.events("", centurion.EventSessionCreated) {
-		if v, _ := event.Decode[event.SessionData](e); v.Agent == name {
-			return e.Session
-		}
-	}
-	r.t.Fatalf("no session of %s", name)
-	return ""
-}
-
 // OPAL-52: an abort and a failure end what had begun, with a reason; what was being run ends before it.
 func TestTraceOfAnEnd(t *testing.T) {
 	for _, c := range []struct {

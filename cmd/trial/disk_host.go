@@ -105,7 +105,7 @@ func (c crew) commander(r scripted.Request) scripted.Answer {
 		}
 		if m.Role == "tool" {
 			planned = planned || asked[m.CallID] == "update_todo" && strings.Contains(m.Text, "T1")
-			given[asked[m.CallID]] = given[asked[m.CallID]] || strings.Contains(m.Text, "tsk_") || strings.Contains(m.Text, " is done.")
+			given[asked[m.CallID]] = given[asked[m.CallID]] || strings.Contains(m.Text, " is queued") || strings.Contains(m.Text, "being worked on") || strings.Contains(m.Text, " is done.")
 		}
 	}
 	if !planned && r.Step() < crewTries {
