@@ -62,6 +62,60 @@ func TestResumedSessionFindsItsWork(t *testing.T) {
 	equal(t, "brief", r.told(tasks[1].Session, "and what you did before and was not merged is laid on top: a.txt. Read files again"), 1)
 }
 
+// Who goes on once more, after its work was merged at the second try, finds what was merged: the text of the first try is not laid on top.
+func TestSupersededWorkIsNotLaidAgain(t *testing.T) {
+	t.Parallel()
+	again := func(prompt string) scripted.Answer {
+		return do(call("delegate_task", args{"agent": "worker", "description": "d", "prompt": prompt, "resume": "T1", "item": "T1"}))
+	}
+	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+		"commander": func(q scripted.Request) scripted.Answer {
+			switch {
+			case q.Step() == 1:
+				return do(plans("- [ ] T1 One", "  - verify: `exists b.txt`"))
+			case q.Step() == 2:
+				return do(work("T1", "begin"))
+			case q.Step() == 3:
+				return again("go on")
+			case q.Step() == 4:
+				a := again("once more")
+				a.Calls = append([]scripted.Call{call("update_todo", args{"items": []args{{"id": "T1", "status": "open"}}})}, a.Calls...)
+				return a
+			case strings.Contains(q.Last(), "call mission_complete"):
+				return complete()
+			}
+			return say("I wait")
+		},
+		"worker": func(q scripted.Request) scripted.Answer {
+			switch last := q.Last(); {
+			case q.Step() == 1:
+				return do(writes("a.txt", "first\n"))
+			case strings.Contains(last, "# Your task goes on") && strings.Contains(last, "go on"):
+				return do(call("edit", args{"filePath": "a.txt", "oldString": "first", "newString": "second"}), writes("b.txt", "b\n"))
+			case strings.Contains(last, "# Your task goes on"):
+				return do(writes("c.txt", "c\n"), call("read", args{"filePath": "a.txt"}))
+			}
+			return say("ended")
+		},
+	})
+	r.cfg.Returns = 1
+	r.restart()
+	m := r.mission(centurion.MissionOptions{})
+	r.is(m, centurion.MissionCompleted, "")
+	tasks := r.tasks(m.ID)
+	equal(t, "tasks", len(tasks), 3)
+	reads := r.results(m.ID, "read")
+	if len(reads) == 0 {
+		r.dump(m.ID)
+		t.Fatal(r.results(m.ID, "delegate_task"))
+	}
+	if got := reads[len(reads)-1]; !strings.Contains(got, "second") || strings.Contains(got, "first") {
+		t.Errorf("once more, a.txt is\n%s", got)
+	}
+	equal(t, "a.txt", r.branchHas(m.ID, "a.txt"), "second")
+	equal(t, "brief", r.told(tasks[2].Session, "was not merged is laid on top"), 1) // of the second try
+}
+
 // A question to a session that had to leave its work unmerged does not merge it: that work is not laid where it reads, and it is told where it is.
 func TestAskedSessionIsToldOfItsBranch(t *testing.T) {
 	faked(func(t *testing.T) {

@@ -230,11 +230,14 @@ func (w *workplace) leave(ctx context.Context, checkout *worktree.Checkout, into
 // freeBranch names a branch for the work of the session that there is not yet, and the newest one before it with work that
 // never came onto the mission's branch, "" if there is none.
 func (w *workplace) freeBranch(ctx context.Context, tip string) (free, kept string, err error) {
-	names, err := w.names(ctx)
+	names, landed, err := w.names(ctx)
 	if err != nil {
 		return "", "", err
 	}
 	for _, name := range names {
+		if landed[name] { // what was kept before lay in its checkout, and is merged with it
+			kept = ""
+		}
 		for n := 1; ; n++ {
 			free = w.m.branchFor(name, n)
 			at, err := w.m.ground.repo.Tip(ctx, free)
@@ -257,23 +260,23 @@ func (w *workplace) freeBranch(ctx context.Context, tip string) (free, kept stri
 	return free, kept, nil
 }
 
-// names lists under which names the session has worked, its present one last.
-func (w *workplace) names(ctx context.Context) ([]string, error) {
+// names lists under which names the session has worked, its present one last, and of which work was merged.
+func (w *workplace) names(ctx context.Context) (names []string, landed map[string]bool, err error) {
 	if w.task == "" {
-		return []string{"commander"}, nil
+		return []string{"commander"}, nil, nil
 	}
 	own, err := w.m.h.cfg.Store.Task(ctx, w.task)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all, err := w.m.h.cfg.Store.Tasks(ctx, w.m.id)
-	var names []string
+	landed = map[string]bool{}
 	for _, t := range all {
 		if t.ID != own.ID && t.Session == own.Session && own.Session != "" {
-			names = append(names, t.ID)
+			names, landed[t.ID] = append(names, t.ID), len(t.Landed) > 0
 		}
 	}
-	return append(names, own.ID), err
+	return append(names, own.ID), landed, err
 }
 
 // branchFor is the n-th branch of a session, from 1.
