@@ -177,8 +177,17 @@ func (p *Person) mergeable(ctx context.Context, w *workDone) (finished bool, err
 	if err := w.open(ctx, p); err != nil {
 		return false, err
 	}
-	return p.settleMerge(ctx, w)
+	if finished, err = p.settleMerge(ctx, w); err != nil || !slices.ContainsFunc(w.mission.Reverted, unsettled) {
+		return finished, err
+	}
+	// It was recorded, and the host died before the plan said so.
+	finished = finished || w.merged() && slices.ContainsFunc(w.mission.Reverted, func(r centurion.Reverted) bool { return r.Back })
+	_, _, err = p.host.SettleReverts(ctx, w.mission.ID)
+	return finished, errors.Join(err, w.again(ctx, p))
 }
+
+// unsettled reports whether the plan does not say yet what an undo has opened, or what was brought back.
+func unsettled(r centurion.Reverted) bool { return r.Back || !r.Marked }
 
 // picked is what of a mission's work is to be merged.
 type picked struct {

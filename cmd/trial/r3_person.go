@@ -170,7 +170,7 @@ func (w *taker) state() string {
 			all = append(all, one.Item+" is taken back")
 		}
 	}
-	all = append(all, fmt.Sprintf("mission %s %q", m.Status, m.Reason))
+	all = append(all, fmt.Sprintf("mission %s", m.Status))
 	merged := 0
 	for at := m.Merged; at != nil; at = at.Earlier {
 		if merged++; at.Commit == "" {

@@ -58,7 +58,7 @@ func stalls(t *T, api, name string, first scripted.Answer) time.Duration {
 		}
 		return scripted.Answer{Say: "Here it is."}
 	}})
-	c := p.Start("run", "--format", "json", "--model", "custom/m", "--ask", "allow", "Say something.")
+	c := p.Start("run", "--format", "json", "--model", "custom/m", "--ask", "allow", "--profile", "assistant", "Say something.") // who is not asked for proof
 	code := c.Wait(t, waitLimit)
 	check(t, p, p.Told(c))
 	mu.Lock()
