@@ -75,8 +75,8 @@ func (w *taker) cycle(ctx context.Context, commands []string, times int) {
 	t := w.s.t
 	states := make([]string, len(commands))
 	points := make([][]failpoint.Point, len(commands))
-	if strings.HasPrefix(commands[0], "merge") { // from where its merge was undone, since that is where such a cycle ends
-		for _, command := range []string{"merge", "undo $M"} {
+	if strings.HasPrefix(commands[0], "merge") { // from where it ends itself: what was undone, and in which steps, counts for the next merge
+		for _, command := range commands {
 			if code := w.start("", command).Wait(t, waitLimit); code != 0 {
 				t.Failf("%s ended with %d", command, code)
 				return
