@@ -117,6 +117,11 @@ func (c crew) commander(r scripted.Request) scripted.Answer {
 			calls = append(calls, toolCall("delegate_task", map[string]any{"agent": "worker", "description": "File " + item, "item": item, "prompt": "Do item " + item + " now."}))
 		}
 	}
+	if last := r.Last(); len(calls) == 0 && strings.Contains(last, "is not finished") { // as a model does, whatever it has handed out before
+		for _, g := range leftOpen.FindAllStringSubmatch(last, -1) {
+			calls = append(calls, toolCall("delegate_task", map[string]any{"agent": "worker", "description": "File " + g[1], "item": g[1], "prompt": "Do item " + g[1] + " now."}))
+		}
+	}
 	if len(calls) > 0 {
 		return scripted.Answer{Calls: calls}
 	}
@@ -294,6 +299,7 @@ func finisher(r scripted.Request) scripted.Answer {
 var (
 	openItem      = regexp.MustCompile(`(?m)^- item (\S+) \(.*\) is `)
 	delegatedItem = regexp.MustCompile(`"item": ?"([^"]+)"`)
+	leftOpen      = regexp.MustCompile(`(?m)^- (T\d+) `)
 )
 
 // delegatedItems lists the items that the history gives out, each once.
