@@ -22,6 +22,7 @@ const (
 	r20Requests  = 20  // of each worker
 	r20MiB       = 300 // of resident memory, at most
 	r20Flat      = 1.1 // of what the first mission needs
+	r20Swing     = 4   // MiB that the garbage collector leaves or not between two looks
 	r20Slack     = 10  // descriptors or threads more than that: a connection, a thread of the runtime that waits for a disk
 	r20Idle      = 50  // goroutines of an idle host, at most, without those of idle connections: one that stays for every worker makes three times as many
 	r20Every     = 50 * time.Millisecond
@@ -104,7 +105,7 @@ func r20(ctx context.Context, t *T) {
 
 // grown says what is no longer flat.
 func grown(first, last usage) (wrong []string) {
-	if last.mib > first.mib*r20Flat {
+	if last.mib > first.mib*r20Flat+r20Swing {
 		wrong = append(wrong, fmt.Sprintf("resident memory has grown from %.0f to %.0f MiB", first.mib, last.mib))
 	}
 	for _, one := range []struct {

@@ -15,8 +15,8 @@ func TestGrown(t *testing.T) {
 	}{
 		"the same":         {first, ""},
 		"less":             {usage{50, 30, 10, 0}, ""},
-		"a little":         {usage{109, 79, 29, 0}, ""},
-		"memory":           {usage{111, 70, 20, 0}, "resident memory has grown from 100 to 111 MiB"},
+		"a little":         {usage{113, 79, 29, 0}, ""},
+		"memory":           {usage{115, 70, 20, 0}, "resident memory has grown from 100 to 115 MiB"},
 		"descriptors":      {usage{100, 81, 20, 0}, "descriptors have grown from 70 to 81"},
 		"a thread or more": {usage{100, 70, 31, 0}, "threads have grown from 20 to 31"},
 		"all":              {usage{200, 120, 70, 0}, "resident memory has grown from 100 to 200 MiB\ndescriptors have grown from 70 to 120\nthreads have grown from 20 to 70"},
