@@ -40,7 +40,7 @@ func (r *rig) plans() []string {
 	return names
 }
 
-// Issue «Truth» 1, design §7: a plan belongs to its mission from the transaction that writes it: also if the mission was interrupted before it
+// Issue "Truth" 1, design §7: a plan belongs to its mission from the transaction that writes it: also if the mission was interrupted before it
 // could tell of the plan. The next mission finds none, and the first one goes on with its own.
 func TestPlanIsOwnedOnceWritten(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
@@ -109,7 +109,7 @@ func TestPlanEditedByHand(t *testing.T) {
 	})
 }
 
-// S4, issue «Truth» 2: a verify line of a plan that no mission wrote needs a person, also where it plainly reads: nobody there, and it does not
+// S4, issue "Truth" 2: a verify line of a plan that no mission wrote needs a person, also where it plainly reads: nobody there, and it does not
 // run, and the item says so. A rule of the person's, and the plan accepted, are their word.
 func TestAdoptedVerifyNeedsAPerson(t *testing.T) {
 	const theirs = "# Theirs\n- [ ] T1 One @worker\n  - verify: `cat a.txt`\n"

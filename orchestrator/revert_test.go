@@ -13,7 +13,7 @@ import (
 	"centurion/workspace/todo"
 )
 
-// Issue «What real use showed», A.6: what an undo of an item's work opens: the item and the reviews that rest on it, and which verdicts
+// Issue "What real use showed", A.6: what an undo of an item's work opens: the item and the reviews that rest on it, and which verdicts
 // do not count any more.
 func TestRestOn(t *testing.T) {
 	t.Parallel()
@@ -80,7 +80,7 @@ func TestWorkEnded(t *testing.T) {
 	}
 }
 
-// Issue «What real use showed», A.3: a rewind marks what was written in the messages that it leaves behind, and going back there takes the
+// Issue "What real use showed", A.3: a rewind marks what was written in the messages that it leaves behind, and going back there takes the
 // marks away again; every other byte stays.
 func TestRewindMarksNotes(t *testing.T) {
 	answers := map[string]script{"commander": func(q scripted.Request) scripted.Answer {

@@ -30,7 +30,7 @@ func call(name string, a args) scripted.Call {
 	return scripted.Call{Name: name, Arguments: string(b)}
 }
 
-// steps answers with the n-th answer in the n-th step of a session and says «done» from then on. A turn that only delegated may have
+// steps answers with the n-th answer in the n-th step of a session and says "done" from then on. A turn that only delegated may have
 // ended by itself: then a text that says so, "I wait", is not asked for any more.
 func steps(answers ...scripted.Answer) script {
 	return func(r scripted.Request) scripted.Answer {

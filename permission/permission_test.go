@@ -255,7 +255,7 @@ func BenchmarkDecideShell(b *testing.B) {
 	}
 }
 
-// S4, issue «Truth» 2: a project's file that asks is taken at its word: what a script's analysis allows by default asks then, and its allow changes nothing.
+// S4, issue "Truth" 2: a project's file that asks is taken at its word: what a script's analysis allows by default asks then, and its allow changes nothing.
 func TestUntrustedAskHolds(t *testing.T) {
 	def := Level{Name: DefaultLevel, Rules: Defaults(false)}
 	for action, want := range map[Action]Action{Allow: Allow, Ask: Ask, Deny: Deny} {

@@ -8,7 +8,7 @@ import (
 	"centurion/event"
 )
 
-// Issue «What real use showed», C.18: what was taken out is shown as removed.
+// Issue "What real use showed", C.18: what was taken out is shown as removed.
 func TestReversed(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ patch, want string }{
@@ -27,7 +27,7 @@ func TestReversed(t *testing.T) {
 	}
 }
 
-// Issue «What real use showed», C.18: two runs before the work are told apart, and a red that is wanted is no red box.
+// Issue "What real use showed", C.18: two runs before the work are told apart, and a red that is wanted is no red box.
 func TestRunsAreToldApart(t *testing.T) {
 	t.Parallel()
 	runs := []centurion.CheckRun{{Kind: centurion.RunRed}, {Kind: centurion.RunRed, Out: "functions that do nothing"}, {Kind: centurion.RunGreen, Passed: true},
@@ -45,7 +45,7 @@ func TestRunsAreToldApart(t *testing.T) {
 	}
 }
 
-// Issue «What real use showed», C.18: the commander's work begins at its request, not at the mission's start.
+// Issue "What real use showed", C.18: the commander's work begins at its request, not at the mission's start.
 func TestCommanderBeginsAtItsRequest(t *testing.T) {
 	t.Parallel()
 	d := Data{Mission: centurion.Mission{ID: "m", Session: "ses_root", Status: centurion.MissionCompleted}, Now: at(99), Events: []centurion.Event{
@@ -59,7 +59,7 @@ func TestCommanderBeginsAtItsRequest(t *testing.T) {
 	}
 }
 
-// Issue «What real use showed», C.18: that a file was not touched is said only where its agent has not changed it.
+// Issue "What real use showed", C.18: that a file was not touched is said only where its agent has not changed it.
 func TestRefusedFile(t *testing.T) {
 	t.Parallel()
 	d := Data{Tasks: []centurion.Task{{ID: "a", Files: []string{"lib/x.go"}}, {ID: "b", Landed: []centurion.Landed{{Files: []centurion.FileChange{{Path: "lib/x.go"}}}}}, {ID: "c", Files: []string{"y.go"}}}}

@@ -7,7 +7,7 @@ import (
 	"centurion"
 )
 
-// Issue «What real use showed», C.18: of a short conversation there is nothing to shorten.
+// Issue "What real use showed", C.18: of a short conversation there is nothing to shorten.
 func TestShort(t *testing.T) {
 	t.Parallel()
 	said := func(n int) centurion.Message {

@@ -85,7 +85,7 @@ const (
 	t1Undone  = "paused, T1 was reverted, , The user has reverted T1, T1 open, T2 open, T1 reverted, T2 reverted"
 )
 
-// Issue «What real use showed», A.6: an undo opens the item and its review and pauses the mission, a redo brings all of that back. So do
+// Issue "What real use showed", A.6: an undo opens the item and its review and pauses the mission, a redo brings all of that back. So do
 // those that were recorded by a host which died before the plan said so, once they are asked for again.
 func TestUndoOpensThePlan(t *testing.T) {
 	r := newRig(t).planned()

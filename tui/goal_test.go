@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Issue «What real use showed», C.18: a mission's page begins with the first lines of its goal.
+// Issue "What real use showed", C.18: a mission's page begins with the first lines of its goal.
 func TestGoalHead(t *testing.T) {
 	t.Parallel()
 	for goal, want := range map[string]string{

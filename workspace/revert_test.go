@@ -2,7 +2,7 @@ package workspace
 
 import "testing"
 
-// Issue «What real use showed», A.3: what was reverted says so in the shared texts, every other byte stays, and a redo takes it away.
+// Issue "What real use showed", A.3: what was reverted says so in the shared texts, every other byte stays, and a redo takes it away.
 func TestRevertNotes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, marked string }{
