@@ -134,7 +134,14 @@ func layerOf(dir string) string {
 // the test cache would keep after a file has changed.
 func sources(t *testing.T) map[string]*ast.File {
 	t.Helper()
-	files := map[string]*ast.File{}
+	_, files := parsed(t)
+	return files
+}
+
+// parsed returns the same with the positions in the files.
+func parsed(t *testing.T) (*token.FileSet, map[string]*ast.File) {
+	t.Helper()
+	fset, files := token.NewFileSet(), map[string]*ast.File{}
 	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -149,7 +156,7 @@ func sources(t *testing.T) map[string]*ast.File {
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return nil
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ParseComments)
+		f, err := parser.ParseFile(fset, p, nil, parser.ParseComments)
 		if err != nil {
 			return err
 		}
@@ -162,5 +169,5 @@ func sources(t *testing.T) map[string]*ast.File {
 	if len(files) < 10 {
 		t.Fatalf("only %d files found: the test looks in the wrong place", len(files))
 	}
-	return files
+	return fset, files
 }
