@@ -34,10 +34,18 @@ var mayImport = map[string][]string{
 	"orchestrator": {leaf, "tools", "session"},
 	"takeover":     {leaf, "orchestrator"},
 
-	// The edge imports the spine; nobody but cmd imports the edge.
+	// What a person has configured is read beside the spine, which gets structs of its own. doctor and demo stand at the edge.
+	"config": {leaf},
+	"doctor": {leaf, "config"},
+	"demo":   {leaf, "config"},
+
+	// The edge imports the spine; nobody but cmd and the trials import the edge.
 	"server": {leaf, "tools", "session", "orchestrator", "takeover"},
 	"tui":    {leaf, "tools", "session", "orchestrator"},
-	"cmd":    {leaf, "tools", "session", "orchestrator", "takeover", "server", "tui"},
+	"cmd":    {leaf, "tools", "session", "orchestrator", "takeover", "server", "tui", "config", "doctor", "demo", "internal"},
+
+	// The trials drive the built program, and look at what it stored.
+	"internal": {leaf, "tools", "session", "server", "config", "demo"},
 }
 
 // machines are parts of the orchestrator that know of no mission: they import the root and the floor, and nothing else.

@@ -12,7 +12,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 )
 
 // openCodeAgents are the agents that OpenCode itself has. Settings for them are for its conversations.

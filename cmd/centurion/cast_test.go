@@ -7,7 +7,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/permission"
 	"centurion/provider"
 )

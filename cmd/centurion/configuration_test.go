@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/loop"
 	"centurion/orchestrator"
 	"centurion/recovery"

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/cmd/centurion/config"
-	"centurion/cmd/centurion/demo"
+	"centurion/config"
+	"centurion/demo"
 	"centurion/guard"
 	"centurion/provider/scripted"
 	"centurion/workspace"

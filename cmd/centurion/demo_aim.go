@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/cmd/centurion/demo"
+	"centurion/demo"
 	"centurion/event"
 )
 

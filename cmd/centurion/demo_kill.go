@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/cmd/centurion/demo"
+	"centurion/demo"
 	"centurion/event"
 	"centurion/guard"
 	"centurion/provider/scripted"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"centurion"
-	"centurion/cmd/centurion/demo"
+	"centurion/demo"
 	"centurion/event"
 )
 

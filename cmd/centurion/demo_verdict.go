@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/cmd/centurion/demo"
+	"centurion/demo"
 	"centurion/event"
 	"centurion/tui"
 )

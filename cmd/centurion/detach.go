@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/server"
 	"centurion/tui"
 )

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"centurion"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/permission"
 	"centurion/sandbox"
 	"centurion/workspace"

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/workspace"

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/orchestrator"
 	"centurion/server"
 )

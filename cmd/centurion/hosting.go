@@ -20,7 +20,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/event"
 	"centurion/guard"
 	"centurion/orchestrator"

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/orchestrator"
 	"centurion/recovery"
 	"centurion/sandbox"

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 )
 
 // looking makes a command that needs no state of a project.

@@ -11,7 +11,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/orchestrator"
 	"centurion/orchestrator/slots"
 	"centurion/permission"

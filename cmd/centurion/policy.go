@@ -6,7 +6,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/session"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/server"
 	"centurion/store"
 	"centurion/tui"

@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"centurion"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/store"
 	"centurion/worktree"
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/cmd/centurion/doctor"
+	"centurion/doctor"
 	"centurion/notify"
 	"centurion/sandbox"
 	"centurion/server"

@@ -17,7 +17,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/tui"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/guard"
 	"centurion/orchestrator"
 	"centurion/server"

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/server"
 	"centurion/tui"
 )

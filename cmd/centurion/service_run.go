@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"centurion"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/guard"
 	"centurion/server"
 	"centurion/workspace"

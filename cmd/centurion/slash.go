@@ -14,7 +14,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/event/toast"
 	"centurion/server"
 	"centurion/tui"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/permission"
 	"centurion/tools/web"
 	"centurion/workspace"

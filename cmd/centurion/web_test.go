@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"centurion"
-	"centurion/cmd/centurion/config"
+	"centurion/config"
 	"centurion/permission"
 	"centurion/workspace"
 )

@@ -1,6 +1,0 @@
-package main
-
-import "context"
-
-// o3 lets fifty tasks end, some within a second and some after ten silent minutes, also across a restart.
-func o3(ctx context.Context, t *T) { goTest(ctx, t, "TestFiftyCompletions") }

@@ -1,0 +1,390 @@
+// Package doctor looks at the machine and says what Centurion finds there: models, whether their servers answer, keys (never their values), git,
+// ripgrep, the terminal, what the system could confine a command with, the state directory, desktop notices, and through
+// its caller this project's missions. It changes nothing, except that it creates and removes one file in the state
+// directory to see whether it can, and it starts nothing but `git --version`, `rg --version` and, on Linux, `true` in
+// namespaces of its own.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"centurion"
+	"centurion/config"
+	"centurion/guard"
+)
+
+// Status is how a finding is to be taken.
+type Status string
+
+// The states of a finding.
+const (
+	OK   Status = "ok"
+	Warn Status = "warn" // works, with less
+	Fail Status = "fail" // a mission cannot run
+)
+
+// Finding is one line of the report.
+type Finding struct {
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	Detail string `json:"detail"`
+	Hint   string `json:"hint,omitempty"` // the next step; empty when there is nothing to do
+}
+
+// Options says what to look at. The zero value looks at the current directory with the process's own environment.
+type Options struct {
+	Dir     string
+	Home    string
+	Env     func(name string) string // nil means os.Getenv
+	HTTP    *http.Client             // for local model servers; nil means a plain client
+	Keyring config.Keyring           // nil means the desktop's
+	Out     *os.File                 // the terminal; nil means os.Stdout
+	InForce []string                 // what confines commands in this build, as the runner of commands describes it
+
+	// Missions looks at the project's own state. Nil leaves it out.
+	Missions func(ctx context.Context) []Finding
+	// Notify reports whether desktop notices can be shown and, if not, why. Nil leaves the finding out.
+	Notify func() (ok bool, why string)
+}
+
+const (
+	commandCap = 5 * time.Second // for `git --version` and the like
+	lowSpace   = 1 << 30         // bytes; a long mission's worktrees and journal take some hundred MB
+)
+
+// Run makes every check and returns the findings in the order to show them. Checks that take time run side by side; a
+// cancelled context shortens them and is no error of its own.
+func Run(ctx context.Context, o Options) []Finding {
+	d := &doctor{Options: o}
+	checks := []struct {
+		name string
+		run  func(context.Context) []Finding
+	}{
+		{"configuration", d.configuration}, {"instructions", d.instructions}, {"git", d.git}, {"rg", d.rg}, {"terminal", d.terminal},
+		{"sandbox", d.sandbox}, {"state", d.state}, {"missions", d.missions}, {"notices", d.notices},
+	}
+	found := make([][]Finding, len(checks))
+	var g guard.Group
+	for i, c := range checks {
+		g.Go(c.name, func() error {
+			if err := guard.Call(c.name, func() error { found[i] = c.run(ctx); return nil }); err != nil {
+				found[i] = []Finding{{c.name, Fail, err.Error(), "please report this"}}
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // every check keeps its own failure
+	var all []Finding
+	for _, f := range found {
+		all = append(all, f...)
+	}
+	return all
+}
+
+// Worst returns the worst status of the findings, and [OK] for none.
+func Worst(findings []Finding) Status {
+	worst := OK
+	for _, f := range findings {
+		if f.Status == Fail || f.Status == Warn && worst == OK {
+			worst = f.Status
+		}
+	}
+	return worst
+}
+
+type doctor struct{ Options }
+
+func (d *doctor) env(name string) string {
+	if d.Env == nil {
+		return os.Getenv(name)
+	}
+	return d.Env(name)
+}
+
+func (d *doctor) config() config.Options {
+	return config.Options{Dir: d.Dir, Home: d.Home, Env: d.Env, HTTP: d.HTTP, Keyring: d.Keyring}
+}
+
+// failed makes a finding of an error.
+func failed(name string, err error) Finding {
+	return Finding{name, Fail, err.Error(), centurion.HintOf(err)}
+}
+
+// configuration covers the files, the model and the keys, which depend on each other.
+func (d *doctor) configuration(ctx context.Context) []Finding {
+	c, err := config.Load(d.config())
+	if err != nil {
+		return append([]Finding{failed("configuration", err)}, d.keys()...)
+	}
+	files := Finding{Name: "configuration", Status: OK, Detail: "no file: defaults are used"}
+	if len(c.Sources) > 0 {
+		files.Detail = strings.Join(c.Sources, ", ")
+	}
+	out := append([]Finding{files}, ignored(c)...)
+	model := Finding{Name: "model", Status: OK}
+	r, err := c.ResolveModel(ctx, "")
+	switch {
+	case err != nil:
+		model = failed("model", err)
+	default:
+		model.Detail = fmt.Sprintf("%s at %s (from %s)", r.Model, r.BaseURL, cmp.Or(r.From, "the configuration"))
+		if r.KeySource != "" {
+			model.Detail += ", key from " + r.KeySource
+		}
+		if r.Price == nil {
+			model.Detail += ", price unknown"
+		}
+		if r.Unknown {
+			model.Status, model.Hint = Warn, r.Warning
+		}
+	}
+	return slices.Concat(append(out, model), askServers(ctx, c, r.Model.Provider), d.keys())
+}
+
+// keys lists where keys are. Which ones a mission uses, the model's finding says.
+func (d *doctor) keys() []Finding {
+	var sources []string
+	for _, name := range config.KeyVariables() {
+		if d.env(name) != "" {
+			sources = append(sources, name)
+		}
+	}
+	stored, err := config.NewKeys(d.config()).List()
+	if err != nil {
+		return []Finding{failed("keys", err)}
+	}
+	for _, k := range stored {
+		sources = append(sources, fmt.Sprintf("%s (%s)", k.Provider, k.Source))
+	}
+	out := []Finding{{Name: "keys", Status: OK, Detail: "none in the environment or stored"}}
+	if len(sources) > 0 {
+		out[0].Detail = strings.Join(sources, ", ")
+	}
+	if dir, err := config.StateDir(d.env); err == nil && runtime.GOOS != "windows" {
+		path := filepath.Join(dir, "auth.json")
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+			out = append(out, Finding{"keys", Warn, fmt.Sprintf("%s can be read by others (%v)", path, info.Mode().Perm()),
+				"chmod 600 " + path})
+		}
+	}
+	return out
+}
+
+// version runs a program for its first line of output.
+func version(ctx context.Context, program string) (string, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandCap)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", path, err)
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return printable(strings.TrimSpace(line)), nil
+}
+
+// printable keeps a program's output from doing anything to the terminal, and short.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	if r := []rune(s); len(r) > 100 {
+		return string(r[:100])
+	}
+	return s
+}
+
+func (d *doctor) git(ctx context.Context) []Finding {
+	v, err := version(ctx, "git")
+	if err != nil {
+		return []Finding{{"git", Warn, reason(err), "install git: without it workers share one directory"}}
+	}
+	f := Finding{Name: "git", Status: OK, Detail: v}
+	switch {
+	case !inRepository(d.Dir):
+		f.Detail += "; this directory is in no repository, which is not needed: sessions share it"
+	case older(v, 2, 38):
+		f.Status, f.Detail, f.Hint = Warn, v+" is too old for checkouts: sessions share this directory", "install git 2.38 or newer"
+	default:
+		f.Detail += "; each session that writes gets a checkout of its own"
+	}
+	return []Finding{f}
+}
+
+// older reports whether the version in a line such as "git version 2.39.5" is before another one.
+func older(line string, major, minor int) bool {
+	for word := range strings.FieldsSeq(line) {
+		var a, b int
+		if n, _ := fmt.Sscanf(word, "%d.%d", &a, &b); n == 2 {
+			return a < major || a == major && b < minor
+		}
+	}
+	return false
+}
+
+// inRepository looks for .git upwards, which is what git itself does first.
+func inRepository(dir string) bool {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+func (d *doctor) rg(ctx context.Context) []Finding {
+	v, err := version(ctx, "rg")
+	if err != nil {
+		return []Finding{{"rg", Warn, reason(err), "install ripgrep: a slower search of our own is used without it"}}
+	}
+	return []Finding{{Name: "rg", Status: OK, Detail: v}}
+}
+
+func reason(err error) string {
+	if errors.Is(err, exec.ErrNotFound) {
+		return "not on PATH"
+	}
+	return printable(err.Error())
+}
+
+func (d *doctor) terminal(context.Context) []Finding {
+	out := cmp.Or(d.Out, os.Stdout)
+	fd := int(out.Fd())
+	if !term.IsTerminal(fd) {
+		return []Finding{{Name: "terminal", Status: OK, Detail: "none: plain lines are printed and nothing is asked"}}
+	}
+	f := Finding{Name: "terminal", Status: OK, Detail: cmp.Or(d.env("TERM"), "unknown type")}
+	if w, h, err := term.GetSize(fd); err == nil {
+		f.Detail += fmt.Sprintf(", %d×%d", w, h)
+		if w < 60 || h < 15 {
+			f.Status, f.Hint = Warn, "make it at least 60×15: lines are cut"
+		}
+	}
+	f.Detail += ", " + colours(d.env)
+	return []Finding{f}
+}
+
+// colours says how many colours the terminal shows, by the variables that terminals and people set for that.
+func colours(env func(string) string) string {
+	t := env("TERM")
+	switch {
+	case env("NO_COLOR") != "":
+		return "no colours (NO_COLOR is set)"
+	case t == "" || t == "dumb":
+		return "no colours"
+	case env("COLORTERM") == "truecolor" || env("COLORTERM") == "24bit" || strings.HasSuffix(t, "-direct"):
+		return "16 million colours"
+	case strings.Contains(t, "256color"):
+		return "256 colours"
+	}
+	return "16 colours"
+}
+
+// sandbox says first what is in force and then what the system could do: the two must not be mixed up.
+func (d *doctor) sandbox(ctx context.Context) []Finding {
+	force := "nothing confines a command yet: it can do what you can"
+	if len(d.InForce) > 0 {
+		force = "in force: " + strings.Join(d.InForce, ", ")
+	}
+	return []Finding{
+		{"sandbox", Warn, force, "leave permission asks on, or run in a container"},
+		{Name: "sandbox", Status: OK, Detail: "this system offers: " + strings.Join(abilities(ctx), ", ") + " (not used yet)"},
+	}
+}
+
+func (d *doctor) state(context.Context) []Finding {
+	dir, err := config.StateDir(d.env)
+	if err != nil {
+		return []Finding{failed("state", err)}
+	}
+	f := Finding{Name: "state", Status: OK, Detail: dir}
+	at, err := existing(dir)
+	if err == nil {
+		err = writable(at)
+	}
+	if err != nil {
+		return []Finding{{"state", Fail, dir + " cannot be written: " + err.Error(), "make it writable or set CENTURION_HOME to another directory"}}
+	}
+	if at != dir {
+		f.Detail += " (not there yet, can be created)"
+	}
+	if free, err := freeSpace(at); err == nil {
+		f.Detail += fmt.Sprintf(", %.1f GB free", float64(free)/1e9)
+		if free < lowSpace {
+			f.Status, f.Hint = Warn, "free some space: a full disk pauses a mission"
+		}
+	}
+	return []Finding{f}
+}
+
+// existing returns dir or the nearest directory above it that exists.
+func existing(dir string) (string, error) {
+	for {
+		info, err := os.Stat(dir)
+		switch {
+		case err == nil && info.IsDir():
+			return dir, nil
+		case err == nil:
+			return "", fmt.Errorf("%s is not a directory", dir)
+		case !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir):
+			return "", err
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// writable tries: permission bits do not tell of read-only file systems, quotas and access lists.
+func writable(dir string) error {
+	f, err := os.CreateTemp(dir, ".centurion-doctor-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+func (d *doctor) notices(context.Context) []Finding {
+	if d.Notify == nil {
+		return nil
+	}
+	ok, why := d.Notify()
+	if !ok {
+		return []Finding{{"notices", Warn, cmp.Or(why, "not available"), "nothing to do: the terminal says the same"}}
+	}
+	return []Finding{{Name: "notices", Status: OK, Detail: cmp.Or(why, "desktop notices can be shown")}}
+}
+
+func (d *doctor) missions(ctx context.Context) []Finding {
+	if d.Missions == nil {
+		return nil
+	}
+	return d.Missions(ctx)
+}

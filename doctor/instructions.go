@@ -1,0 +1,72 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"centurion"
+	"centurion/agents/instructions"
+	"centurion/config"
+	"centurion/permission"
+)
+
+// instructions says what project and person have written down for agents, and what of it does not count.
+func (d *doctor) instructions(ctx context.Context) []Finding {
+	const name = "instructions"
+	c, err := config.Load(d.config())
+	if err != nil {
+		return nil // the configuration's own finding says so
+	}
+	found, err := c.Finder().Find(ctx, instructions.Want{Full: true, Withheld: secret})
+	if err != nil {
+		return []Finding{failed(name, err)}
+	}
+	skills, passed, err := c.Finder().Skills(ctx, secret)
+	if err != nil {
+		return []Finding{failed(name, err)}
+	}
+	files, names, cut := make([]string, len(found.Files)), make([]string, len(skills)), 0
+	for i, f := range found.Files {
+		files[i] = f.Name
+		if !f.Whole() {
+			cut++
+		}
+	}
+	for i, s := range skills {
+		names[i] = s.Name
+	}
+	out := []Finding{{Name: name, Status: OK, Detail: centurion.Count(len(files), "file") + list(files) + ", " + centurion.Count(len(names), "skill") + list(names)}}
+	if cut > 0 {
+		out = append(out, Finding{name, Warn, fmt.Sprintf("%s shown in part only", centurion.Count(cut, "file")),
+			fmt.Sprintf("keep each below %d KB and all together below %d KB", instructions.MaxFile>>10, instructions.MaxAll>>10)})
+	}
+	for _, p := range append(found.Problems, passed...) {
+		out = append(out, Finding{name, Warn, safe(p), "correct or remove it"})
+	}
+	return out
+}
+
+// list puts names into brackets.
+func list(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + safe(strings.Join(names, ", ")) + ")"
+}
+
+// safe keeps names that a project chose from doing anything to the terminal.
+func safe(s string) string {
+	return centurion.Clip(strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?")), 400)
+}
+
+// secret reports whether a file is one that no agent is given unasked, whatever a person's rules say.
+func secret(path string) bool {
+	levels := []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}
+	return permission.Decide(levels, "read", []string{path}).Action != permission.Allow
+}

@@ -1,0 +1,42 @@
+package trial
+
+import "context"
+
+// trial is one attack on the program and the figure that it must reach.
+type trial struct {
+	id, name, goal string
+	run            func(ctx context.Context, t *T)
+	how            manner // it can be run
+}
+
+// trials are all trials, sorted by id as a person counts.
+func trials() []trial {
+	return []trial{
+		{"R1", "kill -9 at random moments, 50 workers", "0 lost, 0 twice, recovery p99 < 500 ms", r1, byItself | measuresFirst},
+		{"R2", "power cut", "0 of what was acknowledged lost, in a control at least one", r2, waits},
+		{"R3", "kill at every named step", "every step reached, 0 lost, 0 twice", r3, computes | inMemory},
+		{"R4", "disk full, EIO", "no crash, says so, goes on by itself, 0 lost", r4, waits},
+		{"R5", "damaged database", "found or survived, never served wrong; the original kept", r5, computes | inMemory},
+		{"R6", "a provider that fails in every way, 50 workers", "all done, at most 1.5 times the requests, no herd", r6, waits},
+		{"R7", "recorded streams, whole, cut at every byte, twice, out of order", "no call of a cut answer is run, every history valid, at most 3 requests", r7, byItself},
+		{"R8", "hostile streams", "a clear end of each, no panic, at most 64 MB more", r8, byItself},
+		{"R9", "a stream that stalls after its first piece", "idle timeout ± 1 s, then tried again", r9, waits},
+		{"R10", "commands that crash, hang or do not want to go", "gone within 2 s of their limit, nothing left, the next call works", r10, waits},
+		{"R13", "output and files of 1 GB (quick: 200 MB)", "at most 32 MiB more, head and tail kept as text", r13, computes},
+		{"R15", "clocks that jump", "no early end, no stuck wait, no busy loop", r15, computes},
+		{"R16", "2 to 8 hosts on one project", "one owner, the others know it within 1 s", r16, byItself},
+		{"R17", "todo.md edited by a person and 50 agents", "10,000 interleavings, 0 lost, never torn", r17, waits | inMemory},
+		{"R18", "SIGTERM, SIGINT, SIGHUP, terminal gone", "ends within 5 s, resumable, no process left", r18, waits},
+		{"R19", "state of every earlier version", "opened or refused, never lost", r19, computes},
+		{"R20", "50 workers, 20 requests each, mission after mission", "below 300 MB, descriptors and threads flat", r20, computes},
+		{"O1", "every known way to be done without having done it", "0 accepted as proven, all honest work proven", o1, computes | inMemory},
+		{"O2", "an agent asks for 1,000 workers", "spend ≤ budget, 50 at once, the rest queued", o2, waits},
+		{"O3", "50 completions, fast and silent", "each told once, also across a restart", o3, computes},
+		{"O4", "20 workers in each other's way in one repository, and kills", "0 commits lost, 0 red commits, each conflict told to its task", o4, computes | inMemory},
+		{"O5", "children ask for permission and nobody is there", "answered by policy within 1 s, never a hang", o5, waits},
+		{"O6", "desktop notices of missions of 50 workers", "1 to 3 a mission: done, failed, blocked, needs you", o6, waits},
+		{"O7", "missions that end without being done, by every known way", "0 complete with more evidence than is true", o7, computes | inMemory},
+		{"O8", "plans without files, whose workers change the same files in worktrees of their own", "none deadlocks or is blocked, 0 calls refused, 0 changes lost", o8, computes | inMemory},
+		{"F1", "acknowledged transitions a second", "a figure", f1, byItself},
+	}
+}

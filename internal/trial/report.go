@@ -1,0 +1,209 @@
+package trial
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+)
+
+// report is what a run of trials leaves behind as JSON.
+type report struct {
+	Seed    uint64   `json:"seed"`
+	Scale   string   `json:"scale"` // quick or full
+	Machine machine  `json:"machine"`
+	Seconds float64  `json:"seconds"` // of all trials, some of which run beside each other
+	Trials  []result `json:"trials"`
+}
+
+// machine says where the figures were measured.
+type machine struct {
+	CPUs    int     `json:"cpus"`
+	Go      string  `json:"go"`
+	OS      string  `json:"os"`
+	FsyncMS float64 `json:"fsync_ms"` // the median of what one write of 4 KiB with fsync takes in the scratch directory
+}
+
+// result is what came of one trial.
+type result struct {
+	ID       string   `json:"id"`
+	Name     string   `json:"name"`
+	Goal     string   `json:"goal"`
+	OK       bool     `json:"ok"`
+	Figures  figures  `json:"figures"`
+	Failures []string `json:"failures"`
+	Seconds  float64  `json:"seconds"`
+	Seed     uint64   `json:"seed"`
+}
+
+// figures are named values in the order in which they were found. In JSON they are an object.
+type figures []figure
+
+type figure struct {
+	Name  string
+	Value any
+}
+
+func (f figures) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, one := range f {
+		name, err := json.Marshal(one.Name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(one.Value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func (f *figures) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // 0.10 stays what it is
+	if tok, err := d.Token(); err != nil || tok != json.Delim('{') {
+		return errors.Join(fmt.Errorf("figures are an object, not %v", tok), err)
+	}
+	*f = nil
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value any
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		*f = append(*f, figure{fmt.Sprint(name), value})
+	}
+	return nil
+}
+
+// String joins the figures for a table.
+func (f figures) String() string {
+	var all []string
+	for _, one := range f {
+		all = append(all, fmt.Sprintf("%s %v", one.Name, one.Value))
+	}
+	return strings.Join(all, " · ")
+}
+
+// word says how a trial ended. What is not possible here has failed: a trial that nobody ran proves nothing.
+func (r result) word() string {
+	switch {
+	case r.OK:
+		return "ok"
+	case len(r.Failures) > 0 && strings.HasPrefix(r.Failures[0], notPossible):
+		return notPossible
+	}
+	return "FAILED"
+}
+
+const notPossible = "not possible here"
+
+// replay is the command that tries one trial again.
+func (r report) replay(id string) string {
+	return fmt.Sprintf("go run ./cmd/trial -%s -seed %d -run %s", r.Scale, r.Seed, id)
+}
+
+// table writes what a person reads at the end.
+func (r report) table(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, one := range r.Trials {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%.1f s\t%s\n", one.ID, one.Name, one.word(), one.Seconds, one.Figures)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	for _, one := range r.Trials {
+		for _, failure := range one.Failures {
+			fmt.Fprintf(w, "\n%s %s\n", one.ID, failure)
+		}
+		if !one.OK {
+			fmt.Fprintf(w, "try it again: %s\n", r.replay(one.ID))
+		}
+	}
+	_, err := fmt.Fprintf(w, "\nin all %.0f s · seed %d · %s · %d CPUs · %s · %s · fsync %.2f ms\n", r.Seconds, r.Seed, r.Scale, r.Machine.CPUs, r.Machine.OS, r.Machine.Go, r.Machine.FsyncMS)
+	return err
+}
+
+// The marks in a Markdown file between which the table of results stands.
+const (
+	readmeFrom = "<!-- reliability -->\n"
+	readmeTo   = "<!-- /reliability -->"
+)
+
+// markdown is the table for the README.
+func (r report) markdown() string {
+	var b strings.Builder
+	b.WriteString("| | trial | must | measured | |\n|---|---|---|---|---|\n")
+	for _, one := range r.Trials {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", one.ID, cell(one.Name), cell(one.Goal), cell(one.Figures.String()), one.word())
+	}
+	fmt.Fprintf(&b, "\n`cmd/trial -%s -seed %d` on %d CPUs, %s, %s, %.2f ms for an fsync.\n", r.Scale, r.Seed, r.Machine.CPUs, r.Machine.OS,
+		r.Machine.Go, r.Machine.FsyncMS)
+	return b.String()
+}
+
+// cell keeps a text inside its cell.
+func cell(s string) string {
+	return cmp.Or(strings.NewReplacer("|", "\\|", "\n", " ").Replace(s), " ")
+}
+
+// between splits a Markdown file at its marks: before with the first one, the table, and the last one with what follows.
+func between(text string) (before, table, after string, found bool) {
+	before, rest, ok := strings.Cut(text, readmeFrom)
+	table, after, closed := strings.Cut(rest, readmeTo)
+	return before + readmeFrom, table, readmeTo + after, ok && closed
+}
+
+// readReport reads what -json wrote.
+func readReport(file string) (report, error) {
+	var r report
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return r, err
+	}
+	err = json.Unmarshal(b, &r)
+	return r, err
+}
+
+// rewriteReadme puts the table of a JSON file into a Markdown file.
+func rewriteReadme(readme, from string) error {
+	r, err := readReport(from)
+	if err != nil {
+		return err
+	}
+	b, err := os.ReadFile(readme)
+	if err != nil {
+		return err
+	}
+	before, _, after, found := between(string(b))
+	if !found {
+		return fmt.Errorf("%s has no %s and %s", readme, strings.TrimSpace(readmeFrom), readmeTo)
+	}
+	return os.WriteFile(readme, []byte(before+r.markdown()+after), 0o644)
+}
+
+// writeReport writes the JSON file.
+func writeReport(file string, r report) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(b, '\n'), 0o644)
+}
