@@ -27,7 +27,7 @@ type options struct {
 	quick, full   bool
 	run, json     string
 	keep, list, v bool
-	readme, from  string
+	page, from    string
 	recordings    string
 }
 
@@ -43,8 +43,8 @@ func Main() int {
 	flag.BoolVar(&o.list, "list", false, "list the trials")
 	flag.BoolVar(&o.v, "v", false, "print what happens")
 	flag.StringVar(&o.recordings, "recordings", "", "play the recorded streams below this directory (chat/, responses/, anthropic/: one event a line) in R7; without -run, nothing else")
-	flag.StringVar(&o.readme, "readme", "", "rewrite the table in this Markdown file, and do nothing else")
-	flag.StringVar(&o.from, "from", "docs/trials.json", "the JSON file that -readme takes the table from")
+	flag.StringVar(&o.page, "page", "", "rewrite the table in this Markdown file, such as docs/reliability.md, and do nothing else")
+	flag.StringVar(&o.from, "from", "internal/trial/testdata/trials.json", "the JSON `file` that -page takes the table from")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ok, err := o.main(ctx)
@@ -60,8 +60,8 @@ func Main() int {
 
 func (o options) main(ctx context.Context) (bool, error) {
 	switch {
-	case o.readme != "":
-		return true, rewriteReadme(o.readme, o.from)
+	case o.page != "":
+		return true, rewritePage(o.page, o.from)
 	case o.quick && o.full, flag.NArg() > 0:
 		return false, errors.New("usage: trial [-quick|-full] [-seed N] [-run R1,R3] [-json FILE] [-recordings DIR] [-keep] [-list] [-v]")
 	}

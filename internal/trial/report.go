@@ -143,11 +143,11 @@ func (r report) table(w io.Writer) error {
 
 // The marks in a Markdown file between which the table of results stands.
 const (
-	readmeFrom = "<!-- reliability -->\n"
-	readmeTo   = "<!-- /reliability -->"
+	pageFrom = "<!-- reliability -->\n"
+	pageTo   = "<!-- /reliability -->"
 )
 
-// markdown is the table for the README.
+// markdown is the table of the page on reliability.
 func (r report) markdown() string {
 	var b strings.Builder
 	b.WriteString("| | trial | must | measured | |\n|---|---|---|---|---|\n")
@@ -166,9 +166,9 @@ func cell(s string) string {
 
 // between splits a Markdown file at its marks: before with the first one, the table, and the last one with what follows.
 func between(text string) (before, table, after string, found bool) {
-	before, rest, ok := strings.Cut(text, readmeFrom)
-	table, after, closed := strings.Cut(rest, readmeTo)
-	return before + readmeFrom, table, readmeTo + after, ok && closed
+	before, rest, ok := strings.Cut(text, pageFrom)
+	table, after, closed := strings.Cut(rest, pageTo)
+	return before + pageFrom, table, pageTo + after, ok && closed
 }
 
 // readReport reads what -json wrote.
@@ -182,21 +182,21 @@ func readReport(file string) (report, error) {
 	return r, err
 }
 
-// rewriteReadme puts the table of a JSON file into a Markdown file.
-func rewriteReadme(readme, from string) error {
+// rewritePage puts the table of a JSON file into a Markdown file.
+func rewritePage(page, from string) error {
 	r, err := readReport(from)
 	if err != nil {
 		return err
 	}
-	b, err := os.ReadFile(readme)
+	b, err := os.ReadFile(page)
 	if err != nil {
 		return err
 	}
 	before, _, after, found := between(string(b))
 	if !found {
-		return fmt.Errorf("%s has no %s and %s", readme, strings.TrimSpace(readmeFrom), readmeTo)
+		return fmt.Errorf("%s has no %s and %s", page, strings.TrimSpace(pageFrom), pageTo)
 	}
-	return os.WriteFile(readme, []byte(before+r.markdown()+after), 0o644)
+	return os.WriteFile(page, []byte(before+r.markdown()+after), 0o644)
 }
 
 // writeReport writes the JSON file.

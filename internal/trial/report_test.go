@@ -18,7 +18,7 @@ func sample() report {
 	}}
 }
 
-// Figures keep their order through JSON: the README is made from the file and shows them as the trial found them.
+// Figures keep their order through JSON: the page on reliability is made from the file and shows them as the trial found them.
 func TestReportRoundTrip(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "trials.json")
 	if err := writeReport(file, sample()); err != nil {
@@ -73,33 +73,33 @@ func TestTable(t *testing.T) {
 
 func TestRewriteReadme(t *testing.T) {
 	dir := t.TempDir()
-	readme, from := filepath.Join(dir, "README.md"), filepath.Join(dir, "trials.json")
+	page, from := filepath.Join(dir, "reliability.md"), filepath.Join(dir, "trials.json")
 	if err := writeReport(from, sample()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(readme, []byte("before\n"+readmeFrom+"old\n"+readmeTo+"after\n"), 0o600); err != nil {
+	if err := os.WriteFile(page, []byte("before\n"+pageFrom+"old\n"+pageTo+"after\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time changes nothing
-		if err := rewriteReadme(readme, from); err != nil {
+		if err := rewritePage(page, from); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b, err := os.ReadFile(readme)
-	if want := "before\n" + readmeFrom + sample().markdown() + readmeTo + "after\n"; err != nil || string(b) != want {
+	b, err := os.ReadFile(page)
+	if want := "before\n" + pageFrom + sample().markdown() + pageTo + "after\n"; err != nil || string(b) != want {
 		t.Errorf("the file holds %q, want %q (%v)", b, want, err)
 	}
-	if err := os.WriteFile(readme, []byte("no marks\n"), 0o600); err != nil {
+	if err := os.WriteFile(page, []byte("no marks\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := rewriteReadme(readme, from); err == nil {
+	if err := rewritePage(page, from); err == nil {
 		t.Error("a file without marks was accepted")
 	}
 }
 
-// The reliability table of the README is the one that the committed results give, and every result is a good one.
-func TestReadmeIsTrue(t *testing.T) {
-	b, err := os.ReadFile("../../README.md")
+// The table on reliability is the one that the committed results give, and every result is a good one.
+func TestPageIsTrue(t *testing.T) {
+	b, err := os.ReadFile("../../docs/reliability.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,12 +107,12 @@ func TestReadmeIsTrue(t *testing.T) {
 	if !found {
 		return // it has no such table yet
 	}
-	r, err := readReport("../../docs/trials.json")
+	r, err := readReport("testdata/trials.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got != r.markdown() {
-		t.Errorf("rewrite it with: go run ./cmd/trial -readme README.md\ngot:\n%s\nwant:\n%s", got, r.markdown())
+		t.Errorf("rewrite it with: go run ./cmd/trial -page docs/reliability.md\ngot:\n%s\nwant:\n%s", got, r.markdown())
 	}
 	for _, one := range r.Trials {
 		if !one.OK {
