@@ -113,8 +113,8 @@ func (c *Checkout) setAside(ctx context.Context) error {
 }
 
 // newAside makes a directory for files of a branch. A session that has had a checkout before keeps what was moved then.
-func (r *Repo) newAside(branch string) (*os.Root, error) {
-	base := r.asideOf(branch)
+func (cs *checkouts) newAside(branch string) (*os.Root, error) {
+	base := cs.asideOf(branch)
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return nil, err
 	}
@@ -130,18 +130,18 @@ func (r *Repo) newAside(branch string) (*os.Root, error) {
 	}
 }
 
-func (r *Repo) asideOf(branch string) string {
-	return filepath.Join(r.opts.Home, asideDir, filepath.FromSlash(branch))
+func (cs *checkouts) asideOf(branch string) string {
+	return filepath.Join(cs.opts.Home, asideDir, filepath.FromSlash(branch))
 }
 
 // Aside lists what was moved out of the checkouts that had a branch, oldest first: see [Checkout.Ignored]. The files are
 // relative to the repository's top. After a crash in the middle of it a file can stand there twice.
-func (r *Repo) Aside(branch string) (all []centurion.Aside, err error) {
+func (cs *checkouts) Aside(branch string) (all []centurion.Aside, err error) {
 	if branch == "" {
 		return nil, nil
 	}
 	for n := 1; ; n++ {
-		dir := filepath.Join(r.asideOf(branch), strconv.Itoa(n))
+		dir := filepath.Join(cs.asideOf(branch), strconv.Itoa(n))
 		if _, err := os.Stat(dir); err != nil {
 			return all, nil
 		}
@@ -163,8 +163,8 @@ func (r *Repo) Aside(branch string) (all []centurion.Aside, err error) {
 
 // DropAside removes directories that [Repo.Aside] has listed, with all that is in them, and returns those that were there. Any
 // other directory is left alone.
-func (r *Repo) DropAside(dirs ...string) (removed []string, err error) {
-	home := filepath.Join(r.opts.Home, asideDir)
+func (cs *checkouts) DropAside(dirs ...string) (removed []string, err error) {
+	home := filepath.Join(cs.opts.Home, asideDir)
 	root, err := os.OpenRoot(home)
 	if os.IsNotExist(err) {
 		return nil, nil

@@ -17,7 +17,7 @@ import (
 // What an agent does with git in it changes nothing of what the host sees: the host names git directory, files and index
 // itself, and takes the files as they are for the work.
 type Checkout struct {
-	repo *Repo
+	repo *checkouts
 	seat *seat  // its caller's hold on it
 	name string // "w1"
 	dir  string // the top of the working tree
@@ -274,8 +274,8 @@ func (c *Checkout) point(ctx context.Context, commit string) error {
 }
 
 // hasChange reports whether commit has of as an ancestor, or the same changes as the commits behind base up to of.
-func (r *Repo) hasChange(ctx context.Context, commit, of, base string) (bool, error) {
-	out, err := r.git(ctx, call{Args: []string{"cherry", commit, of, base}})
+func (o *objects) hasChange(ctx context.Context, commit, of, base string) (bool, error) {
+	out, err := o.git(ctx, call{Args: []string{"cherry", commit, of, base}})
 	if err != nil {
 		return false, err
 	}
@@ -407,12 +407,12 @@ func (c *Checkout) Release(ctx context.Context, into string) (kept string, err e
 }
 
 // drop deletes a branch if into has it as an ancestor, and returns it if it stays. The worktree at gitDir leaves it.
-func (r *Repo) drop(ctx context.Context, branch, gitDir, into string) (kept string, err error) {
+func (cs *checkouts) drop(ctx context.Context, branch, gitDir, into string) (kept string, err error) {
 	if branch == "" {
 		return "", nil
 	}
 	ref := "refs/heads/" + branch
-	tip, err := r.commitOf(ctx, ref)
+	tip, err := cs.commitOf(ctx, ref)
 	if centurion.KindOf(err) == centurion.KindNotFound {
 		return "", nil
 	}
@@ -420,7 +420,7 @@ func (r *Repo) drop(ctx context.Context, branch, gitDir, into string) (kept stri
 		return "", err
 	}
 	if gitDir != "" {
-		if _, err := r.git(ctx, call{GitDir: gitDir, Args: []string{"update-ref", "--no-deref", "HEAD", tip}}); err != nil {
+		if _, err := cs.git(ctx, call{GitDir: gitDir, Args: []string{"update-ref", "--no-deref", "HEAD", tip}}); err != nil {
 			return branch, err
 		}
 	}
@@ -428,17 +428,17 @@ func (r *Repo) drop(ctx context.Context, branch, gitDir, into string) (kept stri
 		return branch, nil
 	}
 	if tip != into {
-		if _, err := r.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", tip, into}}); err != nil {
+		if _, err := cs.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", tip, into}}); err != nil {
 			if code := exitCode(err); code == 1 || code == 128 {
 				return branch, nil
 			}
 			return branch, err
 		}
 	}
-	r.admin.Lock()
-	defer r.admin.Unlock()
+	cs.admin.Lock()
+	defer cs.admin.Unlock()
 	// Only as it was looked at: what came to it since is not in into.
-	if _, err := r.git(ctx, call{Args: []string{"update-ref", "-d", ref, tip}}); err != nil {
+	if _, err := cs.git(ctx, call{Args: []string{"update-ref", "-d", ref, tip}}); err != nil {
 		return branch, err
 	}
 	return "", nil

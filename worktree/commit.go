@@ -75,7 +75,7 @@ func (c *Checkout) write(ctx context.Context, tree, message string) (string, err
 	message = strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(message, "\x00", ""), "\uFFFD"))
 	out, err := c.repo.git(ctx, call{Args: []string{"commit-tree", tree, "-p", c.rec.Start, "-F", "-"}, Stdin: strings.NewReader(c.repo.attributed(cmp.Or(message, "Work")))})
 	if err == nil {
-		c.repo.objects.made(line(out), tree)
+		c.repo.cache.made(line(out), tree)
 	}
 	return line(out), err
 }

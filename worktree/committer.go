@@ -46,9 +46,9 @@ func committerOf(entries []setting) committer {
 
 // attributed is a commit's message with a trailer that names Centurion, unless the person wants none. The message's other trailers, lines
 // such as "Mission: …", stand in its last paragraph.
-func (r *Repo) attributed(message string) string {
+func (o *objects) attributed(message string) string {
 	message = strings.TrimRight(message, "\n")
-	if r.opts.Alone {
+	if o.opts.Alone {
 		return message + "\n"
 	}
 	gap := "\n\n"
@@ -91,8 +91,8 @@ func signingEnv() []string {
 
 // signed returns tip with every commit that head lacks signed, where the person signs theirs. Signing waits until work reaches
 // their branch, because it may ask for a passphrase.
-func (r *Repo) signed(ctx context.Context, head, tip string) (string, error) {
-	f, err := r.prog.over.of(ctx, r.prog, call{Dir: r.top, GitDir: r.gitDir})
+func (u *userSide) signed(ctx context.Context, head, tip string) (string, error) {
+	f, err := u.prog.over.of(ctx, u.prog, call{Dir: u.top, GitDir: u.gitDir})
 	if err != nil || !f.who.sign || tip == "" {
 		return tip, err
 	}
@@ -100,7 +100,7 @@ func (r *Repo) signed(ctx context.Context, head, tip string) (string, error) {
 	if head != "" {
 		args = append(args, "^"+head)
 	}
-	out, err := r.git(ctx, call{Args: append(args, "--")})
+	out, err := u.git(ctx, call{Args: append(args, "--")})
 	if err != nil {
 		return "", err
 	}
@@ -111,7 +111,7 @@ func (r *Repo) signed(ctx context.Context, head, tip string) (string, error) {
 		for i, p := range parents {
 			parents[i] = cmp.Or(now[p], p)
 		}
-		if now[ids[0]], err = r.sign(ctx, ids[0], parents, slices.Equal(parents, ids[1:])); err != nil {
+		if now[ids[0]], err = u.sign(ctx, ids[0], parents, slices.Equal(parents, ids[1:])); err != nil {
 			return "", err
 		}
 	}
@@ -119,8 +119,8 @@ func (r *Repo) signed(ctx context.Context, head, tip string) (string, error) {
 }
 
 // sign makes a commit anew on these parents, signed. One that is signed already and keeps its parents stays as it is.
-func (r *Repo) sign(ctx context.Context, id string, parents []string, same bool) (string, error) {
-	raw, err := r.git(ctx, call{Args: []string{"cat-file", "commit", id}})
+func (u *userSide) sign(ctx context.Context, id string, parents []string, same bool) (string, error) {
+	raw, err := u.git(ctx, call{Args: []string{"cat-file", "commit", id}})
 	if err != nil {
 		return "", err
 	}
@@ -128,7 +128,7 @@ func (r *Repo) sign(ctx context.Context, id string, parents []string, same bool)
 	if same && bytes.Contains(header, []byte("\ngpgsig")) {
 		return id, nil
 	}
-	c, err := r.commitInfo(ctx, id)
+	c, err := u.commitInfo(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -136,6 +136,6 @@ func (r *Repo) sign(ctx context.Context, id string, parents []string, same bool)
 	for _, p := range parents {
 		args = append(args, "-p", p)
 	}
-	out, err := r.git(ctx, call{Sign: true, Env: c.author, Args: append(args, "-F", "-", c.tree), Stdin: strings.NewReader(c.message)})
+	out, err := u.git(ctx, call{Sign: true, Env: c.author, Args: append(args, "-F", "-", c.tree), Stdin: strings.NewReader(c.message)})
 	return lastLine(out), err
 }

@@ -9,8 +9,8 @@ import (
 
 // Diff lists what changed between two commits or trees, with hunks (three lines of context), renames found. .opencode/ is
 // left out. What is no text, a submodule, and what became another kind of thing (a file a link) have no hunks.
-func (r *Repo) Diff(ctx context.Context, from, to string) ([]centurion.FileDiff, error) {
-	all, err := r.changes(ctx, from, to, true)
+func (o *objects) Diff(ctx context.Context, from, to string) ([]centurion.FileDiff, error) {
+	all, err := o.changes(ctx, from, to, true)
 	if err != nil {
 		return nil, err
 	}
@@ -22,8 +22,8 @@ func (r *Repo) Diff(ctx context.Context, from, to string) ([]centurion.FileDiff,
 }
 
 // Stat is Diff without the hunks.
-func (r *Repo) Stat(ctx context.Context, from, to string) ([]centurion.FileChange, error) {
-	all, err := r.changes(ctx, from, to, false)
+func (o *objects) Stat(ctx context.Context, from, to string) ([]centurion.FileChange, error) {
+	all, err := o.changes(ctx, from, to, false)
 	return fileChanges(all), err
 }
 
@@ -38,12 +38,12 @@ func fileChanges(all []change) []centurion.FileChange {
 // Patch is the change between two commits or trees as text for a person, as `git diff` prints it; color with ANSI colours.
 // With paths, relative to the repository's top, only what lies at or below them. It is one that `git apply` takes, binary
 // files with it; .opencode/ is left out.
-func (r *Repo) Patch(ctx context.Context, from, to string, color bool, paths ...string) (string, error) {
-	trees, err := r.trees(ctx, from, to)
+func (o *objects) Patch(ctx context.Context, from, to string, color bool, paths ...string) (string, error) {
+	trees, err := o.trees(ctx, from, to)
 	if err != nil {
 		return "", err
 	}
-	out, err := r.git(ctx, call{Args: patchArgs(trees, color, r.private(), paths)})
+	out, err := o.git(ctx, call{Args: patchArgs(trees, color, o.private(), paths)})
 	return string(out), err
 }
 
@@ -70,10 +70,10 @@ func patchArgs(trees []string, color bool, own string, paths []string) []string 
 }
 
 // trees are the trees of two commits or trees.
-func (r *Repo) trees(ctx context.Context, commits ...string) ([]string, error) {
+func (o *objects) trees(ctx context.Context, commits ...string) ([]string, error) {
 	trees := make([]string, 0, len(commits))
 	for _, c := range commits {
-		t, err := r.tree(ctx, c)
+		t, err := o.tree(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -83,8 +83,8 @@ func (r *Repo) trees(ctx context.Context, commits ...string) ([]string, error) {
 }
 
 // changes compares two commits or trees; renames are found.
-func (r *Repo) changes(ctx context.Context, from, to string, hunks bool) ([]change, error) {
-	trees, err := r.trees(ctx, from, to)
+func (o *objects) changes(ctx context.Context, from, to string, hunks bool) ([]change, error) {
+	trees, err := o.trees(ctx, from, to)
 	if err != nil || trees[0] == trees[1] {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func (r *Repo) changes(ctx context.Context, from, to string, hunks bool) ([]chan
 	if hunks {
 		args = append(args, "-p")
 	}
-	args = append(append(args, trees...), "--", ":(top)", ":(top,exclude,literal)"+r.private())
-	out, err := r.git(ctx, call{Args: args})
+	args = append(append(args, trees...), "--", ":(top)", ":(top,exclude,literal)"+o.private())
+	out, err := o.git(ctx, call{Args: args})
 	if err != nil {
 		return nil, err
 	}

@@ -12,31 +12,31 @@ import (
 // person's branches. A checkout that a mission left which is no longer alive goes back to the pool, its work committed to its
 // branch. removed names directories and refs. Only refs of the program are looked at: below refs/heads/centurion/ and
 // refs/centurion/.
-func (r *Repo) GC(ctx context.Context, live func(ref string) bool) (removed []string, err error) {
-	if err := r.collectLeft(ctx, live); err != nil {
+func (cs *checkouts) GC(ctx context.Context, live func(ref string) bool) (removed []string, err error) {
+	if err := cs.collectLeft(ctx, live); err != nil {
 		return nil, err
 	}
-	dirs, err := r.collectPool(ctx, r.opts.Keep)
+	dirs, err := cs.collectPool(ctx, cs.opts.Keep)
 	if err != nil {
 		return dirs, err
 	}
-	refs, err := r.collectRefs(ctx, live)
+	refs, err := cs.collectRefs(ctx, live)
 	return append(dirs, refs...), err
 }
 
 // collectLeft gives checkouts back that nobody has.
-func (r *Repo) collectLeft(ctx context.Context, live func(ref string) bool) error {
-	for _, name := range r.names() {
-		s := r.pool.look(name)
+func (cs *checkouts) collectLeft(ctx context.Context, live func(ref string) bool) error {
+	for _, name := range cs.names() {
+		s := cs.pool.look(name)
 		if s == nil {
 			continue
 		}
-		rec, ok := r.readRecord(name)
+		rec, ok := cs.readRecord(name)
 		if ok && (rec.Free || rec.Branch != "" && live("refs/heads/"+rec.Branch)) {
-			r.pool.leave(s)
+			cs.pool.leave(s)
 			continue
 		}
-		c := &Checkout{repo: r, seat: s, name: name, dir: r.dirOf(name), rec: rec}
+		c := &Checkout{repo: cs, seat: s, name: name, dir: cs.dirOf(name), rec: rec}
 		var err error
 		switch {
 		case !ok:
@@ -47,7 +47,7 @@ func (r *Repo) collectLeft(ctx context.Context, live func(ref string) bool) erro
 			c.unlock()
 			_, err = c.Release(ctx, "")
 		}
-		r.pool.leave(s)
+		cs.pool.leave(s)
 		if err != nil {
 			return err
 		}
@@ -56,44 +56,44 @@ func (r *Repo) collectLeft(ctx context.Context, live func(ref string) bool) erro
 }
 
 // Pooled lists the directories of the checkouts that nobody uses and that are kept for the next mission.
-func (r *Repo) Pooled() (dirs []string) {
-	for _, name := range r.names() {
-		s := r.pool.look(name)
+func (cs *checkouts) Pooled() (dirs []string) {
+	for _, name := range cs.names() {
+		s := cs.pool.look(name)
 		if s == nil {
 			continue
 		}
-		if rec, ok := r.readRecord(name); ok && rec.Free {
-			dirs = append(dirs, r.dirOf(name))
+		if rec, ok := cs.readRecord(name); ok && rec.Free {
+			dirs = append(dirs, cs.dirOf(name))
 		}
-		r.pool.leave(s)
+		cs.pool.leave(s)
 	}
 	return dirs
 }
 
 // DropPool removes the checkouts that nobody uses, with the files in them that git ignores. Who works in one keeps it. removed names their
 // directories.
-func (r *Repo) DropPool(ctx context.Context) (removed []string, err error) {
-	return r.collectPool(ctx, 0)
+func (cs *checkouts) DropPool(ctx context.Context) (removed []string, err error) {
+	return cs.collectPool(ctx, 0)
 }
 
 // collectPool removes pooled checkouts beyond those to keep, those with the highest numbers.
-func (r *Repo) collectPool(ctx context.Context, keep int) (removed []string, err error) {
+func (cs *checkouts) collectPool(ctx context.Context, keep int) (removed []string, err error) {
 	kept := 0
-	for _, name := range r.names() {
-		s := r.pool.look(name)
+	for _, name := range cs.names() {
+		s := cs.pool.look(name)
 		if s == nil {
 			continue
 		}
-		rec, ok := r.readRecord(name)
+		rec, ok := cs.readRecord(name)
 		if ok && rec.Free {
 			if kept++; kept > keep {
-				c := &Checkout{repo: r, seat: s, name: name, dir: r.dirOf(name), rec: rec}
+				c := &Checkout{repo: cs, seat: s, name: name, dir: cs.dirOf(name), rec: rec}
 				if err = c.forget(ctx); err == nil {
 					removed = append(removed, c.dir)
 				}
 			}
 		}
-		r.pool.leave(s)
+		cs.pool.leave(s)
 		if err != nil {
 			return removed, err
 		}
@@ -102,8 +102,8 @@ func (r *Repo) collectPool(ctx context.Context, keep int) (removed []string, err
 }
 
 // collectRefs deletes refs of the program whose commits are on the person's branches.
-func (r *Repo) collectRefs(ctx context.Context, live func(ref string) bool) (removed []string, err error) {
-	out, err := r.git(ctx, call{Args: []string{"for-each-ref", "--format=%(objectname) %(refname)%00", "refs/heads/", "refs/remotes/", "refs/tags/", "refs/centurion/"}})
+func (cs *checkouts) collectRefs(ctx context.Context, live func(ref string) bool) (removed []string, err error) {
+	out, err := cs.git(ctx, call{Args: []string{"for-each-ref", "--format=%(objectname) %(refname)%00", "refs/heads/", "refs/remotes/", "refs/tags/", "refs/centurion/"}})
 	if err != nil {
 		return nil, err
 	}
@@ -120,24 +120,24 @@ func (r *Repo) collectRefs(ctx context.Context, live func(ref string) bool) (rem
 			theirs = append(theirs, name)
 		}
 	}
-	if h, err := r.Head(ctx); err != nil || h.Commit == "" {
+	if h, err := cs.Head(ctx); err != nil || h.Commit == "" {
 		theirs = slices.Delete(theirs, 0, 1)
 	}
-	r.admin.Lock()
-	defer r.admin.Unlock()
-	held := r.heldBranches()
+	cs.admin.Lock()
+	defer cs.admin.Unlock()
+	held := cs.heldBranches()
 	for _, f := range ours {
 		if live(f.name) || held[f.name] {
 			continue
 		}
-		out, err := r.git(ctx, call{Args: append([]string{"rev-list", "-n", "1", f.id, "--not"}, theirs...)})
+		out, err := cs.git(ctx, call{Args: append([]string{"rev-list", "-n", "1", f.id, "--not"}, theirs...)})
 		if err != nil {
 			return removed, err
 		}
 		if len(out) > 0 {
 			continue
 		}
-		if _, err := r.git(ctx, call{Args: []string{"update-ref", "-d", f.name, f.id}}); err != nil {
+		if _, err := cs.git(ctx, call{Args: []string{"update-ref", "-d", f.name, f.id}}); err != nil {
 			if centurion.KindOf(err) == centurion.KindConflict {
 				continue // it has moved meanwhile
 			}
@@ -149,10 +149,10 @@ func (r *Repo) collectRefs(ctx context.Context, live func(ref string) bool) (rem
 }
 
 // heldBranches are the branches of checkouts that are not in the pool.
-func (r *Repo) heldBranches() map[string]bool {
+func (cs *checkouts) heldBranches() map[string]bool {
 	held := map[string]bool{}
-	for _, name := range r.names() {
-		if rec, ok := r.readRecord(name); ok && !rec.Free && rec.Branch != "" {
+	for _, name := range cs.names() {
+		if rec, ok := cs.readRecord(name); ok && !rec.Free && rec.Branch != "" {
 			held["refs/heads/"+rec.Branch] = true
 		}
 	}
@@ -160,9 +160,9 @@ func (r *Repo) heldBranches() map[string]bool {
 }
 
 // Branches lists the branches below a prefix (without refs/heads/), those whose commits into has apart from the others.
-func (r *Repo) Branches(ctx context.Context, prefix, into string) (merged, other []string, err error) {
+func (cs *checkouts) Branches(ctx context.Context, prefix, into string) (merged, other []string, err error) {
 	list := func(option string) ([]string, error) {
-		out, err := r.git(ctx, call{Args: []string{"for-each-ref", "--format=%(refname:lstrip=2)", option, "refs/heads/" + prefix}})
+		out, err := cs.git(ctx, call{Args: []string{"for-each-ref", "--format=%(refname:lstrip=2)", option, "refs/heads/" + prefix}})
 		return strings.Fields(string(out)), err
 	}
 	if merged, err = list("--merged=" + into); err != nil {
@@ -173,13 +173,13 @@ func (r *Repo) Branches(ctx context.Context, prefix, into string) (merged, other
 }
 
 // DropMerged deletes branches whose commits into has, and returns them. One that a checkout has stays, and one that has moved on.
-func (r *Repo) DropMerged(ctx context.Context, into string, branches ...string) (dropped []string, err error) {
-	held := r.heldBranches()
+func (cs *checkouts) DropMerged(ctx context.Context, into string, branches ...string) (dropped []string, err error) {
+	held := cs.heldBranches()
 	for _, branch := range branches {
 		if held["refs/heads/"+branch] {
 			continue
 		}
-		kept, err := r.drop(ctx, branch, "", into)
+		kept, err := cs.drop(ctx, branch, "", into)
 		if err != nil {
 			return dropped, err
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // hide keeps .opencode/ out of every `git status` of the repository and its checkouts (info/exclude), once.
-func (r *Repo) hide(ctx context.Context) error {
+func (r *repository) hide(ctx context.Context) error {
 	r.admin.Lock()
 	defer r.admin.Unlock()
 	path := filepath.Join(r.common, "info", "exclude")

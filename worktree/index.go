@@ -8,8 +8,8 @@ import (
 )
 
 // temp makes a name for a temporary index. The returned function removes it and its lock.
-func (r *Repo) temp() (path string, remove func(), err error) {
-	dir := filepath.Join(r.opts.Home, "tmp")
+func (o *objects) temp() (path string, remove func(), err error) {
+	dir := filepath.Join(o.opts.Home, "tmp")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", nil, failed("make a temporary index", "cannot make its directory", err)
 	}

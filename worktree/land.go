@@ -17,7 +17,7 @@ import (
 
 // landingPlan is one change of the person's branch, index and files, worked out before anything is touched.
 type landingPlan struct {
-	repo          *Repo
+	repo          *userSide
 	place         placer
 	before, after string // commits
 	tree          string // of the files, the person's uncommitted work with it
@@ -32,19 +32,19 @@ type landingPlan struct {
 
 func (p *landingPlan) close() { os.RemoveAll(p.dir) }
 
-func (r *Repo) placer() placer { return placer{git: r.git, top: r.top} }
+func (u *userSide) placer() placer { return placer{git: u.git, top: u.top} }
 
 // plan works out what a landing changes and what stands in its way.
-func (r *Repo) plan(ctx context.Context, before, after string, keep mine) (*landingPlan, error) {
-	if err := r.undisturbed(false); err != nil {
+func (u *userSide) plan(ctx context.Context, before, after string, keep mine) (*landingPlan, error) {
+	if err := u.undisturbed(false); err != nil {
 		return nil, err
 	}
-	dir, err := r.scratch()
+	dir, err := u.scratch()
 	if err != nil {
 		return nil, err
 	}
-	p := &landingPlan{repo: r, place: r.placer(), before: before, after: after, dir: dir, change: map[string]entry{}}
-	all, err := r.raw(ctx, before, after)
+	p := &landingPlan{repo: u, place: u.placer(), before: before, after: after, dir: dir, change: map[string]entry{}}
+	all, err := u.raw(ctx, before, after)
 	if err != nil {
 		return p, err
 	}
@@ -75,12 +75,12 @@ func (r *Repo) plan(ctx context.Context, before, after string, keep mine) (*land
 }
 
 // raw lists what differs between two commits, file by file, without renames.
-func (r *Repo) raw(ctx context.Context, from, to string) ([]change, error) {
-	t, err := r.trees(ctx, from, to)
+func (o *objects) raw(ctx context.Context, from, to string) ([]change, error) {
+	t, err := o.trees(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.git(ctx, call{Args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none", t[0], t[1]}})
+	out, err := o.git(ctx, call{Args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none", t[0], t[1]}})
 	if err != nil {
 		return nil, err
 	}
@@ -316,11 +316,11 @@ func (p *landingPlan) unchanged() error {
 }
 
 // changeIndex brings an index file to new entries; those that the person does not want in the working tree stay so.
-func (r *Repo) changeIndex(ctx context.Context, index string, change map[string]entry, staged map[string]indexed) error {
+func (u *userSide) changeIndex(ctx context.Context, index string, change map[string]entry, staged map[string]indexed) error {
 	if len(change) == 0 {
 		return nil
 	}
-	if _, err := r.git(ctx, call{Index: index, Args: []string{"update-index", "-z", "--replace", "--index-info"}, Stdin: indexInfo(change)}); err != nil {
+	if _, err := u.git(ctx, call{Index: index, Args: []string{"update-index", "-z", "--replace", "--index-info"}, Stdin: indexInfo(change)}); err != nil {
 		return err
 	}
 	var skip bytes.Buffer
@@ -332,18 +332,18 @@ func (r *Repo) changeIndex(ctx context.Context, index string, change map[string]
 	if skip.Len() == 0 {
 		return nil
 	}
-	_, err := r.git(ctx, call{Index: index, Args: []string{"update-index", "-z", "--skip-worktree", "--stdin"}, Stdin: &skip})
+	_, err := u.git(ctx, call{Index: index, Args: []string{"update-index", "-z", "--skip-worktree", "--stdin"}, Stdin: &skip})
 	return err
 }
 
 // installIndex puts a copy of an index in the place of the person's, which is locked.
-func (r *Repo) installIndex(from string) error {
+func (u *userSide) installIndex(from string) error {
 	b, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		err = writeSynced(filepath.Join(r.gitDir, "index"), b)
+		err = writeSynced(filepath.Join(u.gitDir, "index"), b)
 	}
 	if err != nil {
 		return diskError("write the index", err)
@@ -352,12 +352,12 @@ func (r *Repo) installIndex(from string) error {
 }
 
 // moveHead moves the person's branch, or a detached HEAD, from one commit to another; either may be none.
-func (r *Repo) moveHead(ctx context.Context, from, to string) error {
-	args := []string{"update-ref", "-m", "centurion: merge", "HEAD", to, r.orZero(from, to)}
+func (u *userSide) moveHead(ctx context.Context, from, to string) error {
+	args := []string{"update-ref", "-m", "centurion: merge", "HEAD", to, u.orZero(from, to)}
 	if to == "" {
 		args = []string{"update-ref", "-d", "HEAD", from}
 	}
-	_, err := r.git(ctx, call{Args: args})
+	_, err := u.git(ctx, call{Args: args})
 	if err != nil {
 		return &centurion.Error{Op: "move the branch", Kind: centurion.KindConflict, Msg: "it no longer stands at " + orNothing(from), Hint: "try again", Err: err}
 	}
@@ -365,8 +365,8 @@ func (r *Repo) moveHead(ctx context.Context, from, to string) error {
 }
 
 // lockIndex locks the person's index. The lock says who holds it, so that one of a process that died can be told.
-func (r *Repo) lockIndex() (unlock func(), err error) {
-	at := filepath.Join(r.gitDir, "index.lock")
+func (u *userSide) lockIndex() (unlock func(), err error) {
+	at := filepath.Join(u.gitDir, "index.lock")
 	f, err := os.OpenFile(at, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, locked(at)

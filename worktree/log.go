@@ -11,12 +11,12 @@ import (
 
 // Log lists the commits that are reached from one commit by first parents and not from another one, oldest first, without
 // their files. from may be empty: then all are listed.
-func (r *Repo) Log(ctx context.Context, from, to string) ([]Commit, error) {
+func (o *objects) Log(ctx context.Context, from, to string) ([]Commit, error) {
 	args := []string{"rev-list", "--first-parent", "--reverse", "--topo-order", "--no-commit-header", "--format=%H %T %P", to}
 	if from != "" {
 		args = append(args, "^"+from)
 	}
-	out, err := r.git(ctx, call{Args: append(args, "--")})
+	out, err := o.git(ctx, call{Args: append(args, "--")})
 	if err != nil {
 		return nil, err
 	}
@@ -36,19 +36,19 @@ func (r *Repo) Log(ctx context.Context, from, to string) ([]Commit, error) {
 }
 
 // Message returns the message of a commit.
-func (r *Repo) Message(ctx context.Context, commit string) (string, error) {
-	out, err := r.git(ctx, call{Args: []string{"log", "-1", "--no-show-signature", "--format=%B", commit, "--"}})
+func (o *objects) Message(ctx context.Context, commit string) (string, error) {
+	out, err := o.git(ctx, call{Args: []string{"log", "-1", "--no-show-signature", "--format=%B", commit, "--"}})
 	return strings.TrimSpace(string(out)), err
 }
 
 // LastWith returns the newest commit that is reached from one commit by first parents and not from another one and whose message
 // has that line; empty if there is none. from may be empty.
-func (r *Repo) LastWith(ctx context.Context, text, from, to string) (string, error) {
+func (o *objects) LastWith(ctx context.Context, text, from, to string) (string, error) {
 	args := []string{"rev-list", "--first-parent", "--no-commit-header", "--format=%H%n%B%x00", to}
 	if from != "" {
 		args = append(args, "^"+from)
 	}
-	out, err := r.git(ctx, call{Args: append(args, "--")})
+	out, err := o.git(ctx, call{Args: append(args, "--")})
 	if err != nil {
 		return "", err
 	}
@@ -64,36 +64,36 @@ func (r *Repo) LastWith(ctx context.Context, text, from, to string) (string, err
 }
 
 // CommitTree makes a commit of a tree on a parent. No branch is moved.
-func (r *Repo) CommitTree(ctx context.Context, tree, parent, message string) (string, error) {
-	tree, err := r.tree(ctx, tree)
+func (o *objects) CommitTree(ctx context.Context, tree, parent, message string) (string, error) {
+	tree, err := o.tree(ctx, tree)
 	if err != nil {
 		return "", err
 	}
-	return r.commitTree(ctx, tree, r.attributed(message), nil, parent)
+	return o.commitTree(ctx, tree, o.attributed(message), nil, parent)
 }
 
 // Look returns the tree of the files that stand in a checkout at this moment. It can be called while somebody else works
 // there, and changes nothing of it.
-func (r *Repo) Look(ctx context.Context, at centurion.Checkout) (tree string, err error) {
-	tmp, err := os.MkdirTemp(r.opts.Home, "look-")
+func (s *snapshots) Look(ctx context.Context, at centurion.Checkout) (tree string, err error) {
+	tmp, err := os.MkdirTemp(s.opts.Home, "look-")
 	if err != nil {
 		return "", failed("look into checkout", "cannot make a directory for the index", err)
 	}
 	defer os.RemoveAll(tmp) // what is left of it is found among the checkouts and harms nobody
 	top := at.Dir
-	if r.prefix != "" {
-		top = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(top)), "/"+r.prefix)
+	if s.prefix != "" {
+		top = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(top)), "/"+s.prefix)
 	}
 	if _, err := os.Stat(top); err != nil {
 		return "", failed("look into checkout", "there is no checkout at "+at.Dir, err)
 	}
-	v := view{gitDir: r.gitDir, dir: top, index: filepath.Join(tmp, "index")}
-	if _, err := r.git(ctx, v.call("read-tree", at.Start)); err != nil {
+	v := view{gitDir: s.gitDir, dir: top, index: filepath.Join(tmp, "index")}
+	if _, err := s.git(ctx, v.call("read-tree", at.Start)); err != nil {
 		return "", err
 	}
-	if _, err := r.gather(ctx, v, at.Start); err != nil {
+	if _, err := s.gather(ctx, v, at.Start); err != nil {
 		return "", err
 	}
-	out, err := r.git(ctx, v.call("write-tree"))
+	out, err := s.git(ctx, v.call("write-tree"))
 	return line(out), err
 }

@@ -10,18 +10,18 @@ import (
 // is false, and nothing is touched, if something was, on another branch, or if nobody knows where they stood: then the
 // work has to be merged once more.
 // Uncommitted work stays in the way as it does for Merge: all but what is as the snapshot base has it. With look nothing is touched in any case.
-func (r *Repo) Redo(ctx context.Context, t centurion.TakenBack, base centurion.Base, look bool) (m Merging, exact bool, err error) {
-	r.landing.Lock()
-	defer r.landing.Unlock()
+func (u *userSide) Redo(ctx context.Context, t centurion.TakenBack, base centurion.Base, look bool) (m Merging, exact bool, err error) {
+	u.landing.Lock()
+	defer u.landing.Unlock()
 	if look {
-		err = r.undisturbed(true)
+		err = u.undisturbed(true)
 	} else {
-		err = r.settle(ctx)
+		err = u.settle(ctx)
 	}
 	if err != nil {
 		return m, false, err
 	}
-	h, err := r.Head(ctx)
+	h, err := u.Head(ctx)
 	if err != nil {
 		return m, false, err
 	}
@@ -29,6 +29,6 @@ func (r *Repo) Redo(ctx context.Context, t centurion.TakenBack, base centurion.B
 	if t.Before == "" || h.Commit != t.After || h.Branch != t.Merge.Branch {
 		return m, false, nil
 	}
-	m, err = r.land(ctx, m, t.Before, mine{snapshot: base.Commit}, look)
+	m, err = u.land(ctx, m, t.Before, mine{snapshot: base.Commit}, look)
 	return m, true, err
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // names lists the checkouts of the home: directories and records that are named w and a number, the lowest first.
-func (r *Repo) names() []string {
-	entries, err := os.ReadDir(r.opts.Home)
+func (cs *checkouts) names() []string {
+	entries, err := os.ReadDir(cs.opts.Home)
 	if err != nil {
 		return nil
 	}
@@ -46,47 +46,47 @@ func number(name string) int {
 // names in .worktreeinclude are copied from the person's tree. A checkout of w.Branch that a host which died has left is
 // given back as it is, with its own Start. A branch of that name whose work is not in w.Commit is kept under
 // refs/centurion/kept/ before it begins anew.
-func (r *Repo) Take(ctx context.Context, w Want) (*Checkout, error) {
-	if err := r.hide(ctx); err != nil {
+func (cs *checkouts) Take(ctx context.Context, w Want) (*Checkout, error) {
+	if err := cs.hide(ctx); err != nil {
 		return nil, err
 	}
 	if w.Branch != "" {
-		if c, err := r.left(ctx, w.Branch); c != nil || err != nil {
+		if c, err := cs.left(ctx, w.Branch); c != nil || err != nil {
 			return c, err
 		}
 	}
-	commit, err := r.commitOf(ctx, w.Commit)
+	commit, err := cs.commitOf(ctx, w.Commit)
 	if err != nil {
 		return nil, err
 	}
 	w.Commit = commit
-	for _, name := range r.names() {
-		s := r.pool.look(name)
+	for _, name := range cs.names() {
+		s := cs.pool.look(name)
 		if s == nil {
 			continue
 		}
-		c, err := r.pooled(ctx, s, w)
+		c, err := cs.pooled(ctx, s, w)
 		if err != nil {
-			r.pool.leave(s)
+			cs.pool.leave(s)
 			return nil, err
 		}
 		if c != nil {
-			r.pool.take(s)
+			cs.pool.take(s)
 			return c, nil
 		}
-		r.pool.leave(s)
+		cs.pool.leave(s)
 	}
-	return r.fresh(ctx, w)
+	return cs.fresh(ctx, w)
 }
 
 // left finds the checkout of a branch that nobody works in now.
-func (r *Repo) left(ctx context.Context, branch string) (*Checkout, error) {
+func (cs *checkouts) left(ctx context.Context, branch string) (*Checkout, error) {
 	ours := func(rec record, ok bool) bool { return ok && rec.Branch == branch && !rec.Free && rec.Made }
-	for _, name := range r.names() {
-		if !ours(r.readRecord(name)) {
+	for _, name := range cs.names() {
+		if !ours(cs.readRecord(name)) {
 			continue
 		}
-		c, err := r.returnTo(ctx, name, ours)
+		c, err := cs.returnTo(ctx, name, ours)
 		if centurion.KindOf(err) == centurion.KindNotFound {
 			continue
 		}
@@ -99,17 +99,17 @@ func (r *Repo) left(ctx context.Context, branch string) (*Checkout, error) {
 
 // returnTo takes the checkout of that name as it was left, if its record is still what the caller looks for. It returns nil
 // if somebody works there or the record has changed; the error has centurion.KindNotFound if the checkout is not there any more.
-func (r *Repo) returnTo(ctx context.Context, name string, ours func(rec record, ok bool) bool) (*Checkout, error) {
-	s, err := r.pool.await(ctx, name)
+func (cs *checkouts) returnTo(ctx context.Context, name string, ours func(rec record, ok bool) bool) (*Checkout, error) {
+	s, err := cs.pool.await(ctx, name)
 	if s == nil {
 		return nil, err
 	}
-	rec, ok := r.readRecord(name)
+	rec, ok := cs.readRecord(name)
 	if !ours(rec, ok) {
-		r.pool.leave(s)
+		cs.pool.leave(s)
 		return nil, nil
 	}
-	c := &Checkout{repo: r, seat: s, name: name, dir: r.dirOf(name), rec: rec}
+	c := &Checkout{repo: cs, seat: s, name: name, dir: cs.dirOf(name), rec: rec}
 	if err = c.present(); err == nil {
 		c.unlock()
 		if rec.Next != "" {
@@ -117,18 +117,18 @@ func (r *Repo) returnTo(ctx context.Context, name string, ours func(rec record, 
 		}
 	}
 	if err != nil {
-		r.pool.leave(s)
+		cs.pool.leave(s)
 		return nil, err
 	}
-	r.pool.take(s)
+	cs.pool.take(s)
 	return c, nil
 }
 
 // pooled takes the checkout of that seat if it is free, or mends it if it was never finished. It returns nil if it is not
 // to be had.
-func (r *Repo) pooled(ctx context.Context, s *seat, w Want) (*Checkout, error) {
-	rec, ok := r.readRecord(s.name)
-	c := &Checkout{repo: r, seat: s, name: s.name, dir: r.dirOf(s.name), rec: rec}
+func (cs *checkouts) pooled(ctx context.Context, s *seat, w Want) (*Checkout, error) {
+	rec, ok := cs.readRecord(s.name)
+	c := &Checkout{repo: cs, seat: s, name: s.name, dir: cs.dirOf(s.name), rec: rec}
 	if !ok {
 		return nil, c.rescue(ctx)
 	}
@@ -142,12 +142,12 @@ func (r *Repo) pooled(ctx context.Context, s *seat, w Want) (*Checkout, error) {
 }
 
 // fresh makes a new checkout.
-func (r *Repo) fresh(ctx context.Context, w Want) (*Checkout, error) {
-	s, err := r.newName()
+func (cs *checkouts) fresh(ctx context.Context, w Want) (*Checkout, error) {
+	s, err := cs.newName()
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkout{repo: r, seat: s, name: s.name, dir: r.dirOf(s.name)}
+	c := &Checkout{repo: cs, seat: s, name: s.name, dir: cs.dirOf(s.name)}
 	err = c.add(ctx, w.Commit)
 	if err == nil {
 		err = c.begin(ctx, w)
@@ -157,32 +157,32 @@ func (r *Repo) fresh(ctx context.Context, w Want) (*Checkout, error) {
 		if centurion.KindOf(err) == centurion.KindDisk && !c.rec.Made {
 			_ = c.forget(context.WithoutCancel(ctx))
 		}
-		r.pool.leave(s)
+		cs.pool.leave(s)
 		return nil, err
 	}
-	r.pool.take(s)
+	cs.pool.take(s)
 	return c, nil
 }
 
 // newName makes the directory of a checkout under a name that nobody has.
-func (r *Repo) newName() (*seat, error) {
+func (cs *checkouts) newName() (*seat, error) {
 	for n := 1; ; n++ {
 		name := "w" + strconv.Itoa(n)
-		if _, err := os.Lstat(r.recordOf(name)); err == nil {
+		if _, err := os.Lstat(cs.recordOf(name)); err == nil {
 			continue
 		}
-		s := r.pool.look(name)
+		s := cs.pool.look(name)
 		if s == nil {
 			continue
 		}
-		err := os.Mkdir(r.slotOf(name), 0o700)
+		err := os.Mkdir(cs.slotOf(name), 0o700)
 		if err == nil {
-			os.Remove(r.indexOf(name))
+			os.Remove(cs.indexOf(name))
 			return s, nil
 		}
-		r.pool.leave(s)
+		cs.pool.leave(s)
 		if !errors.Is(err, fs.ErrExist) {
-			return nil, failed("make a checkout", "cannot make "+r.slotOf(name), err)
+			return nil, failed("make a checkout", "cannot make "+cs.slotOf(name), err)
 		}
 	}
 }
@@ -256,25 +256,25 @@ func (c *Checkout) beginAt(ctx context.Context, w Want) error {
 }
 
 // startBranch makes a branch, or brings one of that name, whose work is kept, to commit.
-func (r *Repo) startBranch(ctx context.Context, branch, commit string) error {
+func (o *objects) startBranch(ctx context.Context, branch, commit string) error {
 	ref := "refs/heads/" + branch
-	old, err := r.commitOf(ctx, ref)
+	old, err := o.commitOf(ctx, ref)
 	if err == nil && old != commit {
-		if err := r.keep(ctx, branch, old, commit); err != nil {
+		if err := o.keep(ctx, branch, old, commit); err != nil {
 			return err
 		}
 	}
-	_, err = r.git(ctx, call{Args: []string{"update-ref", ref, commit}})
+	_, err = o.git(ctx, call{Args: []string{"update-ref", ref, commit}})
 	return err
 }
 
 // keep keeps a commit alive under refs/centurion/kept/, unless one of those in has it as an ancestor.
-func (r *Repo) keep(ctx context.Context, label, commit string, in ...string) error {
+func (o *objects) keep(ctx context.Context, label, commit string, in ...string) error {
 	for _, other := range in {
 		if commit == other {
 			return nil
 		}
-		_, err := r.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", commit, other}})
+		_, err := o.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", commit, other}})
 		if err == nil {
 			return nil
 		}
@@ -283,7 +283,7 @@ func (r *Repo) keep(ctx context.Context, label, commit string, in ...string) err
 		}
 	}
 	ref := keptRefs + cmp.Or(label, "detached") + "/" + commit[:min(12, len(commit))]
-	_, err := r.git(ctx, call{Args: []string{"update-ref", ref, commit}})
+	_, err := o.git(ctx, call{Args: []string{"update-ref", ref, commit}})
 	return err
 }
 
@@ -291,24 +291,24 @@ func (r *Repo) keep(ctx context.Context, label, commit string, in ...string) err
 const keptRefs = "refs/centurion/kept/"
 
 // commitOf resolves a name to a commit. The error has centurion.KindNotFound if there is none.
-func (r *Repo) commitOf(ctx context.Context, name string) (string, error) {
-	if c := r.objects.known(itsCommit, name); c != "" {
+func (o *objects) commitOf(ctx context.Context, name string) (string, error) {
+	if c := o.cache.known(itsCommit, name); c != "" {
 		return c, nil
 	}
-	out, err := r.git(ctx, call{Args: []string{"rev-parse", "-q", "--verify", "--end-of-options", name + "^{commit}"}})
+	out, err := o.git(ctx, call{Args: []string{"rev-parse", "-q", "--verify", "--end-of-options", name + "^{commit}"}})
 	if err != nil {
 		if exitCode(err) != 0 {
 			return "", &centurion.Error{Op: "find a commit", Kind: centurion.KindNotFound, Msg: "there is no commit " + strconv.Quote(name), Err: err}
 		}
 		return "", err
 	}
-	r.objects.learn(itsCommit, line(out), line(out))
+	o.cache.learn(itsCommit, line(out), line(out))
 	return line(out), nil
 }
 
 // Reopen finds the checkout that a host which died had at dir, with everything that was written in it. The error has
 // centurion.KindNotFound if there is none.
-func (r *Repo) Reopen(ctx context.Context, at centurion.Checkout) (*Checkout, error) {
+func (cs *checkouts) Reopen(ctx context.Context, at centurion.Checkout) (*Checkout, error) {
 	gone := &centurion.Error{Op: "reopen a checkout", Kind: centurion.KindNotFound, Msg: "there is no checkout at " + at.Dir}
 	if at.Branch != "" {
 		gone.Hint = "what was committed in it is on the branch " + at.Branch
@@ -316,14 +316,14 @@ func (r *Repo) Reopen(ctx context.Context, at centurion.Checkout) (*Checkout, er
 	ours := func(rec record, ok bool) bool {
 		return ok && rec.Made && !rec.Free && rec.Branch == at.Branch
 	}
-	for _, name := range r.names() {
-		c := &Checkout{repo: r, dir: r.dirOf(name)}
-		if rec, ok := r.readRecord(name); !ok || c.project() != filepath.Clean(at.Dir) {
+	for _, name := range cs.names() {
+		c := &Checkout{repo: cs, dir: cs.dirOf(name)}
+		if rec, ok := cs.readRecord(name); !ok || c.project() != filepath.Clean(at.Dir) {
 			continue
 		} else if !ours(rec, ok) {
 			return nil, gone
 		}
-		c, err := r.returnTo(ctx, name, ours)
+		c, err := cs.returnTo(ctx, name, ours)
 		switch {
 		case centurion.KindOf(err) == centurion.KindNotFound:
 			gone.Err = err
@@ -332,7 +332,7 @@ func (r *Repo) Reopen(ctx context.Context, at centurion.Checkout) (*Checkout, er
 			return nil, err
 		case c != nil:
 			return c, nil
-		case !ours(r.readRecord(name)):
+		case !ours(cs.readRecord(name)):
 			return nil, gone
 		}
 		return nil, &centurion.Error{Op: "reopen a checkout", Kind: centurion.KindConflict, Msg: "somebody works in " + at.Dir + " already"}

@@ -13,15 +13,15 @@ import (
 // Rebase lays a commit onto another one, without any checkout: what changed between the commit's parent and the commit is applied to onto. The
 // new commit has one parent, onto, and the message and author of the old one; if it already stands on onto it is that one itself.
 // An empty onto is a repository without commits.
-func (r *Repo) Rebase(ctx context.Context, commit, onto string) (Rebased, error) {
-	c, err := r.commitInfo(ctx, commit)
+func (o *objects) Rebase(ctx context.Context, commit, onto string) (Rebased, error) {
+	c, err := o.commitInfo(ctx, commit)
 	if err != nil {
 		return Rebased{}, err
 	}
 	if c.parent == onto && onto != "" {
 		return Rebased{Commit: c.id, Tree: c.tree}, nil
 	}
-	m, err := r.mergeTrees(ctx, c.parent, onto, c.tree)
+	m, err := o.mergeTrees(ctx, c.parent, onto, c.tree)
 	if err != nil {
 		return Rebased{}, err
 	}
@@ -32,7 +32,7 @@ func (r *Repo) Rebase(ctx context.Context, commit, onto string) (Rebased, error)
 	if onto != "" {
 		parents = []string{onto}
 	}
-	id, err := r.commitTree(ctx, m.tree, c.message, c.author, parents...)
+	id, err := o.commitTree(ctx, m.tree, c.message, c.author, parents...)
 	return Rebased{Commit: id, Tree: m.tree}, err
 }
 
@@ -44,9 +44,9 @@ type commitInfo struct {
 	author   []string // as variables of the environment
 }
 
-func (r *Repo) commitInfo(ctx context.Context, commit string) (commitInfo, error) {
+func (o *objects) commitInfo(ctx context.Context, commit string) (commitInfo, error) {
 	// Fields are kept apart by NULs; %B comes last and may hold anything else.
-	out, err := r.git(ctx, call{Args: []string{"log", "-1", "--no-show-signature", "--no-decorate", "--no-color", "--no-notes", "--no-mailmap",
+	out, err := o.git(ctx, call{Args: []string{"log", "-1", "--no-show-signature", "--no-decorate", "--no-color", "--no-notes", "--no-mailmap",
 		"--encoding=UTF-8", "--format=tformat:%H%x00%T%x00%P%x00%an%x00%ae%x00%ad%x00%B", "--date=raw", "--end-of-options", commit}})
 	if err != nil {
 		if exitCode(err) == 128 {
@@ -59,20 +59,20 @@ func (r *Repo) commitInfo(ctx context.Context, commit string) (commitInfo, error
 		return commitInfo{}, badDiff("the commit %s has %d fields", short(commit), len(f))
 	}
 	parent, _, _ := strings.Cut(f[2], " ")
-	r.objects.made(f[0], f[1])
+	o.cache.made(f[0], f[1])
 	return commitInfo{id: f[0], tree: f[1], parent: parent, message: strings.TrimRight(f[6], "\n") + "\n",
 		author: []string{"GIT_AUTHOR_NAME=" + cmp.Or(f[3], ownName), "GIT_AUTHOR_EMAIL=" + f[4], "GIT_AUTHOR_DATE=" + f[5]}}, nil
 }
 
 // commitTree makes a commit.
-func (r *Repo) commitTree(ctx context.Context, tree, message string, env []string, parents ...string) (string, error) {
+func (o *objects) commitTree(ctx context.Context, tree, message string, env []string, parents ...string) (string, error) {
 	args := []string{"commit-tree", "--no-gpg-sign"}
 	for _, p := range parents {
 		args = append(args, "-p", p)
 	}
-	out, err := r.git(ctx, call{Env: env, Args: append(args, "-F", "-", tree), Stdin: strings.NewReader(message)})
+	out, err := o.git(ctx, call{Env: env, Args: append(args, "-F", "-", tree), Stdin: strings.NewReader(message)})
 	if err == nil {
-		r.objects.made(lastLine(out), tree)
+		o.cache.made(lastLine(out), tree)
 	}
 	return lastLine(out), err
 }
@@ -91,8 +91,8 @@ const (
 
 // mergeTrees applies what changed between base and theirs to ours. All are commits or trees; the empty string is a tree
 // without entries.
-func (r *Repo) mergeTrees(ctx context.Context, base, ours, theirs string) (mergedTree, error) {
-	t, err := r.trees(ctx, base, ours, theirs)
+func (o *objects) mergeTrees(ctx context.Context, base, ours, theirs string) (mergedTree, error) {
+	t, err := o.trees(ctx, base, ours, theirs)
 	if err != nil {
 		return mergedTree{}, err
 	}
@@ -105,19 +105,19 @@ func (r *Repo) mergeTrees(ctx context.Context, base, ours, theirs string) (merge
 	// git finds the base of a merge by ancestry: two commits that nobody keeps give it the one that is meant. Their date is
 	// fixed, so that the same question makes the same objects.
 	date := []string{"GIT_AUTHOR_DATE=1000000000 +0000", "GIT_COMMITTER_DATE=1000000000 +0000"}
-	root, err := r.commitTree(ctx, t[0], "base\n", date)
+	root, err := o.commitTree(ctx, t[0], "base\n", date)
 	if err != nil {
 		return mergedTree{}, err
 	}
-	a, err := r.commitTree(ctx, t[1], "ours\n", date, root)
+	a, err := o.commitTree(ctx, t[1], "ours\n", date, root)
 	if err != nil {
 		return mergedTree{}, err
 	}
-	b, err := r.commitTree(ctx, t[2], "theirs\n", date, root)
+	b, err := o.commitTree(ctx, t[2], "theirs\n", date, root)
 	if err != nil {
 		return mergedTree{}, err
 	}
-	out, err := r.git(ctx, call{Args: []string{"merge-tree", "--write-tree", "-z", "--messages", a, b},
+	out, err := o.git(ctx, call{Args: []string{"merge-tree", "--write-tree", "-z", "--messages", a, b},
 		Config: []string{"merge.conflictStyle=merge", "merge.renormalize=false", "merge.renameLimit=2000", "merge.verbosity=2"}})
 	if err != nil && exitCode(err) != 1 {
 		return mergedTree{}, err
@@ -129,7 +129,7 @@ func (r *Repo) mergeTrees(ctx context.Context, base, ours, theirs string) (merge
 	if err == nil {
 		return mergedTree{tree: m.tree}, nil
 	}
-	return r.tell(ctx, m, a, b)
+	return o.tell(ctx, m, a, b)
 }
 
 // mergeOutput is what `git merge-tree --write-tree -z --messages` prints.
@@ -182,7 +182,7 @@ func parseMerge(out []byte) (mergeOutput, error) {
 
 // tell makes of git's answer what a person or a model reads: conflicts with their kind and the file with its markers, in
 // which the sides are named in words.
-func (r *Repo) tell(ctx context.Context, m mergeOutput, ours, theirs string) (mergedTree, error) {
+func (o *objects) tell(ctx context.Context, m mergeOutput, ours, theirs string) (mergedTree, error) {
 	kinds := map[string]string{}
 	texts := map[string]string{}
 	for _, msg := range m.messages {
@@ -203,7 +203,7 @@ func (r *Repo) tell(ctx context.Context, m mergeOutput, ours, theirs string) (me
 		}
 	}
 	paths := slices.Sorted(maps.Keys(kinds))
-	at, err := r.entries(ctx, m.tree, paths)
+	at, err := o.entries(ctx, m.tree, paths)
 	if err != nil {
 		return mergedTree{}, err
 	}
@@ -213,7 +213,7 @@ func (r *Repo) tell(ctx context.Context, m mergeOutput, ours, theirs string) (me
 			marked = append(marked, p)
 		}
 	}
-	contents, err := r.name(ctx, &m, marked, at, ours, theirs)
+	contents, err := o.name(ctx, &m, marked, at, ours, theirs)
 	if err != nil {
 		return mergedTree{}, err
 	}
@@ -229,12 +229,12 @@ func (r *Repo) tell(ctx context.Context, m mergeOutput, ours, theirs string) (me
 }
 
 // name reads the files with markers, names the sides in them, and returns their texts, cut where they are long.
-func (r *Repo) name(ctx context.Context, m *mergeOutput, marked []string, at map[string]entry, ours, theirs string) (map[string]string, error) {
+func (o *objects) name(ctx context.Context, m *mergeOutput, marked []string, at map[string]entry, ours, theirs string) (map[string]string, error) {
 	ids := make([]string, len(marked))
 	for i, p := range marked {
 		ids[i] = at[p].ID
 	}
-	blobs, err := r.blobs(ctx, ids)
+	blobs, err := o.blobs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +249,7 @@ func (r *Repo) name(ctx context.Context, m *mergeOutput, marked []string, at map
 			texts[p] = excerpt(b)
 		}
 	}
-	if m.tree, err = r.With(ctx, m.tree, better); err != nil {
+	if m.tree, err = o.With(ctx, m.tree, better); err != nil {
 		return nil, err
 	}
 	return texts, nil

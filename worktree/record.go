@@ -33,21 +33,21 @@ type record struct {
 }
 
 // paths of a checkout named w1 in the home.
-func (r *Repo) slotOf(name string) string   { return filepath.Join(r.opts.Home, name) }
-func (r *Repo) recordOf(name string) string { return filepath.Join(r.opts.Home, name+".json") }
+func (cs *checkouts) slotOf(name string) string   { return filepath.Join(cs.opts.Home, name) }
+func (cs *checkouts) recordOf(name string) string { return filepath.Join(cs.opts.Home, name+".json") }
 
 // indexOf is our own index of a checkout: it always tells what the files are, whatever an agent does with the index that
 // git itself uses there.
-func (r *Repo) indexOf(name string) string { return filepath.Join(r.opts.Home, name+".index") }
+func (cs *checkouts) indexOf(name string) string { return filepath.Join(cs.opts.Home, name+".index") }
 
 // dirOf is where the files of a checkout are. It carries the name of the repository's directory, which some tools write into files: npm init
 // takes it for the package's name. Earlier versions put the files into the slot itself.
-func (r *Repo) dirOf(name string) string {
-	slot := r.slotOf(name)
+func (cs *checkouts) dirOf(name string) string {
+	slot := cs.slotOf(name)
 	if _, err := os.Lstat(filepath.Join(slot, ".git")); err == nil {
 		return slot
 	}
-	base := filepath.Base(r.top)
+	base := filepath.Base(cs.top)
 	if !filepath.IsLocal(base) { // a repository at the root of a file system has no name
 		base = "project"
 	}
@@ -55,8 +55,8 @@ func (r *Repo) dirOf(name string) string {
 }
 
 // readRecord returns what is known of a checkout; ok is false if nothing is, or nothing that can be read.
-func (r *Repo) readRecord(name string) (rec record, ok bool) {
-	b, err := os.ReadFile(r.recordOf(name))
+func (cs *checkouts) readRecord(name string) (rec record, ok bool) {
+	b, err := os.ReadFile(cs.recordOf(name))
 	if err != nil || json.Unmarshal(b, &rec) != nil {
 		return record{}, false
 	}

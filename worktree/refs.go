@@ -9,27 +9,27 @@ import (
 )
 
 // Tip returns the commit of a branch (without refs/heads/) or another ref (refs/...), or an error of centurion.KindNotFound.
-func (r *Repo) Tip(ctx context.Context, branch string) (string, error) {
+func (o *objects) Tip(ctx context.Context, branch string) (string, error) {
 	ref := refOf(branch)
-	out, err := r.git(ctx, call{Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}"}})
+	out, err := o.git(ctx, call{Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}"}})
 	if err != nil {
 		if exitCode(err) == 1 {
 			return "", notFound("find branch "+branch, "the repository has no "+ref, err)
 		}
 		return "", err
 	}
-	r.objects.learn(itsCommit, lastLine(out), lastLine(out))
+	o.cache.learn(itsCommit, lastLine(out), lastLine(out))
 	return lastLine(out), nil
 }
 
 // Advance moves a branch (made if from is empty) from one commit to another. The error has centurion.KindConflict if it does not stand at from.
-func (r *Repo) Advance(ctx context.Context, branch, from, to string) error {
+func (o *objects) Advance(ctx context.Context, branch, from, to string) error {
 	ref := refOf(branch)
-	_, err := r.git(ctx, call{Args: []string{"update-ref", "-m", "centurion: merge", "--no-deref", "--end-of-options", ref, to, r.orZero(from, to)}})
+	_, err := o.git(ctx, call{Args: []string{"update-ref", "-m", "centurion: merge", "--no-deref", "--end-of-options", ref, to, o.orZero(from, to)}})
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	at, tipErr := r.Tip(ctx, branch)
+	at, tipErr := o.Tip(ctx, branch)
 	if centurion.KindOf(tipErr) == centurion.KindNotFound {
 		at = ""
 	} else if tipErr != nil {
@@ -43,8 +43,8 @@ func (r *Repo) Advance(ctx context.Context, branch, from, to string) error {
 }
 
 // IsAncestor reports whether commit is of, or is reached from of by going back through its parents.
-func (r *Repo) IsAncestor(ctx context.Context, commit, of string) (bool, error) {
-	_, err := r.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", "--end-of-options", commit, of}})
+func (o *objects) IsAncestor(ctx context.Context, commit, of string) (bool, error) {
+	_, err := o.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", "--end-of-options", commit, of}})
 	if exitCode(err) == 1 {
 		return false, nil
 	}
@@ -52,25 +52,25 @@ func (r *Repo) IsAncestor(ctx context.Context, commit, of string) (bool, error) 
 }
 
 // TreeOf returns the tree of a commit, without the entries below .opencode/ of the project: two results that differ there only are the same.
-func (r *Repo) TreeOf(ctx context.Context, commit string) (string, error) {
-	tree, err := r.tree(ctx, commit)
+func (o *objects) TreeOf(ctx context.Context, commit string) (string, error) {
+	tree, err := o.tree(ctx, commit)
 	if err != nil {
 		return "", err
 	}
-	if t := r.objects.known(itsPublic, tree); t != "" {
+	if t := o.cache.known(itsPublic, tree); t != "" {
 		return t, nil
 	}
-	public, err := r.withoutPrivate(ctx, tree)
+	public, err := o.withoutPrivate(ctx, tree)
 	if err == nil {
-		r.objects.learn(itsPublic, tree, public)
+		o.cache.learn(itsPublic, tree, public)
 	}
 	return public, err
 }
 
 // withoutPrivate makes a tree without .opencode/ of the project.
-func (r *Repo) withoutPrivate(ctx context.Context, tree string) (string, error) {
-	own := r.private()
-	out, err := r.git(ctx, call{Args: []string{"ls-tree", "-z", "--full-tree", tree, "--", own}})
+func (o *objects) withoutPrivate(ctx context.Context, tree string) (string, error) {
+	own := o.private()
+	out, err := o.git(ctx, call{Args: []string{"ls-tree", "-z", "--full-tree", tree, "--", own}})
 	if err != nil || len(out) == 0 {
 		return tree, err
 	}
@@ -81,7 +81,7 @@ func (r *Repo) withoutPrivate(ctx context.Context, tree string) (string, error) 
 		if dir != "." {
 			at = tree + ":" + dir
 		}
-		list, err := r.git(ctx, call{Args: []string{"ls-tree", "-z", "--end-of-options", at}})
+		list, err := o.git(ctx, call{Args: []string{"ls-tree", "-z", "--end-of-options", at}})
 		if err != nil {
 			return "", err
 		}
@@ -95,14 +95,14 @@ func (r *Repo) withoutPrivate(ctx context.Context, tree string) (string, error) 
 			p = dir
 			continue
 		}
-		return r.replaceDir(ctx, tree, dir, kept.String())
+		return o.replaceDir(ctx, tree, dir, kept.String())
 	}
 }
 
 // replaceDir makes a tree in which a directory has these entries, as `ls-tree -z` lists them.
-func (r *Repo) replaceDir(ctx context.Context, tree, dir, entries string) (string, error) {
+func (o *objects) replaceDir(ctx context.Context, tree, dir, entries string) (string, error) {
 	for {
-		out, err := r.git(ctx, call{Args: []string{"mktree", "-z", "--missing"}, Stdin: strings.NewReader(entries)})
+		out, err := o.git(ctx, call{Args: []string{"mktree", "-z", "--missing"}, Stdin: strings.NewReader(entries)})
 		if err != nil || dir == "." {
 			return lastLine(out), err
 		}
@@ -112,7 +112,7 @@ func (r *Repo) replaceDir(ctx context.Context, tree, dir, entries string) (strin
 		if dir != "." {
 			at = tree + ":" + dir
 		}
-		list, err := r.git(ctx, call{Args: []string{"ls-tree", "-z", "--end-of-options", at}})
+		list, err := o.git(ctx, call{Args: []string{"ls-tree", "-z", "--end-of-options", at}})
 		if err != nil {
 			return "", err
 		}
@@ -128,31 +128,31 @@ func (r *Repo) replaceDir(ctx context.Context, tree, dir, entries string) (strin
 }
 
 // tree is the tree of a commit or tree; that of nothing is the empty one.
-func (r *Repo) tree(ctx context.Context, commit string) (string, error) {
+func (o *objects) tree(ctx context.Context, commit string) (string, error) {
 	if commit == "" {
-		return r.emptyTree(ctx)
+		return o.emptyTree(ctx)
 	}
-	if t := r.objects.known(itsTree, commit); t != "" {
+	if t := o.cache.known(itsTree, commit); t != "" {
 		return t, nil
 	}
-	out, err := r.git(ctx, call{Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", commit + "^{tree}"}})
+	out, err := o.git(ctx, call{Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", commit + "^{tree}"}})
 	if err != nil {
 		if c := exitCode(err); c == 1 || c == 128 {
 			return "", notFound("find tree", "the repository has no commit or tree "+commit, err)
 		}
 		return "", err
 	}
-	r.objects.hasTree(commit, lastLine(out))
+	o.cache.hasTree(commit, lastLine(out))
 	return lastLine(out), nil
 }
 
-func (r *Repo) emptyTree(ctx context.Context) (string, error) {
-	out, err := r.git(ctx, call{Args: []string{"mktree", "-z"}, Stdin: strings.NewReader("")})
+func (o *objects) emptyTree(ctx context.Context) (string, error) {
+	out, err := o.git(ctx, call{Args: []string{"mktree", "-z"}, Stdin: strings.NewReader("")})
 	return lastLine(out), err
 }
 
 // orZero is a commit, or the id that says that there is none, as long as like.
-func (r *Repo) orZero(commit, like string) string {
+func (o *objects) orZero(commit, like string) string {
 	if commit != "" {
 		return commit
 	}

@@ -13,6 +13,15 @@ import (
 
 // Repo is the repository of a project. Its methods may be called from several goroutines.
 type Repo struct {
+	*objects
+	*reverts
+	*snapshots
+	*checkouts
+	*userSide
+}
+
+// repository is where the repository of a project is, and how git runs there.
+type repository struct {
 	opts   Options
 	prog   *program
 	top    string // of the person's working tree, with links resolved
@@ -21,12 +30,31 @@ type Repo struct {
 	prefix string // of the project below top, with slashes
 
 	admin sync.Mutex // held where git's own locks would collide: the list of worktrees, packed refs
-	pool  pool
+}
 
-	objects objects
-	setups  setups
+// objects reads and makes commits and trees, and moves branches.
+type objects struct {
+	*repository
+	cache objectCache
+}
 
-	landing sync.Mutex // held while the person's side is read and changed: one merge after the other
+// reverts takes parts of a change out of a tree, for the proof and for an undo.
+type reverts struct{ *objects }
+
+// snapshots records what a person sees: HEAD with what is not committed.
+type snapshots struct{ *objects }
+
+// checkouts are the working trees in which agents write, and what is kept of them.
+type checkouts struct {
+	*snapshots
+	pool   pool
+	setups setups
+}
+
+// userSide is the side of the user: their branch, index and files, which only a merge and its undo change.
+type userSide struct {
+	*objects
+	landing sync.Mutex // held while this side is read and changed: one merge after the other
 }
 
 // InsideGitError says that a directory belongs to git itself: who writes there can break the repository.
@@ -54,7 +82,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, &centurion.Error{Op: "open repository", Kind: centurion.KindNotFound, Msg: "no project at " + o.Dir, Err: err}
 	}
-	r := &Repo{opts: o, prog: prog}
+	r := &repository{opts: o, prog: prog}
 	if err := r.locate(ctx, dir); err != nil {
 		return nil, err
 	}
@@ -64,11 +92,17 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	if r.opts.Home, err = filepath.EvalSymlinks(o.Home); err != nil {
 		return nil, failed("open repository", "cannot find the directory of the checkouts", err)
 	}
-	return r, nil
+	return newRepo(r), nil
+}
+
+func newRepo(r *repository) *Repo {
+	all := &objects{repository: r}
+	seen := &snapshots{all}
+	return &Repo{all, &reverts{all}, seen, &checkouts{snapshots: seen}, &userSide{objects: all}}
 }
 
 // locate asks git where dir lies. It is the one call that git is left to look around in: it checks the owner, too.
-func (r *Repo) locate(ctx context.Context, dir string) error {
+func (r *repository) locate(ctx context.Context, dir string) error {
 	out, err := r.prog.run(ctx, call{Dir: dir, Seek: true, Args: []string{"rev-parse", "--path-format=absolute",
 		"--is-bare-repository", "--is-inside-work-tree", "--absolute-git-dir", "--git-common-dir"}})
 	if err != nil {
@@ -130,7 +164,7 @@ func (p *program) check(ctx context.Context) error {
 }
 
 // git runs git in the repository: by default on the person's working tree, from its top.
-func (r *Repo) git(ctx context.Context, c call) ([]byte, error) {
+func (r *repository) git(ctx context.Context, c call) ([]byte, error) {
 	if c.GitDir == "" && c.WorkTree == "" && !c.Seek {
 		c.GitDir, c.WorkTree = r.gitDir, r.top
 	}
@@ -141,10 +175,10 @@ func (r *Repo) git(ctx context.Context, c call) ([]byte, error) {
 }
 
 // Prefix is the project's directory relative to the repository's top, with slashes; empty for the top.
-func (r *Repo) Prefix() string { return r.prefix }
+func (r *repository) Prefix() string { return r.prefix }
 
 // private is the project's .opencode relative to the repository's top, with slashes. It belongs to no commit of the program.
-func (r *Repo) private() string {
+func (r *repository) private() string {
 	if r.prefix == "" {
 		return ".opencode"
 	}
@@ -152,7 +186,7 @@ func (r *Repo) private() string {
 }
 
 // Head returns where the person stands.
-func (r *Repo) Head(ctx context.Context) (Head, error) {
+func (r *repository) Head(ctx context.Context) (Head, error) {
 	var h Head
 	out, err := r.git(ctx, call{Args: []string{"symbolic-ref", "-q", "HEAD"}})
 	switch {

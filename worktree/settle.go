@@ -30,10 +30,10 @@ type journal struct {
 	Index  map[string]entry `json:"index"` // what the index gets
 }
 
-func (r *Repo) writeJournal(j journal) error {
+func (u *userSide) writeJournal(j journal) error {
 	b, err := json.Marshal(j)
 	if err == nil {
-		err = writeSynced(filepath.Join(r.gitDir, journalName), b)
+		err = writeSynced(filepath.Join(u.gitDir, journalName), b)
 	}
 	if err != nil {
 		return diskError("record the merge", err)
@@ -41,8 +41,8 @@ func (r *Repo) writeJournal(j journal) error {
 	return nil
 }
 
-func (r *Repo) dropJournal() error {
-	if err := os.Remove(filepath.Join(r.gitDir, journalName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (u *userSide) dropJournal() error {
+	if err := os.Remove(filepath.Join(u.gitDir, journalName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diskError("record the merge", err)
 	}
 	return nil
@@ -67,18 +67,18 @@ func writeSynced(to string, b []byte) error {
 }
 
 // undisturbed refuses while the person is in the middle of something; for a look, while a landing of ours is unfinished, too.
-func (r *Repo) undisturbed(look bool) error {
+func (u *userSide) undisturbed(look bool) error {
 	under := map[string]string{"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "rebase-merge": "a rebase",
 		"rebase-apply": "a rebase", "BISECT_LOG": "a bisection"}
 	for name, what := range under {
-		if _, err := os.Lstat(filepath.Join(r.gitDir, name)); err == nil {
-			return &centurion.Error{Op: "merge", Kind: centurion.KindConflict, Msg: what + " is in progress in " + r.top, Hint: "finish or abort it (git status says how), then try again"}
+		if _, err := os.Lstat(filepath.Join(u.gitDir, name)); err == nil {
+			return &centurion.Error{Op: "merge", Kind: centurion.KindConflict, Msg: what + " is in progress in " + u.top, Hint: "finish or abort it (git status says how), then try again"}
 		}
 	}
 	if !look {
 		return nil
 	}
-	if _, err := os.Lstat(filepath.Join(r.gitDir, journalName)); err == nil {
+	if _, err := os.Lstat(filepath.Join(u.gitDir, journalName)); err == nil {
 		return &centurion.Error{Op: "merge", Kind: centurion.KindConflict, Msg: "a merge was interrupted in the middle", Hint: "merge again: it is completed first"}
 	}
 	return nil
@@ -86,19 +86,19 @@ func (r *Repo) undisturbed(look bool) error {
 
 // Settle completes a Merge or an Undo that was killed in the middle, or forgets it if it had not begun to change anything.
 // Without one it does nothing. The error has centurion.KindConflict if the person's branch has moved since.
-func (r *Repo) Settle(ctx context.Context) error {
-	r.landing.Lock()
-	defer r.landing.Unlock()
-	return r.settle(ctx)
+func (u *userSide) Settle(ctx context.Context) error {
+	u.landing.Lock()
+	defer u.landing.Unlock()
+	return u.settle(ctx)
 }
 
 // settle completes a landing that was killed: the branch was moved first, so that where it stands says whether the files were
 // touched.
-func (r *Repo) settle(ctx context.Context) error {
-	if err := r.breakLock(); err != nil {
+func (u *userSide) settle(ctx context.Context) error {
+	if err := u.breakLock(); err != nil {
 		return err
 	}
-	at := filepath.Join(r.gitDir, journalName)
+	at := filepath.Join(u.gitDir, journalName)
 	b, err := os.ReadFile(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -110,15 +110,15 @@ func (r *Repo) settle(ctx context.Context) error {
 	if err != nil {
 		return diskError("read the record of a merge", err)
 	}
-	h, err := r.Head(ctx)
+	h, err := u.Head(ctx)
 	if err != nil {
 		return err
 	}
 	switch h.Commit {
 	case j.Before:
-		return r.dropJournal()
+		return u.dropJournal()
 	case j.After:
-		return r.complete(ctx, j)
+		return u.complete(ctx, j)
 	}
 	return &centurion.Error{Op: "merge", Kind: centurion.KindConflict,
 		Msg:  "a merge to " + orNothing(j.After) + " was interrupted in the middle, and the branch has moved since",
@@ -127,13 +127,13 @@ func (r *Repo) settle(ctx context.Context) error {
 
 // complete carries out the steps of a landing that are left: files that are as they were get the new content. Those that
 // somebody has changed since stay.
-func (r *Repo) complete(ctx context.Context, j journal) error {
-	dir, err := r.scratch()
+func (u *userSide) complete(ctx context.Context, j journal) error {
+	dir, err := u.scratch()
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	p := &landingPlan{repo: r, place: r.placer(), dir: dir}
+	p := &landingPlan{repo: u, place: u.placer(), dir: dir}
 	if err := p.readIndex(ctx); err != nil {
 		return err
 	}
@@ -155,10 +155,10 @@ func (r *Repo) complete(ctx context.Context, j journal) error {
 		return err
 	}
 	index := filepath.Join(dir, "staged")
-	if err := r.changeIndex(ctx, index, j.Index, p.staged); err != nil {
+	if err := u.changeIndex(ctx, index, j.Index, p.staged); err != nil {
 		return err
 	}
-	unlock, err := r.lockIndex()
+	unlock, err := u.lockIndex()
 	if err != nil {
 		return err
 	}
@@ -169,15 +169,15 @@ func (r *Repo) complete(ctx context.Context, j journal) error {
 	if err := p.place.place(dir, left, now.infos); err != nil {
 		return err
 	}
-	if err := r.installIndex(index); err != nil {
+	if err := u.installIndex(index); err != nil {
 		return err
 	}
-	return r.dropJournal()
+	return u.dropJournal()
 }
 
 // breakLock removes a lock of the index that a process of ours left when it was killed.
-func (r *Repo) breakLock() error {
-	at := filepath.Join(r.gitDir, "index.lock")
+func (u *userSide) breakLock() error {
+	at := filepath.Join(u.gitDir, "index.lock")
 	b, err := os.ReadFile(at)
 	pid, ours := strings.CutPrefix(strings.TrimSpace(string(b)), lockMark)
 	n, convErr := strconv.Atoi(pid)

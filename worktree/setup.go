@@ -127,10 +127,10 @@ func (s *setups) given(state string) error {
 }
 
 // RetrySetups has setups tried again that have failed: a mission begins, or goes on, and what was wrong may be mended.
-func (r *Repo) RetrySetups() {
-	r.setups.mu.Lock()
-	defer r.setups.mu.Unlock()
-	r.setups.errs, r.setups.counts = nil, nil
+func (cs *checkouts) RetrySetups() {
+	cs.setups.mu.Lock()
+	defer cs.setups.mu.Unlock()
+	cs.setups.errs, cs.setups.counts = nil, nil
 }
 
 // setup runs one command.
@@ -193,11 +193,11 @@ func (c *Checkout) after(ctx context.Context, state string) error {
 
 // NeedsSetup lists the project's lock files in a commit that mean dependencies which a checkout lacks unless a setup
 // installs them, sorted; there are none where the ecosystem keeps them in a cache, as Go's and Rust's do.
-func (r *Repo) NeedsSetup(ctx context.Context, commit string) ([]string, error) {
-	dir := commit + ":" + r.prefix
-	out, err := r.git(ctx, call{Args: []string{"ls-tree", "-z", "--name-only", dir}})
+func (cs *checkouts) NeedsSetup(ctx context.Context, commit string) ([]string, error) {
+	dir := commit + ":" + cs.prefix
+	out, err := cs.git(ctx, call{Args: []string{"ls-tree", "-z", "--name-only", dir}})
 	if err != nil {
-		if exitCode(err) == 128 && r.prefix != "" {
+		if exitCode(err) == 128 && cs.prefix != "" {
 			return nil, nil // the project is not in this commit
 		}
 		return nil, err

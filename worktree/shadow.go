@@ -53,7 +53,7 @@ func OpenShadow(ctx context.Context, o Options) (*Shadow, error) {
 		return nil, diskError("make the directory of the history", err)
 	}
 	at := filepath.Join(home, "shadow.git")
-	s := &Shadow{repo: &Repo{opts: Options{Dir: dir, Home: home}, prog: prog, top: dir, gitDir: at, common: at}}
+	s := &Shadow{repo: newRepo(&repository{opts: Options{Dir: dir, Home: home}, prog: prog, top: dir, gitDir: at, common: at})}
 	return s, s.prepare(ctx)
 }
 

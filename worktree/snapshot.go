@@ -18,14 +18,14 @@ import (
 // Left out are .opencode/ of the project, which is as in HEAD, repositories of their own inside the working tree, what is
 // uncommitted inside a submodule, and the biggest untracked files if all of them together are above [MaxUntracked]. With unmerged files the error has centurion.KindConflict. A repository without commits gets
 // a root commit that is on no branch.
-func (r *Repo) Snapshot(ctx context.Context, ref string, dirty bool) (centurion.Base, error) {
-	head, err := r.Head(ctx)
+func (s *snapshots) Snapshot(ctx context.Context, ref string, dirty bool) (centurion.Base, error) {
+	head, err := s.Head(ctx)
 	if err != nil {
 		return centurion.Base{}, err
 	}
 	base := centurion.Base{Commit: head.Commit, Head: head.Commit, Branch: head.Branch}
 	if dirty || head.Commit == "" {
-		tree, n, err := r.sight(ctx, head.Commit, dirty, &base)
+		tree, n, err := s.sight(ctx, head.Commit, dirty, &base)
 		if err != nil {
 			return centurion.Base{}, err
 		}
@@ -34,14 +34,14 @@ func (r *Repo) Snapshot(ctx context.Context, ref string, dirty bool) (centurion.
 			if head.Commit != "" {
 				args = append(args, "-p", head.Commit)
 			}
-			out, err := r.git(ctx, call{Args: args})
+			out, err := s.git(ctx, call{Args: args})
 			if err != nil {
 				return centurion.Base{}, err
 			}
 			base.Commit, base.Dirty = line(out), n
 		}
 	}
-	if _, err := r.git(ctx, call{Args: []string{"update-ref", ref, base.Commit}}); err != nil {
+	if _, err := s.git(ctx, call{Args: []string{"update-ref", ref, base.Commit}}); err != nil {
 		return centurion.Base{}, err
 	}
 	return base, nil
@@ -49,28 +49,28 @@ func (r *Repo) Snapshot(ctx context.Context, ref string, dirty bool) (centurion.
 
 // sight writes the tree of what the person sees and counts the files in which it differs from head. The person's index
 // is copied for it: it knows which files are unchanged, so that they are not read.
-func (r *Repo) sight(ctx context.Context, head string, dirty bool, base *centurion.Base) (tree string, n int, err error) {
-	index, remove, err := r.temp()
+func (s *snapshots) sight(ctx context.Context, head string, dirty bool, base *centurion.Base) (tree string, n int, err error) {
+	index, remove, err := s.temp()
 	if err != nil {
 		return "", 0, err
 	}
 	defer remove()
 	if dirty {
-		if err := copyIndex(filepath.Join(r.gitDir, "index"), index); err != nil {
+		if err := copyIndex(filepath.Join(s.gitDir, "index"), index); err != nil {
 			return "", 0, err
 		}
-		if err := r.unmerged(ctx, index); err != nil {
+		if err := s.unmerged(ctx, index); err != nil {
 			return "", 0, err
 		}
-		v := view{gitDir: r.gitDir, dir: r.top, index: index, leave: func(untracked []string) []string {
-			base.LeftOut, base.LeftOutBytes = tooBig(r.top, untracked, MaxUntracked)
+		v := view{gitDir: s.gitDir, dir: s.top, index: index, leave: func(untracked []string) []string {
+			base.LeftOut, base.LeftOutBytes = tooBig(s.top, untracked, MaxUntracked)
 			return base.LeftOut
 		}}
-		if _, err := r.gather(ctx, v, head); err != nil {
+		if _, err := s.gather(ctx, v, head); err != nil {
 			return "", 0, err
 		}
 	}
-	out, err := r.git(ctx, call{Index: index, Args: []string{"write-tree"}})
+	out, err := s.git(ctx, call{Index: index, Args: []string{"write-tree"}})
 	if err != nil {
 		return "", 0, err
 	}
@@ -79,7 +79,7 @@ func (r *Repo) sight(ctx context.Context, head string, dirty bool, base *centuri
 	if head != "" {
 		args = []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", head, tree}
 	}
-	out, err = r.git(ctx, call{Args: args})
+	out, err = s.git(ctx, call{Args: args})
 	return tree, len(fields(out)), err
 }
 
@@ -112,8 +112,8 @@ func tooBig(dir string, names []string, limit int64) (big []string, size int64) 
 }
 
 // unmerged refuses an index in the middle of a merge: nobody knows yet what the person wants these files to be.
-func (r *Repo) unmerged(ctx context.Context, index string) error {
-	out, err := r.git(ctx, call{Index: index, Args: []string{"ls-files", "-u", "-z"}})
+func (s *snapshots) unmerged(ctx context.Context, index string) error {
+	out, err := s.git(ctx, call{Index: index, Args: []string{"ls-files", "-u", "-z"}})
 	if err != nil || len(out) == 0 {
 		return err
 	}
@@ -145,11 +145,11 @@ func (v view) call(args ...string) call {
 
 // gather brings an index to the files as they are, .opencode/ of the project to what it is in head, and leaves out
 // repositories inside, which it returns.
-func (r *Repo) gather(ctx context.Context, v view, head string) (nested []string, err error) {
-	if err := r.hide(ctx); err != nil { // what is ignored is not read
+func (s *snapshots) gather(ctx context.Context, v view, head string) (nested []string, err error) {
+	if err := s.hide(ctx); err != nil { // what is ignored is not read
 		return nil, err
 	}
-	nested, untracked, err := r.untracked(ctx, v)
+	nested, untracked, err := s.untracked(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -163,19 +163,19 @@ func (r *Repo) gather(ctx context.Context, v view, head string) (nested []string
 			specs = append(specs, exclude(p))
 		}
 	}
-	if err := r.addAll(ctx, v, append(specs, v.submodules()...)); err != nil {
+	if err := s.addAll(ctx, v, append(specs, v.submodules()...)); err != nil {
 		return nil, err
 	}
-	return nested, r.restorePrivate(ctx, v, head)
+	return nested, s.restorePrivate(ctx, v, head)
 }
 
 // addAll is `git add -A` without some paths.
-func (r *Repo) addAll(ctx context.Context, v view, without []string) error {
+func (s *snapshots) addAll(ctx context.Context, v view, without []string) error {
 	c := v.call("add", "-A", "--pathspec-from-file=-", "--pathspec-file-nul")
 	for try := 0; ; try++ {
 		// A pattern as ** is an error where there is no file at all; the top itself is not.
 		c.Stdin = strings.NewReader(strings.Join(append([]string{":(top)"}, without...), "\x00"))
-		_, err := r.git(ctx, c)
+		_, err := s.git(ctx, c)
 		if err == nil || try == 2 || ctx.Err() != nil { // a file may go away between being listed and being read
 			return err
 		}
@@ -195,8 +195,8 @@ func (v view) submodules() []string {
 
 // untracked lists what is neither tracked nor ignored, and which of it are directories that are repositories of their own;
 // all without a slash at the end.
-func (r *Repo) untracked(ctx context.Context, v view) (nested, all []string, err error) {
-	out, err := r.git(ctx, v.call("ls-files", "-o", "--exclude-standard", "-z"))
+func (s *snapshots) untracked(ctx context.Context, v view) (nested, all []string, err error) {
+	out, err := s.git(ctx, v.call("ls-files", "-o", "--exclude-standard", "-z"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -211,16 +211,16 @@ func (r *Repo) untracked(ctx context.Context, v view) (nested, all []string, err
 }
 
 // restorePrivate makes .opencode/ in an index what it is in head, whatever was staged.
-func (r *Repo) restorePrivate(ctx context.Context, v view, head string) error {
-	only := ":(top,literal)" + r.private()
+func (s *snapshots) restorePrivate(ctx context.Context, v view, head string) error {
+	only := ":(top,literal)" + s.private()
 	if head == "" {
-		_, err := r.git(ctx, v.call("rm", "--cached", "-r", "-q", "-f", "--ignore-unmatch", "--", only))
+		_, err := s.git(ctx, v.call("rm", "--cached", "-r", "-q", "-f", "--ignore-unmatch", "--", only))
 		return err
 	}
-	_, err := r.git(ctx, v.call("diff-index", "--cached", "--quiet", head, "--", only))
+	_, err := s.git(ctx, v.call("diff-index", "--cached", "--quiet", head, "--", only))
 	if err == nil || exitCode(err) != 1 {
 		return err
 	}
-	_, err = r.git(ctx, v.call("reset", "-q", "--no-refresh", head, "--", only))
+	_, err = s.git(ctx, v.call("reset", "-q", "--no-refresh", head, "--", only))
 	return err
 }

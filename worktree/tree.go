@@ -17,7 +17,7 @@ import (
 // Without makes a tree of to in which the hunks that out chooses are taken out: they are as they were in from. removed is what was taken out, as a patch from from to to.
 // out is asked for each hunk; a file without hunks (binary, renamed only, mode) is asked for with a nil hunk. A file of which all hunks are chosen is as it was in from: gone if it was added.
 // What was deleted and would come back where something else stays in its way does not.
-func (r *Repo) Without(ctx context.Context, from, to string, out func(f centurion.FileDiff, h *centurion.Hunk) bool) (tree, removed string, err error) {
+func (r *reverts) Without(ctx context.Context, from, to string, out func(f centurion.FileDiff, h *centurion.Hunk) bool) (tree, removed string, err error) {
 	tree, err = r.takeOut(ctx, from, to, out)
 	if err != nil {
 		return "", "", err
@@ -27,7 +27,7 @@ func (r *Repo) Without(ctx context.Context, from, to string, out func(f centurio
 }
 
 // takeOut is Without without the patch.
-func (r *Repo) takeOut(ctx context.Context, from, to string, out func(f centurion.FileDiff, h *centurion.Hunk) bool) (string, error) {
+func (r *reverts) takeOut(ctx context.Context, from, to string, out func(f centurion.FileDiff, h *centurion.Hunk) bool) (string, error) {
 	tree, err := r.tree(ctx, to)
 	if err != nil {
 		return "", err
@@ -68,7 +68,7 @@ func (r *Repo) takeOut(ctx context.Context, from, to string, out func(f centurio
 }
 
 // takeParts adds to edit what files have without some of their hunks.
-func (r *Repo) takeParts(ctx context.Context, parts []change, edit map[string]entry) error {
+func (r *reverts) takeParts(ctx context.Context, parts []change, edit map[string]entry) error {
 	if len(parts) == 0 {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (r *Repo) takeParts(ctx context.Context, parts []change, edit map[string]en
 }
 
 // giveWay takes back what would come back where a file stays that needs its name as a directory, or below a file that stays.
-func (r *Repo) giveWay(ctx context.Context, tree string, all []change, edit map[string]entry) error {
+func (r *reverts) giveWay(ctx context.Context, tree string, all []change, edit map[string]entry) error {
 	stays := map[string]bool{} // what was added or kept its new name, and the directories above it
 	for _, c := range all {
 		if e, edited := edit[c.Path]; c.to == (entry{}) || edited && e == (entry{}) {
@@ -136,7 +136,7 @@ func (r *Repo) giveWay(ctx context.Context, tree string, all []change, edit map[
 
 // Revert takes the changes between from and to that out chooses (all if it is nil) out of another tree, which was made later: three ways, so that what came after
 // stays. ok is false if they no longer come apart. removed is what was taken out, as a patch.
-func (r *Repo) Revert(ctx context.Context, tree, from, to string, out func(f centurion.FileDiff, h *centurion.Hunk) bool) (without, removed string, ok bool, err error) {
+func (r *reverts) Revert(ctx context.Context, tree, from, to string, out func(f centurion.FileDiff, h *centurion.Hunk) bool) (without, removed string, ok bool, err error) {
 	if out == nil {
 		out = func(centurion.FileDiff, *centurion.Hunk) bool { return true }
 	}
@@ -153,16 +153,16 @@ func (r *Repo) Revert(ctx context.Context, tree, from, to string, out func(f cen
 }
 
 // Read returns a file of a tree or commit; an error of centurion.KindNotFound if there is none.
-func (r *Repo) Read(ctx context.Context, tree, name string) ([]byte, error) {
-	out, err := r.git(ctx, call{Args: []string{"cat-file", "blob", "--", tree + ":" + path.Clean(filepath.ToSlash(name))}})
+func (o *objects) Read(ctx context.Context, tree, name string) ([]byte, error) {
+	out, err := o.git(ctx, call{Args: []string{"cat-file", "blob", "--", tree + ":" + path.Clean(filepath.ToSlash(name))}})
 	if err == nil || exitCode(err) != 128 {
 		return out, err
 	}
-	at, treeErr := r.tree(ctx, tree)
+	at, treeErr := o.tree(ctx, tree)
 	if treeErr != nil {
 		return nil, treeErr
 	}
-	list, listErr := r.git(ctx, call{Args: []string{"--literal-pathspecs", "ls-tree", "-z", "--full-tree", at, "--", path.Clean(filepath.ToSlash(name))}})
+	list, listErr := o.git(ctx, call{Args: []string{"--literal-pathspecs", "ls-tree", "-z", "--full-tree", at, "--", path.Clean(filepath.ToSlash(name))}})
 	if listErr != nil || len(list) > 0 && strings.Contains(string(list), " blob ") {
 		return nil, err
 	}
@@ -171,8 +171,8 @@ func (r *Repo) Read(ctx context.Context, tree, name string) ([]byte, error) {
 
 // With makes a tree in which these files (path relative to the repository's top) have this content; nil takes a file out. A
 // file keeps its mode, and a new one can not be executed.
-func (r *Repo) With(ctx context.Context, tree string, files map[string][]byte) (string, error) {
-	at, err := r.tree(ctx, tree)
+func (o *objects) With(ctx context.Context, tree string, files map[string][]byte) (string, error) {
+	at, err := o.tree(ctx, tree)
 	if err != nil {
 		return "", err
 	}
@@ -190,11 +190,11 @@ func (r *Repo) With(ctx context.Context, tree string, files map[string][]byte) (
 			contents, written = append(contents, files[n]), append(written, p)
 		}
 	}
-	made, err := r.newBlobs(ctx, contents)
+	made, err := o.newBlobs(ctx, contents)
 	if err != nil {
 		return "", err
 	}
-	had, err := r.entries(ctx, at, written)
+	had, err := o.entries(ctx, at, written)
 	if err != nil {
 		return "", err
 	}
@@ -204,14 +204,14 @@ func (r *Repo) With(ctx context.Context, tree string, files map[string][]byte) (
 			edit[p] = entry{had[p].Mode, made[i]}
 		}
 	}
-	return r.edit(ctx, at, edit)
+	return o.edit(ctx, at, edit)
 }
 
 // entries are what a tree has at these paths. Directories are none.
-func (r *Repo) entries(ctx context.Context, tree string, paths []string) (map[string]entry, error) {
+func (o *objects) entries(ctx context.Context, tree string, paths []string) (map[string]entry, error) {
 	found := map[string]entry{}
 	for some := range slices.Chunk(paths, 1000) {
-		out, err := r.git(ctx, call{Args: append([]string{"--literal-pathspecs", "ls-tree", "-z", "--full-tree", tree, "--"}, some...)})
+		out, err := o.git(ctx, call{Args: append([]string{"--literal-pathspecs", "ls-tree", "-z", "--full-tree", tree, "--"}, some...)})
 		if err != nil {
 			return nil, err
 		}
@@ -226,19 +226,19 @@ func (r *Repo) entries(ctx context.Context, tree string, paths []string) (map[st
 }
 
 // edit makes a tree with other entries at some paths; the zero entry takes one out.
-func (r *Repo) edit(ctx context.Context, tree string, changes map[string]entry) (string, error) {
+func (o *objects) edit(ctx context.Context, tree string, changes map[string]entry) (string, error) {
 	if len(changes) == 0 {
 		return tree, nil
 	}
 	var made string
-	err := r.withIndex(func(index string) error {
-		if _, err := r.git(ctx, call{Index: index, Args: []string{"read-tree", "--end-of-options", tree}}); err != nil {
+	err := o.withIndex(func(index string) error {
+		if _, err := o.git(ctx, call{Index: index, Args: []string{"read-tree", "--end-of-options", tree}}); err != nil {
 			return err
 		}
-		if _, err := r.git(ctx, call{Index: index, Args: []string{"update-index", "-z", "--index-info"}, Stdin: indexInfo(changes)}); err != nil {
+		if _, err := o.git(ctx, call{Index: index, Args: []string{"update-index", "-z", "--index-info"}, Stdin: indexInfo(changes)}); err != nil {
 			return err
 		}
-		out, err := r.git(ctx, call{Index: index, Args: []string{"write-tree", "--missing-ok"}})
+		out, err := o.git(ctx, call{Index: index, Args: []string{"write-tree", "--missing-ok"}})
 		made = lastLine(out)
 		return err
 	})
@@ -264,8 +264,8 @@ func indexInfo(changes map[string]entry) *bytes.Reader {
 }
 
 // withIndex gives f the name of an index that does not exist yet, and takes it away.
-func (r *Repo) withIndex(f func(index string) error) error {
-	dir, err := r.scratch()
+func (o *objects) withIndex(f func(index string) error) error {
+	dir, err := o.scratch()
 	if err != nil {
 		return err
 	}
@@ -274,8 +274,8 @@ func (r *Repo) withIndex(f func(index string) error) error {
 }
 
 // scratch makes a directory that its caller removes.
-func (r *Repo) scratch() (string, error) {
-	at := filepath.Join(r.opts.Home, "tmp")
+func (o *objects) scratch() (string, error) {
+	at := filepath.Join(o.opts.Home, "tmp")
 	if err := os.MkdirAll(at, 0o700); err != nil {
 		return "", diskError("make a temporary directory", err)
 	}
@@ -291,11 +291,11 @@ func diskError(op string, err error) error {
 }
 
 // blobs reads objects in one go.
-func (r *Repo) blobs(ctx context.Context, ids []string) ([][]byte, error) {
+func (o *objects) blobs(ctx context.Context, ids []string) ([][]byte, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	out, err := r.git(ctx, call{Args: []string{"cat-file", "--batch"}, Stdin: strings.NewReader(strings.Join(ids, "\n") + "\n")})
+	out, err := o.git(ctx, call{Args: []string{"cat-file", "--batch"}, Stdin: strings.NewReader(strings.Join(ids, "\n") + "\n")})
 	if err != nil {
 		return nil, err
 	}
@@ -316,15 +316,15 @@ func (r *Repo) blobs(ctx context.Context, ids []string) ([][]byte, error) {
 }
 
 // newBlobs stores contents, byte for byte, in one go.
-func (r *Repo) newBlobs(ctx context.Context, contents [][]byte) ([]string, error) {
+func (o *objects) newBlobs(ctx context.Context, contents [][]byte) ([]string, error) {
 	if len(contents) == 0 {
 		return nil, nil
 	}
 	if len(contents) == 1 {
-		out, err := r.git(ctx, call{Args: []string{"hash-object", "-w", "--no-filters", "--stdin"}, Stdin: bytes.NewReader(contents[0])})
+		out, err := o.git(ctx, call{Args: []string{"hash-object", "-w", "--no-filters", "--stdin"}, Stdin: bytes.NewReader(contents[0])})
 		return []string{lastLine(out)}, err
 	}
-	dir, err := r.scratch()
+	dir, err := o.scratch()
 	if err != nil {
 		return nil, err
 	}
@@ -337,7 +337,7 @@ func (r *Repo) newBlobs(ctx context.Context, contents [][]byte) ([]string, error
 		}
 		names.WriteString(filepath.ToSlash(filepath.Join(dir, name)) + "\n")
 	}
-	out, err := r.git(ctx, call{Args: []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}, Stdin: strings.NewReader(names.String())})
+	out, err := o.git(ctx, call{Args: []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}, Stdin: strings.NewReader(names.String())})
 	if err != nil {
 		return nil, err
 	}

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// objects remembers what git has said of objects by their full ids: an object never changes, and asking again takes a process.
+// objectCache remembers what git has said of objects by their full ids: an object never changes, and asking again takes a process.
 // An object that somebody prunes while the program works with it is missed by the call that reads it. The zero value is
 // ready for use.
-type objects struct {
+type objectCache struct {
 	mu      sync.Mutex
 	answers map[question]string
 }
@@ -29,35 +29,35 @@ const (
 const maxAnswers = 50_000
 
 // known returns an answer, or "".
-func (o *objects) known(what, id string) string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.answers[question{what, id}]
+func (c *objectCache) known(what, id string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.answers[question{what, id}]
 }
 
 // learn keeps an answer, unless the question was one after a name that may mean something else tomorrow.
-func (o *objects) learn(what, id, answer string) {
+func (c *objectCache) learn(what, id, answer string) {
 	if !isID(id) || !isID(answer) {
 		return
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.answers == nil || len(o.answers) >= maxAnswers {
-		o.answers = map[question]string{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.answers == nil || len(c.answers) >= maxAnswers {
+		c.answers = map[question]string{}
 	}
-	o.answers[question{what, id}] = answer
+	c.answers[question{what, id}] = answer
 }
 
 // hasTree keeps the tree of a commit or tree.
-func (o *objects) hasTree(id, tree string) {
-	o.learn(itsTree, id, tree)
-	o.learn(itsTree, tree, tree)
+func (c *objectCache) hasTree(id, tree string) {
+	c.learn(itsTree, id, tree)
+	c.learn(itsTree, tree, tree)
 }
 
 // made keeps what is known of a commit.
-func (o *objects) made(commit, tree string) {
-	o.learn(itsCommit, commit, commit)
-	o.hasTree(commit, tree)
+func (c *objectCache) made(commit, tree string) {
+	c.learn(itsCommit, commit, commit)
+	c.hasTree(commit, tree)
 }
 
 // isID reports whether a name is a full object id: git takes it for nothing else, even if a branch is named so.
