@@ -153,18 +153,20 @@ func TestGrant(t *testing.T) {
 		lacks     Dim
 		mine      bool
 	}{
-		"all of a small answer":       {left: Amount{10 * usdUnits}, most: 2000, peers: 1, answer: 2000, lacks: dims},
-		"an equal share":              {left: Amount{10 * usdUnits}, most: 64_000, peers: 50, answer: 19_000, lacks: dims},
-		"a file, though it is more":   {left: Amount{1 * usdUnits}, most: 64_000, peers: 50, answer: comfort, lacks: dims},
-		"what there is":               {left: Amount{3 * usdUnits / 100}, most: 64_000, peers: 50, answer: 2000, lacks: dims},
-		"too little for an answer":    {left: Amount{15 * usdUnits / 1000}, most: 64_000, peers: 1, lacks: USD},
-		"too few tokens":              {left: Amount{0, 10_500}, most: 64_000, peers: 1, lacks: Tokens},
-		"tokens":                      {left: Amount{0, 13_000}, most: 64_000, peers: 1, answer: 3000, lacks: dims},
-		"a model with tiny answers":   {left: Amount{0, 10_600}, most: 500, peers: 1, answer: 500, lacks: dims},
-		"no request":                  {left: Amount{0, 0, -1}, most: 64_000, peers: 1, lacks: Rounds},
-		"its own budget":              {left: Amount{10 * usdUnits}, own: Amount{25 * usdUnits / 1000}, most: 64_000, peers: 1, answer: 1500, lacks: dims},
-		"its own budget is used up":   {left: Amount{10 * usdUnits}, own: Amount{usdUnits / 100}, most: 64_000, peers: 1, lacks: USD, mine: true},
-		"its own budget is not there": {left: Amount{usdUnits / 10}, own: Amount{usdUnits}, most: 64_000, peers: 1, lacks: USD},
+		"all of a small answer":        {left: Amount{10 * usdUnits}, most: 2000, peers: 1, answer: 2000, lacks: dims},
+		"an equal share":               {left: Amount{10 * usdUnits}, most: 64_000, peers: 50, answer: 19_000, lacks: dims},
+		"a file, though it is more":    {left: Amount{1 * usdUnits}, most: 64_000, peers: 50, answer: comfort, lacks: dims},
+		"what there is":                {left: Amount{3 * usdUnits / 100}, most: 64_000, peers: 50, answer: 2000, lacks: dims},
+		"too little for an answer":     {left: Amount{15 * usdUnits / 1000}, most: 64_000, peers: 1, lacks: USD},
+		"too few tokens":               {left: Amount{0, 10_500}, most: 64_000, peers: 1, lacks: Tokens},
+		"one of few requests":          {left: Amount{10 * usdUnits, 0, 3}, most: 64_000, peers: 50, answer: 19_000, lacks: dims},
+		"its own tokens are not there": {left: Amount{0, 20_000}, own: Amount{0, 30_000}, most: 64_000, peers: 1, lacks: Tokens},
+		"tokens":                       {left: Amount{0, 13_000}, most: 64_000, peers: 1, answer: 3000, lacks: dims},
+		"a model with tiny answers":    {left: Amount{0, 10_600}, most: 500, peers: 1, answer: 500, lacks: dims},
+		"no request":                   {left: Amount{0, 0, -1}, most: 64_000, peers: 1, lacks: Rounds},
+		"its own budget":               {left: Amount{10 * usdUnits}, own: Amount{25 * usdUnits / 1000}, most: 64_000, peers: 1, answer: 1500, lacks: dims},
+		"its own budget is used up":    {left: Amount{10 * usdUnits}, own: Amount{usdUnits / 100}, most: 64_000, peers: 1, lacks: USD, mine: true},
+		"its own budget is not there":  {left: Amount{usdUnits / 10}, own: Amount{usdUnits}, most: 64_000, peers: 1, lacks: USD},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &ledger{limit: test.left}

@@ -39,18 +39,13 @@ func (a *holding) left() Amount {
 	return l
 }
 
-// open makes an account. An account that is there stays as it is.
-func (l *ledger) open(id string, own, spent Amount) *holding {
-	if a := l.accounts[id]; a != nil {
-		return a
-	}
+// open makes an account.
+func (l *ledger) open(id string, own, spent Amount) {
 	if l.accounts == nil {
 		l.accounts = map[string]*holding{}
 	}
 	l.opened++
-	a := &holding{number: l.opened, own: own, spent: spent}
-	l.accounts[id] = a
-	return a
+	l.accounts[id] = &holding{number: l.opened, own: own, spent: spent}
 }
 
 // close gives back what an account holds.
@@ -146,7 +141,6 @@ func (l *ledger) grant(id string, r request, peers int64) (answer int64, lacks D
 		}
 		for d := range left {
 			if a.own[d] > 0 {
-				free[d] -= left[d] - a.held[d]
 				a.held[d] = left[d]
 			}
 		}

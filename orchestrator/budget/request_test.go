@@ -22,6 +22,8 @@ func TestRequestIsAsLongAsItMay(t *testing.T) {
 		"no limit":              {need: Need{Input: 5000, Price: price}},
 		"no limit, a long one":  {need: Need{Input: 5000, MaxOut: 64_000, Price: price}, want: Grant{MaxOut: 64_000}},
 		"money, and no price":   {mission: centurion.MissionOptions{MaxCost: 1}, need: Need{Input: 5000, MaxOut: 64_000}, want: Grant{MaxOut: 64_000}},
+		"money, for an unknown": {mission: centurion.MissionOptions{MaxCost: 1}, need: Need{Input: 5000, Price: price}, want: Grant{MaxOut: 8192}},
+		"unknown, and no price": {mission: centurion.MissionOptions{MaxCost: 1}, need: Need{Input: 5000}},
 		"enough for an unknown": {mission: centurion.MissionOptions{MaxTokens: 1e6}, need: Need{Input: 5000}},
 		"tokens":                {mission: centurion.MissionOptions{MaxTokens: 8000}, need: Need{Input: 5000}, want: Grant{MaxOut: 3000}},
 		"money":                 {mission: centurion.MissionOptions{MaxCost: 0.025}, need: Need{Input: 5000, Price: price}, want: Grant{MaxOut: 2000}},
@@ -64,7 +66,16 @@ func TestRequestWaits(t *testing.T) {
 		if !strings.HasPrefix(said, "budget: ") || !strings.HasSuffix(said, " of 10000 tokens reserved by 1 agent") {
 			t.Errorf("it waits for %q", said)
 		}
+		gone := errors.New("gone")
 		b.Done(second)
+		if _, err := b.Request(t.Context(), second, Need{Input: 2000, MaxOut: 4000}, nil); err != nil {
+			t.Error(err)
+		}
+		_, err = b.Request(t.Context(), first, Need{Input: 2000, MaxOut: 4000}, func(string) (func() error, error) {
+			b.Done(second)
+			return func() error { return gone }, nil
+		})
+		equal(t, "an error at the end of a wait", err, gone)
 		ended, cancel := context.WithCancelCause(t.Context())
 		cancel(centurion.ErrShutdown)
 		if _, err := b.Request(ended, first, Need{Input: 50_000}, func(string) (func() error, error) { return nil, nil }); err != error(centurion.ErrShutdown) {
@@ -91,6 +102,10 @@ func TestFits(t *testing.T) {
 		if test.says == "" && err != nil || test.says != "" && (centurion.KindOf(err) != centurion.KindBudget || !strings.Contains(err.Error(), test.says)) {
 			t.Errorf("%+v: %v", test, err)
 		}
+	}
+	b.Spawn(centurion.Task{ID: "t"}, Amount{Rounds: 1})
+	if err := b.Fits(centurion.TaskBudget{Cost: 5}, Amount{Rounds: 4}); err != nil {
+		t.Errorf("while another holds something, and of what has no limit: %v", err)
 	}
 	left := OwnLeft(centurion.Task{Budget: centurion.TaskBudget{Cost: 0.5, Rounds: 3}, Usage: centurion.Usage{USD: 0.25}, Rounds: 2})
 	equal(t, "left", strings.Join(left, ", "), "$0.25, 1 request")
