@@ -161,6 +161,7 @@ func TestWhatIsGivenBackIsServed(t *testing.T) {
 					if err := c.Cover(c.ctx, before, Amount{Tokens: 2000}, func(string) (func() error, error) { return nil, gone }); err != gone {
 						t.Errorf("%v", err)
 					}
+					equal(t, "waiting after an error", c.State().Waiting, 0)
 					_, err := c.Request(c.ctx, before, Need{Input: 2000, MaxOut: 1000}, func(string) (func() error, error) {
 						c.spend(holder, 100)
 						return nil, gone

@@ -17,7 +17,7 @@ const callLimit = 10 * time.Minute
 
 // call says that a tool begins to run. It has limit for it, 0 being no limit.
 func (p *Pulse) call(name string, limit time.Duration) (c *callPulse, done func()) {
-	c = &callPulse{name: name}
+	c = &callPulse{}
 	if limit > 0 {
 		c.limit = time.Now().Add(limit)
 	}

@@ -36,10 +36,7 @@ type Pulse struct {
 }
 
 // callPulse is a tool call that runs. Its limit is zero while it has none.
-type callPulse struct {
-	name  string
-	limit time.Time
-}
+type callPulse struct{ limit time.Time }
 
 // New makes the pulse of a conversation that has no turn.
 func New() *Pulse {

@@ -139,6 +139,8 @@ func TestQueueIsNoRest(t *testing.T) {
 	}
 	s := p.Signs(true)
 	equal(t, "waits", s.Waits, true)
+	p.Running(-1)
+	equal(t, "resting, with the question alone", p.Resting(1, lives), true)
 	p.Enter()
 	equal(t, "waits at last", p.Signs(true).Waits, false)
 }

@@ -73,6 +73,39 @@ func TestLaneIsResized(t *testing.T) {
 	})
 }
 
+// ORCH-136: who is let in at the moment in which the lane is made smaller waits again, and what comes back to a lane that has too many
+// in use is nobody's.
+func TestLaneIsMadeSmallerMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLane(2)
+		for range 2 {
+			if err := l.acquire(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in := false
+		var g guard.Group
+		g.Go("waiter", func() error {
+			defer func() { in = true }()
+			return l.acquire(t.Context())
+		})
+		synctest.Wait()
+		l.free() // it is let in, and has not noticed
+		l.resize(1)
+		synctest.Wait()
+		equal(t, "let in", in, false)
+		l.resize(0)
+		l.free()
+		equal(t, "full", l.full(), true)
+		synctest.Wait()
+		equal(t, "let in when one has come back", in, false)
+		l.resize(1)
+		if err := g.Wait(); err != nil || !l.full() || l.owed != 0 {
+			t.Errorf("%v; %d owed", err, l.owed)
+		}
+	})
+}
+
 // ORCH-131, ORCH-132, ORCH-136: whatever is launched, given back, given up, taken to another model, raised and lowered: never
 // more run than allowed once a lowering has settled, nobody is lost, and nothing waits for ever.
 func TestLanesUnderEverything(t *testing.T) {

@@ -2,6 +2,7 @@ package slots
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -293,6 +294,86 @@ func TestResizeKeepsCaps(t *testing.T) {
 	p.Resize(10, 5)
 	equal(t, "planners", planner.size, 1)
 	equal(t, "workers", worker.size, 5)
+	equal(t, "who comes later", p.agent("reviewer").size, 5)
+	p.Resize(3, 5)
+	equal(t, "all", p.all.size, 3)
+	p.shared.Resize(7)
+	equal(t, "the host", p.shared.host.size, 7)
+	(*Place)(nil).Leave()
+}
+
+// A session without a slot runs as if it had one.
+func TestNoSlot(t *testing.T) {
+	var x *Slot
+	x.Release()
+	x.Leave()
+	last, err := x.Enter(t.Context())
+	if !last || err != nil || x.Acquire(t.Context()) != nil || x.Move(centurion.ModelRef{}) {
+		t.Errorf("%v, %v", last, err)
+	}
+}
+
+// What is held is not taken twice; another model's lanes are taken instead of the old one's, and only where they differ; nothing is
+// held where the model or the wait failed.
+func TestSlotIsTakenOnce(t *testing.T) {
+	shared := New(2, Caps{Providers: map[string]int{"p": 1, "q": 1}})
+	s := shared.Pool(2, 2)
+	free := func(when string, host, p, q int64) {
+		t.Helper()
+		for l, want := range map[*lane]int64{shared.host: host, s.all: host, s.agent("worker"): host, shared.providers["p"]: p, shared.providers["q"]: q} {
+			if !l.right.TryAcquire(want) || l.right.TryAcquire(1) {
+				t.Errorf("%s: not %d free", when, want)
+			}
+			l.right.Release(want)
+		}
+	}
+	broken := errors.New("no model")
+	if _, err := s.Launch(t.Context(), s.Join("worker"), func(context.Context) (centurion.ModelRef, error) { return centurion.ModelRef{}, broken }); err != broken {
+		t.Errorf("without a model: %v", err)
+	}
+	free("without a model", 2, 1, 1)
+	x, err := s.Launch(t.Context(), s.Join("worker"), on("p", "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := x.Acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free("launched", 1, 0, 1)
+	equal(t, "model", x.Model(), centurion.ModelRef{Provider: "p", ID: "m"})
+	equal(t, "released for a model of the same provider", x.Move(centurion.ModelRef{Provider: "p", ID: "n"}), false)
+	free("another model", 1, 0, 1)
+	equal(t, "released for another provider", x.Move(centurion.ModelRef{Provider: "q", ID: "n"}), true)
+	equal(t, "model", x.Model(), centurion.ModelRef{Provider: "q", ID: "n"})
+	free("another provider", 2, 1, 1)
+	var g guard.Group
+	for range 20 {
+		g.Go("call", func() error { return x.Acquire(t.Context()) })
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+	free("by several calls at once", 1, 1, 0)
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(centurion.ErrShutdown)
+	y, err := s.Launch(t.Context(), s.Join("worker"), on("p", "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Leave()
+	x.Leave()
+	shared.host.resize(1)
+	if last, err := x.Enter(ended); last || err != nil {
+		t.Errorf("the first of two: %v, %v", last, err)
+	}
+	if last, err := x.Enter(ended); !last || err != error(centurion.ErrShutdown) {
+		t.Errorf("when its context has ended: %v, %v", last, err)
+	}
+	y.Release()
+	shared.host.resize(2)
+	free("in the end", 2, 1, 1)
 }
 
 // ORCH-131, ORCH-136, ORCH-137: each cap holds by its own key, and whoever came first goes first.
