@@ -83,6 +83,10 @@ func TestDecide(t *testing.T) {
 		{"open items, nothing to show for it", with(open, func(f *Facts) { f.FinishedText, f.Bare = true, true }), Continue, "2 items open"},
 		{"one agent, proof is required", Facts{Alone: true, Proof: true, Status: centurion.MissionRunning, FinishedText: true, ChecksPending: true}, Verify, "final checks"},
 		{"one agent, proof is required, checked", Facts{Alone: true, Proof: true, Status: centurion.MissionRunning, FinishedText: true, Verified: 1}, Complete, "1 final check"},
+		{"all done, asked for what shows it often enough", with(done, func(f *Facts) { f.FinishedText, f.Bare, f.RoundsWithoutProgress = true, true, 5 }), Complete, "every item is done or cancelled; nothing to verify"},
+		{"open items, proof is required", with(open, func(f *Facts) { f.Proof = true }), Continue, "2 items open"},
+		{"open items, a person is there", with(open, func(f *Facts) { f.Attended = true }), Continue, "2 items open"},
+		{"done, a question in a turn that broke off", with(done, func(f *Facts) { f.Said = "Which licence?" }), Complete, "nothing to verify"},
 		{"no answer", bare, Continue, "without an answer"},
 		{"no answer 5 times", with(bare, func(f *Facts) { f.RoundsWithoutProgress = 5 }), Block, "no answer"},
 
@@ -116,6 +120,9 @@ func TestDecide(t *testing.T) {
 			if d.Action != tt.action || !strings.Contains(d.Reason, tt.reason) {
 				t.Errorf("got %s (%s), want %s (…%s…)", d.Action, d.Reason, tt.action, tt.reason)
 			}
+			if strings.HasPrefix(d.Reason, ";") || d.Bare != (d.Prompt == BareWord) || d.Asks != (d.Reason == "the agent asks a question") {
+				t.Errorf("%+v", d)
+			}
 			if d.Action == Continue && d.After != 2*time.Second {
 				t.Errorf("counts down %v", d.After)
 			}
@@ -147,6 +154,10 @@ func TestPrompt(t *testing.T) {
 		WaitingTasks: 1, HeldTasks: 1}
 	check("held", "The mission is not finished: 1 item open.\n- T2 Two\nNext: T2. 1 task waits for items that nobody works on."+
 		"\nGo on with it now, without asking.")
+
+	f.Counts, f.Runnable, f.WaitingTasks, f.HeldTasks = Counts{Running: 1}, nil, 2, 2
+	check("running, and nobody works on it", "The mission is not finished: 1 item open.\n- T2 Two\nItems are marked as running, but no task works on them: "+
+		"finish them, delegate them, or set them back to open. 2 tasks wait for items that nobody works on.\nGo on with it now, without asking.")
 }
 
 func TestQuestionNamesWhatIsStuck(t *testing.T) {
@@ -225,7 +236,7 @@ func TestOwnQuestion(t *testing.T) {
 	}
 	for text, want := range map[string]bool{
 		"": false, "Done.": false, "Is it? Yes.": false, "Which one?": true, "**Which one?**": true, "Which one?\n\n- MIT\n- Apache": true,
-		"Which one?\n1. MIT\n2) Apache": true, "Was it so? I looked.\n- a\n- b": false, "Which?\nI take MIT.": false, "- one\n- two": false,
+		"Which one?\n1. MIT\n2) Apache": true, "Was it so? I looked.\n- a\n- b": false, "Which?\nI take MIT.": false, "どれですか？": true, "- one\n- two": false,
 	} {
 		if Asks(text) != want {
 			t.Errorf("%q asks: %v", text, !want)
@@ -238,6 +249,9 @@ func TestQuestionNamesWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	d := Decide(Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Blocked: 1}, Next: []string{"T7 Tell of it"}})
 	if d.Action != Block || !strings.Contains(d.Question, "T7 Tell of it") {
+		t.Errorf("%+v", d)
+	}
+	if d = Decide(Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Blocked: 2}}); !strings.Contains(d.Question, "worked on: 2 items.") {
 		t.Errorf("%+v", d)
 	}
 }

@@ -46,6 +46,8 @@ func TestDecide(t *testing.T) {
 		{"rate limit, 9th, task", Failure{Err: limited, Attempt: 1, RateLimits: 9, Task: true}, GiveUp, 0, ""},
 		{"rate limit first, other model", Failure{Err: limited, Attempt: 1, RateLimits: 1, Fallbacks: other}, Retry, 90 * time.Second, ""},
 		{"rate limit again, other model", Failure{Err: limited, Attempt: 1, RateLimits: 2, Fallbacks: other}, Fallback, 0, "b/two"},
+		{"rate limit for an hour", Failure{Err: &centurion.Error{Kind: centurion.KindRateLimit, RetryAfter: time.Hour}, Attempt: 1, RateLimits: 1}, Retry, time.Hour, ""},
+		{"rate limit with the time in its cause", Failure{Err: &centurion.Error{Kind: centurion.KindRateLimit, Err: limited}, Attempt: 1, RateLimits: 1}, Retry, 90 * time.Second, ""},
 		{"rate limit until tomorrow", Failure{Err: tomorrow, Attempt: 1, RateLimits: 1}, AskPerson, 0, ""},
 		{"rate limit until tomorrow, other", Failure{Err: tomorrow, Attempt: 1, RateLimits: 1, Fallbacks: other}, Fallback, 0, "b/two"},
 
@@ -74,6 +76,7 @@ func TestDecide(t *testing.T) {
 		{"bad request", Failure{Err: fail(centurion.KindInvalidRequest), Attempt: 1}, GiveUp, 0, ""},
 		{"bad request, other", Failure{Err: fail(centurion.KindInvalidRequest), Attempt: 1, Fallbacks: other}, Fallback, 0, "b/two"},
 		{"overflow", Failure{Err: fail(centurion.KindOverflow), Attempt: 1}, Compact, 0, ""},
+		{"overflow 3", Failure{Err: fail(centurion.KindOverflow), Attempt: 3}, Compact, 0, ""},
 		{"overflow 4", Failure{Err: fail(centurion.KindOverflow), Attempt: 4}, GiveUp, 0, ""},
 		{"overflow 4, other", Failure{Err: fail(centurion.KindOverflow), Attempt: 4, Fallbacks: other}, Fallback, 0, "b/two"},
 
@@ -99,6 +102,9 @@ func TestDecide(t *testing.T) {
 			}
 			if d.Reason == "" {
 				t.Error("a decision without a reason")
+			}
+			if kind, _ := Classify(tt.f.Err); d.Kind != kind || d.Action.Fatal() != slices.Contains([]Action{AskPerson, GiveUp}, d.Action) {
+				t.Errorf("kind %q, fatal %v", d.Kind, d.Action.Fatal())
 			}
 			if d.Action == Inject && d.Prompt == "" {
 				t.Error("inject without a prompt")
@@ -155,6 +161,36 @@ func TestHintOfTheErrorComesFirst(t *testing.T) {
 	d := Decide(Failure{Err: fmt.Errorf("wrapped: %w", err), Attempt: 1})
 	if d.Hint != "set OPENAI_API_KEY" || !strings.Contains(d.Reason, "401") {
 		t.Errorf("got %+v", d)
+	}
+}
+
+// A person reads what happened, how often, and what to do next.
+func TestWords(t *testing.T) {
+	for _, test := range []struct {
+		f            Failure
+		reason, hint string
+	}{
+		{Failure{Err: fail(centurion.KindNetwork), Attempt: 2}, "the provider could not be reached (attempt 2 of 3)", ""},
+		{Failure{Err: fail(centurion.KindNetwork), Attempt: 4}, "the provider could not be reached, 4 times in a row: call model: said so", "see `centurion logs`"},
+		{Failure{Err: errors.New("messages.1: tool_result_missing"), Attempt: 1}, "the provider rejected the history: tool_result_missing (attempt 1 of 3)", ""},
+		{Failure{Err: fail(centurion.KindRateLimit), RateLimits: 9}, "the provider says too many requests, 9 times in a row: call model: said so", "wait until the limit is over"},
+		{Failure{Err: &centurion.Error{Kind: centurion.KindRateLimit, RetryAfter: 2 * time.Hour}, RateLimits: 1}, "the provider says too many requests and asks to wait 2h0m0s: rate_limit", "wait until the limit is over"},
+		{Failure{Err: fail(centurion.KindRateLimit), RateLimits: 2}, "the provider says too many requests; waiting 1m0s (2 of 8)", ""},
+		{Failure{Err: fail(centurion.KindOverflow), Attempt: 4}, "the conversation is longer than the model's window, also after it was shortened: call model: said so", "split the work into smaller items"},
+		{Failure{Err: fail(centurion.KindBudget)}, "the spending limit is reached", "--max-cost"},
+		{Failure{Err: fail(centurion.KindDisk)}, "the disk is full or failing", "free some space"},
+		{Failure{Err: fail(centurion.KindAuth)}, "the provider refused the key: call model: said so", "centurion auth login"},
+		{Failure{Err: &centurion.Error{Kind: centurion.KindAuth, Msg: "refused the key"}}, "the provider refused the key", "centurion auth login"},
+		{Failure{Err: fail(centurion.KindModelNotFound)}, "the provider does not know the model: call model: said so", "centurion models"},
+		{Failure{Err: fail(centurion.KindRefusal)}, "the model refused to answer: call model: said so", "say it differently"},
+		{Failure{Err: fail(centurion.KindPermission)}, "it was not permitted: call model: said so", "allow it with a rule"},
+		{Failure{Err: fail(centurion.KindTimeout)}, "the time allowed for it is over: call model: said so", "split the work, or give it more time"},
+		{Failure{Err: fail(centurion.KindRefusal), Model: "a/one", Fallbacks: []string{"b/two"}}, "a/one failed: the model refused to answer: call model: said so; going on with b/two", ""},
+	} {
+		d := Decide(test.f)
+		if d.Reason != test.reason || !strings.Contains(d.Hint, test.hint) || d.Action.Fatal() && test.hint == "" {
+			t.Errorf("%q\nhint %q; want\n%q\nhint %q", d.Reason, d.Hint, test.reason, test.hint)
+		}
 	}
 }
 
@@ -238,6 +274,12 @@ func TestClassifyByText(t *testing.T) {
 	}
 }
 
+// hidden is an error that does not say what it is.
+type hidden struct{ error }
+
+func (hidden) Error() string   { return "odd" }
+func (h hidden) Unwrap() error { return h.error }
+
 // ORCH-78: what an error is outranks what it says.
 func TestClassifyByStructure(t *testing.T) {
 	tests := []struct {
@@ -261,12 +303,25 @@ func TestClassifyByStructure(t *testing.T) {
 		{"cut body", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), centurion.KindNetwork},
 		{"disk full", &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, centurion.KindDisk},
 		{"quota used up", &os.PathError{Op: "write", Path: "x", Err: syscall.EDQUOT}, centurion.KindDisk},
+		{"status 403", &centurion.Error{Status: 403}, centurion.KindAuth},
+		{"status 404", &centurion.Error{Status: 404}, centurion.KindModelNotFound},
+		{"status 408", &centurion.Error{Status: 408}, centurion.KindOverloaded},
+		{"disk failing", hidden{syscall.EIO}, centurion.KindDisk},
+		{"cut", hidden{io.ErrUnexpectedEOF}, centurion.KindNetwork},
+		{"refused, hidden", hidden{syscall.ECONNREFUSED}, centurion.KindNetwork},
+		{"reset", hidden{syscall.ECONNRESET}, centurion.KindNetwork},
+		{"broken pipe", hidden{syscall.EPIPE}, centurion.KindNetwork},
+		{"closed", hidden{net.ErrClosed}, centurion.KindNetwork},
+		{"any network error", hidden{net.UnknownNetworkError("x")}, centurion.KindNetwork},
 		{"deadline", fmt.Errorf("x: %w", context.DeadlineExceeded), centurion.KindTimeout},
 	}
 	for _, tt := range tests {
 		if kind, _ := Classify(tt.err); kind != tt.kind {
 			t.Errorf("%s: got %s, want %s", tt.name, kind, tt.kind)
 		}
+	}
+	if kind, fault := Classify(&centurion.Error{Status: 400, Msg: "tool_result_missing"}); kind != centurion.KindInvalidRequest || fault != FaultToolResult {
+		t.Errorf("a rejected history with its status: %s %q", kind, fault)
 	}
 }
 
