@@ -90,6 +90,36 @@ func TestLongerCircle(t *testing.T) {
 	}
 }
 
+// Who gives up a file that it had written keeps nothing of it and waits no more; how long somebody has held something counts from
+// when it held something first, not from when it was refused.
+func TestWhoGivesUp(t *testing.T) {
+	t.Parallel()
+	var r Registry
+	settle := func(who, file, want string) {
+		t.Helper()
+		wider, held := r.Settle(who, []string{file})
+		if got := fmt.Sprint(wider, held); got != want {
+			t.Errorf("%s writes %s: %s, want %s", who, file, got, want)
+		}
+	}
+	r.Take("T1", []string{"a"})
+	settle("T3", "a", "[] [a belongs to item T1]")
+	r.Take("T2", []string{"b"})
+	settle("T3", "c", "[c] []")
+	settle("T3", "d", "[d] []")
+	settle("T2", "c", "[] [c belongs to item T3]")
+	settle("T3", "b", "[] [b belongs to item T2]")
+	if got := fmt.Sprint(r.Of("T3"), r.Of("T2")); got != "[d] [b c]" {
+		t.Errorf("they hold %s", got)
+	}
+	settle("T2", "c", "[] []")
+	settle("T2", "d", "[] [d belongs to item T3]")
+	r.Words("T2")
+	if len(r.Words("T3")) != 1 || len(r.Words("T2")) != 0 {
+		t.Error("a circle was broken twice")
+	}
+}
+
 // Where each writes in a place of its own, only the plan's files keep anybody off, and it is known who has the same file.
 func TestApart(t *testing.T) {
 	t.Parallel()

@@ -49,7 +49,7 @@ func fixed(pattern string) string {
 
 // within reports whether one of two fixed parts can be the beginning of the other's paths.
 func within(a, b string) bool {
-	if a == "." || b == "." || a == ".\x00" || b == ".\x00" {
+	if a == ".\x00" || b == ".\x00" {
 		return true
 	}
 	wholeA, wholeB := strings.HasSuffix(a, "\x00"), strings.HasSuffix(b, "\x00")

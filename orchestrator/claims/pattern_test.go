@@ -22,6 +22,9 @@ func TestOverlap(t *testing.T) {
 		{"a/*x", "a/*y", true, "a/*x"}, // without need
 		{"**", "z/y", true, "z/y"},
 		{".", "z/y", true, "z/y"},
+		{".*", "z/y", false, ""},
+		{"a", "ab*", false, ""},
+		{"a", "a/b*", true, "a/b*"},
 		{"./a/", `a\b`, true, `a\b`},
 	} {
 		for _, pair := range [][2]string{{test.a, test.b}, {test.b, test.a}} {
@@ -35,6 +38,22 @@ func TestOverlap(t *testing.T) {
 	}
 	if Overlap(nil, []string{"**"}) {
 		t.Error("nothing overlaps with nothing")
+	}
+}
+
+// What a claim takes in: what its pattern matches, a file of that very name, and everything below a directory.
+func TestMatches(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "a/b/c", true}, {"a", "ab", false}, {"./a/", "a/b", true}, {`a\b`, "a/b", true}, {"a/*.go", "a/x.go", true},
+		{"a/*.go", "a/b/x.go", false}, {"a/**", "a/b/x.go", true}, {"[x", "[x", true}, {"[x", "x", false}, {"a/*", "a/b/c", false},
+	} {
+		if got := Matches(test.pattern, test.path); got != test.want {
+			t.Errorf("%q takes in %q: %v", test.pattern, test.path, got)
+		}
 	}
 }
 
