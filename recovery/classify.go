@@ -120,7 +120,8 @@ func byCause(err error) centurion.Kind {
 		errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed):
 		return centurion.KindNetwork
 	}
-	if _, ok := errors.AsType[net.Error](err); ok {
+	e, ok := errors.AsType[net.Error](err)
+	if _, system := e.(syscall.Errno); ok && !system { // each error of the system would do: a file that is not there, too
 		return centurion.KindNetwork
 	}
 	return ""

@@ -312,6 +312,7 @@ func TestClassifyByStructure(t *testing.T) {
 		{"reset", hidden{syscall.ECONNRESET}, centurion.KindNetwork},
 		{"broken pipe", hidden{syscall.EPIPE}, centurion.KindNetwork},
 		{"closed", hidden{net.ErrClosed}, centurion.KindNetwork},
+		{"a file that is not there", &os.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, centurion.KindInternal},
 		{"any network error", hidden{net.UnknownNetworkError("x")}, centurion.KindNetwork},
 		{"deadline", fmt.Errorf("x: %w", context.DeadlineExceeded), centurion.KindTimeout},
 	}
