@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,6 +79,48 @@ func TestLookup(t *testing.T) {
 	if m, _ := c.Lookup(ref("openai", "gpt-5")); m.Temperature {
 		t.Errorf("got %+v", m)
 	}
+	if m, _ := c.Lookup(ref("custom", "x")); m.Name != "x" || !m.ToolCall || !m.Temperature {
+		t.Errorf("an unknown model is assumed to be %+v", m)
+	}
+	if m, _ := c.Lookup(ref("openai", "gpt-5.4")); m.Media != (centurion.Media{Image: true, PDF: true}) {
+		t.Errorf("gpt-5.4 takes %+v", m.Media)
+	}
+	p, _ := c.Provider("openai")
+	if p.BaseURLEnv != "OPENAI_BASE_URL" {
+		t.Errorf("the address of openai is read from %q", p.BaseURLEnv)
+	}
+	p.Env[0] = "MINE"
+	if p, _ := c.Provider("openai"); p.Env[0] != "OPENAI_API_KEY" {
+		t.Error("who asks for a provider can change the catalog")
+	}
+	if p, ok := c.Provider("custom"); ok {
+		t.Errorf("an unknown provider is known as %+v", p)
+	}
+}
+
+// What is said of a model's input beats whether it takes attachments, and that beats what is known.
+func TestMediaOf(t *testing.T) {
+	yes, no := true, false
+	image, pdf := centurion.Media{Image: true}, centurion.Media{PDF: true}
+	both := centurion.Media{Image: true, PDF: true}
+	for _, tt := range []struct {
+		known      centurion.Media
+		attachment *bool
+		input      []string
+		want       centurion.Media
+	}{
+		{both, nil, nil, both},
+		{both, &yes, []string{"text"}, centurion.Media{}},
+		{pdf, &no, []string{"image"}, image},
+		{image, nil, []string{"pdf"}, pdf},
+		{centurion.Media{}, &yes, nil, image},
+		{pdf, &yes, nil, both},
+		{both, &no, nil, centurion.Media{}},
+	} {
+		if got := MediaOf(tt.known, tt.attachment, tt.input); got != tt.want {
+			t.Errorf("%+v with %v: %+v, want %+v", tt.known, tt.input, got, tt.want)
+		}
+	}
 }
 
 func TestOverride(t *testing.T) {
@@ -95,6 +138,9 @@ func TestOverride(t *testing.T) {
 		{"smaller window", ref("openai", "gpt-4.1"), `{"limit":{"context":8000}}`, &centurion.Price{Input: 2, Output: 8, CacheRead: 0.5, CacheWrite: 2}, Limit{8000, 8000}},
 		{"new model", ref("custom", "x"), `{"cost":{"input":1,"output":2,"cache_read":0.1},"limit":{"context":9000,"output":900}}`,
 			&centurion.Price{Input: 1, Output: 2, CacheRead: 0.1, CacheWrite: 1}, Limit{9000, 900}},
+		{"output is cut to the window, not raised", ref("openai", "gpt-4.1"), `{"limit":{"context":8000,"output":9000}}`,
+			&centurion.Price{Input: 2, Output: 8, CacheRead: 0.5, CacheWrite: 2}, Limit{8000, 9000}},
+		{"only an output price is none", ref("custom", "x"), `{"cost":{"output":1}}`, nil, Limit{128_000, 16_384}},
 		{"half a price is none", ref("custom", "x"), `{"cost":{"input":1}}`, nil, Limit{128_000, 16_384}},
 		{"a local model is free", ref("ollama", "x"), `{"limit":{"context":40000}}`, &centurion.Price{}, Limit{40_000, 16_384}},
 	}
@@ -117,6 +163,15 @@ func TestOverride(t *testing.T) {
 	}
 	no := false
 	c := New()
+	c.Override(ref("openai", "gpt-4.1"), Figures{})
+	if m, _ := c.Lookup(ref("openai", "gpt-4.1")); m.Name != "GPT-4.1" {
+		t.Errorf("without a name it is called %q", m.Name)
+	}
+	c.AddProvider(Provider{ID: "own", BaseURL: "http://own/v1"})
+	c.Override(ref("own", "x"), Figures{})
+	if p, _ := c.Provider("own"); p.BaseURL != "http://own/v1" {
+		t.Errorf("a model of it made the provider %+v", p)
+	}
 	c.Override(ref("openai", "gpt-4.1"), Figures{Name: "mine", ToolCall: &no, Interleaved: true})
 	if m, _ := c.Lookup(ref("openai", "gpt-4.1")); m.ToolCall || !m.EchoReasoning || m.Name != "mine" || !m.Temperature {
 		t.Errorf("got %+v", m)
@@ -141,7 +196,7 @@ func TestParseRef(t *testing.T) {
 		t.Errorf("got %v, %v", r, err)
 	}
 	for _, s := range []string{"", "gpt-5", "/x", "x/"} {
-		if _, err := ParseRef(s); centurion.KindOf(err) != centurion.KindUsage {
+		if _, err := ParseRef(s); centurion.KindOf(err) != centurion.KindUsage || !strings.Contains(err.Error(), `"`+s+`" is not of the form provider/model`) {
 			t.Errorf("%q: %v", s, err)
 		}
 	}

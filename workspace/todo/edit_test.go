@@ -90,6 +90,45 @@ func TestAddPlaces(t *testing.T) {
 	}
 }
 
+// Where a new line goes and how it begins follows what stands around it.
+func TestEditsFollowTheirSurroundings(t *testing.T) {
+	note := func(id string) func(d *todo.Doc) error {
+		return func(d *todo.Doc) error { return d.AddNote(id, "n") }
+	}
+	below := func(d *todo.Doc) error { return add(d, "", todo.Item{Title: "new", Parent: "T1"}) }
+	for name, tt := range map[string]struct {
+		edit      func(d *todo.Doc) error
+		old, want string
+	}{
+		"a title where there was only an agent": {func(d *todo.Doc) error { return d.SetTitle("T1", "x") }, "- [ ] T1 @worker\n", "- [ ] T1 x @worker\n"},
+		"waits for what it waited for":          {func(d *todo.Doc) error { return d.AddAfter("T1", "T2") }, "- [ ] T1 a\n  - after: T2\n- [ ] T2 b\n", "- [ ] T1 a\n  - after: T2\n- [ ] T2 b\n"},
+		"waits for one more":                    {func(d *todo.Doc) error { return d.AddAfter("T1", "T2", "T3") }, "- [ ] T1 a\n  - after: T2\n- [ ] T2 b\n- [ ] T3 c\n", "- [ ] T1 a\n  - after: T2\n  - after: T3\n- [ ] T2 b\n- [ ] T3 c\n"},
+		"note of a numbered item":               {note("T1"), "1. [ ] T1 a\n", "1. [ ] T1 a\n   - note: n\n"},
+		"note as another item's":                {note("T2"), "- [ ] T1 a\n  * note: m\n- [ ] T2 b\n", "- [ ] T1 a\n  * note: m\n- [ ] T2 b\n  * note: n\n"},
+		"note as its own":                       {note("T2"), "- [ ] T1 a\n  * note: m\n- [ ] T2 b\n    + note: o\n", "- [ ] T1 a\n  * note: m\n- [ ] T2 b\n    + note: o\n    + note: n\n"},
+		"note without a bullet":                 {note("T1"), "- [ ] T1 a\n  size: big\n", "- [ ] T1 a\n  size: big\n  - note: n\n"},
+		"note below another's wrapped line":     {note("T2"), "- [ ] T1 a\n  - [ ] T2 b\n", "- [ ] T1 a\n  - [ ] T2 b\n    - note: n\n"},
+		"note where tabs are used":              {note("T2"), "- [ ] T1 a\n\t- [ ] T2 b\n", "- [ ] T1 a\n\t- [ ] T2 b\n\t\t- note: n\n"},
+		"note behind a fence":                   {note("T1"), "- [ ] T1 a\n  ```\n  - [ ] F\n  ```\n- [ ] T2 b\n", "- [ ] T1 a\n  ```\n  - [ ] F\n  ```\n  - note: n\n- [ ] T2 b\n"},
+		"note behind a fence at the end":        {note("T1"), "- [ ] T1 a\n  ```\n  x\n  ```", "- [ ] T1 a\n  ```\n  x\n  ```\n  - note: n"},
+		"note behind a wrapped title":           {note("T1"), "- [ ] T1 a\nwrapped\n- [ ] T2 b\n", "- [ ] T1 a\nwrapped\n  - note: n\n- [ ] T2 b\n"},
+		"below nested items":                    {below, "- [ ] T1 a\n  - [ ] T2 b\n    - [ ] T3 c\n      - note: m\n- [ ] T4 d\n", "- [ ] T1 a\n  - [ ] T2 b\n    - [ ] T3 c\n      - note: m\n  - [ ] T5 new\n- [ ] T4 d\n"},
+		"below others with their bullet":        {below, "- [ ] T1 a\n    1) [ ] T2 b\n", "- [ ] T1 a\n    1) [ ] T2 b\n    2) [ ] T3 new\n"},
+		"all that an item can have": {func(d *todo.Doc) error {
+			return add(d, "", todo.Item{Title: "x", Agent: "@worker", Files: []string{"a", "b/**"}, Race: []string{"alice", "bob"}})
+		}, "", "- [ ] T1 x @worker\n  - files: a, b/**\n  - race: alice, bob\n"},
+		"a section that is written as a heading": {func(d *todo.Doc) error { return add(d, "## S", todo.Item{Title: "x"}) }, "## S\n- [ ] T1 a\n\n## T\n", "## S\n- [ ] T1 a\n- [ ] T2 x\n\n## T\n"},
+		"a section is none of the title's":       {func(d *todo.Doc) error { return add(d, "S", todo.Item{Title: "x"}) }, "# S\n\n## S two\n", "# S\n\n## S two\n- [ ] T1 x\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := parse(t, tt.old)
+			if err := tt.edit(d); err != nil || string(d.Bytes()) != tt.want {
+				t.Errorf("%v\ngot  %q\nwant %q", err, d.Bytes(), tt.want)
+			}
+		})
+	}
+}
+
 func TestEditErrors(t *testing.T) {
 	d := parse(t, "- [ ] T1 a\n- [ ] T2 b\n- [ ] D1 c\n- [ ] D1 d\n")
 	before := bytes.Clone(d.Bytes())
@@ -98,22 +137,28 @@ func TestEditErrors(t *testing.T) {
 		kind centurion.Kind
 		says string
 	}{
-		"nearest":        {d.SetMark("t1", todo.Done), centurion.KindNotFound, "did you mean T1?"},
-		"none near":      {d.AddNote("nothing", "x"), centurion.KindNotFound, "T1, T2, D1"},
-		"no id":          {d.SetTitle("", "x"), centurion.KindNotFound, ""},
-		"twice":          {d.SetMark("D1", todo.Done), centurion.KindConflict, "lines 3 and 4"},
-		"mark":           {d.SetMark("T1", 'q'), centurion.KindUsage, "no mark"},
-		"title":          {d.SetTitle("T1", " \n"), centurion.KindUsage, "empty"},
-		"note":           {d.AddNote("T1", ""), centurion.KindUsage, "empty"},
-		"add title":      {add(d, "", todo.Item{}), centurion.KindUsage, "title"},
-		"add id":         {add(d, "", todo.Item{Title: "x", ID: "9 x"}), centurion.KindUsage, "cannot be an id"},
-		"add known id":   {add(d, "", todo.Item{Title: "x", ID: "T2"}), centurion.KindConflict, "exists"},
-		"add mark":       {add(d, "", todo.Item{Title: "x", Mark: 'q'}), centurion.KindUsage, "no mark"},
-		"add agent":      {add(d, "", todo.Item{Title: "x", Agent: "a b"}), centurion.KindUsage, "agent"},
-		"add after":      {add(d, "", todo.Item{Title: "x", After: []string{"T1,T2"}}), centurion.KindUsage, "no id"},
-		"add verify":     {add(d, "", todo.Item{Title: "x", Verify: []string{"a\nb"}}), centurion.KindUsage, "one line"},
-		"add to nothing": {add(d, "", todo.Item{Title: "x", Parent: "T8"}), centurion.KindNotFound, "T1"},
-		"add heading":    {add(d, "x #", todo.Item{Title: "x"}), centurion.KindUsage, "heading"},
+		"nearest":           {d.SetMark("t1", todo.Done), centurion.KindNotFound, "did you mean T1?"},
+		"none near":         {d.AddNote("nothing", "x"), centurion.KindNotFound, "T1, T2, D1"},
+		"no id":             {d.SetTitle("", "x"), centurion.KindNotFound, ""},
+		"what is not there": {d.SetMark("nothing", todo.Done), centurion.KindNotFound, `there is no item "nothing"`},
+		"after itself":      {d.AddAfter("T1", "T1"), centurion.KindUsage, "T1 cannot wait for T1"},
+		"after nothing":     {d.AddAfter("T1", "T9"), centurion.KindUsage, "T1 cannot wait for T9"},
+		"many":              {parse(t, strings.Repeat("- [ ] a\n", 3)+"- [ ] A1\n- [ ] A2\n- [ ] A3\n- [ ] A4\n- [ ] A5\n- [ ] A6\n- [ ] A7\n- [ ] A8\n- [ ] A9\n- [ ] B1\n- [ ] B2\n- [ ] B3\n").SetMark("nothing", todo.Done), centurion.KindNotFound, "A9, B1 and 2 more"},
+		"ten":               {parse(t, "- [ ] A1\n- [ ] A2\n- [ ] A3\n- [ ] A4\n- [ ] A5\n- [ ] A6\n- [ ] A7\n- [ ] A8\n- [ ] A9\n- [ ] B1\n").SetMark("nothing", todo.Done), centurion.KindNotFound, "A9, B1"},
+		"none at all":       {parse(t, "").SetMark("T1", todo.Done), centurion.KindNotFound, "the plan has no items"},
+		"twice":             {d.SetMark("D1", todo.Done), centurion.KindConflict, "lines 3 and 4give one of them another id"},
+		"mark":              {d.SetMark("T1", 'q'), centurion.KindUsage, "no mark"},
+		"title":             {d.SetTitle("T1", " \n"), centurion.KindUsage, "empty"},
+		"note":              {d.AddNote("T1", ""), centurion.KindUsage, "empty"},
+		"add title":         {add(d, "", todo.Item{}), centurion.KindUsage, "title"},
+		"add id":            {add(d, "", todo.Item{Title: "x", ID: "9 x"}), centurion.KindUsage, "cannot be an id"},
+		"add known id":      {add(d, "", todo.Item{Title: "x", ID: "T2"}), centurion.KindConflict, "leave the id out to have one assigned"},
+		"add mark":          {add(d, "", todo.Item{Title: "x", Mark: 'q'}), centurion.KindUsage, "no mark"},
+		"add agent":         {add(d, "", todo.Item{Title: "x", Agent: "a b"}), centurion.KindUsage, "agent"},
+		"add after":         {add(d, "", todo.Item{Title: "x", After: []string{"T1,T2"}}), centurion.KindUsage, "no id"},
+		"add verify":        {add(d, "", todo.Item{Title: "x", Verify: []string{"a\nb"}}), centurion.KindUsage, "one line"},
+		"add to nothing":    {add(d, "", todo.Item{Title: "x", Parent: "T8"}), centurion.KindNotFound, "T1"},
+		"add heading":       {add(d, "x #", todo.Item{Title: "x"}), centurion.KindUsage, "heading"},
 	} {
 		if centurion.KindOf(tt.err) != tt.kind || !strings.Contains(fmt.Sprint(tt.err, centurion.HintOf(tt.err)), tt.says) {
 			t.Errorf("%s: %v (%s), hint %q", name, tt.err, centurion.KindOf(tt.err), centurion.HintOf(tt.err))

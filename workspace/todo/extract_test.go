@@ -13,19 +13,21 @@ import (
 func TestFromText(t *testing.T) {
 	fence := "```"
 	for name, tt := range map[string]struct{ text, want string }{
-		"nothing":           {"I looked around and found nothing to plan.\n- one thing\n- another", ""},
-		"empty":             {"", ""},
-		"all done":          {"What I did:\n- [x] read the code\n- [x] read the tests\n", ""},
-		"the plan alone":    {plan, plan},
-		"prose around":      {"I looked at config/ and limit/.\n\n" + plan + "\nThree items in two waves.\n", plan},
-		"a report before":   {"# Report\nFound much.\n\n## M1\n- [ ] T1 One\n", "## M1\n- [ ] T1 One\n"},
-		"in a fence":        {"Here it is:\n\n" + fence + "markdown\n" + plan + fence + "\n\nDone.", plan},
-		"in an open fence":  {"Here it is:\n" + fence + "\n- [ ] T1 One", "- [ ] T1 One\n"},
-		"the larger fence":  {fence + "\n- [ ] T0 small\n" + fence + "\n" + fence + "\n" + plan + fence, plan},
-		"a fence of code":   {"- [ ] T1 One\n\n" + fence + "go\nfunc f() {}\n" + fence + "\n", "- [ ] T1 One\n"},
-		"CRLF":              {"So:\r\n- [ ] T1 One\r\n  - verify: `x`\r\n", "- [ ] T1 One\n  - verify: `x`\n"},
-		"no UTF-8":          {"\xff\n- [ ] T1 \xffOne\n", "- [ ] T1 \uFFFDOne\n"},
-		"a lost constraint": {"- [ ] T1 One\nafter: T9\n\nBye.", "- [ ] T1 One\nafter: T9\n"}, // kept, so that it is told as a problem
+		"nothing":                {"I looked around and found nothing to plan.\n- one thing\n- another", ""},
+		"empty":                  {"", ""},
+		"all done":               {"What I did:\n- [x] read the code\n- [x] read the tests\n", ""},
+		"the plan alone":         {plan, plan},
+		"prose around":           {"I looked at config/ and limit/.\n\n" + plan + "\nThree items in two waves.\n", plan},
+		"a report before":        {"# Report\nFound much.\n\n## M1\n- [ ] T1 One\n", "## M1\n- [ ] T1 One\n"},
+		"in a fence":             {"Here it is:\n\n" + fence + "markdown\n" + plan + fence + "\n\nDone.", plan},
+		"in an open fence":       {"Here it is:\n" + fence + "\n- [ ] T1 One", "- [ ] T1 One\n"},
+		"the larger fence":       {fence + "\n- [ ] T0 small\n" + fence + "\n" + fence + "\n" + plan + fence, plan},
+		"the larger fence first": {fence + "\n- [ ] T1 a\n- [ ] T2 b\n" + fence + "\n" + fence + "\n- [ ] T0 small\n" + fence, "- [ ] T1 a\n- [ ] T2 b\n"},
+		"the first of two":       {fence + "\n- [ ] T1 a\n" + fence + "\n" + fence + "\n- [ ] T2 b\n" + fence, "- [ ] T1 a\n"},
+		"a fence of code":        {"- [ ] T1 One\n\n" + fence + "go\nfunc f() {}\n" + fence + "\n", "- [ ] T1 One\n"},
+		"CRLF":                   {"So:\r\n- [ ] T1 One\r\n  - verify: `x`\r\n", "- [ ] T1 One\n  - verify: `x`\n"},
+		"no UTF-8":               {"\xff\n- [ ] T1 \xffOne\n", "- [ ] T1 \uFFFDOne\n"},
+		"a lost constraint":      {"- [ ] T1 One\nafter: T9\n\nBye.", "- [ ] T1 One\nafter: T9\n"}, // kept, so that it is told as a problem
 	} {
 		d := todo.FromText(tt.text)
 		switch {

@@ -51,9 +51,6 @@ func markOf(s string) (m Mark, exact bool) {
 		return Done, true
 	}
 	trimmed := strings.TrimSpace(s)
-	if trimmed == "" && len(s) <= 3 || trimmed == "x" || trimmed == "X" {
-		return Blocked, false
-	}
 	r, size := utf8.DecodeRuneInString(trimmed)
 	if size == len(trimmed) && (r < '0' || r > '9') && r != '[' && r != '^' {
 		return Blocked, false

@@ -103,6 +103,21 @@ func TestItemLines(t *testing.T) {
 		{"- [] T1 x", "T1|x||blocked"},
 		{"- [ x] T1 x", "T1|x||blocked"},
 		{"- [✓] T1 x", "T1|x||blocked"},
+		{"- [x ] T1 x", "T1|x||blocked"},
+		{"- [ X] T1 x", "T1|x||blocked"},
+		{"- [   ] T1 x", "T1|x||blocked"},
+		{"- [    ] T1 x", "T1|x||blocked"},
+		{"- [0] footnote", ""},
+		{"- [9] footnote", ""},
+		{"- [^] footnote", ""},
+		{"- [[] text", ""},
+		{"- [ ] A;1 x", "|A;1 x||open"},
+		{"- [ ] T1 a @my_agent-2.x", "T1|a|my_agent-2.x|open"},
+		{"- [ ] T1 a @2x", "T1|a @2x||open"},
+		{"- [ ] T1 a @b;c", "T1|a @b;c||open"},
+		{"123456789) [ ] T1 x", "T1|x||open"},
+		{". [ ] T1 x", ""},
+		{"1: [ ] T1 x", ""},
 		{"-[ ] T1", ""},
 		{"- [ ]T1", ""},
 		{"[ ] T1", ""},
@@ -131,7 +146,7 @@ func TestAttributes(t *testing.T) {
 	d := parse(t, strings.Join([]string{
 		"- [ ] T1 first",
 		"  After: T2,T3, `T4`",
-		"  - files: a/{b,c}/**, `d, e.go`, ü ö.txt",
+		"  - files: a/{b,{c,d},e}/**,, `d, e.go`, ü ö.txt,",
 		"\t* verify: go test ./... | tee x",
 		"  - verify: `` echo `date` ``",
 		"  - race: @alice, bob",
@@ -139,6 +154,9 @@ func TestAttributes(t *testing.T) {
 		"  - note: see `x`",
 		"  - note: two",
 		"  - size: big",
+		"  a09_b-c:\tx",
+		"  2x: no attribute",
+		"  a;b: no attribute",
 		"  - http://example.com is no attribute",
 		"  - two words: neither",
 		"",
@@ -151,12 +169,12 @@ func TestAttributes(t *testing.T) {
 	want := todo.Item{
 		ID: "T1", Title: "first", Mark: todo.Open, Line: 1,
 		After:  []string{"T2", "T3", "T4"},
-		Files:  []string{"a/{b,c}/**", "d, e.go", "ü ö.txt"},
+		Files:  []string{"a/{b,{c,d},e}/**", "d, e.go", "ü ö.txt"},
 		Verify: []string{"go test ./... | tee x", "echo `date`", "after a blank line"},
 		Race:   []string{"alice", "bob"},
 		Proof:  "regression",
 		Notes:  []string{"see `x`", "two"},
-		Attrs:  map[string][]string{"size": {"big"}},
+		Attrs:  map[string][]string{"size": {"big"}, "a09_b-c": {"x"}},
 	}
 	got, _ := d.Item("T1")
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -174,6 +192,7 @@ func TestStructure(t *testing.T) {
 		"Some text.",
 		"  verify: `one`",
 		"- verify: two",
+		"- note: of the mission",
 		"```",
 		"- [ ] F1 fenced",
 		"- verify: fenced",
@@ -195,9 +214,13 @@ func TestStructure(t *testing.T) {
 		"",
 		"A paragraph ends the list.",
 		"  - verify: of nobody",
+		"#hash",
+		"####### seven",
 		"### B",
 		"- group",
 		"  - [ ] T3 x",
+		"    - [ ] T3.1 x",
+		"\t- [ ] T3.2 as deep as four spaces",
 		"# Second",
 		"- verify: not the title's",
 		"- [ ] T4 x",
@@ -211,12 +234,18 @@ func TestStructure(t *testing.T) {
 	}
 	want := []string{
 		"T1< A true [of the group]", "T1.1<T1 A true [deep]", "T1.1.1<T1.1 A false []", "T1.2<T1 A false []",
-		"T2< A false []", "T3< B false []", "T4<  false []",
+		"T2< A false []", "T3< B true []", "T3.1<T3 B false []", "T3.2<T3 B false []", "T4<  false []",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if c := d.Counts(); c != (todo.Counts{Open: 4, Done: 1}) {
+	if it, _ := parse(t, "## A\n#hash\n####### seven\n- [ ] T1 x\n").Item("T1"); it.Section != "A" {
+		t.Errorf("the section is %q", it.Section)
+	}
+	if title := parse(t, "## A\n- [ ] T1 x\n").Title(); title != "" {
+		t.Errorf("a section became the title %q", title)
+	}
+	if c := d.Counts(); c != (todo.Counts{Open: 5, Done: 1}) {
 		t.Errorf("counts %+v", c)
 	}
 }
@@ -248,18 +277,27 @@ func TestProblems(t *testing.T) {
 	}{
 		"duplicate": {"- [ ] T1 a\n- [ ] T2 b\n- [ ] T1 c\n- [ ] T3 d\n  after: T1\n",
 			[]string{"3 [T1]: lines 1, 3"}, "T2"},
+		"ten times":           {strings.Repeat("- [ ] T1 a\n", 10), []string{"2 [T1]: lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10: ids"}, ""},
+		"more than ten times": {strings.Repeat("- [ ] T1 a\n", 12), []string{"2 [T1]: 10, and 2 more: ids"}, ""},
 		"unknown": {"- [ ] T1 a\n  - after: t2, X9\n- [ ] T2 b\n",
 			[]string{"2 [T1]: mean T2?", "2 [T1]: X9, which does not exist"}, "T2"},
-		"self":  {"- [ ] T1 a\n  - after: T1\n", []string{"2 [T1]: after itself"}, ""},
-		"cycle": {"- [ ] T1 a\n  - after: T3\n- [ ] T2 b\n  - after: T1\n- [ ] T3 c\n  - after: T2\n- [ ] T4 d\n  - after: T3\n- [ ] T5 e\n", []string{"2 [T1 T2 T3]: wait for each other"}, "T5"},
-		"child after its parent": {"- [ ] T1 a\n  - [ ] T2 b\n    - after: T1\n  - [ ] T3 c\n",
-			[]string{"3 [T1 T2]: wait for each other"}, ""},
+		"self":               {"- [ ] T1 a\n  - after: T1\n", []string{"2 [T1]: after itself"}, ""},
+		"self, then another": {"- [ ] T1 a\n  - after: T1, T2\n- [ ] T2 b\n", []string{"2 [T1]: after itself"}, "T2"},
+		"cycle beside what is waited for": {"- [ ] T1 a\n  - after: T3\n- [ ] T2 b\n  - after: T3, T4\n- [ ] T3 c\n- [ ] T4 d\n  - after: T2\n",
+			[]string{"4 [T2 T4]: T2, T4 wait for each other"}, "T3"},
+		"cycle": {"- [ ] T1 a\n  - after: T3\n- [ ] T2 b\n  - after: T1\n- [ ] T3 c\n  - after: T2\n- [ ] T4 d\n  - after: T3\n- [ ] T5 e\n", []string{"2 [T1 T2 T3]: T1, T2, T3 wait for each other"}, "T5"},
+		"child after its parent": {"- [ ] T0 z\n- [ ] T1 a\n  - [ ] T2 b\n    - after: T1\n  - [ ] T3 c\n",
+			[]string{"4 [T1 T2]: T1, T2 wait for each other"}, "T0"},
 		"parent after its child": {"- [ ] T1 a\n  - after: T2\n  - [ ] T2 b\n", []string{"2 [T1 T2]: wait"}, ""},
 		"mark":                   {"- [?] T1 a\n- [ ] T2 b\n", []string{"1 [T1]: [?] is no mark"}, "T2"},
 		"proof":                  {"- [ ] T1 a\n  - proof: full\n- [ ] T2 b\n", []string{"2 [T1]: proof: of T1 is \"full\": the only value is regression"}, "T2"},
 		"empty":                  {"- [ ] T1 a\n  - verify:\n  - after:\n", []string{"2 [T1]: empty", "3 [T1]: empty"}, ""},
+		"two commands":           {"- [ ] T1 a\n  - verify: `a` and `b`\n", []string{"2 [T1]: one pair of backticks"}, ""},
+		"mark without an id":     {"- [?] a\n- [ ] T2 b\n", []string{"1 []: [?] is no mark"}, "T2"},
 		"half a command":         {"- [ ] T1 a\n  - verify: `go test` (fast)\n", []string{"2 [T1]: one pair of backticks"}, ""},
 		"not indented":           {"- [ ] T1 a\n- verify: `x`\n- [ ] T2 b\n", []string{"2 [T1]: indent"}, "T2"},
+		"behind a blank line":    {"- [ ] T1 a\n\n- verify: `x`\n- [ ] T2 b\n", []string{"3 [T1]: indent"}, "T2"},
+		"proof beside":           {"- [ ] T1 a\n- proof: regression\n- verify: `x`\n", []string{"3 [T1]: indent"}, ""},
 		"check":                  {"# T\nverify: ``\n- [ ] T1 a\n", []string{"2 []: one command"}, "T1"},
 		"lost box":               {"- [ ] T2 a\n  - verify: `x`\n* T3 b\n  - files: b\n  - verify: `y`\n- [ ] T4 c\n", []string{"3 []: the files: under it belongs to nobody"}, "T2 T4"},
 		"lost box of the first":  {"# T\n* T1 b\n  - verify: `y`\n- [ ] T2 a\n", []string{"2 []: the verify: under it belongs to nobody"}, "T2"},
@@ -275,7 +313,7 @@ func TestProblems(t *testing.T) {
 			got := d.Problems()
 			for i, p := range got {
 				head, part, _ := strings.Cut(slices.Concat(tt.want, make([]string, 99))[i], ": ")
-				if fmt.Sprint(p.Line, " ", p.IDs) != head || !strings.Contains(p.Msg, part) {
+				if fmt.Sprint(p.Line, " ", p.IDs) != head || !strings.Contains(p.Msg, part) || strings.Contains(p.Msg, "mean ?") {
 					t.Errorf("problem %+v, want %v", p, tt.want)
 				}
 			}
@@ -300,7 +338,7 @@ func TestProblems(t *testing.T) {
 
 func TestBefore(t *testing.T) {
 	t.Parallel()
-	doc := parse(t, "- [x] T1 a\n- [x] T2 b\n  - after: T1, T7, T8\n- [x] T3 group\n  - after: T2\n  - [x] T4 c\n  - [x] T5 d\n    - after: T4\n"+
+	doc := parse(t, "- [x] T1 a\n- [x] T2 b\n  - after: T1, T7, T8\n- [x] T3 group\n  - after: T2\n  - [x] T4 c\n  - [x] without an id\n  - [x] T5 d\n    - after: T4\n"+
 		"- [x] T6 e\n  - after: T3\n- [x] T8 f\n- [x] T8 g\n- [ ] T9 h\n  - after: T10\n- [ ] T10 i\n  - after: T9\n")
 	for id, want := range map[string]string{"T1": "", "T2": "T1", "T4": "T1 T2", "T5": "T1 T2 T4", "T6": "T1 T2 T3 T4 T5", "T9": "T10", "T7": ""} {
 		if got := strings.Join(doc.Before(id), " "); got != want {
@@ -333,6 +371,11 @@ func TestLostBoxHandsNothingOn(t *testing.T) {
 
 func TestMisread(t *testing.T) {
 	d := parse(t, "- [ ] T1 a\n* T2 b\n- [~]T3: c\n- [~ T4 d\n-[ ] T5 e\n  see T6\n  - T7: g\n```\n- T8 h\n```\n- after T9\n")
+	for line, want := range map[int]string{-1: "", 0: "", 1: "- [ ] T1 a", 6: "see T6", 11: "- after T9", 12: "", 13: ""} {
+		if got := d.Line(line); got != want {
+			t.Errorf("line %d: %q, want %q", line, got, want)
+		}
+	}
 	for id, want := range map[string]int{"": 0, "T1": 0, "T2": 2, "T3": 3, "T4": 4, "T5": 5, "T6": 0, "T7": 7, "T8": 0, "T9": 0} {
 		if got := d.Misread(id); got != want {
 			t.Errorf("%s: line %d, want %d", id, got, want)
@@ -388,7 +431,10 @@ func TestStatus(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	d := parse(t, "- [ ] T1 a\n- [ ] parse-12 b\n- [ ] c\n")
-	for id, want := range map[string]string{"t1": "T1", "T2": "T1", "parse-21": "parse-12", "nothing like it": ""} {
+	if got := d.Unmet("T99"); got != nil {
+		t.Errorf("what is not there waits for %q", got)
+	}
+	for id, want := range map[string]string{"parse-12": "", "t1": "T1", "T2": "T1", "parse-21": "parse-12", "nothing like it": ""} {
 		if got := d.Nearest(id); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", id, got, want)
 		}
