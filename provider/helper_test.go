@@ -96,8 +96,14 @@ func collect(t testing.TB, ctx context.Context, c *Client, req Request) result {
 		case Waiting:
 			r.waits = append(r.waits, d.Wait)
 		case Text:
+			if d.Text == "" {
+				t.Fatal("a piece of text is empty")
+			}
 			r.text += d.Text
 		case Reasoning:
+			if d.Text == "" {
+				t.Fatal("a piece of reasoning is empty")
+			}
 			r.reasoning += d.Text
 		case CallStart:
 			if d.Index != len(r.calls) || d.CallID == "" {

@@ -184,7 +184,7 @@ func TestRefusals(t *testing.T) {
 		kind   centurion.Kind
 		says   []string
 	}{
-		{"wrong key", 401, nil, `{"error":{"message":"Incorrect API key provided: sk-secret-key.","code":"invalid_api_key"}}`, centurion.KindAuth, []string{"OPENAI_API_KEY", "Incorrect", "[key]", "401"}},
+		{"wrong key", 401, nil, `{"error":{"message":"Incorrect API key provided: sk-secret-key.","code":"invalid_api_key"}}`, centurion.KindAuth, []string{"openai refused the request with the key from OPENAI_API_KEY", "Incorrect", "[key]", "401"}},
 		{"forbidden", 403, nil, `{"error":{"message":"no access"}}`, centurion.KindAuth, []string{"OPENAI_API_KEY"}},
 		{"wrong key at Google", 400, nil, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, centurion.KindAuth, []string{"OPENAI_API_KEY"}},
 		{"flagged", 403, nil, `{"error":{"message":"Your input was flagged by moderation"}}`, centurion.KindRefusal, nil},
@@ -195,6 +195,8 @@ func TestRefusals(t *testing.T) {
 		{"wrong path", 404, nil, "<html>404 page not found</html>", centurion.KindConfig, []string{"page not found"}},
 		{"redirect", 307, nil, "", centurion.KindConfig, nil},
 		{"window, by code", 400, nil, `{"error":{"message":"too long","code":"context_length_exceeded"}}`, centurion.KindOverflow, nil},
+		{"window, as a field that is wrong", 422, nil, `{"detail":"prompt is too long"}`, centurion.KindOverflow, nil},
+		{"rate limit, told twice", 429, http.Header{"Retry-After": {"3"}}, `[{"error":{"code":429,"message":"slow","details":[{"retryDelay":"9s"}]}}]`, centurion.KindRateLimit, nil},
 		{"window, by words", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8 maximum"}}`, centurion.KindOverflow, nil},
 		{"window at a local server", 400, nil, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, centurion.KindOverflow, nil},
 		{"window at a server that fails", 500, nil, `{"error":"input length exceeds the context length"}`, centurion.KindOverflow, nil},
@@ -238,6 +240,35 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A provider's own words are told once, whatever they are wrapped in.
+func TestComplaints(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error":{"message":"a: b","metadata":{"raw":"b"}}}`: "a: b",
+		`{"error":{"message":"a","metadata":{"raw":"b"}}}`:    "a: b",
+		`{"message":"m","error":null}`:                        "m",
+		`{"error":"e","message":"m"}`:                         "e",
+		`{"error":{"error":{"error":{"message":"deep"}}}}`:    "deep",
+		`{"detail":[]}`:                      `{"detail":[]}`,
+		`[]`:                                 `[]`,
+		strings.Repeat("x", 300):             strings.Repeat("x", 300),
+		strings.Repeat("x", 301):             strings.Repeat("x", 300) + "…",
+		"x" + strings.Repeat(" ", 400) + "y": "x…",
+	} {
+		if got := string(readComplaint([]byte(body)).Message); got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+	for code, want := range map[string]int{"399": 0, "400": 400, "599": 599, "600": 0, `"408"`: 408, `"4x8"`: 0, "4.5": 0} {
+		if e := Refusal([]byte(`{"error":{"message":"m","code":` + code + `}}`)); e.Status != want {
+			t.Errorf("code %s is taken for status %d", code, e.Status)
+		}
+	}
+	anonymous := New(Endpoint{Model: centurion.ModelRef{Provider: "acme"}, BaseURL: "http://model.test"})
+	if e := anonymous.complete(Refusal([]byte(`{"code":401,"message":"who?"}`)), "x"); e.Msg != "acme refused the request without a key: who? (status 401)" || !strings.Contains(e.Hint, "the key of provider acme") {
+		t.Errorf("%q, hint %q", e.Msg, e.Hint)
+	}
+}
+
 func TestUnreachable(t *testing.T) {
 	dead, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -254,7 +285,10 @@ func TestUnreachable(t *testing.T) {
 		{"nobody listens", Endpoint{BaseURL: "http://user:pass@" + address + "/v1?key=secret"}, centurion.KindNetwork, "cannot reach http://" + address},
 		{"a time-out of the transport", Endpoint{BaseURL: "http://model.test/v1", HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 			return nil, context.DeadlineExceeded
-		})}}, centurion.KindNetwork, "deadline"},
+		})}}, centurion.KindNetwork, "the connection to http://model.test/v1 broke: context deadline exceeded"},
+		{"a transport that gives up", Endpoint{BaseURL: "http://model.test/v1", HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			return nil, context.Canceled
+		})}}, centurion.KindNetwork, "canceled"},
 		{"no base URL", Endpoint{}, centurion.KindConfig, "no base URL"},
 		{"a model that is not served this way", Endpoint{BaseURL: "http://model.test/v1", Model: centurion.ModelRef{ID: "text-davinci-003"}}, centurion.KindInvalidRequest, "not supported"},
 		{"no URL", Endpoint{BaseURL: "http://[::1"}, centurion.KindInvalidRequest, ""},
@@ -264,7 +298,8 @@ func TestUnreachable(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.e.Model = centurion.ModelRef{Provider: "p", ID: stdcmp.Or(tt.e.Model.ID, "m")}
 			r := collect(t, t.Context(), New(tt.e), Request{})
-			if centurion.KindOf(r.err) != tt.kind || !strings.Contains(r.err.Error(), tt.says) || errors.Is(r.err, context.DeadlineExceeded) ||
+			if centurion.KindOf(r.err) != tt.kind || !strings.Contains(r.err.Error(), tt.says) || errors.Is(r.err, context.DeadlineExceeded) || errors.Is(r.err, context.Canceled) ||
+				tt.kind == centurion.KindNetwork && centurion.HintOf(r.err) == "" ||
 				strings.Contains(r.err.Error(), "secret") || strings.Contains(r.err.Error(), "pass@") {
 				t.Errorf("got %v", r.err)
 			}
@@ -290,7 +325,24 @@ func TestModels(t *testing.T) {
 	if _, err = get(401, `{}`); centurion.KindOf(err) != centurion.KindAuth || !strings.Contains(err.Error(), "GEMINI_API_KEY") {
 		t.Errorf("got %v", err)
 	}
-	if _, err = get(200, `<html>`); centurion.KindOf(err) != centurion.KindConfig {
+	if _, err = get(200, `<html>`); centurion.KindOf(err) != centurion.KindConfig || !strings.Contains(centurion.HintOf(err), "http://model.test/v1") {
+		t.Errorf("got %v", err)
+	}
+	for name, wire := range map[string]Wire{"chat": nil, "responses": Responses{}} {
+		local := New(Endpoint{BaseURL: "http://model.test/v1", Wire: wire, HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if v, ok := r.Header["Authorization"]; ok {
+				t.Errorf("%s: a key that there is none of is sent as %q", name, v)
+			}
+			return answer(200, "application/json", `{"data":[]}`), nil
+		})}})
+		if _, err := local.Models(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := New(Endpoint{}).Models(t.Context()); centurion.KindOf(err) != centurion.KindConfig || !strings.Contains(err.Error(), "no base URL") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := New(Endpoint{BaseURL: "http://[::1"}).Models(t.Context()); centurion.KindOf(err) != centurion.KindConfig {
 		t.Errorf("got %v", err)
 	}
 }
@@ -301,5 +353,53 @@ func TestSharedClient(t *testing.T) {
 	if a.end.HTTP != b.end.HTTP || a.end.HTTP.Timeout != 0 {
 		t.Error("want one client without a limit for a whole request")
 	}
+	if tr := a.end.HTTP.Transport.(*http.Transport); !tr.DisableCompression || tr.TLSHandshakeTimeout == 0 || tr.MaxIdleConnsPerHost < 50 {
+		t.Errorf("the shared client is %+v", tr)
+	}
 	gates.CloseIdleConnections()
+	(&Gates{}).CloseIdleConnections()
+	var idle idleCloser
+	gates.http = &http.Client{Transport: &idle}
+	if gates.CloseIdleConnections(); idle != 1 {
+		t.Errorf("idle connections were closed %d times", idle)
+	}
+}
+
+// idleCloser counts how often its idle connections are closed.
+type idleCloser int
+
+func (c *idleCloser) RoundTrip(*http.Request) (*http.Response, error) { return nil, io.EOF }
+func (c *idleCloser) CloseIdleConnections()                           { *c++ }
+
+// Fields that a configuration sets stand once in the body of a request, as it sets them.
+func TestItemsRequestOfConfiguration(t *testing.T) {
+	model := centurion.ModelRef{Provider: "openai", ID: "gpt-4.1"}
+	req := Request{Session: "ses", System: "Ours.", Temperature: new(0.5), MaxOutput: 7, Messages: []Message{{Role: User}, {Role: Assistant}},
+		Tools: []ToolSpec{{Name: "read", Schema: []byte(`{"type":"string"}`)}}}
+	body := func(extra map[string]any) string {
+		path, b, err := Responses{}.Request(model, req, extra)
+		if err != nil || path != "/responses" {
+			t.Fatalf("%s, %v", path, err)
+		}
+		return strings.TrimSpace(string(b))
+	}
+	plain := body(nil)
+	for _, field := range []string{`"store":false`, `"instructions":"Ours."`, `"temperature":0.5`, `"max_output_tokens":7`, `"prompt_cache_key":"ses"`, `"parameters":{"type":"string"}`,
+		`"input":[{"role":"user","content":[{"type":"input_text","text":"(empty)"}]},{"role":"assistant","content":[{"type":"output_text","text":"(empty)"}]}]`} {
+		if strings.Count(plain, field) != 1 {
+			t.Errorf("%s is not in %s", field, plain)
+		}
+	}
+	for name, value := range map[string]any{"store": true, "instructions": "Mine.", "temperature": 1, "max_output_tokens": 9, "prompt_cache_key": "own"} {
+		if got := body(map[string]any{name: value}); strings.Count(got, `"`+name+`":`) != 1 {
+			t.Errorf("%s stands not once in %s", name, got)
+		}
+	}
+	req.Temperature = new(math.Inf(1))
+	if got := body(nil); strings.Contains(got, "temperature") {
+		t.Errorf("no number is sent as a temperature: %s", got)
+	}
+	if _, _, err := (Responses{}).Request(model, req, map[string]any{"x": func() {}}); centurion.KindOf(err) != centurion.KindConfig {
+		t.Errorf("a field that cannot be written: %v", err)
+	}
 }

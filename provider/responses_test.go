@@ -81,6 +81,16 @@ func TestItems(t *testing.T) {
 			piece("function_call_arguments", 2, `{"q"`), piece("function_call_arguments", 1, `{"p":1}`), piece("function_call_arguments", 2, `:2}`),
 			ended(1, fn("A", "read", `{"p":1}`)), ended(2, fn("B", "ls", `{"q":2}`)), over("")}},
 		{name: "two calls at the same place", calls: []Call{a, b}, finish: "tool-calls", events: with(callA, added(0, fn("B", "ls", "")), ended(0, fn("B", "ls", `{"q":2}`)), over(""))},
+		{name: "by ids and not by places", calls: []Call{a, b}, finish: "tool-calls", events: func() (out []string) {
+			for _, e := range []string{added(1, fn("A", "read", "")), added(2, fn("B", "ls", "")),
+				`{"type":"response.function_call_arguments.delta","item_id":"f_B","delta":"{\"q\""}`, `{"type":"response.function_call_arguments.delta","item_id":"f_A","delta":"{\"p\":1}"}`,
+				`{"type":"response.function_call_arguments.delta","item_id":"f_B","delta":":2}"}`, over("")} {
+				out = append(out, strings.NewReplacer(`"output_index":1,`, "", `"output_index":2,`, "").Replace(e))
+			}
+			return out
+		}()},
+		{name: "pieces behind the end of their call", calls: []Call{a}, finish: "tool-calls", events: with(callA, piece("function_call_arguments", 0, "}"), over(""))},
+		{name: "only the output is counted", text: "Hello", events: with(text, over(`,"usage":{"output_tokens":5}`)), tokens: centurion.Tokens{Output: 5}},
 		{name: "no arguments", calls: []Call{{ID: "A", Name: "read", Arguments: "{}"}}, finish: "tool-calls", events: []string{added(0, fn("A", "read", "")), ended(0, fn("A", "read", "")), over("")}},
 		{name: "the name comes late", calls: []Call{a}, finish: "tool-calls", events: with(callA[1:], over(""))},
 		{name: "input that is no JSON", calls: []Call{{ID: "A", Name: "sql", Arguments: `{"input":"SELECT"}`}}, finish: "tool-calls", events: []string{
@@ -160,6 +170,7 @@ func TestBrokenItems(t *testing.T) {
 		{name: "the end says nothing", body: cut(begun, whole, `{"type":"response.completed"}`), kind: centurion.KindOverloaded},
 		{name: "cancelled", body: cut(`{"type":"response.cancelled","response":{"status":"cancelled"}}`), kind: centurion.KindOverloaded},
 		{name: "refused prompt", body: cut(`{"type":"response.failed","response":{"status":"failed","error":{"code":"invalid_prompt","message":"flagged"}}}`), kind: centurion.KindRefusal, says: "flagged"},
+		{name: "an object that is an error", body: cut(begun, `{"object":"error","code":"rate_limit_exceeded","message":"slow"}`), kind: centurion.KindRateLimit, says: "slow"},
 		{name: "no quota", body: cut(`{"type":"error","sequence_number":2,"error":{"type":"insufficient_quota","code":"insufficient_quota","message":"pay"}}`), kind: centurion.KindBudget, says: "pay"},
 		{name: "error beside its words", body: cut(begun, `{"type":"error","code":"rate_limit_exceeded","message":"slow","param":null}`), kind: centurion.KindRateLimit, says: "slow"},
 		{name: "too many, before anything", body: cut(`{"type":"error","code":"rate_limit_exceeded","message":"slow"}`), kind: centurion.KindRateLimit, status: 429},
@@ -264,10 +275,32 @@ func TestItemsRequest(t *testing.T) {
 	}
 }
 
+// Reasoning that has nothing sealed has an end if there was any.
+func TestItemsOpenReasoning(t *testing.T) {
+	for name, tt := range map[string]struct {
+		item string
+		ends int
+	}{"thought": {`{"type":"reasoning","id":"r","summary":[{"text":"hm"}]}`, 1}, "nothing": {`{"type":"reasoning","id":"r","summary":[]}`, 0}} {
+		ends := 0
+		for d, err := range viaItems(canned(strings.NewReader(cut(ended(0, tt.item), over(""))))).Stream(t.Context(), Request{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Type == ReasoningEnd {
+				ends++
+			}
+		}
+		if ends != tt.ends {
+			t.Errorf("%s: reasoning ended %d times", name, ends)
+		}
+	}
+}
+
 // What a piece of reasoning needs to go back with comes once, at its end.
 func TestItemsSealedReasoning(t *testing.T) {
 	body := cut(added(0, `{"type":"reasoning","id":"r","encrypted_content":"early"}`), piece("reasoning_summary_text", 0, "hm"),
-		ended(0, `{"type":"reasoning","id":"r","summary":[{"text":"hm"}],"encrypted_content":"late"}`), piece("output_text", 1, "a"), over(""))
+		ended(0, `{"type":"reasoning","id":"r","summary":[{"text":"hm"}],"encrypted_content":"late"}`), ended(0, `{"type":"reasoning","id":"r","encrypted_content":"again"}`), piece("output_text", 1, "a"), over(""),
+		piece("output_text", 1, "b"))
 	var got []Delta
 	for d, err := range viaItems(canned(strings.NewReader(body))).Stream(t.Context(), Request{}) {
 		if err != nil {

@@ -185,9 +185,28 @@ func TestWaitTooLong(t *testing.T) {
 			}
 			// The next one is told at once, and does not bother the provider.
 			if after != "" {
-				if r = collect(t, ctx, c, Request{}); centurion.KindOf(r.err) != centurion.KindRateLimit || requests.Load() != 1 {
+				r = collect(t, ctx, c, Request{})
+				if e, _ := errors.AsType[*centurion.Error](r.err); e == nil || e.Kind != centurion.KindRateLimit || e.RetryAfter <= 0 || e.Hint == "" || requests.Load() != 1 {
 					t.Errorf("second: %d requests, %+v", requests.Load(), r)
 				}
+			}
+		})
+	}
+}
+
+// While a session waits behind a 429, all others of its model do, also when nobody said for how long; a 529 is its own matter.
+func TestWhoWaitsHoldsOthers(t *testing.T) {
+	for status, held := range map[int]bool{429: true, 529: false} {
+		synctest.Test(t, func(t *testing.T) {
+			c, _ := served(t, Endpoint{}, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+			if c.Closed() != 0 {
+				t.Error("closed before anything happened")
+			}
+			for d := range c.Stream(t.Context(), Request{}) {
+				if got := c.Closed(); d.Type != Waiting || got > 0 != held {
+					t.Errorf("%d: closed for %s", status, got)
+				}
+				break
 			}
 		})
 	}
@@ -352,6 +371,49 @@ func TestBreakEarly(t *testing.T) {
 			<-r.Context().Done() // a handler that is never told would hang the test
 			close(gone)
 		})
+		for d, err := range c.Stream(t.Context(), Request{}) {
+			if err != nil || d.Text != "a" {
+				t.Fatalf("got %+v, %v", d, err)
+			}
+			break
+		}
+		<-gone
+	})
+}
+
+// An idle timeout above the limit for keep-alives counts, before the first byte and after every piece.
+func TestLongIdleTimeout(t *testing.T) {
+	for name, first := range map[string]string{"no answer": "", "in the middle": cut(say("a"))} {
+		synctest.Test(t, func(t *testing.T) {
+			c, _ := served(t, Endpoint{IdleTimeout: 30 * time.Minute}, func(_ int, w http.ResponseWriter, r *http.Request) {
+				write(w, first)
+				<-r.Context().Done()
+			})
+			start := time.Now()
+			if r := collect(t, t.Context(), c, Request{}); centurion.KindOf(r.err) != centurion.KindStall || time.Since(start) != 30*time.Minute {
+				t.Errorf("%s: %v after %s", name, r.err, time.Since(start))
+			}
+		})
+	}
+}
+
+// Over a wire of its own, too, pieces that come slowly are no silence, and a reader that goes ends the request.
+func TestResponsesSlowAndLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := make(chan struct{})
+		c, _ := served(t, Endpoint{Wire: Responses{}}, func(n int, w http.ResponseWriter, r *http.Request) {
+			for range 30 {
+				write(w, cut(piece("output_text", 0, "a")))
+				if sleep(r.Context(), time.Minute) != nil {
+					close(gone)
+					return
+				}
+			}
+			write(w, cut(over("")))
+		})
+		if r := collect(t, t.Context(), c, Request{}); r.err != nil || len(r.text) != 30 {
+			t.Errorf("got %+v", r)
+		}
 		for d, err := range c.Stream(t.Context(), Request{}) {
 			if err != nil || d.Text != "a" {
 				t.Fatalf("got %+v, %v", d, err)

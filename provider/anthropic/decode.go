@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"math"
 	"strings"
 
 	"centurion"
@@ -296,8 +295,8 @@ func (u *wireUsage) add(v wireUsage) {
 
 // tokens sorts a count into disjoint kinds. Here the input never includes what was cached; the output includes the thinking.
 func (u *wireUsage) tokens() centurion.Tokens {
-	whole := func(f float64) int64 {
-		if math.IsNaN(f) || f < 0 || f > 1e15 {
+	whole := func(f float64) int64 { // add keeps it from being negative
+		if f > 1e15 {
 			return 0
 		}
 		return int64(f)

@@ -58,6 +58,14 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// An error without a word is one all the same.
+func TestBareError(t *testing.T) {
+	r := collect(t, canned(strings.NewReader(sse(events(begin, say(0, "a"), `{"type":"error"}`, reason("end_turn"), stop)...))), provider.Request{})
+	if r.err == nil || r.dones > 0 {
+		t.Errorf("got %+v", r)
+	}
+}
+
 // A refused key is named by where it came from and never shown.
 func TestRefusedKey(t *testing.T) {
 	r := collect(t, refusing(401, nil, complaint("authentication_error", "the key sk-ant-secret is wrong")), provider.Request{})

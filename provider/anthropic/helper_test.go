@@ -117,6 +117,7 @@ type result struct {
 	text, thinking, finish string
 	calls                  []provider.Call
 	ended                  int
+	closed                 int // ends of thinking
 	metadata               []map[string]any
 	tokens                 centurion.Tokens
 	waits                  []*provider.Wait
@@ -145,6 +146,7 @@ func collect(t testing.TB, c *provider.Client, req provider.Request) result {
 		case provider.Reasoning:
 			r.thinking += d.Text
 		case provider.ReasoningEnd:
+			r.closed++
 			if d.Metadata != nil {
 				r.metadata = append(r.metadata, d.Metadata)
 			}

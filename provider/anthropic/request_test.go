@@ -3,6 +3,7 @@ package anthropic_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -78,6 +79,29 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// The API refuses a request with more than four borders; the two of the messages stand at the newest that will be repeated.
+func TestCacheBorders(t *testing.T) {
+	for name, tt := range map[string]struct {
+		req provider.Request
+		at  string // of the messages, those with a border
+	}{
+		"long":             {conversation(5), "8 10"},
+		"short":            {conversation(0), "0"},
+		"a status at last": {provider.Request{Messages: append(conversation(2).Messages, provider.Message{Role: provider.Assistant, Text: "a"}, provider.Message{Role: provider.User, Text: "s", Fleeting: true})}, "2 4"},
+	} {
+		_, fields := sent(t, anthropic.Wire{}, tt.req, nil)
+		var at []string
+		for i, m := range fields["messages"].([]any) {
+			if s := fmt.Sprint(m); strings.Contains(s, "cache_control") {
+				at = append(at, strings.Repeat(fmt.Sprint(i), strings.Count(s, "cache_control")))
+			}
+		}
+		if got := strings.Join(at, " "); got != tt.at {
+			t.Errorf("%s: borders at %s, want %s", name, got, tt.at)
+		}
+	}
+}
+
 func TestRequestFields(t *testing.T) {
 	hello := []provider.Message{{Role: provider.User, Text: "Hello."}}
 	tests := map[string]struct {
@@ -91,6 +115,7 @@ func TestRequestFields(t *testing.T) {
 		"no limit known":           {anthropic.Wire{}, provider.Request{Messages: hello}, nil, "max_tokens", 8192.0},
 		"less asked":               {anthropic.Wire{MaxTokens: 64000}, provider.Request{Messages: hello, MaxOutput: 10}, nil, "max_tokens", 10.0},
 		"more asked than there is": {anthropic.Wire{}, provider.Request{Messages: hello, MaxOutput: 99999}, nil, "max_tokens", 8192.0},
+		"no number":                {anthropic.Wire{}, provider.Request{Messages: hello, Temperature: new(math.NaN())}, nil, "temperature", nil},
 		"temperature":              {anthropic.Wire{}, provider.Request{Messages: hello, Temperature: new(0.0)}, nil, "temperature", 0.0},
 		"no temperature":           {anthropic.Wire{}, provider.Request{Messages: hello}, nil, "temperature", nil},
 		"who thinks takes none": {anthropic.Wire{}, provider.Request{Messages: hello, Temperature: new(0.5)},
@@ -103,6 +128,9 @@ func TestRequestFields(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			if _, _, err := (anthropic.Wire{}).Request(ref, tt.req, map[string]any{"odd": func() {}}); err == nil {
+				t.Error("a field that cannot be written was left out without a word")
+			}
 			if _, got := sent(t, tt.wire, tt.req, tt.extra); got[tt.field] != tt.want {
 				t.Errorf("%s is %v, not %v", tt.field, got[tt.field], tt.want)
 			}
@@ -124,10 +152,12 @@ func TestRequestOfOddHistory(t *testing.T) {
 		"thinking alone": {[]provider.Message{user("a"), {Role: provider.Assistant, Thoughts: []provider.Thought{{Text: "hm", Metadata: signed("s")}}}, user("b")},
 			"user:a | assistant:[thinking],(empty) | user:b"},
 		"text of spaces before a call": {[]provider.Message{user("a"), {Role: provider.Assistant, Text: "\n\n", Calls: []provider.Call{{ID: "x", Name: "n"}}},
-			{Role: provider.Tool, CallID: "x"}}, "user:a | assistant:[tool_use] | user:[tool_result]"},
+			{Role: provider.Tool, CallID: "x"}}, "user:a | assistant:[tool_use x {}] | user:[tool_result]"},
+		"ids and arguments of another provider": {[]provider.Message{user("a"), {Role: provider.Assistant, Calls: []provider.Call{{ID: "AZaz09_-", Name: "n", Arguments: "[1]"},
+			{Name: "n", Arguments: "{"}, {ID: "@[/:.é", Name: "n", Arguments: ` {"p":1} `}}}}, `user:a | assistant:[tool_use AZaz09_- {}],[tool_use call {}],[tool_use ______ {"p":1}]`},
 		"the same role twice":      {[]provider.Message{user("a"), user("b"), assistant("c"), assistant("d"), user("e")}, "user:a,b | assistant:c,d | user:e"},
 		"a status by itself":       {[]provider.Message{user("a"), assistant("b"), now}, "user:a | assistant:b | user:" + status},
-		"a status after results":   {[]provider.Message{user("a"), {Role: provider.Assistant, Calls: []provider.Call{{ID: "x", Name: "n"}}}, {Role: provider.Tool, CallID: "x"}, now}, "user:a | assistant:[tool_use] | user:[tool_result]," + status},
+		"a status after results":   {[]provider.Message{user("a"), {Role: provider.Assistant, Calls: []provider.Call{{ID: "x", Name: "n"}}}, {Role: provider.Tool, CallID: "x"}, now}, "user:a | assistant:[tool_use x {}] | user:[tool_result]," + status},
 		"a status after a message": {[]provider.Message{user("a"), now}, "user:a," + status},
 	}
 	for name, tt := range tests {
@@ -137,9 +167,15 @@ func TestRequestOfOddHistory(t *testing.T) {
 			for _, m := range fields["messages"].([]any) {
 				var blocks []string
 				for _, b := range m.(map[string]any)["content"].([]any) {
-					text, ok := b.(map[string]any)["text"].(string)
-					if !ok {
-						text = "[" + b.(map[string]any)["type"].(string) + "]"
+					b := b.(map[string]any)
+					text, _ := b["text"].(string)
+					switch b["type"] {
+					case "text":
+					case "tool_use":
+						input, _ := json.Marshal(b["input"])
+						text = fmt.Sprintf("[tool_use %s %s]", b["id"], input)
+					default:
+						text = fmt.Sprintf("[%s]", b["type"])
 					}
 					blocks = append(blocks, text)
 				}

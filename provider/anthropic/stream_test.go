@@ -2,6 +2,7 @@ package anthropic_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -68,6 +69,22 @@ func answers() []answer {
 			text: "a", finish: "stop", tokens: &centurion.Tokens{Input: 20, Output: 18, Reasoning: 12, Cache: centurion.CacheUsage{Read: 50}}},
 		{name: "odd counts", body: sse(events(`{"type":"message_start","message":{"id":"m","usage":null}}`, say(0, "a"),
 			`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":-2,"output_tokens":"7"}}`, stop)...), text: "a", finish: "stop", tokens: &centurion.Tokens{}},
+		{name: "a count without sense", body: sse(events(`{"type":"message_start","message":{"id":"m","usage":{"input_tokens":1e16,"cache_read_input_tokens":1e15}}}`, say(0, "a"), reason("end_turn"), stop)...),
+			text: "a", finish: "stop", tokens: &centurion.Tokens{Output: 9, Cache: centurion.CacheUsage{Read: 1e15}}},
+		{name: "a count of thinking that is left out later", body: sse(events(`{"type":"message_start","message":{"id":"m","usage":{"output_tokens":5,"output_tokens_details":{"thinking_tokens":4}}}}`, say(0, "a"), reason("end_turn"), stop)...),
+			text: "a", finish: "stop", tokens: &centurion.Tokens{Output: 5, Reasoning: 4}},
+		{name: "no error", body: sse(events(strings.Replace(begin, `{"type"`, `{"error":null,"type"`, 1), say(0, "a"), reason("end_turn"), stop)...), text: "a", finish: "stop"},
+		{name: "redacted thinking without data", body: sse(events(begin, start(0, `{"type":"redacted_thinking","data":""}`), end(0), say(1, "a"), reason("end_turn"), stop)...), text: "a", finish: "stop"},
+		{name: "a reason that explains itself", body: sse(events(begin, `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_details":{"explanation":"Done."}},"usage":{"output_tokens":9}}`, stop)...), finish: "stop"},
+		{name: "two calls in pieces", body: sse(events(begin, start(0, `{"type":"tool_use","id":"toolu_1","name":"read","input":{}}`), start(1, `{"type":"tool_use","id":"toolu_2","name":"list","input":{}}`),
+			delta(1, `{"type":"input_json_delta","partial_json":"{"}`), delta(0, `{"type":"input_json_delta","partial_json":"{\"p\":\"a\"}"}`), delta(1, `{"type":"input_json_delta","partial_json":"}"}`),
+			end(1), end(0), reason("tool_use"), stop)...), finish: "tool-calls", calls: []provider.Call{read, list}},
+		{name: "pieces of another kind than their block", body: sse(events(begin,
+			start(0, `{"type":"text","text":"a"}`), delta(0, `{"type":"thinking_delta","thinking":"x"}`), delta(0, `{"type":"new_delta","text":"x"}`), delta(0, `{"type":"signature_delta","signature":"x"}`),
+			delta(0, `{"type":"input_json_delta","partial_json":"x"}`), end(0),
+			start(1, `{"type":"thinking","thinking":"hm"}`), delta(1, `{"type":"text_delta","text":"x"}`), delta(1, `{"type":"new_delta","thinking":"x","signature":"x"}`), end(1),
+			start(2, `{"type":"tool_use","id":"toolu_2","name":"list","input":{}}`), delta(2, `{"type":"new_delta","partial_json":"x"}`), end(2), reason("tool_use"), stop)...),
+			text: "a", thinking: "hm", finish: "tool-calls", calls: []provider.Call{list}},
 		{name: "begun twice", body: sse(events(begin, begin, say(0, "a"), reason("end_turn"), stop)...), text: "a", finish: "stop"},
 		{name: "the same id twice", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":"a"}`), call(1, "", "list"), reason("tool_use"), stop)...),
 			finish: "tool-calls", calls: []provider.Call{read, {Name: "list", Arguments: "{}"}}},
@@ -85,6 +102,10 @@ func answers() []answer {
 		{name: "no message_stop", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":"a"}`), reason("tool_use"))...), cut: true},
 		{name: "no stop reason", body: sse(events(begin, say(0, "a"), stop)...), cut: true},
 		{name: "a call that never ended", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":"a"}`)[:3], reason("tool_use"), stop)...), cut: true},
+		{name: "another answer before a word", body: sse(events(begin, strings.Replace(begin, "msg_a", "msg_b", 1), say(0, "a"), reason("end_turn"), stop)...), cut: true},
+		{name: "begun again after a word", body: sse(events(begin, say(0, "a"), begin, reason("end_turn"), stop)...), cut: true},
+		{name: "begun again after a call", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":"a"}`), begin, reason("tool_use"), stop)...), cut: true},
+		{name: "begun again after redacted thinking", body: sse(events(begin, start(0, `{"type":"redacted_thinking","data":"opaque"}`), end(0), begin, reason("end_turn"), stop)...), cut: true},
 		{name: "another answer in the middle", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":`)[:3], strings.Replace(begin, "msg_a", "msg_b", 1),
 			call(0, "toolu_2", "read", `{"p":"a"}`), reason("tool_use"), stop)...), cut: true},
 		{name: "another answer after a whole call", body: sse(events(begin, call(0, "toolu_1", "read", `{"p":"a"}`), strings.Replace(begin, "msg_a", "msg_b", 1),
@@ -107,7 +128,7 @@ func TestAnswers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := collect(t, canned(strings.NewReader(tt.body)), provider.Request{})
 			if tt.cut {
-				if centurion.KindOf(r.err) != centurion.KindStreamCut || r.dones > 0 {
+				if e, _ := errors.AsType[*centurion.Error](r.err); e == nil || e.Kind != centurion.KindStreamCut || e.Msg == "" || r.dones > 0 {
 					t.Fatalf("got %+v", r)
 				}
 				return
@@ -125,6 +146,9 @@ func TestAnswers(t *testing.T) {
 			tokens := centurion.Tokens{Input: 7, Output: 9, Cache: centurion.CacheUsage{Read: 40, Write: 5}}
 			if tt.tokens != nil {
 				tokens = *tt.tokens
+			}
+			if r.thinking != "" && r.closed == 0 {
+				t.Error("nobody was told that the thinking is over")
 			}
 			if r.err != nil || r.text != tt.text || r.thinking != tt.thinking || r.finish != tt.finish || r.tokens != tokens {
 				t.Errorf("got %+v", r)
