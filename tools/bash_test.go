@@ -84,5 +84,5 @@ func TestBashCommand(t *testing.T) {
 	b.gate.rules = nil
 	b.refused("bash", args{"command": "make"}, centurion.KindCancelled)
 	b.Runner = nil
-	b.refused("bash", args{"command": "make"}, centurion.KindPermission, "no shell")
+	b.refused("bash", args{"command": "make"}, centurion.KindPermission, "no shell", "say in your answer which command should be run")
 }

@@ -2,9 +2,12 @@ package tools
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"centurion"
 )
@@ -27,6 +30,8 @@ func TestNormalize(t *testing.T) {
 		{"whole number with an exponent", "bash", `{"command":"ls","timeout":6e3}`, `{"command":"ls","timeout":6000}`},
 		{"boolean as a string", "edit", `{"filePath":"a","oldString":"x","newString":"y","replaceAll":"True"}`,
 			`{"filePath":"a","newString":"y","oldString":"x","replaceAll":true}`},
+		{"boolean with blanks around it", "edit", `{"filePath":"a","oldString":"x","newString":"y","replaceAll":" false\n"}`,
+			`{"filePath":"a","newString":"y","oldString":"x","replaceAll":false}`},
 		{"number for a string", "write", `{"filePath":"a","content":42}`, `{"content":"42","filePath":"a"}`},
 		{"null for what can be left out", "read", `{"filePath":"a","offset":null}`, `{"filePath":"a"}`},
 		{"other capitals and underscores", "read", `{"file_path":"a"}`, `{"filePath":"a"}`},
@@ -207,6 +212,48 @@ func TestEffects(t *testing.T) {
 			t.Errorf("%s %s: %+v", tt.tool, tt.in, e)
 		}
 	}
+}
+
+// After a crash, a call that was done once is not done again, and what has to begin before all others is known by its name. What
+// cannot be read may do anything.
+func TestEffectsOfHostedTools(t *testing.T) {
+	got := map[string]string{}
+	for _, tl := range append(All(), NotesOnly()) {
+		e := tl.Effect(json.RawMessage(`{"action":"clear"}`))
+		if e.Once || e.Beside || e.Alike != "" {
+			got[tl.Name()] = fmt.Sprintf("once=%v beside=%v %s", e.Once, e.Beside, e.Alike)
+		}
+		if e := tl.Effect(json.RawMessage(`{`)); e.ReadOnly || e.Hosted || e.Once || e.Beside || e.Alike != "" || e.Writes != nil {
+			t.Errorf("%s with half an input: %+v", tl.Name(), e)
+		}
+		if _, err := tl.Run(t.Context(), newBench(t).Call, json.RawMessage(`{`)); centurion.KindOf(err) != centurion.KindUsage {
+			t.Errorf("%s runs with half an input: %v", tl.Name(), err)
+		}
+	}
+	if d := cmp.Diff(map[string]string{
+		"ask_user":         "once=true beside=true ask_user",
+		"cancel_task":      "once=true beside=false cancel_task",
+		"delegate_task":    "once=true beside=false delegate_task",
+		"mission_complete": "once=true beside=false ",
+		"sub_agent":        "once=true beside=false sub_agent",
+		"update_context":   "once=true beside=false ",
+	}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// narrowed is a tool that shows a model less than it takes.
+type narrowed struct {
+	Tool
+	schema json.RawMessage
+}
+
+func (n narrowed) Narrowed() json.RawMessage { return n.schema }
+
+func TestNarrowedSpec(t *testing.T) {
+	tl := tool(t, "read")
+	want(t, "narrowed", string(Spec(narrowed{tl, json.RawMessage(`{"x":1}`)}).Schema), `{"x":1}`)
+	want(t, "not narrowed", string(Spec(narrowed{tl, nil}).Schema), string(Spec(tl).Schema))
 }
 
 // What Normalize accepts fits the schema, whatever comes in, and is accepted unchanged a second time.

@@ -2,6 +2,8 @@ package tools
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -63,6 +65,18 @@ func TestStaleFile(t *testing.T) {
 			want(t, "file", b.get("b.txt"), "meanwhile\n")
 		})
 	}
+	t.Run("deleted meanwhile", func(t *testing.T) {
+		b := newBench(t)
+		b.put("a.txt", "mine\n")
+		b.must("read", args{"filePath": "a.txt"})
+		if err := os.Remove(filepath.Join(b.dir, "a.txt")); err != nil {
+			t.Fatal(err)
+		}
+		b.refused("write", args{"filePath": "a.txt", "content": "x"}, centurion.KindConflict, "a.txt was deleted since you read it")
+		if _, err := os.Stat(filepath.Join(b.dir, "a.txt")); err == nil {
+			t.Error("it is there again")
+		}
+	})
 	t.Run("created meanwhile", func(t *testing.T) {
 		b := newBench(t)
 		b.refused("read", args{"filePath": "a.txt"}, centurion.KindNotFound)
@@ -147,6 +161,7 @@ func TestEdit(t *testing.T) {
 			}
 			wantList(t, "files", r.Files, "f")
 			says(t, r.Output, "edited f", "@@")
+			want(t, "places", strings.Contains(r.Output, "edited f, 2 places\n"), tt.all)
 			silent(t, r.Output, "\r")
 		})
 	}

@@ -36,14 +36,18 @@ func TestReadImage(t *testing.T) {
 
 	b.Media = centurion.Media{Image: true}
 	r = b.must("read", args{"filePath": "ein Bild/größe.txt"})
-	says(t, r.Output, "[image ein Bild/größe.txt, 64×48] (image/png, ", "attached to this result")
+	says(t, r.Output, "[image ein Bild/größe.txt, 64×48] (image/png, ", "the image is attached to this result")
 	silent(t, r.Output, "takes no")
 	if len(r.Attachments) != 1 || r.Attachments[0].Mime != centurion.MimePNG || string(r.Attachments[0].Data) != pic || r.Attachments[0].Path != "ein Bild/größe.txt" {
 		t.Fatalf("attached %+v", r.Attachments)
 	}
 	want(t, "of a PDF", len(b.must("read", args{"filePath": "doc"}).Attachments), 0)
 	b.Media.PDF = true
-	want(t, "of a PDF, to a model that takes them", len(b.must("read", args{"filePath": "doc"}).Attachments), 1)
+	r = b.must("read", args{"filePath": "doc"})
+	want(t, "of a PDF, to a model that takes them", len(r.Attachments), 1)
+	says(t, r.Output, "the PDF is attached")
+	b.put("full.pdf", "%PDF-1.7\n"+strings.Repeat("x", centurion.MaxFile-9))
+	want(t, "of the largest", len(b.must("read", args{"filePath": "full.pdf"}).Attachments), 1)
 	if err := b.Seen.Check("doc", workspace.VersionOf([]byte(pdf))); err != nil {
 		t.Errorf("what was read may not be overwritten: %v", err)
 	}

@@ -113,6 +113,8 @@ func TestReadOutside(t *testing.T) {
 	b.refused("read", args{"filePath": name}, centurion.KindPermission, "external_directory")
 	b.refused("read", args{"filePath": "../" + filepath.Base(out.dir) + "/notes.txt"}, centurion.KindPermission, "external_directory")
 	wantList(t, "asks", b.gate.permissions()[:1], "external_directory "+filepath.ToSlash(name))
+	wantList(t, "what always covers", b.gate.asked[0].Always, filepath.ToSlash(out.dir)+"/*")
+	want(t, "directory", b.gate.asked[0].Metadata["parentDir"], any(filepath.ToSlash(out.dir)))
 
 	b.gate.rules = []permission.Rule{{Permission: "external_directory", Pattern: "*", Action: permission.Allow}}
 	says(t, b.must("read", args{"filePath": name}).Output, "1| outside")
@@ -127,6 +129,9 @@ func TestReadOutside(t *testing.T) {
 	b.other().refused("write", args{"filePath": name, "content": "x"}, centurion.KindUsage, "you have not read it")
 	b.must("write", args{"filePath": filepath.Join(out.dir, "new/file.txt"), "content": "new\n"})
 	want(t, "file", out.get("new/file.txt"), "new\n")
+	if info, err := os.Stat(filepath.Join(out.dir, "new/file.txt")); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o644 {
+		t.Errorf("a new file: %v, %v", info, err)
+	}
 	b.gate.rules = append(b.gate.rules, permission.Rule{Permission: "edit", Pattern: "*", Action: permission.Deny})
 	b.refused("write", args{"filePath": filepath.Join(out.dir, "other.txt"), "content": "x"}, centurion.KindPermission, "edit")
 }

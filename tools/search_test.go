@@ -24,13 +24,17 @@ func TestLs(t *testing.T) {
 	out := b.must("ls", args{}).Output
 	says(t, out, "main.go  2.0 KB", "src/\n", "  größe.go  1 B", "ein Ordner/\n", "b/  (1 inside)")
 	silent(t, out, "deep.go", "node_modules", "debug.log", ".git/", "config")
+	b.put("logs/a.log", "x")
+	says(t, b.must("ls", args{"path": "logs"}).Output, "a.log") // all of it is ignored, so it was named on purpose
 	says(t, b.must("ls", args{"path": "src/a/b"}).Output, "src/a/b/\n", "deep.go")
 	says(t, b.must("ls", args{"path": filepath.Join(b.dir, "src", "a", "b")}).Output, "src/a/b/\n", "deep.go")
 	says(t, b.must("ls", args{"path": "node_modules"}).Output, "index.js") // named on purpose
 	b.refused("ls", args{"path": "main.go"}, centurion.KindUsage, "main.go is not a directory", "read{")
 	b.refused("ls", args{"path": "scr"}, centurion.KindNotFound, "did you mean src?")
 	b.refused("ls", args{"path": ".."}, centurion.KindPermission, "external_directory")
-	says(t, newBench(t).must("ls", args{}).Output, "empty")
+	out = newBench(t).must("ls", args{}).Output
+	says(t, out, "empty")
+	silent(t, out, "not shown")
 }
 
 // One large directory does not hide the others.
@@ -55,7 +59,7 @@ func TestLsLarge(t *testing.T) {
 // ORCH-55
 func TestGlob(t *testing.T) {
 	b := newBench(t)
-	names := []string{"a.go", "src/b.go", "src/x/c_test.go", "docs/ein Text.md", "docs/größe.txt", ".github/ci.yml"}
+	names := []string{"a.go", "src/x/c_test.go", "src/b.go", "docs/größe.txt", "docs/ein Text.md", ".github/ci.yml"} // the newest first
 	for i, n := range names {
 		b.put(n, "x")
 		b.age(n, time.Duration(i+1)*time.Hour)
@@ -67,13 +71,13 @@ func TestGlob(t *testing.T) {
 		in   args
 		want []string
 	}{
-		{args{"pattern": "*.go"}, []string{"a.go", "src/b.go", "src/x/c_test.go"}},
-		{args{"pattern": "**/*.go"}, []string{"a.go", "src/b.go", "src/x/c_test.go"}},
+		{args{"pattern": "*.go"}, []string{"a.go", "src/x/c_test.go", "src/b.go"}},
+		{args{"pattern": "**/*.go"}, []string{"a.go", "src/x/c_test.go", "src/b.go"}},
 		{args{"pattern": "./*.go"}, []string{"a.go"}},
 		{args{"pattern": "src/**/*_test.go"}, []string{"src/x/c_test.go"}},
-		{args{"pattern": "src/"}, []string{"src/b.go", "src/x/c_test.go"}},
-		{args{"pattern": "docs/*.{md,txt}"}, []string{"docs/ein Text.md", "docs/größe.txt"}},
-		{args{"pattern": "*.go", "path": "src"}, []string{"src/b.go", "src/x/c_test.go"}},
+		{args{"pattern": "src/"}, []string{"src/x/c_test.go", "src/b.go"}},
+		{args{"pattern": "docs/*.{md,txt}"}, []string{"docs/größe.txt", "docs/ein Text.md"}},
+		{args{"pattern": "*.go", "path": "src"}, []string{"src/x/c_test.go", "src/b.go"}},
 		{args{"pattern": filepath.ToSlash(b.dir) + "/src/*.go"}, []string{"src/b.go"}},
 		{args{"pattern": "*.yml"}, []string{".github/ci.yml"}},
 	}
@@ -146,6 +150,7 @@ x.txt
 		{"letters as Go has them", grepInput{Pattern: `\bb\d`, Include: "umlaut.txt"}, "umlaut.txt\n     1| äb1\n\n(1 match in 1 file)\n"},
 		{"what only Go knows", grepInput{Pattern: `\Qother()\E`, Include: "*.go"}, "a.go\n     4| func other() {}\n\n(1 match in 1 file)\n"},
 		{"a pattern that looks like a flag", grepInput{Pattern: `--dash`, Include: "*.txt"}, "no line matches in 2 files\n"},
+		{"at the beginning of a long line", grepInput{Pattern: `^yy`, Include: "*.js"}, "long.js\n     1| " + strings.Repeat("y", 300) + "…\n\n(1 match in 1 file)\n"},
 		{"around the match in a long line", grepInput{Pattern: `needle`, Include: "*.js"},
 			"long.js\n     1| …" + strings.Repeat("y", 100) + "needle" + strings.Repeat("z", 193) + "…\n\n(1 match in 1 file)\n"},
 	}
@@ -200,6 +205,8 @@ func TestGrepLimit(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				want(t, "matches", r.Metadata["matches"], any(100))
+				want(t, "truncated", r.Metadata["truncated"], any(pattern != "hundred"))
 				want(t, "lines", strings.Count(r.Output, "| "), 100)
 				says(t, r.Output, said)
 			}
@@ -211,6 +218,23 @@ func TestGrepLimit(t *testing.T) {
 			silent(t, r.Output, "f050.txt")
 		})
 	}
+}
+
+// Outside the project all but .git is looked at, also what would be ignored.
+func TestSearchOutside(t *testing.T) {
+	b, out := newBench(t), newBench(t)
+	b.gate.rules = []permission.Rule{{Permission: "external_directory", Pattern: "*", Action: permission.Allow}}
+	out.put("sub/a/b/notes.txt", "a limit\n")
+	out.put(".gitignore", "*.log\n")
+	out.put("x.log", "no limit\n")
+	out.put(".git/config", "limit\n")
+	r := b.must("ls", args{"path": out.dir})
+	says(t, r.Output, "x.log  9 B", ".gitignore  6 B", "sub/\n", "a/\n", "b/  (1 inside)")
+	silent(t, r.Output, "config", "notes")
+	want(t, "glob", b.must("glob", args{"path": out.dir, "pattern": "**/*.txt"}).Output, filepath.ToSlash(out.dir)+"/sub/a/b/notes.txt\n")
+	r = b.must("grep", args{"path": out.dir, "pattern": "limit"})
+	says(t, r.Output, "/sub/a/b/notes.txt\n     1| a limit", "/x.log\n     1| no limit", "(2 matches in 2 files)")
+	b.refused("grep", args{"path": filepath.Join(out.dir, "nowhere"), "pattern": "x"}, centurion.KindNotFound, "nowhere does not exist")
 }
 
 func BenchmarkGrep(b *testing.B) {

@@ -28,6 +28,8 @@ func TestSkill(t *testing.T) {
 	b.Skills = s
 	want(t, "output", b.must("skill", args{"name": "notes"}).Output,
 		"Skill notes: writes notes\nIt came with the project. Its directory is .opencode/skills/notes; paths in it are relative to that.\n\nOne line.\n")
+	want(t, "cut", b.must("skill", args{"name": "notes"}).Metadata["truncated"], any(false))
+	b.gate.asked = b.gate.asked[:1]
 	want(t, "asked", strings.Join(b.gate.permissions(), " "), "skill notes")
 	b.refused("skill", args{"name": "other"}, centurion.KindNotFound, "there is no skill other")
 	b.refused("skill", args{}, centurion.KindUsage, "name")

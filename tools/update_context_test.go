@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -28,6 +29,14 @@ func TestUpdateContext(t *testing.T) {
 	b.refused("update_context", args{"note": strings.Repeat("x", 501)}, centurion.KindUsage, "501 bytes, more than 500")
 	b.refused("update_context", args{"notes": "x"}, centurion.KindUsage, `"notes" is not a property`, `did you mean "note"?`)
 	want(t, "calls that went through", len(kept.got), 1)
+	b.Seen.Saw(".opencode/context.md", "v1")
+	b.Seen.Saw(".opencode/summary.md", "v2")
+	for in, known := range map[string]string{"context": "context", "note": "context", "summary": "summary"} {
+		got, _ := json.Marshal(b.must("update_context", args{in: "x"}).Metadata[knows])
+		for _, file := range []string{"context", "summary"} {
+			want(t, in+" makes known "+file, strings.Contains(string(got), file+".md"), file == known)
+		}
+	}
 }
 
 // ORCH-7, ORCH-57: who may only add notes is offered nothing else, and is refused the rest by the schema.

@@ -47,6 +47,7 @@ func TestWebfetch(t *testing.T) {
 	says(t, b.must("webfetch", args{"url": address + "/doc"}).Output, "# Head", "kept, from")
 	says(t, b.other().must("webfetch", args{"url": strings.ToUpper(address[:4]) + address[4:] + "/doc"}).Output, "kept, from")
 	want(t, "requests", hits, 1)
+	want(t, "asked for one fetch, and for two kept pages", len(b.gate.asked), 3)
 	says(t, b.must("webfetch", args{"url": address + "/doc", "refresh": true}).Output, "fetched now")
 	want(t, "requests", hits, 2)
 	wantList(t, "asked", b.gate.permissions()[:1], "webfetch "+address+"/doc")
@@ -91,11 +92,17 @@ func TestWebfetchOfThisMachine(t *testing.T) {
 // A page that cannot be kept is told all the same.
 func TestWebfetchWithoutACache(t *testing.T) {
 	b := newBench(t)
-	address := b.online(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("text")) }, web.Search{})
+	address := b.online(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("text"))
+		if r.URL.Path == "/long" {
+			_, _ = w.Write([]byte(strings.Repeat(" and more", 10_000)))
+		}
+	}, web.Search{})
 	if err := os.WriteFile(filepath.Join(b.dir, ".opencode"), []byte("a file in the way"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	says(t, b.must("webfetch", args{"url": address}).Output, "text\n</web_content>", "could not be kept")
+	says(t, b.must("webfetch", args{"url": address + "/long"}).Output, "KB left out; it is not kept …]")
 }
 
 // ORCH-49, ORCH-50: results in short; nobody is asked for a permission to do what cannot be done.
