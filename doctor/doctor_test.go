@@ -192,6 +192,150 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
+func TestWorst(t *testing.T) {
+	for _, tt := range []struct {
+		of   []Status
+		want Status
+	}{{nil, OK}, {[]Status{OK, OK}, OK}, {[]Status{OK, Warn, OK}, Warn}, {[]Status{Warn, Fail, Warn}, Fail}, {[]Status{Fail, Warn}, Fail}} {
+		var findings []Finding
+		for _, s := range tt.of {
+			findings = append(findings, Finding{Status: s})
+		}
+		if got := Worst(findings); got != tt.want {
+			t.Errorf("%v: %s", tt.of, got)
+		}
+	}
+}
+
+// What the model's finding says of key, price and doubt is what there is.
+func TestModelFinding(t *testing.T) {
+	for name, tt := range map[string]struct {
+		config string // the person's own
+		env    map[string]string
+		status Status
+		want   string
+		keys   string
+	}{
+		"known, with a key": {`{"model":"openai/gpt-5"}`, map[string]string{"OPENAI_API_KEY": "k"}, OK, "openai/gpt-5 at https://api.openai.com/v1 (from ~/.config/centurion/config.jsonc), key from OPENAI_API_KEY", "OPENAI_API_KEY"},
+		"local":             {`{"model":"ollama/x"}`, nil, OK, "ollama/x at http://127.0.0.1:11434/v1 (from ~/.config/centurion/config.jsonc)", "none in the environment or stored"},
+		"unknown":           {`{"model":"openai/gpt-99"}`, map[string]string{"OPENAI_API_KEY": "k"}, Warn, "openai/gpt-99 at https://api.openai.com/v1 (from ~/.config/centurion/config.jsonc), key from OPENAI_API_KEY, price unknown", "OPENAI_API_KEY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := world(t, tt.env, map[string]string{"home/.config/centurion/config.jsonc": tt.config})
+			all := Run(t.Context(), o)
+			m := find(t, all, "model")[0]
+			if m.Status != tt.status || m.Detail != tt.want || (m.Hint == "") != (m.Status == OK) {
+				t.Errorf("%+v", m)
+			}
+			if c := find(t, all, "configuration")[0]; c.Status != OK || c.Detail != filepath.Join(o.Home, ".config/centurion/config.jsonc") {
+				t.Errorf("%+v", c)
+			}
+			if k := find(t, all, "keys"); len(k) != 1 || k[0].Status != OK || k[0].Detail != tt.keys {
+				t.Errorf("%+v", k)
+			}
+		})
+	}
+	if c := find(t, Run(t.Context(), world(t, nil, nil)), "configuration")[0]; c.Status != OK || c.Detail != "no file: defaults are used" {
+		t.Errorf("%+v", c)
+	}
+}
+
+// What is said of git is what comes of it for a mission.
+func TestGitFinding(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are shell scripts")
+	}
+	bin := t.TempDir()
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	program := func(name, script string) {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := world(t, nil, nil)
+	if err := os.MkdirAll(filepath.Join(o.Dir, "deep", "er"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	inside := o
+	inside.Dir = filepath.Join(o.Dir, "deep", "er")
+	for _, tt := range []struct {
+		script, dir string
+		want        Finding
+	}{
+		{"echo git version 2.50.1; echo more", "none", Finding{"git", OK, "git version 2.50.1; this directory is in no repository, which is not needed: sessions share it", ""}},
+		{"echo git version 2.38.0", "", Finding{"git", OK, "git version 2.38.0; each session that writes gets a checkout of its own", ""}},
+		{"echo git version 2.37.9", "", Finding{"git", Warn, "git version 2.37.9 is too old for checkouts: sessions share this directory", "install git 2.38 or newer"}},
+		{"exit 3", "", Finding{"git", Warn, filepath.Join(bin, "git") + " --version: exit status 3", "install git: without it workers share one directory"}},
+	} {
+		program("git", tt.script)
+		if tt.dir == "" {
+			_ = os.Mkdir(filepath.Join(o.Dir, ".git"), 0o700)
+		}
+		if got := find(t, Run(t.Context(), inside), "git")[0]; got != tt.want {
+			t.Errorf("%+v, want %+v", got, tt.want)
+		}
+	}
+	program("rg", "echo ripgrep 14")
+	if got := find(t, Run(t.Context(), o), "rg")[0]; got != (Finding{"rg", OK, "ripgrep 14", ""}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What agents are told is named, and so is what of it they are not.
+func TestInstructionsFinding(t *testing.T) {
+	skill := func(name string) string { return "---\nname: " + name + "\ndescription: d\n---\nDo it.\n" }
+	o := world(t, nil, map[string]string{"project/AGENTS.md": "Be brief.\n"})
+	if got := find(t, Run(t.Context(), o), "instructions"); len(got) != 1 || got[0] != (Finding{"instructions", OK, "1 file (AGENTS.md), 0 skills", ""}) {
+		t.Errorf("%+v", got)
+	}
+	if got := find(t, Run(t.Context(), world(t, nil, nil)), "instructions"); len(got) != 1 || got[0].Detail != "0 files, 0 skills" {
+		t.Errorf("%+v", got)
+	}
+	o = world(t, nil, map[string]string{"project/AGENTS.md": strings.Repeat("A long line.\n", 10_000), "project/opencode.json": `{"instructions":[".env","no*.md"]}`, "project/.env": "KEY=canary",
+		"project/.opencode/skills/one/SKILL.md": skill("one"), "project/.opencode/skills/two/SKILL.md": skill("other")})
+	got := find(t, Run(t.Context(), o), "instructions")
+	var all strings.Builder
+	for _, f := range got {
+		fmt.Fprintf(&all, "%s %s | %s\n", f.Status, f.Detail, f.Hint)
+	}
+	for _, want := range []string{"ok 1 file (AGENTS.md), 1 skill (", "warn 1 file shown in part only | keep each below", ".env", "correct or remove it"} {
+		if !strings.Contains(all.String(), want) {
+			t.Errorf("%q is not in\n%s", want, all.String())
+		}
+	}
+	if strings.Contains(all.String(), "canary") {
+		t.Errorf("a secret is told:\n%s", all.String())
+	}
+	for s, want := range map[string]string{"a\x1b[31mb\u0085\x7f\xffü": "a[31mb?ü", strings.Repeat("x", 400): strings.Repeat("x", 400), strings.Repeat("x", 401): strings.Repeat("x", 400) + "…"} {
+		if got := safe(s); got != want {
+			t.Errorf("%q: %q", s, got)
+		}
+	}
+}
+
+func TestNoticesAndMissions(t *testing.T) {
+	o := world(t, nil, nil)
+	for _, tt := range []struct {
+		ok   bool
+		why  string
+		want Finding
+	}{
+		{true, "", Finding{"notices", OK, "desktop notices can be shown", ""}},
+		{true, "by notify-send", Finding{"notices", OK, "by notify-send", ""}},
+		{false, "", Finding{"notices", Warn, "not available", "nothing to do: the terminal says the same"}},
+		{false, "no desktop", Finding{"notices", Warn, "no desktop", "nothing to do: the terminal says the same"}},
+	} {
+		o.Notify = func() (bool, string) { return tt.ok, tt.why }
+		if got := find(t, Run(t.Context(), o), "notices")[0]; got != tt.want {
+			t.Errorf("%+v, want %+v", got, tt.want)
+		}
+	}
+	o.Missions = func(context.Context) []Finding { return []Finding{{Name: "missions", Status: Warn, Detail: "2 wait"}} }
+	if got := find(t, Run(t.Context(), o), "missions")[0]; got.Detail != "2 wait" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestNothingConfigured(t *testing.T) {
 	all := Run(t.Context(), world(t, nil, nil))
 	if m := find(t, all, "model")[0]; m.Status != Fail || !strings.Contains(m.Hint, "OPENAI_API_KEY") {
@@ -226,6 +370,24 @@ func TestStateDirectory(t *testing.T) {
 	o.Env = env
 	if s := find(t, Run(t.Context(), o), "state")[0]; !strings.Contains(s.Detail, "can be created") {
 		t.Errorf("state: %+v", s)
+	}
+	o.Env = func(name string) string {
+		if name == "CENTURION_HOME" {
+			return home
+		}
+		return env(name)
+	}
+	if s := find(t, Run(t.Context(), o), "state")[0]; s.Status == Fail || strings.Contains(s.Detail, "can be created") {
+		t.Errorf("one that is there: %+v", s)
+	}
+	o.Env = func(name string) string {
+		if name == "CENTURION_HOME" {
+			return "/proc/sys/nowhere"
+		}
+		return env(name)
+	}
+	if s := find(t, Run(t.Context(), o), "state")[0]; runtime.GOOS == "linux" && (s.Status != Fail || !strings.Contains(s.Detail, "cannot be written")) {
+		t.Errorf("where nobody can write: %+v", s)
 	}
 	left, err := os.ReadDir(home)
 	if err != nil || slices.ContainsFunc(left, func(e os.DirEntry) bool { return e.Name() != "file" }) {
@@ -276,6 +438,14 @@ func TestColours(t *testing.T) {
 		if got := colours(func(n string) string { return env[n] }); got != want {
 			t.Errorf("%v: %q, want %q", env, got, want)
 		}
+	}
+	for _, env := range []map[string]string{{"TERM": "xterm", "COLORTERM": "24bit"}, {"TERM": "xterm-direct"}} {
+		if got := colours(func(n string) string { return env[n] }); got != "16 million colours" {
+			t.Errorf("%v: %q", env, got)
+		}
+	}
+	if got := colours(func(n string) string { return map[string]string{"TERM": "dumb", "COLORTERM": "truecolor"}[n] }); got != "no colours" {
+		t.Errorf("a dumb terminal shows %s", got)
 	}
 }
 
