@@ -113,6 +113,8 @@ func TestCheckFiles(t *testing.T) {
 	}
 	big := f
 	big.Data = append(bytes.Clone(f.Data), make([]byte, 3<<20)...)
+	exact := f // eight of these are the most
+	exact.Data = append(bytes.Clone(f.Data), make([]byte, centurion.MaxFilesBytes/8-len(f.Data))...)
 	lie := f
 	lie.Mime = centurion.MimeJPEG
 	many := func(f centurion.File, n int) (out []centurion.File) {
@@ -125,6 +127,7 @@ func TestCheckFiles(t *testing.T) {
 		files []centurion.File
 		says  string
 	}{
+		"as big as may be": {many(exact, 8), ""},
 		"many":             {many(f, centurion.MaxFiles), ""},
 		"too many":         {many(f, centurion.MaxFiles+1), "these are 21 files; a message takes 20"},
 		"too big together": {many(big, 7), "together; a message takes 20.0 MB"},
@@ -151,6 +154,41 @@ func TestFileTokens(t *testing.T) {
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %d tokens, want %d", name, tt.got, tt.want)
+		}
+	}
+}
+
+// Each kind of file goes to the models that take it, and no text pretends to be one.
+func TestMediaTakes(t *testing.T) {
+	image, pdf := centurion.Media{Image: true}, centurion.Media{PDF: true}
+	for mime, is := range map[string]string{centurion.MimePNG: "image", centurion.MimeWebP: "image", centurion.MimePDF: "pdf", "text/plain": ""} {
+		if image.Takes(mime) != (is == "image") || pdf.Takes(mime) != (is == "pdf") || (centurion.Media{}).Takes(mime) {
+			t.Errorf("%s", mime)
+		}
+	}
+	for head, want := range map[string]string{"RIFF1234WEBP": centurion.MimeWebP, "RIFF1234WEB": "", "RIFX1234WEBP": "", "RIFF1234WAVE": "", "%PDF": "", "GIF88a": ""} {
+		if got := centurion.DetectFile([]byte(head)); got != want {
+			t.Errorf("%q is %q", head, got)
+		}
+	}
+	for name, data := range map[string][]byte{"lossy": webp("VP8 ", 0, 0, 0, 1, 2, 3, 9, 0, 9, 0), "lossless": webp("VP8L", 7, 1, 1, 1, 1), "unknown": webp("VP9 ", 1), "cut": webp("VP8X")[:29]} {
+		if w, h := (centurion.File{Mime: centurion.MimeWebP, Data: data}).Size(); w != 0 || h != 0 {
+			t.Errorf("a damaged %s is %d×%d", name, w, h)
+		}
+	}
+	for n, want := range map[int64]string{1023: "1023 B", 1024: "1.0 KB", 1<<20 - 1: "1024.0 KB", 1 << 20: "1.0 MB", 1 << 30: "1.0 GB"} {
+		if got := centurion.Bytes(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+	p := centurion.FilePart("ses_1", "msg_1", centurion.File{Name: "a.png"})
+	if p.Type != centurion.PartFile || p.SessionID != "ses_1" || p.MessageID != "msg_1" || p.File.Name != "a.png" || centurion.CheckID(centurion.PrefixPart, p.ID) != nil {
+		t.Errorf("%+v", p)
+	}
+	for _, url := range []string{"data:image/png,abcd", "file:///a,b;base64", "data:image/png;base64"} {
+		var f centurion.File
+		if err := json.Unmarshal([]byte(`{"mime":"image/png","url":"`+url+`"}`), &f); err != nil || f.URL != url || f.Data != nil {
+			t.Errorf("%s: %+v, %v", url, f, err)
 		}
 	}
 }

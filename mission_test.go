@@ -31,6 +31,17 @@ func TestMissionMoves(t *testing.T) {
 		if want := s == centurion.MissionPlanning || s == centurion.MissionRunning; s.Alive() != want {
 			t.Errorf("%s: alive is %v", s, s.Alive())
 		}
+		if want := s == centurion.MissionCompleted || s == centurion.MissionCancelled; s.Ended() != want {
+			t.Errorf("%s: ended is %v", s, s.Ended())
+		}
+		m := centurion.Mission{Status: s}
+		if m.HasPlan() != s.Alive() {
+			t.Errorf("%s: a plan is %v", s, m.HasPlan())
+		}
+		owner, had := centurion.Mission{Status: s, OwnsTodo: true}, centurion.Mission{Status: s, HadItems: true}
+		if !owner.HasPlan() || !had.HasPlan() {
+			t.Errorf("%s: it has lost its plan", s)
+		}
 	}
 }
 
@@ -53,6 +64,9 @@ func TestTaskMoves(t *testing.T) {
 		// What has ended is not worked on unless somebody asks for it: only a blocked task can come back, by the queue.
 		if s.Ended() && (s.CanBecome(centurion.TaskRunning) || s.CanBecome(centurion.TaskCompleted)) {
 			t.Errorf("%s has ended and moves on", s)
+		}
+		if want := slices.Contains([]centurion.TaskStatus{centurion.TaskCompleted, centurion.TaskFailed, centurion.TaskCancelled, centurion.TaskBlocked}, s); s.Ended() != want {
+			t.Errorf("%s: ended is %v", s, s.Ended())
 		}
 		if !s.Ended() && !s.CanBecome(centurion.TaskCancelled) {
 			t.Errorf("%s is alive and cannot be cancelled", s)
@@ -81,6 +95,109 @@ func checkMoves[S ~string](t *testing.T, all []S, can func(from, to S) bool, wan
 	for _, s := range all {
 		if !slices.Contains(reached, s) {
 			t.Errorf("nothing leads to %s", s)
+		}
+	}
+}
+
+// Only a mission that was to be proven is told as not verified.
+func TestMissionWord(t *testing.T) {
+	for _, tt := range []struct {
+		status   centurion.MissionStatus
+		evidence centurion.Evidence
+		profile  string
+		want     string
+	}{
+		{centurion.MissionCompleted, centurion.EvidenceNone, "", "completed, not verified"},
+		{centurion.MissionCompleted, centurion.EvidenceNone, "mission", "completed, not verified"},
+		{centurion.MissionCompleted, centurion.EvidenceNone, "assistant", "completed"},
+		{centurion.MissionCompleted, centurion.EvidenceChecked, "mission", "completed"},
+		{centurion.MissionCompleted, "", "", "completed"}, // an older version's
+		{centurion.MissionFailed, centurion.EvidenceNone, "", "failed"},
+	} {
+		if got := tt.status.Word(tt.evidence, tt.profile); got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+}
+
+// What an undo keeps of how a mission had ended is all that its redo needs.
+func TestStands(t *testing.T) {
+	was := centurion.Mission{Status: centurion.MissionCompleted, Reason: "r", Summary: "s", Reopened: 1, Verified: 2, Unverified: 3, Unproven: []string{"T4"}, Flaky: []string{"T5"},
+		Reviewed: map[string]centurion.PassedBy{"T1": {}}, Evidence: centurion.EvidenceProven, Check: "make"}
+	var m centurion.Mission
+	if m.Stands(was); !reflect.DeepEqual(m, was) {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A commit is merged if the merge or an earlier one that it stands on has put it there.
+func TestMergedHas(t *testing.T) {
+	m := &centurion.Merged{Commits: []string{"c"}, Earlier: &centurion.Merged{Commits: []string{"a", "b"}}}
+	for commit, want := range map[string]bool{"a": true, "b": true, "c": true, "d": false, "": false} {
+		if m.Has(commit) != want || (*centurion.Merged)(nil).Has(commit) {
+			t.Errorf("%q", commit)
+		}
+	}
+}
+
+func TestTaskName(t *testing.T) {
+	for want, task := range map[string]centurion.Task{"T2": {ID: "tsk_1", Item: "T2", Number: 7}, "w7": {ID: "tsk_1", Number: 7}, "tsk_1": {ID: "tsk_1"}} {
+		if got := task.Name(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestUncommitted(t *testing.T) {
+	for want, b := range map[string]centurion.Base{
+		"":                          {},
+		" with 3 uncommitted files": {Dirty: 3},
+		", without a.bin (2.0 KB untracked; git add it to include it)":                                        {LeftOut: []string{"a.bin"}, LeftOutBytes: 2048},
+		" with 1 uncommitted file, without a.bin and 2 more (4.0 KB untracked; git add them to include them)": {Dirty: 1, LeftOut: []string{"a.bin", "b", "c"}, LeftOutBytes: 4096},
+	} {
+		if got := b.Uncommitted(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	files := []centurion.FileChange{{Path: "c", Old: "a"}, {Path: "b"}, {Path: "a"}}
+	if got := centurion.Paths(files); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// Evidence is ordered; what nobody has shown is the weakest.
+func TestEvidence(t *testing.T) {
+	none, checked, reviewed, proven := centurion.EvidenceNone, centurion.EvidenceChecked, centurion.EvidenceReviewed, centurion.EvidenceProven
+	for _, tt := range []struct {
+		of                []centurion.Evidence
+		weakest, stronges centurion.Evidence
+	}{{nil, none, none}, {[]centurion.Evidence{proven, checked, reviewed}, checked, proven}, {[]centurion.Evidence{reviewed, none}, none, reviewed}} {
+		if w, s := centurion.Weakest(tt.of), centurion.Strongest(tt.of); w != tt.weakest || s != tt.stronges {
+			t.Errorf("%v: %s to %s", tt.of, w, s)
+		}
+	}
+	for p, want := range map[centurion.Proof]bool{centurion.ProofProven: true, centurion.ProofRegression: true, centurion.ProofUnproven: false, centurion.ProofFlaky: false, "": false} {
+		if p.Solid() != want {
+			t.Errorf("%q is solid: %v", p, p.Solid())
+		}
+	}
+}
+
+// A session's own model outlasts what stands in for it.
+func TestOwnModel(t *testing.T) {
+	usual, other := centurion.Session{}, centurion.Session{}
+	if got := usual.Own(); got != (centurion.ModelRef{}) {
+		t.Errorf("%v", got)
+	}
+	if err := json.Unmarshal([]byte(`{"model":{"providerID":"p","id":"m"}}`), &usual); err != nil {
+		t.Fatal(err)
+	}
+	other = usual
+	other.Metadata.OwnModel = usual.Model
+	other.Model = nil
+	for _, s := range []centurion.Session{usual, other} {
+		if got := s.Own(); got.String() != "p/m" {
+			t.Errorf("%v", got)
 		}
 	}
 }

@@ -91,6 +91,14 @@ func TestRulingOf(t *testing.T) {
 		"I ran it\nPASS\nok  \tcalc\t0.004s\nand wonder": RulingNone,
 		"I ran `go test`:\nPASS\nand that is all I did":  RulingNone,
 		"--- PASS: TestSub (0.00s)\nPASS\nand so on":     RulingNone,
+		"=== RUN   TestSub\nPASS\nand so on":             RulingNone,
+		"1\n2\n3\n4\n5\n6\nI ran go test:\nPASS":         RulingNone,
+		"I ran it:\n~~~\nPASS\n~~~\nHm.":                 RulingNone,
+		"I looked at it.\nFail: one thing":               RulingNone,
+		"I looked at it.\nPASS all is there":             RulingNone,
+		"I looked at it.\nStatus: PASS all is there":     RulingPass,
+		"- Verdict: FAIL: a.go":                          RulingFail,
+		"(as agreed)\n\nPASS":                            RulingPass,
 	} {
 		if got := RulingOf(answer); got != want {
 			t.Errorf("%q: %q, want %q", answer, got, want)
