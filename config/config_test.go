@@ -180,6 +180,79 @@ func TestOwnKeysCoverFlags(t *testing.T) {
 	}
 }
 
+// What takes a protection away does not count in a project's file, whether the person's stands in a file or is the default; what keeps
+// it, or makes it stricter, does.
+func TestLoosens(t *testing.T) {
+	cost := func(x float64) *float64 { return &x }
+	budget := func(b centurion.TaskBudget) *Own { return &Own{TaskBudget: b} }
+	for _, tt := range []struct {
+		key             string
+		person, project *Own
+		want            bool
+	}{
+		{"isolation", &Own{}, &Own{Isolation: "shared"}, true},
+		{"isolation", &Own{Isolation: "shared"}, &Own{Isolation: "shared"}, false},
+		{"isolation", &Own{Isolation: "shared"}, &Own{Isolation: "worktree"}, false},
+		{"ask", &Own{}, &Own{Ask: "allow"}, true},
+		{"ask", &Own{Ask: "allow"}, &Own{Ask: "allow"}, false},
+		{"ask", &Own{Ask: "deny"}, &Own{Ask: "ask"}, true},
+		{"ask", &Own{Ask: "deny"}, &Own{Ask: "deny"}, false},
+		{"ask", &Own{Ask: "allow"}, &Own{Ask: "ask"}, false},
+		{"ask", &Own{}, &Own{Ask: "deny"}, false},
+		{"yes", &Own{}, &Own{Yes: true}, true},
+		{"yes", &Own{Yes: true}, &Own{Yes: true}, false},
+		{"merge", &Own{}, &Own{Merge: true}, true},
+		{"merge", &Own{Merge: true}, &Own{Merge: true}, false},
+		{"require_proof", &Own{RequireProof: true}, &Own{}, true},
+		{"require_proof", &Own{}, &Own{RequireProof: true}, false},
+		{"require_proof", &Own{RequireProof: true}, &Own{RequireProof: true}, false},
+		{"detach", &Own{}, &Own{Detach: true}, true},
+		{"detach", &Own{Detach: true}, &Own{Detach: true}, false},
+		{"sandbox", &Own{Sandbox: "require"}, &Own{Sandbox: "auto"}, true},
+		{"sandbox", &Own{Sandbox: "require"}, &Own{Sandbox: "require"}, false},
+		{"sandbox", &Own{}, &Own{Sandbox: "off"}, true},
+		{"sandbox", &Own{Sandbox: "off"}, &Own{Sandbox: "off"}, false},
+		{"sandbox", &Own{}, &Own{Sandbox: "require"}, false},
+		{"max_cost", &Own{}, &Own{MaxCost: cost(10)}, false},
+		{"max_cost", &Own{}, &Own{MaxCost: cost(10.01)}, true},
+		{"max_cost", &Own{MaxCost: cost(3)}, &Own{MaxCost: cost(3)}, false},
+		{"max_cost", &Own{MaxCost: cost(3)}, &Own{MaxCost: cost(4)}, true},
+		{"max_cost", &Own{MaxCost: cost(20)}, &Own{MaxCost: cost(15)}, false},
+		{"search", &Own{}, &Own{Search: Search{GitHub: "k"}}, true},
+		{"search", &Own{}, &Own{Search: Search{Tavily: "k"}}, true},
+		{"search", &Own{Search: Search{SearXNG: "http://localhost:1"}}, &Own{Search: Search{SearXNG: "http://localhost:2"}}, true},
+		{"search", &Own{}, &Own{Search: Search{SearXNG: "http://localhost:2"}}, false},
+		{"max_tokens", &Own{MaxTokens: 5}, &Own{MaxTokens: 6}, true},
+		{"max_tokens", &Own{MaxTokens: 5}, &Own{MaxTokens: 5}, false},
+		{"max_tokens", &Own{}, &Own{MaxTokens: 5}, false},
+		{"max_duration", &Own{MaxDuration: 5}, &Own{MaxDuration: 6}, true},
+		{"max_duration", &Own{MaxDuration: 5}, &Own{MaxDuration: 5}, false},
+		{"max_duration", &Own{}, &Own{MaxDuration: 5}, false},
+		{"max_rounds", &Own{MaxRounds: 5}, &Own{MaxRounds: 6}, true},
+		{"max_rounds", &Own{MaxRounds: 5}, &Own{MaxRounds: 5}, false},
+		{"max_rounds", &Own{}, &Own{MaxRounds: 5}, false},
+		{"max_tool_calls", &Own{MaxToolCalls: 5}, &Own{MaxToolCalls: 6}, true},
+		{"max_tool_calls", &Own{MaxToolCalls: 5}, &Own{MaxToolCalls: 5}, false},
+		{"max_tool_calls", &Own{}, &Own{MaxToolCalls: 5}, false},
+		{"task_budget", budget(centurion.TaskBudget{Cost: 1}), budget(centurion.TaskBudget{Cost: 2}), true},
+		{"task_budget", budget(centurion.TaskBudget{Tokens: 1}), budget(centurion.TaskBudget{Tokens: 2}), true},
+		{"task_budget", budget(centurion.TaskBudget{Rounds: 1}), budget(centurion.TaskBudget{Rounds: 2}), true},
+		{"task_budget", budget(centurion.TaskBudget{ToolCalls: 1}), budget(centurion.TaskBudget{ToolCalls: 2}), true},
+		{"task_budget", budget(centurion.TaskBudget{Minutes: 1}), budget(centurion.TaskBudget{Minutes: 2}), true},
+		{"task_budget", budget(centurion.TaskBudget{Cost: 1, Tokens: 2, Rounds: 3, ToolCalls: 4, Minutes: 5}), budget(centurion.TaskBudget{Cost: 1, Tokens: 2, Rounds: 3, ToolCalls: 4, Minutes: 5}), false},
+		{"task_budget", budget(centurion.TaskBudget{}), budget(centurion.TaskBudget{Cost: 1, Tokens: 2, Rounds: 3, ToolCalls: 4, Minutes: 5}), false},
+		{"model", &Own{Model: "a/b"}, &Own{Model: "c/d"}, false},
+	} {
+		if got := loosens(tt.key, tt.person, tt.project); got != tt.want {
+			t.Errorf("%s: %+v over %+v: %v", tt.key, *tt.project, *tt.person, got)
+		}
+	}
+	yes, no := true, false
+	if (&Own{}).CommitsAlone() || (&Own{CoAuthoredBy: &yes}).CommitsAlone() || !(&Own{CoAuthoredBy: &no}).CommitsAlone() {
+		t.Error("the trailer is not what the key says")
+	}
+}
+
 func TestLoadErrors(t *testing.T) {
 	const own = ".opencode/centurion.jsonc"
 	for name, tc := range map[string]struct {
@@ -188,7 +261,7 @@ func TestLoadErrors(t *testing.T) {
 	}{
 		"unknown own key":        {own, "{\n  // hi\n  \"max_worker\": 3\n}", []string{own + ":3", `"max_worker"`, `"max_workers"`}},
 		"unknown, nothing near":  {own, "{\"qqqqqqq\": 3}", []string{own + ":1", `"qqqqqqq"`}},
-		"key of opencode.json":   {own, "{\n\"permission\": {}}", []string{own + ":2", "opencode.json"}},
+		"key of opencode.json":   {own, "{\n\"permission\": {}}", []string{own + ":2", "which belongs to opencode.json", "move it"}},
 		"unknown nested key":     {own, "{\"worktree\": {\n\n\"setpu\": []}}", []string{own + ":3", "worktree.setup"}},
 		"unknown key of agent":   {own, `{"agent":{"x":{"apc":[]}}}`, []string{"agent.x.acp"}},
 		"number for a string":    {own, "{\n\"model\": 3}", []string{own + ":2", `"model"`, "a string", "not 3"}},
@@ -225,7 +298,8 @@ func TestLoadErrors(t *testing.T) {
 		"file at home":           {"opencode.json", `{"agent":{"x":{"prompt":"{file:~/secret}"}}}`, []string{"inside the project"}},
 		"file by a link":         {"opencode.json", `{"agent":{"x":{"prompt":"{file:link}"}}}`, []string{"{file:link}"}},
 		"file is a directory":    {"opencode.json", `{"agent":{"x":{"prompt":"{file:.git}"}}}`, []string{"regular file"}},
-		"frontmatter open":       {".opencode/agents/a.md", "---\nmode: all\nBody", []string{"a.md:1", "---"}},
+		"frontmatter open":       {".opencode/agents/a.md", "---\nmode: all\nBody", []string{"a.md:1", "---", "add a line with three dashes"}},
+		"tools of an agent":      {"opencode.json", `{"agent":{"x":{"tools":["bash"]}}}`, []string{"tools", "an object"}},
 		"frontmatter broken":     {".opencode/agents/a.md", "---\nmode: all\ndescription: a: b: c\n---\nBody", []string{"a.md:3", "YAML"}},
 		"frontmatter type":       {".opencode/agents/a.md", "---\nmode: all\nsteps: many\n---\nBody", []string{"a.md:3", "steps", "whole number"}},
 		"frontmatter alias":      {".opencode/agents/a.md", "---\na: &x [1]\nb: *x\n---\nBody", []string{"a.md:2", "not supported"}},
@@ -263,6 +337,18 @@ func TestLoadBadPlaces(t *testing.T) {
 	w.env["OPENCODE_CONFIG"] = "/nowhere/x.json"
 	_, err = Load(w.opts)
 	fails(t, err, centurion.KindConfig, "OPENCODE_CONFIG", "x.json")
+	w.env["OPENCODE_CONFIG"] = "extra.json" // beside the project, wherever the program was started
+	w.project("extra.json", `{"model":"a/extra"}`)
+	if c := w.load(); c.Model != "a/extra" {
+		t.Errorf("model %q", c.Model)
+	}
+	w.project("extra.json", `{"model":`)
+	_, err = Load(w.opts)
+	fails(t, err, centurion.KindConfig, "extra.json")
+	w.env["OPENCODE_CONFIG"], w.env["OPENCODE_CONFIG_CONTENT"] = "", `{"model":`
+	_, err = Load(w.opts)
+	fails(t, err, centurion.KindConfig, "$OPENCODE_CONFIG_CONTENT")
+	delete(w.env, "OPENCODE_CONFIG_CONTENT")
 	delete(w.env, "OPENCODE_CONFIG")
 
 	if err := os.Mkdir(filepath.Join(w.dir, "opencode.json"), 0o700); err != nil {

@@ -207,6 +207,45 @@ func TestKeysOfOpenCode(t *testing.T) {
 	}
 }
 
+// An entry of ours without a key hides nothing and is not listed; a file that is empty holds nothing, and one that is damaged is kept.
+func TestKeysOfOddFiles(t *testing.T) {
+	w := newWorld(t)
+	k := NewKeys(w.opts)
+	own, open := filepath.Join(w.home, ".local", "share", "centurion", "auth.json"), filepath.Join(w.home, ".local", "share", "opencode", "auth.json")
+	w.write(own, `{"openai":{"type":"api"},"new":{"type":"api","key":"n","more":1},"later":{"type":"passkey"}}`)
+	w.write(open, `{"groq":{"type":"api","key":""}}`)
+	list, err := k.List()
+	if diff := cmp.Diff([]KeyInfo{{"new", own}}, list); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	if key, source, err := k.Get(t.Context(), "groq"); key != "" || source != "" || err != nil {
+		t.Errorf("%q from %q, %v", key.Reveal(), source, err)
+	}
+	if _, err := k.Login(t.Context(), "xai", "x"); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(own); err != nil || !strings.Contains(string(b), `"passkey"`) || !strings.Contains(string(b), `"more": 1`) {
+		t.Errorf("what is not known is lost: %s, %v", b, err)
+	}
+	for text, damaged := range map[string]bool{"": false, " \n": false, "null": false, "{": true, "[]": true} {
+		w.write(own, text)
+		_, err := k.Login(t.Context(), "xai", "x")
+		if (err != nil) != damaged {
+			t.Errorf("%q: %v", text, err)
+		}
+		if damaged {
+			fails(t, err, centurion.KindConfig, "auth.json is not valid JSON", "repair or remove it")
+			if b, _ := os.ReadFile(own); string(b) != text {
+				t.Errorf("%q became %q", text, b)
+			}
+			_, err = k.Logout(t.Context(), "xai")
+			fails(t, err, centurion.KindConfig, "not valid JSON")
+			_, err = k.List()
+			fails(t, err, centurion.KindConfig, "not valid JSON")
+		}
+	}
+}
+
 func TestLoginRefuses(t *testing.T) {
 	w := newWorld(t)
 	k := NewKeys(w.opts)
@@ -216,7 +255,13 @@ func TestLoginRefuses(t *testing.T) {
 	}
 	for _, id := range []string{"", "a/b", "a b"} {
 		_, err := k.Login(t.Context(), id, "k")
-		fails(t, err, centurion.KindUsage, "provider's id")
+		fails(t, err, centurion.KindUsage, "provider's id", "use an id such as openai")
+	}
+	if runtime.GOOS != "windows" {
+		w.write(filepath.Join(w.home, "file"), "")
+		w.env["CENTURION_HOME"] = filepath.Join(w.home, "file", "below")
+		_, err := k.Login(t.Context(), "openai", "k")
+		fails(t, err, centurion.KindConfig, "CENTURION_HOME")
 	}
 }
 

@@ -46,6 +46,7 @@ func TestBadChainsAndCaps(t *testing.T) {
 	for own, want := range map[string]string{
 		`{"fallback": ["opanai/gpt-5"]}`:                     `unknown provider "opanai" in fallback (.opencode/centurion.jsonc); the nearest is "openai"`,
 		`{"fallback": ["anthropic/claude-sonet-4-5"]}`:       `the nearest is "anthropic/claude-sonnet-4-5`,
+		`{"fallback": ["/gpt-5"]}`:                           `the model "/gpt-5" in fallback (.opencode/centurion.jsonc) is not of the form provider/model`,
 		`{"fallback": ["gpt-5"]}`:                            `the model "gpt-5" in fallback (.opencode/centurion.jsonc) is not of the form provider/model`,
 		`{"fallback": {"opanai/gpt-5": ["openai/gpt-5"]}}`:   `unknown provider "opanai" in fallback`,
 		`{"fallback": 3}`:                                    `"fallback" must be a list of models or an object`,

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -101,16 +102,19 @@ func TestResolveErrors(t *testing.T) {
 		kind         centurion.Kind
 		words        []string
 	}{
-		"no slash":          {flag: "gpt-5", kind: centurion.KindUsage, words: []string{`"gpt-5"`, "provider/model", "openai/gpt-5", "--model"}},
-		"no model":          {flag: "openai/", kind: centurion.KindUsage, words: []string{"provider/model"}},
-		"in a file":         {global: `{"model":"gpt"}`, kind: centurion.KindConfig, words: []string{"opencode.json", "provider/model"}},
-		"nearest provider":  {flag: "opnai/x", kind: centurion.KindUsage, words: []string{`"opnai"`, `"openai"`, "openai/x"}},
-		"nearest of a file": {flag: "corpp/x", global: `{"provider":{"corp":{}}}`, kind: centurion.KindUsage, words: []string{`"corp"`}},
-		"nothing near":      {flag: "zzzzzzz/x", kind: centurion.KindUsage, words: []string{"anthropic", "opencode.json"}},
-		"no key":            {flag: "groq/x", kind: centurion.KindConfig, words: []string{"GROQ_API_KEY", "centurion auth login groq"}},
-		"no key by config":  {flag: "corp/x", global: "{\"provider\":{\n\"corp\":{\"options\":{\"baseURL\":\"https://c.example\",\"apiKey\":\"{env:CORP_KEY}\"}}}}", kind: centurion.KindConfig, words: []string{"CORP_KEY", "opencode.json:2"}},
-		"no URL":            {flag: "corp/x", global: `{"provider":{"corp":{}}}`, kind: centurion.KindConfig, words: []string{"provider.corp.options.baseURL"}},
-		"custom, no URL":    {flag: "custom/x", kind: centurion.KindConfig, words: []string{"OPENAI_BASE_URL"}},
+		"no slash":             {flag: "gpt-5", kind: centurion.KindUsage, words: []string{`"gpt-5"`, "provider/model", "openai/gpt-5", "--model"}},
+		"no model":             {flag: "openai/", kind: centurion.KindUsage, words: []string{"provider/model"}},
+		"in a file":            {global: `{"model":"gpt"}`, kind: centurion.KindConfig, words: []string{"opencode.json", "provider/model"}},
+		"nearest provider":     {flag: "opnai/x", kind: centurion.KindUsage, words: []string{`"opnai"`, `"openai"`, "openai/x"}},
+		"nearest of a file":    {flag: "corpp/x", global: `{"provider":{"corp":{}}}`, kind: centurion.KindUsage, words: []string{`"corp"`}},
+		"nothing near":         {flag: "zzzzzzz/x", kind: centurion.KindUsage, words: []string{"anthropic", "opencode.json"}},
+		"a local model's name": {flag: "qwen3-coder", kind: centurion.KindUsage, words: []string{"write it like openai/gpt-5"}},
+		"no key":               {flag: "groq/x", kind: centurion.KindConfig, words: []string{"no key for provider groq: GROQ_API_KEY is not set", "centurion auth login groq"}},
+		"no key by config":     {flag: "corp/x", global: "{\"provider\":{\n\"corp\":{\"options\":{\"baseURL\":\"https://c.example\",\"apiKey\":\"{env:CORP_KEY}\"}}}}", kind: centurion.KindConfig, words: []string{"no key for provider corp (~/.config/opencode/opencode.json:2): CORP_KEY is not set"}},
+		"half a URL":           {flag: "custom/x", env: map[string]string{"OPENAI_BASE_URL": "http://"}, kind: centurion.KindConfig, words: []string{"OPENAI_BASE_URL", "correct or unset"}},
+		"no URL at all":        {flag: "custom/x", env: map[string]string{"OPENAI_BASE_URL": "http://[::1"}, kind: centurion.KindConfig, words: []string{"OPENAI_BASE_URL", "correct or unset"}},
+		"no URL":               {flag: "corp/x", global: `{"provider":{"corp":{}}}`, kind: centurion.KindConfig, words: []string{"provider.corp.options.baseURL"}},
+		"custom, no URL":       {flag: "custom/x", kind: centurion.KindConfig, words: []string{"OPENAI_BASE_URL"}},
 		"bad OPENAI_BASE_URL": {flag: "custom/x", env: map[string]string{"OPENAI_BASE_URL": "localhost:1"}, kind: centurion.KindConfig,
 			words: []string{"OPENAI_BASE_URL", "https://host/path", "localhost:1"}},
 		"none at all": {kind: centurion.KindConfig, words: []string{"--model", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY",
@@ -339,6 +343,78 @@ func TestProjectCannotTakeKeys(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A URL that a variable was to make is told with that variable.
+func TestURLOfAVariable(t *testing.T) {
+	w := newWorld(t)
+	w.global("opencode/opencode.json", `{"provider":{"corp":{"options":{"baseURL":"https://{env:CORP_URL}/v1"}}}}`)
+	_, err := Load(w.opts)
+	fails(t, err, centurion.KindConfig, "https://host/path", "set the variable CORP_URL")
+}
+
+// What is asked for by name and what a list holds is known, or told with the nearest.
+func TestKnownAndListed(t *testing.T) {
+	w := newWorld(t)
+	w.global("opencode/opencode.json", `{"disabled_providers":["groq"],"provider":{"corp":{"options":{"baseURL":"https://corp.example/v1"},"models":{"a":{},"b":{"limit":{"context":5000}},"c":{}},"blacklist":["c"]},
+		"openai":{"whitelist":["gpt-5"],"models":{"gpt-5":{"limit":{"context":7}}}}}}`)
+	w.project("opencode.json", `{"provider":{"theirs":{"options":{"baseURL":"http://127.0.0.1:9/v1"}}}}`)
+	c := w.load()
+	for _, id := range []string{"corp", "openai", "theirs", "custom"} {
+		if err := c.Known(id); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	fails(t, c.Known("copr"), centurion.KindUsage, `unknown provider "copr"; the nearest is "corp"`, "known are anthropic, corp")
+	err := c.Known("zzzzzzzzz")
+	fails(t, err, centurion.KindUsage, `unknown provider "zzzzzzzzz"`)
+	if strings.Contains(err.Error(), "nearest") {
+		t.Errorf("nothing is near, yet: %v", err)
+	}
+	var got []string
+	for _, l := range c.Listed() {
+		if id := l.Model.Provider; id == "corp" || id == "openai" || id == "groq" {
+			got = append(got, fmt.Sprintf("%s %s %d", l.Name, l.File, l.Limit.Context))
+		}
+	}
+	if diff := cmp.Diff([]string{"corp/a ~/.config/opencode/opencode.json 128000", "corp/b ~/.config/opencode/opencode.json 5000", "openai/gpt-5 ~/.config/opencode/opencode.json 7"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"corp", "openai"}, c.Personal()); diff != "" {
+		t.Error(diff)
+	}
+	if !c.Shipped("theirs") || c.Shipped("corp") || c.Shipped("openai") {
+		t.Error("who names an address is mixed up")
+	}
+	_, _, err = c.Check(t.Context(), "xai")
+	fails(t, err, centurion.KindConfig, "XAI_API_KEY")
+}
+
+// A window that a file makes smaller bounds what is known of the answer, not what the file says of it.
+func TestDescribedLimits(t *testing.T) {
+	w := newWorld(t)
+	w.env["OPENAI_API_KEY"] = "x"
+	for model, want := range map[string]Limit{`{"limit":{"context":5000}}`: {5000, 5000}, `{"limit":{"context":5000,"output":6000}}`: {5000, 6000}, `{"limit":{"output":99}}`: {400_000, 99}} {
+		w.global("opencode/opencode.json", `{"provider":{"openai":{"models":{"gpt-5":`+model+`}}}}`)
+		if r, err := w.resolve("openai/gpt-5"); err != nil || r.Limit != want {
+			t.Errorf("%s: %+v, %v", model, r.Limit, err)
+		}
+	}
+}
+
+// An endpoint of a person's that wants no key is used although the stores cannot be read; one that needs a key says why it has none.
+func TestStoresThatCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	w.write(filepath.Join(w.home, ".local", "share", "centurion", "auth.json"), `{`)
+	w.global("opencode/opencode.json", `{"provider":{"corp":{"options":{"baseURL":"https://corp.example/v1"}}}}`)
+	if r, err := w.resolve("corp/x"); err != nil || r.APIKey != "" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	_, err := w.resolve("openai/gpt-5")
+	fails(t, err, centurion.KindConfig, "auth.json is not valid JSON")
+	w.global("opencode/opencode.json", `{}`)
+	_, err = w.resolve("")
+	fails(t, err, centurion.KindConfig, "auth.json is not valid JSON")
 }
 
 func TestProjectPrices(t *testing.T) {

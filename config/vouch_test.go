@@ -85,8 +85,11 @@ func TestDisabledProviders(t *testing.T) {
 		"not enabled":     {global: `{"enabled_providers":["groq"]}`, flag: "openai/gpt-5", kind: centurion.KindUsage, words: []string{"enabled_providers"}},
 		"a model outside the whitelist": {global: `{"provider":{"openai":{"whitelist":["gpt-5"]}}}`, flag: "openai/gpt-5-mini", kind: centurion.KindUsage,
 			words: []string{"whitelist", "openai/gpt-5-mini"}},
-		"a model in the blacklist": {global: `{"provider":{"openai":{"blacklist":["gpt-5"]}}}`, flag: "openai/gpt-5", kind: centurion.KindUsage, words: []string{"blacklist"}},
-		"a policy":                 {global: `{"experimental":{"policies":[{"action":"provider.use","effect":"deny","resource":"openai"}]}}`, kind: centurion.KindConfig, words: []string{"experimental.policies", "disabled_providers"}},
+		"a model in the blacklist":             {global: `{"provider":{"openai":{"blacklist":["gpt-5"]}}}`, flag: "openai/gpt-5", kind: centurion.KindUsage, words: []string{"blacklist"}},
+		"the list that names what may be used": {global: `{"provider":{"openai":{"whitelist":["gpt-5"]}}}`, flag: "openai/o3", kind: centurion.KindUsage, words: []string{"name one of gpt-5"}},
+		"a blacklist has no list to choose":    {global: `{"provider":{"openai":{"blacklist":["gpt-5"]}}}`, flag: "openai/gpt-5", kind: centurion.KindUsage, words: []string{"name another model"}},
+		"nothing was said":                     {global: `{"disabled_providers":null,"enabled_providers":null}`, want: "openai"},
+		"a policy":                             {global: `{"experimental":{"policies":[{"action":"provider.use","effect":"deny","resource":"openai"}]}}`, kind: centurion.KindConfig, words: []string{"experimental.policies", "disabled_providers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -124,14 +127,15 @@ func TestDisabledLocalServer(t *testing.T) {
 func TestVouch(t *testing.T) {
 	w := newWorld(t)
 	w.env["CORP"], w.env["AT"] = "canary", "https://corp.example/v1"
-	w.project("opencode.json", `{"provider":{"corp":{"options":{"baseURL":"{env:AT}","apiKey":"{env:CORP}","headers":{"X-A":"{env:CORP}"}}}}}`)
+	w.project("opencode.json", `{"provider":{"corp":{"options":{"baseURL":"{env:AT}","apiKey":"{env:CORP}","headers":{"X-A":"{env:CORP}"}},"env":["{env:LISTED}","{file:x}"]}}}`)
+	w.project("x", "X")
 	c := w.load()
 	_, err := c.ResolveModel(t.Context(), "corp/x")
 	u, ok := errors.AsType[*Unvouched](err)
 	if !ok || u.Provider != "corp" {
 		t.Fatalf("%v", err)
 	}
-	if diff := cmp.Diff([]string{"AT", "CORP"}, u.Variables); diff != "" {
+	if diff := cmp.Diff([]string{"AT", "CORP", "LISTED"}, u.Variables); diff != "" {
 		t.Error(diff)
 	}
 	if err := c.Vouch("corp"); err != nil {
