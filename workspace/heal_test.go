@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -78,6 +79,13 @@ func TestHeal(t *testing.T) {
 		"attribute replaced":                     {"", edits{rewrite("after: T1", "after: T1, T3")}, false, []string{"one", "uno"}, []string{"after: T1", "after: T1, T3"}},
 		"attribute against attribute":            {"", edits{rewrite("after: T1", "after: T1, T3")}, false, []string{"after: T1", "after: T9"}, nil},
 		"attribute that the person took out":     {"", edits{rewrite("after: T1", "after: T1, T3")}, false, []string{"  - after: T1\n", "", "one", "uno"}, nil},
+		"attribute taken out":                    {"", edits{rewrite("  - after: T1\n", "")}, false, []string{"one", "uno"}, []string{"  - after: T1\n", ""}},
+		"attribute changed alike by both":        {"", edits{rewrite("after: T1", "after: T1, T3")}, false, []string{"after: T1", "after: T1, T3", "one", "uno"}, nil},
+		"one of two equal notes taken out":       {replacedAll(healPlan, "a/**\n", "a/**\n  - note: n.\n  - note: n.\n"), edits{rewrite("  - note: n.\n  - note: n.\n", "  - note: n.\n")}, false, []string{"one", "uno"}, []string{"  - note: n.\n  - note: n.\n", "  - note: n.\n"}},
+		"words":                                  {"", edits{rewrite("Some words.", "Other words.")}, false, []string{"one", "uno"}, []string{"Some words.", "Other words."}},
+		"the title":                              {"", edits{rewrite("# Plan\n", "# The plan\n")}, false, []string{"one", "uno"}, []string{"# Plan\n", "# The plan\n"}},
+		"item without an id taken out":           {replacedAll(healPlan, "T3 ", ""), edits{rewrite("- [ ] three\n", "")}, false, []string{"one", "uno"}, []string{"- [ ] three\n", ""}},
+		"sub-item beside one that was removed":   {replacedAll(healPlan, "a/**\n", "a/**\n  - [ ] T5 five\n"), edits{add("", todo.Item{ID: "T6", Title: "six", Parent: "T1"})}, false, []string{"  - [ ] T5 five\n", ""}, []string{"a/**\n", "a/**\n  - [ ] T6 six\n"}},
 		"item taken out":                         {"", edits{rewrite("- [ ] T3 three\n", "")}, false, []string{"one", "uno"}, []string{"- [ ] T3 three\n", ""}},
 		"item taken out that the person changed": {"", edits{rewrite("- [ ] T3 three\n", "")}, false, []string{"three", "3"}, nil},
 		"item":                                   {"", edits{add("M1", todo.Item{ID: "T4", Title: "four", After: []string{"T3"}}), mark("T4", todo.Running)}, false, []string{"one", "uno"}, []string{"three\n", "three\n- [~] T4 four\n  - after: T3\n"}},
@@ -185,8 +193,8 @@ func TestHealWithoutCause(t *testing.T) {
 	if changed, err := w.Todo().Heal(t.Context()); changed || err != nil {
 		t.Errorf("without a plan: %v, %v", changed, err)
 	}
-	if _, err := os.Stat(planFile(w)); err == nil {
-		t.Error("a plan was made")
+	if _, err := os.Stat(filepath.Dir(planFile(w))); err == nil {
+		t.Error("a place for a plan was made")
 	}
 	put(t, planFile(w), "- [ ] T1 one\n- [ ] no id\n")
 	if changed, err := w.Todo().Heal(t.Context()); changed || err != nil || get(t, w, w.Todo().Path()) != "- [ ] T1 one\n- [ ] no id\n" {

@@ -176,6 +176,38 @@ func TestTodoArchive(t *testing.T) {
 	wantError(t, err, centurion.KindConflict, "exists")
 }
 
+// What a crash has left of a write is in nobody's way, and a refused lock is given back.
+func TestLeftoversOfACrash(t *testing.T) {
+	t.Parallel()
+	w := open(t, map[string]string{".opencode/todo.md": smallPlan, ".opencode/.todo.md.new": "half of"})
+	if _, err := w.Todo().Edit(t.Context(), mark("T1", todo.Done)); err != nil {
+		t.Error(err)
+	}
+	put(t, filepath.Join(w.Dir(), ".opencode", ".todo.md.new"), "half of")
+	if _, err := w.Context().Replace(t.Context(), "# C\n", nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(w.Dir(), ".opencode", ".todo.md.new")); err == nil {
+		t.Error("it is still there")
+	}
+
+	w = open(t, map[string]string{".opencode": "in the way"})
+	_, err := w.Todo().Edit(t.Context(), mark("T1", todo.Done))
+	wantError(t, err, centurion.KindUsage, ".opencode is not a directory")
+	if err := os.Remove(filepath.Join(w.Dir(), ".opencode")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := w.Todo().Replace(ctx, smallPlan, nil); err != nil {
+		t.Error(err)
+	}
+	put(t, planFile(w), "") // an empty file is a plan, and is there
+	if _, err := w.Todo().Replace(ctx, smallPlan, nil); err != nil || get(t, w, w.Todo().Path()) == "" {
+		t.Error(err)
+	}
+}
+
 // A person's edit wins over a stale write: the edit starts over on what they wrote.
 func TestTodoPersonWins(t *testing.T) {
 	t.Parallel()

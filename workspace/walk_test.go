@@ -36,15 +36,19 @@ func TestWalk(t *testing.T) {
 		"a.txt": "12", "b/x.log": "", "b/keep.log": "", "b/c/ü.go": "", "build/out": "", "sub/build/x": "", "local": "", ".env": "",
 		"b/.gitignore": "c/*.tmp\n", "b/c/n.tmp": "", "sub/.git": "gitdir: elsewhere", "sub/z": "",
 	})
+	put(t, filepath.Join(w.Dir(), "b/c/.gitignore"), "!back.log\n")
+	put(t, filepath.Join(w.Dir(), "b/c/d/back.log"), "")
+	put(t, filepath.Join(w.Dir(), "b/c/d/gone.log"), "")
 	link(t, "b", filepath.Join(w.Dir(), "ln"))
 	for want, opts := range map[string]workspace.WalkOptions{
-		"a.txt b/ b/c/ b/c/ü.go b/keep.log ln sub/ sub/build/ sub/build/x sub/z": {},
-		"a.txt b/ ln sub/":         {MaxDepth: 1},
-		"b/c/ b/c/ü.go b/keep.log": {Dir: "b"},
-		"b/c/ü.go":                 {Dir: w.Dir() + "/b/c"},
-		"b/.gitignore b/c/ b/c/n.tmp b/c/ü.go b/keep.log b/x.log": {Dir: "b", Hidden: true, Ignored: true},
-		".env .gitignore a.txt b/ ln sub/":                        {MaxDepth: 1, Hidden: true},
-		"a.txt b/ build/ ln local sub/":                           {MaxDepth: 1, Ignored: true},
+		"a.txt b/ b/c/ b/c/d/ b/c/d/back.log b/c/ü.go b/keep.log ln sub/ sub/build/ sub/build/x sub/z": {},
+		"b/c/d/back.log":   {Dir: "b/c/d"}, // what stands nearer to a file decides
+		"a.txt b/ ln sub/": {MaxDepth: 1},
+		"b/c/ b/c/d/ b/c/d/back.log b/c/ü.go b/keep.log": {Dir: "b"},
+		"b/c/d/ b/c/d/back.log b/c/ü.go":                 {Dir: w.Dir() + "/b/c"},
+		"b/.gitignore b/c/ b/c/.gitignore b/c/d/ b/c/d/back.log b/c/d/gone.log b/c/n.tmp b/c/ü.go b/keep.log b/x.log": {Dir: "b", Hidden: true, Ignored: true},
+		".env .gitignore a.txt b/ ln sub/": {MaxDepth: 1, Hidden: true},
+		"a.txt b/ build/ ln local sub/":    {MaxDepth: 1, Ignored: true},
 	} {
 		if got := walk(t, w, opts); got != want {
 			t.Errorf("%+v:\n got %s\nwant %s", opts, got, want)
@@ -100,11 +104,13 @@ func TestIgnoreLikeGit(t *testing.T) {
 		"a.o", "s/a.o", "top", "s/top", "dir/x", "s/dir/x", "t/dir", "a/b", "s/a/b", "deep/x", "s/deep/x", "s/t/deep/x/y", "p/q", "p/1/q", "p/1/2/q",
 		"p/qq", "r/1", "r/keep", "s/r/1", "az", "bz", "keep/me", "keep/you", "1.tmp", "keep.tmp", "keepdir/1.tmp", "keepdir/x", "!bang",
 		"#hash", "sp", "n/m/o", "n/n/m/o", "n/x/n/m/o", "vw", "v1w", "v/w", "x1y", "x/y", "sub/only", "sub/in/only", "sub/back.o", "other/only",
+		"of-the-repository", "of-the-middle", "excluded", "deep/excluded",
 	}
 	for _, nested := range []string{"", "outer/mono repo"} {
 		repo := t.TempDir()
 		dir := filepath.Join(repo, filepath.FromSlash(nested))
-		put(t, filepath.Join(repo, ".gitignore"), strings.Join(rules[:3], "\n"))
+		put(t, filepath.Join(repo, ".gitignore"), strings.Join(rules[:3], "\n")+"\nof-the-repository\n")
+		put(t, filepath.Join(repo, "outer", ".gitignore"), "of-the-middle\n")
 		put(t, filepath.Join(dir, ".gitignore"), strings.Join(rules, "\n"))
 		put(t, filepath.Join(dir, "sub", ".gitignore"), "/only\n!*.o\n")
 		for _, f := range files {
@@ -120,6 +126,7 @@ func TestIgnoreLikeGit(t *testing.T) {
 			return out.String()
 		}
 		run("", "init", "-q", repo)
+		put(t, filepath.Join(repo, ".git", "info", "exclude"), "# c\n\n  \nexcluded\n")
 		ignored := strings.Split(run(strings.Join(files, "\x00")+"\x00", "check-ignore", "-z", "--stdin"), "\x00")
 		w, err := workspace.Open(dir)
 		if err != nil {
@@ -137,7 +144,7 @@ func TestIgnoreLikeGit(t *testing.T) {
 
 func TestGlob(t *testing.T) {
 	w := open(t, map[string]string{
-		".gitignore": "skip\n", "a.go": "", "b.txt": "", "d/a.go": "", "d/e/b.go": "", "d/[x].go": "", "skip/a.go": "", ".h/a.go": "", "ü ö/ä.md": "",
+		".gitignore": "skip\n", "a.go": "", "b.txt": "", "d/a.go": "", "d/e/b.go": "", "d/[x].go": "", "skip/a.go": "", ".h/a.go": "", "d/.ci/x.yml": "", "ü ö/ä.md": "",
 	})
 	for pattern, want := range map[string]string{
 		"*.go":              "a.go",
@@ -147,6 +154,8 @@ func TestGlob(t *testing.T) {
 		"{a,b}.{go,txt}":    "a.go b.txt",
 		`d/\[x\].go`:        "d/[x].go",
 		".h/*.go":           ".h/a.go",
+		"d/.c*/*":           "d/.ci/x.yml",
+		"d/*/*":             "d/e/b.go",
 		"ü*/*":              "ü ö/ä.md",
 		"nowhere/*":         "",
 		"b.txt":             "b.txt",
@@ -165,7 +174,7 @@ func TestGlob(t *testing.T) {
 	}
 	for pattern, kind := range map[string]centurion.Kind{"[": centurion.KindUsage, "": centurion.KindUsage, "../*": centurion.KindPermission} {
 		for _, err := range w.Glob(t.Context(), pattern) {
-			wantError(t, err, kind, "")
+			wantError(t, err, kind, map[centurion.Kind]string{centurion.KindUsage: "pattern " + pattern + " is malformed"}[kind])
 		}
 	}
 }

@@ -221,7 +221,7 @@ func TestReadFile(t *testing.T) {
 	}{
 		"a/man.go":     {centurion.KindNotFound, "a/main.go?"},
 		"zzzzzzzz":     {centurion.KindNotFound, "list the directory"},
-		"q/w":          {centurion.KindNotFound, "q does not exist"},
+		"q/w":          {centurion.KindNotFound, "its directory q does not exist either"},
 		"a":            {centurion.KindUsage, "a is a directory"},
 		"a/b.txt/x":    {centurion.KindUsage, "a/b.txt/x"},
 		"abs":          {centurion.KindPermission, "abs leads outside"},
