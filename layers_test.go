@@ -37,12 +37,13 @@ var mayImport = map[string][]string{
 	// What a person has configured is read beside the spine, which gets structs of its own. doctor and demo stand at the edge.
 	"config": {leaf},
 	"doctor": {leaf, "config"},
-	"demo":   {leaf, "config"},
+	"demo":   {leaf, "config", "host"},
 
 	// The edge imports the spine; nobody but cmd and the trials import the edge.
 	"server": {leaf, "tools", "session", "orchestrator", "takeover"},
 	"tui":    {leaf, "tools", "session", "orchestrator"},
-	"cmd":    {leaf, "tools", "session", "orchestrator", "takeover", "server", "tui", "config", "doctor", "demo", "internal"},
+	"host":   {leaf, "tools", "session", "orchestrator", "takeover", "server", "config"},
+	"cmd":    {leaf, "tools", "session", "orchestrator", "takeover", "server", "tui", "config", "host", "doctor", "demo", "internal"},
 
 	// The trials drive the built program, and look at what it stored.
 	"internal": {leaf, "tools", "session", "server", "config", "demo"},

@@ -4,68 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/agents"
 	"centurion/config"
 )
-
-// openCodeAgents are the agents that OpenCode itself has. Settings for them are for its conversations.
-var openCodeAgents = []string{"build", "plan", "general", "explore", "title", "summary", "compaction"}
-
-// castOf returns the agents of the profile mission, with those of the configuration.
-func castOf(cfg *config.Config) (*agents.Cast, error) { return castIn(cfg, agents.ProfileMission) }
-
-// castIn returns the agents of a profile, with those of the configuration. Settings under an old name go to the agent that
-// has its work now, in cfg too, so that its permissions do as well. What does not count is added to cfg's notices.
-func castIn(cfg *config.Config, profile string) (*agents.Cast, error) {
-	var defs []agents.Definition
-	var passed, project []string
-	say := func(format string, args ...any) {
-		cfg.Notices = append(cfg.Notices, "centurion: "+fmt.Sprintf(format, args...))
-	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Agents)) {
-		a := cfg.Agents[name]
-		if slices.Contains(openCodeAgents, name) && a.Prompt == "" {
-			passed = append(passed, name)
-			continue
-		}
-		if to := agents.Alias(name); to != "" && a.Prompt == "" { // with a prompt it is an agent of the person's own
-			delete(cfg.Agents, name)
-			if _, both := cfg.Agents[to]; both {
-				say("the settings of agent %s (%s) do not count beside those of the %s, whose old name it is", name, a.File, to)
-				continue
-			}
-			cfg.Agents[to] = a
-			name = to
-		}
-		if a.Project {
-			project = append(project, name+" ("+a.File+")")
-		}
-		defs = append(defs, agents.Definition{Name: name, Description: a.Description, Mode: a.Mode, Model: a.Model, Prompt: a.Prompt,
-			Temperature: a.Temperature, Steps: a.Steps, Tools: a.Tools, Disable: a.Disable, Source: a.File})
-	}
-	if len(passed) > 0 {
-		say("settings of OpenCode's own agents have no part in a mission: %s", strings.Join(passed, ", "))
-	}
-	if len(project) > 0 {
-		say("agents that came with the project are in force: %s", strings.Join(project, ", "))
-	}
-	base := agents.Default()
-	if profile == agents.ProfileAssistant {
-		base = agents.DefaultAssistant()
-	}
-	cast, notes, err := base.With(defs...)
-	for _, n := range notes {
-		say("%s", n)
-	}
-	return cast, err
-}
 
 // agentRow is an agent as `centurion agents` shows it.
 type agentRow struct {
@@ -97,7 +42,7 @@ func (c *cli) agentsCommand() *cobra.Command {
 			if err := rf.settle(cfg.Own); err != nil {
 				return err
 			}
-			cast, err := castIn(cfg, rf.profile)
+			cast, err := cfg.Cast(rf.profile)
 			if err != nil {
 				return err
 			}

@@ -6,26 +6,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
 	"centurion/config"
 	"centurion/demo"
-	"centurion/guard"
+	"centurion/event"
+	"centurion/host"
 	"centurion/provider/scripted"
+	"centurion/tui"
 	"centurion/workspace"
-	"centurion/worktree"
 )
 
 func (c *cli) demoCommand() *cobra.Command {
 	var kill bool
 	var format string
-	var opts killOptions
+	var opts demo.KillOptions
 	cmd := &cobra.Command{Use: "demo", Short: "Run a whole mission on a sample project, without a key",
 		Long: "Run a whole mission on a sample project. Its model is scripted: the answers are written down and come over loopback\n" +
 			"HTTP, everything else is what every mission runs on. No key and no network are needed.\n\n" +
@@ -37,7 +40,7 @@ func (c *cli) demoCommand() *cobra.Command {
 				return badValue("format", format, []string{"text", "json"})
 			}
 			if kill {
-				opts.kills, opts.seed = max(1, opts.kills), cmp.Or(opts.seed, rand.Uint64N(maxSeed)+1)
+				opts.Kills, opts.Seed = max(1, opts.Kills), cmp.Or(opts.Seed, rand.Uint64N(maxSeed)+1)
 				return c.demoKill(cmd.Context(), format, opts)
 			}
 			return c.demo(cmd.Context(), format)
@@ -45,9 +48,9 @@ func (c *cli) demoCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.BoolVar(&kill, "kill", false, "kill the host ten times meanwhile, and count what is lost")
 	fl.StringVar(&format, "format", "text", "text or json: one event a line on stdout")
-	fl.IntVar(&opts.kills, "kills", 10, "how many kills --kill makes")
-	fl.Uint64Var(&opts.seed, "seed", 0, "choose the moments of --kill as the run with this seed did (0: at random)")
-	fl.BoolVar(&opts.hurry, "hurry", false, "let the model of --kill answer as fast as it can")
+	fl.IntVar(&opts.Kills, "kills", 10, "how many kills --kill makes")
+	fl.Uint64Var(&opts.Seed, "seed", 0, "choose the moments of --kill as the run with this seed did (0: at random)")
+	fl.BoolVar(&opts.Fast, "hurry", false, "let the model of --kill answer as fast as it can")
 	for _, name := range []string{"kills", "seed", "hurry"} {
 		fl.Lookup(name).Hidden = true
 	}
@@ -58,55 +61,9 @@ func (c *cli) demoCommand() *cobra.Command {
 // maxSeed keeps seeds so short that a person can type one.
 const maxSeed = 999_999
 
-// stage is what a demonstration takes place on.
-type stage struct {
-	dir     string // holds everything
-	project string
-	state   string
-	url     string // of the model
-	model   *scripted.Model
-}
-
-// onStage says which place a demonstration in dir has.
-func onStage(dir string) stage {
-	project := filepath.Join(dir, "pocket")
-	return stage{dir: dir, project: project, state: config.ProjectDir(filepath.Join(dir, "home"), project)}
-}
-
-// setStage unpacks the sample project into a directory of its own and starts the scripted model. What conf leaves open
-// is as the scenario says.
-func (c *cli) setStage(ctx context.Context, format string, hurry bool, conf scripted.Config) (stage, error) {
-	dir, err := os.MkdirTemp("", "centurion-demo-")
-	if err != nil {
-		return stage{}, &centurion.Error{Op: "make the sample project", Kind: centurion.KindDisk, Err: err, Hint: "set TMPDIR to a directory that can be written"}
-	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil { // as a command that is called there sees it
-		dir = real
-	}
-	s := onStage(dir)
-	if err := demo.Unpack(s.project); err != nil {
-		return s, &centurion.Error{Op: "make the sample project", Kind: centurion.KindDisk, Err: err}
-	}
-	// Without git the writers share the directory, and what a check is worth is not tried.
-	if err := worktree.Init(ctx, s.project, "The sample project"); err != nil && centurion.KindOf(err) != centurion.KindNotFound {
-		return s, err
-	}
-	if conf.Scenario, err = demo.Scenario(hurry); err != nil {
-		return s, err
-	}
-	s.model = scripted.New(conf)
-	if s.url, err = s.model.Serve(); err != nil {
-		return s, errors.Join(err, s.model.Close())
-	}
-	if format == "text" {
-		fmt.Fprintf(c.out, "A sample project: %s\nIts model is scripted and answers over %s; the rest is real.\n", s.project, s.url)
-	}
-	return s, nil
-}
-
 // demo runs a mission on the sample project.
 func (c *cli) demo(ctx context.Context, format string) error {
-	s, err := c.setStage(ctx, format, false, scripted.Config{})
+	s, err := demo.NewStage(ctx, c.textOut(format), false, scripted.Config{})
 	if err != nil {
 		return err
 	}
@@ -115,20 +72,20 @@ func (c *cli) demo(ctx context.Context, format string) error {
 	}
 	err = c.demoMission(ctx, s, format, 0, nil)
 	if err == nil && format == "text" {
-		fmt.Fprintf(c.out, "\nLook at what was made: %s\n", s.project)
+		fmt.Fprintf(c.out, "\nLook at what was made: %s\n", s.Project)
 		err = c.demoReport(ctx, s)
 	}
-	return errors.Join(err, s.model.Close())
+	return errors.Join(err, s.Model.Close())
 }
 
 // demoReport writes the report of the demonstration's mission beside its project and says where it lies.
-func (c *cli) demoReport(ctx context.Context, on stage) error {
-	p := place{dir: on.project, state: on.state, token: "demo"}
-	ws, err := workspace.Open(p.dir)
+func (c *cli) demoReport(ctx context.Context, on demo.Stage) error {
+	p := host.Place{Dir: on.Project, State: on.State, Token: "demo"}
+	ws, err := workspace.Open(p.Dir)
 	if err != nil {
 		return err
 	}
-	api, done, err := p.api(ctx)
+	api, done, err := p.API(ctx)
 	if err != nil {
 		return errors.Join(err, ws.Close())
 	}
@@ -137,54 +94,54 @@ func (c *cli) demoReport(ctx context.Context, on stage) error {
 	if err == nil {
 		err = writeReport(&b, r, formHTML)
 	}
-	file := filepath.Join(on.dir, "report.html")
+	file := filepath.Join(on.Dir, "report.html")
 	if err == nil {
 		err = replaceFile(file, b.Bytes())
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(c.out, "Open its report in a browser: %s\nThe commands that are named work there with CENTURION_HOME=%s\n", file, filepath.Join(on.dir, "home"))
+		_, err = fmt.Fprintf(c.out, "Open its report in a browser: %s\nThe commands that are named work there with CENTURION_HOME=%s\n", file, filepath.Join(on.Dir, "home"))
 	}
 	return errors.Join(err, done(), ws.Close())
 }
 
 // demoMission hosts the demonstration's mission and shows what happens after an event. A mission that a killed host has
 // left is gone on with.
-func (c *cli) demoMission(ctx context.Context, on stage, format string, after int64, notices *bool) error {
-	p := place{dir: on.project, state: on.state, token: "demo"}
-	ws, err := workspace.Open(p.dir)
+func (c *cli) demoMission(ctx context.Context, on demo.Stage, format string, after int64, notices *bool) error {
+	p := host.Place{Dir: on.Project, State: on.State, Token: "demo"}
+	ws, err := workspace.Open(p.Dir)
 	if err != nil {
 		return err
 	}
 	defer ws.Close()
-	if err := os.MkdirAll(p.state, 0o700); err != nil {
-		return stateError(p.state, err)
+	if err := os.MkdirAll(p.State, 0o700); err != nil {
+		return host.StateError(p.State, err)
 	}
 	// An empty environment and home: the demonstration is the same whatever the person has configured.
-	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Home: p.state, Env: func(string) string { return "" }})
+	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Home: p.State, Env: func(string) string { return "" }})
 	if err != nil {
 		return err
 	}
 	if notices != nil {
 		cfg.Own.Notify = notices
 	}
-	models := newModels(cfg, config.Resolved{Model: centurion.ModelRef{Provider: "scripted", ID: "demo"}, BaseURL: on.url,
+	models := host.NewModels(cfg, config.Resolved{Model: centurion.ModelRef{Provider: "scripted", ID: "demo"}, BaseURL: on.URL,
 		Limit: config.Limit{Context: 128_000, Output: 16_000}, Price: &centurion.Price{Input: 1.25, Output: 10, CacheRead: 0.125}})
 	// A host that was killed while it started a command leaves its lock to that command for some milliseconds.
-	s := &seat{place: p, ws: ws, cfg: cfg, models: models, say: func(string) {}}
-	if err := s.take(ctx, findFirst); err != nil {
+	s := &host.Connection{Place: p, Workspace: ws, Config: cfg, Models: models, Options: host.Options{Version: Version, Watch: c.hostOptions().Watch}, Note: func(string) {}}
+	if err := s.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
 		return err
 	}
-	h := s.hosting()
+	h := s.Host()
 	if h == nil {
-		return heldBy(p)
+		return host.HeldBy(p)
 	}
-	m, err := h.store.LatestMission(ctx)
-	if centurion.KindOf(err) == centurion.KindNotFound {
+	m, err := s.API().Mission(ctx, "")
+	switch {
+	case centurion.KindOf(err) == centurion.KindNotFound:
 		// The sample project is ours, so its commands need no asking.
-		m, err = h.orch.Start(ctx, demo.Goal, centurion.MissionOptions{Model: models.first.Model.String(), MaxCost: 1, Ask: "allow",
+		m, err = s.API().Start(ctx, demo.Goal, centurion.MissionOptions{Model: models.First.Model.String(), MaxCost: 1, Ask: "allow",
 			TrustVerify: true, ShowPlan: false})
-	}
-	if err == nil {
+	case err == nil:
 		err = h.Launch(m.ID) // what a killed host has left runs already
 	}
 	if err != nil {
@@ -200,9 +157,9 @@ func (c *cli) demoHostCommand() *cobra.Command {
 	var parent int
 	cmd := &cobra.Command{Use: "host", Short: "Host the mission of a demonstration", Hidden: true, Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s := onStage(dir)
-			s.url = url
-			return whileParent(cmd.Context(), parent, func(ctx context.Context) error {
+			s := demo.StageIn(dir)
+			s.URL = url
+			return demo.WhileParent(cmd.Context(), parent, func(ctx context.Context) error {
 				return c.demoMission(ctx, s, "json", after, new(false))
 			})
 		}}
@@ -214,28 +171,34 @@ func (c *cli) demoHostCommand() *cobra.Command {
 	return cmd
 }
 
-// parentPoll is how often a child looks whether its parent still lives: nothing announces the end of a parent that was
-// killed, and an orphan that nobody watches should not work on for long.
-const parentPoll = 200 * time.Millisecond
-
-// whileParent runs f with a context that ends when this process has another parent than it had.
-func whileParent(ctx context.Context, parent int, f func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var watch guard.Group
-	watch.Go("watch parent", func() error {
-		tick := time.NewTicker(parentPoll)
-		defer tick.Stop()
-		for os.Getppid() == parent {
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return nil
-			}
-		}
-		cancel(centurion.ErrShutdown)
+// textOut is where a command that can also write JSON writes its text, nil with --format json.
+func (c *cli) textOut(format string) io.Writer {
+	if format == "json" {
 		return nil
-	})
-	err := f(ctx)
-	cancel(nil)
-	return errors.Join(err, watch.Wait())
+	}
+	return c.out
+}
+
+// demoKill is `centurion demo --kill`.
+func (c *cli) demoKill(ctx context.Context, format string, o demo.KillOptions) error {
+	o.Out, o.Env, o.Color = c.textOut(format), c.env, tui.CanLive(c.in, c.out, c.env) && tui.Color(c.env)
+	o.Show = func(ctx context.Context, events iter.Seq2[centurion.Event, error]) error {
+		return tui.RunPlain(ctx, c.out, events)
+	}
+	if format == "json" {
+		o.Show = func(ctx context.Context, events iter.Seq2[centurion.Event, error]) error {
+			return tui.RunJSON(ctx, c.out, events)
+		}
+	}
+	ended, ok, err := demo.Kill(ctx, o)
+	if err != nil {
+		return err
+	}
+	_, status, _ := strings.Cut(string(ended.Type), ".")
+	end, _ := event.Decode[event.MissionEnd](ended)
+	c.code = missionExit(centurion.MissionStatus(status), end.Reason)
+	if !ok {
+		c.code = max(c.code, exitFailed)
+	}
+	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"centurion"
 	"centurion/config"
+	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/workspace"
@@ -136,14 +137,14 @@ func projectPath(ws *workspace.Workspace, p string) string {
 }
 
 // takenBy refuses files that the mission's model does not take, and says which models do.
-func (a attached) takenBy(models *modelSet) error {
-	r := models.first
+func (a attached) takenBy(models *host.Models) error {
+	r := models.First
 	for _, f := range a.files {
 		if r.Media.Takes(f.Mime) {
 			continue
 		}
 		hint := "if it does, set " + orchestrator.MediaKey(r.Model)
-		if others := models.cfg.ModelsTaking(f.Mime, namedModels); len(others) > 0 {
+		if others := models.Config.ModelsTaking(f.Mime, namedModels); len(others) > 0 {
 			hint = "take one that does: --model " + strings.Join(others, ", ")
 		}
 		return &centurion.Error{Op: "attach " + cmp.Or(f.Path, f.Name), Kind: centurion.KindUsage, Msg: fmt.Sprintf("the model %s takes no %s", r.Model, kindOf(f)), Hint: hint}

@@ -7,28 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"centurion"
 	"centurion/config"
+	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/server"
 )
-
-// startCleaner begins to drop, archive and remove what ended long enough ago, until the host ends.
-func (h *host) startCleaner(how manner) {
-	ctx, end := context.WithCancel(context.Background())
-	h.clean = end
-	h.group.Go("cleaner", func() error {
-		h.orch.Clean(ctx, func(err error) {
-			if how.say != nil {
-				how.say("what ended long ago could not be archived, and is tried again: " + err.Error())
-			}
-		})
-		return nil
-	})
-}
 
 // gcReport is what `centurion gc` says as JSON.
 type gcReport struct {
@@ -56,7 +42,7 @@ func (c *cli) gcCommand() *cobra.Command {
 				o.OlderThan = &age
 			}
 			err := c.with(cmd.Context(), f, func(api server.API) error { return c.gc(cmd.Context(), f, api, o) })
-			if _, none := errors.AsType[errNoMission](err); !none {
+			if _, none := errors.AsType[host.NoMissionError](err); !none {
 				return err
 			}
 			return c.tellGC(f, gcReport{TidyReport: orchestrator.TidyReport{DryRun: o.DryRun}})
@@ -90,22 +76,20 @@ func (c *cli) gc(ctx context.Context, f *readFlags, api server.API, o orchestrat
 	if err != nil {
 		return err
 	}
-	lock := flock.New(p.lockFile())
-	if got, err := lock.TryLock(); err != nil {
-		return stateError(p.state, err)
-	} else if !got {
-		return heldBy(p)
+	unlock, err := p.Lock()
+	if err != nil {
+		return err
 	}
 	if err := local.Store.Own(ctx); err != nil {
-		return errors.Join(err, lock.Unlock())
+		return errors.Join(err, unlock())
 	}
 	h := orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: ws, Retention: cfg.Own.Retention,
 		ArchiveAfter: cfg.Own.ArchiveAfter, ArchiveFailedAfter: cfg.Own.ArchiveFailedAfter, KeepTasks: cfg.Own.KeepTasks,
-		Worktrees: worktrees(p, ws, nil, cfg.Own.CommitsAlone())})
+		Worktrees: host.Worktrees(p, ws, nil, cfg.Own.CommitsAlone())})
 	if rep.TidyReport, err = h.Tidy(ctx, o); err == nil && !o.DryRun {
 		rep.Before, rep.After, err = local.Store.Compact(ctx)
 	}
-	if err = errors.Join(err, h.Close(), lock.Unlock()); err != nil {
+	if err = errors.Join(err, h.Close(), unlock()); err != nil {
 		return err
 	}
 	return c.tellGC(f, rep)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/tui"
@@ -195,8 +196,8 @@ func (c *cli) promptHere(ctx context.Context, read *readFlags, m server.Mission,
 	if err != nil {
 		return got, err
 	}
-	defer s.ws.Close()
-	model, err := s.models.get("")
+	defer s.Workspace.Close()
+	model, err := s.Models.Get("")
 	if err == nil {
 		err = orchestrator.CheckFiles(p.Files, model)
 	}
@@ -208,24 +209,24 @@ func (c *cli) promptHere(ctx context.Context, read *readFlags, m server.Mission,
 	}); err != nil {
 		return got, err
 	}
-	s.first = m.ID
-	if err := s.take(ctx, findFirst); err != nil {
+	s.Except = m.ID
+	if err := s.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
 		return got, err
 	}
-	if _, err = s.api().Resume(ctx, m.ID, opts); err == nil {
+	if _, err = s.API().Resume(ctx, m.ID, opts); err == nil {
 		p.Resume = true // it may have answered already
-		got, err = ask(ctx, s, func(api server.API) (orchestrator.Reply, error) { return api.Prompt(ctx, p) })
+		got, err = host.Call(ctx, s, func(api server.API) (orchestrator.Reply, error) { return api.Prompt(ctx, p) })
 	}
 	if ctx.Err() != nil {
-		s.interrupt(m.ID)
+		s.Pause(m.ID)
 	}
-	say := s.say
-	s.say = func(text string) { // its run is only just ending
+	say := s.Note
+	s.Note = func(text string) { // its run is only just ending
 		if !strings.Contains(text, m.ID) {
 			say(text)
 		}
 	}
-	return got, errors.Join(err, s.leave(ctx))
+	return got, errors.Join(err, s.Close(ctx))
 }
 
 // turnOf is the turn of a mission's first session, to be ended from the live view.
@@ -238,12 +239,6 @@ var _ tui.Aborter = turnOf{}
 
 func (t turnOf) Abort(ctx context.Context) error {
 	return t.api.Abort(ctx, t.mission, "stopped with esc")
-}
-
-// Abort ends the turn of a session, whoever hosts it.
-func (s *seat) Abort(ctx context.Context, id, reason string) error {
-	_, err := ask(ctx, s, func(api server.API) (struct{}, error) { return struct{}{}, api.Abort(ctx, id, reason) })
-	return err
 }
 
 // stateLine says how a session stands in one line for a person.

@@ -13,6 +13,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/host"
 	"centurion/server"
 	"centurion/store"
 )
@@ -36,7 +37,7 @@ func TestHostEndsWhileItIsAsked(t *testing.T) {
 	}
 	ws.Close()
 	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: "a goal", Status: centurion.MissionPaused, Started: centurion.Now()}
-	s, err := store.Open(t.Context(), p.database())
+	s, err := store.Open(t.Context(), p.Database())
 	if err == nil {
 		err = errors.Join(s.Update(t.Context(), func(tx *store.Tx) error { return tx.PutMission(&m) }), s.Close())
 	}
@@ -54,11 +55,11 @@ func TestHostEndsWhileItIsAsked(t *testing.T) {
 
 // dyingHost makes a project look as if another process hosted it, which ends after its first answer. It returns how often it
 // was asked.
-func dyingHost(t *testing.T, p place, socket string) *atomic.Int32 {
+func dyingHost(t *testing.T, p host.Place, socket string) *atomic.Int32 {
 	t.Helper()
-	b, err := json.Marshal(owner{PID: 4711, Socket: socket, Since: centurion.Now()})
+	b, err := json.Marshal(host.Owner{PID: 4711, Socket: socket, Since: centurion.Now()})
 	if err == nil {
-		err = os.WriteFile(p.ownerFile(), b, 0o600)
+		err = os.WriteFile(p.OwnerFile(), b, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func dyingHost(t *testing.T, p place, socket string) *atomic.Int32 {
 		t.Fatal(err)
 	}
 	requests := new(atomic.Int32)
-	alive := server.Handler(&server.Local{}, p.token, server.Info{PID: 4711, Version: Version})
+	alive := server.Handler(&server.Local{}, p.Token, server.Info{PID: 4711, Version: Version})
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if requests.Add(1) > 1 {
 			panic(http.ErrAbortHandler)

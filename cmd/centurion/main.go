@@ -40,11 +40,11 @@ func main() { os.Exit(Main()) }
 
 // Main runs the program with the process's own arguments and streams and returns its exit code.
 func Main() int {
-	hurry, urge := context.WithCancel(context.Background())
-	defer urge()
-	ctx, interrupt, stop := interruptible(context.Background(), urge, exitFrom(os.Stdin, os.Stdout))
+	forced, force := context.WithCancel(context.Background())
+	defer force()
+	ctx, interrupt, stop := interruptible(context.Background(), force, exitFrom(os.Stdin, os.Stdout))
 	defer stop()
-	c := &cli{hurry: hurry, in: os.Stdin, out: standardOutput(os.Stdout, interrupt), err: os.Stderr, env: os.Environ(), interrupt: interrupt}
+	c := &cli{force: forced, in: os.Stdin, out: standardOutput(os.Stdout, interrupt), err: os.Stderr, env: os.Environ(), interrupt: interrupt}
 	return c.run(ctx, os.Args[1:])
 }
 
@@ -63,22 +63,22 @@ func exitFrom(in, out *os.File) func(code int) {
 	}
 }
 
-// hurryTime is how long what was begun may take to stop after the second signal: commands of agents are killed then, and
+// forceTimeout is how long what was begun may take to stop after the second signal: commands of agents are killed then, and
 // what is left is to record how far each mission has come.
-const hurryTime = 3 * time.Second
+const forceTimeout = 3 * time.Second
 
-// interruptible returns a context that ends with [centurion.ErrShutdown] at the first signal. The second one calls urge,
+// interruptible returns a context that ends with [centurion.ErrShutdown] at the first signal. The second one calls force,
 // which is to end at once what takes its time: a person who presses Ctrl-C twice does not want to wait. Who does not end
-// within [hurryTime] of it, or before a third one, exits as it is. The function interrupt does what a signal does, for a
+// within [forceTimeout] of it, or before a third one, exits as it is. The function interrupt does what a signal does, for a
 // terminal in raw mode, which reports Ctrl-C as a key.
-func interruptible(parent context.Context, urge func(), exit func(int)) (ctx context.Context, interrupt, stop func()) {
+func interruptible(parent context.Context, force func(), exit func(int)) (ctx context.Context, interrupt, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	done := make(chan struct{})
 	var g guard.Group
 	g.Go("signals", func() error {
-		heed(signals, done, func() { cancel(centurion.ErrShutdown) }, urge, exit)
+		handleSignals(signals, done, func() { cancel(centurion.ErrShutdown) }, force, exit)
 		return nil
 	})
 	interrupt = func() {
@@ -95,9 +95,9 @@ func interruptible(parent context.Context, urge func(), exit func(int)) (ctx con
 	}
 }
 
-// heed calls end at the first signal and urge at the second. At the third, or hurryTime after the second, it calls exit, which
+// handleSignals calls end at the first signal and force at the second. At the third, or forceTimeout after the second, it calls exit, which
 // does not return. It returns when done is closed.
-func heed(signals <-chan os.Signal, done <-chan struct{}, end, urge func(), exit func(code int)) {
+func handleSignals(signals <-chan os.Signal, done <-chan struct{}, end, force func(), exit func(code int)) {
 	var late <-chan time.Time
 	for n := 1; ; n++ {
 		select {
@@ -111,8 +111,8 @@ func heed(signals <-chan os.Signal, done <-chan struct{}, end, urge func(), exit
 		case 1:
 			end()
 		case 2:
-			urge()
-			late = time.After(hurryTime)
+			force()
+			late = time.After(forceTimeout)
 		default:
 			exit(exitInterrupted)
 		}
@@ -126,7 +126,7 @@ type cli struct {
 	err       io.Writer
 	env       []string
 	interrupt func()          // what Ctrl-C does while the terminal is in raw mode
-	hurry     context.Context // ends when the person does not want to wait for what is ending; nil for never
+	force     context.Context // ends when the person does not want to wait for what is ending; nil for never
 	code      int             // what a command that ran as asked exits with
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,36 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/config"
-	"centurion/orchestrator"
 	"centurion/server"
-	"centurion/store"
 	"centurion/takeover"
 	"centurion/tui"
-	"centurion/workspace"
 )
-
-// beside lets something be read through the project's host, or beside the store where there is none. Unlike asHost it takes
-// no lock.
-func (c *cli) beside(f *readFlags, api server.API, do func(server.API) error) error {
-	local, idle := api.(*server.Local)
-	if !idle {
-		return do(api)
-	}
-	p, ws, err := c.locate(f.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(c.visiting(local.Store, p, ws)), ws.Close())
-}
-
-// visiting serves the API of a project for the time of one command. Nothing works on its missions meanwhile.
-func (c *cli) visiting(s *store.Store, p place, ws *workspace.Workspace) *server.Local {
-	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Env: c.getenv})
-	alone := err == nil && cfg.Own.CommitsAlone() // a mistake in the configuration is no reason not to merge
-	h := orchestrator.New(orchestrator.Config{Store: s, Workspace: ws, Worktrees: worktrees(p, ws, nil, alone), Shadow: shadow(p, ws, nil)})
-	return &server.Local{Store: s, Host: h, Person: takeover.New(h, s, ws)}
-}
 
 // workID returns the id of the mission or task that a person means, and the latest mission's for "". Of several tasks of an
 // item the newest is meant that has changed something.

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/tui"
@@ -19,14 +20,14 @@ import (
 
 // startWith starts a mission. On a terminal the person is asked first whether a plan that no mission owns is to be carried out. Nobody else
 // is asked: that plan is put aside, and stderr says where.
-func (c *cli) startWith(ctx context.Context, s *seat, f *runFlags, goal string, opts centurion.MissionOptions) (server.Mission, error) {
+func (c *cli) startWith(ctx context.Context, s *host.Connection, f *runFlags, goal string, opts centurion.MissionOptions) (server.Mission, error) {
 	if opts.Plan == "" && f.profile == agents.ProfileMission && f.format != "json" && tui.CanLive(c.in, c.out, c.env) {
 		var err error
 		if opts.Plan, err = c.askAdopt(ctx, s); err != nil {
 			return server.Mission{}, err
 		}
 	}
-	m, err := ask(ctx, s, func(api server.API) (server.Mission, error) { return api.Start(ctx, goal, opts) })
+	m, err := host.Call(ctx, s, func(api server.API) (server.Mission, error) { return api.Start(ctx, goal, opts) })
 	if err == nil && m.PutAside != "" {
 		c.note(orchestrator.PutAsideNote(m.Todo, m.PutAside))
 	}
@@ -35,12 +36,12 @@ func (c *cli) startWith(ctx context.Context, s *seat, f *runFlags, goal string, 
 
 // askAdopt asks whether the plan that lies in the project is to be carried out, unless there is none or a mission owns it. It returns the
 // plan's file if it is.
-func (c *cli) askAdopt(ctx context.Context, s *seat) (string, error) {
-	b, _, err := s.ws.ReadFile(workspace.TodoPath, 0)
+func (c *cli) askAdopt(ctx context.Context, s *host.Connection) (string, error) {
+	b, _, err := s.Workspace.ReadFile(workspace.TodoPath, 0)
 	if err != nil || len(bytes.TrimSpace(b)) == 0 {
 		return "", nil // what cannot be read is told when the mission starts
 	}
-	all, err := ask(ctx, s, func(api server.API) ([]server.Mission, error) { return api.Missions(ctx) })
+	all, err := host.Call(ctx, s, func(api server.API) ([]server.Mission, error) { return api.Missions(ctx) })
 	if err != nil {
 		return "", err
 	}

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
-	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/host"
 	"centurion/server"
 	"centurion/tui"
 )
@@ -35,7 +34,7 @@ func (c *cli) with(ctx context.Context, f *readFlags, do func(server.API) error)
 	if err != nil {
 		return err
 	}
-	api, done, err := p.api(ctx)
+	api, done, err := p.API(ctx)
 	if err != nil {
 		return errors.Join(err, ws.Close())
 	}
@@ -77,7 +76,7 @@ func (c *cli) listing(use, short, long, example string, args cobra.PositionalArg
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
-		if _, ok := errors.AsType[errNoMission](err); !ok || len(args) > 0 {
+		if _, ok := errors.AsType[host.NoMissionError](err); !ok || len(args) > 0 {
 			return err
 		}
 		if cmd.Flag("format").Value.String() == "json" {
@@ -137,7 +136,7 @@ func (c *cli) tasksCommand() *cobra.Command {
 		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
 			all, err := api.Tasks(ctx, first(args))
 			if len(args) == 0 && centurion.KindOf(err) == centurion.KindNotFound {
-				return errNoMission{} // what was to be the first one did not start
+				return host.NoMissionError{} // what was to be the first one did not start
 			}
 			if err != nil {
 				return err
@@ -318,7 +317,12 @@ func (c *cli) logsCommand() *cobra.Command {
 				q.Deltas = view != "" && follow && f.format == "json"
 				events := api.Events(ctx, q)
 				if follow {
-					events = c.followed(ctx, f, api, q)
+					p, ws, err := c.locate(f.dir)
+					if err != nil {
+						return err
+					}
+					defer ws.Close()
+					events = p.Events(ctx, api, q, c.note)
 				}
 				if f.format == "json" {
 					return tui.RunJSON(ctx, c.out, events)
@@ -389,6 +393,29 @@ func afterCancel(id string) string {
 	return ""
 }
 
+// say prints what was done, unless it was not.
+func (c *cli) say(err error, done string) error {
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(c.out, done)
+	return err
+}
+
+// beside lets something be read through the project's host, or beside the store where there is none. Unlike asHost it takes
+// no lock.
+func (c *cli) beside(f *readFlags, api server.API, do func(server.API) error) error {
+	local, idle := api.(*server.Local)
+	if !idle {
+		return do(api)
+	}
+	p, ws, err := c.locate(f.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(host.Visit(local.Store, p, ws, c.getenv)), ws.Close())
+}
+
 // asHost does something through the project's host. Without one this process takes its place for the moment that it takes.
 func (c *cli) asHost(ctx context.Context, f *readFlags, api server.API, do func(server.API) error) error {
 	local, idle := api.(*server.Local)
@@ -399,26 +426,5 @@ func (c *cli) asHost(ctx context.Context, f *readFlags, api server.API, do func(
 	if err != nil {
 		return err
 	}
-	lock := flock.New(p.lockFile())
-	got, err := lock.TryLock()
-	if err != nil {
-		return errors.Join(stateError(p.state, err), ws.Close())
-	}
-	if !got {
-		return errors.Join(heldBy(p), ws.Close())
-	}
-	err = errors.Join(local.Store.Own(ctx), ws.Remember(filepath.Join(p.state, "plans"))) // or the next host takes an edit of ours for a stale save
-	if err == nil {
-		err = do(c.visiting(local.Store, p, ws))
-	}
-	return errors.Join(err, lock.Unlock(), ws.Close())
-}
-
-// say prints what was done, unless it was not.
-func (c *cli) say(err error, done string) error {
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(c.out, done)
-	return err
+	return errors.Join(host.AsHost(ctx, p, ws, local, c.getenv, func(api *server.Local) error { return do(api) }), ws.Close())
 }

@@ -8,11 +8,11 @@ import (
 	"os"
 	"strings"
 
-	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"centurion"
 	"centurion/doctor"
+	"centurion/host"
 	"centurion/notify"
 	"centurion/sandbox"
 	"centurion/server"
@@ -71,10 +71,10 @@ func (c *cli) missionFindings(ctx context.Context, dir string) []doctor.Finding 
 		return nil // what is wrong with the directories is a finding of its own
 	}
 	defer ws.Close()
-	err = store.Check(ctx, p.database())
+	err = store.Check(ctx, p.Database())
 	if centurion.KindOf(err) == centurion.KindNotFound {
-		none := doctor.Finding{Name: name, Status: doctor.OK, Detail: "none yet in " + p.dir}
-		if old := c.movedFrom(ctx, p.dir); len(old) > 0 {
+		none := doctor.Finding{Name: name, Status: doctor.OK, Detail: "none yet in " + p.Dir}
+		if old := host.MovedFrom(ctx, p.Dir, c.getenv, c.note); len(old) > 0 {
 			none.Status, none.Hint = doctor.Warn, movedText(old[0])
 		}
 		return []doctor.Finding{none}
@@ -82,7 +82,7 @@ func (c *cli) missionFindings(ctx context.Context, dir string) []doctor.Finding 
 	if err != nil {
 		return failed(err)
 	}
-	api, done, err := p.api(ctx)
+	api, done, err := p.API(ctx)
 	if err != nil {
 		return failed(err)
 	}
@@ -90,8 +90,8 @@ func (c *cli) missionFindings(ctx context.Context, dir string) []doctor.Finding 
 	if err = errors.Join(err, done()); err != nil {
 		return failed(err)
 	}
-	found := doctor.Finding{Name: name, Status: doctor.OK, Detail: fmt.Sprintf("%s in %s, whole", centurion.Count(len(all), "mission"), p.database())}
-	if host, info := p.connect(ctx); host != nil {
+	found := doctor.Finding{Name: name, Status: doctor.OK, Detail: fmt.Sprintf("%s in %s, whole", centurion.Count(len(all), "mission"), p.Database())}
+	if host, info := p.Connect(ctx); host != nil {
 		host.Close()
 		found.Detail += fmt.Sprintf("; process %d hosts them", info.PID)
 	}
@@ -112,16 +112,12 @@ func (c *cli) repair(ctx context.Context, f *readFlags) error {
 		return err
 	}
 	defer ws.Close()
-	lock := flock.New(p.lockFile())
-	got, err := lock.TryLock()
+	unlock, err := p.Lock()
 	if err != nil {
-		return stateError(p.state, err)
+		return err
 	}
-	if !got {
-		return heldBy(p)
-	}
-	r, err := store.Salvage(ctx, p.database())
-	if err = errors.Join(err, lock.Unlock()); err != nil {
+	r, err := store.Salvage(ctx, p.Database())
+	if err = errors.Join(err, unlock()); err != nil {
 		return err
 	}
 	if f.format == "json" {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/report"
 	"centurion/server"
@@ -120,7 +121,7 @@ func (c *cli) report(ctx context.Context, api server.API, dir, typed string) (*r
 }
 
 // reportOf makes the report of a mission of the project at a place.
-func (c *cli) reportOf(ctx context.Context, api server.API, p place, ws *workspace.Workspace, typed string) (*report.Report, error) {
+func (c *cli) reportOf(ctx context.Context, api server.API, p host.Place, ws *workspace.Workspace, typed string) (*report.Report, error) {
 	d, err := recorded(ctx, api, typed)
 	if err == nil {
 		var missions []server.Mission
@@ -213,13 +214,13 @@ func reviewsOf(doc *todo.Doc, d report.Data) map[string]report.Review {
 
 // unmergedOf finds the branches on which work of tasks stands that ended without its being merged. What git does not tell is
 // left out.
-func unmergedOf(ctx context.Context, p place, m centurion.Mission, tasks []centurion.Task) map[string]string {
+func unmergedOf(ctx context.Context, p host.Place, m centurion.Mission, tasks []centurion.Task) map[string]string {
 	out := map[string]string{}
 	family, ok := strings.CutSuffix(m.Branch, "mission")
 	if !ok || m.Base == nil {
 		return out
 	}
-	repo, err := worktree.Open(ctx, worktree.Options{Dir: m.Directory, Home: filepath.Join(p.state, "worktrees")})
+	repo, err := worktree.Open(ctx, worktree.Options{Dir: m.Directory, Home: filepath.Join(p.State, "worktrees")})
 	if err != nil {
 		return out
 	}
@@ -236,7 +237,7 @@ func unmergedOf(ctx context.Context, p place, m centurion.Mission, tasks []centu
 }
 
 // changesOf lists the files that a mission has changed: whole from git, else as its tasks tell of them.
-func changesOf(ctx context.Context, p place, m centurion.Mission, tasks []centurion.Task) (files []centurion.FileDiff, why string) {
+func changesOf(ctx context.Context, p host.Place, m centurion.Mission, tasks []centurion.Task) (files []centurion.FileDiff, why string) {
 	if m.Base != nil && m.Branch != "" {
 		files, err := diffOf(ctx, p, m)
 		if err == nil {
@@ -272,8 +273,8 @@ func changesOf(ctx context.Context, p place, m centurion.Mission, tasks []centur
 	return files, why
 }
 
-func diffOf(ctx context.Context, p place, m centurion.Mission) ([]centurion.FileDiff, error) {
-	repo, err := worktree.Open(ctx, worktree.Options{Dir: m.Directory, Home: filepath.Join(p.state, "worktrees")})
+func diffOf(ctx context.Context, p host.Place, m centurion.Mission) ([]centurion.FileDiff, error) {
+	repo, err := worktree.Open(ctx, worktree.Options{Dir: m.Directory, Home: filepath.Join(p.State, "worktrees")})
 	if err != nil {
 		return nil, err
 	}

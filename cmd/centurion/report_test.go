@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/host"
 )
 
 // What a mission changed comes from git where it can, and else from what its tasks tell, with the reason.
@@ -49,7 +50,7 @@ func TestChangesOf(t *testing.T) {
 	git("commit", "-qam", "work")
 	git("checkout", "-q", "main")
 
-	p := place{dir: project, state: filepath.Join(dir, "state")}
+	p := host.Place{Dir: project, State: filepath.Join(dir, "state")}
 	tasks := []centurion.Task{{Landed: []centurion.Landed{{Files: []centurion.FileChange{{Path: "a.txt", Status: "modified", Added: 1}}},
 		{Files: []centurion.FileChange{{Path: "a.txt", Status: "modified", Added: 2, Deleted: 1}}}}}, {Files: []string{"b.txt", "a.txt"}}}
 	files, why := changesOf(t.Context(), p, m, tasks)

@@ -12,6 +12,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/host"
 	"centurion/server"
 	"centurion/tui"
 )
@@ -49,29 +50,29 @@ func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
 	if err != nil {
 		return err
 	}
-	defer s.ws.Close()
+	defer s.Workspace.Close()
 	if f.detach {
 		return c.resumeDetached(ctx, s, f, m.ID, opts)
 	}
-	s.first = m.ID
-	if err := s.take(ctx, findFirst); err != nil {
+	s.Except = m.ID
+	if err := s.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
 		return err
 	}
 	c.sayWhere(s)
-	after, err := ask(ctx, s, func(api server.API) (int64, error) { return api.LastSeq(ctx) })
+	after, err := host.Call(ctx, s, func(api server.API) (int64, error) { return api.LastSeq(ctx) })
 	if err == nil {
-		_, err = ask(ctx, s, func(api server.API) (server.Mission, error) { return api.Resume(ctx, m.ID, opts) })
+		_, err = host.Call(ctx, s, func(api server.API) (server.Mission, error) { return api.Resume(ctx, m.ID, opts) })
 	}
 	if err != nil {
-		return errors.Join(err, s.leave(ctx))
+		return errors.Join(err, s.Close(ctx))
 	}
-	s.first = ""
+	s.Except = ""
 	return c.attend(ctx, s, f, m.ID, after)
 }
 
 // again prepares to go on with a mission, with its own caps and limits where the flags do not say otherwise. The caller
 // closes the seat's workspace.
-func (c *cli) again(ctx context.Context, f *runFlags, m server.Mission) (*seat, centurion.MissionOptions, error) {
+func (c *cli) again(ctx context.Context, f *runFlags, m server.Mission) (*host.Connection, centurion.MissionOptions, error) {
 	given := *f
 	f.known = f.model == "" && m.Model != ""
 	f.model, f.profile = cmp.Or(f.model, m.Model), cmp.Or(m.Options.Profile, agents.ProfileMission)
@@ -90,9 +91,9 @@ func (c *cli) again(ctx context.Context, f *runFlags, m server.Mission) (*seat, 
 			f.ask = m.Options.Ask
 		}
 	}
-	opts, err := c.options(f, s.models)
+	opts, err := c.options(f, s.Models)
 	if err != nil {
-		return nil, opts, errors.Join(err, s.ws.Close())
+		return nil, opts, errors.Join(err, s.Workspace.Close())
 	}
 	// The mission's own limits stay, also where the configuration has others.
 	opts.MaxCost, opts.MaxTokens, opts.MaxRounds, opts.MaxDuration = given.maxCost, given.maxTokens, given.maxRounds, given.maxDuration.Milliseconds()
@@ -111,7 +112,7 @@ func (c *cli) look(ctx context.Context, f *runFlags, id string) (m server.Missio
 	if err != nil {
 		return m, false, err
 	}
-	api, done, err := p.api(ctx)
+	api, done, err := p.API(ctx)
 	if err != nil {
 		return m, false, errors.Join(err, ws.Close())
 	}
@@ -151,7 +152,7 @@ func (c *cli) sayOthers(ctx context.Context, api server.API) {
 }
 
 // follow watches a mission that another process runs, to its end. Ctrl-C ends the watching only.
-func (c *cli) follow(ctx context.Context, p place, api server.API, f *runFlags, m server.Mission) error {
+func (c *cli) follow(ctx context.Context, p host.Place, api server.API, f *runFlags, m server.Mission) error {
 	f.format = cmp.Or(f.format, "text")
 	after := int64(0)
 	for e, err := range api.Events(ctx, server.EventQuery{Mission: m.ID}) {
@@ -167,26 +168,11 @@ func (c *cli) follow(ctx context.Context, p place, api server.API, f *runFlags, 
 		c.code = exitInterrupted
 		return nil
 	}
-	m, err := p.mission(ctx, m.ID)
+	m, err := p.Mission(ctx, m.ID)
 	if err == nil {
 		c.ended(f, m.Noun())
 	}
 	return err
-}
-
-// mission reads a mission from whoever has it now: its host may be ending at this very moment.
-func (p place) mission(ctx context.Context, id string) (m server.Mission, err error) {
-	for range 3 {
-		api, done, aerr := p.api(ctx)
-		if aerr != nil {
-			return m, aerr
-		}
-		m, err = api.Mission(ctx, id)
-		if err = errors.Join(err, done()); centurion.KindOf(err) != centurion.KindNetwork {
-			break
-		}
-	}
-	return m, err
 }
 
 // printEnd prints how a mission ended that is not resumed.

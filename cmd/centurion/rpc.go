@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/host"
 	"centurion/server"
 	"centurion/server/rpc"
 )
@@ -44,7 +45,7 @@ func (c *cli) rpcCommand() *cobra.Command {
 // frontEnd is a project as a front end drives it.
 type frontEnd struct {
 	c    *cli
-	seat *seat
+	seat *host.Connection
 
 	given, settled runFlags // the flags as they were given, and with what the configuration says
 
@@ -63,43 +64,43 @@ func (c *cli) serveFrontEnd(ctx context.Context, f *runFlags, costSet bool) erro
 	if err != nil {
 		return err
 	}
-	defer s.ws.Close()
-	if err := c.confirmDirectory(ctx, s.ws.Dir(), f, given.yes); err != nil {
+	defer s.Workspace.Close()
+	if err := c.confirmDirectory(ctx, s.Workspace.Dir(), f, given.yes); err != nil {
 		return err
 	}
-	if err := s.take(ctx, findFirst); err != nil {
+	if err := s.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
 		return err
 	}
 	e := &frontEnd{c: c, seat: s, given: given, settled: *f}
-	err = rpc.Serve(ctx, wakeable(c.in), keepOpen{c.out}, &rpc.Bridge{API: s.api, Begin: e.begin, Follow: e.follow, Moved: e.moved},
+	err = rpc.Serve(ctx, wakeable(c.in), keepOpen{c.out}, &rpc.Bridge{API: s.API, Begin: e.begin, Follow: e.follow, Moved: e.moved},
 		rpc.Options{Version: Version, Say: c.note})
 	e.mu.Lock()
 	started := e.started
 	e.mu.Unlock()
 	for _, id := range started {
 		if m, merr := s.Mission(context.WithoutCancel(ctx), id); merr == nil && m.Status.Alive() {
-			s.interrupt(id)
+			s.Pause(id)
 			c.note("mission " + id + " is paused; go on with: centurion resume " + id)
 		}
 	}
-	return errors.Join(err, s.leave(ctx))
+	return errors.Join(err, s.Close(ctx))
 }
 
 // begin starts a mission with what the front end asks for.
 func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission, error) {
 	if p.Dir != "" {
-		if abs, err := filepath.Abs(p.Dir); err != nil || filepath.Clean(abs) != filepath.Clean(e.seat.ws.Dir()) {
+		if abs, err := filepath.Abs(p.Dir); err != nil || filepath.Clean(abs) != filepath.Clean(e.seat.Workspace.Dir()) {
 			return server.Mission{}, &centurion.Error{Op: "session/start", Kind: centurion.KindUsage,
-				Msg:  "this front end was started for " + e.seat.ws.Dir() + " and not for " + p.Dir,
+				Msg:  "this front end was started for " + e.seat.Workspace.Dir() + " and not for " + p.Dir,
 				Hint: "start another one with: centurion rpc --dir " + p.Dir}
 		}
 	}
-	f, models := e.settled, e.seat.models
+	f, models := e.settled, e.seat.Models
 	if p.Agent+p.Model+p.Profile != "" {
 		f = e.given
 		f.agent, f.model, f.profile = cmp.Or(p.Agent, f.agent), cmp.Or(p.Model, f.model), cmp.Or(p.Profile, f.profile)
 		var err error
-		if _, models, err = e.c.configure(ctx, e.seat.ws, &f); err != nil {
+		if _, models, err = e.c.configure(ctx, e.seat.Workspace, &f); err != nil {
 			return server.Mission{}, err
 		}
 	}
@@ -109,7 +110,7 @@ func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission
 		return server.Mission{}, err
 	}
 	opts.Request, opts.Unattended = rand.Text(), opts.Ask == "ask" && p.Unasked
-	m, err := e.seat.api().Start(ctx, p.Prompt, opts)
+	m, err := e.seat.API().Start(ctx, p.Prompt, opts)
 	if err == nil {
 		e.mu.Lock()
 		e.started = append(e.started, m.ID)
@@ -122,7 +123,7 @@ func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission
 func (e *frontEnd) follow(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		for {
-			api := e.seat.api()
+			api := e.seat.API()
 			for ev, err := range api.Events(ctx, q) {
 				if centurion.KindOf(err) == centurion.KindNetwork {
 					break
@@ -147,10 +148,10 @@ func (e *frontEnd) follow(ctx context.Context, q server.EventQuery) iter.Seq2[ce
 func (e *frontEnd) again(ctx context.Context, was server.API) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.seat.hosting() != nil || e.seat.api() != was {
+	if e.seat.Host() != nil || e.seat.API() != was {
 		return nil
 	}
-	return e.seat.take(ctx, findNext)
+	return e.seat.ConnectOrOwn(ctx, host.NextTimeout)
 }
 
 // moved reports whether the host that was asked is gone, and finds the next one. This process hosts until it ends.

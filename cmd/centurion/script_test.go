@@ -455,7 +455,7 @@ func TestHeed(t *testing.T) {
 			ended, urged := 0, 0
 			var g guard.Group
 			g.Go("heed", func() error {
-				heed(signals, done, func() { ended++ }, func() { urged++ }, func(code int) {
+				handleSignals(signals, done, func() { ended++ }, func() { urged++ }, func(code int) {
 					exited <- code
 					runtime.Goexit() // a process that exits does nothing after it
 				})
@@ -471,7 +471,7 @@ func TestHeed(t *testing.T) {
 			if ended != 1 || urged != 1 {
 				t.Errorf("the second signal ends %d times and hurries %d times", ended-1, urged)
 			}
-			start, want := time.Now(), hurryTime
+			start, want := time.Now(), forceTimeout
 			if third {
 				signals <- os.Interrupt
 				want = 0

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/tui"
@@ -103,15 +104,11 @@ func (c *cli) throughHosts(ctx context.Context, f *readFlags, ask func(api serve
 				return err
 			})
 		})
-		if changing := isHeld(err) || centurion.KindOf(err) == centurion.KindNetwork; err == nil || !changing || time.Since(start) > heirTime {
+		if changing := host.IsHeld(err) || centurion.KindOf(err) == centurion.KindNetwork; err == nil || !changing || time.Since(start) > host.HeirTimeout {
 			return err
 		}
-		t := time.NewTimer(findPause)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return context.Cause(ctx)
+		if err := host.WaitRetry(ctx); err != nil {
+			return err
 		}
 	}
 }
@@ -197,12 +194,6 @@ func addresses(sessions []centurion.Session, tasks []server.Task, typed string) 
 		}
 	}
 	return found
-}
-
-// Send writes to an agent, also across hosts.
-func (s *seat) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error) {
-	p.ID = cmp.Or(p.ID, centurion.NewID(centurion.PrefixDelivery)) // the next host is asked to store the same one
-	return ask(ctx, s, func(api server.API) (orchestrator.Posted, error) { return api.Send(ctx, p) })
 }
 
 // commanderOf is the Commander of a mission, to be written to from the live view.

@@ -16,6 +16,7 @@ import (
 	"centurion/agents"
 	"centurion/config"
 	"centurion/event/toast"
+	"centurion/host"
 	"centurion/server"
 	"centurion/tui"
 	"centurion/workspace"
@@ -94,7 +95,7 @@ func (c *cli) status(ctx context.Context, f *runFlags, args []string) error {
 		o.Most = toast.MaxLines // the others are counted; the whole list is `centurion tasks`
 		return tui.Tasks(c.out, taskNouns(tasks), o)
 	})
-	if _, none := errors.AsType[errNoMission](err); none && how.format == "text" {
+	if _, none := errors.AsType[host.NoMissionError](err); none && how.format == "text" {
 		_, err = fmt.Fprintln(c.out, noMissions)
 	}
 	return err
@@ -191,14 +192,14 @@ func unknownSlash(word string, cfg *config.Config) error {
 // where no flag does.
 func (c *cli) beginOwn(ctx context.Context, f *runFlags, ws *workspace.Workspace, cfg *config.Config, cmd config.Command, args string) (start, error) {
 	profile := cmp.Or(f.profile, cfg.Own.Profile)
-	cast, err := castIn(cfg, profile)
+	cast, err := cfg.Cast(profile)
 	if err != nil {
 		return start{}, err
 	}
 	st, to := start{}, ""
 	switch agent, err := cast.Find(cmp.Or(cmd.Agent, cast.Owner())); {
 	case f.agent != "":
-	case err != nil && slices.Contains(openCodeAgents, strings.ToLower(cmd.Agent)):
+	case err != nil && slices.Contains(config.OpenCodeAgents, strings.ToLower(cmd.Agent)):
 		st.planOnly = strings.EqualFold(cmd.Agent, "plan") // which changes nothing in OpenCode either
 		if !st.planOnly {
 			c.note(fmt.Sprintf("/%s: the agent %q is OpenCode's own; the %s does its work here", cmd.Name, cmd.Agent, cast.Owner()))
@@ -215,7 +216,7 @@ func (c *cli) beginOwn(ctx context.Context, f *runFlags, ws *workspace.Workspace
 		f.agent = agent.Name
 	}
 	f.model = cmp.Or(f.model, cmd.Model)
-	rules, err := ruleLevels(cfg)
+	rules, err := cfg.Rules()
 	if err != nil {
 		return st, err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -78,24 +77,6 @@ func (c *cli) attachCommand() *cobra.Command {
 	return cmd
 }
 
-// heirTime is how long a mission without a host is looked at again: one host may just be taking over from another.
-const heirTime = 500 * time.Millisecond
-
-// awaitHeir returns when a mission that was being worked on has a host, or when none has come.
-func (c *cli) awaitHeir(ctx context.Context, dir, id string) {
-	for start := time.Now(); time.Since(start) < heirTime && ctx.Err() == nil; time.Sleep(findPause) {
-		orphaned := false
-		_ = c.with(ctx, &readFlags{dir: dir, format: "text"}, func(api server.API) error { // who asks next is told what is wrong
-			m, err := api.Mission(ctx, id)
-			orphaned = m.Reason == server.Interrupted
-			return err
-		})
-		if !orphaned {
-			return
-		}
-	}
-}
-
 // attach is `centurion attach`. A mission that has stopped prints its end.
 func (c *cli) attach(ctx context.Context, f *runFlags, id string) error {
 	c.awaitHeir(ctx, f.dir, id)
@@ -111,7 +92,7 @@ func (c *cli) attach(ctx context.Context, f *runFlags, id string) error {
 	if err != nil {
 		return err
 	}
-	api, done, err := p.api(ctx)
+	api, done, err := p.API(ctx)
 	if err != nil {
 		return errors.Join(err, ws.Close())
 	}
@@ -120,4 +101,12 @@ func (c *cli) attach(ctx context.Context, f *runFlags, id string) error {
 		c.note("nobody works on it; go on with: centurion resume " + m.ID)
 	}
 	return errors.Join(err, done(), ws.Close())
+}
+
+// awaitHeir waits until the mission of a project in a directory has a host.
+func (c *cli) awaitHeir(ctx context.Context, dir, id string) {
+	if p, ws, err := c.locate(dir); err == nil { // who asks next is told what is wrong
+		p.AwaitHost(ctx, id)
+		_ = ws.Close()
+	}
 }

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/config"
+)
+
+// runFlags are the flags of run and resume.
+type runFlags struct {
+	dir, model, agent, format, isolation, ask, dirty, profile, sandbox string
+	maxWorkers, maxPerAgent, maxRounds, level                          int
+	maxCost                                                            float64
+	maxTokens                                                          int64
+	maxDuration                                                        time.Duration
+	yes, detach, merge, requireProof                                   bool
+	costSet                                                            bool // --max-cost was given
+	known                                                              bool // the model is a mission's own: what is to be said of it was, when it began
+	maxToolCalls                                                       int
+	files                                                              []string // given with --file
+	plan                                                               string   // given with --plan
+}
+
+func (f *runFlags) bind(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.dir, "dir", "", "the project directory (default: here)")
+	fl.StringVar(&f.model, "model", "", "provider and model, such as openai/gpt-5 or ollama/qwen3-coder")
+	fl.StringVar(&f.agent, "agent", "", "start with this agent instead of the commander or the assistant")
+	fl.StringVar(&f.format, "format", "", "text or json: one event a line on stdout (default text)")
+	fl.StringVar(&f.isolation, "isolation", "", "auto, shared or worktree: whether sessions write in checkouts of their own (default auto: in a git repository)")
+	fl.Var((*sessionCap)(&f.maxWorkers), "max-workers", "sessions at once (default 50)")
+	fl.Var((*sessionCap)(&f.maxPerAgent), "max-per-agent", "sessions of one agent at once (default 10)")
+	fl.Float64Var(&f.maxCost, "max-cost", 0, "pause when this many USD are spent (default 10)")
+	fl.Int64Var(&f.maxTokens, "max-tokens", 0, "pause when this many tokens are used")
+	fl.DurationVar(&f.maxDuration, "max-duration", 0, "pause after this time, such as 90m")
+	fl.IntVar(&f.maxRounds, "max-rounds", 0, "pause after this many requests to models")
+	fl.IntVar(&f.maxToolCalls, "max-tool-calls", 0, "pause after this many tool calls")
+	fl.StringVar(&f.ask, "ask", "", "ask, deny or allow what no permission rule answers, and ask or do without what agents want to know (default: ask on a terminal, else deny)")
+	fl.BoolVar(&f.yes, "yes", false, "do not show the plan for approval")
+	fl.StringVar(&f.dirty, "dirty", "", "include or ignore: whether your uncommitted work is part of what the mission starts from (default include)")
+	fl.IntVar(&f.level, "level", 0, "1, 2 or 3 instead of the Commander's own assessment")
+	fl.StringVar(&f.profile, "profile", "", "mission: four agents, a plan and proof (default); assistant: one agent that answers; solo: not in this version")
+	fl.StringVar(&f.sandbox, "sandbox", "", "auto, require or off (this version confines nothing)")
+	fl.BoolVar(&f.detach, "detach", false, "hand the mission to a background host and print its id")
+	for flag, values := range map[string][]cobra.Completion{"format": {"text", "json"}, "ask": {"ask", "deny", "allow"}, "level": {"1", "2", "3"},
+		"profile": {agents.ProfileMission, agents.ProfileAssistant}, "isolation": {"auto", "shared", "worktree"}, "dirty": {"include", "ignore"}, "sandbox": {"auto", "off"}} {
+		completeValues(cmd, flag, values...)
+	}
+	fl.BoolVar(&f.merge, "merge", false, "put the finished work on your branch without asking; exit code 4 if your own work stands in its way")
+	fl.BoolVar(&f.requireProof, "require-proof", false, "exit with 4 if no check, proof or review shows that it is done")
+}
+
+// settle fills in what the configuration says and refuses what cannot be.
+func (f *runFlags) settle(own config.Own) error {
+	f.model = cmp.Or(f.model, own.Model)
+	f.format = cmp.Or(f.format, own.Format, "text")
+	f.isolation = cmp.Or(f.isolation, own.Isolation, "auto")
+	f.ask = cmp.Or(f.ask, own.Ask)
+	f.dirty = cmp.Or(f.dirty, own.Dirty, "include")
+	f.profile = cmp.Or(f.profile, own.Profile, "mission")
+	f.sandbox = cmp.Or(f.sandbox, own.Sandbox, "auto")
+	f.agent = cmp.Or(f.agent, own.Agent)
+	f.maxWorkers = cmp.Or(f.maxWorkers, own.MaxWorkers)
+	f.maxPerAgent = cmp.Or(f.maxPerAgent, own.MaxPerAgent)
+	f.maxTokens = cmp.Or(f.maxTokens, own.MaxTokens)
+	f.maxDuration = cmp.Or(f.maxDuration, own.MaxDuration)
+	f.maxRounds = cmp.Or(f.maxRounds, own.MaxRounds)
+	f.maxToolCalls = cmp.Or(f.maxToolCalls, own.MaxToolCalls)
+	if f.profile != agents.ProfileAssistant { // which knows no levels
+		f.level = cmp.Or(f.level, own.Level)
+	}
+	f.yes, f.merge, f.detach = f.yes || own.Yes, f.merge || own.Merge, f.detach || own.Detach
+	f.requireProof = f.requireProof || own.RequireProof
+	if !f.costSet && own.MaxCost != nil {
+		f.maxCost, f.costSet = *own.MaxCost, true
+	}
+	for _, o := range []struct {
+		flag, value string
+		all, now    []string
+		step        string
+	}{
+		{"format", f.format, []string{"text", "json"}, []string{"text", "json"}, ""},
+		{"isolation", f.isolation, []string{"auto", "shared", "worktree"}, []string{"auto", "shared", "worktree"}, ""},
+		{"ask", f.ask, []string{"", "ask", "deny", "allow"}, []string{"", "ask", "deny", "allow"}, ""},
+		{"dirty", f.dirty, []string{"include", "ignore"}, []string{"include", "ignore"}, ""},
+		{"profile", f.profile, []string{"mission", "assistant", "solo"}, []string{"mission", "assistant"}, "a later version"},
+		{"sandbox", f.sandbox, []string{"auto", "require", "off"}, []string{"auto", "off"}, "trust and confinement"},
+	} {
+		if !slices.Contains(o.all, o.value) {
+			return badValue(o.flag, o.value, o.all)
+		}
+		if !slices.Contains(o.now, o.value) {
+			return notYet("--"+o.flag+" "+o.value, o.step)
+		}
+	}
+	if f.level < 0 || f.level > 3 {
+		return badValue("level", fmt.Sprint(f.level), []string{"1", "2", "3"})
+	}
+	for _, l := range []struct {
+		flag  string
+		value any
+		below bool
+	}{
+		{"max-cost", f.maxCost, f.maxCost < 0}, {"max-tokens", f.maxTokens, f.maxTokens < 0}, {"max-rounds", f.maxRounds, f.maxRounds < 0},
+		{"max-tool-calls", f.maxToolCalls, f.maxToolCalls < 0}, {"max-duration", f.maxDuration, f.maxDuration < 0},
+		{"max-workers", f.maxWorkers, f.maxWorkers < 0}, {"max-per-agent", f.maxPerAgent, f.maxPerAgent < 0},
+	} {
+		if l.below {
+			return &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("a limit cannot be negative: --%s %v", l.flag, l.value), Hint: "see: centurion run --help"}
+		}
+	}
+	return nil
+}
+
+// sessionCap is a flag's number of sessions at once: without any nothing would ever be done, so that 0 is refused, and not taken for
+// the default.
+type sessionCap int
+
+func (n *sessionCap) Set(s string) error {
+	v, err := strconv.Atoi(s)
+	if err == nil && v < 1 {
+		err = strconv.ErrRange
+	}
+	*n = sessionCap(v)
+	return err
+}
+
+func (n *sessionCap) String() string { return strconv.Itoa(int(*n)) }
+
+func (n *sessionCap) Type() string { return "number" }

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/config"
+	"centurion/host"
+	"centurion/tui"
+	"centurion/workspace"
+)
+
+// prepare reads the configuration and finds the project and the model. The seat is still to be taken.
+func (c *cli) prepare(ctx context.Context, f *runFlags) (*host.Connection, error) {
+	if f.format != "" && f.format != "text" && f.format != "json" {
+		return nil, badValue("format", f.format, []string{"text", "json"})
+	}
+	p, ws, err := c.locate(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &host.Connection{Place: p, Workspace: ws, Note: c.note}
+	if s.Config, s.Models, err = c.configure(ctx, ws, f); err != nil {
+		return nil, errors.Join(err, ws.Close())
+	}
+	s.Options = c.hostOptions()
+	if tui.CanLive(c.in, c.out, c.env) && f.format != "json" {
+		s.Options.Note, s.Options.DiskWait = nil, -1 // the person sees what is waited for
+	}
+	return s, nil
+}
+
+// configure reads the configuration of a project, settles the flags by it, and finds the model.
+func (c *cli) configure(ctx context.Context, ws *workspace.Workspace, f *runFlags) (*config.Config, *host.Models, error) {
+	if fi, err := os.Stat(filepath.Join(ws.Dir(), workspace.Directory)); err == nil && !fi.IsDir() {
+		return nil, nil, ws.CheckWritable() // says so better than what fails to read it
+	}
+	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Env: c.getenv})
+	if err != nil {
+		return nil, nil, err
+	}
+	flagged := f.model != ""
+	if err := f.settle(cfg.Own); err != nil {
+		return nil, nil, err
+	}
+	if err := ws.CheckWritable(); err != nil {
+		return nil, nil, err
+	}
+	if err := f.cast(cfg, flagged); err != nil {
+		return nil, nil, err
+	}
+	first, err := c.firstModel(ctx, cfg, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	if first.Warning != "" && !f.known {
+		c.note(first.Warning)
+	}
+	if first.Default {
+		c.note(fmt.Sprintf("model %s (%s)", first.Model, cmp.Or(first.From, first.BaseURL)))
+	}
+	cfg.Own.MaxWorkers = cmp.Or(f.maxWorkers, cfg.Own.MaxWorkers)
+	cfg.Own.MaxPerAgent = cmp.Or(f.maxPerAgent, cfg.Own.MaxPerAgent)
+	if _, err := cfg.Rules(); err != nil { // also to hear what of it came with the project
+		return nil, nil, err
+	}
+	chains, err := cfg.Chains(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, note := range chains.Notes {
+		c.note(note)
+	}
+	c.notices(cfg)
+	return cfg, host.NewModels(cfg, first), nil
+}
+
+// cast finds the agent that a mission starts with, and the model of its own that the agent has, which only one that was
+// given for this run replaces.
+func (f *runFlags) cast(cfg *config.Config, modelGiven bool) error {
+	cast, err := cfg.Cast(f.profile)
+	if err != nil {
+		return err
+	}
+	if f.agent == "" && cfg.DefaultAgent != "" {
+		if _, err := cast.Find(cfg.DefaultAgent); err == nil {
+			f.agent = cfg.DefaultAgent
+		} else { // OpenCode has agents that are none here
+			cfg.Notices = append(cfg.Notices, fmt.Sprintf("centurion: default_agent %q is no agent of a mission; it starts with the %s", cfg.DefaultAgent, cast.Owner()))
+		}
+	}
+	a, err := cast.Find(cmp.Or(f.agent, cast.Owner()))
+	if e, ok := errors.AsType[*centurion.Error](err); ok && e.Hint == "" {
+		e.Hint = "see: centurion agents --profile " + f.profile
+	}
+	if !modelGiven {
+		f.model = cmp.Or(a.Model, f.model)
+	}
+	return err
+}
+
+// firstModel finds the model of a mission. What a project's file would send of the person's environment, they are asked for.
+func (c *cli) firstModel(ctx context.Context, cfg *config.Config, f *runFlags) (config.Resolved, error) {
+	for {
+		r, err := cfg.ResolveModel(ctx, f.model)
+		ask, ok := errors.AsType[*config.Unvouched](err)
+		if !ok || f.detach || f.format != "text" || !tui.CanLive(c.in, c.out, c.env) {
+			return r, err
+		}
+		c.note(ask.Error())
+		key, failed := tui.Choose(ctx, tui.Choice{Text: "send it? (y/N)", Keys: "yn", Default: "n", In: c.in, Out: c.out, Env: c.env})
+		if failed != nil || key != "y" {
+			return r, errors.Join(err, failed)
+		}
+		if err := cfg.Vouch(ask.Provider); err != nil {
+			return r, err
+		}
+	}
+}
+
+// options turns flags into what a mission is started with.
+func (c *cli) options(f *runFlags, models *host.Models) (centurion.MissionOptions, error) {
+	live := tui.CanLive(c.in, c.out, c.env)
+	shipped := func(key string) bool {
+		_, project := models.Config.Origin(key)
+		return project
+	}
+	o := centurion.MissionOptions{Agent: f.agent, Model: models.First.Model.String(), Level: f.level, MaxTokens: f.maxTokens,
+		MaxDuration: f.maxDuration.Milliseconds(), MaxRounds: f.maxRounds, MaxWorkers: f.maxWorkers, MaxPerAgent: f.maxPerAgent, MaxToolCalls: f.maxToolCalls,
+		Isolation: f.isolation, Dirty: f.dirty, Setup: models.Config.Own.WorktreeSetup,
+		Verify: models.Config.Own.Verify, AskVerify: shipped("verify"), ShowPlan: live && !f.yes && !f.detach && f.format == "text"}
+	o.TrustSetup = len(o.Setup) > 0 && !shipped("worktree.setup")
+	if f.profile == agents.ProfileAssistant {
+		o.Profile, o.Verify, o.ShowPlan = f.profile, nil, false
+	}
+	o.Merge, o.RequireProof = f.merge, f.requireProof
+	o.Ask = f.ask
+	if o.Ask == "" {
+		o.Ask = "deny"
+		if live && f.format == "text" { // also in the background: whoever has a terminal can answer from it
+			o.Ask = "ask"
+		}
+	}
+	o.Unattended = o.Ask == "ask" && !(live && f.format == "text")
+	switch {
+	case models.First.Price != nil:
+		o.MaxCost = f.maxCost
+		if !f.costSet {
+			o.MaxCost = defaultMaxCost
+		}
+	case f.costSet:
+		return o, &centurion.Error{Kind: centurion.KindConfig, Msg: fmt.Sprintf("--max-cost needs a price, and %s has none", models.First.Model),
+			Hint: fmt.Sprintf("give its price under provider.%s.models.%s.cost in opencode.json (of the project, or in ~/.config/opencode), in USD for a million tokens: \"cost\": {\"input\": 1, \"output\": 4}; or use --max-tokens",
+				models.First.Model.Provider, models.First.Model.ID)}
+	case o.MaxTokens == 0:
+		o.MaxTokens = fallbackTokens
+	}
+	return o, nil
+}

@@ -1,0 +1,202 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/config"
+	"centurion/server"
+	"centurion/workspace"
+)
+
+// The background host of a project is this program, started as `centurion host`. It takes the project when nobody has
+// it, works on what is to be worked on, and ends when there has been nothing for a while.
+const (
+	idleTimeout  = 10 * time.Second // without work; a mission that is being handed to it comes sooner
+	startTimeout = 10 * time.Second // for a background host to answer
+	logName      = "host.log"       // what it had to say, in the state directory
+	maxLog       = 1 << 20          // bytes; a longer one is begun anew
+)
+
+// awaitOwner waits until the process that hosts the project is gone. It is over at once if that is a background host.
+func (p Place) awaitOwner(ctx context.Context) (over bool, err error) {
+	api, info := p.Connect(ctx)
+	if api == nil {
+		return false, WaitRetry(ctx)
+	}
+	defer api.Close()
+	if info.Detached {
+		return true, nil
+	}
+	// What comes is not looked at: the stream ends with its host.
+	for _, err := range api.Events(ctx, server.EventQuery{After: 1 << 62, Follow: true}) {
+		if err != nil {
+			break
+		}
+	}
+	return false, context.Cause(ctx)
+}
+
+// hostUntilIdle works on what was left, and on what comes, until there has been nothing for a while or ctx ends. What is
+// being worked on then stays as it is for the next host.
+func (h *Host) hostUntilIdle(ctx context.Context, note func(string)) error {
+	if _, err := h.resumeInterrupted(ctx, "", note); err != nil {
+		return errors.Join(err, h.Close())
+	}
+	idle := time.NewTimer(idleTimeout)
+	defer idle.Stop()
+	for {
+		living, changed := h.running()
+		if len(living) > 0 {
+			idle.Stop()
+		} else {
+			idle.Reset(idleTimeout)
+		}
+		select {
+		case <-changed:
+		case <-idle.C:
+			if h.endIfIdle() {
+				return h.Close()
+			}
+		case <-ctx.Done():
+			return h.Close()
+		}
+	}
+}
+
+// endIfIdle takes no more work, unless some has just come.
+func (h *Host) endIfIdle() bool {
+	living, _ := h.running()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ending = len(living) == 0
+	return h.ending
+}
+
+// background is a background host that was started.
+type background struct {
+	log  string
+	from int64 // where its part of the log begins
+}
+
+// startBackground starts a background host. It lives on when this process and its terminal are gone.
+func (s *Connection) startBackground() (*background, error) {
+	self, err := Executable()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(s.State, logName)
+	if fi, err := os.Stat(path); err == nil && fi.Size() > maxLog {
+		_ = os.Truncate(path, 0) // a log that is too long is better than no host
+	}
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, StateError(s.State, err)
+	}
+	defer out.Close()
+	x := &background{log: path}
+	if fi, err := out.Stat(); err == nil {
+		x.from = fi.Size()
+	}
+	cmd := exec.Command(self, "host", "--dir", s.Dir)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Dir = s.State // it holds no directory of the person's
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "CENTURION_HOST=") })
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, &centurion.Error{Op: "start background host", Kind: centurion.KindInternal, Err: err}
+	}
+	return x, cmd.Process.Release() // nobody waits for it: it outlives this process
+}
+
+// startError returns the error with which a background host has ended, as its log has it, or nil.
+func (x *background) startError() error {
+	b, err := os.ReadFile(x.log)
+	if err != nil || int64(len(b)) <= x.from {
+		return nil
+	}
+	told, hint, ended := strings.Cut(strings.TrimSpace(string(b[x.from:])), "\nnext: ")
+	if !ended {
+		return nil
+	}
+	told = told[strings.LastIndexByte(told, '\n')+1:]
+	hint, _, _ = strings.Cut(hint, "\n")
+	return &centurion.Error{Op: "start background host", Kind: centurion.KindConfig, Msg: strings.TrimPrefix(told, "centurion: "), Hint: hint}
+}
+
+// ConnectBackground makes the connection a client of the process that hosts the project, with a background host as its heir or
+// in its place.
+func (s *Connection) ConnectBackground(ctx context.Context) error {
+	var child *background
+	for start := time.Now(); ; {
+		if api, info := s.Connect(ctx); api != nil {
+			s.set(nil, api)
+			err := sameVersion(info, s.Options.Version)
+			if err == nil && !info.Detached && child == nil {
+				_, err = s.startBackground()
+			}
+			return err
+		}
+		if child == nil {
+			var err error
+			if child, err = s.startBackground(); err != nil {
+				return err
+			}
+		}
+		if err := WaitRetry(ctx); err != nil {
+			return err
+		}
+		if err := child.startError(); err != nil {
+			return err
+		}
+		if time.Since(start) > startTimeout {
+			return &centurion.Error{Op: "start background host", Kind: centurion.KindTimeout, Msg: "it does not answer", Hint: "see " + child.log}
+		}
+	}
+}
+
+// hasDetached reports whether a detached mission is running.
+func (h *Host) hasDetached(ctx context.Context) bool {
+	living, _ := h.running()
+	for id := range living {
+		if m, err := h.store.Mission(context.WithoutCancel(ctx), id); err == nil && m.Options.Detached {
+			return true
+		}
+	}
+	return false
+}
+
+// RunBackground hosts a project as soon as no other process does, until nothing is left to do. It ends at once where another background
+// host is at work.
+func RunBackground(ctx context.Context, p Place, ws *workspace.Workspace, cfg *config.Config, how Options) error {
+	how.Detached, how.DiskWait = true, -1
+	models := NewModels(cfg, config.Resolved{})
+	for {
+		h, err := Own(ctx, p, ws, models, cfg, how)
+		if err == nil {
+			return h.hostUntilIdle(ctx, how.Note)
+		}
+		if !IsHeld(err) {
+			return err
+		}
+		if over, err := p.awaitOwner(ctx); over || err != nil {
+			return err
+		}
+	}
+}
+
+// Executable is the path of this program, to start it again.
+func Executable() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", &centurion.Error{Op: "start background host", Kind: centurion.KindInternal, Err: err}
+	}
+	return self, nil
+}

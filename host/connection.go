@@ -1,0 +1,285 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"centurion"
+	"centurion/config"
+	"centurion/guard"
+	"centurion/orchestrator"
+	"centurion/server"
+	"centurion/takeover"
+	"centurion/workspace"
+)
+
+// Connection connects this process to a project: it is the project's host, or a client of the process that is. When that process ends or
+// dies, the connection takes its place or finds the next host; its callers do not notice.
+type Connection struct {
+	Place
+	Workspace *workspace.Workspace
+	Config    *config.Config
+	Models    *Models
+	Options   Options
+	Note      func(string) // prints to the person, beside the output
+
+	Except string // a mission that a new host does not resume by itself: the caller resumes it with other limits
+
+	mu     sync.Mutex // protects what follows
+	host   *Host      // nil for a client
+	client *server.Client
+}
+
+// How long to look for the host of a project. A new process must soon say who owns the project; one whose mission runs there waits
+// while one host takes over from another.
+const (
+	FirstTimeout = 800 * time.Millisecond
+	NextTimeout  = 10 * time.Second
+	retryPause   = 20 * time.Millisecond
+
+	// answerTimeout is how long a host may take to say who it is. One that is stopped (Ctrl-Z) accepts and never answers.
+	answerTimeout = 3 * time.Second
+)
+
+// ConnectOrOwn becomes the project's host, or a client of the process that is. A new host resumes the missions that the last one left.
+// An error of centurion.KindConflict names a host that does not answer.
+func (s *Connection) ConnectOrOwn(ctx context.Context, patience time.Duration) error {
+	for start := time.Now(); ; {
+		h, err := Own(ctx, s.Place, s.Workspace, s.Models, s.Config, s.Options)
+		if err == nil {
+			found, err := h.resumeInterrupted(ctx, s.Except, s.Note)
+			if err != nil {
+				return errors.Join(err, h.Close())
+			}
+			for _, id := range found {
+				s.Note("mission " + id + " was interrupted and goes on here")
+			}
+			s.set(h, nil)
+			return nil
+		}
+		if !IsHeld(err) {
+			return err
+		}
+		if c, info := s.Connect(ctx); c != nil {
+			s.set(nil, c)
+			return sameVersion(info, s.Options.Version)
+		}
+		if time.Since(start) > patience {
+			return err
+		}
+		if err := WaitRetry(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// sameVersion refuses a host of another version: what the two would say to each other was never tried.
+func sameVersion(info server.Info, version string) error {
+	if info.Version == version {
+		return nil
+	}
+	return &centurion.Error{Op: "host project", Kind: centurion.KindConflict,
+		Msg:  fmt.Sprintf("process %d hosts this project with version %s, and this is version %s", info.PID, info.Version, version),
+		Hint: fmt.Sprintf("end it with `kill %d`: its missions go on here with `centurion resume`", info.PID)}
+}
+
+func (s *Connection) set(h *Host, c *server.Client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client != nil {
+		s.client.Close()
+	}
+	s.host, s.client = h, c
+}
+
+// Connect returns a client of the process that hosts the project, and who that is, or nil if none answers.
+func (p Place) Connect(ctx context.Context) (*server.Client, server.Info) {
+	o, err := p.Owner()
+	if err != nil {
+		return nil, server.Info{}
+	}
+	c := server.NewClient(o.Socket, p.Token)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	info, err := c.Info(ctx)
+	if err != nil {
+		c.Close()
+		return nil, info
+	}
+	return c, info
+}
+
+// Host returns the host if this process is it.
+func (s *Connection) Host() *Host {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.host
+}
+
+func (s *Connection) API() server.API {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.host != nil {
+		return s.host.api()
+	}
+	return s.client
+}
+
+// Call calls the host, and the next one if that one ended meanwhile: with several short missions each host may end soon.
+func Call[T any](ctx context.Context, s *Connection, f func(server.API) (T, error)) (T, error) {
+	for start := time.Now(); ; {
+		v, err := f(s.API())
+		if centurion.KindOf(err) != centurion.KindNetwork || s.Host() != nil || time.Since(start) > NextTimeout {
+			return v, err
+		}
+		if err := s.ConnectOrOwn(ctx, NextTimeout); err != nil {
+			return v, err
+		}
+	}
+}
+
+// Mission returns a mission.
+func (s *Connection) Mission(ctx context.Context, id string) (server.Mission, error) {
+	return Call(ctx, s, func(api server.API) (server.Mission, error) { return api.Mission(ctx, id) })
+}
+
+// Answer answers an ask.
+func (s *Connection) Answer(ctx context.Context, id, answer string) error {
+	_, err := Call(ctx, s, func(api server.API) (struct{}, error) { return struct{}{}, api.Answer(ctx, id, answer) })
+	return err
+}
+
+// Diff tells what a mission or a task has changed.
+func (s *Connection) Diff(ctx context.Context, id string, o takeover.DiffOptions) (takeover.Change, error) {
+	return Call(ctx, s, func(api server.API) (takeover.Change, error) { return api.Diff(ctx, id, o) })
+}
+
+// Merge puts a mission's work on the person's branch.
+func (s *Connection) Merge(ctx context.Context, id string, q takeover.MergeRequest) (takeover.MergeReport, error) {
+	return Call(ctx, s, func(api server.API) (takeover.MergeReport, error) { return api.Merge(ctx, id, q) })
+}
+
+// Undo takes back what a mission or a task has done.
+func (s *Connection) Undo(ctx context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error) {
+	return Call(ctx, s, func(api server.API) (takeover.UndoReport, error) { return api.Undo(ctx, id, q) })
+}
+
+// Events yields a mission's events, also across hosts. It ends with an error if the mission has stopped without being
+// able to record it.
+func (s *Connection) Events(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
+	return func(yield func(centurion.Event, error) bool) {
+		for {
+			inner, done := s.watchRun(ctx, q.Mission)
+			for e, err := range s.API().Events(inner, q) {
+				if centurion.KindOf(err) == centurion.KindNetwork {
+					break
+				}
+				if !yield(e, err) || err != nil {
+					done()
+					return
+				}
+				q.After = max(q.After, e.Seq)
+			}
+			done()
+			switch {
+			case ctx.Err() != nil || !q.Follow:
+				return
+			case s.Host() != nil:
+				if cause := context.Cause(inner); cause != context.Canceled {
+					yield(centurion.Event{}, cause)
+				}
+				return
+			}
+			if err := s.ConnectOrOwn(ctx, NextTimeout); err != nil {
+				yield(centurion.Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// watchRun returns a context that ends with the error of a mission of this process that could not even record how it
+// stopped.
+func (s *Connection) watchRun(ctx context.Context, mission string) (inner context.Context, done func()) {
+	h := s.Host()
+	if h == nil {
+		return ctx, func() {}
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	var g guard.Group
+	h.mu.Lock()
+	x := h.runs[mission]
+	h.mu.Unlock()
+	if x != nil {
+		g.Go("watch mission", func() error {
+			select {
+			case <-x.done:
+				if x.err != nil {
+					cancel(x.err)
+				}
+			case <-inner.Done():
+			}
+			return nil
+		})
+	}
+	return inner, func() { cancel(nil); _ = g.Wait() } // it returns nil
+}
+
+// pauseTimeout is how long a mission may take to stop after Ctrl-C.
+const pauseTimeout = 30 * time.Second
+
+// Pause pauses a mission because this process was told to end.
+func (s *Connection) Pause(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), pauseTimeout)
+	defer cancel()
+	_, err := Call(ctx, s, func(api server.API) (struct{}, error) {
+		return struct{}{}, api.Pause(ctx, id, centurion.ErrShutdown.Msg)
+	})
+	if err != nil && centurion.KindOf(err) != centurion.KindConflict { // it has just stopped by itself
+		s.Note("the mission could not be paused: " + err.Error())
+	}
+}
+
+// Close ends the connection. A background host takes over the detached missions.
+func (s *Connection) Close(ctx context.Context) error {
+	h := s.Host()
+	if h == nil {
+		s.set(nil, nil)
+		return nil
+	}
+	if h.hasDetached(ctx) {
+		if _, err := s.startBackground(); err != nil {
+			s.Note("no background host could be started: " + err.Error())
+		}
+	}
+	return h.leave(ctx, s.Note)
+}
+
+// Send writes to an agent, also across hosts.
+func (s *Connection) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error) {
+	p.ID = cmp.Or(p.ID, centurion.NewID(centurion.PrefixDelivery)) // the next host is asked to store the same one
+	return Call(ctx, s, func(api server.API) (orchestrator.Posted, error) { return api.Send(ctx, p) })
+}
+
+// Abort ends the turn of a session, whoever hosts it.
+func (s *Connection) Abort(ctx context.Context, id, reason string) error {
+	_, err := Call(ctx, s, func(api server.API) (struct{}, error) { return struct{}{}, api.Abort(ctx, id, reason) })
+	return err
+}
+
+// WaitRetry waits before the host of a project is looked for again. The error is the cause of ctx's end.
+func WaitRetry(ctx context.Context) error {
+	t := time.NewTimer(retryPause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,115 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"centurion"
+	"centurion/server"
+)
+
+// maxReopened is how often in a row a host is looked for that then tells nothing: more would only turn in a circle.
+const maxReopened = 3
+
+// Events yields the events of a mission, and new ones as long as it is being worked on: by the host that is there, and by one that takes
+// over from it. Where nobody does any more it says so; that is an end and no failure.
+func (p Place) Events(ctx context.Context, api server.API, q server.EventQuery, note func(string)) iter.Seq2[centurion.Event, error] {
+	return func(yield func(centurion.Event, error) bool) {
+		done := func() error { return nil }
+		defer func() { _ = done() }() // it was only read from
+		for tries := 0; ; tries++ {
+			at := q.After
+			if !untilGone(ctx, api, &q, yield) || ctx.Err() != nil {
+				return
+			}
+			if q.After > at {
+				tries = 0
+			}
+			if tries == maxReopened {
+				note("its host does not answer; see: centurion ps")
+				return
+			}
+			if _, idle := api.(*server.Local); idle {
+				if m, err := api.Mission(ctx, q.Mission); err == nil && m.Reason == server.Interrupted {
+					note("the process that worked on it is gone; go on with: centurion resume " + m.ID)
+				}
+				return
+			}
+			_ = done()
+			p.AwaitHost(ctx, q.Mission)
+			var err error
+			if api, done, err = p.API(ctx); err != nil {
+				done = func() error { return nil }
+				yield(centurion.Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// untilGone yields what has happened since q.After, and goes on until the mission's run has ended or the API's host is gone; it reports
+// whether it is gone. An API without a host is gone from the beginning.
+func untilGone(ctx context.Context, api server.API, q *server.EventQuery, yield func(centurion.Event, error) bool) (gone bool) {
+	_, idle := api.(*server.Local)
+	q.Follow = false
+	for {
+		for e, err := range api.Events(ctx, *q) {
+			if centurion.KindOf(err) == centurion.KindNetwork {
+				return true
+			}
+			if !yield(e, err) || err != nil {
+				return false
+			}
+			q.After = max(q.After, e.Seq) // a toast has no number
+			if q.Follow && e.Type.EndsMission() {
+				return false
+			}
+		}
+		if idle || q.Follow {
+			return true
+		}
+		m, err := api.Mission(ctx, q.Mission)
+		if centurion.KindOf(err) == centurion.KindNetwork {
+			return true
+		}
+		if q.Follow = err == nil && m.Status.Alive(); !q.Follow {
+			// What came between the reading and the look at the status.
+			for e, err := range api.Events(ctx, *q) {
+				if centurion.KindOf(err) == centurion.KindNetwork || !yield(e, err) || err != nil {
+					return false
+				}
+			}
+			return false
+		}
+	}
+}
+
+// HeirTimeout is how long a mission without a host is looked at again: one host may just be taking over from another.
+const HeirTimeout = 500 * time.Millisecond
+
+// AwaitHost returns when a mission that was being worked on has a host, or when none has come.
+func (p Place) AwaitHost(ctx context.Context, id string) {
+	for start := time.Now(); time.Since(start) < HeirTimeout && ctx.Err() == nil; time.Sleep(retryPause) {
+		m, err := p.Mission(ctx, id)
+		if err != nil || m.Reason != server.Interrupted { // who asks next is told what is wrong
+			return
+		}
+	}
+}
+
+// Mission reads a mission from whoever has it now: its host may be ending at this very moment.
+func (p Place) Mission(ctx context.Context, id string) (m server.Mission, err error) {
+	for range 3 {
+		api, done, aerr := p.API(ctx)
+		if aerr != nil {
+			return m, aerr
+		}
+		m, err = api.Mission(ctx, id)
+		if err = errors.Join(err, done()); centurion.KindOf(err) != centurion.KindNetwork {
+			break
+		}
+	}
+	return m, err
+}

@@ -1,0 +1,306 @@
+// Package host makes a process the owner of a project, or connects it to the process that is: the lock, the socket, the missions that run,
+// and how they are handed over. A command looks at a project without an owner through it, too. What a mission does is the orchestrator's.
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"centurion"
+	"centurion/config"
+	"centurion/event"
+	"centurion/guard"
+	"centurion/orchestrator"
+	"centurion/sandbox"
+	"centurion/server"
+	"centurion/store"
+	"centurion/takeover"
+	"centurion/workspace"
+)
+
+// Host is a project that this process hosts: it has the lock, the store and the socket, and runs each mission in a goroutine of its own.
+type Host struct {
+	Place
+	workspace   *workspace.Workspace
+	store       *store.Store
+	hub         *event.Hub
+	missions    *orchestrator.Host
+	person      *takeover.Person
+	models      *Models
+	unlock      func() error
+	socket      string
+	server      *http.Server
+	group       guard.Group
+	stopCleaner context.CancelFunc // ends the cleaner; nil before it has begun
+	runner      *sandbox.Runner
+	stopForce   func() bool                                              // undoes what kills commands when Options.Force ends
+	watch       func(context.Context, iter.Seq2[centurion.Event, error]) // shows desktop notices; nil if the person wants none
+
+	mu      sync.Mutex // protects what follows
+	changed chan struct{}
+	ending  bool
+	runs    map[string]*run // by mission
+	keepers map[string]int  // readers that take a mission over when this process ends
+}
+
+// run is the work of this process on one mission.
+type run struct {
+	end  context.CancelCauseFunc
+	done chan struct{} // closed when it has stopped; then err is set
+	err  error         // not even how it stopped could be recorded
+}
+
+// Options say how a process hosts a project.
+type Options struct {
+	Detached bool            // in the background
+	DiskWait time.Duration   // how long a full disk is waited for; 0 for the orchestrator's default, below zero for ever
+	Note     func(string)    // prints what is not in the journal; nil where the live view shows it
+	Force    context.Context // when it ends, commands of agents are killed; nil for never
+	Version  string          // of this program
+	// Watch gets the events of each run of a mission, unless the configuration turns desktop notices off. It may be nil.
+	Watch func(ctx context.Context, events iter.Seq2[centurion.Event, error])
+}
+
+// Own takes the project's lock and opens everything that a host needs. Only one process hosts a project: an error of
+// centurion.KindConflict says which one does. Commands that a dead host left running are killed.
+func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, cfg *config.Config, how Options) (*Host, error) {
+	unlock, err := p.Lock()
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{Place: p, workspace: ws, models: models, unlock: unlock, hub: &event.Hub{},
+		changed: make(chan struct{}), runs: map[string]*run{}, keepers: map[string]int{}}
+	if cfg.Own.Notify == nil || *cfg.Own.Notify {
+		h.watch = how.Watch
+	}
+	if err := errors.Join(h.killOrphans(ctx), ws.Remember(filepath.Join(p.State, "plans"))); err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	if err := os.RemoveAll(p.scratch()); err != nil { // of a host that has died
+		return nil, errors.Join(StateError(p.scratch(), err), unlock())
+	}
+	if h.store, err = store.Open(ctx, p.Database()); err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	if err := h.store.Own(ctx); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	oc, err := h.configuration(ctx, cfg, how)
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	h.missions = orchestrator.New(oc)
+	h.person = takeover.New(h.missions, h.store, h.workspace)
+	if err := h.listen(how); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	h.startCleaner(how)
+	if how.Force != nil {
+		h.stopForce = guard.After(how.Force, "kill commands", h.runner.Kill)
+	}
+	return h, nil
+}
+
+// scratch is where what background commands print is kept while they and their task live.
+func (p Place) scratch() string { return filepath.Join(p.State, "background") }
+
+// Mark is what the children of this project's hosts have in their environment, so that they are found again.
+func (p Place) Mark() string {
+	sum := sha256.Sum256([]byte(p.State))
+	return hex.EncodeToString(sum[:8])
+}
+
+// killOrphans kills the commands that a dead host left behind. A host that ended normally has removed its file.
+func (h *Host) killOrphans(ctx context.Context) error {
+	last, err := h.Owner()
+	if err != nil || last.Boot != bootID() {
+		return nil // nothing of it can be left
+	}
+	left, err := sandbox.Sweep(ctx, h.Mark())
+	if len(left) > 0 && err != nil {
+		return &centurion.Error{Op: "host project", Kind: centurion.KindConflict, Err: err,
+			Msg:  fmt.Sprintf("a command of the host that died (process %d) is still running", left[0].PID),
+			Hint: fmt.Sprintf("end it with: kill -9 %d", left[0].PID)}
+	}
+	return nil
+}
+
+// bootID tells one start of the machine from another, "" where that cannot be known.
+func bootID() string {
+	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return string(b)
+}
+
+// maxSocket is the longest path that a unix socket's address can hold on every system, with its final zero.
+const maxSocket = 100
+
+// listen opens the socket through which other processes read and drive what runs here.
+func (h *Host) listen(how Options) error {
+	h.socket = filepath.Join(h.State, "host.sock")
+	if len(h.socket) > maxSocket {
+		dir, err := os.MkdirTemp("", "centurion-")
+		if err != nil {
+			return StateError(os.TempDir(), err)
+		}
+		h.socket = filepath.Join(dir, "host.sock")
+	}
+	if err := os.Remove(h.socket); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a host that was killed; we hold the lock
+		return StateError(h.State, err)
+	}
+	l, err := net.Listen("unix", h.socket)
+	if err != nil {
+		return StateError(h.State, err)
+	}
+	if err := os.Chmod(h.socket, 0o600); err != nil {
+		return errors.Join(StateError(h.State, err), l.Close())
+	}
+	h.server = &http.Server{Handler: server.Handler(h.api(), h.Token, server.Info{PID: os.Getpid(), Version: how.Version, Directory: h.Dir,
+		Detached: how.Detached}), ReadHeaderTimeout: 10 * time.Second}
+	h.group.Go("serve socket", func() error {
+		if err := h.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	b, err := json.Marshal(Owner{PID: os.Getpid(), Boot: bootID(), Socket: h.socket, Since: centurion.Now(), Detached: how.Detached})
+	if err != nil {
+		return err
+	}
+	// Whoever looks finds the whole of it or nothing.
+	if err := errors.Join(os.WriteFile(h.OwnerFile()+".new", b, 0o600), os.Rename(h.OwnerFile()+".new", h.OwnerFile())); err != nil {
+		return StateError(h.State, err)
+	}
+	return nil
+}
+
+// api is what this process serves, and uses itself.
+func (h *Host) api() *server.Local {
+	return &server.Local{Store: h.store, Host: h.missions, Person: h.person, Work: h, Hub: h.hub, Archive: h.workspace}
+}
+
+var _ server.Work = (*Host)(nil)
+
+// errEnding refuses work that comes too late. Who is refused finds the next host.
+var errEnding = &centurion.Error{Kind: centurion.KindNetwork, Msg: "this host is about to end"}
+
+// Launch begins to work on a recorded mission.
+func (h *Host) Launch(id string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ending {
+		return errEnding
+	}
+	before := h.runs[id]
+	if before != nil && (before.isOver() || h.missions.Attended(id)) {
+		if !before.isOver() {
+			return nil
+		}
+		before = nil
+	}
+	h.missions.Expect(id)
+	// Whoever asked for it may go; the mission goes on until this host ends it.
+	ctx, end := context.WithCancelCause(context.Background())
+	x := &run{end: end, done: make(chan struct{})}
+	h.runs[id] = x
+	after := h.store.LastSeq()
+	h.group.Go("mission "+id, func() error {
+		defer h.wake()
+		defer close(x.done)
+		defer end(nil)
+		if before != nil { // it is about to end
+			<-before.done
+		}
+		var m centurion.Mission
+		if m, x.err = h.missions.Run(ctx, id); x.err == nil && m.Status == centurion.MissionCompleted && m.Options.Merge && m.Options.Detached {
+			h.person.MergeUnasked(ctx, id) // nobody sits there who would
+		}
+		return nil
+	})
+	if h.watch != nil {
+		h.group.Go("notices of "+id, func() error {
+			h.watch(context.WithoutCancel(ctx), h.runEvents(ctx, id, after))
+			return nil
+		})
+	}
+	return nil
+}
+
+func (x *run) isOver() bool {
+	select {
+	case <-x.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Keep counts who takes a mission over.
+func (h *Host) Keep(id string) (done func()) {
+	h.mu.Lock()
+	h.keepers[id]++
+	h.mu.Unlock()
+	h.wake()
+	return func() {
+		h.mu.Lock()
+		h.keepers[id]--
+		h.mu.Unlock()
+		h.wake()
+	}
+}
+
+// wake tells those who wait on the channel of running that the runs have changed.
+func (h *Host) wake() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// running returns the runs of this moment, and a channel that is closed when they change.
+func (h *Host) running() (map[string]*run, <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	living := map[string]*run{}
+	for id, x := range h.runs {
+		if !x.isOver() {
+			living[id] = x
+		}
+	}
+	return living, h.changed
+}
+
+// resumeInterrupted resumes the missions that were running when their host died or ended, except one, and returns their ids.
+// A mission whose model is not available here stays as it is; say is told why.
+func (h *Host) resumeInterrupted(ctx context.Context, except string, say func(string)) ([]string, error) {
+	all, err := h.store.Missions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, m := range all {
+		if !m.Status.Alive() || m.ID == except {
+			continue
+		}
+		if _, err := h.models.Get(m.Options.Model); err != nil {
+			say(fmt.Sprintf("mission %s stays interrupted: %v", m.ID, err))
+			continue
+		}
+		if err := h.Launch(m.ID); err != nil {
+			return found, err
+		}
+		found = append(found, m.ID)
+	}
+	return found, nil
+}

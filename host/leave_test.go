@@ -1,0 +1,53 @@
+package host
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"centurion"
+	"centurion/store"
+)
+
+// A host that leaves does not wait for ever for a mission that only a person can bring further; one that works, it waits for.
+func TestHostDoesNotWaitForAPersonForEver(t *testing.T) {
+	for name, asks := range map[string]bool{"it asks": true, "it works": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "centurion.db"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				err = s.Update(t.Context(), func(tx *store.Tx) error {
+					if err := tx.PutMission(&centurion.Mission{ID: "msn_1", Status: centurion.MissionRunning}); err != nil || !asks {
+						return err
+					}
+					return tx.PutAsk(&store.Ask{ID: "que_1", Mission: "msn_1", Type: store.AskQuestion, Created: centurion.Now()})
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ended, stop := context.WithCancelCause(t.Context())
+				x := &run{end: stop, done: make(chan struct{})}
+				context.AfterFunc(ended, func() { close(x.done) })
+				h := &Host{store: s, changed: make(chan struct{}), runs: map[string]*run{"msn_1": x}}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				var said []string
+				began := time.Now()
+				h.waitForOthers(ctx, func(line string) { said = append(said, line) })
+				want := map[bool]time.Duration{true: personTimeout, false: time.Hour}[asks]
+				if took := time.Since(began); took != want || context.Cause(ended) != centurion.ErrShutdown {
+					t.Errorf("it left after %s (%v), want %s", took, context.Cause(ended), want)
+				}
+				if told := strings.Contains(strings.Join(said, "\n"), "mission msn_1 waits for you and is paused"); told != asks {
+					t.Errorf("it said: %q", said)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,67 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"centurion"
+	"centurion/config"
+	"centurion/orchestrator"
+	"centurion/recovery"
+	"centurion/session"
+)
+
+// ORCH-12, ORCH-36, ORCH-37, ORCH-42, ORCH-43, ORCH-84, ORCH-85, ORCH-91, ORCH-119, ORCH-127, ORCH-128, ORCH-129, ORCH-133, ORCH-136, ORCH-137, ORCH-138, ORCH-140, C-5,
+// C-7, C-14: every limit that can be configured reaches the orchestrator, each as itself.
+func TestLimitsReachTheOrchestrator(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	load := func(text string) *config.Config {
+		t.Helper()
+		path := filepath.Join(home, ".config", "centurion", "config.jsonc")
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(config.Options{Dir: dir, Home: home, Env: func(string) string { return "" }})
+		if err != nil {
+			t.Fatal(err, centurion.HintOf(err))
+		}
+		return cfg
+	}
+	got := limits(load(`{"max_workers": 1, "max_per_agent": 2, "max_reopened": 3, "stuck_rounds": 4, "pause_rounds": 5, "keep_tasks": 6,
+		"max_attempts": 7, "compaction": {"buffer": 8000}, "task_budget": {"rounds": 9},
+		"countdown": "1s", "wait_timeout": "2s", "gate_release": "3s", "poll_interval": "4s", "stall_timeout": "5s", "session_ttl": "6s",
+		"retention": "7s", "archive_after": "8s", "archive_failed_after": "9s", "retry_delay": "10s", "ask_timeout": "12s",
+		"sub_agent_idle": "13s", "persist": "every_event", "tool_policy": "sequential"}`), Options{DiskWait: 11 * time.Second})
+	want := orchestrator.Config{Workers: 1, PerAgent: 2, Returns: 3, NewApproach: 4, GiveUp: 5, KeepTasks: 6, Buffer: 8000,
+		TaskBudget: centurion.TaskBudget{Rounds: 9}, Countdown: time.Second, Await: 2 * time.Second, GateWait: 3 * time.Second,
+		PollInterval: 4 * time.Second, StallTimeout: 5 * time.Second, SessionTTL: 6 * time.Second, Retention: 7 * time.Second,
+		ArchiveAfter: 8 * time.Second, ArchiveFailedAfter: 9 * time.Second, DiskWait: 11 * time.Second, AskTimeout: 12 * time.Second,
+		SubAgentIdle: 13 * time.Second, Policy: session.PolicySequential, EveryEvent: true,
+		Recovery: recovery.Policy{MaxAttempts: 7, Cooldown: 10 * time.Second}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(orchestrator.Config{}, limits(load(`{}`), Options{})); d != "" {
+		t.Errorf("where nothing is configured: %s", d)
+	}
+	for text, want := range map[string]orchestrator.Config{ // a provider that may be silent for longer is waited for
+		`{"idle_timeout": "110s"}`: {},
+		`{"idle_timeout": "2m"}`:   {SubAgentIdle: 3 * time.Minute},
+		`{"idle_timeout": "10m"}`:  {SubAgentIdle: 11 * time.Minute, StallTimeout: 11 * time.Minute},
+		`{"idle_timeout": "10m", "sub_agent_idle": "1m", "stall_timeout": "9m"}`: {SubAgentIdle: time.Minute, StallTimeout: 9 * time.Minute},
+	} {
+		if d := cmp.Diff(want, limits(load(text), Options{})); d != "" {
+			t.Errorf("%s: %s", text, d)
+		}
+	}
+	if r := newRunner("m", load(`{"max_commands": 7}`).Own); r.Slots != 7 || r.Mark != "m" {
+		t.Errorf("max_commands: %d", r.Slots)
+	}
+}

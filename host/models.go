@@ -1,0 +1,74 @@
+package host
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/config"
+	"centurion/orchestrator"
+	"centurion/orchestrator/slots"
+	"centurion/provider"
+)
+
+// concurrency turns the configured caps into the orchestrator's, under the names that its agents have.
+func concurrency(cfg *config.Config, cast, assistant *agents.Cast) (slots.Caps, error) {
+	c := slots.Caps{Providers: cfg.Own.Concurrency.Providers, Models: cfg.Own.Concurrency.Models, Agents: map[string]int{}}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Own.Concurrency.Agents)) {
+		a, err := cast.Find(name)
+		if other, no := assistant.Get(name); err != nil && no == nil {
+			a, err = other, nil
+		}
+		if err != nil {
+			file, _ := cfg.Origin("concurrency")
+			return c, &centurion.Error{Op: "read config", Kind: centurion.KindConfig, Msg: "concurrency.agents (" + file + ")", Err: err, Hint: centurion.HintOf(err)}
+		}
+		c.Agents[a.Name] = cfg.Own.Concurrency.Agents[name]
+	}
+	return c, nil
+}
+
+// Models resolves model names to clients, each once.
+type Models struct {
+	Config *config.Config
+	First  config.Resolved
+	gates  provider.Gates
+
+	mu    sync.Mutex // protects known
+	known map[string]orchestrator.Model
+}
+
+func NewModels(cfg *config.Config, first config.Resolved) *Models {
+	return &Models{Config: cfg, First: first, known: map[string]orchestrator.Model{}}
+}
+
+// Get returns the model of that name, and the mission's own for "".
+func (s *Models) Get(ref string) (orchestrator.Model, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.First
+	none := r.Model == centurion.ModelRef{} // a background host has no mission of its own
+	if ref == "" && !none {
+		ref = r.Model.String()
+	}
+	if m, ok := s.known[ref]; ok {
+		return m, nil
+	}
+	if none || ref != r.Model.String() {
+		var err error
+		if r, err = s.Config.ResolveModel(context.Background(), ref); err != nil {
+			return orchestrator.Model{}, err
+		}
+	}
+	own := s.Config.Own
+	client := provider.New(provider.Endpoint{
+		Model: r.Model, Limits: provider.Limits(r.Limit), BaseURL: r.BaseURL, APIKey: r.APIKey.Reveal(), KeySource: r.KeySource, Headers: r.Headers, EchoReasoning: r.Echo,
+		NoSessionHeaders: own.SessionHeaders != nil && !*own.SessionHeaders, IdleTimeout: own.IdleTimeout, MaxRetries: own.MaxRetries,
+		Gates: &s.gates, Wire: r.Wire()})
+	m := orchestrator.Model{Ref: r.Model, Price: r.Price, Context: client.Model().Context, Media: r.Media, Client: client, Closed: client.Closed}
+	s.known[ref] = m
+	return m, nil
+}

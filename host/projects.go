@@ -1,0 +1,107 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/config"
+	"centurion/server"
+)
+
+// Project is one that has state, with all its missions, newest first. There is at least one.
+type Project struct {
+	Place
+	Missions []server.Mission
+}
+
+// Interrupted returns the missions that were being worked on and that nobody works on now.
+func (p Project) Interrupted() []server.Mission {
+	var found []server.Mission
+	for _, m := range p.Missions {
+		if m.Reason == server.Interrupted {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// Projects reads every project that has missions, without creating anything or taking anybody's lock. What is wrong with
+// one is told, and the others are read.
+func Projects(ctx context.Context, getenv func(string) string, note func(string)) ([]Project, error) {
+	state, err := config.StateDir(getenv)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Join(state, "projects"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, StateError(state, err)
+	}
+	token, err := os.ReadFile(filepath.Join(state, "token"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // without one there is no host to let anybody in
+		return nil, StateError(state, err)
+	}
+	var found []Project
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		p := Project{Place: Place{State: filepath.Join(state, "projects", e.Name()), Token: strings.TrimSpace(string(token))}}
+		err := p.read(ctx)
+		_, none := errors.AsType[NoMissionError](err)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case none:
+		case err != nil:
+			note(fmt.Sprintf("%s is passed over: %v", p.State, err))
+		case len(p.Missions) > 0:
+			p.Dir = p.Missions[0].Directory
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// ReadTimeout is how long the host of one project among many may take to answer.
+const ReadTimeout = 5 * time.Second
+
+var errSilent = &centurion.Error{Kind: centurion.KindTimeout, Msg: "its host does not answer"}
+
+func (p *Project) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, ReadTimeout, errSilent)
+	defer cancel()
+	api, done, err := p.API(ctx)
+	if err != nil {
+		return err
+	}
+	p.Missions, err = api.Missions(ctx)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return errors.Join(err, done())
+}
+
+// MovedFrom lists the directories that a project without missions may have been moved from: there is none any more where they
+// were, which was of the same name or in the same place, and their missions are kept under the old path.
+func MovedFrom(ctx context.Context, dir string, getenv func(string) string, note func(string)) (found []string) {
+	all, err := Projects(ctx, getenv, note)
+	if err != nil {
+		return nil // nothing can be told of them
+	}
+	for _, p := range all {
+		_, err := os.Stat(p.Dir)
+		if errors.Is(err, os.ErrNotExist) && (filepath.Base(p.Dir) == filepath.Base(dir) || filepath.Dir(p.Dir) == filepath.Dir(dir)) {
+			found = append(found, p.Dir)
+		}
+	}
+	return found[:min(len(found), maxMoved)]
+}
+
+// maxMoved is how many directories are named of which one may be meant.
+const maxMoved = 3

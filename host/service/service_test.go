@@ -1,0 +1,164 @@
+package service
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"centurion"
+)
+
+// odd is a service whose paths hold everything that a unit file or XML has a use for.
+var odd = Program{Executable: `/opt/a b/100% "x" $HOME\n<&>/centurion`, Env: []string{"PATH=/usr/bin:/o p/t%", "CENTURION_HOME=/s \"t\" $a\te"},
+	Home: "/home/o & o", Config: "/home/o & o/.config", UID: 501}
+
+// Issue «What works» 6: what a systemd unit says is what was meant, whatever the paths hold.
+func TestSystemdUnit(t *testing.T) {
+	s := odd
+	s.Executable = "/opt/a b/100% $HOME<&>/centurion"
+	u, err := New("linux", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.File != "/home/o & o/.config/systemd/user/centurion.service" {
+		t.Errorf("it is written to %s", u.File)
+	}
+	lines := strings.Split(u.text, "\n")
+	for _, want := range []string{
+		`ExecStart="/opt/a b/100%% $HOME<&>/centurion" service run`,
+		`Environment="PATH=/usr/bin:/o p/t%%"`, `Environment="CENTURION_HOME=/s \"t\" $a\te"`,
+		"Type=simple", "Restart=on-failure", "KillMode=mixed", "WantedBy=default.target", "[Unit]", "[Service]", "[Install]",
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("there is no line %s in\n%s", want, u.text)
+		}
+	}
+	if got := systemdWord("a\nb\rc\\"); got != `"a\nb\rc\\"` {
+		t.Errorf("line ends and backslashes are written as %s", got)
+	}
+	for _, exe := range []string{`/a"b`, `/a'b`, `/a\b`, "/a\nb"} {
+		if _, err := New("linux", Program{Executable: exe}); centurion.KindOf(err) != centurion.KindUsage || centurion.HintOf(err) == "" {
+			t.Errorf("%q, which systemd refuses: %v", exe, err)
+		}
+	}
+}
+
+// systemd itself reads the unit without complaint, and finds the program in it.
+func TestSystemdReadsUnit(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("no systemd-analyze here")
+	}
+	dir := filepath.Join(t.TempDir(), `a b 100%n $HOME`)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	verify := func(exe string) string {
+		s := odd
+		s.Executable = exe
+		file := filepath.Join(t.TempDir(), unitName)
+		if err := writeWhole(file, systemdUnit(s)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), analyze, "--user", "verify", file)
+		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir)
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	there := filepath.Join(dir, "centurion")
+	if err := os.WriteFile(there, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	missing := verify(filepath.Join(dir, "nothing"))
+	if !strings.Contains(missing, "nothing") {
+		t.Skipf("systemd-analyze does not look for programs here: %s", missing)
+	}
+	if out := verify(there); strings.Contains(out, unitName) || strings.Contains(out, "ommand") {
+		t.Errorf("systemd says: %s", out)
+	}
+}
+
+// Issue «What works» 6: a launchd agent is XML that holds what was meant, whatever the paths hold.
+func TestLaunchAgent(t *testing.T) {
+	u, err := New("darwin", odd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "/home/o & o/Library/LaunchAgents/centurion.plist"; u.File != want {
+		t.Errorf("it is written to %s, not %s", u.File, want)
+	}
+	if got := strings.Join(u.start, " "); got != "launchctl bootstrap gui/501 "+u.File {
+		t.Errorf("it is started with %s", got)
+	}
+	var texts []string
+	d := xml.NewDecoder(strings.NewReader(u.text))
+	for {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, u.text)
+		}
+		if text, ok := tok.(xml.CharData); ok && strings.TrimSpace(string(text)) != "" {
+			texts = append(texts, string(text))
+		}
+	}
+	for _, want := range [][]string{
+		{"Label", "centurion", "ProgramArguments", odd.Executable, "service", "run", "EnvironmentVariables"},
+		{"PATH", "/usr/bin:/o p/t%", "CENTURION_HOME", "/s \"t\" $a\te"},
+		{"RunAtLoad"},
+	} {
+		at := slices.Index(texts, want[0])
+		if at < 0 || !slices.Equal(texts[at:min(at+len(want), len(texts))], want) {
+			t.Errorf("the agent does not hold %q: %q", want, texts)
+		}
+	}
+	if strings.Count(u.text, "<true/>") != 1 || !strings.Contains(u.text, "<key>RunAtLoad</key>\n\t<true/>") {
+		t.Errorf("it is not run when it is loaded:\n%s", u.text)
+	}
+}
+
+// Where no way is known, that is said and nothing is tried.
+func TestNoSupervisor(t *testing.T) {
+	for _, goos := range []string{"windows", "freebsd", "plan9"} {
+		u, err := New(goos, odd)
+		if u != nil || centurion.KindOf(err) != centurion.KindUsage || !strings.Contains(err.Error(), goos) || centurion.HintOf(err) == "" {
+			t.Errorf("%s: %v, %v", goos, u, err)
+		}
+	}
+}
+
+func TestIsPassing(t *testing.T) {
+	temp := t.TempDir()
+	elsewhere := t.TempDir()
+	link := filepath.Join(elsewhere, "link")
+	if err := os.WriteFile(filepath.Join(temp, "centurion"), nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(temp, link); err != nil && runtime.GOOS != "windows" {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		filepath.Join(temp, "centurion"):                      true,
+		filepath.Join(temp, "deep", "centurion"):              true,
+		filepath.Join(link, "centurion"):                      runtime.GOOS != "windows",
+		temp + "x":                                            false,
+		filepath.Join(elsewhere, "centurion"):                 false,
+		"/home/a/.cache/go-build/ab/abcd-d/centurion":         true,
+		"/var/x/go-build123/b001/exe/centurion":               true,
+		"/home/a/src/my-go-build/centurion":                   false,
+		filepath.Join(filepath.Dir(elsewhere), "..centurion"): false,
+	} {
+		if got := isTemporary(path, temp); got != want {
+			t.Errorf("%s: passing is %t", path, got)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package service
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"centurion"
+)
+
+// Supervisor is what starts a program at every login or start of the machine: systemd or launchd, as data.
+type Supervisor struct {
+	File   string     // what tells it of the service
+	text   string     // what stands there
+	links  []string   // files that the supervisor itself makes of it, to be removed where it cannot be asked
+	reach  []string   // succeeds if there is a supervisor to talk to, and makes it read the file
+	forget []string   // before start; it fails where there is nothing to forget
+	start  []string   // from now on and at every start of the machine
+	Later  [][]string // what a person types where the supervisor cannot be reached
+	stop   []string   // the opposite of start
+	after  []string   // when the file is gone
+	state  []string   // prints the line active if the service runs
+	active string
+}
+
+// The names by which the supervisors know the service.
+const (
+	unitName    = "centurion.service"
+	launchLabel = "centurion"
+)
+
+// Program is what a supervisor has to know.
+type Program struct {
+	Executable string   // absolute
+	Env        []string // NAME=value
+	Home       string   // the person's
+	Config     string   // the person's configuration: $XDG_CONFIG_HOME or ~/.config
+	UID        int
+}
+
+// New returns the supervisor of an operating system. The error has centurion.KindUsage where none is known.
+func New(goos string, s Program) (*Supervisor, error) {
+	switch goos {
+	case "linux":
+		if strings.ContainsFunc(s.Executable, func(r rune) bool { return strings.ContainsRune(`"'\`, r) || unicode.IsControl(r) }) {
+			return nil, &centurion.Error{Op: "install service", Kind: centurion.KindUsage, Msg: fmt.Sprintf("systemd takes no program whose path holds quotes, backslashes or control characters: %q", s.Executable),
+				Hint: "put the program where its path holds none, as in ~/.local/bin"}
+		}
+		dir := filepath.Join(s.Config, "systemd", "user")
+		ctl := func(args ...string) []string { return append([]string{"systemctl", "--user"}, args...) }
+		return &Supervisor{File: filepath.Join(dir, unitName), text: systemdUnit(s),
+			links: []string{filepath.Join(dir, "default.target.wants", unitName)},
+			reach: ctl("daemon-reload"), start: ctl("enable", "--now", unitName), Later: [][]string{ctl("daemon-reload"), ctl("enable", "--now", unitName)},
+			stop: ctl("disable", "--now", unitName), after: ctl("daemon-reload"), state: ctl("is-active", unitName), active: "active"}, nil
+	case "darwin":
+		domain := fmt.Sprintf("gui/%d", s.UID)
+		file := filepath.Join(s.Home, "Library", "LaunchAgents", launchLabel+".plist")
+		bootstrap := []string{"launchctl", "bootstrap", domain, file}
+		bootout := []string{"launchctl", "bootout", domain + "/" + launchLabel}
+		return &Supervisor{File: file, text: launchAgent(s), reach: []string{"launchctl", "print", domain}, forget: bootout,
+			start: bootstrap, Later: [][]string{bootstrap}, stop: bootout,
+			state: []string{"launchctl", "print", domain + "/" + launchLabel}, active: "state = running"}, nil
+	}
+	return nil, &centurion.Error{Op: "find service manager", Kind: centurion.KindUsage, Msg: "how a service is installed on " + goos + " is not known here",
+		Hint: "let the system start `centurion service run` when you log in"}
+}
+
+// systemdUnit is the text of a systemd user unit. A missing program or a mission that brings the machine down is not
+// started again for ever: five times in ten minutes.
+func systemdUnit(s Program) string {
+	var b strings.Builder
+	b.WriteString("[Unit]\n" +
+		"Description=Centurion: go on with the missions that a restart has interrupted\n" +
+		"StartLimitIntervalSec=600\n" +
+		"StartLimitBurst=5\n" +
+		"\n[Service]\n" +
+		"Type=simple\n")
+	fmt.Fprintf(&b, "ExecStart=%s service run\n", systemdWord(s.Executable))
+	for _, kv := range s.Env {
+		fmt.Fprintf(&b, "Environment=%s\n", systemdWord(kv))
+	}
+	// Mixed: the signal goes to the service alone, which passes it on to its hosts; what is left after the time is killed.
+	b.WriteString("Restart=on-failure\n" +
+		"RestartSec=10\n" +
+		"KillMode=mixed\n" +
+		"TimeoutStopSec=60\n" +
+		"\n[Install]\n" +
+		"WantedBy=default.target\n")
+	return b.String()
+}
+
+// systemdWord quotes one word of a unit file: backslashes and quotes are C's, and a percent sign would begin a specifier.
+func systemdWord(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "%", "%%").Replace(s) + `"`
+}
+
+// launchAgent is the text of a launchd agent. ExitTimeOut is how many seconds the hosts may take to end.
+func launchAgent(s Program) string {
+	var b strings.Builder
+	b.WriteString(xml.Header + `<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">` + "\n" +
+		"<plist version=\"1.0\">\n<dict>\n")
+	key(&b, "\t", "Label", launchLabel)
+	b.WriteString("\t<key>ProgramArguments</key>\n\t<array>\n")
+	for _, arg := range []string{s.Executable, "service", "run"} {
+		element(&b, "\t\t", "string", arg)
+	}
+	b.WriteString("\t</array>\n\t<key>EnvironmentVariables</key>\n\t<dict>\n")
+	for _, kv := range s.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		key(&b, "\t\t", name, value)
+	}
+	b.WriteString("\t</dict>\n")
+	key(&b, "\t", "StandardErrorPath", filepath.Join(s.Home, "Library", "Logs", "centurion.log"))
+	b.WriteString("\t<key>RunAtLoad</key>\n\t<true/>\n" +
+		"\t<key>KeepAlive</key>\n\t<dict>\n\t\t<key>SuccessfulExit</key>\n\t\t<false/>\n\t</dict>\n" +
+		"\t<key>ThrottleInterval</key>\n\t<integer>10</integer>\n" +
+		"\t<key>ExitTimeOut</key>\n\t<integer>60</integer>\n" +
+		"</dict>\n</plist>\n")
+	return b.String()
+}
+
+func key(b *strings.Builder, indent, name, value string) {
+	element(b, indent, "key", name)
+	element(b, indent, "string", value)
+}
+
+func element(b *strings.Builder, indent, tag, text string) {
+	fmt.Fprintf(b, "%s<%s>", indent, tag)
+	_ = xml.EscapeText(io.Writer(b), []byte(text)) // a builder takes everything
+	fmt.Fprintf(b, "</%s>\n", tag)
+}
