@@ -81,6 +81,10 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	if err != nil {
 		return centurion.Mission{}, err
 	}
+	var listed string
+	if !alone(opts.Profile) { // what one request of a person is about need not be the project
+		listed = h.projectFiles(ctx, agent, isolation)
+	}
 	h.starting.Lock()
 	defer h.starting.Unlock()
 	var plan claim
@@ -108,7 +112,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	told.given = append(told.given, given...)
 	rec, instead := h.rootSession(m, agent, model.Ref, told)
 	m.Session = rec.ID
-	return m, h.recordStart(ctx, opening{m, rec, firstMessage(goal, opts) + earlier, texts, files, instead, note})
+	return m, h.recordStart(ctx, opening{m, rec, firstMessage(goal, opts) + earlier + listed, texts, files, instead, note})
 }
 
 // rootSession is the session of the agent that owns a mission, with the first of its models that may be asked. Instead says

@@ -360,6 +360,9 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskR
 	}
 	begun, _ := m.itemNow(t.Item)
 	shared, given := m.sharedContext(*t)
+	if t.Sub == nil {
+		shared += m.fileList(ctx, agent)
+	}
 	told, err := m.bootstrap(ctx, agent, *t, model)
 	if err != nil {
 		return err

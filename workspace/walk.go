@@ -71,6 +71,7 @@ func (w *Workspace) Walk(ctx context.Context, opts WalkOptions) iter.Seq2[Entry,
 			}
 		}
 		wk := walker{w: w, ctx: ctx, opts: opts, yield: yield}
+		wk.into = wk.dir
 		wk.dir(dir, 1, rules)
 	}
 }
@@ -82,6 +83,7 @@ type walker struct {
 	ctx   context.Context
 	opts  WalkOptions
 	yield func(Entry, error) bool
+	into  func(dir string, depth int, rules ruleSet) bool // takes a directory that was found
 }
 
 // dir walks one directory and reports whether the reader wants more.
@@ -95,7 +97,8 @@ func (wk *walker) dir(dir string, depth int, rules ruleSet) bool {
 	if err != nil && !wk.yield(Entry{Path: dir, Mode: fs.ModeDir}, wk.w.fail(opWalk, dir, err)) {
 		return false
 	}
-	if !wk.opts.Ignored {
+	hasRules := func(fi fs.FileInfo) bool { return strings.EqualFold(fi.Name(), ".gitignore") }
+	if !wk.opts.Ignored && (dir == "." || slices.ContainsFunc(infos, hasRules)) {
 		rules = rules.with(wk.w, dir)
 	}
 	for _, fi := range infos {
@@ -112,7 +115,7 @@ func (wk *walker) dir(dir string, depth int, rules ruleSet) bool {
 		if !wk.yield(e, nil) {
 			return false
 		}
-		if fi.IsDir() && (wk.opts.MaxDepth == 0 || depth < wk.opts.MaxDepth) && !wk.dir(rel, depth+1, rules) {
+		if fi.IsDir() && (wk.opts.MaxDepth == 0 || depth < wk.opts.MaxDepth) && !wk.into(rel, depth+1, rules) {
 			return false
 		}
 	}

@@ -347,3 +347,27 @@ func (o *objects) newBlobs(ctx context.Context, contents [][]byte) ([]string, er
 	}
 	return ids, nil
 }
+
+// Files lists the project's files by their names relative to it, without .opencode/: those of a commit, or those that the person's index has
+// if commit is "". No file is looked at.
+func (r *Repo) Files(ctx context.Context, commit string) ([]string, error) {
+	args := []string{"ls-files", "-z", "--deduplicate", "--", ":(top,glob)**", exclude(r.private())}
+	if commit != "" {
+		args = []string{"ls-tree", "-r", "-z", "--name-only", "--full-tree", "--end-of-options", commit}
+	}
+	out, err := r.git(ctx, call{Args: args})
+	if err != nil {
+		return nil, err
+	}
+	below := ""
+	if r.prefix != "" {
+		below = r.prefix + "/"
+	}
+	var files []string
+	for _, f := range fields(out) {
+		if rel, ok := strings.CutPrefix(f, below); ok && !strings.HasPrefix(f, r.private()+"/") {
+			files = append(files, rel)
+		}
+	}
+	return files, nil
+}

@@ -1,0 +1,74 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/permission"
+	"centurion/workspace"
+	"centurion/worktree"
+)
+
+const (
+	fileListBytes = 2048            // of a first message
+	fileListMax   = 20_000          // files that are looked at without git
+	fileListTime  = 2 * time.Second // what takes longer is left out: no request waits for it
+)
+
+// fileList is the part of a session's first message that names the project's files, so that the session need not begin with listing them: those
+// that git tracks in a commit ("" is the person's index), or where nothing is tracked or repo is nil those of the directory. It is empty for
+// an agent that may not list files unasked, and if the files cannot be had.
+func (h *Host) fileList(ctx context.Context, agent agents.Agent, repo *worktree.Repo, commit string) string {
+	d := permission.Decide(h.cfg.Rules(agent.Name), "list", []string{"."})
+	if !agent.Holds("ls") || d.Action == permission.Deny || d.Action == permission.Ask && d.Level != "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, fileListTime)
+	defer cancel()
+	var files []string
+	var err error
+	whole := true
+	if repo != nil {
+		files, err = repo.Files(ctx, commit)
+	}
+	if len(files) == 0 {
+		files, whole, err = h.cfg.Workspace.Files(ctx, fileListMax)
+	}
+	if err != nil || len(files) == 0 {
+		return ""
+	}
+	counted := centurion.Count(len(files), "file")
+	if !whole {
+		counted = fmt.Sprintf("the first %s, counted from the top", counted)
+	}
+	head := fmt.Sprintf("\n# Files of the project\n\nNames only (%s). A number stands for the files of a directory that are not named.\n<files>\n", counted)
+	const tail = "\n</files>\n"
+	return head + workspace.Listing(files, fileListBytes-len(head)-len(tail)) + tail
+}
+
+// fileList is [Host.fileList] for a task's session, as the mission's work stands now.
+func (m *mission) fileList(ctx context.Context, agent agents.Agent) string {
+	if !m.isolated() {
+		return m.h.fileList(ctx, agent, nil, "")
+	}
+	tip, err := m.tip(ctx)
+	if err != nil {
+		return ""
+	}
+	return m.h.fileList(ctx, agent, m.ground.repo, tip)
+}
+
+// projectFiles is [Host.fileList] for the first session of a mission, before anything is recorded of it.
+func (h *Host) projectFiles(ctx context.Context, agent agents.Agent, isolation string) string {
+	if isolation != centurion.IsolationWorktree {
+		return h.fileList(ctx, agent, nil, "")
+	}
+	repo, err := h.Repository(ctx)
+	if err != nil {
+		return ""
+	}
+	return h.fileList(ctx, agent, repo, "")
+}
