@@ -15,7 +15,7 @@ type Receipt struct {
 	Command  string `json:"command"`
 	ExitCode int    `json:"exit_code"`        // of the green run; -1 if it could not be started, was refused or timed out
 	Passed   bool   `json:"passed"`           // the green run did
-	Final    bool   `json:"final,omitempty"`  // run at the mission's end, on the finished work
+	Final    bool   `json:"final,omitempty"`  // it counts for the mission's end: run on the finished work
 	Early    bool   `json:"early,omitempty"`  // red, of a check of the mission that its branch had not passed yet: no fault of the work
 	Error    string `json:"error,omitempty"`  // why it did not run to its end
 	Output   string `json:"output"`           // head and tail of the green run's

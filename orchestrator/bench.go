@@ -297,8 +297,8 @@ func firstLine(r centurion.Receipt) string {
 	return centurion.Clip(line, 120)
 }
 
-// finalCheck runs a command on the finished work, unless it was green on the same files. One that proves runs without all of the
-// mission's work as well.
+// finalCheck runs a command on the finished work, unless it was green on the same files, at the end or as a check of the mission. One that
+// proves runs without all of the mission's work as well: only a run of that kind spares it another.
 func (m *mission) finalCheck(ctx context.Context, command, agent string, proves bool) (centurion.Receipt, error) {
 	want := centurion.Receipt{Command: command, Final: true}
 	if err := m.mayCheck(ctx, command, agent, ""); err != nil {
@@ -319,15 +319,27 @@ func (m *mission) finalCheck(ctx context.Context, command, agent string, proves 
 	if err != nil {
 		return want, err
 	}
-	for _, r := range all {
-		if r.Final && r.Passed && r.Tree == want.Tree && strings.TrimSpace(r.Command) == strings.TrimSpace(command) {
-			return r, nil
+	for _, r := range slices.Backward(all) {
+		if !r.Passed || r.Tree != want.Tree || strings.TrimSpace(r.Command) != strings.TrimSpace(command) || proves && r.Proof == "" {
+			continue
+		}
+		if !r.Final && !proves && r.Item == "" && r.Proof == "" { // neither an item's nor flaky
+			err = m.countAtEnd(ctx, &r)
+		}
+		if r.Final || err != nil {
+			return r, err
 		}
 	}
 	if proves {
 		return m.proveFinal(ctx, want)
 	}
 	return m.runOn(ctx, want, true)
+}
+
+// countAtEnd makes the receipt of a check of the mission that of its end: it ran on the files that are the finished work.
+func (m *mission) countAtEnd(ctx context.Context, r *centurion.Receipt) error {
+	r.Final = true
+	return m.keepReceipt(ctx, r)
 }
 
 // proveFinal proves all that the mission has done by one command, and keeps the receipt.

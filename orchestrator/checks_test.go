@@ -82,6 +82,81 @@ func TestFinalCheck(t *testing.T) {
 	check("exists base.txt", false, 3)
 }
 
+// Issue "What real use showed", B.11: what the mission's own check has said of the finished work counts for its end, and the check does not run again; a flaky one, and
+// one that has to prove all of the work, do.
+func TestFinalCheckIsKnown(t *testing.T) {
+	t.Parallel()
+	r, m := idle(t, map[string]string{"base.txt": "base\n"})
+	base := m.ground.base.Commit
+	tip := r.onTop(m, base, map[string]string{"new.txt": "x\n"})
+	if err := m.ground.repo.Advance(r.ctx, m.branch(), base, tip); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command    string
+		own, green bool
+		proves     bool
+		more       int // runs at the end
+		proof      centurion.Proof
+	}{
+		{"exists new.txt", true, true, false, 0, ""},
+		{"exists base.txt", false, true, false, 1, ""},
+		{"exists none.txt", true, false, false, 2, ""},
+		{"flaky 1", true, true, false, 1, ""},
+		{"lacks new.txt y", true, true, true, 2, centurion.ProofUnproven},
+		{"exists ./new.txt", true, true, true, 3, centurion.ProofProven},
+	} {
+		var own centurion.Receipt
+		var err error
+		if c.own {
+			if own, err = m.ownCheck(r.ctx, c.command, tip, true); err != nil || own.Passed != c.green {
+				t.Fatalf("%s: %+v, %v", c.command, own, err)
+			}
+		}
+		before := r.shell.times(c.command)
+		for range 2 { // the second time what the first said is known, if it was green
+			got, err := m.finalCheck(r.ctx, c.command, "commander", c.proves)
+			if err != nil || got.Passed != c.green || !got.Final || got.Proof != c.proof {
+				t.Errorf("%s: %+v, %v", c.command, got, err)
+			}
+			if !c.green {
+				break
+			}
+			equal(t, c.command+" is that of the check before", got.ID == own.ID, c.more == 0)
+		}
+		equal(t, c.command+" ran at the end", r.shell.times(c.command)-before, c.more)
+	}
+}
+
+// Issue "What real use showed", B.11: a mission whose check was green on the tree of its last merge ends without running it there again, and counts it.
+func TestEndRunsNoCheckTwice(t *testing.T) {
+	t.Parallel()
+	const whole = "lacks base.txt broken"
+	r := inRepo(t, map[string]string{"base.txt": "base\n"}, map[string]script{
+		"commander": steps(do(plans("- verify: `"+whole+"`", "- [ ] T1 One", "  - verify: `exists a.txt`")), do(work("T1", makeA)), say("I wait"), complete()),
+		"worker":    steps(do(writes("a.txt", "a\n"))),
+	})
+	m := r.mission(centurion.MissionOptions{})
+	r.is(m, centurion.MissionCompleted, "")
+	equal(t, "verified", m.Verified, 1)
+	equal(t, "evidence", m.Evidence, centurion.EvidenceProven)
+	equal(t, "runs", r.shell.times(whole), 2) // on the base and on the merged work
+	all, err := r.store.Receipts(r.ctx, m.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var finals []string
+	for _, x := range all {
+		if x.Final && x.Command == whole {
+			finals = append(finals, x.Tree)
+		}
+	}
+	tree, err := r.host.repo.TreeOf(r.ctx, branchOf(m.ID))
+	if err != nil || len(finals) != 1 || finals[0] != tree {
+		t.Errorf("final receipts of %s: %q, want one of %s, %v", whole, finals, tree, err)
+	}
+}
+
 // A receipt counts for the files that it was made of; what an earlier work of the item has turned green need not be turned green
 // again, unless a check was weakened.
 func TestProveWork(t *testing.T) {
