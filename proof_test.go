@@ -82,7 +82,7 @@ func TestProofWithGit(t *testing.T) {
 	t.Cleanup(func() { _ = trees.Close() })
 	c := verify.Checker{Runner: shell{}}
 	r, err := c.Prove(ctx, trees, verify.Work{Command: "bash add_test.sh", Before: before, After: honest}, nil)
-	if err != nil || r.Proof != centurion.ProofProven || r.Died != "FAIL: add" || len(r.Runs) != 3 || !strings.Contains(r.Removed, "+echo $(($1 + $2))") || strings.Contains(r.Removed, "add_test") {
+	if err != nil || r.Proof != centurion.ProofProven || r.FailureLine != "FAIL: add" || len(r.Runs) != 3 || !strings.Contains(r.Removed, "+echo $(($1 + $2))") || strings.Contains(r.Removed, "add_test") {
 		t.Errorf("%v, %+v", err, r)
 	}
 	r, err = c.Prove(ctx, trees, verify.Work{Command: "bash add_test.sh", Before: before, After: hollow}, nil)

@@ -26,15 +26,15 @@ type Receipt struct {
 	Tree   string `json:"tree,omitempty"`   // the git tree that the green run looked at; empty without git
 	Commit string `json:"commit,omitempty"` // the commit whose merge it guarded; empty if it guarded none
 
-	Proof   Proof      `json:"proof,omitempty"`   // what it is worth; empty where only passing counts
-	Why     string     `json:"why,omitempty"`     // why it is worth no more, one line
-	Died    string     `json:"died,omitempty"`    // what the check said when the work was taken out, the line that tells most
-	Runs    []CheckRun `json:"runs,omitempty"`    // every run, in the order in which they were made
-	Removed string     `json:"removed,omitempty"` // the hunks that were taken out, as a unified diff, cut where it is long; lines above it name functions that did nothing instead
-	// Hollow says of an unproven receipt that tests which the work itself has brought or changed pass without it, or are not run at
-	// all: whoever wrote them can mend that.
-	Hollow   bool     `json:"hollow,omitempty"`
-	Weakened []string `json:"weakened,omitempty"` // checks that the work has deleted or weakened, one line each
+	Proof       Proof      `json:"proof,omitempty"`   // what it is worth; empty where only passing counts
+	Why         string     `json:"why,omitempty"`     // why it is worth no more, one line
+	FailureLine string     `json:"died,omitempty"`    // without the work, the line of the output that says most about the failure
+	Runs        []CheckRun `json:"runs,omitempty"`    // every run, in the order in which they were made
+	Removed     string     `json:"removed,omitempty"` // the hunks that were taken out, as a unified diff, cut where it is long; lines above it name functions that did nothing instead
+	// TestsMissWork says of an unproven receipt that tests which the work itself added or changed pass without it, or do not run:
+	// their author can fix that.
+	TestsMissWork bool     `json:"hollow,omitempty"`
+	Weakened      []string `json:"weakened,omitempty"` // checks that the work has deleted or weakened, one line each
 }
 
 // Proof is what a receipt is worth.

@@ -263,10 +263,10 @@ type VerifyData struct {
 	Output     string `json:"output,omitempty"`
 	DurationMS int64  `json:"duration_ms"`
 
-	Proof    centurion.Proof `json:"proof,omitempty"`    // what it is worth that it passed; empty where only passing counts
-	Why      string          `json:"why,omitempty"`      // why it is worth no more, one line
-	Died     string          `json:"died,omitempty"`     // what it said when the work was taken out
-	Weakened []string        `json:"weakened,omitempty"` // checks that the work has deleted or weakened, the first 10
+	Proof       centurion.Proof `json:"proof,omitempty"`    // what it is worth that it passed; empty where only passing counts
+	Why         string          `json:"why,omitempty"`      // why it is worth no more, one line
+	FailureLine string          `json:"died,omitempty"`     // [centurion.Receipt.FailureLine]
+	Weakened    []string        `json:"weakened,omitempty"` // checks that the work has deleted or weakened, the first 10
 }
 
 // AskData is the data of the permission, question and plan events. An answer repeats the id and the type.

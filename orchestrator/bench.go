@@ -91,7 +91,7 @@ func (m *mission) proveLanding(ctx context.Context, l *landing, before, after st
 				back.command, back.tree, back.onto = r.Command, l.tree, before
 			}
 		}
-		if back == nil && l.mends && r.Hollow && r.Proof == centurion.ProofUnproven {
+		if back == nil && l.mends && r.TestsMissWork && r.Proof == centurion.ProofUnproven {
 			back = hollow(r)
 			back.tree, back.onto = l.tree, before
 		}

@@ -99,7 +99,7 @@ func TestWorkIsMerged(t *testing.T) {
 	}
 	equal(t, "proof", receipts[0].Proof, centurion.ProofProven)
 	told, err := event.Decode[event.VerifyData](r.events(m.ID, centurion.EventVerifyPassed)[0])
-	if err != nil || told.Proof != centurion.ProofProven || told.Died == "" || told.Died != receipts[0].Died || told.Early {
+	if err != nil || told.Proof != centurion.ProofProven || told.FailureLine == "" || told.FailureLine != receipts[0].FailureLine || told.Early {
 		t.Errorf("told of the proof: %+v, %v", told, err)
 	}
 	equal(t, "guarded", receipts[0].Commit, one.Landed[0].Commit)

@@ -106,7 +106,7 @@ func checkFact(t centurion.EventType, r centurion.Receipt) centurion.Event {
 
 func checkData(r centurion.Receipt) event.VerifyData {
 	return event.VerifyData{Command: r.Command, ExitCode: r.ExitCode, Item: r.Item, Receipt: r.ID, Final: r.Final, Error: r.Error,
-		Output: event.Short(r.Output), DurationMS: r.Millis, Proof: r.Proof, Why: r.Why, Died: r.Died, Weakened: r.Weakened[:min(len(r.Weakened), 10)]}
+		Output: event.Short(r.Output), DurationMS: r.Millis, Proof: r.Proof, Why: r.Why, FailureLine: r.FailureLine, Weakened: r.Weakened[:min(len(r.Weakened), 10)]}
 }
 
 // acceptance is what a person is asked about where it is no setup command.

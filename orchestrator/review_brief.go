@@ -228,8 +228,8 @@ func receiptLines(b *strings.Builder, receipts []centurion.Receipt) {
 			}
 		}
 		b.WriteByte('\n')
-		if r.Died != "" {
-			fmt.Fprintf(b, "  with the work taken out it said: %s\n", r.Died)
+		if r.FailureLine != "" {
+			fmt.Fprintf(b, "  with the work taken out it said: %s\n", r.FailureLine)
 		}
 		for _, w := range r.Weakened {
 			fmt.Fprintf(b, "  LOOK AT THIS: %s\n", w)

@@ -261,7 +261,7 @@ func odd() Data {
 	d.Files[0].Path = long
 	d.Receipts[0].Removed = "diff --git a/" + long + " b/" + long + "\n@@ -1,30 +0,0 @@\n" + strings.Repeat("-"+strings.Repeat("\tif tokens.Available(ctx) > limits.Of(user) {", 3)+"\n", 30)
 	d.Reviews = map[string]Review{"T4": {Item: "T4", Name: "T4"}}
-	d.Receipts[0].Died = strings.Repeat("limit_test.go:31: want ErrFull, got <nil> "+long+"\n", 12)
+	d.Receipts[0].FailureLine = strings.Repeat("limit_test.go:31: want ErrFull, got <nil> "+long+"\n", 12)
 	for i := range 30 {
 		d.Events = append(d.Events, moved(5500+i, centurion.EventTaskRetrying, "tsk_2", centurion.TaskRunning, i, fmt.Sprint(i, " times 429 from ", long)))
 	}

@@ -143,7 +143,7 @@ func FuzzHostile(f *testing.F) {
 		}
 		for i := range d.Receipts {
 			r := &d.Receipts[i]
-			r.Item, r.Command, r.Why, r.Died, r.Removed, r.Output, r.Error, r.Tree, r.Weakened = s, s, s, s, s, s, s, s, []string{s}
+			r.Item, r.Command, r.Why, r.FailureLine, r.Removed, r.Output, r.Error, r.Tree, r.Weakened = s, s, s, s, s, s, s, s, []string{s}
 			for j := range r.Runs {
 				r.Runs[j].Output, r.Runs[j].Kind, r.Runs[j].Broken = s, centurion.RunKind(s), s
 			}

@@ -54,7 +54,7 @@ func sample() Data {
 		{Kind: centurion.RunGreen, Tree: "aaaaaaaaaaaaaaaa", Passed: true, Output: "ok\n", Millis: 1234, Time: at(490)},
 		{Kind: centurion.RunRedAgain, Tree: "cccccccccccccccc", ExitCode: 1, Output: "--- FAIL: TestLimit\n", Millis: 900, Time: at(500)}}
 	proven.Removed = "--- a/limit/limit.go\n+++ b/limit/limit.go\n@@ -1,2 +1,4 @@ func Limit\n-\tif n > max {\n-\t\treturn ErrFull\n-\t}\n"
-	proven.Died = "--- FAIL: TestLimit (0.00s): want ErrFull, got <nil>"
+	proven.FailureLine = "--- FAIL: TestLimit (0.00s): want ErrFull, got <nil>"
 	unproven := green("T2", "true", centurion.ProofUnproven)
 	unproven.Why, unproven.Weakened = "it is green without the work, too", []string{"limit_test.go: TestOld was deleted"}
 	flaky := green("T3", "npm test", centurion.ProofFlaky)
@@ -187,7 +187,7 @@ func TestWithoutTheWork(t *testing.T) {
 		"and the check had nothing to check.":                     {[]centurion.CheckRun{run(red, false, "", "no test ran"), run(green, true, "", "")}, "", []string{"because", "no test ran"}},
 	} {
 		d := sample()
-		d.Receipts = []centurion.Receipt{{Item: "T2", Command: "true", Passed: true, Proof: centurion.ProofUnproven, Why: "because", Runs: x.runs, Died: x.died, Removed: "@@ -1 +1 @@\n-a\n+b\n"}}
+		d.Receipts = []centurion.Receipt{{Item: "T2", Command: "true", Passed: true, Proof: centurion.ProofUnproven, Why: "because", Runs: x.runs, FailureLine: x.died, Removed: "@@ -1 +1 @@\n-a\n+b\n"}}
 		r := New(d)
 		var b bytes.Buffer
 		if err := r.Markdown(&b); err != nil {

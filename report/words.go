@@ -263,7 +263,7 @@ func without(c *centurion.Receipt) string {
 			return "the check was red"
 		}
 	}
-	if c.Died != "" {
+	if c.FailureLine != "" {
 		return checkDied
 	}
 	return "the check was not run without it"
@@ -278,8 +278,8 @@ func died(c *centurion.Receipt) string {
 	if without(c) != checkDied {
 		return ""
 	}
-	if c.Died != "" {
-		return c.Died
+	if c.FailureLine != "" {
+		return c.FailureLine
 	}
 	for _, run := range c.Runs {
 		if run.Kind == centurion.RunRedAgain && !run.Passed {

@@ -53,8 +53,8 @@ func (s *story) worth(f *fact, p payload) {
 	switch p.Proof {
 	case centurion.ProofProven:
 		f.text = "proven: red without the work, green with it"
-		if p.Died != "" {
-			f.body = []string{"taken out, it said: " + Clean(p.Died)}
+		if p.FailureLine != "" {
+			f.body = []string{"taken out, it said: " + Clean(p.FailureLine)}
 		}
 	case centurion.ProofRegression:
 		f.text = "check passed, before and after"

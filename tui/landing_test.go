@@ -15,7 +15,7 @@ func landings() *stage {
 		return event.VerifyData{Command: command, Item: item, DurationMS: 1200, Proof: proof}
 	}
 	proven := check("T1", "go test ./config/...", centurion.ProofProven)
-	proven.Died = "--- FAIL: TestLimits (0.00s)\x1b[2J"
+	proven.FailureLine = "--- FAIL: TestLimits (0.00s)\x1b[2J"
 	unproven := check("T2", "true", centurion.ProofUnproven)
 	unproven.Why = "the check is green without the work too"
 	flaky := check("T2", "go test ./limit/...", centurion.ProofFlaky)

@@ -101,10 +101,10 @@ type payload struct {
 	Commit   string `json:"commit"`
 	Person   bool   `json:"person"`
 
-	Proof    centurion.Proof `json:"proof"`
-	Why      string          `json:"why"`
-	Died     string          `json:"died"`
-	Weakened []string        `json:"weakened"`
+	Proof       centurion.Proof `json:"proof"`
+	Why         string          `json:"why"`
+	FailureLine string          `json:"died"`
+	Weakened    []string        `json:"weakened"`
 
 	// Asks.
 	Type       string         `json:"type"`

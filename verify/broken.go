@@ -50,7 +50,7 @@ var signs = []sign{
 	soft("a file is missing", `^(?:/\S*/)?(?:e?grep|rg|cat|diff|cmp|sed|g?awk|head|tail|wc|jq|sort|source|xmllint|yq)(?:: line \d+)?: .*(?:No such file or directory|can't open file|Could not open file)`),
 }
 
-// nonePassed is a NoneType whose attribute is missing: the zero value that hollowed work returns, not a missing function.
+// nonePassed is a NoneType whose attribute is missing: the value that a stub returns, not a missing function.
 var nonePassed = regexp.MustCompile(`AttributeError: 'NoneType' object has no attribute`)
 
 // asserted is what a check prints that ran and failed by itself.
@@ -59,7 +59,7 @@ var asserted = regexp.MustCompile(`(?m)(?:` + strings.Join([]string{
 	`Assert(?:\.\w+\(\)|ion) (?:Failure|failed)`, `[Aa]ssertion .*failed`, `thread '.*' panicked at`, `Failed asserting that`, `Minitest::Assertion`, `Assertion with `, `XCTAssert\w+ failed`,
 }, "|") + `)`)
 
-// goPanic is a program that died before a test of it ran, and goTest what a test that ran leaves.
+// goPanic is a program that crashed before a test of it ran, and goTest what a test that ran leaves.
 var (
 	goPanic = regexp.MustCompile(`(?m)^(?:panic: |fatal error: )`)
 	goTest  = regexp.MustCompile(`(?m)^\s*--- FAIL: `)
@@ -204,7 +204,7 @@ func empty(output string) string {
 	return strings.TrimSpace(lineAt(output, at[0], at[1]))
 }
 
-// tellers find the line that says most about a check that died, the best first.
+// tellers find the line that says most about a check that failed, the best first.
 var tellers = []*regexp.Regexp{
 	regexp.MustCompile(`(?m)^\s*--- FAIL: .*$`),
 	regexp.MustCompile(`(?m)^FAILED \S+::.*$`),

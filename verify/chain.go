@@ -213,7 +213,7 @@ type ended struct {
 	codes  []string // exit codes of test runners whose output something else read
 }
 
-func (e ended) died() bool { return e.seen && e.exit != 0 }
+func (e ended) failed() bool { return e.seen && e.exit != 0 }
 
 // read tells the output of the script apart. The last mark tells of all before it, so that nothing is lost with the middle of a long output.
 func (c chain) read(output, mark string) []ended {
@@ -299,11 +299,11 @@ func weigh(run centurion.CheckRun, all []ended) result {
 			if other == nil {
 				other, only = one, reader
 			}
-		case one.died() && (one.kind == runs || one.kind == acts && asserted.MatchString(one.output)):
+		case one.failed() && (one.kind == runs || one.kind == acts && asserted.MatchString(one.output)):
 			if fell == nil || broken(fell.text, fell.exit, fell.output) != "" {
 				fell = one
 			}
-		case one.died() && other == nil:
+		case one.failed() && other == nil:
 			other = one
 		case one.kind != runs:
 		case one.seen:
@@ -345,7 +345,7 @@ func leave(run centurion.CheckRun, all []ended) {
 			}
 			return
 		}
-		if failed = failed || one.exit != 0; one.died() && (one.kind == runs || one.kind == sets) {
+		if failed = failed || one.exit != 0; one.failed() && (one.kind == runs || one.kind == sets) {
 			return
 		}
 	}

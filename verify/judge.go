@@ -13,8 +13,8 @@ type how int
 
 const (
 	allOut   how = iota // all of it, its checks stay
-	undone              // changed functions are as they were, new ones do nothing
-	hollowed            // what it calls does nothing
+	reverted            // changed functions have their old bodies, new ones do nothing
+	stubbed             // changed functions do nothing
 	onePiece            // one hunk or one file
 )
 
@@ -30,9 +30,9 @@ type attempt struct {
 // out says what was taken out, where it was not all of the work.
 func (a attempt) out() string {
 	switch a.how {
-	case undone:
+	case reverted:
 		return "changed functions as they were"
-	case hollowed:
+	case stubbed:
 		return "functions that do nothing"
 	case onePiece:
 		return "a piece of " + a.what.piece + " taken out"
@@ -61,8 +61,8 @@ type facts struct {
 	again      *centurion.CheckRun
 }
 
-// died returns the try in which the check failed by itself, or nil.
-func (f facts) died() *attempt {
+// failure returns the attempt in which the check itself failed, or nil.
+func (f facts) failure() *attempt {
 	for i := range f.reds {
 		if f.reds[i].real() {
 			return &f.reds[i]
@@ -73,7 +73,7 @@ func (f facts) died() *attempt {
 
 // removed is what was taken out in the try that counts.
 func (f facts) removed() string {
-	if a := f.died(); a != nil {
+	if a := f.failure(); a != nil {
 		return a.removed
 	}
 	if len(f.reds) > 0 {
@@ -82,10 +82,9 @@ func (f facts) removed() string {
 	return ""
 }
 
-// hollow reports whether checks that the work has brought or changed are what is missing: they are not run, or pass without
-// it. That a build breaks, that a command can only pass or that checks were weakened is something else.
-func (f facts) hollow() bool {
-	if f.trivial || f.regression || !f.work || !f.tests || len(f.weakened) > 0 || f.died() != nil {
+// testsMissWork reports whether only better tests are missing: those that the work added or changed do not run, or pass without it.
+func (f facts) testsMissWork() bool {
+	if f.trivial || f.regression || !f.work || !f.tests || len(f.weakened) > 0 || f.failure() != nil {
 		return false
 	}
 	if f.green[len(f.green)-1].Empty != "" {
@@ -97,7 +96,7 @@ func (f facts) hollow() bool {
 // judge says what the runs of a check that ended green are worth, and in one line why it is no more.
 func judge(f facts) (centurion.Proof, string) {
 	green := f.green[len(f.green)-1]
-	switch died := f.died(); {
+	switch failure := f.failure(); {
 	case len(f.green) > 1:
 		return centurion.ProofFlaky, "it was red and then green on the same tree"
 	case len(f.weakened) > 0:
@@ -112,7 +111,7 @@ func judge(f facts) (centurion.Proof, string) {
 		return judgeRegression(f.reds)
 	case !f.work:
 		return centurion.ProofUnproven, "only tests were changed; nothing could be taken out"
-	case died == nil:
+	case failure == nil:
 		return centurion.ProofUnproven, undecided(f.reds)
 	case f.again == nil || f.again.Passed:
 		return centurion.ProofFlaky, "without the work it was red, and green when it was run again"

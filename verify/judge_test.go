@@ -65,9 +65,8 @@ func TestNamedScriptStays(t *testing.T) {
 	}
 }
 
-// Hollow are tests of the work's own that stay green without it, or that nothing runs: whoever wrote them can mend them. What no
-// test can mend is not.
-func TestHollowTests(t *testing.T) {
+// A receipt says when the work's own tests pass without it or do not run: their author can fix that. It does not say so where no test can help.
+func TestTestsMissWork(t *testing.T) {
 	t.Parallel()
 	green, red := centurion.CheckRun{Passed: true}, centurion.CheckRun{ExitCode: 1}
 	broken, ran0 := centurion.CheckRun{ExitCode: 1, Broken: "the build failed"}, centurion.CheckRun{Passed: true, Empty: "no tests to run"}
@@ -87,7 +86,7 @@ func TestHollowTests(t *testing.T) {
 		want bool
 	}{
 		"green without the work":         {base, true},
-		"green when it does nothing":     {with(green, of(allOut, plain(broken)), of(hollowed, plain(green))), true},
+		"green when it does nothing":     {with(green, of(allOut, plain(broken)), of(stubbed, plain(green))), true},
 		"only a formatter fails":         {with(green, of(allOut, result{CheckRun: broken, green: "go test ./...", fell: "gofmt"})), true},
 		"no test is run":                 {with(ran0, of(allOut, plain(broken))), true},
 		"it dies":                        {with(green, of(allOut, plain(red))), false},
@@ -100,7 +99,7 @@ func TestHollowTests(t *testing.T) {
 		"nothing but tests":              {but(func(f *facts) { f.work = false }), false},
 		"weakened, which is another say": {but(func(f *facts) { f.weakened = []string{"a_test.go was removed"} }), false},
 	} {
-		if got := c.f.hollow(); got != c.want {
+		if got := c.f.testsMissWork(); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

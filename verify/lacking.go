@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// lacking is what the work does not do in a tree that kept its signatures, or which piece of it is not there.
+// lacking says what a tree without the work lacks.
 type lacking struct {
-	idle  functions // do nothing
-	old   functions // do what they did before the work
-	empty []string  // files that are there and say nothing
-	piece string    // the file that lacks a piece
+	stubbed  functions // do nothing
+	reverted functions // do what they did before the work
+	empty    []string  // new files without their content
+	piece    string    // the file that lacks a piece
 }
 
-// functions are names of functions by the file in which they stand.
+// functions are names of functions, by file.
 type functions struct {
 	names []string // "Allow (limit.go)"
 	count int
@@ -27,7 +27,7 @@ func (f functions) with(path string, names []string) functions {
 	return functions{append(f.names, fmt.Sprintf("%s (%s)", some(names, 3), path)), f.count + len(names)}
 }
 
-// String says what it is, to go on after "when".
+// String is a clause that follows "when".
 func (l lacking) String() string {
 	var parts []string
 	add := func(n int, names []string, one, many string) {
@@ -38,15 +38,15 @@ func (l lacking) String() string {
 			parts = append(parts, many+": "+some(names, 4))
 		}
 	}
-	add(l.idle.count, l.idle.names, "this function does nothing", "these functions do nothing")
-	add(l.old.count, l.old.names, "this function does what it did before the work", "these functions do what they did before the work")
+	add(l.stubbed.count, l.stubbed.names, "this function does nothing", "these functions do nothing")
+	add(l.reverted.count, l.reverted.names, "this function does what it did before the work", "these functions do what they did before the work")
 	add(len(l.empty), l.empty, "this file is empty", "these files are empty")
 	return strings.Join(parts, "; ")
 }
 
-// heading stands above the patch that tells the same line by line. It says how much one red run shows: all were taken out at once.
+// heading is the text above the patch. It says how much one failure shows: all functions were changed at once.
 func (l lacking) heading() string {
-	switch l.idle.count + l.old.count + len(l.empty) {
+	switch l.stubbed.count + l.reverted.count + len(l.empty) {
 	case 0:
 		return ""
 	case 1:

@@ -219,7 +219,7 @@ func (e *ended) takeCodes(mark string) {
 
 // deaf reports whether only what reads the output of tests has failed, and the tests have passed: which test runner, and what failed.
 func (e *ended) deaf() (tests, reader string, ok bool) {
-	if !e.died() || len(e.codes) == 0 || slices.ContainsFunc(e.codes, func(code string) bool { return code != "0" }) {
+	if !e.failed() || len(e.codes) == 0 || slices.ContainsFunc(e.codes, func(code string) bool { return code != "0" }) {
 		return "", "", false
 	}
 	for _, h := range e.hidden {

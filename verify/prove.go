@@ -13,7 +13,7 @@ import (
 const (
 	// look is how much output of a run is looked at, in bytes: what tells a failing check from a broken build may stand far from both ends.
 	look = 256 << 10
-	// keepRed is how much output of a run without the work is kept, in bytes: its tail says what died.
+	// keepRed is how much output of a run without the work is kept, in bytes: its tail says what failed.
 	keepRed = 4 << 10
 	// keepRemoved is how much of what was taken out is kept, in bytes.
 	keepRemoved = 16 << 10
@@ -77,21 +77,21 @@ func (p *proving) prove(ctx context.Context) error {
 	if err != nil || !passed {
 		return err
 	}
-	if died := p.facts.died(); died != nil && !p.work.Regression {
-		run, err := p.run(ctx, centurion.RunRedAgain, died.tree)
+	if failure := p.facts.failure(); failure != nil && !p.work.Regression {
+		run, err := p.run(ctx, centurion.RunRedAgain, failure.tree)
 		if err != nil {
 			return err
 		}
 		p.facts.again = &run.CheckRun
-		if p.receipt.Died = telling(run.Output); p.receipt.Died == "" {
-			p.receipt.Died = fmt.Sprintf("exit code %d", run.ExitCode)
+		if p.receipt.FailureLine = telling(run.Output); p.receipt.FailureLine == "" {
+			p.receipt.FailureLine = fmt.Sprintf("exit code %d", run.ExitCode)
 			if run.fell != "" {
-				p.receipt.Died += " of " + run.fell
+				p.receipt.FailureLine += " of " + run.fell
 			}
 		}
 	}
 	p.receipt.Proof, p.receipt.Why = judge(p.facts)
-	p.receipt.Hollow = p.receipt.Proof == centurion.ProofUnproven && p.facts.hollow()
+	p.receipt.TestsMissWork = p.receipt.Proof == centurion.ProofUnproven && p.facts.testsMissWork()
 	p.receipt.Removed = clipRemoved(p.facts.removed())
 	return nil
 }
@@ -171,7 +171,7 @@ func (p *proving) reds(ctx context.Context) error {
 	if ok, err := p.try(ctx, attempt{tree: tree, removed: removed}); err != nil || !ok {
 		return err
 	}
-	for _, next := range []func(context.Context) error{p.undo, p.hollow, p.pieces} {
+	for _, next := range []func(context.Context) error{p.revertBodies, p.stubBodies, p.pieces} {
 		if p.settled() {
 			return nil
 		}
@@ -182,7 +182,7 @@ func (p *proving) reds(ctx context.Context) error {
 	return nil
 }
 
-// settled reports whether another try would tell nothing new: the check died, or a tree that the build takes left it green, or a run did not end.
+// settled reports whether another attempt would show nothing new: the check failed, or passed on a tree that builds, or a run did not end.
 func (p *proving) settled() bool {
 	return slices.ContainsFunc(p.facts.reds, func(a attempt) bool {
 		return a.stayed() && a.how != onePiece || a.real() || a.run.Error != ""

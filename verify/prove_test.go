@@ -89,8 +89,8 @@ func TestProve(t *testing.T) {
 			t.Errorf("%s: %v, proof %q, why %q, passed %v, runs %v", test.name, err, r.Proof, r.Why, r.Passed, got)
 		}
 		if test.proof == centurion.ProofProven {
-			if r.Died != "--- FAIL: TestA (0.00s)" || !strings.Contains(r.Removed, "+func A() int { return 2 }") || strings.Contains(r.Removed, "TestA") || strings.Contains(r.Removed, "module") {
-				t.Errorf("%s: died %q, removed %s", test.name, r.Died, r.Removed)
+			if r.FailureLine != "--- FAIL: TestA (0.00s)" || !strings.Contains(r.Removed, "+func A() int { return 2 }") || strings.Contains(r.Removed, "TestA") || strings.Contains(r.Removed, "module") {
+				t.Errorf("%s: died %q, removed %s", test.name, r.FailureLine, r.Removed)
 			}
 			red := m.trees[r.Runs[0].Tree]
 			if want := (files{"a.go": before["a.go"], "a_test.go": after["a_test.go"], "go.mod": after["go.mod"]}); !maps.Equal(red, want) {
@@ -318,7 +318,7 @@ func BenchmarkProve(b *testing.B) {
 		}
 		for _, f := range diff {
 			if l, ok := languageOf(f.Path); ok && c.role(f, nil) == work {
-				hollow(l, []byte(m.trees["after"][f.Path]), nil, touchedBy(f.Hunks...))
+				stubBodies(l, []byte(m.trees["after"][f.Path]), nil, touchedBy(f.Hunks...))
 			}
 		}
 	}

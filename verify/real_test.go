@@ -131,8 +131,8 @@ func TestProveReal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Proof != test.proof || !strings.Contains(r.Why, test.why) || len(r.Runs) != test.runs || told != test.runs || !strings.Contains(r.Died, test.died) || r.Tree != "after" {
-				t.Errorf("proof %q, why %q, died %q, %d runs (told %d), tree %s", r.Proof, r.Why, r.Died, len(r.Runs), told, r.Tree)
+			if r.Proof != test.proof || !strings.Contains(r.Why, test.why) || len(r.Runs) != test.runs || told != test.runs || !strings.Contains(r.FailureLine, test.died) || r.Tree != "after" {
+				t.Errorf("proof %q, why %q, died %q, %d runs (told %d), tree %s", r.Proof, r.Why, r.FailureLine, len(r.Runs), told, r.Tree)
 				for _, run := range r.Runs {
 					t.Logf("%s %s: exit %d, passed %v, error %q, broken %q, empty %q\n%s", run.Kind, run.Tree, run.ExitCode, run.Passed, run.Error, run.Broken, run.Empty, run.Output)
 				}
@@ -141,8 +141,8 @@ func TestProveReal(t *testing.T) {
 			if told := strings.HasPrefix(r.Removed, "Taken out so that "); test.proof == centurion.ProofProven && told != (test.runs == 4) { // what did nothing is named
 				t.Errorf("removed:\n%s", r.Removed)
 			}
-			if r.Passed != (test.proof != "") || test.proof == centurion.ProofProven && (r.Removed == "" || r.Died == "") {
-				t.Errorf("passed %v, removed %q, died %q", r.Passed, r.Removed, r.Died)
+			if r.Passed != (test.proof != "") || test.proof == centurion.ProofProven && (r.Removed == "" || r.FailureLine == "") {
+				t.Errorf("passed %v, removed %q, died %q", r.Passed, r.Removed, r.FailureLine)
 			}
 		})
 	}

@@ -1,5 +1,5 @@
-// Package verify runs acceptance commands and makes receipts of them. It owns what a receipt says and what it is worth: it takes
-// the work out and looks whether the check dies. Whether a command may run is the permission rules' business, and where the
+// Package verify runs acceptance commands and makes receipts of them. It owns what a receipt says and what it is worth: it reverts
+// the work and sees whether the check fails. Whether a command may run is the permission rules' business, and where the
 // trees lie is the caller's, who hands them in as [Trees].
 package verify
 

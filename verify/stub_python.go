@@ -148,7 +148,7 @@ func pythonFunction(src []byte, ls []pyLine, indent int) (function, bool) {
 	f.head = strings.Join(strings.Fields(string(src[head.from:head.colon])), " ")
 	f.last = head.line + bytes.Count(src[head.from:head.to], []byte("\n"))
 	if rest := strings.TrimSpace(string(src[head.colon:head.to])); rest != "" && rest[0] != '#' { // all on one line
-		f.nothing = []edit{{f.from, f.to, " return None"}}
+		f.stub = []edit{{f.from, f.to, " return None"}}
 		return f, true
 	}
 	inner, doc := "", ""
@@ -177,7 +177,7 @@ func pythonFunction(src []byte, ls []pyLine, indent int) (function, bool) {
 	if pyYield.Match(src[f.from:f.to]) {
 		empty = "\n" + inner + "return\n" + inner + "yield"
 	}
-	f.nothing = []edit{{f.from, f.to, doc + empty}}
+	f.stub = []edit{{f.from, f.to, doc + empty}}
 	return f, true
 }
 

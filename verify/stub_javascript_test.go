@@ -10,7 +10,7 @@ import (
 )
 
 // Each case is a piece of JavaScript or TypeScript, and what is left of it when everything in it does nothing.
-func TestHollowJavaScript(t *testing.T) {
+func TestStubJavaScript(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, file, src, want string }{
 		{"an arrow function", "a.mjs", "export const add = (a, b) => a + b;\nexport default () => 1;\n", "export const add = (a, b) => {};\nexport default () => {};\n"},
@@ -45,9 +45,9 @@ func TestHollowJavaScript(t *testing.T) {
 			if test.want == "" {
 				test.want = test.src
 			}
-			out, idle, _ := hollow(l, []byte(test.src), nil, everything(test.src))
+			out, stubbed, _ := stubBodies(l, []byte(test.src), nil, everything(test.src))
 			if string(out) != test.want {
-				t.Errorf("%q:\n%s\nwant\n%s", idle, out, test.want)
+				t.Errorf("%q:\n%s\nwant\n%s", stubbed, out, test.want)
 			}
 			if ext := filepath.Ext(test.file); node != "" && (ext == ".mjs" || ext == ".cjs") {
 				for _, text := range []string{test.src, string(out)} {
@@ -65,38 +65,38 @@ func TestHollowJavaScript(t *testing.T) {
 }
 
 // The names are those a person would look for, and an old body is put back only where it belongs.
-func TestHollowJavaScriptNames(t *testing.T) {
+func TestStubJavaScriptNames(t *testing.T) {
 	t.Parallel()
 	src := "export default () => 1\nconst a = () => 1, b = { c() { return 1 }, d: { e: x => x } }\nmodule.exports = { f() { return 1 } }\nG.h = function () { return 1 }\nclass I { j() { return 1 } k = () => 1 }\nclass L { j() { return 2 } }\nm(() => 1)\nconst n = memo(() => 1), o = p({ q() {} })\n"
 	l, _ := languageOf("a.js")
-	_, idle, old := hollow(l, []byte(src), nil, everything(src))
-	slices.Sort(idle)
-	if got, want := strings.Join(idle, " "), "I.j I.k L.j a a function b.c b.d.e default f h n o.q"; got != want || len(old) > 0 {
-		t.Errorf("%s, want %s; %q", got, want, old)
+	_, stubbed, reverted := stubBodies(l, []byte(src), nil, everything(src))
+	slices.Sort(stubbed)
+	if got, want := strings.Join(stubbed, " "), "I.j I.k L.j a a function b.c b.d.e default f h n o.q"; got != want || len(reverted) > 0 {
+		t.Errorf("%s, want %s; %q", got, want, reverted)
 	}
 	before := "class I { j() { return 0 } }\nconst a = () => 0\nconst n = async () => { await 1 }\n"
 	after := "class I { j() { return 1 } }\nclass L { j() { return 2 } }\nconst a = () => { return 1 }\nconst n = () => 2\n"
-	out, idle, old := hollow(l, []byte(after), []byte(before), everything(after))
+	out, stubbed, reverted := stubBodies(l, []byte(after), []byte(before), everything(after))
 	if want := "class I { j() { return 0 } }\nclass L { j() {} }\nconst a = () => 0\nconst n = () => {}\n"; string(out) != want {
-		t.Errorf("%q, %q:\n%s", idle, old, out)
+		t.Errorf("%q, %q:\n%s", stubbed, reverted, out)
 	}
 	// Which of two functions without a name is meant is not known.
-	if out, _, old := hollow(l, []byte("f(x => 1)\nf(x => 2)\n"), []byte("f(x => 3)\n"), everything("\n\n")); string(out) != "f(x => {})\nf(x => {})\n" {
-		t.Errorf("%q:\n%s", old, out)
+	if out, _, reverted := stubBodies(l, []byte("f(x => 1)\nf(x => 2)\n"), []byte("f(x => 3)\n"), everything("\n\n")); string(out) != "f(x => {})\nf(x => {})\n" {
+		t.Errorf("%q:\n%s", reverted, out)
 	}
-	if out, _, old := hollow(l, []byte("f(x => 1)\n"), []byte("f(x => 3)\nf(x => 2)\n"), everything("\n")); string(out) != "f(x => {})\n" {
-		t.Errorf("%q:\n%s", old, out)
+	if out, _, reverted := stubBodies(l, []byte("f(x => 1)\n"), []byte("f(x => 3)\nf(x => 2)\n"), everything("\n")); string(out) != "f(x => {})\n" {
+		t.Errorf("%q:\n%s", reverted, out)
 	}
 }
 
 // A file that is nested deeper than people write ends soon.
-func TestHollowJavaScriptDeep(t *testing.T) {
+func TestStubJavaScriptDeep(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []string{"(", "[", "{", "x => ", "a ? b : ", "<a>{", "`${", "!", "if (a) ", "function f() {", "new ", "a < ", "(a): b => ", "<a b=", "class A extends ", "@a ", "yield "} {
 		for _, file := range []string{"a.js", "a.ts", "a.tsx"} {
 			l, _ := languageOf(file)
 			for _, src := range []string{strings.Repeat(piece, 8_000), strings.Repeat(piece, 3000) + "1" + strings.Repeat(map[string]string{"(": ")", "[": "]", "{": "}", "`${": "}`", "<a>{": "}</a>", "function f() {": "}"}[piece], 3000)} {
-				_, _, _ = hollow(l, []byte(src), nil, everything(src))
+				_, _, _ = stubBodies(l, []byte(src), nil, everything(src))
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func goFunctions(src []byte) ([]function, bool) {
 	add := func(name string, start token.Pos, t *ast.FuncType, body *ast.BlockStmt) {
 		fn := function{name: name, from: offset(body.Lbrace), to: offset(body.Rbrace) + 1, first: tf.Line(start), last: tf.Line(body.Rbrace)}
 		fn.head = strings.Join(strings.Fields(string(src[offset(start):fn.from])), " ")
-		fn.nothing = append(nameResults(src, t, offset), edit{fn.from, fn.to, emptyBody(t)})
+		fn.stub = append(nameResults(src, t, offset), edit{fn.from, fn.to, emptyBody(t)})
 		fs = append(fs, fn)
 	}
 	for _, d := range f.Decls {

@@ -17,7 +17,7 @@ func everything(src string) touched {
 	return t
 }
 
-func TestHollow(t *testing.T) {
+func TestStubBodies(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, file, before, after, want string
@@ -51,25 +51,25 @@ func TestHollow(t *testing.T) {
 		if test.before != "" {
 			before = []byte(test.before)
 		}
-		if out, idle, old := hollow(l, []byte(test.after), before, lines); string(out) != test.want {
-			t.Errorf("%s (%q, %q):\n%s\nwant\n%s", test.name, idle, old, out, test.want)
+		if out, stubbed, reverted := stubBodies(l, []byte(test.after), before, lines); string(out) != test.want {
+			t.Errorf("%s (%q, %q):\n%s\nwant\n%s", test.name, stubbed, reverted, out, test.want)
 		}
 	}
 }
 
-func TestHollowNames(t *testing.T) {
+func TestStubNames(t *testing.T) {
 	t.Parallel()
 	src := "package x\n\nfunc A() {}\nfunc (s *S[K]) B() int {\n\treturn 1\n}\nvar D = func(int) bool { return true }\n"
-	if _, idle, old := hollow(language{goFunctions, finishGo}, []byte(src), nil, everything(src)); !slices.Equal(idle, []string{"A", "S.B", "D.1"}) || len(old) > 0 {
-		t.Errorf("%q, %q", idle, old)
+	if _, stubbed, reverted := stubBodies(language{goFunctions, finishGo}, []byte(src), nil, everything(src)); !slices.Equal(stubbed, []string{"A", "S.B", "D.1"}) || len(reverted) > 0 {
+		t.Errorf("%q, %q", stubbed, reverted)
 	}
-	if _, idle, old := hollow(language{goFunctions, finishGo}, []byte(src), []byte("package x\n\nfunc A() {}\n"), everything(src)); !slices.Equal(idle, []string{"S.B", "D.1"}) || !slices.Equal(old, []string{"A"}) {
-		t.Errorf("%q, %q", idle, old)
+	if _, stubbed, reverted := stubBodies(language{goFunctions, finishGo}, []byte(src), []byte("package x\n\nfunc A() {}\n"), everything(src)); !slices.Equal(stubbed, []string{"S.B", "D.1"}) || !slices.Equal(reverted, []string{"A"}) {
+		t.Errorf("%q, %q", stubbed, reverted)
 	}
 }
 
-// What is hollowed is hollow: doing it again changes nothing, a Go file still parses, and brackets and literals of JavaScript are still closed.
-func FuzzHollow(f *testing.F) {
+// Stubbing twice changes nothing more, a Go file still parses, and the brackets and literals of JavaScript are still closed.
+func FuzzStubBodies(f *testing.F) {
 	f.Add("a.go", "package x\n\nimport \"fmt\"\n\nfunc A[T any](t T) (T, error) { return t, fmt.Errorf(\"\") }\n")
 	f.Add("a.go", "package x; var f, g = func() (int, error) { return func() (int, error) { return 1, nil }() }, 2")
 	f.Add("a.py", "def a(x: int = 3): # c\n\n  'doc'\n  yield\nclass B:\n\tdef b(self): pass\n")
@@ -83,11 +83,11 @@ func FuzzHollow(f *testing.F) {
 		if !ok {
 			return
 		}
-		once, names, _ := hollow(l, []byte(src), nil, everything(src))
+		once, names, _ := stubBodies(l, []byte(src), nil, everything(src))
 		if len(names) == 0 && string(once) != src {
 			t.Fatalf("%q: changed without a name:\n%s", src, once)
 		}
-		twice, _, _ := hollow(l, once, nil, everything(string(once)))
+		twice, _, _ := stubBodies(l, once, nil, everything(string(once)))
 		if string(once) != string(twice) {
 			t.Fatalf("%q:\n%s\nand again\n%s", src, once, twice)
 		}
@@ -101,7 +101,7 @@ func FuzzHollow(f *testing.F) {
 				t.Fatalf("%q: not closed any more:\n%s", src, once)
 			}
 		}
-		_, _, _ = hollow(l, []byte(src), once, everything(src))
+		_, _, _ = stubBodies(l, []byte(src), once, everything(src))
 	})
 }
 
@@ -109,9 +109,9 @@ func FuzzHollow(f *testing.F) {
 func TestLacking(t *testing.T) {
 	t.Parallel()
 	var two lacking
-	two.idle = two.idle.with("stats/stats.go", []string{"Of"})
+	two.stubbed = two.stubbed.with("stats/stats.go", []string{"Of"})
 	one := two
-	two.old = two.old.with("main.go", []string{"main", "run"})
+	two.reverted = two.reverted.with("main.go", []string{"main", "run"})
 	if got, want := two.heading(), "Taken out so that this function does nothing: Of (stats/stats.go); these functions do what they did before the work: main, run (main.go).\n"+
 		"All at once: which of them the check depends on was not tried.\n"; got != want {
 		t.Error(got)

@@ -15,10 +15,10 @@ import (
 // function is one function of a source file.
 type function struct {
 	name        string // Type.Method, Class.method
-	from, to    int    // its body, with what encloses it, as bytes
-	first, last int    // its lines, from 1, with its signature
-	head        string // its signature, to tell whether an old body fits
-	nothing     []edit // what makes it do nothing
+	from, to    int    // its body with the braces, in bytes
+	first, last int    // its lines with the signature, from 1
+	head        string // its signature, which tells whether an old body fits
+	stub        []edit // what makes it do nothing
 }
 
 // edit replaces the bytes from from to to.
@@ -27,8 +27,8 @@ type edit struct {
 	text     string
 }
 
-// language is how functions of one language are found. finish, which may be nil, makes a file whole that lost bodies: what it was, what it was before the work,
-// and what became of it. ok is false if it cannot be read.
+// language finds the functions of a source file. ok is false if the file cannot be read. finish, which may be nil, completes a file
+// that lost bodies; before is the file before the work.
 type language struct {
 	functions func(src []byte) (fs []function, ok bool)
 	finish    func(after, before, out []byte) []byte
@@ -50,9 +50,9 @@ func languageOf(file string) (language, bool) {
 	return language{}, false
 }
 
-// hollow takes out what the touched functions do and keeps their signatures. With before, functions that were there with the same signature get their old
-// bodies back instead. idle are the functions that do nothing then, old those that do what they did before.
-func hollow(l language, after, before []byte, t touched) (out []byte, idle, old []string) {
+// stubBodies lets the touched functions do nothing and keeps their signatures. With before, a function that had the same signature there
+// gets its old body back instead. It returns the names of the functions of each kind.
+func stubBodies(l language, after, before []byte, t touched) (out []byte, stubbed, reverted []string) {
 	fs, ok := l.functions(after)
 	if !ok {
 		return after, nil, nil
@@ -65,34 +65,29 @@ func hollow(l language, after, before []byte, t touched) (out []byte, idle, old 
 	}
 	var edits []edit
 	end := 0
-	inOrder(fs)
+	slices.SortStableFunc(fs, func(a, b function) int { return cmp.Or(a.from-b.from, b.to-a.to) }) // the outer one first
 	for _, f := range fs {
-		if f.from < end || !t.in(f.first, f.last) { // what stands in a hollowed function is gone with it
+		if f.from < end || !t.in(f.first, f.last) { // the outer function's edit removes an inner one
 			continue
 		}
 		end = f.to
 		if body, ok := bodies[f.key()]; ok {
-			edits, old = append(edits, edit{f.from, f.to, body}), append(old, f.name)
+			edits, reverted = append(edits, edit{f.from, f.to, body}), append(reverted, f.name)
 		} else {
-			edits, idle = append(edits, f.nothing...), append(idle, f.name)
+			edits, stubbed = append(edits, f.stub...), append(stubbed, f.name)
 		}
 	}
 	out = apply(after, edits)
 	if l.finish != nil && len(edits) > 0 {
 		out = l.finish(after, before, out)
 	}
-	return out, idle, old
+	return out, stubbed, reverted
 }
 
-// key tells functions of a file apart, as far as names and signatures do.
+// key identifies a function within its file by name and signature.
 func (f function) key() string { return f.name + "\x00" + f.head }
 
-// inOrder sorts functions as they stand in the file, the outer ones first.
-func inOrder(fs []function) {
-	slices.SortStableFunc(fs, func(a, b function) int { return cmp.Or(a.from-b.from, b.to-a.to) })
-}
-
-// oldBodies returns the bodies of was, by key, without those that several functions of either file share: which of them is meant is not known.
+// oldBodies returns the bodies of was by key. It leaves out a key that two functions of one file share: which one is meant is unknown.
 func oldBodies(before []byte, was, now []function) map[string]string {
 	bodies, seen := map[string]string{}, map[string]int{}
 	for _, f := range was {
@@ -118,17 +113,17 @@ func apply(src []byte, edits []edit) []byte {
 	return append(out, src[at:]...)
 }
 
-// undo gives functions that were changed their old bodies and lets new ones do nothing. Where all are new it is no other tree than that of hollow.
-func (p *proving) undo(ctx context.Context) error { return p.hollowed(ctx, undone) }
+// revertBodies runs the check with the old bodies of changed functions; new functions do nothing.
+func (p *proving) revertBodies(ctx context.Context) error { return p.tryBodies(ctx, reverted) }
 
-// hollow lets every changed function do nothing.
-func (p *proving) hollow(ctx context.Context) error { return p.hollowed(ctx, hollowed) }
+// stubBodies runs the check on changed functions that do nothing.
+func (p *proving) stubBodies(ctx context.Context) error { return p.tryBodies(ctx, stubbed) }
 
-func (p *proving) hollowed(ctx context.Context, way how) error {
+func (p *proving) tryBodies(ctx context.Context, way how) error {
 	files := map[string][]byte{}
 	var what lacking
 	for _, f := range p.changes.diff {
-		if f.Status == "deleted" || f.Binary || len(f.Hunks) == 0 || !slices.ContainsFunc(f.Hunks, func(h centurion.Hunk) bool { return p.changes.role(f, &h) == work }) {
+		if f.Status == "deleted" || f.Binary || !slices.ContainsFunc(f.Hunks, func(h centurion.Hunk) bool { return p.changes.role(f, &h) == work }) {
 			continue
 		}
 		after, err := p.trees.Read(ctx, p.work.After, f.Path)
@@ -137,20 +132,20 @@ func (p *proving) hollowed(ctx context.Context, way how) error {
 		}
 		l, ok := languageOf(f.Path)
 		if !ok {
-			if f.Status == "added" && len(after) > 0 { // a script or a text that is there and says nothing
+			if f.Status == "added" && len(after) > 0 { // a new script or text is there, but empty
 				files[f.Path], what.empty = []byte{}, append(what.empty, f.Path)
 			}
 			continue
 		}
 		var before []byte
-		if way == undone {
+		if way == reverted {
 			if before, err = p.old(ctx, f); err != nil {
 				return err
 			}
 		}
-		if out, idle, old := hollow(l, after, before, touchedBy(f.Hunks...)); len(idle)+len(old) > 0 {
+		if out, stubbed, reverted := stubBodies(l, after, before, touchedBy(f.Hunks...)); len(stubbed)+len(reverted) > 0 {
 			files[f.Path] = out
-			what.idle, what.old = what.idle.with(f.Path, idle), what.old.with(f.Path, old)
+			what.stubbed, what.reverted = what.stubbed.with(f.Path, stubbed), what.reverted.with(f.Path, reverted)
 		}
 	}
 	if len(files) == 0 {

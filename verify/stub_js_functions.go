@@ -130,7 +130,7 @@ func (p *jsParser) keep(begin, from, to int, name, empty string) {
 	f := function{name: name, from: p.ts[from].from, to: p.ts[to-1].to}
 	f.head = strings.Join(strings.Fields(string(p.src[p.ts[begin].from:f.from])), " ")
 	f.first, f.last = lineOf(p.lines, p.ts[begin].from), lineOf(p.lines, f.to-1)
-	f.nothing = []edit{{f.from, f.to, empty}}
+	f.stub = []edit{{f.from, f.to, empty}}
 	p.fs = append(p.fs, f)
 }
 
