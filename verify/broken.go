@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"centurion"
 )
 
 // sign is a line of output that tells that no check ran, or that what it calls is not there.
@@ -150,10 +152,7 @@ func quoteLine(line string) string {
 	if line = strings.TrimSpace(line); line == "" {
 		return ""
 	}
-	if len(line) > 160 {
-		line = strings.ToValidUTF8(line[:160], "") + "…"
-	}
-	return ": " + line
+	return ": " + centurion.Clip(line, 160)
 }
 
 // lineAt returns the last line of what was matched, whole: compilers name the package first and then what is wrong.
@@ -273,9 +272,4 @@ func nodeSaid(output string) string {
 	return strings.Join(said, " ")
 }
 
-func clipLine(l string) string {
-	if len(l) > 200 {
-		return strings.ToValidUTF8(l[:200], "") + "…"
-	}
-	return l
-}
+func clipLine(l string) string { return centurion.Clip(l, 200) }

@@ -34,13 +34,7 @@ type clause struct {
 
 func (c clause) String() string { return "`" + clipClause(c.text) + "`" }
 
-func clipClause(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= 120 {
-		return s
-	}
-	return strings.ToValidUTF8(s[:120], "") + "…"
-}
+func clipClause(s string) string { return centurion.Clip(strings.Join(strings.Fields(s), " "), 120) }
 
 // chainOf takes a command apart. ok is false where its clauses need not be told apart, or cannot be: it is no chain, nothing in it runs tests, nothing else stands
 // beside them, or a here-document stands elsewhere than the clause that reads it.
@@ -135,14 +129,7 @@ func (c *chain) whole() {
 
 // hereDocument reports whether the text of a statement does not stand where the statement does.
 func hereDocument(file *syntax.File) bool {
-	found := false
-	syntax.Walk(file, func(n syntax.Node) bool {
-		if r, ok := n.(*syntax.Redirect); ok && r.Hdoc != nil {
-			found = true
-		}
-		return !found
-	})
-	return found
+	return hasNode(file, func(n syntax.Node) bool { r, ok := n.(*syntax.Redirect); return ok && r.Hdoc != nil })
 }
 
 // plain reports whether a statement is what its command is, and nothing around it.

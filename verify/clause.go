@@ -54,13 +54,7 @@ func kindOf(s *syntax.Stmt) clauseKind {
 // setsUp reports whether a command changes the shell alone, and calls nothing to do so.
 func setsUp(cmd syntax.Command) bool {
 	builtins := []string{"cd", "pushd", "popd", "set", "shopt", "source", ".", "umask", "ulimit", "unset", "alias", "unalias", "trap", "export"}
-	calls := false
-	syntax.Walk(cmd, func(n syntax.Node) bool {
-		if _, ok := n.(*syntax.CmdSubst); ok {
-			calls = true
-		}
-		return !calls
-	})
+	calls := hasNode(cmd, func(n syntax.Node) bool { _, ok := n.(*syntax.CmdSubst); return ok })
 	switch cmd := cmd.(type) {
 	case *syntax.CallExpr:
 		return len(cmd.Args) == 0 && !calls || len(cmd.Args) > 0 && slices.Contains(builtins, cmd.Args[0].Lit())
@@ -71,11 +65,7 @@ func setsUp(cmd syntax.Command) bool {
 }
 
 func writes(r *syntax.Redirect) bool {
-	switch r.Op {
-	case syntax.RdrIn, syntax.WordHdoc, syntax.DplIn, syntax.DplOut:
-		return false
-	}
-	return r.Word == nil || r.Word.Lit() != "/dev/null"
+	return !slices.Contains([]syntax.RedirOperator{syntax.RdrIn, syntax.WordHdoc, syntax.DplIn, syntax.DplOut}, r.Op) && (r.Word == nil || r.Word.Lit() != "/dev/null")
 }
 
 // literals are the words of a call without quotes; what is only known when it runs is a "$".
@@ -170,24 +160,20 @@ func runsProject(args []string) bool {
 // runsTests reports whether a statement calls a test runner, whose exit code says whether the tests have passed. Of a script or a program of the
 // project nobody knows that.
 func runsTests(s *syntax.Stmt) bool {
-	found := false
-	syntax.Walk(s, func(n syntax.Node) bool {
-		call, ok := n.(*syntax.CallExpr)
-		if !ok || len(call.Args) == 0 || !runsProject(literals(call.Args)) {
-			return !found
-		}
-		full, rest := program(literals(call.Args))
+	return hasCall(s, func(args []string) bool {
+		full, rest := program(args)
 		switch name := path.Base(full); {
+		case !runsProject(args):
+			return false
 		case slices.Contains(runners, name), name == "node" && slices.Contains(rest, "--test"):
-			found = true
+			return true
 		case slices.Contains(tools, name):
-			found = found || slices.ContainsFunc(rest, func(w string) bool { return testWord.MatchString(w) || slices.Contains(runners, w) })
+			return slices.ContainsFunc(rest, func(w string) bool { return testWord.MatchString(w) || slices.Contains(runners, w) })
 		case strings.HasPrefix(name, "py"):
-			found = found || len(rest) > 1 && slices.Contains(rest, "-m") && slices.ContainsFunc(rest, func(w string) bool { return w == "unittest" || slices.Contains(runners, w) })
+			return len(rest) > 1 && slices.Contains(rest, "-m") && slices.ContainsFunc(rest, func(w string) bool { return w == "unittest" || slices.Contains(runners, w) })
 		}
-		return !found
+		return false
 	})
-	return found
 }
 
 // callsTests is runsTests for a whole command.

@@ -77,8 +77,8 @@ func around(line string, from, to int) (before, after string) {
 
 // isCheck reports whether a text is a command that can be run and, where nothing says that it has to pass, is a run of tests.
 func isCheck(command string, passes bool, runnable func(string) bool) bool {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
-	if err != nil || len(file.Stmts) == 0 {
+	file := parse(command)
+	if file == nil || len(file.Stmts) == 0 {
 		return false
 	}
 	calls, tests, known := 0, false, true

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,48 +36,51 @@ func strictPipes(command string) bool {
 	if file == nil || !hasPipe(file) {
 		return false
 	}
-	inverted := false
-	syntax.Walk(file, func(n syntax.Node) bool {
+	piped := func(s *syntax.Stmt) bool { return hasPipe(s) }
+	return !hasNode(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Stmt:
-			inverted = inverted || n.Negated && hasPipe(n.Cmd)
+			return n.Negated && hasPipe(n.Cmd)
 		case *syntax.IfClause:
-			inverted = inverted || slices.ContainsFunc(n.Cond, func(s *syntax.Stmt) bool { return hasPipe(s) })
+			return slices.ContainsFunc(n.Cond, piped)
 		case *syntax.WhileClause:
-			inverted = inverted || slices.ContainsFunc(n.Cond, func(s *syntax.Stmt) bool { return hasPipe(s) })
+			return slices.ContainsFunc(n.Cond, piped)
 		case *syntax.BinaryCmd:
-			inverted = inverted || n.Op == syntax.AndStmt && hasPipe(n.X) && mayFail(n.Y)
-		case *syntax.ParamExp: // it judges exit codes itself
-			inverted = inverted || n.Param != nil && (n.Param.Value == "?" || n.Param.Value == "PIPESTATUS")
+			return n.Op == syntax.AndStmt && hasPipe(n.X) && mayFail(n.Y)
+		case *syntax.ParamExp: // it reads exit codes itself
+			return n.Param != nil && (n.Param.Value == "?" || n.Param.Value == "PIPESTATUS")
 		}
-		return !inverted
+		return false
 	})
-	return !inverted
 }
 
-func hasPipe(n syntax.Node) bool {
+// hasNode reports whether is holds for a node or for one below it.
+func hasNode(n syntax.Node, is func(syntax.Node) bool) bool {
 	found := false
 	syntax.Walk(n, func(n syntax.Node) bool {
-		if b, ok := n.(*syntax.BinaryCmd); ok && isPipe(b) {
-			found = true
-		}
+		found = found || is(n)
 		return !found
 	})
 	return found
+}
+
+// hasCall reports whether is holds for the words of a call within a statement.
+func hasCall(n syntax.Node, is func(args []string) bool) bool {
+	return hasNode(n, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		return ok && len(call.Args) > 0 && is(literals(call.Args))
+	})
+}
+
+func hasPipe(n syntax.Node) bool {
+	return hasNode(n, func(n syntax.Node) bool { b, ok := n.(*syntax.BinaryCmd); return ok && isPipe(b) })
 }
 
 func isPipe(b *syntax.BinaryCmd) bool { return b.Op == syntax.Pipe || b.Op == syntax.PipeAll }
 
 // mayFail reports whether a statement ends the shell, or fails, on purpose.
 func mayFail(s *syntax.Stmt) bool {
-	found := false
-	syntax.Walk(s, func(n syntax.Node) bool {
-		if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
-			found = found || slices.Contains([]string{"exit", "return", "false"}, c.Args[0].Lit())
-		}
-		return !found
-	})
-	return found
+	return hasCall(s, func(args []string) bool { return slices.Contains([]string{"exit", "return", "false"}, args[0]) })
 }
 
 // stages lists the commands of a pipe. both says which of them hand on their error output as well.
@@ -130,7 +132,7 @@ func captures(command string, s syntax.Node, base int) (out []capture) {
 				from += uint(len(command[from:]) - len(strings.TrimLeft(strings.TrimPrefix(command[from:], "!"), " \t")))
 			}
 			filter := text(all[last+1].Pos(), end)
-			out = append(out, capture{int(from) - base, int(end.Offset()) - base, command[from:all[last].End().Offset()], filter, filter, both[last], runsTests(all[last])})
+			out = append(out, capture{int(from) - base, int(end.Offset()) - base, command[from:all[last].End().Offset()], filter, "`" + clipClause(filter) + "`", both[last], runsTests(all[last])})
 			return false
 		case *syntax.CmdSubst:
 			if n.Backquotes || len(n.Stmts) == 0 || !slices.ContainsFunc(n.Stmts, func(s *syntax.Stmt) bool { return kindOf(s) == runs }) {
@@ -224,17 +226,10 @@ func (e *ended) deaf() (tests, reader string, ok bool) {
 	}
 	for _, h := range e.hidden {
 		if h.tests {
-			return "`" + clipClause(h.text) + "`", cmp.Or(quoteFilter(h), h.reader), true
+			return "`" + clipClause(h.text) + "`", h.reader, true
 		}
 	}
 	return "", "", false
-}
-
-func quoteFilter(h capture) string {
-	if h.filter == "" {
-		return ""
-	}
-	return "`" + clipClause(h.filter) + "`"
 }
 
 // filters are programs that pass on, or search, what another one prints.

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"slices"
 	"strings"
 
 	"centurion"
@@ -38,30 +39,12 @@ func touchedBy(hunks ...centurion.Hunk) touched {
 
 // in reports whether one of the lines from first to last was touched.
 func (t touched) in(first, last int) bool {
-	for _, n := range t.added {
-		if first <= n && n <= last {
-			return true
-		}
-	}
-	for _, n := range t.removed {
-		if first < n && n <= last {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.added, func(n int) bool { return first <= n && n <= last }) ||
+		slices.ContainsFunc(t.removed, func(n int) bool { return first < n && n <= last })
 }
 
 // outside reports whether anything outside of a range was touched. Blank space beside it counts: a hunk is one or the other.
 func (t touched) outside(in lines) bool {
-	for _, n := range t.added {
-		if n < in.first-1 || n > in.last {
-			return true
-		}
-	}
-	for _, n := range t.removed {
-		if n < in.first || n > in.last+1 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.added, func(n int) bool { return n < in.first-1 || n > in.last }) ||
+		slices.ContainsFunc(t.removed, func(n int) bool { return n < in.first || n > in.last+1 })
 }

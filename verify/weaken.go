@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"iter"
 	"path"
 	"regexp"
 	"slices"
@@ -32,17 +33,15 @@ func weakened(diff []centurion.FileDiff, command string) []string {
 	cs := changes{diff: diff, command: command}
 	moved := map[string]bool{} // tests that begin somewhere now
 	for _, f := range diff {
-		for l := range changed(f, '+') {
-			if name := testName(f.Path, l); name != "" {
-				moved[name] = true
-			}
+		for _, name := range testsIn(f, '+') {
+			moved[name] = true
 		}
 	}
 	for _, f := range diff {
 		named := cs.named(f.Path)
 		switch {
 		case f.Status == "deleted" && (testFile(f.Path) || named):
-			if lost := lostTests(f, moved); len(lost) > 0 || !hasTests(f) {
+			if len(lostTests(f, moved)) > 0 || len(testsIn(f, '-')) == 0 {
 				out = append(out, f.Path+" was removed")
 			}
 			continue
@@ -63,7 +62,7 @@ func weakened(diff []centurion.FileDiff, command string) []string {
 }
 
 // changed are the lines of a file that were added ('+') or removed ('-'), without the sign.
-func changed(f centurion.FileDiff, sign byte) func(func(string) bool) {
+func changed(f centurion.FileDiff, sign byte) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, h := range f.Hunks {
 			for l := range strings.Lines(h.Text) {
@@ -94,59 +93,40 @@ func testName(file, line string) string {
 	return ""
 }
 
-func hasTests(f centurion.FileDiff) bool {
-	for l := range changed(f, '-') {
-		if testName(f.Path, l) != "" {
-			return true
+// testsIn lists the tests that begin on the added ('+') or removed ('-') lines of a file.
+func testsIn(f centurion.FileDiff, sign byte) (names []string) {
+	for l := range changed(f, sign) {
+		if name := testName(f.Path, l); name != "" {
+			names = append(names, name)
 		}
 	}
-	return false
+	return names
 }
 
 // lostTests are the tests that a file lost and no file has now. As many as were added beside them count as renamed.
 func lostTests(f centurion.FileDiff, moved map[string]bool) []string {
-	var lost []string
-	news := 0
-	was := map[string]bool{}
-	for l := range changed(f, '-') {
-		if name := testName(f.Path, l); name != "" {
-			was[name] = true
-			if !moved[name] {
-				lost = append(lost, name)
-			}
-		}
-	}
-	for l := range changed(f, '+') {
-		if name := testName(f.Path, l); name != "" && !was[name] {
-			news++
-		}
-	}
+	was := testsIn(f, '-')
+	added := slices.DeleteFunc(testsIn(f, '+'), func(name string) bool { return slices.Contains(was, name) })
+	lost := slices.DeleteFunc(slices.Clone(was), func(name string) bool { return moved[name] })
 	slices.Sort(lost)
 	lost = slices.Compact(lost)
-	if asserted, gone := assertions(f); gone > asserted {
-		return lost // what was added in their place checks less
+	if assertions(f, '-') > assertions(f, '+') {
+		return lost // the tests in their place assert less
 	}
-	return lost[min(news, len(lost)):]
+	return lost[min(len(added), len(lost)):]
 }
 
-func assertions(f centurion.FileDiff) (added, removed int) {
-	for l := range changed(f, '+') {
-		if asserts.MatchString(l) && !comment(l) {
-			added++
+// assertions counts the added or removed lines that assert something.
+func assertions(f centurion.FileDiff, sign byte) (n int) {
+	for l := range changed(f, sign) {
+		if asserts.MatchString(l) && !comment.MatchString(l) {
+			n++
 		}
 	}
-	for l := range changed(f, '-') {
-		if asserts.MatchString(l) && !comment(l) {
-			removed++
-		}
-	}
-	return added, removed
+	return n
 }
 
-func comment(line string) bool {
-	line = strings.TrimSpace(line)
-	return strings.HasPrefix(line, "//") || strings.HasPrefix(line, "# ") || line == "#" || strings.HasPrefix(line, "*") || strings.HasPrefix(line, "/*")
-}
+var comment = regexp.MustCompile(`^\s*(?://|#(?: |$)|\*|/\*)`)
 
 func weakenedTests(f centurion.FileDiff, moved map[string]bool) []string {
 	var out []string
@@ -157,7 +137,7 @@ func weakenedTests(f centurion.FileDiff, moved map[string]bool) []string {
 	if len(lost) > 5 {
 		out = append(out, fmt.Sprintf("%s: %d more tests were removed", f.Path, len(lost)-5))
 	}
-	if added, removed := assertions(f); len(lost) == 0 && removed > added {
+	if added, removed := assertions(f, '+'), assertions(f, '-'); len(lost) == 0 && removed > added {
 		out = append(out, fmt.Sprintf("%s: %s removed and %d added", f.Path, centurion.Count(removed, "assertion"), added))
 	}
 	return out
@@ -236,15 +216,10 @@ func less(a, b string) bool {
 	return x < y
 }
 
-// sameButComma reports whether a removed line stands among the added ones, but for a comma at its end.
+// sameButComma reports whether a removed line was added again, apart from a comma at its end.
 func sameButComma(f centurion.FileDiff, line string) bool {
 	trim := func(s string) string { return strings.TrimSuffix(strings.TrimSpace(s), ",") }
-	for l := range changed(f, '+') {
-		if trim(l) == trim(line) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(changed(f, '+')), func(l string) bool { return trim(l) == trim(line) })
 }
 
 // weakenedTargets finds targets that run tests and lost lines.
