@@ -34,10 +34,7 @@ var jsAssigning = []string{"=", "**=", "<<=", "&&=", "||=", "??=", "+=", "-=", "
 
 // assign reads an expression without commas.
 func (p *jsParser) assign() {
-	if p.deep++; p.deep > maxDeep {
-		p.unsure()
-	}
-	defer func() { p.deep-- }()
+	defer p.deeper()()
 	if p.arrow() {
 		return
 	}

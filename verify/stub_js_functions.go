@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -38,10 +39,32 @@ type jsParser struct {
 	lines []int
 }
 
-// jsUnsure is what the parser panics with where it does not understand what it reads. Only statement recovers it.
+// jsUnsure is the value of the parser's panic at code that it does not understand. Only sure recovers it.
 type jsUnsure struct{}
 
 func (p *jsParser) unsure() { panic(jsUnsure{}) }
+
+// sure reports whether read understood the code.
+func (p *jsParser) sure(read func()) (ok bool) {
+	defer func() {
+		if r := recover(); r != nil && r != any(jsUnsure{}) {
+			panic(r)
+		}
+	}()
+	read()
+	return true
+}
+
+// deeper enters one level of nesting; the caller defers what it returns.
+func (p *jsParser) deeper() func() {
+	if p.deep++; p.deep > maxDeep {
+		p.unsure()
+	}
+	return func() { p.deep-- }
+}
+
+// pass goes behind the next token or, at a bracket, behind the one that closes it.
+func (p *jsParser) pass() { p.i = max(p.i, p.ts[p.i].pair) + 1 }
 
 // at is the text of the token n ahead; beyond the end of the bracket it is ")", which begins nothing.
 func (p *jsParser) at(n int) string {
@@ -98,9 +121,7 @@ func (p *jsParser) within(open string, read func()) {
 	if !p.is(open) {
 		p.unsure()
 	}
-	if p.deep++; p.deep > maxDeep {
-		p.unsure()
-	}
+	defer p.deeper()()
 	end, closing := p.end, p.ts[p.i].pair
 	p.i, p.end = p.i+1, closing
 	read()
@@ -108,7 +129,6 @@ func (p *jsParser) within(open string, read func()) {
 		p.unsure()
 	}
 	p.i, p.end = closing+1, end
-	p.deep--
 }
 
 // body reads the block of a function whose signature begins with the token at begin, and keeps the function. same is set for one that must not be emptied.
@@ -354,10 +374,5 @@ func lineStarts(src []byte) []int {
 	return starts
 }
 
-func lineOf(starts []int, at int) int {
-	i, found := slices.BinarySearch(starts, at)
-	if found {
-		return i + 1
-	}
-	return i
-}
+// lineOf is the line, from 1, of the byte at.
+func lineOf(starts []int, at int) int { return sort.SearchInts(starts, at+1) }

@@ -12,26 +12,13 @@ func (p *jsParser) statements() {
 // statement reads one statement. One that it does not understand is passed over, and the functions in it are forgotten.
 func (p *jsParser) statement() {
 	was := *p
-	defer func() {
-		r := recover()
-		if r == nil {
-			return
-		}
-		if _, ok := r.(jsUnsure); !ok {
-			panic(r)
-		}
-		fs := p.fs[:len(was.fs)]
-		*p = was
-		p.fs = fs
-		p.resume()
-	}()
-	if p.deep++; p.deep > maxDeep {
-		p.unsure()
+	if p.sure(func() { defer p.deeper()(); p.hint = ""; p.one() }) {
+		p.hint = was.hint
+		return
 	}
-	p.hint = ""
-	p.one()
-	p.deep--
-	p.hint = was.hint
+	was.fs = p.fs[:len(was.fs)]
+	*p = was
+	p.resume()
 }
 
 // jsBegins are words that begin a statement.
@@ -46,10 +33,7 @@ func (p *jsParser) resume() {
 		if p.accept(";") {
 			return
 		}
-		if pair := p.ts[p.i].pair; pair > p.i {
-			p.i = pair
-		}
-		p.i++
+		p.pass()
 	}
 }
 
@@ -133,10 +117,7 @@ func (p *jsParser) loose() {
 		if p.accept(";") {
 			return
 		}
-		if pair := p.ts[p.i].pair; pair > p.i {
-			p.i = pair
-		}
-		p.i++
+		p.pass()
 	}
 }
 
@@ -144,12 +125,9 @@ func (p *jsParser) loose() {
 func (p *jsParser) declarations() {
 	for {
 		name := ""
-		switch {
-		case p.is("{"):
-			p.skip("{")
-		case p.is("["):
-			p.skip("[")
-		default:
+		if p.is("{", "[") {
+			p.pass()
+		} else {
 			name = p.word()
 		}
 		if p.typed {

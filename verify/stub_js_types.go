@@ -66,17 +66,10 @@ func (p *jsParser) typeArguments(j int) int {
 // ahead returns where read comes to from j, or -1 if it is not sure. It moves nothing.
 func (p *jsParser) ahead(j int, read func()) (end int) {
 	was, deep := p.i, p.deep
-	p.i = j
-	defer func() {
-		if r := recover(); r != nil {
-			if _, ok := r.(jsUnsure); !ok {
-				panic(r)
-			}
-			end = -1
-		}
-		p.i, p.deep = was, deep
-	}()
-	read()
+	defer func() { p.i, p.deep = was, deep }()
+	if p.i = j; !p.sure(read) {
+		return -1
+	}
 	return p.i
 }
 
@@ -85,10 +78,7 @@ var jsTypePrefix = []string{"keyof", "unique", "readonly", "infer", "typeof", "n
 
 // typ skips a type. What stands in its brackets is not looked at.
 func (p *jsParser) typ() {
-	if p.deep++; p.deep > maxDeep {
-		p.unsure()
-	}
-	defer func() { p.deep-- }()
+	defer p.deeper()()
 	if !p.accept("|") {
 		p.accept("&")
 	}

@@ -6,11 +6,8 @@ import (
 	"strings"
 )
 
-// pyDef is the first line of a function.
-var pyDef = regexp.MustCompile(`^([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)`)
-
-// pyClass is the first line of a class.
-var pyClass = regexp.MustCompile(`^([ \t]*)class[ \t]+(\w+)`)
+// pyHeader is the first line of a function or a class.
+var pyHeader = regexp.MustCompile(`^[ \t]*(class|(?:async[ \t]+)?def)[ \t]+(\w+)`)
 
 // pyYield is a statement that makes a function a generator.
 var pyYield = regexp.MustCompile(`\byield\b`)
@@ -19,40 +16,29 @@ var pyYield = regexp.MustCompile(`\byield\b`)
 func pythonFunctions(src []byte) ([]function, bool) {
 	ls := pythonLines(src)
 	var fs []function
-	var classes []struct {
+	type scope struct {
 		indent int
-		name   string
+		prefix string // of the names in it
 	}
+	around := []scope{{-1, ""}}
 	for i, l := range ls {
 		text := string(src[l.from:l.to])
 		indent := len(text) - len(strings.TrimLeft(text, " \t"))
 		if strings.TrimSpace(text) == "" || strings.HasPrefix(strings.TrimSpace(text), "#") {
 			continue
 		}
-		for len(classes) > 0 && classes[len(classes)-1].indent >= indent {
-			classes = classes[:len(classes)-1]
+		for around[len(around)-1].indent >= indent {
+			around = around[:len(around)-1]
 		}
-		name := ""
-		if m := pyClass.FindStringSubmatch(text); m != nil {
-			name = m[2]
-		} else if m := pyDef.FindStringSubmatch(text); m != nil {
-			name = m[2]
-		} else {
+		m := pyHeader.FindStringSubmatch(text)
+		if m == nil {
 			continue
 		}
-		var prefix strings.Builder
-		for _, c := range classes {
-			prefix.WriteString(c.name + ".")
-		}
-		classes = append(classes, struct {
-			indent int
-			name   string
-		}{indent, name})
-		if pyDef.MatchString(text) {
-			if f, ok := pythonFunction(src, ls[i:], indent); ok {
-				f.name = prefix.String() + name
-				fs = append(fs, f)
-			}
+		name := around[len(around)-1].prefix + m[2]
+		around = append(around, scope{indent, name + "."})
+		if f, ok := pythonFunction(src, ls[i:], indent); ok && m[1] != "class" {
+			f.name = name
+			fs = append(fs, f)
 		}
 	}
 	return fs, true
