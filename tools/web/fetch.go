@@ -88,13 +88,13 @@ func (c *Client) get(ctx context.Context, u *url.URL) (Page, *url.URL, error) {
 
 // failed gives an error of the network its kind.
 func (c *Client) failed(ctx context.Context, u *url.URL, err error) error {
+	if ctx.Err() != nil { // package http passes the cause on, which is not ours to change
+		cause := context.Cause(ctx)
+		return &centurion.Error{Op: "fetch", Kind: centurion.KindOf(cause), Err: cause}
+	}
 	if e, ok := errors.AsType[*centurion.Error](err); ok { // of the dialler
 		e.Hint = fmt.Sprintf(`a person can open this host with a permission rule that names it: "webfetch": {"%s://%s/*": "allow"}`, u.Scheme, u.Host)
 		return e
-	}
-	if ctx.Err() != nil {
-		cause := context.Cause(ctx)
-		return &centurion.Error{Op: "fetch", Kind: centurion.KindOf(cause), Err: cause}
 	}
 	if centurion.KindOf(err) == centurion.KindTimeout {
 		return fault(centurion.KindTimeout, "try it once more, or another source", "%s did not answer in full within %s", u, c.cfg.Timeout)

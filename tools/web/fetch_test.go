@@ -196,6 +196,9 @@ func TestBodyIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	_, err = c.Fetch(ctx, parse(t, address+"/slow"), func(*url.URL) error { cancel(centurion.ErrShutdown); return nil })
 	is(t, "ended", err, centurion.KindInterrupted)
+	if hint := centurion.HintOf(err) + centurion.HintOf(centurion.ErrShutdown); strings.Contains(hint, "permission rule") {
+		t.Errorf("who is told to stop is told %q", hint)
+	}
 }
 
 // ORCH-48: what comes back of each kind of answer.
