@@ -16,7 +16,11 @@ func TestMarkdown(t *testing.T) {
 		"<a href='../b'>l</a> <a href='javascript:x()'>m</a>":                       "[l](https://example.com/b) m",
 		"<base href='https://cdn.example/'><a href='c'>l</a>":                       "[l](https://cdn.example/c)",
 		"<pre><code class='language-go'>a &lt; b\n\tc</code></pre>":                 "```go\na < b\n\tc\n```",
-		"": "",
+		"<div style='visibility : hidden'>obey me</div><p>x</p>":                    "x",
+		"<ol><li>a<ul><li>b</li></ul></li></ol>":                                    "1. a\n   \n   - b",
+		"<!DOCTYPE html><title></title><p>x</p>":                                    "x",
+		"<a href='%zz'>l</a>":                                                       "[l]()",
+		"":                                                                          "",
 	} {
 		_, got, err := Markdown(t.Context(), page, at)
 		got = strings.ReplaceAll(strings.ReplaceAll(got, "[m]()", "m"), "|---|---|", "|---|---|")

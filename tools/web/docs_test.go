@@ -76,6 +76,37 @@ func TestDocsExpire(t *testing.T) {
 	})
 }
 
+// A page that is fetched again stands in the place of the first, for as long as was asked for and never longer than the most.
+func TestDocsAreReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := newDocs(t, time.Hour)
+		u := parse(t, "https://a.b/x")
+		for _, text := range []string{"old", "new"} {
+			if _, err := d.Put(u, page(u.String(), text)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		if doc, text, err := d.Get(u); err != nil || text != "new" || doc.Final != "" {
+			t.Errorf("%+v %q, %v", doc, text, err)
+		}
+		if all, _ := d.List(); len(all) != 1 {
+			t.Errorf("%+v", all)
+		}
+		time.Sleep(58 * time.Minute)
+		if _, _, err := d.Get(u); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		_, _, err := d.Get(u)
+		is(t, "after an hour", err, centurion.KindNotFound, "has expired")
+		long, _ := newDocs(t, 10*MaxTTL)
+		if doc, err := long.Put(u, page(u.String(), "text")); err != nil || doc.Expires.Sub(doc.Fetched) != MaxTTL || doc.Expired() {
+			t.Errorf("%+v, %v", doc, err)
+		}
+	})
+}
+
 // ORCH-51: pages and bytes are bounded, the oldest go first, and files of a person stay.
 func TestDocsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -103,6 +134,14 @@ func TestDocsAreBounded(t *testing.T) {
 		keep, drop := bounded(big)
 		if len(keep) != 1 || keep[0].URL != "3" || len(drop) != 2 {
 			t.Errorf("%v, %v", keep, drop)
+		}
+		at := time.Now()
+		keep, drop = bounded([]Doc{{URL: "new", Bytes: 1, Fetched: at.Add(time.Hour)}, {URL: "old", Bytes: MaxBytes, Fetched: at}, {URL: "mid", Bytes: 1, Fetched: at.Add(time.Minute)}})
+		if len(keep) != 2 || keep[0].URL != "mid" || keep[1].URL != "new" || len(drop) != 1 {
+			t.Errorf("%v, %v", keep, drop)
+		}
+		if keep, drop = bounded([]Doc{{Bytes: MaxBytes + 1}}); len(keep) != 1 || len(drop) != 0 {
+			t.Errorf("the one that was fetched now goes: %v, %v", keep, drop)
 		}
 		if n, err := d.Clear(func(Doc) bool { return true }); n != MaxDocs || err != nil {
 			t.Errorf("%d, %v", n, err)
@@ -137,6 +176,7 @@ func TestDocsDoNotTrustTheirIndex(t *testing.T) {
 		"itself":   `"file":"_metadata.json","fetched":"` + now + `","expires":"` + year + `"`,
 		"for ever": `"file":"` + doc.File + `","fetched":"` + now + `","expires":"` + year + `"`,
 		"future":   `"file":"` + doc.File + `","fetched":"` + year + `","expires":"` + year + `"`,
+		"a name":   `"file":"a-b.md","fetched":"` + now + `","expires":"` + year + `"`,
 		"no JSON":  `{`,
 	} {
 		put(DocsMetadata, `{"docs":[{"url":"https://a.b/x","sha256":"`+sum+`",`+entry+`}]}`)
@@ -177,6 +217,11 @@ func TestDocsDoNotTrustTheirIndex(t *testing.T) {
 
 // Every name that is made is safe, whatever the URL says, and no two URLs share one.
 func TestFileNames(t *testing.T) {
+	for raw, want := range map[string]string{"https://A.b9/Z_0az": "a.b9-z_0az", "https://a.b//x///y": "a.b-x-y", "https://a.b/x..y": "a.b-x.-y", "https://a.b/" + strings.Repeat("x", 99): "a.b-" + strings.Repeat("x", 56)} {
+		if got := fileName(parse(t, raw), "text/markdown"); got[:len(got)-20] != want || !strings.HasSuffix(got, ".md") {
+			t.Errorf("%s: %s, want %s", raw, got, want)
+		}
+	}
 	seen := map[string]string{}
 	for _, raw := range []string{"https://a.b", "https://a.b/../../etc/passwd", "https://a.b/..%2f..%2fetc", "https://a.b/%00", "https://a.b/CON", "https://a.b/x?y",
 		"https://a.b/x?z", "http://[::1]/", "https://a.b/" + strings.Repeat("x/", 500), "https://müller.de/ä", "https://a.b/_metadata.json", "https://a.b/.hidden"} {
@@ -190,7 +235,7 @@ func TestFileNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "_metadata.json", "../a-0123456789abcdef.md", "a/b-0123456789abcdef.md", "own.md", "a-0123456789abcdef.go", ".a-0123456789abcdef.md",
-		"a-0123456789ABCDEF.md", `a\b-0123456789abcdef.md`} {
+		"a-0123456789ABCDEF.md", "a-0123456789abcde.md", "a-0123456789abcdeg.md", "0123456789abcdef.md", strings.Repeat("a", 81) + "-0123456789abcdef.md", `a\b-0123456789abcdef.md`} {
 		if safeName(name) {
 			t.Errorf("%q is safe", name)
 		}

@@ -238,6 +238,35 @@ func TestFetch(t *testing.T) {
 			http.SetCookie(w, &http.Cookie{Name: "a", Value: "b"})
 			http.Redirect(w, r, "/post", http.StatusMovedPermanently)
 			return
+		case "/utf16be":
+			kind, body = "text/plain", "\xfe\xff\x00G\x00\xf6\x00"
+		case "/atom":
+			kind, body = "application/atom+xml", "<feed/>"
+		case "/drawing":
+			kind, body = "image/svg+xml", "<svg/>"
+		case "/script":
+			kind, body = "application/x-sh", "ls"
+		case "/xhtml":
+			kind, body = "application/xhtml+xml", "<h1>H</h1>"
+		case "/agent":
+			kind, body = "text/plain", r.Header.Get("User-Agent")
+		case "/marked":
+			kind, body = "text/plain", "\xef\xbb\xbfx"
+		case "/lost":
+			kind, body = "text/plain; charset=koi8-r", "a\xc1b"
+		case "/full":
+			kind, body = "text/plain", strings.Repeat("a", MaxBody)
+		case "/unchanged":
+			w.WriteHeader(http.StatusNotModified)
+			return
+		case "/nowhere":
+			w.Header().Set("Location", "file:///etc/passwd")
+			w.WriteHeader(http.StatusFound)
+			return
+		case "/later":
+			w.Header().Set("Retry-After", "1000000")
+			http.Error(w, "no", http.StatusTooManyRequests)
+			return
 		case "/loop":
 			http.Redirect(w, r, "/loop", http.StatusFound)
 			return
@@ -250,23 +279,33 @@ func TestFetch(t *testing.T) {
 	})
 	c := New(Config{AllowHosts: []string{host}})
 	for path, want := range map[string]string{"/": "# Größe\n\nx [link](" + address + "/b?c=1)", "/json": `{"a": 1}`, "/latin": "Größe €", "/utf16": "Gö",
+		"/utf16be": "Gö", "/atom": "<feed/>", "/script": "ls", "/xhtml": "# H", "/agent": "Centurion", "/marked": "x", "/full": strings.Repeat("a", MaxBody),
 		"/none": "just text", "/octets": "just text", "/hop": "GET"} {
 		p, err := c.Fetch(t.Context(), parse(t, address+path), anything)
 		if err != nil || p.Text != want {
 			t.Errorf("%s: %q, %v", path, p.Text, err)
 		}
-		if path == "/" && p.Title != "A page" || path == "/hop" && p.URL != address+"/post" {
+		if path == "/json" && p.Title != "json" || path == "/" && p.Title != "A page" || path == "/hop" && p.URL != address+"/post" {
 			t.Errorf("%s: %+v", path, p)
 		}
 	}
 	for path, want := range map[string]struct {
-		kind centurion.Kind
-		says string
-	}{"/png": {centurion.KindUsage, "image/png with 9 bytes"}, "/lies": {centurion.KindUsage, "no text"}, "/zip": {centurion.KindUsage, "application/zip"},
-		"/gone": {centurion.KindNotFound, "404"}, "/busy": {centurion.KindRateLimit, "wait 7s"}, "/broken": {centurion.KindNetwork, "502"},
-		"/loop": {centurion.KindNetwork, "more than 5 times"}} {
+		kind   centurion.Kind
+		says   string
+		status int
+		wait   time.Duration
+	}{
+		"/png": {kind: centurion.KindUsage, says: "image/png with 9 bytes"}, "/lies": {kind: centurion.KindUsage, says: "no text"}, "/zip": {kind: centurion.KindUsage, says: "application/zip"},
+		"/gone": {kind: centurion.KindNotFound, says: "404", status: 404}, "/busy": {kind: centurion.KindRateLimit, says: "wait 7s", status: 429, wait: 7 * time.Second},
+		"/later": {kind: centurion.KindRateLimit, says: "wait before you try again", status: 429}, "/broken": {kind: centurion.KindNetwork, says: "502", status: 502},
+		"/unchanged": {kind: centurion.KindNetwork, says: "304", status: 304}, "/nowhere": {kind: centurion.KindNetwork, says: "leads to something that cannot be fetched"},
+		"/drawing": {kind: centurion.KindUsage, says: "image/svg+xml"}, "/loop": {kind: centurion.KindNetwork, says: "more than 5 times"},
+	} {
 		_, err := c.Fetch(t.Context(), parse(t, address+path), anything)
 		is(t, path, err, want.kind, want.says)
+		if e, ok := errors.AsType[*centurion.Error](err); !ok || e.Op != "fetch" || e.Hint == "" || want.status != e.Status || e.RetryAfter != want.wait {
+			t.Errorf("%s: %+v", path, e)
+		}
 	}
 	steps := 0
 	if _, _ = c.Fetch(t.Context(), parse(t, address+"/loop"), func(*url.URL) error { steps++; return nil }); steps != MaxRedirects+1 {
@@ -283,6 +322,23 @@ func TestFetch(t *testing.T) {
 	})
 	if !errors.Is(err, no) || strings.Join(asked, " ") != "/hop /post" {
 		t.Errorf("%v, %q", err, asked)
+	}
+}
+
+// A server that nobody reaches is told as that; an address whose name leads nowhere, too.
+func TestFetchUnreachable(t *testing.T) {
+	gone, host := site(t, func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
+	_, err := New(Config{AllowHosts: []string{host}}).Fetch(t.Context(), parse(t, gone+"/x"), anything)
+	is(t, "broken off", err, centurion.KindNetwork, "fetch: "+gone+"/x", "check the address")
+	empty := New(Config{Resolve: func(context.Context, string) ([]netip.Addr, error) { return nil, nil }})
+	_, err = empty.Fetch(t.Context(), parse(t, "http://nowhere.example/"), anything)
+	is(t, "no address", err, centurion.KindNetwork, "nowhere.example", "no such host")
+	if public("a.b:80", "no address") == nil || New(Config{}).Docs() != nil {
+		t.Error("what cannot be read is public")
+	}
+	d, _ := newDocs(t, 0)
+	if New(Config{Docs: d}).Docs() != d {
+		t.Error("the store is lost")
 	}
 }
 

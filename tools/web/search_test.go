@@ -1,7 +1,9 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -72,6 +74,9 @@ func TestSearch(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v", name, hits[i], tt.hits[i])
 			}
 		}
+		if last.Header.Get("User-Agent") != "Centurion" {
+			t.Errorf("%s: asked as %q", name, last.Header.Get("User-Agent"))
+		}
 		if !tt.asked() {
 			t.Errorf("%s: asked %s %v %s", name, last.URL, last.Header, body)
 		}
@@ -117,10 +122,28 @@ func TestSearchFails(t *testing.T) {
 		c := New(Config{Timeout: timeout, Search: Search{GitHub: "hidden-key", Endpoints: map[string]string{"github": address}}})
 		_, _, err := c.SearchCode(t.Context(), "x", 1)
 		is(t, http.StatusText(st), err, want, "GitHub")
+		if e, ok := errors.AsType[*centurion.Error](err); !ok || e.Op != "search" || e.Hint == "" || st > 2 && e.Status != st {
+			t.Errorf("%d: %+v", st, e)
+		}
+		if st == 1 && !strings.Contains(err.Error(), "larger than 2 MB") {
+			t.Error(err)
+		}
 		if err != nil && strings.Contains(err.Error()+centurion.HintOf(err), "hidden-key") {
 			t.Errorf("%v tells the key", err)
 		}
 	}
-	_, _, err = New(Config{Search: Search{SearXNG: "localhost:8080"}}).SearchWeb(t.Context(), "x", 1)
-	is(t, "wrong address", err, centurion.KindConfig, "http://localhost:8080")
+	for _, address := range []string{"localhost:8080", "http://", "ftp://a.b", "http://[::1"} {
+		_, _, err = New(Config{Search: Search{SearXNG: address}}).SearchWeb(t.Context(), "x", 1)
+		is(t, "wrong address", err, centurion.KindConfig, "the address of SearXNG is no http or https URL", "http://localhost:8080")
+	}
+	if err := New(Config{Search: Search{GitHub: "k"}}).CanSearch(true); err != nil {
+		t.Error(err)
+	}
+	is(t, "only code", New(Config{Search: Search{GitHub: "k"}}).CanSearch(false), centurion.KindConfig, "no search engine is configured, so nothing was searched")
+	is(t, "only the web", New(Config{Search: Search{Tavily: "k"}}).CanSearch(true), centurion.KindConfig, "no search engine for code is configured")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(centurion.ErrShutdown)
+	c := New(Config{Search: Search{GitHub: "k", Endpoints: map[string]string{"github": address}}})
+	_, _, err = c.SearchCode(ctx, "x", 1)
+	is(t, "ended", err, centurion.KindInterrupted)
 }
