@@ -105,6 +105,194 @@ func TestWallAndNext(t *testing.T) {
 	}
 }
 
+// What a person may do now follows from where the mission and its work stand.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	branch := func(s centurion.MissionStatus) centurion.Mission {
+		return centurion.Mission{ID: "m", Status: s, Branch: "b"}
+	}
+	merged := branch(centurion.MissionCompleted)
+	merged.Merged = &centurion.Merged{Commit: "c"}
+	dying := branch(centurion.MissionCompleted)
+	dying.Merged = &centurion.Merged{}
+	for name, tt := range map[string]struct {
+		m    centurion.Mission
+		want string
+	}{
+		"running":                     {centurion.Mission{ID: "m", Status: centurion.MissionRunning}, "attach pause show"},
+		"planning":                    {branch(centurion.MissionPlanning), "attach pause diff merge undo show"},
+		"paused":                      {branch(centurion.MissionPaused), "resume diff merge undo show"},
+		"failed":                      {centurion.Mission{ID: "m", Status: centurion.MissionFailed}, "resume show"},
+		"blocked":                     {centurion.Mission{ID: "m", Status: centurion.MissionBlocked}, "asks resume show"},
+		"completed":                   {branch(centurion.MissionCompleted), "diff merge undo show"},
+		"completed, with a base only": {centurion.Mission{ID: "m", Status: centurion.MissionCompleted, Base: &centurion.Base{}}, "diff merge show"},
+		"merged":                      {merged, "diff undo show"},
+		"a host died at the merge":    {dying, "diff merge undo show"},
+	} {
+		var got []string
+		for _, c := range next(&Report{Mission: tt.m}) {
+			got = append(got, strings.Fields(c.Line)[1])
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: %s, want %s", name, strings.Join(got, " "), tt.want)
+		}
+	}
+	for want, m := range map[string]centurion.Mission{
+		"The work stands on the branch b. It is not on yours.": dying,
+		"The work was done in the project itself.":             {},
+		"": {Base: &centurion.Base{}},
+	} {
+		if got := (&Report{Mission: m}).where(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	merged.Merged.Squash, merged.Merged.Only = true, []string{"T1", "T2"}
+	if got := (&Report{Mission: merged}).where(); !strings.HasPrefix(got, "Merged into a detached HEAD at ") || !strings.HasSuffix(got, "as commit c, as one commit; only T1, T2.") {
+		t.Error(got)
+	}
+	merged.Merged.Squash, merged.Merged.Only = false, nil
+	if got := (&Report{Mission: merged}).where(); !strings.HasSuffix(got, "as commit c.") {
+		t.Error(got)
+	}
+}
+
+// A complete mission is coloured as doubted where nothing shows that it is done, or something of it does not.
+func TestTone(t *testing.T) {
+	t.Parallel()
+	m := func(s centurion.MissionStatus, e centurion.Evidence, profile string) centurion.Mission {
+		m := centurion.Mission{Status: s, Evidence: e}
+		m.Options.Profile = profile
+		return m
+	}
+	doubt := []Doubt{{}}
+	for _, tt := range []struct {
+		m          centurion.Mission
+		doubts     []Doubt
+		tone, head string
+	}{
+		{m(centurion.MissionCompleted, centurion.EvidenceProven, ""), nil, "completed", "Complete · "},
+		{m(centurion.MissionCompleted, centurion.EvidenceNone, ""), nil, "doubted", "Complete, not verified · "},
+		{m(centurion.MissionCompleted, centurion.EvidenceNone, "assistant"), nil, "completed", "Complete · "},
+		{m(centurion.MissionCompleted, centurion.EvidenceProven, ""), doubt, "doubted", "Complete · "},
+		{m(centurion.MissionPaused, centurion.EvidenceNone, ""), doubt, "paused", "Paused · "},
+	} {
+		r := &Report{Mission: tt.m, Doubts: tt.doubts}
+		if got := r.tone(); got != tt.tone {
+			t.Errorf("%+v: %s", tt, got)
+		}
+		if got := r.headline(); !strings.HasPrefix(got, tt.head) || strings.Contains(got, "item") {
+			t.Errorf("%+v: %s", tt, got)
+		}
+	}
+	r := &Report{Mission: m(centurion.MissionCompleted, centurion.EvidenceReviewed, "")}
+	if got := r.proofs(); got != "The plan had no items: reviewed: a review passed." {
+		t.Error(got)
+	}
+	r.Mission.Status = centurion.MissionPaused
+	if got := r.proofs(); got != "The plan had no items: there was nothing to verify." {
+		t.Error(got)
+	}
+	r.Counts = Counts{Items: 2, Done: 1}
+	if got := r.headline(); !strings.Contains(got, "1 of 2 items done") {
+		t.Error(got)
+	}
+}
+
+// Items are as the plan says, else as their tasks; what was reverted is told as that while it is open, and of which tasks it was the last.
+func TestItemsOfTheEvents(t *testing.T) {
+	t.Parallel()
+	plan := fact(1, centurion.EventTodoUpdated, "", "", map[string]any{"items": []PlanItem{{ID: "T1"}, {ID: "T2"}, {ID: "T3"}}})
+	marks := fact(2, centurion.EventTodoUpdated, "", "", map[string]any{"open": 3})
+	task := func(item string, s centurion.TaskStatus, undone centurion.Time) centurion.Task {
+		return centurion.Task{ID: "tsk_" + item, Item: item, Status: s, Undone: undone}
+	}
+	d := Data{Events: []centurion.Event{plan, marks}, Tasks: []centurion.Task{task("T1", centurion.TaskCompleted, centurion.Time{}), task("T2", centurion.TaskCompleted, at(9)), task("T3", centurion.TaskFailed, centurion.Time{})}}
+	told := func() string {
+		var out []string
+		for _, it := range New(d).Items {
+			out = append(out, strings.TrimSpace(it.ID+" "+it.Status+" "+string(it.Standing)))
+		}
+		return strings.Join(out, ", ")
+	}
+	if got := told(); got != "T1 done unchecked, T2  reverted, T3  unchecked" {
+		t.Error(got)
+	}
+	d.Tasks = append(d.Tasks, task("T2", centurion.TaskCompleted, centurion.Time{}))
+	if got := told(); got != "T1 done unchecked, T2 done unchecked, T3  unchecked" {
+		t.Errorf("done again: %s", got)
+	}
+	d.Mission.Status = centurion.MissionCompleted
+	if got := told(); got != "T1 done unchecked, T2 done unchecked, T3 done unchecked" {
+		t.Errorf("a complete mission: %s", got)
+	}
+	if n := count(New(Data{Items: []PlanItem{{ID: "T1", Status: "open", Verify: []string{"v"}}}}).Items).NotRun; n != 1 {
+		t.Errorf("%d checks were not run", n)
+	}
+}
+
+// A patch the other way round has its ranges, names and lines swapped.
+func TestReversedPatch(t *testing.T) {
+	t.Parallel()
+	in := "diff --git a/x b/y\nindex 1..2\n--- a/x\n+++ b/y\n@@ -1,3 +1,2 @@ f()\n same\n-old\n-more\n+new\n\\ No newline at end of file\n@@ -9 +8 @@\n-a\n+b\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n"
+	want := "diff --git a/x b/y\nindex 1..2\n--- a/y\n+++ b/x\n@@ -1,2 +1,3 @@ f()\n same\n-new\n\\ No newline at end of file\n+old\n+more\n@@ -8 +9 @@\n-b\n+a\n--- a/n\n+++ /dev/null\n@@ -1 +0,0 @@\n-n\n"
+	if got := reversed(in); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if back := reversed(want); back != in && !strings.Contains(back, "@@ -1,3 +1,2 @@ f()") {
+		t.Errorf("back\n%s", back)
+	}
+	for s, want := range map[string]string{"a\nb\n": "a\nb", strings.Repeat("x", 800): strings.Repeat("x", 800), "first\n" + strings.Repeat("y", 799): "…\n" + strings.Repeat("y", 799), strings.Repeat("z", 801): "…\n" + strings.Repeat("z", 800)} {
+		if got := tail(s, 800); got != want {
+			t.Errorf("%.20q: %.20q of %d bytes", s, got, len(got))
+		}
+	}
+	if got := wholeLines("ab\ncd\n", 6); got != "ab\ncd\n" {
+		t.Errorf("%q", got)
+	}
+	if got := wholeLines("ab\ncd\nef", 7); got != "ab\ncd\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Whose check it was that changed is told only where a reviewer changed the plan between.
+func TestWhoChangedACheck(t *testing.T) {
+	t.Parallel()
+	told := func(verify ...string) centurion.Event {
+		return fact(1, centurion.EventTodoUpdated, "", "", map[string]any{"items": []PlanItem{{ID: "T1", Verify: verify}}})
+	}
+	edit := func(task string) centurion.Event {
+		return fact(1, centurion.EventToolCompleted, task, "", map[string]any{"tool": "update_todo"})
+	}
+	tasks := []centurion.Task{{ID: "r", Agent: reviewer}, {ID: "w", Agent: "worker"}}
+	for name, tt := range map[string]struct {
+		events []centurion.Event
+		want   string
+	}{
+		"by a reviewer":            {[]centurion.Event{told("v"), edit("r"), told("w")}, reviewer},
+		"by a worker":              {[]centurion.Event{told("v"), edit("w"), told("w")}, ""},
+		"by nobody that was seen":  {[]centurion.Event{told("v"), told("w")}, ""},
+		"before it was there":      {[]centurion.Event{edit("r"), told("v"), told("w")}, ""},
+		"before it was told again": {[]centurion.Event{told("v"), edit("r"), told("v"), told("w")}, ""},
+		"it stands":                {[]centurion.Event{told("v"), edit("r")}, reviewer},
+	} {
+		if got := changedBy(Data{Events: tt.events, Tasks: tasks}, "T1", "v"); got != tt.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	gone := []centurion.Task{{ID: "a", Item: "T1", Title: "Do", Status: centurion.TaskCompleted, Undone: at(5)}, {ID: "b", Item: "T2", Status: centurion.TaskCompleted}}
+	if got := reverted(gone); len(got) != 1 || got[0].What != "T1 was reverted" || got[0].Then != "it has not been done again" || got[0].Where != "T1 Do" {
+		t.Errorf("%+v", got)
+	}
+	if got := undone(gone); len(got) != 1 || !strings.HasPrefix(got[0], "T1 Do, at ") {
+		t.Errorf("%q", got)
+	}
+	big := centurion.Usage{USD: 1, Tokens: centurion.Tokens{Input: 5, Output: 5, Reasoning: 5, Cache: centurion.CacheUsage{Read: 5, Write: 5}}}
+	small := centurion.Usage{USD: 3, Tokens: centurion.Tokens{Input: 7, Output: 2, Reasoning: 1, Cache: centurion.CacheUsage{Read: 3, Write: 9}}}
+	if got := minus(big, small); got != (centurion.Usage{Tokens: centurion.Tokens{Output: 3, Reasoning: 4, Cache: centurion.CacheUsage{Read: 2}}}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // The first lines name a dozen agents, and say that nothing was verified.
 func TestFirstLines(t *testing.T) {
 	t.Parallel()
