@@ -85,6 +85,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"a newer schema", sqlFile("PRAGMA user_version = 99"), "newer centurion"},
 		{"another program's", sqlFile("PRAGMA application_id = 7"), "move it away"},
 		{"another program's without a mark", sqlFile("PRAGMA application_id = 0; PRAGMA user_version = 0"), "move it away"},
+		{"a schema that was never written", sqlFile("PRAGMA user_version = 0"), "centurion doctor"},
+		{"a schema below all", sqlFile("PRAGMA user_version = -1"), "centurion doctor"},
 		{"no database", func(t *testing.T, path string) { write(t, path, bytes.Repeat([]byte("todo "), 1000)) }, "centurion doctor"},
 		{"a damaged one", func(t *testing.T, path string) {
 			sqlFile("")(t, path)

@@ -2,6 +2,8 @@ package store
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -43,6 +45,12 @@ func TestOwn(t *testing.T) {
 	}
 	if err := write(second, "lost"); centurion.KindOf(err) != centurion.KindConflict {
 		t.Error(err)
+	}
+	if n := count(t, free, fmt.Sprintf(`SELECT count(*) FROM host WHERE pid = %d AND since > 0 AND boot = '%s'`, os.Getpid(), bootID())); n != 1 {
+		t.Error("it is not written down who has claimed the state")
+	}
+	if b := bootID(); runtime.GOOS == "linux" && (len(b) != 36 || strings.TrimSpace(b) != b) {
+		t.Errorf("the machine's start is known as %q", b)
 	}
 	if n := count(t, free, `SELECT epoch FROM host`); n != 3 {
 		t.Errorf("epoch %d after three claims", n)

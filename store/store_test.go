@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"centurion"
 )
@@ -252,6 +253,93 @@ func TestDeliveriesAndAsks(t *testing.T) {
 		if err != nil || strings.Join(got, " ") != c.want {
 			t.Errorf("asks of %q, open %v: %v, want %s (%v)", c.mission, c.open, got, c.want, err)
 		}
+	}
+}
+
+// Inside a transaction everything is read as the transaction has left it; what is not there is told and ends nothing.
+func TestReadInTransaction(t *testing.T) {
+	t.Parallel()
+	s := openTemp(t)
+	now := centurion.Now()
+	names := func(n int, id func(i int) string) string {
+		var out []string
+		for i := range n {
+			out = append(out, id(i))
+		}
+		return strings.Join(out, " ")
+	}
+	mustUpdate(t, s, func(tx *Tx) error {
+		if _, err := tx.Tree("ses_none"); centurion.KindOf(err) != centurion.KindNotFound {
+			t.Errorf("a session that is not there: %v", err)
+		}
+		if _, err := tx.Task("tsk_none"); centurion.KindOf(err) != centurion.KindNotFound {
+			t.Errorf("a task that is not there: %v", err)
+		}
+		err := errors.Join(
+			tx.PutDelivery(&Delivery{ID: "dlv_b", Mission: "msn_1", Session: "ses_1", Taken: now}), tx.PutDelivery(&Delivery{ID: "dlv_a", Mission: "msn_1", Session: "ses_2"}),
+			tx.PutDelivery(&Delivery{ID: "dlv_c", Mission: "msn_2", Session: "ses_1"}),
+			tx.PutReceipt(&centurion.Receipt{ID: "rcp_b", Mission: "msn_1", Task: "tsk_1"}), tx.PutReceipt(&centurion.Receipt{ID: "rcp_x", Mission: "msn_1", Task: "tsk_2"}),
+			tx.PutReceipt(&centurion.Receipt{ID: "rcp_a", Mission: "msn_1", Task: "tsk_1"}),
+			tx.PutTask(&centurion.Task{ID: "tsk_1", Mission: "msn_1", Item: "T1", Status: centurion.TaskFailed}),
+			tx.PutTask(&centurion.Task{ID: "tsk_2", Mission: "msn_1", Item: "T1", Status: centurion.TaskCompleted}),
+			tx.PutTask(&centurion.Task{ID: "tsk_3", Mission: "msn_1", Item: "T3", Status: centurion.TaskCompleted, Undone: now}),
+			tx.PutTask(&centurion.Task{ID: "tsk_4", Mission: "msn_2", Status: centurion.TaskRunning}),
+			tx.PutAsk(&Ask{ID: "per_1", Mission: "msn_1", Answered: now}), tx.PutAsk(&Ask{ID: "per_2", Mission: "msn_1"}),
+			tx.PutSession(&centurion.Session{ID: "ses_1"}), tx.PutMessage(&centurion.Message{ID: "msg_1", SessionID: "ses_1"}))
+		all, err1 := tx.Deliveries("msn_1")
+		taken, err2 := tx.TakenDeliveries("msn_1", "ses_1")
+		receipts, err3 := tx.Receipts("msn_1", "tsk_1")
+		counts, err4 := tx.TaskCounts("msn_1")
+		asks, err5 := tx.Asks("msn_1")
+		open, err6 := tx.OpenAsks("msn_1")
+		tree, err7 := tx.Tree("ses_1")
+		for want, got := range map[string]string{
+			"dlv_b dlv_a": names(len(all), func(i int) string { return all[i].ID }), "dlv_b": names(len(taken), func(i int) string { return taken[i].ID }),
+			"rcp_b rcp_a": names(len(receipts), func(i int) string { return receipts[i].ID }), "per_1 per_2": names(len(asks), func(i int) string { return asks[i].ID }),
+			"per_2": names(len(open), func(i int) string { return open[i].ID }), "msg_1": tree.Leaf,
+			"map[completed:1 continued:1 reverted:1]": fmt.Sprint(counts),
+		} {
+			if got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		return errors.Join(err, err1, err2, err3, err4, err5, err6, err7)
+	})
+}
+
+// What a row was first written for stays, whatever is written later, and its checksum holds; what has no id or cannot be written is
+// refused and leaves nothing.
+func TestFixedColumns(t *testing.T) {
+	t.Parallel()
+	s := openTemp(t)
+	mustUpdate(t, s, func(tx *Tx) error {
+		return errors.Join(tx.PutTask(&centurion.Task{ID: "tsk_1", Mission: "msn_1", Parent: "ses_1", Call: "c", Title: "old"}), tx.PutSession(&centurion.Session{ID: "ses_1", Metadata: centurion.SessionMeta{Mission: "msn_1"}}))
+	})
+	mustUpdate(t, s, func(tx *Tx) error {
+		return errors.Join(tx.PutTask(&centurion.Task{ID: "tsk_1", Mission: "msn_2", Parent: "ses_9", Call: "d", Title: "new", Status: centurion.TaskRunning}), tx.PutSession(&centurion.Session{ID: "ses_1", Title: "t", Metadata: centurion.SessionMeta{Mission: "msn_2"}}))
+	})
+	if n := count(t, s, `SELECT count(*) FROM task WHERE mission = 'msn_1' AND parent = 'ses_1' AND call = 'c' AND status = 'running'`); n != 1 {
+		t.Error("the task has moved")
+	}
+	if tasks, err := s.Tasks(t.Context(), "msn_1"); err != nil || len(tasks) != 1 || tasks[0].Title != "new" {
+		t.Errorf("%+v, %v", tasks, err)
+	}
+	if _, err := s.Session(t.Context(), "ses_1"); err != nil {
+		t.Error(err)
+	}
+	for name, put := range map[string]func(tx *Tx) error{
+		"no id": func(tx *Tx) error { return tx.PutMission(&centurion.Mission{}) },
+		"cannot be written": func(tx *Tx) error {
+			return tx.PutMission(&centurion.Mission{ID: "msn_bad", Started: centurion.Time{Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}})
+		},
+	} {
+		err := s.Update(t.Context(), put)
+		if centurion.KindOf(err) != centurion.KindInternal || !strings.Contains(err.Error(), "centurion.Mission") || name == "no id" && !strings.Contains(err.Error(), "no id") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if all, err := s.Missions(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("%d missions, %v", len(all), err)
 	}
 }
 
