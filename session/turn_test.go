@@ -53,7 +53,7 @@ func TestTurn(t *testing.T) {
 	if got, want := strings.Join(shape, "|"), "step-start |reasoning Two files.|text I look at both.|tool |tool |step-finish tool-calls"; got != want {
 		t.Errorf("parts are %s, want %s", got, want)
 	}
-	if first.ParentID != msgs[0].ID || first.Time.Completed == 0 || first.Model != ref || first.Finish != centurion.FinishToolCalls {
+	if first.ParentID != msgs[0].ID || first.Time.Created == 0 || first.Time.Completed < first.Time.Created || first.Model != ref || first.Finish != centurion.FinishToolCalls {
 		t.Errorf("the answer is stored as %+v", first)
 	}
 	for i, id := range []string{"a", "b"} {
