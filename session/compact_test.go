@@ -379,6 +379,45 @@ func TestCompactionAsksTheBudget(t *testing.T) {
 	}
 }
 
+// What is reserved for a summary is what it may cost, and is given back when that is recorded, also where the summary cannot be used or
+// stored. Then nothing is shortened.
+func TestCompactionGivesBack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		summary func(provider.Request) (string, error)
+		fence   error
+		kind    centurion.Kind
+	}{
+		"a summary":  {},
+		"no summary": {summary: func(provider.Request) (string, error) { return "", &centurion.Error{Kind: centurion.KindOverflow} }},
+		"lost state": {fence: &centurion.Error{Kind: centurion.KindConflict, Msg: "taken over"}, kind: centurion.KindConflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			model := &answerer{summary: tt.summary}
+			r := rigOf(t, model, rounds(40, 3000))
+			var needs []session.Need
+			open := 0
+			r.cfg.Window = 60_000
+			r.cfg.Reserve = func(_ context.Context, n session.Need) (session.Cover, error) {
+				needs = append(needs, n)
+				open++
+				return session.Cover{MaxOut: n.MaxOut, Done: func() { open-- }}, nil
+			}
+			r.cfg.Fence = func(*store.Tx) error { return tt.fence }
+			r.reopen()
+			err := r.Compact(t.Context())
+			if centurion.KindOf(err) != tt.kind || (len(r.compactions()) == 0) != (tt.kind != "") {
+				t.Errorf("%v, %+v", err, r.compactions())
+			}
+			if len(needs) != 1 || open != 0 || needs[0].MaxOut != 4096 || needs[0].Input < int64(bytesOf(model.summed[0])/4) || model.summed[0].MaxOutput != 4096 {
+				t.Errorf("reserved %+v, of which %d stay", needs, open)
+			}
+			if d := r.compactions(); len(d) > 0 && (d[0].After <= 0 || d[0].After >= d[0].Before) {
+				t.Errorf("%+v", d)
+			}
+		})
+	}
+}
+
 // R3: a process that dies around a compaction leaves the old history or the new one, and both can be gone on with.
 func TestCompactionAndCrash(t *testing.T) {
 	model := &answerer{}

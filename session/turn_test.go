@@ -236,7 +236,7 @@ func TestLength(t *testing.T) {
 		t.Errorf("outcome %+v", out)
 	}
 	msgs := r.messages()
-	if len(msgs) != 6 || msgs[2].Role != centurion.RoleUser || msgs[2].Origin != centurion.OriginHost || !strings.Contains(msgs[2].Text(), "Go on exactly where it stopped") {
+	if len(msgs) != 6 || msgs[2].Role != centurion.RoleUser || msgs[2].Origin != centurion.OriginHost || !msgs[2].Parts[0].Synthetic || msgs[0].Parts[0].Synthetic || !strings.Contains(msgs[2].Text(), "Go on exactly where it stopped") {
 		t.Errorf("the history is %+v", msgs)
 	}
 
