@@ -271,3 +271,62 @@ func TestCloseFromBelow(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// LOOP-84: what a turn says of its calls, a wait for the provider and a step of a session of another mission, with where and when it was.
+func TestTurn(t *testing.T) {
+	var j journal
+	j.add(centurion.EventSessionCreated, "ses_0", "", event.SessionData{Agent: "worker", Address: "0/1", Title: "Write it"})
+	j.add(centurion.EventMessageCreated, "ses_0", "", fields{"message": "m1", "role": "user", "origin": "host", "text": "go"})
+	j.add(centurion.EventProviderRetry, "ses_0", "", event.RetryData{Attempt: 2, WaitMS: 500, Reason: "rate_limit", Error: "429"})
+	j.add(centurion.EventMessageCreated, "ses_0", "", fields{"message": "m2", "role": "assistant", "text": "not yet"})
+	j.add(centurion.EventToolStarted, "ses_0", "", event.ToolData{Tool: "read", Call: "c1", Input: json.RawMessage(`{"path":"a"}`)})
+	j.add(centurion.EventToolStarted, "ses_0", "", event.ToolData{Tool: "ls", Call: "c2"})
+	j.add(centurion.EventToolStarted, "ses_0", "", event.ToolData{Tool: "ls", Call: "c2"})
+	j.add(centurion.EventToolCompleted, "ses_0", "", event.ToolData{Tool: "read", Call: "c1", Output: "text"})
+	j.add(centurion.EventToolCompleted, "ses_0", "", event.ToolData{Tool: "bash", Call: "c3", Error: "refused"})
+	j.add(centurion.EventMessageUpdated, "ses_0", "", fields{"message": "m2", "finish": "tool-calls", "cost": 0.5, "tool_calls": []fields{{"call": "c1", "tool": "read"}}})
+	j.add(centurion.EventMessageUpdated, "ses_0", "", fields{"message": "m3", "finish": "cancelled", "text": "half"})
+	j.add(centurion.EventMessageUpdated, "ses_0", "", fields{"message": "m3", "finish": "error", "text": "half"})
+	j.add(centurion.EventMessageUpdated, "ses_0", "", fields{"message": "m3", "repaired": true, "text": "half"})
+	j.add(centurion.EventRewound, "ses_0", "", fields{"to": "m1"})
+	j.add(centurion.EventMissionPaused, "", "", nil)
+	other := &j.facts[len(j.facts)-1]
+	other.Mission = "msn_2"
+	j.add(centurion.EventSessionError, "ses_0", "", fields{"error": "no", "kind": "network", "message": "m4"})
+	j.add(centurion.EventProviderRetry, "ses_0", "", event.RetryData{Attempt: 3})
+	j.add(centurion.EventSessionIdle, "ses_0", "", nil)
+	var d Deriver
+	var got []string
+	for i := range j.facts {
+		f := &j.facts[i]
+		f.Time = centurion.Now()
+		for _, e := range d.Apply(*f) {
+			got = append(got, fmt.Sprintf("%d %s %s", e.Seq, e.Type, e.Data))
+			if e.Mission != f.Mission || !e.Time.Equal(f.Time.Time) {
+				t.Errorf("%s of %q at %v", e.Type, e.Mission, e.Time)
+			}
+		}
+		if f.Seq == 9 {
+			if all := d.Running("ses_0"); len(all) != 1 || all[0] != (Call{Call: "c2", Name: "ls"}) || d.Running("ses_9") != nil || !d.Working("ses_0") || d.Working("ses_9") || d.Newest("ses_9") != "" {
+				t.Errorf("running: %+v", all)
+			}
+		}
+	}
+	want := []string{
+		`2 agent_start {"agent":"worker","address":"0/1","title":"Write it","text":"go"}`,
+		`3 retrying {"attempt":2,"wait_ms":500,"reason":"rate_limit","error":"429"}`,
+		`5 tool_execution_start {"name":"read","args":{"path":"a"},"call":"c1"}`,
+		`6 tool_execution_start {"name":"ls","args":{},"call":"c2"}`,
+		`8 tool_execution_end {"name":"read","result":"text","call":"c1"}`,
+		`0 tool_execution_start {"name":"bash","args":{},"call":"c3"}`,
+		`9 tool_execution_end {"name":"bash","result":"","call":"c3","error":"refused"}`,
+		`10 turn_end {"message":{"id":"m2","role":"assistant","finish":"tool-calls","tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"cost":0.5},"tool_calls":[{"call":"c1","name":"read"}]}`,
+		`14 session.rewound {"to":"m1"}`,
+		`15 mission.paused {}`,
+		`0 tool_execution_end {"name":"ls","result":"","call":"c2","error":"no"}`,
+		`16 error {"reason":"no","kind":"network","message":"m4","done":true}`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

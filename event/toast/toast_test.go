@@ -184,10 +184,18 @@ func TestFacts(t *testing.T) {
 		"countdown":        {start().fact(centurion.EventMissionUpdated, `{"countdown_ms":2500}`), told + "|Going on in 2s|info|2500\n"},
 		"no countdown":     {start().fact(centurion.EventMissionUpdated, `{"level":2}`), told},
 		"budget":           {start().fact(centurion.EventBudgetExceeded, `{"limit":"max_cost","spent":5.02,"max":5}`), told + "Budget reached|max cost: $5.02 of $5.00|warning|8000\n"},
-		"permission":       {start().fact(centurion.EventPermissionAsked, `{"permission":"bash","patterns":["echo secret"]}`), told + "Centurion needs you|Something waits for your permission: bash⏎Mend it|warning|10000\n"},
-		"question":         {start().fact(centurion.EventQuestionAsked, `{"text":"secret?"}`), told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\n"},
-		"plan":             {start().fact(centurion.EventPlanAsked, `{}`), told + "Centurion needs you|A plan waits for your approval⏎Mend it|warning|10000\n"},
-		"a policy answers": {start().fact(centurion.EventPermissionAsked, `{"by":"policy"}`).fact(centurion.EventPermissionReplied, `{"by":"policy"}`), told},
+		"budget of time":   {start().fact(centurion.EventBudgetExceeded, `{"limit":"max_duration","spent":61000,"max":60000}`), told + "Budget reached|max duration: 1m01s of 1m00s|warning|8000\n"},
+		"budget of tokens": {start().fact(centurion.EventBudgetExceeded, `{"limit":"max_tokens","spent":61000,"max":60000}`), told + "Budget reached|max tokens: 61000 of 60000|warning|8000\n"},
+		"resumed while asked": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventMissionResumed, `{}`).fact(centurion.EventPlanAsked, `{}`),
+			told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\nMission resumed|Mend it|info|4000\nCenturion needs you|A plan waits for your approval⏎Mend it|warning|10000\n"},
+		"paused while asked": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventMissionPaused, `{}`).fact(centurion.EventPlanAsked, `{}`),
+			told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\nMission paused|Mend it|warning|8000\nCenturion needs you|A plan waits for your approval⏎Mend it|warning|10000\n"},
+		"paused for the first time it is seen": {(&script{}).fact(centurion.EventMissionUpdated, goal).fact(centurion.EventMissionPaused, `{}`), "Mission paused|Mend it|warning|8000\n"},
+		"a wait without a length":              {start().fact(centurion.EventProviderRetry, `{"reason":"gate"}`), told},
+		"permission":                           {start().fact(centurion.EventPermissionAsked, `{"permission":"bash","patterns":["echo secret"]}`), told + "Centurion needs you|Something waits for your permission: bash⏎Mend it|warning|10000\n"},
+		"question":                             {start().fact(centurion.EventQuestionAsked, `{"text":"secret?"}`), told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\n"},
+		"plan":                                 {start().fact(centurion.EventPlanAsked, `{}`), told + "Centurion needs you|A plan waits for your approval⏎Mend it|warning|10000\n"},
+		"a policy answers":                     {start().fact(centurion.EventPermissionAsked, `{"by":"policy"}`).fact(centurion.EventPermissionReplied, `{"by":"policy"}`), told},
 		"several asks": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionAnswered, `{}`).fact(centurion.EventQuestionAsked, `{}`),
 			told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\n"},
 		"asked again": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionAnswered, `{}`).fact(centurion.EventPlanAsked, `{}`),
@@ -238,6 +246,83 @@ func TestBatchSummary(t *testing.T) {
 	expect(t, show(all[4:]), "All tasks complete|2 tasks in 3s: 2 ok, 0 failed, 0 cancelled⏎✓ Write d (3s)⏎✓ Write e (3s)|success|6000\n")
 }
 
+// Ten of a batch are named; who is blocked counts apart; and how long it took is from the first to the last.
+func TestSummaryOfMany(t *testing.T) {
+	s := &script{}
+	for i := range 12 {
+		s.queued(fmt.Sprint(i)).wait(time.Millisecond)
+	}
+	s.started("0", "1").wait(10*time.Second).ended("0", centurion.TaskBlocked)
+	for i := 1; i < 12; i++ {
+		s.ended(fmt.Sprint(i), centurion.TaskCompleted).wait(time.Millisecond)
+	}
+	all := s.toasts()
+	text := all[len(all)-1].Message
+	if !strings.HasPrefix(text, "12 tasks in 10s: 11 ok, 0 failed, 0 cancelled, 1 blocked\n! Write 0") || !strings.HasSuffix(text, "… and 2 more") {
+		t.Error(text)
+	}
+}
+
+// Lengths of time with their two largest units; what has run, what waits for its start and what was never seen to begin.
+func TestSpanAndAge(t *testing.T) {
+	for d, want := range map[time.Duration]string{-time.Second: "0s", 59*time.Second + 999*time.Millisecond: "59s", time.Minute: "1m00s", time.Hour - 1: "59m59s", time.Hour: "1h00m",
+		24*time.Hour - 1: "23h59m", 24 * time.Hour: "1d00h", 76 * time.Hour: "3d04h"} {
+		expect(t, Span(d), want)
+	}
+	for want, task := range map[time.Duration]centurion.Task{
+		time.Minute:      {Created: at(-time.Hour), Started: at(-time.Minute)},
+		time.Hour:        {Created: at(-time.Hour)},
+		30 * time.Second: {Started: at(-time.Minute), Ended: at(-30 * time.Second)},
+		0:                {},
+	} {
+		if got := Age(task, noon); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
+// The groups of what has ended, in their order and with their marks.
+func TestEndedGroups(t *testing.T) {
+	undone := centurion.Task{ID: "r", Status: centurion.TaskCompleted, Undone: at(0)}
+	l := List{Tasks: []centurion.Task{{ID: "c", Status: centurion.TaskCancelled}, {ID: "b", Status: centurion.TaskBlocked}, {ID: "f", Status: centurion.TaskFailed}, undone,
+		{ID: "d", Status: centurion.TaskCompleted}, {ID: "g", Item: "T1", Status: centurion.TaskBlocked}, {ID: "n", Item: "T1", Resumes: "g", Status: centurion.TaskRunning}}}
+	var got []string
+	for _, g := range l.Ended() {
+		got = append(got, g.Head+g.Mark+g.Tasks[0].ID)
+	}
+	expect(t, strings.Join(got, " "), "Completed (1):✓d Reverted (1):↶r Failed (1):✗f Blocked (1):!b Continued (1):›g Cancelled (1):−c")
+	l = List{}
+	for i, agent := range []string{"a", "b", "b", "c"} {
+		l.Tasks = append(l.Tasks, centurion.Task{ID: fmt.Sprint(i), Agent: agent, Status: centurion.TaskRunning})
+	}
+	expect(t, l.SlotLine(), "Slots: 4/50 · b 2/10 · a 1/10 · c 1/10")
+}
+
+// A question that a policy answers keeps no task waiting, and none is open once its mission has ended.
+func TestBoardForgetsAsks(t *testing.T) {
+	for _, test := range []struct {
+		ask, then centurion.EventType
+		data      string
+		want      string
+	}{
+		{centurion.EventPermissionAsked, centurion.EventTodoUpdated, `{"id":"x","by":"policy"}`, "Running (1)"},
+		{centurion.EventQuestionAsked, centurion.EventTodoUpdated, `{"id":"x"}`, "Running (0)"},
+		{centurion.EventPlanAsked, centurion.EventMissionPaused, `{"id":"x"}`, "Running (1)"},
+		{centurion.EventQuestionAsked, centurion.EventQuestionAnswered, `{"id":"x"}`, "Running (1)"},
+	} {
+		s := (&script{}).queued("a").started("a").fact(test.ask, test.data)
+		s.events[len(s.events)-1].Task = "tsk_a"
+		s.fact(test.then, test.data)
+		var b Board
+		for _, e := range s.events {
+			b.Apply(e)
+		}
+		if got := b.List().Head(); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s, %s: %s", test.ask, test.data, got)
+		}
+	}
+}
+
 // A cancelled task looks like a warning wherever it is told, never like a failure; one whose time ran out is a failure.
 func TestCancelledIsNotFailed(t *testing.T) {
 	two := func(a, b centurion.TaskStatus) Toast {
@@ -283,6 +368,9 @@ func TestKept(t *testing.T) {
 	kept := d.Kept("ses_root")
 	if len(kept) != event.Kept || kept[99].Message != "Task completed: Write 119 (1s)" || kept[1].Message != "Task completed: Write 70 (1s)" {
 		t.Errorf("%d kept, the newest %+v", len(kept), kept[len(kept)-1])
+	}
+	if n := kept[99]; n.Mission != "msn_1" || n.After != int64(len(s.events)) || n.Event().Mission != "msn_1" || n.Event().Session != "ses_root" || n.Event().After != n.After || !n.Event().Time.Equal(n.Time.Time) {
+		t.Errorf("%+v", n)
 	}
 	if got := d.Kept("ses_other"); got != nil {
 		t.Error(got)
