@@ -140,6 +140,15 @@ func (f *fake) answered(id string) string {
 // played serves a client and ends with it. It runs in a bubble.
 func played(t *testing.T, f *fake, o *jrpc2.ClientOptions, play func(c *jrpc2.Client, said func() string)) {
 	t.Helper()
+	playedBy(t, f, o, play)
+	if f.readers != 0 {
+		t.Errorf("%d subscriptions outlive their client", f.readers)
+	}
+}
+
+// playedBy is played with any sessions.
+func playedBy(t *testing.T, f Sessions, o *jrpc2.ClientOptions, play func(c *jrpc2.Client, said func() string)) {
+	t.Helper()
 	toUs, fromThem := io.Pipe()
 	toThem, fromUs := io.Pipe()
 	var g guard.Group
@@ -158,9 +167,6 @@ func played(t *testing.T, f *fake, o *jrpc2.ClientOptions, play func(c *jrpc2.Cl
 	_ = fromThem.Close()
 	if err := g.Wait(); err != nil {
 		t.Error(err)
-	}
-	if f.readers != 0 {
-		t.Errorf("%d subscriptions outlive their client", f.readers)
 	}
 }
 
