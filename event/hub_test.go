@@ -71,6 +71,37 @@ func drain(c <-chan centurion.Event) (got []string) {
 	}
 }
 
+// Who reads on slowly after a loss is told of the next one as well.
+func TestHubGapAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h Hub
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c := h.Subscribe(ctx)
+		publish := func(n int) {
+			for i := range n {
+				h.Publish(delta(1, "ses_1", "prt_1", fmt.Sprint(i)))
+			}
+		}
+		gaps := 0
+		read := func(n int) {
+			for range n {
+				if show(<-c) == "gap" {
+					gaps++
+				}
+			}
+		}
+		for range 3 {
+			publish(2 * deltaBuffer)
+			read(deltaBuffer / 2)
+		}
+		read(len(c))
+		if gaps != 3 {
+			t.Errorf("told of %d losses of 3", gaps)
+		}
+	})
+}
+
 // A gap at the very end is told as well: nothing more has to be published for it.
 func TestHubGapAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -122,6 +122,9 @@ func TestWatchErrors(t *testing.T) {
 	if err := Watch(ctx, sequence(done, context.Canceled), &s); err != nil || len(s.notices) != 0 {
 		t.Errorf("ended: %v, %q", err, s.notices)
 	}
+	if err := Watch(ctx, sequence(nil, context.Canceled), &s); err != nil {
+		t.Errorf("ended before anything came: %v", err)
+	}
 }
 
 // S10

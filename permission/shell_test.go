@@ -265,7 +265,7 @@ func TestReadOnly(t *testing.T) {
 
 func TestNotReadOnly(t *testing.T) {
 	scripts := []string{
-		`rm x`, `touch x`, `mkdir x`, `mv a b`, `go test ./...`, `go build`, `go vet ./...`, `go env -w GOFLAGS=x`, `go list -toolexec=./x ./...`, `make`,
+		`rm x`, `touch x`, `mkdir x`, `mv a b`, `go test ./...`, `go build`, `go vet ./...`, `go env -w GOFLAGS=x`, `go env -u GOFLAGS`, `go env -changed x -w a=b`, `go list -toolexec=./x ./...`, `make`,
 		`npm test`, `./run.sh`, `./ls`, `/tmp/ls`, `ls > out.txt`, `ls >> out.txt`, `ls &> out.txt`, `ls >| x`, `> x`, `: > x`, `cat a <> b`, `ls &`,
 		`find . -delete`, `find . -exec cat {} \;`, `find . -fprint x`, `find . -fls x`, `find . -ok cat {} \;`, `find -files0-from x`,
 		`git commit -m x`, `git push`, `git -c core.pager=x log`, `git -C /tmp status`, `git log --output=x`, `git diff --ext-diff`, `git diff --outp x`,

@@ -1,8 +1,10 @@
 package worktree
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -90,7 +92,22 @@ func TestLockOfWhoLives(t *testing.T) {
 	t.Parallel()
 	x, _, _ := interrupted(t, true)
 	lock := filepath.Join(x.top, ".git", "index.lock")
-	put(t, lock, fmt.Sprintf("%s%d\n", lockMark, os.Getppid()))
+	other := exec.Command("git", "cat-file", "--batch") // it lives until its input ends
+	other.Dir = x.top
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		in.Close()
+		if err := other.Wait(); err != nil {
+			t.Error(err)
+		}
+	}()
+	put(t, lock, fmt.Sprintf("%s%d\n", lockMark, other.Process.Pid))
 	before := x.state()
 	if err := x.Settle(t.Context()); centurion.KindOf(err) != centurion.KindConflict {
 		t.Errorf("%v", err)
@@ -142,4 +159,21 @@ func TestMergeInTheMiddleOfAnything(t *testing.T) {
 	}
 	x.merged(o)
 	x.want(map[string]string{"a": "2\n", "n": "1\n"}, "")
+}
+
+// A checkout that is being moved is moved to the end, whoever is cancelled meanwhile: half of it would pass for somebody's work.
+func TestMoveIsNotCutOff(t *testing.T) {
+	t.Parallel()
+	x := newRig(t, map[string]string{"a": "1\n"})
+	base := x.begin()
+	tip := x.commitOf(base.Commit, map[string][]byte{"a": []byte("2\n")}, "b")
+	c := x.take("centurion/m/t", base.Commit)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.shift(ctx, tip, tip); err != nil || c.rec.Next != "" || c.rec.Start != tip {
+		t.Errorf("%v, %+v", err, c.rec)
+	}
+	if b, err := os.ReadFile(filepath.Join(c.dir, "a")); err != nil || string(b) != "2\n" {
+		t.Errorf("a says %q, %v", b, err)
+	}
 }

@@ -200,6 +200,8 @@ func TestFacts(t *testing.T) {
 			told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\n"},
 		"asked again": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionAnswered, `{}`).fact(centurion.EventPlanAsked, `{}`),
 			told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\nCenturion needs you|A plan waits for your approval⏎Mend it|warning|10000\n"},
+		"a wait that nearly is over": {start().fact(centurion.EventProviderRetry, `{"wait_ms":30000,"reason":"rate_limit"}`).wait(29*time.Second).fact(centurion.EventProviderRetry, `{"wait_ms":9000,"reason":"gate"}`),
+			told + "Waiting for the model|Retry in 30s: rate limit|warning|8000\n"},
 		"retries of many sessions": {start().fact(centurion.EventProviderRetry, `{"wait_ms":30000,"reason":"rate_limit"}`).wait(time.Second).fact(centurion.EventProviderRetry, `{"wait_ms":9000,"reason":"gate"}`).
 			wait(29*time.Second).fact(centurion.EventProviderRetry, `{"wait_ms":1500,"reason":"rate_limit"}`), told + "Waiting for the model|Retry in 30s: rate limit|warning|8000\nWaiting for the model|Retry in 2s: rate limit|warning|1500\n"},
 		"a task is tried again": {one().task(centurion.EventTaskRetrying, "a", centurion.TaskRunning, `,"reason":"stalled"`), oneTold + "|Task tried again: Write a (attempt 1): stalled|warning|4000\n"},
