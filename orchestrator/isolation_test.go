@@ -364,6 +364,17 @@ func TestTidyGivesCheckoutsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.restart()
+	if err := r.host.Pause(r.ctx, m.ID, "until tomorrow"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.host.Tidy(r.ctx, TidyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if at := r.tasks(m.ID)[0].Checkout; at == nil {
+		t.Error("a mission that goes on has lost its checkout")
+	} else if b, err := os.ReadFile(filepath.Join(at.Dir, "half.txt")); err != nil || string(b) != "half\n" || r.git("-C", at.Dir, "branch", "--show-current") != at.Branch {
+		t.Errorf("a mission that goes on has lost its work: %q, %v", b, err)
+	}
 	if err := r.host.Cancel(r.ctx, m.ID, "enough"); err != nil {
 		t.Fatal(err)
 	}

@@ -179,6 +179,38 @@ func TestResumedTaskSurvivesRestart(t *testing.T) {
 	})
 }
 
+// What the task before was waiting for when it ended is not waited for by the one that goes on with its conversation.
+func TestResumedTaskWaitsForNothing(t *testing.T) {
+	var at *rig
+	bubble(t, map[string]script{
+		"commander": func(q scripted.Request) scripted.Answer {
+			if q.Step() == 2 {
+				err := at.store.Update(at.ctx, func(tx *store.Tx) error {
+					rec, err := tx.Session(at.tasks(at.mission1())[0].Session)
+					if err != nil {
+						return err
+					}
+					rec.Metadata.Retry = &centurion.Retry{At: centurion.Time{Time: time.Now().Add(time.Hour)}, WaitMS: 3_600_000, Attempts: 3}
+					return tx.PutSession(&rec)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			return steps(do(work("", "look")), say("I wait"), do(goesOn("worker", "again", firstTask(q), nil)), say("I wait"))(q)
+		},
+		"worker": steps(say("seen")),
+	}, func(r *rig) {
+		at = r
+		m := r.mission(centurion.MissionOptions{})
+		r.is(m, centurion.MissionCompleted, "")
+		tasks := r.tasks(m.ID)
+		if took := tasks[1].Ended.Sub(tasks[1].Started.Time); tasks[1].Status != centurion.TaskCompleted || took > time.Minute {
+			t.Errorf("%s after %v", tasks[1].Status, took)
+		}
+	})
+}
+
 // ORCH-10, ORCH-87: a task that failed is resumed with a clean slate: what it waited for and how often it had failed do not
 // count any more.
 func TestFailedTaskIsResumed(t *testing.T) {

@@ -399,6 +399,38 @@ func filesIn(t testing.TB, dir string) string {
 	return strings.Join(names, " ")
 }
 
+// What a person has approved of a plan goes with the plan: a copy without one has to ask again.
+func TestForkWithoutPlan(t *testing.T) {
+	bubble(t, map[string]script{"commander": steps(do(plans("- [x] T1 Look")), say("done"))}, func(r *rig) {
+		m := r.mission(centurion.MissionOptions{})
+		err := r.store.Update(r.ctx, func(tx *store.Tx) error {
+			rec, err := tx.Mission(m.ID)
+			if err != nil {
+				return err
+			}
+			rec.Accepted, rec.Approved = true, []string{"make check"}
+			return tx.PutMission(&rec)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, with := range []bool{true, false} {
+			if !with {
+				if err := os.Remove(filepath.Join(r.dir, todoMD)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f, err := r.host.Fork(r.ctx, m.Session, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := r.store.Mission(r.ctx, f.Mission); err != nil || n.Accepted != with || (len(n.Approved) == 1) != with {
+				t.Errorf("with a plan %v: accepted %v, approved %q, %v", with, n.Accepted, n.Approved, err)
+			}
+		}
+	})
+}
+
 // OPAL-30: a conversation may be copied while it is worked on: a call that has no result then is answered as interrupted in the
 // copy, and the original never notices.
 func TestForkWhileItRuns(t *testing.T) {
