@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +14,31 @@ const pipefail = `if (set -o pipefail) 2>/dev/null; then set -o pipefail; else e
 
 // brokenPipe is the exit code of a command whose reader was satisfied early and has closed the pipe, as head and grep -q do.
 const brokenPipe = 128 + 13
+
+// maxDrained is how much a pipe's reader lets pass unread, in bytes: what writes more, as `yes` does, has no end.
+const maxDrained = 64 << 20
+
+// drained lets every reader of a pipe take what it has left unread, as `grep -q` and `head` do. Otherwise the pipe's exit code is a race: who
+// writes to a closed pipe is killed, reports an error of its own, or has ended before.
+func drained(script string) string {
+	file := parse(script)
+	if file == nil {
+		return script
+	}
+	at := map[uint]string{}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if b, ok := n.(*syntax.BinaryCmd); ok && isPipe(b) && !slices.ContainsFunc(b.Y.Redirs, func(r *syntax.Redirect) bool { return r.Hdoc != nil }) {
+			from, to := b.Y.Pos().Offset(), b.Y.End().Offset()
+			at[from] += "{ "
+			at[to] = fmt.Sprintf("; centurion_x=$?; head -c %d >/dev/null; (exit $centurion_x); }", maxDrained) + at[to]
+		}
+		return true
+	})
+	for _, i := range slices.Backward(slices.Sorted(maps.Keys(at))) {
+		script = script[:i] + at[i] + script[i:]
+	}
+	return script
+}
 
 // parse reads a command as bash does. It returns nil where it cannot.
 func parse(command string) *syntax.File {

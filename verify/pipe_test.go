@@ -93,6 +93,12 @@ func TestPipefail(t *testing.T) {
 		"{ echo x; false; } | grep -q x && exit 1": false, "{ echo x; false; } | grep -q x; test $? -ne 0": false, "false | true; test ${PIPESTATUS[0]} = 1": true, "set +o pipefail; false | true": true, "echo 'a | b'": true, "false || echo 'a | b'": true,
 		"cat <<E | grep -q x\nx\nE": true, "# a comment\nfalse | cat": false, "while { echo x; false; } | grep -q y; do :; done": true,
 		"while { echo x; false; } | grep -q x; do exit 1; done": false,
+		// Who writes is heard to its end, also by a reader that has seen enough: it may still fail, or mind that nobody reads.
+		"awk 'BEGIN { for (i = 0; i < 300000; i++) print \"PASS\"; exit 3 }' | grep -q PASS":    false,
+		"awk 'BEGIN { for (i = 0; i < 300000; i++) print \"PASS\"; exit 3 }' | cat | head -n 1": false,
+		"(trap '' PIPE; seq 1 300000) | grep -q 1":                                              true, "(trap '' PIPE; seq 1 300000) |& head -n 1 | grep -qx 1 # the first": true,
+		"test \"$( (trap '' PIPE; seq 1 300000) | head -n 1)\" = 1 && (trap '' PIPE; seq 1 300000) | while read x; do break; done": true,
+		"seq 1 300000 | grep -q x": false, "(trap '' PIPE; seq 1 300000; cat) <<E | grep -q 1\nx\nE": true,
 	} {
 		r, err := c.Run(t.Context(), t.TempDir(), command)
 		if err != nil || r.Passed != passes || r.Command != command {
@@ -152,9 +158,13 @@ func TestMuffled(t *testing.T) {
 // Whatever is captured, the script parses and nothing panics.
 func FuzzHeard(f *testing.F) {
 	f.Add(`go test -v . | grep -q "$(go test ./a)"`)
+	f.Add("cat <<E | (a | b |& c) | d # x\nE")
 	f.Add("! { go test |& tail; } || x $(pytest 2>&1)")
 	f.Fuzz(func(t *testing.T, command string) {
 		_, _ = strictPipes(command), Muffled(command)
+		if d := drained(command); parse(command) != nil && !parses(d) {
+			t.Errorf("%q becomes\n%s", command, d)
+		}
 		if c, ok := heard(command); ok && !parses(c.script("m")) {
 			t.Errorf("%q becomes\n%s", command, c.script("m"))
 		}

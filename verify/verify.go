@@ -104,11 +104,11 @@ func (c *Checker) once(ctx context.Context, dir, command, script string, limit i
 	want := centurion.Command{Script: script, Dir: dir, Timeout: timeout, Keep: limit}
 	strict := strictPipes(command)
 	if strict {
-		want.Script = pipefail + script
+		want.Script = pipefail + drained(script)
 	}
 	res, err := c.Runner.Run(ctx, want)
 	if strict && err == nil && res.ExitCode == brokenPipe && !res.TimedOut {
-		want.Script = script // the reader had what it wanted: that is no failure of who wrote
+		want.Script = script // it writes without end, and the reader had what it wanted
 		res, err = c.Runner.Run(ctx, want)
 	}
 	run.Output, run.Millis, run.Digest = res.Output, res.Duration.Milliseconds(), digest(res.Output)
