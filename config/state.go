@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"centurion/guard/durable"
 )
 
 // StateDir returns the directory in which Centurion keeps what it knows: $CENTURION_HOME, else
@@ -57,36 +59,9 @@ func fileName(s string) string {
 }
 
 // writePrivate replaces a file in one step; only its owner can read it. The directory is created if it is missing.
-func writePrivate(path string, data []byte) (err error) {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+func writePrivate(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".new-*") // created with 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if serr := f.Sync(); err == nil {
-		err = serr
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	if d, err := os.Open(dir); err == nil { // so that the new name survives a power cut, where the system can do that
-		_ = d.Sync()
-		_ = d.Close()
-	}
-	return nil
+	return durable.Replace(path, data, 0o600)
 }

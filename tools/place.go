@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/guard/durable"
 	"centurion/workspace"
 )
 
@@ -221,38 +222,15 @@ func (p place) write(op string, data []byte) error {
 }
 
 // writeOutside replaces a file outside the project in one step and keeps its mode.
-func writeOutside(name string, data []byte) (err error) {
+func writeOutside(name string, data []byte) error {
 	mode := fs.FileMode(0o644)
 	if info, err := os.Stat(name); err == nil {
 		mode = info.Mode().Perm()
 	}
-	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".centurion-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(data); err != nil {
-		return err
-	}
-	if err = f.Chmod(mode); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return durable.Replace(name, data, mode)
 }
 
 // fail turns an error of the file system into one that the model can act on.

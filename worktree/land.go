@@ -13,6 +13,7 @@ import (
 
 	"centurion"
 	"centurion/failpoint"
+	"centurion/guard/durable"
 )
 
 // landingPlan is one change of the person's branch, index and files, worked out before anything is touched.
@@ -343,7 +344,7 @@ func (u *userSide) installIndex(from string) error {
 		return nil
 	}
 	if err == nil {
-		err = writeSynced(filepath.Join(u.gitDir, "index"), b)
+		err = durable.Replace(filepath.Join(u.gitDir, "index"), b, 0o644)
 	}
 	if err != nil {
 		return diskError("write the index", err)

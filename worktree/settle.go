@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"centurion"
+	"centurion/guard/durable"
 )
 
 // The files in the git directory of the person's working tree that tell of a landing under way.
@@ -33,7 +34,7 @@ type journal struct {
 func (u *userSide) writeJournal(j journal) error {
 	b, err := json.Marshal(j)
 	if err == nil {
-		err = writeSynced(filepath.Join(u.gitDir, journalName), b)
+		err = durable.Replace(filepath.Join(u.gitDir, journalName), b, 0o644)
 	}
 	if err != nil {
 		return diskError("record the merge", err)
@@ -46,24 +47,6 @@ func (u *userSide) dropJournal() error {
 		return diskError("record the merge", err)
 	}
 	return nil
-}
-
-// writeSynced replaces a file whole.
-func writeSynced(to string, b []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(to), ".centurion-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(b)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), to)
 }
 
 // undisturbed refuses while the person is in the middle of something; for a look, while a landing of ours is unfinished, too.

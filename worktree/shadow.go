@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"centurion"
+	"centurion/guard/durable"
 )
 
 // MaxShadow bounds the files that a Shadow keeps, in bytes: larger ones are data or built, and copying them at each step
@@ -77,7 +78,7 @@ func (s *Shadow) prepare(ctx context.Context) error {
 		if err := os.MkdirAll(filepath.Join(at, "info"), 0o700); err != nil {
 			return diskError("make the history", err)
 		}
-		if err := writeSynced(filepath.Join(at, "info", f.name), []byte(f.text)); err != nil {
+		if err := durable.Replace(filepath.Join(at, "info", f.name), []byte(f.text), 0o644); err != nil {
 			return diskError("make the history", err)
 		}
 	}
