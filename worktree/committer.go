@@ -132,10 +132,5 @@ func (u *userSide) sign(ctx context.Context, id string, parents []string, same b
 	if err != nil {
 		return "", err
 	}
-	args := []string{"commit-tree", "-S"}
-	for _, p := range parents {
-		args = append(args, "-p", p)
-	}
-	out, err := u.git(ctx, call{Sign: true, Env: c.author, Args: append(args, "-F", "-", c.tree), Stdin: strings.NewReader(c.message)})
-	return lastLine(out), err
+	return u.makeCommit(ctx, call{Sign: true, Env: c.author, Args: []string{"-S"}}, c.tree, c.message, parents)
 }

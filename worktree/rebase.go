@@ -66,11 +66,17 @@ func (o *objects) commitInfo(ctx context.Context, commit string) (commitInfo, er
 
 // commitTree makes a commit.
 func (o *objects) commitTree(ctx context.Context, tree, message string, env []string, parents ...string) (string, error) {
-	args := []string{"commit-tree", "--no-gpg-sign"}
+	return o.makeCommit(ctx, call{Env: env, Args: []string{"--no-gpg-sign"}}, tree, message, parents)
+}
+
+// makeCommit runs commit-tree: c has its environment and its options.
+func (o *objects) makeCommit(ctx context.Context, c call, tree, message string, parents []string) (string, error) {
+	c.Args = append([]string{"commit-tree"}, c.Args...)
 	for _, p := range parents {
-		args = append(args, "-p", p)
+		c.Args = append(c.Args, "-p", p)
 	}
-	out, err := o.git(ctx, call{Env: env, Args: append(args, "-F", "-", tree), Stdin: strings.NewReader(message)})
+	c.Args, c.Stdin = append(c.Args, "-F", "-", tree), strings.NewReader(message)
+	out, err := o.git(ctx, c)
 	if err == nil {
 		o.cache.made(lastLine(out), tree)
 	}
