@@ -10,7 +10,8 @@ import (
 	"centurion"
 )
 
-// clipped is the mark of a tool part whose result is sent cut to so many bytes; what is stored stays whole.
+// clipped is the mark of a tool part whose result is sent cut to so many bytes. Only the memory has it: what is stored stays whole, and the
+// compaction lists the cuts.
 const clipped = "clipped"
 
 // pointer returns the compaction that a message stands for, or nil.
@@ -108,11 +109,8 @@ func clipsOf(kept []centurion.Message) map[string]int {
 			if p.State == nil {
 				continue
 			}
-			switch n := p.State.Metadata[clipped].(type) {
-			case int:
+			if n, ok := p.State.Metadata[clipped].(int); ok {
 				clips[p.ID] = n
-			case float64: // as it comes back from the store
-				clips[p.ID] = int(n)
 			}
 		}
 	}
@@ -225,11 +223,8 @@ func weightOf(history []centurion.Message) (n int) {
 // resultOf returns the result of a call as it is sent.
 func resultOf(st *centurion.ToolState) string {
 	text, _ := st.Result()
-	switch n := st.Metadata[clipped].(type) {
-	case int:
+	if n, ok := st.Metadata[clipped].(int); ok {
 		return clipMiddle(text, n)
-	case float64: // as it comes back from the store
-		return clipMiddle(text, int(n))
 	}
 	return text
 }

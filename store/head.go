@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -52,12 +53,13 @@ func openHead(path string) *head {
 	return &head{f: f, now: readHead(path)}
 }
 
-// advance names a newer commit; 0 leaves a number as it is.
+// advance names a newer commit: its journal row, or the number of a change without one. A state that ends before a row is told by
+// the row, whatever changes came before it.
 func (h *head) advance(seq, ticks int64) {
 	if h.f == nil || seq == 0 && ticks == 0 {
 		return
 	}
-	h.now = mark{seq: max(h.now.seq, seq), ticks: max(h.now.ticks, ticks)}
+	h.now = mark{seq: cmp.Or(seq, h.now.seq), ticks: ticks}
 	_, _ = h.f.WriteAt(h.now.encode(), 0)
 }
 
