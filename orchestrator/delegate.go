@@ -51,7 +51,12 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 		again, err = m.inDoubt(ctx, plan, want.Item)
 	}
 	if err == nil && !reviews && !again {
-		err = plan.itemOpen(want.Item)
+		if err = plan.itemOpen(want.Item); err == nil && agent.Name == agents.Reviewer {
+			var tasks []centurion.Task
+			if tasks, err = m.h.cfg.Store.Tasks(ctx, m.id); err == nil {
+				err = plan.hasReview(want.Item, tasks)
+			}
+		}
 	}
 	if err != nil {
 		return centurion.Task{}, err

@@ -167,6 +167,23 @@ func (p planView) isReview(id string) bool {
 	return ok && strings.EqualFold(it.Agent, agents.Reviewer)
 }
 
+// hasReview refuses a reviewer for an item that is not done, unless it is a review itself: one of @reviewer, or one that names nobody, has nothing
+// but what it comes after and was no other agent's.
+func (p planView) hasReview(id string, tasks []centurion.Task) error {
+	if id == "" || p.isReview(id) {
+		return nil
+	}
+	it, _ := p.doc.Item(id) // [planView.itemOpen] has found it
+	others := slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == id && t.Agent != agents.Reviewer })
+	status := p.doc.Status(id)
+	if it.Agent == "" && len(it.Verify)+len(it.Files) == 0 && len(it.After) > 0 && status == todo.Open && !others {
+		return nil
+	}
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is %s: there is nothing to review yet, and the reviewer does not work on items", id, status),
+		Hint: fmt.Sprintf("have it done first: delegate_task %s. To have what is merged so far reviewed, or a wrong check changed, call the reviewer without an item. "+
+			"If %s is itself a review, name @reviewer on it (update_todo)", delegateCall(cmp.Or(it.Agent, agents.Worker), id, "do "+id), id)}
+}
+
 // before returns the items that come before one, directly or not, or nil for one that comes after none.
 func (p planView) before(id string) map[string]bool {
 	if p.doc == nil {

@@ -278,7 +278,7 @@ func TestNothingIsHeldAfterTheEnd(t *testing.T) {
 			bubble(t, map[string]script{
 				"commander": func(req scripted.Request) scripted.Answer {
 					if req.Step() == 1 {
-						return do(plans("- [ ] T1 One", "  - files: a/**", "- [ ] T2 Hold"))
+						return do(plans("- [ ] T1 One", "  - files: a/**", "- [ ] T2 Hold @reviewer"))
 					}
 					if req.Step() == 2 {
 						return do(handTo("reviewer", "T2", "hold"))
