@@ -22,7 +22,7 @@ var limits = map[string]struct{ now, goal int }{
 	"methods of cmd/centurion.cli":         {154, 40},
 	"methods of worktree.Repo":             {1, 40},
 	"methods of worktree.objects":          {39, 40},
-	"lines of orchestrator":                {18700, 2600},
+	"lines of orchestrator":                {18800, 2600},
 	"lines of the biggest room":            {1000, 2000},
 	"lines of cmd":                         {6900, 6000},
 	"lines of the product":                 {93600, 82000},

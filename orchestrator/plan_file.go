@@ -94,11 +94,16 @@ func (p *planFile) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc
 	}))
 }
 
-// Replace replaces the plan; see [workspace.TodoFile.Replace]. check must not use the planFile.
-func (p *planFile) Replace(ctx context.Context, content string, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
+// Replace replaces the plan; see [workspace.TodoFile.Replace], and [workspace.TodoFile.Merge] for a content that may be stale. check must not
+// use the planFile.
+func (p *planFile) Replace(ctx context.Context, content string, stale bool, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.had.see(p.file.Replace(ctx, content, func(old, new *todo.Doc) error {
+	replace := p.file.Replace
+	if stale {
+		replace = p.file.Merge
+	}
+	return p.had.see(replace(ctx, content, func(old, new *todo.Doc) error {
 		p.had.reserve(new)
 		if err := check(old, new); err != nil {
 			return err

@@ -34,21 +34,11 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 	}
 	var doc *todo.Doc
 	if strings.TrimSpace(u.Content) != "" {
-		var changed []centurion.Exchange
-		keeps := func(prev, next *todo.Doc) (err error) {
-			if err = m.keepsRunning(prev, next); err == nil {
-				changed, err = m.keepsChecks(ctx, p.c, prev, next)
-			}
-			return err
-		}
-		if doc, err = m.todo.Replace(ctx, u.Content, keeps); err != nil {
+		var told []string
+		if doc, told, err = p.replace(ctx, u.Content); err != nil {
 			return "", false, err
 		}
-		run, err := m.checksExchanged(ctx, p.c, changed)
-		if err != nil {
-			return "", false, err
-		}
-		notes = append(notes, run...)
+		notes = append(notes, told...)
 	}
 	if len(u.Items) > 0 {
 		proven, err := m.proveTicks(ctx, p.c, u.Items)
@@ -76,6 +66,39 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 	m.notify()
 	after := m.remarks(before, planView{doc})
 	return strings.Join(slices.Concat(notes, []string{outline(doc)}, after), "\n"), len(notes)+len(after)+len(doc.Problems()) > 0, nil
+}
+
+// replace puts a whole text in the place of the plan, and says what of it was kept otherwise and what its new checks are worth.
+func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, notes []string, err error) {
+	m := p.c.m
+	var changed []centurion.Exchange
+	keeps := func(prev, next *todo.Doc) (err error) {
+		if err = m.keepsRunning(prev, next); err == nil {
+			changed, err = m.keepsChecks(ctx, p.c, prev, next)
+		}
+		return err
+	}
+	// A worker or a reviewer read the plan a while ago, and does not decide what its items are.
+	stale := p.c.task != nil && p.c.agent.Name != agents.Planner
+	if doc, err = m.todo.Replace(ctx, content, stale, keeps); err != nil {
+		return nil, nil, err
+	}
+	run, err := m.checksExchanged(ctx, p.c, changed)
+	return doc, append(keptNotes(content, doc), run...), err
+}
+
+// keptNotes says what of a plan that was sent is as somebody else had written it meanwhile, a line for each item.
+func keptNotes(sent string, now *todo.Doc) (out []string) {
+	was, err := todo.Parse([]byte(sent))
+	if err != nil {
+		return nil
+	}
+	for _, it := range was.Items() {
+		if n, ok := now.Item(it.ID); ok && differs(it, n) {
+			out = append(out, fmt.Sprintf("%s was changed while you worked, and stays so: %s, verify %s. Leave it, or say in your answer what is wrong with it.", it.ID, n.Title, lines(n.Verify)))
+		}
+	}
+	return out
 }
 
 // allOrNone says of several changes, one of which cannot be made, that none was made.

@@ -26,7 +26,7 @@ func (m *mission) takePlan(ctx context.Context, r *taskRun, status centurion.Tas
 	if found == nil {
 		return ""
 	}
-	doc, err := m.todo.Replace(ctx, string(found.Bytes()), func(old, _ *todo.Doc) error {
+	doc, err := m.todo.Replace(ctx, string(found.Bytes()), false, func(old, _ *todo.Doc) error {
 		if old != nil && len(old.Items()) > 0 { // somebody was faster
 			return errHasPlan
 		}

@@ -133,6 +133,14 @@ func (h *history) meet(text []byte) []byte {
 		h.remember(text, false)
 		return text
 	}
+	merged := h.redone(text, p, base)
+	h.remember(text, false)
+	h.remember(merged, true)
+	return merged
+}
+
+// redone returns a text that was made from the version with that index, with what was written since then.
+func (h *history) redone(text []byte, p *blocks, base int) []byte {
 	from, err := todo.Parse(h.list[base].text)
 	if err != nil {
 		return text // it was one before
@@ -144,11 +152,25 @@ func (h *history) meet(text []byte) []byte {
 	p.apply(cut(from), all)
 	merged := p.text()
 	if _, err := todo.Parse(merged); err != nil {
-		merged = text
+		return text
 	}
-	h.remember(text, false)
-	h.remember(merged, true)
 	return merged
+}
+
+// renewed returns a text with what was written since the version that it was made from. Unlike in [history.meet] a text that was there before is
+// that version: who sends it has not read what came since.
+func (h *history) renewed(text []byte) []byte {
+	doc, err := todo.Parse(text)
+	if err != nil || len(h.list) == 0 {
+		return text
+	}
+	p := cut(doc)
+	for i, v := range slices.Backward(h.list) {
+		if v.sum == versionOf(text) {
+			return h.redone(text, p, i)
+		}
+	}
+	return h.redone(text, p, h.base(text, doc, p))
 }
 
 // note keeps what somebody else has made of the version with that index. A text without a word is none: it may be the file of an editor that

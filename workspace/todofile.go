@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -146,8 +147,23 @@ func (t *TodoFile) Heal(ctx context.Context) (changed bool, err error) {
 // none or it cannot be read as one) and the new one; an error of check is returned as it is and nothing is written. A
 // text that cannot be read as a plan is KindUsage.
 func (t *TodoFile) Replace(ctx context.Context, content string, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
+	return t.replaceBy(ctx, func([]byte) []byte { return []byte(content) }, check)
+}
+
+// Merge is Replace by a text that may be stale: what was written since the version that it was made from stays, unless the text changes the same
+// mark, title or attribute. How that version is found is said at history.
+func (t *TodoFile) Merge(ctx context.Context, content string, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
+	return t.replaceBy(ctx, func(old []byte) []byte {
+		hist := t.hist.clone()
+		hist.list = slices.Clip(hist.list) // this clone is not kept, see there
+		hist.meet(old)
+		return hist.renewed([]byte(content))
+	}, check)
+}
+
+func (t *TodoFile) replaceBy(ctx context.Context, content func(old []byte) []byte, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
 	doc, _, err := t.change(ctx, func(old []byte) (*todo.Doc, error) {
-		doc, err := t.parse([]byte(content))
+		doc, err := t.parse(content(old))
 		if err != nil {
 			return nil, err
 		}
