@@ -54,9 +54,12 @@ func archiveRecord(t centurion.Task, receipts []centurion.Receipt) archived {
 	return a
 }
 
+// archivedReason ends the reason of a task of which only the archive knows.
+const archivedReason = "from the archive"
+
 // task returns the record as a task. Its reason says where it comes from.
 func (a archived) task() centurion.Task {
-	reason := "from the archive"
+	reason := archivedReason
 	if a.Reason != "" {
 		reason = a.Reason + ", " + reason
 	}

@@ -275,7 +275,7 @@ func TestResultFromTheArchive(t *testing.T) {
 			t.Fatalf("%d removed, %v", n, err)
 		}
 		r.is(l.settled(), centurion.MissionCompleted, "")
-		has(t, strings.Join(r.results(m.ID, "get_task_result"), "\n"), one.Name(), "from the archive", "made it whole")
+		has(t, strings.Join(r.results(m.ID, "get_task_result"), "\n"), "(from the archive)", one.Name(), "made it whole")
 		for _, id := range []string{one.ID, one.ID[:20], strings.TrimPrefix(one.ID, "tsk_")[:16]} {
 			if got, err := FromArchive(r.ws, id); err != nil || got.ID != one.ID {
 				t.Errorf("%s: %s, %v", id, got.ID, err)

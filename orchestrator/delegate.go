@@ -200,6 +200,18 @@ func (d delegator) Result(ctx context.Context, _ *tools.Call, id string) (t cent
 	return t, can, err
 }
 
+// Report is the notice of a task's end, as its parent would be told it.
+func (d delegator) Report(ctx context.Context, t centurion.Task) (text string, err error) {
+	err = d.c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { // it only reads
+		text, err = d.c.m.notice(tx, t)
+		return err
+	})
+	if strings.HasSuffix(t.Reason, archivedReason) {
+		text = "(" + t.Reason + ")\n" + text
+	}
+	return text + d.c.m.planOf(t), err
+}
+
 // goesBy reports whether a task can be meant by a name: its item's, w7, or its id.
 func goesBy(t centurion.Task, name string) bool {
 	return name != "" && (t.ID == name || t.Item == name || t.Number > 0 && name == "w"+strconv.Itoa(t.Number))

@@ -58,7 +58,7 @@ func TestTaskIsResumed(t *testing.T) {
 				t.Errorf("task %d: started %v, %+v", i, tasks[i].Started, tasks[i].Usage)
 			}
 		}
-		has(t, r.results(m.ID, "delegate_task")[1], "completed", "result:\nline 7")
+		has(t, r.results(m.ID, "delegate_task")[1], "completed", "<result>\nline 7")
 		for i, said := range r.results(m.ID, "delegate_task")[1:] {
 			has(t, said, "It continues the earlier conversation; its name is "+tasks[i+1].Name()+" from now on.")
 		}

@@ -37,7 +37,7 @@ func TestCallAgent(t *testing.T) {
 		equal(t, "tasks", len(tasks), 3)
 		equal(t, "title", tasks[0].Title, "Look at it.")
 		for i, said := range r.results(m.ID, "delegate_task") {
-			has(t, said, "completed", "result:\nseen by the "+tasks[i].Agent)
+			has(t, said, "Task "+tasks[i].Name()+" ("+tasks[i].Agent+": ", " after ", "<result>\nseen by the "+tasks[i].Agent)
 		}
 		asked := r.requests("commander")
 		equal(t, "requests of the commander", len(asked), 3) // nobody had to wake it

@@ -85,7 +85,11 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 	done, err := c.Delegator.Await(wait, c, t.ID)
 	switch {
 	case err == nil && done.Status.Ended():
-		return finished(done), nil
+		r, err := finished(ctx, c, done)
+		if name := resumes(done); name != "" {
+			r.Output += "\n" + name
+		}
+		return r, err
 	case err == nil, ctx.Err() == nil && context.Cause(wait) == errSyncWait:
 		return started(t, fmt.Sprintf("%s has not ended after %s and goes on in the background.", labelWith(t, c.Delegator.ItemTitle(t.Item)), duration(limit))), nil
 	}
@@ -115,8 +119,9 @@ func started(t centurion.Task, what string) Result {
 }
 
 // finished tells of a task that has ended; its result is consumed by that.
-func finished(t centurion.Task) Result {
-	return Result{Output: report(t), Title: t.Title, Metadata: taskMeta(t), Consumes: []string{t.ID}}
+func finished(ctx context.Context, c *Call, t centurion.Task) (Result, error) {
+	text, err := c.Delegator.Report(ctx, t)
+	return Result{Output: text, Title: t.Title, Metadata: taskMeta(t), Consumes: []string{t.ID}}, err
 }
 
 func taskMeta(t centurion.Task) map[string]any {

@@ -28,7 +28,7 @@ func runGetTaskResult(ctx context.Context, c *Call, in getTaskResultInput) (Resu
 		return Result{}, err
 	}
 	if t.Status.Ended() {
-		return finished(t), nil
+		return finished(ctx, c, t)
 	}
 	what := fmt.Sprintf("%s has not ended: %s.", label(t), state(t))
 	if can != "" {

@@ -23,6 +23,8 @@ type Delegator interface {
 	// Result returns one of them and consumes its result if it has ended. While it lives and nothing can be started it waits until
 	// something ends or arrives, some minutes at most. can says what can be started; it is empty if that is nothing.
 	Result(ctx context.Context, c *Call, task string) (t centurion.Task, can string, err error)
+	// Report says all that is to be told of a task that has ended: the same text as the notice of its end.
+	Report(ctx context.Context, t centurion.Task) (string, error)
 	// Cancel stops one of them. Cancelling what has ended is no error and changes nothing.
 	Cancel(ctx context.Context, c *Call, task, reason string) (centurion.Task, error)
 	// Complete ends the mission if everything is proven done, by the command check as well unless it is empty. Otherwise the error says

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"centurion"
@@ -35,33 +34,6 @@ func resumes(t centurion.Task) string {
 		return ""
 	}
 	return fmt.Sprintf("It continues the earlier conversation; its name is %s from now on.", t.Name())
-}
-
-// report is all that is to be told of a task that has ended.
-func report(t centurion.Task) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", label(t), state(t))
-	if !t.Started.IsZero() && !t.Ended.IsZero() {
-		fmt.Fprintf(&b, " after %s", duration(t.Ended.Sub(t.Started.Time)))
-	}
-	if t.Attempt > 1 {
-		fmt.Fprintf(&b, ", attempt %d", t.Attempt)
-	}
-	if r := resumes(t); r != "" {
-		b.WriteString(". " + r)
-	}
-	b.WriteByte('\n')
-	if t.Error != nil {
-		fmt.Fprintf(&b, "error (%s): %s\n", t.Error.Kind, t.Error.Message)
-	}
-	if len(t.Files) > 0 {
-		fmt.Fprintf(&b, "files changed: %s\n", strings.Join(t.Files, ", "))
-	}
-	fmt.Fprintf(&b, "cost: %s, %d tokens\n", money(t.Usage), t.Usage.Tokens.Total())
-	if t.Result != "" {
-		fmt.Fprintf(&b, "result:\n%s\n", strings.TrimRight(t.Result, "\n"))
-	}
-	return b.String()
 }
 
 func money(u centurion.Usage) string {
