@@ -215,6 +215,8 @@ func outline(d *todo.Doc) string {
 		case it.Group:
 		case strings.EqualFold(it.Agent, agents.Reviewer):
 			b.WriteString(" (a review of " + reviewOf(it) + ")")
+		case mayReview(it):
+			b.WriteString(" (no verify command: a review has to pass; if it is itself one, name @reviewer)")
 		case len(it.Verify) == 0:
 			b.WriteString(" (no verify command: a review has to pass)")
 		}

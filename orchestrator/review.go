@@ -60,6 +60,9 @@ func (h *Host) worths(ctx context.Context, mission string, isolated bool, p plan
 		}
 		w := worth{item: it}
 		w.doubt, w.proof = doubt(it, receipts, isolated)
+		if len(it.Verify) == 0 && (p.isReview(it.ID) || onlyReviewed(it.ID, tasks)) {
+			w.doubt = "it is a review that has not passed"
+		}
 		w.evidence = itemGrade(it.ID, verify.Distinct(it.Verify), receipts)
 		if by := reviewed(it.ID, tasks, reviews, own); by != nil {
 			w.evidence = centurion.Strongest([]centurion.Evidence{w.evidence, centurion.EvidenceReviewed})
@@ -176,12 +179,29 @@ func (p planView) hasReview(id string, tasks []centurion.Task) error {
 	it, _ := p.doc.Item(id) // [planView.itemOpen] has found it
 	others := slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == id && t.Agent != agents.Reviewer })
 	status := p.doc.Status(id)
-	if it.Agent == "" && len(it.Verify)+len(it.Files) == 0 && len(it.After) > 0 && status == todo.Open && !others {
+	if mayReview(it) && status == todo.Open && !others {
 		return nil
 	}
 	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is %s: there is nothing to review yet, and the reviewer does not work on items", id, status),
 		Hint: fmt.Sprintf("have it done first: delegate_task %s. To have what is merged so far reviewed, or a wrong check changed, call the reviewer without an item. "+
 			"If %s is itself a review, name @reviewer on it (update_todo)", delegateCall(cmp.Or(it.Agent, agents.Worker), id, "do "+id), id)}
+}
+
+// mayReview reports whether an item that names no agent may be a review: it has nothing but what it comes after.
+func mayReview(it todo.Item) bool {
+	return it.Agent == "" && len(it.Verify)+len(it.Files) == 0 && len(it.After) > 0
+}
+
+// onlyReviewed reports whether an item's own tasks were all the reviewer's, and there was one: it is a review, also if it does not say so.
+func onlyReviewed(id string, tasks []centurion.Task) (only bool) {
+	for _, t := range tasks {
+		if t.Item == id && !t.Reviews {
+			if only = t.Agent == agents.Reviewer; !only {
+				break
+			}
+		}
+	}
+	return only
 }
 
 // before returns the items that come before one, directly or not, or nil for one that comes after none.
