@@ -167,8 +167,26 @@ func (m *mission) resumedBrief(ctx context.Context, t centurion.Task) (string, e
 	if err != nil {
 		return "", err
 	}
+	p.changedSince(&b, before, tasks)
 	err = m.itemBrief(ctx, &b, p, t, since)
 	return b.String(), err
+}
+
+// changedSince tells a session what has happened to the item of its last task since that ended: other checks, and what reviews have found.
+func (p planView) changedSince(b *strings.Builder, last centurion.Task, tasks []centurion.Task) {
+	if p.doc == nil || last.Item == "" || last.Agent == agents.Reviewer {
+		return
+	}
+	if it, ok := p.doc.Item(last.Item); ok && !slices.Equal(it.Verify, last.Verify) {
+		fmt.Fprintf(b, "\nThe check of %s is now %s; it was %s.\n", it.ID, lines(it.Verify), lines(last.Verify))
+	}
+	for _, o := range tasks {
+		if o.Reason == foundFaults && o.Ended.After(last.Ended.Time) {
+			if of := p.covers(o); of == nil || of[last.Item] {
+				fmt.Fprintf(b, "\nWhat the review of %s found:\n%s\n", last.Item, firstLines(o.Result, 20, 2000))
+			}
+		}
+	}
 }
 
 // standsAt tells a session that goes on where its files stand: what it had read may be different now.
