@@ -350,6 +350,8 @@ type Task struct {
 	Undone   Time      `json:"undone,omitzero"`    // when a person took its work back
 	Aside    []Aside   `json:"aside,omitempty"`    // what its tools have written and git ignores, at its end
 
+	Unchanged bool `json:"unchanged,omitempty"` // a review: when it began, the mission had changed nothing that it could judge
+
 	Exchanged []Exchange `json:"exchanged,omitempty"` // acceptance commands that it has changed after work on them had begun, oldest first
 }
 

@@ -177,21 +177,14 @@ func (m *mission) reviewBrief(ctx context.Context, b *strings.Builder, t centuri
 // notice tells a parent how a task ended, with everything it needs to go on: no second call is necessary.
 func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 	var b strings.Builder
-	how := ended(t.Status)
-	if t.Reason == foundFaults {
-		how = "has found faults: its item stays open"
-		if t.Reviews {
-			how = "has found faults: " + t.Item + " is open again"
-		}
-	}
-	if t.Reason == noVerdict {
-		how = "gave no verdict, neither PASS nor FAIL, also when it was asked again: it does not count"
-	}
-	fmt.Fprintf(&b, "Task %s (%s: %s) %s", t.Name(), t.Agent, t.Title, how)
+	fmt.Fprintf(&b, "Task %s (%s: %s) %s", t.Name(), t.Agent, t.Title, ended(t))
 	if !t.Started.IsZero() && !t.Ended.IsZero() {
 		fmt.Fprintf(&b, " after %s", t.Ended.Sub(t.Started.Time).Round(time.Second))
 	}
 	b.WriteString(".\n")
+	if t.Unchanged && t.Reason == "" && t.Status == centurion.TaskCompleted {
+		b.WriteString("Nothing had been changed when it began: its PASS alone shows nothing.\n")
+	}
 	if t.Reason == noVerdict && t.Item != "" {
 		fmt.Fprintf(&b, "%s still needs a review: delegate_task %s.\n", t.Item, reviewCall(t.Item))
 	}
@@ -250,8 +243,17 @@ const foundFaults = "found faults"
 // noVerdict is the reason of a review that is done and said neither PASS nor FAIL.
 const noVerdict = "no verdict"
 
-func ended(s centurion.TaskStatus) string {
-	switch s {
+// ended says how a task has ended.
+func ended(t centurion.Task) string {
+	switch {
+	case t.Reason == foundFaults && t.Reviews:
+		return "has found faults: " + t.Item + " is open again"
+	case t.Reason == foundFaults:
+		return "has found faults: its item stays open"
+	case t.Reason == noVerdict:
+		return "gave no verdict, neither PASS nor FAIL, also when it was asked again: it does not count"
+	}
+	switch t.Status {
 	case centurion.TaskCompleted:
 		return "is completed"
 	case centurion.TaskFailed:
@@ -261,7 +263,7 @@ func ended(s centurion.TaskStatus) string {
 	case centurion.TaskBlocked:
 		return "is blocked"
 	}
-	return "is " + string(s)
+	return "is " + string(t.Status)
 }
 
 // lastText returns the newest text that a session's model wrote.

@@ -332,7 +332,7 @@ func TestWhatIsNotMerged(t *testing.T) {
 	t.Parallel()
 	r := inRepo(t, map[string]string{"go.txt": "go\n"}, map[string]script{
 		"commander": func(q scripted.Request) scripted.Answer {
-			return steps(do(barePlan("- [ ] T1 One")), do(work("T1", "look around")), say("I wait"), do(handTo("reviewer", "", "look at it")), say("I wait"), complete())(q)
+			return steps(do(barePlan("- [ ] T1 One\n  - verify: `exists go.txt`")), do(work("T1", "look around")), say("I wait"), do(handTo("reviewer", "", "look at it")), say("I wait"), complete())(q)
 		},
 		"reviewer": steps(do(sh("put sneaky.txt x")), say("PASS")),
 	})

@@ -105,12 +105,15 @@ func (m *mission) resumeSession(ctx context.Context, t *centurion.Task) error {
 		return err
 	}
 	begun, _ := m.itemNow(t.Item)
+	unchanged := t.Unchanged
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		rec, err := tx.Session(t.Session)
 		if err != nil {
 			return err
 		}
-		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) { t.Attempt, t.Started, t.Verify = 1, centurion.Now(), begun.Verify })
+		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
+			t.Attempt, t.Started, t.Verify, t.Unchanged = 1, centurion.Now(), begun.Verify, unchanged
+		})
 		if err != nil {
 			return err
 		}

@@ -24,11 +24,18 @@ type worth struct {
 	proof    centurion.Proof // unproven or flaky, if that is the doubt
 	reviewed bool            // a review has passed since its work ended
 	by       centurion.Task  // that review
+	blank    bool            // a review has passed since, when nothing had been changed
 	evidence centurion.Evidence
 }
 
-// sure reports whether the item counts as verified.
-func (w worth) sure() bool { return w.doubt == "" || w.reviewed }
+// sure reports whether the item counts as verified. A review that found nothing changed is enough only with checks that passed and could tell.
+func (w worth) sure() bool {
+	return w.doubt == "" || w.reviewed || w.blank && w.evidence != centurion.EvidenceNone
+}
+
+// blankReview says what there is to do about an item where a review had nothing to judge.
+const blankReview = "nothing was changed, so a review had nothing to look at. Have the work done; or, if none is needed, cancel the item with a note, " +
+	"or give it a verify command that shows so, and set it to open and then to done (update_todo)"
 
 // worths judges every done item of the plan.
 func (m *mission) worths(ctx context.Context, p planView) ([]worth, error) {
@@ -53,6 +60,10 @@ func (h *Host) worths(ctx context.Context, mission string, isolated bool, p plan
 		return nil, err
 	}
 	reviews := p.reviews(tasks)
+	blank := slices.Clone(tasks) // as if each review had had something to judge
+	for i := range blank {
+		blank[i].Unchanged = false
+	}
 	var out []worth
 	for _, it := range p.items() {
 		if it.Group || p.doc.Status(it.ID) != todo.Done {
@@ -60,7 +71,8 @@ func (h *Host) worths(ctx context.Context, mission string, isolated bool, p plan
 		}
 		w := worth{item: it}
 		w.doubt, w.proof = doubt(it, receipts, isolated)
-		if len(it.Verify) == 0 && (p.isReview(it.ID) || onlyReviewed(it.ID, tasks)) {
+		isReview := len(it.Verify) == 0 && (p.isReview(it.ID) || onlyReviewed(it.ID, tasks))
+		if isReview {
 			w.doubt = "it is a review that has not passed"
 		}
 		w.evidence = itemGrade(it.ID, verify.Distinct(it.Verify), receipts)
@@ -68,6 +80,10 @@ func (h *Host) worths(ctx context.Context, mission string, isolated bool, p plan
 			w.evidence = centurion.Strongest([]centurion.Evidence{w.evidence, centurion.EvidenceReviewed})
 			if w.doubt != "" {
 				w.reviewed, w.by = true, *by
+			}
+		} else if w.doubt != "" && reviewed(it.ID, blank, p.reviews(blank), own) != nil {
+			if w.blank = true; isReview { // its items are judged for themselves
+				w.doubt = ""
 			}
 		}
 		out = append(out, w)
@@ -360,6 +376,8 @@ func (m *mission) unreviewed(ctx context.Context) ([]string, error) {
 		what := fmt.Sprintf("item %s (%s): %s; ", w.item.ID, w.item.Title, w.doubt)
 		by, when := p.nextReview(w.item.ID, s.tasks, s.own)
 		switch call := p.freeReview(w.item.ID, s.tasks); {
+		case w.blank:
+			what += blankReview
 		case by != "":
 			what += fmt.Sprintf("%s reviews it %s", by, when)
 		case slices.Contains(failed, call):

@@ -35,6 +35,10 @@ func (m *mission) reviewChange(ctx context.Context, b *strings.Builder, t centur
 		m.reviewOutside(b, p, fresh, of)
 		return nil
 	}
+	if t.Unchanged {
+		b.WriteString("\n# What was changed\n\nNothing: the mission has changed no file, so there is no work to review. Say FAIL if there should be some. A PASS counts only together with a check that passed.\n")
+		return nil
+	}
 	scope, parts, err := m.reviewScope(ctx, of, tasks, since)
 	if err != nil {
 		return err

@@ -187,7 +187,11 @@ func (s planState) reviews() (out []string) {
 		return nil
 	}
 	for _, w := range s.worths {
-		if !w.sure() {
+		switch {
+		case w.sure():
+		case w.blank:
+			out = append(out, w.item.ID+" is not shown to be done: "+blankReview)
+		default:
 			out = append(out, fmt.Sprintf("%s needs a review (%s): delegate_task %s", w.item.ID, w.doubt, reviewCall(s.p.reviewItem(w.item.ID))))
 		}
 	}

@@ -322,6 +322,13 @@ func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slots.Slot) 
 	}
 	r.attempt = t.Attempt + 1
 	m.fences.raise(r.id, r.attempt)
+	if t.Attempt == 0 && t.Agent == agents.Reviewer && m.isolated() {
+		changed, err := m.changedAnything(ctx, centurion.Mission{})
+		if err != nil {
+			return nil, t, err
+		}
+		t.Unchanged = !changed
+	}
 	if t.Session == "" {
 		err = m.createSession(ctx, &t, r, sl.Model())
 	} else {
@@ -359,6 +366,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskR
 		return err
 	}
 	begun, _ := m.itemNow(t.Item)
+	unchanged := t.Unchanged
 	shared, given := m.sharedContext(*t)
 	if t.Sub == nil {
 		shared += m.fileList(ctx, agent)
@@ -379,7 +387,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskR
 			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: told.system, AgentFile: agent.Source,
 				Roster: m.cast().Roster(agent), Offered: m.h.callable(agent), Skills: told.skills, Given: append(told.given, given...)}}, centurion.Now())
 		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
-			t.Attempt, t.Session, t.Started, t.Verify = 1, rec.ID, centurion.Now(), begun.Verify
+			t.Attempt, t.Session, t.Started, t.Verify, t.Unchanged = 1, rec.ID, centurion.Now(), begun.Verify, unchanged
 		})
 		if err != nil {
 			return err

@@ -111,9 +111,10 @@ func (m *mission) endsInDoubt(tx *store.Tx, t centurion.Task, status centurion.T
 	return proof != "", err
 }
 
-// approves reports whether a task is a finished review that has passed what it looked at. One without a verdict has judged nothing.
+// approves reports whether a task is a finished review that has passed what it looked at. One without a verdict, or for which there was nothing
+// to look at, has judged nothing.
 func approves(t centurion.Task) bool {
-	return reviewSaid(t.Agent, t.Status, t.Result, centurion.RulingPass)
+	return !t.Unchanged && reviewSaid(t.Agent, t.Status, t.Result, centurion.RulingPass)
 }
 
 // rejects reports whether a task is a finished review that has found faults.
