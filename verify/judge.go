@@ -8,11 +8,11 @@ import (
 	"centurion"
 )
 
-// how says in which way the work was taken out.
+// how is the way the work was reverted.
 type how int
 
 const (
-	allOut   how = iota // all of it, its checks stay
+	allOut   how = iota // all of it; its checks stay
 	reverted            // changed functions have their old bodies, new ones do nothing
 	stubbed             // changed functions do nothing
 	onePiece            // one hunk or one file
@@ -27,7 +27,7 @@ type attempt struct {
 	run     result
 }
 
-// out says what was taken out, where it was not all of the work.
+// out says what was reverted, if it was not all of the work.
 func (a attempt) out() string {
 	switch a.how {
 	case reverted:
@@ -43,12 +43,12 @@ func (a attempt) out() string {
 // real reports whether the check itself failed, and not the build.
 func (a attempt) real() bool { return failed(a.run.CheckRun) }
 
-// stayed reports whether what could see the work stayed green.
+// stayed reports whether the tests that could see the work passed.
 func (a attempt) stayed() bool { return a.run.Passed || a.run.green != "" }
 
 func failed(r centurion.CheckRun) bool { return !r.Passed && r.Broken == "" && r.Empty == "" }
 
-// facts is what the verdict is made of.
+// facts are what the verdict depends on.
 type facts struct {
 	trivial    bool // it can only pass
 	regression bool
@@ -71,7 +71,7 @@ func (f facts) failure() *attempt {
 	return nil
 }
 
-// removed is what was taken out in the try that counts.
+// removed is the patch of the attempt that counts.
 func (f facts) removed() string {
 	if a := f.failure(); a != nil {
 		return a.removed
@@ -93,7 +93,7 @@ func (f facts) testsMissWork() bool {
 	return slices.ContainsFunc(f.reds, func(a attempt) bool { return a.stayed() && a.how != onePiece && a.run.Empty == "" })
 }
 
-// judge says what the runs of a check that ended green are worth, and in one line why it is no more.
+// judge grades the runs of a check that passed and says in one line why the grade is no better.
 func judge(f facts) (centurion.Proof, string) {
 	green := f.green[len(f.green)-1]
 	switch failure := f.failure(); {
@@ -131,7 +131,7 @@ func judgeRegression(reds []attempt) (centurion.Proof, string) {
 	return centurion.ProofRegression, ""
 }
 
-// undecided says why no try proved anything.
+// undecided says why no attempt proved anything.
 func undecided(reds []attempt) string {
 	why := "without the work the build breaks, which proves nothing"
 	for _, a := range reds {

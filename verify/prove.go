@@ -37,7 +37,7 @@ func (c *Checker) Prove(ctx context.Context, t Trees, w Work, told func(centurio
 	return p.receipt.Receipt, err
 }
 
-// proving is the making of one receipt.
+// proving makes one receipt.
 type proving struct {
 	checker *Checker
 	trees   Trees
@@ -96,7 +96,7 @@ func (p *proving) prove(ctx context.Context) error {
 	return nil
 }
 
-// run makes one run, tells of it and keeps its end. What it returns has the output of the clause that counts; what is kept has all of it.
+// run makes one run, reports it and keeps it with its whole output. The result has only the output of the clause that counts.
 func (p *proving) run(ctx context.Context, kind centurion.RunKind, tree string) (result, error) {
 	script, mark := p.work.Command, newMark()
 	apart := p.chain != nil && kind != centurion.RunGreen
@@ -134,7 +134,7 @@ func (p *proving) run(ctx context.Context, kind centurion.RunKind, tree string) 
 	return got, nil
 }
 
-// greens runs the check on the result, twice if the first is red.
+// greens runs the check on the result, once more if it fails.
 func (p *proving) greens(ctx context.Context) (passed bool, err error) {
 	for range 2 {
 		run, err := p.run(ctx, centurion.RunGreen, p.work.After)
@@ -152,7 +152,7 @@ func (p *proving) greens(ctx context.Context) (passed bool, err error) {
 	return false, nil
 }
 
-// reds looks for a tree without the work on which the check fails by itself, and stops at the first one.
+// reds looks for a tree without the work where the check itself fails, and stops at the first one.
 func (p *proving) reds(ctx context.Context) error {
 	if p.work.Regression {
 		if p.facts.changed {
@@ -189,7 +189,7 @@ func (p *proving) settled() bool {
 	})
 }
 
-// try runs the check on a tree without the work. It goes on only if the run proved nothing.
+// try runs the check on a tree without the work. goOn is set if the run proved nothing.
 func (p *proving) try(ctx context.Context, a attempt) (goOn bool, err error) {
 	if slices.ContainsFunc(p.facts.reds, func(b attempt) bool { return b.tree == a.tree }) {
 		return true, nil
@@ -202,7 +202,7 @@ func (p *proving) try(ctx context.Context, a attempt) (goOn bool, err error) {
 	return !p.settled(), nil
 }
 
-// without makes the tree in which the work is as it was before and its checks stay.
+// without makes the tree that has the work's checks but not the work.
 func (p *proving) without(ctx context.Context) (tree, removed string, err error) {
 	tree, removed, err = p.trees.Without(ctx, p.work.Before, p.work.After, func(f centurion.FileDiff, h *centurion.Hunk) bool {
 		return p.changes.role(f, h) == work
@@ -214,7 +214,7 @@ func (p *proving) without(ctx context.Context) (tree, removed string, err error)
 	return tree, removed, err
 }
 
-// pieces takes single pieces out, the biggest first: hunk by hunk, then file by file.
+// pieces reverts single pieces, the biggest first: hunk by hunk, then file by file.
 func (p *proving) pieces(ctx context.Context) error {
 	type piece struct {
 		path   string
@@ -251,7 +251,7 @@ func (p *proving) pieces(ctx context.Context) error {
 	return nil
 }
 
-// ends keeps the head and the tail of a text, with a line that tells what was left out.
+// ends keeps the head and the tail of a text, with a line that says how much was left out.
 func ends(s string, head, tail int) string {
 	if len(s) <= head+tail {
 		return s

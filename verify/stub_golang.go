@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -10,7 +9,7 @@ import (
 	"strings"
 )
 
-// goFunctions finds the functions of a Go file, and the function literals that stand outside of one.
+// goFunctions finds the functions of a Go file and the function literals outside of them.
 func goFunctions(src []byte) ([]function, bool) {
 	set := token.NewFileSet()
 	f, err := parser.ParseFile(set, "", src, parser.SkipObjectResolution)
@@ -95,7 +94,7 @@ func emptyBody(t *ast.FuncType) string {
 	return "{ return }"
 }
 
-// finishGo makes imports blank that nothing uses any more, and adds those that old bodies need again.
+// finishGo makes unused imports blank and adds the imports that old bodies need.
 func finishGo(after, before, out []byte) []byte {
 	used, was := selectors(after), selectors(out)
 	if used == nil || was == nil {
@@ -137,9 +136,6 @@ func finishGo(after, before, out []byte) []byte {
 }
 
 func oldImports(src []byte) []*ast.ImportSpec {
-	if len(bytes.TrimSpace(src)) == 0 {
-		return nil
-	}
 	f, err := parser.ParseFile(token.NewFileSet(), "", src, parser.ImportsOnly|parser.SkipObjectResolution)
 	if err != nil {
 		return nil
@@ -147,7 +143,7 @@ func oldImports(src []byte) []*ast.ImportSpec {
 	return f.Imports
 }
 
-// selectors returns the names that stand before a dot, or nil if the file does not parse.
+// selectors returns the names before a dot, or nil if the file does not parse.
 func selectors(src []byte) map[string]bool {
 	f, err := parser.ParseFile(token.NewFileSet(), "", src, parser.SkipObjectResolution)
 	if err != nil {
@@ -165,7 +161,7 @@ func selectors(src []byte) map[string]bool {
 	return names
 }
 
-// importName is the name under which a package is used. The path only hints at it where none is given: "gopkg.in/yaml.v3" is yaml, "x/go-redis/v9" redis.
+// importName is the name of an imported package. Without an explicit name it is guessed from the path: "gopkg.in/yaml.v3" is yaml, "x/go-redis/v9" redis.
 func importName(s *ast.ImportSpec, used map[string]bool) string {
 	if s.Name != nil {
 		return s.Name.Name

@@ -9,7 +9,7 @@ func (p *jsParser) expression() {
 	}
 }
 
-// list reads what stands in the brackets of a call or an array: commas may follow each other, and dots may stand before each.
+// list reads the elements of a call or an array. Commas may follow each other.
 func (p *jsParser) list() {
 	for p.i < p.end {
 		if p.accept(",") {
@@ -194,7 +194,7 @@ func (p *jsParser) operand() (last string) {
 	return p.members(last)
 }
 
-// free forgets the function among those from n on that is all there is before the token at end: it runs where it stands, and what it holds is looked at by itself.
+// free forgets, among the functions from n on, the one that ends at the token end: it is called in its place, and the functions in it count instead.
 func (p *jsParser) free(n, end int) {
 	to := p.ts[end-1].to
 	if p.ts[end-1].text == ")" {

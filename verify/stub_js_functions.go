@@ -7,11 +7,8 @@ import (
 	"strings"
 )
 
-// jsFunctions finds the functions of JavaScript, and of TypeScript if typed is set: declarations, expressions, arrow functions, methods, and what classes
-// and objects hold. jsx says that the file may have JSX elements; functions within them, and within templates, are not looked for.
-//
-// It reads statements and expressions as far as it takes to know where a function's body ends and what is only a type. A statement that it does not
-// understand is passed over, with all that is in it: what is in doubt is not taken out.
+// jsFunctions finds the functions of JavaScript, and of TypeScript if typed is set, also those in classes and objects. With jsx the file
+// may have JSX elements. It does not look into elements and templates, and skips a statement that it does not understand.
 func jsFunctions(typed, jsx bool) func(src []byte) ([]function, bool) {
 	return func(src []byte) ([]function, bool) {
 		x := jsLexer{src: src, jsx: jsx, typed: typed, budget: maxNested}
@@ -25,7 +22,7 @@ func jsFunctions(typed, jsx bool) func(src []byte) ([]function, bool) {
 	}
 }
 
-// jsParser goes over the tokens of a file and collects its functions.
+// jsParser reads the tokens of a file and collects its functions.
 type jsParser struct {
 	src   []byte
 	ts    []jsToken
@@ -33,7 +30,7 @@ type jsParser struct {
 	i     int // the next token
 	end   int // where the innermost bracket closes
 	deep  int
-	hint  string // what a function expression would be named after
+	hint  string // the name for a function expression
 	owner string // the class or object around, with a dot, or ""
 	fs    []function
 	lines []int
@@ -108,15 +105,15 @@ func (p *jsParser) word() string {
 	return p.ts[p.i-1].text
 }
 
-// skip goes behind the bracket that closes the next token.
+// skip goes behind the bracket that begins with the next token.
 func (p *jsParser) skip(open string) {
 	if !p.is(open) {
 		p.unsure()
 	}
-	p.i = p.ts[p.i].pair + 1
+	p.pass()
 }
 
-// within reads what the bracket holds that is next, and goes behind it. read has to read all of it.
+// within reads the contents of the next bracket, all of them, and goes behind it.
 func (p *jsParser) within(open string, read func()) {
 	if !p.is(open) {
 		p.unsure()
@@ -131,7 +128,7 @@ func (p *jsParser) within(open string, read func()) {
 	p.i, p.end = closing+1, end
 }
 
-// body reads the block of a function whose signature begins with the token at begin, and keeps the function. same is set for one that must not be emptied.
+// body reads a function's block and keeps the function, whose signature begins with the token at begin. A function with same set must not be emptied.
 func (p *jsParser) body(begin int, name string, same bool) {
 	if !p.is("{") {
 		p.unsure()
@@ -154,7 +151,7 @@ func (p *jsParser) keep(begin, from, to int, name, empty string) {
 	p.fs = append(p.fs, f)
 }
 
-// returns is the body that does nothing. A type checker wants a value from a function that has to return one, and takes this one for any.
+// returns is the body that does nothing. A type checker accepts its value for any result.
 func (p *jsParser) returns(begin int) string {
 	for i := begin; p.typed && i < p.i && p.ts[i].text != "("; i++ { // modifiers
 		if word := p.ts[i].text; word == "constructor" || word == "set" && p.ts[i+1].text != "(" {
@@ -283,7 +280,7 @@ func (p *jsParser) member() {
 	p.endStatement()
 }
 
-// given reads something that is given to name.
+// given reads a value that is assigned to name.
 func (p *jsParser) given(name string, read func()) {
 	hint := p.hint
 	p.hint = name

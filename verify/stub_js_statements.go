@@ -9,7 +9,7 @@ func (p *jsParser) statements() {
 	}
 }
 
-// statement reads one statement. One that it does not understand is passed over, and the functions in it are forgotten.
+// statement reads one statement. It skips one that it does not understand, with the functions in it.
 func (p *jsParser) statement() {
 	was := *p
 	if p.sure(func() { defer p.deeper()(); p.hint = ""; p.one() }) {
@@ -24,7 +24,7 @@ func (p *jsParser) statement() {
 // jsBegins are words that begin a statement.
 var jsBegins = []string{"export", "import", "function", "async", "class", "abstract", "const", "let", "var", "if", "for", "while", "switch", "try", "return", "throw", "interface", "type", "enum", "declare", "namespace", "module", "@"}
 
-// resume goes to where the next statement surely begins.
+// resume goes to the next token that surely begins a statement.
 func (p *jsParser) resume() {
 	for first := true; p.i < p.end; first = false {
 		if !first && p.ts[p.i].line && p.is(jsBegins...) {
@@ -108,7 +108,7 @@ func (p *jsParser) export() {
 	}
 }
 
-// loose skips a statement that holds no function: an import, an export of names, a declaration of types.
+// loose skips a statement without functions: an import, an export of names, a declaration of types.
 func (p *jsParser) loose() {
 	for first := true; p.i < p.end; first = false {
 		if !first && p.ts[p.i].line && !p.is("from", "{", "}", "=", ",", "*", "as") && !slices.Contains([]string{",", "from", "=", "import", "*", "as"}, p.ts[p.i-1].text) {

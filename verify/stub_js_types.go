@@ -63,7 +63,7 @@ func (p *jsParser) typeArguments(j int) int {
 	})
 }
 
-// ahead returns where read comes to from j, or -1 if it is not sure. It moves nothing.
+// ahead returns the token that read reaches from j, or -1 if it is not sure. It moves nothing.
 func (p *jsParser) ahead(j int, read func()) (end int) {
 	was, deep := p.i, p.deep
 	defer func() { p.i, p.deep = was, deep }()
@@ -76,7 +76,7 @@ func (p *jsParser) ahead(j int, read func()) (end int) {
 // jsTypePrefix are the words before a type that belong to it.
 var jsTypePrefix = []string{"keyof", "unique", "readonly", "infer", "typeof", "new", "abstract", "asserts"}
 
-// typ skips a type. What stands in its brackets is not looked at.
+// typ skips a type. It does not look into its brackets.
 func (p *jsParser) typ() {
 	defer p.deeper()()
 	if !p.accept("|") {

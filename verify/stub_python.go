@@ -12,7 +12,7 @@ var pyHeader = regexp.MustCompile(`^[ \t]*(class|(?:async[ \t]+)?def)[ \t]+(\w+)
 // pyYield is a statement that makes a function a generator.
 var pyYield = regexp.MustCompile(`\byield\b`)
 
-// pythonFunctions finds the functions of a Python file by their indentation. Decorators stand before a function and docstrings stay.
+// pythonFunctions finds the functions of a Python file by indentation. Decorators and docstrings stay.
 func pythonFunctions(src []byte) ([]function, bool) {
 	ls := pythonLines(src)
 	var fs []function
@@ -44,7 +44,7 @@ func pythonFunctions(src []byte) ([]function, bool) {
 	return fs, true
 }
 
-// pyLine is a logical line: one statement, with strings and brackets that go on over several lines of the file.
+// pyLine is a logical line: one statement, whose strings and brackets may span several lines of the file.
 type pyLine struct {
 	from, to int // without the line feed at its end
 	colon    int // behind the colon that ends a header, or 0

@@ -6,7 +6,7 @@ import (
 	"centurion"
 )
 
-// Trees is the work that a proof looks at: git trees, and the one checkout in which checks run.
+// Trees gives a proof its git trees and the one checkout where checks run.
 type Trees interface {
 	// Lay brings the checkout to a tree or commit and returns the project's directory in it. Ignored files stay: dependencies need not be
 	// fetched anew.
@@ -23,10 +23,10 @@ type Trees interface {
 	With(ctx context.Context, tree string, files map[string][]byte) (string, error)
 }
 
-// Work is what a receipt is to prove.
+// Work is the work that a receipt is to prove.
 type Work struct {
 	Command    string
 	Before     string // tree or commit that the work stands on
 	After      string // tree or commit with the work
-	Regression bool   // no more is asked for than green before and after
+	Regression bool   // the check must only pass before and after
 }
