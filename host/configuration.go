@@ -46,7 +46,7 @@ func (h *Host) configuration(ctx context.Context, cfg *config.Config, how Option
 	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, h.workspace, cast, h.models.Get, rules, home, how.Version
 	h.runner = newRunner(h.Place.Mark(), cfg.Own)
 	oc.Runner, oc.Mark, oc.Scratch, oc.Web, oc.Publish = h.runner, h.Place.Mark(), h.Place.scratch(), way, h.publisher(how)
-	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, Worktrees(h.Place, h.workspace, oc.Runner, cfg.Own.CommitsAlone()), shadow(h.Place, h.workspace, oc.Runner)
+	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.Place, h.workspace, oc.Runner, cfg.Own.CommitsAlone()), shadow(h.Place, h.workspace, oc.Runner)
 	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions = chains.For, caps, overlap, cfg.Finder()
 	return oc, nil
 }

@@ -9,9 +9,9 @@ import (
 	"centurion/worktree"
 )
 
-// Worktrees opens the git repository of a project. Its checkouts are kept beside the project's state. alone leaves the
+// worktrees opens the git repository of a project. Its checkouts are kept beside the project's state. alone leaves the
 // Co-Authored-By trailer out of commits.
-func Worktrees(p Place, ws *workspace.Workspace, run centurion.Runner, alone bool) func(context.Context) (*worktree.Repo, error) {
+func worktrees(p Place, ws *workspace.Workspace, run centurion.Runner, alone bool) func(context.Context) (*worktree.Repo, error) {
 	return func(ctx context.Context) (*worktree.Repo, error) {
 		return worktree.Open(ctx, worktree.Options{Dir: ws.Dir(), Home: filepath.Join(p.State, "checkouts"), Runner: run, Mark: markOf(p, run), Alone: alone})
 	}

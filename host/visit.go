@@ -10,10 +10,115 @@ import (
 	"centurion/config"
 	"centurion/orchestrator"
 	"centurion/server"
-	"centurion/store"
 	"centurion/takeover"
 	"centurion/workspace"
 )
+
+// View is a project as one command sees it: through the process that hosts it, or through its store where none does.
+type View struct {
+	API       server.API
+	Place     Place
+	Workspace *workspace.Workspace
+
+	getenv func(string) string
+	close  func() error
+}
+
+// Open opens the project in a directory for one command. The error has centurion.KindNotFound if no mission has run there yet.
+func Open(ctx context.Context, dir string, getenv func(string) string) (*View, error) {
+	p, ws, err := Locate(dir, getenv)
+	if err != nil {
+		return nil, err
+	}
+	v := &View{Place: p, Workspace: ws, getenv: getenv}
+	if v.API, v.close, err = p.API(ctx); err != nil {
+		return nil, errors.Join(err, ws.Close())
+	}
+	if local := v.Local(); local != nil {
+		local.Archive = ws
+	}
+	return v, nil
+}
+
+// Close closes what Open opened.
+func (v *View) Close() error { return errors.Join(v.close(), v.Workspace.Close()) }
+
+// Local returns the API of the store if no process hosts the project, else nil.
+func (v *View) Local() *server.Local {
+	local, _ := v.API.(*server.Local)
+	return local
+}
+
+// AsHost calls do with the API of the project's host. Without one this process takes its place meanwhile; the error has
+// centurion.KindConflict if another process was faster.
+func (v *View) AsHost(ctx context.Context, do func(server.API) error) error {
+	local := v.Local()
+	if local == nil {
+		return do(v.API)
+	}
+	unlock, err := v.Place.Lock()
+	if err != nil {
+		return err
+	}
+	err = errors.Join(local.Store.Own(ctx), v.Workspace.Remember(filepath.Join(v.Place.State, "plans"))) // or the next host takes an edit of ours for a stale save
+	if err == nil {
+		err = v.Beside(do)
+	}
+	return errors.Join(err, unlock())
+}
+
+// Beside calls do with an API that can also read the project's repository. Unlike AsHost it takes no lock.
+func (v *View) Beside(do func(server.API) error) error {
+	local := v.Local()
+	if local == nil {
+		return do(v.API)
+	}
+	cfg, err := config.Load(config.Options{Dir: v.Workspace.Dir(), Env: v.getenv})
+	alone := err == nil && cfg.Own.CommitsAlone() // a mistake in the configuration is no reason not to merge
+	h := orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: v.Workspace, Worktrees: worktrees(v.Place, v.Workspace, nil, alone),
+		Shadow: shadow(v.Place, v.Workspace, nil)})
+	return do(&server.Local{Store: local.Store, Host: h, Person: takeover.New(h, local.Store, v.Workspace)})
+}
+
+// TidyReport is what Tidy did, and by which process.
+type TidyReport struct {
+	orchestrator.TidyReport
+	Before  int64 `json:"bytes_before"` // of the state file; 0 if it was not compacted
+	After   int64 `json:"bytes_after"`
+	HostPID int   `json:"host_pid,omitempty"` // the process that hosts the project and did it
+}
+
+// Tidy archives and removes what is left of missions that have ended. The project's host does it; without one this process does, and makes
+// the state file smaller, too.
+func (v *View) Tidy(ctx context.Context, o orchestrator.TidyOptions) (rep TidyReport, err error) {
+	local := v.Local()
+	if local == nil {
+		rep.TidyReport, err = v.API.Tidy(ctx, o)
+		if client, ok := v.API.(*server.Client); ok && err == nil {
+			info, ierr := client.Info(ctx)
+			rep.HostPID, err = info.PID, ierr
+		}
+		return rep, err
+	}
+	cfg, err := config.Load(config.Options{Dir: v.Workspace.Dir(), Env: v.getenv})
+	if err != nil {
+		return rep, err
+	}
+	unlock, err := v.Place.Lock()
+	if err != nil {
+		return rep, err
+	}
+	if err := local.Store.Own(ctx); err != nil {
+		return rep, errors.Join(err, unlock())
+	}
+	h := orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: v.Workspace, Retention: cfg.Own.Retention,
+		ArchiveAfter: cfg.Own.ArchiveAfter, ArchiveFailedAfter: cfg.Own.ArchiveFailedAfter, KeepTasks: cfg.Own.KeepTasks,
+		Worktrees: worktrees(v.Place, v.Workspace, nil, cfg.Own.CommitsAlone())})
+	if rep.TidyReport, err = h.Tidy(ctx, o); err == nil && !o.DryRun {
+		rep.Before, rep.After, err = local.Store.Compact(ctx)
+	}
+	return rep, errors.Join(err, h.Close(), unlock())
+}
 
 // Lock takes the project's lock, unless another process hosts the project: then the error says which.
 func (p Place) Lock() (unlock func() error, err error) {
@@ -26,25 +131,4 @@ func (p Place) Lock() (unlock func() error, err error) {
 		return nil, HeldBy(p)
 	}
 	return lock.Unlock, nil
-}
-
-// AsHost calls do as the project's host, which this process is for so long. The error has centurion.KindConflict if another process is.
-func AsHost(ctx context.Context, p Place, ws *workspace.Workspace, local *server.Local, getenv func(string) string, do func(*server.Local) error) error {
-	unlock, err := p.Lock()
-	if err != nil {
-		return err
-	}
-	err = errors.Join(local.Store.Own(ctx), ws.Remember(filepath.Join(p.State, "plans"))) // or the next host takes an edit of ours for a stale save
-	if err == nil {
-		err = do(Visit(local.Store, p, ws, getenv))
-	}
-	return errors.Join(err, unlock())
-}
-
-// Visit serves the API of a project for the time of one command. Nothing works on its missions meanwhile.
-func Visit(s *store.Store, p Place, ws *workspace.Workspace, getenv func(string) string) *server.Local {
-	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Env: getenv})
-	alone := err == nil && cfg.Own.CommitsAlone() // a mistake in the configuration is no reason not to merge
-	h := orchestrator.New(orchestrator.Config{Store: s, Workspace: ws, Worktrees: Worktrees(p, ws, nil, alone), Shadow: shadow(p, ws, nil)})
-	return &server.Local{Store: s, Host: h, Person: takeover.New(h, s, ws)}
 }

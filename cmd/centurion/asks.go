@@ -61,9 +61,9 @@ func printAsk(w io.Writer, a store.Ask) error {
 }
 
 // answerAsk answers what waits in this project. A question can be answered while nobody works on its mission.
-func (c *cli) answerAsk(ctx context.Context, f *readFlags, api server.API, id, answer string) error {
-	ask, found := openAsk(ctx, api, id)
-	if err := notAMission(ctx, api, id); err != nil && !found {
+func (v *view) answerAsk(ctx context.Context, id, answer string) error {
+	ask, found := openAsk(ctx, v.API, id)
+	if err := notAMission(ctx, v.API, id); err != nil && !found {
 		return err
 	}
 	said := "answered"
@@ -74,10 +74,10 @@ func (c *cli) answerAsk(ctx context.Context, f *readFlags, api server.API, id, a
 		}
 		said += ": " + tui.Clean(centurion.Clip(oneLine(taken), shownAnswer))
 	}
-	if err := c.reply(ctx, f, api, id, answer); err != nil {
+	if err := v.reply(ctx, id, answer); err != nil {
 		return err
 	}
-	return c.say(nil, said+whatNext(ctx, api, ask, found))
+	return v.say(nil, said+whatNext(ctx, v.API, ask, found))
 }
 
 // notAMission is the error for an answer to a mission itself, which stands among what waits if it is blocked: it has no question
@@ -125,11 +125,11 @@ func whatNext(ctx context.Context, api server.API, ask store.Ask, found bool) st
 
 // reply answers an ask. A permission is waited for by a running host alone; a question can be answered without one, and so
 // is said of an ask that waits no more what became of it.
-func (c *cli) reply(ctx context.Context, f *readFlags, api server.API, id, answer string) error {
-	if ask, found := openAsk(ctx, api, id); found && ask.Type != store.AskQuestion {
-		return api.Answer(ctx, id, answer)
+func (v *view) reply(ctx context.Context, id, answer string) error {
+	if ask, found := openAsk(ctx, v.API, id); found && ask.Type != store.AskQuestion {
+		return v.API.Answer(ctx, id, answer)
 	}
-	return c.asHost(ctx, f, api, func(api server.API) error { return api.Answer(ctx, id, answer) })
+	return v.AsHost(ctx, func(api server.API) error { return api.Answer(ctx, id, answer) })
 }
 
 // goesOn reports whether somebody works on a mission, who reads an answer by themselves.
@@ -217,48 +217,16 @@ func openAsk(ctx context.Context, api server.API, id string) (found store.Ask, o
 	return found, n == 1
 }
 
-// completeAsk completes the ids of what waits, of the given types, and after it the choices of a question.
-func (c *cli) completeAsk(types ...string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		var found []cobra.Completion
-		f := &readFlags{dir: cmd.Flag("dir").Value.String(), format: "text"}
-		// Where nothing can be read there is nothing to complete; the command itself says why.
-		_ = c.with(cmd.Context(), f, func(api server.API) error {
-			if len(args) == 1 {
-				a, ok := openAsk(cmd.Context(), api, args[0])
-				if ok && a.Type == store.AskQuestion {
-					for _, o := range a.Options {
-						if strings.HasPrefix(strings.ToLower(o), strings.ToLower(typed)) {
-							found = append(found, cobra.Completion(tui.Clean(o)))
-						}
-					}
-				}
-				return nil
-			}
-			all, err := api.Asks(cmd.Context())
-			for _, a := range all {
-				for _, t := range types {
-					if len(args) == 0 && a.Type == t && strings.HasPrefix(a.ID, typed) {
-						found = append(found, cobra.CompletionWithDesc(a.ID, tui.Clean(cmp.Or(a.Title, centurion.Clip(a.Text, 60)))))
-					}
-				}
-			}
-			return err
-		})
-		return found, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-func (c *cli) asksCommand() *cobra.Command {
+func asksCommand(c *cli) *cobra.Command {
 	const none = "Nothing waits for you."
-	return c.listing("asks", "List what waits for you", "List everything that waits for a person: permissions, plans, questions, and blocked missions with what they need.",
+	return listCommand(c, "asks", "List what waits for you", "List everything that waits for a person: permissions, plans, questions, and blocked missions with what they need.",
 		"  centurion asks\n  centurion approve per_0199…", exactly(0, 0, "no arguments"), none,
-		func(ctx context.Context, f *readFlags, api server.API, _ []string) error {
-			all, err := waiting(ctx, api)
+		func(ctx context.Context, v *view, _ []string) error {
+			all, err := waiting(ctx, v.API)
 			if err != nil {
 				return err
 			}
-			if f.format == "json" {
+			if v.json() {
 				return writeJSON(c.out, all)
 			}
 			if len(all) == 0 {
@@ -316,21 +284,21 @@ func waiting(ctx context.Context, api server.API) ([]store.Ask, error) {
 	return all, err
 }
 
-func (c *cli) answerCommand() *cobra.Command {
-	cmd := c.reading("answer ID TEXT", "Answer a question", "Answer a question of an agent: with the number or the text of one of its choices, or in your own words.\n"+
+func answerCommand(c *cli) *cobra.Command {
+	cmd := projectCommand(c, "answer ID TEXT", "Answer a question", "Answer a question of an agent: with the number or the text of one of its choices, or in your own words.\n"+
 		"A question of a mission that has stopped can be answered, too; resume it afterwards.",
 		"  centurion answer que_0199… \"use PostgreSQL\"\n  centurion answer que_0199… 2",
-		exactly(2, -1, "an id and a text"), func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-			return c.answerAsk(ctx, f, api, args[0], strings.Join(args[1:], " "))
+		exactly(2, -1, "an id and a text"), func(ctx context.Context, v *view, args []string) error {
+			return v.answerAsk(ctx, args[0], strings.Join(args[1:], " "))
 		})
-	cmd.ValidArgsFunction = c.completeAsk(store.AskQuestion)
+	cmd.ValidArgsFunction = complete(c, 2, asks(store.AskQuestion))
 	return cmd
 }
 
-func (c *cli) approveCommand() *cobra.Command {
-	cmd := c.reading("approve ID [once|always]", "Allow what waits for permission", "Allow what waits for your permission, once or always.",
+func approveCommand(c *cli) *cobra.Command {
+	cmd := projectCommand(c, "approve ID [once|always]", "Allow what waits for permission", "Allow what waits for your permission, once or always.",
 		"  centurion approve per_0199… always", exactly(1, 2, "an id and once or always"),
-		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+		func(ctx context.Context, v *view, args []string) error {
 			how := "once"
 			if len(args) == 2 {
 				how = args[1]
@@ -338,30 +306,30 @@ func (c *cli) approveCommand() *cobra.Command {
 			if how != "once" && how != "always" {
 				return &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is neither once nor always", how), Hint: "see: centurion approve --help"}
 			}
-			if err := notAQuestion(ctx, api, args[0]); err != nil {
+			if err := notAQuestion(ctx, v.API, args[0]); err != nil {
 				return err
 			}
-			ask, found := openAsk(ctx, api, args[0])
-			return c.say(c.reply(ctx, f, api, args[0], how), approved(ask, found, how))
+			ask, found := openAsk(ctx, v.API, args[0])
+			return c.say(v.reply(ctx, args[0], how), approved(ask, found, how))
 		})
-	cmd.ValidArgsFunction = c.completeAsk(store.AskPermission, store.AskPlan)
+	cmd.ValidArgsFunction = complete(c, 2, asks(store.AskPermission, store.AskPlan))
 	return cmd
 }
 
-func (c *cli) denyCommand() *cobra.Command {
+func denyCommand(c *cli) *cobra.Command {
 	var reason string
-	cmd := c.reading("deny ID", "Refuse what waits for permission", "Refuse what waits for your permission. The agent is told the reason.",
+	cmd := projectCommand(c, "deny ID", "Refuse what waits for permission", "Refuse what waits for your permission. The agent is told the reason.",
 		"  centurion deny per_0199… --reason \"do not push\"", exactly(1, 1, "an id"),
-		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-			answer := refusal(ctx, api, args[0], strings.TrimSpace(reason))
+		func(ctx context.Context, v *view, args []string) error {
+			answer := refusal(ctx, v.API, args[0], strings.TrimSpace(reason))
 			if slices.Contains([]string{"once", "always", "run", "yes"}, answer) { // a refusal, however it is worded
 				answer = "no: " + answer
 			}
-			ask, found := openAsk(ctx, api, args[0])
-			err := c.reply(ctx, f, api, args[0], answer)
-			return c.say(err, "denied"+whatNext(ctx, api, ask, found))
+			ask, found := openAsk(ctx, v.API, args[0])
+			err := v.reply(ctx, args[0], answer)
+			return c.say(err, "denied"+whatNext(ctx, v.API, ask, found))
 		})
-	cmd.ValidArgsFunction = c.completeAsk(store.AskPermission, store.AskPlan, store.AskQuestion)
+	cmd.ValidArgsFunction = complete(c, 2, asks(store.AskPermission, store.AskPlan, store.AskQuestion))
 	cmd.Flags().StringVar(&reason, "reason", "", "told to the agent")
 	return cmd
 }

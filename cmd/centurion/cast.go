@@ -27,13 +27,13 @@ type agentRow struct {
 
 const builtIn = "built in"
 
-func (c *cli) agentsCommand() *cobra.Command {
+func agentsCommand(c *cli) *cobra.Command {
 	var profile string
-	cmd := c.looking("agents", "List the agents",
+	cmd := plainCommand("agents", "List the agents",
 		"List the agents of a profile, with the tools each holds and where it comes from: those that are built in (the four of a\n"+
 			"mission, or the assistant), and those of .opencode/agents/*.md, opencode.json and their like in ~/.config/opencode.",
 		"  centurion agents\n  centurion agents --profile assistant\n  centurion agents --format json",
-		func(_ context.Context, f *readFlags, _ []string) error {
+		func(_ context.Context, f *readFlags) error {
 			cfg, err := c.configured(f.dir)
 			if err != nil {
 				return err

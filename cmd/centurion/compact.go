@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion/orchestrator"
-	"centurion/server"
 )
 
 const compactHelp = `Shorten a conversation before its next request: the older part of it is replaced by a summary, which the model is asked for.
@@ -17,15 +16,15 @@ mission (default: the Commander of the latest mission). The message /compact doe
 the live view. In a mission that has stopped it is done when it is resumed, in a complete run of the profile assistant when it is written
 to. Where nothing can be shortened, nothing happens.`
 
-func (c *cli) compactCommand() *cobra.Command {
+func compactCommand(c *cli) *cobra.Command {
 	f, p := &readFlags{}, orchestrator.Post{Text: orchestrator.CompactWord}
 	cmd := &cobra.Command{Use: "compact [ADDRESS]", Short: "Shorten a conversation", Long: compactHelp,
 		Example: "  centurion compact\n  centurion compact 0/3\n  centurion compact T2 --mission msn_0199…",
-		Args:    exactly(0, 1, "at most one address"), ValidArgsFunction: c.completeAddress,
+		Args:    exactly(0, 1, "at most one address"), ValidArgsFunction: complete(c, 1, agentsOf),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if p.To = first(args); p.To == "" {
-				err := c.with(cmd.Context(), f, func(api server.API) error {
-					m, err := api.Mission(cmd.Context(), p.Mission)
+				err := c.open(cmd.Context(), f, func(v *view) error {
+					m, err := v.API.Mission(cmd.Context(), p.Mission)
 					p.To = m.ID
 					return err
 				})

@@ -1,60 +1,185 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
 	"centurion/server"
+	"centurion/store"
 	"centurion/tui"
 )
 
 // completeValues completes the values of a flag that takes one of a few. The flag must have been bound.
 func completeValues(cmd *cobra.Command, flag string, values ...cobra.Completion) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(fmt.Sprintf("flag %s of %s: %v", flag, cmd.Name(), err)) // whoever calls this has bound it
+	completeFlag(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completeFlag completes the values of a flag, which must have been bound.
+func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic(fmt.Sprintf("flag %s of %s: %v", flag, cmd.Name(), err))
 	}
 }
 
-// completeID completes what a session can be named by, and with missions the ids of those, too.
-func (c *cli) completeID(missions bool) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		found, directive := c.completeAddress(cmd, args, typed)
-		if !missions || len(args) > 0 {
-			return found, directive
+// finder finds what a word that a person types can become, from what a project holds.
+type finder func(cmd *cobra.Command, api server.API, args []string, typed string) ([]cobra.Completion, error)
+
+// complete completes a command's first arguments, at most so many, by what finders find. Where nothing can be read there is nothing to
+// complete; the command itself says why.
+func complete(c *cli, most int, finders ...finder) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
+		if len(args) < most {
+			_ = c.open(cmd.Context(), &readFlags{dir: cmd.Flag("dir").Value.String(), format: "text"}, func(v *view) error {
+				for _, find := range finders {
+					more, _ := find(cmd, v.API, args, typed)
+					found = append(found, more...)
+				}
+				return nil
+			})
 		}
-		all, _ := c.completeMission(cmd, args, typed)
-		return append(found, all...), directive
+		return found, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completeMission completes the ids of missions, newest first.
-func (c *cli) completeMission(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return c.missionsThat(cmd, args, typed, func(server.Mission) bool { return true })
+// missions finds missions, newest first.
+func missions(cmd *cobra.Command, api server.API, _ []string, typed string) ([]cobra.Completion, error) {
+	return missionsThat(cmd, api, typed, func(server.Mission) bool { return true })
 }
 
-// completeResumable completes the ids of missions of which something is left to resume, newest first.
-func (c *cli) completeResumable(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return c.missionsThat(cmd, args, typed, func(m server.Mission) bool { return !m.Status.Ended() })
+// resumable finds missions of which something is left to resume, newest first.
+func resumable(cmd *cobra.Command, api server.API, _ []string, typed string) ([]cobra.Completion, error) {
+	return missionsThat(cmd, api, typed, func(m server.Mission) bool { return !m.Status.Ended() })
 }
 
-func (c *cli) missionsThat(cmd *cobra.Command, args []string, typed string, fit func(server.Mission) bool) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func missionsThat(cmd *cobra.Command, api server.API, typed string, fit func(server.Mission) bool) (found []cobra.Completion, err error) {
+	all, err := api.Missions(cmd.Context())
+	for _, m := range all {
+		if fit(m) {
+			found = add(found, typed, m.ID, string(m.Status)+": "+centurion.Clip(m.Goal, 60))
+		}
 	}
+	return found, err
+}
+
+// add adds a name with its description if it begins with what was typed.
+func add(found []cobra.Completion, typed, name, what string) []cobra.Completion {
+	if name == "" || !strings.HasPrefix(name, typed) {
+		return found
+	}
+	return append(found, cobra.CompletionWithDesc(name, tui.Clean(what)))
+}
+
+// agentsOf finds the addresses and items of those who can be written to, in the mission that --mission names.
+func agentsOf(cmd *cobra.Command, api server.API, _ []string, typed string) ([]cobra.Completion, error) {
+	mission := ""
+	if flag := cmd.Flag("mission"); flag != nil {
+		mission = flag.Value.String()
+	}
+	sessions, err := api.Sessions(cmd.Context(), mission)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := api.Tasks(cmd.Context(), mission)
+	if err != nil {
+		return nil, err
+	}
+	return addresses(sessions, tasks, typed), nil
+}
+
+// addresses lists whom a person can write to, by what they have typed of it.
+func addresses(sessions []centurion.Session, tasks []server.Task, typed string) []cobra.Completion {
+	of := map[string]server.Task{}
 	var found []cobra.Completion
-	f := &readFlags{dir: cmd.Flag("dir").Value.String(), format: "text"}
-	// Where nothing can be read there is nothing to complete; the command itself says why.
-	_ = c.with(cmd.Context(), f, func(api server.API) error {
-		all, err := api.Missions(cmd.Context())
-		for _, m := range all {
-			if fit(m) && strings.HasPrefix(m.ID, typed) {
-				found = append(found, cobra.CompletionWithDesc(m.ID, tui.Clean(string(m.Status)+": "+centurion.Clip(m.Goal, 60))))
+	add := func(name, what string) { found = add(found, typed, name, what) }
+	for _, t := range tasks {
+		of[t.ID] = t
+		if strings.HasPrefix(typed, string(centurion.PrefixTask)) && !t.Status.Ended() {
+			add(t.ID, t.Agent+": "+t.Title)
+		}
+	}
+	for _, s := range sessions {
+		t, task := of[s.Metadata.Task]
+		if task && t.Status.Ended() {
+			continue
+		}
+		add(s.Metadata.Address, s.Agent+": "+s.Title)
+		if strings.HasPrefix(typed, string(centurion.PrefixSession)) {
+			add(s.ID, s.Agent+": "+s.Title)
+		}
+	}
+	for _, t := range tasks {
+		if !t.Status.Ended() {
+			add(t.Item, t.Agent+": "+t.Title)
+		}
+	}
+	return found
+}
+
+// items finds the items, and the ids of the tasks, of the mission in the first argument, else of the latest.
+func items(cmd *cobra.Command, api server.API, args []string, typed string) (found []cobra.Completion, err error) {
+	all, err := api.Tasks(cmd.Context(), first(args))
+	for _, t := range all {
+		for _, name := range []string{t.Item, t.ID} {
+			if !slices.ContainsFunc(found, func(s string) bool { return strings.HasPrefix(s, name+"\t") }) {
+				found = add(found, typed, name, string(t.Status)+": "+t.Title)
 			}
 		}
-		return err
-	})
-	return found, cobra.ShellCompDirectiveNoFileComp
+	}
+	return found, err
+}
+
+// asks finds the ids of what waits, of the given types, and after one the choices of a question.
+func asks(types ...string) finder {
+	return func(cmd *cobra.Command, api server.API, args []string, typed string) (found []cobra.Completion, err error) {
+		if len(args) == 1 {
+			if a, ok := openAsk(cmd.Context(), api, args[0]); ok && a.Type == store.AskQuestion {
+				for _, o := range a.Options {
+					if strings.HasPrefix(strings.ToLower(o), strings.ToLower(typed)) {
+						found = append(found, cobra.Completion(tui.Clean(o)))
+					}
+				}
+			}
+			return found, nil
+		}
+		all, err := api.Asks(cmd.Context())
+		for _, a := range all {
+			if slices.Contains(types, a.Type) {
+				found = add(found, typed, a.ID, cmp.Or(a.Title, centurion.Clip(a.Text, 60)))
+			}
+		}
+		return found, err
+	}
+}
+
+// conversations finds the sessions of the latest mission.
+func conversations(cmd *cobra.Command, api server.API, _ []string, typed string) (found []cobra.Completion, err error) {
+	sessions, err := api.Sessions(cmd.Context(), "")
+	for _, s := range sessions {
+		for _, name := range []string{s.Metadata.Address, s.ID} {
+			found = add(found, typed, name, s.Agent+": "+s.Title)
+		}
+	}
+	return found, err
+}
+
+// points finds the marks and the messages of the session in the first argument.
+func points(cmd *cobra.Command, api server.API, args []string, typed string) (found []cobra.Completion, err error) {
+	session, err := conversationOf(cmd.Context(), api, first(args))
+	if err != nil {
+		return nil, err
+	}
+	t, err := api.Tree(cmd.Context(), session)
+	for _, name := range slices.Sorted(maps.Keys(t.Session.Metadata.Marks)) {
+		found = add(found, typed, name, "mark of "+t.Session.Metadata.Marks[name])
+	}
+	for _, m := range messageNouns(t.Messages) {
+		found = add(found, typed, m.ID, tui.MessageWords(m, 60))
+	}
+	return found, err
 }

@@ -32,7 +32,7 @@ func TestConfigurationPageIsTrue(t *testing.T) {
 			}
 		}
 	}
-	run := (&cli{out: io.Discard, err: io.Discard}).runCommand()
+	run := runCommand(&cli{out: io.Discard, err: io.Discard})
 	run.Flags().VisitAll(func(f *pflag.Flag) {
 		if !slices.Contains(flags, f.Name) && f.Name != "dir" && f.Name != "file" && f.Name != "plan" && f.Name != "help" {
 			t.Errorf("--%s has no key in docs/configuration.md", f.Name)

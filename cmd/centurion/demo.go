@@ -25,7 +25,7 @@ import (
 	"centurion/workspace"
 )
 
-func (c *cli) demoCommand() *cobra.Command {
+func demoCommand(c *cli) *cobra.Command {
 	var kill bool
 	var format string
 	var opts demo.KillOptions
@@ -36,8 +36,8 @@ func (c *cli) demoCommand() *cobra.Command {
 			"end it is counted what was lost and what was done twice.",
 		Example: "  centurion demo\n  centurion demo --kill", Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "text" && format != "json" {
-				return badValue("format", format, []string{"text", "json"})
+			if err := checkFormat(format); err != nil {
+				return err
 			}
 			if kill {
 				opts.Kills, opts.Seed = max(1, opts.Kills), cmp.Or(opts.Seed, rand.Uint64N(maxSeed)+1)
@@ -54,7 +54,7 @@ func (c *cli) demoCommand() *cobra.Command {
 	for _, name := range []string{"kills", "seed", "hurry"} {
 		fl.Lookup(name).Hidden = true
 	}
-	cmd.AddCommand(c.demoHostCommand())
+	cmd.AddCommand(demoHostCommand(c))
 	return cmd
 }
 
@@ -147,11 +147,11 @@ func (c *cli) demoMission(ctx context.Context, on demo.Stage, format string, aft
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}
-	return c.attend(ctx, s, &runFlags{format: format, merge: true}, m.ID, after)
+	return c.follow(ctx, s, &runFlags{format: format, merge: true}, m.ID, after)
 }
 
 // demoHostCommand is the host that `centurion demo --kill` kills. It is not for people.
-func (c *cli) demoHostCommand() *cobra.Command {
+func demoHostCommand(c *cli) *cobra.Command {
 	var dir, url string
 	var after int64
 	var parent int

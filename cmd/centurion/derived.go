@@ -74,27 +74,27 @@ func sessionOf(ctx context.Context, api server.API, id string) (mission, session
 }
 
 // showDerived reads a mission's events once and shows what follows from them for one session.
-func (c *cli) showDerived(ctx context.Context, f *readFlags, want derivedFlags, api server.API, id string) error {
+func (v *view) showDerived(ctx context.Context, want derivedFlags, id string) error {
 	if want.progress && want.notices {
 		return &centurion.Error{Kind: centurion.KindUsage, Msg: "--progress and --notices are two different things to show",
 			Hint: "give one of them: centurion show " + id + " --progress"}
 	}
-	if _, _, err := gather(ctx, api, id); err != nil { // it says best what is wrong with an id
+	if _, _, err := gather(ctx, v.API, id); err != nil { // it says best what is wrong with an id
 		return err
 	}
-	mission, session, err := sessionOf(ctx, api, id)
+	mission, session, err := sessionOf(ctx, v.API, id)
 	if err != nil {
 		return err
 	}
 	var steps progress.Tracker
 	notices := toast.Deriver{Caps: func(string) (slots, perAgent int) {
-		m, err := api.Mission(ctx, mission)
+		m, err := v.API.Mission(ctx, mission)
 		if err != nil {
 			return 0, 0
 		}
 		return m.Options.MaxWorkers, m.Options.MaxPerAgent
 	}}
-	for e, err := range api.Events(ctx, server.EventQuery{Mission: mission}) {
+	for e, err := range v.API.Events(ctx, server.EventQuery{Mission: mission}) {
 		if err != nil {
 			return err
 		}
@@ -103,38 +103,38 @@ func (c *cli) showDerived(ctx context.Context, f *readFlags, want derivedFlags, 
 	}
 	notices.Flush(centurion.Now().Add(toast.Window))
 	if want.progress {
-		return c.showProgress(f, mission, steps.Snapshots(session))
+		return v.showProgress(mission, steps.Snapshots(session))
 	}
-	return c.showNotices(f, notices.Kept(session))
+	return v.showNotices(notices.Kept(session))
 }
 
-func (c *cli) showProgress(f *readFlags, mission string, all []progress.Snapshot) error {
+func (v *view) showProgress(mission string, all []progress.Snapshot) error {
 	none := "No steps yet."
 	if all == nil {
 		none = "It has ended, and progress is kept while a session lives. See: centurion logs " + mission
 		all = []progress.Snapshot{}
 	}
-	if f.format == "json" {
-		return writeJSON(c.out, all)
+	if v.json() {
+		return writeJSON(v.out, all)
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(c.out, none)
+		_, err := fmt.Fprintln(v.out, none)
 		return err
 	}
-	return tui.Progress(c.out, all, c.showOptions())
+	return tui.Progress(v.out, all, v.showOptions())
 }
 
-func (c *cli) showNotices(f *readFlags, all []toast.Notice) error {
+func (v *view) showNotices(all []toast.Notice) error {
 	events := make([]centurion.Event, len(all))
 	for i, n := range all {
 		events[i] = n.Event()
 	}
-	if f.format == "json" {
-		return writeJSON(c.out, events)
+	if v.json() {
+		return writeJSON(v.out, events)
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(c.out, "No notices.")
+		_, err := fmt.Fprintln(v.out, "No notices.")
 		return err
 	}
-	return tui.Notices(c.out, events, c.showOptions())
+	return tui.Notices(v.out, events, v.showOptions())
 }

@@ -22,66 +22,66 @@ mission may be named by its item. Files and directories that are named, relative
 
 Into a pipe the change goes as it is, so that it can be applied: centurion diff T3 | git apply`
 
-func (c *cli) diffCommand() *cobra.Command {
+func diffCommand(c *cli) *cobra.Command {
 	var stat, names bool
-	cmd := c.viewing("diff [MISSION|TASK] [PATH...]", "Show what a mission or task changed", diffHelp,
+	cmd := readCommand(c, "diff [MISSION|TASK] [PATH...]", "Show what a mission or task changed", diffHelp,
 		"  centurion diff\n  centurion diff T3 --stat\n  centurion diff msn_0199… src/parser\n  centurion diff tsk_0199… --format json",
 		exactly(0, -1, "a mission or a task, and paths"),
-		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+		func(ctx context.Context, v *view, args []string) error {
 			if stat && names {
 				return &centurion.Error{Kind: centurion.KindUsage, Msg: "--stat and --name-only do not go together", Hint: "choose one of them"}
 			}
-			id, err := workID(ctx, api, first(args))
+			id, err := workID(ctx, v.API, first(args))
 			if err != nil {
 				return err
 			}
-			o := takeover.DiffOptions{Patch: f.format == "json" || !stat && !names}
+			o := takeover.DiffOptions{Patch: v.json() || !stat && !names}
 			if len(args) > 1 {
 				o.Paths = args[1:]
 			}
 			var got takeover.Change
-			err = c.beside(f, api, func(api server.API) (err error) {
+			err = v.Beside(func(api server.API) (err error) {
 				got, err = api.Diff(ctx, id, o)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			return c.printChange(f, got, stat, names)
+			return v.printChange(got, stat, names)
 		})
 	cmd.Flags().BoolVar(&stat, "stat", false, "the files and how many lines of them, instead of the lines")
 	cmd.Flags().BoolVar(&names, "name-only", false, "the names of the files only")
-	cmd.ValidArgsFunction = c.completeWork(true)
+	cmd.ValidArgsFunction = complete(c, 1, missions, items)
 	return cmd
 }
 
-func (c *cli) printChange(f *readFlags, got takeover.Change, stat, names bool) error {
-	o := c.showOptions()
+func (v *view) printChange(got takeover.Change, stat, names bool) error {
+	o := v.showOptions()
 	switch {
-	case f.format == "json":
-		return writeJSON(c.out, got)
+	case v.json():
+		return writeJSON(v.out, got)
 	case names:
 		for _, file := range got.Files {
-			if _, err := fmt.Fprintln(c.out, tui.Escape(file.Path)); err != nil {
+			if _, err := fmt.Fprintln(v.out, tui.Escape(file.Path)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	if !got.Undone.IsZero() {
-		c.note("it was taken back, " + got.Undone.Local().Format(time.DateTime) + "; this is what it had changed")
+		v.note("it was taken back, " + got.Undone.Local().Format(time.DateTime) + "; this is what it had changed")
 	}
 	switch {
 	case len(got.Files) == 0:
-		c.note("nothing was changed")
+		v.note("nothing was changed")
 		return nil
 	case stat:
-		return tui.Stat(c.out, got.Files, o)
-	case !tui.CanLive(c.in, c.out, c.env): // byte for byte, for whoever applies it
-		_, err := c.out.Write(got.Bytes())
+		return tui.Stat(v.out, got.Files, o)
+	case !tui.CanLive(v.in, v.out, v.env): // byte for byte, for whoever applies it
+		_, err := v.out.Write(got.Bytes())
 		return err
 	}
-	return tui.Patch(c.out, string(got.Bytes()), o)
+	return tui.Patch(v.out, string(got.Bytes()), o)
 }
 
 // diffOf shows what a mission has changed to a person who is asked about it.

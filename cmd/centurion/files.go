@@ -19,7 +19,6 @@ import (
 	"centurion/config"
 	"centurion/host"
 	"centurion/orchestrator"
-	"centurion/server"
 	"centurion/workspace"
 )
 
@@ -173,8 +172,8 @@ func (c *cli) blind(ctx context.Context, f *readFlags, p orchestrator.Post, got 
 	if len(p.Files) == 0 || got.Session == "" {
 		return
 	}
-	_ = c.with(ctx, f, func(api server.API) error {
-		s, err := api.Session(ctx, got.Session)
+	_ = c.open(ctx, f, func(v *view) error {
+		s, err := v.API.Session(ctx, got.Session)
 		if err != nil || s.Model == nil {
 			return err
 		}

@@ -1,30 +1,20 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/config"
 	"centurion/host"
 	"centurion/orchestrator"
-	"centurion/server"
 )
 
-// gcReport is what `centurion gc` says as JSON.
-type gcReport struct {
-	orchestrator.TidyReport
-	Before  int64 `json:"bytes_before"` // of the state file; 0 if it was not compacted
-	After   int64 `json:"bytes_after"`
-	HostPID int   `json:"host_pid,omitempty"` // the process that hosts the project and did it
-}
-
-func (c *cli) gcCommand() *cobra.Command {
+func gcCommand(c *cli) *cobra.Command {
 	var o orchestrator.TidyOptions
 	var age time.Duration
 	f := &readFlags{}
@@ -41,11 +31,18 @@ func (c *cli) gcCommand() *cobra.Command {
 				}
 				o.OlderThan = &age
 			}
-			err := c.with(cmd.Context(), f, func(api server.API) error { return c.gc(cmd.Context(), f, api, o) })
-			if _, none := errors.AsType[host.NoMissionError](err); !none {
+			rep := host.TidyReport{TidyReport: orchestrator.TidyReport{DryRun: o.DryRun}}
+			err := c.open(cmd.Context(), f, func(v *view) (err error) {
+				rep, err = v.Tidy(cmd.Context(), o)
+				return err
+			})
+			if _, none := errors.AsType[host.NoMissionError](err); err != nil && !none {
 				return err
 			}
-			return c.tellGC(f, gcReport{TidyReport: orchestrator.TidyReport{DryRun: o.DryRun}})
+			if f.format == "json" {
+				return writeJSON(c.out, rep)
+			}
+			return printTidy(c.out, rep)
 		}}
 	f.bind(cmd)
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
@@ -54,52 +51,8 @@ func (c *cli) gcCommand() *cobra.Command {
 	return cmd
 }
 
-// gc is `centurion gc`. The process that hosts the project does it; without one this process does, and makes the state
-// file smaller, too.
-func (c *cli) gc(ctx context.Context, f *readFlags, api server.API, o orchestrator.TidyOptions) (err error) {
-	var rep gcReport
-	local, idle := api.(*server.Local)
-	if !idle {
-		rep.TidyReport, err = api.Tidy(ctx, o)
-		if client, ok := api.(*server.Client); ok && err == nil {
-			info, ierr := client.Info(ctx)
-			rep.HostPID, err = info.PID, ierr
-		}
-		return errors.Join(err, c.tellGC(f, rep))
-	}
-	p, ws, err := c.locate(f.dir)
-	if err != nil {
-		return err
-	}
-	defer ws.Close()
-	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Env: c.getenv})
-	if err != nil {
-		return err
-	}
-	unlock, err := p.Lock()
-	if err != nil {
-		return err
-	}
-	if err := local.Store.Own(ctx); err != nil {
-		return errors.Join(err, unlock())
-	}
-	h := orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: ws, Retention: cfg.Own.Retention,
-		ArchiveAfter: cfg.Own.ArchiveAfter, ArchiveFailedAfter: cfg.Own.ArchiveFailedAfter, KeepTasks: cfg.Own.KeepTasks,
-		Worktrees: host.Worktrees(p, ws, nil, cfg.Own.CommitsAlone())})
-	if rep.TidyReport, err = h.Tidy(ctx, o); err == nil && !o.DryRun {
-		rep.Before, rep.After, err = local.Store.Compact(ctx)
-	}
-	if err = errors.Join(err, h.Close(), unlock()); err != nil {
-		return err
-	}
-	return c.tellGC(f, rep)
-}
-
-// tellGC prints what was cleaned.
-func (c *cli) tellGC(f *readFlags, r gcReport) error {
-	if f.format == "json" {
-		return writeJSON(c.out, r)
-	}
+// printTidy prints what was cleaned.
+func printTidy(w io.Writer, r host.TidyReport) error {
 	drop, archive, remove := "dropped", "archived", "removed"
 	if r.DryRun {
 		drop, archive, remove = "would be dropped", "would be archived", "would be removed"
@@ -124,6 +77,6 @@ func (c *cli) tellGC(f *readFlags, r gcReport) error {
 	case r.Before > 0:
 		fmt.Fprintf(&b, "The state file has %d KiB; it had %d KiB.\n", r.After>>10, r.Before>>10)
 	}
-	_, err := fmt.Fprint(c.out, b.String())
+	_, err := fmt.Fprint(w, b.String())
 	return err
 }

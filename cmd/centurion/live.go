@@ -24,8 +24,8 @@ written to the agent and not read yet is answered next. Otherwise the Commander 
 resumes the mission; without a terminal (--ask deny or allow) the mission pauses as soon as none of its tasks runs, and
 «run» exits with 3. A task is cancelled.`
 
-func (c *cli) abortCommand() *cobra.Command {
-	return c.endingCommand("abort ID", "End an agent's turn, not its session", abortHelp,
+func abortCommand(c *cli) *cobra.Command {
+	return endingCommand(c, "abort ID", "End an agent's turn, not its session", abortHelp,
 		"  centurion abort 0/\n  centurion abort T2 --reason \"wrong file\"", ending{
 			do: func(ctx context.Context, api server.API, id, reason string) error { return api.Abort(ctx, id, reason) },
 			done: func(ctx context.Context, api server.API, typed, id string) string {
@@ -39,8 +39,8 @@ theirs. It returns when they have ended.
 ID is a session, a task, a mission, an item of the plan such as T2, or an address such as 0/3. A task is cancelled with the tasks
 below it. The Commander's session is its mission, which is paused and can be resumed.`
 
-func (c *cli) stopCommand() *cobra.Command {
-	return c.endingCommand("stop ID", "End an agent with all that it has started", stopHelp,
+func stopCommand(c *cli) *cobra.Command {
+	return endingCommand(c, "stop ID", "End an agent with all that it has started", stopHelp,
 		"  centurion stop T2\n  centurion stop 0/1 --reason \"goes in circles\"", ending{
 			over: overAlready,
 			do:   func(ctx context.Context, api server.API, id, reason string) error { return api.Stop(ctx, id, reason) },
@@ -107,29 +107,29 @@ func overAlready(ctx context.Context, api server.API, id string) string {
 	return fmt.Sprintf("nothing to stop: mission %s is %s", m.ID, m.Status)
 }
 
-func (c *cli) endingCommand(use, short, long, example string, e ending) *cobra.Command {
+func endingCommand(c *cli, use, short, long, example string, e ending) *cobra.Command {
 	var reason string
-	cmd := c.reading(use, short, long, example, exactly(1, 1, "an id"), func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-		id, err := idOf(ctx, api, args[0])
+	cmd := projectCommand(c, use, short, long, example, exactly(1, 1, "an id"), func(ctx context.Context, v *view, args []string) error {
+		id, err := idOf(ctx, v.API, args[0])
 		if err != nil {
 			return err
 		}
 		said := ""
 		if e.over != nil {
-			said = e.over(ctx, api, id)
+			said = e.over(ctx, v.API, id)
 		}
 		if said == "" {
-			said = e.done(ctx, api, args[0], id)
-			if err := c.asHost(ctx, f, api, func(api server.API) error { return e.do(ctx, api, id, reason) }); err != nil {
+			said = e.done(ctx, v.API, args[0], id)
+			if err := v.AsHost(ctx, func(api server.API) error { return e.do(ctx, api, id, reason) }); err != nil {
 				return err
 			}
 		}
-		if f.format == "json" { // the first word: aborted, stopped or nothing
+		if v.json() { // the first word: aborted, stopped or nothing
 			return writeJSON(c.out, map[string]string{"id": id, "done": strings.Fields(said)[0]})
 		}
 		return c.say(nil, said)
 	})
-	cmd.ValidArgsFunction = c.completeID(false)
+	cmd.ValidArgsFunction = complete(c, 1, agentsOf)
 	cmd.Flags().StringVar(&reason, "reason", "", "kept with what is ended")
 	return cmd
 }
@@ -141,8 +141,8 @@ func (c *cli) prompt(ctx context.Context, f *readFlags, p orchestrator.Post) err
 	var got orchestrator.Reply
 	var m server.Mission
 	here := false
-	err := c.with(ctx, f, func(api server.API) (err error) {
-		m, here, err = c.goesOnHere(ctx, api, p)
+	err := c.open(ctx, f, func(v *view) (err error) {
+		m, here, err = c.goesOnHere(ctx, v.API, p)
 		return err
 	})
 	if err != nil {
@@ -204,8 +204,8 @@ func (c *cli) promptHere(ctx context.Context, read *readFlags, m server.Mission,
 	if err != nil {
 		return got, err
 	}
-	if err := c.with(ctx, read, func(api server.API) error {
-		return c.asHost(ctx, read, api, func(api server.API) error { _, err := api.Send(ctx, p); return err })
+	if err := c.open(ctx, read, func(v *view) error {
+		return v.AsHost(ctx, func(api server.API) error { _, err := api.Send(ctx, p); return err })
 	}); err != nil {
 		return got, err
 	}
@@ -259,19 +259,19 @@ func stateLine(s orchestrator.State) string {
 
 // withState adds how a session stands right now to what is shown of it or its task: to the object for a script, and
 // before the text for a person. What has ended, or has no session yet, has no such state.
-func (c *cli) withState(ctx context.Context, api server.API, id string, object any, format string) (any, error) {
-	s, err := api.State(ctx, id)
+func (v *view) withState(ctx context.Context, id string, object any) (any, error) {
+	s, err := v.API.State(ctx, id)
 	switch kind := centurion.KindOf(err); {
 	case kind == centurion.KindNotFound || kind == centurion.KindConflict:
 		return object, nil
 	case err != nil:
 		return nil, err
-	case format == "json":
+	case v.json():
 		return merged(object, map[string]any{"state": s})
 	case s.Activity == orchestrator.Ended:
 		return object, nil
 	}
-	_, err = fmt.Fprintln(c.out, stateLine(s))
+	_, err = fmt.Fprintln(v.out, stateLine(s))
 	return object, err
 }
 

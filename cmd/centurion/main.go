@@ -197,3 +197,6 @@ func exitCode(err error) int {
 	}
 	return exitFailed
 }
+
+// note tells a person something that is not part of the output.
+func (c *cli) note(text string) { fmt.Fprintln(c.err, "centurion: "+oneLine(text)) }

@@ -26,38 +26,35 @@ earlier merge can be merged again. An item is not merged without those that it c
 
 First it is shown what will change, and of each item what its proof is worth.`
 
-func (c *cli) mergeCommand() *cobra.Command {
+func mergeCommand(c *cli) *cobra.Command {
 	var q takeover.MergeRequest
-	cmd := c.reading("merge [MISSION]", "Put finished work on your branch", mergeHelp,
+	cmd := projectCommand(c, "merge [MISSION]", "Put finished work on your branch", mergeHelp,
 		"  centurion merge\n  centurion merge msn_0199… --only T1,T3\n  centurion merge --squash\n  centurion merge --dry-run",
 		exactly(0, 1, "at most one mission"),
-		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-			id, err := workID(ctx, api, first(args))
+		func(ctx context.Context, v *view, args []string) error {
+			id, err := workID(ctx, v.API, first(args))
 			if err != nil {
 				return err
 			}
-			return c.asHost(ctx, f, api, func(api server.API) error { return c.merge(ctx, api, f.format, id, q) })
+			return v.AsHost(ctx, func(api server.API) error { return c.merge(ctx, api, v.format, id, q) })
 		})
 	cmd.Flags().StringSliceVar(&q.Only, "only", nil, "items or ids of tasks: these alone, T1,T3")
 	cmd.Flags().BoolVar(&q.Squash, "squash", false, "as one commit")
 	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "show what would change, and change nothing")
 	cmd.Flags().BoolVar(&q.Force, "force", false, "with --only: also without the items that these come after in the plan")
 	cmd.Flags().BoolVar(&q.Unfinished, "yes", false, "also the work of a mission that is not complete")
-	cmd.ValidArgsFunction = c.completeWork(false)
-	err := cmd.RegisterFlagCompletionFunc("only", func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = complete(c, 1, missions)
+	completeFlag(cmd, "only", func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		before, last := "", typed
 		if at := strings.LastIndexByte(typed, ','); at >= 0 {
 			before, last = typed[:at+1], typed[at+1:]
 		}
-		found := c.completeItems(cmd, first(args), last)
+		found, directive := complete(c, 2, items)(cmd, args, last)
 		for i := range found {
 			found[i] = before + found[i]
 		}
-		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return found, directive | cobra.ShellCompDirectiveNoSpace
 	})
-	if err != nil { // the flag was bound above
-		panic(err)
-	}
 	return cmd
 }
 

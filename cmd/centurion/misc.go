@@ -12,21 +12,7 @@ import (
 	"centurion/config"
 )
 
-// looking makes a command that needs no state of a project.
-func (c *cli) looking(use, short, long, example string, do func(ctx context.Context, f *readFlags, args []string) error) *cobra.Command {
-	f := &readFlags{}
-	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.format != "text" && f.format != "json" {
-				return badValue("format", f.format, []string{"text", "json"})
-			}
-			return do(cmd.Context(), f, args)
-		}}
-	f.bind(cmd)
-	return cmd
-}
-
-func (c *cli) modelsCommand() *cobra.Command {
+func modelsCommand(c *cli) *cobra.Command {
 	type row struct {
 		Model   string           `json:"model"`
 		Context int              `json:"context"`
@@ -35,11 +21,11 @@ func (c *cli) modelsCommand() *cobra.Command {
 		Takes   []string         `json:"takes,omitempty"` // which files
 		Source  string           `json:"source"`          // a file, or "built in"
 	}
-	return c.looking("models", "List models with their prices and limits",
+	return plainCommand("models", "List models with their prices and limits",
 		"List the models of your configuration, then the built-in ones, with prices (USD for a million tokens) and limits (tokens).\n"+
 			"Any other model of a provider can be used too.",
 		"  centurion models\n  centurion models --format json",
-		func(_ context.Context, f *readFlags, _ []string) error {
+		func(_ context.Context, f *readFlags) error {
 			cfg, err := c.configured(f.dir)
 			if err != nil {
 				return err
@@ -70,8 +56,8 @@ func (c *cli) modelsCommand() *cobra.Command {
 		})
 }
 
-func (c *cli) versionCommand() *cobra.Command {
-	return c.looking("version", "Print the version", "Print the version.", "  centurion version\n  centurion version --format json", func(_ context.Context, f *readFlags, _ []string) error {
+func versionCommand(c *cli) *cobra.Command {
+	return plainCommand("version", "Print the version", "Print the version.", "  centurion version\n  centurion version --format json", func(_ context.Context, f *readFlags) error {
 		if f.format == "json" {
 			return writeJSON(c.out, map[string]string{"version": Version})
 		}
@@ -80,7 +66,7 @@ func (c *cli) versionCommand() *cobra.Command {
 	})
 }
 
-func (c *cli) authCommand() *cobra.Command {
+func authCommand(c *cli) *cobra.Command {
 	auth := &cobra.Command{Use: "auth", Short: "Keep keys of providers",
 		Long:    "Keep keys of providers in the desktop's keyring, or in a file that only you can read where there is none.",
 		Example: "  centurion auth login openai\n  centurion auth list", Args: unknownCommand,
@@ -103,7 +89,7 @@ func (c *cli) authCommand() *cobra.Command {
 			where, err := keys().Login(cmd.Context(), args[0], config.Secret(key))
 			return c.say(err, "stored in "+where)
 		}})
-	auth.AddCommand(c.authListCommand(keys))
+	auth.AddCommand(authListCommand(c, keys))
 	auth.AddCommand(&cobra.Command{Use: "logout PROVIDER", Short: "Forget a key", Args: exactly(1, 1, "a provider"),
 		Example: "  centurion auth logout openai",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -116,13 +102,13 @@ func (c *cli) authCommand() *cobra.Command {
 	return auth
 }
 
-func (c *cli) authListCommand(keys func() *config.Keys) *cobra.Command {
+func authListCommand(c *cli, keys func() *config.Keys) *cobra.Command {
 	format := ""
 	cmd := &cobra.Command{Use: "list", Short: "List where keys are, never what they are", Args: exactly(0, 0, "no arguments"),
 		Example: "  centurion auth list\n  centurion auth list --format json",
 		RunE: func(*cobra.Command, []string) error {
-			if format != "text" && format != "json" {
-				return badValue("format", format, []string{"text", "json"})
+			if err := checkFormat(format); err != nil {
+				return err
 			}
 			all, err := keys().List()
 			switch {

@@ -11,28 +11,28 @@ import (
 	"centurion/server"
 )
 
-func (c *cli) pathCommand() *cobra.Command {
-	cmd := c.viewing("path TASK", "Print where a task works",
+func pathCommand(c *cli) *cobra.Command {
+	cmd := readCommand(c, "path TASK", "Print where a task works",
 		"Print the directory that a task works in, to open it in an editor. A task that has ended works nowhere: then the branch\n"+
 			"is told that holds its work, and how to look at it. A task of the latest mission may be named by its item, and a\n"+
 			"mission is its Commander's directory.",
 		"  code \"$(centurion path T2)\"\n  centurion path tsk_0199…", exactly(1, 1, "a task"),
-		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-			id, err := shownID(ctx, api, args[0])
+		func(ctx context.Context, v *view, args []string) error {
+			id, err := shownID(ctx, v.API, args[0])
 			if err != nil {
 				return err
 			}
-			at, err := whereIs(ctx, api, id)
+			at, err := whereIs(ctx, v.API, id)
 			if err != nil {
 				return err
 			}
-			if f.format == "json" {
+			if v.json() {
 				return writeJSON(c.out, at)
 			}
 			_, err = fmt.Fprintln(c.out, at.Dir)
 			return err
 		})
-	cmd.ValidArgsFunction = c.completeID(true)
+	cmd.ValidArgsFunction = complete(c, 1, agentsOf, missions)
 	return cmd
 }
 

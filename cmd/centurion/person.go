@@ -6,12 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"centurion"
 	"centurion/server"
 	"centurion/takeover"
-	"centurion/tui"
 )
 
 // workID returns the id of the mission or task that a person means, and the latest mission's for "". Of several tasks of an
@@ -75,36 +72,4 @@ func commitName(id string) string {
 		return "nothing"
 	}
 	return id[:min(len(id), 10)]
-}
-
-// completeWork completes missions, and the tasks and items of the latest one.
-func (c *cli) completeWork(tasks bool) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		found, _ := c.completeMission(cmd, args, typed)
-		if tasks {
-			found = append(found, c.completeItems(cmd, "", typed)...)
-		}
-		return found, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// completeItems completes the items, and the ids of the tasks, of a mission.
-func (c *cli) completeItems(cmd *cobra.Command, mission, typed string) (found []cobra.Completion) {
-	f := &readFlags{dir: cmd.Flag("dir").Value.String(), format: "text"}
-	// Where nothing can be read there is nothing to complete; the command itself says why.
-	_ = c.with(cmd.Context(), f, func(api server.API) error {
-		all, err := api.Tasks(cmd.Context(), mission)
-		for _, t := range all {
-			for _, name := range []string{t.Item, t.ID} {
-				if name != "" && strings.HasPrefix(name, typed) && !slices.ContainsFunc(found, func(s string) bool { return strings.HasPrefix(s, name+"\t") }) {
-					found = append(found, cobra.CompletionWithDesc(name, tui.Clean(string(t.Status)+": "+t.Title)))
-				}
-			}
-		}
-		return err
-	})
-	return found
 }

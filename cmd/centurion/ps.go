@@ -13,8 +13,8 @@ import (
 
 // everyMission is `centurion ps --all`.
 func (c *cli) everyMission(ctx context.Context, dir, format string) error {
-	if format != "text" && format != "json" {
-		return badValue("format", format, []string{"text", "json"})
+	if err := checkFormat(format); err != nil {
+		return err
 	}
 	if dir != "" {
 		return &centurion.Error{Kind: centurion.KindUsage, Msg: "--all lists the missions of every project, --dir those of one",

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,105 +13,16 @@ import (
 	"centurion/tui"
 )
 
-// readFlags are the flags of the commands that look at a project.
-type readFlags struct{ dir, format string }
-
-func (f *readFlags) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dir, "dir", "", "the project directory (default: here)")
-	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
-	completeValues(cmd, "format", "text", "json")
-}
-
-// with opens the project's API for one command.
-func (c *cli) with(ctx context.Context, f *readFlags, do func(server.API) error) error {
-	if f.format != "text" && f.format != "json" {
-		return badValue("format", f.format, []string{"text", "json"})
-	}
-	p, ws, err := c.locate(f.dir)
-	if err != nil {
-		return err
-	}
-	api, done, err := p.API(ctx)
-	if err != nil {
-		return errors.Join(err, ws.Close())
-	}
-	if l, idle := api.(*server.Local); idle {
-		l.Archive = ws
-	}
-	return errors.Join(do(api), done(), ws.Close())
-}
-
-// reading makes a command that looks at a project.
-func (c *cli) reading(use, short, long, example string, args cobra.PositionalArgs, do func(ctx context.Context, f *readFlags, api server.API, args []string) error) *cobra.Command {
-	f := &readFlags{}
-	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: args,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.with(cmd.Context(), f, func(api server.API) error { return do(cmd.Context(), f, api, args) })
-		}}
-	f.bind(cmd)
-	return cmd
-}
-
-// viewing makes a command that changes nothing, and prints nothing before it knows everything. A host that ends while it is asked
-// is no error for it: it looks once more, at whoever hosts the project then, or at what is stored.
-func (c *cli) viewing(use, short, long, example string, args cobra.PositionalArgs, do func(ctx context.Context, f *readFlags, api server.API, args []string) error) *cobra.Command {
-	cmd := c.reading(use, short, long, example, args, do)
-	look := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := look(cmd, args)
-		if centurion.KindOf(err) == centurion.KindNetwork {
-			err = look(cmd, args)
-		}
-		return err
-	}
-	return cmd
-}
-
-// listing makes a command that lists what there is. Where no mission has run yet it lists nothing, which is no error.
-func (c *cli) listing(use, short, long, example string, args cobra.PositionalArgs, none string, do func(ctx context.Context, f *readFlags, api server.API, args []string) error) *cobra.Command {
-	cmd := c.viewing(use, short, long, example, args, do)
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := run(cmd, args)
-		if _, ok := errors.AsType[host.NoMissionError](err); !ok || len(args) > 0 {
-			return err
-		}
-		if cmd.Flag("format").Value.String() == "json" {
-			none = "[]"
-		}
-		if _, err = fmt.Fprintln(c.out, none); err == nil {
-			c.sayMoved(cmd.Context(), cmd.Flag("dir").Value.String())
-		}
-		return err
-	}
-	return cmd
-}
-
-const noMissions = "No missions here yet. Start one with: centurion run \"GOAL\""
-
-func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
-
-func (c *cli) showOptions() tui.ShowOptions {
-	return tui.ShowOptions{Color: tui.CanLive(c.in, c.out, c.env) && tui.Color(c.env)}
-}
-
-func first(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
-}
-
-func (c *cli) psCommand() *cobra.Command {
+func psCommand(c *cli) *cobra.Command {
 	all := false
-	cmd := c.listing("ps", "List the missions of this project", "List the missions of this project, or of every project with --all, newest first.",
+	cmd := listCommand(c, "ps", "List the missions of this project", "List the missions of this project, or of every project with --all, newest first.",
 		"  centurion ps\n  centurion ps --all\n  centurion ps --format json", exactly(0, 0, "no arguments"), noMissions,
-		func(ctx context.Context, f *readFlags, api server.API, _ []string) error {
-			all, err := api.Missions(ctx)
+		func(ctx context.Context, v *view, _ []string) error {
+			all, err := v.API.Missions(ctx)
 			if err != nil {
 				return err
 			}
-			if f.format == "json" {
+			if v.json() {
 				return writeJSON(c.out, all)
 			}
 			return c.printMissions(all)
@@ -130,25 +38,25 @@ func (c *cli) psCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) tasksCommand() *cobra.Command {
-	return c.listing("tasks [MISSION]", "Show the task board of a mission", "Show the task board of a mission (default: the latest).",
+func tasksCommand(c *cli) *cobra.Command {
+	return listCommand(c, "tasks [MISSION]", "Show the task board of a mission", "Show the task board of a mission (default: the latest).",
 		"  centurion tasks\n  centurion tasks msn_0199…", exactly(0, 1, "at most one mission"), noMissions,
-		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-			all, err := api.Tasks(ctx, first(args))
+		func(ctx context.Context, v *view, args []string) error {
+			all, err := v.API.Tasks(ctx, first(args))
 			if len(args) == 0 && centurion.KindOf(err) == centurion.KindNotFound {
 				return host.NoMissionError{} // what was to be the first one did not start
 			}
 			if err != nil {
 				return err
 			}
-			if f.format == "json" {
+			if v.json() {
 				return writeJSON(c.out, all)
 			}
-			m, err := api.Mission(ctx, first(args))
+			m, err := v.API.Mission(ctx, first(args))
 			if err != nil {
 				return err
 			}
-			return tui.Tasks(c.out, taskNouns(all), c.listOptions(ctx, api, m))
+			return tui.Tasks(c.out, taskNouns(all), c.listOptions(ctx, v.API, m))
 		})
 }
 
@@ -160,51 +68,51 @@ func taskNouns(all []server.Task) []centurion.Task {
 	return nouns
 }
 
-func (c *cli) showCommand() *cobra.Command {
+func showCommand(c *cli) *cobra.Command {
 	var derived derivedFlags
 	prompt, tree := false, false
-	cmd := c.viewing("show [ID]", "Show a mission, task or session whole",
+	cmd := readCommand(c, "show [ID]", "Show a mission, task or session whole",
 		"Show one thing whole (default: the latest mission): a mission with its tasks and receipts, a task or a session with what it was given and its conversation.\n"+
 			"With --progress show how far it was after each of its newest steps while it has not ended, with --notices what was told of\n"+
 			"it in passing. With --tree show all that was said in a session, a mission's first or a task's: its line and its branches.\n"+
 			"A task of the latest mission may be named by its item, a session by its address.",
 		"  centurion show\n  centurion show msn_0199…\n  centurion show tsk_0199… --format json\n  centurion show msn_0199… --progress\n"+
 			"  centurion show ses_0199… --prompt\n  centurion show T2\n  centurion show --tree 0/", exactly(0, 1, "at most one id"),
-		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-			id, err := shownID(ctx, api, first(args))
+		func(ctx context.Context, v *view, args []string) error {
+			id, err := shownID(ctx, v.API, first(args))
 			if err != nil {
 				return err
 			}
 			if derived.any() {
-				return c.showDerived(ctx, f, derived, api, id)
+				return v.showDerived(ctx, derived, id)
 			}
 			if tree {
-				return c.showTree(ctx, f, api, id)
+				return v.showTree(ctx, id)
 			}
-			s, object, err := gather(ctx, api, id)
+			s, object, err := gather(ctx, v.API, id)
 			if err != nil {
 				return err
 			}
 			if s.Mission == nil {
-				if object, err = c.withState(ctx, api, id, object, f.format); err != nil {
+				if object, err = v.withState(ctx, id, object); err != nil {
 					return err
 				}
 			}
-			if f.format == "json" {
+			if v.json() {
 				return writeJSON(c.out, object)
 			}
 			o := c.showOptions()
 			if s.Mission != nil {
-				o = c.listOptions(ctx, api, server.Mission{ID: s.Mission.ID, Status: s.Mission.Status, Options: s.Mission.Options})
+				o = c.listOptions(ctx, v.API, server.Mission{ID: s.Mission.ID, Status: s.Mission.Status, Options: s.Mission.Options})
 			}
 			if s.Task != nil {
-				o.Doubt = doubtsOf(ctx, api, s.Task.Mission)
+				o.Doubt = doubtsOf(ctx, v.API, s.Task.Mission)
 			}
 			o.Prompt = prompt
 			return tui.Show(c.out, s, o)
 		})
 	derived.bind(cmd)
-	cmd.ValidArgsFunction = c.completeID(true)
+	cmd.ValidArgsFunction = complete(c, 1, agentsOf, missions)
 	cmd.Flags().BoolVar(&prompt, "prompt", false, "a task or session: its system prompt whole")
 	cmd.Flags().BoolVar(&tree, "tree", false, "the messages of a session as a tree, with its branches and marks")
 	return cmd
@@ -295,9 +203,9 @@ func messageNouns(all []server.Message) []centurion.Message {
 	return out
 }
 
-func (c *cli) logsCommand() *cobra.Command {
+func logsCommand(c *cli) *cobra.Command {
 	f := &readFlags{}
-	follow, toasts, view := false, false, ""
+	follow, toasts, style := false, false, ""
 	cmd := &cobra.Command{Use: "logs [-f] [ID]", Short: "Print the event log",
 		Long: "Print the events of a mission, task or session (default: the latest mission). With -f go on as they come,\n" +
 			"until the mission ends or pauses, or the process that works on it is gone and no other takes over, which is said.",
@@ -306,37 +214,32 @@ func (c *cli) logsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if id := first(args); follow && (id == "" || strings.HasPrefix(id, string(centurion.PrefixMission)+"_")) {
-				c.awaitHeir(ctx, f.dir, id)
+				c.awaitHost(ctx, f.dir, id)
 			}
-			return c.with(ctx, f, func(api server.API) error {
-				q, err := eventsOf(ctx, api, first(args))
+			return c.open(ctx, f, func(v *view) error {
+				q, err := eventsOf(ctx, v.API, first(args))
 				if err != nil {
 					return err
 				}
-				q.Toasts, q.View = toasts, view
-				q.Deltas = view != "" && follow && f.format == "json"
-				events := api.Events(ctx, q)
+				q.Toasts, q.View = toasts, style
+				q.Deltas = style != "" && follow && v.json()
+				events := v.API.Events(ctx, q)
 				if follow {
-					p, ws, err := c.locate(f.dir)
-					if err != nil {
-						return err
-					}
-					defer ws.Close()
-					events = p.Events(ctx, api, q, c.note)
+					events = v.Place.Events(ctx, v.API, q, c.note)
 				}
-				if f.format == "json" {
+				if v.json() {
 					return tui.RunJSON(ctx, c.out, events)
 				}
-				if view != "" {
+				if style != "" {
 					return tui.RunAgents(ctx, c.out, events)
 				}
 				return tui.RunPlain(ctx, c.out, events)
 			})
 		}}
 	f.bind(cmd)
-	cmd.Flags().StringVar(&view, "view", "", "agent: what an agent does, with its children nested; with -f --format json also the text as it is written")
+	cmd.Flags().StringVar(&style, "view", "", "agent: what an agent does, with its children nested; with -f --format json also the text as it is written")
 	completeValues(cmd, "view", "agent")
-	cmd.ValidArgsFunction = c.completeID(true)
+	cmd.ValidArgsFunction = complete(c, 1, agentsOf, missions)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new events as they come")
 	cmd.Flags().BoolVar(&toasts, "toasts", false, "also the notices in passing that follow from the events, as tui.toast.show")
 	return cmd
@@ -362,20 +265,20 @@ func eventsOf(ctx context.Context, api server.API, id string) (server.EventQuery
 	return server.EventQuery{Mission: m.ID}, err
 }
 
-func (c *cli) cancelCommand() *cobra.Command {
+func cancelCommand(c *cli) *cobra.Command {
 	var reason string
-	cmd := c.reading("cancel ID", "Cancel a mission or a task", "Cancel a mission or a task. What it has changed in the project stays.",
+	cmd := projectCommand(c, "cancel ID", "Cancel a mission or a task", "Cancel a mission or a task. What it has changed in the project stays.",
 		"  centurion cancel msn_0199… --reason \"wrong branch\"", exactly(1, 1, "an id"),
-		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-			id, err := idOf(ctx, api, args[0])
+		func(ctx context.Context, v *view, args []string) error {
+			id, err := idOf(ctx, v.API, args[0])
 			if err != nil {
 				return err
 			}
-			what, err := living(ctx, api, id)
+			what, err := living(ctx, v.API, id)
 			if err != nil {
 				return err
 			}
-			err = c.asHost(ctx, f, api, func(api server.API) error { return api.Cancel(ctx, what, reason) })
+			err = v.AsHost(ctx, func(api server.API) error { return api.Cancel(ctx, what, reason) })
 			if err == nil {
 				c.undoLine(afterCancel(what))
 			}
@@ -391,40 +294,4 @@ func afterCancel(id string) string {
 		return "centurion fork " + id + ", which goes on as a copy"
 	}
 	return ""
-}
-
-// say prints what was done, unless it was not.
-func (c *cli) say(err error, done string) error {
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(c.out, done)
-	return err
-}
-
-// beside lets something be read through the project's host, or beside the store where there is none. Unlike asHost it takes
-// no lock.
-func (c *cli) beside(f *readFlags, api server.API, do func(server.API) error) error {
-	local, idle := api.(*server.Local)
-	if !idle {
-		return do(api)
-	}
-	p, ws, err := c.locate(f.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(host.Visit(local.Store, p, ws, c.getenv)), ws.Close())
-}
-
-// asHost does something through the project's host. Without one this process takes its place for the moment that it takes.
-func (c *cli) asHost(ctx context.Context, f *readFlags, api server.API, do func(server.API) error) error {
-	local, idle := api.(*server.Local)
-	if !idle {
-		return do(api)
-	}
-	p, ws, err := c.locate(f.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(host.AsHost(ctx, p, ws, local, c.getenv, func(api *server.Local) error { return do(api) }), ws.Close())
 }

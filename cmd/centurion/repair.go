@@ -20,13 +20,13 @@ import (
 	"centurion/tui"
 )
 
-func (c *cli) doctorCommand() *cobra.Command {
+func doctorCommand(c *cli) *cobra.Command {
 	var repair bool
-	cmd := c.looking("doctor", "Say what was found on this machine, and repair what can be repaired",
+	cmd := plainCommand("doctor", "Say what was found on this machine, and repair what can be repaired",
 		"Say what was found: models and where their keys come from (never their values), instructions and skills, git, rg, the\n"+
 			"terminal, what can confine commands, the state directory, this project's missions, notices. With --repair a damaged state is made usable again: what\n"+
 			"can still be read goes into a new file, and the damaged one is kept beside it.",
-		"  centurion doctor\n  centurion doctor --repair", func(ctx context.Context, f *readFlags, _ []string) error {
+		"  centurion doctor\n  centurion doctor --repair", func(ctx context.Context, f *readFlags) error {
 			if repair {
 				return c.repair(ctx, f)
 			}

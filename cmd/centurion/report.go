@@ -38,7 +38,7 @@ changed, what it cost, what was asked of you, what went wrong, and how to merge 
 It is Markdown on stdout, or what -o names: FILE.md, FILE.html (one page that needs nothing else) or FILE.json. A file that is
 there is replaced whole. The report of a mission that is being worked on says so, and tells of it as it is now.`
 
-func (c *cli) reportCommand() *cobra.Command {
+func reportCommand(c *cli) *cobra.Command {
 	var dir, file, form string
 	cmd := &cobra.Command{Use: "report [MISSION]", Short: "Write a report of a mission", Long: reportHelp,
 		Example: "  centurion report\n  centurion report -o report.html\n  centurion report msn_0199… -o report.md\n  centurion report --format json",
@@ -49,8 +49,8 @@ func (c *cli) reportCommand() *cobra.Command {
 				return err
 			}
 			ctx := cmd.Context()
-			return c.with(ctx, &readFlags{dir: dir, format: "text"}, func(api server.API) error {
-				r, err := c.report(ctx, api, dir, first(args))
+			return c.open(ctx, &readFlags{dir: dir, format: "text"}, func(v *view) error {
+				r, err := c.report(ctx, v.API, dir, first(args))
 				if err != nil {
 					return err
 				}
@@ -73,7 +73,7 @@ func (c *cli) reportCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&file, "output", "o", "", "the file to write: .md, .html or .json (default: stdout)")
 	cmd.Flags().StringVar(&form, "format", "", "markdown, html or json (default: as the file is called, else markdown)")
 	completeValues(cmd, "format", formMarkdown, formHTML, formJSON)
-	cmd.ValidArgsFunction = c.completeMission
+	cmd.ValidArgsFunction = complete(c, 1, missions)
 	return cmd
 }
 

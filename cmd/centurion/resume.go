@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,10 +12,9 @@ import (
 	"centurion/agents"
 	"centurion/host"
 	"centurion/server"
-	"centurion/tui"
 )
 
-func (c *cli) resumeCommand() *cobra.Command {
+func resumeCommand(c *cli) *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{
 		Use:   "resume [MISSION]",
@@ -36,38 +33,8 @@ func (c *cli) resumeCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd)
-	cmd.ValidArgsFunction = c.completeResumable
+	cmd.ValidArgsFunction = complete(c, 1, resumable)
 	return cmd
-}
-
-// resumeMission is `centurion resume`.
-func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
-	m, over, err := c.look(ctx, f, id)
-	if err != nil || over {
-		return err
-	}
-	s, opts, err := c.again(ctx, f, m)
-	if err != nil {
-		return err
-	}
-	defer s.Workspace.Close()
-	if f.detach {
-		return c.resumeDetached(ctx, s, f, m.ID, opts)
-	}
-	s.Except = m.ID
-	if err := s.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
-		return err
-	}
-	c.sayWhere(s)
-	after, err := host.Call(ctx, s, func(api server.API) (int64, error) { return api.LastSeq(ctx) })
-	if err == nil {
-		_, err = host.Call(ctx, s, func(api server.API) (server.Mission, error) { return api.Resume(ctx, m.ID, opts) })
-	}
-	if err != nil {
-		return errors.Join(err, s.Close(ctx))
-	}
-	s.Except = ""
-	return c.attend(ctx, s, f, m.ID, after)
 }
 
 // again prepares to go on with a mission, with its own caps and limits where the flags do not say otherwise. The caller
@@ -102,41 +69,6 @@ func (c *cli) again(ctx context.Context, f *runFlags, m server.Mission) (*host.C
 	return s, opts, nil
 }
 
-// look finds the mission that is to be resumed. It is over if there is nothing left to resume: one that has ended prints
-// its end, and one that another process works on was watched to its end.
-func (c *cli) look(ctx context.Context, f *runFlags, id string) (m server.Mission, over bool, err error) {
-	if f.format != "" && f.format != "text" && f.format != "json" {
-		return m, false, badValue("format", f.format, []string{"text", "json"})
-	}
-	p, ws, err := c.locate(f.dir)
-	if err != nil {
-		return m, false, err
-	}
-	api, done, err := p.API(ctx)
-	if err != nil {
-		return m, false, errors.Join(err, ws.Close())
-	}
-	m, err = api.Mission(ctx, id)
-	switch {
-	case err != nil:
-	case m.Status == centurion.MissionCompleted || m.Status == centurion.MissionCancelled:
-		if over, err = true, c.printEnd(ctx, api, m, f.format); err == nil {
-			err = c.asHost(ctx, &readFlags{dir: f.dir}, api, func(api server.API) error { return c.afterMission(ctx, api, f, m.Noun(), false) })
-		}
-		if id == "" && err == nil {
-			c.sayOthers(ctx, api)
-		}
-	case m.Status.Alive(): // of a project without a host it would be told as interrupted
-		if f.maxWorkers > 0 || f.maxPerAgent > 0 {
-			if _, err = api.Resume(ctx, m.ID, centurion.MissionOptions{MaxWorkers: f.maxWorkers, MaxPerAgent: f.maxPerAgent}); err != nil {
-				break
-			}
-		}
-		over, err = true, c.follow(ctx, p, api, f, m)
-	}
-	return m, over, errors.Join(err, done(), ws.Close())
-}
-
 // sayOthers names the newest mission that can be resumed after it was said that the latest one has ended.
 func (c *cli) sayOthers(ctx context.Context, api server.API) {
 	all, err := api.Missions(ctx)
@@ -151,58 +83,52 @@ func (c *cli) sayOthers(ctx context.Context, api server.API) {
 	}
 }
 
-// follow watches a mission that another process runs, to its end. Ctrl-C ends the watching only.
-func (c *cli) follow(ctx context.Context, p host.Place, api server.API, f *runFlags, m server.Mission) error {
-	f.format = cmp.Or(f.format, "text")
-	after := int64(0)
-	for e, err := range api.Events(ctx, server.EventQuery{Mission: m.ID}) {
-		if err != nil {
-			return err
-		}
-		after = e.Seq
-	}
-	if err := c.show(ctx, api, f, m.ID, after, false); err != nil {
+// resumeMission is `centurion resume`.
+func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
+	m, over, err := c.look(ctx, f, id)
+	if err != nil || over {
 		return err
 	}
-	if ctx.Err() != nil { // this process was interrupted, the mission goes on
-		c.code = exitInterrupted
-		return nil
+	conn, opts, err := c.again(ctx, f, m)
+	if err != nil {
+		return err
 	}
-	m, err := p.Mission(ctx, m.ID)
-	if err == nil {
-		c.ended(f, m.Noun())
-	}
-	return err
+	defer conn.Workspace.Close()
+	id, opts.Detached, conn.Except = m.ID, f.detach, m.ID
+	return c.launch(ctx, conn, f, func() (m server.Mission, after int64, err error) {
+		if after, err = host.Call(ctx, conn, func(api server.API) (int64, error) { return api.LastSeq(ctx) }); err == nil {
+			m, err = host.Call(ctx, conn, func(api server.API) (server.Mission, error) { return api.Resume(ctx, id, opts) })
+		}
+		if err == nil {
+			conn.Except = "" // a later host of this process resumes it like any other
+		}
+		return m, after, err
+	})
 }
 
-// printEnd prints how a mission ended that is not resumed.
-func (c *cli) printEnd(ctx context.Context, api server.API, m server.Mission, format string) error {
-	c.code = missionExit(m.Status, m.Reason)
-	if format == "json" {
-		return tui.RunJSON(ctx, c.out, lastEnd(api.Events(ctx, server.EventQuery{Mission: m.ID, Session: m.Session})))
-	}
-	_, err := fmt.Fprintf(c.out, "Mission %s is %s: %s\n", m.ID, m.Status, tui.Clean(m.Goal))
-	if m.Summary != "" && err == nil {
-		_, err = fmt.Fprintln(c.out, strings.Join(tui.CleanLines(m.Summary), "\n"))
-	}
-	return err
-}
-
-// lastEnd yields the newest event that ended the mission.
-func lastEnd(events iter.Seq2[centurion.Event, error]) iter.Seq2[centurion.Event, error] {
-	return func(yield func(centurion.Event, error) bool) {
-		var end centurion.Event
-		for e, err := range events {
-			if err != nil {
-				yield(e, err)
-				return
+// look finds the mission that is to be resumed. It is over if there is nothing to resume: the end of a mission that has ended is printed,
+// and a mission that another process runs is watched to its end.
+func (c *cli) look(ctx context.Context, f *runFlags, id string) (m server.Mission, over bool, err error) {
+	err = c.open(ctx, f.looks(), func(v *view) (err error) {
+		m, err = v.API.Mission(ctx, id)
+		switch {
+		case err != nil:
+		case m.Status == centurion.MissionCompleted || m.Status == centurion.MissionCancelled:
+			if over, err = true, v.printEnd(ctx, m); err == nil {
+				err = v.AsHost(ctx, func(api server.API) error { return c.afterMission(ctx, api, f, m.Noun(), false) })
 			}
-			if e.Type.EndsMission() {
-				end = e
+			if id == "" && err == nil {
+				c.sayOthers(ctx, v.API)
 			}
+		case m.Status.Alive(): // of a project without a host it would be told as interrupted
+			if f.maxWorkers > 0 || f.maxPerAgent > 0 {
+				if _, err := v.API.Resume(ctx, m.ID, centurion.MissionOptions{MaxWorkers: f.maxWorkers, MaxPerAgent: f.maxPerAgent}); err != nil {
+					return err
+				}
+			}
+			over, err = true, v.watch(ctx, f, m)
 		}
-		if end.Seq != 0 {
-			yield(end, nil)
-		}
-	}
+		return err
+	})
+	return m, over, err
 }

@@ -47,12 +47,12 @@ func (c *cli) root() *cobra.Command {
 	root.SetVersionTemplate("centurion {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
-	root.AddCommand(c.runCommand(), c.demoCommand(), c.resumeCommand(), c.psCommand(), c.showCommand(), c.tasksCommand(), c.pathCommand(),
-		c.logsCommand(), c.reportCommand(), c.asksCommand(), c.answerCommand(), c.approveCommand(), c.denyCommand(), c.sendCommand(), c.compactCommand(),
-		c.diffCommand(), c.mergeCommand(), c.undoCommand(), c.forkCommand(), c.rewindCommand(), c.cancelCommand(), c.abortCommand(),
-		c.stopCommand(), c.pauseCommand(), c.attachCommand(),
-		c.rpcCommand(), c.hostCommand(), c.serviceCommand(),
-		c.agentsCommand(), c.commandsCommand(), c.modelsCommand(), c.authCommand(), c.doctorCommand(), c.gcCommand(), c.versionCommand())
+	root.AddCommand(runCommand(c), demoCommand(c), resumeCommand(c), psCommand(c), showCommand(c), tasksCommand(c), pathCommand(c),
+		logsCommand(c), reportCommand(c), asksCommand(c), answerCommand(c), approveCommand(c), denyCommand(c), sendCommand(c), compactCommand(c),
+		diffCommand(c), mergeCommand(c), undoCommand(c), forkCommand(c), rewindCommand(c), cancelCommand(c), abortCommand(c),
+		stopCommand(c), pauseCommand(c), attachCommand(c),
+		rpcCommand(c), hostCommand(c), serviceCommand(c),
+		agentsCommand(c), commandsCommand(c), modelsCommand(c), authCommand(c), doctorCommand(c), gcCommand(c), versionCommand(c))
 	for _, l := range laterCommands {
 		root.AddCommand(later(l.use, l.short, l.step))
 	}

@@ -20,7 +20,7 @@ import (
 	"centurion/server/rpc"
 )
 
-func (c *cli) rpcCommand() *cobra.Command {
+func rpcCommand(c *cli) *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{
 		Use:   "rpc [flags]",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,7 +14,6 @@ import (
 
 	"centurion"
 	"centurion/host"
-	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/tui"
 )
@@ -23,7 +23,7 @@ const (
 	fallbackTokens = 5_000_000 // the cap for a model without a price
 )
 
-func (c *cli) runCommand() *cobra.Command {
+func runCommand(c *cli) *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{
 		Use:   "run [flags] [GOAL|-]",
@@ -90,171 +90,87 @@ func (c *cli) goal(args []string) (string, error) {
 const maxGoal = 256 << 10
 
 // startMission is `centurion run`.
-func (c *cli) startMission(ctx context.Context, f *runFlags, goal string) error {
-	st, err := c.begin(ctx, f, goal)
+func (c *cli) startMission(ctx context.Context, f *runFlags, text string) error {
+	st, err := c.begin(ctx, f, text)
 	if err != nil || st.done {
 		return err
 	}
-	goal, planOnly := st.goal, st.planOnly
 	sure := f.yes // of the person, not of a file
-	s, err := c.prepare(ctx, f)
+	conn, err := c.prepare(ctx, f)
 	if err != nil {
 		return err
 	}
-	defer s.Workspace.Close()
-	if err := c.confirmDirectory(ctx, s.Workspace.Dir(), f, sure); err != nil {
+	defer conn.Workspace.Close()
+	if err := c.confirmDirectory(ctx, conn.Workspace.Dir(), f, sure); err != nil {
 		return err
 	}
-	opts, err := c.options(f, s.Models)
+	opts, err := c.options(f, conn.Models)
 	if err != nil {
 		return err
 	}
-	var with attached
-	if with, err = attachments(s.Workspace, f.files, maxGoal-len(goal)); err != nil {
-		return err
+	with, err := attachments(conn.Workspace, f.files, maxGoal-len(st.goal))
+	if err == nil {
+		err = with.takenBy(conn.Models)
 	}
-	if err := with.takenBy(s.Models); err != nil {
+	if err != nil {
 		return err
 	}
 	opts.Attached, opts.Files = strings.TrimSpace(with.text), with.files
-	opts.PlanOnly, opts.Plan = planOnly, f.plan
-	opts.ShowPlan = opts.ShowPlan && !planOnly
+	opts.PlanOnly, opts.Plan, opts.Detached = st.planOnly, f.plan, f.detach
+	opts.ShowPlan = opts.ShowPlan && !st.planOnly
 	opts.Request = rand.Text() // if the host dies before it answers, the next one is asked again
+	return c.launch(ctx, conn, f, func() (m server.Mission, after int64, err error) {
+		m, err = c.startWith(ctx, conn, f, st.goal, opts)
+		return m, 0, err
+	})
+}
+
+// launch brings a mission to its end: it connects to the project's host or becomes it, starts or resumes the mission there, and follows it from
+// an event on. With --detach a background host gets the mission.
+func (c *cli) launch(ctx context.Context, conn *host.Connection, f *runFlags, begin func() (m server.Mission, after int64, err error)) error {
 	if f.detach {
-		return c.startDetached(ctx, s, f, goal, opts)
-	}
-	if err := s.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
-		return err
-	}
-	c.sayWhere(s)
-	m, err := c.startWith(ctx, s, f, goal, opts)
-	if err != nil {
-		return errors.Join(err, s.Close(ctx))
-	}
-	return c.attend(ctx, s, f, m.ID, 0)
-}
-
-// sayWhere tells the person if their mission runs in another process.
-func (c *cli) sayWhere(s *host.Connection) {
-	if s.Host() != nil {
-		return
-	}
-	if o, err := s.Place.Owner(); err == nil {
-		c.note(fmt.Sprintf("process %d hosts this project; the mission runs there (Ctrl-C pauses it)", o.PID))
-	}
-}
-
-// ended sets the exit code. Whoever reads JSON lines, or nothing any more, is told on the other stream, in words, why it is
-// not 0.
-func (c *cli) ended(f *runFlags, m centurion.Mission) {
-	c.code = missionExit(m.Status, m.Reason)
-	if c.code == exitComplete || f.format != "json" && !c.unread() {
-		return
-	}
-	next := "centurion resume " + m.ID
-	switch m.Status {
-	case centurion.MissionBlocked:
-		next = answerFirst(m.Reason) + next
-	case centurion.MissionCancelled:
-		next = "centurion show " + m.ID
-	case centurion.MissionFailed:
-		next = fmt.Sprintf("centurion show %s, then centurion resume %s", m.ID, m.ID)
-	}
-	fmt.Fprintf(c.err, "centurion: mission %s is %s: %s\nnext: %s\n", m.ID, m.Status, oneLine(m.Reason), next)
-}
-
-// answerFirst is what comes before the resume of a mission that is blocked on a question, as the reason of its end names it.
-func answerFirst(reason string) string {
-	if strings.HasSuffix(reason, "("+orchestrator.AsksHint+")") {
-		return orchestrator.AsksHint + ", then "
-	}
-	if _, rest, asked := strings.Cut(reason, "(centurion answer "); asked {
-		if id, _, named := strings.Cut(rest, " TEXT)"); named {
-			return "centurion answer " + id + " TEXT, then "
+		if err := conn.ConnectBackground(ctx); err != nil {
+			return err
 		}
-	}
-	return ""
-}
-
-// show draws a mission's events until its end. Keep says that this process takes the mission over when its host ends.
-func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, after int64, keep bool) error {
-	q := server.EventQuery{After: after, Mission: id, Follow: true, Keep: keep}
-	if f.format == "json" {
-		waits, err := c.waits(ctx, api, id, after)
+		m, _, err := begin()
 		if err != nil {
 			return err
 		}
-		return tui.RunJSON(ctx, c.out, tui.UntilEnd(waits.Through(api.Events(ctx, q))))
+		return c.printDetached(ctx, conn, f, m)
 	}
-	m, err := api.Mission(ctx, id)
-	if err != nil {
+	if err := conn.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
 		return err
 	}
-	past := tui.NewPast(m.Options.MaxWorkers, m.Options.MaxPerAgent, !keep)
-	if after > 0 {
-		for e, err := range api.Events(ctx, server.EventQuery{Mission: id}) {
-			if err != nil {
-				return err
-			}
-			if e.Seq <= after {
-				past.Add(e)
-			}
-		}
+	c.sayWhere(conn)
+	m, after, err := begin()
+	if err != nil {
+		return errors.Join(err, conn.Close(ctx))
 	}
-	if !tui.CanLive(c.in, c.out, c.env) {
-		c.sayDumb()
-		return past.RunPlain(ctx, c.out, tui.UntilEnd(api.Events(ctx, q)))
-	}
-	q.Deltas, q.Toasts = true, true
-	o := tui.Options{Events: api.Events(ctx, q), In: c.in, Out: c.out, Env: c.env, Past: past, Answerer: api,
-		Writer: commanderOf{api, m.ID}, Aborter: turnOf{api, m.ID}, Interrupt: c.interrupt}
-	if m.Todo != "" {
-		o.PlanFile = planFile(api, id)
-		o.Plan = planReader(o.PlanFile)
-	}
-	return tui.RunLive(ctx, o)
+	return c.follow(ctx, conn, f, m.ID, after)
 }
 
-// sayDumb tells somebody in front of a terminal that says it cannot move its cursor why they see plain lines.
-func (c *cli) sayDumb() {
-	if tui.Dumb(c.in, c.out, c.env) {
-		c.note("this terminal cannot be redrawn (TERM is dumb or not set): events are printed as plain lines; answer from another terminal with: centurion asks")
+// confirmDirectory asks before agents work on the home directory or on a whole file system, which nobody means by a project. Without a
+// terminal it refuses, unless the person is sure.
+func (c *cli) confirmDirectory(ctx context.Context, dir string, f *runFlags, sure bool) error {
+	what := ""
+	switch home, err := filepath.EvalSymlinks(c.getenv("HOME")); {
+	case filepath.Dir(dir) == dir:
+		what = "the root of a file system"
+	case err == nil && dir == home:
+		what = "your home directory"
 	}
-}
-
-// waits tells on stderr of what waits for a person: among JSON lines nobody would see it. What was open when a mission was taken up again,
-// after an event, is a question: everything else is asked anew.
-func (c *cli) waits(ctx context.Context, api shower, id string, after int64) (*tui.Waits, error) {
-	w := tui.NewWaits(c.note)
-	for e, err := range api.Events(ctx, server.EventQuery{Mission: id}) {
-		if err != nil {
-			return w, err
-		}
-		if after == 0 || e.Seq <= after {
-			w.Before(e)
-		}
+	if what == "" || sure {
+		return nil
 	}
-	w.Open(after > 0)
-	return w, nil
-}
-
-// missionExit is the exit code for how a mission stopped.
-func missionExit(s centurion.MissionStatus, reason string) int {
-	switch s {
-	case centurion.MissionCompleted:
-		return exitComplete
-	case centurion.MissionPaused:
-		switch reason {
-		case centurion.ErrShutdown.Msg:
-			return exitInterrupted
-		case "planned":
-			return exitComplete
-		}
-		return exitPaused
-	case centurion.MissionBlocked:
-		return exitBlocked
-	case centurion.MissionCancelled:
-		return exitCancelled
+	refused := &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: dir + " is " + what + ": agents would read and change everything in it",
+		Hint: "go to a project directory, or name one with --dir; --yes starts here all the same"}
+	if !tui.CanLive(c.in, c.out, c.env) || f.format == "json" {
+		return refused
 	}
-	return exitFailed
+	fmt.Fprintf(c.out, "%s is %s. Agents would read and change everything in it.\n", tui.Clean(dir), what)
+	key, err := tui.Choose(ctx, tui.Choice{Text: "start here? (y/N)", Keys: "yn", Default: "n", In: c.in, Out: c.out, Env: c.env})
+	if err == nil && key != "y" {
+		return refused
+	}
+	return err
 }

@@ -27,7 +27,7 @@ alone, is for the host: see centurion compact --help.
 An idle Commander answers at once, also while it counts down to its next turn. Who waits for a slot reads it when it runs. A
 mission that has stopped keeps the message until it is resumed; a blocked one goes on with it if a process hosts the project.`
 
-func (c *cli) sendCommand() *cobra.Command {
+func sendCommand(c *cli) *cobra.Command {
 	var p orchestrator.Post
 	var files []string
 	f, steer, wait := &readFlags{}, false, false
@@ -35,7 +35,7 @@ func (c *cli) sendCommand() *cobra.Command {
 		Example: "  centurion send 0/ \"use PostgreSQL, not SQLite\"\n  centurion send T2 --queue \"then write the changelog, too\"\n" +
 			"  centurion send --wait 0/ \"how far are you?\"\n" +
 			"  git diff | centurion send tsk_0199… -",
-		Args: exactly(2, -1, "an address and a text"), ValidArgsFunction: c.completeAddress,
+		Args: exactly(2, -1, "an address and a text"), ValidArgsFunction: complete(c, 1, agentsOf),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if steer && p.Queue {
 				return &centurion.Error{Kind: centurion.KindUsage, Msg: "--steer and --queue exclude each other", Hint: "see: centurion send --help"}
@@ -96,8 +96,8 @@ func (c *cli) send(ctx context.Context, f *readFlags, p orchestrator.Post) error
 // it has begun before.
 func (c *cli) throughHosts(ctx context.Context, f *readFlags, ask func(api server.API) error) error {
 	for start := time.Now(); ; {
-		err := c.with(ctx, f, func(api server.API) error {
-			return c.asHost(ctx, f, api, func(api server.API) error {
+		err := c.open(ctx, f, func(v *view) error {
+			return v.AsHost(ctx, func(api server.API) error {
 				begun := time.Now()
 				err := ask(api)
 				start = start.Add(time.Since(begun)) // how long a host works on it is no part of the wait for one
@@ -134,66 +134,6 @@ func sent(got orchestrator.Posted, queued bool) string {
 		return fmt.Sprintf("sent to %s; it is read at the end of the turn", who)
 	}
 	return "sent to " + who
-}
-
-// completeAddress completes the addresses and items of those who can be written to.
-func (c *cli) completeAddress(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var found []cobra.Completion
-	f := &readFlags{dir: cmd.Flag("dir").Value.String(), format: "text"}
-	// Where nothing can be read there is nothing to complete; the command itself says why.
-	_ = c.with(cmd.Context(), f, func(api server.API) error {
-		mission := ""
-		if flag := cmd.Flag("mission"); flag != nil {
-			mission = flag.Value.String()
-		}
-		sessions, err := api.Sessions(cmd.Context(), mission)
-		if err != nil {
-			return err
-		}
-		tasks, err := api.Tasks(cmd.Context(), mission)
-		if err != nil {
-			return err
-		}
-		found = addresses(sessions, tasks, typed)
-		return nil
-	})
-	return found, cobra.ShellCompDirectiveNoFileComp
-}
-
-// addresses lists whom a person can write to, by what they have typed of it.
-func addresses(sessions []centurion.Session, tasks []server.Task, typed string) []cobra.Completion {
-	of := map[string]server.Task{}
-	var found []cobra.Completion
-	add := func(name, what string) {
-		if name != "" && strings.HasPrefix(name, typed) {
-			found = append(found, cobra.CompletionWithDesc(name, tui.Clean(what)))
-		}
-	}
-	for _, t := range tasks {
-		of[t.ID] = t
-		if strings.HasPrefix(typed, string(centurion.PrefixTask)) && !t.Status.Ended() {
-			add(t.ID, t.Agent+": "+t.Title)
-		}
-	}
-	for _, s := range sessions {
-		t, task := of[s.Metadata.Task]
-		if task && t.Status.Ended() {
-			continue
-		}
-		add(s.Metadata.Address, s.Agent+": "+s.Title)
-		if strings.HasPrefix(typed, string(centurion.PrefixSession)) {
-			add(s.ID, s.Agent+": "+s.Title)
-		}
-	}
-	for _, t := range tasks {
-		if !t.Status.Ended() {
-			add(t.Item, t.Agent+": "+t.Title)
-		}
-	}
-	return found
 }
 
 // commanderOf is the Commander of a mission, to be written to from the live view.

@@ -19,7 +19,7 @@ import (
 	"centurion/tui"
 )
 
-func (c *cli) serviceCommand() *cobra.Command {
+func serviceCommand(c *cli) *cobra.Command {
 	cmd := &cobra.Command{Use: "service", Short: "Bring missions back after a reboot",
 		Long: "Bring missions back after a reboot: a systemd user unit (Linux) or a launchd agent (macOS) starts `centurion service run`,\n" +
 			"which goes on with what the end of the machine has interrupted, in every project.",
@@ -39,7 +39,7 @@ func (c *cli) serviceCommand() *cobra.Command {
 			Example: "  centurion service run", RunE: func(cmd *cobra.Command, _ []string) error {
 				return host.RunInterrupted(cmd.Context(), c.getenv, c.err, c.env, c.note)
 			}},
-		c.serviceStatusCommand())
+		serviceStatusCommand(c))
 	return cmd
 }
 
@@ -99,14 +99,14 @@ type serviceStatus struct {
 	Missions  []server.Mission `json:"missions"` // that it would bring back
 }
 
-func (c *cli) serviceStatusCommand() *cobra.Command {
+func serviceStatusCommand(c *cli) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "status", Short: "Say whether it is installed, and what it would bring back", Args: exactly(0, 0, "no arguments"),
 		Long:    "Say whether the service is installed and runs, and which missions it would bring back if it were started now.",
 		Example: "  centurion service status\n  centurion service status --format json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "text" && format != "json" {
-				return badValue("format", format, []string{"text", "json"})
+			if err := checkFormat(format); err != nil {
+				return err
 			}
 			return c.serviceStatus(cmd.Context(), format)
 		}}

@@ -73,12 +73,12 @@ func (f *runFlags) looks() *readFlags {
 // status is /status.
 func (c *cli) status(ctx context.Context, f *runFlags, args []string) error {
 	how := f.looks()
-	err := c.with(ctx, how, func(api server.API) error {
-		m, err := api.Mission(ctx, first(args))
+	err := c.open(ctx, how, func(v *view) error {
+		m, err := v.API.Mission(ctx, first(args))
 		if err != nil {
 			return err
 		}
-		tasks, err := api.Tasks(ctx, m.ID)
+		tasks, err := v.API.Tasks(ctx, m.ID)
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (c *cli) status(ctx context.Context, f *runFlags, args []string) error {
 		if err := tui.Missions(c.out, []centurion.Mission{m.Noun()}, c.showOptions()); err != nil || len(tasks) == 0 {
 			return err
 		}
-		o := c.listOptions(ctx, api, m)
+		o := c.listOptions(ctx, v.API, m)
 		o.Most = toast.MaxLines // the others are counted; the whole list is `centurion tasks`
 		return tui.Tasks(c.out, taskNouns(tasks), o)
 	})
@@ -104,8 +104,8 @@ func (c *cli) status(ctx context.Context, f *runFlags, args []string) error {
 // cancelLatest is /cancel.
 func (c *cli) cancelLatest(ctx context.Context, f *runFlags, args []string) error {
 	if len(args) == 0 {
-		err := c.with(ctx, f.looks(), func(api server.API) error {
-			m, err := api.Mission(ctx, "")
+		err := c.open(ctx, f.looks(), func(v *view) error {
+			m, err := v.API.Mission(ctx, "")
 			args = []string{m.ID}
 			return err
 		})
@@ -233,7 +233,7 @@ func (c *cli) beginOwn(ctx context.Context, f *runFlags, ws *workspace.Workspace
 	return st, nil
 }
 
-func (c *cli) commandsCommand() *cobra.Command {
+func commandsCommand(c *cli) *cobra.Command {
 	type row struct {
 		Name        string `json:"name"`
 		Arguments   string `json:"arguments,omitempty"`
@@ -243,12 +243,12 @@ func (c *cli) commandsCommand() *cobra.Command {
 		Subtask     bool   `json:"subtask,omitempty"`
 		Source      string `json:"source"` // a file, or "built in"
 	}
-	return c.looking("commands", "List the slash commands",
+	return plainCommand("commands", "List the slash commands",
 		"List the words that a goal may begin with: the program's own, and those of .opencode/commands/*.md, opencode.json and\n"+
 			"their like in ~/.config/opencode. A command's text becomes the goal. In it $ARGUMENTS and $1 to $9 stand for what follows the\n"+
 			"word; @FILE adds a file of the project; !`SHELL` is replaced by what a shell command prints, in your own files only.",
 		"  centurion commands\n  centurion run \"/plan port the parser to Go\"",
-		func(_ context.Context, f *readFlags, _ []string) error {
+		func(_ context.Context, f *readFlags) error {
 			cfg, err := c.configured(f.dir)
 			if err != nil {
 				return err

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,31 +21,32 @@ session. The copy is paused: «centurion resume MISSION» goes on with it, «cen
 The original goes on undisturbed. Both work on the same files; the plan is a copy of its own. What the copied messages have
 cost is not counted again.`
 
-func (c *cli) forkCommand() *cobra.Command {
+func forkCommand(c *cli) *cobra.Command {
 	at := ""
-	cmd := c.reading("fork SESSION", "Copy a conversation into a mission of its own", forkHelp,
+	cmd := projectCommand(c, "fork SESSION", "Copy a conversation into a mission of its own", forkHelp,
 		"  centurion fork 0/\n  centurion fork ses_0199… --at msg_0199…\n  centurion fork msn_0199… --at -4", exactly(1, 1, "one session"),
-		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-			id, err := conversationOf(ctx, api, args[0])
+		func(ctx context.Context, v *view, args []string) error {
+			id, err := conversationOf(ctx, v.API, args[0])
 			if err != nil {
 				return err
 			}
 			var got orchestrator.Forked
-			err = c.asHost(ctx, f, api, func(api server.API) (err error) {
+			err = v.AsHost(ctx, func(api server.API) (err error) {
 				got, err = api.Fork(ctx, id, at)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			if f.format == "json" {
+			if v.json() {
 				return writeJSON(c.out, got)
 			}
 			return c.say(nil, fmt.Sprintf("copied %s of %s into mission %s, which is paused\nundo: centurion cancel %s\ngo on with it: centurion resume %s",
 				centurion.Count(got.Messages, "message"), got.From.Session, got.Mission, got.Mission, got.Mission))
 		})
 	cmd.Flags().StringVar(&at, "at", "", "the last message to copy: its id, a mark, or -N for N messages back (default: the newest)")
-	c.completeTree(cmd, "at")
+	cmd.ValidArgsFunction = complete(c, 1, conversations)
+	completeFlag(cmd, "at", complete(c, 2, points))
 	return cmd
 }
 
@@ -60,32 +59,33 @@ goes on from there.
 
 --mark names the message that the conversation stands at now. Without --to nothing else happens.`
 
-func (c *cli) rewindCommand() *cobra.Command {
+func rewindCommand(c *cli) *cobra.Command {
 	var r server.Rewind
-	cmd := c.reading("rewind SESSION", "Take a conversation back to an older message", rewindHelp,
+	cmd := projectCommand(c, "rewind SESSION", "Take a conversation back to an older message", rewindHelp,
 		"  centurion rewind 0/ --to -2\n  centurion rewind 0/ --mark before-the-refactoring\n  centurion rewind 0/ --to before-the-refactoring\n"+
 			"  centurion rewind ses_0199… --to msg_0199…", exactly(1, 1, "one session"),
-		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-			id, err := conversationOf(ctx, api, args[0])
+		func(ctx context.Context, v *view, args []string) error {
+			id, err := conversationOf(ctx, v.API, args[0])
 			if err != nil {
 				return err
 			}
 			var got orchestrator.Rewound
-			err = c.asHost(ctx, f, api, func(api server.API) (err error) {
+			err = v.AsHost(ctx, func(api server.API) (err error) {
 				got, err = api.Rewind(ctx, id, r)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			if f.format == "json" {
+			if v.json() {
 				return writeJSON(c.out, got)
 			}
 			return c.say(nil, rewoundText(got, r))
 		})
 	cmd.Flags().StringVar(&r.To, "to", "", "where to: the id of a message, a mark, or -N for N messages back")
 	cmd.Flags().StringVar(&r.Mark, "mark", "", "name the message that the conversation stands at now")
-	c.completeTree(cmd, "to")
+	cmd.ValidArgsFunction = complete(c, 1, conversations)
+	completeFlag(cmd, "to", complete(c, 2, points))
 	return cmd
 }
 
@@ -139,66 +139,17 @@ func conversationOf(ctx context.Context, api server.API, typed string) (string, 
 }
 
 // showTree is `centurion show --tree`.
-func (c *cli) showTree(ctx context.Context, f *readFlags, api server.API, id string) error {
-	session, err := conversationOf(ctx, api, id)
+func (v *view) showTree(ctx context.Context, id string) error {
+	session, err := conversationOf(ctx, v.API, id)
 	if err != nil {
 		return err
 	}
-	t, err := api.Tree(ctx, session)
+	t, err := v.API.Tree(ctx, session)
 	if err != nil {
 		return err
 	}
-	if f.format == "json" {
-		return writeJSON(c.out, t)
+	if v.json() {
+		return writeJSON(v.out, t)
 	}
-	return tui.Tree(c.out, tui.Branches{Session: t.Session, Messages: messageNouns(t.Messages), Leaf: t.Leaf}, c.showOptions())
-}
-
-// completeTree completes sessions, and for a flag the marks and messages of the one that was typed.
-func (c *cli) completeTree(cmd *cobra.Command, flag string) {
-	look := func(cmd *cobra.Command, do func(api server.API) error) {
-		// Where nothing can be read there is nothing to complete; the command itself says why.
-		_ = c.with(cmd.Context(), &readFlags{dir: cmd.Flag("dir").Value.String(), format: "text"}, do)
-	}
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		look(cmd, func(api server.API) error {
-			sessions, err := api.Sessions(cmd.Context(), "")
-			for _, s := range sessions {
-				for _, name := range []string{s.Metadata.Address, s.ID} {
-					if strings.HasPrefix(name, typed) {
-						found = append(found, cobra.CompletionWithDesc(name, tui.Clean(s.Agent+": "+s.Title)))
-					}
-				}
-			}
-			return err
-		})
-		return found, cobra.ShellCompDirectiveNoFileComp
-	}
-	err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, typed string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
-		look(cmd, func(api server.API) error {
-			session, err := conversationOf(cmd.Context(), api, first(args))
-			if err != nil {
-				return err
-			}
-			t, err := api.Tree(cmd.Context(), session)
-			for _, name := range slices.Sorted(maps.Keys(t.Session.Metadata.Marks)) {
-				if strings.HasPrefix(name, typed) {
-					found = append(found, cobra.CompletionWithDesc(name, "mark of "+t.Session.Metadata.Marks[name]))
-				}
-			}
-			for _, m := range messageNouns(t.Messages) {
-				if strings.HasPrefix(m.ID, typed) {
-					found = append(found, cobra.CompletionWithDesc(m.ID, tui.MessageWords(m, 60)))
-				}
-			}
-			return err
-		})
-		return found, cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil { // the flag was bound by whoever calls this
-		panic(err)
-	}
+	return tui.Tree(v.out, tui.Branches{Session: t.Session, Messages: messageNouns(t.Messages), Leaf: t.Leaf}, v.showOptions())
 }

@@ -30,31 +30,31 @@ the files are brought back as they were; those that somebody has changed since a
 A mission that is being worked on has to be paused first. --redo brings back what the latest undo has taken back, a merge too: as it
 was, or, if you have committed something since, on top of that. It refuses what a merge refuses.`
 
-func (c *cli) undoCommand() *cobra.Command {
+func undoCommand(c *cli) *cobra.Command {
 	var q takeover.UndoRequest
-	cmd := c.reading("undo [MISSION|TASK]", "Take back what a mission or task changed", undoHelp,
+	cmd := projectCommand(c, "undo [MISSION|TASK]", "Take back what a mission or task changed", undoHelp,
 		"  centurion undo\n  centurion undo msn_0199…\n  centurion undo T3\n  centurion undo T3 --redo\n  centurion undo msn_0199… --dry-run",
 		exactly(0, 1, "a mission or a task"),
-		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
+		func(ctx context.Context, v *view, args []string) error {
 			id := ""
 			if len(args) > 0 {
 				var err error
-				if id, err = workID(ctx, api, args[0]); err != nil {
+				if id, err = workID(ctx, v.API, args[0]); err != nil {
 					return err
 				}
 			}
-			return c.asHost(ctx, f, api, func(api server.API) error {
+			return v.AsHost(ctx, func(api server.API) error {
 				if id != "" {
-					return c.undo(ctx, api, f.format, id, q)
+					return c.undo(ctx, api, v.format, id, q)
 				}
-				return c.undoLatest(ctx, api, f.format, q)
+				return c.undoLatest(ctx, api, v.format, q)
 			})
 		})
 	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "show what would change, and change nothing")
 	cmd.Flags().BoolVar(&q.Drop, "yes", false, "do not ask before the branch of a mission that was not merged is taken back")
 	cmd.Flags().BoolVar(&q.Redo, "redo", false, "bring back what was taken back")
 	cmd.Flags().BoolVar(&q.Force, "force", false, "without git: also files that somebody has changed since")
-	cmd.ValidArgsFunction = c.completeWork(true)
+	cmd.ValidArgsFunction = complete(c, 1, missions, items)
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,18 +12,18 @@ import (
 	"centurion/server"
 )
 
-func (c *cli) pauseCommand() *cobra.Command {
+func pauseCommand(c *cli) *cobra.Command {
 	var reason string
-	cmd := c.reading("pause [ID]", "Pause a mission", "Pause a mission (default: the latest that runs) so that it can be resumed. Answers that are on their way are given up.",
+	cmd := projectCommand(c, "pause [ID]", "Pause a mission", "Pause a mission (default: the latest that runs) so that it can be resumed. Answers that are on their way are given up.",
 		"  centurion pause\n  centurion pause msn_0199… --reason \"the office closes\"", exactly(0, 1, "at most one mission"),
-		func(ctx context.Context, f *readFlags, api server.API, args []string) error {
-			m, err := toPause(ctx, api, first(args))
+		func(ctx context.Context, v *view, args []string) error {
+			m, err := toPause(ctx, v.API, first(args))
 			if err != nil {
 				return err
 			}
-			return c.say(c.asHost(ctx, f, api, func(api server.API) error { return api.Pause(ctx, m.ID, reason) }), "paused "+m.ID+"; go on with: centurion resume "+m.ID)
+			return c.say(v.AsHost(ctx, func(api server.API) error { return api.Pause(ctx, m.ID, reason) }), "paused "+m.ID+"; go on with: centurion resume "+m.ID)
 		})
-	cmd.ValidArgsFunction = c.completeMission
+	cmd.ValidArgsFunction = complete(c, 1, missions)
 	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission")
 	return cmd
 }
@@ -57,7 +56,7 @@ func toPause(ctx context.Context, api server.API, id string) (m server.Mission, 
 	return m, e
 }
 
-func (c *cli) attachCommand() *cobra.Command {
+func attachCommand(c *cli) *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{Use: "attach [MISSION]", Short: "Watch a mission that runs in the background",
 		Long: "Show the live view of a mission that another process hosts (default: the latest), and answer what it asks. Ctrl-C ends\n" +
@@ -73,13 +72,13 @@ func (c *cli) attachCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project directory (default: here)")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json: one event a line on stdout")
 	completeValues(cmd, "format", "text", "json")
-	cmd.ValidArgsFunction = c.completeMission
+	cmd.ValidArgsFunction = complete(c, 1, missions)
 	return cmd
 }
 
 // attach is `centurion attach`. A mission that has stopped prints its end.
 func (c *cli) attach(ctx context.Context, f *runFlags, id string) error {
-	c.awaitHeir(ctx, f.dir, id)
+	c.awaitHost(ctx, f.dir, id)
 	m, over, err := c.look(ctx, f, id)
 	if c.code == exitInterrupted && ctx.Err() != nil { // the usual way to leave
 		c.code = exitComplete
@@ -88,23 +87,17 @@ func (c *cli) attach(ctx context.Context, f *runFlags, id string) error {
 	if err != nil || over {
 		return err
 	}
-	p, ws, err := c.locate(f.dir)
-	if err != nil {
+	return c.open(ctx, f.looks(), func(v *view) error {
+		err := v.printEnd(ctx, m)
+		if !v.json() && err == nil {
+			c.note("nobody works on it; go on with: centurion resume " + m.ID)
+		}
 		return err
-	}
-	api, done, err := p.API(ctx)
-	if err != nil {
-		return errors.Join(err, ws.Close())
-	}
-	err = c.printEnd(ctx, api, m, f.format)
-	if f.format != "json" && err == nil {
-		c.note("nobody works on it; go on with: centurion resume " + m.ID)
-	}
-	return errors.Join(err, done(), ws.Close())
+	})
 }
 
-// awaitHeir waits until the mission of a project in a directory has a host.
-func (c *cli) awaitHeir(ctx context.Context, dir, id string) {
+// awaitHost waits until the mission of a project in a directory has a host.
+func (c *cli) awaitHost(ctx context.Context, dir, id string) {
 	if p, ws, err := c.locate(dir); err == nil { // who asks next is told what is wrong
 		p.AwaitHost(ctx, id)
 		_ = ws.Close()

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/host"
+	"centurion/tui"
+)
+
+// view is a project that a command looks at, and how it shows what it finds.
+type view struct {
+	*cli
+	*host.View
+	format string
+}
+
+func (v *view) json() bool { return v.format == "json" }
+
+// readFlags are the flags of the commands that look at a project.
+type readFlags struct{ dir, format string }
+
+func (f *readFlags) bind(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dir, "dir", "", "the project directory (default: here)")
+	formatFlag(cmd, &f.format)
+}
+
+// formatFlag is --format of the commands that print text or JSON.
+func formatFlag(cmd *cobra.Command, format *string) {
+	cmd.Flags().StringVar(format, "format", "text", "text or json")
+	completeValues(cmd, "format", "text", "json")
+}
+
+func checkFormat(format string) error {
+	if format != "text" && format != "json" {
+		return badValue("format", format, []string{"text", "json"})
+	}
+	return nil
+}
+
+// open opens the project in a directory for one command.
+func (c *cli) open(ctx context.Context, f *readFlags, do func(*view) error) error {
+	if err := checkFormat(f.format); err != nil {
+		return err
+	}
+	v, err := host.Open(ctx, f.dir, c.getenv)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(&view{c, v, f.format}), v.Close())
+}
+
+// action is what a command does with a project.
+type action func(ctx context.Context, v *view, args []string) error
+
+// projectCommand makes a command that acts on a project.
+func projectCommand(c *cli, use, short, long, example string, args cobra.PositionalArgs, do action) *cobra.Command {
+	f := &readFlags{}
+	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.open(cmd.Context(), f, func(v *view) error { return do(cmd.Context(), v, args) })
+		}}
+	f.bind(cmd)
+	return cmd
+}
+
+// readCommand makes a command that changes nothing, and prints nothing before it knows everything. If the host ends while it is asked, the
+// command looks once more: at the next host, or at the store.
+func readCommand(c *cli, use, short, long, example string, args cobra.PositionalArgs, do action) *cobra.Command {
+	cmd := projectCommand(c, use, short, long, example, args, do)
+	look := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := look(cmd, args)
+		if centurion.KindOf(err) == centurion.KindNetwork {
+			err = look(cmd, args)
+		}
+		return err
+	}
+	return cmd
+}
+
+// listCommand makes a command that lists things. Where no mission has run yet it prints none, which is no error.
+func listCommand(c *cli, use, short, long, example string, args cobra.PositionalArgs, none string, do action) *cobra.Command {
+	cmd := readCommand(c, use, short, long, example, args, do)
+	list := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := list(cmd, args)
+		if _, ok := errors.AsType[host.NoMissionError](err); !ok || len(args) > 0 {
+			return err
+		}
+		if cmd.Flag("format").Value.String() == "json" {
+			none = "[]"
+		}
+		if _, err = fmt.Fprintln(c.out, none); err == nil {
+			c.sayMoved(cmd.Context(), cmd.Flag("dir").Value.String())
+		}
+		return err
+	}
+	return cmd
+}
+
+// plainCommand makes a command that needs no state of a project.
+func plainCommand(use, short, long, example string, do func(ctx context.Context, f *readFlags) error) *cobra.Command {
+	f := &readFlags{}
+	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(f.format); err != nil {
+				return err
+			}
+			return do(cmd.Context(), f)
+		}}
+	f.bind(cmd)
+	return cmd
+}
+
+const noMissions = "No missions here yet. Start one with: centurion run \"GOAL\""
+
+func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
+
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// say prints what was done, unless it was not.
+func (c *cli) say(err error, done string) error {
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(c.out, done)
+	return err
+}
+
+func (c *cli) showOptions() tui.ShowOptions {
+	return tui.ShowOptions{Color: tui.CanLive(c.in, c.out, c.env) && tui.Color(c.env)}
+}
