@@ -43,7 +43,8 @@ var mayImport = map[string][]string{
 	"server": {leaf, "tools", "session", "orchestrator", "takeover"},
 	"tui":    {leaf, "tools", "session", "orchestrator"},
 	"host":   {leaf, "tools", "session", "orchestrator", "takeover", "server", "config"},
-	"cmd":    {leaf, "tools", "session", "orchestrator", "takeover", "server", "tui", "config", "host", "doctor", "demo", "internal"},
+	"cli":    {leaf, "tools", "session", "orchestrator", "takeover", "server", "tui", "config", "host"},
+	"cmd":    {leaf, "tools", "session", "orchestrator", "takeover", "server", "tui", "config", "host", "cli", "doctor", "demo", "internal"},
 
 	// The trials drive the built program, and look at what it stored.
 	"internal": {leaf, "tools", "session", "server", "config", "demo"},

@@ -2,13 +2,22 @@ package host
 
 import (
 	"context"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
+	"time"
 
 	"centurion"
 	"centurion/agents"
 	"centurion/config"
 	"centurion/event"
 	"centurion/orchestrator"
+	"centurion/recovery"
+	"centurion/sandbox"
+	"centurion/session"
+	"centurion/workspace"
+	"centurion/worktree"
 )
 
 // configuration is what the orchestrator works with: what the person has configured, and what belongs to this host.
@@ -76,4 +85,73 @@ func (h *Host) startCleaner(how Options) {
 		})
 		return nil
 	})
+}
+
+// limits is what a person has configured of how much, how often and for how long; what is zero has the orchestrator's default.
+func limits(cfg *config.Config, how Options) orchestrator.Config {
+	o := &cfg.Own
+	return orchestrator.Config{Workers: o.MaxWorkers, PerAgent: o.MaxPerAgent, Countdown: o.Countdown, Returns: o.MaxReopened,
+		Await: o.WaitTimeout, GateWait: o.GateRelease, NewApproach: o.StuckRounds, GiveUp: o.PauseRounds,
+		AskTimeout: o.AskTimeout, Buffer: o.CompactionBuffer, DiskWait: how.DiskWait, TaskBudget: o.TaskBudget,
+		PollInterval: o.PollInterval, SessionTTL: o.SessionTTL,
+		StallTimeout: beyondSilence(o.StallTimeout, orchestrator.DefaultStallTimeout, o), SubAgentIdle: beyondSilence(o.SubAgentIdle, orchestrator.DefaultSubAgentIdle, o),
+		Retention: o.Retention, ArchiveAfter: o.ArchiveAfter, ArchiveFailedAfter: o.ArchiveFailedAfter, KeepTasks: o.KeepTasks,
+		Policy: session.Policy(o.ToolPolicy), EveryEvent: o.Persist == "every_event",
+		Recovery: recovery.Policy{MaxAttempts: o.MaxAttempts, Cooldown: o.RetryDelay}}
+}
+
+// beyondSilence returns a limit of silence as it was configured. One that was not is above how long a provider may be silent,
+// so that a request to one that a person has given more time is not cut off by who watches it.
+func beyondSilence(own, usual time.Duration, o *config.Own) time.Duration {
+	if own == 0 && o.IdleTimeout >= usual {
+		return o.IdleTimeout + time.Minute
+	}
+	return own
+}
+
+// newRunner returns what runs the commands of a host.
+func newRunner(mark string, own config.Own) *sandbox.Runner {
+	return &sandbox.Runner{Mark: mark, Slots: own.MaxCommands}
+}
+
+// policies returns which tool calls may overlap for the agents that have a configuration of their own, under the names
+// that they have in the cast.
+func policies(cfg *config.Config, cast *agents.Cast) (map[string]session.Policy, error) {
+	out := map[string]session.Policy{}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Own.Agents)) {
+		policy := cfg.Own.Agents[name].ToolPolicy
+		if policy == "" {
+			continue
+		}
+		a, err := cast.Find(name)
+		if err != nil {
+			file, _ := cfg.Origin("agent")
+			return nil, &centurion.Error{Op: "read config", Kind: centurion.KindConfig, Msg: "agent." + name + ".tool_policy (" + file + ")", Err: err, Hint: centurion.HintOf(err)}
+		}
+		out[a.Name] = session.Policy(policy)
+	}
+	return out, nil
+}
+
+// worktrees opens the git repository of a project. Its checkouts are kept beside the project's state. alone leaves the
+// Co-Authored-By trailer out of commits.
+func worktrees(p Place, ws *workspace.Workspace, run centurion.Runner, alone bool) func(context.Context) (*worktree.Repo, error) {
+	return func(ctx context.Context) (*worktree.Repo, error) {
+		return worktree.Open(ctx, worktree.Options{Dir: ws.Dir(), Home: filepath.Join(p.State, "checkouts"), Runner: run, Mark: markOf(p, run), Alone: alone})
+	}
+}
+
+// markOf returns the mark of a host's git; without a runner it is a command's own, which no next host may end.
+func markOf(p Place, run centurion.Runner) string {
+	if run == nil {
+		return ""
+	}
+	return p.Mark()
+}
+
+// shadow opens the history of a project's files that is kept beside the project's state.
+func shadow(p Place, ws *workspace.Workspace, run centurion.Runner) func(context.Context) (*worktree.Shadow, error) {
+	return func(ctx context.Context) (*worktree.Shadow, error) {
+		return worktree.OpenShadow(ctx, worktree.Options{Dir: ws.Dir(), Home: filepath.Join(p.State, "shadow"), Mark: markOf(p, run)})
+	}
 }

@@ -30,7 +30,12 @@ func Open(ctx context.Context, dir string, getenv func(string) string) (*View, e
 	if err != nil {
 		return nil, err
 	}
-	v := &View{Place: p, Workspace: ws, getenv: getenv}
+	return p.Open(ctx, ws, getenv)
+}
+
+// Open opens the project at a place. The workspace is closed with the view, also if there is an error.
+func (p Place) Open(ctx context.Context, ws *workspace.Workspace, getenv func(string) string) (v *View, err error) {
+	v = &View{Place: p, Workspace: ws, getenv: getenv}
 	if v.API, v.close, err = p.API(ctx); err != nil {
 		return nil, errors.Join(err, ws.Close())
 	}

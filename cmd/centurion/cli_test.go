@@ -193,7 +193,7 @@ func TestCommand(t *testing.T) {
 		{goal: "/plans a goal", bad: true},
 	} {
 		c := &cli{env: []string{"HOME=" + t.TempDir()}}
-		st, err := c.begin(t.Context(), &runFlags{dir: t.TempDir()}, tt.goal)
+		st, err := (&runner{c, &runFlags{dir: t.TempDir()}}).begin(t.Context(), tt.goal)
 		if (err != nil) != tt.bad || st != (start{goal: tt.rest, planOnly: tt.plan}) {
 			t.Errorf("%q is %+v, %v", tt.goal, st, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/cli/lookup"
 	"centurion/server"
 	"centurion/store"
 	"centurion/tui"
@@ -138,7 +139,7 @@ func items(cmd *cobra.Command, api server.API, args []string, typed string) (fou
 func asks(types ...string) finder {
 	return func(cmd *cobra.Command, api server.API, args []string, typed string) (found []cobra.Completion, err error) {
 		if len(args) == 1 {
-			if a, ok := openAsk(cmd.Context(), api, args[0]); ok && a.Type == store.AskQuestion {
+			if a, ok := lookup.Ask(cmd.Context(), api, args[0]); ok && a.Type == store.AskQuestion {
 				for _, o := range a.Options {
 					if strings.HasPrefix(strings.ToLower(o), strings.ToLower(typed)) {
 						found = append(found, cobra.Completion(tui.Clean(o)))
@@ -170,7 +171,7 @@ func conversations(cmd *cobra.Command, api server.API, _ []string, typed string)
 
 // points finds the marks and the messages of the session in the first argument.
 func points(cmd *cobra.Command, api server.API, args []string, typed string) (found []cobra.Completion, err error) {
-	session, err := conversationOf(cmd.Context(), api, first(args))
+	session, err := lookup.Conversation(cmd.Context(), api, first(args))
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +179,7 @@ func points(cmd *cobra.Command, api server.API, args []string, typed string) (fo
 	for _, name := range slices.Sorted(maps.Keys(t.Session.Metadata.Marks)) {
 		found = add(found, typed, name, "mark of "+t.Session.Metadata.Marks[name])
 	}
-	for _, m := range messageNouns(t.Messages) {
+	for _, m := range lookup.Messages(t.Messages) {
 		found = add(found, typed, m.ID, tui.MessageWords(m, 60))
 	}
 	return found, err

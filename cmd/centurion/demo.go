@@ -41,9 +41,9 @@ func demoCommand(c *cli) *cobra.Command {
 			}
 			if kill {
 				opts.Kills, opts.Seed = max(1, opts.Kills), cmp.Or(opts.Seed, rand.Uint64N(maxSeed)+1)
-				return c.demoKill(cmd.Context(), format, opts)
+				return (&sample{c, format}).kill(cmd.Context(), opts)
 			}
-			return c.demo(cmd.Context(), format)
+			return (&sample{c, format}).run(cmd.Context())
 		}}
 	fl := cmd.Flags()
 	fl.BoolVar(&kill, "kill", false, "kill the host ten times meanwhile, and count what is lost")
@@ -61,36 +61,42 @@ func demoCommand(c *cli) *cobra.Command {
 // maxSeed keeps seeds so short that a person can type one.
 const maxSeed = 999_999
 
-// demo runs a mission on the sample project.
-func (c *cli) demo(ctx context.Context, format string) error {
-	s, err := demo.NewStage(ctx, c.textOut(format), false, scripted.Config{})
+// sample is the mission of a demonstration, and how it is shown.
+type sample struct {
+	*cli
+	format string
+}
+
+// run runs a mission on the sample project.
+func (c *sample) run(ctx context.Context) error {
+	s, err := demo.NewStage(ctx, c.textOut(), false, scripted.Config{})
 	if err != nil {
 		return err
 	}
-	if format == "text" {
+	if c.format == "text" {
 		fmt.Fprintln(c.out)
 	}
-	err = c.demoMission(ctx, s, format, 0, nil)
-	if err == nil && format == "text" {
+	err = c.mission(ctx, s, 0, nil)
+	if err == nil && c.format == "text" {
 		fmt.Fprintf(c.out, "\nLook at what was made: %s\n", s.Project)
-		err = c.demoReport(ctx, s)
+		err = c.report(ctx, s)
 	}
 	return errors.Join(err, s.Model.Close())
 }
 
-// demoReport writes the report of the demonstration's mission beside its project and says where it lies.
-func (c *cli) demoReport(ctx context.Context, on demo.Stage) error {
+// report writes the report of the demonstration's mission beside its project and says where it lies.
+func (c *sample) report(ctx context.Context, on demo.Stage) error {
 	p := host.Place{Dir: on.Project, State: on.State, Token: "demo"}
 	ws, err := workspace.Open(p.Dir)
 	if err != nil {
 		return err
 	}
-	api, done, err := p.API(ctx)
+	v, err := p.Open(ctx, ws, c.getenv)
 	if err != nil {
-		return errors.Join(err, ws.Close())
+		return err
 	}
 	var b bytes.Buffer
-	r, err := c.reportOf(ctx, api, p, ws, "")
+	r, err := reportOf(ctx, v, "")
 	if err == nil {
 		err = writeReport(&b, r, formHTML)
 	}
@@ -101,12 +107,12 @@ func (c *cli) demoReport(ctx context.Context, on demo.Stage) error {
 	if err == nil {
 		_, err = fmt.Fprintf(c.out, "Open its report in a browser: %s\nThe commands that are named work there with CENTURION_HOME=%s\n", file, filepath.Join(on.Dir, "home"))
 	}
-	return errors.Join(err, done(), ws.Close())
+	return errors.Join(err, v.Close())
 }
 
-// demoMission hosts the demonstration's mission and shows what happens after an event. A mission that a killed host has
+// mission hosts the demonstration's mission and shows what happens after an event. A mission that a killed host has
 // left is gone on with.
-func (c *cli) demoMission(ctx context.Context, on demo.Stage, format string, after int64, notices *bool) error {
+func (c *sample) mission(ctx context.Context, on demo.Stage, after int64, notices *bool) error {
 	p := host.Place{Dir: on.Project, State: on.State, Token: "demo"}
 	ws, err := workspace.Open(p.Dir)
 	if err != nil {
@@ -147,7 +153,7 @@ func (c *cli) demoMission(ctx context.Context, on demo.Stage, format string, aft
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}
-	return c.follow(ctx, s, &runFlags{format: format, merge: true}, m.ID, after)
+	return (&runner{c.cli, &runFlags{format: c.format, merge: true}}).follow(ctx, s, m.ID, after)
 }
 
 // demoHostCommand is the host that `centurion demo --kill` kills. It is not for people.
@@ -160,7 +166,7 @@ func demoHostCommand(c *cli) *cobra.Command {
 			s := demo.StageIn(dir)
 			s.URL = url
 			return demo.WhileParent(cmd.Context(), parent, func(ctx context.Context) error {
-				return c.demoMission(ctx, s, "json", after, new(false))
+				return (&sample{c, "json"}).mission(ctx, s, after, new(false))
 			})
 		}}
 	fl := cmd.Flags()
@@ -172,20 +178,20 @@ func demoHostCommand(c *cli) *cobra.Command {
 }
 
 // textOut is where a command that can also write JSON writes its text, nil with --format json.
-func (c *cli) textOut(format string) io.Writer {
-	if format == "json" {
+func (c *sample) textOut() io.Writer {
+	if c.format == "json" {
 		return nil
 	}
 	return c.out
 }
 
-// demoKill is `centurion demo --kill`.
-func (c *cli) demoKill(ctx context.Context, format string, o demo.KillOptions) error {
-	o.Out, o.Env, o.Color = c.textOut(format), c.env, tui.CanLive(c.in, c.out, c.env) && tui.Color(c.env)
+// kill is `centurion demo --kill`.
+func (c *sample) kill(ctx context.Context, o demo.KillOptions) error {
+	o.Out, o.Env, o.Color = c.textOut(), c.env, c.live() && tui.Color(c.env)
 	o.Show = func(ctx context.Context, events iter.Seq2[centurion.Event, error]) error {
 		return tui.RunPlain(ctx, c.out, events)
 	}
-	if format == "json" {
+	if c.format == "json" {
 		o.Show = func(ctx context.Context, events iter.Seq2[centurion.Event, error]) error {
 			return tui.RunJSON(ctx, c.out, events)
 		}

@@ -14,6 +14,12 @@ import (
 	"centurion/config"
 )
 
+// runner runs a mission as the flags of run or resume say.
+type runner struct {
+	*cli
+	f *runFlags
+}
+
 // runFlags are the flags of run and resume.
 type runFlags struct {
 	dir, model, agent, format, isolation, ask, dirty, profile, sandbox string

@@ -8,12 +8,17 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"centurion"
+	"centurion/config"
 	"centurion/guard"
 	"centurion/host"
+	"centurion/notify"
 	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/tui"
+	"centurion/workspace"
 )
 
 // shower is what a view of a mission is drawn from.
@@ -27,7 +32,7 @@ type shower interface {
 
 // follow shows a mission of this person until it stops, whoever hosts it, and sets the exit code. When ctx ends, or
 // nobody reads the output any more, the mission is paused.
-func (c *cli) follow(ctx context.Context, s *host.Connection, f *runFlags, id string, after int64) error {
+func (c *runner) follow(ctx context.Context, s *host.Connection, id string, after int64) error {
 	var g guard.Group
 	shown := make(chan struct{})
 	g.Go("pause mission", func() error {
@@ -39,7 +44,7 @@ func (c *cli) follow(ctx context.Context, s *host.Connection, f *runFlags, id st
 		return nil
 	})
 	view := context.WithoutCancel(ctx)
-	err := c.show(view, s, f, id, after, true)
+	err := c.show(view, s, id, after, true)
 	close(shown)
 	if c.unread() {
 		err = nil // it is no failure of the mission
@@ -54,17 +59,17 @@ func (c *cli) follow(ctx context.Context, s *host.Connection, f *runFlags, id st
 		m, err = s.Mission(view, id)
 	}
 	if err == nil {
-		c.ended(f, m.Noun())
-		err = c.afterMission(ctx, s, f, m.Noun(), f.format != "json" && c.together())
+		c.ended(m.Noun())
+		err = c.afterMission(ctx, s, m.Noun(), c.f.format != "json" && c.together())
 	}
 	return errors.Join(err, s.Close(ctx))
 }
 
 // ended sets the exit code. Whoever reads JSON lines, or nothing any more, is told on the other stream, in words, why it is
 // not 0.
-func (c *cli) ended(f *runFlags, m centurion.Mission) {
+func (c *runner) ended(m centurion.Mission) {
 	c.code = missionExit(m.Status, m.Reason)
-	if c.code == exitComplete || f.format != "json" && !c.unread() {
+	if c.code == exitComplete || c.f.format != "json" && !c.unread() {
 		return
 	}
 	next := "centurion resume " + m.ID
@@ -93,9 +98,9 @@ func answerFirst(reason string) string {
 }
 
 // show draws a mission's events until its end. Keep says that this process takes the mission over when its host ends.
-func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, after int64, keep bool) error {
+func (c *runner) show(ctx context.Context, api shower, id string, after int64, keep bool) error {
 	q := server.EventQuery{After: after, Mission: id, Follow: true, Keep: keep}
-	if f.format == "json" {
+	if c.f.format == "json" {
 		waits, err := c.waits(ctx, api, id, after)
 		if err != nil {
 			return err
@@ -117,13 +122,13 @@ func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, afte
 			}
 		}
 	}
-	if !tui.CanLive(c.in, c.out, c.env) {
+	if !c.live() {
 		c.sayDumb()
 		return past.RunPlain(ctx, c.out, tui.UntilEnd(api.Events(ctx, q)))
 	}
 	q.Deltas, q.Toasts = true, true
 	o := tui.Options{Events: api.Events(ctx, q), In: c.in, Out: c.out, Env: c.env, Past: past, Answerer: api,
-		Writer: commanderOf{api, m.ID}, Aborter: turnOf{api, m.ID}, Interrupt: c.interrupt}
+		Writer: commander{api, m.ID}, Aborter: commander{api, m.ID}, Interrupt: c.interrupt}
 	if m.Todo != "" {
 		o.PlanFile = planFile(api, id)
 		o.Plan = planReader(o.PlanFile)
@@ -132,7 +137,7 @@ func (c *cli) show(ctx context.Context, api shower, f *runFlags, id string, afte
 }
 
 // sayDumb tells somebody in front of a terminal that says it cannot move its cursor why they see plain lines.
-func (c *cli) sayDumb() {
+func (c *runner) sayDumb() {
 	if tui.Dumb(c.in, c.out, c.env) {
 		c.note("this terminal cannot be redrawn (TERM is dumb or not set): events are printed as plain lines; answer from another terminal with: centurion asks")
 	}
@@ -140,7 +145,7 @@ func (c *cli) sayDumb() {
 
 // waits tells on stderr of what waits for a person: among JSON lines nobody would see it. What was open when a mission was taken up again,
 // after an event, is a question: everything else is asked anew.
-func (c *cli) waits(ctx context.Context, api shower, id string, after int64) (*tui.Waits, error) {
+func (c *runner) waits(ctx context.Context, api shower, id string, after int64) (*tui.Waits, error) {
 	w := tui.NewWaits(c.note)
 	for e, err := range api.Events(ctx, server.EventQuery{Mission: id}) {
 		if err != nil {
@@ -176,7 +181,7 @@ func missionExit(s centurion.MissionStatus, reason string) int {
 }
 
 // sayWhere tells the person if their mission runs in another process.
-func (c *cli) sayWhere(s *host.Connection) {
+func (c *runner) sayWhere(s *host.Connection) {
 	if s.Host() != nil {
 		return
 	}
@@ -186,8 +191,8 @@ func (c *cli) sayWhere(s *host.Connection) {
 }
 
 // watch watches a mission that another process runs, to its end. Ctrl-C ends the watching only.
-func (v *view) watch(ctx context.Context, f *runFlags, m server.Mission) error {
-	f.format = cmp.Or(f.format, "text")
+func (c *runner) watch(ctx context.Context, v *view, m server.Mission) error {
+	c.f.format = cmp.Or(c.f.format, "text")
 	after := int64(0)
 	for e, err := range v.API.Events(ctx, server.EventQuery{Mission: m.ID}) {
 		if err != nil {
@@ -195,16 +200,16 @@ func (v *view) watch(ctx context.Context, f *runFlags, m server.Mission) error {
 		}
 		after = e.Seq
 	}
-	if err := v.show(ctx, v.API, f, m.ID, after, false); err != nil {
+	if err := c.show(ctx, v.API, m.ID, after, false); err != nil {
 		return err
 	}
 	if ctx.Err() != nil { // this process was interrupted, the mission goes on
-		v.code = exitInterrupted
+		c.code = exitInterrupted
 		return nil
 	}
 	m, err := v.Place.Mission(ctx, m.ID)
 	if err == nil {
-		v.ended(f, m.Noun())
+		c.ended(m.Noun())
 	}
 	return err
 }
@@ -239,4 +244,121 @@ func lastEnd(events iter.Seq2[centurion.Event, error]) iter.Seq2[centurion.Event
 			yield(end, nil)
 		}
 	}
+}
+
+// commander is the first agent of a mission, to be written to and stopped from the live view.
+type commander struct {
+	api     shower
+	mission string
+}
+
+func (c commander) Write(ctx context.Context, text string) error {
+	_, err := c.api.Send(ctx, orchestrator.Post{To: c.mission, Text: text})
+	return err
+}
+
+func (c commander) Abort(ctx context.Context) error {
+	return c.api.Abort(ctx, c.mission, "stopped with esc")
+}
+
+func attachCommand(c *cli) *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{Use: "attach [MISSION]", Short: "Watch a mission that runs in the background",
+		Long: "Show the live view of a mission that another process hosts (default: the latest), and answer what it asks. Ctrl-C ends\n" +
+			"the view, not the mission.",
+		Example: "  centurion attach\n  centurion attach msn_0199… --format json",
+		Args:    exactly(0, 1, "at most one mission"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.Contains(first(args), "://") {
+				return notYet("centurion attach URL", "the OpenCode server")
+			}
+			return (&runner{c, f}).attach(cmd.Context(), first(args))
+		}}
+	cmd.Flags().StringVar(&f.dir, "dir", "", "the project directory (default: here)")
+	cmd.Flags().StringVar(&f.format, "format", "text", "text or json: one event a line on stdout")
+	completeValues(cmd, "format", "text", "json")
+	cmd.ValidArgsFunction = complete(c, 1, missions)
+	return cmd
+}
+
+// attach is `centurion attach`. A mission that has stopped prints its end.
+func (c *runner) attach(ctx context.Context, id string) error {
+	c.awaitHost(ctx, c.f.dir, id)
+	m, over, err := c.look(ctx, id)
+	if c.code == exitInterrupted && ctx.Err() != nil { // the usual way to leave
+		c.code = exitComplete
+		c.note("the mission goes on; see it again with: centurion attach " + m.ID)
+	}
+	if err != nil || over {
+		return err
+	}
+	return c.open(ctx, c.f.looks(), func(v *view) error {
+		err := v.printEnd(ctx, m)
+		if !v.json() && err == nil {
+			c.note("nobody works on it; go on with: centurion resume " + m.ID)
+		}
+		return err
+	})
+}
+
+// awaitHost waits until the mission of a project in a directory has a host.
+func (c *cli) awaitHost(ctx context.Context, dir, id string) {
+	if p, ws, err := c.locate(dir); err == nil { // who asks next is told what is wrong
+		p.AwaitHost(ctx, id)
+		_ = ws.Close()
+	}
+}
+
+func hostCommand(c *cli) *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{Use: "host", Short: "Host this project's missions in the background", Hidden: true,
+		Long: "Host this project's missions in the background, until none is left. `centurion run --detach` starts it.",
+		Args: exactly(0, 0, "no arguments"), Example: "  centurion host --dir .",
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.backgroundHost(cmd.Context(), dir) }}
+	cmd.Flags().StringVar(&dir, "dir", "", "the project directory (default: here)")
+	return cmd
+}
+
+// backgroundHost is `centurion host`.
+func (c *cli) backgroundHost(ctx context.Context, dir string) error {
+	p, ws, err := c.locate(dir)
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Env: c.getenv})
+	if err != nil {
+		return err
+	}
+	return host.RunBackground(ctx, p, ws, cfg, c.hostOptions())
+}
+
+// hostOptions are how this process hosts a project.
+func (c *cli) hostOptions() host.Options {
+	return host.Options{Note: c.note, Force: c.force, Version: Version, Watch: func(ctx context.Context, events iter.Seq2[centurion.Event, error]) {
+		_ = notify.Watch(ctx, tui.UntilEnd(events), notify.NewDesktop()) // a notice that cannot be shown is no failure of the mission
+	}}
+}
+
+// locate finds the state of the project in dir.
+func (c *cli) locate(dir string) (host.Place, *workspace.Workspace, error) {
+	return host.Locate(dir, c.getenv)
+}
+
+// printDetached says which mission runs in the background.
+func (c *runner) printDetached(ctx context.Context, s *host.Connection, m server.Mission) error {
+	if c.f.format == "json" {
+		first := func(yield func(centurion.Event, error) bool) {
+			for e, err := range s.Events(ctx, server.EventQuery{Mission: m.ID}) {
+				yield(e, err)
+				return
+			}
+		}
+		return tui.RunJSON(ctx, c.out, first)
+	}
+	if _, err := fmt.Fprintln(c.out, m.ID); err != nil {
+		return err
+	}
+	c.note("it runs in the background; watch it with: centurion attach " + m.ID)
+	return nil
 }

@@ -1,17 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/cli/lookup"
+	"centurion/cli/print"
 	"centurion/server"
 	"centurion/takeover"
 	"centurion/tui"
@@ -32,11 +32,11 @@ func mergeCommand(c *cli) *cobra.Command {
 		"  centurion merge\n  centurion merge msn_0199… --only T1,T3\n  centurion merge --squash\n  centurion merge --dry-run",
 		exactly(0, 1, "at most one mission"),
 		func(ctx context.Context, v *view, args []string) error {
-			id, err := workID(ctx, v.API, first(args))
+			id, err := lookup.Work(ctx, v.API, first(args))
 			if err != nil {
 				return err
 			}
-			return v.AsHost(ctx, func(api server.API) error { return c.merge(ctx, api, v.format, id, q) })
+			return v.AsHost(ctx, func(api server.API) error { return v.merge(ctx, api, id, q) })
 		})
 	cmd.Flags().StringSliceVar(&q.Only, "only", nil, "items or ids of tasks: these alone, T1,T3")
 	cmd.Flags().BoolVar(&q.Squash, "squash", false, "as one commit")
@@ -59,16 +59,16 @@ func mergeCommand(c *cli) *cobra.Command {
 }
 
 // merge shows what a merge changes, and does it.
-func (c *cli) merge(ctx context.Context, api server.Person, format, id string, q takeover.MergeRequest) error {
-	if format == "json" {
+func (v *view) merge(ctx context.Context, api server.Person, id string, q takeover.MergeRequest) error {
+	if v.json() {
 		got, err := api.Merge(ctx, id, q)
 		if err != nil {
 			return err
 		}
 		if got.Refused != nil {
-			c.refused(got.Refused)
+			v.refused(got.Refused)
 		}
-		return writeJSON(c.out, got)
+		return writeJSON(v.out, got)
 	}
 	look := q
 	look.DryRun = true
@@ -76,7 +76,7 @@ func (c *cli) merge(ctx context.Context, api server.Person, format, id string, q
 	if err != nil {
 		return err
 	}
-	if err := c.printMerge(c.out, got); err != nil {
+	if err := print.Merge(v.out, got, v.showOptions()); err != nil {
 		return err
 	}
 	if got.Refused == nil && !got.Finished && !q.DryRun {
@@ -84,105 +84,12 @@ func (c *cli) merge(ctx context.Context, api server.Person, format, id string, q
 			return err
 		}
 	}
-	return c.merged(c.out, got)
-}
-
-// merged says what has become of a merge.
-func (c *cli) merged(w io.Writer, got takeover.MergeReport) error {
-	switch {
-	case got.Refused != nil:
-		c.refused(got.Refused)
-		return nil
-	case got.Finished:
-		fmt.Fprintln(w, "a merge that was interrupted is complete now")
-	case got.DryRun:
-		_, err := fmt.Fprintln(w, "nothing was changed: this is what a merge would do")
-		return err
-	}
-	undo := "centurion undo " + got.Mission
-	if got.Running {
-		undo = "centurion pause " + got.Mission + " && " + undo
-	}
-	_, err := fmt.Fprintf(w, "merged into %s: %s → %s\nundo: %s\n", tui.Clean(where(got.Branch)), commitName(got.Before), commitName(got.After), undo)
-	return err
-}
-
-// printMerge shows what a merge changes, and what the proof of it is worth.
-func (c *cli) printMerge(w io.Writer, got takeover.MergeReport) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s of mission %s onto %s: %s\n", centurion.Count(got.Commits, "commit"), got.Mission, tui.Clean(where(got.Branch)), tui.Clean(centurion.Clip(got.Goal, 80)))
-	for _, why := range got.Unfinished {
-		fmt.Fprintf(&b, "! not complete: %s\n", tui.Clean(why))
-	}
-	for _, it := range got.Items {
-		fmt.Fprintf(&b, "  %-5s %s · %s\n", tui.Clean(cmp.Or(it.Item, it.Task)), tui.Clean(it.Title), proofWords(it))
-		for _, l := range it.Weakened {
-			fmt.Fprintf(&b, "        ! %s\n", tui.Clean(l))
-		}
-	}
-	for _, a := range got.Aside {
-		fmt.Fprintf(&b, "! %s\n", tui.Clean(a.String()))
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return err
-	}
-	if got.Refused != nil && len(got.Files) == 0 { // nobody knows what it would change
-		return nil
-	}
-	if err := tui.Stat(w, got.Files, c.showOptions()); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, outsideLine(got.Items))
-	return err
-}
-
-// outsideLine names the files of a merge that their items were not given by the plan, each with its items; it is empty if there are none.
-func outsideLine(items []takeover.MergedItem) string {
-	by, of := map[string][]string{}, map[string]bool{}
-	for _, it := range items {
-		for _, f := range it.Outside {
-			if !slices.Contains(by[f], it.Item) {
-				by[f] = append(by[f], it.Item)
-			}
-			of[it.Item] = true
-		}
-	}
-	var files []string
-	for _, f := range slices.Sorted(maps.Keys(by)) {
-		files = append(files, fmt.Sprintf("%s (%s)", f, strings.Join(by[f], ", ")))
-	}
-	switch len(of) {
-	case 0:
-		return ""
-	case 1:
-		return "outside its item's files: " + tui.Clean(strings.Join(files, ", ")) + "\n"
-	}
-	return "outside their items' files: " + tui.Clean(strings.Join(files, ", ")) + "\n"
-}
-
-// proofWords says what the proof of an item is worth, and which review has passed where it is worth little.
-func proofWords(it takeover.MergedItem) string {
-	words := string(it.Proof)
-	switch {
-	case it.Proof.Solid():
-		return words
-	case it.Proof == "":
-		words = "no proof of its own"
-	case it.Why != "":
-		words += ": " + tui.Clean(it.Why)
-	}
-	switch it.Review {
-	case "":
-		return words
-	case it.Item:
-		return words + "; a review: PASS"
-	}
-	return words + "; reviewed: PASS by " + tui.Clean(it.Review)
+	return v.merged(v.out, got)
 }
 
 // afterMission offers to merge the work of a mission that has just been completed, or does it if that was asked for. Said: how it
 // is merged stands already where the person reads.
-func (c *cli) afterMission(ctx context.Context, api server.Person, f *runFlags, m centurion.Mission, said bool) error {
+func (c *runner) afterMission(ctx context.Context, api server.Person, m centurion.Mission, said bool) error {
 	if m.Status != centurion.MissionCompleted || m.Isolation != "worktree" || ctx.Err() != nil {
 		return nil
 	}
@@ -191,7 +98,7 @@ func (c *cli) afterMission(ctx context.Context, api server.Person, f *runFlags, 
 	switch {
 	case centurion.KindOf(err) == centurion.KindConflict:
 		return nil // there is nothing to merge, or it was merged meanwhile
-	case err != nil && !f.merge:
+	case err != nil && !c.f.merge:
 		if !said {
 			fmt.Fprintf(c.err, "next: %s\n", merge) // whose error says what is wrong
 		}
@@ -199,24 +106,24 @@ func (c *cli) afterMission(ctx context.Context, api server.Person, f *runFlags, 
 	case err != nil:
 		return err
 	}
-	live := tui.CanLive(c.in, c.out, c.env) && f.format != "json"
+	live := c.live() && c.f.format != "json"
 	w := c.out
-	if f.format == "json" { // whose lines are events and nothing else
+	if c.f.format == "json" { // whose lines are events and nothing else
 		w = c.err
 	}
 	switch {
-	case !f.merge && !live:
+	case !c.f.merge && !live:
 		if !said {
 			fmt.Fprintf(c.err, "next: %s\n", merge)
 		}
 		return nil
-	case !f.merge:
+	case !c.f.merge:
 		yes, err := c.askMerge(ctx, api, got)
 		if err != nil || !yes {
 			return err
 		}
 	default:
-		if err := c.printMerge(w, got); err != nil {
+		if err := print.Merge(w, got, c.showOptions()); err != nil {
 			return err
 		}
 	}
@@ -225,7 +132,7 @@ func (c *cli) afterMission(ctx context.Context, api server.Person, f *runFlags, 
 			return err
 		}
 	}
-	if got.Refused != nil && !f.merge { // the person said yes; the mission is complete all the same
+	if got.Refused != nil && !c.f.merge { // the person said yes; the mission is complete all the same
 		code := c.code
 		c.refused(got.Refused)
 		c.code = code
@@ -235,8 +142,8 @@ func (c *cli) afterMission(ctx context.Context, api server.Person, f *runFlags, 
 }
 
 // askMerge shows what a merge would change and asks whether it is to be done now.
-func (c *cli) askMerge(ctx context.Context, api server.Person, got takeover.MergeReport) (bool, error) {
-	if err := c.printMerge(c.out, got); err != nil {
+func (c *runner) askMerge(ctx context.Context, api server.Person, got takeover.MergeReport) (bool, error) {
+	if err := print.Merge(c.out, got, c.showOptions()); err != nil {
 		return false, err
 	}
 	if got.Refused != nil {
@@ -244,7 +151,7 @@ func (c *cli) askMerge(ctx context.Context, api server.Person, got takeover.Merg
 		return false, nil
 	}
 	for {
-		key, err := tui.Choose(ctx, tui.Choice{Text: "merge now? (y/N, d shows the diff)", Keys: "ynd", Default: "n", In: c.in, Out: c.out, Env: c.env})
+		key, err := c.choose(ctx, "merge now? (y/N, d shows the diff)", "ynd", "n")
 		if err != nil || key == "y" {
 			return key == "y", err
 		}
@@ -256,4 +163,105 @@ func (c *cli) askMerge(ctx context.Context, api server.Person, got takeover.Merg
 			return false, err
 		}
 	}
+}
+
+// merged says what has become of a merge.
+func (c *cli) merged(w io.Writer, got takeover.MergeReport) error {
+	if got.Refused != nil {
+		c.refused(got.Refused)
+		return nil
+	}
+	return print.Merged(w, got)
+}
+
+// refused says why nothing was touched, and what to do. A person has to act: the exit code says so.
+func (c *cli) refused(r *takeover.Refusal) {
+	c.code = exitBlocked
+	fmt.Fprintf(c.err, "centurion: nothing was changed: %s\nnext: %s\n", oneLine(r.Why), oneLine(r.Next))
+}
+
+// undoLine tells a person how to take back what they have just done.
+func (c *cli) undoLine(command string) {
+	if command != "" {
+		fmt.Fprintf(c.err, "undo: %s\n", command)
+	}
+}
+
+const diffHelp = `Show what a mission or a task has changed (default: the latest mission).
+
+Of a mission all that stands on its branch is shown, from where it began; your own uncommitted work that it began with is
+not part of that. Of a task its commits are shown, and while it works what it has not committed yet. A task of the latest
+mission may be named by its item. Files and directories that are named, relative to the repository's top, narrow it down.
+
+Into a pipe the change goes as it is, so that it can be applied: centurion diff T3 | git apply`
+
+func diffCommand(c *cli) *cobra.Command {
+	var stat, names bool
+	cmd := readCommand(c, "diff [MISSION|TASK] [PATH...]", "Show what a mission or task changed", diffHelp,
+		"  centurion diff\n  centurion diff T3 --stat\n  centurion diff msn_0199… src/parser\n  centurion diff tsk_0199… --format json",
+		exactly(0, -1, "a mission or a task, and paths"),
+		func(ctx context.Context, v *view, args []string) error {
+			if stat && names {
+				return &centurion.Error{Kind: centurion.KindUsage, Msg: "--stat and --name-only do not go together", Hint: "choose one of them"}
+			}
+			id, err := lookup.Work(ctx, v.API, first(args))
+			if err != nil {
+				return err
+			}
+			o := takeover.DiffOptions{Patch: v.json() || !stat && !names}
+			if len(args) > 1 {
+				o.Paths = args[1:]
+			}
+			var got takeover.Change
+			err = v.Beside(func(api server.API) (err error) {
+				got, err = api.Diff(ctx, id, o)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return v.printChange(got, stat, names)
+		})
+	cmd.Flags().BoolVar(&stat, "stat", false, "the files and how many lines of them, instead of the lines")
+	cmd.Flags().BoolVar(&names, "name-only", false, "the names of the files only")
+	cmd.ValidArgsFunction = complete(c, 1, missions, items)
+	return cmd
+}
+
+func (v *view) printChange(got takeover.Change, stat, names bool) error {
+	o := v.showOptions()
+	switch {
+	case v.json():
+		return writeJSON(v.out, got)
+	case names:
+		for _, file := range got.Files {
+			if _, err := fmt.Fprintln(v.out, tui.Escape(file.Path)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if !got.Undone.IsZero() {
+		v.note("it was taken back, " + got.Undone.Local().Format(time.DateTime) + "; this is what it had changed")
+	}
+	switch {
+	case len(got.Files) == 0:
+		v.note("nothing was changed")
+		return nil
+	case stat:
+		return tui.Stat(v.out, got.Files, o)
+	case !v.live(): // byte for byte, for whoever applies it
+		_, err := v.out.Write(got.Bytes())
+		return err
+	}
+	return tui.Patch(v.out, string(got.Bytes()), o)
+}
+
+// diffOf shows what a mission has changed to a person who is asked about it.
+func (c *cli) diffOf(ctx context.Context, api server.Person, out io.Writer, mission string) error {
+	got, err := api.Diff(ctx, mission, takeover.DiffOptions{Patch: true})
+	if err != nil {
+		return err
+	}
+	return tui.Patch(out, string(got.Bytes()), c.showOptions())
 }

@@ -20,8 +20,8 @@ import (
 
 // startWith starts a mission. On a terminal the person is asked first whether a plan that no mission owns is to be carried out. Nobody else
 // is asked: that plan is put aside, and stderr says where.
-func (c *cli) startWith(ctx context.Context, s *host.Connection, f *runFlags, goal string, opts centurion.MissionOptions) (server.Mission, error) {
-	if opts.Plan == "" && f.profile == agents.ProfileMission && f.format != "json" && tui.CanLive(c.in, c.out, c.env) {
+func (c *runner) startWith(ctx context.Context, s *host.Connection, goal string, opts centurion.MissionOptions) (server.Mission, error) {
+	if opts.Plan == "" && c.f.profile == agents.ProfileMission && c.f.format != "json" && c.live() {
 		var err error
 		if opts.Plan, err = c.askAdopt(ctx, s); err != nil {
 			return server.Mission{}, err
@@ -36,7 +36,7 @@ func (c *cli) startWith(ctx context.Context, s *host.Connection, f *runFlags, go
 
 // askAdopt asks whether the plan that lies in the project is to be carried out, unless there is none or a mission owns it. It returns the
 // plan's file if it is.
-func (c *cli) askAdopt(ctx context.Context, s *host.Connection) (string, error) {
+func (c *runner) askAdopt(ctx context.Context, s *host.Connection) (string, error) {
 	b, _, err := s.Workspace.ReadFile(workspace.TodoPath, 0)
 	if err != nil || len(bytes.TrimSpace(b)) == 0 {
 		return "", nil // what cannot be read is told when the mission starts
@@ -55,7 +55,7 @@ func (c *cli) askAdopt(ctx context.Context, s *host.Connection) (string, error) 
 	if _, err := fmt.Fprintf(c.out, "No mission of this project wrote the plan in %s (%s).\n", workspace.TodoPath, what); err != nil {
 		return "", err
 	}
-	key, err := tui.Choose(ctx, tui.Choice{Text: "carry it out? (y/n/Q, n puts it aside, q quits)", Keys: "ynq", Default: "q", In: c.in, Out: c.out, Env: c.env})
+	key, err := c.choose(ctx, "carry it out? (y/n/Q, n puts it aside, q quits)", "ynq", "q")
 	switch {
 	case err != nil || key == "n":
 		return "", err

@@ -12,32 +12,31 @@ import (
 	"centurion/agents"
 	"centurion/config"
 	"centurion/host"
-	"centurion/tui"
 	"centurion/workspace"
 )
 
 // prepare reads the configuration and finds the project and the model. The seat is still to be taken.
-func (c *cli) prepare(ctx context.Context, f *runFlags) (*host.Connection, error) {
-	if f.format != "" && f.format != "text" && f.format != "json" {
-		return nil, badValue("format", f.format, []string{"text", "json"})
+func (c *runner) prepare(ctx context.Context) (*host.Connection, error) {
+	if c.f.format != "" && c.f.format != "text" && c.f.format != "json" {
+		return nil, badValue("format", c.f.format, []string{"text", "json"})
 	}
-	p, ws, err := c.locate(f.dir)
+	p, ws, err := c.locate(c.f.dir)
 	if err != nil {
 		return nil, err
 	}
 	s := &host.Connection{Place: p, Workspace: ws, Note: c.note}
-	if s.Config, s.Models, err = c.configure(ctx, ws, f); err != nil {
+	if s.Config, s.Models, err = c.configure(ctx, ws); err != nil {
 		return nil, errors.Join(err, ws.Close())
 	}
 	s.Options = c.hostOptions()
-	if tui.CanLive(c.in, c.out, c.env) && f.format != "json" {
+	if c.live() && c.f.format != "json" {
 		s.Options.Note, s.Options.DiskWait = nil, -1 // the person sees what is waited for
 	}
 	return s, nil
 }
 
 // configure reads the configuration of a project, settles the flags by it, and finds the model.
-func (c *cli) configure(ctx context.Context, ws *workspace.Workspace, f *runFlags) (*config.Config, *host.Models, error) {
+func (c *runner) configure(ctx context.Context, ws *workspace.Workspace) (*config.Config, *host.Models, error) {
 	if fi, err := os.Stat(filepath.Join(ws.Dir(), workspace.Directory)); err == nil && !fi.IsDir() {
 		return nil, nil, ws.CheckWritable() // says so better than what fails to read it
 	}
@@ -45,28 +44,28 @@ func (c *cli) configure(ctx context.Context, ws *workspace.Workspace, f *runFlag
 	if err != nil {
 		return nil, nil, err
 	}
-	flagged := f.model != ""
-	if err := f.settle(cfg.Own); err != nil {
+	flagged := c.f.model != ""
+	if err := c.f.settle(cfg.Own); err != nil {
 		return nil, nil, err
 	}
 	if err := ws.CheckWritable(); err != nil {
 		return nil, nil, err
 	}
-	if err := f.cast(cfg, flagged); err != nil {
+	if err := c.f.cast(cfg, flagged); err != nil {
 		return nil, nil, err
 	}
-	first, err := c.firstModel(ctx, cfg, f)
+	first, err := c.firstModel(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	if first.Warning != "" && !f.known {
+	if first.Warning != "" && !c.f.known {
 		c.note(first.Warning)
 	}
 	if first.Default {
 		c.note(fmt.Sprintf("model %s (%s)", first.Model, cmp.Or(first.From, first.BaseURL)))
 	}
-	cfg.Own.MaxWorkers = cmp.Or(f.maxWorkers, cfg.Own.MaxWorkers)
-	cfg.Own.MaxPerAgent = cmp.Or(f.maxPerAgent, cfg.Own.MaxPerAgent)
+	cfg.Own.MaxWorkers = cmp.Or(c.f.maxWorkers, cfg.Own.MaxWorkers)
+	cfg.Own.MaxPerAgent = cmp.Or(c.f.maxPerAgent, cfg.Own.MaxPerAgent)
 	if _, err := cfg.Rules(); err != nil { // also to hear what of it came with the project
 		return nil, nil, err
 	}
@@ -106,15 +105,15 @@ func (f *runFlags) cast(cfg *config.Config, modelGiven bool) error {
 }
 
 // firstModel finds the model of a mission. What a project's file would send of the person's environment, they are asked for.
-func (c *cli) firstModel(ctx context.Context, cfg *config.Config, f *runFlags) (config.Resolved, error) {
+func (c *runner) firstModel(ctx context.Context, cfg *config.Config) (config.Resolved, error) {
 	for {
-		r, err := cfg.ResolveModel(ctx, f.model)
+		r, err := cfg.ResolveModel(ctx, c.f.model)
 		ask, ok := errors.AsType[*config.Unvouched](err)
-		if !ok || f.detach || f.format != "text" || !tui.CanLive(c.in, c.out, c.env) {
+		if !ok || c.f.detach || c.f.format != "text" || !c.live() {
 			return r, err
 		}
 		c.note(ask.Error())
-		key, failed := tui.Choose(ctx, tui.Choice{Text: "send it? (y/N)", Keys: "yn", Default: "n", In: c.in, Out: c.out, Env: c.env})
+		key, failed := c.choose(ctx, "send it? (y/N)", "yn", "n")
 		if failed != nil || key != "y" {
 			return r, errors.Join(err, failed)
 		}
@@ -125,36 +124,36 @@ func (c *cli) firstModel(ctx context.Context, cfg *config.Config, f *runFlags) (
 }
 
 // options turns flags into what a mission is started with.
-func (c *cli) options(f *runFlags, models *host.Models) (centurion.MissionOptions, error) {
-	live := tui.CanLive(c.in, c.out, c.env)
+func (c *runner) options(models *host.Models) (centurion.MissionOptions, error) {
+	live := c.live()
 	shipped := func(key string) bool {
 		_, project := models.Config.Origin(key)
 		return project
 	}
-	o := centurion.MissionOptions{Agent: f.agent, Model: models.First.Model.String(), Level: f.level, MaxTokens: f.maxTokens,
-		MaxDuration: f.maxDuration.Milliseconds(), MaxRounds: f.maxRounds, MaxWorkers: f.maxWorkers, MaxPerAgent: f.maxPerAgent, MaxToolCalls: f.maxToolCalls,
-		Isolation: f.isolation, Dirty: f.dirty, Setup: models.Config.Own.WorktreeSetup,
-		Verify: models.Config.Own.Verify, AskVerify: shipped("verify"), ShowPlan: live && !f.yes && !f.detach && f.format == "text"}
+	o := centurion.MissionOptions{Agent: c.f.agent, Model: models.First.Model.String(), Level: c.f.level, MaxTokens: c.f.maxTokens,
+		MaxDuration: c.f.maxDuration.Milliseconds(), MaxRounds: c.f.maxRounds, MaxWorkers: c.f.maxWorkers, MaxPerAgent: c.f.maxPerAgent, MaxToolCalls: c.f.maxToolCalls,
+		Isolation: c.f.isolation, Dirty: c.f.dirty, Setup: models.Config.Own.WorktreeSetup,
+		Verify: models.Config.Own.Verify, AskVerify: shipped("verify"), ShowPlan: live && !c.f.yes && !c.f.detach && c.f.format == "text"}
 	o.TrustSetup = len(o.Setup) > 0 && !shipped("worktree.setup")
-	if f.profile == agents.ProfileAssistant {
-		o.Profile, o.Verify, o.ShowPlan = f.profile, nil, false
+	if c.f.profile == agents.ProfileAssistant {
+		o.Profile, o.Verify, o.ShowPlan = c.f.profile, nil, false
 	}
-	o.Merge, o.RequireProof = f.merge, f.requireProof
-	o.Ask = f.ask
+	o.Merge, o.RequireProof = c.f.merge, c.f.requireProof
+	o.Ask = c.f.ask
 	if o.Ask == "" {
 		o.Ask = "deny"
-		if live && f.format == "text" { // also in the background: whoever has a terminal can answer from it
+		if live && c.f.format == "text" { // also in the background: whoever has a terminal can answer from it
 			o.Ask = "ask"
 		}
 	}
-	o.Unattended = o.Ask == "ask" && !(live && f.format == "text")
+	o.Unattended = o.Ask == "ask" && !(live && c.f.format == "text")
 	switch {
 	case models.First.Price != nil:
-		o.MaxCost = f.maxCost
-		if !f.costSet {
+		o.MaxCost = c.f.maxCost
+		if !c.f.costSet {
 			o.MaxCost = defaultMaxCost
 		}
-	case f.costSet:
+	case c.f.costSet:
 		return o, &centurion.Error{Kind: centurion.KindConfig, Msg: fmt.Sprintf("--max-cost needs a price, and %s has none", models.First.Model),
 			Hint: fmt.Sprintf("give its price under provider.%s.models.%s.cost in opencode.json (of the project, or in ~/.config/opencode), in USD for a million tokens: \"cost\": {\"input\": 1, \"output\": 4}; or use --max-tokens",
 				models.First.Model.Provider, models.First.Model.ID)}

@@ -2,13 +2,20 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/cli/lookup"
+	"centurion/cli/print"
+	"centurion/event/progress"
+	"centurion/event/toast"
 	"centurion/host"
+	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/tui"
 )
@@ -56,16 +63,8 @@ func tasksCommand(c *cli) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return tui.Tasks(c.out, taskNouns(all), c.listOptions(ctx, v.API, m))
+			return tui.Tasks(c.out, lookup.Tasks(all), c.listOptions(ctx, v.API, m))
 		})
-}
-
-func taskNouns(all []server.Task) []centurion.Task {
-	nouns := make([]centurion.Task, len(all))
-	for i, t := range all {
-		nouns[i] = t.Noun()
-	}
-	return nouns
 }
 
 func showCommand(c *cli) *cobra.Command {
@@ -79,7 +78,7 @@ func showCommand(c *cli) *cobra.Command {
 		"  centurion show\n  centurion show msn_0199…\n  centurion show tsk_0199… --format json\n  centurion show msn_0199… --progress\n"+
 			"  centurion show ses_0199… --prompt\n  centurion show T2\n  centurion show --tree 0/", exactly(0, 1, "at most one id"),
 		func(ctx context.Context, v *view, args []string) error {
-			id, err := shownID(ctx, v.API, first(args))
+			id, err := lookup.IDOrLatest(ctx, v.API, first(args))
 			if err != nil {
 				return err
 			}
@@ -89,7 +88,7 @@ func showCommand(c *cli) *cobra.Command {
 			if tree {
 				return v.showTree(ctx, id)
 			}
-			s, object, err := gather(ctx, v.API, id)
+			s, object, err := lookup.Gather(ctx, v.API, id)
 			if err != nil {
 				return err
 			}
@@ -106,7 +105,7 @@ func showCommand(c *cli) *cobra.Command {
 				o = c.listOptions(ctx, v.API, server.Mission{ID: s.Mission.ID, Status: s.Mission.Status, Options: s.Mission.Options})
 			}
 			if s.Task != nil {
-				o.Doubt = doubtsOf(ctx, v.API, s.Task.Mission)
+				o.Doubt = lookup.Doubts(ctx, v.API, s.Task.Mission)
 			}
 			o.Prompt = prompt
 			return tui.Show(c.out, s, o)
@@ -116,91 +115,6 @@ func showCommand(c *cli) *cobra.Command {
 	cmd.Flags().BoolVar(&prompt, "prompt", false, "a task or session: its system prompt whole")
 	cmd.Flags().BoolVar(&tree, "tree", false, "the messages of a session as a tree, with its branches and marks")
 	return cmd
-}
-
-// gather collects what belongs to one id, for people and as the object for scripts.
-func gather(ctx context.Context, api server.API, id string) (tui.Shown, any, error) {
-	switch {
-	case strings.HasPrefix(id, string(centurion.PrefixTask)+"_"):
-		t, err := api.Task(ctx, id)
-		if err != nil {
-			return tui.Shown{}, nil, err
-		}
-		s := tui.Shown{Task: new(t.Noun())}
-		object := struct {
-			server.Task
-			Given    *given           `json:"given,omitempty"`
-			Messages []server.Message `json:"messages"`
-		}{t, nil, []server.Message{}}
-		if t.Session != "" {
-			r, err := api.Session(ctx, t.Session)
-			switch {
-			case centurion.KindOf(err) == centurion.KindNotFound: // it was removed with the task, which stands in the archive
-				return s, object, nil
-			case err != nil:
-				return tui.Shown{}, nil, err
-			}
-			if object.Messages, err = api.Messages(ctx, t.Session); err != nil {
-				return tui.Shown{}, nil, err
-			}
-			s.Session, s.Messages, object.Given = &r, messageNouns(object.Messages), givenTo(r, object.Messages)
-		}
-		return s, object, nil
-	case strings.HasPrefix(id, string(centurion.PrefixSession)+"_"):
-		r, err := api.Session(ctx, id)
-		if err != nil {
-			return tui.Shown{}, nil, err
-		}
-		s, err := account(ctx, api, r)
-		if err != nil {
-			return s, nil, err
-		}
-		msgs, err := api.Messages(ctx, r.ID)
-		s.Messages = messageNouns(msgs)
-		return s, struct {
-			centurion.Session
-			Own      centurion.Spent  `json:"own"`
-			Total    centurion.Spent  `json:"total"`
-			Counters counters         `json:"counters"`
-			Given    *given           `json:"given,omitempty"`
-			Messages []server.Message `json:"messages"`
-		}{*s.Session, s.Own, s.Total, countersOf(r, msgs), givenTo(r, msgs), msgs}, err
-	case strings.HasPrefix(id, string(centurion.PrefixMission)+"_"):
-		return gatherMission(ctx, api, id)
-	}
-	return tui.Shown{}, nil, &centurion.Error{Op: "show", Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not the id of a mission, task or session", id),
-		Hint: "ids begin with msn_, tsk_ or ses_; see: centurion ps, centurion tasks"}
-}
-
-func gatherMission(ctx context.Context, api server.API, id string) (tui.Shown, any, error) {
-	m, err := api.Mission(ctx, id)
-	if err != nil {
-		return tui.Shown{}, nil, err
-	}
-	tasks, err := api.Tasks(ctx, m.ID)
-	if err != nil {
-		return tui.Shown{}, nil, err
-	}
-	receipts, err := api.Receipts(ctx, m.ID)
-	if err != nil {
-		return tui.Shown{}, nil, err
-	}
-	sessions, err := api.Sessions(ctx, m.ID)
-	return tui.Shown{Mission: new(m.Noun()), Tasks: taskNouns(tasks), Receipts: receipts, Sessions: sessions}, struct {
-		server.Mission
-		Board    []server.Task       `json:"board"`
-		Receipts []centurion.Receipt `json:"receipts"`
-		Sessions []centurion.Session `json:"sessions"`
-	}{m, tasks, receipts, sessions}, err
-}
-
-func messageNouns(all []server.Message) []centurion.Message {
-	out := make([]centurion.Message, len(all))
-	for i, m := range all {
-		out[i] = m.Info
-		out[i].Parts, out[i].Origin, out[i].Prev = m.Parts, m.Origin, m.Prev
-	}
-	return out
 }
 
 func logsCommand(c *cli) *cobra.Command {
@@ -217,7 +131,7 @@ func logsCommand(c *cli) *cobra.Command {
 				c.awaitHost(ctx, f.dir, id)
 			}
 			return c.open(ctx, f, func(v *view) error {
-				q, err := eventsOf(ctx, v.API, first(args))
+				q, err := lookup.Events(ctx, v.API, first(args))
 				if err != nil {
 					return err
 				}
@@ -245,53 +159,217 @@ func logsCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// eventsOf selects the events of one id, the latest mission's for "".
-func eventsOf(ctx context.Context, api server.API, id string) (server.EventQuery, error) {
-	if id != "" {
-		var err error
-		if id, err = idOf(ctx, api, id); err != nil {
-			return server.EventQuery{}, err
-		}
+// withState adds how a session stands right now to what is shown of it or its task: to the object for a script, and
+// before the text for a person. What has ended, or has no session yet, has no such state.
+func (v *view) withState(ctx context.Context, id string, object any) (any, error) {
+	s, err := v.API.State(ctx, id)
+	switch kind := centurion.KindOf(err); {
+	case kind == centurion.KindNotFound || kind == centurion.KindConflict:
+		return object, nil
+	case err != nil:
+		return nil, err
+	case v.json():
+		return merged(object, map[string]any{"state": s})
+	case s.Activity == orchestrator.Ended:
+		return object, nil
 	}
-	switch {
-	case strings.HasPrefix(id, string(centurion.PrefixTask)+"_"):
-		t, err := api.Task(ctx, id)
-		return server.EventQuery{Mission: t.Mission, Task: t.ID}, err
-	case strings.HasPrefix(id, string(centurion.PrefixSession)+"_"):
-		s, err := api.Session(ctx, id)
-		return server.EventQuery{Mission: s.Metadata.Mission, Session: s.ID}, err
-	}
-	m, err := api.Mission(ctx, id)
-	return server.EventQuery{Mission: m.ID}, err
+	_, err = fmt.Fprintln(v.out, print.State(s))
+	return object, err
 }
 
-func cancelCommand(c *cli) *cobra.Command {
-	var reason string
-	cmd := projectCommand(c, "cancel ID", "Cancel a mission or a task", "Cancel a mission or a task. What it has changed in the project stays.",
-		"  centurion cancel msn_0199… --reason \"wrong branch\"", exactly(1, 1, "an id"),
+// merged adds fields to an object as it is written in JSON.
+func merged(object any, more map[string]any) (any, error) {
+	b, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(b, &fields); err != nil {
+		return nil, err
+	}
+	for name, v := range more {
+		if fields[name], err = json.Marshal(v); err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}
+
+func pathCommand(c *cli) *cobra.Command {
+	cmd := readCommand(c, "path TASK", "Print where a task works",
+		"Print the directory that a task works in, to open it in an editor. A task that has ended works nowhere: then the branch\n"+
+			"is told that holds its work, and how to look at it. A task of the latest mission may be named by its item, and a\n"+
+			"mission is its Commander's directory.",
+		"  code \"$(centurion path T2)\"\n  centurion path tsk_0199…", exactly(1, 1, "a task"),
 		func(ctx context.Context, v *view, args []string) error {
-			id, err := idOf(ctx, v.API, args[0])
+			id, err := lookup.IDOrLatest(ctx, v.API, args[0])
 			if err != nil {
 				return err
 			}
-			what, err := living(ctx, v.API, id)
+			at, err := lookup.Checkout(ctx, v.API, id)
 			if err != nil {
 				return err
 			}
-			err = v.AsHost(ctx, func(api server.API) error { return api.Cancel(ctx, what, reason) })
-			if err == nil {
-				c.undoLine(afterCancel(what))
+			if v.json() {
+				return writeJSON(c.out, at)
 			}
-			return c.say(err, "cancelled "+what)
+			_, err = fmt.Fprintln(c.out, at.Dir)
+			return err
 		})
-	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission or task")
+	cmd.ValidArgsFunction = complete(c, 1, agentsOf, missions)
 	return cmd
 }
 
-// afterCancel is how the work on a mission goes on that was cancelled: as a copy. A task is done anew by its mission.
-func afterCancel(id string) string {
-	if strings.HasPrefix(id, string(centurion.PrefixMission)+"_") {
-		return "centurion fork " + id + ", which goes on as a copy"
+// derivedFlags ask for what follows from a mission's events instead of what is stored of it.
+type derivedFlags struct{ progress, notices bool }
+
+func (f *derivedFlags) bind(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.progress, "progress", false, "the newest 100 steps of a session, or of a mission's or a task's")
+	cmd.Flags().BoolVar(&f.notices, "notices", false, "the newest 100 notices of a session, or of a mission's or a task's")
+}
+
+func (f *derivedFlags) any() bool { return f.progress || f.notices }
+
+// listOptions are showOptions with the caps on workers that a mission was started with.
+func (c *cli) listOptions(ctx context.Context, api server.API, m server.Mission) tui.ShowOptions {
+	o := c.showOptions()
+	o.Asking = lookup.Asking(ctx, api, m)
+	o.Doubt = lookup.Doubts(ctx, api, m.ID)
+	o.Slots, o.PerAgent = m.Options.MaxWorkers, m.Options.MaxPerAgent
+	return o
+}
+
+// showDerived reads a mission's events once and shows what follows from them for one session.
+func (v *view) showDerived(ctx context.Context, want derivedFlags, id string) error {
+	if want.progress && want.notices {
+		return &centurion.Error{Kind: centurion.KindUsage, Msg: "--progress and --notices are two different things to show",
+			Hint: "give one of them: centurion show " + id + " --progress"}
 	}
-	return ""
+	if _, _, err := lookup.Gather(ctx, v.API, id); err != nil { // it says best what is wrong with an id
+		return err
+	}
+	mission, session, err := lookup.Session(ctx, v.API, id)
+	if err != nil {
+		return err
+	}
+	var steps progress.Tracker
+	notices := toast.Deriver{Caps: func(string) (slots, perAgent int) {
+		m, err := v.API.Mission(ctx, mission)
+		if err != nil {
+			return 0, 0
+		}
+		return m.Options.MaxWorkers, m.Options.MaxPerAgent
+	}}
+	for e, err := range v.API.Events(ctx, server.EventQuery{Mission: mission}) {
+		if err != nil {
+			return err
+		}
+		steps.Apply(e)
+		notices.Apply(e)
+	}
+	notices.Flush(centurion.Now().Add(toast.Window))
+	if want.progress {
+		return v.showProgress(mission, steps.Snapshots(session))
+	}
+	return v.showNotices(notices.Kept(session))
+}
+
+func (v *view) showProgress(mission string, all []progress.Snapshot) error {
+	none := "No steps yet."
+	if all == nil {
+		none = "It has ended, and progress is kept while a session lives. See: centurion logs " + mission
+		all = []progress.Snapshot{}
+	}
+	if v.json() {
+		return writeJSON(v.out, all)
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(v.out, none)
+		return err
+	}
+	return tui.Progress(v.out, all, v.showOptions())
+}
+
+func (v *view) showNotices(all []toast.Notice) error {
+	events := make([]centurion.Event, len(all))
+	for i, n := range all {
+		events[i] = n.Event()
+	}
+	if v.json() {
+		return writeJSON(v.out, events)
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(v.out, "No notices.")
+		return err
+	}
+	return tui.Notices(v.out, events, v.showOptions())
+}
+
+// everyMission is `centurion ps --all`.
+func (c *cli) everyMission(ctx context.Context, dir, format string) error {
+	if err := checkFormat(format); err != nil {
+		return err
+	}
+	if dir != "" {
+		return &centurion.Error{Kind: centurion.KindUsage, Msg: "--all lists the missions of every project, --dir those of one",
+			Hint: "leave one of them out"}
+	}
+	projects, err := host.Projects(ctx, c.getenv, c.note)
+	if err != nil {
+		return err
+	}
+	all := []server.Mission{}
+	for _, p := range projects {
+		all = append(all, p.Missions...)
+	}
+	slices.SortStableFunc(all, newestFirst)
+	if format == "json" {
+		return writeJSON(c.out, all)
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(c.out, "No missions in any project yet. Start one with: centurion run \"GOAL\"")
+		return err
+	}
+	return c.printPlaced(all)
+}
+
+func newestFirst(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) }
+
+// printPlaced prints missions with their directories.
+func (c *cli) printPlaced(all []server.Mission) error {
+	for _, m := range all {
+		if err := c.printMissions([]server.Mission{m}); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(c.out, "  "+tui.Escape(m.Directory)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cli) printMissions(all []server.Mission) error {
+	o := c.showOptions()
+	o.NeedsYou = map[string]bool{}
+	nouns := make([]centurion.Mission, len(all))
+	for i, m := range all {
+		nouns[i], o.NeedsYou[m.ID] = m.Noun(), m.Asks > 0
+	}
+	return tui.Missions(c.out, nouns, o)
+}
+
+// sayMoved tells a person whose project has no missions of those that it may have had elsewhere.
+func (c *cli) sayMoved(ctx context.Context, dir string) {
+	p, ws, err := c.locate(dir)
+	if err != nil {
+		return // what was asked for has been told
+	}
+	defer ws.Close()
+	for _, old := range host.MovedFrom(ctx, p.Dir, c.getenv, c.note) {
+		c.note(movedText(old))
+	}
+}
+
+func movedText(old string) string {
+	return fmt.Sprintf("missions of %s are kept, which is not there any more; if this is it, they go on when it is moved back; see them with: centurion ps --all", old)
 }

@@ -16,13 +16,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/cli/lookup"
 	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/report"
 	"centurion/server"
+	"centurion/takeover"
 	"centurion/workspace"
 	"centurion/workspace/todo"
-	"centurion/worktree"
 )
 
 // The forms of a report.
@@ -50,7 +51,7 @@ func reportCommand(c *cli) *cobra.Command {
 			}
 			ctx := cmd.Context()
 			return c.open(ctx, &readFlags{dir: dir, format: "text"}, func(v *view) error {
-				r, err := c.report(ctx, v.API, dir, first(args))
+				r, err := reportOf(ctx, v.View, first(args))
 				if err != nil {
 					return err
 				}
@@ -110,28 +111,18 @@ func writeReport(w io.Writer, r *report.Report, form string) error {
 	return r.Markdown(w)
 }
 
-// report makes the report of a mission.
-func (c *cli) report(ctx context.Context, api server.API, dir, typed string) (*report.Report, error) {
-	p, ws, err := c.locate(dir)
-	if err != nil {
-		return nil, err
-	}
-	r, err := c.reportOf(ctx, api, p, ws, typed)
-	return r, errors.Join(err, ws.Close())
-}
-
-// reportOf makes the report of a mission of the project at a place.
-func (c *cli) reportOf(ctx context.Context, api server.API, p host.Place, ws *workspace.Workspace, typed string) (*report.Report, error) {
-	d, err := recorded(ctx, api, typed)
+// reportOf makes the report of a mission.
+func reportOf(ctx context.Context, v *host.View, typed string) (*report.Report, error) {
+	d, err := recorded(ctx, v.API, typed)
 	if err == nil {
 		var missions []server.Mission
 		var doc *todo.Doc
-		if missions, err = api.Missions(ctx); ownsPlan(missions, d.Mission) {
-			d.Items, d.Checks, doc = planOf(ws, d.Mission.Todo)
+		if missions, err = v.API.Missions(ctx); ownsPlan(missions, d.Mission) {
+			d.Items, d.Checks, doc = planOf(v.Workspace, d.Mission.Todo)
 		}
 		d.Reviews = reviewsOf(doc, d)
-		d.Files, d.NoFiles = changesOf(ctx, p, d.Mission, d.Tasks)
-		d.Branches = unmergedOf(ctx, p, d.Mission, d.Tasks)
+		d.Files, d.NoFiles = takeover.Changes(ctx, v.Place.State, d.Mission, d.Tasks)
+		d.Branches = takeover.Unmerged(ctx, v.Place.State, d.Mission, d.Tasks)
 	}
 	return report.New(d), err
 }
@@ -162,7 +153,7 @@ func recorded(ctx context.Context, api server.API, typed string) (d report.Data,
 	if err != nil {
 		return d, err
 	}
-	d.Tasks = taskNouns(tasks)
+	d.Tasks = lookup.Tasks(tasks)
 	m, err = api.Mission(ctx, m.ID)
 	d.Mission, d.Now = m.Noun(), centurion.Now()
 	return d, err
@@ -210,83 +201,6 @@ func reviewsOf(doc *todo.Doc, d report.Data) map[string]report.Review {
 		out[id] = report.Review{Task: t.ID, Item: t.Item, Name: cmp.Or(t.Item, t.Title, t.ID)}
 	}
 	return out
-}
-
-// unmergedOf finds the branches on which work of tasks stands that ended without its being merged. What git does not tell is
-// left out.
-func unmergedOf(ctx context.Context, p host.Place, m centurion.Mission, tasks []centurion.Task) map[string]string {
-	out := map[string]string{}
-	family, ok := strings.CutSuffix(m.Branch, "mission")
-	if !ok || m.Base == nil {
-		return out
-	}
-	repo, err := worktree.Open(ctx, worktree.Options{Dir: m.Directory, Home: filepath.Join(p.State, "worktrees")})
-	if err != nil {
-		return out
-	}
-	defer repo.Close()
-	for _, t := range tasks {
-		if t.Status != centurion.TaskBlocked && t.Status != centurion.TaskFailed && t.Status != centurion.TaskCancelled {
-			continue
-		}
-		if tip, err := repo.Tip(ctx, family+t.ID); err == nil && tip != "" && tip != m.Base.Commit {
-			out[t.ID] = family + t.ID
-		}
-	}
-	return out
-}
-
-// changesOf lists the files that a mission has changed: whole from git, else as its tasks tell of them.
-func changesOf(ctx context.Context, p host.Place, m centurion.Mission, tasks []centurion.Task) (files []centurion.FileDiff, why string) {
-	if m.Base != nil && m.Branch != "" {
-		files, err := diffOf(ctx, p, m)
-		if err == nil {
-			return files, ""
-		}
-		why = "What was changed cannot be read from git: " + err.Error()
-	}
-	seen := map[string]int{}
-	add := func(f centurion.FileChange) {
-		i, ok := seen[f.Path]
-		if !ok {
-			seen[f.Path] = len(files)
-			files = append(files, centurion.FileDiff{FileChange: f})
-			return
-		}
-		files[i].Added, files[i].Deleted, files[i].Status = files[i].Added+f.Added, files[i].Deleted+f.Deleted, f.Status
-	}
-	for _, t := range tasks {
-		for _, l := range t.Landed {
-			for _, f := range l.Files {
-				add(f)
-			}
-		}
-		if len(t.Landed) > 0 {
-			continue
-		}
-		for _, name := range t.Files {
-			if _, ok := seen[name]; !ok {
-				add(centurion.FileChange{Path: name, Status: "changed"})
-			}
-		}
-	}
-	return files, why
-}
-
-func diffOf(ctx context.Context, p host.Place, m centurion.Mission) ([]centurion.FileDiff, error) {
-	repo, err := worktree.Open(ctx, worktree.Options{Dir: m.Directory, Home: filepath.Join(p.State, "worktrees")})
-	if err != nil {
-		return nil, err
-	}
-	tip, err := repo.Tip(ctx, m.Branch)
-	if err == nil && tip == "" {
-		err = &centurion.Error{Op: "read branch", Kind: centurion.KindNotFound, Msg: "the branch " + m.Branch + " is gone"}
-	}
-	var files []centurion.FileDiff
-	if err == nil {
-		files, err = repo.Diff(ctx, m.Base.Commit, tip)
-	}
-	return files, errors.Join(err, repo.Close())
 }
 
 // replaceFile writes a file whole or not at all. A link is followed; what is no file, such as a pipe, is written to.

@@ -25,11 +25,7 @@ func resumeCommand(c *cli) *cobra.Command {
 		Args:    exactly(0, 1, "at most one mission"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.costSet = cmd.Flags().Changed("max-cost")
-			id := ""
-			if len(args) > 0 {
-				id = args[0]
-			}
-			return c.resumeMission(cmd.Context(), f, id)
+			return (&runner{c, f}).resumeMission(cmd.Context(), first(args))
 		},
 	}
 	f.bind(cmd)
@@ -39,26 +35,26 @@ func resumeCommand(c *cli) *cobra.Command {
 
 // again prepares to go on with a mission, with its own caps and limits where the flags do not say otherwise. The caller
 // closes the seat's workspace.
-func (c *cli) again(ctx context.Context, f *runFlags, m server.Mission) (*host.Connection, centurion.MissionOptions, error) {
-	given := *f
-	f.known = f.model == "" && m.Model != ""
-	f.model, f.profile = cmp.Or(f.model, m.Model), cmp.Or(m.Options.Profile, agents.ProfileMission)
+func (c *runner) again(ctx context.Context, m server.Mission) (*host.Connection, centurion.MissionOptions, error) {
+	given := *c.f
+	c.f.known = c.f.model == "" && m.Model != ""
+	c.f.model, c.f.profile = cmp.Or(c.f.model, m.Model), cmp.Or(m.Options.Profile, agents.ProfileMission)
 	// The mission's own caps stay, where a flag does not say otherwise, and so does what was said of asks in advance: that all is
 	// allowed, or that they wait although nobody watches. Whether there is a person to be asked is else a matter of this run.
-	f.maxWorkers = cmp.Or(f.maxWorkers, m.Options.MaxWorkers)
-	f.maxPerAgent = cmp.Or(f.maxPerAgent, m.Options.MaxPerAgent)
-	s, err := c.prepare(ctx, f)
+	c.f.maxWorkers = cmp.Or(c.f.maxWorkers, m.Options.MaxWorkers)
+	c.f.maxPerAgent = cmp.Or(c.f.maxPerAgent, m.Options.MaxPerAgent)
+	s, err := c.prepare(ctx)
 	if err != nil {
 		return nil, centurion.MissionOptions{}, err
 	}
-	f.costSet = given.costSet
+	c.f.costSet = given.costSet
 	if given.ask == "" {
-		f.ask = ""
+		c.f.ask = ""
 		if m.Options.Ask == "allow" || m.Options.Unattended {
-			f.ask = m.Options.Ask
+			c.f.ask = m.Options.Ask
 		}
 	}
-	opts, err := c.options(f, s.Models)
+	opts, err := c.options(s.Models)
 	if err != nil {
 		return nil, opts, errors.Join(err, s.Workspace.Close())
 	}
@@ -84,18 +80,18 @@ func (c *cli) sayOthers(ctx context.Context, api server.API) {
 }
 
 // resumeMission is `centurion resume`.
-func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
-	m, over, err := c.look(ctx, f, id)
+func (c *runner) resumeMission(ctx context.Context, id string) error {
+	m, over, err := c.look(ctx, id)
 	if err != nil || over {
 		return err
 	}
-	conn, opts, err := c.again(ctx, f, m)
+	conn, opts, err := c.again(ctx, m)
 	if err != nil {
 		return err
 	}
 	defer conn.Workspace.Close()
-	id, opts.Detached, conn.Except = m.ID, f.detach, m.ID
-	return c.launch(ctx, conn, f, func() (m server.Mission, after int64, err error) {
+	id, opts.Detached, conn.Except = m.ID, c.f.detach, m.ID
+	return c.launch(ctx, conn, func() (m server.Mission, after int64, err error) {
 		if after, err = host.Call(ctx, conn, func(api server.API) (int64, error) { return api.LastSeq(ctx) }); err == nil {
 			m, err = host.Call(ctx, conn, func(api server.API) (server.Mission, error) { return api.Resume(ctx, id, opts) })
 		}
@@ -108,25 +104,25 @@ func (c *cli) resumeMission(ctx context.Context, f *runFlags, id string) error {
 
 // look finds the mission that is to be resumed. It is over if there is nothing to resume: the end of a mission that has ended is printed,
 // and a mission that another process runs is watched to its end.
-func (c *cli) look(ctx context.Context, f *runFlags, id string) (m server.Mission, over bool, err error) {
-	err = c.open(ctx, f.looks(), func(v *view) (err error) {
+func (c *runner) look(ctx context.Context, id string) (m server.Mission, over bool, err error) {
+	err = c.open(ctx, c.f.looks(), func(v *view) (err error) {
 		m, err = v.API.Mission(ctx, id)
 		switch {
 		case err != nil:
 		case m.Status == centurion.MissionCompleted || m.Status == centurion.MissionCancelled:
 			if over, err = true, v.printEnd(ctx, m); err == nil {
-				err = v.AsHost(ctx, func(api server.API) error { return c.afterMission(ctx, api, f, m.Noun(), false) })
+				err = v.AsHost(ctx, func(api server.API) error { return c.afterMission(ctx, api, m.Noun(), false) })
 			}
 			if id == "" && err == nil {
 				c.sayOthers(ctx, v.API)
 			}
 		case m.Status.Alive(): // of a project without a host it would be told as interrupted
-			if f.maxWorkers > 0 || f.maxPerAgent > 0 {
-				if _, err := v.API.Resume(ctx, m.ID, centurion.MissionOptions{MaxWorkers: f.maxWorkers, MaxPerAgent: f.maxPerAgent}); err != nil {
+			if c.f.maxWorkers > 0 || c.f.maxPerAgent > 0 {
+				if _, err := v.API.Resume(ctx, m.ID, centurion.MissionOptions{MaxWorkers: c.f.maxWorkers, MaxPerAgent: c.f.maxPerAgent}); err != nil {
 					return err
 				}
 			}
-			over, err = true, v.watch(ctx, f, m)
+			over, err = true, c.watch(ctx, v, m)
 		}
 		return err
 	})

@@ -60,12 +60,13 @@ func (c *cli) serveFrontEnd(ctx context.Context, f *runFlags, costSet bool) erro
 	}
 	f.format = "json" // nobody is there to see a picture
 	given := *f
-	s, err := c.prepare(ctx, f)
+	run := &runner{c, f}
+	s, err := run.prepare(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Workspace.Close()
-	if err := c.confirmDirectory(ctx, s.Workspace.Dir(), f, given.yes); err != nil {
+	if err := run.confirmDirectory(ctx, s.Workspace.Dir(), given.yes); err != nil {
 		return err
 	}
 	if err := s.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
@@ -96,16 +97,17 @@ func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission
 		}
 	}
 	f, models := e.settled, e.seat.Models
+	run := &runner{e.c, &f}
 	if p.Agent+p.Model+p.Profile != "" {
 		f = e.given
 		f.agent, f.model, f.profile = cmp.Or(p.Agent, f.agent), cmp.Or(p.Model, f.model), cmp.Or(p.Profile, f.profile)
 		var err error
-		if _, models, err = e.c.configure(ctx, e.seat.Workspace, &f); err != nil {
+		if _, models, err = run.configure(ctx, e.seat.Workspace); err != nil {
 			return server.Mission{}, err
 		}
 	}
 	f.ask = cmp.Or(f.ask, "ask") // the front end is asked
-	opts, err := e.c.options(&f, models)
+	opts, err := run.options(models)
 	if err != nil {
 		return server.Mission{}, err
 	}

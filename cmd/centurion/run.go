@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/cli/goal"
 	"centurion/host"
 	"centurion/server"
 	"centurion/tui"
@@ -41,11 +42,11 @@ func runCommand(c *cli) *cobra.Command {
 		Args: exactly(0, -1, "a goal"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.costSet = cmd.Flags().Changed("max-cost")
-			goal, err := c.goal(args)
+			text, err := c.readGoal(args)
 			if err != nil {
 				return err
 			}
-			return c.startMission(cmd.Context(), f, goal)
+			return (&runner{c, f}).startMission(cmd.Context(), text)
 		},
 	}
 	f.bind(cmd)
@@ -64,71 +65,68 @@ func badValue(flag, value string, all []string) error {
 	return e
 }
 
-// goal reads the goal from the arguments or from standard input.
-func (c *cli) goal(args []string) (string, error) {
-	goal := strings.Join(args, " ")
-	if goal == "-" {
-		b, err := io.ReadAll(io.LimitReader(c.in, maxGoal+1))
+// readGoal reads the goal from the arguments or from standard input.
+func (c *cli) readGoal(args []string) (string, error) {
+	text := strings.Join(args, " ")
+	if text == "-" {
+		b, err := io.ReadAll(io.LimitReader(c.in, goal.MaxSize+1))
 		if err != nil {
 			return "", &centurion.Error{Op: "read the goal from standard input", Kind: centurion.KindUsage, Err: err}
 		}
-		goal = string(b)
+		text = string(b)
 	}
-	if len(goal) > maxGoal {
-		return "", &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("the goal is longer than %d KB", maxGoal>>10),
+	if len(text) > goal.MaxSize {
+		return "", &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("the goal is longer than %d KB", goal.MaxSize>>10),
 			Hint: "put the details into a file of the project and name it in the goal"}
 	}
-	goal = strings.TrimSpace(goal)
-	if goal == "" {
+	text = strings.TrimSpace(text)
+	if text == "" {
 		return "", &centurion.Error{Kind: centurion.KindUsage, Msg: "there is no goal",
 			Hint: `say what is to be done: centurion run "add a rate limit to the API"`}
 	}
-	return goal, nil
+	return text, nil
 }
 
-// maxGoal bounds a goal, in bytes: it is sent with every request.
-const maxGoal = 256 << 10
-
 // startMission is `centurion run`.
-func (c *cli) startMission(ctx context.Context, f *runFlags, text string) error {
-	st, err := c.begin(ctx, f, text)
+func (c *runner) startMission(ctx context.Context, text string) error {
+	st, err := c.begin(ctx, text)
 	if err != nil || st.done {
 		return err
 	}
-	sure := f.yes // of the person, not of a file
-	conn, err := c.prepare(ctx, f)
+	sure := c.f.yes // of the person, not of a file
+	conn, err := c.prepare(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Workspace.Close()
-	if err := c.confirmDirectory(ctx, conn.Workspace.Dir(), f, sure); err != nil {
+	if err := c.confirmDirectory(ctx, conn.Workspace.Dir(), sure); err != nil {
 		return err
 	}
-	opts, err := c.options(f, conn.Models)
+	opts, err := c.options(conn.Models)
 	if err != nil {
 		return err
 	}
-	with, err := attachments(conn.Workspace, f.files, maxGoal-len(st.goal))
+	with, err := goal.Attach(conn.Workspace, c.f.files, goal.MaxSize-len(st.goal))
 	if err == nil {
-		err = with.takenBy(conn.Models)
+		err = with.CheckTakenBy(conn.Models.First, conn.Config)
 	}
 	if err != nil {
 		return err
 	}
-	opts.Attached, opts.Files = strings.TrimSpace(with.text), with.files
-	opts.PlanOnly, opts.Plan, opts.Detached = st.planOnly, f.plan, f.detach
+	opts.Attached, opts.Files = strings.TrimSpace(with.Text), with.Files
+	opts.PlanOnly, opts.Plan, opts.Detached = st.planOnly, c.f.plan, c.f.detach
 	opts.ShowPlan = opts.ShowPlan && !st.planOnly
 	opts.Request = rand.Text() // if the host dies before it answers, the next one is asked again
-	return c.launch(ctx, conn, f, func() (m server.Mission, after int64, err error) {
-		m, err = c.startWith(ctx, conn, f, st.goal, opts)
+	return c.launch(ctx, conn, func() (m server.Mission, after int64, err error) {
+		m, err = c.startWith(ctx, conn, st.goal, opts)
 		return m, 0, err
 	})
 }
 
 // launch brings a mission to its end: it connects to the project's host or becomes it, starts or resumes the mission there, and follows it from
 // an event on. With --detach a background host gets the mission.
-func (c *cli) launch(ctx context.Context, conn *host.Connection, f *runFlags, begin func() (m server.Mission, after int64, err error)) error {
-	if f.detach {
+func (c *runner) launch(ctx context.Context, conn *host.Connection, begin func() (m server.Mission, after int64, err error)) error {
+	if c.f.detach {
 		if err := conn.ConnectBackground(ctx); err != nil {
 			return err
 		}
@@ -136,7 +134,7 @@ func (c *cli) launch(ctx context.Context, conn *host.Connection, f *runFlags, be
 		if err != nil {
 			return err
 		}
-		return c.printDetached(ctx, conn, f, m)
+		return c.printDetached(ctx, conn, m)
 	}
 	if err := conn.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
 		return err
@@ -146,12 +144,12 @@ func (c *cli) launch(ctx context.Context, conn *host.Connection, f *runFlags, be
 	if err != nil {
 		return errors.Join(err, conn.Close(ctx))
 	}
-	return c.follow(ctx, conn, f, m.ID, after)
+	return c.follow(ctx, conn, m.ID, after)
 }
 
 // confirmDirectory asks before agents work on the home directory or on a whole file system, which nobody means by a project. Without a
 // terminal it refuses, unless the person is sure.
-func (c *cli) confirmDirectory(ctx context.Context, dir string, f *runFlags, sure bool) error {
+func (c *runner) confirmDirectory(ctx context.Context, dir string, sure bool) error {
 	what := ""
 	switch home, err := filepath.EvalSymlinks(c.getenv("HOME")); {
 	case filepath.Dir(dir) == dir:
@@ -164,11 +162,11 @@ func (c *cli) confirmDirectory(ctx context.Context, dir string, f *runFlags, sur
 	}
 	refused := &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: dir + " is " + what + ": agents would read and change everything in it",
 		Hint: "go to a project directory, or name one with --dir; --yes starts here all the same"}
-	if !tui.CanLive(c.in, c.out, c.env) || f.format == "json" {
+	if !c.live() || c.f.format == "json" {
 		return refused
 	}
 	fmt.Fprintf(c.out, "%s is %s. Agents would read and change everything in it.\n", tui.Clean(dir), what)
-	key, err := tui.Choose(ctx, tui.Choice{Text: "start here? (y/N)", Keys: "yn", Default: "n", In: c.in, Out: c.out, Env: c.env})
+	key, err := c.choose(ctx, "start here? (y/N)", "yn", "n")
 	if err == nil && key != "y" {
 		return refused
 	}

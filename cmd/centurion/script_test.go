@@ -356,8 +356,8 @@ func eventLines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// lookup finds a value in JSON text; for a file of events the last line is meant.
-func lookup(ts *testscript.TestScript, file, path string) (any, bool) {
+// valueAt finds a value in JSON text; for a file of events the last line is meant.
+func valueAt(ts *testscript.TestScript, file, path string) (any, bool) {
 	text := ts.ReadFile(file)
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
@@ -404,7 +404,7 @@ func jsonPath(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 || len(args) > 3 {
 		ts.Fatalf("usage: json FILE PATH [REGEXP]")
 	}
-	v, ok := lookup(ts, args[0], args[1])
+	v, ok := valueAt(ts, args[0], args[1])
 	if len(args) == 2 {
 		if ok == neg {
 			ts.Fatalf("%s in %s: present is %t", args[1], args[0], ok)
@@ -425,7 +425,7 @@ func setVariable(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: set NAME FILE PATH")
 	}
-	v, ok := lookup(ts, args[1], args[2])
+	v, ok := valueAt(ts, args[1], args[2])
 	if !ok {
 		ts.Fatalf("%s has no %s", args[1], args[2])
 	}

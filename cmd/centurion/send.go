@@ -1,8 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/cli/goal"
+	"centurion/cli/print"
+	"centurion/config"
 	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/server"
@@ -41,16 +44,17 @@ func sendCommand(c *cli) *cobra.Command {
 				return &centurion.Error{Kind: centurion.KindUsage, Msg: "--steer and --queue exclude each other", Hint: "see: centurion send --help"}
 			}
 			p.To = args[0]
-			if p.Text, err = c.message(args[1:]); err != nil {
+			if p.Text, err = c.readMessage(args[1:]); err != nil {
 				return err
 			}
-			if err := c.sendWith(f, &p, files); err != nil {
+			m := &message{c, f, p}
+			if err := m.attach(files); err != nil {
 				return err
 			}
 			if wait {
-				return c.prompt(cmd.Context(), f, p)
+				return m.prompt(cmd.Context())
 			}
-			return c.send(cmd.Context(), f, p)
+			return m.send(cmd.Context())
 		}}
 	f.bind(cmd)
 	fileFlag(cmd, &files)
@@ -61,8 +65,15 @@ func sendCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// message reads a text from the arguments or from standard input. It is not trimmed: code may begin with spaces.
-func (c *cli) message(args []string) (string, error) {
+// message is a text to an agent, and how its answer is shown.
+type message struct {
+	*cli
+	f    *readFlags
+	post orchestrator.Post
+}
+
+// readMessage reads a text from the arguments or from standard input. It is not trimmed: code may begin with spaces.
+func (c *cli) readMessage(args []string) (string, error) {
 	text := strings.Join(args, " ")
 	if text != "-" {
 		return text, nil
@@ -75,28 +86,28 @@ func (c *cli) message(args []string) (string, error) {
 }
 
 // send is `centurion send`. While one host takes over from another it is tried again, under the same id.
-func (c *cli) send(ctx context.Context, f *readFlags, p orchestrator.Post) error {
-	p.ID = centurion.NewID(centurion.PrefixDelivery)
+func (c *message) send(ctx context.Context) error {
+	c.post.ID = centurion.NewID(centurion.PrefixDelivery)
 	var got orchestrator.Posted
-	err := c.throughHosts(ctx, f, func(api server.API) (err error) {
-		got, err = api.Send(ctx, p)
+	err := c.throughHosts(ctx, func(api server.API) (err error) {
+		got, err = api.Send(ctx, c.post)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if f.format == "json" {
+	if c.f.format == "json" {
 		return writeJSON(c.out, got)
 	}
-	c.blind(ctx, f, p, got)
-	return c.say(nil, sent(got, p.Queue))
+	c.blind(ctx, got)
+	return c.say(nil, print.Sent(got, c.post.Queue))
 }
 
 // throughHosts calls ask with the host of a project, and again while one host takes over from another: ask is to find what
 // it has begun before.
-func (c *cli) throughHosts(ctx context.Context, f *readFlags, ask func(api server.API) error) error {
+func (c *message) throughHosts(ctx context.Context, ask func(api server.API) error) error {
 	for start := time.Now(); ; {
-		err := c.open(ctx, f, func(v *view) error {
+		err := c.open(ctx, c.f, func(v *view) error {
 			return v.AsHost(ctx, func(api server.API) error {
 				begun := time.Now()
 				err := ask(api)
@@ -113,38 +124,177 @@ func (c *cli) throughHosts(ctx context.Context, f *readFlags, ask func(api serve
 	}
 }
 
-// sent says what becomes of a message.
-func sent(got orchestrator.Posted, queued bool) string {
-	who := fmt.Sprintf("%s (%s)", cmp.Or(got.Address, got.Task), tui.Clean(got.Agent))
-	waits := got.State == centurion.TaskQueued || got.State == centurion.TaskWaiting
-	switch {
-	case got.Compact:
-		return compacts(got, who)
-	case !got.Working:
-		status := string(got.Status)
-		if got.Status.Alive() {
-			status = "interrupted"
-		}
-		return fmt.Sprintf("kept for %s of mission %s, which is %s; it is read with: centurion resume %s", who, got.Mission, status, got.Mission)
-	case waits && got.Reason != "":
-		return fmt.Sprintf("sent to %s; it is read when its task goes on, which waits: %s", who, tui.Clean(got.Reason))
-	case waits:
-		return fmt.Sprintf("sent to %s; it is read when its task goes on", who)
-	case queued:
-		return fmt.Sprintf("sent to %s; it is read at the end of the turn", who)
+// prompt is `centurion send --wait`: it prints the answer of the turn that answers. While one host takes over from another
+// it is tried again, under the same id.
+func (c *message) prompt(ctx context.Context) error {
+	c.post.ID = centurion.NewID(centurion.PrefixDelivery)
+	var got orchestrator.Reply
+	var m server.Mission
+	here := false
+	err := c.open(ctx, c.f, func(v *view) (err error) {
+		m, here, err = c.goesOnHere(ctx, v.API)
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	return "sent to " + who
-}
-
-// commanderOf is the Commander of a mission, to be written to from the live view.
-type commanderOf struct {
-	api     shower
-	mission string
-}
-
-var _ tui.Writer = commanderOf{}
-
-func (c commanderOf) Write(ctx context.Context, text string) error {
-	_, err := c.api.Send(ctx, orchestrator.Post{To: c.mission, Text: text})
+	if here {
+		got, err = c.promptHere(ctx, m)
+	} else {
+		err = c.throughHosts(ctx, func(api server.API) (err error) {
+			got, err = api.Prompt(ctx, c.post)
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	if c.f.format == "json" {
+		return writeJSON(c.out, got)
+	}
+	_, err = fmt.Fprintln(c.out, strings.Join(tui.CleanLines(got.Text), "\n"))
 	return err
+}
+
+// goesOnHere finds the run of the profile assistant that is begun again for a message because nobody hosts its project.
+func (c *message) goesOnHere(ctx context.Context, api server.API) (m server.Mission, goesOn bool, err error) {
+	if _, idle := api.(*server.Local); !idle {
+		return m, false, nil
+	}
+	to, id := c.post.To, c.post.Mission
+	switch kind, _, _ := strings.Cut(to, "_"); centurion.Prefix(kind) {
+	case centurion.PrefixMission, centurion.PrefixSession:
+		s, err := api.State(ctx, to)
+		if err != nil || s.Task != "" {
+			return m, false, err
+		}
+		id = s.Mission
+	default:
+		if strings.Trim(to, "/") != "0" {
+			return m, false, nil
+		}
+	}
+	m, err = api.Mission(ctx, id)
+	return m, err == nil && orchestrator.GoesOn(centurion.Mission{Status: m.Status, Reason: m.Reason, Options: m.Options}), err
+}
+
+// promptHere hosts a run until it has answered a message. Ctrl-C pauses it. What cannot be answered is refused before the
+// message is stored.
+func (c *message) promptHere(ctx context.Context, m server.Mission) (got orchestrator.Reply, err error) {
+	s, opts, err := (&runner{c.cli, &runFlags{dir: c.f.dir, format: "json"}}).again(ctx, m) // nobody is there to be asked
+	if err != nil {
+		return got, err
+	}
+	defer s.Workspace.Close()
+	model, err := s.Models.Get("")
+	if err == nil {
+		err = orchestrator.CheckFiles(c.post.Files, model)
+	}
+	if err != nil {
+		return got, err
+	}
+	if err := c.open(ctx, c.f, func(v *view) error {
+		return v.AsHost(ctx, func(api server.API) error { _, err := api.Send(ctx, c.post); return err })
+	}); err != nil {
+		return got, err
+	}
+	s.Except = m.ID
+	if err := s.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
+		return got, err
+	}
+	if _, err = s.API().Resume(ctx, m.ID, opts); err == nil {
+		c.post.Resume = true // it may have answered already
+		got, err = host.Call(ctx, s, func(api server.API) (orchestrator.Reply, error) { return api.Prompt(ctx, c.post) })
+	}
+	if ctx.Err() != nil {
+		s.Pause(m.ID)
+	}
+	say := s.Note
+	s.Note = func(text string) { // its run is only just ending
+		if !strings.Contains(text, m.ID) {
+			say(text)
+		}
+	}
+	return got, errors.Join(err, s.Close(ctx))
+}
+
+const compactHelp = `Shorten a conversation before its next request: the older part of it is replaced by a summary, which the model is asked for.
+Nothing is deleted; centurion show tells the whole of it.
+
+ADDRESS is 0/ for the Commander, 0/3 for its fourth child, an item of the plan such as T2, or the id of a session, task or
+mission (default: the Commander of the latest mission). The message /compact does the same: centurion send 0/ /compact, or m in
+the live view. In a mission that has stopped it is done when it is resumed, in a complete run of the profile assistant when it is written
+to. Where nothing can be shortened, nothing happens.`
+
+func compactCommand(c *cli) *cobra.Command {
+	f, p := &readFlags{}, orchestrator.Post{Text: orchestrator.CompactWord}
+	cmd := &cobra.Command{Use: "compact [ADDRESS]", Short: "Shorten a conversation", Long: compactHelp,
+		Example: "  centurion compact\n  centurion compact 0/3\n  centurion compact T2 --mission msn_0199…",
+		Args:    exactly(0, 1, "at most one address"), ValidArgsFunction: complete(c, 1, agentsOf),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if p.To = first(args); p.To == "" {
+				err := c.open(cmd.Context(), f, func(v *view) error {
+					m, err := v.API.Mission(cmd.Context(), p.Mission)
+					p.To = m.ID
+					return err
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return (&message{c, f, p}).send(cmd.Context())
+		}}
+	f.bind(cmd)
+	cmd.Flags().StringVar(&p.Mission, "mission", "", "where the address is looked for (default: the latest mission)")
+	return cmd
+}
+
+// fileFlag is --file of run and send.
+func fileFlag(cmd *cobra.Command, paths *[]string) {
+	cmd.Flags().StringArrayVarP(paths, "file", "f", nil, "attach a text, an image (PNG, JPEG, GIF, WebP) or a PDF; may be given several times")
+}
+
+// attach puts the files of `centurion send` into a message.
+func (c *message) attach(paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	_, ws, err := c.locate(c.f.dir)
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	with, err := goal.Attach(ws, paths, orchestrator.MaxPost-len(c.post.Text))
+	c.post.Text, c.post.Files = c.post.Text+with.Text, with.Files
+	return err
+}
+
+// blind tells the person that who gets their files is a model that takes none of the kind: it is told of them in words. Where
+// the model is not known, or its configuration cannot be read, there is nothing to tell.
+func (c *message) blind(ctx context.Context, got orchestrator.Posted) {
+	if len(c.post.Files) == 0 || got.Session == "" {
+		return
+	}
+	_ = c.open(ctx, c.f, func(v *view) error {
+		s, err := v.API.Session(ctx, got.Session)
+		if err != nil || s.Model == nil {
+			return err
+		}
+		cfg, err := config.Load(config.Options{Dir: s.Directory, Env: c.getenv})
+		if err != nil {
+			return err
+		}
+		r, err := cfg.ResolveModel(ctx, s.Model.Provider+"/"+s.Model.ID)
+		if err != nil {
+			return err
+		}
+		for _, file := range c.post.Files {
+			if !r.Media.Takes(file.Mime) {
+				c.note(fmt.Sprintf("the model %s takes no %s: it is told in words that there is one; if it does take them, set %s",
+					r.Model, goal.KindOf(file), orchestrator.MediaKey(r.Model)))
+				return nil
+			}
+		}
+		return nil
+	})
 }

@@ -29,10 +29,10 @@ func serviceCommand(c *cli) *cobra.Command {
 		&cobra.Command{Use: "install", Short: "Install the service and start it", Args: exactly(0, 0, "no arguments"),
 			Long: "Install the service for you alone, no root needed, and start it. Installing it again writes it anew.\n" +
 				"A service has none of your shell's variables: keep keys with `centurion auth login`.",
-			Example: "  centurion service install", RunE: func(cmd *cobra.Command, _ []string) error { return c.serviceInstall(cmd.Context()) }},
+			Example: "  centurion service install", RunE: func(cmd *cobra.Command, _ []string) error { return (&services{c}).install(cmd.Context()) }},
 		&cobra.Command{Use: "remove", Short: "Stop the service and remove it", Args: exactly(0, 0, "no arguments"),
 			Long:    "Stop the service and remove it. The missions that it works on stay as they are and can be resumed.",
-			Example: "  centurion service remove", RunE: func(cmd *cobra.Command, _ []string) error { return c.serviceRemove(cmd.Context()) }},
+			Example: "  centurion service remove", RunE: func(cmd *cobra.Command, _ []string) error { return (&services{c}).remove(cmd.Context()) }},
 		&cobra.Command{Use: "run", Short: "Go on with every interrupted mission", Args: exactly(0, 0, "no arguments"),
 			Long: "Go on with every interrupted mission, in every project, until all have ended. The service runs this; it is of use by\n" +
 				"hand too. When it is told to end, the missions stay as they are for the next time.",
@@ -43,8 +43,11 @@ func serviceCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
+// services manages the service of this machine.
+type services struct{ *cli }
+
 // supervisor returns the supervisor of this machine, with the service as it would be installed now.
-func (c *cli) supervisor(exe string) (*service.Supervisor, error) {
+func (c *services) supervisor(exe string) (*service.Supervisor, error) {
 	s := service.Program{Executable: exe, Home: c.getenv("HOME"), Config: c.getenv("XDG_CONFIG_HOME"), UID: os.Getuid()}
 	if !filepath.IsAbs(s.Config) {
 		s.Config = filepath.Join(s.Home, ".config")
@@ -69,8 +72,8 @@ func (c *cli) supervisor(exe string) (*service.Supervisor, error) {
 	return u, err
 }
 
-// serviceInstall is `centurion service install`.
-func (c *cli) serviceInstall(ctx context.Context) error {
+// install is `centurion service install`.
+func (c *services) install(ctx context.Context) error {
 	exe, err := service.Executable(c.getenv("PATH"))
 	if err != nil {
 		return err
@@ -79,16 +82,16 @@ func (c *cli) serviceInstall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.installService(ctx, u)
+	return c.installWith(ctx, u)
 }
 
-// serviceRemove is `centurion service remove`.
-func (c *cli) serviceRemove(ctx context.Context) error {
+// remove is `centurion service remove`.
+func (c *services) remove(ctx context.Context) error {
 	u, err := c.supervisor("")
 	if err != nil {
 		return err
 	}
-	return c.removeService(ctx, u)
+	return c.removeWith(ctx, u)
 }
 
 // serviceStatus is what `centurion service status` tells.
@@ -108,13 +111,13 @@ func serviceStatusCommand(c *cli) *cobra.Command {
 			if err := checkFormat(format); err != nil {
 				return err
 			}
-			return c.serviceStatus(cmd.Context(), format)
+			return (&services{c}).status(cmd.Context(), format)
 		}}
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
 	return cmd
 }
 
-func (c *cli) serviceStatus(ctx context.Context, format string) error {
+func (c *services) status(ctx context.Context, format string) error {
 	u, err := c.supervisor("")
 	if err != nil {
 		return err
@@ -153,8 +156,8 @@ func (c *cli) serviceStatus(ctx context.Context, format string) error {
 	return c.printPlaced(s.Missions)
 }
 
-// warnService tells what would keep an installed service from bringing missions back.
-func (c *cli) warnService(ctx context.Context) {
+// warn tells what would keep an installed service from bringing missions back.
+func (c *services) warn(ctx context.Context) {
 	if runtime.GOOS == "linux" {
 		if !service.Lingers(ctx) {
 			c.note("until you log in after a reboot, nothing of yours is started; to change that: loginctl enable-linger")
@@ -184,7 +187,7 @@ func (c *cli) warnService(ctx context.Context) {
 // told is an error in one harmless line.
 func told(err error) string { return strings.TrimRight(oneLine(err.Error()), ".") }
 
-func (c *cli) installService(ctx context.Context, u *service.Supervisor) error {
+func (c *services) installWith(ctx context.Context, u *service.Supervisor) error {
 	unreachable, err := u.Install(ctx)
 	if err != nil {
 		return err
@@ -197,11 +200,11 @@ func (c *cli) installService(ctx context.Context, u *service.Supervisor) error {
 		}
 	}
 	_, err = fmt.Fprint(c.out, text)
-	c.warnService(ctx)
+	c.warn(ctx)
 	return err
 }
 
-func (c *cli) removeService(ctx context.Context, u *service.Supervisor) error {
+func (c *services) removeWith(ctx context.Context, u *service.Supervisor) error {
 	had, running, err := u.Remove(ctx)
 	if running != nil {
 		c.note("it could not be stopped: " + told(running))

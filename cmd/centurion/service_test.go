@@ -44,17 +44,18 @@ esac
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	var o strings.Builder
 	c := &cli{in: strings.NewReader(""), out: &o, err: io.Discard, env: []string{"HOME=" + s.Home, "CENTURION_HOME=" + dir}}
+	manager := &services{c}
 	steps := []struct {
 		do        func() error
 		says, log string
 		running   bool
 	}{
-		{func() error { return c.installService(t.Context(), u) }, "installed " + u.File, "print bootout bootstrap", true},
-		{func() error { return c.installService(t.Context(), u) }, "installed " + u.File, "print bootout bootstrap bootstrap", true},
-		{func() error { return c.removeService(t.Context(), u) }, "removed " + u.File, "bootout", false},
-		{func() error { return c.removeService(t.Context(), u) }, "not installed", "", false},
+		{func() error { return manager.installWith(t.Context(), u) }, "installed " + u.File, "print bootout bootstrap", true},
+		{func() error { return manager.installWith(t.Context(), u) }, "installed " + u.File, "print bootout bootstrap bootstrap", true},
+		{func() error { return manager.removeWith(t.Context(), u) }, "removed " + u.File, "bootout", false},
+		{func() error { return manager.removeWith(t.Context(), u) }, "not installed", "", false},
 		{func() error {
-			return errors.Join(os.WriteFile(filepath.Join(dir, "nosession"), nil, 0o600), c.installService(t.Context(), u))
+			return errors.Join(os.WriteFile(filepath.Join(dir, "nosession"), nil, 0o600), manager.installWith(t.Context(), u))
 		}, "\n  launchctl bootstrap gui/501 '" + u.File + "'\n", "print", false},
 	}
 	for i, step := range steps {

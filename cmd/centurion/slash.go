@@ -14,6 +14,8 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/cli/goal"
+	"centurion/cli/lookup"
 	"centurion/config"
 	"centurion/event/toast"
 	"centurion/host"
@@ -25,37 +27,37 @@ import (
 // slashCommand is a word of the program's own that a goal may begin with.
 type slashCommand struct {
 	name, args, short string
-	do                func(c *cli, ctx context.Context, f *runFlags, args []string) error // nil: it starts a mission
+	do                func(c *runner, ctx context.Context, args []string) error // nil: it starts a mission
 }
 
 // slashCommands are the program's own words, in the order in which they are listed. Nobody's command replaces them.
 func slashCommands() []slashCommand {
-	through := func(name string) func(*cli, context.Context, *runFlags, []string) error {
-		return func(c *cli, ctx context.Context, f *runFlags, args []string) error {
-			return c.dispatch(ctx, f, append([]string{name}, args...))
+	through := func(name string) func(*runner, context.Context, []string) error {
+		return func(c *runner, ctx context.Context, args []string) error {
+			return c.dispatch(ctx, append([]string{name}, args...))
 		}
 	}
 	return []slashCommand{
 		{"task", "GOAL", "Work on a goal to its end; the same as the goal alone", nil},
 		{"plan", "GOAL", "Write the plan, show it and end", nil},
 		{"agents", "", "List the agents", through("agents")},
-		{"status", "[MISSION]", "Show a mission and its tasks (default: the latest)", (*cli).status},
+		{"status", "[MISSION]", "Show a mission and its tasks (default: the latest)", (*runner).status},
 		{"pause", "[MISSION]", "Pause a mission (default: the latest)", through("pause")},
-		{"resume", "[MISSION]", "Go on with a mission (default: the latest)", func(c *cli, ctx context.Context, f *runFlags, args []string) error {
+		{"resume", "[MISSION]", "Go on with a mission (default: the latest)", func(c *runner, ctx context.Context, args []string) error {
 			if len(args) > 1 {
 				return &centurion.Error{Kind: centurion.KindUsage, Msg: "/resume takes at most one mission", Hint: "see: centurion ps"}
 			}
-			return c.resumeMission(ctx, f, first(args))
+			return c.resumeMission(ctx, first(args))
 		}},
 		{"stop", "[MISSION]", "Stop a mission so that it can be resumed; the same as /pause", through("pause")},
 		{"compact", "[ADDRESS]", "Shorten a conversation (default: the Commander's of the latest mission)", through("compact")},
-		{"cancel", "[ID]", "Cancel a mission or a task (default: the latest mission)", (*cli).cancelLatest},
+		{"cancel", "[ID]", "Cancel a mission or a task (default: the latest mission)", (*runner).cancelLatest},
 	}
 }
 
 // dispatch runs a command of the program with the flags of run that it has as well.
-func (c *cli) dispatch(ctx context.Context, f *runFlags, args []string) error {
-	for _, o := range [][2]string{{"--dir", f.dir}, {"--format", f.format}} {
+func (c *runner) dispatch(ctx context.Context, args []string) error {
+	for _, o := range [][2]string{{"--dir", c.f.dir}, {"--format", c.f.format}} {
 		if o[1] != "" {
 			args = append(args, o[0], o[1])
 		}
@@ -71,8 +73,8 @@ func (f *runFlags) looks() *readFlags {
 }
 
 // status is /status.
-func (c *cli) status(ctx context.Context, f *runFlags, args []string) error {
-	how := f.looks()
+func (c *runner) status(ctx context.Context, args []string) error {
+	how := c.f.looks()
 	err := c.open(ctx, how, func(v *view) error {
 		m, err := v.API.Mission(ctx, first(args))
 		if err != nil {
@@ -93,7 +95,7 @@ func (c *cli) status(ctx context.Context, f *runFlags, args []string) error {
 		}
 		o := c.listOptions(ctx, v.API, m)
 		o.Most = toast.MaxLines // the others are counted; the whole list is `centurion tasks`
-		return tui.Tasks(c.out, taskNouns(tasks), o)
+		return tui.Tasks(c.out, lookup.Tasks(tasks), o)
 	})
 	if _, none := errors.AsType[host.NoMissionError](err); none && how.format == "text" {
 		_, err = fmt.Fprintln(c.out, noMissions)
@@ -102,9 +104,9 @@ func (c *cli) status(ctx context.Context, f *runFlags, args []string) error {
 }
 
 // cancelLatest is /cancel.
-func (c *cli) cancelLatest(ctx context.Context, f *runFlags, args []string) error {
+func (c *runner) cancelLatest(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		err := c.open(ctx, f.looks(), func(v *view) error {
+		err := c.open(ctx, c.f.looks(), func(v *view) error {
 			m, err := v.API.Mission(ctx, "")
 			args = []string{m.ID}
 			return err
@@ -113,7 +115,7 @@ func (c *cli) cancelLatest(ctx context.Context, f *runFlags, args []string) erro
 			return err
 		}
 	}
-	return c.dispatch(ctx, f, append([]string{"cancel"}, args...))
+	return c.dispatch(ctx, append([]string{"cancel"}, args...))
 }
 
 // start is what a goal asks for.
@@ -136,7 +138,7 @@ func slash(text string) (word, rest string, ok bool) {
 
 // begin carries out what a goal's first word says: nothing, one of the program's own commands, or one of the person's or
 // the project's, whose text then is the goal.
-func (c *cli) begin(ctx context.Context, f *runFlags, text string) (start, error) {
+func (c *runner) begin(ctx context.Context, text string) (start, error) {
 	word, rest, ok := slash(text)
 	if !ok {
 		return start{goal: text}, nil
@@ -145,14 +147,14 @@ func (c *cli) begin(ctx context.Context, f *runFlags, text string) (start, error
 		switch {
 		case s.name != word:
 		case s.do != nil:
-			return start{done: true}, s.do(c, ctx, f, splitArgs(rest))
+			return start{done: true}, s.do(c, ctx, goal.SplitArgs(rest))
 		case rest == "":
 			return start{}, &centurion.Error{Kind: centurion.KindUsage, Msg: "/" + word + " needs a goal", Hint: "write: centurion run \"/" + word + " GOAL\""}
 		default:
 			return start{goal: rest, planOnly: word == "plan"}, nil
 		}
 	}
-	ws, err := workspace.Open(cmp.Or(f.dir, "."))
+	ws, err := workspace.Open(cmp.Or(c.f.dir, "."))
 	if err != nil {
 		return start{}, err
 	}
@@ -168,7 +170,7 @@ func (c *cli) begin(ctx context.Context, f *runFlags, text string) (start, error
 		}
 		return start{}, unknownSlash(word, cfg)
 	}
-	return c.beginOwn(ctx, f, ws, cfg, cmd, rest)
+	return c.beginOwn(ctx, ws, cfg, cmd, rest)
 }
 
 // unknownSlash is the error for a word that no command has.
@@ -190,15 +192,15 @@ func unknownSlash(word string, cfg *config.Config) error {
 
 // beginOwn makes the goal of a command of the person's or the project's, and sets the agent and the model that it names
 // where no flag does.
-func (c *cli) beginOwn(ctx context.Context, f *runFlags, ws *workspace.Workspace, cfg *config.Config, cmd config.Command, args string) (start, error) {
-	profile := cmp.Or(f.profile, cfg.Own.Profile)
+func (c *runner) beginOwn(ctx context.Context, ws *workspace.Workspace, cfg *config.Config, cmd config.Command, args string) (start, error) {
+	profile := cmp.Or(c.f.profile, cfg.Own.Profile)
 	cast, err := cfg.Cast(profile)
 	if err != nil {
 		return start{}, err
 	}
 	st, to := start{}, ""
 	switch agent, err := cast.Find(cmp.Or(cmd.Agent, cast.Owner())); {
-	case f.agent != "":
+	case c.f.agent != "":
 	case err != nil && slices.Contains(config.OpenCodeAgents, strings.ToLower(cmd.Agent)):
 		st.planOnly = strings.EqualFold(cmd.Agent, "plan") // which changes nothing in OpenCode either
 		if !st.planOnly {
@@ -213,15 +215,15 @@ func (c *cli) beginOwn(ctx context.Context, f *runFlags, ws *workspace.Workspace
 	case cmd.Subtask || agent.Mode == "subagent":
 		to = agent.Name
 	case cmd.Agent != "":
-		f.agent = agent.Name
+		c.f.agent = agent.Name
 	}
-	f.model = cmp.Or(f.model, cmd.Model)
+	c.f.model = cmp.Or(c.f.model, cmd.Model)
 	rules, err := cfg.Rules()
 	if err != nil {
 		return st, err
 	}
-	e := expansion{cmd: cmd, args: args, ws: ws, rules: rules(cmp.Or(to, f.agent, cast.Owner())), note: c.note}
-	if st.goal, err = e.expand(ctx); err != nil {
+	e := goal.Expansion{Command: cmd, Args: args, Workspace: ws, Rules: rules(cmp.Or(to, c.f.agent, cast.Owner())), Note: c.note}
+	if st.goal, err = e.Expand(ctx); err != nil {
 		return st, err
 	}
 	if st.subAgent {

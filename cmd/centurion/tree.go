@@ -1,14 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/cli/lookup"
+	"centurion/cli/print"
 	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/tui"
@@ -26,7 +26,7 @@ func forkCommand(c *cli) *cobra.Command {
 	cmd := projectCommand(c, "fork SESSION", "Copy a conversation into a mission of its own", forkHelp,
 		"  centurion fork 0/\n  centurion fork ses_0199… --at msg_0199…\n  centurion fork msn_0199… --at -4", exactly(1, 1, "one session"),
 		func(ctx context.Context, v *view, args []string) error {
-			id, err := conversationOf(ctx, v.API, args[0])
+			id, err := lookup.Conversation(ctx, v.API, args[0])
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ func rewindCommand(c *cli) *cobra.Command {
 		"  centurion rewind 0/ --to -2\n  centurion rewind 0/ --mark before-the-refactoring\n  centurion rewind 0/ --to before-the-refactoring\n"+
 			"  centurion rewind ses_0199… --to msg_0199…", exactly(1, 1, "one session"),
 		func(ctx context.Context, v *view, args []string) error {
-			id, err := conversationOf(ctx, v.API, args[0])
+			id, err := lookup.Conversation(ctx, v.API, args[0])
 			if err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func rewindCommand(c *cli) *cobra.Command {
 			if v.json() {
 				return writeJSON(c.out, got)
 			}
-			return c.say(nil, rewoundText(got, r))
+			return c.say(nil, print.Rewound(got, r))
 		})
 	cmd.Flags().StringVar(&r.To, "to", "", "where to: the id of a message, a mark, or -N for N messages back")
 	cmd.Flags().StringVar(&r.Mark, "mark", "", "name the message that the conversation stands at now")
@@ -89,58 +89,9 @@ func rewindCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// rewoundText says what a rewind has done, how it is undone and how the mission goes on.
-func rewoundText(got orchestrator.Rewound, r server.Rewind) string {
-	var lines []string
-	if r.Mark != "" {
-		lines = append(lines, fmt.Sprintf("%s is called %s", got.From, r.Mark))
-	}
-	switch {
-	case r.To == "":
-	case got.From == got.Leaf:
-		lines = append(lines, fmt.Sprintf("%s stands at %s already", got.Session, got.Leaf))
-	default:
-		left := ""
-		if got.Undone > 0 { // none, if it is a later message of the same line
-			left = "; " + centurion.Count(got.Undone, "message") + " left as a branch"
-		}
-		lines = append(lines, fmt.Sprintf("%s goes on after %s%s", got.Session, got.Leaf, left),
-			fmt.Sprintf("undo: centurion rewind %s --to %s", got.Session, cmp.Or(got.Mark, got.From)))
-		lines = append(lines, "go on: centurion resume "+got.Mission)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// conversationOf returns the id of the session that a person means: a session, the one of a task, or the first of a mission.
-func conversationOf(ctx context.Context, api server.API, typed string) (string, error) {
-	id, err := idOf(ctx, api, typed)
-	if err != nil {
-		return "", err
-	}
-	switch kind, _, _ := strings.Cut(id, "_"); centurion.Prefix(kind) {
-	case centurion.PrefixMission:
-		m, err := api.Mission(ctx, id)
-		return m.Session, err
-	case centurion.PrefixTask:
-		t, err := api.Task(ctx, id)
-		if err == nil && t.Session == "" {
-			err = &centurion.Error{Kind: centurion.KindConflict, Msg: t.ID + " has no conversation yet: it is " + string(t.Status), Hint: "see: centurion show " + t.ID}
-		}
-		return t.Session, err
-	case centurion.PrefixSession:
-		s, err := api.Session(ctx, id)
-		return s.ID, err
-	case centurion.PrefixMessage:
-		return "", &centurion.Error{Kind: centurion.KindUsage, Msg: id + " is a message, not a session",
-			Hint: "name its session, and the message with --at or --to; see: centurion show --tree 0/"}
-	}
-	return "", &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not the id of a mission, task or session", typed),
-		Hint: "ids begin with msn_, tsk_ or ses_; see: centurion ps, centurion tasks"}
-}
-
 // showTree is `centurion show --tree`.
 func (v *view) showTree(ctx context.Context, id string) error {
-	session, err := conversationOf(ctx, v.API, id)
+	session, err := lookup.Conversation(ctx, v.API, id)
 	if err != nil {
 		return err
 	}
@@ -151,5 +102,5 @@ func (v *view) showTree(ctx context.Context, id string) error {
 	if v.json() {
 		return writeJSON(v.out, t)
 	}
-	return tui.Tree(v.out, tui.Branches{Session: t.Session, Messages: messageNouns(t.Messages), Leaf: t.Leaf}, v.showOptions())
+	return tui.Tree(v.out, tui.Branches{Session: t.Session, Messages: lookup.Messages(t.Messages), Leaf: t.Leaf}, v.showOptions())
 }

@@ -139,6 +139,14 @@ func (c *cli) say(err error, done string) error {
 	return err
 }
 
+// live reports whether a person sits at a terminal that can be redrawn.
+func (c *cli) live() bool { return tui.CanLive(c.in, c.out, c.env) }
+
+// choose asks the person to press one of a few keys, and returns it.
+func (c *cli) choose(ctx context.Context, text, keys, def string) (string, error) {
+	return tui.Choose(ctx, tui.Choice{Text: text, Keys: keys, Default: def, In: c.in, Out: c.out, Env: c.env})
+}
+
 func (c *cli) showOptions() tui.ShowOptions {
-	return tui.ShowOptions{Color: tui.CanLive(c.in, c.out, c.env) && tui.Color(c.env)}
+	return tui.ShowOptions{Color: c.live() && tui.Color(c.env)}
 }

@@ -1,4 +1,4 @@
-package main
+package print
 
 import (
 	"strings"
@@ -6,18 +6,18 @@ import (
 
 	"centurion"
 	"centurion/takeover"
+	"centurion/tui"
 )
 
 // A merge names how it is taken back as it would work: of a mission that runs, after a pause. What git ignores is named with its place.
 func TestMergeSays(t *testing.T) {
-	c := &cli{}
 	for running, want := range map[bool]string{false: "\nundo: centurion undo msn_1\n", true: "\nundo: centurion pause msn_1 && centurion undo msn_1\n"} {
 		var b strings.Builder
 		got := takeover.MergeReport{Mission: "msn_1", Branch: "main", Running: running, Aside: []centurion.Aside{{Dir: "/kept", Files: []string{"out/a.txt"}}}}
-		if err := c.printMerge(&b, got); err != nil {
+		if err := Merge(&b, got, tui.ShowOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.merged(&b, got); err != nil {
+		if err := Merged(&b, got); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), want) || !strings.Contains(b.String(), "! git ignores out/a.txt: not merged, kept in /kept\n") {
@@ -37,7 +37,7 @@ func TestMergeNamesFilesOutside(t *testing.T) {
 		{[]takeover.MergedItem{{Item: "T1", Task: "tsk_1"}}, ""},
 	} {
 		var b strings.Builder
-		if err := (&cli{}).printMerge(&b, takeover.MergeReport{Mission: "msn_1", Branch: "main", Items: test.items}); err != nil {
+		if err := Merge(&b, takeover.MergeReport{Mission: "msn_1", Branch: "main", Items: test.items}, tui.ShowOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.String(); !strings.HasSuffix(got, test.want) || strings.Contains(got, "outside") != (test.want != "") {

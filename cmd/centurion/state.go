@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/cli/print"
 	"centurion/doctor"
 	"centurion/host"
 	"centurion/notify"
+	"centurion/orchestrator"
 	"centurion/sandbox"
 	"centurion/server"
 	"centurion/store"
@@ -28,19 +29,19 @@ func doctorCommand(c *cli) *cobra.Command {
 			"can still be read goes into a new file, and the damaged one is kept beside it.",
 		"  centurion doctor\n  centurion doctor --repair", func(ctx context.Context, f *readFlags) error {
 			if repair {
-				return c.repair(ctx, f)
+				return repairState(ctx, c, f)
 			}
-			return c.examine(ctx, f)
+			return examine(ctx, c, f)
 		})
 	cmd.Flags().BoolVar(&repair, "repair", false, "repair this project's state")
 	return cmd
 }
 
 // examine is `centurion doctor`.
-func (c *cli) examine(ctx context.Context, f *readFlags) error {
+func examine(ctx context.Context, c *cli, f *readFlags) error {
 	out, _ := c.out.(*os.File)
 	found := doctor.Run(ctx, doctor.Options{Dir: f.dir, Env: c.getenv, Out: out, InForce: (&sandbox.Runner{}).Describe(),
-		Notify: notify.NewDesktop().Available, Missions: func(ctx context.Context) []doctor.Finding { return c.missionFindings(ctx, f.dir) }})
+		Notify: notify.NewDesktop().Available, Missions: func(ctx context.Context) []doctor.Finding { return missionFindings(ctx, c, f.dir) }})
 	if doctor.Worst(found) == doctor.Fail {
 		c.code = exitFailed
 	}
@@ -61,7 +62,7 @@ func (c *cli) examine(ctx context.Context, f *readFlags) error {
 }
 
 // missionFindings looks at the project's state, whole, and at who works there.
-func (c *cli) missionFindings(ctx context.Context, dir string) []doctor.Finding {
+func missionFindings(ctx context.Context, c *cli, dir string) []doctor.Finding {
 	const name = "missions"
 	failed := func(err error) []doctor.Finding {
 		return []doctor.Finding{{Name: name, Status: doctor.Fail, Detail: err.Error(), Hint: centurion.HintOf(err)}}
@@ -105,8 +106,8 @@ func (c *cli) missionFindings(ctx context.Context, dir string) []doctor.Finding 
 	return []doctor.Finding{found}
 }
 
-// repair is `centurion doctor --repair`. Nobody may host the project meanwhile.
-func (c *cli) repair(ctx context.Context, f *readFlags) error {
+// repairState is `centurion doctor --repair`. Nobody may host the project meanwhile.
+func repairState(ctx context.Context, c *cli, f *readFlags) error {
 	p, ws, err := c.locate(f.dir)
 	if err != nil {
 		return err
@@ -123,44 +124,42 @@ func (c *cli) repair(ctx context.Context, f *readFlags) error {
 	if f.format == "json" {
 		return writeJSON(c.out, r)
 	}
-	return printRepair(c.out, r)
+	return print.Repair(c.out, r)
 }
 
-// printRepair says what was repaired, and what is lost.
-func printRepair(w io.Writer, r store.Report) error {
-	var b strings.Builder
-	switch {
-	case r.Sound:
-		b.WriteString("Nothing is wrong with this project's state.\n")
-	case r.Accepted:
-		fmt.Fprintf(&b, "The file is whole, but its newest %s missing. It was kept as it is.\n", countIs(r.Missing, "event"))
-	default:
-		b.WriteString("Everything that could still be read is in a new file:\n")
-		for _, t := range r.Tables {
-			fmt.Fprintf(&b, "  %-9s %6d kept", t.Name, t.Kept)
-			if t.Lost > 0 {
-				fmt.Fprintf(&b, ", %d lost", t.Lost)
+func gcCommand(c *cli) *cobra.Command {
+	var o orchestrator.TidyOptions
+	var age time.Duration
+	f := &readFlags{}
+	cmd := &cobra.Command{Use: "gc", Short: "Archive and remove what is left of missions that have ended",
+		Long: "Do now what a host does in time, for missions that have ended: sessions of tasks are dropped, records go to\n" +
+			".opencode/archive/tasks, and beyond keep_tasks the oldest archived tasks are removed. With --older-than everything that\n" +
+			"ended longer ago is archived and removed, with the files of its agents that git ignores. Up to eight checkouts that nobody uses stay, so that the next mission begins quickly;\n" +
+			"with --checkouts they go, too. Then the state file is made smaller, unless a host works here.",
+		Example: "  centurion gc --dry-run\n  centurion gc --older-than 720h\n  centurion gc --checkouts", Args: exactly(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("older-than") {
+				if age < 0 {
+					return &centurion.Error{Op: "gc", Kind: centurion.KindUsage, Msg: "--older-than cannot be less than nothing: " + age.String(), Hint: "give an age such as 720h"}
+				}
+				o.OlderThan = &age
 			}
-			b.WriteString("\n")
-		}
-		if r.Missing > 0 {
-			fmt.Fprintf(&b, "Of the newest %s nothing is left.\n", centurion.Count(int(r.Missing), "event"))
-		}
-	}
-	for _, path := range r.Aside {
-		fmt.Fprintf(&b, "The damaged file is kept: %s\n", path)
-	}
-	if !r.Sound {
-		b.WriteString("Look at what there is with: centurion ps\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// countIs is a counted noun with its verb: 1 event is, 2 events are.
-func countIs(n int64, noun string) string {
-	if n == 1 {
-		return "event is"
-	}
-	return centurion.Count(int(n), noun) + " are"
+			rep := host.TidyReport{TidyReport: orchestrator.TidyReport{DryRun: o.DryRun}}
+			err := c.open(cmd.Context(), f, func(v *view) (err error) {
+				rep, err = v.Tidy(cmd.Context(), o)
+				return err
+			})
+			if _, none := errors.AsType[host.NoMissionError](err); err != nil && !none {
+				return err
+			}
+			if f.format == "json" {
+				return writeJSON(c.out, rep)
+			}
+			return print.Tidy(c.out, rep)
+		}}
+	f.bind(cmd)
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
+	cmd.Flags().BoolVar(&o.Checkouts, "checkouts", false, "also remove the checkouts that nobody uses")
+	cmd.Flags().DurationVar(&age, "older-than", 0, "archive and remove everything that ended longer ago, such as 720h")
+	return cmd
 }

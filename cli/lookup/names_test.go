@@ -1,4 +1,4 @@
-package main
+package lookup
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func (n named) Tasks(context.Context, string) ([]server.Task, error) { return n.
 // An item means the newest of its tasks, whatever the case.
 func TestItemMeansItsNewestTask(t *testing.T) {
 	api := named{tasks: []server.Task{{ID: "tsk_1", Name: "T2"}, {ID: "tsk_2", Name: "T2"}, {ID: "tsk_3", Name: "T3"}}}
-	if id, err := idOf(t.Context(), api, "t2"); id != "tsk_2" || err != nil {
+	if id, err := ID(t.Context(), api, "t2"); id != "tsk_2" || err != nil {
 		t.Errorf("t2 is %s, %v", id, err)
 	}
 }

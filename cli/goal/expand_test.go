@@ -1,4 +1,4 @@
-package main
+package goal
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func (e *echo) Run(_ context.Context, c centurion.Command) (centurion.CommandRes
 }
 
 // newExpansion makes a command of the person's own in a project with a few files.
-func newExpansion(t *testing.T, template, args string) (expansion, *echo) {
+func newExpansion(t *testing.T, template, args string) (Expansion, *echo) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.txt": "A\n", "sub/b.txt": "B", ".env": "KEY=1", "bin.dat": "a\x00b",
@@ -47,8 +47,8 @@ func newExpansion(t *testing.T, template, args string) (expansion, *echo) {
 	}
 	t.Cleanup(func() { _ = ws.Close() })
 	sh := &echo{}
-	return expansion{cmd: config.Command{Name: "x", Template: template, File: "x.md"}, args: args, ws: ws, run: sh,
-		rules: []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}}, sh
+	return Expansion{Command: config.Command{Name: "x", Template: template, File: "x.md"}, Args: args, Workspace: ws, Runner: sh,
+		Rules: []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}}, sh
 }
 
 const attachedA = "\n\n<file path=\"a.txt\">\nA\n</file>"
@@ -74,7 +74,7 @@ func TestExpand(t *testing.T) {
 		"shell names no file":  {"!`@a.txt` see", "", "[@a.txt] see"},
 	} {
 		e, _ := newExpansion(t, tt.template, tt.args)
-		if got, err := e.expand(t.Context()); err != nil || got != tt.want {
+		if got, err := e.Expand(t.Context()); err != nil || got != tt.want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, tt.want)
 		}
 	}
@@ -83,12 +83,12 @@ func TestExpand(t *testing.T) {
 // A file is cut between two letters, and only if it is longer than what is taken.
 func TestExpandCuts(t *testing.T) {
 	e, _ := newExpansion(t, "@big.txt", "")
-	got, err := e.expand(t.Context())
+	got, err := e.Expand(t.Context())
 	if err != nil || !strings.Contains(got, "ä\n[the first 65536 of 131072 bytes]") || strings.Contains(got, "\uFFFD") {
 		t.Errorf("%v, %q", err, got[max(0, len(got)-60):])
 	}
 	e, _ = newExpansion(t, "@exact.txt", "")
-	if got, err = e.expand(t.Context()); err != nil || strings.Contains(got, "first") {
+	if got, err = e.Expand(t.Context()); err != nil || strings.Contains(got, "first") {
 		t.Errorf("%v, %q", err, got[max(0, len(got)-60):])
 	}
 }
@@ -97,14 +97,14 @@ func TestExpandCuts(t *testing.T) {
 func TestExpandShell(t *testing.T) {
 	e, sh := newExpansion(t, "!`run $1`", `it's "a $(b)" c`)
 	sh.result = centurion.CommandResult{Output: "out\n\n", ExitCode: 2}
-	if got, err := e.expand(t.Context()); err != nil || got != "out\n(exit code 2)\n\n"+e.args {
+	if got, err := e.Expand(t.Context()); err != nil || got != "out\n(exit code 2)\n\n"+e.Args {
 		t.Errorf("%q, %v", got, err)
 	}
-	if want := `set -- 'it'\''s' 'a $(b)' 'c'` + "\nrun $1"; sh.got.Script != want || sh.got.Env[0] != "ARGUMENTS="+e.args || sh.got.Dir != e.ws.Dir() {
+	if want := `set -- 'it'\''s' 'a $(b)' 'c'` + "\nrun $1"; sh.got.Script != want || sh.got.Env[0] != "ARGUMENTS="+e.Args || sh.got.Dir != e.Workspace.Dir() {
 		t.Errorf("%+v", sh.got)
 	}
-	e.run, e.cmd.Template = nil, "!`printf '<%s>' \"$@\" \"$ARGUMENTS\"`"
-	if got, err := e.expand(t.Context()); err != nil || !strings.HasPrefix(got, "<it's><a $(b)><c><"+e.args+">") {
+	e.Runner, e.Command.Template = nil, "!`printf '<%s>' \"$@\" \"$ARGUMENTS\"`"
+	if got, err := e.Expand(t.Context()); err != nil || !strings.HasPrefix(got, "<it's><a $(b)><c><"+e.Args+">") {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -122,11 +122,11 @@ func TestExpandRefuses(t *testing.T) {
 		"no text":           {template: "@bin.dat", kind: centurion.KindUsage, says: "bin.dat is no text"},
 		"empty":             {template: "$1", kind: centurion.KindUsage, says: "empty"},
 		"endless":           {template: "!`sleep`", result: centurion.CommandResult{Output: "x", TimedOut: true}, kind: centurion.KindTimeout, says: "`sleep`"},
-		"too much":          {template: strings.Repeat("x", maxGoal+1), kind: centurion.KindUsage, says: "256 KB"},
+		"too much":          {template: strings.Repeat("x", MaxSize+1), kind: centurion.KindUsage, says: "256 KB"},
 	} {
 		e, sh := newExpansion(t, tt.template, "")
-		e.cmd.Project, sh.result = tt.project, tt.result
-		_, err := e.expand(t.Context())
+		e.Command.Project, sh.result = tt.project, tt.result
+		_, err := e.Expand(t.Context())
 		if centurion.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), "run /x of x.md: ") ||
 			centurion.HintOf(err) == "" {
 			t.Errorf("%s: %v, hint %q", name, err, centurion.HintOf(err))
@@ -142,14 +142,14 @@ func FuzzExpand(f *testing.F) {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, template, args string) {
-		e := expansion{cmd: config.Command{Template: template, Project: true}, args: args, note: func(string) {}}
+		e := Expansion{Command: config.Command{Template: template, Project: true}, Args: args, Note: func(string) {}}
 		ws, err := workspace.Open(".")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer ws.Close()
-		e.ws = ws
-		if got, err := e.expand(t.Context()); err == nil && (strings.TrimSpace(got) == "" || len(got) > maxGoal) {
+		e.Workspace = ws
+		if got, err := e.Expand(t.Context()); err == nil && (strings.TrimSpace(got) == "" || len(got) > MaxSize) {
 			t.Errorf("%q", got)
 		}
 	})

@@ -1,4 +1,5 @@
-package main
+// Package goal makes the text of a goal: the template of a slash command filled in, and the files that a person attaches.
+package goal
 
 import (
 	"bytes"
@@ -25,14 +26,14 @@ const (
 	maxPrinted  = 32 << 10 // by one shell command
 )
 
-// expansion makes a goal of a command's template.
-type expansion struct {
-	cmd   config.Command
-	args  string
-	ws    *workspace.Workspace
-	rules []permission.Level // what may be read
-	run   centurion.Runner   // nil: the shell
-	note  func(string)       // tells the person what was left as it stands
+// Expansion makes a goal of a command's template.
+type Expansion struct {
+	Command   config.Command
+	Args      string
+	Workspace *workspace.Workspace
+	Rules     []permission.Level // what may be read
+	Runner    centurion.Runner   // nil: the shell
+	Note      func(string)       // tells the person what was left as it stands
 }
 
 var (
@@ -42,11 +43,11 @@ var (
 	mentions = regexp.MustCompile("(?:^|[^\\w`@])@([^\\s`,@]+)")
 )
 
-// expand fills the template in. Arguments are never read as a template themselves, and what a shell command prints names
+// Expand fills the template in. Arguments are never read as a template themselves, and what a shell command prints names
 // no files: each is what it is.
-func (e expansion) expand(ctx context.Context) (string, error) {
-	text := e.cmd.Template
-	words := splitArgs(e.args)
+func (e Expansion) Expand(ctx context.Context) (string, error) {
+	text := e.Command.Template
+	words := SplitArgs(e.Args)
 	found := placeholders.FindAllStringSubmatchIndex(text, -1)
 	highest, used := 0, false
 	for _, at := range found {
@@ -70,7 +71,7 @@ func (e expansion) expand(ctx context.Context) (string, error) {
 			said.WriteByte('\n')
 			continue
 		}
-		value := e.args
+		value := e.Args
 		if at[4] >= 0 {
 			value = positional(words, int(text[at[4]]-'0'), highest)
 		}
@@ -79,9 +80,9 @@ func (e expansion) expand(ctx context.Context) (string, error) {
 	}
 	out.WriteString(text[end:])
 	said.WriteString(text[end:])
-	if !used && e.args != "" { // the template has no place for them
-		out.WriteString("\n\n" + e.args)
-		said.WriteString("\n\n" + e.args)
+	if !used && e.Args != "" { // the template has no place for them
+		out.WriteString("\n\n" + e.Args)
+		said.WriteString("\n\n" + e.Args)
 	}
 	if err := e.attach(&out, said.String()); err != nil {
 		return "", err
@@ -90,14 +91,14 @@ func (e expansion) expand(ctx context.Context) (string, error) {
 	switch {
 	case goal == "":
 		return "", e.fail(centurion.KindUsage, "its text is empty", "say what is to be done in its file, or after its name")
-	case len(goal) > maxGoal:
-		return "", e.fail(centurion.KindUsage, fmt.Sprintf("its text is longer than %d KB", maxGoal>>10), "attach fewer files")
+	case len(goal) > MaxSize:
+		return "", e.fail(centurion.KindUsage, fmt.Sprintf("its text is longer than %d KB", MaxSize>>10), "attach fewer files")
 	}
 	return goal, nil
 }
 
-func (e expansion) fail(kind centurion.Kind, msg, hint string) error {
-	return &centurion.Error{Op: fmt.Sprintf("run /%s of %s", e.cmd.Name, e.cmd.File), Kind: kind, Msg: msg, Hint: hint}
+func (e Expansion) fail(kind centurion.Kind, msg, hint string) error {
+	return &centurion.Error{Op: fmt.Sprintf("run /%s of %s", e.Command.Name, e.Command.File), Kind: kind, Msg: msg, Hint: hint}
 }
 
 // positional returns the n-th word; the highest that a template asks for takes all that are left.
@@ -111,8 +112,8 @@ func positional(words []string, n, highest int) string {
 	return words[n-1]
 }
 
-// splitArgs splits a text at blanks, except between quotes, which are taken away.
-func splitArgs(text string) []string {
+// SplitArgs splits a text at blanks, except between quotes, which are taken away.
+func SplitArgs(text string) []string {
 	var out []string
 	for _, m := range argument.FindAllString(text, -1) {
 		if len(m) > 1 && (m[0] == '"' || m[0] == '\'') {
@@ -127,8 +128,8 @@ var argument = regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`)
 
 // shell returns what a command of the person's own template prints. The arguments are the script's parameters, not part
 // of its text, so that none of them is read as shell.
-func (e expansion) shell(ctx context.Context, script string, words []string) (string, error) {
-	if e.cmd.Project {
+func (e Expansion) shell(ctx context.Context, script string, words []string) (string, error) {
+	if e.Command.Project {
 		return "", e.fail(centurion.KindPermission, fmt.Sprintf("it came with the project and wants to run `%s`, which only a command of your own may", script),
 			"if you trust it, copy it to ~/.config/opencode/commands/")
 	}
@@ -137,11 +138,11 @@ func (e expansion) shell(ctx context.Context, script string, words []string) (st
 	for _, w := range words {
 		params.WriteString(" '" + strings.ReplaceAll(w, "'", `'\''`) + "'")
 	}
-	run := e.run
+	run := e.Runner
 	if run == nil {
 		run = &sandbox.Runner{}
 	}
-	r, err := run.Run(ctx, centurion.Command{Script: params.String() + "\n" + script, Dir: e.ws.Dir(), Env: []string{"ARGUMENTS=" + e.args}, Keep: maxPrinted})
+	r, err := run.Run(ctx, centurion.Command{Script: params.String() + "\n" + script, Dir: e.Workspace.Dir(), Env: []string{"ARGUMENTS=" + e.Args}, Keep: maxPrinted})
 	switch {
 	case err != nil:
 		return "", err
@@ -156,21 +157,21 @@ func (e expansion) shell(ctx context.Context, script string, words []string) (st
 }
 
 // attach adds the files that a text mentions below it, each once.
-func (e expansion) attach(out *strings.Builder, text string) error {
+func (e Expansion) attach(out *strings.Builder, text string) error {
 	var done []string
 	for _, m := range mentions.FindAllStringSubmatch(text, -1) {
 		name := strings.TrimRight(m[1], ".;:!?)]}>'\"")
-		rel, err := e.ws.Rel(name)
+		rel, err := e.Workspace.Rel(name)
 		if err != nil || name == "" || slices.Contains(done, rel) {
 			e.leave(name, err)
 			continue
 		}
-		fi, err := e.ws.Stat(rel)
+		fi, err := e.Workspace.Stat(rel)
 		if err != nil || !fi.Mode().IsRegular() {
 			e.leave(name, err)
 			continue
 		}
-		if d := permission.Decide(e.rules, "read", []string{rel}); d.Action != permission.Allow {
+		if d := permission.Decide(e.Rules, "read", []string{rel}); d.Action != permission.Allow {
 			return e.fail(centurion.KindPermission, "it may not read "+rel+": "+d.Reason, "allow it with a rule under `permission`, or leave @"+name+" out")
 		}
 		content, err := e.content(rel)
@@ -184,16 +185,16 @@ func (e expansion) attach(out *strings.Builder, text string) error {
 }
 
 // leave tells the person of what looks like a file and is none here.
-func (e expansion) leave(name string, err error) {
-	if path.Ext(name) == "" || e.note == nil || err == nil {
+func (e Expansion) leave(name string, err error) {
+	if path.Ext(name) == "" || e.Note == nil || err == nil {
 		return
 	}
-	e.note(fmt.Sprintf("/%s: @%s is left as it stands: %v", e.cmd.Name, name, err))
+	e.Note(fmt.Sprintf("/%s: @%s is left as it stands: %v", e.Command.Name, name, err))
 }
 
 // content reads the first part of a file.
-func (e expansion) content(rel string) (string, error) {
-	f, fi, err := e.ws.Open(rel)
+func (e Expansion) content(rel string) (string, error) {
+	f, fi, err := e.Workspace.Open(rel)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,99 @@
+package lookup
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+
+	"centurion"
+	"centurion/server"
+	"centurion/takeover"
+)
+
+// Undoable finds the mission whose work came last to the person's branch or files, and if there is none the latest with work on a branch of
+// its own. One that is being worked on is not passed over: its error says how it is stopped.
+func Undoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m server.Mission, look takeover.UndoReport, err error) {
+	looks, err := undoLooks(ctx, api, q, func(a, b server.Mission) int {
+		return cmp.Or(reached(b).Compare(reached(a).Time), b.Started.Compare(a.Started.Time))
+	})
+	if err != nil {
+		return m, look, err
+	}
+	var failed []error
+	for l := range looks {
+		if l.err == nil || l.Status.Alive() || centurion.KindOf(l.err) != centurion.KindConflict {
+			return l.Mission, l.report, l.err
+		}
+		failed = append(failed, l.err)
+	}
+	return m, look, noneToUndo("no mission here has changed anything that could be taken back", failed)
+}
+
+// reached is when work of a mission came to the person's branch or files last; zero if nothing has.
+func reached(m server.Mission) centurion.Time {
+	switch {
+	case m.Merged != nil:
+		return m.Merged.Time
+	case m.Isolation == centurion.IsolationShared:
+		return m.Updated
+	}
+	return centurion.Time{}
+}
+
+// Redoable finds the mission of which something was taken back last, and is not back yet. One that is being worked on is passed over.
+func Redoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m server.Mission, look takeover.UndoReport, err error) {
+	looks, err := undoLooks(ctx, api, q, func(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) })
+	if err != nil {
+		return m, look, err
+	}
+	var failed []error
+	for l := range looks {
+		switch {
+		case l.err != nil && centurion.KindOf(l.err) != centurion.KindConflict:
+			return m, look, l.err
+		case l.err != nil:
+			failed = append(failed, l.err)
+		case m.ID == "" || l.report.Undone.After(look.Undone.Time):
+			m, look = l.Mission, l.report
+		}
+	}
+	if m.ID != "" {
+		return m, look, nil
+	}
+	return m, look, noneToUndo("nothing of any mission here is taken back", failed)
+}
+
+// undoLook is what an undo of a mission would do, or why it could not.
+type undoLook struct {
+	server.Mission
+	report takeover.UndoReport
+	err    error
+}
+
+// undoLooks looks at one mission after the other, in an order.
+func undoLooks(ctx context.Context, api server.API, q takeover.UndoRequest, order func(a, b server.Mission) int) (iter.Seq[undoLook], error) {
+	all, err := api.Missions(ctx)
+	slices.SortStableFunc(all, order)
+	q.DryRun = true
+	return func(yield func(undoLook) bool) {
+		for _, m := range all {
+			report, err := api.Undo(ctx, m.ID, q)
+			if !yield(undoLook{m, report, err}) {
+				return
+			}
+		}
+	}, err
+}
+
+// noneToUndo says that no mission is what was looked for. Of a single one its own error says more.
+func noneToUndo(msg string, failed []error) error {
+	if len(failed) == 1 {
+		return failed[0]
+	}
+	e := &centurion.Error{Kind: centurion.KindConflict, Msg: msg, Hint: "see: centurion ps"}
+	if len(failed) > 0 {
+		e.Err = failed[0]
+	}
+	return e
+}

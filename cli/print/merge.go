@@ -1,0 +1,186 @@
+// Package print writes what commands found or did as text for a person. What a mission looks like is in package tui.
+package print
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/takeover"
+	"centurion/tui"
+)
+
+// Merged says what has become of a merge.
+func Merged(w io.Writer, got takeover.MergeReport) error {
+	switch {
+	case got.Finished:
+		fmt.Fprintln(w, "a merge that was interrupted is complete now")
+	case got.DryRun:
+		_, err := fmt.Fprintln(w, "nothing was changed: this is what a merge would do")
+		return err
+	}
+	undo := "centurion undo " + got.Mission
+	if got.Running {
+		undo = "centurion pause " + got.Mission + " && " + undo
+	}
+	_, err := fmt.Fprintf(w, "merged into %s: %s → %s\nundo: %s\n", tui.Clean(where(got.Branch)), commitName(got.Before), commitName(got.After), undo)
+	return err
+}
+
+// Merge shows what a merge changes, and what the proof of it is worth.
+func Merge(w io.Writer, got takeover.MergeReport, o tui.ShowOptions) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s of mission %s onto %s: %s\n", centurion.Count(got.Commits, "commit"), got.Mission, tui.Clean(where(got.Branch)), tui.Clean(centurion.Clip(got.Goal, 80)))
+	for _, why := range got.Unfinished {
+		fmt.Fprintf(&b, "! not complete: %s\n", tui.Clean(why))
+	}
+	for _, it := range got.Items {
+		fmt.Fprintf(&b, "  %-5s %s · %s\n", tui.Clean(cmp.Or(it.Item, it.Task)), tui.Clean(it.Title), proofWords(it))
+		for _, l := range it.Weakened {
+			fmt.Fprintf(&b, "        ! %s\n", tui.Clean(l))
+		}
+	}
+	for _, a := range got.Aside {
+		fmt.Fprintf(&b, "! %s\n", tui.Clean(a.String()))
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	if got.Refused != nil && len(got.Files) == 0 { // nobody knows what it would change
+		return nil
+	}
+	if err := tui.Stat(w, got.Files, o); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, outsideLine(got.Items))
+	return err
+}
+
+// outsideLine names the files of a merge that their items were not given by the plan, each with its items; it is empty if there are none.
+func outsideLine(items []takeover.MergedItem) string {
+	by, of := map[string][]string{}, map[string]bool{}
+	for _, it := range items {
+		for _, f := range it.Outside {
+			if !slices.Contains(by[f], it.Item) {
+				by[f] = append(by[f], it.Item)
+			}
+			of[it.Item] = true
+		}
+	}
+	var files []string
+	for _, f := range slices.Sorted(maps.Keys(by)) {
+		files = append(files, fmt.Sprintf("%s (%s)", f, strings.Join(by[f], ", ")))
+	}
+	switch len(of) {
+	case 0:
+		return ""
+	case 1:
+		return "outside its item's files: " + tui.Clean(strings.Join(files, ", ")) + "\n"
+	}
+	return "outside their items' files: " + tui.Clean(strings.Join(files, ", ")) + "\n"
+}
+
+// proofWords says what the proof of an item is worth, and which review has passed where it is worth little.
+func proofWords(it takeover.MergedItem) string {
+	words := string(it.Proof)
+	switch {
+	case it.Proof.Solid():
+		return words
+	case it.Proof == "":
+		words = "no proof of its own"
+	case it.Why != "":
+		words += ": " + tui.Clean(it.Why)
+	}
+	switch it.Review {
+	case "":
+		return words
+	case it.Item:
+		return words + "; a review: PASS"
+	}
+	return words + "; reviewed: PASS by " + tui.Clean(it.Review)
+}
+
+// where says where a person's work stands.
+func where(branch string) string {
+	if branch == "" {
+		return "the detached HEAD"
+	}
+	return branch
+}
+
+// commitName is a commit as people read it.
+func commitName(id string) string {
+	if id == "" {
+		return "nothing"
+	}
+	return id[:min(len(id), 10)]
+}
+
+// Undo says what an undo has done.
+func Undo(w io.Writer, got takeover.UndoReport, o tui.ShowOptions) error {
+	if got.Refused != nil && got.After == "" {
+		return nil
+	}
+	if err := tui.Stat(w, got.Files, o); err != nil {
+		return err
+	}
+	word := "an undo"
+	if got.Redo {
+		word = "undo --redo"
+	}
+	if got.DryRun {
+		_, err := fmt.Fprintln(w, strings.Join(append(laterLines(got), "nothing was changed: this is what "+word+" would do"), "\n"))
+		return err
+	}
+	what, how := "mission "+got.Mission, "taken back"
+	if got.Task != "" {
+		what = "task " + got.Task
+		if got.Item != "" {
+			what = got.Item
+		}
+	}
+	if got.Redo {
+		how = "brought back"
+	}
+	lines := []string{what + " is " + how + undoPlace(got)}
+	if got.Kept != "" {
+		lines = append(lines, "what stood on its branch is kept as "+got.Kept)
+	}
+	if len(got.Open) > 0 {
+		lines = append(lines, fmt.Sprintf("open again in the plan: %s", tui.Clean(strings.Join(got.Open, ", "))))
+	}
+	lines = append(lines, laterLines(got)...)
+	if got.Back != "" {
+		lines = append(lines, "undo: "+got.Back)
+	}
+	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
+	return err
+}
+
+// laterLines names the items that were built after what is taken back, and stay.
+func laterLines(got takeover.UndoReport) []string {
+	n := len(got.Later)
+	if n == 0 {
+		return nil
+	}
+	names, comes, whether := tui.Clean(strings.Join(got.Later, ", ")), "comes after %s in the plan and stays", "it still works, or take it"
+	if n > 1 {
+		comes, whether = "come after %s in the plan and stay", "they still work, or take them"
+	}
+	return []string{fmt.Sprintf("%s "+comes+": see whether %s back, too: centurion undo %s", names, tui.Clean(got.Item), whether, tui.Clean(got.Later[n-1]))}
+}
+
+// undoPlace says where something was taken back.
+func undoPlace(got takeover.UndoReport) string {
+	switch {
+	case got.Person && got.After != "":
+		return fmt.Sprintf(" on %s: %s → %s", tui.Clean(where(got.Branch)), commitName(got.Before), commitName(got.After))
+	case got.After != "":
+		return fmt.Sprintf(" on its mission's branch: %s → %s; nothing of it was on yours", commitName(got.Before), commitName(got.After))
+	}
+	return ": " + centurion.Count(len(got.Files), "file")
+}

@@ -1,0 +1,159 @@
+package print
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/host"
+	"centurion/orchestrator"
+	"centurion/server"
+	"centurion/store"
+	"centurion/tui"
+)
+
+// Tidy prints what was cleaned.
+func Tidy(w io.Writer, r host.TidyReport) error {
+	drop, archive, remove := "dropped", "archived", "removed"
+	if r.DryRun {
+		drop, archive, remove = "would be dropped", "would be archived", "would be removed"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s, %s %s, %s %s, of %s that ended.\n", centurion.Count(r.Sessions, "session"), drop,
+		centurion.Count(r.Archived, "task"), archive, centurion.Count(r.Removed, "task"), remove, centurion.Count(r.Missions, "mission"))
+	gone := "No longer needed and removed"
+	if r.DryRun {
+		gone = "Would be removed"
+	}
+	if len(r.Aside) > 0 {
+		fmt.Fprintf(&b, "%s, with files of removed tasks and missions that git ignores: %s.\n", gone, strings.Join(r.Aside, ", "))
+	}
+	if len(r.Worktrees) > 0 {
+		fmt.Fprintf(&b, "%s: %s.\n", gone, strings.Join(r.Worktrees, ", "))
+	}
+	switch {
+	case r.DryRun:
+	case r.HostPID != 0:
+		fmt.Fprintf(&b, "Process %d hosts this project and did it; the state file keeps its size until nobody works here.\n", r.HostPID)
+	case r.Before > 0:
+		fmt.Fprintf(&b, "The state file has %d KiB; it had %d KiB.\n", r.After>>10, r.Before>>10)
+	}
+	_, err := fmt.Fprint(w, b.String())
+	return err
+}
+
+// Repair says what was repaired, and what is lost.
+func Repair(w io.Writer, r store.Report) error {
+	var b strings.Builder
+	switch {
+	case r.Sound:
+		b.WriteString("Nothing is wrong with this project's state.\n")
+	case r.Accepted:
+		fmt.Fprintf(&b, "The file is whole, but its newest %s missing. It was kept as it is.\n", countIs(r.Missing, "event"))
+	default:
+		b.WriteString("Everything that could still be read is in a new file:\n")
+		for _, t := range r.Tables {
+			fmt.Fprintf(&b, "  %-9s %6d kept", t.Name, t.Kept)
+			if t.Lost > 0 {
+				fmt.Fprintf(&b, ", %d lost", t.Lost)
+			}
+			b.WriteString("\n")
+		}
+		if r.Missing > 0 {
+			fmt.Fprintf(&b, "Of the newest %s nothing is left.\n", centurion.Count(int(r.Missing), "event"))
+		}
+	}
+	for _, path := range r.Aside {
+		fmt.Fprintf(&b, "The damaged file is kept: %s\n", path)
+	}
+	if !r.Sound {
+		b.WriteString("Look at what there is with: centurion ps\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// countIs is a counted noun with its verb: 1 event is, 2 events are.
+func countIs(n int64, noun string) string {
+	if n == 1 {
+		return "event is"
+	}
+	return centurion.Count(int(n), noun) + " are"
+}
+
+// State says how a session stands in one line for a person.
+func State(s orchestrator.State) string {
+	var line strings.Builder
+	line.WriteString("now: " + string(s.Activity))
+	if s.Waits != "" {
+		line.WriteString(", waits for " + string(s.Waits))
+	}
+	for _, call := range s.Calls {
+		fmt.Fprintf(&line, " · %s for %s", tui.Clean(call.Tool), time.Since(call.Since.Time).Round(time.Second))
+	}
+	if s.Queued > 0 {
+		line.WriteString(" · " + centurion.Count(s.Queued, "message") + " unread")
+	}
+	return line.String()
+}
+
+// Sent says what becomes of a message.
+func Sent(got orchestrator.Posted, queued bool) string {
+	who := fmt.Sprintf("%s (%s)", cmp.Or(got.Address, got.Task), tui.Clean(got.Agent))
+	waits := got.State == centurion.TaskQueued || got.State == centurion.TaskWaiting
+	switch {
+	case got.Compact:
+		return compacts(got, who)
+	case !got.Working:
+		status := string(got.Status)
+		if got.Status.Alive() {
+			status = "interrupted"
+		}
+		return fmt.Sprintf("kept for %s of mission %s, which is %s; it is read with: centurion resume %s", who, got.Mission, status, got.Mission)
+	case waits && got.Reason != "":
+		return fmt.Sprintf("sent to %s; it is read when its task goes on, which waits: %s", who, tui.Clean(got.Reason))
+	case waits:
+		return fmt.Sprintf("sent to %s; it is read when its task goes on", who)
+	case queued:
+		return fmt.Sprintf("sent to %s; it is read at the end of the turn", who)
+	}
+	return "sent to " + who
+}
+
+// compacts says what becomes of a wish for a shorter history.
+func compacts(got orchestrator.Posted, who string) string {
+	switch {
+	case got.Short:
+		return fmt.Sprintf("nothing to shorten: the conversation of %s is short", who)
+	case !got.Working && got.Status.Ended():
+		return fmt.Sprintf("the conversation of %s will be shortened with its next request: when you write to it with centurion send --wait %s \"TEXT\"", who, got.Mission)
+	case !got.Working:
+		return fmt.Sprintf("the conversation of %s will be shortened with its next request, when mission %s goes on: centurion resume %s", who, got.Mission, got.Mission)
+	}
+	return fmt.Sprintf("the conversation of %s will be shortened before its next request; if it is idle, that is when you send it a message", who)
+}
+
+// Rewound says what a rewind has done, how it is undone and how the mission goes on.
+func Rewound(got orchestrator.Rewound, r server.Rewind) string {
+	var lines []string
+	if r.Mark != "" {
+		lines = append(lines, fmt.Sprintf("%s is called %s", got.From, r.Mark))
+	}
+	switch {
+	case r.To == "":
+	case got.From == got.Leaf:
+		lines = append(lines, fmt.Sprintf("%s stands at %s already", got.Session, got.Leaf))
+	default:
+		left := ""
+		if got.Undone > 0 { // none, if it is a later message of the same line
+			left = "; " + centurion.Count(got.Undone, "message") + " left as a branch"
+		}
+		lines = append(lines, fmt.Sprintf("%s goes on after %s%s", got.Session, got.Leaf, left),
+			fmt.Sprintf("undo: centurion rewind %s --to %s", got.Session, cmp.Or(got.Mark, got.From)))
+		lines = append(lines, "go on: centurion resume "+got.Mission)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"centurion"
+	"centurion/cli/lookup"
+	"centurion/server"
+)
+
+const abortHelp = `End the turn of an agent, not its session: its request and its tool calls end with their processes.
+
+ID is a session, a task, a mission (its Commander), an item of the plan such as T2, or an address such as 0/3. What was
+written to the agent and not read yet is answered next. Otherwise the Commander stands still until somebody writes to it or
+resumes the mission; without a terminal (--ask deny or allow) the mission pauses as soon as none of its tasks runs, and
+«run» exits with 3. A task is cancelled.`
+
+func abortCommand(c *cli) *cobra.Command {
+	return endingCommand(c, "abort ID", "End an agent's turn, not its session", abortHelp,
+		"  centurion abort 0/\n  centurion abort T2 --reason \"wrong file\"", ending{
+			do: func(ctx context.Context, api server.API, id, reason string) error { return api.Abort(ctx, id, reason) },
+			done: func(ctx context.Context, api server.API, typed, id string) string {
+				return "aborted the turn of " + id + afterAbort(ctx, api, typed, id)
+			}})
+}
+
+const stopHelp = `End an agent's session with all that it has started: its turn, its tool calls with their processes, and its tasks with
+theirs. It returns when they have ended.
+
+ID is a session, a task, a mission, an item of the plan such as T2, or an address such as 0/3. A task is cancelled with the tasks
+below it. The Commander's session is its mission, which is paused and can be resumed.`
+
+func stopCommand(c *cli) *cobra.Command {
+	return endingCommand(c, "stop ID", "End an agent with all that it has started", stopHelp,
+		"  centurion stop T2\n  centurion stop 0/1 --reason \"goes in circles\"", ending{
+			over: overAlready,
+			do:   func(ctx context.Context, api server.API, id, reason string) error { return api.Stop(ctx, id, reason) },
+			done: func(ctx context.Context, api server.API, _, id string) string {
+				return "stopped " + id + afterStop(ctx, api, id)
+			}})
+}
+
+// afterStop says how a mission goes on whose first session was stopped. A task is over.
+func afterStop(ctx context.Context, api server.API, id string) string {
+	s, err := api.State(ctx, id)
+	if err != nil || s.Task != "" {
+		return ""
+	}
+	return "; its mission is paused; go on with: centurion resume " + s.Mission
+}
+
+// ending is a command that ends something of an agent.
+type ending struct {
+	over func(ctx context.Context, api server.API, id string) string // what stands there already, "" if there is something to end
+	do   func(ctx context.Context, api server.API, id, reason string) error
+	// done is what is said of it then. It is asked before: with its mission the host may go, too.
+	done func(ctx context.Context, api server.API, typed, id string) string
+}
+
+// afterAbort says how an agent whose turn was aborted goes on, where that is up to the person.
+func afterAbort(ctx context.Context, api server.API, typed, id string) string {
+	s, err := api.State(ctx, id)
+	if err != nil || s.Task != "" || s.Queued > 0 {
+		return ""
+	}
+	m, err := api.Mission(ctx, s.Mission)
+	if err != nil || m.Status.Ended() {
+		return ""
+	}
+	resume := "centurion resume " + m.ID
+	if m.Options.Ask != "ask" || !m.Status.Alive() {
+		return "; its mission pauses; go on with: " + resume
+	}
+	to := id
+	if strings.Contains(typed, "/") { // which means the same for send
+		to = typed
+	}
+	return fmt.Sprintf("; it stands still; go on with: centurion send %s \"TEXT\"  or: %s", to, resume)
+}
+
+// overAlready says of a task or mission that it has nothing left to stop. What cannot be read is told by the stop itself.
+func overAlready(ctx context.Context, api server.API, id string) string {
+	s, err := api.State(ctx, id)
+	if err != nil {
+		return ""
+	}
+	if s.Task != "" {
+		t, err := api.Task(ctx, s.Task)
+		if err != nil || !t.Status.Ended() {
+			return ""
+		}
+		return fmt.Sprintf("nothing to stop: task %s is %s", t.ID, t.Status)
+	}
+	m, err := api.Mission(ctx, s.Mission)
+	if err != nil || m.Status.Alive() || m.Reason == server.Interrupted {
+		return ""
+	}
+	return fmt.Sprintf("nothing to stop: mission %s is %s", m.ID, m.Status)
+}
+
+func endingCommand(c *cli, use, short, long, example string, e ending) *cobra.Command {
+	var reason string
+	cmd := projectCommand(c, use, short, long, example, exactly(1, 1, "an id"), func(ctx context.Context, v *view, args []string) error {
+		id, err := lookup.ID(ctx, v.API, args[0])
+		if err != nil {
+			return err
+		}
+		said := ""
+		if e.over != nil {
+			said = e.over(ctx, v.API, id)
+		}
+		if said == "" {
+			said = e.done(ctx, v.API, args[0], id)
+			if err := v.AsHost(ctx, func(api server.API) error { return e.do(ctx, api, id, reason) }); err != nil {
+				return err
+			}
+		}
+		if v.json() { // the first word: aborted, stopped or nothing
+			return writeJSON(c.out, map[string]string{"id": id, "done": strings.Fields(said)[0]})
+		}
+		return c.say(nil, said)
+	})
+	cmd.ValidArgsFunction = complete(c, 1, agentsOf)
+	cmd.Flags().StringVar(&reason, "reason", "", "kept with what is ended")
+	return cmd
+}
+
+func pauseCommand(c *cli) *cobra.Command {
+	var reason string
+	cmd := projectCommand(c, "pause [ID]", "Pause a mission", "Pause a mission (default: the latest that runs) so that it can be resumed. Answers that are on their way are given up.",
+		"  centurion pause\n  centurion pause msn_0199… --reason \"the office closes\"", exactly(0, 1, "at most one mission"),
+		func(ctx context.Context, v *view, args []string) error {
+			m, err := lookup.ToPause(ctx, v.API, first(args))
+			if err != nil {
+				return err
+			}
+			return c.say(v.AsHost(ctx, func(api server.API) error { return api.Pause(ctx, m.ID, reason) }), "paused "+m.ID+"; go on with: centurion resume "+m.ID)
+		})
+	cmd.ValidArgsFunction = complete(c, 1, missions)
+	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission")
+	return cmd
+}
+
+func cancelCommand(c *cli) *cobra.Command {
+	var reason string
+	cmd := projectCommand(c, "cancel ID", "Cancel a mission or a task", "Cancel a mission or a task. What it has changed in the project stays.",
+		"  centurion cancel msn_0199… --reason \"wrong branch\"", exactly(1, 1, "an id"),
+		func(ctx context.Context, v *view, args []string) error {
+			id, err := lookup.ID(ctx, v.API, args[0])
+			if err != nil {
+				return err
+			}
+			what, err := lookup.Living(ctx, v.API, id)
+			if err != nil {
+				return err
+			}
+			err = v.AsHost(ctx, func(api server.API) error { return api.Cancel(ctx, what, reason) })
+			if err == nil {
+				c.undoLine(afterCancel(what))
+			}
+			return c.say(err, "cancelled "+what)
+		})
+	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission or task")
+	return cmd
+}
+
+// afterCancel is how the work on a mission goes on that was cancelled: as a copy. A task is done anew by its mission.
+func afterCancel(id string) string {
+	if strings.HasPrefix(id, string(centurion.PrefixMission)+"_") {
+		return "centurion fork " + id + ", which goes on as a copy"
+	}
+	return ""
+}
