@@ -71,15 +71,6 @@ func (h *Host) hostUntilIdle(ctx context.Context, note func(string)) error {
 	}
 }
 
-// endIfIdle takes no more work, unless some has just come.
-func (h *Host) endIfIdle() bool {
-	living, _ := h.running()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ending = len(living) == 0
-	return h.ending
-}
-
 // background is a background host that was started.
 type background struct {
 	log  string
@@ -87,27 +78,27 @@ type background struct {
 }
 
 // startBackground starts a background host. It lives on when this process and its terminal are gone.
-func (s *Connection) startBackground() (*background, error) {
+func (conn *Connection) startBackground() (*background, error) {
 	self, err := Executable()
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(s.State, logName)
+	path := filepath.Join(conn.State, logName)
 	if fi, err := os.Stat(path); err == nil && fi.Size() > maxLog {
 		_ = os.Truncate(path, 0) // a log that is too long is better than no host
 	}
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, StateError(s.State, err)
+		return nil, StateError(conn.State, err)
 	}
 	defer out.Close()
 	x := &background{log: path}
 	if fi, err := out.Stat(); err == nil {
 		x.from = fi.Size()
 	}
-	cmd := exec.Command(self, "host", "--dir", s.Dir)
+	cmd := exec.Command(self, "host", "--dir", conn.Dir)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.Dir = s.State // it holds no directory of the person's
+	cmd.Dir = conn.State // it holds no directory of the person's
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "CENTURION_HOST=") })
 	detach(cmd)
 	if err := cmd.Start(); err != nil {
@@ -133,20 +124,20 @@ func (x *background) startError() error {
 
 // ConnectBackground makes the connection a client of the process that hosts the project, with a background host as its heir or
 // in its place.
-func (s *Connection) ConnectBackground(ctx context.Context) error {
+func (conn *Connection) ConnectBackground(ctx context.Context) error {
 	var child *background
 	for start := time.Now(); ; {
-		if api, info := s.Connect(ctx); api != nil {
-			s.set(nil, api)
-			err := sameVersion(info, s.Options.Version)
+		if api, info := conn.Connect(ctx); api != nil {
+			conn.set(nil, api)
+			err := sameVersion(info, conn.Options.Version)
 			if err == nil && !info.Detached && child == nil {
-				_, err = s.startBackground()
+				_, err = conn.startBackground()
 			}
 			return err
 		}
 		if child == nil {
 			var err error
-			if child, err = s.startBackground(); err != nil {
+			if child, err = conn.startBackground(); err != nil {
 				return err
 			}
 		}
@@ -160,17 +151,6 @@ func (s *Connection) ConnectBackground(ctx context.Context) error {
 			return &centurion.Error{Op: "start background host", Kind: centurion.KindTimeout, Msg: "it does not answer", Hint: "see " + child.log}
 		}
 	}
-}
-
-// hasDetached reports whether a detached mission is running.
-func (h *Host) hasDetached(ctx context.Context) bool {
-	living, _ := h.running()
-	for id := range living {
-		if m, err := h.store.Mission(context.WithoutCancel(ctx), id); err == nil && m.Options.Detached {
-			return true
-		}
-	}
-	return false
 }
 
 // RunBackground hosts a project as soon as no other process does, until nothing is left to do. It ends at once where another background

@@ -21,7 +21,7 @@ import (
 )
 
 // configuration is what the orchestrator works with: what the person has configured, and what belongs to this host.
-func (h *Host) configuration(ctx context.Context, cfg *config.Config, how Options) (oc orchestrator.Config, err error) {
+func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event.Hub, how Options) (oc orchestrator.Config, err error) {
 	cast, err := cfg.Cast(agents.ProfileMission) // before the rules: it puts those of old names where they belong
 	if err != nil {
 		return oc, err
@@ -54,16 +54,16 @@ func (h *Host) configuration(ctx context.Context, cfg *config.Config, how Option
 	oc = limits(cfg, how)
 	oc.Store, oc.Workspace, oc.Cast, oc.Model, oc.Rules, oc.Home, oc.Version = h.store, h.workspace, cast, h.models.Get, rules, home, how.Version
 	h.runner = newRunner(h.Place.Mark(), cfg.Own)
-	oc.Runner, oc.Mark, oc.Scratch, oc.Web, oc.Publish = h.runner, h.Place.Mark(), h.Place.scratch(), way, h.publisher(how)
+	oc.Runner, oc.Mark, oc.Scratch, oc.Web, oc.Publish = h.runner, h.Place.Mark(), h.Place.scratch(), way, publisher(hub, how)
 	oc.Assistant, oc.Worktrees, oc.Shadow = assistant, worktrees(h.Place, h.workspace, oc.Runner, cfg.Own.CommitsAlone()), shadow(h.Place, h.workspace, oc.Runner)
 	oc.Fallback, oc.Concurrency, oc.Policies, oc.Instructions = chains.For, caps, overlap, cfg.Finder()
 	return oc, nil
 }
 
 // publisher hands what is not written down to whoever watches, and tells the person where nobody draws it.
-func (h *Host) publisher(how Options) func(centurion.Event) {
+func publisher(hub *event.Hub, how Options) func(centurion.Event) {
 	return func(e centurion.Event) {
-		h.hub.Publish(e)
+		hub.Publish(e)
 		if e.Type == centurion.EventDelta || how.Note == nil {
 			return
 		}

@@ -48,26 +48,26 @@ const (
 
 // ConnectOrOwn becomes the project's host, or a client of the process that is. A new host resumes the missions that the last one left.
 // An error of centurion.KindConflict names a host that does not answer.
-func (s *Connection) ConnectOrOwn(ctx context.Context, patience time.Duration) error {
+func (conn *Connection) ConnectOrOwn(ctx context.Context, patience time.Duration) error {
 	for start := time.Now(); ; {
-		h, err := Own(ctx, s.Place, s.Workspace, s.Models, s.Config, s.Options)
+		h, err := Own(ctx, conn.Place, conn.Workspace, conn.Models, conn.Config, conn.Options)
 		if err == nil {
-			found, err := h.resumeInterrupted(ctx, s.Except, s.Note)
+			found, err := h.resumeInterrupted(ctx, conn.Except, conn.Note)
 			if err != nil {
 				return errors.Join(err, h.Close())
 			}
 			for _, id := range found {
-				s.Note("mission " + id + " was interrupted and goes on here")
+				conn.Note("mission " + id + " was interrupted and goes on here")
 			}
-			s.set(h, nil)
+			conn.set(h, nil)
 			return nil
 		}
 		if !IsHeld(err) {
 			return err
 		}
-		if c, info := s.Connect(ctx); c != nil {
-			s.set(nil, c)
-			return sameVersion(info, s.Options.Version)
+		if c, info := conn.Connect(ctx); c != nil {
+			conn.set(nil, c)
+			return sameVersion(info, conn.Options.Version)
 		}
 		if time.Since(start) > patience {
 			return err
@@ -88,13 +88,13 @@ func sameVersion(info server.Info, version string) error {
 		Hint: fmt.Sprintf("end it with `kill %d`: its missions go on here with `centurion resume`", info.PID)}
 }
 
-func (s *Connection) set(h *Host, c *server.Client) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.client != nil {
-		s.client.Close()
+func (conn *Connection) set(h *Host, c *server.Client) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if conn.client != nil {
+		conn.client.Close()
 	}
-	s.host, s.client = h, c
+	conn.host, conn.client = h, c
 }
 
 // Connect returns a client of the process that hosts the project, and who that is, or nil if none answers.
@@ -115,67 +115,67 @@ func (p Place) Connect(ctx context.Context) (*server.Client, server.Info) {
 }
 
 // Host returns the host if this process is it.
-func (s *Connection) Host() *Host {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.host
+func (conn *Connection) Host() *Host {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	return conn.host
 }
 
-func (s *Connection) API() server.API {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.host != nil {
-		return s.host.api()
+func (conn *Connection) API() server.API {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if conn.host != nil {
+		return conn.host.api
 	}
-	return s.client
+	return conn.client
 }
 
 // Call calls the host, and the next one if that one ended meanwhile: with several short missions each host may end soon.
-func Call[T any](ctx context.Context, s *Connection, f func(server.API) (T, error)) (T, error) {
+func Call[T any](ctx context.Context, conn *Connection, f func(server.API) (T, error)) (T, error) {
 	for start := time.Now(); ; {
-		v, err := f(s.API())
-		if centurion.KindOf(err) != centurion.KindNetwork || s.Host() != nil || time.Since(start) > NextTimeout {
+		v, err := f(conn.API())
+		if centurion.KindOf(err) != centurion.KindNetwork || conn.Host() != nil || time.Since(start) > NextTimeout {
 			return v, err
 		}
-		if err := s.ConnectOrOwn(ctx, NextTimeout); err != nil {
+		if err := conn.ConnectOrOwn(ctx, NextTimeout); err != nil {
 			return v, err
 		}
 	}
 }
 
 // Mission returns a mission.
-func (s *Connection) Mission(ctx context.Context, id string) (server.Mission, error) {
-	return Call(ctx, s, func(api server.API) (server.Mission, error) { return api.Mission(ctx, id) })
+func (conn *Connection) Mission(ctx context.Context, id string) (server.Mission, error) {
+	return Call(ctx, conn, func(api server.API) (server.Mission, error) { return api.Mission(ctx, id) })
 }
 
 // Answer answers an ask.
-func (s *Connection) Answer(ctx context.Context, id, answer string) error {
-	_, err := Call(ctx, s, func(api server.API) (struct{}, error) { return struct{}{}, api.Answer(ctx, id, answer) })
+func (conn *Connection) Answer(ctx context.Context, id, answer string) error {
+	_, err := Call(ctx, conn, func(api server.API) (struct{}, error) { return struct{}{}, api.Answer(ctx, id, answer) })
 	return err
 }
 
 // Diff tells what a mission or a task has changed.
-func (s *Connection) Diff(ctx context.Context, id string, o takeover.DiffOptions) (takeover.Change, error) {
-	return Call(ctx, s, func(api server.API) (takeover.Change, error) { return api.Diff(ctx, id, o) })
+func (conn *Connection) Diff(ctx context.Context, id string, o takeover.DiffOptions) (takeover.Change, error) {
+	return Call(ctx, conn, func(api server.API) (takeover.Change, error) { return api.Diff(ctx, id, o) })
 }
 
 // Merge puts a mission's work on the person's branch.
-func (s *Connection) Merge(ctx context.Context, id string, q takeover.MergeRequest) (takeover.MergeReport, error) {
-	return Call(ctx, s, func(api server.API) (takeover.MergeReport, error) { return api.Merge(ctx, id, q) })
+func (conn *Connection) Merge(ctx context.Context, id string, q takeover.MergeRequest) (takeover.MergeReport, error) {
+	return Call(ctx, conn, func(api server.API) (takeover.MergeReport, error) { return api.Merge(ctx, id, q) })
 }
 
 // Undo takes back what a mission or a task has done.
-func (s *Connection) Undo(ctx context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error) {
-	return Call(ctx, s, func(api server.API) (takeover.UndoReport, error) { return api.Undo(ctx, id, q) })
+func (conn *Connection) Undo(ctx context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error) {
+	return Call(ctx, conn, func(api server.API) (takeover.UndoReport, error) { return api.Undo(ctx, id, q) })
 }
 
 // Events yields a mission's events, also across hosts. It ends with an error if the mission has stopped without being
 // able to record it.
-func (s *Connection) Events(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
+func (conn *Connection) Events(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		for {
-			inner, done := s.watchRun(ctx, q.Mission)
-			for e, err := range s.API().Events(inner, q) {
+			inner, done := conn.watchRun(ctx, q.Mission)
+			for e, err := range conn.API().Events(inner, q) {
 				if centurion.KindOf(err) == centurion.KindNetwork {
 					break
 				}
@@ -189,13 +189,13 @@ func (s *Connection) Events(ctx context.Context, q server.EventQuery) iter.Seq2[
 			switch {
 			case ctx.Err() != nil || !q.Follow:
 				return
-			case s.Host() != nil:
+			case conn.Host() != nil:
 				if cause := context.Cause(inner); cause != context.Canceled {
 					yield(centurion.Event{}, cause)
 				}
 				return
 			}
-			if err := s.ConnectOrOwn(ctx, NextTimeout); err != nil {
+			if err := conn.ConnectOrOwn(ctx, NextTimeout); err != nil {
 				yield(centurion.Event{}, err)
 				return
 			}
@@ -205,15 +205,15 @@ func (s *Connection) Events(ctx context.Context, q server.EventQuery) iter.Seq2[
 
 // watchRun returns a context that ends with the error of a mission of this process that could not even record how it
 // stopped.
-func (s *Connection) watchRun(ctx context.Context, mission string) (inner context.Context, done func()) {
-	h := s.Host()
+func (conn *Connection) watchRun(ctx context.Context, mission string) (inner context.Context, done func()) {
+	h := conn.Host()
 	if h == nil {
 		return ctx, func() {}
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	var g guard.Group
 	h.mu.Lock()
-	x := h.runs[mission]
+	x := h.all[mission]
 	h.mu.Unlock()
 	if x != nil {
 		g.Go("watch mission", func() error {
@@ -234,41 +234,41 @@ func (s *Connection) watchRun(ctx context.Context, mission string) (inner contex
 const pauseTimeout = 30 * time.Second
 
 // Pause pauses a mission because this process was told to end.
-func (s *Connection) Pause(id string) {
+func (conn *Connection) Pause(id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), pauseTimeout)
 	defer cancel()
-	_, err := Call(ctx, s, func(api server.API) (struct{}, error) {
+	_, err := Call(ctx, conn, func(api server.API) (struct{}, error) {
 		return struct{}{}, api.Pause(ctx, id, centurion.ErrShutdown.Msg)
 	})
 	if err != nil && centurion.KindOf(err) != centurion.KindConflict { // it has just stopped by itself
-		s.Note("the mission could not be paused: " + err.Error())
+		conn.Note("the mission could not be paused: " + err.Error())
 	}
 }
 
 // Close ends the connection. A background host takes over the detached missions.
-func (s *Connection) Close(ctx context.Context) error {
-	h := s.Host()
+func (conn *Connection) Close(ctx context.Context) error {
+	h := conn.Host()
 	if h == nil {
-		s.set(nil, nil)
+		conn.set(nil, nil)
 		return nil
 	}
 	if h.hasDetached(ctx) {
-		if _, err := s.startBackground(); err != nil {
-			s.Note("no background host could be started: " + err.Error())
+		if _, err := conn.startBackground(); err != nil {
+			conn.Note("no background host could be started: " + err.Error())
 		}
 	}
-	return h.leave(ctx, s.Note)
+	return h.leave(ctx, conn.Note)
 }
 
 // Send writes to an agent, also across hosts.
-func (s *Connection) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error) {
+func (conn *Connection) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error) {
 	p.ID = cmp.Or(p.ID, centurion.NewID(centurion.PrefixDelivery)) // the next host is asked to store the same one
-	return Call(ctx, s, func(api server.API) (orchestrator.Posted, error) { return api.Send(ctx, p) })
+	return Call(ctx, conn, func(api server.API) (orchestrator.Posted, error) { return api.Send(ctx, p) })
 }
 
 // Abort ends the turn of a session, whoever hosts it.
-func (s *Connection) Abort(ctx context.Context, id, reason string) error {
-	_, err := Call(ctx, s, func(api server.API) (struct{}, error) { return struct{}{}, api.Abort(ctx, id, reason) })
+func (conn *Connection) Abort(ctx context.Context, id, reason string) error {
+	_, err := Call(ctx, conn, func(api server.API) (struct{}, error) { return struct{}{}, api.Abort(ctx, id, reason) })
 	return err
 }
 

@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"centurion"
@@ -33,33 +32,15 @@ import (
 // Host is a project that this process hosts: it has the lock, the store and the socket, and runs each mission in a goroutine of its own.
 type Host struct {
 	Place
+	*runs
 	workspace   *workspace.Workspace
-	store       *store.Store
-	hub         *event.Hub
-	missions    *orchestrator.Host
-	person      *takeover.Person
 	models      *Models
 	unlock      func() error
 	socket      string
 	server      *http.Server
-	group       guard.Group
 	stopCleaner context.CancelFunc // ends the cleaner; nil before it has begun
 	runner      *sandbox.Runner
-	stopForce   func() bool                                              // undoes what kills commands when Options.Force ends
-	watch       func(context.Context, iter.Seq2[centurion.Event, error]) // shows desktop notices; nil if the person wants none
-
-	mu      sync.Mutex // protects what follows
-	changed chan struct{}
-	ending  bool
-	runs    map[string]*run // by mission
-	keepers map[string]int  // readers that take a mission over when this process ends
-}
-
-// run is the work of this process on one mission.
-type run struct {
-	end  context.CancelCauseFunc
-	done chan struct{} // closed when it has stopped; then err is set
-	err  error         // not even how it stopped could be recorded
+	stopForce   func() bool // undoes what kills commands when Options.Force ends
 }
 
 // Options say how a process hosts a project.
@@ -80,8 +61,7 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{Place: p, workspace: ws, models: models, unlock: unlock, hub: &event.Hub{},
-		changed: make(chan struct{}), runs: map[string]*run{}, keepers: map[string]int{}}
+	h := &Host{Place: p, workspace: ws, models: models, unlock: unlock, runs: &runs{changed: make(chan struct{}), all: map[string]*run{}, keepers: map[string]int{}}}
 	if cfg.Own.Notify == nil || *cfg.Own.Notify {
 		h.watch = how.Watch
 	}
@@ -97,12 +77,13 @@ func Own(ctx context.Context, p Place, ws *workspace.Workspace, models *Models, 
 	if err := h.store.Own(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
-	oc, err := h.configuration(ctx, cfg, how)
+	hub := &event.Hub{}
+	oc, err := h.configuration(ctx, cfg, hub, how)
 	if err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	h.missions = orchestrator.New(oc)
-	h.person = takeover.New(h.missions, h.store, h.workspace)
+	h.api = &server.Local{Store: h.store, Host: h.missions, Person: takeover.New(h.missions, h.store, ws), Work: h.runs, Hub: hub, Archive: ws}
 	if err := h.listen(how); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
@@ -166,7 +147,7 @@ func (h *Host) listen(how Options) error {
 	if err := os.Chmod(h.socket, 0o600); err != nil {
 		return errors.Join(StateError(h.State, err), l.Close())
 	}
-	h.server = &http.Server{Handler: server.Handler(h.api(), h.Token, server.Info{PID: os.Getpid(), Version: how.Version, Directory: h.Dir,
+	h.server = &http.Server{Handler: server.Handler(h.api, h.Token, server.Info{PID: os.Getpid(), Version: how.Version, Directory: h.Dir,
 		Detached: how.Detached}), ReadHeaderTimeout: 10 * time.Second}
 	h.group.Go("serve socket", func() error {
 		if err := h.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -183,102 +164,6 @@ func (h *Host) listen(how Options) error {
 		return StateError(h.State, err)
 	}
 	return nil
-}
-
-// api is what this process serves, and uses itself.
-func (h *Host) api() *server.Local {
-	return &server.Local{Store: h.store, Host: h.missions, Person: h.person, Work: h, Hub: h.hub, Archive: h.workspace}
-}
-
-var _ server.Work = (*Host)(nil)
-
-// errEnding refuses work that comes too late. Who is refused finds the next host.
-var errEnding = &centurion.Error{Kind: centurion.KindNetwork, Msg: "this host is about to end"}
-
-// Launch begins to work on a recorded mission.
-func (h *Host) Launch(id string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ending {
-		return errEnding
-	}
-	before := h.runs[id]
-	if before != nil && (before.isOver() || h.missions.Attended(id)) {
-		if !before.isOver() {
-			return nil
-		}
-		before = nil
-	}
-	h.missions.Expect(id)
-	// Whoever asked for it may go; the mission goes on until this host ends it.
-	ctx, end := context.WithCancelCause(context.Background())
-	x := &run{end: end, done: make(chan struct{})}
-	h.runs[id] = x
-	after := h.store.LastSeq()
-	h.group.Go("mission "+id, func() error {
-		defer h.wake()
-		defer close(x.done)
-		defer end(nil)
-		if before != nil { // it is about to end
-			<-before.done
-		}
-		var m centurion.Mission
-		if m, x.err = h.missions.Run(ctx, id); x.err == nil && m.Status == centurion.MissionCompleted && m.Options.Merge && m.Options.Detached {
-			h.person.MergeUnasked(ctx, id) // nobody sits there who would
-		}
-		return nil
-	})
-	if h.watch != nil {
-		h.group.Go("notices of "+id, func() error {
-			h.watch(context.WithoutCancel(ctx), h.runEvents(ctx, id, after))
-			return nil
-		})
-	}
-	return nil
-}
-
-func (x *run) isOver() bool {
-	select {
-	case <-x.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// Keep counts who takes a mission over.
-func (h *Host) Keep(id string) (done func()) {
-	h.mu.Lock()
-	h.keepers[id]++
-	h.mu.Unlock()
-	h.wake()
-	return func() {
-		h.mu.Lock()
-		h.keepers[id]--
-		h.mu.Unlock()
-		h.wake()
-	}
-}
-
-// wake tells those who wait on the channel of running that the runs have changed.
-func (h *Host) wake() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	close(h.changed)
-	h.changed = make(chan struct{})
-}
-
-// running returns the runs of this moment, and a channel that is closed when they change.
-func (h *Host) running() (map[string]*run, <-chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	living := map[string]*run{}
-	for id, x := range h.runs {
-		if !x.isOver() {
-			living[id] = x
-		}
-	}
-	return living, h.changed
 }
 
 // resumeInterrupted resumes the missions that were running when their host died or ended, except one, and returns their ids.

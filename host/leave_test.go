@@ -34,12 +34,12 @@ func TestHostDoesNotWaitForAPersonForEver(t *testing.T) {
 				ended, stop := context.WithCancelCause(t.Context())
 				x := &run{end: stop, done: make(chan struct{})}
 				context.AfterFunc(ended, func() { close(x.done) })
-				h := &Host{store: s, changed: make(chan struct{}), runs: map[string]*run{"msn_1": x}}
+				r := &runs{store: s, changed: make(chan struct{}), all: map[string]*run{"msn_1": x}}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				var said []string
 				began := time.Now()
-				h.waitForOthers(ctx, func(line string) { said = append(said, line) })
+				r.waitForOthers(ctx, func(line string) { said = append(said, line) })
 				want := map[bool]time.Duration{true: personTimeout, false: time.Hour}[asks]
 				if took := time.Since(began); took != want || context.Cause(ended) != centurion.ErrShutdown {
 					t.Errorf("it left after %s (%v), want %s", took, context.Cause(ended), want)

@@ -193,8 +193,8 @@ func TestCommand(t *testing.T) {
 		{goal: "/plans a goal", bad: true},
 	} {
 		c := &cli{env: []string{"HOME=" + t.TempDir()}}
-		st, err := (&runner{c, &runFlags{dir: t.TempDir()}}).begin(t.Context(), tt.goal)
-		if (err != nil) != tt.bad || st != (start{goal: tt.rest, planOnly: tt.plan}) {
+		st, err := (&runner{c, &runFlags{dir: t.TempDir()}}).readRequest(t.Context(), tt.goal)
+		if (err != nil) != tt.bad || st != (request{goal: tt.rest, planOnly: tt.plan}) {
 			t.Errorf("%q is %+v, %v", tt.goal, st, err)
 		}
 		if tt.bad && (exitCode(err) != exitUsage || centurion.HintOf(err) == "") {

@@ -133,19 +133,19 @@ func (c *sample) mission(ctx context.Context, on demo.Stage, after int64, notice
 	models := host.NewModels(cfg, config.Resolved{Model: centurion.ModelRef{Provider: "scripted", ID: "demo"}, BaseURL: on.URL,
 		Limit: config.Limit{Context: 128_000, Output: 16_000}, Price: &centurion.Price{Input: 1.25, Output: 10, CacheRead: 0.125}})
 	// A host that was killed while it started a command leaves its lock to that command for some milliseconds.
-	s := &host.Connection{Place: p, Workspace: ws, Config: cfg, Models: models, Options: host.Options{Version: Version, Watch: c.hostOptions().Watch}, Note: func(string) {}}
-	if err := s.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
+	conn := &host.Connection{Place: p, Workspace: ws, Config: cfg, Models: models, Options: host.Options{Version: Version, Watch: c.hostOptions().Watch}, Note: func(string) {}}
+	if err := conn.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
 		return err
 	}
-	h := s.Host()
+	h := conn.Host()
 	if h == nil {
 		return host.HeldBy(p)
 	}
-	m, err := s.API().Mission(ctx, "")
+	m, err := conn.API().Mission(ctx, "")
 	switch {
 	case centurion.KindOf(err) == centurion.KindNotFound:
 		// The sample project is ours, so its commands need no asking.
-		m, err = s.API().Start(ctx, demo.Goal, centurion.MissionOptions{Model: models.First.Model.String(), MaxCost: 1, Ask: "allow",
+		m, err = conn.API().Start(ctx, demo.Goal, centurion.MissionOptions{Model: models.First.Model.String(), MaxCost: 1, Ask: "allow",
 			TrustVerify: true, ShowPlan: false})
 	case err == nil:
 		err = h.Launch(m.ID) // what a killed host has left runs already
@@ -153,7 +153,7 @@ func (c *sample) mission(ctx context.Context, on demo.Stage, after int64, notice
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}
-	return (&runner{c.cli, &runFlags{format: c.format, merge: true}}).follow(ctx, s, m.ID, after)
+	return (&runner{c.cli, &runFlags{format: c.format, merge: true}}).follow(ctx, conn, m.ID, after)
 }
 
 // demoHostCommand is the host that `centurion demo --kill` kills. It is not for people.

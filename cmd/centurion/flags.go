@@ -29,7 +29,7 @@ type runFlags struct {
 	maxDuration                                                        time.Duration
 	yes, detach, merge, requireProof                                   bool
 	costSet                                                            bool // --max-cost was given
-	known                                                              bool // the model is a mission's own: what is to be said of it was, when it began
+	modelKnown                                                         bool // the model is a mission's own: what is to be said of it was, when it began
 	maxToolCalls                                                       int
 	files                                                              []string // given with --file
 	plan                                                               string   // given with --plan

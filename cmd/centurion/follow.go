@@ -21,8 +21,8 @@ import (
 	"centurion/workspace"
 )
 
-// shower is what a view of a mission is drawn from.
-type shower interface {
+// missionAPI is what a view of a mission is drawn from.
+type missionAPI interface {
 	tui.Answerer
 	Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error)
 	Abort(ctx context.Context, id, reason string) error
@@ -32,44 +32,44 @@ type shower interface {
 
 // follow shows a mission of this person until it stops, whoever hosts it, and sets the exit code. When ctx ends, or
 // nobody reads the output any more, the mission is paused.
-func (c *runner) follow(ctx context.Context, s *host.Connection, id string, after int64) error {
+func (c *runner) follow(ctx context.Context, conn *host.Connection, id string, after int64) error {
 	var g guard.Group
 	shown := make(chan struct{})
 	g.Go("pause mission", func() error {
 		select {
 		case <-ctx.Done():
-			s.Pause(id)
+			conn.Pause(id)
 		case <-shown:
 		}
 		return nil
 	})
 	view := context.WithoutCancel(ctx)
-	err := c.show(view, s, id, after, true)
+	err := c.draw(view, conn, id, after, true)
 	close(shown)
-	if c.unread() {
+	if c.outputClosed() {
 		err = nil // it is no failure of the mission
 	}
 	err = errors.Join(err, g.Wait())
 	var m server.Mission
 	if err == nil {
-		m, err = s.Mission(view, id)
+		m, err = conn.Mission(view, id)
 	}
-	if err == nil && c.unread() && m.Status.Alive() { // the view has ended before the mission
-		s.Pause(id)
-		m, err = s.Mission(view, id)
+	if err == nil && c.outputClosed() && m.Status.Alive() { // the view has ended before the mission
+		conn.Pause(id)
+		m, err = conn.Mission(view, id)
 	}
 	if err == nil {
-		c.ended(m.Noun())
-		err = c.afterMission(ctx, s, m.Noun(), c.f.format != "json" && c.together())
+		c.setExitCode(m.Noun())
+		err = c.afterMission(ctx, conn, m.Noun(), c.f.format != "json" && c.sameOutput())
 	}
-	return errors.Join(err, s.Close(ctx))
+	return errors.Join(err, conn.Close(ctx))
 }
 
-// ended sets the exit code. Whoever reads JSON lines, or nothing any more, is told on the other stream, in words, why it is
+// setExitCode sets the exit code. Whoever reads JSON lines, or nothing any more, is told on the other stream, in words, why it is
 // not 0.
-func (c *runner) ended(m centurion.Mission) {
+func (c *runner) setExitCode(m centurion.Mission) {
 	c.code = missionExit(m.Status, m.Reason)
-	if c.code == exitComplete || c.f.format != "json" && !c.unread() {
+	if c.code == exitComplete || c.f.format != "json" && !c.outputClosed() {
 		return
 	}
 	next := "centurion resume " + m.ID
@@ -97,11 +97,11 @@ func answerFirst(reason string) string {
 	return ""
 }
 
-// show draws a mission's events until its end. Keep says that this process takes the mission over when its host ends.
-func (c *runner) show(ctx context.Context, api shower, id string, after int64, keep bool) error {
+// draw draws a mission's events until its end. Keep says that this process takes the mission over when its host ends.
+func (c *runner) draw(ctx context.Context, api missionAPI, id string, after int64, keep bool) error {
 	q := server.EventQuery{After: after, Mission: id, Follow: true, Keep: keep}
 	if c.f.format == "json" {
-		waits, err := c.waits(ctx, api, id, after)
+		waits, err := c.noteWaiting(ctx, api, id, after)
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (c *runner) show(ctx context.Context, api shower, id string, after int64, k
 		}
 	}
 	if !c.live() {
-		c.sayDumb()
+		c.noteDumbTerminal()
 		return past.RunPlain(ctx, c.out, tui.UntilEnd(api.Events(ctx, q)))
 	}
 	q.Deltas, q.Toasts = true, true
@@ -136,16 +136,16 @@ func (c *runner) show(ctx context.Context, api shower, id string, after int64, k
 	return tui.RunLive(ctx, o)
 }
 
-// sayDumb tells somebody in front of a terminal that says it cannot move its cursor why they see plain lines.
-func (c *runner) sayDumb() {
+// noteDumbTerminal tells somebody in front of a terminal that says it cannot move its cursor why they see plain lines.
+func (c *runner) noteDumbTerminal() {
 	if tui.Dumb(c.in, c.out, c.env) {
 		c.note("this terminal cannot be redrawn (TERM is dumb or not set): events are printed as plain lines; answer from another terminal with: centurion asks")
 	}
 }
 
-// waits tells on stderr of what waits for a person: among JSON lines nobody would see it. What was open when a mission was taken up again,
+// noteWaiting tells on stderr of what waits for a person: among JSON lines nobody would see it. What was open when a mission was taken up again,
 // after an event, is a question: everything else is asked anew.
-func (c *runner) waits(ctx context.Context, api shower, id string, after int64) (*tui.Waits, error) {
+func (c *runner) noteWaiting(ctx context.Context, api missionAPI, id string, after int64) (*tui.Waits, error) {
 	w := tui.NewWaits(c.note)
 	for e, err := range api.Events(ctx, server.EventQuery{Mission: id}) {
 		if err != nil {
@@ -180,12 +180,12 @@ func missionExit(s centurion.MissionStatus, reason string) int {
 	return exitFailed
 }
 
-// sayWhere tells the person if their mission runs in another process.
-func (c *runner) sayWhere(s *host.Connection) {
-	if s.Host() != nil {
+// noteHost tells the person if their mission runs in another process.
+func (c *runner) noteHost(conn *host.Connection) {
+	if conn.Host() != nil {
 		return
 	}
-	if o, err := s.Place.Owner(); err == nil {
+	if o, err := conn.Place.Owner(); err == nil {
 		c.note(fmt.Sprintf("process %d hosts this project; the mission runs there (Ctrl-C pauses it)", o.PID))
 	}
 }
@@ -200,7 +200,7 @@ func (c *runner) watch(ctx context.Context, v *view, m server.Mission) error {
 		}
 		after = e.Seq
 	}
-	if err := c.show(ctx, v.API, m.ID, after, false); err != nil {
+	if err := c.draw(ctx, v.API, m.ID, after, false); err != nil {
 		return err
 	}
 	if ctx.Err() != nil { // this process was interrupted, the mission goes on
@@ -209,7 +209,7 @@ func (c *runner) watch(ctx context.Context, v *view, m server.Mission) error {
 	}
 	m, err := v.Place.Mission(ctx, m.ID)
 	if err == nil {
-		c.ended(m.Noun())
+		c.setExitCode(m.Noun())
 	}
 	return err
 }
@@ -248,7 +248,7 @@ func lastEnd(events iter.Seq2[centurion.Event, error]) iter.Seq2[centurion.Event
 
 // commander is the first agent of a mission, to be written to and stopped from the live view.
 type commander struct {
-	api     shower
+	api     missionAPI
 	mission string
 }
 
@@ -284,7 +284,7 @@ func attachCommand(c *cli) *cobra.Command {
 // attach is `centurion attach`. A mission that has stopped prints its end.
 func (c *runner) attach(ctx context.Context, id string) error {
 	c.awaitHost(ctx, c.f.dir, id)
-	m, over, err := c.look(ctx, id)
+	m, over, err := c.findResumable(ctx, id)
 	if c.code == exitInterrupted && ctx.Err() != nil { // the usual way to leave
 		c.code = exitComplete
 		c.note("the mission goes on; see it again with: centurion attach " + m.ID)
@@ -292,7 +292,7 @@ func (c *runner) attach(ctx context.Context, id string) error {
 	if err != nil || over {
 		return err
 	}
-	return c.open(ctx, c.f.looks(), func(v *view) error {
+	return c.open(ctx, c.f.viewFlags(), func(v *view) error {
 		err := v.printEnd(ctx, m)
 		if !v.json() && err == nil {
 			c.note("nobody works on it; go on with: centurion resume " + m.ID)
@@ -346,10 +346,10 @@ func (c *cli) locate(dir string) (host.Place, *workspace.Workspace, error) {
 }
 
 // printDetached says which mission runs in the background.
-func (c *runner) printDetached(ctx context.Context, s *host.Connection, m server.Mission) error {
+func (c *runner) printDetached(ctx context.Context, conn *host.Connection, m server.Mission) error {
 	if c.f.format == "json" {
 		first := func(yield func(centurion.Event, error) bool) {
-			for e, err := range s.Events(ctx, server.EventQuery{Mission: m.ID}) {
+			for e, err := range conn.Events(ctx, server.EventQuery{Mission: m.ID}) {
 				yield(e, err)
 				return
 			}

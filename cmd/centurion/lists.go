@@ -35,10 +35,7 @@ func modelsCommand(c *cli) *cobra.Command {
 			for _, m := range cfg.Listed() {
 				rows = append(rows, row{m.Name, m.Limit.Context, m.Limit.Output, m.Price, goal.FileTypes(m.Media), cmp.Or(m.File, builtIn)})
 			}
-			if f.format == "json" {
-				return writeJSON(c.out, rows)
-			}
-			for _, r := range rows {
+			return printRows(c, f.format, rows, func(r row) string {
 				price := "$?"
 				if r.Cost != nil {
 					price = fmt.Sprintf("$%g in, $%g out", r.Cost.Input, r.Cost.Output)
@@ -49,21 +46,14 @@ func modelsCommand(c *cli) *cobra.Command {
 				if r.Source != builtIn {
 					price += "  from " + r.Source
 				}
-				if _, err := fmt.Fprintf(c.out, "%-44s %9d  %s\n", r.Model, r.Context, price); err != nil {
-					return err
-				}
-			}
-			return nil
+				return fmt.Sprintf("%-44s %9d  %s\n", r.Model, r.Context, price)
+			})
 		})
 }
 
 func versionCommand(c *cli) *cobra.Command {
 	return plainCommand("version", "Print the version", "Print the version.", "  centurion version\n  centurion version --format json", func(_ context.Context, f *readFlags) error {
-		if f.format == "json" {
-			return writeJSON(c.out, map[string]string{"version": Version})
-		}
-		_, err := fmt.Fprintln(c.out, "centurion "+Version)
-		return err
+		return c.printResult(f.format, map[string]string{"version": Version}, "centurion "+Version)
 	})
 }
 
@@ -115,20 +105,12 @@ func authListCommand(c *cli, keys func() *config.Keys) *cobra.Command {
 			switch {
 			case err != nil:
 				return err
-			case format == "json":
-				return writeJSON(c.out, append([]config.KeyInfo{}, all...)) // of none an empty list
-			case len(all) == 0:
+			case len(all) == 0 && format == "text":
 				return c.say(nil, "No keys are kept. Keep one with: centurion auth login PROVIDER")
 			}
-			for _, k := range all {
-				if _, err := fmt.Fprintf(c.out, "%-12s %s\n", k.Provider, k.Source); err != nil {
-					return err
-				}
-			}
-			return nil
+			return printRows(c, format, all, func(k config.KeyInfo) string { return fmt.Sprintf("%-12s %s\n", k.Provider, k.Source) })
 		}}
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
-	completeValues(cmd, "format", "text", "json")
+	formatFlag(cmd, &format)
 	return cmd
 }
 
@@ -172,15 +154,9 @@ func agentsCommand(c *cli) *cobra.Command {
 				rows = append(rows, agentRow{a.Name, a.Mode, a.Description, a.Tools, a.Delegates, a.Model, a.Temperature, a.Steps,
 					cmp.Or(a.Source, builtIn)})
 			}
-			if f.format == "json" {
-				return writeJSON(c.out, rows)
-			}
-			for _, r := range rows {
-				if _, err := fmt.Fprintf(c.out, "%-10s %-9s %s\n%s", r.Name, r.Mode, oneLine(r.Description), r.details()); err != nil {
-					return err
-				}
-			}
-			return nil
+			return printRows(c, f.format, rows, func(r agentRow) string {
+				return fmt.Sprintf("%-10s %-9s %s\n%s", r.Name, r.Mode, oneLine(r.Description), r.details())
+			})
 		})
 	cmd.Flags().StringVar(&profile, "profile", "", "mission or assistant (default: the configuration's, else mission)")
 	return cmd

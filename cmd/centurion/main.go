@@ -135,7 +135,7 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	root := c.root()
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
-		if c.hungUp(err) {
+		if c.isOutputClosed(err) {
 			return exitInterrupted
 		}
 		c.fail(err)

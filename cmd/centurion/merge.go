@@ -66,7 +66,7 @@ func (v *view) merge(ctx context.Context, api server.Person, id string, q takeov
 			return err
 		}
 		if got.Refused != nil {
-			v.refused(got.Refused)
+			v.printRefusal(got.Refused)
 		}
 		return writeJSON(v.out, got)
 	}
@@ -134,7 +134,7 @@ func (c *runner) afterMission(ctx context.Context, api server.Person, m centurio
 	}
 	if got.Refused != nil && !c.f.merge { // the person said yes; the mission is complete all the same
 		code := c.code
-		c.refused(got.Refused)
+		c.printRefusal(got.Refused)
 		c.code = code
 		return nil
 	}
@@ -168,20 +168,20 @@ func (c *runner) askMerge(ctx context.Context, api server.Person, got takeover.M
 // merged says what has become of a merge.
 func (c *cli) merged(w io.Writer, got takeover.MergeReport) error {
 	if got.Refused != nil {
-		c.refused(got.Refused)
+		c.printRefusal(got.Refused)
 		return nil
 	}
 	return print.Merged(w, got)
 }
 
-// refused says why nothing was touched, and what to do. A person has to act: the exit code says so.
-func (c *cli) refused(r *takeover.Refusal) {
+// printRefusal says why nothing was touched, and what to do. A person has to act: the exit code says so.
+func (c *cli) printRefusal(r *takeover.Refusal) {
 	c.code = exitBlocked
 	fmt.Fprintf(c.err, "centurion: nothing was changed: %s\nnext: %s\n", oneLine(r.Why), oneLine(r.Next))
 }
 
-// undoLine tells a person how to take back what they have just done.
-func (c *cli) undoLine(command string) {
+// printUndo tells a person how to take back what they have just done.
+func (c *cli) printUndo(command string) {
 	if command != "" {
 		fmt.Fprintf(c.err, "undo: %s\n", command)
 	}

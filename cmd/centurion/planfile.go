@@ -20,14 +20,14 @@ import (
 
 // startWith starts a mission. On a terminal the person is asked first whether a plan that no mission owns is to be carried out. Nobody else
 // is asked: that plan is put aside, and stderr says where.
-func (c *runner) startWith(ctx context.Context, s *host.Connection, goal string, opts centurion.MissionOptions) (server.Mission, error) {
+func (c *runner) startWith(ctx context.Context, conn *host.Connection, goal string, opts centurion.MissionOptions) (server.Mission, error) {
 	if opts.Plan == "" && c.f.profile == agents.ProfileMission && c.f.format != "json" && c.live() {
 		var err error
-		if opts.Plan, err = c.askAdopt(ctx, s); err != nil {
+		if opts.Plan, err = c.askAdopt(ctx, conn); err != nil {
 			return server.Mission{}, err
 		}
 	}
-	m, err := host.Call(ctx, s, func(api server.API) (server.Mission, error) { return api.Start(ctx, goal, opts) })
+	m, err := host.Call(ctx, conn, func(api server.API) (server.Mission, error) { return api.Start(ctx, goal, opts) })
 	if err == nil && m.PutAside != "" {
 		c.note(orchestrator.PutAsideNote(m.Todo, m.PutAside))
 	}
@@ -36,12 +36,12 @@ func (c *runner) startWith(ctx context.Context, s *host.Connection, goal string,
 
 // askAdopt asks whether the plan that lies in the project is to be carried out, unless there is none or a mission owns it. It returns the
 // plan's file if it is.
-func (c *runner) askAdopt(ctx context.Context, s *host.Connection) (string, error) {
-	b, _, err := s.Workspace.ReadFile(workspace.TodoPath, 0)
+func (c *runner) askAdopt(ctx context.Context, conn *host.Connection) (string, error) {
+	b, _, err := conn.Workspace.ReadFile(workspace.TodoPath, 0)
 	if err != nil || len(bytes.TrimSpace(b)) == 0 {
 		return "", nil // what cannot be read is told when the mission starts
 	}
-	all, err := host.Call(ctx, s, func(api server.API) ([]server.Mission, error) { return api.Missions(ctx) })
+	all, err := host.Call(ctx, conn, func(api server.API) ([]server.Mission, error) { return api.Missions(ctx) })
 	if err != nil {
 		return "", err
 	}
@@ -66,7 +66,7 @@ func (c *runner) askAdopt(ctx context.Context, s *host.Connection) (string, erro
 }
 
 // planFile asks where the plan of a mission stands: a newer mission of the project takes its place.
-func planFile(api shower, id string) tui.PlanFile {
+func planFile(api missionAPI, id string) tui.PlanFile {
 	return func(ctx context.Context) (string, error) {
 		m, err := api.Mission(ctx, id)
 		if err == nil && m.Todo == "" {

@@ -15,7 +15,7 @@ import (
 	"centurion/workspace"
 )
 
-// prepare reads the configuration and finds the project and the model. The seat is still to be taken.
+// prepare reads the configuration and finds the project and the model. The caller connects.
 func (c *runner) prepare(ctx context.Context) (*host.Connection, error) {
 	if c.f.format != "" && c.f.format != "text" && c.f.format != "json" {
 		return nil, badValue("format", c.f.format, []string{"text", "json"})
@@ -24,15 +24,15 @@ func (c *runner) prepare(ctx context.Context) (*host.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &host.Connection{Place: p, Workspace: ws, Note: c.note}
-	if s.Config, s.Models, err = c.configure(ctx, ws); err != nil {
+	conn := &host.Connection{Place: p, Workspace: ws, Note: c.note}
+	if conn.Config, conn.Models, err = c.configure(ctx, ws); err != nil {
 		return nil, errors.Join(err, ws.Close())
 	}
-	s.Options = c.hostOptions()
+	conn.Options = c.hostOptions()
 	if c.live() && c.f.format != "json" {
-		s.Options.Note, s.Options.DiskWait = nil, -1 // the person sees what is waited for
+		conn.Options.Note, conn.Options.DiskWait = nil, -1 // the person sees what is waited for
 	}
-	return s, nil
+	return conn, nil
 }
 
 // configure reads the configuration of a project, settles the flags by it, and finds the model.
@@ -58,7 +58,7 @@ func (c *runner) configure(ctx context.Context, ws *workspace.Workspace) (*confi
 	if err != nil {
 		return nil, nil, err
 	}
-	if first.Warning != "" && !c.f.known {
+	if first.Warning != "" && !c.f.modelKnown {
 		c.note(first.Warning)
 	}
 	if first.Default {
@@ -123,8 +123,8 @@ func (c *runner) firstModel(ctx context.Context, cfg *config.Config) (config.Res
 	}
 }
 
-// options turns flags into what a mission is started with.
-func (c *runner) options(models *host.Models) (centurion.MissionOptions, error) {
+// missionOptions turns flags into what a mission is started with.
+func (c *runner) missionOptions(models *host.Models) (centurion.MissionOptions, error) {
 	live := c.live()
 	shipped := func(key string) bool {
 		_, project := models.Config.Origin(key)

@@ -210,11 +210,7 @@ func pathCommand(c *cli) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if v.json() {
-				return writeJSON(c.out, at)
-			}
-			_, err = fmt.Fprintln(c.out, at.Dir)
-			return err
+			return c.printResult(v.format, at, at.Dir)
 		})
 	cmd.ValidArgsFunction = complete(c, 1, agentsOf, missions)
 	return cmd
@@ -330,13 +326,13 @@ func (c *cli) everyMission(ctx context.Context, dir, format string) error {
 		_, err := fmt.Fprintln(c.out, "No missions in any project yet. Start one with: centurion run \"GOAL\"")
 		return err
 	}
-	return c.printPlaced(all)
+	return c.printWithDirectories(all)
 }
 
 func newestFirst(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) }
 
-// printPlaced prints missions with their directories.
-func (c *cli) printPlaced(all []server.Mission) error {
+// printWithDirectories prints missions with their directories.
+func (c *cli) printWithDirectories(all []server.Mission) error {
 	for _, m := range all {
 		if err := c.printMissions([]server.Mission{m}); err != nil {
 			return err
@@ -358,8 +354,8 @@ func (c *cli) printMissions(all []server.Mission) error {
 	return tui.Missions(c.out, nouns, o)
 }
 
-// sayMoved tells a person whose project has no missions of those that it may have had elsewhere.
-func (c *cli) sayMoved(ctx context.Context, dir string) {
+// noteMoved tells a person whose project has no missions of those that it may have had elsewhere.
+func (c *cli) noteMoved(ctx context.Context, dir string) {
 	p, ws, err := c.locate(dir)
 	if err != nil {
 		return // what was asked for has been told

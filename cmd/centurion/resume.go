@@ -33,17 +33,17 @@ func resumeCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// again prepares to go on with a mission, with its own caps and limits where the flags do not say otherwise. The caller
-// closes the seat's workspace.
-func (c *runner) again(ctx context.Context, m server.Mission) (*host.Connection, centurion.MissionOptions, error) {
+// prepareResume prepares to go on with a mission, with its own caps and limits where the flags do not say otherwise. The caller
+// closes the connection's workspace.
+func (c *runner) prepareResume(ctx context.Context, m server.Mission) (*host.Connection, centurion.MissionOptions, error) {
 	given := *c.f
-	c.f.known = c.f.model == "" && m.Model != ""
+	c.f.modelKnown = c.f.model == "" && m.Model != ""
 	c.f.model, c.f.profile = cmp.Or(c.f.model, m.Model), cmp.Or(m.Options.Profile, agents.ProfileMission)
 	// The mission's own caps stay, where a flag does not say otherwise, and so does what was said of asks in advance: that all is
 	// allowed, or that they wait although nobody watches. Whether there is a person to be asked is else a matter of this run.
 	c.f.maxWorkers = cmp.Or(c.f.maxWorkers, m.Options.MaxWorkers)
 	c.f.maxPerAgent = cmp.Or(c.f.maxPerAgent, m.Options.MaxPerAgent)
-	s, err := c.prepare(ctx)
+	conn, err := c.prepare(ctx)
 	if err != nil {
 		return nil, centurion.MissionOptions{}, err
 	}
@@ -54,19 +54,19 @@ func (c *runner) again(ctx context.Context, m server.Mission) (*host.Connection,
 			c.f.ask = m.Options.Ask
 		}
 	}
-	opts, err := c.options(s.Models)
+	opts, err := c.missionOptions(conn.Models)
 	if err != nil {
-		return nil, opts, errors.Join(err, s.Workspace.Close())
+		return nil, opts, errors.Join(err, conn.Workspace.Close())
 	}
 	// The mission's own limits stay, also where the configuration has others.
 	opts.MaxCost, opts.MaxTokens, opts.MaxRounds, opts.MaxDuration = given.maxCost, given.maxTokens, given.maxRounds, given.maxDuration.Milliseconds()
 	opts.Level = given.level
 	opts.MaxToolCalls = given.maxToolCalls
-	return s, opts, nil
+	return conn, opts, nil
 }
 
-// sayOthers names the newest mission that can be resumed after it was said that the latest one has ended.
-func (c *cli) sayOthers(ctx context.Context, api server.API) {
+// noteOthers names the newest mission that can be resumed after it was said that the latest one has ended.
+func (c *cli) noteOthers(ctx context.Context, api server.API) {
 	all, err := api.Missions(ctx)
 	if err != nil { // what was asked for has been told
 		return
@@ -81,11 +81,11 @@ func (c *cli) sayOthers(ctx context.Context, api server.API) {
 
 // resumeMission is `centurion resume`.
 func (c *runner) resumeMission(ctx context.Context, id string) error {
-	m, over, err := c.look(ctx, id)
+	m, over, err := c.findResumable(ctx, id)
 	if err != nil || over {
 		return err
 	}
-	conn, opts, err := c.again(ctx, m)
+	conn, opts, err := c.prepareResume(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -102,10 +102,10 @@ func (c *runner) resumeMission(ctx context.Context, id string) error {
 	})
 }
 
-// look finds the mission that is to be resumed. It is over if there is nothing to resume: the end of a mission that has ended is printed,
+// findResumable finds the mission that is to be resumed. It is over if there is nothing to resume: the end of a mission that has ended is printed,
 // and a mission that another process runs is watched to its end.
-func (c *runner) look(ctx context.Context, id string) (m server.Mission, over bool, err error) {
-	err = c.open(ctx, c.f.looks(), func(v *view) (err error) {
+func (c *runner) findResumable(ctx context.Context, id string) (m server.Mission, over bool, err error) {
+	err = c.open(ctx, c.f.viewFlags(), func(v *view) (err error) {
 		m, err = v.API.Mission(ctx, id)
 		switch {
 		case err != nil:
@@ -114,7 +114,7 @@ func (c *runner) look(ctx context.Context, id string) (m server.Mission, over bo
 				err = v.AsHost(ctx, func(api server.API) error { return c.afterMission(ctx, api, m.Noun(), false) })
 			}
 			if id == "" && err == nil {
-				c.sayOthers(ctx, v.API)
+				c.noteOthers(ctx, v.API)
 			}
 		case m.Status.Alive(): // of a project without a host it would be told as interrupted
 			if c.f.maxWorkers > 0 || c.f.maxPerAgent > 0 {

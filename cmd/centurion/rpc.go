@@ -45,11 +45,11 @@ func rpcCommand(c *cli) *cobra.Command {
 // frontEnd is a project as a front end drives it.
 type frontEnd struct {
 	c    *cli
-	seat *host.Connection
+	conn *host.Connection
 
 	given, settled runFlags // the flags as they were given, and with what the configuration says
 
-	mu      sync.Mutex // protects the seat while it is taken anew, and what follows
+	mu      sync.Mutex // protects the connection while it is made anew, and what follows
 	started []string   // missions, to be paused when the front end goes
 }
 
@@ -61,58 +61,58 @@ func (c *cli) serveFrontEnd(ctx context.Context, f *runFlags, costSet bool) erro
 	f.format = "json" // nobody is there to see a picture
 	given := *f
 	run := &runner{c, f}
-	s, err := run.prepare(ctx)
+	conn, err := run.prepare(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.Workspace.Close()
-	if err := run.confirmDirectory(ctx, s.Workspace.Dir(), given.yes); err != nil {
+	defer conn.Workspace.Close()
+	if err := run.confirmDirectory(ctx, conn.Workspace.Dir(), given.yes); err != nil {
 		return err
 	}
-	if err := s.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
+	if err := conn.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
 		return err
 	}
-	e := &frontEnd{c: c, seat: s, given: given, settled: *f}
-	err = rpc.Serve(ctx, wakeable(c.in), keepOpen{c.out}, &rpc.Bridge{API: s.API, Begin: e.begin, Follow: e.follow, Moved: e.moved},
+	e := &frontEnd{c: c, conn: conn, given: given, settled: *f}
+	err = rpc.Serve(ctx, wakeable(c.in), noClose{c.out}, &rpc.Bridge{API: conn.API, Begin: e.begin, Follow: e.follow, Moved: e.hostChanged},
 		rpc.Options{Version: Version, Say: c.note})
 	e.mu.Lock()
 	started := e.started
 	e.mu.Unlock()
 	for _, id := range started {
-		if m, merr := s.Mission(context.WithoutCancel(ctx), id); merr == nil && m.Status.Alive() {
-			s.Pause(id)
+		if m, merr := conn.Mission(context.WithoutCancel(ctx), id); merr == nil && m.Status.Alive() {
+			conn.Pause(id)
 			c.note("mission " + id + " is paused; go on with: centurion resume " + id)
 		}
 	}
-	return errors.Join(err, s.Close(ctx))
+	return errors.Join(err, conn.Close(ctx))
 }
 
 // begin starts a mission with what the front end asks for.
 func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission, error) {
 	if p.Dir != "" {
-		if abs, err := filepath.Abs(p.Dir); err != nil || filepath.Clean(abs) != filepath.Clean(e.seat.Workspace.Dir()) {
+		if abs, err := filepath.Abs(p.Dir); err != nil || filepath.Clean(abs) != filepath.Clean(e.conn.Workspace.Dir()) {
 			return server.Mission{}, &centurion.Error{Op: "session/start", Kind: centurion.KindUsage,
-				Msg:  "this front end was started for " + e.seat.Workspace.Dir() + " and not for " + p.Dir,
+				Msg:  "this front end was started for " + e.conn.Workspace.Dir() + " and not for " + p.Dir,
 				Hint: "start another one with: centurion rpc --dir " + p.Dir}
 		}
 	}
-	f, models := e.settled, e.seat.Models
+	f, models := e.settled, e.conn.Models
 	run := &runner{e.c, &f}
 	if p.Agent+p.Model+p.Profile != "" {
 		f = e.given
 		f.agent, f.model, f.profile = cmp.Or(p.Agent, f.agent), cmp.Or(p.Model, f.model), cmp.Or(p.Profile, f.profile)
 		var err error
-		if _, models, err = run.configure(ctx, e.seat.Workspace); err != nil {
+		if _, models, err = run.configure(ctx, e.conn.Workspace); err != nil {
 			return server.Mission{}, err
 		}
 	}
 	f.ask = cmp.Or(f.ask, "ask") // the front end is asked
-	opts, err := run.options(models)
+	opts, err := run.missionOptions(models)
 	if err != nil {
 		return server.Mission{}, err
 	}
 	opts.Request, opts.Unattended = rand.Text(), opts.Ask == "ask" && p.Unasked
-	m, err := e.seat.API().Start(ctx, p.Prompt, opts)
+	m, err := e.conn.API().Start(ctx, p.Prompt, opts)
 	if err == nil {
 		e.mu.Lock()
 		e.started = append(e.started, m.ID)
@@ -125,7 +125,7 @@ func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission
 func (e *frontEnd) follow(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		for {
-			api := e.seat.API()
+			api := e.conn.API()
 			for ev, err := range api.Events(ctx, q) {
 				if centurion.KindOf(err) == centurion.KindNetwork {
 					break
@@ -138,7 +138,7 @@ func (e *frontEnd) follow(ctx context.Context, q server.EventQuery) iter.Seq2[ce
 			if ctx.Err() != nil {
 				return
 			}
-			if err := e.again(ctx, api); err != nil {
+			if err := e.reconnect(ctx, api); err != nil {
 				yield(centurion.Event{}, err)
 				return
 			}
@@ -146,25 +146,25 @@ func (e *frontEnd) follow(ctx context.Context, q server.EventQuery) iter.Seq2[ce
 	}
 }
 
-// again takes a place at the project anew, unless somebody has done it since was was asked: several follow at once.
-func (e *frontEnd) again(ctx context.Context, was server.API) error {
+// reconnect takes a place at the project anew, unless somebody has done it since was was asked: several follow at once.
+func (e *frontEnd) reconnect(ctx context.Context, was server.API) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.seat.Host() != nil || e.seat.API() != was {
+	if e.conn.Host() != nil || e.conn.API() != was {
 		return nil
 	}
-	return e.seat.ConnectOrOwn(ctx, host.NextTimeout)
+	return e.conn.ConnectOrOwn(ctx, host.NextTimeout)
 }
 
-// moved reports whether the host that was asked is gone, and finds the next one. This process hosts until it ends.
-func (e *frontEnd) moved(ctx context.Context, was server.API) (bool, error) {
+// hostChanged reports whether the host that was asked is gone, and finds the next one. This process hosts until it ends.
+func (e *frontEnd) hostChanged(ctx context.Context, was server.API) (bool, error) {
 	if _, client := was.(*server.Client); !client {
 		return false, nil
 	}
 	if _, err := was.LastSeq(ctx); centurion.KindOf(err) != centurion.KindNetwork {
 		return false, nil // it was the turn that failed
 	}
-	return true, e.again(ctx, was)
+	return true, e.reconnect(ctx, was)
 }
 
 // wakeable makes a read from a file end when it is closed, where the system can.
@@ -177,18 +177,18 @@ func wakeable(in io.Reader) io.Reader {
 	if err != nil {
 		return in // it is read until it ends
 	}
-	return woken{r}
+	return wakeableReader{r}
 }
 
-type woken struct{ cancelreader.CancelReader }
+type wakeableReader struct{ cancelreader.CancelReader }
 
 // Close wakes the reader; the file itself stays open.
-func (w woken) Close() error {
+func (w wakeableReader) Close() error {
 	w.Cancel()
 	return nil
 }
 
-// keepOpen is an output that whoever made it closes.
-type keepOpen struct{ io.Writer }
+// noClose is an output that whoever made it closes.
+type noClose struct{ io.Writer }
 
-func (keepOpen) Close() error { return nil }
+func (noClose) Close() error { return nil }

@@ -89,7 +89,7 @@ func (c *cli) readGoal(args []string) (string, error) {
 
 // startMission is `centurion run`.
 func (c *runner) startMission(ctx context.Context, text string) error {
-	st, err := c.begin(ctx, text)
+	st, err := c.readRequest(ctx, text)
 	if err != nil || st.done {
 		return err
 	}
@@ -102,7 +102,7 @@ func (c *runner) startMission(ctx context.Context, text string) error {
 	if err := c.confirmDirectory(ctx, conn.Workspace.Dir(), sure); err != nil {
 		return err
 	}
-	opts, err := c.options(conn.Models)
+	opts, err := c.missionOptions(conn.Models)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (c *runner) launch(ctx context.Context, conn *host.Connection, begin func()
 	if err := conn.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
 		return err
 	}
-	c.sayWhere(conn)
+	c.noteHost(conn)
 	m, after, err := begin()
 	if err != nil {
 		return errors.Join(err, conn.Close(ctx))

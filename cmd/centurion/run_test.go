@@ -11,7 +11,7 @@ import (
 
 // movingPlan is a host whose mission's plan takes another name each time that somebody asks.
 type movingPlan struct {
-	shower
+	missionAPI
 	mission server.Mission
 	names   []string
 }

@@ -166,7 +166,7 @@ func runCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// background is where a script's running commands are.
+// backgroundKey is where a script's running commands are.
 type backgroundKey struct{}
 
 var background backgroundKey

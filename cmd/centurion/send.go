@@ -89,7 +89,7 @@ func (c *cli) readMessage(args []string) (string, error) {
 func (c *message) send(ctx context.Context) error {
 	c.post.ID = centurion.NewID(centurion.PrefixDelivery)
 	var got orchestrator.Posted
-	err := c.throughHosts(ctx, func(api server.API) (err error) {
+	err := c.retryAcrossHosts(ctx, func(api server.API) (err error) {
 		got, err = api.Send(ctx, c.post)
 		return err
 	})
@@ -99,13 +99,13 @@ func (c *message) send(ctx context.Context) error {
 	if c.f.format == "json" {
 		return writeJSON(c.out, got)
 	}
-	c.blind(ctx, got)
+	c.noteUntakenFiles(ctx, got)
 	return c.say(nil, print.Sent(got, c.post.Queue))
 }
 
-// throughHosts calls ask with the host of a project, and again while one host takes over from another: ask is to find what
+// retryAcrossHosts calls ask with the host of a project, and again while one host takes over from another: ask is to find what
 // it has begun before.
-func (c *message) throughHosts(ctx context.Context, ask func(api server.API) error) error {
+func (c *message) retryAcrossHosts(ctx context.Context, ask func(api server.API) error) error {
 	for start := time.Now(); ; {
 		err := c.open(ctx, c.f, func(v *view) error {
 			return v.AsHost(ctx, func(api server.API) error {
@@ -132,7 +132,7 @@ func (c *message) prompt(ctx context.Context) error {
 	var m server.Mission
 	here := false
 	err := c.open(ctx, c.f, func(v *view) (err error) {
-		m, here, err = c.goesOnHere(ctx, v.API)
+		m, here, err = c.resumesHere(ctx, v.API)
 		return err
 	})
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *message) prompt(ctx context.Context) error {
 	if here {
 		got, err = c.promptHere(ctx, m)
 	} else {
-		err = c.throughHosts(ctx, func(api server.API) (err error) {
+		err = c.retryAcrossHosts(ctx, func(api server.API) (err error) {
 			got, err = api.Prompt(ctx, c.post)
 			return err
 		})
@@ -149,15 +149,11 @@ func (c *message) prompt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.f.format == "json" {
-		return writeJSON(c.out, got)
-	}
-	_, err = fmt.Fprintln(c.out, strings.Join(tui.CleanLines(got.Text), "\n"))
-	return err
+	return c.printResult(c.f.format, got, strings.Join(tui.CleanLines(got.Text), "\n"))
 }
 
-// goesOnHere finds the run of the profile assistant that is begun again for a message because nobody hosts its project.
-func (c *message) goesOnHere(ctx context.Context, api server.API) (m server.Mission, goesOn bool, err error) {
+// resumesHere finds the run of the profile assistant that is begun again for a message because nobody hosts its project.
+func (c *message) resumesHere(ctx context.Context, api server.API) (m server.Mission, goesOn bool, err error) {
 	if _, idle := api.(*server.Local); !idle {
 		return m, false, nil
 	}
@@ -181,12 +177,12 @@ func (c *message) goesOnHere(ctx context.Context, api server.API) (m server.Miss
 // promptHere hosts a run until it has answered a message. Ctrl-C pauses it. What cannot be answered is refused before the
 // message is stored.
 func (c *message) promptHere(ctx context.Context, m server.Mission) (got orchestrator.Reply, err error) {
-	s, opts, err := (&runner{c.cli, &runFlags{dir: c.f.dir, format: "json"}}).again(ctx, m) // nobody is there to be asked
+	conn, opts, err := (&runner{c.cli, &runFlags{dir: c.f.dir, format: "json"}}).prepareResume(ctx, m) // nobody is there to be asked
 	if err != nil {
 		return got, err
 	}
-	defer s.Workspace.Close()
-	model, err := s.Models.Get("")
+	defer conn.Workspace.Close()
+	model, err := conn.Models.Get("")
 	if err == nil {
 		err = orchestrator.CheckFiles(c.post.Files, model)
 	}
@@ -198,24 +194,24 @@ func (c *message) promptHere(ctx context.Context, m server.Mission) (got orchest
 	}); err != nil {
 		return got, err
 	}
-	s.Except = m.ID
-	if err := s.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
+	conn.Except = m.ID
+	if err := conn.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
 		return got, err
 	}
-	if _, err = s.API().Resume(ctx, m.ID, opts); err == nil {
+	if _, err = conn.API().Resume(ctx, m.ID, opts); err == nil {
 		c.post.Resume = true // it may have answered already
-		got, err = host.Call(ctx, s, func(api server.API) (orchestrator.Reply, error) { return api.Prompt(ctx, c.post) })
+		got, err = host.Call(ctx, conn, func(api server.API) (orchestrator.Reply, error) { return api.Prompt(ctx, c.post) })
 	}
 	if ctx.Err() != nil {
-		s.Pause(m.ID)
+		conn.Pause(m.ID)
 	}
-	say := s.Note
-	s.Note = func(text string) { // its run is only just ending
+	say := conn.Note
+	conn.Note = func(text string) { // its run is only just ending
 		if !strings.Contains(text, m.ID) {
 			say(text)
 		}
 	}
-	return got, errors.Join(err, s.Close(ctx))
+	return got, errors.Join(err, conn.Close(ctx))
 }
 
 const compactHelp = `Shorten a conversation before its next request: the older part of it is replaced by a summary, which the model is asked for.
@@ -269,9 +265,9 @@ func (c *message) attach(paths []string) error {
 	return err
 }
 
-// blind tells the person that who gets their files is a model that takes none of the kind: it is told of them in words. Where
+// noteUntakenFiles tells the person that who gets their files is a model that takes none of the kind: it is told of them in words. Where
 // the model is not known, or its configuration cannot be read, there is nothing to tell.
-func (c *message) blind(ctx context.Context, got orchestrator.Posted) {
+func (c *message) noteUntakenFiles(ctx context.Context, got orchestrator.Posted) {
 	if len(c.post.Files) == 0 || got.Session == "" {
 		return
 	}

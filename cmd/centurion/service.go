@@ -113,7 +113,7 @@ func serviceStatusCommand(c *cli) *cobra.Command {
 			}
 			return (&services{c}).status(cmd.Context(), format)
 		}}
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	formatFlag(cmd, &format)
 	return cmd
 }
 
@@ -153,7 +153,7 @@ func (c *services) status(ctx context.Context, format string) error {
 	if _, err := fmt.Fprint(c.out, lines); err != nil {
 		return err
 	}
-	return c.printPlaced(s.Missions)
+	return c.printWithDirectories(s.Missions)
 }
 
 // warn tells what would keep an installed service from bringing missions back.

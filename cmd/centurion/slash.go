@@ -67,14 +67,14 @@ func (c *runner) dispatch(ctx context.Context, args []string) error {
 	return root.ExecuteContext(ctx)
 }
 
-// looks is what the commands that only look at a project take of run's flags.
-func (f *runFlags) looks() *readFlags {
+// viewFlags is what the commands that only look at a project take of run's flags.
+func (f *runFlags) viewFlags() *readFlags {
 	return &readFlags{dir: f.dir, format: cmp.Or(f.format, "text")}
 }
 
 // status is /status.
 func (c *runner) status(ctx context.Context, args []string) error {
-	how := c.f.looks()
+	how := c.f.viewFlags()
 	err := c.open(ctx, how, func(v *view) error {
 		m, err := v.API.Mission(ctx, first(args))
 		if err != nil {
@@ -106,7 +106,7 @@ func (c *runner) status(ctx context.Context, args []string) error {
 // cancelLatest is /cancel.
 func (c *runner) cancelLatest(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		err := c.open(ctx, c.f.looks(), func(v *view) error {
+		err := c.open(ctx, c.f.viewFlags(), func(v *view) error {
 			m, err := v.API.Mission(ctx, "")
 			args = []string{m.ID}
 			return err
@@ -118,16 +118,16 @@ func (c *runner) cancelLatest(ctx context.Context, args []string) error {
 	return c.dispatch(ctx, append([]string{"cancel"}, args...))
 }
 
-// start is what a goal asks for.
-type start struct {
+// request is what a goal asks for.
+type request struct {
 	goal     string
 	planOnly bool
 	subAgent bool // the command is to be carried out by a sub-agent
 	done     bool // it was no goal but a command that has been carried out
 }
 
-// slash splits a text that begins with a slash into its first word, without the slash, and the rest.
-func slash(text string) (word, rest string, ok bool) {
+// splitSlash splits a text that begins with a slash into its first word, without the slash, and the rest.
+func splitSlash(text string) (word, rest string, ok bool) {
 	text, ok = strings.CutPrefix(text, "/")
 	end := strings.IndexFunc(text, unicode.IsSpace)
 	if end < 0 {
@@ -136,41 +136,41 @@ func slash(text string) (word, rest string, ok bool) {
 	return text[:end], strings.TrimSpace(text[end:]), ok
 }
 
-// begin carries out what a goal's first word says: nothing, one of the program's own commands, or one of the person's or
+// readRequest carries out what a goal's first word says: nothing, one of the program's own commands, or one of the person's or
 // the project's, whose text then is the goal.
-func (c *runner) begin(ctx context.Context, text string) (start, error) {
-	word, rest, ok := slash(text)
+func (c *runner) readRequest(ctx context.Context, text string) (request, error) {
+	word, rest, ok := splitSlash(text)
 	if !ok {
-		return start{goal: text}, nil
+		return request{goal: text}, nil
 	}
 	for _, s := range slashCommands() {
 		switch {
 		case s.name != word:
 		case s.do != nil:
-			return start{done: true}, s.do(c, ctx, goal.SplitArgs(rest))
+			return request{done: true}, s.do(c, ctx, goal.SplitArgs(rest))
 		case rest == "":
-			return start{}, &centurion.Error{Kind: centurion.KindUsage, Msg: "/" + word + " needs a goal", Hint: "write: centurion run \"/" + word + " GOAL\""}
+			return request{}, &centurion.Error{Kind: centurion.KindUsage, Msg: "/" + word + " needs a goal", Hint: "write: centurion run \"/" + word + " GOAL\""}
 		default:
-			return start{goal: rest, planOnly: word == "plan"}, nil
+			return request{goal: rest, planOnly: word == "plan"}, nil
 		}
 	}
 	ws, err := workspace.Open(cmp.Or(c.f.dir, "."))
 	if err != nil {
-		return start{}, err
+		return request{}, err
 	}
 	defer ws.Close()
 	cfg, err := c.configured(ws.Dir())
 	if err != nil {
-		return start{}, err
+		return request{}, err
 	}
 	cmd, ok := cfg.Commands[word]
 	if !ok {
 		if strings.Contains(word, "/") { // a path
-			return start{goal: text}, nil
+			return request{goal: text}, nil
 		}
-		return start{}, unknownSlash(word, cfg)
+		return request{}, unknownSlash(word, cfg)
 	}
-	return c.beginOwn(ctx, ws, cfg, cmd, rest)
+	return c.expandCommand(ctx, ws, cfg, cmd, rest)
 }
 
 // unknownSlash is the error for a word that no command has.
@@ -190,15 +190,15 @@ func unknownSlash(word string, cfg *config.Config) error {
 	return e
 }
 
-// beginOwn makes the goal of a command of the person's or the project's, and sets the agent and the model that it names
+// expandCommand makes the goal of a command of the person's or the project's, and sets the agent and the model that it names
 // where no flag does.
-func (c *runner) beginOwn(ctx context.Context, ws *workspace.Workspace, cfg *config.Config, cmd config.Command, args string) (start, error) {
+func (c *runner) expandCommand(ctx context.Context, ws *workspace.Workspace, cfg *config.Config, cmd config.Command, args string) (request, error) {
 	profile := cmp.Or(c.f.profile, cfg.Own.Profile)
 	cast, err := cfg.Cast(profile)
 	if err != nil {
-		return start{}, err
+		return request{}, err
 	}
-	st, to := start{}, ""
+	st, to := request{}, ""
 	switch agent, err := cast.Find(cmp.Or(cmd.Agent, cast.Owner())); {
 	case c.f.agent != "":
 	case err != nil && slices.Contains(config.OpenCodeAgents, strings.ToLower(cmd.Agent)):
@@ -269,10 +269,7 @@ func commandsCommand(c *cli) *cobra.Command {
 				rows = append(rows, row{Name: name, Description: cmp.Or(cmd.Description, centurion.Clip(oneLine(cmd.Template), 80)),
 					Agent: cmd.Agent, Model: cmd.Model, Subtask: cmd.Subtask, Source: cmd.File})
 			}
-			if f.format == "json" {
-				return writeJSON(c.out, rows)
-			}
-			for _, r := range rows {
+			return printRows(c, f.format, rows, func(r row) string {
 				from := ""
 				if r.Source != builtIn {
 					from = fmt.Sprintf("%21sfrom %s", "", r.Source)
@@ -284,10 +281,7 @@ func commandsCommand(c *cli) *cobra.Command {
 					}
 					from += "\n"
 				}
-				if _, err := fmt.Fprintf(c.out, "%-20s %s\n%s", strings.TrimSpace("/"+r.Name+" "+r.Arguments), oneLine(r.Description), from); err != nil {
-					return err
-				}
-			}
-			return nil
+				return fmt.Sprintf("%-20s %s\n%s", strings.TrimSpace("/"+r.Name+" "+r.Arguments), oneLine(r.Description), from)
+			})
 		})
 }

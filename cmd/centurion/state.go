@@ -45,20 +45,13 @@ func examine(ctx context.Context, c *cli, f *readFlags) error {
 	if doctor.Worst(found) == doctor.Fail {
 		c.code = exitFailed
 	}
-	if f.format == "json" {
-		return writeJSON(c.out, found)
-	}
-	for _, x := range found {
-		if _, err := fmt.Fprintf(c.out, "%-5s %-14s %s\n", x.Status, x.Name, tui.Escape(x.Detail)); err != nil {
-			return err
-		}
+	return printRows(c, f.format, found, func(x doctor.Finding) string {
+		text := fmt.Sprintf("%-5s %-14s %s\n", x.Status, x.Name, tui.Escape(x.Detail))
 		if x.Hint != "" {
-			if _, err := fmt.Fprintf(c.out, "%20s → %s\n", "", tui.Escape(x.Hint)); err != nil {
-				return err
-			}
+			text += fmt.Sprintf("%20s → %s\n", "", tui.Escape(x.Hint))
 		}
-	}
-	return nil
+		return text
+	})
 }
 
 // missionFindings looks at the project's state, whole, and at who works there.

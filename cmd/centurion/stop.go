@@ -21,7 +21,7 @@ resumes the mission; without a terminal (--ask deny or allow) the mission pauses
 
 func abortCommand(c *cli) *cobra.Command {
 	return endingCommand(c, "abort ID", "End an agent's turn, not its session", abortHelp,
-		"  centurion abort 0/\n  centurion abort T2 --reason \"wrong file\"", ending{
+		"  centurion abort 0/\n  centurion abort T2 --reason \"wrong file\"", stopAction{
 			do: func(ctx context.Context, api server.API, id, reason string) error { return api.Abort(ctx, id, reason) },
 			done: func(ctx context.Context, api server.API, typed, id string) string {
 				return "aborted the turn of " + id + afterAbort(ctx, api, typed, id)
@@ -36,7 +36,7 @@ below it. The Commander's session is its mission, which is paused and can be res
 
 func stopCommand(c *cli) *cobra.Command {
 	return endingCommand(c, "stop ID", "End an agent with all that it has started", stopHelp,
-		"  centurion stop T2\n  centurion stop 0/1 --reason \"goes in circles\"", ending{
+		"  centurion stop T2\n  centurion stop 0/1 --reason \"goes in circles\"", stopAction{
 			over: overAlready,
 			do:   func(ctx context.Context, api server.API, id, reason string) error { return api.Stop(ctx, id, reason) },
 			done: func(ctx context.Context, api server.API, _, id string) string {
@@ -53,8 +53,8 @@ func afterStop(ctx context.Context, api server.API, id string) string {
 	return "; its mission is paused; go on with: centurion resume " + s.Mission
 }
 
-// ending is a command that ends something of an agent.
-type ending struct {
+// stopAction is a command that ends something of an agent.
+type stopAction struct {
 	over func(ctx context.Context, api server.API, id string) string // what stands there already, "" if there is something to end
 	do   func(ctx context.Context, api server.API, id, reason string) error
 	// done is what is said of it then. It is asked before: with its mission the host may go, too.
@@ -102,7 +102,7 @@ func overAlready(ctx context.Context, api server.API, id string) string {
 	return fmt.Sprintf("nothing to stop: mission %s is %s", m.ID, m.Status)
 }
 
-func endingCommand(c *cli, use, short, long, example string, e ending) *cobra.Command {
+func endingCommand(c *cli, use, short, long, example string, e stopAction) *cobra.Command {
 	var reason string
 	cmd := projectCommand(c, use, short, long, example, exactly(1, 1, "an id"), func(ctx context.Context, v *view, args []string) error {
 		id, err := lookup.ID(ctx, v.API, args[0])
@@ -119,10 +119,7 @@ func endingCommand(c *cli, use, short, long, example string, e ending) *cobra.Co
 				return err
 			}
 		}
-		if v.json() { // the first word: aborted, stopped or nothing
-			return writeJSON(c.out, map[string]string{"id": id, "done": strings.Fields(said)[0]})
-		}
-		return c.say(nil, said)
+		return c.printResult(v.format, map[string]string{"id": id, "done": strings.Fields(said)[0]}, said)
 	})
 	cmd.ValidArgsFunction = complete(c, 1, agentsOf)
 	cmd.Flags().StringVar(&reason, "reason", "", "kept with what is ended")
@@ -160,7 +157,7 @@ func cancelCommand(c *cli) *cobra.Command {
 			}
 			err = v.AsHost(ctx, func(api server.API) error { return api.Cancel(ctx, what, reason) })
 			if err == nil {
-				c.undoLine(afterCancel(what))
+				c.printUndo(afterCancel(what))
 			}
 			return c.say(err, "cancelled "+what)
 		})

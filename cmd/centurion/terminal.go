@@ -44,7 +44,7 @@ func (c *cli) secret(ctx context.Context, prompt string) (string, error) {
 		return "", &centurion.Error{Op: "read key", Kind: centurion.KindInternal, Err: err}
 	}
 	stop := guard.After(ctx, "end of input", func() { in.Cancel() })
-	keys := &keyed{Reader: in}
+	keys := &passwordReader{Reader: in}
 	line, err := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
@@ -70,13 +70,13 @@ func (c *cli) secret(ctx context.Context, prompt string) (string, error) {
 
 const ctrlC, ctrlD = 0x03, 0x04
 
-// keyed are the keys of a person at a terminal in raw mode, up to the one that ends their input.
-type keyed struct {
+// passwordReader are the keys of a person at a terminal in raw mode, up to the one that ends their input.
+type passwordReader struct {
 	io.Reader
 	end byte
 }
 
-func (t *keyed) Read(b []byte) (int, error) {
+func (t *passwordReader) Read(b []byte) (int, error) {
 	n, err := t.Reader.Read(b)
 	if i := bytes.IndexAny(b[:n], string([]byte{ctrlC, ctrlD})); i >= 0 {
 		t.end = b[i]
@@ -113,19 +113,19 @@ func standardOutput(f *os.File, interrupt func()) io.Writer {
 	return &outlet{to: f, interrupt: interrupt}
 }
 
-// unread reports whether the reader of standard output has gone away.
-func (c *cli) unread() bool {
+// outputClosed reports whether the reader of standard output has gone away.
+func (c *cli) outputClosed() bool {
 	o, ok := c.out.(*outlet)
 	return ok && o.gone.Load()
 }
 
-// hungUp reports whether an error is only that nobody reads the output any more, which there is nobody to be told of.
-func (c *cli) hungUp(err error) bool {
-	return c.unread() && (errors.Is(err, syscall.EPIPE) || errors.Is(err, centurion.ErrShutdown))
+// isOutputClosed reports whether an error is only that nobody reads the output any more, which there is nobody to be told of.
+func (c *cli) isOutputClosed(err error) bool {
+	return c.outputClosed() && (errors.Is(err, syscall.EPIPE) || errors.Is(err, centurion.ErrShutdown))
 }
 
-// together reports whether standard output and standard error go to the same place, where nothing should stand twice.
-func (c *cli) together() bool {
+// sameOutput reports whether standard output and standard error go to the same place, where nothing should stand twice.
+func (c *cli) sameOutput() bool {
 	to := c.out
 	if o, ok := to.(*outlet); ok {
 		to = o.to

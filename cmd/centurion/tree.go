@@ -38,10 +38,7 @@ func forkCommand(c *cli) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if v.json() {
-				return writeJSON(c.out, got)
-			}
-			return c.say(nil, fmt.Sprintf("copied %s of %s into mission %s, which is paused\nundo: centurion cancel %s\ngo on with it: centurion resume %s",
+			return c.printResult(v.format, got, fmt.Sprintf("copied %s of %s into mission %s, which is paused\nundo: centurion cancel %s\ngo on with it: centurion resume %s",
 				centurion.Count(got.Messages, "message"), got.From.Session, got.Mission, got.Mission, got.Mission))
 		})
 	cmd.Flags().StringVar(&at, "at", "", "the last message to copy: its id, a mark, or -N for N messages back (default: the newest)")
@@ -77,10 +74,7 @@ func rewindCommand(c *cli) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if v.json() {
-				return writeJSON(c.out, got)
-			}
-			return c.say(nil, print.Rewound(got, r))
+			return c.printResult(v.format, got, print.Rewound(got, r))
 		})
 	cmd.Flags().StringVar(&r.To, "to", "", "where to: the id of a message, a mark, or -N for N messages back")
 	cmd.Flags().StringVar(&r.Mark, "mark", "", "name the message that the conversation stands at now")

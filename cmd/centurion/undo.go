@@ -116,7 +116,7 @@ func (v *view) undo(ctx context.Context, api server.Person, id string, q takeove
 		return err
 	}
 	if got.Refused != nil {
-		v.refused(got.Refused)
+		v.printRefusal(got.Refused)
 	}
 	if v.json() {
 		return writeJSON(v.out, got)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -98,7 +99,7 @@ func listCommand(c *cli, use, short, long, example string, args cobra.Positional
 			none = "[]"
 		}
 		if _, err = fmt.Fprintln(c.out, none); err == nil {
-			c.sayMoved(cmd.Context(), cmd.Flag("dir").Value.String())
+			c.noteMoved(cmd.Context(), cmd.Flag("dir").Value.String())
 		}
 		return err
 	}
@@ -128,6 +129,28 @@ func first(args []string) string {
 		return ""
 	}
 	return args[0]
+}
+
+// printResult prints an object as JSON, or for a person a text.
+func (c *cli) printResult(format string, object any, text string) error {
+	if format == "json" {
+		return writeJSON(c.out, object)
+	}
+	_, err := fmt.Fprintln(c.out, text)
+	return err
+}
+
+// printRows prints rows as JSON, or for a person the lines of each.
+func printRows[T any](c *cli, format string, rows []T, lines func(T) string) error {
+	if format == "json" {
+		return writeJSON(c.out, append([]T{}, rows...)) // of none an empty list
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		b.WriteString(lines(r))
+	}
+	_, err := io.WriteString(c.out, b.String())
+	return err
 }
 
 // say prints what was done, unless it was not.
