@@ -32,14 +32,14 @@ const (
 	settle   = 150 * time.Millisecond // what happens so soon after a come-back is what it repaired
 )
 
-// The model of `centurion demo --kill` is slower: what is killed must be at work, and a person wants to follow it.
+// The model of `centurion demo --kill` is slower, so that kills hit running work and a person can follow.
 const (
 	killLatency = 450 * time.Millisecond
 	killPace    = 22 * time.Millisecond
 )
 
-// killing is one run of `centurion demo --kill`: it hosts nothing itself, but starts the host, watches what it tells,
-// kills it and starts it again. It remembers every line, and compares them with what is there in the end.
+// killing is one run of `centurion demo --kill`. It starts the host, reads its events, kills it and starts it again. It keeps every event and
+// compares them with the journal at the end.
 type killing struct {
 	stage Stage
 	self  string // the program
@@ -61,7 +61,7 @@ type killing struct {
 	err    error             // why the run ended early
 }
 
-// KillOptions are what tests, and whoever looks into a failure, set.
+// KillOptions are for tests and for the search for a failure.
 type KillOptions struct {
 	Kills int
 	Seed  uint64
@@ -113,7 +113,7 @@ func (k *killing) line(format string, a ...any) {
 	}
 }
 
-// events yields what the hosts tell, one after the other, and kills them meanwhile. Why it ended too early stands in err.
+// events yields the events of the hosts, one after the other, and kills them meanwhile. err says why it ended early.
 func (k *killing) events(ctx context.Context) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		for over := false; !over; {
@@ -134,7 +134,7 @@ func (k *killing) events(ctx context.Context) iter.Seq2[centurion.Event, error] 
 	}
 }
 
-// errUnseen ends a run whose output nobody takes any more; the view says why.
+// errUnseen ends a run whose events the view no longer takes; the view says why.
 var errUnseen = errors.New("the view has ended")
 
 // child is a host at work.
@@ -145,7 +145,7 @@ type child struct {
 	group  guard.Group
 }
 
-// start starts a host, which goes on where the last one was killed and tells what this process does not know yet.
+// start starts a host, which resumes the mission after the last event that is known.
 func (k *killing) start() (*child, error) {
 	ch := &child{lines: make(chan []byte, 64)}
 	ch.cmd = exec.Command(k.self, "demo", "host", "--dir", k.stage.Dir, "--url", k.stage.URL,
@@ -234,7 +234,7 @@ func (k *killing) live(ctx context.Context, ch *child, yield func(centurion.Even
 	}
 }
 
-// greet waits for the first lines of a host. Of one that comes back it tells how long that took and what was repaired.
+// greet waits for the first events of a host. After a kill it prints how long the return took and what was repaired.
 func (k *killing) greet(ctx context.Context, ch *child, aim *aim) (first [][]byte, err error) {
 	limit := time.NewTimer(comeBack)
 	defer limit.Stop()

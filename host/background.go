@@ -16,13 +16,13 @@ import (
 	"centurion/workspace"
 )
 
-// The background host of a project is this program, started as `centurion host`. It takes the project when nobody has
-// it, works on what is to be worked on, and ends when there has been nothing for a while.
+// The background host of a project is this program, started as `centurion host`. It takes a project that no process hosts, runs its
+// missions, and ends after some idle time.
 const (
 	idleTimeout  = 10 * time.Second // without work; a mission that is being handed to it comes sooner
 	startTimeout = 10 * time.Second // for a background host to answer
 	logName      = "host.log"       // what it had to say, in the state directory
-	maxLog       = 1 << 20          // bytes; a longer one is begun anew
+	maxLog       = 1 << 20          // bytes; a longer one is truncated
 )
 
 // awaitOwner waits until the process that hosts the project is gone. It is over at once if that is a background host.
@@ -44,8 +44,8 @@ func (p Place) awaitOwner(ctx context.Context) (over bool, err error) {
 	return false, context.Cause(ctx)
 }
 
-// hostUntilIdle works on what was left, and on what comes, until there has been nothing for a while or ctx ends. What is
-// being worked on then stays as it is for the next host.
+// hostUntilIdle resumes what was interrupted and serves new work, until the host has been idle for a while or ctx ends. Missions that still
+// run then are left to the next host.
 func (h *Host) hostUntilIdle(ctx context.Context, note func(string)) error {
 	if _, err := h.resumeInterrupted(ctx, "", note); err != nil {
 		return errors.Join(err, h.Close())
@@ -104,7 +104,7 @@ func (conn *Connection) startBackground() (*background, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, &centurion.Error{Op: "start background host", Kind: centurion.KindInternal, Err: err}
 	}
-	return x, cmd.Process.Release() // nobody waits for it: it outlives this process
+	return x, cmd.Process.Release() // it outlives this process
 }
 
 // startError returns the error with which a background host has ended, as its log has it, or nil.

@@ -60,7 +60,7 @@ func (h *Host) configuration(ctx context.Context, cfg *config.Config, hub *event
 	return oc, nil
 }
 
-// publisher hands what is not written down to whoever watches, and tells the person where nobody draws it.
+// publisher publishes events that are not in the journal, and prints waits where no live view does.
 func publisher(hub *event.Hub, how Options) func(centurion.Event) {
 	return func(e centurion.Event) {
 		hub.Publish(e)
@@ -87,7 +87,7 @@ func (h *Host) startCleaner(how Options) {
 	})
 }
 
-// limits is what a person has configured of how much, how often and for how long; what is zero has the orchestrator's default.
+// limits are the configured limits; zero means the orchestrator's default.
 func limits(cfg *config.Config, how Options) orchestrator.Config {
 	o := &cfg.Own
 	return orchestrator.Config{Workers: o.MaxWorkers, PerAgent: o.MaxPerAgent, Countdown: o.Countdown, Returns: o.MaxReopened,
@@ -100,8 +100,8 @@ func limits(cfg *config.Config, how Options) orchestrator.Config {
 		Recovery: recovery.Policy{MaxAttempts: o.MaxAttempts, Cooldown: o.RetryDelay}}
 }
 
-// beyondSilence returns a limit of silence as it was configured. One that was not is above how long a provider may be silent,
-// so that a request to one that a person has given more time is not cut off by who watches it.
+// beyondSilence returns a configured limit of silence. Without one, the limit is longer than a provider may be silent, so that a slow
+// provider is not mistaken for a hang.
 func beyondSilence(own, usual time.Duration, o *config.Own) time.Duration {
 	if own == 0 && o.IdleTimeout >= usual {
 		return o.IdleTimeout + time.Minute

@@ -10,11 +10,11 @@ import (
 	"centurion/server"
 )
 
-// maxReopened is how often in a row a host is looked for that then tells nothing: more would only turn in a circle.
+// maxReopened is how often in a row to reconnect to a host that sends no event.
 const maxReopened = 3
 
-// Events yields the events of a mission, and new ones as long as it is being worked on: by the host that is there, and by one that takes
-// over from it. Where nobody does any more it says so; that is an end and no failure.
+// Events yields the events of a mission, and new ones while it runs, also when another host takes over. When no process runs the mission any
+// more, note says so; that is no error.
 func (p Place) Events(ctx context.Context, api server.API, q server.EventQuery, note func(string)) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		done := func() error { return nil }
@@ -49,8 +49,8 @@ func (p Place) Events(ctx context.Context, api server.API, q server.EventQuery, 
 	}
 }
 
-// untilGone yields what has happened since q.After, and goes on until the mission's run has ended or the API's host is gone; it reports
-// whether it is gone. An API without a host is gone from the beginning.
+// untilGone yields the events after q.After until the run of the mission has ended or the host is gone; it reports whether the host is gone.
+// An API without a host counts as gone.
 func untilGone(ctx context.Context, api server.API, q *server.EventQuery, yield func(centurion.Event, error) bool) (gone bool) {
 	_, idle := api.(*server.Local)
 	q.Follow = false
@@ -93,13 +93,13 @@ const HeirTimeout = 500 * time.Millisecond
 func (p Place) AwaitHost(ctx context.Context, id string) {
 	for start := time.Now(); time.Since(start) < HeirTimeout && ctx.Err() == nil; time.Sleep(retryPause) {
 		m, err := p.Mission(ctx, id)
-		if err != nil || m.Reason != server.Interrupted { // who asks next is told what is wrong
+		if err != nil || m.Reason != server.Interrupted { // the next request reports the error
 			return
 		}
 	}
 }
 
-// Mission reads a mission from whoever has it now: its host may be ending at this very moment.
+// Mission reads a mission from the host or the store, whichever has it: the host may be ending right now.
 func (p Place) Mission(ctx context.Context, id string) (m server.Mission, err error) {
 	for range 3 {
 		api, done, aerr := p.API(ctx)

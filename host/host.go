@@ -118,7 +118,7 @@ func (h *Host) killOrphans(ctx context.Context) error {
 	return nil
 }
 
-// bootID tells one start of the machine from another, "" where that cannot be known.
+// bootID identifies a boot of the machine; it is empty where that is unknown.
 func bootID() string {
 	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return string(b)
@@ -159,7 +159,7 @@ func (h *Host) listen(how Options) error {
 	if err != nil {
 		return err
 	}
-	// Whoever looks finds the whole of it or nothing.
+	// A rename, so that no reader finds half a file.
 	if err := errors.Join(os.WriteFile(h.OwnerFile()+".new", b, 0o600), os.Rename(h.OwnerFile()+".new", h.OwnerFile())); err != nil {
 		return StateError(h.State, err)
 	}

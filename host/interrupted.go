@@ -68,7 +68,7 @@ func RunInterrupted(ctx context.Context, getenv func(string) string, output io.W
 	return crashed
 }
 
-// runBackground runs a background host and waits for it. When ctx ends it is told to end.
+// runBackground runs a background host and waits for it. When ctx ends the host is told to end.
 func (p Place) runBackground(ctx context.Context, self string, output io.Writer, env []string) error {
 	cmd := exec.CommandContext(ctx, self, "host", "--dir", p.Dir)
 	cmd.Stdout, cmd.Stderr = output, output
@@ -85,7 +85,7 @@ func (p Place) runBackground(ctx context.Context, self string, output io.Writer,
 	return cmd.Run()
 }
 
-// InterruptedProjects returns the projects with interrupted missions that can be hosted. Why another one cannot is told.
+// InterruptedProjects returns the projects with interrupted missions that can be hosted. note says why another project cannot.
 func InterruptedProjects(ctx context.Context, getenv func(string) string, note func(string)) ([]Project, error) {
 	state, err := config.StateDir(getenv)
 	if err != nil {

@@ -28,7 +28,7 @@ func (h *Host) Close() error {
 		}
 		cancel()
 		errs = append(errs, h.group.Wait())
-		_ = os.Remove(h.OwnerFile()) // what is left says who it was and misleads nobody: the lock decides
+		_ = os.Remove(h.OwnerFile()) // if it stays, it does no harm: the lock decides
 		if dir := filepath.Dir(h.socket); dir != h.State {
 			_ = os.RemoveAll(dir)
 		}
@@ -40,8 +40,8 @@ func (h *Host) Close() error {
 	return errors.Join(errs...)
 }
 
-// leave ends this process's hosting when its own mission has stopped. What a client or a background host takes over is
-// handed to it at once; what nobody else waits for is worked on to its end first, unless ctx ends or only a person can go on.
+// leave ends the host when its own mission has stopped. Missions with a successor are handed over at once; the others are finished first,
+// unless ctx ends or only a person can continue them.
 func (h *Host) leave(ctx context.Context, say func(string)) error {
 	h.waitForOthers(ctx, say)
 	return h.Close()

@@ -31,7 +31,7 @@ type Place struct {
 // Owner is what the process that hosts a project leaves beside its lock, so that others find it.
 type Owner struct {
 	PID      int            `json:"pid"`
-	Boot     string         `json:"boot,omitempty"` // of which start of the machine PID is a number
+	Boot     string         `json:"boot,omitempty"` // the boot of the machine in which PID is valid
 	Socket   string         `json:"socket"`
 	Since    centurion.Time `json:"since"`
 	Detached bool           `json:"detached,omitempty"`
@@ -129,7 +129,7 @@ func (p Place) API(ctx context.Context) (server.API, func() error, error) {
 		return nil, nil, &centurion.Error{Kind: centurion.KindNotFound, Err: NoMissionError{p.Dir}, Hint: `start one: centurion run "GOAL"`}
 	}
 	s, err := store.Open(ctx, p.Database())
-	if store.Unwritable(err) { // what is there can be looked at all the same
+	if store.Unwritable(err) { // it can still be read
 		if look, e := store.OpenReadOnly(ctx, p.Database()); e == nil {
 			s, err = look, nil
 		}

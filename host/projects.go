@@ -20,7 +20,7 @@ type Project struct {
 	Missions []server.Mission
 }
 
-// Interrupted returns the missions that were being worked on and that nobody works on now.
+// Interrupted returns the missions that were running and have no host now.
 func (p Project) Interrupted() []server.Mission {
 	var found []server.Mission
 	for _, m := range p.Missions {
@@ -31,8 +31,8 @@ func (p Project) Interrupted() []server.Mission {
 	return found
 }
 
-// Projects reads every project that has missions, without creating anything or taking anybody's lock. What is wrong with
-// one is told, and the others are read.
+// Projects reads every project that has missions. It creates nothing and takes no lock. note says what is wrong with a project that
+// cannot be read.
 func Projects(ctx context.Context, getenv func(string) string, note func(string)) ([]Project, error) {
 	state, err := config.StateDir(getenv)
 	if err != nil {
@@ -87,8 +87,8 @@ func (p *Project) read(ctx context.Context) error {
 	return errors.Join(err, done())
 }
 
-// MovedFrom lists the directories that a project without missions may have been moved from: there is none any more where they
-// were, which was of the same name or in the same place, and their missions are kept under the old path.
+// MovedFrom lists the directories from which a project without missions may have been moved: they are gone, had the same name or the same
+// parent, and their missions are kept under the old path.
 func MovedFrom(ctx context.Context, dir string, getenv func(string) string, note func(string)) (found []string) {
 	all, err := Projects(ctx, getenv, note)
 	if err != nil {
@@ -103,5 +103,5 @@ func MovedFrom(ctx context.Context, dir string, getenv func(string) string, note
 	return found[:min(len(found), maxMoved)]
 }
 
-// maxMoved is how many directories are named of which one may be meant.
+// maxMoved is how many candidates for a moved project are named.
 const maxMoved = 3

@@ -39,7 +39,7 @@ type run struct {
 	err  error         // not even how it stopped could be recorded
 }
 
-// errEnding refuses work that comes too late. Who is refused finds the next host.
+// errEnding refuses work while the host ends. The caller finds the next host.
 var errEnding = &centurion.Error{Kind: centurion.KindNetwork, Msg: "this host is about to end"}
 
 // Launch begins to work on a recorded mission.
@@ -57,7 +57,7 @@ func (r *runs) Launch(id string) error {
 		before = nil
 	}
 	r.missions.Expect(id)
-	// Whoever asked for it may go; the mission goes on until this host ends it.
+	// The caller may go away; the mission runs until this host ends it.
 	ctx, end := context.WithCancelCause(context.Background())
 	x := &run{end: end, done: make(chan struct{})}
 	r.all[id] = x
@@ -71,7 +71,7 @@ func (r *runs) Launch(id string) error {
 		}
 		var m centurion.Mission
 		if m, x.err = r.missions.Run(ctx, id); x.err == nil && m.Status == centurion.MissionCompleted && m.Options.Merge && m.Options.Detached {
-			r.api.Person.MergeUnasked(ctx, id) // nobody sits there who would
+			r.api.Person.MergeUnasked(ctx, id) // no person watches who could
 		}
 		return nil
 	})
@@ -93,7 +93,7 @@ func (x *run) isOver() bool {
 	}
 }
 
-// Keep counts who takes a mission over.
+// Keep counts the readers that take a mission over when this process ends.
 func (r *runs) Keep(id string) (done func()) {
 	r.mu.Lock()
 	r.keepers[id]++
@@ -128,7 +128,7 @@ func (r *runs) running() (map[string]*run, <-chan struct{}) {
 	return living, r.changed
 }
 
-// HandOver ends what is still being worked on and leaves it to the next host, as it is.
+// HandOver stops the missions that still run and leaves them to the next host.
 func (r *runs) HandOver() {
 	r.mu.Lock()
 	r.ending = true
@@ -145,8 +145,8 @@ func (r *runs) HandOver() {
 // personTimeout is how long a host that leaves waits for a person while nothing else happens.
 const personTimeout = time.Minute
 
-// waitForOthers waits for the missions that nobody takes over. When ctx ends it pauses them; one that waits for a person it pauses
-// when nothing has happened for [personTimeout].
+// waitForOthers waits for the missions without a successor. When ctx ends it pauses them; it pauses a mission that waits for a person when
+// nothing has happened for [personTimeout].
 func (r *runs) waitForOthers(ctx context.Context, say func(string)) {
 	told := map[string]bool{}
 	for {
@@ -232,8 +232,8 @@ func (r *runs) hasDetached(ctx context.Context) bool {
 	return false
 }
 
-// runEvents yields what began a mission, so that its goal is known, and then its facts after a number. Its last ones come even
-// though working ends with the mission, before anybody else can have read them.
+// runEvents yields the start of a mission, so that its goal is known, and then its events after a number. It also yields the last events,
+// which are written when the run has ended.
 func (r *runs) runEvents(working context.Context, id string, after int64) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		ctx := context.WithoutCancel(working)

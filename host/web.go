@@ -36,8 +36,8 @@ func newWeb(cfg *config.Config, ws *workspace.Workspace) (*web.Client, error) {
 	}}), nil
 }
 
-// openedHosts are the hosts, with their ports, that an allow rule for webfetch names in full: {"http://localhost:3000/*":
-// "allow"}. A rule with a wildcard in the host opens no private one: who writes "*" means the web.
+// openedHosts are the hosts, with their ports, that an allow rule for webfetch names in full, such as {"http://localhost:3000/*": "allow"}.
+// A rule with a wildcard in the host opens no private one: "*" means the public web.
 func openedHosts(rules []permission.Rule) []string {
 	var out []string
 	for _, r := range rules {

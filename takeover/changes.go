@@ -10,8 +10,7 @@ import (
 	"centurion/worktree"
 )
 
-// Unmerged finds the branches on which work of tasks stands that ended without its being merged. What git does not tell is
-// left out.
+// Unmerged finds the branches of tasks that ended without a merge. If git cannot be read, they are left out.
 func Unmerged(ctx context.Context, state string, m centurion.Mission, tasks []centurion.Task) map[string]string {
 	out := map[string]string{}
 	family, ok := strings.CutSuffix(m.Branch, "mission")

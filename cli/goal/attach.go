@@ -109,7 +109,7 @@ func similarFile(p string) string {
 	return "paths are relative to the current directory"
 }
 
-// projectPath is how agents are told of a file: relative to the project with slashes, else absolute.
+// projectPath is the path of a file as agents see it: relative to the project with slashes, else absolute.
 func projectPath(ws *workspace.Workspace, p string) string {
 	abs, err := filepath.Abs(p)
 	if err != nil {

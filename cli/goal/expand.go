@@ -33,7 +33,7 @@ type Expansion struct {
 	Workspace *workspace.Workspace
 	Rules     []permission.Level // what may be read
 	Runner    centurion.Runner   // nil: the shell
-	Note      func(string)       // tells the person what was left as it stands
+	Note      func(string)       // prints what was not expanded
 }
 
 var (
@@ -184,7 +184,7 @@ func (e Expansion) attach(out *strings.Builder, text string) error {
 	return nil
 }
 
-// leave tells the person of what looks like a file and is none here.
+// leave notes a mention that looks like a file but is none in this project.
 func (e Expansion) leave(name string, err error) {
 	if path.Ext(name) == "" || e.Note == nil || err == nil {
 		return

@@ -15,8 +15,7 @@ import (
 	"centurion/tui"
 )
 
-// RefuseMission is the error for an answer to a mission itself, which stands among what waits if it is blocked: it has no question
-// that could be answered, but its agent reads what is written to it.
+// RefuseMission is the error for an answer to a blocked mission: a mission has no question, but its agent reads messages.
 func RefuseMission(ctx context.Context, api server.API, id string) error {
 	if !strings.HasPrefix(id, string(centurion.PrefixMission)+"_") {
 		return nil
@@ -60,7 +59,7 @@ func stillNeeds(m server.Mission, open []store.Ask) string {
 	return before + "(answered; go on with: centurion resume " + m.ID + ")"
 }
 
-// asksFor reports whether what a blocked mission needs stands in the list already, as open questions of its own.
+// asksFor reports whether the open questions in the list already say what a blocked mission needs.
 func asksFor(m server.Mission, open []store.Ask) bool {
 	return slices.ContainsFunc(open, func(a store.Ask) bool {
 		return a.Mission == m.ID && a.Type == store.AskQuestion &&
@@ -85,7 +84,7 @@ func Refusal(ctx context.Context, api server.API, id, reason string) string {
 	return cmp.Or(reason, tui.AnswerReject)
 }
 
-// Ask finds what waits by its id or the only beginning of one. What cannot be read is told by the answer itself.
+// Ask finds an approval or question by its id or a unique prefix of it. If it cannot be read, the answer itself fails with the reason.
 func Ask(ctx context.Context, api server.API, id string) (found store.Ask, ok bool) {
 	all, err := api.Asks(ctx)
 	if err != nil || id == "" {
@@ -103,7 +102,7 @@ func Ask(ctx context.Context, api server.API, id string) (found store.Ask, ok bo
 	return found, n == 1
 }
 
-// BlockedMission is the type of a blocked mission among what waits: it is answered by mending what it names and a resume.
+// BlockedMission is the type of a blocked mission among the asks: it needs a fix and a resume, not an answer.
 const BlockedMission = "mission"
 
 // Waiting lists the asks and, after them, the missions that are blocked.
@@ -121,7 +120,7 @@ func Waiting(ctx context.Context, api server.API) ([]store.Ask, error) {
 	return all, err
 }
 
-// IsRead reports whether somebody works on a mission, who reads an answer by themselves.
+// IsRead reports whether a mission is running, so that its agent reads an answer by itself.
 func IsRead(ctx context.Context, api server.API, mission string) bool {
 	if _, idle := api.(*server.Local); idle {
 		return false

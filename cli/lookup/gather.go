@@ -51,7 +51,7 @@ func Gather(ctx context.Context, api server.API, id string) (tui.Shown, any, err
 		if t.Session != "" {
 			r, err := api.Session(ctx, t.Session)
 			switch {
-			case centurion.KindOf(err) == centurion.KindNotFound: // it was removed with the task, which stands in the archive
+			case centurion.KindOf(err) == centurion.KindNotFound: // it was removed; the task itself is in the archive
 				return s, object, nil
 			case err != nil:
 				return tui.Shown{}, nil, err
@@ -180,13 +180,12 @@ func givenTo(r centurion.Session, messages []server.Message) *given {
 	return g
 }
 
-// counters are, for scripts, what a session came to so far. They are made of what is stored with each answer, so that they
-// are never behind it.
+// counters are the totals of a session for scripts. They come from what is stored with each answer, so they are never behind it.
 type counters struct {
 	Messages         int   `json:"messages"`
 	PromptTokens     int64 `json:"prompt_tokens"`     // what came from the provider's cache and went there among them
 	CompletionTokens int64 `json:"completion_tokens"` // reasoning among them
-	// SummaryMessage is the id of the message that stands for what the newest compaction of the line has replaced.
+	// SummaryMessage is the id of the summary that the newest compaction made.
 	SummaryMessage string `json:"summary_message,omitempty"`
 }
 

@@ -147,7 +147,7 @@ func Conversation(ctx context.Context, api server.API, typed string) (string, er
 		Hint: "ids begin with msn_, tsk_ or ses_; see: centurion ps, centurion tasks"}
 }
 
-// Session finds the mission and the session that an id stands for.
+// Session finds the mission and the session of an id.
 func Session(ctx context.Context, api server.API, id string) (mission, session string, err error) {
 	q, err := Events(ctx, api, id)
 	if err != nil || q.Session != "" {
@@ -181,8 +181,8 @@ func Events(ctx context.Context, api server.API, id string) (server.EventQuery, 
 	return server.EventQuery{Mission: m.ID}, err
 }
 
-// ToPause finds the mission that a person wants to pause: the newest that is being worked on, unless they name one. The error
-// has centurion.KindConflict for one that stands still already.
+// ToPause finds the mission to pause: the one named, else the newest that runs. The error has centurion.KindConflict for a mission that does
+// not run.
 func ToPause(ctx context.Context, api server.API, id string) (m server.Mission, err error) {
 	if id == "" {
 		all, err := api.Missions(ctx)
@@ -191,7 +191,7 @@ func ToPause(ctx context.Context, api server.API, id string) (m server.Mission, 
 		}
 		for _, can := range []func(server.Mission) bool{
 			func(m server.Mission) bool { return m.Status.Alive() },
-			func(m server.Mission) bool { return m.Reason == server.Interrupted }, // it would be gone on with
+			func(m server.Mission) bool { return m.Reason == server.Interrupted }, // the next host would resume it
 		} {
 			if i := slices.IndexFunc(all, can); i >= 0 {
 				return all[i], nil
@@ -214,7 +214,7 @@ type Location struct {
 	ID     string `json:"id"`
 	Dir    string `json:"dir"`
 	Branch string `json:"branch,omitempty"` // empty if it works in the project's own directory
-	Start  string `json:"start,omitempty"`  // the commit that its work stands on
+	Start  string `json:"start,omitempty"`  // the commit that its work is based on
 }
 
 // Checkout finds where a task, or the Commander of a mission, works.

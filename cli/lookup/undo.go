@@ -11,8 +11,8 @@ import (
 	"centurion/takeover"
 )
 
-// Undoable finds the mission whose work came last to the person's branch or files, and if there is none the latest with work on a branch of
-// its own. One that is being worked on is not passed over: its error says how it is stopped.
+// Undoable finds the mission whose work came last to the person's branch or files, else the latest with work on its own branch. A running
+// mission is not skipped: its error says how to stop it.
 func Undoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m server.Mission, look takeover.UndoReport, err error) {
 	looks, err := undoLooks(ctx, api, q, func(a, b server.Mission) int {
 		return cmp.Or(reached(b).Compare(reached(a).Time), b.Started.Compare(a.Started.Time))
@@ -41,7 +41,7 @@ func reached(m server.Mission) centurion.Time {
 	return centurion.Time{}
 }
 
-// Redoable finds the mission of which something was taken back last, and is not back yet. One that is being worked on is passed over.
+// Redoable finds the mission with the latest undo that was not redone yet. Running missions are skipped.
 func Redoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m server.Mission, look takeover.UndoReport, err error) {
 	looks, err := undoLooks(ctx, api, q, func(a, b server.Mission) int { return b.Started.Compare(a.Started.Time) })
 	if err != nil {
@@ -86,7 +86,7 @@ func undoLooks(ctx context.Context, api server.API, q takeover.UndoRequest, orde
 	}, err
 }
 
-// noneToUndo says that no mission is what was looked for. Of a single one its own error says more.
+// noneToUndo is the error if no mission fits. A single mission's own error says more.
 func noneToUndo(msg string, failed []error) error {
 	if len(failed) == 1 {
 		return failed[0]

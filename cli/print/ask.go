@@ -12,9 +12,9 @@ import (
 	"centurion/tui"
 )
 
-// Ask shows what waits: what it is, who asks, and what can be chosen.
+// Ask prints an approval or question: what it is, who asks, and the choices.
 func Ask(w io.Writer, a store.Ask) error {
-	title := tui.Escape(cmp.Or(a.Title, a.Text)) // nothing is hidden of what is to be allowed
+	title := tui.Escape(cmp.Or(a.Title, a.Text)) // the person must see every character of it
 	if a.Type == store.AskQuestion || a.Type == lookup.BlockedMission {
 		title = tui.EscapeWords(cmp.Or(a.Title, a.Text))
 	}
@@ -54,7 +54,7 @@ func Ask(w io.Writer, a store.Ask) error {
 	return nil
 }
 
-// whatAlways says what the answer «always» to an ask for permission allows from then on, and for whom; "" where it adds nothing.
+// whatAlways says what the answer "always" would allow, and for whom; it is empty where that adds nothing.
 func whatAlways(a store.Ask) string {
 	if a.Type != store.AskPermission || len(a.Always) == 0 {
 		return ""

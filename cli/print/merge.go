@@ -50,7 +50,7 @@ func Merge(w io.Writer, got takeover.MergeReport, o tui.ShowOptions) error {
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err
 	}
-	if got.Refused != nil && len(got.Files) == 0 { // nobody knows what it would change
+	if got.Refused != nil && len(got.Files) == 0 { // the change is unknown
 		return nil
 	}
 	if err := tui.Stat(w, got.Files, o); err != nil {
@@ -104,7 +104,7 @@ func proofWords(it takeover.MergedItem) string {
 	return words + "; reviewed: PASS by " + tui.Clean(it.Review)
 }
 
-// where says where a person's work stands.
+// where names the person's branch.
 func where(branch string) string {
 	if branch == "" {
 		return "the detached HEAD"
@@ -161,7 +161,7 @@ func Undo(w io.Writer, got takeover.UndoReport, o tui.ShowOptions) error {
 	return err
 }
 
-// laterLines names the items that were built after what is taken back, and stay.
+// laterLines names the items that build on the reverted one and stay.
 func laterLines(got takeover.UndoReport) []string {
 	n := len(got.Later)
 	if n == 0 {

@@ -15,7 +15,7 @@ import (
 	"centurion/tui"
 )
 
-// Tidy prints what was cleaned.
+// Tidy prints what was archived and removed.
 func Tidy(w io.Writer, r host.TidyReport) error {
 	drop, archive, remove := "dropped", "archived", "removed"
 	if r.DryRun {
@@ -45,7 +45,7 @@ func Tidy(w io.Writer, r host.TidyReport) error {
 	return err
 }
 
-// Repair says what was repaired, and what is lost.
+// Repair prints what was repaired and what is lost.
 func Repair(w io.Writer, r store.Report) error {
 	var b strings.Builder
 	switch {
@@ -84,7 +84,7 @@ func countIs(n int64, noun string) string {
 	return centurion.Count(int(n), noun) + " are"
 }
 
-// State says how a session stands in one line for a person.
+// State is the activity of a session in one line.
 func State(s orchestrator.State) string {
 	var line strings.Builder
 	line.WriteString("now: " + string(s.Activity))
@@ -136,7 +136,7 @@ func compacts(got orchestrator.Posted, who string) string {
 	return fmt.Sprintf("the conversation of %s will be shortened before its next request; if it is idle, that is when you send it a message", who)
 }
 
-// Rewound says what a rewind has done, how it is undone and how the mission goes on.
+// Rewound says what a rewind did, how to undo it and how to continue.
 func Rewound(got orchestrator.Rewound, r server.Rewind) string {
 	var lines []string
 	if r.Mark != "" {

@@ -16,7 +16,7 @@ import (
 	"centurion/tui"
 )
 
-// answerAsk answers what waits in this project. A question can be answered while nobody works on its mission.
+// answerAsk answers an approval or question of this project. A question can also be answered while its mission is stopped.
 func (v *view) answerAsk(ctx context.Context, id, answer string) error {
 	ask, found := lookup.Ask(ctx, v.API, id)
 	if err := lookup.RefuseMission(ctx, v.API, id); err != nil && !found {

@@ -53,7 +53,7 @@ func missions(cmd *cobra.Command, api server.API, _ []string, typed string) ([]c
 	return missionsThat(cmd, api, typed, func(server.Mission) bool { return true })
 }
 
-// resumable finds missions of which something is left to resume, newest first.
+// resumable finds missions that can be resumed, newest first.
 func resumable(cmd *cobra.Command, api server.API, _ []string, typed string) ([]cobra.Completion, error) {
 	return missionsThat(cmd, api, typed, func(m server.Mission) bool { return !m.Status.Ended() })
 }
@@ -76,7 +76,7 @@ func add(found []cobra.Completion, typed, name, what string) []cobra.Completion 
 	return append(found, cobra.CompletionWithDesc(name, tui.Clean(what)))
 }
 
-// agentsOf finds the addresses and items of those who can be written to, in the mission that --mission names.
+// agentsOf finds the addresses and items of agents that read messages, in the mission that --mission names.
 func agentsOf(cmd *cobra.Command, api server.API, _ []string, typed string) ([]cobra.Completion, error) {
 	mission := ""
 	if flag := cmd.Flag("mission"); flag != nil {

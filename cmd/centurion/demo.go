@@ -110,8 +110,7 @@ func (c *sample) report(ctx context.Context, on demo.Stage) error {
 	return errors.Join(err, v.Close())
 }
 
-// mission hosts the demonstration's mission and shows what happens after an event. A mission that a killed host has
-// left is gone on with.
+// mission hosts the mission of the demonstration and shows what happens after an event. It resumes the mission of a killed host.
 func (c *sample) mission(ctx context.Context, on demo.Stage, after int64, notices *bool) error {
 	p := host.Place{Dir: on.Project, State: on.State, Token: "demo"}
 	ws, err := workspace.Open(p.Dir)

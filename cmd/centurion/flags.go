@@ -29,7 +29,7 @@ type runFlags struct {
 	maxDuration                                                        time.Duration
 	yes, detach, merge, requireProof                                   bool
 	costSet                                                            bool // --max-cost was given
-	modelKnown                                                         bool // the model is a mission's own: what is to be said of it was, when it began
+	modelKnown                                                         bool // the mission has chosen the model before: no notes about it
 	maxToolCalls                                                       int
 	files                                                              []string // given with --file
 	plan                                                               string   // given with --plan
@@ -126,8 +126,7 @@ func (f *runFlags) settle(own config.Own) error {
 	return nil
 }
 
-// sessionCap is a flag's number of sessions at once: without any nothing would ever be done, so that 0 is refused, and not taken for
-// the default.
+// sessionCap is a number of sessions at once. 0 is an error, not the default: with 0 nothing would ever run.
 type sessionCap int
 
 func (n *sessionCap) Set(s string) error {

@@ -30,8 +30,8 @@ type missionAPI interface {
 	Events(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error]
 }
 
-// follow shows a mission of this person until it stops, whoever hosts it, and sets the exit code. When ctx ends, or
-// nobody reads the output any more, the mission is paused.
+// follow shows a mission of this person until it stops, on whatever host, and sets the exit code. It pauses the mission when ctx ends or
+// the output is closed.
 func (c *runner) follow(ctx context.Context, conn *host.Connection, id string, after int64) error {
 	var g guard.Group
 	shown := make(chan struct{})
@@ -65,8 +65,7 @@ func (c *runner) follow(ctx context.Context, conn *host.Connection, id string, a
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// setExitCode sets the exit code. Whoever reads JSON lines, or nothing any more, is told on the other stream, in words, why it is
-// not 0.
+// setExitCode sets the exit code. If the output is JSON lines or closed, the reason for another code than 0 goes to standard error.
 func (c *runner) setExitCode(m centurion.Mission) {
 	c.code = missionExit(m.Status, m.Reason)
 	if c.code == exitComplete || c.f.format != "json" && !c.outputClosed() {
@@ -136,15 +135,15 @@ func (c *runner) draw(ctx context.Context, api missionAPI, id string, after int6
 	return tui.RunLive(ctx, o)
 }
 
-// noteDumbTerminal tells somebody in front of a terminal that says it cannot move its cursor why they see plain lines.
+// noteDumbTerminal explains plain lines to a person at a terminal that cannot move its cursor.
 func (c *runner) noteDumbTerminal() {
 	if tui.Dumb(c.in, c.out, c.env) {
 		c.note("this terminal cannot be redrawn (TERM is dumb or not set): events are printed as plain lines; answer from another terminal with: centurion asks")
 	}
 }
 
-// noteWaiting tells on stderr of what waits for a person: among JSON lines nobody would see it. What was open when a mission was taken up again,
-// after an event, is a question: everything else is asked anew.
+// noteWaiting reports on standard error what waits for a person, which is easy to miss among JSON lines. After a resume only questions are
+// still open: everything else is asked again.
 func (c *runner) noteWaiting(ctx context.Context, api missionAPI, id string, after int64) (*tui.Waits, error) {
 	w := tui.NewWaits(c.note)
 	for e, err := range api.Events(ctx, server.EventQuery{Mission: id}) {
@@ -180,7 +179,7 @@ func missionExit(s centurion.MissionStatus, reason string) int {
 	return exitFailed
 }
 
-// noteHost tells the person if their mission runs in another process.
+// noteHost says if another process hosts the mission.
 func (c *runner) noteHost(conn *host.Connection) {
 	if conn.Host() != nil {
 		return
@@ -303,7 +302,7 @@ func (c *runner) attach(ctx context.Context, id string) error {
 
 // awaitHost waits until the mission of a project in a directory has a host.
 func (c *cli) awaitHost(ctx context.Context, dir, id string) {
-	if p, ws, err := c.locate(dir); err == nil { // who asks next is told what is wrong
+	if p, ws, err := c.locate(dir); err == nil { // the next request reports the error
 		p.AwaitHost(ctx, id)
 		_ = ws.Close()
 	}

@@ -33,7 +33,7 @@ const (
 	exitPaused      = 3 // a budget, a full disk or a pause; resumable
 	exitBlocked     = 4 // a person has to answer; resumable
 	exitCancelled   = 5
-	exitInterrupted = 130 // Ctrl-C, or nobody reads the output any more; resumable
+	exitInterrupted = 130 // Ctrl-C, or the output is closed; resumable
 )
 
 func main() { os.Exit(Main()) }
@@ -63,14 +63,13 @@ func exitFrom(in, out *os.File) func(code int) {
 	}
 }
 
-// forceTimeout is how long what was begun may take to stop after the second signal: commands of agents are killed then, and
-// what is left is to record how far each mission has come.
+// forceTimeout is how long the program may take to stop after the second signal: commands of agents are killed, and the state of each mission
+// is recorded.
 const forceTimeout = 3 * time.Second
 
-// interruptible returns a context that ends with [centurion.ErrShutdown] at the first signal. The second one calls force,
-// which is to end at once what takes its time: a person who presses Ctrl-C twice does not want to wait. Who does not end
-// within [forceTimeout] of it, or before a third one, exits as it is. The function interrupt does what a signal does, for a
-// terminal in raw mode, which reports Ctrl-C as a key.
+// interruptible returns a context that ends with [centurion.ErrShutdown] at the first signal. The second signal calls force. The program exits
+// as it is at the third, or [forceTimeout] after the second. The function interrupt acts like a signal, for a terminal in raw mode, which
+// reports Ctrl-C as a key.
 func interruptible(parent context.Context, force func(), exit func(int)) (ctx context.Context, interrupt, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 3)
@@ -126,7 +125,7 @@ type cli struct {
 	err       io.Writer
 	env       []string
 	interrupt func()          // what Ctrl-C does while the terminal is in raw mode
-	force     context.Context // ends when the person does not want to wait for what is ending; nil for never
+	force     context.Context // ends at the second signal; nil for never
 	code      int             // what a command that ran as asked exits with
 }
 
@@ -198,5 +197,5 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// note tells a person something that is not part of the output.
+// note prints a message beside the output.
 func (c *cli) note(text string) { fmt.Fprintln(c.err, "centurion: "+oneLine(text)) }

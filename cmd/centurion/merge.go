@@ -87,9 +87,8 @@ func (v *view) merge(ctx context.Context, api server.Person, id string, q takeov
 	return v.merged(v.out, got)
 }
 
-// afterMission offers to merge the work of a mission that has just been completed, or does it if that was asked for. Said: how it
-// is merged stands already where the person reads.
-func (c *runner) afterMission(ctx context.Context, api server.Person, m centurion.Mission, said bool) error {
+// afterMission merges a completed mission if --merge says so, else offers it. hinted means that the command for it has already been printed.
+func (c *runner) afterMission(ctx context.Context, api server.Person, m centurion.Mission, hinted bool) error {
 	if m.Status != centurion.MissionCompleted || m.Isolation != "worktree" || ctx.Err() != nil {
 		return nil
 	}
@@ -99,7 +98,7 @@ func (c *runner) afterMission(ctx context.Context, api server.Person, m centurio
 	case centurion.KindOf(err) == centurion.KindConflict:
 		return nil // there is nothing to merge, or it was merged meanwhile
 	case err != nil && !c.f.merge:
-		if !said {
+		if !hinted {
 			fmt.Fprintf(c.err, "next: %s\n", merge) // whose error says what is wrong
 		}
 		return nil
@@ -113,7 +112,7 @@ func (c *runner) afterMission(ctx context.Context, api server.Person, m centurio
 	}
 	switch {
 	case !c.f.merge && !live:
-		if !said {
+		if !hinted {
 			fmt.Fprintf(c.err, "next: %s\n", merge)
 		}
 		return nil
@@ -180,7 +179,7 @@ func (c *cli) printRefusal(r *takeover.Refusal) {
 	fmt.Fprintf(c.err, "centurion: nothing was changed: %s\nnext: %s\n", oneLine(r.Why), oneLine(r.Next))
 }
 
-// printUndo tells a person how to take back what they have just done.
+// printUndo prints the command that undoes what was just done.
 func (c *cli) printUndo(command string) {
 	if command != "" {
 		fmt.Fprintf(c.err, "undo: %s\n", command)
@@ -257,7 +256,7 @@ func (v *view) printChange(got takeover.Change, stat, names bool) error {
 	return tui.Patch(v.out, string(got.Bytes()), o)
 }
 
-// diffOf shows what a mission has changed to a person who is asked about it.
+// diffOf prints what a mission has changed, for a person who decides on its merge.
 func (c *cli) diffOf(ctx context.Context, api server.Person, out io.Writer, mission string) error {
 	got, err := api.Diff(ctx, mission, takeover.DiffOptions{Patch: true})
 	if err != nil {

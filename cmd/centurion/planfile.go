@@ -18,8 +18,8 @@ import (
 	"centurion/workspace/todo"
 )
 
-// startWith starts a mission. On a terminal the person is asked first whether a plan that no mission owns is to be carried out. Nobody else
-// is asked: that plan is put aside, and stderr says where.
+// startWith starts a mission. On a terminal it first asks whether to carry out a plan that no mission owns. Otherwise such a plan is put
+// aside, and a note says where.
 func (c *runner) startWith(ctx context.Context, conn *host.Connection, goal string, opts centurion.MissionOptions) (server.Mission, error) {
 	if opts.Plan == "" && c.f.profile == agents.ProfileMission && c.f.format != "json" && c.live() {
 		var err error
@@ -39,7 +39,7 @@ func (c *runner) startWith(ctx context.Context, conn *host.Connection, goal stri
 func (c *runner) askAdopt(ctx context.Context, conn *host.Connection) (string, error) {
 	b, _, err := conn.Workspace.ReadFile(workspace.TodoPath, 0)
 	if err != nil || len(bytes.TrimSpace(b)) == 0 {
-		return "", nil // what cannot be read is told when the mission starts
+		return "", nil // the start of the mission reports an unreadable plan
 	}
 	all, err := host.Call(ctx, conn, func(api server.API) ([]server.Mission, error) { return api.Missions(ctx) })
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *runner) askAdopt(ctx context.Context, conn *host.Connection) (string, e
 	return "", &centurion.Error{Op: "start mission", Kind: centurion.KindInterrupted, Msg: "you quit", Hint: "look at the plan in " + workspace.TodoPath + ", then run it again"}
 }
 
-// planFile asks where the plan of a mission stands: a newer mission of the project takes its place.
+// planFile returns the path of a mission's plan at this moment: a newer mission of the project may take the name.
 func planFile(api missionAPI, id string) tui.PlanFile {
 	return func(ctx context.Context) (string, error) {
 		m, err := api.Mission(ctx, id)

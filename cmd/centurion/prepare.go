@@ -30,7 +30,7 @@ func (c *runner) prepare(ctx context.Context) (*host.Connection, error) {
 	}
 	conn.Options = c.hostOptions()
 	if c.live() && c.f.format != "json" {
-		conn.Options.Note, conn.Options.DiskWait = nil, -1 // the person sees what is waited for
+		conn.Options.Note, conn.Options.DiskWait = nil, -1 // the live view shows the wait
 	}
 	return conn, nil
 }
@@ -142,7 +142,7 @@ func (c *runner) missionOptions(models *host.Models) (centurion.MissionOptions, 
 	o.Ask = c.f.ask
 	if o.Ask == "" {
 		o.Ask = "deny"
-		if live && c.f.format == "text" { // also in the background: whoever has a terminal can answer from it
+		if live && c.f.format == "text" { // also in the background: the person can answer from any terminal
 			o.Ask = "ask"
 		}
 	}

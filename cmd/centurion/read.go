@@ -51,7 +51,7 @@ func tasksCommand(c *cli) *cobra.Command {
 		func(ctx context.Context, v *view, args []string) error {
 			all, err := v.API.Tasks(ctx, first(args))
 			if len(args) == 0 && centurion.KindOf(err) == centurion.KindNotFound {
-				return host.NoMissionError{} // what was to be the first one did not start
+				return host.NoMissionError{} // the first one did not start
 			}
 			if err != nil {
 				return err
@@ -159,8 +159,8 @@ func logsCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// withState adds how a session stands right now to what is shown of it or its task: to the object for a script, and
-// before the text for a person. What has ended, or has no session yet, has no such state.
+// withState adds the present state of a session or its task: as a field for scripts, as a line before the text for a person. A session that
+// has ended or not begun has none.
 func (v *view) withState(ctx context.Context, id string, object any) (any, error) {
 	s, err := v.API.State(ctx, id)
 	switch kind := centurion.KindOf(err); {
@@ -216,7 +216,7 @@ func pathCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// derivedFlags ask for what follows from a mission's events instead of what is stored of it.
+// derivedFlags ask for what is derived from a mission's events.
 type derivedFlags struct{ progress, notices bool }
 
 func (f *derivedFlags) bind(cmd *cobra.Command) {
@@ -241,7 +241,7 @@ func (v *view) showDerived(ctx context.Context, want derivedFlags, id string) er
 		return &centurion.Error{Kind: centurion.KindUsage, Msg: "--progress and --notices are two different things to show",
 			Hint: "give one of them: centurion show " + id + " --progress"}
 	}
-	if _, _, err := lookup.Gather(ctx, v.API, id); err != nil { // it says best what is wrong with an id
+	if _, _, err := lookup.Gather(ctx, v.API, id); err != nil { // its error describes a wrong id best
 		return err
 	}
 	mission, session, err := lookup.Session(ctx, v.API, id)
@@ -354,11 +354,11 @@ func (c *cli) printMissions(all []server.Mission) error {
 	return tui.Missions(c.out, nouns, o)
 }
 
-// noteMoved tells a person whose project has no missions of those that it may have had elsewhere.
+// noteMoved names missions that may belong to this project if it was moved.
 func (c *cli) noteMoved(ctx context.Context, dir string) {
 	p, ws, err := c.locate(dir)
 	if err != nil {
-		return // what was asked for has been told
+		return // the output itself is complete
 	}
 	defer ws.Close()
 	for _, old := range host.MovedFrom(ctx, p.Dir, c.getenv, c.note) {

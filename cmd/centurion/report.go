@@ -127,7 +127,7 @@ func reportOf(ctx context.Context, v *host.View, typed string) (*report.Report, 
 	return report.New(d), err
 }
 
-// recorded reads what is recorded of a mission. The mission itself is read last: it is never older than what is told of its parts.
+// recorded reads everything stored about a mission. It reads the mission last, so that it is never older than its parts.
 func recorded(ctx context.Context, api server.API, typed string) (d report.Data, err error) {
 	if typed != "" && !strings.HasPrefix(typed, string(centurion.PrefixMission)+"_") {
 		return d, &centurion.Error{Op: "report", Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not the id of a mission", typed),
@@ -166,7 +166,7 @@ func ownsPlan(missions []server.Mission, m centurion.Mission) bool {
 	})
 }
 
-// planOf reads a plan. Of one that is gone or cannot be read nothing is told; the events tell what it was.
+// planOf reads a plan. If it is gone or unreadable, the events still say what it was.
 func planOf(ws *workspace.Workspace, path string) ([]report.PlanItem, []string, *todo.Doc) {
 	doc, _, err := ws.TodoAt(path).Load()
 	if err != nil || doc == nil {
@@ -203,7 +203,7 @@ func reviewsOf(doc *todo.Doc, d report.Data) map[string]report.Review {
 	return out
 }
 
-// replaceFile writes a file whole or not at all. A link is followed; what is no file, such as a pipe, is written to.
+// replaceFile writes a file completely or not at all. It follows links, and writes directly to pipes and devices.
 func replaceFile(name string, data []byte) error {
 	refuse := func(msg, hint string, err error) error {
 		return &centurion.Error{Op: "write " + name, Kind: centurion.KindUsage, Msg: msg, Hint: hint, Err: err}

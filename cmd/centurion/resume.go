@@ -39,8 +39,8 @@ func (c *runner) prepareResume(ctx context.Context, m server.Mission) (*host.Con
 	given := *c.f
 	c.f.modelKnown = c.f.model == "" && m.Model != ""
 	c.f.model, c.f.profile = cmp.Or(c.f.model, m.Model), cmp.Or(m.Options.Profile, agents.ProfileMission)
-	// The mission's own caps stay, where a flag does not say otherwise, and so does what was said of asks in advance: that all is
-	// allowed, or that they wait although nobody watches. Whether there is a person to be asked is else a matter of this run.
+	// The mission keeps its own caps unless a flag says otherwise. It also keeps an --ask that holds without a person; whether there is a
+	// person to ask depends on this run.
 	c.f.maxWorkers = cmp.Or(c.f.maxWorkers, m.Options.MaxWorkers)
 	c.f.maxPerAgent = cmp.Or(c.f.maxPerAgent, m.Options.MaxPerAgent)
 	conn, err := c.prepare(ctx)
@@ -68,7 +68,7 @@ func (c *runner) prepareResume(ctx context.Context, m server.Mission) (*host.Con
 // noteOthers names the newest mission that can be resumed after it was said that the latest one has ended.
 func (c *cli) noteOthers(ctx context.Context, api server.API) {
 	all, err := api.Missions(ctx)
-	if err != nil { // what was asked for has been told
+	if err != nil { // the output itself is complete
 		return
 	}
 	for _, m := range all {

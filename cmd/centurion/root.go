@@ -225,7 +225,7 @@ func commandHabits(parent string) map[string]string {
 	}
 }
 
-// habitHint is the next step for who types a command as another tool has it, or "".
+// habitHint is the hint for a command name of another tool, or "".
 func habitHint(parent, word string) string {
 	to := commandHabits(parent)[word]
 	switch {
@@ -252,7 +252,7 @@ func flagHabits() map[string][2]string {
 	}
 }
 
-// habitOfFlag is the next step for who gives a flag as another tool has it, or "".
+// habitOfFlag is the hint for a flag of another tool, or "".
 func habitOfFlag(cmd *cobra.Command, flag string) string {
 	switch flag {
 	case "p", "print", "prompt", "e", "exec":

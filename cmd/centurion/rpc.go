@@ -49,7 +49,7 @@ type frontEnd struct {
 
 	given, settled runFlags // the flags as they were given, and with what the configuration says
 
-	mu      sync.Mutex // protects the connection while it is made anew, and what follows
+	mu      sync.Mutex // protects reconnecting, and what follows
 	started []string   // missions, to be paused when the front end goes
 }
 
@@ -58,7 +58,7 @@ func (c *cli) serveFrontEnd(ctx context.Context, f *runFlags, costSet bool) erro
 	if f.format != "" || f.detach || f.merge {
 		return &centurion.Error{Kind: centurion.KindUsage, Msg: "--format, --detach and --merge are no flags of rpc", Hint: "see: centurion rpc --help"}
 	}
-	f.format = "json" // nobody is there to see a picture
+	f.format = "json" // there is no terminal to draw on
 	given := *f
 	run := &runner{c, f}
 	conn, err := run.prepare(ctx)
@@ -121,7 +121,7 @@ func (e *frontEnd) begin(ctx context.Context, p rpc.StartParams) (server.Mission
 	return m, err
 }
 
-// follow yields events as long as ctx lasts, whoever hosts the project.
+// follow yields events as long as ctx lasts, across hosts.
 func (e *frontEnd) follow(ctx context.Context, q server.EventQuery) iter.Seq2[centurion.Event, error] {
 	return func(yield func(centurion.Event, error) bool) {
 		for {
@@ -146,7 +146,7 @@ func (e *frontEnd) follow(ctx context.Context, q server.EventQuery) iter.Seq2[ce
 	}
 }
 
-// reconnect takes a place at the project anew, unless somebody has done it since was was asked: several follow at once.
+// reconnect connects to the project again, unless another follower already has since was was called.
 func (e *frontEnd) reconnect(ctx context.Context, was server.API) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -188,7 +188,7 @@ func (w wakeableReader) Close() error {
 	return nil
 }
 
-// noClose is an output that whoever made it closes.
+// noClose is an output that its owner closes.
 type noClose struct{ io.Writer }
 
 func (noClose) Close() error { return nil }

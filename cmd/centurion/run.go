@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	defaultMaxCost = 10        // USD, when nobody says otherwise
+	defaultMaxCost = 10        // USD, without --max-cost
 	fallbackTokens = 5_000_000 // the cap for a model without a price
 )
 
@@ -147,8 +147,8 @@ func (c *runner) launch(ctx context.Context, conn *host.Connection, begin func()
 	return c.follow(ctx, conn, m.ID, after)
 }
 
-// confirmDirectory asks before agents work on the home directory or on a whole file system, which nobody means by a project. Without a
-// terminal it refuses, unless the person is sure.
+// confirmDirectory asks before agents work on the home directory or a whole file system, which is rarely meant. Without a terminal it
+// refuses, unless sure.
 func (c *runner) confirmDirectory(ctx context.Context, dir string, sure bool) error {
 	what := ""
 	switch home, err := filepath.EvalSymlinks(c.getenv("HOME")); {

@@ -103,8 +103,8 @@ func (c *message) send(ctx context.Context) error {
 	return c.say(nil, print.Sent(got, c.post.Queue))
 }
 
-// retryAcrossHosts calls ask with the host of a project, and again while one host takes over from another: ask is to find what
-// it has begun before.
+// retryAcrossHosts calls ask with the host of a project, and again while one host takes over from another. ask must recognise its own
+// earlier call.
 func (c *message) retryAcrossHosts(ctx context.Context, ask func(api server.API) error) error {
 	for start := time.Now(); ; {
 		err := c.open(ctx, c.f, func(v *view) error {
@@ -152,7 +152,7 @@ func (c *message) prompt(ctx context.Context) error {
 	return c.printResult(c.f.format, got, strings.Join(tui.CleanLines(got.Text), "\n"))
 }
 
-// resumesHere finds the run of the profile assistant that is begun again for a message because nobody hosts its project.
+// resumesHere finds the run of the profile assistant that this process has to resume for a message, because no process hosts its project.
 func (c *message) resumesHere(ctx context.Context, api server.API) (m server.Mission, goesOn bool, err error) {
 	if _, idle := api.(*server.Local); !idle {
 		return m, false, nil
@@ -177,7 +177,7 @@ func (c *message) resumesHere(ctx context.Context, api server.API) (m server.Mis
 // promptHere hosts a run until it has answered a message. Ctrl-C pauses it. What cannot be answered is refused before the
 // message is stored.
 func (c *message) promptHere(ctx context.Context, m server.Mission) (got orchestrator.Reply, err error) {
-	conn, opts, err := (&runner{c.cli, &runFlags{dir: c.f.dir, format: "json"}}).prepareResume(ctx, m) // nobody is there to be asked
+	conn, opts, err := (&runner{c.cli, &runFlags{dir: c.f.dir, format: "json"}}).prepareResume(ctx, m) // no person can be asked
 	if err != nil {
 		return got, err
 	}
@@ -265,8 +265,8 @@ func (c *message) attach(paths []string) error {
 	return err
 }
 
-// noteUntakenFiles tells the person that who gets their files is a model that takes none of the kind: it is told of them in words. Where
-// the model is not known, or its configuration cannot be read, there is nothing to tell.
+// noteUntakenFiles says that the receiver's model takes no files of this kind and is told of them in words. If the model is unknown it says
+// nothing.
 func (c *message) noteUntakenFiles(ctx context.Context, got orchestrator.Posted) {
 	if len(c.post.Files) == 0 || got.Session == "" {
 		return

@@ -94,7 +94,7 @@ func (c *services) remove(ctx context.Context) error {
 	return c.removeWith(ctx, u)
 }
 
-// serviceStatus is what `centurion service status` tells.
+// serviceStatus is the output of `centurion service status`.
 type serviceStatus struct {
 	Installed bool             `json:"installed"`
 	File      string           `json:"file"`
@@ -156,7 +156,7 @@ func (c *services) status(ctx context.Context, format string) error {
 	return c.printWithDirectories(s.Missions)
 }
 
-// warn tells what would keep an installed service from bringing missions back.
+// warn notes what would keep the service from resuming missions.
 func (c *services) warn(ctx context.Context) {
 	if runtime.GOOS == "linux" {
 		if !service.Lingers(ctx) {
@@ -167,7 +167,7 @@ func (c *services) warn(ctx context.Context) {
 	defer cancel()
 	cfg, err := config.Load(config.Options{Env: c.getenv})
 	if err != nil {
-		return // every other command tells what is wrong with it
+		return // every other command reports the error
 	}
 	r, err := cfg.ResolveModel(ctx, "")
 	if err != nil {

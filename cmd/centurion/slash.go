@@ -30,7 +30,7 @@ type slashCommand struct {
 	do                func(c *runner, ctx context.Context, args []string) error // nil: it starts a mission
 }
 
-// slashCommands are the program's own words, in the order in which they are listed. Nobody's command replaces them.
+// slashCommands are the built-in commands, in the order of the list. Other commands cannot replace them.
 func slashCommands() []slashCommand {
 	through := func(name string) func(*runner, context.Context, []string) error {
 		return func(c *runner, ctx context.Context, args []string) error {

@@ -54,7 +54,7 @@ func examine(ctx context.Context, c *cli, f *readFlags) error {
 	})
 }
 
-// missionFindings looks at the project's state, whole, and at who works there.
+// missionFindings checks the project's state and its host.
 func missionFindings(ctx context.Context, c *cli, dir string) []doctor.Finding {
 	const name = "missions"
 	failed := func(err error) []doctor.Finding {
@@ -62,7 +62,7 @@ func missionFindings(ctx context.Context, c *cli, dir string) []doctor.Finding {
 	}
 	p, ws, err := c.locate(dir)
 	if err != nil {
-		return nil // what is wrong with the directories is a finding of its own
+		return nil // bad directories are findings of their own
 	}
 	defer ws.Close()
 	err = store.Check(ctx, p.Database())
@@ -99,7 +99,7 @@ func missionFindings(ctx context.Context, c *cli, dir string) []doctor.Finding {
 	return []doctor.Finding{found}
 }
 
-// repairState is `centurion doctor --repair`. Nobody may host the project meanwhile.
+// repairState is `centurion doctor --repair`. No process may host the project meanwhile.
 func repairState(ctx context.Context, c *cli, f *readFlags) error {
 	p, ws, err := c.locate(f.dir)
 	if err != nil {

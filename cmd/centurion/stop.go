@@ -44,7 +44,7 @@ func stopCommand(c *cli) *cobra.Command {
 			}})
 }
 
-// afterStop says how a mission goes on whose first session was stopped. A task is over.
+// afterStop says how to resume a mission whose first session was stopped. A stopped task has ended.
 func afterStop(ctx context.Context, api server.API, id string) string {
 	s, err := api.State(ctx, id)
 	if err != nil || s.Task != "" {
@@ -55,13 +55,13 @@ func afterStop(ctx context.Context, api server.API, id string) string {
 
 // stopAction is a command that ends something of an agent.
 type stopAction struct {
-	over func(ctx context.Context, api server.API, id string) string // what stands there already, "" if there is something to end
+	over func(ctx context.Context, api server.API, id string) string // the message if there is nothing to end, else ""
 	do   func(ctx context.Context, api server.API, id, reason string) error
-	// done is what is said of it then. It is asked before: with its mission the host may go, too.
+	// done is the message for it. It is asked before: the host may end with its mission.
 	done func(ctx context.Context, api server.API, typed, id string) string
 }
 
-// afterAbort says how an agent whose turn was aborted goes on, where that is up to the person.
+// afterAbort says how to continue an agent whose turn was aborted, if that is up to the person.
 func afterAbort(ctx context.Context, api server.API, typed, id string) string {
 	s, err := api.State(ctx, id)
 	if err != nil || s.Task != "" || s.Queued > 0 {
@@ -82,7 +82,7 @@ func afterAbort(ctx context.Context, api server.API, typed, id string) string {
 	return fmt.Sprintf("; it stands still; go on with: centurion send %s \"TEXT\"  or: %s", to, resume)
 }
 
-// overAlready says of a task or mission that it has nothing left to stop. What cannot be read is told by the stop itself.
+// overAlready says that a task or mission has already ended. If it cannot be read, the stop itself reports why.
 func overAlready(ctx context.Context, api server.API, id string) string {
 	s, err := api.State(ctx, id)
 	if err != nil {
@@ -165,7 +165,7 @@ func cancelCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// afterCancel is how the work on a mission goes on that was cancelled: as a copy. A task is done anew by its mission.
+// afterCancel is how to continue a cancelled mission: as a copy. A cancelled task is done again by its mission.
 func afterCancel(id string) string {
 	if strings.HasPrefix(id, string(centurion.PrefixMission)+"_") {
 		return "centurion fork " + id + ", which goes on as a copy"

@@ -85,8 +85,8 @@ func (t *passwordReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// outlet is standard output that goes somewhere else than to a terminal. When its reader has gone away, as that of
-// `centurion run GOAL | head` has, nobody sees any more what is done and what it costs: it interrupts the program.
+// outlet is a standard output that is no terminal. When its reader has gone, as in `centurion run GOAL | head`, it interrupts the program:
+// no one sees the work and its cost any more.
 type outlet struct {
 	to        io.Writer
 	interrupt func()
@@ -102,9 +102,8 @@ func (o *outlet) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// standardOutput returns where the program writes. What nobody reads is an error of the write from then on; without that
-// the system would end the program in the middle of its work, with its missions as if it had crashed. The signal is taken
-// and dropped, not ignored: children would inherit that.
+// standardOutput returns where the program writes. Without a reader, writes then fail with an error; otherwise the system would kill the
+// program in the middle of its work. The signal is caught, not ignored: children would inherit that.
 func standardOutput(f *os.File, interrupt func()) io.Writer {
 	if term.IsTerminal(int(f.Fd())) {
 		return f // which is hung up with a signal of its own
@@ -119,7 +118,7 @@ func (c *cli) outputClosed() bool {
 	return ok && o.gone.Load()
 }
 
-// isOutputClosed reports whether an error is only that nobody reads the output any more, which there is nobody to be told of.
+// isOutputClosed reports whether an error only says that the output is closed.
 func (c *cli) isOutputClosed(err error) bool {
 	return c.outputClosed() && (errors.Is(err, syscall.EPIPE) || errors.Is(err, centurion.ErrShutdown))
 }

@@ -57,7 +57,7 @@ func undoCommand(c *cli) *cobra.Command {
 	return cmd
 }
 
-// undoLatest takes back, or brings back, the work of the latest mission of which there is any, and says which it is.
+// undoLatest undoes or redoes the latest work of any mission, and says whose it is.
 func (v *view) undoLatest(ctx context.Context, api server.API, q takeover.UndoRequest) error {
 	what, find := "take back", lookup.Undoable
 	if q.Redo {

@@ -153,7 +153,7 @@ func printRows[T any](c *cli, format string, rows []T, lines func(T) string) err
 	return err
 }
 
-// say prints what was done, unless it was not.
+// say prints what was done, unless err says that it was not.
 func (c *cli) say(err error, done string) error {
 	if err != nil {
 		return err

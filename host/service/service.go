@@ -22,10 +22,10 @@ import (
 // managerTime is how long systemd or launchd may take for one command.
 const (
 	managerTime = time.Minute
-	startPause  = 200 * time.Millisecond // between two attempts to start what is still about to end
+	startPause  = 200 * time.Millisecond // between two attempts to start the service
 )
 
-// begin starts the service. What is forgotten may still be about to end, and is in the way for so long.
+// begin starts the service. An old instance may still be ending; begin tries again until it is gone.
 func (u *Supervisor) begin(ctx context.Context) error {
 	forgotten := false
 	if u.forget != nil {
@@ -89,7 +89,7 @@ func isTemporary(path, temp string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// writeWhole writes a file so that whoever reads it finds the old text or the new one.
+// writeWhole writes a file in one step: a reader finds the old text or the new one.
 func writeWhole(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 
 // Supervisor is what starts a program at every login or start of the machine: systemd or launchd, as data.
 type Supervisor struct {
-	File   string     // what tells it of the service
-	text   string     // what stands there
+	File   string     // where the service is declared
+	text   string     // its content
 	links  []string   // files that the supervisor itself makes of it, to be removed where it cannot be asked
 	reach  []string   // succeeds if there is a supervisor to talk to, and makes it read the file
 	forget []string   // before start; it fails where there is nothing to forget
