@@ -12,7 +12,9 @@ import (
 	"centurion"
 	"centurion/config"
 	"centurion/guard"
+	"centurion/host"
 	"centurion/provider/scripted"
+	"centurion/workspace"
 	"centurion/worktree"
 )
 
@@ -86,4 +88,69 @@ func WhileParent(ctx context.Context, parent int, f func(context.Context) error)
 	err := f(ctx)
 	cancel(nil)
 	return errors.Join(err, watch.Wait())
+}
+
+func (s Stage) place() host.Place {
+	return host.Place{Dir: s.Project, State: s.State, Token: "demo"}
+}
+
+// Open opens the project of the demonstration, as a command does.
+func (s Stage) Open(ctx context.Context, getenv func(string) string) (*host.View, error) {
+	ws, err := workspace.Open(s.Project)
+	if err != nil {
+		return nil, err
+	}
+	return s.place().Open(ctx, ws, getenv)
+}
+
+// Host becomes the host of the demonstration and returns the id of its mission, which it starts, or resumes if a host was killed. notify
+// overrides whether there are desktop notices. The caller closes the connection's workspace.
+func (s Stage) Host(ctx context.Context, how host.Options, notify *bool) (*host.Connection, string, error) {
+	p := s.place()
+	ws, err := workspace.Open(p.Dir)
+	if err != nil {
+		return nil, "", err
+	}
+	conn, id, err := s.host(ctx, p, ws, how, notify)
+	if err != nil {
+		err = errors.Join(err, ws.Close())
+	}
+	return conn, id, err
+}
+
+func (s Stage) host(ctx context.Context, p host.Place, ws *workspace.Workspace, how host.Options, notify *bool) (*host.Connection, string, error) {
+	if err := os.MkdirAll(p.State, 0o700); err != nil {
+		return nil, "", host.StateError(p.State, err)
+	}
+	// An empty environment and home: the demonstration is the same whatever the person has configured.
+	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Home: p.State, Env: func(string) string { return "" }})
+	if err != nil {
+		return nil, "", err
+	}
+	if notify != nil {
+		cfg.Own.Notify = notify
+	}
+	models := host.NewModels(cfg, config.Resolved{Model: centurion.ModelRef{Provider: "scripted", ID: "demo"}, BaseURL: s.URL,
+		Limit: config.Limit{Context: 128_000, Output: 16_000}, Price: &centurion.Price{Input: 1.25, Output: 10, CacheRead: 0.125}})
+	// A host that was killed while it started a command leaves its lock to that command for some milliseconds.
+	conn := &host.Connection{Place: p, Workspace: ws, Config: cfg, Models: models, Options: how, Note: func(string) {}}
+	if err := conn.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
+		return nil, "", err
+	}
+	h := conn.Host()
+	if h == nil {
+		return nil, "", host.HeldBy(p)
+	}
+	m, err := conn.API().Mission(ctx, "")
+	switch {
+	case centurion.KindOf(err) == centurion.KindNotFound:
+		// The sample project is ours, so its commands need no asking.
+		m, err = conn.API().Start(ctx, Goal, centurion.MissionOptions{Model: models.First.Model.String(), MaxCost: 1, Ask: "allow", TrustVerify: true})
+	case err == nil:
+		err = h.Launch(m.ID) // what a killed host has left runs already
+	}
+	if err != nil {
+		return nil, "", errors.Join(err, h.Close())
+	}
+	return conn, m.ID, nil
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -96,11 +94,7 @@ func (conn *Connection) startBackground() (*background, error) {
 	if fi, err := out.Stat(); err == nil {
 		x.from = fi.Size()
 	}
-	cmd := exec.Command(self, "host", "--dir", conn.Dir)
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.Dir = conn.State // it holds no directory of the person's
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "CENTURION_HOST=") })
-	detach(cmd)
+	cmd := conn.hostCommand(context.Background(), self, out, os.Environ())
 	if err := cmd.Start(); err != nil {
 		return nil, &centurion.Error{Op: "start background host", Kind: centurion.KindInternal, Err: err}
 	}

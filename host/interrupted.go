@@ -70,11 +70,7 @@ func RunInterrupted(ctx context.Context, getenv func(string) string, output io.W
 
 // runBackground runs a background host and waits for it. When ctx ends the host is told to end.
 func (p Place) runBackground(ctx context.Context, self string, output io.Writer, env []string) error {
-	cmd := exec.CommandContext(ctx, self, "host", "--dir", p.Dir)
-	cmd.Stdout, cmd.Stderr = output, output
-	cmd.Dir = p.State // it holds no directory of the person's
-	cmd.Env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "CENTURION_HOST=") })
-	detach(cmd) // Ctrl-C comes from here, once
+	cmd := p.hostCommand(ctx, self, output, env)
 	cmd.WaitDelay = pauseTimeout
 	cmd.Cancel = func() error {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -128,4 +124,14 @@ func missionIDs(all []server.Mission) []string {
 		out[i] = m.ID
 	}
 	return out
+}
+
+// hostCommand is a background host of the project as a process of its own: Ctrl-C in this terminal does not reach it, and it holds no
+// directory of the person's.
+func (p Place) hostCommand(ctx context.Context, self string, output io.Writer, env []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, self, "host", "--dir", p.Dir)
+	cmd.Stdout, cmd.Stderr, cmd.Dir = output, output, p.State
+	cmd.Env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "CENTURION_HOST=") })
+	detach(cmd)
+	return cmd
 }

@@ -2,7 +2,6 @@ package lookup
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,29 +9,6 @@ import (
 	"centurion/server"
 	"centurion/tui"
 )
-
-// Account is a session with what it has used up itself and with its children. The sessions are read in one go, and after
-// the mission: what a child has spent is never left out of what its parent has.
-func Account(ctx context.Context, api server.API, rec centurion.Session) (tui.Shown, error) {
-	m, err := api.Mission(ctx, rec.Metadata.Mission)
-	if err != nil {
-		return tui.Shown{}, err
-	}
-	tasks, err := api.Tasks(ctx, m.ID)
-	if err != nil {
-		return tui.Shown{}, err
-	}
-	all, err := api.Sessions(ctx, m.ID)
-	if err != nil {
-		return tui.Shown{}, err
-	}
-	if i := slices.IndexFunc(all, func(s centurion.Session) bool { return s.ID == rec.ID }); i >= 0 {
-		rec = all[i]
-	}
-	s := tui.Shown{Session: &rec}
-	s.Own, s.Total = centurion.SpentBy(rec.ID, m.Noun(), all, Tasks(tasks))
-	return s, nil
-}
 
 // Gather collects what belongs to one id, for people and as the object for scripts.
 func Gather(ctx context.Context, api server.API, id string) (tui.Shown, any, error) {
@@ -67,7 +43,7 @@ func Gather(ctx context.Context, api server.API, id string) (tui.Shown, any, err
 		if err != nil {
 			return tui.Shown{}, nil, err
 		}
-		s, err := Account(ctx, api, r)
+		s, err := account(ctx, api, r)
 		if err != nil {
 			return s, nil, err
 		}
@@ -82,34 +58,13 @@ func Gather(ctx context.Context, api server.API, id string) (tui.Shown, any, err
 			Messages []server.Message `json:"messages"`
 		}{*s.Session, s.Own, s.Total, countersOf(r, msgs), givenTo(r, msgs), msgs}, err
 	case strings.HasPrefix(id, string(centurion.PrefixMission)+"_"):
-		return gatherMission(ctx, api, id)
+		p, err := read(ctx, api, id)
+		return tui.Shown{Mission: new(p.Noun()), Tasks: Tasks(p.Board), Receipts: p.Receipts, Sessions: p.Sessions}, p, err
 	}
-	return tui.Shown{}, nil, &centurion.Error{Op: "show", Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not the id of a mission, task or session", id),
-		Hint: "ids begin with msn_, tsk_ or ses_; see: centurion ps, centurion tasks"}
+	return tui.Shown{}, nil, unknownID("show", id)
 }
 
-func gatherMission(ctx context.Context, api server.API, id string) (tui.Shown, any, error) {
-	m, err := api.Mission(ctx, id)
-	if err != nil {
-		return tui.Shown{}, nil, err
-	}
-	tasks, err := api.Tasks(ctx, m.ID)
-	if err != nil {
-		return tui.Shown{}, nil, err
-	}
-	receipts, err := api.Receipts(ctx, m.ID)
-	if err != nil {
-		return tui.Shown{}, nil, err
-	}
-	sessions, err := api.Sessions(ctx, m.ID)
-	return tui.Shown{Mission: new(m.Noun()), Tasks: Tasks(tasks), Receipts: receipts, Sessions: sessions}, struct {
-		server.Mission
-		Board    []server.Task       `json:"board"`
-		Receipts []centurion.Receipt `json:"receipts"`
-		Sessions []centurion.Session `json:"sessions"`
-	}{m, tasks, receipts, sessions}, err
-}
-
+// Messages are messages as the root package knows them.
 func Messages(all []server.Message) []centurion.Message {
 	out := make([]centurion.Message, len(all))
 	for i, m := range all {
@@ -119,6 +74,7 @@ func Messages(all []server.Message) []centurion.Message {
 	return out
 }
 
+// Tasks are tasks as the root package knows them.
 func Tasks(all []server.Task) []centurion.Task {
 	nouns := make([]centurion.Task, len(all))
 	for i, t := range all {
@@ -199,4 +155,40 @@ func countersOf(r centurion.Session, messages []server.Message) counters {
 		}
 	}
 	return c
+}
+
+// parts are a mission with everything that is stored of it.
+type parts struct {
+	server.Mission
+	Board    []server.Task       `json:"board"`
+	Receipts []centurion.Receipt `json:"receipts"`
+	Sessions []centurion.Session `json:"sessions"`
+}
+
+func read(ctx context.Context, api server.API, id string) (p parts, err error) {
+	if p.Mission, err = api.Mission(ctx, id); err == nil {
+		p.Board, err = api.Tasks(ctx, p.ID)
+	}
+	if err == nil {
+		p.Receipts, err = api.Receipts(ctx, p.ID)
+	}
+	if err == nil {
+		p.Sessions, err = api.Sessions(ctx, p.ID)
+	}
+	return p, err
+}
+
+// account is a session with its own use and that of its children. All sessions are read at once, and after the mission, so that a parent's
+// total never misses what its child has spent.
+func account(ctx context.Context, api server.API, rec centurion.Session) (tui.Shown, error) {
+	p, err := read(ctx, api, rec.Metadata.Mission)
+	if err != nil {
+		return tui.Shown{}, err
+	}
+	if i := slices.IndexFunc(p.Sessions, func(s centurion.Session) bool { return s.ID == rec.ID }); i >= 0 {
+		rec = p.Sessions[i]
+	}
+	s := tui.Shown{Session: &rec}
+	s.Own, s.Total = centurion.SpentBy(rec.ID, p.Noun(), p.Sessions, Tasks(p.Board))
+	return s, nil
 }

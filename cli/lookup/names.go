@@ -21,8 +21,7 @@ func ID(ctx context.Context, api server.API, typed string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	unknown := &centurion.Error{Op: "find", Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not the id of a mission, task or session", typed),
-		Hint: "ids begin with msn_, tsk_ or ses_; see: centurion ps, centurion tasks"}
+	unknown := unknownID("find", typed)
 	if len(missions) == 0 {
 		return "", unknown
 	}
@@ -143,8 +142,7 @@ func Conversation(ctx context.Context, api server.API, typed string) (string, er
 		return "", &centurion.Error{Kind: centurion.KindUsage, Msg: id + " is a message, not a session",
 			Hint: "name its session, and the message with --at or --to; see: centurion show --tree 0/"}
 	}
-	return "", &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not the id of a mission, task or session", typed),
-		Hint: "ids begin with msn_, tsk_ or ses_; see: centurion ps, centurion tasks"}
+	return "", unknownID("", typed)
 }
 
 // Session finds the mission and the session of an id.
@@ -255,4 +253,9 @@ func Checkout(ctx context.Context, api server.API, id string) (Location, error) 
 			Hint: "it gets one when it first writes; until then it reads the branch " + m.Branch}
 	}
 	return at, nil
+}
+
+func unknownID(op, typed string) *centurion.Error {
+	return &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not the id of a mission, task or session", typed),
+		Hint: "ids begin with msn_, tsk_ or ses_; see: centurion ps, centurion tasks"}
 }

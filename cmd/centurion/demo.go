@@ -9,20 +9,17 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"centurion"
-	"centurion/config"
 	"centurion/demo"
 	"centurion/event"
 	"centurion/host"
 	"centurion/provider/scripted"
 	"centurion/tui"
-	"centurion/workspace"
 )
 
 func demoCommand(c *cli) *cobra.Command {
@@ -86,12 +83,7 @@ func (c *sample) run(ctx context.Context) error {
 
 // report writes the report of the demonstration's mission beside its project and says where it lies.
 func (c *sample) report(ctx context.Context, on demo.Stage) error {
-	p := host.Place{Dir: on.Project, State: on.State, Token: "demo"}
-	ws, err := workspace.Open(p.Dir)
-	if err != nil {
-		return err
-	}
-	v, err := p.Open(ctx, ws, c.getenv)
+	v, err := on.Open(ctx, c.getenv)
 	if err != nil {
 		return err
 	}
@@ -112,47 +104,12 @@ func (c *sample) report(ctx context.Context, on demo.Stage) error {
 
 // mission hosts the mission of the demonstration and shows what happens after an event. It resumes the mission of a killed host.
 func (c *sample) mission(ctx context.Context, on demo.Stage, after int64, notices *bool) error {
-	p := host.Place{Dir: on.Project, State: on.State, Token: "demo"}
-	ws, err := workspace.Open(p.Dir)
+	conn, id, err := on.Host(ctx, host.Options{Version: Version, Watch: c.hostOptions().Watch}, notices)
 	if err != nil {
 		return err
 	}
-	defer ws.Close()
-	if err := os.MkdirAll(p.State, 0o700); err != nil {
-		return host.StateError(p.State, err)
-	}
-	// An empty environment and home: the demonstration is the same whatever the person has configured.
-	cfg, err := config.Load(config.Options{Dir: ws.Dir(), Home: p.State, Env: func(string) string { return "" }})
-	if err != nil {
-		return err
-	}
-	if notices != nil {
-		cfg.Own.Notify = notices
-	}
-	models := host.NewModels(cfg, config.Resolved{Model: centurion.ModelRef{Provider: "scripted", ID: "demo"}, BaseURL: on.URL,
-		Limit: config.Limit{Context: 128_000, Output: 16_000}, Price: &centurion.Price{Input: 1.25, Output: 10, CacheRead: 0.125}})
-	// A host that was killed while it started a command leaves its lock to that command for some milliseconds.
-	conn := &host.Connection{Place: p, Workspace: ws, Config: cfg, Models: models, Options: host.Options{Version: Version, Watch: c.hostOptions().Watch}, Note: func(string) {}}
-	if err := conn.ConnectOrOwn(ctx, host.FirstTimeout); err != nil {
-		return err
-	}
-	h := conn.Host()
-	if h == nil {
-		return host.HeldBy(p)
-	}
-	m, err := conn.API().Mission(ctx, "")
-	switch {
-	case centurion.KindOf(err) == centurion.KindNotFound:
-		// The sample project is ours, so its commands need no asking.
-		m, err = conn.API().Start(ctx, demo.Goal, centurion.MissionOptions{Model: models.First.Model.String(), MaxCost: 1, Ask: "allow",
-			TrustVerify: true, ShowPlan: false})
-	case err == nil:
-		err = h.Launch(m.ID) // what a killed host has left runs already
-	}
-	if err != nil {
-		return errors.Join(err, h.Close())
-	}
-	return (&runner{c.cli, &runFlags{format: c.format, merge: true}}).follow(ctx, conn, m.ID, after)
+	defer conn.Workspace.Close()
+	return (&runner{c.cli, &runFlags{format: c.format, merge: true}}).follow(ctx, conn, id, after)
 }
 
 // demoHostCommand is the host that `centurion demo --kill` kills. It is not for people.

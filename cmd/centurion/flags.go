@@ -90,20 +90,20 @@ func (f *runFlags) settle(own config.Own) error {
 	}
 	for _, o := range []struct {
 		flag, value string
-		all, now    []string
-		step        string
+		all         []string
+		later, step string // a value that comes with a later step
 	}{
-		{"format", f.format, []string{"text", "json"}, []string{"text", "json"}, ""},
-		{"isolation", f.isolation, []string{"auto", "shared", "worktree"}, []string{"auto", "shared", "worktree"}, ""},
-		{"ask", f.ask, []string{"", "ask", "deny", "allow"}, []string{"", "ask", "deny", "allow"}, ""},
-		{"dirty", f.dirty, []string{"include", "ignore"}, []string{"include", "ignore"}, ""},
-		{"profile", f.profile, []string{"mission", "assistant", "solo"}, []string{"mission", "assistant"}, "a later version"},
-		{"sandbox", f.sandbox, []string{"auto", "require", "off"}, []string{"auto", "off"}, "trust and confinement"},
+		{"format", f.format, []string{"text", "json"}, "", ""},
+		{"isolation", f.isolation, []string{"auto", "shared", "worktree"}, "", ""},
+		{"ask", f.ask, []string{"", "ask", "deny", "allow"}, "", ""},
+		{"dirty", f.dirty, []string{"include", "ignore"}, "", ""},
+		{"profile", f.profile, []string{"mission", "assistant", "solo"}, "solo", "a later version"},
+		{"sandbox", f.sandbox, []string{"auto", "require", "off"}, "require", "trust and confinement"},
 	} {
 		if !slices.Contains(o.all, o.value) {
 			return badValue(o.flag, o.value, o.all)
 		}
-		if !slices.Contains(o.now, o.value) {
+		if o.step != "" && o.value == o.later {
 			return notYet("--"+o.flag+" "+o.value, o.step)
 		}
 	}
