@@ -30,11 +30,17 @@ func firstMessage(goal string, opts centurion.MissionOptions) string {
 	return goal + "\n\n---\n" + strings.Join(notes, "\n")
 }
 
-// taskBrief is a worker's first message: its task as its parent wrote it, then what the plan says of its item and what
+// maxGoal is how much of the mission's goal, in bytes, a worker is given: most goals are a few sentences.
+const maxGoal = 2000
+
+// taskBrief is a worker's first message: its task as its parent wrote it, the goal, what the plan says of its item and what
 // the items before it handed over. Nothing else of the parent's conversation is in it.
 func (m *mission) taskBrief(ctx context.Context, t centurion.Task) (string, error) {
 	var b strings.Builder
 	b.WriteString("# Your task\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
+	if goal := m.spent.Load().Goal; t.Agent != agents.Reviewer { // whose brief begins with it
+		fmt.Fprintf(&b, "\n# The goal of the mission, of which this is a part\n\n%s\n", centurion.Clip(strings.TrimSpace(goal), maxGoal))
+	}
 	p, err := m.plan()
 	if err != nil {
 		return "", err

@@ -74,8 +74,8 @@ func (m *mission) holdAgain(tasks ...centurion.Task) {
 // othersTold is how many of those at work a status tells of with their files. Each request pays for every line of it.
 const othersTold = 8
 
-// whoElse tells the session who else is at work on which files, a line each; those who work beside the holder's own files first,
-// and of very many others only which they are. The session's own tasks are said to be that: what it has handed out is no conflict.
+// whoElse tells the session who else is at work on which files, a line each, and of very many others only which they are. A holder of
+// files is told only of those who work beside its own. The session's own tasks are said to be that: what it has handed out is no conflict.
 func (m *mission) whoElse(holder, session string) string {
 	titles, does := map[string]string{}, map[string]string{}
 	for _, r := range m.runsNow() {
@@ -88,11 +88,14 @@ func (m *mission) whoElse(holder, session string) string {
 		case own:
 			does[name] = "is being worked on by your own task"
 		case waits:
-			does[name] = "is taken by somebody else, who has not begun yet"
+			does[name] = "is taken by another agent that has not begun yet"
 		}
 	}
 	held := m.claims.Others(holder)
 	mine := m.claims.Of(holder)
+	if len(mine) > 0 {
+		maps.DeleteFunc(held, func(_ string, files []string) bool { return beside(files, mine) == 0 })
+	}
 	names := slices.SortedFunc(maps.Keys(held), func(a, b string) int {
 		return cmp.Or(beside(held[b], mine)-beside(held[a], mine), cmp.Compare(a, b))
 	})
@@ -102,7 +105,7 @@ func (m *mission) whoElse(holder, session string) string {
 		if title := titles[other]; title != "" && title != other {
 			who += " (" + centurion.Clip(title, 60) + ")"
 		}
-		fmt.Fprintf(&b, "%s %s: %s\n", who, cmp.Or(does[other], "is being worked on by somebody else"), m.holds(held[other], m.claims.Wider(other)))
+		fmt.Fprintf(&b, "%s %s: %s\n", who, cmp.Or(does[other], "is being worked on by another agent"), m.holds(held[other], m.claims.Wider(other)))
 	}
 	if rest := names[min(len(names), othersTold):]; len(rest) > 0 {
 		fmt.Fprintf(&b, "%d more are being worked on, on other files: %s\n", len(rest), centurion.Clip(strings.Join(rest, ", "), 200))
@@ -128,7 +131,7 @@ func (m *mission) holds(files, wider []string) string {
 }
 
 // anyFile stands before those of whom the plan names no files and who have written none yet.
-const anyFile = "Being worked on by somebody else, and may change any file, for the plan names none:"
+const anyFile = "Being worked on by other agents, and may change any file, because the plan names none:"
 
 // unnamed lists, by the names under which they would hold files, the items at work whose task may write and holds none, but for the holder's
 // own and those that the session has handed out: an item that names no files holds none before something was written for it.

@@ -429,7 +429,7 @@ func TestClaimsWiden(t *testing.T) {
 		}
 		heard := false
 		for _, q := range r.requests("worker") {
-			heard = heard || strings.Contains(q.Last(), "T1 (do T1) is being worked on by somebody else: a.txt; outside its files: more/x.txt")
+			heard = heard || strings.Contains(q.Last(), "T1 (do T1) is being worked on by another agent: a.txt; outside its files: more/x.txt")
 		}
 		if !heard {
 			t.Error("the other worker was not told who works on what")
