@@ -1,10 +1,15 @@
 package orchestrator
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"centurion"
+	"centurion/guard"
 	"centurion/provider/scripted"
 	"centurion/store"
 	"centurion/worktree"
@@ -226,6 +231,146 @@ func TestBranchMovedMeanwhile(t *testing.T) {
 	equal(t, "landed", len(r.task(rec.ID, "T1").Landed), 1)
 	equal(t, "branch", r.git("rev-parse", m.branch()), tip)
 	equal(t, "merges told", r.count(rec.ID, centurion.EventMergeDone), 2)
+}
+
+// From the record of a merge on it is done, whoever is cancelled meanwhile: branch and record never part.
+func TestMergeIsNotCutOff(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"go.txt": "go\n"}, merging())
+	rec := r.mission(centurion.MissionOptions{})
+	r.merged(rec)
+	one := r.task(rec.ID, "T1")
+	one.Status = centurion.TaskVerifying
+	err := r.store.Update(r.ctx, func(tx *store.Tx) error {
+		was, err := tx.Mission(rec.ID)
+		if err != nil {
+			return err
+		}
+		was.Status = centurion.MissionRunning
+		if err := tx.PutMission(&was); err != nil {
+			return err
+		}
+		return tx.PutTask(&one)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := r.grounded(rec)
+	defer m.drop(nil)
+	tip := r.git("rev-parse", m.branch())
+	l := &landing{task: &taskRun{id: one.ID}, onto: tip, next: r.onTop(m, tip, map[string]string{"late": "1\n"})}
+	ctx, cancel := context.WithCancel(r.ctx)
+	told := len(r.events(""))
+	var g guard.Group
+	g.Go("cancel", func() error {
+		r.when(func(all []centurion.Event) bool { return len(all) > told }) // the record of the merge
+		cancel()
+		return nil
+	})
+	err = m.advance(ctx, tip, []*landing{l})
+	if gerr := g.Wait(); err != nil || gerr != nil || !l.done {
+		t.Errorf("%v, %v, done %v", err, gerr, l.done)
+	}
+	equal(t, "branch", r.git("rev-parse", m.branch()), l.next)
+	equal(t, "merges told", r.count(rec.ID, centurion.EventMergeDone), 3)
+}
+
+// Who has broken a check of the mission is shown what it printed on their own work, and not on that of those behind them.
+func TestGuiltyIsShownItsOwnOutput(t *testing.T) {
+	t.Parallel()
+	r, m := idle(t, map[string]string{"base.txt": "base\n"})
+	err := r.store.Update(r.ctx, func(tx *store.Tx) error {
+		rec, err := tx.Mission(m.id)
+		if err != nil {
+			return err
+		}
+		rec.Options.Verify = []string{"exists base.txt"}
+		return tx.PutMission(&rec)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := m.ground.base.Commit
+	known := func(commit, output string) {
+		t.Helper()
+		tree, err := m.ground.repo.TreeOf(r.ctx, commit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.queue.known["exists base.txt\x00"+tree] = centurion.Receipt{Command: "exists base.txt", Tree: tree, Passed: output == "", ExitCode: len(output), Output: output}
+	}
+	known(at, "")
+	var chain []*landing
+	for i, output := range []string{"", "", "the second is wrong", "the third is worse", "the fourth is worst"} {
+		next := r.onTop(m, at, map[string]string{fmt.Sprint("file", i): "x\n"})
+		known(next, output)
+		chain, at = append(chain, &landing{agent: "worker", onto: at, next: next}), next
+	}
+	left, err := m.guarded(r.ctx, m.ground.base.Commit, chain)
+	if err != nil || len(left) != 2 {
+		t.Fatalf("%d are left, %v", len(left), err)
+	}
+	guilty := chain[2]
+	if !guilty.done || guilty.back == nil {
+		t.Fatalf("%+v", guilty)
+	}
+	has(t, guilty.back.text, "the second is wrong")
+	for _, x := range []string{"third", "fourth"} {
+		if strings.Contains(guilty.back.text+guilty.back.short, x) {
+			t.Errorf("it is shown the output of %s:\n%s", x, guilty.back.text)
+		}
+	}
+	for i, l := range chain {
+		if i != 2 && l.done {
+			t.Errorf("number %d is sent back as well", i)
+		}
+	}
+}
+
+// A review of everything counts if it began after all work had ended, and not if it only ended after that.
+func TestWholeReviewed(t *testing.T) {
+	t.Parallel()
+	r, m := idle(t, map[string]string{"base.txt": "base\n"})
+	now := centurion.Now()
+	at := func(s int) centurion.Time { return centurion.Time{Time: now.Add(time.Duration(s) * time.Second)} }
+	work := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Agent: "worker", Status: centurion.TaskCompleted, Created: at(0), Started: at(0), Ended: at(10),
+		Files: []string{"a"}}
+	review := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Agent: "reviewer", Status: centurion.TaskCompleted, Result: "PASS", Created: at(5), Ended: at(20)}
+	for _, test := range []struct {
+		began int
+		item  string
+		said  string
+		want  bool
+	}{{5, "", "PASS", false}, {11, "", "PASS", true}, {11, "T1", "PASS", false}, {11, "", "FAIL", false}} {
+		review.Started, review.Item, review.Result = at(test.began), test.item, test.said
+		err := r.store.Update(r.ctx, func(tx *store.Tx) error { return errors.Join(tx.PutTask(&work), tx.PutTask(&review)) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := m.wholeReviewed(r.ctx); err != nil || got != test.want {
+			t.Errorf("%+v: %v, %v", test, got, err)
+		}
+	}
+}
+
+// What a person allows always is allowed from then on; what a policy or a limit of time has answered, or once, is not.
+func TestWhatIsAGrant(t *testing.T) {
+	for _, test := range []struct {
+		ask             store.Ask
+		rules, commands int
+	}{
+		{store.Ask{Type: store.AskPermission, Answer: "always", By: "person", Call: "c", Permission: "bash", Always: []string{"ls *"}}, 1, 0},
+		{store.Ask{Type: store.AskPermission, Answer: "always", By: "person", Permission: "bash", Always: []string{"make; rm x"}}, 0, 1},
+		{store.Ask{Type: store.AskPermission, Answer: "always", By: byPolicy, Call: "c", Permission: "bash", Always: []string{"ls *"}}, 0, 0},
+		{store.Ask{Type: store.AskPermission, Answer: "always", By: byTimeout, Permission: "bash", Always: []string{"ls"}}, 0, 0},
+		{store.Ask{Type: store.AskPermission, Answer: "once", By: "person", Call: "c", Permission: "bash", Always: []string{"ls *"}}, 0, 0},
+		{store.Ask{Type: store.AskQuestion, Answer: "always", By: "person", Call: "c", Always: []string{"ls *"}}, 0, 0},
+	} {
+		var g grants
+		if g.add(test.ask); len(g.rules) != test.rules || len(g.commands) != test.commands {
+			t.Errorf("%+v: %+v", test.ask, g)
+		}
+	}
 }
 
 // Work that a host has merged right before it died is not merged again; a review of the mission's own agent's work counts from

@@ -1,6 +1,7 @@
 package takeover
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -332,5 +333,32 @@ func TestNamed(t *testing.T) {
 	}
 	if err := w.unknown("completely else"); !strings.Contains(err.Error(), "it has ") || !strings.Contains(err.Error(), "T1") {
 		t.Errorf("not near: %v", err)
+	}
+}
+
+// What an undo has done to the branch is recorded, whoever is cancelled meanwhile: of the task and of what it means for the plan.
+func TestUndoIsNotCutOff(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	w, err := r.workOf(t.Context(), r.mission.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	now := centurion.Now()
+	if _, err := r.revert(ctx, w, centurion.Reverted{What: "it", Task: r.task.ID}, nil, []centurion.Task{r.task}, func(t *centurion.Task) { t.Undone = now }); err != nil {
+		t.Error(err)
+	}
+	m, err := r.store.Mission(t.Context(), r.mission.ID)
+	task, terr := r.store.Task(t.Context(), r.task.ID)
+	if err != nil || terr != nil || len(m.Reverted) != 1 || task.Undone.IsZero() {
+		t.Errorf("%+v, %v, undone %v, %v", m.Reverted, err, task.Undone, terr)
+	}
+	if err := r.restore(ctx, w, "it", []centurion.Task{task}, func(t *centurion.Task) { t.Undone = centurion.Time{} }, func(centurion.Reverted) bool { return true }); err != nil {
+		t.Error(err)
+	}
+	if task, err = r.store.Task(t.Context(), r.task.ID); err != nil || !task.Undone.IsZero() {
+		t.Errorf("brought back: undone %v, %v", task.Undone, err)
 	}
 }
