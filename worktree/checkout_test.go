@@ -1,8 +1,11 @@
 package worktree
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -428,5 +431,34 @@ func TestMoveKeepsWhatTheSessionCommitted(t *testing.T) {
 				t.Errorf("kept %q, want %q", got, back)
 			}
 		})
+	}
+}
+
+// What comes to a branch between the look at it and its end keeps it.
+func TestBranchIsDroppedAsItWasLookedAt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it needs a shell")
+	}
+	x := newRig(t, map[string]string{"a": "1\n"})
+	base := x.begin()
+	into := x.commitOf(base.Commit, map[string][]byte{"a": []byte("2\n")}, "b")
+	late := x.commitOf(base.Commit, map[string][]byte{"a": []byte("3\n")}, "b")
+	x.person("update-ref", "refs/heads/centurion/m/t", base.Commit)
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *--is-ancestor*) '%s' -C '%s' update-ref refs/heads/centurion/m/t %s;; esac\nexec '%s' \"$@\"\n", real, x.top, late, real)
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	again := x.open()
+	if _, err := again.drop(t.Context(), "centurion/m/t", "", into); err == nil {
+		t.Error("it was dropped")
+	}
+	if at := x.person("rev-parse", "refs/heads/centurion/m/t"); at != late {
+		t.Errorf("the branch is at %s", at)
 	}
 }
