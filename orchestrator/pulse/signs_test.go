@@ -144,6 +144,17 @@ func TestTurnIsLookedAt(t *testing.T) {
 	})
 }
 
+// A turn begins without the calls of the one before, also where that was cut off.
+func TestTurnBeginsWithoutCalls(t *testing.T) {
+	p := New()
+	p.Begin(func(error) {})
+	p.Running(1)
+	p.Take()
+	p.Begin(func(error) {})
+	p.Leave()
+	equal(t, "resting, for a call that it has not begun", p.Resting(1, nil), false)
+}
+
 // A task is attended for as long as a call of it waits.
 func TestAttended(t *testing.T) {
 	p := New()
