@@ -38,7 +38,7 @@ const maxGoal = 2000
 func (m *mission) taskBrief(ctx context.Context, t centurion.Task) (string, error) {
 	var b strings.Builder
 	b.WriteString("# Your task\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
-	if goal := m.spent.Load().Goal; t.Agent != agents.Reviewer { // whose brief begins with it
+	if goal := m.spent.Load().Goal; t.Agent != agents.Reviewer && t.Sub == nil { // a review begins with it
 		fmt.Fprintf(&b, "\n# The goal of the mission, of which this is a part\n\n%s\n", centurion.Clip(strings.TrimSpace(goal), maxGoal))
 	}
 	p, err := m.plan()
