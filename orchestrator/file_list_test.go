@@ -53,6 +53,9 @@ func TestFirstMessageNamesFiles(t *testing.T) {
 				want = strings.Replace(want, "cmd/main.go", later, 1)
 			}
 			has(t, listIn(first), want)
+			if role == "commander" {
+				has(t, first, "build it\n\n---\n# Files of the project\n")
+			}
 			if strings.Count(first, "</files>") != 1 {
 				t.Errorf("the %s is told:\n%s", role, first)
 			}

@@ -97,6 +97,9 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 			return centurion.Mission{}, err
 		}
 		earlier, given = h.earlierWork()
+		if earlier == "" && listed != "" {
+			earlier = "\n\n---"
+		}
 	}
 	now := centurion.Now()
 	told, err := h.bootstrap(ctx, agent, model.Context, instructions.Want{Full: true}, isolation)
