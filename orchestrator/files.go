@@ -52,9 +52,9 @@ func labels(files []centurion.File) (out []string) {
 	return out
 }
 
-// attachText adds the texts of files to the first message of a session, in tx, as a part of its own: the goal stays what the
-// person typed.
-func attachText(tx *store.Tx, session, text string) error {
+// attachText adds a text to the first message of a session, in tx, as a part of its own: the goal stays what the person typed. It is
+// synthetic if the host wrote it, and not synthetic if it is that of a file that came with the goal.
+func attachText(tx *store.Tx, session, text string, synthetic bool) error {
 	if text == "" {
 		return nil
 	}
@@ -63,7 +63,7 @@ func attachText(tx *store.Tx, session, text string) error {
 		return err
 	}
 	return tx.PutPart(&centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: session, MessageID: t.Leaf,
-		Type: centurion.PartText, Text: "\n\n" + text})
+		Type: centurion.PartText, Text: "\n\n" + text, Synthetic: synthetic})
 }
 
 // attachedTo returns the texts that came with the goal of a mission, or "".
@@ -74,7 +74,7 @@ func (h *Host) attachedTo(ctx context.Context, rec centurion.Mission) (string, e
 	}
 	text, seen := "", false
 	for _, p := range all[0].Parts {
-		if p.Type == centurion.PartText && seen { // the first is the goal
+		if p.Type == centurion.PartText && seen && !p.Synthetic { // the first is the goal
 			text += p.Text + "\n"
 		}
 		seen = seen || p.Type == centurion.PartText

@@ -20,6 +20,7 @@ type opening struct {
 	session centurion.Session
 	text    string // the first message
 	texts   string // attached to it as a part of its own
+	listed  string // the list of files, after all of these; a part of its own
 	files   []centurion.File
 	instead string // why another model than the agent's own begins, empty if it does not
 	note    string // what the host tells the person of it, empty if nothing
@@ -40,7 +41,10 @@ func (h *Host) recordStart(ctx context.Context, o opening) error {
 		}
 		err := session.Create(tx, &rec, centurion.OriginPerson, o.text, o.files...)
 		if err == nil {
-			err = attachText(tx, rec.ID, o.texts)
+			err = attachText(tx, rec.ID, o.texts, false)
+		}
+		if err == nil && o.listed != "" {
+			err = attachText(tx, rec.ID, "---"+o.listed, true)
 		}
 		if err != nil || o.instead == "" {
 			return err
@@ -97,9 +101,6 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 			return centurion.Mission{}, err
 		}
 		earlier, given = h.earlierWork()
-		if earlier == "" && listed != "" {
-			earlier = "\n\n---"
-		}
 	}
 	now := centurion.Now()
 	told, err := h.bootstrap(ctx, agent, model.Context, instructions.Want{Full: true}, isolation)
@@ -115,7 +116,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	told.given = append(told.given, given...)
 	rec, instead := h.rootSession(m, agent, model.Ref, told)
 	m.Session = rec.ID
-	return m, h.recordStart(ctx, opening{m, rec, firstMessage(goal, opts) + earlier + listed, texts, files, instead, note})
+	return m, h.recordStart(ctx, opening{m, rec, firstMessage(goal, opts) + earlier, texts, listed, files, instead, note})
 }
 
 // rootSession is the session of the agent that owns a mission, with the first of its models that may be asked. Instead says
