@@ -137,8 +137,8 @@ func (m *mission) checksExchanged(ctx context.Context, c *conversation, changed 
 	return notes, nil
 }
 
-// proveAnew proves a done item by a command that it did not have when its work was merged: its own work is taken out of the
-// mission's branch, or all of the mission's where it does not come apart.
+// proveAnew proves an item apart from a landing, when its command has changed or an agent marks it as done: what its tasks have merged is taken
+// out of the mission's branch, or all of the mission's work where no task has worked on it, or where it does not come apart.
 func (m *mission) proveAnew(ctx context.Context, c *conversation, item, command string) (centurion.Receipt, error) {
 	l := &landing{agent: c.agent.Name, item: item}
 	if it, ok := m.itemNow(item); ok {

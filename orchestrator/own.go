@@ -7,7 +7,6 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/store"
-	"centurion/verify"
 )
 
 // landOwn merges what the mission's own agent has written so far: whoever it delegates to has to see it, and what it says is
@@ -110,27 +109,4 @@ func (m *mission) ownTurnEnded(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	return true, m.root.say(ctx, centurion.OriginHost, back.text)
-}
-
-// proveTick proves an item that an agent marks as done without a task: all that the mission has done so far is what its check
-// must tell from nothing.
-func (m *mission) proveTick(ctx context.Context, c *conversation, item string, command string) (centurion.Receipt, error) {
-	l := &landing{agent: c.agent.Name, item: item, task: c.task}
-	if it, ok := m.itemNow(item); ok {
-		l.keeps = it.Proof == string(centurion.ProofRegression)
-	}
-	base, err := m.base(ctx)
-	if err != nil {
-		return centurion.Receipt{}, err
-	}
-	if err := m.queue.turn.Acquire(ctx, 1); err != nil {
-		return centurion.Receipt{}, context.Cause(ctx)
-	}
-	defer m.queue.turn.Release(1)
-	tip, err := m.tip(ctx)
-	if err != nil {
-		return centurion.Receipt{}, err
-	}
-	command = verify.Distinct([]string{command})[0]
-	return m.proveWork(ctx, l, command, base.Commit, tip)
 }

@@ -49,3 +49,39 @@ func TestMendedTestProvesItsItem(t *testing.T) {
 	has(t, receipts[1].Removed, "+hello")
 	equal(t, "verified", m.Verified, 1)
 }
+
+// An item that its task has done, and that an agent opens and marks as done again, is proven by its own work alone: a test of other
+// items' work fails without all of the mission's, too, and shows nothing of this one.
+func TestMarkedAgainIsProvenByItsOwnWork(t *testing.T) {
+	r := gitRig(t, map[string]string{"go.txt": "go\n"}, map[string]script{
+		"commander": steps(
+			do(plans("- [ ] T1 Say hello", "  - verify: `sh hello_test.sh`", "- [ ] T2 Say more", "  - after: T1", "  - verify: `sh hello_test.sh`",
+				"- [ ] T3 Say it all", "  - after: T2", "  - verify: `test -f all.txt`")),
+			do(work("T1", "write hello")), say("I wait"), do(work("T2", "write more")), say("I wait"), do(work("T3", "write all")), say("I wait"),
+			do(call("update_todo", args{"items": []args{{"id": "T2", "status": "open"}}})),
+			do(call("update_todo", args{"items": []args{{"id": "T2", "status": "done"}}})), say("I wait")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			switch {
+			case q.Step() > 1:
+				return say("it is done")
+			case strings.Contains(q.First(), "write more"):
+				return do(sh("echo more > more.txt"))
+			case strings.Contains(q.First(), "write all"):
+				return do(sh("echo all > all.txt"))
+			}
+			return do(sh("echo hello > hello.txt; echo 'grep -q hello hello.txt' > hello_test.sh"))
+		},
+	})
+	m := r.mission(centurion.MissionOptions{MaxRounds: 16})
+	receipts, err := r.store.Receipts(r.ctx, m.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var proofs []string
+	for _, x := range receipts {
+		if x.Item == "T2" && !x.Final {
+			proofs = append(proofs, string(x.Proof))
+		}
+	}
+	equal(t, "T2, by its task and when it is marked again", strings.Join(proofs, " "), "unproven unproven")
+}
