@@ -130,7 +130,7 @@ func TestCheckFiles(t *testing.T) {
 		"as big as may be": {many(exact, 8), ""},
 		"many":             {many(f, centurion.MaxFiles), ""},
 		"too many":         {many(f, centurion.MaxFiles+1), "these are 21 files; a message takes 20"},
-		"too big together": {many(big, 7), "together; a message takes 20.0 MB"},
+		"too big together": {many(big, 7), "together; a message takes 20 MB"},
 		"a lie":            {[]centurion.File{lie}, "it is said to be image/jpeg and is image/png"},
 	} {
 		err := centurion.CheckFiles(tt.files)
@@ -176,7 +176,7 @@ func TestMediaTakes(t *testing.T) {
 			t.Errorf("a damaged %s is %d×%d", name, w, h)
 		}
 	}
-	for n, want := range map[int64]string{1023: "1023 B", 1024: "1.0 KB", 1<<20 - 1: "1024.0 KB", 1 << 20: "1.0 MB", 1 << 30: "1.0 GB"} {
+	for n, want := range map[int64]string{1023: "1023 B", 1024: "1 KB", 1<<20 - 1: "1024 KB", 1 << 20: "1 MB", 1 << 30: "1 GB"} {
 		if got := centurion.Bytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}

@@ -152,8 +152,8 @@ func TestUncommitted(t *testing.T) {
 	for want, b := range map[string]centurion.Base{
 		"":                          {},
 		" with 3 uncommitted files": {Dirty: 3},
-		", without a.bin (2.0 KB untracked; git add it to include it)":                                        {LeftOut: []string{"a.bin"}, LeftOutBytes: 2048},
-		" with 1 uncommitted file, without a.bin and 2 more (4.0 KB untracked; git add them to include them)": {Dirty: 1, LeftOut: []string{"a.bin", "b", "c"}, LeftOutBytes: 4096},
+		", without a.bin (2 KB untracked; git add it to include it)":                                        {LeftOut: []string{"a.bin"}, LeftOutBytes: 2048},
+		" with 1 uncommitted file, without a.bin and 2 more (4 KB untracked; git add them to include them)": {Dirty: 1, LeftOut: []string{"a.bin", "b", "c"}, LeftOutBytes: 4096},
 	} {
 		if got := b.Uncommitted(); got != want {
 			t.Errorf("%q, want %q", got, want)

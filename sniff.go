@@ -3,12 +3,13 @@ package centurion
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"image"
 	_ "image/gif"  // for their sizes
 	_ "image/jpeg" // see above
 	_ "image/png"  // see above
 	"regexp"
+	"strconv"
+	"strings"
 )
 
 // DetectFile tells the type of a file by the first bytes of its content: one of the Mime… constants, or "" for everything
@@ -74,15 +75,12 @@ var pdfPage = regexp.MustCompile(`/Type\s*/Page\b`)
 // pdfPages counts the pages of a PDF; 0 if its objects are compressed.
 func pdfPages(b []byte) int { return len(pdfPage.FindAllIndex(b, maxPages)) }
 
-// Bytes says how much n bytes are: 512 B, 1.5 KB, 10.0 MB, 2.0 GB.
+// Bytes says how much n bytes are: 512 B, 1.5 KB, 10 MB, 2 GB.
 func Bytes(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
-	case n < 1<<30:
-		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+	units := []string{" B", " KB", " MB", " GB"}
+	v := float64(n)
+	for v >= 1<<10 && len(units) > 1 {
+		v, units = v/(1<<10), units[1:]
 	}
-	return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
+	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0") + units[0]
 }

@@ -25,6 +25,7 @@ import (
 	"centurion"
 	"centurion/config"
 	"centurion/guard"
+	"centurion/text"
 )
 
 // Status is how a finding is to be taken.
@@ -199,22 +200,11 @@ func version(ctx context.Context, program string) (string, error) {
 		return "", fmt.Errorf("%s --version: %w", path, err)
 	}
 	line, _, _ := strings.Cut(string(out), "\n")
-	return printable(strings.TrimSpace(line)), nil
+	return printable(line), nil
 }
 
-// printable keeps a program's output from doing anything to the terminal, and short.
-func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-	if r := []rune(s); len(r) > 100 {
-		return string(r[:100])
-	}
-	return s
-}
+// printable is a program's output on one line, safe to show and short.
+func printable(s string) string { return text.Cut(text.Clean(s), 100) }
 
 func (d *doctor) git(ctx context.Context) []Finding {
 	v, err := version(ctx, "git")

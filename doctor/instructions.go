@@ -39,7 +39,7 @@ func (d *doctor) instructions(ctx context.Context) []Finding {
 	out := []Finding{{Name: name, Status: OK, Detail: centurion.Count(len(files), "file") + list(files) + ", " + centurion.Count(len(names), "skill") + list(names)}}
 	if cut > 0 {
 		out = append(out, Finding{name, Warn, fmt.Sprintf("%s shown in part only", centurion.Count(cut, "file")),
-			fmt.Sprintf("keep each below %d KB and all together below %d KB", instructions.MaxFile>>10, instructions.MaxAll>>10)})
+			fmt.Sprintf("keep each below %s and all together below %s", centurion.Bytes(instructions.MaxFile), centurion.Bytes(instructions.MaxAll))})
 	}
 	for _, p := range append(found.Problems, passed...) {
 		out = append(out, Finding{name, Warn, safe(p), "correct or remove it"})

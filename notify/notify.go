@@ -9,13 +9,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"strings"
-	"time"
-	"unicode"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Sender shows one notice. Title and body are plain text that [Watch] has made harmless.
@@ -82,7 +80,7 @@ func (w *watcher) see(e centurion.Event) (notice, bool) {
 			return notice{}, false
 		}
 		m.called = true
-		return notice{"Centurion needs you", join(asks(e), m.goal), true}, true
+		return notice{"Centurion needs you", text.Dots(asks(e), m.goal), true}, true
 	case centurion.EventPermissionReplied, centurion.EventQuestionAnswered, centurion.EventPlanAnswered:
 		m.open = max(m.open-1, 0)
 		m.called = m.called && m.open > 0
@@ -110,7 +108,7 @@ func (w *watcher) end(e centurion.Event, title string, urgent bool) (notice, boo
 	goal := w.missions[e.Mission].goal
 	delete(w.missions, e.Mission)
 	data := read(e.Data)
-	return notice{title, join(data.text("reason"), goal, data.cost(), data.duration()), urgent}, true
+	return notice{title, text.Dots(data.text("reason"), goal, data.cost(), data.duration()), urgent}, true
 }
 
 // asks says what waits, without its details: a command or a question may hold what does not belong on a lock screen.
@@ -146,7 +144,7 @@ func (f fields) cost() string {
 	if !ok || usd <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("$%.2f", usd)
+	return text.USD(usd)
 }
 
 func (f fields) duration() string {
@@ -154,17 +152,7 @@ func (f fields) duration() string {
 	if !ok || ms <= 0 {
 		return ""
 	}
-	return (time.Duration(ms) * time.Millisecond).Round(time.Second).String()
-}
-
-func join(parts ...string) string {
-	var out []string
-	for _, p := range parts {
-		if p != "" {
-			out = append(out, p)
-		}
-	}
-	return strings.Join(out, " · ")
+	return text.Span(text.Millis(int64(ms)))
 }
 
 // lookalikes stand for characters that mean something to a desktop, a shell or a script that shows a notice.
@@ -173,24 +161,6 @@ var lookalikes = strings.NewReplacer("<", "‹", ">", "›", "&", "＆", `"`, "�
 // Clean makes a text harmless for a notice: one line, no control or invisible characters, no markup, no leading dash,
 // and at most [MaxText] runes.
 func Clean(s string) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range s {
-		if n++; n > 4*MaxText {
-			break
-		}
-		switch {
-		case unicode.IsSpace(r):
-			b.WriteByte(' ')
-		case r == unicode.ReplacementChar || !unicode.IsPrint(r):
-		default:
-			b.WriteRune(r)
-		}
-	}
-	text := strings.Join(strings.Fields(lookalikes.Replace(b.String())), " ")
-	text = strings.TrimLeft(text, "-–—− ")
-	if runes := []rune(text); len(runes) > MaxText {
-		return strings.TrimRight(string(runes[:MaxText-1]), " ") + "…"
-	}
-	return text
+	s = lookalikes.Replace(text.Printable(centurion.Clip(s, 16*MaxText)))
+	return text.Cut(strings.TrimLeft(s, "-–—− "), MaxText)
 }

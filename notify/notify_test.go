@@ -55,7 +55,7 @@ func TestWatch(t *testing.T) {
 	}{
 		{"nothing", nil, nil},
 		{"done", []centurion.Event{started, event(centurion.EventMissionCompleted, `{"cost":0.126,"duration_ms":61400,"tasks":{"completed":3}}`)},
-			[]string{"Mission done|mend it · $0.13 · 1m1s|false"}},
+			[]string{"Mission done|mend it · $0.126 · 1m01s|false"}},
 		{"failed", []centurion.Event{started, event(centurion.EventMissionFailed, `{"reason":"the key is wrong","cost":0}`)},
 			[]string{"Mission failed|the key is wrong · mend it|true"}},
 		{"blocked", []centurion.Event{event(centurion.EventMissionBlocked, `{"reason":"no progress"}`)}, []string{"Mission blocked|no progress|true"}},
@@ -130,7 +130,7 @@ func TestWatchErrors(t *testing.T) {
 // S10
 func TestClean(t *testing.T) {
 	tests := []struct{ in, want string }{
-		{"plain", "plain"}, {"--help", "help"}, {" - x", "x"}, {"a\nb\r\n\tc", "a b c"}, {"\x1b[31mred\x1b]8;;x\x07", "[31mred]8;;x"},
+		{"plain", "plain"}, {"--help", "help"}, {" - x", "x"}, {"a\nb\r\n\tc", "a b c"}, {"\x1b[31mred\x1b]8;;x\x07", "red"},
 		{"a\u202eb\u200bc\u0000d", "abcd"}, {"<b>&amp;</b>", "‹b›＆amp;‹/b›"}, {"$0.12 $(id) ${x} `id`", "$0.12 $ (id) $ {x} ’id’"},
 		{`"; rm "`, "”; rm ”"}, {"a\\nb", "a＼nb"}, {"\xff\xfeok", "ok"}, {"grüße 日本", "grüße 日本"}, {"", ""}, {"50%s", "50％s"},
 	}

@@ -14,6 +14,7 @@ import (
 	"centurion/guard"
 	"centurion/orchestrator/pulse"
 	"centurion/store"
+	"centurion/text"
 )
 
 // Defaults of the audit in [Config].
@@ -119,10 +120,10 @@ func (m *mission) examine(c *conversation) {
 			return
 		}
 		m.tellStall(c, s) // before the turn ends; one that cannot be told of is ended all the same
-		end(&centurion.Error{Kind: centurion.KindStall, Msg: fmt.Sprintf("nothing has come for %s from %s", s.Silent.Round(time.Second), s.Did)})
+		end(&centurion.Error{Kind: centurion.KindStall, Msg: fmt.Sprintf("nothing has come for %s from %s", text.Took(s.Silent.Round(time.Second)), s.Did)})
 	case pulse.TooOld:
 		if c.pulse.Expire() {
-			c.task.cancel(&centurion.Error{Kind: centurion.KindTimeout, Msg: fmt.Sprintf("it has worked for %s, as long as one attempt may", s.Worked.Round(time.Second)),
+			c.task.cancel(&centurion.Error{Kind: centurion.KindTimeout, Msg: fmt.Sprintf("it has worked for %s, as long as one attempt may", text.Took(s.Worked.Round(time.Second))),
 				Hint: "split the work, or raise session_ttl"})
 		}
 	}

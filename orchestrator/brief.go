@@ -12,6 +12,7 @@ import (
 	"centurion/event"
 	"centurion/orchestrator/claims"
 	"centurion/store"
+	"centurion/text"
 	"centurion/workspace/todo"
 )
 
@@ -185,7 +186,7 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Task %s (%s: %s) %s", t.Name(), t.Agent, t.Title, ended(t))
 	if !t.Started.IsZero() && !t.Ended.IsZero() {
-		fmt.Fprintf(&b, " after %s", t.Ended.Sub(t.Started.Time).Round(time.Second))
+		fmt.Fprintf(&b, " after %s", text.Took(t.Ended.Sub(t.Started.Time).Round(time.Second)))
 	}
 	b.WriteString(".\n")
 	if t.Unchanged && t.Reason == "" && t.Status == centurion.TaskCompleted {
@@ -304,7 +305,7 @@ func spent(u centurion.Usage) string {
 	if u.Unpriced {
 		return fmt.Sprintf("%d tokens", u.Tokens.Total())
 	}
-	return fmt.Sprintf("%s, %d tokens", money(u), u.Tokens.Total())
+	return fmt.Sprintf("%s, %d tokens", text.Cost(u), u.Tokens.Total())
 }
 
 // saidSince lists what the person has written to the mission's owner after the goal, oldest first.
@@ -317,13 +318,6 @@ func (h *Host) saidSince(ctx context.Context, rec centurion.Mission) ([]string, 
 		}
 	}
 	return said, err
-}
-
-func money(u centurion.Usage) string {
-	if u.Unpriced {
-		return "$?"
-	}
-	return fmt.Sprintf("$%.4f", u.USD)
 }
 
 // slug is an address that can stand in a URL.

@@ -19,6 +19,7 @@ import (
 	"centurion/recovery"
 	"centurion/session"
 	"centurion/store"
+	"centurion/text"
 	"centurion/tools"
 )
 
@@ -208,7 +209,7 @@ func (c *conversation) pause(ctx context.Context, d recovery.Decision, cause err
 		if c.task != nil {
 			typ, e.Task = centurion.EventTaskRetrying, c.task.id
 			if _, err := moveTask(tx, c.task.id, centurion.TaskWaiting, func(t *centurion.Task) {
-				t.Reason = fmt.Sprintf("retry in %s: %s", d.Wait.Round(time.Second), d.Reason)
+				t.Reason = fmt.Sprintf("retry in %s: %s", text.Took(d.Wait.Round(time.Second)), d.Reason)
 			}); err != nil {
 				return err
 			}
@@ -236,7 +237,7 @@ func (c *conversation) waitOut(ctx context.Context) error {
 	}
 	if c.task != nil {
 		err := c.m.moveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) {
-			t.Reason = fmt.Sprintf("retry in %s: %s", left.Round(time.Second), reason)
+			t.Reason = fmt.Sprintf("retry in %s: %s", text.Took(left.Round(time.Second)), reason)
 		})
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"centurion/event"
 	"centurion/recovery"
 	"centurion/store"
+	"centurion/text"
 )
 
 // healthy ends a row of failures: a good answer has come, or what comes next begins anew.
@@ -183,7 +184,7 @@ func (h *Host) free(agent string, own centurion.ModelRef) (centurion.ModelRef, s
 	}
 	for _, name := range others {
 		if ref, wait, ok := closed(name); ok && wait == 0 {
-			return ref, fmt.Sprintf("the provider lets nobody ask %s for %s; going on with %s", own, left.Round(time.Second), ref)
+			return ref, fmt.Sprintf("the provider lets nobody ask %s for %s; going on with %s", own, text.Took(left.Round(time.Second)), ref)
 		}
 	}
 	return own, ""

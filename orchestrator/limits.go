@@ -2,11 +2,11 @@ package orchestrator
 
 import (
 	"fmt"
-	"time"
 
 	"centurion"
 	"centurion/event"
 	"centurion/orchestrator/budget"
+	"centurion/text"
 )
 
 // budgetError makes the error of a limit that is reached.
@@ -21,7 +21,7 @@ func (m *mission) atLimit(d budget.Dim) error {
 	o, u := rec.Options, rec.Usage
 	switch d {
 	case budget.USD:
-		return m.exceed(event.BudgetData{Limit: "max_cost", Spent: u.USD, Max: o.MaxCost}, budgetError("the cost limit of $%.2f is reached", o.MaxCost))
+		return m.exceed(event.BudgetData{Limit: "max_cost", Spent: u.USD, Max: o.MaxCost}, budgetError("the cost limit of %s is reached", text.USD(o.MaxCost)))
 	case budget.Tokens:
 		return m.exceed(event.BudgetData{Limit: "max_tokens", Spent: float64(u.Tokens.Total()), Max: float64(o.MaxTokens)},
 			budgetError("the limit of %d tokens is reached", o.MaxTokens))
@@ -48,7 +48,7 @@ func (m *mission) withinBudget() error {
 // tooLong stops the mission because it has taken limit milliseconds.
 func (m *mission) tooLong(limit int64) error {
 	return m.exceed(event.BudgetData{Limit: "max_duration", Spent: float64(limit), Max: float64(limit)},
-		budgetError("the time limit of %s is reached", time.Duration(limit)*time.Millisecond))
+		budgetError("the time limit of %s is reached", text.Took(text.Millis(limit))))
 }
 
 // exceed stops the mission at a limit. The limit that was reached first is told when the mission has stopped.

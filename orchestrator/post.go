@@ -106,7 +106,7 @@ func (p *Post) settle() error {
 		return &centurion.Error{Op: "send", Kind: centurion.KindUsage, Msg: "the message is empty",
 			Hint: `say what the agent should know: centurion send 0/ "use PostgreSQL"`}
 	case len(p.Text) > MaxPost:
-		return &centurion.Error{Op: "send", Kind: centurion.KindUsage, Msg: fmt.Sprintf("the message is longer than %d KB", MaxPost>>10),
+		return &centurion.Error{Op: "send", Kind: centurion.KindUsage, Msg: "the message is longer than " + centurion.Bytes(MaxPost),
 			Hint: "put the details into a file of the project and name it in the message"}
 	}
 	return centurion.CheckFiles(p.Files)

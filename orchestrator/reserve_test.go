@@ -209,7 +209,7 @@ func TestBudgetStatus(t *testing.T) {
 		has(t, r.requests("commander")[2].Last(), "2 of 50 requests, 3 of 90 tool calls", "Reserved by 1 task: 9 requests", "Left: 39 requests")
 		asked := r.requests("worker")
 		has(t, asked[0].Last(), "Left of this task's budget: 9 requests. ")
-		has(t, asked[5].Last(), "Left of this task's budget: 4 requests, 1 tool call, 1 min. ")
+		has(t, asked[5].Last(), "Left of this task's budget: 4 requests, 1 tool call, 1m. ")
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/text"
 )
 
 // A part that crashes takes with it what rests on it, and nothing else. A tool call is answered with its crash. A task's
@@ -41,7 +42,7 @@ func (m *mission) supervise(ctx context.Context) (v verdict, err error) {
 		}
 		if len(crashes) > maxRestarts {
 			return verdict{}, &centurion.Error{Kind: centurion.KindCrashed, Err: err,
-				Msg:  fmt.Sprintf("it crashed %d times within %s", len(crashes), restartWindow),
+				Msg:  fmt.Sprintf("it crashed %d times within %s", len(crashes), text.Took(restartWindow)),
 				Hint: "this is a fault of the program; what is done is kept: centurion resume " + m.id}
 		}
 		m.setClaimed(false)

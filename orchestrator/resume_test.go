@@ -160,7 +160,7 @@ func TestTaskTimeAcrossRestart(t *testing.T) {
 				began := time.Now()
 				m = r.run(m.ID)
 				task := r.task(m.ID, "")
-				if task.Error == nil || !strings.Contains(task.Error.Message, "own budget of 10m0s") {
+				if task.Error == nil || !strings.Contains(task.Error.Message, "own budget of 10m") {
 					t.Fatalf("it is %s (%v)", task.Status, task.Error)
 				}
 				equal(t, "worked after the restart", task.Ended.Sub(began).Round(time.Second), 210*time.Second)

@@ -10,6 +10,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/orchestrator/pulse"
+	"centurion/text"
 	"centurion/tools"
 )
 
@@ -90,7 +91,7 @@ func (m *mission) attendSubAgent(ctx context.Context, r *taskRun) {
 			}
 			if wait <= 0 {
 				r.cancel(&centurion.Error{Kind: centurion.KindTimeout,
-					Msg:  fmt.Sprintf("nothing has come from it for %s, since %s", limit, s.Did),
+					Msg:  fmt.Sprintf("nothing has come from it for %s, since %s", text.Took(limit), s.Did),
 					Hint: "give it a smaller task, or raise sub_agent_idle"})
 				<-r.done // its processes have ended then, too
 				return

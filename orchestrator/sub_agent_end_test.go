@@ -34,7 +34,7 @@ func TestSubAgentIdle(t *testing.T) {
 		took   time.Duration
 		want   []string
 	}{
-		{"it hangs", 0, 120 * time.Second, []string{"the sub-agent failed (timeout): nothing has come from it for 2m0s, since a call of bash. give it a smaller task, or raise sub_agent_idle", "What it had done: 3 tool calls: ls ×1, read ×1, bash ×1; ",
+		{"it hangs", 0, 120 * time.Second, []string{"the sub-agent failed (timeout): nothing has come from it for 2m, since a call of bash. give it a smaller task, or raise sub_agent_idle", "What it had done: 3 tool calls: ls ×1, read ×1, bash ×1; ",
 			"- ls {", `- read {"filePath":"none.txt"}: `, `- bash {`}},
 		{"it hangs", 30 * time.Second, 30 * time.Second, []string{"nothing has come from it for 30s"}},
 		{"it is slow", 0, 700 * time.Second, []string{"fine"}},

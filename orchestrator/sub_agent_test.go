@@ -159,7 +159,7 @@ func TestSubAgents(t *testing.T) {
 		}
 		got := r.results(m.ID, "sub_agent")[:3]
 		slices.Sort(got)
-		has(t, strings.Join(got, "\n"), "it was first:\n\n(3 tool calls: read ×1, sub_agent ×1, delegate_task ×1; ", " tokens, $", ", 20 s)", "it was second\n", "it was third\n")
+		has(t, strings.Join(got, "\n"), "it was first:\n\n(3 tool calls: read ×1, sub_agent ×1, delegate_task ×1; ", " tokens, $", ", 20s)", "it was second\n", "it was third\n")
 		has(t, strings.Join(r.results(m.ID, "sub_agent"), "\n"), "Tool not found: sub_agent")
 		has(t, strings.Join(r.results(m.ID, "delegate_task"), "\n"), "Tool not found: delegate_task")
 		rootTools := r.requests("assistant")[0].Tools()

@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/budget"
+	"centurion/text"
 )
 
 // withDefaults is a task's budget, with the configured one for what it does not set.
@@ -47,7 +48,7 @@ func (r *taskRun) timed() (stop func()) {
 		return func() {}
 	}
 	most := time.Duration(t.Budget.Minutes * float64(time.Minute))
-	timer := time.AfterFunc(most-time.Duration(t.ElapsedMS)*time.Millisecond, func() { r.cancel(ownBudgetError("%s", most)) })
+	timer := time.AfterFunc(most-time.Duration(t.ElapsedMS)*time.Millisecond, func() { r.cancel(ownBudgetError("%s", text.Took(most))) })
 	return func() { timer.Stop() }
 }
 
@@ -61,7 +62,7 @@ func (r *taskRun) left() string {
 		all = append(all, centurion.Count(max(0, n), "tool call"))
 	}
 	if m := b.Minutes - float64(t.ElapsedMS+r.since())/60_000; b.Minutes > 0 && m*5 < b.Minutes {
-		all = append(all, fmt.Sprintf("%.0f min", max(0, m)))
+		all = append(all, text.Took(time.Duration(max(0, m)*float64(time.Minute)).Round(time.Minute)))
 	}
 	if len(all) == 0 {
 		return ""
@@ -98,9 +99,9 @@ func (m *mission) budgetLine(rec centurion.Mission) string {
 	var b strings.Builder
 	b.WriteString("Spent: ")
 	if !rec.Usage.Unpriced {
-		b.WriteString(money(rec.Usage))
+		b.WriteString(text.Cost(rec.Usage))
 		if now.Limit[budget.USD] > 0 {
-			fmt.Fprintf(&b, " of $%.2f", rec.Options.MaxCost)
+			b.WriteString(" of " + text.USD(rec.Options.MaxCost))
 		}
 		b.WriteString(", ")
 	}
@@ -117,7 +118,7 @@ func (m *mission) budgetLine(rec centurion.Mission) string {
 	}
 	if rec.Options.MaxDuration > 0 {
 		left := time.Duration(rec.Options.MaxDuration-m.elapsed()) * time.Millisecond
-		fmt.Fprintf(&b, ", time left: %s", left.Round(time.Minute))
+		fmt.Fprintf(&b, ", time left: %s", text.Took(left.Round(time.Minute)))
 	}
 	var reserved, left []string
 	for i, n := range now.Held {

@@ -90,7 +90,7 @@ func (m *mission) tellPassedOver(ctx context.Context, files []string) error {
 		names += " and " + centurion.Count(more, "more file")
 	}
 	return m.tell(ctx, func(d *event.MissionData) {
-		d.Note = fmt.Sprintf("undo will not bring back %s: larger than %d MB, or not to be read", names, worktree.MaxShadow>>20)
+		d.Note = fmt.Sprintf("undo will not bring back %s: larger than %s, or not to be read", names, centurion.Bytes(worktree.MaxShadow))
 	})
 }
 

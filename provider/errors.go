@@ -317,6 +317,3 @@ func excerpt(b []byte) string {
 	}
 	return s
 }
-
-// round writes a wait for people.
-func round(d time.Duration) string { return d.Round(time.Second).String() }

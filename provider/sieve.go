@@ -220,5 +220,5 @@ func (s *sieve) field() {
 }
 
 func tooLong() error {
-	return &centurion.Error{Kind: centurion.KindStreamCut, Msg: fmt.Sprintf("an event is longer than %d MiB", maxLine>>20)}
+	return &centurion.Error{Kind: centurion.KindStreamCut, Msg: "an event is longer than " + centurion.Bytes(maxLine)}
 }

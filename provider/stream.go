@@ -11,6 +11,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"centurion"
+	words "centurion/text"
 )
 
 const (
@@ -113,7 +114,7 @@ func (c *Client) pass(ctx context.Context, turn ticket, yield func(Delta, error)
 		turn = t
 		if !affordable(ctx, d) {
 			return true, &centurion.Error{Op: c.op(), Kind: centurion.KindRateLimit, RetryAfter: d,
-				Msg:  "the provider said \"too many requests\" to another session; the wait of " + round(d) + " is too long",
+				Msg:  "the provider said \"too many requests\" to another session; the wait of " + words.Took(d.Round(time.Second)) + " is too long",
 				Hint: "resume later, or use another model"}
 		}
 		if !yield(Delta{Type: Waiting, Wait: &Wait{Reason: "gate", For: d}}, nil) {

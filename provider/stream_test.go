@@ -236,7 +236,7 @@ func TestBrokenStreams(t *testing.T) {
 		{name: "error in a choice", body: sse(`{"choices":[{"delta":{},"finish_reason":"error","error":{"code":502,"message":"lost it"}}]}`), kind: centurion.KindOverloaded, status: 502, says: "lost it"},
 		{name: "finish reason error", body: sse(say("a"), chunk(`{}`, "error")), kind: centurion.KindOverloaded, says: "the provider broke the answer off: error"},
 		{name: "the window is full", body: sse(`{"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}}`), kind: centurion.KindOverflow},
-		{name: "an event without end", body: "data: " + strings.Repeat("x", maxLine+2), kind: centurion.KindStreamCut, says: "longer than 16 MiB"},
+		{name: "an event without end", body: "data: " + strings.Repeat("x", maxLine+2), kind: centurion.KindStreamCut, says: "longer than 16 MB"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

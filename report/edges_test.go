@@ -320,7 +320,7 @@ func TestSums(t *testing.T) {
 	d := Data{Tasks: []centurion.Task{{ID: "t"}}, Events: []centurion.Event{
 		fact(1, centurion.EventTaskRetrying, "t", "", event.RetryData{Error: "cut", WaitMS: 1000}),
 		fact(2, centurion.EventTaskRetrying, "t", "", event.RetryData{Error: "cut", WaitMS: 9000})}}
-	if got := troubles(d); len(got) != 1 || got[0].Repeat != 1 || got[0].Then != "tried again after 9.0 s" {
+	if got := troubles(d); len(got) != 1 || got[0].Repeat != 1 || got[0].Then != "tried again after 9s" {
 		t.Errorf("%+v", got)
 	}
 	agents, _ := spending(Data{Mission: centurion.Mission{Usage: centurion.Usage{USD: 2}}})

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Former is what a check was that its item does not ask for any more.
@@ -21,11 +22,11 @@ func (f *Former) words() string {
 	case f == nil:
 		return ""
 	case f.Dropped:
-		return "former check of " + oneLine(f.Item) + ", which is not in the plan any more"
+		return "former check of " + text.Clean(f.Item) + ", which is not in the plan any more"
 	}
-	line := "former check of " + oneLine(f.Item) + ", changed"
+	line := "former check of " + text.Clean(f.Item) + ", changed"
 	if f.By != "" {
-		line += " by the " + oneLine(f.By)
+		line += " by the " + text.Clean(f.By)
 	}
 	return line + " (now: " + short(strings.Join(f.Now, "; "), maxCommand) + ")"
 }

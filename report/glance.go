@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 // tally is how many items stand in one way.
@@ -122,7 +123,7 @@ func (r *Report) who() string {
 	var names []string
 	tasks := map[string]int{}
 	for _, l := range r.Timeline.Lanes {
-		name := oneLine(l.Agent)
+		name := text.Clean(l.Agent)
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -149,7 +150,7 @@ func (r *Report) who() string {
 
 // goalTold reports whether the heading, which has 200 bytes of it on one line, tells the whole goal.
 func (r *Report) goalTold() bool {
-	return short(r.Mission.Goal, maxHeading) == strings.TrimSpace(Clean(r.Mission.Goal))
+	return short(r.Mission.Goal, maxHeading) == strings.TrimSpace(text.CleanText(r.Mission.Goal))
 }
 
 // maxHeading is how many bytes of the goal the heading has.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 //go:embed page.html
@@ -24,7 +25,7 @@ var style string
 func (r *Report) HTML(w io.Writer) error {
 	anchors := r.anchors()
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"line": oneLine, "text": Clean, "short": short, "span": span, "clock": clock, "hash": hash, "money": money, "tokens": tokens,
+		"line": text.Clean, "text": text.CleanText, "short": short, "span": span, "clock": clock, "hash": hash, "money": money, "tokens": text.Tokens,
 		"runs": runs, "runWord": runWord, "runBadge": runBadge, "reversed": reversed, "ended": ended, "died": died, "without": without, "early": early, "worth": r.worth, "tail": tail, "diff": diffLines,
 		"join": strings.Join, "lower": strings.ToLower, "badge": badge, "doubted": doubted, "ranInto": ranInto, "named": Mark.name, "moment": r.Timeline.moment, "happened": happenings, "when": r.when, "gap": gapWord,
 		"add": func(a, b float64) float64 { return a + b }, "count": centurion.Count, "axis": func(t centurion.Time) string { return axis(r.Timeline.at(t)) },

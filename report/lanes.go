@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Timeline is who worked when, as the events tell it.
@@ -190,8 +191,8 @@ func (ln *lane) close(at centurion.Time) {
 	ln.doing = ""
 }
 
-func (ln *lane) mark(k MarkKind, at centurion.Time, text string) {
-	ln.Marks = append(ln.Marks, Mark{Kind: k, Time: at, Text: oneLine(text)})
+func (ln *lane) mark(k MarkKind, at centurion.Time, said string) {
+	ln.Marks = append(ln.Marks, Mark{Kind: k, Time: at, Text: text.Clean(said)})
 }
 
 // sentAgain is why work went back where nothing says why.
@@ -201,7 +202,7 @@ const sentAgain = "sent back to its worker"
 // only the second says why.
 func (ln *lane) back(at centurion.Time, why string) {
 	if n := len(ln.Marks); n > 0 && ln.Marks[n-1].Kind == MarkReturn && ln.Marks[n-1].Text == sentAgain {
-		ln.Marks[n-1].Text = oneLine(why)
+		ln.Marks[n-1].Text = text.Clean(why)
 		return
 	}
 	ln.mark(MarkReturn, at, why)
@@ -250,7 +251,7 @@ func (l *laner) mission(e centurion.Event) {
 			ln.close(e.Time)
 			ln.checks = 0
 		}
-		l.ended = &Gap{Kind: kind, From: e.Time, Reason: oneLine(d.Reason)}
+		l.ended = &Gap{Kind: kind, From: e.Time, Reason: text.Clean(d.Reason)}
 	}
 }
 
@@ -259,7 +260,7 @@ func (l *laner) mission(e centurion.Event) {
 func (l *laner) resumed(e centurion.Event, d missionFact) {
 	gap := l.ended
 	if gap == nil {
-		gap = &Gap{Kind: Restart, From: l.last, Reason: oneLine(d.Reason)}
+		gap = &Gap{Kind: Restart, From: l.last, Reason: text.Clean(d.Reason)}
 		for _, ln := range l.order {
 			was := ln.doing
 			ln.close(l.last)
@@ -393,15 +394,15 @@ const integrated = "integrated"
 
 func (l *laner) merge(e centurion.Event) {
 	d, _ := decode[mergeFact](e)
-	m := Mark{Kind: MarkMerge, Time: e.Time, Text: oneLine(strings.TrimSpace(integrated + " into " + d.Branch))}
+	m := Mark{Kind: MarkMerge, Time: e.Time, Text: text.Clean(strings.TrimSpace(integrated + " into " + d.Branch))}
 	if d.Person {
-		m.Text = oneLine(strings.TrimSpace("merged " + d.Branch))
+		m.Text = text.Clean(strings.TrimSpace("merged " + d.Branch))
 	}
 	switch e.Type {
 	case centurion.EventMergeUndone:
-		m.Text = oneLine(takenBack + d.Branch)
+		m.Text = text.Clean(takenBack + d.Branch)
 	case centurion.EventMergeConflict:
-		m.Kind, m.Text = MarkConflict, oneLine("conflict in "+strings.Join(d.Files, ", "))
+		m.Kind, m.Text = MarkConflict, text.Clean("conflict in "+strings.Join(d.Files, ", "))
 	}
 	if e.Task == "" {
 		l.marks = append(l.marks, m)

@@ -11,6 +11,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/text"
 )
 
 // told is a timeline in words: each lane with its spans and marks, and the gaps, in seconds since the beginning.
@@ -146,8 +147,8 @@ func TestMergesAfterTheEnd(t *testing.T) {
 
 func TestAxis(t *testing.T) {
 	t.Parallel()
-	for want, d := range map[string]time.Duration{"0": 0, "0.4s": 400 * time.Millisecond, "45s": 45 * time.Second, "5m": 5 * time.Minute, "1m30s": 90 * time.Second,
-		"1h30m": 90 * time.Minute, "1d": 24 * time.Hour, "2d3h": 51 * time.Hour} {
+	for want, d := range map[string]time.Duration{"0": 0, "400ms": 400 * time.Millisecond, "45s": 45 * time.Second, "5m": 5 * time.Minute, "1m30s": 90 * time.Second,
+		"1h30m": 90 * time.Minute, "1d": 24 * time.Hour, "2d03h": 51 * time.Hour} {
 		if got := axis(d); got != want {
 			t.Errorf("axis(%s) is %q, want %q", d, got, want)
 		}
@@ -266,7 +267,7 @@ func TestText(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\x00b\x1b[31mc\u202ed\u200be\xff": "abcde\ufffd", "\x1b]8;;http://x\x07y": "y", "a\r\nb\rc\td": "a\nb\nc    d",
 		"o\u0301\u0301\u0301\u0301\u0301\u0301": "o\u0301\u0301\u0301\u0301"} {
-		if got := Clean(in); got != want || Clean(got) != got {
+		if got := text.CleanText(in); got != want || text.CleanText(got) != got {
 			t.Errorf("Clean(%q) is %q, want %q", in, got, want)
 		}
 	}
@@ -325,7 +326,7 @@ func TestHeldUp(t *testing.T) {
 	if r.HeldMS != 360_000 {
 		t.Errorf("held up for %d ms", r.HeldMS)
 	}
-	if got, want := r.headline(), "7m 20s at work · 6m 0s waiting for a person"; !strings.Contains(got, want) {
+	if got, want := r.headline(), "7m20s at work · 6m waiting for a person"; !strings.Contains(got, want) {
 		t.Errorf("%q does not say %q", got, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Markdown writes the report as Markdown that needs no HTML: GitHub's tables and plain blocks. An error is that of w.
@@ -246,8 +247,8 @@ func (m *markdown) costs() {
 		m.p("| %s | Requests | In | Cached | Out | Reasoning | Cost |\n|---|---:|---:|---:|---:|---:|---:|", t.Name)
 		for _, s := range append(t.Rows[:len(t.Rows):len(t.Rows)], summed(t.Rows)) {
 			k := s.Tokens
-			m.p("| %s | %d | %s | %s | %s | %s | %s |", inline(s.Name), s.Requests, tokens(k.Input), tokens(k.Cache.Read), tokens(k.Output),
-				tokens(k.Reasoning), inline(money(s.Usage)))
+			m.p("| %s | %d | %s | %s | %s | %s | %s |", inline(s.Name), s.Requests, text.Tokens(k.Input), text.Tokens(k.Cache.Read), text.Tokens(k.Output),
+				text.Tokens(k.Reasoning), inline(money(s.Usage)))
 		}
 		m.p("")
 	}

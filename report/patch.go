@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"centurion/text"
 )
 
 // diffLine is one line of a patch, and what it is: file, hunk, plus, minus, same or note.
@@ -15,7 +17,7 @@ const maxDiff = 400
 // names the file and what became of it. A patch without such a header begins with its first hunk.
 func diffLines(patch string) []diffLine {
 	d := differ{}
-	for l := range strings.SplitSeq(strings.TrimRight(Clean(patch), "\n"), "\n") {
+	for l := range strings.SplitSeq(strings.TrimRight(text.CleanText(patch), "\n"), "\n") {
 		if len(d.out) >= maxDiff {
 			d.out = append(d.out, diffLine{"note", "… the rest is left out"})
 			break

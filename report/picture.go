@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"centurion"
+	"centurion/text"
 )
 
 // The measures of the picture, in units of its own; a browser scales them together.
@@ -269,7 +270,7 @@ func laneName(l Lane) string {
 	if l.Agent != "" && l.Task == "" {
 		name = l.Agent
 	}
-	return oneLine(cmp.Or(name, l.Task))
+	return text.Clean(cmp.Or(name, l.Task))
 }
 
 // bars are the spans of a lane. Those of one kind that cannot be told apart are one.
@@ -386,29 +387,15 @@ func ticks(whole time.Duration, from, to float64) []picTick {
 	return out
 }
 
-// axis says a time since the start as the axis does: 0, 45s, 5m, 1h30m, 2d3h.
+// axis writes a time since the start, which begins with 0.
 func axis(d time.Duration) string {
-	if d > 0 && d < 10*time.Second && d%time.Second != 0 {
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	}
-	s := int(d.Round(time.Second).Seconds())
-	two := func(a int, ua string, b int, ub string) string {
-		if b == 0 {
-			return fmt.Sprintf("%d%s", a, ua)
-		}
-		return fmt.Sprintf("%d%s%d%s", a, ua, b, ub)
-	}
 	switch {
-	case s == 0:
+	case d == 0:
 		return "0"
-	case s < 60:
-		return two(s, "s", 0, "")
-	case s < 3600:
-		return two(s/60, "m", s%60, "s")
-	case s < 24*3600:
-		return two(s/3600, "h", s/60%60, "m")
+	case d > 10*time.Second:
+		return text.Took(d.Round(time.Second))
 	}
-	return two(s/86400, "d", s/3600%24, "h")
+	return text.Took(d)
 }
 
 // lines are what concerns the whole mission: when its host was gone, when it stood still, and what was merged. A label that has no

@@ -16,6 +16,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/text"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -264,10 +265,10 @@ func TestSpending(t *testing.T) {
 	r := New(sample())
 	var got []string
 	for _, s := range append(r.Agents, r.Models...) {
-		got = append(got, fmt.Sprintf("%s %d %s %d", s.Name, s.Requests, dollars(s.USD), s.Tokens.Total()))
+		got = append(got, fmt.Sprintf("%s %d %s %d", s.Name, s.Requests, text.USD(s.USD), s.Tokens.Total()))
 	}
-	want := []string{"commander 1 $0.40 16000", "worker 2 $0.21 18100", other + " 0 $0.0100 400",
-		"anthropic/opus 1 $0.40 16000", "local/small 2 $0.21 18100", other + " 0 $0.0100 400"}
+	want := []string{"commander 1 $0.40 16000", "worker 2 $0.21 18100", other + " 0 $0.01 400",
+		"anthropic/opus 1 $0.40 16000", "local/small 2 $0.21 18100", other + " 0 $0.01 400"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

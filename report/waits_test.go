@@ -43,10 +43,10 @@ func TestProviderAsksToWait(t *testing.T) {
 		asks(60, "a", 3000, "rate limit", "call custom/mind: again"), asks(61, "a", 4000, "rate limit", "call custom/mind: and again"),
 		fact(90, centurion.EventMissionCompleted, "", "ses_root", event.MissionEnd{}))
 	got, marks := troublesOf(d)
-	if d := cmp.Diff([]string{"the provider of custom/mind | asked to wait 2.2 s: slow down (status 429) | 3 sessions waited",
-		"the provider of other/big | asked to wait 700 ms | 1 session waited",
-		"d | call custom/mind: overloaded (status 529) | tried again after 400 ms",
-		"the provider of custom/mind | asked 2 times to wait, at most 4.0 s: again | 1 session waited"}, got); d != "" {
+	if d := cmp.Diff([]string{"the provider of custom/mind | asked to wait 2.2s: slow down (status 429) | 3 sessions waited",
+		"the provider of other/big | asked to wait 700ms | 1 session waited",
+		"d | call custom/mind: overloaded (status 529) | tried again after 400ms",
+		"the provider of custom/mind | asked 2 times to wait, at most 4s: again | 1 session waited"}, got); d != "" {
 		t.Error(d)
 	}
 	if marks[MarkRetry] != 4 {
@@ -126,9 +126,9 @@ func TestErrorAndAttemptAreOneTrouble(t *testing.T) {
 	got, _ := troublesOf(d)
 	if d := cmp.Diff([]string{
 		"b | " + silent + " | the task ended: failed",
-		"a | " + silent + " | tried again after 5.0 s; recovered: the task was completed",
+		"a | " + silent + " | tried again after 5s; recovered: the task was completed",
 		"a | it broke off | recovered: the task was completed",
-		"a | something else | tried again after 5.0 s",
+		"a | something else | tried again after 5s",
 		"b | given up | failed"}, got); d != "" {
 		t.Error(d)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 // headline says in one line how the mission ended, or where it stands.
@@ -18,7 +19,7 @@ func (r *Report) headline() string {
 	if m.Status.Word(m.Evidence, m.Options.Profile) != string(m.Status) {
 		word += ", not verified"
 	}
-	line := []string{cmp.Or(word, oneLine(string(m.Status)), "Unknown")}
+	line := []string{cmp.Or(word, text.Clean(string(m.Status)), "Unknown")}
 	if r.Running {
 		line[0] += ": this tells of it as it was at " + clock(r.Written)
 	}
@@ -34,7 +35,7 @@ func (r *Report) headline() string {
 	if m.ElapsedMS < r.WallMS-60_000 {
 		line = append(line, span(r.WallMS)+" by the clock")
 	}
-	line = append(line, money(m.Usage), tokens(m.Usage.Tokens.Total())+" tokens")
+	line = append(line, money(m.Usage), text.Tokens(m.Usage.Tokens.Total())+" tokens")
 	return strings.Join(line, " · ")
 }
 
@@ -114,7 +115,7 @@ func runWord(all []centurion.CheckRun, i int) string {
 	case centurion.RunRedAgain:
 		return "work taken out"
 	}
-	return oneLine(string(all[i].Kind))
+	return text.Clean(string(all[i].Kind))
 }
 
 // runBadge is how a run is coloured: that a check is red without the work is what is wanted.

@@ -28,6 +28,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/text"
 )
 
 // The defaults of a [Runner].
@@ -260,7 +261,7 @@ func (r *Runner) Describe() []string {
 		lines = append(lines, sweepInForce)
 	}
 	return append(lines,
-		fmt.Sprintf("time limit: %s unless a command asks for more, at most %s", cmp.Or(r.DefaultTimeout, DefaultTimeout), cmp.Or(r.MaxTimeout, DefaultMax)),
+		fmt.Sprintf("time limit: %s unless a command asks for more, at most %s", text.Took(cmp.Or(r.DefaultTimeout, DefaultTimeout)), text.Took(cmp.Or(r.MaxTimeout, DefaultMax))),
 		fmt.Sprintf("output: %d bytes kept, head and tail", cmp.Or(r.Keep, DefaultKeep)),
 		fmt.Sprintf("commands at once: %d, and those in the background", r.size()),
 		"environment: allow list; names that look like secrets are left out",

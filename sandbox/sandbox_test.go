@@ -327,7 +327,7 @@ func TestWaitForSlot(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	text := strings.Join((&Runner{}).Describe(), "\n")
-	for _, want := range []string{"2m0s", "30000 bytes", "confinement: none"} {
+	for _, want := range []string{"2m", "30000 bytes", "confinement: none"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q does not say %q", text, want)
 		}

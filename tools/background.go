@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Background runs commands that go on while a session does something else: it is fulfilled by the orchestrator, which
@@ -53,10 +54,10 @@ type BackgroundCommand struct {
 
 // State says in a few words how the command stands: "bg_1 has ended with exit code 0 after 12 s".
 func (b BackgroundCommand) State() string {
-	after := " after " + duration(b.Runtime)
+	after := " after " + text.Took(b.Runtime)
 	switch b.Status {
 	case BackgroundRunning:
-		return fmt.Sprintf("%s has been running for %s", b.ID, duration(b.Runtime))
+		return fmt.Sprintf("%s has been running for %s", b.ID, text.Took(b.Runtime))
 	case BackgroundExited:
 		if b.ExitCode < 0 {
 			return b.ID + " was ended by a signal" + after
@@ -81,19 +82,19 @@ func because(reason string) string {
 
 // looked is what a look at a command tells.
 func looked(b BackgroundCommand) Result {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s (%s)\n", b.State(), firstLine(b.Script))
-	switch out := strings.TrimRight(printed(b.Output), "\n"); {
+	var said strings.Builder
+	fmt.Fprintf(&said, "%s (%s)\n", b.State(), firstLine(b.Script))
+	switch out := strings.TrimRight(text.Printed(b.Output), "\n"); {
 	case out != "":
-		fmt.Fprintf(&text, "new output, of %s in all:\n%s", centurion.Count(int(b.Bytes), "byte"), out)
+		fmt.Fprintf(&said, "new output, of %s in all:\n%s", centurion.Count(int(b.Bytes), "byte"), out)
 	case b.Status == BackgroundGone:
-		text.WriteString("what it printed is lost; start it again if it is still needed")
+		said.WriteString("what it printed is lost; start it again if it is still needed")
 	case b.Bytes > 0:
-		fmt.Fprintf(&text, "no new output, %s in all", centurion.Count(int(b.Bytes), "byte"))
+		fmt.Fprintf(&said, "no new output, %s in all", centurion.Count(int(b.Bytes), "byte"))
 	default:
-		text.WriteString("no output")
+		said.WriteString("no output")
 	}
-	return Result{Output: text.String(), Title: b.State(), Metadata: backgroundMeta(b)}
+	return Result{Output: said.String(), Title: b.State(), Metadata: backgroundMeta(b)}
 }
 
 func backgroundMeta(b BackgroundCommand) map[string]any {

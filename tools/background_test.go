@@ -49,7 +49,7 @@ func TestRunBackground(t *testing.T) {
 	b.Background = k
 	b.put("sub/f", "x")
 	r := b.must("run_background", args{"command": "make serve"})
-	says(t, r.Output, "bg_1 is running, for 5 min at most", "ends with your task", "check_background")
+	says(t, r.Output, "bg_1 is running, for 5m at most", "ends with your task", "check_background")
 	want(t, "title", r.Title, "bg_1: make serve")
 	want(t, "id for after a restart", r.Metadata["background"], any("bg_1"))
 	want(t, "process", r.Metadata["pid"], any(4711))
@@ -90,18 +90,18 @@ func TestCheckBackground(t *testing.T) {
 		b    BackgroundCommand
 		want string
 	}{
-		{"running", BackgroundCommand{Status: BackgroundRunning}, "bg_1 has been running for 12 s (make serve …)\nno output"},
-		{"new output", BackgroundCommand{Status: BackgroundRunning, Output: "ready\n", Bytes: 106}, "bg_1 has been running for 12 s (make serve …)\nnew output, of 106 bytes in all:\nready"},
-		{"nothing new", BackgroundCommand{Status: BackgroundRunning, Bytes: 106}, "bg_1 has been running for 12 s (make serve …)\nno new output, 106 bytes in all"},
-		{"ended", BackgroundCommand{Status: BackgroundExited, ExitCode: 3}, "bg_1 has ended with exit code 3 after 12 s (make serve …)\nno output"},
-		{"by a signal", BackgroundCommand{Status: BackgroundExited, ExitCode: -1}, "bg_1 was ended by a signal after 12 s (make serve …)\nno output"},
-		{"timed out", BackgroundCommand{Status: BackgroundTimedOut}, "bg_1 reached its time limit and was killed after 12 s (make serve …)\nno output"},
-		{"killed", BackgroundCommand{Status: BackgroundKilled, Reason: "the work of its task had ended"}, "bg_1 was killed after 12 s: the work of its task had ended (make serve …)\nno output"},
-		{"killed by its session", BackgroundCommand{Status: BackgroundKilled}, "bg_1 was killed after 12 s (make serve …)\nno output"},
+		{"running", BackgroundCommand{Status: BackgroundRunning}, "bg_1 has been running for 12s (make serve …)\nno output"},
+		{"new output", BackgroundCommand{Status: BackgroundRunning, Output: "ready\n", Bytes: 106}, "bg_1 has been running for 12s (make serve …)\nnew output, of 106 bytes in all:\nready"},
+		{"nothing new", BackgroundCommand{Status: BackgroundRunning, Bytes: 106}, "bg_1 has been running for 12s (make serve …)\nno new output, 106 bytes in all"},
+		{"ended", BackgroundCommand{Status: BackgroundExited, ExitCode: 3}, "bg_1 has ended with exit code 3 after 12s (make serve …)\nno output"},
+		{"by a signal", BackgroundCommand{Status: BackgroundExited, ExitCode: -1}, "bg_1 was ended by a signal after 12s (make serve …)\nno output"},
+		{"timed out", BackgroundCommand{Status: BackgroundTimedOut}, "bg_1 reached its time limit and was killed after 12s (make serve …)\nno output"},
+		{"killed", BackgroundCommand{Status: BackgroundKilled, Reason: "the work of its task had ended"}, "bg_1 was killed after 12s: the work of its task had ended (make serve …)\nno output"},
+		{"killed by its session", BackgroundCommand{Status: BackgroundKilled}, "bg_1 was killed after 12s (make serve …)\nno output"},
 		{"failed", BackgroundCommand{Status: BackgroundFailed, Reason: "no shell"}, "bg_1 failed: no shell (make serve …)\nno output"},
 		{"gone", BackgroundCommand{Status: BackgroundGone}, "bg_1 does not run any more: it ended with the host that started it, or when its mission stopped (make serve …)\n" +
 			"what it printed is lost; start it again if it is still needed"},
-		{"no UTF-8", BackgroundCommand{Status: BackgroundRunning, Output: "\xff!", Bytes: 1}, "bg_1 has been running for 12 s (make serve …)\nnew output, of 1 byte in all:\n\uFFFD!"},
+		{"no UTF-8", BackgroundCommand{Status: BackgroundRunning, Output: "\xff!", Bytes: 1}, "bg_1 has been running for 12s (make serve …)\nnew output, of 1 byte in all:\n\uFFFD!"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"centurion"
 	"centurion/permission"
+	"centurion/text"
 )
 
 //go:embed bash.md
@@ -32,7 +33,7 @@ type bashInput struct {
 
 func bashTool() Tool {
 	return define("bash", bashDoc, object(
-		need("command", text("The shell script to run")),
+		need("command", nonEmpty("The shell script to run")),
 		may("timeout", integer(fmt.Sprintf("Milliseconds until it is killed (default %d)", bashTimeout.Milliseconds()), 0,
 			float64(bashMaxTimeout.Milliseconds()))),
 		may("workdir", str("The directory to run it in, inside the project (default: the project's own)")),
@@ -78,7 +79,7 @@ func runBash(ctx context.Context, c *Call, in bashInput) (Result, error) {
 	}
 	res, err := c.Runner.Run(ctx, centurion.Command{Script: in.Command, Dir: dir.abs, Timeout: timeout, Keep: bashKeep})
 	r := Result{Output: commandText(res, timeout), Title: title, Metadata: map[string]any{"exit": res.ExitCode,
-		"description": in.Description, "output": printed(res.Output), "timed_out": res.TimedOut, "duration_ms": res.Duration.Milliseconds()}}
+		"description": in.Description, "output": text.Printed(res.Output), "timed_out": res.TimedOut, "duration_ms": res.Duration.Milliseconds()}}
 	return r, err
 }
 
@@ -126,7 +127,7 @@ func mayRun(ctx context.Context, c *Call, op string, s script) (place, error) {
 
 // commandText is what a command printed, and below it how it ended, unless it just ended well.
 func commandText(res centurion.CommandResult, timeout time.Duration) string {
-	out := strings.TrimRight(printed(res.Output), "\n")
+	out := strings.TrimRight(text.Printed(res.Output), "\n")
 	if out == "" {
 		out = "(no output)"
 	}

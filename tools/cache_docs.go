@@ -79,7 +79,7 @@ func docList(all []web.Doc) string {
 		if d.Expired() {
 			state = "expired"
 		}
-		fmt.Fprintf(&b, "%s\n  %s, %s, %s, %s\n", d.URL, firstLine(d.Title), size(int64(d.Bytes)), state, d.Path())
+		fmt.Fprintf(&b, "%s\n  %s, %s, %s, %s\n", d.URL, firstLine(d.Title), centurion.Bytes(int64(d.Bytes)), state, d.Path())
 	}
 	return centurion.Count(len(all), "page") + "\n" + fromWeb(web.DocsMetadata, valid(b.String()))
 }

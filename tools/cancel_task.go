@@ -18,7 +18,7 @@ type cancelTaskInput struct {
 
 func cancelTaskTool() Tool {
 	return define("cancel_task", cancelTaskDoc, object(
-		need("task_id", text("The task's name: T2, w7")),
+		need("task_id", nonEmpty("The task's name: T2, w7")),
 		may("reason", str("Why, for the record")),
 	), func(cancelTaskInput) Effect { return Effect{Hosted: true, Once: true, Alike: "cancel_task"} }, runCancelTask)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"centurion"
+	"centurion/text"
 )
 
 //go:embed delegate_task.md
@@ -39,9 +40,9 @@ type delegateTaskInput struct {
 
 func delegateTaskTool() Tool {
 	return define("delegate_task", delegateTaskDoc, object(
-		need("agent", text("Who does it")),
-		need("description", text("What it is, in three to eight words, for the board")),
-		need("prompt", text("All that has to be known for it; the agent sees nothing of your conversation")),
+		need("agent", nonEmpty("Who does it")),
+		need("description", nonEmpty("What it is, in three to eight words, for the board")),
+		need("prompt", nonEmpty("All that has to be known for it; the agent sees nothing of your conversation")),
 		may("item", str("The todo item it works on, such as T1")),
 		may("background", boolean("Go on at once and be told when it ends (default true); false waits for its end, some minutes at most")),
 		may("context", boolean("Add what .opencode/context.md says when it begins (default false)")),
@@ -91,7 +92,7 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 		}
 		return r, err
 	case err == nil, ctx.Err() == nil && context.Cause(wait) == errSyncWait:
-		return started(t, fmt.Sprintf("%s has not ended after %s and goes on in the background.", labelWith(t, c.Delegator.ItemTitle(t.Item)), duration(limit))), nil
+		return started(t, fmt.Sprintf("%s has not ended after %s and goes on in the background.", labelWith(t, c.Delegator.ItemTitle(t.Item)), text.Took(limit))), nil
 	}
 	return Result{}, err
 }

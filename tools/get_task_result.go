@@ -15,7 +15,7 @@ type getTaskResultInput struct {
 
 func getTaskResultTool() Tool {
 	return define("get_task_result", getTaskResultDoc, object(
-		need("task_id", text("The task's name: T2, w7")),
+		need("task_id", nonEmpty("The task's name: T2, w7")),
 	), func(getTaskResultInput) Effect { return Effect{ReadOnly: true} }, runGetTaskResult)
 }
 

@@ -37,8 +37,8 @@ type grepInput struct {
 
 func grepTool() Tool {
 	return define("grep", grepDoc, object(
-		may("pattern", text("The regular expression (RE2)")),
-		may("patterns", list("Several at once instead: lines that match any of them", text("A regular expression"))),
+		may("pattern", nonEmpty("The regular expression (RE2)")),
+		may("patterns", list("Several at once instead: lines that match any of them", nonEmpty("A regular expression"))),
 		may("path", str("The directory or file to look in (default: the project)")),
 		may("include", str("Only files like this: *.go, src/**/*.{ts,tsx}")),
 	), func(grepInput) Effect { return Effect{ReadOnly: true} }, runGrep)

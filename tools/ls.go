@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"centurion"
 )
 
 //go:embed ls.md
@@ -129,7 +131,7 @@ func (t *tree) write(b *strings.Builder, dir, indent string, chosen map[string]b
 		t.shown++
 		base := path.Base(f.rel)
 		if !f.dir {
-			fmt.Fprintf(b, "%s%s  %s\n", indent, base, size(f.size))
+			fmt.Fprintf(b, "%s%s  %s\n", indent, base, centurion.Bytes(f.size))
 			continue
 		}
 		switch n := t.below[f.rel] + len(t.children[f.rel]); {

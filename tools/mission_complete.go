@@ -15,8 +15,8 @@ type missionCompleteInput struct {
 
 func missionCompleteTool() Tool {
 	return define("mission_complete", missionCompleteDoc, object(
-		need("summary", text("What was done and what the person should know, in a few sentences")),
-		may("verify", text("A shell command that fails without the change and passes with it; for a goal without a plan")),
+		need("summary", nonEmpty("What was done and what the person should know, in a few sentences")),
+		may("verify", nonEmpty("A shell command that fails without the change and passes with it; for a goal without a plan")),
 	), func(missionCompleteInput) Effect { return Effect{Hosted: true, Once: true} }, runMissionComplete)
 }
 

@@ -150,7 +150,7 @@ func TestDelegateAndWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		says(t, r.Output, "has not ended after 5 min and goes on in the background", "You will be told")
+		says(t, r.Output, "has not ended after 5m and goes on in the background", "You will be told")
 		want(t, "consumed", len(r.Consumes), 0)
 		want(t, "took", took, 5*time.Minute+10*time.Second)
 

@@ -175,7 +175,7 @@ func (p place) content(op string) ([]byte, error) {
 	case err != nil:
 		return nil, p.fail(op, err)
 	case len(data) > maxEdit:
-		return nil, usage(op, "change it with a command", "%s has %s; at most %s are edited", p.name, size(info.Size()), size(maxEdit))
+		return nil, usage(op, "change it with a command", "%s has %s; at most %s are edited", p.name, centurion.Bytes(info.Size()), centurion.Bytes(maxEdit))
 	}
 	return data, nil
 }

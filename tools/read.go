@@ -31,7 +31,7 @@ type readInput struct {
 
 func readTool() Tool {
 	return define("read", readDoc, object(
-		need("filePath", text("The file, relative to the project or absolute")),
+		need("filePath", nonEmpty("The file, relative to the project or absolute")),
 		may("offset", integer("The first line to show, counted from 1", 0, 0)),
 		may("limit", integer(fmt.Sprintf("How many lines to show (default %d)", readLines), 1, 0)),
 	), func(readInput) Effect { return Effect{ReadOnly: true} }, runRead)
@@ -90,7 +90,7 @@ func runRead(ctx context.Context, c *Call, in readInput) (Result, error) {
 }
 
 func binaryError(op string, p place, typ string, bytes int64) error {
-	return usage(op, "read shows text only; bash with file, xxd or strings can tell more", "%s is binary: %s, %s", p.name, typ, size(bytes))
+	return usage(op, "read shows text only; bash with file, xxd or strings can tell more", "%s is binary: %s, %s", p.name, typ, centurion.Bytes(bytes))
 }
 
 // view is the part of a text that one call shows.
@@ -156,7 +156,7 @@ func (v *view) text() string {
 	if v.next != 0 {
 		why := ""
 		if v.full {
-			why = fmt.Sprintf(" (at most %s at once)", size(readMaxBytes))
+			why = fmt.Sprintf(" (at most %s at once)", centurion.Bytes(readMaxBytes))
 		}
 		notes = append(notes, fmt.Sprintf("lines %d-%d of %d%s; read on with offset %d", v.from, v.next-1, v.total, why, v.next))
 	} else if v.from > 1 {

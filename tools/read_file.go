@@ -20,7 +20,7 @@ func picture(c *Call, op string, p place, mime string, r io.Reader, all int64) (
 		what = "the image"
 	}
 	if all > centurion.MaxFile || len(data) > centurion.MaxFile {
-		return Result{}, usage(op, "make a smaller copy with a command, then read that", "%s is %s of %s; at most %s can be shown", p.name, mime, size(max(all, int64(len(data)))), size(centurion.MaxFile))
+		return Result{}, usage(op, "make a smaller copy with a command, then read that", "%s is %s of %s; at most %s can be shown", p.name, mime, centurion.Bytes(max(all, int64(len(data)))), centurion.Bytes(centurion.MaxFile))
 	}
 	f, err := centurion.NewFile(p.name, data)
 	if err != nil {
@@ -31,7 +31,7 @@ func picture(c *Call, op string, p place, mime string, r io.Reader, all int64) (
 		return Result{}, usage(op, "make a smaller copy with a command, then read that", "%s is %d×%d pixels; at most %d on each side can be shown", p.name, w, h, centurion.MaxSide)
 	}
 	res := Result{Title: p.name, Metadata: map[string]any{"mime": mime, "bytes": len(data), knows: c.Seen.note(p.key(), workspace.VersionOf(data))}}
-	facts := fmt.Sprintf("%s (%s, %s)", f.Label(), mime, size(int64(len(data))))
+	facts := fmt.Sprintf("%s (%s, %s)", f.Label(), mime, centurion.Bytes(int64(len(data))))
 	if !c.Media.Takes(mime) {
 		res.Output = fmt.Sprintf("%s: this model takes no pictures, so that %s cannot be shown to you. Commands such as file can tell more.", facts, what)
 		if mime == centurion.MimePDF {

@@ -43,7 +43,7 @@ func TestRead(t *testing.T) {
 		{"long line", args{"filePath": "long.txt"}, []string{strings.Repeat("ü", 2000) + "… (cut after 2000 characters)\n", "     2| next"},
 			[]string{strings.Repeat("ü", 2001)}},
 		{"many lines", args{"filePath": "many.txt"}, []string{"  2000| line\n", "lines 1-2000 of 2500; read on with offset 2001"}, []string{"  2001|"}},
-		{"many bytes", args{"filePath": "wide.txt"}, []string{"lines 1-50 of 100 (at most 50.0 KB at once); read on with offset 51"}, []string{"    51|"}},
+		{"many bytes", args{"filePath": "wide.txt"}, []string{"lines 1-50 of 100 (at most 50 KB at once); read on with offset 51"}, []string{"    51|"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/text"
 )
 
 //go:embed run_background.md
@@ -28,7 +29,7 @@ type runBackgroundInput struct {
 
 func runBackgroundTool() Tool {
 	return define("run_background", runBackgroundDoc, object(
-		need("command", text("The shell script to run")),
+		need("command", nonEmpty("The shell script to run")),
 		may("timeout", integer(fmt.Sprintf("Milliseconds until it is killed (default %d)", backgroundTimeout.Milliseconds()), 0,
 			float64(backgroundMaxTimeout.Milliseconds()))),
 		may("workdir", str("The directory to run it in, inside the project (default: the project's own)")),
@@ -54,6 +55,6 @@ func runRunBackground(ctx context.Context, c *Call, in runBackgroundInput) (Resu
 		return Result{}, err
 	}
 	out := fmt.Sprintf("%s is running, for %s at most, and ends with your task. You will be told when it ends; "+
-		"what it prints shows check_background.", b.ID, duration(timeout))
+		"what it prints shows check_background.", b.ID, text.Took(timeout))
 	return Result{Output: out, Title: b.ID + ": " + cmp.Or(in.Description, firstLine(in.Command)), Metadata: backgroundMeta(b)}, nil
 }

@@ -49,8 +49,8 @@ func object(props ...prop) *jsonschema.Schema {
 
 func str(doc string) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Description: doc} }
 
-// text is a string that may not be empty.
-func text(doc string) *jsonschema.Schema {
+// nonEmpty is a string that may not be empty.
+func nonEmpty(doc string) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Description: doc, MinLength: new(1)}
 }
 

@@ -22,7 +22,7 @@ func TestLs(t *testing.T) {
 	b.put("debug.log", "x")
 	b.put(".git/config", "x")
 	out := b.must("ls", args{}).Output
-	says(t, out, "main.go  2.0 KB", "src/\n", "  größe.go  1 B", "ein Ordner/\n", "b/  (1 inside)")
+	says(t, out, "main.go  2 KB", "src/\n", "  größe.go  1 B", "ein Ordner/\n", "b/  (1 inside)")
 	silent(t, out, "deep.go", "node_modules", "debug.log", ".git/", "config")
 	b.put("logs/a.log", "x")
 	says(t, b.must("ls", args{"path": "logs"}).Output, "a.log") // all of it is ignored, so it was named on purpose

@@ -26,7 +26,7 @@ type skillInput struct {
 }
 
 func skillTool() Tool {
-	return define("skill", skillDoc, object(need("name", text("The skill's name, as the list has it"))),
+	return define("skill", skillDoc, object(need("name", nonEmpty("The skill's name, as the list has it"))),
 		func(skillInput) Effect { return Effect{ReadOnly: true} }, runSkill)
 }
 

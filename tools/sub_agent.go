@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 //go:embed sub_agent.md
@@ -69,7 +70,7 @@ type subAgentInput struct {
 
 func subAgentTool() Tool {
 	return define("sub_agent", subAgentDoc, object(
-		need("prompt", text("All that has to be known for the task; it sees nothing of your conversation")),
+		need("prompt", nonEmpty("All that has to be known for the task; it sees nothing of your conversation")),
 		may("tools", list("The tools that it may use, of yours (default: all)", str(""))),
 		may("model", str("Another model for it, as provider/model (default: yours)")),
 		may("system_prompt", str("Instructions in place of your own ones (default: yours)")),
@@ -184,25 +185,14 @@ func (s SubReport) Did() string {
 	if n := len(t.Files); n > 0 {
 		did += "; " + centurion.Count(n, "file") + " changed"
 	}
-	did += "; " + thousands(t.Usage.Tokens.Total()) + " tokens"
+	did += "; " + text.Tokens(t.Usage.Tokens.Total()) + " tokens"
 	if !t.Usage.Unpriced { // a model has no use for a cost that nobody knows
-		did += ", " + money(t.Usage)
+		did += ", " + text.Cost(t.Usage)
 	}
 	if !t.Started.IsZero() && !t.Ended.IsZero() {
-		did += ", " + duration(t.Ended.Sub(t.Started.Time))
+		did += ", " + text.Took(t.Ended.Sub(t.Started.Time))
 	}
 	return did
-}
-
-// thousands writes a number of tokens as a person would say it: 950, 1.2k, 41k.
-func thousands(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 10_000:
-		return fmt.Sprintf("%.1fk", float64(n)/1000)
-	}
-	return fmt.Sprintf("%dk", (n+500)/1000)
 }
 
 // metadata is what clients are told: those that know OpenCode's task tool find the session by the same keys.

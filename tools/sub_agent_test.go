@@ -24,7 +24,7 @@ func TestSubReport(t *testing.T) {
 		rep := SubReport{Calls: calls, Task: centurion.Task{ID: "tsk_1", Status: status, Result: "I had begun.",
 			Error: &centurion.TaskError{Kind: centurion.KindTimeout, Message: "nothing has come", Hint: "ask for less"}}}
 		r, err := rep.result("ses_0")
-		want := "the sub-agent " + how + " (timeout): nothing has come. ask for less\nWhat it had done: 103 tool calls: read ×103; 0 tokens, $0.0000\n" +
+		want := "the sub-agent " + how + " (timeout): nothing has come. ask for less\nWhat it had done: 103 tool calls: read ×103; 0 tokens, $0.00\n" +
 			"- read 98\n- read 99\n- read 100\n- read 101\n- read 102: no such file\nIts last words:\nI had begun."
 		if got := modelWords(err); got != want || centurion.KindOf(err) != centurion.KindTimeout {
 			t.Errorf("%s: told\n%s\nwant\n%s", status, got, want)
@@ -72,7 +72,7 @@ func TestSubAgent(t *testing.T) {
 	if d := cmp.Diff(SubAgent{Prompt: " Look. ", Tools: []string{"read", "grep"}, Model: "acme/large", System: "Be brief."}, f.spawned); d != "" {
 		t.Error(d)
 	}
-	want(t, "output", r.Output, "Seen.\n\n(0 tool calls; 1 file changed; 1.2k tokens, 3 s)")
+	want(t, "output", r.Output, "Seen.\n\n(0 tool calls; 1 file changed; 1.2k tokens, 3.5s)")
 	want(t, "joined", f.joined, "tsk_1")
 	want(t, "begun", begun, 1)
 	want(t, "told", told, "sub-agent w1: look")

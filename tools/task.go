@@ -2,7 +2,6 @@ package tools
 
 import (
 	"fmt"
-	"time"
 
 	"centurion"
 )
@@ -34,22 +33,4 @@ func resumes(t centurion.Task) string {
 		return ""
 	}
 	return fmt.Sprintf("It continues the earlier conversation; its name is %s from now on.", t.Name())
-}
-
-func money(u centurion.Usage) string {
-	if u.Unpriced {
-		return "$?"
-	}
-	return fmt.Sprintf("$%.4f", u.USD)
-}
-
-// duration says how long something took or takes, without more digits than are of use.
-func duration(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	}
-	return fmt.Sprintf("%d min", int(d.Minutes()))
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -137,19 +136,6 @@ func tailRunes(s string, n int) string {
 
 // valid replaces what is not UTF-8, which a model's API would refuse.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-// size says how much n bytes are: 512 B, 1.5 KB, 10.0 MB.
-func size(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
-	case n < 1<<30:
-		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
-}
 
 func bomLen(head []byte) int {
 	if bytes.HasPrefix(head, bom) {

@@ -40,9 +40,9 @@ type updateContextInput struct {
 
 func updateContextTool() Tool {
 	return define("update_context", updateContextDoc, object(
-		may("context", text("The whole text of context.md; replaces what is there")),
-		may("summary", text("The whole text of summary.md; replaces what is there")),
-		may("note", text("One line to add to the notes in context.md")),
+		may("context", nonEmpty("The whole text of context.md; replaces what is there")),
+		may("summary", nonEmpty("The whole text of summary.md; replaces what is there")),
+		may("note", nonEmpty("One line to add to the notes in context.md")),
 	), func(updateContextInput) Effect { return Effect{Hosted: true, Once: true} }, runUpdateContext)
 }
 
@@ -50,7 +50,7 @@ func updateContextTool() Tool {
 func NotesOnly() Tool { return noteTool() }
 
 var noteTool = sync.OnceValue(func() *defined[updateContextInput] {
-	return define("update_context", noteDoc, object(need("note", text("The line to add"))),
+	return define("update_context", noteDoc, object(need("note", nonEmpty("The line to add"))),
 		func(updateContextInput) Effect { return Effect{Hosted: true, Once: true} }, runUpdateContext).(*defined[updateContextInput])
 })
 

@@ -20,19 +20,19 @@ type updateTodoInput struct {
 func updateTodoTool() Tool {
 	return define("update_todo", updateTodoDoc, object(
 		may("level", integer("How big the mission is: 1, 2 or 3", 1, 3)),
-		may("content", text("The whole text of the plan; replaces what is there")),
+		may("content", nonEmpty("The whole text of the plan; replaces what is there")),
 		may("items", list("Changes of items", object(
-			need("id", text("The item's id, such as T1")),
+			need("id", nonEmpty("The item's id, such as T1")),
 			may("status", oneOf("Its new status", "open", "done", "cancelled", "blocked")),
-			may("title", text("Its new title")),
-			may("note", text("A line to keep under the item")),
+			may("title", nonEmpty("Its new title")),
+			may("note", nonEmpty("A line to keep under the item")),
 			may("after", list("Items that it has to wait for too", str("An id"))),
 		))),
 		may("add", list("New items", object(
-			need("title", text("What is to be done, in one line")),
-			may("id", text("Its id; left out, it gets one")),
-			may("section", text("The ## section it belongs to (default: the last)")),
-			may("agent", text("Who is to do it: worker, reviewer …")),
+			need("title", nonEmpty("What is to be done, in one line")),
+			may("id", nonEmpty("Its id; left out, it gets one")),
+			may("section", nonEmpty("The ## section it belongs to (default: the last)")),
+			may("agent", nonEmpty("Who is to do it: worker, reviewer …")),
 			may("after", list("The ids of the items that have to be done before", str("An id"))),
 			may("files", list("The files it may change, as patterns", str("A path or pattern"))),
 			may("verify", list("The commands that prove it done", str("A shell command"))),

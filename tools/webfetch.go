@@ -31,7 +31,7 @@ type webfetchInput struct {
 
 func webfetchTool() Tool {
 	return define("webfetch", webfetchDoc, object(
-		need("url", text("The page's whole address, with http:// or https://")),
+		need("url", nonEmpty("The page's whole address, with http:// or https://")),
 		may("refresh", boolean("Fetch it anew although it is kept (default: false)")),
 	), func(webfetchInput) Effect { return Effect{ReadOnly: true} }, runWebfetch)
 }
@@ -95,7 +95,7 @@ func runWebfetch(ctx context.Context, c *Call, in webfetchInput) (Result, error)
 
 // docResult is a page as a model and a person see it.
 func docResult(d web.Doc, text, how string) Result {
-	about := []string{d.Type, size(int64(len(text))), how}
+	about := []string{d.Type, centurion.Bytes(int64(len(text))), how}
 	if !d.Expires.IsZero() {
 		about[2] += ", from " + d.Fetched.Format(time.DateTime) + " until " + d.Expires.Format(time.DateTime) + " UTC in " + d.Path()
 	}
@@ -138,5 +138,5 @@ func headTail(text string, head, tail int, d web.Doc) string {
 	if d.File != "" {
 		where = "all of it stands in " + d.Path()
 	}
-	return fmt.Sprintf("%s\n\n[… %s left out; %s …]\n\n%s", text[:from], size(int64(to-from)), where, text[to:])
+	return fmt.Sprintf("%s\n\n[… %s left out; %s …]\n\n%s", text[:from], centurion.Bytes(int64(to-from)), where, text[to:])
 }

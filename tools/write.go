@@ -22,7 +22,7 @@ type writeInput struct {
 
 func writeTool() Tool {
 	return define("write", writeDoc, object(
-		need("filePath", text("The file, relative to the project or absolute; missing directories are made")),
+		need("filePath", nonEmpty("The file, relative to the project or absolute; missing directories are made")),
 		need("content", str("The whole new text of the file")),
 	), func(in writeInput) Effect { return writes(in.FilePath) }, runWrite)
 }

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/event/agent"
+	"centurion/text"
 )
 
 // maxAgentText is how many characters of a text, of arguments or of a result a line shows.
@@ -156,4 +157,4 @@ func given(text string) string {
 }
 
 // brief is a text on one line.
-func brief(s string) string { return cut(Clean(s), maxAgentText) }
+func brief(s string) string { return text.Cut(text.Clean(s), maxAgentText) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Apply takes the next event. Events of other missions are passed over once the board has one.
@@ -18,7 +19,7 @@ func (b *Board) Apply(e centurion.Event) {
 
 // takes reports whether the event belongs to this board.
 func (b *Board) takes(e centurion.Event) bool {
-	id := Clean(e.Mission)
+	id := text.Clean(e.Mission)
 	b.ID = cmp.Or(b.ID, id)
 	return id == "" || id == b.ID
 }
@@ -106,12 +107,12 @@ func (b *Board) applyMission(e centurion.Event, p payload) {
 func (b *Board) end(e centurion.Event, p payload) {
 	_, status, _ := strings.Cut(string(e.Type), ".")
 	b.Status = centurion.MissionStatus(status)
-	b.Reason = cmp.Or(Clean(p.Reason), b.Reason)
+	b.Reason = cmp.Or(text.Clean(p.Reason), b.Reason)
 	b.Ended = e.Time.Time
 	b.Countdown = time.Time{}
 	b.End = &End{Usage: p.Usage, Duration: p.duration(), Tasks: p.Tasks, Verified: p.Verified,
-		Unverified: p.Unverified, Unproven: CleanLines(strings.Join(p.Unproven, "\n")), Flaky: CleanLines(strings.Join(p.Flaky, "\n")),
-		Reviewed: p.Reviewed, Evidence: p.Evidence, Profile: p.Profile, Reason: b.Reason, Summary: strings.Join(CleanLines(p.Summary), "\n")}
+		Unverified: p.Unverified, Unproven: text.CleanLines(strings.Join(p.Unproven, "\n")), Flaky: text.CleanLines(strings.Join(p.Flaky, "\n")),
+		Reviewed: p.Reviewed, Evidence: p.Evidence, Profile: p.Profile, Reason: b.Reason, Summary: strings.Join(text.CleanLines(p.Summary), "\n")}
 	if p.Usage == (centurion.Usage{}) {
 		b.End.Usage = b.counted
 	}
@@ -136,7 +137,7 @@ func (b *Board) applyTask(e centurion.Event, p payload) {
 	if len(p.Files) > 0 {
 		t.Files = nil
 		for _, f := range p.Files {
-			t.Files = append(t.Files, Clean(f))
+			t.Files = append(t.Files, text.Clean(f))
 		}
 	}
 	if p.Usage.Tokens.Total() >= t.Usage.Tokens.Total() && p.Usage != (centurion.Usage{}) {
@@ -166,7 +167,7 @@ func (b *Board) moveTask(t *Task, e centurion.Event, p payload) {
 	}
 	before := t.Status
 	t.Status = status
-	t.Reason = cmp.Or(Clean(p.Reason), p.Error.full())
+	t.Reason = cmp.Or(text.Clean(p.Reason), p.Error.full())
 	if s := cmp.Or(p.Session, e.Session); s != "" && s != t.Session && s != b.Commander.Session {
 		b.bind(t, s)
 	}
@@ -174,7 +175,7 @@ func (b *Board) moveTask(t *Task, e centurion.Event, p payload) {
 	case status.Ended():
 		t.Ended, t.Retry = e.Time.Time, nil
 		if p.Result != "" {
-			t.Said = strings.Join(CleanLines(p.Result), "\n")
+			t.Said = strings.Join(text.CleanLines(p.Result), "\n")
 		}
 	case e.Type == centurion.EventTaskRetrying && p.WaitMS > 0:
 		t.Retry = &Retry{Attempt: p.Attempt, Reason: words(t.Reason), Until: e.Time.Add(time.Duration(p.WaitMS) * time.Millisecond)}
@@ -218,18 +219,18 @@ func (b *Board) applySession(e centurion.Event, p payload) {
 	}
 	w := b.workerOf(e)
 	if p.Agent != "" {
-		b.agents[e.Session] = Clean(p.Agent)
+		b.agents[e.Session] = text.Clean(p.Agent)
 	}
 	set(&w.Address, p.Address)
 	switch e.Type {
 	case centurion.EventProviderRetry:
-		w.Retry = &Retry{Attempt: p.Attempt, Reason: cmp.Or(words(Clean(p.Reason)), Clean(p.Error.Message)),
+		w.Retry = &Retry{Attempt: p.Attempt, Reason: cmp.Or(words(text.Clean(p.Reason)), text.Clean(p.Error.Message)),
 			Until: e.Time.Add(time.Duration(p.WaitMS) * time.Millisecond)}
 		return
 	case centurion.EventSessionModel:
-		w.Doing, w.Retry = "goes on with "+Clean(p.To), nil
+		w.Doing, w.Retry = "goes on with "+text.Clean(p.To), nil
 	case centurion.EventSessionAborted:
-		w.Doing, w.partial = "stopped: "+Clean(p.Reason), ""
+		w.Doing, w.partial = "stopped: "+text.Clean(p.Reason), ""
 	case centurion.EventToolStarted, centurion.EventToolCompleted:
 		if s := toolLine(p); s != "" {
 			w.Doing = s
@@ -242,16 +243,16 @@ func (b *Board) applySession(e centurion.Event, p payload) {
 	case centurion.EventSessionIdle, centurion.EventSessionError:
 		w.partial = ""
 		if t := b.tasks[e.Task]; t == nil {
-			w.Doing = Clean(p.Error.Message)
+			w.Doing = text.Clean(p.Error.Message)
 		}
 	}
 	w.Retry = nil
 }
 
 func (b *Board) applyMessage(e centurion.Event, p payload, w *Worker) {
-	if lines := CleanLines(p.Text); len(lines) > 0 && p.Type != string(centurion.PartReasoning) {
+	if lines := text.CleanLines(p.Text); len(lines) > 0 && p.Type != string(centurion.PartReasoning) {
 		w.Said = strings.Join(lines, "\n")
-		w.Doing = Clean(lines[len(lines)-1])
+		w.Doing = text.Clean(lines[len(lines)-1])
 	}
 	w.partial = ""
 	if p.Usage != (centurion.Usage{}) {
@@ -277,7 +278,7 @@ func (w *Worker) stream(p payload) {
 	if len(w.partial) > maxPartial {
 		w.partial = strings.ToValidUTF8(w.partial[len(w.partial)-maxPartial:], "")
 	}
-	if s := Clean(w.partial); s != "" {
+	if s := text.Clean(w.partial); s != "" {
 		w.Doing = s
 	}
 }
@@ -289,11 +290,11 @@ func (b *Board) applyVerify(e centurion.Event, p payload) {
 	}
 	switch e.Type {
 	case centurion.EventVerifyStarted:
-		t.Doing = "check " + Clean(p.Command)
+		t.Doing = "check " + text.Clean(p.Command)
 	case centurion.EventVerifyPassed:
-		t.Doing = "passed " + Clean(p.Command)
+		t.Doing = "passed " + text.Clean(p.Command)
 	case centurion.EventVerifyFailed:
-		t.Doing = "failed " + Clean(p.Command)
+		t.Doing = "failed " + text.Clean(p.Command)
 	}
 }
 
@@ -323,7 +324,7 @@ func (b *Board) applyAsk(e centurion.Event, p payload) {
 // newAsk is the ask that an event tells of.
 func (b *Board) newAsk(e centurion.Event, p payload) *Ask {
 	kind, _, _ := strings.Cut(string(e.Type), ".")
-	return &Ask{ID: p.ID, Type: kind, Session: e.Session, Task: e.Task, Agent: cmp.Or(Clean(p.Agent), b.agentOf(e.Session, e.Task)),
+	return &Ask{ID: p.ID, Type: kind, Session: e.Session, Task: e.Task, Agent: cmp.Or(text.Clean(p.Agent), b.agentOf(e.Session, e.Task)),
 		Address: p.Address, Line: p.Line, Permission: p.Permission, Patterns: p.Patterns, Always: p.Always, Title: p.Title, Text: p.Text, Options: choices(e),
 		Items: p.Items, CostLow: p.CostLow, CostHigh: p.CostHigh, Metadata: p.Metadata, Created: e.Time.Time,
 		Deadline: p.Deadline.Time}

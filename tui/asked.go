@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 func (s *story) ask(e centurion.Event, p payload) []fact {
@@ -47,7 +48,7 @@ func answered(a *Ask, p payload) fact {
 	}
 	by := ""
 	if p.By != "" && p.By != "person" {
-		by = "by " + Clean(p.By)
+		by = "by " + text.Clean(p.By)
 	}
 	if p.By == "always" { // it was open when the person answered another one so
 		by = "by your earlier «always»"
@@ -63,19 +64,19 @@ func answered(a *Ask, p payload) fact {
 			waves, _ := Waves(a.Items)
 			f.detail = fmt.Sprintf("%s in %s", centurion.Count(len(a.Items), "item"), centurion.Count(len(waves), "wave"))
 		}
-		f.detail = dots(f.detail, by)
+		f.detail = text.Dots(f.detail, by)
 	case "question":
-		f.text, f.detail = "answered: "+cmp.Or(Clean(p.Answer), "(no answer)"), by
+		f.text, f.detail = "answered: "+cmp.Or(text.Clean(p.Answer), "(no answer)"), by
 	default:
-		f.text = "allowed " + cmp.Or(Clean(p.Answer), AnswerOnce)
+		f.text = "allowed " + cmp.Or(text.Clean(p.Answer), AnswerOnce)
 		if no {
 			f.text = "rejected"
 		}
 		reason := ""
 		if no && p.Answer != AnswerReject { // a refusal in the person's own words
-			reason = Clean(p.Answer)
+			reason = text.Clean(p.Answer)
 		}
-		f.detail = dots(askSubject(a), by, reason)
+		f.detail = text.Dots(askSubject(a), by, reason)
 	}
 	return f
 }
@@ -84,9 +85,9 @@ func answered(a *Ask, p payload) fact {
 // rules look at.
 func askSubject(a *Ask) string {
 	if a.Permission == "bash" && a.Title != "" {
-		return "bash " + Escape(a.Title)
+		return "bash " + text.Escape(a.Title)
 	}
-	return strings.TrimSpace(Escape(a.Permission) + " " + Escape(strings.Join(a.Patterns, " ")))
+	return strings.TrimSpace(text.Escape(a.Permission) + " " + text.Escape(strings.Join(a.Patterns, " ")))
 }
 
 // askedFacts tells of an ask and how it is answered from elsewhere; the live view shows a dialog instead.
@@ -96,17 +97,17 @@ func askedFacts(a *Ask, who string) []fact {
 	case "plan":
 		f.who = ""
 		f.text = "plan waits for you"
-		f.detail = fmt.Sprintf("answer with: centurion approve %s · centurion deny %s", Escape(a.ID), Escape(a.ID))
+		f.detail = fmt.Sprintf("answer with: centurion approve %s · centurion deny %s", text.Escape(a.ID), text.Escape(a.ID))
 		return append(planFacts(a), f)
 	case "question":
-		f.text = "asks: " + EscapeWords(cmp.Or(a.Text, a.Title))
+		f.text = "asks: " + text.EscapeWords(cmp.Or(a.Text, a.Title))
 		if len(a.Options) > 0 {
-			f.text += " (" + EscapeWords(strings.Join(a.Options, ", ")) + ")"
+			f.text += " (" + text.EscapeWords(strings.Join(a.Options, ", ")) + ")"
 		}
-		f.detail = fmt.Sprintf("answer with: centurion answer %s TEXT", Escape(a.ID))
+		f.detail = fmt.Sprintf("answer with: centurion answer %s TEXT", text.Escape(a.ID))
 	default:
 		f.text = "needs your permission: " + askSubject(a)
-		f.detail = fmt.Sprintf("answer with: centurion approve %s [once|always] · centurion deny %s", Escape(a.ID), Escape(a.ID))
+		f.detail = fmt.Sprintf("answer with: centurion approve %s [once|always] · centurion deny %s", text.Escape(a.ID), text.Escape(a.ID))
 	}
 	return []fact{f}
 }
@@ -118,14 +119,14 @@ func planFacts(a *Ask) []fact {
 		for _, it := range items {
 			after := ""
 			if len(it.After) > 0 {
-				after = "after " + Escape(strings.Join(it.After, ", "))
+				after = "after " + text.Escape(strings.Join(it.After, ", "))
 			}
 			checks := ""
 			if len(it.Verify) > 0 {
-				checks = "check: " + Escape(strings.Join(it.Verify, "; "))
+				checks = "check: " + text.Escape(strings.Join(it.Verify, "; "))
 			}
 			facts = append(facts, fact{mark: "·", tone: dim, quiet: true, who: label,
-				text: strings.TrimSpace(Escape(it.ID) + " " + Escape(it.Title)), detail: dots(Escape(it.Agent), after, checks)})
+				text: strings.TrimSpace(text.Escape(it.ID) + " " + text.Escape(it.Title)), detail: text.Dots(text.Escape(it.Agent), after, checks)})
 		}
 	}
 	for i, w := range waves {

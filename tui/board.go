@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Board is a mission as it can be told from its events. The zero Board is ready; it is not safe for concurrent use.
@@ -99,7 +100,7 @@ func (t *Task) Age(now time.Time) time.Duration {
 // Name is what people call the task, from its first event to its end: T2, w7. What an earlier version recorded has its item, or the
 // end of its id.
 func (t *Task) Name() string {
-	id := Clean(t.ID)
+	id := text.Clean(t.ID)
 	return cmp.Or(t.name, t.Item, "#"+id[max(0, len(id)-4):])
 }
 
@@ -205,7 +206,7 @@ func (b *Board) agentOf(session, task string) string {
 // owner is in words whom the person writes to: the Commander, or the agent that a mission has in its place.
 func (b *Board) owner() string {
 	if agent := b.agentOf(b.Commander.Session, ""); agent != "" && agent != "commander" {
-		return "the " + Clean(agent)
+		return "the " + text.Clean(agent)
 	}
 	return "the Commander"
 }

@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/text"
 )
 
 func TestBoardFollowsTasks(t *testing.T) {
@@ -64,7 +65,7 @@ func TestBoardUsage(t *testing.T) {
 		t.Errorf("the mission's own figure is %d tokens, $%v", u.Tokens.Total(), u.USD)
 	}
 	s.at(centurion.EventMessageUpdated, "ses_0", "", data{"usage": data{"tokens": data{"input": 1}, "unpriced": true}})
-	if got := money(s.board().Usage()); got != "$?" {
+	if got := text.Cost(s.board().Usage()); got != "$?" {
 		t.Errorf("an answer without a price shows %s", got)
 	}
 }
@@ -128,7 +129,7 @@ func FuzzBoard(f *testing.F) {
 func checkSafe(t *testing.T, lines []string) {
 	t.Helper()
 	for _, l := range lines {
-		if strings.ContainsFunc(l, func(r rune) bool { return isControl(r) || isHidden(r) }) {
+		if strings.ContainsFunc(l, func(r rune) bool { return text.Unsafe(r) }) {
 			t.Errorf("not safe to print: %q", l)
 		}
 	}

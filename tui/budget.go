@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/text"
 )
 
 // limits are a mission's limits with what is spent of each that the lines above do not tell.
@@ -12,7 +13,7 @@ func limits(m *centurion.Mission) []string {
 	o := m.Options
 	all := spentOf(centurion.TaskBudget{Cost: o.MaxCost, Tokens: o.MaxTokens, Rounds: o.MaxRounds, ToolCalls: o.MaxToolCalls}, m.Usage, m.Rounds, m.ToolCalls)
 	if o.MaxDuration > 0 {
-		all = append(all, fmt.Sprintf("%s of %s", span(time.Duration(m.ElapsedMS)*time.Millisecond), span(time.Duration(o.MaxDuration)*time.Millisecond)))
+		all = append(all, fmt.Sprintf("%s of %s", text.Span(time.Duration(m.ElapsedMS)*time.Millisecond), text.Span(time.Duration(o.MaxDuration)*time.Millisecond)))
 	}
 	return all
 }
@@ -21,10 +22,10 @@ func limits(m *centurion.Mission) []string {
 func spentOf(b centurion.TaskBudget, u centurion.Usage, rounds, calls int) []string {
 	var all []string
 	if b.Cost > 0 {
-		all = append(all, fmt.Sprintf("$%.2f of $%.2f", u.USD, b.Cost))
+		all = append(all, text.USD(u.USD)+" of "+text.USD(b.Cost))
 	}
 	if b.Tokens > 0 {
-		all = append(all, fmt.Sprintf("%s of %s tokens", count(u.Tokens.Total()), count(b.Tokens)))
+		all = append(all, fmt.Sprintf("%s of %s tokens", text.Tokens(u.Tokens.Total()), text.Tokens(b.Tokens)))
 	}
 	if b.Rounds > 0 {
 		all = append(all, fmt.Sprintf("%d of %s", rounds, centurion.Count(b.Rounds, "round")))
@@ -43,22 +44,22 @@ func reserved(m *centurion.Mission) string {
 	}
 	var all []string
 	if r.USD > 0 {
-		all = append(all, fmt.Sprintf("$%.2f", r.USD))
+		all = append(all, text.USD(r.USD))
 	}
 	if r.Tokens > 0 {
-		all = append(all, count(r.Tokens)+" tokens")
+		all = append(all, text.Tokens(r.Tokens)+" tokens")
 	}
 	if r.Rounds > 0 {
 		all = append(all, centurion.Count(r.Rounds, "round"))
 	}
-	return dots(append(all, "by "+centurion.Count(r.Tasks, "task"))...)
+	return text.Dots(append(all, "by "+centurion.Count(r.Tasks, "task"))...)
 }
 
 // taskBudget is a task's own budget with what is spent of it.
 func taskBudget(t *centurion.Task) []string {
 	all := spentOf(t.Budget, t.Usage, t.Rounds, t.ToolCalls)
 	if b := t.Budget.Minutes; b > 0 {
-		all = append(all, fmt.Sprintf("at most %s", span(time.Duration(b*float64(time.Minute)))))
+		all = append(all, fmt.Sprintf("at most %s", text.Span(time.Duration(b*float64(time.Minute)))))
 	}
 	return all
 }

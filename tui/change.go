@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Stat writes one line for each file that was changed, and a line that sums them up.
@@ -16,12 +17,12 @@ func Stat(w io.Writer, files []centurion.FileChange, o ShowOptions) error {
 	p := page{theme: theme{o.Color}, w: o.Width}
 	widest := 0
 	for _, f := range files {
-		widest = max(widest, width(changeName(f)))
+		widest = max(widest, text.Width(changeName(f)))
 	}
 	widest = min(widest, o.Width-16)
 	for _, f := range files {
 		mark, c := changeMark(f.Status)
-		p.line(" " + p.theme.paint(c, mark) + " " + pad(fit(changeName(f), widest), widest) + "  " + p.changeCount(f))
+		p.line(" " + p.theme.paint(c, mark) + " " + text.Pad(text.Fit(changeName(f), widest), widest) + "  " + p.changeCount(f))
 	}
 	p.line(" " + StatWords(files))
 	return p.flush(w)
@@ -41,9 +42,9 @@ func StatWords(files []centurion.FileChange) string {
 
 func changeName(f centurion.FileChange) string {
 	if f.Old != "" && f.Old != f.Path {
-		return Escape(f.Old) + " → " + Escape(f.Path)
+		return text.Escape(f.Old) + " → " + text.Escape(f.Path)
 	}
-	return Escape(f.Path)
+	return text.Escape(f.Path)
 }
 
 func changeMark(status string) (string, tone) {
@@ -73,10 +74,10 @@ func (p *page) changeCount(f centurion.FileChange) string {
 }
 
 // Patch writes a unified diff for a person in front of a terminal: coloured, with what would move the cursor made visible.
-func Patch(w io.Writer, text string, o ShowOptions) error {
+func Patch(w io.Writer, said string, o ShowOptions) error {
 	p := page{theme: theme{o.Color}, w: o.Width}
 	inHunk := false
-	for l := range strings.Lines(text) {
+	for l := range strings.Lines(said) {
 		l = strings.TrimSuffix(l, "\n")
 		c := plain
 		switch {
@@ -93,7 +94,7 @@ func Patch(w io.Writer, text string, o ShowOptions) error {
 		}
 		tabs := strings.Split(strings.TrimSuffix(l, "\r"), "\t")
 		for i := range tabs {
-			tabs[i] = Escape(tabs[i])
+			tabs[i] = text.Escape(tabs[i])
 		}
 		p.WriteString(p.theme.paint(c, strings.Join(tabs, "    ")) + "\n")
 	}
@@ -123,7 +124,7 @@ func baseWords(b *centurion.Base) string {
 	if b.Branch != "" {
 		s = b.Branch + " " + s
 	}
-	return Clean(s + b.Uncommitted())
+	return text.Clean(s + b.Uncommitted())
 }
 
 // mergedWords says where the work of a mission was put, and how it is put there.
@@ -140,9 +141,9 @@ func mergedWords(m *centurion.Mission) string {
 	default:
 		what := ""
 		if len(g.Only) > 0 {
-			what = Clean(strings.Join(g.Only, ", "))
+			what = text.Clean(strings.Join(g.Only, ", "))
 		}
-		return dots(cmp.Or(Clean(g.Branch), "detached HEAD")+" "+shortCommit(g.Before)+" → "+shortCommit(g.Commit), what, g.Time.Local().Format(time.DateTime))
+		return text.Dots(cmp.Or(text.Clean(g.Branch), "detached HEAD")+" "+shortCommit(g.Before)+" → "+shortCommit(g.Commit), what, g.Time.Local().Format(time.DateTime))
 	}
 }
 
@@ -161,7 +162,7 @@ func landedWords(t *centurion.Task) string {
 	if !t.Undone.IsZero() {
 		parts = append(parts, "taken back "+t.Undone.Local().Format(time.DateTime))
 	}
-	return dots(parts...)
+	return text.Dots(parts...)
 }
 
 func shortCommit(id string) string { return id[:min(len(id), 10)] }

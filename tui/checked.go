@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 func (s *story) check(e centurion.Event, p payload) []fact {
-	f := fact{who: cmp.Or(s.who(e), Clean(p.Item)), agent: s.board.agentOf(e.Session, e.Task), detail: Clean(p.Command)}
+	f := fact{who: cmp.Or(s.who(e), text.Clean(p.Item)), agent: s.board.agentOf(e.Session, e.Task), detail: text.Clean(p.Command)}
 	switch e.Type {
 	case centurion.EventVerifyPassed:
 		f.mark, f.tone, f.text = "✓", good, "check passed"
@@ -17,7 +18,7 @@ func (s *story) check(e centurion.Event, p payload) []fact {
 			f.text = "final check passed"
 		}
 		if p.DurationMS > 0 {
-			f.detail = dots(f.detail, precise(p.duration()))
+			f.detail = text.Dots(f.detail, text.Took(p.duration()))
 		}
 		s.worth(&f, p)
 	case centurion.EventVerifyFailed:
@@ -28,8 +29,8 @@ func (s *story) check(e centurion.Event, p payload) []fact {
 		if p.Final {
 			f.text = "final check failed"
 		}
-		f.detail = dots(f.detail, fmt.Sprintf("exit %d", p.ExitCode))
-		f.body = tail(CleanLines(cmp.Or(p.Output, p.Error.Message)), maxTail)
+		f.detail = text.Dots(f.detail, fmt.Sprintf("exit %d", p.ExitCode))
+		f.body = tail(text.CleanLines(cmp.Or(p.Output, p.Error.Message)), maxTail)
 	case centurion.EventMergeDone:
 		f.mark, f.tone, f.text, f.detail = "✓", good, "integrated", mergeDetail(p)
 		if p.Person {
@@ -54,17 +55,17 @@ func (s *story) worth(f *fact, p payload) {
 	case centurion.ProofProven:
 		f.text = "proven: red without the work, green with it"
 		if p.FailureLine != "" {
-			f.body = []string{"taken out, it said: " + Clean(p.FailureLine)}
+			f.body = []string{"taken out, it said: " + text.Clean(p.FailureLine)}
 		}
 	case centurion.ProofRegression:
 		f.text = "check passed, before and after"
 	case centurion.ProofUnproven, centurion.ProofFlaky:
 		f.mark, f.tone, f.text = "!", warn, string(p.Proof)+", although it passed"
-		f.detail = dots(f.detail, Clean(p.Why))
+		f.detail = text.Dots(f.detail, text.Clean(p.Why))
 	}
 	for _, w := range p.Weakened {
 		f.mark, f.tone = "!", warn
-		f.body = append(f.body, "a check is weaker now: "+Clean(w))
+		f.body = append(f.body, "a check is weaker now: "+text.Clean(w))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/text"
 )
 
 // Choice is a question that one key answers.
@@ -47,7 +48,7 @@ func (m *choosing) Init() tea.Cmd { return nil }
 
 // View shows the question, and the answer once there is one.
 func (m *choosing) View() tea.View {
-	s := Clean(m.Text) + " "
+	s := text.Clean(m.Text) + " "
 	if m.done {
 		s += m.answer
 	}

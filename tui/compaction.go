@@ -5,6 +5,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/text"
 )
 
 // compacted tells in one line that a conversation was shortened.
@@ -19,7 +20,7 @@ func (s *story) compacted(e centurion.Event, agent string, root bool) fact {
 	if d.ByHost {
 		how = "summary from the record"
 	}
-	f.detail = dots(fmt.Sprintf("about %s → %s tokens", count(d.Before), count(d.After)), why, how)
+	f.detail = text.Dots(fmt.Sprintf("about %s → %s tokens", text.Tokens(d.Before), text.Tokens(d.After)), why, how)
 	return f
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/text"
 )
 
 // settle is how long a new dialog ignores the keys that decide, so that what a person was typing when it came up does not
@@ -116,7 +117,7 @@ func (d *dialog) lines(t theme, w, h int) []string {
 		keys = []string{t.paint(dim, "sending…")}
 	}
 	if d.err != "" {
-		keys = append([]string{t.paint(bad, fit(d.err, w-2))}, keys...)
+		keys = append([]string{t.paint(bad, text.Fit(d.err, w-2))}, keys...)
 	}
 	room := max(1, h-1-len(keys))
 	if len(body) > room {
@@ -126,7 +127,7 @@ func (d *dialog) lines(t theme, w, h int) []string {
 			d.whole = true
 		}
 		more := fmt.Sprintf("lines %d–%d of %d  ↑ ↓", d.offset+1, d.offset+room, len(body))
-		body = append(slices.Clone(body[d.offset:d.offset+room]), t.paint(dim, fit(more, w-2)))
+		body = append(slices.Clone(body[d.offset:d.offset+room]), t.paint(dim, text.Fit(more, w-2)))
 	} else {
 		d.offset, d.whole = 0, true
 	}
@@ -138,22 +139,22 @@ func (d *dialog) lines(t theme, w, h int) []string {
 	return out
 }
 
-func (d *dialog) title(t theme, text string, w int) string {
+func (d *dialog) title(t theme, said string, w int) string {
 	more := ""
 	if d.left > 0 {
 		more = fmt.Sprintf("%d more", d.left)
 	}
-	room := w - width(more) - 2
-	s := fit(text, room)
-	return t.paint(warn, s) + strings.Repeat(" ", max(0, w-width(s)-width(more))) + t.paint(dim, more)
+	room := w - text.Width(more) - 2
+	s := text.Fit(said, room)
+	return t.paint(warn, s) + strings.Repeat(" ", max(0, w-text.Width(s)-text.Width(more))) + t.paint(dim, more)
 }
 
 func (d *dialog) permission(t theme, w int) (title string, body, keys []string) {
 	a := d.ask
-	title = d.title(t, fmt.Sprintf("%s needs your permission: %s", cmp.Or(d.who, "an agent"), Escape(a.Permission)), w)
+	title = d.title(t, fmt.Sprintf("%s needs your permission: %s", cmp.Or(d.who, "an agent"), text.Escape(a.Permission)), w)
 	for _, p := range a.Patterns {
 		for l := range strings.SplitSeq(p, "\n") { // a script is read by its lines; everything else of it is made visible
-			for i, part := range wrapExact(Escape(l), w-2) {
+			for i, part := range text.WrapExact(text.Escape(l), w-2) {
 				lead := "  "
 				if i > 0 {
 					lead = "↪ "
@@ -164,16 +165,16 @@ func (d *dialog) permission(t theme, w int) (title string, body, keys []string) 
 	}
 	for _, why := range []string{a.Title, a.Text, metadata(a.Metadata, "reason"), metadata(a.Metadata, "description")} {
 		if why != "" && !slices.Contains(a.Patterns, why) {
-			for _, l := range wrap("why: "+Escape(why), w) { // a sentence, which is read by its words
+			for _, l := range text.Wrap("why: "+text.Escape(why), w) { // a sentence, which is read by its words
 				body = append(body, t.paint(dim, l))
 			}
 			break
 		}
 	}
 	if len(a.Always) > 0 {
-		body = append(body, wrapAll(t, dim, "always means: "+Escape(strings.Join(a.Always, ", ")), w)...)
+		body = append(body, wrapAll(t, dim, "always means: "+text.Escape(strings.Join(a.Always, ", ")), w)...)
 	}
-	return title, body, []string{fit("[o]nce  [a]lways  [r]eject", w)}
+	return title, body, []string{text.Fit("[o]nce  [a]lways  [r]eject", w)}
 }
 
 func metadata(m map[string]any, key string) string {
@@ -182,7 +183,7 @@ func metadata(m map[string]any, key string) string {
 }
 
 func wrapAll(t theme, c tone, s string, w int) []string {
-	lines := wrapExact(s, w)
+	lines := text.WrapExact(s, w)
 	for i, l := range lines {
 		lines[i] = t.paint(c, l)
 	}
@@ -199,7 +200,7 @@ func (d *dialog) plan(t theme, w int) (title string, body, keys []string) {
 	if d.level > 0 {
 		level = fmt.Sprintf("level %d", d.level)
 	}
-	title = d.title(t, dots("The plan", level, centurion.Count(len(items), "item")+" in "+centurion.Count(len(waves), "wave"), roles(items),
+	title = d.title(t, text.Dots("The plan", level, centurion.Count(len(items), "item")+" in "+centurion.Count(len(waves), "wave"), roles(items),
 		costRange(d.ask.CostLow, d.ask.CostHigh)), w)
 	for i, wave := range waves {
 		body = append(body, t.paint(dim, fmt.Sprintf("wave %d", i+1)))
@@ -208,39 +209,39 @@ func (d *dialog) plan(t theme, w int) (title string, body, keys []string) {
 		}
 	}
 	if len(stuck) > 0 {
-		body = append(body, t.paint(bad, fit("can never start: each waits for another or for an unknown item", w)))
+		body = append(body, t.paint(bad, text.Fit("can never start: each waits for another or for an unknown item", w)))
 		for _, it := range stuck {
 			body = append(body, planItem(t, it, w)...)
 		}
 	}
 	if len(items) == 0 {
-		body = append(body, wrapAll(t, dim, cmp.Or(Escape(d.ask.Text), "no items"), w)...)
+		body = append(body, wrapAll(t, dim, cmp.Or(text.Escape(d.ask.Text), "no items"), w)...)
 	}
-	return title, body, []string{fit("[enter] run it  [e]dit  [q] leave it", w)}
+	return title, body, []string{text.Fit("[enter] run it  [e]dit  [q] leave it", w)}
 }
 
 // planItem shows an item with its checks whole: accepting the plan allows them to run.
 func planItem(t theme, it Item, w int) []string {
 	after := ""
 	if len(it.After) > 0 {
-		after = "after " + Escape(strings.Join(it.After, ", "))
+		after = "after " + text.Escape(strings.Join(it.After, ", "))
 	}
-	id := pad(Escape(it.ID), min(6, max(3, width(it.ID))))
-	agent := pad(Escape(it.Agent), 9)
-	indent := 2 + width(id) + 1
+	id := text.Pad(text.Escape(it.ID), min(6, max(3, text.Width(it.ID))))
+	agent := text.Pad(text.Escape(it.Agent), 9)
+	indent := 2 + text.Width(id) + 1
 	lead := "  " + id + " "
 	if w >= narrow {
-		indent += width(agent) + 1
+		indent += text.Width(agent) + 1
 		lead += t.paint(roleTone(it.Agent), agent) + " "
 	}
-	out := []string{lead + fit(Escape(it.Title), w-indent)}
-	if room := w - indent - width(Escape(it.Title)) - 2; after != "" && room >= width(after) {
+	out := []string{lead + text.Fit(text.Escape(it.Title), w-indent)}
+	if room := w - indent - text.Width(text.Escape(it.Title)) - 2; after != "" && room >= text.Width(after) {
 		out[0] += "  " + t.paint(dim, after)
 	} else if after != "" {
-		out = append(out, strings.Repeat(" ", indent)+t.paint(dim, fit(after, w-indent)))
+		out = append(out, strings.Repeat(" ", indent)+t.paint(dim, text.Fit(after, w-indent)))
 	}
 	for _, v := range it.Verify {
-		for _, l := range wrapExact("check: "+Escape(v), w-indent) {
+		for _, l := range text.WrapExact("check: "+text.Escape(v), w-indent) {
 			out = append(out, strings.Repeat(" ", indent)+t.paint(dim, l))
 		}
 	}
@@ -252,7 +253,7 @@ func roles(items []Item) string {
 	n := map[string]int{}
 	for _, it := range items {
 		if it.Agent != "" {
-			n[Escape(strings.ToLower(it.Agent))]++
+			n[text.Escape(strings.ToLower(it.Agent))]++
 		}
 	}
 	var parts []string
@@ -267,9 +268,9 @@ func costRange(low, high float64) string {
 	case high <= 0:
 		return ""
 	case low <= 0 || low >= high:
-		return fmt.Sprintf("about $%.2f", high)
+		return "about " + text.USD(high)
 	}
-	return fmt.Sprintf("about $%.2f–$%.2f", low, high)
+	return "about " + text.USD(low) + "–" + text.USD(high)
 }
 
 // input is a line that a person types.
@@ -319,7 +320,7 @@ func (in *input) insert(s string) {
 		if r == '\n' || r == '\r' || r == '\t' {
 			return ' '
 		}
-		if isControl(r) {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 {
 			return -1
 		}
 		return r
@@ -331,9 +332,9 @@ func (in *input) insert(s string) {
 // line shows the text around the cursor in w cells.
 func (in *input) line(w int) string {
 	const cursor = "▏"
-	before, after := Escape(string(in.text[:in.pos])), Escape(string(in.text[in.pos:]))
-	for width(before) > w-2 && before != "" {
+	before, after := text.Escape(string(in.text[:in.pos])), text.Escape(string(in.text[in.pos:]))
+	for text.Width(before) > w-2 && before != "" {
 		before = string([]rune(before)[1:])
 	}
-	return before + cursor + fit(after, w-1-width(before))
+	return before + cursor + text.Fit(after, w-1-text.Width(before))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"centurion"
+	"centurion/text"
 	"centurion/event"
 )
 
@@ -38,7 +39,7 @@ func TestFacts(t *testing.T) {
 		"a final check fails":   {at(centurion.EventVerifyFailed, "ses_0", "", event.VerifyData{Command: "make", Final: true, ExitCode: 2}), "✗ commander: final check failed · make · exit 2"},
 		"your work in the way":  {at(centurion.EventMergeConflict, "", "", data{"person": true, "files": []string{"a.go"}}), "✗ not merged: your own work stands in the way · a.go"},
 		"a conflict of theirs":  {at(centurion.EventMergeConflict, "ses_T1", "tsk_T1", data{"files": []string{"a.go", "b.go"}}), "↻ worker T1: conflict|a.go b.go"},
-		"tried again":           {at(centurion.EventTaskRetrying, "ses_T1", "tsk_T1", data{"reason": "stall", "wait_ms": 4000}), "↻ worker T1: tries again in 4.0s · stall"},
+		"tried again":           {at(centurion.EventTaskRetrying, "ses_T1", "tsk_T1", data{"reason": "stall", "wait_ms": 4000}), "↻ worker T1: tries again in 4s · stall"},
 		"tried again at once":   {at(centurion.EventTaskRetrying, "ses_T1", "tsk_T1", data{"reason": "stall"}), "↻ worker T1: tries again · stall"},
 		"a task nobody knows":   {at(centurion.EventTaskDelivered, "", "tsk_T1", data{}), ""},
 		"another model":         {at(centurion.EventSessionModel, "ses_T1", "tsk_T1", data{"to": "b/2", "reason": "a/1 is overloaded; going on with b/2"}), "↻ worker T1: |b/2 · a/1 is overloaded"},
@@ -216,7 +217,7 @@ func TestWhereWorkStands(t *testing.T) {
 		}
 	}
 	for l := range strings.Lines(out.String()) {
-		if width(strings.TrimSuffix(l, "\n")) > 40 {
+		if text.Width(strings.TrimSuffix(l, "\n")) > 40 {
 			t.Errorf("too wide: %q", l)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/event/toast"
+	"centurion/text"
 )
 
 // frame is the live region of the view: what is true now, in at most Height lines of at most Width cells.
@@ -66,31 +67,31 @@ func (f frame) header(w int) []string {
 	case state == "":
 		state = "starting"
 	}
-	cost := money(u)
+	cost := text.Cost(u)
 	switch {
 	case b.MaxCost > 0 && !u.Unpriced:
-		cost += "/" + strings.TrimSuffix(usd(b.MaxCost), ".00")
+		cost += "/" + strings.TrimSuffix(text.USD(b.MaxCost), ".00")
 	case b.MaxTokens > 0:
-		cost = count(u.Tokens.Total()) + "/" + count(b.MaxTokens) + " tok · " + cost
+		cost = text.Tokens(u.Tokens.Total()) + "/" + text.Tokens(b.MaxTokens) + " tok · " + cost
 	}
 	tokens := ""
 	if b.MaxTokens == 0 || b.MaxCost > 0 && !u.Unpriced {
-		tokens = count(u.Tokens.Total()) + " tok"
+		tokens = text.Tokens(u.Tokens.Total()) + " tok"
 	}
-	facts := dots(level, state, span(b.Elapsed(f.now)), tokens, cost)
-	title := func(room int) string { return t.paint(commander, "◆ ") + t.paint(strong, fit(b.Goal, room-2)) }
+	facts := text.Dots(level, state, text.Span(b.Elapsed(f.now)), tokens, cost)
+	title := func(room int) string { return t.paint(commander, "◆ ") + t.paint(strong, text.Fit(b.Goal, room-2)) }
 	var out []string
-	if room := w - width(facts) - 2; w >= narrow && room >= 20 {
+	if room := w - text.Width(facts) - 2; w >= narrow && room >= 20 {
 		left := title(room)
-		out = []string{left + strings.Repeat(" ", max(2, w-width(left)-width(facts))) + f.headFacts(facts, state)}
+		out = []string{left + strings.Repeat(" ", max(2, w-text.Width(left)-text.Width(facts))) + f.headFacts(facts, state)}
 	} else {
-		out = []string{title(w), "  " + f.headFacts(fit(facts, w-2), state)}
+		out = []string{title(w), "  " + f.headFacts(text.Fit(facts, w-2), state)}
 	}
 	if f.notice != "" {
-		out = append(out, t.paint(warn, "! "+fit(f.notice, w-2)))
+		out = append(out, t.paint(warn, "! "+text.Fit(f.notice, w-2)))
 	}
 	if n := b.Countdown.Sub(f.now); n > 0 && b.Status.Alive() {
-		out = append(out, t.paint(dim, fit("  goes on in "+span(n+time.Second-1), w)))
+		out = append(out, t.paint(dim, text.Fit("  goes on in "+text.Span(n+time.Second-1), w)))
 	}
 	return out
 }
@@ -130,7 +131,7 @@ func (f frame) workers(w, room int) []string {
 		out = append(out, r.line(f.theme, cols, w))
 	}
 	if folded > 0 && room > 0 {
-		out = append(out, f.theme.paint(dim, fit(fmt.Sprintf("  … %s", centurion.Count(folded, "more worker")), w)))
+		out = append(out, f.theme.paint(dim, text.Fit(fmt.Sprintf("  … %s", centurion.Count(folded, "more worker")), w)))
 	}
 	return out
 }
@@ -172,7 +173,7 @@ func (f frame) commander() row {
 }
 
 func (f frame) task(t *Task) row {
-	r := row{name: t.Name(), agent: t.Agent, title: t.Title, doing: t.Doing, loud: dim, age: span(t.Age(f.now))}
+	r := row{name: t.Name(), agent: t.Agent, title: t.Title, doing: t.Doing, loud: dim, age: text.Span(t.Age(f.now))}
 	r.mark, r.tone = taskMark(t.Status)
 	if r.tone == plain {
 		r.tone = roleTone(t.Agent)
@@ -203,9 +204,9 @@ func (f frame) retry(r *row, w *Retry) {
 		s = fmt.Sprintf("retry %d", w.Attempt)
 	}
 	if left := w.Until.Sub(f.now); left > 0 {
-		s += " in " + span(left+time.Second-1)
+		s += " in " + text.Span(left+time.Second-1)
 	}
-	r.doing = dots(s, w.Reason)
+	r.doing = text.Dots(s, w.Reason)
 }
 
 // layout is the widths of the worker table's columns.
@@ -217,10 +218,10 @@ func columns(rows []row, w int) layout {
 	var c layout
 	titles := 0
 	for _, r := range rows {
-		c.name = max(c.name, min(8, width(r.name)))
-		c.agent = max(c.agent, min(10, width(r.agent)))
+		c.name = max(c.name, min(8, text.Width(r.name)))
+		c.agent = max(c.agent, min(10, text.Width(r.agent)))
 		if r.doing != "" {
-			titles = max(titles, width(r.title))
+			titles = max(titles, text.Width(r.title))
 		}
 	}
 	const mark, age, gap = 4, 7, 2 // "  ● ", "  12m34s"
@@ -237,9 +238,9 @@ func columns(rows []row, w int) layout {
 
 func (r row) line(t theme, c layout, w int) string {
 	var b strings.Builder
-	b.WriteString("  " + t.paint(r.tone, r.mark) + " " + pad(r.name, c.name) + " ")
+	b.WriteString("  " + t.paint(r.tone, r.mark) + " " + text.Pad(r.name, c.name) + " ")
 	if c.agent > 0 {
-		b.WriteString(t.paint(roleTone(r.agent), pad(r.agent, c.agent)) + "  ")
+		b.WriteString(t.paint(roleTone(r.agent), text.Pad(r.agent, c.agent)) + "  ")
 	}
 	title := plain
 	if r.soft {
@@ -247,15 +248,15 @@ func (r row) line(t theme, c layout, w int) string {
 	}
 	switch {
 	case c.doing == 0 && r.loud == warn: // narrow: what holds a worker up matters more than its title
-		b.WriteString(t.paint(warn, pad(r.doing, c.title)))
+		b.WriteString(t.paint(warn, text.Pad(r.doing, c.title)))
 	case c.doing == 0:
-		b.WriteString(t.paint(title, pad(r.title, c.title)))
+		b.WriteString(t.paint(title, text.Pad(r.title, c.title)))
 	case r.doing == "":
-		b.WriteString(t.paint(title, pad(r.title, c.title+2+c.doing)))
+		b.WriteString(t.paint(title, text.Pad(r.title, c.title+2+c.doing)))
 	default:
-		b.WriteString(t.paint(title, pad(r.title, c.title)) + "  " + t.paint(r.loud, pad(r.doing, c.doing)))
+		b.WriteString(t.paint(title, text.Pad(r.title, c.title)) + "  " + t.paint(r.loud, text.Pad(r.doing, c.doing)))
 	}
-	return strings.TrimRight(b.String()+" "+t.paint(dim, padLeft(r.age, 6)), " ")
+	return strings.TrimRight(b.String()+" "+t.paint(dim, text.PadLeft(r.age, 6)), " ")
 }
 
 // footer counts slots and draws the bar over the todo list.
@@ -263,18 +264,18 @@ func (f frame) footer(w int) []string {
 	b, t := f.board, f.theme
 	var out []string
 	if line := slots(b.list()); line != "" {
-		out = append(out, t.paint(dim, fit("  "+line, w)))
+		out = append(out, t.paint(dim, text.Fit("  "+line, w)))
 	}
 	if total := b.Todo.Total(); total > 0 {
 		label := fmt.Sprintf(" %d/%d", b.Todo.Done, total)
 		if b.Todo.Blocked > 0 {
 			label += fmt.Sprintf(" · %d blocked", b.Todo.Blocked)
 		}
-		full, empty := bar(b.Todo.Done, total, min(40, max(4, w-2-width(label))))
+		full, empty := bar(b.Todo.Done, total, min(40, max(4, w-2-text.Width(label))))
 		out = append(out, "  "+t.paint(good, full)+t.paint(dim, empty)+label)
 	}
 	if f.toast.text != "" {
-		out = append(out, t.paint(f.toast.tone, fit("  "+f.toast.mark+" "+f.toast.text, w)))
+		out = append(out, t.paint(f.toast.tone, text.Fit("  "+f.toast.mark+" "+f.toast.text, w)))
 	}
 	return out
 }
@@ -291,5 +292,5 @@ func slots(l toast.List) string {
 	if n := len(l.In(centurion.TaskQueued, centurion.TaskWaiting)); n > 0 {
 		queued = fmt.Sprintf("Queued (%d)", n)
 	}
-	return dots(l.Head(), queued, line)
+	return text.Dots(l.Head(), queued, line)
 }

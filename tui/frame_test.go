@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/text"
 )
 
 // OPAL-57, SUB-15, ORCH-98
@@ -59,8 +60,8 @@ func checkFrame(t *testing.T, content string, w, h int) {
 		t.Errorf("%d lines on a terminal of %d", len(lines), h)
 	}
 	for _, l := range lines {
-		if width(l) > w {
-			t.Errorf("%d cells on a terminal of %d: %q", width(l), w, l)
+		if text.Width(l) > w {
+			t.Errorf("%d cells on a terminal of %d: %q", text.Width(l), w, l)
 		}
 	}
 }
@@ -89,8 +90,8 @@ func TestFramesFit(t *testing.T) {
 				m := s.view(t, w, h, Options{})
 				checkFrame(t, m.content, w, h)
 				for _, l := range m.pending {
-					if width(l) > w {
-						t.Errorf("%s %d×%d: %d cells: %q", name, w, h, width(l), l)
+					if text.Width(l) > w {
+						t.Errorf("%s %d×%d: %d cells: %q", name, w, h, text.Width(l), l)
 					}
 				}
 			}

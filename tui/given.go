@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 // PromptHash names a system prompt: the SHA-256 of its bytes in hexadecimal. Two sessions with the same hash were told the
@@ -26,14 +27,14 @@ func (p *page) given(c *centurion.Session, o ShowOptions) {
 	if from == "" {
 		from = "built in"
 	}
-	p.field("prompt", dots(Clean(c.Agent), Clean(from), centurion.Count(len(c.Metadata.System), "byte"), "sha256 "+PromptHash(c.Metadata.System)[:12]))
+	p.field("prompt", text.Dots(text.Clean(c.Agent), text.Clean(from), centurion.Count(len(c.Metadata.System), "byte"), "sha256 "+PromptHash(c.Metadata.System)[:12]))
 	var files []string
 	for _, g := range c.Metadata.Given {
 		how := "whole"
 		if !g.Whole {
 			how = "in part"
 		}
-		files = append(files, fmt.Sprintf("%s %s (%s, version %.12s)", Clean(g.Path), how, centurion.Count(g.Bytes, "byte"), g.Version))
+		files = append(files, fmt.Sprintf("%s %s (%s, version %.12s)", text.Clean(g.Path), how, centurion.Count(g.Bytes, "byte"), g.Version))
 	}
 	p.field("given", strings.Join(files, ", "))
 	if !o.Prompt {

@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/guard"
 	"centurion/orchestrator"
+	"centurion/text"
 )
 
 // Writer takes what a person writes to the Commander. Write is called from a goroutine of its own and may block until the
@@ -85,22 +86,22 @@ func (m *live) prompt(w int) []string {
 	case m.dialog != nil:
 		return nil
 	case l == nil && (m.esc.sent || !m.esc.armed.IsZero() && strings.HasPrefix(m.escHint(), "esc")):
-		return []string{t.paint(warn, fit("  "+m.escHint(), w))}
+		return []string{t.paint(warn, text.Fit("  "+m.escHint(), w))}
 	case m.o.Writer == nil:
 		return nil
 	case l == nil && m.unread:
-		return []string{t.paint(dim, fit("  sent; "+m.story.board.owner()+" reads it after what it is at", w))}
+		return []string{t.paint(dim, text.Fit("  sent; "+m.story.board.owner()+" reads it after what it is at", w))}
 	case l == nil:
-		return []string{t.paint(dim, fit("  "+dots("[m] write to "+m.story.board.owner(), m.escHint()), w))}
+		return []string{t.paint(dim, text.Fit("  "+text.Dots("[m] write to "+m.story.board.owner(), m.escHint()), w))}
 	}
-	hint := t.paint(dim, fit("  enter sends it to "+m.story.board.owner()+" · esc drops it", w))
+	hint := t.paint(dim, text.Fit("  enter sends it to "+m.story.board.owner()+" · esc drops it", w))
 	switch {
 	case l.sent:
 		hint = t.paint(dim, "  sending…")
 	case l.err != "":
-		hint = t.paint(bad, fit("  "+l.err, w))
+		hint = t.paint(bad, text.Fit("  "+l.err, w))
 	case len(m.story.board.Asks) > 0:
-		hint = t.paint(warn, fit("  somebody needs you: send this or drop it with esc first", w))
+		hint = t.paint(warn, text.Fit("  somebody needs you: send this or drop it with esc first", w))
 	}
 	return []string{"› " + l.input.line(w-3), hint}
 }

@@ -18,6 +18,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/text"
 )
 
 const (
@@ -256,9 +257,9 @@ func (m *live) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 func errText(err error) string {
-	s := Clean(err.Error())
+	s := text.Clean(err.Error())
 	if h := centurion.HintOf(err); h != "" {
-		s += " (" + Clean(h) + ")"
+		s += " (" + text.Clean(h) + ")"
 	}
 	return s
 }
@@ -475,7 +476,7 @@ func (m *live) lastFrame() string {
 	}
 	var out []string
 	for _, l := range append([]string{rule(m.theme, max(m.w, minWidth))}, summary(b, m.theme)...) {
-		out = append(out, wrap(l, max(m.w, minWidth))...)
+		out = append(out, text.Wrap(l, max(m.w, minWidth))...)
 	}
 	return strings.Join(out, "\n") + "\n"
 }

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"centurion"
+	"centurion/text"
 )
 
 // past is what happened on the stage so far, for a view that begins with the newest of it if tell is set.
@@ -84,7 +85,7 @@ func TestResize(t *testing.T) {
 		t.Errorf("%d lines are told again:\n%s", len(m.pending), told)
 	}
 	for _, l := range append(m.pending, strings.Split(m.content, "\n")...) {
-		if width(l) > 60 {
+		if text.Width(l) > 60 {
 			t.Errorf("%q is wider than the terminal", l)
 		}
 	}

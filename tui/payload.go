@@ -6,6 +6,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/text"
 )
 
 // payload is the union of what package event lets the data of events hold. One reader for all types keeps the view
@@ -167,11 +168,11 @@ func (e *errorText) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-func withHint(text, hint string) string {
+func withHint(said, hint string) string {
 	if hint == "" {
-		return Clean(text)
+		return text.Clean(said)
 	}
-	return Clean(text) + " (" + Clean(hint) + ")"
+	return text.Clean(said) + " (" + text.Clean(hint) + ")"
 }
 
 // tokenCount is a count of tokens by kind, or one number.

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"centurion"
+	"centurion/text"
 )
 
 // RunPlain writes one line for each fact, without colour and without going back: for logs, pipes and screen readers. It
@@ -56,27 +57,19 @@ func outputError(err error) error {
 
 // plainLine is the fact on one line with the time of day.
 func (f fact) plainLine() string {
-	text := f.text
+	said := f.text
 	if f.foot != "" {
-		text = f.foot
+		said = f.foot
 		f.detail = f.text
 	}
-	if who := f.who; who != "" && text != "" {
-		text = who + ": " + text
+	if who := f.who; who != "" && said != "" {
+		said = who + ": " + said
 	}
-	line := f.at.Local().Format("15:04:05") + " " + f.mark + " " + dots(text, f.detail)
-	if quote := Clean(strings.Join(f.body, " ")); quote != "" {
-		line += " · " + cut(quote, maxPlainQuote)
+	line := f.at.Local().Format("15:04:05") + " " + f.mark + " " + text.Dots(said, f.detail)
+	if quote := text.Clean(strings.Join(f.body, " ")); quote != "" {
+		line += " · " + text.Cut(quote, maxPlainQuote)
 	}
 	return line
-}
-
-// cut keeps the first n characters of s.
-func cut(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
 }
 
 // RunJSON writes one JSON object a line for every event, and nothing else: who wants no deltas leaves them out of the
@@ -110,7 +103,7 @@ func RunJSON(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event,
 // harmlessJSON writes the characters that JSON allows in strings and a terminal might obey as \u escapes: it means the
 // same to a program and is safe to look at.
 func harmlessJSON(line []byte) []byte {
-	bad := func(r rune) bool { return r == 0x7f || r >= 0x80 && (isControl(r) || isHidden(r)) }
+	bad := func(r rune) bool { return r >= 0x7f && text.Unsafe(r) }
 	if !bytes.ContainsFunc(line, bad) {
 		return line
 	}

@@ -11,6 +11,7 @@ import (
 	"centurion/event"
 	"centurion/event/progress"
 	"centurion/event/toast"
+	"centurion/text"
 )
 
 // list is what the board's tasks are in the consolidated list.
@@ -36,11 +37,11 @@ func (t *Task) noun() centurion.Task {
 // toastFact is a notice in passing as a line.
 func toastFact(e centurion.Event) fact {
 	d, _ := event.Decode[toast.Toast](e) // of another form: an empty line says so little as nothing
-	lines := CleanLines(d.Message)
-	if title := Clean(d.Title); title != "" && title != strings.Join(lines, " ") {
+	lines := text.CleanLines(d.Message)
+	if title := text.Clean(d.Title); title != "" && title != strings.Join(lines, " ") {
 		lines = append([]string{title}, lines...)
 	}
-	return fact{at: e.Time.Time, mark: "»", tone: toastTone(d.Variant), text: dots(lines...)}
+	return fact{at: e.Time.Time, mark: "»", tone: toastTone(d.Variant), text: text.Dots(lines...)}
 }
 
 func toastTone(v toast.Variant) tone {
@@ -74,8 +75,8 @@ func Progress(w io.Writer, all []progress.Snapshot, o ShowOptions) error {
 		if total := s.Todo.Open + s.Todo.Running + s.Todo.Done + s.Todo.Blocked; total > 0 {
 			done = fmt.Sprintf("%d/%d", s.Todo.Done, total)
 		}
-		p.line(fmt.Sprintf("%4d  %7s  %7d  %7s  %8s  %7s", s.Step, done, s.Running, count(s.Tokens.Total()),
-			money(centurion.Usage{USD: s.Cost, Unpriced: s.Unpriced}), span(time.Duration(s.ElapsedMS)*time.Millisecond)))
+		p.line(fmt.Sprintf("%4d  %7s  %7d  %7s  %8s  %7s", s.Step, done, s.Running, text.Tokens(s.Tokens.Total()),
+			text.Cost(centurion.Usage{USD: s.Cost, Unpriced: s.Unpriced}), text.Span(time.Duration(s.ElapsedMS)*time.Millisecond)))
 	}
 	return p.flush(w)
 }
@@ -86,7 +87,7 @@ func Notices(w io.Writer, all []centurion.Event, o ShowOptions) error {
 	p := page{theme: theme{o.Color}, w: o.Width}
 	for _, e := range all {
 		f := toastFact(e)
-		p.line(f.at.In(o.Now.Location()).Format("15:04:05") + " " + p.theme.paint(f.tone, f.mark) + " " + fit(f.text, o.Width-11))
+		p.line(f.at.In(o.Now.Location()).Format("15:04:05") + " " + p.theme.paint(f.tone, f.mark) + " " + text.Fit(f.text, o.Width-11))
 	}
 	return p.flush(w)
 }

@@ -83,7 +83,7 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `STEP     TODO  RUNNING   TOKENS      COST  ELAPSED
-   1        -        0     2.1k   $0.0120       4s
+   1        -        0     2.1k    $0.012       4s
   12      3/6        1     1.2M        $?    2m05s
 `
 	if b.String() != want {

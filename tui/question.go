@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"centurion/orchestrator"
+	"centurion/text"
 )
 
 // choose moves between the choices of a question, and reports whether the key was meant for that.
@@ -50,12 +51,12 @@ func (d *dialog) question(t theme, w int) (title string, body, keys []string) {
 	a := d.ask
 	title = d.title(t, cmp.Or(d.who, "an agent")+" asks", w)
 	if a.Line != "" {
-		for _, l := range wrap(Clean(fmt.Sprintf("%s, below %s", a.Address, a.Line)), w) {
+		for _, l := range text.Wrap(text.Clean(fmt.Sprintf("%s, below %s", a.Address, a.Line)), w) {
 			body = append(body, t.paint(dim, l))
 		}
 	}
-	for _, l := range CleanLines(cmp.Or(a.Text, a.Title)) {
-		body = append(body, wrap(l, w)...)
+	for _, l := range text.CleanLines(cmp.Or(a.Text, a.Title)) {
+		body = append(body, text.Wrap(l, w)...)
 	}
 	d.lead = len(body)
 	for i, o := range a.Options {
@@ -63,7 +64,7 @@ func (d *dialog) question(t theme, w int) (title string, body, keys []string) {
 		if i+1 == d.choice && len(d.input.text) == 0 {
 			mark, c = "›", strong
 		}
-		for _, l := range wrap(fmt.Sprintf("%s %d  %s", mark, i+1, Clean(o)), w) {
+		for _, l := range text.Wrap(fmt.Sprintf("%s %d  %s", mark, i+1, text.Clean(o)), w) {
 			body = append(body, t.paint(c, l))
 		}
 	}
@@ -71,5 +72,5 @@ func (d *dialog) question(t theme, w int) (title string, body, keys []string) {
 	if len(a.Options) > 0 {
 		hint = "↑ ↓, a number or your own words; enter sends it · esc: no answer"
 	}
-	return title, body, []string{"› " + d.input.line(w-3), t.paint(dim, fit(hint, w))}
+	return title, body, []string{"› " + d.input.line(w-3), t.paint(dim, text.Fit(hint, w))}
 }

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/text"
 )
 
 // receipt is a line for one run of a check: when it was, how it ended, what it is worth, and which of several it is.
 func (p *page) receipt(r centurion.Receipt, run string, o ShowOptions) {
-	mark, c, how := "✓", good, precise(time.Duration(r.Millis)*time.Millisecond)
+	mark, c, how := "✓", good, text.Took(time.Duration(r.Millis)*time.Millisecond)
 	switch {
 	case !r.Passed:
-		mark, c, how = "✗", bad, cmp.Or(Clean(r.Error), fmt.Sprintf("exit %d", r.ExitCode))
+		mark, c, how = "✗", bad, cmp.Or(text.Clean(r.Error), fmt.Sprintf("exit %d", r.ExitCode))
 	case r.Proof != "":
-		how = dots(how, string(r.Proof))
+		how = text.Dots(how, string(r.Proof))
 		if !r.Proof.Solid() {
 			mark, c = "?", warn
 		}
@@ -25,7 +26,7 @@ func (p *page) receipt(r centurion.Receipt, run string, o ShowOptions) {
 	if !r.Time.IsZero() {
 		when = r.Time.In(o.Now.Location()).Format("15:04:05") + " "
 	}
-	p.line(p.theme.paint(c, mark) + " " + fit(when+dots(how, run, checkedWhat(r))+" "+Escape(r.Command), p.w-2))
+	p.line(p.theme.paint(c, mark) + " " + text.Fit(when+text.Dots(how, run, checkedWhat(r))+" "+text.Escape(r.Command), p.w-2))
 }
 
 // runOf says which of the runs of a check for the same thing a receipt is of; nothing of the only one.
@@ -54,7 +55,7 @@ func checkedWhat(r centurion.Receipt) string {
 	case r.Final:
 		return "final"
 	}
-	return cmp.Or(Clean(r.Item), "mission")
+	return cmp.Or(text.Clean(r.Item), "mission")
 }
 
 // doubt is what the checks of a completed task are worth, in a word, where that is too little.
@@ -88,5 +89,5 @@ func doubtful(r centurion.Receipt) string {
 	if !r.Passed || r.Proof == "" || r.Proof.Solid() {
 		return ""
 	}
-	return Clean(string(r.Proof))
+	return text.Clean(string(r.Proof))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 // minWidth is the narrowest terminal that is drawn for; on a narrower one lines are cut.
@@ -20,37 +21,37 @@ func (f fact) lines(t theme, w int) []string {
 		return f.block(t, w)
 	}
 	prefix := strings.Repeat("│ ", f.depth)
-	room := w - width(prefix) - 2
+	room := w - text.Width(prefix) - 2
 	head := t.paint(f.tone, f.mark) + " "
 	prefix = t.paint(dim, prefix)
 	var out []string
 	if f.mark == "◆" {
-		for i, l := range wrap(f.text, room) {
+		for i, l := range text.Wrap(f.text, room) {
 			if i > 0 {
 				head = "  "
 			}
 			out = append(out, head+t.paint(strong, l))
 		}
-		for _, l := range wrap(f.detail, room) {
+		for _, l := range text.Wrap(f.detail, room) {
 			out = append(out, "  "+t.paint(dim, l))
 		}
 		return out
 	}
 	if f.isSpeech() {
-		first, rest := wrapAfter(f.text, width(f.who)+2, room)
+		first, rest := wrapAfter(f.text, text.Width(f.who)+2, room)
 		out = append(out, prefix+head+t.paint(roleTone(f.agent), f.who)+"  "+first)
 		for _, l := range rest {
 			out = append(out, prefix+"  "+l)
 		}
 		for _, b := range f.body {
-			for _, l := range wrap(b, room) {
+			for _, l := range text.Wrap(b, room) {
 				out = append(out, prefix+"  "+l)
 			}
 		}
 		return out
 	}
 	if f.whole {
-		for _, l := range wrap(f.text, room) {
+		for _, l := range text.Wrap(f.text, room) {
 			out = append(out, prefix+head+l)
 			head = "  "
 		}
@@ -58,7 +59,7 @@ func (f fact) lines(t theme, w int) []string {
 	}
 	out = append(out, prefix+head+f.headLine(t, room))
 	for _, b := range f.body {
-		out = append(out, prefix+t.paint(dim, "  │ "+fit(b, room-2)))
+		out = append(out, prefix+t.paint(dim, "  │ "+text.Fit(b, room-2)))
 	}
 	return out
 }
@@ -71,15 +72,15 @@ func (f fact) headLine(t theme, w int) string {
 	var b strings.Builder
 	left := w
 	add := func(c tone, s, gap string) {
-		if s == "" || left <= width(gap) {
+		if s == "" || left <= text.Width(gap) {
 			return
 		}
 		if left < w {
 			b.WriteString(t.paint(dim, gap))
-			left -= width(gap)
+			left -= text.Width(gap)
 		}
-		s = fit(s, left)
-		left -= width(s)
+		s = text.Fit(s, left)
+		left -= text.Width(s)
 		b.WriteString(t.paint(c, s))
 	}
 	add(roleTone(f.agent), f.who, "")
@@ -95,7 +96,7 @@ func (f fact) headLine(t theme, w int) string {
 // wrapAfter wraps s so that its first line leaves indent cells free.
 func wrapAfter(s string, indent, w int) (first string, rest []string) {
 	const filler = "\u2007" // a space that no wrapping breaks at
-	lines := wrap(strings.Repeat(filler, indent)+s, w)
+	lines := text.Wrap(strings.Repeat(filler, indent)+s, w)
 	return strings.TrimLeft(lines[0], filler), lines[1:]
 }
 
@@ -106,27 +107,27 @@ func wrapAfter(s string, indent, w int) (first string, rest []string) {
 //	└─ done 12s · $0.0100
 func (f fact) block(t theme, w int) []string {
 	prefix := strings.Repeat("│ ", f.depth)
-	room := w - width(prefix) - 3
+	room := w - text.Width(prefix) - 3
 	prefix = t.paint(dim, prefix)
 	accent := roleTone(f.agent)
-	who := fit(f.who, room)
+	who := text.Fit(f.who, room)
 	title := ""
-	switch left := room - width(who) - 3; {
+	switch left := room - text.Width(who) - 3; {
 	case who == "":
-		title = fit(f.text, room)
+		title = text.Fit(f.text, room)
 	case f.text != "" && left > 3:
-		title = t.paint(dim, " · ") + fit(f.text, left)
+		title = t.paint(dim, " · ") + text.Fit(f.text, left)
 	}
 	out := []string{prefix + t.paint(accent, "┌─ "+who) + title}
 	for _, b := range f.body {
-		for _, l := range wrap(b, room) {
+		for _, l := range text.Wrap(b, room) {
 			out = append(out, prefix+t.paint(accent, "│")+" "+l)
 		}
 	}
 	for i, l := range out {
 		out[i] = strings.TrimRight(l, " ")
 	}
-	return append(out, prefix+t.paint(accent, "└─ ")+t.paint(f.tone, fit(f.foot, room)))
+	return append(out, prefix+t.paint(accent, "└─ ")+t.paint(f.tone, text.Fit(f.foot, room)))
 }
 
 // Summary writes how the mission ended, what it cost and what to do next.
@@ -151,9 +152,9 @@ func summary(b *Board, t theme) []string {
 	}
 	head := t.paint(tone, mark+" "+word)
 	if took > 0 {
-		head += " after " + precise(took)
+		head += " after " + text.Took(took)
 	}
-	head += t.paint(dim, " · "+dots(tokenText(u), money(u)))
+	head += t.paint(dim, " · "+text.Dots(tokenText(u), text.Cost(u)))
 	out := []string{head}
 	if end.Summary != "" && end.Summary != b.Commander.Said {
 		for _, l := range clip(strings.Split(end.Summary, "\n"), maxSaid) {
@@ -163,12 +164,12 @@ func summary(b *Board, t theme) []string {
 	if b.Reason != "" && b.Status != centurion.MissionCompleted {
 		out = append(out, "  "+b.Reason)
 	}
-	out = append(out, "  "+t.paint(dim, dots(todoText(b.Todo), proofText(b, end), taskText(end.Tasks, b))))
+	out = append(out, "  "+t.paint(dim, text.Dots(todoText(b.Todo), proofText(b, end), taskText(end.Tasks, b))))
 	for _, a := range b.Asks {
 		if b.Status != centurion.MissionPaused && b.Status != centurion.MissionBlocked {
 			break // nobody waits for the answer any more
 		}
-		out = append(out, "  "+t.paint(warn, "? ")+dots(askTitle(a), "`"+askCommand(a)+"`"))
+		out = append(out, "  "+t.paint(warn, "? ")+text.Dots(askTitle(a), "`"+askCommand(a)+"`"))
 	}
 	if n := nextStep(b); n != "" {
 		out = append(out, "  "+t.paint(dim, "next: ")+n)
@@ -180,12 +181,12 @@ func tokenText(u centurion.Usage) string {
 	tk := u.Tokens
 	var detail []string
 	if tk.Cache.Read > 0 {
-		detail = append(detail, count(tk.Cache.Read)+" cached")
+		detail = append(detail, text.Tokens(tk.Cache.Read)+" cached")
 	}
 	if tk.Reasoning > 0 {
-		detail = append(detail, count(tk.Reasoning)+" reasoning")
+		detail = append(detail, text.Tokens(tk.Reasoning)+" reasoning")
 	}
-	s := count(tk.Total()) + " tokens"
+	s := text.Tokens(tk.Total()) + " tokens"
 	if len(detail) > 0 {
 		s += " (" + strings.Join(detail, ", ") + ")"
 	}
@@ -241,7 +242,7 @@ func provenWords(e *End) string {
 		var told []string
 		for _, id := range doubt.items {
 			if by := e.Reviewed[id].String(); by != "" {
-				id += " (reviewed by agent " + Clean(by) + ")"
+				id += " (reviewed by agent " + text.Clean(by) + ")"
 			}
 			told = append(told, id)
 		}
@@ -276,7 +277,7 @@ func taskText(tasks map[string]int, b *Board) string {
 	for _, s := range slices.Sorted(maps.Keys(tasks)) {
 		if !known[s] && tasks[s] > 0 {
 			total += tasks[s]
-			parts = append(parts, fmt.Sprintf("%d %s", tasks[s], Clean(s)))
+			parts = append(parts, fmt.Sprintf("%d %s", tasks[s], text.Clean(s)))
 		}
 	}
 	if total == 0 {
@@ -321,16 +322,16 @@ func askTitle(a *Ask) string {
 	case "plan":
 		return "the plan waits for you"
 	case "question":
-		return strings.TrimSpace(a.Agent + " asks: " + EscapeWords(a.Text+a.Title))
+		return strings.TrimSpace(a.Agent + " asks: " + text.EscapeWords(a.Text+a.Title))
 	}
 	return strings.TrimSpace(a.Agent + " needs permission: " + askSubject(a))
 }
 
 func askCommand(a *Ask) string {
 	if a.Type == "question" {
-		return "centurion answer " + Escape(a.ID) + " TEXT"
+		return "centurion answer " + text.Escape(a.ID) + " TEXT"
 	}
-	return "centurion approve " + Escape(a.ID)
+	return "centurion approve " + text.Escape(a.ID)
 }
 
 // rule is the line between what happened and what happens now.

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/event/toast"
+	"centurion/text"
 )
 
 // ShowOptions say how the boards of the one-shot commands are drawn.
@@ -65,7 +66,7 @@ func Missions(w io.Writer, missions []centurion.Mission, o ShowOptions) error {
 		p.line("no missions here yet; start one with: centurion run \"GOAL\"")
 	}
 	for _, m := range missions {
-		state, tone := pad(string(m.Status), 9), missionTone(m.Status)
+		state, tone := text.Pad(string(m.Status), 9), missionTone(m.Status)
 		if o.NeedsYou[m.ID] {
 			state, tone = needsYou, warn
 		}
@@ -73,19 +74,19 @@ func Missions(w io.Writer, missions []centurion.Mission, o ShowOptions) error {
 		if m.Level > 0 {
 			level = fmt.Sprintf("L%d", m.Level)
 		}
-		facts := dots(level, count(m.Usage.Tokens.Total())+" tok", money(m.Usage), span(o.Now.Sub(m.Updated.Time))+" ago")
+		facts := text.Dots(level, text.Tokens(m.Usage.Tokens.Total())+" tok", text.Cost(m.Usage), text.Span(o.Now.Sub(m.Updated.Time))+" ago")
 		left := m.ID + "  " + p.theme.paint(tone, state) + "  "
-		room := o.Width - width(m.ID) - 13 - width(facts) - 2
+		room := o.Width - text.Width(m.ID) - 13 - text.Width(facts) - 2
 		if room < 10 { // too narrow for one line
 			p.line(left + facts)
-			p.line("  " + fit(Clean(m.Goal), o.Width-2))
+			p.line("  " + text.Fit(text.Clean(m.Goal), o.Width-2))
 		} else {
-			p.line(left + pad(Clean(m.Goal), room) + "  " + p.theme.paint(dim, facts))
+			p.line(left + text.Pad(text.Clean(m.Goal), room) + "  " + p.theme.paint(dim, facts))
 		}
 		if m.Reason != "" && m.Status != centurion.MissionCompleted {
-			p.line("  " + p.theme.paint(dim, fit(Clean(m.Reason), o.Width-2)))
+			p.line("  " + p.theme.paint(dim, text.Fit(text.Clean(m.Reason), o.Width-2)))
 		} else if word := m.Status.Word(m.Evidence, m.Options.Profile); word != string(m.Status) {
-			p.line("  " + p.theme.paint(dim, fit(word+": "+m.Evidence.Words(), o.Width-2)))
+			p.line("  " + p.theme.paint(dim, text.Fit(word+": "+m.Evidence.Words(), o.Width-2)))
 		}
 	}
 	return p.flush(w)
@@ -109,7 +110,7 @@ func Tasks(w io.Writer, tasks []centurion.Task, o ShowOptions) error {
 		}
 	}
 	if s := list.SlotLine(); s != "" {
-		p.line(p.theme.paint(dim, fit(s, o.Width)))
+		p.line(p.theme.paint(dim, text.Fit(s, o.Width)))
 	}
 	for _, g := range list.Ended() {
 		p.group(g, o)
@@ -172,30 +173,30 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 	}
 	after = append(after, shortName(t)...)
 	if t.Reason != "" {
-		after = append(after, Clean(t.Reason))
+		after = append(after, text.Clean(t.Reason))
 	}
 	if t.Error != nil && t.Status.Ended() {
 		after = append(after, words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
 	}
 	if t.Status.Ended() {
-		after = append(after, money(t.Usage))
+		after = append(after, text.Cost(t.Usage))
 	}
 	if o.IDs {
 		after = append(after, t.ID)
 	}
-	tail := fmt.Sprintf(" (%s) - %s", p.theme.paint(roleTone(t.Agent), Clean(t.Agent)), span(taskTime(t, o.Now)))
+	tail := fmt.Sprintf(" (%s) - %s", p.theme.paint(roleTone(t.Agent), text.Clean(t.Agent)), text.Span(taskTime(t, o.Now)))
 	if toast.IsNew(t, o.Now) {
 		tail += p.theme.paint(good, " ← NEW")
 	}
 	detail := ""
-	if s := dots(after...); s != "" {
+	if s := text.Dots(after...); s != "" {
 		detail = " · " + s
 	}
-	room := max(10, o.Width-width(mark)-1-width(tail)-width(detail), min(o.Width/3, o.Width-width(mark)-1-width(tail)))
-	line := mark + " " + fit(Clean(t.Title), room) + tail
-	if left := o.Width - width(line); detail != "" && (left >= 8 || o.IDs) {
+	room := max(10, o.Width-text.Width(mark)-1-text.Width(tail)-text.Width(detail), min(o.Width/3, o.Width-text.Width(mark)-1-text.Width(tail)))
+	line := mark + " " + text.Fit(text.Clean(t.Title), room) + tail
+	if left := o.Width - text.Width(line); detail != "" && (left >= 8 || o.IDs) {
 		if !o.IDs { // an id is for copying and is never cut
-			detail = fit(detail, left)
+			detail = text.Fit(detail, left)
 		}
 		line += p.theme.paint(dim, detail)
 	}
@@ -205,7 +206,7 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 // shortName is what people call a task, where that is not its id.
 func shortName(t centurion.Task) []string {
 	if name := t.Name(); name != t.ID {
-		return []string{Clean(name)}
+		return []string{text.Clean(name)}
 	}
 	return nil
 }
@@ -252,13 +253,13 @@ func Show(w io.Writer, s Shown, o ShowOptions) error {
 	if c := s.Session; c != nil {
 		u := centurion.Usage{Tokens: c.Tokens, USD: c.Cost, Unpriced: c.Metadata.Unpriced}
 		if s.Task == nil { // which has the same title, and its session's usage
-			p.line(p.theme.paint(strong, fit(Clean(c.Title), o.Width)))
+			p.line(p.theme.paint(strong, text.Fit(text.Clean(c.Title), o.Width)))
 		}
-		p.field("session", dots(c.ID, Clean(c.Agent), Clean(c.Metadata.Address)))
+		p.field("session", text.Dots(c.ID, text.Clean(c.Agent), text.Clean(c.Metadata.Address)))
 		if s.Task == nil {
-			p.field("usage", dots(tokenText(u), money(u), spentTime(s.Own)))
+			p.field("usage", text.Dots(tokenText(u), text.Cost(u), spentTime(s.Own)))
 			if s.Total != s.Own {
-				p.field("total", dots(tokenText(s.Total.Usage), money(s.Total.Usage), spentTime(s.Total), "with its children"))
+				p.field("total", text.Dots(tokenText(s.Total.Usage), text.Cost(s.Total.Usage), spentTime(s.Total), "with its children"))
 			}
 		}
 		p.given(c, o)
@@ -291,13 +292,13 @@ func spentTime(s centurion.Spent) string {
 	if s.ElapsedMS == 0 {
 		return ""
 	}
-	return precise(time.Duration(s.ElapsedMS) * time.Millisecond)
+	return text.Took(time.Duration(s.ElapsedMS) * time.Millisecond)
 }
 
 // changed tells the model of a session that talks to another one than it was given.
 func (p *page) changed(c centurion.Session) {
 	if own := c.Metadata.OwnModel; own != nil && c.Model != nil {
-		p.field("model", Clean(c.Model.Provider+"/"+c.Model.ID+" instead of "+c.Own().String()+" for "+c.Agent+" "+c.Metadata.Address))
+		p.field("model", text.Clean(c.Model.Provider+"/"+c.Model.ID+" instead of "+c.Own().String()+" for "+c.Agent+" "+c.Metadata.Address))
 	}
 }
 
@@ -306,9 +307,9 @@ const maxGoal = 3
 
 // goalHead returns the first lines of a goal, wrapped, and how many there are beside them.
 func goalHead(goal string, w int) (lines []string, more int) {
-	for _, l := range CleanLines(goal) {
-		if l = Clean(l); l != "" {
-			lines = append(lines, wrap(l, w)...)
+	for _, l := range text.CleanLines(goal) {
+		if l = text.Clean(l); l != "" {
+			lines = append(lines, text.Wrap(l, w)...)
 		}
 	}
 	more = max(len(lines)-maxGoal, 0)
@@ -319,11 +320,11 @@ func (p *page) field(name, value string) {
 	if value == "" {
 		return
 	}
-	for i, l := range wrap(value, p.w-12) {
+	for i, l := range text.Wrap(value, p.w-12) {
 		if i > 0 {
 			name = ""
 		}
-		p.line("  " + p.theme.paint(dim, pad(name, 8)) + "  " + l)
+		p.line("  " + p.theme.paint(dim, text.Pad(name, 8)) + "  " + l)
 	}
 }
 
@@ -337,11 +338,11 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 	if more > 0 {
 		p.line(p.theme.paint(dim, fmt.Sprintf("  … %s more: centurion report %s", centurion.Count(more, "line"), m.ID)))
 	}
-	p.field("mission", dots(m.ID, p.theme.paint(missionTone(m.Status), m.Status.Word(m.Evidence, m.Options.Profile)), Clean(m.Reason)))
-	p.field("where", dots(Clean(m.Directory), Clean(m.Branch), isolation(m)))
+	p.field("mission", text.Dots(m.ID, p.theme.paint(missionTone(m.Status), m.Status.Word(m.Evidence, m.Options.Profile)), text.Clean(m.Reason)))
+	p.field("where", text.Dots(text.Clean(m.Directory), text.Clean(m.Branch), isolation(m)))
 	p.field("base", baseWords(m.Base))
 	p.field("merged", mergedWords(m))
-	p.field("model", Clean(m.Options.Model))
+	p.field("model", text.Clean(m.Options.Model))
 	level := ""
 	if m.Level > 0 {
 		level = fmt.Sprintf("level %d", m.Level)
@@ -351,23 +352,23 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 	}
 	if m.Status.Ended() {
 		defer func() { // last, because it is what a person wants to read
-			for _, l := range CleanLines(m.Summary) {
-				for _, l := range wrap(l, o.Width-2) {
+			for _, l := range text.CleanLines(m.Summary) {
+				for _, l := range text.Wrap(l, o.Width-2) {
 					p.line("  " + l)
 				}
 			}
 		}()
 	}
-	p.field("run", dots(level, span(time.Duration(m.ElapsedMS)*time.Millisecond), centurion.Count(m.Rounds, "round")))
-	p.field("usage", dots(tokenText(m.Usage), money(m.Usage)))
+	p.field("run", text.Dots(level, text.Span(time.Duration(m.ElapsedMS)*time.Millisecond), centurion.Count(m.Rounds, "round")))
+	p.field("usage", text.Dots(tokenText(m.Usage), text.Cost(m.Usage)))
 	if m.Verified+m.Unverified > 0 {
-		p.field("items", provenWords(&End{Verified: m.Verified, Unverified: m.Unverified, Unproven: CleanLines(strings.Join(m.Unproven, "\n")),
-			Flaky: CleanLines(strings.Join(m.Flaky, "\n")), Reviewed: m.Reviewed}))
+		p.field("items", provenWords(&End{Verified: m.Verified, Unverified: m.Unverified, Unproven: text.CleanLines(strings.Join(m.Unproven, "\n")),
+			Flaky: text.CleanLines(strings.Join(m.Flaky, "\n")), Reviewed: m.Reviewed}))
 	}
 	if m.Status == centurion.MissionCompleted {
 		p.field("evidence", m.Evidence.Words())
 	}
-	p.field("limits", dots(limits(m)...))
+	p.field("limits", text.Dots(limits(m)...))
 	p.aside(m.Aside)
 	p.field("reserved", reserved(m))
 }
@@ -375,7 +376,7 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 // aside tells of files that git ignores, a line for each directory: they are in no merge. A path is for copying and is never broken.
 func (p *page) aside(all []centurion.Aside) {
 	for _, a := range all {
-		p.line("  " + p.theme.paint(dim, pad("aside", 8)) + "  " + Clean(a.String()))
+		p.line("  " + p.theme.paint(dim, text.Pad("aside", 8)) + "  " + text.Clean(a.String()))
 	}
 }
 
@@ -384,32 +385,32 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 	if o.doubt(*t) != "" {
 		c = warn
 	}
-	p.line(p.theme.paint(c, mark) + " " + p.theme.paint(strong, fit(Clean(t.Title), o.Width-2)))
+	p.line(p.theme.paint(c, mark) + " " + p.theme.paint(strong, text.Fit(text.Clean(t.Title), o.Width-2)))
 	attempt := ""
 	if t.Attempt > 1 {
 		attempt = fmt.Sprintf("attempt %d", t.Attempt)
 	}
-	p.field("task", dots(append(shortName(*t), t.ID, string(t.Status), o.doubt(*t), attempt, Clean(t.Reason))...))
-	p.field("agent", dots(Clean(t.Agent), t.Session))
-	p.field("resumes", Clean(t.Resumes))
-	p.field("usage", dots(tokenText(t.Usage), money(t.Usage)))
-	p.field("budget", dots(taskBudget(t)...))
+	p.field("task", text.Dots(append(shortName(*t), t.ID, string(t.Status), o.doubt(*t), attempt, text.Clean(t.Reason))...))
+	p.field("agent", text.Dots(text.Clean(t.Agent), t.Session))
+	p.field("resumes", text.Clean(t.Resumes))
+	p.field("usage", text.Dots(tokenText(t.Usage), text.Cost(t.Usage)))
+	p.field("budget", text.Dots(taskBudget(t)...))
 	files := make([]string, len(t.Files))
 	for i, f := range t.Files {
-		files[i] = Clean(f)
+		files[i] = text.Clean(f)
 	}
 	p.field("files", strings.Join(files, " "))
 	p.field("outside", outsideWords(t))
 	if c := t.Checkout; c != nil {
-		p.field("works in", Clean(c.Dir))
+		p.field("works in", text.Clean(c.Dir))
 	}
 	p.field("landed", landedWords(t))
 	p.aside(t.Aside)
 	if t.Error != nil {
 		p.field("error", words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
 	}
-	for _, l := range CleanLines(t.Result) {
-		for _, l := range wrap(l, o.Width-2) {
+	for _, l := range text.CleanLines(t.Result) {
+		for _, l := range text.Wrap(l, o.Width-2) {
 			p.line("  " + l)
 		}
 	}
@@ -420,12 +421,12 @@ func outsideWords(t *centurion.Task) string {
 	if len(t.Outside) == 0 {
 		return ""
 	}
-	return "its item's files: " + Clean(strings.Join(t.Outside, ", "))
+	return "its item's files: " + text.Clean(strings.Join(t.Outside, ", "))
 }
 
 // message writes a message with its tool calls as nested blocks.
 func (p *page) message(m centurion.Message, o ShowOptions) {
-	who, c := Clean(m.Agent), roleTone(m.Agent)
+	who, c := text.Clean(m.Agent), roleTone(m.Agent)
 	if m.Role == centurion.RoleUser {
 		who, c = string(cmp.Or(m.Origin, "prompt")), strong
 	}
@@ -441,7 +442,7 @@ func (p *page) message(m centurion.Message, o ShowOptions) {
 	if m.Summary {
 		finish = "summary of the older messages"
 	}
-	p.line(p.theme.paint(c, "◇ "+who) + p.theme.paint(dim, "  "+dots(when, finish)))
+	p.line(p.theme.paint(c, "◇ "+who) + p.theme.paint(dim, "  "+text.Dots(when, finish)))
 	for _, part := range m.Parts {
 		switch part.Type {
 		case centurion.PartCompaction:
@@ -459,13 +460,13 @@ func (p *page) message(m centurion.Message, o ShowOptions) {
 		}
 	}
 	if m.Error != nil {
-		text, c := errorLine(m.Error)
-		p.text(text, c, o)
+		said, c := errorLine(m.Error)
+		p.text(said, c, o)
 	}
 }
 
 func (p *page) text(s string, c tone, o ShowOptions) {
-	lines := CleanLines(s)
+	lines := text.CleanLines(s)
 	if c == dim && !o.Full {
 		lines = clip(lines, maxTail)
 	}
@@ -477,7 +478,7 @@ func (p *page) text(s string, c tone, o ShowOptions) {
 			p.line("  " + p.theme.paint(c, l))
 			continue
 		}
-		for _, l := range wrap(l, o.Width-2) {
+		for _, l := range text.Wrap(l, o.Width-2) {
 			p.line("  " + p.theme.paint(c, l))
 		}
 	}
@@ -501,15 +502,15 @@ func (p *page) tool(part centurion.Part, o ShowOptions) {
 	if st == nil {
 		st = &centurion.ToolState{Status: centurion.ToolPending}
 	}
-	f := fact{mark: "·", tone: dim, agent: "", who: Clean(part.Tool),
-		text: cmp.Or(Clean(st.Title), toolSubject(part.Tool, st.Input)), foot: string(st.Status)}
+	f := fact{mark: "·", tone: dim, agent: "", who: text.Clean(part.Tool),
+		text: cmp.Or(text.Clean(st.Title), toolSubject(part.Tool, st.Input)), foot: string(st.Status)}
 	out, failed := st.Result()
-	f.body = CleanLines(out)
+	f.body = text.CleanLines(out)
 	if !o.Full {
 		f.body = clip(f.body, maxSaid)
 	}
 	if said := askedBy(part.Tool, st.Input); said != "" {
-		told := []string{fit(said, o.Width-6)}
+		told := []string{text.Fit(said, o.Width-6)}
 		if question := askedLines(part.Tool, st.Input, o.Width-6); len(question) > 0 {
 			told = question
 		}
@@ -525,7 +526,7 @@ func (p *page) tool(part centurion.Part, o ShowOptions) {
 		f.tone, f.foot = warn, "waits for your answer"
 	}
 	if st.Time.End > 0 {
-		f.foot += " " + precise(time.Duration(st.Time.End-st.Time.Start)*time.Millisecond)
+		f.foot += " " + text.Took(time.Duration(st.Time.End-st.Time.Start)*time.Millisecond)
 	}
 	for _, l := range f.block(p.theme, o.Width-2) {
 		p.line("  " + l)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/text"
 )
 
 func ago(d time.Duration) centurion.Time { return centurion.Time{Time: curtain.Add(-d)} }
@@ -88,8 +89,8 @@ func TestShow(t *testing.T) {
 	}
 	golden(t, "show", b.String())
 	for l := range strings.Lines(b.String()) {
-		if width(strings.TrimSuffix(l, "\n")) > 80 {
-			t.Errorf("a line of %d cells: %s", width(l), l)
+		if text.Width(strings.TrimSuffix(l, "\n")) > 80 {
+			t.Errorf("a line of %d cells: %s", text.Width(l), l)
 		}
 	}
 	b.Reset()
@@ -113,8 +114,8 @@ func TestReceiptsOfSeveralRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock := func(sec int) string { return at(sec).In(curtain.Location()).Format("15:04:05") }
-	for _, want := range []string{"✗ " + clock(1) + " exit 1 · run 1 of 2 · T1 go test", "? " + clock(2) + " 0.9s · unproven · run 1 of 2 · T2 go test",
-		"✗ " + clock(3) + " exit 1 · run 2 of 2 · T1 go test", "✓ " + clock(4) + " 0.9s · proven · run 2 of 2 · T2 go test", "✓ " + clock(5) + " 0.9s · T2 go vet"} {
+	for _, want := range []string{"✗ " + clock(1) + " exit 1 · run 1 of 2 · T1 go test", "? " + clock(2) + " 900ms · unproven · run 1 of 2 · T2 go test",
+		"✗ " + clock(3) + " exit 1 · run 2 of 2 · T1 go test", "✓ " + clock(4) + " 900ms · proven · run 2 of 2 · T2 go test", "✓ " + clock(5) + " 900ms · T2 go vet"} {
 		if !strings.Contains(b.String(), want+"\n") {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

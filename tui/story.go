@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/text"
 )
 
 // fact is one thing that happened, told once. The live view prints it above its frame, the plain view as a line.
@@ -79,15 +80,15 @@ func (s *story) mission(e centurion.Event, p payload) []fact {
 	b := s.board
 	switch e.Type {
 	case centurion.EventMissionStarted:
-		facts := []fact{{mark: "◆", tone: commander, text: cmp.Or(b.Goal, "mission"), detail: dots(b.ID, b.Directory, b.Branch)}}
-		if n := Clean(p.Note); n != "" {
+		facts := []fact{{mark: "◆", tone: commander, text: cmp.Or(b.Goal, "mission"), detail: text.Dots(b.ID, b.Directory, b.Branch)}}
+		if n := text.Clean(p.Note); n != "" {
 			facts = append(facts, fact{mark: "·", tone: dim, text: n, whole: true})
 		}
 		return facts
 	case centurion.EventMissionResumed:
-		return []fact{{mark: "◆", tone: commander, text: "resumed: " + cmp.Or(b.Goal, "mission"), detail: dots(b.ID, b.Directory)}}
+		return []fact{{mark: "◆", tone: commander, text: "resumed: " + cmp.Or(b.Goal, "mission"), detail: text.Dots(b.ID, b.Directory)}}
 	case centurion.EventBudgetExceeded:
-		return []fact{{mark: "!", tone: warn, text: "budget reached", detail: cmp.Or(Clean(p.Reason), budgetText(p))}}
+		return []fact{{mark: "!", tone: warn, text: "budget reached", detail: cmp.Or(text.Clean(p.Reason), budgetText(p))}}
 	case centurion.EventMissionUpdated:
 		var facts []fact
 		if p.Base != nil && !s.based {
@@ -96,13 +97,13 @@ func (s *story) mission(e centurion.Event, p payload) []fact {
 		}
 		if p.Level > 0 && p.Level != s.level {
 			s.level = p.Level
-			facts = append(facts, fact{mark: "·", tone: dim, text: fmt.Sprintf("level %d", p.Level), detail: dots(levelText(p.Level), levelFrom(p.LevelFrom))})
+			facts = append(facts, fact{mark: "·", tone: dim, text: fmt.Sprintf("level %d", p.Level), detail: text.Dots(levelText(p.Level), levelFrom(p.LevelFrom))})
 		}
-		if n := Clean(p.Note); n != "" {
+		if n := text.Clean(p.Note); n != "" {
 			facts = append(facts, fact{mark: "·", tone: dim, text: n, whole: true})
 		}
 		if p.Countdown != nil && *p.Countdown > 0 {
-			facts = append(facts, fact{mark: "·", tone: dim, text: "goes on in " + span(time.Duration(*p.Countdown)*time.Millisecond), quiet: true})
+			facts = append(facts, fact{mark: "·", tone: dim, text: "goes on in " + text.Span(time.Duration(*p.Countdown)*time.Millisecond), quiet: true})
 		}
 		return facts
 	}
@@ -115,28 +116,19 @@ func baseText(b centurion.Base) string {
 	if len(head) > 7 {
 		head = head[:7]
 	}
-	text := "HEAD " + head
+	said := "HEAD " + head
 	if head == "" {
-		text = "no commit yet"
+		said = "no commit yet"
 	}
-	return Clean(text + b.Uncommitted())
+	return text.Clean(said + b.Uncommitted())
 }
 
 // budgetText says which limit was reached.
 func budgetText(p payload) string {
-	amount := func(v float64) string {
-		switch p.Limit {
-		case "max_cost":
-			return usd(v)
-		case "max_duration":
-			return span(time.Duration(v) * time.Millisecond)
-		}
-		return count(int64(v))
-	}
 	if p.Limit == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s of %s (--%s)", amount(p.Spent), amount(p.Max), strings.ReplaceAll(Clean(p.Limit), "_", "-"))
+	return fmt.Sprintf("%s of %s (--%s)", text.Limit(p.Limit, p.Spent), text.Limit(p.Limit, p.Max), strings.ReplaceAll(text.Clean(p.Limit), "_", "-"))
 }
 
 // levelFrom says who a level is from, where it is not the Commander's own assessment.
@@ -174,17 +166,17 @@ func (s *story) plan(p payload) []fact {
 	var body []string
 	for i, wave := range waves {
 		for _, it := range wave {
-			line := fmt.Sprintf("%d  %s %s", i+1, Clean(it.ID), Clean(it.Title))
+			line := fmt.Sprintf("%d  %s %s", i+1, text.Clean(it.ID), text.Clean(it.Title))
 			if it.Agent != "" {
-				line += " @" + Clean(it.Agent)
+				line += " @" + text.Clean(it.Agent)
 			}
 			if len(it.After) > 0 {
-				line += "  after " + Clean(strings.Join(it.After, ", "))
+				line += "  after " + text.Clean(strings.Join(it.After, ", "))
 			}
 			body = append(body, line)
 		}
 	}
-	return []fact{{mark: "▤", tone: commander, text: cmp.Or(Clean(p.Title), "the plan"), body: body,
+	return []fact{{mark: "▤", tone: commander, text: cmp.Or(text.Clean(p.Title), "the plan"), body: body,
 		foot: fmt.Sprintf("%s in %s", centurion.Count(len(p.Items), "item"), centurion.Count(len(waves), "wave"))}}
 }
 
@@ -212,14 +204,14 @@ func (s *story) task(e centurion.Event, p payload) []fact {
 	case centurion.EventTaskStarted:
 		f.mark, f.text, f.detail = "▸", "started", t.Title
 		if t.Attempt > 1 {
-			f.detail = dots(t.Title, fmt.Sprintf("attempt %d", t.Attempt))
+			f.detail = text.Dots(t.Title, fmt.Sprintf("attempt %d", t.Attempt))
 		}
 	case centurion.EventTaskVerifying:
 		f.text, f.detail, f.quiet = "being checked", t.Title, true
 	case centurion.EventTaskRetrying:
 		f.mark, f.tone, f.text, f.detail = "↻", warn, "tries again", t.Reason
 		if p.WaitMS > 0 {
-			f.text += " in " + precise(time.Duration(p.WaitMS)*time.Millisecond)
+			f.text += " in " + text.Took(time.Duration(p.WaitMS)*time.Millisecond)
 		}
 	case centurion.EventTaskCompleted, centurion.EventTaskFailed, centurion.EventTaskCancelled, centurion.EventTaskBlocked:
 		s.taskEnd(&f, t, p)
@@ -239,7 +231,7 @@ func (s *story) taskEnd(f *fact, t *Task, p payload) {
 		centurion.TaskCancelled: "cancelled", centurion.TaskBlocked: "blocked"}[t.Status]
 	age := ""
 	if !t.Started.IsZero() {
-		age = " " + span(t.Age(t.Ended))
+		age = " " + text.Span(t.Age(t.Ended))
 	}
 	files := ""
 	if len(t.Files) > 0 {
@@ -247,9 +239,9 @@ func (s *story) taskEnd(f *fact, t *Task, p payload) {
 	}
 	cost := ""
 	if t.Usage != (centurion.Usage{}) {
-		cost = money(t.Usage)
+		cost = text.Cost(t.Usage)
 	}
-	f.foot = dots(verb+age, cost, files, t.Reason)
+	f.foot = text.Dots(verb+age, cost, files, t.Reason)
 }
 
 // depth is how many workers stand above the one with this address: 0/3 was started by the Commander, 0/3/1 by 0/3.
@@ -276,11 +268,11 @@ func (s *story) session(e centurion.Event, p payload) []fact {
 	agent := cmp.Or(b.agentOf(e.Session, e.Task), "commander")
 	switch e.Type {
 	case centurion.EventMessageUpdated, centurion.EventPartUpdated:
-		if lines := CleanLines(p.Text); root && s.isNew(e, p, lines) {
+		if lines := text.CleanLines(p.Text); root && s.isNew(e, p, lines) {
 			return []fact{{mark: "◇", tone: roleTone(agent), agent: agent, who: agent, text: lines[0], body: clip(lines[1:], maxSaid)}}
 		}
 	case centurion.EventMessageCreated:
-		if t := Clean(p.Text); p.Origin == string(centurion.OriginPerson) && t != "" {
+		if t := text.Clean(p.Text); p.Origin == string(centurion.OriginPerson) && t != "" {
 			if root && !s.began && b.isGoal(t) { // it is what the mission began with
 				s.began = true
 				return nil
@@ -294,31 +286,31 @@ func (s *story) session(e centurion.Event, p payload) []fact {
 	case centurion.EventToolCompleted:
 		if root && slices.Contains(shownTools[:], p.Tool) {
 			f := fact{mark: "·", tone: dim, detail: toolLine(p)}
-			if msg := Clean(p.Error.Message); msg != "" {
+			if msg := text.Clean(p.Error.Message); msg != "" {
 				f.mark, f.tone, f.detail = "✗", bad, f.detail+": "+msg
 			}
 			return []fact{f}
 		}
 	case centurion.EventSessionError:
-		f := fact{mark: "✗", tone: bad, agent: agent, who: s.who(e), text: cmp.Or(Clean(p.Error.Message), string(p.Kind)), quiet: !root}
+		f := fact{mark: "✗", tone: bad, agent: agent, who: s.who(e), text: cmp.Or(text.Clean(p.Error.Message), string(p.Kind)), quiet: !root}
 		if waitsForAnswer(p.Error.Message) {
 			f.mark, f.tone, f.text = "?", warn, "waits for your answer: "+f.text
 		}
 		return []fact{f}
 	case centurion.EventSessionAborted:
-		return []fact{{mark: "■", tone: warn, agent: agent, who: s.who(e), text: "stopped", detail: Clean(p.Reason), quiet: !root}}
+		return []fact{{mark: "■", tone: warn, agent: agent, who: s.who(e), text: "stopped", detail: text.Clean(p.Reason), quiet: !root}}
 	case centurion.EventRewound, centurion.EventForked:
 		return []fact{{mark: "↶", tone: warn, agent: agent, who: s.who(e), text: branched(e.Type, e.Data)}}
 	case centurion.EventCompacted:
 		return []fact{s.compacted(e, agent, root)}
 	case centurion.EventSessionModel:
-		said := "goes on with " + Clean(p.To)
-		why, _, _ := strings.Cut(Clean(p.Reason), "; going on with ")
+		said := "goes on with " + text.Clean(p.To)
+		why, _, _ := strings.Cut(text.Clean(p.Reason), "; going on with ")
 		return []fact{{mark: "↻", tone: warn, agent: agent, who: s.who(e), text: said, detail: why}}
 	case centurion.EventProviderRetry:
 		d := time.Duration(p.WaitMS) * time.Millisecond
 		return []fact{{mark: "↻", tone: warn, agent: agent, who: s.who(e), quiet: true,
-			text: "waits " + precise(d) + " for the model", detail: dots(words(Clean(p.Reason)), Clean(p.Error.Message))}}
+			text: "waits " + text.Took(d) + " for the model", detail: text.Dots(words(text.Clean(p.Reason)), text.Clean(p.Error.Message))}}
 	}
 	return nil
 }
@@ -350,7 +342,7 @@ func (s *story) name(session, task string) string {
 func (*story) cleanAll(in []string) []string {
 	out := make([]string, 0, len(in))
 	for _, s := range in {
-		out = append(out, Clean(s))
+		out = append(out, text.Clean(s))
 	}
 	return out
 }
@@ -359,7 +351,7 @@ func (*story) cleanAll(in []string) []string {
 func mergeDetail(p payload) string {
 	branch := ""
 	if p.Person {
-		branch = Clean(p.Branch)
+		branch = text.Clean(p.Branch)
 	}
-	return dots(branch, shortCommit(Clean(p.Commit)), centurion.Count(cmp.Or(p.Changed, len(p.Files)), "file"))
+	return text.Dots(branch, shortCommit(text.Clean(p.Commit)), centurion.Count(cmp.Or(p.Changed, len(p.Files)), "file"))
 }

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/text"
 )
 
 // maxChanged is how many changed files of a mission are named.
@@ -19,7 +20,7 @@ func changedFiles(tasks []centurion.Task) string {
 	var all []string
 	for _, t := range tasks {
 		for _, f := range t.Files {
-			all = append(all, Clean(f))
+			all = append(all, text.Clean(f))
 		}
 	}
 	slices.Sort(all)
@@ -76,21 +77,21 @@ func askedBy(tool string, input json.RawMessage) string {
 			said = "prompt: " + in.Prompt
 		}
 	}
-	return strings.Join(strings.Fields(Clean(centurion.Clip(said, 1000))), " ")
+	return strings.Join(strings.Fields(text.Clean(centurion.Clip(said, 1000))), " ")
 }
 
 // branched says what a conversation was taken back to, or what it is a copy of.
 func branched(typ centurion.EventType, data json.RawMessage) string {
 	if typ == centurion.EventForked {
 		v := decoded[event.ForkedData](data)
-		return fmt.Sprintf("is a copy of %s up to %s: %s", Clean(v.Session), Clean(v.Message), centurion.Count(v.Messages, "message"))
+		return fmt.Sprintf("is a copy of %s up to %s: %s", text.Clean(v.Session), text.Clean(v.Message), centurion.Count(v.Messages, "message"))
 	}
 	v := decoded[event.RewoundData](data)
-	text := fmt.Sprintf("taken back to %s, %s left as a branch", Clean(v.To), centurion.Count(v.Undone, "message"))
+	said := fmt.Sprintf("taken back to %s, %s left as a branch", text.Clean(v.To), centurion.Count(v.Undone, "message"))
 	if v.Mark != "" {
-		text += ", under " + Clean(v.Mark)
+		said += ", under " + text.Clean(v.Mark)
 	}
-	return text
+	return said
 }
 
 // escapes are the characters that JSON writes in another way than a person does.
@@ -121,11 +122,11 @@ func askedLines(tool string, input json.RawMessage, w int) []string {
 		return nil
 	}
 	var out []string
-	for _, l := range CleanLines("question: " + in.Question) {
-		out = append(out, wrap(l, w)...)
+	for _, l := range text.CleanLines("question: " + in.Question) {
+		out = append(out, text.Wrap(l, w)...)
 	}
 	for i, c := range in.Choices {
-		out = append(out, wrap(fmt.Sprintf("%d  %s", i+1, strings.Join(strings.Fields(Clean(c)), " ")), w)...)
+		out = append(out, text.Wrap(fmt.Sprintf("%d  %s", i+1, strings.Join(strings.Fields(text.Clean(c)), " ")), w)...)
 	}
 	return out
 }

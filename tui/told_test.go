@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/text"
 )
 
 // Arguments stand in lines for people as they were written; what is no escape of JSON's stays.
@@ -103,7 +104,7 @@ func TestShowWhole(t *testing.T) {
 		}
 	}
 	for l := range strings.SplitSeq(got, "\n") {
-		if width(l) > 60 && !strings.Contains(l, "git checkout") && !strings.Contains(l, "rm --") {
+		if text.Width(l) > 60 && !strings.Contains(l, "git checkout") && !strings.Contains(l, "rm --") {
 			t.Errorf("too wide: %q", l)
 		}
 	}
@@ -145,7 +146,7 @@ func TestUnprovenIsMarked(t *testing.T) {
 	if err := Show(&b, Shown{Task: &tasks[0]}, o); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Do T1 (worker) - 0s · unproven · T1", "? 0.0s · unproven · mission go test", "tsk_1 · completed · unproven"} {
+	for _, want := range []string{"Do T1 (worker) - 0s · unproven · T1", "? 0s · unproven · mission go test", "tsk_1 · completed · unproven"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, b.String())
 		}
@@ -180,8 +181,8 @@ func TestNoteIsShownWhole(t *testing.T) {
 		t.Errorf("live:\n%s", strings.Join(lines, "\n"))
 	}
 	for _, l := range lines {
-		if width(l) > 60 {
-			t.Errorf("%d cells: %s", width(l), l)
+		if text.Width(l) > 60 {
+			t.Errorf("%d cells: %s", text.Width(l), l)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+
+	"centurion/text"
 )
 
 // toolLine says in one line what a tool call does: the tool and its title, or, before it has one, the argument that
@@ -12,7 +14,7 @@ func toolLine(p payload) string {
 	if p.Tool == "" {
 		return ""
 	}
-	return strings.TrimSpace(Clean(p.Tool) + " " + cmp.Or(Clean(p.Title), toolSubject(p.Tool, p.Input)))
+	return strings.TrimSpace(text.Clean(p.Tool) + " " + cmp.Or(text.Clean(p.Title), toolSubject(p.Tool, p.Input)))
 }
 
 // subjects are the arguments of tools that say what a call is about, best first.
@@ -26,9 +28,9 @@ func toolSubject(tool string, input json.RawMessage) string {
 	for _, k := range subjects {
 		if s, ok := args[k].(string); ok && s != "" {
 			if k == "pattern" && tool == "grep" {
-				return "/" + Clean(s) + "/"
+				return "/" + text.Clean(s) + "/"
 			}
-			return Clean(s)
+			return text.Clean(s)
 		}
 	}
 	return ""
@@ -36,7 +38,7 @@ func toolSubject(tool string, input json.RawMessage) string {
 
 // set stores a cleaned text if there is one.
 func set(to *string, s string) {
-	if s = Clean(s); s != "" {
+	if s = text.Clean(s); s != "" {
 		*to = s
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Branches is everything that was said in a session, to be drawn as a tree.
@@ -26,10 +27,10 @@ type Branches struct {
 func Tree(w io.Writer, b Branches, o ShowOptions) error {
 	o = o.defaults()
 	p := page{theme: theme{o.Color}, w: o.Width}
-	p.line(p.theme.paint(strong, fit(Clean(b.Session.Title), o.Width)))
-	p.field("session", dots(b.Session.ID, Clean(b.Session.Agent), Clean(b.Session.Metadata.Address)))
+	p.line(p.theme.paint(strong, text.Fit(text.Clean(b.Session.Title), o.Width)))
+	p.field("session", text.Dots(b.Session.ID, text.Clean(b.Session.Agent), text.Clean(b.Session.Metadata.Address)))
 	if f := b.Session.Metadata.ForkedFrom; f != nil {
-		p.field("copy of", dots(f.Session, "up to "+f.Message))
+		p.field("copy of", text.Dots(f.Session, "up to "+f.Message))
 	}
 	p.line("")
 	t := newTree(b)
@@ -58,14 +59,14 @@ func newTree(b Branches) tree {
 		}
 		known[m.ID], before = true, m.ID
 		t.under[prev] = append(t.under[prev], m)
-		t.who = max(t.who, width(speaker(m)))
+		t.who = max(t.who, text.Width(speaker(m)))
 	}
 	for _, m := range centurion.Line(b.Messages, b.Leaf) {
 		t.line[m.ID] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Session.Metadata.Marks)) {
 		id := b.Session.Metadata.Marks[name]
-		t.marks[id] = append(t.marks[id], Clean(name))
+		t.marks[id] = append(t.marks[id], text.Clean(name))
 	}
 	for _, found := range t.under {
 		slices.SortStableFunc(found, func(x, y *centurion.Message) int {
@@ -106,19 +107,19 @@ func (t tree) message(p *page, m *centurion.Message, lead string) {
 	if m.ID == t.b.Leaf {
 		tail += "  ◀ here"
 	}
-	left := lead + m.ID + " " + pad(speaker(m), t.who) + "  "
-	room := max(10, p.w-width(left)-width(tail))
-	words := fit(MessageWords(*m, room), room)
+	left := lead + m.ID + " " + text.Pad(speaker(m), t.who) + "  "
+	room := max(10, p.w-text.Width(left)-text.Width(tail))
+	words := text.Fit(MessageWords(*m, room), room)
 	if !t.line[m.ID] {
 		words = p.theme.paint(dim, words)
 	}
-	p.line(p.theme.paint(dim, lead) + m.ID + " " + pad(speaker(m), t.who) + "  " + words + p.theme.paint(strong, tail))
+	p.line(p.theme.paint(dim, lead) + m.ID + " " + text.Pad(speaker(m), t.who) + "  " + words + p.theme.paint(strong, tail))
 }
 
 // speaker says in a word who a message is from.
 func speaker(m *centurion.Message) string {
 	if m.Role == centurion.RoleAssistant {
-		return cmp.Or(Clean(m.Agent), string(m.Role))
+		return cmp.Or(text.Clean(m.Agent), string(m.Role))
 	}
 	switch m.Origin {
 	case centurion.OriginParent:
@@ -135,21 +136,21 @@ func MessageWords(m centurion.Message, cells int) string {
 	for _, p := range m.Parts {
 		switch {
 		case p.Type == centurion.PartCompaction:
-			return fit(compactionLine(p.Compaction), cells)
+			return text.Fit(compactionLine(p.Compaction), cells)
 		case p.Type == centurion.PartTool:
-			calls = append(calls, Clean(p.Tool))
+			calls = append(calls, text.Clean(p.Tool))
 		}
 	}
-	said := strings.Join(strings.Fields(Clean(centurion.Clip(m.Text(), 4000))), " ")
+	said := strings.Join(strings.Fields(text.Clean(centurion.Clip(m.Text(), 4000))), " ")
 	if m.Summary {
 		said = "summary: " + said
 	}
 	if len(calls) > 0 {
 		did := "→ " + strings.Join(calls, ", ")
-		said = strings.TrimSpace(fit(said, max(10, cells-width(did)-1)) + " " + did)
+		said = strings.TrimSpace(text.Fit(said, max(10, cells-text.Width(did)-1)) + " " + did)
 	}
 	if m.Role == centurion.RoleAssistant && (m.Finish == "" || m.Finish == centurion.FinishError) {
 		said = strings.TrimSpace("(broke off) " + said)
 	}
-	return fit(said, cells)
+	return text.Fit(said, cells)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/text"
 )
 
 // OPAL-30, C-17: a tree as a person reads it: a line goes straight down, what was left stands as a branch beside the current
@@ -14,9 +15,9 @@ func TestTree(t *testing.T) {
 	b := Branches{Session: centurion.Session{ID: "ses_1", Title: "Port the parser", Agent: "commander",
 		Metadata: centurion.SessionMeta{Address: "0/", ForkedFrom: &centurion.ForkedFrom{Session: "ses_0", Message: "msg_9"},
 			Marks: map[string]string{"before-rewind-1": "msg_4", "good": "msg_2", "also-good": "msg_2"}}}, Leaf: "msg_9"}
-	add := func(id, prev string, m centurion.Message, text string, calls ...string) {
+	add := func(id, prev string, m centurion.Message, said string, calls ...string) {
 		m.ID, m.Prev = id, prev
-		m.Parts = append(m.Parts, centurion.Part{Type: centurion.PartText, Text: text})
+		m.Parts = append(m.Parts, centurion.Part{Type: centurion.PartText, Text: said})
 		for _, c := range calls {
 			m.Parts = append(m.Parts, centurion.Part{Type: centurion.PartTool, Tool: c})
 		}
@@ -45,7 +46,7 @@ func TestTree(t *testing.T) {
 	}
 	golden(t, "tree", out.String())
 	for line := range strings.Lines(out.String()) {
-		if n := width(strings.TrimRight(line, "\n")); n > 80 {
+		if n := text.Width(strings.TrimRight(line, "\n")); n > 80 {
 			t.Errorf("%d cells: %s", n, line)
 		}
 	}

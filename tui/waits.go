@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Waits tells of asks that wait for a person, for whoever reads events as JSON lines and would not see them there.
@@ -57,9 +58,9 @@ func (w *Waits) tell(facts []fact) {
 		return
 	}
 	f := facts[len(facts)-1]
-	text := f.text
+	said := f.text
 	if f.who != "" {
-		text = f.who + " " + text
+		said = f.who + " " + said
 	}
-	w.say(dots(text, f.detail))
+	w.say(text.Dots(said, f.detail))
 }

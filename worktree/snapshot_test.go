@@ -152,7 +152,7 @@ func TestSnapshotLeavesBigFilesOut(t *testing.T) {
 	if want := []string{"data/bigger.bin", "data/ü big.bin"}; !slices.Equal(b.LeftOut, want) || b.LeftOutBytes != 2*MaxUntracked+1 || b.Dirty != 2 {
 		t.Errorf("left out %q, %d bytes; %d files came along", b.LeftOut, b.LeftOutBytes, b.Dirty)
 	}
-	if got, want := b.Uncommitted(), " with 2 uncommitted files, without data/bigger.bin and 1 more (100.0 MB untracked; git add them to include them)"; got != want {
+	if got, want := b.Uncommitted(), " with 2 uncommitted files, without data/bigger.bin and 1 more (100 MB untracked; git add them to include them)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := x.person("ls-tree", "-r", "--name-only", "-z", b.Commit); got != ".gitignore\x00a\x00small\x00staged.bin\x00" {

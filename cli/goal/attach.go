@@ -49,7 +49,7 @@ func Attach(ws *workspace.Workspace, paths []string, room int) (Attached, error)
 		}
 		out.Text += fmt.Sprintf("\n\n<file path=%q>\n%s\n</file>", where, strings.TrimRight(string(data), "\n"))
 		if len(out.Text) > room {
-			return out, attachError(p, fmt.Sprintf("the text would have more than %d KB with it", MaxSize>>10), "name the file in the text instead: agents can read it in parts")
+			return out, attachError(p, "the text would have more than "+centurion.Bytes(MaxSize)+" with it", "name the file in the text instead: agents can read it in parts")
 		}
 	}
 	return out, centurion.CheckFiles(out.Files)

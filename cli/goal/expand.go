@@ -92,7 +92,7 @@ func (e Expansion) Expand(ctx context.Context) (string, error) {
 	case goal == "":
 		return "", e.fail(centurion.KindUsage, "its text is empty", "say what is to be done in its file, or after its name")
 	case len(goal) > MaxSize:
-		return "", e.fail(centurion.KindUsage, fmt.Sprintf("its text is longer than %d KB", MaxSize>>10), "attach fewer files")
+		return "", e.fail(centurion.KindUsage, "its text is longer than "+centurion.Bytes(MaxSize), "attach fewer files")
 	}
 	return goal, nil
 }

@@ -9,14 +9,15 @@ import (
 
 	"centurion/cli/lookup"
 	"centurion/store"
+	"centurion/text"
 	"centurion/tui"
 )
 
 // Ask prints an approval or question: what it is, who asks, and the choices.
 func Ask(w io.Writer, a store.Ask) error {
-	title := tui.Escape(cmp.Or(a.Title, a.Text)) // the person must see every character of it
+	title := text.Escape(cmp.Or(a.Title, a.Text)) // the person must see every character of it
 	if a.Type == store.AskQuestion || a.Type == lookup.BlockedMission {
-		title = tui.EscapeWords(cmp.Or(a.Title, a.Text))
+		title = text.EscapeWords(cmp.Or(a.Title, a.Text))
 	}
 	if _, err := fmt.Fprintf(w, "%s  %s  %s  %s\n", a.ID, a.Type, a.Permission, title); err != nil {
 		return err
@@ -29,12 +30,12 @@ func Ask(w io.Writer, a store.Ask) error {
 		if a.Task != "" {
 			from += ", task " + a.Task
 		}
-		if _, err := fmt.Fprintf(w, "    from %s\n", tui.Escape(from)); err != nil {
+		if _, err := fmt.Fprintf(w, "    from %s\n", text.Escape(from)); err != nil {
 			return err
 		}
 	}
 	if a.Type == store.AskPermission {
-		for _, l := range [][2]string{{"why", tui.EscapeWords(a.Text)}, {"always allows", whatAlways(a)}} {
+		for _, l := range [][2]string{{"why", text.EscapeWords(a.Text)}, {"always allows", whatAlways(a)}} {
 			if l[1] == "" {
 				continue
 			}
@@ -47,7 +48,7 @@ func Ask(w io.Writer, a store.Ask) error {
 		return nil
 	}
 	for i, o := range a.Options {
-		if _, err := fmt.Fprintf(w, "    %d  %s\n", i+1, tui.EscapeWords(o)); err != nil {
+		if _, err := fmt.Fprintf(w, "    %d  %s\n", i+1, text.EscapeWords(o)); err != nil {
 			return err
 		}
 	}
@@ -59,7 +60,7 @@ func whatAlways(a store.Ask) string {
 	if a.Type != store.AskPermission || len(a.Always) == 0 {
 		return ""
 	}
-	return tui.Escape(a.Permission+" "+strings.Join(a.Always, ", ")) + ", for every agent of this mission"
+	return text.Escape(a.Permission+" "+strings.Join(a.Always, ", ")) + ", for every agent of this mission"
 }
 
 // Approved says what an answer has allowed.

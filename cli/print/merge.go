@@ -11,6 +11,7 @@ import (
 
 	"centurion"
 	"centurion/takeover"
+	"centurion/text"
 	"centurion/tui"
 )
 
@@ -27,25 +28,25 @@ func Merged(w io.Writer, got takeover.MergeReport) error {
 	if got.Running {
 		undo = "centurion pause " + got.Mission + " && " + undo
 	}
-	_, err := fmt.Fprintf(w, "merged into %s: %s → %s\nundo: %s\n", tui.Clean(where(got.Branch)), commitName(got.Before), commitName(got.After), undo)
+	_, err := fmt.Fprintf(w, "merged into %s: %s → %s\nundo: %s\n", text.Clean(where(got.Branch)), commitName(got.Before), commitName(got.After), undo)
 	return err
 }
 
 // Merge shows what a merge changes, and what the proof of it is worth.
 func Merge(w io.Writer, got takeover.MergeReport, o tui.ShowOptions) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of mission %s onto %s: %s\n", centurion.Count(got.Commits, "commit"), got.Mission, tui.Clean(where(got.Branch)), tui.Clean(centurion.Clip(got.Goal, 80)))
+	fmt.Fprintf(&b, "%s of mission %s onto %s: %s\n", centurion.Count(got.Commits, "commit"), got.Mission, text.Clean(where(got.Branch)), text.Clean(centurion.Clip(got.Goal, 80)))
 	for _, why := range got.Unfinished {
-		fmt.Fprintf(&b, "! not complete: %s\n", tui.Clean(why))
+		fmt.Fprintf(&b, "! not complete: %s\n", text.Clean(why))
 	}
 	for _, it := range got.Items {
-		fmt.Fprintf(&b, "  %-5s %s · %s\n", tui.Clean(cmp.Or(it.Item, it.Task)), tui.Clean(it.Title), proofWords(it))
+		fmt.Fprintf(&b, "  %-5s %s · %s\n", text.Clean(cmp.Or(it.Item, it.Task)), text.Clean(it.Title), proofWords(it))
 		for _, l := range it.Weakened {
-			fmt.Fprintf(&b, "        ! %s\n", tui.Clean(l))
+			fmt.Fprintf(&b, "        ! %s\n", text.Clean(l))
 		}
 	}
 	for _, a := range got.Aside {
-		fmt.Fprintf(&b, "! %s\n", tui.Clean(a.String()))
+		fmt.Fprintf(&b, "! %s\n", text.Clean(a.String()))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err
@@ -79,9 +80,9 @@ func outsideLine(items []takeover.MergedItem) string {
 	case 0:
 		return ""
 	case 1:
-		return "outside its item's files: " + tui.Clean(strings.Join(files, ", ")) + "\n"
+		return "outside its item's files: " + text.Clean(strings.Join(files, ", ")) + "\n"
 	}
-	return "outside their items' files: " + tui.Clean(strings.Join(files, ", ")) + "\n"
+	return "outside their items' files: " + text.Clean(strings.Join(files, ", ")) + "\n"
 }
 
 // proofWords says what the proof of an item is worth, and which review has passed where it is worth little.
@@ -93,7 +94,7 @@ func proofWords(it takeover.MergedItem) string {
 	case it.Proof == "":
 		words = "no proof of its own"
 	case it.Why != "":
-		words += ": " + tui.Clean(it.Why)
+		words += ": " + text.Clean(it.Why)
 	}
 	switch it.Review {
 	case "":
@@ -101,7 +102,7 @@ func proofWords(it takeover.MergedItem) string {
 	case it.Item:
 		return words + "; a review: PASS"
 	}
-	return words + "; reviewed: PASS by " + tui.Clean(it.Review)
+	return words + "; reviewed: PASS by " + text.Clean(it.Review)
 }
 
 // where names the person's branch.
@@ -151,7 +152,7 @@ func Undo(w io.Writer, got takeover.UndoReport, o tui.ShowOptions) error {
 		lines = append(lines, "what stood on its branch is kept as "+got.Kept)
 	}
 	if len(got.Open) > 0 {
-		lines = append(lines, fmt.Sprintf("open again in the plan: %s", tui.Clean(strings.Join(got.Open, ", "))))
+		lines = append(lines, fmt.Sprintf("open again in the plan: %s", text.Clean(strings.Join(got.Open, ", "))))
 	}
 	lines = append(lines, laterLines(got)...)
 	if got.Back != "" {
@@ -167,18 +168,18 @@ func laterLines(got takeover.UndoReport) []string {
 	if n == 0 {
 		return nil
 	}
-	names, comes, whether := tui.Clean(strings.Join(got.Later, ", ")), "comes after %s in the plan and stays", "it still works, or take it"
+	names, comes, whether := text.Clean(strings.Join(got.Later, ", ")), "comes after %s in the plan and stays", "it still works, or take it"
 	if n > 1 {
 		comes, whether = "come after %s in the plan and stay", "they still work, or take them"
 	}
-	return []string{fmt.Sprintf("%s "+comes+": see whether %s back, too: centurion undo %s", names, tui.Clean(got.Item), whether, tui.Clean(got.Later[n-1]))}
+	return []string{fmt.Sprintf("%s "+comes+": see whether %s back, too: centurion undo %s", names, text.Clean(got.Item), whether, text.Clean(got.Later[n-1]))}
 }
 
 // undoPlace says where something was taken back.
 func undoPlace(got takeover.UndoReport) string {
 	switch {
 	case got.Person && got.After != "":
-		return fmt.Sprintf(" on %s: %s → %s", tui.Clean(where(got.Branch)), commitName(got.Before), commitName(got.After))
+		return fmt.Sprintf(" on %s: %s → %s", text.Clean(where(got.Branch)), commitName(got.Before), commitName(got.After))
 	case got.After != "":
 		return fmt.Sprintf(" on its mission's branch: %s → %s; nothing of it was on yours", commitName(got.Before), commitName(got.After))
 	}

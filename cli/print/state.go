@@ -12,7 +12,7 @@ import (
 	"centurion/orchestrator"
 	"centurion/server"
 	"centurion/store"
-	"centurion/tui"
+	"centurion/text"
 )
 
 // Tidy prints what was archived and removed.
@@ -39,7 +39,7 @@ func Tidy(w io.Writer, r host.TidyReport) error {
 	case r.HostPID != 0:
 		fmt.Fprintf(&b, "Process %d hosts this project and did it; the state file keeps its size until nobody works here.\n", r.HostPID)
 	case r.Before > 0:
-		fmt.Fprintf(&b, "The state file has %d KiB; it had %d KiB.\n", r.After>>10, r.Before>>10)
+		fmt.Fprintf(&b, "The state file has %s; it had %s.\n", centurion.Bytes(r.After), centurion.Bytes(r.Before))
 	}
 	_, err := fmt.Fprint(w, b.String())
 	return err
@@ -92,7 +92,7 @@ func State(s orchestrator.State) string {
 		line.WriteString(", waits for " + string(s.Waits))
 	}
 	for _, call := range s.Calls {
-		fmt.Fprintf(&line, " · %s for %s", tui.Clean(call.Tool), time.Since(call.Since.Time).Round(time.Second))
+		fmt.Fprintf(&line, " · %s for %s", text.Clean(call.Tool), text.Span(time.Since(call.Since.Time)))
 	}
 	if s.Queued > 0 {
 		line.WriteString(" · " + centurion.Count(s.Queued, "message") + " unread")
@@ -102,7 +102,7 @@ func State(s orchestrator.State) string {
 
 // Sent says what becomes of a message.
 func Sent(got orchestrator.Posted, queued bool) string {
-	who := fmt.Sprintf("%s (%s)", cmp.Or(got.Address, got.Task), tui.Clean(got.Agent))
+	who := fmt.Sprintf("%s (%s)", cmp.Or(got.Address, got.Task), text.Clean(got.Agent))
 	waits := got.State == centurion.TaskQueued || got.State == centurion.TaskWaiting
 	switch {
 	case got.Compact:
@@ -114,7 +114,7 @@ func Sent(got orchestrator.Posted, queued bool) string {
 		}
 		return fmt.Sprintf("kept for %s of mission %s, which is %s; it is read with: centurion resume %s", who, got.Mission, status, got.Mission)
 	case waits && got.Reason != "":
-		return fmt.Sprintf("sent to %s; it is read when its task goes on, which waits: %s", who, tui.Clean(got.Reason))
+		return fmt.Sprintf("sent to %s; it is read when its task goes on, which waits: %s", who, text.Clean(got.Reason))
 	case waits:
 		return fmt.Sprintf("sent to %s; it is read when its task goes on", who)
 	case queued:

@@ -13,7 +13,7 @@ import (
 	"centurion/cli/print"
 	"centurion/server"
 	"centurion/store"
-	"centurion/tui"
+	"centurion/text"
 )
 
 // answerAsk answers an approval or question of this project. A question can also be answered while its mission is stopped.
@@ -28,7 +28,7 @@ func (v *view) answerAsk(ctx context.Context, id, answer string) error {
 		if err != nil {
 			return err
 		}
-		said += ": " + tui.Clean(centurion.Clip(oneLine(taken), shownAnswer))
+		said += ": " + text.Clean(centurion.Clip(oneLine(taken), shownAnswer))
 	}
 	if err := v.reply(ctx, id, answer); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"centurion/cli/lookup"
 	"centurion/server"
 	"centurion/store"
+	"centurion/text"
 	"centurion/tui"
 )
 
@@ -73,7 +74,7 @@ func add(found []cobra.Completion, typed, name, what string) []cobra.Completion 
 	if name == "" || !strings.HasPrefix(name, typed) {
 		return found
 	}
-	return append(found, cobra.CompletionWithDesc(name, tui.Clean(what)))
+	return append(found, cobra.CompletionWithDesc(name, text.Clean(what)))
 }
 
 // agentsOf finds the addresses and items of agents that read messages, in the mission that --mission names.
@@ -142,7 +143,7 @@ func asks(types ...string) finder {
 			if a, ok := lookup.Ask(cmd.Context(), api, args[0]); ok && a.Type == store.AskQuestion {
 				for _, o := range a.Options {
 					if strings.HasPrefix(strings.ToLower(o), strings.ToLower(typed)) {
-						found = append(found, cobra.Completion(tui.Clean(o)))
+						found = append(found, cobra.Completion(text.Clean(o)))
 					}
 				}
 			}

@@ -17,6 +17,7 @@ import (
 	"centurion/notify"
 	"centurion/orchestrator"
 	"centurion/server"
+	"centurion/text"
 	"centurion/tui"
 	"centurion/workspace"
 )
@@ -219,9 +220,9 @@ func (v *view) printEnd(ctx context.Context, m server.Mission) error {
 	if v.json() {
 		return tui.RunJSON(ctx, v.out, lastEnd(v.API.Events(ctx, server.EventQuery{Mission: m.ID, Session: m.Session})))
 	}
-	_, err := fmt.Fprintf(v.out, "Mission %s is %s: %s\n", m.ID, m.Status, tui.Clean(m.Goal))
+	_, err := fmt.Fprintf(v.out, "Mission %s is %s: %s\n", m.ID, m.Status, text.Clean(m.Goal))
 	if m.Summary != "" && err == nil {
-		_, err = fmt.Fprintln(v.out, strings.Join(tui.CleanLines(m.Summary), "\n"))
+		_, err = fmt.Fprintln(v.out, strings.Join(text.CleanLines(m.Summary), "\n"))
 	}
 	return err
 }

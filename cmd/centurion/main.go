@@ -19,7 +19,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
-	"centurion/tui"
+	"centurion/text"
 )
 
 // Version is what `centurion version` prints and what sessions are stamped with.
@@ -164,7 +164,7 @@ func generalHint(err error) string {
 // needs nothing between it and the next.
 func oneLine(s string) string {
 	out := ""
-	for _, l := range tui.CleanLines(s) {
+	for _, l := range text.CleanLines(s) {
 		switch l = strings.TrimSpace(l); {
 		case l == "":
 		case out == "":

@@ -14,6 +14,7 @@ import (
 	"centurion/cli/print"
 	"centurion/server"
 	"centurion/takeover"
+	"centurion/text"
 	"centurion/tui"
 )
 
@@ -234,7 +235,7 @@ func (v *view) printChange(got takeover.Change, stat, names bool) error {
 		return writeJSON(v.out, got)
 	case names:
 		for _, file := range got.Files {
-			if _, err := fmt.Fprintln(v.out, tui.Escape(file.Path)); err != nil {
+			if _, err := fmt.Fprintln(v.out, text.Escape(file.Path)); err != nil {
 				return err
 			}
 		}

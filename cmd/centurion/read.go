@@ -17,6 +17,7 @@ import (
 	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/server"
+	"centurion/text"
 	"centurion/tui"
 )
 
@@ -337,7 +338,7 @@ func (c *cli) printWithDirectories(all []server.Mission) error {
 		if err := c.printMissions([]server.Mission{m}); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(c.out, "  "+tui.Escape(m.Directory)); err != nil {
+		if _, err := fmt.Fprintln(c.out, "  "+text.Escape(m.Directory)); err != nil {
 			return err
 		}
 	}

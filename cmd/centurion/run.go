@@ -18,7 +18,7 @@ import (
 	"centurion/cli/goal"
 	"centurion/host"
 	"centurion/server"
-	"centurion/tui"
+	"centurion/text"
 )
 
 const (
@@ -78,7 +78,7 @@ func (c *cli) readGoal(args []string) (string, error) {
 		text = string(b)
 	}
 	if len(text) > goal.MaxSize {
-		return "", &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("the goal is longer than %d KB", goal.MaxSize>>10),
+		return "", &centurion.Error{Kind: centurion.KindUsage, Msg: "the goal is longer than " + centurion.Bytes(goal.MaxSize),
 			Hint: "put the details into a file of the project and name it in the goal"}
 	}
 	text = strings.TrimSpace(text)
@@ -167,7 +167,7 @@ func (c *runner) confirmDirectory(ctx context.Context, dir string, sure bool) er
 	if !c.live() || c.f.format == "json" {
 		return refused
 	}
-	fmt.Fprintf(c.out, "%s is %s. Agents would read and change everything in it.\n", tui.Clean(dir), what)
+	fmt.Fprintf(c.out, "%s is %s. Agents would read and change everything in it.\n", text.Clean(dir), what)
 	key, err := c.choose(ctx, "start here? (y/N)", "yn", "n")
 	if err == nil && key != "y" {
 		return refused

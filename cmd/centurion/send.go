@@ -17,7 +17,7 @@ import (
 	"centurion/host"
 	"centurion/orchestrator"
 	"centurion/server"
-	"centurion/tui"
+	"centurion/text"
 )
 
 const sendHelp = `Write to an agent of a mission (default: the latest mission).
@@ -149,7 +149,7 @@ func (c *message) prompt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.printResult(c.f.format, got, strings.Join(tui.CleanLines(got.Text), "\n"))
+	return c.printResult(c.f.format, got, strings.Join(text.CleanLines(got.Text), "\n"))
 }
 
 // resumesHere finds the run of the profile assistant that this process has to resume for a message, because no process hosts its project.

@@ -16,7 +16,7 @@ import (
 	"centurion/host"
 	"centurion/host/service"
 	"centurion/server"
-	"centurion/tui"
+	"centurion/text"
 )
 
 func serviceCommand(c *cli) *cobra.Command {
@@ -140,10 +140,10 @@ func (c *services) status(ctx context.Context, format string) error {
 	}
 	lines := "installed  no; install it with: centurion service install\n"
 	if s.Installed {
-		lines = "installed  " + tui.Escape(s.File) + "\nrunning    no: it runs while there are missions that it has brought back\n"
+		lines = "installed  " + text.Escape(s.File) + "\nrunning    no: it runs while there are missions that it has brought back\n"
 	}
 	if s.Running {
-		lines = "installed  " + tui.Escape(s.File) + "\nrunning    yes\n"
+		lines = "installed  " + text.Escape(s.File) + "\nrunning    yes\n"
 	}
 	if len(s.Missions) == 0 {
 		lines += "No mission was interrupted: there is nothing to bring back.\n"

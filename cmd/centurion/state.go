@@ -18,7 +18,7 @@ import (
 	"centurion/sandbox"
 	"centurion/server"
 	"centurion/store"
-	"centurion/tui"
+	"centurion/text"
 )
 
 func doctorCommand(c *cli) *cobra.Command {
@@ -46,11 +46,11 @@ func examine(ctx context.Context, c *cli, f *readFlags) error {
 		c.code = exitFailed
 	}
 	return printRows(c, f.format, found, func(x doctor.Finding) string {
-		text := fmt.Sprintf("%-5s %-14s %s\n", x.Status, x.Name, tui.Escape(x.Detail))
+		said := fmt.Sprintf("%-5s %-14s %s\n", x.Status, x.Name, text.Escape(x.Detail))
 		if x.Hint != "" {
-			text += fmt.Sprintf("%20s → %s\n", "", tui.Escape(x.Hint))
+			said += fmt.Sprintf("%20s → %s\n", "", text.Escape(x.Hint))
 		}
-		return text
+		return said
 	})
 }
 

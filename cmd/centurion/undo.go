@@ -12,6 +12,7 @@ import (
 	"centurion/cli/print"
 	"centurion/server"
 	"centurion/takeover"
+	"centurion/text"
 	"centurion/tui"
 )
 
@@ -67,7 +68,7 @@ func (v *view) undoLatest(ctx context.Context, api server.API, q takeover.UndoRe
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("mission %s (%s)", m.ID, tui.Clean(centurion.Clip(strings.Join(strings.Fields(m.Goal), " "), 60)))
+	name := fmt.Sprintf("mission %s (%s)", m.ID, text.Clean(centurion.Clip(strings.Join(strings.Fields(m.Goal), " "), 60)))
 	switch {
 	case q.Redo:
 	case look.Dropped:

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/text"
 )
 
 // see returns the toast that a fact about the mission itself, its model or its person calls for.
@@ -30,7 +31,7 @@ func (m *mission) see(e centurion.Event) (Toast, bool) {
 		if d.Countdown <= 0 {
 			return Toast{}, false
 		}
-		t := preset("countdown").Toast("time", Span(time.Duration(d.Countdown)*time.Millisecond))
+		t := preset("countdown").Toast("time", text.Span(text.Millis(d.Countdown)))
 		t.Duration = d.Countdown
 		return t, true
 	case centurion.EventMissionCompleted, centurion.EventMissionFailed, centurion.EventMissionPaused,
@@ -58,13 +59,13 @@ func (m *mission) end(e centurion.Event) Toast {
 	}
 	cost := ""
 	if d.Cost > 0 {
-		cost = fmt.Sprintf("$%.2f", d.Cost)
+		cost = text.USD(d.Cost)
 	}
 	tasks := ""
 	if n := d.Tasks[string(centurion.TaskCompleted)]; n > 0 {
 		tasks = centurion.Count(n, "task") + " completed"
 	}
-	account := join(tasks, Span(time.Duration(d.DurationMS)*time.Millisecond), cost)
+	account := text.Dots(tasks, text.Span(text.Millis(d.DurationMS)), cost)
 	return preset("mission_"+how).Toast("goal", m.goal, "reason", clean(d.Reason), "account", account)
 }
 
@@ -89,16 +90,7 @@ func (m *mission) asked(e centurion.Event) (Toast, bool) {
 
 func budget(e centurion.Event) Toast {
 	d, _ := event.Decode[event.BudgetData](e)
-	amount := func(v float64) string {
-		switch d.Limit {
-		case "max_cost":
-			return fmt.Sprintf("$%.2f", v)
-		case "max_duration":
-			return Span(time.Duration(v) * time.Millisecond)
-		}
-		return strconv.FormatInt(int64(v), 10)
-	}
-	return preset("budget").Toast("limit", clean(strings.ReplaceAll(d.Limit, "_", " ")), "spent", amount(d.Spent), "max", amount(d.Max))
+	return preset("budget").Toast("limit", clean(strings.ReplaceAll(d.Limit, "_", " ")), "spent", text.Limit(d.Limit, d.Spent), "max", text.Limit(d.Limit, d.Max))
 }
 
 // retry tells that the model is waited for. While that is known it is not told again: one rate limit holds up every session
@@ -119,7 +111,7 @@ func (m *mission) retry(e centurion.Event) (Toast, bool) {
 	m.waits = e.Time.Add(wait)
 	p := preset("retry")
 	p.Duration = max(Window, min(wait, 2*p.Duration))
-	return p.Toast("time", Span(wait+time.Second-1), "reason", clean(strings.ReplaceAll(d.Reason, "_", " "))), true
+	return p.Toast("time", text.Span(wait+time.Second-1), "reason", clean(strings.ReplaceAll(d.Reason, "_", " "))), true
 }
 
 // task takes a fact about a task into the list and notes what is to be told of it.
@@ -184,7 +176,7 @@ func (m *mission) endings(f *family, list List, now time.Time) Toast {
 		}
 	}
 	lines := atMost(MaxLines, all, func(t centurion.Task) string {
-		return preset("task_"+string(t.Status)).text("title", clean(t.Title), "time", Span(Age(t, now)), "reason", why(t))
+		return preset("task_"+string(t.Status)).text("title", clean(t.Title), "time", text.Span(Age(t, now)), "reason", why(t))
 	})
 	left := list.Remaining()
 	if f.started {
@@ -216,13 +208,13 @@ func (m *mission) summary(f *family) Toast {
 			to = t.Ended.Time
 		}
 	}
-	head := fmt.Sprintf("%s in %s: %d ok, %d failed, %d cancelled", centurion.Count(len(all), "task"), Span(to.Sub(from)),
+	head := fmt.Sprintf("%s in %s: %d ok, %d failed, %d cancelled", centurion.Count(len(all), "task"), text.Span(to.Sub(from)),
 		count[centurion.TaskCompleted], count[centurion.TaskFailed], count[centurion.TaskCancelled])
 	if n := count[centurion.TaskBlocked]; n > 0 {
 		head += fmt.Sprintf(", %d blocked", n)
 	}
 	lines := append([]string{head}, atMost(MaxLines, all, func(t centurion.Task) string {
-		return fmt.Sprintf("%s %s (%s)", mark(t.Status), clean(t.Title), Span(Age(t, to)))
+		return fmt.Sprintf("%s %s (%s)", mark(t.Status), clean(t.Title), text.Span(Age(t, to)))
 	})...)
 	p := preset("all_complete")
 	switch {
@@ -252,7 +244,3 @@ func why(t centurion.Task) string {
 }
 
 func rank(v Variant) int { return slices.Index([]Variant{Info, Success, Warning, Error}, v) }
-
-func join(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
-}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/text"
 )
 
 const (
@@ -176,7 +177,7 @@ func (l List) Text(now time.Time) string {
 	for _, g := range l.Live() {
 		lines = append(lines, g.Head)
 		lines = append(lines, atMost(MaxLines, g.Tasks, func(t centurion.Task) string {
-			line := fmt.Sprintf("%s %s (%s) - %s", g.Mark, clean(t.Title), clean(t.Agent), Span(Age(t, now)))
+			line := fmt.Sprintf("%s %s (%s) - %s", g.Mark, clean(t.Title), clean(t.Agent), text.Span(Age(t, now)))
 			if IsNew(t, now) {
 				line += " ← NEW"
 			}
@@ -222,18 +223,4 @@ func Age(t centurion.Task, now time.Time) time.Duration {
 		return 0
 	}
 	return max(0, now.Sub(from.Time))
-}
-
-// Span formats a duration in whole seconds with its two largest units: 0s, 59s, 1m02s, 2h05m, 3d04h.
-func Span(d time.Duration) string {
-	s := max(0, int64(d/time.Second))
-	switch {
-	case s < 60:
-		return fmt.Sprintf("%ds", s)
-	case s < 3600:
-		return fmt.Sprintf("%dm%02ds", s/60, s%60)
-	case s < 86400:
-		return fmt.Sprintf("%dh%02dm", s/3600, s%3600/60)
-	}
-	return fmt.Sprintf("%dd%02dh", s/86400, s%86400/3600)
 }

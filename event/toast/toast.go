@@ -8,12 +8,11 @@ package toast
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"centurion"
 	"centurion/event"
+	"centurion/text"
 )
 
 // Window is how long what happens to the tasks of one session is gathered for one toast.
@@ -165,16 +164,7 @@ func (m *mission) family(parent string) *family {
 	return f
 }
 
-// clean makes a text one line without control and invisible characters, of at most maxText bytes.
+// clean makes a text one line that any program can show, of at most maxText bytes.
 func clean(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case r == unicode.ReplacementChar || !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, centurion.Clip(s, 4*maxText))
-	return centurion.Clip(strings.Join(strings.Fields(s), " "), maxText)
+	return centurion.Clip(text.Printable(centurion.Clip(s, 4*maxText)), maxText)
 }

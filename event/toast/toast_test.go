@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/text"
 	"centurion/event"
 )
 
@@ -177,7 +178,7 @@ func TestFacts(t *testing.T) {
 		"started":          {start(), told},
 		"resumed":          {(&script{}).fact(centurion.EventMissionResumed, goal), "Mission resumed|Mend it|info|4000\n"},
 		"complete":         {start().fact(centurion.EventMissionCompleted, `{"cost":1.239,"duration_ms":62000,"tasks":{"completed":3}}`), told + "Mission complete|Mend it⏎3 tasks completed · 1m02s · $1.24|success|8000\n"},
-		"failed":           {start().fact(centurion.EventMissionFailed, `{"reason":"the key\u001b is refused"}`), told + "Mission failed|Mend it⏎the key is refused|error|10000\n"},
+		"failed":           {start().fact(centurion.EventMissionFailed, `{"reason":"the key\u0007 is refused"}`), told + "Mission failed|Mend it⏎the key is refused|error|10000\n"},
 		"paused":           {start().fact(centurion.EventMissionPaused, `{"reason":"max_cost"}`), told + "Mission paused|Mend it⏎max_cost|warning|8000\n"},
 		"blocked":          {start().fact(centurion.EventMissionBlocked, `{"reason":"which one?"}`), told + "Mission blocked|Mend it⏎which one?|warning|10000\n"},
 		"cancelled":        {start().fact(centurion.EventMissionCancelled, `{}`), told + "Mission cancelled|Mend it|warning|5000\n"},
@@ -185,7 +186,7 @@ func TestFacts(t *testing.T) {
 		"no countdown":     {start().fact(centurion.EventMissionUpdated, `{"level":2}`), told},
 		"budget":           {start().fact(centurion.EventBudgetExceeded, `{"limit":"max_cost","spent":5.02,"max":5}`), told + "Budget reached|max cost: $5.02 of $5.00|warning|8000\n"},
 		"budget of time":   {start().fact(centurion.EventBudgetExceeded, `{"limit":"max_duration","spent":61000,"max":60000}`), told + "Budget reached|max duration: 1m01s of 1m00s|warning|8000\n"},
-		"budget of tokens": {start().fact(centurion.EventBudgetExceeded, `{"limit":"max_tokens","spent":61000,"max":60000}`), told + "Budget reached|max tokens: 61000 of 60000|warning|8000\n"},
+		"budget of tokens": {start().fact(centurion.EventBudgetExceeded, `{"limit":"max_tokens","spent":61000,"max":60000}`), told + "Budget reached|max tokens: 61k of 60k|warning|8000\n"},
 		"resumed while asked": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventMissionResumed, `{}`).fact(centurion.EventPlanAsked, `{}`),
 			told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\nMission resumed|Mend it|info|4000\nCenturion needs you|A plan waits for your approval⏎Mend it|warning|10000\n"},
 		"paused while asked": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventMissionPaused, `{}`).fact(centurion.EventPlanAsked, `{}`),
@@ -269,7 +270,7 @@ func TestSummaryOfMany(t *testing.T) {
 func TestSpanAndAge(t *testing.T) {
 	for d, want := range map[time.Duration]string{-time.Second: "0s", 59*time.Second + 999*time.Millisecond: "59s", time.Minute: "1m00s", time.Hour - 1: "59m59s", time.Hour: "1h00m",
 		24*time.Hour - 1: "23h59m", 24 * time.Hour: "1d00h", 76 * time.Hour: "3d04h"} {
-		expect(t, Span(d), want)
+		expect(t, text.Span(d), want)
 	}
 	for want, task := range map[time.Duration]centurion.Task{
 		time.Minute:      {Created: at(-time.Hour), Started: at(-time.Minute)},

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Dim is one of the dimensions of what a mission spends.
@@ -51,7 +52,7 @@ func OwnLeft(t centurion.Task) (phrases []string) {
 func (d Dim) Say(n int64) string {
 	switch d {
 	case USD:
-		return fmt.Sprintf("$%.2f", float64(n)/usdUnits)
+		return text.USD(float64(n) / usdUnits)
 	case Tokens:
 		return fmt.Sprintf("%d tokens", n)
 	}

@@ -5,11 +5,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 
 	"github.com/creachadair/jrpc2"
+
+	"centurion"
 )
 
 // MaxLine bounds a message of the client, in bytes: a prompt of the largest size (256 KB) with every character escaped fits
@@ -85,7 +86,7 @@ func (l *lines) line() (line []byte, long bool, err error) {
 // refuse answers a line of which not even the id is known.
 func (l *lines) refuse() error {
 	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{
-		"code": jrpc2.InvalidRequest, "message": fmt.Sprintf("a message is longer than %d MB", l.max>>20)}})
+		"code": jrpc2.InvalidRequest, "message": "a message is longer than " + centurion.Bytes(int64(l.max))}})
 	if err != nil {
 		return err
 	}

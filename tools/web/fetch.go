@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Page is a page as text.
@@ -97,7 +98,7 @@ func (c *Client) failed(ctx context.Context, u *url.URL, err error) error {
 		return e
 	}
 	if centurion.KindOf(err) == centurion.KindTimeout {
-		return fault(centurion.KindTimeout, "try it once more, or another source", "%s did not answer in full within %s", u, c.cfg.Timeout)
+		return fault(centurion.KindTimeout, "try it once more, or another source", "%s did not answer in full within %s", u, text.Took(c.cfg.Timeout))
 	}
 	return &centurion.Error{Op: "fetch", Kind: centurion.KindNetwork, Msg: u.String(), Err: bare(err),
 		Hint: "check the address; if it is right, the server or the network cannot be reached now"}
@@ -160,7 +161,7 @@ func noText(u *url.URL, kind string, n int64) error {
 }
 
 func tooLarge(u *url.URL, size string) error {
-	return fault(centurion.KindUsage, "look for a smaller page", "%s has %s; at most %d MB are read", u, size, MaxBody>>20)
+	return fault(centurion.KindUsage, "look for a smaller page", "%s has %s; at most %s are read", u, size, centurion.Bytes(MaxBody))
 }
 
 // isText reports whether a media type is one of text.

@@ -1,0 +1,196 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+const (
+	// maxMarks is how many combining marks one letter keeps: no script needs more, and a column of fifty writes over the lines above.
+	maxMarks = 4
+	// tabWidth is how many spaces replace a tab, whose own width would depend on its column.
+	tabWidth = 4
+	// maxSequence is how many bytes a terminal's escape sequence may have. What is longer is no sequence, or is never ended.
+	maxSequence = 4096
+	// zeroWidthJoiner holds the emoji of a family together: harmless in prose, not in a command.
+	zeroWidthJoiner = 0x200d
+)
+
+// Clean returns s as one line that is safe to show: escape sequences of a terminal are removed, line breaks and tabs become
+// spaces, and control characters, overrides of the writing direction and characters that nobody sees are dropped. It is idempotent.
+func Clean(s string) string { return strings.Join(strings.Fields(CleanText(s)), " ") }
+
+// Printable is [Clean] for what another program shows: what is unknown to this one is dropped, too.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, Clean(s))
+}
+
+// CleanLines returns s as lines that are safe to show, with the indentation kept and without empty lines at the end.
+func CleanLines(s string) []string {
+	lines := strings.Split(CleanText(s), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(l, " ")
+	}
+	for len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// CleanText is [Clean] with line breaks kept, each as a line feed, and the space between words as it is.
+func CleanText(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 && r != '\n' || r >= 0x7f }) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	marks := 0
+	for i := 0; i < len(s); {
+		if n := sequence(s[i:]); n > 0 {
+			i += n
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		i += size
+		switch {
+		case r == '\r':
+			if !strings.HasPrefix(s[i:], "\n") {
+				b.WriteByte('\n')
+			}
+		case r == '\n' || r == 0x2028 || r == 0x2029 || r == '\v' || r == '\f':
+			b.WriteByte('\n')
+		case r == '\t':
+			b.WriteString(strings.Repeat(" ", tabWidth))
+		case Unsafe(r):
+		default:
+			if marks = countMarks(marks, r); marks <= maxMarks {
+				b.WriteRune(r) // an invalid byte becomes U+FFFD here
+			}
+		}
+	}
+	return b.String()
+}
+
+// Printed makes what a command printed a text to be stored: valid UTF-8 without escape sequences of a terminal and without
+// control characters but line ends and tabs. A carriage return ends a line, so that a progress bar leaves a line for each state.
+func Printed(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	var b strings.Builder
+	b.Grow(len(s))
+	for i := 0; i < len(s); {
+		if s[i] == ansi.ESC {
+			i += sequence(s[i:])
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		i += size
+		switch {
+		case r == '\r':
+			if i == len(s) || s[i] != '\n' && s[i] != '\r' {
+				b.WriteByte('\n')
+			}
+		case r == '\n' || r == '\t' || !unicode.IsControl(r):
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// EscapeWords is [Escape] for what is only read and not allowed, such as an agent's question: a run of white space is a space.
+func EscapeWords(s string) string { return Escape(strings.Join(strings.Fields(s), " ")) }
+
+// Escape returns s as one line in which everything that a terminal would obey or not show is visible: "\x1b" for an
+// escape, "\n" for a line break, "\u202e" for an override of the writing direction. What a person is asked to allow is
+// shown this way, so that nothing of it is hidden.
+func Escape(s string) string {
+	var b strings.Builder
+	marks := 0
+	for i, r := range s {
+		marks = countMarks(marks, r)
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r < 0x20 || r == 0x7f:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case marks > maxMarks || Unsafe(r) || r == zeroWidthJoiner:
+			if r > 0xffff {
+				fmt.Fprintf(&b, `\U%08x`, r)
+			} else {
+				fmt.Fprintf(&b, `\u%04x`, r)
+			}
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func countMarks(n int, r rune) int {
+	if unicode.In(r, unicode.Mn, unicode.Me) {
+		return n + 1
+	}
+	return 0
+}
+
+// Unsafe reports whether r is a control character, a line break that only some programs obey, or a character that is not seen:
+// one that turns the writing direction around, a filler, or one of private use.
+func Unsafe(r rune) bool {
+	switch {
+	case r < 0x7f:
+		return r < 0x20
+	case r == zeroWidthJoiner:
+		return false
+	case r == 0x2028, r == 0x2029, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0:
+		return true
+	}
+	return r >= 0xe0000 && r <= 0xe0fff || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs)
+}
+
+// sequence returns the length of the terminal's escape sequence that s begins with, and 0 if there is none. A command string without
+// an end is only its introducer, so that it cannot swallow the rest of the text.
+func sequence(s string) int {
+	switch r, size := utf8.DecodeRuneInString(s); {
+	case r == ansi.ESC:
+	case size == 2 && r >= 0x80 && r < 0xa0: // the same introducers in one character: U+009B is ESC [
+		s = "\x1b" + string(r-0x40) + s[2:min(len(s), maxSequence)]
+	default:
+		return 0
+	}
+	s = s[:min(len(s), maxSequence)]
+	if len(s) > 1 && strings.IndexByte("]PX^_", s[1]) >= 0 {
+		return commandString(s, 2)
+	}
+	_, _, n, _ := ansi.DecodeSequence(s, ansi.NormalState, nil)
+	return n
+}
+
+// commandString returns where the command string ends whose text begins at n. It has its own end, not the decoder's: that takes
+// any byte 0x9c for one, and many letters have such a byte.
+func commandString(s string, n int) int {
+	for i := n; i < len(s); i++ {
+		switch rest := s[i:]; {
+		case rest[0] == ansi.BEL:
+			return i + 1
+		case strings.HasPrefix(rest, "\x1b\\"), strings.HasPrefix(rest, "\u009c"):
+			return i + 2
+		case rest[0] == ansi.ESC, rest[0] == '\n':
+			return n
+		}
+	}
+	return n
+}

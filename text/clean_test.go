@@ -1,0 +1,159 @@
+package text
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// S10
+func TestClean(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"plain", "go test ./…", "go test ./…"},
+		{"colour", "\x1b[31mred\x1b[0m", "red"},
+		{"cursor and erase", "a\x1b[2J\x1b[1;1Hb", "ab"},
+		{"title", "a\x1b]0;owned\ab", "ab"},
+		{"clipboard", "a\x1b]52;c;aGk=\x1b\\b", "ab"},
+		{"link", "\x1b]8;;http://evil\x1b\\here\x1b]8;;\x1b\\", "here"},
+		{"device string", "a\x1bPq#0\x1b\\b", "ab"},
+		{"one-character introducers", "a\u009b31mb\u009d0;x\u009cc", "abc"},
+		{"unfinished command keeps the text", "a\x1b]0;all of the rest", "a0;all of the rest"},
+		{"command over a line break keeps the text", "a\x1b]0;first\nsecond\ab", "a0;first secondb"},
+		{"unfinished control", "a\x1b[", "a"},
+		{"lone escape", "a\x1b", "a"},
+		{"charset", "a\x1b(0b", "ab"},
+		{"carriage return", "good\rbad", "good bad"},
+		{"backspace, bell, null", "a\b\a\x00b", "ab"},
+		{"tab and line break", "a\tb\r\nc\u2028d", "a b c d"},
+		{"direction", "a\u202etxt.exe\u2066\u200f", "atxt.exe"},
+		{"no width", "a\u200b\ufeff\u2060b", "ab"},
+		{"tags", "a\U000e0041b", "ab"},
+		{"invalid", "a\xffb", "a\ufffdb"},
+		{"title with a letter that has the byte of a terminator", "a\x1b]0;✓ 漜\ab", "ab"},
+		{"no width, private, soft", "a\ue000\u00ad\u3164b", "ab"},
+		{"marks", "a" + strings.Repeat("\u0301", 50), "a" + strings.Repeat("\u0301", maxMarks)},
+		{"wide", "使い方 🙂", "使い方 🙂"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Clean(tt.in); got != tt.want {
+				t.Errorf("Clean(%q) = %q, want %q", tt.in, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestCleanLines(t *testing.T) {
+	got := CleanLines("one\r\n\ttwo  \r\x1b[31mthree\x1b[m\n\n")
+	if want := []string{"one", "    two", "three"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestCleanText(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\x00b\x1b[31mc\u202ed\u200be\xff": "abcde\ufffd", "\x1b]8;;http://x\x07y": "y", "a\r\nb\rc\td": "a\nb\nc    d",
+		"o\u0301\u0301\u0301\u0301\u0301\u0301": "o\u0301\u0301\u0301\u0301"} {
+		if got := CleanText(in); got != want || CleanText(got) != got {
+			t.Errorf("CleanText(%q) is %q, want %q", in, got, want)
+		}
+	}
+}
+
+// S10: a notice has no byte that another program could take for more than a letter.
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{"a\u200d\ufffdb\U0010fffe": "ab", " grüße\n日本 ": "grüße 日本", "\x1b[31mred\xff": "red"} {
+		if got := Printable(in); got != want {
+			t.Errorf("Printable(%q) is %q, want %q", in, got, want)
+		}
+	}
+}
+
+// S10: what a person is asked to allow hides nothing.
+func TestEscape(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"rm -rf build", "rm -rf build"},
+		{"a\x1b[2Jb", `a\x1b[2Jb`},
+		{"a\nb\tc\rd", `a\nb\tc\rd`},
+		{"\u202etxt", `\u202etxt`},
+		{"a\u200d\u200bb", `a\u200d\u200bb`},
+		{"\u009b\x7f", `\u009b\x7f`},
+		{"\xff", `\xff`},
+		{"\U000e0041", `\U000e0041`},
+		{"ü 使", "ü 使"},
+	}
+	for _, tt := range tests {
+		if got := Escape(tt.in); got != tt.want {
+			t.Errorf("Escape(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	for _, s := range []string{"\x1b[2J\x1b]0;owned\a\x1b]52;c;ZWNobyBwd25k\x1b\\\x1b]8;;http://evil\x1b\\x\u202etxt.exe\u009b31m", "\x1b]0;✓ 漜\a", "\x1b[1<m", "\x1b\u009b", "\x1b[", "\x1b]0;", "\u009b", "a\xc2", "\x1b\x1b[31m", "e\u0301\u200b\u0301\u0301\u0301\u0301", "\x1b(", "\r\r\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for name, got := range map[string]string{"Clean": Clean(s), "Escape": Escape(s), "Printable": Printable(s), "CleanText": strings.ReplaceAll(CleanText(s), "\n", " ")} {
+			if !utf8.ValidString(got) {
+				t.Errorf("%s(%q) is not UTF-8: %q", name, s, got)
+			}
+			for _, r := range got {
+				if unicode.Is(unicode.Cc, r) || Unsafe(r) {
+					t.Errorf("%s(%q) keeps %U: %q", name, s, r, got)
+				}
+			}
+		}
+		if once := Clean(s); Clean(once) != once {
+			t.Errorf("Clean(%q) = %q, and again %q", s, once, Clean(once))
+		}
+		for _, w := range []int{0, 1, 7, 40} {
+			if got := Pad(Clean(s), w); Width(got) > w {
+				t.Errorf("Pad(%q, %d) takes %d cells", s, w, Width(got))
+			}
+		}
+	})
+}
+
+// R13: what a command prints is stored as text: no colours, no cursor, no bells, and nothing of what was meant to be read is lost.
+func TestPrinted(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                                  "",
+		"a\tb\nc\n":                         "a\tb\nc\n",
+		"süß \u2713 \U0001f600":             "süß \u2713 \U0001f600",
+		"\x1b[1;31mred\x1b[0m":              "red",
+		"\x1b[38;2;1;2;3mx\x1b[?25ly":       "xy",
+		"\x1b]0;a title\x07after":           "after",
+		"\x1b]8;;http://x\x1b\\link":        "link",
+		"\x1b]52;never ended":               "52;never ended",
+		"\x1b(B\x1b7a\x1b8b\x1bc":           "ab",
+		"10%\r20%\r\r\n100%\r\n":            "10%\n20%\n100%\n",
+		"a\x00b\x07c\x08d\x7fe\u009bf":      "abcdef",
+		"a\xffb\xc3":                        "a\uFFFDb\uFFFD",
+		"cut\x1b":                           "cut",
+		"cut\x1b[3":                         "cut",
+		"broken \x1b[3\nline":               "broken \nline",
+		"\x1b\x1b[0mx":                      "x",
+		"\x1b[" + strings.Repeat("1", 9000): strings.Repeat("1", 9002-maxSequence),
+	} {
+		if got := Printed(in); got != want {
+			t.Errorf("%.60q: got %.60q, want %.60q", in, got, want)
+		}
+	}
+}
+
+func FuzzPrinted(f *testing.F) {
+	f.Add("\x1b[31mred\x1b[0m\r\n\x1b]0;t\x07")
+	f.Add("\x1bP\x1b\\\x9b\xc2\x9b\xff\x00")
+	f.Fuzz(func(t *testing.T, in string) {
+		out := Printed(in)
+		if !utf8.ValidString(out) || strings.ContainsFunc(out, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+			t.Errorf("%q became %q", in, out)
+		}
+		if again := Printed(out); again != out {
+			t.Errorf("%q became %q and then %q", in, out, again)
+		}
+	})
+}

@@ -1,0 +1,103 @@
+// Package text owns how what people and models read is written: amounts of money, durations and large numbers, and what is taken
+// out of or marked in text that a model, a command or a repository wrote before somebody sees it. It knows the nouns of the
+// root and nothing else. Counts with their nouns, sizes and shortening are in the root, whose own messages need them:
+// [centurion.Count], [centurion.Bytes] and [centurion.Clip].
+package text
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"centurion"
+)
+
+// Cost writes what something has cost, and "$?" where an answer came from a model without a known price.
+func Cost(u centurion.Usage) string {
+	if u.Unpriced {
+		return "$?"
+	}
+	return USD(u.USD)
+}
+
+// USD writes an amount of dollars: in cents from one dollar on, and below that with up to two more digits where they say something.
+func USD(v float64) string {
+	s := strconv.FormatFloat(v, 'f', 2, 64)
+	if v > 0 && v < 1 {
+		s = strconv.FormatFloat(v, 'f', 4, 64)
+		cents := strings.IndexByte(s, '.') + 3
+		s = s[:cents] + strings.TrimRight(s[cents:], "0")
+	}
+	return "$" + s
+}
+
+// Tokens writes a large number in at most five characters: 950, 12.3k, 4.1M.
+func Tokens(n int64) string {
+	short := func(f float64) string { return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") }
+	switch {
+	case n < 1000:
+		return strconv.FormatInt(n, 10)
+	case n < 99_950:
+		return short(float64(n)/1e3) + "k"
+	case n < 999_500:
+		return strconv.FormatInt((n+500)/1000, 10) + "k"
+	case n < 99_950_000:
+		return short(float64(n)/1e6) + "M"
+	}
+	return strconv.FormatInt((n+500_000)/1_000_000, 10) + "M"
+}
+
+// Limit writes so much of one of a mission's limits by the limit's name, such as max_cost: in USD, milliseconds or a number.
+func Limit(name string, v float64) string {
+	switch name {
+	case "max_cost":
+		return USD(v)
+	case "max_duration":
+		return Span(Millis(int64(v)))
+	}
+	return Tokens(int64(v))
+}
+
+// Millis is a duration in milliseconds, as the journal has it.
+func Millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+// Span writes a duration in whole seconds with its two largest units: 0s, 59s, 1m02s, 2h05m, 3d04h.
+func Span(d time.Duration) string {
+	s := max(0, int64(d/time.Second))
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	case s < 86400:
+		return fmt.Sprintf("%dh%02dm", s/3600, s%3600/60)
+	}
+	return fmt.Sprintf("%dd%02dh", s/86400, s%86400/3600)
+}
+
+// Took is [Span] for what does not count up: tenths of a second below ten of them, milliseconds below one, and no zeros: 5m, 2h.
+func Took(d time.Duration) string {
+	switch {
+	case 0 < d && d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case time.Second <= d && d < 10*time.Second:
+		return strings.Replace(fmt.Sprintf("%.1fs", d.Seconds()), ".0", "", 1)
+	}
+	s := Span(d)
+	if n := len(s) - len("00s"); n > 0 && s[n:n+2] == "00" {
+		s = s[:n]
+	}
+	return s
+}
+
+// Dots joins what is not empty with the dot that separates facts on a line.
+func Dots(parts ...string) string {
+	var kept []string
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, " · ")
+}
