@@ -8,11 +8,11 @@ package notify
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"iter"
 	"strings"
 
 	"centurion"
+	"centurion/event/view"
 	"centurion/text"
 )
 
@@ -73,10 +73,10 @@ func (w *watcher) see(e centurion.Event) (notice, bool) {
 	}
 	switch e.Type {
 	case centurion.EventMissionStarted, centurion.EventMissionResumed:
-		m.goal = cmp.Or(read(e.Data).text("goal"), m.goal)
+		m.goal = cmp.Or(view.Read(e).Goal, m.goal)
 	case centurion.EventPermissionAsked, centurion.EventQuestionAsked, centurion.EventPlanAsked:
 		m.open++
-		if m.called || read(e.Data).text("by") != "" { // a policy answers in the same moment: it waits for nobody
+		if m.called || view.Read(e).By != "" { // a policy answers in the same moment: it waits for nobody
 			return notice{}, false
 		}
 		m.called = true
@@ -86,7 +86,7 @@ func (w *watcher) see(e centurion.Event) (notice, bool) {
 		m.called = m.called && m.open > 0
 	case centurion.EventMissionCompleted:
 		title := "Mission done"
-		if d := read(e.Data); centurion.MissionCompleted.Word(centurion.Evidence(d.text("evidence")), d.text("profile")) != string(centurion.MissionCompleted) {
+		if d := view.Read(e); centurion.MissionCompleted.Word(d.Evidence, d.Profile) != string(centurion.MissionCompleted) {
 			title += ", not verified"
 		}
 		return w.end(e, title, false)
@@ -107,15 +107,21 @@ func (w *watcher) see(e centurion.Event) (notice, bool) {
 func (w *watcher) end(e centurion.Event, title string, urgent bool) (notice, bool) {
 	goal := w.missions[e.Mission].goal
 	delete(w.missions, e.Mission)
-	data := read(e.Data)
-	return notice{title, text.Dots(data.text("reason"), goal, data.cost(), data.duration()), urgent}, true
+	d, cost, took := view.Read(e), "", ""
+	if d.Cost > 0 {
+		cost = text.USD(d.Cost)
+	}
+	if d.DurationMS > 0 {
+		took = text.Span(d.Duration())
+	}
+	return notice{title, text.Dots(d.Reason, goal, cost, took), urgent}, true
 }
 
 // asks says what waits, without its details: a command or a question may hold what does not belong on a lock screen.
 func asks(e centurion.Event) string {
 	switch e.Type {
 	case centurion.EventPermissionAsked:
-		if p := read(e.Data).text("permission"); p != "" {
+		if p := view.Read(e).Permission; p != "" {
 			return "permission for " + p
 		}
 		return "a permission"
@@ -123,36 +129,6 @@ func asks(e centurion.Event) string {
 		return "a plan waits for your approval"
 	}
 	return "a question"
-}
-
-// fields are the data of an event, read without trusting their types.
-type fields map[string]any
-
-func read(raw json.RawMessage) fields {
-	var f fields
-	_ = json.Unmarshal(raw, &f) // data of another form has nothing to show
-	return f
-}
-
-func (f fields) text(name string) string {
-	s, _ := f[name].(string)
-	return s
-}
-
-func (f fields) cost() string {
-	usd, ok := f["cost"].(float64)
-	if !ok || usd <= 0 {
-		return ""
-	}
-	return text.USD(usd)
-}
-
-func (f fields) duration() string {
-	ms, ok := f["duration_ms"].(float64)
-	if !ok || ms <= 0 {
-		return ""
-	}
-	return text.Span(text.Millis(int64(ms)))
 }
 
 // lookalikes stand for characters that mean something to a desktop, a shell or a script that shows a notice.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/event/view"
 )
 
 // Spent is what one agent or one model has used up.
@@ -19,19 +20,10 @@ type Spent struct {
 // other stands for what the mission has spent and no answer tells of.
 const other = "(not told by an answer)"
 
-// answer is what the event of a finished answer tells of its cost.
+// answer is what the event of a finished answer tells, and the model that its session talked to then.
 type answer struct {
-	Message  string           `json:"message"`
-	Agent    string           `json:"agent"`
-	Tokens   centurion.Tokens `json:"tokens"`
-	Cost     float64          `json:"cost"`
-	Unpriced bool             `json:"unpriced"`
-
+	view.Fact
 	model string
-}
-
-func (a answer) usage() centurion.Usage {
-	return centurion.Usage{Tokens: a.Tokens, USD: a.Cost, Unpriced: a.Unpriced}
 }
 
 // spending adds up what the answers of models have used, by agent and by model. What the mission's own sum has beyond that, such
@@ -44,9 +36,9 @@ func spending(d Data) (agents, models []Spent) {
 	}
 	var sum centurion.Usage
 	for _, a := range answers(d) {
-		add(byAgent, cmp.Or(a.Agent, "unknown"), a.usage(), 1)
-		add(byModel, cmp.Or(a.model, "unknown"), a.usage(), 1)
-		sum = sum.Plus(a.usage())
+		add(byAgent, cmp.Or(a.Agent, "unknown"), a.Usage, 1)
+		add(byModel, cmp.Or(a.model, "unknown"), a.Usage, 1)
+		sum = sum.Plus(a.Usage)
 	}
 	if rest := minus(d.Mission.Usage, sum); rest.Tokens.Total() > 0 || rest.USD > 1e-6 {
 		add(byAgent, other, rest, 0)
@@ -64,12 +56,11 @@ func answers(d Data) map[string]answer {
 		if e.Type != centurion.EventMessageUpdated {
 			continue
 		}
-		a, err := decode[answer](e)
-		if err != nil || a.Tokens.Total() == 0 && a.Cost == 0 {
+		a, err := view.Decode(e)
+		if err != nil || a.Usage.Tokens.Total() == 0 && a.Usage.USD == 0 {
 			continue
 		}
-		a.model = models[e.Session]
-		out[e.Session+"/"+a.Message] = a
+		out[e.Session+"/"+a.Message] = answer{a, models[e.Session]}
 	}
 	return out
 }
@@ -175,7 +166,7 @@ func decisions(d Data) []Decision {
 	for _, e := range d.Events {
 		switch e.Type {
 		case centurion.EventPermissionAsked, centurion.EventQuestionAsked, centurion.EventPlanAsked:
-			a, err := decode[askFact](e)
+			a, err := view.Decode(e)
 			if err != nil {
 				continue
 			}
@@ -190,7 +181,7 @@ func decisions(d Data) []Decision {
 			open[a.ID] = len(out)
 			out = append(out, Decision{Time: e.Time, Type: a.Type, Agent: a.Agent, Address: a.Address, Task: taskOf(d, e), Asked: cmp.Or(what, "the plan"), Answer: a.Answer, By: a.By})
 		case centurion.EventPermissionReplied, centurion.EventQuestionAnswered, centurion.EventPlanAnswered:
-			a, err := decode[askFact](e)
+			a, err := view.Decode(e)
 			i, asked := open[a.ID]
 			if err != nil || !asked {
 				continue
@@ -213,19 +204,18 @@ type Trouble struct {
 
 // repeated tells what went wrong before a task or a request was tried again, and how it was.
 func repeated(e centurion.Event) (what, then string) {
-	r, _ := decode[retryFact](e)
-	k, _ := decode[taskFact](e)
+	r := view.Read(e)
 	then = triedAgain + suffix(" after ", span(r.WaitMS))
-	if r.WaitMS == 0 && k.Attempt > 1 {
-		then = triedAgain + ", attempt " + itoa(k.Attempt)
+	if r.WaitMS == 0 && r.Attempt > 1 {
+		then = triedAgain + ", attempt " + itoa(r.Attempt)
 	}
-	return cmp.Or(r.Error, k.Reason, r.Reason, "the attempt before ended early"), then
+	return cmp.Or(r.Error.Text, r.Reason, "the attempt before ended early"), then
 }
 
 // troubles are what failed, and what the host or the task did about it.
 func troubles(d Data) []Trouble {
 	out := []Trouble{}
-	waits, attempts, retries := holds(d), begunAgain(d.Events), retriedErrors(d.Events)
+	waits, attempts, retries := holds(d), d.attempts(), retriedErrors(d.Events)
 	for i, e := range d.Events {
 		t := Trouble{Time: e.Time, Where: place(d, e)}
 		switch e.Type {
@@ -245,36 +235,36 @@ func troubles(d Data) []Trouble {
 			if retries.by[i] > 0 {
 				continue // told with what was done about it
 			}
-			s, _ := decode[sessionFact](e)
-			t.What, t.Then = cmp.Or(s.Error, string(s.Kind)), fate(d, e, i)
+			s := view.Read(e)
+			t.What, t.Then = cmp.Or(s.Error.Text, string(s.Kind)), fate(d, e, i)
 		case centurion.EventSessionModel:
-			m, _ := decode[modelFact](e)
-			t.What, t.Then = cmp.Or(m.Error, m.Reason), "went on with "+m.To+" in place of "+m.From
+			m := view.Read(e)
+			t.What, t.Then = cmp.Or(m.Error.Text, m.Reason), "went on with "+m.To+" in place of "+m.From
 		case centurion.EventTaskStalled:
-			s, _ := decode[stallFact](e)
+			s := view.Read(e)
 			t.What, t.Then = "nothing came from it for "+span(s.SilentMS)+": "+s.Last, "its turn was cut off and tried again"
 		case centurion.EventTaskFenced:
-			f, _ := decode[fenceFact](e)
+			f := view.Read(e)
 			t.What, t.Then = "attempt "+itoa(f.Attempt)+" was superseded and still wanted to write: "+f.Refused, "it was refused"
 		case centurion.EventMissionResumed:
 			if alive(d.Events[:i]) {
-				m, _ := decode[missionFact](e)
+				m := view.Read(e)
 				t.What, t.Then = cmp.Or(m.Reason, "its host went away"), "a new host went on from what was stored"+begun(attempts, i)
 			}
 		case centurion.EventVerifyFailed:
-			if v, _ := decode[verifyFact](e); !v.Early {
-				t.What, t.Then = "check failed: "+v.Command+suffix(": ", cmp.Or(v.Error, redLine(v.Output))), fate(d, e, i)
+			if v := view.Read(e); !v.Early {
+				t.What, t.Then = "check failed: "+v.Command+suffix(": ", cmp.Or(v.Error.Text, redLine(v.Output))), fate(d, e, i)
 			}
 		case centurion.EventMergeConflict:
-			m, _ := decode[mergeFact](e)
+			m := view.Read(e)
 			t.What, t.Then = "conflict in "+strings.Join(m.Files, ", "), fate(d, e, i)
 		case centurion.EventBudgetExceeded:
-			b, _ := decode[budgetFact](e)
+			b := view.Read(e)
 			t.What, t.Then = "the limit "+b.Limit+" was reached", fate(d, e, i)
 		case centurion.EventTaskFailed, centurion.EventTaskBlocked:
-			k, _ := decode[taskFact](e)
+			k := view.Read(e)
 			t.What, t.Then = k.Reason, stopped(d, e)
-			if k.Error != nil {
+			if k.TaskError() != nil {
 				t.What = k.Error.Message
 			}
 		default:

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/event/view"
 	"centurion/text"
 )
 
@@ -57,13 +58,13 @@ func changedBy(d Data, item, command string) string {
 	for _, e := range d.Events {
 		switch e.Type {
 		case centurion.EventToolCompleted:
-			t, _ := decode[toolFact](e)
+			t := view.Read(e)
 			i := slices.IndexFunc(d.Tasks, func(t centurion.Task) bool { return e.Task != "" && t.ID == e.Task })
-			if had && t.Tool == "update_todo" && t.Error == "" && i >= 0 && d.Tasks[i].Agent == reviewer {
+			if had && t.Tool == "update_todo" && t.Error.Text == "" && i >= 0 && d.Tasks[i].Agent == reviewer {
 				by = reviewer
 			}
 		case centurion.EventTodoUpdated:
-			t, _ := decode[todoFact](e)
+			t := view.Read(e)
 			i := slices.IndexFunc(t.Items, func(p PlanItem) bool { return p.ID == item })
 			switch {
 			case i < 0: // only marks have changed

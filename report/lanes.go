@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/event/view"
 	"centurion/text"
 )
 
@@ -89,10 +90,9 @@ func Lanes(d Data) Timeline {
 	l.main = l.lane("")
 	l.main.Agent = cmp.Or(d.Mission.Options.Agent, "commander")
 	l.main.Title = "the mission's own agent"
-	attempts := begunAgain(d.Events)
+	attempts := d.attempts()
 	l.asked = slices.ContainsFunc(d.Events, func(e centurion.Event) bool {
-		m, _ := decode[messageFact](e)
-		return e.Type == centurion.EventMessageCreated && e.Session == l.root && m.Role == string(centurion.RoleAssistant)
+		return e.Type == centurion.EventMessageCreated && e.Session == l.root && view.Read(e).Role == string(centurion.RoleAssistant)
 	})
 	for i, e := range d.Events {
 		if e.Type == centurion.EventDelta || e.Type == centurion.EventToast || e.Time.IsZero() {
@@ -232,7 +232,7 @@ func (l *laner) see(e centurion.Event) {
 }
 
 func (l *laner) mission(e centurion.Event) {
-	d, _ := decode[missionFact](e)
+	d := view.Read(e)
 	switch {
 	case e.Type == centurion.EventMissionStarted:
 		l.main.Agent = cmp.Or(d.Agent, l.main.Agent)
@@ -257,7 +257,7 @@ func (l *laner) mission(e centurion.Event) {
 
 // resumed ends the time in which nobody worked. If nobody has said that it began, the host died after its last fact: who was at
 // work then was cut off.
-func (l *laner) resumed(e centurion.Event, d missionFact) {
+func (l *laner) resumed(e centurion.Event, d view.Fact) {
 	gap := l.ended
 	if gap == nil {
 		gap = &Gap{Kind: Restart, From: l.last, Reason: text.Clean(d.Reason)}
@@ -282,7 +282,7 @@ func (l *laner) resumed(e centurion.Event, d missionFact) {
 
 func (l *laner) task(e centurion.Event) {
 	ln := l.lane(e.Task)
-	d, _ := decode[taskFact](e)
+	d := view.Read(e)
 	ln.Agent, ln.Title, ln.Item = cmp.Or(d.Agent, ln.Agent), cmp.Or(d.Title, ln.Title), cmp.Or(d.Item, ln.Item)
 	if e.Session != "" && e.Session != l.root {
 		l.bySession[e.Session] = ln
@@ -290,25 +290,21 @@ func (l *laner) task(e centurion.Event) {
 	attempt := max(d.Attempt, ln.attempt)
 	switch e.Type {
 	case centurion.EventTaskRetrying:
-		r, _ := decode[retryFact](e)
 		if !l.resuming {
-			ln.mark(MarkRetry, e.Time, cmp.Or(r.Error, d.Reason, r.Reason))
+			ln.mark(MarkRetry, e.Time, cmp.Or(d.Error.Text, d.Reason))
 		}
-		if d.Status != centurion.TaskRunning { // a request to a model is repeated after a wait
+		if d.TaskStatus() != centurion.TaskRunning { // a request to a model is repeated after a wait
 			ln.turn(SpanWait, e.Time, ln.attempt)
 			return
 		}
 	case centurion.EventTaskStalled:
-		s, _ := decode[stallFact](e)
-		ln.mark(MarkKill, e.Time, "nothing came from it: "+s.Last)
+		ln.mark(MarkKill, e.Time, "nothing came from it: "+d.Last)
 		return
 	case centurion.EventTaskFenced:
-		f, _ := decode[fenceFact](e)
-		ln.mark(MarkKill, e.Time, "a superseded attempt was kept from writing: "+f.Refused)
+		ln.mark(MarkKill, e.Time, "a superseded attempt was kept from writing: "+d.Refused)
 		return
 	case centurion.EventTaskReturned:
-		r, _ := decode[returnFact](e)
-		ln.back(e.Time, r.why())
+		ln.back(e.Time, whyReturned(d))
 		return
 	case centurion.EventTaskDelivered:
 		return
@@ -317,8 +313,8 @@ func (l *laner) task(e centurion.Event) {
 }
 
 // move brings a lane to the state that a task has taken.
-func (l *laner) move(ln *lane, e centurion.Event, d taskFact, attempt int) {
-	status := d.Status
+func (l *laner) move(ln *lane, e centurion.Event, d view.Fact, attempt int) {
+	status := d.TaskStatus()
 	if status == "" {
 		status = map[centurion.EventType]centurion.TaskStatus{centurion.EventTaskQueued: centurion.TaskQueued,
 			centurion.EventTaskStarted: centurion.TaskRunning, centurion.EventTaskVerifying: centurion.TaskVerifying,
@@ -329,7 +325,7 @@ func (l *laner) move(ln *lane, e centurion.Event, d taskFact, attempt int) {
 	was := ln.doing
 	ln.over = status.Ended() && status != centurion.TaskBlocked
 	why := d.Reason
-	if d.Error != nil {
+	if d.TaskError() != nil {
 		why = cmp.Or(d.Error.Message, why)
 	}
 	switch status {
@@ -370,7 +366,7 @@ func (l *laner) verify(e centurion.Event) {
 	if e.Task != "" {
 		ln = l.lane(e.Task)
 	}
-	d, _ := decode[verifyFact](e)
+	d := view.Read(e)
 	if e.Type == centurion.EventVerifyStarted {
 		ln.checks++
 		if !ln.over && ln.doing != SpanMerge {
@@ -379,7 +375,7 @@ func (l *laner) verify(e centurion.Event) {
 		return
 	}
 	if e.Type == centurion.EventVerifyFailed && !d.Early {
-		ln.mark(MarkRed, e.Time, cmp.Or(d.Error, d.Command))
+		ln.mark(MarkRed, e.Time, cmp.Or(d.Error.Text, d.Command))
 	}
 	if ln.checks = max(ln.checks-1, 0); ln.checks == 0 && ln == l.main && ln.doing == SpanVerify {
 		ln.turn(SpanWait, e.Time, 0)
@@ -393,7 +389,7 @@ const takenBack = "taken back from "
 const integrated = "integrated"
 
 func (l *laner) merge(e centurion.Event) {
-	d, _ := decode[mergeFact](e)
+	d := view.Read(e)
 	m := Mark{Kind: MarkMerge, Time: e.Time, Text: text.Clean(strings.TrimSpace(integrated + " into " + d.Branch))}
 	if d.Person {
 		m.Text = text.Clean(strings.TrimSpace("merged " + d.Branch))
@@ -426,11 +422,11 @@ func (l *laner) session(e centurion.Event) {
 	}
 	switch e.Type {
 	case centurion.EventSessionAborted:
-		d, _ := decode[abortFact](e)
+		d := view.Read(e)
 		ln.mark(MarkKill, e.Time, cmp.Or(d.Reason, "stopped by a person"))
 	case centurion.EventProviderRetry:
-		if d, _ := decode[retryFact](e); d.Reason != waitGate { // its own request was refused, not another's
-			ln.mark(MarkRetry, e.Time, cmp.Or(d.Error, d.Reason))
+		if d := view.Read(e); d.Reason != waitGate { // its own request was refused, not another's
+			ln.mark(MarkRetry, e.Time, cmp.Or(d.Error.Text, d.Reason))
 		}
 	}
 	if ln != l.main {
@@ -446,7 +442,7 @@ func (l *laner) session(e centurion.Event) {
 		return
 	case centurion.EventMessageCreated, centurion.EventMessageUpdated: // there is none while a call waits
 		clear(l.asks)
-		if m, _ := decode[messageFact](e); m.Role == string(centurion.RoleUser) { // it is asked, and works from its request
+		if m := view.Read(e); m.Role == string(centurion.RoleUser) { // it is asked, and works from its request
 			return
 		}
 	case centurion.EventToolStarted, centurion.EventPartUpdated:
@@ -464,14 +460,14 @@ func (l *laner) session(e centurion.Event) {
 func (l *laner) ask(e centurion.Event) bool {
 	switch e.Type {
 	case centurion.EventQuestionAsked, centurion.EventPermissionAsked:
-		a, _ := decode[askFact](e)
+		a := view.Read(e)
 		if a.By != "" { // a policy has answered at once
 			return false
 		}
 		l.asks[a.ID] = e.Type == centurion.EventQuestionAsked
 		return true
 	case centurion.EventQuestionAnswered, centurion.EventPermissionReplied:
-		a, _ := decode[askFact](e)
+		a := view.Read(e)
 		_, waited := l.asks[a.ID]
 		delete(l.asks, a.ID)
 		return waited

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/event/view"
 )
 
 // Data is what a report is made of, as the caller has read it. Only Mission is needed.
@@ -31,6 +32,8 @@ type Data struct {
 	// NoFiles says why Files is empty although something may have changed, in one line.
 	NoFiles string
 	Now     centurion.Time // when the report is written
+
+	again map[int]int // see begunAgain; nil before [New]
 }
 
 // Report is a mission told. It is plain data, and what `--format json` prints.
@@ -160,6 +163,7 @@ type Command struct {
 // New makes a report. It changes nothing of d.
 func New(d Data) *Report {
 	r := &Report{Mission: d.Mission, Written: d.Now, Running: d.Mission.Status.Alive(), NoFiles: d.NoFiles}
+	d.again = begunAgain(d.Events)
 	r.Timeline = Lanes(d)
 	r.WallMS = wall(d)
 	r.Items = items(d)
@@ -206,7 +210,7 @@ func plan(d Data) []PlanItem {
 		if e.Type != centurion.EventTodoUpdated {
 			continue
 		}
-		if t, err := decode[todoFact](e); err == nil && len(t.Items) > 0 {
+		if t, err := view.Decode(e); err == nil && len(t.Items) > 0 {
 			out = slices.Clone(t.Items)
 		}
 	}
@@ -367,7 +371,7 @@ func countEarly(checks []Check, events []centurion.Event) {
 		if e.Type != centurion.EventVerifyFailed {
 			continue
 		}
-		v, _ := decode[verifyFact](e)
+		v := view.Read(e)
 		if i := slices.IndexFunc(checks, func(c Check) bool { return c.Command == v.Command }); v.Early && i >= 0 {
 			checks[i].Early++
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/event/view"
 )
 
 // retried pairs the error that has ended a session's answer with the event that tells of its being tried again: they are one trouble.
@@ -29,9 +30,9 @@ func retriedErrors(events []centurion.Event) retried {
 			if !ok {
 				continue
 			}
-			s, _ := decode[sessionFact](events[first])
-			r, _ := decode[retryFact](e)
-			if s.Error == "" || !strings.Contains(r.Error, s.Error) && (r.Error == "" || !strings.Contains(s.Error, r.Error)) {
+			s := view.Read(events[first])
+			r := view.Read(e)
+			if s.Error.Text == "" || !strings.Contains(r.Error.Text, s.Error.Text) && (r.Error.Text == "" || !strings.Contains(s.Error.Text, r.Error.Text)) {
 				continue
 			}
 			if _, ok := held(e); ok { // it is the provider's trouble, and told as that

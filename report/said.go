@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/event/view"
 )
 
 // Said is what a person has written to an agent while the mission was under way.
@@ -27,7 +28,7 @@ func said(d Data) []Said {
 		if e.Type != centurion.EventMessageQueued && e.Type != centurion.EventMessageCreated {
 			continue
 		}
-		q, err := decode[queuedFact](e)
+		q, err := view.Decode(e)
 		if err != nil || q.Origin != string(centurion.OriginPerson) {
 			continue
 		}
@@ -71,7 +72,7 @@ func agentOf(d Data, e centurion.Event) string {
 	}
 	for _, of := range d.Events {
 		if of.Type == centurion.EventSessionCreated && of.Session == e.Session && e.Session != "" {
-			s, _ := decode[missionFact](of)
+			s := view.Read(of)
 			return s.Agent
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/event/view"
 )
 
 // slip tells of what an agent did wrong and was told at once: an answer that was cut off, a call that was refused, work that came
@@ -13,7 +14,7 @@ import (
 func slip(d Data, e centurion.Event, i int) (what, then string) {
 	switch e.Type {
 	case centurion.EventMessageUpdated:
-		if m, _ := decode[messageFact](e); m.Finish == "length" {
+		if m := view.Read(e); m.Finish == "length" {
 			then = "it went on in another answer"
 			if m.Calls > 0 {
 				then = "what it called in it was not run, and it was told so"
@@ -21,29 +22,29 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 			return "an answer was cut off because it was too long", then
 		}
 	case centurion.EventTaskReturned:
-		if r, err := decode[returnFact](e); err == nil && r.Cause != returnedCheck && r.Cause != returnedConflict {
-			return "its work was not merged: " + r.why(), "sent back; " + fate(d, e, i)
+		if r, err := view.Decode(e); err == nil && r.Cause != returnedCheck && r.Cause != returnedConflict {
+			return "its work was not merged: " + whyReturned(r), "sent back; " + fate(d, e, i)
 		}
 	case centurion.EventToolCompleted:
-		t, _ := decode[toolFact](e)
+		t := view.Read(e)
 		switch {
-		case t.Error == "":
+		case t.Error.Text == "":
 		case t.Tool == "mission_complete":
-			return "mission_complete was refused: " + strings.TrimPrefix(t.Error, "not complete; missing:\n- "), "it went on; " + fate(d, centurion.Event{}, i)
-		case strings.Contains(t.Error, "which somebody else is working on"):
-			why, _, _ := strings.Cut(t.Error, ", which")
+			return "mission_complete was refused: " + strings.TrimPrefix(t.Error.Text, "not complete; missing:\n- "), "it went on; " + fate(d, centurion.Event{}, i)
+		case strings.Contains(t.Error.Text, "which somebody else is working on"):
+			why, _, _ := strings.Cut(t.Error.Text, ", which")
 			return "a call of " + t.Tool + " was refused: " + why + ", which somebody else was working on", refusedFile(d, e.Task, why)
 		}
 	case centurion.EventTaskCancelled:
 		if d.Branches[e.Task] != "" { // else nothing of it is left that anybody has to know of
-			k, _ := decode[taskFact](e)
-			if k.Error != nil {
+			k := view.Read(e)
+			if k.TaskError() != nil {
 				return "it was cancelled: " + k.Error.Message, stopped(d, e)
 			}
 			return "it was cancelled", stopped(d, e)
 		}
 	case centurion.EventTaskCompleted:
-		t, _ := decode[taskFact](e)
+		t := view.Read(e)
 		first, rest, _ := strings.Cut(strings.TrimSpace(t.Result), "\n")
 		switch doneBut(t) {
 		case foundFaults:
@@ -110,7 +111,7 @@ const noVerdict = "no verdict"
 
 // doneBut is how a completed task ended that has not done what it was for, in the words of `show`: a review that did not pass. It is
 // empty for every other.
-func doneBut(t taskFact) string {
+func doneBut(t view.Fact) string {
 	if t.Agent != reviewer {
 		return ""
 	}
@@ -136,8 +137,8 @@ const (
 	returnedVerdict  = "verdict"
 )
 
-// why says in one line why work went back.
-func (r returnFact) why() string {
+// whyReturned says in one line why work went back.
+func whyReturned(r view.Fact) string {
 	files := strings.Join(r.Files, ", ")
 	switch r.Cause {
 	case returnedCheck:
@@ -168,7 +169,7 @@ func reviewedLater(d Data, item string, i int) string {
 		if later.Type != centurion.EventTaskCompleted || item == "" {
 			continue
 		}
-		if t, _ := decode[taskFact](later); t.Agent == reviewer && t.Item == item && doneBut(t) == "" {
+		if t := view.Read(later); t.Agent == reviewer && t.Item == item && doneBut(t) == "" {
 			return "mended: a later review of it passed"
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/event/view"
 )
 
 // What a provider makes a session wait for, as provider.retrying tells it.
@@ -55,22 +56,22 @@ func holds(d Data) map[int]Trouble {
 const holdGrace = time.Second
 
 // held reads a wait that a provider has asked for.
-func held(e centurion.Event) (retryFact, bool) {
+func held(e centurion.Event) (view.Fact, bool) {
 	if e.Type != centurion.EventProviderRetry {
-		return retryFact{}, false
+		return view.Fact{}, false
 	}
-	r, err := decode[retryFact](e)
+	r, err := view.Decode(e)
 	return r, err == nil && (r.Reason == waitRateLimit || r.Reason == waitGate)
 }
 
-func (h *hold) take(e centurion.Event, r retryFact) {
+func (h *hold) take(e centurion.Event, r view.Fact) {
 	h.sessions[e.Session] = true
 	if end := e.Time.Add(time.Duration(r.WaitMS) * time.Millisecond); end.After(h.until.Time) {
 		h.until = centurion.Time{Time: end}
 	}
 	if r.Reason == waitRateLimit {
 		if h.asked++; h.asked == 1 {
-			h.longest, h.said = 0, r.Error // what others waited is not what was asked for
+			h.longest, h.said = 0, r.Error.Text // what others waited is not what was asked for
 		}
 	}
 	if h.asked == 0 || r.Reason == waitRateLimit {
@@ -101,18 +102,25 @@ func begunAgain(events []centurion.Event) map[int]int {
 		case centurion.EventTaskStarted:
 			since[e.Task] = true
 		case centurion.EventTaskRetrying:
-			k, _ := decode[taskFact](e)
-			r, _ := decode[retryFact](e)
-			if k.Status != centurion.TaskRunning { // a request of it is repeated
+			k := view.Read(e)
+			if k.TaskStatus() != centurion.TaskRunning { // a request of it is repeated
 				continue
 			}
-			if resumed >= 0 && !since[e.Task] && cmp.Or(k.Reason, r.Error) == "" && k.Error == nil {
+			if resumed >= 0 && !since[e.Task] && k.Reason == "" && k.Error == (view.Error{}) {
 				out[i] = resumed
 			}
 			since[e.Task] = true
 		}
 	}
 	return out
+}
+
+// attempts are those of [begunAgain], found once for a report.
+func (d Data) attempts() map[int]int {
+	if d.again == nil {
+		return begunAgain(d.Events)
+	}
+	return d.again
 }
 
 // begun says how many tasks began another attempt because of the mission.resumed with index i.
@@ -145,11 +153,11 @@ func modelsOf(d Data) models {
 func (m models) see(e centurion.Event) {
 	switch e.Type {
 	case centurion.EventSessionCreated:
-		if s, err := decode[sessionFact](e); err == nil && s.Model != "" {
+		if s, err := view.Decode(e); err == nil && s.Model != "" {
 			m[e.Session] = s.Model
 		}
 	case centurion.EventSessionModel:
-		if to, err := decode[modelFact](e); err == nil && to.To != "" {
+		if to, err := view.Decode(e); err == nil && to.To != "" {
 			m[e.Session] = to.To
 		}
 	}

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/event/view"
 	"centurion/text"
 )
 
 // Apply takes the next event. Events of other missions are passed over once the board has one.
 func (b *Board) Apply(e centurion.Event) {
 	if b.takes(e) {
-		b.apply(e, read(e))
+		b.apply(e, view.Read(e))
 	}
 }
 
@@ -24,7 +25,7 @@ func (b *Board) takes(e centurion.Event) bool {
 	return id == "" || id == b.ID
 }
 
-func (b *Board) apply(e centurion.Event, p payload) {
+func (b *Board) apply(e centurion.Event, p view.Fact) {
 	if b.tasks == nil {
 		b.tasks, b.sessions, b.agents = map[string]*Task{}, map[string]*Worker{}, map[string]string{}
 	}
@@ -53,7 +54,7 @@ func (b *Board) apply(e centurion.Event, p payload) {
 }
 
 // applyMerge follows where the work of the mission stands.
-func (b *Board) applyMerge(e centurion.Event, p payload) {
+func (b *Board) applyMerge(e centurion.Event, p view.Fact) {
 	switch e.Type {
 	case centurion.EventMergeDone:
 		b.Unmerged = !p.Person
@@ -62,15 +63,17 @@ func (b *Board) applyMerge(e centurion.Event, p payload) {
 	}
 }
 
-func (b *Board) applyMission(e centurion.Event, p payload) {
+func (b *Board) applyMission(e centurion.Event, p view.Fact) {
 	set(&b.Goal, p.Goal)
 	set(&b.Directory, p.Directory)
 	set(&b.Branch, p.Branch)
 	setIf(&b.Level, p.Level)
-	setIf(&b.Slots, p.Options.MaxWorkers)
-	setIf(&b.PerAgent, p.Options.MaxPerAgent)
-	setIf(&b.MaxCost, p.Options.MaxCost)
-	setIf(&b.MaxTokens, p.Options.MaxTokens)
+	if o := p.Options; o != nil {
+		setIf(&b.Slots, o.MaxWorkers)
+		setIf(&b.PerAgent, o.MaxPerAgent)
+		setIf(&b.MaxCost, o.MaxCost)
+		setIf(&b.MaxTokens, o.MaxTokens)
+	}
 	setIf(&b.MaxCost, p.MaxCost)
 	setIf(&b.MaxTokens, p.MaxTokens)
 	if p.Usage.Tokens.Total() >= b.reported.Tokens.Total() {
@@ -104,13 +107,13 @@ func (b *Board) applyMission(e centurion.Event, p payload) {
 	}
 }
 
-func (b *Board) end(e centurion.Event, p payload) {
+func (b *Board) end(e centurion.Event, p view.Fact) {
 	_, status, _ := strings.Cut(string(e.Type), ".")
 	b.Status = centurion.MissionStatus(status)
 	b.Reason = cmp.Or(text.Clean(p.Reason), b.Reason)
 	b.Ended = e.Time.Time
 	b.Countdown = time.Time{}
-	b.End = &End{Usage: p.Usage, Duration: p.duration(), Tasks: p.Tasks, Verified: p.Verified,
+	b.End = &End{Usage: p.Usage, Duration: p.Duration(), Tasks: p.Tasks, Verified: p.Verified,
 		Unverified: p.Unverified, Unproven: text.CleanLines(strings.Join(p.Unproven, "\n")), Flaky: text.CleanLines(strings.Join(p.Flaky, "\n")),
 		Reviewed: p.Reviewed, Evidence: p.Evidence, Profile: p.Profile, Reason: b.Reason, Summary: strings.Join(text.CleanLines(p.Summary), "\n")}
 	if p.Usage == (centurion.Usage{}) {
@@ -118,7 +121,7 @@ func (b *Board) end(e centurion.Event, p payload) {
 	}
 }
 
-func (b *Board) applyTask(e centurion.Event, p payload) {
+func (b *Board) applyTask(e centurion.Event, p view.Fact) {
 	id := cmp.Or(e.Task, p.ID)
 	if id == "" {
 		return
@@ -147,7 +150,7 @@ func (b *Board) applyTask(e centurion.Event, p payload) {
 }
 
 // taskStatus is the state that an event puts a task into: the one it names, else the one its type stands for.
-func taskStatus(e centurion.Event, p payload, now centurion.TaskStatus) centurion.TaskStatus {
+func taskStatus(e centurion.Event, p view.Fact, now centurion.TaskStatus) centurion.TaskStatus {
 	_, last, _ := strings.Cut(string(e.Type), ".")
 	for _, s := range []string{p.Status, last} {
 		if st := centurion.TaskStatus(s); slices.Contains(centurion.TaskStatuses, st) {
@@ -160,14 +163,14 @@ func taskStatus(e centurion.Event, p payload, now centurion.TaskStatus) centurio
 	return now
 }
 
-func (b *Board) moveTask(t *Task, e centurion.Event, p payload) {
+func (b *Board) moveTask(t *Task, e centurion.Event, p view.Fact) {
 	status := taskStatus(e, p, t.Status)
 	if e.Type == centurion.EventTaskDelivered || t.Status.Ended() && status.Ended() {
 		return
 	}
 	before := t.Status
 	t.Status = status
-	t.Reason = cmp.Or(text.Clean(p.Reason), p.Error.full())
+	t.Reason = cmp.Or(text.Clean(p.Reason), withHint(p.Error.Message, p.Error.Hint))
 	if s := cmp.Or(p.Session, e.Session); s != "" && s != t.Session && s != b.Commander.Session {
 		b.bind(t, s)
 	}
@@ -178,7 +181,7 @@ func (b *Board) moveTask(t *Task, e centurion.Event, p payload) {
 			t.Said = strings.Join(text.CleanLines(p.Result), "\n")
 		}
 	case e.Type == centurion.EventTaskRetrying && p.WaitMS > 0:
-		t.Retry = &Retry{Attempt: p.Attempt, Reason: words(t.Reason), Until: e.Time.Add(time.Duration(p.WaitMS) * time.Millisecond)}
+		t.Retry = &Retry{Attempt: p.Attempt, Reason: words(t.Reason), Until: e.Time.Add(p.Wait())}
 		t.Doing = ""
 	case status == centurion.TaskRunning && (t.Started.IsZero() || before == centurion.TaskQueued):
 		t.Started, t.Ended, t.Retry, t.Doing = e.Time.Time, time.Time{}, nil, ""
@@ -213,7 +216,7 @@ func (b *Board) workerOf(e centurion.Event) *Worker {
 	return w
 }
 
-func (b *Board) applySession(e centurion.Event, p payload) {
+func (b *Board) applySession(e centurion.Event, p view.Fact) {
 	if e.Session == "" {
 		return
 	}
@@ -225,7 +228,7 @@ func (b *Board) applySession(e centurion.Event, p payload) {
 	switch e.Type {
 	case centurion.EventProviderRetry:
 		w.Retry = &Retry{Attempt: p.Attempt, Reason: cmp.Or(words(text.Clean(p.Reason)), text.Clean(p.Error.Message)),
-			Until: e.Time.Add(time.Duration(p.WaitMS) * time.Millisecond)}
+			Until: e.Time.Add(p.Wait())}
 		return
 	case centurion.EventSessionModel:
 		w.Doing, w.Retry = "goes on with "+text.Clean(p.To), nil
@@ -249,7 +252,7 @@ func (b *Board) applySession(e centurion.Event, p payload) {
 	w.Retry = nil
 }
 
-func (b *Board) applyMessage(e centurion.Event, p payload, w *Worker) {
+func (b *Board) applyMessage(e centurion.Event, p view.Fact, w *Worker) {
 	if lines := text.CleanLines(p.Text); len(lines) > 0 && p.Type != string(centurion.PartReasoning) {
 		w.Said = strings.Join(lines, "\n")
 		w.Doing = text.Clean(lines[len(lines)-1])
@@ -267,7 +270,7 @@ func (b *Board) applyMessage(e centurion.Event, p payload, w *Worker) {
 const maxPartial = 400
 
 // stream takes a piece of text. Of reasoning, too, the newest line is what the worker does now.
-func (w *Worker) stream(p payload) {
+func (w *Worker) stream(p view.Fact) {
 	if p.Gap || p.Field == "progress" {
 		w.partial = ""
 	}
@@ -283,7 +286,7 @@ func (w *Worker) stream(p payload) {
 	}
 }
 
-func (b *Board) applyVerify(e centurion.Event, p payload) {
+func (b *Board) applyVerify(e centurion.Event, p view.Fact) {
 	t := b.tasks[e.Task]
 	if t == nil {
 		return
@@ -298,7 +301,7 @@ func (b *Board) applyVerify(e centurion.Event, p payload) {
 	}
 }
 
-func (b *Board) applyAsk(e centurion.Event, p payload) {
+func (b *Board) applyAsk(e centurion.Event, p view.Fact) {
 	kind, what, _ := strings.Cut(string(e.Type), ".")
 	same := func(a *Ask) bool {
 		return a.Type == kind && (p.ID != "" && a.ID == p.ID || p.ID == "" && a.Session == e.Session)
@@ -322,10 +325,10 @@ func (b *Board) applyAsk(e centurion.Event, p payload) {
 }
 
 // newAsk is the ask that an event tells of.
-func (b *Board) newAsk(e centurion.Event, p payload) *Ask {
+func (b *Board) newAsk(e centurion.Event, p view.Fact) *Ask {
 	kind, _, _ := strings.Cut(string(e.Type), ".")
 	return &Ask{ID: p.ID, Type: kind, Session: e.Session, Task: e.Task, Agent: cmp.Or(text.Clean(p.Agent), b.agentOf(e.Session, e.Task)),
-		Address: p.Address, Line: p.Line, Permission: p.Permission, Patterns: p.Patterns, Always: p.Always, Title: p.Title, Text: p.Text, Options: choices(e),
+		Address: p.Address, Line: p.Line, Permission: p.Permission, Patterns: p.Patterns, Always: p.Always, Title: p.Title, Text: p.Text, Options: p.Choices(),
 		Items: p.Items, CostLow: p.CostLow, CostHigh: p.CostHigh, Metadata: p.Metadata, Created: e.Time.Time,
 		Deadline: p.Deadline.Time}
 }

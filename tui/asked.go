@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/event/view"
 	"centurion/text"
 )
 
-func (s *story) ask(e centurion.Event, p payload) []fact {
+func (s *story) ask(e centurion.Event, p view.Fact) []fact {
 	if s.asked == nil {
 		s.asked = map[string]*Ask{}
 	}
@@ -40,7 +41,7 @@ func (s *story) ask(e centurion.Event, p payload) []fact {
 var yes = [...]string{AnswerOnce, AnswerAlways, "run", "yes"}
 
 // answered tells how an ask ended, and by whom.
-func answered(a *Ask, p payload) fact {
+func answered(a *Ask, p view.Fact) fact {
 	f := fact{mark: "✓", tone: good, agent: a.Agent, who: a.Agent}
 	no := a.Type != "question" && !slices.Contains(yes[:], p.Answer)
 	if no {

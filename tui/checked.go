@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/event/view"
 	"centurion/text"
 )
 
-func (s *story) check(e centurion.Event, p payload) []fact {
+func (s *story) check(e centurion.Event, p view.Fact) []fact {
 	f := fact{who: cmp.Or(s.who(e), text.Clean(p.Item)), agent: s.board.agentOf(e.Session, e.Task), detail: text.Clean(p.Command)}
 	switch e.Type {
 	case centurion.EventVerifyPassed:
@@ -18,7 +19,7 @@ func (s *story) check(e centurion.Event, p payload) []fact {
 			f.text = "final check passed"
 		}
 		if p.DurationMS > 0 {
-			f.detail = text.Dots(f.detail, text.Took(p.duration()))
+			f.detail = text.Dots(f.detail, text.Took(p.Duration()))
 		}
 		s.worth(&f, p)
 	case centurion.EventVerifyFailed:
@@ -50,7 +51,7 @@ func (s *story) check(e centurion.Event, p payload) []fact {
 }
 
 // worth says of a check that has passed what that proves. The work of a proven one was taken out, and the check failed.
-func (s *story) worth(f *fact, p payload) {
+func (s *story) worth(f *fact, p view.Fact) {
 	switch p.Proof {
 	case centurion.ProofProven:
 		f.text = "proven: red without the work, green with it"
@@ -70,7 +71,7 @@ func (s *story) worth(f *fact, p payload) {
 }
 
 // notYet tells once of a check of the mission that its branch has not passed yet.
-func (s *story) notYet(f fact, p payload) []fact {
+func (s *story) notYet(f fact, p view.Fact) []fact {
 	if s.early[p.Command] {
 		return nil
 	}

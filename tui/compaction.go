@@ -5,13 +5,14 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/event/view"
 	"centurion/text"
 )
 
 // compacted tells in one line that a conversation was shortened.
 func (s *story) compacted(e centurion.Event, agent string, root bool) fact {
 	f := fact{mark: "·", tone: dim, agent: agent, who: s.who(e), quiet: !root, text: "shortened its conversation"}
-	d, err := event.Decode[event.CompactedData](e)
+	d, err := view.Decode(e)
 	if err != nil {
 		return f
 	}

@@ -1,6 +1,10 @@
 package tui
 
-import "strings"
+import (
+	"strings"
+
+	"centurion/text"
+)
 
 // bar draws done of total in w cells. Anything short of all leaves at least one cell empty.
 func bar(done, total, w int) (full, empty string) {
@@ -17,4 +21,12 @@ func words(kind string) string {
 		return "a rate limit that another session met"
 	}
 	return strings.ReplaceAll(kind, "_", " ")
+}
+
+// withHint is a message with the next step.
+func withHint(said, hint string) string {
+	if hint == "" {
+		return text.Clean(said)
+	}
+	return text.Clean(said) + " (" + text.Clean(hint) + ")"
 }

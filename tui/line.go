@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"centurion"
+	"centurion/event/view"
 	"centurion/guard"
 	"centurion/orchestrator"
 	"centurion/text"
@@ -74,7 +75,7 @@ func (m *live) wrote(err error) tea.Cmd {
 
 // hears notices that what was written is in the Commander's history: from then on it stands above the frame.
 func (m *live) hears(e centurion.Event) {
-	if e.Type == centurion.EventMessageCreated && e.Session == m.story.board.Commander.Session && read(e).Origin == string(centurion.OriginPerson) {
+	if e.Type == centurion.EventMessageCreated && e.Session == m.story.board.Commander.Session && view.Read(e).Origin == string(centurion.OriginPerson) {
 		m.unread = false
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/event/view"
 )
 
 func TestRunPlain(t *testing.T) {
@@ -73,12 +74,12 @@ func TestRunJSON(t *testing.T) {
 			t.Errorf("line %d came back as %+v", i+1, e)
 		}
 	}
-	if p := read(s.events[1]); !strings.Contains(lines[1], `\u009b31m\u202e\udb40\udc41\u001b`) || p.Text == "" {
+	if p := view.Read(s.events[1]); !strings.Contains(lines[1], `\u009b31m\u202e\udb40\udc41\u001b`) || p.Text == "" {
 		t.Errorf("a terminal might obey %q", lines[1])
 	}
 	var back centurion.Event
 	_ = json.Unmarshal([]byte(lines[1]), &back)
-	if got := read(back).Text; got != "<b>&\u009b31m\u202e\U000e0041\x1b" {
+	if got := view.Read(back).Text; got != "<b>&\u009b31m\u202e\U000e0041\x1b" {
 		t.Errorf("the text came back as %q", got)
 	}
 	if !strings.HasSuffix(lines[2], `"data":{}}`) {

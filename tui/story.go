@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/event/view"
 	"centurion/text"
 )
 
@@ -53,7 +54,7 @@ func (s *story) apply(e centurion.Event) []fact {
 	if !s.board.takes(e) {
 		return nil
 	}
-	p := read(e)
+	p := view.Read(e)
 	s.board.apply(e, p)
 	var facts []fact
 	switch kind, _, _ := strings.Cut(string(e.Type), "."); kind {
@@ -76,7 +77,7 @@ func (s *story) apply(e centurion.Event) []fact {
 	return facts
 }
 
-func (s *story) mission(e centurion.Event, p payload) []fact {
+func (s *story) mission(e centurion.Event, p view.Fact) []fact {
 	b := s.board
 	switch e.Type {
 	case centurion.EventMissionStarted:
@@ -124,7 +125,7 @@ func baseText(b centurion.Base) string {
 }
 
 // budgetText says which limit was reached.
-func budgetText(p payload) string {
+func budgetText(p view.Fact) string {
 	if p.Limit == "" {
 		return ""
 	}
@@ -155,7 +156,7 @@ func levelText(level int) string {
 }
 
 // plan tells a plan that is new, or another one than it was, by its waves.
-func (s *story) plan(p payload) []fact {
+func (s *story) plan(p view.Fact) []fact {
 	if len(p.Items) == 0 {
 		return nil
 	}
@@ -189,7 +190,7 @@ func (s *story) todo() []fact {
 	return []fact{{mark: "·", tone: dim, text: fmt.Sprintf("todo %d/%d done", t.Done, t.Total()), quiet: true}}
 }
 
-func (s *story) task(e centurion.Event, p payload) []fact {
+func (s *story) task(e centurion.Event, p view.Fact) []fact {
 	t := s.board.tasks[cmp.Or(e.Task, p.ID)]
 	if t == nil {
 		return nil
@@ -211,7 +212,7 @@ func (s *story) task(e centurion.Event, p payload) []fact {
 	case centurion.EventTaskRetrying:
 		f.mark, f.tone, f.text, f.detail = "↻", warn, "tries again", t.Reason
 		if p.WaitMS > 0 {
-			f.text += " in " + text.Took(time.Duration(p.WaitMS)*time.Millisecond)
+			f.text += " in " + text.Took(p.Wait())
 		}
 	case centurion.EventTaskCompleted, centurion.EventTaskFailed, centurion.EventTaskCancelled, centurion.EventTaskBlocked:
 		s.taskEnd(&f, t, p)
@@ -222,7 +223,7 @@ func (s *story) task(e centurion.Event, p payload) []fact {
 }
 
 // taskEnd makes f the block that tells what a child said and how it ended.
-func (s *story) taskEnd(f *fact, t *Task, p payload) {
+func (s *story) taskEnd(f *fact, t *Task, p view.Fact) {
 	f.text = t.Title
 	if t.Said != "" {
 		f.body = clip(strings.Split(t.Said, "\n"), maxSaid)
@@ -262,7 +263,7 @@ func tail(lines []string, n int) []string { return lines[max(0, len(lines)-n):] 
 // shownTools are the Commander's own tool calls that change something and are not told otherwise.
 var shownTools = [...]string{"write", "edit", "bash"}
 
-func (s *story) session(e centurion.Event, p payload) []fact {
+func (s *story) session(e centurion.Event, p view.Fact) []fact {
 	b := s.board
 	root := e.Session != "" && e.Session == b.Commander.Session
 	agent := cmp.Or(b.agentOf(e.Session, e.Task), "commander")
@@ -308,7 +309,7 @@ func (s *story) session(e centurion.Event, p payload) []fact {
 		why, _, _ := strings.Cut(text.Clean(p.Reason), "; going on with ")
 		return []fact{{mark: "↻", tone: warn, agent: agent, who: s.who(e), text: said, detail: why}}
 	case centurion.EventProviderRetry:
-		d := time.Duration(p.WaitMS) * time.Millisecond
+		d := p.Wait()
 		return []fact{{mark: "↻", tone: warn, agent: agent, who: s.who(e), quiet: true,
 			text: "waits " + text.Took(d) + " for the model", detail: text.Dots(words(text.Clean(p.Reason)), text.Clean(p.Error.Message))}}
 	}
@@ -316,7 +317,7 @@ func (s *story) session(e centurion.Event, p payload) []fact {
 }
 
 // isNew reports whether an answer was not told yet: it can come with its part and again with its message.
-func (s *story) isNew(e centurion.Event, p payload, lines []string) bool {
+func (s *story) isNew(e centurion.Event, p view.Fact, lines []string) bool {
 	text := strings.Join(lines, "\n")
 	if text == "" || p.Type == string(centurion.PartReasoning) || s.said[e.Session] == text {
 		return false
@@ -348,7 +349,7 @@ func (*story) cleanAll(in []string) []string {
 }
 
 // mergeDetail says where something was merged to, and how much. The mission's own branch needs no name.
-func mergeDetail(p payload) string {
+func mergeDetail(p view.Fact) string {
 	branch := ""
 	if p.Person {
 		branch = text.Clean(p.Branch)

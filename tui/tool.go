@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"strings"
 
+	"centurion/event/view"
 	"centurion/text"
 )
 
 // toolLine says in one line what a tool call does: the tool and its title, or, before it has one, the argument that
 // tells most.
-func toolLine(p payload) string {
+func toolLine(p view.Fact) string {
 	if p.Tool == "" {
 		return ""
 	}

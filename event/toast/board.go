@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"centurion"
-	"centurion/event"
+	"centurion/event/view"
 )
 
 // Board is the consolidated list as it follows from a mission's events. The zero Board is ready; it is not safe for
@@ -45,7 +45,7 @@ func (b *Board) Apply(e centurion.Event) {
 	if e.Task == "" || !aboutTask(e.Type) {
 		return
 	}
-	d, err := event.Decode[event.TaskData](e)
+	d, err := view.Decode(e)
 	if err != nil {
 		return // data of another form has nothing to show
 	}
@@ -63,9 +63,9 @@ func (b *Board) Apply(e centurion.Event) {
 	}
 	t.Agent, t.Title, t.Item = cmp.Or(d.Agent, t.Agent), cmp.Or(d.Title, t.Title), cmp.Or(d.Item, t.Item)
 	t.Parent, t.Session, t.Attempt = cmp.Or(d.Parent, t.Parent), cmp.Or(d.Session, t.Session), max(d.Attempt, t.Attempt)
-	t.Reason, t.Error = d.Reason, d.Error
+	t.Reason, t.Error = d.Reason, d.TaskError()
 	before := t.Status
-	t.Status = cmp.Or(d.Status, t.Status)
+	t.Status = cmp.Or(d.TaskStatus(), t.Status)
 	switch {
 	case t.Status.Ended():
 		t.Ended = e.Time
@@ -81,7 +81,7 @@ func (b *Board) Apply(e centurion.Event) {
 func (b *Board) ask(e centurion.Event) {
 	switch e.Type {
 	case centurion.EventPermissionAsked, centurion.EventQuestionAsked, centurion.EventPlanAsked:
-		d, err := event.Decode[event.AskData](e)
+		d, err := view.Decode(e)
 		if err != nil || d.By != "" || e.Task == "" {
 			return
 		}
@@ -90,7 +90,7 @@ func (b *Board) ask(e centurion.Event) {
 		}
 		b.asks[d.ID] = e.Task
 	case centurion.EventPermissionReplied, centurion.EventQuestionAnswered, centurion.EventPlanAnswered:
-		if d, err := event.Decode[event.AskData](e); err == nil {
+		if d, err := view.Decode(e); err == nil {
 			delete(b.asks, d.ID)
 		}
 	}

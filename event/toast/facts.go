@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/event"
+	"centurion/event/view"
 	"centurion/text"
 )
 
@@ -17,7 +17,7 @@ import (
 func (m *mission) see(e centurion.Event) (Toast, bool) {
 	switch e.Type {
 	case centurion.EventMissionStarted, centurion.EventMissionResumed:
-		d, _ := event.Decode[event.MissionData](e) // of another form: it has no goal
+		d := view.Read(e)
 		m.goal, m.session = cmp.Or(clean(d.Goal), m.goal), cmp.Or(e.Session, m.session)
 		m.asks, m.called, m.waits = 0, false, time.Time{}
 		name := "mission_started"
@@ -26,13 +26,13 @@ func (m *mission) see(e centurion.Event) (Toast, bool) {
 		}
 		return preset(name).Toast("goal", m.goal), true
 	case centurion.EventMissionUpdated:
-		d, _ := event.Decode[event.MissionData](e)
+		d := view.Read(e)
 		m.goal = cmp.Or(m.goal, clean(d.Goal))
-		if d.Countdown <= 0 {
+		if d.Countdown == nil || *d.Countdown <= 0 {
 			return Toast{}, false
 		}
-		t := preset("countdown").Toast("time", text.Span(text.Millis(d.Countdown)))
-		t.Duration = d.Countdown
+		t := preset("countdown").Toast("time", text.Span(text.Millis(*d.Countdown)))
+		t.Duration = *d.Countdown
 		return t, true
 	case centurion.EventMissionCompleted, centurion.EventMissionFailed, centurion.EventMissionPaused,
 		centurion.EventMissionBlocked, centurion.EventMissionCancelled:
@@ -51,7 +51,7 @@ func (m *mission) see(e centurion.Event) (Toast, bool) {
 }
 
 func (m *mission) end(e centurion.Event) Toast {
-	d, _ := event.Decode[event.MissionEnd](e)
+	d := view.Read(e)
 	m.asks, m.called = 0, false
 	_, how, _ := strings.Cut(string(e.Type), ".")
 	if e.Type == centurion.EventMissionCompleted {
@@ -72,7 +72,7 @@ func (m *mission) end(e centurion.Event) Toast {
 // asked tells once that something waits, however much does. What a policy answers in the same moment waits for nobody. What
 // is asked for in detail is not repeated: a command or a question may hold what does not belong on every screen.
 func (m *mission) asked(e centurion.Event) (Toast, bool) {
-	d, _ := event.Decode[event.AskData](e)
+	d := view.Read(e)
 	m.asks++
 	if d.By != "" || m.called {
 		return Toast{}, false
@@ -89,14 +89,14 @@ func (m *mission) asked(e centurion.Event) (Toast, bool) {
 }
 
 func budget(e centurion.Event) Toast {
-	d, _ := event.Decode[event.BudgetData](e)
+	d := view.Read(e)
 	return preset("budget").Toast("limit", clean(strings.ReplaceAll(d.Limit, "_", " ")), "spent", text.Limit(d.Limit, d.Spent), "max", text.Limit(d.Limit, d.Max))
 }
 
 // retry tells that the model is waited for. While that is known it is not told again: one rate limit holds up every session
 // of a mission.
 func (m *mission) retry(e centurion.Event) (Toast, bool) {
-	d, _ := event.Decode[event.RetryData](e) // an attempt that begins anew has its reason under the same name, and no wait
+	d := view.Read(e) // an attempt that begins anew has its reason under the same name, and no wait
 	if d.WaitMS <= 0 {
 		if e.Type != centurion.EventTaskRetrying {
 			return Toast{}, false
