@@ -43,22 +43,22 @@ func TestBackground(t *testing.T) {
 			t.Errorf("somebody has waited: %s", took)
 		}
 		for i, out := range r.results(m.ID, "run_background") {
-			has(t, out, fmt.Sprintf("bg_%d is running, for 5 min at most", i+1))
+			has(t, out, fmt.Sprintf("bg_%d is running, for 5m at most", i+1))
 		}
 		got := r.results(m.ID, "check_background")
 		has(t, got[0], "bg_1 has been running for", "(build 1m)", "no output")
-		has(t, got[1], "bg_1 has ended with exit code 0 after 60 s (build 1m)", "bg_2 has ended with exit code 1", "(false alarm)", "bg_3 has been running for 90 s (build 2h)")
-		has(t, got[2], "bg_1 has ended with exit code 0 after 60 s", "no output")
+		has(t, got[1], "bg_1 has ended with exit code 0 after 1m (build 1m)", "bg_2 has ended with exit code 1", "(false alarm)", "bg_3 has been running for 1m30s (build 2h)")
+		has(t, got[2], "bg_1 has ended with exit code 0 after 1m", "no output")
 		has(t, got[3], "bg_2 has ended with exit code 1", "new output, of 11 bytes in all:\nit is false")
-		has(t, got[4], "bg_3 was killed after 90 s (build 2h)")
-		has(t, got[5], "bg_3 was killed after 90 s (build 2h)")
+		has(t, got[4], "bg_3 was killed after 1m30s (build 2h)")
+		has(t, got[5], "bg_3 was killed after 1m30s (build 2h)")
 		has(t, got[6], "no new output, 11 bytes in all")
 		has(t, got[7], "you have no background command bg_4", "yours are bg_1, bg_2, bg_3")
 		has(t, got[8], "kill which command?")
 		asked := r.requests("worker")
 		equal(t, "first request", strings.Contains(asked[0].Last(), "bg_"), false)
 		has(t, asked[1].Last(), "<status>", "bg_2 has ended with exit code 1")
-		has(t, asked[2].Last(), "<status>", "bg_1 has ended with exit code 0 after 60 s")
+		has(t, asked[2].Last(), "<status>", "bg_1 has ended with exit code 0 after 1m")
 		equal(t, "bg_2 is told twice", strings.Contains(asked[2].Last()[strings.Index(asked[2].Last(), "<status>"):], "bg_2"), false)
 		equal(t, "its end is told to who has seen it", strings.Contains(asked[3].Last(), "<status>"), false)
 		if left, err := os.ReadDir(r.cfg.Scratch); err != nil || len(left) > 0 {

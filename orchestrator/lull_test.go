@@ -47,7 +47,7 @@ func TestPollingCostsNothing(t *testing.T) {
 		polls := r.results(m.ID, "get_task_result")
 		equal(t, "polls", len(polls), 1)
 		equal(t, "requests of the Commander", len(asked), 4)
-		has(t, polls[0], "is completed after 3m0s", "the whole result")
+		has(t, polls[0], "is completed after 3m", "the whole result")
 		equal(t, "times that it was told", strings.Count(texts(asked[len(asked)-1]), "the whole result"), 1)
 		equal(t, "deliveries that are left", fmt.Sprint(r.store.PendingDeliveries(r.ctx, m.Session)), "[] <nil>")
 	})

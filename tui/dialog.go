@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -264,6 +265,7 @@ func roles(items []Item) string {
 }
 
 func costRange(low, high float64) string {
+	low, high = math.Round(low*100)/100, math.Round(high*100)/100 // a rough estimate
 	switch {
 	case high <= 0:
 		return ""
