@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"centurion"
-	"centurion/text"
 	"centurion/event"
+	"centurion/text"
 )
 
 // told is what a stage's last event is told as, on plain lines.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/text"
 	"centurion/event"
+	"centurion/text"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
