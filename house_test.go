@@ -26,7 +26,7 @@ var limits = map[string]struct{ now, goal int }{
 	"lines of the biggest room":            {1000, 2000},
 	"lines of cmd":                         {5000, 6000},
 	"lines of the product":                 {93400, 82000},
-	"files over 500 lines":                 {4, 0},
+	"files over 500 lines":                 {0, 0},
 	"functions over 60 lines":              {8, 0},
 	"files in one circle":                  {88, 8},
 	"transactions that do more":            {5, 0},
