@@ -16,7 +16,7 @@ import (
 // lowers it here, too. Lines are rounded up to the next hundred, so that an ordinary change does not touch this table.
 var limits = map[string]struct{ now, goal int }{
 	"fields of orchestrator.mission":       {59, 18},
-	"methods of orchestrator.mission":      {290, 40},
+	"methods of orchestrator.mission":      {289, 40},
 	"methods of orchestrator.Host":         {119, 35},
 	"methods of orchestrator.conversation": {68, 35},
 	"methods of cmd/centurion.cli":         {34, 40},
