@@ -145,8 +145,8 @@ func (h *Host) systemPrompt(a agents.Agent, isolation string) string {
 }
 
 // ownCheckout tells a model where it works when sessions are kept apart.
-const ownCheckout = `- Project directory: you work in a checkout of your own of the project's git repository. Paths are relative to it; so are those of shell commands. What others change you see when it has been merged and you begin anew.
-- The host commits and merges your work when you end your turn: no git commit, push or branch is needed.
+const ownCheckout = `- Project directory: you work in a worktree of your own of the project's git repository. Paths, also of shell commands, are relative to it. You see changes of others after they have been integrated and you have started anew.
+- The host commits your work and integrates it into the mission's branch when you end your turn; the person merges that branch later. No git commit, push or branch is needed.
 `
 
 // sharedCheckout tells the same to one who writes nothing.

@@ -246,12 +246,12 @@ func TestInstructionsAndTheWindow(t *testing.T) {
 	})
 }
 
-// Surroundings follow the role: only who writes is told that the host merges its work.
+// Surroundings follow the role: only agents that write are told that the host integrates their work.
 func TestSurroundingsFollowTheRole(t *testing.T) {
 	r := newRig(t, nil)
 	for _, a := range agents.Default().All() {
 		for _, isolation := range []string{centurion.IsolationWorktree, centurion.IsolationShared} {
-			told := strings.Contains(r.host.systemPrompt(a, isolation), "The host commits and merges your work")
+			told := strings.Contains(r.host.systemPrompt(a, isolation), "The host commits your work and integrates it")
 			if want := a.Holds("edit") && isolation == centurion.IsolationWorktree; told != want {
 				t.Errorf("%s, %s: told that its work is merged: %v", a.Name, isolation, told)
 			}

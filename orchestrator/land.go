@@ -262,7 +262,7 @@ func (m *mission) conflict(ctx context.Context, l *landing, laid worktree.Rebase
 	}
 	text.WriteString("\nBoth are laid together in your checkout now. In text files the places are marked with <<<<<<<, ======= and >>>>>>>: " +
 		"the first part is what is merged already, the second is yours. Edit the files so that both intents are kept and no marker is left; " +
-		"no git command is needed. Then end your turn; the host merges it.")
+		"no git command is needed. Then end your turn; the host integrates it.")
 	for _, x := range laid.Conflicts {
 		if x.Text == "" {
 			text.WriteString("\n" + m.inProject([]string{x.Path})[0] + " cannot be marked: write it anew as it should be.")

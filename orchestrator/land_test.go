@@ -105,7 +105,7 @@ func TestWorkIsMerged(t *testing.T) {
 	equal(t, "guarded", receipts[0].Commit, one.Landed[0].Commit)
 	equal(t, "final", receipts[1].Final, true)
 	equal(t, "verified", m.Verified, 1)
-	has(t, r.requests("commander")[2].Last(), "is completed", "Merged as "+one.Landed[0].Commit[:8]+": added a.txt, +1 -0", "Check `exists a.txt` passed: proven")
+	has(t, r.requests("commander")[2].Last(), "is completed", "Integrated as "+one.Landed[0].Commit[:8]+": added a.txt, +1 -0", "Check `exists a.txt` passed: proven")
 	equal(t, "branches that are left", r.git("branch", "--list", "centurion/*", "--format=%(refname:short)"), branchOf(m.ID))
 }
 

@@ -251,7 +251,7 @@ func landedLines(b *strings.Builder, t centurion.Task, returns []event.ReturnDat
 		for _, f := range l.Files {
 			files = append(files, changeLine(f))
 		}
-		fmt.Fprintf(b, "Merged as %.8s: %s\n", l.Commit, centurion.Clip(strings.Join(files, "; "), 2000))
+		fmt.Fprintf(b, "Integrated as %.8s: %s\n", l.Commit, centurion.Clip(strings.Join(files, "; "), 2000))
 	}
 	if n := max(t.CameBack, t.Returns); n > 0 && t.Status == centurion.TaskCompleted {
 		why := returnReasons(returns)
