@@ -75,7 +75,7 @@ func runBash(ctx context.Context, c *Call, in bashInput) (Result, error) {
 	c.Progress(title)
 	timeout := bashTimeout
 	if in.Timeout > 0 {
-		timeout = min(time.Duration(in.Timeout)*time.Millisecond, bashMaxTimeout)
+		timeout = time.Duration(in.Timeout) * time.Millisecond
 	}
 	res, err := c.Runner.Run(ctx, centurion.Command{Script: in.Command, Dir: dir.abs, Timeout: timeout, Keep: bashKeep})
 	r := Result{Output: commandText(res, timeout), Title: title, Metadata: map[string]any{"exit": res.ExitCode,

@@ -69,6 +69,7 @@ func TestBashCommand(t *testing.T) {
 	r := b.must("bash", args{"command": "ls", "workdir": "mit Leer zeichen", "timeout": "600000", "description": "list it"})
 	want(t, "directory", run.given.Dir, filepath.Join(b.dir, "mit Leer zeichen"))
 	want(t, "timeout", run.given.Timeout, 10*time.Minute)
+	b.refused("bash", args{"command": "ls", "timeout": 600_001}, centurion.KindUsage, "at most 600000")
 	want(t, "title", r.Title, "list it")
 
 	runs := run.runs

@@ -30,6 +30,10 @@ func TestWrite(t *testing.T) {
 	r = b.must("write", args{"filePath": "crlf.txt", "content": "a\nc\n"})
 	want(t, "file", b.get("crlf.txt"), "\xef\xbb\xbfa\r\nc\r\n")
 	says(t, r.Output, "CRLF line ends and byte order mark kept")
+	b.put("mixed.txt", "a\r\nb\n") // of mixed line ends none is kept
+	b.must("read", args{"filePath": "mixed.txt"})
+	b.must("write", args{"filePath": "mixed.txt", "content": "a\nc\n"})
+	want(t, "file", b.get("mixed.txt"), "a\nc\n")
 
 	r = b.must("write", args{"filePath": "empty.txt", "content": ""})
 	says(t, r.Output, "0 lines")
