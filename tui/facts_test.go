@@ -58,6 +58,18 @@ func TestFacts(t *testing.T) {
 			got = after
 		}
 	}
+	// An answer comes with its part and again with its message, and is told once, whatever was said before.
+	s := newStage().start()
+	for _, text := range []string{"First.", "Second."} {
+		s.at(centurion.EventPartUpdated, "ses_0", "", data{"type": "text", "text": text})
+		if got := s.told(); !strings.Contains(got, text) {
+			t.Errorf("an answer is told as %q", got)
+		}
+		s.at(centurion.EventMessageUpdated, "ses_0", "", data{"text": text})
+		if got := s.told(); got != "" {
+			t.Errorf("an answer is told again as %q", got)
+		}
+	}
 	plan := newStage().start().at(centurion.EventTodoUpdated, "", "", data{"open": 2, "title": "Limits", "items": planItems[:2]}).told()
 	if want := "▤ 2 items in 2 waves · Limits"; !strings.Contains(plan, want) || !strings.Contains(plan, "after T1") {
 		t.Errorf("a plan: %q", plan)

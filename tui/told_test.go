@@ -138,6 +138,11 @@ func TestUnprovenIsMarked(t *testing.T) {
 	}
 	receipts := []centurion.Receipt{of("tsk_1", centurion.ProofUnproven, false), of("tsk_2", centurion.ProofFlaky, false), of("tsk_2", centurion.ProofProven, false),
 		of("tsk_2", centurion.ProofUnproven, true), of("tsk_3", centurion.ProofUnproven, false)}
+	// A doubt about one command is not outweighed by another command's proof.
+	vet := centurion.Receipt{Task: "tsk_4", Command: "go vet", Passed: true, Proof: centurion.ProofProven}
+	if got := Doubts([]centurion.Receipt{of("tsk_4", centurion.ProofUnproven, false), vet}); got["tsk_4"] != "unproven" {
+		t.Errorf("two commands: %q", got)
+	}
 	o := ShowOptions{Now: time.Unix(0, 0), Doubt: Doubts(receipts)}
 	var b strings.Builder
 	if err := Show(&b, Shown{Tasks: tasks, Receipts: receipts[:1]}, o); err != nil {
