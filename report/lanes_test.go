@@ -329,4 +329,11 @@ func TestHeldUp(t *testing.T) {
 	if got, want := r.headline(), "7m20s at work · 6m waiting for a person"; !strings.Contains(got, want) {
 		t.Errorf("%q does not say %q", got, want)
 	}
+	// While the mission is paused nobody waits.
+	d.Events = []centurion.Event{fact(0, centurion.EventMissionStarted, "", "root", event.MissionData{}), ask(100, "que_1"),
+		fact(120, centurion.EventMissionPaused, "", "root", event.MissionEnd{}), fact(520, centurion.EventMissionResumed, "", "root", event.MissionData{}),
+		reply(530, "que_1"), fact(600, centurion.EventMissionCompleted, "", "root", event.MissionEnd{})}
+	if r = New(d); r.HeldMS != 30_000 {
+		t.Errorf("with a pause held up for %d ms", r.HeldMS)
+	}
 }
