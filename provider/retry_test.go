@@ -292,6 +292,36 @@ func TestGateHoldsEverybody(t *testing.T) {
 	})
 }
 
+// Without a Retry-After one session's delay grows beyond a minute, but the others wait no longer than that.
+func TestGateHoldsNobodyForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const refusals = 6 // the delay after the last one is more than a minute
+		last := make(chan time.Time, 1)
+		c, _ := served(t, Endpoint{}, func(n int, w http.ResponseWriter, _ *http.Request) {
+			if n <= refusals {
+				w.WriteHeader(429)
+				if n == refusals {
+					last <- time.Now()
+				}
+				return
+			}
+			write(w, done)
+		})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if r := collect(t, t.Context(), c, Request{}); r.err != nil || r.waits[refusals-1].For <= time.Minute {
+				t.Errorf("the first session: %v", r.err)
+			}
+		})
+		start := <-last
+		time.Sleep(time.Second)
+		if r := collect(t, t.Context(), c, Request{}); r.err != nil || time.Since(start) > 62*time.Second {
+			t.Errorf("another session waited %s, %v", time.Since(start), r.err)
+		}
+		wg.Wait()
+	})
+}
+
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var gates Gates
