@@ -132,6 +132,26 @@ func TestProvePieces(t *testing.T) {
 	}
 }
 
+// A piece whose tree was tried before, with the bodies taken back, does not end the search.
+func TestProvePiecesAfterBodies(t *testing.T) {
+	t.Parallel()
+	const old, changed, more = "package a\n\nfunc A() int {\n\treturn 0\n}\n", "package a\n\nfunc A() int {\n\tn := 1\n\tn += 2\n\tn += 3\n\treturn n\n}\n", "package a\n\nvar b = 1\n"
+	m := newMemory(map[string]files{"before": {"a.go": old}, "after": {"a.go": changed, "b.go": more}})
+	c := Checker{Runner: scripted(m, func(t files, _ int) (int, string) {
+		switch _, ok := t["b.go"]; {
+		case t["a.go"] != changed:
+			return 1, "a.go:3:4: undefined: n\n"
+		case !ok:
+			return 1, "AssertionError"
+		}
+		return 0, "ok"
+	})}
+	r, err := c.Prove(t.Context(), m, Work{Command: "make test", Before: "before", After: "after"}, nil)
+	if err != nil || r.Proof != centurion.ProofProven || !strings.Contains(r.Removed, "var b") {
+		t.Errorf("%v, proof %q, why %q, removed %q, %d runs", err, r.Proof, r.Why, r.Removed, len(r.Runs))
+	}
+}
+
 // Single pieces are taken out up to a limit, the biggest first: work of many pieces does not run its check for hours.
 func TestProvePiecesAreLimited(t *testing.T) {
 	t.Parallel()
