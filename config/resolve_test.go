@@ -240,6 +240,11 @@ func TestResolveCustomURL(t *testing.T) {
 	if _, err = w.resolve(""); err != nil || net.headers[1].Get("Authorization") != "Bearer sk" {
 		t.Errorf("sent %q, %v", net.headers[1], err)
 	}
+	w.global("opencode/opencode.json", `{"provider": {"openai": {"options": {"baseURL": "https://corp.example/v1"}}}}`)
+	if r, err = w.resolve("openai/gpt-5"); err != nil || r.BaseURL != "https://corp.example/v1" {
+		t.Errorf("the person's own file does not come before the variable: %+v, %v", r, err)
+	}
+	w.global("opencode/opencode.json", `{}`)
 	r, err = w.resolve("custom/x")
 	if err != nil || r.Model.String() != "custom/x" || r.APIKey != "sk" || r.BaseURL != "http://127.0.0.1:9/v1" || !r.Unknown {
 		t.Errorf("custom: %+v, %v", r, err)
