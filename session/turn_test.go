@@ -220,10 +220,19 @@ func TestEndTurn(t *testing.T) {
 
 func TestConsume(t *testing.T) {
 	r := newRig(t, inOrder(call("get", "get")), tool{name: "get", run: func(_ context.Context, c *tools.Call, _ json.RawMessage) (tools.Result, error) {
-		return tools.Result{Output: "r", Consumes: []string{"task of " + c.ID}}, nil
+		return tools.Result{Output: "r", Consumes: []string{"task of " + c.ID}, Files: []string{"a.txt"}}, nil
 	}})
+	var changed []string
+	r.cfg.Changed = func(_ *store.Tx, files []string) error {
+		changed = append(changed, files...)
+		return nil
+	}
+	r.reopen()
 	r.turn()
 	m := r.messages()[1]
+	if !slices.Equal(slices.Compact(changed), []string{"a.txt"}) {
+		t.Errorf("changed: %q", changed)
+	}
 	if got := r.host.consumed[m.ID]; len(r.host.consumed) != 1 || !slices.Equal(got, []string{"task of " + calls(m)[0].CallID, "task of " + calls(m)[1].CallID}) {
 		t.Errorf("consumed: %v", r.host.consumed)
 	}
