@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"centurion"
+	"centurion/orchestrator"
 )
 
 // run runs a command line in this process, which must not touch a project or a model.
@@ -200,5 +201,13 @@ func TestCommand(t *testing.T) {
 		if tt.bad && (exitCode(err) != exitUsage || centurion.HintOf(err) == "") {
 			t.Errorf("%q: %v exits with %d, hint %q", tt.goal, err, exitCode(err), centurion.HintOf(err))
 		}
+	}
+}
+
+// A text that is too long is not cut to what is allowed: it reaches the check that refuses it.
+func TestReadMessageIsNotCut(t *testing.T) {
+	c := &cli{in: strings.NewReader(strings.Repeat("x", orchestrator.MaxPost+5))}
+	if text, err := c.readMessage([]string{"-"}); err != nil || len(text) <= orchestrator.MaxPost {
+		t.Errorf("%d bytes, %v", len(text), err)
 	}
 }
