@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"centurion"
+	"centurion/orchestrator/state"
 	"centurion/store"
 )
 
@@ -13,14 +14,14 @@ import (
 // Continues reports whether a message to a mission's root begins it again although nobody works on it: the last run of the
 // profile assistant is complete, or was when somebody wrote to it.
 func Continues(m centurion.Mission) bool {
-	return alone(m.Options.Profile) && (m.Status == centurion.MissionCompleted ||
+	return state.Alone(m.Options.Profile) && (m.Status == centurion.MissionCompleted ||
 		m.Status == centurion.MissionPaused && m.Reason == errSpoken.Msg)
 }
 
 // GoesOn reports whether a message to a mission's root whose answer is waited for lets it go on although nobody works on it: what
 // [Continues], and a run of the profile assistant that was paused, as by a rewind, a stop or the end of its host.
 func GoesOn(m centurion.Mission) bool {
-	return Continues(m) || alone(m.Options.Profile) && m.Status == centurion.MissionPaused
+	return Continues(m) || state.Alone(m.Options.Profile) && m.Status == centurion.MissionPaused
 }
 
 // continues reports whether a message makes a completed run one that can be resumed.
@@ -30,7 +31,7 @@ func continues(m centurion.Mission, to Posted) bool {
 
 // wakeable makes a completed run one that can be resumed.
 func wakeable(tx *store.Tx, m centurion.Mission) (centurion.Mission, error) {
-	return moveMission(tx, m.ID, centurion.MissionPaused, errSpoken.Msg, func(r *centurion.Mission) {
+	return state.MoveMission(tx, m.ID, centurion.MissionPaused, errSpoken.Msg, func(r *centurion.Mission) {
 		r.Stands(centurion.Mission{Status: r.Status, Reason: r.Reason, Reopened: r.Reopened})
 	})
 }

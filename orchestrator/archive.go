@@ -101,8 +101,8 @@ func FromArchive(ws *workspace.Workspace, id string) (centurion.Task, error) {
 
 // fromArchive finds a task that was removed by its name or its id, or returns the zero task.
 func (d delegator) fromArchive(name string) (centurion.Task, error) {
-	found, err := searchArchive(d.c.m.h.cfg.Workspace, d.c.m.id, func(a archived) bool {
-		return a.Mission == d.c.m.id && goesBy(a.task(), name) && (d.c.task == nil || a.Parent == d.c.id())
+	found, err := searchArchive(d.c.m.h.cfg.Workspace, d.c.m.st.ID, func(a archived) bool {
+		return a.Mission == d.c.m.st.ID && goesBy(a.task(), name) && (d.c.task == nil || a.Parent == d.c.id())
 	})
 	if err != nil || len(found) == 0 {
 		return centurion.Task{}, err

@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/tools"
 )
@@ -60,7 +61,7 @@ func (w *workplace) leftAs(ctx context.Context, branch string) error {
 		return err
 	}
 	w.asked = nil
-	return w.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return putLeft(tx, w.m.id, w.task, aside) })
+	return w.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return putLeft(tx, w.m.st.ID, w.task, aside) })
 }
 
 // putLeft is leftAs in a transaction; task is "" for the mission's own agent.
@@ -87,7 +88,7 @@ func putLeft(tx *store.Tx, mission, task string, aside []centurion.Aside) error 
 		if !rec.Status.Alive() { // nothing comes after its end, whose records have it
 			continue
 		}
-		d := living(rec)
+		d := state.Living(rec)
 		d.Note = strings.TrimPrefix(who+": ", ": ") + a.String()
 		if _, err := tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: mission, Session: rec.Session, Task: task, Data: event.Data(d)}); err != nil {
 			return err

@@ -13,14 +13,9 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/failpoint"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/tools"
-)
-
-// Who answered a question, where it was no person.
-const (
-	byTimeout = "timeout" // its deadline came first
-	byAbort   = "abort"   // who asked was stopped
 )
 
 // asker puts the questions of one conversation to the person. They stand in the same queue as the asks for permission, from
@@ -32,7 +27,7 @@ var _ tools.Asker = asker{}
 // AskPerson asks once for each call: a call that a restart has cut off finds its question, open or answered.
 func (a asker) AskPerson(ctx context.Context, call *tools.Call, q tools.Question) (tools.Answer, error) {
 	m := a.c.m
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return tools.Answer{}, err
 	}
@@ -50,12 +45,12 @@ func (a asker) AskPerson(ctx context.Context, call *tools.Call, q tools.Question
 	default:
 		ask, err = a.person(ctx, ask, call.Begun, rec.Options.Unattended)
 	}
-	return tools.Answer{Text: toldOf(ask), By: ask.By}, m.later(err)
+	return tools.Answer{Text: toldOf(ask), By: ask.By}, m.st.Later(err)
 }
 
 // toldOf is what the model is told of an answer.
 func toldOf(a store.Ask) string {
-	if a.By == byPolicy && slices.Contains(a.Options, a.Answer) {
+	if a.By == state.ByPolicy && slices.Contains(a.Options, a.Answer) {
 		return "Nobody is there to be asked; the first choice is taken, as the person wants it then:\n" + a.Answer
 	}
 	return a.Answer
@@ -63,13 +58,13 @@ func toldOf(a store.Ask) string {
 
 // asked finds the question that a call has asked before, unless it ended without an answer that counts.
 func (m *mission) asked(ctx context.Context, call *tools.Call) (store.Ask, bool, error) {
-	all, err := m.h.cfg.Store.Asks(ctx, m.id, false)
+	all, err := m.h.cfg.Store.Asks(ctx, m.st.ID, false)
 	if err != nil {
 		return store.Ask{}, false, err
 	}
 	for _, a := range slices.Backward(all) {
 		if a.Type == store.AskQuestion && a.Session == call.Session && a.Message == call.Message && a.Call == call.ID {
-			return a, a.By != byEnd && a.By != byAbort, nil
+			return a, a.By != state.ByEnd && a.By != state.ByAbort, nil
 		}
 	}
 	return store.Ask{}, false, nil
@@ -77,7 +72,7 @@ func (m *mission) asked(ctx context.Context, call *tools.Call) (store.Ask, bool,
 
 func (m *mission) newQuestion(ctx context.Context, call *tools.Call, q tools.Question) store.Ask {
 	now := centurion.Now()
-	ask := store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskQuestion, Mission: m.id, Session: call.Session,
+	ask := store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskQuestion, Mission: m.st.ID, Session: call.Session,
 		Task: call.Task, Message: call.Message, Call: call.ID, Text: q.Text, Options: q.Choices, Created: now}
 	if d := m.h.cfg.AskTimeout; d > 0 {
 		ask.Deadline = centurion.Time{Time: now.Add(d)}
@@ -119,8 +114,8 @@ func (a asker) byPolicy(ctx context.Context, ask store.Ask, policy string) (stor
 		switch {
 		case centurion.KindOf(err) == centurion.KindNotFound:
 			told := ask
-			told.By = byPolicy // nobody is called for it
-			if err := putAsk(tx, told); err != nil {
+			told.By = state.ByPolicy // nobody is called for it
+			if err := state.PutAsk(tx, told); err != nil {
 				return err
 			}
 		case err != nil:
@@ -129,10 +124,10 @@ func (a asker) byPolicy(ctx context.Context, ask store.Ask, policy string) (stor
 			ask = now
 			return nil
 		}
-		ask.Answer, ask.By, ask.Answered = answer, byPolicy, centurion.Now()
-		return putAnswer(tx, ask, answer, byPolicy)
+		ask.Answer, ask.By, ask.Answered = answer, state.ByPolicy, centurion.Now()
+		return state.PutAnswer(tx, ask, answer, state.ByPolicy)
 	})
-	a.c.m.notify()
+	a.c.m.st.Notify()
 	return ask, err
 }
 
@@ -159,7 +154,7 @@ func (a asker) hear(ctx context.Context, ask store.Ask, begun func(), unattended
 	if begun != nil {
 		begun()
 	}
-	m.notify()
+	m.st.Notify()
 	var late <-chan time.Time
 	if !ask.Deadline.IsZero() {
 		t := time.NewTimer(time.Until(ask.Deadline.Time))
@@ -175,7 +170,7 @@ func (a asker) hear(ctx context.Context, ask store.Ask, begun func(), unattended
 	for {
 		var changed <-chan struct{}
 		if unattended {
-			changed = m.change()
+			changed = m.st.Change()
 			if err := m.blockAtStandstill(ctx, ask); err != nil {
 				return ask, err
 			}
@@ -184,15 +179,15 @@ func (a asker) hear(ctx context.Context, ask store.Ask, begun func(), unattended
 		case <-done:
 			return m.settle(ctx, ask, "", "")
 		case <-late:
-			return m.settle(ctx, ask, event.TooLate, byTimeout)
+			return m.settle(ctx, ask, event.TooLate, state.ByTimeout)
 		case <-changed:
 		case <-look:
 		case <-ctx.Done():
 			err := context.Cause(ctx)
-			if m.ctx.Err() != nil { // who goes on with the mission asks on; its end closes what is left
+			if m.st.Ctx.Err() != nil { // who goes on with the mission asks on; its end closes what is left
 				return ask, err
 			}
-			_, serr := m.settle(context.WithoutCancel(ctx), ask, event.NoAnswer, byAbort)
+			_, serr := m.settle(context.WithoutCancel(ctx), ask, event.NoAnswer, state.ByAbort)
 			return ask, errors.Join(err, serr)
 		}
 	}
@@ -204,63 +199,25 @@ func (m *mission) blockAtStandstill(ctx context.Context, ask store.Ask) error {
 	if err != nil || !still {
 		return err
 	}
-	open, err := m.h.cfg.Store.Asks(ctx, m.id, true)
+	open, err := m.h.cfg.Store.Asks(ctx, m.st.ID, true)
 	if err != nil {
 		return err
 	}
-	m.end(&errBlocked{openQuestions(ask, open)})
+	m.st.End(&state.Blocked{Question: state.OpenQuestions(ask, open)})
 	return nil
 }
 
-// endOfTurn stands in the place of a tool call in a question with which the mission's own agent ended its turn. Nobody waits for
-// its answer: it is given to the agent as a message, and one that was not answered before a resume is closed (closeQuestions).
-const endOfTurn = "end of turn"
-
 // closingQuestion is the question with which the mission's own agent ended its turn when there was nothing else to do.
 func (m *mission) closingQuestion(text string) store.Ask {
-	ctx := context.WithoutCancel(m.ctx)
-	ask := store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskQuestion, Mission: m.id, Session: m.root.id(),
-		Call: endOfTurn, Text: centurion.Clip(text, 4000), Created: centurion.Now()}
+	ctx := context.WithoutCancel(m.st.Ctx)
+	ask := store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskQuestion, Mission: m.st.ID, Session: m.root.id(),
+		Call: state.EndOfTurn, Text: centurion.Clip(text, 4000), Created: centurion.Now()}
 	m.from(ctx, &ask)
 	if newest, _, err := m.h.cfg.Store.Newest(ctx, ask.Session); err == nil { // it says where the question stands, no more
 		ask.Message = newest
 	}
 	return ask
 }
-
-// putReply stores a person's answer, and tells it to the mission's own agent if none of its calls waits for it.
-func putReply(tx *store.Tx, ask store.Ask, answer string) error {
-	if err := putAnswer(tx, ask, answer, "person"); err != nil || ask.Call != endOfTurn {
-		return err
-	}
-	return tx.PutDelivery(&store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: ask.Mission, Session: ask.Session, Wake: true,
-		Created: centurion.Now(), Origin: centurion.OriginHost, Text: "You asked: " + centurion.Clip(ask.Text, 1000) + "\nThe person answers: " + answer})
-}
-
-// openQuestions says why a mission is blocked for which everybody waits for an answer: the question, or how many there are.
-func openQuestions(ask store.Ask, open []store.Ask) string {
-	var who, what []string
-	for _, a := range open {
-		if a.Type != store.AskQuestion {
-			continue
-		}
-		what = append(what, centurion.Clip(strings.Join(strings.Fields(a.Text), " "), 80))
-		if !slices.Contains(who, a.Agent) {
-			who = append(who, a.Agent)
-		}
-	}
-	if len(what) < 2 {
-		return ask.Agent + " asks: " + centurion.Clip(ask.Text, 1500) + " (centurion answer " + ask.ID + " TEXT)"
-	}
-	verb := " asks "
-	if len(who) > 1 {
-		verb = " ask "
-	}
-	return fmt.Sprintf("%s%s%d questions: %s (%s)", strings.Join(who, ", "), verb, len(what), strings.Join(what, " · "), AsksHint)
-}
-
-// AsksHint stands in the reason of a mission that is blocked on several questions.
-const AsksHint = "centurion asks"
 
 // put stores a question that is new, and returns it as it stands: a person may have answered it before a restart.
 func (a asker) put(ctx context.Context, ask store.Ask) (now store.Ask, err error) {
@@ -269,7 +226,7 @@ func (a asker) put(ctx context.Context, ask store.Ask) (now store.Ask, err error
 			return err
 		}
 		if now, err = tx.Ask(ask.ID); centurion.KindOf(err) == centurion.KindNotFound {
-			now, err = ask, putAsk(tx, ask)
+			now, err = ask, state.PutAsk(tx, ask)
 		}
 		return err
 	})
@@ -288,23 +245,23 @@ func (m *mission) settle(ctx context.Context, ask store.Ask, answer, by string) 
 			ask = now
 			return err
 		}
-		if err := putAnswer(tx, ask, answer, by); err != nil {
+		if err := state.PutAnswer(tx, ask, answer, by); err != nil {
 			return err
 		}
 		ask, err = tx.Ask(ask.ID)
 		return err
 	})
-	m.notify()
+	m.st.Notify()
 	return ask, err
 }
 
 // standstill reports whether everything that lives in the mission waits, in the end, for the answer to a question.
 func (m *mission) standstill(ctx context.Context) (bool, error) {
-	open, err := m.h.cfg.Store.Asks(ctx, m.id, true)
+	open, err := m.h.cfg.Store.Asks(ctx, m.st.ID, true)
 	if err != nil {
 		return false, err
 	}
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return false, err
 	}
@@ -376,13 +333,13 @@ func NoChoice(options []string, answer string) error {
 // closeQuestions ends the open questions of a conversation that none of its calls waits for any more: a person must not be
 // asked what nobody will read, and the mission must not wait for it.
 func (c *conversation) closeQuestions(ctx context.Context, session string) error {
-	open, err := c.m.h.cfg.Store.Asks(ctx, c.m.id, true)
+	open, err := c.m.h.cfg.Store.Asks(ctx, c.m.st.ID, true)
 	if err != nil {
 		return err
 	}
 	task := ""
 	if c.task != nil {
-		task = c.task.id
+		task = c.task.ID
 	}
 	open = slices.DeleteFunc(open, func(a store.Ask) bool { return a.Type != store.AskQuestion || a.Call == "" || a.Task != task })
 	if len(open) == 0 {
@@ -403,24 +360,7 @@ func (c *conversation) closeQuestions(ctx context.Context, session string) error
 		if waits(a) {
 			continue
 		}
-		if _, err := c.m.settle(ctx, a, event.NoAnswer, byAbort); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// closeAsksOf ends what a task that has ended asks.
-func closeAsksOf(tx *store.Tx, t centurion.Task) error {
-	open, err := tx.OpenAsks(t.Mission)
-	if err != nil {
-		return err
-	}
-	for _, a := range open {
-		if a.Task != t.ID || a.Type != store.AskQuestion {
-			continue
-		}
-		if err := putAnswer(tx, a, event.NoAnswer, byAbort); err != nil {
+		if _, err := c.m.settle(ctx, a, event.NoAnswer, state.ByAbort); err != nil {
 			return err
 		}
 	}
@@ -437,7 +377,7 @@ func (h *Host) answerLater(ctx context.Context, ask store.Ask, answer string) er
 		if err != nil {
 			return err
 		}
-		return putReply(tx, now, answer)
+		return state.PutReply(tx, now, answer)
 	})
 }
 
@@ -461,3 +401,6 @@ func (h *Host) notOpen(ctx context.Context, id string) error {
 	}
 	return answeredAlready(id)
 }
+
+// AsksHint stands in the reason of a mission that is blocked on several questions.
+const AsksHint = state.AsksHint

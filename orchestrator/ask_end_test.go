@@ -6,6 +6,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 	"centurion/store"
 )
@@ -105,7 +106,7 @@ func TestQuestionAtRestart(t *testing.T) {
 // SUB-25, SUB-35: a host that dies between the end of a question and that of its call leaves a question that nobody has answered:
 // the call, which runs again, asks anew instead of taking that for the person's word.
 func TestQuestionEndedUnanswered(t *testing.T) {
-	for _, by := range []string{byAbort, byEnd} {
+	for _, by := range []string{state.ByAbort, state.ByEnd} {
 		t.Run(by, func(t *testing.T) {
 			bubble(t, clerks(1), func(r *rig) {
 				r.asksPerson()
@@ -113,7 +114,7 @@ func TestQuestionEndedUnanswered(t *testing.T) {
 				l := r.live(m.ID)
 				old := r.waitFor(m.ID, 1)[0]
 				l.goAway(byKill)
-				if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return putAnswer(tx, old, event.NoAnswer, by) }); err != nil {
+				if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return state.PutAnswer(tx, old, event.NoAnswer, by) }); err != nil {
 					t.Fatal(err)
 				}
 				l = r.live(m.ID)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/state"
 	"centurion/store"
 )
 
@@ -70,9 +71,9 @@ func TestOpenQuestions(t *testing.T) {
 		return store.Ask{ID: id, Type: store.AskQuestion, Agent: agent, Text: text}
 	}
 	a, b, c := q("que_1", "clerk", "why?\nsay"), q("que_2", "clerk", "when?"), q("que_3", "planner", "who?")
-	equal(t, "one", openQuestions(a, []store.Ask{a}), "clerk asks: why?\nsay (centurion answer que_1 TEXT)")
-	equal(t, "two", openQuestions(b, []store.Ask{a, b}), "clerk asks 2 questions: why? say · when? (centurion asks)")
-	equal(t, "of two agents", openQuestions(b, []store.Ask{a, c}), "clerk, planner ask 2 questions: why? say · who? (centurion asks)")
+	equal(t, "one", state.OpenQuestions(a, []store.Ask{a}), "clerk asks: why?\nsay (centurion answer que_1 TEXT)")
+	equal(t, "two", state.OpenQuestions(b, []store.Ask{a, b}), "clerk asks 2 questions: why? say · when? (centurion asks)")
+	equal(t, "of two agents", state.OpenQuestions(b, []store.Ask{a, c}), "clerk, planner ask 2 questions: why? say · who? (centurion asks)")
 }
 
 // What cannot be shortened is an error of compact, whatever carries the wish.

@@ -13,6 +13,7 @@ import (
 	"centurion/event"
 	"centurion/guard"
 	"centurion/orchestrator/pulse"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/text"
 )
@@ -123,7 +124,7 @@ func (m *mission) examine(c *conversation) {
 		end(&centurion.Error{Kind: centurion.KindStall, Msg: fmt.Sprintf("nothing has come for %s from %s", text.Took(s.Silent.Round(time.Second)), s.Did)})
 	case pulse.TooOld:
 		if c.pulse.Expire() {
-			c.task.cancel(&centurion.Error{Kind: centurion.KindTimeout, Msg: fmt.Sprintf("it has worked for %s, as long as one attempt may", text.Took(s.Worked.Round(time.Second))),
+			c.task.Cancel(&centurion.Error{Kind: centurion.KindTimeout, Msg: fmt.Sprintf("it has worked for %s, as long as one attempt may", text.Took(s.Worked.Round(time.Second))),
 				Hint: "split the work, or raise session_ttl"})
 		}
 	}
@@ -131,13 +132,13 @@ func (m *mission) examine(c *conversation) {
 
 // tellStall records a stall, unless the mission has had its last event.
 func (m *mission) tellStall(c *conversation, s pulse.Signs) {
-	e := centurion.Event{Type: centurion.EventTaskStalled, Mission: m.id, Session: c.id(),
+	e := centurion.Event{Type: centurion.EventTaskStalled, Mission: m.st.ID, Session: c.id(),
 		Data: event.Data(event.StallData{SilentMS: s.Silent.Milliseconds(), Last: s.Did})}
 	if c.task != nil {
-		e.Task = c.task.id
+		e.Task = c.task.ID
 	}
-	_ = m.h.cfg.Store.Update(m.ctx, func(tx *store.Tx) error { // the turn's own writes meet, and tell, what is wrong with the store
-		rec, err := tx.Mission(m.id)
+	_ = m.h.cfg.Store.Update(m.st.Ctx, func(tx *store.Tx) error { // the turn's own writes meet, and tell, what is wrong with the store
+		rec, err := tx.Mission(m.st.ID)
 		if err != nil || !rec.Status.Alive() {
 			return err
 		}
@@ -183,17 +184,17 @@ func (c *conversation) lookIn(d time.Duration) {
 func (m *mission) findForgotten() {
 	m.relaunching.Lock()
 	defer m.relaunching.Unlock()
-	if m.unlooked++; m.unlooked < leasePolls || m.ctx.Err() != nil {
+	if m.unlooked++; m.unlooked < leasePolls || m.st.Ctx.Err() != nil {
 		return
 	}
 	m.unlooked = 0
-	tasks, err := m.h.cfg.Store.Tasks(m.ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(m.st.Ctx, m.st.ID)
 	if err != nil {
 		return // who works with the store meets it, too
 	}
 	living := map[string]bool{}
-	for _, r := range m.runsNow() {
-		living[r.id] = true
+	for _, r := range m.st.Runs() {
+		living[r.ID] = true
 	}
 	var found []string
 	for _, t := range tasks {
@@ -211,10 +212,10 @@ func (m *mission) findForgotten() {
 // relaunch begins anew with a task that nobody works on.
 func (m *mission) relaunch(id string) {
 	var t centurion.Task
-	if err := m.h.cfg.Store.Update(m.ctx, func(tx *store.Tx) (err error) {
-		t, err = moveTask(tx, id, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = "nobody worked on it any more" })
+	if err := m.h.cfg.Store.Update(m.st.Ctx, func(tx *store.Tx) (err error) {
+		t, err = state.MoveTask(tx, id, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = "nobody worked on it any more" })
 		return err
-	}); err == nil && m.ctx.Err() == nil {
+	}); err == nil && m.st.Ctx.Err() == nil {
 		m.holdAgain(t)
 		m.launch(t)
 	}

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/orchestrator/pulse"
+	"centurion/orchestrator/state"
 	"centurion/provider"
 	"centurion/provider/scripted"
 	"centurion/store"
@@ -242,10 +243,10 @@ func TestForgottenTask(t *testing.T) {
 			if err := tx.PutTask(&lost); err != nil {
 				return err
 			}
-			if _, err := moveTask(tx, lost.ID, centurion.TaskQueued, nil); err != nil {
+			if _, err := state.MoveTask(tx, lost.ID, centurion.TaskQueued, nil); err != nil {
 				return err
 			}
-			_, err := moveTask(tx, lost.ID, centurion.TaskRunning, nil)
+			_, err := state.MoveTask(tx, lost.ID, centurion.TaskRunning, nil)
 			return err
 		})
 		time.Sleep(30 * time.Second)

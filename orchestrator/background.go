@@ -78,9 +78,9 @@ func (k backer) Start(ctx context.Context, _ *tools.Call, cmd centurion.Command,
 	if !ok {
 		return none, &centurion.Error{Kind: centurion.KindPermission, Msg: "nothing here runs commands in the background", Hint: "use bash"}
 	}
-	life := m.ctx
+	life := m.st.Ctx
 	if k.c.task != nil {
-		life = k.c.task.ctx
+		life = k.c.task.Ctx
 	}
 	life, cancel := context.WithCancelCause(life)
 	b := &background{session: k.c.id(), attempt: k.c.attempt, script: cmd.Script, words: words, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
@@ -133,7 +133,7 @@ func (m *mission) prepare(ctx context.Context, c *conversation, b *background) e
 		if err := c.current(); err != nil {
 			return err
 		}
-		n, err = tx.NextSerial(m.id, "background")
+		n, err = tx.NextSerial(m.st.ID, "background")
 		return err
 	})
 	if err != nil {
@@ -152,7 +152,7 @@ func (m *mission) prepare(ctx context.Context, c *conversation, b *background) e
 
 // scratch is the directory of what the mission needs only while it runs.
 func (m *mission) scratch() string {
-	return filepath.Join(cmp.Or(m.h.cfg.Scratch, os.TempDir()), "centurion-"+m.id)
+	return filepath.Join(cmp.Or(m.h.cfg.Scratch, os.TempDir()), "centurion-"+m.st.ID)
 }
 
 // clearBackground throws away what the background commands have left, when none of them runs any more.
@@ -209,7 +209,7 @@ func (c *conversation) tellLost(ctx context.Context, lost []string) error {
 		return nil
 	}
 	rec := c.sess.Record()
-	return c.m.tell(ctx, func(d *event.MissionData) {
+	return c.m.st.Tell(ctx, func(d *event.MissionData) {
 		d.Note = strings.TrimSpace(rec.Agent+" "+rec.Metadata.Address) + ": the host ended " + strings.Join(lost, "; ")
 	})
 }

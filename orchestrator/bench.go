@@ -74,7 +74,7 @@ func (m *mission) proveLanding(ctx context.Context, l *landing, before, after st
 			return nil, err
 		}
 		if !r.Passed {
-			told, err := m.h.cfg.Store.Receipts(ctx, m.id)
+			told, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
 			if err != nil {
 				return nil, err
 			}
@@ -101,7 +101,7 @@ func (m *mission) proveLanding(ctx context.Context, l *landing, before, after st
 
 // proveWork proves one command and keeps the receipt. One that the same command has given for the same files counts on.
 func (m *mission) proveWork(ctx context.Context, l *landing, command, before, after string) (centurion.Receipt, error) {
-	all, err := m.h.cfg.Store.Receipts(ctx, m.id)
+	all, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
@@ -119,9 +119,9 @@ func (m *mission) proveWork(ctx context.Context, l *landing, command, before, af
 		}
 		proven = proven || r.Proof.Solid()
 	}
-	want := centurion.Receipt{Mission: m.id, Command: command, Item: l.item}
+	want := centurion.Receipt{Mission: m.st.ID, Command: command, Item: l.item}
 	if l.task != nil {
-		want.Task = l.task.id
+		want.Task = l.task.ID
 	}
 	if err := m.mayCheck(ctx, command, l.agent, want.Task); err != nil {
 		return want, err
@@ -148,7 +148,7 @@ func (m *mission) proveWork(ctx context.Context, l *landing, command, before, af
 		// The file may have been changed by the very work that the line is to prove: a shell gets everywhere.
 		got.Proof, got.Why = centurion.ProofUnproven, "the command was changed after work on the item had begun; it was "+lines(l.given)
 	}
-	got.Mission, got.Task, got.Item, got.Tree = m.id, want.Task, want.Item, tree
+	got.Mission, got.Task, got.Item, got.Tree = m.st.ID, want.Task, want.Item, tree
 	if after != before {
 		got.Commit = after
 	}
@@ -179,7 +179,7 @@ func (m *mission) proveWhole(ctx context.Context, t proofTrees, l *landing, firs
 // withoutItem takes everything that tasks have merged for an item out of a commit. ok is false where there is nothing, or where
 // it does not come apart from what others have done since.
 func (m *mission) withoutItem(ctx context.Context, item, commit string) (without string, ok bool, err error) {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return "", false, err
 	}
@@ -227,7 +227,7 @@ func (m *mission) keepOwn(ctx context.Context, r *centurion.Receipt, early bool)
 
 // ownChecks lists the mission's own checks: those of the configuration, and those under the plan's title.
 func (m *mission) ownChecks(ctx context.Context) ([]string, error) {
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +249,7 @@ func (m *mission) ownCheck(ctx context.Context, command, commit string, green bo
 	if r, ok := m.queue.known[key]; ok {
 		return r, nil
 	}
-	all, err := m.h.cfg.Store.Receipts(ctx, m.id)
+	all, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
@@ -287,7 +287,7 @@ func (m *mission) runOn(ctx context.Context, want centurion.Receipt, green bool)
 	if err != nil {
 		return r, err
 	}
-	r.Mission, r.Item, r.Task, r.Final, r.Tree, r.Commit = m.id, want.Item, want.Task, want.Final, want.Tree, want.Commit
+	r.Mission, r.Item, r.Task, r.Final, r.Tree, r.Commit = m.st.ID, want.Item, want.Task, want.Final, want.Tree, want.Commit
 	failpoint.Hit(failpoint.CheckRan)
 	return r, m.keepOwn(ctx, &r, !green)
 }
@@ -315,7 +315,7 @@ func (m *mission) finalCheck(ctx context.Context, command, agent string, proves 
 	if want.Tree, err = m.ground.repo.TreeOf(ctx, want.Commit); err != nil {
 		return want, err
 	}
-	all, err := m.h.cfg.Store.Receipts(ctx, m.id)
+	all, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
 	if err != nil {
 		return want, err
 	}
@@ -359,7 +359,7 @@ func (m *mission) proveFinal(ctx context.Context, want centurion.Receipt) (centu
 	if err != nil {
 		return r, err
 	}
-	r.Mission, r.Final, r.Tree, r.Commit = m.id, true, want.Tree, want.Commit
+	r.Mission, r.Final, r.Tree, r.Commit = m.st.ID, true, want.Tree, want.Commit
 	failpoint.Hit(failpoint.CheckRan)
 	return r, m.keepReceipt(ctx, &r)
 }

@@ -96,9 +96,9 @@ func BenchmarkFacts(b *testing.B) {
 	lines[0] = "- [ ] T1 First"
 	r := newRig(b, map[string]script{"commander": steps(do(plans(lines...)))})
 	m := newMission(b.Context(), r.host, r.start(centurion.MissionOptions{}))
-	defer m.end(nil)
+	defer m.st.End(nil)
 	var err error
-	if m.root, err = m.open(b.Context(), mustMission(b, r, m.id).Session, nil); err != nil {
+	if m.root, err = m.open(b.Context(), mustMission(b, r, m.st.ID).Session, nil); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := m.root.turn(b.Context()); err != nil {

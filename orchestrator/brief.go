@@ -11,6 +11,7 @@ import (
 	"centurion/agents"
 	"centurion/event"
 	"centurion/orchestrator/claims"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/text"
 	"centurion/workspace/todo"
@@ -39,7 +40,7 @@ const maxGoal = 2000
 func (m *mission) taskBrief(ctx context.Context, t centurion.Task) (string, error) {
 	var b strings.Builder
 	b.WriteString("# Your task\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
-	if goal := m.spent.Load().Goal; t.Agent != agents.Reviewer && t.Sub == nil { // a review begins with it
+	if goal := m.st.Spent.Load().Goal; t.Agent != agents.Reviewer && t.Sub == nil { // a review begins with it
 		fmt.Fprintf(&b, "\n# The goal of the mission, of which this is a part\n\n%s\n", centurion.Clip(strings.TrimSpace(goal), maxGoal))
 	}
 	p, err := m.plan()
@@ -96,7 +97,7 @@ func itemLines(b *strings.Builder, it todo.Item, done bool) {
 // handedOver adds the results of the items that came before, and of those who have changed the same files, but for what is
 // known.
 func (m *mission) handedOver(ctx context.Context, b *strings.Builder, it todo.Item, known func(centurion.Task) bool) error {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func sameFiles(b *strings.Builder, it todo.Item, tasks []centurion.Task, told fu
 			return !slices.ContainsFunc(it.Files, func(pattern string) bool { return claims.Matches(pattern, f) })
 		})
 		if len(files) > 0 {
-			lines = append(lines, fmt.Sprintf("- %s %s changed %s: %s\n", t.Name(), t.Title, strings.Join(files, ", "), firstLines(t.Result, 6, 600)))
+			lines = append(lines, fmt.Sprintf("- %s %s changed %s: %s\n", t.Name(), t.Title, strings.Join(files, ", "), state.FirstLines(t.Result, 6, 600)))
 		}
 	}
 	if len(lines) > 0 {
@@ -145,7 +146,7 @@ func sameFiles(b *strings.Builder, it todo.Item, tasks []centurion.Task, told fu
 
 // reviewBrief gives a reviewer the goal, what was changed and what the checks are worth, without the authors' own stories.
 func (m *mission) reviewBrief(ctx context.Context, b *strings.Builder, t centurion.Task) error {
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (m *mission) reviewBrief(ctx context.Context, b *strings.Builder, t centuri
 	if len(said) > 0 {
 		fmt.Fprintf(b, "\nThe person has added since:\n\n- %s\n", strings.Join(said, "\n- "))
 	}
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return err
 	}
@@ -173,7 +174,7 @@ func (m *mission) reviewBrief(ctx context.Context, b *strings.Builder, t centuri
 	if err := m.reviewChange(ctx, b, t, tasks, since); err != nil {
 		return err
 	}
-	receipts, err := m.h.cfg.Store.Receipts(ctx, m.id)
+	receipts, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
 	if err != nil || len(receipts) == 0 {
 		return err
 	}
@@ -203,7 +204,7 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 	}
 	var returns []event.ReturnData
 	if t.Status == centurion.TaskCompleted && max(t.CameBack, t.Returns) > 0 { // only then they are told
-		returns, _ = m.returnsOf(m.ctx, store.EventQuery{Task: t.ID}) // without it the line only names no reason
+		returns, _ = m.returnsOf(m.st.Ctx, store.EventQuery{Task: t.ID}) // without it the line only names no reason
 	}
 	landedLines(&b, t, returns)
 	if m.isolated() && t.Status == centurion.TaskCompleted && t.Agent == agents.Worker && t.Item != "" && !t.Reviews && len(t.Landed) == 0 {
@@ -273,25 +274,14 @@ func ended(t centurion.Task) string {
 	return "is " + string(t.Status)
 }
 
-// lastText returns the newest text that a session's model wrote.
-func (m *mission) lastText(ctx context.Context, id string) (text string, err error) {
-	messages, err := m.h.cfg.Store.Messages(ctx, id)
-	for _, msg := range messages {
-		if msg.Role == centurion.RoleAssistant && !msg.Summary && msg.Finish != centurion.FinishError && msg.Text() != "" {
-			text = msg.Text()
-		}
-	}
-	return text, err
-}
-
 // summarize keeps the Commander's last words as the mission's summary.
 func (m *mission) summarize(ctx context.Context) error {
-	text, err := m.lastText(ctx, m.root.id())
+	text, err := m.st.LastText(ctx, m.root.id())
 	if err != nil {
 		return err
 	}
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.id)
+		rec, err := tx.Mission(m.st.ID)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 	"centurion/store"
 	"centurion/worktree"
@@ -220,7 +221,7 @@ func TestBranchMovedMeanwhile(t *testing.T) {
 	m := r.grounded(rec)
 	defer m.drop(nil)
 	stale := rec.Base.Commit // others have moved the branch since
-	l := &landing{task: &taskRun{id: one.ID}, onto: stale, next: r.onTop(m, stale, map[string]string{"late": "1\n"})}
+	l := &landing{task: &state.Run{ID: one.ID}, onto: stale, next: r.onTop(m, stale, map[string]string{"late": "1\n"})}
 	tip := r.git("rev-parse", m.branch())
 	if err := m.advance(r.ctx, stale, []*landing{l}); err != nil {
 		t.Fatal(err)
@@ -258,7 +259,7 @@ func TestMergeIsNotCutOff(t *testing.T) {
 	m := r.grounded(rec)
 	defer m.drop(nil)
 	tip := r.git("rev-parse", m.branch())
-	l := &landing{task: &taskRun{id: one.ID}, onto: tip, next: r.onTop(m, tip, map[string]string{"late": "1\n"})}
+	l := &landing{task: &state.Run{ID: one.ID}, onto: tip, next: r.onTop(m, tip, map[string]string{"late": "1\n"})}
 	ctx, cancel := context.WithCancel(r.ctx)
 	told := len(r.events(""))
 	var g guard.Group
@@ -280,7 +281,7 @@ func TestGuiltyIsShownItsOwnOutput(t *testing.T) {
 	t.Parallel()
 	r, m := idle(t, map[string]string{"base.txt": "base\n"})
 	err := r.store.Update(r.ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.id)
+		rec, err := tx.Mission(m.st.ID)
 		if err != nil {
 			return err
 		}
@@ -333,9 +334,9 @@ func TestWholeReviewed(t *testing.T) {
 	r, m := idle(t, map[string]string{"base.txt": "base\n"})
 	now := centurion.Now()
 	at := func(s int) centurion.Time { return centurion.Time{Time: now.Add(time.Duration(s) * time.Second)} }
-	work := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Agent: "worker", Status: centurion.TaskCompleted, Created: at(0), Started: at(0), Ended: at(10),
+	work := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Agent: "worker", Status: centurion.TaskCompleted, Created: at(0), Started: at(0), Ended: at(10),
 		Files: []string{"a"}}
-	review := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Agent: "reviewer", Status: centurion.TaskCompleted, Result: "PASS", Created: at(5), Ended: at(20)}
+	review := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Agent: "reviewer", Status: centurion.TaskCompleted, Result: "PASS", Created: at(5), Ended: at(20)}
 	for _, test := range []struct {
 		began int
 		item  string
@@ -361,8 +362,8 @@ func TestWhatIsAGrant(t *testing.T) {
 	}{
 		{store.Ask{Type: store.AskPermission, Answer: "always", By: "person", Call: "c", Permission: "bash", Always: []string{"ls *"}}, 1, 0},
 		{store.Ask{Type: store.AskPermission, Answer: "always", By: "person", Permission: "bash", Always: []string{"make; rm x"}}, 0, 1},
-		{store.Ask{Type: store.AskPermission, Answer: "always", By: byPolicy, Call: "c", Permission: "bash", Always: []string{"ls *"}}, 0, 0},
-		{store.Ask{Type: store.AskPermission, Answer: "always", By: byTimeout, Permission: "bash", Always: []string{"ls"}}, 0, 0},
+		{store.Ask{Type: store.AskPermission, Answer: "always", By: state.ByPolicy, Call: "c", Permission: "bash", Always: []string{"ls *"}}, 0, 0},
+		{store.Ask{Type: store.AskPermission, Answer: "always", By: state.ByTimeout, Permission: "bash", Always: []string{"ls"}}, 0, 0},
 		{store.Ask{Type: store.AskPermission, Answer: "once", By: "person", Call: "c", Permission: "bash", Always: []string{"ls *"}}, 0, 0},
 		{store.Ask{Type: store.AskQuestion, Answer: "always", By: "person", Call: "c", Always: []string{"ls *"}}, 0, 0},
 	} {
@@ -392,7 +393,7 @@ func TestLandedOnce(t *testing.T) {
 			t.Errorf("time %d: landed %+v", i+1, l.landed)
 		}
 	}
-	equal(t, "merges told", r.count(m.id, centurion.EventMergeDone), 1)
+	equal(t, "merges told", r.count(m.st.ID, centurion.EventMergeDone), 1)
 	if at, err := m.ownLanding(r.ctx); err != nil || at.Before(began) {
 		t.Errorf("own landing %v, %v", at, err)
 	}

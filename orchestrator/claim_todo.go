@@ -155,7 +155,7 @@ func (m *mission) meetPlan(ctx context.Context, rec centurion.Mission) error {
 	}
 	if lines := p.verifyLines(); !rec.OwnsTodo && len(lines) > 0 {
 		err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-			now, err := tx.Mission(m.id)
+			now, err := tx.Mission(m.st.ID)
 			if err != nil {
 				return err
 			}
@@ -175,7 +175,7 @@ func (m *mission) ownTodo(ctx context.Context) error {
 		return nil
 	}
 	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.id)
+		rec, err := tx.Mission(m.st.ID)
 		if err != nil || rec.OwnsTodo {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/store"
 	"centurion/workspace/todo"
@@ -16,7 +17,7 @@ import (
 func (r *rig) stop(id string, how centurion.MissionStatus) {
 	r.t.Helper()
 	err := r.store.Update(r.ctx, func(tx *store.Tx) error {
-		_, err := moveMission(tx, id, how, "interrupted", nil)
+		_, err := state.MoveMission(tx, id, how, "interrupted", nil)
 		return err
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/tools"
 )
@@ -36,7 +37,7 @@ func (m *mission) claim(ctx context.Context, c *conversation, files []string) er
 		if err := tx.PutTask(&t); err != nil {
 			return err
 		}
-		_, err = tx.Append(taskFact(t, centurion.EventTaskUpdated))
+		_, err = tx.Append(state.TaskFact(t, centurion.EventTaskUpdated))
 		return err
 	})
 }
@@ -78,10 +79,10 @@ const othersTold = 8
 // files is told only of those who work beside its own. The session's own tasks are said to be that: what it has handed out is no conflict.
 func (m *mission) whoElse(holder, session string) string {
 	titles, does := map[string]string{}, map[string]string{}
-	for _, r := range m.runsNow() {
-		t, name := r.now.Load(), r.name
+	for _, r := range m.st.Runs() {
+		t, name := r.Now.Load(), r.Name
 		titles[name] = t.Title
-		waits, own := t.Attempt == 0 && !r.working.Load(), t.Parent != "" && t.Parent == session
+		waits, own := t.Attempt == 0 && !r.Working.Load(), t.Parent != "" && t.Parent == session
 		switch {
 		case own && waits:
 			does[name] = fmt.Sprintf("is your own task, which has not begun%s; its files", m.waitsFor(t))
@@ -136,13 +137,13 @@ const anyFile = "Being worked on by other agents, and may change any file, becau
 // unnamed lists, by the names under which they would hold files, the items at work whose task may write and holds none, but for the holder's
 // own and those that the session has handed out: an item that names no files holds none before something was written for it.
 func (m *mission) unnamed(holder, session string, held map[string][]string) (names []string) {
-	for _, r := range m.runsNow() {
-		t, name := r.now.Load(), r.name
-		begun := t.Attempt > 0 || r.working.Load()
-		if r.item == "" || name == holder || held[name] != nil || !begun || t.Sub != nil || t.Reviews || t.Parent == session {
+	for _, r := range m.st.Runs() {
+		t, name := r.Now.Load(), r.Name
+		begun := t.Attempt > 0 || r.Working.Load()
+		if r.Item == "" || name == holder || held[name] != nil || !begun || t.Sub != nil || t.Reviews || t.Parent == session {
 			continue
 		}
-		if agent, err := m.carriesOut(*t); err == nil && (agent.Holds("write") || agent.Holds("edit")) {
+		if agent, err := m.st.CarriesOut(*t); err == nil && (agent.Holds("write") || agent.Holds("edit")) {
 			names = append(names, name)
 		}
 	}
@@ -151,7 +152,7 @@ func (m *mission) unnamed(holder, session string, held map[string][]string) (nam
 
 // waitsFor says what a task waits for that has its files and has not begun: as a rule a slot. It is "" where it is about to begin.
 func (m *mission) waitsFor(run *centurion.Task) string {
-	t, err := m.h.cfg.Store.Task(m.ctx, run.ID)
+	t, err := m.h.cfg.Store.Task(m.st.Ctx, run.ID)
 	switch {
 	case err == nil && t.Reason != "":
 		return " and waits for " + t.Reason

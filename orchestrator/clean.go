@@ -328,16 +328,6 @@ func dropSession(tx *store.Tx, t centurion.Task, r *taskRows) (bool, error) {
 
 // free forgets what is kept in memory for a task whose session was dropped.
 func (m *mission) free(t centurion.Task) {
-	m.fences.forget(t.ID)
+	m.st.Fences.Forget(t.ID)
 	m.background.forget(t.Session)
-}
-
-// dropped refuses a session that cannot be resumed any more.
-func dropped(rec centurion.Session) error {
-	if rec.Time.Archived == 0 {
-		return nil
-	}
-	return &centurion.Error{Op: "open session " + rec.ID, Kind: centurion.KindNotFound,
-		Msg:  "the session was dropped at " + centurion.MillisTime(rec.Time.Archived).Local().Format(time.DateTime) + ", some time after its task had ended",
-		Hint: "delegate the work as a new task"}
 }

@@ -12,6 +12,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 	"centurion/store"
 )
@@ -122,7 +123,7 @@ func TestDropAndArchive(t *testing.T) {
 		if err != nil || rec.Time.Archived == 0 {
 			t.Errorf("the session is %+v, %v", rec.Time, err)
 		}
-		if err := dropped(rec); centurion.KindOf(err) != centurion.KindNotFound || centurion.HintOf(err) == "" {
+		if err := state.Dropped(rec); centurion.KindOf(err) != centurion.KindNotFound || centurion.HintOf(err) == "" {
 			t.Errorf("a dropped session is resumed: %v", err)
 		}
 		if msgs, err := r.store.Messages(r.ctx, one.Session); err != nil || len(msgs) == 0 {
@@ -359,10 +360,17 @@ func TestNothingIsKept(t *testing.T) {
 		if x == nil {
 			t.Fatal("the mission has ended too early")
 		}
-		equal(t, "tasks", len(r.tasks(m.ID)), n)
+		tasks := r.tasks(m.ID)
+		equal(t, "tasks", len(tasks), n)
+		runs, fenced := len(x.st.Runs()), 0
+		for _, task := range tasks {
+			if x.st.Fences.Check(task.ID, 0) != nil {
+				fenced++
+			}
+		}
 		x.mu.Lock()
-		for what, size := range map[string]int{"runs": len(x.runs), "asks": len(x.asks), "conversations beside the Commander's": len(x.convs) - 1,
-			"fences": len(x.fences.newest), "claims": len(x.claims.Others("")), "background commands": len(x.background.all),
+		for what, size := range map[string]int{"runs": runs, "asks": len(x.asks), "conversations beside the Commander's": len(x.convs) - 1,
+			"fences": fenced, "claims": len(x.claims.Others("")), "background commands": len(x.background.all),
 			"delegations": len(x.delegations.waiting), "calls": x.root.pulse.Signs(false).Calls - 1, "ended": len(r.host.cleaner.ended)} {
 			if size != 0 {
 				t.Errorf("%s: %d are left", what, size)

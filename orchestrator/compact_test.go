@@ -293,7 +293,7 @@ func TestSummaryIsNoAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		equal(t, "compactions", len(r.compacted(m.ID, "commander")), 1)
-		text, err := (&mission{h: r.host}).lastText(r.ctx, m.Session)
+		text, err := r.unbegun(m.ID).st.LastText(r.ctx, m.Session)
 		if err != nil || text != "I look once more." {
 			t.Errorf("the last words are %q, %v", text, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"centurion/guard"
 	"centurion/orchestrator/pulse"
 	"centurion/orchestrator/slots"
+	"centurion/orchestrator/state"
 	"centurion/recovery"
 	"centurion/session"
 	"centurion/store"
@@ -28,8 +29,8 @@ import (
 type conversation struct {
 	m       *mission
 	agent   agents.Agent
-	task    *taskRun // nil for the Commander
-	attempt int      // the fencing number of the task's attempt
+	task    *state.Run // nil for the Commander
+	attempt int        // the fencing number of the task's attempt
 	cfg     session.Config
 	sess    *session.Session
 	slot    *slots.Slot // nil for the Commander, which holds none
@@ -57,12 +58,12 @@ type conversation struct {
 }
 
 // open loads a session to be driven.
-func (m *mission) open(ctx context.Context, id string, t *taskRun) (*conversation, error) {
+func (m *mission) open(ctx context.Context, id string, t *state.Run) (*conversation, error) {
 	rec, err := m.h.cfg.Store.Session(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := dropped(rec); err != nil {
+	if err := state.Dropped(rec); err != nil {
 		return nil, err
 	}
 	agent, err := m.wakes(rec)
@@ -141,17 +142,17 @@ func (c *conversation) turns(ctx context.Context) (session.Outcome, error) {
 			c.healthy()
 			return out, nil
 		}
-		if errors.Is(err, errSuperseded) {
-			return out, errors.Join(err, c.m.recordRefusal(ctx, c.task.id, c.id(), c.attempt, "its conversation"))
+		if errors.Is(err, state.ErrSuperseded) {
+			return out, errors.Join(err, c.m.st.RecordRefusal(ctx, c.task.ID, c.id(), c.attempt, "its conversation"))
 		}
 		if cause := context.Cause(ctx); cause != nil {
 			return out, cause
 		}
-		if crashed(err) { // what it has in memory may be half done
+		if state.Crashed(err) { // what it has in memory may be half done
 			if err := c.load(ctx, c.id()); err != nil {
 				return out, err
 			}
-			if c.task == nil || c.task.awaited.Load() > 0 || c.sess.Record().Metadata.Tools != nil {
+			if c.task == nil || c.task.Awaited.Load() > 0 || c.sess.Record().Metadata.Tools != nil {
 				return out, err // the mission begins its loop anew, and who waits for a task or a sub-agent hears of it at once
 			}
 		}
@@ -205,10 +206,10 @@ func (c *conversation) pause(ctx context.Context, d recovery.Decision, cause err
 			return err
 		}
 		typ := centurion.EventProviderRetry
-		e := centurion.Event{Mission: c.m.id, Session: c.id(), Data: event.Data(data)}
+		e := centurion.Event{Mission: c.m.st.ID, Session: c.id(), Data: event.Data(data)}
 		if c.task != nil {
-			typ, e.Task = centurion.EventTaskRetrying, c.task.id
-			if _, err := moveTask(tx, c.task.id, centurion.TaskWaiting, func(t *centurion.Task) {
+			typ, e.Task = centurion.EventTaskRetrying, c.task.ID
+			if _, err := state.MoveTask(tx, c.task.ID, centurion.TaskWaiting, func(t *centurion.Task) {
 				t.Reason = fmt.Sprintf("retry in %s: %s", text.Took(d.Wait.Round(time.Second)), d.Reason)
 			}); err != nil {
 				return err
@@ -236,7 +237,7 @@ func (c *conversation) waitOut(ctx context.Context) error {
 		return nil
 	}
 	if c.task != nil {
-		err := c.m.moveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) {
+		err := c.m.st.MoveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) {
 			t.Reason = fmt.Sprintf("retry in %s: %s", text.Took(left.Round(time.Second)), reason)
 		})
 		if err != nil {
@@ -250,7 +251,7 @@ func (c *conversation) waitOut(ctx context.Context) error {
 func (c *conversation) sleep(ctx context.Context, d time.Duration) error {
 	c.slot.Release()
 	defer c.live.wait(WaitRetry)()
-	defer c.m.notify()
+	defer c.m.st.Notify()
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -269,7 +270,7 @@ func (c *conversation) running(ctx context.Context) error {
 	if c.task == nil {
 		return nil
 	}
-	return c.m.moveRun(ctx, c.task, centurion.TaskRunning, nil)
+	return c.m.st.MoveRun(ctx, c.task, centurion.TaskRunning, nil)
 }
 
 // leave records that the conversation waits for somebody else and gives its slot back. Several of its tool calls may do
@@ -289,7 +290,7 @@ func (c *conversation) halt(ctx context.Context, why string) error {
 	if c.task == nil {
 		return nil
 	}
-	return c.m.moveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why })
+	return c.m.st.MoveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why })
 }
 
 // goOn ends what halt began.
@@ -303,9 +304,9 @@ func (c *conversation) goOn(ctx context.Context) error {
 // has been given up.
 func (c *conversation) enter() error {
 	defer c.pulse.Enter()
-	ctx := c.m.ctx
+	ctx := c.m.st.Ctx
 	if c.task != nil {
-		ctx = c.task.ctx
+		ctx = c.task.Ctx
 	}
 	c.m.reserves.Wake(c.account())
 	last, err := c.slot.Enter(ctx)
@@ -340,7 +341,7 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 	var untold, urgent, heard int
 	// A message that is queued has a turn of its own: it is taken when nothing else of a person is there to be answered.
 	alone := func(pending []store.Delivery) bool {
-		return idle && heard == 0 && c.heard == 0 && !slices.ContainsFunc(pending, func(d store.Delivery) bool { return isMail(d) && !d.Queue })
+		return idle && heard == 0 && c.heard == 0 && !slices.ContainsFunc(pending, func(d store.Delivery) bool { return state.IsMail(d) && !d.Queue })
 	}
 	err = c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		arrived, untold, urgent, heard = nil, 0, 0, 0
@@ -350,7 +351,7 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 		}
 		rec := c.sess.Record()
 		for _, d := range pending {
-			if d.Queue && !alone(pending) || idle && isWord(d) {
+			if d.Queue && !alone(pending) || idle && state.IsWord(d) {
 				continue
 			}
 			msg, err := c.m.takeOne(tx, &rec, d)
@@ -359,7 +360,7 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 			}
 			arrived = append(arrived, msg)
 			switch {
-			case isMail(d):
+			case state.IsMail(d):
 				heard++
 			case d.Task != "":
 				untold++

@@ -55,7 +55,7 @@ func TestCountdown(t *testing.T) {
 				if poked {
 					for range 19 {
 						time.Sleep(100 * time.Millisecond)
-						r.host.running(m.ID).notify()
+						r.host.running(m.ID).st.Notify()
 					}
 				} else {
 					time.Sleep(DefaultCountdown - time.Millisecond)

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/loop"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/tools"
 	"centurion/workspace/todo"
@@ -53,7 +54,7 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	if err == nil && !reviews && !again {
 		if err = plan.itemOpen(want.Item); err == nil && agent.Name == agents.Reviewer {
 			var tasks []centurion.Task
-			if tasks, err = m.h.cfg.Store.Tasks(ctx, m.id); err == nil {
+			if tasks, err = m.h.cfg.Store.Tasks(ctx, m.st.ID); err == nil {
 				err = plan.hasReview(want.Item, tasks)
 			}
 		}
@@ -71,7 +72,7 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	if err != nil {
 		return centurion.Task{}, err
 	}
-	t := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Parent: d.c.id(), Call: key,
+	t := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Parent: d.c.id(), Call: key,
 		Agent: agent.Name, Title: cmp.Or(strings.TrimSpace(want.Description), centurion.Clip(want.Prompt, 60)), Prompt: want.Prompt,
 		Item: want.Item, Reviews: reviews, Session: before.Session, Resumes: before.ID, Context: want.Context, Created: centurion.Now(),
 		Budget: withDefaults(want.Budget, m.h.cfg.TaskBudget)}
@@ -110,7 +111,7 @@ func (m *mission) recordAgain(ctx context.Context, t centurion.Task, begun func(
 
 // allowed checks that the conversation's agent may hand work to the one it names.
 func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.Agent, error) {
-	agent, err := d.c.m.cast().Find(want.Agent)
+	agent, err := d.c.m.st.Cast.Find(want.Agent)
 	if err != nil {
 		return agent, err
 	}
@@ -122,7 +123,7 @@ func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.A
 	if err := depthAllows(d.c.sess.Record().Metadata.Address); err != nil {
 		return agent, err
 	}
-	rec, err := d.c.m.h.cfg.Store.Mission(ctx, d.c.m.id)
+	rec, err := d.c.m.h.cfg.Store.Mission(ctx, d.c.m.st.ID)
 	if err != nil {
 		return agent, err
 	}
@@ -136,21 +137,19 @@ func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.A
 // Await blocks until the task has ended, or until the synchronous wait is over: then the task goes on.
 func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centurion.Task, error) {
 	m := d.c.m
-	m.mu.Lock()
-	r := m.runs[id]
-	m.mu.Unlock()
+	r := m.st.Run(id)
 	if r != nil {
 		wait, cancel := context.WithTimeout(ctx, m.h.cfg.Await)
 		defer cancel()
 		defer d.c.live.wait(WaitChild)()
-		r.awaited.Add(1)
-		defer r.awaited.Add(-1)
+		r.Awaited.Add(1)
+		defer r.Awaited.Add(-1)
 		defer d.c.pulse.Attend(id)()
-		if err := d.c.leave(ctx, "task "+r.name); err != nil {
+		if err := d.c.leave(ctx, "task "+r.Name); err != nil {
 			return centurion.Task{}, err
 		}
 		select {
-		case <-r.done:
+		case <-r.Done:
 		case <-wait.Done():
 		}
 		if err := d.c.enter(); err != nil {
@@ -281,8 +280,8 @@ func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check s
 		}
 	}
 	if err != nil {
-		if _, blocked := errors.AsType[*errBlocked](err); blocked {
-			m.end(err) // nothing that the model could say would change it
+		if _, blocked := errors.AsType[*state.Blocked](err); blocked {
+			m.st.End(err) // nothing that the model could say would change it
 		}
 		return "", err
 	}
@@ -290,7 +289,7 @@ func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check s
 		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: "not complete; missing:\n- " + strings.Join(missing, "\n- ")}
 	}
 	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.id)
+		rec, err := tx.Mission(m.st.ID)
 		if err != nil {
 			return err
 		}
@@ -314,7 +313,7 @@ func (m *mission) takeCheck(ctx context.Context, command string) error {
 		return err
 	}
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.id)
+		rec, err := tx.Mission(m.st.ID)
 		if err != nil {
 			return err
 		}

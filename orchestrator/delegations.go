@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/failpoint"
 	"centurion/orchestrator/budget"
+	"centurion/orchestrator/state"
 	"centurion/store"
 )
 
@@ -67,19 +68,19 @@ func (m *mission) recordBatch(next []*delegation) {
 		portions[i] = m.portion(d.task)
 	}
 	ending := map[string]string{} // items whose task has ended, maybe, and whose mark is not set yet
-	for _, r := range m.runsNow() {
-		if r.item != "" {
-			ending[r.item] = r.id
+	for _, r := range m.st.Runs() {
+		if r.Item != "" {
+			ending[r.Item] = r.ID
 		}
 	}
 	for _, d := range next {
 		m.todo.had.add(d.task.Item)
 	}
 	items := slices.ContainsFunc(next, func(d *delegation) bool { return d.task.Item != "" })
-	err := m.h.cfg.Store.Update(m.ctx, func(tx *store.Tx) error {
+	err := m.h.cfg.Store.Update(m.st.Ctx, func(tx *store.Tx) error {
 		atWork := map[string]string{}
 		if items {
-			all, err := tx.Tasks(m.id)
+			all, err := tx.Tasks(m.st.ID)
 			if err != nil {
 				return err
 			}
@@ -124,7 +125,7 @@ func (m *mission) putDelegation(tx *store.Tx, t centurion.Task, portion budget.A
 	if err := m.reserves.Fits(t.Budget, portion); err != nil {
 		return t, false, err
 	}
-	n, err := tx.NextSerial(m.id, "task")
+	n, err := tx.NextSerial(m.st.ID, "task")
 	if err != nil {
 		return t, false, err
 	}
@@ -132,7 +133,7 @@ func (m *mission) putDelegation(tx *store.Tx, t centurion.Task, portion budget.A
 	if err := tx.PutTask(&t); err != nil {
 		return t, false, err
 	}
-	if t, err = moveTask(tx, t.ID, centurion.TaskQueued, nil); err != nil {
+	if t, err = state.MoveTask(tx, t.ID, centurion.TaskQueued, nil); err != nil {
 		return t, false, err
 	}
 	if t.Item != "" {

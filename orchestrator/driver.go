@@ -14,7 +14,7 @@ func (m *mission) drive(session string, c *conversation) error {
 		m.mu.Unlock()
 		if other != nil && other.current() == nil {
 			return &centurion.Error{Op: "open session", Kind: centurion.KindConflict, Msg: "session " + session + " is being worked on already",
-				Hint: "write to it with: centurion send --mission " + m.id}
+				Hint: "write to it with: centurion send --mission " + m.st.ID}
 		}
 		m.mu.Lock()
 		same := m.drivers[session] == other

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 	"centurion/store"
 )
@@ -28,11 +29,9 @@ func TestOneConversation(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		running, one := r.host.running(m.ID), r.tasks(m.ID)[0]
-		running.mu.Lock()
-		run := running.runs[one.ID]
-		running.mu.Unlock()
+		run := running.st.Run(one.ID)
 		before, seq := r.stored(m.ID), r.store.LastSeq()
-		for session, task := range map[string]*taskRun{m.Session: nil, one.Session: run} {
+		for session, task := range map[string]*state.Run{m.Session: nil, one.Session: run} {
 			if c, err := running.open(r.ctx, session, task); c != nil || centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" {
 				t.Errorf("a second conversation for %s: %v", session, err)
 			}
@@ -66,7 +65,7 @@ func TestOneConversationOfMany(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		rec := r.start(centurion.MissionOptions{})
 		m := newMission(r.ctx, r.host, rec)
-		defer m.end(nil)
+		defer m.st.End(nil)
 		for range 2 {
 			if _, err := m.open(r.ctx, "ses_x", nil); centurion.KindOf(err) != centurion.KindNotFound {
 				t.Error(err)
@@ -106,17 +105,18 @@ func TestOneConversationOfMany(t *testing.T) {
 func TestOneConversationAfterAnother(t *testing.T) {
 	t.Parallel()
 	const at = 8
+	h := unbegun(t).h
 	for round := range 200 {
-		m := &mission{id: "msn_1", drivers: map[string]*conversation{}}
-		old := &conversation{m: m, task: &taskRun{id: "tsk_1", done: make(chan struct{})}, attempt: 1}
+		m := newMission(t.Context(), h, centurion.Mission{ID: "msn_1"})
+		old := &conversation{m: m, task: &state.Run{ID: "tsk_1", Done: make(chan struct{})}, attempt: 1}
 		if err := m.drive("ses_x", old); err != nil {
 			t.Fatal(err)
 		}
-		m.fences.raise("tsk_1", 2)
+		m.st.Fences.Raise("tsk_1", 2)
 		errs := make([]error, at)
 		begun := make(chan struct{}, at)
 		var g guard.Group
-		m.fences.mu.Lock() // all of them have looked who has it, before any of them knows that it is stale
+		m.st.Fences.Lock() // all of them have looked who has it, before any of them knows that it is stale
 		for i := range errs {
 			g.Go("drive", func() error {
 				begun <- struct{}{}
@@ -128,7 +128,7 @@ func TestOneConversationAfterAnother(t *testing.T) {
 			<-begun
 		}
 		runtime.Gosched()
-		m.fences.mu.Unlock()
+		m.st.Fences.Unlock()
 		if err := g.Wait(); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestOpenAfterFailure(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		rec := r.start(centurion.MissionOptions{})
 		m := newMission(r.ctx, r.host, rec)
-		defer m.end(nil)
+		defer m.st.End(nil)
 		ctx, cancel := context.WithCancel(r.ctx)
 		defer cancel()
 		model := r.host.cfg.Model
@@ -174,21 +174,21 @@ func TestStaleConversationEnds(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		rec := r.start(centurion.MissionOptions{})
 		m := newMission(r.ctx, r.host, rec)
-		defer m.end(nil)
+		defer m.st.End(nil)
 		if err := r.store.Update(r.ctx, func(tx *store.Tx) error {
 			return tx.PutTask(&centurion.Task{ID: "tsk_1", Mission: rec.ID, Agent: "worker", Status: centurion.TaskRunning})
 		}); err != nil {
 			t.Fatal(err)
 		}
-		open := func(task *taskRun) *conversation {
+		open := func(task *state.Run) *conversation {
 			c, err := m.open(r.ctx, rec.Session, task)
 			if err != nil {
 				r.t.Fatal(err)
 			}
 			return c
 		}
-		stale := open(&taskRun{id: "tsk_1", done: make(chan struct{})})
-		m.fences.raise("tsk_1", 1)
+		stale := open(&state.Run{ID: "tsk_1", Done: make(chan struct{})})
+		m.st.Fences.Raise("tsk_1", 1)
 		newer := open(nil)
 		m.forget(stale)
 		if _, err := m.open(r.ctx, rec.Session, nil); centurion.KindOf(err) != centurion.KindConflict {
@@ -208,7 +208,7 @@ func TestInboxIsReadInItsTransaction(t *testing.T) {
 		rec := r.start(centurion.MissionOptions{})
 		r.send(rec.ID, "0/", "once", false)
 		m := newMission(r.ctx, r.host, rec)
-		defer m.end(nil)
+		defer m.st.End(nil)
 		c, err := m.open(r.ctx, rec.Session, nil)
 		if err != nil {
 			t.Fatal(err)

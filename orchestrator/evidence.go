@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/verify"
 )
@@ -66,7 +67,7 @@ func missionGrade(items []centurion.Evidence, checks [][]centurion.Evidence, rev
 
 // evidence says what shows that the mission did what it was to do.
 func (m *mission) evidence(ctx context.Context) (centurion.Evidence, error) {
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return centurion.EvidenceNone, err
 	}
@@ -89,7 +90,7 @@ func (m *mission) evidence(ctx context.Context) (centurion.Evidence, error) {
 	if len(items) == 0 { // a plan of reviews alone
 		items = reviews
 	}
-	receipts, err := m.h.cfg.Store.Receipts(ctx, m.id)
+	receipts, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
 	if err != nil {
 		return centurion.EvidenceNone, err
 	}
@@ -123,7 +124,7 @@ func newestFinal(receipts []centurion.Receipt, command string) *centurion.Receip
 
 // wholeReviewed reports whether a review without an item has passed that began after all work had ended.
 func (m *mission) wholeReviewed(ctx context.Context) (bool, error) {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return false, err
 	}
@@ -137,7 +138,7 @@ func (m *mission) wholeReviewed(ctx context.Context) (bool, error) {
 		}
 	}
 	return slices.ContainsFunc(tasks, func(t centurion.Task) bool {
-		return approves(t) && t.Item == "" && !t.Started.Before(last)
+		return state.Approves(t) && t.Item == "" && !t.Started.Before(last)
 	}), nil
 }
 
@@ -170,7 +171,7 @@ func (m *mission) changedAnything(ctx context.Context, rec centurion.Mission) (b
 		same, err := m.sameTree(ctx, base.Commit, tip)
 		return !same, err
 	}
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	return m.wrote.Load() || len(rec.Wrote) > 0 ||
 		slices.ContainsFunc(tasks, func(t centurion.Task) bool { return len(t.Files)+len(t.Landed) > 0 }), err
 }
@@ -178,8 +179,8 @@ func (m *mission) changedAnything(ctx context.Context, rec centurion.Mission) (b
 // bare reports whether the mission would end with nothing to show for it, and its own agent was not asked about that yet: without a plan,
 // nothing was changed and no check shows anything; or its person wants proof, and there is none.
 func (m *mission) bare(ctx context.Context) (bool, error) {
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
-	if err != nil || m.questioned || rec.HadItems && !rec.Options.RequireProof || alone(m.profile) {
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
+	if err != nil || m.questioned || rec.HadItems && !rec.Options.RequireProof || state.Alone(m.st.Profile) {
 		return false, err
 	}
 	if e, err := m.evidence(ctx); err != nil || e != centurion.EvidenceNone {
@@ -205,7 +206,7 @@ func (m *mission) keepEvidence(ctx context.Context) (rec centurion.Mission, err 
 		return rec, err
 	}
 	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if rec, err = tx.Mission(m.id); err != nil {
+		if rec, err = tx.Mission(m.st.ID); err != nil {
 			return err
 		}
 		rec.Evidence = e

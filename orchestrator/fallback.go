@@ -70,8 +70,8 @@ func (c *conversation) fallBack(ctx context.Context, d recovery.Decision, cause 
 	if !c.slot.Move(model.Ref) {
 		return nil
 	}
-	c.m.notify()
-	if err := c.m.moveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = "a free place at " + model.Ref.String() }); err != nil {
+	c.m.st.Notify()
+	if err := c.m.st.MoveRun(ctx, c.task, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = "a free place at " + model.Ref.String() }); err != nil {
 		return err
 	}
 	if err := c.slot.Acquire(ctx); err != nil {
@@ -88,9 +88,9 @@ func (c *conversation) talkTo(m Model) {
 }
 
 func (c *conversation) tellModel(tx *store.Tx, d event.ModelData) error {
-	e := centurion.Event{Type: centurion.EventSessionModel, Mission: c.m.id, Session: c.id(), Data: event.Data(d)}
+	e := centurion.Event{Type: centurion.EventSessionModel, Mission: c.m.st.ID, Session: c.id(), Data: event.Data(d)}
 	if c.task != nil {
-		e.Task = c.task.id
+		e.Task = c.task.ID
 	}
 	_, err := tx.Append(e)
 	return err
@@ -141,7 +141,7 @@ func (m *mission) modelOf(ctx context.Context, task string) (ref, own centurion.
 		}
 		return centurion.ModelRef{Provider: rec.Model.Provider, ID: rec.Model.ID}, rec.Own(), "", nil
 	}
-	agent, err := m.carriesOut(t)
+	agent, err := m.st.CarriesOut(t)
 	if err != nil {
 		return ref, own, "", err
 	}

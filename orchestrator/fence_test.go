@@ -14,6 +14,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/provider/scripted"
 	"centurion/tools"
@@ -191,7 +192,7 @@ func TestStaleToolCalls(t *testing.T) {
 				running.mu.Lock()
 				c := running.convs[one.Session]
 				running.mu.Unlock()
-				running.fences.raise(one.ID, 2)
+				running.st.Fences.Raise(one.ID, 2)
 				plan, seq := r.read(todoMD), r.store.LastSeq()
 				var refused []string
 				for _, tool := range c.cfg.Tools {
@@ -212,7 +213,7 @@ func TestStaleToolCalls(t *testing.T) {
 						}
 						continue
 					}
-					if !errors.Is(err, errSuperseded) || centurion.KindOf(err) != centurion.KindConflict {
+					if !errors.Is(err, state.ErrSuperseded) || centurion.KindOf(err) != centurion.KindConflict {
 						t.Errorf("%s: %v", tool.Name(), err)
 					}
 					refused = append(refused, "1: a call of "+tool.Name())

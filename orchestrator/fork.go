@@ -6,6 +6,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
 	"centurion/workspace"
@@ -105,7 +106,7 @@ func fork(tx *store.Tx, m centurion.Mission, of, at string) (Forked, error) {
 		_, err := tx.Append(centurion.Event{Type: t, Mission: m.ID, Session: rec.ID, Data: event.Data(data)})
 		return err
 	}
-	err = errors.Join(fact(centurion.EventMissionStarted, living(m)), tx.PutSession(&rec), fact(centurion.EventSessionCreated,
+	err = errors.Join(fact(centurion.EventMissionStarted, state.Living(m)), tx.PutSession(&rec), fact(centurion.EventSessionCreated,
 		map[string]any{"agent": rec.Agent, "address": rec.Metadata.Address, "title": rec.Title, "attempt": 0}))
 	if err != nil {
 		return Forked{}, err
@@ -118,7 +119,7 @@ func fork(tx *store.Tx, m centurion.Mission, of, at string) (Forked, error) {
 	if err := fact(centurion.EventForked, event.ForkedData{Mission: origin.Mission, Session: of, Message: leaf, Messages: len(line)}); err != nil {
 		return Forked{}, err
 	}
-	_, err = moveMission(tx, m.ID, centurion.MissionPaused, "forked from "+of, nil)
+	_, err = state.MoveMission(tx, m.ID, centurion.MissionPaused, "forked from "+of, nil)
 	return Forked{Mission: m.ID, Session: rec.ID, Agent: rec.Agent, Todo: m.Todo, Messages: len(line), From: origin}, err
 }
 

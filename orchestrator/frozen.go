@@ -21,18 +21,18 @@ func (m *mission) keepsChecks(ctx context.Context, c *conversation, prev, next *
 	if prev == nil {
 		return nil, nil
 	}
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
 	begun := func(it todo.Item) bool {
 		return rec.Accepted || prev.Status(it.ID) == todo.Done || slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == it.ID })
 	}
-	receipts, err := m.h.cfg.Store.Receipts(ctx, m.id)
+	receipts, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -94,14 +94,14 @@ func (m *mission) checksExchanged(ctx context.Context, c *conversation, changed 
 	if len(changed) == 0 {
 		return nil, nil
 	}
-	if err := m.tell(ctx, func(d *event.MissionData) {
+	if err := m.st.Tell(ctx, func(d *event.MissionData) {
 		d.Note = "the " + c.agent.Name + " changed what has to be proven: " + exchangeWords(changed)
 	}); err != nil {
 		return nil, err
 	}
 	if c.task != nil {
 		err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-			t, err := tx.Task(c.task.id)
+			t, err := tx.Task(c.task.ID)
 			if err != nil {
 				return err
 			}

@@ -10,8 +10,8 @@ import (
 
 	"centurion"
 	"centurion/agents"
-	"centurion/event"
 	"centurion/failpoint"
+	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/store"
 	"centurion/tools"
@@ -56,7 +56,7 @@ func grantsOf(a store.Ask) []permissionGrant {
 
 // restoreGrants takes in what a person has allowed for always before this host had the mission.
 func (m *mission) restoreGrants(ctx context.Context) error {
-	asks, err := m.h.cfg.Store.Asks(ctx, m.id, false)
+	asks, err := m.h.cfg.Store.Asks(ctx, m.st.ID, false)
 	if err != nil {
 		return err
 	}
@@ -89,11 +89,11 @@ func (g gate) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	case permission.Deny:
 		return refused(a, d.Reason)
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return err
 	}
-	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: m.id, Session: call.Session,
+	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: m.st.ID, Session: call.Session,
 		Task: call.Task, Message: call.Message, Call: call.ID, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always,
 		Title: subject(a), Text: d.Reason, Metadata: a.Metadata, Created: centurion.Now()}
 	switch rec.Options.Ask {
@@ -215,16 +215,16 @@ func (m *mission) ask(ctx context.Context, ask store.Ask, allowed func() bool) (
 	m.from(ctx, &ask)
 	done, over := m.expect(ask.ID)
 	defer over()
-	if err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return putAsk(tx, ask) }); err != nil {
+	if err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return state.PutAsk(tx, ask) }); err != nil {
 		return ask, err
 	}
 	failpoint.Hit(failpoint.AskStored)
-	m.notify()
+	m.st.Notify()
 	for looked, waits := -1, true; waits; {
-		changed := m.change()
+		changed := m.st.Change()
 		if n := m.granted(); n != looked {
 			if looked = n; allowed() {
-				return m.settle(ctx, ask, "once", byAlways)
+				return m.settle(ctx, ask, "once", state.ByAlways)
 			}
 		}
 		select {
@@ -233,11 +233,11 @@ func (m *mission) ask(ctx context.Context, ask store.Ask, allowed func() bool) (
 		case <-changed:
 		case <-ctx.Done():
 			// Who asked has ended: nobody waits for the answer any more. At the end of the mission all asks are closed together.
-			_, err := m.settle(context.WithoutCancel(ctx), ask, "reject", byEnd)
+			_, err := m.settle(context.WithoutCancel(ctx), ask, "reject", state.ByEnd)
 			return ask, errors.Join(context.Cause(ctx), err)
 		}
 	}
-	all, err := m.h.cfg.Store.Asks(ctx, m.id, false)
+	all, err := m.h.cfg.Store.Asks(ctx, m.st.ID, false)
 	for _, a := range all {
 		if a.ID == ask.ID {
 			ask = a
@@ -255,28 +255,19 @@ func (m *mission) granted() int {
 
 // refuse records an ask that the mission's policy answers at once, because nobody is there.
 func (m *mission) refuse(ctx context.Context, ask store.Ask) error {
-	ask.By = byPolicy
+	ask.By = state.ByPolicy
 	m.from(ctx, &ask)
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := putAsk(tx, ask); err != nil {
+		if err := state.PutAsk(tx, ask); err != nil {
 			return err
 		}
-		return putAnswer(tx, ask, "reject", byPolicy)
+		return state.PutAnswer(tx, ask, "reject", state.ByPolicy)
 	})
 }
 
-// byPolicy stands in an ask, and in its answer, that no person was asked.
-const byPolicy = "policy"
-
-// byAlways stands in the answer to an ask that was open when a person's «always» to another one came to cover it.
-const byAlways = "always"
-
-// byEnd stands in an ask that nobody could answer any more, because who asked had ended.
-const byEnd = "shutdown"
-
 // onlyAsked reports whether a call was never run: its host died while it waited for the answer to a permission.
 func (m *mission) onlyAsked(ctx context.Context, call centurion.Part) bool {
-	all, err := m.h.cfg.Store.Asks(ctx, m.id, false)
+	all, err := m.h.cfg.Store.Asks(ctx, m.st.ID, false)
 	if err != nil {
 		return false // its effects are unknown, then
 	}
@@ -286,60 +277,7 @@ func (m *mission) onlyAsked(ctx context.Context, call centurion.Part) bool {
 			last = a.By
 		}
 	}
-	return last == byEnd
-}
-
-func putAsk(tx *store.Tx, a store.Ask) error {
-	if err := tx.PutAsk(&a); err != nil {
-		return err
-	}
-	_, err := tx.Append(askFact(a, map[string]centurion.EventType{store.AskPermission: centurion.EventPermissionAsked,
-		store.AskQuestion: centurion.EventQuestionAsked, store.AskPlan: centurion.EventPlanAsked}[a.Type]))
-	return err
-}
-
-func putAnswer(tx *store.Tx, a store.Ask, answer, by string) error {
-	a.Answer, a.By, a.Answered = answer, by, centurion.Now()
-	if err := tx.PutAsk(&a); err != nil {
-		return err
-	}
-	_, err := tx.Append(askFact(a, map[string]centurion.EventType{store.AskPermission: centurion.EventPermissionReplied,
-		store.AskQuestion: centurion.EventQuestionAnswered, store.AskPlan: centurion.EventPlanAnswered}[a.Type]))
-	return err
-}
-
-func askFact(a store.Ask, t centurion.EventType) centurion.Event {
-	var shape event.QuestionShape
-	if a.Type == store.AskQuestion {
-		shape = event.NewQuestion(a.Session, a.Message, a.Call, a.Text, a.Options)
-		if !a.Answered.IsZero() {
-			shape.RequestID, shape.Answers = a.ID, [][]string{{a.Answer}}
-		}
-	} else if a.Message != "" {
-		shape.Tool = &event.QuestionTool{MessageID: a.Message, CallID: a.Call}
-	}
-	return centurion.Event{Type: t, Mission: a.Mission, Session: a.Session, Task: a.Task, Data: event.Data(event.AskData{ID: a.ID,
-		AskFrom: event.AskFrom{Agent: a.Agent, Address: a.Address, Line: a.Line}, QuestionShape: shape,
-		Type: a.Type, Message: a.Message, Call: a.Call, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always, Title: a.Title, Text: a.Text,
-		Options: a.Options, CostLow: a.CostLow, CostHigh: a.CostHigh, Deadline: a.Deadline, Answer: a.Answer, By: a.By})}
-}
-
-// closeAsks ends the asks that a stopping mission leaves open; those who asked will ask again when it is resumed. Questions may
-// be kept: they can be answered meanwhile, and the call that asked finds the answer.
-func closeAsks(tx *store.Tx, mission string, keepQuestions bool) error {
-	open, err := tx.OpenAsks(mission)
-	if err != nil {
-		return err
-	}
-	for _, a := range open {
-		if keepQuestions && a.Type == store.AskQuestion {
-			continue
-		}
-		if err := putAnswer(tx, a, "reject", byEnd); err != nil {
-			return err
-		}
-	}
-	return nil
+	return last == state.ByEnd
 }
 
 // Answer answers an ask of a running mission: once, always or reject for a permission, run or quit for a plan, a text
@@ -385,7 +323,7 @@ func (h *Host) Answer(ctx context.Context, id, answer string) error {
 		if err != nil {
 			return err
 		}
-		return putReply(tx, ask, answer)
+		return state.PutReply(tx, ask, answer)
 	}); err != nil {
 		return err
 	}
@@ -399,9 +337,9 @@ func (h *Host) Answer(ctx context.Context, id, answer string) error {
 		close(done)
 	}
 	if ask.Type == store.AskPlan && !accepted {
-		m.end(&centurion.Error{Kind: centurion.KindInterrupted, Msg: "the plan was not accepted"})
+		m.st.End(&centurion.Error{Kind: centurion.KindInterrupted, Msg: "the plan was not accepted"})
 	}
-	m.notify()
+	m.st.Notify()
 	return nil
 }
 
@@ -423,11 +361,11 @@ func (p planView) held(rec centurion.Mission, agent string) bool {
 func (m *mission) askPlan(ctx context.Context, rec centurion.Mission, p planView) error {
 	low, high := m.estimate(rec, p)
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		open, err := tx.OpenAsks(m.id)
+		open, err := tx.OpenAsks(m.st.ID)
 		if err != nil || slices.ContainsFunc(open, func(a store.Ask) bool { return a.Type == store.AskPlan }) {
 			return err
 		}
-		return putAsk(tx, store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskPlan, Mission: m.id, Session: rec.Session,
+		return state.PutAsk(tx, store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskPlan, Mission: m.st.ID, Session: rec.Session,
 			Title: p.doc.Title(), Text: string(p.doc.Bytes()), Options: []string{"run", "quit"}, CostLow: low, CostHigh: high,
 			Created: centurion.Now()})
 	})

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/provider/scripted"
 	"centurion/store"
@@ -472,11 +473,11 @@ func TestOnlyAsked(t *testing.T) {
 		now := centurion.Now()
 		if err := r.store.Update(r.ctx, func(tx *store.Tx) error {
 			return tx.PutAsk(&store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: rec.ID, Session: rec.Session,
-				Call: "call_1", Created: now, Answer: "reject", By: byEnd, Answered: now})
+				Call: "call_1", Created: now, Answer: "reject", By: state.ByEnd, Answered: now})
 		}); err != nil {
 			t.Fatal(err)
 		}
-		m := &mission{h: r.host, id: rec.ID}
+		m := r.unbegun(rec.ID)
 		for begun, want := range map[time.Duration]bool{-time.Second: true, time.Second: false} {
 			call := centurion.Part{SessionID: rec.Session, CallID: "call_1", State: &centurion.ToolState{Time: centurion.PartTime{Start: now.Add(begun).UnixMilli()}}}
 			equal(t, "a call that began "+begun.String()+" after the ask has only asked", m.onlyAsked(r.ctx, call), want)

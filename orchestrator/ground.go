@@ -11,6 +11,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/worktree"
 )
@@ -49,7 +50,7 @@ func (h *Host) isolate(ctx context.Context, opts centurion.MissionOptions) (isol
 	case want == centurion.IsolationAuto && insideGit: // agents would write among git's own files
 		return "", "", &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: "no agent is to write here", Err: err,
 			Hint: centurion.HintOf(err) + ", or say --isolation shared if it is meant"}
-	case want == centurion.IsolationAuto && alone(opts.Profile):
+	case want == centurion.IsolationAuto && state.Alone(opts.Profile):
 		return centurion.IsolationShared, "", nil
 	case err == nil:
 		return centurion.IsolationWorktree, "", nil
@@ -101,7 +102,7 @@ func (m *mission) stand(ctx context.Context, rec centurion.Mission, beside *guar
 		defer close(m.ground.ready)
 		m.ground.err = guard.Call("snapshot", func() error { return m.found(ctx, rec) })
 		if m.ground.err != nil && ctx.Err() == nil {
-			m.end(m.ground.err) // nobody can read or write anything
+			m.st.End(m.ground.err) // nobody can read or write anything
 		}
 		return nil
 	})
@@ -112,7 +113,7 @@ func (m *mission) stand(ctx context.Context, rec centurion.Mission, beside *guar
 func (m *mission) found(ctx context.Context, rec centurion.Mission) error {
 	g := m.ground
 	if rec.Base == nil {
-		base, err := g.repo.Snapshot(ctx, baseRef(m.id), rec.Options.Dirty != "ignore")
+		base, err := g.repo.Snapshot(ctx, baseRef(m.st.ID), rec.Options.Dirty != "ignore")
 		if err != nil {
 			return err
 		}
@@ -154,7 +155,7 @@ func (m *mission) origin(ctx context.Context, rec centurion.Mission) (string, er
 // recordBase keeps what the mission's work starts from and tells of it.
 func (m *mission) recordBase(ctx context.Context, base centurion.Base) error {
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.id)
+		rec, err := tx.Mission(m.st.ID)
 		if err != nil {
 			return err
 		}
@@ -162,8 +163,8 @@ func (m *mission) recordBase(ctx context.Context, base centurion.Base) error {
 		if err := tx.PutMission(&rec); err != nil {
 			return err
 		}
-		d := living(rec)
-		_, err = tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: m.id, Session: rec.Session, Data: event.Data(d)})
+		d := state.Living(rec)
+		_, err = tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: m.st.ID, Session: rec.Session, Data: event.Data(d)})
 		return err
 	})
 }
@@ -182,7 +183,7 @@ func (m *mission) base(ctx context.Context) (centurion.Base, error) {
 }
 
 // branch is the name of the branch on which the mission's work is put together, without refs/heads/.
-func (m *mission) branch() string { return branchOf(m.id) }
+func (m *mission) branch() string { return branchOf(m.st.ID) }
 
 // tip returns the commit at which the mission's branch stands. It waits for the snapshot.
 func (m *mission) tip(ctx context.Context) (string, error) {

@@ -89,7 +89,7 @@ func TestIntentsOfWhatIsNew(t *testing.T) {
 	other := r.onTop(m, second, map[string]string{"y.txt": "3\n"})
 	err := r.store.Update(r.ctx, func(tx *store.Tx) error {
 		for _, x := range []struct{ item, before, commit, file string }{{"T1", base, first, "x.txt"}, {"T2", first, second, "x.txt"}, {"T3", second, other, "y.txt"}} {
-			task := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Agent: "worker", Item: x.item, Title: "do " + x.item, Result: "wants " + x.item,
+			task := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Agent: "worker", Item: x.item, Title: "do " + x.item, Result: "wants " + x.item,
 				Status: centurion.TaskCompleted, Landed: []centurion.Landed{{Commit: x.commit, Before: x.before, Files: []centurion.FileChange{{Path: x.file, Status: "modified"}}}}}
 			if err := tx.PutTask(&task); err != nil {
 				return err

@@ -111,6 +111,22 @@ var emptyState = sync.OnceValue(func() map[string][]byte {
 	return files
 })
 
+// unbegun is a mission without a project, for a test of what one of its parts knows.
+func unbegun(t testing.TB) *mission {
+	t.Helper()
+	ws, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ws.Close() })
+	return newMission(t.Context(), New(Config{Workspace: ws}), centurion.Mission{ID: "msn_1"})
+}
+
+// unbegun is a mission of the rig's project that nobody works on.
+func (r *rig) unbegun(id string) *mission {
+	return newMission(r.ctx, r.host, centurion.Mission{ID: id})
+}
+
 func newRigWith(t testing.TB, sc scripted.Config) *rig {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour) // what waits for ever ends on the faked clock, and the test fails

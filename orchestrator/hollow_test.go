@@ -97,7 +97,7 @@ func TestHollowTestGoesBackOnce(t *testing.T) {
 func TestMayMend(t *testing.T) {
 	bubble(t, map[string]script{"commander": steps(do(work("", "x")), say("I wait"), complete()), "worker": steps(say("done"))}, func(r *rig) {
 		rec := r.mission(centurion.MissionOptions{})
-		m := &mission{h: r.host, id: rec.ID}
+		m := r.unbegun(rec.ID)
 		one := r.tasks(rec.ID)[0]
 		may := func(returns int) bool {
 			t.Helper()

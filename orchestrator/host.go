@@ -250,7 +250,7 @@ func (h *Host) enter(ctx context.Context, id string) (*mission, centurion.Missio
 
 func (h *Host) leave(m *mission) {
 	h.mu.Lock()
-	delete(h.missions, m.id)
+	delete(h.missions, m.st.ID)
 	h.fit()
 	h.mu.Unlock()
 	m.drop(nil)

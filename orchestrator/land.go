@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
 	"centurion/workspace/todo"
@@ -69,7 +70,7 @@ func (m *mission) accept(ctx context.Context, c *conversation, out *session.Outc
 // landTask commits what a task's session has written, proves it on top of the mission's branch and puts it there. stuck says that its agent
 // takes it for unfinished.
 func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Outcome, stuck bool) (*rejection, error) {
-	t, err := m.h.cfg.Store.Task(ctx, c.task.id)
+	t, err := m.h.cfg.Store.Task(ctx, c.task.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 	}
 	l.idle = l.commit.ID == "" && len(t.Landed) == 0
 	if l.commit.ID != "" || len(l.verify) > 0 {
-		if err := m.moveRun(ctx, c.task, centurion.TaskVerifying, nil); err != nil {
+		if err := m.st.MoveRun(ctx, c.task, centurion.TaskVerifying, nil); err != nil {
 			return nil, err
 		}
 		if err := m.land(ctx, l); err != nil || l.back != nil {
@@ -214,16 +215,11 @@ func (m *mission) inProject(files []string) []string {
 // commitMessage says whose work a commit is, and what came of it.
 func commitMessage(t centurion.Task, result string) string {
 	title := strings.TrimSpace(t.Item + " " + strings.Join(strings.Fields(t.Title), " "))
-	body := firstLines(result, 10, 1000)
+	body := state.FirstLines(result, 10, 1000)
 	if body != "" {
 		body += "\n\n"
 	}
 	return fmt.Sprintf("%s\n\n%sMission: %s\nTask: %s\nAgent: %s\n", centurion.Clip(title, 100), body, t.Mission, t.ID, t.Agent)
-}
-
-func firstLines(s string, lines, size int) string {
-	all := strings.Split(strings.TrimSpace(s), "\n")
-	return centurion.Clip(strings.TrimSpace(strings.Join(all[:min(lines, len(all))], "\n")), size)
 }
 
 // conflict tells of work that does not fit to what others have done since.
@@ -234,9 +230,9 @@ func (m *mission) conflict(ctx context.Context, l *landing, laid worktree.Rebase
 		kinds = append(kinds, fmt.Sprintf("- %s (%s)", m.inProject([]string{x.Path})[0], x.Kind))
 	}
 	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		e := centurion.Event{Type: centurion.EventMergeConflict, Mission: m.id, Data: event.Data(event.MergeData{Branch: m.branch(), Commit: l.commit.ID, Files: files})}
+		e := centurion.Event{Type: centurion.EventMergeConflict, Mission: m.st.ID, Data: event.Data(event.MergeData{Branch: m.branch(), Commit: l.commit.ID, Files: files})}
 		if l.task != nil {
-			t, err := tx.Task(l.task.id)
+			t, err := tx.Task(l.task.ID)
 			if err != nil {
 				return err
 			}
@@ -256,7 +252,7 @@ func (m *mission) conflict(ctx context.Context, l *landing, laid worktree.Rebase
 	text.WriteString("Your work does not fit to what others have merged since you began. In conflict:\n" + strings.Join(kinds, "\n") +
 		"\n\nWhat the others wanted there:\n" + others)
 	if l.task != nil {
-		if t, err := m.h.cfg.Store.Task(ctx, l.task.id); err == nil {
+		if t, err := m.h.cfg.Store.Task(ctx, l.task.ID); err == nil {
 			text.WriteString("\nWhat you were to do: " + strings.TrimSpace(t.Item+" "+t.Title) + "\n")
 		}
 	}
@@ -274,7 +270,7 @@ func (m *mission) conflict(ctx context.Context, l *landing, laid worktree.Rebase
 
 // intents tells what those wanted whose merged work touches the files and which the work does not stand on.
 func (m *mission) intents(ctx context.Context, l *landing, files []string) (string, error) {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return "", err
 	}
@@ -282,7 +278,7 @@ func (m *mission) intents(ctx context.Context, l *landing, files []string) (stri
 	for _, t := range tasks {
 		for _, x := range t.Landed {
 			touched := slices.DeleteFunc(centurion.Paths(x.Files), func(f string) bool { return !slices.Contains(files, f) })
-			if len(touched) == 0 || l.task != nil && t.ID == l.task.id {
+			if len(touched) == 0 || l.task != nil && t.ID == l.task.ID {
 				continue
 			}
 			known, err := m.ground.repo.IsAncestor(ctx, x.Commit, l.commit.Parent)
@@ -292,11 +288,11 @@ func (m *mission) intents(ctx context.Context, l *landing, files []string) (stri
 			if known {
 				continue
 			}
-			said, err := m.saidOf(ctx, t)
+			said, err := m.st.SaidOf(ctx, t)
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(&b, "- %s %s (%s): %s\n", t.Name(), t.Title, strings.Join(m.inProject(touched), ", "), firstLines(said, 6, 600))
+			fmt.Fprintf(&b, "- %s %s (%s): %s\n", t.Name(), t.Title, strings.Join(m.inProject(touched), ", "), state.FirstLines(said, 6, 600))
 		}
 	}
 	if b.Len() == 0 {
@@ -305,34 +301,16 @@ func (m *mission) intents(ctx context.Context, l *landing, files []string) (stri
 	return b.String(), nil
 }
 
-// saidOf returns what a task's agent says of its work: the task's result, or, in the moment between its merge and its end, the
-// answer that the result will be made of.
-func (m *mission) saidOf(ctx context.Context, t centurion.Task) (string, error) {
-	if t.Result != "" || t.Session == "" {
-		return t.Result, nil
-	}
-	messages, err := m.h.cfg.Store.Messages(ctx, t.Session)
-	if err != nil {
-		return "", err
-	}
-	for _, x := range slices.Backward(messages) {
-		if x.Role == centurion.RoleAssistant && x.Text() != "" {
-			return x.Text(), nil
-		}
-	}
-	return "", nil
-}
-
 // returned gives work back to the session that did it, with what others have done since in its checkout. It is told first: a
 // host that dies in between finds the same conflict again, while markers that nobody has explained would be a riddle.
 func (m *mission) returned(ctx context.Context, c *conversation, back *rejection, n int) error {
 	if c.task != nil {
 		err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-			t, err := moveTask(tx, c.task.id, centurion.TaskRunning, func(t *centurion.Task) { t.Returns, t.CameBack = n, t.CameBack+1 })
+			t, err := state.MoveTask(tx, c.task.ID, centurion.TaskRunning, func(t *centurion.Task) { t.Returns, t.CameBack = n, t.CameBack+1 })
 			if err != nil {
 				return err
 			}
-			return tellReturn(tx, m.id, t.ID, t.Session, back, n)
+			return tellReturn(tx, m.st.ID, t.ID, t.Session, back, n)
 		})
 		if err != nil {
 			return err
@@ -372,7 +350,7 @@ func (m *mission) endOfReturns(ctx context.Context) (string, error) {
 	if !m.isolated() {
 		return "your task has failed", nil
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err == nil && rec.Options.Ask == "ask" {
 		return "your work is not merged and a person is asked", nil
 	}
@@ -386,7 +364,7 @@ func countdown(n, most int, end string) string {
 
 // returnsOf lists why work of a task or of a session, whichever q names, went back, oldest first. It reads through the mission's journal.
 func (m *mission) returnsOf(ctx context.Context, q store.EventQuery) (out []event.ReturnData, err error) {
-	q.Mission, q.Types, q.Limit = m.id, []centurion.EventType{centurion.EventTaskReturned}, 1<<20
+	q.Mission, q.Types, q.Limit = m.st.ID, []centurion.EventType{centurion.EventTaskReturned}, 1<<20
 	told, err := m.h.cfg.Store.Events(ctx, q)
 	for _, e := range told {
 		if d, derr := event.Decode[event.ReturnData](e); derr == nil {

@@ -8,6 +8,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/workspace/todo"
 )
@@ -52,7 +53,7 @@ func putLevel(tx *store.Tx, mission string, level int, from string) (centurion.M
 	if err := tx.PutMission(&rec); err != nil {
 		return rec, err
 	}
-	_, err = tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: rec.ID, Session: rec.Session, Data: event.Data(living(rec))})
+	_, err = tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: rec.ID, Session: rec.Session, Data: event.Data(state.Living(rec))})
 	return rec, err
 }
 
@@ -60,7 +61,7 @@ func putLevel(tx *store.Tx, mission string, level int, from string) (centurion.M
 func (m *mission) setLevel(ctx context.Context, level int, agent string) (note string, err error) {
 	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		note = ""
-		rec, err := putLevel(tx, m.id, level, agent)
+		rec, err := putLevel(tx, m.st.ID, level, agent)
 		if err == nil && rec.Level != level {
 			note = fmt.Sprintf("The level stays %d: the person has set it.", rec.Level)
 		}
@@ -78,11 +79,11 @@ func (m *mission) inferLevel(ctx context.Context) error {
 	}
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if len(p.items()) == 0 {
-			if tasks, err := tx.Tasks(m.id); err != nil || len(tasks) > 0 {
+			if tasks, err := tx.Tasks(m.st.ID); err != nil || len(tasks) > 0 {
 				return err
 			}
 		}
-		_, err := putLevel(tx, m.id, impliedLevel(p.items()), centurion.LevelInferred)
+		_, err := putLevel(tx, m.st.ID, impliedLevel(p.items()), centurion.LevelInferred)
 		return err
 	})
 }
@@ -92,7 +93,7 @@ func (d delegator) levelAllows(ctx context.Context, to agents.Agent, p planView)
 	if d.c.task != nil || to.Name == agents.Planner || to.Name == agents.Reviewer || len(p.items()) > 0 {
 		return nil
 	}
-	rec, err := d.c.m.h.cfg.Store.Mission(ctx, d.c.m.id)
+	rec, err := d.c.m.h.cfg.Store.Mission(ctx, d.c.m.st.ID)
 	if err != nil || rec.Level != 3 {
 		return err
 	}

@@ -17,7 +17,7 @@ func budgetError(format string, args ...any) error {
 
 // atLimit stops the mission because what is left of one of its limits does not pay for a request.
 func (m *mission) atLimit(d budget.Dim) error {
-	rec := m.spent.Load()
+	rec := m.st.Spent.Load()
 	o, u := rec.Options, rec.Usage
 	switch d {
 	case budget.USD:
@@ -33,13 +33,13 @@ func (m *mission) atLimit(d budget.Dim) error {
 // withinBudget stops the mission when its time or its tool calls are used up, before more is spent. What a request costs
 // is looked at when it is reserved.
 func (m *mission) withinBudget() error {
-	rec := m.spent.Load()
+	rec := m.st.Spent.Load()
 	o := rec.Options
 	switch {
 	case o.MaxToolCalls > 0 && rec.ToolCalls >= o.MaxToolCalls:
 		return m.exceed(event.BudgetData{Limit: "max_tool_calls", Spent: float64(rec.ToolCalls), Max: float64(o.MaxToolCalls)},
 			budgetError("the limit of %d tool calls is reached", o.MaxToolCalls))
-	case o.MaxDuration > 0 && m.elapsed() >= o.MaxDuration:
+	case o.MaxDuration > 0 && m.st.Elapsed() >= o.MaxDuration:
 		return m.tooLong(o.MaxDuration)
 	}
 	return nil
@@ -58,7 +58,7 @@ func (m *mission) exceed(d event.BudgetData, err error) error {
 		m.over = &d
 	}
 	m.mu.Unlock()
-	m.end(err)
+	m.st.End(err)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/provider"
 	"centurion/session"
 	"centurion/store"
@@ -61,7 +62,7 @@ func (c *conversation) turn(ctx context.Context) (session.Outcome, error) {
 	defer over() // also after a crash: whoever waits for the end of the turn must not wait for ever
 	out, err := c.turns(turn)
 	over() // before the answers: who asks again from now on finds them in the store
-	if c.task != nil || !crashed(err) {
+	if c.task != nil || !state.Crashed(err) {
 		c.answerPrompts(ctx, out, err)
 	}
 	return out, err
@@ -193,9 +194,9 @@ func (c *conversation) stands(ctx context.Context) error {
 	if stop == nil {
 		return nil
 	}
-	e := centurion.Event{Type: centurion.EventSessionAborted, Mission: c.m.id, Session: c.id(), Data: event.Data(event.AbortData{Reason: stop.why()})}
+	e := centurion.Event{Type: centurion.EventSessionAborted, Mission: c.m.st.ID, Session: c.id(), Data: event.Data(event.AbortData{Reason: stop.why()})}
 	if c.task != nil {
-		e.Task = c.task.id
+		e.Task = c.task.ID
 	}
 	err := c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := errors.Join(c.current(), c.sess.PutAborted(tx, stop.why())); err != nil {
@@ -266,7 +267,7 @@ func (m *mission) lookForStop(ctx context.Context) (stands bool, err error) {
 
 // resumedWord is what the root's agent is told when its person lets it go on.
 func (m *mission) resumedWord() string {
-	if alone(m.profile) {
+	if state.Alone(m.st.Profile) {
 		return "The person has resumed your work. Look at what has changed meanwhile, then go on."
 	}
 	return "The person has resumed the mission. Look at the todo list and at what has changed meanwhile, then go on."

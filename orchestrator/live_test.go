@@ -12,6 +12,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 )
 
@@ -358,7 +359,7 @@ func TestStopFamily(t *testing.T) {
 			}
 			equal(t, task.Agent+" "+task.Prompt, task.Status, want)
 		}
-		if n := len(r.host.running(m.ID).runsNow()); n != 1 {
+		if n := len(r.host.running(m.ID).st.Runs()); n != 1 {
 			t.Errorf("%d tasks live", n)
 		}
 		if err := r.host.Stop(r.ctx, m.Session, "for today"); err != nil {
@@ -379,18 +380,14 @@ func TestStopAwaitsTheEnd(t *testing.T) {
 		equal(t, "task", task.Status, centurion.TaskCompleted)
 		at := r.host.running(m.ID)
 		ctx, cancel := context.WithCancelCause(r.ctx)
-		run := &taskRun{id: task.ID, ctx: ctx, cancel: cancel, done: make(chan struct{})}
-		at.mu.Lock()
-		at.runs[task.ID] = run
-		at.mu.Unlock()
+		run := &state.Run{ID: task.ID, Ctx: ctx, Cancel: cancel, Done: make(chan struct{})}
+		at.st.Add(run)
 		var g guard.Group
 		g.Go("rest of the task", func() error {
 			<-ctx.Done()
 			time.Sleep(time.Minute)
-			at.mu.Lock()
-			delete(at.runs, task.ID)
-			at.mu.Unlock()
-			close(run.done)
+			at.st.Drop(run)
+			close(run.Done)
 			return nil
 		})
 		began := time.Now()

@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/loop"
+	"centurion/orchestrator/state"
 )
 
 // loop drives the root conversation until there is a verdict.
@@ -22,7 +23,7 @@ func (m *mission) loop(ctx context.Context) (verdict, error) {
 	due := m.root.sess.Due() && !stands
 	finished := !due && !stands
 	if finished {
-		said, err := m.lastText(ctx, m.root.id())
+		said, err := m.st.LastText(ctx, m.root.id())
 		if err != nil {
 			return verdict{}, err
 		}
@@ -33,14 +34,14 @@ func (m *mission) loop(ctx context.Context) (verdict, error) {
 			if err := m.root.catchUp(ctx); err != nil {
 				return verdictOf(ctx, err), nil
 			}
-			m.reserves.Wake(m.id)
+			m.reserves.Wake(m.st.ID)
 			out, err := m.root.turn(ctx)
-			m.reserves.Rest(m.id)
+			m.reserves.Rest(m.st.ID)
 			switch {
 			case abortedIn(ctx, err) != nil:
 				m.setClaimed(false)
 				out.Finish = centurion.FinishToolCalls // it has no last word
-			case crashed(err) && ctx.Err() == nil:
+			case state.Crashed(err) && ctx.Err() == nil:
 				return verdict{}, err
 			case err != nil:
 				return verdictOf(ctx, err), nil
@@ -81,7 +82,7 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 	var goOn time.Time // when the countdown ends; zero while none runs
 	var stuck time.Time
 	for {
-		changed := m.change()
+		changed := m.st.Change()
 		facts, err := m.facts(ctx, finished)
 		if err != nil {
 			return v, false, err
@@ -95,7 +96,7 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 		}
 		switch d.Action {
 		case loop.Wait:
-			if err := m.await(ctx, changed, 0); err != nil {
+			if err := m.st.Await(ctx, changed, 0); err != nil {
 				return v, false, err
 			}
 		case loop.Deliver:
@@ -154,7 +155,7 @@ func (m *mission) pausedFor(d loop.Decision, f loop.Facts) verdict {
 // countDown holds the continuation back for as long as d says, after telling of it once; goOn is as in hold.
 func (m *mission) countDown(ctx context.Context, changed <-chan struct{}, goOn *time.Time, d loop.Decision) (over bool, err error) {
 	if goOn.IsZero() {
-		if err := m.tell(ctx, func(x *event.MissionData) { x.Countdown, x.Reason = d.After.Milliseconds(), d.Reason }); err != nil {
+		if err := m.st.Tell(ctx, func(x *event.MissionData) { x.Countdown, x.Reason = d.After.Milliseconds(), d.Reason }); err != nil {
 			return false, err
 		}
 	}
@@ -171,7 +172,7 @@ func (m *mission) hold(ctx context.Context, changed <-chan struct{}, until *time
 	if left <= 0 {
 		return true, nil
 	}
-	return false, m.await(ctx, changed, left)
+	return false, m.st.Await(ctx, changed, left)
 }
 
 // stuckFor is how long what blocks a mission must stand before a person is called.
@@ -179,11 +180,11 @@ const stuckFor = time.Second
 
 // facts gathers what the decision about an idle mission rests on.
 func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) {
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return loop.Facts{}, err
 	}
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return loop.Facts{}, err
 	}
@@ -201,7 +202,7 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 	f := loop.Facts{Aborted: stands, Said: said, Attended: rec.Options.Ask == "ask",
 		Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: m.isClaimed(),
 		PlanOnly: rec.Options.PlanOnly, Proof: rec.Options.RequireProof, ChecksPending: !m.checked, Verified: m.passed,
-		Alone: alone(m.profile), PendingDeliveries: m.root.untold, WakingDeliveries: m.root.urgent, Messages: m.root.heard}
+		Alone: state.Alone(m.st.Profile), PendingDeliveries: m.root.untold, WakingDeliveries: m.root.urgent, Messages: m.root.heard}
 	alive := map[string]bool{}
 	for _, t := range tasks {
 		if !t.Status.Ended() && t.Item != "" {
@@ -211,8 +212,8 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 	plan := m.look(&f)
 	var waiting []centurion.Task
 	ending := map[string]bool{} // ended in the store, with their items not marked yet
-	for _, r := range m.runsNow() {
-		ending[r.id] = true
+	for _, r := range m.st.Runs() {
+		ending[r.ID] = true
 	}
 	for _, t := range tasks {
 		switch {
@@ -231,7 +232,7 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 	if f.Edited, err = m.hasEdits(ctx); err != nil {
 		return f, err
 	}
-	open, err := m.h.cfg.Store.Asks(ctx, m.id, true)
+	open, err := m.h.cfg.Store.Asks(ctx, m.st.ID, true)
 	f.OpenAsks = len(open)
 	seen := fmt.Sprint(f.Counts, len(tasks), f.RunningTasks, f.WaitingTasks)
 	if seen != m.lastSeen {
@@ -263,7 +264,7 @@ func (m *mission) resumeWord(ctx context.Context) error {
 	if err := m.root.takeIn(ctx); err != nil || m.root.sess.Due() && !parked { // what a person has written says how to go on
 		return err
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return err
 	}

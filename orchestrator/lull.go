@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/tools"
 )
 
 // startable says, for a model, what a conversation could do now instead of waiting for its tasks; it is empty if that is nothing. Only
@@ -20,7 +19,7 @@ func (c *conversation) startable(ctx context.Context) (string, error) {
 	if err != nil || p.doc == nil {
 		return "", err
 	}
-	tasks, err := c.m.h.cfg.Store.Tasks(ctx, c.m.id)
+	tasks, err := c.m.h.cfg.Store.Tasks(ctx, c.m.st.ID)
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +48,7 @@ func (c *conversation) lull(ctx context.Context, task centurion.Task) (string, e
 	}
 	waits := false
 	for {
-		changed := m.change()
+		changed := m.st.Change()
 		over, can, err := c.lullOver(ctx, begun)
 		if !over && err == nil && !waits {
 			waits = true
@@ -63,7 +62,7 @@ func (c *conversation) lull(ctx context.Context, task centurion.Task) (string, e
 			if waits {
 				err = errors.Join(err, c.enter())
 			}
-			return can, m.later(errors.Join(err, context.Cause(ctx)))
+			return can, m.st.Later(errors.Join(err, context.Cause(ctx)))
 		}
 		select {
 		case <-changed:
@@ -95,8 +94,8 @@ func (c *conversation) living(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var ending []string
-	for _, r := range c.m.runsNow() {
-		ending = append(ending, r.id)
+	for _, r := range c.m.st.Runs() {
+		ending = append(ending, r.ID)
 	}
 	var out []string
 	for _, t := range tasks {
@@ -109,14 +108,6 @@ func (c *conversation) living(ctx context.Context) ([]string, error) {
 
 // tasks lists the tasks that the conversation may ask about, oldest first: its own, and to the mission's own agent all.
 func (c *conversation) tasks(ctx context.Context) ([]centurion.Task, error) {
-	all, err := c.m.h.cfg.Store.Tasks(ctx, c.m.id)
+	all, err := c.m.h.cfg.Store.Tasks(ctx, c.m.st.ID)
 	return slices.DeleteFunc(all, func(t centurion.Task) bool { return c.task != nil && t.Parent != c.id() }), err
-}
-
-// later adds [tools.ErrLater] to the error of a call that waited when its mission stopped.
-func (m *mission) later(err error) error {
-	if cause := context.Cause(m.ctx); err != nil && cause != nil && centurion.KindOf(cause) != centurion.KindCancelled {
-		return errors.Join(err, tools.ErrLater)
-	}
-	return err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"centurion"
+	"centurion/orchestrator/state"
 	"centurion/workspace/todo"
 )
 
@@ -100,7 +101,7 @@ func (m *mission) reconcile(ctx context.Context, tasks []centurion.Task) error {
 			continue
 		}
 		last[t.Item] = t.Status
-		if rejects(t.Agent, t.Status, t.Result) || judgesNothing(t.Agent, t.Status, t.Result) {
+		if state.Rejects(t.Agent, t.Status, t.Result) || state.JudgesNothing(t.Agent, t.Status, t.Result) {
 			last[t.Item] = centurion.TaskCancelled
 		}
 	}

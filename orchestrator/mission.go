@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"centurion/orchestrator/budget"
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/slots"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/workspace/todo"
 )
@@ -25,24 +24,20 @@ import (
 // mission is one running mission. Its loop runs in the goroutine that called Host.Run and owns the root conversation;
 // each task runs in a goroutine of its own. They meet in the store, and wake each other through notify.
 type mission struct {
-	h       *Host
-	id      string
-	profile string // "" is mission
-	todo    *planFile
+	h    *Host
+	st   *state.Mission
+	todo *planFile
 	// ownsTodo says that the plan's file is recorded as this mission's.
 	ownsTodo atomic.Bool
 	root     *conversation
-	end      context.CancelCauseFunc // ends everything of this mission
 	ground   *ground                 // nil unless its writers have checkouts of their own; set before anything of it runs
 	wanted   context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
 	drop     context.CancelCauseFunc // ends wanted and everything else
-	ctx      context.Context         // of all its work; ended by end
 	tasks    guard.Group
 	slots    *slots.Pool
 	claims   claims.Registry
 	// workers is how many sessions run at once; h.mu protects it.
 	workers int
-	fences  fences
 	// background are the commands that go on beside the sessions.
 	background backgrounds
 	// delegations are tasks on their way into the store.
@@ -53,16 +48,12 @@ type mission struct {
 	// writers lets tool calls that write run at the same time and a check run alone: a call takes one, a check takes all.
 	writers *semaphore.Weighted
 
-	// spent is the mission as it was after the newest answer, so that the budget is looked at without reading it again.
-	spent atomic.Pointer[centurion.Mission]
 	// wrote says that a tool call of its own agent has named a file that it changed, since this host began to work on it.
 	wrote atomic.Bool
 	// reserves is what of the budget belongs to whom.
 	reserves *budget.Reserves
 
-	mu          sync.Mutex // protects what follows
-	changed     chan struct{}
-	runs        map[string]*taskRun      // by task id, while the task's goroutine lives
+	mu          sync.Mutex               // protects what follows
 	convs       map[string]*conversation // by session id
 	places      map[string]*workplace    // by session id
 	drivers     map[string]*conversation // who has a session, by its id, from before it is loaded
@@ -99,14 +90,8 @@ type mission struct {
 	resumed   bool // a person has resumed it: it had stopped
 	restarted bool // its loop has crashed and begins anew
 
-	// These are set before anything of the mission runs.
-	begun   time.Time
-	before  int64         // milliseconds that it had been worked on before
 	stopped chan struct{} // closed when it has stopped and that is recorded
 }
-
-// elapsed is how long the mission has been worked on, in milliseconds. It rests on no wall clock.
-func (m *mission) elapsed() int64 { return m.before + time.Since(m.begun).Milliseconds() }
 
 // manyWriters is how many writing calls may run at the same time: as good as any number.
 const manyWriters = 1 << 30
@@ -115,15 +100,15 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
 	workers := h.workersOf(rec)
-	m := &mission{h: h, id: rec.ID, profile: rec.Options.Profile, slots: h.slots.Pool(workers, h.perAgentOf(rec)), workers: workers, ctx: ctx, end: end, wanted: wanted, drop: drop,
-		begun: time.Now(), before: rec.ElapsedMS, stopped: make(chan struct{}),
+	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cast(rec.Options.Profile)), slots: h.slots.Pool(workers, h.perAgentOf(rec)), workers: workers, wanted: wanted, drop: drop,
+		stopped: make(chan struct{}),
 		writers: semaphore.NewWeighted(manyWriters), queue: newMergeQueue(),
-		changed: make(chan struct{}), runs: map[string]*taskRun{}, convs: map[string]*conversation{}, drivers: map[string]*conversation{},
+		convs: map[string]*conversation{}, drivers: map[string]*conversation{},
 		asks: map[string]chan struct{}{}, places: map[string]*workplace{}}
 	m.todo = newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo), m.ownTodo)
-	m.spent.Store(&rec)
+	m.st.Spent.Store(&rec)
 	m.reserves = budget.New(rec, m.atLimit)
-	m.reserves.Open(m.id)
+	m.reserves.Open(m.st.ID)
 	return m
 }
 
@@ -133,15 +118,15 @@ var errStopped = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "the mis
 // run works on the mission until it stops and records how. It asks spaceCame first when the disk is full: if that returns
 // true nothing is recorded, and the error is errSpace.
 func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
-	ctx := m.ctx
+	ctx := m.st.Ctx
 	var watch guard.Group
 	var v verdict
-	err := guard.Call("mission "+m.id, func() (err error) {
+	err := guard.Call("mission "+m.st.ID, func() (err error) {
 		v, err = m.work(ctx, &watch)
 		return err
 	})
 	interrupted := ctx.Err() != nil
-	m.end(errStopped)
+	m.st.End(errStopped)
 	m.noRelaunch()
 	crashed := errors.Join(m.tasks.Wait(), watch.Wait())
 	m.clearBackground()
@@ -152,10 +137,10 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	if full := m.fullDisk(err, v); full != nil {
 		if spaceCame(full) {
 			m.leaveGround(centurion.MissionRunning) // what goes on finds its checkouts
-			rec, err := m.h.cfg.Store.Mission(context.WithoutCancel(ctx), m.id)
+			rec, err := m.h.cfg.Store.Mission(context.WithoutCancel(ctx), m.st.ID)
 			return rec, errors.Join(errSpace, err)
 		}
-		if cause := causeOf(m.wanted); cause != nil { // it was stopped while it waited
+		if cause := state.CauseOf(m.wanted); cause != nil { // it was stopped while it waited
 			v = verdictOf(m.wanted, cause)
 		}
 	}
@@ -167,19 +152,9 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	return rec, ferr
 }
 
-// causeOf returns why ctx ended, or nil. Whoever only says that it ended means the end of the host.
-func causeOf(ctx context.Context) error {
-	switch cause := context.Cause(ctx); cause {
-	case context.Canceled, context.DeadlineExceeded:
-		return centurion.ErrShutdown
-	default:
-		return cause
-	}
-}
-
 // work begins or resumes the mission and drives it to its verdict.
 func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error) {
-	if _, _, err := m.h.SettleReverts(ctx, m.id); err != nil {
+	if _, _, err := m.h.SettleReverts(ctx, m.st.ID); err != nil {
 		return verdict{}, err
 	}
 	rec, err := m.begin(ctx)
@@ -202,7 +177,7 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 	if m.root, err = m.open(ctx, rec.Session, nil); err != nil {
 		return verdict{}, err
 	}
-	if !alone(m.profile) {
+	if !state.Alone(m.st.Profile) {
 		watch.Go("watch plan", func() error { return m.watchPlan(ctx) })
 	}
 	if rec.Options.MaxDuration > 0 {
@@ -227,7 +202,7 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 func (m *mission) begin(ctx context.Context) (centurion.Mission, error) {
 	var rec centurion.Mission
 	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		if rec, err = tx.Mission(m.id); err != nil {
+		if rec, err = tx.Mission(m.st.ID); err != nil {
 			return err
 		}
 		rec.Runs++
@@ -237,13 +212,13 @@ func (m *mission) begin(ctx context.Context) (centurion.Mission, error) {
 		was := rec
 		m.resumed = true
 		to := centurion.MissionRunning
-		if !was.HadItems && !alone(m.profile) {
+		if !was.HadItems && !state.Alone(m.st.Profile) {
 			to = centurion.MissionPlanning
 		}
 		if was.Status == centurion.MissionFailed {
 			to = centurion.MissionRunning
 		}
-		rec, err = moveMission(tx, m.id, to, "", func(r *centurion.Mission) {
+		rec, err = state.MoveMission(tx, m.st.ID, to, "", func(r *centurion.Mission) {
 			r.Reopened, r.Runs, r.Reverted, r.Was = 0, was.Runs, nil, nil // what was reverted stands in the plan and in a word to its agent
 		})
 		return err
@@ -257,59 +232,13 @@ func (m *mission) beginAgain(tx *store.Tx, rec *centurion.Mission) error {
 	if err := tx.PutMission(rec); err != nil || rec.Runs == 1 {
 		return err
 	}
-	if err := closeAsks(tx, m.id, true); err != nil {
+	if err := state.CloseAsks(tx, m.st.ID, true); err != nil {
 		return err
 	}
-	d := living(*rec)
+	d := state.Living(*rec)
 	d.Reason = cmp.Or(m.again, "its host went away")
-	_, err := tx.Append(centurion.Event{Type: centurion.EventMissionResumed, Mission: m.id, Session: rec.Session, Data: event.Data(d)})
+	_, err := tx.Append(centurion.Event{Type: centurion.EventMissionResumed, Mission: m.st.ID, Session: rec.Session, Data: event.Data(d)})
 	return err
-}
-
-// await blocks until something has changed, d has passed (0: for ever) or ctx has ended.
-func (m *mission) await(ctx context.Context, changed <-chan struct{}, d time.Duration) error {
-	var timer <-chan time.Time
-	if d > 0 {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		timer = t.C
-	}
-	select {
-	case <-changed:
-	case <-timer:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-// change returns a channel that is closed at the next notify. Take it before looking, so that nothing is missed.
-func (m *mission) change() <-chan struct{} {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.changed
-}
-
-// notify wakes everybody who waits for something in this mission: each looks again whether it has come.
-func (m *mission) notify() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	close(m.changed)
-	m.changed = make(chan struct{})
-}
-
-// tell appends an event about the mission itself.
-func (m *mission) tell(ctx context.Context, fill func(*event.MissionData)) error {
-	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.id)
-		if err != nil {
-			return err
-		}
-		d := living(rec)
-		fill(&d)
-		_, err = tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: m.id, Session: rec.Session, Data: event.Data(d)})
-		return err
-	})
 }
 
 func (m *mission) setClaimed(claimed bool) {
@@ -322,11 +251,4 @@ func (m *mission) isClaimed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.claimed
-}
-
-// runsNow returns the tasks whose goroutines live.
-func (m *mission) runsNow() []*taskRun {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Collect(maps.Values(m.runs))
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/event"
 	"centurion/store"
 )
 
@@ -74,8 +73,8 @@ type toldMistake struct {
 // whether one that was told is mended.
 func (m *mission) tellMistakes(ctx context.Context, p planView, unread error) (mended bool, err error) {
 	var had []string
-	for _, r := range m.runsNow() {
-		had = append(had, r.item)
+	for _, r := range m.st.Runs() {
+		had = append(had, r.Item)
 	}
 	slices.Sort(had)
 	m.telling.Lock()
@@ -97,7 +96,7 @@ func (m *mission) tellMistakes(ctx context.Context, p planView, unread error) (m
 	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		if len(fresh) > 0 {
 			file, _ := m.todo.where()
-			if err := m.putNote(tx, file.Path()+": "+strings.Join(fresh, "; ")); err != nil {
+			if err := m.st.PutNote(tx, file.Path()+": "+strings.Join(fresh, "; ")); err != nil {
 				return err
 			}
 		}
@@ -165,21 +164,9 @@ func mistakesWords(standing []string, right []mistake) string {
 	return strings.Join(parts, "\n")
 }
 
-// putNote tells the person something in the stream.
-func (m *mission) putNote(tx *store.Tx, note string) error {
-	rec, err := tx.Mission(m.id)
-	if err != nil {
-		return err
-	}
-	d := living(rec)
-	d.Note = note
-	_, err = tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: m.id, Session: rec.Session, Data: event.Data(d)})
-	return err
-}
-
 // remarkMended gives the items whose line can be read again the marks that could not be set meanwhile.
 func (m *mission) remarkMended(ctx context.Context) error {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return err
 	}
@@ -188,7 +175,7 @@ func (m *mission) remarkMended(ctx context.Context) error {
 
 // knowItems keeps the ids of all items that the mission's tasks have had from being given to others.
 func (m *mission) knowItems(ctx context.Context) error {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	for _, t := range tasks {
 		m.todo.had.add(t.Item)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/state"
 	"centurion/tools"
 	"centurion/workspace"
 )
@@ -98,7 +99,7 @@ func (n notebook) mayReplace(s *sharedText, level workspace.Detail) error {
 func (n notebook) note(ctx context.Context, call *tools.Call, text string, level workspace.Detail) (string, error) {
 	item := ""
 	if n.c.task != nil {
-		item = n.c.task.item
+		item = n.c.task.Item
 	}
 	f := n.c.m.h.cfg.Workspace.Context()
 	size := 0
@@ -290,8 +291,8 @@ const hostSummary = "<!-- written by the host at the end of mission "
 // mission is complete whether or not that can be kept, so that nothing of it is an error. A mission that only answered a
 // question leaves no trace in the project.
 func (m *mission) keepSummary(ctx context.Context) {
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
-	if err != nil || alone(m.profile) || strings.TrimSpace(rec.Summary) == "" || !rec.HadItems && !m.acted(ctx) {
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
+	if err != nil || state.Alone(m.st.Profile) || strings.TrimSpace(rec.Summary) == "" || !rec.HadItems && !m.acted(ctx) {
 		return
 	}
 	atStart := ""
@@ -303,7 +304,7 @@ func (m *mission) keepSummary(ctx context.Context) {
 	f := m.h.cfg.Workspace.Summary()
 	now, version, err := f.Load()
 	_, now = workspace.CutReverted(now)
-	if err != nil || version != atStart && (!strings.HasPrefix(now, hostSummary) || strings.HasPrefix(now, hostSummary+m.id)) {
+	if err != nil || version != atStart && (!strings.HasPrefix(now, hostSummary) || strings.HasPrefix(now, hostSummary+m.st.ID)) {
 		return
 	}
 	_, _ = f.Replace(ctx, summaryText(rec, m.detail().Budget(f.Path())), func(v string) error {
@@ -316,7 +317,7 @@ func (m *mission) keepSummary(ctx context.Context) {
 
 // acted reports whether the Commander handed work out, or ran a tool that does more than read.
 func (m *mission) acted(ctx context.Context) bool {
-	if tasks, err := m.h.cfg.Store.Tasks(ctx, m.id); err != nil || len(tasks) > 0 {
+	if tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID); err != nil || len(tasks) > 0 {
 		return err == nil
 	}
 	messages, err := m.h.cfg.Store.Messages(ctx, m.root.id())

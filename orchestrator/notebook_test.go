@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/provider/scripted"
 	"centurion/tools"
@@ -73,8 +74,8 @@ func TestTenWorkersShareTheContext(t *testing.T) {
 // ORCH-15, ORCH-57: the host refuses a worker's new text also where the schema has let it through.
 func TestWorkersReplaceNothing(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
-		m := &mission{h: r.host, todo: newPlanFile(r.ws.Todo(), nil)}
-		c := &conversation{m: m, task: &taskRun{id: "tsk_1"}}
+		m := r.unbegun("msn_1")
+		c := &conversation{m: m, task: &state.Run{ID: "tsk_1"}}
 		c.agent.Name = "worker"
 		for _, u := range []tools.ContextUpdate{{Context: "x"}, {Summary: "x"}} {
 			_, err := notebook{c}.UpdateContext(r.ctx, &tools.Call{}, u)
@@ -93,12 +94,12 @@ func TestWorkersReplaceNothing(t *testing.T) {
 // ORCH-116: an attempt that was superseded while its call waited for its turn writes nothing that is shared.
 func TestStaleAttemptSharesNothing(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
-		m := &mission{h: r.host, todo: newPlanFile(r.ws.Todo(), nil)}
-		c := &conversation{m: m, task: &taskRun{id: "tsk_1"}, attempt: 1}
+		m := r.unbegun("msn_1")
+		c := &conversation{m: m, task: &state.Run{ID: "tsk_1"}, attempt: 1}
 		c.agent.Name = "reviewer"
-		m.fences.raise("tsk_1", 2)
+		m.st.Fences.Raise("tsk_1", 2)
 		for _, u := range []tools.ContextUpdate{{Context: "x"}, {Summary: "x"}, {Note: "x"}} {
-			if _, err := (notebook{c}).UpdateContext(r.ctx, &tools.Call{}, u); !errors.Is(err, errSuperseded) {
+			if _, err := (notebook{c}).UpdateContext(r.ctx, &tools.Call{}, u); !errors.Is(err, state.ErrSuperseded) {
 				t.Errorf("%+v: %v", u, err)
 			}
 		}
@@ -339,7 +340,7 @@ func TestSummaryAtTheEnd(t *testing.T) {
 // ORCH-58, ORCH-59, ORCH-60, ORCH-62: a shell is no way around the tools, whatever the rules allow; reading is.
 func TestShellLeavesSharedFilesAlone(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
-		c := &conversation{m: &mission{h: r.host}}
+		c := &conversation{m: r.unbegun("msn_1")}
 		for script, want := range map[string]permission.Action{
 			"echo x > .opencode/context.md": permission.Deny, "echo x >> ./.opencode/summary.md": permission.Deny,
 			"make && printf x >.opencode/todo.md": permission.Deny, "rm -rf .opencode/archive": permission.Deny,

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"centurion"
+	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/tools"
 )
@@ -34,7 +35,7 @@ func (c *conversation) dress(held []tools.Tool, rec centurion.Session) []tools.T
 
 // ownsFiles reports whether the text of a tool says what becomes of files that several work on. Where there are no items it does not come to that.
 func (m *mission) ownsFiles(tool string) bool {
-	return !alone(m.profile) && slices.Contains([]string{"update_todo", "edit", "bash"}, tool)
+	return !state.Alone(m.st.Profile) && slices.Contains([]string{"update_todo", "edit", "bash"}, tool)
 }
 
 // longer is a tool with more to its description.
@@ -48,10 +49,10 @@ func (l longer) Description() string { return l.Tool.Description() + "\n\n" + l.
 // surroundings are what the session's tool calls may touch: the ways up only for the tools that go there.
 func (c *conversation) surroundings(rec centurion.Session) tools.Call {
 	h, agent := c.m.h, c.agent
-	call := tools.Call{Mission: c.m.id, Agent: agent.Name, Workspace: h.cfg.Workspace, Seen: &tools.Seen{}, Writers: &h.files,
+	call := tools.Call{Mission: c.m.st.ID, Agent: agent.Name, Workspace: h.cfg.Workspace, Seen: &tools.Seen{}, Writers: &h.files,
 		Runner: h.cfg.Runner, Mark: h.cfg.Mark, Gate: gate{c}, Web: h.cfg.Web, Await: h.cfg.Await, Asker: asker{c}}
 	if c.task != nil {
-		call.Task = c.task.id
+		call.Task = c.task.ID
 	}
 	if agent.Holds("delegate_task") || agent.Holds("mission_complete") {
 		call.Delegator = delegator{c}

@@ -16,7 +16,7 @@ import (
 // hearOfFiles tells a task's session what it has to know of others in its files: who changes the same ones in another checkout, once for
 // each of them and each file, and, where all write in one directory, which files went to it or were taken from it.
 func (c *conversation) hearOfFiles(ctx context.Context) ([]centurion.Message, error) {
-	if c.task == nil || c.task.id != c.holdsFor { // a sub-agent's parent hears it
+	if c.task == nil || c.task.ID != c.holdsFor { // a sub-agent's parent hears it
 		return nil, nil
 	}
 	var lines []string
@@ -30,7 +30,7 @@ func (c *conversation) hearOfFiles(ctx context.Context) ([]centurion.Message, er
 	if len(lines)+len(shared) == 0 {
 		return nil, nil
 	}
-	t, err := c.m.h.cfg.Store.Task(ctx, c.task.id)
+	t, err := c.m.h.cfg.Store.Task(ctx, c.task.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (c *conversation) hearOfFiles(ctx context.Context) ([]centurion.Message, er
 		if err := c.current(); err != nil {
 			return err
 		}
-		t, err := tx.Task(c.task.id)
+		t, err := tx.Task(c.task.ID)
 		if err != nil {
 			return err
 		}
@@ -78,9 +78,9 @@ func (c *conversation) hearOfFiles(ctx context.Context) ([]centurion.Message, er
 
 // atWork names who holds files, with the title of its task, or is empty if it has not begun.
 func (m *mission) atWork(holder string) string {
-	for _, r := range m.runsNow() {
-		t := r.now.Load()
-		if r.name != holder || t.Attempt == 0 && !r.working.Load() {
+	for _, r := range m.st.Runs() {
+		t := r.Now.Load()
+		if r.Name != holder || t.Attempt == 0 && !r.Working.Load() {
 			continue
 		}
 		if t.Title == "" {

@@ -302,7 +302,9 @@ func TestCircleOfFilesIsBroken(t *testing.T) {
 func TestOverlapsAreToldInOneText(t *testing.T) {
 	t.Parallel()
 	for apart, g := range map[bool]*ground{true: {}, false: nil} {
-		c := &conversation{m: &mission{ground: g}}
+		m := unbegun(t)
+		m.ground = g
+		c := &conversation{m: m}
 		var said []string
 		for _, x := range c.dress(tools.All(), centurion.Session{}) {
 			text, found := strings.CutSuffix(x.Description(), tools.Overlaps(apart))
@@ -314,7 +316,8 @@ func TestOverlapsAreToldInOneText(t *testing.T) {
 			}
 		}
 		equal(t, "who says it", strings.Join(said, " "), "edit bash update_todo")
-		lone := &conversation{m: &mission{ground: g, profile: agents.ProfileAssistant}}
+		m.st.Profile = agents.ProfileAssistant
+		lone := &conversation{m: m}
 		for _, x := range lone.dress(tools.All(), centurion.Session{}) {
 			if strings.Contains(x.Description(), tools.Overlaps(apart)) {
 				t.Errorf("%s of an assistant speaks of items", x.Name())

@@ -6,6 +6,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/store"
 )
 
@@ -21,12 +22,12 @@ func (m *mission) landOwn(ctx context.Context) (*rejection, error) {
 	if checkout == nil {
 		return nil, nil
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
 	l := &landing{agent: m.root.agent.Name}
-	message := fmt.Sprintf("%s\n\nMission: %s\nAgent: %s\n", centurion.Clip(firstLines(rec.Goal, 1, 1000), 72), m.id, m.root.agent.Name)
+	message := fmt.Sprintf("%s\n\nMission: %s\nAgent: %s\n", centurion.Clip(state.FirstLines(rec.Goal, 1, 1000), 72), m.st.ID, m.root.agent.Name)
 	if l.commit, err = checkout.Commit(ctx, message); err != nil || l.commit.ID == "" {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (m *mission) ownMerged(ctx context.Context, c *conversation) error {
 
 // ownReturned records that work of the mission's own agent goes back to it, for the n-th time in a row, and lays it back.
 func (m *mission) ownReturned(ctx context.Context, c *conversation, back *rejection, n int) error {
-	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return tellReturn(tx, m.id, "", c.id(), back, n) })
+	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return tellReturn(tx, m.st.ID, "", c.id(), back, n) })
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (m *mission) ownTurnEnded(ctx context.Context) (again bool, err error) {
 		m.ownReturns = 0 // see handBack
 	}
 	if m.ownReturns++; m.ownReturns > m.h.cfg.Returns {
-		return false, &errBlocked{fmt.Sprintf("The %s's own changes could not be merged, %d times: %s. What should be done?",
+		return false, &state.Blocked{Question: fmt.Sprintf("The %s's own changes could not be merged, %d times: %s. What should be done?",
 			m.root.agent.Name, m.ownReturns, back.short)}
 	}
 	if err := m.ownReturned(ctx, m.root, back, m.ownReturns); err != nil {

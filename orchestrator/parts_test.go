@@ -35,7 +35,7 @@ func TestStartOrder(t *testing.T) {
 			}
 			alive := 0
 			if m := r.host.running(id); m != nil {
-				alive = len(m.runsNow())
+				alive = len(m.st.Runs())
 			}
 			found = append(found, fmt.Sprint(s.Activity, " ", s.Waits, " ", alive))
 			return steps(do(work("", "x"), onward), bash("build 5m"), say("I wait"))(q)

@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/loop"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/workspace/todo"
 )
@@ -18,7 +19,7 @@ type planView struct{ doc *todo.Doc }
 
 // plan reads the mission's plan.
 func (m *mission) plan() (planView, error) {
-	if alone(m.profile) { // whatever lies in the file is somebody else's
+	if state.Alone(m.st.Profile) { // whatever lies in the file is somebody else's
 		return planView{}, nil
 	}
 	doc, err := m.todo.Load()
@@ -109,11 +110,11 @@ func (p planView) addMisread(f *loop.Facts, waiting []centurion.Task) {
 // todoChanged is called whenever the plan's file has changed, whoever changed it: the change is told, and what is wrong with it, what
 // waited for it looks again, and a running item that was removed takes its task with it.
 func (m *mission) todoChanged() {
-	ctx := m.ctx
+	ctx := m.st.Ctx
 	// A person's save of an older text dropped what agents wrote since. If that cannot be mended, the next edit tries again.
 	_ = m.todo.Heal(ctx)
 	if err := m.tellTodo(ctx); err != nil {
-		m.end(err)
+		m.st.End(err)
 		return
 	}
 	p, err := m.plan()
@@ -121,9 +122,9 @@ func (m *mission) todoChanged() {
 		p.doc, err = m.todo.Edit(ctx, func(d *todo.Doc) error { d.AssignIDs(); return nil })
 	}
 	if err == nil {
-		for _, r := range m.runsNow() {
-			if p.isGone(r.item) {
-				r.cancel(removed(r.item))
+		for _, r := range m.st.Runs() {
+			if p.isGone(r.Item) {
+				r.Cancel(removed(r.Item))
 			}
 		}
 	}
@@ -135,10 +136,10 @@ func (m *mission) todoChanged() {
 		told = m.remarkMended(ctx)
 	}
 	if told != nil && ctx.Err() == nil {
-		m.end(told)
+		m.st.End(told)
 		return
 	}
-	m.notify()
+	m.st.Notify()
 }
 
 // tellTodo records what the plan's marks are, and that the mission has had items.
@@ -158,7 +159,7 @@ func (m *mission) tellTodo(ctx context.Context) error {
 	}
 	// What is written is told, also by who was just interrupted.
 	err = m.h.cfg.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.id)
+		rec, err := tx.Mission(m.st.ID)
 		if err != nil {
 			return err
 		}
@@ -169,11 +170,11 @@ func (m *mission) tellTodo(ctx context.Context) error {
 			}
 		}
 		if level > 0 && counts.Total() > 0 {
-			if _, err := putLevel(tx, m.id, level, centurion.LevelInferred); err != nil {
+			if _, err := putLevel(tx, m.st.ID, level, centurion.LevelInferred); err != nil {
 				return err
 			}
 		}
-		_, err = tx.Append(centurion.Event{Type: centurion.EventTodoUpdated, Mission: m.id, Session: rec.Session, Data: event.Data(data)})
+		_, err = tx.Append(centurion.Event{Type: centurion.EventTodoUpdated, Mission: m.st.ID, Session: rec.Session, Data: event.Data(data)})
 		return err
 	})
 	if err != nil && ctx.Err() != nil {
@@ -210,7 +211,7 @@ func (p planView) told() []event.PlanItem {
 
 // itemsAtWork returns the items that living tasks have, also those that wait: nobody needs to start them.
 func (m *mission) itemsAtWork(ctx context.Context) (map[string]bool, error) {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	items := map[string]bool{}
 	for _, t := range tasks {
 		if !t.Status.Ended() && t.Item != "" {
@@ -262,55 +263,55 @@ func (p planView) itemOpen(id string) error {
 }
 
 // obstacle says what keeps a task from being launched, or "" if nothing does. Its files are claimed then.
-func (m *mission) obstacle(ctx context.Context, r *taskRun) (string, error) {
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+func (m *mission) obstacle(ctx context.Context, r *state.Run) (string, error) {
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return "", err
 	}
-	if r.item == "" && !rec.Options.ShowPlan {
+	if r.Item == "" && !rec.Options.ShowPlan {
 		return "", nil
 	}
 	p, err := m.plan()
 	if err != nil {
 		return "the plan cannot be read", nil
 	}
-	if p.held(rec, r.agent) {
+	if p.held(rec, r.Agent) {
 		return "the plan waits to be accepted", m.askPlan(ctx, rec, p)
 	}
-	if r.item == "" {
+	if r.Item == "" {
 		return "", nil
 	}
 	if p.doc == nil {
 		return "the plan has vanished", nil
 	}
-	if t := r.now.Load(); t != nil && t.Reviews { // what it judges is there, and it changes no file
+	if t := r.Now.Load(); t != nil && t.Reviews { // what it judges is there, and it changes no file
 		return "", nil
 	}
-	it, ok := p.doc.Item(r.item)
-	switch t := r.now.Load(); {
+	it, ok := p.doc.Item(r.Item)
+	switch t := r.Now.Load(); {
 	case ok:
-	case p.isGone(r.item):
-		return "", removed(r.item)
+	case p.isGone(r.Item):
+		return "", removed(r.Item)
 	case t != nil && t.Attempt > 0: // it has begun: a slip in the plan does not end it
 		return "", nil
 	default:
-		return fmt.Sprintf("line %d of the plan, which is not read as item %s", p.doc.Misread(r.item), r.item), nil
+		return fmt.Sprintf("line %d of the plan, which is not read as item %s", p.doc.Misread(r.Item), r.Item), nil
 	}
-	for _, other := range m.runsNow() {
-		if other.item == r.item && other.id != r.id {
+	for _, other := range m.st.Runs() {
+		if other.Item == r.Item && other.ID != r.ID {
 			return "after its earlier task", nil // it has ended, and its mark is still to be set
 		}
 	}
-	if unmet := p.doc.Unmet(r.item); len(unmet) > 0 {
+	if unmet := p.doc.Unmet(r.Item); len(unmet) > 0 {
 		return "after " + strings.Join(unmet, ", "), nil
 	}
-	holder, ok := m.claims.Take(r.item, it.Files)
+	holder, ok := m.claims.Take(r.Item, it.Files)
 	if !ok {
-		above, err := m.ancestors(ctx, r.id)
+		above, err := m.ancestors(ctx, r.ID)
 		if err != nil {
 			return "", err
 		}
-		holder, ok = m.claims.Take(r.item, it.Files, above...)
+		holder, ok = m.claims.Take(r.Item, it.Files, above...)
 	}
 	if !ok {
 		return "files of " + holder, nil

@@ -179,12 +179,6 @@ func (m *mission) hasEdits(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(d, func(d store.Delivery) bool { return d.ID == m.editsWord }), err
 }
 
-// isWord reports whether a delivery is a word of the host that wakes nobody. It comes into the history with the request that reads it, so
-// that it can be replaced until then.
-func isWord(d store.Delivery) bool {
-	return d.Task == "" && d.Origin == centurion.OriginHost && !d.Wake
-}
-
 // unreadWord returns a word of the host to the mission's own agent by its id, and whether it is still to be read. An empty id is no word.
 func unreadWord(tx *store.Tx, id string) (d store.Delivery, unread bool, err error) {
 	if id == "" {
@@ -206,11 +200,11 @@ func (m *mission) putWord(tx *store.Tx, d store.Delivery, text string) (string, 
 		d.Taken = centurion.Now() // by no message
 		return "", tx.PutDelivery(&d)
 	case d.ID == "":
-		rec, err := tx.Mission(m.id)
+		rec, err := tx.Mission(m.st.ID)
 		if err != nil {
 			return "", err
 		}
-		d = store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: m.id, Session: rec.Session, Created: centurion.Now(), Origin: centurion.OriginHost}
+		d = store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: m.st.ID, Session: rec.Session, Created: centurion.Now(), Origin: centurion.OriginHost}
 	}
 	d.Text = text
 	return d.ID, tx.PutDelivery(&d)

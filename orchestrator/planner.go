@@ -63,7 +63,7 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 	if err := m.tellTodo(ctx); err != nil {
 		return "", false, err
 	}
-	m.notify()
+	m.st.Notify()
 	after := m.remarks(before, planView{doc})
 	return strings.Join(slices.Concat(notes, []string{outline(doc)}, after), "\n"), len(notes)+len(after)+len(doc.Problems()) > 0, nil
 }
@@ -116,7 +116,7 @@ func allOrNone(err error, changes int) error {
 func withoutOwnTick(c *conversation, updates []tools.ItemUpdate) []tools.ItemUpdate {
 	out := slices.Clone(updates)
 	for i, u := range out {
-		if mark, err := markOf(u.Status); c.task != nil && u.ID == c.task.item && err == nil && mark == todo.Done {
+		if mark, err := markOf(u.Status); c.task != nil && u.ID == c.task.Item && err == nil && mark == todo.Done {
 			out[i].Status = ""
 		}
 	}
@@ -125,12 +125,12 @@ func withoutOwnTick(c *conversation, updates []tools.ItemUpdate) []tools.ItemUpd
 
 // keepsRunning refuses a new plan that drops an item somebody works on.
 func (m *mission) keepsRunning(_, next *todo.Doc) error {
-	for _, r := range m.runsNow() {
-		if r.item == "" {
+	for _, r := range m.st.Runs() {
+		if r.Item == "" {
 			continue
 		}
-		if _, ok := next.Item(r.item); !ok {
-			return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the new list has no item %s, which is being worked on", r.item),
+		if _, ok := next.Item(r.Item); !ok {
+			return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the new list has no item %s, which is being worked on", r.Item),
 				Hint: "keep the item, or cancel the task first"}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/store"
 )
 
@@ -93,7 +94,7 @@ func (h *Host) Send(ctx context.Context, p Post) (_ Posted, err error) {
 	}
 	if m := h.running(got.Mission); m != nil {
 		got.Working = true
-		m.notify()
+		m.st.Notify()
 	}
 	return got, nil
 }
@@ -197,7 +198,7 @@ func post(tx *store.Tx, p Post, to receiver) (Posted, error) {
 			return got, err
 		}
 		got.Session, got.Agent, got.State, got.Reason = t.Session, t.Agent, t.Status, t.Reason
-		d.Session = receiverOf(t)
+		d.Session = state.ReceiverOf(t)
 	}
 	if got.Session != "" {
 		s, err := tx.Session(got.Session)
@@ -242,32 +243,6 @@ func reachable(m centurion.Mission, to Posted) error {
 	return nil
 }
 
-// receiverOf is who gets what is written to a task: its session, or the task itself as long as it has none.
-func receiverOf(t centurion.Task) string { return cmp.Or(t.Session, t.ID) }
-
-// forward gives a session what was written to its task before it began.
-func forward(tx *store.Tx, task, session string) error {
-	waiting, err := tx.PendingDeliveries(task)
-	if err != nil {
-		return err
-	}
-	for _, d := range waiting {
-		d.Session = session
-		if err := tx.PutDelivery(&d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// wordsOf is what the model is told of a message.
-func wordsOf(d store.Delivery) string {
-	if d.Missed == "" {
-		return d.Text
-	}
-	return "This was written to " + d.Missed + ", which had ended before it could read it:\n\n" + d.Text
-}
-
 // spokenTo takes in what was written to a task's agent after its last turn, and reports whether it has to answer.
 func (c *conversation) spokenTo(ctx context.Context) (bool, error) {
 	if err := c.takeIn(ctx); err != nil || c.heard == 0 {
@@ -282,10 +257,8 @@ func (c *conversation) spokenTo(ctx context.Context) (bool, error) {
 // hasMail reports whether the Commander has not read everything that was written to it.
 func (m *mission) hasMail(ctx context.Context) bool {
 	waiting, err := m.h.cfg.Store.PendingDeliveries(ctx, m.root.id())
-	return err == nil && slices.ContainsFunc(waiting, isMail) // what fails here fails again where the verdict is recorded
+	return err == nil && slices.ContainsFunc(waiting, state.IsMail) // what fails here fails again where the verdict is recorded
 }
-
-func isMail(d store.Delivery) bool { return d.Task == "" && d.Origin == centurion.OriginPerson }
 
 // errSpoken says that a mission cannot be complete: a person has written, and nobody has read it.
 var errSpoken = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "a person has written"}
@@ -296,7 +269,7 @@ func unheard(tx *store.Tx, rec centurion.Mission, v verdict) error {
 		return nil
 	}
 	waiting, err := tx.PendingDeliveries(rec.Session)
-	if err == nil && slices.ContainsFunc(waiting, isMail) {
+	if err == nil && slices.ContainsFunc(waiting, state.IsMail) {
 		err = errSpoken
 	}
 	return err

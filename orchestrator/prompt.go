@@ -206,12 +206,12 @@ func (h *Host) replyTo(ctx context.Context, d store.Delivery) (Reply, error) {
 // when it has stopped.
 func (c *conversation) answerPrompts(ctx context.Context, out session.Outcome, cause error) {
 	h := c.m.h
-	waiting := h.prompts.of(c.m.id)
-	if len(waiting) == 0 || c.m.ctx.Err() != nil {
+	waiting := h.prompts.of(c.m.st.ID)
+	if len(waiting) == 0 || c.m.st.Ctx.Err() != nil {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	all, err := h.cfg.Store.Deliveries(ctx, c.m.id)
+	all, err := h.cfg.Store.Deliveries(ctx, c.m.st.ID)
 	if err != nil {
 		return // they are told when the mission stops, which an unreadable store makes it do
 	}

@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/failpoint"
+	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/store"
 	"centurion/tools"
@@ -20,34 +21,34 @@ import (
 // An error of centurion.KindPermission means that a command may not run.
 func (m *mission) prove(ctx context.Context, c *conversation, returns int) (*centurion.Receipt, error) {
 	p, err := m.plan()
-	if err != nil || p.doc == nil || c.task.item == "" {
+	if err != nil || p.doc == nil || c.task.Item == "" {
 		return nil, err
 	}
-	if p.isGone(c.task.item) {
-		return nil, removed(c.task.item)
+	if p.isGone(c.task.Item) {
+		return nil, removed(c.task.Item)
 	}
-	t, err := m.h.cfg.Store.Task(ctx, c.task.id)
+	t, err := m.h.cfg.Store.Task(ctx, c.task.ID)
 	if err != nil {
 		return nil, err
 	}
-	it, ok := p.doc.Item(c.task.item)
+	it, ok := p.doc.Item(c.task.Item)
 	if !ok { // its line cannot be read: what it was given holds
 		it.ID, it.Verify = t.Item, t.Verify
 	}
 	if len(it.Verify) == 0 || t.Reviews {
 		return nil, nil
 	}
-	if err := m.moveRun(ctx, c.task, centurion.TaskVerifying, nil); err != nil {
+	if err := m.st.MoveRun(ctx, c.task, centurion.TaskVerifying, nil); err != nil {
 		return nil, err
 	}
 	if returns == m.h.cfg.Returns {
 		// The last try: what somebody else has half written must not decide it.
-		if err := m.quiet(ctx, c.task.id); err != nil {
+		if err := m.st.Quiet(ctx, c.task.ID); err != nil {
 			return nil, err
 		}
 	}
 	for _, command := range it.Verify {
-		r, err := m.check(ctx, centurion.Receipt{Command: command, Item: it.ID, Task: c.task.id}, c.agent.Name)
+		r, err := m.check(ctx, centurion.Receipt{Command: command, Item: it.ID, Task: c.task.ID}, c.agent.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +76,7 @@ func (m *mission) check(ctx context.Context, want centurion.Receipt, agent strin
 	if err != nil {
 		return got, err
 	}
-	got.Mission, got.Task, got.Item, got.Final = m.id, want.Task, want.Item, want.Final
+	got.Mission, got.Task, got.Item, got.Final = m.st.ID, want.Task, want.Item, want.Final
 	got.Why = "no isolation: that it is green is all that was looked at"
 	failpoint.Hit(failpoint.CheckRan)
 	typ := centurion.EventVerifyFailed
@@ -93,7 +94,7 @@ func (m *mission) check(ctx context.Context, want centurion.Receipt, agent strin
 }
 
 func (m *mission) tellCheck(ctx context.Context, t centurion.EventType, r centurion.Receipt) error {
-	r.Mission = m.id
+	r.Mission = m.st.ID
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Append(checkFact(t, r))
 		return err
@@ -115,7 +116,7 @@ const acceptance = "acceptance command"
 // mayCheck asks whether an acceptance command may run: one that a person accepted with the plan may, every other one
 // goes by the rules of a shell command.
 func (m *mission) mayCheck(ctx context.Context, command, agent, task string) error {
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil || rec.Options.TrustVerify || slices.Contains(rec.Approved, command) || slices.Contains(rec.Options.Verify, command) && !rec.Options.AskVerify {
 		return err
 	}
@@ -141,7 +142,7 @@ func (m *mission) mayRun(ctx context.Context, rec centurion.Mission, command, ag
 	case d.Action == permission.Deny:
 		return mayNot(what, command, d.Reason)
 	}
-	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: m.id, Session: rec.Session, Task: task,
+	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: m.st.ID, Session: rec.Session, Task: task,
 		Permission: "bash", Patterns: a.Patterns, Always: a.Always, Title: command, Text: what + map[bool]string{true: " of the plan"}[what == acceptance] + ": " + d.Reason,
 		Created: centurion.Now()}
 	switch rec.Options.Ask {
@@ -163,23 +164,6 @@ func (m *mission) mayRun(ctx context.Context, rec centurion.Mission, command, ag
 func mayNot(what, command, why string) error {
 	return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the %s `%s` may not run: %s", what, command, why),
 		Hint: "allow it with a permission rule, or run with --ask allow"}
-}
-
-// quiet waits until no other task of the mission runs.
-func (m *mission) quiet(ctx context.Context, but string) error {
-	for {
-		changed := m.change()
-		tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.ID != but && t.Status == centurion.TaskRunning }) {
-			return nil
-		}
-		if err := m.await(ctx, changed, 0); err != nil {
-			return err
-		}
-	}
 }
 
 // failedText tells a worker of a failed check where all write in the same place.
@@ -233,7 +217,7 @@ func withoutNumbers(s string) string {
 
 // missing lists, in words for the Commander, what keeps the mission from being complete, apart from the final checks.
 func (m *mission) missing(ctx context.Context) ([]string, error) {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +227,7 @@ func (m *mission) missing(ctx context.Context) ([]string, error) {
 			out = append(out, fmt.Sprintf("task %s (%s, %s) is still %s; end your turn, you will be told when it ends", t.Name(), t.Agent, t.Title, t.Status))
 		}
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +277,7 @@ func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -357,7 +341,7 @@ func (m *mission) reopen(ctx context.Context, p planView, failed []centurion.Rec
 	}
 	var times int
 	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.id)
+		rec, err := tx.Mission(m.st.ID)
 		if err != nil {
 			return err
 		}
@@ -366,15 +350,10 @@ func (m *mission) reopen(ctx context.Context, p planView, failed []centurion.Rec
 		return tx.PutMission(&rec)
 	})
 	if err == nil && times > m.h.cfg.Returns {
-		return nil, &errBlocked{fmt.Sprintf("The final checks have failed %d times: %s What should be done?", times, missing[0])}
+		return nil, &state.Blocked{Question: fmt.Sprintf("The final checks have failed %d times: %s What should be done?", times, missing[0])}
 	}
 	return missing, err
 }
-
-// errBlocked ends the mission's work with a question to the person.
-type errBlocked struct{ question string }
-
-func (e *errBlocked) Error() string { return e.question }
 
 // sendBack tells the Commander what the final checks found.
 func (m *mission) sendBack(ctx context.Context, missing []string) (verdict, bool, error) {
@@ -399,7 +378,7 @@ func (m *mission) completed(ctx context.Context) (verdict, error) {
 	if rec.Options.RequireProof && rec.Evidence == centurion.EvidenceNone {
 		return verdict{status: centurion.MissionBlocked, reason: m.lacks()}, nil
 	}
-	if rec.Level == 0 && !alone(m.profile) {
+	if rec.Level == 0 && !state.Alone(m.st.Profile) {
 		err = m.inferLevel(ctx)
 	}
 	if rec.Summary == "" && err == nil {
@@ -427,7 +406,7 @@ func (m *mission) proveTicks(ctx context.Context, c *conversation, updates []too
 			continue
 		}
 		if run := m.runOf(u.ID); run != "" {
-			if c.task != nil && c.task.id == run {
+			if c.task != nil && c.task.ID == run {
 				notes = append(notes, u.ID+": the host marks your own item when you end.")
 				continue
 			}
@@ -437,7 +416,7 @@ func (m *mission) proveTicks(ctx context.Context, c *conversation, updates []too
 		for _, command := range it.Verify {
 			task := ""
 			if c.task != nil {
-				task = c.task.id
+				task = c.task.ID
 			}
 			r, err := m.checkTick(ctx, c, centurion.Receipt{Command: command, Item: it.ID, Task: task})
 			if err != nil {
@@ -474,9 +453,9 @@ func passed(r centurion.Receipt) string {
 
 // runOf returns the id of the living task that works on an item, or "".
 func (m *mission) runOf(item string) string {
-	for _, r := range m.runsNow() {
-		if r.item == item {
-			return r.id
+	for _, r := range m.st.Runs() {
+		if r.Item == item {
+			return r.ID
 		}
 	}
 	return ""

@@ -11,6 +11,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/worktree"
 )
@@ -36,7 +37,7 @@ func newMergeQueue() *mergeQueue {
 
 // landing is the work of one turn on its way to the mission's branch. It belongs to whoever has the queue's turn.
 type landing struct {
-	task   *taskRun        // nil for the mission's own agent
+	task   *state.Run      // nil for the mission's own agent
 	agent  string          // whose rules say what a check may do
 	item   string          // "" without one
 	verify []string        // the item's acceptance commands
@@ -89,7 +90,7 @@ func (m *mission) land(ctx context.Context, l *landing) error {
 		}
 		batch, work := q.batch(l), ctx
 		if len(batch) > 1 {
-			work = m.ctx
+			work = m.st.Ctx
 		}
 		if err := guard.Call("merge", func() error { return m.round(work, batch) }); err != nil {
 			return err
@@ -301,7 +302,7 @@ func (m *mission) advance(ctx context.Context, tip string, chain []*landing) err
 	if err := m.viewTo(ctx, last); err != nil {
 		return err
 	}
-	m.notify()
+	m.st.Notify()
 	return nil
 }
 
@@ -312,7 +313,7 @@ func (m *mission) recordMerging(ctx context.Context, chain []*landing) error {
 			if l.task == nil {
 				continue
 			}
-			if _, err := moveTask(tx, l.task.id, centurion.TaskMerging, func(t *centurion.Task) { t.Landed = append(t.Landed, *l.landed) }); err != nil {
+			if _, err := state.MoveTask(tx, l.task.ID, centurion.TaskMerging, func(t *centurion.Task) { t.Landed = append(t.Landed, *l.landed) }); err != nil {
 				return err
 			}
 		}
@@ -326,13 +327,13 @@ func (m *mission) recordMerged(ctx context.Context, chain []*landing) error {
 		for _, l := range chain {
 			task, session := "", ""
 			if l.task != nil {
-				t, err := tx.Task(l.task.id)
+				t, err := tx.Task(l.task.ID)
 				if err != nil {
 					return err
 				}
 				task, session = t.ID, t.Session
 			}
-			if _, err := tx.Append(mergeDone(m.id, session, task, m.branch(), *l.landed)); err != nil {
+			if _, err := tx.Append(mergeDone(m.st.ID, session, task, m.branch(), *l.landed)); err != nil {
 				return err
 			}
 		}
@@ -352,7 +353,7 @@ func (m *mission) unland(ctx context.Context, chain []*landing) error {
 			if l.task == nil {
 				continue
 			}
-			t, err := tx.Task(l.task.id)
+			t, err := tx.Task(l.task.ID)
 			if err != nil {
 				return err
 			}
@@ -371,7 +372,7 @@ func (m *mission) mendLandings(ctx context.Context) error {
 	if !m.isolated() {
 		return nil
 	}
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil || !slices.ContainsFunc(tasks, func(t centurion.Task) bool { return len(t.Landed) > 0 }) {
 		return err
 	}
@@ -394,7 +395,7 @@ func (m *mission) mendLandings(ctx context.Context) error {
 			}
 			err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 				if there {
-					_, err := tx.Append(mergeDone(m.id, t.Session, t.ID, m.branch(), l))
+					_, err := tx.Append(mergeDone(m.st.ID, t.Session, t.ID, m.branch(), l))
 					return err
 				}
 				t, err := tx.Task(t.ID)
@@ -425,5 +426,5 @@ func (m *mission) toldMerges(ctx context.Context) (map[string]bool, error) {
 }
 
 func (m *mission) merges(ctx context.Context) ([]centurion.Event, error) {
-	return m.h.cfg.Store.Events(ctx, store.EventQuery{Mission: m.id, Types: []centurion.EventType{centurion.EventMergeDone}, Limit: 1 << 20})
+	return m.h.cfg.Store.Events(ctx, store.EventQuery{Mission: m.st.ID, Types: []centurion.EventType{centurion.EventMergeDone}, Limit: 1 << 20})
 }

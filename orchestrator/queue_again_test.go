@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 	"centurion/store"
 	"centurion/worktree"
@@ -43,7 +44,7 @@ func TestWorkThatIsThereAlready(t *testing.T) {
 	if again.back != nil || again.landed != nil || again.there != tip {
 		t.Errorf("the second time: back %+v, landed %+v, there %q", again.back, again.landed, again.there)
 	}
-	all, err := r.store.Receipts(r.ctx, m.id)
+	all, err := r.store.Receipts(r.ctx, m.st.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestWorkThatIsThereAlready(t *testing.T) {
 		t.Errorf("with a red check: back %+v, there %q, landed %+v", red.back, red.there, red.landed)
 	}
 	equal(t, "the branch", r.git("rev-parse", m.branch()), tip)
-	equal(t, "merges told", r.count(m.id, centurion.EventMergeDone), 2)
+	equal(t, "merges told", r.count(m.st.ID, centurion.EventMergeDone), 2)
 }
 
 // What a host before this one has found out counts on, for the same command on the same files and as a check of the mission: neither
@@ -81,8 +82,8 @@ func TestChecksOfAHostBefore(t *testing.T) {
 		return got
 	}
 	first := own("exists base.txt", tip)
-	runs := r.count(m.id, centurion.EventVerifyStarted)
-	if again := own("exists base.txt", tip); again.ID != first.ID || r.count(m.id, centurion.EventVerifyStarted) != runs {
+	runs := r.count(m.st.ID, centurion.EventVerifyStarted)
+	if again := own("exists base.txt", tip); again.ID != first.ID || r.count(m.st.ID, centurion.EventVerifyStarted) != runs {
 		t.Errorf("it was run again: %+v", again)
 	}
 	if other := own("lacks base.txt broken", tip); other.ID == first.ID || other.Command != "lacks base.txt broken" {
@@ -95,7 +96,7 @@ func TestChecksOfAHostBefore(t *testing.T) {
 	// An item's receipt says green, and a red one of the mission is there as well: it is the mission's that counts.
 	put := func(x centurion.Receipt) string {
 		t.Helper()
-		x.Mission, x.Command, x.Tree, x.ID = m.id, "exists x.txt", tree, centurion.NewID(centurion.PrefixReceipt)
+		x.Mission, x.Command, x.Tree, x.ID = m.st.ID, "exists x.txt", tree, centurion.NewID(centurion.PrefixReceipt)
 		if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutReceipt(&x) }); err != nil {
 			t.Fatal(err)
 		}
@@ -110,13 +111,13 @@ func TestChecksOfAHostBefore(t *testing.T) {
 		t.Errorf("not the newest: %+v", got)
 	}
 	// Within one host a check of the same files runs once.
-	runs = r.count(m.id, centurion.EventVerifyStarted)
+	runs = r.count(m.st.ID, centurion.EventVerifyStarted)
 	for range 2 {
 		if _, err := m.ownCheck(r.ctx, "lacks base.txt other", tip, true); err != nil {
 			t.Fatal(err)
 		}
 	}
-	equal(t, "runs of one check", r.count(m.id, centurion.EventVerifyStarted)-runs, 1)
+	equal(t, "runs of one check", r.count(m.st.ID, centurion.EventVerifyStarted)-runs, 1)
 }
 
 // A command that several items and the mission name is run once on the finished work, and counts once.
@@ -169,7 +170,7 @@ func TestFinalCheckIsOfTheseFiles(t *testing.T) {
 		"green on the same files": {centurion.Receipt{Final: true, Passed: true, Tree: tree}, "exists d.txt", true, false},
 	} {
 		x := test.before
-		x.ID, x.Mission, x.Command = centurion.NewID(centurion.PrefixReceipt), m.id, cmp.Or(x.Command, test.command)
+		x.ID, x.Mission, x.Command = centurion.NewID(centurion.PrefixReceipt), m.st.ID, cmp.Or(x.Command, test.command)
 		if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutReceipt(&x) }); err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +189,7 @@ func TestProofOfLaterWork(t *testing.T) {
 	r := inRepo(t, map[string]string{"a_test.go": test}, nobody())
 	m := r.queued(t, centurion.MissionOptions{})
 	tip := r.git("rev-parse", m.branch())
-	earlier := centurion.Receipt{ID: centurion.NewID(centurion.PrefixReceipt), Mission: m.id, Item: "T1", Passed: true, Proof: centurion.ProofProven}
+	earlier := centurion.Receipt{ID: centurion.NewID(centurion.PrefixReceipt), Mission: m.st.ID, Item: "T1", Passed: true, Proof: centurion.ProofProven}
 	const green, red = "lacks a_test.go wrong", "exists b.go"
 	earlier.Command = green
 	if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutReceipt(&earlier) }); err != nil {
@@ -210,7 +211,7 @@ func TestProofOfLaterWork(t *testing.T) {
 	} {
 		l := &landing{agent: "worker", item: c.item, verify: []string{c.command}, given: []string{c.given}}
 		if c.given != "" {
-			l.task = &taskRun{id: centurion.NewID(centurion.PrefixTask)}
+			l.task = &state.Run{ID: centurion.NewID(centurion.PrefixTask)}
 		}
 		got, err := m.proveWork(r.ctx, l, c.command, tip, r.work(m, c.files).ID)
 		if err != nil || got.Proof != c.want || !strings.Contains(got.Why, c.why) {
@@ -236,7 +237,7 @@ func TestProofOfMergedWork(t *testing.T) {
 		m := r.queued(t, centurion.MissionOptions{})
 		before := r.git("rev-parse", m.branch())
 		work := r.work(m, c.work)
-		done := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.id, Item: "T1", Status: centurion.TaskMerging,
+		done := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Item: "T1", Status: centurion.TaskMerging,
 			Landed: []centurion.Landed{{Commit: work.ID, Before: before}}}
 		if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutTask(&done) }); err != nil {
 			t.Fatal(err)

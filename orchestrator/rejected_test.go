@@ -102,7 +102,7 @@ func TestNoCountdownDuringAnAsk(t *testing.T) {
 		ask := store.Ask{ID: centurion.NewID("ask"), Type: "question", Mission: m.ID, Session: m.Session, Text: "which?", Created: centurion.Now()}
 		put := func() {
 			r.update(func(tx *store.Tx) error { a := ask; return tx.PutAsk(&a) })
-			r.host.running(m.ID).notify()
+			r.host.running(m.ID).st.Notify()
 		}
 		put()
 		time.Sleep(time.Hour)

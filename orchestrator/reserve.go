@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/budget"
+	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
 	"centurion/tools"
@@ -15,9 +16,9 @@ import (
 // account is the name of the conversation's account.
 func (c *conversation) account() string {
 	if c.task != nil {
-		return c.task.account
+		return c.task.Account
 	}
-	return c.m.id
+	return c.m.st.ID
 }
 
 // reserve covers a request before it is made. The slot is kept while that takes: whoever got it instead would need a part
@@ -39,7 +40,7 @@ func (c *conversation) reserve(ctx context.Context, n session.Need) (session.Cov
 
 // begun records that n tool calls of an answer begin, and says how many of them may.
 func (c *conversation) begun(tx *store.Tx, n int) (may int, why string, err error) {
-	rec, err := tx.Mission(c.m.id)
+	rec, err := tx.Mission(c.m.st.ID)
 	if err != nil {
 		return 0, "", err
 	}
@@ -49,19 +50,19 @@ func (c *conversation) begun(tx *store.Tx, n int) (may int, why string, err erro
 	}
 	var t centurion.Task
 	if c.task != nil {
-		if t, err = tx.Task(c.task.id); err != nil {
+		if t, err = tx.Task(c.task.ID); err != nil {
 			return 0, "", err
 		}
 		if most := t.Budget.ToolCalls; most > 0 && most-t.ToolCalls < may {
 			may, why = max(0, most-t.ToolCalls), fmt.Sprintf("the task's own budget of %s is used up.", centurion.Count(most, "tool call"))
-			c.task.refused.Store(true)
+			c.task.Refused.Store(true)
 		}
 		t.ToolCalls += may
-		c.task.now.Store(&t)
+		c.task.Now.Store(&t)
 		err = tx.PutTask(&t)
 	}
 	rec.ToolCalls += may
-	c.m.spent.Store(&rec)
+	c.m.st.Spent.Store(&rec)
 	if err == nil {
 		err = tx.PutMission(&rec)
 	}
@@ -74,8 +75,8 @@ func (m *mission) portion(t centurion.Task) budget.Amount {
 	if m.reserves.State().Limit == (budget.Amount{}) {
 		return budget.Amount{}
 	}
-	rec := m.spent.Load()
-	agent, err := m.carriesOut(t)
+	rec := m.st.Spent.Load()
+	agent, err := m.st.CarriesOut(t)
 	if err != nil {
 		return budget.Amount{budget.Rounds: 1} // it will fail when it starts, and is told then
 	}
@@ -96,14 +97,14 @@ func (m *mission) portion(t centurion.Task) budget.Amount {
 const schemaBytes = 500
 
 // cover waits until what a task needs at its start is reserved for it.
-func (m *mission) cover(ctx context.Context, r *taskRun) error {
-	if r.covered {
+func (m *mission) cover(ctx context.Context, r *state.Run) error {
+	if r.Covered {
 		return nil
 	}
-	t := r.now.Load()
-	return m.reserves.Cover(ctx, r.account, m.portion(*t), func(why string) (func() error, error) {
-		r.place.Leave()
-		r.place = nil
-		return func() error { return nil }, m.moveRun(ctx, r, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why })
+	t := r.Now.Load()
+	return m.reserves.Cover(ctx, r.Account, m.portion(*t), func(why string) (func() error, error) {
+		r.Place.Leave()
+		r.Place = nil
+		return func() error { return nil }, m.st.MoveRun(ctx, r, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why })
 	})
 }

@@ -245,7 +245,7 @@ func TestRequestGivesBack(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		rec := r.start(centurion.MissionOptions{MaxTokens: 1_000_000})
 		m := newMission(r.ctx, r.host, rec)
-		defer m.end(nil)
+		defer m.st.End(nil)
 		c, err := m.open(r.ctx, rec.Session, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/state"
 	"centurion/text"
 )
 
@@ -25,11 +26,11 @@ const (
 func (m *mission) supervise(ctx context.Context) (v verdict, err error) {
 	var crashes []time.Time
 	for {
-		err = guard.Call("mission "+m.id, func() (err error) {
+		err = guard.Call("mission "+m.st.ID, func() (err error) {
 			v, err = m.loop(ctx)
 			return err
 		})
-		if !crashed(err) || ctx.Err() != nil {
+		if !state.Crashed(err) || ctx.Err() != nil {
 			return v, err
 		}
 		if err := m.root.load(ctx, m.root.id()); err != nil { // what it has in memory may be half done
@@ -43,29 +44,20 @@ func (m *mission) supervise(ctx context.Context) (v verdict, err error) {
 		if len(crashes) > maxRestarts {
 			return verdict{}, &centurion.Error{Kind: centurion.KindCrashed, Err: err,
 				Msg:  fmt.Sprintf("it crashed %d times within %s", len(crashes), text.Took(restartWindow)),
-				Hint: "this is a fault of the program; what is done is kept: centurion resume " + m.id}
+				Hint: "this is a fault of the program; what is done is kept: centurion resume " + m.st.ID}
 		}
 		m.setClaimed(false)
 		m.resumed, m.restarted = false, true
 		why := fmt.Sprintf("begun anew after a crash, %d of %d: %s", len(crashes), maxRestarts, centurion.Clip(err.Error(), 200))
-		if err := m.tell(ctx, func(d *event.MissionData) { d.Reason = why }); err != nil {
+		if err := m.st.Tell(ctx, func(d *event.MissionData) { d.Reason = why }); err != nil {
 			return v, err
 		}
 	}
 }
 
-// crashed reports whether an error is a crash of the program itself.
-func crashed(err error) bool {
-	if err == nil {
-		return false
-	}
-	_, panicked := errors.AsType[*guard.PanicError](err)
-	return panicked || centurion.KindOf(err) == centurion.KindCrashed
-}
-
 // whole runs the mission, and turns a crash of what surrounds its loop into an end of this mission alone.
 func (m *mission) whole(spaceCame func(error) bool) (rec centurion.Mission, err error) {
-	err = guard.Call("mission "+m.id, func() (err error) {
+	err = guard.Call("mission "+m.st.ID, func() (err error) {
 		rec, err = m.run(spaceCame)
 		return err
 	})
@@ -73,7 +65,7 @@ func (m *mission) whole(spaceCame func(error) bool) (rec centurion.Mission, err 
 		return rec, err
 	}
 	// Its work has ended, and all that belongs to it: run recovers that itself.
-	lost := guard.Call("end mission "+m.id, func() (ferr error) {
+	lost := guard.Call("end mission "+m.st.ID, func() (ferr error) {
 		m.leaveGround(centurion.MissionFailed)
 		rec, ferr = m.finish(verdictOf(context.Background(), err))
 		return ferr

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
 	"centurion/tools"
@@ -71,7 +72,7 @@ func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.D
 			Hint: "leave out resume to hand it to a new session"}
 	}
 	rec, err := d.c.m.h.cfg.Store.Session(ctx, newest.Session)
-	if centurion.KindOf(err) == centurion.KindNotFound || err == nil && dropped(rec) != nil {
+	if centurion.KindOf(err) == centurion.KindNotFound || err == nil && state.Dropped(rec) != nil {
 		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the conversation of task %s is not kept any more", newest.Name()),
 			Hint: "leave out resume to hand it to a new session, with what it has to know in the prompt"}
 	}
@@ -111,7 +112,7 @@ func (m *mission) resumeSession(ctx context.Context, t *centurion.Task) error {
 		if err != nil {
 			return err
 		}
-		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
+		moved, err := state.MoveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
 			t.Attempt, t.Started, t.Verify, t.Unchanged = 1, centurion.Now(), begun.Verify, unchanged
 		})
 		if err != nil {
@@ -136,7 +137,7 @@ func (m *mission) resumeSession(ctx context.Context, t *centurion.Task) error {
 func (m *mission) resumedBrief(ctx context.Context, t centurion.Task) (string, error) {
 	var b strings.Builder
 	b.WriteString("# Your task goes on\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return "", err
 	}
@@ -157,7 +158,7 @@ func (m *mission) resumedBrief(ctx context.Context, t centurion.Task) (string, e
 		if err := m.reviewChange(ctx, &b, t, tasks, since); err != nil {
 			return "", err
 		}
-		receipts, err := m.h.cfg.Store.Receipts(ctx, m.id)
+		receipts, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
 		if err != nil {
 			return "", err
 		}
@@ -186,7 +187,7 @@ func (p planView) changedSince(b *strings.Builder, last centurion.Task, tasks []
 	for _, o := range tasks {
 		if o.Reason == foundFaults && o.Ended.After(last.Ended.Time) {
 			if of := p.covers(o); of == nil || of[last.Item] {
-				fmt.Fprintf(b, "\nWhat the review of %s found:\n%s\n", last.Item, firstLines(o.Result, 20, 2000))
+				fmt.Fprintf(b, "\nWhat the review of %s found:\n%s\n", last.Item, state.FirstLines(o.Result, 20, 2000))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/failpoint"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/workspace/todo"
 )
@@ -29,7 +30,7 @@ type Reversal struct {
 // Reversal finds out what an undo of a mission that nobody works on means for its plan. r says what is reverted; items are
 // those whose work it was, nil for every item that is done.
 func (h *Host) Reversal(ctx context.Context, m centurion.Mission, r centurion.Reverted, items []string) (*Reversal, error) {
-	out := &Reversal{Reverted: r, mission: m.ID, plan: m.Todo, pauses: m.Status == centurion.MissionCompleted && !alone(m.Options.Profile)}
+	out := &Reversal{Reverted: r, mission: m.ID, plan: m.Todo, pauses: m.Status == centurion.MissionCompleted && !state.Alone(m.Options.Profile)}
 	var err error
 	if out.pauses {
 		if out.plan, err = h.ownPlan(ctx, m); err != nil {
@@ -89,7 +90,7 @@ func (p planView) restOn(items []string, tasks []centurion.Task, earlier []centu
 	}
 	for _, t := range tasks {
 		void := slices.ContainsFunc(earlier, func(r centurion.Reverted) bool { return slices.Contains(r.Reviews, t.ID) })
-		if approves(t) && (t.Undone.IsZero() || void) && on(p.covers(t)) {
+		if state.Approves(t) && (t.Undone.IsZero() || void) && on(p.covers(t)) {
 			reviews = append(reviews, t.ID)
 		}
 	}
@@ -108,7 +109,7 @@ func (r *Reversal) Record(tx *store.Tx) error {
 		if err != nil {
 			return err
 		}
-		if _, err := moveTask(tx, id, t.Status, func(t *centurion.Task) { t.Undone = now }); err != nil {
+		if _, err := state.MoveTask(tx, id, t.Status, func(t *centurion.Task) { t.Undone = now }); err != nil {
 			return err
 		}
 	}
@@ -129,7 +130,7 @@ func (r *Reversal) Record(tx *store.Tx) error {
 	}
 	was := centurion.Mission{}
 	was.Stands(m)
-	_, err = moveMission(tx, m.ID, centurion.MissionPaused, whatReverted([]centurion.Reverted{entry}), func(m *centurion.Mission) {
+	_, err = state.MoveMission(tx, m.ID, centurion.MissionPaused, whatReverted([]centurion.Reverted{entry}), func(m *centurion.Mission) {
 		m.Stands(centurion.Mission{Status: m.Status, Reason: m.Reason})
 		m.Was, m.Todo = &was, r.plan
 		record(m)
@@ -148,11 +149,11 @@ func putReverted(tx *store.Tx, m centurion.Mission) error {
 	if err := tx.PutMission(&m); err != nil || was == m.Reason {
 		return err
 	}
-	data, err := missionData(tx, m)
+	data, err := state.MissionData(tx, m)
 	if err != nil {
 		return err
 	}
-	_, err = tx.Append(centurion.Event{Type: missionEvent(m.Status, m.Status), Mission: m.ID, Session: m.Session, Data: event.Data(data)})
+	_, err = tx.Append(centurion.Event{Type: state.MissionEvent(m.Status, m.Status), Mission: m.ID, Session: m.Session, Data: event.Data(data)})
 	return err
 }
 
@@ -341,7 +342,7 @@ func settled(tx *store.Tx, was centurion.Mission, p planView, recount *tally) er
 			}
 			t, err := tx.Task(id)
 			if err == nil {
-				_, err = moveTask(tx, id, t.Status, func(t *centurion.Task) { t.Undone = centurion.Time{} })
+				_, err = state.MoveTask(tx, id, t.Status, func(t *centurion.Task) { t.Undone = centurion.Time{} })
 			}
 			if err != nil && centurion.KindOf(err) != centurion.KindNotFound { // the cleaner may have removed it
 				return err
@@ -364,6 +365,6 @@ func settled(tx *store.Tx, was centurion.Mission, p planView, recount *tally) er
 	if back == nil || len(left) > 0 || m.Status != centurion.MissionPaused {
 		return nil
 	}
-	_, err = moveMission(tx, m.ID, back.Status, back.Reason, func(m *centurion.Mission) { m.Stands(*back) })
+	_, err = state.MoveMission(tx, m.ID, back.Status, back.Reason, func(m *centurion.Mission) { m.Stands(*back) })
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/verify"
 	"centurion/workspace/todo"
@@ -42,11 +43,11 @@ func (m *mission) worths(ctx context.Context, p planView) ([]worth, error) {
 	if p.doc == nil {
 		return nil, nil
 	}
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
-	return m.h.worths(ctx, m.id, m.isolated(), p, tasks)
+	return m.h.worths(ctx, m.st.ID, m.isolated(), p, tasks)
 }
 
 // worths judges every done item of a mission's plan by its tasks. isolated says that its writers have checkouts of their own.
@@ -161,7 +162,7 @@ type review struct {
 func (p planView) reviews(tasks []centurion.Task) []review {
 	var out []review
 	for _, t := range tasks {
-		if approves(t) && t.Undone.IsZero() {
+		if state.Approves(t) && t.Undone.IsZero() {
 			out = append(out, review{task: t, of: p.covers(t)})
 		}
 	}
@@ -278,7 +279,7 @@ func workOn(item string, tasks []centurion.Task, own time.Time) (last time.Time,
 		}
 		byTask = true
 		if t.Agent == agents.Reviewer {
-			if approves(t) && t.Undone.IsZero() {
+			if state.Approves(t) && t.Undone.IsZero() {
 				itself = &t
 			}
 			continue
@@ -300,7 +301,7 @@ func (m *mission) hasPassed(tx *store.Tx, t centurion.Task) (bool, error) {
 		return false, nil // the plan's own fault is told elsewhere
 	}
 	tasks, err := tx.Tasks(t.Mission)
-	return approves(t) || reviewed(t.Item, tasks, p.reviews(tasks), time.Time{}) != nil, err
+	return state.Approves(t) || reviewed(t.Item, tasks, p.reviews(tasks), time.Time{}) != nil, err
 }
 
 // workEnded is when a task's work stood as it stands now: reverted and restored it is as it was before.
@@ -317,7 +318,7 @@ func workEnded(t centurion.Task) time.Time {
 
 // ownLanding returns when work of the mission's own agent was merged last.
 func (m *mission) ownLanding(ctx context.Context) (time.Time, error) {
-	return m.h.ownLanding(ctx, m.id, m.isolated())
+	return m.h.ownLanding(ctx, m.st.ID, m.isolated())
 }
 
 func (h *Host) ownLanding(ctx context.Context, mission string, isolated bool) (time.Time, error) {
@@ -331,10 +332,10 @@ func (h *Host) ownLanding(ctx context.Context, mission string, isolated bool) (t
 // unruled asks a review whose answer has no verdict for one. That is done once for a task and is no return of its work; if the next answer
 // has none either, whoever has asked for the review is told so.
 func (m *mission) unruled(ctx context.Context, c *conversation, said string) (*rejection, error) {
-	if !judgesNothing(c.agent.Name, centurion.TaskCompleted, said) || givesUp(said) {
+	if !state.JudgesNothing(c.agent.Name, centurion.TaskCompleted, said) || givesUp(said) {
 		return nil, nil
 	}
-	told, err := m.returnsOf(ctx, store.EventQuery{Task: c.task.id})
+	told, err := m.returnsOf(ctx, store.EventQuery{Task: c.task.ID})
 	if err != nil || slices.ContainsFunc(told, func(d event.ReturnData) bool { return d.Cause == event.ReturnedVerdict }) {
 		return nil, err
 	}
@@ -348,7 +349,7 @@ func (m *mission) mayReview() bool {
 	if m.root == nil {
 		return false
 	}
-	_, err := m.cast().Find(agents.Reviewer)
+	_, err := m.st.Cast.Find(agents.Reviewer)
 	return err == nil && m.root.agent.MayDelegate(agents.Reviewer)
 }
 
@@ -359,7 +360,7 @@ func (m *mission) unreviewed(ctx context.Context) ([]string, error) {
 	if err != nil || p.doc == nil || !m.mayReview() {
 		return nil, nil // the plan's own fault is told elsewhere
 	}
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -411,8 +412,8 @@ func (m *mission) reviewFirst(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	if m.sentForReview++; m.sentForReview > m.h.cfg.Returns {
-		return false, &errBlocked{fmt.Sprintf("Every item is done, but a review is missing, and %d times nobody was asked for one: %s. What should be done?",
-			m.h.cfg.Returns, inWords(missing[0]))}
+		return false, &state.Blocked{Question: fmt.Sprintf("Every item is done, but a review is missing, and %d times nobody was asked for one: %s. What should be done?",
+			m.h.cfg.Returns, state.InWords(missing[0]))}
 	}
 	return true, m.root.say(ctx, centurion.OriginHost, "Every item is done, but not every one is proven:\n- "+strings.Join(missing, "\n- ")+
 		"\nThe reviewer's word is needed before the mission is complete.")
@@ -427,7 +428,7 @@ func (m *mission) countProof(ctx context.Context, p planView) error {
 	}
 	counted := m.h.counted(ctx, all)
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.id)
+		rec, err := tx.Mission(m.st.ID)
 		if err != nil {
 			return err
 		}
@@ -477,10 +478,4 @@ func (h *Host) addressOf(ctx context.Context, t centurion.Task) string {
 		return ""
 	}
 	return rec.Metadata.Address
-}
-
-// proofFacts is what the end of a mission tells of its items.
-func proofFacts(m centurion.Mission, d *event.MissionEnd) {
-	d.Verified, d.Unverified, d.Unproven, d.Flaky, d.Reviewed = m.Verified, m.Unverified, m.Unproven, m.Flaky, m.Reviewed
-	d.Evidence = cmp.Or(m.Evidence, centurion.EvidenceNone)
 }

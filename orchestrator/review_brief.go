@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/store"
 )
 
@@ -62,14 +63,14 @@ func (m *mission) reviewBefore(ctx context.Context, b *strings.Builder, t centur
 	var last centurion.Task
 	for _, o := range tasks { // oldest first
 		same := o.ID != t.ID && o.Agent == agents.Reviewer && o.Item == t.Item && o.Reviews == t.Reviews
-		if same && o.Status == centurion.TaskCompleted && !judgesNothing(o.Agent, o.Status, o.Result) {
+		if same && o.Status == centurion.TaskCompleted && !state.JudgesNothing(o.Agent, o.Status, o.Result) {
 			last = o
 		}
 	}
 	if last.ID == "" {
 		return since, nil
 	}
-	fmt.Fprintf(b, "\n# What the review before yours found\n\n%s\n", firstLines(last.Result, 20, 2000))
+	fmt.Fprintf(b, "\n# What the review before yours found\n\n%s\n", state.FirstLines(last.Result, 20, 2000))
 	if !m.isolated() {
 		return since, nil
 	}
@@ -279,7 +280,7 @@ func returnReasons(all []event.ReturnData) string {
 			event.ReturnedVerdict:  "its answer had no verdict",
 		}[d.Cause]
 		if why == "" {
-			why = firstLines(d.Reason, 1, 100)
+			why = state.FirstLines(d.Reason, 1, 100)
 		}
 		if !slices.Contains(out, why) {
 			out = append(out, why)

@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/state"
 	"centurion/workspace/todo"
 )
 
@@ -18,7 +19,7 @@ func (p planView) nextReview(id string, tasks []centurion.Task, own time.Time) (
 	}
 	if t := p.reviewer(id, tasks, own); t != nil {
 		by, when = reviewName(*t), "now"
-		if waits(*t) {
+		if state.Waits(*t) {
 			when = "when it begins"
 			if unmet := p.unmetBut(by, id); len(unmet) > 0 {
 				when = "after " + strings.Join(unmet, ", ")

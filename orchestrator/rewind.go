@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/workspace"
 )
@@ -120,7 +121,7 @@ func rewind(tx *store.Tx, session, to, mark, plan string) (Rewound, error) {
 	if err != nil || session != m.Session || !m.Status.Ended() && m.Status != centurion.MissionFailed {
 		return r, err
 	}
-	m, err = moveMission(tx, m.ID, centurion.MissionPaused, rewound, func(m *centurion.Mission) {
+	m, err = state.MoveMission(tx, m.ID, centurion.MissionPaused, rewound, func(m *centurion.Mission) {
 		m.Stands(centurion.Mission{Status: m.Status, Reason: m.Reason})
 		m.Todo = plan
 	})
@@ -329,7 +330,7 @@ func (m *mission) sayBranch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mission, err := m.h.cfg.Store.Mission(ctx, m.id)
+	mission, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	switch {
 	case err != nil:
 		return err

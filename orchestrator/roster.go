@@ -11,7 +11,7 @@ import (
 // wakes returns the agent that a session belongs to. A session whose agent is gone does not become another one's: the
 // error has centurion.KindConfig and names the file that is missing.
 func (m *mission) wakes(rec centurion.Session) (agents.Agent, error) {
-	agent, err := m.cast().Get(rec.Agent)
+	agent, err := m.st.Cast.Get(rec.Agent)
 	if err != nil {
 		e := &centurion.Error{Op: "open session " + rec.ID, Kind: centurion.KindConfig, Err: err, Hint: "define the agent again, then `centurion resume`"}
 		if f := rec.Metadata.AgentFile; f != "" {

@@ -313,7 +313,7 @@ func TestNothingIsHeldAfterTheEnd(t *testing.T) {
 				r.host.mu.Lock()
 				living := r.host.missions[m.ID]
 				r.host.mu.Unlock()
-				equal(t, "tasks that live", len(living.runsNow()), 1) // the reviewer
+				equal(t, "tasks that live", len(living.st.Runs()), 1) // the reviewer
 				living.mu.Lock()
 				equal(t, "conversations", len(living.convs), 2)
 				living.mu.Unlock()

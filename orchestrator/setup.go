@@ -18,7 +18,7 @@ func (m *mission) mayPrepare(ctx context.Context) error {
 	if g.prepared {
 		return nil
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (m *mission) mayPrepare(ctx context.Context) error {
 		}
 	}
 	if note != "" {
-		if err := m.tell(ctx, func(d *event.MissionData) { d.Note = note }); err != nil {
+		if err := m.st.Tell(ctx, func(d *event.MissionData) { d.Note = note }); err != nil {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func (m *mission) tellNoCheckout(ctx context.Context, cause error) error {
 	if told {
 		return nil
 	}
-	return m.tell(ctx, func(d *event.MissionData) { d.Note = note })
+	return m.st.Tell(ctx, func(d *event.MissionData) { d.Note = note })
 }
 
 // hasCheckout says that one could be had: what kept the ones before it back is over.

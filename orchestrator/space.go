@@ -14,7 +14,7 @@ var errSpace = errors.New("there is space again")
 
 // fullDisk returns the error of a disk that made the mission stop, or nil if something else did.
 func (m *mission) fullDisk(err error, v verdict) error {
-	for _, e := range []error{v.err, err, context.Cause(m.ctx)} {
+	for _, e := range []error{v.err, err, context.Cause(m.st.Ctx)} {
 		if centurion.KindOf(e) == centurion.KindDisk {
 			return e
 		}
@@ -31,8 +31,8 @@ const (
 // awaitSpace waits until the state and the project can be written again and reports whether the mission may go on. It
 // stands still meanwhile, which is told to whoever asks or watches; it cannot be written down.
 func (h *Host) awaitSpace(m *mission, cause error) bool {
-	h.suspend(m.id, "waiting for space: "+cause.Error())
-	defer h.suspend(m.id, "")
+	h.suspend(m.st.ID, "waiting for space: "+cause.Error())
+	defer h.suspend(m.st.ID, "")
 	h.publish(m, "waiting for space: "+cause.Error())
 	var over <-chan time.Time
 	if h.cfg.DiskWait > 0 {
@@ -72,6 +72,6 @@ func (h *Host) publish(m *mission, reason string) {
 	if h.cfg.Publish == nil {
 		return
 	}
-	h.cfg.Publish(centurion.Event{Time: centurion.Now(), Type: centurion.EventMissionUpdated, Mission: m.id,
+	h.cfg.Publish(centurion.Event{Time: centurion.Now(), Type: centurion.EventMissionUpdated, Mission: m.st.ID,
 		After: h.cfg.Store.LastSeq(), Data: event.Data(event.MissionData{Status: centurion.MissionPaused, Reason: reason})})
 }

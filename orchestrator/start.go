@@ -10,6 +10,7 @@ import (
 	"centurion/agents"
 	"centurion/agents/instructions"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
 )
@@ -33,7 +34,7 @@ func (h *Host) recordStart(ctx context.Context, o opening) error {
 		if err := tx.PutMission(&m); err != nil {
 			return err
 		}
-		d := living(m)
+		d := state.Living(m)
 		d.Note = o.note
 		if _, err := tx.Append(centurion.Event{Type: centurion.EventMissionStarted, Mission: m.ID, Session: rec.ID,
 			Data: event.Data(d)}); err != nil {
@@ -86,7 +87,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 		return centurion.Mission{}, err
 	}
 	var listed string
-	if !alone(opts.Profile) { // what one request of a person is about need not be the project
+	if !state.Alone(opts.Profile) { // what one request of a person is about need not be the project
 		listed = h.projectFiles(ctx, agent, isolation)
 	}
 	h.starting.Lock()
@@ -94,7 +95,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	var plan claim
 	var earlier string
 	var given []centurion.Given
-	if alone(opts.Profile) { // there is no plan, and whoever answers one request needs no notes of another
+	if state.Alone(opts.Profile) { // there is no plan, and whoever answers one request needs no notes of another
 		status = centurion.MissionRunning
 	} else {
 		if plan, err = h.claimTodo(ctx, opts.Plan); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/verify"
 	"centurion/workspace/todo"
@@ -61,11 +62,6 @@ func (m *mission) state(ctx context.Context, p planView, tasks []centurion.Task)
 	return s, err
 }
 
-// waits reports whether a living task has not begun, or waits for others.
-func waits(t centurion.Task) bool {
-	return t.Status == centurion.TaskQueued || t.Status == centurion.TaskWaiting
-}
-
 // counts tells of an item what its task does, from the moment in which it was delegated: its mark follows when its task
 // begins. The items whose task waits are counted apart.
 func (s planState) counts() (c todo.Counts, waiting int) {
@@ -76,19 +72,19 @@ func (s planState) counts() (c todo.Counts, waiting int) {
 			continue
 		}
 		switch mark := s.p.doc.Status(id); {
-		case mark == todo.Open && waits(t):
+		case mark == todo.Open && state.Waits(t):
 			c.Open--
 			waiting++
 		case mark == todo.Open:
 			c.Open--
 			c.Running++
-		case mark == todo.Blocked && waits(t): // the question about it waits for its answer, or has it and the task for its turn
+		case mark == todo.Blocked && state.Waits(t): // the question about it waits for its answer, or has it and the task for its turn
 			c.Blocked--
 			waiting++
 		case mark == todo.Blocked:
 			c.Blocked--
 			c.Running++
-		case mark == todo.Running && waits(t):
+		case mark == todo.Running && state.Waits(t):
 			c.Running--
 			waiting++
 		}
@@ -109,11 +105,11 @@ func (s planState) unproven() (out []string) {
 // failedReview reports whether the newest task of an item is a review that has found faults, and nothing was done since.
 func (s planState) failedReview(id string) bool {
 	last, ok := s.newest[id]
-	if !ok || last.Reviews || !rejects(last.Agent, last.Status, last.Result) || s.own.After(last.Ended.Time) {
+	if !ok || last.Reviews || !state.Rejects(last.Agent, last.Status, last.Result) || s.own.After(last.Ended.Time) {
 		return false
 	}
 	return !slices.ContainsFunc(s.tasks, func(t centurion.Task) bool {
-		return t.ID != last.ID && t.Status.Ended() && !rejects(t.Agent, t.Status, t.Result) && workEnded(t).After(last.Ended.Time)
+		return t.ID != last.ID && t.Status.Ended() && !state.Rejects(t.Agent, t.Status, t.Result) && workEnded(t).After(last.Ended.Time)
 	})
 }
 
@@ -298,7 +294,7 @@ func (m *mission) hasClaimed() bool {
 // answersTo returns what a person has answered to the newest question about each task, by task: the Commander reads it before the
 // task has ended, as it may change what else is to be done.
 func (m *mission) answersTo(ctx context.Context) (map[string]string, error) {
-	asks, err := m.h.cfg.Store.Asks(ctx, m.id, false)
+	asks, err := m.h.cfg.Store.Asks(ctx, m.st.ID, false)
 	out := map[string]string{}
 	for _, a := range asks {
 		switch {
@@ -314,13 +310,13 @@ func (m *mission) answersTo(ctx context.Context) (map[string]string, error) {
 
 // missionStatus is what the Commander sees at the very end of a request: where the plan stands, what is spent.
 func (m *mission) missionStatus() string {
-	ctx := m.ctx
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	ctx := m.st.Ctx
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil || !rec.HadItems {
 		return ""
 	}
 	var b strings.Builder
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id) // read once: what is counted and what is listed are the same
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID) // read once: what is counted and what is listed are the same
 	if err != nil {
 		return ""
 	}

@@ -272,7 +272,7 @@ func TestStatusNamesWhoHoldsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mission{}
+	m := unbegun(t)
 	m.claims.Take("T2", []string{"stats/**"})
 	m.claims.Settle("T2", []string{"main.go"})
 	s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T2": {ID: "tsk_2", Item: "T2", Agent: "worker", Status: centurion.TaskRunning}},
@@ -339,7 +339,7 @@ func TestRemarks(t *testing.T) {
 		"reviewed":          {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n  - after: T6\n", nil},
 		"reviewed with all": {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n", nil},
 	} {
-		m := &mission{}
+		m := unbegun(t)
 		if got := m.remarks(plan(test.before), plan(test.after)); strings.Join(got, "\n") != strings.Join(test.want, "\n") {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"centurion"
+	"centurion/orchestrator/state"
 	"centurion/store"
 )
 
@@ -57,12 +58,12 @@ func (h *Host) Abort(ctx context.Context, id, reason string) error {
 	c := m.conversation(to.session)
 	switch {
 	case c == nil && to.task == "":
-		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "mission " + m.id + " has only just begun", Hint: "try again"}
+		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "mission " + m.st.ID + " has only just begun", Hint: "try again"}
 	case c == nil:
 		return m.abortTask(ctx, to.task, cause)
 	}
 	ended := c.live.abort(cause)
-	m.notify()
+	m.st.Notify()
 	if ended == nil {
 		if to.task != "" { // it waits for its children, or its work is checked
 			return m.abortTask(ctx, to.task, cause)
@@ -124,7 +125,7 @@ func (h *Host) Proceed(id string) {
 			c.live.mu.Unlock()
 		}
 	}
-	m.notify()
+	m.st.Notify()
 }
 
 // Stop ends a session with everything that it has started: its turn, its tool calls and background commands with their
@@ -163,13 +164,11 @@ func (h *Host) stopFamily(ctx context.Context, to receiver, reason string) error
 		}
 		m := h.running(to.mission)
 		if m != nil { // all of them first, so that none waits for another
-			m.mu.Lock()
 			for _, id := range living {
-				if r := m.runs[id]; r != nil {
-					r.cancel(&centurion.Error{Kind: centurion.KindCancelled, Msg: reason})
+				if r := m.st.Run(id); r != nil {
+					r.Cancel(&centurion.Error{Kind: centurion.KindCancelled, Msg: reason})
 				}
 			}
-			m.mu.Unlock()
 		}
 		for _, id := range living {
 			end := h.endTask
@@ -191,8 +190,8 @@ func (h *Host) family(ctx context.Context, to receiver) ([]string, error) {
 	}
 	runs := map[string]bool{}
 	if m := h.running(to.mission); m != nil {
-		for _, r := range m.runsNow() {
-			runs[r.id] = true
+		for _, r := range m.st.Runs() {
+			runs[r.ID] = true
 		}
 	}
 	var living []string
@@ -273,12 +272,12 @@ func (h *Host) endTask(ctx context.Context, id, reason string) error {
 			return err
 		}
 		told := t.Status.Ended()
-		t, err = moveTask(tx, id, centurion.TaskCancelled, func(t *centurion.Task) {
+		t, err = state.MoveTask(tx, id, centurion.TaskCancelled, func(t *centurion.Task) {
 			t.Error = &centurion.TaskError{Kind: centurion.KindCancelled, Message: reason}
 		})
 		if err != nil || told {
 			return err
 		}
-		return deliver(tx, t, true)
+		return state.Deliver(tx, t, true)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,6 +11,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/loop"
+	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
 	"centurion/tools"
@@ -46,7 +46,7 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 	}
 	none := &stuckError{&centurion.Error{Kind: centurion.KindVerify, Msg: short,
 		Hint: "resume it with what would help, hand it out anew, or ask the person"}}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return "", err
 	}
@@ -61,21 +61,21 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 	if err != nil {
 		return "", err
 	}
-	call := &tools.Call{Session: c.id(), Task: c.task.id, Message: newest, ID: stuckCall}
+	call := &tools.Call{Session: c.id(), Task: c.task.ID, Message: newest, ID: stuckCall}
 	asked, found, err := m.asked(ctx, call)
 	if err != nil {
 		return "", err
 	}
 	if !found || asked.Answered.IsZero() { // one that was answered while nobody worked on it goes on, and is not blocked
-		if err := m.markItem(ctx, c.task.item, markBlocked); err != nil {
+		if err := m.markItem(ctx, c.task.Item, markBlocked); err != nil {
 			return "", err
 		}
 	}
 	if !found && first || rec.Options.Ask != "ask" {
 		return "", none
 	}
-	title, item := "task "+c.task.name, c.task.item
-	if t := c.task.now.Load(); t != nil {
+	title, item := "task "+c.task.Name, c.task.Item
+	if t := c.task.Now.Load(); t != nil {
 		title = strings.TrimSpace(t.Item + " " + t.Title)
 	}
 	answer, err := asker{c}.AskPerson(ctx, call,
@@ -99,25 +99,25 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 }
 
 // firstEnd reports whether no task of the same item, or of the same session, has ended like this before.
-func (m *mission) firstEnd(ctx context.Context, r *taskRun) (bool, error) {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+func (m *mission) firstEnd(ctx context.Context, r *state.Run) (bool, error) {
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return false, err
 	}
-	i := slices.IndexFunc(tasks, func(t centurion.Task) bool { return t.ID == r.id })
+	i := slices.IndexFunc(tasks, func(t centurion.Task) bool { return t.ID == r.ID })
 	return !slices.ContainsFunc(tasks, func(t centurion.Task) bool {
-		same := i >= 0 && t.Session == tasks[i].Session || t.Item != "" && t.Item == r.item
-		return t.ID != r.id && same && t.Status == centurion.TaskBlocked && t.Error != nil && t.Error.Kind == centurion.KindVerify
+		same := i >= 0 && t.Session == tasks[i].Session || t.Item != "" && t.Item == r.Item
+		return t.ID != r.ID && same && t.Status == centurion.TaskBlocked && t.Error != nil && t.Error.Kind == centurion.KindVerify
 	}), nil
 }
 
 // unfinished holds back the work of an agent that says that it is stuck, where no check of the item could show otherwise: what
 // it has written is half of something, and its item is not done. Where the item has checks, what they prove decides, and stuck is true.
 func (m *mission) unfinished(ctx context.Context, c *conversation, said string) (stuck bool, back *rejection, err error) {
-	if !givesUp(said) || c.task.item == "" {
+	if !givesUp(said) || c.task.Item == "" {
 		return false, nil, nil
 	}
-	t, err := m.h.cfg.Store.Task(ctx, c.task.id)
+	t, err := m.h.cfg.Store.Task(ctx, c.task.ID)
 	if err != nil || t.Reviews {
 		return false, nil, err // a review's item is the work of others
 	}
@@ -159,10 +159,10 @@ func stuckOn(l *landing, r centurion.Receipt) *rejection {
 // onlyAsks holds back the work of an agent that has changed nothing for its item and whose last text is a question: nobody reads it there, and
 // the item is not done. It is told so once, which is no return of its work; if it asks again, whoever has handed the item out decides.
 func (m *mission) onlyAsks(ctx context.Context, c *conversation, said string) (*rejection, error) {
-	if c.task.item == "" || !mayChange(c) || givesUp(said) || !loop.Asks(said) {
+	if c.task.Item == "" || !mayChange(c) || givesUp(said) || !loop.Asks(said) {
 		return nil, nil
 	}
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (m *mission) onlyAsks(ctx context.Context, c *conversation, said string) (*
 			return nil, nil
 		}
 	}
-	told, err := m.returnsOf(ctx, store.EventQuery{Task: c.task.id})
+	told, err := m.returnsOf(ctx, store.EventQuery{Task: c.task.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func isStuck(err error) bool {
 // person is asked what the mission's own agent should do. Who has delegated a task is told, and hears with a sub-agent's end that it has failed.
 func (c *conversation) noHeadway(stuck *session.StuckError) error {
 	if c.task == nil {
-		return &errBlocked{fmt.Sprintf("The %s %s. What should it do?", c.agent.Name, inWords(stuck.Did()))}
+		return &state.Blocked{Question: fmt.Sprintf("The %s %s. What should it do?", c.agent.Name, state.InWords(stuck.Did()))}
 	}
 	if c.sess.Record().Metadata.Tools != nil {
 		return stuck
@@ -232,13 +232,3 @@ func (c *conversation) noHeadway(stuck *session.StuckError) error {
 	return &stuckError{&centurion.Error{Kind: centurion.KindTimeout, Msg: centurion.Clip(stuck.Error(), 2000),
 		Hint: "set the item to open with update_todo and hand it out again with what would help, or ask the person"}}
 }
-
-// inWords is what an agent was told, for a person: one line, without the calls that were spelled out for it.
-func inWords(said string) string {
-	said = spelledCall.ReplaceAllString(said, "")
-	said = strings.ReplaceAll(strings.ReplaceAll(said, ":\n- ", ": "), "\n- ", "; ")
-	return strings.TrimRight(centurion.Clip(strings.Join(strings.Fields(said), " "), 400), ".;: ")
-}
-
-// spelledCall is a call of a tool with its arguments as JSON, and what leads up to it.
-var spelledCall = regexp.MustCompile(`[:;,]?\s*\(?\b[a-z]+(?:_[a-z]+)+ \{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}\)?`)

@@ -10,6 +10,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/orchestrator/pulse"
+	"centurion/orchestrator/state"
 	"centurion/text"
 	"centurion/tools"
 )
@@ -52,7 +53,7 @@ func (s subAgents) Spawn(ctx context.Context, call *tools.Call, want tools.SubAg
 	if err := (gate{c}).mayStart(ctx, call, c.agent.Name, title); err != nil {
 		return centurion.Task{}, err
 	}
-	return c.m.record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: c.m.id, Parent: c.id(), Call: key,
+	return c.m.record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: c.m.st.ID, Parent: c.id(), Call: key,
 		Agent: c.agent.Name, Title: title, Prompt: want.Prompt, Created: centurion.Now(), Budget: c.m.h.cfg.TaskBudget,
 		Sub: &centurion.SubAgent{Tools: held, Model: want.Model, System: want.System}}, call.Begun)
 }
@@ -60,9 +61,7 @@ func (s subAgents) Spawn(ctx context.Context, call *tools.Call, want tools.SubAg
 // Join waits for the end of a sub-agent, sees to it that it has one, and gathers what there is to tell of it.
 func (s subAgents) Join(ctx context.Context, _ *tools.Call, id string) (tools.SubReport, error) {
 	m := s.c.m
-	m.mu.Lock()
-	r := m.runs[id]
-	m.mu.Unlock()
+	r := m.st.Run(id)
 	if r != nil {
 		defer s.c.pulse.Attend(id)()
 		if err := s.c.leave(ctx, "sub-agent "+id); err != nil {
@@ -80,41 +79,41 @@ func (s subAgents) Join(ctx context.Context, _ *tools.Call, id string) (tools.Su
 
 // attendSubAgent returns when a sub-agent has ended. It ends it itself when its parent's turn ends, unless that is because
 // the mission stops and takes everything with it, and when nothing has come from it for too long.
-func (m *mission) attendSubAgent(ctx context.Context, r *taskRun) {
+func (m *mission) attendSubAgent(ctx context.Context, r *state.Run) {
 	limit := m.h.cfg.SubAgentIdle
 	for stopped := ctx.Done(); ; {
 		wait := m.h.cfg.PollInterval
-		if s := m.subAgentSigns(r.id); s.Turn && !s.Waits { // nor does the clock run while it waits for another's word or end
+		if s := m.subAgentSigns(r.ID); s.Turn && !s.Waits { // nor does the clock run while it waits for another's word or end
 			wait = limit - s.Silent
 			if s.Asking {
 				wait += idleGrace
 			}
 			if wait <= 0 {
-				r.cancel(&centurion.Error{Kind: centurion.KindTimeout,
+				r.Cancel(&centurion.Error{Kind: centurion.KindTimeout,
 					Msg:  fmt.Sprintf("nothing has come from it for %s, since %s", text.Took(limit), s.Did),
 					Hint: "give it a smaller task, or raise sub_agent_idle"})
-				<-r.done // its processes have ended then, too
+				<-r.Done // its processes have ended then, too
 				return
 			}
 		}
 		began := time.Now()
 		timer := time.NewTimer(wait)
 		select {
-		case <-r.done:
+		case <-r.Done:
 		case <-timer.C:
 			if late := time.Since(began) - wait; late > standstill { // the machine slept, and so did the sub-agent
-				m.forgiveSubAgent(r.id)
+				m.forgiveSubAgent(r.ID)
 			}
 		case <-stopped:
 			stopped = nil // once
-			if m.ctx.Err() == nil {
-				r.cancel(&centurion.Error{Kind: centurion.KindCancelled, Msg: "the turn of the agent that started it was stopped"})
+			if m.st.Ctx.Err() == nil {
+				r.Cancel(&centurion.Error{Kind: centurion.KindCancelled, Msg: "the turn of the agent that started it was stopped"})
 			}
-			<-r.done
+			<-r.Done
 		}
 		timer.Stop()
 		select {
-		case <-r.done:
+		case <-r.Done:
 			return
 		default:
 		}
@@ -143,7 +142,7 @@ func (m *mission) conversationOf(task string) *conversation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range m.convs {
-		if c.task != nil && c.task.id == task {
+		if c.task != nil && c.task.ID == task {
 			return c
 		}
 	}
@@ -167,7 +166,7 @@ func (m *mission) subReport(ctx context.Context, id string) (tools.SubReport, er
 	messages, err := m.h.cfg.Store.Messages(ctx, t.Session)
 	rep.Calls = tools.SubCalls(messages)
 	if t.Result == "" && t.Status != centurion.TaskCompleted {
-		rep.Task.Result, err = m.lastText(ctx, t.Session)
+		rep.Task.Result, err = m.st.LastText(ctx, t.Session)
 	}
 	return rep, err
 }
@@ -180,26 +179,6 @@ func (h *Host) cast(profile string) *agents.Cast {
 	return h.cfg.Cast
 }
 
-// cast returns the agents of the mission's profile.
-func (m *mission) cast() *agents.Cast { return m.h.cast(m.profile) }
-
-// alone reports whether one agent works without plan and proof, for the person who reads its answer.
-func alone(profile string) bool { return profile == agents.ProfileAssistant }
-
-// carriesOut returns the agent of a task as it carries the task out.
-func (m *mission) carriesOut(t centurion.Task) (agents.Agent, error) {
-	a, err := m.cast().Get(t.Agent) // as it was found when it was delegated to
-	switch {
-	case err != nil:
-		return a, err
-	case t.Sub == nil:
-		return a.ForTask(), nil
-	}
-	a = a.SubAgent(t.Sub.Tools, t.Sub.System)
-	a.Model = t.Sub.Model
-	return a, nil
-}
-
 // checkProfile refuses a profile that there is not, and what a profile has not.
 func checkProfile(opts centurion.MissionOptions) error {
 	known := []string{agents.ProfileMission, agents.ProfileAssistant}
@@ -210,11 +189,11 @@ func checkProfile(opts centurion.MissionOptions) error {
 			e.Hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		return e
-	case alone(opts.Profile) && opts.PlanOnly:
+	case state.Alone(opts.Profile) && opts.PlanOnly:
 		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant makes no plans", Hint: "take --profile mission, or ask it for a plan in words"}
-	case alone(opts.Profile) && opts.Plan != "":
+	case state.Alone(opts.Profile) && opts.Plan != "":
 		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant carries out no plans", Hint: "leave out --plan, or use --profile mission"}
-	case alone(opts.Profile) && opts.Level > 0:
+	case state.Alone(opts.Profile) && opts.Level > 0:
 		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant knows no levels", Hint: "leave out --level, or take --profile mission"}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/orchestrator/state"
 	"centurion/provider"
 	"centurion/store"
 )
@@ -32,26 +33,26 @@ func (c *conversation) Before(ctx context.Context) ([]centurion.Message, error) 
 
 // Spent adds the cost of an answer to the task and the mission.
 func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
-	rec, err := tx.Mission(c.m.id)
+	rec, err := tx.Mission(c.m.st.ID)
 	if err != nil {
 		return err
 	}
 	rec.Usage = rec.Usage.Plus(u)
 	rec.Rounds++
-	rec.ElapsedMS = c.m.elapsed()
+	rec.ElapsedMS = c.m.st.Elapsed()
 	rec.Updated = centurion.Now()
 	var t centurion.Task
 	if c.task != nil {
-		if t, err = tx.Task(c.task.id); err != nil {
+		if t, err = tx.Task(c.task.ID); err != nil {
 			return err
 		}
-		t = c.task.spend(t, u)
+		t = c.task.Spend(t, u)
 	}
 	rec.Reserved = c.m.reserves.Settle(c.account(), rec, t)
 	if err := tx.PutMission(&rec); err != nil {
 		return err
 	}
-	c.m.spent.Store(&rec)
+	c.m.st.Spent.Store(&rec)
 	if u.Tokens.Total() > 0 && !c.sess.Compacting() { // a request that failed, or for a summary, has told nobody anything
 		c.m.background.heard(c.id())
 		c.over.heard()
@@ -69,7 +70,7 @@ func (c *conversation) changed(tx *store.Tx, files []string) error {
 		c.m.wrote.Store(true)
 		return nil
 	}
-	t, err := tx.Task(c.task.id)
+	t, err := tx.Task(c.task.ID)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (c *conversation) Consume(tx *store.Tx, message string, tasks []string) err
 			if err != nil {
 				return err
 			}
-			if err := take(tx, d, t, message); err != nil {
+			if err := state.Take(tx, d, t, message); err != nil {
 				return err
 			}
 		}
@@ -130,7 +131,7 @@ func (c *conversation) Status() string {
 		return strings.TrimSpace(strings.TrimRight(c.m.missionStatus()+"\n"+c.m.whoElse("", c.id())+c.overlong(), "\n") + "\n" + c.m.background.news(c.id()))
 	}
 	var b strings.Builder
-	b.WriteString(c.task.left())
+	b.WriteString(c.task.Left())
 	b.WriteString(c.m.whoElse(c.holder, c.id()))
 	if long := c.overlong(); long != "" {
 		b.WriteString(long + "\n")

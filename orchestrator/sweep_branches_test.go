@@ -60,7 +60,9 @@ func TestMergedBranchesAreSwept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		(&mission{h: r.host, id: m.ID, ground: &ground{repo: repo}}).sweepBranches(r.ctx)
+		idle := r.unbegun(m.ID)
+		idle.ground = &ground{repo: repo}
+		idle.sweepBranches(r.ctx)
 		return left()
 	}
 	equal(t, "a mission of one host", len(sweep(1)), 6)

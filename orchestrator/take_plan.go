@@ -7,6 +7,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/workspace/todo"
 )
 
@@ -15,8 +16,8 @@ var errHasPlan = errors.New("there is a plan")
 
 // takePlan writes the plan that stands in a planner's answer to the mission's todo list, if the planner ended well, was
 // not asked by another planner, and nobody has written one, and returns what its parent has to know of that, or "".
-func (m *mission) takePlan(ctx context.Context, r *taskRun, status centurion.TaskStatus, answer string) string {
-	if status != centurion.TaskCompleted || r.agent != agents.Planner || r.now.Load().Parent != m.root.id() || m.fences.check(r.id, r.attempt) != nil {
+func (m *mission) takePlan(ctx context.Context, r *state.Run, status centurion.TaskStatus, answer string) string {
+	if status != centurion.TaskCompleted || r.Agent != agents.Planner || r.Now.Load().Parent != m.root.id() || m.st.Fences.Check(r.ID, r.Attempt) != nil {
 		return ""
 	}
 	if p, err := m.plan(); err != nil || len(p.items()) > 0 {
@@ -39,7 +40,7 @@ func (m *mission) takePlan(ctx context.Context, r *taskRun, status centurion.Tas
 		return "The host could not take the list above over: " + err.Error() + ". Write it with update_todo."
 	}
 	note := centurion.Count(doc.Counts().Total(), "item") + " taken from the planner's answer into the todo list"
-	if err := errors.Join(m.tellTodo(ctx), m.tell(ctx, func(x *event.MissionData) { x.Note = note })); err != nil {
+	if err := errors.Join(m.tellTodo(ctx), m.st.Tell(ctx, func(x *event.MissionData) { x.Note = note })); err != nil {
 		return "" // the list is written, and told when the mission is looked at next
 	}
 	return "The planner had not written the list itself: the host has taken it over.\n" + outline(doc)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"centurion"
 	"centurion/agents"
@@ -15,64 +13,34 @@ import (
 	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/orchestrator/slots"
+	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
 )
 
-// taskRun is one living task. Its goroutine owns everything but cancel and done.
-type taskRun struct {
-	id      string
-	item    string
-	name    string // what people and agents call it
-	agent   string
-	attempt int             // the fencing number of the attempt that runs; the goroutine's own
-	ctx     context.Context // ends with the task
-	cancel  context.CancelCauseFunc
-	place   *slots.Place  // among the launches that wait; nil while the task waits for something else
-	done    chan struct{} // closed when the task has ended and its end is recorded
-
-	own     centurion.ModelRef // what its session is given, and why it begins with another one; known once it has a slot
-	instead string
-
-	now     atomic.Pointer[centurion.Task] // as it was recorded after the newest answer
-	awaited atomic.Int32                   // tool calls of its parent that wait for its end
-	working atomic.Bool                    // an attempt of this run has begun
-	refused atomic.Bool                    // it wanted more tool calls than its own budget has
-	account string                         // its name among the reserves
-	covered bool                           // what it needs at its start is reserved
-	before  int64                          // milliseconds at work before the attempt that runs
-	begun   time.Time                      // the attempt that runs
-}
-
 // launch starts the goroutine of a recorded task.
 func (m *mission) launch(t centurion.Task) {
-	ctx, cancel := context.WithCancelCause(m.ctx)
-	r := &taskRun{id: t.ID, item: t.Item, name: t.Name(), agent: t.Agent, ctx: ctx, cancel: cancel, done: make(chan struct{})}
-	r.place = m.slots.Join(r.agent) // now: tasks are launched in the order in which they were delegated
-	r.now.Store(&t)
-	r.before = t.ElapsedMS
-	r.account, r.covered = m.reserves.Spawn(t, m.portion(t))
-	m.mu.Lock()
-	m.runs[t.ID] = r
-	m.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(m.st.Ctx)
+	r := &state.Run{ID: t.ID, Item: t.Item, Name: t.Name(), Agent: t.Agent, Ctx: ctx, Cancel: cancel, Done: make(chan struct{})}
+	r.Place = m.slots.Join(r.Agent) // now: tasks are launched in the order in which they were delegated
+	r.Now.Store(&t)
+	r.Before = t.ElapsedMS
+	r.Account, r.Covered = m.reserves.Spawn(t, m.portion(t))
+	m.st.Add(r)
 	m.h.watchTask()
 	m.tasks.Go("task "+t.ID, func() (err error) {
 		defer func() {
 			cancel(nil)
-			m.mu.Lock()
-			if m.runs[t.ID] == r { // otherwise a newer one is at work
-				delete(m.runs, t.ID)
-			}
-			m.mu.Unlock()
+			m.st.Drop(r)
 			m.claims.Drop(t.Name())
-			m.reserves.Close(r.account)
-			close(r.done)
-			m.notify()
+			m.reserves.Close(r.Account)
+			close(r.Done)
+			m.st.Notify()
 			err = errors.Join(err, m.h.unwatchTask())
 		}()
-		err = guard.Call("task "+r.name, func() error { return m.runTask(ctx, r) })
+		err = guard.Call("task "+r.Name, func() error { return m.runTask(ctx, r) })
 		if err != nil {
-			m.end(err) // nobody would ever hear of the task's end
+			m.st.End(err) // nobody would ever hear of the task's end
 		}
 		return err
 	})
@@ -80,10 +48,10 @@ func (m *mission) launch(t centurion.Task) {
 
 // runTask works on a task until it has ended, or until the mission stops. An error means that the end could not be
 // recorded.
-func (m *mission) runTask(ctx context.Context, r *taskRun) error {
-	defer func() { r.place.Leave() }()
+func (m *mission) runTask(ctx context.Context, r *state.Run) error {
+	defer func() { r.Place.Leave() }()
 	var out session.Outcome
-	err := guard.Call("task "+r.name, func() (err error) {
+	err := guard.Call("task "+r.Name, func() (err error) {
 		if err = m.cover(ctx, r); err == nil {
 			err = m.ready(ctx, r)
 		}
@@ -97,25 +65,25 @@ func (m *mission) runTask(ctx context.Context, r *taskRun) error {
 
 // ready waits until the task may be launched: its plan is accepted, its item's predecessors are done, and nobody else
 // holds its files. What it waits for stands in the task.
-func (m *mission) ready(ctx context.Context, r *taskRun) error {
+func (m *mission) ready(ctx context.Context, r *state.Run) error {
 	told := ""
 	for {
-		changed := m.change()
+		changed := m.st.Change()
 		why, err := m.obstacle(ctx, r)
 		if err != nil || why == "" {
 			return err
 		}
-		r.place.Leave()
-		r.place = nil
+		r.Place.Leave()
+		r.Place = nil
 		if why != told {
-			if err := m.moveRun(ctx, r, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why }); err != nil {
+			if err := m.st.MoveRun(ctx, r, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why }); err != nil {
 				return err
 			}
 			told = why
 		}
-		m.reserves.Rest(r.account)
-		err = m.await(ctx, changed, 0)
-		m.reserves.Wake(r.account)
+		m.reserves.Rest(r.Account)
+		err = m.st.Await(ctx, changed, 0)
+		m.reserves.Wake(r.Account)
 		if err != nil {
 			return err
 		}
@@ -124,23 +92,23 @@ func (m *mission) ready(ctx context.Context, r *taskRun) error {
 
 // attempt runs the task's session to its end and checks the outcome, sending it back to its worker a bounded number of
 // times.
-func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, error) {
-	if r.place == nil {
-		r.place = m.slots.Join(r.agent)
-		if err := m.moveRun(ctx, r, centurion.TaskQueued, nil); err != nil {
+func (m *mission) attempt(ctx context.Context, r *state.Run) (session.Outcome, error) {
+	if r.Place == nil {
+		r.Place = m.slots.Join(r.Agent)
+		if err := m.st.MoveRun(ctx, r, centurion.TaskQueued, nil); err != nil {
 			return session.Outcome{}, err
 		}
 	}
-	sl, err := m.slots.Launch(ctx, r.place, func(ctx context.Context) (ref centurion.ModelRef, err error) {
-		ref, r.own, r.instead, err = m.modelOf(ctx, r.id)
+	sl, err := m.slots.Launch(ctx, r.Place, func(ctx context.Context) (ref centurion.ModelRef, err error) {
+		ref, r.Own, r.Instead, err = m.modelOf(ctx, r.ID)
 		return ref, err
 	})
 	if err != nil {
 		return session.Outcome{}, err
 	}
 	defer sl.Release()
-	m.reserves.Wake(r.account)
-	defer r.timed()()
+	m.reserves.Wake(r.Account)
+	defer r.Timed()()
 	c, t, err := m.startAttempt(ctx, r, sl)
 	if err != nil {
 		return session.Outcome{}, err
@@ -157,7 +125,7 @@ func (m *mission) attempt(ctx context.Context, r *taskRun) (session.Outcome, err
 		back, err := m.accept(ctx, c, &out, returns)
 		files = out.Files
 		said := out.Text
-		out.Text = withLost(r.agent, said, lost)
+		out.Text = withLost(r.Agent, said, lost)
 		if err != nil {
 			return out, err
 		}
@@ -239,7 +207,7 @@ func (c *conversation) toEnd(ctx context.Context) (session.Outcome, error) {
 	var files []string
 	due := c.sess.Due()
 	if !due {
-		text, err := c.m.lastText(ctx, c.id())
+		text, err := c.m.st.LastText(ctx, c.id())
 		if err != nil {
 			return out, err
 		}
@@ -272,7 +240,7 @@ func (c *conversation) awaitChildren(ctx context.Context) (more bool, err error)
 	waits := false
 	defer c.live.wait(WaitChild)()
 	for {
-		changed := c.m.change()
+		changed := c.m.st.Change()
 		running, err := c.children(ctx)
 		if err != nil {
 			return false, err
@@ -293,7 +261,7 @@ func (c *conversation) awaitChildren(ctx context.Context) (more bool, err error)
 			}
 			waits = true
 		}
-		if err := c.m.await(ctx, changed, 0); err != nil {
+		if err := c.m.st.Await(ctx, changed, 0); err != nil {
 			return false, err
 		}
 	}
@@ -304,7 +272,7 @@ func (c *conversation) children(ctx context.Context) (int, error) {
 	if len(c.agent.Delegates) == 0 {
 		return 0, nil
 	}
-	tasks, err := c.m.h.cfg.Store.Tasks(ctx, c.m.id)
+	tasks, err := c.m.h.cfg.Store.Tasks(ctx, c.m.st.ID)
 	n := 0
 	for _, t := range tasks {
 		if t.Parent == c.id() && !t.Status.Ended() {
@@ -315,13 +283,13 @@ func (c *conversation) children(ctx context.Context) (int, error) {
 }
 
 // startAttempt creates or reopens the task's session under the next fencing number and marks its item as running.
-func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slots.Slot) (*conversation, centurion.Task, error) {
-	t, err := m.h.cfg.Store.Task(ctx, r.id)
+func (m *mission) startAttempt(ctx context.Context, r *state.Run, sl *slots.Slot) (*conversation, centurion.Task, error) {
+	t, err := m.h.cfg.Store.Task(ctx, r.ID)
 	if err != nil {
 		return nil, t, err
 	}
-	r.attempt = t.Attempt + 1
-	m.fences.raise(r.id, r.attempt)
+	r.Attempt = t.Attempt + 1
+	m.st.Fences.Raise(r.ID, r.Attempt)
 	if t.Attempt == 0 && t.Agent == agents.Reviewer && m.isolated() {
 		changed, err := m.changedAnything(ctx, centurion.Mission{})
 		if err != nil {
@@ -334,7 +302,7 @@ func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slots.Slot) 
 	} else {
 		err = m.reopenSession(ctx, &t)
 	}
-	r.working.Store(err == nil)
+	r.Working.Store(err == nil)
 	failpoint.Hit(failpoint.AttemptStarted)
 	if err == nil && !t.Reviews {
 		err = m.markItem(ctx, t.Item, markRunning)
@@ -347,13 +315,13 @@ func (m *mission) startAttempt(ctx context.Context, r *taskRun, sl *slots.Slot) 
 		return nil, t, err
 	}
 	c.slot = sl
-	m.notify()
+	m.st.Notify()
 	return c, t, nil
 }
 
 // createSession starts the task's first attempt.
-func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskRun, model centurion.ModelRef) error {
-	agent, err := m.carriesOut(*t)
+func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *state.Run, model centurion.ModelRef) error {
+	agent, err := m.st.CarriesOut(*t)
 	if err != nil {
 		return err
 	}
@@ -376,7 +344,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskR
 		return err
 	}
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		serial, err := tx.NextSerial(m.id, parent.Metadata.Address)
+		serial, err := tx.NextSerial(m.st.ID, parent.Metadata.Address)
 		if err != nil {
 			return err
 		}
@@ -384,9 +352,9 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskR
 		rec := session.New(centurion.Session{Title: t.Title, Agent: agent.Name, Directory: parent.Directory, ParentID: parent.ID,
 			ProjectID: parent.ProjectID, Slug: slug(address), Version: m.h.cfg.Version,
 			Model: &centurion.SessionModel{ID: model.ID, Provider: model.Provider},
-			Metadata: centurion.SessionMeta{Mission: m.id, Task: t.ID, Attempt: 1, Address: address, System: told.system, AgentFile: agent.Source,
-				Roster: m.cast().Roster(agent), Offered: m.h.callable(agent), Skills: told.skills, Given: append(told.given, given...)}}, centurion.Now())
-		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
+			Metadata: centurion.SessionMeta{Mission: m.st.ID, Task: t.ID, Attempt: 1, Address: address, System: told.system, AgentFile: agent.Source,
+				Roster: m.st.Cast.Roster(agent), Offered: m.h.callable(agent), Skills: told.skills, Given: append(told.given, given...)}}, centurion.Now())
+		moved, err := state.MoveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
 			t.Attempt, t.Session, t.Started, t.Verify, t.Unchanged = 1, rec.ID, centurion.Now(), begun.Verify, unchanged
 		})
 		if err != nil {
@@ -399,26 +367,26 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *taskR
 		if t.Sub != nil {
 			rec.Metadata.Tools = t.Sub.Tools
 		}
-		if r.instead != "" {
-			rec.Metadata.OwnModel = &centurion.SessionModel{ID: r.own.ID, Provider: r.own.Provider}
+		if r.Instead != "" {
+			rec.Metadata.OwnModel = &centurion.SessionModel{ID: r.Own.ID, Provider: r.Own.Provider}
 		}
 		if err := session.Create(tx, &rec, centurion.OriginParent, brief+shared); err != nil {
 			return err
 		}
-		if err := forward(tx, t.ID, rec.ID); err != nil || r.instead == "" {
+		if err := state.Forward(tx, t.ID, rec.ID); err != nil || r.Instead == "" {
 			return err
 		}
-		return beganWith(tx, &rec, r.instead)
+		return beganWith(tx, &rec, r.Instead)
 	})
 }
 
 // underWay moves the mission from planning to running when somebody begins to carry the plan out.
 func (m *mission) underWay(tx *store.Tx, agent string) error {
-	rec, err := tx.Mission(m.id)
+	rec, err := tx.Mission(m.st.ID)
 	if err != nil || rec.Status != centurion.MissionPlanning || agent == agents.Planner {
 		return err
 	}
-	_, err = moveMission(tx, m.id, centurion.MissionRunning, "", nil)
+	_, err = state.MoveMission(tx, m.st.ID, centurion.MissionRunning, "", nil)
 	return err
 }
 
@@ -428,7 +396,7 @@ func (m *mission) reopenSession(ctx context.Context, t *centurion.Task) error {
 		return m.resumeSession(ctx, t)
 	}
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		moved, err := moveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) { t.Attempt++ })
+		moved, err := state.MoveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) { t.Attempt++ })
 		if err != nil {
 			return err
 		}

@@ -9,28 +9,29 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/failpoint"
+	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
 )
 
 // endTask records how the task ended, and what its parent has to be told. A task that ended because the mission stops
 // is queued again: it is tried anew when the mission is resumed.
-func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, err error) error {
-	if cause := causeOf(ctx); cause != nil && err != nil {
+func (m *mission) endTask(ctx context.Context, r *state.Run, out session.Outcome, err error) error {
+	if cause := state.CauseOf(ctx); cause != nil && err != nil {
 		err = cause
 	}
 	if centurion.KindOf(err) == centurion.KindDisk {
-		m.end(err)
+		m.st.End(err)
 	}
 	status := m.endStatus(err)
 	after := context.WithoutCancel(ctx) // the end is recorded although the work was stopped
-	t, terr := m.h.cfg.Store.Task(after, r.id)
+	t, terr := m.h.cfg.Store.Task(after, r.ID)
 	if terr != nil {
 		return terr
 	}
 	m.takeOver(after, r, t, status, &out)
-	rejected, void := rejects(t.Agent, status, out.Text), judgesNothing(t.Agent, status, out.Text)
-	if rejected && t.Reviews && m.fences.check(r.id, r.attempt) == nil {
+	rejected, void := state.Rejects(t.Agent, status, out.Text), state.JudgesNothing(t.Agent, status, out.Text)
+	if rejected && t.Reviews && m.st.Fences.Check(r.ID, r.Attempt) == nil {
 		// Before the end is recorded: should the host die in between, the review ends once more and finds it open.
 		if err := m.markItem(after, t.Item, openAgain); err != nil {
 			return err
@@ -43,7 +44,7 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 	// The store comes first: what it says is put right in the plan at the next start, but a tick without a completed task
 	// would have the work done twice.
 	if err := m.h.cfg.Store.Update(after, func(tx *store.Tx) error {
-		if err := m.fences.check(r.id, r.attempt); err != nil {
+		if err := m.st.Fences.Check(r.ID, r.Attempt); err != nil {
 			return err
 		}
 		doubtful, derr := m.endsInDoubt(tx, t, status)
@@ -52,13 +53,13 @@ func (m *mission) endTask(ctx context.Context, r *taskRun, out session.Outcome, 
 		}
 		return m.recordEnd(tx, r, status, out, err, frees || rejected || void || doubtful)
 	}); err != nil {
-		if errors.Is(err, errSuperseded) { // the task's end is the newer attempt's to tell
-			return m.recordRefusal(after, r.id, t.Session, r.attempt, "its result")
+		if errors.Is(err, state.ErrSuperseded) { // the task's end is the newer attempt's to tell
+			return m.st.RecordRefusal(after, r.ID, t.Session, r.Attempt, "its result")
 		}
 		return err
 	}
 	failpoint.Hit(failpoint.TaskEnded)
-	m.h.taskEnded(r.id)
+	m.h.taskEnded(r.ID)
 	if t.Reviews {
 		return nil
 	}
@@ -76,7 +77,7 @@ func (m *mission) endStatus(err error) centurion.TaskStatus {
 		return centurion.TaskCompleted
 	case kind == centurion.KindCancelled:
 		return centurion.TaskCancelled
-	case m.ctx.Err() != nil:
+	case m.st.Ctx.Err() != nil:
 		return centurion.TaskQueued
 	case kind == centurion.KindPermission, isStuck(err):
 		return centurion.TaskBlocked
@@ -86,11 +87,11 @@ func (m *mission) endStatus(err error) centurion.TaskStatus {
 
 // takeOver takes from a task that ends the plan that it was to write, and its checkout. What there is to say of that is
 // added to its result.
-func (m *mission) takeOver(ctx context.Context, r *taskRun, t centurion.Task, status centurion.TaskStatus, out *session.Outcome) {
+func (m *mission) takeOver(ctx context.Context, r *state.Run, t centurion.Task, status centurion.TaskStatus, out *session.Outcome) {
 	if note := m.takePlan(ctx, r, status, out.Text); note != "" {
 		out.Text += "\n\n(" + note + ")"
 	}
-	if status.Ended() && m.fences.check(r.id, r.attempt) == nil {
+	if status.Ended() && m.st.Fences.Check(r.ID, r.Attempt) == nil {
 		if note := m.vacate(ctx, t); note != "" {
 			out.Text = strings.TrimSpace(out.Text + "\n\n(" + note + ")")
 		}
@@ -111,34 +112,14 @@ func (m *mission) endsInDoubt(tx *store.Tx, t centurion.Task, status centurion.T
 	return proof != "", err
 }
 
-// approves reports whether a task is a finished review that has passed what it looked at. One without a verdict, or for which there was nothing
-// to look at, has judged nothing.
-func approves(t centurion.Task) bool {
-	return !t.Unchanged && reviewSaid(t.Agent, t.Status, t.Result, centurion.RulingPass)
-}
-
-// rejects reports whether a task is a finished review that has found faults.
-func rejects(agent string, status centurion.TaskStatus, answer string) bool {
-	return reviewSaid(agent, status, answer, centurion.RulingFail)
-}
-
-// judgesNothing reports whether a task is a finished review whose answer has no verdict.
-func judgesNothing(agent string, status centurion.TaskStatus, answer string) bool {
-	return reviewSaid(agent, status, answer, centurion.RulingNone)
-}
-
-func reviewSaid(agent string, status centurion.TaskStatus, answer string, want centurion.Ruling) bool {
-	return agent == agents.Reviewer && status == centurion.TaskCompleted && centurion.RulingOf(answer) == want
-}
-
 // recordEnd writes the end of a task together with its delivery to the parent.
-func (m *mission) recordEnd(tx *store.Tx, r *taskRun, status centurion.TaskStatus, out session.Outcome, cause error, wake bool) error {
-	t, err := tx.Task(r.id)
+func (m *mission) recordEnd(tx *store.Tx, r *state.Run, status centurion.TaskStatus, out session.Outcome, cause error, wake bool) error {
+	t, err := tx.Task(r.ID)
 	if err != nil || t.Status.Ended() {
 		return err
 	}
-	t, err = moveTask(tx, r.id, status, func(t *centurion.Task) {
-		t.ElapsedMS = r.worked(*t) // its checks and its merge were work, too
+	t, err = state.MoveTask(tx, r.ID, status, func(t *centurion.Task) {
+		t.ElapsedMS = r.Worked(*t) // its checks and its merge were work, too
 		t.Result = out.Text
 		t.Files = append(t.Files, out.Files...)
 		if !m.isolated() { // what a command has changed no call names, but the trees around it
@@ -156,11 +137,11 @@ func (m *mission) recordEnd(tx *store.Tx, r *taskRun, status centurion.TaskStatu
 		}
 		switch {
 		case status == centurion.TaskQueued:
-			t.Reason = untilResumed
+			t.Reason = state.UntilResumed
 			t.Result = ""
-		case rejects(t.Agent, status, out.Text):
+		case state.Rejects(t.Agent, status, out.Text):
 			t.Reason = foundFaults
-		case judgesNothing(t.Agent, status, out.Text):
+		case state.JudgesNothing(t.Agent, status, out.Text):
 			t.Reason = noVerdict
 		case cause != nil:
 			t.Error = &centurion.TaskError{Kind: centurion.KindOf(cause), Message: cause.Error(), Hint: centurion.HintOf(cause)}
@@ -169,70 +150,28 @@ func (m *mission) recordEnd(tx *store.Tx, r *taskRun, status centurion.TaskStatu
 	if err != nil || !status.Ended() {
 		return err
 	}
-	return deliver(tx, t, status != centurion.TaskCompleted || wake)
+	return state.Deliver(tx, t, status != centurion.TaskCompleted || wake)
 }
 
 // cancelTask ends one living task. It returns when the end is recorded.
 func (m *mission) cancelTask(ctx context.Context, id, reason string) error {
-	m.mu.Lock()
-	r := m.runs[id]
-	m.mu.Unlock()
+	r := m.st.Run(id)
 	if r == nil {
 		return m.h.endTask(ctx, id, reason)
 	}
-	r.cancel(&centurion.Error{Kind: centurion.KindCancelled, Msg: reason})
+	r.Cancel(&centurion.Error{Kind: centurion.KindCancelled, Msg: reason})
 	select {
-	case <-r.done:
+	case <-r.Done:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// cancelTasks ends, in the store, what is left of a cancelled mission.
-func cancelTasks(tx *store.Tx, mission, reason string) error {
-	tasks, err := tx.Tasks(mission)
-	if err != nil {
-		return err
-	}
-	for _, t := range tasks {
-		if !t.Status.CanBecome(centurion.TaskCancelled) {
-			continue
-		}
-		if _, err := moveTask(tx, t.ID, centurion.TaskCancelled, func(t *centurion.Task) {
-			t.Error = &centurion.TaskError{Kind: centurion.KindCancelled, Message: reason}
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// requeueTasks puts what a host that died has left at work back into the line, until the mission is resumed. What stopped
-// in order is there already.
-func requeueTasks(tx *store.Tx, mission, _ string) error {
-	tasks, err := tx.Tasks(mission)
-	if err != nil {
-		return err
-	}
-	for _, t := range tasks {
-		if t.Status.Ended() || t.Status == centurion.TaskQueued {
-			continue
-		}
-		if _, err := moveTask(tx, t.ID, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = untilResumed }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// untilResumed is what the tasks of a stopped mission wait for.
-const untilResumed = "until the mission is resumed"
-
 // restartTasks launches the tasks that had not ended when the mission last stopped. That the host went away counts
 // neither as a failure nor as a return.
 func (m *mission) restartTasks(ctx context.Context) error {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return err
 	}
@@ -246,7 +185,7 @@ func (m *mission) restartTasks(ctx context.Context) error {
 		}
 		if t.Status != centurion.TaskQueued {
 			err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-				_, err := moveTask(tx, t.ID, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = "after a restart" })
+				_, err := state.MoveTask(tx, t.ID, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = "after a restart" })
 				return err
 			})
 			if err != nil {

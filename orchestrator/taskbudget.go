@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/budget"
+	"centurion/orchestrator/state"
 	"centurion/text"
 )
 
@@ -17,80 +18,21 @@ func withDefaults(o, usual centurion.TaskBudget) centurion.TaskBudget {
 		Rounds: cmp.Or(o.Rounds, usual.Rounds), ToolCalls: cmp.Or(o.ToolCalls, usual.ToolCalls), Minutes: cmp.Or(o.Minutes, usual.Minutes)}
 }
 
-// ownBudgetError makes the error of a task that has used up its own budget. It ends the task and nothing else.
-func ownBudgetError(format string, args ...any) error {
-	return &centurion.Error{Kind: centurion.KindBudget, Msg: "the task's own budget of " + fmt.Sprintf(format, args...) + " is used up",
-		Hint: "what it has done so far is kept; delegate the rest with a higher budget, or do it another way"}
-}
-
 // spentOwn ends the conversation's task because its own budget does not pay for the next request.
 func (c *conversation) spentOwn(d budget.Dim) error {
-	err := ownBudgetError("%s", d.Say(budget.Own(c.task.now.Load().Budget)[d]))
-	c.task.cancel(err)
+	err := state.OwnBudgetError("%s", d.Say(budget.Own(c.task.Now.Load().Budget)[d]))
+	c.task.Cancel(err)
 	return err
 }
 
 // withinOwn ends the conversation's task when it wanted more tool calls than its own budget has.
 func (c *conversation) withinOwn() error {
-	if c.task == nil || !c.task.refused.Load() {
+	if c.task == nil || !c.task.Refused.Load() {
 		return nil
 	}
-	err := ownBudgetError("%s", centurion.Count(c.task.now.Load().Budget.ToolCalls, "tool call"))
-	c.task.cancel(err)
+	err := state.OwnBudgetError("%s", centurion.Count(c.task.Now.Load().Budget.ToolCalls, "tool call"))
+	c.task.Cancel(err)
 	return err
-}
-
-// timed ends a task when the time of its own budget is over. The returned function stops that.
-func (r *taskRun) timed() (stop func()) {
-	t := r.now.Load()
-	r.begun = time.Now()
-	if t.Budget.Minutes <= 0 {
-		return func() {}
-	}
-	most := time.Duration(t.Budget.Minutes * float64(time.Minute))
-	timer := time.AfterFunc(most-time.Duration(t.ElapsedMS)*time.Millisecond, func() { r.cancel(ownBudgetError("%s", text.Took(most))) })
-	return func() { timer.Stop() }
-}
-
-// left says what a task has left of its own budget: of money, tokens and requests always, of tool calls and time when it
-// is less than a fifth.
-func (r *taskRun) left() string {
-	t := r.now.Load()
-	b := t.Budget
-	all := budget.OwnLeft(*t)
-	if n := b.ToolCalls - t.ToolCalls; b.ToolCalls > 0 && n*5 < b.ToolCalls {
-		all = append(all, centurion.Count(max(0, n), "tool call"))
-	}
-	if m := b.Minutes - float64(t.ElapsedMS+r.since())/60_000; b.Minutes > 0 && m*5 < b.Minutes {
-		all = append(all, text.Took(time.Duration(max(0, m)*float64(time.Minute)).Round(time.Minute)))
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	return "Left of this task's budget: " + strings.Join(all, ", ") + ". When it is used up the task fails: end with your result before.\n"
-}
-
-// since is how long the task has been at work beyond what is recorded, in milliseconds.
-func (r *taskRun) since() int64 {
-	t := r.now.Load()
-	return max(0, time.Since(r.begun).Milliseconds()-(t.ElapsedMS-r.before))
-}
-
-// worked is how long a task has been at work until now, in milliseconds; what is recorded of one that has not begun.
-func (r *taskRun) worked(t centurion.Task) int64 {
-	if r.begun.IsZero() {
-		return t.ElapsedMS
-	}
-	return r.before + time.Since(r.begun).Milliseconds()
-}
-
-// spend adds what an answer has cost to the task's record.
-func (r *taskRun) spend(t centurion.Task, u centurion.Usage) centurion.Task {
-	t.Usage = t.Usage.Plus(u)
-	t.Rounds++
-	t.ElapsedMS = r.worked(t)
-	r.now.Store(&t)
-	return t
 }
 
 // budgetLine is what the Commander sees of the budget: what is spent, what tasks have reserved, and what is left.
@@ -117,7 +59,7 @@ func (m *mission) budgetLine(rec centurion.Mission) string {
 		fmt.Fprintf(&b, ", %d of %d tool calls", rec.ToolCalls, most)
 	}
 	if rec.Options.MaxDuration > 0 {
-		left := time.Duration(rec.Options.MaxDuration-m.elapsed()) * time.Millisecond
+		left := time.Duration(rec.Options.MaxDuration-m.st.Elapsed()) * time.Millisecond
 		fmt.Fprintf(&b, ", time left: %s", text.Took(left.Round(time.Minute)))
 	}
 	var reserved, left []string

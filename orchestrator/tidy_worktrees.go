@@ -100,7 +100,7 @@ func (h *Host) leftBehind(ctx context.Context, m centurion.Mission) error {
 // branch. A session's branches go together or not at all, since the later ones are found by counting. What cannot be removed stays;
 // it is in nobody's way. Nothing of the mission runs.
 func (m *mission) sweepBranches(ctx context.Context) {
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil || rec.Runs < 2 { // no other host has worked on it
 		return
 	}
@@ -109,11 +109,11 @@ func (m *mission) sweepBranches(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	merged, other, err := repo.Branches(ctx, branchPrefix(m.id), tip)
+	merged, other, err := repo.Branches(ctx, branchPrefix(m.st.ID), tip)
 	if err != nil {
 		return
 	}
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.id)
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return
 	}
@@ -124,7 +124,7 @@ func (m *mission) sweepBranches(ctx context.Context) {
 		stays[t.Session] = stays[t.Session] || !t.Status.Ended()
 	}
 	session := func(branch string) string {
-		name, _, _ := strings.Cut(strings.TrimPrefix(branch, branchPrefix(m.id)), "-")
+		name, _, _ := strings.Cut(strings.TrimPrefix(branch, branchPrefix(m.st.ID)), "-")
 		return of[name].Session
 	}
 	for _, b := range other {

@@ -2,116 +2,12 @@ package orchestrator
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"centurion"
-	"centurion/event"
+	"centurion/orchestrator/state"
 	"centurion/store"
 )
-
-// moveMission is the only way a mission changes its state: the new row and the event that tells of it are written
-// together. change, if not nil, is applied to the record first.
-func moveMission(tx *store.Tx, id string, to centurion.MissionStatus, reason string, change func(*centurion.Mission)) (centurion.Mission, error) {
-	m, err := tx.Mission(id)
-	if err != nil {
-		return m, err
-	}
-	if !m.Status.CanBecome(to) {
-		return m, &centurion.Error{Op: "change mission " + id, Kind: centurion.KindConflict,
-			Msg: fmt.Sprintf("it is %s and cannot become %s", m.Status, to)}
-	}
-	from := m.Status
-	m.Status, m.Reason, m.Updated = to, reason, centurion.Now()
-	if change != nil {
-		change(&m)
-	}
-	if err := tx.PutMission(&m); err != nil {
-		return m, err
-	}
-	data, err := missionData(tx, m)
-	if err != nil {
-		return m, err
-	}
-	_, err = tx.Append(centurion.Event{Type: missionEvent(from, to), Mission: m.ID, Session: m.Session, Data: event.Data(data)})
-	return m, err
-}
-
-func missionEvent(from, to centurion.MissionStatus) centurion.EventType {
-	switch to {
-	case centurion.MissionCompleted:
-		return centurion.EventMissionCompleted
-	case centurion.MissionFailed:
-		return centurion.EventMissionFailed
-	case centurion.MissionPaused:
-		return centurion.EventMissionPaused
-	case centurion.MissionBlocked:
-		return centurion.EventMissionBlocked
-	case centurion.MissionCancelled:
-		return centurion.EventMissionCancelled
-	}
-	if from.Alive() {
-		return centurion.EventMissionUpdated
-	}
-	return centurion.EventMissionResumed
-}
-
-// missionData is what the events of a mission tell: while it lives where it stands, and at its end the whole account.
-func missionData(tx *store.Tx, m centurion.Mission) (any, error) {
-	if m.Status.Alive() {
-		return living(m), nil
-	}
-	counts, err := tx.TaskCounts(m.ID)
-	if err != nil {
-		return nil, err
-	}
-	end := event.MissionEnd{Tokens: m.Usage.Tokens, Cost: m.Usage.USD, Unpriced: m.Usage.Unpriced, DurationMS: m.ElapsedMS,
-		Tasks: counts, Reason: m.Reason, Summary: m.Summary, Profile: m.Options.Profile}
-	proofFacts(m, &end)
-	return end, nil
-}
-
-// living is what is told of a mission that is being worked on.
-func living(m centurion.Mission) event.MissionData {
-	return event.MissionData{Goal: m.Goal, Directory: m.Directory, Status: m.Status, Agent: m.Options.Agent, Model: m.Options.Model,
-		Level: m.Level, LevelFrom: m.LevelFrom, Usage: &m.Usage, MaxCost: m.Options.MaxCost, MaxTokens: m.Options.MaxTokens,
-		Isolation: m.Isolation, Branch: m.Branch, Base: m.Base}
-}
-
-// moveTask is the only way a task changes its state. change, if not nil, is applied to the record first. Staying in the
-// same state is allowed and tells nothing: it records a change of something else. A task that has ended ends once: when, and why, stays.
-func moveTask(tx *store.Tx, id string, to centurion.TaskStatus, change func(*centurion.Task)) (centurion.Task, error) {
-	t, err := tx.Task(id)
-	if err != nil {
-		return t, err
-	}
-	if t.Status != to && !t.Status.CanBecome(to) {
-		return t, &centurion.Error{Op: "change task " + id, Kind: centurion.KindConflict,
-			Msg: fmt.Sprintf("it is %s and cannot become %s", t.Status, to)}
-	}
-	from, why := t.Status, t.Reason
-	t.Status = to
-	if from != to || !to.Ended() {
-		t.Reason = ""
-	}
-	if from != to && to.Ended() {
-		t.Ended = centurion.Now()
-		if err := closeAsksOf(tx, t); err != nil {
-			return t, err
-		}
-	}
-	if change != nil {
-		change(&t)
-	}
-	if err := tx.PutTask(&t); err != nil {
-		return t, err
-	}
-	if from == to && why == t.Reason {
-		return t, nil
-	}
-	_, err = tx.Append(taskFact(t, taskEvent(from, t)))
-	return t, err
-}
 
 // ChangeTasks applies change to what is recorded of tasks, all in one transaction. Each keeps the state that it has in tasks.
 // The record that change gets is its own, with a Landed that it may write to. The error has centurion.KindConflict for a task that meanwhile cannot be in that state any more; then none was changed.
@@ -119,7 +15,7 @@ func moveTask(tx *store.Tx, id string, to centurion.TaskStatus, change func(*cen
 func (h *Host) ChangeTasks(ctx context.Context, tasks []centurion.Task, change func(*centurion.Task), also func(*store.Tx) error) error {
 	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, t := range tasks {
-			_, err := moveTask(tx, t.ID, t.Status, func(t *centurion.Task) {
+			_, err := state.MoveTask(tx, t.ID, t.Status, func(t *centurion.Task) {
 				t.Landed = slices.Clone(t.Landed)
 				change(t)
 			})
@@ -132,44 +28,4 @@ func (h *Host) ChangeTasks(ctx context.Context, tasks []centurion.Task, change f
 		}
 		return also(tx)
 	})
-}
-
-func taskEvent(from centurion.TaskStatus, t centurion.Task) centurion.EventType {
-	switch t.Status {
-	case centurion.TaskRunning:
-		if from == centurion.TaskQueued && t.Attempt <= 1 {
-			return centurion.EventTaskStarted
-		}
-		if from == centurion.TaskQueued {
-			return centurion.EventTaskRetrying
-		}
-		return centurion.EventTaskUpdated
-	case centurion.TaskQueued:
-		if from == "" {
-			return centurion.EventTaskQueued
-		}
-		return centurion.EventTaskUpdated
-	case centurion.TaskWaiting:
-		return centurion.EventTaskWaiting
-	case centurion.TaskVerifying:
-		return centurion.EventTaskVerifying
-	case centurion.TaskCompleted:
-		return centurion.EventTaskCompleted
-	case centurion.TaskFailed:
-		return centurion.EventTaskFailed
-	case centurion.TaskCancelled:
-		return centurion.EventTaskCancelled
-	case centurion.TaskBlocked:
-		return centurion.EventTaskBlocked
-	}
-	return centurion.EventTaskUpdated
-}
-
-func taskFact(t centurion.Task, typ centurion.EventType) centurion.Event {
-	d := event.TaskData{Agent: t.Agent, Title: t.Title, Name: t.Name(), Item: t.Item, Status: t.Status, Attempt: t.Attempt, Parent: t.Parent, Call: t.Call,
-		Session: t.Session, Reason: t.Reason, Files: t.Files, Claims: t.Claims, Usage: &t.Usage}
-	if t.Status.Ended() {
-		d.Result, d.Error = centurion.Clip(t.Result, 4000), t.Error
-	}
-	return centurion.Event{Type: typ, Mission: t.Mission, Session: t.Session, Task: t.ID, Data: event.Data(d)}
 }

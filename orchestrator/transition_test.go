@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/orchestrator/state"
 	"centurion/store"
 )
 
@@ -29,7 +30,7 @@ func TestMoveTask(t *testing.T) {
 				}
 				before := r.store.LastSeq()
 				err = r.store.Update(r.ctx, func(tx *store.Tx) error {
-					_, err := moveTask(tx, task.ID, to, nil)
+					_, err := state.MoveTask(tx, task.ID, to, nil)
 					return err
 				})
 				now, _ := r.store.Task(r.ctx, task.ID)
@@ -100,7 +101,7 @@ func TestMoveMission(t *testing.T) {
 					t.Fatal(err)
 				}
 				err := r.store.Update(r.ctx, func(tx *store.Tx) error {
-					_, err := moveMission(tx, m.ID, to, "why", nil)
+					_, err := state.MoveMission(tx, m.ID, to, "why", nil)
 					return err
 				})
 				now, _ := r.store.Mission(r.ctx, m.ID)

@@ -68,7 +68,7 @@ func (m *mission) saveTree(ctx context.Context, label string) (string, error) {
 		return tree, err
 	}
 	t.off, t.shadow = true, nil
-	return "", m.tell(ctx, func(d *event.MissionData) { d.Note = "undo will not bring files back: " + err.Error() })
+	return "", m.st.Tell(ctx, func(d *event.MissionData) { d.Note = "undo will not bring files back: " + err.Error() })
 }
 
 // tellPassedOver says once of each file that the history does not keep it. The lock of the trees is held.
@@ -89,7 +89,7 @@ func (m *mission) tellPassedOver(ctx context.Context, files []string) error {
 	if more := len(files) - shown; more > 0 {
 		names += " and " + centurion.Count(more, "more file")
 	}
-	return m.tell(ctx, func(d *event.MissionData) {
+	return m.st.Tell(ctx, func(d *event.MissionData) {
 		d.Note = fmt.Sprintf("undo will not bring back %s: larger than %s, or not to be read", names, centurion.Bytes(worktree.MaxShadow))
 	})
 }
@@ -174,7 +174,7 @@ func (m *mission) putTrees(ctx context.Context, task string, change func(*centur
 			return []centurion.Landed{l}
 		}
 		if task == "" {
-			rec, err := tx.Mission(m.id)
+			rec, err := tx.Mission(m.st.ID)
 			if err != nil {
 				return err
 			}
@@ -216,7 +216,7 @@ func (m *mission) sealOwn(ctx context.Context) {
 	if m.h.cfg.Shadow == nil {
 		return
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.id)
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil || len(rec.Wrote) == 0 {
 		return
 	}

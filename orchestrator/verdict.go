@@ -7,6 +7,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/failpoint"
+	"centurion/orchestrator/state"
 	"centurion/store"
 )
 
@@ -22,27 +23,27 @@ type verdict struct {
 // finish records the verdict.
 func (m *mission) finish(v verdict) (centurion.Mission, error) {
 	failpoint.Hit(failpoint.MissionVerdict)
-	m.h.prompts.verdict(m.id)
+	m.h.prompts.verdict(m.st.ID)
 	var rec centurion.Mission
 	var question store.Ask
 	if v.asks {
 		question = m.closingQuestion(v.reason)
-		v.reason = openQuestions(question, nil)
+		v.reason = state.OpenQuestions(question, nil)
 	}
 	if v.status != centurion.MissionCompleted {
 		m.countDone()
 	}
 	// What happened is recorded even though the caller's context has ended.
 	err := m.h.cfg.Store.Update(context.Background(), func(tx *store.Tx) (err error) {
-		if rec, err = tx.Mission(m.id); err != nil || !rec.Status.Alive() { // it could not even be begun
+		if rec, err = tx.Mission(m.st.ID); err != nil || !rec.Status.Alive() { // it could not even be begun
 			return err
 		}
-		if handedOver(m.ctx) || v.err == centurion.ErrHandover {
-			rec.ElapsedMS = m.elapsed()
+		if state.HandedOver(m.st.Ctx) || v.err == centurion.ErrHandover {
+			rec.ElapsedMS = m.st.Elapsed()
 			return tx.PutMission(&rec)
 		}
 		if over := m.exceeded(); over != nil {
-			if _, err := tx.Append(centurion.Event{Type: centurion.EventBudgetExceeded, Mission: m.id, Session: rec.Session,
+			if _, err := tx.Append(centurion.Event{Type: centurion.EventBudgetExceeded, Mission: m.st.ID, Session: rec.Session,
 				Data: event.Data(over)}); err != nil {
 				return err
 			}
@@ -51,12 +52,12 @@ func (m *mission) finish(v verdict) (centurion.Mission, error) {
 			return err
 		}
 		if v.asks {
-			if err := putAsk(tx, question); err != nil {
+			if err := state.PutAsk(tx, question); err != nil {
 				return err
 			}
 		}
-		rec, err = endMission(tx, m.id, v, func(r *centurion.Mission) {
-			r.ElapsedMS = m.elapsed()
+		rec, err = endMission(tx, m.st.ID, v, func(r *centurion.Mission) {
+			r.ElapsedMS = m.st.Elapsed()
 		})
 		return err
 	})
@@ -72,17 +73,14 @@ func (m *mission) countDone() {
 	}
 }
 
-// handedOver reports whether the work was ended so that another host goes on with it.
-func handedOver(ctx context.Context) bool { return context.Cause(ctx) == centurion.ErrHandover }
-
 // endMission writes how a mission stops, after everything that its end brings with it: its event is the last.
 func endMission(tx *store.Tx, id string, v verdict, change func(*centurion.Mission)) (centurion.Mission, error) {
-	if err := closeAsks(tx, id, v.status == centurion.MissionPaused || v.status == centurion.MissionBlocked); err != nil {
+	if err := state.CloseAsks(tx, id, v.status == centurion.MissionPaused || v.status == centurion.MissionBlocked); err != nil {
 		return centurion.Mission{}, err
 	}
-	settle := requeueTasks
+	settle := state.RequeueTasks
 	if v.status == centurion.MissionCancelled {
-		settle = cancelTasks
+		settle = state.CancelTasks
 	}
 	if err := settle(tx, id, v.reason); err != nil {
 		return centurion.Mission{}, err
@@ -91,7 +89,7 @@ func endMission(tx *store.Tx, id string, v verdict, change func(*centurion.Missi
 	if v.hint != "" {
 		reason += " (" + v.hint + ")"
 	}
-	return moveMission(tx, id, v.status, reason, func(r *centurion.Mission) {
+	return state.MoveMission(tx, id, v.status, reason, func(r *centurion.Mission) {
 		r.Reserved = centurion.Reserved{}
 		if change != nil {
 			change(r)
@@ -101,12 +99,12 @@ func endMission(tx *store.Tx, id string, v verdict, change func(*centurion.Missi
 
 // verdictOf says how a mission stops whose work ended with err.
 func verdictOf(ctx context.Context, err error) verdict {
-	if cause := causeOf(ctx); cause != nil && cause != errStopped {
+	if cause := state.CauseOf(ctx); cause != nil && cause != errStopped {
 		err = cause
 	}
 	v := verdict{reason: err.Error(), hint: centurion.HintOf(err), err: err}
-	if b, ok := errors.AsType[*errBlocked](err); ok {
-		return verdict{status: centurion.MissionBlocked, reason: b.question}
+	if b, ok := errors.AsType[*state.Blocked](err); ok {
+		return verdict{status: centurion.MissionBlocked, reason: b.Question}
 	}
 	switch centurion.KindOf(err) {
 	case centurion.KindCancelled:

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/slots"
+	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 )
 
@@ -16,7 +17,7 @@ import (
 // and of the others by name.
 func TestWhoElse(t *testing.T) {
 	t.Parallel()
-	m := &mission{}
+	m := unbegun(t)
 	for i := range 30 {
 		m.claims.Take(fmt.Sprintf("T%02d", i), []string{fmt.Sprintf("d%02d/f.go", i)})
 	}
@@ -32,13 +33,13 @@ func TestWhoElse(t *testing.T) {
 // Who has not begun yet is not said to be at work.
 func TestWhoElseHasNotBegun(t *testing.T) {
 	t.Parallel()
-	m := &mission{runs: map[string]*taskRun{}}
+	m := unbegun(t)
 	for i, attempt := range []int{0, 0, 1} { // the last one goes on after a restart
 		task := centurion.Task{ID: fmt.Sprintf("tsk_%d", i), Item: fmt.Sprintf("T%d", i), Parent: "ses_2", Status: centurion.TaskQueued, Attempt: attempt}
-		r := &taskRun{id: task.ID, item: task.Item, name: task.Name()}
-		r.now.Store(&task)
-		r.working.Store(i == 1) // its record is that of its newest answer, and there is none yet
-		m.runs[task.ID] = r
+		r := &state.Run{ID: task.ID, Item: task.Item, Name: task.Name()}
+		r.Now.Store(&task)
+		r.Working.Store(i == 1) // its record is that of its newest answer, and there is none yet
+		m.st.Add(r)
 		m.claims.Take(task.Item, []string{fmt.Sprintf("d%d/**", i)})
 	}
 	has(t, m.whoElse("", "ses_1"), "T0 is taken by another agent that has not begun yet: d0/**\n", "T1 is being worked on by another agent: d1/**\n", "T2 is being worked on by another agent: d2/**\n")
@@ -92,7 +93,8 @@ func TestWhoElseWithoutFiles(t *testing.T) {
 // A task that has not begun is said to wait for a slot only where there is none.
 func TestWaitsForNothing(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
-		m := &mission{h: r.host, ctx: r.ctx, slots: slots.New(1, slots.Caps{}).Pool(1, 1)}
+		m := r.unbegun("msn_1")
+		m.slots = slots.New(1, slots.Caps{}).Pool(1, 1)
 		task := centurion.Task{ID: "tsk_1", Agent: "worker"}
 		equal(t, "with a slot", m.waitsFor(&task), "")
 		sl, err := m.slots.Launch(r.ctx, m.slots.Join("worker"), func(context.Context) (centurion.ModelRef, error) { return ref, nil })

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/failpoint"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/workspace"
 	"centurion/worktree"
@@ -35,7 +36,7 @@ func (m *mission) settleIn(ctx context.Context, c *conversation, session string)
 	task := centurion.Task{}
 	own := true
 	if c.task != nil {
-		task.ID = c.task.id
+		task.ID = c.task.ID
 	}
 	for task.ID != "" {
 		rec, err := m.h.cfg.Store.Task(ctx, task.ID)
@@ -120,7 +121,7 @@ func (w *workplace) enter(checkout *worktree.Checkout) error {
 // recorded returns the checkout that stands in the store, or nil.
 func (w *workplace) recorded(ctx context.Context) (*centurion.Checkout, error) {
 	if w.task == "" {
-		rec, err := w.m.h.cfg.Store.Mission(ctx, w.m.id)
+		rec, err := w.m.h.cfg.Store.Mission(ctx, w.m.st.ID)
 		return rec.Checkout, err
 	}
 	rec, err := w.m.h.cfg.Store.Task(ctx, w.task)
@@ -131,7 +132,7 @@ func (w *workplace) recorded(ctx context.Context) (*centurion.Checkout, error) {
 func (w *workplace) record(ctx context.Context, at *centurion.Checkout) error {
 	return w.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if w.task == "" {
-			rec, err := tx.Mission(w.m.id)
+			rec, err := tx.Mission(w.m.st.ID)
 			if err != nil {
 				return err
 			}
@@ -269,7 +270,7 @@ func (w *workplace) names(ctx context.Context) (names []string, landed map[strin
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := w.m.h.cfg.Store.Tasks(ctx, w.m.id)
+	all, err := w.m.h.cfg.Store.Tasks(ctx, w.m.st.ID)
 	landed = map[string]bool{}
 	for _, t := range all {
 		if t.ID != own.ID && t.Session == own.Session && own.Session != "" {
@@ -284,7 +285,7 @@ func (m *mission) branchFor(name string, n int) string {
 	if n > 1 {
 		name = fmt.Sprintf("%s-%d", name, n)
 	}
-	return branchPrefix(m.id) + name
+	return branchPrefix(m.st.ID) + name
 }
 
 // carry lays what the session did before, and what never came onto the mission's branch, into its new checkout: its history
@@ -416,12 +417,12 @@ func (w *workplace) end(ctx context.Context) (kept string, err error) {
 // leaveGround gives back what a mission that stops has of the repository. What its tasks and its Commander have written
 // stays where it is, unless the mission is over.
 func (m *mission) leaveGround(status centurion.MissionStatus) {
-	ctx := context.WithoutCancel(m.ctx)
+	ctx := context.WithoutCancel(m.st.Ctx)
 	if !m.isolated() {
 		m.sealOwn(ctx)
 		return
 	}
-	over := status.Ended() && !handedOver(m.ctx)
+	over := status.Ended() && !state.HandedOver(m.st.Ctx)
 	m.mu.Lock()
 	places := maps.Clone(m.places)
 	m.mu.Unlock()

@@ -1,0 +1,93 @@
+package state
+
+import (
+	"cmp"
+	"fmt"
+
+	"centurion"
+	"centurion/event"
+	"centurion/store"
+)
+
+// Deliver puts an ended task's result on its way to the session that delegated it. A parent that has ended hears nothing
+// more: the mission's own session does, also what was still on its way to the task that ends here.
+func Deliver(tx *store.Tx, t centurion.Task, wake bool) error {
+	rec, err := tx.Mission(t.Mission)
+	if err != nil {
+		return err
+	}
+	parent, err := tx.Session(t.Parent)
+	if err != nil {
+		return err
+	}
+	receiver := t.Parent
+	if pt := parent.Metadata.Task; pt != "" {
+		p, err := tx.Task(pt)
+		if err != nil {
+			return err
+		}
+		if p.Status.Ended() {
+			receiver = rec.Session
+		}
+	}
+	orphans, err := tx.PendingDeliveries(ReceiverOf(t))
+	if err != nil {
+		return err
+	}
+	for _, d := range orphans {
+		d.Session = rec.Session
+		if d.Task == "" {
+			d.Missed = fmt.Sprintf("%s (%s, %q)", t.Name(), t.Agent, t.Title)
+		}
+		if err := tx.PutDelivery(&d); err != nil {
+			return err
+		}
+	}
+	return tx.PutDelivery(&store.Delivery{ID: centurion.NewID(centurion.PrefixDelivery), Mission: t.Mission, Session: receiver,
+		Task: t.ID, Wake: wake, Created: centurion.Now()})
+}
+
+// Take marks a delivery as consumed by a message.
+func Take(tx *store.Tx, d store.Delivery, t centurion.Task, message string) error {
+	d.Taken, d.Message = centurion.Now(), message
+	if err := tx.PutDelivery(&d); err != nil {
+		return err
+	}
+	_, err := tx.Append(centurion.Event{Type: centurion.EventTaskDelivered, Mission: t.Mission, Session: d.Session, Task: t.ID,
+		Data: event.Data(map[string]any{"title": t.Title, "status": t.Status, "message": message})})
+	return err
+}
+
+// IsWord reports whether a delivery is a word of the host that wakes nobody. It comes into the history with the request that reads it, so
+// that it can be replaced until then.
+func IsWord(d store.Delivery) bool {
+	return d.Task == "" && d.Origin == centurion.OriginHost && !d.Wake
+}
+
+// ReceiverOf is who gets what is written to a task: its session, or the task itself as long as it has none.
+func ReceiverOf(t centurion.Task) string { return cmp.Or(t.Session, t.ID) }
+
+// Forward gives a session what was written to its task before it began.
+func Forward(tx *store.Tx, task, session string) error {
+	waiting, err := tx.PendingDeliveries(task)
+	if err != nil {
+		return err
+	}
+	for _, d := range waiting {
+		d.Session = session
+		if err := tx.PutDelivery(&d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WordsOf is what the model is told of a message.
+func WordsOf(d store.Delivery) string {
+	if d.Missed == "" {
+		return d.Text
+	}
+	return "This was written to " + d.Missed + ", which had ended before it could read it:\n\n" + d.Text
+}
+
+func IsMail(d store.Delivery) bool { return d.Task == "" && d.Origin == centurion.OriginPerson }

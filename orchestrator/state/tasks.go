@@ -1,0 +1,110 @@
+package state
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/store"
+)
+
+// LastText returns the newest text that a session's model wrote.
+func (m *Mission) LastText(ctx context.Context, id string) (text string, err error) {
+	messages, err := m.Store.Messages(ctx, id)
+	for _, msg := range messages {
+		if msg.Role == centurion.RoleAssistant && !msg.Summary && msg.Finish != centurion.FinishError && msg.Text() != "" {
+			text = msg.Text()
+		}
+	}
+	return text, err
+}
+
+func FirstLines(s string, lines, size int) string {
+	all := strings.Split(strings.TrimSpace(s), "\n")
+	return centurion.Clip(strings.TrimSpace(strings.Join(all[:min(lines, len(all))], "\n")), size)
+}
+
+// SaidOf returns what a task's agent says of its work: the task's result, or, in the moment between its merge and its end, the
+// answer that the result will be made of.
+func (m *Mission) SaidOf(ctx context.Context, t centurion.Task) (string, error) {
+	if t.Result != "" || t.Session == "" {
+		return t.Result, nil
+	}
+	messages, err := m.Store.Messages(ctx, t.Session)
+	if err != nil {
+		return "", err
+	}
+	for _, x := range slices.Backward(messages) {
+		if x.Role == centurion.RoleAssistant && x.Text() != "" {
+			return x.Text(), nil
+		}
+	}
+	return "", nil
+}
+
+// Waits reports whether a living task has not begun, or waits for others.
+func Waits(t centurion.Task) bool {
+	return t.Status == centurion.TaskQueued || t.Status == centurion.TaskWaiting
+}
+
+// Approves reports whether a task is a finished review that has passed what it looked at. One without a verdict, or for which there was nothing
+// to look at, has judged nothing.
+func Approves(t centurion.Task) bool {
+	return !t.Unchanged && reviewSaid(t.Agent, t.Status, t.Result, centurion.RulingPass)
+}
+
+// Rejects reports whether a task is a finished review that has found faults.
+func Rejects(agent string, status centurion.TaskStatus, answer string) bool {
+	return reviewSaid(agent, status, answer, centurion.RulingFail)
+}
+
+// JudgesNothing reports whether a task is a finished review whose answer has no verdict.
+func JudgesNothing(agent string, status centurion.TaskStatus, answer string) bool {
+	return reviewSaid(agent, status, answer, centurion.RulingNone)
+}
+
+func reviewSaid(agent string, status centurion.TaskStatus, answer string, want centurion.Ruling) bool {
+	return agent == agents.Reviewer && status == centurion.TaskCompleted && centurion.RulingOf(answer) == want
+}
+
+// CancelTasks ends, in the store, what is left of a cancelled mission.
+func CancelTasks(tx *store.Tx, mission, reason string) error {
+	tasks, err := tx.Tasks(mission)
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if !t.Status.CanBecome(centurion.TaskCancelled) {
+			continue
+		}
+		if _, err := MoveTask(tx, t.ID, centurion.TaskCancelled, func(t *centurion.Task) {
+			t.Error = &centurion.TaskError{Kind: centurion.KindCancelled, Message: reason}
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RequeueTasks puts what a host that died has left at work back into the line, until the mission is resumed. What stopped
+// in order is there already.
+func RequeueTasks(tx *store.Tx, mission, _ string) error {
+	tasks, err := tx.Tasks(mission)
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if t.Status.Ended() || t.Status == centurion.TaskQueued {
+			continue
+		}
+		if _, err := MoveTask(tx, t.ID, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = UntilResumed }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UntilResumed is what the tasks of a stopped mission wait for.
+const UntilResumed = "until the mission is resumed"
