@@ -38,19 +38,19 @@ func (t proofTrees) Changed(ctx context.Context) ([]string, error) { return t.be
 func (m *mission) proofTrees(ctx context.Context) (proofTrees, error) {
 	q := m.queue
 	if q.bench == nil {
-		tip, err := m.tip(ctx)
+		tip, err := m.iso.Tip(ctx)
 		if err != nil {
 			return proofTrees{}, err
 		}
-		if err := m.mayPrepare(ctx); err != nil {
-			return proofTrees{}, errors.Join(err, m.tellNoCheckout(ctx, err))
+		if err := m.iso.MayPrepare(ctx); err != nil {
+			return proofTrees{}, errors.Join(err, m.iso.TellNoCheckout(ctx, err))
 		}
-		if q.bench, err = m.ground.repo.Take(ctx, worktree.Want{Commit: tip, Setup: m.ground.setup}); err != nil {
+		if q.bench, err = m.iso.Ground.Repo.Take(ctx, worktree.Want{Commit: tip, Setup: m.iso.Ground.Setup}); err != nil {
 			q.bench = nil
-			return proofTrees{}, errors.Join(err, m.tellNoCheckout(ctx, err))
+			return proofTrees{}, errors.Join(err, m.iso.TellNoCheckout(ctx, err))
 		}
 	}
-	return proofTrees{m.ground.repo, q.bench}, nil
+	return proofTrees{m.iso.Ground.Repo, q.bench}, nil
 }
 
 // closeQueue gives the checkout for checks back. Nothing of the mission runs any more.
@@ -105,7 +105,7 @@ func (m *mission) proveWork(ctx context.Context, l *landing, command, before, af
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
-	tree, err := m.ground.repo.TreeOf(ctx, after)
+	tree, err := m.iso.Ground.Repo.TreeOf(ctx, after)
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
@@ -191,7 +191,7 @@ func (m *mission) withoutItem(ctx context.Context, item, commit string) (without
 	}
 	slices.SortFunc(landed, func(a, b centurion.Landed) int { return b.Time.Compare(a.Time.Time) })
 	for _, x := range landed {
-		if commit, _, ok, err = m.ground.repo.Revert(ctx, commit, x.Before, x.Commit, nil); err != nil || !ok {
+		if commit, _, ok, err = m.iso.Ground.Repo.Revert(ctx, commit, x.Before, x.Commit, nil); err != nil || !ok {
 			return "", false, err
 		}
 	}
@@ -241,7 +241,7 @@ func (m *mission) ownChecks(ctx context.Context) ([]string, error) {
 // ownCheck returns what a check of the mission says of a commit; it runs once for each tree. A red one that should be green
 // is run once more.
 func (m *mission) ownCheck(ctx context.Context, command, commit string, green bool) (centurion.Receipt, error) {
-	tree, err := m.ground.repo.TreeOf(ctx, commit)
+	tree, err := m.iso.Ground.Repo.TreeOf(ctx, commit)
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
@@ -309,10 +309,10 @@ func (m *mission) finalCheck(ctx context.Context, command, agent string, proves 
 	}
 	defer m.queue.turn.Release(1)
 	var err error
-	if want.Commit, err = m.tip(ctx); err != nil {
+	if want.Commit, err = m.iso.Tip(ctx); err != nil {
 		return want, err
 	}
-	if want.Tree, err = m.ground.repo.TreeOf(ctx, want.Commit); err != nil {
+	if want.Tree, err = m.iso.Ground.Repo.TreeOf(ctx, want.Commit); err != nil {
 		return want, err
 	}
 	all, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
@@ -344,7 +344,7 @@ func (m *mission) countAtEnd(ctx context.Context, r *centurion.Receipt) error {
 
 // proveFinal proves all that the mission has done by one command, and keeps the receipt.
 func (m *mission) proveFinal(ctx context.Context, want centurion.Receipt) (centurion.Receipt, error) {
-	base, err := m.base(ctx)
+	base, err := m.iso.Base(ctx)
 	if err == nil {
 		err = m.tellCheck(ctx, centurion.EventVerifyStarted, want)
 	}

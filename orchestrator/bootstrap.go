@@ -68,7 +68,7 @@ func (m *mission) bootstrap(ctx context.Context, a agents.Agent, t centurion.Tas
 		window = model.Context
 	}
 	isolation := centurion.IsolationShared
-	if m.isolated() {
+	if m.iso.Isolated() {
 		isolation = centurion.IsolationWorktree
 	}
 	return m.h.bootstrap(ctx, a, window, instructions.Want{Near: near}, isolation)

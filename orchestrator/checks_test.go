@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 	"centurion/store"
@@ -33,7 +34,7 @@ func (r *rig) onTop(m *mission, at string, files map[string]string) string {
 			with[name] = []byte(text)
 		}
 	}
-	tree, err := m.ground.repo.With(r.ctx, at, with)
+	tree, err := m.iso.Ground.Repo.With(r.ctx, at, with)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func TestOwnCheck(t *testing.T) {
 		{"put new.txt x", true, true, "", 1},
 	} {
 		for range 2 { // the second time it is known
-			got, err := m.ownCheck(r.ctx, c.command, m.ground.base.Commit, c.green)
+			got, err := m.ownCheck(r.ctx, c.command, m.iso.Ground.Base.Commit, c.green)
 			if err != nil || got.Passed != c.passed || got.Proof != c.proof || r.shell.times(c.command) != c.runs {
 				t.Errorf("%s: %+v, %v, %d runs", c.command, got, err, r.shell.times(c.command))
 			}
@@ -81,8 +82,8 @@ func TestFinalCheck(t *testing.T) {
 	check("exists base.txt", true, 1)
 	check("exists base.txt", true, 1)
 	check("flaky 1", true, 2)
-	tip := m.ground.base.Commit
-	if err := m.ground.repo.Advance(r.ctx, m.branch(), tip, r.onTop(m, tip, map[string]string{"base.txt": "", "other.txt": "x\n"})); err != nil {
+	tip := m.iso.Ground.Base.Commit
+	if err := m.iso.Ground.Repo.Advance(r.ctx, m.iso.Branch(), tip, r.onTop(m, tip, map[string]string{"base.txt": "", "other.txt": "x\n"})); err != nil {
 		t.Fatal(err)
 	}
 	check("exists base.txt", false, 3)
@@ -93,9 +94,9 @@ func TestFinalCheck(t *testing.T) {
 func TestFinalCheckIsKnown(t *testing.T) {
 	t.Parallel()
 	r, m := idle(t, map[string]string{"base.txt": "base\n"})
-	base := m.ground.base.Commit
+	base := m.iso.Ground.Base.Commit
 	tip := r.onTop(m, base, map[string]string{"new.txt": "x\n"})
-	if err := m.ground.repo.Advance(r.ctx, m.branch(), base, tip); err != nil {
+	if err := m.iso.Ground.Repo.Advance(r.ctx, m.iso.Branch(), base, tip); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -157,7 +158,7 @@ func TestEndRunsNoCheckTwice(t *testing.T) {
 			finals = append(finals, x.Tree)
 		}
 	}
-	tree, err := r.host.repo.TreeOf(r.ctx, branchOf(m.ID))
+	tree, err := r.repository().TreeOf(r.ctx, isolation.BranchOf(m.ID))
 	if err != nil || len(finals) != 1 || finals[0] != tree {
 		t.Errorf("final receipts of %s: %q, want one of %s, %v", whole, finals, tree, err)
 	}
@@ -169,7 +170,7 @@ func TestProveWork(t *testing.T) {
 	t.Parallel()
 	tested := "package a\n\nfunc TestA(t *testing.T) {\n\tt.Fatal()\n}\n"
 	r, m := idle(t, map[string]string{"base.txt": "base\n", "a_test.go": tested})
-	base := m.ground.base.Commit
+	base := m.iso.Ground.Base.Commit
 	a := r.onTop(m, base, map[string]string{"a": "1\n"})
 	more := r.onTop(m, a, map[string]string{"more": "1\n"})
 	less := r.onTop(m, more, map[string]string{"a_test.go": "", "y": "1\n"})
@@ -222,7 +223,7 @@ func TestBranchMovedMeanwhile(t *testing.T) {
 	defer m.drop(nil)
 	stale := rec.Base.Commit // others have moved the branch since
 	l := &landing{task: &state.Run{ID: one.ID}, onto: stale, next: r.onTop(m, stale, map[string]string{"late": "1\n"})}
-	tip := r.git("rev-parse", m.branch())
+	tip := r.git("rev-parse", m.iso.Branch())
 	if err := m.advance(r.ctx, stale, []*landing{l}); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +231,7 @@ func TestBranchMovedMeanwhile(t *testing.T) {
 		t.Errorf("it is done: %+v", l)
 	}
 	equal(t, "landed", len(r.task(rec.ID, "T1").Landed), 1)
-	equal(t, "branch", r.git("rev-parse", m.branch()), tip)
+	equal(t, "branch", r.git("rev-parse", m.iso.Branch()), tip)
 	equal(t, "merges told", r.count(rec.ID, centurion.EventMergeDone), 2)
 }
 
@@ -258,7 +259,7 @@ func TestMergeIsNotCutOff(t *testing.T) {
 	}
 	m := r.grounded(rec)
 	defer m.drop(nil)
-	tip := r.git("rev-parse", m.branch())
+	tip := r.git("rev-parse", m.iso.Branch())
 	l := &landing{task: &state.Run{ID: one.ID}, onto: tip, next: r.onTop(m, tip, map[string]string{"late": "1\n"})}
 	ctx, cancel := context.WithCancel(r.ctx)
 	told := len(r.events(""))
@@ -272,7 +273,7 @@ func TestMergeIsNotCutOff(t *testing.T) {
 	if gerr := g.Wait(); err != nil || gerr != nil || !l.done {
 		t.Errorf("%v, %v, done %v", err, gerr, l.done)
 	}
-	equal(t, "branch", r.git("rev-parse", m.branch()), l.next)
+	equal(t, "branch", r.git("rev-parse", m.iso.Branch()), l.next)
 	equal(t, "merges told", r.count(rec.ID, centurion.EventMergeDone), 3)
 }
 
@@ -291,10 +292,10 @@ func TestGuiltyIsShownItsOwnOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := m.ground.base.Commit
+	at := m.iso.Ground.Base.Commit
 	known := func(commit, output string) {
 		t.Helper()
-		tree, err := m.ground.repo.TreeOf(r.ctx, commit)
+		tree, err := m.iso.Ground.Repo.TreeOf(r.ctx, commit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +308,7 @@ func TestGuiltyIsShownItsOwnOutput(t *testing.T) {
 		known(next, output)
 		chain, at = append(chain, &landing{agent: "worker", onto: at, next: next}), next
 	}
-	left, err := m.guarded(r.ctx, m.ground.base.Commit, chain)
+	left, err := m.guarded(r.ctx, m.iso.Ground.Base.Commit, chain)
 	if err != nil || len(left) != 2 {
 		t.Fatalf("%d are left, %v", len(left), err)
 	}

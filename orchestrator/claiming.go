@@ -18,7 +18,7 @@ import (
 // claim refuses to write a file that somebody else holds, and claims the others. The error names the holder, so that the
 // model knows whom it is in the way of.
 func (m *mission) claim(ctx context.Context, c *conversation, files []string) error {
-	wider, held := m.claims.Settle(c.holder, files, c.above...)
+	wider, held := m.claims.Settle(c.Holder, files, c.Above...)
 	if len(held) > 0 {
 		return &centurion.Error{Kind: centurion.KindConflict, Msg: held[0].String() + ", which somebody else is working on",
 			Hint: "leave it alone; if your work needs a change there, say so in your result. " + tools.Overlaps(false)}
@@ -27,7 +27,7 @@ func (m *mission) claim(ctx context.Context, c *conversation, files []string) er
 		return nil
 	}
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		t, err := tx.Task(c.holdsFor)
+		t, err := tx.Task(c.HoldsFor)
 		if err != nil {
 			return err
 		}
@@ -44,14 +44,14 @@ func (m *mission) claim(ctx context.Context, c *conversation, files []string) er
 
 // claimWritten records what a command has written in a checkout of its own.
 func (m *mission) claimWritten(ctx context.Context, c *conversation) error {
-	if c.holdsFor == "" { // the mission's own agent holds nothing
+	if c.HoldsFor == "" { // the mission's own agent holds nothing
 		return nil
 	}
-	changed, err := c.where.uncommitted(ctx)
+	changed, err := c.Where.Uncommitted(ctx)
 	if err != nil || len(changed) == 0 {
 		return err
 	}
-	return m.claim(ctx, c, m.inProject(changed))
+	return m.claim(ctx, c, m.iso.InProject(changed))
 }
 
 // holdAgain gives tasks that had begun back what they held. After a restart that is done for all before any goes on: their

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/isolation"
 	"centurion/provider/scripted"
 	"centurion/store"
 )
@@ -103,7 +104,7 @@ func TestConflictComesBack(t *testing.T) {
 			has(t, q.Last(), "does not fit", "- x.txt (", "What the others wanted", "T1 do T1", "it says one", "What you were to do: T2", "<<<<<<<")
 		}
 	}
-	equal(t, "commits", r.git("rev-list", "--count", "main.."+branchOf(m.ID)), "2")
+	equal(t, "commits", r.git("rev-list", "--count", "main.."+isolation.BranchOf(m.ID)), "2")
 }
 
 // Markers that are left standing are never merged; after three returns the item is blocked and a person is asked.

@@ -14,6 +14,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/pulse"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
@@ -36,23 +37,19 @@ type conversation struct {
 	slot    *slots.Slot // nil for the Commander, which holds none
 	pulse   *pulse.Pulse
 
-	untold   int // results taken into the history that the model has not seen
-	urgent   int // of these, the ones that wake
-	heard    int // messages of a person taken into the history that the model has not seen
-	streak   recovery.Streak
-	failed   []string         // the models that this row of failures has ended with
-	wait     *centurion.Retry // a wait that a restart has cut off, until the next turn
-	over     pointedOut       // which shared texts it was told are too long
-	asked    atomic.Bool      // a person wants the history shortened
-	live     live             // what is known of it from outside
-	where    *workplace       // nil in a mission that is not isolated
-	ownPlace bool             // it is the conversation's own, and not its parent's
-	holder   string           // under which name what it writes is held
-	holdsFor string           // with which task that is recorded, "" for the Commander
-	above    []string         // under which names those hold files that wait for it
-	names    []string         // of the tools that it holds
-	gated    time.Time        // since when the provider makes it wait; zero while it does not
-	ungate   func()           // ends what is told of that wait
+	untold int // results taken into the history that the model has not seen
+	urgent int // of these, the ones that wake
+	heard  int // messages of a person taken into the history that the model has not seen
+	streak recovery.Streak
+	failed []string         // the models that this row of failures has ended with
+	wait   *centurion.Retry // a wait that a restart has cut off, until the next turn
+	over   pointedOut       // which shared texts it was told are too long
+	asked  atomic.Bool      // a person wants the history shortened
+	live   live             // what is known of it from outside
+	isolation.Seat
+	names  []string  // of the tools that it holds
+	gated  time.Time // since when the provider makes it wait; zero while it does not
+	ungate func()    // ends what is told of that wait
 
 	listed atomic.Pointer[string] // how its tasks stood when it listed them last
 }
@@ -79,7 +76,11 @@ func (m *mission) open(ctx context.Context, id string, t *state.Run) (*conversat
 		return nil, err
 	}
 	c := &conversation{m: m, agent: agent, task: t, attempt: rec.Metadata.Attempt, pulse: pulse.New()}
-	if err := m.settleIn(ctx, c, id); err != nil {
+	task := ""
+	if t != nil {
+		task = t.ID
+	}
+	if c.Seat, err = m.iso.Seat(ctx, id, task); err != nil {
 		return nil, err
 	}
 	call := c.surroundings(rec)

@@ -159,16 +159,16 @@ func (m *mission) goalChecks(rec centurion.Mission) []string {
 
 // changedAnything reports whether the mission has changed any file of the project.
 func (m *mission) changedAnything(ctx context.Context, rec centurion.Mission) (bool, error) {
-	if m.isolated() {
-		base, err := m.base(ctx)
+	if m.iso.Isolated() {
+		base, err := m.iso.Base(ctx)
 		if err != nil {
 			return false, err
 		}
-		tip, err := m.tip(ctx)
+		tip, err := m.iso.Tip(ctx)
 		if err != nil {
 			return false, err
 		}
-		same, err := m.sameTree(ctx, base.Commit, tip)
+		same, err := m.iso.SameTree(ctx, base.Commit, tip)
 		return !same, err
 	}
 	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)

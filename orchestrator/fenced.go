@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"centurion/guard"
+	"centurion/orchestrator/isolation"
 	"centurion/tools"
 )
 
@@ -47,10 +48,10 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 	if err := c.fenced(ctx, "a call of "+f.Name()); err != nil { // a newer attempt may have begun while this one waited
 		return tools.Result{}, err
 	}
-	if err := c.where.outsideSubmodules(f.writes(at, e, input)); err != nil {
+	if err := c.Where.OutsideSubmodules(f.writes(at, e, input)); err != nil {
 		return tools.Result{}, err
 	}
-	if c.where == nil {
+	if c.Where == nil {
 		if err := c.m.claim(ctx, c, f.writes(at, e, input)); err != nil {
 			return tools.Result{}, err
 		}
@@ -62,10 +63,10 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 // call has written is known after it.
 func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, input json.RawMessage) (tools.Result, error) {
 	c, after := f.c, func(context.Context, tools.Result) error { return nil }
-	if c.where == nil {
+	if c.Where == nil {
 		over := c.pulse.Queue()
 		var err error
-		after, err = c.m.recordTree(ctx, c, call, e)
+		after, err = c.m.iso.RecordTree(ctx, &c.Seat, call, e)
 		over()
 		if err != nil {
 			return tools.Result{}, err
@@ -75,12 +76,12 @@ func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, 
 	if aerr := after(context.WithoutCancel(ctx), res); err == nil {
 		err = aerr
 	}
-	if c.where == nil {
+	if c.Where == nil {
 		return res, err
 	}
 	ctx = context.WithoutCancel(ctx)
 	if files := f.writes(call, e, input); files != nil && err == nil {
-		if res, err = withIgnored(ctx, c, res); err == nil {
+		if res, err = isolation.WithIgnored(ctx, c.Where, res); err == nil {
 			err = c.m.claim(ctx, c, files)
 		}
 	} else if files == nil {
@@ -96,11 +97,11 @@ func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, 
 
 // reads runs a call that changes nothing.
 func (f fenced) reads(ctx context.Context, call *tools.Call, input json.RawMessage, hosted bool) (tools.Result, error) {
-	if f.c.where == nil || !looksAtFiles(f.Name()) {
+	if f.c.Where == nil || !looksAtFiles(f.Name()) {
 		return f.c.pulse.Run(ctx, f.Tool, call, input, hosted)
 	}
 	over := f.c.pulse.Queue() // while the snapshot is taken, or the view is moved
-	ws, leave, err := f.c.where.read(ctx)
+	ws, leave, err := f.c.Where.Read(ctx)
 	over()
 	if err != nil {
 		return tools.Result{}, err
@@ -123,8 +124,8 @@ func looksAtFiles(tool string) bool {
 // enter brings a call that writes to where it may do so, and returns it as it is made there. Done is called when it is over.
 func (f fenced) enter(ctx context.Context, call *tools.Call) (at *tools.Call, done func(), err error) {
 	m := f.c.m
-	if f.c.where != nil {
-		ws, err := f.c.where.write(ctx)
+	if f.c.Where != nil {
+		ws, err := f.c.Where.Write(ctx)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -51,14 +51,14 @@ func (h *Host) fileList(ctx context.Context, agent agents.Agent, repo *worktree.
 
 // fileList is [Host.fileList] for a task's session, as the mission's work stands now.
 func (m *mission) fileList(ctx context.Context, agent agents.Agent) string {
-	if !m.isolated() {
+	if !m.iso.Isolated() {
 		return m.h.fileList(ctx, agent, nil, "")
 	}
-	tip, err := m.tip(ctx)
+	tip, err := m.iso.Tip(ctx)
 	if err != nil {
 		return ""
 	}
-	return m.h.fileList(ctx, agent, m.ground.repo, tip)
+	return m.h.fileList(ctx, agent, m.iso.Ground.Repo, tip)
 }
 
 // projectFiles is [Host.fileList] for the first session of a mission, before anything is recorded of it.
@@ -66,7 +66,7 @@ func (h *Host) projectFiles(ctx context.Context, agent agents.Agent, isolation s
 	if isolation != centurion.IsolationWorktree {
 		return h.fileList(ctx, agent, nil, "")
 	}
-	repo, err := h.Repository(ctx)
+	repo, err := h.project.Repository(ctx)
 	if err != nil {
 		return ""
 	}

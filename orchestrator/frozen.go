@@ -117,7 +117,7 @@ func (m *mission) checksExchanged(ctx context.Context, c *conversation, changed 
 		return nil, err
 	}
 	for _, x := range changed {
-		if !p.isDone(x.Item) || !m.isolated() {
+		if !p.isDone(x.Item) || !m.iso.Isolated() {
 			continue
 		}
 		for _, command := range verify.Distinct(x.To) {
@@ -148,14 +148,14 @@ func (m *mission) proveAnew(ctx context.Context, c *conversation, item, command 
 		return centurion.Receipt{}, context.Cause(ctx)
 	}
 	defer m.queue.turn.Release(1)
-	tip, err := m.tip(ctx)
+	tip, err := m.iso.Tip(ctx)
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
 	before, ok, err := m.withoutItem(ctx, item, tip)
 	if err == nil && !ok {
 		var base centurion.Base
-		base, err = m.base(ctx)
+		base, err = m.iso.Base(ctx)
 		before = base.Commit
 	}
 	if err != nil {

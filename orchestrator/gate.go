@@ -118,7 +118,7 @@ func (g gate) mayStart(ctx context.Context, call *tools.Call, agent, what string
 // works in a checkout: nobody would find there what it has done here. One that plainly only reads there is a matter of the rules.
 func (g gate) elsewhere(call *tools.Call, a tools.Access) error {
 	m := g.c.m
-	if a.Script == "" || !m.isolated() {
+	if a.Script == "" || !m.iso.Isolated() {
 		return nil
 	}
 	project, home := m.h.cfg.Workspace.Dir(), m.h.cfg.Home
@@ -171,7 +171,7 @@ func (g gate) person(ctx context.Context, ask store.Ask, a tools.Access, dir str
 	if err := g.c.leave(ctx, "permission: "+centurion.Clip(ask.Title, 80)); err != nil {
 		return err
 	}
-	fenced := ctx.Value(fenceKey{}) != nil && !m.isolated()
+	fenced := ctx.Value(fenceKey{}) != nil && !m.iso.Isolated()
 	if fenced {
 		m.writers.Release(1)
 	}

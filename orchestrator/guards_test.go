@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/isolation"
 	"centurion/permission"
 	"centurion/provider/scripted"
 	"centurion/store"
@@ -22,14 +23,14 @@ func TestNothingChangedIsChecked(t *testing.T) {
 	one := r.task(m.ID, "T1")
 	equal(t, "returns", one.Returns, 1)
 	has(t, r.requests("worker")[1].Last(), "The host ran your acceptance command", "no a.txt")
-	equal(t, "commits", r.git("rev-list", "--count", "main.."+branchOf(m.ID)), "1")
+	equal(t, "commits", r.git("rev-list", "--count", "main.."+isolation.BranchOf(m.ID)), "1")
 }
 
 // A check of the mission that may not run guards no merge: it is not run behind the rules' back.
 func TestForbiddenCheckGuardsNothing(t *testing.T) {
 	t.Parallel()
 	r, m := idle(t, map[string]string{"base.txt": "base\n"})
-	tip := m.ground.base.Commit
+	tip := m.iso.Ground.Base.Commit
 	r.write(todoMD, "# Plan\n- verify: `exists base.txt`\n\n- [x] T1 One\n")
 	l := &landing{agent: "worker", onto: tip, next: r.onTop(m, tip, map[string]string{"base.txt": "", "other.txt": "x\n"})}
 	for _, c := range []struct {
@@ -83,7 +84,7 @@ func TestVanishedPlanIsNeverComplete(t *testing.T) {
 func TestIntentsOfWhatIsNew(t *testing.T) {
 	t.Parallel()
 	r, m := idle(t, map[string]string{"x.txt": "0\n"})
-	base := m.ground.base.Commit
+	base := m.iso.Ground.Base.Commit
 	first := r.onTop(m, base, map[string]string{"x.txt": "1\n"})
 	second := r.onTop(m, first, map[string]string{"x.txt": "2\n"})
 	other := r.onTop(m, second, map[string]string{"y.txt": "3\n"})

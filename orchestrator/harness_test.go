@@ -22,6 +22,7 @@ import (
 	"centurion/provider/scripted"
 	"centurion/store"
 	"centurion/workspace"
+	"centurion/worktree"
 )
 
 func TestMain(m *testing.M) {
@@ -405,4 +406,14 @@ func removeFile(t testing.TB, r *rig, name string) {
 		t.Error(err)
 	}
 	r.touched()
+}
+
+// repository is the one that the rig's host has opened.
+func (r *rig) repository() *worktree.Repo {
+	r.t.Helper()
+	repo, err := r.host.project.Repository(r.ctx)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return repo
 }

@@ -18,6 +18,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/agents/instructions"
+	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/slots"
 	"centurion/permission"
 	"centurion/recovery"
@@ -129,10 +130,7 @@ type Host struct {
 
 	starting sync.Mutex // held while a mission's plan gets its name, and while a mission that has one is entered
 
-	trees   trees
-	opening sync.Mutex                                // held while the repository is opened; protects what follows
-	repo    *worktree.Repo                            // nil until it is needed
-	parked  map[centurion.Checkout]*worktree.Checkout // of missions that have stopped, by where they are, without Start
+	project *isolation.Project
 
 	mu        sync.Mutex // protects what follows
 	missions  map[string]*mission
@@ -174,6 +172,7 @@ func New(cfg Config) *Host {
 		}
 	}
 	return &Host{cfg: cfg, slots: slots.New(cfg.Workers, cfg.Concurrency), checker: &verify.Checker{Runner: cfg.Runner},
+		project:  isolation.NewProject(cfg.Store, cfg.Workspace, cfg.Worktrees, cfg.Shadow),
 		missions: map[string]*mission{}, suspended: map[string]string{}, cleaner: cleaner{wake: make(chan struct{}, 1)}}
 }
 
@@ -289,3 +288,18 @@ func (h *Host) running(id string) *mission {
 	defer h.mu.Unlock()
 	return h.missions[id]
 }
+
+// Repository opens the project's repository, once a host. What is not there is looked for again the next time: the error has
+// centurion.KindNotFound for a host that keeps no checkouts, else it is that of [Config].Worktrees.
+func (h *Host) Repository(ctx context.Context) (*worktree.Repo, error) {
+	return h.project.Repository(ctx)
+}
+
+// WithHistory calls do with the history of the project's files, nil if this host keeps none, while nobody else looks at those files
+// through it. The error is that of do, or of opening the history.
+func (h *Host) WithHistory(ctx context.Context, do func(*worktree.Shadow) error) error {
+	return h.project.WithHistory(ctx, do)
+}
+
+// Close ends the use of the project's repository. No mission runs any more.
+func (h *Host) Close() error { return h.project.Close() }

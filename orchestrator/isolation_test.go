@@ -15,6 +15,7 @@ import (
 	"centurion/agents"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/isolation"
 	"centurion/provider/scripted"
 	"centurion/worktree"
 )
@@ -69,7 +70,7 @@ func (r *rig) stands() (index []byte, head string) {
 // wrote returns what a file is on the newest branch of a session that has it, or on the mission's own.
 func (r *rig) wrote(mission, file string) string {
 	r.t.Helper()
-	own := "refs/heads/" + branchOf(mission)
+	own := "refs/heads/" + isolation.BranchOf(mission)
 	all := strings.Fields(r.git("for-each-ref", "--format=%(refname)", "--sort=-committerdate", "refs/heads/centurion/"+mission+"/"))
 	for _, branch := range append(slices.DeleteFunc(all, func(b string) bool { return b == own }), own) {
 		cmd := exec.Command("git", "show", branch+":"+file)
@@ -446,7 +447,7 @@ func TestForkBeginsWhereTheOriginalStands(t *testing.T) {
 		return say("done")
 	}})
 	m := r.mission(centurion.MissionOptions{Level: 1})
-	if _, err := r.host.repo.Tip(r.ctx, m.Branch); err != nil {
+	if _, err := r.repository().Tip(r.ctx, m.Branch); err != nil {
 		t.Fatal(err)
 	}
 	tip := r.git("commit-tree", "-p", m.Base.Commit, "-m", "merged", m.Base.Commit+"^{tree}")

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -47,7 +46,7 @@ func (m *mission) accept(ctx context.Context, c *conversation, out *session.Outc
 	if back != nil || err != nil {
 		return back, err
 	}
-	if m.isolated() {
+	if m.iso.Isolated() {
 		return m.landTask(ctx, c, out, stuck)
 	}
 	if len(out.Files) == 0 {
@@ -88,7 +87,7 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 			return nil, err
 		}
 	}
-	checkout := c.checkout()
+	checkout := c.Checkout()
 	note := ""
 	if checkout != nil {
 		if l.commit, err = checkout.Commit(ctx, commitMessage(t, out.Text)); err != nil {
@@ -127,7 +126,7 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 		}
 		return nil, nil
 	}
-	out.Files = append(out.Files, m.inProject(centurion.Paths(l.landed.Files))...)
+	out.Files = append(out.Files, m.iso.InProject(centurion.Paths(l.landed.Files))...)
 	slices.Sort(out.Files)
 	out.Files = slices.Compact(out.Files)
 	return nil, m.moveOn(ctx, c, checkout, l.landed.Commit)
@@ -154,8 +153,7 @@ func (m *mission) moveOn(ctx context.Context, c *conversation, checkout *worktre
 		}
 		return err
 	}
-	at := checkout.Where()
-	return c.where.record(ctx, &at)
+	return c.KeepPlace(ctx)
 }
 
 // beforeLanding looks for what must not be merged: conflict markers that were left standing.
@@ -169,12 +167,12 @@ func (m *mission) beforeLanding(ctx context.Context, l *landing) (*rejection, er
 	}
 	return &rejection{text: "There are still conflict markers (<<<<<<<, =======, >>>>>>>) in: " + strings.Join(left, ", ") +
 		". Replace each of them with what both sides come to together, then end your turn.",
-		short: "it leaves conflict markers in " + strings.Join(left, ", "), cause: event.ReturnedMarkers, files: m.inProject(left)}, nil
+		short: "it leaves conflict markers in " + strings.Join(left, ", "), cause: event.ReturnedMarkers, files: m.iso.InProject(left)}, nil
 }
 
 // leftMarkers lists files into which a commit has brought the markers of a conflict.
 func (m *mission) leftMarkers(ctx context.Context, c worktree.Commit) ([]string, error) {
-	files, err := m.ground.repo.Diff(ctx, c.Parent, c.ID)
+	files, err := m.iso.Ground.Repo.Diff(ctx, c.Parent, c.ID)
 	var out []string
 	for _, f := range files {
 		if marked(f) {
@@ -199,19 +197,6 @@ func marked(f centurion.FileDiff) bool {
 	return false
 }
 
-// inProject makes paths of the repository paths of the project; what lies outside of the project stays as it is.
-func (m *mission) inProject(files []string) []string {
-	prefix := m.ground.repo.Prefix()
-	if prefix == "" {
-		return files
-	}
-	out := make([]string, len(files))
-	for i, f := range files {
-		out[i] = strings.TrimPrefix(f, path.Clean(prefix)+"/")
-	}
-	return out
-}
-
 // commitMessage says whose work a commit is, and what came of it.
 func commitMessage(t centurion.Task, result string) string {
 	title := strings.TrimSpace(t.Item + " " + strings.Join(strings.Fields(t.Title), " "))
@@ -227,10 +212,10 @@ func (m *mission) conflict(ctx context.Context, l *landing, laid worktree.Rebase
 	var files, kinds []string
 	for _, x := range laid.Conflicts {
 		files = append(files, x.Path)
-		kinds = append(kinds, fmt.Sprintf("- %s (%s)", m.inProject([]string{x.Path})[0], x.Kind))
+		kinds = append(kinds, fmt.Sprintf("- %s (%s)", m.iso.InProject([]string{x.Path})[0], x.Kind))
 	}
 	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		e := centurion.Event{Type: centurion.EventMergeConflict, Mission: m.st.ID, Data: event.Data(event.MergeData{Branch: m.branch(), Commit: l.commit.ID, Files: files})}
+		e := centurion.Event{Type: centurion.EventMergeConflict, Mission: m.st.ID, Data: event.Data(event.MergeData{Branch: m.iso.Branch(), Commit: l.commit.ID, Files: files})}
 		if l.task != nil {
 			t, err := tx.Task(l.task.ID)
 			if err != nil {
@@ -261,11 +246,11 @@ func (m *mission) conflict(ctx context.Context, l *landing, laid worktree.Rebase
 		"no git command is needed. Then end your turn; the host integrates it.")
 	for _, x := range laid.Conflicts {
 		if x.Text == "" {
-			text.WriteString("\n" + m.inProject([]string{x.Path})[0] + " cannot be marked: write it anew as it should be.")
+			text.WriteString("\n" + m.iso.InProject([]string{x.Path})[0] + " cannot be marked: write it anew as it should be.")
 		}
 	}
 	return &rejection{text: text.String(), short: "it conflicts with what others have merged: " + strings.Join(files, ", "),
-		cause: event.ReturnedConflict, files: m.inProject(files), tree: laid.Tree, onto: onto}, nil
+		cause: event.ReturnedConflict, files: m.iso.InProject(files), tree: laid.Tree, onto: onto}, nil
 }
 
 // intents tells what those wanted whose merged work touches the files and which the work does not stand on.
@@ -281,7 +266,7 @@ func (m *mission) intents(ctx context.Context, l *landing, files []string) (stri
 			if len(touched) == 0 || l.task != nil && t.ID == l.task.ID {
 				continue
 			}
-			known, err := m.ground.repo.IsAncestor(ctx, x.Commit, l.commit.Parent)
+			known, err := m.iso.Ground.Repo.IsAncestor(ctx, x.Commit, l.commit.Parent)
 			if err != nil {
 				return "", err
 			}
@@ -292,7 +277,7 @@ func (m *mission) intents(ctx context.Context, l *landing, files []string) (stri
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(&b, "- %s %s (%s): %s\n", t.Name(), t.Title, strings.Join(m.inProject(touched), ", "), state.FirstLines(said, 6, 600))
+			fmt.Fprintf(&b, "- %s %s (%s): %s\n", t.Name(), t.Title, strings.Join(m.iso.InProject(touched), ", "), state.FirstLines(said, 6, 600))
 		}
 	}
 	if b.Len() == 0 {
@@ -320,7 +305,7 @@ func (m *mission) returned(ctx context.Context, c *conversation, back *rejection
 	if err != nil {
 		return err
 	}
-	checkout := c.checkout()
+	checkout := c.Checkout()
 	lays := checkout != nil && back.tree != ""
 	if lays {
 		back.text += "\nYour checkout holds your work on top of the newest state of the mission now: read files again before you edit them."
@@ -334,8 +319,7 @@ func (m *mission) returned(ctx context.Context, c *conversation, back *rejection
 	if err := checkout.Lay(ctx, back.tree, back.onto); err != nil {
 		return err
 	}
-	at := checkout.Where()
-	return c.where.record(ctx, &at)
+	return c.KeepPlace(ctx)
 }
 
 // tellReturn records that work went back, and why. task is empty for the mission's own agent.
@@ -347,7 +331,7 @@ func tellReturn(tx *store.Tx, mission, task, session string, back *rejection, n 
 
 // endOfReturns says what becomes of work that has come back too often. A person is asked only where one is there.
 func (m *mission) endOfReturns(ctx context.Context) (string, error) {
-	if !m.isolated() {
+	if !m.iso.Isolated() {
 		return "your task has failed", nil
 	}
 	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)

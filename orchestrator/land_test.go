@@ -12,6 +12,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/isolation"
 	"centurion/provider/scripted"
 	"centurion/worktree"
 )
@@ -51,17 +52,17 @@ func (r *rig) grounded(rec centurion.Mission) *mission {
 	ready := make(chan struct{})
 	close(ready)
 	m := newMission(r.ctx, r.host, rec)
-	m.ground = &ground{repo: repo, ready: ready, base: *rec.Base}
+	m.iso.Ground = &isolation.Ground{Repo: repo, Ready: ready, Base: *rec.Base}
 	return m
 }
 
 // branchHas returns a file of the mission's branch, "" if it is not there.
 func (r *rig) branchHas(mission, name string) string {
 	r.t.Helper()
-	if r.git("ls-tree", "-r", "--name-only", branchOf(mission), "--", name) == "" {
+	if r.git("ls-tree", "-r", "--name-only", isolation.BranchOf(mission), "--", name) == "" {
 		return ""
 	}
-	return r.git("show", branchOf(mission)+":"+name)
+	return r.git("show", isolation.BranchOf(mission)+":"+name)
 }
 
 // A worker's file stands on the mission's branch behind its check, red without it and green with it; the person's
@@ -86,7 +87,7 @@ func TestWorkIsMerged(t *testing.T) {
 	if len(one.Landed) != 1 || one.Checkout != nil {
 		t.Fatalf("landed: %+v, checkout %+v", one.Landed, one.Checkout)
 	}
-	has(t, r.git("log", "-1", "--format=%B", branchOf(m.ID)), "T1 ", "made a", "Mission: "+m.ID, "Task: "+one.ID, "Agent: worker")
+	has(t, r.git("log", "-1", "--format=%B", isolation.BranchOf(m.ID)), "T1 ", "made a", "Mission: "+m.ID, "Task: "+one.ID, "Agent: worker")
 	merged := r.events(m.ID, centurion.EventMergeDone)
 	equal(t, "merges told", len(merged), 1)
 	d, err := event.Decode[event.MergeData](merged[0])
@@ -106,7 +107,7 @@ func TestWorkIsMerged(t *testing.T) {
 	equal(t, "final", receipts[1].Final, true)
 	equal(t, "verified", m.Verified, 1)
 	has(t, r.requests("commander")[2].Last(), "is completed", "Integrated as "+one.Landed[0].Commit[:8]+": added a.txt, +1 -0", "Check `exists a.txt` passed: proven")
-	equal(t, "branches that are left", r.git("branch", "--list", "centurion/*", "--format=%(refname:short)"), branchOf(m.ID))
+	equal(t, "branches that are left", r.git("branch", "--list", "centurion/*", "--format=%(refname:short)"), isolation.BranchOf(m.ID))
 }
 
 // returns are the facts of a task's returns: the cause, what it is about, and how often it had come back then. "" is the mission's own agent.
@@ -193,7 +194,7 @@ func TestNoGreenCheckTurnsRed(t *testing.T) {
 		equal(t, "returns of "+n+" told", strings.Join(r.returns(m.ID, one.ID), "; "), strings.Repeat("guard lacks base.txt broken 1", want))
 		equal(t, "on the branch", r.branchHas(m.ID, n+".txt"), n)
 	}
-	for c := range strings.FieldsSeq(r.git("rev-list", branchOf(m.ID))) {
+	for c := range strings.FieldsSeq(r.git("rev-list", isolation.BranchOf(m.ID))) {
 		if strings.Contains(r.git("show", c+":base.txt"), "broken") {
 			t.Errorf("the branch was broken at %s", c)
 		}
@@ -344,7 +345,7 @@ func TestWhatIsNotMerged(t *testing.T) {
 	equal(t, "merges", r.count(m.ID, centurion.EventMergeDone), 0)
 	equal(t, "sneaky.txt", r.branchHas(m.ID, "sneaky.txt"), "")
 	has(t, r.tasks(m.ID)[1].Result, "PASS", "was not merged", "sneaky.txt")
-	equal(t, "commits", r.git("rev-list", "--count", "main.."+branchOf(m.ID)), "0")
+	equal(t, "commits", r.git("rev-list", "--count", "main.."+isolation.BranchOf(m.ID)), "0")
 }
 
 // What is unproven wakes who delegated it at once, and goes to a worker again when it is handed out: it is open by that.

@@ -31,7 +31,7 @@ func (m *mission) loop(ctx context.Context) (verdict, error) {
 	}
 	for {
 		if due {
-			if err := m.root.catchUp(ctx); err != nil {
+			if err := m.iso.CatchUp(ctx, &m.root.Seat); err != nil {
 				return verdictOf(ctx, err), nil
 			}
 			m.reserves.Wake(m.st.ID)
@@ -135,7 +135,7 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 			// An editor that writes the plan anew is not seen as one that has deleted it.
 			over, err := m.hold(ctx, changed, &stuck, stuckFor)
 			if err != nil || over {
-				return verdict{status: centurion.MissionBlocked, reason: m.askedFor(d.Question), asks: d.Asks}, false, err
+				return verdict{status: centurion.MissionBlocked, reason: m.iso.AskedFor(d.Question), asks: d.Asks}, false, err
 			}
 		case loop.Pause:
 			return m.pausedFor(d, facts), false, nil

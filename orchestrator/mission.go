@@ -15,6 +15,7 @@ import (
 	"centurion/guard"
 	"centurion/orchestrator/budget"
 	"centurion/orchestrator/claims"
+	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
 	"centurion/store"
@@ -30,7 +31,7 @@ type mission struct {
 	// ownsTodo says that the plan's file is recorded as this mission's.
 	ownsTodo atomic.Bool
 	root     *conversation
-	ground   *ground                 // nil unless its writers have checkouts of their own; set before anything of it runs
+	iso      *isolation.Checkouts
 	wanted   context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
 	drop     context.CancelCauseFunc // ends wanted and everything else
 	tasks    guard.Group
@@ -55,7 +56,6 @@ type mission struct {
 
 	mu          sync.Mutex               // protects what follows
 	convs       map[string]*conversation // by session id
-	places      map[string]*workplace    // by session id
 	drivers     map[string]*conversation // who has a session, by its id, from before it is loaded
 	asks        map[string]chan struct{} // by ask id; closed when it is answered
 	always      grants
@@ -104,9 +104,9 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 		stopped: make(chan struct{}),
 		writers: semaphore.NewWeighted(manyWriters), queue: newMergeQueue(),
 		convs: map[string]*conversation{}, drivers: map[string]*conversation{},
-		asks: map[string]chan struct{}{}, places: map[string]*workplace{}}
+		asks: map[string]chan struct{}{}}
 	m.todo = newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo), m.ownTodo)
-	m.st.Spent.Store(&rec)
+	m.iso = isolation.New(m.st, h.project, m.mayRun)
 	m.reserves = budget.New(rec, m.atLimit)
 	m.reserves.Open(m.st.ID)
 	return m
@@ -136,7 +136,7 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	}
 	if full := m.fullDisk(err, v); full != nil {
 		if spaceCame(full) {
-			m.leaveGround(centurion.MissionRunning) // what goes on finds its checkouts
+			m.iso.Leave(centurion.MissionRunning) // what goes on finds its checkouts
 			rec, err := m.h.cfg.Store.Mission(context.WithoutCancel(ctx), m.st.ID)
 			return rec, errors.Join(errSpace, err)
 		}
@@ -144,7 +144,7 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 			v = verdictOf(m.wanted, cause)
 		}
 	}
-	m.leaveGround(v.status)
+	m.iso.Leave(v.status)
 	rec, ferr := m.finish(v)
 	if !m.alive && !interrupted {
 		ferr = errors.Join(err, ferr)
@@ -171,9 +171,10 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 	if err := m.restoreGrants(ctx); err != nil {
 		return verdict{}, err
 	}
-	if err := m.stand(ctx, rec, watch); err != nil {
+	if err := m.iso.Open(ctx, rec, watch); err != nil {
 		return verdict{}, err
 	}
+	m.claims.Apart = m.iso.Isolated()
 	if m.root, err = m.open(ctx, rec.Session, nil); err != nil {
 		return verdict{}, err
 	}

@@ -20,7 +20,7 @@ func (c *conversation) dress(held []tools.Tool, rec centurion.Session) []tools.T
 			t = longer{Tool: t, more: "Skills:\n" + rec.Metadata.Skills}
 		}
 		if c.m.ownsFiles(t.Name()) {
-			t = longer{Tool: t, more: tools.Overlaps(c.m.isolated())}
+			t = longer{Tool: t, more: tools.Overlaps(c.m.iso.Isolated())}
 		}
 		if t.Name() == "update_context" && !c.rewrites() {
 			t = tools.NotesOnly()

@@ -25,8 +25,8 @@ func (m *mission) outside(p planView, t centurion.Task) (files, planned []string
 	}
 	for _, l := range t.Landed {
 		paths := centurion.Paths(l.Files)
-		if m.isolated() { // else the trees are those of the project
-			paths = m.inProject(paths)
+		if m.iso.Isolated() { // else the trees are those of the project
+			paths = m.iso.InProject(paths)
 		}
 		changed = append(changed, paths...)
 	}

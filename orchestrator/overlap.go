@@ -16,16 +16,16 @@ import (
 // hearOfFiles tells a task's session what it has to know of others in its files: who changes the same ones in another checkout, once for
 // each of them and each file, and, where all write in one directory, which files went to it or were taken from it.
 func (c *conversation) hearOfFiles(ctx context.Context) ([]centurion.Message, error) {
-	if c.task == nil || c.task.ID != c.holdsFor { // a sub-agent's parent hears it
+	if c.task == nil || c.task.ID != c.HoldsFor { // a sub-agent's parent hears it
 		return nil, nil
 	}
 	var lines []string
 	shared := map[string][]string{}
-	if c.m.isolated() {
-		shared = c.m.claims.Shared(c.holder)
-		maps.DeleteFunc(shared, func(other string, _ []string) bool { return slices.Contains(c.above, other) })
+	if c.m.iso.Isolated() {
+		shared = c.m.claims.Shared(c.Holder)
+		maps.DeleteFunc(shared, func(other string, _ []string) bool { return slices.Contains(c.Above, other) })
 	} else {
-		lines = c.m.claims.Words(c.holder)
+		lines = c.m.claims.Words(c.Holder)
 	}
 	if len(lines)+len(shared) == 0 {
 		return nil, nil
@@ -53,7 +53,7 @@ func (c *conversation) hearOfFiles(ctx context.Context) ([]centurion.Message, er
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	if c.m.isolated() {
+	if c.m.iso.Isolated() {
 		lines = append(lines, tools.Overlaps(true))
 	}
 	var msg centurion.Message
@@ -89,28 +89,4 @@ func (m *mission) atWork(holder string) string {
 		return holder + " (" + centurion.Clip(t.Title, 60) + ")"
 	}
 	return ""
-}
-
-// ancestors returns under which names those hold files that wait for a task: the one that delegated it, and so on upwards. Their files are
-// the task's, too: it does a part of what they do.
-func (m *mission) ancestors(ctx context.Context, task string) (above []string, err error) {
-	for task != "" {
-		t, err := m.h.cfg.Store.Task(ctx, task)
-		if err != nil || t.Parent == "" {
-			return above, err
-		}
-		parent, err := m.h.cfg.Store.Session(ctx, t.Parent)
-		if err != nil {
-			return nil, err
-		}
-		if task = parent.Metadata.Task; task == "" {
-			break
-		}
-		up, err := m.h.cfg.Store.Task(ctx, task)
-		if err != nil {
-			return nil, err
-		}
-		above = append(above, up.Name())
-	}
-	return above, nil
 }

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/orchestrator/isolation"
 	"centurion/provider/scripted"
 	"centurion/tools"
 )
@@ -301,9 +302,9 @@ func TestCircleOfFilesIsBroken(t *testing.T) {
 // What overlaps mean is said in the same words wherever it is said, and only as it is where the mission's sessions write.
 func TestOverlapsAreToldInOneText(t *testing.T) {
 	t.Parallel()
-	for apart, g := range map[bool]*ground{true: {}, false: nil} {
+	for apart, g := range map[bool]*isolation.Ground{true: {}, false: nil} {
 		m := unbegun(t)
-		m.ground = g
+		m.iso.Ground = g
 		c := &conversation{m: m}
 		var said []string
 		for _, x := range c.dress(tools.All(), centurion.Session{}) {

@@ -13,12 +13,12 @@ import (
 // landOwn merges what the mission's own agent has written so far: whoever it delegates to has to see it, and what it says is
 // done has to be there. The mission's own checks guard the merge. It returns why the work stays where it is, or nil.
 func (m *mission) landOwn(ctx context.Context) (*rejection, error) {
-	if !m.isolated() || m.root == nil {
+	if !m.iso.Isolated() || m.root == nil {
 		return nil, nil
 	}
 	m.landing.Lock()
 	defer m.landing.Unlock()
-	checkout := m.root.checkout()
+	checkout := m.root.Checkout()
 	if checkout == nil {
 		return nil, nil
 	}
@@ -77,7 +77,7 @@ func (m *mission) ownReturned(ctx context.Context, c *conversation, back *reject
 
 // layBack lays what others have done since into a checkout, together with its work.
 func (m *mission) layBack(ctx context.Context, c *conversation, back *rejection) error {
-	checkout := c.checkout()
+	checkout := c.Checkout()
 	if checkout == nil || back.tree == "" {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (m *mission) layBack(ctx context.Context, c *conversation, back *rejection)
 	}
 	at := checkout.Where()
 	back.text += "\nThe checkout holds your work on top of the newest state of the mission now: read files again before you edit them."
-	return c.where.record(ctx, &at)
+	return c.Where.Record(ctx, &at)
 }
 
 // ownTurnEnded merges what the mission's own agent has written when its turn has ended. again says that it was told why that

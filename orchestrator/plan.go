@@ -307,7 +307,7 @@ func (m *mission) obstacle(ctx context.Context, r *state.Run) (string, error) {
 	}
 	holder, ok := m.claims.Take(r.Item, it.Files)
 	if !ok {
-		above, err := m.ancestors(ctx, r.ID)
+		above, err := m.iso.Ancestors(ctx, r.ID)
 		if err != nil {
 			return "", err
 		}

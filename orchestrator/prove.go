@@ -169,7 +169,7 @@ func mayNot(what, command, why string) error {
 // failedText tells a worker of a failed check where all write in the same place.
 func (m *mission) failedText(c *conversation, r centurion.Receipt) string {
 	text := "The host ran your acceptance command and it failed.\n" + account(r)
-	if len(m.claims.Others(c.holder)) > 0 {
+	if len(m.claims.Others(c.Holder)) > 0 {
 		return text + "\nOthers are working in the project at the same time; if the failure is in their files, say so and end your turn."
 	}
 	return text + "\nMend the cause, then end your turn; the host runs it again."
@@ -313,7 +313,7 @@ func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
 
 // checkFinished runs a command on the finished work, and where it is to prove all of it, without it as well.
 func (m *mission) checkFinished(ctx context.Context, command string, proves bool) (centurion.Receipt, error) {
-	if m.isolated() {
+	if m.iso.Isolated() {
 		return m.finalCheck(ctx, command, "commander", proves)
 	}
 	return m.check(ctx, centurion.Receipt{Command: command, Final: true}, "commander")
@@ -433,7 +433,7 @@ func (m *mission) proveTicks(ctx context.Context, c *conversation, updates []too
 
 // checkTick runs a command of an item that an agent marks as done.
 func (m *mission) checkTick(ctx context.Context, c *conversation, want centurion.Receipt) (centurion.Receipt, error) {
-	if !m.isolated() {
+	if !m.iso.Isolated() {
 		return m.check(ctx, want, c.agent.Name)
 	}
 	if err := m.ownMerged(ctx, c); err != nil {

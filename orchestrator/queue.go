@@ -126,7 +126,7 @@ func (q *mergeQueue) batch(l *landing) []*landing {
 // round merges a batch: each on top of the one before it, the mission's own checks once on the last. What is not decided
 // then stays in the line. The first of a batch is always decided, so that the line moves.
 func (m *mission) round(ctx context.Context, batch []*landing) error {
-	tip, err := m.tip(ctx)
+	tip, err := m.iso.Tip(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (m *mission) put(ctx context.Context, l *landing, at string, first bool) (b
 		}
 		return false, err
 	}
-	laid, err := m.ground.repo.Rebase(ctx, l.commit.ID, at)
+	laid, err := m.iso.Ground.Repo.Rebase(ctx, l.commit.ID, at)
 	if err != nil {
 		return false, err
 	}
@@ -177,7 +177,7 @@ func (m *mission) put(ctx context.Context, l *landing, at string, first bool) (b
 		return false, err
 	}
 	l.next, l.tree, l.onto = laid.Commit, laid.Tree, at
-	same, err := m.sameTree(ctx, at, laid.Commit)
+	same, err := m.iso.SameTree(ctx, at, laid.Commit)
 	if err != nil {
 		return false, err
 	}
@@ -198,15 +198,6 @@ func (m *mission) put(ctx context.Context, l *landing, at string, first bool) (b
 		return false, nil
 	}
 	return true, nil
-}
-
-func (m *mission) sameTree(ctx context.Context, a, b string) (bool, error) {
-	one, err := m.ground.repo.TreeOf(ctx, a)
-	if err != nil {
-		return false, err
-	}
-	other, err := m.ground.repo.TreeOf(ctx, b)
-	return one == other, err
 }
 
 // guarded runs the mission's own checks on the last of a chain and cuts the chain before the work that turns a green one
@@ -271,7 +262,7 @@ func (m *mission) brokenBy(ctx context.Context, tip string, l *landing) (*centur
 // between, the branch says whether it has happened.
 func (m *mission) advance(ctx context.Context, tip string, chain []*landing) error {
 	for _, l := range chain {
-		files, err := m.ground.repo.Stat(ctx, l.onto, l.next)
+		files, err := m.iso.Ground.Repo.Stat(ctx, l.onto, l.next)
 		if err != nil {
 			return err
 		}
@@ -283,7 +274,7 @@ func (m *mission) advance(ctx context.Context, tip string, chain []*landing) err
 	}
 	failpoint.Hit(failpoint.MergeBefore)
 	last := chain[len(chain)-1].next
-	if err := m.ground.repo.Advance(ctx, m.branch(), tip, last); err != nil {
+	if err := m.iso.Ground.Repo.Advance(ctx, m.iso.Branch(), tip, last); err != nil {
 		if uerr := m.unland(ctx, chain); uerr != nil {
 			return uerr
 		}
@@ -299,7 +290,7 @@ func (m *mission) advance(ctx context.Context, tip string, chain []*landing) err
 	for _, l := range chain {
 		l.end(nil, nil)
 	}
-	if err := m.viewTo(ctx, last); err != nil {
+	if err := m.iso.ViewTo(ctx, last); err != nil {
 		return err
 	}
 	m.st.Notify()
@@ -333,7 +324,7 @@ func (m *mission) recordMerged(ctx context.Context, chain []*landing) error {
 				}
 				task, session = t.ID, t.Session
 			}
-			if _, err := tx.Append(mergeDone(m.st.ID, session, task, m.branch(), *l.landed)); err != nil {
+			if _, err := tx.Append(mergeDone(m.st.ID, session, task, m.iso.Branch(), *l.landed)); err != nil {
 				return err
 			}
 		}
@@ -369,7 +360,7 @@ func (m *mission) unland(ctx context.Context, chain []*landing) error {
 
 // mendLandings puts right what a host that died has recorded of merges: the branch says which of them have happened.
 func (m *mission) mendLandings(ctx context.Context) error {
-	if !m.isolated() {
+	if !m.iso.Isolated() {
 		return nil
 	}
 	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
@@ -380,7 +371,7 @@ func (m *mission) mendLandings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tip, err := m.tip(ctx)
+	tip, err := m.iso.Tip(ctx)
 	if err != nil {
 		return err
 	}
@@ -389,13 +380,13 @@ func (m *mission) mendLandings(ctx context.Context) error {
 			if told[l.Commit] {
 				continue
 			}
-			there, err := m.ground.repo.IsAncestor(ctx, l.Commit, tip)
+			there, err := m.iso.Ground.Repo.IsAncestor(ctx, l.Commit, tip)
 			if err != nil {
 				return err
 			}
 			err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 				if there {
-					_, err := tx.Append(mergeDone(m.st.ID, t.Session, t.ID, m.branch(), l))
+					_, err := tx.Append(mergeDone(m.st.ID, t.Session, t.ID, m.iso.Branch(), l))
 					return err
 				}
 				t, err := tx.Task(t.ID)

@@ -38,7 +38,7 @@ func TestWorkThatIsThereAlready(t *testing.T) {
 	if first.back != nil || first.landed == nil {
 		t.Fatalf("came back: %+v", first.back)
 	}
-	tip := r.git("rev-parse", m.branch())
+	tip := r.git("rev-parse", m.iso.Branch())
 	equal(t, "on top of the other", first.landed.Commit, tip)
 	again := land(work, "exists a.txt", "exists b.txt")
 	if again.back != nil || again.landed != nil || again.there != tip {
@@ -57,7 +57,7 @@ func TestWorkThatIsThereAlready(t *testing.T) {
 	if red.back == nil || red.there != "" || red.landed != nil {
 		t.Errorf("with a red check: back %+v, there %q, landed %+v", red.back, red.there, red.landed)
 	}
-	equal(t, "the branch", r.git("rev-parse", m.branch()), tip)
+	equal(t, "the branch", r.git("rev-parse", m.iso.Branch()), tip)
 	equal(t, "merges told", r.count(m.st.ID, centurion.EventMergeDone), 2)
 }
 
@@ -67,8 +67,8 @@ func TestChecksOfAHostBefore(t *testing.T) {
 	t.Parallel()
 	r := inRepo(t, map[string]string{"base.txt": "base\n"}, nobody())
 	m := r.queued(t, centurion.MissionOptions{})
-	tip := r.git("rev-parse", m.branch())
-	tree, err := m.ground.repo.TreeOf(r.ctx, tip)
+	tip := r.git("rev-parse", m.iso.Branch())
+	tree, err := m.iso.Ground.Repo.TreeOf(r.ctx, tip)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestFinalCheckIsOfTheseFiles(t *testing.T) {
 	t.Parallel()
 	r := inRepo(t, map[string]string{"base.txt": "base\n"}, nobody())
 	m := r.queued(t, centurion.MissionOptions{})
-	tree, err := m.ground.repo.TreeOf(r.ctx, r.git("rev-parse", m.branch()))
+	tree, err := m.iso.Ground.Repo.TreeOf(r.ctx, r.git("rev-parse", m.iso.Branch()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestProofOfLaterWork(t *testing.T) {
 	const test = "package a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {\n\tif A() != 1 {\n\t\tt.Error(A())\n\t}\n}\n"
 	r := inRepo(t, map[string]string{"a_test.go": test}, nobody())
 	m := r.queued(t, centurion.MissionOptions{})
-	tip := r.git("rev-parse", m.branch())
+	tip := r.git("rev-parse", m.iso.Branch())
 	earlier := centurion.Receipt{ID: centurion.NewID(centurion.PrefixReceipt), Mission: m.st.ID, Item: "T1", Passed: true, Proof: centurion.ProofProven}
 	const green, red = "lacks a_test.go wrong", "exists b.go"
 	earlier.Command = green
@@ -235,7 +235,7 @@ func TestProofOfMergedWork(t *testing.T) {
 	} {
 		r := inRepo(t, map[string]string{"a.go": "package a\n", "other_test.go": other}, nobody())
 		m := r.queued(t, centurion.MissionOptions{})
-		before := r.git("rev-parse", m.branch())
+		before := r.git("rev-parse", m.iso.Branch())
 		work := r.work(m, c.work)
 		done := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Item: "T1", Status: centurion.TaskMerging,
 			Landed: []centurion.Landed{{Commit: work.ID, Before: before}}}

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/isolation"
 	"centurion/provider/scripted"
 	"centurion/store"
 	"centurion/worktree"
@@ -49,7 +50,7 @@ func (r *rig) merged(m centurion.Mission) {
 	r.is(m, centurion.MissionCompleted, "")
 	equal(r.t, "a.txt", r.branchHas(m.ID, "a.txt"), "a")
 	equal(r.t, "b.txt", r.branchHas(m.ID, "b.txt"), "b")
-	equal(r.t, "commits", r.git("rev-list", "--count", "main.."+branchOf(m.ID)), "2")
+	equal(r.t, "commits", r.git("rev-list", "--count", "main.."+isolation.BranchOf(m.ID)), "2")
 	equal(r.t, "merges told", r.count(m.ID, centurion.EventMergeDone), 2)
 	for _, t := range r.tasks(m.ID) {
 		if len(t.Landed) != 1 {
@@ -58,7 +59,7 @@ func (r *rig) merged(m centurion.Mission) {
 	}
 	equal(r.t, "verified", m.Verified, 2)
 	equal(r.t, "unproven", len(m.Unproven), 0)
-	equal(r.t, "branches that are left", r.git("branch", "--list", "centurion/*", "--format=%(refname:short)"), branchOf(m.ID))
+	equal(r.t, "branches that are left", r.git("branch", "--list", "centurion/*", "--format=%(refname:short)"), isolation.BranchOf(m.ID))
 }
 
 // A mission that merges and whose host goes away, at any row of its journal, goes on to the same end: no work is lost, and none is merged
@@ -239,12 +240,12 @@ func BenchmarkMerge(b *testing.B) {
 	}
 	ready := make(chan struct{})
 	close(ready)
-	m.ground = &ground{repo: repo, ready: ready}
-	if err := repo.Advance(r.ctx, m.branch(), "", r.git("rev-parse", "main")); err != nil && centurion.KindOf(err) != centurion.KindConflict {
+	m.iso.Ground = &isolation.Ground{Repo: repo, Ready: ready}
+	if err := repo.Advance(r.ctx, m.iso.Branch(), "", r.git("rev-parse", "main")); err != nil && centurion.KindOf(err) != centurion.KindConflict {
 		b.Fatal(err)
 	}
-	m.ground.base.Commit = r.git("rev-parse", "main")
-	at, n := m.ground.base.Commit, 0
+	m.iso.Ground.Base.Commit = r.git("rev-parse", "main")
+	at, n := m.iso.Ground.Base.Commit, 0
 	for b.Loop() {
 		n++
 		name := fmt.Sprintf("f%d.txt", n)
@@ -277,9 +278,9 @@ func (r *rig) queued(t testing.TB, opts centurion.MissionOptions) *mission {
 	}
 	ready := make(chan struct{})
 	close(ready)
-	m.ground = &ground{repo: repo, ready: ready}
-	m.ground.base.Commit = r.git("rev-parse", "main")
-	if err := repo.Advance(r.ctx, m.branch(), "", m.ground.base.Commit); err != nil && centurion.KindOf(err) != centurion.KindConflict {
+	m.iso.Ground = &isolation.Ground{Repo: repo, Ready: ready}
+	m.iso.Ground.Base.Commit = r.git("rev-parse", "main")
+	if err := repo.Advance(r.ctx, m.iso.Branch(), "", m.iso.Ground.Base.Commit); err != nil && centurion.KindOf(err) != centurion.KindConflict {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -297,8 +298,8 @@ func (r *rig) work(m *mission, files map[string]string) worktree.Commit {
 	for name, text := range files {
 		with[name] = []byte(text)
 	}
-	base := m.ground.base.Commit
-	tree, err := m.ground.repo.With(r.ctx, base, with)
+	base := m.iso.Ground.Base.Commit
+	tree, err := m.iso.Ground.Repo.With(r.ctx, base, with)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -342,9 +343,9 @@ func TestCrowdIsHalved(t *testing.T) {
 			t.Errorf("%s came back: %+v", l.item, l.back)
 		}
 	}
-	equal(t, "commits", r.git("rev-list", "--count", "main.."+m.branch()), "5")
-	equal(t, "base.txt", r.git("show", m.branch()+":base.txt"), "better")
-	equal(t, "x.txt", r.git("show", m.branch()+":x.txt"), "one")
+	equal(t, "commits", r.git("rev-list", "--count", "main.."+m.iso.Branch()), "5")
+	equal(t, "base.txt", r.git("show", m.iso.Branch()+":base.txt"), "better")
+	equal(t, "x.txt", r.git("show", m.iso.Branch()+":x.txt"), "one")
 }
 
 // A host that goes on looks first at what the one before it has recorded of merges that never were.

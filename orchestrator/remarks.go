@@ -21,7 +21,7 @@ func (m *mission) remarks(before, after planView) []string {
 		out = append(out, firstOf(of(after), of(before))...)
 	}
 	if len(out) > 0 {
-		out = append(out, tools.Overlaps(m.isolated()))
+		out = append(out, tools.Overlaps(m.iso.Isolated()))
 	}
 	for _, of := range []func(planView) []string{planView.unreviewable, planView.alwaysGreen} {
 		out = append(out, firstOf(of(after), of(before))...)

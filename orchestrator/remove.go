@@ -80,7 +80,7 @@ func (h *Host) remove(ctx context.Context, tasks []centurion.Task, n int) (remov
 		}
 		removed += now
 		// Behind the records: a crash in between leaves files that nobody looks for, and never a record of files that are gone.
-		gone, err := h.dropAside(ctx, alone)
+		gone, err := h.project.DropAside(ctx, alone)
 		if dirs = append(dirs, gone...); err != nil {
 			return removed, dirs, err
 		}

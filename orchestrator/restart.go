@@ -66,7 +66,7 @@ func (m *mission) whole(spaceCame func(error) bool) (rec centurion.Mission, err 
 	}
 	// Its work has ended, and all that belongs to it: run recovers that itself.
 	lost := guard.Call("end mission "+m.st.ID, func() (ferr error) {
-		m.leaveGround(centurion.MissionFailed)
+		m.iso.Leave(centurion.MissionFailed)
 		rec, ferr = m.finish(verdictOf(context.Background(), err))
 		return ferr
 	})

@@ -195,59 +195,24 @@ func (p planView) changedSince(b *strings.Builder, last centurion.Task, tasks []
 
 // standsAt tells a session that goes on where its files stand: what it had read may be different now.
 func (m *mission) standsAt(ctx context.Context, b *strings.Builder, t centurion.Task) error {
-	if !m.isolated() {
+	if !m.iso.Isolated() {
 		return nil
 	}
-	s, err := m.placeOf(t.Session, t.ID).takeUp(ctx, t.Item != "" && !t.Reviews)
+	s, err := m.iso.PlaceOf(t.Session, t.ID).TakeUp(ctx, t.Item != "" && !t.Reviews)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "\nYour files stand at %.8s: everything that was merged so far is in them", s.at)
+	fmt.Fprintf(b, "\nYour files stand at %.8s: everything that was merged so far is in them", s.At)
 	switch {
-	case len(s.left) > 0:
-		fmt.Fprintf(b, ", and what you did before and was not merged is laid on top: %s", centurion.Clip(strings.Join(m.inProject(s.left), ", "), 500))
-		if len(s.marked) > 0 {
+	case len(s.Left) > 0:
+		fmt.Fprintf(b, ", and what you did before and was not merged is laid on top: %s", centurion.Clip(strings.Join(m.iso.InProject(s.Left), ", "), 500))
+		if len(s.Marked) > 0 {
 			fmt.Fprintf(b, ". It does not fit to what others have merged in %s: both stand there, text with the markers <<<<<<<, ======= and >>>>>>>",
-				centurion.Clip(strings.Join(m.inProject(s.marked), ", "), 500))
+				centurion.Clip(strings.Join(m.iso.InProject(s.Marked), ", "), 500))
 		}
-	case s.kept != "":
-		fmt.Fprintf(b, ". What you did before and was not merged is not: see it with git show %s. Your first write lays it on top", s.kept)
+	case s.Kept != "":
+		fmt.Fprintf(b, ". What you did before and was not merged is not: see it with git show %s. Your first write lays it on top", s.Kept)
 	}
 	b.WriteString(". Read files again before you edit them.\n")
 	return nil
-}
-
-// footing is where the files of a session stand that goes on.
-type footing struct {
-	at     string   // the commit
-	left   []string // files that lie there and were never merged
-	marked []string // those of them that conflict with what was merged since
-	kept   string   // the branch with what was not merged and does not lie there
-}
-
-// takeUp finds where a session goes on. Whoever goes on with an item finds there at once what was never merged, not only after its
-// first write: it reads what it wrote. Others are not given it, since at their end it would be merged with what they do.
-func (w *workplace) takeUp(ctx context.Context, lay bool) (s footing, err error) {
-	if err := w.reopen(ctx); err != nil {
-		return s, err
-	}
-	if s.at, err = w.m.tip(ctx); err != nil {
-		return s, err
-	}
-	if _, s.kept, err = w.freeBranch(ctx, s.at); err != nil {
-		return s, err
-	}
-	if s.kept != "" && lay {
-		if _, err := w.write(ctx); err != nil && ctx.Err() != nil {
-			return s, err
-		} // another error was told, and the first write says it to the session
-	}
-	if err := w.lock(ctx); err != nil {
-		return s, err
-	}
-	defer w.unlock()
-	if w.checkout != nil {
-		s.at, s.left, s.marked = w.checkout.Where().Start, w.laid, w.marked
-	}
-	return s, nil
 }

@@ -47,7 +47,7 @@ func (m *mission) worths(ctx context.Context, p planView) ([]worth, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.h.worths(ctx, m.st.ID, m.isolated(), p, tasks)
+	return m.h.worths(ctx, m.st.ID, m.iso.Isolated(), p, tasks)
 }
 
 // worths judges every done item of a mission's plan by its tasks. isolated says that its writers have checkouts of their own.
@@ -318,7 +318,7 @@ func workEnded(t centurion.Task) time.Time {
 
 // ownLanding returns when work of the mission's own agent was merged last.
 func (m *mission) ownLanding(ctx context.Context) (time.Time, error) {
-	return m.h.ownLanding(ctx, m.st.ID, m.isolated())
+	return m.h.ownLanding(ctx, m.st.ID, m.iso.Isolated())
 }
 
 func (h *Host) ownLanding(ctx context.Context, mission string, isolated bool) (time.Time, error) {

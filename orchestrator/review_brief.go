@@ -31,7 +31,7 @@ func (m *mission) reviewChange(ctx context.Context, b *strings.Builder, t centur
 		of = p.covers(t)
 	}
 	fresh := slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Ended.Before(since) })
-	if !m.isolated() {
+	if !m.iso.Isolated() {
 		m.reviewFiles(b, fresh)
 		m.reviewOutside(b, p, fresh, of)
 		return nil
@@ -71,10 +71,10 @@ func (m *mission) reviewBefore(ctx context.Context, b *strings.Builder, t centur
 		return since, nil
 	}
 	fmt.Fprintf(b, "\n# What the review before yours found\n\n%s\n", state.FirstLines(last.Result, 20, 2000))
-	if !m.isolated() {
+	if !m.iso.Isolated() {
 		return since, nil
 	}
-	tip, err := m.tip(ctx)
+	tip, err := m.iso.Tip(ctx)
 	if err != nil {
 		return since, err
 	}
@@ -90,11 +90,11 @@ type stretch struct{ what, from, to string }
 
 // reviewScope says, in words for the reviewer and as stretches of the branch, what a review covers; of is its items, nil for all.
 func (m *mission) reviewScope(ctx context.Context, of map[string]bool, tasks []centurion.Task, since time.Time) (scope string, parts []stretch, err error) {
-	base, err := m.base(ctx)
+	base, err := m.iso.Base(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	tip, err := m.tip(ctx)
+	tip, err := m.iso.Tip(ctx)
 	if err != nil {
 		return "", nil, err
 	}
@@ -104,7 +104,7 @@ func (m *mission) reviewScope(ctx context.Context, of map[string]bool, tasks []c
 		if err != nil {
 			return "", nil, err
 		}
-		all, err := m.ground.repo.Stat(ctx, base.Commit, tip)
+		all, err := m.iso.Ground.Repo.Stat(ctx, base.Commit, tip)
 		if err != nil {
 			return "", nil, err
 		}
@@ -144,13 +144,13 @@ func landedFor(items map[string]bool, tasks []centurion.Task) (parts []stretch) 
 
 // showStretch adds the files and the diff of a stretch, cut at a limit in bytes. It returns how much of the diff is shown.
 func (m *mission) showStretch(ctx context.Context, b *strings.Builder, s stretch, limit int) (shown int, err error) {
-	files, err := m.ground.repo.Stat(ctx, s.from, s.to)
+	files, err := m.iso.Ground.Repo.Stat(ctx, s.from, s.to)
 	if err != nil {
 		return 0, err
 	}
 	fmt.Fprintf(b, "\n%s (git diff %.12s %.12s):\n", s.what, s.from, s.to)
 	fileLines(b, files)
-	patch, err := m.ground.repo.Patch(ctx, s.from, s.to, false)
+	patch, err := m.iso.Ground.Repo.Patch(ctx, s.from, s.to, false)
 	if err != nil {
 		return 0, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/isolation"
 	"centurion/provider/scripted"
 	"centurion/worktree"
 )
@@ -58,7 +59,7 @@ func TestSetupThatFails(t *testing.T) {
 					t.Errorf("the setup is called %q", res)
 				}
 			}
-			equal(t, "branches", r.git("for-each-ref", "--format=%(refname)", "refs/heads/centurion/"), "refs/heads/"+branchOf(m.ID))
+			equal(t, "branches", r.git("for-each-ref", "--format=%(refname)", "refs/heads/centurion/"), "refs/heads/"+isolation.BranchOf(m.ID))
 		})
 	}
 }

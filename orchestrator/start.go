@@ -82,7 +82,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	if err := CheckFiles(files, model); err != nil {
 		return centurion.Mission{}, err
 	}
-	isolation, shared, err := h.isolate(ctx, opts)
+	isolation, shared, err := h.project.Isolate(ctx, opts)
 	if err != nil {
 		return centurion.Mission{}, err
 	}

@@ -20,7 +20,7 @@ func stashRules() permission.Level {
 // stashes refuses a script that stashes, where sessions have checkouts of their own.
 func (g gate) stashes(call *tools.Call, a tools.Access) error {
 	m := g.c.m
-	if a.Script == "" || !m.isolated() {
+	if a.Script == "" || !m.iso.Isolated() {
 		return nil
 	}
 	d := permission.DecideShell([]permission.Level{stashRules()}, a.Script, call.Workspace.Dir(), m.h.cfg.Home, false)

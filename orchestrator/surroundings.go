@@ -132,7 +132,7 @@ func (c *conversation) Status() string {
 	}
 	var b strings.Builder
 	b.WriteString(c.task.Left())
-	b.WriteString(c.m.whoElse(c.holder, c.id()))
+	b.WriteString(c.m.whoElse(c.Holder, c.id()))
 	if long := c.overlong(); long != "" {
 		b.WriteString(long + "\n")
 	}

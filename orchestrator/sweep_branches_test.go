@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/isolation"
 	"centurion/provider/scripted"
 	"centurion/store"
 )
@@ -32,12 +33,12 @@ func TestMergedBranchesAreSwept(t *testing.T) {
 		t.Fatal("too few tasks")
 	}
 	left := func() []string {
-		return strings.Fields(r.git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/"+branchPrefix(m.ID)))
+		return strings.Fields(r.git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/"+isolation.BranchPrefix(m.ID)))
 	}
-	own := branchOf(m.ID)
+	own := isolation.BranchOf(m.ID)
 	equal(t, "branches after an ordinary end", strings.Join(left(), " "), own)
-	one, two := branchPrefix(m.ID)+tasks[0].ID, branchPrefix(m.ID)+tasks[1].ID
-	foreign := branchPrefix(m.ID) + "somebody"
+	one, two := isolation.BranchPrefix(m.ID)+tasks[0].ID, isolation.BranchPrefix(m.ID)+tasks[1].ID
+	foreign := isolation.BranchPrefix(m.ID) + "somebody"
 	unmerged := r.git("commit-tree", "-m", "not merged", own+"^{tree}", "-p", own)
 	sweep := func(runs int) []string {
 		t.Helper()
@@ -56,13 +57,13 @@ func TestMergedBranchesAreSwept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		repo, err := r.host.Repository(r.ctx)
+		repo, err := r.host.project.Repository(r.ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		idle := r.unbegun(m.ID)
-		idle.ground = &ground{repo: repo}
-		idle.sweepBranches(r.ctx)
+		idle.iso.Ground = &isolation.Ground{Repo: repo}
+		idle.iso.SweepBranches(r.ctx)
 		return left()
 	}
 	equal(t, "a mission of one host", len(sweep(1)), 6)

@@ -170,7 +170,7 @@ func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot,
 	conflict := back.cause == event.ReturnedConflict
 	over := back.ends || givesUp(said) || returns >= m.h.cfg.Returns && !back.notice && !conflict
 	switch {
-	case over && !m.isolated() && !back.ends:
+	case over && !m.iso.Isolated() && !back.ends:
 		return returns, &centurion.Error{Kind: centurion.KindVerify,
 			Msg: fmt.Sprintf("its acceptance command still fails after %s: %s", centurion.Count(returns, "return"), back.short)}
 	case over:
@@ -290,7 +290,7 @@ func (m *mission) startAttempt(ctx context.Context, r *state.Run, sl *slots.Slot
 	}
 	r.Attempt = t.Attempt + 1
 	m.st.Fences.Raise(r.ID, r.Attempt)
-	if t.Attempt == 0 && t.Agent == agents.Reviewer && m.isolated() {
+	if t.Attempt == 0 && t.Agent == agents.Reviewer && m.iso.Isolated() {
 		changed, err := m.changedAnything(ctx, centurion.Mission{})
 		if err != nil {
 			return nil, t, err

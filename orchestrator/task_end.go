@@ -92,7 +92,7 @@ func (m *mission) takeOver(ctx context.Context, r *state.Run, t centurion.Task, 
 		out.Text += "\n\n(" + note + ")"
 	}
 	if status.Ended() && m.st.Fences.Check(r.ID, r.Attempt) == nil {
-		if note := m.vacate(ctx, t); note != "" {
+		if note := m.iso.Vacate(ctx, t); note != "" {
 			out.Text = strings.TrimSpace(out.Text + "\n\n(" + note + ")")
 		}
 	}
@@ -100,7 +100,7 @@ func (m *mission) takeOver(ctx context.Context, r *state.Run, t centurion.Task, 
 
 // endsInDoubt reports whether the checks of what a task has done prove too little: its parent has to see to that at once.
 func (m *mission) endsInDoubt(tx *store.Tx, t centurion.Task, status centurion.TaskStatus) (bool, error) {
-	if status != centurion.TaskCompleted || t.Item == "" || t.Agent == agents.Reviewer || !m.isolated() {
+	if status != centurion.TaskCompleted || t.Item == "" || t.Agent == agents.Reviewer || !m.iso.Isolated() {
 		return false, nil
 	}
 	it, ok := m.itemNow(t.Item)
@@ -122,7 +122,7 @@ func (m *mission) recordEnd(tx *store.Tx, r *state.Run, status centurion.TaskSta
 		t.ElapsedMS = r.Worked(*t) // its checks and its merge were work, too
 		t.Result = out.Text
 		t.Files = append(t.Files, out.Files...)
-		if !m.isolated() { // what a command has changed no call names, but the trees around it
+		if !m.iso.Isolated() { // what a command has changed no call names, but the trees around it
 			for _, l := range t.Landed {
 				for _, f := range l.Files {
 					t.Files = append(t.Files, f.Path)
@@ -131,7 +131,7 @@ func (m *mission) recordEnd(tx *store.Tx, r *state.Run, status centurion.TaskSta
 		}
 		slices.Sort(t.Files)
 		t.Files = slices.Compact(t.Files)
-		t.Files = m.withoutAside(*t)
+		t.Files = m.iso.WithoutAside(*t)
 		if p, err := m.plan(); err == nil && status.Ended() { // the plan may change: what it gave the item is kept as it is now
 			t.Outside, _ = m.outside(p, *t)
 		}

@@ -1,4 +1,4 @@
-package orchestrator
+package isolation
 
 import (
 	"context"
@@ -43,9 +43,9 @@ func (v *view) tell() {
 }
 
 // enterView returns the mission's files as they stand on its branch. They stay as they are until leave is called.
-func (m *mission) enterView(ctx context.Context) (ws *workspace.Workspace, leave func(), err error) {
-	v := &m.ground.view
-	tip, err := m.tip(ctx)
+func (m *Checkouts) enterView(ctx context.Context) (ws *workspace.Workspace, leave func(), err error) {
+	v := &m.Ground.view
+	tip, err := m.Tip(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,7 +89,7 @@ func (m *mission) enterView(ctx context.Context) (ws *workspace.Workspace, leave
 }
 
 // moveView brings the view to the commit that is wanted. v.mu is held, and given back meanwhile.
-func (m *mission) moveView(ctx context.Context, v *view) error {
+func (m *Checkouts) moveView(ctx context.Context, v *view) error {
 	want, checkout, ws := v.want, v.checkout, v.ws
 	v.moving = true
 	v.mu.Unlock()
@@ -97,10 +97,10 @@ func (m *mission) moveView(ctx context.Context, v *view) error {
 		if checkout != nil {
 			return checkout.Clean(ctx, want)
 		}
-		if checkout, err = m.ground.repo.Take(ctx, worktree.Want{Commit: want}); err != nil {
+		if checkout, err = m.Ground.Repo.Take(ctx, worktree.Want{Commit: want}); err != nil {
 			return err
 		}
-		if ws, err = m.h.cfg.Workspace.Copy(checkout.Where().Dir); err != nil {
+		if ws, err = m.project.ws.Copy(checkout.Where().Dir); err != nil {
 			_, rerr := checkout.Release(ctx, want)
 			checkout = nil
 			return errors.Join(err, rerr)
@@ -120,11 +120,11 @@ func (m *mission) moveView(ctx context.Context, v *view) error {
 }
 
 // closeView gives the view back, when nothing of the mission runs any more.
-func (m *mission) closeView(ctx context.Context) error {
-	if m.ground == nil {
+func (m *Checkouts) closeView(ctx context.Context) error {
+	if m.Ground == nil {
 		return nil
 	}
-	v := &m.ground.view
+	v := &m.Ground.view
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.checkout == nil {

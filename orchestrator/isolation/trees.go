@@ -1,4 +1,4 @@
-package orchestrator
+package isolation
 
 import (
 	"context"
@@ -24,23 +24,23 @@ type trees struct {
 }
 
 // history opens the history of the project's files, once a host. It returns nil if there is none.
-func (h *Host) history(ctx context.Context) (*worktree.Shadow, error) {
-	if h.cfg.Shadow == nil || h.trees.off || h.trees.shadow != nil {
-		return h.trees.shadow, nil
+func (p *Project) history(ctx context.Context) (*worktree.Shadow, error) {
+	if p.openShadow == nil || p.trees.off || p.trees.shadow != nil {
+		return p.trees.shadow, nil
 	}
-	s, err := h.cfg.Shadow(ctx)
+	s, err := p.openShadow(ctx)
 	if err == nil {
-		h.trees.shadow = s
+		p.trees.shadow = s
 	}
 	return s, err
 }
 
 // WithHistory calls do with the history of the project's files, nil if this host keeps none, while nobody else looks at those files
 // through it. The error is that of do, or of opening the history.
-func (h *Host) WithHistory(ctx context.Context, do func(*worktree.Shadow) error) error {
-	h.trees.mu.Lock()
-	defer h.trees.mu.Unlock()
-	s, err := h.history(ctx)
+func (p *Project) WithHistory(ctx context.Context, do func(*worktree.Shadow) error) error {
+	p.trees.mu.Lock()
+	defer p.trees.mu.Unlock()
+	s, err := p.history(ctx)
 	if err != nil {
 		return err
 	}
@@ -49,11 +49,11 @@ func (h *Host) WithHistory(ctx context.Context, do func(*worktree.Shadow) error)
 
 // saveTree records the project's files as they are and returns the tree, "" if there is no history. That it cannot be kept is
 // told once, and keeps nobody from working.
-func (m *mission) saveTree(ctx context.Context, label string) (string, error) {
-	t := &m.h.trees
+func (m *Checkouts) saveTree(ctx context.Context, label string) (string, error) {
+	t := &m.project.trees
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s, err := m.h.history(ctx)
+	s, err := m.project.history(ctx)
 	if err == nil && s == nil {
 		return "", nil
 	}
@@ -72,8 +72,8 @@ func (m *mission) saveTree(ctx context.Context, label string) (string, error) {
 }
 
 // tellPassedOver says once of each file that the history does not keep it. The lock of the trees is held.
-func (m *mission) tellPassedOver(ctx context.Context, files []string) error {
-	t := &m.h.trees
+func (m *Checkouts) tellPassedOver(ctx context.Context, files []string) error {
+	t := &m.project.trees
 	files = slices.DeleteFunc(files, func(f string) bool { return t.passed[f] })
 	if len(files) == 0 {
 		return nil
@@ -94,17 +94,17 @@ func (m *mission) tellPassedOver(ctx context.Context, files []string) error {
 	})
 }
 
-// recordTree records what the project's files are before a call that writes, and returns what records what it has changed.
-func (m *mission) recordTree(ctx context.Context, c *conversation, call *tools.Call, e tools.Effect) (after func(context.Context, tools.Result) error, err error) {
+// RecordTree records what the project's files are before a call that writes, and returns what records what it has changed.
+func (m *Checkouts) RecordTree(ctx context.Context, c *Seat, call *tools.Call, e tools.Effect) (after func(context.Context, tools.Result) error, err error) {
 	none := func(context.Context, tools.Result) error { return nil }
-	if m.h.cfg.Shadow == nil {
+	if m.project.openShadow == nil {
 		return none, nil
 	}
-	tree, err := m.saveTree(ctx, c.holder+" "+call.ID)
+	tree, err := m.saveTree(ctx, c.Holder+" "+call.ID)
 	if err != nil || tree == "" {
 		return none, err
 	}
-	if err := m.putTrees(ctx, c.holdsFor, func(l *centurion.Landed) {
+	if err := m.putTrees(ctx, c.HoldsFor, func(l *centurion.Landed) {
 		if l.Before == "" {
 			l.Before = tree
 		}
@@ -113,9 +113,9 @@ func (m *mission) recordTree(ctx context.Context, c *conversation, call *tools.C
 	}
 	return func(ctx context.Context, res tools.Result) error {
 		if e.Writes != nil || len(res.Files) > 0 {
-			return m.putTrees(ctx, c.holdsFor, func(l *centurion.Landed) { l.Files = joinChanges(l.Files, modified(res.Files)) })
+			return m.putTrees(ctx, c.HoldsFor, func(l *centurion.Landed) { l.Files = joinChanges(l.Files, modified(res.Files)) })
 		}
-		now, err := m.saveTree(ctx, c.holder+" after "+call.ID)
+		now, err := m.saveTree(ctx, c.Holder+" after "+call.ID)
 		if err != nil || now == "" || now == tree {
 			return err
 		}
@@ -123,7 +123,7 @@ func (m *mission) recordTree(ctx context.Context, c *conversation, call *tools.C
 		if err != nil {
 			return err
 		}
-		return m.putTrees(ctx, c.holdsFor, func(l *centurion.Landed) {
+		return m.putTrees(ctx, c.HoldsFor, func(l *centurion.Landed) {
 			l.Commit, l.Files = now, joinChanges(l.Files, changed)
 		})
 	}, nil
@@ -138,8 +138,8 @@ func modified(files []string) []centurion.FileChange {
 	return out
 }
 
-func (m *mission) changedBetween(ctx context.Context, from, to string) ([]centurion.FileChange, error) {
-	t := &m.h.trees
+func (m *Checkouts) changedBetween(ctx context.Context, from, to string) ([]centurion.FileChange, error) {
+	t := &m.project.trees
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.shadow == nil {
@@ -163,8 +163,8 @@ func joinChanges(have, more []centurion.FileChange) []centurion.FileChange {
 }
 
 // putTrees changes what is recorded of the trees around a task's work, or around the Commander's for "".
-func (m *mission) putTrees(ctx context.Context, task string, change func(*centurion.Landed)) error {
-	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+func (m *Checkouts) putTrees(ctx context.Context, task string, change func(*centurion.Landed)) error {
+	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		with := func(all []centurion.Landed) []centurion.Landed {
 			l := centurion.Landed{Time: centurion.Now()}
 			if len(all) > 0 {
@@ -192,8 +192,8 @@ func (m *mission) putTrees(ctx context.Context, task string, change func(*centur
 
 // sealTrees records what the project's files are after the last write of a task, or of the Commander for "", and which of them it
 // has changed: those of its calls that named them, and those that changed while a command of its own ran.
-func (m *mission) sealTrees(ctx context.Context, task string, landed []centurion.Landed, named []string) error {
-	if m.isolated() || len(landed) == 0 || landed[0].Before == "" {
+func (m *Checkouts) sealTrees(ctx context.Context, task string, landed []centurion.Landed, named []string) error {
+	if m.Isolated() || len(landed) == 0 || landed[0].Before == "" {
 		return nil
 	}
 	before := landed[0].Before
@@ -212,11 +212,11 @@ func (m *mission) sealTrees(ctx context.Context, task string, landed []centurion
 }
 
 // sealOwn does so for the Commander, when nothing of the mission runs any more.
-func (m *mission) sealOwn(ctx context.Context) {
-	if m.h.cfg.Shadow == nil {
+func (m *Checkouts) sealOwn(ctx context.Context) {
+	if m.project.openShadow == nil {
 		return
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
+	rec, err := m.st.Store.Mission(ctx, m.st.ID)
 	if err != nil || len(rec.Wrote) == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package orchestrator
+package isolation
 
 import (
 	"cmp"
@@ -16,13 +16,13 @@ import (
 	"centurion/worktree"
 )
 
-// ground is what a mission stands on whose writers are kept apart: the repository, the commit that its work starts from,
+// Ground is what a mission stands on whose writers are kept apart: the repository, the commit that its work starts from,
 // and the branch on which that work is put together.
-type ground struct {
-	repo  *worktree.Repo
-	setup []string      // commands that make a fresh checkout usable
-	ready chan struct{} // closed when base and err are set
-	base  centurion.Base
+type Ground struct {
+	Repo  *worktree.Repo
+	Setup []string      // commands that make a fresh checkout usable
+	Ready chan struct{} // closed when base and err are set
+	Base  centurion.Base
 	err   error
 	view  view
 
@@ -32,19 +32,19 @@ type ground struct {
 	without   string     // why the newest checkout could not be had; "" if it could
 }
 
-// isolate decides how the writers of a new mission are kept apart. why is told to the person, if there is something to
+// Isolate decides how the writers of a new mission are kept apart. why is told to the person, if there is something to
 // tell. The error has centurion.KindUsage if checkouts are asked for and cannot be had, and inside a git directory.
-func (h *Host) isolate(ctx context.Context, opts centurion.MissionOptions) (isolation, why string, err error) {
+func (p *Project) Isolate(ctx context.Context, opts centurion.MissionOptions) (isolation, why string, err error) {
 	const op = "start mission"
 	want := cmp.Or(opts.Isolation, centurion.IsolationAuto)
 	switch {
 	case want != centurion.IsolationAuto && want != centurion.IsolationShared && want != centurion.IsolationWorktree:
 		return "", "", &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no isolation %q", want),
 			Hint: "it is one of auto, shared and worktree"}
-	case want == centurion.IsolationShared || want == centurion.IsolationAuto && h.cfg.Worktrees == nil:
+	case want == centurion.IsolationShared || want == centurion.IsolationAuto && p.open == nil:
 		return centurion.IsolationShared, "", nil
 	}
-	_, err = h.Repository(ctx)
+	_, err = p.Repository(ctx)
 	_, insideGit := errors.AsType[worktree.InsideGitError](err)
 	switch {
 	case want == centurion.IsolationAuto && insideGit: // agents would write among git's own files
@@ -69,40 +69,39 @@ func (h *Host) isolate(ctx context.Context, opts centurion.MissionOptions) (isol
 
 // Repository opens the project's repository, once a host. What is not there is looked for again the next time: the error has
 // centurion.KindNotFound for a host that keeps no checkouts, else it is that of [Config].Worktrees.
-func (h *Host) Repository(ctx context.Context) (*worktree.Repo, error) {
-	if h.cfg.Worktrees == nil {
+func (p *Project) Repository(ctx context.Context) (*worktree.Repo, error) {
+	if p.open == nil {
 		return nil, &centurion.Error{Kind: centurion.KindNotFound, Msg: "this host keeps no checkouts"}
 	}
-	h.opening.Lock()
-	defer h.opening.Unlock()
-	if h.repo != nil {
-		return h.repo, nil
+	p.opening.Lock()
+	defer p.opening.Unlock()
+	if p.repo != nil {
+		return p.repo, nil
 	}
-	repo, err := h.cfg.Worktrees(ctx)
+	repo, err := p.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h.repo = repo
+	p.repo = repo
 	return repo, nil
 }
 
-// stand opens what the mission stands on, before anything of it runs. The snapshot is taken beside the first request.
-func (m *mission) stand(ctx context.Context, rec centurion.Mission, beside *guard.Group) error {
+// Open opens what the mission stands on, before anything of it runs. The snapshot is taken beside the first request.
+func (m *Checkouts) Open(ctx context.Context, rec centurion.Mission, beside *guard.Group) error {
 	if rec.Isolation != centurion.IsolationWorktree {
 		return nil
 	}
-	repo, err := m.h.Repository(ctx)
+	repo, err := m.project.Repository(ctx)
 	if err != nil {
 		return err
 	}
 	repo.RetrySetups()
-	m.ground = &ground{repo: repo, setup: rec.Options.Setup, ready: make(chan struct{})}
-	m.claims.Apart = true
+	m.Ground = &Ground{Repo: repo, Setup: rec.Options.Setup, Ready: make(chan struct{})}
 	beside.Go("snapshot", func() error {
-		defer close(m.ground.ready)
-		m.ground.err = guard.Call("snapshot", func() error { return m.found(ctx, rec) })
-		if m.ground.err != nil && ctx.Err() == nil {
-			m.st.End(m.ground.err) // nobody can read or write anything
+		defer close(m.Ground.Ready)
+		m.Ground.err = guard.Call("snapshot", func() error { return m.found(ctx, rec) })
+		if m.Ground.err != nil && ctx.Err() == nil {
+			m.st.End(m.Ground.err) // nobody can read or write anything
 		}
 		return nil
 	})
@@ -110,10 +109,10 @@ func (m *mission) stand(ctx context.Context, rec centurion.Mission, beside *guar
 }
 
 // found takes the snapshot that the mission's work starts from and makes its branch there. A mission that goes on has both.
-func (m *mission) found(ctx context.Context, rec centurion.Mission) error {
-	g := m.ground
+func (m *Checkouts) found(ctx context.Context, rec centurion.Mission) error {
+	g := m.Ground
 	if rec.Base == nil {
-		base, err := g.repo.Snapshot(ctx, baseRef(m.st.ID), rec.Options.Dirty != "ignore")
+		base, err := g.Repo.Snapshot(ctx, baseRef(m.st.ID), rec.Options.Dirty != "ignore")
 		if err != nil {
 			return err
 		}
@@ -126,8 +125,8 @@ func (m *mission) found(ctx context.Context, rec centurion.Mission) error {
 			return err
 		}
 	}
-	g.base = *rec.Base
-	_, err := g.repo.Tip(ctx, m.branch())
+	g.Base = *rec.Base
+	_, err := g.Repo.Tip(ctx, m.Branch())
 	if centurion.KindOf(err) != centurion.KindNotFound {
 		return err
 	}
@@ -135,17 +134,17 @@ func (m *mission) found(ctx context.Context, rec centurion.Mission) error {
 	if err != nil {
 		return err
 	}
-	return g.repo.Advance(ctx, m.branch(), "", from)
+	return g.Repo.Advance(ctx, m.Branch(), "", from)
 }
 
 // origin is the commit that the mission's branch begins at: its base, or for a copy of another mission where that one's
 // branch is.
-func (m *mission) origin(ctx context.Context, rec centurion.Mission) (string, error) {
-	s, err := m.h.cfg.Store.Session(ctx, rec.Session)
+func (m *Checkouts) origin(ctx context.Context, rec centurion.Mission) (string, error) {
+	s, err := m.st.Store.Session(ctx, rec.Session)
 	if err != nil || s.Metadata.ForkedFrom == nil {
 		return rec.Base.Commit, err
 	}
-	tip, err := m.ground.repo.Tip(ctx, branchOf(s.Metadata.ForkedFrom.Mission))
+	tip, err := m.Ground.Repo.Tip(ctx, BranchOf(s.Metadata.ForkedFrom.Mission))
 	if centurion.KindOf(err) == centurion.KindNotFound {
 		return rec.Base.Commit, nil
 	}
@@ -153,13 +152,13 @@ func (m *mission) origin(ctx context.Context, rec centurion.Mission) (string, er
 }
 
 // recordBase keeps what the mission's work starts from and tells of it.
-func (m *mission) recordBase(ctx context.Context, base centurion.Base) error {
-	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+func (m *Checkouts) recordBase(ctx context.Context, base centurion.Base) error {
+	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		rec, err := tx.Mission(m.st.ID)
 		if err != nil {
 			return err
 		}
-		rec.Base, rec.Branch = &base, m.branch()
+		rec.Base, rec.Branch = &base, m.Branch()
 		if err := tx.PutMission(&rec); err != nil {
 			return err
 		}
@@ -169,41 +168,41 @@ func (m *mission) recordBase(ctx context.Context, base centurion.Base) error {
 	})
 }
 
-// isolated reports whether the mission's writers have checkouts of their own.
-func (m *mission) isolated() bool { return m.ground != nil }
+// Isolated reports whether the mission's writers have checkouts of their own.
+func (m *Checkouts) Isolated() bool { return m.Ground != nil }
 
-// base waits for the snapshot and returns it. Only for a mission that is isolated.
-func (m *mission) base(ctx context.Context) (centurion.Base, error) {
+// Base waits for the snapshot and returns it. Only for a mission that is isolated.
+func (m *Checkouts) Base(ctx context.Context) (centurion.Base, error) {
 	select {
-	case <-m.ground.ready:
-		return m.ground.base, m.ground.err
+	case <-m.Ground.Ready:
+		return m.Ground.Base, m.Ground.err
 	case <-ctx.Done():
 		return centurion.Base{}, context.Cause(ctx)
 	}
 }
 
-// branch is the name of the branch on which the mission's work is put together, without refs/heads/.
-func (m *mission) branch() string { return branchOf(m.st.ID) }
+// Branch is the name of the branch on which the mission's work is put together, without refs/heads/.
+func (m *Checkouts) Branch() string { return BranchOf(m.st.ID) }
 
-// tip returns the commit at which the mission's branch stands. It waits for the snapshot.
-func (m *mission) tip(ctx context.Context) (string, error) {
-	if _, err := m.base(ctx); err != nil {
+// Tip returns the commit at which the mission's branch stands. It waits for the snapshot.
+func (m *Checkouts) Tip(ctx context.Context) (string, error) {
+	if _, err := m.Base(ctx); err != nil {
 		return "", err
 	}
-	return m.ground.repo.Tip(ctx, m.branch())
+	return m.Ground.Repo.Tip(ctx, m.Branch())
 }
 
-// viewTo says that the mission's branch stands at commit: whoever reads from now on reads that. It does not wait for those
+// ViewTo says that the mission's branch stands at commit: whoever reads from now on reads that. It does not wait for those
 // who read at the moment.
-func (m *mission) viewTo(_ context.Context, commit string) error {
-	m.ground.view.to(commit)
+func (m *Checkouts) ViewTo(_ context.Context, commit string) error {
+	m.Ground.view.to(commit)
 	return nil
 }
 
-func branchOf(mission string) string { return branchPrefix(mission) + "mission" }
+func BranchOf(mission string) string { return BranchPrefix(mission) + "mission" }
 
-// branchPrefix is what all branches of a mission begin with.
-func branchPrefix(mission string) string { return "centurion/" + mission + "/" }
+// BranchPrefix is what all branches of a mission begin with.
+func BranchPrefix(mission string) string { return "centurion/" + mission + "/" }
 
 // baseRef keeps the snapshot of a mission alive.
 func baseRef(mission string) string { return "refs/centurion/" + mission + "/base" }

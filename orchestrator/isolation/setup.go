@@ -1,4 +1,4 @@
-package orchestrator
+package isolation
 
 import (
 	"context"
@@ -8,22 +8,22 @@ import (
 	"centurion/event"
 )
 
-// mayPrepare asks, before the first checkout is made, whether the commands that make it usable may run, and tells the person
+// MayPrepare asks, before the first checkout is made, whether the commands that make it usable may run, and tells the person
 // of them. Those that came with the project go by the rules of a shell command. Without any it points out what a fresh checkout
 // of the project lacks.
-func (m *mission) mayPrepare(ctx context.Context) error {
-	g := m.ground
+func (m *Checkouts) MayPrepare(ctx context.Context) error {
+	g := m.Ground
 	g.preparing.Lock()
 	defer g.preparing.Unlock()
 	if g.prepared {
 		return nil
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
+	rec, err := m.st.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return err
 	}
 	note := ""
-	for _, command := range g.setup {
+	for _, command := range g.Setup {
 		if rec.Options.TrustSetup || rec.Options.TrustVerify {
 			break
 		}
@@ -36,10 +36,10 @@ func (m *mission) mayPrepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(g.setup) > 0 {
-		note = "each fresh checkout is set up with: " + strings.Join(g.setup, "; ")
+	if len(g.Setup) > 0 {
+		note = "each fresh checkout is set up with: " + strings.Join(g.Setup, "; ")
 	} else {
-		needs, err := g.repo.NeedsSetup(ctx, g.base.Commit)
+		needs, err := g.Repo.NeedsSetup(ctx, g.Base.Commit)
 		if err != nil {
 			return err
 		}
@@ -56,12 +56,12 @@ func (m *mission) mayPrepare(ctx context.Context) error {
 	return nil
 }
 
-// tellNoCheckout tells the person once that a checkout cannot be had and why: each write is refused with it, which only its session sees.
-func (m *mission) tellNoCheckout(ctx context.Context, cause error) error {
+// TellNoCheckout tells the person once that a checkout cannot be had and why: each write is refused with it, which only its session sees.
+func (m *Checkouts) TellNoCheckout(ctx context.Context, cause error) error {
 	if ctx.Err() != nil || centurion.KindOf(cause) == centurion.KindDisk { // which ends the mission, and is told by that
 		return nil
 	}
-	g := m.ground
+	g := m.Ground
 	g.preparing.Lock()
 	told := g.toldNone
 	g.toldNone = true
@@ -78,21 +78,21 @@ func (m *mission) tellNoCheckout(ctx context.Context, cause error) error {
 }
 
 // hasCheckout says that one could be had: what kept the ones before it back is over.
-func (m *mission) hasCheckout() {
-	m.ground.preparing.Lock()
-	defer m.ground.preparing.Unlock()
-	m.ground.without = ""
+func (m *Checkouts) hasCheckout() {
+	m.Ground.preparing.Lock()
+	defer m.Ground.preparing.Unlock()
+	m.Ground.without = ""
 }
 
-// askedFor is the question with which a mission is blocked, and why nothing could be written, where that is so: without it the person
+// AskedFor is the question with which a mission is blocked, and why nothing could be written, where that is so: without it the person
 // would look for the reason in what the agents say.
-func (m *mission) askedFor(question string) string {
-	if m.ground == nil {
+func (m *Checkouts) AskedFor(question string) string {
+	if m.Ground == nil {
 		return question
 	}
-	m.ground.preparing.Lock()
-	defer m.ground.preparing.Unlock()
-	if why := m.ground.without; why != "" && !strings.Contains(question, why) {
+	m.Ground.preparing.Lock()
+	defer m.Ground.preparing.Unlock()
+	if why := m.Ground.without; why != "" && !strings.Contains(question, why) {
 		return strings.ToUpper(why[:1]) + why[1:] + ". " + question
 	}
 	return question

@@ -1,4 +1,4 @@
-package orchestrator
+package isolation
 
 import (
 	"context"
@@ -15,11 +15,46 @@ import (
 	"centurion/worktree"
 )
 
-// workplace is where the tools of a session work: in the mission's view until the first call that writes, in a checkout
+// Footing is where the files of a session stand that goes on.
+type Footing struct {
+	At     string   // the commit
+	Left   []string // files that lie there and were never merged
+	Marked []string // those of them that conflict with what was merged since
+	Kept   string   // the branch with what was not merged and does not lie there
+}
+
+// TakeUp finds where a session goes on. Whoever goes on with an item finds there at once what was never merged, not only after its
+// first write: it reads what it wrote. Others are not given it, since at their end it would be merged with what they do.
+func (w *Workplace) TakeUp(ctx context.Context, lay bool) (s Footing, err error) {
+	if err := w.reopen(ctx); err != nil {
+		return s, err
+	}
+	if s.At, err = w.m.Tip(ctx); err != nil {
+		return s, err
+	}
+	if _, s.Kept, err = w.freeBranch(ctx, s.At); err != nil {
+		return s, err
+	}
+	if s.Kept != "" && lay {
+		if _, err := w.Write(ctx); err != nil && ctx.Err() != nil {
+			return s, err
+		} // another error was told, and the first write says it to the session
+	}
+	if err := w.lock(ctx); err != nil {
+		return s, err
+	}
+	defer w.unlock()
+	if w.checkout != nil {
+		s.At, s.Left, s.Marked = w.checkout.Where().Start, w.laid, w.marked
+	}
+	return s, nil
+}
+
+// Workplace is where the tools of a session work: in the mission's view until the first call that writes, in a checkout
 // of its own from then on, reads included. A sub-agent works where its parent does. The zero workplace is that of a mission
 // that is not isolated.
-type workplace struct {
-	m    *mission
+type Workplace struct {
+	m    *Checkouts
 	task string // whose checkout it is; "" for the Commander's
 
 	// turn is held while the checkout is made or given back, and protects what follows.
@@ -31,50 +66,19 @@ type workplace struct {
 	asked    map[string]bool // written files of which it is known whether git ignores them
 }
 
-// settleIn finds for whom a conversation works, and where: a sub-agent works for its parent and in its place.
-func (m *mission) settleIn(ctx context.Context, c *conversation, session string) error {
-	task := centurion.Task{}
-	own := true
-	if c.task != nil {
-		task.ID = c.task.ID
-	}
-	for task.ID != "" {
-		rec, err := m.h.cfg.Store.Task(ctx, task.ID)
-		if err != nil {
-			return err
-		}
-		if task = rec; rec.Sub == nil {
-			break
-		}
-		parent, err := m.h.cfg.Store.Session(ctx, rec.Parent)
-		if err != nil {
-			return err
-		}
-		session, own = parent.ID, false
-		task = centurion.Task{ID: parent.Metadata.Task}
-	}
-	c.holdsFor, c.holder = task.ID, task.Name()
-	above, err := m.ancestors(ctx, task.ID)
-	if c.above = above; err != nil || !m.isolated() {
-		return err
-	}
-	c.where, c.ownPlace = m.placeOf(session, task.ID), own
-	return c.where.reopen(ctx)
-}
-
-// placeOf returns the workplace of a session that works on a task, "" for the Commander.
-func (m *mission) placeOf(session, task string) *workplace {
+// PlaceOf returns the workplace of a session that works on a task, "" for the Commander.
+func (m *Checkouts) PlaceOf(session, task string) *Workplace {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := m.places[session]
 	if w == nil || w.task != task { // a session that was resumed has another task
-		w = &workplace{m: m, task: task, turn: make(chan struct{}, 1)}
+		w = &Workplace{m: m, task: task, turn: make(chan struct{}, 1)}
 		m.places[session] = w
 	}
 	return w
 }
 
-func (w *workplace) lock(ctx context.Context) error {
+func (w *Workplace) lock(ctx context.Context) error {
 	select {
 	case w.turn <- struct{}{}:
 		return nil
@@ -83,10 +87,10 @@ func (w *workplace) lock(ctx context.Context) error {
 	}
 }
 
-func (w *workplace) unlock() { <-w.turn }
+func (w *Workplace) unlock() { <-w.turn }
 
 // reopen finds the checkout that a host which died has left, with everything that was written in it.
-func (w *workplace) reopen(ctx context.Context) error {
+func (w *Workplace) reopen(ctx context.Context) error {
 	if err := w.lock(ctx); err != nil {
 		return err
 	}
@@ -98,7 +102,7 @@ func (w *workplace) reopen(ctx context.Context) error {
 	if err != nil || at == nil {
 		return err
 	}
-	checkout, err := w.m.h.reopen(ctx, w.m.ground.repo, *at)
+	checkout, err := w.m.project.reopen(ctx, w.m.Ground.Repo, *at)
 	if centurion.KindOf(err) == centurion.KindNotFound {
 		return w.leftAs(ctx, at.Branch) // somebody has deleted it; what was committed is found on its branch
 	}
@@ -109,8 +113,8 @@ func (w *workplace) reopen(ctx context.Context) error {
 }
 
 // enter makes a checkout the session's place. The turn is held.
-func (w *workplace) enter(checkout *worktree.Checkout) error {
-	ws, err := w.m.h.cfg.Workspace.Copy(checkout.Where().Dir)
+func (w *Workplace) enter(checkout *worktree.Checkout) error {
+	ws, err := w.m.project.ws.Copy(checkout.Where().Dir)
 	if err != nil {
 		return err
 	}
@@ -119,18 +123,18 @@ func (w *workplace) enter(checkout *worktree.Checkout) error {
 }
 
 // recorded returns the checkout that stands in the store, or nil.
-func (w *workplace) recorded(ctx context.Context) (*centurion.Checkout, error) {
+func (w *Workplace) recorded(ctx context.Context) (*centurion.Checkout, error) {
 	if w.task == "" {
-		rec, err := w.m.h.cfg.Store.Mission(ctx, w.m.st.ID)
+		rec, err := w.m.st.Store.Mission(ctx, w.m.st.ID)
 		return rec.Checkout, err
 	}
-	rec, err := w.m.h.cfg.Store.Task(ctx, w.task)
+	rec, err := w.m.st.Store.Task(ctx, w.task)
 	return rec.Checkout, err
 }
 
-// record keeps where the session works, so that the next host finds it.
-func (w *workplace) record(ctx context.Context, at *centurion.Checkout) error {
-	return w.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+// Record keeps where the session works, so that the next host finds it.
+func (w *Workplace) Record(ctx context.Context, at *centurion.Checkout) error {
+	return w.m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		if w.task == "" {
 			rec, err := tx.Mission(w.m.st.ID)
 			if err != nil {
@@ -148,9 +152,9 @@ func (w *workplace) record(ctx context.Context, at *centurion.Checkout) error {
 	})
 }
 
-// read returns the files that a call which only reads looks at. They stay as they are, but for what the session itself
+// Read returns the files that a call which only reads looks at. They stay as they are, but for what the session itself
 // writes, until leave is called.
-func (w *workplace) read(ctx context.Context) (ws *workspace.Workspace, leave func(), err error) {
+func (w *Workplace) Read(ctx context.Context) (ws *workspace.Workspace, leave func(), err error) {
 	if err := w.lock(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -162,9 +166,9 @@ func (w *workplace) read(ctx context.Context) (ws *workspace.Workspace, leave fu
 	return w.m.enterView(ctx)
 }
 
-// write returns the session's own files. The first call makes the checkout, at the tip of the mission's branch, and records it
+// Write returns the session's own files. The first call makes the checkout, at the tip of the mission's branch, and records it
 // before anything can be written there.
-func (w *workplace) write(ctx context.Context) (*workspace.Workspace, error) {
+func (w *Workplace) Write(ctx context.Context) (*workspace.Workspace, error) {
 	if err := w.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -172,7 +176,7 @@ func (w *workplace) write(ctx context.Context) (*workspace.Workspace, error) {
 	if w.ws != nil {
 		return w.ws, nil
 	}
-	tip, err := w.m.tip(ctx)
+	tip, err := w.m.Tip(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -180,17 +184,17 @@ func (w *workplace) write(ctx context.Context) (*workspace.Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.m.mayPrepare(ctx); err != nil {
-		return nil, errors.Join(err, w.m.tellNoCheckout(ctx, err))
+	if err := w.m.MayPrepare(ctx); err != nil {
+		return nil, errors.Join(err, w.m.TellNoCheckout(ctx, err))
 	}
-	checkout, err := w.m.ground.repo.Take(ctx, worktree.Want{Branch: branch, Commit: tip, Setup: w.m.ground.setup})
+	checkout, err := w.m.Ground.Repo.Take(ctx, worktree.Want{Branch: branch, Commit: tip, Setup: w.m.Ground.Setup})
 	if err != nil {
-		return nil, errors.Join(err, w.m.tellNoCheckout(ctx, err))
+		return nil, errors.Join(err, w.m.TellNoCheckout(ctx, err))
 	}
 	w.m.hasCheckout()
 	failpoint.Hit(failpoint.CheckoutTaken)
 	at := checkout.Where()
-	if err := w.record(ctx, &at); err != nil {
+	if err := w.Record(ctx, &at); err != nil {
 		_, rerr := checkout.Release(context.WithoutCancel(ctx), tip)
 		return nil, errors.Join(err, rerr)
 	}
@@ -203,8 +207,8 @@ func (w *workplace) write(ctx context.Context) (*workspace.Workspace, error) {
 	return w.ws, nil
 }
 
-// outsideSubmodules refuses a file of a submodule before it is written: what changes there cannot be merged.
-func (w *workplace) outsideSubmodules(files []string) error {
+// OutsideSubmodules refuses a file of a submodule before it is written: what changes there cannot be merged.
+func (w *Workplace) OutsideSubmodules(files []string) error {
 	if w == nil {
 		return nil
 	}
@@ -220,17 +224,17 @@ func (w *workplace) outsideSubmodules(files []string) error {
 }
 
 // leave gives back a checkout that could not be entered.
-func (w *workplace) leave(ctx context.Context, checkout *worktree.Checkout, into string) error {
+func (w *Workplace) leave(ctx context.Context, checkout *worktree.Checkout, into string) error {
 	if _, err := checkout.Release(ctx, into); err != nil { // it stays recorded, and who looks for it finds it
-		w.m.h.park(checkout)
+		w.m.project.park(checkout)
 		return err
 	}
-	return w.record(ctx, nil)
+	return w.Record(ctx, nil)
 }
 
 // freeBranch names a branch for the work of the session that there is not yet, and the newest one before it with work that
 // never came onto the mission's branch, "" if there is none.
-func (w *workplace) freeBranch(ctx context.Context, tip string) (free, kept string, err error) {
+func (w *Workplace) freeBranch(ctx context.Context, tip string) (free, kept string, err error) {
 	names, landed, err := w.names(ctx)
 	if err != nil {
 		return "", "", err
@@ -241,7 +245,7 @@ func (w *workplace) freeBranch(ctx context.Context, tip string) (free, kept stri
 		}
 		for n := 1; ; n++ {
 			free = w.m.branchFor(name, n)
-			at, err := w.m.ground.repo.Tip(ctx, free)
+			at, err := w.m.Ground.Repo.Tip(ctx, free)
 			if centurion.KindOf(err) == centurion.KindNotFound {
 				break
 			}
@@ -249,7 +253,7 @@ func (w *workplace) freeBranch(ctx context.Context, tip string) (free, kept stri
 				return "", "", err
 			}
 			kept = ""
-			in, err := w.m.ground.repo.IsAncestor(ctx, at, tip)
+			in, err := w.m.Ground.Repo.IsAncestor(ctx, at, tip)
 			if err != nil {
 				return "", "", err
 			}
@@ -262,15 +266,15 @@ func (w *workplace) freeBranch(ctx context.Context, tip string) (free, kept stri
 }
 
 // names lists under which names the session has worked, its present one last, and of which work was merged.
-func (w *workplace) names(ctx context.Context) (names []string, landed map[string]bool, err error) {
+func (w *Workplace) names(ctx context.Context) (names []string, landed map[string]bool, err error) {
 	if w.task == "" {
 		return []string{"commander"}, nil, nil
 	}
-	own, err := w.m.h.cfg.Store.Task(ctx, w.task)
+	own, err := w.m.st.Store.Task(ctx, w.task)
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := w.m.h.cfg.Store.Tasks(ctx, w.m.st.ID)
+	all, err := w.m.st.Store.Tasks(ctx, w.m.st.ID)
 	landed = map[string]bool{}
 	for _, t := range all {
 		if t.ID != own.ID && t.Session == own.Session && own.Session != "" {
@@ -281,20 +285,20 @@ func (w *workplace) names(ctx context.Context) (names []string, landed map[strin
 }
 
 // branchFor is the n-th branch of a session, from 1.
-func (m *mission) branchFor(name string, n int) string {
+func (m *Checkouts) branchFor(name string, n int) string {
 	if n > 1 {
 		name = fmt.Sprintf("%s-%d", name, n)
 	}
-	return branchPrefix(m.st.ID) + name
+	return BranchPrefix(m.st.ID) + name
 }
 
 // carry lays what the session did before, and what never came onto the mission's branch, into its new checkout: its history
 // says that it is there.
-func (w *workplace) carry(ctx context.Context, checkout *worktree.Checkout, kept, tip string) error {
+func (w *Workplace) carry(ctx context.Context, checkout *worktree.Checkout, kept, tip string) error {
 	if kept == "" {
 		return nil
 	}
-	repo := w.m.ground.repo
+	repo := w.m.Ground.Repo
 	commit, err := repo.Tip(ctx, kept)
 	if err != nil {
 		return err
@@ -314,19 +318,8 @@ func (w *workplace) carry(ctx context.Context, checkout *worktree.Checkout, kept
 	return checkout.Lay(ctx, r.Tree, tip) // with markers where it conflicts: whoever reads the file sees them
 }
 
-// checkout returns where the conversation writes: nil before its first write, for a sub-agent, whose parent's it is, and
-// in a mission that is not isolated.
-func (c *conversation) checkout() *worktree.Checkout {
-	if c.where == nil || !c.ownPlace {
-		return nil
-	}
-	c.where.turn <- struct{}{}
-	defer c.where.unlock()
-	return c.where.checkout
-}
-
-// uncommitted lists what was changed since the last commit, relative to the repository's top.
-func (w *workplace) uncommitted(ctx context.Context) ([]string, error) {
+// Uncommitted lists what was changed since the last commit, relative to the repository's top.
+func (w *Workplace) Uncommitted(ctx context.Context) ([]string, error) {
 	if err := w.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -338,7 +331,7 @@ func (w *workplace) uncommitted(ctx context.Context) ([]string, error) {
 }
 
 // close gives the checkout back, if there is one.
-func (w *workplace) close(ctx context.Context, into string) (kept string, err error) {
+func (w *Workplace) close(ctx context.Context, into string) (kept string, err error) {
 	if err := w.lock(ctx); err != nil {
 		return "", err
 	}
@@ -356,19 +349,19 @@ func (w *workplace) close(ctx context.Context, into string) (kept string, err er
 	return kept, errors.Join(err, w.leftAs(ctx, branch))
 }
 
-// vacate gives back the checkout of a task that has ended, and says where its work is that did not come onto the mission's
+// Vacate gives back the checkout of a task that has ended, and says where its work is that did not come onto the mission's
 // branch, "" if there is none.
-func (m *mission) vacate(ctx context.Context, t centurion.Task) string {
+func (m *Checkouts) Vacate(ctx context.Context, t centurion.Task) string {
 	if t.Sub != nil || t.Session == "" {
 		return ""
 	}
-	if !m.isolated() {
+	if !m.Isolated() {
 		if err := m.sealTrees(ctx, t.ID, t.Landed, t.Files); err != nil {
 			return "what it changed cannot be taken back: " + err.Error()
 		}
 		return ""
 	}
-	w := m.placeOf(t.Session, t.ID)
+	w := m.PlaceOf(t.Session, t.ID)
 	kept, err := w.end(ctx)
 	if err != nil {
 		w.shut() // who looks for it finds it
@@ -385,12 +378,12 @@ func (m *mission) vacate(ctx context.Context, t centurion.Task) string {
 }
 
 // leftover says what of a task's work was not merged, and where it is; "" if there is nothing.
-func (m *mission) leftover(ctx context.Context, task, kept string) string {
+func (m *Checkouts) leftover(ctx context.Context, task, kept string) string {
 	var notes []string
 	if kept != "" {
 		notes = append(notes, "what it changed and what was not merged stands on the branch "+kept)
 	}
-	if t, err := m.h.cfg.Store.Task(ctx, task); err == nil { // it could be read when its checkout was given back
+	if t, err := m.st.Store.Task(ctx, task); err == nil { // it could be read when its checkout was given back
 		for _, a := range t.Aside {
 			notes = append(notes, a.String())
 		}
@@ -399,7 +392,7 @@ func (m *mission) leftover(ctx context.Context, task, kept string) string {
 }
 
 // end gives the checkout back into the mission's branch, also one that nobody has opened since a restart.
-func (w *workplace) end(ctx context.Context) (kept string, err error) {
+func (w *Workplace) end(ctx context.Context) (kept string, err error) {
 	at, err := w.recorded(ctx)
 	if err != nil || at == nil {
 		return "", err
@@ -407,18 +400,18 @@ func (w *workplace) end(ctx context.Context) (kept string, err error) {
 	if err := w.reopen(ctx); err != nil {
 		return "", err
 	}
-	tip, err := w.m.tip(ctx)
+	tip, err := w.m.Tip(ctx)
 	if err != nil {
 		return "", err
 	}
 	return w.close(ctx, tip)
 }
 
-// leaveGround gives back what a mission that stops has of the repository. What its tasks and its Commander have written
+// Leave gives back what a mission that stops has of the repository. What its tasks and its Commander have written
 // stays where it is, unless the mission is over.
-func (m *mission) leaveGround(status centurion.MissionStatus) {
+func (m *Checkouts) Leave(status centurion.MissionStatus) {
 	ctx := context.WithoutCancel(m.st.Ctx)
-	if !m.isolated() {
+	if !m.Isolated() {
 		m.sealOwn(ctx)
 		return
 	}
@@ -433,33 +426,33 @@ func (m *mission) leaveGround(status centurion.MissionStatus) {
 		w.shut()
 	}
 	_ = m.closeView(ctx) // likewise; a view holds nobody's work
-	m.sweepBranches(ctx)
+	m.SweepBranches(ctx)
 }
 
 // shut closes the files of a checkout that stays. Nothing works in it any more.
-func (w *workplace) shut() {
+func (w *Workplace) shut() {
 	w.turn <- struct{}{}
 	defer w.unlock()
 	if w.ws != nil {
 		_ = w.ws.Close() // it was only read through
-		w.m.h.park(w.checkout)
+		w.m.project.park(w.checkout)
 		w.checkout, w.ws = nil, nil
 	}
 }
 
-// catchUp brings the conversation's checkout to the tip of the mission's branch, if all of its work is there: what others have
+// CatchUp brings the conversation's checkout to the tip of the mission's branch, if all of its work is there: what others have
 // done meanwhile is seen.
-func (c *conversation) catchUp(ctx context.Context) error {
-	checkout := c.checkout()
+func (m *Checkouts) CatchUp(ctx context.Context, s *Seat) error {
+	checkout := s.Checkout()
 	if checkout == nil {
 		return nil
 	}
-	tip, err := c.m.tip(ctx)
+	tip, err := m.Tip(ctx)
 	at := checkout.Where()
 	if err != nil || at.Start == tip {
 		return err
 	}
-	repo := c.m.ground.repo
+	repo := m.Ground.Repo
 	if own, err := repo.Tip(ctx, at.Branch); err != nil || own != at.Start {
 		return err // it has work that is not merged yet
 	}
@@ -470,15 +463,5 @@ func (c *conversation) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.keepPlace(ctx)
-}
-
-// keepPlace records where the conversation's checkout stands, after it was moved.
-func (c *conversation) keepPlace(ctx context.Context) error {
-	checkout := c.checkout()
-	if checkout == nil {
-		return nil
-	}
-	at := checkout.Where()
-	return c.where.record(ctx, &at)
+	return s.KeepPlace(ctx)
 }

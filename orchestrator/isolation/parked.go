@@ -1,0 +1,131 @@
+package isolation
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/store"
+	"centurion/worktree"
+)
+
+// park keeps the checkout of a mission that has stopped, until it goes on or is over.
+func (p *Project) park(c *worktree.Checkout) {
+	p.opening.Lock()
+	defer p.opening.Unlock()
+	if p.parked == nil {
+		p.parked = map[centurion.Checkout]*worktree.Checkout{}
+	}
+	at := c.Where()
+	at.Start = "" // it may have been moved since it was recorded
+	p.parked[at] = c
+}
+
+// reopen finds a checkout again, of this host or of one that died.
+func (p *Project) reopen(ctx context.Context, repo *worktree.Repo, at centurion.Checkout) (*worktree.Checkout, error) {
+	key := at
+	key.Start = ""
+	p.opening.Lock()
+	c := p.parked[key]
+	delete(p.parked, key)
+	p.opening.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	return repo.Reopen(ctx, at)
+}
+
+// SweepBranches removes branches that a host which died has left: of tasks that have ended, with all that they hold on the mission's
+// branch. A session's branches go together or not at all, since the later ones are found by counting. What cannot be removed stays;
+// it is in nobody's way. Nothing of the mission runs.
+func (m *Checkouts) SweepBranches(ctx context.Context) {
+	rec, err := m.st.Store.Mission(ctx, m.st.ID)
+	if err != nil || rec.Runs < 2 { // no other host has worked on it
+		return
+	}
+	repo := m.Ground.Repo
+	tip, err := repo.Tip(ctx, m.Branch())
+	if err != nil {
+		return
+	}
+	merged, other, err := repo.Branches(ctx, BranchPrefix(m.st.ID), tip)
+	if err != nil {
+		return
+	}
+	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
+	if err != nil {
+		return
+	}
+	of := map[string]centurion.Task{}
+	stays := map[string]bool{"": true} // sessions; "" is of those that are no task's
+	for _, t := range tasks {
+		of[t.ID] = t
+		stays[t.Session] = stays[t.Session] || !t.Status.Ended()
+	}
+	session := func(branch string) string {
+		name, _, _ := strings.Cut(strings.TrimPrefix(branch, BranchPrefix(m.st.ID)), "-")
+		return of[name].Session
+	}
+	for _, b := range other {
+		stays[session(b)] = true
+	}
+	merged = slices.DeleteFunc(merged, func(b string) bool { return stays[session(b)] })
+	_, _ = repo.DropMerged(ctx, tip, merged...)
+}
+
+// giveBack gives back the checkout of a task, or of the mission's own agent for "".
+func (p *Project) giveBack(ctx context.Context, m centurion.Mission, at centurion.Checkout, task string) error {
+	c, err := p.reopen(ctx, p.repo, at)
+	switch {
+	case centurion.KindOf(err) == centurion.KindNotFound: // somebody has removed it
+	case err != nil:
+		return err
+	default:
+		tip, err := p.repo.Tip(ctx, BranchOf(m.ID))
+		if err != nil {
+			return err
+		}
+		if _, err := c.Release(ctx, tip); err != nil {
+			return err
+		}
+	}
+	aside, err := p.repo.Aside(at.Branch)
+	if err != nil {
+		return err
+	}
+	return p.store.Update(ctx, func(tx *store.Tx) error { return putLeft(tx, m.ID, task, aside) })
+}
+
+// LeftBehind gives back the checkouts of what has ended while nobody worked on its mission. What is not committed is
+// committed to their branches first.
+func (p *Project) LeftBehind(ctx context.Context, m centurion.Mission) error {
+	tasks, err := p.store.Tasks(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if t.Checkout == nil || !t.Status.Ended() {
+			continue
+		}
+		if err := p.giveBack(ctx, m, *t.Checkout, t.ID); err != nil {
+			return err
+		}
+	}
+	if m.Checkout == nil || !m.Status.Ended() {
+		return nil
+	}
+	return p.giveBack(ctx, m, *m.Checkout, "")
+}
+
+// Close ends the use of the project's repository. No mission runs any more.
+func (p *Project) Close() error {
+	p.opening.Lock()
+	defer p.opening.Unlock()
+	if p.repo == nil {
+		return nil
+	}
+	repo := p.repo
+	p.repo = nil
+	return repo.Close()
+}
