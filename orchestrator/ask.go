@@ -300,8 +300,8 @@ func (m *mission) standstill(ctx context.Context) (bool, error) {
 	if len(behind) == 0 {
 		return true, nil
 	}
-	plan, err := m.plan()
-	return err == nil && plan.heldForNobody(behind, items) == len(items), err
+	plan, err := m.plan.Read()
+	return err == nil && plan.HeldForNobody(behind, items) == len(items), err
 }
 
 // Chosen is what a person means: the choice of that number or of that text, compared without case, and otherwise their words.

@@ -232,8 +232,8 @@ func (m *mission) ownChecks(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	commands := rec.Options.Verify
-	if p, err := m.plan(); err == nil && p.doc != nil {
-		commands = append(commands[:len(commands):len(commands)], p.doc.Checks()...)
+	if p, err := m.plan.Read(); err == nil && p.Doc != nil {
+		commands = append(commands[:len(commands):len(commands)], p.Doc.Checks()...)
 	}
 	return verify.Distinct(commands), nil
 }

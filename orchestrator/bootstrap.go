@@ -58,8 +58,8 @@ func (h *Host) bootstrap(ctx context.Context, a agents.Agent, window int, want i
 // bootstrap is what a task's session is told: of the instructions only those that hold where its item's files are.
 func (m *mission) bootstrap(ctx context.Context, a agents.Agent, t centurion.Task, ref centurion.ModelRef) (bootstrap, error) {
 	var near []string
-	if p, err := m.plan(); err == nil && p.doc != nil && t.Item != "" {
-		if it, ok := p.doc.Item(t.Item); ok {
+	if p, err := m.plan.Read(); err == nil && p.Doc != nil && t.Item != "" {
+		if it, ok := p.Doc.Item(t.Item); ok {
 			near = it.Files
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"centurion/agents"
 	"centurion/event"
 	"centurion/orchestrator/claims"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/text"
@@ -43,7 +44,7 @@ func (m *mission) taskBrief(ctx context.Context, t centurion.Task) (string, erro
 	if goal := m.st.Spent.Load().Goal; t.Agent != agents.Reviewer && t.Sub == nil { // a review begins with it
 		fmt.Fprintf(&b, "\n# The goal of the mission, of which this is a part\n\n%s\n", centurion.Clip(strings.TrimSpace(goal), maxGoal))
 	}
-	p, err := m.plan()
+	p, err := m.plan.Read()
 	if err != nil {
 		return "", err
 	}
@@ -58,11 +59,11 @@ func (m *mission) taskBrief(ctx context.Context, t centurion.Task) (string, erro
 
 // itemBrief adds what the plan says of a task's item and what was handed over. After a time since which the session is not
 // new to the item, only what was handed over later.
-func (m *mission) itemBrief(ctx context.Context, b *strings.Builder, p planView, t centurion.Task, since time.Time) error {
-	if p.doc == nil || t.Item == "" {
+func (m *mission) itemBrief(ctx context.Context, b *strings.Builder, p plan.View, t centurion.Task, since time.Time) error {
+	if p.Doc == nil || t.Item == "" {
 		return nil
 	}
-	it, ok := p.doc.Item(t.Item)
+	it, ok := p.Doc.Item(t.Item)
 	if !ok {
 		return nil
 	}
@@ -194,7 +195,7 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 		b.WriteString("Nothing had been changed when it began: its PASS alone shows nothing.\n")
 	}
 	if t.Reason == noVerdict && t.Item != "" {
-		fmt.Fprintf(&b, "%s still needs a review: delegate_task %s.\n", t.Item, reviewCall(t.Item))
+		fmt.Fprintf(&b, "%s still needs a review: delegate_task %s.\n", t.Item, plan.ReviewCall(t.Item))
 	}
 	if t.Error != nil {
 		fmt.Fprintf(&b, "Why: %s\n", t.Error.Message)
@@ -214,12 +215,12 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p, err := m.plan()
+	p, err := m.plan.Read()
 	if err != nil {
-		p = planView{} // the plan's own fault is told elsewhere
+		p = plan.View{} // the plan's own fault is told elsewhere
 	}
 	m.outsideLine(&b, p, t)
-	if err := p.checkLines(tx, &b, t, sure); err != nil {
+	if err := checkLines(p, tx, &b, t, sure); err != nil {
 		return "", err
 	}
 	if err := exchangeLines(tx, &b, t); err != nil {
@@ -237,12 +238,12 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 
 // planOf is the plan in short, behind the notice that a planner has ended: who delegated that has not seen it.
 func (m *mission) planOf(t centurion.Task) string {
-	p, err := m.plan()
-	if err != nil || p.doc == nil || t.Agent != agents.Planner || t.Status != centurion.TaskCompleted {
+	p, err := m.plan.Read()
+	if err != nil || p.Doc == nil || t.Agent != agents.Planner || t.Status != centurion.TaskCompleted {
 		return ""
 	}
-	file, _ := m.todo.where()
-	return "\nThe plan, which stands whole in " + file.Path() + ":\n" + outline(p.doc)
+	file, _ := m.plan.File.Where()
+	return "\nThe plan, which stands whole in " + file.Path() + ":\n" + plan.Outline(p.Doc)
 }
 
 // foundFaults is the reason of a review that is done and did not pass.

@@ -61,12 +61,12 @@ func (m *mission) holdAgain(tasks ...centurion.Task) {
 	for _, t := range tasks {
 		m.claims.Restore(t.Name(), t.Claims)
 	}
-	p, err := m.plan()
-	if err != nil || p.doc == nil {
+	p, err := m.plan.Read()
+	if err != nil || p.Doc == nil {
 		return // nothing is launched without the plan, and they claim anew once it can be read
 	}
 	for _, t := range tasks {
-		if it, ok := p.doc.Item(t.Item); ok && !t.Reviews {
+		if it, ok := p.Doc.Item(t.Item); ok && !t.Reviews {
 			_, _ = m.claims.Take(t.Item, it.Files) // where a person has made the plan overlap, the other waits for its turn
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/loop"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/tools"
@@ -42,20 +43,20 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	if err != nil {
 		return centurion.Task{}, err
 	}
-	plan, err := m.plan()
+	plan, err := m.plan.Read()
 	if err != nil {
 		return centurion.Task{}, err
 	}
-	reviews := plan.isDone(want.Item) && agent.Name == agents.Reviewer
-	again := plan.isDone(want.Item) && !reviews
+	reviews := plan.IsDone(want.Item) && agent.Name == agents.Reviewer
+	again := plan.IsDone(want.Item) && !reviews
 	if again {
 		again, err = m.inDoubt(ctx, plan, want.Item)
 	}
 	if err == nil && !reviews && !again {
-		if err = plan.itemOpen(want.Item); err == nil && agent.Name == agents.Reviewer {
+		if err = plan.ItemOpen(want.Item); err == nil && agent.Name == agents.Reviewer {
 			var tasks []centurion.Task
 			if tasks, err = m.h.cfg.Store.Tasks(ctx, m.st.ID); err == nil {
-				err = plan.hasReview(want.Item, tasks)
+				err = plan.HasReview(want.Item, tasks)
 			}
 		}
 	}
@@ -84,22 +85,22 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 
 // ItemTitle returns the title of an item of the plan.
 func (d delegator) ItemTitle(item string) string {
-	p, err := d.c.m.plan()
-	if err != nil || p.doc == nil || item == "" {
+	p, err := d.c.m.plan.Read()
+	if err != nil || p.Doc == nil || item == "" {
 		return ""
 	}
-	it, _ := p.doc.Item(item)
+	it, _ := p.Doc.Item(item)
 	return it.Title
 }
 
 // recordAgain writes a task that mends an item which is done and in doubt: the item is open again by that.
 func (m *mission) recordAgain(ctx context.Context, t centurion.Task, begun func()) (centurion.Task, error) {
-	if err := m.markItem(ctx, t.Item, markOpen); err != nil {
+	if err := m.plan.MarkItem(ctx, t.Item, plan.MarkOpen); err != nil {
 		return t, err
 	}
 	got, err := m.record(t, begun)
 	if err != nil { // refused
-		err = errors.Join(err, m.markItem(context.WithoutCancel(ctx), t.Item, func(d *todo.Doc, id string) error {
+		err = errors.Join(err, m.plan.MarkItem(context.WithoutCancel(ctx), t.Item, func(d *todo.Doc, id string) error {
 			if d.Status(id) != todo.Open {
 				return nil
 			}

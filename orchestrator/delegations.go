@@ -74,7 +74,7 @@ func (m *mission) recordBatch(next []*delegation) {
 		}
 	}
 	for _, d := range next {
-		m.todo.had.add(d.task.Item)
+		m.plan.File.Had.Add(d.task.Item)
 	}
 	items := slices.ContainsFunc(next, func(d *delegation) bool { return d.task.Item != "" })
 	err := m.h.cfg.Store.Update(m.st.Ctx, func(tx *store.Tx) error {

@@ -71,7 +71,7 @@ func (m *mission) evidence(ctx context.Context) (centurion.Evidence, error) {
 	if err != nil {
 		return centurion.EvidenceNone, err
 	}
-	p, err := m.plan()
+	p, err := m.plan.Read()
 	if err != nil { // the plan's own fault is told elsewhere
 		return centurion.EvidenceNone, nil
 	}
@@ -81,7 +81,7 @@ func (m *mission) evidence(ctx context.Context) (centurion.Evidence, error) {
 	}
 	var items, reviews []centurion.Evidence
 	for _, w := range all {
-		if p.isReview(w.item.ID) {
+		if p.IsReview(w.item.ID) {
 			reviews = append(reviews, w.evidence)
 		} else {
 			items = append(items, w.evidence)
@@ -95,8 +95,8 @@ func (m *mission) evidence(ctx context.Context) (centurion.Evidence, error) {
 		return centurion.EvidenceNone, err
 	}
 	own := rec.Options.Verify
-	if p.doc != nil {
-		own = slices.Concat(own, p.doc.Checks())
+	if p.Doc != nil {
+		own = slices.Concat(own, p.Doc.Checks())
 	}
 	var checks [][]centurion.Evidence
 	for _, source := range [][]string{m.goalChecks(rec), {rec.Check}, own} {

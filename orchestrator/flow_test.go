@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/plan"
 	"centurion/provider/scripted"
 	"centurion/workspace/todo"
 )
@@ -422,8 +423,8 @@ func TestHeldForNobodyIsCounted(t *testing.T) {
 		for id := range strings.FieldsSeq(test.others) {
 			alive[id] = true
 		}
-		equal(t, test.waiting+" with "+test.others, planView{doc}.heldForNobody(waiting, alive), test.want)
-		equal(t, test.waiting+" without a plan", planView{}.heldForNobody(waiting, alive), len(waiting))
+		equal(t, test.waiting+" with "+test.others, plan.View{Doc: doc}.HeldForNobody(waiting, alive), test.want)
+		equal(t, test.waiting+" without a plan", plan.View{}.HeldForNobody(waiting, alive), len(waiting))
 	}
 }
 

@@ -39,7 +39,7 @@ func (m *mission) keepsChecks(ctx context.Context, c *conversation, prev, next *
 	var changed, refused []centurion.Exchange
 	note := func(x centurion.Exchange, sameProof bool) {
 		changed = append(changed, x)
-		if c.agent.Name != agents.Reviewer && !(c.task == nil && sameProof && m.runOf(x.Item) == "" && mayExchange(x, receipts)) {
+		if c.agent.Name != agents.Reviewer && !(c.task == nil && sameProof && m.plan.RunOf(x.Item) == "" && mayExchange(x, receipts)) {
 			refused = append(refused, x)
 		}
 	}
@@ -112,12 +112,12 @@ func (m *mission) checksExchanged(ctx context.Context, c *conversation, changed 
 			return nil, err
 		}
 	}
-	p, err := m.plan()
+	p, err := m.plan.Read()
 	if err != nil {
 		return nil, err
 	}
 	for _, x := range changed {
-		if !p.isDone(x.Item) || !m.iso.Isolated() {
+		if !p.IsDone(x.Item) || !m.iso.Isolated() {
 			continue
 		}
 		for _, command := range verify.Distinct(x.To) {
@@ -141,7 +141,7 @@ func (m *mission) checksExchanged(ctx context.Context, c *conversation, changed 
 // out of the mission's branch, or all of the mission's work where no task has worked on it, or where it does not come apart.
 func (m *mission) proveAnew(ctx context.Context, c *conversation, item, command string) (centurion.Receipt, error) {
 	l := &landing{agent: c.agent.Name, item: item}
-	if it, ok := m.itemNow(item); ok {
+	if it, ok := m.plan.ItemNow(item); ok {
 		l.keeps = it.Proof == todo.ProofRegression
 	}
 	if err := m.queue.turn.Acquire(ctx, 1); err != nil {

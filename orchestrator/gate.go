@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/agents"
 	"centurion/failpoint"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/store"
@@ -306,9 +306,9 @@ func (h *Host) Answer(ctx context.Context, id, answer string) error {
 			Hint: "resume it, then answer: centurion resume " + ask.Mission}
 	}
 	accepted := ask.Type == store.AskPlan && slices.Contains(planAccepted, answer)
-	var p planView
+	var p plan.View
 	if accepted {
-		if p, err = m.plan(); err != nil {
+		if p, err = m.plan.Read(); err != nil {
 			return err
 		}
 	}
@@ -318,7 +318,7 @@ func (h *Host) Answer(ctx context.Context, id, answer string) error {
 			return answeredAlready(id)
 		}
 		if err == nil && accepted {
-			err = acceptPlan(tx, ask.Mission, p.verifyLines())
+			err = acceptPlan(tx, ask.Mission, p.VerifyLines())
 		}
 		if err != nil {
 			return err
@@ -351,14 +351,8 @@ func answeredAlready(id string) error {
 // planAccepted are the answers that accept a plan.
 var planAccepted = []string{"run", "once", "always", "yes"}
 
-// held reports whether a task has to wait until a person has accepted the plan. Who writes the plan, and who looks into
-// the project before there is one, does not; neither does anybody in a mission of one step.
-func (p planView) held(rec centurion.Mission, agent string) bool {
-	return rec.Options.ShowPlan && !rec.Accepted && rec.Level != 1 && agent != agents.Planner && len(p.items()) > 0
-}
-
 // askPlan shows the plan to the person, unless that is under way. It does not wait: the tasks do.
-func (m *mission) askPlan(ctx context.Context, rec centurion.Mission, p planView) error {
+func (m *mission) askPlan(ctx context.Context, rec centurion.Mission, p plan.View) error {
 	low, high := m.estimate(rec, p)
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		open, err := tx.OpenAsks(m.st.ID)
@@ -366,7 +360,7 @@ func (m *mission) askPlan(ctx context.Context, rec centurion.Mission, p planView
 			return err
 		}
 		return state.PutAsk(tx, store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskPlan, Mission: m.st.ID, Session: rec.Session,
-			Title: p.doc.Title(), Text: string(p.doc.Bytes()), Options: []string{"run", "quit"}, CostLow: low, CostHigh: high,
+			Title: p.Doc.Title(), Text: string(p.Doc.Bytes()), Options: []string{"run", "quit"}, CostLow: low, CostHigh: high,
 			Created: centurion.Now()})
 	})
 }
@@ -381,12 +375,12 @@ var (
 
 // estimate is a rough range of what the plan's open items will cost, in USD, the Commander's own part counted as one item
 // more. Both are zero without a price.
-func (m *mission) estimate(rec centurion.Mission, p planView) (low, high float64) {
+func (m *mission) estimate(rec centurion.Mission, p plan.View) (low, high float64) {
 	model, err := m.h.cfg.Model(rec.Options.Model)
 	if err != nil || model.Price == nil {
 		return 0, 0 // a model that cannot be had is told when it is used
 	}
-	c := p.doc.Counts()
+	c := p.Doc.Counts()
 	n := float64(c.Open + c.Running + c.Blocked + 1)
 	return n * model.Price.Cost(smallItem).USD, n * model.Price.Cost(largeItem).USD
 }
@@ -399,19 +393,6 @@ func acceptPlan(tx *store.Tx, mission string, lines []string) error {
 	}
 	rec.Accepted, rec.Approved = true, lines
 	return tx.PutMission(&rec)
-}
-
-// verifyLines lists every acceptance command of the plan, each once.
-func (p planView) verifyLines() []string {
-	if p.doc == nil {
-		return nil
-	}
-	all := slices.Clone(p.doc.Checks())
-	for _, it := range p.doc.Items() {
-		all = append(all, it.Verify...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 func subject(a tools.Access) string {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 )
@@ -29,7 +30,7 @@ func TestRefusedEndBlocks(t *testing.T) {
 // What an agent was told to call is nothing for a person to read.
 func TestRefusalInWords(t *testing.T) {
 	said := "not complete; missing:\n- item T1 (one): it has no verify command; no review has passed since its work ended: delegate_task " +
-		delegateCall("reviewer", "T2", "review {T2} \"now\"") + "\n- T3 is blocked: resume tsk_1 (delegate_task {\"agent\":\"worker\",\"resume\":\"tsk_1\",…}), or hand it out anew."
+		plan.DelegateCall("reviewer", "T2", "review {T2} \"now\"") + "\n- T3 is blocked: resume tsk_1 (delegate_task {\"agent\":\"worker\",\"resume\":\"tsk_1\",…}), or hand it out anew."
 	equal(t, "in words", state.InWords(said), "not complete; missing: item T1 (one): it has no verify command; no review has passed since its work ended; "+
 		"T3 is blocked: resume tsk_1, or hand it out anew")
 	if long := state.InWords(strings.Repeat("much ", 1000)); len(long) > 420 {

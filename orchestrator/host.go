@@ -19,6 +19,7 @@ import (
 	"centurion/agents"
 	"centurion/agents/instructions"
 	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/slots"
 	"centurion/permission"
 	"centurion/recovery"
@@ -126,6 +127,7 @@ type Host struct {
 	files   tools.Writers // one session at a time replaces a file
 	auditor auditor
 	cleaner cleaner
+	desk    *plan.Desk
 	prompts prompts // those who wait for the answer of a turn
 
 	starting sync.Mutex // held while a mission's plan gets its name, and while a mission that has one is entered
@@ -171,9 +173,11 @@ func New(cfg Config) *Host {
 			return []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}
 		}
 	}
-	return &Host{cfg: cfg, slots: slots.New(cfg.Workers, cfg.Concurrency), checker: &verify.Checker{Runner: cfg.Runner},
+	h := &Host{cfg: cfg, slots: slots.New(cfg.Workers, cfg.Concurrency), checker: &verify.Checker{Runner: cfg.Runner},
 		project:  isolation.NewProject(cfg.Store, cfg.Workspace, cfg.Worktrees, cfg.Shadow),
 		missions: map[string]*mission{}, suspended: map[string]string{}, cleaner: cleaner{wake: make(chan struct{}, 1)}}
+	h.desk = plan.NewDesk(cfg.Store, cfg.Workspace, h.planOf)
+	return h
 }
 
 // Run works on a mission until it stops and returns it as it is then: completed, failed, cancelled, paused or blocked.
@@ -303,3 +307,11 @@ func (h *Host) WithHistory(ctx context.Context, do func(*worktree.Shadow) error)
 
 // Close ends the use of the project's repository. No mission runs any more.
 func (h *Host) Close() error { return h.project.Close() }
+
+// planOf returns the plan's file of a mission that is being worked on, or nil.
+func (h *Host) planOf(id string) *plan.File {
+	if m := h.running(id); m != nil {
+		return m.plan.File
+	}
+	return nil
+}

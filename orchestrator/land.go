@@ -8,10 +8,10 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
-	"centurion/workspace/todo"
 	"centurion/worktree"
 )
 
@@ -74,11 +74,11 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 		return nil, err
 	}
 	l := &landing{task: c.task, agent: c.agent.Name, item: t.Item, given: t.Verify, stuck: stuck}
-	if it, ok := m.itemNow(t.Item); ok && !t.Reviews {
+	if it, ok := m.plan.ItemNow(t.Item); ok && !t.Reviews {
 		l.verify, l.keeps = it.Verify, strings.EqualFold(strings.TrimSpace(it.Proof), string(centurion.ProofRegression))
 	} else if !ok && !t.Reviews { // its line cannot be read, or it was removed in this moment
-		if p, err := m.plan(); err == nil && p.isGone(t.Item) {
-			return nil, removed(t.Item)
+		if p, err := m.plan.Read(); err == nil && p.IsGone(t.Item) {
+			return nil, plan.Removed(t.Item)
 		}
 		l.verify = t.Verify
 	}
@@ -134,15 +134,6 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 
 // mayChange reports whether a conversation's agent is there to change files.
 func mayChange(c *conversation) bool { return c.agent.Holds("write") || c.agent.Holds("edit") }
-
-// itemNow returns an item as the plan has it now.
-func (m *mission) itemNow(id string) (todo.Item, bool) {
-	p, err := m.plan()
-	if err != nil || p.doc == nil || id == "" {
-		return todo.Item{}, false
-	}
-	return p.doc.Item(id)
-}
 
 // moveOn brings a session's checkout to the commit that its work has become, and records it. Where something was written
 // meanwhile it stays as it is: what is merged already merges with itself.

@@ -209,7 +209,7 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 			alive[t.Item] = true
 		}
 	}
-	plan := m.look(&f)
+	plan := m.plan.Look(&f)
 	var waiting []centurion.Task
 	ending := map[string]bool{} // ended in the store, with their items not marked yet
 	for _, r := range m.st.Runs() {
@@ -226,10 +226,10 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 			f.RunningTasks++
 		}
 	}
-	plan.addMisread(&f, waiting)
-	f.WaitingTasks, f.HeldTasks = len(waiting), plan.heldForNobody(waiting, alive)
+	plan.AddMisread(&f, waiting)
+	f.WaitingTasks, f.HeldTasks = len(waiting), plan.HeldForNobody(waiting, alive)
 	f.Runnable = slices.DeleteFunc(f.Runnable, func(id string) bool { return alive[id] })
-	if f.Edited, err = m.hasEdits(ctx); err != nil {
+	if f.Edited, err = m.plan.HasEdits(ctx, m.root.id()); err != nil {
 		return f, err
 	}
 	open, err := m.h.cfg.Store.Asks(ctx, m.st.ID, true)

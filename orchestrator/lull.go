@@ -15,8 +15,8 @@ func (c *conversation) startable(ctx context.Context) (string, error) {
 	if c.task != nil {
 		return "", nil
 	}
-	p, err := c.m.plan()
-	if err != nil || p.doc == nil {
+	p, err := c.m.plan.Read()
+	if err != nil || p.Doc == nil {
 		return "", err
 	}
 	tasks, err := c.m.h.cfg.Store.Tasks(ctx, c.m.st.ID)

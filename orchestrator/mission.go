@@ -16,27 +16,25 @@ import (
 	"centurion/orchestrator/budget"
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
 	"centurion/store"
-	"centurion/workspace/todo"
 )
 
 // mission is one running mission. Its loop runs in the goroutine that called Host.Run and owns the root conversation;
 // each task runs in a goroutine of its own. They meet in the store, and wake each other through notify.
 type mission struct {
-	h    *Host
-	st   *state.Mission
-	todo *planFile
-	// ownsTodo says that the plan's file is recorded as this mission's.
-	ownsTodo atomic.Bool
-	root     *conversation
-	iso      *isolation.Checkouts
-	wanted   context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
-	drop     context.CancelCauseFunc // ends wanted and everything else
-	tasks    guard.Group
-	slots    *slots.Pool
-	claims   claims.Registry
+	h      *Host
+	st     *state.Mission
+	plan   *plan.Plan
+	root   *conversation
+	iso    *isolation.Checkouts
+	wanted context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
+	drop   context.CancelCauseFunc // ends wanted and everything else
+	tasks  guard.Group
+	slots  *slots.Pool
+	claims claims.Registry
 	// workers is how many sessions run at once; h.mu protects it.
 	workers int
 	// background are the commands that go on beside the sessions.
@@ -68,13 +66,6 @@ type mission struct {
 	unlooked    int        // polls since it last did
 	forgotten   []string   // tasks that it has found once
 
-	telling      sync.Mutex // held while the plan is read and told; protects what follows
-	toldPlan     string     // the plan's items when they were last told
-	toldCounts   todo.Counts
-	toldMistakes toldMistakes
-	toldEdits    planEdits // what others have changed, as editsWord tells it
-	editsWord    string    // the delivery that does
-
 	// These belong to the loop.
 	stagnant int    // continuations in a row that changed nothing
 	lastSeen string // what the plan and the tasks looked like at the last continuation
@@ -105,8 +96,8 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 		writers: semaphore.NewWeighted(manyWriters), queue: newMergeQueue(),
 		convs: map[string]*conversation{}, drivers: map[string]*conversation{},
 		asks: map[string]chan struct{}{}}
-	m.todo = newPlanFile(h.cfg.Workspace.TodoAt(rec.Todo), m.ownTodo)
 	m.iso = isolation.New(m.st, h.project, m.mayRun)
+	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo))
 	m.reserves = budget.New(rec, m.atLimit)
 	m.reserves.Open(m.st.ID)
 	return m
@@ -162,10 +153,10 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 		return verdict{}, err
 	}
 	m.alive = true
-	if err := m.knowItems(ctx); err != nil {
+	if err := m.plan.KnowItems(ctx); err != nil {
 		return verdict{}, err
 	}
-	if err := m.meetPlan(ctx, rec); err != nil {
+	if err := m.plan.MeetPlan(ctx, rec); err != nil {
 		return verdict{}, err
 	}
 	if err := m.restoreGrants(ctx); err != nil {
@@ -179,7 +170,7 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 		return verdict{}, err
 	}
 	if !state.Alone(m.st.Profile) {
-		watch.Go("watch plan", func() error { return m.watchPlan(ctx) })
+		watch.Go("watch plan", func() error { return m.plan.WatchPlan(ctx) })
 	}
 	if rec.Options.MaxDuration > 0 {
 		left := time.Duration(rec.Options.MaxDuration-rec.ElapsedMS) * time.Millisecond
@@ -192,8 +183,8 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 	if err := m.restartTasks(ctx); err != nil {
 		return verdict{}, err
 	}
-	p, err := m.plan()
-	if _, err = m.tellMistakes(ctx, p, err); err != nil {
+	p, err := m.plan.Read()
+	if _, err = m.plan.TellMistakes(ctx, p, err); err != nil {
 		return verdict{}, err
 	}
 	return m.supervise(ctx)

@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/plan"
 	"centurion/provider/scripted"
 )
 
@@ -146,28 +147,28 @@ func TestSlipHoldsWhoHasNotBegun(t *testing.T) {
 
 // A mistake that is put right before the Commander reads of it is not told; of one that it has read of it hears that it is put right.
 func TestMistakeThatIsPutRight(t *testing.T) {
-	slip := func(line int, key string) mistake {
-		return mistake{key: key, place: fmt.Sprintf("line %d", line), text: fmt.Sprintf("line %d (%s)", line, key)}
+	slip := func(line int, key string) plan.Mistake {
+		return plan.Mistake{Key: key, Place: fmt.Sprintf("line %d", line), Text: fmt.Sprintf("line %d (%s)", line, key)}
 	}
 	a, b := slip(1, "a"), slip(2, "b")
 	type step struct {
-		found  []mistake
+		found  []plan.Mistake
 		unread bool     // the word of before
 		has    []string // what is to be read; nothing if it is empty
 		hasNot string
 	}
 	for name, steps := range map[string][]step{
-		"not read":            {{[]mistake{a}, false, []string{"has mistakes", "line 1 (a)"}, "In the plan"}, {nil, true, nil, ""}},
-		"read":                {{[]mistake{a}, false, []string{"line 1 (a)"}, ""}, {nil, false, []string{"In the plan line 1 is put right."}, "mistakes"}},
-		"one of two":          {{[]mistake{a, b}, false, []string{"(a)", "(b)"}, ""}, {[]mistake{b}, true, []string{"(b)"}, "line 1"}},
-		"one read, one not":   {{[]mistake{a}, false, []string{"(a)"}, ""}, {[]mistake{a, b}, false, []string{"(b)"}, "(a)"}, {[]mistake{b}, true, []string{"(b)", "line 1 is put right"}, ""}},
-		"back before it read": {{[]mistake{a}, false, []string{"(a)"}, ""}, {nil, false, []string{"put right"}, ""}, {[]mistake{slip(3, "a")}, true, nil, ""}, {nil, false, []string{"line 1 is put right"}, ""}},
-		"told, then again":    {{[]mistake{a}, false, []string{"(a)"}, ""}, {nil, false, []string{"put right"}, ""}, {[]mistake{a}, false, []string{"(a)"}, "line 1 is put right"}},
+		"not read":            {{[]plan.Mistake{a}, false, []string{"has mistakes", "line 1 (a)"}, "In the plan"}, {nil, true, nil, ""}},
+		"read":                {{[]plan.Mistake{a}, false, []string{"line 1 (a)"}, ""}, {nil, false, []string{"In the plan line 1 is put right."}, "mistakes"}},
+		"one of two":          {{[]plan.Mistake{a, b}, false, []string{"(a)", "(b)"}, ""}, {[]plan.Mistake{b}, true, []string{"(b)"}, "line 1"}},
+		"one read, one not":   {{[]plan.Mistake{a}, false, []string{"(a)"}, ""}, {[]plan.Mistake{a, b}, false, []string{"(b)"}, "(a)"}, {[]plan.Mistake{b}, true, []string{"(b)", "line 1 is put right"}, ""}},
+		"back before it read": {{[]plan.Mistake{a}, false, []string{"(a)"}, ""}, {nil, false, []string{"put right"}, ""}, {[]plan.Mistake{slip(3, "a")}, true, nil, ""}, {nil, false, []string{"line 1 is put right"}, ""}},
+		"told, then again":    {{[]plan.Mistake{a}, false, []string{"(a)"}, ""}, {nil, false, []string{"put right"}, ""}, {[]plan.Mistake{a}, false, []string{"(a)"}, "line 1 is put right"}},
 	} {
-		var told toldMistakes
+		var told plan.ToldMistakes
 		for i, s := range steps {
 			var text string
-			told, text = told.meet(s.found, s.unread)
+			told, text = told.Meet(s.found, s.unread)
 			what := fmt.Sprintf("%s, step %d: %q", name, i+1, text)
 			for _, part := range s.has {
 				if !strings.Contains(text, part) {

@@ -11,6 +11,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/tools"
 	"centurion/workspace"
@@ -154,11 +155,11 @@ func tooLong(path, has string, size int, level workspace.Detail) string {
 
 // detail returns how much the shared texts may say now. Where the plan cannot be read that is as much as ever.
 func (m *mission) detail() workspace.Detail {
-	p, err := m.plan()
-	if err != nil || p.doc == nil {
+	p, err := m.plan.Read()
+	if err != nil || p.Doc == nil {
 		return workspace.Early
 	}
-	c := p.doc.Counts()
+	c := p.Doc.Counts()
 	return workspace.Level(c.Done, c.Total()-c.Cancelled)
 }
 
@@ -309,7 +310,7 @@ func (m *mission) keepSummary(ctx context.Context) {
 	}
 	_, _ = f.Replace(ctx, summaryText(rec, m.detail().Budget(f.Path())), func(v string) error {
 		if v != version {
-			return errGone // somebody writes it at this moment
+			return plan.ErrGone // somebody writes it at this moment
 		}
 		return nil
 	})

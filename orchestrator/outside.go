@@ -7,15 +7,16 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/claims"
+	"centurion/orchestrator/plan"
 )
 
 // outside lists the files of the project that a task has changed, or merged, although its item's `files:` do not name them, and what these
 // are. There are none of an item that names no files: it may change any.
-func (m *mission) outside(p planView, t centurion.Task) (files, planned []string) {
-	if p.doc == nil || t.Item == "" || t.Reviews {
+func (m *mission) outside(p plan.View, t centurion.Task) (files, planned []string) {
+	if p.Doc == nil || t.Item == "" || t.Reviews {
 		return nil, nil
 	}
-	it, ok := p.doc.Item(t.Item)
+	it, ok := p.Doc.Item(t.Item)
 	if !ok || len(it.Files) == 0 {
 		return nil, nil
 	}
@@ -40,7 +41,7 @@ func (m *mission) outside(p planView, t centurion.Task) (files, planned []string
 }
 
 // outsideLine tells whoever delegated a task which files it has changed that the plan does not give its item.
-func (m *mission) outsideLine(b *strings.Builder, p planView, t centurion.Task) {
+func (m *mission) outsideLine(b *strings.Builder, p plan.View, t centurion.Task) {
 	if files, planned := m.outside(p, t); len(files) > 0 {
 		fmt.Fprintf(b, "Outside its files: %s (the plan gives it %s)\n", some(files), some(planned))
 	}
@@ -48,7 +49,7 @@ func (m *mission) outsideLine(b *strings.Builder, p planView, t centurion.Task) 
 
 // reviewOutside tells a reviewer which tasks have changed files that the plan does not give their items; of is the items that it judges,
 // nil for all.
-func (m *mission) reviewOutside(b *strings.Builder, p planView, tasks []centurion.Task, of map[string]bool) {
+func (m *mission) reviewOutside(b *strings.Builder, p plan.View, tasks []centurion.Task, of map[string]bool) {
 	var lines []string
 	for _, t := range tasks {
 		if files, planned := m.outside(p, t); len(files) > 0 && (of == nil || of[t.Item]) {

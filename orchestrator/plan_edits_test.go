@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/plan"
 	"centurion/provider/scripted"
 	"centurion/workspace"
 	"centurion/workspace/todo"
@@ -32,7 +33,7 @@ func TestPlanEdits(t *testing.T) {
 		"a mark and a note": {[]string{four, replace(four, "[ ] T4 Four\n", "[-] T4 Four\n  - note: no\n")}, ""},
 		"a slip":            {[]string{four, replace(four, "- [ ] T4", "* T4"), four}, ""},
 	} {
-		var edits planEdits
+		var edits plan.PlanEdits
 		var docs []*todo.Doc
 		for _, s := range tt.texts {
 			d, err := todo.Parse([]byte(s))
@@ -42,13 +43,13 @@ func TestPlanEdits(t *testing.T) {
 			docs = append(docs, d)
 		}
 		for i, d := range docs[1:] {
-			edits = edits.with(workspace.Foreign{From: docs[i], To: d}, planView{docs[len(docs)-1]})
+			edits = edits.With(workspace.Foreign{From: docs[i], To: d}, plan.View{Doc: docs[len(docs)-1]})
 		}
 		want := tt.want
 		if want != "" {
 			want = "The person has changed the plan: " + want
 		}
-		equal(t, name, edits.words(), want)
+		equal(t, name, edits.Words(), want)
 	}
 }
 

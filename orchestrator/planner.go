@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/plan"
 	"centurion/tools"
 	"centurion/workspace/todo"
 )
@@ -22,9 +23,9 @@ var _ tools.Planner = planner{}
 func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpdate) (list string, remarks bool, err error) {
 	m := p.c.m
 	var notes []string
-	before, _ := m.plan() // one that cannot be read had nothing to remark on
+	before, _ := m.plan.Read() // one that cannot be read had nothing to remark on
 	if u.Level != 0 {
-		note, err := m.setLevel(ctx, u.Level, p.c.agent.Name)
+		note, err := m.plan.SetLevel(ctx, u.Level, p.c.agent.Name)
 		if err != nil {
 			return "", false, err
 		}
@@ -48,24 +49,24 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 		notes = append(notes, proven...)
 	}
 	u.Items = withoutOwnTick(p.c, u.Items)
-	if len(u.Items) > 0 || len(u.Add) > 0 || doc != nil && lacksIDs(doc) {
-		if doc, err = m.todo.Edit(ctx, func(d *todo.Doc) error { return m.applyTodo(d, u) }); err != nil {
+	if len(u.Items) > 0 || len(u.Add) > 0 || doc != nil && plan.LacksIDs(doc) {
+		if doc, err = m.plan.File.Edit(ctx, func(d *todo.Doc) error { return m.applyTodo(d, u) }); err != nil {
 			return "", false, allOrNone(err, len(u.Items)+len(u.Add))
 		}
 	}
 	if doc == nil {
-		plan, err := m.plan()
-		if err != nil || plan.doc == nil {
+		plan, err := m.plan.Read()
+		if err != nil || plan.Doc == nil {
 			return strings.Join(append(notes, "Level noted. There is no todo list yet."), "\n"), len(notes) > 0, err
 		}
-		doc = plan.doc
+		doc = plan.Doc
 	}
-	if err := m.tellTodo(ctx); err != nil {
+	if err := m.plan.TellTodo(ctx); err != nil {
 		return "", false, err
 	}
 	m.st.Notify()
-	after := m.remarks(before, planView{doc})
-	return strings.Join(slices.Concat(notes, []string{outline(doc)}, after), "\n"), len(notes)+len(after)+len(doc.Problems()) > 0, nil
+	after := m.plan.Remarks(before, plan.View{Doc: doc})
+	return strings.Join(slices.Concat(notes, []string{plan.Outline(doc)}, after), "\n"), len(notes)+len(after)+len(doc.Problems()) > 0, nil
 }
 
 // replace puts a whole text in the place of the plan, and says what of it was kept otherwise and what its new checks are worth.
@@ -80,7 +81,7 @@ func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, no
 	}
 	// A worker or a reviewer read the plan a while ago, and does not decide what its items are.
 	stale := p.c.task != nil && p.c.agent.Name != agents.Planner
-	if doc, err = m.todo.Replace(ctx, content, stale, keeps); err != nil {
+	if doc, err = m.plan.File.Replace(ctx, content, stale, keeps); err != nil {
 		return nil, nil, err
 	}
 	run, err := m.checksExchanged(ctx, p.c, changed)
@@ -94,7 +95,7 @@ func keptNotes(sent string, now *todo.Doc) (out []string) {
 		return nil
 	}
 	for _, it := range was.Items() {
-		if n, ok := now.Item(it.ID); ok && differs(it, n) {
+		if n, ok := now.Item(it.ID); ok && plan.Differs(it, n) {
 			out = append(out, fmt.Sprintf("%s was changed while you worked, and stays so: %s, verify %s. Leave it, or say in your answer what is wrong with it.", it.ID, n.Title, lines(n.Verify)))
 		}
 	}
@@ -138,11 +139,6 @@ func (m *mission) keepsRunning(_, next *todo.Doc) error {
 		return &centurion.Error{Kind: centurion.KindUsage, Msg: "the new list has no items", Hint: "write items like «- [ ] T1 Do this @worker»"}
 	}
 	return nil
-}
-
-// lacksIDs reports whether an item of the plan has no id yet.
-func lacksIDs(d *todo.Doc) bool {
-	return slices.ContainsFunc(d.Items(), func(it todo.Item) bool { return it.ID == "" })
 }
 
 // applyTodo adds new items and makes the changes of single ones, which may be those that are new. A change that cannot be made
@@ -196,34 +192,4 @@ func markOf(status string) (todo.Mark, error) {
 	}
 	return 0, &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not a status", status),
 		Hint: "use open, done, cancelled or blocked; running is set by delegate_task"}
-}
-
-// outline is the plan in short, for a model that has just changed it.
-func outline(d *todo.Doc) string {
-	var b strings.Builder
-	c := d.Counts()
-	fmt.Fprintf(&b, "%s: %d open, %d running, %d done, %d cancelled, %d blocked.\n", centurion.Count(c.Total(), "item"), c.Open, c.Running, c.Done, c.Cancelled, c.Blocked)
-	for _, it := range d.Items() {
-		fmt.Fprintf(&b, "[%c] %s %s", d.Status(it.ID), it.ID, it.Title)
-		if it.Agent != "" {
-			b.WriteString(" @" + it.Agent)
-		}
-		if unmet := d.Unmet(it.ID); len(unmet) > 0 && it.Mark == todo.Open {
-			b.WriteString(" (after " + strings.Join(unmet, ", ") + ")")
-		}
-		switch {
-		case it.Group:
-		case strings.EqualFold(it.Agent, agents.Reviewer):
-			b.WriteString(" (a review of " + reviewOf(it) + ")")
-		case mayReview(it):
-			b.WriteString(" (no verify command: a review has to pass; if it is itself one, name @reviewer)")
-		case len(it.Verify) == 0:
-			b.WriteString(" (no verify command: a review has to pass)")
-		}
-		b.WriteByte('\n')
-	}
-	for _, p := range d.Problems() {
-		fmt.Fprintf(&b, "Problem in line %d: %s\n", p.Line, p.Msg)
-	}
-	return strings.TrimRight(b.String(), "\n")
 }

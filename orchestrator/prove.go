@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/failpoint"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/store"
@@ -20,18 +21,18 @@ import (
 // prove runs the acceptance commands of the conversation's item. It returns the receipt of the first that failed, or nil.
 // An error of centurion.KindPermission means that a command may not run.
 func (m *mission) prove(ctx context.Context, c *conversation, returns int) (*centurion.Receipt, error) {
-	p, err := m.plan()
-	if err != nil || p.doc == nil || c.task.Item == "" {
+	p, err := m.plan.Read()
+	if err != nil || p.Doc == nil || c.task.Item == "" {
 		return nil, err
 	}
-	if p.isGone(c.task.Item) {
-		return nil, removed(c.task.Item)
+	if p.IsGone(c.task.Item) {
+		return nil, plan.Removed(c.task.Item)
 	}
 	t, err := m.h.cfg.Store.Task(ctx, c.task.ID)
 	if err != nil {
 		return nil, err
 	}
-	it, ok := p.doc.Item(c.task.Item)
+	it, ok := p.Doc.Item(c.task.Item)
 	if !ok { // its line cannot be read: what it was given holds
 		it.ID, it.Verify = t.Item, t.Verify
 	}
@@ -245,24 +246,24 @@ func (m *mission) missing(ctx context.Context) ([]string, error) {
 		}
 		out = append(out, fmt.Sprintf("task %s has ended and its result has not been read; it follows now", name))
 	}
-	p, err := m.plan()
+	p, err := m.plan.Read()
 	if err != nil {
 		return append(out, "the todo list cannot be read: "+err.Error()), nil
 	}
-	if rec.HadItems && len(p.items()) == 0 {
+	if rec.HadItems && len(p.Items()) == 0 {
 		out = append(out, "the todo list had items and has none any more: write it again, or ask the person")
 	}
-	for _, it := range p.items() {
+	for _, it := range p.Items() {
 		if it.Group {
 			continue
 		}
-		switch s := p.doc.Status(it.ID); s {
+		switch s := p.Doc.Status(it.ID); s {
 		case todo.Open, todo.Running, todo.Blocked:
 			out = append(out, fmt.Sprintf("item %s (%s) is %s", it.ID, it.Title, s))
 		}
 	}
-	if p.doc != nil {
-		for _, pr := range p.doc.Problems() {
+	if p.Doc != nil {
+		for _, pr := range p.Doc.Problems() {
 			out = append(out, fmt.Sprintf("the todo list, line %d: %s", pr.Line, pr.Msg))
 		}
 	}
@@ -273,7 +274,7 @@ func (m *mission) missing(ctx context.Context) ([]string, error) {
 // finalChecks runs each distinct acceptance command once on the finished work. Items whose command fails are open again.
 // It returns what is missing, in words for the Commander.
 func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
-	p, err := m.plan()
+	p, err := m.plan.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -282,10 +283,10 @@ func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	commands := slices.Clone(rec.Options.Verify)
-	if p.doc != nil {
-		commands = append(commands, p.doc.Checks()...)
-		for _, it := range p.items() {
-			if p.doc.Status(it.ID) == todo.Done {
+	if p.Doc != nil {
+		commands = append(commands, p.Doc.Checks()...)
+		for _, it := range p.Items() {
+			if p.Doc.Status(it.ID) == todo.Done {
 				commands = append(commands, it.Verify...)
 			}
 		}
@@ -295,7 +296,7 @@ func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
 	m.passed, m.checked = 0, true
 	var failed []centurion.Receipt
 	for _, command := range verify.Distinct(commands) {
-		r, err := m.checkFinished(ctx, command, len(p.items()) == 0 && slices.Contains(ends, command))
+		r, err := m.checkFinished(ctx, command, len(p.Items()) == 0 && slices.Contains(ends, command))
 		if err != nil {
 			return nil, err
 		}
@@ -320,15 +321,15 @@ func (m *mission) checkFinished(ctx context.Context, command string, proves bool
 }
 
 // reopen sets the items of failed final checks back to open and says what is missing.
-func (m *mission) reopen(ctx context.Context, p planView, failed []centurion.Receipt) ([]string, error) {
+func (m *mission) reopen(ctx context.Context, p plan.View, failed []centurion.Receipt) ([]string, error) {
 	m.checked = false
 	var missing []string
 	for _, r := range failed {
 		text := "the final check failed: " + account(r)
 		var back []string
-		for _, it := range p.items() {
-			if !it.Group && slices.Contains(it.Verify, r.Command) && p.doc.Status(it.ID) == todo.Done {
-				if err := m.markItem(ctx, it.ID, markOpen); err != nil {
+		for _, it := range p.Items() {
+			if !it.Group && slices.Contains(it.Verify, r.Command) && p.Doc.Status(it.ID) == todo.Done {
+				if err := m.plan.MarkItem(ctx, it.ID, plan.MarkOpen); err != nil {
 					return nil, err
 				}
 				back = append(back, it.ID)
@@ -358,7 +359,7 @@ func (m *mission) reopen(ctx context.Context, p planView, failed []centurion.Rec
 // sendBack tells the Commander what the final checks found.
 func (m *mission) sendBack(ctx context.Context, missing []string) (verdict, bool, error) {
 	what := "Every item is done"
-	if p, err := m.plan(); err == nil && len(p.items()) == 0 {
+	if p, err := m.plan.Read(); err == nil && len(p.Items()) == 0 {
 		what = "You ended your turn as if the goal were reached"
 	}
 	text := what + ", but the final checks say otherwise:\n- " + strings.Join(missing, "\n- ") + "\nSee to it."
@@ -379,7 +380,7 @@ func (m *mission) completed(ctx context.Context) (verdict, error) {
 		return verdict{status: centurion.MissionBlocked, reason: m.lacks()}, nil
 	}
 	if rec.Level == 0 && !state.Alone(m.st.Profile) {
-		err = m.inferLevel(ctx)
+		err = m.plan.InferLevel(ctx)
 	}
 	if rec.Summary == "" && err == nil {
 		err = m.summarize(ctx)
@@ -391,8 +392,8 @@ func (m *mission) completed(ctx context.Context) (verdict, error) {
 // proveTicks runs the commands of items that an agent marks as done. An item whose command fails is not ticked: the
 // whole update is refused with the output.
 func (m *mission) proveTicks(ctx context.Context, c *conversation, updates []tools.ItemUpdate) ([]string, error) {
-	p, err := m.plan()
-	if err != nil || p.doc == nil {
+	p, err := m.plan.Read()
+	if err != nil || p.Doc == nil {
 		return nil, err
 	}
 	var notes []string
@@ -401,11 +402,11 @@ func (m *mission) proveTicks(ctx context.Context, c *conversation, updates []too
 		if u.Status == "" || err != nil || mark != todo.Done {
 			continue
 		}
-		it, ok := p.doc.Item(u.ID)
-		if !ok || p.doc.Status(u.ID) == todo.Done {
+		it, ok := p.Doc.Item(u.ID)
+		if !ok || p.Doc.Status(u.ID) == todo.Done {
 			continue
 		}
-		if run := m.runOf(u.ID); run != "" {
+		if run := m.plan.RunOf(u.ID); run != "" {
 			if c.task != nil && c.task.ID == run {
 				notes = append(notes, u.ID+": the host marks your own item when you end.")
 				continue
@@ -449,14 +450,4 @@ func passed(r centurion.Receipt) string {
 		return text + "."
 	}
 	return fmt.Sprintf("%s, but is %s (%s): a review has to pass as well.", text, r.Proof, r.Why)
-}
-
-// runOf returns the id of the living task that works on an item, or "".
-func (m *mission) runOf(item string) string {
-	for _, r := range m.st.Runs() {
-		if r.Item == item {
-			return r.ID
-		}
-	}
-	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"centurion"
+	"centurion/orchestrator/plan"
 	"centurion/store"
 )
 
@@ -26,7 +27,7 @@ func (h *Host) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		if err != nil {
 			return err
 		}
-		lines = planView{doc}.verifyLines()
+		lines = plan.View{Doc: doc}.VerifyLines()
 	}
 	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Mission(id)

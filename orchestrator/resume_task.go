@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
@@ -105,7 +106,7 @@ func (m *mission) resumeSession(ctx context.Context, t *centurion.Task) error {
 	if err != nil {
 		return err
 	}
-	begun, _ := m.itemNow(t.Item)
+	begun, _ := m.plan.ItemNow(t.Item)
 	unchanged := t.Unchanged
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		rec, err := tx.Session(t.Session)
@@ -167,26 +168,26 @@ func (m *mission) resumedBrief(ctx context.Context, t centurion.Task) (string, e
 			receiptLines(&b, receipts)
 		}
 	}
-	p, err := m.plan()
+	p, err := m.plan.Read()
 	if err != nil {
 		return "", err
 	}
-	p.changedSince(&b, before, tasks)
+	changedSince(p, &b, before, tasks)
 	err = m.itemBrief(ctx, &b, p, t, since)
 	return b.String(), err
 }
 
 // changedSince tells a session what has happened to the item of its last task since that ended: other checks, and what reviews have found.
-func (p planView) changedSince(b *strings.Builder, last centurion.Task, tasks []centurion.Task) {
-	if p.doc == nil || last.Item == "" || last.Agent == agents.Reviewer {
+func changedSince(p plan.View, b *strings.Builder, last centurion.Task, tasks []centurion.Task) {
+	if p.Doc == nil || last.Item == "" || last.Agent == agents.Reviewer {
 		return
 	}
-	if it, ok := p.doc.Item(last.Item); ok && !slices.Equal(it.Verify, last.Verify) {
+	if it, ok := p.Doc.Item(last.Item); ok && !slices.Equal(it.Verify, last.Verify) {
 		fmt.Fprintf(b, "\nThe check of %s is now %s; it was %s.\n", it.ID, lines(it.Verify), lines(last.Verify))
 	}
 	for _, o := range tasks {
 		if o.Reason == foundFaults && o.Ended.After(last.Ended.Time) {
-			if of := p.covers(o); of == nil || of[last.Item] {
+			if of := p.Covers(o); of == nil || of[last.Item] {
 				fmt.Fprintf(b, "\nWhat the review of %s found:\n%s\n", last.Item, state.FirstLines(o.Result, 20, 2000))
 			}
 		}

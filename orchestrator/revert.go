@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/failpoint"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/workspace/todo"
@@ -42,17 +43,17 @@ func (h *Host) Reversal(ctx context.Context, m centurion.Mission, r centurion.Re
 		return nil, err
 	}
 	p := h.planAt(out.plan)
-	out.Items, out.Reviews = p.restOn(items, tasks, m.Reverted)
+	out.Items, out.Reviews = p.RestOn(items, tasks, m.Reverted)
 	for i := range tasks {
 		if slices.Contains(out.Reviews, tasks[i].ID) || tasks[i].ID == r.Task {
 			tasks[i].Undone = centurion.Now()
 		}
 	}
-	if p.doc == nil {
+	if p.Doc == nil {
 		return out, nil
 	}
 	for _, id := range out.Items {
-		if err := openAgain(p.doc, id); err != nil {
+		if err := plan.OpenAgain(p.Doc, id); err != nil {
 			return nil, err
 		}
 	}
@@ -62,39 +63,15 @@ func (h *Host) Reversal(ctx context.Context, m centurion.Mission, r centurion.Re
 }
 
 // planAt is the plan at a path; one that is not there or cannot be read says nothing.
-func (h *Host) planAt(path string) planView {
+func (h *Host) planAt(path string) plan.View {
 	if path == "" {
-		return planView{}
+		return plan.View{}
 	}
 	doc, _, err := h.cfg.Workspace.TodoAt(path).Load()
 	if err != nil {
-		return planView{}
+		return plan.View{}
 	}
-	return planView{doc}
-}
-
-// restOn returns which of the items that are done, or that an earlier undo has opened, rest on the work of some items: these
-// themselves and the reviews of them, with the tasks that were such reviews. All of them for nil.
-func (p planView) restOn(items []string, tasks []centurion.Task, earlier []centurion.Reverted) (open, reviews []string) {
-	on := func(of map[string]bool) bool {
-		return items == nil || of == nil || slices.ContainsFunc(items, func(id string) bool { return of[id] })
-	}
-	for _, it := range p.items() {
-		byUndo := slices.ContainsFunc(earlier, func(r centurion.Reverted) bool { return slices.Contains(r.Items, it.ID) })
-		if it.Group || p.doc.Status(it.ID) != todo.Done && !byUndo {
-			continue
-		}
-		if slices.Contains(items, it.ID) || p.isReview(it.ID) && on(p.before(it.ID)) || items == nil {
-			open = append(open, it.ID)
-		}
-	}
-	for _, t := range tasks {
-		void := slices.ContainsFunc(earlier, func(r centurion.Reverted) bool { return slices.Contains(r.Reviews, t.ID) })
-		if state.Approves(t) && (t.Undone.IsZero() || void) && on(p.covers(t)) {
-			reviews = append(reviews, t.ID)
-		}
-	}
-	return open, reviews
+	return plan.View{Doc: doc}
 }
 
 // Record writes the reversal down, and pauses a mission that was complete.
@@ -246,8 +223,8 @@ func (h *Host) SettleReverts(ctx context.Context, mission string) (opened, close
 }
 
 // recount counts the items that are done once what was brought back is; nil if nothing was.
-func (h *Host) recount(ctx context.Context, m centurion.Mission, p planView) (*tally, error) {
-	if !slices.ContainsFunc(m.Reverted, func(r centurion.Reverted) bool { return r.Back }) || p.doc == nil {
+func (h *Host) recount(ctx context.Context, m centurion.Mission, p plan.View) (*tally, error) {
+	if !slices.ContainsFunc(m.Reverted, func(r centurion.Reverted) bool { return r.Back }) || p.Doc == nil {
 		return nil, nil
 	}
 	tasks, err := h.cfg.Store.Tasks(ctx, m.ID)
@@ -297,10 +274,10 @@ func (h *Host) remark(ctx context.Context, path string, open, done []string) (op
 		closed, err2 = change(d, done, todo.Open, todo.Done)
 		return errors.Join(err1, err2)
 	}
-	if p.doc == nil {
+	if p.Doc == nil {
 		return nil, nil, nil
 	}
-	if err := both(p.doc); err != nil || len(opened)+len(closed) == 0 {
+	if err := both(p.Doc); err != nil || len(opened)+len(closed) == 0 {
 		return nil, nil, err
 	}
 	_, err = h.cfg.Workspace.TodoAt(path).Edit(ctx, both)
@@ -309,7 +286,7 @@ func (h *Host) remark(ctx context.Context, path string, open, done []string) (op
 
 // settled records that the plan and the notes say what was recorded of undos and redos. Once everything is back the mission
 // stands as it did before the first undo.
-func settled(tx *store.Tx, was centurion.Mission, p planView, recount *tally) error {
+func settled(tx *store.Tx, was centurion.Mission, p plan.View, recount *tally) error {
 	m, err := tx.Mission(was.ID)
 	if err != nil {
 		return err
@@ -324,7 +301,7 @@ func settled(tx *store.Tx, was centurion.Mission, p planView, recount *tally) er
 			left = append(left, r)
 			continue
 		}
-		d, unread, err := unreadWord(tx, r.Word)
+		d, unread, err := plan.UnreadWord(tx, r.Word)
 		if err != nil {
 			return err
 		}
@@ -356,8 +333,8 @@ func settled(tx *store.Tx, was centurion.Mission, p planView, recount *tally) er
 	if err := putReverted(tx, m); err != nil {
 		return err
 	}
-	if p.doc != nil {
-		data := event.TodoData{TodoCounts: event.TodoCounts(p.doc.Counts()), Title: p.doc.Title(), Items: p.told()}
+	if p.Doc != nil {
+		data := event.TodoData{TodoCounts: event.TodoCounts(p.Doc.Counts()), Title: p.Doc.Title(), Items: p.Told()}
 		if _, err := tx.Append(centurion.Event{Type: centurion.EventTodoUpdated, Mission: m.ID, Session: m.Session, Data: event.Data(data)}); err != nil {
 			return err
 		}

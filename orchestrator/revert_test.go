@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/plan"
 	"centurion/provider/scripted"
 	"centurion/workspace"
 	"centurion/workspace/todo"
@@ -52,7 +53,7 @@ func TestRestOn(t *testing.T) {
 		"not the person's":     {[]string{"T1"}, undone, nil, "T1 T3 T5", "r5 r1"},
 		"after another undo":   {[]string{"T1"}, undone, []centurion.Reverted{{Items: []string{"T6"}, Reviews: []string{"r3"}}}, "T1 T3 T5 T6", "r3 r5 r1"},
 	} {
-		open, reviews := planView{doc}.restOn(tt.items, tt.tasks, tt.earlier)
+		open, reviews := plan.View{Doc: doc}.RestOn(tt.items, tt.tasks, tt.earlier)
 		if got := strings.Join(open, " "); got != tt.open {
 			t.Errorf("%s opens %q, want %q", name, got, tt.open)
 		}

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/verify"
@@ -39,8 +40,8 @@ const blankReview = "nothing was changed, so a review had nothing to look at. Ha
 	"or give it a verify command that shows so, and set it to open and then to done (update_todo)"
 
 // worths judges every done item of the plan.
-func (m *mission) worths(ctx context.Context, p planView) ([]worth, error) {
-	if p.doc == nil {
+func (m *mission) worths(ctx context.Context, p plan.View) ([]worth, error) {
+	if p.Doc == nil {
 		return nil, nil
 	}
 	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
@@ -51,7 +52,7 @@ func (m *mission) worths(ctx context.Context, p planView) ([]worth, error) {
 }
 
 // worths judges every done item of a mission's plan by its tasks. isolated says that its writers have checkouts of their own.
-func (h *Host) worths(ctx context.Context, mission string, isolated bool, p planView, tasks []centurion.Task) ([]worth, error) {
+func (h *Host) worths(ctx context.Context, mission string, isolated bool, p plan.View, tasks []centurion.Task) ([]worth, error) {
 	receipts, err := h.cfg.Store.Receipts(ctx, mission)
 	if err != nil {
 		return nil, err
@@ -60,19 +61,19 @@ func (h *Host) worths(ctx context.Context, mission string, isolated bool, p plan
 	if err != nil {
 		return nil, err
 	}
-	reviews := p.reviews(tasks)
+	reviews := reviewsIn(p, tasks)
 	blank := slices.Clone(tasks) // as if each review had had something to judge
 	for i := range blank {
 		blank[i].Unchanged = false
 	}
 	var out []worth
-	for _, it := range p.items() {
-		if it.Group || p.doc.Status(it.ID) != todo.Done {
+	for _, it := range p.Items() {
+		if it.Group || p.Doc.Status(it.ID) != todo.Done {
 			continue
 		}
 		w := worth{item: it}
 		w.doubt, w.proof = doubt(it, receipts, isolated)
-		isReview := len(it.Verify) == 0 && (p.isReview(it.ID) || onlyReviewed(it.ID, tasks))
+		isReview := len(it.Verify) == 0 && (p.IsReview(it.ID) || onlyReviewed(it.ID, tasks))
 		if isReview {
 			w.doubt = "it is a review that has not passed"
 		}
@@ -82,7 +83,7 @@ func (h *Host) worths(ctx context.Context, mission string, isolated bool, p plan
 			if w.doubt != "" {
 				w.reviewed, w.by = true, *by
 			}
-		} else if w.doubt != "" && reviewed(it.ID, blank, p.reviews(blank), own) != nil {
+		} else if w.doubt != "" && reviewed(it.ID, blank, reviewsIn(p, blank), own) != nil {
 			if w.blank = true; isReview { // its items are judged for themselves
 				w.doubt = ""
 			}
@@ -129,8 +130,8 @@ func newest(receipts []centurion.Receipt, item, command string) *centurion.Recei
 // Reviewed tells, for each item of a plan, which task was the review that has passed since the item's work ended. Without the
 // plan a review covers nothing but its own item. own is when work of the mission's own agent was merged last, see [OwnLanding].
 func Reviewed(doc *todo.Doc, items []string, tasks []centurion.Task, own time.Time) map[string]centurion.Task {
-	p := planView{doc}
-	reviews := p.reviews(tasks)
+	p := plan.View{Doc: doc}
+	reviews := reviewsIn(p, tasks)
 	out := map[string]centurion.Task{}
 	for _, id := range items {
 		if t := reviewed(id, tasks, reviews, own); t != nil {
@@ -159,54 +160,14 @@ type review struct {
 }
 
 // reviews finds what the reviews that have passed cover.
-func (p planView) reviews(tasks []centurion.Task) []review {
+func reviewsIn(p plan.View, tasks []centurion.Task) []review {
 	var out []review
 	for _, t := range tasks {
 		if state.Approves(t) && t.Undone.IsZero() {
-			out = append(out, review{task: t, of: p.covers(t)})
+			out = append(out, review{task: t, of: p.Covers(t)})
 		}
 	}
 	return out
-}
-
-// covers returns the items that a review is about: the one that was done when it was handed out; else those that its own
-// item comes after, directly or not. It is nil for all: a review without an item, or with one that comes after none.
-func (p planView) covers(t centurion.Task) map[string]bool {
-	if t.Reviews && !p.isReview(t.Item) {
-		return map[string]bool{t.Item: true}
-	}
-	return p.before(t.Item)
-}
-
-// isReview reports whether an item of the plan is itself a review.
-func (p planView) isReview(id string) bool {
-	if p.doc == nil {
-		return false
-	}
-	it, ok := p.doc.Item(id)
-	return ok && strings.EqualFold(it.Agent, agents.Reviewer)
-}
-
-// hasReview refuses a reviewer for an item that is not done, unless it is a review itself: one of @reviewer, or one that names nobody, has nothing
-// but what it comes after and was no other agent's.
-func (p planView) hasReview(id string, tasks []centurion.Task) error {
-	if id == "" || p.isReview(id) {
-		return nil
-	}
-	it, _ := p.doc.Item(id) // [planView.itemOpen] has found it
-	others := slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == id && t.Agent != agents.Reviewer })
-	status := p.doc.Status(id)
-	if mayReview(it) && status == todo.Open && !others {
-		return nil
-	}
-	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is %s: there is nothing to review yet, and the reviewer does not work on items", id, status),
-		Hint: fmt.Sprintf("have it done first: delegate_task %s. To have what is merged so far reviewed, or a wrong check changed, call the reviewer without an item. "+
-			"If %s is itself a review, name @reviewer on it (update_todo)", delegateCall(cmp.Or(it.Agent, agents.Worker), id, "do "+id), id)}
-}
-
-// mayReview reports whether an item that names no agent may be a review: it has nothing but what it comes after.
-func mayReview(it todo.Item) bool {
-	return it.Agent == "" && len(it.Verify)+len(it.Files) == 0 && len(it.After) > 0
 }
 
 // onlyReviewed reports whether an item's own tasks were all the reviewer's, and there was one: it is a review, also if it does not say so.
@@ -219,34 +180,6 @@ func onlyReviewed(id string, tasks []centurion.Task) (only bool) {
 		}
 	}
 	return only
-}
-
-// before returns the items that come before one, directly or not, or nil for one that comes after none.
-func (p planView) before(id string) map[string]bool {
-	if p.doc == nil {
-		return map[string]bool{id: true}
-	}
-	it, ok := p.doc.Item(id)
-	if !ok || len(it.After) == 0 {
-		return nil
-	}
-	out := map[string]bool{}
-	for todo := slices.Clone(it.After); len(todo) > 0; {
-		next := todo[0]
-		todo = todo[1:]
-		it, ok := p.doc.Item(next)
-		if out[next] || !ok {
-			continue
-		}
-		out[next] = true
-		todo = append(todo, it.After...)
-		for _, sub := range p.items() {
-			if sub.Parent == next {
-				todo = append(todo, sub.ID)
-			}
-		}
-	}
-	return out
 }
 
 // reviewed returns the newest review of the item that has passed and began after its work ended; nil without one. A review that was itself the
@@ -296,12 +229,12 @@ func workOn(item string, tasks []centurion.Task, own time.Time) (last time.Time,
 
 // hasPassed reports whether a review has passed since a task's work ended, be it the task itself.
 func (m *mission) hasPassed(tx *store.Tx, t centurion.Task) (bool, error) {
-	p, err := m.plan()
-	if err != nil || p.doc == nil || t.Item == "" {
+	p, err := m.plan.Read()
+	if err != nil || p.Doc == nil || t.Item == "" {
 		return false, nil // the plan's own fault is told elsewhere
 	}
 	tasks, err := tx.Tasks(t.Mission)
-	return state.Approves(t) || reviewed(t.Item, tasks, p.reviews(tasks), time.Time{}) != nil, err
+	return state.Approves(t) || reviewed(t.Item, tasks, reviewsIn(p, tasks), time.Time{}) != nil, err
 }
 
 // workEnded is when a task's work stood as it stands now: reverted and restored it is as it was before.
@@ -356,8 +289,8 @@ func (m *mission) mayReview() bool {
 // unreviewed lists, in words for the Commander, the done items that need a review and have none: with the review that is on its
 // way, or with the call for one.
 func (m *mission) unreviewed(ctx context.Context) ([]string, error) {
-	p, err := m.plan()
-	if err != nil || p.doc == nil || !m.mayReview() {
+	p, err := m.plan.Read()
+	if err != nil || p.Doc == nil || !m.mayReview() {
 		return nil, nil // the plan's own fault is told elsewhere
 	}
 	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
@@ -375,8 +308,8 @@ func (m *mission) unreviewed(ctx context.Context) ([]string, error) {
 			continue
 		}
 		what := fmt.Sprintf("item %s (%s): %s; ", w.item.ID, w.item.Title, w.doubt)
-		by, when := p.nextReview(w.item.ID, s.tasks, s.own)
-		switch call := p.freeReview(w.item.ID, s.tasks); {
+		by, when := nextReview(p, w.item.ID, s.tasks, s.own)
+		switch call := p.FreeReview(w.item.ID, s.tasks); {
 		case w.blank:
 			what += blankReview
 		case by != "":
@@ -384,22 +317,15 @@ func (m *mission) unreviewed(ctx context.Context) ([]string, error) {
 		case slices.Contains(failed, call):
 			what += fmt.Sprintf("%s has found faults: add an item for them and let %s wait for it (after)", call, call)
 		default:
-			what += "no review has passed since its work ended: delegate_task " + reviewCall(call)
+			what += "no review has passed since its work ended: delegate_task " + plan.ReviewCall(call)
 		}
 		out = append(out, what)
 	}
 	return out, nil
 }
 
-// reviewCall is what delegate_task is called with for a review of an item.
-func reviewCall(item string) string { return delegateCall(agents.Reviewer, item, "review "+item) }
-
-func delegateCall(agent, item, what string) string {
-	return fmt.Sprintf(`{"agent":%q,"item":%q,"description":%q,"prompt":"…"}`, agent, item, what)
-}
-
 // inDoubt reports whether an item that is done still needs a proof or a review.
-func (m *mission) inDoubt(ctx context.Context, p planView, id string) (bool, error) {
+func (m *mission) inDoubt(ctx context.Context, p plan.View, id string) (bool, error) {
 	all, err := m.worths(ctx, p)
 	return slices.ContainsFunc(all, func(w worth) bool { return w.item.ID == id && !w.sure() }), err
 }
@@ -421,7 +347,7 @@ func (m *mission) reviewFirst(ctx context.Context) (again bool, err error) {
 
 // countProof records how many items are done with a proof or a review and how many without, which are in doubt, and which
 // review has passed them.
-func (m *mission) countProof(ctx context.Context, p planView) error {
+func (m *mission) countProof(ctx context.Context, p plan.View) error {
 	all, err := m.worths(ctx, p)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
 )
@@ -22,13 +23,13 @@ const reviewDiff = 30 << 10
 // reviewChange adds what was changed: the work of the items that the review covers, or all of the mission's, or what was
 // merged since a time. Who wrote it, and what they say of it, is left out.
 func (m *mission) reviewChange(ctx context.Context, b *strings.Builder, t centurion.Task, tasks []centurion.Task, since time.Time) error {
-	p, err := m.plan()
+	p, err := m.plan.Read()
 	if err != nil {
 		return err
 	}
 	var of map[string]bool // nil covers all
-	if p.doc != nil && t.Item != "" {
-		of = p.covers(t)
+	if p.Doc != nil && t.Item != "" {
+		of = p.Covers(t)
 	}
 	fresh := slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Ended.Before(since) })
 	if !m.iso.Isolated() {
@@ -291,7 +292,7 @@ func returnReasons(all []event.ReturnData) string {
 
 // checkLines tells a parent of the newest receipt of each command of a task, and what is to be done where they prove too
 // little, unless a review has made it sure.
-func (p planView) checkLines(tx *store.Tx, b *strings.Builder, t centurion.Task, sure bool) error {
+func checkLines(p plan.View, tx *store.Tx, b *strings.Builder, t centurion.Task, sure bool) error {
 	doubtful, unproven := false, false
 	receipts, err := tx.Receipts(t.Mission, t.ID)
 	if err != nil {
@@ -329,12 +330,12 @@ func (p planView) checkLines(tx *store.Tx, b *strings.Builder, t centurion.Task,
 	if err != nil {
 		return err
 	}
-	mend := delegateCall(t.Agent, t.Item, "mend "+t.Item)
-	if by, when := p.nextReview(t.Item, tasks, time.Time{}); by != "" {
+	mend := plan.DelegateCall(t.Agent, t.Item, "mend "+t.Item)
+	if by, when := nextReview(p, t.Item, tasks, time.Time{}); by != "" {
 		fmt.Fprintf(b, "That proves too little, but %s reviews it %s; or have it mended, which opens it again: delegate_task %s.\n", by, when, mend)
 	} else {
 		fmt.Fprintf(b, "That proves too little. Have it reviewed: delegate_task %s; or have it mended, which opens it again: delegate_task %s.\n",
-			reviewCall(p.freeReview(t.Item, tasks)), mend)
+			plan.ReviewCall(p.FreeReview(t.Item, tasks)), mend)
 	}
 	if unproven {
 		b.WriteString("If the check itself is wrong, send the plan with another command for it (update_todo): it runs at once against the merged work, without it and with it.\n")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/orchestrator/plan"
 	"centurion/workspace/todo"
 )
 
@@ -51,7 +52,7 @@ func TestWhichReviewCovers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := planView{doc}
+	p := plan.View{Doc: doc}
 	at := func(s int) centurion.Time { return centurion.Time{Time: time.Unix(int64(s), 0)} }
 	work := func(item string, status centurion.TaskStatus, ended int, landed ...int) centurion.Task {
 		x := centurion.Task{Agent: "worker", Item: item, Status: status, Ended: at(ended)}
@@ -96,7 +97,7 @@ func TestWhichReviewCovers(t *testing.T) {
 		if c.own > 0 {
 			own = at(c.own).Time
 		}
-		if got := reviewed(c.item, c.tasks, p.reviews(c.tasks), own); (got != nil) != c.want {
+		if got := reviewed(c.item, c.tasks, reviewsIn(p, c.tasks), own); (got != nil) != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

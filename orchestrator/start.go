@@ -10,6 +10,7 @@ import (
 	"centurion/agents"
 	"centurion/agents/instructions"
 	"centurion/event"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
@@ -92,13 +93,13 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	}
 	h.starting.Lock()
 	defer h.starting.Unlock()
-	var plan claim
+	var plan plan.Claim
 	var earlier string
 	var given []centurion.Given
 	if state.Alone(opts.Profile) { // there is no plan, and whoever answers one request needs no notes of another
 		status = centurion.MissionRunning
 	} else {
-		if plan, err = h.claimTodo(ctx, opts.Plan); err != nil {
+		if plan, err = h.desk.ClaimTodo(ctx, opts.Plan); err != nil {
 			return centurion.Mission{}, err
 		}
 		earlier, given = h.earlierWork()
@@ -113,7 +114,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	if opts.Level > 0 {
 		m.LevelFrom = centurion.LevelByPerson
 	}
-	note := strings.Join(slices.DeleteFunc([]string{shared, plan.fill(&m)}, func(s string) bool { return s == "" }), "; ")
+	note := strings.Join(slices.DeleteFunc([]string{shared, plan.Fill(&m)}, func(s string) bool { return s == "" }), "; ")
 	told.given = append(told.given, given...)
 	rec, instead := h.rootSession(m, agent, model.Ref, told)
 	m.Session = rec.ID
@@ -148,3 +149,6 @@ func (h *Host) startedBy(ctx context.Context, request string) (centurion.Mission
 	}
 	return centurion.Mission{}, err
 }
+
+// PutAsideNote tells a person that a plan which no mission owned was moved, and how it is carried out.
+func PutAsideNote(from, to string) string { return plan.PutAsideNote(from, to) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/verify"
@@ -31,7 +32,7 @@ const allDone = "Every item is done or cancelled: call mission_complete, unless 
 
 // planState is where a plan stands between its items and the tasks.
 type planState struct {
-	p       planView
+	p       plan.View
 	tasks   []centurion.Task
 	alive   map[string]centurion.Task // living tasks by item; those without one under ""
 	newest  map[string]centurion.Task // the task that each item had last
@@ -45,7 +46,7 @@ type planState struct {
 }
 
 // state looks at the plan and at the mission's tasks. The plan must be there.
-func (m *mission) state(ctx context.Context, p planView, tasks []centurion.Task) (planState, error) {
+func (m *mission) state(ctx context.Context, p plan.View, tasks []centurion.Task) (planState, error) {
 	s := planState{p: p, tasks: tasks, alive: map[string]centurion.Task{}, newest: map[string]centurion.Task{}, mayPass: m.mayReview(),
 		inTheWay: func(it todo.Item) string { return m.claims.InTheWay(it.ID, it.Files) }}
 	for _, t := range s.tasks {
@@ -65,13 +66,13 @@ func (m *mission) state(ctx context.Context, p planView, tasks []centurion.Task)
 // counts tells of an item what its task does, from the moment in which it was delegated: its mark follows when its task
 // begins. The items whose task waits are counted apart.
 func (s planState) counts() (c todo.Counts, waiting int) {
-	c = s.p.doc.Counts()
+	c = s.p.Doc.Counts()
 	for id, t := range s.alive {
-		it, ok := s.p.doc.Item(id)
+		it, ok := s.p.Doc.Item(id)
 		if !ok || it.Group {
 			continue
 		}
-		switch mark := s.p.doc.Status(id); {
+		switch mark := s.p.Doc.Status(id); {
 		case mark == todo.Open && state.Waits(t):
 			c.Open--
 			waiting++
@@ -115,7 +116,7 @@ func (s planState) failedReview(id string) bool {
 
 // next splits what can be started from the reviews that would find the same faults again.
 func (s planState) next() (start, failed []string) {
-	for _, it := range s.p.doc.Runnable() {
+	for _, it := range s.p.Doc.Runnable() {
 		switch _, taken := s.alive[it.ID]; {
 		case taken:
 		case s.failedReview(it.ID):
@@ -131,7 +132,7 @@ func (s planState) next() (start, failed []string) {
 func (s planState) withHolders(items []string) []string {
 	out := slices.Clone(items)
 	for i, id := range out {
-		it, ok := s.p.doc.Item(id)
+		it, ok := s.p.Doc.Item(id)
 		if !ok || s.inTheWay == nil {
 			continue
 		}
@@ -148,9 +149,9 @@ func (s planState) steps(failed []string) (out []string) {
 	for _, id := range failed {
 		out = append(out, fmt.Sprintf("%s's review failed: add an item for what it found first, and let %s wait for it (after).", id, id))
 	}
-	for _, it := range s.p.items() {
+	for _, it := range s.p.Items() {
 		t, had := s.newest[it.ID]
-		if it.Group || !had || s.p.doc.Status(it.ID) != todo.Blocked || t.Status != centurion.TaskBlocked {
+		if it.Group || !had || s.p.Doc.Status(it.ID) != todo.Blocked || t.Status != centurion.TaskBlocked {
 			continue
 		}
 		line := fmt.Sprintf("%s is blocked: ", it.ID)
@@ -165,9 +166,9 @@ func (s planState) steps(failed []string) (out []string) {
 // marked names the items that somebody has marked as blocked, as for a question to the person: nothing but a new mark lets them go on.
 func (s planState) marked() []string {
 	var marked []string
-	for _, it := range s.p.items() {
+	for _, it := range s.p.Items() {
 		t, had := s.newest[it.ID]
-		if !it.Group && s.p.doc.Status(it.ID) == todo.Blocked && !(had && (t.Status == centurion.TaskBlocked || !t.Status.Ended())) {
+		if !it.Group && s.p.Doc.Status(it.ID) == todo.Blocked && !(had && (t.Status == centurion.TaskBlocked || !t.Status.Ended())) {
 			marked = append(marked, it.ID)
 		}
 	}
@@ -188,7 +189,7 @@ func (s planState) reviews() (out []string) {
 		case w.blank:
 			out = append(out, w.item.ID+" is not shown to be done: "+blankReview)
 		default:
-			out = append(out, fmt.Sprintf("%s needs a review (%s): delegate_task %s", w.item.ID, w.doubt, reviewCall(s.p.reviewItem(w.item.ID))))
+			out = append(out, fmt.Sprintf("%s needs a review (%s): delegate_task %s", w.item.ID, w.doubt, plan.ReviewCall(s.p.ReviewItem(w.item.ID))))
 		}
 	}
 	return out
@@ -199,14 +200,14 @@ func (s planState) expected(doubtful []string) (lines, idle []string) {
 	of := map[string][]string{} // what is reviewed, by the end of the line
 	var ends [][2]string
 	for _, id := range doubtful {
-		by, when := s.p.nextReview(id, s.tasks, s.own)
+		by, when := nextReview(s.p, id, s.tasks, s.own)
 		switch {
 		case by != "":
 			if of[by+when] == nil {
 				ends = append(ends, [2]string{by, when})
 			}
 			of[by+when] = append(of[by+when], id)
-		case !slices.ContainsFunc(s.p.planned(id), func(r string) bool { _, taken := s.alive[r]; return !taken }):
+		case !slices.ContainsFunc(s.p.Planned(id), func(r string) bool { _, taken := s.alive[r]; return !taken }):
 			idle = append(idle, id)
 		}
 	}
@@ -226,8 +227,8 @@ func (s planState) wrongChecks() (out []string) {
 			}
 		}
 	}
-	for _, it := range s.p.unfinished() {
-		if _, begun := s.newest[it.ID]; !begun && !s.accepted && !s.p.isReview(it.ID) {
+	for _, it := range s.p.Unfinished() {
+		if _, begun := s.newest[it.ID]; !begun && !s.accepted && !s.p.IsReview(it.ID) {
 			say(it, "send the plan with one that fails without the work before you hand the item out")
 		}
 	}
@@ -236,7 +237,7 @@ func (s planState) wrongChecks() (out []string) {
 			say(w.item, "send the plan with one that fails without the work; it is run at once against the merged work")
 		}
 	}
-	return firstOf(out, nil)
+	return plan.FirstOf(out, nil)
 }
 
 // say tells where the plan stands and what comes next.
@@ -320,7 +321,7 @@ func (m *mission) missionStatus() string {
 	if err != nil {
 		return ""
 	}
-	if p, err := m.plan(); err == nil && p.doc != nil {
+	if p, err := m.plan.Read(); err == nil && p.Doc != nil {
 		s, err := m.state(ctx, p, tasks)
 		if err != nil {
 			return ""

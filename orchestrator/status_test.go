@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/orchestrator/plan"
 	"centurion/provider/scripted"
 	"centurion/tools"
 	"centurion/workspace/todo"
@@ -144,7 +145,7 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}},
+		s := planState{p: plan.View{Doc: doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}},
 			newest: map[string]centurion.Task{"T4": {ID: "tsk_4", Item: "T4", Agent: "worker", Status: centurion.TaskBlocked, Session: "ses_4"}},
 			worths: []worth{{item: todo.Item{ID: "T6"}, doubt: "unproven: x", proof: centurion.ProofUnproven}}}
 		var b strings.Builder
@@ -164,7 +165,7 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 			return []worth{{item: todo.Item{ID: "T6", Verify: []string{"true"}}, doubt: "unproven: x", proof: centurion.ProofUnproven, reviewed: reviewed}}
 		}
 		const line = "T6's check `true` can only pass: send the plan with one that fails without the work; it is run at once"
-		s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}}, worths: worthOf(false)}
+		s := planState{p: plan.View{Doc: doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}}, worths: worthOf(false)}
 		var b strings.Builder
 		s.say(&b)
 		has(t, b.String(), line)
@@ -181,7 +182,7 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}},
+		s := planState{p: plan.View{Doc: doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}},
 			worths: []worth{{item: todo.Item{ID: "T6"}, doubt: "unproven: x", proof: centurion.ProofUnproven}}}
 		var b strings.Builder
 		s.say(&b)
@@ -228,7 +229,7 @@ func TestStatusNamesReviewsUnderWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			test.alive.ID = "tsk_9"
-			s := planState{p: planView{doc}, tasks: append(made[:2:2], test.alive), worths: []worth{doubt("T5"), doubt("T7")},
+			s := planState{p: plan.View{Doc: doc}, tasks: append(made[:2:2], test.alive), worths: []worth{doubt("T5"), doubt("T7")},
 				alive: map[string]centurion.Task{test.alive.Item: test.alive}, newest: map[string]centurion.Task{}}
 			var b strings.Builder
 			s.say(&b)
@@ -256,7 +257,7 @@ func TestStatusNamesChecksThatOnlyPass(t *testing.T) {
 		"begun":     {planState{newest: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5"}}}, false},
 		"accepted":  {planState{accepted: true}, false},
 	} {
-		test.state.p = planView{doc}
+		test.state.p = plan.View{Doc: doc}
 		var b strings.Builder
 		test.state.say(&b)
 		if strings.Contains(b.String(), line) != test.want {
@@ -275,7 +276,7 @@ func TestStatusNamesWhoHoldsFiles(t *testing.T) {
 	m := unbegun(t)
 	m.claims.Take("T2", []string{"stats/**"})
 	m.claims.Settle("T2", []string{"main.go"})
-	s := planState{p: planView{doc}, alive: map[string]centurion.Task{"T2": {ID: "tsk_2", Item: "T2", Agent: "worker", Status: centurion.TaskRunning}},
+	s := planState{p: plan.View{Doc: doc}, alive: map[string]centurion.Task{"T2": {ID: "tsk_2", Item: "T2", Agent: "worker", Status: centurion.TaskRunning}},
 		inTheWay: func(it todo.Item) string { return m.claims.InTheWay(it.ID, it.Files) }}
 	var b strings.Builder
 	s.say(&b)
@@ -310,12 +311,12 @@ func TestCompleteNamesReviewUnderWay(t *testing.T) {
 // A change of the plan is answered with what of it will not go as it looks, once.
 func TestRemarks(t *testing.T) {
 	t.Parallel()
-	plan := func(lines string) planView {
+	planned := func(lines string) plan.View {
 		doc, err := todo.Parse([]byte("# Plan\n" + lines))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return planView{doc}
+		return plan.View{Doc: doc}
 	}
 	const shares = "- [ ] T2 Two\n  - files: cmd/**\n  - verify: `x`\n- [ ] T3 Three\n  - files: cmd/x.go\n  - verify: `x`\n"
 	for name, test := range map[string]struct {
@@ -335,16 +336,16 @@ func TestRemarks(t *testing.T) {
 		"of the mission":  {"", "- verify: `exit 0`\n- [ ] T6 Six\n  - verify: `x`\n", []string{"The mission's check `exit 0` can only pass and proves nothing."}},
 		"a filter": {"", "- verify: `go vet ./...; go test ./...`\n- [ ] T6 Six\n  - verify: `go test -v ./... | grep -q PASS`\n  - verify: `go test -run TestSix ./...`\n", []string{
 			"T6's check `go test -v ./... | grep -q PASS` may hide a failure: it ends in the filter `grep -q PASS`, and what that finds decides.",
-			"The mission's check `go vet ./...; go test ./...` may hide a failure: behind `;` only the last command decides, and `go vet ./...` may fail unseen.", letDecide}},
+			"The mission's check `go vet ./...; go test ./...` may hide a failure: behind `;` only the last command decides, and `go vet ./...` may fail unseen.", plan.LetDecide}},
 		"reviewed":          {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n  - after: T6\n", nil},
 		"reviewed with all": {"", "- [ ] T6 Six\n- [ ] T7 Look @reviewer\n", nil},
 	} {
 		m := unbegun(t)
-		if got := m.remarks(plan(test.before), plan(test.after)); strings.Join(got, "\n") != strings.Join(test.want, "\n") {
+		if got := m.plan.Remarks(planned(test.before), planned(test.after)); strings.Join(got, "\n") != strings.Join(test.want, "\n") {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}
-	has(t, outline(plan("- [ ] T6 Six\n- [ ] T7 Look @reviewer\n  - after: T6\n- [ ] T8 Look @reviewer\n").doc),
+	has(t, plan.Outline(planned("- [ ] T6 Six\n- [ ] T7 Look @reviewer\n  - after: T6\n- [ ] T8 Look @reviewer\n").Doc),
 		"T6 Six (no verify command: a review has to pass)", "T7 Look @reviewer (after T6) (a review of T6 and what came before)", "T8 Look @reviewer (a review of all that was merged before it begins)")
 }
 

@@ -11,6 +11,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/loop"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
@@ -67,7 +68,7 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 		return "", err
 	}
 	if !found || asked.Answered.IsZero() { // one that was answered while nobody worked on it goes on, and is not blocked
-		if err := m.markItem(ctx, c.task.Item, markBlocked); err != nil {
+		if err := m.plan.MarkItem(ctx, c.task.Item, plan.MarkBlocked); err != nil {
 			return "", err
 		}
 	}
@@ -86,7 +87,7 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 	if answer.By != "person" || answer.Text == event.NobodyThere {
 		return "", none
 	}
-	if err := m.markItem(ctx, item, markRunning); err != nil {
+	if err := m.plan.MarkItem(ctx, item, plan.MarkRunning); err != nil {
 		return "", err
 	}
 	switch strings.TrimSpace(answer.Text) {
@@ -121,7 +122,7 @@ func (m *mission) unfinished(ctx context.Context, c *conversation, said string) 
 	if err != nil || t.Reviews {
 		return false, nil, err // a review's item is the work of others
 	}
-	if it, ok := m.itemNow(t.Item); !ok || len(it.Verify) > 0 {
+	if it, ok := m.plan.ItemNow(t.Item); !ok || len(it.Verify) > 0 {
 		return len(it.Verify)+len(t.Verify) > 0, nil, nil
 	}
 	return true, stuckAnyway("its item has no check that could show otherwise"), nil

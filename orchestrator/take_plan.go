@@ -7,6 +7,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/workspace/todo"
 )
@@ -20,14 +21,14 @@ func (m *mission) takePlan(ctx context.Context, r *state.Run, status centurion.T
 	if status != centurion.TaskCompleted || r.Agent != agents.Planner || r.Now.Load().Parent != m.root.id() || m.st.Fences.Check(r.ID, r.Attempt) != nil {
 		return ""
 	}
-	if p, err := m.plan(); err != nil || len(p.items()) > 0 {
+	if p, err := m.plan.Read(); err != nil || len(p.Items()) > 0 {
 		return ""
 	}
 	found := todo.FromText(answer)
 	if found == nil {
 		return ""
 	}
-	doc, err := m.todo.Replace(ctx, string(found.Bytes()), false, func(old, _ *todo.Doc) error {
+	doc, err := m.plan.File.Replace(ctx, string(found.Bytes()), false, func(old, _ *todo.Doc) error {
 		if old != nil && len(old.Items()) > 0 { // somebody was faster
 			return errHasPlan
 		}
@@ -40,8 +41,8 @@ func (m *mission) takePlan(ctx context.Context, r *state.Run, status centurion.T
 		return "The host could not take the list above over: " + err.Error() + ". Write it with update_todo."
 	}
 	note := centurion.Count(doc.Counts().Total(), "item") + " taken from the planner's answer into the todo list"
-	if err := errors.Join(m.tellTodo(ctx), m.st.Tell(ctx, func(x *event.MissionData) { x.Note = note })); err != nil {
+	if err := errors.Join(m.plan.TellTodo(ctx), m.st.Tell(ctx, func(x *event.MissionData) { x.Note = note })); err != nil {
 		return "" // the list is written, and told when the mission is looked at next
 	}
-	return "The planner had not written the list itself: the host has taken it over.\n" + outline(doc)
+	return "The planner had not written the list itself: the host has taken it over.\n" + plan.Outline(doc)
 }

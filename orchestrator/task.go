@@ -12,6 +12,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
 	"centurion/session"
@@ -305,7 +306,7 @@ func (m *mission) startAttempt(ctx context.Context, r *state.Run, sl *slots.Slot
 	r.Working.Store(err == nil)
 	failpoint.Hit(failpoint.AttemptStarted)
 	if err == nil && !t.Reviews {
-		err = m.markItem(ctx, t.Item, markRunning)
+		err = m.plan.MarkItem(ctx, t.Item, plan.MarkRunning)
 	}
 	if err != nil {
 		return nil, t, err
@@ -333,7 +334,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *state
 	if err != nil {
 		return err
 	}
-	begun, _ := m.itemNow(t.Item)
+	begun, _ := m.plan.ItemNow(t.Item)
 	unchanged := t.Unchanged
 	shared, given := m.sharedContext(*t)
 	if t.Sub == nil {

@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/failpoint"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
@@ -33,11 +34,11 @@ func (m *mission) endTask(ctx context.Context, r *state.Run, out session.Outcome
 	rejected, void := state.Rejects(t.Agent, status, out.Text), state.JudgesNothing(t.Agent, status, out.Text)
 	if rejected && t.Reviews && m.st.Fences.Check(r.ID, r.Attempt) == nil {
 		// Before the end is recorded: should the host die in between, the review ends once more and finds it open.
-		if err := m.markItem(after, t.Item, openAgain); err != nil {
+		if err := m.plan.MarkItem(after, t.Item, plan.OpenAgain); err != nil {
 			return err
 		}
 	}
-	frees, ferr := m.wouldFree(after, t, status)
+	frees, ferr := m.plan.WouldFree(after, t, status)
 	if ferr != nil {
 		return ferr
 	}
@@ -66,7 +67,7 @@ func (m *mission) endTask(ctx context.Context, r *state.Run, out session.Outcome
 	if rejected || void { // the review is done, what it looked at is not: it has to be looked at again
 		status = centurion.TaskCancelled
 	}
-	return m.settleItem(after, t.Item, status)
+	return m.plan.SettleItem(after, t.Item, status)
 }
 
 // endStatus is the state that a task ends in whose work ended with err.
@@ -103,7 +104,7 @@ func (m *mission) endsInDoubt(tx *store.Tx, t centurion.Task, status centurion.T
 	if status != centurion.TaskCompleted || t.Item == "" || t.Agent == agents.Reviewer || !m.iso.Isolated() {
 		return false, nil
 	}
-	it, ok := m.itemNow(t.Item)
+	it, ok := m.plan.ItemNow(t.Item)
 	if !ok || len(it.Verify) == 0 {
 		return false, nil
 	}
@@ -132,7 +133,7 @@ func (m *mission) recordEnd(tx *store.Tx, r *state.Run, status centurion.TaskSta
 		slices.Sort(t.Files)
 		t.Files = slices.Compact(t.Files)
 		t.Files = m.iso.WithoutAside(*t)
-		if p, err := m.plan(); err == nil && status.Ended() { // the plan may change: what it gave the item is kept as it is now
+		if p, err := m.plan.Read(); err == nil && status.Ended() { // the plan may change: what it gave the item is kept as it is now
 			t.Outside, _ = m.outside(p, *t)
 		}
 		switch {
@@ -175,7 +176,7 @@ func (m *mission) restartTasks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.reconcile(ctx, tasks); err != nil {
+	if err := m.plan.Reconcile(ctx, tasks); err != nil {
 		return err
 	}
 	m.holdAgain(tasks...)

@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/plan"
 	"centurion/provider/scripted"
 	"centurion/workspace/todo"
 )
@@ -31,7 +32,7 @@ func TestImpliedLevel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := impliedLevel(d.Items()); got != tt.want {
+		if got := plan.ImpliedLevel(d.Items()); got != tt.want {
 			t.Errorf("%s: level %d, want %d", tt.name, got, tt.want)
 		}
 	}

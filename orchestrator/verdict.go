@@ -67,7 +67,7 @@ func (m *mission) finish(v verdict) (centurion.Mission, error) {
 // countDone keeps how many of the items that are done so far are proven; the final checks count them in a mission that is complete. Where the
 // plan cannot be read the mission ends without: that is what it ends for, then.
 func (m *mission) countDone() {
-	if p, err := m.plan(); err == nil && p.doc != nil && m.root != nil {
+	if p, err := m.plan.Read(); err == nil && p.Doc != nil && m.root != nil {
 		_ = m.countProof(context.Background(), p)
 		_, _ = m.keepEvidence(context.Background())
 	}

@@ -1,4 +1,4 @@
-package orchestrator
+package plan
 
 import (
 	"fmt"
@@ -14,26 +14,26 @@ import (
 // maxRemarks is how many remarks of one kind a model is told at once.
 const maxRemarks = 6
 
-// remarks tells whoever has changed the plan what of it will not go as it looks, a line each: only what was not so before.
-func (m *mission) remarks(before, after planView) []string {
+// Remarks tells whoever has changed the plan what of it will not go as it looks, a line each: only what was not so before.
+func (m *Plan) Remarks(before, after View) []string {
 	var out []string
-	for _, of := range []func(planView) []string{planView.shared, planView.fileless} {
-		out = append(out, firstOf(of(after), of(before))...)
+	for _, of := range []func(View) []string{View.shared, View.fileless} {
+		out = append(out, FirstOf(of(after), of(before))...)
 	}
 	if len(out) > 0 {
 		out = append(out, tools.Overlaps(m.iso.Isolated()))
 	}
-	for _, of := range []func(planView) []string{planView.unreviewable, planView.alwaysGreen} {
-		out = append(out, firstOf(of(after), of(before))...)
+	for _, of := range []func(View) []string{View.unreviewable, View.alwaysGreen} {
+		out = append(out, FirstOf(of(after), of(before))...)
 	}
-	if muffled := firstOf(after.muffled(), before.muffled()); len(muffled) > 0 {
-		out = append(append(out, muffled...), letDecide)
+	if muffled := FirstOf(after.muffled(), before.muffled()); len(muffled) > 0 {
+		out = append(append(out, muffled...), LetDecide)
 	}
 	return out
 }
 
-// firstOf returns the lines that are not known yet, the first few of them.
-func firstOf(lines, known []string) []string {
+// FirstOf returns the lines that are not known yet, the first few of them.
+func FirstOf(lines, known []string) []string {
 	lines = slices.DeleteFunc(lines, func(s string) bool { return slices.Contains(known, s) })
 	if n := len(lines); n > maxRemarks {
 		lines = append(lines[:maxRemarks], fmt.Sprintf("… and %d more like this.", n-maxRemarks))
@@ -41,17 +41,17 @@ func firstOf(lines, known []string) []string {
 	return lines
 }
 
-// unfinished lists the items on which work is still to be done.
-func (p planView) unfinished() []todo.Item {
-	return slices.DeleteFunc(slices.Clone(p.items()), func(it todo.Item) bool {
-		s := p.doc.Status(it.ID)
+// Unfinished lists the items on which work is still to be done.
+func (p View) Unfinished() []todo.Item {
+	return slices.DeleteFunc(slices.Clone(p.Items()), func(it todo.Item) bool {
+		s := p.Doc.Status(it.ID)
 		return it.Group || s == todo.Done || s == todo.Cancelled
 	})
 }
 
 // shared tells which items have files in common although the plan lets them run at the same time.
-func (p planView) shared() (out []string) {
-	left := p.unfinished()
+func (p View) shared() (out []string) {
+	left := p.Unfinished()
 	for i, a := range left {
 		for _, b := range left[i+1:] {
 			if file := claims.Common(a.Files, b.Files); file != "" && !p.before(a.ID)[b.ID] && !p.before(b.ID)[a.ID] {
@@ -63,8 +63,8 @@ func (p planView) shared() (out []string) {
 }
 
 // fileless tells which items name no files although the plan lets them run beside others.
-func (p planView) fileless() []string {
-	left := slices.DeleteFunc(p.unfinished(), func(it todo.Item) bool { return p.isReview(it.ID) })
+func (p View) fileless() []string {
+	left := slices.DeleteFunc(p.Unfinished(), func(it todo.Item) bool { return p.IsReview(it.ID) })
 	var names []string
 	for _, a := range left {
 		if len(a.Files) == 0 && slices.ContainsFunc(left, func(b todo.Item) bool { return a.ID != b.ID && !p.before(a.ID)[b.ID] && !p.before(b.ID)[a.ID] }) {
@@ -79,9 +79,9 @@ func (p planView) fileless() []string {
 }
 
 // unreviewable tells which items have neither a check nor a review that the plan has for them.
-func (p planView) unreviewable() (out []string) {
-	for _, it := range p.unfinished() {
-		if len(it.Verify) == 0 && !p.isReview(it.ID) && p.reviewItem(it.ID) == it.ID {
+func (p View) unreviewable() (out []string) {
+	for _, it := range p.Unfinished() {
+		if len(it.Verify) == 0 && !p.IsReview(it.ID) && p.ReviewItem(it.ID) == it.ID {
 			out = append(out, fmt.Sprintf("%s has no verify command: a review has to pass before the end. "+
 				"Give it one, or plan a review: an item @reviewer with after: %s.", it.ID, it.ID))
 		}
@@ -90,20 +90,20 @@ func (p planView) unreviewable() (out []string) {
 }
 
 // alwaysGreen tells which checks pass whatever is done.
-func (p planView) alwaysGreen() (out []string) {
+func (p View) alwaysGreen() (out []string) {
 	const advice = "%s check `%s` can only pass and proves nothing. Give it one that fails without the work (of a document: `grep -q 'its words' FILE`) " +
 		"before work on it begins."
-	for _, it := range p.unfinished() {
+	for _, it := range p.Unfinished() {
 		for _, command := range verify.Distinct(it.Verify) {
-			if verify.CanOnlyPass(command) && !p.isReview(it.ID) {
+			if verify.CanOnlyPass(command) && !p.IsReview(it.ID) {
 				out = append(out, fmt.Sprintf(advice, it.ID+"'s", command))
 			}
 		}
 	}
-	if p.doc == nil {
+	if p.Doc == nil {
 		return out
 	}
-	for _, command := range verify.Distinct(p.doc.Checks()) {
+	for _, command := range verify.Distinct(p.Doc.Checks()) {
 		if verify.CanOnlyPass(command) {
 			out = append(out, fmt.Sprintf("The mission's check `%s` can only pass and proves nothing.", command))
 		}
@@ -112,29 +112,29 @@ func (p planView) alwaysGreen() (out []string) {
 }
 
 // muffled tells which checks may pass although what they run fails.
-func (p planView) muffled() (out []string) {
+func (p View) muffled() (out []string) {
 	say := func(whose, command string) {
 		if why := verify.Muffled(command); why != "" {
 			out = append(out, fmt.Sprintf("%s check `%s` may hide a failure: %s.", whose, command, why))
 		}
 	}
-	for _, it := range p.unfinished() {
+	for _, it := range p.Unfinished() {
 		for _, command := range verify.Distinct(it.Verify) {
-			if !p.isReview(it.ID) {
+			if !p.IsReview(it.ID) {
 				say(it.ID+"'s", command)
 			}
 		}
 	}
-	if p.doc != nil {
-		for _, command := range verify.Distinct(p.doc.Checks()) {
+	if p.Doc != nil {
+		for _, command := range verify.Distinct(p.Doc.Checks()) {
 			say("The mission's", command)
 		}
 	}
 	return out
 }
 
-// letDecide is what would be right in place of a check that may hide a failure.
-const letDecide = "Let the exit code of the test command itself decide, for example `go test -run TestName ./pkg`, and join several commands with &&. " +
+// LetDecide is what would be right in place of a check that may hide a failure.
+const LetDecide = "Let the exit code of the test command itself decide, for example `go test -run TestName ./pkg`, and join several commands with &&. " +
 	"Keep a filter only where the output of a program is what has to be right: every command of a pipe has to succeed."
 
 // reviewOf says what an item that is a review covers.

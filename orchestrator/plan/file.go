@@ -1,4 +1,4 @@
-package orchestrator
+package plan
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 	"centurion/workspace/todo"
 )
 
-// planFile is where a running mission has its plan. The newest mission's is todo.md: one that starts gives the plan of an
+// File is where a running mission has its plan. The newest mission's is todo.md: one that starts gives the plan of an
 // older one another name, also while that one runs.
-type planFile struct {
+type File struct {
 	mu    sync.RWMutex // held for reading while the file is used, for writing while it is given another name
 	file  *workspace.TodoFile
 	moved chan struct{} // closed when it is
-	had   heldIDs
+	Had   heldIDs
 	own   func(context.Context) error // records, before a change is written, that the file is the mission's
 }
 
@@ -30,8 +30,8 @@ type heldIDs struct {
 	ids map[string]bool
 }
 
-// add takes ids in, of which some may be empty.
-func (h *heldIDs) add(ids ...string) {
+// Add takes ids in, of which some may be empty.
+func (h *heldIDs) Add(ids ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ids == nil {
@@ -50,7 +50,7 @@ func (h *heldIDs) see(d *todo.Doc, err error) (*todo.Doc, error) {
 		for i, it := range items {
 			ids[i] = it.ID
 		}
-		h.add(ids...)
+		h.Add(ids...)
 	}
 	return d, err
 }
@@ -62,31 +62,31 @@ func (h *heldIDs) reserve(d *todo.Doc) {
 	d.Reserve(slices.Collect(maps.Keys(h.ids))...)
 }
 
-func newPlanFile(f *workspace.TodoFile, own func(context.Context) error) *planFile {
-	return &planFile{file: f, moved: make(chan struct{}), own: own}
+func newPlanFile(f *workspace.TodoFile, own func(context.Context) error) *File {
+	return &File{file: f, moved: make(chan struct{}), own: own}
 }
 
-// where returns the file, and a channel that is closed when it is given another name.
-func (p *planFile) where() (*workspace.TodoFile, <-chan struct{}) {
+// Where returns the file, and a channel that is closed when it is given another name.
+func (p *File) Where() (*workspace.TodoFile, <-chan struct{}) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.file, p.moved
 }
 
 // Load reads the plan.
-func (p *planFile) Load() (*todo.Doc, error) {
+func (p *File) Load() (*todo.Doc, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	doc, _, err := p.file.Load()
-	return p.had.see(doc, err)
+	return p.Had.see(doc, err)
 }
 
 // Edit changes the plan; see [workspace.TodoFile.Edit]. f must not use the planFile.
-func (p *planFile) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc, error) {
+func (p *File) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.had.see(p.file.Edit(ctx, func(d *todo.Doc) error {
-		p.had.reserve(d)
+	return p.Had.see(p.file.Edit(ctx, func(d *todo.Doc) error {
+		p.Had.reserve(d)
 		if err := f(d); err != nil {
 			return err
 		}
@@ -96,15 +96,15 @@ func (p *planFile) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc
 
 // Replace replaces the plan; see [workspace.TodoFile.Replace], and [workspace.TodoFile.Merge] for a content that may be stale. check must not
 // use the planFile.
-func (p *planFile) Replace(ctx context.Context, content string, stale bool, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
+func (p *File) Replace(ctx context.Context, content string, stale bool, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	replace := p.file.Replace
 	if stale {
 		replace = p.file.Merge
 	}
-	return p.had.see(replace(ctx, content, func(old, new *todo.Doc) error {
-		p.had.reserve(new)
+	return p.Had.see(replace(ctx, content, func(old, new *todo.Doc) error {
+		p.Had.reserve(new)
 		if err := check(old, new); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (p *planFile) Replace(ctx context.Context, content string, stale bool, chec
 }
 
 // Heal brings back what a stale save has dropped; see [workspace.TodoFile.Heal].
-func (p *planFile) Heal(ctx context.Context) error {
+func (p *File) Heal(ctx context.Context) error {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	_, err := p.file.Heal(ctx)
@@ -121,14 +121,14 @@ func (p *planFile) Heal(ctx context.Context) error {
 }
 
 // Foreign returns what others than the host have changed; see [workspace.TodoFile.Foreign].
-func (p *planFile) Foreign() []workspace.Foreign {
+func (p *File) Foreign() []workspace.Foreign {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.file.Foreign()
 }
 
 // move gives the file another name in .opencode/. record writes its new path down before anybody uses it.
-func (p *planFile) move(ws *workspace.Workspace, name string, record func(path string) error) error {
+func (p *File) move(ws *workspace.Workspace, name string, record func(path string) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	path, err := p.file.Rename(name)
@@ -147,10 +147,10 @@ func (p *planFile) move(ws *workspace.Workspace, name string, record func(path s
 	return nil
 }
 
-// watchPlan calls todoChanged whenever the plan changes, wherever it is, until ctx ends.
-func (m *mission) watchPlan(ctx context.Context) error {
+// WatchPlan calls todoChanged whenever the plan changes, wherever it is, until ctx ends.
+func (m *Plan) WatchPlan(ctx context.Context) error {
 	for {
-		file, moved := m.todo.where()
+		file, moved := m.File.Where()
 		inner, cancel := context.WithCancel(ctx)
 		again := false
 		var g guard.Group
@@ -163,7 +163,7 @@ func (m *mission) watchPlan(ctx context.Context) error {
 			cancel()
 			return nil
 		})
-		err := m.h.cfg.Watch(inner, file, m.todoChanged)
+		err := m.watch(inner, file, m.Changed)
 		cancel()
 		if err = errors.Join(err, g.Wait()); err != nil || !again {
 			return err

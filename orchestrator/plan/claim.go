@@ -1,4 +1,4 @@
-package orchestrator
+package plan
 
 import (
 	"bytes"
@@ -14,16 +14,16 @@ import (
 	"centurion/workspace/todo"
 )
 
-// claim is the place that a new mission has for its plan.
-type claim struct {
+// Claim is the place that a new mission has for its plan.
+type Claim struct {
 	path  string   // of the plan
 	owns  bool     // there is one: the person wants it carried out
 	lines []string // its verify lines, which nobody has accepted yet
 	aside string   // where a plan that no mission owned was put; empty if there was none
 }
 
-// fill records in a new mission what was claimed for it, and returns what the person is told of it.
-func (c claim) fill(m *centurion.Mission) (note string) {
+// Fill records in a new mission what was claimed for it, and returns what the person is told of it.
+func (c Claim) Fill(m *centurion.Mission) (note string) {
 	m.Todo, m.OwnsTodo, m.Adopted, m.PutAside = c.path, c.owns, c.lines, c.aside
 	if c.aside != "" {
 		note = PutAsideNote(c.path, c.aside)
@@ -36,16 +36,16 @@ func PutAsideNote(from, to string) string {
 	return fmt.Sprintf("no mission of this project wrote the plan in %s: it is now in %s; to carry it out: centurion run --plan %s GOAL", from, to, to)
 }
 
-// claimTodo makes room for a new mission's plan: the plan of a mission that has ended is archived, that of one that runs or can be
+// ClaimTodo makes room for a new mission's plan: the plan of a mission that has ended is archived, that of one that runs or can be
 // resumed is kept under the mission's own name, and one that no mission owns is put aside. Given is the file with the plan that the
 // person wants carried out, if any. It is called with h.starting held.
-func (h *Host) claimTodo(ctx context.Context, given string) (claim, error) {
-	file := h.cfg.Workspace.Todo()
-	c := claim{path: file.Path()}
+func (h *Desk) ClaimTodo(ctx context.Context, given string) (Claim, error) {
+	file := h.ws.Todo()
+	c := Claim{path: file.Path()}
 	var text []byte
 	if given != "" {
 		given = path.Clean(filepath.ToSlash(given))
-		b, _, err := h.cfg.Workspace.ReadFile(given, 0)
+		b, _, err := h.ws.ReadFile(given, 0)
 		if err != nil {
 			return c, &centurion.Error{Op: "read plan", Kind: centurion.KindUsage, Err: err, Hint: "name a file of the project: --plan " + c.path}
 		}
@@ -80,15 +80,15 @@ func (h *Host) claimTodo(ctx context.Context, given string) (claim, error) {
 	if centurion.KindOf(err) == centurion.KindUsage { // the mission is blocked on that, and the person mends it
 		return c, nil
 	}
-	c.lines = planView{doc}.verifyLines()
+	c.lines = View{doc}.VerifyLines()
 	return c, err
 }
 
 // makeWay gives the plan of an earlier mission another name.
-func (h *Host) makeWay(ctx context.Context, owner centurion.Mission) error {
-	file, name := h.cfg.Workspace.Todo(), "todo-"+owner.ID+".md"
-	if m := h.running(owner.ID); m != nil {
-		return m.todo.move(h.cfg.Workspace, name, func(path string) error { return h.setTodo(ctx, owner.ID, path) })
+func (h *Desk) makeWay(ctx context.Context, owner centurion.Mission) error {
+	file, name := h.ws.Todo(), "todo-"+owner.ID+".md"
+	if own := h.planOf(owner.ID); own != nil {
+		return own.move(h.ws, name, func(path string) error { return h.setTodo(ctx, owner.ID, path) })
 	}
 	put := file.Rename
 	switch owner.Status {
@@ -107,8 +107,8 @@ func (h *Host) makeWay(ctx context.Context, owner centurion.Mission) error {
 
 // putAside gives a plan that no mission owns a name that nothing has yet, and returns where it is then. It is empty if there is
 // nothing to keep.
-func (h *Host) putAside(file *workspace.TodoFile) (string, error) {
-	b, _, err := h.cfg.Workspace.ReadFile(file.Path(), 0)
+func (h *Desk) putAside(file *workspace.TodoFile) (string, error) {
+	b, _, err := h.ws.ReadFile(file.Path(), 0)
 	if centurion.KindOf(err) == centurion.KindNotFound || err == nil && len(bytes.TrimSpace(b)) == 0 {
 		return "", nil
 	}
@@ -125,8 +125,8 @@ func (h *Host) putAside(file *workspace.TodoFile) (string, error) {
 }
 
 // todoOwner returns the newest mission whose plan is the file at path, or the zero mission if there is none.
-func (h *Host) todoOwner(ctx context.Context, path string) (centurion.Mission, error) {
-	all, err := h.cfg.Store.Missions(ctx)
+func (h *Desk) todoOwner(ctx context.Context, path string) (centurion.Mission, error) {
+	all, err := h.store.Missions(ctx)
 	i := slices.IndexFunc(all, func(m centurion.Mission) bool { return m.Todo == path })
 	if err != nil || i < 0 || !all[i].HasPlan() {
 		return centurion.Mission{}, err
@@ -135,8 +135,8 @@ func (h *Host) todoOwner(ctx context.Context, path string) (centurion.Mission, e
 }
 
 // setTodo records that a mission's plan is another file from now on.
-func (h *Host) setTodo(ctx context.Context, mission, path string) error {
-	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+func (h *Desk) setTodo(ctx context.Context, mission, path string) error {
+	return h.store.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Mission(mission)
 		if err != nil {
 			return err
@@ -146,15 +146,15 @@ func (h *Host) setTodo(ctx context.Context, mission, path string) error {
 	})
 }
 
-// meetPlan takes in a plan that the mission has not told of yet: it adopted one, its host died right after it wrote one, or somebody put
+// MeetPlan takes in a plan that the mission has not told of yet: it adopted one, its host died right after it wrote one, or somebody put
 // one there while nobody worked on the mission. Nobody has accepted the verify lines of the last kind.
-func (m *mission) meetPlan(ctx context.Context, rec centurion.Mission) error {
-	p, err := m.plan()
-	if rec.HadItems || err != nil || p.doc == nil {
+func (m *Plan) MeetPlan(ctx context.Context, rec centurion.Mission) error {
+	p, err := m.Read()
+	if rec.HadItems || err != nil || p.Doc == nil {
 		return nil // what is wrong with it is told when the mission is idle
 	}
-	if lines := p.verifyLines(); !rec.OwnsTodo && len(lines) > 0 {
-		err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	if lines := p.VerifyLines(); !rec.OwnsTodo && len(lines) > 0 {
+		err := m.st.Store.Update(ctx, func(tx *store.Tx) error {
 			now, err := tx.Mission(m.st.ID)
 			if err != nil {
 				return err
@@ -166,15 +166,15 @@ func (m *mission) meetPlan(ctx context.Context, rec centurion.Mission) error {
 			return err
 		}
 	}
-	return m.tellTodo(ctx)
+	return m.TellTodo(ctx)
 }
 
 // ownTodo records that the plan's file belongs to the mission.
-func (m *mission) ownTodo(ctx context.Context) error {
+func (m *Plan) ownTodo(ctx context.Context) error {
 	if m.ownsTodo.Load() {
 		return nil
 	}
-	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	err := m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		rec, err := tx.Mission(m.st.ID)
 		if err != nil || rec.OwnsTodo {
 			return err

@@ -1,4 +1,4 @@
-package orchestrator
+package plan
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"centurion/workspace/todo"
 )
 
-// planEdits are what others than the host have made of the plan's items, by item in the order in which they were met: several changes of an
+// PlanEdits are what others than the host have made of the plan's items, by item in the order in which they were met: several changes of an
 // item come to one.
-type planEdits []itemEdit
+type PlanEdits []itemEdit
 
 // itemEdit is what became of an item. A nil one was not there, or is not any more.
 type itemEdit struct {
@@ -22,9 +22,9 @@ type itemEdit struct {
 	was, now *todo.Item
 }
 
-// with returns the edits and what one change more adds to them: items that went or came, and new titles and verify commands of those
+// With returns the edits and what one change more adds to them: items that went or came, and new titles and verify commands of those
 // that had not begun. An item that is written without an id has the one that it has in p by now.
-func (e planEdits) with(c workspace.Foreign, p planView) planEdits {
+func (e PlanEdits) With(c workspace.Foreign, p View) PlanEdits {
 	from, to := p.byID(c.From), p.byID(c.To)
 	e = slices.Clone(e)
 	put := func(id string, was, now *todo.Item) {
@@ -42,7 +42,7 @@ func (e planEdits) with(c workspace.Foreign, p planView) planEdits {
 		case id == "":
 		case !stays && c.To.Misread(id) == 0:
 			put(id, &it, nil)
-		case stays && (it.Mark == todo.Open && differs(it, now) || opened(it, now)):
+		case stays && (it.Mark == todo.Open && Differs(it, now) || opened(it, now)):
 			put(id, &it, &now)
 		}
 	}
@@ -60,14 +60,14 @@ func opened(a, b todo.Item) bool {
 	return b.Mark == todo.Open && a.Mark != todo.Open && a.Mark != todo.Running
 }
 
-func differs(a, b todo.Item) bool { return a.Title != b.Title || !slices.Equal(a.Verify, b.Verify) }
+func Differs(a, b todo.Item) bool { return a.Title != b.Title || !slices.Equal(a.Verify, b.Verify) }
 
 // idOf returns the id of an item, if it was written without one the one that it was given; it is empty if it is not in the plan any more.
-func (p planView) idOf(it todo.Item) string {
+func (p View) idOf(it todo.Item) string {
 	if it.ID != "" {
 		return it.ID
 	}
-	for _, x := range p.items() {
+	for _, x := range p.Items() {
 		if x.Title == it.Title {
 			return x.ID
 		}
@@ -76,7 +76,7 @@ func (p planView) idOf(it todo.Item) string {
 }
 
 // byID returns the items of a version of the plan by their ids, the first one if several have it.
-func (p planView) byID(d *todo.Doc) map[string]todo.Item {
+func (p View) byID(d *todo.Doc) map[string]todo.Item {
 	out := map[string]todo.Item{}
 	for _, it := range d.Items() {
 		id := p.idOf(it)
@@ -87,8 +87,8 @@ func (p planView) byID(d *todo.Doc) map[string]todo.Item {
 	return out
 }
 
-// words tells of the edits, or is empty if they come to nothing.
-func (e planEdits) words() string {
+// Words tells of the edits, or is empty if they come to nothing.
+func (e PlanEdits) Words() string {
 	var removed, added, reopened, changed []string
 	for _, x := range e {
 		switch {
@@ -111,7 +111,7 @@ func (e planEdits) words() string {
 		lead  string
 		items []string
 	}{{"removed ", removed}, {"added ", added}, {"reopened ", reopened}, {"", changed}} {
-		if items := firstOf(group.items, nil); len(items) > 0 {
+		if items := FirstOf(group.items, nil); len(items) > 0 {
 			parts = append(parts, group.lead+strings.Join(items, ", "))
 		}
 	}
@@ -138,17 +138,17 @@ func inBrackets(id, title string) string {
 
 // tellEdits tells the mission's own agent, when it next reads, what others than the host have changed in the plan. What it has not read of
 // earlier changes comes to one with that.
-func (m *mission) tellEdits(ctx context.Context, p planView) error {
+func (m *Plan) tellEdits(ctx context.Context, p View) error {
 	m.telling.Lock()
 	defer m.telling.Unlock()
-	changes := m.todo.Foreign()
+	changes := m.File.Foreign()
 	if len(changes) == 0 {
 		return nil
 	}
-	var edits planEdits
+	var edits PlanEdits
 	var word string
-	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		d, unread, err := unreadWord(tx, m.editsWord)
+	err := m.st.Store.Update(ctx, func(tx *store.Tx) error {
+		d, unread, err := UnreadWord(tx, m.editsWord)
 		if err != nil {
 			return err
 		}
@@ -157,9 +157,9 @@ func (m *mission) tellEdits(ctx context.Context, p planView) error {
 			edits = m.toldEdits
 		}
 		for _, c := range changes {
-			edits = edits.with(c, p)
+			edits = edits.With(c, p)
 		}
-		word, err = m.putWord(tx, d, edits.words())
+		word, err = m.putWord(tx, d, edits.Words())
 		return err
 	})
 	if err == nil {
@@ -168,19 +168,19 @@ func (m *mission) tellEdits(ctx context.Context, p planView) error {
 	return err
 }
 
-// hasEdits reports whether the mission's own agent has still to read what a person has changed in the plan.
-func (m *mission) hasEdits(ctx context.Context) (bool, error) {
+// HasEdits reports whether the mission's own agent has still to read what a person has changed in the plan.
+func (m *Plan) HasEdits(ctx context.Context, session string) (bool, error) {
 	m.telling.Lock()
 	defer m.telling.Unlock()
 	if m.editsWord == "" {
 		return false, nil
 	}
-	d, err := m.h.cfg.Store.PendingDeliveries(ctx, m.root.id())
+	d, err := m.st.Store.PendingDeliveries(ctx, session)
 	return slices.ContainsFunc(d, func(d store.Delivery) bool { return d.ID == m.editsWord }), err
 }
 
-// unreadWord returns a word of the host to the mission's own agent by its id, and whether it is still to be read. An empty id is no word.
-func unreadWord(tx *store.Tx, id string) (d store.Delivery, unread bool, err error) {
+// UnreadWord returns a word of the host to the mission's own agent by its id, and whether it is still to be read. An empty id is no word.
+func UnreadWord(tx *store.Tx, id string) (d store.Delivery, unread bool, err error) {
 	if id == "" {
 		return d, false, nil
 	}
@@ -192,7 +192,7 @@ func unreadWord(tx *store.Tx, id string) (d store.Delivery, unread bool, err err
 
 // putWord lets the mission's own agent read something when it next reads, which wakes nobody, in the place of a word that it has not read
 // (one without an id is none). An empty text takes that one back. It returns the id of what is to be read.
-func (m *mission) putWord(tx *store.Tx, d store.Delivery, text string) (string, error) {
+func (m *Plan) putWord(tx *store.Tx, d store.Delivery, text string) (string, error) {
 	switch {
 	case d.ID == "" && text == "":
 		return "", nil

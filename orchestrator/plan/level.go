@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/event"
+	"centurion/orchestrator/state"
+	"centurion/store"
+	"centurion/workspace/todo"
+)
+
+// independentItems is how many items that do not wait for each other are worked on without a planner: level 2 of THINK.
+const independentItems = 5
+
+// ImpliedLevel is the level of THINK that a plan implies when nobody has said it: 1 without items, 2 for up to five that do
+// not wait for each other, else 3.
+func ImpliedLevel(items []todo.Item) int {
+	n, ordered := 0, false
+	for _, it := range items {
+		if !it.Group {
+			n++
+		}
+		ordered = ordered || len(it.After) > 0
+	}
+	switch {
+	case n == 0:
+		return 1
+	case n <= independentItems && !ordered:
+		return 2
+	}
+	return 3
+}
+
+// putLevel records a mission's level and who said it, and tells a change. What the person has set stays; what is inferred
+// gives way to what anybody says.
+func putLevel(tx *store.Tx, mission string, level int, from string) (centurion.Mission, error) {
+	rec, err := tx.Mission(mission)
+	if err != nil {
+		return rec, err
+	}
+	if rec.Options.Level != 0 {
+		level, from = rec.Options.Level, centurion.LevelByPerson
+	}
+	if from == centurion.LevelInferred && rec.Level != 0 && rec.LevelFrom != centurion.LevelInferred ||
+		rec.Level == level && rec.LevelFrom == from {
+		return rec, nil
+	}
+	rec.Level, rec.LevelFrom = level, from
+	if err := tx.PutMission(&rec); err != nil {
+		return rec, err
+	}
+	_, err = tx.Append(centurion.Event{Type: centurion.EventMissionUpdated, Mission: rec.ID, Session: rec.Session, Data: event.Data(state.Living(rec))})
+	return rec, err
+}
+
+// SetLevel records the level that an agent has assessed, and returns what it has to be told if another one holds.
+func (m *Plan) SetLevel(ctx context.Context, level int, agent string) (note string, err error) {
+	err = m.st.Store.Update(ctx, func(tx *store.Tx) error {
+		note = ""
+		rec, err := putLevel(tx, m.st.ID, level, agent)
+		if err == nil && rec.Level != level {
+			note = fmt.Sprintf("The level stays %d: the person has set it.", rec.Level)
+		}
+		return err
+	})
+	return note, err
+}
+
+// InferLevel records, at the end, what the plan implies if nobody has said a level. Where work was handed out without a plan there
+// is nothing to read it from.
+func (m *Plan) InferLevel(ctx context.Context) error {
+	p, err := m.Read()
+	if err != nil {
+		return nil // what cannot be read implies nothing
+	}
+	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
+		if len(p.Items()) == 0 {
+			if tasks, err := tx.Tasks(m.st.ID); err != nil || len(tasks) > 0 {
+				return err
+			}
+		}
+		_, err := putLevel(tx, m.st.ID, ImpliedLevel(p.Items()), centurion.LevelInferred)
+		return err
+	})
+}
+
+// LacksIDs reports whether an item of the plan has no id yet.
+func LacksIDs(d *todo.Doc) bool {
+	return slices.ContainsFunc(d.Items(), func(it todo.Item) bool { return it.ID == "" })
+}
+
+// Outline is the plan in short, for a model that has just changed it.
+func Outline(d *todo.Doc) string {
+	var b strings.Builder
+	c := d.Counts()
+	fmt.Fprintf(&b, "%s: %d open, %d running, %d done, %d cancelled, %d blocked.\n", centurion.Count(c.Total(), "item"), c.Open, c.Running, c.Done, c.Cancelled, c.Blocked)
+	for _, it := range d.Items() {
+		fmt.Fprintf(&b, "[%c] %s %s", d.Status(it.ID), it.ID, it.Title)
+		if it.Agent != "" {
+			b.WriteString(" @" + it.Agent)
+		}
+		if unmet := d.Unmet(it.ID); len(unmet) > 0 && it.Mark == todo.Open {
+			b.WriteString(" (after " + strings.Join(unmet, ", ") + ")")
+		}
+		switch {
+		case it.Group:
+		case strings.EqualFold(it.Agent, agents.Reviewer):
+			b.WriteString(" (a review of " + reviewOf(it) + ")")
+		case mayReview(it):
+			b.WriteString(" (no verify command: a review has to pass; if it is itself one, name @reviewer)")
+		case len(it.Verify) == 0:
+			b.WriteString(" (no verify command: a review has to pass)")
+		}
+		b.WriteByte('\n')
+	}
+	for _, p := range d.Problems() {
+		fmt.Fprintf(&b, "Problem in line %d: %s\n", p.Line, p.Msg)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}

@@ -1,0 +1,178 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/event"
+	"centurion/loop"
+	"centurion/orchestrator/state"
+	"centurion/store"
+	"centurion/workspace/todo"
+)
+
+// ItemNow returns an item as the plan has it now.
+func (m *Plan) ItemNow(id string) (todo.Item, bool) {
+	p, err := m.Read()
+	if err != nil || p.Doc == nil || id == "" {
+		return todo.Item{}, false
+	}
+	return p.Doc.Item(id)
+}
+
+// Read reads the mission's plan.
+func (m *Plan) Read() (View, error) {
+	if state.Alone(m.st.Profile) { // whatever lies in the file is somebody else's
+		return View{}, nil
+	}
+	doc, err := m.File.Load()
+	return View{doc}, err
+}
+
+// Look fills in what the plan says.
+func (m *Plan) Look(f *loop.Facts) View {
+	p, err := m.Read()
+	if err != nil {
+		f.TodoError = err.Error()
+		return p
+	}
+	if p.Doc == nil {
+		return p
+	}
+	f.HasTodo = true
+	f.Counts = loop.Counts(p.Doc.Counts())
+	runnable := p.Doc.Runnable()
+	for _, it := range runnable {
+		f.Runnable = append(f.Runnable, it.ID)
+	}
+	for _, it := range p.Doc.Items() {
+		if it.Group {
+			continue
+		}
+		switch p.Doc.Status(it.ID) {
+		case todo.Open, todo.Running:
+			f.Next = append(f.Next, it.ID+" "+it.Title)
+			if it.Mark == todo.Open && !slices.Contains(f.Runnable, it.ID) {
+				f.Stuck = append(f.Stuck, it.ID+" "+it.Title+p.problem(it.ID))
+			}
+		case todo.Blocked:
+			f.Stuck = append(f.Stuck, it.ID+" "+it.Title+p.problem(it.ID))
+		}
+	}
+	return p
+}
+
+// Changed is called whenever the plan's file has changed, whoever changed it: the change is told, and what is wrong with it, what
+// waited for it looks again, and a running item that was removed takes its task with it.
+func (m *Plan) Changed() {
+	ctx := m.st.Ctx
+	// A person's save of an older text dropped what agents wrote since. If that cannot be mended, the next edit tries again.
+	_ = m.File.Heal(ctx)
+	if err := m.TellTodo(ctx); err != nil {
+		m.st.End(err)
+		return
+	}
+	p, err := m.Read()
+	if err == nil && p.Doc != nil && LacksIDs(p.Doc) {
+		p.Doc, err = m.File.Edit(ctx, func(d *todo.Doc) error { d.AssignIDs(); return nil })
+	}
+	if err == nil {
+		for _, r := range m.st.Runs() {
+			if p.IsGone(r.Item) {
+				r.Cancel(Removed(r.Item))
+			}
+		}
+	}
+	mended, told := m.TellMistakes(ctx, p, err)
+	if told == nil && err == nil {
+		told = m.tellEdits(ctx, p)
+	}
+	if told == nil && mended && err == nil {
+		told = m.remarkMended(ctx)
+	}
+	if told != nil && ctx.Err() == nil {
+		m.st.End(told)
+		return
+	}
+	m.st.Notify()
+}
+
+// TellTodo records what the plan's marks are, and that the mission has had items.
+func (m *Plan) TellTodo(ctx context.Context) error {
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	p, err := m.Read()
+	if err != nil || p.Doc == nil {
+		return nil // an unreadable plan is found, and told, when the mission is idle
+	}
+	counts, level := p.Doc.Counts(), 0
+	data := event.TodoData{TodoCounts: event.TodoCounts(counts)}
+	if m.isNewPlan(p) {
+		data.Title, data.Items, level = p.Doc.Title(), p.Told(), ImpliedLevel(p.Items())
+	} else if counts == m.toldCounts {
+		return nil
+	}
+	// What is written is told, also by who was just interrupted.
+	err = m.st.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		rec, err := tx.Mission(m.st.ID)
+		if err != nil {
+			return err
+		}
+		if counts.Total() > 0 && !rec.HadItems {
+			rec.HadItems = true
+			if err := tx.PutMission(&rec); err != nil {
+				return err
+			}
+		}
+		if level > 0 && counts.Total() > 0 {
+			if _, err := putLevel(tx, m.st.ID, level, centurion.LevelInferred); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Append(centurion.Event{Type: centurion.EventTodoUpdated, Mission: m.st.ID, Session: rec.Session, Data: event.Data(data)})
+		return err
+	})
+	if err != nil && ctx.Err() != nil {
+		return nil
+	}
+	m.toldCounts = counts
+	return err
+}
+
+// isNewPlan reports whether the plan has other items than when it was last told whole; marks do not count.
+func (m *Plan) isNewPlan(p View) bool {
+	var b strings.Builder
+	for _, it := range p.Items() {
+		fmt.Fprintln(&b, it.ID, it.Title, it.Agent, it.After)
+	}
+	if b.String() == m.toldPlan {
+		return false
+	}
+	m.toldPlan = b.String()
+	return true
+}
+
+// itemsAtWork returns the items that living tasks have, also those that wait: nobody needs to start them.
+func (m *Plan) itemsAtWork(ctx context.Context) (map[string]bool, error) {
+	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
+	items := map[string]bool{}
+	for _, t := range tasks {
+		if !t.Status.Ended() && t.Item != "" {
+			items[t.Item] = true
+		}
+	}
+	return items, err
+}
+
+// RunOf returns the id of the living task that works on an item, or "".
+func (m *Plan) RunOf(item string) string {
+	for _, r := range m.st.Runs() {
+		if r.Item == item {
+			return r.ID
+		}
+	}
+	return ""
+}
