@@ -34,7 +34,7 @@ func TestStalePlanOfAReviewer(t *testing.T) {
 				m := r.mission(centurion.MissionOptions{})
 				said := r.results(m.ID, "update_todo")
 				equal(t, "plans", len(said), 3)
-				for _, line := range strings.Split(test.plan, "\n") {
+				for line := range strings.SplitSeq(test.plan, "\n") {
 					if !strings.Contains(r.read(todoMD), line+"\n") {
 						t.Errorf("%q is not in\n%s", line, r.read(todoMD))
 					}

@@ -175,7 +175,7 @@ func TestAlwaysPattern(t *testing.T) {
 
 // S2: a deny finds what it forbids behind every program that runs its arguments.
 func TestDeniedBehindWrappers(t *testing.T) {
-	for _, wrap := range strings.Split("time|nice|nohup|timeout 5|gtimeout 5|command|stdbuf -oL|ionice -c 3|env|builtin|exec|noglob|xargs|sudo|doas|doas -u root|run0|pkexec|busybox|toybox|setsid|"+
+	for wrap := range strings.SplitSeq("time|nice|nohup|timeout 5|gtimeout 5|command|stdbuf -oL|ionice -c 3|env|builtin|exec|noglob|xargs|sudo|doas|doas -u root|run0|pkexec|busybox|toybox|setsid|"+
 		"chroot /x|unshare|nsenter -t 1|setpriv|chrt 5|taskset 1|numactl|flock x|watch|parallel|strace|ltrace|gdb|systemd-run|unbuffer|caffeinate|fakeroot|xvfb-run|dbus-run-session|ssh host|"+
 		"npx|bunx|uvx|pipx run|su ada -c|runuser -c|script -c", "|") {
 		script := wrap + " rm -rf build"

@@ -47,9 +47,9 @@ func fill(v reflect.Value, n *int) {
 		fill(value, n)
 		v.SetMapIndex(key, value)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Field(i).Type() != reflect.PointerTo(v.Type()) { // it may hold one of its own kind, and so on
-				fill(v.Field(i), n)
+		for _, field := range v.Fields() {
+			if field.Type() != reflect.PointerTo(v.Type()) { // it may hold one of its own kind, and so on
+				fill(field, n)
 			}
 		}
 	}
