@@ -8,6 +8,7 @@ import (
 	"iter"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -23,10 +24,13 @@ import (
 type project struct {
 	server.API // what a test does not use
 
+	mu  sync.Mutex
 	did []string
 }
 
 func (p *project) note(format string, args ...any) {
+	p.mu.Lock() // two feeds of one front end call it side by side
+	defer p.mu.Unlock()
 	p.did = append(p.did, fmt.Sprintf(format, args...))
 }
 
