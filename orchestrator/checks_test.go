@@ -196,11 +196,9 @@ func TestProveWork(t *testing.T) {
 	}
 }
 
-// The mission's branch is moved from where it stood and from nowhere else: what was recorded of a merge is taken back, and the work
-// stays in the line.
-func TestBranchMovedMeanwhile(t *testing.T) {
-	t.Parallel()
-	r := inRepo(t, map[string]string{"go.txt": "go\n"}, merging())
+// verifying runs a mission to its end and puts it and its task T1 back to where the task's work is being checked.
+func (r *rig) verifying() (centurion.Mission, centurion.Task) {
+	r.t.Helper()
 	rec := r.mission(centurion.MissionOptions{})
 	r.merged(rec)
 	one := r.task(rec.ID, "T1")
@@ -217,8 +215,17 @@ func TestBranchMovedMeanwhile(t *testing.T) {
 		return tx.PutTask(&one)
 	})
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
+	return rec, one
+}
+
+// The mission's branch is moved from where it stood and from nowhere else: what was recorded of a merge is taken back, and the work
+// stays in the line.
+func TestBranchMovedMeanwhile(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"go.txt": "go\n"}, merging())
+	rec, one := r.verifying()
 	m := r.grounded(rec)
 	defer m.drop(nil)
 	stale := rec.Base.Commit // others have moved the branch since
@@ -239,24 +246,7 @@ func TestBranchMovedMeanwhile(t *testing.T) {
 func TestMergeIsNotCutOff(t *testing.T) {
 	t.Parallel()
 	r := inRepo(t, map[string]string{"go.txt": "go\n"}, merging())
-	rec := r.mission(centurion.MissionOptions{})
-	r.merged(rec)
-	one := r.task(rec.ID, "T1")
-	one.Status = centurion.TaskVerifying
-	err := r.store.Update(r.ctx, func(tx *store.Tx) error {
-		was, err := tx.Mission(rec.ID)
-		if err != nil {
-			return err
-		}
-		was.Status = centurion.MissionRunning
-		if err := tx.PutMission(&was); err != nil {
-			return err
-		}
-		return tx.PutTask(&one)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec, one := r.verifying()
 	m := r.grounded(rec)
 	defer m.drop(nil)
 	tip := r.git("rev-parse", m.iso.Branch())
@@ -269,7 +259,7 @@ func TestMergeIsNotCutOff(t *testing.T) {
 		cancel()
 		return nil
 	})
-	err = m.advance(ctx, tip, []*landing{l})
+	err := m.advance(ctx, tip, []*landing{l})
 	if gerr := g.Wait(); err != nil || gerr != nil || !l.done {
 		t.Errorf("%v, %v, done %v", err, gerr, l.done)
 	}

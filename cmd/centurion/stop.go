@@ -17,7 +17,7 @@ const abortHelp = `End the turn of an agent, not its session: its request and it
 ID is a session, a task, a mission (its Commander), an item of the plan such as T2, or an address such as 0/3. What was
 written to the agent and not read yet is answered next. Otherwise the Commander stands still until somebody writes to it or
 resumes the mission; without a terminal (--ask deny or allow) the mission pauses as soon as none of its tasks runs, and
-«run» exits with 3. A task is cancelled.`
+"run" exits with 3. A task is cancelled.`
 
 func abortCommand(c *cli) *cobra.Command {
 	return endingCommand(c, "abort ID", "End an agent's turn, not its session", abortHelp,

@@ -74,7 +74,7 @@ func closeAsksOf(tx *store.Tx, t centurion.Task) error {
 // ByPolicy stands in an ask, and in its answer, that no person was asked.
 const ByPolicy = "policy"
 
-// ByAlways stands in the answer to an ask that was open when a person's «always» to another one came to cover it.
+// ByAlways stands in the answer to an ask that was open when a person's "always" to another one came to cover it.
 const ByAlways = "always"
 
 // ByEnd stands in an ask that nobody could answer any more, because who asked had ended.
