@@ -208,7 +208,7 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 		returns, _ = m.returnsOf(m.st.Ctx, store.EventQuery{Task: t.ID}) // without it the line only names no reason
 	}
 	landedLines(&b, t, returns)
-	if m.iso.Isolated() && t.Status == centurion.TaskCompleted && t.Agent == agents.Worker && t.Item != "" && !t.Reviews && len(t.Landed) == 0 {
+	if m.iso.Isolated() && t.Status == centurion.TaskCompleted && !slices.Contains([]string{agents.Reviewer, agents.Planner}, t.Agent) && t.Item != "" && len(t.Landed) == 0 {
 		b.WriteString("It changed no file.\n")
 	}
 	sure, err := m.hasPassed(tx, t)

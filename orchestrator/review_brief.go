@@ -115,13 +115,32 @@ func (m *mission) reviewScope(ctx context.Context, of map[string]bool, tasks []c
 		return strings.TrimRight(text.String(), "\n"), []stretch{{"merged since the last review", cmp.Or(from, base.Commit), tip}}, nil
 	}
 	if of == nil {
-		return "Your review covers everything that was merged before it began; that is the diff below.", everything, nil
+		return "Your review covers everything that was merged before it began; that is the diff below." + idleItems(nil, tasks), everything, nil
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(of)), ", ")
-	if parts = landedFor(of, tasks); len(parts) == 0 { // the mission's own agent did them
+	parts = landedFor(of, tasks)
+	idle := idleItems(of, tasks)
+	if len(parts) == 0 && idle == "" { // the mission's own agent did them
 		return fmt.Sprintf("Your review covers %s; the diff below is that of the whole mission.", names), everything, nil
 	}
-	return fmt.Sprintf("Your review covers %s; the diff below is theirs. See the rest with: git diff %.12s %.12s", names, base.Commit, tip), parts, nil
+	return fmt.Sprintf("Your review covers %s; the diff below is theirs. See the rest with: git diff %.12s %.12s%s", names, base.Commit, tip, idle), parts, nil
+}
+
+// idleItems tells a reviewer of the items, of those that it covers, whose tasks have changed no file; of is nil for all.
+func idleItems(of map[string]bool, tasks []centurion.Task) string {
+	landed, idle := map[string]bool{}, map[string]bool{}
+	for _, t := range tasks {
+		if t.Agent != agents.Reviewer && t.Item != "" && (of == nil || of[t.Item]) {
+			landed[t.Item] = landed[t.Item] || len(t.Landed) > 0
+			idle[t.Item] = idle[t.Item] || t.Status == centurion.TaskCompleted
+		}
+	}
+	maps.DeleteFunc(idle, func(item string, ended bool) bool { return landed[item] || !ended })
+	if len(idle) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nNothing was changed for %s: its task changed no file. Say FAIL if something is missing, and with PASS why nothing had to be changed.",
+		strings.Join(slices.Sorted(maps.Keys(idle)), ", "))
 }
 
 // landedFor lists what tasks have brought to the branch for some of the items. A task without an item that goes on with another's work
