@@ -16,7 +16,7 @@ import (
 // lowers it here, too. Lines are rounded up to the next hundred, so that an ordinary change does not touch this table.
 var limits = map[string]struct{ now, goal int }{
 	"fields of orchestrator.mission":       {42, 18},
-	"methods of orchestrator.mission":      {216, 40},
+	"methods of orchestrator.mission":      {215, 40},
 	"methods of orchestrator.Host":         {108, 35},
 	"methods of orchestrator.conversation": {65, 35},
 	"methods of cmd/centurion.cli":         {34, 40},
@@ -29,7 +29,7 @@ var limits = map[string]struct{ now, goal int }{
 	"files over 500 lines":                 {0, 0},
 	"functions over 60 lines":              {8, 0},
 	"files in one circle":                  {73, 8},
-	"transactions that do more":            {5, 0},
+	"transactions that do more":            {1, 0},
 	"searches of the journal":              {4, 0},
 }
 

@@ -184,7 +184,7 @@ func (m *mission) reviewBrief(ctx context.Context, b *strings.Builder, t centuri
 }
 
 // notice tells a parent how a task ended, with everything it needs to go on: no second call is necessary.
-func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
+func (m *mission) notice(tx *store.Tx, p plan.View, t centurion.Task) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Task %s (%s: %s) %s", t.Name(), t.Agent, t.Title, ended(t))
 	if !t.Started.IsZero() && !t.Ended.IsZero() {
@@ -211,13 +211,9 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 	if m.iso.Isolated() && t.Status == centurion.TaskCompleted && !slices.Contains([]string{agents.Reviewer, agents.Planner}, t.Agent) && t.Item != "" && len(t.Landed) == 0 {
 		b.WriteString("It changed no file.\n")
 	}
-	sure, err := m.hasPassed(tx, t)
+	sure, err := hasPassed(tx, p, t)
 	if err != nil {
 		return "", err
-	}
-	p, err := m.plan.Read()
-	if err != nil {
-		p = plan.View{} // the plan's own fault is told elsewhere
 	}
 	m.outsideLine(&b, p, t)
 	if err := checkLines(p, tx, &b, t, sure); err != nil {
@@ -237,9 +233,8 @@ func (m *mission) notice(tx *store.Tx, t centurion.Task) (string, error) {
 }
 
 // planOf is the plan in short, behind the notice that a planner has ended: who delegated that has not seen it.
-func (m *mission) planOf(t centurion.Task) string {
-	p, err := m.plan.Read()
-	if err != nil || p.Doc == nil || t.Agent != agents.Planner || t.Status != centurion.TaskCompleted {
+func (m *mission) planOf(p plan.View, t centurion.Task) string {
+	if p.Doc == nil || t.Agent != agents.Planner || t.Status != centurion.TaskCompleted {
 		return ""
 	}
 	file, _ := m.plan.File.Where()

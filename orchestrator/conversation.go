@@ -338,6 +338,7 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 	if err != nil || len(waiting) == 0 {
 		return nil, err
 	}
+	p, _ := c.m.plan.Read() // the plan's own fault is told elsewhere
 	var arrived []centurion.Message
 	var untold, urgent, heard int
 	// A message that is queued has a turn of its own: it is taken when nothing else of a person is there to be answered.
@@ -355,7 +356,7 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 			if d.Queue && !alone(pending) || idle && state.IsWord(d) {
 				continue
 			}
-			msg, err := c.m.takeOne(tx, &rec, d)
+			msg, err := c.m.takeOne(tx, &rec, p, d)
 			if err != nil {
 				return err
 			}

@@ -202,14 +202,16 @@ func (d delegator) Result(ctx context.Context, _ *tools.Call, id string) (t cent
 
 // Report is the notice of a task's end, as its parent would be told it.
 func (d delegator) Report(ctx context.Context, t centurion.Task) (text string, err error) {
-	err = d.c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { // it only reads
-		text, err = d.c.m.notice(tx, t)
+	// A plan that cannot be read is told elsewhere. The transaction only reads.
+	p, _ := d.c.m.plan.Read()
+	err = d.c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		text, err = d.c.m.notice(tx, p, t)
 		return err
 	})
 	if strings.HasSuffix(t.Reason, archivedReason) {
 		text = "(" + t.Reason + ")\n" + text
 	}
-	return text + d.c.m.planOf(t), err
+	return text + d.c.m.planOf(p, t), err
 }
 
 // goesBy reports whether a task can be meant by a name: its item's, w7, or its id.

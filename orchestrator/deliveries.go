@@ -5,13 +5,14 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
 )
 
 // takeOne puts a delivery into the history of the session that it is for.
-func (m *mission) takeOne(tx *store.Tx, rec *centurion.Session, d store.Delivery) (centurion.Message, error) {
+func (m *mission) takeOne(tx *store.Tx, rec *centurion.Session, p plan.View, d store.Delivery) (centurion.Message, error) {
 	if d.Task == "" {
 		msg, err := session.Say(tx, rec, d.Origin, state.WordsOf(d), d.Files...)
 		if err != nil {
@@ -24,11 +25,11 @@ func (m *mission) takeOne(tx *store.Tx, rec *centurion.Session, d store.Delivery
 	if err != nil {
 		return centurion.Message{}, err
 	}
-	text, err := m.notice(tx, t)
+	text, err := m.notice(tx, p, t)
 	if err != nil {
 		return centurion.Message{}, err
 	}
-	msg, err := session.Say(tx, rec, centurion.OriginHost, text+m.planOf(t))
+	msg, err := session.Say(tx, rec, centurion.OriginHost, text+m.planOf(p, t))
 	if err != nil {
 		return msg, err
 	}

@@ -42,17 +42,18 @@ func (m *mission) endTask(ctx context.Context, r *state.Run, out session.Outcome
 	if ferr != nil {
 		return ferr
 	}
+	p, _ := m.plan.Read() // the plan's own fault is told elsewhere
 	// The store comes first: what it says is put right in the plan at the next start, but a tick without a completed task
 	// would have the work done twice.
 	if err := m.h.cfg.Store.Update(after, func(tx *store.Tx) error {
 		if err := m.st.Fences.Check(r.ID, r.Attempt); err != nil {
 			return err
 		}
-		doubtful, derr := m.endsInDoubt(tx, t, status)
+		doubtful, derr := m.endsInDoubt(tx, p, t, status)
 		if derr != nil {
 			return derr
 		}
-		return m.recordEnd(tx, r, status, out, err, frees || rejected || void || doubtful)
+		return m.recordEnd(tx, r, p, status, out, err, frees || rejected || void || doubtful)
 	}); err != nil {
 		if errors.Is(err, state.ErrSuperseded) { // the task's end is the newer attempt's to tell
 			return m.st.RecordRefusal(after, r.ID, t.Session, r.Attempt, "its result")
@@ -100,11 +101,11 @@ func (m *mission) takeOver(ctx context.Context, r *state.Run, t centurion.Task, 
 }
 
 // endsInDoubt reports whether the checks of what a task has done prove too little: its parent has to see to that at once.
-func (m *mission) endsInDoubt(tx *store.Tx, t centurion.Task, status centurion.TaskStatus) (bool, error) {
-	if status != centurion.TaskCompleted || t.Item == "" || t.Agent == agents.Reviewer || !m.iso.Isolated() {
+func (m *mission) endsInDoubt(tx *store.Tx, p plan.View, t centurion.Task, status centurion.TaskStatus) (bool, error) {
+	if status != centurion.TaskCompleted || t.Item == "" || t.Agent == agents.Reviewer || !m.iso.Isolated() || p.Doc == nil {
 		return false, nil
 	}
-	it, ok := m.plan.ItemNow(t.Item)
+	it, ok := p.Doc.Item(t.Item)
 	if !ok || len(it.Verify) == 0 {
 		return false, nil
 	}
@@ -114,7 +115,7 @@ func (m *mission) endsInDoubt(tx *store.Tx, t centurion.Task, status centurion.T
 }
 
 // recordEnd writes the end of a task together with its delivery to the parent.
-func (m *mission) recordEnd(tx *store.Tx, r *state.Run, status centurion.TaskStatus, out session.Outcome, cause error, wake bool) error {
+func (m *mission) recordEnd(tx *store.Tx, r *state.Run, p plan.View, status centurion.TaskStatus, out session.Outcome, cause error, wake bool) error {
 	t, err := tx.Task(r.ID)
 	if err != nil || t.Status.Ended() {
 		return err
@@ -133,7 +134,7 @@ func (m *mission) recordEnd(tx *store.Tx, r *state.Run, status centurion.TaskSta
 		slices.Sort(t.Files)
 		t.Files = slices.Compact(t.Files)
 		t.Files = m.iso.WithoutAside(*t)
-		if p, err := m.plan.Read(); err == nil && status.Ended() { // the plan may change: what it gave the item is kept as it is now
+		if p.Doc != nil && status.Ended() { // the plan may change: what it gave the item is kept as it is now
 			t.Outside, _ = m.outside(p, *t)
 		}
 		switch {
