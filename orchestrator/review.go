@@ -75,7 +75,7 @@ func (h *Host) worths(ctx context.Context, mission string, isolated bool, p plan
 		w.doubt, w.proof = doubt(it, receipts, isolated)
 		isReview := len(it.Verify) == 0 && (p.IsReview(it.ID) || onlyReviewed(it.ID, tasks))
 		if isReview {
-			w.doubt = "it is a review that has not passed"
+			w.doubt = "it is a review that has not passed since the files that it judges were changed"
 		}
 		w.evidence = itemGrade(it.ID, verify.Distinct(it.Verify), receipts)
 		if by := reviewed(it.ID, tasks, reviews, own); by != nil {
@@ -182,17 +182,18 @@ func onlyReviewed(id string, tasks []centurion.Task) (only bool) {
 	return only
 }
 
-// reviewed returns the newest review of the item that has passed and began after its work ended; nil without one. A review that was itself the
-// item's work counts as one.
+// reviewed returns the newest review of the item that has passed and began after its work ended, and after other merges that touch its files;
+// nil without one. A review that was itself the item's work counts as one, as long as the files of all that it judged stay as they are.
 func reviewed(item string, tasks []centurion.Task, reviews []review, own time.Time) *centurion.Task {
 	last, itself := workOn(item, tasks, own)
-	if itself != nil {
-		return itself
-	}
 	var wide *centurion.Task // a review that came after nothing covers everything; one that names the item says more
 	for _, r := range slices.Backward(reviews) {
+		is := itself != nil && r.task.Item == item
 		switch {
-		case r.task.Started.Before(last):
+		case !is && r.task.Started.Before(last):
+		case is && !stale(r.of, r.task, tasks):
+			return &r.task
+		case is || stale(map[string]bool{item: true}, r.task, tasks):
 		case r.of[item]:
 			return &r.task
 		case r.of == nil && wide == nil:
@@ -200,6 +201,24 @@ func reviewed(item string, tasks []centurion.Task, reviews []review, own time.Ti
 		}
 	}
 	return wide
+}
+
+// stale reports whether files that a review judged were changed by a merge after it began. of is the items that it judged, nil for all.
+func stale(of map[string]bool, review centurion.Task, tasks []centurion.Task) bool {
+	judged := map[string]bool{}
+	touches := func(l centurion.Landed) bool {
+		return slices.ContainsFunc(centurion.Paths(l.Files), func(f string) bool { return judged[f] })
+	}
+	for _, t := range tasks {
+		for _, l := range t.Landed {
+			for _, f := range centurion.Paths(l.Files) {
+				judged[f] = judged[f] || (of == nil || of[t.Item]) && !l.Time.After(review.Started.Time)
+			}
+		}
+	}
+	return slices.ContainsFunc(tasks, func(t centurion.Task) bool {
+		return workEnded(t).After(review.Started.Time) && slices.ContainsFunc(t.Landed, func(l centurion.Landed) bool { return l.Time.After(review.Started.Time) && touches(l) })
+	})
 }
 
 // workOn returns when the work on an item ended last, and the passed review that was itself the item's work, if that is what it

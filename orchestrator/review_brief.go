@@ -63,7 +63,7 @@ func (m *mission) reviewChange(ctx context.Context, b *strings.Builder, t centur
 func (m *mission) reviewBefore(ctx context.Context, b *strings.Builder, t centurion.Task, tasks []centurion.Task) (since time.Time, err error) {
 	var last centurion.Task
 	for _, o := range tasks { // oldest first
-		same := o.ID != t.ID && o.Agent == agents.Reviewer && o.Item == t.Item && o.Reviews == t.Reviews
+		same := o.ID != t.ID && o.Agent == agents.Reviewer && o.Item == t.Item
 		if same && o.Status == centurion.TaskCompleted && !state.JudgesNothing(o.Agent, o.Status, o.Result) {
 			last = o
 		}

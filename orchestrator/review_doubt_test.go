@@ -18,7 +18,7 @@ func TestReviewWithoutVerify(t *testing.T) {
 			}, func(r *rig) {
 				m := r.mission(centurion.MissionOptions{})
 				said := r.results(m.ID, "mission_complete")[0]
-				has(t, said, "item T2 (Look): it is a review that has not passed; ")
+				has(t, said, "item T2 (Look): it is a review that has not passed since the files that it judges were changed; ")
 				if all := said + r.userText(m.Session); strings.Contains(all, "it has no verify command") {
 					t.Errorf("a review is told to lack a check:\n%s", all)
 				}
