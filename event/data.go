@@ -97,6 +97,9 @@ type TodoCounts struct {
 	Blocked   int `json:"blocked"`
 }
 
+// Total returns the number of items that count: cancelled ones do not.
+func (t TodoCounts) Total() int { return t.Open + t.Running + t.Done + t.Blocked }
+
 // TodoData is the data of todo.updated: the counts, and the items themselves where the plan is new or another one than
 // it was.
 type TodoData struct {

@@ -6,7 +6,6 @@
 package notify
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"strings"
@@ -57,8 +56,7 @@ type notice struct {
 
 // mission is what is remembered of one.
 type mission struct {
-	goal   string
-	open   int  // asks without an answer
+	view.Board
 	called bool // the person was told that something waits, and it still does
 }
 
@@ -71,58 +69,56 @@ func (w *watcher) see(e centurion.Event) (notice, bool) {
 		m = &mission{}
 		w.missions[e.Mission] = m
 	}
-	switch e.Type {
-	case centurion.EventMissionStarted, centurion.EventMissionResumed:
-		m.goal = cmp.Or(view.Read(e).Goal, m.goal)
-	case centurion.EventPermissionAsked, centurion.EventQuestionAsked, centurion.EventPlanAsked:
-		m.open++
-		if m.called || view.Read(e).By != "" { // a policy answers in the same moment: it waits for nobody
-			return notice{}, false
-		}
-		m.called = true
-		return notice{"Centurion needs you", text.Dots(asks(e), m.goal), true}, true
-	case centurion.EventPermissionReplied, centurion.EventQuestionAnswered, centurion.EventPlanAnswered:
-		m.open = max(m.open-1, 0)
-		m.called = m.called && m.open > 0
-	case centurion.EventMissionCompleted:
-		title := "Mission done"
-		if d := view.Read(e); centurion.MissionCompleted.Word(d.Evidence, d.Profile) != string(centurion.MissionCompleted) {
-			title += ", not verified"
-		}
-		return w.end(e, title, false)
-	case centurion.EventMissionFailed:
-		return w.end(e, "Mission failed", true)
-	case centurion.EventMissionBlocked:
-		if m.called { // they have been told what it waits for
-			delete(w.missions, e.Mission)
-			return notice{}, false
-		}
-		return w.end(e, "Mission blocked", true)
-	case centurion.EventMissionPaused, centurion.EventMissionCancelled:
-		delete(w.missions, e.Mission) // a limit they set, or their own doing
+	switch kind, _, _ := strings.Cut(string(e.Type), "."); kind {
+	default:
+		return notice{}, false
+	case "mission", "permission", "question", "plan":
 	}
-	return notice{}, false
+	d, _ := m.Apply(e)
+	if e.Type.EndsMission() {
+		delete(w.missions, e.Mission)
+		return m.end(e.Type, d)
+	}
+	if !strings.HasSuffix(string(e.Type), ".asked") {
+		m.called = m.called && len(m.Asks) > 0
+		return notice{}, false
+	}
+	if m.called || d.By != "" { // a policy answers in the same moment: it waits for nobody
+		return notice{}, false
+	}
+	m.called = true
+	return notice{"Centurion needs you", text.Dots(asks(e.Type, d), m.Goal), true}, true
 }
 
-func (w *watcher) end(e centurion.Event, title string, urgent bool) (notice, bool) {
-	goal := w.missions[e.Mission].goal
-	delete(w.missions, e.Mission)
-	d, cost, took := view.Read(e), "", ""
+// end is the notice of the end of a run. A pause and a cancelling call nobody: they are a limit that the person set, or their own doing.
+func (m *mission) end(how centurion.EventType, d view.Fact) (notice, bool) {
+	title, cost, took := "", "", ""
+	switch {
+	case how == centurion.EventMissionCompleted:
+		title = "Mission done"
+		if centurion.MissionCompleted.Word(d.Evidence, d.Profile) != string(centurion.MissionCompleted) {
+			title += ", not verified"
+		}
+	case how == centurion.EventMissionFailed:
+		title = "Mission failed"
+	case how == centurion.EventMissionBlocked && !m.called: // else they have been told what it waits for
+		title = "Mission blocked"
+	}
 	if d.Cost > 0 {
 		cost = text.USD(d.Cost)
 	}
 	if d.DurationMS > 0 {
 		took = text.Span(d.Duration())
 	}
-	return notice{title, text.Dots(d.Reason, goal, cost, took), urgent}, true
+	return notice{title, text.Dots(d.Reason, m.Goal, cost, took), how != centurion.EventMissionCompleted}, title != ""
 }
 
 // asks says what waits, without its details: a command or a question may hold what does not belong on a lock screen.
-func asks(e centurion.Event) string {
-	switch e.Type {
+func asks(typ centurion.EventType, d view.Fact) string {
+	switch typ {
 	case centurion.EventPermissionAsked:
-		if p := view.Read(e).Permission; p != "" {
-			return "permission for " + p
+		if d.Permission != "" {
+			return "permission for " + d.Permission
 		}
 		return "a permission"
 	case centurion.EventPlanAsked:

@@ -46,8 +46,10 @@ func sequence(events []centurion.Event, end error) iter.Seq2[centurion.Event, er
 
 func TestWatch(t *testing.T) {
 	started := event(centurion.EventMissionStarted, `{"goal":"mend it"}`)
-	asked := event(centurion.EventPermissionAsked, `{"permission":"bash","patterns":["echo secret"]}`)
-	replied := event(centurion.EventPermissionReplied, `{}`)
+	askedAs := func(id string) centurion.Event {
+		return event(centurion.EventPermissionAsked, `{"id":"`+id+`","permission":"bash","patterns":["echo secret"]}`)
+	}
+	asked, replied := askedAs("a"), event(centurion.EventPermissionReplied, `{"id":"a"}`)
 	tests := []struct {
 		name   string
 		events []centurion.Event
@@ -60,17 +62,17 @@ func TestWatch(t *testing.T) {
 			[]string{"Mission failed|the key is wrong · mend it|true"}},
 		{"blocked", []centurion.Event{event(centurion.EventMissionBlocked, `{"reason":"no progress"}`)}, []string{"Mission blocked|no progress|true"}},
 		{"paused and cancelled", []centurion.Event{event(centurion.EventMissionPaused, `{}`), event(centurion.EventMissionCancelled, `{}`)}, nil},
-		{"several asks at once", []centurion.Event{started, asked, asked, asked, replied, asked}, []string{"Centurion needs you|permission for bash · mend it|true"}},
+		{"several asks at once", []centurion.Event{started, asked, askedAs("b"), askedAs("c"), replied, askedAs("d")}, []string{"Centurion needs you|permission for bash · mend it|true"}},
 		{"asked, answered, asked again", []centurion.Event{asked, replied, asked},
 			[]string{"Centurion needs you|permission for bash|true", "Centurion needs you|permission for bash|true"}},
 		{"answered by a policy at once", []centurion.Event{event(centurion.EventPermissionAsked, `{"permission":"bash","by":"policy"}`), replied, asked},
 			[]string{"Centurion needs you|permission for bash|true"}},
-		{"an answer that nobody asked for", []centurion.Event{replied, asked, asked}, []string{"Centurion needs you|permission for bash|true"}},
+		{"an answer that nobody asked for", []centurion.Event{replied, asked, askedAs("b")}, []string{"Centurion needs you|permission for bash|true"}},
 		{"a question and a plan", []centurion.Event{event(centurion.EventQuestionAsked, `{"question":"which?"}`), event(centurion.EventQuestionAnswered, `null`),
 			event(centurion.EventPlanAsked, `[]`)}, []string{"Centurion needs you|a question|true", "Centurion needs you|a plan waits for your approval|true"}},
 		{"a question that a policy answers", []centurion.Event{event(centurion.EventQuestionAsked, `{"by":"policy"}`), event(centurion.EventQuestionAnswered, `{}`)}, nil},
-		{"questions at once, answered one by one", []centurion.Event{event(centurion.EventQuestionAsked, `{}`), event(centurion.EventQuestionAsked, `{}`),
-			event(centurion.EventQuestionAnswered, `{}`), event(centurion.EventQuestionAsked, `{}`)}, []string{"Centurion needs you|a question|true"}},
+		{"questions at once, answered one by one", []centurion.Event{event(centurion.EventQuestionAsked, `{"id":"a"}`), event(centurion.EventQuestionAsked, `{"id":"b"}`),
+			event(centurion.EventQuestionAnswered, `{"id":"a"}`), event(centurion.EventQuestionAsked, `{"id":"c"}`)}, []string{"Centurion needs you|a question|true"}},
 		{"asked, then blocked by it", []centurion.Event{asked, event(centurion.EventMissionBlocked, `{}`)}, []string{"Centurion needs you|permission for bash|true"}},
 		{"resumed after that", []centurion.Event{asked, event(centurion.EventMissionBlocked, `{}`), event(centurion.EventMissionResumed, `{}`), asked},
 			[]string{"Centurion needs you|permission for bash|true", "Centurion needs you|permission for bash|true"}},

@@ -313,14 +313,7 @@ func (l *laner) task(e centurion.Event) {
 
 // move brings a lane to the state that a task has taken.
 func (l *laner) move(ln *lane, e centurion.Event, d view.Fact, attempt int) {
-	status := d.TaskStatus()
-	if status == "" {
-		status = map[centurion.EventType]centurion.TaskStatus{centurion.EventTaskQueued: centurion.TaskQueued,
-			centurion.EventTaskStarted: centurion.TaskRunning, centurion.EventTaskVerifying: centurion.TaskVerifying,
-			centurion.EventTaskWaiting: centurion.TaskWaiting, centurion.EventTaskCompleted: centurion.TaskCompleted,
-			centurion.EventTaskFailed: centurion.TaskFailed, centurion.EventTaskCancelled: centurion.TaskCancelled,
-			centurion.EventTaskBlocked: centurion.TaskBlocked}[e.Type]
-	}
+	status := view.StatusAfter(e, d, "")
 	was := ln.doing
 	ln.over = status.Ended() && status != centurion.TaskBlocked
 	why := d.Reason

@@ -28,7 +28,7 @@ func (s *story) ask(e centurion.Event, p view.Fact) []fact {
 	a := s.asked[key]
 	delete(s.asked, key)
 	if a == nil { // a policy's answer, or an ask from before what is shown: the answer repeats what was asked
-		a = s.board.newAsk(e, p)
+		a = s.board.NewAsk(e, p)
 	}
 	f := answered(a, p)
 	if f.who != "" {
@@ -102,8 +102,8 @@ func askedFacts(a *Ask, who string) []fact {
 		return append(planFacts(a), f)
 	case "question":
 		f.text = "asks: " + text.EscapeWords(cmp.Or(a.Text, a.Title))
-		if len(a.Options) > 0 {
-			f.text += " (" + text.EscapeWords(strings.Join(a.Options, ", ")) + ")"
+		if len(a.Choices()) > 0 {
+			f.text += " (" + text.EscapeWords(strings.Join(a.Choices(), ", ")) + ")"
 		}
 		f.detail = fmt.Sprintf("answer with: centurion answer %s TEXT", text.Escape(a.ID))
 	default:

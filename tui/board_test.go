@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/event/toast"
 	"centurion/text"
 )
 
@@ -44,8 +45,8 @@ func TestBoardTaskStates(t *testing.T) {
 	step(centurion.EventTaskFailed, data{"error": data{"kind": "verify", "message": "red"}}, centurion.TaskFailed)
 	step(centurion.EventTaskCompleted, data{}, centurion.TaskFailed) // an ended task stays as it ended
 	step(centurion.EventTaskDelivered, data{"status": "failed"}, centurion.TaskFailed)
-	if task := s.board().Tasks[0]; task.Reason != "red" || task.Attempt != 2 || task.Age(s.now.Add(time.Hour)) != 6*time.Second {
-		t.Errorf("it ended with %q, attempt %d, after %v", task.Reason, task.Attempt, task.Age(s.now.Add(time.Hour)))
+	if task := s.board().Tasks[0]; why(task) != "red" || task.Attempt != 2 || toast.Age(task.Task, s.now.Add(time.Hour)) != 6*time.Second {
+		t.Errorf("it ended with %q, attempt %d, after %v", why(task), task.Attempt, toast.Age(task.Task, s.now.Add(time.Hour)))
 	}
 }
 
@@ -76,7 +77,7 @@ func TestBoardAsks(t *testing.T) {
 		at(centurion.EventQuestionAsked, "ses_2", "", event.AskData{ID: "que_1", Text: "Which?", Options: []string{"a", "b"}}).
 		at(centurion.EventPermissionAsked, "ses_1", "", event.AskData{ID: "per_1", Permission: "bash", Patterns: []string{"ls -l"}})
 	b := s.board()
-	if len(b.Asks) != 2 || b.Asks[0].Patterns[0] != "ls -l" || len(b.Asks[1].Options) != 2 {
+	if len(b.Asks) != 2 || b.Asks[0].Patterns[0] != "ls -l" || len(b.Asks[1].Choices()) != 2 {
 		t.Fatalf("open asks: %+v", b.Asks)
 	}
 	b = s.at(centurion.EventPermissionReplied, "ses_1", "", event.AskData{ID: "per_1", Answer: "once"}).board()

@@ -11,7 +11,7 @@ import (
 )
 
 func (s *story) check(e centurion.Event, p view.Fact) []fact {
-	f := fact{who: cmp.Or(s.who(e), text.Clean(p.Item)), agent: s.board.agentOf(e.Session, e.Task), detail: text.Clean(p.Command)}
+	f := fact{who: cmp.Or(s.who(e), text.Clean(p.Item)), agent: s.board.AgentOf(e.Session, e.Task), detail: text.Clean(p.Command)}
 	switch e.Type {
 	case centurion.EventVerifyPassed:
 		f.mark, f.tone, f.text = "✓", good, "check passed"

@@ -10,6 +10,8 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/event/toast"
+	"centurion/event/view"
 	"centurion/text"
 )
 
@@ -117,7 +119,7 @@ func TestBoardKnows(t *testing.T) {
 	}
 	// Another attempt begins its clock anew.
 	s.wait(time.Minute).at(centurion.EventTaskQueued, "", "tsk_T1", data{"status": "queued"}).wait(time.Minute).at(centurion.EventTaskStarted, "ses_T1", "tsk_T1", data{"attempt": 2})
-	if age := s.board().Tasks[0].Age(s.now.Add(time.Second)); age != time.Second {
+	if age := toast.Age(s.board().Tasks[0].Task, s.now.Add(time.Second)); age != time.Second {
 		t.Errorf("the second attempt is %s old", age)
 	}
 	// A mission that ended without figures has those of its messages.
@@ -130,7 +132,7 @@ func TestBoardKnows(t *testing.T) {
 	for range 10 {
 		s.at(centurion.EventDelta, "ses_T1", "tsk_T1", event.DeltaData{Field: "text", Delta: strings.Repeat("ü", 100)})
 	}
-	if doing := s.board().Tasks[0].Doing; len(doing) > maxPartial || strings.Trim(doing, "ü") != "" {
+	if doing := s.board().Tasks[0].Doing; len(doing) > 400 || strings.Trim(doing, "ü") != "" {
 		t.Errorf("%d bytes: %q", len(doing), doing)
 	}
 	s.at(centurion.EventDelta, "ses_T1", "tsk_T1", event.DeltaData{Field: "text", Delta: "new", Gap: true})
@@ -143,7 +145,8 @@ func TestBoardKnows(t *testing.T) {
 	if b = s.board(); len(b.Asks) != 1 || b.Asks[0].ID != "per_1" {
 		t.Errorf("%+v", b.Asks)
 	}
-	for want, task := range map[string]*Task{"T2": {ID: "tsk_12345", Item: "T2"}, "w7": {ID: "tsk_12345", name: "w7", Item: "T2"}, "#2345": {ID: "tsk_12345"}, "#a": {ID: "a"}} {
+	for want, task := range map[string]*Task{"T2": {Task: centurion.Task{ID: "tsk_12345", Item: "T2"}},
+		"w7": {Task: centurion.Task{ID: "tsk_12345", Item: "T2"}, Short: "w7"}, "#2345": {Task: centurion.Task{ID: "tsk_12345"}}, "#a": {Task: centurion.Task{ID: "a"}}} {
 		if got := task.Name(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -263,7 +266,7 @@ func TestAskedBy(t *testing.T) {
 // A long ask is read to its end before it can be allowed, line by line and back.
 func TestDialogIsReadToItsEnd(t *testing.T) {
 	t.Parallel()
-	d := &dialog{ask: &Ask{Type: "permission", Permission: "bash", Patterns: []string{strings.Repeat("line\n", 9) + "the end"}}, since: curtain}
+	d := &dialog{ask: &Ask{Fact: view.Fact{Type: "permission", Permission: "bash", Patterns: []string{strings.Repeat("line\n", 9) + "the end"}}}, since: curtain}
 	now := curtain.Add(time.Second)
 	shown := func() string { return strings.Join(d.lines(theme{}, 60, 8), "\n") }
 	if got := shown(); !strings.Contains(got, "lines 1–5 of 10  ↑ ↓") {

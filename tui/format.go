@@ -15,18 +15,18 @@ func bar(done, total, w int) (full, empty string) {
 	return strings.Repeat("█", n), strings.Repeat("░", w-n)
 }
 
-// words spells an error's kind for people: rate_limit is "rate limit".
-func words(kind string) string {
-	if kind == "gate" {
-		return "a rate limit that another session met"
-	}
-	return strings.ReplaceAll(kind, "_", " ")
-}
-
 // withHint is a message with the next step.
 func withHint(said, hint string) string {
 	if hint == "" {
 		return text.Clean(said)
 	}
 	return text.Clean(said) + " (" + text.Clean(hint) + ")"
+}
+
+// why is what a task waits for, or why it ended as it did.
+func why(t *Task) string {
+	if t.Reason == "" && t.Error != nil {
+		return withHint(t.Error.Message, t.Error.Hint)
+	}
+	return t.Reason
 }

@@ -62,7 +62,7 @@ func (f frame) header(w int) []string {
 	}
 	state := string(b.Status)
 	switch {
-	case b.needsYou():
+	case b.NeedsYou():
 		state = needsYou
 	case state == "":
 		state = "starting"
@@ -99,7 +99,7 @@ func (f frame) header(w int) []string {
 // headFacts paints the state in its own colour when that is not simply running.
 func (f frame) headFacts(facts, state string) string {
 	c := missionTone(f.board.Status)
-	if f.board.needsYou() {
+	if f.board.NeedsYou() {
 		c = warn
 	}
 	before, after, ok := strings.Cut(facts, state)
@@ -163,7 +163,7 @@ type row struct {
 
 func (f frame) commander() row {
 	c := f.board.Commander
-	agent := f.board.agentOf(c.Session, "")
+	agent := f.board.AgentOf(f.board.Session, "")
 	if agent == "" {
 		agent = "commander"
 	}
@@ -173,15 +173,15 @@ func (f frame) commander() row {
 }
 
 func (f frame) task(t *Task) row {
-	r := row{name: t.Name(), agent: t.Agent, title: t.Title, doing: t.Doing, loud: dim, age: text.Span(t.Age(f.now))}
+	r := row{name: t.Name(), agent: t.Agent, title: t.Title, doing: t.Doing, loud: dim, age: text.Span(toast.Age(t.Task, f.now))}
 	r.mark, r.tone = taskMark(t.Status)
 	if r.tone == plain {
 		r.tone = roleTone(t.Agent)
 	}
-	if t.Status == centurion.TaskWaiting && t.Reason != "" {
-		r.doing, r.loud = "waits: "+t.Reason, warn
+	if t.Status == centurion.TaskWaiting && why(t) != "" {
+		r.doing, r.loud = "waits: "+why(t), warn
 	}
-	if r.doing == "" && toast.IsNew(t.noun(), f.now) {
+	if r.doing == "" && toast.IsNew(t.Task, f.now) {
 		r.doing, r.loud = "← NEW", good
 	}
 	f.retry(&r, t.Retry)
@@ -263,7 +263,7 @@ func (r row) line(t theme, c layout, w int) string {
 func (f frame) footer(w int) []string {
 	b, t := f.board, f.theme
 	var out []string
-	if line := slots(b.list()); line != "" {
+	if line := slots(toast.Of(b)); line != "" {
 		out = append(out, t.paint(dim, text.Fit("  "+line, w)))
 	}
 	if total := b.Todo.Total(); total > 0 {

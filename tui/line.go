@@ -75,7 +75,7 @@ func (m *live) wrote(err error) tea.Cmd {
 
 // hears notices that what was written is in the Commander's history: from then on it stands above the frame.
 func (m *live) hears(e centurion.Event) {
-	if e.Type == centurion.EventMessageCreated && e.Session == m.story.board.Commander.Session && view.Read(e).Origin == string(centurion.OriginPerson) {
+	if e.Type == centurion.EventMessageCreated && e.Session == m.story.board.Session && view.Read(e).Origin == string(centurion.OriginPerson) {
 		m.unread = false
 	}
 }
@@ -91,11 +91,11 @@ func (m *live) prompt(w int) []string {
 	case m.o.Writer == nil:
 		return nil
 	case l == nil && m.unread:
-		return []string{t.paint(dim, text.Fit("  sent; "+m.story.board.owner()+" reads it after what it is at", w))}
+		return []string{t.paint(dim, text.Fit("  sent; "+m.story.board.Owner()+" reads it after what it is at", w))}
 	case l == nil:
-		return []string{t.paint(dim, text.Fit("  "+text.Dots("[m] write to "+m.story.board.owner(), m.escHint()), w))}
+		return []string{t.paint(dim, text.Fit("  "+text.Dots("[m] write to "+m.story.board.Owner(), m.escHint()), w))}
 	}
-	hint := t.paint(dim, text.Fit("  enter sends it to "+m.story.board.owner()+" · esc drops it", w))
+	hint := t.paint(dim, text.Fit("  enter sends it to "+m.story.board.Owner()+" · esc drops it", w))
 	switch {
 	case l.sent:
 		hint = t.paint(dim, "  sending…")

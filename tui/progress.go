@@ -14,26 +14,6 @@ import (
 	"centurion/text"
 )
 
-// list is what the board's tasks are in the consolidated list.
-func (b *Board) list() toast.List {
-	l := toast.List{Slots: b.Slots, PerAgent: b.PerAgent}
-	for _, a := range b.Asks {
-		if l.Asking == nil {
-			l.Asking = map[string]bool{}
-		}
-		l.Asking[a.Task] = true
-	}
-	for _, t := range b.Tasks {
-		l.Tasks = append(l.Tasks, t.noun())
-	}
-	return l
-}
-
-func (t *Task) noun() centurion.Task {
-	return centurion.Task{ID: t.ID, Agent: t.Agent, Title: t.Title, Item: t.Item, Session: t.Session, Status: t.Status, Created: centurion.Time{Time: t.Queued},
-		Started: centurion.Time{Time: t.Started}, Ended: centurion.Time{Time: t.Ended}}
-}
-
 // toastFact is a notice in passing as a line.
 func toastFact(e centurion.Event) fact {
 	d, _ := event.Decode[toast.Toast](e) // of another form: an empty line says so little as nothing
@@ -72,7 +52,7 @@ func Progress(w io.Writer, all []progress.Snapshot, o ShowOptions) error {
 	p.line(p.theme.paint(dim, fmt.Sprintf("%4s  %7s  %7s  %7s  %8s  %7s", "STEP", "TODO", "RUNNING", "TOKENS", "COST", "ELAPSED")))
 	for _, s := range all {
 		done := "-"
-		if total := s.Todo.Open + s.Todo.Running + s.Todo.Done + s.Todo.Blocked; total > 0 {
+		if total := s.Todo.Total(); total > 0 {
 			done = fmt.Sprintf("%d/%d", s.Todo.Done, total)
 		}
 		p.line(fmt.Sprintf("%4d  %7s  %7d  %7s  %8s  %7s", s.Step, done, s.Running, text.Tokens(s.Tokens.Total()),

@@ -10,7 +10,7 @@ import (
 
 // choose moves between the choices of a question, and reports whether the key was meant for that.
 func (d *dialog) choose(name string) bool {
-	n := len(d.ask.Options)
+	n := len(d.ask.Choices())
 	if n == 0 || len(d.input.text) > 0 || name != "up" && name != "down" {
 		return false
 	}
@@ -33,14 +33,14 @@ func (d *dialog) questionKey(name, text string) (action, string) {
 		d.input.key(name, text)
 		return nothing, ""
 	}
-	s := orchestrator.Chosen(d.ask.Options, string(d.input.text))
-	if err := orchestrator.NoChoice(d.ask.Options, s); err != nil {
+	s := orchestrator.Chosen(d.ask.Choices(), string(d.input.text))
+	if err := orchestrator.NoChoice(d.ask.Choices(), s); err != nil {
 		d.err, d.input = err.Error()+": type one of their numbers, or your own words", input{}
 		return nothing, ""
 	}
 	switch {
 	case s == "" && d.choice > 0:
-		return answer, d.ask.Options[d.choice-1]
+		return answer, d.ask.Choices()[d.choice-1]
 	case s == "":
 		return nothing, ""
 	}
@@ -59,7 +59,7 @@ func (d *dialog) question(t theme, w int) (title string, body, keys []string) {
 		body = append(body, text.Wrap(l, w)...)
 	}
 	d.lead = len(body)
-	for i, o := range a.Options {
+	for i, o := range a.Choices() {
 		mark, c := " ", plain
 		if i+1 == d.choice && len(d.input.text) == 0 {
 			mark, c = "›", strong
@@ -69,7 +69,7 @@ func (d *dialog) question(t theme, w int) (title string, body, keys []string) {
 		}
 	}
 	hint := "enter sends it · esc: no answer"
-	if len(a.Options) > 0 {
+	if len(a.Choices()) > 0 {
 		hint = "↑ ↓, a number or your own words; enter sends it · esc: no answer"
 	}
 	return title, body, []string{"› " + d.input.line(w-3), t.paint(dim, text.Fit(hint, w))}

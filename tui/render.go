@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/event"
+	"centurion/event/toast"
+	"centurion/event/view"
 	"centurion/text"
 )
 
@@ -141,10 +144,10 @@ func summary(b *Board, t theme) []string {
 	}
 	end := b.End
 	if end == nil {
-		end = &End{}
+		end = &view.Fact{}
 	}
 	u := b.Usage()
-	took := b.Elapsed(b.last)
+	took := b.Elapsed(b.Last)
 	word := b.Status.Word(end.Evidence, end.Profile)
 	tone := missionTone(b.Status)
 	if word != string(b.Status) {
@@ -193,7 +196,7 @@ func tokenText(u centurion.Usage) string {
 	return s
 }
 
-func todoText(t Todo) string {
+func todoText(t event.TodoCounts) string {
 	if t.Total() == 0 {
 		return ""
 	}
@@ -208,7 +211,7 @@ func todoText(t Todo) string {
 }
 
 // proofText says how many items are shown to be done, and which of them by a review alone.
-func proofText(b *Board, e *End) string {
+func proofText(b *Board, e *view.Fact) string {
 	if e.Verified == 0 && e.Unverified == 0 {
 		if b.Status == centurion.MissionCompleted {
 			if e.Profile == "assistant" && e.Evidence == centurion.EvidenceNone {
@@ -221,7 +224,7 @@ func proofText(b *Board, e *End) string {
 	return provenWords(e)
 }
 
-func provenWords(e *End) string {
+func provenWords(e *view.Fact) string {
 	words := []string{fmt.Sprintf("%d verified", e.Verified)}
 	alone := len(e.Reviewed) // without those below, whose check is in doubt
 	for id := range e.Reviewed {
@@ -257,7 +260,7 @@ func provenWords(e *End) string {
 func taskText(tasks map[string]int, b *Board) string {
 	if len(tasks) == 0 {
 		tasks = map[string]int{}
-		l := b.list()
+		l := toast.Of(b)
 		for _, s := range append([]centurion.TaskStatus{centurion.StatusContinued}, centurion.TaskStatuses...) {
 			if n := len(l.In(s)); n > 0 {
 				tasks[string(s)] = n

@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/event/toast"
+	"centurion/event/view"
 	"centurion/text"
 )
 
@@ -176,7 +177,7 @@ func (p *page) task(t centurion.Task, mark string, o ShowOptions) {
 		after = append(after, text.Clean(t.Reason))
 	}
 	if t.Error != nil && t.Status.Ended() {
-		after = append(after, words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
+		after = append(after, view.Words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
 	}
 	if t.Status.Ended() {
 		after = append(after, text.Cost(t.Usage))
@@ -362,7 +363,7 @@ func (p *page) mission(m *centurion.Mission, o ShowOptions) {
 	p.field("run", text.Dots(level, text.Span(time.Duration(m.ElapsedMS)*time.Millisecond), centurion.Count(m.Rounds, "round")))
 	p.field("usage", text.Dots(tokenText(m.Usage), text.Cost(m.Usage)))
 	if m.Verified+m.Unverified > 0 {
-		p.field("items", provenWords(&End{Verified: m.Verified, Unverified: m.Unverified, Unproven: text.CleanLines(strings.Join(m.Unproven, "\n")),
+		p.field("items", provenWords(&view.Fact{Verified: m.Verified, Unverified: m.Unverified, Unproven: text.CleanLines(strings.Join(m.Unproven, "\n")),
 			Flaky: text.CleanLines(strings.Join(m.Flaky, "\n")), Reviewed: m.Reviewed}))
 	}
 	if m.Status == centurion.MissionCompleted {
@@ -407,7 +408,7 @@ func (p *page) taskWhole(t *centurion.Task, o ShowOptions) {
 	p.field("landed", landedWords(t))
 	p.aside(t.Aside)
 	if t.Error != nil {
-		p.field("error", words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
+		p.field("error", view.Words(string(t.Error.Kind))+": "+withHint(t.Error.Message, t.Error.Hint))
 	}
 	for _, l := range text.CleanLines(t.Result) {
 		for _, l := range text.Wrap(l, o.Width-2) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/event/view"
 	"centurion/text"
 )
 
@@ -88,7 +89,7 @@ func (p *page) tool(part centurion.Part, o ShowOptions) {
 		st = &centurion.ToolState{Status: centurion.ToolPending}
 	}
 	f := fact{mark: "·", tone: dim, agent: "", who: text.Clean(part.Tool),
-		text: cmp.Or(text.Clean(st.Title), toolSubject(part.Tool, st.Input)), foot: string(st.Status)}
+		text: cmp.Or(text.Clean(st.Title), view.ToolSubject(part.Tool, st.Input)), foot: string(st.Status)}
 	out, failed := st.Result()
 	f.body = text.CleanLines(out)
 	if !o.Full {

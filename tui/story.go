@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/event/toast"
 	"centurion/event/view"
 	"centurion/text"
 )
@@ -51,11 +52,10 @@ func (s *story) apply(e centurion.Event) []fact {
 	if e.Type == centurion.EventToast { // it follows from facts that the board has already
 		return []fact{toastFact(e)}
 	}
-	if !s.board.takes(e) {
+	p, ours := s.board.Apply(e)
+	if !ours {
 		return nil
 	}
-	p := view.Read(e)
-	s.board.apply(e, p)
 	var facts []fact
 	switch kind, _, _ := strings.Cut(string(e.Type), "."); kind {
 	case "mission", "budget":
@@ -191,7 +191,7 @@ func (s *story) todo() []fact {
 }
 
 func (s *story) task(e centurion.Event, p view.Fact) []fact {
-	t := s.board.tasks[cmp.Or(e.Task, p.ID)]
+	t := s.board.Task(cmp.Or(e.Task, p.ID))
 	if t == nil {
 		return nil
 	}
@@ -201,7 +201,7 @@ func (s *story) task(e centurion.Event, p view.Fact) []fact {
 	case centurion.EventTaskQueued:
 		f.text, f.detail, f.quiet = "queued", t.Title, true
 	case centurion.EventTaskWaiting:
-		f.text, f.detail, f.quiet = "waits", t.Reason, true
+		f.text, f.detail, f.quiet = "waits", why(t), true
 	case centurion.EventTaskStarted:
 		f.mark, f.text, f.detail = "▸", "started", t.Title
 		if t.Attempt > 1 {
@@ -210,7 +210,7 @@ func (s *story) task(e centurion.Event, p view.Fact) []fact {
 	case centurion.EventTaskVerifying:
 		f.text, f.detail, f.quiet = "being checked", t.Title, true
 	case centurion.EventTaskRetrying:
-		f.mark, f.tone, f.text, f.detail = "↻", warn, "tries again", t.Reason
+		f.mark, f.tone, f.text, f.detail = "↻", warn, "tries again", why(t)
 		if p.WaitMS > 0 {
 			f.text += " in " + text.Took(p.Wait())
 		}
@@ -232,7 +232,7 @@ func (s *story) taskEnd(f *fact, t *Task, p view.Fact) {
 		centurion.TaskCancelled: "cancelled", centurion.TaskBlocked: "blocked"}[t.Status]
 	age := ""
 	if !t.Started.IsZero() {
-		age = " " + text.Span(t.Age(t.Ended))
+		age = " " + text.Span(toast.Age(t.Task, t.Ended.Time))
 	}
 	files := ""
 	if len(t.Files) > 0 {
@@ -242,7 +242,7 @@ func (s *story) taskEnd(f *fact, t *Task, p view.Fact) {
 	if t.Usage != (centurion.Usage{}) {
 		cost = text.Cost(t.Usage)
 	}
-	f.foot = text.Dots(verb+age, cost, files, t.Reason)
+	f.foot = text.Dots(verb+age, cost, files, why(t))
 }
 
 // depth is how many workers stand above the one with this address: 0/3 was started by the Commander, 0/3/1 by 0/3.
@@ -265,8 +265,8 @@ var shownTools = [...]string{"write", "edit", "bash"}
 
 func (s *story) session(e centurion.Event, p view.Fact) []fact {
 	b := s.board
-	root := e.Session != "" && e.Session == b.Commander.Session
-	agent := cmp.Or(b.agentOf(e.Session, e.Task), "commander")
+	root := e.Session != "" && e.Session == b.Session
+	agent := cmp.Or(b.AgentOf(e.Session, e.Task), "commander")
 	switch e.Type {
 	case centurion.EventMessageUpdated, centurion.EventPartUpdated:
 		if lines := text.CleanLines(p.Text); root && s.isNew(e, p, lines) {
@@ -274,7 +274,7 @@ func (s *story) session(e centurion.Event, p view.Fact) []fact {
 		}
 	case centurion.EventMessageCreated:
 		if t := text.Clean(p.Text); p.Origin == string(centurion.OriginPerson) && t != "" {
-			if root && !s.began && b.isGoal(t) { // it is what the mission began with
+			if root && !s.began && b.IsGoal(t) { // it is what the mission began with
 				s.began = true
 				return nil
 			}
@@ -286,7 +286,7 @@ func (s *story) session(e centurion.Event, p view.Fact) []fact {
 		}
 	case centurion.EventToolCompleted:
 		if root && slices.Contains(shownTools[:], p.Tool) {
-			f := fact{mark: "·", tone: dim, detail: toolLine(p)}
+			f := fact{mark: "·", tone: dim, detail: view.ToolLine(p)}
 			if msg := text.Clean(p.Error.Message); msg != "" {
 				f.mark, f.tone, f.detail = "✗", bad, f.detail+": "+msg
 			}
@@ -311,7 +311,7 @@ func (s *story) session(e centurion.Event, p view.Fact) []fact {
 	case centurion.EventProviderRetry:
 		d := p.Wait()
 		return []fact{{mark: "↻", tone: warn, agent: agent, who: s.who(e), quiet: true,
-			text: "waits " + text.Took(d) + " for the model", detail: text.Dots(words(text.Clean(p.Reason)), text.Clean(p.Error.Message))}}
+			text: "waits " + text.Took(d) + " for the model", detail: text.Dots(view.Words(text.Clean(p.Reason)), text.Clean(p.Error.Message))}}
 	}
 	return nil
 }
@@ -333,8 +333,8 @@ func (s *story) isNew(e centurion.Event, p view.Fact, lines []string) bool {
 func (s *story) who(e centurion.Event) string { return s.name(e.Session, e.Task) }
 
 func (s *story) name(session, task string) string {
-	agent := s.board.agentOf(session, task)
-	if t := s.board.tasks[task]; t != nil {
+	agent := s.board.AgentOf(session, task)
+	if t := s.board.Task(task); t != nil {
 		return strings.TrimSpace(agent + " " + t.Name())
 	}
 	return agent

@@ -4,6 +4,15 @@ import (
 	"slices"
 
 	"centurion/event"
+	"centurion/event/view"
+)
+
+// A view shows what the events of its mission tell.
+type (
+	Board = view.Board
+	Task  = view.Task
+	Ask   = view.Ask
+	Retry = view.Retry
 )
 
 // Item is one item of a plan. No status means open; done and cancelled items hold nobody up.

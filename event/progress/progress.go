@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/event/view"
 )
 
 // Snapshot is how far a session was after a step: an answer of the model with the tool calls that it asked for. Tokens and
@@ -27,8 +28,7 @@ type Snapshot struct {
 // Tracker takes the events of one mission. The zero Tracker is ready; it is not safe for concurrent use.
 type Tracker struct {
 	sessions map[string]*session
-	tasks    map[string]centurion.TaskStatus
-	todo     event.TodoCounts
+	board    view.Board    // its plan and its tasks
 	begun    time.Time     // of this run; zero while nobody works on the mission
 	earlier  time.Duration // of the runs before
 	last     time.Time
@@ -61,9 +61,7 @@ func (t *Tracker) Apply(e centurion.Event) {
 	case centurion.EventSessionCreated:
 		t.session(e.Session)
 	case centurion.EventTodoUpdated:
-		if d, err := event.Decode[event.TodoData](e); err == nil {
-			t.todo = d.TodoCounts
-		}
+		t.board.Apply(e)
 	case centurion.EventMessageUpdated:
 		t.answer(e)
 	case centurion.EventToolCompleted:
@@ -79,7 +77,7 @@ func (t *Tracker) Apply(e centurion.Event) {
 		t.stop(e.Time.Time)
 	}
 	if e.Type == centurion.EventMissionCompleted || e.Type == centurion.EventMissionCancelled {
-		t.sessions, t.tasks = nil, nil // its sessions have ended; the others of these ends may be resumed
+		t.sessions, t.board = nil, view.Board{Todo: t.board.Todo} // its sessions have ended; the others of these ends may be resumed
 	}
 }
 
@@ -109,10 +107,7 @@ func (t *Tracker) task(e centurion.Event) {
 	if err != nil || !slices.Contains(centurion.TaskStatuses, d.Status) {
 		return
 	}
-	if t.tasks == nil {
-		t.tasks = map[string]centurion.TaskStatus{}
-	}
-	t.tasks[e.Task] = d.Status
+	t.board.Apply(e)
 	if d.Session != "" && d.Parent != "" {
 		t.session(d.Session).parent = d.Parent
 	}
@@ -161,17 +156,10 @@ func (t *Tracker) result(e centurion.Event) {
 }
 
 func (t *Tracker) snapshot(s *session, at centurion.Time) Snapshot {
-	running := 0
-	for _, status := range t.tasks {
-		switch status {
-		case centurion.TaskRunning, centurion.TaskVerifying, centurion.TaskMerging:
-			running++
-		}
-	}
 	elapsed := t.earlier
 	if !t.begun.IsZero() {
 		elapsed += max(0, at.Sub(t.begun))
 	}
-	return Snapshot{Step: s.steps, Time: at, Todo: t.todo, Running: running, Tokens: s.usage.Tokens, Cost: s.usage.USD,
+	return Snapshot{Step: s.steps, Time: at, Todo: t.board.Todo, Running: len(t.board.Active()), Tokens: s.usage.Tokens, Cost: s.usage.USD,
 		Unpriced: s.usage.Unpriced, ElapsedMS: elapsed.Milliseconds()}
 }

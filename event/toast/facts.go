@@ -14,20 +14,16 @@ import (
 )
 
 // see returns the toast that a fact about the mission itself, its model or its person calls for.
-func (m *mission) see(e centurion.Event) (Toast, bool) {
+func (m *mission) see(e centurion.Event, d view.Fact) (Toast, bool) {
 	switch e.Type {
 	case centurion.EventMissionStarted, centurion.EventMissionResumed:
-		d := view.Read(e)
-		m.goal, m.session = cmp.Or(clean(d.Goal), m.goal), cmp.Or(e.Session, m.session)
-		m.asks, m.called, m.waits = 0, false, time.Time{}
+		m.called, m.waits = false, time.Time{}
 		name := "mission_started"
 		if e.Type == centurion.EventMissionResumed {
 			name = "mission_resumed"
 		}
-		return preset(name).Toast("goal", m.goal), true
+		return preset(name).Toast("goal", m.goal()), true
 	case centurion.EventMissionUpdated:
-		d := view.Read(e)
-		m.goal = cmp.Or(m.goal, clean(d.Goal))
 		if d.Countdown == nil || *d.Countdown <= 0 {
 			return Toast{}, false
 		}
@@ -36,23 +32,24 @@ func (m *mission) see(e centurion.Event) (Toast, bool) {
 		return t, true
 	case centurion.EventMissionCompleted, centurion.EventMissionFailed, centurion.EventMissionPaused,
 		centurion.EventMissionBlocked, centurion.EventMissionCancelled:
-		return m.end(e), true
+		return m.end(e, d), true
 	case centurion.EventPermissionAsked, centurion.EventQuestionAsked, centurion.EventPlanAsked:
-		return m.asked(e)
+		return m.asked(e, d)
 	case centurion.EventPermissionReplied, centurion.EventQuestionAnswered, centurion.EventPlanAnswered:
-		m.asks = max(0, m.asks-1)
-		m.called = m.called && m.asks > 0
+		m.called = m.called && len(m.board.Asks) > 0
 	case centurion.EventBudgetExceeded:
-		return budget(e), true
+		return budget(d), true
 	case centurion.EventProviderRetry, centurion.EventTaskRetrying:
-		return m.retry(e)
+		return m.retry(e, d)
 	}
 	return Toast{}, false
 }
 
-func (m *mission) end(e centurion.Event) Toast {
-	d := view.Read(e)
-	m.asks, m.called = 0, false
+// goal is the mission's, in one line.
+func (m *mission) goal() string { return clean(m.board.Goal) }
+
+func (m *mission) end(e centurion.Event, d view.Fact) Toast {
+	m.called = false
 	_, how, _ := strings.Cut(string(e.Type), ".")
 	if e.Type == centurion.EventMissionCompleted {
 		how = "complete"
@@ -66,14 +63,12 @@ func (m *mission) end(e centurion.Event) Toast {
 		tasks = centurion.Count(n, "task") + " completed"
 	}
 	account := text.Dots(tasks, text.Span(text.Millis(d.DurationMS)), cost)
-	return preset("mission_"+how).Toast("goal", m.goal, "reason", clean(d.Reason), "account", account)
+	return preset("mission_"+how).Toast("goal", m.goal(), "reason", clean(d.Reason), "account", account)
 }
 
 // asked tells once that something waits, however much does. What a policy answers in the same moment waits for nobody. What
 // is asked for in detail is not repeated: a command or a question may hold what does not belong on every screen.
-func (m *mission) asked(e centurion.Event) (Toast, bool) {
-	d := view.Read(e)
-	m.asks++
+func (m *mission) asked(e centurion.Event, d view.Fact) (Toast, bool) {
 	if d.By != "" || m.called {
 		return Toast{}, false
 	}
@@ -85,23 +80,21 @@ func (m *mission) asked(e centurion.Event) (Toast, bool) {
 	case e.Type == centurion.EventPermissionAsked:
 		what = strings.TrimSuffix("Something waits for your permission: "+clean(d.Permission), ": ")
 	}
-	return preset("needs_you").Toast("what", what, "goal", m.goal), true
+	return preset("needs_you").Toast("what", what, "goal", m.goal()), true
 }
 
-func budget(e centurion.Event) Toast {
-	d := view.Read(e)
+func budget(d view.Fact) Toast {
 	return preset("budget").Toast("limit", clean(strings.ReplaceAll(d.Limit, "_", " ")), "spent", text.Limit(d.Limit, d.Spent), "max", text.Limit(d.Limit, d.Max))
 }
 
 // retry tells that the model is waited for. While that is known it is not told again: one rate limit holds up every session
 // of a mission.
-func (m *mission) retry(e centurion.Event) (Toast, bool) {
-	d := view.Read(e) // an attempt that begins anew has its reason under the same name, and no wait
-	if d.WaitMS <= 0 {
+func (m *mission) retry(e centurion.Event, d view.Fact) (Toast, bool) {
+	if d.WaitMS <= 0 { // an attempt that begins anew has its reason under the same name, and no wait
 		if e.Type != centurion.EventTaskRetrying {
 			return Toast{}, false
 		}
-		t, _ := m.board.Task(e.Task)
+		t := m.board.Task(e.Task)
 		return preset("task_retried").Toast("title", clean(t.Title), "attempt", strconv.Itoa(max(1, t.Attempt)), "reason", clean(d.Reason)), true
 	}
 	wait := time.Duration(d.WaitMS) * time.Millisecond
@@ -115,35 +108,40 @@ func (m *mission) retry(e centurion.Event) (Toast, bool) {
 }
 
 // task takes a fact about a task into the list and notes what is to be told of it.
-func (m *mission) task(e centurion.Event) {
-	before, known := m.board.Task(e.Task)
-	m.board.Apply(e)
-	t, ok := m.board.Task(e.Task)
-	if !ok {
-		return
+func (m *mission) task(e centurion.Event) (d view.Fact) {
+	var before centurion.TaskStatus
+	known := m.board.Task(e.Task)
+	if known != nil {
+		before = known.Status
 	}
-	f := m.family(cmp.Or(t.Parent, m.session))
-	if !slices.Contains(f.batch, t.ID) && (!t.Status.Ended() || !before.Status.Ended()) {
+	d, _ = m.board.Apply(e)
+	t := m.board.Task(e.Task)
+	if t == nil {
+		return d
+	}
+	f := m.family(cmp.Or(t.Parent, m.board.Session))
+	if !slices.Contains(f.batch, t.ID) && (!t.Status.Ended() || !before.Ended()) {
 		f.batch = append(f.batch, t.ID)
 	}
 	switch {
-	case t.Status.Ended() && !before.Status.Ended():
+	case t.Status.Ended() && !before.Ended():
 		f.ended = append(f.ended, t.ID)
-	case !known || e.Type == centurion.EventTaskStarted:
+	case known == nil || e.Type == centurion.EventTaskStarted:
 		f.started = true
 	default:
-		return
+		return d
 	}
 	f.after = e.Seq
 	if f.opened.IsZero() {
 		f.opened = e.Time
 	}
+	return d
 }
 
 // tell makes one notice of what happened to a family's tasks since the last one.
 func (m *mission) tell(id string, f *family, now centurion.Time) Notice {
 	n := Notice{Time: now, After: f.after, Mission: id, Session: f.parent}
-	list := m.board.List()
+	list := Of(&m.board)
 	f.ended = slices.DeleteFunc(f.ended, m.lives) // one was blocked, and goes on
 	switch {
 	case len(f.ended) == 0:
@@ -162,8 +160,7 @@ func (m *mission) tell(id string, f *family, now centurion.Time) Notice {
 
 // lives reports whether a task has not ended.
 func (m *mission) lives(id string) bool {
-	t, _ := m.board.Task(id)
-	return !t.Status.Ended()
+	return !m.board.Task(id).Status.Ended()
 }
 
 // endings tells how tasks ended, and what is left: the whole list if others started in the same moment.
@@ -230,7 +227,7 @@ func (m *mission) summary(f *family) Toast {
 func (m *mission) tasks(ids []string) []centurion.Task {
 	all := make([]centurion.Task, len(ids))
 	for i, id := range ids {
-		all[i], _ = m.board.Task(id)
+		all[i] = m.board.Task(id).Task
 	}
 	return all
 }

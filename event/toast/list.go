@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/event/view"
 	"centurion/text"
 )
 
@@ -27,6 +28,18 @@ type List struct {
 	Slots    int              // workers at once; 0 means DefaultSlots
 	PerAgent int              // workers of one agent at once; 0 means DefaultPerAgent
 	Asking   map[string]bool  // tasks with an open question to the person, by id: they wait, whatever state they are recorded in
+}
+
+// Of is the list of a mission as its events tell of it.
+func Of(b *view.Board) List {
+	l := List{Slots: b.Slots, PerAgent: b.PerAgent, Asking: map[string]bool{}}
+	for _, a := range b.Asks {
+		l.Asking[a.Task] = b.NeedsYou() // nobody waits for the answer once the mission has stopped
+	}
+	for _, t := range b.Tasks {
+		l.Tasks = append(l.Tasks, t.Task)
+	}
+	return l
 }
 
 // Group is the tasks of a list that are in like states.

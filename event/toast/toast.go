@@ -8,10 +8,12 @@ package toast
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"centurion"
 	"centurion/event"
+	"centurion/event/view"
 	"centurion/text"
 )
 
@@ -48,11 +50,8 @@ type Deriver struct {
 
 // mission is what is remembered of one that has not ended.
 type mission struct {
-	goal     string
-	session  string // the Commander's
-	board    Board
+	board    view.Board
 	families []*family // in the order of their first tasks
-	asks     int       // open
 	called   bool      // the person was told that something waits, and it still does
 	waits    time.Time // until then it is known that the model is waited for
 }
@@ -121,6 +120,7 @@ func (d *Deriver) Apply(e centurion.Event) []Notice {
 	if e.Type == centurion.EventDelta || e.Type == centurion.EventToast || e.Mission == "" {
 		return nil
 	}
+	kind, _, _ := strings.Cut(string(e.Type), ".")
 	out := d.Flush(e.Time.Time)
 	m := d.missions[e.Mission]
 	if m == nil {
@@ -133,8 +133,12 @@ func (d *Deriver) Apply(e centurion.Event) []Notice {
 		}
 		d.missions[e.Mission] = m
 	}
-	if aboutTask(e.Type) {
-		m.task(e)
+	var p view.Fact
+	switch kind {
+	case "task":
+		p = m.task(e)
+	case "mission", "budget", "provider", "permission", "question", "plan":
+		p, _ = m.board.Apply(e)
 	}
 	if e.Type.EndsMission() { // what is left of its tasks is told before its end
 		for _, f := range m.families {
@@ -143,8 +147,8 @@ func (d *Deriver) Apply(e centurion.Event) []Notice {
 			}
 		}
 	}
-	if t, ok := m.see(e); ok {
-		out = append(out, d.keep(Notice{Toast: t, Time: e.Time, After: e.Seq, Mission: e.Mission, Session: cmp.Or(m.session, e.Session)}))
+	if t, ok := m.see(e, p); ok {
+		out = append(out, d.keep(Notice{Toast: t, Time: e.Time, After: e.Seq, Mission: e.Mission, Session: cmp.Or(m.board.Session, e.Session)}))
 	}
 	if e.Type == centurion.EventMissionCompleted || e.Type == centurion.EventMissionCancelled {
 		delete(d.missions, e.Mission)

@@ -13,6 +13,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/event/view"
 	"centurion/text"
 )
 
@@ -197,7 +198,7 @@ func TestFacts(t *testing.T) {
 		"question":                             {start().fact(centurion.EventQuestionAsked, `{"text":"secret?"}`), told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\n"},
 		"plan":                                 {start().fact(centurion.EventPlanAsked, `{}`), told + "Centurion needs you|A plan waits for your approval⏎Mend it|warning|10000\n"},
 		"a policy answers":                     {start().fact(centurion.EventPermissionAsked, `{"by":"policy"}`).fact(centurion.EventPermissionReplied, `{"by":"policy"}`), told},
-		"several asks": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionAnswered, `{}`).fact(centurion.EventQuestionAsked, `{}`),
+		"several asks": {start().fact(centurion.EventQuestionAsked, `{"id":"a"}`).fact(centurion.EventQuestionAsked, `{"id":"b"}`).fact(centurion.EventQuestionAnswered, `{"id":"a"}`).fact(centurion.EventQuestionAsked, `{"id":"c"}`),
 			told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\n"},
 		"asked again": {start().fact(centurion.EventQuestionAsked, `{}`).fact(centurion.EventQuestionAnswered, `{}`).fact(centurion.EventPlanAsked, `{}`),
 			told + "Centurion needs you|A question waits for your answer⏎Mend it|warning|10000\nCenturion needs you|A plan waits for your approval⏎Mend it|warning|10000\n"},
@@ -316,11 +317,11 @@ func TestBoardForgetsAsks(t *testing.T) {
 		s := (&script{}).queued("a").started("a").fact(test.ask, test.data)
 		s.events[len(s.events)-1].Task = "tsk_a"
 		s.fact(test.then, test.data)
-		var b Board
+		var b view.Board
 		for _, e := range s.events {
 			b.Apply(e)
 		}
-		if got := b.List().Head(); !strings.HasPrefix(got, test.want) {
+		if got := Of(&b).Head(); !strings.HasPrefix(got, test.want) {
 			t.Errorf("%s, %s: %s", test.ask, test.data, got)
 		}
 	}
@@ -382,16 +383,16 @@ func TestKept(t *testing.T) {
 
 // What has been told of a task stays true, whatever an older attempt says later.
 func TestBoardKeepsEnds(t *testing.T) {
-	var b Board
+	var b view.Board
 	s := (&script{}).queued("a").started("a").ended("a", centurion.TaskCompleted).started("a").ended("a", centurion.TaskFailed)
 	s.queued("b").ended("b", centurion.TaskBlocked).task(centurion.EventTaskUpdated, "b", centurion.TaskQueued)
 	for _, e := range s.events {
 		b.Apply(e)
 	}
-	if a, _ := b.Task("tsk_a"); a.Status != centurion.TaskCompleted {
+	if a := b.Task("tsk_a"); a.Status != centurion.TaskCompleted {
 		t.Errorf("a is %s", a.Status)
 	}
-	if x, ok := b.Task("tsk_b"); !ok || x.Status != centurion.TaskQueued || !x.Ended.IsZero() {
+	if x := b.Task("tsk_b"); x == nil || x.Status != centurion.TaskQueued || !x.Ended.IsZero() {
 		t.Errorf("b is %+v", x)
 	}
 }
@@ -494,16 +495,19 @@ func TestBoardAskingAndContinued(t *testing.T) {
 	s.events[len(s.events)-1].Task = "tsk_a"
 	s.ended("b", centurion.TaskBlocked, `,"item":"T4"`)
 	s.task(centurion.EventTaskQueued, "c", centurion.TaskQueued, `,"item":"T4"`)
-	var b Board
+	var b view.Board
 	for _, e := range s.events {
 		b.Apply(e)
 	}
-	if got := b.List().Text(noon); !strings.HasPrefix(got, "Running (0): [0/2]\n") || !strings.Contains(got, "Waiting (1):\n◦ Write a") {
+	if got := Of(&b).Text(noon); !strings.HasPrefix(got, "Running (0): [0/2]\n") || !strings.Contains(got, "Waiting (1):\n◦ Write a") {
 		t.Error(got)
+	}
+	if all := s.toasts(); !strings.Contains(all[len(all)-1].Message, "\nRunning (0): [0/2]\n") {
+		t.Errorf("a notice counts it as running: %+v", all)
 	}
 	s.fact(centurion.EventPermissionReplied, `{"id":"per_1","type":"permission","answer":"once"}`)
 	b.Apply(s.events[len(s.events)-1])
-	if got := b.List().Head(); got != "Running (1): [0/2]" {
+	if got := Of(&b).Head(); got != "Running (1): [0/2]" {
 		t.Error(got)
 	}
 }

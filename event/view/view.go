@@ -1,5 +1,6 @@
-// Package view is how the readers of the journal see it: every fact is decoded here, into one type, whoever shows it. It owns what of
-// a fact's data is read and how forgivingly. It folds, tells and stores nothing.
+// Package view is how the readers of the journal see it: every fact is decoded into one type ([Fact]), and what follows from a mission's
+// facts into one state ([Board]), whoever shows it. It owns what of a fact is read, how forgivingly, and what it changes. It tells and
+// stores nothing.
 package view
 
 import (

@@ -1,27 +1,27 @@
-package tui
+package view
 
 import (
 	"cmp"
 	"encoding/json"
 	"strings"
 
-	"centurion/event/view"
 	"centurion/text"
 )
 
-// toolLine says in one line what a tool call does: the tool and its title, or, before it has one, the argument that
+// ToolLine says in one line what a tool call does: the tool and its title, or, before it has one, the argument that
 // tells most.
-func toolLine(p view.Fact) string {
+func ToolLine(p Fact) string {
 	if p.Tool == "" {
 		return ""
 	}
-	return strings.TrimSpace(text.Clean(p.Tool) + " " + cmp.Or(text.Clean(p.Title), toolSubject(p.Tool, p.Input)))
+	return strings.TrimSpace(text.Clean(p.Tool) + " " + cmp.Or(text.Clean(p.Title), ToolSubject(p.Tool, p.Input)))
 }
 
 // subjects are the arguments of tools that say what a call is about, best first.
 var subjects = [...]string{"command", "file_path", "filePath", "path", "pattern", "description", "title", "item", "task_id", "task", "summary"}
 
-func toolSubject(tool string, input json.RawMessage) string {
+// ToolSubject is the argument of a tool call that says most of what it is about.
+func ToolSubject(tool string, input json.RawMessage) string {
 	var args map[string]any
 	if json.Unmarshal(input, &args) != nil {
 		return ""
@@ -35,6 +35,14 @@ func toolSubject(tool string, input json.RawMessage) string {
 		}
 	}
 	return ""
+}
+
+// Words spells an error's kind for people: rate_limit is "rate limit".
+func Words(kind string) string {
+	if kind == "gate" {
+		return "a rate limit that another session met"
+	}
+	return strings.ReplaceAll(kind, "_", " ")
 }
 
 // set stores a cleaned text if there is one.

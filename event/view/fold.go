@@ -1,4 +1,4 @@
-package tui
+package view
 
 import (
 	"cmp"
@@ -7,30 +7,28 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/event/view"
+	"centurion/event"
 	"centurion/text"
 )
 
-// Apply takes the next event. Events of other missions are passed over once the board has one.
-func (b *Board) Apply(e centurion.Event) {
-	if b.takes(e) {
-		b.apply(e, view.Read(e))
-	}
-}
-
-// takes reports whether the event belongs to this board.
-func (b *Board) takes(e centurion.Event) bool {
+// Apply takes the next event and returns what it tells. Events of other missions are passed over once the board has one: then ours is false.
+func (b *Board) Apply(e centurion.Event) (p Fact, ours bool) {
 	id := text.Clean(e.Mission)
 	b.ID = cmp.Or(b.ID, id)
-	return id == "" || id == b.ID
+	if id != "" && id != b.ID {
+		return Fact{}, false
+	}
+	p = Read(e)
+	b.apply(e, p)
+	return p, true
 }
 
-func (b *Board) apply(e centurion.Event, p view.Fact) {
+func (b *Board) apply(e centurion.Event, p Fact) {
 	if b.tasks == nil {
 		b.tasks, b.sessions, b.agents = map[string]*Task{}, map[string]*Worker{}, map[string]string{}
 	}
 	if !e.Time.IsZero() {
-		b.last = e.Time.Time
+		b.Last = e.Time.Time
 	}
 	if e.Type != centurion.EventMissionUpdated && e.Type != centurion.EventMessageQueued {
 		b.Countdown = time.Time{} // something happens again
@@ -39,7 +37,7 @@ func (b *Board) apply(e centurion.Event, p view.Fact) {
 	case "mission", "budget":
 		b.applyMission(e, p)
 	case "todo":
-		b.Todo = Todo{p.Open, p.Running, p.Done, p.Cancelled, p.Blocked}
+		b.Todo = event.TodoCounts{Open: p.Open, Running: p.Running, Done: p.Done, Cancelled: p.Cancelled, Blocked: p.Blocked}
 	case "task":
 		b.applyTask(e, p)
 	case "session", "message", "tool", "provider":
@@ -54,7 +52,7 @@ func (b *Board) apply(e centurion.Event, p view.Fact) {
 }
 
 // applyMerge follows where the work of the mission stands.
-func (b *Board) applyMerge(e centurion.Event, p view.Fact) {
+func (b *Board) applyMerge(e centurion.Event, p Fact) {
 	switch e.Type {
 	case centurion.EventMergeDone:
 		b.Unmerged = !p.Person
@@ -63,7 +61,7 @@ func (b *Board) applyMerge(e centurion.Event, p view.Fact) {
 	}
 }
 
-func (b *Board) applyMission(e centurion.Event, p view.Fact) {
+func (b *Board) applyMission(e centurion.Event, p Fact) {
 	set(&b.Goal, p.Goal)
 	set(&b.Directory, p.Directory)
 	set(&b.Branch, p.Branch)
@@ -86,8 +84,9 @@ func (b *Board) applyMission(e centurion.Event, p view.Fact) {
 		}
 		b.Status = centurion.MissionStatus(cmp.Or(p.Status, string(centurion.MissionRunning)))
 		b.Ended, b.End, b.Reason = time.Time{}, nil, ""
+		b.Asks = slices.DeleteFunc(b.Asks, func(a *Ask) bool { return a.Type != "question" }) // these are asked anew
 		if e.Session != "" {
-			b.Commander.Session = e.Session
+			b.Session = e.Session
 			b.sessions[e.Session] = &b.Commander
 		}
 	case centurion.EventMissionUpdated:
@@ -107,35 +106,36 @@ func (b *Board) applyMission(e centurion.Event, p view.Fact) {
 	}
 }
 
-func (b *Board) end(e centurion.Event, p view.Fact) {
+func (b *Board) end(e centurion.Event, p Fact) {
 	_, status, _ := strings.Cut(string(e.Type), ".")
 	b.Status = centurion.MissionStatus(status)
 	b.Reason = cmp.Or(text.Clean(p.Reason), b.Reason)
 	b.Ended = e.Time.Time
 	b.Countdown = time.Time{}
-	b.End = &End{Usage: p.Usage, Duration: p.Duration(), Tasks: p.Tasks, Verified: p.Verified,
-		Unverified: p.Unverified, Unproven: text.CleanLines(strings.Join(p.Unproven, "\n")), Flaky: text.CleanLines(strings.Join(p.Flaky, "\n")),
-		Reviewed: p.Reviewed, Evidence: p.Evidence, Profile: p.Profile, Reason: b.Reason, Summary: strings.Join(text.CleanLines(p.Summary), "\n")}
 	if p.Usage == (centurion.Usage{}) {
-		b.End.Usage = b.counted
+		p.Usage = b.counted
 	}
+	p.Unproven, p.Flaky = text.CleanLines(strings.Join(p.Unproven, "\n")), text.CleanLines(strings.Join(p.Flaky, "\n"))
+	p.Reason, p.Summary = b.Reason, strings.Join(text.CleanLines(p.Summary), "\n")
+	b.End = &p
 }
 
-func (b *Board) applyTask(e centurion.Event, p view.Fact) {
+func (b *Board) applyTask(e centurion.Event, p Fact) {
 	id := cmp.Or(e.Task, p.ID)
 	if id == "" {
 		return
 	}
 	t := b.tasks[id]
 	if t == nil {
-		t = &Task{ID: id, Queued: e.Time.Time, Status: centurion.TaskQueued}
+		t = &Task{Task: centurion.Task{ID: id, Mission: e.Mission, Status: centurion.TaskQueued, Created: e.Time}}
 		b.tasks[id] = t
 		b.Tasks = append(b.Tasks, t)
 	}
 	set(&t.Agent, p.Agent)
 	set(&t.Title, p.Title)
 	set(&t.Item, p.Item)
-	set(&t.name, p.Name)
+	set(&t.Parent, p.Parent)
+	set(&t.Short, p.Name)
 	setIf(&t.Attempt, p.Attempt)
 	if len(p.Files) > 0 {
 		t.Files = nil
@@ -149,8 +149,8 @@ func (b *Board) applyTask(e centurion.Event, p view.Fact) {
 	b.moveTask(t, e, p)
 }
 
-// taskStatus is the state that an event puts a task into: the one it names, else the one its type stands for.
-func taskStatus(e centurion.Event, p view.Fact, now centurion.TaskStatus) centurion.TaskStatus {
+// StatusAfter is the state that an event puts a task into: the one it names, else the one its type stands for.
+func StatusAfter(e centurion.Event, p Fact, now centurion.TaskStatus) centurion.TaskStatus {
 	_, last, _ := strings.Cut(string(e.Type), ".")
 	for _, s := range []string{p.Status, last} {
 		if st := centurion.TaskStatus(s); slices.Contains(centurion.TaskStatuses, st) {
@@ -163,28 +163,30 @@ func taskStatus(e centurion.Event, p view.Fact, now centurion.TaskStatus) centur
 	return now
 }
 
-func (b *Board) moveTask(t *Task, e centurion.Event, p view.Fact) {
-	status := taskStatus(e, p, t.Status)
-	if e.Type == centurion.EventTaskDelivered || t.Status.Ended() && status.Ended() {
+func (b *Board) moveTask(t *Task, e centurion.Event, p Fact) {
+	status := StatusAfter(e, p, t.Status)
+	if e.Type == centurion.EventTaskDelivered || t.Status.Ended() && !t.Status.CanBecome(status) {
 		return
 	}
 	before := t.Status
-	t.Status = status
-	t.Reason = cmp.Or(text.Clean(p.Reason), withHint(p.Error.Message, p.Error.Hint))
-	if s := cmp.Or(p.Session, e.Session); s != "" && s != t.Session && s != b.Commander.Session {
+	t.Status, t.Reason, t.Error = status, text.Clean(p.Reason), p.TaskError()
+	if s := cmp.Or(p.Session, e.Session); s != "" && s != t.Session && s != b.Session {
 		b.bind(t, s)
+	}
+	if !status.Ended() {
+		t.Ended = centurion.Time{}
 	}
 	switch {
 	case status.Ended():
-		t.Ended, t.Retry = e.Time.Time, nil
+		t.Ended, t.Retry = e.Time, nil
 		if p.Result != "" {
 			t.Said = strings.Join(text.CleanLines(p.Result), "\n")
 		}
 	case e.Type == centurion.EventTaskRetrying && p.WaitMS > 0:
-		t.Retry = &Retry{Attempt: p.Attempt, Reason: words(t.Reason), Until: e.Time.Add(p.Wait())}
+		t.Retry = &Retry{Attempt: p.Attempt, Reason: Words(cmp.Or(t.Reason, text.Clean(p.Error.Message))), Until: e.Time.Add(p.Wait())}
 		t.Doing = ""
 	case status == centurion.TaskRunning && (t.Started.IsZero() || before == centurion.TaskQueued):
-		t.Started, t.Ended, t.Retry, t.Doing = e.Time.Time, time.Time{}, nil, ""
+		t.Started, t.Retry, t.Doing = e.Time, nil, ""
 	}
 }
 
@@ -207,16 +209,16 @@ func (b *Board) workerOf(e centurion.Event) *Worker {
 		b.bind(t, e.Session)
 		return &t.Worker
 	}
-	w := &Worker{Session: e.Session}
-	if e.Task == "" && (b.Commander.Session == "" || b.Commander.Session == e.Session) {
-		b.Commander.Session = e.Session
+	w := &Worker{}
+	if e.Task == "" && (b.Session == "" || b.Session == e.Session) {
+		b.Session = e.Session
 		w = &b.Commander
 	}
 	b.sessions[e.Session] = w
 	return w
 }
 
-func (b *Board) applySession(e centurion.Event, p view.Fact) {
+func (b *Board) applySession(e centurion.Event, p Fact) {
 	if e.Session == "" {
 		return
 	}
@@ -227,7 +229,7 @@ func (b *Board) applySession(e centurion.Event, p view.Fact) {
 	set(&w.Address, p.Address)
 	switch e.Type {
 	case centurion.EventProviderRetry:
-		w.Retry = &Retry{Attempt: p.Attempt, Reason: cmp.Or(words(text.Clean(p.Reason)), text.Clean(p.Error.Message)),
+		w.Retry = &Retry{Attempt: p.Attempt, Reason: cmp.Or(Words(text.Clean(p.Reason)), text.Clean(p.Error.Message)),
 			Until: e.Time.Add(p.Wait())}
 		return
 	case centurion.EventSessionModel:
@@ -235,7 +237,7 @@ func (b *Board) applySession(e centurion.Event, p view.Fact) {
 	case centurion.EventSessionAborted:
 		w.Doing, w.partial = "stopped: "+text.Clean(p.Reason), ""
 	case centurion.EventToolStarted, centurion.EventToolCompleted:
-		if s := toolLine(p); s != "" {
+		if s := ToolLine(p); s != "" {
 			w.Doing = s
 		}
 		w.partial = ""
@@ -252,7 +254,7 @@ func (b *Board) applySession(e centurion.Event, p view.Fact) {
 	w.Retry = nil
 }
 
-func (b *Board) applyMessage(e centurion.Event, p view.Fact, w *Worker) {
+func (b *Board) applyMessage(e centurion.Event, p Fact, w *Worker) {
 	if lines := text.CleanLines(p.Text); len(lines) > 0 && p.Type != string(centurion.PartReasoning) {
 		w.Said = strings.Join(lines, "\n")
 		w.Doing = text.Clean(lines[len(lines)-1])
@@ -270,7 +272,7 @@ func (b *Board) applyMessage(e centurion.Event, p view.Fact, w *Worker) {
 const maxPartial = 400
 
 // stream takes a piece of text. Of reasoning, too, the newest line is what the worker does now.
-func (w *Worker) stream(p view.Fact) {
+func (w *Worker) stream(p Fact) {
 	if p.Gap || p.Field == "progress" {
 		w.partial = ""
 	}
@@ -286,7 +288,7 @@ func (w *Worker) stream(p view.Fact) {
 	}
 }
 
-func (b *Board) applyVerify(e centurion.Event, p view.Fact) {
+func (b *Board) applyVerify(e centurion.Event, p Fact) {
 	t := b.tasks[e.Task]
 	if t == nil {
 		return
@@ -301,7 +303,7 @@ func (b *Board) applyVerify(e centurion.Event, p view.Fact) {
 	}
 }
 
-func (b *Board) applyAsk(e centurion.Event, p view.Fact) {
+func (b *Board) applyAsk(e centurion.Event, p Fact) {
 	kind, what, _ := strings.Cut(string(e.Type), ".")
 	same := func(a *Ask) bool {
 		return a.Type == kind && (p.ID != "" && a.ID == p.ID || p.ID == "" && a.Session == e.Session)
@@ -316,7 +318,7 @@ func (b *Board) applyAsk(e centurion.Event, p view.Fact) {
 	if p.By != "" { // answered in the same moment by a policy: it waits for nobody
 		return
 	}
-	a := b.newAsk(e, p)
+	a := b.NewAsk(e, p)
 	if i >= 0 {
 		b.Asks[i] = a
 		return
@@ -324,11 +326,9 @@ func (b *Board) applyAsk(e centurion.Event, p view.Fact) {
 	b.Asks = append(b.Asks, a)
 }
 
-// newAsk is the ask that an event tells of.
-func (b *Board) newAsk(e centurion.Event, p view.Fact) *Ask {
-	kind, _, _ := strings.Cut(string(e.Type), ".")
-	return &Ask{ID: p.ID, Type: kind, Session: e.Session, Task: e.Task, Agent: cmp.Or(text.Clean(p.Agent), b.agentOf(e.Session, e.Task)),
-		Address: p.Address, Line: p.Line, Permission: p.Permission, Patterns: p.Patterns, Always: p.Always, Title: p.Title, Text: p.Text, Options: p.Choices(),
-		Items: p.Items, CostLow: p.CostLow, CostHigh: p.CostHigh, Metadata: p.Metadata, Created: e.Time.Time,
-		Deadline: p.Deadline.Time}
+// NewAsk is the ask that an event tells of.
+func (b *Board) NewAsk(e centurion.Event, p Fact) *Ask {
+	p.Type, _, _ = strings.Cut(string(e.Type), ".")
+	p.Session, p.Agent = e.Session, cmp.Or(text.Clean(p.Agent), b.AgentOf(e.Session, e.Task))
+	return &Ask{Fact: p, Task: e.Task, Created: e.Time.Time}
 }
