@@ -30,7 +30,7 @@ func (m *mission) keepsChecks(ctx context.Context, c *conversation, prev, next *
 		return nil, err
 	}
 	begun := func(it todo.Item) bool {
-		return rec.Accepted || prev.Status(it.ID) == todo.Done || slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == it.ID })
+		return rec.Accepted || prev.Status(it.ID) == todo.Done || slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == it.ID && !t.Started.IsZero() })
 	}
 	receipts, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
 	if err != nil {

@@ -75,6 +75,13 @@ func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, no
 	var changed []centurion.Exchange
 	keeps := func(prev, next *todo.Doc) (err error) {
 		if err = m.keepsRunning(prev, next); err == nil {
+			var was []string
+			if prev != nil {
+				was = prev.Dangling()
+			}
+			err = noneLost(was, next)
+		}
+		if err == nil {
 			changed, err = m.keepsChecks(ctx, p.c, prev, next)
 		}
 		return err
@@ -145,6 +152,7 @@ func (m *mission) keepsRunning(_, next *todo.Doc) error {
 // leaves the plan as it was.
 func (m *mission) applyTodo(d *todo.Doc, u tools.TodoUpdate) error {
 	d.AssignIDs()
+	was := d.Dangling()
 	for _, n := range u.Add {
 		if _, err := d.Add(n.Section, todo.Item{ID: n.ID, Title: n.Title, Agent: strings.TrimPrefix(n.Agent, "@"), Mark: todo.Open,
 			After: n.After, Files: n.Files, Verify: n.Verify}); err != nil {
@@ -171,11 +179,26 @@ func (m *mission) applyTodo(d *todo.Doc, u tools.TodoUpdate) error {
 				return err
 			}
 		}
+		if it.After != nil && len(it.After) == 0 {
+			if err := d.ClearAfter(it.ID); err != nil {
+				return err
+			}
+		}
 		if err := d.AddAfter(it.ID, it.After...); err != nil {
 			return err
 		}
 	}
-	return nil
+	return noneLost(was, d)
+}
+
+// noneLost refuses a change after which an item waits for one that does not exist: it would wait for ever.
+func noneLost(was []string, d *todo.Doc) error {
+	lost := slices.DeleteFunc(d.Dangling(), func(s string) bool { return slices.Contains(was, s) })
+	if len(lost) == 0 {
+		return nil
+	}
+	return &centurion.Error{Kind: centurion.KindUsage, Msg: "an item comes after one that does not exist: " + strings.Join(lost, ", "),
+		Hint: "the items are " + d.SomeIDs() + "; name one of them, or leave that `after` out"}
 }
 
 // markOf reads a status as a model writes it.

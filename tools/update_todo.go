@@ -26,7 +26,7 @@ func updateTodoTool() Tool {
 			may("status", oneOf("Its new status", "open", "done", "cancelled", "blocked")),
 			may("title", nonEmpty("Its new title")),
 			may("note", nonEmpty("A line to keep under the item")),
-			may("after", list("Items that it has to wait for too", str("An id"))),
+			may("after", list("Items that it has to wait for too; [] makes it wait for none", str("An id"))),
 		))),
 		may("add", list("New items", object(
 			need("title", nonEmpty("What is to be done, in one line")),
@@ -51,7 +51,7 @@ func runUpdateTodo(ctx context.Context, c *Call, in updateTodoInput) (Result, er
 		return Result{}, usage(op, "give level, content, items or add", "nothing was given to change")
 	}
 	for _, i := range u.Items {
-		if i.Status == "" && i.Title == "" && i.Note == "" && len(i.After) == 0 {
+		if i.Status == "" && i.Title == "" && i.Note == "" && i.After == nil {
 			return Result{}, usage(op, "give status, title, note or after", "nothing was given to change in item %s", i.ID)
 		}
 	}

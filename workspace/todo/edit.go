@@ -72,10 +72,28 @@ func (d *Doc) AddAfter(id string, ids ...string) error {
 	}
 	for _, s := range ids {
 		if d.find(s) == nil || s == id {
-			return usage("%s cannot wait for %s: there is no such other item", id, s)
+			return &centurion.Error{Op: opEdit, Kind: centurion.KindUsage, Msg: fmt.Sprintf("%s cannot wait for %s: there is no such other item", id, s),
+				Hint: "the items are " + d.SomeIDs()}
 		}
 	}
 	return d.insert(d.attrEnd(n), d.attrPrefix(n)+"after: "+strings.Join(ids, ", "))
+}
+
+// ClearAfter makes an item wait for nothing but what the groups around it come after.
+func (d *Doc) ClearAfter(id string) error {
+	n, err := d.target(id)
+	if err != nil {
+		return err
+	}
+	src := slices.Clone(d.src)
+	for _, l := range slices.Backward(d.lines) {
+		text := strings.TrimLeft(l.text, " \t")
+		bullet, gap := bulletOf(text)
+		if key, _, _ := attributeOf(text[len(bullet)+gap:]); l.kind == kindAttr && l.owner == n && key == "after" {
+			src = slices.Delete(src, l.start, l.end)
+		}
+	}
+	return d.reload(src)
 }
 
 // Add appends an item, with its mark (Open if 0) and attributes, to the end of a section in the style of the items
@@ -148,7 +166,7 @@ func (d *Doc) target(id string) (*node, error) {
 		} else if len(d.nodes) == 0 {
 			e.Hint = "the plan has no items"
 		} else {
-			e.Hint = "the items are " + d.someIDs()
+			e.Hint = "the items are " + d.SomeIDs()
 		}
 		return nil, e
 	}
@@ -157,8 +175,8 @@ func (d *Doc) target(id string) (*node, error) {
 		Hint: "give one of them another id in the file"}
 }
 
-// someIDs names up to ten ids.
-func (d *Doc) someIDs() string {
+// SomeIDs names up to ten ids.
+func (d *Doc) SomeIDs() string {
 	var ids []string
 	for _, n := range d.nodes {
 		if n.ID != "" {

@@ -52,6 +52,27 @@ func TestEditsKeepTheRest(t *testing.T) {
 	}
 }
 
+// An item that is cancelled stays so, and holds nobody up, although it comes after one that does not exist; and after: can be taken out.
+func TestLostAfter(t *testing.T) {
+	const plan = "- [-] T1 One\n  - after: T8\n- [ ] T2 Two\n  - after: T1\n  * after: T9, T8\n  - note: after: T9\n"
+	d := parse(t, plan)
+	if got := d.Status("T1"); got != todo.Cancelled {
+		t.Errorf("T1 is %s", got)
+	}
+	if got := strings.Join(d.Dangling(), ", "); got != "T1 after T8, T2 after T9, T2 after T8" {
+		t.Errorf("dangling: %s", got)
+	}
+	if err := d.ClearAfter("T2"); err != nil {
+		t.Fatal(err)
+	}
+	if want := "- [-] T1 One\n  - after: T8\n- [ ] T2 Two\n  - note: after: T9\n"; string(d.Bytes()) != want {
+		t.Errorf("got %q", d.Bytes())
+	}
+	if d := parse(t, strings.Replace(plan, ", T8", "", 1)); len(d.Unmet("T2")) != 1 {
+		t.Errorf("T2 waits for %v", d.Unmet("T2"))
+	}
+}
+
 func add(d *todo.Doc, section string, it todo.Item) error {
 	_, err := d.Add(section, it)
 	return err

@@ -89,6 +89,18 @@ func (d *Doc) Before(id string) []string {
 	return out
 }
 
+// Dangling tells which items come after ids that no item has, as "T2 after T9", in the order of the file.
+func (d *Doc) Dangling() (out []string) {
+	for _, n := range d.nodes {
+		for _, id := range n.After {
+			if d.byID[id] == nil {
+				out = append(out, n.name()+" after "+id)
+			}
+		}
+	}
+	return out
+}
+
 // checkCycles finds the strongly connected parts of what waits for what, with Tarjan's algorithm.
 func (d *Doc) checkCycles() {
 	index := make(map[*node]int, len(d.nodes)) // order of discovery, from 1
@@ -215,7 +227,7 @@ func (d *Doc) settle() {
 		if n.Group && n.Mark != Cancelled {
 			n.state = groupState(n.children)
 		}
-		if d.bad[n] {
+		if d.bad[n] && n.Mark != Cancelled {
 			n.state = Blocked
 		}
 	}
