@@ -345,26 +345,6 @@ func TestWholeReviewed(t *testing.T) {
 	}
 }
 
-// What a person allows always is allowed from then on; what a policy or a limit of time has answered, or once, is not.
-func TestWhatIsAGrant(t *testing.T) {
-	for _, test := range []struct {
-		ask             store.Ask
-		rules, commands int
-	}{
-		{store.Ask{Type: store.AskPermission, Answer: "always", By: "person", Call: "c", Permission: "bash", Always: []string{"ls *"}}, 1, 0},
-		{store.Ask{Type: store.AskPermission, Answer: "always", By: "person", Permission: "bash", Always: []string{"make; rm x"}}, 0, 1},
-		{store.Ask{Type: store.AskPermission, Answer: "always", By: state.ByPolicy, Call: "c", Permission: "bash", Always: []string{"ls *"}}, 0, 0},
-		{store.Ask{Type: store.AskPermission, Answer: "always", By: state.ByTimeout, Permission: "bash", Always: []string{"ls"}}, 0, 0},
-		{store.Ask{Type: store.AskPermission, Answer: "once", By: "person", Call: "c", Permission: "bash", Always: []string{"ls *"}}, 0, 0},
-		{store.Ask{Type: store.AskQuestion, Answer: "always", By: "person", Call: "c", Always: []string{"ls *"}}, 0, 0},
-	} {
-		var g grants
-		if g.add(test.ask); len(g.rules) != test.rules || len(g.commands) != test.commands {
-			t.Errorf("%+v: %+v", test.ask, g)
-		}
-	}
-}
-
 // Work that a host has merged right before it died is not merged again; a review of the mission's own agent's work counts from
 // its last merge on.
 func TestLandedOnce(t *testing.T) {

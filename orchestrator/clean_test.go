@@ -369,7 +369,7 @@ func TestNothingIsKept(t *testing.T) {
 			}
 		}
 		x.mu.Lock()
-		for what, size := range map[string]int{"runs": runs, "asks": len(x.asks), "conversations beside the Commander's": len(x.convs) - 1,
+		for what, size := range map[string]int{"runs": runs, "asks": x.approvals.Pending(), "conversations beside the Commander's": len(x.convs) - 1,
 			"fences": fenced, "claims": len(x.claims.Others("")), "background commands": len(x.background.all),
 			"delegations": len(x.delegations.waiting), "calls": x.root.pulse.Signs(false).Calls - 1, "ended": len(r.host.cleaner.ended)} {
 			if size != 0 {

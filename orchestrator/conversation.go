@@ -14,6 +14,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/approval"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/pulse"
 	"centurion/orchestrator/slots"
@@ -86,7 +87,7 @@ func (m *mission) open(ctx context.Context, id string, t *state.Run) (*conversat
 	call := c.surroundings(rec)
 	c.cfg = session.Config{Store: m.h.cfg.Store, Tools: c.dress(held, rec), Call: call, Host: c,
 		Fence: func(*store.Tx) error { return c.current() }, Publish: m.h.cfg.Publish, Root: m.h.cfg.Workspace.Dir(),
-		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun, Unbegun: m.onlyAsked, Running: c.pulse.Running, Changed: c.changed,
+		MaxSteps: agent.Steps, Temperature: agent.Temperature, Reserve: c.reserve, Calls: c.begun, Unbegun: m.approvals.OnlyAsked, Running: c.pulse.Running, Changed: c.changed,
 		Policy: cmp.Or(m.h.cfg.Policies[agent.Name], m.h.cfg.Policy), EveryEvent: m.h.cfg.EveryEvent,
 		Buffer: m.h.cfg.Buffer, Asked: func() bool { return c.asked.Swap(false) }}
 	if t == nil {
@@ -98,7 +99,7 @@ func (m *mission) open(ctx context.Context, id string, t *state.Run) (*conversat
 	}
 	if err = c.load(ctx, id); err == nil {
 		recall(call.Seen, rec, c.sess)
-		err = c.closeQuestions(ctx, id)
+		err = m.approvals.CloseQuestions(ctx, id, task)
 	}
 	if err != nil {
 		m.park(id, c)
@@ -315,6 +316,30 @@ func (c *conversation) enter() error {
 		return err
 	}
 	return c.running(ctx)
+}
+
+// desk is where the conversation asks a person.
+func (c *conversation) desk() approval.Desk {
+	return approval.Desk{Approvals: c.m.approvals, Caller: approval.Caller{Agent: c.agent.Name, Current: c.current, Rest: c.rest}}
+}
+
+// rest waits for a person. The slot is given back meanwhile, and a check that waits for writers does not wait for this call.
+func (c *conversation) rest(ctx context.Context, why string, wait func() error) error {
+	defer c.live.wait(WaitPerson)()
+	if err := c.leave(ctx, why); err != nil {
+		return err
+	}
+	fenced := ctx.Value(fenceKey{}) != nil && !c.m.iso.Isolated()
+	if fenced {
+		c.m.writers.Release(1)
+	}
+	err := wait()
+	if fenced {
+		if ferr := c.m.writers.Acquire(context.WithoutCancel(ctx), 1); ferr != nil {
+			return ferr
+		}
+	}
+	return errors.Join(err, c.enter())
 }
 
 func (c *conversation) say(ctx context.Context, origin centurion.Origin, text string) error {

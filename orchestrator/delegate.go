@@ -38,7 +38,7 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	}
 	agent, err := d.allowed(ctx, want)
 	if err == nil { // before what may change while a person is asked is looked at
-		err = gate(d).mayStart(ctx, call, agent.Name, want.Description)
+		err = d.c.desk().MayStart(ctx, call, agent.Name, want.Description)
 	}
 	if err != nil {
 		return centurion.Task{}, err

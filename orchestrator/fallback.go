@@ -48,7 +48,10 @@ func (c *conversation) fallBack(ctx context.Context, d recovery.Decision, cause 
 		return err
 	}
 	failed := append(slices.Clone(c.failed), c.m.h.modelName(c))
-	data := event.ModelData{Agent: c.agent.Name, From: c.m.h.modelName(c), To: model.Ref.String(), Kind: d.Kind, Reason: d.Reason, Error: cause.Error()}
+	e := centurion.Event{Type: centurion.EventSessionModel, Mission: c.m.st.ID, Session: c.id(), Data: event.Data(event.ModelData{Agent: c.agent.Name, From: c.m.h.modelName(c), To: model.Ref.String(), Kind: d.Kind, Reason: d.Reason, Error: cause.Error()})}
+	if c.task != nil {
+		e.Task = c.task.ID
+	}
 	err = c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := c.current(); err != nil {
 			return err
@@ -56,7 +59,8 @@ func (c *conversation) fallBack(ctx context.Context, d recovery.Decision, cause 
 		if err := c.sess.PutModel(tx, model.Ref, centurion.Retry{At: centurion.Now(), Failed: failed}); err != nil {
 			return err
 		}
-		return c.tellModel(tx, data)
+		_, err := tx.Append(e)
+		return err
 	})
 	if err != nil {
 		return err
@@ -85,15 +89,6 @@ func (c *conversation) talkTo(m Model) {
 	c.cfg.Model, c.cfg.Ref, c.cfg.Price = asked{c.pulse.Heard(m.Client), &c.live}, m.Ref, m.Price
 	c.cfg.MaxOut, c.cfg.Window = m.MaxOut, m.Context
 	c.cfg.Media, c.cfg.Call.Media = m.Media, m.Media
-}
-
-func (c *conversation) tellModel(tx *store.Tx, d event.ModelData) error {
-	e := centurion.Event{Type: centurion.EventSessionModel, Mission: c.m.st.ID, Session: c.id(), Data: event.Data(d)}
-	if c.task != nil {
-		e.Task = c.task.ID
-	}
-	_, err := tx.Append(e)
-	return err
 }
 
 // errAsk ends a turn that only a person can let go on.

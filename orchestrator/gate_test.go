@@ -480,7 +480,7 @@ func TestOnlyAsked(t *testing.T) {
 		m := r.unbegun(rec.ID)
 		for begun, want := range map[time.Duration]bool{-time.Second: true, time.Second: false} {
 			call := centurion.Part{SessionID: rec.Session, CallID: "call_1", State: &centurion.ToolState{Time: centurion.PartTime{Start: now.Add(begun).UnixMilli()}}}
-			equal(t, "a call that began "+begun.String()+" after the ask has only asked", m.onlyAsked(r.ctx, call), want)
+			equal(t, "a call that began "+begun.String()+" after the ask has only asked", m.approvals.OnlyAsked(r.ctx, call), want)
 		}
 	})
 }

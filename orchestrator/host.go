@@ -18,6 +18,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/agents/instructions"
+	"centurion/orchestrator/approval"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/slots"
@@ -259,6 +260,17 @@ func (h *Host) leave(m *mission) {
 	m.drop(nil)
 	h.taskEnded("") // what was blocked will not be worked on any more
 	close(m.stopped)
+}
+
+// Answer answers an ask: once, always or reject for a permission, run or quit for a plan, a text for a question. The error has
+// centurion.KindNotFound if nothing of that id waits.
+func (h *Host) Answer(ctx context.Context, id, answer string) error {
+	return approval.Answer(ctx, h.cfg.Store, id, answer, func(mission string) *approval.Approvals {
+		if m := h.running(mission); m != nil {
+			return m.approvals
+		}
+		return nil
+	})
 }
 
 // Suspended says why a mission that is being worked on stands still at the moment although the store cannot be told, ""

@@ -13,28 +13,32 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/approval"
 	"centurion/orchestrator/budget"
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
+	"centurion/permission"
 	"centurion/store"
 )
 
 // mission is one running mission. Its loop runs in the goroutine that called Host.Run and owns the root conversation;
 // each task runs in a goroutine of its own. They meet in the store, and wake each other through notify.
 type mission struct {
-	h      *Host
-	st     *state.Mission
-	plan   *plan.Plan
-	root   *conversation
-	iso    *isolation.Checkouts
-	wanted context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
-	drop   context.CancelCauseFunc // ends wanted and everything else
-	tasks  guard.Group
-	slots  *slots.Pool
-	claims claims.Registry
+	h    *Host
+	st   *state.Mission
+	plan *plan.Plan
+	root *conversation
+	iso  *isolation.Checkouts
+	// approvals are what its person allows and answers.
+	approvals *approval.Approvals
+	wanted    context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
+	drop      context.CancelCauseFunc // ends wanted and everything else
+	tasks     guard.Group
+	slots     *slots.Pool
+	claims    claims.Registry
 	// workers is how many sessions run at once; h.mu protects it.
 	workers int
 	// background are the commands that go on beside the sessions.
@@ -55,12 +59,10 @@ type mission struct {
 	mu          sync.Mutex               // protects what follows
 	convs       map[string]*conversation // by session id
 	drivers     map[string]*conversation // who has a session, by its id, from before it is loaded
-	asks        map[string]chan struct{} // by ask id; closed when it is answered
-	always      grants
-	claimedOnce bool              // it was accepted at some time
-	said        string            // the text with which its own agent ended its newest turn; its loop's own
-	claimed     bool              // mission_complete was accepted
-	over        *event.BudgetData // the limit that was reached first
+	claimedOnce bool                     // it was accepted at some time
+	said        string                   // the text with which its own agent ended its newest turn; its loop's own
+	claimed     bool                     // mission_complete was accepted
+	over        *event.BudgetData        // the limit that was reached first
 
 	relaunching sync.Mutex // held while the auditor looks for forgotten tasks; protects what follows
 	unlooked    int        // polls since it last did
@@ -94,10 +96,14 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cast(rec.Options.Profile)), slots: h.slots.Pool(workers, h.perAgentOf(rec)), workers: workers, wanted: wanted, drop: drop,
 		stopped: make(chan struct{}),
 		writers: semaphore.NewWeighted(manyWriters), queue: newMergeQueue(),
-		convs: map[string]*conversation{}, drivers: map[string]*conversation{},
-		asks: map[string]chan struct{}{}}
+		convs: map[string]*conversation{}, drivers: map[string]*conversation{}}
 	m.iso = isolation.New(m.st, h.project, m.mayRun)
 	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo))
+	m.approvals = approval.New(m.st, m.iso, m.plan, approval.Config{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Home: h.cfg.Home, Dir: h.cfg.Workspace.Dir(), Timeout: h.cfg.AskTimeout,
+		Resting: m.resting, Price: func(model string) *centurion.Price {
+			got, _ := h.cfg.Model(model) // one that cannot be had is told when it is used
+			return got.Price
+		}})
 	m.reserves = budget.New(rec, m.atLimit)
 	m.reserves.Open(m.st.ID)
 	return m
@@ -159,7 +165,7 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 	if err := m.plan.MeetPlan(ctx, rec); err != nil {
 		return verdict{}, err
 	}
-	if err := m.restoreGrants(ctx); err != nil {
+	if err := m.approvals.Restore(ctx); err != nil {
 		return verdict{}, err
 	}
 	if err := m.iso.Open(ctx, rec, watch); err != nil {

@@ -354,7 +354,7 @@ func TestShellLeavesSharedFilesAlone(t *testing.T) {
 			"git add .opencode/todo.md":  permission.Allow,
 			"go test ./... > .out/x.txt": permission.Allow,
 		} {
-			if d := c.m.decide("worker", tools.Access{Permission: "bash", Script: script}); d.Action != want {
+			if d := c.m.approvals.Decide("worker", tools.Access{Permission: "bash", Script: script}); d.Action != want {
 				t.Errorf("%s: %v, %s", script, d.Action, d.Reason)
 			}
 		}

@@ -50,7 +50,7 @@ func (l longer) Description() string { return l.Tool.Description() + "\n\n" + l.
 func (c *conversation) surroundings(rec centurion.Session) tools.Call {
 	h, agent := c.m.h, c.agent
 	call := tools.Call{Mission: c.m.st.ID, Agent: agent.Name, Workspace: h.cfg.Workspace, Seen: &tools.Seen{}, Writers: &h.files,
-		Runner: h.cfg.Runner, Mark: h.cfg.Mark, Gate: gate{c}, Web: h.cfg.Web, Await: h.cfg.Await, Asker: asker{c}}
+		Runner: h.cfg.Runner, Mark: h.cfg.Mark, Gate: c.desk(), Web: h.cfg.Web, Await: h.cfg.Await, Asker: c.desk()}
 	if c.task != nil {
 		call.Task = c.task.ID
 	}

@@ -23,7 +23,7 @@ func (m *mission) obstacle(ctx context.Context, r *state.Run) (string, error) {
 		return "the plan cannot be read", nil
 	}
 	if p.Held(rec, r.Agent) {
-		return "the plan waits to be accepted", m.askPlan(ctx, rec, p)
+		return "the plan waits to be accepted", m.approvals.AskPlan(ctx, rec, p)
 	}
 	if r.Item == "" {
 		return "", nil

@@ -129,7 +129,7 @@ func (m *mission) mayCheck(ctx context.Context, command, agent, task string) err
 func (m *mission) mayRun(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
 	a := tools.Access{Permission: "bash", Patterns: []string{command}, Always: []string{command}, Script: command}
 	decide := func() permission.Decision {
-		d := m.decide(agent, a)
+		d := m.approvals.Decide(agent, a)
 		if byDefault := d.Level == "" || d.Level == permission.DefaultLevel; byDefault && d.Action == permission.Allow &&
 			what == acceptance && slices.Contains(rec.Adopted, command) {
 			d.Action, d.Reason = permission.Ask, "it stood in a plan that no mission of this project wrote, and nobody has accepted it"
@@ -150,13 +150,13 @@ func (m *mission) mayRun(ctx context.Context, rec centurion.Mission, command, ag
 	case "allow":
 		return nil
 	case "ask":
-		got, err := m.ask(ctx, ask, func() bool { return decide().Action == permission.Allow })
+		got, err := m.approvals.Await(ctx, ask, func() bool { return decide().Action == permission.Allow })
 		if err == nil && got.Answer != "once" && got.Answer != "always" {
 			return mayNot(what, command, "a person refused it")
 		}
 		return err
 	}
-	if err := m.refuse(ctx, ask); err != nil {
+	if err := m.approvals.Refuse(ctx, ask); err != nil {
 		return err
 	}
 	return mayNot(what, command, d.Reason+"; nobody is there to be asked (--ask deny)")

@@ -63,7 +63,7 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 		return "", err
 	}
 	call := &tools.Call{Session: c.id(), Task: c.task.ID, Message: newest, ID: stuckCall}
-	asked, found, err := m.asked(ctx, call)
+	asked, found, err := m.approvals.Asked(ctx, call)
 	if err != nil {
 		return "", err
 	}
@@ -79,7 +79,7 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 	if t := c.task.Now.Load(); t != nil {
 		title = strings.TrimSpace(t.Item + " " + t.Title)
 	}
-	answer, err := asker{c}.AskPerson(ctx, call,
+	answer, err := c.desk().AskPerson(ctx, call,
 		tools.Question{Text: stuckQuestion(title, c.agent.Name, short, said), Choices: []string{stuckGiveUp, stuckRetry}})
 	if err != nil {
 		return "", err

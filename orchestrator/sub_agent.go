@@ -50,7 +50,7 @@ func (s subAgents) Spawn(ctx context.Context, call *tools.Call, want tools.SubAg
 		want.Model = m.Ref.String()
 	}
 	title := centurion.Clip(strings.Join(strings.Fields(want.Prompt), " "), 60)
-	if err := (gate{c}).mayStart(ctx, call, c.agent.Name, title); err != nil {
+	if err := c.desk().MayStart(ctx, call, c.agent.Name, title); err != nil {
 		return centurion.Task{}, err
 	}
 	return c.m.record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: c.m.st.ID, Parent: c.id(), Call: key,
@@ -135,6 +135,15 @@ func (m *mission) forgiveSubAgent(task string) {
 	if c := m.conversationOf(task); c != nil {
 		c.pulse.Beat()
 	}
+}
+
+// resting reports whether the conversation of a task, for "" the mission's own, waits for nothing but answers and tasks that live.
+func (m *mission) resting(task string, answers int, lives func(string) bool) bool {
+	c := m.root
+	if task != "" {
+		c = m.conversationOf(task)
+	}
+	return c == nil || c.pulse.Resting(answers, lives)
 }
 
 // conversationOf returns the conversation that works on a task, or nil.

@@ -27,7 +27,7 @@ func (m *mission) finish(v verdict) (centurion.Mission, error) {
 	var rec centurion.Mission
 	var question store.Ask
 	if v.asks {
-		question = m.closingQuestion(v.reason)
+		question = m.approvals.ClosingQuestion(v.reason)
 		v.reason = state.OpenQuestions(question, nil)
 	}
 	if v.status != centurion.MissionCompleted {

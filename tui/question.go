@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"centurion/orchestrator"
+	"centurion/orchestrator/approval"
 	"centurion/text"
 )
 
@@ -33,8 +33,8 @@ func (d *dialog) questionKey(name, text string) (action, string) {
 		d.input.key(name, text)
 		return nothing, ""
 	}
-	s := orchestrator.Chosen(d.ask.Choices(), string(d.input.text))
-	if err := orchestrator.NoChoice(d.ask.Choices(), s); err != nil {
+	s := approval.Chosen(d.ask.Choices(), string(d.input.text))
+	if err := approval.NoChoice(d.ask.Choices(), s); err != nil {
 		d.err, d.input = err.Error()+": type one of their numbers, or your own words", input{}
 		return nothing, ""
 	}

@@ -9,7 +9,7 @@ import (
 
 	"centurion"
 	"centurion/event"
-	"centurion/orchestrator"
+	"centurion/orchestrator/approval"
 	"centurion/server"
 	"centurion/store"
 	"centurion/tui"
@@ -38,8 +38,8 @@ func toldAndResumed(mission string) string {
 
 // Choice is what an answer to a question is taken as. A number that none of its choices has is refused.
 func Choice(a store.Ask, answer string) (string, error) {
-	taken := orchestrator.Chosen(a.Options, answer)
-	if err := orchestrator.NoChoice(a.Options, taken); err != nil {
+	taken := approval.Chosen(a.Options, answer)
+	if err := approval.NoChoice(a.Options, taken); err != nil {
 		return "", &centurion.Error{Op: "answer " + a.ID, Kind: centurion.KindUsage, Msg: err.Error(),
 			Hint: "see them with: centurion asks; or answer in words of your own"}
 	}
@@ -48,7 +48,7 @@ func Choice(a store.Ask, answer string) (string, error) {
 
 // stillNeeds says what a blocked mission needs: a question that was answered meanwhile needs nothing but a resume.
 func stillNeeds(m server.Mission, open []store.Ask) string {
-	if before, several := strings.CutSuffix(m.Reason, "("+orchestrator.AsksHint+")"); several {
+	if before, several := strings.CutSuffix(m.Reason, "("+approval.AsksHint+")"); several {
 		return before + "(answered; go on with: centurion resume " + m.ID + ")"
 	}
 	before, rest, asked := strings.Cut(m.Reason, "(centurion answer ")
@@ -63,7 +63,7 @@ func stillNeeds(m server.Mission, open []store.Ask) string {
 func asksFor(m server.Mission, open []store.Ask) bool {
 	return slices.ContainsFunc(open, func(a store.Ask) bool {
 		return a.Mission == m.ID && a.Type == store.AskQuestion &&
-			(strings.Contains(m.Reason, "(centurion answer "+a.ID+" ") || strings.HasSuffix(m.Reason, "("+orchestrator.AsksHint+")"))
+			(strings.Contains(m.Reason, "(centurion answer "+a.ID+" ") || strings.HasSuffix(m.Reason, "("+approval.AsksHint+")"))
 	})
 }
 

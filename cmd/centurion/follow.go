@@ -16,6 +16,7 @@ import (
 	"centurion/host"
 	"centurion/notify"
 	"centurion/orchestrator"
+	"centurion/orchestrator/approval"
 	"centurion/server"
 	"centurion/text"
 	"centurion/tui"
@@ -86,8 +87,8 @@ func (c *runner) setExitCode(m centurion.Mission) {
 
 // answerFirst is what comes before the resume of a mission that is blocked on a question, as the reason of its end names it.
 func answerFirst(reason string) string {
-	if strings.HasSuffix(reason, "("+orchestrator.AsksHint+")") {
-		return orchestrator.AsksHint + ", then "
+	if strings.HasSuffix(reason, "("+approval.AsksHint+")") {
+		return approval.AsksHint + ", then "
 	}
 	if _, rest, asked := strings.Cut(reason, "(centurion answer "); asked {
 		if id, _, named := strings.Cut(rest, " TEXT)"); named {

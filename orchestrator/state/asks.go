@@ -17,7 +17,7 @@ const (
 )
 
 // EndOfTurn stands in the place of a tool call in a question with which the mission's own agent ended its turn. Nobody waits for
-// its answer: it is given to the agent as a message, and one that was not answered before a resume is closed (closeQuestions).
+// its answer: it is given to the agent as a message, and one that was not answered before a resume is closed (approval.CloseQuestions).
 const EndOfTurn = "end of turn"
 
 // PutReply stores a person's answer, and tells it to the mission's own agent if none of its calls waits for it.

@@ -1,4 +1,4 @@
-package orchestrator
+package approval
 
 import (
 	"centurion/permission"
@@ -16,4 +16,15 @@ func hostRules() permission.Level {
 			permission.Rule{Permission: "bash", Pattern: to + "/*", Action: permission.Deny})
 	}
 	return permission.Level{Name: "the host: .opencode/ is changed with update_todo and update_context", Rules: rules}
+}
+
+// stashRules deny what changes or takes from the list of stashes. Its list is one for all checkouts of a repository, the person's
+// directory included: what a session puts there lies among the person's own, and what it pops may be theirs or another session's.
+// Looking at it is as good as any other reading.
+func stashRules() permission.Level {
+	return permission.Level{Name: "how Centurion keeps checkouts apart", Rules: []permission.Rule{
+		{Permission: "bash", Pattern: "git stash *", Action: permission.Deny},
+		{Permission: "bash", Pattern: "git stash list *", Action: permission.Allow},
+		{Permission: "bash", Pattern: "git stash show *", Action: permission.Allow},
+	}}
 }

@@ -1,0 +1,182 @@
+package approval
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"centurion"
+	"centurion/failpoint"
+	"centurion/orchestrator/state"
+	"centurion/permission"
+	"centurion/store"
+	"centurion/tools"
+)
+
+// Caller is the conversation that asks.
+type Caller struct {
+	Agent   string
+	Current func() error // refuses an attempt that a newer one has superseded
+	// Rest calls wait and returns its error. The conversation gives back meanwhile what others need, and its clocks stand; why is told
+	// of its task.
+	Rest func(ctx context.Context, why string, wait func() error) error
+}
+
+// Desk takes the asks of one conversation.
+type Desk struct {
+	*Approvals
+	Caller
+}
+
+var (
+	_ tools.Gate  = Desk{}
+	_ tools.Asker = Desk{}
+)
+
+// Ask decides by the rules; what they leave open is answered by the mission's policy or by a person. An error of the kind permission refuses.
+func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
+	if a.Script != "" && d.iso.Isolated() {
+		if err := cmp.Or(d.elsewhere(call, a), d.stashes(call, a)); err != nil {
+			return err
+		}
+	}
+	dir := call.Workspace.Dir()
+	decided := d.decide(d.Agent, a, dir)
+	switch decided.Action {
+	case permission.Allow:
+		return nil
+	case permission.Deny:
+		return refused(a, decided.Reason)
+	}
+	rec, err := d.st.Store.Mission(ctx, d.st.ID)
+	if err != nil {
+		return err
+	}
+	ask := store.Ask{ID: centurion.NewID(centurion.PrefixPermission), Type: store.AskPermission, Mission: d.st.ID, Session: call.Session,
+		Task: call.Task, Message: call.Message, Call: call.ID, Permission: a.Permission, Patterns: a.Patterns, Always: a.Always,
+		Title: subject(a), Text: decided.Reason, Metadata: a.Metadata, Created: centurion.Now()}
+	switch rec.Options.Ask {
+	case "allow":
+		return nil
+	case "ask":
+		return d.permitted(ctx, ask, a, dir)
+	}
+	if err := d.Refuse(ctx, ask); err != nil {
+		return err
+	}
+	return refused(a, decided.Reason+"; nobody is there to be asked (--ask deny)")
+}
+
+// MayStart asks whether work may be handed to an agent. The rules name the agent, as OpenCode's do for its tool task.
+func (d Desk) MayStart(ctx context.Context, call *tools.Call, agent, what string) error {
+	return d.Ask(ctx, call, tools.Access{Permission: "task", Patterns: []string{agent}, Always: []string{agent},
+		Metadata: map[string]any{"subagent_type": agent, "description": what}})
+}
+
+// elsewhere refuses a script that would write in the project's own directory, by its absolute name, although its session
+// works in a checkout: nobody would find there what it has done here. One that plainly only reads there is a matter of the rules.
+func (d Desk) elsewhere(call *tools.Call, a tools.Access) error {
+	if permission.ParseShell(a.Script, d.cfg.Dir, d.cfg.Home).ReadOnly {
+		return nil
+	}
+	for _, p := range permission.ParseShell(a.Script, call.Workspace.Dir(), d.cfg.Home).Outside {
+		if rel, err := filepath.Rel(d.cfg.Dir, filepath.FromSlash(p)); err == nil && filepath.IsLocal(rel) {
+			return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("not allowed: %s names %s, which is not where you work", centurion.Clip(a.Script, 200), p),
+				Hint: "use relative paths: you work in your own checkout, and the shell starts in it"}
+		}
+	}
+	return nil
+}
+
+// stashes refuses a script that stashes, where sessions have checkouts of their own.
+func (d Desk) stashes(call *tools.Call, a tools.Access) error {
+	if permission.DecideShell([]permission.Level{stashRules()}, a.Script, call.Workspace.Dir(), d.cfg.Home, false).Action != permission.Deny {
+		return nil
+	}
+	return &centurion.Error{Kind: centurion.KindPermission, Msg: "not allowed: " + centurion.Clip(a.Script, 200) +
+		" uses git's stash, whose list is one for all checkouts and the person's own directory",
+		Hint: "put changes aside in a patch file: git diff > aside.patch && git checkout -- . (new files stay), later git apply aside.patch && rm aside.patch"}
+}
+
+// permitted asks a person and waits for the answer.
+func (d Desk) permitted(ctx context.Context, ask store.Ask, a tools.Access, dir string) error {
+	err := d.Rest(ctx, "permission: "+centurion.Clip(ask.Title, 80), func() (err error) {
+		ask, err = d.Await(ctx, ask, func() bool { return d.decide(d.Agent, a, dir).Action == permission.Allow })
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case ask.Answer == "once" || ask.Answer == "always":
+		return nil
+	case ask.Answer == "reject":
+		return refused(a, "a person refused it")
+	}
+	return refused(a, "a person refused it: "+ask.Answer)
+}
+
+// Await stores an ask for permission, tells of it, and waits until it is answered, or until allowed says that a person's "always" to another
+// ask covers it. It returns the ask with its answer.
+func (m *Approvals) Await(ctx context.Context, ask store.Ask, allowed func() bool) (store.Ask, error) {
+	m.from(ctx, &ask)
+	done, over := m.expect(ask.ID)
+	defer over()
+	if err := m.st.Store.Update(ctx, func(tx *store.Tx) error { return state.PutAsk(tx, ask) }); err != nil {
+		return ask, err
+	}
+	failpoint.Hit(failpoint.AskStored)
+	m.st.Notify()
+	for looked, waits := -1, true; waits; {
+		changed := m.st.Change()
+		if n := m.granted(); n != looked {
+			if looked = n; allowed() {
+				return m.settle(ctx, ask, "once", state.ByAlways)
+			}
+		}
+		select {
+		case <-done:
+			waits = false
+		case <-changed:
+		case <-ctx.Done():
+			// Who asked has ended: nobody waits for the answer any more. At the end of the mission all asks are closed together.
+			_, err := m.settle(context.WithoutCancel(ctx), ask, "reject", state.ByEnd)
+			return ask, errors.Join(context.Cause(ctx), err)
+		}
+	}
+	all, err := m.st.Store.Asks(ctx, m.st.ID, false)
+	for _, a := range all {
+		if a.ID == ask.ID {
+			ask = a
+		}
+	}
+	return ask, err
+}
+
+// Refuse records an ask that the mission's policy answers at once, because nobody is there.
+func (m *Approvals) Refuse(ctx context.Context, ask store.Ask) error {
+	ask.By = state.ByPolicy
+	m.from(ctx, &ask)
+	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := state.PutAsk(tx, ask); err != nil {
+			return err
+		}
+		return state.PutAnswer(tx, ask, "reject", state.ByPolicy)
+	})
+}
+
+// OnlyAsked reports whether a call was never run: its host died while it waited for the answer to a permission.
+func (m *Approvals) OnlyAsked(ctx context.Context, call centurion.Part) bool {
+	all, err := m.st.Store.Asks(ctx, m.st.ID, false)
+	if err != nil {
+		return false // its effects are unknown, then
+	}
+	last := ""
+	for _, a := range all { // oldest first; an endpoint may count its calls anew in each answer
+		if a.Session == call.SessionID && a.Call == call.CallID && a.Created.Millis() >= call.State.Time.Start {
+			last = a.By
+		}
+	}
+	return last == state.ByEnd
+}
