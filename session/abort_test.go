@@ -422,7 +422,8 @@ func TestHistoryStaysValid(t *testing.T) {
 				r.reopen()
 			}
 			history := session.History(r.messages())
-			if fault := valid(history); r.Due() && fault != "" {
+			cut := r.last().Finish == centurion.FinishLength // the next turn begins by asking for the rest
+			if fault := valid(history); r.Due() && !cut && fault != "" {
 				rt.Fatalf("after %v: %s in %+v", err, fault, history)
 			}
 			if round < 5 && rapid.IntRange(0, 3).Draw(rt, "say") == 0 {
