@@ -78,7 +78,7 @@ func (h *Host) startCleaner(how Options) {
 	ctx, end := context.WithCancel(context.Background())
 	h.stopCleaner = end
 	h.group.Go("cleaner", func() error {
-		h.missions.Clean(ctx, func(err error) {
+		h.missions.Keeper.Clean(ctx, func(err error) {
 			if how.Note != nil {
 				how.Note("what ended long ago could not be archived, and is tried again: " + err.Error())
 			}

@@ -9,6 +9,7 @@ import (
 
 	"centurion/config"
 	"centurion/orchestrator"
+	"centurion/orchestrator/retention"
 	"centurion/server"
 	"centurion/takeover"
 	"centurion/workspace"
@@ -87,7 +88,7 @@ func (v *View) Beside(do func(server.API) error) error {
 
 // TidyReport is what Tidy did, and by which process.
 type TidyReport struct {
-	orchestrator.TidyReport
+	retention.TidyReport
 	Before  int64 `json:"bytes_before"` // of the state file; 0 if it was not compacted
 	After   int64 `json:"bytes_after"`
 	HostPID int   `json:"host_pid,omitempty"` // the process that hosts the project and did it
@@ -95,7 +96,7 @@ type TidyReport struct {
 
 // Tidy archives and removes what is left of missions that have ended. The project's host does it; without one this process does, and makes
 // the state file smaller, too.
-func (v *View) Tidy(ctx context.Context, o orchestrator.TidyOptions) (rep TidyReport, err error) {
+func (v *View) Tidy(ctx context.Context, o retention.TidyOptions) (rep TidyReport, err error) {
 	local := v.Local()
 	if local == nil {
 		rep.TidyReport, err = v.API.Tidy(ctx, o)
@@ -119,7 +120,7 @@ func (v *View) Tidy(ctx context.Context, o orchestrator.TidyOptions) (rep TidyRe
 	h := orchestrator.New(orchestrator.Config{Store: local.Store, Workspace: v.Workspace, Retention: cfg.Own.Retention,
 		ArchiveAfter: cfg.Own.ArchiveAfter, ArchiveFailedAfter: cfg.Own.ArchiveFailedAfter, KeepTasks: cfg.Own.KeepTasks,
 		Worktrees: worktrees(v.Place, v.Workspace, nil, cfg.Own.CommitsAlone())})
-	if rep.TidyReport, err = h.Tidy(ctx, o); err == nil && !o.DryRun {
+	if rep.TidyReport, err = h.Keeper.Tidy(ctx, o); err == nil && !o.DryRun {
 		rep.Before, rep.After, err = local.Store.Compact(ctx)
 	}
 	return rep, errors.Join(err, h.Close(), unlock())

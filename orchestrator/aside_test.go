@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/retention"
 )
 
 // What a worker or the mission's own agent writes and git ignores is said at once and at the end, and is kept: it would be gone else.
@@ -71,24 +72,21 @@ func TestIgnoredWorkGoesWithItsTask(t *testing.T) {
 		}
 		return out
 	}
-	tidy := func(o TidyOptions) []string {
-		rep, err := r.host.Tidy(r.ctx, o)
+	tidy := func(o retention.TidyOptions) []string {
+		rep, err := r.host.Keeper.Tidy(r.ctx, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return rep.Aside
 	}
 	all, now := []string{of, own}, time.Duration(0)
-	equal(t, "removed before its time", fmt.Sprint(tidy(TidyOptions{}), tidy(TidyOptions{OlderThan: new(time.Hour)})), "[] []")
-	equal(t, "would be removed", fmt.Sprint(tidy(TidyOptions{OlderThan: &now, DryRun: true})), fmt.Sprint(all))
+	equal(t, "removed before its time", fmt.Sprint(tidy(retention.TidyOptions{}), tidy(retention.TidyOptions{OlderThan: new(time.Hour)})), "[] []")
+	equal(t, "would be removed", fmt.Sprint(tidy(retention.TidyOptions{OlderThan: &now, DryRun: true})), fmt.Sprint(all))
 	equal(t, "there after a dry run", len(there()), 3)
-	equal(t, "removed", fmt.Sprint(tidy(TidyOptions{OlderThan: &now})), fmt.Sprint(all))
+	equal(t, "removed", fmt.Sprint(tidy(retention.TidyOptions{OlderThan: &now})), fmt.Sprint(all))
 	equal(t, "there", fmt.Sprint(there()), fmt.Sprint([]string{untold}))
 	if m, err := r.store.Mission(r.ctx, m.ID); err != nil || len(m.Aside) > 0 {
 		t.Errorf("the mission names %+v, %v", m.Aside, err)
 	}
-	equal(t, "removed once more", len(tidy(TidyOptions{OlderThan: &now})), 0)
-
-	shared := &taskRows{mission: m, tasks: []centurion.Task{{ID: "tsk_2", Aside: task.Aside}}}
-	equal(t, "removed while a resumed task names it", len(shared.keptFor(task.Aside)), 0)
+	equal(t, "removed once more", len(tidy(retention.TidyOptions{OlderThan: &now})), 0)
 }

@@ -12,6 +12,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/retention"
 	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 	"centurion/store"
@@ -23,7 +24,7 @@ func (r *rig) cleans() (end func()) {
 	var g guard.Group
 	host := r.host
 	g.Go("clean", func() error {
-		host.Clean(ctx, func(err error) { r.t.Errorf("clean: %v", err) })
+		host.Keeper.Clean(ctx, func(err error) { r.t.Errorf("clean: %v", err) })
 		return nil
 	})
 	return func() {
@@ -37,12 +38,12 @@ func (r *rig) cleans() (end func()) {
 // archiveLines returns the lines of the archive.
 func (r *rig) archiveLines() (lines []string) {
 	r.t.Helper()
-	names, err := r.ws.Names(archiveDir, ".jsonl")
+	names, err := r.ws.Names(retention.Dir, ".jsonl")
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	for _, n := range names {
-		lines = append(lines, strings.Split(strings.TrimSuffix(r.read(archiveDir+"/"+n), "\n"), "\n")...)
+		lines = append(lines, strings.Split(strings.TrimSuffix(r.read(retention.Dir+"/"+n), "\n"), "\n")...)
 	}
 	return lines
 }
@@ -115,7 +116,7 @@ func TestDropAndArchive(t *testing.T) {
 		has(t, r.archiveLines()[0], two.ID, `"failed"`)
 		at(29*time.Minute+59*time.Second, 2, 1)
 		at(30*time.Minute+time.Second, 2, 2)
-		var got archived
+		var got struct{ ID, Result, Prompt string }
 		if err := json.Unmarshal([]byte(r.archiveLines()[1]), &got); err != nil || got.ID != one.ID || got.Result != one.Result || got.Prompt != one.Prompt {
 			t.Errorf("archived: %+v, %v", got, err)
 		}
@@ -137,9 +138,10 @@ func TestDropAndArchive(t *testing.T) {
 func TestDroppedIsNotResumed(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		m, tasks := r.past(centurion.MissionRunning, 1, nil)
-		if n, err := r.host.dropSessions(r.ctx, []string{tasks[0].ID}); n != 1 || err != nil {
-			t.Fatal(n, err)
-		}
+		end := r.cleans()
+		time.Sleep(11 * time.Minute)
+		end()
+		equal(t, "dropped", r.count(m.ID, centurion.EventSessionDeleted), 1)
 		rec, err := r.store.Mission(r.ctx, m.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -159,14 +161,14 @@ func TestArchiveOnce(t *testing.T) {
 			bubble(t, nil, func(r *rig) {
 				ago := centurion.Time{Time: time.Now().Add(-time.Hour)}
 				_, tasks := r.past(centurion.MissionCompleted, 3, func(t *centurion.Task) { t.Ended, t.Archiving = ago, true })
-				line, err := json.Marshal(archiveRecord(tasks[1], nil))
+				_, line, err := retention.Line(tasks[1], nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				first, _ := json.Marshal(archiveRecord(tasks[0], nil))
+				file, first, _ := retention.Line(tasks[0], nil)
 				text := string(first) + "\n" + map[string]string{"nothing": "", "the line": string(line) + "\n", "half of the line": string(line[:len(line)/2]),
 					"the line without its end": string(line), "the line twice": string(line) + "\n" + string(line) + "\n"}[left]
-				r.write(archiveFile(tasks[0]), text)
+				r.write(file, text)
 				end := r.cleans()
 				synctest.Wait()
 				time.Sleep(time.Second)
@@ -181,7 +183,7 @@ func TestArchiveOnce(t *testing.T) {
 				for i, task := range tasks {
 					n := 0
 					for _, l := range lines {
-						var a archived
+						var a struct{ ID, Result string }
 						if err := json.Unmarshal([]byte(l), &a); err != nil {
 							t.Errorf("a line is %q: %v", l, err)
 						}
@@ -268,37 +270,24 @@ func TestResultFromTheArchive(t *testing.T) {
 		l := r.live(m.ID)
 		time.Sleep(30 * time.Second)
 		one := r.task(m.ID, "")
-		if _, err := r.host.archive(r.host.updates(r.ctx), []string{one.ID}); err != nil {
+		if _, err := r.host.Keeper.Archive(r.ctx, []string{one.ID}); err != nil {
 			t.Fatal(err)
 		}
 		one = r.task(m.ID, "")
-		if n, _, err := r.host.remove(r.ctx, []centurion.Task{one}, 1); n != 1 || err != nil {
+		if n, _, err := r.host.Keeper.Remove(r.ctx, []centurion.Task{one}, 1); n != 1 || err != nil {
 			t.Fatalf("%d removed, %v", n, err)
 		}
 		r.is(l.settled(), centurion.MissionCompleted, "")
 		has(t, strings.Join(r.results(m.ID, "get_task_result"), "\n"), "(from the archive)", one.Name(), "made it whole")
 		for _, id := range []string{one.ID, one.ID[:20], strings.TrimPrefix(one.ID, "tsk_")[:16]} {
-			if got, err := FromArchive(r.ws, id); err != nil || got.ID != one.ID {
+			if got, err := retention.FromArchive(r.ws, id); err != nil || got.ID != one.ID {
 				t.Errorf("%s: %s, %v", id, got.ID, err)
 			}
 		}
-		if _, err := FromArchive(r.ws, "tsk_none"); centurion.KindOf(err) != centurion.KindNotFound {
+		if _, err := retention.FromArchive(r.ws, "tsk_none"); centurion.KindOf(err) != centurion.KindNotFound {
 			t.Errorf("what is not there: %v", err)
 		}
 	})
-}
-
-// R15: whatever the clocks say, nothing is due later than the whole of its time, and while a host runs never earlier.
-func TestLeft(t *testing.T) {
-	now := time.Now()
-	for name, test := range map[string]struct{ ago, want time.Duration }{
-		"just now": {0, time.Hour}, "half of it": {30 * time.Minute, 30 * time.Minute}, "long ago": {1000 * time.Hour, 0},
-		"in the future": {-1000 * time.Hour, time.Hour},
-	} {
-		if got := left(centurion.Time{Time: now.Add(-test.ago)}, time.Hour, now).Round(time.Second); got != test.want {
-			t.Errorf("%s: %s, want %s", name, got, test.want)
-		}
-	}
 }
 
 // R15: tasks whose stored end a jump of the clock has moved into the future or far into the past are cleaned after at most
@@ -318,8 +307,8 @@ func TestCleanAfterClockJumps(t *testing.T) {
 					one.Ended.Time = one.Ended.Add(-365 * 24 * time.Hour)
 					return tx.PutTask(&one)
 				})
-				r.host.taskEnded(tasks[0].ID)
-				r.host.taskEnded("")
+				r.host.Keeper.Ended(tasks[0].ID)
+				r.host.Keeper.Ended("")
 				time.Sleep(8 * time.Minute)
 				equal(t, "dropped early", r.count(m.ID, centurion.EventSessionDeleted), 0)
 				time.Sleep(2 * time.Minute)
@@ -371,7 +360,7 @@ func TestNothingIsKept(t *testing.T) {
 		x.mu.Lock()
 		for what, size := range map[string]int{"runs": runs, "asks": x.approvals.Pending(), "conversations beside the Commander's": len(x.convs) - 1,
 			"fences": fenced, "claims": len(x.claims.Others("")), "background commands": len(x.background.all),
-			"delegations": len(x.delegations.waiting), "calls": x.root.pulse.Signs(false).Calls - 1, "ended": len(r.host.cleaner.ended)} {
+			"delegations": len(x.delegations.waiting), "calls": x.root.pulse.Signs(false).Calls - 1} {
 			if size != 0 {
 				t.Errorf("%s: %d are left", what, size)
 			}
@@ -392,7 +381,7 @@ func TestArchiveCannotBeWritten(t *testing.T) {
 		ctx, cancel := context.WithCancel(r.ctx)
 		var g guard.Group
 		var told []error
-		g.Go("clean", func() error { r.host.Clean(ctx, func(err error) { told = append(told, err) }); return nil })
+		g.Go("clean", func() error { r.host.Keeper.Clean(ctx, func(err error) { told = append(told, err) }); return nil })
 		time.Sleep(10 * time.Minute)
 		if err := os.Remove(r.dir + "/.opencode/archive"); err != nil {
 			t.Fatal(err)
@@ -408,15 +397,4 @@ func TestArchiveCannotBeWritten(t *testing.T) {
 			t.Errorf("archived: %v", lines)
 		}
 	})
-}
-
-// A session that another task went on with is kept for as long as that one's time lasts.
-func TestLaterTaskOfASession(t *testing.T) {
-	at := func(sec int64) centurion.Time { return centurion.MillisTime(sec * 1000) }
-	rows := taskRows{tasks: []centurion.Task{{ID: "first", Session: "s", Status: centurion.TaskCompleted, Ended: at(10)},
-		{ID: "second", Session: "s", Status: centurion.TaskFailed, Ended: at(20)}, {ID: "other", Session: "o", Status: centurion.TaskRunning}}}
-	equal(t, "after the first", rows.later(rows.tasks[0]), true)
-	equal(t, "after the second", rows.later(rows.tasks[1]), false)
-	rows.tasks[2].Session = "s"
-	equal(t, "while a third works", rows.later(rows.tasks[1]), true)
 }

@@ -13,6 +13,7 @@ import (
 	"centurion/agents"
 	"centurion/loop"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/retention"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/tools"
@@ -208,7 +209,7 @@ func (d delegator) Report(ctx context.Context, t centurion.Task) (text string, e
 		text, err = d.c.m.notice(tx, p, t)
 		return err
 	})
-	if strings.HasSuffix(t.Reason, archivedReason) {
+	if strings.HasSuffix(t.Reason, retention.ArchivedReason) {
 		text = "(" + t.Reason + ")\n" + text
 	}
 	return text + d.c.m.planOf(p, t), err
@@ -232,7 +233,8 @@ func (d delegator) find(ctx context.Context, id string) (centurion.Task, error) 
 		}
 		names = append(names, t.Name())
 	}
-	if t, err := d.fromArchive(id); err != nil || t.ID != "" {
+	mine := func(t centurion.Task) bool { return goesBy(t, id) && (d.c.task == nil || t.Parent == d.c.id()) }
+	if t, err := retention.Removed(d.c.m.h.cfg.Workspace, d.c.m.st.ID, mine); err != nil || t.ID != "" {
 		return t, err
 	}
 	e := &centurion.Error{Kind: centurion.KindNotFound, Msg: fmt.Sprintf("there is no task %q", id)}

@@ -96,7 +96,7 @@ func (m *mission) recordBatch(next []*delegation) {
 		}
 		return nil
 	})
-	m.h.cleaner.poke() // there are more tasks now
+	m.h.Keeper.Poke() // there are more tasks now
 	for i, d := range next {
 		d.task, d.done = recorded[i], true
 		switch {

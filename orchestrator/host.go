@@ -21,6 +21,7 @@ import (
 	"centurion/orchestrator/approval"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/retention"
 	"centurion/orchestrator/slots"
 	"centurion/permission"
 	"centurion/recovery"
@@ -86,11 +87,9 @@ type Config struct {
 	GateWait  time.Duration   // a longer wait for a provider gives the slot back
 	DiskWait  time.Duration   // how long a mission waits for space on a full disk; below zero: for ever
 	Recovery  recovery.Policy // how often, and after which wait, a failed turn is repeated
-	// The audit and the cleaner. An attempt that works longer than SessionTTL fails; its waits do not count.
+	// An attempt that works longer than SessionTTL fails; its waits do not count.
 	PollInterval, StallTimeout, SessionTTL time.Duration
-	// Retention is how long the session of a task that has ended is kept; ArchiveAfter and, for a task that was not
-	// completed, ArchiveFailedAfter how long its record stays out of the archive. Beyond KeepTasks tasks the oldest
-	// archived ones are removed.
+	// How long what has ended is kept: see [retention.Config].
 	Retention, ArchiveAfter, ArchiveFailedAfter time.Duration
 	KeepTasks                                   int
 	// SubAgentIdle is how long nothing may come from a sub-agent, its waits apart, before it is stopped.
@@ -122,12 +121,12 @@ type Model struct {
 
 // Host runs the missions of one project. Its methods may be called from several goroutines.
 type Host struct {
+	Keeper  *retention.Keeper // of what has ended
 	cfg     Config
 	slots   *slots.Shared // the right to run, of all missions together
 	checker *verify.Checker
 	files   tools.Writers // one session at a time replaces a file
 	auditor auditor
-	cleaner cleaner
 	desk    *plan.Desk
 	prompts prompts // those who wait for the answer of a turn
 
@@ -152,10 +151,6 @@ func New(cfg Config) *Host {
 	cfg.PollInterval = cmp.Or(cfg.PollInterval, DefaultPollInterval)
 	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, DefaultStallTimeout)
 	cfg.SessionTTL = cmp.Or(cfg.SessionTTL, DefaultSessionTTL)
-	cfg.Retention = cmp.Or(cfg.Retention, DefaultRetention)
-	cfg.ArchiveAfter = cmp.Or(cfg.ArchiveAfter, DefaultArchiveAfter)
-	cfg.ArchiveFailedAfter = cmp.Or(cfg.ArchiveFailedAfter, DefaultArchiveFailedAfter)
-	cfg.KeepTasks = cmp.Or(cfg.KeepTasks, DefaultKeepTasks)
 	cfg.SubAgentIdle = cmp.Or(cfg.SubAgentIdle, DefaultSubAgentIdle)
 	if cfg.Assistant == nil {
 		cfg.Assistant = agents.DefaultAssistant()
@@ -176,7 +171,10 @@ func New(cfg Config) *Host {
 	}
 	h := &Host{cfg: cfg, slots: slots.New(cfg.Workers, cfg.Concurrency), checker: &verify.Checker{Runner: cfg.Runner},
 		project:  isolation.NewProject(cfg.Store, cfg.Workspace, cfg.Worktrees, cfg.Shadow),
-		missions: map[string]*mission{}, suspended: map[string]string{}, cleaner: cleaner{wake: make(chan struct{}, 1)}}
+		missions: map[string]*mission{}, suspended: map[string]string{}}
+	h.Keeper = retention.New(retention.Config{Store: cfg.Store, Workspace: cfg.Workspace, Project: h.project, Retention: cfg.Retention,
+		ArchiveAfter: cfg.ArchiveAfter, ArchiveFailedAfter: cfg.ArchiveFailedAfter, KeepTasks: cfg.KeepTasks,
+		Working: func(mission string) bool { return h.running(mission) != nil }, Forget: h.forget})
 	h.desk = plan.NewDesk(cfg.Store, cfg.Workspace, h.planOf)
 	return h
 }
@@ -258,7 +256,7 @@ func (h *Host) leave(m *mission) {
 	h.fit()
 	h.mu.Unlock()
 	m.drop(nil)
-	h.taskEnded("") // what was blocked will not be worked on any more
+	h.Keeper.Ended("") // what was blocked will not be worked on any more
 	close(m.stopped)
 }
 
@@ -319,6 +317,14 @@ func (h *Host) WithHistory(ctx context.Context, do func(*worktree.Shadow) error)
 
 // Close ends the use of the project's repository. No mission runs any more.
 func (h *Host) Close() error { return h.project.Close() }
+
+// forget lets go of what is kept in memory for a task whose session was dropped.
+func (h *Host) forget(t centurion.Task) {
+	if m := h.running(t.Mission); m != nil {
+		m.st.Fences.Forget(t.ID)
+		m.background.forget(t.Session)
+	}
+}
 
 // planOf returns the plan's file of a mission that is being worked on, or nil.
 func (h *Host) planOf(id string) *plan.File {

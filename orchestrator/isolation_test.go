@@ -16,6 +16,7 @@ import (
 	"centurion/event"
 	"centurion/guard"
 	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/retention"
 	"centurion/provider/scripted"
 	"centurion/worktree"
 )
@@ -368,7 +369,7 @@ func TestTidyGivesCheckoutsBack(t *testing.T) {
 	if err := r.host.Pause(r.ctx, m.ID, "until tomorrow"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.host.Tidy(r.ctx, TidyOptions{}); err != nil {
+	if _, err := r.host.Keeper.Tidy(r.ctx, retention.TidyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if at := r.tasks(m.ID)[0].Checkout; at == nil {
@@ -379,7 +380,7 @@ func TestTidyGivesCheckoutsBack(t *testing.T) {
 	if err := r.host.Cancel(r.ctx, m.ID, "enough"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.host.Tidy(r.ctx, TidyOptions{}); err != nil {
+	if _, err := r.host.Keeper.Tidy(r.ctx, retention.TidyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if at := r.tasks(m.ID)[0].Checkout; at != nil {

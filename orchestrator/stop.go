@@ -234,7 +234,7 @@ func (h *Host) stop(ctx context.Context, id string, cause *centurion.Error) erro
 			return context.Cause(ctx)
 		}
 	}
-	defer h.taskEnded("")
+	defer h.Keeper.Ended("")
 	to := verdictOf(context.Background(), cause)
 	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := pausable(tx, id, to.status); err != nil {
@@ -265,7 +265,7 @@ func (h *Host) Cancel(ctx context.Context, id, reason string) error {
 
 // endTask cancels a task of a mission that is not running.
 func (h *Host) endTask(ctx context.Context, id, reason string) error {
-	defer h.taskEnded(id)
+	defer h.Keeper.Ended(id)
 	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		t, err := tx.Task(id)
 		if err != nil || !t.Status.CanBecome(centurion.TaskCancelled) {

@@ -61,7 +61,7 @@ func (m *mission) endTask(ctx context.Context, r *state.Run, out session.Outcome
 		return err
 	}
 	failpoint.Hit(failpoint.TaskEnded)
-	m.h.taskEnded(r.ID)
+	m.h.Keeper.Ended(r.ID)
 	if t.Reviews {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/orchestrator"
+	"centurion/orchestrator/retention"
 	"centurion/store"
 	"centurion/takeover"
 	"centurion/workspace"
@@ -50,7 +51,7 @@ type API interface {
 	// Pause stops a mission so that it can be resumed, and returns when it has stopped.
 	Pause(ctx context.Context, id, reason string) error
 	// Tidy drops, archives and removes what is left of missions that have ended.
-	Tidy(ctx context.Context, o orchestrator.TidyOptions) (orchestrator.TidyReport, error)
+	Tidy(ctx context.Context, o retention.TidyOptions) (retention.TidyReport, error)
 	// Compact asks for a session's history to be shortened before its next request, and returns at once.
 	Compact(ctx context.Context, session string) error
 	// Tree returns all messages of a session, Messages those of its current line.

@@ -15,6 +15,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator"
+	"centurion/orchestrator/retention"
 	"centurion/store"
 )
 
@@ -112,8 +113,8 @@ func (c *Client) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Po
 }
 
 // Tidy cleans up after missions that have ended.
-func (c *Client) Tidy(ctx context.Context, o orchestrator.TidyOptions) (orchestrator.TidyReport, error) {
-	return send[orchestrator.TidyReport](ctx, c, "/tidy", o)
+func (c *Client) Tidy(ctx context.Context, o retention.TidyOptions) (retention.TidyReport, error) {
+	return send[retention.TidyReport](ctx, c, "/tidy", o)
 }
 
 // LastSeq is the number of the newest event.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/orchestrator"
+	"centurion/orchestrator/retention"
 )
 
 // Prefix is where the program's own API is served.
@@ -143,7 +143,7 @@ func (h handler) cancel(r *http.Request, b cancelBody) (any, error) {
 	return struct{}{}, h.api.Cancel(r.Context(), b.ID, b.Reason)
 }
 
-func (h handler) tidy(r *http.Request, o orchestrator.TidyOptions) (any, error) {
+func (h handler) tidy(r *http.Request, o retention.TidyOptions) (any, error) {
 	return h.api.Tidy(r.Context(), o)
 }
 

@@ -10,6 +10,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/orchestrator"
+	"centurion/orchestrator/retention"
 	"centurion/store"
 )
 
@@ -89,7 +90,7 @@ func (l *Local) Tasks(ctx context.Context, mission string) ([]Task, error) {
 func (l *Local) Task(ctx context.Context, id string) (Task, error) {
 	full, err := l.Store.ResolveTask(ctx, id)
 	if centurion.KindOf(err) == centurion.KindNotFound && l.Archive != nil {
-		if t, aerr := orchestrator.FromArchive(l.Archive, id); centurion.KindOf(aerr) != centurion.KindNotFound {
+		if t, aerr := retention.FromArchive(l.Archive, id); centurion.KindOf(aerr) != centurion.KindNotFound {
 			return taskView(t), aerr
 		}
 	}
@@ -298,11 +299,11 @@ func (l *Local) Pause(ctx context.Context, id, reason string) error {
 }
 
 // Tidy cleans up after missions that have ended.
-func (l *Local) Tidy(ctx context.Context, o orchestrator.TidyOptions) (orchestrator.TidyReport, error) {
+func (l *Local) Tidy(ctx context.Context, o retention.TidyOptions) (retention.TidyReport, error) {
 	if l.Host == nil {
-		return orchestrator.TidyReport{}, notRunning("tidy")
+		return retention.TidyReport{}, notRunning("tidy")
 	}
-	return l.Host.Tidy(ctx, o)
+	return l.Host.Keeper.Tidy(ctx, o)
 }
 
 // LastSeq is the number of the newest event.

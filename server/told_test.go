@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"centurion"
-	"centurion/orchestrator"
+	"centurion/orchestrator/retention"
 	"centurion/server"
 	"centurion/store"
 	"centurion/takeover"
@@ -132,9 +132,9 @@ func (r *recording) Compact(_ context.Context, id string) error {
 	return nil
 }
 
-func (r *recording) Tidy(_ context.Context, o orchestrator.TidyOptions) (orchestrator.TidyReport, error) {
+func (r *recording) Tidy(_ context.Context, o retention.TidyOptions) (retention.TidyReport, error) {
 	r.calls = append(r.calls, fmt.Sprintf("tidy %+v", o))
-	return orchestrator.TidyReport{}, nil
+	return retention.TidyReport{}, nil
 }
 
 func (r *recording) Resume(_ context.Context, id string, o centurion.MissionOptions) (server.Mission, error) {
@@ -167,7 +167,7 @@ func TestEachRoute(t *testing.T) {
 	r, ctx := &recording{}, t.Context()
 	c := connect(t, r)
 	n := 0
-	var tidy orchestrator.TidyOptions
+	var tidy retention.TidyOptions
 	var merge takeover.MergeRequest
 	var undo takeover.UndoRequest
 	fill(reflect.ValueOf(&tidy).Elem(), &n)

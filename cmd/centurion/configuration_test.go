@@ -14,6 +14,7 @@ import (
 	"centurion/config"
 	"centurion/loop"
 	"centurion/orchestrator"
+	"centurion/orchestrator/retention"
 	"centurion/recovery"
 )
 
@@ -45,8 +46,8 @@ func TestConfigurationPageIsTrue(t *testing.T) {
 	}
 	for key, want := range map[string]any{"max_workers": orchestrator.DefaultWorkers, "max_per_agent": orchestrator.DefaultPerAgent, "max_cost": defaultMaxCost,
 		"poll_interval": orchestrator.DefaultPollInterval, "stall_timeout": orchestrator.DefaultStallTimeout, "session_ttl": orchestrator.DefaultSessionTTL,
-		"sub_agent_idle": orchestrator.DefaultSubAgentIdle, "retention": orchestrator.DefaultRetention, "archive_after": orchestrator.DefaultArchiveAfter,
-		"archive_failed_after": orchestrator.DefaultArchiveFailedAfter, "keep_tasks": orchestrator.DefaultKeepTasks, "wait_timeout": orchestrator.DefaultAwait,
+		"sub_agent_idle": orchestrator.DefaultSubAgentIdle, "retention": retention.DefaultRetention, "archive_after": retention.DefaultArchiveAfter,
+		"archive_failed_after": retention.DefaultArchiveFailedAfter, "keep_tasks": retention.DefaultKeepTasks, "wait_timeout": orchestrator.DefaultAwait,
 		"gate_release": orchestrator.DefaultGateWait, "retry_delay": recovery.DefaultCooldown, "max_attempts": recovery.DefaultMaxAttempts,
 		"countdown": orchestrator.DefaultCountdown, "stuck_rounds": loop.DefaultNewApproach, "pause_rounds": loop.DefaultGiveUp, "max_reopened": orchestrator.DefaultReturns} {
 		got := any(defaults[key])

@@ -14,7 +14,7 @@ import (
 	"centurion/doctor"
 	"centurion/host"
 	"centurion/notify"
-	"centurion/orchestrator"
+	"centurion/orchestrator/retention"
 	"centurion/sandbox"
 	"centurion/server"
 	"centurion/store"
@@ -121,7 +121,7 @@ func repairState(ctx context.Context, c *cli, f *readFlags) error {
 }
 
 func gcCommand(c *cli) *cobra.Command {
-	var o orchestrator.TidyOptions
+	var o retention.TidyOptions
 	var age time.Duration
 	f := &readFlags{}
 	cmd := &cobra.Command{Use: "gc", Short: "Archive and remove what is left of missions that have ended",
@@ -137,7 +137,7 @@ func gcCommand(c *cli) *cobra.Command {
 				}
 				o.OlderThan = &age
 			}
-			rep := host.TidyReport{TidyReport: orchestrator.TidyReport{DryRun: o.DryRun}}
+			rep := host.TidyReport{TidyReport: retention.TidyReport{DryRun: o.DryRun}}
 			err := c.open(cmd.Context(), f, func(v *view) (err error) {
 				rep, err = v.Tidy(cmd.Context(), o)
 				return err

@@ -1,7 +1,8 @@
-package orchestrator
+package retention
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -12,8 +13,8 @@ import (
 	"centurion/workspace"
 )
 
-// archiveDir is where the records of tasks go, a file for each day, relative to the project.
-const archiveDir = workspace.Directory + "/archive/tasks"
+// Dir is where the records of tasks go, a file for each day, relative to the project.
+const Dir = workspace.Directory + "/archive/tasks"
 
 // archived is a line of the archive: a task as the API tells of it, with the whole of its prompt and its result, and what
 // else belongs to it.
@@ -54,12 +55,12 @@ func archiveRecord(t centurion.Task, receipts []centurion.Receipt) archived {
 	return a
 }
 
-// archivedReason ends the reason of a task of which only the archive knows.
-const archivedReason = "from the archive"
+// ArchivedReason ends the reason of a task of which only the archive knows.
+const ArchivedReason = "from the archive"
 
 // task returns the record as a task. Its reason says where it comes from.
 func (a archived) task() centurion.Task {
-	reason := archivedReason
+	reason := ArchivedReason
 	if a.Reason != "" {
 		reason = a.Reason + ", " + reason
 	}
@@ -69,10 +70,13 @@ func (a archived) task() centurion.Task {
 		Usage: centurion.Usage{Tokens: a.Tokens, USD: a.Cost, Unpriced: a.Unpriced}}
 }
 
-// archiveFile is the file that a task's record belongs into: that of the day, in UTC, on which the task ended. It is the
-// same at every try.
-func archiveFile(t centurion.Task) string {
-	return archiveDir + "/tasks-" + t.Ended.UTC().Format(time.DateOnly) + ".jsonl"
+// Line returns the record of a task as a line of the archive, and the file that it belongs into: that of the day, in UTC, on which
+// the task ended. Both are the same at every try.
+func Line(t centurion.Task, receipts []centurion.Receipt) (file string, line []byte, err error) {
+	if line, err = json.Marshal(archiveRecord(t, receipts)); err != nil {
+		err = &centurion.Error{Op: "archive task " + t.ID, Kind: centurion.KindInternal, Err: err}
+	}
+	return Dir + "/tasks-" + t.Ended.UTC().Format(time.DateOnly) + ".jsonl", line, err
 }
 
 // FromArchive finds a task in the archive of a project by its id, or by the beginning of it if that is unique, with or
@@ -99,11 +103,9 @@ func FromArchive(ws *workspace.Workspace, id string) (centurion.Task, error) {
 		Hint: "see: centurion tasks"}
 }
 
-// fromArchive finds a task that was removed by its name or its id, or returns the zero task.
-func (d delegator) fromArchive(name string) (centurion.Task, error) {
-	found, err := searchArchive(d.c.m.h.cfg.Workspace, d.c.m.st.ID, func(a archived) bool {
-		return a.Mission == d.c.m.st.ID && goesBy(a.task(), name) && (d.c.task == nil || a.Parent == d.c.id())
-	})
+// Removed finds a task of a mission that was removed from the store, or returns the zero task.
+func Removed(ws *workspace.Workspace, mission string, fits func(centurion.Task) bool) (centurion.Task, error) {
+	found, err := searchArchive(ws, mission, func(a archived) bool { return a.Mission == mission && fits(a.task()) })
 	if err != nil || len(found) == 0 {
 		return centurion.Task{}, err
 	}
@@ -112,13 +114,13 @@ func (d delegator) fromArchive(name string) (centurion.Task, error) {
 
 // searchArchive returns the records that fit, each once, the newest file's first. Lines without word are not looked at.
 func searchArchive(ws *workspace.Workspace, word string, fits func(archived) bool) ([]archived, error) {
-	names, err := ws.Names(archiveDir, ".jsonl")
+	names, err := ws.Names(Dir, ".jsonl")
 	if err != nil || word == "" {
 		return nil, err
 	}
 	var found []archived
 	for _, name := range slices.Backward(names) {
-		for line, err := range ws.Lines(archiveDir + "/" + name) {
+		for line, err := range ws.Lines(Dir + "/" + name) {
 			if err != nil {
 				return nil, err
 			}
@@ -163,11 +165,11 @@ func healArchive(ws *workspace.Workspace, file string) (map[string]bool, error) 
 	return has, ws.WriteFile(file, text)
 }
 
-// archive writes the records of tasks that have ended, each exactly once, and marks them as archived. What is marked as on
+// Archive writes the records of tasks that have ended, each exactly once, and marks them as archived. What is marked as on
 // its way there is looked for first: a crash may have come after the line.
-func (h *Host) archive(txs updater, tasks []string) (n int, err error) {
+func (k *Keeper) Archive(ctx context.Context, tasks []string) (n int, err error) {
 	for part := range slices.Chunk(tasks, cleanBatch) {
-		did, err := h.archiveSome(txs, part)
+		did, err := k.archiveSome(ctx, part)
 		if n += did; err != nil {
 			return n, err
 		}
@@ -175,10 +177,10 @@ func (h *Host) archive(txs updater, tasks []string) (n int, err error) {
 	return n, nil
 }
 
-func (h *Host) archiveSome(txs updater, tasks []string) (n int, err error) {
+func (k *Keeper) archiveSome(ctx context.Context, tasks []string) (n int, err error) {
 	var fresh, again []centurion.Task
 	receipts := map[string][]centurion.Receipt{}
-	if err := txs(func(tx *store.Tx) error {
+	if err := k.Store.Update(ctx, func(tx *store.Tx) error {
 		fresh, again = nil, nil
 		clear(receipts)
 		for _, id := range tasks {
@@ -209,16 +211,16 @@ func (h *Host) archiveSome(txs updater, tasks []string) (n int, err error) {
 	}); err != nil {
 		return 0, err
 	}
-	lines, err := h.linesOf(fresh, again, receipts)
+	lines, err := k.linesOf(fresh, again, receipts)
 	if err != nil {
 		return 0, err
 	}
 	for file, l := range lines {
-		if err := h.cfg.Workspace.AppendJSON(file, l...); err != nil {
+		if err := k.Workspace.AppendJSON(file, l...); err != nil {
 			return 0, err
 		}
 	}
-	err = txs(func(tx *store.Tx) error {
+	err = k.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, done := range slices.Concat(fresh, again) {
 			t, err := tx.Task(done.ID)
 			if err != nil {
@@ -235,25 +237,22 @@ func (h *Host) archiveSome(txs updater, tasks []string) (n int, err error) {
 }
 
 // linesOf returns what is to be added to the files of the archive.
-func (h *Host) linesOf(fresh, again []centurion.Task, receipts map[string][]centurion.Receipt) (map[string][][]byte, error) {
+func (k *Keeper) linesOf(fresh, again []centurion.Task, receipts map[string][]centurion.Receipt) (map[string][][]byte, error) {
 	lines, known := map[string][][]byte{}, map[string]map[string]bool{}
 	for i, t := range slices.Concat(again, fresh) {
-		file := archiveFile(t)
+		file, line, err := Line(t, receipts[t.ID])
+		if err != nil {
+			return nil, err
+		}
 		if i < len(again) {
 			if known[file] == nil {
-				has, err := healArchive(h.cfg.Workspace, file)
-				if err != nil {
+				if known[file], err = healArchive(k.Workspace, file); err != nil {
 					return nil, err
 				}
-				known[file] = has
 			}
 			if known[file][t.ID] {
 				continue
 			}
-		}
-		line, err := json.Marshal(archiveRecord(t, receipts[t.ID]))
-		if err != nil {
-			return nil, &centurion.Error{Op: "archive task " + t.ID, Kind: centurion.KindInternal, Err: err}
 		}
 		lines[file] = append(lines[file], line)
 	}

@@ -1,14 +1,16 @@
-package orchestrator
+package retention
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"centurion"
 )
 
-// TidyOptions says what [Host.Tidy] cleans.
+// TidyOptions says what [Keeper.Tidy] cleans.
 type TidyOptions struct {
 	// OlderThan, if it is not nil, takes the place of every configured age: what ended longer ago is dropped, archived and
 	// removed, however many tasks are kept.
@@ -30,34 +32,34 @@ type TidyReport struct {
 	Worktrees []string `json:"worktrees,omitempty"` // checkouts and branches that nobody needs any more, and that were removed; in a dry run only the checkouts that were asked for
 }
 
-// Tidy does at once, for the missions that have ended, what the cleaner does in time. What belongs to any other mission,
+// Tidy does at once, for the missions that have ended, what [Keeper.Clean] does in time. What belongs to any other mission,
 // and what somebody still needs, stays. By the stored times, so that a clock that was set wrong counts here.
-func (h *Host) Tidy(ctx context.Context, o TidyOptions) (TidyReport, error) {
-	h.cleaner.sweeping.Lock()
-	defer h.cleaner.sweeping.Unlock()
-	p, err := h.plan(ctx, o)
+func (k *Keeper) Tidy(ctx context.Context, o TidyOptions) (TidyReport, error) {
+	k.sweeping.Lock()
+	defer k.sweeping.Unlock()
+	p, err := k.plan(ctx, o)
 	if err != nil {
 		return p.report, err
 	}
 	if o.DryRun {
-		p.report.Worktrees, err = h.pooled(ctx, o)
+		p.report.Worktrees, err = k.pooled(ctx, o)
 		return p.report, err
 	}
 	rep := TidyReport{Missions: p.report.Missions}
-	if rep.Sessions, err = h.dropSessions(ctx, p.drop); err != nil {
+	if rep.Sessions, err = k.dropSessions(ctx, p.drop); err != nil {
 		return rep, err
 	}
-	if rep.Archived, err = h.archive(h.updates(ctx), p.archive); err != nil {
+	if rep.Archived, err = k.Archive(ctx, p.archive); err != nil {
 		return rep, err
 	}
-	if rep.Removed, rep.Aside, err = h.remove(ctx, p.remove, len(p.remove)); err != nil {
+	if rep.Removed, rep.Aside, err = k.Remove(ctx, p.remove, len(p.remove)); err != nil {
 		return rep, err
 	}
-	own, err := h.removeOwnAside(ctx, p.own)
+	own, err := k.removeOwnAside(ctx, p.own)
 	if rep.Aside = append(rep.Aside, own...); err != nil {
 		return rep, err
 	}
-	rep.Worktrees, err = h.tidyWorktrees(ctx, o.Checkouts)
+	rep.Worktrees, err = k.tidyWorktrees(ctx, o.Checkouts)
 	return rep, err
 }
 
@@ -69,36 +71,36 @@ type tidyPlan struct {
 	report        TidyReport
 }
 
-func (h *Host) plan(ctx context.Context, o TidyOptions) (tidyPlan, error) {
+func (k *Keeper) plan(ctx context.Context, o TidyOptions) (tidyPlan, error) {
 	p := tidyPlan{report: TidyReport{DryRun: o.DryRun}}
-	missions, err := h.cfg.Store.Missions(ctx)
+	missions, err := k.Store.Missions(ctx)
 	if err != nil {
 		return p, err
 	}
 	all := map[string]*taskRows{}
 	var old []centurion.Task
 	for _, m := range missions {
-		if !m.Status.Ended() && m.Status != centurion.MissionFailed || h.running(m.ID) != nil {
+		if !m.Status.Ended() && m.Status != centurion.MissionFailed || k.Working(m.ID) {
 			continue
 		}
 		p.report.Missions++
-		r, err := h.rows(ctx, m)
+		r, err := k.rows(ctx, m)
 		if err != nil {
 			return p, err
 		}
 		all[m.ID] = r
 		for i := range r.tasks {
-			h.planTask(&p, r, &r.tasks[i], o)
+			k.planTask(&p, r, &r.tasks[i], o)
 		}
 		old = append(old, r.tasks...)
-		if err := h.planSessions(ctx, &p, r, o); err != nil {
+		if err := k.planSessions(ctx, &p, r, o); err != nil {
 			return p, err
 		}
 	}
-	n, err := h.cfg.Store.TaskCount(ctx)
+	n, err := k.Store.TaskCount(ctx)
 	oldestFirst(old)
 	for _, t := range old {
-		wanted := n-len(p.remove) > h.cfg.KeepTasks
+		wanted := n-len(p.remove) > k.KeepTasks
 		if o.OlderThan != nil {
 			wanted = older(t, *o.OlderThan)
 		}
@@ -119,11 +121,11 @@ func (h *Host) plan(ctx context.Context, o TidyOptions) (tidyPlan, error) {
 	return p, err
 }
 
-func (h *Host) rows(ctx context.Context, m centurion.Mission) (*taskRows, error) {
+func (k *Keeper) rows(ctx context.Context, m centurion.Mission) (*taskRows, error) {
 	r := &taskRows{mission: m}
 	var err error
-	if r.tasks, err = h.cfg.Store.Tasks(ctx, m.ID); err == nil {
-		r.deliveries, err = h.cfg.Store.Deliveries(ctx, m.ID)
+	if r.tasks, err = k.Store.Tasks(ctx, m.ID); err == nil {
+		r.deliveries, err = k.Store.Deliveries(ctx, m.ID)
 	}
 	return r, err
 }
@@ -134,10 +136,10 @@ func older(t centurion.Task, d time.Duration) bool {
 }
 
 // planTask plans what becomes of a task's record, which is taken for archived from then on.
-func (h *Host) planTask(p *tidyPlan, r *taskRows, t *centurion.Task, o TidyOptions) {
-	after := h.cfg.ArchiveFailedAfter
+func (k *Keeper) planTask(p *tidyPlan, r *taskRows, t *centurion.Task, o TidyOptions) {
+	after := k.ArchiveFailedAfter
 	if t.Status == centurion.TaskCompleted {
-		after = h.cfg.ArchiveAfter
+		after = k.ArchiveAfter
 	}
 	if o.OlderThan != nil {
 		after = *o.OlderThan
@@ -151,12 +153,12 @@ func (h *Host) planTask(p *tidyPlan, r *taskRows, t *centurion.Task, o TidyOptio
 }
 
 // planSessions plans which sessions of a mission's tasks are dropped.
-func (h *Host) planSessions(ctx context.Context, p *tidyPlan, r *taskRows, o TidyOptions) error {
-	sessions, err := h.cfg.Store.Sessions(ctx, r.mission.ID)
+func (k *Keeper) planSessions(ctx context.Context, p *tidyPlan, r *taskRows, o TidyOptions) error {
+	sessions, err := k.Store.Sessions(ctx, r.mission.ID)
 	if err != nil {
 		return err
 	}
-	keep := h.cfg.Retention
+	keep := k.Retention
 	if o.OlderThan != nil {
 		keep = *o.OlderThan
 	}
@@ -168,4 +170,69 @@ func (h *Host) planSessions(ctx context.Context, p *tidyPlan, r *taskRows, o Tid
 		}
 	}
 	return nil
+}
+
+// tidyWorktrees gives back the checkouts that ended tasks and missions have left, and removes what of the repository nobody
+// needs: pooled checkouts beyond those that are kept, or all of them, and branches whose work is on the person's own.
+func (k *Keeper) tidyWorktrees(ctx context.Context, all bool) ([]string, error) {
+	missions, err := k.Store.Missions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	needed, isolated := map[string]bool{}, false
+	for _, m := range missions {
+		isolated = isolated || m.Isolation == centurion.IsolationWorktree
+		needed[m.ID] = !m.Status.Ended() || k.Working(m.ID)
+	}
+	if !isolated {
+		return nil, nil
+	}
+	repo, err := k.Project.Repository(ctx)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return nil, nil // the project is in no repository any more
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range missions {
+		if m.Isolation == centurion.IsolationWorktree && !k.Working(m.ID) {
+			err = errors.Join(err, k.Project.LeftBehind(ctx, m))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	removed, err := repo.GC(ctx, func(ref string) bool {
+		for part := range strings.SplitSeq(ref, "/") {
+			if needed[part] {
+				return true
+			}
+		}
+		return false
+	})
+	if err != nil || !all {
+		return removed, err
+	}
+	more, err := repo.DropPool(ctx)
+	return append(more, removed...), err
+}
+
+// pooled lists the checkouts that nobody uses, if they were asked for.
+func (k *Keeper) pooled(ctx context.Context, o TidyOptions) ([]string, error) {
+	if !o.Checkouts {
+		return nil, nil
+	}
+	missions, err := k.Store.Missions(ctx)
+	isolated := func(m centurion.Mission) bool { return m.Isolation == centurion.IsolationWorktree }
+	if err != nil || !slices.ContainsFunc(missions, isolated) {
+		return nil, err
+	}
+	repo, err := k.Project.Repository(ctx)
+	if centurion.KindOf(err) == centurion.KindNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return repo.Pooled(), nil
 }

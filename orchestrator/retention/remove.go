@@ -1,4 +1,4 @@
-package orchestrator
+package retention
 
 import (
 	"context"
@@ -11,23 +11,22 @@ import (
 
 // collectGarbage removes the oldest archived tasks if there are more than are kept, and reports whether there still are.
 // What it could not remove it does not look for again at once, unless more was archived.
-func (h *Host) collectGarbage(ctx context.Context, more bool) (over bool, err error) {
-	keep := h.cfg.KeepTasks
-	n, err := h.cfg.Store.TaskCount(ctx)
+func (k *Keeper) collectGarbage(ctx context.Context, more bool) (over bool, err error) {
+	keep := k.KeepTasks
+	n, err := k.Store.TaskCount(ctx)
 	if err != nil || n <= keep {
 		return false, err
 	}
-	c := &h.cleaner
-	if !more && !c.stuck.IsZero() && time.Since(c.stuck) < cleanRetry {
+	if !more && !k.stuck.IsZero() && time.Since(k.stuck) < cleanRetry {
 		return true, nil
 	}
-	missions, err := h.cfg.Store.Missions(ctx)
+	missions, err := k.Store.Missions(ctx)
 	if err != nil {
 		return true, err
 	}
 	var old []centurion.Task
 	for _, m := range missions {
-		tasks, err := h.cfg.Store.Tasks(ctx, m.ID)
+		tasks, err := k.Store.Tasks(ctx, m.ID)
 		if err != nil {
 			return true, err
 		}
@@ -37,10 +36,10 @@ func (h *Host) collectGarbage(ctx context.Context, more bool) (over bool, err er
 			}
 		}
 	}
-	removed, _, err := h.remove(ctx, old, n-keep)
-	c.stuck = time.Time{}
+	removed, _, err := k.Remove(ctx, old, n-keep)
+	k.stuck = time.Time{}
 	if over = removed < n-keep; over {
-		c.stuck = time.Now()
+		k.stuck = time.Now()
 	}
 	return over, err
 }
@@ -50,14 +49,14 @@ func oldestFirst(tasks []centurion.Task) {
 	slices.SortStableFunc(tasks, func(a, b centurion.Task) int { return a.Ended.Compare(b.Ended.Time) })
 }
 
-// remove removes up to n of the tasks that may be removed, the oldest first, with the files that were kept for them because git
+// Remove removes up to n of the tasks that may be removed, the oldest first, with the files that were kept for them because git
 // ignores them. It returns how many tasks it has removed, and the directories of those files.
-func (h *Host) remove(ctx context.Context, tasks []centurion.Task, n int) (removed int, dirs []string, err error) {
+func (k *Keeper) Remove(ctx context.Context, tasks []centurion.Task, n int) (removed int, dirs []string, err error) {
 	oldestFirst(tasks)
 	for part := range slices.Chunk(tasks, cleanBatch) {
 		now := 0
 		var alone []string
-		if err := h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := k.Store.Update(ctx, func(tx *store.Tx) error {
 			now, alone = 0, nil
 			rows := txRows{tx: tx}
 			for _, t := range part {
@@ -80,12 +79,40 @@ func (h *Host) remove(ctx context.Context, tasks []centurion.Task, n int) (remov
 		}
 		removed += now
 		// Behind the records: a crash in between leaves files that nobody looks for, and never a record of files that are gone.
-		gone, err := h.project.DropAside(ctx, alone)
+		gone, err := k.Project.DropAside(ctx, alone)
 		if dirs = append(dirs, gone...); err != nil {
 			return removed, dirs, err
 		}
 	}
 	return removed, dirs, nil
+}
+
+// removeOwnAside removes what the own agents of missions that have ended left and git ignores. The missions' records stay, and
+// name it no more.
+func (k *Keeper) removeOwnAside(ctx context.Context, missions []string) (dirs []string, err error) {
+	for _, id := range missions {
+		var alone []string
+		err := k.Store.Update(ctx, func(tx *store.Tx) error {
+			alone = nil
+			rows := txRows{tx: tx}
+			r, err := rows.of(id)
+			if err != nil || !r.mission.Status.Ended() {
+				return err
+			}
+			had := r.mission.Aside
+			r.mission.Aside = nil
+			alone = r.keptFor(had)
+			return tx.PutMission(&r.mission)
+		})
+		if err != nil {
+			return dirs, err
+		}
+		gone, err := k.Project.DropAside(ctx, alone)
+		if dirs = append(dirs, gone...); err != nil {
+			return dirs, err
+		}
+	}
+	return dirs, nil
 }
 
 // taskRows are the tasks of a mission, and what else decides whether they may be removed.
@@ -163,4 +190,16 @@ func (r *taskRows) later(t centurion.Task) bool {
 	return slices.ContainsFunc(r.tasks, func(o centurion.Task) bool {
 		return o.ID != t.ID && o.Session == t.Session && (!o.Status.Ended() || o.Ended.After(t.Ended.Time))
 	})
+}
+
+// keptFor lists those of the directories that no task of the mission, nor its own agent, names any more: a resumed task
+// names those of its session, too.
+func (r *taskRows) keptFor(aside []centurion.Aside) (dirs []string) {
+	for _, a := range aside {
+		same := func(o centurion.Aside) bool { return o.Dir == a.Dir }
+		if !slices.ContainsFunc(r.mission.Aside, same) && !slices.ContainsFunc(r.tasks, func(t centurion.Task) bool { return slices.ContainsFunc(t.Aside, same) }) {
+			dirs = append(dirs, a.Dir)
+		}
+	}
+	return dirs
 }
