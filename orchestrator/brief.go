@@ -211,12 +211,8 @@ func (m *mission) notice(tx *store.Tx, p plan.View, t centurion.Task) (string, e
 	if m.iso.Isolated() && t.Status == centurion.TaskCompleted && !slices.Contains([]string{agents.Reviewer, agents.Planner}, t.Agent) && t.Item != "" && len(t.Landed) == 0 {
 		b.WriteString("It changed no file.\n")
 	}
-	sure, err := hasPassed(tx, p, t)
-	if err != nil {
-		return "", err
-	}
 	m.outsideLine(&b, p, t)
-	if err := checkLines(p, tx, &b, t, sure); err != nil {
+	if err := checkLines(p, tx, &b, t); err != nil {
 		return "", err
 	}
 	if err := exchangeLines(tx, &b, t); err != nil {

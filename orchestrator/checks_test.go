@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -319,39 +318,13 @@ func TestGuiltyIsShownItsOwnOutput(t *testing.T) {
 	}
 }
 
-// A review of everything counts if it began after all work had ended, and not if it only ended after that.
-func TestWholeReviewed(t *testing.T) {
-	t.Parallel()
-	r, m := idle(t, map[string]string{"base.txt": "base\n"})
-	now := centurion.Now()
-	at := func(s int) centurion.Time { return centurion.Time{Time: now.Add(time.Duration(s) * time.Second)} }
-	work := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Agent: "worker", Status: centurion.TaskCompleted, Created: at(0), Started: at(0), Ended: at(10),
-		Files: []string{"a"}}
-	review := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Agent: "reviewer", Status: centurion.TaskCompleted, Result: "PASS", Created: at(5), Ended: at(20)}
-	for _, test := range []struct {
-		began int
-		item  string
-		said  string
-		want  bool
-	}{{5, "", "PASS", false}, {11, "", "PASS", true}, {11, "T1", "PASS", false}, {11, "", "FAIL", false}} {
-		review.Started, review.Item, review.Result = at(test.began), test.item, test.said
-		err := r.store.Update(r.ctx, func(tx *store.Tx) error { return errors.Join(tx.PutTask(&work), tx.PutTask(&review)) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := m.wholeReviewed(r.ctx); err != nil || got != test.want {
-			t.Errorf("%+v: %v, %v", test, got, err)
-		}
-	}
-}
-
 // Work that a host has merged right before it died is not merged again; a review of the mission's own agent's work counts from
 // its last merge on.
 func TestLandedOnce(t *testing.T) {
 	t.Parallel()
 	r, m := idle(t, map[string]string{"base.txt": "base\n"})
-	if at, err := m.ownLanding(r.ctx); err != nil || !at.IsZero() {
-		t.Errorf("own landing %v, %v", at, err)
+	if v, err := m.judge.Look(r.ctx); err != nil || !v.Own.IsZero() {
+		t.Errorf("own landing %v, %v", v.Own, err)
 	}
 	began := time.Now().Add(-time.Second)
 	c := r.work(m, map[string]string{"a": "1\n"})
@@ -365,7 +338,7 @@ func TestLandedOnce(t *testing.T) {
 		}
 	}
 	equal(t, "merges told", r.count(m.st.ID, centurion.EventMergeDone), 1)
-	if at, err := m.ownLanding(r.ctx); err != nil || at.Before(began) {
-		t.Errorf("own landing %v, %v", at, err)
+	if v, err := m.judge.Look(r.ctx); err != nil || v.Own.Before(began) {
+		t.Errorf("own landing %v, %v", v.Own, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"centurion/loop"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/retention"
+	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/tools"
@@ -51,7 +52,9 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	reviews := plan.IsDone(want.Item) && agent.Name == agents.Reviewer
 	again := plan.IsDone(want.Item) && !reviews
 	if again {
-		again, err = m.inDoubt(ctx, plan, want.Item)
+		var v review.View
+		v, err = m.judge.At(ctx, plan)
+		again = v.InDoubt(want.Item)
 	}
 	if err == nil && !reviews && !again {
 		if err = plan.ItemOpen(want.Item); err == nil && agent.Name == agents.Reviewer {

@@ -11,62 +11,6 @@ import (
 	"centurion/provider/scripted"
 )
 
-// What a mission has as evidence: the weakest of its items; without items, what the strongest check of the first source says that names one.
-func TestMissionGrade(t *testing.T) {
-	const n, c, r, p = centurion.EvidenceNone, centurion.EvidenceChecked, centurion.EvidenceReviewed, centurion.EvidenceProven
-	type all = []centurion.Evidence
-	for _, tt := range []struct {
-		name     string
-		items    all
-		checks   []all // of the goal, of the Commander, of the configuration
-		reviewed bool
-		want     centurion.Evidence
-	}{
-		{"nothing", nil, nil, false, n},
-		{"a review of all", nil, nil, true, r},
-		{"all items proven", all{p, p}, nil, false, p},
-		{"one of them by a review", all{p, r}, nil, false, r},
-		{"one of them only checked", all{p, c, r}, nil, false, c},
-		{"one of them by nothing", all{p, n}, []all{{p}}, true, n},
-		{"the goal's check", nil, []all{{p}, nil, nil}, false, p},
-		{"the better of two of the goal", nil, []all{{c, p}, nil, nil}, false, p},
-		{"the goal's before the Commander's own", nil, []all{{c}, {p}, {p}}, false, c},
-		{"the Commander's before the project's", nil, []all{nil, {n}, {c}}, false, n},
-		{"the project's", nil, []all{nil, nil, {c}}, false, c},
-		{"an empty check and a review", nil, []all{{n}, nil, nil}, true, r},
-		{"a proof and a review", nil, []all{{p}, nil, nil}, true, p},
-	} {
-		if got := missionGrade(tt.items, tt.checks, tt.reviewed); got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
-	}
-}
-
-// What a receipt shows: nothing where its command can only pass, where no test ran, where checks were weakened, or where it is flaky.
-func TestGrade(t *testing.T) {
-	green := func(r centurion.Receipt) centurion.Receipt { r.Passed = true; return r }
-	for name, tt := range map[string]struct {
-		r    centurion.Receipt
-		want centurion.Evidence
-	}{
-		"red":          {centurion.Receipt{Command: "make test", Proof: centurion.ProofProven}, centurion.EvidenceNone},
-		"green":        {green(centurion.Receipt{Command: "make test"}), centurion.EvidenceChecked},
-		"proven":       {green(centurion.Receipt{Command: "make test", Proof: centurion.ProofProven}), centurion.EvidenceProven},
-		"regression":   {green(centurion.Receipt{Command: "make test", Proof: centurion.ProofRegression}), centurion.EvidenceChecked},
-		"unproven":     {green(centurion.Receipt{Command: "make test", Proof: centurion.ProofUnproven}), centurion.EvidenceChecked},
-		"flaky":        {green(centurion.Receipt{Command: "make test", Proof: centurion.ProofFlaky}), centurion.EvidenceNone},
-		"true":         {green(centurion.Receipt{Command: "true"}), centurion.EvidenceNone},
-		"or true":      {green(centurion.Receipt{Command: "make test || true"}), centurion.EvidenceNone},
-		"no test":      {green(centurion.Receipt{Command: "go test -run X", Output: "testing: warning: no tests to run\nok  \tx\t0.1s [no tests to run]\n"}), centurion.EvidenceNone},
-		"no test, run": {green(centurion.Receipt{Command: "go test", Runs: []centurion.CheckRun{{Kind: centurion.RunGreen, Passed: true, Empty: "no tests"}}}), centurion.EvidenceNone},
-		"weakened":     {green(centurion.Receipt{Command: "make test", Weakened: []string{"x"}}), centurion.EvidenceNone},
-	} {
-		if got := grade(tt.r); got != tt.want {
-			t.Errorf("%s: %s, want %s", name, got, tt.want)
-		}
-	}
-}
-
 // goes starts a mission with a goal and runs it to its end.
 func (r *rig) goes(goal string, opts centurion.MissionOptions) centurion.Mission {
 	r.t.Helper()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/review"
 	"centurion/provider/scripted"
 )
 
@@ -69,7 +70,7 @@ func TestUnprovenCheckIsReplaced(t *testing.T) {
 			}
 			equal(t, "recorded", noted, map[bool]int{false: 1}[test.refused])
 			receipts, err := r.store.Receipts(r.ctx, m.ID)
-			if err != nil || newest(receipts, "T1", test.check) == nil {
+			if err != nil || review.Newest(receipts, "T1", test.check) == nil {
 				t.Errorf("the first receipt is gone: %+v, %v", receipts, err)
 			}
 			reviews := 0
@@ -87,7 +88,7 @@ func TestUnprovenCheckIsReplaced(t *testing.T) {
 			}
 			if name == "by one that can fail" {
 				has(t, said, "T1: `exists b.txt` passed.")
-				if r := newest(receipts, "T1", "exists b.txt"); r == nil || r.Proof != centurion.ProofProven {
+				if r := review.Newest(receipts, "T1", "exists b.txt"); r == nil || r.Proof != centurion.ProofProven {
 					t.Errorf("the new receipt: %+v", r)
 				}
 				equal(t, "what can be done is told", r.told(m.Session, "send the plan with another command for it (update_todo)"), 1)

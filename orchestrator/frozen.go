@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/orchestrator/review"
 	"centurion/store"
 	"centurion/verify"
 	"centurion/workspace/todo"
@@ -71,7 +72,7 @@ func mayExchange(x centurion.Exchange, receipts []centurion.Receipt) bool {
 		return false
 	}
 	return !slices.ContainsFunc(from, func(command string) bool {
-		r := newest(receipts, x.Item, command)
+		r := review.Newest(receipts, x.Item, command)
 		return !slices.Contains(to, command) && (r == nil || !r.Passed || r.Proof != centurion.ProofUnproven)
 	})
 }
@@ -180,7 +181,7 @@ func exchangeLines(tx *store.Tx, b *strings.Builder, t centurion.Task) error {
 		}
 		fmt.Fprintf(b, "It changed the check of %s from %s to %s", x.Item, lines(x.From), lines(x.To))
 		for _, command := range verify.Distinct(x.To) {
-			switch r := newest(receipts, x.Item, command); {
+			switch r := review.Newest(receipts, x.Item, command); {
 			case r == nil:
 				fmt.Fprintf(b, "; `%s` counts when it has run against the work", command)
 			case !r.Passed:

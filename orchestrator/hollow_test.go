@@ -6,6 +6,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/review"
 	"centurion/provider/scripted"
 )
 
@@ -67,7 +68,7 @@ func TestHollowTestGoesBackOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			newest := newest(receipts, "T1", test.verify)
+			newest := review.Newest(receipts, "T1", test.verify)
 			equal(t, "proof", newest.Proof, test.proof)
 			if test.returns == 0 {
 				return

@@ -1,10 +1,10 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"centurion"
 )
@@ -15,24 +15,11 @@ func (c *conversation) startable(ctx context.Context) (string, error) {
 	if c.task != nil {
 		return "", nil
 	}
-	p, err := c.m.plan.Read()
-	if err != nil || p.Doc == nil {
+	v, err := c.m.judge.Look(ctx)
+	if err = cmp.Or(err, v.Unread); err != nil || v.Plan.Doc == nil {
 		return "", err
 	}
-	tasks, err := c.m.h.cfg.Store.Tasks(ctx, c.m.st.ID)
-	if err != nil {
-		return "", err
-	}
-	s, err := c.m.state(ctx, p, tasks)
-	if err != nil {
-		return "", err
-	}
-	start, failed := s.next()
-	steps := s.steps(failed)
-	if len(start) > 0 {
-		steps = slices.Insert(steps, 0, "Can be started: "+strings.Join(s.withHolders(start), ", ")+".")
-	}
-	return strings.Join(steps, " "), nil
+	return stateOf(v, &c.m.claims).startable(), nil
 }
 
 // lull is the wait of a call that asks about a living task: until one of the conversation's tasks ends, something can be started,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -18,6 +17,7 @@ import (
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/review"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
 	"centurion/permission"
@@ -27,11 +27,12 @@ import (
 // mission is one running mission. Its loop runs in the goroutine that called Host.Run and owns the root conversation;
 // each task runs in a goroutine of its own. They meet in the store, and wake each other through notify.
 type mission struct {
-	h    *Host
-	st   *state.Mission
-	plan *plan.Plan
-	root *conversation
-	iso  *isolation.Checkouts
+	h     *Host
+	st    *state.Mission
+	plan  *plan.Plan
+	judge *review.Judge
+	root  *conversation
+	iso   *isolation.Checkouts
 	// approvals are what its person allows and answers.
 	approvals *approval.Approvals
 	wanted    context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
@@ -51,8 +52,6 @@ type mission struct {
 	// writers lets tool calls that write run at the same time and a check run alone: a call takes one, a check takes all.
 	writers *semaphore.Weighted
 
-	// wrote says that a tool call of its own agent has named a file that it changed, since this host began to work on it.
-	wrote atomic.Bool
 	// reserves is what of the budget belongs to whom.
 	reserves *budget.Reserves
 
@@ -99,6 +98,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 		convs: map[string]*conversation{}, drivers: map[string]*conversation{}}
 	m.iso = isolation.New(m.st, h.project, m.mayRun)
 	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo))
+	m.judge = review.New(m.st, m.plan)
 	m.approvals = approval.New(m.st, m.iso, m.plan, approval.Config{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Home: h.cfg.Home, Dir: h.cfg.Workspace.Dir(), Timeout: h.cfg.AskTimeout,
 		Resting: m.resting, Price: func(model string) *centurion.Price {
 			got, _ := h.cfg.Model(model) // one that cannot be had is told when it is used
@@ -175,6 +175,7 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 	if m.root, err = m.open(ctx, rec.Session, nil); err != nil {
 		return verdict{}, err
 	}
+	m.judge.Owner = m.root.agent
 	if !state.Alone(m.st.Profile) {
 		watch.Go("watch plan", func() error { return m.plan.WatchPlan(ctx) })
 	}

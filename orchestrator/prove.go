@@ -10,6 +10,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/store"
@@ -218,57 +219,12 @@ func withoutNumbers(s string) string {
 
 // missing lists, in words for the Commander, what keeps the mission from being complete, apart from the final checks.
 func (m *mission) missing(ctx context.Context) ([]string, error) {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
+	v, err := m.judge.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []string
-	for _, t := range tasks {
-		if !t.Status.Ended() {
-			out = append(out, fmt.Sprintf("task %s (%s, %s) is still %s; end your turn, you will be told when it ends", t.Name(), t.Agent, t.Title, t.Status))
-		}
-	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
-	if err != nil {
-		return nil, err
-	}
-	untold, err := m.h.cfg.Store.PendingDeliveries(ctx, rec.Session)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range untold {
-		if d.Task == "" { // what somebody has written is read before the mission is complete, but keeps nobody from ending a turn
-			continue
-		}
-		name := d.Task
-		if i := slices.IndexFunc(tasks, func(t centurion.Task) bool { return t.ID == d.Task }); i >= 0 {
-			name = tasks[i].Name()
-		}
-		out = append(out, fmt.Sprintf("task %s has ended and its result has not been read; it follows now", name))
-	}
-	p, err := m.plan.Read()
-	if err != nil {
-		return append(out, "the todo list cannot be read: "+err.Error()), nil
-	}
-	if rec.HadItems && len(p.Items()) == 0 {
-		out = append(out, "the todo list had items and has none any more: write it again, or ask the person")
-	}
-	for _, it := range p.Items() {
-		if it.Group {
-			continue
-		}
-		switch s := p.Doc.Status(it.ID); s {
-		case todo.Open, todo.Running, todo.Blocked:
-			out = append(out, fmt.Sprintf("item %s (%s) is %s", it.ID, it.Title, s))
-		}
-	}
-	if p.Doc != nil {
-		for _, pr := range p.Doc.Problems() {
-			out = append(out, fmt.Sprintf("the todo list, line %d: %s", pr.Line, pr.Msg))
-		}
-	}
-	unsure, err := m.unreviewed(ctx)
-	return append(out, unsure...), err
+	unread, err := m.h.cfg.Store.PendingDeliveries(ctx, v.Mission.Session)
+	return v.Missing(unread), err
 }
 
 // finalChecks runs each distinct acceptance command once on the finished work. Items whose command fails are open again.
@@ -291,7 +247,7 @@ func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
 			}
 		}
 	}
-	ends := append(m.goalChecks(rec), rec.Check) // what shows that the goal is reached, where no item does
+	ends := append(review.GoalChecks(rec.Goal, m.h.cfg.Workspace.Dir()), rec.Check) // what shows that the goal is reached, where no item does
 	commands = append(commands, ends...)
 	m.passed, m.checked = 0, true
 	var failed []centurion.Receipt
@@ -307,7 +263,7 @@ func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
 		}
 	}
 	if len(failed) == 0 {
-		return nil, m.countProof(ctx, p)
+		return nil, m.judge.Count(ctx, p)
 	}
 	return m.reopen(ctx, p, failed)
 }
@@ -372,12 +328,12 @@ func (m *mission) completed(ctx context.Context) (verdict, error) {
 	if m.passed == 0 {
 		reason = "nothing to verify"
 	}
-	rec, err := m.keepEvidence(ctx)
+	rec, err := m.judge.KeepEvidence(ctx, m.h.cfg.Workspace.Dir())
 	if err != nil {
 		return verdict{}, err
 	}
 	if rec.Options.RequireProof && rec.Evidence == centurion.EvidenceNone {
-		return verdict{status: centurion.MissionBlocked, reason: m.lacks()}, nil
+		return verdict{status: centurion.MissionBlocked, reason: review.Lacks}, nil
 	}
 	if rec.Level == 0 && !state.Alone(m.st.Profile) {
 		err = m.plan.InferLevel(ctx)

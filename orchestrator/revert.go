@@ -10,6 +10,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/workspace/todo"
@@ -23,8 +24,8 @@ import (
 type Reversal struct {
 	centurion.Reverted
 	mission string
-	plan    string // where the mission's plan has to be
-	tally   tally  // of the items that stay done
+	plan    string       // where the mission's plan has to be
+	tally   review.Tally // of the items that stay done
 	pauses  bool
 }
 
@@ -57,8 +58,9 @@ func (h *Host) Reversal(ctx context.Context, m centurion.Mission, r centurion.Re
 			return nil, err
 		}
 	}
-	all, err := h.worths(ctx, m.ID, m.Isolation == centurion.IsolationWorktree, p, tasks)
-	out.tally = h.counted(ctx, all)
+	v, err := review.Read(ctx, h.cfg.Store, m.ID, p)
+	v.Tasks = tasks
+	out.tally = v.Count(ctx, h.cfg.Store)
 	return out, err
 }
 
@@ -99,7 +101,7 @@ func (r *Reversal) Record(tx *store.Tx) error {
 	entry.Word, entry.Marked, entry.Back = d.ID, false, false
 	record := func(m *centurion.Mission) {
 		m.Reverted = append(slices.Clone(m.Reverted), entry)
-		r.tally.of(m)
+		r.tally.Put(m)
 	}
 	if !r.pauses {
 		record(&m)
@@ -223,21 +225,17 @@ func (h *Host) SettleReverts(ctx context.Context, mission string) (opened, close
 }
 
 // recount counts the items that are done once what was brought back is; nil if nothing was.
-func (h *Host) recount(ctx context.Context, m centurion.Mission, p plan.View) (*tally, error) {
+func (h *Host) recount(ctx context.Context, m centurion.Mission, p plan.View) (*review.Tally, error) {
 	if !slices.ContainsFunc(m.Reverted, func(r centurion.Reverted) bool { return r.Back }) || p.Doc == nil {
 		return nil, nil
 	}
-	tasks, err := h.cfg.Store.Tasks(ctx, m.ID)
-	if err != nil {
-		return nil, err
-	}
-	for i, t := range tasks {
+	v, err := review.Read(ctx, h.cfg.Store, m.ID, p)
+	for i, t := range v.Tasks {
 		if void, was := voided(m.Reverted, t.ID); was && !void {
-			tasks[i].Undone = centurion.Time{}
+			v.Tasks[i].Undone = centurion.Time{}
 		}
 	}
-	all, err := h.worths(ctx, m.ID, m.Isolation == centurion.IsolationWorktree, p, tasks)
-	c := h.counted(ctx, all)
+	c := v.Count(ctx, h.cfg.Store)
 	return &c, err
 }
 
@@ -286,7 +284,7 @@ func (h *Host) remark(ctx context.Context, path string, open, done []string) (op
 
 // settled records that the plan and the notes say what was recorded of undos and redos. Once everything is back the mission
 // stands as it did before the first undo.
-func settled(tx *store.Tx, was centurion.Mission, p plan.View, recount *tally) error {
+func settled(tx *store.Tx, was centurion.Mission, p plan.View, recount *review.Tally) error {
 	m, err := tx.Mission(was.ID)
 	if err != nil {
 		return err
@@ -328,7 +326,7 @@ func settled(tx *store.Tx, was centurion.Mission, p plan.View, recount *tally) e
 	}
 	back := m.Was
 	if m.Reverted = left; recount != nil {
-		recount.of(&m)
+		recount.Put(&m)
 	}
 	if err := putReverted(tx, m); err != nil {
 		return err

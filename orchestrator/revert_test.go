@@ -63,24 +63,6 @@ func TestRestOn(t *testing.T) {
 	}
 }
 
-// A verdict counts after a redo as it did before the undo: the work is as old as it was.
-func TestWorkEnded(t *testing.T) {
-	t.Parallel()
-	landed := func(sec int64, reverts, restores bool) centurion.Landed {
-		return centurion.Landed{Time: centurion.MillisTime(sec), Reverts: reverts, Restores: restores}
-	}
-	task := centurion.Task{Landed: []centurion.Landed{landed(1, false, false), landed(2, false, false)}}
-	for range 2 {
-		if at := (centurion.Time{Time: workEnded(task)}); at.Millis() != 2 {
-			t.Errorf("%d commits: the work ended at %d, want 2", len(task.Landed), at.Millis())
-		}
-		task.Landed = append(task.Landed, landed(8, true, false), landed(9, false, true))
-	}
-	if at := (centurion.Time{Time: workEnded(task)}); at.Millis() != 2 {
-		t.Errorf("after two redos the work ended at %d, want 2", at.Millis())
-	}
-}
-
 // Issue "What real use showed", A.3: a rewind marks what was written in the messages that it leaves behind, and going back there takes the
 // marks away again; every other byte stays.
 func TestRewindMarksNotes(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"centurion/agents"
 	"centurion/event"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
 	"centurion/store"
 )
@@ -311,7 +312,7 @@ func returnReasons(all []event.ReturnData) string {
 
 // checkLines tells a parent of the newest receipt of each command of a task, and what is to be done where they prove too
 // little, unless a review has made it sure.
-func checkLines(p plan.View, tx *store.Tx, b *strings.Builder, t centurion.Task, sure bool) error {
+func checkLines(p plan.View, tx *store.Tx, b *strings.Builder, t centurion.Task) error {
 	doubtful, unproven := false, false
 	receipts, err := tx.Receipts(t.Mission, t.ID)
 	if err != nil {
@@ -342,15 +343,15 @@ func checkLines(p plan.View, tx *store.Tx, b *strings.Builder, t centurion.Task,
 			fmt.Fprintf(b, "The work weakens a check: %s\n", w)
 		}
 	}
-	if !doubtful || t.Status != centurion.TaskCompleted || t.Item == "" || sure {
+	if !doubtful || t.Status != centurion.TaskCompleted || t.Item == "" {
 		return nil
 	}
 	tasks, err := tx.Tasks(t.Mission)
-	if err != nil {
+	if err != nil || review.HasPassed(p, t, tasks) {
 		return err
 	}
 	mend := plan.DelegateCall(t.Agent, t.Item, "mend "+t.Item)
-	if by, when := nextReview(p, t.Item, tasks, time.Time{}); by != "" {
+	if by, when := (review.View{Plan: p, Tasks: tasks}).Coming(t.Item); by != "" {
 		fmt.Fprintf(b, "That proves too little, but %s reviews it %s; or have it mended, which opens it again: delegate_task %s.\n", by, when, mend)
 	} else {
 		fmt.Fprintf(b, "That proves too little. Have it reviewed: delegate_task %s; or have it mended, which opens it again: delegate_task %s.\n",

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"centurion"
+	"centurion/orchestrator/claims"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/verify"
@@ -32,47 +33,29 @@ const allDone = "Every item is done or cancelled: call mission_complete, unless 
 
 // planState is where a plan stands between its items and the tasks.
 type planState struct {
-	p       plan.View
-	tasks   []centurion.Task
-	alive   map[string]centurion.Task // living tasks by item; those without one under ""
-	newest  map[string]centurion.Task // the task that each item had last
-	worths  []worth
-	own     time.Time // when work of the mission's own agent was merged last
-	mayPass bool      // a review can be had
+	review.View
+	proofs []review.ItemProof
+	alive  map[string]centurion.Task // living tasks by item; those without one under ""
 
-	claimed  bool                   // mission_complete was accepted before
-	accepted bool                   // a person has accepted the plan: its checks stand
-	inTheWay func(todo.Item) string // who holds files of an item that nobody has taken up; nil if nobody holds any
+	claimed bool             // mission_complete was accepted before
+	held    *claims.Registry // who has which files; nil if nobody has any
 }
 
-// state looks at the plan and at the mission's tasks. The plan must be there.
-func (m *mission) state(ctx context.Context, p plan.View, tasks []centurion.Task) (planState, error) {
-	s := planState{p: p, tasks: tasks, alive: map[string]centurion.Task{}, newest: map[string]centurion.Task{}, mayPass: m.mayReview(),
-		inTheWay: func(it todo.Item) string { return m.claims.InTheWay(it.ID, it.Files) }}
-	for _, t := range s.tasks {
-		s.newest[t.Item] = t
-		if !t.Status.Ended() {
-			s.alive[t.Item] = t
-		}
-	}
-	var err error
-	if s.own, err = m.ownLanding(ctx); err != nil {
-		return s, err
-	}
-	s.worths, err = m.worths(ctx, p)
-	return s, err
+// stateOf says where the plan of a view stands. The plan must be there.
+func stateOf(v review.View, held *claims.Registry) planState {
+	return planState{View: v, proofs: v.Proofs(), alive: v.Alive(), held: held}
 }
 
 // counts tells of an item what its task does, from the moment in which it was delegated: its mark follows when its task
 // begins. The items whose task waits are counted apart.
 func (s planState) counts() (c todo.Counts, waiting int) {
-	c = s.p.Doc.Counts()
+	c = s.Plan.Doc.Counts()
 	for id, t := range s.alive {
-		it, ok := s.p.Doc.Item(id)
+		it, ok := s.Plan.Doc.Item(id)
 		if !ok || it.Group {
 			continue
 		}
-		switch mark := s.p.Doc.Status(id); {
+		switch mark := s.Plan.Doc.Status(id); {
 		case mark == todo.Open && state.Waits(t):
 			c.Open--
 			waiting++
@@ -95,52 +78,37 @@ func (s planState) counts() (c todo.Counts, waiting int) {
 
 // unproven lists the done items whose checks prove too little and which no review has passed since.
 func (s planState) unproven() (out []string) {
-	for _, w := range s.worths {
-		if w.proof != "" && !w.sure() {
-			out = append(out, w.item.ID)
+	for _, w := range s.proofs {
+		if w.Proof != "" && !w.Verified() {
+			out = append(out, w.Item.ID)
 		}
 	}
 	return out
-}
-
-// failedReview reports whether the newest task of an item is a review that has found faults, and nothing was done since.
-func (s planState) failedReview(id string) bool {
-	last, ok := s.newest[id]
-	if !ok || last.Reviews || !state.Rejects(last.Agent, last.Status, last.Result) || s.own.After(last.Ended.Time) {
-		return false
-	}
-	return !slices.ContainsFunc(s.tasks, func(t centurion.Task) bool {
-		return t.ID != last.ID && t.Status.Ended() && !state.Rejects(t.Agent, t.Status, t.Result) && workEnded(t).After(last.Ended.Time)
-	})
-}
-
-// next splits what can be started from the reviews that would find the same faults again.
-func (s planState) next() (start, failed []string) {
-	for _, it := range s.p.Doc.Runnable() {
-		switch _, taken := s.alive[it.ID]; {
-		case taken:
-		case s.failedReview(it.ID):
-			failed = append(failed, it.ID)
-		default:
-			start = append(start, it.ID)
-		}
-	}
-	return start, failed
 }
 
 // withHolders says of items that can be started for whose files they would wait first.
 func (s planState) withHolders(items []string) []string {
 	out := slices.Clone(items)
 	for i, id := range out {
-		it, ok := s.p.Doc.Item(id)
-		if !ok || s.inTheWay == nil {
+		it, ok := s.Plan.Doc.Item(id)
+		if !ok || s.held == nil {
 			continue
 		}
-		if holder := s.inTheWay(it); holder != "" {
+		if holder := s.held.InTheWay(it.ID, it.Files); holder != "" {
 			out[i] = fmt.Sprintf("%s (waits for files of %s first)", id, holder)
 		}
 	}
 	return out
+}
+
+// startable says, in a line, what could be done now instead of waiting for tasks; it is empty if that is nothing.
+func (s planState) startable() string {
+	start, failed := s.Next()
+	steps := s.steps(failed)
+	if len(start) > 0 {
+		steps = slices.Insert(steps, 0, "Can be started: "+strings.Join(s.withHolders(start), ", ")+".")
+	}
+	return strings.Join(steps, " ")
 }
 
 // steps says, a line each, what else keeps the mission from its end and which call would help: items whose task is blocked,
@@ -149,9 +117,9 @@ func (s planState) steps(failed []string) (out []string) {
 	for _, id := range failed {
 		out = append(out, fmt.Sprintf("%s's review failed: add an item for what it found first, and let %s wait for it (after).", id, id))
 	}
-	for _, it := range s.p.Items() {
-		t, had := s.newest[it.ID]
-		if it.Group || !had || s.p.Doc.Status(it.ID) != todo.Blocked || t.Status != centurion.TaskBlocked {
+	for _, it := range s.Plan.Items() {
+		t, had := s.NewestOf(it.ID)
+		if it.Group || !had || s.Plan.Doc.Status(it.ID) != todo.Blocked || t.Status != centurion.TaskBlocked {
 			continue
 		}
 		line := fmt.Sprintf("%s is blocked: ", it.ID)
@@ -166,9 +134,9 @@ func (s planState) steps(failed []string) (out []string) {
 // marked names the items that somebody has marked as blocked, as for a question to the person: nothing but a new mark lets them go on.
 func (s planState) marked() []string {
 	var marked []string
-	for _, it := range s.p.Items() {
-		t, had := s.newest[it.ID]
-		if !it.Group && s.p.Doc.Status(it.ID) == todo.Blocked && !(had && (t.Status == centurion.TaskBlocked || !t.Status.Ended())) {
+	for _, it := range s.Plan.Items() {
+		t, had := s.NewestOf(it.ID)
+		if !it.Group && s.Plan.Doc.Status(it.ID) == todo.Blocked && !(had && (t.Status == centurion.TaskBlocked || !t.Status.Ended())) {
 			marked = append(marked, it.ID)
 		}
 	}
@@ -180,16 +148,16 @@ func (s planState) marked() []string {
 
 // reviews says, a line each, which done items need a review and the call that gives them one.
 func (s planState) reviews() (out []string) {
-	if !s.mayPass {
+	if !s.MayReview {
 		return nil
 	}
-	for _, w := range s.worths {
+	for _, w := range s.proofs {
 		switch {
-		case w.sure():
-		case w.blank:
-			out = append(out, w.item.ID+" is not shown to be done: "+blankReview)
+		case w.Verified():
+		case w.Blank:
+			out = append(out, w.Item.ID+" is not shown to be done: "+review.Blank)
 		default:
-			out = append(out, fmt.Sprintf("%s needs a review (%s): delegate_task %s", w.item.ID, w.doubt, plan.ReviewCall(s.p.ReviewItem(w.item.ID))))
+			out = append(out, fmt.Sprintf("%s needs a review (%s): delegate_task %s", w.Item.ID, w.Why, plan.ReviewCall(s.Plan.ReviewItem(w.Item.ID))))
 		}
 	}
 	return out
@@ -200,14 +168,14 @@ func (s planState) expected(doubtful []string) (lines, idle []string) {
 	of := map[string][]string{} // what is reviewed, by the end of the line
 	var ends [][2]string
 	for _, id := range doubtful {
-		by, when := nextReview(s.p, id, s.tasks, s.own)
+		by, when := s.Coming(id)
 		switch {
 		case by != "":
 			if of[by+when] == nil {
 				ends = append(ends, [2]string{by, when})
 			}
 			of[by+when] = append(of[by+when], id)
-		case !slices.ContainsFunc(s.p.Planned(id), func(r string) bool { _, taken := s.alive[r]; return !taken }):
+		case !slices.ContainsFunc(s.Plan.Planned(id), func(r string) bool { _, taken := s.alive[r]; return !taken }):
 			idle = append(idle, id)
 		}
 	}
@@ -227,14 +195,14 @@ func (s planState) wrongChecks() (out []string) {
 			}
 		}
 	}
-	for _, it := range s.p.Unfinished() {
-		if _, begun := s.newest[it.ID]; !begun && !s.accepted && !s.p.IsReview(it.ID) {
+	for _, it := range s.Plan.Unfinished() {
+		if _, begun := s.NewestOf(it.ID); !begun && !s.Mission.Accepted && !s.Plan.IsReview(it.ID) {
 			say(it, "send the plan with one that fails without the work before you hand the item out")
 		}
 	}
-	for _, w := range s.worths {
-		if !w.sure() {
-			say(w.item, "send the plan with one that fails without the work; it is run at once against the merged work")
+	for _, w := range s.proofs {
+		if !w.Verified() {
+			say(w.Item, "send the plan with one that fails without the work; it is run at once against the merged work")
 		}
 	}
 	return plan.FirstOf(out, nil)
@@ -253,7 +221,7 @@ func (s planState) say(b *strings.Builder) {
 		fmt.Fprintf(b, " (%d unproven: %s)", len(doubtful), strings.Join(doubtful, ", "))
 	}
 	fmt.Fprintf(b, ", %d cancelled, %d blocked.", c.Cancelled, c.Blocked)
-	start, failed := s.next()
+	start, failed := s.Next()
 	if len(start) > 0 {
 		fmt.Fprintf(b, " Can be started: %s.", strings.Join(s.withHolders(start), ", "))
 	}
@@ -312,28 +280,21 @@ func (m *mission) answersTo(ctx context.Context) (map[string]string, error) {
 // missionStatus is what the Commander sees at the very end of a request: where the plan stands, what is spent.
 func (m *mission) missionStatus() string {
 	ctx := m.st.Ctx
-	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
-	if err != nil || !rec.HadItems {
+	v, err := m.judge.Look(ctx) // read once: what is counted and what is listed are the same
+	if err != nil || !v.Mission.HadItems {
 		return ""
 	}
 	var b strings.Builder
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID) // read once: what is counted and what is listed are the same
-	if err != nil {
-		return ""
-	}
-	if p, err := m.plan.Read(); err == nil && p.Doc != nil {
-		s, err := m.state(ctx, p, tasks)
-		if err != nil {
-			return ""
-		}
-		s.accepted, s.claimed = rec.Accepted, m.hasClaimed()
+	if v.Plan.Doc != nil {
+		s := stateOf(v, &m.claims)
+		s.claimed = m.hasClaimed()
 		s.say(&b)
 	}
 	answers, err := m.answersTo(ctx)
 	if err != nil {
 		return ""
 	}
-	for _, t := range tasks {
+	for _, t := range v.Tasks {
 		if t.Status.Ended() {
 			continue
 		}
@@ -350,9 +311,9 @@ func (m *mission) missionStatus() string {
 		}
 		b.WriteString(line + "\n")
 	}
-	if rec.LevelFrom == centurion.LevelByPerson {
-		fmt.Fprintf(&b, "Level: %d, set by the person.\n", rec.Level)
+	if v.Mission.LevelFrom == centurion.LevelByPerson {
+		fmt.Fprintf(&b, "Level: %d, set by the person.\n", v.Mission.Level)
 	}
-	b.WriteString(m.budgetLine(rec))
+	b.WriteString(m.budgetLine(v.Mission))
 	return b.String()
 }

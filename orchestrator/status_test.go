@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/review"
 	"centurion/provider/scripted"
 	"centurion/tools"
 	"centurion/workspace/todo"
@@ -145,9 +146,8 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := planState{p: plan.View{Doc: doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}},
-			newest: map[string]centurion.Task{"T4": {ID: "tsk_4", Item: "T4", Agent: "worker", Status: centurion.TaskBlocked, Session: "ses_4"}},
-			worths: []worth{{item: todo.Item{ID: "T6"}, doubt: "unproven: x", proof: centurion.ProofUnproven}}}
+		s := stands(doc, []review.ItemProof{{Item: todo.Item{ID: "T6"}, Why: "unproven: x", Proof: centurion.ProofUnproven}}, centurion.Task{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning},
+			centurion.Task{ID: "tsk_4", Item: "T4", Agent: "worker", Status: centurion.TaskBlocked, Session: "ses_4"})
 		var b strings.Builder
 		s.say(&b)
 		has(t, b.String(), "1 running, 1 done (1 unproven: T6), 0 cancelled, 1 blocked", "T4 is blocked: resume it", `"item":"T4","resume":"T4"`, goOn)
@@ -161,16 +161,16 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		worthOf := func(reviewed bool) []worth {
-			return []worth{{item: todo.Item{ID: "T6", Verify: []string{"true"}}, doubt: "unproven: x", proof: centurion.ProofUnproven, reviewed: reviewed}}
+		worthOf := func(reviewed bool) []review.ItemProof {
+			return []review.ItemProof{{Item: todo.Item{ID: "T6", Verify: []string{"true"}}, Why: "unproven: x", Proof: centurion.ProofUnproven, Reviewed: reviewed}}
 		}
 		const line = "T6's check `true` can only pass: send the plan with one that fails without the work; it is run at once"
-		s := planState{p: plan.View{Doc: doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}}, worths: worthOf(false)}
+		s := stands(doc, worthOf(false), centurion.Task{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning})
 		var b strings.Builder
 		s.say(&b)
 		has(t, b.String(), line)
 		b.Reset()
-		s.worths = worthOf(true)
+		s.proofs = worthOf(true)
 		s.say(&b)
 		if strings.Contains(b.String(), line) {
 			t.Errorf("a review has passed:\n%s", b.String())
@@ -182,8 +182,7 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := planState{p: plan.View{Doc: doc}, alive: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning}},
-			worths: []worth{{item: todo.Item{ID: "T6"}, doubt: "unproven: x", proof: centurion.ProofUnproven}}}
+		s := stands(doc, []review.ItemProof{{Item: todo.Item{ID: "T6"}, Why: "unproven: x", Proof: centurion.ProofUnproven}}, centurion.Task{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning})
 		var b strings.Builder
 		s.say(&b)
 		has(t, b.String(), "T6 can be mended (delegate_task with the item) or reviewed now")
@@ -193,14 +192,21 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 	})
 }
 
+// stands is where a plan stands that has some tasks, with what shows that its done items are done.
+func stands(doc *todo.Doc, proofs []review.ItemProof, tasks ...centurion.Task) planState {
+	s := stateOf(review.View{Plan: plan.View{Doc: doc}, Tasks: tasks}, nil)
+	s.proofs = proofs
+	return s
+}
+
 // A review that is handed out or planned is named with what it will judge, and nothing that it covers is offered for one more.
 func TestStatusNamesReviewsUnderWay(t *testing.T) {
 	t.Parallel()
 	at := func(minute int) centurion.Time {
 		return centurion.Time{Time: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)}
 	}
-	doubt := func(id string) worth {
-		return worth{item: todo.Item{ID: id}, doubt: "unproven: x", proof: centurion.ProofUnproven}
+	doubt := func(id string) review.ItemProof {
+		return review.ItemProof{Item: todo.Item{ID: id}, Why: "unproven: x", Proof: centurion.ProofUnproven}
 	}
 	made := []centurion.Task{
 		{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskCompleted, Started: at(1), Ended: at(2)},
@@ -229,8 +235,7 @@ func TestStatusNamesReviewsUnderWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			test.alive.ID = "tsk_9"
-			s := planState{p: plan.View{Doc: doc}, tasks: append(made[:2:2], test.alive), worths: []worth{doubt("T5"), doubt("T7")},
-				alive: map[string]centurion.Task{test.alive.Item: test.alive}, newest: map[string]centurion.Task{}}
+			s := stands(doc, []review.ItemProof{doubt("T5"), doubt("T7")}, append(made[:2:2], test.alive)...)
 			var b strings.Builder
 			s.say(&b)
 			has(t, b.String(), test.want, test.last)
@@ -250,16 +255,16 @@ func TestStatusNamesChecksThatOnlyPass(t *testing.T) {
 	}
 	const line = "T5's check `true` can only pass: send the plan with one that fails without the work before you hand the item out.\n"
 	for name, test := range map[string]struct {
-		state planState
-		want  bool
+		view review.View
+		want bool
 	}{
-		"not begun": {planState{}, true},
-		"begun":     {planState{newest: map[string]centurion.Task{"T5": {ID: "tsk_5", Item: "T5"}}}, false},
-		"accepted":  {planState{accepted: true}, false},
+		"not begun": {review.View{}, true},
+		"begun":     {review.View{Tasks: []centurion.Task{{ID: "tsk_5", Item: "T5"}}}, false},
+		"accepted":  {review.View{Mission: centurion.Mission{Accepted: true}}, false},
 	} {
-		test.state.p = plan.View{Doc: doc}
+		test.view.Plan = plan.View{Doc: doc}
 		var b strings.Builder
-		test.state.say(&b)
+		stateOf(test.view, nil).say(&b)
 		if strings.Contains(b.String(), line) != test.want {
 			t.Errorf("%s:\n%s", name, b.String())
 		}
@@ -276,8 +281,8 @@ func TestStatusNamesWhoHoldsFiles(t *testing.T) {
 	m := unbegun(t)
 	m.claims.Take("T2", []string{"stats/**"})
 	m.claims.Settle("T2", []string{"main.go"})
-	s := planState{p: plan.View{Doc: doc}, alive: map[string]centurion.Task{"T2": {ID: "tsk_2", Item: "T2", Agent: "worker", Status: centurion.TaskRunning}},
-		inTheWay: func(it todo.Item) string { return m.claims.InTheWay(it.ID, it.Files) }}
+	s := stands(doc, nil, centurion.Task{ID: "tsk_2", Item: "T2", Agent: "worker", Status: centurion.TaskRunning})
+	s.held = &m.claims
 	var b strings.Builder
 	s.say(&b)
 	has(t, b.String(), "Can be started: T4 (waits for files of T2 first), T5.\n", goOn)

@@ -67,7 +67,7 @@ func (c *conversation) Spent(tx *store.Tx, u centurion.Usage) error {
 // host lets them be forgotten.
 func (c *conversation) changed(tx *store.Tx, files []string) error {
 	if c.task == nil {
-		c.m.wrote.Store(true)
+		c.m.iso.Wrote.Store(true)
 		return nil
 	}
 	t, err := tx.Task(c.task.ID)

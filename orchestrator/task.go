@@ -292,7 +292,7 @@ func (m *mission) startAttempt(ctx context.Context, r *state.Run, sl *slots.Slot
 	r.Attempt = t.Attempt + 1
 	m.st.Fences.Raise(r.ID, r.Attempt)
 	if t.Attempt == 0 && t.Agent == agents.Reviewer && m.iso.Isolated() {
-		changed, err := m.changedAnything(ctx, centurion.Mission{})
+		changed, err := m.iso.Changed(ctx)
 		if err != nil {
 			return nil, t, err
 		}

@@ -10,6 +10,7 @@ import (
 	"centurion/agents"
 	"centurion/failpoint"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
@@ -110,7 +111,7 @@ func (m *mission) endsInDoubt(tx *store.Tx, p plan.View, t centurion.Task, statu
 		return false, nil
 	}
 	receipts, err := tx.Receipts(t.Mission, t.ID)
-	_, proof := doubt(it, receipts, true)
+	_, proof := review.Unproven(it, receipts, true)
 	return proof != "", err
 }
 

@@ -68,8 +68,8 @@ func (m *mission) finish(v verdict) (centurion.Mission, error) {
 // plan cannot be read the mission ends without: that is what it ends for, then.
 func (m *mission) countDone() {
 	if p, err := m.plan.Read(); err == nil && p.Doc != nil && m.root != nil {
-		_ = m.countProof(context.Background(), p)
-		_, _ = m.keepEvidence(context.Background())
+		_ = m.judge.Count(context.Background(), p)
+		_, _ = m.judge.KeepEvidence(context.Background(), m.h.cfg.Workspace.Dir())
 	}
 }
 

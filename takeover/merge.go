@@ -13,7 +13,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/failpoint"
-	"centurion/orchestrator"
+	"centurion/orchestrator/review"
 	"centurion/store"
 	"centurion/worktree"
 )
@@ -56,7 +56,7 @@ type MergedItem struct {
 	Why      string          `json:"why,omitempty"`      // why it is worth no more
 	Weakened []string        `json:"weakened,omitempty"` // checks that the work has deleted or weakened
 	Outside  []string        `json:"outside,omitempty"`  // files that it has changed and its item's `files:` did not name
-	Review   string          `json:"review,omitempty"`   // which review has passed since the work ended: its item, or else its title; see [orchestrator.Reviewed]
+	Review   string          `json:"review,omitempty"`   // which review has passed since the work ended: its item, or else its title; see [review.Reviewed]
 }
 
 // Merge puts the work of a mission on the person's branch and into their files, or says why not: in the report where their
@@ -454,7 +454,7 @@ func (p *Person) reviewsOf(ctx context.Context, w workDone) (map[string]centurio
 	for _, t := range w.tasks {
 		items = append(items, t.Item)
 	}
-	return orchestrator.Reviewed(p.planOf(w), items, w.tasks, orchestrator.OwnLanding(merged)), nil
+	return review.Reviewed(p.planOf(w), items, w.tasks, review.OwnLanding(merged)), nil
 }
 
 // proofOf is what the newest receipts of a task's checks are worth together: the weakest counts. A task that has receipts of

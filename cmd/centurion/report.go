@@ -18,7 +18,7 @@ import (
 	"centurion"
 	"centurion/cli/lookup"
 	"centurion/host"
-	"centurion/orchestrator"
+	"centurion/orchestrator/review"
 	"centurion/report"
 	"centurion/server"
 	"centurion/takeover"
@@ -197,7 +197,7 @@ func reviewsOf(doc *todo.Doc, d report.Data) map[string]report.Review {
 		}
 	}
 	out := map[string]report.Review{}
-	for id, t := range orchestrator.Reviewed(doc, items, d.Tasks, orchestrator.OwnLanding(d.Events)) {
+	for id, t := range review.Reviewed(doc, items, d.Tasks, review.OwnLanding(d.Events)) {
 		out[id] = report.Review{Task: t.ID, Item: t.Item, Name: cmp.Or(t.Item, t.Title, t.ID)}
 	}
 	return out

@@ -6,6 +6,7 @@ package isolation
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"centurion"
 	"centurion/orchestrator/state"
@@ -42,6 +43,9 @@ type Checkouts struct {
 	project *Project
 	mayRun  MayRun
 	Ground  *Ground // nil unless its writers have checkouts of their own; set before anything of it runs
+
+	// Wrote says that a tool call of the mission's own agent has named a file that it changed, since this host began to work on it.
+	Wrote atomic.Bool
 
 	mu     sync.Mutex            // protects places
 	places map[string]*Workplace // by session id

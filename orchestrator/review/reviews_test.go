@@ -1,4 +1,4 @@
-package orchestrator
+package review
 
 import (
 	"maps"
@@ -47,5 +47,23 @@ func TestReviewed(t *testing.T) {
 		if !maps.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
+	}
+}
+
+// A verdict counts after a redo as it did before the undo: the work is as old as it was.
+func TestWorkEnded(t *testing.T) {
+	t.Parallel()
+	landed := func(sec int64, reverts, restores bool) centurion.Landed {
+		return centurion.Landed{Time: centurion.MillisTime(sec), Reverts: reverts, Restores: restores}
+	}
+	task := centurion.Task{Landed: []centurion.Landed{landed(1, false, false), landed(2, false, false)}}
+	for range 2 {
+		if at := (centurion.Time{Time: WorkEnded(task)}); at.Millis() != 2 {
+			t.Errorf("%d commits: the work ended at %d, want 2", len(task.Landed), at.Millis())
+		}
+		task.Landed = append(task.Landed, landed(8, true, false), landed(9, false, true))
+	}
+	if at := (centurion.Time{Time: WorkEnded(task)}); at.Millis() != 2 {
+		t.Errorf("after two redos the work ended at %d, want 2", at.Millis())
 	}
 }

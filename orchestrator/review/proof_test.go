@@ -1,4 +1,4 @@
-package orchestrator
+package review
 
 import (
 	"strings"
@@ -38,7 +38,7 @@ func TestDoubt(t *testing.T) {
 		"without trees":      {two, nil, true, "", ""},
 		"none without trees": {nil, nil, true, "it has no verify command", ""},
 	} {
-		why, proof := doubt(todo.Item{ID: "T1", Verify: c.verify}, c.receipts, !c.shared)
+		why, proof := Unproven(todo.Item{ID: "T1", Verify: c.verify}, c.receipts, !c.shared)
 		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) || proof != c.proof {
 			t.Errorf("%s: %q, %q", name, why, proof)
 		}
@@ -97,7 +97,7 @@ func TestWhichReviewCovers(t *testing.T) {
 		if c.own > 0 {
 			own = at(c.own).Time
 		}
-		if got := reviewed(c.item, c.tasks, reviewsIn(p, c.tasks), own); (got != nil) != c.want {
+		if got := reviewed(c.item, c.tasks, passedIn(p, c.tasks), own); (got != nil) != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -1,0 +1,108 @@
+package review
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/verify"
+	"centurion/workspace/todo"
+)
+
+// ItemProof is what shows that a done item is done.
+type ItemProof struct {
+	Item     todo.Item
+	Why      string          // why its checks alone do not show it; empty if they do
+	Proof    centurion.Proof // unproven or flaky, if that is why
+	Reviewed bool            // a review has passed since its work ended
+	By       centurion.Task  // that review
+	Blank    bool            // a review has passed since, when nothing had been changed
+	Evidence centurion.Evidence
+}
+
+// Verified reports whether the item counts as verified. A review that found nothing changed is enough only with checks that passed and
+// could tell.
+func (w ItemProof) Verified() bool {
+	return w.Why == "" || w.Reviewed || w.Blank && w.Evidence != centurion.EvidenceNone
+}
+
+// Blank says what there is to do about an item where a review had nothing to judge.
+const Blank = "nothing was changed, so a review had nothing to look at. Have the work done; or, if none is needed, cancel the item with a note, " +
+	"or give it a verify command that shows so, and set it to open and then to done (update_todo)"
+
+// Proofs judges every done item of the plan.
+func (v View) Proofs() (out []ItemProof) {
+	if v.Plan.Doc == nil {
+		return nil
+	}
+	passed := passedIn(v.Plan, v.Tasks)
+	blank := slices.Clone(v.Tasks) // as if each review had had something to judge
+	for i := range blank {
+		blank[i].Unchanged = false
+	}
+	for _, it := range v.Plan.Items() {
+		if it.Group || v.Plan.Doc.Status(it.ID) != todo.Done {
+			continue
+		}
+		w := ItemProof{Item: it}
+		w.Why, w.Proof = Unproven(it, v.Receipts, v.isolated())
+		isReview := len(it.Verify) == 0 && (v.Plan.IsReview(it.ID) || onlyReviewed(it.ID, v.Tasks))
+		if isReview {
+			w.Why = "it is a review that has not passed since the files that it judges were changed"
+		}
+		w.Evidence = itemGrade(it.ID, verify.Distinct(it.Verify), v.Receipts)
+		if by := reviewed(it.ID, v.Tasks, passed, v.Own); by != nil {
+			w.Evidence = centurion.Strongest([]centurion.Evidence{w.Evidence, centurion.EvidenceReviewed})
+			if w.Why != "" {
+				w.Reviewed, w.By = true, *by
+			}
+		} else if w.Why != "" && reviewed(it.ID, blank, passedIn(v.Plan, blank), v.Own) != nil {
+			if w.Blank = true; isReview { // its items are judged for themselves
+				w.Why = ""
+			}
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// InDoubt reports whether an item that is done still needs a proof or a review.
+func (v View) InDoubt(id string) bool {
+	return slices.ContainsFunc(v.Proofs(), func(w ItemProof) bool { return w.Item.ID == id && !w.Verified() })
+}
+
+// Unproven says why the newest receipts of an item do not show that it is done. Where there are no trees, a green check is all
+// that can be had.
+func Unproven(it todo.Item, receipts []centurion.Receipt, trees bool) (string, centurion.Proof) {
+	commands := verify.Distinct(it.Verify)
+	if len(commands) == 0 {
+		return "it has no verify command", ""
+	}
+	if !trees {
+		return "", ""
+	}
+	for _, command := range commands {
+		switch r := Newest(receipts, it.ID, command); {
+		case r == nil:
+			return fmt.Sprintf("unproven: `%s` was never run against its work", command), centurion.ProofUnproven
+		case !r.Passed:
+			return fmt.Sprintf("unproven: `%s` failed when it was run last", command), centurion.ProofUnproven
+		case !r.Proof.Solid():
+			why := cmp.Or(r.Why, "nothing shows that the check can fail")
+			return fmt.Sprintf("%s: `%s`: %s", r.Proof, command, why), r.Proof
+		}
+	}
+	return "", ""
+}
+
+// Newest returns the newest receipt of an item's command, or nil.
+func Newest(receipts []centurion.Receipt, item, command string) *centurion.Receipt {
+	for _, r := range slices.Backward(receipts) {
+		if r.Item == item && !r.Final && strings.TrimSpace(r.Command) == command {
+			return &r
+		}
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package review
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/event"
+	"centurion/orchestrator/plan"
+	"centurion/orchestrator/state"
+	"centurion/workspace/todo"
+)
+
+// Reviewed tells, for each item of a plan, which task was the review that has passed since the item's work ended. Without the
+// plan a review covers nothing but its own item. own is when work of the mission's own agent was merged last, see [OwnLanding].
+func Reviewed(doc *todo.Doc, items []string, tasks []centurion.Task, own time.Time) map[string]centurion.Task {
+	passed := passedIn(plan.View{Doc: doc}, tasks)
+	out := map[string]centurion.Task{}
+	for _, id := range items {
+		if t := reviewed(id, tasks, passed, own); t != nil {
+			out[id] = *t
+		}
+	}
+	return out
+}
+
+// OwnLanding returns when work of a mission's own agent was put on the mission's branch last, as the mission's events tell.
+func OwnLanding(events []centurion.Event) time.Time {
+	var last time.Time
+	for _, e := range events {
+		var d event.MergeData
+		if e.Type == centurion.EventMergeDone && e.Task == "" && json.Unmarshal(e.Data, &d) == nil && !d.Person {
+			last = e.Time.Time
+		}
+	}
+	return last
+}
+
+// passed is a finished review that has passed.
+type passed struct {
+	task centurion.Task
+	of   map[string]bool // the items that it covers; nil means all
+}
+
+// passedIn finds what the reviews that have passed cover.
+func passedIn(p plan.View, tasks []centurion.Task) []passed {
+	var out []passed
+	for _, t := range tasks {
+		if state.Approves(t) && t.Undone.IsZero() {
+			out = append(out, passed{task: t, of: p.Covers(t)})
+		}
+	}
+	return out
+}
+
+// onlyReviewed reports whether an item's own tasks were all the reviewer's, and there was one: it is a review, also if it does not say so.
+func onlyReviewed(id string, tasks []centurion.Task) (only bool) {
+	for _, t := range tasks {
+		if t.Item == id && !t.Reviews {
+			if only = t.Agent == agents.Reviewer; !only {
+				break
+			}
+		}
+	}
+	return only
+}
+
+// reviewed returns the newest review of the item that has passed and began after its work ended, and after other merges that touch its files;
+// nil without one. A review that was itself the item's work counts as one, as long as the files of all that it judged stay as they are.
+func reviewed(item string, tasks []centurion.Task, reviews []passed, own time.Time) *centurion.Task {
+	last, itself := workOn(item, tasks, own)
+	var wide *centurion.Task // a review that came after nothing covers everything; one that names the item says more
+	for _, r := range slices.Backward(reviews) {
+		is := itself != nil && r.task.Item == item
+		switch {
+		case !is && r.task.Started.Before(last):
+		case is && !stale(r.of, r.task, tasks):
+			return &r.task
+		case is || stale(map[string]bool{item: true}, r.task, tasks):
+		case r.of[item]:
+			return &r.task
+		case r.of == nil && wide == nil:
+			wide = &r.task
+		}
+	}
+	return wide
+}
+
+// stale reports whether files that a review judged were changed by a merge after it began. of is the items that it judged, nil for all.
+func stale(of map[string]bool, review centurion.Task, tasks []centurion.Task) bool {
+	judged := map[string]bool{}
+	touches := func(l centurion.Landed) bool {
+		return slices.ContainsFunc(centurion.Paths(l.Files), func(f string) bool { return judged[f] })
+	}
+	for _, t := range tasks {
+		for _, l := range t.Landed {
+			for _, f := range centurion.Paths(l.Files) {
+				judged[f] = judged[f] || (of == nil || of[t.Item]) && !l.Time.After(review.Started.Time)
+			}
+		}
+	}
+	return slices.ContainsFunc(tasks, func(t centurion.Task) bool {
+		return WorkEnded(t).After(review.Started.Time) && slices.ContainsFunc(t.Landed, func(l centurion.Landed) bool { return l.Time.After(review.Started.Time) && touches(l) })
+	})
+}
+
+// workOn returns when the work on an item ended last, and the passed review that was itself the item's work, if that is what it
+// was. What no task did was the work of the mission's own agent, which landed last at own.
+func workOn(item string, tasks []centurion.Task, own time.Time) (last time.Time, itself *centurion.Task) {
+	byTask := false
+	for _, t := range tasks {
+		if t.Item != item || t.Reviews || t.Status == centurion.TaskCancelled && len(t.Landed) == 0 {
+			continue
+		}
+		byTask = true
+		if t.Agent == agents.Reviewer {
+			if state.Approves(t) && t.Undone.IsZero() {
+				itself = &t
+			}
+			continue
+		}
+		if at := WorkEnded(t); at.After(last) {
+			last = at
+		}
+	}
+	if !byTask {
+		last = own
+	}
+	return last, itself
+}
+
+// HasPassed reports whether a review has passed since a task's work ended, be it the task itself.
+func HasPassed(p plan.View, t centurion.Task, tasks []centurion.Task) bool {
+	return p.Doc != nil && t.Item != "" && (state.Approves(t) || reviewed(t.Item, tasks, passedIn(p, tasks), time.Time{}) != nil)
+}
+
+// WorkEnded is when a task's work stood as it stands now: reverted and restored it is as it was before.
+func WorkEnded(t centurion.Task) time.Time {
+	n := len(t.Landed)
+	for n > 2 && t.Landed[n-1].Restores {
+		n -= 2
+	}
+	if n > 0 {
+		return t.Landed[n-1].Time.Time
+	}
+	return t.Ended.Time
+}
+
+// Coming says which review that is handed out or planned is going to judge a done item, and when: now, when it begins, or
+// after others. by is "" where nobody would review the item unless somebody were asked.
+func (v View) Coming(id string) (by, when string) {
+	p := v.Plan
+	if p.Doc == nil {
+		return "", ""
+	}
+	if t := v.reviewer(id); t != nil {
+		by, when = reviewName(*t), "now"
+		if state.Waits(*t) {
+			when = "when it begins"
+			if unmet := p.UnmetBut(by, id); len(unmet) > 0 {
+				when = "after " + strings.Join(unmet, ", ")
+			}
+		}
+		return by, when
+	}
+	for _, r := range p.Planned(id) {
+		if unmet := p.UnmetBut(r, id); len(unmet) > 0 && !plan.HasTask(r, v.Tasks) {
+			return r, "after " + strings.Join(unmet, ", ")
+		}
+	}
+	return "", ""
+}
+
+// reviewer returns the living review that covers a done item and has not begun before the item's work had ended, or nil.
+func (v View) reviewer(id string) *centurion.Task {
+	last, _ := workOn(id, v.Tasks, v.Own)
+	for _, t := range v.Tasks {
+		if t.Agent != agents.Reviewer || t.Status.Ended() || !t.Started.IsZero() && t.Started.Before(last) {
+			continue
+		}
+		if of := v.Plan.Covers(t); of == nil || of[id] {
+			return &t
+		}
+	}
+	return nil
+}
+
+// reviewName is what a review is called. One without an item of its own goes by its number: its item's name is the work's.
+func reviewName(t centurion.Task) string {
+	if t.Reviews {
+		t.Item = ""
+	}
+	return t.Name()
+}
