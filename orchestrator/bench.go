@@ -68,16 +68,16 @@ func (m *mission) closeQueue(ctx context.Context) error {
 // a green check does not prove otherwise.
 func (m *mission) proveLanding(ctx context.Context, l *landing, before, after string) (*rejection, error) {
 	var back *rejection
+	told, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
+	if err != nil {
+		return nil, err
+	}
 	for _, command := range verify.Distinct(l.verify) {
 		r, err := m.proveWork(ctx, l, command, before, after)
 		if err != nil {
 			return nil, err
 		}
 		if !r.Passed {
-			told, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
-			if err != nil {
-				return nil, err
-			}
 			on := "on your work, put on top of the newest state of the mission"
 			if l.commit.ID == "" {
 				on = "on the newest state of the mission as it is, since you have changed no file that is not merged"
@@ -90,6 +90,10 @@ func (m *mission) proveLanding(ctx context.Context, l *landing, before, after st
 			if back = stuckOn(l, r); back != nil {
 				back.command, back.tree, back.onto = r.Command, l.tree, before
 			}
+		}
+		if back == nil && l.more && !l.stuck && r.Proof == centurion.ProofUnproven && verify.RanNoTest(r) && !slices.ContainsFunc(told, func(t centurion.Receipt) bool { return t.ID == r.ID }) {
+			back = testless(r)
+			back.tree, back.onto = l.tree, before
 		}
 		if back == nil && l.mends && r.TestsMissWork && r.Proof == centurion.ProofUnproven {
 			back = hollow(r)

@@ -18,6 +18,7 @@ import (
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/tools"
+	"centurion/verify"
 	"centurion/workspace/todo"
 )
 
@@ -311,10 +312,10 @@ func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check s
 	return "The mission is complete.", nil
 }
 
-// takeCheck keeps a command that the mission's own agent gives for the end. One that may not run is not kept: it would keep the mission from
-// every end.
+// takeCheck keeps a command that the mission's own agent gives for the end. One that may not run is not kept, as it would keep the mission from
+// every end; nor is one that can only pass, as it shows nothing and would take the place of one that can fail.
 func (m *mission) takeCheck(ctx context.Context, command string) error {
-	if command == "" {
+	if command == "" || verify.CanOnlyPass(command) {
 		return nil
 	}
 	if err := m.mayCheck(ctx, command, m.root.agent.Name, ""); err != nil {

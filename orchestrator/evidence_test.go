@@ -92,16 +92,23 @@ func TestBareEndIsQuestionedOnce(t *testing.T) {
 	}
 }
 
-// A check that the Commander has given and that is red keeps the mission from an end by text, too.
+// A check that the Commander has given and that is red keeps the mission from an end by text, and by a check that can only pass, too. That one
+// is never kept.
 func TestGivenCheckStays(t *testing.T) {
-	bubble(t, map[string]script{"commander": func(q scripted.Request) scripted.Answer {
-		if q.Step() == 1 {
-			return completeWith("false it")
-		}
-		return say("all is done")
-	}}, func(r *rig) {
-		r.is(r.mission(centurion.MissionOptions{}), centurion.MissionBlocked, "The final checks have failed 4 times")
-	})
+	for name, next := range map[string]scripted.Answer{"text": say("all is done"), "true": completeWith("true")} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, map[string]script{"commander": func(q scripted.Request) scripted.Answer {
+				if q.Step() == 1 {
+					return completeWith("false it")
+				}
+				return next
+			}}, func(r *rig) {
+				m := r.mission(centurion.MissionOptions{})
+				r.is(m, centurion.MissionBlocked, "The final checks have failed 4 times")
+				equal(t, "kept", m.Check, "false it")
+			})
+		})
+	}
 }
 
 // Where proof is required, an end without evidence blocks the mission; resumed, it ends with a check. The assistant is held to it, too.

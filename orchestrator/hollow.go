@@ -44,6 +44,14 @@ func hollow(r centurion.Receipt) *rejection {
 	return &rejection{text: b.String(), short: "its tests tell nothing of its work: " + r.Why, cause: event.ReturnedHollow, command: r.Command}
 }
 
+// testless tells a worker that its check ran no test. One that ends its turn again without a change has no better answer.
+func testless(r centurion.Receipt) *rejection {
+	return &rejection{text: "Your acceptance command passes, but it proves nothing: " + r.Why + ".\nThe host ran: " + r.Command +
+		"\nWrite the test that this command is to run, under the name that it asks for, then end your turn; the host runs it again. " +
+		"If the command itself is wrong, say so and end your turn without a change: your work is merged then, and a review decides.",
+		short: "its check ran no test: " + r.Why, cause: event.ReturnedHollow, command: r.Command}
+}
+
 // withoutWork is what the command printed when it was run last without the work, or on the work where it was never run without it.
 func withoutWork(r centurion.Receipt) string {
 	for _, run := range slices.Backward(r.Runs) {

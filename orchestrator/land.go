@@ -82,6 +82,7 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 		}
 		l.verify = t.Verify
 	}
+	l.more = t.Returns < m.h.cfg.Returns
 	if len(l.verify) > 0 && !stuck {
 		if l.mends, err = m.mayMend(ctx, t); err != nil {
 			return nil, err

@@ -75,11 +75,7 @@ func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, no
 	var changed []centurion.Exchange
 	keeps := func(prev, next *todo.Doc) (err error) {
 		if err = m.keepsRunning(prev, next); err == nil {
-			var was []string
-			if prev != nil {
-				was = prev.Dangling()
-			}
-			err = noneLost(was, next)
+			err = next.NoneLost(prev.Dangling())
 		}
 		if err == nil {
 			changed, err = m.keepsChecks(ctx, p.c, prev, next)
@@ -188,17 +184,7 @@ func (m *mission) applyTodo(d *todo.Doc, u tools.TodoUpdate) error {
 			return err
 		}
 	}
-	return noneLost(was, d)
-}
-
-// noneLost refuses a change after which an item waits for one that does not exist: it would wait for ever.
-func noneLost(was []string, d *todo.Doc) error {
-	lost := slices.DeleteFunc(d.Dangling(), func(s string) bool { return slices.Contains(was, s) })
-	if len(lost) == 0 {
-		return nil
-	}
-	return &centurion.Error{Kind: centurion.KindUsage, Msg: "an item comes after one that does not exist: " + strings.Join(lost, ", "),
-		Hint: "the items are " + d.SomeIDs() + "; name one of them, or leave that `after` out"}
+	return d.NoneLost(was)
 }
 
 // markOf reads a status as a model writes it.

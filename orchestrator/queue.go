@@ -43,6 +43,7 @@ type landing struct {
 	verify []string        // the item's acceptance commands
 	given  []string        // what they were when work on it began
 	keeps  bool            // its checks have to be green before and after, no more is asked for
+	more   bool            // it may go back once more without calling a person
 	mends  bool            // its session may be asked once to mend tests that prove nothing
 	stuck  bool            // its agent says that it is stuck: only a proof shows otherwise
 	idle   bool            // its task has changed nothing, neither now nor before

@@ -13,7 +13,12 @@ import (
 
 // ShowsNothing reports whether a check that passed shows nothing by that: it can only pass, or it ran no test.
 func ShowsNothing(r centurion.Receipt) bool {
-	return trivial(r.Command) || empty(r.Output) != "" ||
+	return trivial(r.Command) || RanNoTest(r)
+}
+
+// RanNoTest reports whether a check that passed ran no test.
+func RanNoTest(r centurion.Receipt) bool {
+	return empty(r.Output) != "" ||
 		slices.ContainsFunc(r.Runs, func(run centurion.CheckRun) bool {
 			return run.Kind == centurion.RunGreen && run.Passed && run.Empty != ""
 		})

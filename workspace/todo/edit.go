@@ -73,7 +73,7 @@ func (d *Doc) AddAfter(id string, ids ...string) error {
 	for _, s := range ids {
 		if d.find(s) == nil || s == id {
 			return &centurion.Error{Op: opEdit, Kind: centurion.KindUsage, Msg: fmt.Sprintf("%s cannot wait for %s: there is no such other item", id, s),
-				Hint: "the items are " + d.SomeIDs()}
+				Hint: "the items are " + d.someIDs()}
 		}
 	}
 	return d.insert(d.attrEnd(n), d.attrPrefix(n)+"after: "+strings.Join(ids, ", "))
@@ -166,7 +166,7 @@ func (d *Doc) target(id string) (*node, error) {
 		} else if len(d.nodes) == 0 {
 			e.Hint = "the plan has no items"
 		} else {
-			e.Hint = "the items are " + d.SomeIDs()
+			e.Hint = "the items are " + d.someIDs()
 		}
 		return nil, e
 	}
@@ -175,8 +175,8 @@ func (d *Doc) target(id string) (*node, error) {
 		Hint: "give one of them another id in the file"}
 }
 
-// SomeIDs names up to ten ids.
-func (d *Doc) SomeIDs() string {
+// someIDs names up to ten ids.
+func (d *Doc) someIDs() string {
 	var ids []string
 	for _, n := range d.nodes {
 		if n.ID != "" {

@@ -89,8 +89,21 @@ func (d *Doc) Before(id string) []string {
 	return out
 }
 
-// Dangling tells which items come after ids that no item has, as "T2 after T9", in the order of the file.
+// NoneLost refuses a plan in which an item waits for one that does not exist: it would wait for ever. was is what [Doc.Dangling] told before.
+func (d *Doc) NoneLost(was []string) error {
+	lost := slices.DeleteFunc(d.Dangling(), func(s string) bool { return slices.Contains(was, s) })
+	if len(lost) == 0 {
+		return nil
+	}
+	return &centurion.Error{Kind: centurion.KindUsage, Msg: "an item comes after one that does not exist: " + strings.Join(lost, ", "),
+		Hint: "the items are " + d.someIDs() + "; name one of them, or leave that `after` out"}
+}
+
+// Dangling tells which items come after ids that no item has, as "T2 after T9", in the order of the file. A nil plan has none.
 func (d *Doc) Dangling() (out []string) {
+	if d == nil {
+		return nil
+	}
 	for _, n := range d.nodes {
 		for _, id := range n.After {
 			if d.byID[id] == nil {
