@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/failpoint"
+	"centurion/orchestrator/brief"
 	"centurion/store"
 	"centurion/verify"
 	"centurion/worktree"
@@ -150,7 +151,7 @@ func (m *mission) proveWork(ctx context.Context, l *landing, command, before, af
 	}
 	if got.Proof.Solid() && l.task != nil && !slices.Contains(verify.Distinct(l.given), command) {
 		// The file may have been changed by the very work that the line is to prove: a shell gets everywhere.
-		got.Proof, got.Why = centurion.ProofUnproven, "the command was changed after work on the item had begun; it was "+lines(l.given)
+		got.Proof, got.Why = centurion.ProofUnproven, "the command was changed after work on the item had begun; it was "+brief.Lines(l.given)
 	}
 	got.Mission, got.Task, got.Item, got.Tree = m.st.ID, want.Task, want.Item, tree
 	if after != before {

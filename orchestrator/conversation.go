@@ -381,7 +381,7 @@ func (c *conversation) collect(ctx context.Context, idle bool) ([]centurion.Mess
 			if d.Queue && !alone(pending) || idle && state.IsWord(d) {
 				continue
 			}
-			msg, err := c.m.takeOne(tx, &rec, p, d)
+			msg, err := c.m.brief.Take(tx, &rec, p, d)
 			if err != nil {
 				return err
 			}

@@ -210,13 +210,13 @@ func (d delegator) Report(ctx context.Context, t centurion.Task) (text string, e
 	// A plan that cannot be read is told elsewhere. The transaction only reads.
 	p, _ := d.c.m.plan.Read()
 	err = d.c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		text, err = d.c.m.notice(tx, p, t)
+		text, err = d.c.m.brief.Notice(tx, p, t)
 		return err
 	})
 	if strings.HasSuffix(t.Reason, retention.ArchivedReason) {
 		text = "(" + t.Reason + ")\n" + text
 	}
-	return text + d.c.m.planOf(p, t), err
+	return text + d.c.m.brief.Outline(p, t), err
 }
 
 // goesBy reports whether a task can be meant by a name: its item's, w7, or its id.

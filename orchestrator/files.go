@@ -65,19 +65,3 @@ func attachText(tx *store.Tx, session, text string, synthetic bool) error {
 	return tx.PutPart(&centurion.Part{ID: centurion.NewID(centurion.PrefixPart), SessionID: session, MessageID: t.Leaf,
 		Type: centurion.PartText, Text: "\n\n" + text, Synthetic: synthetic})
 }
-
-// attachedTo returns the texts that came with the goal of a mission, or "".
-func (h *Host) attachedTo(ctx context.Context, rec centurion.Mission) (string, error) {
-	all, err := h.cfg.Store.Messages(ctx, rec.Session)
-	if err != nil || len(all) == 0 {
-		return "", err
-	}
-	text, seen := "", false
-	for _, p := range all[0].Parts {
-		if p.Type == centurion.PartText && seen && !p.Synthetic { // the first is the goal
-			text += p.Text + "\n"
-		}
-		seen = seen || p.Type == centurion.PartText
-	}
-	return text, nil
-}

@@ -9,6 +9,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/review"
 	"centurion/store"
 	"centurion/verify"
@@ -84,7 +85,7 @@ func exchangeWords(changed []centurion.Exchange) string {
 		if x.Item != "" {
 			whose = "item " + x.Item
 		}
-		out[i] = fmt.Sprintf("%s: %s became %s", whose, lines(x.From), lines(x.To))
+		out[i] = fmt.Sprintf("%s: %s became %s", whose, brief.Lines(x.From), brief.Lines(x.To))
 	}
 	return strings.Join(out, "; ")
 }
@@ -163,44 +164,4 @@ func (m *mission) proveAnew(ctx context.Context, c *conversation, item, command 
 		return centurion.Receipt{}, err
 	}
 	return m.proveWork(ctx, l, command, before, tip)
-}
-
-// exchangeLines tells whoever delegated a review which checks it has changed, and what they are worth since.
-func exchangeLines(tx *store.Tx, b *strings.Builder, t centurion.Task) error {
-	if len(t.Exchanged) == 0 {
-		return nil
-	}
-	receipts, err := tx.Receipts(t.Mission, "")
-	if err != nil {
-		return err
-	}
-	for _, x := range t.Exchanged {
-		if x.Item == "" {
-			fmt.Fprintf(b, "It changed the mission's own checks from %s to %s; they run at the end.\n", lines(x.From), lines(x.To))
-			continue
-		}
-		fmt.Fprintf(b, "It changed the check of %s from %s to %s", x.Item, lines(x.From), lines(x.To))
-		for _, command := range verify.Distinct(x.To) {
-			switch r := review.Newest(receipts, x.Item, command); {
-			case r == nil:
-				fmt.Fprintf(b, "; `%s` counts when it has run against the work", command)
-			case !r.Passed:
-				fmt.Fprintf(b, "; `%s` fails on the work", command)
-			default:
-				fmt.Fprintf(b, "; `%s` passed: %s", command, r.Proof)
-				if r.Why != "" {
-					b.WriteString(", " + r.Why)
-				}
-			}
-		}
-		b.WriteString(".\n")
-	}
-	return nil
-}
-
-func lines(commands []string) string {
-	if len(commands) == 0 {
-		return "nothing"
-	}
-	return "`" + strings.Join(commands, "`, `") + "`"
 }

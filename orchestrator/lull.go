@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"centurion"
+	"centurion/orchestrator/brief"
 )
 
 // startable says, for a model, what a conversation could do now instead of waiting for its tasks; it is empty if that is nothing. Only
@@ -19,7 +20,7 @@ func (c *conversation) startable(ctx context.Context) (string, error) {
 	if err = cmp.Or(err, v.Unread); err != nil || v.Plan.Doc == nil {
 		return "", err
 	}
-	return stateOf(v, &c.m.claims).startable(), nil
+	return brief.StandingOf(v, &c.m.claims).Startable(), nil
 }
 
 // lull is the wait of a call that asks about a living task: until one of the conversation's tasks ends, something can be started,

@@ -13,6 +13,7 @@ import (
 	"centurion/event"
 	"centurion/guard"
 	"centurion/orchestrator/approval"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/budget"
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/isolation"
@@ -31,6 +32,7 @@ type mission struct {
 	st    *state.Mission
 	plan  *plan.Plan
 	judge *review.Judge
+	brief *brief.Writer
 	root  *conversation
 	iso   *isolation.Checkouts
 	// approvals are what its person allows and answers.
@@ -99,6 +101,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.iso = isolation.New(m.st, h.project, m.mayRun)
 	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo))
 	m.judge = review.New(m.st, m.plan)
+	m.brief = brief.New(m.st, m.iso, m.plan, m.judge, brief.Past{Merges: m.merges, Returns: m.returnsOf})
 	m.approvals = approval.New(m.st, m.iso, m.plan, approval.Config{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Home: h.cfg.Home, Dir: h.cfg.Workspace.Dir(), Timeout: h.cfg.AskTimeout,
 		Resting: m.resting, Price: func(model string) *centurion.Price {
 			got, _ := h.cfg.Model(model) // one that cannot be had is told when it is used
@@ -250,4 +253,11 @@ func (m *mission) isClaimed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.claimed
+}
+
+// hasClaimed reports whether mission_complete was accepted before: a message may have come since.
+func (m *mission) hasClaimed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.claimedOnce
 }

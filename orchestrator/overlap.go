@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/orchestrator/brief"
 	"centurion/session"
 	"centurion/store"
 	"centurion/tools"
@@ -47,7 +48,7 @@ func (c *conversation) hearOfFiles(ctx context.Context) ([]centurion.Message, er
 			}
 		}
 		if len(files) > 0 {
-			lines = append(lines, fmt.Sprintf("At work on the same files as you: %s: %s.", name, some(files)))
+			lines = append(lines, fmt.Sprintf("At work on the same files as you: %s: %s.", name, brief.Some(files)))
 		}
 	}
 	if len(lines) == 0 {

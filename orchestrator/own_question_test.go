@@ -5,6 +5,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/brief"
 	"centurion/provider/scripted"
 )
 
@@ -118,7 +119,7 @@ func TestStatusAfterCompletion(t *testing.T) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
 		asked := r.requests("commander")
-		has(t, asked[2].Last(), allDone)
-		has(t, texts(asked[3]), "user: thank you", claimedDone)
+		has(t, asked[2].Last(), brief.AllDone)
+		has(t, texts(asked[3]), "user: thank you", brief.ClaimedDone)
 	})
 }

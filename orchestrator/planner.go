@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/plan"
 	"centurion/tools"
 	"centurion/workspace/todo"
@@ -99,7 +100,7 @@ func keptNotes(sent string, now *todo.Doc) (out []string) {
 	}
 	for _, it := range was.Items() {
 		if n, ok := now.Item(it.ID); ok && plan.Differs(it, n) {
-			out = append(out, fmt.Sprintf("%s was changed while you worked, and stays so: %s, verify %s. Leave it, or say in your answer what is wrong with it.", it.ID, n.Title, lines(n.Verify)))
+			out = append(out, fmt.Sprintf("%s was changed while you worked, and stays so: %s, verify %s. Leave it, or say in your answer what is wrong with it.", it.ID, n.Title, brief.Lines(n.Verify)))
 		}
 	}
 	return out

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"centurion"
 	"centurion/agents"
-	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
@@ -102,7 +100,7 @@ func sessionFree(tx *store.Tx, t centurion.Task) error {
 
 // resumeSession begins a task in the session of one that has ended: its history goes on with the new prompt.
 func (m *mission) resumeSession(ctx context.Context, t *centurion.Task) error {
-	brief, err := m.resumedBrief(ctx, *t)
+	brief, err := m.brief.Resumed(ctx, *t)
 	if err != nil {
 		return err
 	}
@@ -131,89 +129,4 @@ func (m *mission) resumeSession(ctx context.Context, t *centurion.Task) error {
 		_, err = session.Say(tx, &rec, centurion.OriginParent, brief)
 		return err
 	})
-}
-
-// resumedBrief is what a session is told that goes on: its new prompt, where its files stand, and what is new since its last
-// answer. The goal, what was handed over and the checks of before stand in its history.
-func (m *mission) resumedBrief(ctx context.Context, t centurion.Task) (string, error) {
-	var b strings.Builder
-	b.WriteString("# Your task goes on\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
-	if err != nil {
-		return "", err
-	}
-	var before centurion.Task
-	for _, o := range tasks {
-		if o.Session == t.Session && o.ID != t.ID && o.Ended.After(before.Ended.Time) {
-			before = o
-		}
-	}
-	if err := m.standsAt(ctx, &b, t); err != nil {
-		return "", err
-	}
-	since := before.Ended.Time
-	if t.Item != before.Item {
-		since = time.Time{} // the item is new to it
-	}
-	if t.Agent == agents.Reviewer {
-		if err := m.reviewChange(ctx, &b, t, tasks, since); err != nil {
-			return "", err
-		}
-		receipts, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
-		if err != nil {
-			return "", err
-		}
-		receipts = slices.DeleteFunc(receipts, func(r centurion.Receipt) bool { return r.Time.Before(since) })
-		if len(receipts) > 0 {
-			receiptLines(&b, receipts)
-		}
-	}
-	p, err := m.plan.Read()
-	if err != nil {
-		return "", err
-	}
-	changedSince(p, &b, before, tasks)
-	err = m.itemBrief(ctx, &b, p, t, since)
-	return b.String(), err
-}
-
-// changedSince tells a session what has happened to the item of its last task since that ended: other checks, and what reviews have found.
-func changedSince(p plan.View, b *strings.Builder, last centurion.Task, tasks []centurion.Task) {
-	if p.Doc == nil || last.Item == "" || last.Agent == agents.Reviewer {
-		return
-	}
-	if it, ok := p.Doc.Item(last.Item); ok && !slices.Equal(it.Verify, last.Verify) {
-		fmt.Fprintf(b, "\nThe check of %s is now %s; it was %s.\n", it.ID, lines(it.Verify), lines(last.Verify))
-	}
-	for _, o := range tasks {
-		if o.Reason == foundFaults && o.Ended.After(last.Ended.Time) {
-			if of := p.Covers(o); of == nil || of[last.Item] {
-				fmt.Fprintf(b, "\nWhat the review of %s found:\n%s\n", last.Item, state.FirstLines(o.Result, 20, 2000))
-			}
-		}
-	}
-}
-
-// standsAt tells a session that goes on where its files stand: what it had read may be different now.
-func (m *mission) standsAt(ctx context.Context, b *strings.Builder, t centurion.Task) error {
-	if !m.iso.Isolated() {
-		return nil
-	}
-	s, err := m.iso.PlaceOf(t.Session, t.ID).TakeUp(ctx, t.Item != "" && !t.Reviews)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(b, "\nYour files stand at %.8s: everything that was merged so far is in them", s.At)
-	switch {
-	case len(s.Left) > 0:
-		fmt.Fprintf(b, ", and what you did before and was not merged is laid on top: %s", centurion.Clip(strings.Join(m.iso.InProject(s.Left), ", "), 500))
-		if len(s.Marked) > 0 {
-			fmt.Fprintf(b, ". It does not fit to what others have merged in %s: both stand there, text with the markers <<<<<<<, ======= and >>>>>>>",
-				centurion.Clip(strings.Join(m.iso.InProject(s.Marked), ", "), 500))
-		}
-	case s.Kept != "":
-		fmt.Fprintf(b, ". What you did before and was not merged is not: see it with git show %s. Your first write lays it on top", s.Kept)
-	}
-	b.WriteString(". Read files again before you edit them.\n")
-	return nil
 }

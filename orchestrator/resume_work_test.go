@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -177,15 +176,6 @@ func TestPersonsWordsAreTold(t *testing.T) {
 		equal(t, "told", r.told(m.Session, "The person wrote to it: «use tabs»\n"), 1)
 		equal(t, "of questions", r.told(m.Session, "The person was asked"), 0)
 	})
-}
-
-// What a task without an item has merged that goes on with an item's work is part of a review of that item.
-func TestReviewSeesWorkGoneOnWith(t *testing.T) {
-	t.Parallel()
-	tasks := []centurion.Task{{ID: "1", Item: "T1", Landed: []centurion.Landed{{Before: "a", Commit: "b"}}}, {ID: "2", Landed: []centurion.Landed{{Before: "b", Commit: "c"}}},
-		{ID: "3", Resumes: "1", Landed: []centurion.Landed{{Before: "c", Commit: "d"}}}, {ID: "4", Resumes: "3", Landed: []centurion.Landed{{Before: "d", Commit: "e"}}}}
-	got := landedFor(map[string]bool{"T1": true}, tasks)
-	equal(t, "stretches", fmt.Sprint(got), "[{item T1 a b} {item T1, continued by 3 c d} {item T1, continued by 4 d e}]")
 }
 
 // What was taken out is shown as the difference that the work makes, and said to be that.

@@ -13,6 +13,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/guard"
+	"centurion/orchestrator/brief"
 	"centurion/provider/scripted"
 	"centurion/store"
 )
@@ -114,24 +115,24 @@ func TestGoOnIsSaidOnce(t *testing.T) {
 		r.is(m, centurion.MissionCompleted, "")
 		for i, q := range r.requests("commander") {
 			want := i > 0 && i < 4 // once there is a plan, until all is done
-			equal(t, "times it is said", strings.Count(texts(q), notFinished), map[bool]int{true: 1}[want])
+			equal(t, "times it is said", strings.Count(texts(q), brief.NotFinished), map[bool]int{true: 1}[want])
 			switch {
 			case i == 3: // both are delegated, whether their tasks have begun or not
-				has(t, q.Last(), "<status>", " 0 done, 0 cancelled, 0 blocked.\n"+allTaken, "</status>")
+				has(t, q.Last(), "<status>", " 0 done, 0 cancelled, 0 blocked.\n"+brief.AllTaken, "</status>")
 				if !regexp.MustCompile(`Todo: 0 open, (2 running|1 running, 1 waiting|0 running, 2 waiting), `).MatchString(q.Last()) {
 					t.Errorf("both are handed out: %s", q.Last())
 				}
 			case want:
-				has(t, q.Last(), "<status>", "Todo: 2 open, 0 running, 0 done, 0 cancelled, 0 blocked. Can be started: T1, T2.\n"+goOn, "</status>")
+				has(t, q.Last(), "<status>", "Todo: 2 open, 0 running, 0 done, 0 cancelled, 0 blocked. Can be started: T1, T2.\n"+brief.GoOn, "</status>")
 			}
 			for _, said := range q.Results() {
-				if strings.Contains(said, notFinished) {
+				if strings.Contains(said, brief.NotFinished) {
 					t.Errorf("request %d has it in a tool's output: %s", i, said)
 				}
 			}
 		}
 		for _, q := range r.requests("worker") {
-			equal(t, "times a worker is told", strings.Count(texts(q), notFinished), 0)
+			equal(t, "times a worker is told", strings.Count(texts(q), brief.NotFinished), 0)
 		}
 		sessions, _ := r.store.Sessions(r.ctx, m.ID)
 		for _, s := range sessions {
@@ -142,7 +143,7 @@ func TestGoOnIsSaidOnce(t *testing.T) {
 					if p.State != nil {
 						out, _ = p.State.Result()
 					}
-					if strings.Contains(p.Text+out, notFinished) {
+					if strings.Contains(p.Text+out, brief.NotFinished) {
 						t.Errorf("stored with %s", s.Agent)
 					}
 				}

@@ -10,6 +10,7 @@ import (
 	"centurion/agents"
 	"centurion/agents/instructions"
 	"centurion/event"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/session"
@@ -118,7 +119,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	told.given = append(told.given, given...)
 	rec, instead := h.rootSession(m, agent, model.Ref, told)
 	m.Session = rec.ID
-	return m, h.recordStart(ctx, opening{m, rec, firstMessage(goal, opts) + earlier, texts, listed, files, instead, note})
+	return m, h.recordStart(ctx, opening{m, rec, brief.FirstMessage(goal, opts) + earlier, texts, listed, files, instead, note})
 }
 
 // rootSession is the session of the agent that owns a mission, with the first of its models that may be asked. Instead says

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/plan"
-	"centurion/orchestrator/review"
 	"centurion/provider/scripted"
 	"centurion/tools"
 	"centurion/workspace/todo"
@@ -110,7 +110,7 @@ func TestStatusWhileTasksLive(t *testing.T) {
 		asked := r.requests("commander")
 		has(t, asked[3].Last(), "Todo: 0 open, 1 running, 1 waiting, 0 done", "T1 worker running", "T2 worker waiting: after T1", "T1 (do T1) is being worked on by your own task: one/**")
 		late := asked[6].Last()
-		has(t, late, "2 done", allTaken, "w3 reviewer running")
+		has(t, late, "2 done", brief.AllTaken, "w3 reviewer running")
 		if strings.Contains(late, "mission_complete") {
 			t.Errorf("the end is offered while a task lives:\n%s", late)
 		}
@@ -140,157 +140,6 @@ func TestStatusNamesWhatHelps(t *testing.T) {
 			has(t, asked[4].Last(), "Can be started: T2.")
 		})
 	})
-	t.Run("blocked", func(t *testing.T) {
-		t.Parallel()
-		doc, err := todo.Parse([]byte("# Plan\n- [!] T4 Four\n- [~] T5 Five\n- [x] T6 Six\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := stands(doc, []review.ItemProof{{Item: todo.Item{ID: "T6"}, Why: "unproven: x", Proof: centurion.ProofUnproven}}, centurion.Task{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning},
-			centurion.Task{ID: "tsk_4", Item: "T4", Agent: "worker", Status: centurion.TaskBlocked, Session: "ses_4"})
-		var b strings.Builder
-		s.say(&b)
-		has(t, b.String(), "1 running, 1 done (1 unproven: T6), 0 cancelled, 1 blocked", "T4 is blocked: resume it", `"item":"T4","resume":"T4"`, goOn)
-		if strings.Contains(b.String(), allTaken) {
-			t.Errorf("nothing is said to be startable:\n%s", b.String())
-		}
-	})
-	t.Run("a check that can only pass", func(t *testing.T) {
-		t.Parallel()
-		doc, err := todo.Parse([]byte("# Plan\n- [~] T5 Five\n- [x] T6 Six\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		worthOf := func(reviewed bool) []review.ItemProof {
-			return []review.ItemProof{{Item: todo.Item{ID: "T6", Verify: []string{"true"}}, Why: "unproven: x", Proof: centurion.ProofUnproven, Reviewed: reviewed}}
-		}
-		const line = "T6's check `true` can only pass: send the plan with one that fails without the work; it is run at once"
-		s := stands(doc, worthOf(false), centurion.Task{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning})
-		var b strings.Builder
-		s.say(&b)
-		has(t, b.String(), line)
-		b.Reset()
-		s.proofs = worthOf(true)
-		s.say(&b)
-		if strings.Contains(b.String(), line) {
-			t.Errorf("a review has passed:\n%s", b.String())
-		}
-	})
-	t.Run("unproven, while others work", func(t *testing.T) {
-		t.Parallel()
-		doc, err := todo.Parse([]byte("# Plan\n- [~] T5 Five\n- [x] T6 Six\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := stands(doc, []review.ItemProof{{Item: todo.Item{ID: "T6"}, Why: "unproven: x", Proof: centurion.ProofUnproven}}, centurion.Task{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning})
-		var b strings.Builder
-		s.say(&b)
-		has(t, b.String(), "T6 can be mended (delegate_task with the item) or reviewed now")
-		if strings.Contains(b.String(), "nothing is to be started") {
-			t.Errorf("two things at once:\n%s", b.String())
-		}
-	})
-}
-
-// stands is where a plan stands that has some tasks, with what shows that its done items are done.
-func stands(doc *todo.Doc, proofs []review.ItemProof, tasks ...centurion.Task) planState {
-	s := stateOf(review.View{Plan: plan.View{Doc: doc}, Tasks: tasks}, nil)
-	s.proofs = proofs
-	return s
-}
-
-// A review that is handed out or planned is named with what it will judge, and nothing that it covers is offered for one more.
-func TestStatusNamesReviewsUnderWay(t *testing.T) {
-	t.Parallel()
-	at := func(minute int) centurion.Time {
-		return centurion.Time{Time: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)}
-	}
-	doubt := func(id string) review.ItemProof {
-		return review.ItemProof{Item: todo.Item{ID: id}, Why: "unproven: x", Proof: centurion.ProofUnproven}
-	}
-	made := []centurion.Task{
-		{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskCompleted, Started: at(1), Ended: at(2)},
-		{ID: "tsk_7", Item: "T7", Agent: "worker", Status: centurion.TaskCompleted, Started: at(1), Ended: at(9)},
-	}
-	const offer = "reviewed now, or when the others are done"
-	for name, test := range map[string]struct {
-		plan  string
-		alive centurion.Task
-		want  string
-		last  string
-	}{
-		"queued":      {"- [ ] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskQueued}, "T6 reviews T5, T7 when it begins.\n", allTaken},
-		"running":     {"- [~] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "T6 reviews T5, T7 now.\n", allTaken},
-		"planned":     {"- [ ] T6 Look @reviewer\n  - after: T5, T7, T8\n- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "T6 reviews T5, T7 after T8.\n", allTaken},
-		"of one":      {"- [~] T6 Look @reviewer\n  - after: T5\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "T6 reviews T5 now.\n", ": T7 can be mended (delegate_task with the item) or " + offer},
-		"begun early": {"- [~] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(5)}, "T6 reviews T5 now.\n", ": T7 can be mended (delegate_task with the item) or " + offer},
-		"no item":     {"", centurion.Task{Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "tsk_9 reviews T5, T7 now.\n", allTaken},
-		"as it is":    {"", centurion.Task{Item: "T7", Reviews: true, Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "tsk_9 reviews T7 now.\n", ": T5 can be mended (delegate_task with the item) or " + offer},
-		"other work":  {"- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "", ": T5, T7 can be mended (delegate_task with the item) or " + offer},
-		"for a start": {"- [ ] T6 Look @reviewer\n  - after: T5, T7\n- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "Can be started: T6.\n", goOn},
-	} {
-		t.Run(name, func(t *testing.T) {
-			doc, err := todo.Parse([]byte("# Plan\n- [x] T5 Five\n- [x] T7 Seven\n" + test.plan))
-			if err != nil {
-				t.Fatal(err)
-			}
-			test.alive.ID = "tsk_9"
-			s := stands(doc, []review.ItemProof{doubt("T5"), doubt("T7")}, append(made[:2:2], test.alive)...)
-			var b strings.Builder
-			s.say(&b)
-			has(t, b.String(), test.want, test.last)
-			if strings.Contains(b.String(), offer) != strings.Contains(test.last, offer) {
-				t.Errorf("a review is offered:\n%s", b.String())
-			}
-		})
-	}
-}
-
-// A check that can only pass is named as long as it may still be changed.
-func TestStatusNamesChecksThatOnlyPass(t *testing.T) {
-	t.Parallel()
-	doc, err := todo.Parse([]byte("# Plan\n- [ ] T5 Five\n  - verify: `true`\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const line = "T5's check `true` can only pass: send the plan with one that fails without the work before you hand the item out.\n"
-	for name, test := range map[string]struct {
-		view review.View
-		want bool
-	}{
-		"not begun": {review.View{}, true},
-		"begun":     {review.View{Tasks: []centurion.Task{{ID: "tsk_5", Item: "T5"}}}, false},
-		"accepted":  {review.View{Mission: centurion.Mission{Accepted: true}}, false},
-	} {
-		test.view.Plan = plan.View{Doc: doc}
-		var b strings.Builder
-		stateOf(test.view, nil).say(&b)
-		if strings.Contains(b.String(), line) != test.want {
-			t.Errorf("%s:\n%s", name, b.String())
-		}
-	}
-}
-
-// An item for whose files it would wait, also for those beyond another one's plan, is offered with whom it would wait for.
-func TestStatusNamesWhoHoldsFiles(t *testing.T) {
-	t.Parallel()
-	doc, err := todo.Parse([]byte("# Plan\n- [~] T2 Two\n  - files: stats/**\n- [ ] T4 Four\n  - files: main.go\n- [ ] T5 Five\n  - files: README.md\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := unbegun(t)
-	m.claims.Take("T2", []string{"stats/**"})
-	m.claims.Settle("T2", []string{"main.go"})
-	s := stands(doc, nil, centurion.Task{ID: "tsk_2", Item: "T2", Agent: "worker", Status: centurion.TaskRunning})
-	s.held = &m.claims
-	var b strings.Builder
-	s.say(&b)
-	has(t, b.String(), "Can be started: T4 (waits for files of T2 first), T5.\n", goOn)
-	equal(t, "held by T4", len(m.claims.Of("T4")), 0)
-	m.claims.Drop("T2")
-	b.Reset()
-	s.say(&b)
-	has(t, b.String(), "Can be started: T4, T5.\n")
 }
 
 // mission_complete, called while the plan's review works, names that review and offers no second one.
@@ -352,15 +201,4 @@ func TestRemarks(t *testing.T) {
 	}
 	has(t, plan.Outline(planned("- [ ] T6 Six\n- [ ] T7 Look @reviewer\n  - after: T6\n- [ ] T8 Look @reviewer\n").Doc),
 		"T6 Six (no verify command: a review has to pass)", "T7 Look @reviewer (after T6) (a review of T6 and what came before)", "T8 Look @reviewer (a review of all that was merged before it begins)")
-}
-
-// A reviewer is told each check with whose it is, and only its newest run.
-func TestChecksOfABrief(t *testing.T) {
-	t.Parallel()
-	var b strings.Builder
-	receiptLines(&b, []centurion.Receipt{{Item: "T1", Command: "x", ExitCode: 1}, {Command: "go vet ./...", ExitCode: 0}, {Item: "T1", Command: "x", Proof: centurion.ProofProven}})
-	has(t, b.String(), "- mission: `go vet ./...`: exit code 0", "- T1: `x`: exit code 0, proven")
-	if strings.Contains(b.String(), "exit code 1") {
-		t.Errorf("an old run is told:\n%s", b.String())
-	}
 }

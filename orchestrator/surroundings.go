@@ -128,7 +128,7 @@ func (c *conversation) Waiting(ctx context.Context, w *provider.Wait) error {
 // at work on what, and which of its background commands have ended.
 func (c *conversation) Status() string {
 	if c.task == nil {
-		return strings.TrimSpace(strings.TrimRight(c.m.missionStatus()+"\n"+c.m.whoElse("", c.id())+c.overlong(), "\n") + "\n" + c.m.background.news(c.id()))
+		return strings.TrimSpace(strings.TrimRight(c.m.brief.Status(&c.m.claims, c.m.hasClaimed(), c.m.budgetLine)+"\n"+c.m.whoElse("", c.id())+c.overlong(), "\n") + "\n" + c.m.background.news(c.id()))
 	}
 	var b strings.Builder
 	b.WriteString(c.task.Left())

@@ -330,7 +330,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *state
 	if err != nil {
 		return err
 	}
-	brief, err := m.taskBrief(ctx, *t)
+	brief, err := m.brief.Task(ctx, *t)
 	if err != nil {
 		return err
 	}
@@ -351,7 +351,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *state
 		}
 		address := centurion.ChildAddress(parent.Metadata.Address, serial)
 		rec := session.New(centurion.Session{Title: t.Title, Agent: agent.Name, Directory: parent.Directory, ParentID: parent.ID,
-			ProjectID: parent.ProjectID, Slug: slug(address), Version: m.h.cfg.Version,
+			ProjectID: parent.ProjectID, Slug: strings.Trim(strings.ReplaceAll(address, "/", "-"), "-"), Version: m.h.cfg.Version,
 			Model: &centurion.SessionModel{ID: model.ID, Provider: model.Provider},
 			Metadata: centurion.SessionMeta{Mission: m.st.ID, Task: t.ID, Attempt: 1, Address: address, System: told.system, AgentFile: agent.Source,
 				Roster: m.st.Cast.Roster(agent), Offered: m.h.callable(agent), Skills: told.skills, Given: append(told.given, given...)}}, centurion.Now())

@@ -136,16 +136,16 @@ func (m *mission) recordEnd(tx *store.Tx, r *state.Run, p plan.View, status cent
 		t.Files = slices.Compact(t.Files)
 		t.Files = m.iso.WithoutAside(*t)
 		if p.Doc != nil && status.Ended() { // the plan may change: what it gave the item is kept as it is now
-			t.Outside, _ = m.outside(p, *t)
+			t.Outside, _ = m.brief.Outside(p, *t)
 		}
 		switch {
 		case status == centurion.TaskQueued:
 			t.Reason = state.UntilResumed
 			t.Result = ""
 		case state.Rejects(t.Agent, status, out.Text):
-			t.Reason = foundFaults
+			t.Reason = state.FoundFaults
 		case state.JudgesNothing(t.Agent, status, out.Text):
-			t.Reason = noVerdict
+			t.Reason = state.NoVerdict
 		case cause != nil:
 			t.Error = &centurion.TaskError{Kind: centurion.KindOf(cause), Message: cause.Error(), Hint: centurion.HintOf(cause)}
 		}

@@ -108,3 +108,9 @@ func RequeueTasks(tx *store.Tx, mission, _ string) error {
 
 // UntilResumed is what the tasks of a stopped mission wait for.
 const UntilResumed = "until the mission is resumed"
+
+// FoundFaults is the reason of a review that is done and did not pass.
+const FoundFaults = "found faults"
+
+// NoVerdict is the reason of a review that is done and said neither PASS nor FAIL.
+const NoVerdict = "no verdict"

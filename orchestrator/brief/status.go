@@ -1,4 +1,4 @@
-package orchestrator
+package brief
 
 import (
 	"context"
@@ -16,23 +16,23 @@ import (
 	"centurion/workspace/todo"
 )
 
-// goOn reminds the Commander that it is not done. It stands once, in what changes all the time at the very end of a
+// GoOn reminds the Commander that it is not done. It stands once, in what changes all the time at the very end of a
 // request: put into every tool's output it would fill the history with copies of itself.
-const goOn = notFinished + ": start what can be started, or end your turn while others work."
+const GoOn = NotFinished + ": start what can be started, or end your turn while others work."
 
-const notFinished = "Not finished"
+const NotFinished = "Not finished"
 
-// allTaken is the same where nothing is left to be started.
-const allTaken = notFinished + ", and nothing is to be started now: end your turn while others work."
+// AllTaken is the same where nothing is left to be started.
+const AllTaken = NotFinished + ", and nothing is to be started now: end your turn while others work."
 
-// claimedDone is the same when mission_complete was accepted and a message has come since: a text ends the mission then.
-const claimedDone = "mission_complete was accepted: the mission ends with your turn."
+// ClaimedDone is the same when mission_complete was accepted and a message has come since: a text ends the mission then.
+const ClaimedDone = "mission_complete was accepted: the mission ends with your turn."
 
-// allDone tells the Commander how the mission ends.
-const allDone = "Every item is done or cancelled: call mission_complete, unless the goal asks for more."
+// AllDone tells the Commander how the mission ends.
+const AllDone = "Every item is done or cancelled: call mission_complete, unless the goal asks for more."
 
-// planState is where a plan stands between its items and the tasks.
-type planState struct {
+// Standing is where a plan stands between its items and the tasks.
+type Standing struct {
 	review.View
 	proofs []review.ItemProof
 	alive  map[string]centurion.Task // living tasks by item; those without one under ""
@@ -41,14 +41,14 @@ type planState struct {
 	held    *claims.Registry // who has which files; nil if nobody has any
 }
 
-// stateOf says where the plan of a view stands. The plan must be there.
-func stateOf(v review.View, held *claims.Registry) planState {
-	return planState{View: v, proofs: v.Proofs(), alive: v.Alive(), held: held}
+// StandingOf says where the plan of a view stands. The plan must be there.
+func StandingOf(v review.View, held *claims.Registry) Standing {
+	return Standing{View: v, proofs: v.Proofs(), alive: v.Alive(), held: held}
 }
 
 // counts tells of an item what its task does, from the moment in which it was delegated: its mark follows when its task
 // begins. The items whose task waits are counted apart.
-func (s planState) counts() (c todo.Counts, waiting int) {
+func (s Standing) counts() (c todo.Counts, waiting int) {
 	c = s.Plan.Doc.Counts()
 	for id, t := range s.alive {
 		it, ok := s.Plan.Doc.Item(id)
@@ -77,7 +77,7 @@ func (s planState) counts() (c todo.Counts, waiting int) {
 }
 
 // unproven lists the done items whose checks prove too little and which no review has passed since.
-func (s planState) unproven() (out []string) {
+func (s Standing) unproven() (out []string) {
 	for _, w := range s.proofs {
 		if w.Proof != "" && !w.Verified() {
 			out = append(out, w.Item.ID)
@@ -87,7 +87,7 @@ func (s planState) unproven() (out []string) {
 }
 
 // withHolders says of items that can be started for whose files they would wait first.
-func (s planState) withHolders(items []string) []string {
+func (s Standing) withHolders(items []string) []string {
 	out := slices.Clone(items)
 	for i, id := range out {
 		it, ok := s.Plan.Doc.Item(id)
@@ -101,8 +101,8 @@ func (s planState) withHolders(items []string) []string {
 	return out
 }
 
-// startable says, in a line, what could be done now instead of waiting for tasks; it is empty if that is nothing.
-func (s planState) startable() string {
+// Startable says, in a line, what could be done now instead of waiting for tasks; it is empty if that is nothing.
+func (s Standing) Startable() string {
 	start, failed := s.Next()
 	steps := s.steps(failed)
 	if len(start) > 0 {
@@ -113,7 +113,7 @@ func (s planState) startable() string {
 
 // steps says, a line each, what else keeps the mission from its end and which call would help: items whose task is blocked,
 // reviews that have found faults, and, when all is done, reviews that are missing.
-func (s planState) steps(failed []string) (out []string) {
+func (s Standing) steps(failed []string) (out []string) {
 	for _, id := range failed {
 		out = append(out, fmt.Sprintf("%s's review failed: add an item for what it found first, and let %s wait for it (after).", id, id))
 	}
@@ -132,7 +132,7 @@ func (s planState) steps(failed []string) (out []string) {
 }
 
 // marked names the items that somebody has marked as blocked, as for a question to the person: nothing but a new mark lets them go on.
-func (s planState) marked() []string {
+func (s Standing) marked() []string {
 	var marked []string
 	for _, it := range s.Plan.Items() {
 		t, had := s.NewestOf(it.ID)
@@ -147,7 +147,7 @@ func (s planState) marked() []string {
 }
 
 // reviews says, a line each, which done items need a review and the call that gives them one.
-func (s planState) reviews() (out []string) {
+func (s Standing) reviews() (out []string) {
 	if !s.MayReview {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (s planState) reviews() (out []string) {
 }
 
 // expected says, a line each, which reviews are on their way to which of the items in doubt, and returns the items to which none is.
-func (s planState) expected(doubtful []string) (lines, idle []string) {
+func (s Standing) expected(doubtful []string) (lines, idle []string) {
 	of := map[string][]string{} // what is reviewed, by the end of the line
 	var ends [][2]string
 	for _, id := range doubtful {
@@ -187,7 +187,7 @@ func (s planState) expected(doubtful []string) (lines, idle []string) {
 
 // wrongChecks says, a line each, which checks can only pass, and how they are exchanged: of items that nobody has begun, and of
 // those that are done and in doubt for that.
-func (s planState) wrongChecks() (out []string) {
+func (s Standing) wrongChecks() (out []string) {
 	say := func(it todo.Item, how string) {
 		for _, command := range verify.Distinct(it.Verify) {
 			if verify.CanOnlyPass(command) {
@@ -208,8 +208,8 @@ func (s planState) wrongChecks() (out []string) {
 	return plan.FirstOf(out, nil)
 }
 
-// say tells where the plan stands and what comes next.
-func (s planState) say(b *strings.Builder) {
+// Say tells where the plan stands and what comes next.
+func (s Standing) Say(b *strings.Builder) {
 	c, waiting := s.counts()
 	fmt.Fprintf(b, "Todo: %d open, %d running", c.Open, c.Running)
 	if waiting > 0 {
@@ -237,33 +237,26 @@ func (s planState) say(b *strings.Builder) {
 	}
 	switch {
 	case len(start) > 0 || len(steps) > 0 && len(s.alive) > 0:
-		b.WriteString(goOn + "\n")
+		b.WriteString(GoOn + "\n")
 	case len(steps) > 0:
-		b.WriteString(notFinished + ".\n")
+		b.WriteString(NotFinished + ".\n")
 	case len(s.alive) > 0 && len(idle) > 0:
-		fmt.Fprintf(b, "%s: %s can be mended (delegate_task with the item) or reviewed now, or when the others are done.\n", notFinished, strings.Join(idle, ", "))
+		fmt.Fprintf(b, "%s: %s can be mended (delegate_task with the item) or reviewed now, or when the others are done.\n", NotFinished, strings.Join(idle, ", "))
 	case len(s.alive) > 0:
-		b.WriteString(allTaken + "\n")
+		b.WriteString(AllTaken + "\n")
 	case c.Running > 0:
-		b.WriteString(goOn + "\n")
+		b.WriteString(GoOn + "\n")
 	case left == 0 && s.claimed:
-		b.WriteString(claimedDone + "\n")
+		b.WriteString(ClaimedDone + "\n")
 	case left == 0:
-		b.WriteString(allDone + "\n")
+		b.WriteString(AllDone + "\n")
 	}
-}
-
-// hasClaimed reports whether mission_complete was accepted before: a message may have come since.
-func (m *mission) hasClaimed() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.claimedOnce
 }
 
 // answersTo returns what a person has answered to the newest question about each task, by task: the Commander reads it before the
 // task has ended, as it may change what else is to be done.
-func (m *mission) answersTo(ctx context.Context) (map[string]string, error) {
-	asks, err := m.h.cfg.Store.Asks(ctx, m.st.ID, false)
+func (w *Writer) answersTo(ctx context.Context) (map[string]string, error) {
+	asks, err := w.st.Store.Asks(ctx, w.st.ID, false)
 	out := map[string]string{}
 	for _, a := range asks {
 		switch {
@@ -277,20 +270,20 @@ func (m *mission) answersTo(ctx context.Context) (map[string]string, error) {
 	return out, err
 }
 
-// missionStatus is what the Commander sees at the very end of a request: where the plan stands, what is spent.
-func (m *mission) missionStatus() string {
-	ctx := m.st.Ctx
-	v, err := m.judge.Look(ctx) // read once: what is counted and what is listed are the same
+// Status is what the Commander sees at the very end of a request: where the plan stands, what is spent.
+func (w *Writer) Status(held *claims.Registry, claimed bool, budget func(centurion.Mission) string) string {
+	ctx := w.st.Ctx
+	v, err := w.judge.Look(ctx) // read once: what is counted and what is listed are the same
 	if err != nil || !v.Mission.HadItems {
 		return ""
 	}
 	var b strings.Builder
 	if v.Plan.Doc != nil {
-		s := stateOf(v, &m.claims)
-		s.claimed = m.hasClaimed()
-		s.say(&b)
+		s := StandingOf(v, held)
+		s.claimed = claimed
+		s.Say(&b)
 	}
-	answers, err := m.answersTo(ctx)
+	answers, err := w.answersTo(ctx)
 	if err != nil {
 		return ""
 	}
@@ -314,6 +307,6 @@ func (m *mission) missionStatus() string {
 	if v.Mission.LevelFrom == centurion.LevelByPerson {
 		fmt.Fprintf(&b, "Level: %d, set by the person.\n", v.Mission.Level)
 	}
-	b.WriteString(m.budgetLine(v.Mission))
+	b.WriteString(budget(v.Mission))
 	return b.String()
 }

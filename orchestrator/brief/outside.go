@@ -1,4 +1,4 @@
-package orchestrator
+package brief
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"centurion/orchestrator/plan"
 )
 
-// outside lists the files of the project that a task has changed, or merged, although its item's `files:` do not name them, and what these
+// Outside lists the files of the project that a task has changed, or merged, although its item's `files:` do not name them, and what these
 // are. There are none of an item that names no files: it may change any.
-func (m *mission) outside(p plan.View, t centurion.Task) (files, planned []string) {
+func (w *Writer) Outside(p plan.View, t centurion.Task) (files, planned []string) {
 	if p.Doc == nil || t.Item == "" || t.Reviews {
 		return nil, nil
 	}
@@ -26,8 +26,8 @@ func (m *mission) outside(p plan.View, t centurion.Task) (files, planned []strin
 	}
 	for _, l := range t.Landed {
 		paths := centurion.Paths(l.Files)
-		if m.iso.Isolated() { // else the trees are those of the project
-			paths = m.iso.InProject(paths)
+		if w.iso.Isolated() { // else the trees are those of the project
+			paths = w.iso.InProject(paths)
 		}
 		changed = append(changed, paths...)
 	}
@@ -41,19 +41,19 @@ func (m *mission) outside(p plan.View, t centurion.Task) (files, planned []strin
 }
 
 // outsideLine tells whoever delegated a task which files it has changed that the plan does not give its item.
-func (m *mission) outsideLine(b *strings.Builder, p plan.View, t centurion.Task) {
-	if files, planned := m.outside(p, t); len(files) > 0 {
-		fmt.Fprintf(b, "Outside its files: %s (the plan gives it %s)\n", some(files), some(planned))
+func (w *Writer) outsideLine(b *strings.Builder, p plan.View, t centurion.Task) {
+	if files, planned := w.Outside(p, t); len(files) > 0 {
+		fmt.Fprintf(b, "Outside its files: %s (the plan gives it %s)\n", Some(files), Some(planned))
 	}
 }
 
 // reviewOutside tells a reviewer which tasks have changed files that the plan does not give their items; of is the items that it judges,
 // nil for all.
-func (m *mission) reviewOutside(b *strings.Builder, p plan.View, tasks []centurion.Task, of map[string]bool) {
+func (w *Writer) reviewOutside(b *strings.Builder, p plan.View, tasks []centurion.Task, of map[string]bool) {
 	var lines []string
 	for _, t := range tasks {
-		if files, planned := m.outside(p, t); len(files) > 0 && (of == nil || of[t.Item]) {
-			lines = append(lines, fmt.Sprintf("- %s, outside its files: %s (the plan gives it %s)", t.Item, some(files), some(planned)))
+		if files, planned := w.Outside(p, t); len(files) > 0 && (of == nil || of[t.Item]) {
+			lines = append(lines, fmt.Sprintf("- %s, outside its files: %s (the plan gives it %s)", t.Item, Some(files), Some(planned)))
 		}
 	}
 	if lines = slices.Compact(lines); len(lines) > 0 {
@@ -61,5 +61,5 @@ func (m *mission) reviewOutside(b *strings.Builder, p plan.View, tasks []centuri
 	}
 }
 
-// some joins names, up to a length that a line of a prompt bears.
-func some(names []string) string { return centurion.Clip(strings.Join(names, ", "), 500) }
+// Some joins names, up to a length that a line of a prompt bears.
+func Some(names []string) string { return centurion.Clip(strings.Join(names, ", "), 500) }

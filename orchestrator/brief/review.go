@@ -1,4 +1,4 @@
-package orchestrator
+package brief
 
 import (
 	"cmp"
@@ -12,19 +12,83 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/event"
-	"centurion/orchestrator/plan"
-	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
 	"centurion/store"
 )
+
+// reviewBrief gives a reviewer the goal, what was changed and what the checks are worth, without the authors' own stories.
+func (w *Writer) reviewBrief(ctx context.Context, b *strings.Builder, t centurion.Task) error {
+	rec, err := w.st.Store.Mission(ctx, w.st.ID)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "\n# The goal of the mission\n\n%s\n", rec.Goal)
+	with, err := attachedTo(ctx, w.st.Store, rec)
+	if err != nil {
+		return err
+	}
+	b.WriteString(with)
+	said, err := saidSince(ctx, w.st.Store, rec)
+	if err != nil {
+		return err
+	}
+	if len(said) > 0 {
+		fmt.Fprintf(b, "\nThe person has added since:\n\n- %s\n", strings.Join(said, "\n- "))
+	}
+	tasks, err := w.st.Store.Tasks(ctx, w.st.ID)
+	if err != nil {
+		return err
+	}
+	since, err := w.reviewBefore(ctx, b, t, tasks)
+	if err != nil {
+		return err
+	}
+	if err := w.reviewChange(ctx, b, t, tasks, since); err != nil {
+		return err
+	}
+	receipts, err := w.st.Store.Receipts(ctx, w.st.ID)
+	if err != nil || len(receipts) == 0 {
+		return err
+	}
+	receiptLines(b, receipts)
+	return nil
+}
+
+// attachedTo returns the texts that came with the goal of a mission, or "".
+func attachedTo(ctx context.Context, st *store.Store, rec centurion.Mission) (string, error) {
+	all, err := st.Messages(ctx, rec.Session)
+	if err != nil || len(all) == 0 {
+		return "", err
+	}
+	text, seen := "", false
+	for _, p := range all[0].Parts {
+		if p.Type == centurion.PartText && seen && !p.Synthetic { // the first is the goal
+			text += p.Text + "\n"
+		}
+		seen = seen || p.Type == centurion.PartText
+	}
+	return text, nil
+}
+
+// saidSince lists what the person has written to the mission's owner after the goal, oldest first.
+func saidSince(ctx context.Context, st *store.Store, rec centurion.Mission) ([]string, error) {
+	messages, err := st.Messages(ctx, rec.Session)
+	var said []string
+	for i, msg := range messages {
+		if i > 0 && msg.Role == centurion.RoleUser && msg.Origin == centurion.OriginPerson {
+			said = append(said, centurion.Clip(strings.TrimSpace(msg.Text()), 2000))
+		}
+	}
+	return said, err
+}
 
 // reviewDiff is how much of a change a reviewer is given, in bytes. The rest it reads itself.
 const reviewDiff = 30 << 10
 
 // reviewChange adds what was changed: the work of the items that the review covers, or all of the mission's, or what was
 // merged since a time. Who wrote it, and what they say of it, is left out.
-func (m *mission) reviewChange(ctx context.Context, b *strings.Builder, t centurion.Task, tasks []centurion.Task, since time.Time) error {
-	p, err := m.plan.Read()
+func (w *Writer) reviewChange(ctx context.Context, b *strings.Builder, t centurion.Task, tasks []centurion.Task, since time.Time) error {
+	p, err := w.plan.Read()
 	if err != nil {
 		return err
 	}
@@ -33,24 +97,24 @@ func (m *mission) reviewChange(ctx context.Context, b *strings.Builder, t centur
 		of = p.Covers(t)
 	}
 	fresh := slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Ended.Before(since) })
-	if !m.iso.Isolated() {
-		m.reviewFiles(b, fresh)
-		m.reviewOutside(b, p, fresh, of)
+	if !w.iso.Isolated() {
+		w.reviewFiles(b, fresh)
+		w.reviewOutside(b, p, fresh, of)
 		return nil
 	}
 	if t.Unchanged {
 		b.WriteString("\n# What was changed\n\nNothing: the mission has changed no file, so there is no work to review. Say FAIL if there should be some. A PASS counts only together with a check that passed.\n")
 		return nil
 	}
-	scope, parts, err := m.reviewScope(ctx, of, tasks, since)
+	scope, parts, err := w.reviewScope(ctx, of, tasks, since)
 	if err != nil {
 		return err
 	}
 	b.WriteString("\n# What was changed\n\n" + scope + "\n")
-	m.reviewOutside(b, p, fresh, of)
+	w.reviewOutside(b, p, fresh, of)
 	left := reviewDiff
 	for _, s := range parts {
-		shown, err := m.showStretch(ctx, b, s, left)
+		shown, err := w.showStretch(ctx, b, s, left)
 		if err != nil {
 			return err
 		}
@@ -61,7 +125,7 @@ func (m *mission) reviewChange(ctx context.Context, b *strings.Builder, t centur
 
 // reviewBefore adds what the newest review of the same work found, and returns since when the branch shows more than that one was given: the
 // zero time where nothing is new, or there was no review, or there are no commits to compare.
-func (m *mission) reviewBefore(ctx context.Context, b *strings.Builder, t centurion.Task, tasks []centurion.Task) (since time.Time, err error) {
+func (w *Writer) reviewBefore(ctx context.Context, b *strings.Builder, t centurion.Task, tasks []centurion.Task) (since time.Time, err error) {
 	var last centurion.Task
 	for _, o := range tasks { // oldest first
 		same := o.ID != t.ID && o.Agent == agents.Reviewer && o.Item == t.Item
@@ -73,14 +137,14 @@ func (m *mission) reviewBefore(ctx context.Context, b *strings.Builder, t centur
 		return since, nil
 	}
 	fmt.Fprintf(b, "\n# What the review before yours found\n\n%s\n", state.FirstLines(last.Result, 20, 2000))
-	if !m.iso.Isolated() {
+	if !w.iso.Isolated() {
 		return since, nil
 	}
-	tip, err := m.iso.Tip(ctx)
+	tip, err := w.iso.Tip(ctx)
 	if err != nil {
 		return since, err
 	}
-	from, err := m.tipAt(ctx, last.Started.Time)
+	from, err := w.tipAt(ctx, last.Started.Time)
 	if err == nil && from != "" && from != tip {
 		since = last.Started.Time
 	}
@@ -91,22 +155,22 @@ func (m *mission) reviewBefore(ctx context.Context, b *strings.Builder, t centur
 type stretch struct{ what, from, to string }
 
 // reviewScope says, in words for the reviewer and as stretches of the branch, what a review covers; of is its items, nil for all.
-func (m *mission) reviewScope(ctx context.Context, of map[string]bool, tasks []centurion.Task, since time.Time) (scope string, parts []stretch, err error) {
-	base, err := m.iso.Base(ctx)
+func (w *Writer) reviewScope(ctx context.Context, of map[string]bool, tasks []centurion.Task, since time.Time) (scope string, parts []stretch, err error) {
+	base, err := w.iso.Base(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	tip, err := m.iso.Tip(ctx)
+	tip, err := w.iso.Tip(ctx)
 	if err != nil {
 		return "", nil, err
 	}
 	everything := []stretch{{"everything that the mission has changed", base.Commit, tip}}
 	if !since.IsZero() {
-		from, err := m.tipAt(ctx, since)
+		from, err := w.tipAt(ctx, since)
 		if err != nil {
 			return "", nil, err
 		}
-		all, err := m.iso.Ground.Repo.Stat(ctx, base.Commit, tip)
+		all, err := w.iso.Ground.Repo.Stat(ctx, base.Commit, tip)
 		if err != nil {
 			return "", nil, err
 		}
@@ -164,14 +228,14 @@ func landedFor(items map[string]bool, tasks []centurion.Task) (parts []stretch) 
 }
 
 // showStretch adds the files and the diff of a stretch, cut at a limit in bytes. It returns how much of the diff is shown.
-func (m *mission) showStretch(ctx context.Context, b *strings.Builder, s stretch, limit int) (shown int, err error) {
-	files, err := m.iso.Ground.Repo.Stat(ctx, s.from, s.to)
+func (w *Writer) showStretch(ctx context.Context, b *strings.Builder, s stretch, limit int) (shown int, err error) {
+	files, err := w.iso.Ground.Repo.Stat(ctx, s.from, s.to)
 	if err != nil {
 		return 0, err
 	}
 	fmt.Fprintf(b, "\n%s (git diff %.12s %.12s):\n", s.what, s.from, s.to)
 	fileLines(b, files)
-	patch, err := m.iso.Ground.Repo.Patch(ctx, s.from, s.to, false)
+	patch, err := w.iso.Ground.Repo.Patch(ctx, s.from, s.to, false)
 	if err != nil {
 		return 0, err
 	}
@@ -200,8 +264,8 @@ func fileLines(b *strings.Builder, files []centurion.FileChange) {
 }
 
 // tipAt returns the commit at which the mission's branch was at a time, "" for its base.
-func (m *mission) tipAt(ctx context.Context, at time.Time) (commit string, err error) {
-	all, err := m.merges(ctx)
+func (w *Writer) tipAt(ctx context.Context, at time.Time) (commit string, err error) {
+	all, err := w.past.Merges(ctx)
 	for _, e := range all {
 		if d, err := event.Decode[event.MergeData](e); err == nil && !e.Time.After(at) {
 			commit = d.Commit
@@ -222,7 +286,7 @@ func changeLine(f centurion.FileChange) string {
 }
 
 // reviewFiles lists what was changed where there are no commits to compare.
-func (m *mission) reviewFiles(b *strings.Builder, tasks []centurion.Task) {
+func (w *Writer) reviewFiles(b *strings.Builder, tasks []centurion.Task) {
 	var files []string
 	for _, t := range tasks {
 		files = append(files, t.Files...)
@@ -261,106 +325,4 @@ func receiptLines(b *strings.Builder, receipts []centurion.Receipt) {
 			fmt.Fprintf(b, "  LOOK AT THIS: %s\n", w)
 		}
 	}
-}
-
-// landedLines tells a parent what of a task was merged, what its checks are worth, and why it came back before, oldest first.
-func landedLines(b *strings.Builder, t centurion.Task, returns []event.ReturnData) {
-	if len(t.Landed) == 0 && len(t.Files) > 0 {
-		fmt.Fprintf(b, "Files changed with write and edit: %s\n", strings.Join(t.Files, ", "))
-	}
-	for _, l := range t.Landed {
-		var files []string
-		for _, f := range l.Files {
-			files = append(files, changeLine(f))
-		}
-		fmt.Fprintf(b, "Integrated as %.8s: %s\n", l.Commit, centurion.Clip(strings.Join(files, "; "), 2000))
-	}
-	if n := max(t.CameBack, t.Returns); n > 0 && t.Status == centurion.TaskCompleted {
-		why := returnReasons(returns)
-		if why != "" {
-			why = ": " + why
-		}
-		fmt.Fprintf(b, "It came back %s before that%s.\n", centurion.Count(n, "time"), why)
-	}
-}
-
-// returnReasons says in a few words why work went back, each reason once.
-func returnReasons(all []event.ReturnData) string {
-	var out []string
-	for _, d := range all {
-		files := centurion.Clip(strings.Join(d.Files, ", "), 100)
-		why := map[string]string{
-			event.ReturnedCheck:    "the check `" + centurion.Clip(d.Command, 80) + "` failed",
-			event.ReturnedConflict: "it did not fit to what others had merged in " + files,
-			event.ReturnedMarkers:  "conflict markers were left in " + files,
-			event.ReturnedFiles:    "it had changed files of others: " + files,
-			event.ReturnedGuard:    "it broke the mission's check `" + centurion.Clip(d.Command, 80) + "`",
-			event.ReturnedQuestion: "it had changed nothing and asked in plain text",
-			event.ReturnedStuck:    "it said that it was stuck",
-			event.ReturnedHollow:   "its tests told nothing of its work",
-			event.ReturnedVerdict:  "its answer had no verdict",
-		}[d.Cause]
-		if why == "" {
-			why = state.FirstLines(d.Reason, 1, 100)
-		}
-		if !slices.Contains(out, why) {
-			out = append(out, why)
-		}
-	}
-	return strings.Join(out, "; ")
-}
-
-// checkLines tells a parent of the newest receipt of each command of a task, and what is to be done where they prove too
-// little, unless a review has made it sure.
-func checkLines(p plan.View, tx *store.Tx, b *strings.Builder, t centurion.Task) error {
-	doubtful, unproven := false, false
-	receipts, err := tx.Receipts(t.Mission, t.ID)
-	if err != nil {
-		return err
-	}
-	last := map[string]centurion.Receipt{}
-	for _, r := range receipts {
-		last[r.Command] = r
-	}
-	for _, r := range receipts {
-		if last[r.Command].ID != r.ID {
-			continue
-		}
-		switch {
-		case !r.Passed:
-			fmt.Fprintf(b, "Check `%s` failed with exit code %d.\n", r.Command, r.ExitCode)
-		case r.Proof == "":
-			fmt.Fprintf(b, "Check `%s` passed.\n", r.Command)
-		default:
-			fmt.Fprintf(b, "Check `%s` passed: %s", r.Command, r.Proof)
-			if r.Why != "" {
-				b.WriteString(", " + r.Why)
-			}
-			b.WriteString(".\n")
-			doubtful, unproven = doubtful || !r.Proof.Solid(), unproven || r.Proof == centurion.ProofUnproven
-		}
-		for _, w := range r.Weakened {
-			fmt.Fprintf(b, "The work weakens a check: %s\n", w)
-		}
-	}
-	if !doubtful || t.Status != centurion.TaskCompleted || t.Item == "" {
-		return nil
-	}
-	tasks, err := tx.Tasks(t.Mission)
-	if err != nil || review.HasPassed(p, t, tasks) {
-		return err
-	}
-	mend := plan.DelegateCall(t.Agent, t.Item, "mend "+t.Item)
-	if by, when := (review.View{Plan: p, Tasks: tasks}).Coming(t.Item); by != "" {
-		fmt.Fprintf(b, "That proves too little, but %s reviews it %s; or have it mended, which opens it again: delegate_task %s.\n", by, when, mend)
-	} else {
-		fmt.Fprintf(b, "That proves too little. Have it reviewed: delegate_task %s; or have it mended, which opens it again: delegate_task %s.\n",
-			plan.ReviewCall(p.FreeReview(t.Item, tasks)), mend)
-	}
-	if unproven {
-		b.WriteString("If the check itself is wrong, send the plan with another command for it (update_todo): it runs at once against the merged work, without it and with it.\n")
-	} else {
-		b.WriteString("If the check itself is wrong, say in the review's prompt what it should be: only the reviewer may change it now.\n")
-	}
-	return nil
 }

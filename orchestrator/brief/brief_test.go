@@ -1,0 +1,209 @@
+package brief
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"centurion"
+	"centurion/orchestrator/claims"
+	"centurion/orchestrator/plan"
+	"centurion/orchestrator/review"
+	"centurion/workspace/todo"
+)
+
+// stands is where a plan stands that has some tasks, with what shows that its done items are done.
+func stands(doc *todo.Doc, proofs []review.ItemProof, tasks ...centurion.Task) Standing {
+	s := StandingOf(review.View{Plan: plan.View{Doc: doc}, Tasks: tasks}, nil)
+	s.proofs = proofs
+	return s
+}
+
+// What keeps a plan from its end is named with the call that helps.
+func TestStatusNamesWhatHelps(t *testing.T) {
+	t.Run("blocked", func(t *testing.T) {
+		t.Parallel()
+		doc, err := todo.Parse([]byte("# Plan\n- [!] T4 Four\n- [~] T5 Five\n- [x] T6 Six\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := stands(doc, []review.ItemProof{{Item: todo.Item{ID: "T6"}, Why: "unproven: x", Proof: centurion.ProofUnproven}}, centurion.Task{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning},
+			centurion.Task{ID: "tsk_4", Item: "T4", Agent: "worker", Status: centurion.TaskBlocked, Session: "ses_4"})
+		var b strings.Builder
+		s.Say(&b)
+		has(t, b.String(), "1 running, 1 done (1 unproven: T6), 0 cancelled, 1 blocked", "T4 is blocked: resume it", `"item":"T4","resume":"T4"`, GoOn)
+		if strings.Contains(b.String(), AllTaken) {
+			t.Errorf("nothing is said to be startable:\n%s", b.String())
+		}
+	})
+	t.Run("a check that can only pass", func(t *testing.T) {
+		t.Parallel()
+		doc, err := todo.Parse([]byte("# Plan\n- [~] T5 Five\n- [x] T6 Six\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		worthOf := func(reviewed bool) []review.ItemProof {
+			return []review.ItemProof{{Item: todo.Item{ID: "T6", Verify: []string{"true"}}, Why: "unproven: x", Proof: centurion.ProofUnproven, Reviewed: reviewed}}
+		}
+		const line = "T6's check `true` can only pass: send the plan with one that fails without the work; it is run at once"
+		s := stands(doc, worthOf(false), centurion.Task{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning})
+		var b strings.Builder
+		s.Say(&b)
+		has(t, b.String(), line)
+		b.Reset()
+		s.proofs = worthOf(true)
+		s.Say(&b)
+		if strings.Contains(b.String(), line) {
+			t.Errorf("a review has passed:\n%s", b.String())
+		}
+	})
+	t.Run("unproven, while others work", func(t *testing.T) {
+		t.Parallel()
+		doc, err := todo.Parse([]byte("# Plan\n- [~] T5 Five\n- [x] T6 Six\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := stands(doc, []review.ItemProof{{Item: todo.Item{ID: "T6"}, Why: "unproven: x", Proof: centurion.ProofUnproven}}, centurion.Task{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskRunning})
+		var b strings.Builder
+		s.Say(&b)
+		has(t, b.String(), "T6 can be mended (delegate_task with the item) or reviewed now")
+		if strings.Contains(b.String(), "nothing is to be started") {
+			t.Errorf("two things at once:\n%s", b.String())
+		}
+	})
+}
+
+// A review that is handed out or planned is named with what it will judge, and nothing that it covers is offered for one more.
+func TestStatusNamesReviewsUnderWay(t *testing.T) {
+	t.Parallel()
+	at := func(minute int) centurion.Time {
+		return centurion.Time{Time: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)}
+	}
+	doubt := func(id string) review.ItemProof {
+		return review.ItemProof{Item: todo.Item{ID: id}, Why: "unproven: x", Proof: centurion.ProofUnproven}
+	}
+	made := []centurion.Task{
+		{ID: "tsk_5", Item: "T5", Agent: "worker", Status: centurion.TaskCompleted, Started: at(1), Ended: at(2)},
+		{ID: "tsk_7", Item: "T7", Agent: "worker", Status: centurion.TaskCompleted, Started: at(1), Ended: at(9)},
+	}
+	const offer = "reviewed now, or when the others are done"
+	for name, test := range map[string]struct {
+		plan  string
+		alive centurion.Task
+		want  string
+		last  string
+	}{
+		"queued":      {"- [ ] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskQueued}, "T6 reviews T5, T7 when it begins.\n", AllTaken},
+		"running":     {"- [~] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "T6 reviews T5, T7 now.\n", AllTaken},
+		"planned":     {"- [ ] T6 Look @reviewer\n  - after: T5, T7, T8\n- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "T6 reviews T5, T7 after T8.\n", AllTaken},
+		"of one":      {"- [~] T6 Look @reviewer\n  - after: T5\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "T6 reviews T5 now.\n", ": T7 can be mended (delegate_task with the item) or " + offer},
+		"begun early": {"- [~] T6 Look @reviewer\n  - after: T5, T7\n", centurion.Task{Item: "T6", Agent: "reviewer", Status: centurion.TaskRunning, Started: at(5)}, "T6 reviews T5 now.\n", ": T7 can be mended (delegate_task with the item) or " + offer},
+		"no item":     {"", centurion.Task{Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "tsk_9 reviews T5, T7 now.\n", AllTaken},
+		"as it is":    {"", centurion.Task{Item: "T7", Reviews: true, Agent: "reviewer", Status: centurion.TaskRunning, Started: at(10)}, "tsk_9 reviews T7 now.\n", ": T5 can be mended (delegate_task with the item) or " + offer},
+		"other work":  {"- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "", ": T5, T7 can be mended (delegate_task with the item) or " + offer},
+		"for a start": {"- [ ] T6 Look @reviewer\n  - after: T5, T7\n- [~] T8 Eight\n", centurion.Task{Item: "T8", Agent: "worker", Status: centurion.TaskRunning}, "Can be started: T6.\n", GoOn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc, err := todo.Parse([]byte("# Plan\n- [x] T5 Five\n- [x] T7 Seven\n" + test.plan))
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.alive.ID = "tsk_9"
+			s := stands(doc, []review.ItemProof{doubt("T5"), doubt("T7")}, append(made[:2:2], test.alive)...)
+			var b strings.Builder
+			s.Say(&b)
+			has(t, b.String(), test.want, test.last)
+			if strings.Contains(b.String(), offer) != strings.Contains(test.last, offer) {
+				t.Errorf("a review is offered:\n%s", b.String())
+			}
+		})
+	}
+}
+
+// A check that can only pass is named as long as it may still be changed.
+func TestStatusNamesChecksThatOnlyPass(t *testing.T) {
+	t.Parallel()
+	doc, err := todo.Parse([]byte("# Plan\n- [ ] T5 Five\n  - verify: `true`\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const line = "T5's check `true` can only pass: send the plan with one that fails without the work before you hand the item out.\n"
+	for name, test := range map[string]struct {
+		view review.View
+		want bool
+	}{
+		"not begun": {review.View{}, true},
+		"begun":     {review.View{Tasks: []centurion.Task{{ID: "tsk_5", Item: "T5"}}}, false},
+		"accepted":  {review.View{Mission: centurion.Mission{Accepted: true}}, false},
+	} {
+		test.view.Plan = plan.View{Doc: doc}
+		var b strings.Builder
+		StandingOf(test.view, nil).Say(&b)
+		if strings.Contains(b.String(), line) != test.want {
+			t.Errorf("%s:\n%s", name, b.String())
+		}
+	}
+}
+
+// An item for whose files it would wait, also for those beyond another one's plan, is offered with whom it would wait for.
+func TestStatusNamesWhoHoldsFiles(t *testing.T) {
+	t.Parallel()
+	doc, err := todo.Parse([]byte("# Plan\n- [~] T2 Two\n  - files: stats/**\n- [ ] T4 Four\n  - files: main.go\n- [ ] T5 Five\n  - files: README.md\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held claims.Registry
+	held.Take("T2", []string{"stats/**"})
+	held.Settle("T2", []string{"main.go"})
+	s := stands(doc, nil, centurion.Task{ID: "tsk_2", Item: "T2", Agent: "worker", Status: centurion.TaskRunning})
+	s.held = &held
+	var b strings.Builder
+	s.Say(&b)
+	has(t, b.String(), "Can be started: T4 (waits for files of T2 first), T5.\n", GoOn)
+	equal(t, "held by T4", len(held.Of("T4")), 0)
+	held.Drop("T2")
+	b.Reset()
+	s.Say(&b)
+	has(t, b.String(), "Can be started: T4, T5.\n")
+}
+
+// A reviewer is told each check with whose it is, and only its newest run.
+func TestChecksOfABrief(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	receiptLines(&b, []centurion.Receipt{{Item: "T1", Command: "x", ExitCode: 1}, {Command: "go vet ./...", ExitCode: 0}, {Item: "T1", Command: "x", Proof: centurion.ProofProven}})
+	has(t, b.String(), "- mission: `go vet ./...`: exit code 0", "- T1: `x`: exit code 0, proven")
+	if strings.Contains(b.String(), "exit code 1") {
+		t.Errorf("an old run is told:\n%s", b.String())
+	}
+}
+
+// What a task without an item has merged that goes on with an item's work is part of a review of that item.
+func TestReviewSeesWorkGoneOnWith(t *testing.T) {
+	t.Parallel()
+	tasks := []centurion.Task{{ID: "1", Item: "T1", Landed: []centurion.Landed{{Before: "a", Commit: "b"}}}, {ID: "2", Landed: []centurion.Landed{{Before: "b", Commit: "c"}}},
+		{ID: "3", Resumes: "1", Landed: []centurion.Landed{{Before: "c", Commit: "d"}}}, {ID: "4", Resumes: "3", Landed: []centurion.Landed{{Before: "d", Commit: "e"}}}}
+	got := landedFor(map[string]bool{"T1": true}, tasks)
+	equal(t, "stretches", fmt.Sprint(got), "[{item T1 a b} {item T1, continued by 3 c d} {item T1, continued by 4 d e}]")
+}
+
+func has(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	rest := text
+	for _, p := range parts {
+		i := strings.Index(rest, p)
+		if i < 0 {
+			t.Errorf("%q is not where it should be in:\n%s", p, text)
+			return
+		}
+		rest = rest[i+len(p):]
+	}
+}
+
+func equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}

@@ -1,0 +1,228 @@
+package brief
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/orchestrator/claims"
+	"centurion/orchestrator/plan"
+	"centurion/orchestrator/state"
+	"centurion/workspace/todo"
+)
+
+// FirstMessage is the Commander's first message: the goal as the person typed it, and what they set for it.
+func FirstMessage(goal string, opts centurion.MissionOptions) string {
+	var notes []string
+	if opts.PlanOnly {
+		notes = append(notes, "Only a plan is wanted now: look, write the todo list with update_todo, then end your turn. Start no work and change no file.")
+	}
+	if opts.Level > 0 {
+		notes = append(notes, fmt.Sprintf("The person has set level %d for this mission.", opts.Level))
+	}
+	if len(notes) == 0 {
+		return goal
+	}
+	return goal + "\n\n---\n" + strings.Join(notes, "\n")
+}
+
+// maxGoal is how much of the mission's goal, in bytes, a worker is given: most goals are a few sentences.
+const maxGoal = 2000
+
+// Task is a worker's first message: its task as its parent wrote it, the goal, what the plan says of its item and what
+// the items before it handed over. Nothing else of the parent's conversation is in it.
+func (w *Writer) Task(ctx context.Context, t centurion.Task) (string, error) {
+	var b strings.Builder
+	b.WriteString("# Your task\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
+	if goal := w.st.Spent.Load().Goal; t.Agent != agents.Reviewer && t.Sub == nil { // a review begins with it
+		fmt.Fprintf(&b, "\n# The goal of the mission, of which this is a part\n\n%s\n", centurion.Clip(strings.TrimSpace(goal), maxGoal))
+	}
+	p, err := w.plan.Read()
+	if err != nil {
+		return "", err
+	}
+	if t.Agent == agents.Reviewer {
+		if err := w.reviewBrief(ctx, &b, t); err != nil {
+			return "", err
+		}
+	}
+	err = w.itemBrief(ctx, &b, p, t, time.Time{})
+	return b.String(), err
+}
+
+// Resumed is what a session is told that goes on: its new prompt, where its files stand, and what is new since its last
+// answer. The goal, what was handed over and the checks of before stand in its history.
+func (w *Writer) Resumed(ctx context.Context, t centurion.Task) (string, error) {
+	var b strings.Builder
+	b.WriteString("# Your task goes on\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
+	tasks, err := w.st.Store.Tasks(ctx, w.st.ID)
+	if err != nil {
+		return "", err
+	}
+	var before centurion.Task
+	for _, o := range tasks {
+		if o.Session == t.Session && o.ID != t.ID && o.Ended.After(before.Ended.Time) {
+			before = o
+		}
+	}
+	if err := w.standsAt(ctx, &b, t); err != nil {
+		return "", err
+	}
+	since := before.Ended.Time
+	if t.Item != before.Item {
+		since = time.Time{} // the item is new to it
+	}
+	if t.Agent == agents.Reviewer {
+		if err := w.reviewChange(ctx, &b, t, tasks, since); err != nil {
+			return "", err
+		}
+		receipts, err := w.st.Store.Receipts(ctx, w.st.ID)
+		if err != nil {
+			return "", err
+		}
+		receipts = slices.DeleteFunc(receipts, func(r centurion.Receipt) bool { return r.Time.Before(since) })
+		if len(receipts) > 0 {
+			receiptLines(&b, receipts)
+		}
+	}
+	p, err := w.plan.Read()
+	if err != nil {
+		return "", err
+	}
+	changedSince(p, &b, before, tasks)
+	err = w.itemBrief(ctx, &b, p, t, since)
+	return b.String(), err
+}
+
+// changedSince tells a session what has happened to the item of its last task since that ended: other checks, and what reviews have found.
+func changedSince(p plan.View, b *strings.Builder, last centurion.Task, tasks []centurion.Task) {
+	if p.Doc == nil || last.Item == "" || last.Agent == agents.Reviewer {
+		return
+	}
+	if it, ok := p.Doc.Item(last.Item); ok && !slices.Equal(it.Verify, last.Verify) {
+		fmt.Fprintf(b, "\nThe check of %s is now %s; it was %s.\n", it.ID, Lines(it.Verify), Lines(last.Verify))
+	}
+	for _, o := range tasks {
+		if o.Reason == state.FoundFaults && o.Ended.After(last.Ended.Time) {
+			if of := p.Covers(o); of == nil || of[last.Item] {
+				fmt.Fprintf(b, "\nWhat the review of %s found:\n%s\n", last.Item, state.FirstLines(o.Result, 20, 2000))
+			}
+		}
+	}
+}
+
+// standsAt tells a session that goes on where its files stand: what it had read may be different now.
+func (w *Writer) standsAt(ctx context.Context, b *strings.Builder, t centurion.Task) error {
+	if !w.iso.Isolated() {
+		return nil
+	}
+	s, err := w.iso.PlaceOf(t.Session, t.ID).TakeUp(ctx, t.Item != "" && !t.Reviews)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "\nYour files stand at %.8s: everything that was merged so far is in them", s.At)
+	switch {
+	case len(s.Left) > 0:
+		fmt.Fprintf(b, ", and what you did before and was not merged is laid on top: %s", centurion.Clip(strings.Join(w.iso.InProject(s.Left), ", "), 500))
+		if len(s.Marked) > 0 {
+			fmt.Fprintf(b, ". It does not fit to what others have merged in %s: both stand there, text with the markers <<<<<<<, ======= and >>>>>>>",
+				centurion.Clip(strings.Join(w.iso.InProject(s.Marked), ", "), 500))
+		}
+	case s.Kept != "":
+		fmt.Fprintf(b, ". What you did before and was not merged is not: see it with git show %s. Your first write lays it on top", s.Kept)
+	}
+	b.WriteString(". Read files again before you edit them.\n")
+	return nil
+}
+
+// itemBrief adds what the plan says of a task's item and what was handed over. After a time since which the session is not
+// new to the item, only what was handed over later.
+func (w *Writer) itemBrief(ctx context.Context, b *strings.Builder, p plan.View, t centurion.Task, since time.Time) error {
+	if p.Doc == nil || t.Item == "" {
+		return nil
+	}
+	it, ok := p.Doc.Item(t.Item)
+	if !ok {
+		return nil
+	}
+	if since.IsZero() {
+		itemLines(b, it, t.Reviews)
+	}
+	if t.Agent == agents.Reviewer { // it judges what was done, not what is said of it
+		return nil
+	}
+	return w.handedOver(ctx, b, it, func(o centurion.Task) bool {
+		return o.ID == t.ID || o.Ended.Before(since) || !since.IsZero() && o.Session == t.Session
+	})
+}
+
+func itemLines(b *strings.Builder, it todo.Item, done bool) {
+	fmt.Fprintf(b, "\n# Item %s of the plan: %s\n", it.ID, it.Title)
+	if len(it.Files) > 0 {
+		fmt.Fprintf(b, "- files: %s\n", strings.Join(it.Files, ", "))
+	}
+	when := "run by the host when you end"
+	if done {
+		when = "which the host has run"
+	}
+	for _, v := range it.Verify {
+		fmt.Fprintf(b, "- acceptance command, %s: `%s`\n", when, v)
+	}
+	for _, n := range it.Notes {
+		fmt.Fprintf(b, "- note: %s\n", n)
+	}
+}
+
+// handedOver adds the results of the items that came before, and of those who have changed the same files, but for what is
+// known.
+func (w *Writer) handedOver(ctx context.Context, b *strings.Builder, it todo.Item, known func(centurion.Task) bool) error {
+	tasks, err := w.st.Store.Tasks(ctx, w.st.ID)
+	if err != nil {
+		return err
+	}
+	newest := map[string]string{} // the task that did an item last
+	for _, t := range tasks {
+		if t.Status == centurion.TaskCompleted && !t.Reviews {
+			newest[t.Item] = t.ID
+		}
+	}
+	head := "\n# Handed over by what came before\n"
+	told := map[string]bool{}
+	for _, t := range tasks {
+		if t.ID == newest[t.Item] && t.Item != "" && !known(t) && slices.Contains(it.After, t.Item) {
+			fmt.Fprintf(b, "%s- %s %s: %s\n", head, t.Item, t.Title, centurion.Clip(strings.TrimSpace(t.Result), 1500))
+			if len(t.Files) > 0 {
+				fmt.Fprintf(b, "  files changed: %s\n", strings.Join(t.Files, ", "))
+			}
+			head, told[t.ID] = "", true
+		}
+	}
+	sameFiles(b, it, tasks, func(t centurion.Task) bool { return told[t.ID] || known(t) })
+	return nil
+}
+
+// maxSameFiles is how many tasks that changed an item's files are told of, the newest.
+const maxSameFiles = 10
+
+// sameFiles tells of those who have changed the item's files since the mission began, and of whom nothing was said yet.
+func sameFiles(b *strings.Builder, it todo.Item, tasks []centurion.Task, told func(centurion.Task) bool) {
+	var lines []string
+	for _, t := range tasks {
+		if told(t) || !t.Undone.IsZero() {
+			continue
+		}
+		files := slices.DeleteFunc(slices.Clone(t.Files), func(f string) bool {
+			return !slices.ContainsFunc(it.Files, func(pattern string) bool { return claims.Matches(pattern, f) })
+		})
+		if len(files) > 0 {
+			lines = append(lines, fmt.Sprintf("- %s %s changed %s: %s\n", t.Name(), t.Title, strings.Join(files, ", "), state.FirstLines(t.Result, 6, 600)))
+		}
+	}
+	if len(lines) > 0 {
+		b.WriteString("\n# Who has changed your files before you\n" + strings.Join(lines[max(0, len(lines)-maxSameFiles):], ""))
+	}
+}
