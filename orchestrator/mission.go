@@ -63,7 +63,6 @@ type mission struct {
 	claimedOnce bool                     // it was accepted at some time
 	said        string                   // the text with which its own agent ended its newest turn; its loop's own
 	claimed     bool                     // mission_complete was accepted
-	over        *event.BudgetData        // the limit that was reached first
 
 	relaunching sync.Mutex // held while the auditor looks for forgotten tasks; protects what follows
 	unlooked    int        // polls since it last did
@@ -107,7 +106,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 			got, _ := h.cfg.Model(model) // one that cannot be had is told when it is used
 			return got.Price
 		}})
-	m.reserves = budget.New(rec, m.atLimit)
+	m.reserves = budget.New(rec, m.st.AtLimit)
 	m.reserves.Open(m.st.ID)
 	return m
 }
@@ -184,7 +183,7 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 	}
 	if rec.Options.MaxDuration > 0 {
 		left := time.Duration(rec.Options.MaxDuration-rec.ElapsedMS) * time.Millisecond
-		timer := time.AfterFunc(left, func() { _ = m.tooLong(rec.Options.MaxDuration) })
+		timer := time.AfterFunc(left, func() { _ = m.st.TooLong(rec.Options.MaxDuration) })
 		defer timer.Stop()
 	}
 	if err := m.mendLandings(ctx); err != nil {

@@ -16,7 +16,7 @@ import (
 
 // Before brings what arrived and refuses a request that the budget does not allow.
 func (c *conversation) Before(ctx context.Context) ([]centurion.Message, error) {
-	if err := c.m.withinBudget(); err != nil {
+	if err := c.m.st.WithinBudget(); err != nil {
 		return nil, err
 	}
 	if err := c.withinOwn(); err != nil {

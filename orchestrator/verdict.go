@@ -42,7 +42,7 @@ func (m *mission) finish(v verdict) (centurion.Mission, error) {
 			rec.ElapsedMS = m.st.Elapsed()
 			return tx.PutMission(&rec)
 		}
-		if over := m.exceeded(); over != nil {
+		if over := m.st.Exceeded(); over != nil {
 			if _, err := tx.Append(centurion.Event{Type: centurion.EventBudgetExceeded, Mission: m.st.ID, Session: rec.Session,
 				Data: event.Data(over)}); err != nil {
 				return err

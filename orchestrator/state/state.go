@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/event"
 	"centurion/store"
 )
 
@@ -28,9 +29,10 @@ type Mission struct {
 	begun  time.Time
 	before int64 // milliseconds that it had been worked on before
 
-	mu      sync.Mutex      // protects what follows
-	changed chan struct{}   // closed and replaced at each change
-	runs    map[string]*Run // by task id, while the task's goroutine lives
+	mu      sync.Mutex        // protects what follows
+	changed chan struct{}     // closed and replaced at each change
+	runs    map[string]*Run   // by task id, while the task's goroutine lives
+	over    *event.BudgetData // the limit that was reached first
 }
 
 // New returns what is shared of a mission on which work begins now.

@@ -1,4 +1,4 @@
-package orchestrator
+package state
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ func budgetError(format string, args ...any) error {
 		Hint: "go on with a higher limit: centurion resume --max-cost, --max-tokens, --max-duration, --max-rounds or --max-tool-calls"}
 }
 
-// atLimit stops the mission because what is left of one of its limits does not pay for a request.
-func (m *mission) atLimit(d budget.Dim) error {
-	rec := m.st.Spent.Load()
+// AtLimit stops the mission because what is left of one of its limits does not pay for a request.
+func (m *Mission) AtLimit(d budget.Dim) error {
+	rec := m.Spent.Load()
 	o, u := rec.Options, rec.Usage
 	switch d {
 	case budget.USD:
@@ -30,39 +30,40 @@ func (m *mission) atLimit(d budget.Dim) error {
 		budgetError("the limit of %d requests is reached", o.MaxRounds))
 }
 
-// withinBudget stops the mission when its time or its tool calls are used up, before more is spent. What a request costs
+// WithinBudget stops the mission when its time or its tool calls are used up, before more is spent. What a request costs
 // is looked at when it is reserved.
-func (m *mission) withinBudget() error {
-	rec := m.st.Spent.Load()
+func (m *Mission) WithinBudget() error {
+	rec := m.Spent.Load()
 	o := rec.Options
 	switch {
 	case o.MaxToolCalls > 0 && rec.ToolCalls >= o.MaxToolCalls:
 		return m.exceed(event.BudgetData{Limit: "max_tool_calls", Spent: float64(rec.ToolCalls), Max: float64(o.MaxToolCalls)},
 			budgetError("the limit of %d tool calls is reached", o.MaxToolCalls))
-	case o.MaxDuration > 0 && m.st.Elapsed() >= o.MaxDuration:
-		return m.tooLong(o.MaxDuration)
+	case o.MaxDuration > 0 && m.Elapsed() >= o.MaxDuration:
+		return m.TooLong(o.MaxDuration)
 	}
 	return nil
 }
 
-// tooLong stops the mission because it has taken limit milliseconds.
-func (m *mission) tooLong(limit int64) error {
+// TooLong stops the mission because it has taken limit milliseconds.
+func (m *Mission) TooLong(limit int64) error {
 	return m.exceed(event.BudgetData{Limit: "max_duration", Spent: float64(limit), Max: float64(limit)},
 		budgetError("the time limit of %s is reached", text.Took(text.Millis(limit))))
 }
 
 // exceed stops the mission at a limit. The limit that was reached first is told when the mission has stopped.
-func (m *mission) exceed(d event.BudgetData, err error) error {
+func (m *Mission) exceed(d event.BudgetData, err error) error {
 	m.mu.Lock()
 	if m.over == nil {
 		m.over = &d
 	}
 	m.mu.Unlock()
-	m.st.End(err)
+	m.End(err)
 	return err
 }
 
-func (m *mission) exceeded() *event.BudgetData {
+// Exceeded returns the limit that was reached first, or nil.
+func (m *Mission) Exceeded() *event.BudgetData {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.over
