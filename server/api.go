@@ -10,6 +10,7 @@ package server
 import (
 	"context"
 	"iter"
+	"reflect"
 	"slices"
 
 	"centurion"
@@ -81,22 +82,20 @@ type EventQuery struct {
 
 // Mission is a mission as it is told to the outside.
 type Mission struct {
-	ID         string                        `json:"id"`
-	Goal       string                        `json:"goal"`
-	Status     centurion.MissionStatus       `json:"status"`
-	Directory  string                        `json:"directory"`
-	Branch     string                        `json:"branch,omitempty"`
-	Level      int                           `json:"level,omitempty"`
-	LevelFrom  string                        `json:"level_from,omitempty"` // person, inferred, or the agent that assessed it
-	Session    string                        `json:"session,omitempty"`
-	Todo       string                        `json:"todo,omitempty"`      // its plan, relative to the directory
-	HasPlan    bool                          `json:"has_plan,omitempty"`  // the file there is its own
-	PutAside   string                        `json:"put_aside,omitempty"` // where the plan was put that it found and that no mission owned
-	Model      string                        `json:"model,omitempty"`
-	Tasks      map[string]int                `json:"tasks"`
-	Tokens     centurion.Tokens              `json:"tokens"`
-	Cost       float64                       `json:"cost"`
-	Unpriced   bool                          `json:"unpriced,omitempty"`
+	ID        string                  `json:"id"`
+	Goal      string                  `json:"goal"`
+	Status    centurion.MissionStatus `json:"status"`
+	Directory string                  `json:"directory"`
+	Branch    string                  `json:"branch,omitempty"`
+	Level     int                     `json:"level,omitempty"`
+	LevelFrom string                  `json:"level_from,omitempty"` // person, inferred, or the agent that assessed it
+	Session   string                  `json:"session,omitempty"`
+	Todo      string                  `json:"todo,omitempty"`      // its plan, relative to the directory
+	HasPlan   bool                    `json:"has_plan,omitempty"`  // the file there is its own
+	PutAside  string                  `json:"put_aside,omitempty"` // where the plan was put that it found and that no mission owned
+	Model     string                  `json:"model,omitempty"`
+	Tasks     map[string]int          `json:"tasks"`
+	centurion.Usage
 	MaxCost    float64                       `json:"max_cost,omitempty"`
 	Rounds     int                           `json:"rounds"`
 	DurationMS int64                         `json:"duration_ms"`
@@ -126,28 +125,26 @@ type Mission struct {
 
 // Task is a task as it is told to the outside.
 type Task struct {
-	ID       string               `json:"id"`
-	Number   int                  `json:"number,omitempty"`
-	Name     string               `json:"name"` // what people call it, in any command: T2, w7
-	Mission  string               `json:"mission"`
-	Agent    string               `json:"agent"`
-	Title    string               `json:"title"`
-	Status   centurion.TaskStatus `json:"status"`
-	Reason   string               `json:"reason,omitempty"`
-	Attempt  int                  `json:"attempt"`
-	Session  string               `json:"session"`
-	Item     string               `json:"item,omitempty"`
-	Resumes  string               `json:"resumes,omitempty"` // the task whose conversation it goes on with
-	Prompt   string               `json:"prompt,omitempty"`
-	Result   string               `json:"result,omitempty"`
-	Error    *centurion.TaskError `json:"error,omitempty"`
-	Files    []string             `json:"files,omitempty"`
-	Created  centurion.Time       `json:"created"`
-	Started  centurion.Time       `json:"started,omitzero"`
-	Ended    centurion.Time       `json:"ended,omitzero"`
-	Tokens   centurion.Tokens     `json:"tokens"`
-	Cost     float64              `json:"cost"`
-	Unpriced bool                 `json:"unpriced,omitempty"`
+	ID      string               `json:"id"`
+	Number  int                  `json:"number,omitempty"`
+	Name    string               `json:"name"` // what people call it, in any command: T2, w7
+	Mission string               `json:"mission"`
+	Agent   string               `json:"agent"`
+	Title   string               `json:"title"`
+	Status  centurion.TaskStatus `json:"status"`
+	Reason  string               `json:"reason,omitempty"`
+	Attempt int                  `json:"attempt"`
+	Session string               `json:"session"`
+	Item    string               `json:"item,omitempty"`
+	Resumes string               `json:"resumes,omitempty"` // the task whose conversation it goes on with
+	Prompt  string               `json:"prompt,omitempty"`
+	Result  string               `json:"result,omitempty"`
+	Error   *centurion.TaskError `json:"error,omitempty"`
+	Files   []string             `json:"files,omitempty"`
+	Created centurion.Time       `json:"created"`
+	Started centurion.Time       `json:"started,omitzero"`
+	Ended   centurion.Time       `json:"ended,omitzero"`
+	centurion.Usage
 
 	Budget    centurion.TaskBudget `json:"budget,omitzero"`
 	Rounds    int                  `json:"rounds"`
@@ -207,20 +204,25 @@ func missionView(m centurion.Mission, tasks []centurion.Task) Mission {
 	for _, t := range tasks {
 		counts[string(t.Status)]++
 	}
-	return Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
-		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, HasPlan: m.HasPlan(), PutAside: m.PutAside, Model: m.Options.Model, Tasks: counts, Tokens: m.Usage.Tokens, Cost: m.Usage.USD,
-		Unpriced: m.Usage.Unpriced, MaxCost: m.Options.MaxCost, Rounds: m.Rounds, DurationMS: m.ElapsedMS,
-		Verified: m.Verified, Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reviewed: m.Reviewed, Evidence: m.Evidence, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
-		Options: m.Options, ToolCalls: m.ToolCalls, Reserved: m.Reserved,
-		Isolation: m.Isolation, Base: m.Base, Checkout: m.Checkout, Merged: m.Merged, Aside: m.Aside}
+	v := Mission{HasPlan: m.HasPlan(), Model: m.Options.Model, MaxCost: m.Options.MaxCost, Tasks: counts, DurationMS: m.ElapsedMS}
+	copyFields(&v, m)
+	return v
 }
 
 func taskView(t centurion.Task) Task {
-	return Task{ID: t.ID, Number: t.Number, Name: t.Name(), Mission: t.Mission, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason, Attempt: t.Attempt,
-		Session: t.Session, Item: t.Item, Resumes: t.Resumes, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files, Created: t.Created,
-		Started: t.Started, Ended: t.Ended, Tokens: t.Usage.Tokens, Cost: t.Usage.USD, Unpriced: t.Usage.Unpriced,
-		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls, ElapsedMS: t.ElapsedMS, Returns: t.Returns,
-		Checkout: t.Checkout, Landed: t.Landed, Claims: t.Claims, Outside: t.Outside, Undone: t.Undone, Aside: t.Aside}
+	v := Task{Name: t.Name()}
+	copyFields(&v, t)
+	return v
+}
+
+// copyFields sets the fields of a struct that another one has under the same name and of the same type.
+func copyFields(to, from any) {
+	t, f := reflect.ValueOf(to).Elem(), reflect.ValueOf(from)
+	for i := range t.NumField() {
+		if v := f.FieldByName(t.Type().Field(i).Name); v.IsValid() && v.Type() == t.Field(i).Type() {
+			t.Field(i).Set(v)
+		}
+	}
 }
 
 // Local serves the API in the process that has the store. Without a Host nothing runs in this project: then reading
@@ -247,19 +249,14 @@ var _ API = (*Local)(nil)
 
 // Noun returns the mission as the rest of the program speaks of it.
 func (m Mission) Noun() centurion.Mission {
-	return centurion.Mission{ID: m.ID, Goal: m.Goal, Status: m.Status, Directory: m.Directory, Branch: m.Branch, Level: m.Level,
-		LevelFrom: m.LevelFrom, Session: m.Session, Todo: m.Todo, OwnsTodo: m.HasPlan, PutAside: m.PutAside, Options: m.Options, Rounds: m.Rounds,
-		Usage: centurion.Usage{Tokens: m.Tokens, USD: m.Cost, Unpriced: m.Unpriced}, ElapsedMS: m.DurationMS, Verified: m.Verified,
-		Unverified: m.Unverified, Unproven: m.Unproven, Flaky: m.Flaky, Reviewed: m.Reviewed, Evidence: m.Evidence, Reason: m.Reason, Summary: m.Summary, Started: m.Started, Updated: m.Updated,
-		ToolCalls: m.ToolCalls, Reserved: m.Reserved, Isolation: m.Isolation, Base: m.Base, Checkout: m.Checkout, Merged: m.Merged, Aside: m.Aside}
+	n := centurion.Mission{OwnsTodo: m.HasPlan, ElapsedMS: m.DurationMS}
+	copyFields(&n, m)
+	return n
 }
 
 // Noun returns the task as the rest of the program speaks of it.
 func (t Task) Noun() centurion.Task {
-	return centurion.Task{ID: t.ID, Number: t.Number, Mission: t.Mission, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason,
-		Attempt: t.Attempt, Session: t.Session, Item: t.Item, Resumes: t.Resumes, Prompt: t.Prompt, Result: t.Result, Error: t.Error, Files: t.Files,
-		Created: t.Created, Started: t.Started, Ended: t.Ended,
-		Usage:  centurion.Usage{Tokens: t.Tokens, USD: t.Cost, Unpriced: t.Unpriced},
-		Budget: t.Budget, Rounds: t.Rounds, ToolCalls: t.ToolCalls, ElapsedMS: t.ElapsedMS, Returns: t.Returns,
-		Checkout: t.Checkout, Landed: t.Landed, Claims: t.Claims, Outside: t.Outside, Undone: t.Undone, Aside: t.Aside}
+	var n centurion.Task
+	copyFields(&n, t)
+	return n
 }

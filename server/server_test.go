@@ -187,7 +187,7 @@ func TestShapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.ID != p.mission.ID || m.Tasks["queued"] != 1 || m.Tasks["running"] != 0 || m.Cost != 0.5 || m.MaxCost != 2 || m.Reason != "budget reached" {
+	if m.ID != p.mission.ID || m.Tasks["queued"] != 1 || m.Tasks["running"] != 0 || m.USD != 0.5 || m.MaxCost != 2 || m.Reason != "budget reached" {
 		t.Errorf("the mission is told as %+v", m)
 	}
 	if len(m.Tasks) != len(centurion.TaskStatuses) {
