@@ -125,6 +125,11 @@ func (c *Client) Pause(ctx context.Context, id, reason string) error {
 	return c.post(ctx, "/pause", cancelBody{id, reason})
 }
 
+// Compact asks for a session's history to be shortened.
+func (c *Client) Compact(ctx context.Context, session string) error {
+	return c.post(ctx, "/sessions/"+url.PathEscape(session)+"/compact", struct{}{})
+}
+
 // Events yields facts as the host tells them. When the host goes away the sequence ends with an error of
 // centurion.KindNetwork; the caller may go on from the last sequence number with whoever hosts the project then.
 func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[centurion.Event, error] {

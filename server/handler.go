@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,9 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/orchestrator"
 	"centurion/orchestrator/retention"
+	"centurion/takeover"
 )
 
 // Prefix is where the program's own API is served.
@@ -20,49 +23,101 @@ const maxBody = 1 << 20
 
 // Handler serves api to whoever knows the token. Info is what GET /centurion/v1 answers.
 func Handler(api API, token string, info Info) http.Handler {
-	h := handler{api: api, info: info}
+	h := handler{api}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+Prefix, func(w http.ResponseWriter, _ *http.Request) { reply(w, h.info, nil) })
-	mux.HandleFunc("GET "+Prefix+"/missions", func(w http.ResponseWriter, r *http.Request) { answer(w)(h.api.Missions(r.Context())) })
-	mux.HandleFunc("GET "+Prefix+"/mission", func(w http.ResponseWriter, r *http.Request) {
-		answer(w)(h.api.Mission(r.Context(), r.FormValue("id")))
-	})
-	mux.HandleFunc("GET "+Prefix+"/tasks", func(w http.ResponseWriter, r *http.Request) {
-		answer(w)(h.api.Tasks(r.Context(), r.FormValue("mission")))
-	})
-	mux.HandleFunc("GET "+Prefix+"/tasks/{id}", func(w http.ResponseWriter, r *http.Request) {
-		answer(w)(h.api.Task(r.Context(), r.PathValue("id")))
-	})
-	mux.HandleFunc("GET "+Prefix+"/sessions", func(w http.ResponseWriter, r *http.Request) {
-		answer(w)(h.api.Sessions(r.Context(), r.FormValue("mission")))
-	})
-	mux.HandleFunc("GET "+Prefix+"/sessions/{id}", func(w http.ResponseWriter, r *http.Request) {
-		answer(w)(h.api.Session(r.Context(), r.PathValue("id")))
-	})
-	mux.HandleFunc("GET "+Prefix+"/sessions/{id}/messages", func(w http.ResponseWriter, r *http.Request) {
-		answer(w)(h.api.Messages(r.Context(), r.PathValue("id")))
-	})
-	mux.HandleFunc("GET "+Prefix+"/receipts", func(w http.ResponseWriter, r *http.Request) {
-		answer(w)(h.api.Receipts(r.Context(), r.FormValue("mission")))
-	})
-	mux.HandleFunc("GET "+Prefix+"/asks", func(w http.ResponseWriter, r *http.Request) { answer(w)(h.api.Asks(r.Context())) })
-	mux.HandleFunc("GET "+Prefix+"/seq", func(w http.ResponseWriter, r *http.Request) { answer(w)(h.api.LastSeq(r.Context())) })
-	mux.HandleFunc("POST "+Prefix+"/asks/{id}", post(h.answerAsk))
-	mux.HandleFunc("POST "+Prefix+"/cancel", post(h.cancel))
-	mux.HandleFunc("POST "+Prefix+"/pause", post(h.pause))
-	mux.HandleFunc("POST "+Prefix+"/missions", post(h.start))
-	mux.HandleFunc("POST "+Prefix+"/resume", post(h.resume))
-	mux.HandleFunc("POST "+Prefix+"/send", post(h.send))
-	mux.HandleFunc("POST "+Prefix+"/tidy", post(h.tidy))
-	mux.HandleFunc("POST "+Prefix+"/sessions/{id}/compact", func(w http.ResponseWriter, r *http.Request) {
-		reply(w, struct{}{}, h.api.Compact(r.Context(), r.PathValue("id")))
-	})
-	h.treeRoutes(mux)
-	h.personRoutes(mux)
+	mux.HandleFunc("GET "+Prefix, func(w http.ResponseWriter, _ *http.Request) { reply(w, info, nil) })
 	mux.HandleFunc("GET "+Prefix+"/events", h.events)
-	h.live(mux)
+	for path, do := range h.gets() {
+		mux.HandleFunc("GET "+Prefix+path, func(w http.ResponseWriter, r *http.Request) {
+			v, err := do(r.Context(), r)
+			reply(w, v, err)
+		})
+	}
+	for path, do := range h.posts() {
+		mux.HandleFunc("POST "+Prefix+path, do)
+	}
 	return authorized(token, mux)
 }
+
+// gets are the paths that are read.
+func (h handler) gets() map[string]func(ctx context.Context, r *http.Request) (any, error) {
+	type request = *http.Request
+	return map[string]func(ctx context.Context, r request) (any, error){
+		"/missions":               func(ctx context.Context, _ request) (any, error) { return h.api.Missions(ctx) },
+		"/mission":                func(ctx context.Context, r request) (any, error) { return h.api.Mission(ctx, r.FormValue("id")) },
+		"/tasks":                  func(ctx context.Context, r request) (any, error) { return h.api.Tasks(ctx, r.FormValue("mission")) },
+		"/tasks/{id}":             func(ctx context.Context, r request) (any, error) { return h.api.Task(ctx, r.PathValue("id")) },
+		"/sessions":               func(ctx context.Context, r request) (any, error) { return h.api.Sessions(ctx, r.FormValue("mission")) },
+		"/sessions/{id}":          func(ctx context.Context, r request) (any, error) { return h.api.Session(ctx, r.PathValue("id")) },
+		"/sessions/{id}/messages": func(ctx context.Context, r request) (any, error) { return h.api.Messages(ctx, r.PathValue("id")) },
+		"/sessions/{id}/tree":     func(ctx context.Context, r request) (any, error) { return h.api.Tree(ctx, r.PathValue("id")) },
+		"/receipts":               func(ctx context.Context, r request) (any, error) { return h.api.Receipts(ctx, r.FormValue("mission")) },
+		"/asks":                   func(ctx context.Context, _ request) (any, error) { return h.api.Asks(ctx) },
+		"/seq":                    func(ctx context.Context, _ request) (any, error) { return h.api.LastSeq(ctx) },
+		"/state":                  func(ctx context.Context, r request) (any, error) { return h.api.State(ctx, r.FormValue("id")) },
+		"/diff": func(ctx context.Context, r request) (any, error) {
+			id := r.FormValue("id") // which reads the form
+			return h.api.Diff(ctx, id, takeover.DiffOptions{Patch: r.FormValue("patch") == "true", Color: r.FormValue("color") == "true", Paths: r.Form["path"]})
+		},
+	}
+}
+
+// posts are the paths at which something is done. Whoever has the token acts for the person.
+func (h handler) posts() map[string]http.HandlerFunc {
+	type request = *http.Request
+	return map[string]http.HandlerFunc{
+		"/asks/{id}": post(func(ctx context.Context, r request, b answerBody) (any, error) {
+			return done(h.api.Answer(ctx, r.PathValue("id"), b.Answer))
+		}),
+		"/cancel": post(func(ctx context.Context, _ request, b cancelBody) (any, error) {
+			return done(h.api.Cancel(ctx, b.ID, b.Reason))
+		}),
+		"/pause": post(func(ctx context.Context, _ request, b cancelBody) (any, error) {
+			return done(h.api.Pause(ctx, b.ID, b.Reason))
+		}),
+		"/abort": post(func(ctx context.Context, _ request, b cancelBody) (any, error) {
+			return done(h.api.Abort(ctx, b.ID, b.Reason))
+		}),
+		"/stop": post(func(ctx context.Context, _ request, b cancelBody) (any, error) {
+			return done(h.api.Stop(ctx, b.ID, b.Reason))
+		}),
+		"/missions": post(func(ctx context.Context, _ request, b startBody) (any, error) {
+			return h.api.Start(ctx, b.Goal, b.Options)
+		}),
+		"/resume": post(func(ctx context.Context, _ request, b resumeBody) (any, error) {
+			return h.api.Resume(ctx, b.ID, b.Options)
+		}),
+		"/send": post(func(ctx context.Context, _ request, p orchestrator.Post) (any, error) {
+			p.Origin = centurion.OriginPerson
+			return h.api.Send(ctx, p)
+		}),
+		"/prompt": post(func(ctx context.Context, _ request, p orchestrator.Post) (any, error) {
+			p.Origin = centurion.OriginPerson
+			return h.api.Prompt(ctx, p)
+		}),
+		"/tidy": post(func(ctx context.Context, _ request, o retention.TidyOptions) (any, error) {
+			return h.api.Tidy(ctx, o)
+		}),
+		"/sessions/{id}/compact": func(w http.ResponseWriter, r request) {
+			reply(w, struct{}{}, h.api.Compact(r.Context(), r.PathValue("id")))
+		},
+		"/sessions/{id}/rewind": post(func(ctx context.Context, r request, b Rewind) (any, error) {
+			return h.api.Rewind(ctx, r.PathValue("id"), b)
+		}),
+		"/sessions/{id}/fork": post(func(ctx context.Context, r request, b forkBody) (any, error) {
+			return h.api.Fork(ctx, r.PathValue("id"), b.At)
+		}),
+		"/merge": post(func(ctx context.Context, _ request, b mergeBody) (any, error) {
+			return h.api.Merge(ctx, b.ID, b.MergeRequest)
+		}),
+		"/undo": post(func(ctx context.Context, _ request, b undoBody) (any, error) {
+			return h.api.Undo(ctx, b.ID, b.UndoRequest)
+		}),
+	}
+}
+
+// done is the answer of what returns nothing but an error.
+func done(err error) (any, error) { return struct{}{}, err }
 
 // Info tells who hosts the project.
 type Info struct {
@@ -72,10 +127,7 @@ type Info struct {
 	Detached  bool   `json:"detached"` // it lives in the background, whatever becomes of the terminal
 }
 
-type handler struct {
-	api  API
-	info Info
-}
+type handler struct{ api API }
 
 // authorized lets nobody in without the token: a socket's permissions do not keep out the commands that agents run as
 // the same user.
@@ -110,7 +162,7 @@ type resumeBody struct {
 }
 
 // post answers a request whose body is a T with what do returns.
-func post[T any](do func(r *http.Request, b T) (any, error)) http.HandlerFunc {
+func post[T any](do func(ctx context.Context, r *http.Request, b T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var b T
 		err := body(w, r, &b)
@@ -118,33 +170,9 @@ func post[T any](do func(r *http.Request, b T) (any, error)) http.HandlerFunc {
 			reply(w, nil, err)
 			return
 		}
-		v, err := do(r, b)
+		v, err := do(r.Context(), r, b)
 		reply(w, v, err)
 	}
-}
-
-func (h handler) start(r *http.Request, b startBody) (any, error) {
-	return h.api.Start(r.Context(), b.Goal, b.Options)
-}
-
-func (h handler) resume(r *http.Request, b resumeBody) (any, error) {
-	return h.api.Resume(r.Context(), b.ID, b.Options)
-}
-
-func (h handler) pause(r *http.Request, b cancelBody) (any, error) {
-	return struct{}{}, h.api.Pause(r.Context(), b.ID, b.Reason)
-}
-
-func (h handler) answerAsk(r *http.Request, b answerBody) (any, error) {
-	return struct{}{}, h.api.Answer(r.Context(), r.PathValue("id"), b.Answer)
-}
-
-func (h handler) cancel(r *http.Request, b cancelBody) (any, error) {
-	return struct{}{}, h.api.Cancel(r.Context(), b.ID, b.Reason)
-}
-
-func (h handler) tidy(r *http.Request, o retention.TidyOptions) (any, error) {
-	return h.api.Tidy(r.Context(), o)
 }
 
 // events streams one JSON object a line.
@@ -184,11 +212,6 @@ func body(w http.ResponseWriter, r *http.Request, v any) error {
 		return &centurion.Error{Op: "read request", Kind: centurion.KindUsage, Err: err}
 	}
 	return nil
-}
-
-// answer returns a function that takes a call's results as they are.
-func answer(w http.ResponseWriter) func(v any, err error) {
-	return func(v any, err error) { reply(w, v, err) }
 }
 
 // wireError is how an error crosses the wire.

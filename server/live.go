@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 
 	"centurion"
@@ -98,23 +97,14 @@ func (l *Local) whole(ctx context.Context, id string) (string, error) {
 
 // Abort ends the turn of a session.
 func (l *Local) Abort(ctx context.Context, id, reason string) error {
-	return l.end(ctx, "abort", id, func(id string) error { return l.Host.Abort(ctx, id, reason) })
+	_, err := with(ctx, l.Host != nil, "abort", l.whole, id, func(id string) (any, error) { return nil, l.Host.Abort(ctx, id, reason) })
+	return err
 }
 
 // Stop ends a session with all that it has started.
 func (l *Local) Stop(ctx context.Context, id, reason string) error {
-	return l.end(ctx, "stop", id, func(id string) error { return l.Host.Stop(ctx, id, reason) })
-}
-
-func (l *Local) end(ctx context.Context, op, id string, do func(id string) error) error {
-	if l.Host == nil {
-		return notRunning(op)
-	}
-	full, err := l.whole(ctx, id)
-	if err != nil {
-		return err
-	}
-	return do(full)
+	_, err := with(ctx, l.Host != nil, "stop", l.whole, id, func(id string) (any, error) { return nil, l.Host.Stop(ctx, id, reason) })
+	return err
 }
 
 // State returns how a session stands.
@@ -147,21 +137,4 @@ func (c *Client) Stop(ctx context.Context, id, reason string) error {
 // State returns how a session stands.
 func (c *Client) State(ctx context.Context, id string) (orchestrator.State, error) {
 	return get[orchestrator.State](ctx, c, "/state", url.Values{"id": {id}})
-}
-
-// live serves the part of the API that controls sessions.
-func (h handler) live(mux *http.ServeMux) {
-	mux.HandleFunc("POST "+Prefix+"/prompt", post(func(r *http.Request, p orchestrator.Post) (any, error) {
-		p.Origin = centurion.OriginPerson // whoever has the token acts for the person
-		return h.api.Prompt(r.Context(), p)
-	}))
-	mux.HandleFunc("POST "+Prefix+"/abort", post(func(r *http.Request, b cancelBody) (any, error) {
-		return struct{}{}, h.api.Abort(r.Context(), b.ID, b.Reason)
-	}))
-	mux.HandleFunc("POST "+Prefix+"/stop", post(func(r *http.Request, b cancelBody) (any, error) {
-		return struct{}{}, h.api.Stop(r.Context(), b.ID, b.Reason)
-	}))
-	mux.HandleFunc("GET "+Prefix+"/state", func(w http.ResponseWriter, r *http.Request) {
-		answer(w)(h.api.State(r.Context(), r.FormValue("id")))
-	})
 }

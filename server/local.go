@@ -298,6 +298,12 @@ func (l *Local) Pause(ctx context.Context, id, reason string) error {
 	return l.Host.Pause(ctx, m.ID, reason)
 }
 
+// Compact asks for a session's history to be shortened.
+func (l *Local) Compact(ctx context.Context, session string) error {
+	_, err := with(ctx, l.Host != nil, "compact session", l.Store.ResolveSession, session, func(id string) (any, error) { return nil, l.Host.Compact(ctx, id) })
+	return err
+}
+
 // Tidy cleans up after missions that have ended.
 func (l *Local) Tidy(ctx context.Context, o retention.TidyOptions) (retention.TidyReport, error) {
 	if l.Host == nil {
@@ -312,4 +318,15 @@ func (l *Local) LastSeq(context.Context) (int64, error) { return l.Store.LastSeq
 func notRunning(op string) error {
 	return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "nothing is running in this project",
 		Hint: "go on with: centurion resume"}
+}
+
+// with does something with the whole id of what is named, unless nothing runs in this project.
+func with[T any](ctx context.Context, runs bool, op string, find func(ctx context.Context, id string) (string, error), id string, do func(id string) (T, error)) (got T, err error) {
+	if !runs {
+		return got, notRunning(op)
+	}
+	if id, err = find(ctx, id); err != nil {
+		return got, err
+	}
+	return do(id)
 }

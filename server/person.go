@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -32,38 +31,17 @@ func (l *Local) full(ctx context.Context, id string) (string, error) {
 
 // Diff tells what a mission or a task has changed.
 func (l *Local) Diff(ctx context.Context, id string, o takeover.DiffOptions) (takeover.Change, error) {
-	if l.Person == nil {
-		return takeover.Change{}, notRunning("diff")
-	}
-	id, err := l.full(ctx, id)
-	if err != nil {
-		return takeover.Change{}, err
-	}
-	return l.Person.Diff(ctx, id, o)
+	return with(ctx, l.Person != nil, "diff", l.full, id, func(id string) (takeover.Change, error) { return l.Person.Diff(ctx, id, o) })
 }
 
 // Merge puts a mission's work on the person's branch.
 func (l *Local) Merge(ctx context.Context, id string, q takeover.MergeRequest) (takeover.MergeReport, error) {
-	if l.Person == nil {
-		return takeover.MergeReport{}, notRunning("merge")
-	}
-	id, err := l.full(ctx, id)
-	if err != nil {
-		return takeover.MergeReport{}, err
-	}
-	return l.Person.Merge(ctx, id, q)
+	return with(ctx, l.Person != nil, "merge", l.full, id, func(id string) (takeover.MergeReport, error) { return l.Person.Merge(ctx, id, q) })
 }
 
 // Undo takes back what a mission or a task has done.
 func (l *Local) Undo(ctx context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error) {
-	if l.Person == nil {
-		return takeover.UndoReport{}, notRunning("undo")
-	}
-	id, err := l.full(ctx, id)
-	if err != nil {
-		return takeover.UndoReport{}, err
-	}
-	return l.Person.Undo(ctx, id, q)
+	return with(ctx, l.Person != nil, "undo", l.full, id, func(id string) (takeover.UndoReport, error) { return l.Person.Undo(ctx, id, q) })
 }
 
 type mergeBody struct {
@@ -96,18 +74,4 @@ func (c *Client) Merge(ctx context.Context, id string, q takeover.MergeRequest) 
 // Undo takes back what a mission or a task has done.
 func (c *Client) Undo(ctx context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error) {
 	return send[takeover.UndoReport](ctx, c, "/undo", undoBody{id, q})
-}
-
-func (h handler) personRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("GET "+Prefix+"/diff", func(w http.ResponseWriter, r *http.Request) {
-		id := r.FormValue("id") // which reads the form
-		answer(w)(h.api.Diff(r.Context(), id, takeover.DiffOptions{Patch: r.FormValue("patch") == "true",
-			Color: r.FormValue("color") == "true", Paths: r.Form["path"]}))
-	})
-	mux.HandleFunc("POST "+Prefix+"/merge", post(func(r *http.Request, b mergeBody) (any, error) {
-		return h.api.Merge(r.Context(), b.ID, b.MergeRequest)
-	}))
-	mux.HandleFunc("POST "+Prefix+"/undo", post(func(r *http.Request, b undoBody) (any, error) {
-		return h.api.Undo(r.Context(), b.ID, b.UndoRequest)
-	}))
 }

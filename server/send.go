@@ -2,17 +2,11 @@ package server
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"centurion"
 	"centurion/orchestrator"
 )
-
-func (h handler) send(r *http.Request, p orchestrator.Post) (any, error) {
-	p.Origin = centurion.OriginPerson // whoever has the token acts for the person
-	return h.api.Send(r.Context(), p)
-}
 
 // Send writes to an agent. Ids may be given by a unique prefix.
 func (l *Local) Send(ctx context.Context, p orchestrator.Post) (orchestrator.Posted, error) {

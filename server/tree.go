@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 
 	"centurion"
@@ -46,26 +45,12 @@ func (l *Local) Tree(ctx context.Context, session string) (Tree, error) {
 
 // Rewind takes a conversation back to an older message, or gives the one that it stands at a name.
 func (l *Local) Rewind(ctx context.Context, session string, r Rewind) (orchestrator.Rewound, error) {
-	if l.Host == nil {
-		return orchestrator.Rewound{}, notRunning("rewind")
-	}
-	full, err := l.Store.ResolveSession(ctx, session)
-	if err != nil {
-		return orchestrator.Rewound{}, err
-	}
-	return l.Host.Rewind(ctx, full, r.To, r.Mark)
+	return with(ctx, l.Host != nil, "rewind", l.Store.ResolveSession, session, func(id string) (orchestrator.Rewound, error) { return l.Host.Rewind(ctx, id, r.To, r.Mark) })
 }
 
 // Fork copies a conversation into a mission of its own.
 func (l *Local) Fork(ctx context.Context, session, at string) (orchestrator.Forked, error) {
-	if l.Host == nil {
-		return orchestrator.Forked{}, notRunning("fork")
-	}
-	full, err := l.Store.ResolveSession(ctx, session)
-	if err != nil {
-		return orchestrator.Forked{}, err
-	}
-	return l.Host.Fork(ctx, full, at)
+	return with(ctx, l.Host != nil, "fork", l.Store.ResolveSession, session, func(id string) (orchestrator.Forked, error) { return l.Host.Fork(ctx, id, at) })
 }
 
 // Tree returns all messages of a session.
@@ -81,16 +66,4 @@ func (c *Client) Rewind(ctx context.Context, session string, r Rewind) (orchestr
 // Fork copies a conversation into a mission of its own.
 func (c *Client) Fork(ctx context.Context, session, at string) (orchestrator.Forked, error) {
 	return send[orchestrator.Forked](ctx, c, "/sessions/"+url.PathEscape(session)+"/fork", forkBody{at})
-}
-
-func (h handler) treeRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("GET "+Prefix+"/sessions/{id}/tree", func(w http.ResponseWriter, r *http.Request) {
-		answer(w)(h.api.Tree(r.Context(), r.PathValue("id")))
-	})
-	mux.HandleFunc("POST "+Prefix+"/sessions/{id}/rewind", post(func(r *http.Request, b Rewind) (any, error) {
-		return h.api.Rewind(r.Context(), r.PathValue("id"), b)
-	}))
-	mux.HandleFunc("POST "+Prefix+"/sessions/{id}/fork", post(func(r *http.Request, b forkBody) (any, error) {
-		return h.api.Fork(r.Context(), r.PathValue("id"), b.At)
-	}))
 }
