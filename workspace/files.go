@@ -142,40 +142,47 @@ func (w *Workspace) Version(rel string) (string, error) {
 // [Workspace.Protected]: the tools do.
 func (w *Workspace) WriteFile(rel string, data []byte) error {
 	const op = "write file"
-	name, err := w.Rel(rel)
+	d, name, base, fi, err := w.target(op, rel)
 	if err != nil {
 		return err
-	}
-	if name, err = w.real(op, name); err != nil {
-		return err
-	}
-	dir, base := splitRel(name)
-	fi, err := w.root.Stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := w.root.MkdirAll(dir, dirPerm); err != nil {
-			return w.fail(op, name, err)
-		}
-	case err != nil:
-		return w.fail(op, name, err)
-	default:
-		if err := regular(op, name, fi); err != nil {
-			return err
-		}
-		if fi.Mode().Perm()&0o222 == 0 {
-			return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: name + " is read-only",
-				Hint: "make it writable first, if it is meant to change"}
-		}
-	}
-	d, err := w.root.OpenRoot(dir)
-	if err != nil {
-		return w.fail(op, name, err)
 	}
 	defer d.Close()
+	if fi != nil && fi.Mode().Perm()&0o222 == 0 {
+		return &centurion.Error{Op: op, Kind: centurion.KindPermission, Msg: name + " is read-only",
+			Hint: "make it writable first, if it is meant to change"}
+	}
 	if err := writeAtomic(d, base, data, filePerm); err != nil {
 		return w.fail(op, name, err)
 	}
 	return nil
+}
+
+// target is where a file is written: the directory of what rel leads to, which is made if it is missing, and the name in it. fi is nil for
+// a file that does not exist yet.
+func (w *Workspace) target(op, rel string) (d *os.Root, name, base string, fi fs.FileInfo, err error) {
+	if name, err = w.Rel(rel); err != nil {
+		return nil, "", "", nil, err
+	}
+	if name, err = w.real(op, name); err != nil {
+		return nil, "", "", nil, err
+	}
+	dir, base := splitRel(name)
+	fi, err = w.root.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		fi, err = nil, w.root.MkdirAll(dir, dirPerm)
+	case err == nil:
+		if err := regular(op, name, fi); err != nil {
+			return nil, "", "", nil, err
+		}
+	}
+	if err == nil {
+		d, err = w.root.OpenRoot(dir)
+	}
+	if err != nil {
+		return nil, "", "", nil, w.fail(op, name, err)
+	}
+	return d, name, base, fi, nil
 }
 
 // syncDir makes a rename in d survive a power cut.

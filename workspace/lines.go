@@ -21,27 +21,11 @@ import (
 // [Workspace.WriteFile].
 func (w *Workspace) AppendJSON(rel string, lines ...[]byte) error {
 	const op = "append to file"
-	name, err := w.Rel(rel)
+	d, name, base, _, err := w.target(op, rel)
 	if err != nil {
 		return err
-	}
-	if name, err = w.real(op, name); err != nil {
-		return err
-	}
-	dir, base := splitRel(name)
-	if err := w.root.MkdirAll(dir, dirPerm); err != nil {
-		return w.fail(op, name, err)
-	}
-	d, err := w.root.OpenRoot(dir)
-	if err != nil {
-		return w.fail(op, name, err)
 	}
 	defer d.Close()
-	if fi, err := d.Stat(base); err == nil {
-		if err := regular(op, name, fi); err != nil {
-			return err
-		}
-	}
 	f, err := d.OpenFile(base, os.O_RDWR|os.O_CREATE, filePerm)
 	if err != nil {
 		return w.fail(op, name, err)

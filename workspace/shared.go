@@ -47,19 +47,8 @@ func (f SharedFile) Path() string { return f.path }
 // Load reads the text and returns its version as [VersionOf] does. A missing file is no error: "", "", nil. Errors are
 // those of [Workspace.ReadFile]; KindUsage for one of more than a MiB.
 func (f SharedFile) Load() (text, version string, err error) {
-	b, err := f.read()
+	b, err := f.w.readOr(f.path, maxShared)
 	return string(b), versionOf(b), err
-}
-
-func (f SharedFile) read() ([]byte, error) {
-	b, _, err := f.w.ReadFile(f.path, maxShared)
-	if centurion.KindOf(err) == centurion.KindNotFound {
-		return nil, nil
-	}
-	if err == nil && b == nil {
-		b = []byte{}
-	}
-	return b, err
 }
 
 // Replace gives the file a new text, in one step that survives a power cut, after it has put the old one into the archive;
@@ -127,13 +116,13 @@ func noteLine(note string) string { return "- " + strings.Join(strings.Fields(no
 
 // change replaces the text by what next makes of it, starting over when somebody else was faster.
 func (f SharedFile) change(ctx context.Context, next func(old []byte) ([]byte, error)) ([]byte, error) {
-	unlock, err := f.w.lockShared(ctx)
+	unlock, err := f.w.lock(ctx, f.w.shared, opShared)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 	for range maxRestarts {
-		old, err := f.read()
+		old, err := f.w.readOr(f.path, maxShared)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +133,11 @@ func (f SharedFile) change(ctx context.Context, next func(old []byte) ([]byte, e
 		if old != nil && bytes.Equal(old, text) {
 			return text, nil
 		}
-		switch done, err := f.replaceIf(versionOf(old), text); {
+		done, thrown, err := f.w.replaceIf(opShared, f.path, versionOf(old), text)
+		if thrown != nil {
+			thrown.f.Close()
+		}
+		switch {
 		case err != nil:
 			return nil, err
 		case done:
@@ -153,44 +146,6 @@ func (f SharedFile) change(ctx context.Context, next func(old []byte) ([]byte, e
 	}
 	return nil, &centurion.Error{Op: opShared, Kind: centurion.KindConflict, Msg: f.path + " is being changed all the time",
 		Hint: "find out what writes to it, and stop it"}
-}
-
-// replaceIf puts the text in the file's place if that still has the version.
-func (f SharedFile) replaceIf(version string, text []byte) (done bool, err error) {
-	name, err := f.w.real(opShared, f.path)
-	if err != nil {
-		return false, err
-	}
-	dir, base := splitRel(name)
-	d, err := f.w.root.OpenRoot(dir)
-	if err != nil {
-		return false, f.w.fail(opShared, name, err)
-	}
-	defer d.Close()
-	perm := filePerm
-	if fi, err := d.Lstat(base); err == nil {
-		perm = fi.Mode().Perm()
-	}
-	err = d.Remove(tempName)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = writeNew(d, tempName, text, perm)
-	}
-	if err == nil {
-		var now string
-		if now, err = versionIn(d, base); err == nil && now == version {
-			done, _, err = swapIn(d, base, version)
-		}
-		if rerr := d.Remove(tempName); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
-			err = errors.Join(err, rerr)
-		}
-	}
-	if done && err == nil {
-		err = syncDir(d)
-	}
-	if err != nil {
-		return false, f.w.fail(opShared, name, err)
-	}
-	return done, nil
 }
 
 // archive keeps a text that is about to be replaced: .opencode/archive/context-20260102-150405.md, with -2, -3 … behind the
@@ -224,26 +179,25 @@ func (f SharedFile) archive(text []byte) (string, error) {
 	}
 }
 
-// lockShared takes the turn in this process, in the order of the calls, and then the lock between processes, which is that
-// of the plans: they share the name of the temporary file.
-func (w *Workspace) lockShared(ctx context.Context) (unlock func(), err error) {
+// lock takes a turn in this process, in the order of the calls, and then the lock between processes.
+func (w *Workspace) lock(ctx context.Context, turn chan struct{}, op string) (unlock func(), err error) {
 	select {
-	case w.shared <- struct{}{}:
+	case turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ended(ctx)
 	}
-	l, err := w.lockDirectory(ctx, opShared)
+	l, err := w.lockDirectory(ctx, op)
 	if err != nil {
-		<-w.shared
+		<-turn
 		return nil, err
 	}
 	return func() {
 		_ = l.Close() // closing a lock's file always gives it up
-		<-w.shared
+		<-turn
 	}, nil
 }
 
-// lockDirectory takes the lock between processes for what lies in .opencode/.
+// lockDirectory takes the lock between processes for what lies in .opencode/: one for all, which share the name of the temporary file.
 func (w *Workspace) lockDirectory(ctx context.Context, op string) (*flock.Flock, error) {
 	// The lock is opened by its path: this looks first that the directory is one inside the project.
 	if err := w.makeDirectory(op); err != nil {

@@ -86,7 +86,7 @@ func (t *TodoFile) Path() string { return t.path }
 // Load reads and parses the file and returns its version as [VersionOf] does. A missing file is no error: nil, "", nil.
 // Errors are KindUsage (it cannot be read as a plan; see [todo.Parse]) and those of [Workspace.ReadFile].
 func (t *TodoFile) Load() (*todo.Doc, string, error) {
-	b, err := t.read()
+	b, err := t.w.readOr(t.path, maxTodo)
 	if err != nil {
 		return nil, "", err
 	}
@@ -200,7 +200,7 @@ func (t *TodoFile) move(op, dir, name string) error {
 	if name == "" || name == "." || !filepath.IsLocal(name) || path.Base(filepath.ToSlash(name)) != name {
 		return &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not a plain file name", name)}
 	}
-	unlock, err := t.lock(context.Background())
+	unlock, err := t.w.lock(context.Background(), t.turn, opTodo)
 	if err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (t *TodoFile) sync(dirs ...string) error {
 // change is the way of every edit: lock, read, put together with what others wrote, make the new plan, replace the file
 // if it is still what was read. It reports whether it wrote.
 func (t *TodoFile) change(ctx context.Context, next func(old []byte) (*todo.Doc, error)) (*todo.Doc, bool, error) {
-	unlock, err := t.lock(ctx)
+	unlock, err := t.w.lock(ctx, t.turn, opTodo)
 	if err != nil {
 		return nil, false, err
 	}
@@ -269,7 +269,9 @@ func (t *TodoFile) change(ctx context.Context, next func(old []byte) (*todo.Doc,
 		text := doc.Bytes()
 		differs := !bytes.Equal(old, text)
 		if differs {
-			switch done, err := t.replace(versionOf(old), text); {
+			done, thrown, err := t.w.replaceIf(opTodo, t.path, versionOf(old), text)
+			t.keep(thrown)
+			switch {
 			case err != nil:
 				return nil, false, err
 			case !done:
@@ -312,28 +314,6 @@ func (t *TodoFile) reconcile(old []byte) (whole []byte, hist *history, late []fo
 		}
 	}
 	return whole, hist, late
-}
-
-// lock takes the turn in this process and then the lock between processes.
-func (t *TodoFile) lock(ctx context.Context) (unlock func(), err error) {
-	select {
-	case t.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ended(ctx)
-	}
-	defer func() {
-		if err != nil {
-			<-t.turn
-		}
-	}()
-	l, err := t.w.lockDirectory(ctx, opTodo)
-	if err != nil {
-		return nil, err
-	}
-	return func() {
-		_ = l.Close() // closing a lock's file always gives it up
-		<-t.turn
-	}, nil
 }
 
 // ended is the error for a context that ended while an edit waited. Its cause says why.
@@ -382,9 +362,9 @@ func (t *TodoFile) settled(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// read returns the content, nil for a missing file.
-func (t *TodoFile) read() ([]byte, error) {
-	b, _, err := t.w.ReadFile(t.path, maxTodo)
+// readOr returns the content of a file, nil for a missing one.
+func (w *Workspace) readOr(path string, limit int64) ([]byte, error) {
+	b, _, err := w.ReadFile(path, limit)
 	if centurion.KindOf(err) == centurion.KindNotFound {
 		return nil, nil
 	}
@@ -442,30 +422,26 @@ func (t *TodoFile) last() string {
 	return t.ours
 }
 
-// replace puts text in the place of the version that was read ("" for no file) and reports false if another one is there
-// by now.
-func (t *TodoFile) replace(version string, text []byte) (bool, error) {
-	name, err := t.w.real(opTodo, t.path)
+// replaceIf puts text in the place of the version of a file that was read ("" for no file) and reports false if another one is there by now.
+// The file that lost its name comes back as from [replaceIf].
+func (w *Workspace) replaceIf(op, path, version string, text []byte) (done bool, thrown *heldFile, err error) {
+	name, err := w.real(op, path)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
 	dir, base := splitRel(name)
-	d, err := t.w.root.OpenRoot(dir)
+	d, err := w.root.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		// The directory was removed under the edit: that is a change as well.
-		return false, t.w.root.MkdirAll(dir, dirPerm)
+		return false, nil, w.root.MkdirAll(dir, dirPerm)
 	}
 	if err != nil {
-		return false, t.w.fail(opTodo, name, err)
+		return false, nil, w.fail(op, name, err)
 	}
 	defer d.Close()
-	done, thrown, err := replaceIf(d, base, version, text)
-	t.keep(thrown)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	done, thrown, err = replaceIf(d, base, version, text)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, thrown, w.fail(op, name, err)
 	}
-	if err != nil {
-		return false, t.w.fail(opTodo, name, err)
-	}
-	return done, nil
+	return done && err == nil, thrown, nil
 }
