@@ -193,41 +193,36 @@ func (n *node) strs(key string, one bool) ([]string, error) {
 	return out, nil
 }
 
-// strMap is an object whose values are strings.
-func strMap[T any](key string, at func(*T) *map[string]string) field[T] {
-	return field[T]{key, func(dst *T, key string, n *node) error {
+// mapOf is an object whose values value reads.
+func mapOf[T, V any](key string, at func(*T) *map[string]V, value func(key string, n *node) (V, error)) field[T] {
+	return field[T]{key, func(dst *T, key string, n *node) (err error) {
 		if n.kind != kindObject {
 			return n.mismatch(key, kindObject.String())
 		}
-		out := make(map[string]string, len(n.members))
+		out := make(map[string]V, len(n.members))
 		for _, m := range n.members {
-			s, err := m.value.str(key + "." + m.key)
-			if err != nil {
+			if out[m.key], err = value(key+"."+m.key, m.value); err != nil {
 				return err
 			}
-			out[m.key] = s
 		}
 		*at(dst) = out
 		return nil
 	}}
 }
 
+// strMap is an object whose values are strings.
+func strMap[T any](key string, at func(*T) *map[string]string) field[T] {
+	return mapOf(key, at, func(key string, n *node) (string, error) { return n.str(key) })
+}
+
 // boolMap is an object whose values are true or false.
 func boolMap[T any](key string, at func(*T) *map[string]bool) field[T] {
-	return field[T]{key, func(dst *T, key string, n *node) error {
-		if n.kind != kindObject {
-			return n.mismatch(key, kindObject.String())
+	return mapOf(key, at, func(key string, n *node) (bool, error) {
+		if n.kind != kindBool {
+			return false, n.mismatch(key, kindBool.String())
 		}
-		out := make(map[string]bool, len(n.members))
-		for _, m := range n.members {
-			if m.value.kind != kindBool {
-				return m.value.mismatch(key+"."+m.key, kindBool.String())
-			}
-			out[m.key] = m.value.yes
-		}
-		*at(dst) = out
-		return nil
-	}}
+		return n.yes, nil
+	})
 }
 
 // setTaskBudget reads "task_budget", what a task may spend that is given no budget of its own.

@@ -39,22 +39,13 @@ func setFallback(o *Own, key string, n *node) (err error) {
 
 func setConcurrency(o *Own, key string, n *node) error {
 	caps := func(key string, at func(*Concurrency) *map[string]int) field[Concurrency] {
-		return field[Concurrency]{key, func(c *Concurrency, key string, n *node) error {
-			what := "concurrency." + key
-			if n.kind != kindObject {
-				return n.mismatch(what, kindObject.String())
+		return mapOf(key, at, func(key string, n *node) (int, error) {
+			v, err := n.integer()
+			if err != nil || v < 1 || v > maxCap {
+				return 0, n.mismatch("concurrency."+key, fmt.Sprintf("a whole number from 1 to %d", maxCap))
 			}
-			all := make(map[string]int, len(n.members))
-			for _, m := range n.members {
-				v, err := m.value.integer()
-				if err != nil || v < 1 || v > maxCap {
-					return m.value.mismatch(what+"."+m.key, fmt.Sprintf("a whole number from 1 to %d", maxCap))
-				}
-				all[m.key] = int(v)
-			}
-			*at(c) = all
-			return nil
-		}}
+			return int(v), nil
+		})
 	}
 	fields := []field[Concurrency]{
 		caps("providers", func(c *Concurrency) *map[string]int { return &c.Providers }),

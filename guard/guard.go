@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"centurion"
 )
@@ -75,4 +76,26 @@ func After(ctx context.Context, name string, f func()) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		_ = Call(name, func() error { f(); return nil })
 	})
+}
+
+// Sleep waits for d or until ctx ends, and returns ctx's cause.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Closed reports whether a channel on which nothing is sent has been closed.
+func Closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

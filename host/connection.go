@@ -273,13 +273,4 @@ func (conn *Connection) Abort(ctx context.Context, id, reason string) error {
 }
 
 // WaitRetry waits before the host of a project is looked for again. The error is the cause of ctx's end.
-func WaitRetry(ctx context.Context) error {
-	t := time.NewTimer(retryPause)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+func WaitRetry(ctx context.Context) error { return guard.Sleep(ctx, retryPause) }

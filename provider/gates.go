@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/guard"
 )
 
 const (
@@ -105,7 +106,7 @@ func (g *Gate) Wait(ctx context.Context) error {
 			return nil
 		}
 		turn = t
-		if err := sleep(ctx, d); err != nil {
+		if err := guard.Sleep(ctx, d); err != nil {
 			return err
 		}
 	}
@@ -132,16 +133,4 @@ func (g *Gate) turn(had ticket) (time.Duration, ticket) {
 		t = t.Add(rand.N(gap / 5))
 	}
 	return t.Sub(now), ticket{t, g.times}
-}
-
-// sleep waits for d or until ctx ends, and returns ctx's cause.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

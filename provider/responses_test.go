@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"centurion"
+	"centurion/guard"
 )
 
 // viaItems makes a client ask over /responses.
@@ -335,7 +336,7 @@ func TestStallAfterFirstPiece(t *testing.T) {
 						_, _ = io.Copy(io.Discard, r.Body)
 						_, _ = io.WriteString(w, first)
 						w.(http.Flusher).Flush()
-						for tt.pause > 0 && sleep(r.Context(), tt.pause) == nil {
+						for tt.pause > 0 && guard.Sleep(r.Context(), tt.pause) == nil {
 							_, _ = io.WriteString(w, ":")
 							w.(http.Flusher).Flush()
 						}

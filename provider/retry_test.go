@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/guard"
 )
 
 var done = sse(chunk(`{}`, "stop"))
@@ -434,7 +435,7 @@ func TestResponsesSlowAndLeft(t *testing.T) {
 		c, _ := served(t, Endpoint{Wire: Responses{}}, func(n int, w http.ResponseWriter, r *http.Request) {
 			for range 30 {
 				write(w, cut(piece("output_text", 0, "a")))
-				if sleep(r.Context(), time.Minute) != nil {
+				if guard.Sleep(r.Context(), time.Minute) != nil {
 					close(gone)
 					return
 				}

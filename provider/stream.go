@@ -11,6 +11,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"centurion"
+	"centurion/guard"
 	words "centurion/text"
 )
 
@@ -90,7 +91,7 @@ func (c *Client) stream(ctx context.Context, req Request, yield func(Delta, erro
 		if !yield(Delta{Type: Waiting, Wait: wait}, nil) {
 			return
 		}
-		if sleep(ctx, wait.For) != nil {
+		if guard.Sleep(ctx, wait.For) != nil {
 			yield(Delta{}, c.ended(ctx))
 			return
 		}
@@ -120,7 +121,7 @@ func (c *Client) pass(ctx context.Context, turn ticket, yield func(Delta, error)
 		if !yield(Delta{Type: Waiting, Wait: &Wait{Reason: "gate", For: d}}, nil) {
 			return false, nil
 		}
-		if sleep(ctx, d) != nil {
+		if guard.Sleep(ctx, d) != nil {
 			return true, c.ended(ctx)
 		}
 	}

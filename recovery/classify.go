@@ -178,30 +178,21 @@ var others = []pattern{
 		centurion.KindNetwork, FaultNone},
 }
 
-func status(err error) int {
-	for e := err; e != nil; {
-		ce, ok := errors.AsType[*centurion.Error](e)
+// first is what the outermost of an error's causes says that says it.
+func first[T comparable](err error, of func(*centurion.Error) T) (said T) {
+	var none T
+	for said == none {
+		e, ok := errors.AsType[*centurion.Error](err)
 		if !ok {
 			break
 		}
-		if ce.Status != 0 {
-			return ce.Status
-		}
-		e = ce.Err
+		said, err = of(e), e.Err
 	}
-	return 0
+	return said
 }
 
+func status(err error) int { return first(err, func(e *centurion.Error) int { return e.Status }) }
+
 func retryAfter(err error) time.Duration {
-	for e := err; e != nil; {
-		ce, ok := errors.AsType[*centurion.Error](e)
-		if !ok {
-			break
-		}
-		if ce.RetryAfter > 0 {
-			return ce.RetryAfter
-		}
-		e = ce.Err
-	}
-	return 0
+	return max(0, first(err, func(e *centurion.Error) time.Duration { return e.RetryAfter }))
 }

@@ -273,18 +273,24 @@ func (m *markdown) files() {
 // maxRows is how many rows of a kind Markdown has; the page has all of them.
 const maxRows = 200
 
+// rows writes a line for each of all, up to [maxRows], and counts the others.
+func rows[T any](m *markdown, all []T, line func(T)) {
+	for _, v := range all[:min(len(all), maxRows)] {
+		line(v)
+	}
+	if n := len(all) - maxRows; n > 0 {
+		m.p("- … and %d more", n)
+	}
+}
+
 func (m *markdown) decisions() {
 	m.p("## What was asked, and the answers\n")
-	for i, d := range m.r.Decisions {
-		if i == maxRows {
-			m.p("- … and %d more", len(m.r.Decisions)-i)
-			break
-		}
+	rows(m, m.r.Decisions, func(d Decision) {
 		line := fmt.Sprintf("- %s %s", clock(d.Time), inline(d.Type))
 		line += suffix(" of ", inline(d.of()))
 		m.p("%s: %s → **%s**%s%s", line, inline(short(d.Asked, 600)), inline(cmp.Or(short(d.Answer, 600), "waits")), suffix(", by ", inline(d.By)),
 			suffix(", after ", span(d.WaitMS)))
-	}
+	})
 	if len(m.r.Decisions) == 0 {
 		m.p("Nobody was asked anything.")
 	}
@@ -298,29 +304,21 @@ func (m *markdown) messages() {
 		return
 	}
 	m.p("## What you wrote to agents\n")
-	for i, s := range m.r.Messages {
-		if i == maxRows {
-			m.p("- … and %d more", len(m.r.Messages)-i)
-			break
-		}
+	rows(m, m.r.Messages, func(s Said) {
 		m.p("- %s to %s: %s%s (%s)", clock(s.Time), inline(s.to()), inline(short(s.Text, 600)), suffix(", with ", inline(strings.Join(s.Files, ", "))), m.r.read(s))
-	}
+	})
 	m.p("")
 }
 
 func (m *markdown) troubles() {
 	m.p("## What went wrong, and what became of it\n")
-	for i, t := range m.r.Troubles {
-		if i == maxRows {
-			m.p("- … and %d more", len(m.r.Troubles)-i)
-			break
-		}
+	rows(m, m.r.Troubles, func(t Trouble) {
 		again := ""
 		if t.Repeat > 0 {
 			again = " (" + centurion.Count(t.Repeat, "more time") + ")" // no text of a model's
 		}
 		m.p("- %s %s: %s%s → %s", clock(t.Time), inline(short(t.Where, 120)), inline(short(t.What, 400)), again, inline(t.Then))
-	}
+	})
 	if len(m.r.Troubles) == 0 {
 		m.p("Nothing.")
 	}

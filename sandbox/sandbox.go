@@ -205,7 +205,7 @@ const drainTime = 500 * time.Millisecond
 // same chance to clean up as a command that is stopped.
 func (r *Runner) finish(cmd *exec.Cmd, exited <-chan struct{}) {
 	grace := cmp.Or(r.Grace, DefaultGrace)
-	if !alive(cmd) && closed(exited) {
+	if !alive(cmd) && guard.Closed(exited) {
 		return
 	}
 	terminate(cmd)
@@ -220,7 +220,7 @@ func (r *Runner) finish(cmd *exec.Cmd, exited <-chan struct{}) {
 		case <-poll.C:
 		}
 	}
-	if alive(cmd) || !closed(exited) {
+	if alive(cmd) || !guard.Closed(exited) {
 		kill(cmd)
 	}
 	<-exited
@@ -234,15 +234,6 @@ func (r *Runner) finish(cmd *exec.Cmd, exited <-chan struct{}) {
 
 // killPolls is how often it is looked whether a killed group is gone, every 10 ms.
 const killPolls = 20
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
 
 // causeOf says why ctx ended, with the kind of its cause.
 func causeOf(ctx context.Context, op string) error {

@@ -79,11 +79,7 @@ func (l *Local) Tasks(ctx context.Context, mission string) ([]Task, error) {
 		return nil, err
 	}
 	tasks, err := l.Store.Tasks(ctx, m.ID)
-	out := make([]Task, 0, len(tasks))
-	for _, t := range tasks {
-		out = append(out, taskView(l.taskNow(t)))
-	}
-	return out, err
+	return told(tasks, func(t centurion.Task) Task { return taskView(l.taskNow(t)) }), err
 }
 
 // Task returns one task.
@@ -126,11 +122,7 @@ func (l *Local) Messages(ctx context.Context, session string) ([]Message, error)
 		return nil, err
 	}
 	stored, err := l.Store.Messages(ctx, full)
-	out := make([]Message, 0, len(stored))
-	for _, m := range stored {
-		out = append(out, messageView(m))
-	}
-	return out, err
+	return told(stored, messageView), err
 }
 
 // Receipts lists the receipts of a mission.
@@ -145,6 +137,15 @@ func (l *Local) Receipts(ctx context.Context, mission string) ([]centurion.Recei
 // Asks lists what waits for a person.
 func (l *Local) Asks(ctx context.Context) ([]store.Ask, error) {
 	return some(l.Store.Asks(ctx, "", true))
+}
+
+// told is a list as it is told to the outside.
+func told[T, V any](list []T, as func(T) V) []V {
+	out := make([]V, 0, len(list))
+	for _, v := range list {
+		out = append(out, as(v))
+	}
+	return out
 }
 
 // some makes a list that holds nothing an empty one, which is [] and not null as JSON.

@@ -20,21 +20,11 @@ func (l *Local) withToasts(ctx context.Context, q EventQuery) iter.Seq2[centurio
 			}
 			return m.Options.MaxWorkers, m.Options.MaxPerAgent
 		}}
-		if q.After > 0 {
-			before := q
-			before.After, before.Follow = 0, false
-			for e, err := range l.Events(ctx, before) {
-				if err != nil {
-					yield(centurion.Event{}, err)
-					return
-				}
-				if e.Seq > q.After {
-					break
-				}
-				d.Apply(e)
-			}
-			d.Flush(time.Now().Add(toast.Window))
+		if err := l.before(ctx, q, func(e centurion.Event) { d.Apply(e) }); err != nil {
+			yield(centurion.Event{}, err)
+			return
 		}
+		d.Flush(time.Now().Add(toast.Window))
 		toast.With(ctx, d, func(ctx context.Context) iter.Seq2[centurion.Event, error] { return l.Events(ctx, q) })(yield)
 	}
 }

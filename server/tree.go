@@ -36,11 +36,7 @@ func (l *Local) Tree(ctx context.Context, session string) (Tree, error) {
 		return Tree{}, err
 	}
 	stored, err := l.Store.Tree(ctx, full)
-	t := Tree{Session: stored.Session, Leaf: stored.Leaf, Messages: make([]Message, 0, len(stored.Messages))}
-	for _, m := range stored.Messages {
-		t.Messages = append(t.Messages, messageView(m))
-	}
-	return t, err
+	return Tree{Session: stored.Session, Leaf: stored.Leaf, Messages: told(stored.Messages, messageView)}, err
 }
 
 // Rewind takes a conversation back to an older message, or gives the one that it stands at a name.

@@ -21,19 +21,9 @@ func (l *Local) viewed(ctx context.Context, q EventQuery) iter.Seq2[centurion.Ev
 			yield(centurion.Event{}, err)
 			return
 		}
-		if q.After > 0 {
-			before := facts
-			before.After, before.Follow, before.Deltas = 0, false, false
-			for e, err := range l.Events(ctx, before) {
-				if err != nil {
-					yield(centurion.Event{}, err)
-					return
-				}
-				if e.Seq > q.After {
-					break
-				}
-				d.Apply(e)
-			}
+		if err := l.before(ctx, facts, func(e centurion.Event) { d.Apply(e) }); err != nil {
+			yield(centurion.Event{}, err)
+			return
 		}
 		for e, err := range l.Events(ctx, facts) {
 			if err != nil {
@@ -47,6 +37,22 @@ func (l *Local) viewed(ctx context.Context, q EventQuery) iter.Seq2[centurion.Ev
 			}
 		}
 	}
+}
+
+// before goes through the facts that come before those of a query.
+func (l *Local) before(ctx context.Context, q EventQuery, see func(e centurion.Event)) error {
+	last := q.After
+	if last == 0 {
+		return nil
+	}
+	q.After, q.Follow, q.Deltas = 0, false, false
+	for e, err := range l.Events(ctx, q) {
+		if err != nil || e.Seq > last {
+			return err
+		}
+		see(e)
+	}
+	return nil
 }
 
 // view returns the query for the facts that a view follows from, and what turns them into it.

@@ -48,7 +48,7 @@ func (s *Session) ask(ctx context.Context) (*answer, error) {
 	}
 	defer over()
 	err = s.stream(ctx, a)
-	if !isClosed(a.stored) {
+	if !guard.Closed(a.stored) {
 		return nil, err // there is nothing to be told of
 	}
 	if err == nil {

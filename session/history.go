@@ -153,15 +153,6 @@ func fact(rec *centurion.Session, t centurion.EventType, data any) centurion.Eve
 	return centurion.Event{Type: t, Mission: rec.Metadata.Mission, Session: rec.ID, Task: rec.Metadata.Task, Data: event.Data(data)}
 }
 
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
 type pathSet map[string]bool
 
 func newPathSet() pathSet { return pathSet{} }

@@ -219,20 +219,11 @@ func (s *Store) announce(seq int64) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.changed != nil && !isClosed(s.changed) {
+	if s.changed != nil && !guard.Closed(s.changed) {
 		close(s.changed)
 	}
 	if !s.ended {
 		s.changed = nil
-	}
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -24,20 +24,12 @@ const maxAgentText = 200
 // either side.
 func RunAgents(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event, error]) error {
 	t := agentTree{open: map[string]*openChild{}}
-	for e, err := range events {
-		if err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
+	return writeEach(ctx, w, events, func(e centurion.Event) (b []byte, _ error) {
 		for _, line := range t.apply(e) {
-			if _, err := io.WriteString(w, line+"\n"); err != nil {
-				return outputError(err)
-			}
+			b = append(b, line+"\n"...)
 		}
-	}
-	return nil
+		return b, nil
+	})
 }
 
 // agentTree knows which children are at work.

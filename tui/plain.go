@@ -23,6 +23,22 @@ func RunPlain(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event
 }
 
 func runPlain(ctx context.Context, w io.Writer, s *story, events iter.Seq2[centurion.Event, error]) error {
+	return writeEach(ctx, w, events, func(e centurion.Event) ([]byte, error) {
+		var b bytes.Buffer
+		for _, f := range s.apply(e) {
+			b.WriteString(f.plainLine() + "\n")
+		}
+		if e.Type.EndsMission() {
+			for _, l := range summary(s.board, theme{}) {
+				b.WriteString(l + "\n")
+			}
+		}
+		return b.Bytes(), nil
+	})
+}
+
+// writeEach writes what an event is shown as, if it is at all, until the events or ctx end, or with the first error of either side.
+func writeEach(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event, error], shown func(e centurion.Event) ([]byte, error)) error {
 	for e, err := range events {
 		if err != nil {
 			return err
@@ -30,21 +46,14 @@ func runPlain(ctx context.Context, w io.Writer, s *story, events iter.Seq2[centu
 		if ctx.Err() != nil {
 			return nil
 		}
-		var b strings.Builder
-		for _, f := range s.apply(e) {
-			b.WriteString(f.plainLine())
-			b.WriteByte('\n')
+		b, err := shown(e)
+		if err != nil {
+			return err
 		}
-		if e.Type.EndsMission() {
-			for _, l := range summary(s.board, theme{}) {
-				b.WriteString(l)
-				b.WriteByte('\n')
-			}
-		}
-		if b.Len() == 0 {
+		if len(b) == 0 {
 			continue
 		}
-		if _, err := io.WriteString(w, b.String()); err != nil {
+		if _, err := w.Write(b); err != nil {
 			return outputError(err)
 		}
 	}
@@ -78,26 +87,17 @@ func RunJSON(ctx context.Context, w io.Writer, events iter.Seq2[centurion.Event,
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	for e, err := range events {
-		if err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
+	return writeEach(ctx, w, events, func(e centurion.Event) ([]byte, error) {
 		buf.Reset()
 		if !json.Valid(e.Data) {
 			e.Data = json.RawMessage("{}")
 		}
 		if err := enc.Encode(e); err != nil {
-			return &centurion.Error{Op: "write event", Kind: centurion.KindInternal, Err: err,
+			return nil, &centurion.Error{Op: "write event", Kind: centurion.KindInternal, Err: err,
 				Msg: fmt.Sprintf("event %d does not marshal", cmp.Or(e.Seq, e.After))}
 		}
-		if _, err := w.Write(harmlessJSON(buf.Bytes())); err != nil {
-			return outputError(err)
-		}
-	}
-	return nil
+		return harmlessJSON(buf.Bytes()), nil
+	})
 }
 
 // harmlessJSON writes the characters that JSON allows in strings and a terminal might obey as \u escapes: it means the

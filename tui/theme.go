@@ -72,29 +72,18 @@ func roleTone(agent string) tone {
 
 // taskMark is one narrow character for a task's state, and its tone.
 func taskMark(s centurion.TaskStatus) (string, tone) {
-	switch s {
-	case centurion.TaskRunning:
-		return "●", plain
-	case centurion.TaskWaiting:
-		return "◦", dim
-	case centurion.TaskVerifying:
-		return "◎", plain
-	case centurion.TaskMerging:
-		return "⇅", plain
-	case centurion.TaskCompleted:
-		return "✓", good
-	case centurion.TaskFailed:
-		return "✗", bad
-	case centurion.TaskCancelled:
-		return "−", dim
-	case centurion.TaskBlocked:
-		return "!", warn
-	case centurion.StatusReverted:
-		return "↶", warn
-	case centurion.StatusContinued:
-		return "›", dim
+	look, ok := map[centurion.TaskStatus]struct {
+		mark string
+		tone tone
+	}{
+		centurion.TaskRunning: {"●", plain}, centurion.TaskWaiting: {"◦", dim}, centurion.TaskVerifying: {"◎", plain}, centurion.TaskMerging: {"⇅", plain},
+		centurion.TaskCompleted: {"✓", good}, centurion.TaskFailed: {"✗", bad}, centurion.TaskCancelled: {"−", dim}, centurion.TaskBlocked: {"!", warn},
+		centurion.StatusReverted: {"↶", warn}, centurion.StatusContinued: {"›", dim},
+	}[s]
+	if !ok {
+		return "·", dim
 	}
-	return "·", dim
+	return look.mark, look.tone
 }
 
 func missionTone(s centurion.MissionStatus) tone {

@@ -35,24 +35,23 @@ type Checker struct {
 // itself with exit code 0. A command that fails, times out or cannot be started is a receipt that says so, not an
 // error; the error is only set if ctx ended before the command did, and then nothing is proven either way.
 func (c *Checker) Run(ctx context.Context, dir, command string) (centurion.Receipt, error) {
-	receipt := newReceipt(command)
-	if receipt.Error != "" {
-		return receipt.Receipt, nil
-	}
-	run, err := c.once(ctx, dir, command, command, keep)
-	receipt.take(run)
-	return receipt.Receipt, err
+	return received(command, func() (centurion.CheckRun, error) { return c.once(ctx, dir, command, command, keep) })
 }
 
 // RunOn is [Checker.Run] on a tree, which it lays first. A command that changes tracked files fails; Error names them. The error is
 // also set if the tree could not be laid or looked at.
 func (c *Checker) RunOn(ctx context.Context, t Trees, tree, command string) (centurion.Receipt, error) {
+	return received(command, func() (centurion.CheckRun, error) { return c.runOn(ctx, t, tree, command, command, keep) })
+}
+
+// received is the receipt of a command that run runs.
+func received(command string, run func() (centurion.CheckRun, error)) (centurion.Receipt, error) {
 	receipt := newReceipt(command)
 	if receipt.Error != "" {
 		return receipt.Receipt, nil
 	}
-	run, err := c.runOn(ctx, t, tree, command, command, keep)
-	receipt.take(run)
+	got, err := run()
+	receipt.take(got)
 	return receipt.Receipt, err
 }
 

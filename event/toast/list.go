@@ -123,23 +123,8 @@ func (l List) group(all []Group, name string, status centurion.TaskStatus) []Gro
 
 // mark stands for a state, and is never the only thing that says it.
 func mark(s centurion.TaskStatus) string {
-	switch s {
-	case centurion.TaskCompleted:
-		return "✓"
-	case centurion.TaskFailed:
-		return "✗"
-	case centurion.TaskCancelled:
-		return "−"
-	case centurion.TaskBlocked:
-		return "!"
-	case centurion.StatusReverted:
-		return "↶"
-	case centurion.StatusContinued:
-		return "›"
-	case centurion.TaskWaiting:
-		return "◦"
-	}
-	return "·"
+	return cmp.Or(map[centurion.TaskStatus]string{centurion.TaskCompleted: "✓", centurion.TaskFailed: "✗", centurion.TaskCancelled: "−",
+		centurion.TaskBlocked: "!", centurion.StatusReverted: "↶", centurion.StatusContinued: "›", centurion.TaskWaiting: "◦"}[s], "·")
 }
 
 // SlotLine says how many slots are taken, in all and by each agent that has one, most first. It is empty where no task

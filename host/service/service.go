@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	"centurion"
+	"centurion/guard"
 )
 
 // managerTime is how long systemd or launchd may take for one command.
@@ -37,12 +38,8 @@ func (u *Supervisor) begin(ctx context.Context) error {
 		if err == nil || !forgotten || time.Since(start) > managerTime {
 			return err
 		}
-		t := time.NewTimer(startPause)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return context.Cause(ctx)
+		if err := guard.Sleep(ctx, startPause); err != nil {
+			return err
 		}
 	}
 }
