@@ -6,10 +6,10 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/store"
-	"centurion/workspace"
 )
 
 // Forked is what [Host.Fork] has made.
@@ -48,7 +48,7 @@ func (h *Host) Fork(ctx context.Context, of, at string) (Forked, error) {
 		return Forked{}, err
 	}
 	m := forkOf(from, rec.Agent)
-	if m.Todo, m.HadItems, err = h.copyPlan(ctx, from.Todo, m.ID); err != nil {
+	if m.Todo, m.HadItems, err = plan.Copy(ctx, h.cfg.Workspace, from.Todo, m.ID); err != nil {
 		return Forked{}, err
 	}
 	if !m.HadItems {
@@ -191,25 +191,4 @@ func copyParts(m centurion.Message, ids map[string]string) []centurion.Part {
 		parts = append(parts, p)
 	}
 	return parts
-}
-
-// copyPlan copies a plan to a name of a mission's own, and reports whether it has items. One that is not there is not
-// copied; one that cannot be read as a plan is copied as it is.
-func (h *Host) copyPlan(ctx context.Context, from, mission string) (path string, items bool, err error) {
-	path = workspace.Directory + "/todo-" + mission + ".md"
-	if from == "" {
-		return path, false, nil
-	}
-	b, _, err := h.cfg.Workspace.ReadFile(from, 0)
-	switch {
-	case centurion.KindOf(err) == centurion.KindNotFound:
-		return path, false, nil
-	case err != nil:
-		return path, false, err
-	}
-	doc, err := h.cfg.Workspace.TodoAt(path).Replace(ctx, string(b), nil)
-	if centurion.KindOf(err) == centurion.KindUsage {
-		return path, true, h.cfg.Workspace.WriteFile(path, b)
-	}
-	return path, doc != nil && len(doc.Items()) > 0, err
 }

@@ -22,6 +22,7 @@ import (
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/retention"
+	"centurion/orchestrator/revert"
 	"centurion/orchestrator/slots"
 	"centurion/permission"
 	"centurion/recovery"
@@ -128,6 +129,7 @@ type Host struct {
 	files   tools.Writers // one session at a time replaces a file
 	auditor auditor
 	desk    *plan.Desk
+	reverts *revert.Desk
 	prompts prompts // those who wait for the answer of a turn
 
 	starting sync.Mutex // held while a mission's plan gets its name, and while a mission that has one is entered
@@ -175,7 +177,7 @@ func New(cfg Config) *Host {
 	h.Keeper = retention.New(retention.Config{Store: cfg.Store, Workspace: cfg.Workspace, Project: h.project, Retention: cfg.Retention,
 		ArchiveAfter: cfg.ArchiveAfter, ArchiveFailedAfter: cfg.ArchiveFailedAfter, KeepTasks: cfg.KeepTasks,
 		Working: func(mission string) bool { return h.running(mission) != nil }, Forget: h.forget})
-	h.desk = plan.NewDesk(cfg.Store, cfg.Workspace, h.planOf)
+	h.desk, h.reverts = plan.NewDesk(cfg.Store, cfg.Workspace, h.planOf), revert.New(cfg.Store, cfg.Workspace)
 	return h
 }
 

@@ -153,7 +153,7 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 
 // work begins or resumes the mission and drives it to its verdict.
 func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error) {
-	if _, _, err := m.h.SettleReverts(ctx, m.st.ID); err != nil {
+	if _, _, err := m.h.reverts.Settle(ctx, m.st.ID); err != nil {
 		return verdict{}, err
 	}
 	rec, err := m.begin(ctx)

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/revert"
 	"centurion/orchestrator/state"
 	"centurion/tools"
 	"centurion/workspace"
@@ -104,7 +105,7 @@ func (n notebook) note(ctx context.Context, call *tools.Call, text string, level
 	}
 	f := n.c.m.h.cfg.Workspace.Context()
 	size := 0
-	before, now, err := f.Note(ctx, signed(text, n.c.agent.Name, item), func(whole string) error {
+	before, now, err := f.Note(ctx, revert.Signed(text, n.c.agent.Name, item), func(whole string) error {
 		if err := n.c.current(); err != nil {
 			return err
 		}
@@ -127,14 +128,6 @@ func (n notebook) note(ctx context.Context, call *tools.Call, text string, level
 		return "That note stands there already.", nil
 	}
 	return "Noted. " + room(f.Path(), size, level), nil
-}
-
-// signed is a note with who it is from.
-func signed(note, agent, item string) string {
-	if item != "" {
-		agent += ", " + item
-	}
-	return note + " (" + agent + ")"
 }
 
 // partly tells what was written before an error.
@@ -285,9 +278,6 @@ func headLines(text string, limit int) string {
 	return strings.TrimRight(head, "\n")
 }
 
-// hostSummary begins a summary.md that the host has written; the id of its mission follows.
-const hostSummary = "<!-- written by the host at the end of mission "
-
 // keepSummary sees to it that summary.md tells the next mission what was done in this one, if nobody has written it. The
 // mission is complete whether or not that can be kept, so that nothing of it is an error. A mission that only answered a
 // question leaves no trace in the project.
@@ -305,7 +295,7 @@ func (m *mission) keepSummary(ctx context.Context) {
 	f := m.h.cfg.Workspace.Summary()
 	now, version, err := f.Load()
 	_, now = workspace.CutReverted(now)
-	if err != nil || version != atStart && (!strings.HasPrefix(now, hostSummary) || strings.HasPrefix(now, hostSummary+m.st.ID)) {
+	if err != nil || version != atStart && (!strings.HasPrefix(now, revert.HostSummary) || strings.HasPrefix(now, revert.HostSummary+m.st.ID)) {
 		return
 	}
 	_, _ = f.Replace(ctx, summaryText(rec, m.detail().Budget(f.Path())), func(v string) error {
@@ -340,6 +330,6 @@ func changes(p centurion.Part) bool {
 // summaryText is what the host writes of a mission that is complete, in at most limit bytes.
 func summaryText(rec centurion.Mission, limit int) string {
 	goal, _, _ := strings.Cut(strings.TrimSpace(rec.Goal), "\n")
-	head := fmt.Sprintf("%s%s, %s -->\n# %s\n\n", hostSummary, rec.ID, time.Now().UTC().Format(time.DateOnly), centurion.Clip(goal, 100))
+	head := fmt.Sprintf("%s%s, %s -->\n# %s\n\n", revert.HostSummary, rec.ID, time.Now().UTC().Format(time.DateOnly), centurion.Clip(goal, 100))
 	return head + centurion.Clip(strings.TrimSpace(rec.Summary), limit-len(head)-len("…\n")) + "\n"
 }

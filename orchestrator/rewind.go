@@ -10,9 +10,9 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
-	"centurion/workspace"
 )
 
 // Rewound is what [Host.Rewind] has done.
@@ -56,7 +56,7 @@ func (h *Host) Rewind(ctx context.Context, session, to, mark string) (Rewound, e
 	if err != nil {
 		return Rewound{}, err
 	}
-	plan, err := h.ownPlan(ctx, m)
+	plan, err := plan.OwnPath(ctx, h.cfg.Workspace, m)
 	if err != nil {
 		return Rewound{}, err
 	}
@@ -66,13 +66,10 @@ func (h *Host) Rewind(ctx context.Context, session, to, mark string) (Rewound, e
 		return err
 	})
 	if err == nil && r.Leaf != r.From {
-		err = h.markRewound(ctx, session)
+		err = h.reverts.MarkRewound(ctx, session)
 	}
 	return r, err
 }
-
-// rewound is why a mission is paused that had ended before its conversation was rewound.
-const rewound = "rewound"
 
 // rewind moves the leaf, inside tx. Plan is where the plan of a mission is that comes back to life.
 func rewind(tx *store.Tx, session, to, mark, plan string) (Rewound, error) {
@@ -121,7 +118,7 @@ func rewind(tx *store.Tx, session, to, mark, plan string) (Rewound, error) {
 	if err != nil || session != m.Session || !m.Status.Ended() && m.Status != centurion.MissionFailed {
 		return r, err
 	}
-	m, err = state.MoveMission(tx, m.ID, centurion.MissionPaused, rewound, func(m *centurion.Mission) {
+	m, err = state.MoveMission(tx, m.ID, centurion.MissionPaused, state.Rewound, func(m *centurion.Mission) {
 		m.Stands(centurion.Mission{Status: m.Status, Reason: m.Reason})
 		m.Todo = plan
 	})
@@ -302,16 +299,6 @@ func nearMessage(t store.Tree, typed, full string) string {
 	return best
 }
 
-// ownPlan returns where the plan of a mission is to be that comes back to life: one that was archived when a newer
-// mission began gets a name of its own again.
-func (h *Host) ownPlan(ctx context.Context, m centurion.Mission) (string, error) {
-	if !strings.HasPrefix(m.Todo, workspace.ArchivePath+"/") {
-		return m.Todo, nil
-	}
-	path, _, err := h.copyPlan(ctx, m.Todo, m.ID)
-	return path, err
-}
-
 // afterRewind is what a conversation is told that goes on from an older message.
 const afterRewind = "The person goes on from this point of the conversation; what came after it before does not count. Files, the todo list " +
 	"and tasks were not taken back: look at how they are now before you go on."
@@ -335,7 +322,7 @@ func (m *mission) sayBranch(ctx context.Context) error {
 	case err != nil:
 		return err
 	case t.Session.Metadata.Rewound != nil && t.Leaf == t.Session.Metadata.Rewound.Leaf:
-		if err := m.h.markRewound(ctx, rec.ID); err != nil { // a crash may have come first
+		if err := m.h.reverts.MarkRewound(ctx, rec.ID); err != nil { // a crash may have come first
 			return err
 		}
 		return m.root.say(ctx, centurion.OriginHost, afterRewind)

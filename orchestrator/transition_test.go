@@ -77,7 +77,7 @@ func TestEndsOnce(t *testing.T) {
 		}
 		before := r.store.LastSeq()
 		undone := centurion.MillisTime(time.Now().UnixMilli())
-		if err := r.host.ChangeTasks(r.ctx, []centurion.Task{task}, func(t *centurion.Task) { t.Undone = undone }, nil); err != nil {
+		if err := state.ChangeTasks(r.ctx, r.store, []centurion.Task{task}, func(t *centurion.Task) { t.Undone = undone }, nil); err != nil {
 			t.Fatal(err)
 		}
 		now, err := r.store.Task(r.ctx, task.ID)

@@ -94,7 +94,7 @@ func (p *Person) finishPlan(ctx context.Context, w *workDone, r *UndoReport, q U
 		return false, nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	opened, _, err := p.host.SettleReverts(ctx, w.mission.ID)
+	opened, _, err := p.reverts.Settle(ctx, w.mission.ID)
 	if err == nil {
 		err = w.again(ctx, p)
 	}

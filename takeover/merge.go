@@ -182,7 +182,7 @@ func (p *Person) mergeable(ctx context.Context, w *workDone) (finished bool, err
 	}
 	// It was recorded, and the host died before the plan said so.
 	finished = finished || w.merged() && slices.ContainsFunc(w.mission.Reverted, func(r centurion.Reverted) bool { return r.Back })
-	_, _, err = p.host.SettleReverts(ctx, w.mission.ID)
+	_, _, err = p.reverts.Settle(ctx, w.mission.ID)
 	return finished, errors.Join(err, w.again(ctx, p))
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"centurion/orchestrator"
+	"centurion/orchestrator/revert"
 	"centurion/store"
 	"centurion/workspace"
 )
@@ -17,6 +18,7 @@ import (
 type Person struct {
 	host      *orchestrator.Host
 	store     *store.Store
+	reverts   *revert.Desk
 	workspace *workspace.Workspace
 	changing  sync.Mutex // held while a person's branch or files are changed, or work is taken back
 }
@@ -24,5 +26,5 @@ type Person struct {
 // New returns the person's side of a project. The three have to be of the same project, and two Persons must not be at work in
 // it at the same time: they would not wait for each other.
 func New(host *orchestrator.Host, s *store.Store, ws *workspace.Workspace) *Person {
-	return &Person{host: host, store: s, workspace: ws}
+	return &Person{host: host, store: s, reverts: revert.New(s, ws), workspace: ws}
 }

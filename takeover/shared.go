@@ -11,6 +11,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/failpoint"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/worktree"
 )
@@ -316,7 +317,7 @@ func (w *workDone) takenBack() bool {
 // that was taken back before, an earlier tree has its work.
 func (p *Person) recordForced(ctx context.Context, w *workDone, now string) error {
 	mine := slices.DeleteFunc(w.mine(), func(t centurion.Task) bool { return !t.Undone.IsZero() })
-	if err := p.host.ChangeTasks(ctx, mine, func(t *centurion.Task) { t.Landed = withForced(t.Landed, now) }, nil); err != nil || w.task != nil {
+	if err := state.ChangeTasks(ctx, p.store, mine, func(t *centurion.Task) { t.Landed = withForced(t.Landed, now) }, nil); err != nil || w.task != nil {
 		return err
 	}
 	return p.putWrote(ctx, w, func(l []centurion.Landed) []centurion.Landed { return withForced(l, now) })

@@ -9,7 +9,8 @@ import (
 
 	"centurion"
 	"centurion/failpoint"
-	"centurion/orchestrator"
+	"centurion/orchestrator/revert"
+	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/worktree"
 )
@@ -155,7 +156,7 @@ func (p *Person) undoMerge(ctx context.Context, w workDone, r UndoReport, q Undo
 		}
 	}
 	ctx = context.WithoutCancel(ctx)
-	rv, err := p.host.Reversal(ctx, w.mission, centurion.Reverted{What: "the merge of " + cmp.Or(someNames(mm.Only), "this mission's work"), Merge: back.Time}, w.itemsIn(mm))
+	rv, err := p.reverts.Reversal(ctx, w.mission, centurion.Reverted{What: "the merge of " + cmp.Or(someNames(mm.Only), "this mission's work"), Merge: back.Time}, w.itemsIn(mm))
 	if err != nil {
 		return r, err
 	}
@@ -263,28 +264,28 @@ func (p *Person) dropped(ctx context.Context, w workDone, tasks []centurion.Task
 // whose work it was, nil for all.
 func (p *Person) revert(ctx context.Context, w workDone, r centurion.Reverted, items []string, tasks []centurion.Task, change func(*centurion.Task)) ([]string, error) {
 	ctx = context.WithoutCancel(ctx)
-	rv, err := p.host.Reversal(ctx, w.mission, r, items)
+	rv, err := p.reverts.Reversal(ctx, w.mission, r, items)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.host.ChangeTasks(ctx, tasks, change, rv.Record); err != nil {
+	if err := state.ChangeTasks(ctx, p.store, tasks, change, rv.Record); err != nil {
 		return nil, err
 	}
-	opened, _, err := p.host.SettleReverts(ctx, w.mission.ID)
+	opened, _, err := p.reverts.Settle(ctx, w.mission.ID)
 	return opened, err
 }
 
 // restore records a change of tasks whose work was brought back, and carries out what that means for the plan. match picks the undos that
-// it brings back, see [orchestrator.Restore].
+// it brings back, see [revert.Restore].
 func (p *Person) restore(ctx context.Context, w workDone, what string, tasks []centurion.Task, change func(*centurion.Task), match func(centurion.Reverted) bool) error {
 	ctx = context.WithoutCancel(ctx)
-	err := p.host.ChangeTasks(ctx, tasks, change, func(tx *store.Tx) error {
-		return orchestrator.Restore(tx, w.mission.ID, what, itemsOf(w.latest(tasks)...), match)
+	err := state.ChangeTasks(ctx, p.store, tasks, change, func(tx *store.Tx) error {
+		return revert.Restore(tx, w.mission.ID, what, itemsOf(w.latest(tasks)...), match)
 	})
 	if err != nil {
 		return err
 	}
-	_, _, err = p.host.SettleReverts(ctx, w.mission.ID)
+	_, _, err = p.reverts.Settle(ctx, w.mission.ID)
 	return err
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/orchestrator"
+	"centurion/orchestrator/revert"
 	"centurion/store"
 	"centurion/worktree"
 )
@@ -139,7 +139,7 @@ func (p *Person) settleMerge(ctx context.Context, w *workDone) (finished bool, e
 
 // recordMerged changes what is recorded of the merges of a mission, with the event that tells of it, and with what it means for the
 // plan if a merge was reverted; then it carries that out.
-func (p *Person) recordMerged(ctx context.Context, w *workDone, change func(*centurion.Mission), e *centurion.Event, reverted ...*orchestrator.Reversal) error {
+func (p *Person) recordMerged(ctx context.Context, w *workDone, change func(*centurion.Mission), e *centurion.Event, reverted ...*revert.Reversal) error {
 	err := p.store.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Mission(w.mission.ID)
 		if err != nil {
@@ -165,14 +165,14 @@ func (p *Person) recordMerged(ctx context.Context, w *workDone, change func(*cen
 				return err
 			}
 		}
-		return orchestrator.Restore(tx, m.ID, "", nil, func(r centurion.Reverted) bool {
+		return revert.Restore(tx, m.ID, "", nil, func(r centurion.Reverted) bool {
 			return !r.Merge.IsZero() && !slices.ContainsFunc(m.TakenBack, func(t centurion.TakenBack) bool { return t.Time.Millis() == r.Merge.Millis() })
 		})
 	})
 	if err != nil {
 		return err
 	}
-	_, _, err = p.host.SettleReverts(ctx, w.mission.ID)
+	_, _, err = p.reverts.Settle(ctx, w.mission.ID)
 	return errors.Join(err, w.again(ctx, p))
 }
 

@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"centurion"
 	"centurion/store"
@@ -186,4 +187,35 @@ func (m *Plan) ownTodo(ctx context.Context) error {
 		m.ownsTodo.Store(true)
 	}
 	return err
+}
+
+// Copy copies a plan to a name of a mission's own, and reports whether it has items. One that is not there is not
+// copied; one that cannot be read as a plan is copied as it is.
+func Copy(ctx context.Context, ws *workspace.Workspace, from, mission string) (path string, items bool, err error) {
+	path = workspace.Directory + "/todo-" + mission + ".md"
+	if from == "" {
+		return path, false, nil
+	}
+	b, _, err := ws.ReadFile(from, 0)
+	switch {
+	case centurion.KindOf(err) == centurion.KindNotFound:
+		return path, false, nil
+	case err != nil:
+		return path, false, err
+	}
+	doc, err := ws.TodoAt(path).Replace(ctx, string(b), nil)
+	if centurion.KindOf(err) == centurion.KindUsage {
+		return path, true, ws.WriteFile(path, b)
+	}
+	return path, doc != nil && len(doc.Items()) > 0, err
+}
+
+// OwnPath returns where the plan of a mission is to be that comes back to life: one that was archived when a newer
+// mission began gets a name of its own again.
+func OwnPath(ctx context.Context, ws *workspace.Workspace, m centurion.Mission) (string, error) {
+	if !strings.HasPrefix(m.Todo, workspace.ArchivePath+"/") {
+		return m.Todo, nil
+	}
+	path, _, err := Copy(ctx, ws, m.Todo, m.ID)
+	return path, err
 }

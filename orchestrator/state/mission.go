@@ -196,3 +196,6 @@ func (m *Mission) CarriesOut(t centurion.Task) (agents.Agent, error) {
 
 // HandedOver reports whether the work was ended so that another host goes on with it.
 func HandedOver(ctx context.Context) bool { return context.Cause(ctx) == centurion.ErrHandover }
+
+// Rewound is why a mission is paused that had ended before its conversation was Rewound.
+const Rewound = "Rewound"

@@ -1,4 +1,7 @@
-package orchestrator
+// Package revert carries out what an undo, or its redo, means for the mission whose work it was: the items are open again, the verdicts on
+// the work do not count, what was noted of it is marked, and a mission that was complete is paused. [Reversal.Record] writes that down in
+// the transaction that records the undo; [Desk.Settle] then changes the plan and the notes, also after a crash.
+package revert
 
 import (
 	"context"
@@ -13,12 +16,18 @@ import (
 	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/workspace"
 	"centurion/workspace/todo"
 )
 
-// Reverting: what an undo, or its redo, means for the mission whose work it was. The items are open again, the verdicts on the
-// work do not count, and a mission that was complete is paused. [Reversal.Record] writes that down in the transaction that
-// records the undo; [Host.SettleReverts] then changes the plan and the notes, also after a crash.
+// Desk is where the undos of a project are carried out.
+type Desk struct {
+	store *store.Store
+	ws    *workspace.Workspace
+}
+
+// New returns the desk of a project.
+func New(st *store.Store, ws *workspace.Workspace) *Desk { return &Desk{store: st, ws: ws} }
 
 // Reversal is an undo that is to be recorded.
 type Reversal struct {
@@ -31,19 +40,19 @@ type Reversal struct {
 
 // Reversal finds out what an undo of a mission that nobody works on means for its plan. r says what is reverted; items are
 // those whose work it was, nil for every item that is done.
-func (h *Host) Reversal(ctx context.Context, m centurion.Mission, r centurion.Reverted, items []string) (*Reversal, error) {
+func (d *Desk) Reversal(ctx context.Context, m centurion.Mission, r centurion.Reverted, items []string) (*Reversal, error) {
 	out := &Reversal{Reverted: r, mission: m.ID, plan: m.Todo, pauses: m.Status == centurion.MissionCompleted && !state.Alone(m.Options.Profile)}
 	var err error
 	if out.pauses {
-		if out.plan, err = h.ownPlan(ctx, m); err != nil {
+		if out.plan, err = plan.OwnPath(ctx, d.ws, m); err != nil {
 			return nil, err
 		}
 	}
-	tasks, err := h.cfg.Store.Tasks(ctx, m.ID)
+	tasks, err := d.store.Tasks(ctx, m.ID)
 	if err != nil {
 		return nil, err
 	}
-	p := h.planAt(out.plan)
+	p := d.planAt(out.plan)
 	out.Items, out.Reviews = p.RestOn(items, tasks, m.Reverted)
 	for i := range tasks {
 		if slices.Contains(out.Reviews, tasks[i].ID) || tasks[i].ID == r.Task {
@@ -58,18 +67,18 @@ func (h *Host) Reversal(ctx context.Context, m centurion.Mission, r centurion.Re
 			return nil, err
 		}
 	}
-	v, err := review.Read(ctx, h.cfg.Store, m.ID, p)
+	v, err := review.Read(ctx, d.store, m.ID, p)
 	v.Tasks = tasks
-	out.tally = v.Count(ctx, h.cfg.Store)
+	out.tally = v.Count(ctx, d.store)
 	return out, err
 }
 
 // planAt is the plan at a path; one that is not there or cannot be read says nothing.
-func (h *Host) planAt(path string) plan.View {
+func (d *Desk) planAt(path string) plan.View {
 	if path == "" {
 		return plan.View{}
 	}
-	doc, _, err := h.cfg.Workspace.TodoAt(path).Load()
+	doc, _, err := d.ws.TodoAt(path).Load()
 	if err != nil {
 		return plan.View{}
 	}
@@ -187,11 +196,11 @@ func Restore(tx *store.Tx, mission, what string, items []string, match func(cent
 	return tx.PutMission(&m)
 }
 
-// SettleReverts carries out what was recorded of undos and redos of a mission: in the plan, in the notes, and in how the mission
+// Settle carries out what was recorded of undos and redos of a mission: in the plan, in the notes, and in how the mission
 // stands. It returns the items that it has opened and closed. A plan that cannot be read, or has such an item no more, stays as
 // it is. Nobody may be at work on the mission.
-func (h *Host) SettleReverts(ctx context.Context, mission string) (opened, closed []string, err error) {
-	m, err := h.cfg.Store.Mission(ctx, mission)
+func (d *Desk) Settle(ctx context.Context, mission string) (opened, closed []string, err error) {
+	m, err := d.store.Mission(ctx, mission)
 	if err != nil || !slices.ContainsFunc(m.Reverted, func(r centurion.Reverted) bool { return r.Back || !r.Marked }) {
 		return nil, nil, err
 	}
@@ -210,32 +219,32 @@ func (h *Host) SettleReverts(ctx context.Context, mission string) (opened, close
 			opened = append(opened, r.Items...)
 		}
 	}
-	if opened, closed, err = h.remark(ctx, m.Todo, opened, closed); err != nil {
+	if opened, closed, err = d.remark(ctx, m.Todo, opened, closed); err != nil {
 		return opened, closed, err
 	}
-	if err := h.markNotes(ctx, m); err != nil {
+	if err := d.markNotes(ctx, m); err != nil {
 		return opened, closed, err
 	}
-	p := h.planAt(m.Todo)
-	recount, err := h.recount(ctx, m, p)
+	p := d.planAt(m.Todo)
+	recount, err := d.recount(ctx, m, p)
 	if err != nil {
 		return opened, closed, err
 	}
-	return opened, closed, h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return settled(tx, m, p, recount) })
+	return opened, closed, d.store.Update(ctx, func(tx *store.Tx) error { return settled(tx, m, p, recount) })
 }
 
 // recount counts the items that are done once what was brought back is; nil if nothing was.
-func (h *Host) recount(ctx context.Context, m centurion.Mission, p plan.View) (*review.Tally, error) {
+func (d *Desk) recount(ctx context.Context, m centurion.Mission, p plan.View) (*review.Tally, error) {
 	if !slices.ContainsFunc(m.Reverted, func(r centurion.Reverted) bool { return r.Back }) || p.Doc == nil {
 		return nil, nil
 	}
-	v, err := review.Read(ctx, h.cfg.Store, m.ID, p)
+	v, err := review.Read(ctx, d.store, m.ID, p)
 	for i, t := range v.Tasks {
 		if void, was := voided(m.Reverted, t.ID); was && !void {
 			v.Tasks[i].Undone = centurion.Time{}
 		}
 	}
-	c := v.Count(ctx, h.cfg.Store)
+	c := v.Count(ctx, d.store)
 	return &c, err
 }
 
@@ -251,8 +260,8 @@ func voided(all []centurion.Reverted, review string) (void, was bool) {
 }
 
 // remark opens and closes items of a plan, and returns which of them had to be.
-func (h *Host) remark(ctx context.Context, path string, open, done []string) (opened, closed []string, err error) {
-	p := h.planAt(path)
+func (d *Desk) remark(ctx context.Context, path string, open, done []string) (opened, closed []string, err error) {
+	p := d.planAt(path)
 	change := func(d *todo.Doc, ids []string, from, to todo.Mark) (out []string, err error) {
 		for _, id := range ids {
 			it, ok := d.Item(id)
@@ -278,7 +287,7 @@ func (h *Host) remark(ctx context.Context, path string, open, done []string) (op
 	if err := both(p.Doc); err != nil || len(opened)+len(closed) == 0 {
 		return nil, nil, err
 	}
-	_, err = h.cfg.Workspace.TodoAt(path).Edit(ctx, both)
+	_, err = d.ws.TodoAt(path).Edit(ctx, both)
 	return opened, closed, err
 }
 

@@ -1,4 +1,4 @@
-package orchestrator
+package revert
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/orchestrator/state"
 	"centurion/workspace"
 )
 
@@ -28,7 +29,7 @@ func (j *jottings) take(messages []centurion.Message, agent, item string) {
 				continue
 			}
 			if in.Note != "" {
-				j.notes = append(j.notes, signed(in.Note, agent, item))
+				j.notes = append(j.notes, Signed(in.Note, agent, item))
 			}
 			for path, text := range map[string]string{workspace.ContextPath: in.Context, workspace.SummaryPath: in.Summary} {
 				if text != "" {
@@ -46,9 +47,9 @@ func (j jottings) wrote(path, text string) bool {
 }
 
 // jotted collects what the sessions of a mission that pick accepts have written.
-func (h *Host) jotted(ctx context.Context, mission string, pick func(centurion.Session) bool) (jottings, error) {
+func (d *Desk) jotted(ctx context.Context, mission string, pick func(centurion.Session) bool) (jottings, error) {
 	j := jottings{texts: map[string][]string{}}
-	sessions, err := h.cfg.Store.Sessions(ctx, mission)
+	sessions, err := d.store.Sessions(ctx, mission)
 	if err != nil {
 		return j, err
 	}
@@ -56,11 +57,11 @@ func (h *Host) jotted(ctx context.Context, mission string, pick func(centurion.S
 		if !pick(s) {
 			continue
 		}
-		item, err := h.itemOf(ctx, s)
+		item, err := d.itemOf(ctx, s)
 		if err != nil {
 			return j, err
 		}
-		messages, err := h.cfg.Store.Messages(ctx, s.ID)
+		messages, err := d.store.Messages(ctx, s.ID)
 		if err != nil {
 			return j, err
 		}
@@ -70,11 +71,11 @@ func (h *Host) jotted(ctx context.Context, mission string, pick func(centurion.S
 }
 
 // itemOf is the item that a session works on, "" for none.
-func (h *Host) itemOf(ctx context.Context, s centurion.Session) (string, error) {
+func (d *Desk) itemOf(ctx context.Context, s centurion.Session) (string, error) {
 	if s.Metadata.Task == "" {
 		return "", nil
 	}
-	t, err := h.cfg.Store.Task(ctx, s.Metadata.Task)
+	t, err := d.store.Task(ctx, s.Metadata.Task)
 	if centurion.KindOf(err) == centurion.KindNotFound {
 		return "", nil
 	}
@@ -83,8 +84,8 @@ func (h *Host) itemOf(ctx context.Context, s centurion.Session) (string, error) 
 
 // markNotes lets the shared texts say what was recorded of undos and redos of a mission: the notes of the work are marked, and so
 // are a context.md or a summary.md that came from the mission.
-func (h *Host) markNotes(ctx context.Context, m centurion.Mission) error {
-	all, err := h.jotted(ctx, m.ID, func(centurion.Session) bool { return true })
+func (d *Desk) markNotes(ctx context.Context, m centurion.Mission) error {
+	all, err := d.jotted(ctx, m.ID, func(centurion.Session) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (h *Host) markNotes(ctx context.Context, m centurion.Mission) error {
 		}
 		of := all
 		if r.Task != "" {
-			of, err = h.jotted(ctx, m.ID, func(s centurion.Session) bool {
+			of, err = d.jotted(ctx, m.ID, func(s centurion.Session) bool {
 				return s.Metadata.Task != "" && (s.Metadata.Task == r.Task || slices.Contains(r.Reviews, s.Metadata.Task))
 			})
 			if err != nil {
@@ -102,7 +103,7 @@ func (h *Host) markNotes(ctx context.Context, m centurion.Mission) error {
 			}
 			of.texts[workspace.SummaryPath] = all.texts[workspace.SummaryPath] // which tells of all of the mission's work
 		}
-		if err := h.mark(ctx, of, m.ID, "the user reverted "+r.What+", so what is said of it below no longer holds.", !r.Back); err != nil {
+		if err := d.mark(ctx, of, m.ID, "the user reverted "+r.What+", so what is said of it below no longer holds.", !r.Back); err != nil {
 			return err
 		}
 	}
@@ -111,12 +112,12 @@ func (h *Host) markNotes(ctx context.Context, m centurion.Mission) error {
 
 // mark marks what sessions have written into the shared texts as reverted, or with on false takes the marks away. A summary that the host has
 // written of the mission is theirs, too; an empty mission has none.
-func (h *Host) mark(ctx context.Context, of jottings, mission, why string, on bool) error {
+func (d *Desk) mark(ctx context.Context, of jottings, mission, why string, on bool) error {
 	var errs []error
-	for _, f := range []workspace.SharedFile{h.cfg.Workspace.Context(), h.cfg.Workspace.Summary()} {
+	for _, f := range []workspace.SharedFile{d.ws.Context(), d.ws.Summary()} {
 		errs = append(errs, f.Mark(ctx, func(text string) string {
 			_, plain := workspace.CutReverted(text)
-			if of.wrote(f.Path(), text) || mission != "" && strings.HasPrefix(plain, hostSummary+mission) {
+			if of.wrote(f.Path(), text) || mission != "" && strings.HasPrefix(plain, HostSummary+mission) {
 				text = workspace.RevertText(text, why, on)
 			}
 			return workspace.RevertNotes(text, of.notes, on)
@@ -125,13 +126,13 @@ func (h *Host) mark(ctx context.Context, of jottings, mission, why string, on bo
 	return errors.Join(errs...)
 }
 
-// markRewound marks what a conversation has written in messages that are not on its line any more, and takes the marks from what is on it.
-func (h *Host) markRewound(ctx context.Context, session string) error {
-	t, err := h.cfg.Store.Tree(ctx, session)
+// MarkRewound marks what a conversation has written in messages that are not on its line any more, and takes the marks from what is on it.
+func (d *Desk) MarkRewound(ctx context.Context, session string) error {
+	t, err := d.store.Tree(ctx, session)
 	if err != nil {
 		return err
 	}
-	item, err := h.itemOf(ctx, t.Session)
+	item, err := d.itemOf(ctx, t.Session)
 	if err != nil {
 		return err
 	}
@@ -142,13 +143,24 @@ func (h *Host) markRewound(ctx context.Context, session string) error {
 		return slices.ContainsFunc(line, func(l centurion.Message) bool { return l.ID == m.ID })
 	}), t.Session.Agent, item)
 	why := fmt.Sprintf("the conversation of %s was rewound to before this was written.", cmp.Or(t.Session.Metadata.Address, session))
-	m, err := h.cfg.Store.Mission(ctx, t.Session.Metadata.Mission)
+	m, err := d.store.Mission(ctx, t.Session.Metadata.Mission)
 	if err != nil {
 		return err
 	}
 	ended := "" // the host's own summary tells of an end that the rewind has taken back
-	if m.Session == session && m.Status == centurion.MissionPaused && m.Reason == rewound {
+	if m.Session == session && m.Status == centurion.MissionPaused && m.Reason == state.Rewound {
 		ended = m.ID
 	}
-	return errors.Join(h.mark(ctx, off, ended, why, true), h.mark(ctx, on, "", why, false))
+	return errors.Join(d.mark(ctx, off, ended, why, true), d.mark(ctx, on, "", why, false))
 }
+
+// Signed is a note with who it is from.
+func Signed(note, agent, item string) string {
+	if item != "" {
+		agent += ", " + item
+	}
+	return note + " (" + agent + ")"
+}
+
+// HostSummary begins a summary.md that the host has written; the id of its mission follows.
+const HostSummary = "<!-- written by the host at the end of mission "
