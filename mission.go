@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // MissionStatus is where a mission stands.
@@ -105,6 +106,8 @@ type Mission struct {
 	Checkout  *Checkout `json:"checkout,omitempty"`  // where its own agent works; nil before that first writes
 	Wrote     []Landed  `json:"wrote,omitempty"`     // what its own agent has changed in the project's own directory: see Task.Landed
 	Aside     []Aside   `json:"aside,omitempty"`     // what its own agent has written and git ignores
+	Landed    []Landed  `json:"landed,omitempty"`    // its own agent's commits on its branch, oldest first, without their files
+	Merging   string    `json:"merging,omitempty"`   // the newest of these, as long as it is not known that the branch has it
 	Merged    *Merged   `json:"merged,omitempty"`    // where its work was put last; nil while it stands on its branch only
 
 	TakenBack []TakenBack `json:"taken_back,omitempty"` // merges that were taken back and can be brought back, the newest last
@@ -118,6 +121,14 @@ type Mission struct {
 
 // HasPlan reports whether the file at its Todo belongs to the mission.
 func (m Mission) HasPlan() bool { return m.OwnsTodo || m.HadItems || m.Status.Alive() }
+
+// OwnLanding is when work of its own agent was put on its branch last; zero if none was.
+func (m Mission) OwnLanding() time.Time {
+	if len(m.Landed) == 0 {
+		return time.Time{}
+	}
+	return m.Landed[len(m.Landed)-1].Time.Time
+}
 
 // PassedBy is the review that has passed an item of a plan.
 type PassedBy struct {
@@ -352,6 +363,9 @@ type Task struct {
 
 	Unchanged bool `json:"unchanged,omitempty"` // a review: when it began, the mission had changed nothing that it could judge
 
+	Rejections []Rejection `json:"rejections,omitempty"` // why its work was sent back, oldest first
+	Merging    string      `json:"merging,omitempty"`    // the newest commit in Landed, as long as it is not known that the branch has it
+
 	Exchanged []Exchange `json:"exchanged,omitempty"` // acceptance commands that it has changed after work on them had begun, oldest first
 }
 
@@ -396,6 +410,21 @@ func (a Aside) String() string {
 		}
 	}
 	return fmt.Sprintf("git ignores %s: not merged, kept in %s", strings.Join(names, ", "), a.Dir)
+}
+
+// MaxRejectionFiles is how many files a Rejection names: a notice has room for a few, and the row is written at each answer.
+const MaxRejectionFiles = 10
+
+// Rejection is why a task's work was sent back to its session.
+type Rejection struct {
+	Cause   string   `json:"cause"`             // one of the causes in package event
+	Files   []string `json:"files,omitempty"`   // that it is about, relative to the project; the first MaxRejectionFiles
+	Command string   `json:"command,omitempty"` // that failed, or proves nothing
+}
+
+// RejectedFor reports whether its work was ever sent back for a cause.
+func (t Task) RejectedFor(cause string) bool {
+	return slices.ContainsFunc(t.Rejections, func(r Rejection) bool { return r.Cause == cause })
 }
 
 // Exchange is a change of what has to be proven, which only a review may make once work on it has begun.

@@ -329,7 +329,8 @@ func (m *mission) finalCheck(ctx context.Context, command, agent string, proves 
 			continue
 		}
 		if !r.Final && !proves && r.Item == "" && r.Proof == "" { // neither an item's nor flaky
-			err = m.countAtEnd(ctx, &r)
+			r.Final = true // it ran on the files that are the finished work
+			err = m.keepReceipt(ctx, &r)
 		}
 		if r.Final || err != nil {
 			return r, err
@@ -339,12 +340,6 @@ func (m *mission) finalCheck(ctx context.Context, command, agent string, proves 
 		return m.proveFinal(ctx, want)
 	}
 	return m.runOn(ctx, want, true)
-}
-
-// countAtEnd makes the receipt of a check of the mission that of its end: it ran on the files that are the finished work.
-func (m *mission) countAtEnd(ctx context.Context, r *centurion.Receipt) error {
-	r.Final = true
-	return m.keepReceipt(ctx, r)
 }
 
 // proveFinal proves all that the mission has done by one command, and keeps the receipt.

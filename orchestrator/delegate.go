@@ -297,15 +297,7 @@ func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check s
 	if len(missing) > 0 {
 		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: "not complete; missing:\n- " + strings.Join(missing, "\n- ")}
 	}
-	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.st.ID)
-		if err != nil {
-			return err
-		}
-		rec.Summary = summary
-		return tx.PutMission(&rec)
-	})
-	if err != nil {
+	if _, err = m.st.Record(ctx, func(rec *centurion.Mission) { rec.Summary = summary }); err != nil {
 		return "", err
 	}
 	m.setClaimed(true)
@@ -321,12 +313,6 @@ func (m *mission) takeCheck(ctx context.Context, command string) error {
 	if err := m.mayCheck(ctx, command, m.root.agent.Name, ""); err != nil {
 		return err
 	}
-	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.st.ID)
-		if err != nil {
-			return err
-		}
-		rec.Check = command
-		return tx.PutMission(&rec)
-	})
+	_, err := m.st.Record(ctx, func(rec *centurion.Mission) { rec.Check = command })
+	return err
 }

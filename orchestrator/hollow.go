@@ -7,7 +7,6 @@ import (
 
 	"centurion"
 	"centurion/event"
-	"centurion/store"
 )
 
 const (
@@ -23,8 +22,8 @@ func (m *mission) mayMend(ctx context.Context, t centurion.Task) (bool, error) {
 	if t.Returns >= m.h.cfg.Returns {
 		return false, nil
 	}
-	told, err := m.returnsOf(ctx, store.EventQuery{Session: t.Session})
-	return !slices.ContainsFunc(told, func(d event.ReturnData) bool { return d.Cause == event.ReturnedHollow }), err
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
+	return !slices.ContainsFunc(tasks, func(o centurion.Task) bool { return o.Session == t.Session && o.RejectedFor(event.ReturnedHollow) }), err
 }
 
 // hollow tells a worker that its tests pass without its work, what was taken out, and what would be right.

@@ -121,25 +121,24 @@ func (m *mission) landTask(ctx context.Context, c *conversation, out *session.Ou
 	if note != "" && !strings.Contains(out.Text, note) {
 		out.Text += "\n\n" + note
 	}
-	if l.landed == nil {
-		if l.there != "" { // merged by a host that died before it could move the checkout on
-			return nil, m.moveOn(ctx, c, checkout, l.there)
-		}
-		return nil, nil
+	if l.landed != nil {
+		out.Files = append(out.Files, m.iso.InProject(centurion.Paths(l.landed.Files))...)
+		slices.Sort(out.Files)
+		out.Files = slices.Compact(out.Files)
 	}
-	out.Files = append(out.Files, m.iso.InProject(centurion.Paths(l.landed.Files))...)
-	slices.Sort(out.Files)
-	out.Files = slices.Compact(out.Files)
-	return nil, m.moveOn(ctx, c, checkout, l.landed.Commit)
+	return nil, moveOn(ctx, c, l.there)
 }
 
 // mayChange reports whether a conversation's agent is there to change files.
 func mayChange(c *conversation) bool { return c.agent.Holds("write") || c.agent.Holds("edit") }
 
-// moveOn brings a session's checkout to the commit that its work has become, and records it. Where something was written
+// moveOn brings a session's checkout to the commit that its work has become, if any, and records it. Where something was written
 // meanwhile it stays as it is: what is merged already merges with itself.
-func (m *mission) moveOn(ctx context.Context, c *conversation, checkout *worktree.Checkout, commit string) error {
-	if err := checkout.Move(ctx, commit); err != nil {
+func moveOn(ctx context.Context, c *conversation, commit string) error {
+	if commit == "" {
+		return nil
+	}
+	if err := c.Checkout().Move(ctx, commit); err != nil {
 		if centurion.KindOf(err) == centurion.KindConflict {
 			return nil
 		}
@@ -278,35 +277,51 @@ func (m *mission) intents(ctx context.Context, l *landing, files []string) (stri
 	return b.String(), nil
 }
 
-// returned gives work back to the session that did it, with what others have done since in its checkout. It is told first: a
-// host that dies in between finds the same conflict again, while markers that nobody has explained would be a riddle.
+// returned gives work back to the session that did it, for the n-th time in a row, with what others have done since in its checkout.
+// It is told first: a host that dies in between finds the same conflict again, while markers that nobody has explained would be a riddle.
 func (m *mission) returned(ctx context.Context, c *conversation, back *rejection, n int) error {
-	if c.task != nil {
-		err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-			t, err := state.MoveTask(tx, c.task.ID, centurion.TaskRunning, func(t *centurion.Task) { t.Returns, t.CameBack = n, t.CameBack+1 })
-			if err != nil {
+	if err := m.recordReturn(ctx, c, back, n); err != nil {
+		return err
+	}
+	if err := c.say(ctx, centurion.OriginHost, back.text); err != nil {
+		return err
+	}
+	return layBack(ctx, c, back)
+}
+
+// recordReturn records that work goes back, and why, and adds to the rejection's text what its session has to know.
+func (m *mission) recordReturn(ctx context.Context, c *conversation, back *rejection, n int) error {
+	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		e := centurion.Event{Type: centurion.EventTaskReturned, Mission: m.st.ID, Session: c.id(),
+			Data: event.Data(event.ReturnData{Cause: back.cause, Reason: centurion.Clip(back.short, 2000), Files: back.files, Command: back.command, Returns: n})}
+		if c.task != nil {
+			e.Task = c.task.ID
+			if _, err := state.MoveTask(tx, e.Task, centurion.TaskRunning, func(t *centurion.Task) {
+				t.Returns, t.CameBack = n, t.CameBack+1
+				t.Rejections = append(t.Rejections, centurion.Rejection{Cause: back.cause, Files: back.files[:min(len(back.files), centurion.MaxRejectionFiles)], Command: back.command})
+			}); err != nil {
 				return err
 			}
-			return tellReturn(tx, m.st.ID, t.ID, t.Session, back, n)
-		})
-		if err != nil {
-			return err
 		}
-	}
-	end, err := m.endOfReturns(ctx)
-	if err != nil {
+		_, err := tx.Append(e)
 		return err
-	}
-	checkout := c.Checkout()
-	lays := checkout != nil && back.tree != ""
-	if lays {
+	})
+	if err == nil && c.Checkout() != nil && back.tree != "" {
 		back.text += "\nYour checkout holds your work on top of the newest state of the mission now: read files again before you edit them."
 	}
-	if c.task != nil && n > 0 && !back.notice && back.cause != event.ReturnedHollow {
-		back.text += "\n\n" + countdown(n, m.h.cfg.Returns, end)
-	}
-	if err := c.say(ctx, centurion.OriginHost, back.text); err != nil || !lays {
+	if err != nil || c.task == nil || n == 0 || back.notice || back.cause == event.ReturnedHollow {
 		return err
+	}
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
+	back.text += "\n\n" + countdown(n, m.h.cfg.Returns, m.iso.Isolated(), rec.Options.Ask)
+	return err
+}
+
+// layBack lays what others have done since into a session's checkout, together with its work.
+func layBack(ctx context.Context, c *conversation, back *rejection) error {
+	checkout := c.Checkout()
+	if checkout == nil || back.tree == "" {
+		return nil
 	}
 	if err := checkout.Lay(ctx, back.tree, back.onto); err != nil {
 		return err
@@ -314,38 +329,15 @@ func (m *mission) returned(ctx context.Context, c *conversation, back *rejection
 	return c.KeepPlace(ctx)
 }
 
-// tellReturn records that work went back, and why. task is empty for the mission's own agent.
-func tellReturn(tx *store.Tx, mission, task, session string, back *rejection, n int) error {
-	_, err := tx.Append(centurion.Event{Type: centurion.EventTaskReturned, Mission: mission, Task: task, Session: session,
-		Data: event.Data(event.ReturnData{Cause: back.cause, Reason: centurion.Clip(back.short, 2000), Files: back.files, Command: back.command, Returns: n})})
-	return err
-}
-
-// endOfReturns says what becomes of work that has come back too often. A person is asked only where one is there.
-func (m *mission) endOfReturns(ctx context.Context) (string, error) {
-	if !m.iso.Isolated() {
-		return "your task has failed", nil
+// countdown tells a session how often its work came back, and what becomes of it after the last time. A person is asked only where one is
+// there.
+func countdown(n, most int, isolated bool, ask string) string {
+	end := "your task has failed"
+	switch {
+	case isolated && ask == "ask":
+		end = "your work is not merged and a person is asked"
+	case isolated:
+		end = "your work is not merged and your task is blocked"
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
-	if err == nil && rec.Options.Ask == "ask" {
-		return "your work is not merged and a person is asked", nil
-	}
-	return "your work is not merged and your task is blocked", err
-}
-
-// countdown tells a session how often its work came back, and what comes after the last time.
-func countdown(n, most int, end string) string {
 	return fmt.Sprintf("(Returned %d of %d; after that %s.)", n, most, end)
-}
-
-// returnsOf lists why work of a task or of a session, whichever q names, went back, oldest first. It reads through the mission's journal.
-func (m *mission) returnsOf(ctx context.Context, q store.EventQuery) (out []event.ReturnData, err error) {
-	q.Mission, q.Types, q.Limit = m.st.ID, []centurion.EventType{centurion.EventTaskReturned}, 1<<20
-	told, err := m.h.cfg.Store.Events(ctx, q)
-	for _, e := range told {
-		if d, derr := event.Decode[event.ReturnData](e); derr == nil {
-			out = append(out, d)
-		}
-	}
-	return out, err
 }

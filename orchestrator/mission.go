@@ -100,7 +100,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.iso = isolation.New(m.st, h.project, m.mayRun)
 	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo))
 	m.judge = review.New(m.st, m.plan)
-	m.brief = brief.New(m.st, m.iso, m.plan, m.judge, brief.Past{Merges: m.merges, Returns: m.returnsOf})
+	m.brief = brief.New(m.st, m.iso, m.plan, m.judge)
 	m.approvals = approval.New(m.st, m.iso, m.plan, approval.Config{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Home: h.cfg.Home, Dir: h.cfg.Workspace.Dir(), Timeout: h.cfg.AskTimeout,
 		Resting: m.resting, Price: func(model string) *centurion.Price {
 			got, _ := h.cfg.Model(model) // one that cannot be had is told when it is used

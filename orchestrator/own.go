@@ -7,7 +7,6 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/orchestrator/state"
-	"centurion/store"
 )
 
 // landOwn merges what the mission's own agent has written so far: whoever it delegates to has to see it, and what it says is
@@ -41,13 +40,7 @@ func (m *mission) landOwn(ctx context.Context) (*rejection, error) {
 	if err := m.land(ctx, l); err != nil || l.back != nil {
 		return l.back, err
 	}
-	if l.landed == nil {
-		if l.there != "" {
-			return nil, m.moveOn(ctx, m.root, checkout, l.there)
-		}
-		return nil, nil
-	}
-	return nil, m.moveOn(ctx, m.root, checkout, l.landed.Commit)
+	return nil, moveOn(ctx, m.root, l.there)
 }
 
 // ownMerged is landOwn for a tool call of the mission's own agent: why the work cannot be merged is the error of the call.
@@ -59,34 +52,14 @@ func (m *mission) ownMerged(ctx context.Context, c *conversation) error {
 	if err != nil || back == nil {
 		return err
 	}
-	if err := m.ownReturned(ctx, c, back, 0); err != nil {
+	if err = m.recordReturn(ctx, c, back, 0); err == nil {
+		err = layBack(ctx, c, back)
+	}
+	if err != nil {
 		return err
 	}
 	return &centurion.Error{Kind: centurion.KindVerify, Msg: "your own changes cannot be merged yet: " + back.text,
 		Hint: "mend that first, then call it again"}
-}
-
-// ownReturned records that work of the mission's own agent goes back to it, for the n-th time in a row, and lays it back.
-func (m *mission) ownReturned(ctx context.Context, c *conversation, back *rejection, n int) error {
-	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return tellReturn(tx, m.st.ID, "", c.id(), back, n) })
-	if err != nil {
-		return err
-	}
-	return m.layBack(ctx, c, back)
-}
-
-// layBack lays what others have done since into a checkout, together with its work.
-func (m *mission) layBack(ctx context.Context, c *conversation, back *rejection) error {
-	checkout := c.Checkout()
-	if checkout == nil || back.tree == "" {
-		return nil
-	}
-	if err := checkout.Lay(ctx, back.tree, back.onto); err != nil {
-		return err
-	}
-	at := checkout.Where()
-	back.text += "\nThe checkout holds your work on top of the newest state of the mission now: read files again before you edit them."
-	return c.Where.Record(ctx, &at)
 }
 
 // ownTurnEnded merges what the mission's own agent has written when its turn has ended. again says that it was told why that
@@ -106,8 +79,5 @@ func (m *mission) ownTurnEnded(ctx context.Context) (again bool, err error) {
 		return false, &state.Blocked{Question: fmt.Sprintf("The %s's own changes could not be merged, %d times: %s. What should be done?",
 			m.root.agent.Name, m.ownReturns, back.short)}
 	}
-	if err := m.ownReturned(ctx, m.root, back, m.ownReturns); err != nil {
-		return false, err
-	}
-	return true, m.root.say(ctx, centurion.OriginHost, back.text)
+	return true, m.returned(ctx, m.root, back, m.ownReturns)
 }

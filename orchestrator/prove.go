@@ -81,18 +81,7 @@ func (m *mission) check(ctx context.Context, want centurion.Receipt, agent strin
 	got.Mission, got.Task, got.Item, got.Final = m.st.ID, want.Task, want.Item, want.Final
 	got.Why = "no isolation: that it is green is all that was looked at"
 	failpoint.Hit(failpoint.CheckRan)
-	typ := centurion.EventVerifyFailed
-	if got.Passed {
-		typ = centurion.EventVerifyPassed
-	}
-	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.PutReceipt(&got); err != nil {
-			return err
-		}
-		_, err := tx.Append(checkFact(typ, got))
-		return err
-	})
-	return got, err
+	return got, m.keepReceipt(ctx, &got)
 }
 
 func (m *mission) tellCheck(ctx context.Context, t centurion.EventType, r centurion.Receipt) error {
@@ -296,18 +285,9 @@ func (m *mission) reopen(ctx context.Context, p plan.View, failed []centurion.Re
 		}
 		missing = append(missing, text)
 	}
-	var times int
-	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.st.ID)
-		if err != nil {
-			return err
-		}
-		rec.Reopened++
-		times = rec.Reopened
-		return tx.PutMission(&rec)
-	})
-	if err == nil && times > m.h.cfg.Returns {
-		return nil, &state.Blocked{Question: fmt.Sprintf("The final checks have failed %d times: %s What should be done?", times, missing[0])}
+	rec, err := m.st.Record(ctx, func(rec *centurion.Mission) { rec.Reopened++ })
+	if err == nil && rec.Reopened > m.h.cfg.Returns {
+		return nil, &state.Blocked{Question: fmt.Sprintf("The final checks have failed %d times: %s What should be done?", rec.Reopened, missing[0])}
 	}
 	return missing, err
 }

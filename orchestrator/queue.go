@@ -57,7 +57,7 @@ type landing struct {
 	done   bool
 	back   *rejection        // why it was sent back
 	landed *centurion.Landed // where it is now; nil if there was nothing to merge
-	there  string            // the commit that has it already
+	there  string            // the commit that has it
 	err    error
 }
 
@@ -276,8 +276,11 @@ func (m *mission) advance(ctx context.Context, tip string, chain []*landing) err
 	failpoint.Hit(failpoint.MergeBefore)
 	last := chain[len(chain)-1].next
 	if err := m.iso.Ground.Repo.Advance(ctx, m.iso.Branch(), tip, last); err != nil {
-		if uerr := m.unland(ctx, chain); uerr != nil {
+		if uerr := m.recordMerged(ctx, chain, false); uerr != nil {
 			return uerr
+		}
+		for _, l := range chain {
+			l.landed = nil
 		}
 		if centurion.KindOf(err) == centurion.KindConflict { // somebody has moved the branch: the next round begins there
 			return nil
@@ -285,10 +288,11 @@ func (m *mission) advance(ctx context.Context, tip string, chain []*landing) err
 		return err
 	}
 	failpoint.Hit(failpoint.MergeAfter)
-	if err := m.recordMerged(ctx, chain); err != nil {
+	if err := m.recordMerged(ctx, chain, true); err != nil {
 		return err
 	}
 	for _, l := range chain {
+		l.there = l.next
 		l.end(nil, nil)
 	}
 	if err := m.iso.ViewTo(ctx, last); err != nil {
@@ -298,34 +302,23 @@ func (m *mission) advance(ctx context.Context, tip string, chain []*landing) err
 	return nil
 }
 
-// recordMerging records, before it happens, what each task of a chain brings to the branch.
+// recordMerging records, before it happens, what a chain brings to the branch.
 func (m *mission) recordMerging(ctx context.Context, chain []*landing) error {
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, l := range chain {
 			if l.task == nil {
-				continue
-			}
-			if _, err := state.MoveTask(tx, l.task.ID, centurion.TaskMerging, func(t *centurion.Task) { t.Landed = append(t.Landed, *l.landed) }); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// recordMerged tells of every landing of a chain that the branch has it.
-func (m *mission) recordMerged(ctx context.Context, chain []*landing) error {
-	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		for _, l := range chain {
-			task, session := "", ""
-			if l.task != nil {
-				t, err := tx.Task(l.task.ID)
-				if err != nil {
+				if _, err := m.st.RecordIn(tx, func(rec *centurion.Mission) {
+					own := *l.landed
+					own.Files = nil // the row is written at each answer; its event has them
+					rec.Landed, rec.Merging = append(rec.Landed, own), own.Commit
+				}); err != nil {
 					return err
 				}
-				task, session = t.ID, t.Session
+				continue
 			}
-			if _, err := tx.Append(mergeDone(m.st.ID, session, task, m.iso.Branch(), *l.landed)); err != nil {
+			if _, err := state.MoveTask(tx, l.task.ID, centurion.TaskMerging, func(t *centurion.Task) {
+				t.Landed, t.Merging = append(t.Landed, *l.landed), l.landed.Commit
+			}); err != nil {
 				return err
 			}
 		}
@@ -333,27 +326,43 @@ func (m *mission) recordMerged(ctx context.Context, chain []*landing) error {
 	})
 }
 
-func mergeDone(mission, session, task, branch string, l centurion.Landed) centurion.Event {
-	return centurion.Event{Type: centurion.EventMergeDone, Mission: mission, Session: session, Task: task,
-		Data: event.Data(event.MergeData{Branch: branch, Commit: l.Commit}.WithFiles(l.Files))}
+// decided records, and tells, whether the branch has a commit that was on its way there. task is empty for the mission's own agent.
+func (m *mission) decided(tx *store.Tx, task string, l centurion.Landed, there bool) error {
+	lost := func(x centurion.Landed) bool { return !there && x.Commit == l.Commit }
+	session := ""
+	if task == "" {
+		if _, err := m.st.RecordIn(tx, func(rec *centurion.Mission) { rec.Landed, rec.Merging = slices.DeleteFunc(rec.Landed, lost), "" }); err != nil {
+			return err
+		}
+	} else {
+		t, err := tx.Task(task)
+		if err != nil {
+			return err
+		}
+		t.Landed, t.Merging, session = slices.DeleteFunc(t.Landed, lost), "", t.Session
+		if err := tx.PutTask(&t); err != nil {
+			return err
+		}
+	}
+	if !there {
+		return nil
+	}
+	_, err := tx.Append(centurion.Event{Type: centurion.EventMergeDone, Mission: m.st.ID, Session: session, Task: task,
+		Data: event.Data(event.MergeData{Branch: m.iso.Branch(), Commit: l.Commit}.WithFiles(l.Files))})
+	return err
 }
 
-// unland takes back what was recorded before a merge that has not happened.
-func (m *mission) unland(ctx context.Context, chain []*landing) error {
+// recordMerged records of every landing of a chain whether the branch has it.
+func (m *mission) recordMerged(ctx context.Context, chain []*landing, there bool) error {
 	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, l := range chain {
-			if l.task == nil {
-				continue
+			task := ""
+			if l.task != nil {
+				task = l.task.ID
 			}
-			t, err := tx.Task(l.task.ID)
-			if err != nil {
+			if err := m.decided(tx, task, *l.landed, there); err != nil {
 				return err
 			}
-			t.Landed = slices.DeleteFunc(t.Landed, func(x centurion.Landed) bool { return x.Commit == l.next })
-			if err := tx.PutTask(&t); err != nil {
-				return err
-			}
-			l.landed = nil
 		}
 		return nil
 	})
@@ -364,59 +373,35 @@ func (m *mission) mendLandings(ctx context.Context) error {
 	if !m.iso.Isolated() {
 		return nil
 	}
+	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
+	if err != nil {
+		return err
+	}
 	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
-	if err != nil || !slices.ContainsFunc(tasks, func(t centurion.Task) bool { return len(t.Landed) > 0 }) {
-		return err
-	}
-	told, err := m.toldMerges(ctx)
 	if err != nil {
 		return err
 	}
-	tip, err := m.iso.Tip(ctx)
-	if err != nil {
-		return err
-	}
-	for _, t := range tasks {
-		for _, l := range t.Landed {
-			if told[l.Commit] {
-				continue
-			}
-			there, err := m.iso.Ground.Repo.IsAncestor(ctx, l.Commit, tip)
-			if err != nil {
+	for _, t := range append(tasks, centurion.Task{Landed: rec.Landed, Merging: rec.Merging}) {
+		i := slices.IndexFunc(t.Landed, func(l centurion.Landed) bool { return l.Commit == t.Merging })
+		if i < 0 {
+			continue
+		}
+		tip, err := m.iso.Tip(ctx)
+		if err != nil {
+			return err
+		}
+		there, err := m.iso.Ground.Repo.IsAncestor(ctx, t.Merging, tip)
+		if err != nil {
+			return err
+		}
+		if there && t.ID == "" {
+			if t.Landed[i].Files, err = m.iso.Ground.Repo.Stat(ctx, t.Landed[i].Before, t.Merging); err != nil {
 				return err
 			}
-			err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-				if there {
-					_, err := tx.Append(mergeDone(m.st.ID, t.Session, t.ID, m.iso.Branch(), l))
-					return err
-				}
-				t, err := tx.Task(t.ID)
-				if err != nil {
-					return err
-				}
-				t.Landed = slices.DeleteFunc(t.Landed, func(x centurion.Landed) bool { return x.Commit == l.Commit })
-				return tx.PutTask(&t)
-			})
-			if err != nil {
-				return err
-			}
+		}
+		if err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error { return m.decided(tx, t.ID, t.Landed[i], there) }); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// toldMerges lists the commits whose merge was told.
-func (m *mission) toldMerges(ctx context.Context) (map[string]bool, error) {
-	events, err := m.merges(ctx)
-	out := map[string]bool{}
-	for _, e := range events {
-		if d, err := event.Decode[event.MergeData](e); err == nil {
-			out[d.Commit] = true
-		}
-	}
-	return out, err
-}
-
-func (m *mission) merges(ctx context.Context) ([]centurion.Event, error) {
-	return m.h.cfg.Store.Events(ctx, store.EventQuery{Mission: m.st.ID, Types: []centurion.EventType{centurion.EventMergeDone}, Limit: 1 << 20})
 }

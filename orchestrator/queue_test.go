@@ -3,11 +3,13 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"centurion"
+	"centurion/event"
 	"centurion/guard"
 	"centurion/orchestrator/isolation"
 	"centurion/provider/scripted"
@@ -103,8 +105,8 @@ func TestLandingsAreMended(t *testing.T) {
 	lost := r.git("rev-parse", "HEAD")
 	after := r.git("rev-parse", "main")
 	err := r.store.Update(r.ctx, func(tx *store.Tx) error {
-		one.Landed = append(one.Landed, centurion.Landed{Commit: lost, Before: after, Time: centurion.Now()})
-		two.Landed = append(two.Landed, centurion.Landed{Commit: after, Before: after, Time: centurion.Now()}) // an ancestor, never told
+		one.Landed, one.Merging = append(one.Landed, centurion.Landed{Commit: lost, Before: after, Time: centurion.Now()}), lost
+		two.Landed, two.Merging = append(two.Landed, centurion.Landed{Commit: after, Before: after, Time: centurion.Now()}), after // an ancestor, never told
 		if err := tx.PutTask(&one); err != nil {
 			return err
 		}
@@ -123,6 +125,47 @@ func TestLandingsAreMended(t *testing.T) {
 	equal(t, "landed of the one that was lost", len(r.task(rec.ID, "T1").Landed), 1)
 	equal(t, "landed of the one that was there", len(r.task(rec.ID, "T2").Landed), 2)
 	equal(t, "merges told", r.count(rec.ID, centurion.EventMergeDone), 3)
+}
+
+// So is a merge of the mission's own agent, of which its row tells.
+func TestOwnLandingIsMended(t *testing.T) {
+	t.Parallel()
+	for name, there := range map[string]bool{"there": true, "lost": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, m := idle(t, map[string]string{"base.txt": "base\n"})
+			c := r.work(m, map[string]string{"a": "1\n"})
+			before, err := m.iso.Tip(r.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := centurion.Landed{Commit: c.ID, Before: before, Time: centurion.Now()}
+			if err := m.recordMerging(r.ctx, []*landing{{landed: &own}}); err != nil {
+				t.Fatal(err)
+			}
+			if there {
+				if err := m.iso.Ground.Repo.Advance(r.ctx, m.iso.Branch(), before, c.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				if err := m.mendLandings(r.ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rec, err := r.store.Mission(r.ctx, m.st.ID)
+			if err != nil || rec.Merging != "" || len(rec.Landed) != map[bool]int{true: 1}[there] || rec.OwnLanding().IsZero() == there {
+				t.Errorf("merging %q, landed %+v, %v", rec.Merging, rec.Landed, err)
+			}
+			told := r.events(m.st.ID, centurion.EventMergeDone)
+			equal(t, "merges told", len(told), len(rec.Landed))
+			for _, e := range told {
+				if d, err := event.Decode[event.MergeData](e); err != nil || d.Commit != c.ID || !slices.Equal(d.Files, []string{"a"}) {
+					t.Errorf("told %+v, %v", d, err)
+				}
+			}
+		})
+	}
 }
 
 // Who waits together is merged together, a crowd at most: the mission's own checks run once for them. Who has left the line is not
@@ -372,7 +415,7 @@ func TestLandingsAreMendedAtTheStart(t *testing.T) {
 	never := r.git("commit-tree", "-p", "main", "-m", "never merged", "main^{tree}")
 	one := r.task(m.ID, "T1")
 	equal(t, "landed", len(one.Landed), 1)
-	one.Landed = append(one.Landed, centurion.Landed{Commit: never, Before: one.Landed[0].Commit, Time: centurion.Now()})
+	one.Landed, one.Merging = append(one.Landed, centurion.Landed{Commit: never, Before: one.Landed[0].Commit, Time: centurion.Now()}), never
 	if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutTask(&one) }); err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,11 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"centurion"
 	"centurion/event"
 	"centurion/orchestrator/state"
-	"centurion/store"
 )
 
 // unruled asks a review whose answer has no verdict for one. That is done once for a task and is no return of its work; if the next answer
@@ -18,8 +16,8 @@ func (m *mission) unruled(ctx context.Context, c *conversation, said string) (*r
 	if !state.JudgesNothing(c.agent.Name, centurion.TaskCompleted, said) || givesUp(said) {
 		return nil, nil
 	}
-	told, err := m.returnsOf(ctx, store.EventQuery{Task: c.task.ID})
-	if err != nil || slices.ContainsFunc(told, func(d event.ReturnData) bool { return d.Cause == event.ReturnedVerdict }) {
+	t, err := m.h.cfg.Store.Task(ctx, c.task.ID)
+	if err != nil || t.RejectedFor(event.ReturnedVerdict) {
 		return nil, err
 	}
 	return &rejection{cause: event.ReturnedVerdict, notice: true, short: "its answer has no verdict: " + lastLine(said),

@@ -14,7 +14,6 @@ import (
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/session"
-	"centurion/store"
 	"centurion/tools"
 )
 
@@ -173,11 +172,7 @@ func (m *mission) onlyAsks(ctx context.Context, c *conversation, said string) (*
 			return nil, nil
 		}
 	}
-	told, err := m.returnsOf(ctx, store.EventQuery{Task: c.task.ID})
-	if err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(told, func(d event.ReturnData) bool { return d.Cause == event.ReturnedQuestion }) {
+	if slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.ID == c.task.ID && t.RejectedFor(event.ReturnedQuestion) }) {
 		return &rejection{cause: event.ReturnedStuck, ends: true, short: "it has changed no file and ended twice with a question: " + lastLine(said),
 			text: "A person wants you to go on: finish the item, then end your turn with what you have done."}, nil
 	}

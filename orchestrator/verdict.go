@@ -127,15 +127,8 @@ func verdictOf(ctx context.Context, err error) verdict {
 // summarize keeps the Commander's last words as the mission's summary.
 func (m *mission) summarize(ctx context.Context) error {
 	text, err := m.st.LastText(ctx, m.root.id())
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = m.st.Record(ctx, func(rec *centurion.Mission) { rec.Summary = text })
 	}
-	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		rec, err := tx.Mission(m.st.ID)
-		if err != nil {
-			return err
-		}
-		rec.Summary = text
-		return tx.PutMission(&rec)
-	})
+	return err
 }

@@ -55,6 +55,8 @@ func readMigrations(files fs.FS) ([]migration, error) {
 			m.after = addSums
 		case lineVersion:
 			m.after = addLines
+		case decisionsVersion:
+			m.after = addDecisions
 		}
 		plan = append(plan, m)
 	}

@@ -47,6 +47,9 @@ func (sv *salvage) fill(ctx context.Context, to *conn) error {
 		}
 		sv.report.Tables = append(sv.report.Tables, r)
 	}
+	if err := addDecisions(to); err != nil { // a repaired file has the newest schema
+		return err
+	}
 	mine, err := to.host()
 	if err != nil {
 		return err

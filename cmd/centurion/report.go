@@ -197,7 +197,7 @@ func reviewsOf(doc *todo.Doc, d report.Data) map[string]report.Review {
 		}
 	}
 	out := map[string]report.Review{}
-	for id, t := range review.Reviewed(doc, items, d.Tasks, review.OwnLanding(d.Events)) {
+	for id, t := range review.Reviewed(doc, items, d.Tasks, d.Mission.OwnLanding()) {
 		out[id] = report.Review{Task: t.ID, Item: t.Item, Name: cmp.Or(t.Item, t.Title, t.ID)}
 	}
 	return out

@@ -63,11 +63,7 @@ func (w *Writer) Notice(tx *store.Tx, p plan.View, t centurion.Task) (string, er
 			fmt.Fprintf(&b, "What you can do: %s.\n", t.Error.Hint)
 		}
 	}
-	var returns []event.ReturnData
-	if t.Status == centurion.TaskCompleted && max(t.CameBack, t.Returns) > 0 { // only then they are told
-		returns, _ = w.past.Returns(w.st.Ctx, store.EventQuery{Task: t.ID}) // without it the line only names no reason
-	}
-	landedLines(&b, t, returns)
+	landedLines(&b, t)
 	if w.iso.Isolated() && t.Status == centurion.TaskCompleted && !slices.Contains([]string{agents.Reviewer, agents.Planner}, t.Agent) && t.Item != "" && len(t.Landed) == 0 {
 		b.WriteString("It changed no file.\n")
 	}
@@ -129,7 +125,7 @@ func spent(u centurion.Usage) string {
 }
 
 // landedLines tells a parent what of a task was merged, what its checks are worth, and why it came back before, oldest first.
-func landedLines(b *strings.Builder, t centurion.Task, returns []event.ReturnData) {
+func landedLines(b *strings.Builder, t centurion.Task) {
 	if len(t.Landed) == 0 && len(t.Files) > 0 {
 		fmt.Fprintf(b, "Files changed with write and edit: %s\n", strings.Join(t.Files, ", "))
 	}
@@ -141,7 +137,7 @@ func landedLines(b *strings.Builder, t centurion.Task, returns []event.ReturnDat
 		fmt.Fprintf(b, "Integrated as %.8s: %s\n", l.Commit, centurion.Clip(strings.Join(files, "; "), 2000))
 	}
 	if n := max(t.CameBack, t.Returns); n > 0 && t.Status == centurion.TaskCompleted {
-		why := returnReasons(returns)
+		why := returnReasons(t.Rejections)
 		if why != "" {
 			why = ": " + why
 		}
@@ -150,7 +146,7 @@ func landedLines(b *strings.Builder, t centurion.Task, returns []event.ReturnDat
 }
 
 // returnReasons says in a few words why work went back, each reason once.
-func returnReasons(all []event.ReturnData) string {
+func returnReasons(all []centurion.Rejection) string {
 	var out []string
 	for _, d := range all {
 		files := centurion.Clip(strings.Join(d.Files, ", "), 100)
@@ -165,8 +161,8 @@ func returnReasons(all []event.ReturnData) string {
 			event.ReturnedHollow:   "its tests told nothing of its work",
 			event.ReturnedVerdict:  "its answer had no verdict",
 		}[d.Cause]
-		if why == "" {
-			why = state.FirstLines(d.Reason, 1, 100)
+		if why == "" { // of another version
+			why = d.Cause
 		}
 		if !slices.Contains(out, why) {
 			out = append(out, why)

@@ -11,7 +11,6 @@ import (
 
 	"centurion"
 	"centurion/agents"
-	"centurion/event"
 	"centurion/orchestrator/state"
 	"centurion/store"
 )
@@ -144,7 +143,7 @@ func (w *Writer) reviewBefore(ctx context.Context, b *strings.Builder, t centuri
 	if err != nil {
 		return since, err
 	}
-	from, err := w.tipAt(ctx, last.Started.Time)
+	from, err := w.tipAt(ctx, tasks, last.Started.Time)
 	if err == nil && from != "" && from != tip {
 		since = last.Started.Time
 	}
@@ -166,7 +165,7 @@ func (w *Writer) reviewScope(ctx context.Context, of map[string]bool, tasks []ce
 	}
 	everything := []stretch{{"everything that the mission has changed", base.Commit, tip}}
 	if !since.IsZero() {
-		from, err := w.tipAt(ctx, since)
+		from, err := w.tipAt(ctx, tasks, since)
 		if err != nil {
 			return "", nil, err
 		}
@@ -264,14 +263,19 @@ func fileLines(b *strings.Builder, files []centurion.FileChange) {
 }
 
 // tipAt returns the commit at which the mission's branch was at a time, "" for its base.
-func (w *Writer) tipAt(ctx context.Context, at time.Time) (commit string, err error) {
-	all, err := w.past.Merges(ctx)
-	for _, e := range all {
-		if d, err := event.Decode[event.MergeData](e); err == nil && !e.Time.After(at) {
-			commit = d.Commit
+func (w *Writer) tipAt(ctx context.Context, tasks []centurion.Task, at time.Time) (string, error) {
+	rec, err := w.st.Store.Mission(ctx, w.st.ID)
+	all := rec.Landed
+	for _, t := range tasks {
+		all = append(all, t.Landed...)
+	}
+	var last centurion.Landed
+	for _, l := range all {
+		if !l.Time.After(at) && (l.Time.After(last.Time.Time) || l.Before == last.Commit) {
+			last = l
 		}
 	}
-	return commit, err
+	return last.Commit, err
 }
 
 func changeLine(f centurion.FileChange) string {

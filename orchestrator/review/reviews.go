@@ -1,21 +1,19 @@
 package review
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	"centurion"
 	"centurion/agents"
-	"centurion/event"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/workspace/todo"
 )
 
 // Reviewed tells, for each item of a plan, which task was the review that has passed since the item's work ended. Without the
-// plan a review covers nothing but its own item. own is when work of the mission's own agent was merged last, see [OwnLanding].
+// plan a review covers nothing but its own item. own is [centurion.Mission.OwnLanding].
 func Reviewed(doc *todo.Doc, items []string, tasks []centurion.Task, own time.Time) map[string]centurion.Task {
 	passed := passedIn(plan.View{Doc: doc}, tasks)
 	out := map[string]centurion.Task{}
@@ -25,18 +23,6 @@ func Reviewed(doc *todo.Doc, items []string, tasks []centurion.Task, own time.Ti
 		}
 	}
 	return out
-}
-
-// OwnLanding returns when work of a mission's own agent was put on the mission's branch last, as the mission's events tell.
-func OwnLanding(events []centurion.Event) time.Time {
-	var last time.Time
-	for _, e := range events {
-		var d event.MergeData
-		if e.Type == centurion.EventMergeDone && e.Task == "" && json.Unmarshal(e.Data, &d) == nil && !d.Person {
-			last = e.Time.Time
-		}
-	}
-	return last
 }
 
 // passed is a finished review that has passed.

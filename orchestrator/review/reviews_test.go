@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/event"
 	"centurion/workspace/todo"
 )
 
@@ -25,10 +24,7 @@ func TestReviewed(t *testing.T) {
 	tasks := []centurion.Task{done("w1", "T1", "worker", 1, 2, ""), done("w2", "T2", "worker", 1, 3, ""), done("r3", "T3", "reviewer", 4, 5, "PASS"),
 		done("bad", "", "reviewer", 6, 7, "FAIL")}
 	all := done("all", "", "reviewer", 8, 9, "PASS")
-	merged := func(s int, person bool) centurion.Event {
-		return centurion.Event{Type: centurion.EventMergeDone, Time: at(s), Data: event.Data(event.MergeData{Branch: "b", Person: person})}
-	}
-	own := OwnLanding([]centurion.Event{merged(7, false), merged(99, true)})
+	own := centurion.Mission{Landed: []centurion.Landed{{Time: at(1)}, {Time: at(7)}}, Merged: &centurion.Merged{Time: at(99)}}.OwnLanding()
 	for _, c := range []struct {
 		name  string
 		doc   *todo.Doc

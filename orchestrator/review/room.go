@@ -35,11 +35,8 @@ func Read(ctx context.Context, st *store.Store, mission string, p plan.View) (v 
 	if v.Tasks, err = st.Tasks(ctx, mission); err != nil {
 		return v, err
 	}
-	if v.Receipts, err = st.Receipts(ctx, mission); err != nil || !v.isolated() {
-		return v, err
-	}
-	merged, err := st.Events(ctx, store.EventQuery{Mission: mission, Types: []centurion.EventType{centurion.EventMergeDone}, Limit: 1 << 20})
-	v.Own = OwnLanding(merged)
+	v.Receipts, err = st.Receipts(ctx, mission)
+	v.Own = v.Mission.OwnLanding()
 	return v, err
 }
 
@@ -81,7 +78,7 @@ func (j *Judge) Count(ctx context.Context, p plan.View) error {
 		return err
 	}
 	counted := v.Count(ctx, j.st.Store)
-	_, err = j.change(ctx, counted.Put)
+	_, err = j.st.Record(ctx, counted.Put)
 	return err
 }
 
@@ -91,16 +88,5 @@ func (j *Judge) KeepEvidence(ctx context.Context, dir string) (centurion.Mission
 	if err != nil {
 		return v.Mission, err
 	}
-	return j.change(ctx, func(rec *centurion.Mission) { rec.Evidence = v.Evidence(dir) })
-}
-
-func (j *Judge) change(ctx context.Context, change func(*centurion.Mission)) (rec centurion.Mission, err error) {
-	err = j.st.Store.Update(ctx, func(tx *store.Tx) error {
-		if rec, err = tx.Mission(j.st.ID); err != nil {
-			return err
-		}
-		change(&rec)
-		return tx.PutMission(&rec)
-	})
-	return rec, err
+	return j.st.Record(ctx, func(rec *centurion.Mission) { rec.Evidence = v.Evidence(dir) })
 }

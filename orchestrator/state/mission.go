@@ -80,6 +80,25 @@ func (m *Mission) Notify() {
 	m.changed = make(chan struct{})
 }
 
+// Record changes the mission's row and returns it.
+func (m *Mission) Record(ctx context.Context, change func(*centurion.Mission)) (rec centurion.Mission, err error) {
+	err = m.Store.Update(ctx, func(tx *store.Tx) error {
+		rec, err = m.RecordIn(tx, change)
+		return err
+	})
+	return rec, err
+}
+
+// RecordIn is [Mission.Record] as part of a transaction.
+func (m *Mission) RecordIn(tx *store.Tx, change func(*centurion.Mission)) (centurion.Mission, error) {
+	rec, err := tx.Mission(m.ID)
+	if err != nil {
+		return rec, err
+	}
+	change(&rec)
+	return rec, tx.PutMission(&rec)
+}
+
 // Tell appends an event about the mission itself.
 func (m *Mission) Tell(ctx context.Context, fill func(*event.MissionData)) error {
 	return m.Store.Update(ctx, func(tx *store.Tx) error {

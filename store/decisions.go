@@ -1,0 +1,106 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"centurion"
+)
+
+// decisionsVersion is the first schema whose rows of missions and tasks say what only the journal said before.
+const decisionsVersion = 4
+
+// decisions is what the journal says of missions and tasks that belongs into their rows.
+type decisions struct {
+	rejections map[string][]centurion.Rejection // by task
+	landings   map[string][]centurion.Landed    // by mission, of its own agent
+	tips       map[string]string                // by mission, the commit that was merged last
+	merged     map[string]bool                  // commits that are on their branch
+}
+
+// note takes in one row of the journal.
+func (d *decisions) note(r *row) {
+	var x struct {
+		centurion.Rejection
+		Commit string `json:"commit"`
+		Person bool   `json:"person"`
+	}
+	at, err := strconv.ParseInt(string(r.cols[0]), 10, 64)
+	typ, mission, task := string(r.cols[1]), string(r.cols[2]), string(r.cols[4])
+	switch {
+	case err != nil || json.Unmarshal(r.data(), &x) != nil || x.Person:
+	case typ == string(centurion.EventTaskReturned):
+		x.Files = x.Files[:min(len(x.Files), centurion.MaxRejectionFiles)]
+		d.rejections[task] = append(d.rejections[task], x.Rejection)
+	default:
+		if task == "" {
+			d.landings[mission] = append(d.landings[mission], centurion.Landed{Commit: x.Commit, Before: d.tips[mission], Time: centurion.MillisTime(at)})
+		}
+		d.tips[mission], d.merged[x.Commit] = x.Commit, true
+	}
+}
+
+// lacks returns the fields that a row of a mission or a task has not, each as ,"name":value. The branch decides about a merge of
+// which nothing was told.
+func (d *decisions) lacks(r *row) (fields string) {
+	var has struct {
+		Status, Merging string
+		Landed          []centurion.Landed
+		Rejections      []centurion.Rejection
+	}
+	if json.Unmarshal(r.data(), &has) != nil {
+		return ""
+	}
+	field := func(name string, missing bool, v any) {
+		if b, err := json.Marshal(v); missing && err == nil {
+			fields += `,"` + name + `":` + string(b)
+		}
+	}
+	id, n := string(r.cols[0]), len(has.Landed)-1
+	field("landed", has.Landed == nil && d.landings[id] != nil, d.landings[id])
+	field("rejections", has.Rejections == nil && d.rejections[id] != nil, d.rejections[id])
+	if n >= 0 {
+		field("merging", has.Status == string(centurion.TaskMerging) && has.Merging == "" && !d.merged[has.Landed[n].Commit], has.Landed[n].Commit)
+	}
+	return fields
+}
+
+// addDecisions takes over into the rows of missions and tasks what the journal says. Rows that have it, and rows that are not what
+// was written, stay as they are.
+func addDecisions(c *conn) error {
+	d := decisions{map[string][]centurion.Rejection{}, map[string][]centurion.Landed{}, map[string]string{}, map[string]bool{}}
+	err := c.rawRows(journalTable, journalTable.selectRow+` WHERE type IN ('task.returned', 'merge.done') ORDER BY seq`, func(r *row) error {
+		if r.sound(journalTable) {
+			d.note(r)
+		}
+		return nil
+	})
+	for _, t := range []*table{missionTable, taskTable} {
+		stamps := map[int64][]any{} // data and checksum by row
+		if err == nil {
+			err = c.rawRows(t, t.selectRow, func(r *row) error {
+				fields := d.lacks(r)
+				if fields == "" || !r.sound(t) {
+					return nil
+				}
+				last := len(r.cols) - 1
+				data, sum := string(r.data()[:len(r.data())-1])+fields+"}", t.checksum()
+				for _, col := range r.cols[:last] {
+					sum = sum.addBytes(col)
+				}
+				stamps[r.seq] = []any{data, sum.add(data).at(r.seq), r.seq}
+				return nil
+			})
+		}
+		for _, s := range stamps {
+			if err == nil {
+				_, err = c.exec(`UPDATE `+t.name+` SET data = ?, sum = ? WHERE seq = ?`, s...)
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("decisions of the journal: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,2 @@
+-- What decides stands in rows: why a task's work was sent back, and what a mission's own agent has put on its branch. For the
+-- missions and tasks that are there the program takes it over from the journal in the same transaction.
