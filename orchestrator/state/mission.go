@@ -217,4 +217,4 @@ func (m *Mission) CarriesOut(t centurion.Task) (agents.Agent, error) {
 func HandedOver(ctx context.Context) bool { return context.Cause(ctx) == centurion.ErrHandover }
 
 // Rewound is why a mission is paused that had ended before its conversation was Rewound.
-const Rewound = "Rewound"
+const Rewound = "rewound"
