@@ -83,6 +83,8 @@ type MissionEnd struct {
 	// and Flaky that are not in it count as unverified.
 	Reviewed map[string]centurion.PassedBy `json:"reviewed,omitempty"`
 	Evidence centurion.Evidence            `json:"evidence,omitempty"`
+	Branch   string                        `json:"branch,omitempty"`  // that has the work; "" with shared isolation
+	Merged   bool                          `json:"merged,omitempty"`  // work of it is on the user's branch
 	Profile  string                        `json:"profile,omitempty"` // who worked on it: mission or assistant; "" is mission
 	Reason   string                        `json:"reason,omitempty"`
 	Summary  string                        `json:"summary,omitempty"` // the Commander's last words

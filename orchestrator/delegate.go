@@ -85,7 +85,18 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	if again {
 		return m.recordAgain(ctx, t, call.Begun)
 	}
-	return m.record(t, call.Begun)
+	return recordFor(m, plan, t, call.Begun)
+}
+
+// recordFor writes a task, and returns it as one that waits if its item comes after others: it is about to.
+func recordFor(m *mission, p plan.View, t centurion.Task, begun func()) (centurion.Task, error) {
+	t, err := m.record(t, begun)
+	if err == nil && !t.Reviews && p.Doc != nil && t.Status == centurion.TaskQueued {
+		if unmet := p.Doc.Unmet(t.Item); len(unmet) > 0 {
+			t.Status, t.Reason = centurion.TaskWaiting, "after "+strings.Join(unmet, ", ")
+		}
+	}
+	return t, err
 }
 
 // ItemTitle returns the title of an item of the plan.

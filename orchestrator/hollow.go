@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/verify"
 )
 
 const (
@@ -33,8 +34,8 @@ func hollow(r centurion.Receipt) *rejection {
 	if removed := strings.TrimRight(r.Removed, "\n"); removed != "" {
 		b.WriteString("\nTo see whether it can fail, the host ran it with this taken out (the + lines are what was missing then, the - lines what stood there instead):\n<removed>\n" + centurion.Clip(removed, removedTold) + "\n</removed>")
 	}
-	if out := strings.TrimSpace(withoutWork(r)); out != "" {
-		b.WriteString("\nThe command printed this without your work; every test that passed here cannot see your work:\n<output>\n" + middleOut(out, stayedTold) + "\n</output>")
+	if out := verify.WithoutWork(r, stayedTold); out != "" {
+		b.WriteString("\nThe command printed this without your work; every test that passed here cannot see your work:\n<output>\n" + out + "\n</output>")
 	}
 	b.WriteString("\nWhat would be right: a test that this command runs, that fails without your work and passes with it. It asserts what the work does, " +
 		"its results and its errors, not only that it can be called. Try it yourself before you end: take out what the work does, run the command and see the test fail, then put it back. " +
@@ -49,22 +50,4 @@ func testless(r centurion.Receipt) *rejection {
 		"\nWrite the test that this command is to run, under the name that it asks for, then end your turn; the host runs it again. " +
 		"If the command itself is wrong, say so and end your turn without a change: your work is merged then, and a review decides.",
 		short: "its check ran no test: " + r.Why, cause: event.ReturnedHollow, command: r.Command}
-}
-
-// withoutWork is what the command printed when it was run last without the work, or on the work where it was never run without it.
-func withoutWork(r centurion.Receipt) string {
-	for _, run := range slices.Backward(r.Runs) {
-		if run.Kind == centurion.RunRed {
-			return run.Output
-		}
-	}
-	return r.Output
-}
-
-// middleOut keeps the head and the tail of a long text.
-func middleOut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit/2], "") + "\n[…]\n" + strings.ToValidUTF8(s[len(s)-limit/2:], "")
 }

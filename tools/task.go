@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"strings"
 
 	"centurion"
 )
@@ -21,6 +22,9 @@ func labelWith(t centurion.Task, item string) string {
 // state says where a task stands and what it waits for.
 func state(t centurion.Task) string {
 	s := string(t.Status)
+	if before, ok := strings.CutPrefix(t.Reason, "after "); ok && t.Status == centurion.TaskWaiting {
+		return "waiting for " + before
+	}
 	if t.Reason != "" {
 		s += ": " + t.Reason
 	}

@@ -131,19 +131,28 @@ func (s Standing) steps(failed []string) (out []string) {
 	return out
 }
 
-// marked names the items that somebody has marked as blocked, as for a question to the person: nothing but a new mark lets them go on.
+// marked names the items that somebody has marked as blocked, as for a question to the person: nothing but a new mark lets them go on. So it
+// names those that are marked as running without a task.
 func (s Standing) marked() []string {
-	var marked []string
+	var marked, running []string
 	for _, it := range s.Plan.Items() {
 		t, had := s.NewestOf(it.ID)
-		if !it.Group && s.Plan.Doc.Status(it.ID) == todo.Blocked && !(had && (t.Status == centurion.TaskBlocked || !t.Status.Ended())) {
+		switch status := s.Plan.Doc.Status(it.ID); {
+		case it.Group || had && !t.Status.Ended():
+		case status == todo.Running && !had:
+			running = append(running, it.ID)
+		case status == todo.Blocked && !(had && t.Status == centurion.TaskBlocked):
 			marked = append(marked, it.ID)
 		}
 	}
-	if len(marked) == 0 {
-		return nil
+	var out []string
+	if len(marked) > 0 {
+		out = append(out, fmt.Sprintf("Marked as blocked: %s. Set what can go on to open with update_todo.", strings.Join(marked, ", ")))
 	}
-	return []string{fmt.Sprintf("Marked as blocked: %s. Set what can go on to open with update_todo.", strings.Join(marked, ", "))}
+	if len(running) > 0 {
+		out = append(out, fmt.Sprintf("Marked as running, but no task works on it: %s. Delegate it, or do it and set it to done with update_todo.", strings.Join(running, ", ")))
+	}
+	return out
 }
 
 // reviews says, a line each, which done items need a review and the call that gives them one.

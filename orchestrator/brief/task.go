@@ -155,7 +155,7 @@ func (w *Writer) itemBrief(ctx context.Context, b *strings.Builder, p plan.View,
 	if t.Agent == agents.Reviewer { // it judges what was done, not what is said of it
 		return nil
 	}
-	return w.handedOver(ctx, b, it, func(o centurion.Task) bool {
+	return w.handedOver(ctx, b, p, it, func(o centurion.Task) bool {
 		return o.ID == t.ID || o.Ended.Before(since) || !since.IsZero() && o.Session == t.Session
 	})
 }
@@ -177,9 +177,12 @@ func itemLines(b *strings.Builder, it todo.Item, done bool) {
 	}
 }
 
-// handedOver adds the results of the items that came before, and of those who have changed the same files, but for what is
+// maxHandedOver is how much of one result, in bytes, is handed over. What comes before the direct predecessors has what these leave of theirs.
+const maxHandedOver = 1500
+
+// handedOver adds the results of the items that came before, the nearest first, and of those who have changed the same files, but for what is
 // known.
-func (w *Writer) handedOver(ctx context.Context, b *strings.Builder, it todo.Item, known func(centurion.Task) bool) error {
+func (w *Writer) handedOver(ctx context.Context, b *strings.Builder, p plan.View, it todo.Item, known func(centurion.Task) bool) error {
 	tasks, err := w.st.Store.Tasks(ctx, w.st.ID)
 	if err != nil {
 		return err
@@ -192,9 +195,15 @@ func (w *Writer) handedOver(ctx context.Context, b *strings.Builder, it todo.Ite
 	}
 	head := "\n# Handed over by what came before\n"
 	told := map[string]bool{}
-	for _, t := range tasks {
-		if t.ID == newest[t.Item] && t.Item != "" && !known(t) && slices.Contains(it.After, t.Item) {
-			fmt.Fprintf(b, "%s- %s %s: %s\n", head, t.Item, t.Title, centurion.Clip(strings.TrimSpace(t.Result), 1500))
+	left := maxHandedOver * len(it.After)
+	for _, id := range p.Nearest(it) {
+		for _, t := range tasks {
+			if t.ID != newest[id] || known(t) || left <= 0 {
+				continue
+			}
+			text := centurion.Clip(strings.TrimSpace(t.Result), min(left, maxHandedOver))
+			left -= len(text)
+			fmt.Fprintf(b, "%s- %s %s: %s\n", head, t.Item, t.Title, text)
 			if len(t.Files) > 0 {
 				fmt.Fprintf(b, "  files changed: %s\n", strings.Join(t.Files, ", "))
 			}

@@ -79,6 +79,20 @@ func (p View) before(id string) map[string]bool {
 	return out
 }
 
+// Nearest returns the ids that come before an item, directly or not, in the order of their distance.
+func (p View) Nearest(it todo.Item) []string {
+	out := slices.Clone(it.After)
+	for i := 0; i < len(out); i++ {
+		before, _ := p.Doc.Item(out[i])
+		for _, id := range before.After {
+			if !slices.Contains(out, id) && id != it.ID {
+				out = append(out, id)
+			}
+		}
+	}
+	return out
+}
+
 // ReviewCall is what delegate_task is called with for a review of an item.
 func ReviewCall(item string) string { return DelegateCall(agents.Reviewer, item, "review "+item) }
 

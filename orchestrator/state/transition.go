@@ -71,7 +71,7 @@ func MissionData(tx *store.Tx, m centurion.Mission) (any, error) {
 		return nil, err
 	}
 	end := event.MissionEnd{Tokens: m.Usage.Tokens, Cost: m.Usage.USD, Unpriced: m.Usage.Unpriced, DurationMS: m.ElapsedMS,
-		Tasks: counts, Reason: m.Reason, Summary: m.Summary, Profile: m.Options.Profile}
+		Tasks: counts, Reason: m.Reason, Summary: m.Summary, Profile: m.Options.Profile, Branch: m.Branch, Merged: m.Merged != nil}
 	proofFacts(m, &end)
 	return end, nil
 }
