@@ -251,7 +251,11 @@ func TestSurroundingsFollowTheRole(t *testing.T) {
 	r := newRig(t, nil)
 	for _, a := range agents.Default().All() {
 		for _, isolation := range []string{centurion.IsolationWorktree, centurion.IsolationShared} {
-			told := strings.Contains(r.host.systemPrompt(a, isolation), "The host commits your work and integrates it")
+			opening, err := r.host.briefs.Open(r.ctx, a, 0, instructions.Want{}, isolation)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := strings.Contains(opening.System, "The host commits your work and integrates it")
 			if want := a.Holds("edit") && isolation == centurion.IsolationWorktree; told != want {
 				t.Errorf("%s, %s: told that its work is merged: %v", a.Name, isolation, told)
 			}

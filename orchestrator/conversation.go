@@ -72,7 +72,7 @@ func (m *mission) open(ctx context.Context, id string, t *state.Run) (*conversat
 	if err != nil {
 		return nil, err
 	}
-	held, err := tools.Named(m.h.heldWith(agent, rec)...)
+	held, err := tools.Named(m.h.briefs.Held(agent, rec)...)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/loop"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/retention"
 	"centurion/orchestrator/review"
@@ -137,7 +138,7 @@ func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.A
 			Msg:  fmt.Sprintf("the %s may not delegate to the %s", d.c.agent.Name, agent.Name),
 			Hint: "it may delegate to: " + strings.Join(d.c.agent.Delegates, ", ")}
 	}
-	if err := depthAllows(d.c.sess.Record().Metadata.Address); err != nil {
+	if err := brief.DepthAllows(d.c.sess.Record().Metadata.Address); err != nil {
 		return agent, err
 	}
 	rec, err := d.c.m.h.cfg.Store.Mission(ctx, d.c.m.st.ID)

@@ -19,6 +19,7 @@ import (
 	"centurion/agents"
 	"centurion/agents/instructions"
 	"centurion/orchestrator/approval"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/retention"
@@ -130,6 +131,7 @@ type Host struct {
 	auditor auditor
 	desk    *plan.Desk
 	reverts *revert.Desk
+	briefs  *brief.Desk
 	prompts prompts // those who wait for the answer of a turn
 
 	starting sync.Mutex // held while a mission's plan gets its name, and while a mission that has one is entered
@@ -178,6 +180,11 @@ func New(cfg Config) *Host {
 		ArchiveAfter: cfg.ArchiveAfter, ArchiveFailedAfter: cfg.ArchiveFailedAfter, KeepTasks: cfg.KeepTasks,
 		Working: func(mission string) bool { return h.running(mission) != nil }, Forget: h.forget})
 	h.desk, h.reverts = plan.NewDesk(cfg.Store, cfg.Workspace, h.planOf), revert.New(cfg.Store, cfg.Workspace)
+	h.briefs = &brief.Desk{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Instructions: cfg.Instructions, Web: cfg.Web, Workspace: cfg.Workspace, Project: h.project,
+		Window: func(model centurion.ModelRef) int {
+			got, _ := h.cfg.Model(model.String()) // one that cannot be had is told when it is used
+			return got.Context
+		}}
 	return h
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"centurion"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/state"
 	"centurion/session"
 	"centurion/tools"
@@ -16,7 +17,7 @@ func (c *conversation) dress(held []tools.Tool, rec centurion.Session) []tools.T
 		if rec.Metadata.Roster != "" && hasRoster(t.Name()) {
 			t = rostered{Tool: t, roster: rec.Metadata.Roster}
 		}
-		if t.Name() == skillTool {
+		if t.Name() == brief.SkillTool {
 			t = longer{Tool: t, more: "Skills:\n" + rec.Metadata.Skills}
 		}
 		if c.m.ownsFiles(t.Name()) {
@@ -26,7 +27,7 @@ func (c *conversation) dress(held []tools.Tool, rec centurion.Session) []tools.T
 			t = tools.NotesOnly()
 		}
 		held[i] = fenced{Tool: t, c: c}
-		if t.Name() == delegateTool && len(rec.Metadata.Offered) > 0 {
+		if t.Name() == brief.DelegateTool && len(rec.Metadata.Offered) > 0 {
 			held[i] = fenced{Tool: t, c: c, narrowed: tools.DelegationTo(rec.Metadata.Offered)}
 		}
 	}
@@ -67,7 +68,7 @@ func (c *conversation) surroundings(rec centurion.Session) tools.Call {
 		call.Notebook = notebook{c}
 	}
 	if rec.Metadata.Skills != "" {
-		call.Skills = skills{c}
+		call.Skills = h.briefs.Skills(agent.Name)
 	}
 	if agent.Holds("run_background") || agent.Holds("check_background") {
 		call.Background = backer{c}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"centurion"
 	"centurion/agents"
@@ -13,26 +12,6 @@ import (
 	"centurion/store"
 	"centurion/tools"
 )
-
-// maxDepth is how deep work is handed on: Commander → Planner → Planner. The casts allow no more either; this holds for a
-// cast that somebody made otherwise.
-const maxDepth = 2
-
-// depthAllows checks that a session at the address may hand work on.
-func depthAllows(address string) error {
-	depth := 0
-	for part := range strings.SplitSeq(address, "/") {
-		if part != "" {
-			depth++
-		}
-	}
-	if depth-1 < maxDepth { // the root's own number is no step down
-		return nil
-	}
-	return &centurion.Error{Kind: centurion.KindPermission,
-		Msg:  fmt.Sprintf("a task at depth %d does not hand work on", depth-1),
-		Hint: "do it yourself, or say in your result what is left to do"}
-}
 
 // resumes returns the task whose session a delegation goes on with: its id is empty if it begins a new one. The error says why a task
 // cannot be gone on with: it is unknown, another agent's, not ended, or its conversation is there no more.

@@ -5,6 +5,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/brief"
 	"centurion/tools"
 )
 
@@ -31,7 +32,7 @@ func (m *mission) wakes(rec centurion.Session) (agents.Agent, error) {
 }
 
 // hasRoster reports whether a tool names agents.
-func hasRoster(tool string) bool { return tool == delegateTool }
+func hasRoster(tool string) bool { return tool == brief.DelegateTool }
 
 // rostered is a tool whose description tells of the agents that only this project or person has.
 type rostered struct {

@@ -88,7 +88,7 @@ func TestAgentsSideBySide(t *testing.T) {
 			q := r.model.Requests()[i]
 			equal(t, prompt, q.Agent(), agent)
 			has(t, q.System(), persona.Prompt)
-			equal(t, prompt, strings.Join(q.Tools(), " "), strings.Join(r.host.heldWith(persona, centurion.Session{}), " "))
+			equal(t, prompt, strings.Join(q.Tools(), " "), strings.Join(r.host.briefs.Held(persona, centurion.Session{}), " "))
 			for other := range who {
 				if other != prompt && strings.Contains(texts(q), "prompt "+other) {
 					t.Errorf("%s is told of %s", prompt, other)
@@ -212,7 +212,7 @@ func TestWorkersSpawnNothing(t *testing.T) {
 		equal(t, "refusals recorded", refused, 3)
 	})
 	for address, allowed := range map[string]bool{"0/": true, "0/3": true, "0/3/1": false, "0/12/0": false, "0/1/1/3": false} {
-		err := depthAllows(address)
+		err := brief.DepthAllows(address)
 		if (err == nil) != allowed || err != nil && (centurion.KindOf(err) != centurion.KindPermission || centurion.HintOf(err) == "") {
 			t.Errorf("%s: %v", address, err)
 		}

@@ -90,7 +90,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	}
 	var listed string
 	if !state.Alone(opts.Profile) { // what one request of a person is about need not be the project
-		listed = h.projectFiles(ctx, agent, isolation)
+		listed = h.briefs.Files(ctx, agent, isolation)
 	}
 	h.starting.Lock()
 	defer h.starting.Unlock()
@@ -106,7 +106,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 		earlier, given = h.earlierWork()
 	}
 	now := centurion.Now()
-	told, err := h.bootstrap(ctx, agent, model.Context, instructions.Want{Full: true}, isolation)
+	told, err := h.briefs.Open(ctx, agent, model.Context, instructions.Want{Full: true}, isolation)
 	if err != nil {
 		return centurion.Mission{}, err
 	}
@@ -116,7 +116,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 		m.LevelFrom = centurion.LevelByPerson
 	}
 	note := strings.Join(slices.DeleteFunc([]string{shared, plan.Fill(&m)}, func(s string) bool { return s == "" }), "; ")
-	told.given = append(told.given, given...)
+	told.Given = append(told.Given, given...)
 	rec, instead := h.rootSession(m, agent, model.Ref, told)
 	m.Session = rec.ID
 	return m, h.recordStart(ctx, opening{m, rec, brief.FirstMessage(goal, opts) + earlier, texts, listed, files, instead, note})
@@ -124,12 +124,12 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 
 // rootSession is the session of the agent that owns a mission, with the first of its models that may be asked. Instead says
 // why that is not its own, and is empty if it is.
-func (h *Host) rootSession(m centurion.Mission, agent agents.Agent, own centurion.ModelRef, told bootstrap) (rec centurion.Session, instead string) {
+func (h *Host) rootSession(m centurion.Mission, agent agents.Agent, own centurion.ModelRef, told brief.Opening) (rec centurion.Session, instead string) {
 	rec = session.New(centurion.Session{Title: centurion.Clip(m.Goal, 80), Agent: agent.Name, Directory: m.Directory,
 		ProjectID: "global", Slug: "0", Version: h.cfg.Version,
 		Model: &centurion.SessionModel{ID: own.ID, Provider: own.Provider},
-		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.system, AgentFile: agent.Source,
-			Roster: h.cast(m.Options.Profile).Roster(agent), Offered: h.callable(agent), Skills: told.skills, Given: told.given}}, m.Started)
+		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.System, AgentFile: agent.Source,
+			Roster: h.cast(m.Options.Profile).Roster(agent), Offered: h.briefs.Callable(agent), Skills: told.Skills, Given: told.Given}}, m.Started)
 	ref, instead := h.free(agent.Name, own)
 	if instead != "" {
 		rec.Metadata.OwnModel, rec.Model = rec.Model, &centurion.SessionModel{ID: ref.ID, Provider: ref.Provider}

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/brief"
 	"centurion/orchestrator/pulse"
 	"centurion/orchestrator/state"
 	"centurion/text"
@@ -35,11 +36,11 @@ func (s subAgents) Spawn(ctx context.Context, call *tools.Call, want tools.SubAg
 	if t, made, err := c.m.h.cfg.Store.TaskByCall(ctx, c.id(), key); made || err != nil {
 		return t, err
 	}
-	held, err := agents.ForSubAgent(c.m.h.heldWith(c.agent, c.sess.Record()), want.Tools)
+	held, err := agents.ForSubAgent(c.m.h.briefs.Held(c.agent, c.sess.Record()), want.Tools)
 	if err != nil {
 		return centurion.Task{}, err
 	}
-	if err := depthAllows(c.sess.Record().Metadata.Address); err != nil {
+	if err := brief.DepthAllows(c.sess.Record().Metadata.Address); err != nil {
 		return centurion.Task{}, err
 	}
 	if want.Model != "" {

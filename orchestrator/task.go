@@ -338,9 +338,9 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *state
 	unchanged := t.Unchanged
 	shared, given := m.sharedContext(*t)
 	if t.Sub == nil {
-		shared += m.fileList(ctx, agent)
+		shared += m.brief.Files(ctx, m.h.briefs, agent)
 	}
-	told, err := m.bootstrap(ctx, agent, *t, model)
+	told, err := m.brief.Open(ctx, m.h.briefs, agent, *t, model)
 	if err != nil {
 		return err
 	}
@@ -353,8 +353,8 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *state
 		rec := session.New(centurion.Session{Title: t.Title, Agent: agent.Name, Directory: parent.Directory, ParentID: parent.ID,
 			ProjectID: parent.ProjectID, Slug: strings.Trim(strings.ReplaceAll(address, "/", "-"), "-"), Version: m.h.cfg.Version,
 			Model: &centurion.SessionModel{ID: model.ID, Provider: model.Provider},
-			Metadata: centurion.SessionMeta{Mission: m.st.ID, Task: t.ID, Attempt: 1, Address: address, System: told.system, AgentFile: agent.Source,
-				Roster: m.st.Cast.Roster(agent), Offered: m.h.callable(agent), Skills: told.skills, Given: append(told.given, given...)}}, centurion.Now())
+			Metadata: centurion.SessionMeta{Mission: m.st.ID, Task: t.ID, Attempt: 1, Address: address, System: told.System, AgentFile: agent.Source,
+				Roster: m.st.Cast.Roster(agent), Offered: m.h.briefs.Callable(agent), Skills: told.Skills, Given: append(told.Given, given...)}}, centurion.Now())
 		moved, err := state.MoveTask(tx, t.ID, centurion.TaskRunning, func(t *centurion.Task) {
 			t.Attempt, t.Session, t.Started, t.Verify, t.Unchanged = 1, rec.ID, centurion.Now(), begun.Verify, unchanged
 		})

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/agents/instructions"
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
@@ -234,4 +235,19 @@ func sameFiles(b *strings.Builder, it todo.Item, tasks []centurion.Task, told fu
 	if len(lines) > 0 {
 		b.WriteString("\n# Who has changed your files before you\n" + strings.Join(lines[max(0, len(lines)-maxSameFiles):], ""))
 	}
+}
+
+// Open is what a task's session is told: of the instructions only those that hold where its item's files are.
+func (w *Writer) Open(ctx context.Context, d *Desk, a agents.Agent, t centurion.Task, model centurion.ModelRef) (Opening, error) {
+	var near []string
+	if p, err := w.plan.Read(); err == nil && p.Doc != nil && t.Item != "" {
+		if it, ok := p.Doc.Item(t.Item); ok {
+			near = it.Files
+		}
+	}
+	kind := centurion.IsolationShared
+	if w.iso.Isolated() {
+		kind = centurion.IsolationWorktree
+	}
+	return d.Open(ctx, a, d.Window(model), instructions.Want{Near: near}, kind)
 }

@@ -1,4 +1,4 @@
-package orchestrator
+package brief
 
 import (
 	"context"
@@ -21,9 +21,9 @@ const (
 // fileList is the part of a session's first message that names the project's files, so that the session need not begin with listing them: those
 // that git tracks in a commit ("" is the person's index), or where nothing is tracked or repo is nil those of the directory. It is empty for
 // an agent that may not list files unasked, and if the files cannot be had.
-func (h *Host) fileList(ctx context.Context, agent agents.Agent, repo *worktree.Repo, commit string) string {
-	d := permission.Decide(h.cfg.Rules(agent.Name), "list", []string{"."})
-	if !agent.Holds("ls") || d.Action == permission.Deny || d.Action == permission.Ask && d.Level != "" {
+func (d *Desk) fileList(ctx context.Context, agent agents.Agent, repo *worktree.Repo, commit string) string {
+	rule := permission.Decide(d.Rules(agent.Name), "list", []string{"."})
+	if !agent.Holds("ls") || rule.Action == permission.Deny || rule.Action == permission.Ask && rule.Level != "" {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, fileListTime)
@@ -35,7 +35,7 @@ func (h *Host) fileList(ctx context.Context, agent agents.Agent, repo *worktree.
 		files, err = repo.Files(ctx, commit)
 	}
 	if len(files) == 0 {
-		files, whole, err = h.cfg.Workspace.Files(ctx, fileListMax)
+		files, whole, err = d.Workspace.Files(ctx, fileListMax)
 	}
 	if err != nil || len(files) == 0 {
 		return ""
@@ -49,26 +49,26 @@ func (h *Host) fileList(ctx context.Context, agent agents.Agent, repo *worktree.
 	return head + workspace.Listing(files, fileListBytes-len(head)-len(tail)) + tail
 }
 
-// fileList is [Host.fileList] for a task's session, as the mission's work stands now.
-func (m *mission) fileList(ctx context.Context, agent agents.Agent) string {
-	if !m.iso.Isolated() {
-		return m.h.fileList(ctx, agent, nil, "")
+// Files is the file list of a task's session, as the mission's work stands now.
+func (w *Writer) Files(ctx context.Context, d *Desk, agent agents.Agent) string {
+	if !w.iso.Isolated() {
+		return d.fileList(ctx, agent, nil, "")
 	}
-	tip, err := m.iso.Tip(ctx)
+	tip, err := w.iso.Tip(ctx)
 	if err != nil {
 		return ""
 	}
-	return m.h.fileList(ctx, agent, m.iso.Ground.Repo, tip)
+	return d.fileList(ctx, agent, w.iso.Ground.Repo, tip)
 }
 
-// projectFiles is [Host.fileList] for the first session of a mission, before anything is recorded of it.
-func (h *Host) projectFiles(ctx context.Context, agent agents.Agent, isolation string) string {
+// Files is the file list of the first session of a mission, before anything is recorded of it.
+func (d *Desk) Files(ctx context.Context, agent agents.Agent, isolation string) string {
 	if isolation != centurion.IsolationWorktree {
-		return h.fileList(ctx, agent, nil, "")
+		return d.fileList(ctx, agent, nil, "")
 	}
-	repo, err := h.project.Repository(ctx)
+	repo, err := d.Project.Repository(ctx)
 	if err != nil {
 		return ""
 	}
-	return h.fileList(ctx, agent, repo, "")
+	return d.fileList(ctx, agent, repo, "")
 }
