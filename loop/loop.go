@@ -125,9 +125,6 @@ type Decision struct {
 	Reason   string        // for people, one line; never empty
 }
 
-// Decide decides by the default policy.
-func Decide(f Facts) Decision { return Policy{}.Decide(f) }
-
 // Decide says what to do with the mission. It knows an answer for all facts.
 func (p Policy) Decide(f Facts) Decision {
 	p.Countdown = cmp.Or(p.Countdown, DefaultCountdown)

@@ -116,7 +116,7 @@ func TestDecide(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := Decide(tt.f)
+			d := decide(tt.f)
 			if d.Action != tt.action || !strings.Contains(d.Reason, tt.reason) {
 				t.Errorf("got %s (%s), want %s (…%s…)", d.Action, d.Reason, tt.action, tt.reason)
 			}
@@ -136,7 +136,7 @@ func TestPrompt(t *testing.T) {
 		Next: []string{"T2 Two", "T3 Three", "T4 Four", "T5 Five", "T6 Six", "T7 Seven", "T8 Eight"}}
 	check := func(name, want string) {
 		t.Helper()
-		if got := Decide(f).Prompt; got != want {
+		if got := decide(f).Prompt; got != want {
 			t.Errorf("%s:\n%s\nwant:\n%s", name, got, want)
 		}
 	}
@@ -162,7 +162,7 @@ func TestPrompt(t *testing.T) {
 
 func TestQuestionNamesWhatIsStuck(t *testing.T) {
 	f := Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Blocked: 7}, Stuck: []string{"T1 a", "T2 b", "T3 c", "T4 d", "T5 e", "T6 f"}}
-	q := Decide(f).Question
+	q := decide(f).Question
 	for _, want := range []string{"T1 a, T2 b, T3 c, T4 d, T5 e, and 2 more", "?"} {
 		if !strings.Contains(q, want) {
 			t.Errorf("question %q does not contain %q", q, want)
@@ -196,7 +196,7 @@ func TestDecideIsTotal(t *testing.T) {
 				WakingDeliveries: f.WakingDeliveries, OpenAsks: f.OpenAsks, Messages: f.Messages, Recovering: f.Recovering, Aborted: f.Aborted,
 				FinishedText: f.FinishedText, RoundsWithoutProgress: f.RoundsWithoutProgress, Budget: f.Budget}
 		}
-		d := Decide(f)
+		d := decide(f)
 		left := f.Counts.Left() > 0 || f.EverHadItems && f.Counts.Total() == 0 || f.TodoError != ""
 		busy := f.RunningTasks > 0 || f.WaitingTasks > f.HeldTasks || f.OpenAsks > 0 || f.Messages > 0 || f.Recovering
 		switch {
@@ -230,7 +230,7 @@ func TestOwnQuestion(t *testing.T) {
 		"All set. MIT or Apache?": "All set. MIT or Apache? (Left: T1 Licence)",
 	} {
 		f.Said = said
-		if d := Decide(f); d.Action != Block || d.Question != want || d.Asks != strings.HasPrefix(want, "All") {
+		if d := decide(f); d.Action != Block || d.Question != want || d.Asks != strings.HasPrefix(want, "All") {
 			t.Errorf("%q: %+v, want %q", said, d, want)
 		}
 	}
@@ -247,11 +247,14 @@ func TestOwnQuestion(t *testing.T) {
 // Where nothing is known to be stuck, the items that are left are named.
 func TestQuestionNamesWhatIsLeft(t *testing.T) {
 	t.Parallel()
-	d := Decide(Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Blocked: 1}, Next: []string{"T7 Tell of it"}})
+	d := decide(Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Blocked: 1}, Next: []string{"T7 Tell of it"}})
 	if d.Action != Block || !strings.Contains(d.Question, "T7 Tell of it") {
 		t.Errorf("%+v", d)
 	}
-	if d = Decide(Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Blocked: 2}}); !strings.Contains(d.Question, "worked on: 2 items.") {
+	if d = decide(Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Blocked: 2}}); !strings.Contains(d.Question, "worked on: 2 items.") {
 		t.Errorf("%+v", d)
 	}
 }
+
+// decide decides by the default policy.
+func decide(f Facts) Decision { return Policy{}.Decide(f) }

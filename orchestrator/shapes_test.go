@@ -78,7 +78,7 @@ func TestShapesOfRealErrors(t *testing.T) {
 			for _, e := range c.Stream(t.Context(), provider.Request{Messages: []provider.Message{{Role: provider.User, Text: "x"}}}) {
 				err = e
 			}
-			d := recovery.Decide(recovery.Failure{Err: err, Attempt: 1, RateLimits: 1})
+			d := recovery.Policy{}.Decide(recovery.Failure{Err: err, Attempt: 1, RateLimits: 1})
 			if d.Kind != test.kind || d.Action != test.action || d.Wait != test.wait {
 				t.Errorf("got %s: %s after %s, want %s: %s after %s (%v)", d.Kind, d.Action, d.Wait, test.kind, test.action, test.wait, err)
 			}

@@ -120,9 +120,6 @@ func (s Streak) After(err error) Streak {
 	return s
 }
 
-// Decide decides by the default policy.
-func Decide(f Failure) Decision { return Policy{}.Decide(f) }
-
 // Decide says what to do about f. It knows an answer for every failure.
 func (p Policy) Decide(f Failure) Decision {
 	p = p.withDefaults()

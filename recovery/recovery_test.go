@@ -95,7 +95,7 @@ func TestDecide(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := Decide(tt.f)
+			d := decide(tt.f)
 			if d.Action != tt.action || d.Wait != tt.wait || d.Model != tt.model {
 				t.Errorf("got %s after %v with %q, want %s after %v with %q (%s)", d.Action, d.Wait, d.Model, tt.action, tt.wait,
 					tt.model, d.Reason)
@@ -118,7 +118,7 @@ func TestDecide(t *testing.T) {
 
 // ORCH-86: a second failure while the first is being recovered starts nothing.
 func TestRecoveringDoesNotLoop(t *testing.T) {
-	d := Decide(Failure{Err: fail(centurion.KindNetwork), Attempt: 1, Recovering: true})
+	d := decide(Failure{Err: fail(centurion.KindNetwork), Attempt: 1, Recovering: true})
 	if d.Action != None {
 		t.Errorf("got %s, want none", d.Action)
 	}
@@ -137,7 +137,7 @@ func TestStreak(t *testing.T) {
 		if i == 4 {
 			want = GiveUp
 		}
-		if d := Decide(Failure{Err: network, Attempt: s.Attempts}); d.Action != want {
+		if d := decide(Failure{Err: network, Attempt: s.Attempts}); d.Action != want {
 			t.Errorf("failure %d: got %s, want %s", i, d.Action, want)
 		}
 	}
@@ -158,7 +158,7 @@ func TestStreak(t *testing.T) {
 
 func TestHintOfTheErrorComesFirst(t *testing.T) {
 	err := &centurion.Error{Kind: centurion.KindAuth, Msg: "401", Hint: "set OPENAI_API_KEY"}
-	d := Decide(Failure{Err: fmt.Errorf("wrapped: %w", err), Attempt: 1})
+	d := decide(Failure{Err: fmt.Errorf("wrapped: %w", err), Attempt: 1})
 	if d.Hint != "set OPENAI_API_KEY" || !strings.Contains(d.Reason, "401") {
 		t.Errorf("got %+v", d)
 	}
@@ -187,7 +187,7 @@ func TestWords(t *testing.T) {
 		{Failure{Err: fail(centurion.KindTimeout)}, "the time allowed for it is over: call model: said so", "split the work, or give it more time"},
 		{Failure{Err: fail(centurion.KindRefusal), Model: "a/one", Fallbacks: []string{"b/two"}}, "a/one failed: the model refused to answer: call model: said so; going on with b/two", ""},
 	} {
-		d := Decide(test.f)
+		d := decide(test.f)
 		if d.Reason != test.reason || !strings.Contains(d.Hint, test.hint) || d.Action.Fatal() && test.hint == "" {
 			t.Errorf("%q\nhint %q; want\n%q\nhint %q", d.Reason, d.Hint, test.reason, test.hint)
 		}
@@ -345,7 +345,7 @@ func TestDecideIsTotal(t *testing.T) {
 			Task:  rapid.Bool().Draw(t, "task"), Recovering: rapid.Bool().Draw(t, "recovering"),
 			Model: "a/b", Fallbacks: rapid.SliceOfN(rapid.SampledFrom([]string{"a/c", "b/d"}), 0, 2).Draw(t, "fallbacks"),
 		}
-		d := Decide(f)
+		d := decide(f)
 		switch {
 		case !slices.Contains(actions, d.Action):
 			t.Fatalf("unknown action %q", d.Action)
@@ -365,3 +365,6 @@ func TestDecideIsTotal(t *testing.T) {
 		}
 	})
 }
+
+// decide decides by the default policy.
+func decide(f Failure) Decision { return Policy{}.Decide(f) }

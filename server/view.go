@@ -31,7 +31,7 @@ func (l *Local) viewed(ctx context.Context, q EventQuery) iter.Seq2[centurion.Ev
 				return
 			}
 			for _, told := range d.Apply(e) {
-				if !yield(told.Event, nil) {
+				if !yield(told, nil) {
 					return
 				}
 			}

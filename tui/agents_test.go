@@ -16,9 +16,7 @@ func agentView() iter.Seq2[centurion.Event, error] {
 	var d agent.Deriver
 	var all []centurion.Event
 	add := func(typ centurion.EventType, session, task string, v any) {
-		for _, told := range d.Apply(centurion.Event{Seq: int64(len(all) + 1), Type: typ, Mission: "msn_1", Session: session, Task: task, Data: event.Data(v)}) {
-			all = append(all, told.Event)
-		}
+		all = append(all, d.Apply(centurion.Event{Seq: int64(len(all) + 1), Type: typ, Mission: "msn_1", Session: session, Task: task, Data: event.Data(v)})...)
 	}
 	begin := func(session, task, name, address, text string) {
 		add(centurion.EventSessionCreated, session, task, event.SessionData{Agent: name, Address: address})

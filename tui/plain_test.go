@@ -48,7 +48,7 @@ func TestSummaries(t *testing.T) {
 		if e.typ == centurion.EventMissionBlocked {
 			s.at(centurion.EventQuestionAsked, "ses_0", "", event.AskData{ID: "que_1", Text: "Which database?"})
 		}
-		all.WriteString(Summary(s.at(e.typ, "ses_0", "", e.data).board(), false))
+		all.WriteString(strings.Join(summary(s.at(e.typ, "ses_0", "", e.data).board(), theme{}), "\n") + "\n")
 	}
 	golden(t, "summaries", all.String())
 }

@@ -133,9 +133,7 @@ func (f fact) block(t theme, w int) []string {
 	return append(out, prefix+t.paint(accent, "└─ ")+t.paint(f.tone, text.Fit(f.foot, room)))
 }
 
-// Summary writes how the mission ended, what it cost and what to do next.
-func Summary(b *Board, color bool) string { return strings.Join(summary(b, theme{color}), "\n") + "\n" }
-
+// summary says how the mission ended, what it cost and what to do next.
 func summary(b *Board, t theme) []string {
 	mark := map[centurion.MissionStatus]string{centurion.MissionCompleted: "✓", centurion.MissionFailed: "✗",
 		centurion.MissionPaused: "‖", centurion.MissionBlocked: "!", centurion.MissionCancelled: "−"}[b.Status]

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"centurion"
 )
 
@@ -142,48 +140,6 @@ func (wk *walker) read(dir string) ([]fs.FileInfo, error) {
 		err = nil
 	}
 	return infos, err
-}
-
-// Glob yields the regular files whose path matches a doublestar pattern (*, **, ?, [a-z], {a,b}), in the order of
-// [Workspace.Walk]. The pattern is relative to the project and matches whole paths: *.go finds files of the top
-// directory only, **/*.go all. Ignored files are left out, names with a leading dot unless the pattern has one. A
-// malformed pattern yields KindUsage; a directory that is not there yields nothing.
-func (w *Workspace) Glob(ctx context.Context, pattern string) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		pattern := strings.TrimPrefix(pattern, "./")
-		if pattern == "" || !doublestar.ValidatePattern(pattern) {
-			yield(Entry{}, &centurion.Error{Op: "find files", Kind: centurion.KindUsage, Msg: "pattern " + pattern + " is malformed",
-				Hint: "close every [ and {, and put \\ before one that is meant literally"})
-			return
-		}
-		base, rest := doublestar.SplitPattern(pattern)
-		base, err := w.Rel(base)
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
-		if fi, err := w.root.Stat(base); err != nil || !fi.IsDir() {
-			return
-		}
-		pattern = rest
-		if base != "." {
-			pattern = escapePattern(base) + "/" + rest
-		}
-		hidden := strings.HasPrefix(pattern, ".") || strings.Contains(pattern, "/.")
-		for e, err := range w.Walk(ctx, WalkOptions{Dir: base, Hidden: hidden}) {
-			if err == nil && (!e.IsFile() || !doublestar.MatchUnvalidated(pattern, e.Path)) {
-				continue
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
-}
-
-// escapePattern makes a path match literally.
-func escapePattern(p string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`).Replace(p)
 }
 
 // ancestors returns the directories above dir, from the project's own down, without dir.

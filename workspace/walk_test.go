@@ -142,43 +142,6 @@ func TestIgnoreLikeGit(t *testing.T) {
 	}
 }
 
-func TestGlob(t *testing.T) {
-	w := open(t, map[string]string{
-		".gitignore": "skip\n", "a.go": "", "b.txt": "", "d/a.go": "", "d/e/b.go": "", "d/[x].go": "", "skip/a.go": "", ".h/a.go": "", "d/.ci/x.yml": "", "ü ö/ä.md": "",
-	})
-	for pattern, want := range map[string]string{
-		"*.go":              "a.go",
-		"./**/*.go":         "a.go d/[x].go d/a.go d/e/b.go",
-		"d/*.go":            "d/[x].go d/a.go",
-		"d/**":              "d/[x].go d/a.go d/e/b.go",
-		"{a,b}.{go,txt}":    "a.go b.txt",
-		`d/\[x\].go`:        "d/[x].go",
-		".h/*.go":           ".h/a.go",
-		"d/.c*/*":           "d/.ci/x.yml",
-		"d/*/*":             "d/e/b.go",
-		"ü*/*":              "ü ö/ä.md",
-		"nowhere/*":         "",
-		"b.txt":             "b.txt",
-		w.Dir() + "/d/*.go": "d/[x].go d/a.go",
-	} {
-		var got []string
-		for e, err := range w.Glob(t.Context(), pattern) {
-			if err != nil {
-				t.Errorf("%s: %v", pattern, err)
-			}
-			got = append(got, e.Path)
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s: got %q, want %q", pattern, got, want)
-		}
-	}
-	for pattern, kind := range map[string]centurion.Kind{"[": centurion.KindUsage, "": centurion.KindUsage, "../*": centurion.KindPermission} {
-		for _, err := range w.Glob(t.Context(), pattern) {
-			wantError(t, err, kind, map[centurion.Kind]string{centurion.KindUsage: "pattern " + pattern + " is malformed"}[kind])
-		}
-	}
-}
-
 func BenchmarkWalk(b *testing.B) {
 	files := map[string]string{".gitignore": "*.o\n/build/\n**/tmp/x\n"}
 	for i := range 2000 {

@@ -37,18 +37,10 @@ type session struct {
 	mission, newestMessage string
 }
 
-// Derived is an event that follows from a fact or a delta.
-type Derived struct {
-	centurion.Event
-	// From is the number of the fact that it follows from, 0 for a delta. Where several events follow from one fact only the
-	// last has the number as its Seq; the others carry the one before in After, so that a reader that stops among them and
-	// reads on from the highest number that it saw is told them again.
-	From int64
-}
-
-// Apply takes the next event and returns what follows from it, oldest first. A fact whose data cannot be read is passed
-// over.
-func (d *Deriver) Apply(e centurion.Event) []Derived {
+// Apply takes the next event and returns what follows from it, oldest first. A fact whose data cannot be read is passed over. Where several
+// events follow from one fact only the last has the fact's number as its Seq; the others carry the one before in After, so that a reader
+// that stops among them and reads on from the highest number that it saw is told them again.
+func (d *Deriver) Apply(e centurion.Event) []centurion.Event {
 	if e.Type == centurion.EventDelta {
 		return d.delta(e)
 	}
@@ -69,35 +61,14 @@ func ownFact(t centurion.EventType) bool {
 }
 
 // number gives events the number of the fact that they follow from.
-func number(all []centurion.Event, from centurion.Event) []Derived {
-	out := make([]Derived, len(all))
-	for i, e := range all {
-		e.Seq, e.After = from.Seq, 0
-		if i < len(all)-1 {
-			e.Seq, e.After = 0, from.Seq-1
-		}
-		out[i] = Derived{e, from.Seq}
+func number(all []centurion.Event, from centurion.Event) []centurion.Event {
+	for i := range all {
+		all[i].Seq, all[i].After = 0, from.Seq-1
 	}
-	return out
-}
-
-// Working reports whether a session is between its agent_start and the end of that.
-func (d *Deriver) Working(id string) bool { s := d.sessions[id]; return s != nil && s.working }
-
-// Running returns the calls of a session that have begun and not ended, oldest first.
-func (d *Deriver) Running(id string) []Call {
-	if s := d.sessions[id]; s != nil {
-		return slices.Clone(s.running)
+	if n := len(all); n > 0 {
+		all[n-1].Seq, all[n-1].After = from.Seq, 0
 	}
-	return nil
-}
-
-// Newest returns the id of the newest message of a session that was told, or "".
-func (d *Deriver) Newest(id string) string {
-	if s := d.sessions[id]; s != nil {
-		return s.newestMessage
-	}
-	return ""
+	return all
 }
 
 // of returns what is known of an event's session.
@@ -329,13 +300,13 @@ func (d *Deriver) depth(s *session) (n int) {
 }
 
 // delta tells a piece of text, or that some were lost.
-func (d *Deriver) delta(e centurion.Event) []Derived {
+func (d *Deriver) delta(e centurion.Event) []centurion.Event {
 	v, err := event.Decode[event.DeltaData](e)
 	if err != nil {
 		return nil
 	}
 	if v.Gap { // it may concern every session
-		return []Derived{{Event: centurion.Event{After: e.After, Time: e.Time, Type: Gap, Mission: e.Mission, Session: d.Session, Data: event.Data(nil)}}}
+		return []centurion.Event{{After: e.After, Time: e.Time, Type: Gap, Mission: e.Mission, Session: d.Session, Data: event.Data(nil)}}
 	}
 	typ := MessageDelta
 	switch v.Field {
@@ -345,11 +316,7 @@ func (d *Deriver) delta(e centurion.Event) []Derived {
 	default:
 		return nil // what a tool is at is no text of the agent
 	}
-	var out []Derived
-	for _, told := range d.tell(d.of(e), e, typ, DeltaData{Message: v.Message, Part: v.Part, Delta: v.Delta}) {
-		out = append(out, Derived{Event: told})
-	}
-	return out
+	return d.tell(d.of(e), e, typ, DeltaData{Message: v.Message, Part: v.Part, Delta: v.Delta})
 }
 
 // maxDepth bounds how deep events nest. Sessions nest two deep; more is a journal that is wrong.

@@ -82,8 +82,7 @@ func (b *Board) NeedsYou() bool { return len(b.Asks) > 0 && (b.Status == "" || b
 // Ask is a question that waits for a person: what its event tells, as it was written, but for who asks.
 type Ask struct {
 	Fact
-	Task    string
-	Created time.Time
+	Task string
 }
 
 // Usage returns what the mission has cost so far: what its events say or what its messages add up to, whichever is more.

@@ -330,5 +330,5 @@ func (b *Board) applyAsk(e centurion.Event, p Fact) {
 func (b *Board) NewAsk(e centurion.Event, p Fact) *Ask {
 	p.Type, _, _ = strings.Cut(string(e.Type), ".")
 	p.Session, p.Agent = e.Session, cmp.Or(text.Clean(p.Agent), b.AgentOf(e.Session, e.Task))
-	return &Ask{Fact: p, Task: e.Task, Created: e.Time.Time}
+	return &Ask{Fact: p, Task: e.Task}
 }

@@ -25,7 +25,6 @@ type Fact struct {
 	Reason    string          `json:"reason"`
 	Options   *Options        `json:"options"`
 	Usage     centurion.Usage `json:"usage"`
-	Rounds    int             `json:"rounds"`
 	Countdown *int64          `json:"countdown_ms"`
 	Note      string          `json:"note"`
 	Base      *centurion.Base `json:"base"`
@@ -85,7 +84,6 @@ type Fact struct {
 
 	// Tools, deltas, retries.
 	Tool   string          `json:"tool"`
-	Call   string          `json:"call"`
 	Input  json.RawMessage `json:"input"`
 	Field  string          `json:"field"`
 	Delta  string          `json:"delta"`
@@ -102,15 +100,9 @@ type Fact struct {
 	To   string `json:"to"`
 
 	// What shortened a conversation, in estimated tokens of the next request.
-	Before   int64 `json:"before"`
-	After    int64 `json:"after"`
-	Messages int   `json:"messages"`
-	ByHost   bool  `json:"by_host"`
-
-	// Branches of a conversation.
-	Mark    string `json:"mark"`
-	Undone  int    `json:"undone"`
-	Mission string `json:"mission"`
+	Before int64 `json:"before"`
+	After  int64 `json:"after"`
+	ByHost bool  `json:"by_host"`
 
 	// Checks and merges.
 	Command  string `json:"command"`
@@ -135,7 +127,6 @@ type Fact struct {
 	Answer     string         `json:"answer"`
 	Line       string         `json:"line"`
 	By         string         `json:"by"`
-	Deadline   centurion.Time `json:"deadline"`
 }
 
 // Read decodes an event's data. A value of an unexpected form leaves its field zero and the others as they are.

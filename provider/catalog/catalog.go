@@ -9,7 +9,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"centurion"
 )
@@ -290,14 +289,4 @@ func (c *Catalog) Providers() []Provider {
 		out = append(out, p)
 	}
 	return out
-}
-
-// ParseRef splits "provider/model" at the first slash. The error has [centurion.KindUsage].
-func ParseRef(s string) (centurion.ModelRef, error) {
-	provider, id, ok := strings.Cut(s, "/")
-	if !ok || provider == "" || id == "" {
-		return centurion.ModelRef{}, &centurion.Error{Op: "read model", Kind: centurion.KindUsage,
-			Msg: "\"" + s + "\" is not of the form provider/model", Hint: "write it as in openai/gpt-5; `centurion models` lists what is known"}
-	}
-	return centurion.ModelRef{Provider: provider, ID: id}, nil
 }

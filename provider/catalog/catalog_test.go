@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -188,16 +187,5 @@ func TestAddProvider(t *testing.T) {
 	empty.AddProvider(Provider{ID: "own", BaseURL: "http://own/v1"})
 	if p, ok := empty.Provider("own"); !ok || p.Name != "own" || len(empty.Providers()) != 1 {
 		t.Errorf("got %+v", p)
-	}
-}
-
-func TestParseRef(t *testing.T) {
-	if r, err := ParseRef("openrouter/openai/gpt-5"); err != nil || r != ref("openrouter", "openai/gpt-5") {
-		t.Errorf("got %v, %v", r, err)
-	}
-	for _, s := range []string{"", "gpt-5", "/x", "x/"} {
-		if _, err := ParseRef(s); centurion.KindOf(err) != centurion.KindUsage || !strings.Contains(err.Error(), `"`+s+`" is not of the form provider/model`) {
-			t.Errorf("%q: %v", s, err)
-		}
 	}
 }
