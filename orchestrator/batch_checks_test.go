@@ -11,6 +11,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/merge"
 )
 
 // counted counts the runs of one command by the files that it sees, and holds the first until it is let go.
@@ -63,12 +64,12 @@ func TestOwnCheckRunsOnceForABatch(t *testing.T) {
 	runner.on = true // the mission that nobody works on has run it, too
 	runner.mu.Unlock()
 	var g guard.Group
-	var all []*landing
+	var all []*merge.Work
 	land := func() {
 		n := len(all)
-		l := &landing{agent: "worker", item: fmt.Sprint("T", n), commit: r.work(m, map[string]string{fmt.Sprint(n, ".txt"): "x"})}
+		l := &merge.Work{Agent: "worker", Item: fmt.Sprint("T", n), Commit: r.work(m, map[string]string{fmt.Sprint(n, ".txt"): "x"})}
 		all = append(all, l)
-		g.Go(l.item, func() error { return m.land(r.ctx, l) })
+		g.Go(l.Item, func() error { return m.queue.Land(r.ctx, l) })
 	}
 	land()
 	<-runner.begun
@@ -76,17 +77,15 @@ func TestOwnCheckRunsOnceForABatch(t *testing.T) {
 		land()
 	}
 	for n := 0; n < 4; time.Sleep(time.Millisecond) {
-		m.queue.mu.Lock()
-		n = len(m.queue.waiting)
-		m.queue.mu.Unlock()
+		n = m.queue.Waiting()
 	}
 	close(runner.goOn)
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range all {
-		if l.landed == nil || l.back != nil {
-			t.Errorf("%s: %+v", l.item, l.back)
+		if l.Landed == nil || l.Back != nil {
+			t.Errorf("%s: %+v", l.Item, l.Back)
 		}
 	}
 	times := map[string]int{}

@@ -10,6 +10,7 @@ import (
 	"centurion"
 	"centurion/guard"
 	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/merge"
 	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 	"centurion/store"
@@ -59,7 +60,7 @@ func TestOwnCheck(t *testing.T) {
 		{"put new.txt x", true, true, "", 1},
 	} {
 		for range 2 { // the second time it is known
-			got, err := m.ownCheck(r.ctx, c.command, m.iso.Ground.Base.Commit, c.green)
+			got, err := m.queue.OwnCheck(r.ctx, c.command, m.iso.Ground.Base.Commit, c.green)
 			if err != nil || got.Passed != c.passed || got.Proof != c.proof || r.shell.times(c.command) != c.runs {
 				t.Errorf("%s: %+v, %v, %d runs", c.command, got, err, r.shell.times(c.command))
 			}
@@ -73,7 +74,7 @@ func TestFinalCheck(t *testing.T) {
 	r, m := idle(t, map[string]string{"base.txt": "base\n"})
 	check := func(command string, passed bool, runs int) {
 		t.Helper()
-		got, err := m.finalCheck(r.ctx, command, "commander", false)
+		got, err := m.queue.Check(r.ctx, merge.Check{Command: command, Agent: "commander", Final: true})
 		if err != nil || got.Passed != passed || !got.Final || r.shell.times(command) != runs {
 			t.Errorf("%s: %+v, %v, %d runs", command, got, err, r.shell.times(command))
 		}
@@ -115,13 +116,13 @@ func TestFinalCheckIsKnown(t *testing.T) {
 		var own centurion.Receipt
 		var err error
 		if c.own {
-			if own, err = m.ownCheck(r.ctx, c.command, tip, true); err != nil || own.Passed != c.green {
+			if own, err = m.queue.OwnCheck(r.ctx, c.command, tip, true); err != nil || own.Passed != c.green {
 				t.Fatalf("%s: %+v, %v", c.command, own, err)
 			}
 		}
 		before := r.shell.times(c.command)
 		for range 2 { // the second time what the first said is known, if it was green
-			got, err := m.finalCheck(r.ctx, c.command, "commander", c.proves)
+			got, err := m.queue.Check(r.ctx, merge.Check{Command: c.command, Agent: "commander", Final: true, Proves: c.proves})
 			if err != nil || got.Passed != c.green || !got.Final || got.Proof != c.proof {
 				t.Errorf("%s: %+v, %v", c.command, got, err)
 			}
@@ -188,7 +189,7 @@ func TestProveWork(t *testing.T) {
 		{"kept", "exists base.txt", base, a, true, true, centurion.ProofRegression},
 		{"not kept", "lacks base.txt x", base, a, false, true, centurion.ProofUnproven},
 	} {
-		got, err := m.proveWork(r.ctx, &landing{agent: "worker", item: "T1", keeps: c.keeps}, c.command, c.before, c.after)
+		got, err := m.queue.ProveWork(r.ctx, &merge.Work{Agent: "worker", Item: "T1", Keeps: c.keeps}, c.command, c.before, c.after)
 		if err != nil || got.Passed != c.passed || got.Proof != c.proof {
 			t.Errorf("%s: passed %v, %s (%s), %v", c.name, got.Passed, got.Proof, got.Why, err)
 		}
@@ -228,12 +229,12 @@ func TestBranchMovedMeanwhile(t *testing.T) {
 	m := r.grounded(rec)
 	defer m.drop(nil)
 	stale := rec.Base.Commit // others have moved the branch since
-	l := &landing{task: &state.Run{ID: one.ID}, onto: stale, next: r.onTop(m, stale, map[string]string{"late": "1\n"})}
+	l := &merge.Work{Task: &state.Run{ID: one.ID}, Onto: stale, Next: r.onTop(m, stale, map[string]string{"late": "1\n"})}
 	tip := r.git("rev-parse", m.iso.Branch())
-	if err := m.advance(r.ctx, stale, []*landing{l}); err != nil {
+	if err := m.queue.Advance(r.ctx, stale, []*merge.Work{l}); err != nil {
 		t.Fatal(err)
 	}
-	if l.done || l.landed != nil {
+	if l.Done || l.Landed != nil {
 		t.Errorf("it is done: %+v", l)
 	}
 	equal(t, "landed", len(r.task(rec.ID, "T1").Landed), 1)
@@ -249,7 +250,7 @@ func TestMergeIsNotCutOff(t *testing.T) {
 	m := r.grounded(rec)
 	defer m.drop(nil)
 	tip := r.git("rev-parse", m.iso.Branch())
-	l := &landing{task: &state.Run{ID: one.ID}, onto: tip, next: r.onTop(m, tip, map[string]string{"late": "1\n"})}
+	l := &merge.Work{Task: &state.Run{ID: one.ID}, Onto: tip, Next: r.onTop(m, tip, map[string]string{"late": "1\n"})}
 	ctx, cancel := context.WithCancel(r.ctx)
 	told := len(r.events(""))
 	var g guard.Group
@@ -258,11 +259,11 @@ func TestMergeIsNotCutOff(t *testing.T) {
 		cancel()
 		return nil
 	})
-	err := m.advance(ctx, tip, []*landing{l})
-	if gerr := g.Wait(); err != nil || gerr != nil || !l.done {
-		t.Errorf("%v, %v, done %v", err, gerr, l.done)
+	err := m.queue.Advance(ctx, tip, []*merge.Work{l})
+	if gerr := g.Wait(); err != nil || gerr != nil || !l.Done {
+		t.Errorf("%v, %v, done %v", err, gerr, l.Done)
 	}
-	equal(t, "branch", r.git("rev-parse", m.iso.Branch()), l.next)
+	equal(t, "branch", r.git("rev-parse", m.iso.Branch()), l.Next)
 	equal(t, "merges told", r.count(rec.ID, centurion.EventMergeDone), 3)
 }
 
@@ -288,31 +289,35 @@ func TestGuiltyIsShownItsOwnOutput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.queue.known["exists base.txt\x00"+tree] = centurion.Receipt{Command: "exists base.txt", Tree: tree, Passed: output == "", ExitCode: len(output), Output: output}
+		ran := centurion.Receipt{ID: centurion.NewID(centurion.PrefixReceipt), Mission: m.st.ID, Command: "exists base.txt", Tree: tree, Passed: output == "",
+			ExitCode: len(output), Output: output}
+		if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutReceipt(&ran) }); err != nil {
+			t.Fatal(err)
+		}
 	}
 	known(at, "")
-	var chain []*landing
+	var chain []*merge.Work
 	for i, output := range []string{"", "", "the second is wrong", "the third is worse", "the fourth is worst"} {
 		next := r.onTop(m, at, map[string]string{fmt.Sprint("file", i): "x\n"})
 		known(next, output)
-		chain, at = append(chain, &landing{agent: "worker", onto: at, next: next}), next
+		chain, at = append(chain, &merge.Work{Agent: "worker", Onto: at, Next: next}), next
 	}
-	left, err := m.guarded(r.ctx, m.iso.Ground.Base.Commit, chain)
+	left, err := m.queue.Guard(r.ctx, m.iso.Ground.Base.Commit, chain)
 	if err != nil || len(left) != 2 {
 		t.Fatalf("%d are left, %v", len(left), err)
 	}
 	guilty := chain[2]
-	if !guilty.done || guilty.back == nil {
+	if !guilty.Done || guilty.Back == nil {
 		t.Fatalf("%+v", guilty)
 	}
-	has(t, guilty.back.text, "the second is wrong")
+	has(t, guilty.Back.Text, "the second is wrong")
 	for _, x := range []string{"third", "fourth"} {
-		if strings.Contains(guilty.back.text+guilty.back.short, x) {
-			t.Errorf("it is shown the output of %s:\n%s", x, guilty.back.text)
+		if strings.Contains(guilty.Back.Text+guilty.Back.Short, x) {
+			t.Errorf("it is shown the output of %s:\n%s", x, guilty.Back.Text)
 		}
 	}
 	for i, l := range chain {
-		if i != 2 && l.done {
+		if i != 2 && l.Done {
 			t.Errorf("number %d is sent back as well", i)
 		}
 	}
@@ -329,12 +334,12 @@ func TestLandedOnce(t *testing.T) {
 	began := time.Now().Add(-time.Second)
 	c := r.work(m, map[string]string{"a": "1\n"})
 	for i := range 2 {
-		l := &landing{agent: "worker", item: "T1", verify: []string{"exists a"}, commit: worktree.Commit{ID: c.ID, Tree: c.Tree, Parent: c.Parent}}
-		if err := m.land(r.ctx, l); err != nil || l.back != nil {
-			t.Fatal(err, l.back)
+		l := &merge.Work{Agent: "worker", Item: "T1", Verify: []string{"exists a"}, Commit: worktree.Commit{ID: c.ID, Tree: c.Tree, Parent: c.Parent}}
+		if err := m.queue.Land(r.ctx, l); err != nil || l.Back != nil {
+			t.Fatal(err, l.Back)
 		}
-		if (l.landed != nil) != (i == 0) {
-			t.Errorf("time %d: landed %+v", i+1, l.landed)
+		if (l.Landed != nil) != (i == 0) {
+			t.Errorf("time %d: landed %+v", i+1, l.Landed)
 		}
 	}
 	equal(t, "merges told", r.count(m.st.ID, centurion.EventMergeDone), 1)

@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/merge"
 	"centurion/provider/scripted"
 	"centurion/store"
 )
@@ -233,7 +234,7 @@ func TestWorkerSaysItIsStuck(t *testing.T) {
 		}))
 	}
 	for said, want := range map[string]bool{"STUCK": true, "**STUCK**: no": true, "STUCK\nno": true, "Stuck": false, "STUCKED": false, "I was STUCK": false, "": false} {
-		if givesUp(said) != want {
+		if merge.GivesUp(said) != want {
 			t.Errorf("%q gives up: %v", said, !want)
 		}
 	}

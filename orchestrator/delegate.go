@@ -322,7 +322,7 @@ func (m *mission) takeCheck(ctx context.Context, command string) error {
 	if command == "" || verify.CanOnlyPass(command) {
 		return nil
 	}
-	if err := m.mayCheck(ctx, command, m.root.agent.Name, ""); err != nil {
+	if err := m.approvals.MayCheck(ctx, command, m.root.agent.Name, ""); err != nil {
 		return err
 	}
 	_, err := m.st.Record(ctx, func(rec *centurion.Mission) { rec.Check = command })

@@ -10,6 +10,7 @@ import (
 	"centurion/agents"
 	"centurion/event"
 	"centurion/orchestrator/brief"
+	"centurion/orchestrator/merge"
 	"centurion/orchestrator/review"
 	"centurion/store"
 	"centurion/verify"
@@ -123,45 +124,18 @@ func (m *mission) checksExchanged(ctx context.Context, c *conversation, changed 
 			continue
 		}
 		for _, command := range verify.Distinct(x.To) {
-			r, err := m.proveAnew(ctx, c, x.Item, command)
+			r, err := m.queue.Check(ctx, merge.Check{Command: command, Item: x.Item, Agent: c.agent.Name})
 			switch {
 			case centurion.KindOf(err) == centurion.KindPermission:
 				notes = append(notes, x.Item+": "+err.Error())
 			case err != nil:
 				return notes, err
 			case r.Passed:
-				notes = append(notes, x.Item+": "+passed(r))
+				notes = append(notes, x.Item+": "+merge.Passed(r))
 			default:
-				notes = append(notes, x.Item+": "+account(r))
+				notes = append(notes, x.Item+": "+merge.Account(r))
 			}
 		}
 	}
 	return notes, nil
-}
-
-// proveAnew proves an item apart from a landing, when its command has changed or an agent marks it as done: what its tasks have merged is taken
-// out of the mission's branch, or all of the mission's work where no task has worked on it, or where it does not come apart.
-func (m *mission) proveAnew(ctx context.Context, c *conversation, item, command string) (centurion.Receipt, error) {
-	l := &landing{agent: c.agent.Name, item: item}
-	if it, ok := m.plan.ItemNow(item); ok {
-		l.keeps = it.Proof == todo.ProofRegression
-	}
-	if err := m.queue.turn.Acquire(ctx, 1); err != nil {
-		return centurion.Receipt{}, context.Cause(ctx)
-	}
-	defer m.queue.turn.Release(1)
-	tip, err := m.iso.Tip(ctx)
-	if err != nil {
-		return centurion.Receipt{}, err
-	}
-	before, ok, err := m.withoutItem(ctx, item, tip)
-	if err == nil && !ok {
-		var base centurion.Base
-		base, err = m.iso.Base(ctx)
-		before = base.Commit
-	}
-	if err != nil {
-		return centurion.Receipt{}, err
-	}
-	return m.proveWork(ctx, l, command, before, tip)
 }

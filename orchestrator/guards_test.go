@@ -5,6 +5,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/merge"
 	"centurion/permission"
 	"centurion/provider/scripted"
 	"centurion/store"
@@ -32,14 +33,14 @@ func TestForbiddenCheckGuardsNothing(t *testing.T) {
 	r, m := idle(t, map[string]string{"base.txt": "base\n"})
 	tip := m.iso.Ground.Base.Commit
 	r.write(todoMD, "# Plan\n- verify: `exists base.txt`\n\n- [x] T1 One\n")
-	l := &landing{agent: "worker", onto: tip, next: r.onTop(m, tip, map[string]string{"base.txt": "", "other.txt": "x\n"})}
+	l := &merge.Work{Agent: "worker", Onto: tip, Next: r.onTop(m, tip, map[string]string{"base.txt": "", "other.txt": "x\n"})}
 	for _, c := range []struct {
 		action permission.Action
 		red    bool
 		runs   int
 	}{{permission.Deny, false, 0}, {permission.Allow, true, 3}} {
 		r.host.cfg.Rules = func(string) []permission.Level { return rules(c.action) }
-		red, err := m.brokenBy(r.ctx, tip, l)
+		red, err := m.queue.BrokenBy(r.ctx, tip, l)
 		if err != nil || (red != nil) != c.red || r.shell.times("exists base.txt") != c.runs {
 			t.Errorf("%s: %+v, %v, %d runs", c.action, red, err, r.shell.times("exists base.txt"))
 		}
@@ -101,7 +102,7 @@ func TestIntentsOfWhatIsNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := m.intents(r.ctx, &landing{commit: worktree.Commit{Parent: first}}, []string{"x.txt"})
+	got, err := m.queue.Intents(r.ctx, &merge.Work{Commit: worktree.Commit{Parent: first}}, []string{"x.txt"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"centurion/orchestrator/budget"
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/merge"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/review"
 	"centurion/orchestrator/slots"
@@ -49,7 +50,7 @@ type mission struct {
 	// delegations are tasks on their way into the store.
 	delegations delegations
 	// queue puts finished work on the mission's branch; landing is held while that of its own agent is put there.
-	queue   *mergeQueue
+	queue   *merge.Queue
 	landing sync.Mutex
 	// writers lets tool calls that write run at the same time and a check run alone: a call takes one, a check takes all.
 	writers *semaphore.Weighted
@@ -95,9 +96,11 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	workers := h.workersOf(rec)
 	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cast(rec.Options.Profile)), slots: h.slots.Pool(workers, h.perAgentOf(rec)), workers: workers, wanted: wanted, drop: drop,
 		stopped: make(chan struct{}),
-		writers: semaphore.NewWeighted(manyWriters), queue: newMergeQueue(),
-		convs: map[string]*conversation{}, drivers: map[string]*conversation{}}
-	m.iso = isolation.New(m.st, h.project, m.mayRun)
+		writers: semaphore.NewWeighted(manyWriters),
+		convs:   map[string]*conversation{}, drivers: map[string]*conversation{}}
+	m.iso = isolation.New(m.st, h.project, func(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
+		return m.approvals.MayRun(ctx, rec, command, agent, task, what)
+	})
 	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo))
 	m.judge = review.New(m.st, m.plan)
 	m.brief = brief.New(m.st, m.iso, m.plan, m.judge)
@@ -106,6 +109,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 			got, _ := h.cfg.Model(model) // one that cannot be had is told when it is used
 			return got.Price
 		}})
+	m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.alone))
 	m.reserves = budget.New(rec, m.st.AtLimit)
 	m.reserves.Open(m.st.ID)
 	return m
@@ -129,7 +133,7 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	m.noRelaunch()
 	crashed := errors.Join(m.tasks.Wait(), watch.Wait())
 	m.clearBackground()
-	crashed = errors.Join(crashed, m.closeQueue(context.WithoutCancel(ctx)))
+	crashed = errors.Join(crashed, m.queue.Close(context.WithoutCancel(ctx)))
 	if err = errors.Join(err, crashed); err != nil {
 		v = verdictOf(ctx, err)
 	}
@@ -186,7 +190,7 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 		timer := time.AfterFunc(left, func() { _ = m.st.TooLong(rec.Options.MaxDuration) })
 		defer timer.Stop()
 	}
-	if err := m.mendLandings(ctx); err != nil {
+	if err := m.queue.Repair(ctx); err != nil {
 		return verdict{}, err
 	}
 	if err := m.restartTasks(ctx); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/merge"
 	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 	"centurion/store"
@@ -25,24 +26,24 @@ func TestWorkThatIsThereAlready(t *testing.T) {
 	r := inRepo(t, map[string]string{"base.txt": "base\n"}, nobody())
 	m := r.queued(t, centurion.MissionOptions{})
 	work := r.work(m, map[string]string{"a.txt": "a\n"})
-	land := func(commit worktree.Commit, verify ...string) *landing {
+	land := func(commit worktree.Commit, verify ...string) *merge.Work {
 		t.Helper()
-		l := &landing{agent: "worker", item: "T1", verify: verify, commit: commit}
-		if err := m.land(r.ctx, l); err != nil {
+		l := &merge.Work{Agent: "worker", Item: "T1", Verify: verify, Commit: commit}
+		if err := m.queue.Land(r.ctx, l); err != nil {
 			t.Fatal(err)
 		}
 		return l
 	}
 	land(r.work(m, map[string]string{"b.txt": "b\n"})) // so that the branch does not stand where the work began
 	first := land(work, "exists a.txt")
-	if first.back != nil || first.landed == nil {
-		t.Fatalf("came back: %+v", first.back)
+	if first.Back != nil || first.Landed == nil {
+		t.Fatalf("came back: %+v", first.Back)
 	}
 	tip := r.git("rev-parse", m.iso.Branch())
-	equal(t, "on top of the other", first.landed.Commit, tip)
+	equal(t, "on top of the other", first.Landed.Commit, tip)
 	again := land(work, "exists a.txt", "exists b.txt")
-	if again.back != nil || again.landed != nil || again.there != tip {
-		t.Errorf("the second time: back %+v, landed %+v, there %q", again.back, again.landed, again.there)
+	if again.Back != nil || again.Landed != nil || again.There != tip {
+		t.Errorf("the second time: back %+v, landed %+v, there %q", again.Back, again.Landed, again.There)
 	}
 	all, err := r.store.Receipts(r.ctx, m.st.ID)
 	if err != nil {
@@ -54,8 +55,8 @@ func TestWorkThatIsThereAlready(t *testing.T) {
 		}
 	}
 	red := land(work, "exists c.txt")
-	if red.back == nil || red.there != "" || red.landed != nil {
-		t.Errorf("with a red check: back %+v, there %q, landed %+v", red.back, red.there, red.landed)
+	if red.Back == nil || red.There != "" || red.Landed != nil {
+		t.Errorf("with a red check: back %+v, there %q, landed %+v", red.Back, red.There, red.Landed)
 	}
 	equal(t, "the branch", r.git("rev-parse", m.iso.Branch()), tip)
 	equal(t, "merges told", r.count(m.st.ID, centurion.EventMergeDone), 2)
@@ -74,8 +75,11 @@ func TestChecksOfAHostBefore(t *testing.T) {
 	}
 	own := func(command, commit string) centurion.Receipt {
 		t.Helper()
-		m.queue.known = map[string]centurion.Receipt{} // as of a new host
-		got, err := m.ownCheck(r.ctx, command, commit, true)
+		if err := m.queue.Close(r.ctx); err != nil {
+			t.Fatal(err)
+		}
+		m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, r.host.checker, r.dir, m.alone)) // as of a new host
+		got, err := m.queue.OwnCheck(r.ctx, command, commit, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +117,7 @@ func TestChecksOfAHostBefore(t *testing.T) {
 	// Within one host a check of the same files runs once.
 	runs = r.count(m.st.ID, centurion.EventVerifyStarted)
 	for range 2 {
-		if _, err := m.ownCheck(r.ctx, "lacks base.txt other", tip, true); err != nil {
+		if _, err := m.queue.OwnCheck(r.ctx, "lacks base.txt other", tip, true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -174,7 +178,7 @@ func TestFinalCheckIsOfTheseFiles(t *testing.T) {
 		if err := r.store.Update(r.ctx, func(tx *store.Tx) error { return tx.PutReceipt(&x) }); err != nil {
 			t.Fatal(err)
 		}
-		got, err := m.finalCheck(r.ctx, test.command, "commander", false)
+		got, err := m.queue.Check(r.ctx, merge.Check{Command: test.command, Agent: "commander", Final: true})
 		if err != nil || got.Passed != test.passed || (got.ID != x.ID) != test.again || !got.Final {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -209,11 +213,11 @@ func TestProofOfLaterWork(t *testing.T) {
 		"a command in its place":    {"T4", red, "exists c.go", map[string]string{"b.go": "package a\n\n"}, centurion.ProofUnproven, "it was `exists c.go`"},
 		"an agent without any task": {"T5", red, "", map[string]string{"b.go": "package a\n\n\n"}, centurion.ProofProven, ""},
 	} {
-		l := &landing{agent: "worker", item: c.item, verify: []string{c.command}, given: []string{c.given}}
+		l := &merge.Work{Agent: "worker", Item: c.item, Verify: []string{c.command}, Given: []string{c.given}}
 		if c.given != "" {
-			l.task = &state.Run{ID: centurion.NewID(centurion.PrefixTask)}
+			l.Task = &state.Run{ID: centurion.NewID(centurion.PrefixTask)}
 		}
-		got, err := m.proveWork(r.ctx, l, c.command, tip, r.work(m, c.files).ID)
+		got, err := m.queue.ProveWork(r.ctx, l, c.command, tip, r.work(m, c.files).ID)
 		if err != nil || got.Proof != c.want || !strings.Contains(got.Why, c.why) {
 			t.Errorf("%s: %q because %q, weakened %q, %v; want %q", name, got.Proof, got.Why, got.Weakened, err, c.want)
 		}
@@ -243,8 +247,8 @@ func TestProofOfMergedWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		later := r.git("commit-tree", "-p", work.ID, "-m", "another", r.git("rev-parse", work.ID+"^{tree}"))
-		l := &landing{agent: "worker", item: "T1", verify: []string{"exists b.go"}}
-		got, err := m.proveWork(r.ctx, l, "exists b.go", later, later)
+		l := &merge.Work{Agent: "worker", Item: "T1", Verify: []string{"exists b.go"}}
+		got, err := m.queue.ProveWork(r.ctx, l, "exists b.go", later, later)
 		if err != nil || got.Proof != c.want || !strings.Contains(got.Why, c.why) || (len(got.Weakened) > 0) != (c.why != "") {
 			t.Errorf("%s: %q because %q, weakened %q, %v; want %q", name, got.Proof, got.Why, got.Weakened, err, c.want)
 		}

@@ -12,6 +12,7 @@ import (
 	"centurion/event"
 	"centurion/guard"
 	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/merge"
 	"centurion/provider/scripted"
 	"centurion/store"
 	"centurion/worktree"
@@ -118,7 +119,7 @@ func TestLandingsAreMended(t *testing.T) {
 	m := r.grounded(rec)
 	defer m.drop(nil)
 	for range 2 { // the second time there is nothing left to do
-		if err := m.mendLandings(r.ctx); err != nil {
+		if err := m.queue.Repair(r.ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,7 +141,7 @@ func TestOwnLandingIsMended(t *testing.T) {
 				t.Fatal(err)
 			}
 			own := centurion.Landed{Commit: c.ID, Before: before, Time: centurion.Now()}
-			if err := m.recordMerging(r.ctx, []*landing{{landed: &own}}); err != nil {
+			if _, err := m.st.Record(r.ctx, func(rec *centurion.Mission) { rec.Landed, rec.Merging = []centurion.Landed{own}, own.Commit }); err != nil {
 				t.Fatal(err)
 			}
 			if there {
@@ -149,7 +150,7 @@ func TestOwnLandingIsMended(t *testing.T) {
 				}
 			}
 			for range 2 {
-				if err := m.mendLandings(r.ctx); err != nil {
+				if err := m.queue.Repair(r.ctx); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -165,49 +166,6 @@ func TestOwnLandingIsMended(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Who waits together is merged together, a crowd at most: the mission's own checks run once for them. Who has left the line is not
-// waited for.
-func TestBatch(t *testing.T) {
-	q := newMergeQueue()
-	var all []*landing
-	for range crowd {
-		l := &landing{}
-		all = append(all, l)
-		q.waiting = append(q.waiting, l)
-	}
-	if got := (&mergeQueue{waiting: all[2:3:3]}).batch(all[2]); len(got) != 1 || got[0] != all[2] {
-		t.Errorf("of one: %d", len(got))
-	}
-	if got := (&mergeQueue{waiting: []*landing{all[2], all[3]}}).batch(all[2]); len(got) != 2 {
-		t.Errorf("of two: %d", len(got))
-	}
-	q.waiting = append(q.waiting, &landing{})
-	if got := q.batch(all[2]); len(got) != crowd || got[0] != all[0] || !all[4].taken {
-		t.Errorf("of %d: %d", crowd+1, len(got))
-	}
-	if !q.quit(all[0]) || q.quit(&landing{}) {
-		t.Error("who is taken is known")
-	}
-	all[1].done = true
-	if got := q.batch(all[2]); len(got) != crowd-1 {
-		t.Errorf("of those that are left: %d", len(got))
-	}
-}
-
-func TestMarked(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]bool{
-		"+<<<<<<< a\n+x\n+=======\n+y\n+>>>>>>> b\n": true,
-		" <<<<<<< a\n x\n =======\n y\n >>>>>>> b\n": false, // they were there before
-		"+=======\n+>>>>>>> b\n+<<<<<<< a\n":         false,
-		"+heading\n+=======\n":                       false,
-	} {
-		if got := marked(centurion.FileDiff{Hunks: []centurion.Hunk{{Text: text}}}); got != want {
-			t.Errorf("%q: %v", text, got)
-		}
 	}
 }
 
@@ -299,12 +257,12 @@ func BenchmarkMerge(b *testing.B) {
 		}
 		commit := r.git("-c", "user.name=t", "-c", "user.email=t@x", "commit-tree", "-p", at, "-m", "work", tree)
 		b.StartTimer()
-		l := &landing{agent: "worker", item: name, verify: []string{"exists " + name}, commit: worktree.Commit{ID: commit, Parent: at}}
-		if err := m.land(r.ctx, l); err != nil || l.back != nil {
-			b.Fatal(err, l.back)
+		l := &merge.Work{Agent: "worker", Item: name, Verify: []string{"exists " + name}, Commit: worktree.Commit{ID: commit, Parent: at}}
+		if err := m.queue.Land(r.ctx, l); err != nil || l.Back != nil {
+			b.Fatal(err, l.Back)
 		}
 	}
-	if err := m.closeQueue(r.ctx); err != nil {
+	if err := m.queue.Close(r.ctx); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -327,7 +285,7 @@ func (r *rig) queued(t testing.TB, opts centurion.MissionOptions) *mission {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := m.closeQueue(r.ctx); err != nil {
+		if err := m.queue.Close(r.ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -355,35 +313,34 @@ func TestCrowdIsHalved(t *testing.T) {
 	t.Parallel()
 	r := inRepo(t, map[string]string{"base.txt": "base\n", "x.txt": "x\n"}, map[string]script{"commander": func(scripted.Request) scripted.Answer { return say("done") }})
 	m := r.queued(t, centurion.MissionOptions{Verify: []string{"lacks base.txt broken"}})
-	var all []*landing
+	var all []*merge.Work
 	for i, files := range []map[string]string{{"a": "1"}, {"b": "1"}, {"base.txt": "broken\n"}, {"base.txt": "better\n"}, {"x.txt": "one\n"}, {"x.txt": "two\n"}, {"c": "1"}} {
-		all = append(all, &landing{agent: "worker", item: fmt.Sprint("T", i+1), commit: r.work(m, files)})
+		all = append(all, &merge.Work{Agent: "worker", Item: fmt.Sprint("T", i+1), Commit: r.work(m, files)})
 	}
-	all[4].verify = []string{"lacks base.txt broken"} // red behind the one that breaks it, through no fault of its own
-	if err := m.queue.turn.Acquire(r.ctx, 1); err != nil {
+	all[4].Verify = []string{"lacks base.txt broken"} // red behind the one that breaks it, through no fault of its own
+	release, err := m.queue.Hold(r.ctx)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var g guard.Group
 	for i, l := range all {
-		g.Go(l.item, func() error { return m.land(r.ctx, l) })
+		g.Go(l.Item, func() error { return m.queue.Land(r.ctx, l) })
 		for n := -1; n <= i; time.Sleep(time.Millisecond) {
-			m.queue.mu.Lock()
-			n = len(m.queue.waiting)
-			m.queue.mu.Unlock()
+			n = m.queue.Waiting()
 		}
 	}
-	m.queue.turn.Release(1)
+	release()
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	for i, what := range map[int]string{2: "Your work breaks a check of the mission that was green before it", 5: "does not fit"} {
-		if l := all[i]; l.back == nil || !strings.Contains(l.back.text, what) || l.landed != nil {
-			t.Errorf("%s came back with %+v, landed %+v", l.item, l.back, l.landed)
+		if l := all[i]; l.Back == nil || !strings.Contains(l.Back.Text, what) || l.Landed != nil {
+			t.Errorf("%s came back with %+v, landed %+v", l.Item, l.Back, l.Landed)
 		}
 	}
 	for i, l := range all {
-		if i != 2 && i != 5 && (l.back != nil || l.landed == nil) {
-			t.Errorf("%s came back: %+v", l.item, l.back)
+		if i != 2 && i != 5 && (l.Back != nil || l.Landed == nil) {
+			t.Errorf("%s came back: %+v", l.Item, l.Back)
 		}
 	}
 	equal(t, "commits", r.git("rev-list", "--count", "main.."+m.iso.Branch()), "5")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"centurion"
+	"centurion/orchestrator/merge"
 	"centurion/provider/scripted"
 )
 
@@ -153,11 +154,11 @@ func TestRedCheckIsTold(t *testing.T) {
 		}
 		before := []centurion.Receipt{{ID: "1", Command: "c", Output: "FAILED in 12 ms\n"}}
 		r2 := centurion.Receipt{ID: "2", Command: "c", Output: "FAILED in 7 ms", ExitCode: 1}
-		has(t, accountAgain(r2, before), "ended with exit code 1", "It printed the same as the last time, but for numbers.")
+		has(t, merge.AccountAgain(r2, before), "ended with exit code 1", "It printed the same as the last time, but for numbers.")
 		before[0].Passed = true
-		has(t, accountAgain(r2, before), "<output>\nFAILED in 7 ms\n</output>")
+		has(t, merge.AccountAgain(r2, before), "<output>\nFAILED in 7 ms\n</output>")
 		r2.Output = " "
-		has(t, accountAgain(r2, before), "It printed nothing.")
+		has(t, merge.AccountAgain(r2, before), "It printed nothing.")
 	})(t)
 }
 
@@ -181,5 +182,5 @@ func TestPersonsWordsAreTold(t *testing.T) {
 // What was taken out is shown as the difference that the work makes, and said to be that.
 func TestRemovedIsExplained(t *testing.T) {
 	t.Parallel()
-	has(t, hollow(centurion.Receipt{Command: "c", Removed: "-old\n+new\n"}).text, "the + lines are what was missing then, the - lines what stood there instead", "<removed>\n-old\n+new\n</removed>")
+	has(t, merge.Hollow(centurion.Receipt{Command: "c", Removed: "-old\n+new\n"}).Text, "the + lines are what was missing then, the - lines what stood there instead", "<removed>\n-old\n+new\n</removed>")
 }

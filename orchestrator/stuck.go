@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"centurion"
 	"centurion/event"
 	"centurion/loop"
+	"centurion/orchestrator/merge"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/session"
@@ -35,14 +35,14 @@ const stuckCall = "returns"
 // stuck decides what becomes of work that came back too often, or of which its session says that it cannot be done. Of that whoever has handed
 // it out hears first, as it knows what the plan is about and can say more; a person, if one is there, is asked where that has
 // been tried, and where work came back too often. Its item is blocked meanwhile. It returns what the session is told if it tries on.
-func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, returns int, said string) (string, error) {
-	short := fmt.Sprintf("it came back %s and still cannot be merged: %s", centurion.Count(returns, "time"), back.short)
-	early := back.ends || returns < m.h.cfg.Returns
+func (m *mission) stuck(ctx context.Context, c *conversation, back *merge.Rejection, returns int, said string) (string, error) {
+	short := fmt.Sprintf("it came back %s and still cannot be merged: %s", centurion.Count(returns, "time"), back.Short)
+	early := back.Ends || returns < m.h.cfg.Returns
 	switch {
-	case back.ends:
-		short = back.short
+	case back.Ends:
+		short = back.Short
 	case early:
-		short = "its agent says that it is stuck; it cannot be merged as it is: " + back.short
+		short = "its agent says that it is stuck; it cannot be merged as it is: " + back.Short
 	}
 	none := &stuckError{&centurion.Error{Kind: centurion.KindVerify, Msg: short,
 		Hint: "resume it with what would help, hand it out anew, or ask the person"}}
@@ -93,9 +93,9 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *rejection, r
 	case stuckGiveUp:
 		return "", &centurion.Error{Kind: centurion.KindVerify, Msg: short, Hint: "the person has given it up"}
 	case stuckRetry:
-		return back.text, nil
+		return back.Text, nil
 	}
-	return back.text + "\n\nThe person says: " + answer.Text, nil
+	return back.Text + "\n\nThe person says: " + answer.Text, nil
 }
 
 // firstEnd reports whether no task of the same item, or of the same session, has ended like this before.
@@ -113,8 +113,8 @@ func (m *mission) firstEnd(ctx context.Context, r *state.Run) (bool, error) {
 
 // unfinished holds back the work of an agent that says that it is stuck, where no check of the item could show otherwise: what
 // it has written is half of something, and its item is not done. Where the item has checks, what they prove decides, and stuck is true.
-func (m *mission) unfinished(ctx context.Context, c *conversation, said string) (stuck bool, back *rejection, err error) {
-	if !givesUp(said) || c.task.Item == "" {
+func (m *mission) unfinished(ctx context.Context, c *conversation, said string) (stuck bool, back *merge.Rejection, err error) {
+	if !merge.GivesUp(said) || c.task.Item == "" {
 		return false, nil, nil
 	}
 	t, err := m.h.cfg.Store.Task(ctx, c.task.ID)
@@ -124,42 +124,22 @@ func (m *mission) unfinished(ctx context.Context, c *conversation, said string) 
 	if it, ok := m.plan.ItemNow(t.Item); !ok || len(it.Verify) > 0 {
 		return len(it.Verify)+len(t.Verify) > 0, nil, nil
 	}
-	return true, stuckAnyway("its item has no check that could show otherwise"), nil
-}
-
-// stuckAnyway holds back the work of an agent that says that it is stuck: why says what is missing that would show otherwise.
-func stuckAnyway(why string) *rejection {
-	return &rejection{cause: event.ReturnedStuck, ends: true, short: "its agent says that it is stuck, and " + why,
-		text: "You said that you are stuck. A person wants you to try on: finish the item, then end your turn with what you have done."}
+	return true, merge.StuckAnyway("its item has no check that could show otherwise"), nil
 }
 
 // stuckShared is what becomes of the work of an agent that says that it is stuck, where all write in the same place: a check that is
 // green there may have been green before. failed is the one that is red, or nil.
-func stuckShared(failed *centurion.Receipt) *rejection {
+func stuckShared(failed *centurion.Receipt) *merge.Rejection {
 	if failed != nil {
-		return stuckAnyway("its acceptance command fails: " + account(*failed))
+		return merge.StuckAnyway("its acceptance command fails: " + merge.Account(*failed))
 	}
-	return stuckAnyway("that its checks pass does not show otherwise: without isolation nothing tells whether they passed before")
-}
-
-// stuckOn holds back a landing whose agent says that it is stuck, unless a green check proves the work. Where nothing is left to merge, only
-// what the same task has merged before can be what it proves.
-func stuckOn(l *landing, r centurion.Receipt) *rejection {
-	switch {
-	case l.idle:
-		return stuckAnyway(fmt.Sprintf("has changed no file; that `%s` passes does not show otherwise", r.Command))
-	case r.Proof == centurion.ProofProven, r.Proof == centurion.ProofRegression && (l.keeps || l.commit.ID == ""):
-		return nil
-	case r.Proof == centurion.ProofRegression:
-		return stuckAnyway(fmt.Sprintf("its check does not show otherwise: `%s` was green before its work, too", r.Command))
-	}
-	return stuckAnyway(fmt.Sprintf("its check does not show otherwise: `%s` passed, but is %s (%s)", r.Command, r.Proof, r.Why))
+	return merge.StuckAnyway("that its checks pass does not show otherwise: without isolation nothing tells whether they passed before")
 }
 
 // onlyAsks holds back the work of an agent that has changed nothing for its item and whose last text is a question: nobody reads it there, and
 // the item is not done. It is told so once, which is no return of its work; if it asks again, whoever has handed the item out decides.
-func (m *mission) onlyAsks(ctx context.Context, c *conversation, said string) (*rejection, error) {
-	if c.task.Item == "" || !mayChange(c) || givesUp(said) || !loop.Asks(said) {
+func (m *mission) onlyAsks(ctx context.Context, c *conversation, said string) (*merge.Rejection, error) {
+	if c.task.Item == "" || !mayChange(c) || merge.GivesUp(said) || !loop.Asks(said) {
 		return nil, nil
 	}
 	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
@@ -173,17 +153,17 @@ func (m *mission) onlyAsks(ctx context.Context, c *conversation, said string) (*
 		}
 	}
 	if slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.ID == c.task.ID && t.RejectedFor(event.ReturnedQuestion) }) {
-		return &rejection{cause: event.ReturnedStuck, ends: true, short: "it has changed no file and ended twice with a question: " + lastLine(said),
-			text: "A person wants you to go on: finish the item, then end your turn with what you have done."}, nil
+		return &merge.Rejection{Cause: event.ReturnedStuck, Ends: true, Short: "it has changed no file and ended twice with a question: " + lastLine(said),
+			Text: "A person wants you to go on: finish the item, then end your turn with what you have done."}, nil
 	}
 	ways := "Answer"
 	if c.agent.Holds("ask_user") {
 		ways = "Ask the person with ask_user. Or answer"
 	}
 	text := "You have changed no file, and your last text ends with a question. Nobody reads a question there. " + ways +
-		" it yourself: decide, do the work, and say what you have decided. If you cannot, begin your last text with " + stuckWord + " and say why."
-	return &rejection{cause: event.ReturnedQuestion, notice: true, short: "it has changed no file and ended with a question: " + lastLine(said),
-		text: text}, nil
+		" it yourself: decide, do the work, and say what you have decided. If you cannot, begin your last text with " + merge.StuckWord + " and say why."
+	return &merge.Rejection{Cause: event.ReturnedQuestion, Notice: true, Short: "it has changed no file and ended with a question: " + lastLine(said),
+		Text: text}, nil
 }
 
 // lastLine is the last line of a text, shortened.
@@ -199,16 +179,6 @@ func stuckQuestion(title, agent, short, said string) string {
 		text += fmt.Sprintf("the %s says: %s\n", agent, centurion.Clip(said, 1500))
 	}
 	return text + strings.TrimRight(centurion.Clip(short, 1500), ". \n") + ".\nHow should it go on?"
-}
-
-// stuckWord begins the last message of an agent that cannot go on: its work does not come back to it then.
-const stuckWord = "STUCK"
-
-// givesUp reports whether an agent ends its turn with the word that says so.
-func givesUp(said string) bool {
-	word, _, _ := strings.Cut(strings.TrimLeft(said, "*_# \t\n"), "\n")
-	rest, ok := strings.CutPrefix(word, stuckWord)
-	return ok && (rest == "" || !unicode.IsLetter(rune(rest[0])))
 }
 
 func isStuck(err error) bool {

@@ -6,7 +6,6 @@ import (
 
 	"centurion"
 	"centurion/provider/scripted"
-	"centurion/worktree"
 )
 
 // What an agent that says that it is stuck has written counts as done where its check proves it. A check that is green anyway shows nothing: the
@@ -91,29 +90,4 @@ func TestStuckWithAGreenCheckTriedOn(t *testing.T) {
 	tasks := r.tasks(m.ID)
 	equal(t, "status", tasks[len(tasks)-1].Status, centurion.TaskCompleted)
 	equal(t, "on the branch", r.branchHas(m.ID, "a.txt"), "half")
-}
-
-// Work that was merged before its host died is done, whatever its agent's last text is; that an earlier task's work was proven says nothing of
-// what this one has left half done.
-func TestStuckOn(t *testing.T) {
-	some := worktree.Commit{ID: "c"}
-	for name, c := range map[string]struct {
-		l     landing
-		proof centurion.Proof
-		done  bool
-	}{
-		"proven":                         {landing{commit: some}, centurion.ProofProven, true},
-		"proven, merged before":          {landing{}, centurion.ProofProven, true},
-		"regression, merged before":      {landing{}, centurion.ProofRegression, true},
-		"regression, asked for":          {landing{commit: some, keeps: true}, centurion.ProofRegression, true},
-		"regression, of earlier work":    {landing{commit: some}, centurion.ProofRegression, false},
-		"unproven":                       {landing{commit: some}, centurion.ProofUnproven, false},
-		"flaky":                          {landing{commit: some, keeps: true}, centurion.ProofFlaky, false},
-		"nothing changed, proven before": {landing{idle: true}, centurion.ProofProven, false},
-	} {
-		back := stuckOn(&c.l, centurion.Receipt{Command: "check", Passed: true, Proof: c.proof})
-		if (back == nil) != c.done || back != nil && !back.ends {
-			t.Errorf("%s: %+v", name, back)
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/merge"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
@@ -130,7 +131,7 @@ func (m *mission) attempt(ctx context.Context, r *state.Run) (session.Outcome, e
 		if err != nil {
 			return out, err
 		}
-		if back == nil || back.ends {
+		if back == nil || back.Ends {
 			more, err := c.spokenTo(ctx)
 			if more {
 				returns-- // what somebody has written meanwhile is no failure, and may be what helps
@@ -167,20 +168,20 @@ func (c *conversation) workOn(ctx context.Context, have []string) (out session.O
 // fails, or is a person's to decide, who is shown what the session has said last: then the count of returns, which it returns,
 // begins anew. A notice does not count. A conflict is no failure of the session: somebody else was faster. The count begins anew with it,
 // which comes to an end because somebody else's work was merged each time.
-func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot, back *rejection, returns int, said string) (int, error) {
-	conflict := back.cause == event.ReturnedConflict
-	over := back.ends || givesUp(said) || returns >= m.h.cfg.Returns && !back.notice && !conflict
+func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot, back *merge.Rejection, returns int, said string) (int, error) {
+	conflict := back.Cause == event.ReturnedConflict
+	over := back.Ends || merge.GivesUp(said) || returns >= m.h.cfg.Returns && !back.Notice && !conflict
 	switch {
-	case over && !m.iso.Isolated() && !back.ends:
+	case over && !m.iso.Isolated() && !back.Ends:
 		return returns, &centurion.Error{Kind: centurion.KindVerify,
-			Msg: fmt.Sprintf("its acceptance command still fails after %s: %s", centurion.Count(returns, "return"), back.short)}
+			Msg: fmt.Sprintf("its acceptance command still fails after %s: %s", centurion.Count(returns, "return"), back.Short)}
 	case over:
 		var err error
-		if back.text, err = m.stuck(ctx, c, back, returns, said); err != nil {
+		if back.Text, err = m.stuck(ctx, c, back, returns, said); err != nil {
 			return returns, err
 		}
 		returns = -1 // a person has said that it is tried on
-	case back.notice:
+	case back.Notice:
 		returns--
 	case conflict:
 		returns = 0

@@ -1,4 +1,4 @@
-package orchestrator
+package merge
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"centurion/orchestrator/brief"
 	"centurion/store"
 	"centurion/verify"
+	"centurion/workspace/todo"
 	"centurion/worktree"
 )
 
@@ -36,9 +37,8 @@ func (t proofTrees) Lay(ctx context.Context, tree string) (string, error) {
 func (t proofTrees) Changed(ctx context.Context) ([]string, error) { return t.bench.Changed(ctx) }
 
 // proofTrees returns what checks run on, and makes the checkout at the first use.
-func (m *mission) proofTrees(ctx context.Context) (proofTrees, error) {
-	q := m.queue
-	if q.bench == nil {
+func (m *Prover) proofTrees(ctx context.Context) (proofTrees, error) {
+	if m.bench == nil {
 		tip, err := m.iso.Tip(ctx)
 		if err != nil {
 			return proofTrees{}, err
@@ -46,67 +46,27 @@ func (m *mission) proofTrees(ctx context.Context) (proofTrees, error) {
 		if err := m.iso.MayPrepare(ctx); err != nil {
 			return proofTrees{}, errors.Join(err, m.iso.TellNoCheckout(ctx, err))
 		}
-		if q.bench, err = m.iso.Ground.Repo.Take(ctx, worktree.Want{Commit: tip, Setup: m.iso.Ground.Setup}); err != nil {
-			q.bench = nil
+		if m.bench, err = m.iso.Ground.Repo.Take(ctx, worktree.Want{Commit: tip, Setup: m.iso.Ground.Setup}); err != nil {
+			m.bench = nil
 			return proofTrees{}, errors.Join(err, m.iso.TellNoCheckout(ctx, err))
 		}
 	}
-	return proofTrees{m.iso.Ground.Repo, q.bench}, nil
+	return proofTrees{m.iso.Ground.Repo, m.bench}, nil
 }
 
-// closeQueue gives the checkout for checks back. Nothing of the mission runs any more.
-func (m *mission) closeQueue(ctx context.Context) error {
-	if m.queue.bench == nil {
+// Close gives the checkout for checks back. Nothing of the mission runs any more.
+func (m *Prover) Close(ctx context.Context) error {
+	if m.bench == nil {
 		return nil
 	}
-	_, err := m.queue.bench.Release(ctx, "")
-	m.queue.bench = nil
+	_, err := m.bench.Release(ctx, "")
+	m.bench = nil
 	return err
 }
 
-// proveLanding runs the acceptance commands of the work's item: on what it stands on, with it, and with it taken out. It
-// returns why the work goes back, or nil: a check is red, the work's own tests tell nothing of it, or its agent says that it is stuck and
-// a green check does not prove otherwise.
-func (m *mission) proveLanding(ctx context.Context, l *landing, before, after string) (*rejection, error) {
-	var back *rejection
-	told, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
-	if err != nil {
-		return nil, err
-	}
-	for _, command := range verify.Distinct(l.verify) {
-		r, err := m.proveWork(ctx, l, command, before, after)
-		if err != nil {
-			return nil, err
-		}
-		if !r.Passed {
-			on := "on your work, put on top of the newest state of the mission"
-			if l.commit.ID == "" {
-				on = "on the newest state of the mission as it is, since you have changed no file that is not merged"
-			}
-			return &rejection{text: "The host ran your acceptance command " + on + ", and it failed.\n" + accountAgain(r, told) +
-				"\nMend the cause, then end your turn; the host runs it again.", short: "its acceptance command fails: " + account(r),
-				cause: event.ReturnedCheck, command: r.Command, tree: l.tree, onto: before}, nil
-		}
-		if back == nil && l.stuck {
-			if back = stuckOn(l, r); back != nil {
-				back.command, back.tree, back.onto = r.Command, l.tree, before
-			}
-		}
-		if back == nil && l.more && !l.stuck && r.Proof == centurion.ProofUnproven && verify.RanNoTest(r) && !slices.ContainsFunc(told, func(t centurion.Receipt) bool { return t.ID == r.ID }) {
-			back = testless(r)
-			back.tree, back.onto = l.tree, before
-		}
-		if back == nil && l.mends && r.TestsMissWork && r.Proof == centurion.ProofUnproven {
-			back = hollow(r)
-			back.tree, back.onto = l.tree, before
-		}
-	}
-	return back, nil
-}
-
-// proveWork proves one command and keeps the receipt. One that the same command has given for the same files counts on.
-func (m *mission) proveWork(ctx context.Context, l *landing, command, before, after string) (centurion.Receipt, error) {
-	all, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
+// ProveWork proves one command and keeps the receipt. One that the same command has given for the same files counts on.
+func (m *Prover) ProveWork(ctx context.Context, l *Work, command, before, after string) (centurion.Receipt, error) {
+	all, err := m.st.Store.Receipts(ctx, m.st.ID)
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
@@ -116,7 +76,7 @@ func (m *mission) proveWork(ctx context.Context, l *landing, command, before, af
 	}
 	proven := false
 	for _, r := range all {
-		if r.Item != l.item || r.Final || strings.TrimSpace(r.Command) != command || !r.Passed {
+		if r.Item != l.Item || r.Final || strings.TrimSpace(r.Command) != command || !r.Passed {
 			continue
 		}
 		if r.Tree == tree {
@@ -124,11 +84,11 @@ func (m *mission) proveWork(ctx context.Context, l *landing, command, before, af
 		}
 		proven = proven || r.Proof.Solid()
 	}
-	want := centurion.Receipt{Mission: m.st.ID, Command: command, Item: l.item}
-	if l.task != nil {
-		want.Task = l.task.ID
+	want := centurion.Receipt{Mission: m.st.ID, Command: command, Item: l.Item}
+	if l.Task != nil {
+		want.Task = l.Task.ID
 	}
-	if err := m.mayCheck(ctx, command, l.agent, want.Task); err != nil {
+	if err := m.may.MayCheck(ctx, command, l.Agent, want.Task); err != nil {
 		return want, err
 	}
 	if err := m.tellCheck(ctx, centurion.EventVerifyStarted, want); err != nil {
@@ -138,7 +98,7 @@ func (m *mission) proveWork(ctx context.Context, l *landing, command, before, af
 	if err != nil {
 		return want, err
 	}
-	got, err := m.h.checker.Prove(ctx, t, verify.Work{Command: command, Before: before, After: after, Regression: l.keeps}, nil)
+	got, err := m.checker.Prove(ctx, t, verify.Work{Command: command, Before: before, After: after, Regression: l.Keeps}, nil)
 	if err == nil && got.Passed && got.Proof == centurion.ProofUnproven {
 		got, err = m.proveWhole(ctx, t, l, got, before, after)
 	}
@@ -149,9 +109,9 @@ func (m *mission) proveWork(ctx context.Context, l *landing, command, before, af
 		// What this item did before has turned the check green, and it still is.
 		got.Proof, got.Why = centurion.ProofRegression, "earlier work of the same item was proven by it"
 	}
-	if got.Proof.Solid() && l.task != nil && !slices.Contains(verify.Distinct(l.given), command) {
+	if got.Proof.Solid() && l.Task != nil && !slices.Contains(verify.Distinct(l.Given), command) {
 		// The file may have been changed by the very work that the line is to prove: a shell gets everywhere.
-		got.Proof, got.Why = centurion.ProofUnproven, "the command was changed after work on the item had begun; it was "+brief.Lines(l.given)
+		got.Proof, got.Why = centurion.ProofUnproven, "the command was changed after work on the item had begun; it was "+brief.Lines(l.Given)
 	}
 	got.Mission, got.Task, got.Item, got.Tree = m.st.ID, want.Task, want.Item, tree
 	if after != before {
@@ -166,15 +126,15 @@ func (m *mission) proveWork(ctx context.Context, l *landing, command, before, af
 // from what others have done since, the first receipt stands. Tests that the item itself brought it may change. Where there is no newest
 // work, as after a crash that came between a merge and the end of its task, what all of it is worth counts, also if that is little:
 // else nobody would hear of it any more.
-func (m *mission) proveWhole(ctx context.Context, t proofTrees, l *landing, first centurion.Receipt, before, after string) (centurion.Receipt, error) {
-	if l.item == "" {
+func (m *Prover) proveWhole(ctx context.Context, t proofTrees, l *Work, first centurion.Receipt, before, after string) (centurion.Receipt, error) {
+	if l.Item == "" {
 		return first, nil
 	}
-	without, ok, err := m.withoutItem(ctx, l.item, before)
+	without, ok, err := m.withoutItem(ctx, l.Item, before)
 	if err != nil || !ok {
 		return first, err
 	}
-	whole, err := m.h.checker.Prove(ctx, t, verify.Work{Command: first.Command, Before: without, After: after}, nil)
+	whole, err := m.checker.Prove(ctx, t, verify.Work{Command: first.Command, Before: without, After: after}, nil)
 	if err != nil || !whole.Passed || !whole.Proof.Solid() && before != after {
 		return first, err
 	}
@@ -183,8 +143,8 @@ func (m *mission) proveWhole(ctx context.Context, t proofTrees, l *landing, firs
 
 // withoutItem takes everything that tasks have merged for an item out of a commit. ok is false where there is nothing, or where
 // it does not come apart from what others have done since.
-func (m *mission) withoutItem(ctx context.Context, item, commit string) (without string, ok bool, err error) {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
+func (m *Prover) withoutItem(ctx context.Context, item, commit string) (without string, ok bool, err error) {
+	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return "", false, err
 	}
@@ -204,18 +164,18 @@ func (m *mission) withoutItem(ctx context.Context, item, commit string) (without
 }
 
 // keepReceipt stores a receipt and tells of it.
-func (m *mission) keepReceipt(ctx context.Context, r *centurion.Receipt) error {
+func (m *Prover) keepReceipt(ctx context.Context, r *centurion.Receipt) error {
 	return m.keepOwn(ctx, r, false)
 }
 
 // keepOwn is keepReceipt for a check of the mission, which is early while the mission's branch has not passed it.
-func (m *mission) keepOwn(ctx context.Context, r *centurion.Receipt, early bool) error {
+func (m *Prover) keepOwn(ctx context.Context, r *centurion.Receipt, early bool) error {
 	typ := centurion.EventVerifyFailed
 	if r.Passed {
 		typ = centurion.EventVerifyPassed
 	}
 	r.Early = early && !r.Passed
-	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.PutReceipt(r); err != nil {
 			return err
 		}
@@ -231,8 +191,8 @@ func (m *mission) keepOwn(ctx context.Context, r *centurion.Receipt, early bool)
 }
 
 // ownChecks lists the mission's own checks: those of the configuration, and those under the plan's title.
-func (m *mission) ownChecks(ctx context.Context) ([]string, error) {
-	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
+func (m *Prover) ownChecks(ctx context.Context) ([]string, error) {
+	rec, err := m.st.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -243,38 +203,38 @@ func (m *mission) ownChecks(ctx context.Context) ([]string, error) {
 	return verify.Distinct(commands), nil
 }
 
-// ownCheck returns what a check of the mission says of a commit; it runs once for each tree. A red one that should be green
+// OwnCheck returns what a check of the mission says of a commit; it runs once for each tree. A red one that should be green
 // is run once more.
-func (m *mission) ownCheck(ctx context.Context, command, commit string, green bool) (centurion.Receipt, error) {
+func (m *Prover) OwnCheck(ctx context.Context, command, commit string, green bool) (centurion.Receipt, error) {
 	tree, err := m.iso.Ground.Repo.TreeOf(ctx, commit)
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
 	key := command + "\x00" + tree
-	if r, ok := m.queue.known[key]; ok {
+	if r, ok := m.known[key]; ok {
 		return r, nil
 	}
-	all, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
+	all, err := m.st.Store.Receipts(ctx, m.st.ID)
 	if err != nil {
 		return centurion.Receipt{}, err
 	}
 	for _, r := range all { // a host before this one has run it
 		if r.Item == "" && r.Tree == tree && strings.TrimSpace(r.Command) == command {
-			m.queue.known[key] = r
+			m.known[key] = r
 		}
 	}
-	if r, ok := m.queue.known[key]; ok {
+	if r, ok := m.known[key]; ok {
 		return r, nil
 	}
 	r, err := m.runOn(ctx, centurion.Receipt{Command: command, Commit: commit, Tree: tree}, green)
 	if err == nil {
-		m.queue.known[key] = r
+		m.known[key] = r
 	}
 	return r, err
 }
 
 // runOn runs a command on a commit, keeps the receipt and tells of it. The one who calls has the queue's turn.
-func (m *mission) runOn(ctx context.Context, want centurion.Receipt, green bool) (centurion.Receipt, error) {
+func (m *Prover) runOn(ctx context.Context, want centurion.Receipt, green bool) (centurion.Receipt, error) {
 	if err := m.tellCheck(ctx, centurion.EventVerifyStarted, want); err != nil {
 		return want, err
 	}
@@ -282,10 +242,10 @@ func (m *mission) runOn(ctx context.Context, want centurion.Receipt, green bool)
 	if err != nil {
 		return want, err
 	}
-	r, err := m.h.checker.RunOn(ctx, t, want.Commit, want.Command)
+	r, err := m.checker.RunOn(ctx, t, want.Commit, want.Command)
 	if err == nil && green && !r.Passed {
 		first := r
-		if r, err = m.h.checker.RunOn(ctx, t, want.Commit, want.Command); err == nil && r.Passed {
+		if r, err = m.checker.RunOn(ctx, t, want.Commit, want.Command); err == nil && r.Passed {
 			r.Proof, r.Why = centurion.ProofFlaky, "it failed first ("+firstLine(first)+"), then it passed on the same files"
 		}
 	}
@@ -302,25 +262,47 @@ func firstLine(r centurion.Receipt) string {
 	return centurion.Clip(line, 120)
 }
 
-// finalCheck runs a command on the finished work, unless it was green on the same files, at the end or as a check of the mission. One that
+// Check is one run of a check that somebody asks for.
+type Check struct {
+	Command string
+	Item    string // whose acceptance command it is; empty for one of the mission
+	Task    string // that asks, if one does
+	Agent   string // whose rules say what it may do
+	Final   bool   // it looks at the finished work
+	Proves  bool   // a final one is to prove all that the mission has done: it runs without that as well
+}
+
+// Check runs a check and keeps its receipt. An error of centurion.KindPermission says that its command may not run.
+func (m *Prover) Check(ctx context.Context, c Check) (centurion.Receipt, error) {
+	switch {
+	case !m.iso.Isolated():
+		return m.shared(ctx, c)
+	case c.Final:
+		return m.final(ctx, c)
+	}
+	return m.anew(ctx, c)
+}
+
+// final runs a command on the finished work, unless it was green on the same files, at the end or as a check of the mission. One that
 // proves runs without all of the mission's work as well: only a run of that kind spares it another.
-func (m *mission) finalCheck(ctx context.Context, command, agent string, proves bool) (centurion.Receipt, error) {
+func (m *Prover) final(ctx context.Context, c Check) (centurion.Receipt, error) {
+	command, proves := c.Command, c.Proves
 	want := centurion.Receipt{Command: command, Final: true}
-	if err := m.mayCheck(ctx, command, agent, ""); err != nil {
+	if err := m.may.MayCheck(ctx, command, c.Agent, ""); err != nil {
 		return want, err
 	}
-	if err := m.queue.turn.Acquire(ctx, 1); err != nil {
-		return want, context.Cause(ctx)
+	release, err := m.Hold(ctx)
+	if err != nil {
+		return want, err
 	}
-	defer m.queue.turn.Release(1)
-	var err error
+	defer release()
 	if want.Commit, err = m.iso.Tip(ctx); err != nil {
 		return want, err
 	}
 	if want.Tree, err = m.iso.Ground.Repo.TreeOf(ctx, want.Commit); err != nil {
 		return want, err
 	}
-	all, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
+	all, err := m.st.Store.Receipts(ctx, m.st.ID)
 	if err != nil {
 		return want, err
 	}
@@ -343,7 +325,7 @@ func (m *mission) finalCheck(ctx context.Context, command, agent string, proves 
 }
 
 // proveFinal proves all that the mission has done by one command, and keeps the receipt.
-func (m *mission) proveFinal(ctx context.Context, want centurion.Receipt) (centurion.Receipt, error) {
+func (m *Prover) proveFinal(ctx context.Context, want centurion.Receipt) (centurion.Receipt, error) {
 	base, err := m.iso.Base(ctx)
 	if err == nil {
 		err = m.tellCheck(ctx, centurion.EventVerifyStarted, want)
@@ -355,11 +337,80 @@ func (m *mission) proveFinal(ctx context.Context, want centurion.Receipt) (centu
 	if err != nil {
 		return want, err
 	}
-	r, err := m.h.checker.Prove(ctx, t, verify.Work{Command: want.Command, Before: base.Commit, After: want.Commit}, nil)
+	r, err := m.checker.Prove(ctx, t, verify.Work{Command: want.Command, Before: base.Commit, After: want.Commit}, nil)
 	if err != nil {
 		return r, err
 	}
 	r.Mission, r.Final, r.Tree, r.Commit = m.st.ID, true, want.Tree, want.Commit
 	failpoint.Hit(failpoint.CheckRan)
 	return r, m.keepReceipt(ctx, &r)
+}
+
+// shared runs a command in the project's directory while no tool writes.
+func (m *Prover) shared(ctx context.Context, c Check) (centurion.Receipt, error) {
+	want := centurion.Receipt{Command: c.Command, Item: c.Item, Task: c.Task, Final: c.Final}
+	if err := m.may.MayCheck(ctx, c.Command, c.Agent, c.Task); err != nil {
+		return want, err
+	}
+	err := m.tellCheck(ctx, centurion.EventVerifyStarted, want)
+	if err != nil {
+		return want, err
+	}
+	var got centurion.Receipt
+	err = m.alone(ctx, func() (err error) {
+		got, err = m.checker.Run(ctx, m.dir, want.Command)
+		return err
+	})
+	if err != nil {
+		return got, err
+	}
+	got.Mission, got.Task, got.Item, got.Final = m.st.ID, want.Task, want.Item, want.Final
+	got.Why = "no isolation: that it is green is all that was looked at"
+	failpoint.Hit(failpoint.CheckRan)
+	return got, m.keepReceipt(ctx, &got)
+}
+
+func (m *Prover) tellCheck(ctx context.Context, t centurion.EventType, r centurion.Receipt) error {
+	r.Mission = m.st.ID
+	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
+		_, err := tx.Append(checkFact(t, r))
+		return err
+	})
+}
+
+func checkFact(t centurion.EventType, r centurion.Receipt) centurion.Event {
+	return centurion.Event{Type: t, Mission: r.Mission, Task: r.Task, Data: event.Data(checkData(r))}
+}
+
+func checkData(r centurion.Receipt) event.VerifyData {
+	return event.VerifyData{Command: r.Command, ExitCode: r.ExitCode, Item: r.Item, Receipt: r.ID, Final: r.Final, Error: r.Error,
+		Output: event.Short(r.Output), DurationMS: r.Millis, Proof: r.Proof, Why: r.Why, FailureLine: r.FailureLine, Weakened: r.Weakened[:min(len(r.Weakened), 10)]}
+}
+
+// anew proves an item apart from a landing, when its command has changed or an agent marks it as done: what its tasks have merged is taken
+// out of the mission's branch, or all of the mission's work where no task has worked on it, or where it does not come apart.
+func (m *Prover) anew(ctx context.Context, c Check) (centurion.Receipt, error) {
+	l := &Work{Agent: c.Agent, Item: c.Item}
+	if it, ok := m.plan.ItemNow(c.Item); ok {
+		l.Keeps = it.Proof == todo.ProofRegression
+	}
+	release, err := m.Hold(ctx)
+	if err != nil {
+		return centurion.Receipt{}, err
+	}
+	defer release()
+	tip, err := m.iso.Tip(ctx)
+	if err != nil {
+		return centurion.Receipt{}, err
+	}
+	before, ok, err := m.withoutItem(ctx, c.Item, tip)
+	if err == nil && !ok {
+		var base centurion.Base
+		base, err = m.iso.Base(ctx)
+		before = base.Commit
+	}
+	if err != nil {
+		return centurion.Receipt{}, err
+	}
+	return m.ProveWork(ctx, l, verify.Distinct([]string{c.Command})[0], before, tip)
 }

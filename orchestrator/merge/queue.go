@@ -1,0 +1,428 @@
+package merge
+
+import (
+	"context"
+	"slices"
+
+	"centurion"
+	"centurion/event"
+	"centurion/failpoint"
+	"centurion/guard"
+	"centurion/orchestrator/state"
+	"centurion/store"
+	"centurion/verify"
+	"centurion/worktree"
+)
+
+// crowd is how many landings are merged together at most.
+const crowd = 5
+
+// Work is the work of one turn on its way to the mission's branch. It belongs to whoever has the queue's turn.
+type Work struct {
+	Task   *state.Run      // nil for the mission's own agent
+	Agent  string          // whose rules say what a check may do
+	Item   string          // "" without one
+	Verify []string        // the item's acceptance commands
+	Given  []string        // what they were when work on it began
+	Keeps  bool            // its checks have to be green before and after, no more is asked for
+	More   bool            // it may go back once more without calling a person
+	Mends  bool            // its session may be asked once to mend tests that prove nothing
+	Stuck  bool            // its agent says that it is stuck: only a proof shows otherwise
+	Idle   bool            // its task has changed nothing, neither now nor before
+	Commit worktree.Commit // the work; no ID if nothing was changed
+
+	taken bool   // somebody merges it together with their own work
+	Next  string // its commit on top of what comes before it in this round
+	tree  string // the tree of that
+	Onto  string // what it was put on
+
+	Done   bool
+	Back   *Rejection        // why it was sent back
+	Landed *centurion.Landed // where it is now; nil if there was nothing to merge
+	There  string            // the commit that has it
+	err    error
+}
+
+func (l *Work) end(back *Rejection, err error) { l.Done, l.Back, l.err = true, back, err }
+
+// Land brings work onto the mission's branch, or says in l.Back why that cannot be. It returns when that is decided.
+func (m *Queue) Land(ctx context.Context, l *Work) error {
+	m.mu.Lock()
+	m.waiting = append(m.waiting, l)
+	m.mu.Unlock()
+	err := m.turn.Acquire(ctx, 1)
+	if err != nil {
+		err = context.Cause(ctx)
+		if !m.quit(l) { // whoever merges it is not to be disturbed
+			return err
+		}
+		if m.turn.Acquire(context.WithoutCancel(ctx), 1) == nil {
+			m.turn.Release(1)
+		}
+		if l.Done && l.Back == nil && l.err == nil {
+			return nil
+		}
+		return err
+	}
+	defer m.turn.Release(1)
+	defer m.quit(l)
+	for !l.Done {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		batch, work := m.batch(l), ctx
+		if len(batch) > 1 {
+			work = m.st.Ctx
+		}
+		if err := guard.Call("merge", func() error { return m.round(work, batch) }); err != nil {
+			return err
+		}
+	}
+	return l.err
+}
+
+// quit takes a landing out of the line and reports whether somebody else is merging it.
+func (m *Queue) quit(l *Work) (taken bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting = slices.DeleteFunc(m.waiting, func(o *Work) bool { return o == l })
+	return l.taken
+}
+
+// batch takes what is merged next: those who wait longest, l among them if they are few. What arrives while their checks run is
+// merged together after them.
+func (m *Queue) batch(l *Work) []*Work {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting = slices.DeleteFunc(m.waiting, func(o *Work) bool { return o.Done })
+	if len(m.waiting) < 2 {
+		return []*Work{l}
+	}
+	out := slices.Clone(m.waiting[:min(len(m.waiting), crowd)])
+	for _, o := range out {
+		o.taken = true
+	}
+	return out
+}
+
+// round merges a batch: each on top of the one before it, the mission's own checks once on the last. What is not decided
+// then stays in the line. The first of a batch is always decided, so that the line moves.
+func (m *Queue) round(ctx context.Context, batch []*Work) error {
+	tip, err := m.iso.Tip(ctx)
+	if err != nil {
+		return err
+	}
+	at := tip
+	var chain []*Work
+	for _, l := range batch {
+		onTop, err := m.put(ctx, l, at, at == tip)
+		if err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			l.end(nil, err)
+			continue
+		}
+		if onTop {
+			at, chain = l.Next, append(chain, l)
+		}
+	}
+	chain, err = m.Guard(ctx, tip, chain)
+	if err == nil && len(chain) > 0 {
+		err = m.Advance(ctx, tip, chain)
+	}
+	return err
+}
+
+// put lays work on top of a commit and runs its item's checks there. It reports whether there is something to merge then.
+// At first, work that does not fit is sent back; on top of other work that has not landed itself, it stays in the line.
+func (m *Queue) put(ctx context.Context, l *Work, at string, first bool) (bool, error) {
+	if l.Commit.ID == "" {
+		back, err := m.proveLanding(ctx, l, at, at)
+		if err == nil {
+			l.end(back, nil)
+		}
+		return false, err
+	}
+	laid, err := m.iso.Ground.Repo.Rebase(ctx, l.Commit.ID, at)
+	if err != nil {
+		return false, err
+	}
+	if len(laid.Conflicts) > 0 {
+		if !first {
+			return false, nil
+		}
+		back, err := m.conflict(ctx, l, laid, at)
+		if err == nil {
+			l.end(back, nil)
+		}
+		return false, err
+	}
+	l.Next, l.tree, l.Onto = laid.Commit, laid.Tree, at
+	same, err := m.iso.SameTree(ctx, at, laid.Commit)
+	if err != nil {
+		return false, err
+	}
+	if same { // it is there already: a host has died right after it had merged it
+		l.Next = at
+	}
+	back, err := m.proveLanding(ctx, l, at, l.Next)
+	switch {
+	case err != nil:
+		return false, err
+	case back != nil && !first:
+		return false, nil
+	case back != nil || same:
+		if back == nil {
+			l.There = at
+		}
+		l.end(back, nil)
+		return false, nil
+	}
+	return true, nil
+}
+
+// Guard runs the mission's own checks on the last of a chain and cuts the chain before the work that turns a green one
+// red, which is sent back; what comes after it stays in the line.
+func (m *Queue) Guard(ctx context.Context, tip string, chain []*Work) ([]*Work, error) {
+	for len(chain) > 0 {
+		red, err := m.BrokenBy(ctx, tip, chain[len(chain)-1])
+		if err != nil || red == nil {
+			return chain, err
+		}
+		guilty := len(chain) - 1
+		for low := 0; low < guilty; {
+			mid := (low + guilty) / 2
+			r, err := m.OwnCheck(ctx, red.Command, chain[mid].Next, true)
+			if err != nil {
+				return nil, err
+			}
+			if r.Passed {
+				low = mid + 1
+			} else {
+				guilty, red = mid, &r
+			}
+		}
+		l := chain[guilty]
+		l.end(&Rejection{Text: "Your work breaks a check of the mission that was green before it.\n" + Account(*red) +
+			"\nMend the cause, then end your turn; the host tries it again.", Short: "it breaks a check of the mission: " + Account(*red),
+			Cause: event.ReturnedGuard, Command: red.Command, Tree: l.tree, Onto: l.Onto}, nil)
+		chain = chain[:guilty]
+	}
+	return nil, nil
+}
+
+// BrokenBy returns the receipt of a check of the mission that is green on the tip and red with the work, or nil.
+func (m *Queue) BrokenBy(ctx context.Context, tip string, l *Work) (*centurion.Receipt, error) {
+	commands, err := m.ownChecks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, command := range commands {
+		if err := m.may.MayCheck(ctx, command, l.Agent, ""); err != nil {
+			if centurion.KindOf(err) == centurion.KindPermission {
+				continue // it guards nothing; the end of the mission asks for it
+			}
+			return nil, err
+		}
+		was, err := m.OwnCheck(ctx, command, tip, false)
+		if err != nil {
+			return nil, err
+		}
+		now, err := m.OwnCheck(ctx, command, l.Next, was.Passed)
+		if err != nil {
+			return nil, err
+		}
+		if was.Passed && !now.Passed {
+			return &now, nil
+		}
+	}
+	return nil, nil
+}
+
+// Advance moves the mission's branch to the end of a chain. What is going to happen is recorded first: if the host dies in
+// between, the branch says whether it has happened.
+func (m *Queue) Advance(ctx context.Context, tip string, chain []*Work) error {
+	for _, l := range chain {
+		files, err := m.iso.Ground.Repo.Stat(ctx, l.Onto, l.Next)
+		if err != nil {
+			return err
+		}
+		l.Landed = &centurion.Landed{Commit: l.Next, Before: l.Onto, Files: files, Time: centurion.Now()}
+	}
+	ctx = context.WithoutCancel(ctx) // from here on it is done
+	if err := m.recordMerging(ctx, chain); err != nil {
+		return err
+	}
+	failpoint.Hit(failpoint.MergeBefore)
+	last := chain[len(chain)-1].Next
+	if err := m.iso.Ground.Repo.Advance(ctx, m.iso.Branch(), tip, last); err != nil {
+		if uerr := m.recordMerged(ctx, chain, false); uerr != nil {
+			return uerr
+		}
+		for _, l := range chain {
+			l.Landed = nil
+		}
+		if centurion.KindOf(err) == centurion.KindConflict { // somebody has moved the branch: the next round begins there
+			return nil
+		}
+		return err
+	}
+	failpoint.Hit(failpoint.MergeAfter)
+	if err := m.recordMerged(ctx, chain, true); err != nil {
+		return err
+	}
+	for _, l := range chain {
+		l.There = l.Next
+		l.end(nil, nil)
+	}
+	if err := m.iso.ViewTo(ctx, last); err != nil {
+		return err
+	}
+	m.st.Notify()
+	return nil
+}
+
+// recordMerging records, before it happens, what a chain brings to the branch.
+func (m *Queue) recordMerging(ctx context.Context, chain []*Work) error {
+	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
+		for _, l := range chain {
+			if l.Task == nil {
+				if _, err := m.st.RecordIn(tx, func(rec *centurion.Mission) {
+					own := *l.Landed
+					own.Files = nil // the row is written at each answer; its event has them
+					rec.Landed, rec.Merging = append(rec.Landed, own), own.Commit
+				}); err != nil {
+					return err
+				}
+				continue
+			}
+			if _, err := state.MoveTask(tx, l.Task.ID, centurion.TaskMerging, func(t *centurion.Task) {
+				t.Landed, t.Merging = append(t.Landed, *l.Landed), l.Landed.Commit
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// decided records, and tells, whether the branch has a commit that was on its way there. task is empty for the mission's own agent.
+func (m *Queue) decided(tx *store.Tx, task string, l centurion.Landed, there bool) error {
+	lost := func(x centurion.Landed) bool { return !there && x.Commit == l.Commit }
+	session := ""
+	if task == "" {
+		if _, err := m.st.RecordIn(tx, func(rec *centurion.Mission) { rec.Landed, rec.Merging = slices.DeleteFunc(rec.Landed, lost), "" }); err != nil {
+			return err
+		}
+	} else {
+		t, err := tx.Task(task)
+		if err != nil {
+			return err
+		}
+		t.Landed, t.Merging, session = slices.DeleteFunc(t.Landed, lost), "", t.Session
+		if err := tx.PutTask(&t); err != nil {
+			return err
+		}
+	}
+	if !there {
+		return nil
+	}
+	_, err := tx.Append(centurion.Event{Type: centurion.EventMergeDone, Mission: m.st.ID, Session: session, Task: task,
+		Data: event.Data(event.MergeData{Branch: m.iso.Branch(), Commit: l.Commit}.WithFiles(l.Files))})
+	return err
+}
+
+// recordMerged records of every landing of a chain whether the branch has it.
+func (m *Queue) recordMerged(ctx context.Context, chain []*Work, there bool) error {
+	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
+		for _, l := range chain {
+			task := ""
+			if l.Task != nil {
+				task = l.Task.ID
+			}
+			if err := m.decided(tx, task, *l.Landed, there); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Repair puts right what a host that died has recorded of merges: the branch says which of them have happened.
+func (m *Queue) Repair(ctx context.Context) error {
+	if !m.iso.Isolated() {
+		return nil
+	}
+	rec, err := m.st.Store.Mission(ctx, m.st.ID)
+	if err != nil {
+		return err
+	}
+	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
+	if err != nil {
+		return err
+	}
+	for _, t := range append(tasks, centurion.Task{Landed: rec.Landed, Merging: rec.Merging}) {
+		i := slices.IndexFunc(t.Landed, func(l centurion.Landed) bool { return l.Commit == t.Merging })
+		if i < 0 {
+			continue
+		}
+		tip, err := m.iso.Tip(ctx)
+		if err != nil {
+			return err
+		}
+		there, err := m.iso.Ground.Repo.IsAncestor(ctx, t.Merging, tip)
+		if err != nil {
+			return err
+		}
+		if there && t.ID == "" {
+			if t.Landed[i].Files, err = m.iso.Ground.Repo.Stat(ctx, t.Landed[i].Before, t.Merging); err != nil {
+				return err
+			}
+		}
+		if err := m.st.Store.Update(ctx, func(tx *store.Tx) error { return m.decided(tx, t.ID, t.Landed[i], there) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// proveLanding runs the acceptance commands of the work's item: on what it stands on, with it, and with it taken out. It
+// returns why the work goes back, or nil: a check is red, the work's own tests tell nothing of it, or its agent says that it is stuck and
+// a green check does not prove otherwise.
+func (m *Queue) proveLanding(ctx context.Context, l *Work, before, after string) (*Rejection, error) {
+	var back *Rejection
+	told, err := m.st.Store.Receipts(ctx, m.st.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, command := range verify.Distinct(l.Verify) {
+		r, err := m.ProveWork(ctx, l, command, before, after)
+		if err != nil {
+			return nil, err
+		}
+		if !r.Passed {
+			on := "on your work, put on top of the newest state of the mission"
+			if l.Commit.ID == "" {
+				on = "on the newest state of the mission as it is, since you have changed no file that is not merged"
+			}
+			return &Rejection{Text: "The host ran your acceptance command " + on + ", and it failed.\n" + AccountAgain(r, told) +
+				"\nMend the cause, then end your turn; the host runs it again.", Short: "its acceptance command fails: " + Account(r),
+				Cause: event.ReturnedCheck, Command: r.Command, Tree: l.tree, Onto: before}, nil
+		}
+		if back == nil && l.Stuck {
+			if back = stuckOn(l, r); back != nil {
+				back.Command, back.Tree, back.Onto = r.Command, l.tree, before
+			}
+		}
+		if back == nil && l.More && !l.Stuck && r.Proof == centurion.ProofUnproven && verify.RanNoTest(r) && !slices.ContainsFunc(told, func(t centurion.Receipt) bool { return t.ID == r.ID }) {
+			back = testless(r)
+			back.Tree, back.Onto = l.tree, before
+		}
+		if back == nil && l.Mends && r.TestsMissWork && r.Proof == centurion.ProofUnproven {
+			back = Hollow(r)
+			back.Tree, back.Onto = l.tree, before
+		}
+	}
+	return back, nil
+}

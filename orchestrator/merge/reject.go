@@ -1,0 +1,186 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"centurion"
+	"centurion/event"
+	"centurion/orchestrator/state"
+	"centurion/store"
+	"centurion/worktree"
+)
+
+// Rejection is why work goes back to the session that did it.
+type Rejection struct {
+	Text  string // for that session
+	Short string // for whoever hears that it gave up
+
+	Cause   string   // one of event.Returned…
+	Files   []string // that it is about, of the project
+	Command string   // that failed
+
+	// Notice says that nothing has failed: the session is told once of something that it may have meant, and it does not count
+	// among the returns of its work.
+	Notice bool
+
+	// Ends says that going back would not help: the session has said how it stands, and somebody else decides.
+	Ends bool
+
+	// Tree is what is laid into the session's checkout: its work on top of what others have done since, with markers where
+	// the two conflict. Onto is the commit that it stands on then. Both are empty if the checkout stays as it is.
+	Tree, Onto string
+}
+
+// LeftMarkers looks for what must not be merged: conflict markers that were left standing.
+func (m *Queue) LeftMarkers(ctx context.Context, l *Work) (*Rejection, error) {
+	if l.Commit.ID == "" {
+		return nil, nil
+	}
+	left, err := m.leftMarkers(ctx, l.Commit)
+	if err != nil || len(left) == 0 {
+		return nil, err
+	}
+	return &Rejection{Text: "There are still conflict markers (<<<<<<<, =======, >>>>>>>) in: " + strings.Join(left, ", ") +
+		". Replace each of them with what both sides come to together, then end your turn.",
+		Short: "it leaves conflict markers in " + strings.Join(left, ", "), Cause: event.ReturnedMarkers, Files: m.iso.InProject(left)}, nil
+}
+
+// leftMarkers lists files into which a commit has brought the markers of a conflict.
+func (m *Queue) leftMarkers(ctx context.Context, c worktree.Commit) ([]string, error) {
+	files, err := m.iso.Ground.Repo.Diff(ctx, c.Parent, c.ID)
+	var out []string
+	for _, f := range files {
+		if marked(f) {
+			out = append(out, f.Path)
+		}
+	}
+	return out, err
+}
+
+// marked reports whether the lines that a change adds have all three markers, in their order.
+func marked(f centurion.FileDiff) bool {
+	want := []string{"+<<<<<<< ", "+=======", "+>>>>>>> "}
+	for _, h := range f.Hunks {
+		for line := range strings.Lines(h.Text) {
+			if strings.HasPrefix(line, want[0]) {
+				if want = want[1:]; len(want) == 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// conflict tells of work that does not fit to what others have done since.
+func (m *Queue) conflict(ctx context.Context, l *Work, laid worktree.Rebased, onto string) (*Rejection, error) {
+	var files, kinds []string
+	for _, x := range laid.Conflicts {
+		files = append(files, x.Path)
+		kinds = append(kinds, fmt.Sprintf("- %s (%s)", m.iso.InProject([]string{x.Path})[0], x.Kind))
+	}
+	err := m.st.Store.Update(ctx, func(tx *store.Tx) error {
+		e := centurion.Event{Type: centurion.EventMergeConflict, Mission: m.st.ID, Data: event.Data(event.MergeData{Branch: m.iso.Branch(), Commit: l.Commit.ID, Files: files})}
+		if l.Task != nil {
+			t, err := tx.Task(l.Task.ID)
+			if err != nil {
+				return err
+			}
+			e.Task, e.Session = t.ID, t.Session
+		}
+		_, err := tx.Append(e)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	others, err := m.Intents(ctx, l, files)
+	if err != nil {
+		return nil, err
+	}
+	var text strings.Builder
+	text.WriteString("Your work does not fit to what others have merged since you began. In conflict:\n" + strings.Join(kinds, "\n") +
+		"\n\nWhat the others wanted there:\n" + others)
+	if l.Task != nil {
+		if t, err := m.st.Store.Task(ctx, l.Task.ID); err == nil {
+			text.WriteString("\nWhat you were to do: " + strings.TrimSpace(t.Item+" "+t.Title) + "\n")
+		}
+	}
+	text.WriteString("\nBoth are laid together in your checkout now. In text files the places are marked with <<<<<<<, ======= and >>>>>>>: " +
+		"the first part is what is merged already, the second is yours. Edit the files so that both Intents are kept and no marker is left; " +
+		"no git command is needed. Then end your turn; the host integrates it.")
+	for _, x := range laid.Conflicts {
+		if x.Text == "" {
+			text.WriteString("\n" + m.iso.InProject([]string{x.Path})[0] + " cannot be marked: write it anew as it should be.")
+		}
+	}
+	return &Rejection{Text: text.String(), Short: "it conflicts with what others have merged: " + strings.Join(files, ", "),
+		Cause: event.ReturnedConflict, Files: m.iso.InProject(files), Tree: laid.Tree, Onto: onto}, nil
+}
+
+// Intents tells what those wanted whose merged work touches the files and which the work does not stand on.
+func (m *Queue) Intents(ctx context.Context, l *Work, files []string) (string, error) {
+	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, t := range tasks {
+		for _, x := range t.Landed {
+			touched := slices.DeleteFunc(centurion.Paths(x.Files), func(f string) bool { return !slices.Contains(files, f) })
+			if len(touched) == 0 || l.Task != nil && t.ID == l.Task.ID {
+				continue
+			}
+			known, err := m.iso.Ground.Repo.IsAncestor(ctx, x.Commit, l.Commit.Parent)
+			if err != nil {
+				return "", err
+			}
+			if known {
+				continue
+			}
+			said, err := m.st.SaidOf(ctx, t)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(&b, "- %s %s (%s): %s\n", t.Name(), t.Title, strings.Join(m.iso.InProject(touched), ", "), state.FirstLines(said, 6, 600))
+		}
+	}
+	if b.Len() == 0 {
+		return "- work of the mission's own agent\n", nil
+	}
+	return b.String(), nil
+}
+
+// StuckAnyway holds back the work of an agent that says that it is stuck: why says what is missing that would show otherwise.
+func StuckAnyway(why string) *Rejection {
+	return &Rejection{Cause: event.ReturnedStuck, Ends: true, Short: "its agent says that it is stuck, and " + why,
+		Text: "You said that you are stuck. A person wants you to try on: finish the item, then end your turn with what you have done."}
+}
+
+// stuckOn holds back a landing whose agent says that it is stuck, unless a green check proves the work. Where nothing is left to merge, only
+// what the same task has merged before can be what it proves.
+func stuckOn(l *Work, r centurion.Receipt) *Rejection {
+	switch {
+	case l.Idle:
+		return StuckAnyway(fmt.Sprintf("has changed no file; that `%s` passes does not show otherwise", r.Command))
+	case r.Proof == centurion.ProofProven, r.Proof == centurion.ProofRegression && (l.Keeps || l.Commit.ID == ""):
+		return nil
+	case r.Proof == centurion.ProofRegression:
+		return StuckAnyway(fmt.Sprintf("its check does not show otherwise: `%s` was green before its work, too", r.Command))
+	}
+	return StuckAnyway(fmt.Sprintf("its check does not show otherwise: `%s` passed, but is %s (%s)", r.Command, r.Proof, r.Why))
+}
+
+// StuckWord begins the last message of an agent that cannot go on: its work does not come back to it then.
+const StuckWord = "STUCK"
+
+// GivesUp reports whether an agent ends its turn with the word that says so.
+func GivesUp(said string) bool {
+	word, _, _ := strings.Cut(strings.TrimLeft(said, "*_# \t\n"), "\n")
+	rest, ok := strings.CutPrefix(word, StuckWord)
+	return ok && (rest == "" || !unicode.IsLetter(rune(rest[0])))
+}
