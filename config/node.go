@@ -168,11 +168,11 @@ func (n *node) rawJSON() json.RawMessage {
 
 // merge lays over upon base: objects key by key, everything else replaced. Neither argument is changed.
 func merge(base, over *node) *node {
-	if base == nil || over == nil {
-		if over == nil {
-			return base
-		}
+	switch {
+	case base == nil:
 		return over
+	case over == nil, over.kind == kindNull: // as if it were not there: null in a project's file lifts no limit of the person's
+		return base
 	}
 	if base.kind != kindObject || over.kind != kindObject {
 		return over

@@ -23,7 +23,7 @@ out of date.
 
 ## Files
 
-Later files win. Objects are merged key by key, everything else is replaced; the entries of ` + "`instructions`" + ` are collected.
+Later files win. Objects are merged key by key, everything else is replaced, and ` + "`null`" + ` counts for nothing; the entries of ` + "`instructions`" + ` are collected.
 
 1. ` + "`~/.config/opencode/`: `config.json`, `opencode.json`, `opencode.jsonc`; then the file that `$OPENCODE_CONFIG` names" + `
 2. ` + "`opencode.json(c)`" + ` from the root of the repository down to the project
