@@ -168,3 +168,22 @@ func TestSeenRefusals(t *testing.T) {
 		}
 	}
 }
+
+// A file that has a byte order mark and CRLF keeps them, once, and the same text again is nothing to do.
+func TestWriteLikeBefore(t *testing.T) {
+	for name, tt := range map[string]struct{ old, content, want string }{
+		"mark":                {"\uFEFFa\n", "b\n", "\uFEFFb\n"},
+		"mark that is given":  {"\uFEFFa\n", "\uFEFFb\n", "\uFEFFb\n"},
+		"ends of lines":       {"a\r\nb\r\n", "c\nd\n", "c\r\nd\r\n"},
+		"mixed ends of lines": {"a\r\nb\n", "c\nd\n", "c\nd\n"},
+		"ends that are given": {"a\r\n", "c\r\nd\n", "c\r\nd\n"},
+		"both":                {"\uFEFFa\r\n", "b\n", "\uFEFFb\r\n"},
+	} {
+		b := newBench(t)
+		b.put("f", tt.old)
+		b.must("read", args{"filePath": "f"})
+		b.must("write", args{"filePath": "f", "content": tt.content})
+		want(t, name, b.get("f"), tt.want)
+		b.refused("write", args{"filePath": "f", "content": tt.content}, centurion.KindUsage, "already has exactly this content")
+	}
+}
