@@ -11,74 +11,52 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
-	"centurion/store"
 )
 
 // reviewBrief gives a reviewer the goal, what was changed and what the checks are worth, without the authors' own stories.
-func (w *Writer) reviewBrief(ctx context.Context, b *strings.Builder, t centurion.Task) error {
-	rec, err := w.st.Store.Mission(ctx, w.st.ID)
+func (w *Writer) reviewBrief(ctx context.Context, b *strings.Builder, v review.View, t centurion.Task) error {
+	messages, err := w.st.Store.Messages(ctx, v.Mission.Session)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "\n# The goal of the mission\n\n%s\n", rec.Goal)
-	with, err := attachedTo(ctx, w.st.Store, rec)
-	if err != nil {
-		return err
-	}
-	b.WriteString(with)
-	said, err := saidSince(ctx, w.st.Store, rec)
-	if err != nil {
-		return err
-	}
-	if len(said) > 0 {
+	fmt.Fprintf(b, "\n# The goal of the mission\n\n%s\n", v.Mission.Goal)
+	b.WriteString(attached(messages))
+	if said := saidSince(messages); len(said) > 0 {
 		fmt.Fprintf(b, "\nThe person has added since:\n\n- %s\n", strings.Join(said, "\n- "))
 	}
-	tasks, err := w.st.Store.Tasks(ctx, w.st.ID)
+	since, err := w.reviewBefore(ctx, b, v, t)
 	if err != nil {
 		return err
 	}
-	since, err := w.reviewBefore(ctx, b, t, tasks)
-	if err != nil {
-		return err
-	}
-	if err := w.reviewChange(ctx, b, t, tasks, since); err != nil {
-		return err
-	}
-	receipts, err := w.st.Store.Receipts(ctx, w.st.ID)
-	if err != nil || len(receipts) == 0 {
-		return err
-	}
-	receiptLines(b, receipts)
-	return nil
+	err = w.reviewChange(ctx, b, v, t, since)
+	receiptLines(b, v.Receipts)
+	return err
 }
 
-// attachedTo returns the texts that came with the goal of a mission, or "".
-func attachedTo(ctx context.Context, st *store.Store, rec centurion.Mission) (string, error) {
-	all, err := st.Messages(ctx, rec.Session)
-	if err != nil || len(all) == 0 {
-		return "", err
-	}
-	text, seen := "", false
-	for _, p := range all[0].Parts {
-		if p.Type == centurion.PartText && seen && !p.Synthetic { // the first is the goal
-			text += p.Text + "\n"
+// attached returns the texts that came with the goal, the first of the messages of a mission's owner, or "".
+func attached(messages []centurion.Message) (text string) {
+	seen := false
+	for _, msg := range messages[:min(1, len(messages))] {
+		for _, p := range msg.Parts {
+			if p.Type == centurion.PartText && seen && !p.Synthetic { // the first is the goal
+				text += p.Text + "\n"
+			}
+			seen = seen || p.Type == centurion.PartText
 		}
-		seen = seen || p.Type == centurion.PartText
 	}
-	return text, nil
+	return text
 }
 
 // saidSince lists what the person has written to the mission's owner after the goal, oldest first.
-func saidSince(ctx context.Context, st *store.Store, rec centurion.Mission) ([]string, error) {
-	messages, err := st.Messages(ctx, rec.Session)
-	var said []string
+func saidSince(messages []centurion.Message) (said []string) {
 	for i, msg := range messages {
 		if i > 0 && msg.Role == centurion.RoleUser && msg.Origin == centurion.OriginPerson {
 			said = append(said, centurion.Clip(strings.TrimSpace(msg.Text()), 2000))
 		}
 	}
-	return said, err
+	return said
 }
 
 // reviewDiff is how much of a change a reviewer is given, in bytes. The rest it reads itself.
@@ -86,31 +64,27 @@ const reviewDiff = 30 << 10
 
 // reviewChange adds what was changed: the work of the items that the review covers, or all of the mission's, or what was
 // merged since a time. Who wrote it, and what they say of it, is left out.
-func (w *Writer) reviewChange(ctx context.Context, b *strings.Builder, t centurion.Task, tasks []centurion.Task, since time.Time) error {
-	p, err := w.plan.Read()
-	if err != nil {
-		return err
-	}
+func (w *Writer) reviewChange(ctx context.Context, b *strings.Builder, v review.View, t centurion.Task, since time.Time) error {
 	var of map[string]bool // nil covers all
-	if p.Doc != nil && t.Item != "" {
-		of = p.Covers(t)
+	if v.Plan.Doc != nil && t.Item != "" {
+		of = v.Plan.Covers(t)
 	}
-	fresh := slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Ended.Before(since) })
+	fresh := slices.DeleteFunc(slices.Clone(v.Tasks), func(t centurion.Task) bool { return t.Ended.Before(since) })
 	if !w.iso.Isolated() {
-		w.reviewFiles(b, fresh)
-		w.reviewOutside(b, p, fresh, of)
+		reviewFiles(b, fresh)
+		w.reviewOutside(b, v.Plan, fresh, of)
 		return nil
 	}
 	if t.Unchanged {
 		b.WriteString("\n# What was changed\n\nNothing: the mission has changed no file, so there is no work to review. Say FAIL if there should be some. A PASS counts only together with a check that passed.\n")
 		return nil
 	}
-	scope, parts, err := w.reviewScope(ctx, of, tasks, since)
+	scope, parts, err := w.reviewScope(ctx, of, v, since)
 	if err != nil {
 		return err
 	}
 	b.WriteString("\n# What was changed\n\n" + scope + "\n")
-	w.reviewOutside(b, p, fresh, of)
+	w.reviewOutside(b, v.Plan, fresh, of)
 	left := reviewDiff
 	for _, s := range parts {
 		shown, err := w.showStretch(ctx, b, s, left)
@@ -124,9 +98,9 @@ func (w *Writer) reviewChange(ctx context.Context, b *strings.Builder, t centuri
 
 // reviewBefore adds what the newest review of the same work found, and returns since when the branch shows more than that one was given: the
 // zero time where nothing is new, or there was no review, or there are no commits to compare.
-func (w *Writer) reviewBefore(ctx context.Context, b *strings.Builder, t centurion.Task, tasks []centurion.Task) (since time.Time, err error) {
+func (w *Writer) reviewBefore(ctx context.Context, b *strings.Builder, v review.View, t centurion.Task) (since time.Time, err error) {
 	var last centurion.Task
-	for _, o := range tasks { // oldest first
+	for _, o := range v.Tasks { // oldest first
 		same := o.ID != t.ID && o.Agent == agents.Reviewer && o.Item == t.Item
 		if same && o.Status == centurion.TaskCompleted && !state.JudgesNothing(o.Agent, o.Status, o.Result) {
 			last = o
@@ -143,18 +117,17 @@ func (w *Writer) reviewBefore(ctx context.Context, b *strings.Builder, t centuri
 	if err != nil {
 		return since, err
 	}
-	from, err := w.tipAt(ctx, tasks, last.Started.Time)
-	if err == nil && from != "" && from != tip {
+	if from := tipAt(v, last.Started.Time); from != "" && from != tip {
 		since = last.Started.Time
 	}
-	return since, err
+	return since, nil
 }
 
 // stretch is a part of the mission's branch, from one commit to another.
 type stretch struct{ what, from, to string }
 
 // reviewScope says, in words for the reviewer and as stretches of the branch, what a review covers; of is its items, nil for all.
-func (w *Writer) reviewScope(ctx context.Context, of map[string]bool, tasks []centurion.Task, since time.Time) (scope string, parts []stretch, err error) {
+func (w *Writer) reviewScope(ctx context.Context, of map[string]bool, v review.View, since time.Time) (scope string, parts []stretch, err error) {
 	base, err := w.iso.Base(ctx)
 	if err != nil {
 		return "", nil, err
@@ -165,10 +138,6 @@ func (w *Writer) reviewScope(ctx context.Context, of map[string]bool, tasks []ce
 	}
 	everything := []stretch{{"everything that the mission has changed", base.Commit, tip}}
 	if !since.IsZero() {
-		from, err := w.tipAt(ctx, tasks, since)
-		if err != nil {
-			return "", nil, err
-		}
 		all, err := w.iso.Ground.Repo.Stat(ctx, base.Commit, tip)
 		if err != nil {
 			return "", nil, err
@@ -176,14 +145,14 @@ func (w *Writer) reviewScope(ctx context.Context, of map[string]bool, tasks []ce
 		var text strings.Builder
 		fmt.Fprintf(&text, "The diff below is what was merged since the last review. The mission has changed these files in all (git diff %.12s %.12s):\n", base.Commit, tip)
 		fileLines(&text, all)
-		return strings.TrimRight(text.String(), "\n"), []stretch{{"merged since the last review", cmp.Or(from, base.Commit), tip}}, nil
+		return strings.TrimRight(text.String(), "\n"), []stretch{{"merged since the last review", cmp.Or(tipAt(v, since), base.Commit), tip}}, nil
 	}
 	if of == nil {
-		return "Your review covers everything that was merged before it began; that is the diff below." + idleItems(nil, tasks), everything, nil
+		return "Your review covers everything that was merged before it began; that is the diff below." + idleItems(nil, v.Tasks), everything, nil
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(of)), ", ")
-	parts = landedFor(of, tasks)
-	idle := idleItems(of, tasks)
+	parts = landedFor(of, v.Tasks)
+	idle := idleItems(of, v.Tasks)
 	if len(parts) == 0 && idle == "" { // the mission's own agent did them
 		return fmt.Sprintf("Your review covers %s; the diff below is that of the whole mission.", names), everything, nil
 	}
@@ -263,10 +232,9 @@ func fileLines(b *strings.Builder, files []centurion.FileChange) {
 }
 
 // tipAt returns the commit at which the mission's branch was at a time, "" for its base.
-func (w *Writer) tipAt(ctx context.Context, tasks []centurion.Task, at time.Time) (string, error) {
-	rec, err := w.st.Store.Mission(ctx, w.st.ID)
-	all := rec.Landed
-	for _, t := range tasks {
+func tipAt(v review.View, at time.Time) string {
+	all := slices.Clone(v.Mission.Landed)
+	for _, t := range v.Tasks {
 		all = append(all, t.Landed...)
 	}
 	var last centurion.Landed
@@ -275,7 +243,7 @@ func (w *Writer) tipAt(ctx context.Context, tasks []centurion.Task, at time.Time
 			last = l
 		}
 	}
-	return last.Commit, err
+	return last.Commit
 }
 
 func changeLine(f centurion.FileChange) string {
@@ -290,7 +258,7 @@ func changeLine(f centurion.FileChange) string {
 }
 
 // reviewFiles lists what was changed where there are no commits to compare.
-func (w *Writer) reviewFiles(b *strings.Builder, tasks []centurion.Task) {
+func reviewFiles(b *strings.Builder, tasks []centurion.Task) {
 	var files []string
 	for _, t := range tasks {
 		files = append(files, t.Files...)
@@ -304,6 +272,9 @@ func (w *Writer) reviewFiles(b *strings.Builder, tasks []centurion.Task) {
 // receiptLines tells a reviewer of the checks, the newest run of each: what it is worth and why, what it said when the work was
 // taken out, and which checks the work has weakened.
 func receiptLines(b *strings.Builder, receipts []centurion.Receipt) {
+	if len(receipts) == 0 {
+		return
+	}
 	b.WriteString("\n# Checks that the host ran, the newest run of each\n\n")
 	type check struct{ item, command string }
 	newest := map[check]int{}

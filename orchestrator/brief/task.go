@@ -1,6 +1,7 @@
 package brief
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,7 +12,7 @@ import (
 	"centurion/agents"
 	"centurion/agents/instructions"
 	"centurion/orchestrator/claims"
-	"centurion/orchestrator/plan"
+	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
 	"centurion/workspace/todo"
 )
@@ -37,21 +38,19 @@ const maxGoal = 2000
 // Task is a worker's first message: its task as its parent wrote it, the goal, what the plan says of its item and what
 // the items before it handed over. Nothing else of the parent's conversation is in it.
 func (w *Writer) Task(ctx context.Context, t centurion.Task) (string, error) {
-	var b strings.Builder
-	b.WriteString("# Your task\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
-	if goal := w.st.Spent.Load().Goal; t.Agent != agents.Reviewer && t.Sub == nil { // a review begins with it
-		fmt.Fprintf(&b, "\n# The goal of the mission, of which this is a part\n\n%s\n", centurion.Clip(strings.TrimSpace(goal), maxGoal))
-	}
-	p, err := w.plan.Read()
-	if err != nil {
+	v, err := w.judge.Look(ctx)
+	if err = cmp.Or(err, v.Unread); err != nil {
 		return "", err
 	}
-	if t.Agent == agents.Reviewer {
-		if err := w.reviewBrief(ctx, &b, t); err != nil {
-			return "", err
-		}
+	var b strings.Builder
+	b.WriteString("# Your task\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
+	if t.Agent != agents.Reviewer && t.Sub == nil { // a review begins with it
+		fmt.Fprintf(&b, "\n# The goal of the mission, of which this is a part\n\n%s\n", centurion.Clip(strings.TrimSpace(v.Mission.Goal), maxGoal))
 	}
-	err = w.itemBrief(ctx, &b, p, t, time.Time{})
+	if t.Agent == agents.Reviewer {
+		err = w.reviewBrief(ctx, &b, v, t)
+	}
+	itemBrief(&b, v, t, time.Time{})
 	return b.String(), err
 }
 
@@ -60,54 +59,44 @@ func (w *Writer) Task(ctx context.Context, t centurion.Task) (string, error) {
 func (w *Writer) Resumed(ctx context.Context, t centurion.Task) (string, error) {
 	var b strings.Builder
 	b.WriteString("# Your task goes on\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
-	tasks, err := w.st.Store.Tasks(ctx, w.st.ID)
-	if err != nil {
+	if err := w.standsAt(ctx, &b, t); err != nil {
+		return "", err
+	}
+	v, err := w.judge.Look(ctx) // after that may have waited
+	if err = cmp.Or(err, v.Unread); err != nil {
 		return "", err
 	}
 	var before centurion.Task
-	for _, o := range tasks {
+	for _, o := range v.Tasks {
 		if o.Session == t.Session && o.ID != t.ID && o.Ended.After(before.Ended.Time) {
 			before = o
 		}
-	}
-	if err := w.standsAt(ctx, &b, t); err != nil {
-		return "", err
 	}
 	since := before.Ended.Time
 	if t.Item != before.Item {
 		since = time.Time{} // the item is new to it
 	}
 	if t.Agent == agents.Reviewer {
-		if err := w.reviewChange(ctx, &b, t, tasks, since); err != nil {
+		if err := w.reviewChange(ctx, &b, v, t, since); err != nil {
 			return "", err
 		}
-		receipts, err := w.st.Store.Receipts(ctx, w.st.ID)
-		if err != nil {
-			return "", err
-		}
-		receipts = slices.DeleteFunc(receipts, func(r centurion.Receipt) bool { return r.Time.Before(since) })
-		if len(receipts) > 0 {
-			receiptLines(&b, receipts)
-		}
+		receiptLines(&b, slices.DeleteFunc(v.Receipts, func(r centurion.Receipt) bool { return r.Time.Before(since) }))
 	}
-	p, err := w.plan.Read()
-	if err != nil {
-		return "", err
-	}
-	changedSince(p, &b, before, tasks)
-	err = w.itemBrief(ctx, &b, p, t, since)
-	return b.String(), err
+	changedSince(&b, v, before)
+	itemBrief(&b, v, t, since)
+	return b.String(), nil
 }
 
 // changedSince tells a session what has happened to the item of its last task since that ended: other checks, and what reviews have found.
-func changedSince(p plan.View, b *strings.Builder, last centurion.Task, tasks []centurion.Task) {
+func changedSince(b *strings.Builder, v review.View, last centurion.Task) {
+	p := v.Plan
 	if p.Doc == nil || last.Item == "" || last.Agent == agents.Reviewer {
 		return
 	}
 	if it, ok := p.Doc.Item(last.Item); ok && !slices.Equal(it.Verify, last.Verify) {
 		fmt.Fprintf(b, "\nThe check of %s is now %s; it was %s.\n", it.ID, Lines(it.Verify), Lines(last.Verify))
 	}
-	for _, o := range tasks {
+	for _, o := range v.Tasks {
 		if o.Reason == state.FoundFaults && o.Ended.After(last.Ended.Time) {
 			if of := p.Covers(o); of == nil || of[last.Item] {
 				fmt.Fprintf(b, "\nWhat the review of %s found:\n%s\n", last.Item, state.FirstLines(o.Result, 20, 2000))
@@ -142,21 +131,21 @@ func (w *Writer) standsAt(ctx context.Context, b *strings.Builder, t centurion.T
 
 // itemBrief adds what the plan says of a task's item and what was handed over. After a time since which the session is not
 // new to the item, only what was handed over later.
-func (w *Writer) itemBrief(ctx context.Context, b *strings.Builder, p plan.View, t centurion.Task, since time.Time) error {
-	if p.Doc == nil || t.Item == "" {
-		return nil
+func itemBrief(b *strings.Builder, v review.View, t centurion.Task, since time.Time) {
+	if v.Plan.Doc == nil || t.Item == "" {
+		return
 	}
-	it, ok := p.Doc.Item(t.Item)
+	it, ok := v.Plan.Doc.Item(t.Item)
 	if !ok {
-		return nil
+		return
 	}
 	if since.IsZero() {
 		itemLines(b, it, t.Reviews)
 	}
 	if t.Agent == agents.Reviewer { // it judges what was done, not what is said of it
-		return nil
+		return
 	}
-	return w.handedOver(ctx, b, p, it, func(o centurion.Task) bool {
+	handedOver(b, v, it, func(o centurion.Task) bool {
 		return o.ID == t.ID || o.Ended.Before(since) || !since.IsZero() && o.Session == t.Session
 	})
 }
@@ -183,13 +172,9 @@ const maxHandedOver = 1500
 
 // handedOver adds the results of the items that came before, the nearest first, and of those who have changed the same files, but for what is
 // known.
-func (w *Writer) handedOver(ctx context.Context, b *strings.Builder, p plan.View, it todo.Item, known func(centurion.Task) bool) error {
-	tasks, err := w.st.Store.Tasks(ctx, w.st.ID)
-	if err != nil {
-		return err
-	}
+func handedOver(b *strings.Builder, v review.View, it todo.Item, known func(centurion.Task) bool) {
 	newest := map[string]string{} // the task that did an item last
-	for _, t := range tasks {
+	for _, t := range v.Tasks {
 		if t.Status == centurion.TaskCompleted && !t.Reviews {
 			newest[t.Item] = t.ID
 		}
@@ -197,8 +182,8 @@ func (w *Writer) handedOver(ctx context.Context, b *strings.Builder, p plan.View
 	head := "\n# Handed over by what came before\n"
 	told := map[string]bool{}
 	left := maxHandedOver * len(it.After)
-	for _, id := range p.Nearest(it) {
-		for _, t := range tasks {
+	for _, id := range v.Plan.Nearest(it) {
+		for _, t := range v.Tasks {
 			if t.ID != newest[id] || known(t) || left <= 0 {
 				continue
 			}
@@ -211,8 +196,7 @@ func (w *Writer) handedOver(ctx context.Context, b *strings.Builder, p plan.View
 			head, told[t.ID] = "", true
 		}
 	}
-	sameFiles(b, it, tasks, func(t centurion.Task) bool { return told[t.ID] || known(t) })
-	return nil
+	sameFiles(b, it, v.Tasks, func(t centurion.Task) bool { return told[t.ID] || known(t) })
 }
 
 // maxSameFiles is how many tasks that changed an item's files are told of, the newest.
