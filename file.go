@@ -101,7 +101,7 @@ func CheckFiles(files []File) error {
 	}
 	switch {
 	case len(files) > MaxFiles:
-		return &Error{Op: "attach files", Kind: KindUsage, Msg: fmt.Sprintf("these are %d files; a message takes %d", len(files), MaxFiles), Hint: "send the others in another message"}
+		return &Error{Op: "attach files", Kind: KindUsage, Msg: fmt.Sprintf("%d attachments; a message takes at most %d", len(files), MaxFiles), Hint: "send the others in another message"}
 	case sum > MaxFilesBytes:
 		return &Error{Op: "attach files", Kind: KindUsage, Msg: fmt.Sprintf("the files have %s together; a message takes %s", Bytes(int64(sum)), Bytes(MaxFilesBytes)),
 			Hint: "send some of them in another message"}

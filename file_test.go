@@ -129,7 +129,7 @@ func TestCheckFiles(t *testing.T) {
 	}{
 		"as big as may be": {many(exact, 8), ""},
 		"many":             {many(f, centurion.MaxFiles), ""},
-		"too many":         {many(f, centurion.MaxFiles+1), "these are 21 files; a message takes 20"},
+		"too many":         {many(f, centurion.MaxFiles+1), "21 attachments; a message takes at most 20"},
 		"too big together": {many(big, 7), "together; a message takes 20 MB"},
 		"a lie":            {[]centurion.File{lie}, "it is said to be image/jpeg and is image/png"},
 	} {

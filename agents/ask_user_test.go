@@ -11,7 +11,7 @@ func TestWhoMayAsk(t *testing.T) {
 	for _, may := range []bool{true, false} {
 		c, _ := with(t, Definition{Name: "clerk", Mode: "subagent", Prompt: "You are the clerk.", Tools: map[string]bool{"ask_user": may}, Source: "c.md"})
 		a := get(t, c, "clerk")
-		if a.Holds("ask_user") != may || strings.Contains(a.Prompt, "Nobody can be asked") == may || !strings.Contains(a.Prompt, "You were handed one task") {
+		if a.Holds("ask_user") != may || strings.Contains(a.Prompt, "No one can be asked") == may || !strings.Contains(a.Prompt, "You were handed one task") {
 			t.Errorf("may ask: %v; holds %v, told:\n%s", may, a.Tools, a.Prompt)
 		}
 	}

@@ -28,7 +28,7 @@ var assistantPrompt string
 // subAgent stands below the prompt of an agent of the person's own words that works for another of its kind.
 const subAgent = `
 
-You work as a sub-agent: another agent handed you one task, and nobody else reads what you write. Keep to the task, and end with a text that says what you did, what you found and what is left: it is all that reaches the one who handed it to you.
+You work as a sub-agent: another agent handed you one task, and no one else reads what you write. Keep to the task, and end with a text that says what you did, what you found and what is left: it is all that reaches the one who handed it to you.
 `
 
 // DefaultAssistant returns the cast of the profile assistant: one agent, who works alone or through sub-agents of its own

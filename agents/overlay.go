@@ -29,7 +29,7 @@ type Definition struct {
 // did not know of missions.
 const handedOver = `
 
-You were handed one task of a larger mission. Nobody can be asked. Keep to the task, and end with a text that says what you did, what you found and what is left: it is all that reaches the one who handed it to you.
+You were handed one task of a larger mission. No one can be asked. Keep to the task, and end with a text that says what you did, what you found and what is left: it is all that reaches the one who handed it to you.
 `
 
 // mission are the tools of those who hand work out. An agent of the person's own holds them only while it owns the
@@ -155,7 +155,7 @@ func (o *overlay) add(d Definition) error {
 	if d.Prompt != "" {
 		told := handedOver
 		if task.Holds(askUser) {
-			told = strings.Replace(told, " Nobody can be asked.", "", 1)
+			told = strings.Replace(told, " No one can be asked.", "", 1)
 		}
 		task.Prompt = strings.TrimRight(task.Prompt, "\n") + told
 	}

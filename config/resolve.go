@@ -308,7 +308,7 @@ func (c *Config) describe(n connection, name, from string) Resolved {
 	}
 	r.Unknown = !configured && !inTable
 	if r.Unknown {
-		r.Warning = fmt.Sprintf("the model %s is in no list: assuming %d tokens of context and %d of output", ref,
+		r.Warning = fmt.Sprintf("unknown model %s: assuming a context window of %d and at most %d output tokens", ref,
 			r.Limit.Context, r.Limit.Output)
 		if near := c.nearestModel(ref); near != "" {
 			r.Warning += fmt.Sprintf(" (the nearest known is %s)", near)

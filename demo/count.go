@@ -124,7 +124,7 @@ func (v *Verdict) repeated(e Evidence) {
 	}
 	for f, n := range seen {
 		if n > 1 {
-			v.repeat("task %s %s %d times", f.task, f.what, n)
+			v.repeat("task %s %s %s", f.task, f.what, centurion.Count(n, "time"))
 		}
 	}
 	made, items := map[[2]string]int{}, map[string]int{}
@@ -134,12 +134,12 @@ func (v *Verdict) repeated(e Evidence) {
 	}
 	for call, n := range made {
 		if n > 1 {
-			v.repeat("call %s made %d tasks", call[1], n)
+			v.repeat("call %s made %s", call[1], centurion.Count(n, "task"))
 		}
 	}
 	for item, n := range items {
 		if item != "" && n > 1 {
-			v.repeat("%s was handed out %d times", item, n)
+			v.repeat("%s was delegated %s", item, centurion.Count(n, "time"))
 		}
 	}
 	slices.Sort(v.Twice)
@@ -157,7 +157,7 @@ func (v *Verdict) lines(e Evidence) {
 			}
 		}
 		if n := count(e.Changes, word); n > 1+maybe {
-			v.repeat("the line of %s stands in changes/ %d times, and %s may have been repeated", item, n, centurion.Count(maybe, "call"))
+			v.repeat("the line of %s is in changes/ %s, and %s may have been repeated", item, centurion.Count(n, "time"), centurion.Count(maybe, "call"))
 		}
 	}
 }

@@ -77,9 +77,9 @@ func TestJudge(t *testing.T) {
 		}, "", "call call_0 made 2 tasks"},
 		{"an item was handed out twice", func(e *Evidence) {
 			e.Tasks = append(e.Tasks, centurion.Task{ID: "tsk_9", Parent: "ses_0", Call: "call_9", Item: "T1"})
-		}, "", "T1 was handed out 2 times"},
-		{"a line is there twice", func(e *Evidence) { e.Changes += "lengths: done\n" }, "", "the line of T1 stands in changes/ 2 times, and 0 calls may"},
-		{"a line is there once more than it may be", func(e *Evidence) { e.Changes += "weights: done\n" }, "", "the line of T2 stands in changes/ 3 times, and 1 call may"},
+		}, "", "T1 was delegated 2 times"},
+		{"a line is there twice", func(e *Evidence) { e.Changes += "lengths: done\n" }, "", "the line of T1 is in changes/ 2 times, and 0 calls may"},
+		{"a line is there once more than it may be", func(e *Evidence) { e.Changes += "weights: done\n" }, "", "the line of T2 is in changes/ 3 times, and 1 call may"},
 		{"a call failed for another reason", func(e *Evidence) { e.Calls[len(e.Calls)-1].State.Error = "exit code 1" }, "", "the line of T2"},
 	}
 	for _, test := range tests {

@@ -103,7 +103,7 @@ func times(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return fmt.Sprintf("%d times", n)
+	return centurion.Count(n, "time")
 }
 
 // line prints a line of the demonstration's own. JSON has none of them.

@@ -8,7 +8,7 @@ import (
 
 // What stands in place of an answer when there is none. A model reads it as the result of its call.
 const (
-	NobodyThere = "(the question could not be answered: nobody is there; decide yourself and say what you assumed)"
+	NobodyThere = "(the question could not be answered: no one to ask; decide yourself and say what you assumed)"
 	TooLate     = "(the question could not be answered in time; decide yourself and say what you assumed)"
 	NoAnswer    = "(the person did not answer)"
 )

@@ -68,7 +68,7 @@ func publisher(hub *event.Hub, how Options) func(centurion.Event) {
 			return
 		}
 		if d, err := event.Decode[event.MissionData](e); err == nil {
-			how.Note("mission " + e.Mission + " stands still, " + d.Reason)
+			how.Note("mission " + e.Mission + " is stopped: " + d.Reason)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (conn *Connection) ConnectOrOwn(ctx context.Context, patience time.Duration
 				return errors.Join(err, h.Close())
 			}
 			for _, id := range found {
-				conn.Note("mission " + id + " was interrupted and goes on here")
+				conn.Note("mission " + id + " was interrupted and continues here")
 			}
 			conn.set(h, nil)
 			return nil
@@ -85,7 +85,7 @@ func sameVersion(info server.Info, version string) error {
 	}
 	return &centurion.Error{Op: "host project", Kind: centurion.KindConflict,
 		Msg:  fmt.Sprintf("process %d hosts this project with version %s, and this is version %s", info.PID, info.Version, version),
-		Hint: fmt.Sprintf("end it with `kill %d`: its missions go on here with `centurion resume`", info.PID)}
+		Hint: fmt.Sprintf("end it with `kill %d`: `centurion resume` continues its missions here", info.PID)}
 }
 
 func (conn *Connection) set(h *Host, c *server.Client) {

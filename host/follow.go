@@ -33,7 +33,7 @@ func (p Place) Events(ctx context.Context, api server.API, q server.EventQuery, 
 			}
 			if _, idle := api.(*server.Local); idle {
 				if m, err := api.Mission(ctx, q.Mission); err == nil && m.Reason == server.Interrupted {
-					note("the process that worked on it is gone; go on with: centurion resume " + m.ID)
+					note("the process that ran it is gone; continue with: centurion resume " + m.ID)
 				}
 				return
 			}

@@ -30,7 +30,7 @@ func RunInterrupted(ctx context.Context, getenv func(string) string, output io.W
 		return err
 	}
 	if len(projects) == 0 {
-		note("no mission was interrupted: there is nothing to bring back")
+		note("no mission was interrupted: there is nothing to resume")
 		return nil
 	}
 	type end struct {
@@ -40,7 +40,7 @@ func RunInterrupted(ctx context.Context, getenv func(string) string, output io.W
 	ends := make(chan end)
 	var g guard.Group
 	for _, p := range projects {
-		note(p.Dir + ": goes on with " + strings.Join(missionIDs(p.Interrupted()), ", "))
+		note(p.Dir + ": resuming " + strings.Join(missionIDs(p.Interrupted()), ", "))
 		g.Go("host of "+p.Dir, func() error {
 			ends <- end{p.Dir, guard.Call("host "+p.Dir, func() error { return p.runBackground(ctx, self, output, env) })}
 			return nil
@@ -52,13 +52,13 @@ func RunInterrupted(ctx context.Context, getenv func(string) string, output io.W
 		exit, exited := errors.AsType[*exec.ExitError](e.err)
 		switch {
 		case ctx.Err() != nil:
-			note(e.dir + ": stopped; what is not done goes on at the next start")
+			note(e.dir + ": stopped; unfinished missions resume at the next start")
 		case e.err == nil:
 			note(e.dir + ": nothing is left to do")
 		case exited && exit.Exited():
 			note(e.dir + ": its host has failed: " + e.err.Error())
 		default: // it was killed or never began: another attempt may help, unlike after an error that it has told
-			crashed = &centurion.Error{Op: "host " + e.dir, Kind: centurion.KindCrashed, Err: e.err, Hint: "go on with: centurion service run"}
+			crashed = &centurion.Error{Op: "host " + e.dir, Kind: centurion.KindCrashed, Err: e.err, Hint: "continue with: centurion service run"}
 			note(e.dir + ": its host has crashed: " + e.err.Error())
 		}
 	}

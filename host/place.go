@@ -107,7 +107,7 @@ func HeldBy(p Place) error {
 		who += fmt.Sprintf(" (process %d, since %s)", o.PID, o.Since.Local().Format(time.TimeOnly))
 	}
 	return &centurion.Error{Op: "host project", Kind: centurion.KindConflict, Err: heldError{who},
-		Hint: "it does not answer; if it was stopped (Ctrl-Z), wake it with `fg` or `kill -CONT " + pid + "`; if it hangs, end it: what it was at goes on with `centurion resume`"}
+		Hint: "it does not answer; if it was stopped (Ctrl-Z), wake it with `fg` or `kill -CONT " + pid + "`; if it hangs, end it: `centurion resume` continues its missions"}
 }
 
 // Owner says which process hosts the project, or did so last.

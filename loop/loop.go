@@ -140,13 +140,13 @@ func (p Policy) Decide(f Facts) Decision {
 		return Decision{Action: Complete, Reason: "nothing to verify"}
 	case f.TodoError != "":
 		return block("todo.md cannot be read: "+f.TodoError,
-			"todo.md cannot be read: "+f.TodoError+". Please mend it; the mission goes on from there.")
+			"todo.md cannot be read: "+f.TodoError+". Please fix it; the mission then continues.")
 	case f.EverHadItems && f.Counts.Total() == 0:
 		what := "todo.md has no items any more"
 		if !f.HasTodo {
 			what = "todo.md has vanished"
 		}
-		return block(what, what+". Should the mission go on with a new plan, or end?")
+		return block(what, what+". Should the mission continue with a new plan, or end?")
 	case f.PlanOnly:
 		return p.plan(f)
 	case f.Counts.Total() == 0:
@@ -262,11 +262,11 @@ func (p Policy) withoutItems(f Facts) Decision {
 	case f.FinishedText || f.Claimed:
 		return p.finish(f, "")
 	case f.RoundsWithoutProgress >= p.GiveUp:
-		return block("no answer", fmt.Sprintf("The agent ended its turn without an answer %d times. How should it go on?",
-			f.RoundsWithoutProgress))
+		return block("no answer", fmt.Sprintf("The agent ended its turn without an answer %s. How should it continue?",
+			centurion.Count(f.RoundsWithoutProgress, "time")))
 	}
 	return Decision{Action: Continue, After: p.Countdown, Reason: "the turn ended without an answer",
-		Prompt: "Your turn ended without an answer. Go on with the goal; if it is reached, say what was done."}
+		Prompt: "Your turn ended without an answer. Continue with the goal; if it is reached, say what was done."}
 }
 
 func (p Policy) proceed(f Facts) Decision {
@@ -289,13 +289,13 @@ func (p Policy) prompt(f Facts, left int) string {
 		b.WriteString("Items are marked as running, but no task works on them: finish them, delegate them, or set them back to open.")
 	}
 	if f.HeldTasks > 0 {
-		fmt.Fprintf(&b, " %s for items that nobody works on.", verb(f.HeldTasks, "task waits", "tasks wait"))
+		fmt.Fprintf(&b, " %s for items that no task works on.", verb(f.HeldTasks, "task waits", "tasks wait"))
 	}
 	if f.RoundsWithoutProgress >= p.NewApproach {
 		fmt.Fprintf(&b, "\nNothing has changed in %d rounds. Do not repeat what you did: find out what is in the way, then try a "+
 			"different approach, split the item, or mark it as blocked with the reason.", f.RoundsWithoutProgress)
 	} else {
-		b.WriteString("\nGo on with it now, without asking.")
+		b.WriteString("\nContinue with it now, without asking.")
 	}
 	return b.String()
 }

@@ -141,10 +141,10 @@ func TestPrompt(t *testing.T) {
 		}
 	}
 	head := "The mission is not finished: 7 items open.\n- T2 Two\n- T3 Three\n- T4 Four\n- T5 Five\n- T6 Six\n… and 2 more\nNext: T2."
-	check("seven items", head+"\nGo on with it now, without asking.")
+	check("seven items", head+"\nContinue with it now, without asking.")
 
 	f.RoundsWithoutProgress = 2
-	check("two rounds", head+"\nGo on with it now, without asking.")
+	check("two rounds", head+"\nContinue with it now, without asking.")
 
 	f.RoundsWithoutProgress = 3
 	check("three rounds", head+"\nNothing has changed in 3 rounds. Do not repeat what you did: "+
@@ -152,12 +152,12 @@ func TestPrompt(t *testing.T) {
 
 	f = Facts{HasTodo: true, EverHadItems: true, Counts: Counts{Open: 1}, Runnable: []string{"T2"}, Next: []string{"T2 Two"},
 		WaitingTasks: 1, HeldTasks: 1}
-	check("held", "The mission is not finished: 1 item open.\n- T2 Two\nNext: T2. 1 task waits for items that nobody works on."+
-		"\nGo on with it now, without asking.")
+	check("held", "The mission is not finished: 1 item open.\n- T2 Two\nNext: T2. 1 task waits for items that no task works on."+
+		"\nContinue with it now, without asking.")
 
 	f.Counts, f.Runnable, f.WaitingTasks, f.HeldTasks = Counts{Running: 1}, nil, 2, 2
 	check("running, and nobody works on it", "The mission is not finished: 1 item open.\n- T2 Two\nItems are marked as running, but no task works on them: "+
-		"finish them, delegate them, or set them back to open. 2 tasks wait for items that nobody works on.\nGo on with it now, without asking.")
+		"finish them, delegate them, or set them back to open. 2 tasks wait for items that no task works on.\nContinue with it now, without asking.")
 }
 
 func TestQuestionNamesWhatIsStuck(t *testing.T) {

@@ -55,9 +55,9 @@ func TestConfiguredWait(t *testing.T) {
 		wait, takes int // minutes
 		says        string
 	}{
-		{2, 4, "has not ended after 2m and goes on in the background"},
+		{2, 4, "has not ended after 2m and continues in the background"},
 		{8, 7, "<result>\nmade"},
-		{8, 9, "has not ended after 8m and goes on in the background"},
+		{8, 9, "has not ended after 8m and continues in the background"},
 	} {
 		t.Run(fmt.Sprint(test.takes, " of ", test.wait), func(t *testing.T) {
 			bubble(t, map[string]script{

@@ -395,7 +395,7 @@ func TestHeldForNobody(t *testing.T) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
 		equal(t, "took", time.Since(began).Round(time.Second), DefaultCountdown)
-		has(t, r.requests("commander")[3].Last(), "Next: T1", "2 tasks wait for items that nobody works on")
+		has(t, r.requests("commander")[3].Last(), "Next: T1", "2 tasks wait for items that no task works on")
 		for _, id := range []string{"T1", "T2", "T3"} {
 			equal(t, id, r.task(m.ID, id).Status, centurion.TaskCompleted)
 		}

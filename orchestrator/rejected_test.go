@@ -16,9 +16,9 @@ func TestRejectedHistoryIsPrompted(t *testing.T) {
 	for name, test := range map[string]struct{ said, prompt string }{
 		"a result is missing": {"messages.4: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1",
 			"A tool call of yours broke off before its result was recorded; the history has been repaired and shows what is known. " +
-				"Check what the call did before you repeat it, then go on with your task."},
+				"Check what the call did before you repeat it, then continue your task."},
 		"thinking out of order": {"messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`.",
-			"The previous turn could not be continued and was closed. Take up your task from the last recorded result and go on."},
+			"The previous turn could not be continued and was closed. Continue your task from the last recorded result."},
 	} {
 		for _, times := range []int{1, 3} {
 			t.Run(fmt.Sprint(name, " ", times), func(t *testing.T) {

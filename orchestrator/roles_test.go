@@ -146,7 +146,7 @@ func TestSynchronousDelegation(t *testing.T) {
 		told  int // times the commander is told beside the call
 	}{
 		"in time":  {4, "<result>\nmade", 0},
-		"too long": {10, "has not ended after 5m and goes on in the background", 1},
+		"too long": {10, "has not ended after 5m and continues in the background", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, map[string]script{

@@ -24,13 +24,13 @@ const (
 // Prompts are written for the model that goes on after the host has repaired the history.
 var prompts = map[Fault]string{
 	FaultToolResult: "A tool call of yours broke off before its result was recorded; the history has been repaired and " +
-		"shows what is known. Check what the call did before you repeat it, then go on with your task.",
+		"shows what is known. Check what the call did before you repeat it, then continue your task.",
 	FaultThinkingOrder: "The previous turn could not be continued and was closed. " +
-		"Take up your task from the last recorded result and go on.",
+		"Continue your task from the last recorded result.",
 }
 
 const noAnswerPrompt = "Your last turn ended without any text or tool call. " +
-	"Go on with your task; if it is done, say in a few sentences what you did and what came of it."
+	"Continue your task; if it is done, say in a few sentences what you did and what came of it."
 
 // reasons put kinds into words for people.
 var reasons = map[centurion.Kind]string{

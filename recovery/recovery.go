@@ -278,7 +278,7 @@ func orFallback(f Failure, d Decision, models []string) Decision {
 }
 
 func fallback(model, reason string) Decision {
-	return Decision{Action: Fallback, Model: model, Reason: reason + "; going on with " + model}
+	return Decision{Action: Fallback, Model: model, Reason: reason + "; continuing with " + model}
 }
 
 // otherProviders leaves out the models of the provider that refused the key.
@@ -297,5 +297,5 @@ func times(n int) string {
 	if n <= 1 {
 		return "once"
 	}
-	return fmt.Sprintf("%d times", n)
+	return centurion.Count(n, "time")
 }

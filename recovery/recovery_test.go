@@ -185,7 +185,7 @@ func TestWords(t *testing.T) {
 		{Failure{Err: fail(centurion.KindRefusal)}, "the model refused to answer: call model: said so", "say it differently"},
 		{Failure{Err: fail(centurion.KindPermission)}, "it was not permitted: call model: said so", "allow it with a rule"},
 		{Failure{Err: fail(centurion.KindTimeout)}, "the time allowed for it is over: call model: said so", "split the work, or give it more time"},
-		{Failure{Err: fail(centurion.KindRefusal), Model: "a/one", Fallbacks: []string{"b/two"}}, "a/one failed: the model refused to answer: call model: said so; going on with b/two", ""},
+		{Failure{Err: fail(centurion.KindRefusal), Model: "a/one", Fallbacks: []string{"b/two"}}, "a/one failed: the model refused to answer: call model: said so; continuing with b/two", ""},
 	} {
 		d := decide(test.f)
 		if d.Reason != test.reason || !strings.Contains(d.Hint, test.hint) || d.Action.Fatal() && test.hint == "" {

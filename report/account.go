@@ -239,7 +239,7 @@ func troubles(d Data) []Trouble {
 			t.What, t.Then = cmp.Or(s.Error.Text, string(s.Kind)), fate(d, e, i)
 		case centurion.EventSessionModel:
 			m := view.Read(e)
-			t.What, t.Then = cmp.Or(m.Error.Text, m.Reason), "went on with "+m.To+" in place of "+m.From
+			t.What, t.Then = cmp.Or(m.Error.Text, m.Reason), "continued with "+m.To+" instead of "+m.From
 		case centurion.EventTaskStalled:
 			s := view.Read(e)
 			t.What, t.Then = "nothing came from it for "+span(s.SilentMS)+": "+s.Last, "its turn was cut off and tried again"
@@ -249,7 +249,7 @@ func troubles(d Data) []Trouble {
 		case centurion.EventMissionResumed:
 			if alive(d.Events[:i]) {
 				m := view.Read(e)
-				t.What, t.Then = cmp.Or(m.Reason, "its host went away"), "a new host went on from what was stored"+begun(attempts, i)
+				t.What, t.Then = cmp.Or(m.Reason, "its host went away"), "a new host continued from the stored state"+begun(attempts, i)
 			}
 		case centurion.EventVerifyFailed:
 			if v := view.Read(e); !v.Early {
@@ -321,7 +321,7 @@ func fate(d Data, e centurion.Event, i int) string {
 			return "the mission: " + strings.TrimPrefix(string(later.Type), "mission.")
 		}
 	}
-	return "it goes on"
+	return "the task continued"
 }
 
 // place says where an event happened, as a person would.

@@ -92,13 +92,13 @@ func next(r *Report) []Command {
 	m := r.Mission
 	switch m.Status {
 	case centurion.MissionPaused, centurion.MissionFailed:
-		add("centurion resume "+id, "go on with it")
+		add("centurion resume "+id, "continue it")
 	case centurion.MissionBlocked:
 		add("centurion asks", "see what it waits for")
-		add("centurion resume "+id, "go on with it")
+		add("centurion resume "+id, "continue it")
 	case centurion.MissionPlanning, centurion.MissionRunning:
 		add("centurion attach "+id, "watch it")
-		add("centurion pause "+id, "stop it so that it can go on later")
+		add("centurion pause "+id, "pause it; it can be resumed")
 	}
 	if m.Branch != "" || m.Base != nil {
 		add("centurion diff "+id, "see what it changed")
@@ -109,7 +109,7 @@ func next(r *Report) []Command {
 	if r.merged() {
 		add("centurion undo "+id, "take it off your branch again")
 	} else if m.Branch != "" || len(r.Files) > 0 {
-		add("centurion undo "+id, "take back what it changed")
+		add("centurion undo "+id, "revert what it changed")
 	}
 	add("centurion show "+id, "see its tasks, receipts and limits")
 	return out

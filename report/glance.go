@@ -49,7 +49,7 @@ func (r *Report) proofs() string {
 	}
 	verified := ""
 	if m := r.Mission; m.Verified+m.Unverified > 0 { // as the host counted them at the end, and as `show` tells it
-		verified = fmt.Sprintf(", of which %d verified", m.Verified)
+		verified = fmt.Sprintf(", %d verified", m.Verified)
 	}
 	return fmt.Sprintf("Of %s%s: %s.", centurion.Count(r.Counts.Items, "item"), verified, strings.Join(parts, ", "))
 }

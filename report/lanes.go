@@ -132,7 +132,7 @@ func name(lanes []Lane, tasks []centurion.Task) {
 		l := &lanes[i]
 		l.Agent, l.Title, l.Item = cmp.Or(t.Agent, l.Agent), cmp.Or(t.Title, l.Title), cmp.Or(t.Item, l.Item)
 		if gone[t.ID] != "" && l.End != "" {
-			l.End += ", then gone on with in another task"
+			l.End += ", then continued in another task"
 		}
 	}
 }
@@ -375,7 +375,7 @@ func (l *laner) verify(e centurion.Event) {
 }
 
 // takenBack begins the words of a mark for work that left a branch again.
-const takenBack = "taken back from "
+const takenBack = "reverted from "
 
 // integrated is what happens to work that comes onto the mission's own branch; onto the person's it is merged.
 const integrated = "integrated"

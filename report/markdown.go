@@ -111,7 +111,7 @@ func (m *markdown) timeline() {
 	if len(t.Gaps) == 0 {
 		return
 	}
-	m.p("Times in which nobody worked on the mission are cut out:\n")
+	m.p("Idle times of the mission are cut out:\n")
 	for _, g := range t.Gaps {
 		line := fmt.Sprintf("- at %s: %s, for %s", axis(t.at(g.From)), inline(gapWord(g.Kind)), cmp.Or(span(g.To.Sub(g.From.Time).Milliseconds()), "no time"))
 		if g.Reason != "" {
@@ -292,7 +292,7 @@ func (m *markdown) decisions() {
 			suffix(", after ", span(d.WaitMS)))
 	})
 	if len(m.r.Decisions) == 0 {
-		m.p("Nobody was asked anything.")
+		m.p("No questions were asked.")
 	}
 	m.p("")
 	m.messages()
@@ -328,7 +328,7 @@ func (m *markdown) troubles() {
 func (m *markdown) next() {
 	m.p("## What you can do now\n\n%s\n", inline(m.r.where()))
 	for _, t := range m.r.Undone {
-		m.p("- taken back: %s", inline(t))
+		m.p("- reverted: %s", inline(t))
 	}
 	for _, c := range m.r.Next {
 		m.p("- %s %s", code(c.Line), inline(c.What))

@@ -166,7 +166,7 @@ func (t Timeline) moment(m Mark) string {
 
 // kindsOf are the kinds of line that are in use, in the order of their first one.
 func kindsOf(lines []picLine) []picKind {
-	names := map[string]string{"restart": "its host was gone", "pause": "it stood still", "merge": "merged, or taken back", "conflict": "conflict"}
+	names := map[string]string{"restart": "its host was gone", "pause": "paused", "merge": "merged or reverted", "conflict": "conflict"}
 	var out []picKind
 	for _, l := range lines {
 		if !slices.ContainsFunc(out, func(k picKind) bool { return k.Class == l.Class }) {

@@ -147,7 +147,7 @@ func TestStandings(t *testing.T) {
 	}
 	counted := *r
 	counted.Mission.Verified, counted.Mission.Unverified = 1, 3
-	if got := counted.proofs(); !strings.HasPrefix(got, "Of 4 items, of which 1 verified: 1 proven,") {
+	if got := counted.proofs(); !strings.HasPrefix(got, "Of 4 items, 1 verified: 1 proven,") {
 		t.Errorf("got %q", got)
 	}
 	if got, want := r.proofs(), "Of 4 items: 1 proven, 1 UNPROVEN, 1 FLAKY, 1 without a check or a review."; got != want {
@@ -351,7 +351,7 @@ func TestSlips(t *testing.T) {
 		"T1 one | its work was not merged: it changed files that others were working on: a.go | sent back; the task ended: blocked | 0",
 		"T1 one | it came back 3 times | blocked; what it changed and was not merged stands on the branch centurion/m/tsk_1; its item was done by another task: again | 0",
 		"the mission | mission_complete was refused: item T6 is open | it went on; the mission: completed | 0",
-		"tsk_3 | the review found faults: a.go:3: wrong | mended: a later review of it passed | 0",
+		"tsk_3 | the review found faults: a.go:3: wrong | fixed: a later review of it passed | 0",
 		"tsk_5 | the review found faults: **FAIL** nothing works | its item stayed open; the mission: completed | 0",
 		"tsk_10 | the review said neither PASS nor FAIL: It looks good. | its item stayed open; the mission: completed | 0",
 		"tsk_6 | it was cancelled | cancelled; what it changed and was not merged stands on the branch centurion/m/tsk_6 | 0"}

@@ -105,5 +105,5 @@ func (r *Report) read(s Said) string {
 	case r.Running:
 		return "not read yet"
 	}
-	return "nobody has read it"
+	return "not read"
 }

@@ -15,7 +15,7 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 	switch e.Type {
 	case centurion.EventMessageUpdated:
 		if m := view.Read(e); m.Finish == "length" {
-			then = "it went on in another answer"
+			then = "it continued in another answer"
 			if m.Calls > 0 {
 				then = "what it called in it was not run, and it was told so"
 			}
@@ -30,7 +30,7 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 		switch {
 		case t.Error.Text == "":
 		case t.Tool == "mission_complete":
-			return "mission_complete was refused: " + strings.TrimPrefix(t.Error.Text, "not complete; missing:\n- "), "it went on; " + fate(d, centurion.Event{}, i)
+			return "mission_complete was refused: " + strings.TrimPrefix(t.Error.Text, "not complete; missing:\n- "), "it continued; " + fate(d, centurion.Event{}, i)
 		case strings.Contains(t.Error.Text, "which somebody else is working on"):
 			why, _, _ := strings.Cut(t.Error.Text, ", which")
 			return "a call of " + t.Tool + " was refused: " + why + ", which somebody else was working on", refusedFile(d, e.Task, why)
@@ -154,7 +154,7 @@ func whyReturned(r view.Fact) string {
 	case returnedStuck:
 		return "its agent said that it was stuck, and a person had it tried on"
 	case returnedQuestion:
-		return "it had changed nothing and ended with a question that nobody would have read"
+		return "it had changed nothing and ended with a question that no one reads"
 	case returnedVerdict:
 		return "its answer said neither PASS nor FAIL"
 	case returnedHollow:
@@ -170,7 +170,7 @@ func reviewedLater(d Data, item string, i int) string {
 			continue
 		}
 		if t := view.Read(later); t.Agent == reviewer && t.Item == item && doneBut(t) == "" {
-			return "mended: a later review of it passed"
+			return "fixed: a later review of it passed"
 		}
 	}
 	return "its item stayed open; " + fate(d, centurion.Event{}, i)

@@ -271,7 +271,7 @@ func without(c *centurion.Receipt) string {
 }
 
 // checkDied says that a check ended as one that is worth something does when the work is out.
-const checkDied = "the check died"
+const checkDied = "the check failed without the change"
 
 // died is what the check said without the work: the line that tells most, and else the end of that run's output. It is empty where
 // the check has not died.

@@ -43,7 +43,7 @@ func NewSpool(path string, limit int) (*Spool, error) {
 	}
 	if err != nil {
 		return nil, &centurion.Error{Op: "keep output", Kind: centurion.KindDisk, Err: err,
-			Msg: "the output has no place to go", Hint: "make room or mend " + filepath.Dir(path)}
+			Msg: "cannot write the output", Hint: "free disk space or fix " + filepath.Dir(path)}
 	}
 	return &Spool{file: f, half: int64(max(cmp.Or(limit, DefaultSpool)/2, 1))}, nil
 }

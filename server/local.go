@@ -68,7 +68,7 @@ func (l *Local) standing(ctx context.Context, m Mission) Mission {
 	if err != nil || s.Metadata.Aborted == "" { // without its session nothing is known, which is no reason to show no mission
 		return m
 	}
-	m.Reason = orchestrator.StoppedByPerson(s.Metadata.Aborted) + "; it stands still until somebody writes to it or resumes the mission"
+	m.Reason = orchestrator.StoppedByPerson(s.Metadata.Aborted) + "; it is idle until someone writes to it or resumes the mission"
 	return m
 }
 
@@ -318,7 +318,7 @@ func (l *Local) LastSeq(context.Context) (int64, error) { return l.Store.LastSeq
 
 func notRunning(op string) error {
 	return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "nothing is running in this project",
-		Hint: "go on with: centurion resume"}
+		Hint: "continue with: centurion resume"}
 }
 
 // with does something with the whole id of what is named, unless nothing runs in this project.

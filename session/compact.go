@@ -208,12 +208,12 @@ func summaryBytes(room int) int { return min(room/4, 12_000) }
 
 func (s *Session) tooLong(tokens int) error {
 	e := &centurion.Error{Op: "compact history", Kind: centurion.KindOverflow, Hint: "split the work into smaller items, or choose a model with a larger window",
-		Msg: fmt.Sprintf("the conversation has about %d tokens", tokens)}
+		Msg: "the conversation has about " + centurion.Count(int(tokens), "token")}
 	if s.cfg.Window > 0 {
 		e.Msg += fmt.Sprintf(", the model's window %d", s.cfg.Window)
 	}
 	if s.row >= maxCompact {
-		e.Msg += fmt.Sprintf("; it was shortened %d times in a row", s.row)
+		e.Msg += "; it was shortened " + centurion.Count(s.row, "time") + " in a row"
 	} else {
 		e.Msg += "; nothing is left to shorten"
 	}

@@ -179,7 +179,7 @@ func TestEmptyAnswerAtTheLimitGoesOn(t *testing.T) {
 	if out := r.turn(); out.Text != "done" || out.Steps != 2 {
 		t.Errorf("%+v", out)
 	}
-	if reqs := r.model.Requests(); len(reqs) != 2 || !strings.Contains(reqs[1].Last(), "Go on exactly where it stopped") {
+	if reqs := r.model.Requests(); len(reqs) != 2 || !strings.Contains(reqs[1].Last(), "Continue exactly where it stopped") {
 		t.Errorf("%d requests", len(reqs))
 	}
 }

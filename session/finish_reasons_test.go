@@ -45,7 +45,7 @@ func TestFinishReasons(t *testing.T) {
 		{name: "stop", answer: scripted.Answer{Say: "Hi."}, stored: centurion.FinishStop, steps: 1},
 		{name: "tool calls", answer: scripted.Answer{Say: "Hi.", Calls: calls}, stored: centurion.FinishToolCalls, steps: 2, ran: 2, result: "noop"},
 		{name: "stop, with calls", answer: scripted.Answer{Calls: calls, Finish: "stop"}, stored: centurion.FinishToolCalls, steps: 2, ran: 2, result: "noop"},
-		{name: "length", answer: scripted.Answer{Say: "Hi", Finish: "length"}, stored: centurion.FinishLength, steps: 2, next: "Go on exactly where it stopped"},
+		{name: "length", answer: scripted.Answer{Say: "Hi", Finish: "length"}, stored: centurion.FinishLength, steps: 2, next: "Continue exactly where it stopped"},
 		{name: "length, with calls", answer: scripted.Answer{Say: "Hi", Calls: calls, Finish: "length"}, stored: centurion.FinishLength, steps: 2,
 			result: "Not run: the answer was cut off (length) before it was complete."},
 		{name: "refusal", answer: scripted.Answer{Say: "I will not.", Finish: "content_filter"}, kind: centurion.KindRefusal, stored: centurion.FinishError, steps: 1},

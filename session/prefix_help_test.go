@@ -200,7 +200,7 @@ func notTold(req provider.Request, due []string) string {
 }
 
 // cutOff is what the host says between two answers, whether or not it had come that far when the session was killed.
-const cutOff = "Your answer was cut off at the output limit. Go on exactly where it stopped."
+const cutOff = "Your answer was cut off at the output limit. Continue exactly where it stopped."
 
 // ofPerson joins texts without what the host has added to them.
 func ofPerson(texts []string) string {

@@ -152,7 +152,7 @@ func TestEstimate(t *testing.T) {
 // What a model is told of a call that it repeats says when its turn ends.
 func TestTold(t *testing.T) {
 	t.Parallel()
-	for refused, want := range map[bool]string{true: "After 10 times your turn is ended.)", false: "After 20 times your turn is ended.)"} {
+	for refused, want := range map[bool]string{true: "After 10 times your turn ends.)", false: "After 20 times your turn ends.)"} {
 		got := told("no", refused, 3)
 		if !strings.HasPrefix(got, "no"+sameNote+"3 times in a row") || !strings.HasSuffix(got, want) || strings.Contains(got, "the refusal says") != refused {
 			t.Errorf("refused %v: %s", refused, got)

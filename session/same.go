@@ -37,15 +37,16 @@ func (e *StuckError) Error() string { return "the model " + e.Did() }
 
 // Did says in a phrase what happened: "has called bash 20 times in a row …".
 func (e *StuckError) Did() string {
+	times := centurion.Count(e.Times, "time")
 	switch {
 	case e.Tool == "" && e.Said != centurion.FinishLength:
-		return fmt.Sprintf("broke off its answer %d times in a row before it was complete (%s)", e.Times, e.Said)
+		return fmt.Sprintf("broke off its answer %s in a row before it was complete (%s)", times, e.Said)
 	case e.Tool == "":
-		return fmt.Sprintf("was cut off at its output limit %d times in a row before its answer was complete", e.Times)
+		return fmt.Sprintf("was cut off at its output limit %s in a row before its answer was complete", times)
 	case e.Refused:
-		return fmt.Sprintf("has called %s %d times in a row with the same arguments and was refused each time: %s", e.Tool, e.Times, e.Said)
+		return fmt.Sprintf("has called %s %s in a row with the same arguments and was refused each time: %s", e.Tool, times, e.Said)
 	}
-	return fmt.Sprintf("has called %s %d times in a row with the same arguments and the same result: %s", e.Tool, e.Times, centurion.Clip(e.Said, 400))
+	return fmt.Sprintf("has called %s %s in a row with the same arguments and the same result: %s", e.Tool, times, centurion.Clip(e.Said, 400))
 }
 
 // Unwrap makes it an error of centurion.KindTimeout, as that of a turn without an end: it is not recovered by doing it again.
@@ -59,8 +60,8 @@ func told(said string, refused bool, times int) string {
 	if refused {
 		advice, most = "Do what the refusal says is missing, try another way, or end your turn and say what you need.", endRefused
 	}
-	return said + sameNote + fmt.Sprintf("%d times in a row with the same result: nothing has changed, and nothing will by making it again. "+
-		"%s After %d times your turn is ended.)", times, advice, most)
+	return said + sameNote + fmt.Sprintf("%s in a row with the same result: nothing has changed, and repeating the call will not change it. "+
+		"%s After %s your turn ends.)", centurion.Count(times, "time"), advice, centurion.Count(most, "time"))
 }
 
 // said is what a call brought, as it was without such a note.

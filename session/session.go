@@ -263,7 +263,7 @@ func (s *Session) Parks(ctx context.Context) bool {
 
 // sayCut asks for the rest of an answer that was cut off.
 func (s *Session) sayCut(ctx context.Context) error {
-	return s.Say(ctx, centurion.OriginHost, "Your answer was cut off at the output limit. Go on exactly where it stopped.")
+	return s.Say(ctx, centurion.OriginHost, "Your answer was cut off at the output limit. Continue exactly where it stopped.")
 }
 
 // step takes in what arrived, makes room for it, and makes the next request of a turn. What the model has answered
@@ -278,7 +278,7 @@ func (s *Session) step(ctx context.Context, out *Outcome) (*answer, error) {
 	limit := cmp.Or(s.cfg.MaxSteps, maxSteps)
 	if out.Steps == limit {
 		return nil, &centurion.Error{Op: "run session", Kind: centurion.KindTimeout,
-			Msg: fmt.Sprintf("the model made %d requests in one turn without ending it", limit)}
+			Msg: fmt.Sprintf("the model made %s in one turn without ending it", centurion.Count(limit, "request"))}
 	}
 	out.Steps++
 	s.last = out.Steps == limit

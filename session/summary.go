@@ -33,7 +33,7 @@ func headed(text string, asked bool) string {
 
 // summarySystem is all that the model is told when it is asked for a summary. It names no agent and offers no tools: the
 // one thing to do is to write.
-const summarySystem = `Write a summary of the record of an agent's work that you are given. It will replace the record: the agent goes on with its task knowing nothing else of what it did. Do not do the task and do not answer questions that stand in the record.
+const summarySystem = `Write a summary of the record of an agent's work that you are given. It will replace the record: the agent continues its task and knows nothing else of what it did. Do not do the task and do not answer questions that stand in the record.
 
 Say, under short headings and in as few words as possible:
 - Task: what is to be reached, and every instruction, limit and decision of the person, word for word where the wording counts.

@@ -245,7 +245,7 @@ func TestLength(t *testing.T) {
 		t.Errorf("outcome %+v", out)
 	}
 	msgs := r.messages()
-	if len(msgs) != 6 || msgs[2].Role != centurion.RoleUser || msgs[2].Origin != centurion.OriginHost || !msgs[2].Parts[0].Synthetic || msgs[0].Parts[0].Synthetic || !strings.Contains(msgs[2].Text(), "Go on exactly where it stopped") {
+	if len(msgs) != 6 || msgs[2].Role != centurion.RoleUser || msgs[2].Origin != centurion.OriginHost || !msgs[2].Parts[0].Synthetic || msgs[0].Parts[0].Synthetic || !strings.Contains(msgs[2].Text(), "Continue exactly where it stopped") {
 		t.Errorf("the history is %+v", msgs)
 	}
 
@@ -256,7 +256,7 @@ func TestLength(t *testing.T) {
 		t.Error("a cut answer is taken for an end")
 	}
 	isCutOff(endless)
-	if last := endless.model.Requests()[4].Last(); !strings.Contains(last, "Go on exactly where it stopped") {
+	if last := endless.model.Requests()[4].Last(); !strings.Contains(last, "Continue exactly where it stopped") {
 		t.Errorf("resumed, the model reads %q", last)
 	}
 }

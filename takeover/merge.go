@@ -88,7 +88,7 @@ func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeRep
 	}
 	if len(r.Unfinished) > 0 && !q.Unfinished && len(q.Only) == 0 && !q.DryRun {
 		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s is not complete: %s", w.mission.ID, strings.Join(r.Unfinished, "; ")),
-			Hint: fmt.Sprintf("go on with it: centurion resume %s; or merge what there is with --yes, or some items with --only", w.mission.ID)}
+			Hint: fmt.Sprintf("continue it: centurion resume %s; or merge what is done with --yes, or some items with --only", w.mission.ID)}
 	}
 	plan := p.planOf(w)
 	if r.Refused = w.lacking(plan, chosen, q); r.Refused != nil {
@@ -249,7 +249,7 @@ func (w *workDone) nothing(q MergeRequest, commits int) error {
 		what = strings.Join(q.Only, ", ") + " of mission " + m.ID
 	}
 	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s was merged already: %s", what, mergedWords(m.Merged)),
-		Hint: "take it back with: centurion undo " + m.ID}
+		Hint: "revert it with: centurion undo " + m.ID}
 }
 
 // mergedWords says where and when a merge put its work.
@@ -290,7 +290,7 @@ func (w *workDone) only(names []string) (map[string]bool, error) {
 func whyNoWork(t centurion.Task) string {
 	switch {
 	case !t.Undone.IsZero() && len(t.Landed) > 0:
-		return "it was taken back"
+		return "it was reverted"
 	case !t.Status.Ended():
 		return "its task is " + string(t.Status)
 	}

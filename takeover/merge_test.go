@@ -225,7 +225,7 @@ func TestRedoOnAnotherBranch(t *testing.T) {
 	}
 	r.git("switch", "-q", "-c", "other", merged)
 	got, err := r.Undo(ctx, r.mission.ID, UndoRequest{Redo: true})
-	if err != nil || got.Refused == nil || !strings.Contains(got.Refused.Why, "taken back on main, and this is other") || r.recorded() != nil {
+	if err != nil || got.Refused == nil || !strings.Contains(got.Refused.Why, "reverted on main, and this is other") || r.recorded() != nil {
 		t.Errorf("%+v, %v, recorded %+v", got.Refused, err, r.recorded())
 	}
 }
@@ -387,8 +387,8 @@ func TestOnlyWhatStillStands(t *testing.T) {
 		task("tsk_again", "T4", centurion.Time{}, "6", "-6", "7"),
 		task("tsk_none", "T5", centurion.Time{}),
 	}}
-	for names, want := range map[string]string{"T1": "2 3", "tsk_new": "2 3", "T4,t1": "2 3 7", "T2": "it was taken back", "tsk_old": "it was taken back",
-		"T3": "it was taken back", "T5": "it has changed nothing", "T4,T2": "it was taken back", "T9": "no item and no task"} {
+	for names, want := range map[string]string{"T1": "2 3", "tsk_new": "2 3", "T4,t1": "2 3 7", "T2": "it was reverted", "tsk_old": "it was reverted",
+		"T3": "it was reverted", "T5": "it has changed nothing", "T4,T2": "it was reverted", "T9": "no item and no task"} {
 		got, err := w.only(strings.Split(names, ","))
 		if err != nil {
 			if !strings.Contains(err.Error(), want) || len(got) > 0 {

@@ -72,7 +72,7 @@ func (p *Person) redoMission(ctx context.Context, w workDone, r UndoReport, q Un
 
 // nothingToRedo is why there is nothing of a mission to bring back.
 func (w *workDone) nothingToRedo() error {
-	e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing of mission %s is taken back", w.mission.ID), Hint: "put it on your branch with: centurion merge " + w.mission.ID}
+	e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has no reverted change", w.mission.ID), Hint: "put it on your branch with: centurion merge " + w.mission.ID}
 	if w.mission.Merged != nil {
 		e.Msg, e.Hint = e.Msg+": it was merged "+mergedWords(w.mission.Merged), "see: centurion show "+w.mission.ID
 	}
@@ -92,7 +92,7 @@ func (p *Person) redoMerge(ctx context.Context, w workDone, r UndoReport, q Undo
 	if head.Branch != back.Merge.Branch {
 		r.Person, r.Branch, r.Before = true, head.Branch, head.Commit
 		was, here := cmp.Or(back.Merge.Branch, "a detached HEAD"), cmp.Or(head.Branch, "a detached HEAD")
-		r.Refused = &Refusal{Why: "it was taken back on " + was + ", and this is " + here,
+		r.Refused = &Refusal{Why: "it was reverted on " + was + ", and this is " + here,
 			Next: "git switch " + cmp.Or(back.Merge.Branch, "--detach "+branchOfMerging(back.After)) + "; then: centurion undo --redo " + w.mission.ID}
 		return r, nil
 	}
@@ -133,7 +133,7 @@ func (p *Person) redoOnTop(ctx context.Context, w workDone, r UndoReport, q Undo
 		return r, nil
 	}
 	if len(got.Files) == 0 {
-		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("what was taken back of mission %s is in your branch already", w.mission.ID), Hint: "git log shows what it has"}
+		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the reverted changes of mission %s are in your branch already", w.mission.ID), Hint: "git log shows what it has"}
 	}
 	if q.DryRun {
 		return r, nil
@@ -171,7 +171,7 @@ func (r *UndoReport) retaken(g worktree.Merging, mission string) {
 		r.Files = g.Files
 	}
 	if r.Refused = refusal(g, again); r.Refused != nil && r.Refused.Next == "" {
-		r.Refused.Next = "take back or mend what you have committed there, then: " + again
+		r.Refused.Next = "revert or fix what you committed there, then: " + again
 	}
 }
 
@@ -247,7 +247,7 @@ func (p *Person) redoDrop(ctx context.Context, w workDone, r UndoReport, q UndoR
 	}
 	if tip != m.Base.Commit && tip != was {
 		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has done other work since", m.ID),
-			Hint: fmt.Sprintf("what was taken back is at %s: see it with `git log %s`", kept, kept)}
+			Hint: fmt.Sprintf("the reverted changes are at %s: see `git log %s`", kept, kept)}
 	}
 	r.Before, r.After, r.Back = tip, was, "centurion undo "+m.ID
 	if r.Files, err = w.repo.Stat(ctx, tip, was); err != nil || q.DryRun {

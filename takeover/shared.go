@@ -195,9 +195,9 @@ func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q Und
 		}
 		switch {
 		case there && q.Redo:
-			return &centurion.Error{Kind: centurion.KindConflict, Msg: "the work of " + id + " was not taken back", Hint: "see: centurion diff " + id}
+			return &centurion.Error{Kind: centurion.KindConflict, Msg: "the work of " + id + " was not reverted", Hint: "see: centurion diff " + id}
 		case there || !q.Redo && w.takenBack():
-			return &centurion.Error{Kind: centurion.KindConflict, Msg: "the work of " + id + " was taken back already", Hint: "bring it back with: centurion undo --redo " + id}
+			return &centurion.Error{Kind: centurion.KindConflict, Msg: "the work of " + id + " was reverted already", Hint: "restore it with: centurion undo --redo " + id}
 		}
 		if r.Refused, err = sharedRefusal(ctx, s, all, changed, q, id); err != nil || r.Refused != nil {
 			return err
@@ -231,9 +231,9 @@ func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q Und
 func sharedRefusal(ctx context.Context, s *worktree.Shadow, all []span, changed []string, q UndoRequest, id string) (*Refusal, error) {
 	if len(changed) > 0 && !q.Force {
 		r := &Refusal{Overlap: changed, Why: someNames(changed) + " changed since",
-			Next: fmt.Sprintf("take back what came later first, or take it back, too: centurion undo --force %s (--redo brings back both)", id)}
+			Next: fmt.Sprintf("revert later changes first, or revert them too: centurion undo --force %s (--redo restores both)", id)}
 		if q.Redo {
-			r.Next = fmt.Sprintf("take back what came later first, or lose it: centurion undo --redo --force %s", id)
+			r.Next = fmt.Sprintf("revert later changes first, or lose them: centurion undo --redo --force %s", id)
 		}
 		return r, nil
 	}
@@ -249,8 +249,8 @@ func sharedRefusal(ctx context.Context, s *worktree.Shadow, all []span, changed 
 		return nil, nil
 	}
 	slices.Sort(blocked)
-	return &Refusal{Overlap: blocked, Why: "something else stands now where a file would be brought back: " + someNames(blocked),
-		Next: fmt.Sprintf("take back what came later first, or move it away; then: centurion %s %s", undoWord(q), id)}, nil
+	return &Refusal{Overlap: blocked, Why: "something else is now at the path of a file to restore: " + someNames(blocked),
+		Next: fmt.Sprintf("revert later changes first, or move them away; then: centurion %s %s", undoWord(q), id)}, nil
 }
 
 // restoreAll brings the files of spans from their later state to the earlier one.

@@ -137,7 +137,7 @@ func TestNothingToDo(t *testing.T) {
 		_, err := r.Undo(ctx, id, q)
 		return err
 	}
-	refused("redo of a task that stands", undo(r.task.ID, UndoRequest{Redo: true}), "was not taken back", "centurion show "+r.task.ID)
+	refused("redo of a task that stands", undo(r.task.ID, UndoRequest{Redo: true}), "was not reverted", "centurion show "+r.task.ID)
 	refused("redo of a mission that stands", undo(r.mission.ID, UndoRequest{Redo: true}), "", "")
 	if _, err := r.Merge(ctx, r.mission.ID, MergeRequest{}); err != nil {
 		t.Fatal(err)
@@ -149,15 +149,15 @@ func TestNothingToDo(t *testing.T) {
 	if err := undo(r.task.ID, UndoRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	refused("a second undo", undo(r.task.ID, UndoRequest{}), "was taken back already", "centurion undo --redo "+r.task.ID)
+	refused("a second undo", undo(r.task.ID, UndoRequest{}), "was reverted already", "centurion undo --redo "+r.task.ID)
 
 	r = newRig(t)
 	got, err := r.Undo(ctx, r.mission.ID, UndoRequest{Drop: true})
 	if err != nil || !got.Dropped || got.Kept == "" || r.git("rev-parse", got.Kept) != got.Before || r.git("rev-parse", r.mission.Branch) != r.mission.Base.Commit || got.Back != "centurion undo --redo "+r.mission.ID {
 		t.Errorf("what is dropped: %+v, %v", got, err)
 	}
-	refused("what was dropped", undo(r.mission.ID, UndoRequest{Drop: true}), "was taken back already", "centurion undo --redo "+r.mission.ID)
-	refused("redo of a task that went with its mission", undo(r.task.ID, UndoRequest{Redo: true}), "was taken back with its mission's", "centurion undo --redo "+r.mission.ID)
+	refused("what was dropped", undo(r.mission.ID, UndoRequest{Drop: true}), "was reverted already", "centurion undo --redo "+r.mission.ID)
+	refused("redo of a task that went with its mission", undo(r.task.ID, UndoRequest{Redo: true}), "was reverted with its mission", "centurion undo --redo "+r.mission.ID)
 	_, err = r.Merge(ctx, r.mission.ID, MergeRequest{})
 	refused("a merge of what was dropped", err, "has changed nothing: there is nothing to merge", "centurion show")
 	if err := undo(r.mission.ID, UndoRequest{Redo: true}); err != nil || r.git("rev-parse", r.mission.Branch) != got.Before {
@@ -185,7 +185,7 @@ func TestUndoOfWhatOthersBuiltOn(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if f := got.Refused; !strings.Contains(f.Why, `built on it in a.txt, and the two do not come apart`) || strings.Contains(f.Why, "and ") && strings.Contains(f.Why, "b.txt") ||
-		f.Next != "take back the newest first: centurion undo "+later.ID || len(f.Conflicts) != 1 || f.Conflicts[0].Path != "a.txt" || got.Back != "" {
+		f.Next != "revert the newest first: centurion undo "+later.ID || len(f.Conflicts) != 1 || f.Conflicts[0].Path != "a.txt" || got.Back != "" {
 		t.Errorf("%+v, back %q", f, got.Back)
 	}
 	for _, id := range []string{later.ID, r.task.ID} {

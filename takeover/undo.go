@@ -199,7 +199,7 @@ func (r *UndoReport) taken(g worktree.Merging, again string) {
 		r.Files = g.Files
 	}
 	if r.Refused = refusal(g, again); r.Refused != nil && len(g.Overlap) == 0 {
-		r.Refused.Next = "what came after it builds on it: take that back first, or mend it yourself"
+		r.Refused.Next = "later changes build on it: revert those first, or edit the files yourself"
 	}
 }
 
@@ -211,12 +211,12 @@ func (p *Person) dropMission(ctx context.Context, w workDone, r UndoReport, q Un
 		return r, err
 	}
 	if tip == m.Base.Commit {
-		e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has changed nothing that could be taken back", m.ID), Hint: "see: centurion show " + m.ID}
+		e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has no changes to revert", m.ID), Hint: "see: centurion show " + m.ID}
 		if kept, _, err := w.kept(ctx); err != nil || kept != "" {
 			if done, err := p.finishDrop(ctx, w, &r, kept, q); done || err != nil {
 				return r, err
 			}
-			e.Msg, e.Hint = fmt.Sprintf("the work of mission %s was taken back already", m.ID), "bring it back with: centurion undo --redo "+m.ID
+			e.Msg, e.Hint = fmt.Sprintf("the work of mission %s was reverted already", m.ID), "restore it with: centurion undo --redo "+m.ID
 			return r, errors.Join(err, e)
 		}
 		return r, e
@@ -226,7 +226,7 @@ func (p *Person) dropMission(ctx context.Context, w workDone, r UndoReport, q Un
 		return r, err
 	}
 	if !q.Drop {
-		return r, &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("nothing of mission %s is on your branch; its own branch would be taken back to where it began", m.ID),
+		return r, &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("nothing of mission %s is on your branch; its own branch would be reset to its start", m.ID),
 			Hint: fmt.Sprintf("to do so: centurion undo %s --yes", m.ID)}
 	}
 	_, next, err := w.kept(ctx)

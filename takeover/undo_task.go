@@ -20,15 +20,15 @@ func (p *Person) undoTask(ctx context.Context, w workDone, r UndoReport, q UndoR
 		if done, err := p.finishTask(ctx, &w, &r, q); done || err != nil {
 			return r, err
 		}
-		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the work of %s was taken back already", taskName(t)),
-			Hint: "bring it back with: centurion undo --redo " + t.ID}
+		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the work of %s was reverted already", taskName(t)),
+			Hint: "restore it with: centurion undo --redo " + t.ID}
 	}
 	done := landed(t)
 	if len(done) == 0 {
-		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s has changed nothing that could be taken back", t.ID), Hint: "see: centurion show " + t.ID}
+		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s has no changes to revert", t.ID), Hint: "see: centurion show " + t.ID}
 	}
 	r.Back = "centurion undo --redo " + t.ID
-	return p.reverse(ctx, w, r, q, done, "Take back: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
+	return p.reverse(ctx, w, r, q, done, "Revert: "+t.Title, func(t *centurion.Task, l centurion.Landed) {
 		t.Undone, l.Reverts = l.Time, true
 		t.Landed = append(t.Landed, l)
 	})
@@ -39,12 +39,12 @@ func (p *Person) redoTask(ctx context.Context, w workDone, r UndoReport, q UndoR
 	t := *w.task
 	n := len(t.Landed)
 	if t.Undone.IsZero() || n == 0 || !t.Landed[n-1].Reverts {
-		e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the work of %s was not taken back", taskName(t)), Hint: "see: centurion show " + t.ID}
+		e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the work of %s was not reverted", taskName(t)), Hint: "see: centurion show " + t.ID}
 		if done, err := p.finishTask(ctx, &w, &r, q); done || err != nil {
 			return r, err
 		}
 		if !t.Undone.IsZero() {
-			e.Msg, e.Hint = fmt.Sprintf("the work of %s was taken back with its mission's", taskName(t)), "bring all of it back with: centurion undo --redo "+w.mission.ID
+			e.Msg, e.Hint = fmt.Sprintf("the work of %s was reverted with its mission", taskName(t)), "restore all of it with: centurion undo --redo "+w.mission.ID
 		}
 		return r, e
 	}
@@ -126,7 +126,7 @@ func (w *workDone) standsOn(l centurion.Landed) *Refusal {
 	r := &Refusal{Why: "later work was done on top of it, and the two do not come apart", Next: "take the whole mission back: centurion undo " + w.mission.ID}
 	if len(names) > 0 {
 		r.Why = fmt.Sprintf("%s built on it in %s, and the two do not come apart", someNames(names), someNames(shared))
-		r.Next = fmt.Sprintf("take back the newest first: centurion undo %s", first)
+		r.Next = fmt.Sprintf("revert the newest first: centurion undo %s", first)
 	}
 	for _, p := range shared {
 		r.Conflicts = append(r.Conflicts, Conflict{Path: p, Kind: "content"})

@@ -44,7 +44,7 @@ func delegateTaskTool() Tool {
 		need("description", nonEmpty("What it is, in three to eight words, for the board")),
 		need("prompt", nonEmpty("All that has to be known for it; the agent sees nothing of your conversation")),
 		may("item", str("The todo item it works on, such as T1")),
-		may("background", boolean("Go on at once and be told when it ends (default true); false waits for its end, some minutes at most")),
+		may("background", boolean("Continue at once and be notified when it ends (default true); false waits for its end, some minutes at most")),
 		may("context", boolean("Add what .opencode/context.md says when it begins (default false)")),
 		may("resume", str("A task that has ended (T2, w7): its agent continues the same conversation with this prompt")),
 		hidden("budget", taskBudget()), // configured with task_budget; a model that sends one is obeyed
@@ -92,7 +92,7 @@ func runDelegateTask(ctx context.Context, c *Call, in delegateTaskInput) (Result
 		}
 		return r, err
 	case err == nil, ctx.Err() == nil && context.Cause(wait) == errSyncWait:
-		return started(t, fmt.Sprintf("%s has not ended after %s and goes on in the background.", labelWith(t, c.Delegator.ItemTitle(t.Item)), text.Took(limit))), nil
+		return started(t, fmt.Sprintf("%s has not ended after %s and continues in the background.", labelWith(t, c.Delegator.ItemTitle(t.Item)), text.Took(limit))), nil
 	}
 	return Result{}, err
 }

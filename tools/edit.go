@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"centurion"
 	"centurion/workspace"
 )
 
@@ -86,7 +87,7 @@ func substitute(name string, data []byte, in editInput) ([]byte, int, error) {
 		return nil, 0, notFound(name, t.text, from)
 	case len(at) > 1 && !in.ReplaceAll:
 		return nil, 0, usage(op, "give more of the lines around the one you mean, or replaceAll",
-			"oldString stands in %s %d times, %s", name, len(at), atLines(t.text, at))
+			"oldString occurs %s in %s, %s", centurion.Count(len(at), "time"), name, atLines(t.text, at))
 	}
 	var out bytes.Buffer
 	done := 0

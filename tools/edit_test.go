@@ -85,7 +85,7 @@ func TestStaleFile(t *testing.T) {
 		b := newBench(t)
 		b.refused("read", args{"filePath": "a.txt"}, centurion.KindNotFound)
 		b.put("a.txt", "somebody else\n")
-		b.refused("write", args{"filePath": "a.txt", "content": "x"}, centurion.KindConflict, "created by somebody else")
+		b.refused("write", args{"filePath": "a.txt", "content": "x"}, centurion.KindConflict, "created by someone else")
 		b.gate.then = func(a Access) {
 			if a.Permission == "edit" {
 				b.put("c.txt", "somebody else\n")

@@ -150,7 +150,7 @@ func TestDelegateAndWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		says(t, r.Output, "has not ended after 5m and goes on in the background", "You will be told")
+		says(t, r.Output, "has not ended after 5m and continues in the background", "You will be told")
 		want(t, "consumed", len(r.Consumes), 0)
 		want(t, "took", took, 5*time.Minute+10*time.Second)
 
@@ -160,7 +160,7 @@ func TestDelegateAndWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		says(t, r.Output, "goes on in the background")
+		says(t, r.Output, "continues in the background")
 		want(t, "consumed", len(r.Consumes), 0)
 
 		ctx, cancel := context.WithCancelCause(t.Context())

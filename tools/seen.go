@@ -49,7 +49,7 @@ func (s *Seen) Check(rel, current string) error {
 		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s was deleted since you read it", rel),
 			Hint: "look with ls or git what happened; read it again if you mean to create it anew"}
 	case known == "":
-		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s was created by somebody else meanwhile", rel),
+		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s was created by someone else meanwhile", rel),
 			Hint: "read it first"}
 	}
 	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("%s has changed since you read it; read it again", rel),

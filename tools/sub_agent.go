@@ -113,8 +113,8 @@ func (s SubReport) result(parent string) (Result, error) {
 	t := s.Task
 	r := Result{Title: t.Title, Metadata: s.metadata(parent)}
 	if !t.Status.Ended() {
-		r.Output = fmt.Sprintf("The work was stopped while sub-agent %s was at it. It goes on by itself now that the work goes on, "+
-			"and you will be told its result: do not start it again, end your turn when nothing else is left to do.", t.Name())
+		r.Output = fmt.Sprintf("The work was stopped while sub-agent %s was running. It continues by itself now, "+
+			"and its result will follow: do not start it again; end your turn when nothing else is left to do.", t.Name())
 		return r, nil
 	}
 	r.Consumes = []string{t.ID}
@@ -149,7 +149,7 @@ func failedHow(s centurion.TaskStatus) string {
 	case centurion.TaskCancelled:
 		return "was stopped"
 	case centurion.TaskBlocked:
-		return "was kept from going on"
+		return "was blocked"
 	}
 	return "failed"
 }

@@ -20,7 +20,7 @@ func TestSubReport(t *testing.T) {
 		calls = append(calls, SubCall{ID: fmt.Sprint("call_", i), Tool: "read", Args: fmt.Sprint(i)})
 	}
 	calls[102].Error = "no such file"
-	for status, how := range map[centurion.TaskStatus]string{centurion.TaskFailed: "failed", centurion.TaskCancelled: "was stopped", centurion.TaskBlocked: "was kept from going on"} {
+	for status, how := range map[centurion.TaskStatus]string{centurion.TaskFailed: "failed", centurion.TaskCancelled: "was stopped", centurion.TaskBlocked: "was blocked"} {
 		rep := SubReport{Calls: calls, Task: centurion.Task{ID: "tsk_1", Status: status, Result: "I had begun.",
 			Error: &centurion.TaskError{Kind: centurion.KindTimeout, Message: "nothing has come", Hint: "ask for less"}}}
 		r, err := rep.result("ses_0")
@@ -38,7 +38,7 @@ func TestSubReport(t *testing.T) {
 		}
 	}
 	rep := SubReport{Task: centurion.Task{ID: "tsk_1", Status: centurion.TaskRunning, Result: "not yet"}}
-	if r, err := rep.result("ses_0"); err != nil || len(r.Consumes) != 0 || !strings.Contains(r.Output, "you will be told its result") {
+	if r, err := rep.result("ses_0"); err != nil || len(r.Consumes) != 0 || !strings.Contains(r.Output, "its result will follow") {
 		t.Errorf("of one that goes on: %+v, %v", r, err)
 	}
 }

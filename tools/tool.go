@@ -34,7 +34,7 @@ type Tool interface {
 // ErrLater is returned, alone or joined with the cause, by a call of a tool whose effect is Once or ReadOnly and whose context has ended
 // because the program stops: it is not over, and is run again when its session goes on, and so are the calls of the same
 // answer that had not begun.
-var ErrLater = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "it goes on when the session does"}
+var ErrLater = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "it continues when the session does"}
 
 // Effect is what a tool call touches.
 type Effect struct {

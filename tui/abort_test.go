@@ -67,7 +67,7 @@ func TestPlainTellsOfBranchesAndQuestions(t *testing.T) {
 	if err := RunPlain(t.Context(), &b, s.seqOf()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"is a copy of ses_9 up to msg_4: 4 messages", "taken back to msg_2, 7 messages left as a branch, under before-rewind-1",
+	for _, want := range []string{"is a copy of ses_9 up to msg_4: 4 messages", "rewound to msg_2, 7 messages left as a branch, under before-rewind-1",
 		"stopped", "stopped with esc", "Which database?", "Postgres"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("there is no %q in\n%s", want, b.String())

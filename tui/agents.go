@@ -122,9 +122,9 @@ func agentLines(typ centurion.EventType, data json.RawMessage) []string {
 		return []string{fmt.Sprintf("↻ again in %d s%s", (v.WaitMS+999)/1000, given(cmp.Or(v.Error, v.Reason)))}
 	case agent.Compact:
 		v := decoded[agent.CompactData](data)
-		return []string{fmt.Sprintf("≡ history shortened: about %d tokens are %d now", v.Before, v.After)}
+		return []string{fmt.Sprintf("≡ history shortened: about %s → %s tokens", text.Tokens(v.Before), text.Tokens(v.After))}
 	case centurion.EventSessionAborted:
-		return []string{"‖ stands still" + given(decoded[event.AbortData](data).Reason)}
+		return []string{"‖ idle" + given(decoded[event.AbortData](data).Reason)}
 	case centurion.EventRewound, centurion.EventForked:
 		return []string{"↶ " + brief(branched(typ, data))}
 	case agent.End:

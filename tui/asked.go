@@ -52,7 +52,7 @@ func answered(a *Ask, p view.Fact) fact {
 		by = "by " + text.Clean(p.By)
 	}
 	if p.By == "always" { // it was open when the person answered another one so
-		by = "by your earlier «always»"
+		by = `by your earlier "always"`
 	}
 	switch a.Type {
 	case "plan":

@@ -153,14 +153,14 @@ func landedWords(t *centurion.Task) string {
 	for _, l := range t.Landed {
 		s := shortCommit(l.Commit)
 		if l.Reverts {
-			s += " takes it back"
+			s += " reverts it"
 		} else if len(l.Files) > 0 {
 			s += " " + StatWords(l.Files)
 		}
 		parts = append(parts, s)
 	}
 	if !t.Undone.IsZero() {
-		parts = append(parts, "taken back "+t.Undone.Local().Format(time.DateTime))
+		parts = append(parts, "reverted "+t.Undone.Local().Format(time.DateTime))
 	}
 	return text.Dots(parts...)
 }

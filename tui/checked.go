@@ -43,7 +43,7 @@ func (s *story) check(e centurion.Event, p view.Fact) []fact {
 			f.mark, f.tone, f.text = "✗", bad, "not merged: your own work stands in the way"
 		}
 	case centurion.EventMergeUndone:
-		f.mark, f.tone, f.text, f.detail = "↶", warn, "taken back", mergeDetail(p)
+		f.mark, f.tone, f.text, f.detail = "↶", warn, "reverted", mergeDetail(p)
 	default:
 		return nil
 	}

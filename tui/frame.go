@@ -91,7 +91,7 @@ func (f frame) header(w int) []string {
 		out = append(out, t.paint(warn, "! "+text.Fit(f.notice, w-2)))
 	}
 	if n := b.Countdown.Sub(f.now); n > 0 && b.Status.Alive() {
-		out = append(out, t.paint(dim, text.Fit("  goes on in "+text.Span(n+time.Second-1), w)))
+		out = append(out, t.paint(dim, text.Fit("  continues in "+text.Span(n+time.Second-1), w)))
 	}
 	return out
 }

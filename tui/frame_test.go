@@ -117,11 +117,11 @@ func TestManyWorkersAreFolded(t *testing.T) {
 func TestCountdown(t *testing.T) {
 	s := newStage().start().at(centurion.EventMissionUpdated, "ses_0", "", data{"status": "running", "countdown_ms": 2000})
 	s.now = s.now.Add(-time.Second) // view moves the clock on by a second
-	if m := s.view(t, 80, 24, Options{}); !strings.Contains(m.content, "goes on in 2s") {
+	if m := s.view(t, 80, 24, Options{}); !strings.Contains(m.content, "continues in 2s") {
 		t.Errorf("no countdown in\n%s", m.content)
 	}
 	s.wait(5 * time.Second)
-	if m := s.view(t, 80, 24, Options{}); strings.Contains(m.content, "goes on in") {
+	if m := s.view(t, 80, 24, Options{}); strings.Contains(m.content, "continues in") {
 		t.Errorf("a countdown that is over in\n%s", m.content)
 	}
 }

@@ -102,7 +102,7 @@ func (m *live) prompt(w int) []string {
 	case l.err != "":
 		hint = t.paint(bad, text.Fit("  "+l.err, w))
 	case len(m.story.board.Asks) > 0:
-		hint = t.paint(warn, text.Fit("  somebody needs you: send this or drop it with esc first", w))
+		hint = t.paint(warn, text.Fit("  an agent needs you: send this, or drop it with esc first", w))
 	}
 	return []string{"› " + l.input.line(w-3), hint}
 }

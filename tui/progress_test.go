@@ -50,7 +50,7 @@ func TestLiveToast(t *testing.T) {
 	if got := last(); got != "  » Task failed: x (2s)" {
 		t.Errorf("the last line is %q in\n%s", got, m.content)
 	}
-	if !strings.Contains(m.content, "goes on in 1m00s") {
+	if !strings.Contains(m.content, "continues in 1m00s") {
 		t.Errorf("the toast has ended the countdown:\n%s", m.content)
 	}
 	now = now.Add(8 * time.Second)

@@ -132,7 +132,7 @@ func reasons(l toast.List) toast.List {
 		t := &l.Tasks[i]
 		switch next := gone[t.ID]; {
 		case next != "":
-			t.Reason, t.Error = "goes on in: "+titles[next], nil
+			t.Reason, t.Error = "continued in: "+titles[next], nil
 		case l.Asking[t.ID] && !t.Status.Ended():
 			t.Reason = cmp.Or(t.Reason, "needs you: centurion asks")
 		}

@@ -104,7 +104,7 @@ func (s *story) mission(e centurion.Event, p view.Fact) []fact {
 			facts = append(facts, fact{mark: "·", tone: dim, text: n, whole: true})
 		}
 		if p.Countdown != nil && *p.Countdown > 0 {
-			facts = append(facts, fact{mark: "·", tone: dim, text: "goes on in " + text.Span(time.Duration(*p.Countdown)*time.Millisecond), quiet: true})
+			facts = append(facts, fact{mark: "·", tone: dim, text: "continues in " + text.Span(time.Duration(*p.Countdown)*time.Millisecond), quiet: true})
 		}
 		return facts
 	}
@@ -305,8 +305,8 @@ func (s *story) session(e centurion.Event, p view.Fact) []fact {
 	case centurion.EventCompacted:
 		return []fact{s.compacted(e, agent, root)}
 	case centurion.EventSessionModel:
-		said := "goes on with " + text.Clean(p.To)
-		why, _, _ := strings.Cut(text.Clean(p.Reason), "; going on with ")
+		said := "continues with " + text.Clean(p.To)
+		why, _, _ := strings.Cut(text.Clean(p.Reason), "; continuing with ")
 		return []fact{{mark: "↻", tone: warn, agent: agent, who: s.who(e), text: said, detail: why}}
 	case centurion.EventProviderRetry:
 		d := p.Wait()

@@ -87,7 +87,7 @@ func branched(typ centurion.EventType, data json.RawMessage) string {
 		return fmt.Sprintf("is a copy of %s up to %s: %s", text.Clean(v.Session), text.Clean(v.Message), centurion.Count(v.Messages, "message"))
 	}
 	v := decoded[event.RewoundData](data)
-	said := fmt.Sprintf("taken back to %s, %s left as a branch", text.Clean(v.To), centurion.Count(v.Undone, "message"))
+	said := fmt.Sprintf("rewound to %s, %s left as a branch", text.Clean(v.To), centurion.Count(v.Undone, "message"))
 	if v.Mark != "" {
 		said += ", under " + text.Clean(v.Mark)
 	}

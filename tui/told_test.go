@@ -74,7 +74,7 @@ func TestTasksContinuedAndAsking(t *testing.T) {
 	}
 	got := b.String()
 	for _, want := range []string{"Running (0): [1/2]\n", "Waiting (1):\n◦ to_csv (worker) - 0s · T2 · needs you: centurion asks\n", "Slots: 0/50",
-		"Continued (1):\n› rename Card.titel to title ", "T4 · goes on in: finish the ren"} {
+		"Continued (1):\n› rename Card.titel to title ", "T4 · continued in: finish the ren"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in:\n%s", want, got)
 		}

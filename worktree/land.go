@@ -111,7 +111,7 @@ func (p *landingPlan) readIndex(ctx context.Context) (err error) {
 		return nil
 	}
 	slices.Sort(unmerged)
-	return &centurion.Error{Op: "merge", Kind: centurion.KindConflict, Msg: "the index has conflicts that nobody has resolved: " + some(unmerged),
+	return &centurion.Error{Op: "merge", Kind: centurion.KindConflict, Msg: "the index has unresolved conflicts: " + some(unmerged),
 		Hint: "resolve them and git add the files, then try again"}
 }
 

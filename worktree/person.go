@@ -268,7 +268,7 @@ func (u *userSide) takeBack(ctx context.Context, m centurion.Merged, dry bool) (
 		back.Conflicts = t.conflicts
 		return back, nil
 	}
-	after, _, err := u.single(ctx, t.tree, "Revert the merge of a mission\n\nThis takes back what came with "+m.Commit+".", h.Commit)
+	after, _, err := u.single(ctx, t.tree, "Revert the merge of a mission\n\nThis reverts commit "+m.Commit+".", h.Commit)
 	if err != nil {
 		return back, err
 	}

@@ -335,7 +335,7 @@ func (cs *checkouts) Reopen(ctx context.Context, at centurion.Checkout) (*Checko
 		case !ours(cs.readRecord(name)):
 			return nil, gone
 		}
-		return nil, &centurion.Error{Op: "reopen a checkout", Kind: centurion.KindConflict, Msg: "somebody works in " + at.Dir + " already"}
+		return nil, &centurion.Error{Op: "reopen a checkout", Kind: centurion.KindConflict, Msg: at.Dir + " is already in use"}
 	}
 	return nil, gone
 }

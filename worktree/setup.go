@@ -122,8 +122,8 @@ func (s *setups) given(state string) error {
 		return nil
 	}
 	return &centurion.Error{Op: "set a checkout up", Kind: centurion.KindConfig, Err: s.errs[state],
-		Msg:  fmt.Sprintf("worktree.setup has failed %d times and is not run again in this run", s.counts[state]),
-		Hint: "correct worktree.setup, or what it needs, then go on with centurion resume"}
+		Msg:  fmt.Sprintf("worktree.setup failed %s and does not run again in this run", centurion.Count(s.counts[state], "time")),
+		Hint: "correct worktree.setup, or what it needs, then continue with: centurion resume"}
 }
 
 // RetrySetups has setups tried again that have failed: a mission begins, or goes on, and what was wrong may be mended.

@@ -168,7 +168,7 @@ func TestSetupThatFailsAgain(t *testing.T) {
 		return err
 	}
 	for i := range 5 {
-		if err := take(x.head()); i > 1 && (!strings.Contains(err.Error(), "worktree.setup has failed 2 times") || !strings.Contains(centurion.HintOf(err), "resume")) {
+		if err := take(x.head()); i > 1 && (!strings.Contains(err.Error(), "worktree.setup failed 2 times") || !strings.Contains(centurion.HintOf(err), "resume")) {
 			t.Errorf("the %d. time: %v (%s)", i+1, err, centurion.HintOf(err))
 		}
 	}

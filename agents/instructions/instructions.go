@@ -237,7 +237,7 @@ func (s *search) match(t *tree, entry, pattern string) bool {
 	hidden, seen, found := strings.HasPrefix(pattern, ".") || strings.Contains(pattern, "/."), 0, false
 	err := fs.WalkDir(t.fs(), base, func(p string, d fs.DirEntry, err error) error {
 		if seen++; seen > maxWalk {
-			s.problem("instructions %q: only the first %d files and directories were looked at", entry, maxWalk)
+			s.problem("instructions %q: only the first %d entries were searched", entry, maxWalk)
 			return fs.SkipAll
 		}
 		switch name := path.Base(p); {
@@ -289,7 +289,7 @@ func (s *search) found() Found {
 			}
 			seen[t.key] = true
 			if len(out) == maxFiles {
-				s.problem("%s and others: more than %d files", t.Name, maxFiles)
+				s.problem("%s and others: over the limit (%d)", t.Name, maxFiles)
 				break
 			}
 			if room := min(left, MaxFile); len(t.Text) > room {

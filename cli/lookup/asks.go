@@ -49,14 +49,14 @@ func Choice(a store.Ask, answer string) (string, error) {
 // stillNeeds says what a blocked mission needs: a question that was answered meanwhile needs nothing but a resume.
 func stillNeeds(m server.Mission, open []store.Ask) string {
 	if before, several := strings.CutSuffix(m.Reason, "("+approval.AsksHint+")"); several {
-		return before + "(answered; go on with: centurion resume " + m.ID + ")"
+		return before + "(answered; continue with: centurion resume " + m.ID + ")"
 	}
 	before, rest, asked := strings.Cut(m.Reason, "(centurion answer ")
 	id, _, named := strings.Cut(rest, " TEXT)")
 	if !asked || !named || slices.ContainsFunc(open, func(a store.Ask) bool { return a.ID == id }) {
 		return m.Reason
 	}
-	return before + "(answered; go on with: centurion resume " + m.ID + ")"
+	return before + "(answered; continue with: centurion resume " + m.ID + ")"
 }
 
 // asksFor reports whether the open questions in the list already say what a blocked mission needs.

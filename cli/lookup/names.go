@@ -202,7 +202,7 @@ func ToPause(ctx context.Context, api server.API, id string) (m server.Mission, 
 	}
 	e := &centurion.Error{Op: "pause", Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s is %s already", m.ID, m.Status), Hint: "see: centurion show " + m.ID}
 	if m.Status == centurion.MissionPaused {
-		e.Hint = "go on with it: centurion resume " + m.ID
+		e.Hint = "continue it with: centurion resume " + m.ID
 	}
 	return m, e
 }

@@ -27,7 +27,7 @@ func Undoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m se
 		}
 		failed = append(failed, l.err)
 	}
-	return m, look, noneToUndo("no mission here has changed anything that could be taken back", failed)
+	return m, look, noneToUndo("no mission here has changes to revert", failed)
 }
 
 // reached is when work of a mission came to the person's branch or files last; zero if nothing has.
@@ -61,7 +61,7 @@ func Redoable(ctx context.Context, api server.API, q takeover.UndoRequest) (m se
 	if m.ID != "" {
 		return m, look, nil
 	}
-	return m, look, noneToUndo("nothing of any mission here is taken back", failed)
+	return m, look, noneToUndo("no mission here has a reverted change", failed)
 }
 
 // undoLook is what an undo of a mission would do, or why it could not.

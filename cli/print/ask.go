@@ -95,5 +95,5 @@ func HowToAnswer(all []store.Ask) string {
 	if said != "" {
 		said += "\n"
 	}
-	return said + `A blocked mission: tell it what it needs (centurion send ID "TEXT"), then go on with it: centurion resume ID`
+	return said + `A blocked mission: send it what it needs (centurion send ID "TEXT"), then continue it: centurion resume ID`
 }

@@ -137,7 +137,7 @@ func Undo(w io.Writer, got takeover.UndoReport, o tui.ShowOptions) error {
 		_, err := fmt.Fprintln(w, strings.Join(append(laterLines(got), "nothing was changed: this is what "+word+" would do"), "\n"))
 		return err
 	}
-	what, how := "mission "+got.Mission, "taken back"
+	what, how := "mission "+got.Mission, "reverted"
 	if got.Task != "" {
 		what = "task " + got.Task
 		if got.Item != "" {
@@ -145,11 +145,11 @@ func Undo(w io.Writer, got takeover.UndoReport, o tui.ShowOptions) error {
 		}
 	}
 	if got.Redo {
-		how = "brought back"
+		how = "restored"
 	}
 	lines := []string{what + " is " + how + undoPlace(got)}
 	if got.Kept != "" {
-		lines = append(lines, "what stood on its branch is kept as "+got.Kept)
+		lines = append(lines, "the old tip of its branch is kept as "+got.Kept)
 	}
 	if len(got.Open) > 0 {
 		lines = append(lines, fmt.Sprintf("open again in the plan: %s", text.Clean(strings.Join(got.Open, ", "))))
@@ -168,11 +168,11 @@ func laterLines(got takeover.UndoReport) []string {
 	if n == 0 {
 		return nil
 	}
-	names, comes, whether := text.Clean(strings.Join(got.Later, ", ")), "comes after %s in the plan and stays", "it still works, or take it"
+	names, comes, whether := text.Clean(strings.Join(got.Later, ", ")), "comes after %s in the plan and stays", "it still works, or revert it"
 	if n > 1 {
-		comes, whether = "come after %s in the plan and stay", "they still work, or take them"
+		comes, whether = "come after %s in the plan and stay", "they still work, or revert them"
 	}
-	return []string{fmt.Sprintf("%s "+comes+": see whether %s back, too: centurion undo %s", names, text.Clean(got.Item), whether, text.Clean(got.Later[n-1]))}
+	return []string{fmt.Sprintf("%s "+comes+": check that %s too: centurion undo %s", names, text.Clean(got.Item), whether, text.Clean(got.Later[n-1]))}
 }
 
 // undoPlace says where something was taken back.

@@ -37,7 +37,7 @@ func Tidy(w io.Writer, r host.TidyReport) error {
 	switch {
 	case r.DryRun:
 	case r.HostPID != 0:
-		fmt.Fprintf(&b, "Process %d hosts this project and did it; the state file keeps its size until nobody works here.\n", r.HostPID)
+		fmt.Fprintf(&b, "Process %d hosts this project and did it; the state file shrinks only when no process hosts the project.\n", r.HostPID)
 	case r.Before > 0:
 		fmt.Fprintf(&b, "The state file has %s; it had %s.\n", centurion.Bytes(r.After), centurion.Bytes(r.Before))
 	}
@@ -114,9 +114,9 @@ func Sent(got orchestrator.Posted, queued bool) string {
 		}
 		return fmt.Sprintf("kept for %s of mission %s, which is %s; it is read with: centurion resume %s", who, got.Mission, status, got.Mission)
 	case waits && got.Reason != "":
-		return fmt.Sprintf("sent to %s; it is read when its task goes on, which waits: %s", who, text.Clean(got.Reason))
+		return fmt.Sprintf("sent to %s; its task reads it when it continues, and is waiting: %s", who, text.Clean(got.Reason))
 	case waits:
-		return fmt.Sprintf("sent to %s; it is read when its task goes on", who)
+		return fmt.Sprintf("sent to %s; its task reads it when it continues", who)
 	case queued:
 		return fmt.Sprintf("sent to %s; it is read at the end of the turn", who)
 	}
@@ -131,7 +131,7 @@ func compacts(got orchestrator.Posted, who string) string {
 	case !got.Working && got.Status.Ended():
 		return fmt.Sprintf("the conversation of %s will be shortened with its next request: when you write to it with centurion send --wait %s \"TEXT\"", who, got.Mission)
 	case !got.Working:
-		return fmt.Sprintf("the conversation of %s will be shortened with its next request, when mission %s goes on: centurion resume %s", who, got.Mission, got.Mission)
+		return fmt.Sprintf("the conversation of %s will be shortened with its next request, once mission %s is resumed: centurion resume %s", who, got.Mission, got.Mission)
 	}
 	return fmt.Sprintf("the conversation of %s will be shortened before its next request; if it is idle, that is when you send it a message", who)
 }
@@ -151,9 +151,9 @@ func Rewound(got orchestrator.Rewound, r server.Rewind) string {
 		if got.Undone > 0 { // none, if it is a later message of the same line
 			left = "; " + centurion.Count(got.Undone, "message") + " left as a branch"
 		}
-		lines = append(lines, fmt.Sprintf("%s goes on after %s%s", got.Session, got.Leaf, left),
+		lines = append(lines, fmt.Sprintf("%s continues after %s%s", got.Session, got.Leaf, left),
 			fmt.Sprintf("undo: centurion rewind %s --to %s", got.Session, cmp.Or(got.Mark, got.From)))
-		lines = append(lines, "go on: centurion resume "+got.Mission)
+		lines = append(lines, "continue: centurion resume "+got.Mission)
 	}
 	return strings.Join(lines, "\n")
 }

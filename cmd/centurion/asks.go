@@ -44,7 +44,7 @@ func whatNext(ctx context.Context, api server.API, ask store.Ask, found bool) st
 	if !found || ask.Type != store.AskQuestion || lookup.IsRead(ctx, api, ask.Mission) {
 		return ""
 	}
-	return "; go on with: centurion resume " + ask.Mission
+	return "; continue with: centurion resume " + ask.Mission
 }
 
 // reply answers an ask. A permission is waited for by a running host alone; a question can be answered without one, and so

@@ -288,7 +288,7 @@ func (c *runner) attach(ctx context.Context, id string) error {
 	m, over, err := c.findResumable(ctx, id)
 	if c.code == exitInterrupted && ctx.Err() != nil { // the usual way to leave
 		c.code = exitComplete
-		c.note("the mission goes on; see it again with: centurion attach " + m.ID)
+		c.note("the mission continues; watch it with: centurion attach " + m.ID)
 	}
 	if err != nil || over {
 		return err
@@ -296,7 +296,7 @@ func (c *runner) attach(ctx context.Context, id string) error {
 	return c.open(ctx, c.f.viewFlags(), func(v *view) error {
 		err := v.printEnd(ctx, m)
 		if !v.json() && err == nil {
-			c.note("nobody works on it; go on with: centurion resume " + m.ID)
+			c.note("it is not running; continue with: centurion resume " + m.ID)
 		}
 		return err
 	})

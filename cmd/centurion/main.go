@@ -155,7 +155,7 @@ func generalHint(err error) string {
 	case exitUsage:
 		return "see: centurion --help"
 	case exitInterrupted:
-		return "go on with: centurion resume"
+		return "continue with: centurion resume"
 	}
 	return "see what was found on this machine with: centurion doctor"
 }

@@ -242,7 +242,7 @@ func (v *view) printChange(got takeover.Change, stat, names bool) error {
 		return nil
 	}
 	if !got.Undone.IsZero() {
-		v.note("it was taken back, " + got.Undone.Local().Format(time.DateTime) + "; this is what it had changed")
+		v.note("it was reverted, " + got.Undone.Local().Format(time.DateTime) + "; this is what it changed")
 	}
 	switch {
 	case len(got.Files) == 0:

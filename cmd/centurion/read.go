@@ -368,5 +368,5 @@ func (c *cli) noteMoved(ctx context.Context, dir string) {
 }
 
 func movedText(old string) string {
-	return fmt.Sprintf("missions of %s are kept, which is not there any more; if this is it, they go on when it is moved back; see them with: centurion ps --all", old)
+	return fmt.Sprintf("missions of %s are stored, which no longer exists; if you moved it here, move it back to continue them; list them with: centurion ps --all", old)
 }

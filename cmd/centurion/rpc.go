@@ -81,7 +81,7 @@ func (c *cli) serveFrontEnd(ctx context.Context, f *runFlags, costSet bool) erro
 	for _, id := range started {
 		if m, merr := conn.Mission(context.WithoutCancel(ctx), id); merr == nil && m.Status.Alive() {
 			conn.Pause(id)
-			c.note("mission " + id + " is paused; go on with: centurion resume " + id)
+			c.note("mission " + id + " is paused; continue with: centurion resume " + id)
 		}
 	}
 	return errors.Join(err, conn.Close(ctx))

@@ -140,15 +140,15 @@ func (c *services) status(ctx context.Context, format string) error {
 	}
 	lines := "installed  no; install it with: centurion service install\n"
 	if s.Installed {
-		lines = "installed  " + text.Escape(s.File) + "\nrunning    no: it runs while there are missions that it has brought back\n"
+		lines = "installed  " + text.Escape(s.File) + "\nrunning    no: it runs while there are missions that it resumed\n"
 	}
 	if s.Running {
 		lines = "installed  " + text.Escape(s.File) + "\nrunning    yes\n"
 	}
 	if len(s.Missions) == 0 {
-		lines += "No mission was interrupted: there is nothing to bring back.\n"
+		lines += "No mission was interrupted: there is nothing to resume.\n"
 	} else {
-		lines += fmt.Sprintf("It would bring back %s:\n", centurion.Count(len(s.Missions), "mission"))
+		lines += fmt.Sprintf("It would resume %s:\n", centurion.Count(len(s.Missions), "mission"))
 	}
 	if _, err := fmt.Fprint(c.out, lines); err != nil {
 		return err
@@ -192,7 +192,7 @@ func (c *services) installWith(ctx context.Context, u *service.Supervisor) error
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("installed %s\nIt goes on with interrupted missions now and whenever the machine starts. See: centurion service status\n", u.File)
+	text := fmt.Sprintf("installed %s\nIt resumes interrupted missions now and whenever the machine starts. See: centurion service status\n", u.File)
 	if unreachable != nil {
 		text = fmt.Sprintf("wrote %s\nIt is not active yet: %s. When there is a session that it can be started in, run:\n", u.File, told(unreachable))
 		for _, command := range u.Later {

@@ -43,7 +43,7 @@ func slashCommands() []slashCommand {
 		{"agents", "", "List the agents", through("agents")},
 		{"status", "[MISSION]", "Show a mission and its tasks (default: the latest)", (*runner).status},
 		{"pause", "[MISSION]", "Pause a mission (default: the latest)", through("pause")},
-		{"resume", "[MISSION]", "Go on with a mission (default: the latest)", func(c *runner, ctx context.Context, args []string) error {
+		{"resume", "[MISSION]", "Resume a mission (default: the latest)", func(c *runner, ctx context.Context, args []string) error {
 			if len(args) > 1 {
 				return &centurion.Error{Kind: centurion.KindUsage, Msg: "/resume takes at most one mission", Hint: "see: centurion ps"}
 			}

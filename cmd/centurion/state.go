@@ -91,7 +91,7 @@ func missionFindings(ctx context.Context, c *cli, dir string) []doctor.Finding {
 	}
 	for _, m := range all {
 		if m.Reason == server.Interrupted {
-			found.Status, found.Hint = doctor.Warn, "go on with: centurion resume "+m.ID
+			found.Status, found.Hint = doctor.Warn, "continue with: centurion resume "+m.ID
 			found.Detail += "; " + m.ID + " was interrupted"
 			break
 		}

@@ -50,7 +50,7 @@ func afterStop(ctx context.Context, api server.API, id string) string {
 	if err != nil || s.Task != "" {
 		return ""
 	}
-	return "; its mission is paused; go on with: centurion resume " + s.Mission
+	return "; its mission is paused; continue with: centurion resume " + s.Mission
 }
 
 // stopAction is a command that ends something of an agent.
@@ -73,13 +73,13 @@ func afterAbort(ctx context.Context, api server.API, typed, id string) string {
 	}
 	resume := "centurion resume " + m.ID
 	if m.Options.Ask != "ask" || !m.Status.Alive() {
-		return "; its mission pauses; go on with: " + resume
+		return "; its mission pauses; continue with: " + resume
 	}
 	to := id
 	if strings.Contains(typed, "/") { // which means the same for send
 		to = typed
 	}
-	return fmt.Sprintf("; it stands still; go on with: centurion send %s \"TEXT\"  or: %s", to, resume)
+	return fmt.Sprintf("; it is idle; continue with: centurion send %s \"TEXT\"  or: %s", to, resume)
 }
 
 // overAlready says that a task or mission has already ended. If it cannot be read, the stop itself reports why.
@@ -135,7 +135,7 @@ func pauseCommand(c *cli) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.say(v.AsHost(ctx, func(api server.API) error { return api.Pause(ctx, m.ID, reason) }), "paused "+m.ID+"; go on with: centurion resume "+m.ID)
+			return c.say(v.AsHost(ctx, func(api server.API) error { return api.Pause(ctx, m.ID, reason) }), "paused "+m.ID+"; continue with: centurion resume "+m.ID)
 		})
 	cmd.ValidArgsFunction = complete(c, 1, missions)
 	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission")
@@ -168,7 +168,7 @@ func cancelCommand(c *cli) *cobra.Command {
 // afterCancel is how to continue a cancelled mission: as a copy. A cancelled task is done again by its mission.
 func afterCancel(id string) string {
 	if strings.HasPrefix(id, string(centurion.PrefixMission)+"_") {
-		return "centurion fork " + id + ", which goes on as a copy"
+		return "centurion fork " + id + " to continue with a copy"
 	}
 	return ""
 }

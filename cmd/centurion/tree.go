@@ -38,7 +38,7 @@ func forkCommand(c *cli) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.printResult(v.format, got, fmt.Sprintf("copied %s of %s into mission %s, which is paused\nundo: centurion cancel %s\ngo on with it: centurion resume %s",
+			return c.printResult(v.format, got, fmt.Sprintf("copied %s of %s into mission %s, which is paused\nundo: centurion cancel %s\ncontinue it: centurion resume %s",
 				centurion.Count(got.Messages, "message"), got.From.Session, got.Mission, got.Mission, got.Mission))
 		})
 	cmd.Flags().StringVar(&at, "at", "", "the last message to copy: its id, a mark, or -N for N messages back (default: the newest)")

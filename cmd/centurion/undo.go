@@ -60,9 +60,9 @@ func undoCommand(c *cli) *cobra.Command {
 
 // undoLatest undoes or redoes the latest work of any mission, and says whose it is.
 func (v *view) undoLatest(ctx context.Context, api server.API, q takeover.UndoRequest) error {
-	what, find := "take back", lookup.Undoable
+	what, find := "revert", lookup.Undoable
 	if q.Redo {
-		what, find = "bring back", lookup.Redoable
+		what, find = "restore", lookup.Redoable
 	}
 	m, look, err := find(ctx, api, q)
 	if err != nil {
@@ -72,7 +72,7 @@ func (v *view) undoLatest(ctx context.Context, api server.API, q takeover.UndoRe
 	switch {
 	case q.Redo:
 	case look.Dropped:
-		what += " the branch of"
+		what = "reset the branch of"
 	case m.Merged != nil:
 		what += " the merge of"
 	}
@@ -105,7 +105,7 @@ func (v *view) undo(ctx context.Context, api server.Person, id string, q takeove
 			if err := tui.Stat(v.out, got.Files, v.showOptions()); err != nil {
 				return err
 			}
-			key, err := v.choose(ctx, "nothing of mission "+got.Mission+" is on your branch; take its own branch back to where it began? (y/N)", "yn", "n")
+			key, err := v.choose(ctx, "nothing of mission "+got.Mission+" is on your branch; reset its own branch to its start? (y/N)", "yn", "n")
 			if err != nil || key != "y" {
 				return err
 			}

@@ -233,7 +233,7 @@ func (b *Board) applySession(e centurion.Event, p Fact) {
 			Until: e.Time.Add(p.Wait())}
 		return
 	case centurion.EventSessionModel:
-		w.Doing, w.Retry = "goes on with "+text.Clean(p.To), nil
+		w.Doing, w.Retry = "continues with "+text.Clean(p.To), nil
 	case centurion.EventSessionAborted:
 		w.Doing, w.partial = "stopped: "+text.Clean(p.Reason), ""
 	case centurion.EventToolStarted, centurion.EventToolCompleted:

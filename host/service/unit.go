@@ -73,7 +73,7 @@ func New(goos string, s Program) (*Supervisor, error) {
 func systemdUnit(s Program) string {
 	var b strings.Builder
 	b.WriteString("[Unit]\n" +
-		"Description=Centurion: go on with the missions that a restart has interrupted\n" +
+		"Description=Centurion: resume missions that a restart interrupted\n" +
 		"StartLimitIntervalSec=600\n" +
 		"StartLimitBurst=5\n" +
 		"\n[Service]\n" +

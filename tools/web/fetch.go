@@ -42,7 +42,7 @@ func (c *Client) Fetch(ctx context.Context, u *url.URL, check func(u *url.URL) e
 		}
 		u = next
 	}
-	return Page{}, fault(centurion.KindNetwork, "use the address that it should lead to", "%s leads on more than %d times", u, MaxRedirects)
+	return Page{}, fault(centurion.KindNetwork, "use the address that it should redirect to", "%s redirects more than %s", u, centurion.Count(MaxRedirects, "time"))
 }
 
 func fault(kind centurion.Kind, hint, format string, args ...any) *centurion.Error {

@@ -330,7 +330,7 @@ func slip(body string) bool {
 func (s *scanner) lost(n *node, key string) {
 	if !n.told {
 		n.told = true
-		s.d.problem(n.at, fmt.Sprintf("this is no item, so that the %s: under it belongs to nobody: write it as an item, such as «- [ ] T1 title», or delete both", key))
+		s.d.problem(n.at, fmt.Sprintf("this is not an item, so the %s: under it has no owner: write it as an item, such as `- [ ] T1 title`, or delete both", key))
 	}
 }
 
@@ -338,7 +338,7 @@ func (s *scanner) lost(n *node, key string) {
 func (s *scanner) text(i int, body string) {
 	l := &s.d.lines[i]
 	if slip(body) {
-		s.d.problem(i, "this is not read as an item: write it with a bullet and spaces, as «- [ ] T1 title»")
+		s.d.problem(i, "this is not read as an item: write it with a bullet and spaces, as `- [ ] T1 title`")
 	}
 	bullet, gap := bulletOf(body)
 	if l.indent == 0 && s.blank && bullet == "" {
