@@ -32,3 +32,55 @@ func TestReviewerHearsOfIdleItem(t *testing.T) {
 		})
 	}
 }
+
+// Checks that can only pass and a PASS do not show that an item is done for which no file was changed: it needs work, or another check.
+func TestIdleItemNeedsMoreThanPass(t *testing.T) {
+	for name, c := range map[string]struct {
+		check string
+		done  bool
+	}{
+		"can only pass": {"true", false},
+		"could fail":    {"test -f base.txt", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := inRepo(t, map[string]string{"base.txt": "base\n"}, map[string]script{
+				"commander": steps(do(call("write", args{"filePath": "own.txt", "content": "x\n"})), do(barePlan("- [ ] T1 One", "  - verify: `"+c.check+"`")), do(work("T1", "do it")), say("I wait"), do(handTo("reviewer", "T1", "look")), say("I wait"),
+					do(call("mission_complete", args{"summary": "done"})), do(call("update_todo", args{"items": []args{{"id": "T1", "status": "cancelled", "note": "not needed"}}})),
+					do(call("mission_complete", args{"summary": "done"})), say("bye")),
+				"worker":   steps(say("all done, the tests pass")),
+				"reviewer": steps(say("PASS")),
+			})
+			m := r.mission(centurion.MissionOptions{})
+			refused := strings.Contains(strings.Join(r.results(m.ID, "mission_complete"), "\n"), "a review had nothing to look at")
+			if equal(t, "refused", refused, !c.done); c.done {
+				equal(t, "evidence", m.Evidence, centurion.EvidenceChecked)
+			}
+		})
+	}
+}
+
+// Who mends an item after a review is given what the review found, also if the Commander does not say it.
+func TestMendIsGivenFindings(t *testing.T) {
+	t.Parallel()
+	r := inRepo(t, map[string]string{"base.txt": "base\n"}, map[string]script{
+		"commander": steps(do(barePlan("- [ ] T1 One")), do(work("T1", "do it")), say("I wait"), do(handTo("reviewer", "T1", "look")), say("I wait"),
+			do(work("T1", "mend it")), say("I wait"), do(handTo("reviewer", "T1", "look again")), say("I wait")),
+		"worker": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.First(), "mend it") {
+				return steps(do(call("write", args{"filePath": "a.txt", "content": "right\n"})), say("mended"))(q)
+			}
+			return steps(do(call("write", args{"filePath": "first.txt", "content": "wrong\n"})), say("made"))(q)
+		},
+		"reviewer": func(q scripted.Request) scripted.Answer {
+			if strings.Contains(q.First(), "look again") {
+				return say("PASS")
+			}
+			return say("FAIL\nfirst.txt is wrong: the file is called a.txt")
+		},
+	})
+	r.mission(centurion.MissionOptions{})
+	for _, q := range r.requests("worker") {
+		equal(t, "told what was found", strings.Contains(q.First(), "What the review of T1 found:\nFAIL\nfirst.txt is wrong"), strings.Contains(q.First(), "mend it"))
+	}
+}

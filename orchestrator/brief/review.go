@@ -156,24 +156,26 @@ func (w *Writer) reviewScope(ctx context.Context, of map[string]bool, v review.V
 	if len(parts) == 0 && idle == "" { // the mission's own agent did them
 		return fmt.Sprintf("Your review covers %s; the diff below is that of the whole mission.", names), everything, nil
 	}
-	return fmt.Sprintf("Your review covers %s; the diff below is theirs. See the rest with: git diff %.12s %.12s%s", names, base.Commit, tip, idle), parts, nil
+	below := "; the diff below is theirs. See the rest with"
+	if len(parts) == 0 {
+		below = ". See what the mission has changed with"
+	}
+	return fmt.Sprintf("Your review covers %s%s: git diff %.12s %.12s%s", names, below, base.Commit, tip, idle), parts, nil
 }
 
 // idleItems tells a reviewer of the items, of those that it covers, whose tasks have changed no file; of is nil for all.
 func idleItems(of map[string]bool, tasks []centurion.Task) string {
-	landed, idle := map[string]bool{}, map[string]bool{}
+	var idle []string
 	for _, t := range tasks {
-		if t.Agent != agents.Reviewer && t.Item != "" && (of == nil || of[t.Item]) {
-			landed[t.Item] = landed[t.Item] || len(t.Landed) > 0
-			idle[t.Item] = idle[t.Item] || t.Status == centurion.TaskCompleted
+		if t.Item != "" && (of == nil || of[t.Item]) && !slices.Contains(idle, t.Item) && review.Idle(t.Item, tasks) {
+			idle = append(idle, t.Item)
 		}
 	}
-	maps.DeleteFunc(idle, func(item string, ended bool) bool { return landed[item] || !ended })
 	if len(idle) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\nNothing was changed for %s: its task changed no file. Say FAIL if something is missing, and with PASS why nothing had to be changed.",
-		strings.Join(slices.Sorted(maps.Keys(idle)), ", "))
+	slices.Sort(idle)
+	return fmt.Sprintf("\nNothing was changed for %s: its task changed no file. Say FAIL if something is missing, and with PASS why nothing had to be changed.", strings.Join(idle, ", "))
 }
 
 // landedFor lists what tasks have brought to the branch for some of the items. A task without an item that goes on with another's work

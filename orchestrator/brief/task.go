@@ -96,10 +96,15 @@ func changedSince(b *strings.Builder, v review.View, last centurion.Task) {
 	if it, ok := p.Doc.Item(last.Item); ok && !slices.Equal(it.Verify, last.Verify) {
 		fmt.Fprintf(b, "\nThe check of %s is now %s; it was %s.\n", it.ID, Lines(it.Verify), Lines(last.Verify))
 	}
+	findings(b, v, last.Item, last.Ended.Time)
+}
+
+// findings tells what reviews of an item have found after a time.
+func findings(b *strings.Builder, v review.View, item string, after time.Time) {
 	for _, o := range v.Tasks {
-		if o.Reason == state.FoundFaults && o.Ended.After(last.Ended.Time) {
-			if of := p.Covers(o); of == nil || of[last.Item] {
-				fmt.Fprintf(b, "\nWhat the review of %s found:\n%s\n", last.Item, state.FirstLines(o.Result, 20, 2000))
+		if o.Reason == state.FoundFaults && o.Ended.After(after) {
+			if of := v.Plan.Covers(o); of == nil || of[item] {
+				fmt.Fprintf(b, "\nWhat the review of %s found:\n%s\n", item, state.FirstLines(o.Result, 20, 2000))
 			}
 		}
 	}
@@ -144,6 +149,15 @@ func itemBrief(b *strings.Builder, v review.View, t centurion.Task, since time.T
 	}
 	if t.Agent == agents.Reviewer { // it judges what was done, not what is said of it
 		return
+	}
+	if since.IsZero() {
+		var worked time.Time
+		for _, o := range v.Tasks {
+			if o.Item == it.ID && o.ID != t.ID && o.Agent != agents.Reviewer && o.Ended.After(worked) {
+				worked = o.Ended.Time
+			}
+		}
+		findings(b, v, it.ID, worked)
 	}
 	handedOver(b, v, it, func(o centurion.Task) bool {
 		return o.ID == t.ID || o.Ended.Before(since) || !since.IsZero() && o.Session == t.Session

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/verify"
 	"centurion/workspace/todo"
 )
@@ -18,7 +19,7 @@ type ItemProof struct {
 	Proof    centurion.Proof // unproven or flaky, if that is why
 	Reviewed bool            // a review has passed since its work ended
 	By       centurion.Task  // that review
-	Blank    bool            // a review has passed since, when nothing had been changed
+	Blank    bool            // a review has passed since, but no file was changed for the item
 	Evidence centurion.Evidence
 }
 
@@ -53,12 +54,16 @@ func (v View) Proofs() (out []ItemProof) {
 			w.Why = "it is a review that has not passed since the files that it judges were changed"
 		}
 		w.Evidence = itemGrade(it.ID, verify.Distinct(it.Verify), v.Receipts)
-		if by := reviewed(it.ID, v.Tasks, passed, v.Own); by != nil {
+		by := reviewed(it.ID, v.Tasks, passed, v.Own)
+		switch {
+		case by != nil && w.Why != "" && len(it.Verify) > 0 && v.isolated() && Idle(it.ID, v.Tasks):
+			w.Blank = true
+		case by != nil:
 			w.Evidence = centurion.Strongest([]centurion.Evidence{w.Evidence, centurion.EvidenceReviewed})
 			if w.Why != "" {
 				w.Reviewed, w.By = true, *by
 			}
-		} else if w.Why != "" && reviewed(it.ID, blank, passedIn(v.Plan, blank), v.Own) != nil {
+		case w.Why != "" && reviewed(it.ID, blank, passedIn(v.Plan, blank), v.Own) != nil:
 			if w.Blank = true; isReview { // its items are judged for themselves
 				w.Why = ""
 			}
@@ -66,6 +71,19 @@ func (v View) Proofs() (out []ItemProof) {
 		out = append(out, w)
 	}
 	return out
+}
+
+// Idle reports whether the tasks that worked on an item have completed it without changing a file.
+func Idle(item string, tasks []centurion.Task) (idle bool) {
+	for _, t := range tasks {
+		if t.Item == item && t.Agent != agents.Reviewer {
+			if len(t.Landed) > 0 {
+				return false
+			}
+			idle = idle || t.Status == centurion.TaskCompleted
+		}
+	}
+	return idle
 }
 
 // InDoubt reports whether an item that is done still needs a proof or a review.
