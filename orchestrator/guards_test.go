@@ -108,11 +108,3 @@ func TestIntentsOfWhatIsNew(t *testing.T) {
 	}
 	equal(t, "intents", got, "- T2 do T2 (x.txt): wants T2\n")
 }
-
-// A commit says whose work it is and, in at most ten lines, what came of it.
-func TestCommitMessage(t *testing.T) {
-	t.Parallel()
-	one := centurion.Task{ID: "tsk_1", Mission: "msn_1", Agent: "worker", Item: "T1", Title: "Parse\n the limits"}
-	equal(t, "message", commitMessage(one, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n"), "T1 Parse the limits\n\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n\nMission: msn_1\nTask: tsk_1\nAgent: worker\n")
-	equal(t, "without a result", commitMessage(one, " \n"), "T1 Parse the limits\n\nMission: msn_1\nTask: tsk_1\nAgent: worker\n")
-}

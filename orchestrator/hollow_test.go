@@ -93,24 +93,3 @@ func TestHollowTestGoesBackOnce(t *testing.T) {
 		})
 	}
 }
-
-// What is said of a hollow test is said once for a session, and never as the return that would call a person.
-func TestMayMend(t *testing.T) {
-	bubble(t, map[string]script{"commander": steps(do(work("", "x")), say("I wait"), complete()), "worker": steps(say("done"))}, func(r *rig) {
-		rec := r.mission(centurion.MissionOptions{})
-		m := r.unbegun(rec.ID)
-		one := r.tasks(rec.ID)[0]
-		may := func(returns int) bool {
-			t.Helper()
-			one.Returns = returns
-			ok, err := m.mayMend(r.ctx, one)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return ok
-		}
-		equal(t, "at first", may(0), true)
-		equal(t, "before the last return", may(2), true)
-		equal(t, "as the last return", may(3), false)
-	})
-}

@@ -49,9 +49,8 @@ type mission struct {
 	background backgrounds
 	// delegations are tasks on their way into the store.
 	delegations delegations
-	// queue puts finished work on the mission's branch; landing is held while that of its own agent is put there.
-	queue   *merge.Queue
-	landing sync.Mutex
+	// queue puts finished work on the mission's branch.
+	queue *merge.Queue
 	// writers lets tool calls that write run at the same time and a check run alone: a call takes one, a check takes all.
 	writers *semaphore.Weighted
 
@@ -109,7 +108,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 			got, _ := h.cfg.Model(model) // one that cannot be had is told when it is used
 			return got.Price
 		}})
-	m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.alone))
+	m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.alone), &m.claims, h.cfg.Returns)
 	m.reserves = budget.New(rec, m.st.AtLimit)
 	m.reserves.Open(m.st.ID)
 	return m

@@ -10,38 +10,17 @@ import (
 	"centurion/orchestrator/state"
 )
 
-// landOwn merges what the mission's own agent has written so far: whoever it delegates to has to see it, and what it says is
-// done has to be there. The mission's own checks guard the merge. It returns why the work stays where it is, or nil.
+// landOwn is [merge.Queue.LandOwn] of the mission's own agent, once its conversation is open.
 func (m *mission) landOwn(ctx context.Context) (*merge.Rejection, error) {
 	if !m.iso.Isolated() || m.root == nil {
 		return nil, nil
 	}
-	m.landing.Lock()
-	defer m.landing.Unlock()
-	checkout := m.root.Checkout()
-	if checkout == nil {
-		return nil, nil
-	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
-	if err != nil {
-		return nil, err
-	}
-	l := &merge.Work{Agent: m.root.agent.Name}
-	message := fmt.Sprintf("%s\n\nMission: %s\nAgent: %s\n", centurion.Clip(state.FirstLines(rec.Goal, 1, 1000), 72), m.st.ID, m.root.agent.Name)
-	if l.Commit, err = checkout.Commit(ctx, message); err != nil || l.Commit.ID == "" {
-		return nil, err
-	}
-	if !mayChange(m.root) {
-		return nil, nil // it stays on its branch
-	}
-	back, err := m.queue.LeftMarkers(ctx, l)
-	if back != nil || err != nil {
-		return back, err
-	}
-	if err := m.queue.Land(ctx, l); err != nil || l.Back != nil {
-		return l.Back, err
-	}
-	return nil, moveOn(ctx, m.root, l.There)
+	return m.queue.LandOwn(ctx, authorOf(m.root))
+}
+
+// authorOf is a conversation as the merge queue knows it.
+func authorOf(c *conversation) *merge.Author {
+	return &merge.Author{Seat: &c.Seat, Task: c.task, Agent: c.agent, Session: c.id(), Say: c.say}
 }
 
 // ownMerged is landOwn for a tool call of the mission's own agent: why the work cannot be merged is the error of the call.
@@ -53,10 +32,7 @@ func (m *mission) ownMerged(ctx context.Context, c *conversation) error {
 	if err != nil || back == nil {
 		return err
 	}
-	if err = m.recordReturn(ctx, c, back, 0); err == nil {
-		err = layBack(ctx, c, back)
-	}
-	if err != nil {
+	if err := m.queue.Refuse(ctx, authorOf(c), back); err != nil {
 		return err
 	}
 	return &centurion.Error{Kind: centurion.KindVerify, Msg: "your own changes cannot be merged yet: " + back.Text,
@@ -80,5 +56,5 @@ func (m *mission) ownTurnEnded(ctx context.Context) (again bool, err error) {
 		return false, &state.Blocked{Question: fmt.Sprintf("The %s's own changes could not be merged, %d times: %s. What should be done?",
 			m.root.agent.Name, m.ownReturns, back.Short)}
 	}
-	return true, m.returned(ctx, m.root, back, m.ownReturns)
+	return true, m.queue.Return(ctx, authorOf(m.root), back, m.ownReturns)
 }

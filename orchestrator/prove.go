@@ -16,57 +16,6 @@ import (
 	"centurion/workspace/todo"
 )
 
-// prove runs the acceptance commands of the conversation's item. It returns the receipt of the first that failed, or nil.
-// An error of centurion.KindPermission means that a command may not run.
-func (m *mission) prove(ctx context.Context, c *conversation, returns int) (*centurion.Receipt, error) {
-	p, err := m.plan.Read()
-	if err != nil || p.Doc == nil || c.task.Item == "" {
-		return nil, err
-	}
-	if p.IsGone(c.task.Item) {
-		return nil, plan.Removed(c.task.Item)
-	}
-	t, err := m.h.cfg.Store.Task(ctx, c.task.ID)
-	if err != nil {
-		return nil, err
-	}
-	it, ok := p.Doc.Item(c.task.Item)
-	if !ok { // its line cannot be read: what it was given holds
-		it.ID, it.Verify = t.Item, t.Verify
-	}
-	if len(it.Verify) == 0 || t.Reviews {
-		return nil, nil
-	}
-	if err := m.st.MoveRun(ctx, c.task, centurion.TaskVerifying, nil); err != nil {
-		return nil, err
-	}
-	if returns == m.h.cfg.Returns {
-		// The last try: what somebody else has half written must not decide it.
-		if err := m.st.Quiet(ctx, c.task.ID); err != nil {
-			return nil, err
-		}
-	}
-	for _, command := range it.Verify {
-		r, err := m.queue.Check(ctx, merge.Check{Command: command, Item: it.ID, Task: c.task.ID, Agent: c.agent.Name})
-		if err != nil {
-			return nil, err
-		}
-		if !r.Passed {
-			return &r, nil
-		}
-	}
-	return nil, nil
-}
-
-// failedText tells a worker of a failed check where all write in the same place.
-func (m *mission) failedText(c *conversation, r centurion.Receipt) string {
-	text := "The host ran your acceptance command and it failed.\n" + merge.Account(r)
-	if len(m.claims.Others(c.Holder)) > 0 {
-		return text + "\nOthers are working in the project at the same time; if the failure is in their files, say so and end your turn."
-	}
-	return text + "\nMend the cause, then end your turn; the host runs it again."
-}
-
 // missing lists, in words for the Commander, what keeps the mission from being complete, apart from the final checks.
 func (m *mission) missing(ctx context.Context) ([]string, error) {
 	v, err := m.judge.Look(ctx)

@@ -6,25 +6,8 @@ import (
 	"strings"
 
 	"centurion"
-	"centurion/event"
-	"centurion/orchestrator/merge"
 	"centurion/orchestrator/state"
 )
-
-// unruled asks a review whose answer has no verdict for one. That is done once for a task and is no return of its work; if the next answer
-// has none either, whoever has asked for the review is told so.
-func (m *mission) unruled(ctx context.Context, c *conversation, said string) (*merge.Rejection, error) {
-	if !state.JudgesNothing(c.agent.Name, centurion.TaskCompleted, said) || merge.GivesUp(said) {
-		return nil, nil
-	}
-	t, err := m.h.cfg.Store.Task(ctx, c.task.ID)
-	if err != nil || t.RejectedFor(event.ReturnedVerdict) {
-		return nil, err
-	}
-	return &merge.Rejection{Cause: event.ReturnedVerdict, Notice: true, Short: "its answer has no verdict: " + lastLine(said),
-		Text: "Your answer has no verdict, so your review would not count. Begin your answer with one word, PASS or FAIL, then each finding in a line. " +
-			"If something that you could not check keeps you from saying PASS, say FAIL and name it."}, nil
-}
 
 // reviewFirst sends a mission that is idle with every item done back to its agent as long as a review is missing. After as
 // many times as a check may fail, a person is called.

@@ -9,7 +9,6 @@ import (
 
 	"centurion"
 	"centurion/event"
-	"centurion/loop"
 	"centurion/orchestrator/merge"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
@@ -109,67 +108,6 @@ func (m *mission) firstEnd(ctx context.Context, r *state.Run) (bool, error) {
 		same := i >= 0 && t.Session == tasks[i].Session || t.Item != "" && t.Item == r.Item
 		return t.ID != r.ID && same && t.Status == centurion.TaskBlocked && t.Error != nil && t.Error.Kind == centurion.KindVerify
 	}), nil
-}
-
-// unfinished holds back the work of an agent that says that it is stuck, where no check of the item could show otherwise: what
-// it has written is half of something, and its item is not done. Where the item has checks, what they prove decides, and stuck is true.
-func (m *mission) unfinished(ctx context.Context, c *conversation, said string) (stuck bool, back *merge.Rejection, err error) {
-	if !merge.GivesUp(said) || c.task.Item == "" {
-		return false, nil, nil
-	}
-	t, err := m.h.cfg.Store.Task(ctx, c.task.ID)
-	if err != nil || t.Reviews {
-		return false, nil, err // a review's item is the work of others
-	}
-	if it, ok := m.plan.ItemNow(t.Item); !ok || len(it.Verify) > 0 {
-		return len(it.Verify)+len(t.Verify) > 0, nil, nil
-	}
-	return true, merge.StuckAnyway("its item has no check that could show otherwise"), nil
-}
-
-// stuckShared is what becomes of the work of an agent that says that it is stuck, where all write in the same place: a check that is
-// green there may have been green before. failed is the one that is red, or nil.
-func stuckShared(failed *centurion.Receipt) *merge.Rejection {
-	if failed != nil {
-		return merge.StuckAnyway("its acceptance command fails: " + merge.Account(*failed))
-	}
-	return merge.StuckAnyway("that its checks pass does not show otherwise: without isolation nothing tells whether they passed before")
-}
-
-// onlyAsks holds back the work of an agent that has changed nothing for its item and whose last text is a question: nobody reads it there, and
-// the item is not done. It is told so once, which is no return of its work; if it asks again, whoever has handed the item out decides.
-func (m *mission) onlyAsks(ctx context.Context, c *conversation, said string) (*merge.Rejection, error) {
-	if c.task.Item == "" || !mayChange(c) || merge.GivesUp(said) || !loop.Asks(said) {
-		return nil, nil
-	}
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range tasks {
-		changed := len(t.Files) > 0 || slices.ContainsFunc(t.Landed, func(l centurion.Landed) bool { return len(l.Files) > 0 })
-		if t.Session == c.id() && (changed || t.Reviews) {
-			return nil, nil
-		}
-	}
-	if slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.ID == c.task.ID && t.RejectedFor(event.ReturnedQuestion) }) {
-		return &merge.Rejection{Cause: event.ReturnedStuck, Ends: true, Short: "it has changed no file and ended twice with a question: " + lastLine(said),
-			Text: "A person wants you to go on: finish the item, then end your turn with what you have done."}, nil
-	}
-	ways := "Answer"
-	if c.agent.Holds("ask_user") {
-		ways = "Ask the person with ask_user. Or answer"
-	}
-	text := "You have changed no file, and your last text ends with a question. Nobody reads a question there. " + ways +
-		" it yourself: decide, do the work, and say what you have decided. If you cannot, begin your last text with " + merge.StuckWord + " and say why."
-	return &merge.Rejection{Cause: event.ReturnedQuestion, Notice: true, Short: "it has changed no file and ended with a question: " + lastLine(said),
-		Text: text}, nil
-}
-
-// lastLine is the last line of a text, shortened.
-func lastLine(said string) string {
-	said = strings.TrimSpace(said)
-	return centurion.Clip(strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:]), 300)
 }
 
 // stuckQuestion is what a person is asked: the agent's own words come first, as they may name what only the person knows.

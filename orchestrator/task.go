@@ -124,7 +124,7 @@ func (m *mission) attempt(ctx context.Context, r *state.Run) (session.Outcome, e
 			return out, err
 		}
 		sl.Release()
-		back, err := m.accept(ctx, c, &out, returns)
+		back, err := m.queue.Accept(ctx, authorOf(c), &out, returns)
 		files = out.Files
 		said := out.Text
 		out.Text = withLost(r.Agent, said, lost)
@@ -189,7 +189,7 @@ func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot,
 	if err := sl.Acquire(ctx); err != nil {
 		return returns, err
 	}
-	return returns, m.returned(ctx, c, back, returns+1)
+	return returns, m.queue.Return(ctx, authorOf(c), back, returns+1)
 }
 
 // answered refuses an end without a word: what its parent would be told is nothing. An answer that is empty is asked for

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/event"
 	"centurion/worktree"
 )
 
@@ -11,7 +12,7 @@ import (
 // waited for.
 func TestBatch(t *testing.T) {
 	t.Parallel()
-	q := NewQueue(nil)
+	q := &Queue{}
 	var all []*Work
 	for range crowd {
 		l := &Work{}
@@ -73,6 +74,42 @@ func TestStuckOn(t *testing.T) {
 		back := stuckOn(&c.l, centurion.Receipt{Command: "check", Passed: true, Proof: c.proof})
 		if (back == nil) != c.done || back != nil && !back.Ends {
 			t.Errorf("%s: %+v", name, back)
+		}
+	}
+}
+
+// A commit says whose work it is and, in at most ten lines, what came of it.
+func TestCommitMessage(t *testing.T) {
+	t.Parallel()
+	one := centurion.Task{ID: "tsk_1", Mission: "msn_1", Agent: "worker", Item: "T1", Title: "Parse\n the limits"}
+	for result, want := range map[string]string{
+		"1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n": "T1 Parse the limits\n\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n\nMission: msn_1\nTask: tsk_1\nAgent: worker\n",
+		" \n":                                 "T1 Parse the limits\n\nMission: msn_1\nTask: tsk_1\nAgent: worker\n",
+	} {
+		if got := commitMessage(one, result); got != want {
+			t.Errorf("%q: %q", result, got)
+		}
+	}
+}
+
+// What is said of a hollow test is said once for a session, and never as the return that would call a person.
+func TestMayMend(t *testing.T) {
+	t.Parallel()
+	told := []centurion.Rejection{{Cause: event.ReturnedCheck}, {Cause: event.ReturnedHollow}}
+	for name, c := range map[string]struct {
+		returns int
+		before  centurion.Task
+		want    bool
+	}{
+		"at first":                        {0, centurion.Task{Session: "one", Rejections: told[:1]}, true},
+		"before the last return":          {2, centurion.Task{Session: "one"}, true},
+		"as the last return":              {3, centurion.Task{Session: "one"}, false},
+		"told before in the same session": {0, centurion.Task{Session: "one", Rejections: told}, false},
+		"told before in another session":  {0, centurion.Task{Session: "other", Rejections: told}, true},
+	} {
+		now := centurion.Task{ID: "now", Session: "one", Returns: c.returns}
+		if got := mayMend(now, []centurion.Task{c.before, now}, 3); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -35,30 +35,24 @@ type Rejection struct {
 	Tree, Onto string
 }
 
-// LeftMarkers looks for what must not be merged: conflict markers that were left standing.
-func (m *Queue) LeftMarkers(ctx context.Context, l *Work) (*Rejection, error) {
-	if l.Commit.ID == "" {
+// leftMarkers looks for what must not be merged: files into which a commit has brought the markers of a conflict.
+func (m *Queue) leftMarkers(ctx context.Context, c worktree.Commit) (*Rejection, error) {
+	if c.ID == "" {
 		return nil, nil
 	}
-	left, err := m.leftMarkers(ctx, l.Commit)
+	files, err := m.iso.Ground.Repo.Diff(ctx, c.Parent, c.ID)
+	var left []string
+	for _, f := range files {
+		if marked(f) {
+			left = append(left, f.Path)
+		}
+	}
 	if err != nil || len(left) == 0 {
 		return nil, err
 	}
 	return &Rejection{Text: "There are still conflict markers (<<<<<<<, =======, >>>>>>>) in: " + strings.Join(left, ", ") +
 		". Replace each of them with what both sides come to together, then end your turn.",
 		Short: "it leaves conflict markers in " + strings.Join(left, ", "), Cause: event.ReturnedMarkers, Files: m.iso.InProject(left)}, nil
-}
-
-// leftMarkers lists files into which a commit has brought the markers of a conflict.
-func (m *Queue) leftMarkers(ctx context.Context, c worktree.Commit) ([]string, error) {
-	files, err := m.iso.Ground.Repo.Diff(ctx, c.Parent, c.ID)
-	var out []string
-	for _, f := range files {
-		if marked(f) {
-			out = append(out, f.Path)
-		}
-	}
-	return out, err
 }
 
 // marked reports whether the lines that a change adds have all three markers, in their order.

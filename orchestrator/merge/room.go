@@ -10,6 +10,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/approval"
+	"centurion/orchestrator/claims"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
@@ -45,13 +46,18 @@ func NewProver(st *state.Mission, iso *isolation.Checkouts, plan *plan.Plan, may
 // also for those who wait behind it if they are many.
 type Queue struct {
 	*Prover
+	returns int              // how often work may come back before a person, or whoever has handed it out, decides
+	claims  *claims.Registry // who else works in the same directory
+	own     sync.Mutex       // held while the work of the mission's own agent is landed
 
 	mu      sync.Mutex // protects waiting, and taken of those in it
 	waiting []*Work
 }
 
-// NewQueue returns the merge queue of a mission.
-func NewQueue(p *Prover) *Queue { return &Queue{Prover: p} }
+// NewQueue returns the merge queue of a mission. returns is how often work may come back before somebody decides.
+func NewQueue(p *Prover, c *claims.Registry, returns int) *Queue {
+	return &Queue{Prover: p, claims: c, returns: returns}
+}
 
 // Waiting returns how many wait to be merged, those who are being merged included.
 func (m *Queue) Waiting() int {
