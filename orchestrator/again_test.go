@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/agent"
 	"centurion/provider/scripted"
 )
 
@@ -16,7 +17,7 @@ func TestContinues(t *testing.T) {
 	bubble(t, family(func(q scripted.Request) scripted.Answer { return say("answer to " + q.Last()) }, nil), func(r *rig) {
 		m := r.mission(assistant())
 		r.is(m, centurion.MissionCompleted, "nothing to verify")
-		equal(t, "between two turns", r.state(m.ID).Activity, Stopped)
+		equal(t, "between two turns", r.state(m.ID).Activity, agent.Stopped)
 		for range 2 { // sent again, it is stored once
 			got, err := r.host.Send(r.ctx, Post{ID: "dlv_1", To: m.Session, Text: "more"})
 			if err != nil || got.Working || got.Status != centurion.MissionPaused {

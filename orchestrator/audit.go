@@ -1,8 +1,6 @@
 package orchestrator
 
 import (
-	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -10,12 +8,10 @@ import (
 	"time"
 
 	"centurion"
-	"centurion/event"
 	"centurion/guard"
 	"centurion/orchestrator/pulse"
 	"centurion/orchestrator/state"
 	"centurion/store"
-	"centurion/text"
 )
 
 // Defaults of the audit in [Config].
@@ -92,15 +88,12 @@ func (h *Host) poll(stop <-chan struct{}) {
 
 // audit looks at every task of the mission that is at work. Gap is how much later than it should this poll has come.
 func (m *mission) audit(gap time.Duration) {
-	m.mu.Lock()
-	convs := slices.Collect(maps.Values(m.convs))
-	m.mu.Unlock()
-	for _, c := range convs {
+	for _, c := range m.sessions.All() {
 		if gap > standstill {
-			c.pulse.Forgive(gap)
+			c.Pulse.Forgive(gap)
 		}
-		if c.task != nil {
-			m.examine(c)
+		if c.Task != nil {
+			c.Examine()
 		}
 	}
 	m.findForgotten()
@@ -109,74 +102,6 @@ func (m *mission) audit(gap time.Duration) {
 // limits are how long a conversation may be silent and work.
 func (c *Config) limits() pulse.Limits {
 	return pulse.Limits{Silent: c.StallTimeout, Worked: c.SessionTTL}
-}
-
-// examine judges a conversation and carries the judgement out.
-func (m *mission) examine(c *conversation) {
-	s := c.pulse.Signs(c.task != nil)
-	switch m.h.cfg.limits().Judge(s) {
-	case pulse.Stalled:
-		end := c.pulse.Take()
-		if end == nil {
-			return
-		}
-		m.tellStall(c, s) // before the turn ends; one that cannot be told of is ended all the same
-		end(&centurion.Error{Kind: centurion.KindStall, Msg: fmt.Sprintf("nothing has come for %s from %s", text.Took(s.Silent.Round(time.Second)), s.Did)})
-	case pulse.TooOld:
-		if c.pulse.Expire() {
-			c.task.Cancel(&centurion.Error{Kind: centurion.KindTimeout, Msg: fmt.Sprintf("it has worked for %s, as long as one attempt may", text.Took(s.Worked.Round(time.Second))),
-				Hint: "split the work, or raise session_ttl"})
-		}
-	}
-}
-
-// tellStall records a stall, unless the mission has had its last event.
-func (m *mission) tellStall(c *conversation, s pulse.Signs) {
-	e := centurion.Event{Type: centurion.EventTaskStalled, Mission: m.st.ID, Session: c.id(),
-		Data: event.Data(event.StallData{SilentMS: s.Silent.Milliseconds(), Last: s.Did})}
-	if c.task != nil {
-		e.Task = c.task.ID
-	}
-	_ = m.h.cfg.Store.Update(m.st.Ctx, func(tx *store.Tx) error { // the turn's own writes meet, and tell, what is wrong with the store
-		rec, err := tx.Mission(m.st.ID)
-		if err != nil || !rec.Status.Alive() {
-			return err
-		}
-		_, err = tx.Append(e)
-		return err
-	})
-}
-
-// watch begins a turn under the eyes of the auditor. The Commander's own turn has a timer instead of the poll, which
-// lives with the tasks only.
-func (c *conversation) watch(ctx context.Context) (turn context.Context, over func()) {
-	turn, end := context.WithCancelCause(ctx)
-	c.pulse.Begin(end)
-	if c.task == nil {
-		c.lookIn(c.m.h.cfg.StallTimeout)
-	}
-	return turn, func() {
-		c.pulse.Over()
-		end(nil)
-	}
-}
-
-// lookIn examines the Commander's conversation after d, and again as long as its turn goes on.
-func (c *conversation) lookIn(d time.Duration) {
-	p := c.pulse
-	p.After(d, func() {
-		_ = guard.Call("audit", func() error { // it is a look from outside: its fault is none of the turn
-			c.m.examine(c)
-			limit := c.m.h.cfg.StallTimeout
-			s := p.Signs(false)
-			next := limit / 10
-			if s.Calls == 0 && !s.Waits {
-				next = limit - s.Silent
-			}
-			c.lookIn(max(next, c.m.h.cfg.PollInterval))
-			return nil
-		})
-	})
 }
 
 // findForgotten looks for tasks that are recorded as alive while no goroutine works on them, and launches them anew. A

@@ -66,24 +66,27 @@ var (
 )
 
 // backer starts and shows the background commands of one conversation.
-type backer struct{ c *conversation }
+type backer struct {
+	m *mission
+	c *conversation
+}
 
 var _ tools.Background = backer{}
 
 // Start runs a command beside the session. It lives at most as long as the session's task, or the mission for the
 // Commander.
 func (k backer) Start(ctx context.Context, _ *tools.Call, cmd centurion.Command, words string) (tools.BackgroundCommand, error) {
-	m, none := k.c.m, tools.BackgroundCommand{}
+	m, none := k.m, tools.BackgroundCommand{}
 	runner, ok := m.h.cfg.Runner.(centurion.BackgroundRunner)
 	if !ok {
 		return none, &centurion.Error{Kind: centurion.KindPermission, Msg: "nothing here runs commands in the background", Hint: "use bash"}
 	}
 	life := m.st.Ctx
-	if k.c.task != nil {
-		life = k.c.task.Ctx
+	if k.c.Task != nil {
+		life = k.c.Task.Ctx
 	}
 	life, cancel := context.WithCancelCause(life)
-	b := &background{session: k.c.id(), attempt: k.c.attempt, script: cmd.Script, words: words, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
+	b := &background{session: k.c.ID(), attempt: k.c.Attempt, script: cmd.Script, words: words, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
 	if err := m.background.add(b); err != nil {
 		cancel(nil)
 		return none, err
@@ -130,7 +133,7 @@ func (k backer) Start(ctx context.Context, _ *tools.Call, cmd centurion.Command,
 func (m *mission) prepare(ctx context.Context, c *conversation, b *background) error {
 	n := 0
 	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		if err := c.current(); err != nil {
+		if err := c.Current(); err != nil {
 			return err
 		}
 		n, err = tx.NextSerial(m.st.ID, "background")
@@ -170,10 +173,10 @@ const lastPrinted = 300
 
 // endBackground ends the background commands of a conversation and returns when nothing of them is left. What it returns tells, a line each, of
 // those that were still running: their agent may have counted on what they would say.
-func (c *conversation) endBackground() (lost []string) {
-	bg := &c.m.background
-	for _, b := range bg.of(c.id()) {
-		if b.attempt != c.attempt {
+func (m *mission) endBackground(c *conversation) (lost []string) {
+	bg := &m.background
+	for _, b := range bg.of(c.ID()) {
+		if b.attempt != c.Attempt {
 			continue
 		}
 		bg.mu.Lock()
@@ -204,12 +207,12 @@ func (s *backgrounds) lostLine(b *background) string {
 }
 
 // tellLost keeps in the journal which background commands ended with the work of their task.
-func (c *conversation) tellLost(ctx context.Context, lost []string) error {
+func (m *mission) tellLost(ctx context.Context, c *conversation, lost []string) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	rec := c.sess.Record()
-	return c.m.st.Tell(ctx, func(d *event.MissionData) {
+	rec := c.Sess.Record()
+	return m.st.Tell(ctx, func(d *event.MissionData) {
 		d.Note = strings.TrimSpace(rec.Agent+" "+rec.Metadata.Address) + ": the host ended " + strings.Join(lost, "; ")
 	})
 }
@@ -237,14 +240,14 @@ func (k backer) Look(ctx context.Context, call *tools.Call, id string) (tools.Ba
 	if err != nil || b == nil {
 		return gone, err
 	}
-	return k.c.m.background.look(b, true), nil
+	return k.m.background.look(b, true), nil
 }
 
 // List shows all commands of the session.
 func (k backer) List(context.Context, *tools.Call) ([]tools.BackgroundCommand, error) {
 	var out []tools.BackgroundCommand
-	for _, b := range k.c.m.background.of(k.c.id()) {
-		out = append(out, k.c.m.background.look(b, false))
+	for _, b := range k.m.background.of(k.c.ID()) {
+		out = append(out, k.m.background.look(b, false))
 	}
 	return out, nil
 }
@@ -261,14 +264,14 @@ func (k backer) Kill(ctx context.Context, call *tools.Call, id string) (tools.Ba
 	case <-ctx.Done():
 		return gone, context.Cause(ctx)
 	}
-	return k.c.m.background.look(b, true), nil
+	return k.m.background.look(b, true), nil
 }
 
 // find returns a command of the session. One that the session has started under another host, or before the mission
 // stopped, is returned as gone.
 func (k backer) find(ctx context.Context, call *tools.Call, id string) (*background, tools.BackgroundCommand, error) {
 	none := tools.BackgroundCommand{}
-	own := k.c.m.background.of(k.c.id())
+	own := k.m.background.of(k.c.ID())
 	var ids []string
 	for _, b := range own {
 		if strings.EqualFold(b.id, id) {
@@ -276,7 +279,7 @@ func (k backer) find(ctx context.Context, call *tools.Call, id string) (*backgro
 		}
 		ids = append(ids, b.id)
 	}
-	history, err := k.c.m.h.cfg.Store.Messages(ctx, k.c.id())
+	history, err := k.m.h.cfg.Store.Messages(ctx, k.c.ID())
 	if err != nil {
 		return nil, none, err
 	}

@@ -101,7 +101,7 @@ func BenchmarkFacts(b *testing.B) {
 	if m.root, err = m.open(b.Context(), mustMission(b, r, m.st.ID).Session, nil); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := m.root.turn(b.Context()); err != nil {
+	if _, err := m.root.Turn(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

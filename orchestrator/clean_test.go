@@ -358,9 +358,9 @@ func TestNothingIsKept(t *testing.T) {
 			}
 		}
 		x.mu.Lock()
-		for what, size := range map[string]int{"runs": runs, "asks": x.approvals.Pending(), "conversations beside the Commander's": len(x.convs) - 1,
+		for what, size := range map[string]int{"runs": runs, "asks": x.approvals.Pending(), "conversations beside the Commander's": len(x.sessions.All()) - 1,
 			"fences": fenced, "claims": len(x.claims.Others("")), "background commands": len(x.background.all),
-			"delegations": len(x.delegations.waiting), "calls": x.root.pulse.Signs(false).Calls - 1} {
+			"delegations": len(x.delegations.waiting), "calls": x.root.Pulse.Signs(false).Calls - 1} {
 			if size != 0 {
 				t.Errorf("%s: %d are left", what, size)
 			}

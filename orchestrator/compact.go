@@ -2,34 +2,11 @@ package orchestrator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"centurion"
-	"centurion/guard"
 	"centurion/store"
 )
-
-// compact shortens the conversation after its provider has refused it as too long for a reason, which goes with the error
-// if that cannot be done.
-func (c *conversation) compact(ctx context.Context, reason error) error {
-	err := guard.Call("compact "+c.id(), func() error { return c.sess.Compact(ctx) })
-	if cause := context.Cause(ctx); err == nil || cause != nil {
-		return cause
-	}
-	if centurion.KindOf(err) != centurion.KindOverflow {
-		return err
-	}
-	return &centurion.Error{Kind: centurion.KindOverflow, Err: overflow(reason, err), Hint: centurion.HintOf(err)}
-}
-
-// overflow tells of a failed compaction and what had called for it, once if that is the same.
-func overflow(reason, err error) error {
-	if reason.Error() == err.Error() {
-		return err
-	}
-	return errors.Join(reason, err)
-}
 
 // Compact asks for a session's history to be shortened before its next request: at once if it works, else when it goes
 // on. Without anything to shorten nothing happens. The error has centurion.KindNotFound for an unknown session and
@@ -59,12 +36,7 @@ func (h *Host) Compact(ctx context.Context, session string) error {
 		return tx.PutSession(&rec)
 	})
 	if r := h.running(m.ID); r != nil && err == nil {
-		r.mu.Lock()
-		c := r.convs[session]
-		r.mu.Unlock()
-		if c != nil {
-			c.asked.Store(true)
-		}
+		r.sessions.Compact(session)
 	}
 	return err
 }

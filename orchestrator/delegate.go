@@ -12,6 +12,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/loop"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/retention"
@@ -24,17 +25,20 @@ import (
 )
 
 // delegator fulfils tools.Delegator for one conversation.
-type delegator struct{ c *conversation }
+type delegator struct {
+	m *mission
+	c *conversation
+}
 
 var _ tools.Delegator = delegator{}
 
 // Delegate records a task and launches it. The same call, repeated after a restart, finds the task it made before, whatever has
 // become of its item meanwhile.
 func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.Delegation) (centurion.Task, error) {
-	m := d.c.m
+	m := d.m
 	// Some endpoints count their calls anew in each answer, so a call is known by its message as well.
 	key := call.Message + "/" + call.ID
-	if t, made, err := m.h.cfg.Store.TaskByCall(ctx, d.c.id(), key); made || err != nil {
+	if t, made, err := m.h.cfg.Store.TaskByCall(ctx, d.c.ID(), key); made || err != nil {
 		return t, err
 	}
 	if m.isClaimed() {
@@ -42,7 +46,7 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	}
 	agent, err := d.allowed(ctx, want)
 	if err == nil { // before what may change while a person is asked is looked at
-		err = d.c.desk().MayStart(ctx, call, agent.Name, want.Description)
+		err = d.c.Desk().MayStart(ctx, call, agent.Name, want.Description)
 	}
 	if err != nil {
 		return centurion.Task{}, err
@@ -79,7 +83,7 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	if err != nil {
 		return centurion.Task{}, err
 	}
-	t := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Parent: d.c.id(), Call: key,
+	t := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Parent: d.c.ID(), Call: key,
 		Agent: agent.Name, Title: cmp.Or(strings.TrimSpace(want.Description), centurion.Clip(want.Prompt, 60)), Prompt: want.Prompt,
 		Item: want.Item, Reviews: reviews, Session: before.Session, Resumes: before.ID, Context: want.Context, Created: centurion.Now(),
 		Budget: withDefaults(want.Budget, m.h.cfg.TaskBudget)}
@@ -102,7 +106,7 @@ func recordFor(m *mission, p plan.View, t centurion.Task, begun func()) (centuri
 
 // ItemTitle returns the title of an item of the plan.
 func (d delegator) ItemTitle(item string) string {
-	p, err := d.c.m.plan.Read()
+	p, err := d.m.plan.Read()
 	if err != nil || p.Doc == nil || item == "" {
 		return ""
 	}
@@ -129,19 +133,19 @@ func (m *mission) recordAgain(ctx context.Context, t centurion.Task, begun func(
 
 // allowed checks that the conversation's agent may hand work to the one it names.
 func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.Agent, error) {
-	agent, err := d.c.m.st.Cast.Find(want.Agent)
+	agent, err := d.m.st.Cast.Find(want.Agent)
 	if err != nil {
 		return agent, err
 	}
-	if !d.c.agent.MayDelegate(agent.Name) {
+	if !d.c.Agent.MayDelegate(agent.Name) {
 		return agent, &centurion.Error{Kind: centurion.KindPermission,
-			Msg:  fmt.Sprintf("the %s may not delegate to the %s", d.c.agent.Name, agent.Name),
-			Hint: "it may delegate to: " + strings.Join(d.c.agent.Delegates, ", ")}
+			Msg:  fmt.Sprintf("the %s may not delegate to the %s", d.c.Agent.Name, agent.Name),
+			Hint: "it may delegate to: " + strings.Join(d.c.Agent.Delegates, ", ")}
 	}
-	if err := brief.DepthAllows(d.c.sess.Record().Metadata.Address); err != nil {
+	if err := brief.DepthAllows(d.c.Sess.Record().Metadata.Address); err != nil {
 		return agent, err
 	}
-	rec, err := d.c.m.h.cfg.Store.Mission(ctx, d.c.m.st.ID)
+	rec, err := d.m.h.cfg.Store.Mission(ctx, d.m.st.ID)
 	if err != nil {
 		return agent, err
 	}
@@ -154,23 +158,23 @@ func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.A
 
 // Await blocks until the task has ended, or until the synchronous wait is over: then the task goes on.
 func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centurion.Task, error) {
-	m := d.c.m
+	m := d.m
 	r := m.st.Run(id)
 	if r != nil {
 		wait, cancel := context.WithTimeout(ctx, m.h.cfg.Await)
 		defer cancel()
-		defer d.c.live.wait(WaitChild)()
+		defer d.c.Live.Wait(agent.WaitChild)()
 		r.Awaited.Add(1)
 		defer r.Awaited.Add(-1)
-		defer d.c.pulse.Attend(id)()
-		if err := d.c.leave(ctx, "task "+r.Name); err != nil {
+		defer d.c.Pulse.Attend(id)()
+		if err := d.c.Leave(ctx, "task "+r.Name); err != nil {
 			return centurion.Task{}, err
 		}
 		select {
 		case <-r.Done:
 		case <-wait.Done():
 		}
-		if err := d.c.enter(); err != nil {
+		if err := d.c.Enter(); err != nil {
 			return centurion.Task{}, err
 		}
 	}
@@ -179,20 +183,20 @@ func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centuri
 
 // Tasks lists them at once, unless the list is the one that the conversation was given last.
 func (d delegator) Tasks(ctx context.Context, _ *tools.Call) ([]centurion.Task, error) {
-	all, err := d.c.tasks(ctx)
+	all, err := d.c.Tasks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	alive := slices.IndexFunc(all, func(t centurion.Task) bool { return !t.Status.Ended() })
-	if seen := d.c.listed.Load(); alive >= 0 && seen != nil && *seen == standOf(all) {
-		if _, err := d.c.lull(ctx, all[alive]); err != nil {
+	if seen := d.c.Listed.Load(); alive >= 0 && seen != nil && *seen == standOf(all) {
+		if _, err := d.c.Lull(ctx, all[alive]); err != nil {
 			return nil, err
 		}
-		if all, err = d.c.tasks(ctx); err != nil {
+		if all, err = d.c.Tasks(ctx); err != nil {
 			return nil, err
 		}
 	}
-	d.c.listed.Store(new(standOf(all)))
+	d.c.Listed.Store(new(standOf(all)))
 	return all, nil
 }
 
@@ -210,25 +214,25 @@ func (d delegator) Result(ctx context.Context, _ *tools.Call, id string) (t cent
 	if t, err = d.find(ctx, id); err != nil || t.Status.Ended() {
 		return t, "", err
 	}
-	if can, err = d.c.lull(ctx, t); err != nil {
+	if can, err = d.c.Lull(ctx, t); err != nil {
 		return t, "", err
 	}
-	t, err = d.c.m.h.cfg.Store.Task(ctx, t.ID)
+	t, err = d.m.h.cfg.Store.Task(ctx, t.ID)
 	return t, can, err
 }
 
 // Report is the notice of a task's end, as its parent would be told it.
 func (d delegator) Report(ctx context.Context, t centurion.Task) (text string, err error) {
 	// A plan that cannot be read is told elsewhere. The transaction only reads.
-	p, _ := d.c.m.plan.Read()
-	err = d.c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		text, err = d.c.m.brief.Notice(tx, p, t)
+	p, _ := d.m.plan.Read()
+	err = d.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		text, err = d.m.brief.Notice(tx, p, t)
 		return err
 	})
 	if strings.HasSuffix(t.Reason, retention.ArchivedReason) {
 		text = "(" + t.Reason + ")\n" + text
 	}
-	return text + d.c.m.brief.Outline(p, t), err
+	return text + d.m.brief.Outline(p, t), err
 }
 
 // goesBy reports whether a task can be meant by a name: its item's, w7, or its id.
@@ -238,7 +242,7 @@ func goesBy(t centurion.Task, name string) bool {
 
 // find returns one of the conversation's tasks.
 func (d delegator) find(ctx context.Context, id string) (centurion.Task, error) {
-	tasks, err := d.c.tasks(ctx)
+	tasks, err := d.c.Tasks(ctx)
 	if err != nil {
 		return centurion.Task{}, err
 	}
@@ -249,8 +253,8 @@ func (d delegator) find(ctx context.Context, id string) (centurion.Task, error) 
 		}
 		names = append(names, t.Name())
 	}
-	mine := func(t centurion.Task) bool { return goesBy(t, id) && (d.c.task == nil || t.Parent == d.c.id()) }
-	if t, err := retention.Removed(d.c.m.h.cfg.Workspace, d.c.m.st.ID, mine); err != nil || t.ID != "" {
+	mine := func(t centurion.Task) bool { return goesBy(t, id) && (d.c.Task == nil || t.Parent == d.c.ID()) }
+	if t, err := retention.Removed(d.m.h.cfg.Workspace, d.m.st.ID, mine); err != nil || t.ID != "" {
 		return t, err
 	}
 	e := &centurion.Error{Kind: centurion.KindNotFound, Msg: fmt.Sprintf("there is no task %q", id)}
@@ -270,16 +274,16 @@ func (d delegator) Cancel(ctx context.Context, _ *tools.Call, id, reason string)
 	if err != nil || t.Status.Ended() {
 		return t, err
 	}
-	if err := d.c.m.cancelTask(ctx, t.ID, cmp.Or(reason, "cancelled by the "+d.c.agent.Name)); err != nil {
+	if err := d.m.cancelTask(ctx, t.ID, cmp.Or(reason, "cancelled by the "+d.c.Agent.Name)); err != nil {
 		return t, err
 	}
-	return d.c.m.h.cfg.Store.Task(ctx, t.ID)
+	return d.m.h.cfg.Store.Task(ctx, t.ID)
 }
 
 // Complete ends the mission if everything is proven done.
 func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check string) (string, error) {
-	m := d.c.m
-	if d.c.task != nil {
+	m := d.m
+	if d.c.Task != nil {
 		return "", &centurion.Error{Kind: centurion.KindPermission, Msg: "a task does not end the mission",
 			Hint: "end your turn with your result; the mission's own agent judges it"}
 	}
@@ -322,7 +326,7 @@ func (m *mission) takeCheck(ctx context.Context, command string) error {
 	if command == "" || verify.CanOnlyPass(command) {
 		return nil
 	}
-	if err := m.approvals.MayCheck(ctx, command, m.root.agent.Name, ""); err != nil {
+	if err := m.approvals.MayCheck(ctx, command, m.root.Agent.Name, ""); err != nil {
 		return err
 	}
 	_, err := m.st.Record(ctx, func(rec *centurion.Mission) { rec.Check = command })

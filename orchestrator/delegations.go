@@ -65,7 +65,7 @@ func (m *mission) recordBatch(next []*delegation) {
 	recorded := make([]centurion.Task, len(next))
 	portions := make([]budget.Amount, len(next))
 	for i, d := range next {
-		portions[i] = m.portion(d.task)
+		portions[i] = m.sessions.Portion(d.task)
 	}
 	ending := map[string]string{} // items whose task has ended, maybe, and whose mark is not set yet
 	for _, r := range m.st.Runs() {

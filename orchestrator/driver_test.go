@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,60 +89,7 @@ func TestOneConversationOfMany(t *testing.T) {
 			}
 		}
 		equal(t, "conversations", got, 1)
-		damaged := &conversation{m: m}
-		if err := m.drive("ses_y", damaged); err != nil {
-			t.Error(err)
-		}
-		m.park("ses_y", damaged)
-		if err := m.drive("ses_y", &conversation{m: m}); err != nil {
-			t.Errorf("a session that could not be loaded is kept: %v", err)
-		}
 	})
-}
-
-// LOOP-1: of those who find at the same moment that a session's conversation was superseded, one gets the session.
-func TestOneConversationAfterAnother(t *testing.T) {
-	t.Parallel()
-	const at = 8
-	h := unbegun(t).h
-	for round := range 200 {
-		m := newMission(t.Context(), h, centurion.Mission{ID: "msn_1"})
-		old := &conversation{m: m, task: &state.Run{ID: "tsk_1", Done: make(chan struct{})}, attempt: 1}
-		if err := m.drive("ses_x", old); err != nil {
-			t.Fatal(err)
-		}
-		m.st.Fences.Raise("tsk_1", 2)
-		errs := make([]error, at)
-		begun := make(chan struct{}, at)
-		var g guard.Group
-		m.st.Fences.Lock() // all of them have looked who has it, before any of them knows that it is stale
-		for i := range errs {
-			g.Go("drive", func() error {
-				begun <- struct{}{}
-				errs[i] = m.drive("ses_x", &conversation{m: m})
-				return nil
-			})
-		}
-		for range at {
-			<-begun
-		}
-		runtime.Gosched()
-		m.st.Fences.Unlock()
-		if err := g.Wait(); err != nil {
-			t.Fatal(err)
-		}
-		got := 0
-		for _, err := range errs {
-			if err == nil {
-				got++
-			} else if centurion.KindOf(err) != centurion.KindConflict {
-				t.Error(err)
-			}
-		}
-		if got != 1 {
-			t.Fatalf("round %d: %d of %d have the session", round, got, at)
-		}
-	}
 }
 
 // LOOP-1: a session whose conversation could not be loaded can be opened again.
@@ -190,13 +136,13 @@ func TestStaleConversationEnds(t *testing.T) {
 		stale := open(&state.Run{ID: "tsk_1", Done: make(chan struct{})})
 		m.st.Fences.Raise("tsk_1", 1)
 		newer := open(nil)
-		m.forget(stale)
+		m.sessions.Forget(stale)
 		if _, err := m.open(r.ctx, rec.Session, nil); centurion.KindOf(err) != centurion.KindConflict {
 			t.Errorf("the newer one has lost its session: %v", err)
 		}
-		equal(t, "the newer one is found by its session", m.convs[rec.Session] == newer, true)
-		m.forget(newer)
-		equal(t, "conversations", len(m.convs)+len(m.drivers), 0)
+		equal(t, "the newer one is found by its session", m.sessions.Of(rec.Session) == newer, true)
+		m.sessions.Forget(newer)
+		equal(t, "conversations", len(m.sessions.All()), 0)
 		open(nil)
 	})
 }
@@ -229,7 +175,7 @@ func TestInboxIsReadInItsTransaction(t *testing.T) {
 		synctest.Wait()
 		var arrived []centurion.Message
 		g.Go("collect", func() (err error) {
-			arrived, err = c.collect(r.ctx, false)
+			arrived, err = c.Config().Host.Before(r.ctx)
 			return err
 		})
 		synctest.Wait() // it has seen that something waits, and stands behind the other

@@ -223,7 +223,7 @@ func TestBeginsWithAFreeModel(t *testing.T) {
 		r.is(m, centurion.MissionCompleted, "")
 		equal(t, "changes", r.changes(m.ID), "a/2>b/1 a/2>b/1")
 		left["a/2"] = 20 * time.Second // less than one waits for a rate limit
-		if ref, why := r.host.free("worker", centurion.ModelRef{Provider: "a", ID: "2"}); ref.String() != "a/2" || why != "" {
+		if ref, why := r.host.cfg.agentConfig().Free("worker", centurion.ModelRef{Provider: "a", ID: "2"}); ref.String() != "a/2" || why != "" {
 			t.Errorf("for a short wait it begins with %s: %s", ref, why)
 		}
 	})
@@ -422,7 +422,7 @@ func TestRecoveryOfASessionThatIsGone(t *testing.T) {
 		equal(t, "the cancel took", time.Since(began), 0) // and not the rest of the wait
 		asked := len(r.requests("worker"))
 		running.mu.Lock()
-		equal(t, "conversations", len(running.convs), 1) // the Commander's
+		equal(t, "conversations", len(running.sessions.All()), 1) // the Commander's
 		running.mu.Unlock()
 		<-done
 		if err := g.Wait(); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/guard"
 	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/provider/scripted"
@@ -189,13 +190,11 @@ func TestStaleToolCalls(t *testing.T) {
 				synctest.Wait()
 				one := r.task(m.ID, "")
 				running := r.host.running(m.ID)
-				running.mu.Lock()
-				c := running.convs[one.Session]
-				running.mu.Unlock()
+				c := running.sessions.Of(one.Session)
 				running.st.Fences.Raise(one.ID, 2)
 				plan, seq := r.read(todoMD), r.store.LastSeq()
 				var refused []string
-				for _, tool := range c.cfg.Tools {
+				for _, tool := range c.Config().Tools {
 					in, ok := inputs[tool.Name()]
 					if !ok {
 						t.Fatalf("what is %s called with?", tool.Name())
@@ -204,7 +203,7 @@ func TestStaleToolCalls(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					surroundings := c.cfg.Call
+					surroundings := c.Config().Call
 					surroundings.ID, surroundings.Session, surroundings.Message = "call_1", one.Session, "msg_1"
 					surroundings.Progress = func(string) {}
 					if err = runTool(r, tool, &surroundings, raw); reads[tool.Name()] || away[tool.Name()] {
@@ -255,6 +254,8 @@ func TestStaleCallThatWaited(t *testing.T) {
 					return after(time.Minute, say("fresh"))
 				},
 			}, func(r *rig) {
+				checked := make(chan struct{})
+				var g guard.Group
 				opts := centurion.MissionOptions{}
 				if wait == "for a person" {
 					opts.Ask = "ask"
@@ -267,9 +268,10 @@ func TestStaleCallThatWaited(t *testing.T) {
 				l := r.live(m.ID)
 				if wait == "for a check" {
 					time.Sleep(time.Millisecond)
-					if err := r.host.running(m.ID).writers.Acquire(r.ctx, manyWriters); err != nil {
-						t.Fatal(err)
-					}
+					g.Go("check", func() error {
+						return r.host.running(m.ID).sessions.Alone(r.ctx, func() error { <-checked; return nil })
+					})
+					synctest.Wait()
 				}
 				time.Sleep(time.Second)
 				synctest.Wait()
@@ -277,11 +279,14 @@ func TestStaleCallThatWaited(t *testing.T) {
 				r.another(m.ID, one.ID)
 				synctest.Wait()
 				if wait == "for a check" {
-					r.host.running(m.ID).writers.Release(manyWriters)
+					close(checked)
 				} else {
 					r.answer(r.oneAsk(m.ID).ID, "once")
 				}
 				m = l.settled()
+				if err := g.Wait(); err != nil {
+					t.Error(err)
+				}
 				r.is(m, centurion.MissionCompleted, "")
 				equal(t, "result", r.task(m.ID, "").Result, "fresh")
 				if _, err := os.Stat(filepath.Join(r.dir, "stale.txt")); err == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"centurion/guard"
 	"centurion/orchestrator/isolation"
 	"centurion/tools"
 )
@@ -14,6 +13,7 @@ import (
 // stale attempt only tools that read still run.
 type fenced struct {
 	tools.Tool
+	m        *mission
 	c        *conversation
 	narrowed json.RawMessage // the schema for the model; nil for the tool's own
 }
@@ -21,42 +21,39 @@ type fenced struct {
 // Narrowed makes it a [tools.Narrower].
 func (f fenced) Narrowed() json.RawMessage { return f.narrowed }
 
-// fenceKey marks the context of a call that holds its part of the fence.
-type fenceKey struct{}
-
 func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage) (tools.Result, error) {
 	c := f.c
-	defer c.live.call(f.Name(), call.ID, call.Message)()
+	defer c.Live.Call(f.Name(), call.ID, call.Message)()
 	ctx = context.WithValue(ctx, callKey{}, true)
 	e := f.Effect(input)
 	if e.ReadOnly {
 		return f.reads(ctx, call, input, e.Hosted)
 	}
-	if err := c.fenced(ctx, "a call of "+f.Name()); err != nil {
+	if err := c.Fenced(ctx, "a call of "+f.Name()); err != nil {
 		return tools.Result{}, err
 	}
 	if e.Hosted {
-		return c.pulse.Run(ctx, f.Tool, call, input, true)
+		return c.Pulse.Run(ctx, f.Tool, call, input, true)
 	}
-	over := c.pulse.Queue() // a check ends by itself, and a checkout is soon made
-	at, done, err := f.enter(ctx, call)
+	over := c.Pulse.Queue() // a check ends by itself, and a checkout is soon made
+	in, at, done, err := f.enter(ctx, call)
 	over()
 	if err != nil {
 		return tools.Result{}, err
 	}
 	defer done()
-	if err := c.fenced(ctx, "a call of "+f.Name()); err != nil { // a newer attempt may have begun while this one waited
+	if err := c.Fenced(ctx, "a call of "+f.Name()); err != nil { // a newer attempt may have begun while this one waited
 		return tools.Result{}, err
 	}
 	if err := c.Where.OutsideSubmodules(f.writes(at, e, input)); err != nil {
 		return tools.Result{}, err
 	}
 	if c.Where == nil {
-		if err := c.m.claim(ctx, c, f.writes(at, e, input)); err != nil {
+		if err := f.m.claim(ctx, c, f.writes(at, e, input)); err != nil {
 			return tools.Result{}, err
 		}
 	}
-	return f.recorded(ctx, at, e, input)
+	return f.recorded(in, at, e, input)
 }
 
 // recorded runs a call that writes. Where the project's files are nobody's own they are recorded before it; in a checkout what the
@@ -64,15 +61,15 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, input json.RawMessage) (tools.Result, error) {
 	c, after := f.c, func(context.Context, tools.Result) error { return nil }
 	if c.Where == nil {
-		over := c.pulse.Queue()
+		over := c.Pulse.Queue()
 		var err error
-		after, err = c.m.iso.RecordTree(ctx, &c.Seat, call, e)
+		after, err = f.m.iso.RecordTree(ctx, &c.Seat, call, e)
 		over()
 		if err != nil {
 			return tools.Result{}, err
 		}
 	}
-	res, err := c.pulse.Run(context.WithValue(ctx, fenceKey{}, true), f.Tool, call, input, false)
+	res, err := c.Pulse.Run(ctx, f.Tool, call, input, false)
 	if aerr := after(context.WithoutCancel(ctx), res); err == nil {
 		err = aerr
 	}
@@ -82,11 +79,11 @@ func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, 
 	ctx = context.WithoutCancel(ctx)
 	if files := f.writes(call, e, input); files != nil && err == nil {
 		if res, err = isolation.WithIgnored(ctx, c.Where, res); err == nil {
-			err = c.m.claim(ctx, c, files)
+			err = f.m.claim(ctx, c, files)
 		}
 	} else if files == nil {
-		over := c.pulse.Queue()
-		cerr := c.m.claimWritten(ctx, c)
+		over := c.Pulse.Queue()
+		cerr := f.m.claimWritten(ctx, c)
 		over()
 		if err == nil {
 			err = cerr
@@ -98,9 +95,9 @@ func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, 
 // reads runs a call that changes nothing.
 func (f fenced) reads(ctx context.Context, call *tools.Call, input json.RawMessage, hosted bool) (tools.Result, error) {
 	if f.c.Where == nil || !looksAtFiles(f.Name()) {
-		return f.c.pulse.Run(ctx, f.Tool, call, input, hosted)
+		return f.c.Pulse.Run(ctx, f.Tool, call, input, hosted)
 	}
-	over := f.c.pulse.Queue() // while the snapshot is taken, or the view is moved
+	over := f.c.Pulse.Queue() // while the snapshot is taken, or the view is moved
 	ws, leave, err := f.c.Where.Read(ctx)
 	over()
 	if err != nil {
@@ -109,7 +106,7 @@ func (f fenced) reads(ctx context.Context, call *tools.Call, input json.RawMessa
 	defer leave()
 	at := *call
 	at.Workspace = ws
-	return f.c.pulse.Run(ctx, f.Tool, &at, input, hosted)
+	return f.c.Pulse.Run(ctx, f.Tool, &at, input, hosted)
 }
 
 // looksAtFiles reports whether a tool that only reads may look at the project's files.
@@ -121,22 +118,19 @@ func looksAtFiles(tool string) bool {
 	return false
 }
 
-// enter brings a call that writes to where it may do so, and returns it as it is made there. Done is called when it is over.
-func (f fenced) enter(ctx context.Context, call *tools.Call) (at *tools.Call, done func(), err error) {
-	m := f.c.m
-	if f.c.Where != nil {
-		ws, err := f.c.Where.Write(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		own := *call
-		own.Workspace = ws
-		return &own, func() {}, nil
+// enter brings a call that writes to where it may do so, and returns it and its context as it is made there. Done is called when it is over.
+func (f fenced) enter(ctx context.Context, call *tools.Call) (in context.Context, at *tools.Call, done func(), err error) {
+	if f.c.Where == nil {
+		in, done, err = f.m.sessions.Write(ctx)
+		return in, call, done, err
 	}
-	if err := m.writers.Acquire(ctx, 1); err != nil {
-		return nil, nil, context.Cause(ctx)
+	ws, err := f.c.Where.Write(ctx)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	return call, func() { m.writers.Release(1) }, nil
+	own := *call
+	own.Workspace = ws
+	return ctx, &own, func() {}, nil
 }
 
 // writes lists the project's files that a call is going to replace, whatever way they are named; none for one that may write
@@ -156,13 +150,4 @@ func (f fenced) writes(call *tools.Call, e tools.Effect, input json.RawMessage) 
 		return nil // it lies outside
 	}
 	return []string{rel}
-}
-
-// alone runs f while no tool call of the mission writes.
-func (m *mission) alone(ctx context.Context, f func() error) error {
-	if err := m.writers.Acquire(ctx, manyWriters); err != nil {
-		return context.Cause(ctx)
-	}
-	defer m.writers.Release(manyWriters)
-	return guard.Call("check", f)
 }

@@ -42,7 +42,7 @@ func (m *mission) keepsChecks(ctx context.Context, c *conversation, prev, next *
 	var changed, refused []centurion.Exchange
 	note := func(x centurion.Exchange, sameProof bool) {
 		changed = append(changed, x)
-		if c.agent.Name != agents.Reviewer && !(c.task == nil && sameProof && m.plan.RunOf(x.Item) == "" && mayExchange(x, receipts)) {
+		if c.Agent.Name != agents.Reviewer && !(c.Task == nil && sameProof && m.plan.RunOf(x.Item) == "" && mayExchange(x, receipts)) {
 			refused = append(refused, x)
 		}
 	}
@@ -98,13 +98,13 @@ func (m *mission) checksExchanged(ctx context.Context, c *conversation, changed 
 		return nil, nil
 	}
 	if err := m.st.Tell(ctx, func(d *event.MissionData) {
-		d.Note = "the " + c.agent.Name + " changed what has to be proven: " + exchangeWords(changed)
+		d.Note = "the " + c.Agent.Name + " changed what has to be proven: " + exchangeWords(changed)
 	}); err != nil {
 		return nil, err
 	}
-	if c.task != nil {
+	if c.Task != nil {
 		err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-			t, err := tx.Task(c.task.ID)
+			t, err := tx.Task(c.Task.ID)
 			if err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ func (m *mission) checksExchanged(ctx context.Context, c *conversation, changed 
 			continue
 		}
 		for _, command := range verify.Distinct(x.To) {
-			r, err := m.queue.Check(ctx, merge.Check{Command: command, Item: x.Item, Agent: c.agent.Name})
+			r, err := m.queue.Check(ctx, merge.Check{Command: command, Item: x.Item, Agent: c.Agent.Name})
 			switch {
 			case centurion.KindOf(err) == centurion.KindPermission:
 				notes = append(notes, x.Item+": "+err.Error())

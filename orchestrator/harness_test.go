@@ -16,7 +16,9 @@ import (
 	"go.uber.org/goleak"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/guard"
+	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/provider"
 	"centurion/provider/scripted"
@@ -121,6 +123,17 @@ func unbegun(t testing.TB) *mission {
 	}
 	t.Cleanup(func() { _ = ws.Close() })
 	return newMission(t.Context(), New(Config{Workspace: ws}), centurion.Mission{ID: "msn_1"})
+}
+
+// conversation is one of a session that is not in the store.
+func (r *rig) conversation(m *mission, task *state.Run, attempt int) *conversation {
+	r.t.Helper()
+	c, err := m.sessions.New(r.ctx, centurion.Session{ID: "ses_x", Model: &centurion.SessionModel{ID: "scripted", Provider: "scripted"}}, agents.Agent{}, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	c.Task, c.Attempt = task, attempt
+	return c
 }
 
 // unbegun is a mission of the rig's project that nobody works on.

@@ -18,6 +18,7 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/agents/instructions"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/approval"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/isolation"
@@ -109,17 +110,7 @@ type Config struct {
 }
 
 // Model is a model that sessions can talk to.
-type Model struct {
-	Client  session.Model
-	Ref     centurion.ModelRef
-	Price   *centurion.Price
-	MaxOut  int             // tokens of one answer; 0 leaves it to the endpoint
-	Context int             // tokens of its window; 0 means unknown
-	Media   centurion.Media // which files it takes
-	// Closed returns for how long the provider lets nobody ask this model, because it said "too many requests"; nil means
-	// that it never does.
-	Closed func() time.Duration
-}
+type Model = agent.Model
 
 // Host runs the missions of one project. Its methods may be called from several goroutines.
 type Host struct {
@@ -186,6 +177,13 @@ func New(cfg Config) *Host {
 			return got.Context
 		}}
 	return h
+}
+
+// agentConfig is what the sessions of a mission go by.
+func (c *Config) agentConfig() agent.Config {
+	return agent.Config{Models: agent.Models{Model: c.Model, Fallback: c.Fallback, Recovery: c.Recovery}, Policies: c.Policies, GateWait: c.GateWait, Await: c.Await,
+		Poll: c.PollInterval, Limits: c.limits(), Session: session.Config{Publish: c.Publish, Root: c.Workspace.Dir(), Policy: c.Policy, EveryEvent: c.EveryEvent,
+			Buffer: c.Buffer}}
 }
 
 // Run works on a mission until it stops and returns it as it is then: completed, failed, cancelled, paused or blocked.

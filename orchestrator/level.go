@@ -11,10 +11,10 @@ import (
 
 // levelAllows checks that the mission's own agent hands no work out that level 3 wants planned first.
 func (d delegator) levelAllows(ctx context.Context, to agents.Agent, p plan.View) error {
-	if d.c.task != nil || to.Name == agents.Planner || to.Name == agents.Reviewer || len(p.Items()) > 0 {
+	if d.c.Task != nil || to.Name == agents.Planner || to.Name == agents.Reviewer || len(p.Items()) > 0 {
 		return nil
 	}
-	rec, err := d.c.m.h.cfg.Store.Mission(ctx, d.c.m.st.ID)
+	rec, err := d.m.h.cfg.Store.Mission(ctx, d.m.st.ID)
 	if err != nil || rec.Level != 3 {
 		return err
 	}

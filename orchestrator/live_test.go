@@ -12,6 +12,7 @@ import (
 
 	"centurion"
 	"centurion/guard"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/state"
 	"centurion/provider/scripted"
 )
@@ -68,7 +69,7 @@ func TestAbortDuringTools(t *testing.T) {
 		equal(t, "requests", len(r.requests("commander")), 1)
 		r.is(r.run(m.ID), centurion.MissionCompleted, "")
 		equal(t, "finish", r.finishes(m.Session), centurion.FinishCancelled+" "+centurion.FinishStop)
-		if s := r.state(m.Session); s.Activity != Ended {
+		if s := r.state(m.Session); s.Activity != agent.Ended {
 			t.Errorf("state %+v", s)
 		}
 	})
@@ -81,9 +82,9 @@ func TestAbortElsewhere(t *testing.T) {
 		waits  Wait
 		ask    string
 	}{
-		"a request": {after(100*time.Second, say("late")), WaitModel, ""},
-		"a retry":   {scripted.Answer{Error: &scripted.Error{Status: 400, Message: "messages.1: tool_use ids were found without tool_result blocks"}}, WaitRetry, ""},
-		"a person":  {bash("rm x"), WaitPerson, "ask"},
+		"a request": {after(100*time.Second, say("late")), agent.WaitModel, ""},
+		"a retry":   {scripted.Answer{Error: &scripted.Error{Status: 400, Message: "messages.1: tool_use ids were found without tool_result blocks"}}, agent.WaitRetry, ""},
+		"a person":  {bash("rm x"), agent.WaitPerson, "ask"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, map[string]script{"commander": func(scripted.Request) scripted.Answer { return test.answer }}, func(r *rig) {
@@ -95,7 +96,7 @@ func TestAbortElsewhere(t *testing.T) {
 				l := r.live(m.ID)
 				time.Sleep(2 * time.Second)
 				s := r.state(m.ID)
-				equal(t, "activity", s.Activity, Busy)
+				equal(t, "activity", s.Activity, agent.Busy)
 				equal(t, "waits for", s.Waits, test.waits)
 				if err := r.host.Abort(r.ctx, m.ID, ""); err != nil {
 					t.Error(err)
@@ -225,42 +226,6 @@ func TestAbortNothing(t *testing.T) {
 	})
 }
 
-// OPAL-41, LOOP-42: the first who stops a turn says why; who stops a conversation between two turns stops the next one.
-func TestFirstAbortCounts(t *testing.T) {
-	var l live
-	turn, over := l.begin(t.Context())
-	ended := l.abort(aborted("first"))
-	if l.abort(aborted("second")) != ended || ended == nil {
-		t.Error("the second is not told of the same end")
-	}
-	if got := context.Cause(turn); got == nil || got.Error() != "stopped by the person: first" || l.stop.why() != "first" {
-		t.Errorf("it ended with %v, and %q is recorded", got, l.stop.why())
-	}
-	over()
-	if !isClosed(ended) {
-		t.Error("its end is not told")
-	}
-
-	l = live{}
-	if l.abort(aborted("early")) != nil {
-		t.Error("an end is told of a turn that was not there")
-	}
-	turn, over = l.begin(t.Context())
-	defer over()
-	if got := context.Cause(turn); got == nil || got.Error() != "stopped by the person: early" {
-		t.Errorf("the next turn has begun: %v", got)
-	}
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
 // OPAL-33, OPAL-63, LOOP-9, IKI-33: a session that has asked its model waits for that; of several calls the one that runs longest comes
 // first.
 func TestStateOfWaits(t *testing.T) {
@@ -296,7 +261,7 @@ func TestState(t *testing.T) {
 		"worker":    steps(do(call("bash", args{"command": "build 9m", "timeout": 600000}))),
 	}, func(r *rig) {
 		m := r.start(centurion.MissionOptions{})
-		equal(t, "before", r.state(m.ID).Activity, Stopped)
+		equal(t, "before", r.state(m.ID).Activity, agent.Stopped)
 		l := r.live(m.ID)
 		time.Sleep(time.Minute)
 		r.send(m.ID, "0/", "later", true)
@@ -318,8 +283,8 @@ func TestState(t *testing.T) {
 		s = r.state(m.ID)
 		equal(t, "then", fmt.Sprint(s.Activity, " ", s.Waits, " ", len(s.Calls), " ", s.Queued), "idle child 0 0")
 		l.settled()
-		equal(t, "at the end", r.state(m.ID).Activity, Ended)
-		equal(t, "of the task", r.state(task.ID).Activity, Ended)
+		equal(t, "at the end", r.state(m.ID).Activity, agent.Ended)
+		equal(t, "of the task", r.state(task.ID).Activity, agent.Ended)
 	})
 }
 

@@ -9,21 +9,22 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/loop"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/state"
 )
 
 // loop drives the root conversation until there is a verdict.
 func (m *mission) loop(ctx context.Context) (verdict, error) {
-	stands := m.stoppedBefore()
+	stands := !m.resumed && m.root.StoppedBefore()
 	if !stands && !m.restarted {
 		if err := m.resumeWord(ctx); err != nil {
 			return verdict{}, err
 		}
 	}
-	due := m.root.sess.Due() && !stands
+	due := m.root.Sess.Due() && !stands
 	finished := !due && !stands
 	if finished {
-		said, err := m.st.LastText(ctx, m.root.id())
+		said, err := m.st.LastText(ctx, m.root.ID())
 		if err != nil {
 			return verdict{}, err
 		}
@@ -35,10 +36,10 @@ func (m *mission) loop(ctx context.Context) (verdict, error) {
 				return verdictOf(ctx, err), nil
 			}
 			m.reserves.Wake(m.st.ID)
-			out, err := m.root.turn(ctx)
+			out, err := m.root.Turn(ctx)
 			m.reserves.Rest(m.st.ID)
 			switch {
-			case abortedIn(ctx, err) != nil:
+			case agent.AbortedIn(ctx, err) != nil:
 				m.setClaimed(false)
 				out.Finish = centurion.FinishToolCalls // it has no last word
 			case state.Crashed(err) && ctx.Err() == nil:
@@ -100,9 +101,9 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 				return v, false, err
 			}
 		case loop.Deliver:
-			m.root.told()
+			m.root.Told()
 			if facts.Messages > 0 { // a person's word is a new beginning
-				m.stagnant = 0
+				m.sessions.Stagnant = 0
 			}
 			return v, true, nil
 		case loop.Continue:
@@ -146,8 +147,8 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 // pausedFor is the verdict of a mission that pauses. If a person has stopped its agent it says how.
 func (m *mission) pausedFor(d loop.Decision, f loop.Facts) verdict {
 	reason := d.Reason
-	if stood := m.root.standsSince(); stood != nil && f.Aborted && !f.Budget {
-		reason += ": " + stood.why()
+	if stood := m.root.StandsSince(); stood != nil && f.Aborted && !f.Budget {
+		reason += ": " + stood.Why()
 	}
 	return verdict{status: centurion.MissionPaused, reason: reason}
 }
@@ -188,10 +189,10 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 	if err != nil {
 		return loop.Facts{}, err
 	}
-	if err := m.root.takeIn(ctx); err != nil { // after the tasks: the result of whoever has ended by then is there
+	if err := m.root.TakeIn(ctx); err != nil { // after the tasks: the result of whoever has ended by then is there
 		return loop.Facts{}, err
 	}
-	stands, err := m.lookForStop(ctx)
+	stands, err := m.root.TakeUp(ctx, m.resumedWord())
 	if err != nil {
 		return loop.Facts{}, err
 	}
@@ -202,7 +203,7 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 	f := loop.Facts{Aborted: stands, Said: said, Attended: rec.Options.Ask == "ask",
 		Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: m.isClaimed(),
 		PlanOnly: rec.Options.PlanOnly, Proof: rec.Options.RequireProof, ChecksPending: !m.checked, Verified: m.passed,
-		Alone: state.Alone(m.st.Profile), PendingDeliveries: m.root.untold, WakingDeliveries: m.root.urgent, Messages: m.root.heard}
+		Alone: state.Alone(m.st.Profile), PendingDeliveries: m.root.Untold, WakingDeliveries: m.root.Urgent, Messages: m.root.Heard}
 	alive := map[string]bool{}
 	for _, t := range tasks {
 		if !t.Status.Ended() && t.Item != "" {
@@ -229,16 +230,16 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 	plan.AddMisread(&f, waiting)
 	f.WaitingTasks, f.HeldTasks = len(waiting), plan.HeldForNobody(waiting, alive)
 	f.Runnable = slices.DeleteFunc(f.Runnable, func(id string) bool { return alive[id] })
-	if f.Edited, err = m.plan.HasEdits(ctx, m.root.id()); err != nil {
+	if f.Edited, err = m.plan.HasEdits(ctx, m.root.ID()); err != nil {
 		return f, err
 	}
 	open, err := m.h.cfg.Store.Asks(ctx, m.st.ID, true)
 	f.OpenAsks = len(open)
 	seen := fmt.Sprint(f.Counts, len(tasks), f.RunningTasks, f.WaitingTasks)
 	if seen != m.lastSeen {
-		m.lastSeen, m.stagnant = seen, 0
+		m.lastSeen, m.sessions.Stagnant = seen, 0
 	}
-	f.RoundsWithoutProgress = m.stagnant
+	f.RoundsWithoutProgress = m.sessions.Stagnant
 	if err == nil && m.checked && finished {
 		f.Bare, err = m.bare(ctx)
 	}
@@ -247,8 +248,8 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 
 // prompt asks the root conversation to go on.
 func (m *mission) prompt(ctx context.Context, text string) error {
-	m.stagnant++
-	return m.root.say(ctx, centurion.OriginHost, text)
+	m.sessions.Stagnant++
+	return m.root.Say(ctx, centurion.OriginHost, text)
 }
 
 // resumeWord tells the Commander that its mission goes on after it had stopped with the turn ended: without a word of
@@ -257,11 +258,11 @@ func (m *mission) resumeWord(ctx context.Context) error {
 	if err := m.sayBranch(ctx); err != nil {
 		return err
 	}
-	parked := m.resumed && m.root.sess.Parks(ctx) // a person who resumes wakes it; the next host after a crash does not
-	if m.root.sess.Due() && !parked {
+	parked := m.resumed && m.root.Sess.Parks(ctx) // a person who resumes wakes it; the next host after a crash does not
+	if m.root.Sess.Due() && !parked {
 		return nil
 	}
-	if err := m.root.takeIn(ctx); err != nil || m.root.sess.Due() && !parked { // what a person has written says how to go on
+	if err := m.root.TakeIn(ctx); err != nil || m.root.Sess.Due() && !parked { // what a person has written says how to go on
 		return err
 	}
 	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
@@ -272,5 +273,13 @@ func (m *mission) resumeWord(ctx context.Context) error {
 	if rec.Accepted && rec.HadItems {
 		text = "The person has accepted the plan and resumed the mission. Carry it out."
 	}
-	return m.root.say(ctx, centurion.OriginHost, text)
+	return m.root.Say(ctx, centurion.OriginHost, text)
+}
+
+// resumedWord is what the root's agent is told when its person lets it go on.
+func (m *mission) resumedWord() string {
+	if state.Alone(m.st.Profile) {
+		return "The person has resumed your work. Look at what has changed meanwhile, then go on."
+	}
+	return "The person has resumed the mission. Look at the todo list and at what has changed meanwhile, then go on."
 }

@@ -7,11 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"centurion"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/approval"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/budget"
@@ -36,6 +35,8 @@ type mission struct {
 	brief *brief.Writer
 	root  *conversation
 	iso   *isolation.Checkouts
+	// sessions are those that are being worked on.
+	sessions *agent.Sessions
 	// approvals are what its person allows and answers.
 	approvals *approval.Approvals
 	wanted    context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
@@ -51,25 +52,20 @@ type mission struct {
 	delegations delegations
 	// queue puts finished work on the mission's branch.
 	queue *merge.Queue
-	// writers lets tool calls that write run at the same time and a check run alone: a call takes one, a check takes all.
-	writers *semaphore.Weighted
 
 	// reserves is what of the budget belongs to whom.
 	reserves *budget.Reserves
 
-	mu          sync.Mutex               // protects what follows
-	convs       map[string]*conversation // by session id
-	drivers     map[string]*conversation // who has a session, by its id, from before it is loaded
-	claimedOnce bool                     // it was accepted at some time
-	said        string                   // the text with which its own agent ended its newest turn; its loop's own
-	claimed     bool                     // mission_complete was accepted
+	mu          sync.Mutex // protects what follows
+	claimedOnce bool       // it was accepted at some time
+	said        string     // the text with which its own agent ended its newest turn; its loop's own
+	claimed     bool       // mission_complete was accepted
 
 	relaunching sync.Mutex // held while the auditor looks for forgotten tasks; protects what follows
 	unlooked    int        // polls since it last did
 	forgotten   []string   // tasks that it has found once
 
 	// These belong to the loop.
-	stagnant int    // continuations in a row that changed nothing
 	lastSeen string // what the plan and the tasks looked like at the last continuation
 	passed   int    // final checks that passed on the work as it is
 	checked  bool   // the final checks were run on the work as it is
@@ -86,17 +82,12 @@ type mission struct {
 	stopped chan struct{} // closed when it has stopped and that is recorded
 }
 
-// manyWriters is how many writing calls may run at the same time: as good as any number.
-const manyWriters = 1 << 30
-
 func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission {
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
 	workers := h.workersOf(rec)
 	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cast(rec.Options.Profile)), slots: h.slots.Pool(workers, h.perAgentOf(rec)), workers: workers, wanted: wanted, drop: drop,
-		stopped: make(chan struct{}),
-		writers: semaphore.NewWeighted(manyWriters),
-		convs:   map[string]*conversation{}, drivers: map[string]*conversation{}}
+		stopped: make(chan struct{})}
 	m.iso = isolation.New(m.st, h.project, func(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
 		return m.approvals.MayRun(ctx, rec, command, agent, task, what)
 	})
@@ -104,13 +95,17 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.judge = review.New(m.st, m.plan)
 	m.brief = brief.New(m.st, m.iso, m.plan, m.judge)
 	m.approvals = approval.New(m.st, m.iso, m.plan, approval.Config{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Home: h.cfg.Home, Dir: h.cfg.Workspace.Dir(), Timeout: h.cfg.AskTimeout,
-		Resting: m.resting, Price: func(model string) *centurion.Price {
+		Resting: func(task string, answers int, lives func(string) bool) bool {
+			return m.sessions.Resting(task, answers, lives)
+		}, Price: func(model string) *centurion.Price {
 			got, _ := h.cfg.Model(model) // one that cannot be had is told when it is used
 			return got.Price
 		}})
-	m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.alone), &m.claims, h.cfg.Returns)
 	m.reserves = budget.New(rec, m.st.AtLimit)
 	m.reserves.Open(m.st.ID)
+	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, m.reserves, h.cfg.agentConfig(), agent.Above{Take: m.brief.Take,
+		Startable: m.startable, Answered: m.answerPrompts})
+	m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.sessions.Alone), &m.claims, h.cfg.Returns)
 	return m
 }
 
@@ -180,7 +175,7 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 	if m.root, err = m.open(ctx, rec.Session, nil); err != nil {
 		return verdict{}, err
 	}
-	m.judge.Owner = m.root.agent
+	m.judge.Owner = m.root.Agent
 	if !state.Alone(m.st.Profile) {
 		watch.Go("watch plan", func() error { return m.plan.WatchPlan(ctx) })
 	}

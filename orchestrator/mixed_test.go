@@ -396,7 +396,7 @@ func (x *mixedMission) emptied(m *mission) {
 	t.Helper()
 	synctest.Wait()
 	for what, n := range map[string]int{
-		"tasks": len(m.st.Runs()), "conversations": len(m.convs) - 1, "asks": m.approvals.Pending(), "files that are held": len(m.claims.Others("")),
+		"tasks": len(m.st.Runs()), "conversations": len(m.sessions.All()) - 1, "asks": m.approvals.Pending(), "files that are held": len(m.claims.Others("")),
 		"background commands": len(m.background.all), "delegations": len(m.delegations.waiting),
 		"claims on the budget": m.reserves.State().Waiting, "accounts that rest": m.reserves.State().Resting - 1,
 		"missions of the host": len(x.host.missions), "missions that stand still": len(x.host.suspended),
@@ -404,7 +404,7 @@ func (x *mixedMission) emptied(m *mission) {
 	} {
 		equal(t, what, n, 0)
 	}
-	if _, own := m.convs[m.root.id()]; !own { // it lasts as long as the mission, as its account does
+	if m.sessions.Of(m.root.ID()) == nil { // it lasts as long as the mission, as its account does
 		t.Error("a conversation is left that is not the mission's own")
 	}
 	if n := m.reserves.State().Accounts; n != 1 {

@@ -19,17 +19,20 @@ import (
 )
 
 // notebook fulfils tools.Notebook for one conversation.
-type notebook struct{ c *conversation }
+type notebook struct {
+	m *mission
+	c *conversation
+}
 
 var _ tools.Notebook = notebook{}
 
 // rewrites reports whether the conversation may replace the shared texts: whoever owns the mission, and a reviewer. All
 // others add notes.
-func (c *conversation) rewrites() bool { return c.task == nil || c.agent.Name == agents.Reviewer }
+func rewrites(c *conversation) bool { return c.Task == nil || c.Agent.Name == agents.Reviewer }
 
 // UpdateContext writes the shared texts. Everything is looked at before anything is written.
 func (n notebook) UpdateContext(ctx context.Context, call *tools.Call, u tools.ContextUpdate) (string, error) {
-	ws, level := n.c.m.h.cfg.Workspace, n.c.m.detail()
+	ws, level := n.m.h.cfg.Workspace, n.m.detail()
 	var texts []sharedText
 	for _, s := range []sharedText{{ws.Context(), u.Context}, {ws.Summary(), u.Summary}} {
 		if s.text != "" {
@@ -53,7 +56,7 @@ func (n notebook) UpdateContext(ctx context.Context, call *tools.Call, u tools.C
 	var out []string
 	for _, s := range texts {
 		archived, err := s.file.Replace(ctx, s.text, func(version string) error {
-			if err := n.c.current(); err != nil {
+			if err := n.c.Current(); err != nil {
 				return err
 			}
 			return call.Seen.Check(s.file.Path(), version)
@@ -85,8 +88,8 @@ type sharedText struct {
 
 // mayReplace checks the role and the room.
 func (n notebook) mayReplace(s *sharedText, level workspace.Detail) error {
-	if !n.c.rewrites() {
-		return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the %s replaces no shared text, it adds notes", n.c.agent.Name),
+	if !rewrites(n.c) {
+		return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the %s replaces no shared text, it adds notes", n.c.Agent.Name),
 			Hint: "give note, one line, or say it in your result"}
 	}
 	s.text += "\n"
@@ -100,20 +103,20 @@ func (n notebook) mayReplace(s *sharedText, level workspace.Detail) error {
 // note adds one line, with who it is from.
 func (n notebook) note(ctx context.Context, call *tools.Call, text string, level workspace.Detail) (string, error) {
 	item := ""
-	if n.c.task != nil {
-		item = n.c.task.Item
+	if n.c.Task != nil {
+		item = n.c.Task.Item
 	}
-	f := n.c.m.h.cfg.Workspace.Context()
+	f := n.m.h.cfg.Workspace.Context()
 	size := 0
-	before, now, err := f.Note(ctx, revert.Signed(text, n.c.agent.Name, item), func(whole string) error {
-		if err := n.c.current(); err != nil {
+	before, now, err := f.Note(ctx, revert.Signed(text, n.c.Agent.Name, item), func(whole string) error {
+		if err := n.c.Current(); err != nil {
 			return err
 		}
 		if size = len(whole); size <= level.Budget(f.Path()) {
 			return nil
 		}
 		hint := "replace context.md by a shorter text first"
-		if !n.c.rewrites() {
+		if !rewrites(n.c) {
 			hint = "say it in your result: who reads that can make room"
 		}
 		return &centurion.Error{Kind: centurion.KindUsage, Msg: tooLong(f.Path(), "would have", size, level), Hint: hint}
@@ -160,12 +163,13 @@ func (m *mission) detail() workspace.Detail {
 type pointedOut struct{ shown, told atomic.Int32 } // the level and one more
 
 // overlong says which shared texts are longer than they may be since the level has risen, to those who can shorten them.
-func (c *conversation) overlong() string {
-	if !c.rewrites() || !c.agent.Holds("update_context") {
+func (s *surroundings) overlong() string {
+	c, m := s.c, s.m
+	if !rewrites(c) || !c.Agent.Holds("update_context") {
 		return ""
 	}
 	var sizes [2]int
-	ws, long := c.m.h.cfg.Workspace, false
+	ws, long := m.h.cfg.Workspace, false
 	paths := [...]string{workspace.ContextPath, workspace.SummaryPath}
 	for i, path := range paths {
 		if fi, err := ws.Stat(path); err == nil && fi.Mode().IsRegular() {
@@ -176,8 +180,8 @@ func (c *conversation) overlong() string {
 	if !long { // the usual case, in which the plan need not be read
 		return ""
 	}
-	level := c.m.detail()
-	if c.over.told.Load() == int32(level)+1 {
+	level := m.detail()
+	if s.over.told.Load() == int32(level)+1 {
 		return ""
 	}
 	var lines []string
@@ -187,7 +191,7 @@ func (c *conversation) overlong() string {
 		}
 	}
 	if len(lines) > 0 {
-		c.over.shown.Store(int32(level) + 1)
+		s.over.shown.Store(int32(level) + 1)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -287,7 +291,7 @@ func (m *mission) keepSummary(ctx context.Context) {
 		return
 	}
 	atStart := ""
-	for _, g := range m.root.sess.Record().Metadata.Given {
+	for _, g := range m.root.Sess.Record().Metadata.Given {
 		if g.Path == workspace.SummaryPath {
 			atStart = g.Version
 		}
@@ -311,7 +315,7 @@ func (m *mission) acted(ctx context.Context) bool {
 	if tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID); err != nil || len(tasks) > 0 {
 		return err == nil
 	}
-	messages, err := m.h.cfg.Store.Messages(ctx, m.root.id())
+	messages, err := m.h.cfg.Store.Messages(ctx, m.root.ID())
 	return err == nil && slices.ContainsFunc(messages, func(msg centurion.Message) bool { return slices.ContainsFunc(msg.Parts, changes) })
 }
 

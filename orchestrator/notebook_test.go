@@ -75,16 +75,16 @@ func TestTenWorkersShareTheContext(t *testing.T) {
 func TestWorkersReplaceNothing(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		m := r.unbegun("msn_1")
-		c := &conversation{m: m, task: &state.Run{ID: "tsk_1"}}
-		c.agent.Name = "worker"
+		c := r.conversation(m, &state.Run{ID: "tsk_1"}, 0)
+		c.Agent.Name = "worker"
 		for _, u := range []tools.ContextUpdate{{Context: "x"}, {Summary: "x"}} {
-			_, err := notebook{c}.UpdateContext(r.ctx, &tools.Call{}, u)
+			_, err := notebook{m, c}.UpdateContext(r.ctx, &tools.Call{}, u)
 			if centurion.KindOf(err) != centurion.KindPermission || !strings.Contains(centurion.HintOf(err), "note") {
 				t.Errorf("%v: %v (%s)", u, err, centurion.HintOf(err))
 			}
 		}
-		c.agent.Name = "reviewer"
-		if _, err := (notebook{c}).UpdateContext(r.ctx, &tools.Call{}, tools.ContextUpdate{Context: "x"}); err != nil {
+		c.Agent.Name = "reviewer"
+		if _, err := (notebook{m, c}).UpdateContext(r.ctx, &tools.Call{}, tools.ContextUpdate{Context: "x"}); err != nil {
 			t.Error(err)
 		}
 		equal(t, "context", r.read(contextMD), "x\n")
@@ -95,11 +95,11 @@ func TestWorkersReplaceNothing(t *testing.T) {
 func TestStaleAttemptSharesNothing(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		m := r.unbegun("msn_1")
-		c := &conversation{m: m, task: &state.Run{ID: "tsk_1"}, attempt: 1}
-		c.agent.Name = "reviewer"
+		c := r.conversation(m, &state.Run{ID: "tsk_1"}, 1)
+		c.Agent.Name = "reviewer"
 		m.st.Fences.Raise("tsk_1", 2)
 		for _, u := range []tools.ContextUpdate{{Context: "x"}, {Summary: "x"}, {Note: "x"}} {
-			if _, err := (notebook{c}).UpdateContext(r.ctx, &tools.Call{}, u); !errors.Is(err, state.ErrSuperseded) {
+			if _, err := (notebook{m, c}).UpdateContext(r.ctx, &tools.Call{}, u); !errors.Is(err, state.ErrSuperseded) {
 				t.Errorf("%+v: %v", u, err)
 			}
 		}
@@ -340,7 +340,7 @@ func TestSummaryAtTheEnd(t *testing.T) {
 // ORCH-58, ORCH-59, ORCH-60, ORCH-62: a shell is no way around the tools, whatever the rules allow; reading is.
 func TestShellLeavesSharedFilesAlone(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
-		c := &conversation{m: r.unbegun("msn_1")}
+		m := r.unbegun("msn_1")
 		for script, want := range map[string]permission.Action{
 			"echo x > .opencode/context.md": permission.Deny, "echo x >> ./.opencode/summary.md": permission.Deny,
 			"make && printf x >.opencode/todo.md": permission.Deny, "rm -rf .opencode/archive": permission.Deny,
@@ -354,7 +354,7 @@ func TestShellLeavesSharedFilesAlone(t *testing.T) {
 			"git add .opencode/todo.md":  permission.Allow,
 			"go test ./... > .out/x.txt": permission.Allow,
 		} {
-			if d := c.m.approvals.Decide("worker", tools.Access{Permission: "bash", Script: script}); d.Action != want {
+			if d := m.approvals.Decide("worker", tools.Access{Permission: "bash", Script: script}); d.Action != want {
 				t.Errorf("%s: %v, %s", script, d.Action, d.Reason)
 			}
 		}

@@ -1,34 +1,64 @@
 package orchestrator
 
 import (
+	"context"
 	"slices"
 
 	"centurion"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/state"
-	"centurion/session"
 	"centurion/tools"
 )
 
+// conversation is a session that is being driven.
+type conversation = agent.Conversation
+
+// open loads a session to be driven.
+func (m *mission) open(ctx context.Context, id string, t *state.Run) (*conversation, error) {
+	rec, err := m.h.cfg.Store.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := state.Dropped(rec); err != nil {
+		return nil, err
+	}
+	agent, err := m.wakes(rec)
+	if err != nil {
+		return nil, err
+	}
+	held, err := tools.Named(m.h.briefs.Held(agent, rec)...)
+	if err != nil {
+		return nil, err
+	}
+	c, err := m.sessions.New(ctx, rec, agent, t)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.sessions.Open(ctx, c, rec, m.dress(c, held, rec), m.callOf(c, rec), &surroundings{m: m, c: c}); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
 // dress gives the tools of a session what they need of it beside their call.
-func (c *conversation) dress(held []tools.Tool, rec centurion.Session) []tools.Tool {
+func (m *mission) dress(c *conversation, held []tools.Tool, rec centurion.Session) []tools.Tool {
 	for i, t := range held {
-		c.names = append(c.names, t.Name())
 		if rec.Metadata.Roster != "" && hasRoster(t.Name()) {
 			t = rostered{Tool: t, roster: rec.Metadata.Roster}
 		}
 		if t.Name() == brief.SkillTool {
 			t = longer{Tool: t, more: "Skills:\n" + rec.Metadata.Skills}
 		}
-		if c.m.ownsFiles(t.Name()) {
-			t = longer{Tool: t, more: tools.Overlaps(c.m.iso.Isolated())}
+		if m.ownsFiles(t.Name()) {
+			t = longer{Tool: t, more: tools.Overlaps(m.iso.Isolated())}
 		}
-		if t.Name() == "update_context" && !c.rewrites() {
+		if t.Name() == "update_context" && !rewrites(c) {
 			t = tools.NotesOnly()
 		}
-		held[i] = fenced{Tool: t, c: c}
+		held[i] = fenced{Tool: t, m: m, c: c}
 		if t.Name() == brief.DelegateTool && len(rec.Metadata.Offered) > 0 {
-			held[i] = fenced{Tool: t, c: c, narrowed: tools.DelegationTo(rec.Metadata.Offered)}
+			held[i] = fenced{Tool: t, m: m, c: c, narrowed: tools.DelegationTo(rec.Metadata.Offered)}
 		}
 	}
 	return held
@@ -47,45 +77,31 @@ type longer struct {
 
 func (l longer) Description() string { return l.Tool.Description() + "\n\n" + l.more }
 
-// surroundings are what the session's tool calls may touch: the ways up only for the tools that go there.
-func (c *conversation) surroundings(rec centurion.Session) tools.Call {
-	h, agent := c.m.h, c.agent
-	call := tools.Call{Mission: c.m.st.ID, Agent: agent.Name, Workspace: h.cfg.Workspace, Seen: &tools.Seen{}, Writers: &h.files,
-		Runner: h.cfg.Runner, Mark: h.cfg.Mark, Gate: c.desk(), Web: h.cfg.Web, Await: h.cfg.Await, Asker: c.desk()}
-	if c.task != nil {
-		call.Task = c.task.ID
+// callOf returns what the session's tool calls may touch: the ways up only for the tools that go there.
+func (m *mission) callOf(c *conversation, rec centurion.Session) tools.Call {
+	h, agent := m.h, c.Agent
+	call := tools.Call{Mission: m.st.ID, Agent: agent.Name, Workspace: h.cfg.Workspace, Seen: &tools.Seen{}, Writers: &h.files,
+		Runner: h.cfg.Runner, Mark: h.cfg.Mark, Gate: c.Desk(), Web: h.cfg.Web, Await: h.cfg.Await, Asker: c.Desk()}
+	if c.Task != nil {
+		call.Task = c.Task.ID
 	}
 	if agent.Holds("delegate_task") || agent.Holds("mission_complete") {
-		call.Delegator = delegator{c}
+		call.Delegator = delegator{m, c}
 	}
 	if agent.Holds("sub_agent") {
-		call.SubAgents = subAgents{c}
+		call.SubAgents = subAgents{m, c}
 	}
 	if agent.Holds("update_todo") {
-		call.Planner = planner{c}
+		call.Planner = planner{m, c}
 	}
 	if agent.Holds("update_context") {
-		call.Notebook = notebook{c}
+		call.Notebook = notebook{m, c}
 	}
 	if rec.Metadata.Skills != "" {
 		call.Skills = h.briefs.Skills(agent.Name)
 	}
 	if agent.Holds("run_background") || agent.Holds("check_background") {
-		call.Background = backer{c}
+		call.Background = backer{m, c}
 	}
 	return call
-}
-
-// recall rebuilds what a session that goes on knows of files: what it was given when it began, and what it has read and
-// written since, as far as it still stands in what its model is sent. Which versions those were is what counts, wherever
-// and in whichever copy of the conversation the calls were made.
-func recall(seen *tools.Seen, rec centurion.Session, s *session.Session) {
-	for _, g := range rec.Metadata.Given {
-		if g.Whole {
-			seen.Saw(g.Path, g.Version)
-		}
-	}
-	for call := range s.Calls() {
-		seen.Recall(call)
-	}
 }

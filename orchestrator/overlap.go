@@ -16,28 +16,28 @@ import (
 
 // hearOfFiles tells a task's session what it has to know of others in its files: who changes the same ones in another checkout, once for
 // each of them and each file, and, where all write in one directory, which files went to it or were taken from it.
-func (c *conversation) hearOfFiles(ctx context.Context) ([]centurion.Message, error) {
-	if c.task == nil || c.task.ID != c.HoldsFor { // a sub-agent's parent hears it
+func (m *mission) hearOfFiles(ctx context.Context, c *conversation) ([]centurion.Message, error) {
+	if c.Task == nil || c.Task.ID != c.HoldsFor { // a sub-agent's parent hears it
 		return nil, nil
 	}
 	var lines []string
 	shared := map[string][]string{}
-	if c.m.iso.Isolated() {
-		shared = c.m.claims.Shared(c.Holder)
+	if m.iso.Isolated() {
+		shared = m.claims.Shared(c.Holder)
 		maps.DeleteFunc(shared, func(other string, _ []string) bool { return slices.Contains(c.Above, other) })
 	} else {
-		lines = c.m.claims.Words(c.Holder)
+		lines = m.claims.Words(c.Holder)
 	}
 	if len(lines)+len(shared) == 0 {
 		return nil, nil
 	}
-	t, err := c.m.h.cfg.Store.Task(ctx, c.task.ID)
+	t, err := m.h.cfg.Store.Task(ctx, c.Task.ID)
 	if err != nil {
 		return nil, err
 	}
 	told := slices.Clone(t.Overlaps)
 	for _, other := range slices.Sorted(maps.Keys(shared)) {
-		name := c.m.atWork(other)
+		name := m.atWork(other)
 		if name == "" {
 			continue
 		}
@@ -54,15 +54,15 @@ func (c *conversation) hearOfFiles(ctx context.Context) ([]centurion.Message, er
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	if c.m.iso.Isolated() {
+	if m.iso.Isolated() {
 		lines = append(lines, tools.Overlaps(true))
 	}
 	var msg centurion.Message
-	err = c.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := c.current(); err != nil {
+	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := c.Current(); err != nil {
 			return err
 		}
-		t, err := tx.Task(c.task.ID)
+		t, err := tx.Task(c.Task.ID)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (c *conversation) hearOfFiles(ctx context.Context) ([]centurion.Message, er
 		if err := tx.PutTask(&t); err != nil {
 			return err
 		}
-		rec := c.sess.Record()
+		rec := c.Sess.Record()
 		msg, err = session.Say(tx, &rec, centurion.OriginHost, strings.Join(lines, "\n"))
 		return err
 	})

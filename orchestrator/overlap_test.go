@@ -305,9 +305,9 @@ func TestOverlapsAreToldInOneText(t *testing.T) {
 	for apart, g := range map[bool]*isolation.Ground{true: {}, false: nil} {
 		m := unbegun(t)
 		m.iso.Ground = g
-		c := &conversation{m: m}
+		c := &conversation{}
 		var said []string
-		for _, x := range c.dress(tools.All(), centurion.Session{}) {
+		for _, x := range m.dress(c, tools.All(), centurion.Session{}) {
 			text, found := strings.CutSuffix(x.Description(), tools.Overlaps(apart))
 			if found {
 				said = append(said, x.Name())
@@ -318,8 +318,7 @@ func TestOverlapsAreToldInOneText(t *testing.T) {
 		}
 		equal(t, "who says it", strings.Join(said, " "), "edit bash update_todo")
 		m.st.Profile = agents.ProfileAssistant
-		lone := &conversation{m: m}
-		for _, x := range lone.dress(tools.All(), centurion.Session{}) {
+		for _, x := range m.dress(c, tools.All(), centurion.Session{}) {
 			if strings.Contains(x.Description(), tools.Overlaps(apart)) {
 				t.Errorf("%s of an assistant speaks of items", x.Name())
 			}

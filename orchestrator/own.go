@@ -20,12 +20,12 @@ func (m *mission) landOwn(ctx context.Context) (*merge.Rejection, error) {
 
 // authorOf is a conversation as the merge queue knows it.
 func authorOf(c *conversation) *merge.Author {
-	return &merge.Author{Seat: &c.Seat, Task: c.task, Agent: c.agent, Session: c.id(), Say: c.say}
+	return &merge.Author{Seat: &c.Seat, Task: c.Task, Agent: c.Agent, Session: c.ID(), Say: c.Say}
 }
 
 // ownMerged is landOwn for a tool call of the mission's own agent: why the work cannot be merged is the error of the call.
 func (m *mission) ownMerged(ctx context.Context, c *conversation) error {
-	if c.task != nil {
+	if c.Task != nil {
 		return nil
 	}
 	back, err := m.landOwn(ctx)
@@ -54,7 +54,7 @@ func (m *mission) ownTurnEnded(ctx context.Context) (again bool, err error) {
 	}
 	if m.ownReturns++; m.ownReturns > m.h.cfg.Returns {
 		return false, &state.Blocked{Question: fmt.Sprintf("The %s's own changes could not be merged, %d times: %s. What should be done?",
-			m.root.agent.Name, m.ownReturns, back.Short)}
+			m.root.Agent.Name, m.ownReturns, back.Short)}
 	}
 	return true, m.queue.Return(ctx, authorOf(m.root), back, m.ownReturns)
 }

@@ -154,12 +154,9 @@ func TestCallSurroundings(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		seen := map[string]tools.Call{}
 		r.hook(func(context.Context, string) {
-			running := r.host.running(m.ID)
-			running.mu.Lock()
-			defer running.mu.Unlock()
-			for _, c := range running.convs {
-				if len(c.live.running()) > 0 {
-					seen[c.agent.Name] = c.cfg.Call
+			for _, c := range r.host.running(m.ID).sessions.All() {
+				if len(c.Live.Running()) > 0 {
+					seen[c.Agent.Name] = c.Config().Call
 				}
 			}
 		})

@@ -16,17 +16,20 @@ import (
 )
 
 // planner fulfils tools.Planner for one conversation.
-type planner struct{ c *conversation }
+type planner struct {
+	m *mission
+	c *conversation
+}
 
 var _ tools.Planner = planner{}
 
 // UpdateTodo applies one change of the plan. An item that is marked as done and has a verify command is checked first.
 func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpdate) (list string, remarks bool, err error) {
-	m := p.c.m
+	m := p.m
 	var notes []string
 	before, _ := m.plan.Read() // one that cannot be read had nothing to remark on
 	if u.Level != 0 {
-		note, err := m.plan.SetLevel(ctx, u.Level, p.c.agent.Name)
+		note, err := m.plan.SetLevel(ctx, u.Level, p.c.Agent.Name)
 		if err != nil {
 			return "", false, err
 		}
@@ -72,7 +75,7 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 
 // replace puts a whole text in the place of the plan, and says what of it was kept otherwise and what its new checks are worth.
 func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, notes []string, err error) {
-	m := p.c.m
+	m := p.m
 	var changed []centurion.Exchange
 	keeps := func(prev, next *todo.Doc) (err error) {
 		if err = m.keepsRunning(prev, next); err == nil {
@@ -84,7 +87,7 @@ func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, no
 		return err
 	}
 	// A worker or a reviewer read the plan a while ago, and does not decide what its items are.
-	stale := p.c.task != nil && p.c.agent.Name != agents.Planner
+	stale := p.c.Task != nil && p.c.Agent.Name != agents.Planner
 	if doc, err = m.plan.File.Replace(ctx, content, stale, keeps); err != nil {
 		return nil, nil, err
 	}
@@ -121,7 +124,7 @@ func allOrNone(err error, changes int) error {
 func withoutOwnTick(c *conversation, updates []tools.ItemUpdate) []tools.ItemUpdate {
 	out := slices.Clone(updates)
 	for i, u := range out {
-		if mark, err := markOf(u.Status); c.task != nil && u.ID == c.task.Item && err == nil && mark == todo.Done {
+		if mark, err := markOf(u.Status); c.Task != nil && u.ID == c.Task.Item && err == nil && mark == todo.Done {
 			out[i].Status = ""
 		}
 	}

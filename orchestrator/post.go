@@ -243,20 +243,9 @@ func reachable(m centurion.Mission, to Posted) error {
 	return nil
 }
 
-// spokenTo takes in what was written to a task's agent after its last turn, and reports whether it has to answer.
-func (c *conversation) spokenTo(ctx context.Context) (bool, error) {
-	if err := c.takeIn(ctx); err != nil || c.heard == 0 {
-		return false, err
-	}
-	if err := c.slot.Acquire(ctx); err != nil {
-		return false, err
-	}
-	return true, c.running(ctx)
-}
-
 // hasMail reports whether the Commander has not read everything that was written to it.
 func (m *mission) hasMail(ctx context.Context) bool {
-	waiting, err := m.h.cfg.Store.PendingDeliveries(ctx, m.root.id())
+	waiting, err := m.h.cfg.Store.PendingDeliveries(ctx, m.root.ID())
 	return err == nil && slices.ContainsFunc(waiting, state.IsMail) // what fails here fails again where the verdict is recorded
 }
 

@@ -162,18 +162,12 @@ func (h *Host) answeredBefore(ctx context.Context, mission, id string) (Reply, b
 		return Reply{}, false, nil
 	}
 	if m := h.running(mission); m != nil {
-		if c := m.conversation(all[i].Session); c != nil && c.live.busy() {
+		if c := m.sessions.Of(all[i].Session); c != nil && c.Live.Busy() {
 			return Reply{}, false, nil
 		}
 	}
 	r, err := h.replyTo(ctx, all[i])
 	return r, err == nil && ends(r.Finish), err
-}
-
-func (l *live) busy() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.end != nil
 }
 
 // ends reports whether an answer that finished so ended its turn.
@@ -204,20 +198,20 @@ func (h *Host) replyTo(ctx context.Context, d store.Delivery) (Reply, error) {
 
 // answerPrompts tells those who wait for the answer of a turn that has ended. What ended because the mission stops is told
 // when it has stopped.
-func (c *conversation) answerPrompts(ctx context.Context, out session.Outcome, cause error) {
-	h := c.m.h
-	waiting := h.prompts.of(c.m.st.ID)
-	if len(waiting) == 0 || c.m.st.Ctx.Err() != nil {
+func (m *mission) answerPrompts(ctx context.Context, c *conversation, out session.Outcome, cause error) {
+	h := m.h
+	waiting := h.prompts.of(m.st.ID)
+	if len(waiting) == 0 || m.st.Ctx.Err() != nil {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	all, err := h.cfg.Store.Deliveries(ctx, c.m.st.ID)
+	all, err := h.cfg.Store.Deliveries(ctx, m.st.ID)
 	if err != nil {
 		return // they are told when the mission stops, which an unreadable store makes it do
 	}
 	for _, w := range waiting {
 		i := slices.IndexFunc(all, func(d store.Delivery) bool { return d.ID == w.id })
-		if i < 0 || all[i].Taken.IsZero() || all[i].Session != c.id() {
+		if i < 0 || all[i].Taken.IsZero() || all[i].Session != c.ID() {
 			continue
 		}
 		r, err := h.replyTo(ctx, all[i])

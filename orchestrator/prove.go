@@ -101,7 +101,7 @@ func (m *mission) sendBack(ctx context.Context, missing []string) (verdict, bool
 		what = "You ended your turn as if the goal were reached"
 	}
 	text := what + ", but the final checks say otherwise:\n- " + strings.Join(missing, "\n- ") + "\nSee to it."
-	return verdict{}, true, m.root.say(ctx, centurion.OriginHost, text)
+	return verdict{}, true, m.root.Say(ctx, centurion.OriginHost, text)
 }
 
 // completed is the verdict of a mission that is done, unless its person wants proof and nothing shows that it is.
@@ -145,7 +145,7 @@ func (m *mission) proveTicks(ctx context.Context, c *conversation, updates []too
 			continue
 		}
 		if run := m.plan.RunOf(u.ID); run != "" {
-			if c.task != nil && c.task.ID == run {
+			if c.Task != nil && c.Task.ID == run {
 				notes = append(notes, u.ID+": the host marks your own item when you end.")
 				continue
 			}
@@ -154,13 +154,13 @@ func (m *mission) proveTicks(ctx context.Context, c *conversation, updates []too
 		}
 		for _, command := range it.Verify {
 			task := ""
-			if c.task != nil {
-				task = c.task.ID
+			if c.Task != nil {
+				task = c.Task.ID
 			}
 			if err := m.ownMerged(ctx, c); err != nil {
 				return nil, err
 			}
-			r, err := m.queue.Check(ctx, merge.Check{Command: command, Item: it.ID, Task: task, Agent: c.agent.Name})
+			r, err := m.queue.Check(ctx, merge.Check{Command: command, Item: it.ID, Task: task, Agent: c.Agent.Name})
 			if err != nil {
 				return nil, err
 			}

@@ -6,6 +6,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/state"
 	"centurion/store"
 )
 
@@ -36,7 +37,7 @@ func (h *Host) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		}
 		o := &m.Options
 		if opts.Model != "" && opts.Model != o.Model {
-			if err := remodel(tx, sessions, o.Model, opts.Model); err != nil {
+			if err := state.Remodel(tx, sessions, o.Model, opts.Model); err != nil {
 				return err
 			}
 			o.Model = opts.Model

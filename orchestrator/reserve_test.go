@@ -228,7 +228,7 @@ func TestPortion(t *testing.T) {
 		defer m.drop(nil)
 		for i := range 50 {
 			task := centurion.Task{ID: fmt.Sprint(i), Agent: "worker", Prompt: strings.Repeat("x", 9000)}
-			if _, covered := m.reserves.Spawn(task, m.portion(task)); !covered {
+			if _, covered := m.reserves.Spawn(task, m.sessions.Portion(task)); !covered {
 				t.Fatalf("no room for task %d", i)
 			}
 		}
@@ -250,7 +250,7 @@ func TestRequestGivesBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cover, err := c.reserve(r.ctx, session.Need{Input: 1000})
+		cover, err := c.Config().Reserve(r.ctx, session.Need{Input: 1000})
 		if held := m.reserves.State().Held[budget.Tokens]; err != nil || held < 1000 {
 			t.Fatalf("%d tokens are held for a request of 1000, %v", held, err)
 		}

@@ -33,7 +33,7 @@ func (m *mission) supervise(ctx context.Context) (v verdict, err error) {
 		if !state.Crashed(err) || ctx.Err() != nil {
 			return v, err
 		}
-		if err := m.root.load(ctx, m.root.id()); err != nil { // what it has in memory may be half done
+		if err := m.root.Load(ctx); err != nil { // what it has in memory may be half done
 			return v, err
 		}
 		now := time.Now()

@@ -20,7 +20,7 @@ func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.D
 	if want.Resume == "" {
 		return newest, nil
 	}
-	tasks, err := d.c.tasks(ctx)
+	tasks, err := d.c.Tasks(ctx)
 	if err != nil {
 		return newest, err
 	}
@@ -49,7 +49,7 @@ func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.D
 		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s ended before it began: there is nothing to resume", newest.Name()),
 			Hint: "leave out resume to hand it to a new session"}
 	}
-	rec, err := d.c.m.h.cfg.Store.Session(ctx, newest.Session)
+	rec, err := d.m.h.cfg.Store.Session(ctx, newest.Session)
 	if centurion.KindOf(err) == centurion.KindNotFound || err == nil && state.Dropped(rec) != nil {
 		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the conversation of task %s is not kept any more", newest.Name()),
 			Hint: "leave out resume to hand it to a new session, with what it has to know in the prompt"}

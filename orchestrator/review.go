@@ -21,7 +21,7 @@ func (m *mission) reviewFirst(ctx context.Context) (again bool, err error) {
 		return false, &state.Blocked{Question: fmt.Sprintf("Every item is done, but a review is missing, and %d times nobody was asked for one: %s. What should be done?",
 			m.h.cfg.Returns, state.InWords(missing[0]))}
 	}
-	return true, m.root.say(ctx, centurion.OriginHost, "Every item is done, but not every one is proven:\n- "+strings.Join(missing, "\n- ")+
+	return true, m.root.Say(ctx, centurion.OriginHost, "Every item is done, but not every one is proven:\n- "+strings.Join(missing, "\n- ")+
 		"\nThe reviewer's word is needed before the mission is complete.")
 }
 

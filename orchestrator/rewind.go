@@ -309,7 +309,7 @@ const afterFork = "This conversation is a copy and goes on in a mission of its o
 
 // sayBranch tells the Commander, once, that its line has branched off another one.
 func (m *mission) sayBranch(ctx context.Context) error {
-	rec := m.root.sess.Record()
+	rec := m.root.Sess.Record()
 	if rec.Metadata.Rewound == nil && rec.Metadata.ForkedFrom == nil {
 		return nil
 	}
@@ -325,9 +325,9 @@ func (m *mission) sayBranch(ctx context.Context) error {
 		if err := m.h.reverts.MarkRewound(ctx, rec.ID); err != nil { // a crash may have come first
 			return err
 		}
-		return m.root.say(ctx, centurion.OriginHost, afterRewind)
+		return m.root.Say(ctx, centurion.OriginHost, afterRewind)
 	case rec.Metadata.ForkedFrom != nil && mission.Runs == 1:
-		return m.root.say(ctx, centurion.OriginHost, fmt.Sprintf(afterFork, rec.Metadata.ForkedFrom.Mission))
+		return m.root.Say(ctx, centurion.OriginHost, fmt.Sprintf(afterFork, rec.Metadata.ForkedFrom.Mission))
 	}
 	return nil
 }

@@ -315,7 +315,8 @@ func TestRepeatedDelegationOfADoneItem(t *testing.T) {
 			t.Fatalf("tasks %+v", before)
 		}
 		message, id, _ := strings.Cut(before[0].Call, "/")
-		d := delegator{r.host.running(m.ID).root}
+		running := r.host.running(m.ID)
+		d := delegator{running, running.root}
 		want := tools.Delegation{Agent: "worker", Item: "T1", Prompt: "x"}
 		got, err := d.Delegate(r.ctx, &tools.Call{Message: message, ID: id, Workspace: r.ws}, want)
 		if err != nil || got.ID != before[0].ID {

@@ -316,7 +316,7 @@ func TestNothingIsHeldAfterTheEnd(t *testing.T) {
 				r.host.mu.Unlock()
 				equal(t, "tasks that live", len(living.st.Runs()), 1) // the reviewer
 				living.mu.Lock()
-				equal(t, "conversations", len(living.convs), 2)
+				equal(t, "conversations", len(living.sessions.All()), 2)
 				living.mu.Unlock()
 				if files, held := living.claims.Others("")["T1"]; held {
 					t.Errorf("files are held: %v", files)

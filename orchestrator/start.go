@@ -52,7 +52,7 @@ func (h *Host) recordStart(ctx context.Context, o opening) error {
 		if err != nil || o.instead == "" {
 			return err
 		}
-		return beganWith(tx, &rec, o.instead)
+		return state.BeganWith(tx, &rec, o.instead)
 	})
 }
 
@@ -130,7 +130,7 @@ func (h *Host) rootSession(m centurion.Mission, agent agents.Agent, own centurio
 		Model: &centurion.SessionModel{ID: own.ID, Provider: own.Provider},
 		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.System, AgentFile: agent.Source,
 			Roster: h.cast(m.Options.Profile).Roster(agent), Offered: h.briefs.Callable(agent), Skills: told.Skills, Given: told.Given}}, m.Started)
-	ref, instead := h.free(agent.Name, own)
+	ref, instead := h.cfg.agentConfig().Free(agent.Name, own)
 	if instead != "" {
 		rec.Metadata.OwnModel, rec.Model = rec.Model, &centurion.SessionModel{ID: ref.ID, Provider: ref.Provider}
 	}

@@ -6,48 +6,16 @@ import (
 	"slices"
 
 	"centurion"
+	"centurion/orchestrator/agent"
 	"centurion/store"
 )
 
-// Wait is what a session waits for.
-type Wait string
-
-// What a session waits for.
-const (
-	WaitModel    Wait = "model"    // the answer to a request
-	WaitTool     Wait = "tool"     // its tool calls
-	WaitSlot     Wait = "slot"     // the right to run
-	WaitPerson   Wait = "person"   // an answer, or a word after its turn was aborted
-	WaitRetry    Wait = "retry"    // the time at which a failed request is repeated
-	WaitChild    Wait = "child"    // tasks that it has delegated
-	WaitProvider Wait = "provider" // a provider that lets nobody ask at the moment
-	WaitBudget   Wait = "budget"   // a part of the budget
-	WaitCheck    Wait = "check"    // the acceptance commands of its work
-	WaitTask     Wait = "task"     // what its task waits for; see Reason
+// What a session is at, as [State] tells it.
+type (
+	Wait        = agent.Wait
+	Activity    = agent.Activity
+	RunningCall = agent.RunningCall
 )
-
-// waitOrder says which of several waits is told: what a person can do something about comes first, and who waits for a
-// child in a tool call waits for the child.
-var waitOrder = [...]Wait{WaitPerson, WaitRetry, WaitProvider, WaitBudget, WaitSlot, WaitChild}
-
-// Activity is whether a session has a turn.
-type Activity string
-
-// The activities of a session.
-const (
-	Idle    Activity = "idle"    // no turn; something that is under way, or a person, will begin one
-	Busy    Activity = "busy"    // it has a turn
-	Stopped Activity = "stopped" // nobody works on its mission
-	Ended   Activity = "ended"   // its task or mission is over
-)
-
-// RunningCall is a tool call that runs.
-type RunningCall struct {
-	Tool    string         `json:"tool"`
-	ID      string         `json:"id"`
-	Message string         `json:"message"` // the answer that it stands in
-	Since   centurion.Time `json:"since"`
-}
 
 // State is how a session stands. Activity, Waits and Calls are of one moment; the rest is what the store held right after
 // it.
@@ -109,40 +77,15 @@ func stateIn(ctx context.Context, st *store.Store, id string, running func(strin
 	var s State
 	m := running(to.mission)
 	if m != nil {
-		if c := m.conversation(to.session); c != nil {
-			s = c.live.state()
-			s.Tools = c.names
+		if c := m.sessions.Of(to.session); c != nil {
+			now := c.Live.Standing()
+			s = State{Activity: now.Activity, Waits: now.Waits, Since: now.Since, Reason: now.Reason, Calls: now.Calls}
+			for _, t := range c.Config().Tools {
+				s.Tools = append(s.Tools, t.Name())
+			}
 		}
 	}
 	return s, s.fill(ctx, st, to, m)
-}
-
-// state is what the conversation itself knows, in one moment.
-func (l *live) state() State {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := State{Activity: Idle, Calls: l.runningNow(), Since: centurion.Time{Time: l.since}}
-	if l.since.IsZero() {
-		s.Since = centurion.Time{}
-	}
-	if l.end != nil {
-		s.Activity = Busy
-	}
-	i := slices.IndexFunc(waitOrder[:], func(w Wait) bool { return l.waits[w] > 0 })
-	switch {
-	case i >= 0:
-		s.Waits = waitOrder[i]
-	case len(l.calls) > 0:
-		s.Waits = WaitTool
-	case l.asking > 0:
-		s.Waits = WaitModel
-	case l.end == nil && (l.stop != nil || l.stood != nil):
-		s.Waits = WaitPerson
-		if l.stood != nil {
-			s.Reason = l.stood.why()
-		}
-	}
-	return s
 }
 
 // fill adds what the store knows.
@@ -189,8 +132,8 @@ func (s *State) children(tasks []centurion.Task, m *mission) {
 		}
 		c := Child{Task: t.ID, Session: t.Session, Agent: t.Agent, Title: t.Title, Status: t.Status, Reason: t.Reason}
 		if m != nil {
-			if conv := m.conversation(t.Session); conv != nil {
-				c.Calls = conv.live.running()
+			if conv := m.sessions.Of(t.Session); conv != nil {
+				c.Calls = conv.Live.Running()
 			}
 		}
 		s.Children = append(s.Children, c)
@@ -202,32 +145,32 @@ func (s *State) judge(m centurion.Mission, tasks []centurion.Task, worked bool) 
 	i := slices.IndexFunc(tasks, func(t centurion.Task) bool { return t.ID == s.Task })
 	switch {
 	case m.Status.Ended() && !(s.Task == "" && Continues(m)) || i >= 0 && tasks[i].Status.Ended():
-		s.Activity, s.Waits = Ended, ""
+		s.Activity, s.Waits = agent.Ended, ""
 		if i >= 0 {
 			s.Reason = tasks[i].Reason
 		}
 		return
 	case !worked || m.Status.Ended(): // also while its work is being cleared away
-		s.Activity, s.Waits, s.Since, s.Tools, s.Reason = Stopped, "", centurion.Time{}, nil, m.Reason
+		s.Activity, s.Waits, s.Since, s.Tools, s.Reason = agent.Stopped, "", centurion.Time{}, nil, m.Reason
 		return
 	}
-	s.Activity = cmp.Or(s.Activity, Idle)
-	if s.Waits != "" || s.Activity == Busy {
+	s.Activity = cmp.Or(s.Activity, agent.Idle)
+	if s.Waits != "" || s.Activity == agent.Busy {
 		return
 	}
 	if i < 0 {
 		if slices.ContainsFunc(s.Children, func(c Child) bool { return !c.Status.Ended() }) {
-			s.Waits = WaitChild
+			s.Waits = agent.WaitChild
 		}
 		return
 	}
 	s.Reason = tasks[i].Reason
 	switch tasks[i].Status {
 	case centurion.TaskQueued:
-		s.Waits = WaitSlot
+		s.Waits = agent.WaitSlot
 	case centurion.TaskVerifying:
-		s.Waits = WaitCheck
+		s.Waits = agent.WaitCheck
 	case centurion.TaskWaiting:
-		s.Waits = WaitTask
+		s.Waits = agent.WaitTask
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"centurion"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/state"
 	"centurion/store"
 )
@@ -45,7 +46,7 @@ func (h *Host) Abort(ctx context.Context, id, reason string) error {
 	if err != nil {
 		return err
 	}
-	cause := aborted(cmp.Or(reason, abortedByPerson))
+	cause := agent.Aborted(cmp.Or(reason, agent.AbortedByPerson))
 	m := h.running(to.mission)
 	if m == nil {
 		rec, err := h.cfg.Store.Mission(ctx, to.mission)
@@ -55,14 +56,14 @@ func (h *Host) Abort(ctx context.Context, id, reason string) error {
 		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing to abort: mission %s is %s", rec.ID, standing(rec.Status)),
 			Hint: "see: centurion show " + rec.ID}
 	}
-	c := m.conversation(to.session)
+	c := m.sessions.Of(to.session)
 	switch {
 	case c == nil && to.task == "":
 		return &centurion.Error{Op: op, Kind: centurion.KindConflict, Msg: "mission " + m.st.ID + " has only just begun", Hint: "try again"}
 	case c == nil:
 		return m.abortTask(ctx, to.task, cause)
 	}
-	ended := c.live.abort(cause)
+	ended := c.Live.Abort(cause)
 	m.st.Notify()
 	if ended == nil {
 		if to.task != "" { // it waits for its children, or its work is checked
@@ -79,7 +80,7 @@ func (h *Host) Abort(ctx context.Context, id, reason string) error {
 }
 
 // abortTask ends a task that has no turn that could be aborted.
-func (m *mission) abortTask(ctx context.Context, id string, cause *abortedError) error {
+func (m *mission) abortTask(ctx context.Context, id string, cause *agent.AbortedError) error {
 	t, err := m.h.cfg.Store.Task(ctx, id)
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func (m *mission) abortTask(ctx context.Context, id string, cause *abortedError)
 		return &centurion.Error{Op: "abort", Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing to abort: task %s is %s", t.ID, t.Status),
 			Hint: "see: centurion show " + t.ID}
 	}
-	return m.cancelTask(ctx, id, cause.why())
+	return m.cancelTask(ctx, id, cause.Why())
 }
 
 func standing(s centurion.MissionStatus) string {
@@ -98,13 +99,6 @@ func standing(s centurion.MissionStatus) string {
 	return string(s)
 }
 
-// conversation returns the conversation of a session that is being worked on, or nil.
-func (m *mission) conversation(session string) *conversation {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.convs[session]
-}
-
 // Proceed lets a running mission go on whose Commander a person had stopped with [Host.Abort]. Of any other it changes
 // nothing.
 func (h *Host) Proceed(id string) {
@@ -112,18 +106,8 @@ func (h *Host) Proceed(id string) {
 	if m == nil {
 		return
 	}
-	m.mu.Lock()
-	convs := make([]*conversation, 0, len(m.convs))
-	for _, c := range m.convs {
-		convs = append(convs, c)
-	}
-	m.mu.Unlock()
-	for _, c := range convs {
-		if c.task == nil {
-			c.live.mu.Lock()
-			c.live.goOn = true
-			c.live.mu.Unlock()
-		}
+	if c := m.sessions.On(""); c != nil {
+		c.Live.Proceed()
 	}
 	m.st.Notify()
 }

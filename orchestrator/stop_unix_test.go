@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/agent"
 )
 
 // OPAL-18, OPAL-62: stopping a session ends the processes of its tool calls before it returns: the command, a child that
@@ -23,7 +24,7 @@ func TestRealStop(t *testing.T) {
 			if err != nil || !r.process(string(pid)) || !r.process(r.read("grand")) {
 				t.Errorf("it does not run: %q, %v", pid, err)
 			}
-			if s, err := r.host.State(r.ctx, r.tasks(m.ID)[0].ID); err != nil || len(s.Calls) != 1 || s.Waits != WaitTool {
+			if s, err := r.host.State(r.ctx, r.tasks(m.ID)[0].ID); err != nil || len(s.Calls) != 1 || s.Waits != agent.WaitTool {
 				t.Errorf("state %+v, %v", s, err)
 			}
 			id := m.ID

@@ -9,18 +9,12 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/merge"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
-	"centurion/session"
 	"centurion/tools"
 )
-
-// stuckError ends a task whose work came back too often: a person, or the mission's own agent, has to say how it goes on.
-type stuckError struct{ err *centurion.Error }
-
-func (e *stuckError) Error() string { return e.err.Error() }
-func (e *stuckError) Unwrap() error { return e.err }
 
 // What a person can answer when work came back too often. Anything else is what the session is told.
 const (
@@ -43,7 +37,7 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *merge.Reject
 	case early:
 		short = "its agent says that it is stuck; it cannot be merged as it is: " + back.Short
 	}
-	none := &stuckError{&centurion.Error{Kind: centurion.KindVerify, Msg: short,
+	none := &agent.StuckError{Err: &centurion.Error{Kind: centurion.KindVerify, Msg: short,
 		Hint: "resume it with what would help, hand it out anew, or ask the person"}}
 	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
 	if err != nil {
@@ -51,34 +45,34 @@ func (m *mission) stuck(ctx context.Context, c *conversation, back *merge.Reject
 	}
 	first := false
 	if early {
-		if first, err = m.firstEnd(ctx, c.task); err != nil {
+		if first, err = m.firstEnd(ctx, c.Task); err != nil {
 			return "", err
 		}
 	}
 	// The question belongs to the answer that was sent back last: a host that goes on finds it, and another round asks anew.
-	newest, _, err := m.h.cfg.Store.Newest(ctx, c.id())
+	newest, _, err := m.h.cfg.Store.Newest(ctx, c.ID())
 	if err != nil {
 		return "", err
 	}
-	call := &tools.Call{Session: c.id(), Task: c.task.ID, Message: newest, ID: stuckCall}
+	call := &tools.Call{Session: c.ID(), Task: c.Task.ID, Message: newest, ID: stuckCall}
 	asked, found, err := m.approvals.Asked(ctx, call)
 	if err != nil {
 		return "", err
 	}
 	if !found || asked.Answered.IsZero() { // one that was answered while nobody worked on it goes on, and is not blocked
-		if err := m.plan.MarkItem(ctx, c.task.Item, plan.MarkBlocked); err != nil {
+		if err := m.plan.MarkItem(ctx, c.Task.Item, plan.MarkBlocked); err != nil {
 			return "", err
 		}
 	}
 	if !found && first || rec.Options.Ask != "ask" {
 		return "", none
 	}
-	title, item := "task "+c.task.Name, c.task.Item
-	if t := c.task.Now.Load(); t != nil {
+	title, item := "task "+c.Task.Name, c.Task.Item
+	if t := c.Task.Now.Load(); t != nil {
 		title = strings.TrimSpace(t.Item + " " + t.Title)
 	}
-	answer, err := c.desk().AskPerson(ctx, call,
-		tools.Question{Text: stuckQuestion(title, c.agent.Name, short, said), Choices: []string{stuckGiveUp, stuckRetry}})
+	answer, err := c.Desk().AskPerson(ctx, call,
+		tools.Question{Text: stuckQuestion(title, c.Agent.Name, short, said), Choices: []string{stuckGiveUp, stuckRetry}})
 	if err != nil {
 		return "", err
 	}
@@ -120,19 +114,6 @@ func stuckQuestion(title, agent, short, said string) string {
 }
 
 func isStuck(err error) bool {
-	_, ok := errors.AsType[*stuckError](err)
+	_, ok := errors.AsType[*agent.StuckError](err)
 	return ok
-}
-
-// noHeadway is what becomes of a turn that was ended because it made no headway: it repeated one call, or its answers were cut off. A
-// person is asked what the mission's own agent should do. Who has delegated a task is told, and hears with a sub-agent's end that it has failed.
-func (c *conversation) noHeadway(stuck *session.StuckError) error {
-	if c.task == nil {
-		return &state.Blocked{Question: fmt.Sprintf("The %s %s. What should it do?", c.agent.Name, state.InWords(stuck.Did()))}
-	}
-	if c.sess.Record().Metadata.Tools != nil {
-		return stuck
-	}
-	return &stuckError{&centurion.Error{Kind: centurion.KindTimeout, Msg: centurion.Clip(stuck.Error(), 2000),
-		Hint: "set the item to open with update_todo and hand it out again with what would help, or ask the person"}}
 }

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/pulse"
 	"centurion/orchestrator/state"
@@ -25,53 +26,56 @@ const idleGrace = 5 * time.Second
 
 // subAgents fulfils tools.SubAgents for one conversation. A sub-agent is a task like any other, with a session below its
 // parent's, a slot, a share of the budget and recovery; only its parent waits for it, by the clock that stands here.
-type subAgents struct{ c *conversation }
+type subAgents struct {
+	m *mission
+	c *conversation
+}
 
 var _ tools.SubAgents = subAgents{}
 
 // Spawn records the task and launches it. The same call, repeated after a restart, finds the task that it made before.
 func (s subAgents) Spawn(ctx context.Context, call *tools.Call, want tools.SubAgent) (centurion.Task, error) {
-	c := s.c
+	c, m := s.c, s.m
 	key := call.Message + "/" + call.ID
-	if t, made, err := c.m.h.cfg.Store.TaskByCall(ctx, c.id(), key); made || err != nil {
+	if t, made, err := m.h.cfg.Store.TaskByCall(ctx, c.ID(), key); made || err != nil {
 		return t, err
 	}
-	held, err := agents.ForSubAgent(c.m.h.briefs.Held(c.agent, c.sess.Record()), want.Tools)
+	held, err := agents.ForSubAgent(m.h.briefs.Held(c.Agent, c.Sess.Record()), want.Tools)
 	if err != nil {
 		return centurion.Task{}, err
 	}
-	if err := brief.DepthAllows(c.sess.Record().Metadata.Address); err != nil {
+	if err := brief.DepthAllows(c.Sess.Record().Metadata.Address); err != nil {
 		return centurion.Task{}, err
 	}
 	if want.Model != "" {
-		m, err := c.m.h.cfg.Model(want.Model)
+		model, err := m.h.cfg.Model(want.Model)
 		if err != nil {
 			return centurion.Task{}, err
 		}
-		want.Model = m.Ref.String()
+		want.Model = model.Ref.String()
 	}
 	title := centurion.Clip(strings.Join(strings.Fields(want.Prompt), " "), 60)
-	if err := c.desk().MayStart(ctx, call, c.agent.Name, title); err != nil {
+	if err := c.Desk().MayStart(ctx, call, c.Agent.Name, title); err != nil {
 		return centurion.Task{}, err
 	}
-	return c.m.record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: c.m.st.ID, Parent: c.id(), Call: key,
-		Agent: c.agent.Name, Title: title, Prompt: want.Prompt, Created: centurion.Now(), Budget: c.m.h.cfg.TaskBudget,
+	return m.record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Parent: c.ID(), Call: key,
+		Agent: c.Agent.Name, Title: title, Prompt: want.Prompt, Created: centurion.Now(), Budget: m.h.cfg.TaskBudget,
 		Sub: &centurion.SubAgent{Tools: held, Model: want.Model, System: want.System}}, call.Begun)
 }
 
 // Join waits for the end of a sub-agent, sees to it that it has one, and gathers what there is to tell of it.
 func (s subAgents) Join(ctx context.Context, _ *tools.Call, id string) (tools.SubReport, error) {
-	m := s.c.m
+	m := s.m
 	r := m.st.Run(id)
 	if r != nil {
-		defer s.c.pulse.Attend(id)()
-		if err := s.c.leave(ctx, "sub-agent "+id); err != nil {
+		defer s.c.Pulse.Attend(id)()
+		if err := s.c.Leave(ctx, "sub-agent "+id); err != nil {
 			return tools.SubReport{}, err
 		}
-		ended := s.c.live.wait(WaitChild)
+		ended := s.c.Live.Wait(agent.WaitChild)
 		m.attendSubAgent(ctx, r)
 		ended()
-		if err := s.c.enter(); err != nil {
+		if err := s.c.Enter(); err != nil {
 			return tools.SubReport{}, err
 		}
 	}
@@ -124,39 +128,18 @@ func (m *mission) attendSubAgent(ctx context.Context, r *state.Run) {
 // subAgentSigns returns how a sub-agent stands. It waits while that is for a slot, a person, a check, the end of others'
 // commands, or a time at which a failed request is repeated.
 func (m *mission) subAgentSigns(task string) pulse.Signs {
-	c := m.conversationOf(task)
+	c := m.sessions.On(task)
 	if c == nil {
 		return pulse.Signs{}
 	}
-	return c.pulse.Signs(true)
+	return c.Pulse.Signs(true)
 }
 
 // forgiveSubAgent takes a time in which the whole process stood still for a sign of life.
 func (m *mission) forgiveSubAgent(task string) {
-	if c := m.conversationOf(task); c != nil {
-		c.pulse.Beat()
+	if c := m.sessions.On(task); c != nil {
+		c.Pulse.Beat()
 	}
-}
-
-// resting reports whether the conversation of a task, for "" the mission's own, waits for nothing but answers and tasks that live.
-func (m *mission) resting(task string, answers int, lives func(string) bool) bool {
-	c := m.root
-	if task != "" {
-		c = m.conversationOf(task)
-	}
-	return c == nil || c.pulse.Resting(answers, lives)
-}
-
-// conversationOf returns the conversation that works on a task, or nil.
-func (m *mission) conversationOf(task string) *conversation {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, c := range m.convs {
-		if c.task != nil && c.task.ID == task {
-			return c
-		}
-	}
-	return nil
 }
 
 // subReport reads all there is to tell of a sub-agent.

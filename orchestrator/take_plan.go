@@ -18,7 +18,7 @@ var errHasPlan = errors.New("there is a plan")
 // takePlan writes the plan that stands in a planner's answer to the mission's todo list, if the planner ended well, was
 // not asked by another planner, and nobody has written one, and returns what its parent has to know of that, or "".
 func (m *mission) takePlan(ctx context.Context, r *state.Run, status centurion.TaskStatus, answer string) string {
-	if status != centurion.TaskCompleted || r.Agent != agents.Planner || r.Now.Load().Parent != m.root.id() || m.st.Fences.Check(r.ID, r.Attempt) != nil {
+	if status != centurion.TaskCompleted || r.Agent != agents.Planner || r.Now.Load().Parent != m.root.ID() || m.st.Fences.Check(r.ID, r.Attempt) != nil {
 		return ""
 	}
 	if p, err := m.plan.Read(); err != nil || len(p.Items()) > 0 {

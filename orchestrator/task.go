@@ -27,7 +27,7 @@ func (m *mission) launch(t centurion.Task) {
 	r.Place = m.slots.Join(r.Agent) // now: tasks are launched in the order in which they were delegated
 	r.Now.Store(&t)
 	r.Before = t.ElapsedMS
-	r.Account, r.Covered = m.reserves.Spawn(t, m.portion(t))
+	r.Account, r.Covered = m.reserves.Spawn(t, m.sessions.Portion(t))
 	m.st.Add(r)
 	m.h.watchTask()
 	m.tasks.Go("task "+t.ID, func() (err error) {
@@ -54,7 +54,7 @@ func (m *mission) runTask(ctx context.Context, r *state.Run) error {
 	defer func() { r.Place.Leave() }()
 	var out session.Outcome
 	err := guard.Call("task "+r.Name, func() (err error) {
-		if err = m.cover(ctx, r); err == nil {
+		if err = m.sessions.Cover(ctx, r); err == nil {
 			err = m.ready(ctx, r)
 		}
 		if err == nil {
@@ -102,7 +102,7 @@ func (m *mission) attempt(ctx context.Context, r *state.Run) (session.Outcome, e
 		}
 	}
 	sl, err := m.slots.Launch(ctx, r.Place, func(ctx context.Context) (ref centurion.ModelRef, err error) {
-		ref, r.Own, r.Instead, err = m.modelOf(ctx, r.ID)
+		ref, r.Own, r.Instead, err = m.sessions.ModelOf(ctx, r.ID)
 		return ref, err
 	})
 	if err != nil {
@@ -115,11 +115,11 @@ func (m *mission) attempt(ctx context.Context, r *state.Run) (session.Outcome, e
 	if err != nil {
 		return session.Outcome{}, err
 	}
-	defer m.forget(c)
-	defer c.endBackground()
+	defer m.sessions.Forget(c)
+	defer m.endBackground(c)
 	var files []string
 	for returns := t.Returns; ; returns++ {
-		out, lost, err := c.workOn(ctx, files)
+		out, lost, err := m.workOn(ctx, c, files)
 		if err != nil {
 			return out, err
 		}
@@ -132,7 +132,7 @@ func (m *mission) attempt(ctx context.Context, r *state.Run) (session.Outcome, e
 			return out, err
 		}
 		if back == nil || back.Ends {
-			more, err := c.spokenTo(ctx)
+			more, err := c.SpokenTo(ctx)
 			if more {
 				returns-- // what somebody has written meanwhile is no failure, and may be what helps
 				continue
@@ -149,17 +149,14 @@ func (m *mission) attempt(ctx context.Context, r *state.Run) (session.Outcome, e
 
 // workOn runs a task's session to its end and what it has left in the background, so that nothing of the task writes while it is checked. have are
 // the files that it has changed before; lost tells of the commands that were still running.
-func (c *conversation) workOn(ctx context.Context, have []string) (out session.Outcome, lost []string, err error) {
-	out, err = c.toEnd(ctx)
-	if err == nil {
-		err = answered(out)
-	}
-	lost = c.endBackground()
+func (m *mission) workOn(ctx context.Context, c *conversation, have []string) (out session.Outcome, lost []string, err error) {
+	out, err = c.ToEnd(ctx)
+	lost = m.endBackground(c)
 	out.Files = slices.Concat(have, out.Files)
 	slices.Sort(out.Files)
 	out.Files = slices.Compact(out.Files)
 	if err == nil {
-		err = c.tellLost(ctx, lost)
+		err = m.tellLost(ctx, c, lost)
 	}
 	return out, lost, err
 }
@@ -190,98 +187,6 @@ func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot,
 		return returns, err
 	}
 	return returns, m.queue.Return(ctx, authorOf(c), back, returns+1)
-}
-
-// answered refuses an end without a word: what its parent would be told is nothing. An answer that is empty is asked for
-// again by the session itself; this is for one that was cut off or held back before its first word.
-func answered(out session.Outcome) error {
-	if strings.TrimSpace(out.Text) != "" {
-		return nil
-	}
-	return &centurion.Error{Kind: centurion.KindNoAnswer, Msg: "it ended without a result (" + out.Finish + ")",
-		Hint: "hand it out again with a narrower prompt, or resume it and ask for the result alone"}
-}
-
-// toEnd runs turns until the conversation has ended one with nothing left to come for it: a session whose own tasks
-// still run is not finished. A turn that had ended before a restart is not repeated.
-func (c *conversation) toEnd(ctx context.Context) (session.Outcome, error) {
-	var out session.Outcome
-	var files []string
-	due := c.sess.Due()
-	if !due {
-		text, err := c.m.st.LastText(ctx, c.id())
-		if err != nil {
-			return out, err
-		}
-		out.Text, out.Finish = text, centurion.FinishStop
-	}
-	for {
-		if due {
-			var err error
-			out, err = c.turn(ctx)
-			files = append(files, out.Files...)
-			out.Files = files
-			if err != nil {
-				if goOn, err := c.afterAbort(ctx, err); !goOn {
-					return out, err
-				}
-				continue
-			}
-		}
-		more, err := c.awaitChildren(ctx)
-		if err != nil || !more {
-			return out, err
-		}
-		due = true
-	}
-}
-
-// awaitChildren waits for the tasks that the conversation delegated and reports whether it has to answer to results.
-// The slot is given back meanwhile.
-func (c *conversation) awaitChildren(ctx context.Context) (more bool, err error) {
-	waits := false
-	defer c.live.wait(WaitChild)()
-	for {
-		changed := c.m.st.Change()
-		running, err := c.children(ctx)
-		if err != nil {
-			return false, err
-		}
-		if err := c.takeIn(ctx); err != nil { // after the count: the result of whoever has ended by then is there
-			return false, err
-		}
-		more := c.heard > 0 || c.untold > 0 && (running == 0 || c.urgent > 0)
-		if more || running == 0 {
-			if waits {
-				err = c.enter()
-			}
-			return more, err
-		}
-		if !waits {
-			if err := c.leave(ctx, "the tasks that it delegated"); err != nil {
-				return false, err
-			}
-			waits = true
-		}
-		if err := c.m.st.Await(ctx, changed, 0); err != nil {
-			return false, err
-		}
-	}
-}
-
-// children counts the living tasks that the conversation delegated.
-func (c *conversation) children(ctx context.Context) (int, error) {
-	if len(c.agent.Delegates) == 0 {
-		return 0, nil
-	}
-	tasks, err := c.m.h.cfg.Store.Tasks(ctx, c.m.st.ID)
-	n := 0
-	for _, t := range tasks {
-		if t.Parent == c.id() && !t.Status.Ended() {
-			n++
-		}
-	}
-	return n, err
 }
 
 // startAttempt creates or reopens the task's session under the next fencing number and marks its item as running.
@@ -316,7 +221,7 @@ func (m *mission) startAttempt(ctx context.Context, r *state.Run, sl *slots.Slot
 	if err != nil {
 		return nil, t, err
 	}
-	c.slot = sl
+	c.Slot = sl
 	m.st.Notify()
 	return c, t, nil
 }
@@ -378,7 +283,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *state
 		if err := state.Forward(tx, t.ID, rec.ID); err != nil || r.Instead == "" {
 			return err
 		}
-		return beganWith(tx, &rec, r.Instead)
+		return state.BeganWith(tx, &rec, r.Instead)
 	})
 }
 

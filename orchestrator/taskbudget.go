@@ -8,7 +8,6 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/budget"
-	"centurion/orchestrator/state"
 	"centurion/text"
 )
 
@@ -16,23 +15,6 @@ import (
 func withDefaults(o, usual centurion.TaskBudget) centurion.TaskBudget {
 	return centurion.TaskBudget{Cost: cmp.Or(o.Cost, usual.Cost), Tokens: cmp.Or(o.Tokens, usual.Tokens),
 		Rounds: cmp.Or(o.Rounds, usual.Rounds), ToolCalls: cmp.Or(o.ToolCalls, usual.ToolCalls), Minutes: cmp.Or(o.Minutes, usual.Minutes)}
-}
-
-// spentOwn ends the conversation's task because its own budget does not pay for the next request.
-func (c *conversation) spentOwn(d budget.Dim) error {
-	err := state.OwnBudgetError("%s", d.Say(budget.Own(c.task.Now.Load().Budget)[d]))
-	c.task.Cancel(err)
-	return err
-}
-
-// withinOwn ends the conversation's task when it wanted more tool calls than its own budget has.
-func (c *conversation) withinOwn() error {
-	if c.task == nil || !c.task.Refused.Load() {
-		return nil
-	}
-	err := state.OwnBudgetError("%s", centurion.Count(c.task.Now.Load().Budget.ToolCalls, "tool call"))
-	c.task.Cancel(err)
-	return err
 }
 
 // budgetLine is what the Commander sees of the budget: what is spent, what tasks have reserved, and what is left.

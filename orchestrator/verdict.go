@@ -7,6 +7,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/failpoint"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/state"
 	"centurion/store"
 )
@@ -117,7 +118,7 @@ func verdictOf(ctx context.Context, err error) verdict {
 		v.status = centurion.MissionBlocked
 	default:
 		v.status = centurion.MissionFailed
-		if _, asks := errors.AsType[*errAsk](err); asks {
+		if _, asks := errors.AsType[*agent.AskError](err); asks {
 			v.status = centurion.MissionBlocked
 		}
 	}
@@ -126,7 +127,7 @@ func verdictOf(ctx context.Context, err error) verdict {
 
 // summarize keeps the Commander's last words as the mission's summary.
 func (m *mission) summarize(ctx context.Context) error {
-	text, err := m.st.LastText(ctx, m.root.id())
+	text, err := m.st.LastText(ctx, m.root.ID())
 	if err == nil {
 		_, err = m.st.Record(ctx, func(rec *centurion.Mission) { rec.Summary = text })
 	}

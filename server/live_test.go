@@ -5,6 +5,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator"
+	"centurion/orchestrator/agent"
 	"centurion/server"
 )
 
@@ -15,7 +16,7 @@ func TestLive(t *testing.T) {
 	c := connect(t, p.local)
 	short := p.session.ID[:len(p.session.ID)-4]
 	s, err := c.State(t.Context(), short)
-	if err != nil || s.Session != p.session.ID || s.Activity != orchestrator.Stopped || s.Mission != p.mission.ID {
+	if err != nil || s.Session != p.session.ID || s.Activity != agent.Stopped || s.Mission != p.mission.ID {
 		t.Errorf("state %+v, %v", s, err)
 	}
 	if _, err := c.Prompt(t.Context(), orchestrator.Post{To: short, Text: "well?"}); centurion.KindOf(err) != centurion.KindConflict || centurion.HintOf(err) == "" {

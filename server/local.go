@@ -9,7 +9,7 @@ import (
 
 	"centurion"
 	"centurion/event"
-	"centurion/orchestrator"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/retention"
 	"centurion/store"
 )
@@ -68,7 +68,7 @@ func (l *Local) standing(ctx context.Context, m Mission) Mission {
 	if err != nil || s.Metadata.Aborted == "" { // without its session nothing is known, which is no reason to show no mission
 		return m
 	}
-	m.Reason = orchestrator.StoppedByPerson(s.Metadata.Aborted) + "; it is idle until someone writes to it or resumes the mission"
+	m.Reason = agent.StoppedByPerson(s.Metadata.Aborted) + "; it is idle until someone writes to it or resumes the mission"
 	return m
 }
 

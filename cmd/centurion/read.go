@@ -15,7 +15,7 @@ import (
 	"centurion/event/progress"
 	"centurion/event/toast"
 	"centurion/host"
-	"centurion/orchestrator"
+	"centurion/orchestrator/agent"
 	"centurion/server"
 	"centurion/text"
 	"centurion/tui"
@@ -171,7 +171,7 @@ func (v *view) withState(ctx context.Context, id string, object any) (any, error
 		return nil, err
 	case v.json():
 		return merged(object, map[string]any{"state": s})
-	case s.Activity == orchestrator.Ended:
+	case s.Activity == agent.Ended:
 		return object, nil
 	}
 	_, err = fmt.Fprintln(v.out, print.State(s))

@@ -16,6 +16,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator"
+	"centurion/orchestrator/agent"
 	"centurion/server"
 	"centurion/store"
 )
@@ -61,7 +62,7 @@ func (p *project) Messages(_ context.Context, session string) ([]server.Message,
 
 func (p *project) State(_ context.Context, session string) (orchestrator.State, error) {
 	p.note("state %s", session)
-	return orchestrator.State{Activity: orchestrator.Stopped}, nil
+	return orchestrator.State{Activity: agent.Stopped}, nil
 }
 
 func (p *project) LastSeq(context.Context) (int64, error) { return 42, nil }

@@ -1,0 +1,110 @@
+package agent
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"centurion"
+	"centurion/guard"
+	"centurion/orchestrator/state"
+)
+
+// sessionsOf is the sessions of a mission that nobody works on.
+func sessionsOf(t *testing.T) *Sessions {
+	ctx, end := context.WithCancelCause(t.Context())
+	return New(state.New(ctx, end, nil, centurion.Mission{ID: "msn_1"}, nil), nil, nil, nil, nil, Config{}, Above{})
+}
+
+// IKI-26: who could not load a session has not kept it.
+func TestDamagedSessionIsNotKept(t *testing.T) {
+	m := sessionsOf(t)
+	damaged := &Conversation{m: m, id: "ses_y"}
+	if err := m.drive(damaged); err != nil {
+		t.Error(err)
+	}
+	m.Forget(damaged)
+	if err := m.drive(&Conversation{m: m, id: "ses_y"}); err != nil {
+		t.Errorf("a session that could not be loaded is kept: %v", err)
+	}
+}
+
+// LOOP-1: of those who find at the same moment that a session's conversation was superseded, one gets the session.
+func TestOneConversationAfterAnother(t *testing.T) {
+	t.Parallel()
+	const at = 8
+	for round := range 200 {
+		m := sessionsOf(t)
+		old := &Conversation{m: m, id: "ses_x", Task: &state.Run{ID: "tsk_1", Done: make(chan struct{})}, Attempt: 1}
+		if err := m.drive(old); err != nil {
+			t.Fatal(err)
+		}
+		m.st.Fences.Raise("tsk_1", 2)
+		errs := make([]error, at)
+		begun := make(chan struct{}, at)
+		var g guard.Group
+		m.st.Fences.Lock() // all of them have looked who has it, before any of them knows that it is stale
+		for i := range errs {
+			g.Go("drive", func() error {
+				begun <- struct{}{}
+				errs[i] = m.drive(&Conversation{m: m, id: "ses_x"})
+				return nil
+			})
+		}
+		for range at {
+			<-begun
+		}
+		runtime.Gosched()
+		m.st.Fences.Unlock()
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, err := range errs {
+			if err == nil {
+				got++
+			} else if centurion.KindOf(err) != centurion.KindConflict {
+				t.Error(err)
+			}
+		}
+		if got != 1 {
+			t.Fatalf("round %d: %d of %d have the session", round, got, at)
+		}
+	}
+}
+
+// OPAL-41, LOOP-42: the first who stops a turn says why; who stops a conversation between two turns stops the next one.
+func TestFirstAbortCounts(t *testing.T) {
+	var l Live
+	turn, over := l.begin(t.Context())
+	ended := l.Abort(Aborted("first"))
+	if l.Abort(Aborted("second")) != ended || ended == nil {
+		t.Error("the second is not told of the same end")
+	}
+	if got := context.Cause(turn); got == nil || got.Error() != "stopped by the person: first" || l.stop.Why() != "first" {
+		t.Errorf("it ended with %v, and %q is recorded", got, l.stop.Why())
+	}
+	over()
+	if !isClosed(ended) {
+		t.Error("its end is not told")
+	}
+
+	l = Live{}
+	if l.Abort(Aborted("early")) != nil {
+		t.Error("an end is told of a turn that was not there")
+	}
+	turn, over = l.begin(t.Context())
+	defer over()
+	if got := context.Cause(turn); got == nil || got.Error() != "stopped by the person: early" {
+		t.Errorf("the next turn has begun: %v", got)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
