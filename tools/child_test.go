@@ -1,0 +1,158 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"centurion"
+)
+
+// program writes a shell script and returns its path.
+func program(t *testing.T, text string) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no scripts")
+	}
+	path := filepath.Join(t.TempDir(), "rg")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// What grep starts has the mark by which it is found when its host dies, and nothing else of this process; where it cannot search,
+// no file is left out.
+func TestGrepsProgram(t *testing.T) {
+	t.Setenv("CENTURION_TEST_SECRET", "x")
+	b := newBench(t)
+	b.put("a.txt", "match\n")
+	b.put("b.txt", "match\n")
+	log := filepath.Join(t.TempDir(), "env")
+	for mark, want := range map[string][]string{"m1": {"CENTURION_HOST=m1", "LC_ALL=C.UTF-8"}, "": {"LC_ALL=C.UTF-8"}} {
+		b.Mark = mark
+		find := searchWith(program(t, "/usr/bin/env > "+log+"\nexit 2\n"))
+		r, err := runGrepWith(t.Context(), b.Call, grepInput{Pattern: "match"}, find)
+		if err != nil {
+			t.Fatal(err)
+		}
+		says(t, r.Output, "a.txt", "b.txt")
+		env, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for l := range strings.Lines(string(env)) {
+			if name, _, _ := strings.Cut(l, "="); name != "PWD" && name != "_" && name != "SHLVL" && name != "OLDPWD" { // the shell's own
+				got = append(got, strings.TrimSpace(l))
+			}
+		}
+		slices.Sort(got)
+		wantList(t, "environment", got, want...)
+	}
+}
+
+// As many names go into one command as the system takes, never none and never one too many.
+func TestArgCount(t *testing.T) {
+	name := strings.Repeat("n", 996) // and four more for each
+	for n, want := range map[int]int{1: 1, 500: 500, 501: 500, 1200: 500} {
+		if runtime.GOOS == "windows" {
+			t.Skip("it takes fewer there")
+		}
+		if got := argCount(slices.Repeat([]string{name}, n)); got != want {
+			t.Errorf("of %d names %d go together, want %d", n, got, want)
+		}
+	}
+	if got := argCount([]string{strings.Repeat("n", 1<<20), "b"}); got != 1 {
+		t.Errorf("of a name that is too long %d go", got)
+	}
+}
+
+// Somebody who waits for a task lets others begin, gets what was asked for, and ends when their turn does.
+func TestDelegationAndItsTurn(t *testing.T) {
+	b, boss := newBoss(t)
+	begun := 0
+	b.Begun = func() { begun++ }
+	b.must("delegate_task", args{"agent": "worker", "description": "x", "prompt": "y", "context": true})
+	if d := boss.delegated[0]; !d.Context || begun != 1 {
+		t.Errorf("%+v, begun %d times", d, begun)
+	}
+	b.must("delegate_task", args{"agent": "worker", "description": "x", "prompt": "y", "background": false})
+	if d := boss.delegated[1]; d.Context || begun != 2 {
+		t.Errorf("%+v, begun %d times", d, begun)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		boss.ends, b.Await = time.Hour, 30*time.Minute
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, centurion.ErrCancelled)
+		defer cancel()
+		wait := false
+		in := delegateTaskInput{Agent: "worker", Description: "x", Prompt: "y", Background: &wait}
+		if r, err := runDelegateTask(ctx, b.Call, in); centurion.KindOf(err) != centurion.KindCancelled {
+			t.Errorf("it goes on after its turn: %q, %v", r.Output, err)
+		}
+		for limit, ends := range map[time.Duration]bool{30 * time.Minute: false, time.Hour: true, time.Hour - syncGrace/2: true} {
+			b.Await = limit
+			begin := time.Now()
+			r, err := runDelegateTask(t.Context(), b.Call, in)
+			if err != nil || strings.Contains(r.Output, "goes on in the background") == ends || (len(r.Consumes) > 0) != ends {
+				t.Errorf("waiting %s: %q, %v after %s", limit, r.Output, err, time.Since(begin))
+			}
+		}
+	})
+}
+
+// A sub-agent that was not at its end is no result, whatever it was doing, and nothing of it is taken.
+func TestSubAgentThatHasNotEnded(t *testing.T) {
+	for _, status := range []centurion.TaskStatus{centurion.TaskQueued, centurion.TaskRunning, centurion.TaskWaiting} {
+		r, err := SubReport{Task: centurion.Task{ID: "tsk_1", Number: 1, Status: status, Result: "half"}}.result("ses_1")
+		if err != nil || len(r.Consumes) > 0 || strings.Contains(r.Output, "half") || !strings.Contains(r.Output, "It goes on by itself") {
+			t.Errorf("%s: %+v, %v", status, r, err)
+		}
+	}
+	var calls []SubCall
+	for i := range subCallMax + 20 {
+		calls = append(calls, SubCall{ID: fmt.Sprint(i), Tool: "read"})
+	}
+	log, _ := SubReport{Task: centurion.Task{Status: centurion.TaskCompleted}, Calls: calls}.metadata("ses_1")["log"].([]SubCall)
+	if len(log) != subCallMax || log[0].ID != "20" {
+		t.Errorf("the log has %d calls", len(log))
+	}
+}
+
+// A path that begins with a tilde is the home directory only where a shell takes it for that, and files are edited up to a size.
+func TestWhereAPathLeads(t *testing.T) {
+	b := newBench(t)
+	b.put("~other/f", "a\n")
+	b.put("~f", "a\n")
+	for _, name := range []string{"~other/f", "~f"} {
+		if p, err := locate(b.Call, "read", name); err != nil || p.rel != name {
+			t.Errorf("%s leads to %+v, %v", name, p, err)
+		}
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	if p, err := locate(b.Call, "read", "~/f"); err != nil || !p.outside() || !strings.HasSuffix(p.abs, "/f") || runtime.GOOS != "windows" && !strings.Contains(p.abs, filepath.Base(home)) {
+		t.Errorf("~/f leads to %+v, %v", p, err)
+	}
+	for size, fits := range map[int64]bool{maxEdit: true, maxEdit + 1: false} {
+		at := filepath.Join(b.dir, "big")
+		b.put("big", "")
+		if err := os.Truncate(at, size); err != nil {
+			t.Fatal(err)
+		}
+		p, err := locate(b.Call, "edit", "big")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.content("edit"); (err == nil) != fits {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
