@@ -216,7 +216,7 @@ func (h *Host) Close() error {
 		}
 	}
 	if h.missions != nil {
-		errs = append(errs, h.missions.Close())
+		errs = append(errs, h.missions.Project.Close())
 	}
 	errs = append(errs, h.store.Close(), h.unlock())
 	return errors.Join(errs...)

@@ -123,7 +123,7 @@ func (v *View) Tidy(ctx context.Context, o retention.TidyOptions) (rep TidyRepor
 	if rep.TidyReport, err = h.Keeper.Tidy(ctx, o); err == nil && !o.DryRun {
 		rep.Before, rep.After, err = local.Store.Compact(ctx)
 	}
-	return rep, errors.Join(err, h.Close(), unlock())
+	return rep, errors.Join(err, h.Project.Close(), unlock())
 }
 
 // Lock takes the project's lock, unless another process hosts the project: then the error says which.

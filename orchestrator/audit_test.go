@@ -34,16 +34,16 @@ func TestPoll(t *testing.T) {
 		m := r.start(centurion.MissionOptions{})
 		l := r.live(m.ID)
 		time.Sleep(59 * time.Second)
-		equal(t, "polls before the first task", r.host.auditor.polls.Load(), 0)
+		equal(t, "polls before the first task", r.host.auditor.Polls(), 0)
 		time.Sleep(11 * time.Second)
-		if n := r.host.auditor.polls.Load(); n < 9 || n > 10 {
+		if n := r.host.auditor.Polls(); n < 9 || n > 10 {
 			t.Errorf("%d polls in the ten seconds of a task", n)
 		}
 		r.is(l.settled(), centurion.MissionCompleted, "")
-		if n := r.host.auditor.polls.Load(); n < 29 || n > 31 {
+		if n := r.host.auditor.Polls(); n < 29 || n > 31 {
 			t.Errorf("%d polls for a task of half a minute in a mission of three", n)
 		}
-		equal(t, "tasks that are looked at", r.host.auditor.living, 0)
+		equal(t, "tasks that are looked at", r.host.auditor.Living(), 0)
 	})
 }
 

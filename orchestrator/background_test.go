@@ -3,16 +3,15 @@ package orchestrator
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/toolset"
 	"centurion/permission"
 	"centurion/provider/scripted"
-	"centurion/sandbox"
 )
 
 func inBack(command string) scripted.Call {
@@ -224,48 +223,6 @@ func TestBackgroundCrash(t *testing.T) {
 	})
 }
 
-// ORCH-52: many short commands do not fill the disk: of those that have ended the output of the newest is kept.
-func TestEndedBackgroundsAreLetGo(t *testing.T) {
-	dir := t.TempDir()
-	var s backgrounds
-	files := func() int {
-		all, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(all)
-	}
-	for i := range 3 * keepEnded {
-		id := fmt.Sprintf("bg_%d", i+1)
-		spool, err := sandbox.NewSpool(filepath.Join(dir, id), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := &background{id: id, session: "ses_1", spool: spool, done: make(chan struct{})}
-		if err := s.add(b); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := spool.Write([]byte("printed")); err != nil {
-			t.Fatal(err)
-		}
-		s.end(b, centurion.CommandResult{Bytes: 7}, nil, nil)
-		if n := files(); n > keepEnded+1 {
-			t.Fatalf("%d files after %d commands", n, i+1)
-		}
-	}
-	all := s.of("ses_1")
-	if first := s.look(all[0], true); !strings.Contains(first.Output, "not kept any more") || first.Bytes != 7 || first.ExitCode != 0 {
-		t.Errorf("the first: %+v", first)
-	}
-	last := all[len(all)-1]
-	equal(t, "the last", s.look(last, true).Output, "printed")
-	equal(t, "the last, again", s.look(last, true).Output, "")
-	for _, b := range all {
-		b.drop()
-	}
-	equal(t, "files", files(), 0)
-}
-
 // A background command that its agent has forgotten ends with the work: who has handed it out reads that with the result, and the journal has it. One
 // that had ended is not told of.
 func TestForgottenBackground(t *testing.T) {
@@ -295,8 +252,8 @@ func TestForgottenBackgroundIsToldFirst(t *testing.T) {
 	lost := []string{"its background command bg_1 «watch», which was still running when its turn ended", "its background command bg_2 «serve»"}
 	const told = "(The host ended its background command bg_1 «watch», which was still running when its turn ended)\n(The host ended its background command bg_2 «serve»)"
 	for agent, want := range map[string]string{"worker": told + "\n\nA watcher runs.", "reviewer": "A watcher runs.\n\n" + told} {
-		equal(t, agent, withLost(agent, "A watcher runs.\n", lost), want)
-		equal(t, agent+", nothing lost", withLost(agent, "A watcher runs.\n", nil), "A watcher runs.\n")
+		equal(t, agent, toolset.WithLost(agent, "A watcher runs.\n", lost), want)
+		equal(t, agent+", nothing lost", toolset.WithLost(agent, "A watcher runs.\n", nil), "A watcher runs.\n")
 	}
 	bubble(t, map[string]script{
 		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two", "  - after: T1")), do(work("T1", "x"), work("T2", "y")), say("I wait")),

@@ -139,7 +139,7 @@ func TestConfiguredAudit(t *testing.T) {
 					t.Errorf("it took %s, want %s", took, test.took)
 				}
 				equal(t, "stalls", r.count(m.ID, centurion.EventTaskStalled), test.stalls)
-				if n, most := r.host.auditor.polls.Load(), int64(took/(5*time.Second))+1; n > most || n < most-2 {
+				if n, most := r.host.auditor.Polls(), int64(took/(5*time.Second))+1; n > most || n < most-2 {
 					t.Errorf("%d polls in %s", n, took)
 				}
 			})

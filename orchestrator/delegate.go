@@ -88,14 +88,14 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 		Item: want.Item, Reviews: reviews, Session: before.Session, Resumes: before.ID, Context: want.Context, Created: centurion.Now(),
 		Budget: withDefaults(want.Budget, m.h.cfg.TaskBudget)}
 	if again {
-		return m.recordAgain(ctx, t, call.Begun)
+		return d.recordAgain(ctx, t, call.Begun)
 	}
 	return recordFor(m, plan, t, call.Begun)
 }
 
 // recordFor writes a task, and returns it as one that waits if its item comes after others: it is about to.
 func recordFor(m *mission, p plan.View, t centurion.Task, begun func()) (centurion.Task, error) {
-	t, err := m.record(t, begun)
+	t, err := m.recorder.Record(t, begun)
 	if err == nil && !t.Reviews && p.Doc != nil && t.Status == centurion.TaskQueued {
 		if unmet := p.Doc.Unmet(t.Item); len(unmet) > 0 {
 			t.Status, t.Reason = centurion.TaskWaiting, "after "+strings.Join(unmet, ", ")
@@ -115,11 +115,12 @@ func (d delegator) ItemTitle(item string) string {
 }
 
 // recordAgain writes a task that mends an item which is done and in doubt: the item is open again by that.
-func (m *mission) recordAgain(ctx context.Context, t centurion.Task, begun func()) (centurion.Task, error) {
+func (d delegator) recordAgain(ctx context.Context, t centurion.Task, begun func()) (centurion.Task, error) {
+	m := d.m
 	if err := m.plan.MarkItem(ctx, t.Item, plan.MarkOpen); err != nil {
 		return t, err
 	}
-	got, err := m.record(t, begun)
+	got, err := m.recorder.Record(t, begun)
 	if err != nil { // refused
 		err = errors.Join(err, m.plan.MarkItem(context.WithoutCancel(ctx), t.Item, func(d *todo.Doc, id string) error {
 			if d.Status(id) != todo.Open {

@@ -11,19 +11,6 @@ import (
 // ORCH-75: what is delegated while tasks are being written is written together, a few at a time, in the order in which it
 // was delegated; nothing is written twice and nothing left behind.
 func TestDelegationsAreWrittenInBatches(t *testing.T) {
-	ds := &delegations{}
-	for i := range 10 {
-		ds.waiting = append(ds.waiting, &delegation{task: centurion.Task{Title: fmt.Sprint(i)}})
-	}
-	n := 0
-	for _, want := range []int{batch, batch, 10 - 2*batch, 0} {
-		next := ds.next()
-		equal(t, "written together", len(next), want)
-		for _, d := range next {
-			equal(t, "in order", d.task.Title, fmt.Sprint(n))
-			n++
-		}
-	}
 	bubble(t, map[string]script{"commander": steps(many(30), say("I wait")), "worker": func(scripted.Request) scripted.Answer { return say("made") }}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")

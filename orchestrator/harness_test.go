@@ -424,7 +424,7 @@ func removeFile(t testing.TB, r *rig, name string) {
 // repository is the one that the rig's host has opened.
 func (r *rig) repository() *worktree.Repo {
 	r.t.Helper()
-	repo, err := r.host.project.Repository(r.ctx)
+	repo, err := r.host.Project.Repository(r.ctx)
 	if err != nil {
 		r.t.Fatal(err)
 	}

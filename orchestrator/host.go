@@ -20,12 +20,15 @@ import (
 	"centurion/agents/instructions"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/approval"
+	"centurion/orchestrator/branches"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/pulse"
 	"centurion/orchestrator/retention"
 	"centurion/orchestrator/revert"
 	"centurion/orchestrator/slots"
+	"centurion/orchestrator/space"
 	"centurion/permission"
 	"centurion/recovery"
 	"centurion/session"
@@ -114,24 +117,24 @@ type Model = agent.Model
 
 // Host runs the missions of one project. Its methods may be called from several goroutines.
 type Host struct {
-	Keeper  *retention.Keeper // of what has ended
-	cfg     Config
-	slots   *slots.Shared // the right to run, of all missions together
-	checker *verify.Checker
-	files   tools.Writers // one session at a time replaces a file
-	auditor auditor
-	desk    *plan.Desk
-	reverts *revert.Desk
-	briefs  *brief.Desk
-	prompts prompts // those who wait for the answer of a turn
+	Keeper   *retention.Keeper  // of what has ended
+	Branches *branches.Branches // of conversations
+	Project  *isolation.Project // its repository and its history of files; to be closed when no mission runs any more
+	Space    *space.Waits       // of missions on a full disk
+	cfg      Config
+	slots    *slots.Shared // the right to run, of all missions together
+	checker  *verify.Checker
+	files    tools.Writers // one session at a time replaces a file
+	auditor  *pulse.Auditor
+	desk     *plan.Desk
+	reverts  *revert.Desk
+	briefs   *brief.Desk
+	prompts  prompts // those who wait for the answer of a turn
 
 	starting sync.Mutex // held while a mission's plan gets its name, and while a mission that has one is entered
 
-	project *isolation.Project
-
-	mu        sync.Mutex // protects what follows
-	missions  map[string]*mission
-	suspended map[string]string // why a mission that is being worked on stands still, by its id; the store cannot be told
+	mu       sync.Mutex // protects what follows
+	missions map[string]*mission
 }
 
 // New returns a host that runs nothing yet.
@@ -165,13 +168,16 @@ func New(cfg Config) *Host {
 		}
 	}
 	h := &Host{cfg: cfg, slots: slots.New(cfg.Workers, cfg.Concurrency), checker: &verify.Checker{Runner: cfg.Runner},
-		project:  isolation.NewProject(cfg.Store, cfg.Workspace, cfg.Worktrees, cfg.Shadow),
-		missions: map[string]*mission{}, suspended: map[string]string{}}
-	h.Keeper = retention.New(retention.Config{Store: cfg.Store, Workspace: cfg.Workspace, Project: h.project, Retention: cfg.Retention,
+		Project:  isolation.NewProject(cfg.Store, cfg.Workspace, cfg.Worktrees, cfg.Shadow),
+		missions: map[string]*mission{}}
+	h.Keeper = retention.New(retention.Config{Store: cfg.Store, Workspace: cfg.Workspace, Project: h.Project, Retention: cfg.Retention,
 		ArchiveAfter: cfg.ArchiveAfter, ArchiveFailedAfter: cfg.ArchiveFailedAfter, KeepTasks: cfg.KeepTasks,
 		Working: func(mission string) bool { return h.running(mission) != nil }, Forget: h.forget})
+	h.Space = &space.Waits{Store: cfg.Store, Workspace: cfg.Workspace, Longest: cfg.DiskWait, Publish: cfg.Publish}
+	h.auditor = &pulse.Auditor{Interval: cfg.PollInterval, Audit: h.audit}
 	h.desk, h.reverts = plan.NewDesk(cfg.Store, cfg.Workspace, h.planOf), revert.New(cfg.Store, cfg.Workspace)
-	h.briefs = &brief.Desk{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Instructions: cfg.Instructions, Web: cfg.Web, Workspace: cfg.Workspace, Project: h.project,
+	h.Branches = &branches.Branches{Store: cfg.Store, Workspace: cfg.Workspace, Hold: h.hold, Rewound: h.reverts.MarkRewound}
+	h.briefs = &brief.Desk{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Instructions: cfg.Instructions, Web: cfg.Web, Workspace: cfg.Workspace, Project: h.Project,
 		Window: func(model centurion.ModelRef) int {
 			got, _ := h.cfg.Model(model.String()) // one that cannot be had is told when it is used
 			return got.Context
@@ -209,7 +215,7 @@ func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
 			begun = true
 		}
 		m.again = again
-		rec, err = m.whole(func(err error) bool { return h.awaitSpace(m, err) })
+		rec, err = m.whole(func(err error) bool { return h.Space.Await(m.wanted, m.st.ID, err) })
 		h.leave(m)
 		switch {
 		case errors.Is(err, errSpoken):
@@ -278,14 +284,6 @@ func (h *Host) Answer(ctx context.Context, id, answer string) error {
 	})
 }
 
-// Suspended says why a mission that is being worked on stands still at the moment although the store cannot be told, ""
-// if it does not.
-func (h *Host) Suspended(id string) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.suspended[id]
-}
-
 // Running lists the ids of the missions that are being worked on, in no order.
 func (h *Host) Running() []string {
 	h.mu.Lock()
@@ -293,12 +291,18 @@ func (h *Host) Running() []string {
 	return slices.Collect(maps.Keys(h.missions))
 }
 
+// hold stops work on a mission from beginning until release is called, and says whether it is being worked on already.
+func (h *Host) hold(mission string) (working bool, release func()) {
+	h.starting.Lock()
+	return h.running(mission) != nil, h.starting.Unlock
+}
+
 // AtRest calls do while nobody works on a mission or begins to. It returns its error, or one with centurion.KindConflict if the
 // mission is being worked on; then do is not called. Nothing that enters a mission may be called in do: it would wait for ever.
 func (h *Host) AtRest(id string, do func() error) error {
-	h.starting.Lock()
-	defer h.starting.Unlock()
-	if h.running(id) != nil {
+	working, release := h.hold(id)
+	defer release()
+	if working {
 		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s is being worked on", id), Hint: "stop it first: centurion pause " + id}
 	}
 	return do()
@@ -310,26 +314,21 @@ func (h *Host) running(id string) *mission {
 	return h.missions[id]
 }
 
-// Repository opens the project's repository, once a host. What is not there is looked for again the next time: the error has
-// centurion.KindNotFound for a host that keeps no checkouts, else it is that of [Config].Worktrees.
-func (h *Host) Repository(ctx context.Context) (*worktree.Repo, error) {
-	return h.project.Repository(ctx)
+// audit looks at every task that is at work. Gap is how much later than it should this poll has come.
+func (h *Host) audit(gap time.Duration) {
+	h.mu.Lock()
+	all := slices.Collect(maps.Values(h.missions))
+	h.mu.Unlock()
+	for _, m := range all {
+		m.audit(gap)
+	}
 }
-
-// WithHistory calls do with the history of the project's files, nil if this host keeps none, while nobody else looks at those files
-// through it. The error is that of do, or of opening the history.
-func (h *Host) WithHistory(ctx context.Context, do func(*worktree.Shadow) error) error {
-	return h.project.WithHistory(ctx, do)
-}
-
-// Close ends the use of the project's repository. No mission runs any more.
-func (h *Host) Close() error { return h.project.Close() }
 
 // forget lets go of what is kept in memory for a task whose session was dropped.
 func (h *Host) forget(t centurion.Task) {
 	if m := h.running(t.Mission); m != nil {
 		m.st.Fences.Forget(t.ID)
-		m.background.forget(t.Session)
+		m.commands.Forget(t.Session)
 	}
 }
 

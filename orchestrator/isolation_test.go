@@ -453,7 +453,7 @@ func TestForkBeginsWhereTheOriginalStands(t *testing.T) {
 	}
 	tip := r.git("commit-tree", "-p", m.Base.Commit, "-m", "merged", m.Base.Commit+"^{tree}")
 	r.git("update-ref", "refs/heads/"+m.Branch, tip)
-	f, err := r.host.Fork(r.ctx, m.Session, "")
+	f, err := r.host.Branches.Fork(r.ctx, m.Session, "")
 	if err != nil {
 		t.Fatal(err)
 	}

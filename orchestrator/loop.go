@@ -24,11 +24,10 @@ func (m *mission) loop(ctx context.Context) (verdict, error) {
 	due := m.root.Sess.Due() && !stands
 	finished := !due && !stands
 	if finished {
-		said, err := m.st.LastText(ctx, m.root.ID())
-		if err != nil {
+		var err error
+		if m.said, err = m.st.LastText(ctx, m.root.ID()); err != nil {
 			return verdict{}, err
 		}
-		m.said = said
 	}
 	for {
 		if due {
@@ -63,8 +62,7 @@ func (m *mission) loop(ctx context.Context) (verdict, error) {
 				}
 				m.setClaimed(false) // what else stood in the same answer, or a person, has brought more to do
 			}
-			due, finished, m.said = false, out.Finish != centurion.FinishToolCalls, out.Text
-			m.checked = false
+			due, finished, m.said, m.checked = false, out.Finish != centurion.FinishToolCalls, out.Text, false
 		}
 		v, again, err := m.idle(ctx, finished)
 		if err != nil {
@@ -80,8 +78,8 @@ func (m *mission) loop(ctx context.Context) (verdict, error) {
 // idle waits, counts down and checks until the root conversation has to go on (again is true) or the mission has its
 // verdict.
 func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again bool, err error) {
-	var goOn time.Time // when the countdown ends; zero while none runs
-	var stuck time.Time
+	var until time.Time // what is held back is due then; zero while nothing is
+	var last loop.Action
 	for {
 		changed := m.st.Change()
 		facts, err := m.facts(ctx, finished)
@@ -89,11 +87,8 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 			return v, false, err
 		}
 		d := loop.Policy{Countdown: m.h.cfg.Countdown, NewApproach: m.h.cfg.NewApproach, GiveUp: m.h.cfg.GiveUp}.Decide(facts)
-		if d.Action != loop.Continue {
-			goOn = time.Time{}
-		}
-		if d.Action != loop.Block {
-			stuck = time.Time{}
+		if d.Action != last {
+			until, last = time.Time{}, d.Action
 		}
 		switch d.Action {
 		case loop.Wait:
@@ -107,13 +102,13 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 			}
 			return v, true, nil
 		case loop.Continue:
-			over, err := m.countDown(ctx, changed, &goOn, d)
-			if err != nil {
-				return v, false, err
-			}
-			if over {
+			over, err := m.countDown(ctx, changed, &until, d)
+			if over && err == nil {
 				m.questioned = m.questioned || d.Bare
-				return v, true, m.prompt(ctx, d.Prompt)
+				err = m.prompt(ctx, d.Prompt)
+			}
+			if over || err != nil {
+				return v, over, err
 			}
 		case loop.Verify:
 			if again, err := m.reviewFirst(ctx); err != nil || again {
@@ -134,7 +129,7 @@ func (m *mission) idle(ctx context.Context, finished bool) (v verdict, again boo
 			return v, false, err
 		case loop.Block:
 			// An editor that writes the plan anew is not seen as one that has deleted it.
-			over, err := m.hold(ctx, changed, &stuck, stuckFor)
+			over, err := m.hold(ctx, changed, &until, stuckFor)
 			if err != nil || over {
 				return verdict{status: centurion.MissionBlocked, reason: m.iso.AskedFor(d.Question), asks: d.Asks}, false, err
 			}
@@ -153,14 +148,14 @@ func (m *mission) pausedFor(d loop.Decision, f loop.Facts) verdict {
 	return verdict{status: centurion.MissionPaused, reason: reason}
 }
 
-// countDown holds the continuation back for as long as d says, after telling of it once; goOn is as in hold.
-func (m *mission) countDown(ctx context.Context, changed <-chan struct{}, goOn *time.Time, d loop.Decision) (over bool, err error) {
-	if goOn.IsZero() {
+// countDown holds the continuation back for as long as d says, after telling of it once; until is as in hold.
+func (m *mission) countDown(ctx context.Context, changed <-chan struct{}, until *time.Time, d loop.Decision) (over bool, err error) {
+	if until.IsZero() {
 		if err := m.st.Tell(ctx, func(x *event.MissionData) { x.Countdown, x.Reason = d.After.Milliseconds(), d.Reason }); err != nil {
 			return false, err
 		}
 	}
-	return m.hold(ctx, changed, goOn, d.After)
+	return m.hold(ctx, changed, until, d.After)
 }
 
 // hold waits until the time that it sets, d from now, when it is first called; it reports whether that has come. It
@@ -204,29 +199,8 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 		Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: m.isClaimed(),
 		PlanOnly: rec.Options.PlanOnly, Proof: rec.Options.RequireProof, ChecksPending: !m.checked, Verified: m.passed,
 		Alone: state.Alone(m.st.Profile), PendingDeliveries: m.root.Untold, WakingDeliveries: m.root.Urgent, Messages: m.root.Heard}
-	alive := map[string]bool{}
-	for _, t := range tasks {
-		if !t.Status.Ended() && t.Item != "" {
-			alive[t.Item] = true
-		}
-	}
 	plan := m.plan.Look(&f)
-	var waiting []centurion.Task
-	ending := map[string]bool{} // ended in the store, with their items not marked yet
-	for _, r := range m.st.Runs() {
-		ending[r.ID] = true
-	}
-	for _, t := range tasks {
-		switch {
-		case t.Status.Ended() && ending[t.ID]:
-			f.RunningTasks++
-		case t.Status.Ended():
-		case t.Status == centurion.TaskQueued || t.Status == centurion.TaskWaiting:
-			waiting = append(waiting, t)
-		default:
-			f.RunningTasks++
-		}
-	}
+	waiting, alive := sortTasks(&f, tasks, m.st.Runs())
 	plan.AddMisread(&f, waiting)
 	f.WaitingTasks, f.HeldTasks = len(waiting), plan.HeldForNobody(waiting, alive)
 	f.Runnable = slices.DeleteFunc(f.Runnable, func(id string) bool { return alive[id] })
@@ -246,6 +220,30 @@ func (m *mission) facts(ctx context.Context, finished bool) (loop.Facts, error) 
 	return f, err
 }
 
+// sortTasks counts in f the tasks that are at work. It returns those that wait, and the items that have a task which has not ended.
+func sortTasks(f *loop.Facts, tasks []centurion.Task, runs []*state.Run) (waiting []centurion.Task, alive map[string]bool) {
+	alive = map[string]bool{}
+	ending := map[string]bool{} // ended in the store, with their items not marked yet
+	for _, r := range runs {
+		ending[r.ID] = true
+	}
+	for _, t := range tasks {
+		if !t.Status.Ended() && t.Item != "" {
+			alive[t.Item] = true
+		}
+		switch {
+		case t.Status.Ended() && ending[t.ID]:
+			f.RunningTasks++
+		case t.Status.Ended():
+		case t.Status == centurion.TaskQueued || t.Status == centurion.TaskWaiting:
+			waiting = append(waiting, t)
+		default:
+			f.RunningTasks++
+		}
+	}
+	return waiting, alive
+}
+
 // prompt asks the root conversation to go on.
 func (m *mission) prompt(ctx context.Context, text string) error {
 	m.sessions.Stagnant++
@@ -255,7 +253,11 @@ func (m *mission) prompt(ctx context.Context, text string) error {
 // resumeWord tells the Commander that its mission goes on after it had stopped with the turn ended: without a word of
 // somebody there would be nothing to answer.
 func (m *mission) resumeWord(ctx context.Context) error {
-	if err := m.sayBranch(ctx); err != nil {
+	branched, err := m.h.Branches.Word(ctx, m.root.Sess.Record())
+	if err == nil && branched != "" {
+		err = m.root.Say(ctx, centurion.OriginHost, branched)
+	}
+	if err != nil {
 		return err
 	}
 	parked := m.resumed && m.root.Sess.Parks(ctx) // a person who resumes wakes it; the next host after a crash does not

@@ -21,6 +21,8 @@ import (
 	"centurion/orchestrator/review"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
+	"centurion/orchestrator/task"
+	"centurion/orchestrator/toolset"
 	"centurion/permission"
 	"centurion/store"
 )
@@ -46,10 +48,10 @@ type mission struct {
 	claims    claims.Registry
 	// workers is how many sessions run at once; h.mu protects it.
 	workers int
-	// background are the commands that go on beside the sessions.
-	background backgrounds
-	// delegations are tasks on their way into the store.
-	delegations delegations
+	// commands go on beside the sessions.
+	commands *toolset.Commands
+	recorder *task.Recorder
+	lost     task.Lost
 	// queue puts finished work on the mission's branch.
 	queue *merge.Queue
 
@@ -60,10 +62,6 @@ type mission struct {
 	claimedOnce bool       // it was accepted at some time
 	said        string     // the text with which its own agent ended its newest turn; its loop's own
 	claimed     bool       // mission_complete was accepted
-
-	relaunching sync.Mutex // held while the auditor looks for forgotten tasks; protects what follows
-	unlooked    int        // polls since it last did
-	forgotten   []string   // tasks that it has found once
 
 	// These belong to the loop.
 	lastSeen string // what the plan and the tasks looked like at the last continuation
@@ -86,9 +84,10 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
 	workers := h.workersOf(rec)
-	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cast(rec.Options.Profile)), slots: h.slots.Pool(workers, h.perAgentOf(rec)), workers: workers, wanted: wanted, drop: drop,
+	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cfg.cast(rec.Options.Profile)), slots: h.slots.Pool(workers, h.perAgentOf(rec)), workers: workers, wanted: wanted, drop: drop,
 		stopped: make(chan struct{})}
-	m.iso = isolation.New(m.st, h.project, func(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
+	m.commands = toolset.NewCommands(m.st, h.cfg.Runner, &m.tasks, h.cfg.Scratch)
+	m.iso = isolation.New(m.st, h.Project, func(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
 		return m.approvals.MayRun(ctx, rec, command, agent, task, what)
 	})
 	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo))
@@ -106,8 +105,12 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, m.reserves, h.cfg.agentConfig(), agent.Above{Take: m.brief.Take,
 		Startable: m.startable, Answered: m.answerPrompts})
 	m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.sessions.Alone), &m.claims, h.cfg.Returns)
+	m.recorder = &task.Recorder{Mission: m.st, Reserves: m.reserves, Portion: m.sessions.Portion, Known: m.plan.File.Had.Add, Grown: h.Keeper.Poke, Launch: m.launch}
 	return m
 }
+
+// errSpace says that a mission that had stopped at a full disk can go on.
+var errSpace = errors.New("there is space again")
 
 // errStopped ends what is left of a mission that has its verdict.
 var errStopped = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "the mission has stopped"}
@@ -124,9 +127,9 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	})
 	interrupted := ctx.Err() != nil
 	m.st.End(errStopped)
-	m.noRelaunch()
+	m.lost.Wait()
 	crashed := errors.Join(m.tasks.Wait(), watch.Wait())
-	m.clearBackground()
+	m.commands.Clear()
 	crashed = errors.Join(crashed, m.queue.Close(context.WithoutCancel(ctx)))
 	if err = errors.Join(err, crashed); err != nil {
 		v = verdictOf(ctx, err)
@@ -151,31 +154,10 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 
 // work begins or resumes the mission and drives it to its verdict.
 func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error) {
-	if _, _, err := m.h.reverts.Settle(ctx, m.st.ID); err != nil {
-		return verdict{}, err
-	}
-	rec, err := m.begin(ctx)
+	rec, err := m.recover(ctx, watch)
 	if err != nil {
 		return verdict{}, err
 	}
-	m.alive = true
-	if err := m.plan.KnowItems(ctx); err != nil {
-		return verdict{}, err
-	}
-	if err := m.plan.MeetPlan(ctx, rec); err != nil {
-		return verdict{}, err
-	}
-	if err := m.approvals.Restore(ctx); err != nil {
-		return verdict{}, err
-	}
-	if err := m.iso.Open(ctx, rec, watch); err != nil {
-		return verdict{}, err
-	}
-	m.claims.Apart = m.iso.Isolated()
-	if m.root, err = m.open(ctx, rec.Session, nil); err != nil {
-		return verdict{}, err
-	}
-	m.judge.Owner = m.root.Agent
 	if !state.Alone(m.st.Profile) {
 		watch.Go("watch plan", func() error { return m.plan.WatchPlan(ctx) })
 	}
@@ -183,16 +165,6 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 		left := time.Duration(rec.Options.MaxDuration-rec.ElapsedMS) * time.Millisecond
 		timer := time.AfterFunc(left, func() { _ = m.st.TooLong(rec.Options.MaxDuration) })
 		defer timer.Stop()
-	}
-	if err := m.queue.Repair(ctx); err != nil {
-		return verdict{}, err
-	}
-	if err := m.restartTasks(ctx); err != nil {
-		return verdict{}, err
-	}
-	p, err := m.plan.Read()
-	if _, err = m.plan.TellMistakes(ctx, p, err); err != nil {
-		return verdict{}, err
 	}
 	return m.supervise(ctx)
 }
@@ -257,4 +229,14 @@ func (m *mission) hasClaimed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.claimedOnce
+}
+
+// fullDisk returns the error of a disk that made the mission stop, or nil if something else did.
+func (m *mission) fullDisk(err error, v verdict) error {
+	for _, e := range []error{v.err, err, context.Cause(m.st.Ctx)} {
+		if centurion.KindOf(e) == centurion.KindDisk {
+			return e
+		}
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"centurion"
+	"centurion/orchestrator/notes"
 	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/provider/scripted"
@@ -75,16 +76,15 @@ func TestTenWorkersShareTheContext(t *testing.T) {
 func TestWorkersReplaceNothing(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		m := r.unbegun("msn_1")
-		c := r.conversation(m, &state.Run{ID: "tsk_1"}, 0)
-		c.Agent.Name = "worker"
+		n := &notes.Notebook{Workspace: r.ws, Plan: m.plan, Agent: "worker", Current: func() error { return nil }}
 		for _, u := range []tools.ContextUpdate{{Context: "x"}, {Summary: "x"}} {
-			_, err := notebook{m, c}.UpdateContext(r.ctx, &tools.Call{}, u)
+			_, err := n.UpdateContext(r.ctx, &tools.Call{}, u)
 			if centurion.KindOf(err) != centurion.KindPermission || !strings.Contains(centurion.HintOf(err), "note") {
 				t.Errorf("%v: %v (%s)", u, err, centurion.HintOf(err))
 			}
 		}
-		c.Agent.Name = "reviewer"
-		if _, err := (notebook{m, c}).UpdateContext(r.ctx, &tools.Call{}, tools.ContextUpdate{Context: "x"}); err != nil {
+		n.Agent, n.Rewrites = "reviewer", true
+		if _, err := n.UpdateContext(r.ctx, &tools.Call{}, tools.ContextUpdate{Context: "x"}); err != nil {
 			t.Error(err)
 		}
 		equal(t, "context", r.read(contextMD), "x\n")
@@ -96,10 +96,10 @@ func TestStaleAttemptSharesNothing(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		m := r.unbegun("msn_1")
 		c := r.conversation(m, &state.Run{ID: "tsk_1"}, 1)
-		c.Agent.Name = "reviewer"
+		n := &notes.Notebook{Workspace: r.ws, Plan: m.plan, Agent: "reviewer", Rewrites: true, Current: c.Current}
 		m.st.Fences.Raise("tsk_1", 2)
 		for _, u := range []tools.ContextUpdate{{Context: "x"}, {Summary: "x"}, {Note: "x"}} {
-			if _, err := (notebook{m, c}).UpdateContext(r.ctx, &tools.Call{}, u); !errors.Is(err, state.ErrSuperseded) {
+			if _, err := n.UpdateContext(r.ctx, &tools.Call{}, u); !errors.Is(err, state.ErrSuperseded) {
 				t.Errorf("%+v: %v", u, err)
 			}
 		}

@@ -5,9 +5,12 @@ import (
 	"slices"
 
 	"centurion"
+	"centurion/agents"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/brief"
+	"centurion/orchestrator/notes"
 	"centurion/orchestrator/state"
+	"centurion/orchestrator/toolset"
 	"centurion/tools"
 )
 
@@ -35,10 +38,27 @@ func (m *mission) open(ctx context.Context, id string, t *state.Run) (*conversat
 	if err != nil {
 		return nil, err
 	}
-	if err := m.sessions.Open(ctx, c, rec, m.dress(c, held, rec), m.callOf(c, rec), &surroundings{m: m, c: c}); err != nil {
+	book := &notes.Notebook{Workspace: m.h.cfg.Workspace, Plan: m.plan, Agent: agent.Name, Rewrites: rewrites(c), Writes: agent.Holds("update_context"), Current: c.Current}
+	if t != nil {
+		book.Item = t.Item
+	}
+	if err := m.sessions.Open(ctx, c, rec, m.dress(c, held, rec), m.callOf(c, rec, book), &surroundings{m: m, c: c, notes: book}); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// rewrites reports whether the conversation may replace the shared texts: whoever owns the mission, and a reviewer. All
+// others add notes.
+func rewrites(c *conversation) bool { return c.Task == nil || c.Agent.Name == agents.Reviewer }
+
+// ownerOf is a conversation as its tools know it.
+func ownerOf(m *mission, c *conversation, session string) toolset.Owner {
+	o := toolset.Owner{Session: session, Attempt: c.Attempt, Life: m.st.Ctx, Current: c.Current}
+	if c.Task != nil {
+		o.Life = c.Task.Ctx
+	}
+	return o
 }
 
 // dress gives the tools of a session what they need of it beside their call.
@@ -78,7 +98,7 @@ type longer struct {
 func (l longer) Description() string { return l.Tool.Description() + "\n\n" + l.more }
 
 // callOf returns what the session's tool calls may touch: the ways up only for the tools that go there.
-func (m *mission) callOf(c *conversation, rec centurion.Session) tools.Call {
+func (m *mission) callOf(c *conversation, rec centurion.Session, book *notes.Notebook) tools.Call {
 	h, agent := m.h, c.Agent
 	call := tools.Call{Mission: m.st.ID, Agent: agent.Name, Workspace: h.cfg.Workspace, Seen: &tools.Seen{}, Writers: &h.files,
 		Runner: h.cfg.Runner, Mark: h.cfg.Mark, Gate: c.Desk(), Web: h.cfg.Web, Await: h.cfg.Await, Asker: c.Desk()}
@@ -95,13 +115,13 @@ func (m *mission) callOf(c *conversation, rec centurion.Session) tools.Call {
 		call.Planner = planner{m, c}
 	}
 	if agent.Holds("update_context") {
-		call.Notebook = notebook{m, c}
+		call.Notebook = book
 	}
 	if rec.Metadata.Skills != "" {
 		call.Skills = h.briefs.Skills(agent.Name)
 	}
 	if agent.Holds("run_background") || agent.Holds("check_background") {
-		call.Background = backer{m, c}
+		call.Background = m.commands.Of(ownerOf(m, c, rec.ID))
 	}
 	return call
 }

@@ -42,11 +42,11 @@ func TestFilesKnownWhenReopened(t *testing.T) {
 				id, session := m.ID, m.Session
 				switch way {
 				case "rewound":
-					if _, err := r.host.Rewind(r.ctx, m.Session, "-1", ""); err != nil {
+					if _, err := r.host.Branches.Rewind(r.ctx, m.Session, "-1", ""); err != nil {
 						t.Fatal(err)
 					}
 				case "forked":
-					f, err := r.host.Fork(r.ctx, m.Session, "-1")
+					f, err := r.host.Branches.Fork(r.ctx, m.Session, "-1")
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/merge"
+	"centurion/orchestrator/notes"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
@@ -123,7 +124,7 @@ func (m *mission) completed(ctx context.Context) (verdict, error) {
 	if rec.Summary == "" && err == nil {
 		err = m.summarize(ctx)
 	}
-	m.keepSummary(ctx)
+	notes.KeepSummary(ctx, m.st, m.h.cfg.Workspace, m.plan.Detail(), m.root.Sess.Record().Metadata.Given)
 	return verdict{status: centurion.MissionCompleted, reason: reason}, err
 }
 

@@ -3,11 +3,11 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"centurion"
 	"centurion/agents"
 	"centurion/orchestrator/state"
+	"centurion/orchestrator/task"
 	"centurion/session"
 	"centurion/store"
 	"centurion/tools"
@@ -44,7 +44,7 @@ func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.D
 		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s is the %s's", newest.Name(), newest.Agent),
 			Hint: fmt.Sprintf("resume it as %s, or leave out resume to hand it to a new %s", newest.Agent, agent.Name)}
 	case !newest.Status.Ended():
-		return newest, stillAtWork(newest)
+		return newest, task.StillAtWork(newest)
 	case newest.Session == "":
 		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s ended before it began: there is nothing to resume", newest.Name()),
 			Hint: "leave out resume to hand it to a new session"}
@@ -55,26 +55,6 @@ func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.D
 			Hint: "leave out resume to hand it to a new session, with what it has to know in the prompt"}
 	}
 	return newest, err
-}
-
-func stillAtWork(t centurion.Task) error {
-	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s has not ended: it is %s", t.Name(), t.Status),
-		Hint: "you will be told when it ends; cancel it first if it is to do something else"}
-}
-
-// sessionFree checks, in the transaction that records a resuming task, that no other task has its session.
-func sessionFree(tx *store.Tx, t centurion.Task) error {
-	if t.Session == "" {
-		return nil
-	}
-	tasks, err := tx.Tasks(t.Mission)
-	if err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(tasks, func(o centurion.Task) bool { return o.Session == t.Session && !o.Status.Ended() }); i >= 0 {
-		return stillAtWork(tasks[i])
-	}
-	return nil
 }
 
 // resumeSession begins a task in the session of one that has ended: its history goes on with the new prompt.

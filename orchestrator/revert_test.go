@@ -34,13 +34,13 @@ func TestRewindMarksNotes(t *testing.T) {
 			return string(b)
 		}
 		context, summary := read(workspace.ContextPath), read(workspace.SummaryPath)
-		got, err := r.host.Rewind(r.ctx, m.Session, "-2", "")
+		got, err := r.host.Branches.Rewind(r.ctx, m.Session, "-2", "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		equal(t, "context", read(workspace.ContextPath), strings.Replace(context, "the second (commander)", "the second (commander) (reverted)", 1))
 		equal(t, "summary", read(workspace.SummaryPath), "> Reverted: the conversation of 0/ was rewound to before this was written.\n\n"+summary)
-		if _, err := r.host.Rewind(r.ctx, m.Session, got.Mark, ""); err != nil {
+		if _, err := r.host.Branches.Rewind(r.ctx, m.Session, got.Mark, ""); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, "context, back again", read(workspace.ContextPath), context)

@@ -54,17 +54,17 @@ func TestFullStateDisk(t *testing.T) {
 			}
 			limitFiles(t, uint64(info.Size()))
 			for range 150 {
-				if r.host.Suspended(m.ID) != "" {
+				if r.host.Space.Reason(m.ID) != "" {
 					break
 				}
 				time.Sleep(time.Second)
 				synctest.Wait()
 			}
-			has(t, r.host.Suspended(m.ID), "waiting for space: ")
+			has(t, r.host.Space.Reason(m.ID), "waiting for space: ")
 			seq := r.store.LastSeq()
 			time.Sleep(30 * time.Second)
 			synctest.Wait()
-			if r.host.Suspended(m.ID) == "" || r.store.LastSeq() != seq {
+			if r.host.Space.Reason(m.ID) == "" || r.store.LastSeq() != seq {
 				t.Error("it does not wait")
 			}
 			limitFiles(t, 1<<40)

@@ -11,6 +11,7 @@ import (
 	"centurion/agents/instructions"
 	"centurion/event"
 	"centurion/orchestrator/brief"
+	"centurion/orchestrator/notes"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/session"
@@ -30,8 +31,8 @@ type opening struct {
 }
 
 // recordStart writes a mission with its root's session and first message, in one transaction.
-func (h *Host) recordStart(ctx context.Context, o opening) error {
-	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+func recordStart(ctx context.Context, st *store.Store, o opening) error {
+	return st.Update(ctx, func(tx *store.Tx) error {
 		m, rec := o.mission, o.session
 		if err := tx.PutMission(&m); err != nil {
 			return err
@@ -63,18 +64,11 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 		return centurion.Mission{}, &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the goal is empty",
 			Hint: `say what is to be done: centurion run "add a rate limit to the API"`}
 	}
-	if m, err := h.startedBy(ctx, opts.Request); err != nil || m.ID != "" {
+	if m, err := startedBy(ctx, h.cfg.Store, opts.Request); err != nil || m.ID != "" {
 		return m, err
 	}
-	if err := checkProfile(opts); err != nil {
-		return centurion.Mission{}, err
-	}
-	cast, status := h.cast(opts.Profile), centurion.MissionPlanning
-	agent, err := cast.Find(cmp.Or(opts.Agent, cast.Owner()))
-	if err != nil {
-		return centurion.Mission{}, err
-	}
-	model, err := h.cfg.Model(cmp.Or(opts.Model, agent.Model))
+	status := centurion.MissionPlanning
+	agent, model, err := h.cfg.ownerOf(opts)
 	if err != nil {
 		return centurion.Mission{}, err
 	}
@@ -84,7 +78,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	if err := CheckFiles(files, model); err != nil {
 		return centurion.Mission{}, err
 	}
-	isolation, shared, err := h.project.Isolate(ctx, opts)
+	isolation, shared, err := h.Project.Isolate(ctx, opts)
 	if err != nil {
 		return centurion.Mission{}, err
 	}
@@ -103,7 +97,7 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 		if plan, err = h.desk.ClaimTodo(ctx, opts.Plan); err != nil {
 			return centurion.Mission{}, err
 		}
-		earlier, given = h.earlierWork()
+		earlier, given = notes.EarlierWork(h.cfg.Workspace)
 	}
 	now := centurion.Now()
 	told, err := h.briefs.Open(ctx, agent, model.Context, instructions.Want{Full: true}, isolation)
@@ -119,7 +113,19 @@ func (h *Host) Start(ctx context.Context, goal string, opts centurion.MissionOpt
 	told.Given = append(told.Given, given...)
 	rec, instead := h.rootSession(m, agent, model.Ref, told)
 	m.Session = rec.ID
-	return m, h.recordStart(ctx, opening{m, rec, brief.FirstMessage(goal, opts) + earlier, texts, listed, files, instead, note})
+	return m, recordStart(ctx, h.cfg.Store, opening{m, rec, brief.FirstMessage(goal, opts) + earlier, texts, listed, files, instead, note})
+}
+
+// ownerOf finds the agent that owns a mission with these options, and its model.
+func (c *Config) ownerOf(opts centurion.MissionOptions) (agent agents.Agent, model Model, err error) {
+	if err = checkProfile(opts); err != nil {
+		return agent, model, err
+	}
+	cast := c.cast(opts.Profile)
+	if agent, err = cast.Find(cmp.Or(opts.Agent, cast.Owner())); err == nil {
+		model, err = c.Model(cmp.Or(opts.Model, agent.Model))
+	}
+	return agent, model, err
 }
 
 // rootSession is the session of the agent that owns a mission, with the first of its models that may be asked. Instead says
@@ -129,7 +135,7 @@ func (h *Host) rootSession(m centurion.Mission, agent agents.Agent, own centurio
 		ProjectID: "global", Slug: "0", Version: h.cfg.Version,
 		Model: &centurion.SessionModel{ID: own.ID, Provider: own.Provider},
 		Metadata: centurion.SessionMeta{Mission: m.ID, Address: "0/", System: told.System, AgentFile: agent.Source,
-			Roster: h.cast(m.Options.Profile).Roster(agent), Offered: h.briefs.Callable(agent), Skills: told.Skills, Given: told.Given}}, m.Started)
+			Roster: h.cfg.cast(m.Options.Profile).Roster(agent), Offered: h.briefs.Callable(agent), Skills: told.Skills, Given: told.Given}}, m.Started)
 	ref, instead := h.cfg.agentConfig().Free(agent.Name, own)
 	if instead != "" {
 		rec.Metadata.OwnModel, rec.Model = rec.Model, &centurion.SessionModel{ID: ref.ID, Provider: ref.Provider}
@@ -138,11 +144,11 @@ func (h *Host) rootSession(m centurion.Mission, agent agents.Agent, own centurio
 }
 
 // startedBy returns the mission that a request has started, or the zero mission.
-func (h *Host) startedBy(ctx context.Context, request string) (centurion.Mission, error) {
+func startedBy(ctx context.Context, st *store.Store, request string) (centurion.Mission, error) {
 	if request == "" {
 		return centurion.Mission{}, nil
 	}
-	all, err := h.cfg.Store.Missions(ctx)
+	all, err := st.Missions(ctx)
 	for _, m := range all {
 		if m.Options.Request == request {
 			return m, nil

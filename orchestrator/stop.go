@@ -265,3 +265,12 @@ func (h *Host) endTask(ctx context.Context, id, reason string) error {
 		return state.Deliver(tx, t, true)
 	})
 }
+
+// pausable refuses to pause a mission that is over: only a rewind or a message brings it back.
+func pausable(tx *store.Tx, id string, to centurion.MissionStatus) error {
+	m, err := tx.Mission(id)
+	if err != nil || to != centurion.MissionPaused || !m.Status.Ended() && m.Status != centurion.MissionFailed {
+		return err
+	}
+	return &centurion.Error{Op: "change mission " + id, Kind: centurion.KindConflict, Msg: fmt.Sprintf("it is %s and cannot become %s", m.Status, to)}
+}

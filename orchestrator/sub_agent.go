@@ -58,7 +58,7 @@ func (s subAgents) Spawn(ctx context.Context, call *tools.Call, want tools.SubAg
 	if err := c.Desk().MayStart(ctx, call, c.Agent.Name, title); err != nil {
 		return centurion.Task{}, err
 	}
-	return m.record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Parent: c.ID(), Call: key,
+	return m.recorder.Record(centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Parent: c.ID(), Call: key,
 		Agent: c.Agent.Name, Title: title, Prompt: want.Prompt, Created: centurion.Now(), Budget: m.h.cfg.TaskBudget,
 		Sub: &centurion.SubAgent{Tools: held, Model: want.Model, System: want.System}}, call.Begun)
 }
@@ -106,7 +106,7 @@ func (m *mission) attendSubAgent(ctx context.Context, r *state.Run) {
 		select {
 		case <-r.Done:
 		case <-timer.C:
-			if late := time.Since(began) - wait; late > standstill { // the machine slept, and so did the sub-agent
+			if late := time.Since(began) - wait; late > pulse.Standstill { // the machine slept, and so did the sub-agent
 				m.forgiveSubAgent(r.ID)
 			}
 		case <-stopped:
@@ -165,11 +165,11 @@ func (m *mission) subReport(ctx context.Context, id string) (tools.SubReport, er
 }
 
 // cast returns the agents that a profile has.
-func (h *Host) cast(profile string) *agents.Cast {
+func (c *Config) cast(profile string) *agents.Cast {
 	if profile == agents.ProfileAssistant {
-		return h.cfg.Assistant
+		return c.Assistant
 	}
-	return h.cfg.Cast
+	return c.Cast
 }
 
 // checkProfile refuses a profile that there is not, and what a profile has not.

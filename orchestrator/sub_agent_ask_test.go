@@ -366,7 +366,7 @@ func TestQuestionIsLeftBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.is(l.settled(), centurion.MissionPaused, "lunch")
-		if _, err := r.host.Rewind(r.ctx, m.Session, "-1", ""); err != nil {
+		if _, err := r.host.Branches.Rewind(r.ctx, m.Session, "-1", ""); err != nil {
 			t.Fatal(err)
 		}
 		l = r.live(m.ID)

@@ -8,13 +8,14 @@ import (
 	"centurion"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/brief"
+	"centurion/orchestrator/notes"
 )
 
 // surroundings are what stands around one conversation: an [agent.Around].
 type surroundings struct {
-	m    *mission
-	c    *conversation
-	over pointedOut // which shared texts it was told are too long
+	m     *mission
+	c     *conversation
+	notes *notes.Notebook
 }
 
 var _ agent.Around = (*surroundings)(nil)
@@ -26,8 +27,8 @@ func (s *surroundings) News(ctx context.Context) ([]centurion.Message, error) {
 
 // Seen says that what Status told of once was read.
 func (s *surroundings) Seen() {
-	s.m.background.heard(s.c.ID())
-	s.over.heard()
+	s.m.commands.Heard(s.c.ID())
+	s.notes.Heard()
 }
 
 // Status is what the model should know right now: for those who plan, where the plan stands; for a worker, who else is
@@ -35,15 +36,15 @@ func (s *surroundings) Seen() {
 func (s *surroundings) Status() string {
 	c, m := s.c, s.m
 	if c.Task == nil {
-		return strings.TrimSpace(strings.TrimRight(m.brief.Status(&m.claims, m.hasClaimed(), m.budgetLine)+"\n"+m.whoElse("", c.ID())+s.overlong(), "\n") + "\n" + m.background.news(c.ID()))
+		return strings.TrimSpace(strings.TrimRight(m.brief.Status(&m.claims, m.hasClaimed(), m.budgetLine)+"\n"+m.whoElse("", c.ID())+s.notes.Overlong(), "\n") + "\n" + m.commands.News(c.ID()))
 	}
 	var b strings.Builder
 	b.WriteString(c.Task.Left())
 	b.WriteString(m.whoElse(c.Holder, c.ID()))
-	if long := s.overlong(); long != "" {
+	if long := s.notes.Overlong(); long != "" {
 		b.WriteString(long + "\n")
 	}
-	b.WriteString(m.background.news(c.ID()))
+	b.WriteString(m.commands.News(c.ID()))
 	return strings.TrimSpace(b.String())
 }
 

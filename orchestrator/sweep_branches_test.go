@@ -57,7 +57,7 @@ func TestMergedBranchesAreSwept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		repo, err := r.host.project.Repository(r.ctx)
+		repo, err := r.host.Project.Repository(r.ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

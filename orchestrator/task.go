@@ -13,9 +13,11 @@ import (
 	"centurion/failpoint"
 	"centurion/guard"
 	"centurion/orchestrator/merge"
+	"centurion/orchestrator/notes"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
+	"centurion/orchestrator/toolset"
 	"centurion/session"
 	"centurion/store"
 )
@@ -29,7 +31,7 @@ func (m *mission) launch(t centurion.Task) {
 	r.Before = t.ElapsedMS
 	r.Account, r.Covered = m.reserves.Spawn(t, m.sessions.Portion(t))
 	m.st.Add(r)
-	m.h.watchTask()
+	m.h.auditor.Watch()
 	m.tasks.Go("task "+t.ID, func() (err error) {
 		defer func() {
 			cancel(nil)
@@ -38,7 +40,7 @@ func (m *mission) launch(t centurion.Task) {
 			m.reserves.Close(r.Account)
 			close(r.Done)
 			m.st.Notify()
-			err = errors.Join(err, m.h.unwatchTask())
+			err = errors.Join(err, m.h.auditor.Unwatch())
 		}()
 		err = guard.Call("task "+r.Name, func() error { return m.runTask(ctx, r) })
 		if err != nil {
@@ -116,7 +118,7 @@ func (m *mission) attempt(ctx context.Context, r *state.Run) (session.Outcome, e
 		return session.Outcome{}, err
 	}
 	defer m.sessions.Forget(c)
-	defer m.endBackground(c)
+	defer m.commands.End(ownerOf(m, c, c.ID()))
 	var files []string
 	for returns := t.Returns; ; returns++ {
 		out, lost, err := m.workOn(ctx, c, files)
@@ -127,7 +129,7 @@ func (m *mission) attempt(ctx context.Context, r *state.Run) (session.Outcome, e
 		back, err := m.queue.Accept(ctx, authorOf(c), &out, returns)
 		files = out.Files
 		said := out.Text
-		out.Text = withLost(r.Agent, said, lost)
+		out.Text = toolset.WithLost(r.Agent, said, lost)
 		if err != nil {
 			return out, err
 		}
@@ -151,12 +153,13 @@ func (m *mission) attempt(ctx context.Context, r *state.Run) (session.Outcome, e
 // the files that it has changed before; lost tells of the commands that were still running.
 func (m *mission) workOn(ctx context.Context, c *conversation, have []string) (out session.Outcome, lost []string, err error) {
 	out, err = c.ToEnd(ctx)
-	lost = m.endBackground(c)
+	lost = m.commands.End(ownerOf(m, c, c.ID()))
 	out.Files = slices.Concat(have, out.Files)
 	slices.Sort(out.Files)
 	out.Files = slices.Compact(out.Files)
 	if err == nil {
-		err = m.tellLost(ctx, c, lost)
+		rec := c.Sess.Record()
+		err = m.commands.TellLost(ctx, rec.Agent+" "+rec.Metadata.Address, lost)
 	}
 	return out, lost, err
 }
@@ -242,7 +245,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *state
 	}
 	begun, _ := m.plan.ItemNow(t.Item)
 	unchanged := t.Unchanged
-	shared, given := m.sharedContext(*t)
+	shared, given := notes.ForTask(m.h.cfg.Workspace, m.plan.Detail(), *t)
 	if t.Sub == nil {
 		shared += m.brief.Files(ctx, m.h.briefs, agent)
 	}

@@ -170,32 +170,3 @@ func (m *mission) cancelTask(ctx context.Context, id, reason string) error {
 		return context.Cause(ctx)
 	}
 }
-
-// restartTasks launches the tasks that had not ended when the mission last stopped. That the host went away counts
-// neither as a failure nor as a return.
-func (m *mission) restartTasks(ctx context.Context) error {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
-	if err != nil {
-		return err
-	}
-	if err := m.plan.Reconcile(ctx, tasks); err != nil {
-		return err
-	}
-	m.holdAgain(tasks...)
-	for _, t := range tasks {
-		if t.Status.Ended() {
-			continue
-		}
-		if t.Status != centurion.TaskQueued {
-			err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-				_, err := state.MoveTask(tx, t.ID, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = "after a restart" })
-				return err
-			})
-			if err != nil {
-				return err
-			}
-		}
-		m.launch(t)
-	}
-	return nil
-}

@@ -1,8 +1,10 @@
 package orchestrator
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,14 +137,14 @@ func (w *grove) step() {
 	case "compact":
 		w.compact(t)
 	case "rewind":
-		got, err := w.host.Rewind(w.tb.Context(), id, target, "")
+		got, err := w.host.Branches.Rewind(w.tb.Context(), id, target, "")
 		w.must(err)
-		if isPointer(t.Messages, got.Leaf) {
+		if pointsBack(t.Messages, got.Leaf) {
 			w.t.Fatalf("a compaction was left without its summary: %s", got.Leaf)
 		}
 	case "back":
 		line := t.Line(t.Leaf)
-		_, err := w.host.Rewind(w.tb.Context(), id, fmt.Sprintf("-%d", rapid.IntRange(0, len(line)-1).Draw(w.t, "n")), "")
+		_, err := w.host.Branches.Rewind(w.tb.Context(), id, fmt.Sprintf("-%d", rapid.IntRange(0, len(line)-1).Draw(w.t, "n")), "")
 		w.must(err)
 	case "fork":
 		w.fork(t, target)
@@ -151,7 +153,7 @@ func (w *grove) step() {
 
 // fork copies a session up to a message; the copy is told what the original was.
 func (w *grove) fork(t store.Tree, target string) {
-	f, err := w.host.Fork(w.tb.Context(), t.Session.ID, target)
+	f, err := w.host.Branches.Fork(w.tb.Context(), t.Session.ID, target)
 	w.must(err)
 	copied := w.tree(f.Session)
 	if a, b := fmt.Sprint(session.History(t.Line(f.From.Message))), fmt.Sprint(session.History(copied.Line(copied.Leaf))); a != b {
@@ -258,4 +260,20 @@ func invalid(all []provider.Message) string {
 		return "it does not begin with the first message"
 	}
 	return ""
+}
+
+// pointsBack reports whether a message is the one of a compaction that its summary follows.
+func pointsBack(all []centurion.Message, id string) bool {
+	return slices.ContainsFunc(all, func(m centurion.Message) bool {
+		return m.ID == id && slices.ContainsFunc(m.Parts, func(p centurion.Part) bool { return p.Type == centurion.PartCompaction })
+	})
+}
+
+// putWhole stores a message with its parts.
+func putWhole(tx *store.Tx, m *centurion.Message) error {
+	err := tx.PutMessage(m)
+	for i := range m.Parts {
+		err = errors.Join(err, tx.PutPart(&m.Parts[i]))
+	}
+	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/branches"
 	"centurion/provider/scripted"
 	"centurion/session"
 	"centurion/store"
@@ -73,11 +74,11 @@ func TestRewind(t *testing.T) {
 		before := r.tree(m.Session)
 		fork, old := before.Messages[1].ID, before.Messages[2]
 
-		got, err := r.host.Rewind(r.ctx, m.Session, "-1", "")
+		got, err := r.host.Branches.Rewind(r.ctx, m.Session, "-1", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "rewound", got, Rewound{Mission: m.ID, Status: centurion.MissionPaused, Session: m.Session, Address: "0/", From: old.ID,
+		equal(t, "rewound", got, branches.Rewound{Mission: m.ID, Status: centurion.MissionPaused, Session: m.Session, Address: "0/", From: old.ID,
 			Leaf: fork, Undone: 1, Mark: "before-rewind-1"})
 		equal(t, "line", r.line(m.Session), "person: build it | model: →ls")
 		now, err := r.store.Mission(r.ctx, m.ID)
@@ -110,11 +111,11 @@ func TestRewind(t *testing.T) {
 		equal(t, "children", fmt.Sprint(after.Messages[3].Prev == fork, after.Messages[2].Prev == fork), "true true")
 
 		// There and back again, by the mark, which is the whole of the old line.
-		if got, err = r.host.Rewind(r.ctx, m.Session, "before-rewind-1", ""); err != nil || got.Leaf != old.ID || got.Mark != "before-rewind-2" {
+		if got, err = r.host.Branches.Rewind(r.ctx, m.Session, "before-rewind-1", ""); err != nil || got.Leaf != old.ID || got.Mark != "before-rewind-2" {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		equal(t, "line", r.line(m.Session), "person: build it | model: →ls | model: answer 2")
-		if got, err = r.host.Rewind(r.ctx, m.Session, got.Mark, ""); err != nil || got.Mark != "before-rewind-1" || got.Undone != 1 {
+		if got, err = r.host.Branches.Rewind(r.ctx, m.Session, got.Mark, ""); err != nil || got.Mark != "before-rewind-1" || got.Undone != 1 {
 			t.Fatalf("a line that has a mark got another one: %+v, %v", got, err)
 		}
 		has(t, r.line(m.Session), "answer 3")
@@ -128,7 +129,7 @@ func TestRewindTo(t *testing.T) {
 		all := r.tree(m.Session).Messages
 		part := all[1].Parts[0].ID
 		before := r.store.LastSeq()
-		got, err := r.host.Rewind(r.ctx, m.Session, "", "good")
+		got, err := r.host.Branches.Rewind(r.ctx, m.Session, "", "good")
 		if err != nil || got.From != all[2].ID || got.Leaf != all[2].ID || r.store.LastSeq() != before {
 			t.Errorf("a mark moved something: %+v, %v", got, err)
 		}
@@ -157,7 +158,7 @@ func TestRewindTo(t *testing.T) {
 			{"", strings.Repeat("x", 65), "cannot be the name of a message: it is longer than 64 bytes"},
 		} {
 			before := r.tree(m.Session)
-			got, err := r.host.Rewind(r.ctx, m.Session, c.to, c.mark)
+			got, err := r.host.Branches.Rewind(r.ctx, m.Session, c.to, c.mark)
 			if err != nil {
 				text := fmt.Sprintf("%s: %s: %s", centurion.KindOf(err), strings.TrimPrefix(strings.TrimPrefix(err.Error(), "rewind: "), "find message: "), centurion.HintOf(err))
 				has(t, text, c.want)
@@ -171,7 +172,7 @@ func TestRewindTo(t *testing.T) {
 			equal(t, c.to, got.Leaf, all[c.want[0]-'0'].ID)
 			equal(t, c.to+": leaf", r.tree(m.Session).Leaf, got.Leaf)
 		}
-		if _, err := r.host.Rewind(r.ctx, "ses_none", "-1", ""); centurion.KindOf(err) != centurion.KindNotFound {
+		if _, err := r.host.Branches.Rewind(r.ctx, "ses_none", "-1", ""); centurion.KindOf(err) != centurion.KindNotFound {
 			t.Error(err)
 		}
 	})
@@ -190,8 +191,8 @@ func TestRewindRefused(t *testing.T) {
 			for len(r.tasks(m.ID)) == 0 || r.tasks(m.ID)[0].Session == "" {
 				waitFor(r.ctx)
 			}
-			_, busy = r.host.Rewind(r.ctx, m.Session, "-1", "")
-			_, named = r.host.Rewind(r.ctx, m.Session, "", "here")
+			_, busy = r.host.Branches.Rewind(r.ctx, m.Session, "-1", "")
+			_, named = r.host.Branches.Rewind(r.ctx, m.Session, "", "here")
 		}()
 		r.run(m.ID)
 		<-g
@@ -202,13 +203,13 @@ func TestRewindRefused(t *testing.T) {
 
 		worker := r.tasks(m.ID)[0].Session
 		before := r.tree(worker)
-		_, err := r.host.Rewind(r.ctx, worker, "-1", "")
+		_, err := r.host.Branches.Rewind(r.ctx, worker, "-1", "")
 		if centurion.KindOf(err) != centurion.KindConflict || r.tree(worker).Leaf != before.Leaf {
 			t.Errorf("of a task that has ended: %v", err)
 		}
 		has(t, fmt.Sprint(err), "0/0 is the conversation of a task that is completed")
 		has(t, centurion.HintOf(err), "centurion fork "+worker)
-		if f, err := r.host.Fork(r.ctx, worker, "-1"); err != nil || f.Agent != "worker" {
+		if f, err := r.host.Branches.Fork(r.ctx, worker, "-1"); err != nil || f.Agent != "worker" {
 			t.Errorf("%+v, %v", f, err)
 		}
 	})
@@ -225,7 +226,7 @@ func TestFork(t *testing.T) {
 		m := r.mission(centurion.MissionOptions{MaxCost: 5, Request: "once"})
 		plan := r.read(todoMD)
 		original := r.tree(m.Session)
-		f, err := r.host.Fork(r.ctx, m.Session, "-1")
+		f, err := r.host.Branches.Fork(r.ctx, m.Session, "-1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +272,7 @@ func TestFork(t *testing.T) {
 			t.Errorf("it has cost %+v, the original %+v, %v", n.Usage, m.Usage, err)
 		}
 		// The original goes on, too, and writes its own plan.
-		if _, err := r.host.Rewind(r.ctx, m.Session, "-1", ""); err != nil {
+		if _, err := r.host.Branches.Rewind(r.ctx, m.Session, "-1", ""); err != nil {
 			t.Fatal(err)
 		}
 		if r.is(runOnce(r, m.ID), centurion.MissionCompleted, ""); r.read(f.Todo) != plan {
@@ -286,8 +287,8 @@ func TestForkKeepsMarks(t *testing.T) {
 	bubble(t, talk(), func(r *rig) {
 		m := r.mission(centurion.MissionOptions{Detached: true})
 		all := r.tree(m.Session).Messages
-		mark := func(to, name string) Rewound {
-			got, err := r.host.Rewind(r.ctx, m.Session, to, name)
+		mark := func(to, name string) branches.Rewound {
+			got, err := r.host.Branches.Rewind(r.ctx, m.Session, to, name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -306,7 +307,7 @@ func TestForkKeepsMarks(t *testing.T) {
 			t.Fatal(err)
 		}
 		mark("", "middle")
-		f, err := r.host.Fork(r.ctx, m.Session, "middle")
+		f, err := r.host.Branches.Fork(r.ctx, m.Session, "middle")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,7 +346,7 @@ func TestForkAllOrNothing(t *testing.T) {
 		before := r.store.LastSeq()
 		broken := errors.New("broken")
 		err := r.store.Update(r.ctx, func(tx *store.Tx) error {
-			if _, err := fork(tx, forkOf(m, "commander"), m.Session, ""); err != nil {
+			if _, err := branches.Write(tx, branches.Copy(m, "commander"), m.Session, ""); err != nil {
 				return err
 			}
 			return broken
@@ -370,14 +371,14 @@ func TestForkLeavesNoPlan(t *testing.T) {
 		}
 		before := filesIn(t, filepath.Join(r.dir, ".opencode"))
 		has(t, before, "todo.md")
-		if _, err := r.host.Fork(r.ctx, m.Session, ""); centurion.KindOf(err) != centurion.KindConflict {
+		if _, err := r.host.Branches.Fork(r.ctx, m.Session, ""); centurion.KindOf(err) != centurion.KindConflict {
 			t.Errorf("the fork: %v", err)
 		}
 		equal(t, "files", filesIn(t, filepath.Join(r.dir, ".opencode")), before)
 		if err := r.store.Own(r.ctx); err != nil {
 			t.Fatal(err)
 		}
-		f, err := r.host.Fork(r.ctx, m.Session, "")
+		f, err := r.host.Branches.Fork(r.ctx, m.Session, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -420,7 +421,7 @@ func TestForkWithoutPlan(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f, err := r.host.Fork(r.ctx, m.Session, "")
+			f, err := r.host.Branches.Fork(r.ctx, m.Session, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -436,7 +437,7 @@ func TestForkWithoutPlan(t *testing.T) {
 func TestForkWhileItRuns(t *testing.T) {
 	bubble(t, map[string]script{"commander": steps(do(call("bash", args{"command": "build 10s", "description": "Build"})), say("built"))}, func(r *rig) {
 		m := r.start(centurion.MissionOptions{})
-		var f Forked
+		var f branches.Forked
 		var err error
 		g := make(chan struct{})
 		go func() {
@@ -444,7 +445,7 @@ func TestForkWhileItRuns(t *testing.T) {
 			for r.shell.times("build 10s") == 0 {
 				waitFor(r.ctx)
 			}
-			f, err = r.host.Fork(r.ctx, m.Session, "")
+			f, err = r.host.Branches.Fork(r.ctx, m.Session, "")
 		}()
 		r.is(r.run(m.ID), centurion.MissionCompleted, "")
 		<-g

@@ -16,6 +16,7 @@ import (
 	"centurion"
 	"centurion/event"
 	"centurion/orchestrator"
+	"centurion/orchestrator/branches"
 	"centurion/orchestrator/retention"
 	"centurion/store"
 	"centurion/takeover"
@@ -58,9 +59,9 @@ type API interface {
 	// Tree returns all messages of a session, Messages those of its current line.
 	Tree(ctx context.Context, session string) (Tree, error)
 	// Rewind takes a conversation back to an older message; see orchestrator.Host.Rewind.
-	Rewind(ctx context.Context, session string, r Rewind) (orchestrator.Rewound, error)
+	Rewind(ctx context.Context, session string, r Rewind) (branches.Rewound, error)
 	// Fork copies a conversation into a new mission, which is paused; see orchestrator.Host.Fork.
-	Fork(ctx context.Context, session, at string) (orchestrator.Forked, error)
+	Fork(ctx context.Context, session, at string) (branches.Forked, error)
 }
 
 // EventQuery selects events.
@@ -183,8 +184,8 @@ func (l *Local) now(m centurion.Mission, tasks []centurion.Task) (centurion.Miss
 	case !m.Status.Alive():
 	case l.Host == nil:
 		m.Status, m.Reason, m.Reserved = centurion.MissionPaused, Interrupted, centurion.Reserved{}
-	case l.Host.Suspended(m.ID) != "":
-		m.Status, m.Reason = centurion.MissionPaused, l.Host.Suspended(m.ID)
+	case l.Host.Space.Reason(m.ID) != "":
+		m.Status, m.Reason = centurion.MissionPaused, l.Host.Space.Reason(m.ID)
 	}
 	return m, tasks
 }

@@ -5,7 +5,7 @@ import (
 	"net/url"
 
 	"centurion"
-	"centurion/orchestrator"
+	"centurion/orchestrator/branches"
 )
 
 // Tree is everything that was said in a session: its current line and its other branches.
@@ -40,13 +40,13 @@ func (l *Local) Tree(ctx context.Context, session string) (Tree, error) {
 }
 
 // Rewind takes a conversation back to an older message, or gives the one that it stands at a name.
-func (l *Local) Rewind(ctx context.Context, session string, r Rewind) (orchestrator.Rewound, error) {
-	return with(ctx, l.Host != nil, "rewind", l.Store.ResolveSession, session, func(id string) (orchestrator.Rewound, error) { return l.Host.Rewind(ctx, id, r.To, r.Mark) })
+func (l *Local) Rewind(ctx context.Context, session string, r Rewind) (branches.Rewound, error) {
+	return with(ctx, l.Host != nil, "rewind", l.Store.ResolveSession, session, func(id string) (branches.Rewound, error) { return l.Host.Branches.Rewind(ctx, id, r.To, r.Mark) })
 }
 
 // Fork copies a conversation into a mission of its own.
-func (l *Local) Fork(ctx context.Context, session, at string) (orchestrator.Forked, error) {
-	return with(ctx, l.Host != nil, "fork", l.Store.ResolveSession, session, func(id string) (orchestrator.Forked, error) { return l.Host.Fork(ctx, id, at) })
+func (l *Local) Fork(ctx context.Context, session, at string) (branches.Forked, error) {
+	return with(ctx, l.Host != nil, "fork", l.Store.ResolveSession, session, func(id string) (branches.Forked, error) { return l.Host.Branches.Fork(ctx, id, at) })
 }
 
 // Tree returns all messages of a session.
@@ -55,11 +55,11 @@ func (c *Client) Tree(ctx context.Context, session string) (Tree, error) {
 }
 
 // Rewind takes a conversation back to an older message, or gives the one that it stands at a name.
-func (c *Client) Rewind(ctx context.Context, session string, r Rewind) (orchestrator.Rewound, error) {
-	return send[orchestrator.Rewound](ctx, c, "/sessions/"+url.PathEscape(session)+"/rewind", r)
+func (c *Client) Rewind(ctx context.Context, session string, r Rewind) (branches.Rewound, error) {
+	return send[branches.Rewound](ctx, c, "/sessions/"+url.PathEscape(session)+"/rewind", r)
 }
 
 // Fork copies a conversation into a mission of its own.
-func (c *Client) Fork(ctx context.Context, session, at string) (orchestrator.Forked, error) {
-	return send[orchestrator.Forked](ctx, c, "/sessions/"+url.PathEscape(session)+"/fork", forkBody{at})
+func (c *Client) Fork(ctx context.Context, session, at string) (branches.Forked, error) {
+	return send[branches.Forked](ctx, c, "/sessions/"+url.PathEscape(session)+"/fork", forkBody{at})
 }

@@ -103,7 +103,7 @@ func spans(all []centurion.Landed, now string) []span {
 
 // withHistory calls do with the history of the project's files, and the tree of what they are at this moment.
 func (p *Person) withHistory(ctx context.Context, w *workDone, do func(s *worktree.Shadow, now string, all []span) error) error {
-	return p.host.WithHistory(ctx, func(s *worktree.Shadow) error {
+	return p.host.Project.WithHistory(ctx, func(s *worktree.Shadow) error {
 		recorded := w.wrote()
 		if s == nil || len(recorded) == 0 {
 			return notRecorded(*w)

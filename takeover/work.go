@@ -62,7 +62,7 @@ func (w *workDone) open(ctx context.Context, p *Person) error {
 	if w.mission.Base == nil || w.mission.Branch == "" {
 		return &centurion.Error{Kind: centurion.KindConflict, Msg: "mission " + w.mission.ID + " has not begun to work yet", Hint: "see: centurion show " + w.mission.ID}
 	}
-	repo, err := p.host.Repository(ctx)
+	repo, err := p.host.Project.Repository(ctx)
 	w.repo = repo
 	return err
 }

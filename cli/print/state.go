@@ -10,6 +10,7 @@ import (
 	"centurion"
 	"centurion/host"
 	"centurion/orchestrator"
+	"centurion/orchestrator/branches"
 	"centurion/server"
 	"centurion/store"
 	"centurion/text"
@@ -137,7 +138,7 @@ func compacts(got orchestrator.Posted, who string) string {
 }
 
 // Rewound says what a rewind did, how to undo it and how to continue.
-func Rewound(got orchestrator.Rewound, r server.Rewind) string {
+func Rewound(got branches.Rewound, r server.Rewind) string {
 	var lines []string
 	if r.Mark != "" {
 		lines = append(lines, fmt.Sprintf("%s is called %s", got.From, r.Mark))

@@ -9,7 +9,7 @@ import (
 	"centurion"
 	"centurion/cli/lookup"
 	"centurion/cli/print"
-	"centurion/orchestrator"
+	"centurion/orchestrator/branches"
 	"centurion/server"
 	"centurion/tui"
 )
@@ -30,7 +30,7 @@ func forkCommand(c *cli) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var got orchestrator.Forked
+			var got branches.Forked
 			err = v.AsHost(ctx, func(api server.API) (err error) {
 				got, err = api.Fork(ctx, id, at)
 				return err
@@ -66,7 +66,7 @@ func rewindCommand(c *cli) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var got orchestrator.Rewound
+			var got branches.Rewound
 			err = v.AsHost(ctx, func(api server.API) (err error) {
 				got, err = api.Rewind(ctx, id, r)
 				return err

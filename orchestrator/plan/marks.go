@@ -92,11 +92,12 @@ func (m *Plan) WouldFree(ctx context.Context, t centurion.Task, status centurion
 	}), err
 }
 
-// Reconcile puts the marks right that a host which died could not set any more: the store says what happened.
-func (m *Plan) Reconcile(ctx context.Context, tasks []centurion.Task) error {
+// Reconcile puts the marks right that a host which died could not set any more: the store says what happened. It returns the items that it
+// has marked.
+func (m *Plan) Reconcile(ctx context.Context, tasks []centurion.Task) (marked []string, err error) {
 	plan, err := m.Read()
 	if err != nil || plan.Doc == nil {
-		return nil // as above
+		return nil, nil // as above
 	}
 	last := map[string]centurion.TaskStatus{}
 	for _, t := range tasks {
@@ -117,8 +118,9 @@ func (m *Plan) Reconcile(ctx context.Context, tasks []centurion.Task) error {
 			status = centurion.TaskCancelled // nobody works on it: open
 		}
 		if err := m.SettleItem(ctx, it.ID, status); err != nil {
-			return err
+			return marked, err
 		}
+		marked = append(marked, it.ID)
 	}
-	return nil
+	return marked, nil
 }

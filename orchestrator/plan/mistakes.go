@@ -170,7 +170,8 @@ func (m *Plan) remarkMended(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.Reconcile(ctx, tasks)
+	_, err = m.Reconcile(ctx, tasks)
+	return err
 }
 
 // KnowItems keeps the ids of all items that the mission's tasks have had from being given to others.

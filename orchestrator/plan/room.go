@@ -52,3 +52,13 @@ type Desk struct {
 func NewDesk(st *store.Store, ws *workspace.Workspace, planOf func(mission string) *File) *Desk {
 	return &Desk{store: st, ws: ws, planOf: planOf}
 }
+
+// Detail is how much the texts that sessions share may say now. Where the plan cannot be read that is as much as ever.
+func (p *Plan) Detail() workspace.Detail {
+	v, err := p.Read()
+	if err != nil || v.Doc == nil {
+		return workspace.Early
+	}
+	c := v.Doc.Counts()
+	return workspace.Level(c.Done, c.Total()-c.Cancelled)
+}

@@ -31,11 +31,11 @@ type Config struct {
 	// archived ones are removed.
 	Retention, ArchiveAfter, ArchiveFailedAfter time.Duration
 	KeepTasks                                   int
-	Working                                     func(mission string) bool // whether somebody works on the mission
+	Working                                     func(mission string) bool // whether the mission is being worked on
 	Forget                                      func(centurion.Task)      // lets go of what is kept in memory for a task whose session was dropped
 }
 
-// Keeper keeps what has ended for as long as it is configured to. While nobody cleans it remembers nothing: [Keeper.Clean]
+// Keeper keeps what has ended for as long as it is configured to. While it does not clean it remembers nothing: [Keeper.Clean]
 // begins by reading the store.
 type Keeper struct {
 	Config

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/orchestrator/notes"
 	"centurion/orchestrator/state"
 	"centurion/workspace"
 )
@@ -29,7 +30,7 @@ func (j *jottings) take(messages []centurion.Message, agent, item string) {
 				continue
 			}
 			if in.Note != "" {
-				j.notes = append(j.notes, Signed(in.Note, agent, item))
+				j.notes = append(j.notes, notes.Signed(in.Note, agent, item))
 			}
 			for path, text := range map[string]string{workspace.ContextPath: in.Context, workspace.SummaryPath: in.Summary} {
 				if text != "" {
@@ -117,7 +118,7 @@ func (d *Desk) mark(ctx context.Context, of jottings, mission, why string, on bo
 	for _, f := range []workspace.SharedFile{d.ws.Context(), d.ws.Summary()} {
 		errs = append(errs, f.Mark(ctx, func(text string) string {
 			_, plain := workspace.CutReverted(text)
-			if of.wrote(f.Path(), text) || mission != "" && strings.HasPrefix(plain, HostSummary+mission) {
+			if of.wrote(f.Path(), text) || mission != "" && strings.HasPrefix(plain, notes.HostSummary+mission) {
 				text = workspace.RevertText(text, why, on)
 			}
 			return workspace.RevertNotes(text, of.notes, on)
@@ -153,14 +154,3 @@ func (d *Desk) MarkRewound(ctx context.Context, session string) error {
 	}
 	return errors.Join(d.mark(ctx, off, ended, why, true), d.mark(ctx, on, "", why, false))
 }
-
-// Signed is a note with who it is from.
-func Signed(note, agent, item string) string {
-	if item != "" {
-		agent += ", " + item
-	}
-	return note + " (" + agent + ")"
-}
-
-// HostSummary begins a summary.md that the host has written; the id of its mission follows.
-const HostSummary = "<!-- written by the host at the end of mission "

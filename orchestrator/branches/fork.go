@@ -1,4 +1,4 @@
-package orchestrator
+package branches
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"centurion/store"
 )
 
-// Forked is what [Host.Fork] has made.
+// Forked is what [Branches.Fork] has made.
 type Forked struct {
 	Mission  string               `json:"mission"` // the new one
 	Session  string               `json:"session"` // its first session, the copy
@@ -23,44 +23,44 @@ type Forked struct {
 }
 
 // Fork copies the line of a conversation up to a message into a new mission, which is paused: it goes on when it is
-// resumed, and first reads what was sent to it meanwhile. At is what [Host.Rewind] takes; empty means the newest message.
+// resumed, and first reads what was sent to it meanwhile. At is what [Branches.Rewind] takes; empty means the newest message.
 // Whoever works on the original is not disturbed: what is stored at that moment is copied, and a call without a result is
 // answered as interrupted when the copy goes on. Nothing is shared but the files of the project: messages and parts have
 // new ids, the plan is a copy under the new mission's name, and what the copied messages have cost is not counted again.
 // The copy is there as a whole or not at all.
 //
 // The error has centurion.KindUsage for an id that is not whole enough and KindNotFound for what is not there.
-func (h *Host) Fork(ctx context.Context, of, at string) (Forked, error) {
-	rec, err := h.cfg.Store.Session(ctx, of)
+func (b *Branches) Fork(ctx context.Context, of, at string) (Forked, error) {
+	rec, err := b.Store.Session(ctx, of)
 	if err != nil {
 		return Forked{}, err
 	}
-	from, err := h.cfg.Store.Mission(ctx, rec.Metadata.Mission)
+	from, err := b.Store.Mission(ctx, rec.Metadata.Mission)
 	if err != nil {
 		return Forked{}, err
 	}
 	// What is wrong with the message is said before anything is made.
-	t, err := h.cfg.Store.Tree(ctx, of)
+	t, err := b.Store.Tree(ctx, of)
 	if err == nil {
 		_, err = messageOf(t, at)
 	}
 	if err != nil {
 		return Forked{}, err
 	}
-	m := forkOf(from, rec.Agent)
-	if m.Todo, m.HadItems, err = plan.Copy(ctx, h.cfg.Workspace, from.Todo, m.ID); err != nil {
+	m := Copy(from, rec.Agent)
+	if m.Todo, m.HadItems, err = plan.Copy(ctx, b.Workspace, from.Todo, m.ID); err != nil {
 		return Forked{}, err
 	}
 	if !m.HadItems {
 		m.Accepted, m.Approved = false, nil
 	}
 	var f Forked
-	err = h.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		f, err = fork(tx, m, of, at)
+	err = b.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		f, err = Write(tx, m, of, at)
 		return err
 	})
 	if err != nil {
-		if rerr := h.cfg.Workspace.Remove(m.Todo); centurion.KindOf(rerr) != centurion.KindNotFound {
+		if rerr := b.Workspace.Remove(m.Todo); centurion.KindOf(rerr) != centurion.KindNotFound {
 			err = errors.Join(err, rerr)
 		}
 		return Forked{}, err
@@ -68,8 +68,8 @@ func (h *Host) Fork(ctx context.Context, of, at string) (Forked, error) {
 	return f, nil
 }
 
-// forkOf describes the mission that a conversation of another one is copied into.
-func forkOf(from centurion.Mission, agent string) centurion.Mission {
+// Copy describes the mission that a conversation of another one is copied into.
+func Copy(from centurion.Mission, agent string) centurion.Mission {
 	now := centurion.Now()
 	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: from.Goal, Directory: from.Directory, Isolation: from.Isolation, Base: from.Base,
 		Level: from.Level, LevelFrom: from.LevelFrom, Options: from.Options, Accepted: from.Accepted, Approved: from.Approved, Adopted: from.Adopted,
@@ -78,8 +78,8 @@ func forkOf(from centurion.Mission, agent string) centurion.Mission {
 	return m
 }
 
-// fork writes the copy, inside tx.
-func fork(tx *store.Tx, m centurion.Mission, of, at string) (Forked, error) {
+// Write writes the copy m of a session's line up to a message, inside tx.
+func Write(tx *store.Tx, m centurion.Mission, of, at string) (Forked, error) {
 	t, err := tx.Tree(of)
 	if err != nil {
 		return Forked{}, err

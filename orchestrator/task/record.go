@@ -1,6 +1,9 @@
-package orchestrator
+// Package task is what happens to a task beside its work: how it is recorded and launched, and how one that was lost is found
+// again. Its session is driven above.
+package task
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,9 +16,16 @@ import (
 	"centurion/store"
 )
 
-// delegations records tasks in the order in which they were delegated. What comes while others are being written is
+// Recorder records tasks in the order in which they were delegated. What comes while others are being written is
 // written together after them: fifty tasks of one answer cost a few commits instead of fifty.
-type delegations struct {
+type Recorder struct {
+	Mission  *state.Mission
+	Reserves *budget.Reserves
+	Portion  func(centurion.Task) budget.Amount // what a task needs at its start
+	Known    func(items ...string)              // the plan has had this item
+	Grown    func()                             // there are more tasks now
+	Launch   func(centurion.Task)
+
 	writing sync.Mutex // held by whoever writes what waits
 
 	mu      sync.Mutex // protects waiting
@@ -29,9 +39,8 @@ type delegation struct {
 	done  bool
 }
 
-// record writes a task and launches it. It calls begun as soon as the task has its place in the order.
-func (m *mission) record(t centurion.Task, begun func()) (centurion.Task, error) {
-	ds := &m.delegations
+// Record writes a task and launches it. It calls begun, which may be nil, as soon as the task has its place in the order.
+func (ds *Recorder) Record(t centurion.Task, begun func()) (centurion.Task, error) {
 	d := &delegation{task: t}
 	ds.mu.Lock()
 	ds.waiting = append(ds.waiting, d)
@@ -42,7 +51,7 @@ func (m *mission) record(t centurion.Task, begun func()) (centurion.Task, error)
 	ds.writing.Lock()
 	defer ds.writing.Unlock()
 	for !d.done {
-		m.recordBatch(ds.next())
+		ds.recordBatch(ds.next())
 	}
 	return d.task, d.err
 }
@@ -51,7 +60,7 @@ func (m *mission) record(t centurion.Task, begun func()) (centurion.Task, error)
 // last are being written.
 const batch = 4
 
-func (ds *delegations) next() []*delegation {
+func (ds *Recorder) next() []*delegation {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	n := min(len(ds.waiting), batch)
@@ -61,26 +70,26 @@ func (ds *delegations) next() []*delegation {
 }
 
 // recordBatch writes tasks in one transaction and launches them.
-func (m *mission) recordBatch(next []*delegation) {
+func (ds *Recorder) recordBatch(next []*delegation) {
 	recorded := make([]centurion.Task, len(next))
 	portions := make([]budget.Amount, len(next))
 	for i, d := range next {
-		portions[i] = m.sessions.Portion(d.task)
+		portions[i] = ds.Portion(d.task)
 	}
 	ending := map[string]string{} // items whose task has ended, maybe, and whose mark is not set yet
-	for _, r := range m.st.Runs() {
+	for _, r := range ds.Mission.Runs() {
 		if r.Item != "" {
 			ending[r.Item] = r.ID
 		}
 	}
 	for _, d := range next {
-		m.plan.File.Had.Add(d.task.Item)
+		ds.Known(d.task.Item)
 	}
 	items := slices.ContainsFunc(next, func(d *delegation) bool { return d.task.Item != "" })
-	err := m.h.cfg.Store.Update(m.st.Ctx, func(tx *store.Tx) error {
+	err := ds.Mission.Store.Update(ds.Mission.Ctx, func(tx *store.Tx) error {
 		atWork := map[string]string{}
 		if items {
-			all, err := tx.Tasks(m.st.ID)
+			all, err := tx.Tasks(ds.Mission.ID)
 			if err != nil {
 				return err
 			}
@@ -92,11 +101,11 @@ func (m *mission) recordBatch(next []*delegation) {
 			maps.Copy(atWork, ending)
 		}
 		for i, d := range next {
-			recorded[i], d.fresh, d.err = m.putDelegation(tx, d.task, portions[i], atWork)
+			recorded[i], d.fresh, d.err = ds.putDelegation(tx, d.task, portions[i], atWork)
 		}
 		return nil
 	})
-	m.h.Keeper.Poke() // there are more tasks now
+	ds.Grown() // there are more tasks now
 	for i, d := range next {
 		d.task, d.done = recorded[i], true
 		switch {
@@ -104,14 +113,14 @@ func (m *mission) recordBatch(next []*delegation) {
 			d.err = err
 		case d.err == nil && d.fresh:
 			failpoint.Hit(failpoint.TaskRecorded)
-			m.launch(d.task)
+			ds.Launch(d.task)
 		}
 	}
 }
 
 // putDelegation records one task as queued, unless the same call has made it before, its item, in atWork, has a task, or
 // the budget will never have room for it.
-func (m *mission) putDelegation(tx *store.Tx, t centurion.Task, portion budget.Amount, atWork map[string]string) (centurion.Task, bool, error) {
+func (ds *Recorder) putDelegation(tx *store.Tx, t centurion.Task, portion budget.Amount, atWork map[string]string) (centurion.Task, bool, error) {
 	before, known, err := tx.TaskByCall(t.Parent, t.Call)
 	if err != nil || known {
 		return before, false, err
@@ -122,10 +131,10 @@ func (m *mission) putDelegation(tx *store.Tx, t centurion.Task, portion budget.A
 	if err := sessionFree(tx, t); err != nil {
 		return t, false, err
 	}
-	if err := m.reserves.Fits(t.Budget, portion); err != nil {
+	if err := ds.Reserves.Fits(t.Budget, portion); err != nil {
 		return t, false, err
 	}
-	n, err := tx.NextSerial(m.st.ID, "task")
+	n, err := tx.NextSerial(ds.Mission.ID, "task")
 	if err != nil {
 		return t, false, err
 	}
@@ -145,4 +154,41 @@ func (m *mission) putDelegation(tx *store.Tx, t centurion.Task, portion budget.A
 func atWorkError(item string) error {
 	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is already being worked on", item),
 		Hint: "you will be told when it ends; cancel it first if you want another to do it"}
+}
+
+// Waiting is how many tasks are on their way into the store.
+func (ds *Recorder) Waiting() int {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	return len(ds.waiting)
+}
+
+// Requeue records that a task is begun anew, and why.
+func (ds *Recorder) Requeue(ctx context.Context, id, why string) (t centurion.Task, err error) {
+	err = ds.Mission.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		t, err = state.MoveTask(tx, id, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = why })
+		return err
+	})
+	return t, err
+}
+
+// StillAtWork refuses to resume the session of a task that has not ended.
+func StillAtWork(t centurion.Task) error {
+	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s has not ended: it is %s", t.Name(), t.Status),
+		Hint: "you will be told when it ends; cancel it first if it is to do something else"}
+}
+
+// sessionFree checks, in the transaction that records a resuming task, that no other task has its session.
+func sessionFree(tx *store.Tx, t centurion.Task) error {
+	if t.Session == "" {
+		return nil
+	}
+	tasks, err := tx.Tasks(t.Mission)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(tasks, func(o centurion.Task) bool { return o.Session == t.Session && !o.Status.Ended() }); i >= 0 {
+		return StillAtWork(tasks[i])
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package orchestrator
+package toolset
 
 import (
 	"cmp"
@@ -17,6 +17,7 @@ import (
 	"centurion/agents"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/state"
 	"centurion/sandbox"
 	"centurion/store"
 	"centurion/tools"
@@ -28,11 +29,22 @@ const (
 	lookKeep      = 10_000 // bytes of new output that one look shows
 )
 
-// backgrounds are the background commands of a mission. They are gone with the mission object: after a restart the
-// store's serial numbers see to it that no id is given twice, and a session's history says which ids it had.
-type backgrounds struct {
+// Commands are the background commands of a mission. They are gone with the mission object: after a restart the store's serial
+// numbers see to it that no id is given twice, and a session's history says which ids it had.
+type Commands struct {
+	st     *state.Mission
+	runner centurion.Runner
+	live   *guard.Group // what the mission waits for before it has stopped
+	dir    string       // for what they print; gone with the mission
+
 	mu  sync.Mutex // protects what follows, and what is said to be so in background
 	all []*background
+}
+
+// NewCommands returns the commands of a mission, none yet. They run in live, and what they print is kept below scratch; "" means the
+// system's directory for temporary files.
+func NewCommands(st *state.Mission, runner centurion.Runner, live *guard.Group, scratch string) *Commands {
+	return &Commands{st: st, runner: runner, live: live, dir: filepath.Join(cmp.Or(scratch, os.TempDir()), "centurion-"+st.ID)}
 }
 
 // background is one background command.
@@ -46,7 +58,7 @@ type background struct {
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // closed when it has ended with all its processes, and everything it printed has arrived
 
-	// Protected by backgrounds.mu.
+	// Protected by Commands.mu.
 	spool   *sandbox.Spool // nil when its output is not kept any more
 	pid     int
 	ended   bool
@@ -65,134 +77,130 @@ var (
 	errTaskOver = &centurion.Error{Kind: centurion.KindCancelled, Msg: "the work of its task had ended"}
 )
 
-// backer starts and shows the background commands of one conversation.
-type backer struct {
-	m *mission
-	c *conversation
+// Of returns what a session may do with its commands.
+func (s *Commands) Of(o Owner) tools.Background { return ownCommands{s, o} }
+
+type ownCommands struct {
+	*Commands
+	Owner
 }
 
-var _ tools.Background = backer{}
-
-// Start runs a command beside the session. It lives at most as long as the session's task, or the mission for the
-// Commander.
-func (k backer) Start(ctx context.Context, _ *tools.Call, cmd centurion.Command, words string) (tools.BackgroundCommand, error) {
-	m, none := k.m, tools.BackgroundCommand{}
-	runner, ok := m.h.cfg.Runner.(centurion.BackgroundRunner)
+// Start runs a command beside the session. It lives at most as long as the session's owner.
+func (k ownCommands) Start(ctx context.Context, _ *tools.Call, cmd centurion.Command, words string) (tools.BackgroundCommand, error) {
+	none := tools.BackgroundCommand{}
+	runner, ok := k.runner.(centurion.BackgroundRunner)
 	if !ok {
 		return none, &centurion.Error{Kind: centurion.KindPermission, Msg: "nothing here runs commands in the background", Hint: "use bash"}
 	}
-	life := m.st.Ctx
-	if k.c.Task != nil {
-		life = k.c.Task.Ctx
-	}
-	life, cancel := context.WithCancelCause(life)
-	b := &background{session: k.c.ID(), attempt: k.c.Attempt, script: cmd.Script, words: words, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
-	if err := m.background.add(b); err != nil {
+	life, cancel := context.WithCancelCause(k.Life)
+	b := &background{session: k.Session, attempt: k.Attempt, script: cmd.Script, words: words, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
+	if err := k.add(b); err != nil {
 		cancel(nil)
 		return none, err
 	}
-	started, err := make(chan struct{}), m.prepare(ctx, k.c, b)
+	started, err := make(chan struct{}), k.prepare(ctx, b)
 	if err != nil {
 		cancel(nil)
-		m.background.remove(b)
+		k.remove(b)
 		return none, err
 	}
 	begun := func(pid int) {
-		m.background.mu.Lock()
+		k.mu.Lock()
 		b.pid = pid
-		m.background.mu.Unlock()
+		k.mu.Unlock()
 		close(started)
 	}
-	m.tasks.Go("background command "+b.id, func() error {
+	k.live.Go("background command "+b.id, func() error {
 		defer cancel(nil)
 		var res centurion.CommandResult
 		err := guard.Call("background command "+b.id, func() (err error) {
 			res, err = runner.RunBackground(life, cmd, b.spool, begun)
 			return err
 		})
-		m.background.end(b, res, err, context.Cause(life))
+		k.end(b, res, err, context.Cause(life))
 		return nil
 	})
 	select {
 	case <-started:
 	case <-b.done:
 		if b.err != nil && b.pid == 0 { // it never began
-			m.background.remove(b)
+			k.remove(b)
 			return none, b.err
 		}
 	case <-ctx.Done():
 		cancel(context.Cause(ctx))
 		<-b.done
-		m.background.remove(b)
+		k.remove(b)
 		return none, context.Cause(ctx)
 	}
-	return m.background.look(b, false), nil
+	return k.look(b, false), nil
 }
 
 // prepare gives a command its id and a place for its output.
-func (m *mission) prepare(ctx context.Context, c *conversation, b *background) error {
+func (k ownCommands) prepare(ctx context.Context, b *background) error {
 	n := 0
-	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		if err := c.Current(); err != nil {
+	err := k.st.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		if err := k.Current(); err != nil {
 			return err
 		}
-		n, err = tx.NextSerial(m.st.ID, "background")
+		n, err = tx.NextSerial(k.st.ID, "background")
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	id := fmt.Sprintf("bg_%d", n+1)
-	spool, err := sandbox.NewSpool(filepath.Join(m.scratch(), id), 0)
+	spool, err := sandbox.NewSpool(filepath.Join(k.dir, id), 0)
 	if err != nil {
 		return err
 	}
-	m.background.mu.Lock()
-	defer m.background.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	b.id, b.spool = id, spool
 	return nil
 }
 
-// scratch is the directory of what the mission needs only while it runs.
-func (m *mission) scratch() string {
-	return filepath.Join(cmp.Or(m.h.cfg.Scratch, os.TempDir()), "centurion-"+m.st.ID)
-}
-
-// clearBackground throws away what the background commands have left, when none of them runs any more.
-func (m *mission) clearBackground() {
-	m.background.mu.Lock()
-	defer m.background.mu.Unlock()
-	for _, b := range m.background.all {
+// Clear throws away what the commands have left, when none of them runs any more.
+func (s *Commands) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.all {
 		b.drop()
 	}
-	_ = os.RemoveAll(m.scratch()) // what stays behind is in nobody's way
+	_ = os.RemoveAll(s.dir) // what stays behind is in nobody's way
+}
+
+// Len is how many commands are kept, running or ended.
+func (s *Commands) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
 }
 
 // lastPrinted is how much of a command that was ended its session's parent is shown, in bytes: the end of what it had printed.
 const lastPrinted = 300
 
-// endBackground ends the background commands of a conversation and returns when nothing of them is left. What it returns tells, a line each, of
-// those that were still running: their agent may have counted on what they would say.
-func (m *mission) endBackground(c *conversation) (lost []string) {
-	bg := &m.background
-	for _, b := range bg.of(c.ID()) {
-		if b.attempt != c.Attempt {
+// End ends the commands of a session's attempt and returns when nothing of them is left. What it returns tells, a line each, of those that
+// were still running: their agent may have counted on what they would say.
+func (s *Commands) End(o Owner) (lost []string) {
+	for _, b := range s.of(o.Session) {
+		if b.attempt != o.Attempt {
 			continue
 		}
-		bg.mu.Lock()
+		s.mu.Lock()
 		ran := !b.ended
-		bg.mu.Unlock()
+		s.mu.Unlock()
 		b.cancel(errTaskOver)
 		<-b.done
 		if ran {
-			lost = append(lost, bg.lostLine(b))
+			lost = append(lost, s.lostLine(b))
 		}
 	}
 	return lost
 }
 
 // lostLine tells of a command that was ended because the work of its task had.
-func (s *backgrounds) lostLine(b *background) string {
+func (s *Commands) lostLine(b *background) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	line := fmt.Sprintf("its background command %s «%s», which was still running when its turn ended", b.id, centurion.Clip(b.script, 200))
@@ -206,20 +214,19 @@ func (s *backgrounds) lostLine(b *background) string {
 	return line + "; it had printed last: " + last
 }
 
-// tellLost keeps in the journal which background commands ended with the work of their task.
-func (m *mission) tellLost(ctx context.Context, c *conversation, lost []string) error {
+// TellLost keeps in the journal which background commands of an agent, such as "worker 0/3", ended with the work of its task.
+func (s *Commands) TellLost(ctx context.Context, who string, lost []string) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	rec := c.Sess.Record()
-	return m.st.Tell(ctx, func(d *event.MissionData) {
-		d.Note = strings.TrimSpace(rec.Agent+" "+rec.Metadata.Address) + ": the host ended " + strings.Join(lost, "; ")
+	return s.st.Tell(ctx, func(d *event.MissionData) {
+		d.Note = strings.TrimSpace(who) + ": the host ended " + strings.Join(lost, "; ")
 	})
 }
 
-// withLost adds to a task's result what of its background commands was lost: in front, as its agent may say that they run, and whoever
+// WithLost adds to a task's result what of its background commands was lost: in front, as its agent may say that they run, and whoever
 // is handed the result may read no more than its first lines. The verdict of a review stays the first word.
-func withLost(agent, text string, lost []string) string {
+func WithLost(agent, text string, lost []string) string {
 	if len(lost) == 0 {
 		return text
 	}
@@ -235,25 +242,25 @@ func withLost(agent, text string, lost []string) string {
 }
 
 // Look shows a command of the session.
-func (k backer) Look(ctx context.Context, call *tools.Call, id string) (tools.BackgroundCommand, error) {
+func (k ownCommands) Look(ctx context.Context, call *tools.Call, id string) (tools.BackgroundCommand, error) {
 	b, gone, err := k.find(ctx, call, id)
 	if err != nil || b == nil {
 		return gone, err
 	}
-	return k.m.background.look(b, true), nil
+	return k.look(b, true), nil
 }
 
 // List shows all commands of the session.
-func (k backer) List(context.Context, *tools.Call) ([]tools.BackgroundCommand, error) {
+func (k ownCommands) List(context.Context, *tools.Call) ([]tools.BackgroundCommand, error) {
 	var out []tools.BackgroundCommand
-	for _, b := range k.m.background.of(k.c.ID()) {
-		out = append(out, k.m.background.look(b, false))
+	for _, b := range k.of(k.Session) {
+		out = append(out, k.look(b, false))
 	}
 	return out, nil
 }
 
 // Kill ends a command of the session.
-func (k backer) Kill(ctx context.Context, call *tools.Call, id string) (tools.BackgroundCommand, error) {
+func (k ownCommands) Kill(ctx context.Context, call *tools.Call, id string) (tools.BackgroundCommand, error) {
 	b, gone, err := k.find(ctx, call, id)
 	if err != nil || b == nil {
 		return gone, err
@@ -264,14 +271,14 @@ func (k backer) Kill(ctx context.Context, call *tools.Call, id string) (tools.Ba
 	case <-ctx.Done():
 		return gone, context.Cause(ctx)
 	}
-	return k.m.background.look(b, true), nil
+	return k.look(b, true), nil
 }
 
 // find returns a command of the session. One that the session has started under another host, or before the mission
 // stopped, is returned as gone.
-func (k backer) find(ctx context.Context, call *tools.Call, id string) (*background, tools.BackgroundCommand, error) {
+func (k ownCommands) find(ctx context.Context, call *tools.Call, id string) (*background, tools.BackgroundCommand, error) {
 	none := tools.BackgroundCommand{}
-	own := k.m.background.of(k.c.ID())
+	own := k.of(k.Session)
 	var ids []string
 	for _, b := range own {
 		if strings.EqualFold(b.id, id) {
@@ -279,7 +286,7 @@ func (k backer) find(ctx context.Context, call *tools.Call, id string) (*backgro
 		}
 		ids = append(ids, b.id)
 	}
-	history, err := k.m.h.cfg.Store.Messages(ctx, k.c.ID())
+	history, err := k.st.Store.Messages(ctx, k.Session)
 	if err != nil {
 		return nil, none, err
 	}
@@ -303,7 +310,7 @@ func (k backer) find(ctx context.Context, call *tools.Call, id string) (*backgro
 }
 
 // add takes a command in if there is room for it, and lets go of the output of the oldest ones that have ended.
-func (s *backgrounds) add(b *background) error {
+func (s *Commands) add(b *background) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var running []string
@@ -324,8 +331,8 @@ func (s *backgrounds) add(b *background) error {
 	return nil
 }
 
-// forget lets go of the commands of a session that is not resumed any more.
-func (s *backgrounds) forget(session string) {
+// Forget lets go of the commands of a session that is not resumed any more.
+func (s *Commands) Forget(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = slices.DeleteFunc(s.all, func(b *background) bool {
@@ -338,7 +345,7 @@ func (s *backgrounds) forget(session string) {
 }
 
 // remove forgets a command that never ran.
-func (s *backgrounds) remove(b *background) {
+func (s *Commands) remove(b *background) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = slices.DeleteFunc(s.all, func(o *background) bool { return o == b })
@@ -346,7 +353,7 @@ func (s *backgrounds) remove(b *background) {
 }
 
 // end records how a command ended.
-func (s *backgrounds) end(b *background, res centurion.CommandResult, err, cause error) {
+func (s *Commands) end(b *background, res centurion.CommandResult, err, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b.spool.End()
@@ -355,7 +362,7 @@ func (s *backgrounds) end(b *background, res centurion.CommandResult, err, cause
 }
 
 // of returns the commands of a session, oldest first.
-func (s *backgrounds) of(session string) []*background {
+func (s *Commands) of(session string) []*background {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*background
@@ -368,7 +375,7 @@ func (s *backgrounds) of(session string) []*background {
 }
 
 // look returns a command as it stands; with output it also takes what is new of that, and the session knows then.
-func (s *backgrounds) look(b *background, output bool) tools.BackgroundCommand {
+func (s *Commands) look(b *background, output bool) tools.BackgroundCommand {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := tools.BackgroundCommand{ID: b.id, Script: b.script, Description: b.words, Status: tools.BackgroundRunning, PID: b.pid,
@@ -417,8 +424,8 @@ func (b *background) drop() {
 	b.spool = nil
 }
 
-// news tells which commands of a session have ended since it was told, a line each.
-func (s *backgrounds) news(session string) string {
+// News tells which commands of a session have ended since it was told, a line each.
+func (s *Commands) News(session string) string {
 	var lines []string
 	for _, b := range s.of(session) {
 		s.mu.Lock()
@@ -432,8 +439,8 @@ func (s *backgrounds) news(session string) string {
 	return strings.Join(lines, "\n")
 }
 
-// heard says that the session's request with the news was answered: until then each request has them.
-func (s *backgrounds) heard(session string) {
+// Heard says that the session's request with the news was answered: until then each request has them.
+func (s *Commands) Heard(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range s.all {

@@ -1,4 +1,6 @@
-package orchestrator
+// Package branches rewinds a conversation to an older message and copies one into a mission of its own. Nothing is deleted: what is not
+// on a conversation's line any more stays as a branch of its tree of messages.
+package branches
 
 import (
 	"context"
@@ -6,16 +8,26 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"centurion"
 	"centurion/event"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/store"
+	"centurion/workspace"
 )
 
-// Rewound is what [Host.Rewind] has done.
+// Branches rewinds and forks the conversations of one project.
+type Branches struct {
+	Store     *store.Store
+	Workspace *workspace.Workspace
+	// Hold stops work on the mission from beginning until release is called, and says whether it is being worked on already.
+	Hold func(mission string) (working bool, release func())
+	// Rewound lets what the project keeps of a session's words follow after its line has changed. It may be called twice.
+	Rewound func(ctx context.Context, session string) error
+}
+
+// Rewound is what [Branches.Rewind] has done.
 type Rewound struct {
 	Mission string                  `json:"mission"`
 	Status  centurion.MissionStatus `json:"status"` // of the mission, after it
@@ -35,38 +47,38 @@ type Rewound struct {
 //
 // The error has centurion.KindUsage for a bad mark or an id that is not whole enough, KindNotFound for what is not there,
 // and KindConflict while the session's mission is being worked on and for the session of a task that has ended.
-func (h *Host) Rewind(ctx context.Context, session, to, mark string) (Rewound, error) {
+func (b *Branches) Rewind(ctx context.Context, session, to, mark string) (Rewound, error) {
 	if mark != "" || to == "" {
 		if err := checkMark(mark); err != nil {
 			return Rewound{}, err
 		}
 	}
-	h.starting.Lock() // nobody begins to work on the mission meanwhile
-	defer h.starting.Unlock()
-	rec, err := h.cfg.Store.Session(ctx, session)
+	rec, err := b.Store.Session(ctx, session)
 	if err != nil {
 		return Rewound{}, err
 	}
-	if to != "" && h.running(rec.Metadata.Mission) != nil {
+	working, release := b.Hold(rec.Metadata.Mission)
+	defer release()
+	if to != "" && working {
 		return Rewound{}, &centurion.Error{Op: "rewind", Kind: centurion.KindConflict,
 			Msg:  fmt.Sprintf("mission %s is being worked on", rec.Metadata.Mission),
 			Hint: fmt.Sprintf("stop it first: centurion pause %s; or copy the conversation: centurion fork %s", rec.Metadata.Mission, session)}
 	}
-	m, err := h.cfg.Store.Mission(ctx, rec.Metadata.Mission)
+	m, err := b.Store.Mission(ctx, rec.Metadata.Mission)
 	if err != nil {
 		return Rewound{}, err
 	}
-	plan, err := plan.OwnPath(ctx, h.cfg.Workspace, m)
+	plan, err := plan.OwnPath(ctx, b.Workspace, m)
 	if err != nil {
 		return Rewound{}, err
 	}
 	var r Rewound
-	err = h.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+	err = b.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		r, err = rewind(tx, session, to, mark, plan)
 		return err
 	})
 	if err == nil && r.Leaf != r.From {
-		err = h.reverts.MarkRewound(ctx, session)
+		err = b.Rewound(ctx, session)
 	}
 	return r, err
 }
@@ -176,129 +188,6 @@ func nameOf(marks map[string]string, message string) string {
 	}
 }
 
-// maxMark bounds the name of a message, in bytes: it is a word to be typed.
-const maxMark = 64
-
-// checkMark refuses a name that could not be told from an id or a number, or not be typed.
-func checkMark(name string) error {
-	hint := "choose a word such as before-the-refactoring"
-	bad := func(what string) error {
-		return &centurion.Error{Op: "rewind", Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q cannot be the name of a message: %s", name, what), Hint: hint}
-	}
-	_, err := strconv.Atoi(name)
-	switch {
-	case name == "":
-		return &centurion.Error{Op: "rewind", Kind: centurion.KindUsage, Msg: "it is not said what to go back to",
-			Hint: "name a message, a mark or -N with --to, or give the place where it stands a name with --mark; see: centurion show --tree ID"}
-	case len(name) > maxMark:
-		return bad(fmt.Sprintf("it is longer than %d bytes", maxMark))
-	case strings.HasPrefix(name, "-") || err == nil:
-		return bad("it looks like a number of messages")
-	case strings.HasPrefix(name, string(centurion.PrefixMessage)+"_"):
-		return bad("it looks like an id")
-	case strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || r > '~' || strings.ContainsRune(`"'\/`, r) }):
-		return bad("it may have letters, digits and signs such as - and .")
-	}
-	return nil
-}
-
-// messageOf returns the id of the message that a person means: its id or the beginning of it, a mark, or -N for N
-// messages back on the current line; empty means the newest of that line. The two messages of a compaction are one place.
-func messageOf(t store.Tree, typed string) (string, error) {
-	id, err := lookUp(t, typed)
-	if err != nil {
-		return "", err
-	}
-	for i, m := range t.Messages {
-		if m.Prev == id && m.Summary && t.Messages[i].Prev != "" && isPointer(t.Messages, id) {
-			return m.ID, nil
-		}
-	}
-	return id, nil
-}
-
-func isPointer(all []centurion.Message, id string) bool {
-	return slices.ContainsFunc(all, func(m centurion.Message) bool {
-		return m.ID == id && slices.ContainsFunc(m.Parts, func(p centurion.Part) bool { return p.Type == centurion.PartCompaction })
-	})
-}
-
-func lookUp(t store.Tree, typed string) (string, error) {
-	if typed == "" {
-		return t.Leaf, nil
-	}
-	if id, ok := t.Session.Metadata.Marks[typed]; ok {
-		return id, nil
-	}
-	if n, err := strconv.Atoi(typed); err == nil && strings.HasPrefix(typed, "-") && n <= 0 {
-		line := t.Line(t.Leaf)
-		if -n >= len(line) {
-			return "", &centurion.Error{Op: "find message", Kind: centurion.KindUsage,
-				Msg:  fmt.Sprintf("%s goes back before the first message: the line has %s", typed, centurion.Count(len(line), "message")),
-				Hint: fmt.Sprintf("the first message is %s, which is %d", line[0].ID, 1-len(line))}
-		}
-		return line[len(line)-1+n].ID, nil
-	}
-	return byPrefix(t, typed)
-}
-
-func byPrefix(t store.Tree, typed string) (string, error) {
-	full := typed
-	if !strings.Contains(full, "_") {
-		full = string(centurion.PrefixMessage) + "_" + typed
-	}
-	var found []string
-	for _, m := range t.Messages {
-		if m.ID == full {
-			return m.ID, nil
-		}
-		if strings.HasPrefix(m.ID, full) {
-			found = append(found, m.ID)
-		}
-		for _, p := range m.Parts {
-			if p.ID == full {
-				return "", &centurion.Error{Op: "find message", Kind: centurion.KindUsage, Msg: full + " is a part of message " + m.ID + ": an answer is not cut",
-					Hint: "name the whole message: " + m.ID}
-			}
-		}
-	}
-	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > named:
-		found = append(found[:named], "…")
-		fallthrough
-	case len(found) > 1:
-		return "", &centurion.Error{Op: "find message", Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q could be %s", typed, strings.Join(found, ", ")),
-			Hint: "type more of the id"}
-	}
-	e := &centurion.Error{Op: "find message", Kind: centurion.KindNotFound,
-		Msg:  fmt.Sprintf("session %s has no message and no mark %q", t.Session.ID, typed),
-		Hint: "see: centurion show --tree " + t.Session.ID}
-	if near := nearMessage(t, typed, full); near != "" {
-		e.Msg += "; the nearest is " + near
-	}
-	return "", e
-}
-
-// nearMessage returns the mark or the message that is most like what was typed, or "".
-func nearMessage(t store.Tree, typed, full string) string {
-	if near := centurion.Nearest(typed, sortedMarks(t.Session)); near != "" {
-		return near
-	}
-	best, alike := "", len(string(centurion.PrefixMessage))+2 // at least a digit of the time
-	for _, m := range t.Messages {
-		n := 0
-		for n < min(len(full), len(m.ID)) && full[n] == m.ID[n] {
-			n++
-		}
-		if n >= alike {
-			best, alike = m.ID, n+1
-		}
-	}
-	return best
-}
-
 // afterRewind is what a conversation is told that goes on from an older message.
 const afterRewind = "The person goes on from this point of the conversation; what came after it before does not count. Files, the todo list " +
 	"and tasks were not taken back: look at how they are now before you go on."
@@ -307,38 +196,24 @@ const afterRewind = "The person goes on from this point of the conversation; wha
 const afterFork = "This conversation is a copy and goes on in a mission of its own. Tasks and background commands that were started " +
 	"above belong to mission %s; what you find in the project may have changed since."
 
-// sayBranch tells the Commander, once, that its line has branched off another one.
-func (m *mission) sayBranch(ctx context.Context) error {
-	rec := m.root.Sess.Record()
+// Word is what the Commander, whose session rec is, is to be told once because its line has branched off another one; "" if that is
+// nothing.
+func (b *Branches) Word(ctx context.Context, rec centurion.Session) (string, error) {
 	if rec.Metadata.Rewound == nil && rec.Metadata.ForkedFrom == nil {
-		return nil
+		return "", nil
 	}
-	t, err := m.h.cfg.Store.Tree(ctx, rec.ID)
+	t, err := b.Store.Tree(ctx, rec.ID)
 	if err != nil {
-		return err
+		return "", err
 	}
-	mission, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
+	mission, err := b.Store.Mission(ctx, rec.Metadata.Mission)
 	switch {
 	case err != nil:
-		return err
+		return "", err
 	case t.Session.Metadata.Rewound != nil && t.Leaf == t.Session.Metadata.Rewound.Leaf:
-		if err := m.h.reverts.MarkRewound(ctx, rec.ID); err != nil { // a crash may have come first
-			return err
-		}
-		return m.root.Say(ctx, centurion.OriginHost, afterRewind)
+		return afterRewind, b.Rewound(ctx, rec.ID) // a crash may have come first
 	case rec.Metadata.ForkedFrom != nil && mission.Runs == 1:
-		return m.root.Say(ctx, centurion.OriginHost, fmt.Sprintf(afterFork, rec.Metadata.ForkedFrom.Mission))
+		return fmt.Sprintf(afterFork, rec.Metadata.ForkedFrom.Mission), nil
 	}
-	return nil
+	return "", nil
 }
-
-// pausable refuses to pause a mission that is over: only a rewind or a message brings it back.
-func pausable(tx *store.Tx, id string, to centurion.MissionStatus) error {
-	m, err := tx.Mission(id)
-	if err != nil || to != centurion.MissionPaused || !m.Status.Ended() && m.Status != centurion.MissionFailed {
-		return err
-	}
-	return &centurion.Error{Op: "change mission " + id, Kind: centurion.KindConflict, Msg: fmt.Sprintf("it is %s and cannot become %s", m.Status, to)}
-}
-
-func sortedMarks(s centurion.Session) []string { return slices.Sorted(maps.Keys(s.Metadata.Marks)) }

@@ -1,0 +1,106 @@
+package orchestrator
+
+import (
+	"context"
+	"strings"
+
+	"centurion"
+	"centurion/event"
+	"centurion/guard"
+)
+
+// recover brings a new, stopped or interrupted mission to where its loop can begin. All that a host which died may have left half done
+// is repaired here, each step resting on the ones before it:
+//
+//  1. undos and redos that were recorded: in the plan, the notes and the mission (revert.Desk.Settle)
+//  2. the state of the mission, and asks whose call is gone (begin)
+//  3. the snapshot, the branch and the checkouts (isolation.Checkouts.Open)
+//  4. the calls and messages of the first session; those of a task when it is launched (open)
+//  5. merges: the branch says which of them have happened (merge.Queue.Repair)
+//  6. marks in the plan: the store says what has ended (plan.Plan.Reconcile)
+//  7. tasks that were at work: they are launched again (restartTasks)
+//
+// It notes in the journal what it has repaired, if that was anything.
+func (m *mission) recover(ctx context.Context, beside *guard.Group) (centurion.Mission, error) {
+	var repaired repairs
+	opened, closed, err := m.h.reverts.Settle(ctx, m.st.ID)
+	if err != nil {
+		return centurion.Mission{}, err
+	}
+	repaired.add("marked as reverted or restored", append(opened, closed...)...)
+	rec, err := m.begin(ctx)
+	if err != nil {
+		return rec, err
+	}
+	m.alive = true
+	if err := m.plan.KnowItems(ctx); err != nil {
+		return rec, err
+	}
+	if err := m.plan.MeetPlan(ctx, rec); err != nil {
+		return rec, err
+	}
+	if err := m.approvals.Restore(ctx); err != nil {
+		return rec, err
+	}
+	if err := m.iso.Open(ctx, rec, beside); err != nil {
+		return rec, err
+	}
+	m.claims.Apart = m.iso.Isolated()
+	if m.root, err = m.open(ctx, rec.Session, nil); err != nil {
+		return rec, err
+	}
+	m.judge.Owner = m.root.Agent
+	if err := m.queue.Repair(ctx); err != nil {
+		return rec, err
+	}
+	if err := m.restartTasks(ctx, &repaired); err != nil {
+		return rec, err
+	}
+	if len(repaired) > 0 {
+		if err := m.st.Tell(ctx, func(d *event.MissionData) { d.Note = "after a restart: " + strings.Join(repaired, "; ") }); err != nil {
+			return rec, err
+		}
+	}
+	p, err := m.plan.Read()
+	_, err = m.plan.TellMistakes(ctx, p, err)
+	return rec, err
+}
+
+// repairs are what was repaired, for a person.
+type repairs []string
+
+func (r *repairs) add(what string, names ...string) {
+	if len(names) > 0 {
+		*r = append(*r, what+": "+centurion.Clip(strings.Join(names, ", "), 200))
+	}
+}
+
+// restartTasks launches the tasks that had not ended when the mission last stopped. That the host went away counts
+// neither as a failure nor as a return.
+func (m *mission) restartTasks(ctx context.Context, repaired *repairs) error {
+	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
+	if err != nil {
+		return err
+	}
+	marked, err := m.plan.Reconcile(ctx, tasks)
+	if err != nil {
+		return err
+	}
+	repaired.add("marks corrected", marked...)
+	m.holdAgain(tasks...)
+	var again []string
+	for _, t := range tasks {
+		if t.Status.Ended() {
+			continue
+		}
+		if t.Status != centurion.TaskQueued {
+			if _, err := m.recorder.Requeue(ctx, t.ID, "after a restart"); err != nil {
+				return err
+			}
+			again = append(again, t.Name())
+		}
+		m.launch(t)
+	}
+	repaired.add("tasks started again", again...)
+	return nil
+}

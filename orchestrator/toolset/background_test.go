@@ -1,0 +1,60 @@
+package toolset
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"centurion"
+	"centurion/sandbox"
+)
+
+// ORCH-52: many short commands do not fill the disk: of those that have ended the output of the newest is kept.
+func TestEndedBackgroundsAreLetGo(t *testing.T) {
+	dir := t.TempDir()
+	s := Commands{}
+	files := func() int {
+		all, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	for i := range 3 * keepEnded {
+		id := fmt.Sprintf("bg_%d", i+1)
+		spool, err := sandbox.NewSpool(filepath.Join(dir, id), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &background{id: id, session: "ses_1", spool: spool, done: make(chan struct{})}
+		if err := s.add(b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := spool.Write([]byte("printed")); err != nil {
+			t.Fatal(err)
+		}
+		s.end(b, centurion.CommandResult{Bytes: 7}, nil, nil)
+		if n := files(); n > keepEnded+1 {
+			t.Fatalf("%d files after %d commands", n, i+1)
+		}
+	}
+	all := s.of("ses_1")
+	if first := s.look(all[0], true); !strings.Contains(first.Output, "not kept any more") || first.Bytes != 7 || first.ExitCode != 0 {
+		t.Errorf("the first: %+v", first)
+	}
+	last := all[len(all)-1]
+	if got := s.look(last, true).Output; got != "printed" {
+		t.Errorf("the last: %v", got)
+	}
+	if got := s.look(last, true).Output; got != "" {
+		t.Errorf("the last, again: %v", got)
+	}
+	for _, b := range all {
+		b.drop()
+	}
+	if got := files(); got != 0 {
+		t.Errorf("files: %v", got)
+	}
+}
