@@ -58,7 +58,7 @@ func (v *view) reply(ctx context.Context, id, answer string) error {
 
 func asksCommand(c *cli) *cobra.Command {
 	const none = "Nothing waits for you."
-	return listCommand(c, "asks", "List what waits for you", "List everything that waits for a person: permissions, plans, questions, and blocked missions with what they need.",
+	return listCommand(c, "asks", "List approvals and questions that wait for you", "List open permissions, plans, questions, and blocked missions with what they need.",
 		"  centurion asks\n  centurion approve per_0199…", exactly(0, 0, "no arguments"), none,
 		func(ctx context.Context, v *view, _ []string) error {
 			all, err := lookup.Waiting(ctx, v.API)
@@ -94,7 +94,7 @@ func answerCommand(c *cli) *cobra.Command {
 }
 
 func approveCommand(c *cli) *cobra.Command {
-	cmd := projectCommand(c, "approve ID [once|always]", "Allow what waits for permission", "Allow what waits for your permission, once or always.",
+	cmd := projectCommand(c, "approve ID [once|always]", "Approve a permission or plan", "Approve a permission or a plan, once or always.",
 		"  centurion approve per_0199… always", exactly(1, 2, "an id and once or always"),
 		func(ctx context.Context, v *view, args []string) error {
 			how := "once"
@@ -116,7 +116,7 @@ func approveCommand(c *cli) *cobra.Command {
 
 func denyCommand(c *cli) *cobra.Command {
 	var reason string
-	cmd := projectCommand(c, "deny ID", "Refuse what waits for permission", "Refuse what waits for your permission. The agent is told the reason.",
+	cmd := projectCommand(c, "deny ID", "Refuse a permission or plan", "Refuse a permission or a plan. The agent is told the reason.",
 		"  centurion deny per_0199… --reason \"do not push\"", exactly(1, 1, "an id"),
 		func(ctx context.Context, v *view, args []string) error {
 			answer := lookup.Refusal(ctx, v.API, args[0], strings.TrimSpace(reason))
@@ -128,6 +128,6 @@ func denyCommand(c *cli) *cobra.Command {
 			return c.say(err, "denied"+whatNext(ctx, v.API, ask, found))
 		})
 	cmd.ValidArgsFunction = complete(c, 2, asks(store.AskPermission, store.AskPlan, store.AskQuestion))
-	cmd.Flags().StringVar(&reason, "reason", "", "told to the agent")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason for the agent")
 	return cmd
 }

@@ -43,8 +43,8 @@ func demoCommand(c *cli) *cobra.Command {
 			return (&sample{c, format}).run(cmd.Context())
 		}}
 	fl := cmd.Flags()
-	fl.BoolVar(&kill, "kill", false, "kill the host ten times meanwhile, and count what is lost")
-	fl.StringVar(&format, "format", "text", "text or json: one event a line on stdout")
+	fl.BoolVar(&kill, "kill", false, "kill the host ten times and count losses")
+	fl.StringVar(&format, "format", "text", "text or json, one event on each line")
 	fl.IntVar(&opts.Kills, "kills", 10, "how many kills --kill makes")
 	fl.Uint64Var(&opts.Seed, "seed", 0, "choose the moments of --kill as the run with this seed did (0: at random)")
 	fl.BoolVar(&opts.Fast, "hurry", false, "let the model of --kill answer as fast as it can")

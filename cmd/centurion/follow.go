@@ -276,7 +276,7 @@ func attachCommand(c *cli) *cobra.Command {
 			return (&runner{c, f}).attach(cmd.Context(), first(args))
 		}}
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project directory (default: here)")
-	cmd.Flags().StringVar(&f.format, "format", "text", "text or json: one event a line on stdout")
+	cmd.Flags().StringVar(&f.format, "format", "text", "text or json, one event on each line")
 	completeValues(cmd, "format", "text", "json")
 	cmd.ValidArgsFunction = complete(c, 1, missions)
 	return cmd

@@ -58,12 +58,12 @@ func versionCommand(c *cli) *cobra.Command {
 }
 
 func authCommand(c *cli) *cobra.Command {
-	auth := &cobra.Command{Use: "auth", Short: "Keep keys of providers",
-		Long:    "Keep keys of providers in the desktop's keyring, or in a file that only you can read where there is none.",
+	auth := &cobra.Command{Use: "auth", Short: "Manage API keys",
+		Long:    "Manage API keys of providers in the desktop's keyring, or without one in a file that only you can read.",
 		Example: "  centurion auth login openai\n  centurion auth list", Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	keys := func() *config.Keys { return config.NewKeys(config.Options{Env: c.getenv}) }
-	auth.AddCommand(&cobra.Command{Use: "login PROVIDER", Short: "Keep a key", Args: exactly(1, 1, "a provider"),
+	auth.AddCommand(&cobra.Command{Use: "login PROVIDER", Short: "Store a key", Args: exactly(1, 1, "a provider"),
 		Example: "  centurion auth login openai\n  printenv MY_KEY | centurion auth login openai",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := c.configured("")
@@ -81,7 +81,7 @@ func authCommand(c *cli) *cobra.Command {
 			return c.say(err, "stored in "+where)
 		}})
 	auth.AddCommand(authListCommand(c, keys))
-	auth.AddCommand(&cobra.Command{Use: "logout PROVIDER", Short: "Forget a key", Args: exactly(1, 1, "a provider"),
+	auth.AddCommand(&cobra.Command{Use: "logout PROVIDER", Short: "Remove a key", Args: exactly(1, 1, "a provider"),
 		Example: "  centurion auth logout openai",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			had, err := keys().Logout(cmd.Context(), args[0])
@@ -95,7 +95,7 @@ func authCommand(c *cli) *cobra.Command {
 
 func authListCommand(c *cli, keys func() *config.Keys) *cobra.Command {
 	format := ""
-	cmd := &cobra.Command{Use: "list", Short: "List where keys are, never what they are", Args: exactly(0, 0, "no arguments"),
+	cmd := &cobra.Command{Use: "list", Short: "List stored keys (values hidden)", Args: exactly(0, 0, "no arguments"),
 		Example: "  centurion auth list\n  centurion auth list --format json",
 		RunE: func(*cobra.Command, []string) error {
 			if err := checkFormat(format); err != nil {
@@ -158,7 +158,7 @@ func agentsCommand(c *cli) *cobra.Command {
 				return fmt.Sprintf("%-10s %-9s %s\n%s", r.Name, r.Mode, oneLine(r.Description), r.details())
 			})
 		})
-	cmd.Flags().StringVar(&profile, "profile", "", "mission or assistant (default: the configuration's, else mission)")
+	cmd.Flags().StringVar(&profile, "profile", "", "mission or assistant (default: as configured)")
 	return cmd
 }
 

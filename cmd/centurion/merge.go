@@ -39,11 +39,11 @@ func mergeCommand(c *cli) *cobra.Command {
 			}
 			return v.AsHost(ctx, func(api server.API) error { return v.merge(ctx, api, id, q) })
 		})
-	cmd.Flags().StringSliceVar(&q.Only, "only", nil, "items or ids of tasks: these alone, T1,T3")
-	cmd.Flags().BoolVar(&q.Squash, "squash", false, "as one commit")
-	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "show what would change, and change nothing")
-	cmd.Flags().BoolVar(&q.Force, "force", false, "with --only: also without the items that these come after in the plan")
-	cmd.Flags().BoolVar(&q.Unfinished, "yes", false, "also the work of a mission that is not complete")
+	cmd.Flags().StringSliceVar(&q.Only, "only", nil, "merge only these items or tasks, such as T1,T3")
+	cmd.Flags().BoolVar(&q.Squash, "squash", false, "merge as one commit")
+	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "show what would change, without changing anything")
+	cmd.Flags().BoolVar(&q.Force, "force", false, "with --only: ignore items that these come after")
+	cmd.Flags().BoolVar(&q.Unfinished, "yes", false, "also merge a mission that is not complete")
 	cmd.ValidArgsFunction = complete(c, 1, missions)
 	completeFlag(cmd, "only", func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		before, last := "", typed
@@ -222,8 +222,8 @@ func diffCommand(c *cli) *cobra.Command {
 			}
 			return v.printChange(got, stat, names)
 		})
-	cmd.Flags().BoolVar(&stat, "stat", false, "the files and how many lines of them, instead of the lines")
-	cmd.Flags().BoolVar(&names, "name-only", false, "the names of the files only")
+	cmd.Flags().BoolVar(&stat, "stat", false, "show files and numbers of lines only")
+	cmd.Flags().BoolVar(&names, "name-only", false, "show file names only")
 	cmd.ValidArgsFunction = complete(c, 1, missions, items)
 	return cmd
 }

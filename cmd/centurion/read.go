@@ -42,7 +42,7 @@ func psCommand(c *cli) *cobra.Command {
 		}
 		return c.everyMission(cmd.Context(), cmd.Flag("dir").Value.String(), cmd.Flag("format").Value.String())
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "the missions of every project, with their directories")
+	cmd.Flags().BoolVar(&all, "all", false, "missions of every project, with their directories")
 	return cmd
 }
 
@@ -113,8 +113,8 @@ func showCommand(c *cli) *cobra.Command {
 		})
 	derived.bind(cmd)
 	cmd.ValidArgsFunction = complete(c, 1, agentsOf, missions)
-	cmd.Flags().BoolVar(&prompt, "prompt", false, "a task or session: its system prompt whole")
-	cmd.Flags().BoolVar(&tree, "tree", false, "the messages of a session as a tree, with its branches and marks")
+	cmd.Flags().BoolVar(&prompt, "prompt", false, "full system prompt of a task or session")
+	cmd.Flags().BoolVar(&tree, "tree", false, "messages of a session as a tree, with branches and marks")
 	return cmd
 }
 
@@ -122,8 +122,8 @@ func logsCommand(c *cli) *cobra.Command {
 	f := &readFlags{}
 	follow, toasts, style := false, false, ""
 	cmd := &cobra.Command{Use: "logs [-f] [ID]", Short: "Print the event log",
-		Long: "Print the events of a mission, task or session (default: the latest mission). With -f go on as they come,\n" +
-			"until the mission ends or pauses, or the process that works on it is gone and no other takes over, which is said.",
+		Long: "Print the events of a mission, task or session (default: the latest mission). With -f print new ones as they\n" +
+			"come, until the mission ends or pauses, or its process is gone and no other takes over.",
 		Example: "  centurion logs -f\n  centurion logs tsk_0199… --format json\n  centurion logs -f --view agent",
 		Args:    exactly(0, 1, "at most one id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -152,11 +152,11 @@ func logsCommand(c *cli) *cobra.Command {
 			})
 		}}
 	f.bind(cmd)
-	cmd.Flags().StringVar(&style, "view", "", "agent: what an agent does, with its children nested; with -f --format json also the text as it is written")
+	cmd.Flags().StringVar(&style, "view", "", "agent: what an agent does, with its children nested")
 	completeValues(cmd, "view", "agent")
 	cmd.ValidArgsFunction = complete(c, 1, agentsOf, missions)
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new events as they come")
-	cmd.Flags().BoolVar(&toasts, "toasts", false, "also the notices in passing that follow from the events, as tui.toast.show")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new events as they come")
+	cmd.Flags().BoolVar(&toasts, "toasts", false, "also notifications, as tui.toast.show")
 	return cmd
 }
 
@@ -221,8 +221,8 @@ func pathCommand(c *cli) *cobra.Command {
 type derivedFlags struct{ progress, notices bool }
 
 func (f *derivedFlags) bind(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.progress, "progress", false, "the newest 100 steps of a session, or of a mission's or a task's")
-	cmd.Flags().BoolVar(&f.notices, "notices", false, "the newest 100 notices of a session, or of a mission's or a task's")
+	cmd.Flags().BoolVar(&f.progress, "progress", false, "newest 100 steps of the session")
+	cmd.Flags().BoolVar(&f.notices, "notices", false, "newest 100 notifications of the session")
 }
 
 func (f *derivedFlags) any() bool { return f.progress || f.notices }

@@ -33,11 +33,11 @@ const (
 	formJSON     = "json"
 )
 
-const reportHelp = `Write a report of a mission (default: the latest): what was asked, what is proven and by which runs, who worked when, what was
-changed, what it cost, what was asked of you, what went wrong, and how to merge it or take it back.
+const reportHelp = `Write a report of a mission (default: the latest): what was asked, what is proven and by which runs, who worked when, changed
+files, cost, questions, problems, and how to merge or revert it.
 
-It is Markdown on stdout, or what -o names: FILE.md, FILE.html (one page that needs nothing else) or FILE.json. A file that is
-there is replaced whole. The report of a mission that is being worked on says so, and tells of it as it is now.`
+The default is Markdown on stdout. -o writes FILE.md, FILE.html (a single self-contained page) or FILE.json and replaces an
+existing file. The report of a running mission says so and shows its current state.`
 
 func reportCommand(c *cli) *cobra.Command {
 	var dir, file, form string
@@ -71,8 +71,8 @@ func reportCommand(c *cli) *cobra.Command {
 			})
 		}}
 	cmd.Flags().StringVar(&dir, "dir", "", "the project directory (default: here)")
-	cmd.Flags().StringVarP(&file, "output", "o", "", "the file to write: .md, .html or .json (default: stdout)")
-	cmd.Flags().StringVar(&form, "format", "", "markdown, html or json (default: as the file is called, else markdown)")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write to a .md, .html or .json file (default: stdout)")
+	cmd.Flags().StringVar(&form, "format", "", "markdown, html or json (default: by file name)")
 	completeValues(cmd, "format", formMarkdown, formHTML, formJSON)
 	cmd.ValidArgsFunction = complete(c, 1, missions)
 	return cmd

@@ -22,21 +22,21 @@ func (c *cli) getenv(name string) string {
 	return ""
 }
 
-const rootHelp = `Centurion hosts coding-agent missions.
+const rootHelp = `Centurion runs teams of coding agents on your project until the work is verified.
 
-Give it a goal in a project directory. A Commander plans the goal into .opencode/todo.md and hands tasks to workers; the
-host runs the acceptance commands itself and goes on until the work is proven done.`
+Give it a goal in a project directory. A Commander plans the goal into .opencode/todo.md and delegates tasks to workers.
+Centurion runs the acceptance commands itself and continues until the work is proven.`
 
 const rootExample = `  centurion demo                                  see a whole mission, without a key
   centurion run "add a rate limit to the API"     work on a goal in this directory
   centurion run "/plan port the parser to Go"     write the plan, run it later with: centurion resume
-  centurion run --detach "mend the flaky test"    in the background; watch it with: centurion attach
+  centurion run --detach "fix the flaky test"     in the background; watch it with: centurion attach
   centurion ps                                    what ran and what runs here`
 
 // root builds the command tree.
 func (c *cli) root() *cobra.Command {
 	root := &cobra.Command{
-		Use: "centurion", Short: "Host coding-agent missions", Long: rootHelp, Example: rootExample, Version: Version,
+		Use: "centurion", Short: "Run teams of coding agents", Long: rootHelp, Example: rootExample, Version: Version,
 		SilenceErrors: true, SilenceUsage: true,
 		Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

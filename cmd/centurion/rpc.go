@@ -26,9 +26,9 @@ func rpcCommand(c *cli) *cobra.Command {
 		Use:   "rpc [flags]",
 		Short: "Serve a front end over standard input and output",
 		Long: "Serve a front end with JSON-RPC 2.0, one message a line, over standard input and output: it starts sessions, writes to\n" +
-			"them, is told what they do, and is asked what agents ask. docs/frontends.md describes every method. Nothing else is written\n" +
-			"to standard output. When standard input ends, the missions that the front end has started are paused; `centurion resume`\n" +
-			"goes on with them. The flags are those of run; session/start may name another agent or model.",
+			"them, receives their events and answers their requests. docs/frontends.md describes every method. Nothing else is written to\n" +
+			"standard output. When standard input ends, the missions that the front end started are paused; continue them with\n" +
+			"`centurion resume`. The flags are those of run; session/start may name another agent or model.",
 		Example: "  centurion rpc\n  centurion rpc --dir ../api --model openai/gpt-5",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

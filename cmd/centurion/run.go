@@ -32,14 +32,15 @@ func runCommand(c *cli) *cobra.Command {
 		Use:   "run [flags] [GOAL|-]",
 		Short: "Run a mission to its end",
 		Long: "Run a mission in this directory, in the foreground, to its end.\n\n" +
-			"The goal is one argument, or standard input for «-». It may begin with a command: /task GOAL is the same as GOAL;\n" +
-			"/plan GOAL writes the plan, shows it and ends; `centurion commands` lists the others. Exit codes: 0 complete, 1 failed, 2 wrong usage or configuration,\n" +
-			"3 paused (a limit; resumable), 4 blocked on a person (resumable), 5 cancelled, 130 interrupted (resumable).\n\n" +
-			"A plan that you wrote yourself is carried out with --plan FILE. A todo.md that no mission of this project wrote is asked about on a\n" +
-			"terminal, and put aside without one.\n\n" +
-			"Without a terminal and with --ask ask a question of an agent ends the process with exit code 4 as soon as nothing else goes on;\n" +
-			"an ask for permission is waited for: centurion asks, approve and deny answer it from another terminal.",
-		Example: "  centurion run \"add a rate limit to the API\"\n  centurion run --model openai/gpt-5 --max-cost 2 \"mend the flaky test\"\n" +
+			"The goal is one argument, or - to read standard input. It may begin with a command: /task GOAL is the same as GOAL;\n" +
+			"/plan GOAL writes the plan, prints it and exits; `centurion commands` lists the others.\n" +
+			"Exit codes: 0 complete, 1 failed, 2 wrong usage or configuration, 3 paused (a limit; resumable), 4 blocked, needs you (resumable), 5 cancelled, 130 interrupted (resumable).\n\n" +
+			"Use --plan FILE to run a plan that you wrote. If a todo.md was not written by a mission of this project, run asks about it on a\n" +
+			"terminal and otherwise moves it aside.\n\n" +
+			"--ask defaults to ask on a terminal and to deny elsewhere. With --ask ask and no terminal, run exits with 4 once an agent's\n" +
+			"question is the only thing left. It waits for permission requests: list and answer them from another terminal with\n" +
+			"centurion asks, approve and deny.",
+		Example: "  centurion run \"add a rate limit to the API\"\n  centurion run --model openai/gpt-5 --max-cost 2 \"fix the flaky test\"\n" +
 			"  centurion run \"/plan port the parser to Go\" && centurion resume\n  echo \"update the changelog\" | centurion run --ask allow --format json -",
 		Args: exactly(0, -1, "a goal"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +54,7 @@ func runCommand(c *cli) *cobra.Command {
 	}
 	f.bind(cmd)
 	fileFlag(cmd, &f.files)
-	cmd.Flags().StringVar(&f.plan, "plan", "", "carry out the plan in this `FILE`, such as .opencode/todo.md")
+	cmd.Flags().StringVar(&f.plan, "plan", "", "run the plan in `FILE`, such as .opencode/todo.md")
 	return cmd
 }
 
@@ -179,9 +180,9 @@ func resumeCommand(c *cli) *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{
 		Use:   "resume [MISSION]",
-		Short: "Go on with a mission",
-		Long: "Go on with an interrupted, paused, blocked or failed mission (default: the latest). Limits that are given replace the mission's own.\n" +
-			"One that runs already is watched; --max-workers and --max-per-agent hold for it from now on.",
+		Short: "Resume a mission",
+		Long: "Resume an interrupted, paused, blocked or failed mission (default: the latest). Given limits replace the mission's own.\n" +
+			"If it is already running, show it; --max-workers and --max-per-agent apply to it at once.",
 		Example: "  centurion resume\n  centurion resume msn_0199… --max-cost 20",
 		Args:    exactly(0, 1, "at most one mission"),
 		RunE: func(cmd *cobra.Command, args []string) error {

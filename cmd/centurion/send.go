@@ -23,12 +23,12 @@ import (
 const sendHelp = `Write to an agent of a mission (default: the latest mission).
 
 ADDRESS is 0/ for the Commander, 0/3 for its fourth child, an item of the plan such as T2, or the id of a session or task.
-TEXT is one message, or standard input for «-». The agent reads it after the tool calls that it is at, before it asks its
-model again; with --queue at the end of its turn. It is plain text: words such as /pause mean nothing in it. Only /compact,
-alone, is for the host: see centurion compact --help.
+TEXT is one message, or - to read standard input. The agent reads it after its current tool calls, before its next request to
+the model; with --queue at the end of its turn. Commands such as /pause have no effect in it, except /compact alone: see
+centurion compact --help.
 
-An idle Commander answers at once, also while it counts down to its next turn. Who waits for a slot reads it when it runs. A
-mission that has stopped keeps the message until it is resumed; a blocked one goes on with it if a process hosts the project.`
+An idle Commander answers at once, also during its countdown. An agent that waits for a slot reads it when it runs. A stopped
+mission keeps the message until it is resumed; a blocked one continues with it if a process hosts the project.`
 
 func sendCommand(c *cli) *cobra.Command {
 	var p orchestrator.Post
@@ -58,10 +58,10 @@ func sendCommand(c *cli) *cobra.Command {
 		}}
 	f.bind(cmd)
 	fileFlag(cmd, &files)
-	cmd.Flags().StringVar(&p.Mission, "mission", "", "where the address is looked for (default: the latest mission)")
-	cmd.Flags().BoolVar(&steer, "steer", false, "read before the next request to the model (the default)")
-	cmd.Flags().BoolVar(&p.Queue, "queue", false, "read at the end of the turn, in a turn of its own")
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait for the answer of the turn that reads it, and print it")
+	cmd.Flags().StringVar(&p.Mission, "mission", "", "mission of the address (default: the latest mission)")
+	cmd.Flags().BoolVar(&steer, "steer", false, "deliver before the next request to the model (default)")
+	cmd.Flags().BoolVar(&p.Queue, "queue", false, "deliver after the turn, in a turn of its own")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait for the answer and print it")
 	return cmd
 }
 
@@ -241,13 +241,13 @@ func compactCommand(c *cli) *cobra.Command {
 			return (&message{c, f, p}).send(cmd.Context())
 		}}
 	f.bind(cmd)
-	cmd.Flags().StringVar(&p.Mission, "mission", "", "where the address is looked for (default: the latest mission)")
+	cmd.Flags().StringVar(&p.Mission, "mission", "", "mission of the address (default: the latest mission)")
 	return cmd
 }
 
 // fileFlag is --file of run and send.
 func fileFlag(cmd *cobra.Command, paths *[]string) {
-	cmd.Flags().StringArrayVarP(paths, "file", "f", nil, "attach a text, an image (PNG, JPEG, GIF, WebP) or a PDF; may be given several times")
+	cmd.Flags().StringArrayVarP(paths, "file", "f", nil, "attach a text, image or PDF; repeatable")
 }
 
 // attach puts the files of `centurion send` into a message.

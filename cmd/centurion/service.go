@@ -20,22 +20,22 @@ import (
 )
 
 func serviceCommand(c *cli) *cobra.Command {
-	cmd := &cobra.Command{Use: "service", Short: "Bring missions back after a reboot",
-		Long: "Bring missions back after a reboot: a systemd user unit (Linux) or a launchd agent (macOS) starts `centurion service run`,\n" +
-			"which goes on with what the end of the machine has interrupted, in every project.",
+	cmd := &cobra.Command{Use: "service", Short: "Resume missions after a reboot",
+		Long: "Resume missions after a reboot: a systemd user unit (Linux) or a launchd agent (macOS) starts `centurion service run`,\n" +
+			"which resumes interrupted missions in every project.",
 		Example: "  centurion service install\n  centurion service status", Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(
 		&cobra.Command{Use: "install", Short: "Install the service and start it", Args: exactly(0, 0, "no arguments"),
-			Long: "Install the service for you alone, no root needed, and start it. Installing it again writes it anew.\n" +
-				"A service has none of your shell's variables: keep keys with `centurion auth login`.",
+			Long: "Install the service for your user, without root, and start it. Installing it again replaces it.\n" +
+				"A service has none of your shell's variables: store keys with `centurion auth login`.",
 			Example: "  centurion service install", RunE: func(cmd *cobra.Command, _ []string) error { return (&services{c}).install(cmd.Context()) }},
 		&cobra.Command{Use: "remove", Short: "Stop the service and remove it", Args: exactly(0, 0, "no arguments"),
-			Long:    "Stop the service and remove it. The missions that it works on stay as they are and can be resumed.",
+			Long:    "Stop the service and remove it. Its missions stop and can be resumed.",
 			Example: "  centurion service remove", RunE: func(cmd *cobra.Command, _ []string) error { return (&services{c}).remove(cmd.Context()) }},
-		&cobra.Command{Use: "run", Short: "Go on with every interrupted mission", Args: exactly(0, 0, "no arguments"),
-			Long: "Go on with every interrupted mission, in every project, until all have ended. The service runs this; it is of use by\n" +
-				"hand too. When it is told to end, the missions stay as they are for the next time.",
+		&cobra.Command{Use: "run", Short: "Resume every interrupted mission", Args: exactly(0, 0, "no arguments"),
+			Long: "Resume every interrupted mission in every project, until all have ended. The service runs this command; you can run it\n" +
+				"too. When it is stopped, unfinished missions resume at the next start.",
 			Example: "  centurion service run", RunE: func(cmd *cobra.Command, _ []string) error {
 				return host.RunInterrupted(cmd.Context(), c.getenv, c.err, c.env, c.note)
 			}},
@@ -104,8 +104,8 @@ type serviceStatus struct {
 
 func serviceStatusCommand(c *cli) *cobra.Command {
 	var format string
-	cmd := &cobra.Command{Use: "status", Short: "Say whether it is installed, and what it would bring back", Args: exactly(0, 0, "no arguments"),
-		Long:    "Say whether the service is installed and runs, and which missions it would bring back if it were started now.",
+	cmd := &cobra.Command{Use: "status", Short: "Show whether it is installed and what it would resume", Args: exactly(0, 0, "no arguments"),
+		Long:    "Show whether the service is installed and running, and which missions it would resume now.",
 		Example: "  centurion service status\n  centurion service status --format json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFormat(format); err != nil {

@@ -23,8 +23,8 @@ import (
 
 func doctorCommand(c *cli) *cobra.Command {
 	var repair bool
-	cmd := plainCommand("doctor", "Say what was found on this machine, and repair what can be repaired",
-		"Say what was found: models and where their keys come from (never their values), instructions and skills, git, rg, the\n"+
+	cmd := plainCommand("doctor", "Check the setup and repair saved state",
+		"Check and list: models and where their keys come from (never their values), instructions and skills, git, rg, the\n"+
 			"terminal, what can confine commands, the state directory, this project's missions, notices. With --repair a damaged state is made usable again: what\n"+
 			"can still be read goes into a new file, and the damaged one is kept beside it.",
 		"  centurion doctor\n  centurion doctor --repair", func(ctx context.Context, f *readFlags) error {
@@ -124,16 +124,16 @@ func gcCommand(c *cli) *cobra.Command {
 	var o retention.TidyOptions
 	var age time.Duration
 	f := &readFlags{}
-	cmd := &cobra.Command{Use: "gc", Short: "Archive and remove what is left of missions that have ended",
-		Long: "Do now what a host does in time, for missions that have ended: sessions of tasks are dropped, records go to\n" +
-			".opencode/archive/tasks, and beyond keep_tasks the oldest archived tasks are removed. With --older-than everything that\n" +
-			"ended longer ago is archived and removed, with the files of its agents that git ignores. Up to eight checkouts that nobody uses stay, so that the next mission begins quickly;\n" +
-			"with --checkouts they go, too. Then the state file is made smaller, unless a host works here.",
+	cmd := &cobra.Command{Use: "gc", Short: "Archive and remove remains of missions that have ended",
+		Long: "Do now what a host does over time, for missions that have ended: drop sessions of tasks, move records to .opencode/archive/tasks,\n" +
+			"and remove the oldest archived tasks beyond keep_tasks. With --older-than archive and remove everything that ended longer ago,\n" +
+			"with its agents' ignored files. Up to eight unused worktrees stay, so that the next mission starts quickly; --checkouts removes\n" +
+			"them too. Then shrink the state file, unless a host is running.",
 		Example: "  centurion gc --dry-run\n  centurion gc --older-than 720h\n  centurion gc --checkouts", Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("older-than") {
 				if age < 0 {
-					return &centurion.Error{Op: "gc", Kind: centurion.KindUsage, Msg: "--older-than cannot be less than nothing: " + age.String(), Hint: "give an age such as 720h"}
+					return &centurion.Error{Op: "gc", Kind: centurion.KindUsage, Msg: "--older-than must not be negative: " + age.String(), Hint: "give an age such as 720h"}
 				}
 				o.OlderThan = &age
 			}
@@ -151,8 +151,8 @@ func gcCommand(c *cli) *cobra.Command {
 			return print.Tidy(c.out, rep)
 		}}
 	f.bind(cmd)
-	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
-	cmd.Flags().BoolVar(&o.Checkouts, "checkouts", false, "also remove the checkouts that nobody uses")
-	cmd.Flags().DurationVar(&age, "older-than", 0, "archive and remove everything that ended longer ago, such as 720h")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "print what would be done, without doing it")
+	cmd.Flags().BoolVar(&o.Checkouts, "checkouts", false, "also remove unused worktrees")
+	cmd.Flags().DurationVar(&age, "older-than", 0, "archive and remove what ended longer ago, such as 720h")
 	return cmd
 }

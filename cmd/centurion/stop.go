@@ -14,10 +14,10 @@ import (
 
 const abortHelp = `End the turn of an agent, not its session: its request and its tool calls end with their processes.
 
-ID is a session, a task, a mission (its Commander), an item of the plan such as T2, or an address such as 0/3. What was
-written to the agent and not read yet is answered next. Otherwise the Commander stands still until somebody writes to it or
-resumes the mission; without a terminal (--ask deny or allow) the mission pauses as soon as none of its tasks runs, and
-"run" exits with 3. A task is cancelled.`
+ID is a session, a task, a mission (its Commander), an item of the plan such as T2, or an address such as 0/3. Unread
+messages to the agent are answered next. Otherwise the Commander is idle until you write to it or resume the mission; without
+a terminal (--ask deny or allow) the mission pauses once none of its tasks is running, and "run" exits with 3. A task is
+cancelled.`
 
 func abortCommand(c *cli) *cobra.Command {
 	return endingCommand(c, "abort ID", "End an agent's turn, not its session", abortHelp,
@@ -122,13 +122,13 @@ func endingCommand(c *cli, use, short, long, example string, e stopAction) *cobr
 		return c.printResult(v.format, map[string]string{"id": id, "done": strings.Fields(said)[0]}, said)
 	})
 	cmd.ValidArgsFunction = complete(c, 1, agentsOf)
-	cmd.Flags().StringVar(&reason, "reason", "", "kept with what is ended")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, stored with the session")
 	return cmd
 }
 
 func pauseCommand(c *cli) *cobra.Command {
 	var reason string
-	cmd := projectCommand(c, "pause [ID]", "Pause a mission", "Pause a mission (default: the latest that runs) so that it can be resumed. Answers that are on their way are given up.",
+	cmd := projectCommand(c, "pause [ID]", "Pause a mission", "Pause a mission (default: the latest that runs) so that it can be resumed. Unfinished answers are dropped.",
 		"  centurion pause\n  centurion pause msn_0199… --reason \"the office closes\"", exactly(0, 1, "at most one mission"),
 		func(ctx context.Context, v *view, args []string) error {
 			m, err := lookup.ToPause(ctx, v.API, first(args))
@@ -138,7 +138,7 @@ func pauseCommand(c *cli) *cobra.Command {
 			return c.say(v.AsHost(ctx, func(api server.API) error { return api.Pause(ctx, m.ID, reason) }), "paused "+m.ID+"; continue with: centurion resume "+m.ID)
 		})
 	cmd.ValidArgsFunction = complete(c, 1, missions)
-	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, stored with the mission")
 	return cmd
 }
 
@@ -161,7 +161,7 @@ func cancelCommand(c *cli) *cobra.Command {
 			}
 			return c.say(err, "cancelled "+what)
 		})
-	cmd.Flags().StringVar(&reason, "reason", "", "kept with the mission or task")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, stored with the mission or task")
 	return cmd
 }
 

@@ -17,13 +17,13 @@ import (
 const forkHelp = `Copy a conversation, up to a message of it, into a new mission with the same goal, agent and model.
 
 SESSION is the id or address of a session (0/ is the latest mission's Commander), or the id of a mission or task, for its
-session. The copy is paused: «centurion resume MISSION» goes on with it, «centurion send MISSION TEXT» first says something.
-The original goes on undisturbed. Both work on the same files; the plan is a copy of its own. What the copied messages have
-cost is not counted again.`
+session. The copy is paused: continue it with ` + "`centurion resume MISSION`" + `, after a message with ` + "`centurion send MISSION TEXT`" + ` if you like.
+The original is not affected. Both work on the same files; the plan is copied. The cost of copied messages is not counted
+again.`
 
 func forkCommand(c *cli) *cobra.Command {
 	at := ""
-	cmd := projectCommand(c, "fork SESSION", "Copy a conversation into a mission of its own", forkHelp,
+	cmd := projectCommand(c, "fork SESSION", "Copy a conversation into a new mission", forkHelp,
 		"  centurion fork 0/\n  centurion fork ses_0199… --at msg_0199…\n  centurion fork msn_0199… --at -4", exactly(1, 1, "one session"),
 		func(ctx context.Context, v *view, args []string) error {
 			id, err := lookup.Conversation(ctx, v.API, args[0])
@@ -41,24 +41,23 @@ func forkCommand(c *cli) *cobra.Command {
 			return c.printResult(v.format, got, fmt.Sprintf("copied %s of %s into mission %s, which is paused\nundo: centurion cancel %s\ncontinue it: centurion resume %s",
 				centurion.Count(got.Messages, "message"), got.From.Session, got.Mission, got.Mission, got.Mission))
 		})
-	cmd.Flags().StringVar(&at, "at", "", "the last message to copy: its id, a mark, or -N for N messages back (default: the newest)")
+	cmd.Flags().StringVar(&at, "at", "", "last message to copy: id, mark, or -N (default: the newest)")
 	cmd.ValidArgsFunction = complete(c, 1, conversations)
 	completeFlag(cmd, "at", complete(c, 2, points))
 	return cmd
 }
 
-const rewindHelp = `Take a conversation back to an older message, or to one of another branch.
+const rewindHelp = `Rewind a conversation to an older message, or to one of another branch.
 
 SESSION is the id or address of a session (0/ is the latest mission's Commander), or the id of a mission or task, for its
-session. Nothing is deleted: the messages that are left stay as a branch, under a mark that is printed, and going there
-again undoes it. Files, the plan and tasks stay as they are. A mission that had ended is paused by it; «centurion resume»
-goes on from there.
+session. Nothing is deleted: later messages stay as a branch under a mark, which is printed; rewind to that mark to undo
+it. Files, the plan and tasks do not change. A mission that had ended is paused; continue it with ` + "`centurion resume`" + `.
 
---mark names the message that the conversation stands at now. Without --to nothing else happens.`
+--mark names the current message. Without --to it only sets the mark.`
 
 func rewindCommand(c *cli) *cobra.Command {
 	var r server.Rewind
-	cmd := projectCommand(c, "rewind SESSION", "Take a conversation back to an older message", rewindHelp,
+	cmd := projectCommand(c, "rewind SESSION", "Rewind a conversation to an older message", rewindHelp,
 		"  centurion rewind 0/ --to -2\n  centurion rewind 0/ --mark before-the-refactoring\n  centurion rewind 0/ --to before-the-refactoring\n"+
 			"  centurion rewind ses_0199… --to msg_0199…", exactly(1, 1, "one session"),
 		func(ctx context.Context, v *view, args []string) error {
@@ -76,8 +75,8 @@ func rewindCommand(c *cli) *cobra.Command {
 			}
 			return c.printResult(v.format, got, print.Rewound(got, r))
 		})
-	cmd.Flags().StringVar(&r.To, "to", "", "where to: the id of a message, a mark, or -N for N messages back")
-	cmd.Flags().StringVar(&r.Mark, "mark", "", "name the message that the conversation stands at now")
+	cmd.Flags().StringVar(&r.To, "to", "", "target: message id, mark, or -N for N messages back")
+	cmd.Flags().StringVar(&r.Mark, "mark", "", "name for the current message")
 	cmd.ValidArgsFunction = complete(c, 1, conversations)
 	completeFlag(cmd, "to", complete(c, 2, points))
 	return cmd

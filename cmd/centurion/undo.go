@@ -16,23 +16,22 @@ import (
 	"centurion/tui"
 )
 
-const undoHelp = `Take back what a mission or a task has changed. Alone it takes back what came to your branch or your files last; if nothing of any
-mission is there, the branch of the latest mission that has one. It says which, and asks first on a terminal.
+const undoHelp = `Revert the changes of a mission or a task. Without an argument it reverts the newest merge or change of your files, or else
+the branch of the latest mission that has one. It prints what it chose and asks first on a terminal.
 
-Of a mission that was merged, the newest merge is taken back from your branch and your files. Of one that was not, nothing is
-on your branch; its own branch is taken back to where it began, if you say so, and what stood there is kept. Of a task a
-commit that reverts its work is added to its mission's branch, and to yours where it was merged, and its item is open again; items
-that come after it in the plan stay, and are named.
-What you have not committed stays, also in the same files; where it does not come apart from what is taken back nothing is
-touched and the exit code is 4. Without git
-the files are brought back as they were; those that somebody has changed since are named, and --force takes them, too.
+A merged mission: its newest merge is reverted on your branch and in your files. An unmerged mission: its own branch is reset to
+its start after a question, and the old tip is kept. A task: a reverting commit is added to its mission's branch, and to yours if
+the task was merged. Its item is open again; items that come after it in the plan stay and are named.
+Uncommitted changes stay, also in the same files. If they cannot be separated from the reverted changes, nothing is touched and
+the exit code is 4. Without git the files are restored to their earlier state; files that have changed since are named, and
+--force reverts them too.
 
-A mission that is being worked on has to be paused first. --redo brings back what the latest undo has taken back, a merge too: as it
-was, or, if you have committed something since, on top of that. It refuses what a merge refuses.`
+Pause a running mission first. --redo restores the latest undo, a merge too: exactly, or on top of your later commits. It
+refuses what a merge refuses.`
 
 func undoCommand(c *cli) *cobra.Command {
 	var q takeover.UndoRequest
-	cmd := projectCommand(c, "undo [MISSION|TASK]", "Take back what a mission or task changed", undoHelp,
+	cmd := projectCommand(c, "undo [MISSION|TASK]", "Revert the changes of a mission or task", undoHelp,
 		"  centurion undo\n  centurion undo msn_0199…\n  centurion undo T3\n  centurion undo T3 --redo\n  centurion undo msn_0199… --dry-run",
 		exactly(0, 1, "a mission or a task"),
 		func(ctx context.Context, v *view, args []string) error {
@@ -50,10 +49,10 @@ func undoCommand(c *cli) *cobra.Command {
 				return v.undoLatest(ctx, api, q)
 			})
 		})
-	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "show what would change, and change nothing")
-	cmd.Flags().BoolVar(&q.Drop, "yes", false, "do not ask before the branch of a mission that was not merged is taken back")
-	cmd.Flags().BoolVar(&q.Redo, "redo", false, "bring back what was taken back")
-	cmd.Flags().BoolVar(&q.Force, "force", false, "without git: also files that somebody has changed since")
+	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "show what would change, without changing anything")
+	cmd.Flags().BoolVar(&q.Drop, "yes", false, "reset the branch of an unmerged mission without asking")
+	cmd.Flags().BoolVar(&q.Redo, "redo", false, "restore the latest undo")
+	cmd.Flags().BoolVar(&q.Force, "force", false, "without git: also files that have changed since")
 	cmd.ValidArgsFunction = complete(c, 1, missions, items)
 	return cmd
 }
