@@ -96,8 +96,6 @@ func TestOneConversationOfMany(t *testing.T) {
 func TestOpenAfterFailure(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		rec := r.start(centurion.MissionOptions{})
-		m := newMission(r.ctx, r.host, rec)
-		defer m.st.End(nil)
 		ctx, cancel := context.WithCancel(r.ctx)
 		defer cancel()
 		model := r.host.cfg.Model
@@ -105,10 +103,11 @@ func TestOpenAfterFailure(t *testing.T) {
 			cancel() // what is read after it fails
 			return model(name)
 		}
+		m := newMission(r.ctx, r.host, rec)
+		defer m.st.End(nil)
 		if _, err := m.open(ctx, rec.Session, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("it did not fail: %v", err)
 		}
-		r.host.cfg.Model = model
 		if _, err := m.open(r.ctx, rec.Session, nil); err != nil {
 			t.Errorf("a session that could not be loaded is kept: %v", err)
 		}

@@ -113,7 +113,8 @@ func (m *Sessions) New(ctx context.Context, rec centurion.Session, agent agents.
 // Open loads the session of a conversation, which works with the given tools and calls from then on. Another one that has the session
 // is refused: see drive.
 func (m *Sessions) Open(ctx context.Context, c *Conversation, rec centurion.Session, held []tools.Tool, call tools.Call, around Around) error {
-	c.cfg.Tools, call.Media, c.cfg.Call, c.around = held, c.cfg.Media, call, around
+	call.Media = c.cfg.Media
+	c.cfg.Tools, c.cfg.Call, c.around = held, call, around
 	if err := m.drive(c); err != nil {
 		return err
 	}
