@@ -82,7 +82,7 @@ func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, no
 			err = next.NoneLost(prev.Dangling())
 		}
 		if err == nil {
-			changed, err = m.keepsChecks(ctx, p.c, prev, next)
+			changed, err = m.queue.KeepsChecks(ctx, authorOf(p.c), prev, next)
 		}
 		return err
 	}
@@ -91,7 +91,7 @@ func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, no
 	if doc, err = m.plan.File.Replace(ctx, content, stale, keeps); err != nil {
 		return nil, nil, err
 	}
-	run, err := m.checksExchanged(ctx, p.c, changed)
+	run, err := m.queue.ChecksExchanged(ctx, authorOf(p.c), changed)
 	return doc, append(keptNotes(content, doc), run...), err
 }
 

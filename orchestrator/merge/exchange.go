@@ -1,4 +1,4 @@
-package orchestrator
+package merge
 
 import (
 	"context"
@@ -10,39 +10,38 @@ import (
 	"centurion/agents"
 	"centurion/event"
 	"centurion/orchestrator/brief"
-	"centurion/orchestrator/merge"
 	"centurion/orchestrator/review"
 	"centurion/store"
 	"centurion/verify"
 	"centurion/workspace/todo"
 )
 
-// keepsChecks refuses a new plan that changes what was to be proven after work on it has begun: the acceptance commands of an
+// KeepsChecks refuses a new plan that changes what was to be proven after work on it has begun: the acceptance commands of an
 // item that has been started or done, and the mission's own checks. Only a person may do that, or the reviewer, who has no
 // work of its own to defend, or the mission's own agent with commands that have proved nothing ([mayExchange]): what changes is returned.
-func (m *mission) keepsChecks(ctx context.Context, c *conversation, prev, next *todo.Doc) ([]centurion.Exchange, error) {
+func (m *Queue) KeepsChecks(ctx context.Context, a *Author, prev, next *todo.Doc) ([]centurion.Exchange, error) {
 	if prev == nil {
 		return nil, nil
 	}
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
+	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
+	rec, err := m.st.Store.Mission(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
 	begun := func(it todo.Item) bool {
 		return rec.Accepted || prev.Status(it.ID) == todo.Done || slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == it.ID && !t.Started.IsZero() })
 	}
-	receipts, err := m.h.cfg.Store.Receipts(ctx, m.st.ID)
+	receipts, err := m.st.Store.Receipts(ctx, m.st.ID)
 	if err != nil {
 		return nil, err
 	}
 	var changed, refused []centurion.Exchange
 	note := func(x centurion.Exchange, sameProof bool) {
 		changed = append(changed, x)
-		if c.Agent.Name != agents.Reviewer && !(c.Task == nil && sameProof && m.plan.RunOf(x.Item) == "" && mayExchange(x, receipts)) {
+		if a.Agent.Name != agents.Reviewer && !(a.Task == nil && sameProof && m.plan.RunOf(x.Item) == "" && mayExchange(x, receipts)) {
 			refused = append(refused, x)
 		}
 	}
@@ -91,20 +90,20 @@ func exchangeWords(changed []centurion.Exchange) string {
 	return strings.Join(out, "; ")
 }
 
-// checksExchanged records what an agent has changed of what has to be proven, for a person and for whoever delegated a
+// ChecksExchanged records what an agent has changed of what has to be proven, for a person and for whoever delegated a
 // review, and runs the new commands of done items, so that it is known at once what they are worth. It returns that in words.
-func (m *mission) checksExchanged(ctx context.Context, c *conversation, changed []centurion.Exchange) (notes []string, err error) {
+func (m *Queue) ChecksExchanged(ctx context.Context, a *Author, changed []centurion.Exchange) (notes []string, err error) {
 	if len(changed) == 0 {
 		return nil, nil
 	}
 	if err := m.st.Tell(ctx, func(d *event.MissionData) {
-		d.Note = "the " + c.Agent.Name + " changed what has to be proven: " + exchangeWords(changed)
+		d.Note = "the " + a.Agent.Name + " changed what has to be proven: " + exchangeWords(changed)
 	}); err != nil {
 		return nil, err
 	}
-	if c.Task != nil {
-		err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-			t, err := tx.Task(c.Task.ID)
+	if a.Task != nil {
+		err := m.st.Store.Update(ctx, func(tx *store.Tx) error {
+			t, err := tx.Task(a.Task.ID)
 			if err != nil {
 				return err
 			}
@@ -124,16 +123,16 @@ func (m *mission) checksExchanged(ctx context.Context, c *conversation, changed 
 			continue
 		}
 		for _, command := range verify.Distinct(x.To) {
-			r, err := m.queue.Check(ctx, merge.Check{Command: command, Item: x.Item, Agent: c.Agent.Name})
+			r, err := m.Check(ctx, Check{Command: command, Item: x.Item, Agent: a.Agent.Name})
 			switch {
 			case centurion.KindOf(err) == centurion.KindPermission:
 				notes = append(notes, x.Item+": "+err.Error())
 			case err != nil:
 				return notes, err
 			case r.Passed:
-				notes = append(notes, x.Item+": "+merge.Passed(r))
+				notes = append(notes, x.Item+": "+Passed(r))
 			default:
-				notes = append(notes, x.Item+": "+merge.Account(r))
+				notes = append(notes, x.Item+": "+Account(r))
 			}
 		}
 	}
