@@ -16,8 +16,8 @@ import (
 // lowers it here, too. Lines are rounded up to the next hundred, so that an ordinary change does not touch this table.
 var limits = map[string]struct{ now, goal int }{
 	"fields of orchestrator.mission":             {35, 18},
-	"methods of orchestrator.mission":            {84, 40},
-	"methods of orchestrator.Host":               {44, 35},
+	"methods of orchestrator.mission":            {78, 40},
+	"methods of orchestrator.Host":               {38, 35},
 	"methods of orchestrator/agent.Conversation": {35, 35},
 	"methods of cmd/centurion.cli":               {34, 40},
 	"methods of worktree.Repo":                   {1, 40},

@@ -39,11 +39,11 @@ func wakeable(tx *store.Tx, m centurion.Mission) (centurion.Mission, error) {
 // spokenSince reports whether somebody has written to a run after it was recorded as complete, while its work was still
 // being cleared away, and returns how its mission stands. It goes on at once then, and who waits for the answer gets it. Who
 // writes after this look has to begin it, so that the mission is closed before.
-func (h *Host) spokenSince(ctx context.Context, rec centurion.Mission) (centurion.Mission, bool) {
+func spokenSince(ctx context.Context, st *store.Store, rec centurion.Mission) (centurion.Mission, bool) {
 	if !continues(rec, Posted{}) {
 		return rec, false
 	}
-	now, err := h.cfg.Store.Mission(context.WithoutCancel(ctx), rec.ID)
+	now, err := st.Mission(context.WithoutCancel(ctx), rec.ID)
 	if err != nil || now.Status != centurion.MissionPaused || !Continues(now) {
 		return rec, false
 	}

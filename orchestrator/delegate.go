@@ -291,7 +291,7 @@ func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check s
 	if err := m.ownMerged(ctx, d.c); err != nil {
 		return "", err
 	}
-	err := m.takeCheck(ctx, strings.TrimSpace(check))
+	err := d.takeCheck(ctx, strings.TrimSpace(check))
 	if err != nil {
 		return "", err
 	}
@@ -323,7 +323,8 @@ func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check s
 
 // takeCheck keeps a command that the mission's own agent gives for the end. One that may not run is not kept, as it would keep the mission from
 // every end; nor is one that can only pass, as it shows nothing and would take the place of one that can fail.
-func (m *mission) takeCheck(ctx context.Context, command string) error {
+func (d delegator) takeCheck(ctx context.Context, command string) error {
+	m := d.m
 	if command == "" || verify.CanOnlyPass(command) {
 		return nil
 	}

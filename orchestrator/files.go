@@ -29,15 +29,15 @@ func MediaKey(m centurion.ModelRef) string {
 
 // filesFor refuses files that the model of a session does not take. Of a task without a session, and where nobody works on
 // missions, it is not known yet which model will read them; it is told of those that it does not take.
-func (h *Host) filesFor(ctx context.Context, session string, files []centurion.File) error {
-	if len(files) == 0 || session == "" || h.cfg.Model == nil {
+func (c *Config) filesFor(ctx context.Context, session string, files []centurion.File) error {
+	if len(files) == 0 || session == "" || c.Model == nil {
 		return nil
 	}
-	rec, err := h.cfg.Store.Session(ctx, session)
+	rec, err := c.Store.Session(ctx, session)
 	if err != nil || rec.Model == nil {
 		return err
 	}
-	m, err := h.cfg.Model(centurion.ModelRef{Provider: rec.Model.Provider, ID: rec.Model.ID}.String())
+	m, err := c.Model(centurion.ModelRef{Provider: rec.Model.Provider, ID: rec.Model.ID}.String())
 	if err != nil {
 		return err
 	}

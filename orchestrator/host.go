@@ -235,7 +235,7 @@ func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
 // true if somebody has written to the mission since rec was read: then it goes on at once.
 func (h *Host) closed(ctx context.Context, rec centurion.Mission, id string, cause error) (goesOn bool) {
 	left, decide := h.prompts.close(id)
-	rec, spoken := h.spokenSince(ctx, rec)
+	rec, spoken := spokenSince(ctx, h.cfg.Store, rec)
 	goesOn = spoken && cause == nil && ctx.Err() == nil
 	decide(goesOn)
 	if !goesOn {

@@ -83,8 +83,8 @@ type mission struct {
 func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission {
 	wanted, drop := context.WithCancelCause(parent)
 	ctx, end := context.WithCancelCause(wanted)
-	workers := h.workersOf(rec)
-	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cfg.cast(rec.Options.Profile)), slots: h.slots.Pool(workers, h.perAgentOf(rec)), workers: workers, wanted: wanted, drop: drop,
+	workers := h.cfg.workersOf(rec)
+	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cfg.cast(rec.Options.Profile)), slots: h.slots.Pool(workers, h.cfg.perAgentOf(rec)), workers: workers, wanted: wanted, drop: drop,
 		stopped: make(chan struct{})}
 	m.commands = toolset.NewCommands(m.st, h.cfg.Runner, &m.tasks, h.cfg.Scratch)
 	m.iso = isolation.New(m.st, h.Project, func(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {

@@ -11,6 +11,7 @@ import (
 	"centurion/agents"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/plan"
+	"centurion/orchestrator/state"
 	"centurion/tools"
 	"centurion/workspace/todo"
 )
@@ -54,7 +55,7 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 	}
 	u.Items = withoutOwnTick(p.c, u.Items)
 	if len(u.Items) > 0 || len(u.Add) > 0 || doc != nil && plan.LacksIDs(doc) {
-		if doc, err = m.plan.File.Edit(ctx, func(d *todo.Doc) error { return m.applyTodo(d, u) }); err != nil {
+		if doc, err = m.plan.File.Edit(ctx, func(d *todo.Doc) error { return applyTodo(d, u) }); err != nil {
 			return "", false, allOrNone(err, len(u.Items)+len(u.Add))
 		}
 	}
@@ -78,7 +79,7 @@ func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, no
 	m := p.m
 	var changed []centurion.Exchange
 	keeps := func(prev, next *todo.Doc) (err error) {
-		if err = m.keepsRunning(prev, next); err == nil {
+		if err = keepsRunning(m.st.Runs(), next); err == nil {
 			err = next.NoneLost(prev.Dangling())
 		}
 		if err == nil {
@@ -132,8 +133,8 @@ func withoutOwnTick(c *conversation, updates []tools.ItemUpdate) []tools.ItemUpd
 }
 
 // keepsRunning refuses a new plan that drops an item somebody works on.
-func (m *mission) keepsRunning(_, next *todo.Doc) error {
-	for _, r := range m.st.Runs() {
+func keepsRunning(runs []*state.Run, next *todo.Doc) error {
+	for _, r := range runs {
 		if r.Item == "" {
 			continue
 		}
@@ -150,7 +151,7 @@ func (m *mission) keepsRunning(_, next *todo.Doc) error {
 
 // applyTodo adds new items and makes the changes of single ones, which may be those that are new. A change that cannot be made
 // leaves the plan as it was.
-func (m *mission) applyTodo(d *todo.Doc, u tools.TodoUpdate) error {
+func applyTodo(d *todo.Doc, u tools.TodoUpdate) error {
 	d.AssignIDs()
 	was := d.Dangling()
 	for _, n := range u.Add {

@@ -71,11 +71,11 @@ func (h *Host) Send(ctx context.Context, p Post) (_ Posted, err error) {
 	if err := p.settle(); err != nil {
 		return Posted{}, err
 	}
-	to, err := h.receiver(ctx, p)
+	to, err := receiverOf(ctx, h.cfg.Store, p)
 	if err != nil {
 		return Posted{}, err
 	}
-	if err := h.filesFor(ctx, to.session, p.Files); err != nil {
+	if err := h.cfg.filesFor(ctx, to.session, p.Files); err != nil {
 		return Posted{}, err
 	}
 	if compact, err := p.wantsCompact(); compact || err != nil {
@@ -116,9 +116,8 @@ func (p *Post) settle() error {
 // receiver is who a message is for: a session, or a task that may have none yet.
 type receiver struct{ mission, session, task string }
 
-// receiver finds who a message is for.
-func (h *Host) receiver(ctx context.Context, p Post) (receiver, error) {
-	st := h.cfg.Store
+// receiverOf finds who a message is for.
+func receiverOf(ctx context.Context, st *store.Store, p Post) (receiver, error) {
 	switch kind, _, _ := strings.Cut(p.To, "_"); centurion.Prefix(kind) {
 	case centurion.PrefixTask:
 		t, err := st.Task(ctx, p.To)

@@ -62,7 +62,7 @@ func (h *Host) PromptAnd(ctx context.Context, p Post, launch func(mission string
 	if err := p.settle(); err != nil {
 		return Reply{}, err
 	}
-	to, err := h.receiver(ctx, p)
+	to, err := receiverOf(ctx, h.cfg.Store, p)
 	if err != nil {
 		return Reply{}, err
 	}

@@ -17,12 +17,12 @@ func (h *Host) fit() {
 	h.slots.Resize(n)
 }
 
-func (h *Host) workersOf(rec centurion.Mission) int {
-	return cmp.Or(rec.Options.MaxWorkers, h.cfg.Workers)
+func (c *Config) workersOf(rec centurion.Mission) int {
+	return cmp.Or(rec.Options.MaxWorkers, c.Workers)
 }
 
-func (h *Host) perAgentOf(rec centurion.Mission) int {
-	return cmp.Or(rec.Options.MaxPerAgent, h.cfg.PerAgent)
+func (c *Config) perAgentOf(rec centurion.Mission) int {
+	return cmp.Or(rec.Options.MaxPerAgent, c.PerAgent)
 }
 
 // Resize changes how many sessions of a mission run at once while it is being worked on, in all and of one agent; 0 leaves
@@ -48,8 +48,8 @@ func (h *Host) Resize(ctx context.Context, id string, workers, perAgent int) err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	m.workers = h.workersOf(rec)
-	m.slots.Resize(m.workers, h.perAgentOf(rec))
+	m.workers = h.cfg.workersOf(rec)
+	m.slots.Resize(m.workers, h.cfg.perAgentOf(rec))
 	h.fit()
 	return nil
 }

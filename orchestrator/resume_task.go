@@ -82,7 +82,7 @@ func (m *mission) resumeSession(ctx context.Context, t *centurion.Task) error {
 			return err
 		}
 		*t = moved
-		if err := m.underWay(tx, t.Agent); err != nil {
+		if err := underWay(tx, m.st.ID, t.Agent); err != nil {
 			return err
 		}
 		_, err = session.Say(tx, &rec, centurion.OriginParent, brief)

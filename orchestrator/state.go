@@ -66,7 +66,7 @@ func StoredState(ctx context.Context, st *store.Store, id string) (State, error)
 }
 
 func stateIn(ctx context.Context, st *store.Store, id string, running func(string) *mission) (State, error) {
-	to, err := (&Host{cfg: Config{Store: st}}).receiver(ctx, Post{To: id})
+	to, err := receiverOf(ctx, st, Post{To: id})
 	if err != nil {
 		return State{}, err
 	}

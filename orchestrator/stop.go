@@ -42,7 +42,7 @@ func (h *Host) Abort(ctx context.Context, id, reason string) error {
 	if err := inCall(ctx, op); err != nil {
 		return err
 	}
-	to, err := h.receiver(ctx, Post{To: id})
+	to, err := receiverOf(ctx, h.cfg.Store, Post{To: id})
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (h *Host) Stop(ctx context.Context, id, reason string) error {
 	if err := inCall(ctx, op); err != nil {
 		return err
 	}
-	to, err := h.receiver(ctx, Post{To: id})
+	to, err := receiverOf(ctx, h.cfg.Store, Post{To: id})
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (h *Host) Stop(ctx context.Context, id, reason string) error {
 // into the store.
 func (h *Host) stopFamily(ctx context.Context, to receiver, reason string) error {
 	for {
-		living, err := h.family(ctx, to)
+		living, err := livingBelow(ctx, h.cfg.Store, h.running(to.mission), to)
 		if err != nil || len(living) == 0 {
 			return err
 		}
@@ -166,14 +166,14 @@ func (h *Host) stopFamily(ctx context.Context, to receiver, reason string) error
 	}
 }
 
-// family lists the tasks that have not ended among a task and those below it, the task itself first.
-func (h *Host) family(ctx context.Context, to receiver) ([]string, error) {
-	all, err := h.cfg.Store.Tasks(ctx, to.mission)
+// livingBelow lists the tasks that have not ended among a task and those below it, the task itself first.
+func livingBelow(ctx context.Context, st *store.Store, m *mission, to receiver) ([]string, error) {
+	all, err := st.Tasks(ctx, to.mission)
 	if err != nil {
 		return nil, err
 	}
 	runs := map[string]bool{}
-	if m := h.running(to.mission); m != nil {
+	if m != nil {
 		for _, r := range m.st.Runs() {
 			runs[r.ID] = true
 		}

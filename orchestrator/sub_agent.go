@@ -88,7 +88,7 @@ func (m *mission) attendSubAgent(ctx context.Context, r *state.Run) {
 	limit := m.h.cfg.SubAgentIdle
 	for stopped := ctx.Done(); ; {
 		wait := m.h.cfg.PollInterval
-		if s := m.subAgentSigns(r.ID); s.Turn && !s.Waits { // nor does the clock run while it waits for another's word or end
+		if s := signsOf(m.sessions.On(r.ID)); s.Turn && !s.Waits { // nor does the clock run while it waits for another's word or end
 			wait = limit - s.Silent
 			if s.Asking {
 				wait += idleGrace
@@ -107,7 +107,9 @@ func (m *mission) attendSubAgent(ctx context.Context, r *state.Run) {
 		case <-r.Done:
 		case <-timer.C:
 			if late := time.Since(began) - wait; late > pulse.Standstill { // the machine slept, and so did the sub-agent
-				m.forgiveSubAgent(r.ID)
+				if c := m.sessions.On(r.ID); c != nil {
+					c.Pulse.Beat()
+				}
 			}
 		case <-stopped:
 			stopped = nil // once
@@ -125,21 +127,13 @@ func (m *mission) attendSubAgent(ctx context.Context, r *state.Run) {
 	}
 }
 
-// subAgentSigns returns how a sub-agent stands. It waits while that is for a slot, a person, a check, the end of others'
-// commands, or a time at which a failed request is repeated.
-func (m *mission) subAgentSigns(task string) pulse.Signs {
-	c := m.sessions.On(task)
+// signsOf returns how the conversation of a sub-agent stands, which is nil while it has none. It waits while that is for a slot, a person, a
+// check, the end of others' commands, or a time at which a failed request is repeated.
+func signsOf(c *conversation) pulse.Signs {
 	if c == nil {
 		return pulse.Signs{}
 	}
 	return c.Pulse.Signs(true)
-}
-
-// forgiveSubAgent takes a time in which the whole process stood still for a sign of life.
-func (m *mission) forgiveSubAgent(task string) {
-	if c := m.sessions.On(task); c != nil {
-		c.Pulse.Beat()
-	}
 }
 
 // subReport reads all there is to tell of a sub-agent.

@@ -271,7 +271,7 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *state
 			return err
 		}
 		*t = moved
-		if err := m.underWay(tx, agent.Name); err != nil {
+		if err := underWay(tx, m.st.ID, agent.Name); err != nil {
 			return err
 		}
 		if t.Sub != nil {
@@ -291,12 +291,12 @@ func (m *mission) createSession(ctx context.Context, t *centurion.Task, r *state
 }
 
 // underWay moves the mission from planning to running when somebody begins to carry the plan out.
-func (m *mission) underWay(tx *store.Tx, agent string) error {
-	rec, err := tx.Mission(m.st.ID)
+func underWay(tx *store.Tx, mission, agent string) error {
+	rec, err := tx.Mission(mission)
 	if err != nil || rec.Status != centurion.MissionPlanning || agent == agents.Planner {
 		return err
 	}
-	_, err = state.MoveMission(tx, m.st.ID, centurion.MissionRunning, "", nil)
+	_, err = state.MoveMission(tx, mission, centurion.MissionRunning, "", nil)
 	return err
 }
 
@@ -316,7 +316,7 @@ func (m *mission) reopenSession(ctx context.Context, t *centurion.Task) error {
 		}
 		rec.Metadata.Attempt = moved.Attempt
 		*t = moved
-		if err := m.underWay(tx, t.Agent); err != nil {
+		if err := underWay(tx, m.st.ID, t.Agent); err != nil {
 			return err
 		}
 		return tx.PutSession(&rec)
