@@ -164,17 +164,6 @@ type ModelData struct {
 	Error  string         `json:"error,omitempty"`
 }
 
-// MessageData is the data of message.created and message.updated.
-type MessageData struct {
-	Message string           `json:"message"`
-	Role    centurion.Role   `json:"role"`
-	Origin  centurion.Origin `json:"origin,omitempty"`
-	Agent   string           `json:"agent,omitempty"`
-	Model   string           `json:"model,omitempty"`
-	Finish  string           `json:"finish,omitempty"`
-	Usage   *centurion.Usage `json:"usage,omitempty"`
-}
-
 // QueuedData is the data of message.queued. The message itself comes when the receiver takes it in.
 type QueuedData struct {
 	ID      string           `json:"id"`
@@ -183,15 +172,6 @@ type QueuedData struct {
 	Queue   bool             `json:"queue,omitempty"` // it waits for the end of the receiver's turn
 	Text    string           `json:"text"`            // shortened
 	Files   []string         `json:"files,omitempty"` // what came with it, in words
-}
-
-// PartData is the data of message.part.updated.
-type PartData struct {
-	Message string             `json:"message"`
-	Part    string             `json:"part"`
-	Type    centurion.PartType `json:"type"`
-	Text    string             `json:"text,omitempty"` // of a finished text or reasoning part
-	Done    bool               `json:"done,omitempty"`
 }
 
 // DeltaData is the data of message.part.delta: a piece of a part's text, or with Gap the place where pieces were lost.

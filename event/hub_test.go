@@ -266,3 +266,9 @@ func heap() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
+
+// PartData is what these tests tell of a part.
+type PartData struct {
+	Part string `json:"part"`
+	Text string `json:"text"`
+}

@@ -86,7 +86,7 @@ func TestSteerAndQueue(t *testing.T) {
 		equal(t, "queued", r.count(m.ID, centurion.EventMessageQueued), 4)
 		told := 0
 		for _, e := range r.events(m.ID, centurion.EventMessageCreated) {
-			if d, err := event.Decode[event.MessageData](e); err == nil && d.Origin == centurion.OriginPerson {
+			if d, err := event.Decode[event.QueuedData](e); err == nil && d.Origin == centurion.OriginPerson {
 				told++
 			}
 		}

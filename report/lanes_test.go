@@ -100,7 +100,7 @@ func TestLanes(t *testing.T) {
 			moved(51, centurion.EventTaskUpdated, "a", centurion.TaskRunning, 1, ""), end(52)},
 			want: []string{"commander: work 0-5 work 50-52", "a: wait 1-3 work 3-5 wait 50-51 work 51-52", "paused 5-50"}},
 		"idle until a delivery, then the last checks": {events: []centurion.Event{start, fact(2, centurion.EventSessionIdle, "", "root", event.SessionData{}),
-			fact(6, centurion.EventMessageCreated, "", "root", event.MessageData{}), fact(7, centurion.EventVerifyStarted, "", "root", event.VerifyData{Final: true}),
+			fact(6, centurion.EventMessageCreated, "", "root", event.SessionData{}), fact(7, centurion.EventVerifyStarted, "", "root", event.VerifyData{Final: true}),
 			fact(9, centurion.EventVerifyFailed, "", "root", event.VerifyData{Final: true}), end(10)},
 			want: []string{"commander: work 0-2 wait 2-6 work 6-7 verify 7-9 wait 9-10 !red 9"}},
 		"a check that is not green yet is no red one": {events: []centurion.Event{start, fact(7, centurion.EventVerifyStarted, "", "root", event.VerifyData{}),

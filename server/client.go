@@ -178,19 +178,10 @@ func (c *Client) readEvents(r io.Reader, each func(centurion.Event) bool) error 
 }
 
 func get[T any](ctx context.Context, c *Client, path string, q url.Values) (T, error) {
-	var v T
 	if len(q) > 0 {
 		path += "?" + q.Encode()
 	}
-	resp, err := c.do(ctx, http.MethodGet, path, nil)
-	if err != nil {
-		return v, err
-	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil {
-		return v, gone("ask the host", err)
-	}
-	return v, nil
+	return call[T](ctx, c, http.MethodGet, path, nil)
 }
 
 func (c *Client) post(ctx context.Context, path string, v any) error {
@@ -199,12 +190,17 @@ func (c *Client) post(ctx context.Context, path string, v any) error {
 }
 
 func send[T any](ctx context.Context, c *Client, path string, v any) (T, error) {
-	var got T
 	b, err := json.Marshal(v)
 	if err != nil {
-		return got, &centurion.Error{Op: "ask the host", Kind: centurion.KindInternal, Err: err}
+		var none T
+		return none, &centurion.Error{Op: "ask the host", Kind: centurion.KindInternal, Err: err}
 	}
-	resp, err := c.do(ctx, http.MethodPost, path, bytes.NewReader(b))
+	return call[T](ctx, c, http.MethodPost, path, bytes.NewReader(b))
+}
+
+// call makes a request and reads its answer.
+func call[T any](ctx context.Context, c *Client, method, path string, body io.Reader) (got T, err error) {
+	resp, err := c.do(ctx, method, path, body)
 	if err != nil {
 		return got, err
 	}

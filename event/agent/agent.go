@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 
 	"centurion"
+	"centurion/event"
 )
 
 // The types of event. Those of one session come in this order:
@@ -89,12 +90,7 @@ type ToolEndData struct {
 }
 
 // RetryData is the data of retrying: a request to the model failed and is made again.
-type RetryData struct {
-	Attempt int    `json:"attempt"`
-	WaitMS  int64  `json:"wait_ms"`
-	Reason  string `json:"reason"`
-	Error   string `json:"error"`
-}
+type RetryData = event.RetryData
 
 // CompactData is the data of compact: a summary stands for the older part of the session's history.
 type CompactData struct {

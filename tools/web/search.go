@@ -125,9 +125,22 @@ func (s Search) searxng(category string) engine {
 				u = u.JoinPath("search")
 			}
 			u.RawQuery = url.Values{"q": {query}, "format": {"json"}, "categories": {category}}.Encode()
-			return http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+			return request(ctx, u.String(), nil)
 		},
 		read: readResults}
+}
+
+// request is a request with these headers, a name before each value: a GET, or with a body a POST.
+func request(ctx context.Context, url string, body []byte, headers ...string) (*http.Request, error) {
+	method := http.MethodGet
+	if body != nil {
+		method = http.MethodPost
+	}
+	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	for i := 0; err == nil && i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return r, err
 }
 
 // readResults reads the form that SearXNG and Tavily share.
@@ -147,11 +160,7 @@ func (s Search) brave() engine {
 	return engine{name: "Brave", show: withoutTags, hint: "a person checks BRAVE_API_KEY or search.brave_key",
 		ask: func(ctx context.Context, query string, n int) (*http.Request, error) {
 			q := url.Values{"q": {query}, "count": {strconv.Itoa(n)}, "text_decorations": {"false"}}
-			r, err := http.NewRequestWithContext(ctx, http.MethodGet, cmp.Or(s.Endpoints["brave"], braveURL)+"?"+q.Encode(), nil)
-			if err == nil {
-				r.Header.Set("X-Subscription-Token", s.Brave)
-			}
-			return r, err
+			return request(ctx, cmp.Or(s.Endpoints["brave"], braveURL)+"?"+q.Encode(), nil, "X-Subscription-Token", s.Brave)
 		},
 		read: func(answer []byte) ([]Hit, error) {
 			var a struct {
@@ -175,12 +184,7 @@ func (s Search) tavily() engine {
 			if err != nil {
 				return nil, err
 			}
-			r, err := http.NewRequestWithContext(ctx, http.MethodPost, cmp.Or(s.Endpoints["tavily"], tavilyURL), bytes.NewReader(body))
-			if err == nil {
-				r.Header.Set("Authorization", "Bearer "+s.Tavily)
-				r.Header.Set("Content-Type", "application/json")
-			}
-			return r, err
+			return request(ctx, cmp.Or(s.Endpoints["tavily"], tavilyURL), body, "Authorization", "Bearer "+s.Tavily, "Content-Type", "application/json")
 		},
 		read: readResults}
 }
@@ -189,12 +193,8 @@ func (s Search) github() engine {
 	return engine{name: "GitHub", show: func(code string) string { return centurion.Clip(strings.TrimSpace(code), maxCode) }, hint: "a person checks GITHUB_TOKEN or search.github_token",
 		ask: func(ctx context.Context, query string, n int) (*http.Request, error) {
 			q := url.Values{"q": {query}, "per_page": {strconv.Itoa(n)}}
-			r, err := http.NewRequestWithContext(ctx, http.MethodGet, cmp.Or(s.Endpoints["github"], githubURL)+"?"+q.Encode(), nil)
-			if err == nil {
-				r.Header.Set("Authorization", "Bearer "+s.GitHub)
-				r.Header.Set("Accept", "application/vnd.github.text-match+json")
-			}
-			return r, err
+			return request(ctx, cmp.Or(s.Endpoints["github"], githubURL)+"?"+q.Encode(), nil, "Authorization", "Bearer "+s.GitHub,
+				"Accept", "application/vnd.github.text-match+json")
 		},
 		read: func(answer []byte) ([]Hit, error) {
 			var a struct {
