@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/event/view"
 )
 
 // Deriver turns the events of a mission, or of several, into those of their agents. It has to see all facts of the mission
@@ -104,65 +105,62 @@ func (d *Deriver) note(e centurion.Event) {
 	d.tasks[e.Task] = origin{t.Parent, call}
 }
 
-// messageFact is the data of message.created and message.updated as it is written.
-type messageFact struct {
-	Message  string           `json:"message"`
-	Role     centurion.Role   `json:"role"`
-	Origin   centurion.Origin `json:"origin"`
-	Text     string           `json:"text"`
-	Finish   string           `json:"finish"`
-	Tokens   centurion.Tokens `json:"tokens"`
-	Cost     float64          `json:"cost"`
-	Repaired bool             `json:"repaired"`
-	Calls    []event.CallData `json:"tool_calls"`
-}
-
 // fact tells what follows from a fact of a session.
 func (d *Deriver) fact(s *session, e centurion.Event) []centurion.Event {
 	switch e.Type {
-	case centurion.EventSessionCreated:
-		if v, err := event.Decode[event.SessionData](e); err == nil {
-			s.agent, s.address, s.title = v.Agent, v.Address, v.Title
-		}
-	case centurion.EventMessageCreated:
-		if v, err := event.Decode[messageFact](e); err == nil {
-			return d.created(s, e, v)
-		}
-	case centurion.EventMessageUpdated:
-		if v, err := event.Decode[messageFact](e); err == nil {
-			return d.answered(s, e, v)
-		}
-	case centurion.EventToolStarted:
-		if v, err := event.Decode[event.ToolData](e); err == nil {
-			return d.begun(s, e, v)
-		}
-	case centurion.EventToolCompleted:
-		if v, err := event.Decode[event.ToolData](e); err == nil {
-			return d.completed(s, e, v)
-		}
 	case centurion.EventSessionAborted, centurion.EventRewound, centurion.EventForked: // what a person did to it
 		return d.tell(s, e, e.Type, e.Data)
-	case centurion.EventProviderRetry, centurion.EventCompacted, centurion.EventSessionIdle, centurion.EventSessionError:
-		return d.other(s, e)
+	}
+	v, err := view.Decode(e)
+	switch {
+	case err != nil:
+	case e.Type == centurion.EventSessionCreated:
+		s.agent, s.address, s.title = v.Agent, v.Address, v.Title
+	case e.Type == centurion.EventMessageCreated:
+		return d.created(s, e, v)
+	case e.Type == centurion.EventCompacted:
+		return d.tell(s, e, Compact, CompactData{Message: v.Message, Reason: v.Reason, Before: v.Before, After: v.After})
+	case s.working:
+		return d.working(s, e, v)
+	}
+	return nil
+}
+
+// working tells what follows from a fact of a session that is at work.
+func (d *Deriver) working(s *session, e centurion.Event, v view.Fact) []centurion.Event {
+	switch e.Type {
+	case centurion.EventMessageUpdated:
+		return d.answered(s, e, v)
+	case centurion.EventToolStarted:
+		return d.begun(s, e, v)
+	case centurion.EventToolCompleted:
+		return d.completed(s, e, v)
+	case centurion.EventProviderRetry:
+		return d.tell(s, e, Retrying, RetryData{Attempt: v.Attempt, WaitMS: v.WaitMS, Reason: v.Reason, Error: v.Error.Text})
+	case centurion.EventSessionIdle:
+		s.working = false
+		return d.tell(s, e, End, EndData{Text: s.text, Finish: s.finish, Messages: slices.Clone(s.messages), Done: true})
+	case centurion.EventSessionError:
+		return d.fail(s, e, ErrorData{Reason: v.Error.Text, Kind: v.Kind, Message: v.Message})
 	}
 	return nil
 }
 
 // created tells that an agent begins, where it was idle. That is when the prompt is stored: nothing that it does comes
 // before.
-func (d *Deriver) created(s *session, e centurion.Event, v messageFact) []centurion.Event {
+func (d *Deriver) created(s *session, e centurion.Event, v view.Fact) []centurion.Event {
 	s.newestMessage = v.Message
 	var out []centurion.Event
 	if !s.working {
 		s.working, s.text, s.finish, s.messages, s.running = true, "", "", nil, nil
 		start := StartData{Agent: s.agent, Address: s.address, Title: s.title}
-		if v.Role == centurion.RoleUser {
+		if v.Role == string(centurion.RoleUser) {
 			start.Text = v.Text
 		}
 		out = d.tell(s, e, Start, start)
 	}
-	if v.Role == centurion.RoleUser {
-		s.add(Message{ID: v.Message, Role: v.Role, Origin: v.Origin, Text: v.Text})
+	if v.Role == string(centurion.RoleUser) {
+		s.add(Message{ID: v.Message, Role: centurion.RoleUser, Origin: centurion.Origin(v.Origin), Text: v.Text})
 	}
 	return out
 }
@@ -175,22 +173,22 @@ func (s *session) add(m Message) {
 }
 
 // answered tells of a whole answer. Of one that broke the session's error tells.
-func (d *Deriver) answered(s *session, e centurion.Event, v messageFact) []centurion.Event {
-	if v.Repaired || !s.working || v.Finish == centurion.FinishCancelled || v.Finish == centurion.FinishError {
+func (d *Deriver) answered(s *session, e centurion.Event, v view.Fact) []centurion.Event {
+	if v.Repaired || v.Finish == centurion.FinishCancelled || v.Finish == centurion.FinishError {
 		return nil
 	}
-	m := Message{ID: v.Message, Role: centurion.RoleAssistant, Text: v.Text, Finish: v.Finish, Tokens: &v.Tokens, Cost: v.Cost}
+	m := Message{ID: v.Message, Role: centurion.RoleAssistant, Text: v.Text, Finish: v.Finish, Tokens: &v.Usage.Tokens, Cost: v.Cost}
 	s.add(m)
 	s.text, s.finish = v.Text, v.Finish
-	calls := make([]Call, len(v.Calls))
-	for i, c := range v.Calls {
+	calls := make([]Call, len(v.ToolCalls))
+	for i, c := range v.ToolCalls {
 		calls[i] = Call{Call: c.Call, Name: c.Tool}
 	}
 	return d.tell(s, e, TurnEnd, TurnData{Message: m, ToolCalls: calls})
 }
 
-func (d *Deriver) begun(s *session, e centurion.Event, v event.ToolData) []centurion.Event {
-	if !s.working || slices.ContainsFunc(s.running, func(c Call) bool { return c.Call == v.Call }) {
+func (d *Deriver) begun(s *session, e centurion.Event, v view.Fact) []centurion.Event {
+	if slices.ContainsFunc(s.running, func(c Call) bool { return c.Call == v.Call }) {
 		return nil // a restart tells again of a call that it runs again
 	}
 	args := v.Input
@@ -203,10 +201,7 @@ func (d *Deriver) begun(s *session, e centurion.Event, v event.ToolData) []centu
 
 // completed tells that a call ended, and before that it began, of one that was answered without being run. What is repaired
 // before an agent begins anew was told to have ended already.
-func (d *Deriver) completed(s *session, e centurion.Event, v event.ToolData) []centurion.Event {
-	if !s.working {
-		return nil
-	}
+func (d *Deriver) completed(s *session, e centurion.Event, v view.Fact) []centurion.Event {
 	var out []centurion.Event
 	i := slices.IndexFunc(s.running, func(c Call) bool { return c.Call == v.Call })
 	if i < 0 {
@@ -214,39 +209,11 @@ func (d *Deriver) completed(s *session, e centurion.Event, v event.ToolData) []c
 	} else {
 		s.running = slices.Delete(s.running, i, i+1)
 	}
-	end := ToolEndData{Name: v.Tool, Call: v.Call, Error: v.Error}
-	if v.Error == "" {
+	end := ToolEndData{Name: v.Tool, Call: v.Call, Error: v.Error.Text}
+	if v.Error.Text == "" {
 		end.Result = v.Output
 	}
 	return append(out, d.tell(s, e, ToolEnd, end)...)
-}
-
-func (d *Deriver) other(s *session, e centurion.Event) []centurion.Event {
-	switch e.Type {
-	case centurion.EventProviderRetry:
-		v, err := event.Decode[event.RetryData](e)
-		if err != nil || !s.working {
-			return nil
-		}
-		return d.tell(s, e, Retrying, RetryData{Attempt: v.Attempt, WaitMS: v.WaitMS, Reason: v.Reason, Error: v.Error})
-	case centurion.EventCompacted:
-		v, err := event.Decode[event.CompactedData](e)
-		if err != nil {
-			return nil
-		}
-		return d.tell(s, e, Compact, CompactData{Message: v.Message, Reason: v.Reason, Before: v.Before, After: v.After})
-	case centurion.EventSessionIdle:
-		if !s.working {
-			return nil
-		}
-		s.working = false
-		return d.tell(s, e, End, EndData{Text: s.text, Finish: s.finish, Messages: slices.Clone(s.messages), Done: true})
-	}
-	v, err := event.Decode[errorFact](e)
-	if err != nil || !s.working {
-		return nil
-	}
-	return d.fail(s, e, ErrorData{Reason: v.Error, Kind: v.Kind, Message: v.Message})
 }
 
 // fail tells that an agent's work has ended with an error. Calls of which no end was told end before it.
@@ -260,13 +227,6 @@ func (d *Deriver) fail(s *session, e centurion.Event, why ErrorData) []centurion
 	return append(out, d.tell(s, e, Error, why)...)
 }
 
-// errorFact is the data of session.error as it is written.
-type errorFact struct {
-	Kind    centurion.Kind `json:"kind"`
-	Error   string         `json:"error"`
-	Message string         `json:"message"`
-}
-
 // close ends what still works when its mission has stopped, children before those who started them.
 func (d *Deriver) close(e centurion.Event) []centurion.Event {
 	var open []*session
@@ -277,7 +237,7 @@ func (d *Deriver) close(e centurion.Event) []centurion.Event {
 	}
 	slices.SortStableFunc(open, func(a, b *session) int { return d.depth(b) - d.depth(a) })
 	reason := strings.TrimPrefix(string(e.Type), "mission.")
-	if v, err := event.Decode[event.MissionEnd](e); err == nil && v.Reason != "" {
+	if v := view.Read(e); v.Reason != "" {
 		reason += ": " + v.Reason
 	}
 	var out []centurion.Event

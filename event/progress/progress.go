@@ -5,6 +5,7 @@ package progress
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"centurion"
@@ -67,7 +68,7 @@ func (t *Tracker) Apply(e centurion.Event) {
 	case centurion.EventToolCompleted:
 		t.result(e)
 	}
-	if e.Task != "" {
+	if e.Task != "" && strings.HasPrefix(string(e.Type), "task.") {
 		t.task(e)
 	}
 	if !e.Time.IsZero() && e.Type != centurion.EventToast {
@@ -103,38 +104,30 @@ func (t *Tracker) session(id string) *session {
 
 // task notes the state of a task, and forgets the session of one that has ended.
 func (t *Tracker) task(e centurion.Event) {
-	d, err := event.Decode[event.TaskData](e)
-	if err != nil || !slices.Contains(centurion.TaskStatuses, d.Status) {
+	d, _ := t.board.Apply(e)
+	status := d.TaskStatus()
+	if !slices.Contains(centurion.TaskStatuses, status) {
 		return
 	}
-	t.board.Apply(e)
 	if d.Session != "" && d.Parent != "" {
 		t.session(d.Session).parent = d.Parent
 	}
-	if d.Status.Ended() && d.Status != centurion.TaskBlocked {
+	if status.Ended() && status != centurion.TaskBlocked {
 		delete(t.sessions, d.Session)
 	}
 }
 
 // answer takes a snapshot at the end of an answer. One that asks for tool calls is looked at again when they have ended.
 func (t *Tracker) answer(e centurion.Event) {
-	d, err := event.Decode[struct {
-		Finish   string           `json:"finish"`
-		Repaired bool             `json:"repaired"` // an answer of before a crash
-		Calls    int              `json:"calls"`
-		Tokens   centurion.Tokens `json:"tokens"`
-		Cost     float64          `json:"cost"`
-		Unpriced bool             `json:"unpriced"`
-	}](e)
+	d, err := view.Decode(e)
 	if err != nil || d.Finish == "" || d.Repaired || e.Session == "" {
 		return
 	}
-	usage := centurion.Usage{Tokens: d.Tokens, USD: d.Cost, Unpriced: d.Unpriced}
 	s := t.session(e.Session)
 	seen := map[*session]bool{}
 	for up := s; up != nil && !seen[up]; up = t.sessions[up.parent] {
 		seen[up] = true
-		up.usage = up.usage.Plus(usage)
+		up.usage = up.usage.Plus(d.Usage)
 	}
 	s.steps++
 	s.calls = d.Calls

@@ -57,33 +57,36 @@ type Fact struct {
 	CostHigh  float64          `json:"cost_high"`
 
 	// Tasks, sessions, messages.
-	ID       string         `json:"id"`
-	Agent    string         `json:"agent"`
-	Title    string         `json:"title"`
-	Name     string         `json:"name"`
-	Parent   string         `json:"parent"` // the session that delegated it
-	Item     string         `json:"item"`
-	Session  string         `json:"session"`
-	Address  string         `json:"address"`
-	Attempt  int            `json:"attempt"`
-	Result   string         `json:"result"`
-	Files    []string       `json:"files"`
-	Changed  int            `json:"changed"`
-	Message  string         `json:"message"`
-	Model    string         `json:"model"`
-	Calls    int            `json:"calls"` // of tools, that an answer asks for
-	Role     string         `json:"role"`
-	Origin   string         `json:"origin"`
-	Text     string         `json:"text"`
-	Finish   string         `json:"finish"`
-	Kind     centurion.Kind `json:"kind"`
-	Error    Error          `json:"error"`
-	Tokens   tokens         `json:"tokens"`
-	Cost     float64        `json:"cost"`
-	Unpriced bool           `json:"unpriced"`
+	ID        string           `json:"id"`
+	Agent     string           `json:"agent"`
+	Title     string           `json:"title"`
+	Name      string           `json:"name"`
+	Parent    string           `json:"parent"` // the session that delegated it
+	Item      string           `json:"item"`
+	Session   string           `json:"session"`
+	Address   string           `json:"address"`
+	Attempt   int              `json:"attempt"`
+	Result    string           `json:"result"`
+	Files     []string         `json:"files"`
+	Changed   int              `json:"changed"`
+	Message   string           `json:"message"`
+	Model     string           `json:"model"`
+	Calls     int              `json:"calls"` // of tools, that an answer asks for: these
+	ToolCalls []event.CallData `json:"tool_calls"`
+	Repaired  bool             `json:"repaired"` // an answer of before a crash
+	Role      string           `json:"role"`
+	Origin    string           `json:"origin"`
+	Text      string           `json:"text"`
+	Finish    string           `json:"finish"`
+	Kind      centurion.Kind   `json:"kind"`
+	Error     Error            `json:"error"`
+	Tokens    tokens           `json:"tokens"`
+	Cost      float64          `json:"cost"`
+	Unpriced  bool             `json:"unpriced"`
 
 	// Tools, deltas, retries.
 	Tool   string          `json:"tool"`
+	Call   string          `json:"call"`
 	Input  json.RawMessage `json:"input"`
 	Field  string          `json:"field"`
 	Delta  string          `json:"delta"`
