@@ -186,6 +186,35 @@ func TestEditHeals(t *testing.T) {
 	}
 }
 
+// An editor that stood still in the middle of a save wrote half a plan, which nobody can tell from a whole one. When it saves the whole
+// text, what agents had done to items that the half lacked comes back: marks, notes and items.
+// TRIAL R17
+func TestHealAfterHalfASave(t *testing.T) {
+	t.Parallel()
+	w := open(t, map[string]string{".opencode/todo.md": healPlan})
+	f := w.Todo()
+	for _, edit := range []func(*todo.Doc) error{mark("T3", todo.Done), func(d *todo.Doc) error { return d.AddNote("T2", "n.") },
+		func(d *todo.Doc) error { _, err := d.Add("M1", todo.Item{ID: "T4", Title: "four"}); return err }} {
+		if _, err := f.Edit(t.Context(), edit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	half, _, _ := strings.Cut(healPlan, "- [ ] T2")
+	put(t, planFile(w), half)
+	if _, err := f.Edit(t.Context(), mark("T1", todo.Done)); err != nil {
+		t.Fatal(err)
+	}
+	put(t, planFile(w), replaced(t, healPlan, "one", "uno"))
+	if _, err := f.Heal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"- [x] T1 uno", "- [ ] T2 two\n  - after: T1\n  - note: n.\n", "- [x] T3 three\n", "- [ ] T4 four\n"} {
+		if got := get(t, w, f.Path()); !strings.Contains(got, line) {
+			t.Errorf("%q is lacking:\n%s", line, got)
+		}
+	}
+}
+
 // Heal makes nothing, and leaves alone what it knows nothing of.
 func TestHealWithoutCause(t *testing.T) {
 	t.Parallel()

@@ -48,11 +48,11 @@ type history struct {
 
 type version struct {
 	n     uint64 // 1 is the first; 0 if it is not in the memory
-	own   bool   // see since
+	own   bool   // see steps
 	sum   string
 	text  []byte
 	lines []uint64 // hashes of its lines; see blocks.hashes
-	past  past     // what it did to the version before
+	steps []step   // from the version before
 }
 
 var seed = maphash.MakeSeed()
@@ -83,7 +83,7 @@ func (h *history) clone() *history {
 }
 
 // remember adds the text that is on disk now. A nil text is a missing file. It reports false for what is no plan, which
-// is not remembered. See since for own.
+// is not remembered. See steps for own.
 func (h *history) remember(text []byte, own bool) bool {
 	sum := versionOf(text)
 	last := h.newest()
@@ -98,7 +98,7 @@ func (h *history) remember(text []byte, own bool) bool {
 	h.n++
 	v := version{n: h.n, own: own, sum: sum, text: text, lines: p.hashes()}
 	if last != nil {
-		v.past = since(h.cut, p, own)
+		v.steps = steps(h.cut, p, own)
 	}
 	h.list, h.bytes, h.cut = append(h.list, v), h.bytes+len(text), p
 	for len(h.list) > maxVersions || h.bytes > maxRemembered && len(h.list) > 2 {
@@ -145,11 +145,11 @@ func (h *history) redone(text []byte, p *blocks, base int) []byte {
 	if err != nil {
 		return text // it was one before
 	}
-	var all []past
+	var all []step
 	for _, v := range h.list[base+1:] {
-		all = append(all, v.past)
+		all = append(all, v.steps...)
 	}
-	p.merge(cut(from), h.cut, all)
+	p.apply(cut(from), all)
 	merged := p.text()
 	if _, err := todo.Parse(merged); err != nil {
 		return text

@@ -1,45 +1,61 @@
 package workspace
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
 
-// past is what one version of a plan did that its text alone does not say.
-type past struct {
-	ids  map[string]*block // items that it gave an id, by the key that they had
-	came []*block
-	gone map[string]bool // what an edit of ours took out: keys of blocks, and their lines behind the key
+// step is one thing that changed between two versions of a plan, in terms of ids, so that it can be done to a third.
+type step struct {
+	kind     stepKind
+	key      string   // of the block
+	from, to string   // of a mark, a first line or a line of an item
+	block    *block   // that came or went, or got its id
+	before   []string // keys of the blocks before one that came, in their order
+	parent   string   // key of the item that one which came is a sub-item of
 }
 
-// since returns what b has done to the version a before it. What went is noted of our own edits only: a text of somebody else that lacks
+type stepKind uint8
+
+const (
+	stepCame stepKind = iota
+	stepWent
+	stepID     // an item that had none was given an id
+	stepMark   // an item was given another mark
+	stepHead   // title or agent of an item changed
+	stepAdd    // a line of an item came
+	stepDrop   // a line of an item went
+	stepChange // a line of an item was replaced
+)
+
+// steps returns what leads from a to b. What went is left out unless own is set: a text of somebody else that lacks
 // something may be half of what they are writing, and nothing must be taken away again and again because of it.
-func since(a, b *blocks, own bool) past {
-	p := past{ids: map[string]*block{}, gone: map[string]bool{}}
+func steps(a, b *blocks, own bool) []step {
 	inA, inB := a.byKey(), b.byKey()
+	var out []step
 	for _, was := range a.list {
 		now := inB[was.key]
 		if now == nil && was.item && was.id == "" {
 			if now = named(was, b, inA); now != nil {
-				p.ids[was.key], inA[now.key] = now, was
+				out = append(out, step{kind: stepID, key: was.key, to: now.rest(), block: now})
+				inA[now.key] = was
 			}
 		}
 		switch {
-		case now == nil:
-			p.gone[was.key] = own
-		case own:
-			for _, line := range lacking(was.lines, now.lines) {
-				p.gone[now.key+"\n"+strings.TrimSpace(line)] = true
-			}
+		case now == nil && own:
+			out = append(out, step{kind: stepWent, key: was.key, block: was})
+		case now != nil && was.item:
+			out = append(out, was.steps(now, own)...)
 		}
 	}
-	for _, now := range b.list {
+	keys := make([]string, len(b.list))
+	for i, now := range b.list {
+		keys[i] = now.key
 		if inA[now.key] == nil {
-			p.came = append(p.came, now)
+			out = append(out, step{kind: stepCame, key: now.key, block: now, before: keys[:i:i], parent: b.parent(i)})
 		}
 	}
-	return p
+	return out
 }
 
 func (p *blocks) byKey() map[string]*block {
@@ -79,6 +95,33 @@ func (p *blocks) parent(i int) string {
 	return ""
 }
 
+// steps returns what leads from one state of an item to another.
+func (b *block) steps(now *block, own bool) []step {
+	var out []step
+	if from, to := b.mark(), now.mark(); from != to {
+		out = append(out, step{kind: stepMark, key: now.key, from: from, to: to})
+	}
+	if from, to := b.rest(), now.rest(); b.key == now.key && from != to {
+		out = append(out, step{kind: stepHead, key: now.key, from: from, to: to})
+	}
+	gone := lacking(b.lines, now.lines)
+	for _, line := range lacking(now.lines, b.lines) {
+		i := slices.IndexFunc(gone, func(l string) bool { return attribute(l) != "" && attribute(l) == attribute(line) })
+		if i < 0 {
+			out = append(out, step{kind: stepAdd, key: now.key, to: line})
+			continue
+		}
+		out = append(out, step{kind: stepChange, key: now.key, from: gone[i], to: line})
+		gone = slices.Delete(gone, i, i+1)
+	}
+	for _, line := range gone {
+		if own {
+			out = append(out, step{kind: stepDrop, key: now.key, from: line})
+		}
+	}
+	return out
+}
+
 // lacking returns the lines of a that b does not have.
 func lacking(a, b []string) []string {
 	have := map[string]int{}
@@ -87,9 +130,15 @@ func lacking(a, b []string) []string {
 	}
 	var out []string
 	for _, l := range a {
-		if have[strings.TrimSpace(l)]--; have[strings.TrimSpace(l)] < 0 {
+		if l = strings.TrimSpace(l); have[l] == 0 {
 			out = append(out, l)
+		} else {
+			have[l]--
 		}
+	}
+	// The caller wants them as they are written: the indentation makes them attributes.
+	for i, l := range out {
+		out[i] = a[slices.IndexFunc(a, func(s string) bool { return same(s, l) })]
 	}
 	return out
 }
@@ -103,97 +152,92 @@ func attribute(line string) string {
 	return key
 }
 
-// merge does to p, which somebody made out of base, what was done to base since: all is what the versions between it and now did. Where
-// both changed the same thing p stays as it is.
-func (p *blocks) merge(base, now *blocks, all []past) {
-	was, gone := base.byKey(), map[string]bool{}
-	known := maps.Clone(was)
-	for _, v := range all {
-		for key, n := range v.ids {
-			if b, _ := p.find(key); b != nil {
-				b.key, b.id = n.key, n.id
-				b.setRest(withID(n.id, b.rest()))
+// apply does the steps to p, which somebody made out of base. Where both changed the same thing p stays as it is.
+func (p *blocks) apply(base *blocks, all []step) {
+	kept := map[string]bool{} // marks that p's writer has set
+	for _, was := range base.list {
+		if now, _ := p.find(was.key); now != nil && now.mark() != was.mark() {
+			kept[was.key] = true
+		}
+	}
+	for _, s := range all {
+		if s.kind == stepCame {
+			p.insert(base, s)
+			continue
+		}
+		b, i := p.find(s.key)
+		if b == nil {
+			continue
+		}
+		switch s.kind {
+		case stepWent:
+			if b.equal(s.block) {
+				p.list = slices.Delete(p.list, i, i+1)
 			}
-			if b := was[key]; b != nil {
-				c := b.copied()
-				c.setRest(withID(n.id, b.rest()))
-				was[n.key], known[n.key] = c, c
+		case stepID:
+			b.setRest(s.to)
+			if kept[b.key] {
+				kept[s.block.key] = true
 			}
-		}
-		for _, b := range v.came {
-			if was[b.key] == nil {
-				was[b.key] = b
+			b.key, b.id = s.block.key, s.block.id
+		case stepMark:
+			if !kept[s.key] && b.mark() == s.from {
+				b.setMark(s.to)
 			}
-		}
-		maps.Copy(gone, v.gone)
-	}
-	for i, n := range now.list {
-		b, _ := p.find(n.key)
-		w := was[n.key]
-		switch {
-		case known[n.key] == nil && (b == nil || n.item && w != nil && b.rest() != w.rest()): // it came, or p's writer has another one with its id
-			p.insert(now, i)
-		case b != nil && n.item && w != nil:
-			b.merge(p, w, n, gone)
-		}
-	}
-	inNow := now.byKey()
-	p.list = slices.DeleteFunc(p.list, func(b *block) bool {
-		return inNow[b.key] == nil && gone[b.key] && was[b.key] != nil && b.equal(was[b.key])
-	})
-}
-
-// merge does to an item what was done to it since it was was.
-func (b *block) merge(p *blocks, was, now *block, gone map[string]bool) {
-	if b.mark() == was.mark() && now.mark() != was.mark() {
-		b.setMark(now.mark())
-	}
-	if b.rest() == was.rest() && now.rest() != was.rest() {
-		b.setRest(now.rest())
-	}
-	went := lacking(was.lines, now.lines)
-	for _, line := range lacking(now.lines, was.lines) {
-		i := slices.IndexFunc(went, func(l string) bool { return attribute(l) != "" && attribute(l) == attribute(line) })
-		at, has := -1, b.line(line) >= 0
-		if i >= 0 {
-			at = b.line(went[i])
-			went = slices.Delete(went, i, i+1)
-		}
-		switch {
-		case i < 0 && !has:
-			b.lines = append(b.lines, p.ending(line))
-		case at >= 0 && has:
-			b.lines = slices.Delete(b.lines, at, at+1)
-		case at >= 0:
-			b.lines[at] = p.ending(line)
-		}
-	}
-	for _, line := range went {
-		if at := b.line(line); at >= 0 && gone[now.key+"\n"+strings.TrimSpace(line)] {
-			b.lines = slices.Delete(b.lines, at, at+1)
+		case stepHead:
+			if b.rest() == s.from {
+				b.setRest(s.to)
+			}
+		default:
+			b.edit(p, s)
 		}
 	}
 }
 
-// insert puts block i of now behind what stands before it there. A sub-item of an item that p's writer removed goes with that. Two items
-// with one id stand side by side, and the plan tells of it.
-func (p *blocks) insert(now *blocks, i int) {
-	c := now.list[i].copied()
-	if parent := now.parent(i); parent != "" {
-		if b, _ := p.find(parent); b == nil {
+// edit does a step that concerns a line of an item.
+func (b *block) edit(p *blocks, s step) {
+	if s.kind == stepAdd {
+		if b.line(s.to) < 0 {
+			b.lines = append(b.lines, p.ending(s.to))
+		}
+		return
+	}
+	switch i := b.line(s.from); {
+	case i < 0: // p's writer changed it as well, or it is done already
+	case s.kind == stepDrop, b.line(s.to) >= 0:
+		b.lines = slices.Delete(b.lines, i, i+1)
+	default:
+		b.lines[i] = p.ending(s.to)
+	}
+}
+
+// insert puts a block behind what stood before it where it was made. A sub-item of an item that p's writer removed goes
+// with that. Two items with one id stand side by side, and the plan tells of it.
+func (p *blocks) insert(base *blocks, s step) {
+	known, _ := base.find(s.key)
+	for _, b := range p.list {
+		if sameItem := b.id == s.block.id && b.item && s.block.item && b.id != ""; b.key == s.key || sameItem {
+			if !sameItem || known != nil || b.rest() == s.block.rest() {
+				return
+			}
+		}
+	}
+	if s.parent != "" {
+		if b, _ := p.find(s.parent); b == nil {
 			return
 		}
 	}
 	at := 0
-	if i > 0 {
+	if len(s.before) > 0 {
 		at = len(p.list)
 	}
-	for _, before := range slices.Backward(now.list[:i]) {
-		if _, j := p.find(before.key); j >= 0 {
-			at = j + 1
+	for _, key := range slices.Backward(s.before) {
+		if _, i := p.find(key); i >= 0 {
+			at = i + 1
 			break
 		}
 	}
+	c := s.block.copied()
 	for at < len(p.list) && c.item && p.list[at].item && p.list[at].depth > c.depth {
 		at++
 	}

@@ -43,12 +43,12 @@ func TestMarkStaysWhileTheItemGetsItsID(t *testing.T) {
 		return cut(doc)
 	}
 	versions := []string{"- [ ] Write it", "- [ ] T1 Write it", "- [~] T1 Write it", "- [x] T1 Write it"}
-	var all []past
+	var all []step
 	for i := range versions[1:] {
-		all = append(all, since(plan(versions[i]), plan(versions[i+1]), true))
+		all = append(all, steps(plan(versions[i]), plan(versions[i+1]), true)...)
 	}
 	p := plan("- [~] Write it")
-	p.merge(plan(versions[0]), plan(versions[len(versions)-1]), all)
+	p.apply(plan(versions[0]), all)
 	if want := plan("- [~] T1 Write it").text(); !slices.Equal(p.text(), want) {
 		t.Errorf("the plan is\n%s\nwant\n%s", p.text(), want)
 	}
