@@ -15,8 +15,8 @@ import (
 // limits are what the layout may measure at most, and what it is to measure. A figure may only fall: a change that lowers one
 // lowers it here, too. Lines are rounded up to the next hundred, so that an ordinary change does not touch this table.
 var limits = map[string]struct{ now, goal int }{
-	"fields of orchestrator.mission":             {35, 18},
-	"methods of orchestrator.mission":            {78, 40},
+	"fields of orchestrator.mission":             {30, 18},
+	"methods of orchestrator.mission":            {62, 40},
 	"methods of orchestrator.Host":               {38, 35},
 	"methods of orchestrator/agent.Conversation": {35, 35},
 	"methods of cmd/centurion.cli":               {34, 40},

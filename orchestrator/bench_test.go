@@ -105,7 +105,7 @@ func BenchmarkFacts(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		f, err := m.facts(b.Context(), true)
+		f, err := m.loop.facts(b.Context(), true)
 		if err != nil || len(f.Runnable) != 1 {
 			b.Fatal(f, err)
 		}

@@ -295,14 +295,14 @@ func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check s
 	if err != nil {
 		return "", err
 	}
-	missing, err := m.missing(ctx)
+	missing, err := m.loop.missing(ctx)
 	if err == nil && len(missing) == 0 {
-		missing, err = m.finalChecks(ctx)
+		missing, err = m.loop.finalChecks(ctx)
 	}
 	if err == nil && len(missing) == 0 {
 		var bare bool
-		if bare, err = m.bare(ctx); bare {
-			m.questioned, missing = true, []string{loop.BareWord}
+		if bare, err = m.loop.bare(ctx); bare {
+			m.loop.questioned, missing = true, []string{loop.BareWord}
 		}
 	}
 	if err != nil {

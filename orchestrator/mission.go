@@ -60,19 +60,14 @@ type mission struct {
 
 	mu          sync.Mutex // protects what follows
 	claimedOnce bool       // it was accepted at some time
-	said        string     // the text with which its own agent ended its newest turn; its loop's own
 	claimed     bool       // mission_complete was accepted
 
+	loop *mainLoop
+
 	// These belong to the loop.
-	lastSeen string // what the plan and the tasks looked like at the last continuation
-	passed   int    // final checks that passed on the work as it is
-	checked  bool   // the final checks were run on the work as it is
-	alive    bool   // it was moved to a living state
-	// sentForReview counts the times that the mission was idle with every item done and a review missing.
-	sentForReview int
-	questioned    bool   // its own agent was asked why it ends with nothing to show for it
-	ownReturns    int    // times in a row that its own agent's work could not be merged
-	again         string // why the same host begins anew; empty if it does not
+	alive      bool   // it was moved to a living state
+	ownReturns int    // times in a row that its own agent's work could not be merged
+	again      string // why the same host begins anew; empty if it does not
 
 	resumed   bool // a person has resumed it: it had stopped
 	restarted bool // its loop has crashed and begins anew
@@ -92,6 +87,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	})
 	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo))
 	m.judge = review.New(m.st, m.plan)
+	m.loop = &mainLoop{m: m}
 	m.brief = brief.New(m.st, m.iso, m.plan, m.judge)
 	m.approvals = approval.New(m.st, m.iso, m.plan, approval.Config{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Home: h.cfg.Home, Dir: h.cfg.Workspace.Dir(), Timeout: h.cfg.AskTimeout,
 		Resting: func(task string, answers int, lives func(string) bool) bool {

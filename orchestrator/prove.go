@@ -18,23 +18,23 @@ import (
 )
 
 // missing lists, in words for the Commander, what keeps the mission from being complete, apart from the final checks.
-func (m *mission) missing(ctx context.Context) ([]string, error) {
-	v, err := m.judge.Look(ctx)
+func (l *mainLoop) missing(ctx context.Context) ([]string, error) {
+	v, err := l.m.judge.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	unread, err := m.h.cfg.Store.PendingDeliveries(ctx, v.Mission.Session)
+	unread, err := l.m.h.cfg.Store.PendingDeliveries(ctx, v.Mission.Session)
 	return v.Missing(unread), err
 }
 
 // finalChecks runs each distinct acceptance command once on the finished work. Items whose command fails are open again.
 // It returns what is missing, in words for the Commander.
-func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
-	p, err := m.plan.Read()
+func (l *mainLoop) finalChecks(ctx context.Context) ([]string, error) {
+	p, err := l.m.plan.Read()
 	if err != nil {
 		return nil, err
 	}
-	rec, err := m.h.cfg.Store.Mission(ctx, m.st.ID)
+	rec, err := l.m.h.cfg.Store.Mission(ctx, l.m.st.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -47,37 +47,37 @@ func (m *mission) finalChecks(ctx context.Context) ([]string, error) {
 			}
 		}
 	}
-	ends := append(review.GoalChecks(rec.Goal, m.h.cfg.Workspace.Dir()), rec.Check) // what shows that the goal is reached, where no item does
+	ends := append(review.GoalChecks(rec.Goal, l.m.h.cfg.Workspace.Dir()), rec.Check) // what shows that the goal is reached, where no item does
 	commands = append(commands, ends...)
-	m.passed, m.checked = 0, true
+	l.passed, l.checked = 0, true
 	var failed []centurion.Receipt
 	for _, command := range verify.Distinct(commands) {
-		r, err := m.queue.Check(ctx, merge.Check{Command: command, Agent: "commander", Final: true, Proves: len(p.Items()) == 0 && slices.Contains(ends, command)})
+		r, err := l.m.queue.Check(ctx, merge.Check{Command: command, Agent: "commander", Final: true, Proves: len(p.Items()) == 0 && slices.Contains(ends, command)})
 		if err != nil {
 			return nil, err
 		}
 		if r.Passed {
-			m.passed++
+			l.passed++
 		} else {
 			failed = append(failed, r)
 		}
 	}
 	if len(failed) == 0 {
-		return nil, m.judge.Count(ctx, p)
+		return nil, l.m.judge.Count(ctx, p)
 	}
-	return m.reopen(ctx, p, failed)
+	return l.reopen(ctx, p, failed)
 }
 
 // reopen sets the items of failed final checks back to open and says what is missing.
-func (m *mission) reopen(ctx context.Context, p plan.View, failed []centurion.Receipt) ([]string, error) {
-	m.checked = false
+func (l *mainLoop) reopen(ctx context.Context, p plan.View, failed []centurion.Receipt) ([]string, error) {
+	l.checked = false
 	var missing []string
 	for _, r := range failed {
 		text := "the final check failed: " + merge.Account(r)
 		var back []string
 		for _, it := range p.Items() {
 			if !it.Group && slices.Contains(it.Verify, r.Command) && p.Doc.Status(it.ID) == todo.Done {
-				if err := m.plan.MarkItem(ctx, it.ID, plan.MarkOpen); err != nil {
+				if err := l.m.plan.MarkItem(ctx, it.ID, plan.MarkOpen); err != nil {
 					return nil, err
 				}
 				back = append(back, it.ID)
@@ -88,43 +88,43 @@ func (m *mission) reopen(ctx context.Context, p plan.View, failed []centurion.Re
 		}
 		missing = append(missing, text)
 	}
-	rec, err := m.st.Record(ctx, func(rec *centurion.Mission) { rec.Reopened++ })
-	if err == nil && rec.Reopened > m.h.cfg.Returns {
+	rec, err := l.m.st.Record(ctx, func(rec *centurion.Mission) { rec.Reopened++ })
+	if err == nil && rec.Reopened > l.m.h.cfg.Returns {
 		return nil, &state.Blocked{Question: fmt.Sprintf("The final checks have failed %d times: %s What should be done?", rec.Reopened, missing[0])}
 	}
 	return missing, err
 }
 
 // sendBack tells the Commander what the final checks found.
-func (m *mission) sendBack(ctx context.Context, missing []string) (verdict, bool, error) {
+func (l *mainLoop) sendBack(ctx context.Context, missing []string) (verdict, bool, error) {
 	what := "Every item is done"
-	if p, err := m.plan.Read(); err == nil && len(p.Items()) == 0 {
+	if p, err := l.m.plan.Read(); err == nil && len(p.Items()) == 0 {
 		what = "You ended your turn as if the goal were reached"
 	}
 	text := what + ", but the final checks say otherwise:\n- " + strings.Join(missing, "\n- ") + "\nSee to it."
-	return verdict{}, true, m.root.Say(ctx, centurion.OriginHost, text)
+	return verdict{}, true, l.m.root.Say(ctx, centurion.OriginHost, text)
 }
 
 // completed is the verdict of a mission that is done, unless its person wants proof and nothing shows that it is.
-func (m *mission) completed(ctx context.Context) (verdict, error) {
+func (l *mainLoop) completed(ctx context.Context) (verdict, error) {
 	reason := ""
-	if m.passed == 0 {
+	if l.passed == 0 {
 		reason = "nothing to verify"
 	}
-	rec, err := m.judge.KeepEvidence(ctx, m.h.cfg.Workspace.Dir())
+	rec, err := l.m.judge.KeepEvidence(ctx, l.m.h.cfg.Workspace.Dir())
 	if err != nil {
 		return verdict{}, err
 	}
 	if rec.Options.RequireProof && rec.Evidence == centurion.EvidenceNone {
 		return verdict{status: centurion.MissionBlocked, reason: review.Lacks}, nil
 	}
-	if rec.Level == 0 && !state.Alone(m.st.Profile) {
-		err = m.plan.InferLevel(ctx)
+	if rec.Level == 0 && !state.Alone(l.m.st.Profile) {
+		err = l.m.plan.InferLevel(ctx)
 	}
 	if rec.Summary == "" && err == nil {
-		err = m.summarize(ctx)
+		err = l.summarize(ctx)
 	}
-	notes.KeepSummary(ctx, m.st, m.h.cfg.Workspace, m.plan.Detail(), m.root.Sess.Record().Metadata.Given)
+	notes.KeepSummary(ctx, l.m.st, l.m.h.cfg.Workspace, l.m.plan.Detail(), l.m.root.Sess.Record().Metadata.Given)
 	return verdict{status: centurion.MissionCompleted, reason: reason}, err
 }
 

@@ -27,7 +27,7 @@ func (m *mission) supervise(ctx context.Context) (v verdict, err error) {
 	var crashes []time.Time
 	for {
 		err = guard.Call("mission "+m.st.ID, func() (err error) {
-			v, err = m.loop(ctx)
+			v, err = m.loop.run(ctx)
 			return err
 		})
 		if !state.Crashed(err) || ctx.Err() != nil {

@@ -126,10 +126,10 @@ func verdictOf(ctx context.Context, err error) verdict {
 }
 
 // summarize keeps the Commander's last words as the mission's summary.
-func (m *mission) summarize(ctx context.Context) error {
-	text, err := m.st.LastText(ctx, m.root.ID())
+func (l *mainLoop) summarize(ctx context.Context) error {
+	text, err := l.m.st.LastText(ctx, l.m.root.ID())
 	if err == nil {
-		_, err = m.st.Record(ctx, func(rec *centurion.Mission) { rec.Summary = text })
+		_, err = l.m.st.Record(ctx, func(rec *centurion.Mission) { rec.Summary = text })
 	}
 	return err
 }
