@@ -297,7 +297,7 @@ func TestWhoChangedACheck(t *testing.T) {
 func TestFirstLines(t *testing.T) {
 	t.Parallel()
 	r := &Report{Counts: Counts{Items: 2, Unproven: 2}, Mission: centurion.Mission{Unverified: 2}}
-	if got := r.proofs(); !strings.Contains(got, "of which 0 verified") {
+	if got := r.proofs(); !strings.Contains(got, ", 0 verified") {
 		t.Error(got)
 	}
 	for i := range maxNamed + 2 {

@@ -137,10 +137,10 @@ func TestMergesAfterTheEnd(t *testing.T) {
 	if err := New(d).Markdown(&b); err != nil {
 		t.Fatal(err)
 	}
-	if want := "\n- at 30s: integrated into next\n- at 2026-03-01 09:10:00 UTC: merged main\n- at 2026-03-01 09:11:00 UTC: taken back from main\n"; !strings.Contains(b.String(), want) {
+	if want := "\n- at 30s: integrated into next\n- at 2026-03-01 09:10:00 UTC: merged main\n- at 2026-03-01 09:11:00 UTC: reverted from main\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("%q is not in %s", want, b.String())
 	}
-	if page := pageOf(t, d); !strings.Contains(page, `<td class="t">taken back</td><td class="w" data-label="From">2026-03-01 09:11:00 UTC</td>`) {
+	if page := pageOf(t, d); !strings.Contains(page, `<td class="t">reverted</td><td class="w" data-label="From">2026-03-01 09:11:00 UTC</td>`) {
 		t.Error("the page does not tell when it was taken back")
 	}
 }
@@ -299,7 +299,7 @@ func TestLaneContinued(t *testing.T) {
 			ends = append(ends, l.End)
 		}
 	}
-	if d := cmp.Diff([]string{"blocked, then gone on with in another task", "completed"}, ends); d != "" {
+	if d := cmp.Diff([]string{"blocked, then continued in another task", "completed"}, ends); d != "" {
 		t.Error(d)
 	}
 }

@@ -182,7 +182,7 @@ func TestWithoutTheWork(t *testing.T) {
 		why  []string
 	}{
 		"and the check stayed green.":                             {[]centurion.CheckRun{run(red, false, "the build failed", ""), run(red, true, "", ""), run(green, true, "", "")}, "", []string{"because"}},
-		"and the check died:":                                     {[]centurion.CheckRun{run(red, false, "", ""), run(green, true, "", ""), run(again, false, "", "")}, "want 1", []string{"because"}},
+		"and the check failed without the change:":                {[]centurion.CheckRun{run(red, false, "", ""), run(green, true, "", ""), run(again, false, "", "")}, "want 1", []string{"because"}},
 		"and the check was red, and green when it was run again.": {[]centurion.CheckRun{run(red, false, "", ""), run(green, true, "", ""), run(again, true, "", "")}, "ok", []string{"because"}},
 		"and the check did not get as far as to fail.":            {[]centurion.CheckRun{run(red, false, "the build failed", ""), run(green, true, "", "")}, "", []string{"because", "the build failed"}},
 		"and the check had nothing to check.":                     {[]centurion.CheckRun{run(red, false, "", "no test ran"), run(green, true, "", "")}, "", []string{"because", "no test ran"}},
@@ -198,7 +198,7 @@ func TestWithoutTheWork(t *testing.T) {
 		if !strings.Contains(b.String(), want+"\n") || !strings.Contains(page, "… "+want[:len(want)-1]+"</h4>") {
 			t.Errorf("%q is not told", want)
 		}
-		if died := strings.HasSuffix(want, "died:"); strings.Contains(b.String(), "check died") != died || strings.Contains(page, "check died") != died || died != strings.Contains(b.String(), "want 1") {
+		if died := strings.HasSuffix(want, "without the change:"); strings.Contains(b.String(), "check failed without the change") != died || strings.Contains(page, "check failed without the change") != died || died != strings.Contains(b.String(), "want 1") {
 			t.Errorf("%q: it is told that it died, or what it said: %s", want, b.String())
 		}
 		i := slices.IndexFunc(r.Doubts, func(d Doubt) bool { return d.Item == "T2" })
@@ -281,9 +281,9 @@ func TestTroublesAndDecisions(t *testing.T) {
 	for _, x := range r.Troubles {
 		got = append(got, x.Where+" | "+x.What+" | "+x.Then)
 	}
-	want := []string{"T1 Write the limiter | overloaded | went on with local/small in place of anthropic/opus",
+	want := []string{"T1 Write the limiter | overloaded | continued with local/small instead of anthropic/opus",
 		"T1 Write the limiter | check failed: go test ./limit | recovered: the task was completed",
-		"the mission | its host went away | a new host went on from what was stored; 1 task began another attempt",
+		"the mission | its host went away | a new host continued from the stored state; 1 task began another attempt",
 		"T2 Wire it up | conflict in limit/limit.go | recovered: the task was completed",
 		"T2 Wire it up | T2 was reverted | it has not been done again"}
 	if d := cmp.Diff(want, got); d != "" {
@@ -350,7 +350,7 @@ func TestSlips(t *testing.T) {
 		"T1 one | a call of edit was refused: a.go belongs to item T2, which somebody else was working on | the file was not touched | 1",
 		"T1 one | its work was not merged: it changed files that others were working on: a.go | sent back; the task ended: blocked | 0",
 		"T1 one | it came back 3 times | blocked; what it changed and was not merged stands on the branch centurion/m/tsk_1; its item was done by another task: again | 0",
-		"the mission | mission_complete was refused: item T6 is open | it went on; the mission: completed | 0",
+		"the mission | mission_complete was refused: item T6 is open | it continued; the mission: completed | 0",
 		"tsk_3 | the review found faults: a.go:3: wrong | fixed: a later review of it passed | 0",
 		"tsk_5 | the review found faults: **FAIL** nothing works | its item stayed open; the mission: completed | 0",
 		"tsk_10 | the review said neither PASS nor FAIL: It looks good. | its item stayed open; the mission: completed | 0",
@@ -388,7 +388,7 @@ func TestReturns(t *testing.T) {
 		event.ReturnedGuard:    {"it broke a check of the mission that was green before it: go test", "it broke a check of the mission that was green before it: go test"},
 		event.ReturnedHollow:   {"its tests tell nothing of its work: go test", "its tests tell nothing of its work: go test"},
 		event.ReturnedStuck:    {"its agent said that it was stuck, and a person had it tried on", "its agent said that it was stuck, and a person had it tried on"},
-		event.ReturnedQuestion: {"it had changed nothing and ended with a question that nobody would have read", "it had changed nothing and ended with a question that nobody would have read"},
+		event.ReturnedQuestion: {"it had changed nothing and ended with a question that no one reads", "it had changed nothing and ended with a question that no one reads"},
 		event.ReturnedVerdict:  {"its answer said neither PASS nor FAIL", "its answer said neither PASS nor FAIL"},
 		"another":              {"it is so", "it is so"},
 	} {

@@ -55,13 +55,13 @@ func TestWhatThePersonWrote(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"- 2026-03-01 09:00:01 UTC to worker 0/0 · T1 one: total: N cards (read at 2026-03-01 09:00:06 UTC)\n",
-		"to commander 0/: yes (nobody has read it)\n",
+		"to commander 0/: yes (not read)\n",
 		"question of worker 0/2 · T2 two: With a header line? → **no**, by person, after 30s\n"} {
 		if !strings.Contains(md.String(), line) {
 			t.Errorf("the report lacks %q:\n%s", line, md.String())
 		}
 	}
-	for _, cell := range []string{"total: N cards", "worker 0/0 · T1 one", "nobody has read it", "worker 0/2 · T2 two"} {
+	for _, cell := range []string{"total: N cards", "worker 0/0 · T1 one", "not read", "worker 0/2 · T2 two"} {
 		if !strings.Contains(page.String(), cell) {
 			t.Errorf("the page lacks %q", cell)
 		}

@@ -73,7 +73,7 @@ func TestAttemptsAfterARestart(t *testing.T) {
 		moved(81, centurion.EventTaskRetrying, "c", centurion.TaskRunning, 3, ""),
 		fact(90, centurion.EventMissionCompleted, "", "ses_root", event.MissionEnd{})}}
 	got, marks := troublesOf(d)
-	if d := cmp.Diff([]string{"the mission | its host went away | a new host went on from what was stored; 2 tasks began another attempt",
+	if d := cmp.Diff([]string{"the mission | its host went away | a new host continued from the stored state; 2 tasks began another attempt",
 		"a | the attempt before ended early | tried again, attempt 3", "c | it crashed | tried again, attempt 2"}, got); d != "" {
 		t.Error(d)
 	}

@@ -81,7 +81,7 @@ func TestRedoOfAMerge(t *testing.T) {
 	redo := UndoRequest{Redo: true}
 	for name, f := range map[string]func(t *testing.T, r *rig){
 		"its branch is gone": func(t *testing.T, r *rig) {
-			r.do(redo, r.mission.ID, "nothing of mission")
+			r.do(redo, r.mission.ID, "has no reverted change")
 			r.merged()
 			r.do(UndoRequest{}, r.mission.ID, "")
 			r.git("branch", "-D", r.mission.Branch)
@@ -97,7 +97,7 @@ func TestRedoOfAMerge(t *testing.T) {
 			r.merged()
 			r.do(UndoRequest{}, r.mission.ID, "")
 			r.git("switch", "-q", "main")
-			r.do(redo, r.mission.ID, "it was taken back on a detached HEAD, and this is main git switch --detach ")
+			r.do(redo, r.mission.ID, "it was reverted on a detached HEAD, and this is main git switch --detach ")
 			r.git("checkout", "-q", "--detach")
 			r.do(redo, r.mission.ID, "")
 			r.has("a.txt", "a\n")
