@@ -142,14 +142,14 @@ func TestDropAndRedo(t *testing.T) {
 	single := r.change("b.txt", "c\n")
 	tip := r.git("rev-parse", r.mission.Branch)
 	r.do(UndoRequest{}, single.ID, "")
-	r.do(UndoRequest{}, r.mission.ID, "its own branch would be taken back to where it began to do so: centurion undo "+r.mission.ID+" --yes")
+	r.do(UndoRequest{}, r.mission.ID, "its own branch would be reset to its start to do so: centurion undo "+r.mission.ID+" --yes")
 	dropped := r.git("rev-parse", r.mission.Branch)
 	got := r.do(UndoRequest{Drop: true}, r.mission.ID, "")
 	kept := "refs/centurion/undone/" + r.mission.ID + "/1"
 	if !got.Dropped || got.Kept != kept || got.Before != dropped || r.git("rev-parse", kept) != dropped || r.git("rev-parse", r.mission.Branch) != r.mission.Base.Commit {
 		t.Errorf("dropped: %+v", got)
 	}
-	r.do(UndoRequest{Drop: true}, r.mission.ID, "was taken back already")
+	r.do(UndoRequest{Drop: true}, r.mission.ID, "was reverted already")
 	r.git("switch", "-q", r.mission.Branch)
 	r.write("new.txt", "n\n")
 	r.git("add", ".")
@@ -212,7 +212,7 @@ func TestStandsOn(t *testing.T) {
 	w := workDone{mission: centurion.Mission{ID: "msn_1"}, task: &mine, tasks: []centurion.Task{mine, task("T2", 4, centurion.FileChange{Path: "a"}),
 		task("T3", 6, centurion.FileChange{Path: "a"}), task("T4", 7, centurion.FileChange{Path: "b", Old: "a"}), task("T5", 8, centurion.FileChange{Path: "c"}), gone}}
 	got := w.standsOn(mine.Landed[0])
-	if got.Why != "T3, T4 built on it in a, b, and the two do not come apart" || got.Next != "take back the newest first: centurion undo tsk_T4" || len(got.Conflicts) != 2 {
+	if got.Why != "T3, T4 built on it in a, b, and the two do not come apart" || got.Next != "revert the newest first: centurion undo tsk_T4" || len(got.Conflicts) != 2 {
 		t.Errorf("%+v", got)
 	}
 	w.tasks = w.tasks[:2]

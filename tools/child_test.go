@@ -101,7 +101,7 @@ func TestDelegationAndItsTurn(t *testing.T) {
 			b.Await = limit
 			begin := time.Now()
 			r, err := runDelegateTask(t.Context(), b.Call, in)
-			if err != nil || strings.Contains(r.Output, "goes on in the background") == ends || (len(r.Consumes) > 0) != ends {
+			if err != nil || strings.Contains(r.Output, "continues in the background") == ends || (len(r.Consumes) > 0) != ends {
 				t.Errorf("waiting %s: %q, %v after %s", limit, r.Output, err, time.Since(begin))
 			}
 		}
@@ -112,7 +112,7 @@ func TestDelegationAndItsTurn(t *testing.T) {
 func TestSubAgentThatHasNotEnded(t *testing.T) {
 	for _, status := range []centurion.TaskStatus{centurion.TaskQueued, centurion.TaskRunning, centurion.TaskWaiting} {
 		r, err := SubReport{Task: centurion.Task{ID: "tsk_1", Number: 1, Status: status, Result: "half"}}.result("ses_1")
-		if err != nil || len(r.Consumes) > 0 || strings.Contains(r.Output, "half") || !strings.Contains(r.Output, "It goes on by itself") {
+		if err != nil || len(r.Consumes) > 0 || strings.Contains(r.Output, "half") || !strings.Contains(r.Output, "It continues by itself") {
 			t.Errorf("%s: %+v, %v", status, r, err)
 		}
 	}
