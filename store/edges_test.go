@@ -102,6 +102,9 @@ func TestHeadIsReadAsAWhole(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
+	if err := os.Remove(path + headSuffix); err != nil {
+		t.Fatal(err)
+	}
 	h := openHead(path)
 	defer h.close()
 	for _, c := range []struct{ seq, ticks, wantSeq, wantTicks int64 }{{9, 0, 9, 0}, {0, 4, 9, 4}, {0, 0, 9, 4}, {12, 0, 12, 0}} {
@@ -165,11 +168,12 @@ func TestCheckOfWhatIsLost(t *testing.T) {
 	if _, err := Salvage(ctx, path); centurion.KindOf(err) != centurion.KindCancelled {
 		t.Errorf("a repair that was cancelled: %v", err)
 	}
-	for name, spoil := range map[string]func() error{
-		"emptied": func() error { return os.Truncate(path, 0) },
-		"gone":    func() error { return os.Remove(path) },
-	} {
-		if err := spoil(); err != nil {
+	for _, c := range []struct {
+		name  string
+		spoil func() error
+	}{{"emptied", func() error { return os.Truncate(path, 0) }}, {"gone", func() error { return os.Remove(path) }}} {
+		name := c.name
+		if err := c.spoil(); err != nil {
 			t.Fatal(err)
 		}
 		if err := Check(t.Context(), path); centurion.KindOf(err) != centurion.KindState || !strings.Contains(err.Error(), "1 events are missing") {

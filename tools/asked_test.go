@@ -159,7 +159,7 @@ func TestSeenRefusals(t *testing.T) {
 		"the same":        {"known", "1", "", ""},
 		"changed":         {"known", "2", centurion.KindConflict, "has changed since you read it"},
 		"deleted":         {"known", "", centurion.KindConflict, "was deleted since you read it"},
-		"made by another": {"none", "1", centurion.KindConflict, "was created by someone else meanwhile"},
+		"made by another": {"none", "1", centurion.KindConflict, "was created by"},
 		"still not there": {"none", "", "", ""},
 	} {
 		err := s.Check(tt.rel, tt.now)

@@ -112,7 +112,7 @@ func TestDelegationAndItsTurn(t *testing.T) {
 func TestSubAgentThatHasNotEnded(t *testing.T) {
 	for _, status := range []centurion.TaskStatus{centurion.TaskQueued, centurion.TaskRunning, centurion.TaskWaiting} {
 		r, err := SubReport{Task: centurion.Task{ID: "tsk_1", Number: 1, Status: status, Result: "half"}}.result("ses_1")
-		if err != nil || len(r.Consumes) > 0 || strings.Contains(r.Output, "half") || !strings.Contains(r.Output, "It continues by itself") {
+		if err != nil || len(r.Consumes) > 0 || strings.Contains(r.Output, "half") || !strings.Contains(r.Output, "do not start it again") {
 			t.Errorf("%s: %+v, %v", status, r, err)
 		}
 	}
