@@ -182,7 +182,7 @@ func TestWithoutTheWork(t *testing.T) {
 		why  []string
 	}{
 		"and the check stayed green.":                             {[]centurion.CheckRun{run(red, false, "the build failed", ""), run(red, true, "", ""), run(green, true, "", "")}, "", []string{"because"}},
-		"and the check failed without the change:":                                     {[]centurion.CheckRun{run(red, false, "", ""), run(green, true, "", ""), run(again, false, "", "")}, "want 1", []string{"because"}},
+		"and the check failed without the change:":                {[]centurion.CheckRun{run(red, false, "", ""), run(green, true, "", ""), run(again, false, "", "")}, "want 1", []string{"because"}},
 		"and the check was red, and green when it was run again.": {[]centurion.CheckRun{run(red, false, "", ""), run(green, true, "", ""), run(again, true, "", "")}, "ok", []string{"because"}},
 		"and the check did not get as far as to fail.":            {[]centurion.CheckRun{run(red, false, "the build failed", ""), run(green, true, "", "")}, "", []string{"because", "the build failed"}},
 		"and the check had nothing to check.":                     {[]centurion.CheckRun{run(red, false, "", "no test ran"), run(green, true, "", "")}, "", []string{"because", "no test ran"}},

@@ -97,7 +97,7 @@ func TestRedoOfAMerge(t *testing.T) {
 			r.merged()
 			r.do(UndoRequest{}, r.mission.ID, "")
 			r.git("switch", "-q", "main")
-			r.do(redo, r.mission.ID, "it was reverted on a detached HEAD, and this is main git switch --detach ")
+			r.do(redo, r.mission.ID, "git switch --detach ")
 			r.git("checkout", "-q", "--detach")
 			r.do(redo, r.mission.ID, "")
 			r.has("a.txt", "a\n")

@@ -101,7 +101,7 @@ func TestDelegationAndItsTurn(t *testing.T) {
 			b.Await = limit
 			begin := time.Now()
 			r, err := runDelegateTask(t.Context(), b.Call, in)
-			if err != nil || strings.Contains(r.Output, "continues in the background") == ends || (len(r.Consumes) > 0) != ends {
+			if err != nil || strings.Contains(r.Output, "in the background") == ends || (len(r.Consumes) > 0) != ends {
 				t.Errorf("waiting %s: %q, %v after %s", limit, r.Output, err, time.Since(begin))
 			}
 		}
