@@ -2,6 +2,7 @@ package centurion_test
 
 import (
 	"context"
+	"go/ast"
 	"os"
 	"regexp"
 	"slices"
@@ -12,6 +13,81 @@ import (
 	"centurion/agents/instructions"
 	"centurion/config"
 )
+
+// TestReferences holds the documents against the code: a file in backticks exists, and what `file.go: Name` names is declared there.
+func TestReferences(t *testing.T) {
+	declared := map[string]map[string]bool{}
+	for file, f := range sources(t) {
+		declared[file] = map[string]bool{}
+		for _, d := range f.Decls {
+			for _, name := range names(d) {
+				declared[file][name] = true
+			}
+		}
+	}
+	reference, found := regexp.MustCompile("`([a-z][a-z0-9_/]*/[a-z0-9_]+\\.go)(?:: ([A-Za-z.]+))?`"), 0
+	for name, text := range documents(t) {
+		for _, m := range reference.FindAllStringSubmatch(text, -1) {
+			found++
+			_, err := os.Stat(m[1])
+			switch inFile, product := declared[m[1]]; {
+			case strings.HasSuffix(m[1], "/x.go"), strings.HasSuffix(m[1], "/x_test.go"): // stands for any name
+			case !product && err != nil:
+				t.Errorf("%s: %s: there is no such file", name, m[0])
+			case m[2] != "" && !inFile[m[2]]:
+				t.Errorf("%s: %s: the file declares no %s", name, m[0], m[2])
+			}
+		}
+	}
+	if found < 30 {
+		t.Errorf("only %d references were found", found)
+	}
+}
+
+// names returns what a declaration declares: Name, or Type.Name for a method and a field.
+func names(d ast.Decl) (out []string) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		name := d.Name.Name
+		if d.Recv != nil {
+			typ := d.Recv.List[0].Type
+			if star, ok := typ.(*ast.StarExpr); ok {
+				typ = star.X
+			}
+			if generic, ok := typ.(*ast.IndexExpr); ok {
+				typ = generic.X
+			}
+			name = typ.(*ast.Ident).Name + "." + name
+		}
+		return []string{name}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				out = append(out, s.Name.Name)
+				var fields *ast.FieldList
+				switch typ := s.Type.(type) {
+				case *ast.StructType:
+					fields = typ.Fields
+				case *ast.InterfaceType:
+					fields = typ.Methods
+				default:
+					continue
+				}
+				for _, f := range fields.List {
+					for _, n := range f.Names {
+						out = append(out, s.Name.Name+"."+n.Name)
+					}
+				}
+			case *ast.ValueSpec:
+				for _, n := range s.Names {
+					out = append(out, n.Name)
+				}
+			}
+		}
+	}
+	return out
+}
 
 // TestOwnProject loads what this repository has in .opencode/ for its own missions, as a mission does.
 func TestOwnProject(t *testing.T) {

@@ -23,7 +23,7 @@ var limits = map[string]struct{ now, goal int }{
 	"methods of worktree.Repo":                   {1, 40},
 	"methods of worktree.objects":                {39, 40},
 	"lines of orchestrator":                      {5500, 2600},
-	"lines of the biggest room":                  {1000, 2000},
+	"lines of the biggest room":                  {1900, 2000},
 	"lines of cmd":                               {5000, 6000},
 	"lines of the product":                       {94000, 82000},
 	"files over 500 lines":                       {0, 0},

@@ -22,18 +22,18 @@ var wording = []struct {
 	pattern, instead string
 	places           int
 }{
-	{`[«»]`, `straight quotes, or backticks for code`, 7},
+	{`[«»]`, `straight quotes, or backticks for code`, 6},
 	{`\b[Mm]end(s|ed|ing)?\b`, "fix", 7},
 	{`\b(befalls?|befell)\b`, "happen", 0},
-	{`\bput right\b`, "correct", 3},
-	{`\b([Gg]o|goes|went|gone|going) on\b`, "continue, resume", 22},
-	{`\b([Tt]akes?|taken|took|taking) (it |this |them )?back\b`, "undo, revert", 4},
+	{`\bput right\b`, "correct", 2},
+	{`\b([Gg]o|goes|went|gone|going) on\b`, "continue, resume", 19},
+	{`\b([Tt]akes?|taken|took|taking) (it |this |them )?back\b`, "undo, revert", 2},
 	{`\bthe check died\b`, "the check failed without the change", 0},
-	{`\b([Ww]hoever|[Ww]homever|[Ww]herever)\b`, "the person, the agent, where", 2},
+	{`\b([Ww]hoever|[Ww]homever|[Ww]herever)\b`, "the person, the agent, where", 1},
 	{`\b(stands? still|stood still)\b`, "idle, stopped", 0},
 	{`\b(nobody is there|somebody else's)\b`, "no one to ask; another agent's", 3},
-	{`\bof which\b|\bin which\b`, "two sentences", 3},
-	{`\b([Nn]obody|[Ss]omebody|[Ee]verybody)\b`, "no one, someone, all agents; or the active voice", 26},
+	{`\bof which\b|\bin which\b`, "two sentences", 2},
+	{`\b([Nn]obody|[Ss]omebody|[Ee]verybody)\b`, "no one, someone, all agents; or the active voice", 17},
 	{`\bmind(s)?\b`, "model", 0},
 	{`%d (requests|files|items|tasks|lines|tokens|times|checks|messages)\b`, "text.Count, which agrees with its number", 10},
 }
