@@ -18,7 +18,6 @@ import (
 type mainLoop struct {
 	m        *mission
 	said     string // the text with which its own agent ended its newest turn
-	stagnant int    // continuations in a row that changed nothing
 	lastSeen string // what the plan and the tasks looked like at the last continuation
 	passed   int    // final checks that passed on the work as it is
 	checked  bool   // the final checks were run on the work as it is

@@ -57,10 +57,10 @@ func (d *decisions) lacks(r *row) (fields string) {
 			fields += `,"` + name + `":` + string(b)
 		}
 	}
-	id, n := string(r.cols[0]), len(has.Landed)-1
-	field("landed", has.Landed == nil && d.landings[id] != nil, d.landings[id])
-	field("rejections", has.Rejections == nil && d.rejections[id] != nil, d.rejections[id])
-	if n >= 0 {
+	landings, rejections := d.landings[string(r.cols[0])], d.rejections[string(r.cols[0])]
+	field("landed", has.Landed == nil && landings != nil, landings)
+	field("rejections", has.Rejections == nil && rejections != nil, rejections)
+	if n := len(has.Landed) - 1; n >= 0 {
 		field("merging", has.Status == string(centurion.TaskMerging) && has.Merging == "" && !d.merged[has.Landed[n].Commit], has.Landed[n].Commit)
 	}
 	return fields
