@@ -31,7 +31,10 @@ func (m *Queue) KeepsChecks(ctx context.Context, a *Author, prev, next *todo.Doc
 	if err != nil {
 		return nil, err
 	}
-	begun := func(it todo.Item) bool {
+	begun := func(it, now todo.Item) bool { // of an item that was only handed out the commands may change, but not to less
+		if weaker(it.Verify, now.Verify) && slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == it.ID }) {
+			return true
+		}
 		return rec.Accepted || prev.Status(it.ID) == todo.Done || slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == it.ID && !t.Started.IsZero() })
 	}
 	receipts, err := m.st.Store.Receipts(ctx, m.st.ID)
@@ -47,7 +50,7 @@ func (m *Queue) KeepsChecks(ctx context.Context, a *Author, prev, next *todo.Doc
 	}
 	for _, it := range prev.Items() {
 		now, ok := next.Item(it.ID)
-		if it.Group || !ok || len(it.Verify) == 0 || !begun(it) {
+		if it.Group || !ok || len(it.Verify) == 0 || !begun(it, now) {
 			continue
 		}
 		if !slices.Equal(verify.Distinct(it.Verify), verify.Distinct(now.Verify)) || it.Proof != now.Proof {
@@ -69,7 +72,7 @@ func (m *Queue) KeepsChecks(ctx context.Context, a *Author, prev, next *todo.Doc
 // it proves nothing, and at least as many stand there afterwards. What another command is worth shows when it runs.
 func mayExchange(x centurion.Exchange, receipts []centurion.Receipt) bool {
 	from, to := verify.Distinct(x.From), verify.Distinct(x.To)
-	if x.Item == "" || len(to) < len(from) || slices.ContainsFunc(to, verify.CanOnlyPass) {
+	if x.Item == "" || weaker(from, to) {
 		return false
 	}
 	return !slices.ContainsFunc(from, func(command string) bool {
@@ -137,4 +140,10 @@ func (m *Queue) ChecksExchanged(ctx context.Context, a *Author, changed []centur
 		}
 	}
 	return notes, nil
+}
+
+// weaker reports whether commands ask for less than others: there are fewer, or one can only pass.
+func weaker(from, to []string) bool {
+	to = verify.Distinct(to)
+	return len(to) < len(verify.Distinct(from)) || slices.ContainsFunc(to, verify.CanOnlyPass)
 }
