@@ -22,7 +22,7 @@ var wording = []struct {
 	pattern, instead string
 	places           int
 }{
-	{`[«»]`, `straight quotes, or backticks for code`, 6},
+	{`[«»]`, `straight quotes, or backticks for code`, 2},
 	{`\b[Mm]end(s|ed|ing)?\b`, "fix", 7},
 	{`\b(befalls?|befell)\b`, "happen", 0},
 	{`\bput right\b`, "correct", 2},

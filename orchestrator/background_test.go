@@ -232,7 +232,7 @@ func TestForgottenBackground(t *testing.T) {
 	}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionCompleted, "")
-		const note = "he host ended its background command bg_2 «build 2h», which was still running when its turn ended; it had printed nothing"
+		const note = "he host ended its background command bg_2 \"build 2h\", which was still running when its turn ended; it had printed nothing"
 		task := r.tasks(m.ID)[0]
 		equal(t, "result", task.Result, "(T"+note+")\n\nThe whole test run goes on in the background.")
 		equal(t, "told", r.told(m.Session, note), 1)
@@ -249,8 +249,8 @@ func TestForgottenBackground(t *testing.T) {
 // Whoever works on what a forgotten command's task has left reads first that the command was ended, then its agent's words; the verdict of a
 // review stays its first word.
 func TestForgottenBackgroundIsToldFirst(t *testing.T) {
-	lost := []string{"its background command bg_1 «watch», which was still running when its turn ended", "its background command bg_2 «serve»"}
-	const told = "(The host ended its background command bg_1 «watch», which was still running when its turn ended)\n(The host ended its background command bg_2 «serve»)"
+	lost := []string{"its background command bg_1 \"watch\", which was still running when its turn ended", "its background command bg_2 \"serve\""}
+	const told = "(The host ended its background command bg_1 \"watch\", which was still running when its turn ended)\n(The host ended its background command bg_2 \"serve\")"
 	for agent, want := range map[string]string{"worker": told + "\n\nA watcher runs.", "reviewer": "A watcher runs.\n\n" + told} {
 		equal(t, agent, toolset.WithLost(agent, "A watcher runs.\n", lost), want)
 		equal(t, agent+", nothing lost", toolset.WithLost(agent, "A watcher runs.\n", nil), "A watcher runs.\n")
@@ -265,6 +265,6 @@ func TestForgottenBackgroundIsToldFirst(t *testing.T) {
 		},
 	}, func(r *rig) {
 		m := r.mission(centurion.MissionOptions{})
-		has(t, toldTo(r, r.task(m.ID, "T2").Session), "- T1 do T1: (The host ended its background command bg_1 «build 2h»", "it had printed nothing)\n\nA watcher is still running.")
+		has(t, toldTo(r, r.task(m.ID, "T2").Session), "- T1 do T1: (The host ended its background command bg_1 \"build 2h\"", "it had printed nothing)\n\nA watcher is still running.")
 	})
 }

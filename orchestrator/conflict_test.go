@@ -177,7 +177,7 @@ func TestStuckWorkIsAskedAbout(t *testing.T) {
 	equal(t, "on the branch", r.branchHas(m.ID, "a.txt"), "a")
 	// Who handed it out is told of it, with the result.
 	equal(t, "returns told", r.told(m.Session, "It came back 4 times before that: the check `exists a.txt` failed.\n"), 1)
-	equal(t, "answers told", r.told(m.Session, "How should it go on?» and answered: «just write it»\n"), 1)
+	equal(t, "answers told", r.told(m.Session, "How should it go on?\" and answered: \"just write it\"\n"), 1)
 	equal(t, "countdowns", r.told(r.task(m.ID, "T1").Session, "(Returned 2 of 3; after that your work is not merged and a person is asked.)"), 1)
 }
 
@@ -337,7 +337,7 @@ func TestAnswerToBlockedWork(t *testing.T) {
 	}
 	r.answer(open[0].ID, "just write it")
 	r.is(r.run(m.ID), centurion.MissionCompleted, "")
-	has(t, mend, "Todo: 0 open, ", "0 blocked.", "(the person has answered its question: «just write it»)")
+	has(t, mend, "Todo: 0 open, ", "0 blocked.", "(the person has answered its question: \"just write it\")")
 	if strings.Contains(mend, " 1 blocked") || !strings.Contains(mend, "1 running") && !strings.Contains(mend, "1 waiting") {
 		t.Errorf("status: %s", mend)
 	}

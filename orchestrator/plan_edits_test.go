@@ -26,10 +26,10 @@ func TestPlanEdits(t *testing.T) {
 		"came and went":        {[]string{four, four + "- [ ] T5 Five\n", four}, ""},
 		"came with two titles": {[]string{four, four + "- [ ] T5 Fife\n", four + "- [ ] T5 Five\n"}, "added T5 (Five)."},
 		"title": {[]string{four, replace(four, "One", "Uno"), replace(four, "One", "Eins", "Two", "Zwei")},
-			"T1 is now «Eins» (it was «One»)."},
+			"T1 is now \"Eins\" (it was \"One\")."},
 		"check":             {[]string{four, replace(four, "`a`", "`c`", "`b`", "`c`")}, "T1 (One) is checked by `c`."},
 		"no check":          {[]string{four, replace(four, "  - verify: `a`\n", "")}, "T1 (One) has no verify command any more."},
-		"title and check":   {[]string{four, replace(four, "One", "Uno", "`a`", "`c`")}, "T1 is now «Uno» (it was «One»), T1 (Uno) is checked by `c`."},
+		"title and check":   {[]string{four, replace(four, "One", "Uno", "`a`", "`c`")}, "T1 is now \"Uno\" (it was \"One\"), T1 (Uno) is checked by `c`."},
 		"a mark and a note": {[]string{four, replace(four, "[ ] T4 Four\n", "[-] T4 Four\n  - note: no\n")}, ""},
 		"a slip":            {[]string{four, replace(four, "- [ ] T4", "* T4"), four}, ""},
 	} {
@@ -85,6 +85,6 @@ func TestCommanderHearsOfThePersonsEdits(t *testing.T) {
 			}
 		}
 		equal(t, "what the Commander was told", strings.Join(told, "\n"),
-			"The person has changed the plan: removed T4 (Four); added T5 (Write the news); T3 is now «Third» (it was «Three»).")
+			"The person has changed the plan: removed T4 (Four); added T5 (Write the news); T3 is now \"Third\" (it was \"Three\").")
 	})
 }

@@ -174,7 +174,7 @@ func TestPersonsWordsAreTold(t *testing.T) {
 		synctest.Wait()
 		r.send(m.ID, "T1", " use tabs ", false)
 		r.is(l.settled(), centurion.MissionCompleted, "")
-		equal(t, "told", r.told(m.Session, "The person wrote to it: «use tabs»\n"), 1)
+		equal(t, "told", r.told(m.Session, "The person wrote to it: \"use tabs\"\n"), 1)
 		equal(t, "of questions", r.told(m.Session, "The person was asked"), 0)
 	})
 }

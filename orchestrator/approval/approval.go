@@ -104,7 +104,7 @@ func (m *Approvals) Decide(agent string, a tools.Access) permission.Decision {
 
 // decide finds what the rules say of something that is done in dir, the person's "always" answers last.
 func (m *Approvals) decide(agent string, a tools.Access, dir string) permission.Decision {
-	const yours = "your answer «always»"
+	const yours = "your answer \"always\""
 	levels := m.cfg.Rules(agent)
 	m.mu.Lock()
 	if len(m.always.rules) > 0 {

@@ -300,4 +300,4 @@ func personLines(tx *store.Tx, b *strings.Builder, t centurion.Task) error {
 	return nil
 }
 
-func inQuotes(s string) string { return "«" + centurion.Clip(strings.TrimSpace(s), 600) + "»" }
+func inQuotes(s string) string { return "\"" + centurion.Clip(strings.TrimSpace(s), 600) + "\"" }

@@ -271,7 +271,7 @@ func (w *Writer) answersTo(ctx context.Context) (map[string]string, error) {
 		switch {
 		case a.Type != store.AskQuestion || a.Task == "":
 		case a.By == "person":
-			out[a.Task] = "«" + centurion.Clip(strings.Join(strings.Fields(a.Answer), " "), 300) + "»"
+			out[a.Task] = "\"" + centurion.Clip(strings.Join(strings.Fields(a.Answer), " "), 300) + "\""
 		case a.Answered.IsZero():
 			delete(out, a.Task) // it has another one
 		}

@@ -69,7 +69,7 @@ func quoted(f workspace.SharedFile, limit int, withoutNotes bool) (string, centu
 		var had bool
 		if text, had = workspace.WithoutNotes(text); had {
 			g.Whole = false
-			left = append(left, "the notes under «## Notes» are left out")
+			left = append(left, "the notes under \"## Notes\" are left out")
 		}
 	}
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))

@@ -100,7 +100,7 @@ func (e PlanEdits) Words() string {
 		case opened(*x.was, *x.now):
 			reopened = append(reopened, inBrackets(x.id, x.now.Title))
 		case x.was.Title != x.now.Title:
-			changed = append(changed, fmt.Sprintf("%s is now «%s» (it was «%s»)", x.id, centurion.Clip(x.now.Title, 60), centurion.Clip(x.was.Title, 60)))
+			changed = append(changed, fmt.Sprintf("%s is now \"%s\" (it was \"%s\")", x.id, centurion.Clip(x.now.Title, 60), centurion.Clip(x.was.Title, 60)))
 			fallthrough
 		default:
 			changed = append(changed, checksWord(x)...)

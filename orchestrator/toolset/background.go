@@ -203,7 +203,7 @@ func (s *Commands) End(o Owner) (lost []string) {
 func (s *Commands) lostLine(b *background) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line := fmt.Sprintf("its background command %s «%s», which was still running when its turn ended", b.id, centurion.Clip(b.script, 200))
+	line := fmt.Sprintf("its background command %s \"%s\", which was still running when its turn ended", b.id, centurion.Clip(b.script, 200))
 	if b.spool == nil {
 		return line
 	}
