@@ -8,36 +8,36 @@ import (
 	"centurion/text"
 )
 
-// Dim is one of the dimensions of what a mission spends.
+// Dim is a dimension of a mission's spending.
 type Dim int
 
-// The dimensions. Tool calls and time are limited, too, but not here: nothing of them is reserved.
+// The dimensions that are reserved. Tool calls and time are limited elsewhere.
 const (
-	USD Dim = iota // ten-millionths of a USD, to which prices are rounded
+	USD Dim = iota // in ten-millionths of a USD, the unit prices are rounded to
 	Tokens
 	Rounds // requests to a model
 	dims
 )
 
-// Amount is something of each dimension. As a limit, zero means none.
+// Amount has a number for each dimension. As a limit, zero means unlimited.
 type Amount [dims]int64
 
-// unlimited is what is left of something that has no limit: more than can be spent, and twice of it is no overflow.
+// unlimited is the remainder where there is no limit: more than can be spent, and doubling it does not overflow.
 const unlimited = math.MaxInt64 / 4
 
-// usdUnits is how many units of USD make a USD.
+// usdUnits is the number of units per USD.
 const usdUnits = 1e7
 
 func amountOf(u centurion.Usage, rounds int) Amount {
 	return Amount{int64(math.Round(u.USD * usdUnits)), u.Tokens.Total(), int64(rounds)}
 }
 
-// Own is what a task's own budget limits; zero in the dimensions in which it has none.
+// Own returns the limits of a task's own budget, zero in dimensions without one.
 func Own(o centurion.TaskBudget) Amount {
 	return Amount{amountOf(centurion.Usage{USD: o.Cost}, 0)[USD], o.Tokens, int64(o.Rounds)}
 }
 
-// OwnLeft is what is left of a task's own budget, a phrase for each dimension in which it has one.
+// OwnLeft describes what remains of a task's own budget, one phrase for each limited dimension.
 func OwnLeft(t centurion.Task) (phrases []string) {
 	own := Own(t.Budget)
 	for d, n := range (&holding{own: own, spent: amountOf(t.Usage, t.Rounds)}).left() {
@@ -48,7 +48,7 @@ func OwnLeft(t centurion.Task) (phrases []string) {
 	return phrases
 }
 
-// Say writes so much of the dimension: "$0.25", "300 tokens", "1 request".
+// Say formats n units of the dimension: "$0.25", "300 tokens", "1 request".
 func (d Dim) Say(n int64) string {
 	switch d {
 	case USD:

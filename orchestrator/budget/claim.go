@@ -9,26 +9,25 @@ import (
 	"centurion"
 )
 
-// Need is what is known of a request before it is made.
+// Need describes a request before it is made.
 type Need struct {
-	Input  int64            // tokens that are sent, estimated
-	MaxOut int              // tokens of the longest answer that its model gives; 0 if nobody knows
-	Price  *centurion.Price // nil if nobody knows: it is taken for free then
+	Input  int64            // estimated tokens to send
+	MaxOut int              // longest answer of the model in tokens; 0 if unknown
+	Price  *centurion.Price // nil if unknown: the request then counts as free
 }
 
-// Grant is what a request may have.
+// Grant is the answer to a claim for a request.
 type Grant struct {
-	MaxOut int  // tokens of its answer; as it was needed where nothing limits it
-	Own    bool // it may not be made at all: the task's own budget does not pay for it
-	Lacks  Dim  // what its own budget is short of
+	MaxOut int  // tokens of its answer; unchanged where nothing limits it
+	Own    bool // the request may not be made: the task's own budget does not cover it
+	Lacks  Dim  // the dimension that its own budget is short of
 }
 
-// Wait is called when somebody has to wait, with what for; it returns what is to be called when the wait is over. An error of
-// either gives the claim up.
+// Wait is called with the reason when a claimant has to wait; over is called when the wait ends. An error of either cancels the claim.
 type Wait func(why string) (over func() error, err error)
 
-// Request covers a request of an account before it is made. Settle or Done has to be called when it has ended. It waits until
-// there is enough, or ctx ends: the error is then its cause. When nobody can give anything back, the error is that of the
+// Request reserves the cost of an account's request before it is made; call Settle or Done when the request has ended. It blocks until
+// the budget suffices or ctx ends (the error is then ctx's cause). If nothing can be released any more, it returns the error of the
 // mission's limit.
 func (b *Reserves) Request(ctx context.Context, account string, n Need, wait Wait) (Grant, error) {
 	most := cmp.Or(n.MaxOut, unknownAnswer)
@@ -44,12 +43,12 @@ func (b *Reserves) Request(ctx context.Context, account string, n Need, wait Wai
 	limits := b.limits(account)
 	usd, tokens := limits[USD] > 0 && r.out > 0, limits[Tokens] > 0
 	if !usd && !tokens || !usd && n.MaxOut == 0 && c.answer == unknownAnswer {
-		return Grant{MaxOut: n.MaxOut}, nil // some endpoints refuse a number that is higher than their own
+		return Grant{MaxOut: n.MaxOut}, nil // some endpoints reject a number above their own maximum
 	}
 	return Grant{MaxOut: int(c.answer)}, nil
 }
 
-// limits is above zero where the mission or the account's task has a limit.
+// limits is above zero in each dimension that the mission or the account's task limits.
 func (b *Reserves) limits(account string) Amount {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,13 +61,13 @@ func (b *Reserves) limits(account string) Amount {
 	return l
 }
 
-// Cover waits until the portion of a task that is to be started is reserved for its account. Its errors are those of Request.
+// Cover waits until the portion of a task about to start is reserved for its account. It returns the same errors as Request.
 func (b *Reserves) Cover(ctx context.Context, account string, portion Amount, wait Wait) error {
 	return b.claim(ctx, &claimant{id: account, portion: portion}, wait)
 }
 
-// Fits refuses a task for which there will never be room: its own budget is more than the mission has left, or nobody holds
-// anything that could still be given back for its portion. The error has centurion.KindBudget.
+// Fits rejects a task that can never start: its own budget exceeds the rest of the mission's, or its portion does and no account holds
+// anything to release. The error has centurion.KindBudget.
 func (b *Reserves) Fits(o centurion.TaskBudget, portion Amount) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,17 +92,17 @@ func (b *Reserves) Fits(o centurion.TaskBudget, portion Amount) error {
 // claimant waits for a part of the budget.
 type claimant struct {
 	id      string
-	request *request // nil: a task that is to be started
+	request *request // nil for a task about to start
 	portion Amount
-	lacks   Dim           // what is short
-	given   chan struct{} // closed when it has what it waits for, or will never get it
-	answer  int64         // tokens that the answer may have
-	own     bool          // its own budget does not pay for it
+	lacks   Dim           // the dimension that is short
+	given   chan struct{} // closed when the claim is granted or can never be
+	answer  int64         // maximum tokens of the answer
+	own     bool          // its own budget does not cover the request
 	never   bool
 }
 
-// claim gets a claimant what it wants. While it has to wait, wait is called with the reason, and what that returns when it
-// need not wait any more. The error is that of over when nobody can give anything back.
+// claim blocks until c is granted. It calls wait with the reason before it blocks, and the returned function afterwards. If nothing can
+// be released any more, it returns the error of over.
 func (b *Reserves) claim(ctx context.Context, c *claimant, wait Wait) error {
 	why := b.line(c)
 	select {
@@ -128,7 +127,7 @@ func (b *Reserves) claim(ctx context.Context, c *claimant, wait Wait) error {
 	return on()
 }
 
-// line gives a claimant what it wants, or a place among those who wait; then it says what it waits for.
+// line grants a claim or queues it, and returns the reason for waiting.
 func (b *Reserves) line(c *claimant) (why string) {
 	c.given = make(chan struct{})
 	b.mu.Lock()
@@ -139,7 +138,7 @@ func (b *Reserves) line(c *claimant) (why string) {
 	}
 	b.waiting = append(b.waiting, c)
 	b.serve(false)
-	if len(b.ledger.accounts) == 1 && slices.Contains(b.waiting, c) { // there is nobody else
+	if len(b.ledger.accounts) == 1 && slices.Contains(b.waiting, c) { // no other account could release anything
 		c.never = true
 		b.drop(c)
 		close(c.given)
@@ -155,7 +154,7 @@ func (b *Reserves) got(c *claimant) error {
 	return nil
 }
 
-// forget gives up a claim. What it has got meanwhile is given back when its account is settled or closed.
+// forget cancels a claim. Anything granted meanwhile is released when its account is settled or closed.
 func (b *Reserves) forget(c *claimant) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -163,7 +162,7 @@ func (b *Reserves) forget(c *claimant) {
 	b.serve(false)
 }
 
-// why says what is waited for.
+// why describes the wait.
 func (b *Reserves) why(lacks Dim) string {
 	if lacks == dims {
 		return "budget"

@@ -5,30 +5,28 @@ import (
 	"slices"
 )
 
-// ledger divides what a mission may spend: limit = spent + held by its accounts + free. It is arithmetic alone: it waits
-// for nobody and knows no time.
+// ledger divides a mission's budget: limit = spent + held by its accounts + free. It only calculates; it never blocks and has no clock.
 //
-// Each living task has an account, and so has the Commander. What an account holds for a task that has made no request
-// yet was reserved when the task was started and may be taken back for those who are at work; from its first request on it
-// holds what the request that is under way may cost. In a dimension in which the task has a budget of its own, the account
-// holds what is left of that.
+// Each living task has an account, and so has the Commander. Before its first request, a task's account holds the portion reserved at
+// its start, which may be reclaimed for agents at work. From then on it holds the maximum cost of the current request. In dimensions
+// with a budget of the task's own, it holds what remains of that.
 type ledger struct {
 	limit    Amount
 	spent    Amount
 	accounts map[string]*holding
-	opened   int // accounts, ever
+	opened   int // number of accounts ever opened
 }
 
 type holding struct {
-	number int    // the order in which they were opened
-	own    Amount // the task's own budget; zero where it has none
+	number int    // order of opening
+	own    Amount // the task's own budget; zero where unlimited
 	spent  Amount // by the task
 	held   Amount
-	whole  bool // what is left of the own budget is held
+	whole  bool // the remainder of the own budget is held
 	begun  bool // it has made a request
 }
 
-// left is what remains of an account's own budget.
+// left is the remainder of an account's own budget.
 func (a *holding) left() Amount {
 	var l Amount
 	for d, most := range a.own {
@@ -39,7 +37,7 @@ func (a *holding) left() Amount {
 	return l
 }
 
-// open makes an account.
+// open creates an account.
 func (l *ledger) open(id string, own, spent Amount) {
 	if l.accounts == nil {
 		l.accounts = map[string]*holding{}
@@ -48,10 +46,10 @@ func (l *ledger) open(id string, own, spent Amount) {
 	l.accounts[id] = &holding{number: l.opened, own: own, spent: spent}
 }
 
-// close gives back what an account holds.
+// close releases what an account holds.
 func (l *ledger) close(id string) { delete(l.accounts, id) }
 
-// held is the sum of what the accounts hold, and how many hold something that is limited.
+// held sums what the accounts hold. n counts the accounts that hold anything limited.
 func (l *ledger) held() (sum Amount, n int) {
 	for _, a := range l.accounts {
 		some := false
@@ -66,8 +64,7 @@ func (l *ledger) held() (sum Amount, n int) {
 	return sum, n
 }
 
-// free is what nobody holds. It is below zero where more was spent than had been reserved, which an answer can do whose
-// endpoint does not keep to the limit it was given.
+// free is the unreserved rest. It is negative if more was spent than reserved, as when an endpoint exceeds the requested answer length.
 func (l *ledger) free() Amount {
 	held, _ := l.held()
 	var f Amount
@@ -80,7 +77,7 @@ func (l *ledger) free() Amount {
 	return f
 }
 
-// short returns the first dimension in which have does not pay for want, or dims.
+// short returns the first dimension in which have does not cover want, or dims.
 func short(want, have Amount) Dim {
 	for d, w := range want {
 		if w > 0 && w > have[d] {
@@ -90,8 +87,8 @@ func short(want, have Amount) Dim {
 	return dims
 }
 
-// spawn reserves a portion for an account that holds nothing yet: what is left of its own budget, and a small first
-// request beside it. It returns dims, or the dimension that is short; then nothing has changed.
+// spawn reserves the portion of an account that holds nothing yet: the remainder of its own budget, and a small first request in the
+// other dimensions. It returns dims; or the dimension that is short, and then changes nothing.
 func (l *ledger) spawn(id string, portion Amount) Dim {
 	a := l.accounts[id]
 	left := a.left()
@@ -107,8 +104,8 @@ func (l *ledger) spawn(id string, portion Amount) Dim {
 	return dims
 }
 
-// reclaim takes back what accounts hold that have made no request yet, the newest first, until want is free. With own it
-// takes whole budgets as well. It takes nothing where all of it would not be enough.
+// reclaim releases reservations of accounts that have made no request yet, newest first, until want is free. With own it also releases
+// whole own budgets. If all of them would not be enough, it releases nothing.
 func (l *ledger) reclaim(want Amount, own bool) bool {
 	idle := slices.DeleteFunc(slices.Collect(maps.Values(l.accounts)), func(a *holding) bool {
 		return a.begun || a.held == Amount{} || !own && a.own != Amount{}
@@ -129,12 +126,11 @@ func (l *ledger) reclaim(want Amount, own bool) bool {
 	return true
 }
 
-// grant covers a request: the account then holds the most that it can cost. Peers is how many conversations share what is
-// free. It returns how many tokens the answer may have; or, with 0, which dimension is short, and whether it is the
-// task's own budget.
+// grant covers a request: the account then holds its maximum cost. peers is the number of conversations that share the free rest. It
+// returns the maximum tokens of the answer; or 0, the dimension that is short, and whether that is the task's own budget.
 func (l *ledger) grant(id string, r request, peers int64) (answer int64, lacks Dim, own bool) {
 	a, free := l.accounts[id], l.free()
-	if !a.whole { // it was started without, or had to give it back
+	if !a.whole { // it was started without, or its reservation was reclaimed
 		left := a.left()
 		if d := short(left, free); d < dims {
 			return 0, d, false
@@ -167,8 +163,7 @@ func (l *ledger) grant(id string, r request, peers int64) (answer int64, lacks D
 	return answer, dims, false
 }
 
-// settle ends a request: of what the account held for it, what was not spent is free again. Mission and task are what both
-// have spent by then.
+// settle ends a request and releases the unspent part of its reservation. mission and task are the totals spent so far.
 func (l *ledger) settle(id string, mission, task Amount) {
 	l.spent = mission
 	a := l.accounts[id]
@@ -176,7 +171,7 @@ func (l *ledger) settle(id string, mission, task Amount) {
 		return
 	}
 	a.spent = task
-	if a.whole { // else it holds nothing
+	if a.whole { // otherwise it holds nothing
 		a.held = a.left()
 	}
 }

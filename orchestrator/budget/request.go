@@ -7,33 +7,32 @@ import (
 )
 
 const (
-	// usefulAnswer is how many tokens an answer needs at least to be worth its request.
+	// usefulAnswer is the fewest tokens of an answer that make a request worthwhile.
 	usefulAnswer = 1000
-	// unknownAnswer stands for the longest answer of a model of which nobody knows it.
+	// unknownAnswer is assumed for models whose longest answer is unknown.
 	unknownAnswer = 8192
-	// maxPortion is the most that is reserved for a task at its start, in units of USD: fifty of them have room in 10 USD,
-	// the default of --max-cost.
+	// maxPortion is the most that is reserved for a task at its start, in units of USD. Fifty tasks fit into 10 USD, the default of
+	// --max-cost.
 	maxPortion = 10 * usdUnits / 50
 )
 
-// request is what is known of a request before it is made.
+// request describes a request before it is made.
 type request struct {
-	input       int64   // tokens that are sent, estimated
-	least, most int64   // tokens of its answer: fewer would be of no use, more cannot be
-	in, out     float64 // USD for a million tokens
+	input       int64   // estimated tokens to send
+	least, most int64   // tokens of its answer: shorter is useless, longer is impossible
+	in, out     float64 // USD per million tokens
 }
 
-// comfort is how many tokens an answer may have even where an equal share of what is left would not pay for them: enough
-// for most files. As long as that much is free, somebody else waits for a moment instead.
+// comfort is the number of tokens that an answer may have even beyond an equal share of the rest: enough for most files. While that
+// much is free, others wait for a moment instead.
 const comfort = 4096
 
-// cost is the most that the request can cost with an answer of so many tokens.
+// cost is the maximum cost of the request with an answer of that many tokens.
 func (r request) cost(answer int64) Amount {
 	return Amount{int64(math.Ceil((float64(r.input)*r.in + float64(answer)*r.out) * usdUnits / 1e6)), r.input + answer, 1}
 }
 
-// pays is how many tokens of an answer have pays for, at most what the answer can have; less than zero if not even an
-// empty one.
+// pays returns how many tokens of an answer have covers, at most r.most. It is negative if not even an empty answer is covered.
 func (r request) pays(have Amount) int64 {
 	usd := have[USD] - r.cost(0)[USD]
 	if usd < 0 || have[Rounds] < 1 {
@@ -49,7 +48,7 @@ func (r request) pays(have Amount) int64 {
 	return n
 }
 
-// priced makes a request at a price; what is sent is taken for new to the provider's cache. Without a price it costs nothing.
+// priced makes a request at a price, assuming that nothing sent is in the provider's cache. Without a price it is free.
 func priced(p *centurion.Price, input, least, most int64) request {
 	r := request{input: input, least: least, most: most}
 	if p != nil {
@@ -58,8 +57,7 @@ func priced(p *centurion.Price, input, least, most int64) request {
 	return r
 }
 
-// Portion is what is reserved for a task when it is started: what a small first request to a model at that price may cost,
-// with so many tokens to send.
+// Portion is reserved for a task at its start: the cost of a small first request that sends that many tokens at that price.
 func Portion(p *centurion.Price, input int64) Amount {
 	a := priced(p, input, usefulAnswer, usefulAnswer).cost(usefulAnswer)
 	a[USD] = min(a[USD], maxPortion)

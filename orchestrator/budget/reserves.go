@@ -1,12 +1,12 @@
-// Package budget bounds what a mission spends before it is spent.
+// Package budget limits a mission's spending before the money is spent.
 //
-// What a mission may spend is divided: limit = spent + held + free. Each conversation has an account. A task holds a portion
-// from when it is started ([Reserves.Spawn], [Reserves.Cover]); each request is covered, with the most that it can cost, before
-// it is made ([Reserves.Request]); and what it did not spend is free again when it has ended ([Reserves.Settle]). For whom
-// there is not enough waits until somebody gives something back. When everybody waits the limit is reached.
+// A mission's budget is divided: limit = spent + held + free. Each conversation has an account. A task holds a portion from its start
+// ([Reserves.Spawn], [Reserves.Cover]). Each request is covered with its maximum cost before it is made ([Reserves.Request]);
+// afterwards the unspent part is free again ([Reserves.Settle]). A claim that is not covered waits until others release something. If
+// all of them wait, the limit is reached.
 //
-// The package keeps nothing: after a restart the division is made anew from what is recorded as spent. Tool calls and time
-// are limited elsewhere.
+// The package stores nothing: after a restart the budget is divided again, based on the recorded spending. Tool calls and time are
+// limited elsewhere.
 package budget
 
 import (
@@ -17,33 +17,33 @@ import (
 	"centurion"
 )
 
-// Reserves is the budget of a running mission with those who wait for something in it. Requests of conversations that are
-// at work go before tasks that are to be started; who has waited longest goes first among those for whom there is enough.
-// Its methods may be called from several goroutines. Only Request and Cover wait.
+// Reserves is the budget of a running mission and its queue of claims. Requests of running conversations go before tasks about to
+// start; among those that can be covered, the longest wait goes first. Its methods are safe for concurrent use. Only Request and Cover
+// block.
 type Reserves struct {
 	over func(Dim) error // stops the mission at a limit; called without mu
 
-	mu      sync.Mutex // protects what follows
+	mu      sync.Mutex // protects the fields below
 	ledger  ledger
-	resting map[string]int // accounts that wait for somebody else, by how many of their calls do; they neither spend nor give back
+	resting map[string]int // accounts waiting for others, by number of such calls; they neither spend nor release anything
 	waiting []*claimant
-	stuck   *time.Timer // runs while everybody waits
+	stuck   *time.Timer // runs while all accounts wait
 }
 
-// New divides what a mission may still spend. At a limit over is called, which stops the mission and returns why; it may call
+// New divides the rest of a mission's budget. At a limit it calls over, which stops the mission and returns the error; over may call
 // the Reserves.
 func New(m centurion.Mission, over func(Dim) error) *Reserves {
 	o := m.Options
 	b := &Reserves{over: over, resting: map[string]int{}}
 	b.ledger.limit = Amount{amountOf(centurion.Usage{USD: o.MaxCost}, 0)[USD], o.MaxTokens, int64(o.MaxRounds)}
 	b.ledger.spent = amountOf(m.Usage, m.Rounds)
-	if m.Usage.Unpriced { // its cost is not known
+	if m.Usage.Unpriced { // its cost is unknown
 		b.ledger.limit[USD] = 0
 	}
 	return b
 }
 
-// Open makes the account of a conversation that is not at work.
+// Open creates the account of an idle conversation.
 func (b *Reserves) Open(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,8 +51,8 @@ func (b *Reserves) Open(id string) {
 	b.resting[id] = 1
 }
 
-// Spawn makes an account for a task that is launched and reserves its portion, unless others wait before it or it does not
-// fit. It rests until the task has a slot. A task that is launched again while it still runs has an account more.
+// Spawn creates the account of a launched task and reserves its portion, unless others are queued or it does not fit. The account rests
+// until the task has a slot. A task that is launched again while it still runs gets another account.
 func (b *Reserves) Spawn(t centurion.Task, portion Amount) (account string, covered bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,7 +62,7 @@ func (b *Reserves) Spawn(t centurion.Task, portion Amount) (account string, cove
 	return account, len(b.waiting) == 0 && b.ledger.spawn(account, portion) == dims
 }
 
-// Close ends an account: what it holds is free again.
+// Close closes an account and releases what it holds.
 func (b *Reserves) Close(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,8 +71,7 @@ func (b *Reserves) Close(id string) {
 	b.serve(false)
 }
 
-// Rest says that an account's conversation waits for somebody else, so that nothing comes back from it. Each Rest is followed
-// by a Wake.
+// Rest marks an account whose conversation waits for others, so that it will release nothing. Each Rest is followed by a Wake.
 func (b *Reserves) Rest(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,7 +79,7 @@ func (b *Reserves) Rest(id string) {
 	b.serve(false)
 }
 
-// Wake says that an account's conversation goes on.
+// Wake ends a Rest.
 func (b *Reserves) Wake(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,9 +87,8 @@ func (b *Reserves) Wake(id string) {
 	b.serve(false)
 }
 
-// Settle ends the request of an account whose answer has been paid for: of what was held for it, what was not spent is free
-// again. The mission and the task, the zero one for a conversation without, are as they are with the answer's cost. It returns
-// what is held then.
+// Settle ends a request whose answer has been recorded, and releases the unspent part of its reservation. mission and task (zero
+// without a task) include the answer's cost. It returns what is held afterwards.
 func (b *Reserves) Settle(id string, mission centurion.Mission, task centurion.Task) centurion.Reserved {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +100,7 @@ func (b *Reserves) Settle(id string, mission centurion.Mission, task centurion.T
 	return b.now().Reserved()
 }
 
-// Done ends a request of which nothing was recorded.
+// Done ends a request that was not recorded.
 func (b *Reserves) Done(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,10 +112,10 @@ func (b *Reserves) Done(id string) {
 
 // State is a budget at one moment.
 type State struct {
-	Limit, Spent, Held Amount // Held is told of what is limited only
-	Holders            int    // accounts that hold something that is limited
-	Accounts           int    // conversations that have one
-	Resting, Waiting   int    // of these, those that wait for somebody else, and for a part of the budget
+	Limit, Spent, Held Amount // Held is zero in dimensions without a limit
+	Holders            int    // accounts that hold anything limited
+	Accounts           int    // open accounts
+	Resting, Waiting   int    // those waiting for other agents, and for a part of the budget
 }
 
 // State returns the budget as it is now.
@@ -127,7 +125,7 @@ func (b *Reserves) State() State {
 	return b.now()
 }
 
-// now is called with the lock held.
+// now needs mu to be held.
 func (b *Reserves) now() State {
 	s := State{Limit: b.ledger.limit, Spent: b.ledger.spent, Accounts: len(b.ledger.accounts), Waiting: len(b.waiting)}
 	s.Held, s.Holders = b.ledger.held()
@@ -144,7 +142,7 @@ func (b *Reserves) now() State {
 	return s
 }
 
-// Reserved is what is held, as a mission's record tells it.
+// Reserved converts Held for the mission's record.
 func (s State) Reserved() centurion.Reserved {
 	return centurion.Reserved{USD: float64(s.Held[USD]) / usdUnits, Tokens: s.Held[Tokens], Rounds: int(s.Held[Rounds]), Tasks: s.Holders}
 }

@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// patience is for how long everybody has to wait before the limit counts as reached: who is between two waits goes on
-// within that.
+// patience is how long all accounts have to wait before the limit counts as reached. It covers the moments between two waits.
 const patience = time.Second
 
-// try gives a claimant what it wants, if that is there.
+// try grants a claim if the budget suffices.
 func (b *Reserves) try(c *claimant, own bool) bool {
 	if c.request == nil {
 		if c.lacks = b.ledger.spawn(c.id, c.portion); c.lacks == dims {
@@ -31,7 +30,7 @@ func (b *Reserves) try(c *claimant, own bool) bool {
 		return true
 	}
 	want, a := c.request.cost(c.request.least), b.ledger.accounts[c.id]
-	for d := range want { // what it would take beside what it holds
+	for d := range want { // needed in addition to what it holds
 		if a.own[d] > 0 {
 			want[d] = a.left()[d]
 		}
@@ -40,8 +39,8 @@ func (b *Reserves) try(c *claimant, own bool) bool {
 	return b.ledger.reclaim(want, own) && grant()
 }
 
-// serve gives what is free to those who wait, and watches that somebody can still give something back. With own it takes
-// also whole budgets from tasks that have not begun.
+// serve grants queued claims, and starts the timer if no account can release anything. With own it also reclaims whole budgets of tasks
+// that have not begun.
 func (b *Reserves) serve(own bool) {
 	for _, spawns := range []bool{false, true} {
 		for i := 0; i < len(b.waiting); i++ {
@@ -53,7 +52,7 @@ func (b *Reserves) serve(own bool) {
 				b.waiting = slices.Delete(b.waiting, i, i+1)
 				i--
 				close(c.given)
-			} else if spawns { // in their order
+			} else if spawns { // tasks start in their order
 				break
 			}
 		}
@@ -72,7 +71,7 @@ func (b *Reserves) serve(own bool) {
 	}
 }
 
-// moving reports whether anybody is at work who may give something back, or go on.
+// moving reports whether an account is at work, and so may release something.
 func (b *Reserves) moving() bool {
 	waits := make(map[string]bool, len(b.waiting))
 	for _, c := range b.waiting {
@@ -86,7 +85,7 @@ func (b *Reserves) moving() bool {
 	return false
 }
 
-// giveUp tells the first who waits, when everybody has waited for a moment, that the limit is reached.
+// giveUp fails the first claim in the queue after all accounts have waited for the length of patience.
 func (b *Reserves) giveUp() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
