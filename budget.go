@@ -1,5 +1,7 @@
 package centurion
 
+import "cmp"
+
 // TaskBudget is what one task may spend at most. A zero field sets no limit of its own; the mission's limits hold in any
 // case. What is set of Cost, Tokens and Rounds is reserved whole when the task is started.
 type TaskBudget struct {
@@ -8,6 +10,12 @@ type TaskBudget struct {
 	Rounds    int     `json:"rounds,omitempty"`     // requests to models
 	ToolCalls int     `json:"tool_calls,omitempty"` // calls that are run
 	Minutes   float64 `json:"minutes,omitempty"`    // at work, without the time before it began and the time paused
+}
+
+// Or is the budget, with the usual one for what it does not set.
+func (b TaskBudget) Or(usual TaskBudget) TaskBudget {
+	return TaskBudget{Cost: cmp.Or(b.Cost, usual.Cost), Tokens: cmp.Or(b.Tokens, usual.Tokens),
+		Rounds: cmp.Or(b.Rounds, usual.Rounds), ToolCalls: cmp.Or(b.ToolCalls, usual.ToolCalls), Minutes: cmp.Or(b.Minutes, usual.Minutes)}
 }
 
 // Reserved is what the living tasks of a mission may still spend, and nobody else.

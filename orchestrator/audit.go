@@ -34,7 +34,7 @@ func (c *Config) limits() pulse.Limits {
 // relaunch begins anew with a task that nobody works on.
 func (m *mission) relaunch(id string) {
 	if t, err := m.recorder.Requeue(m.st.Ctx, id, "nobody worked on it any more"); err == nil && m.st.Ctx.Err() == nil {
-		m.holdAgain(t)
+		m.claims.HoldAgain(t)
 		m.launch(t)
 	}
 }

@@ -54,7 +54,7 @@ func TestHoldAgain(t *testing.T) {
 		r.write(todoMD, "# G\n- [~] T1 One\n  - files: a/**\n- [~] T2 Two\n  - files: b.txt\n- [ ] T3 Three\n  - files: c.txt\n- [x] T4 Four\n  - files: d.txt\n")
 		rec := r.start(centurion.MissionOptions{Plan: todoMD})
 		m := newMission(r.ctx, r.host, rec)
-		m.holdAgain(
+		m.claims.HoldAgain(
 			centurion.Task{ID: "1", Item: "T1", Status: centurion.TaskRunning, Attempt: 1, Claims: []string{"x.txt"}},
 			centurion.Task{ID: "2", Item: "T2", Status: centurion.TaskQueued, Attempt: 2},
 			centurion.Task{ID: "3", Item: "T3", Status: centurion.TaskQueued},                             // it has not begun

@@ -73,8 +73,10 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	if err != nil {
 		return centurion.Task{}, err
 	}
-	if err := d.levelAllows(ctx, agent, plan); err != nil {
-		return centurion.Task{}, err
+	if d.c.Task == nil {
+		if err := m.plan.LevelAllows(ctx, plan, agent); err != nil {
+			return centurion.Task{}, err
+		}
 	}
 	if err := m.ownMerged(ctx, d.c); err != nil { // whoever is to work on it has to see it
 		return centurion.Task{}, err
@@ -86,7 +88,7 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	t := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Parent: d.c.ID(), Call: key,
 		Agent: agent.Name, Title: cmp.Or(strings.TrimSpace(want.Description), centurion.Clip(want.Prompt, 60)), Prompt: want.Prompt,
 		Item: want.Item, Reviews: reviews, Session: before.Session, Resumes: before.ID, Context: want.Context, Created: centurion.Now(),
-		Budget: withDefaults(want.Budget, m.h.cfg.TaskBudget)}
+		Budget: want.Budget.Or(m.h.cfg.TaskBudget)}
 	if again {
 		return d.recordAgain(ctx, t, call.Begun)
 	}

@@ -49,7 +49,7 @@ func (f fenced) Run(ctx context.Context, call *tools.Call, input json.RawMessage
 		return tools.Result{}, err
 	}
 	if c.Where == nil {
-		if err := f.m.claim(ctx, c, f.writes(at, e, input)); err != nil {
+		if err := f.m.claims.Claim(ctx, &c.Seat, f.writes(at, e, input)); err != nil {
 			return tools.Result{}, err
 		}
 	}
@@ -79,11 +79,11 @@ func (f fenced) recorded(ctx context.Context, call *tools.Call, e tools.Effect, 
 	ctx = context.WithoutCancel(ctx)
 	if files := f.writes(call, e, input); files != nil && err == nil {
 		if res, err = isolation.WithIgnored(ctx, c.Where, res); err == nil {
-			err = f.m.claim(ctx, c, files)
+			err = f.m.claims.Claim(ctx, &c.Seat, files)
 		}
 	} else if files == nil {
 		over := c.Pulse.Queue()
-		cerr := f.m.claimWritten(ctx, c)
+		cerr := f.m.claims.ClaimWritten(ctx, &c.Seat)
 		over()
 		if err == nil {
 			err = cerr

@@ -14,9 +14,9 @@ import (
 	"centurion/orchestrator/approval"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/budget"
-	"centurion/orchestrator/claims"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/merge"
+	"centurion/orchestrator/ownership"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/review"
 	"centurion/orchestrator/slots"
@@ -45,7 +45,7 @@ type mission struct {
 	drop      context.CancelCauseFunc // ends wanted and everything else
 	tasks     guard.Group
 	slots     *slots.Pool
-	claims    claims.Registry
+	claims    *ownership.Files
 	// workers is how many sessions run at once; h.mu protects it.
 	workers int
 	// commands go on beside the sessions.
@@ -86,6 +86,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 		return m.approvals.MayRun(ctx, rec, command, agent, task, what)
 	})
 	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo))
+	m.claims = ownership.New(m.st, m.iso, m.plan, m.slots)
 	m.judge = review.New(m.st, m.plan)
 	m.loop = &mainLoop{m: m}
 	m.brief = brief.New(m.st, m.iso, m.plan, m.judge)
@@ -100,7 +101,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.reserves.Open(m.st.ID)
 	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, m.reserves, h.cfg.agentConfig(), agent.Above{Take: m.brief.Take,
 		Startable: m.startable, Answered: m.answerPrompts})
-	m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.sessions.Alone), &m.claims, h.cfg.Returns)
+	m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.sessions.Alone), &m.claims.Registry, h.cfg.Returns)
 	m.recorder = &task.Recorder{Mission: m.st, Reserves: m.reserves, Portion: m.sessions.Portion, Known: m.plan.File.Had.Add, Grown: h.Keeper.Poke, Launch: m.launch}
 	return m
 }

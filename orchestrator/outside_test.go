@@ -41,13 +41,3 @@ func TestFilesOutsideOfAnItemAreNamed(t *testing.T) {
 		})
 	}
 }
-
-// Others are told which files somebody holds by the plan, and which beyond it.
-func TestHeldBeyondThePlan(t *testing.T) {
-	m := unbegun(t)
-	for _, test := range []struct{ files, wider, want string }{
-		{"a b", "", "a, b"}, {"a b", "b", "a; outside its files: b"}, {"a b", "a b", "a, b"},
-	} {
-		equal(t, test.files+" with "+test.wider, m.holds(strings.Fields(test.files), strings.Fields(test.wider)), test.want)
-	}
-}

@@ -6,6 +6,7 @@ import (
 
 	"centurion"
 	"centurion/event"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/merge"
 	"centurion/orchestrator/state"
 )
@@ -15,12 +16,7 @@ func (m *mission) landOwn(ctx context.Context) (*merge.Rejection, error) {
 	if !m.iso.Isolated() || m.root == nil {
 		return nil, nil
 	}
-	return m.queue.LandOwn(ctx, authorOf(m.root))
-}
-
-// authorOf is a conversation as the merge queue knows it.
-func authorOf(c *conversation) *merge.Author {
-	return &merge.Author{Seat: &c.Seat, Task: c.Task, Agent: c.Agent, Session: c.ID(), Say: c.Say}
+	return m.queue.LandOwn(ctx, agent.AuthorOf(m.root))
 }
 
 // ownMerged is landOwn for a tool call of the mission's own agent: why the work cannot be merged is the error of the call.
@@ -32,7 +28,7 @@ func (m *mission) ownMerged(ctx context.Context, c *conversation) error {
 	if err != nil || back == nil {
 		return err
 	}
-	if err := m.queue.Refuse(ctx, authorOf(c), back); err != nil {
+	if err := m.queue.Refuse(ctx, agent.AuthorOf(c), back); err != nil {
 		return err
 	}
 	return &centurion.Error{Kind: centurion.KindVerify, Msg: "your own changes cannot be merged yet: " + back.Text,
@@ -56,5 +52,5 @@ func (m *mission) ownTurnEnded(ctx context.Context) (again bool, err error) {
 		return false, &state.Blocked{Question: fmt.Sprintf("The %s's own changes could not be merged, %d times: %s. What should be done?",
 			m.root.Agent.Name, m.ownReturns, back.Short)}
 	}
-	return true, m.queue.Return(ctx, authorOf(m.root), back, m.ownReturns)
+	return true, m.queue.Return(ctx, agent.AuthorOf(m.root), back, m.ownReturns)
 }

@@ -9,6 +9,7 @@ import (
 
 	"centurion"
 	"centurion/agents"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
@@ -83,7 +84,7 @@ func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, no
 			err = next.NoneLost(prev.Dangling())
 		}
 		if err == nil {
-			changed, err = m.queue.KeepsChecks(ctx, authorOf(p.c), prev, next)
+			changed, err = m.queue.KeepsChecks(ctx, agent.AuthorOf(p.c), prev, next)
 		}
 		return err
 	}
@@ -92,7 +93,7 @@ func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, no
 	if doc, err = m.plan.File.Replace(ctx, content, stale, keeps); err != nil {
 		return nil, nil, err
 	}
-	run, err := m.queue.ChecksExchanged(ctx, authorOf(p.c), changed)
+	run, err := m.queue.ChecksExchanged(ctx, agent.AuthorOf(p.c), changed)
 	return doc, append(keptNotes(content, doc), run...), err
 }
 

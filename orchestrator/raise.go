@@ -57,7 +57,9 @@ func (h *Host) Raise(ctx context.Context, id string, opts centurion.MissionOptio
 		o.Verify, o.AskVerify = opts.Verify, opts.AskVerify
 		o.ShowPlan = opts.ShowPlan
 		o.PlanOnly = false
-		raiseLevel(&m, opts.Level)
+		if o.Level = cmp.Or(opts.Level, o.Level); o.Level != 0 {
+			m.Level, m.LevelFrom = o.Level, centurion.LevelByPerson
+		}
 		if accept {
 			m.Accepted, m.Approved = true, lines
 		}

@@ -87,7 +87,7 @@ func (m *mission) restartTasks(ctx context.Context, repaired *repairs) error {
 		return err
 	}
 	repaired.add("marks corrected", marked...)
-	m.holdAgain(tasks...)
+	m.claims.HoldAgain(tasks...)
 	var again []string
 	for _, t := range tasks {
 		if t.Status.Ended() {

@@ -233,11 +233,11 @@ func TestPortion(t *testing.T) {
 			}
 		}
 	})
-	equal(t, "budget", withDefaults(centurion.TaskBudget{Cost: 2}, centurion.TaskBudget{Cost: 1, Rounds: 3}), centurion.TaskBudget{Cost: 2, Rounds: 3})
+	equal(t, "budget", centurion.TaskBudget{Cost: 2}.Or(centurion.TaskBudget{Cost: 1, Rounds: 3}), centurion.TaskBudget{Cost: 2, Rounds: 3})
 	all := func(n int) centurion.TaskBudget {
 		return centurion.TaskBudget{Cost: float64(n), Tokens: int64(n), Rounds: n, ToolCalls: n, Minutes: float64(n)}
 	}
-	equal(t, "budget of its own", withDefaults(all(2), all(1)), all(2))
+	equal(t, "budget of its own", all(2).Or(all(1)), all(2))
 }
 
 // O2: a request that is over gives back what was reserved for it, also when nothing could be recorded of it.

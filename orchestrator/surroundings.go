@@ -22,7 +22,7 @@ var _ agent.Around = (*surroundings)(nil)
 
 // News tells which files others have changed too.
 func (s *surroundings) News(ctx context.Context) ([]centurion.Message, error) {
-	return s.m.hearOfFiles(ctx, s.c)
+	return s.m.claims.News(ctx, s.c)
 }
 
 // Seen says that what Status told of once was read.
@@ -36,11 +36,11 @@ func (s *surroundings) Seen() {
 func (s *surroundings) Status() string {
 	c, m := s.c, s.m
 	if c.Task == nil {
-		return strings.TrimSpace(strings.TrimRight(m.brief.Status(&m.claims, m.hasClaimed(), m.budgetLine)+"\n"+m.whoElse("", c.ID())+s.notes.Overlong(), "\n") + "\n" + m.commands.News(c.ID()))
+		return strings.TrimSpace(strings.TrimRight(m.brief.Status(&m.claims.Registry, m.hasClaimed(), m.reserves)+"\n"+m.claims.WhoElse("", c.ID())+s.notes.Overlong(), "\n") + "\n" + m.commands.News(c.ID()))
 	}
 	var b strings.Builder
 	b.WriteString(c.Task.Left())
-	b.WriteString(m.whoElse(c.Holder, c.ID()))
+	b.WriteString(m.claims.WhoElse(c.Holder, c.ID()))
 	if long := s.notes.Overlong(); long != "" {
 		b.WriteString(long + "\n")
 	}
@@ -54,5 +54,5 @@ func (m *mission) startable(ctx context.Context) (string, error) {
 	if err = cmp.Or(err, v.Unread); err != nil || v.Plan.Doc == nil {
 		return "", err
 	}
-	return brief.StandingOf(v, &m.claims).Startable(), nil
+	return brief.StandingOf(v, &m.claims.Registry).Startable(), nil
 }

@@ -12,6 +12,7 @@ import (
 	"centurion/event"
 	"centurion/failpoint"
 	"centurion/guard"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/merge"
 	"centurion/orchestrator/notes"
 	"centurion/orchestrator/plan"
@@ -126,7 +127,7 @@ func (m *mission) attempt(ctx context.Context, r *state.Run) (session.Outcome, e
 			return out, err
 		}
 		sl.Release()
-		back, err := m.queue.Accept(ctx, authorOf(c), &out, returns)
+		back, err := m.queue.Accept(ctx, agent.AuthorOf(c), &out, returns)
 		files = out.Files
 		said := out.Text
 		out.Text = toolset.WithLost(r.Agent, said, lost)
@@ -189,7 +190,7 @@ func (m *mission) handBack(ctx context.Context, c *conversation, sl *slots.Slot,
 	if err := sl.Acquire(ctx); err != nil {
 		return returns, err
 	}
-	return returns, m.queue.Return(ctx, authorOf(c), back, returns+1)
+	return returns, m.queue.Return(ctx, agent.AuthorOf(c), back, returns+1)
 }
 
 // startAttempt creates or reopens the task's session under the next fencing number and marks its item as running.

@@ -16,6 +16,7 @@ import (
 	"centurion/guard"
 	"centurion/orchestrator/approval"
 	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/merge"
 	"centurion/orchestrator/pulse"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
@@ -54,6 +55,11 @@ type Conversation struct {
 
 // ID is that of the session.
 func (c *Conversation) ID() string { return c.id }
+
+// AuthorOf is a conversation as the merge queue knows it.
+func AuthorOf(c *Conversation) *merge.Author {
+	return &merge.Author{Seat: &c.Seat, Task: c.Task, Agent: c.Agent, Session: c.id, Say: c.Say}
+}
 
 // Config is what the session is opened with.
 func (c *Conversation) Config() session.Config { return c.cfg }

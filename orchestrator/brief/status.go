@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/orchestrator/budget"
 	"centurion/orchestrator/claims"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/review"
@@ -280,7 +281,7 @@ func (w *Writer) answersTo(ctx context.Context) (map[string]string, error) {
 }
 
 // Status is what the Commander sees at the very end of a request: where the plan stands, what is spent.
-func (w *Writer) Status(held *claims.Registry, claimed bool, budget func(centurion.Mission) string) string {
+func (w *Writer) Status(held *claims.Registry, claimed bool, reserves *budget.Reserves) string {
 	ctx := w.st.Ctx
 	v, err := w.judge.Look(ctx) // read once: what is counted and what is listed are the same
 	if err != nil || !v.Mission.HadItems {
@@ -316,6 +317,6 @@ func (w *Writer) Status(held *claims.Registry, claimed bool, budget func(centuri
 	if v.Mission.LevelFrom == centurion.LevelByPerson {
 		fmt.Fprintf(&b, "Level: %d, set by the person.\n", v.Mission.Level)
 	}
-	b.WriteString(budget(v.Mission))
+	b.WriteString(reserves.Line(v.Mission, w.st.Elapsed()))
 	return b.String()
 }

@@ -11,10 +11,12 @@ package budget
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"centurion"
+	"centurion/text"
 )
 
 // Reserves is the budget of a running mission and its queue of claims. Requests of running conversations go before tasks about to
@@ -145,4 +147,52 @@ func (b *Reserves) now() State {
 // Reserved converts Held for the mission's record.
 func (s State) Reserved() centurion.Reserved {
 	return centurion.Reserved{USD: float64(s.Held[USD]) / usdUnits, Tokens: s.Held[Tokens], Rounds: int(s.Held[Rounds]), Tasks: s.Holders}
+}
+
+// Line is what the Commander sees of the budget of a mission that was worked on for elapsed milliseconds: what is spent, what tasks have
+// reserved, and what is left.
+func (b *Reserves) Line(rec centurion.Mission, elapsed int64) string {
+	now := b.State()
+	var w strings.Builder
+	w.WriteString("Spent: ")
+	if !rec.Usage.Unpriced {
+		w.WriteString(text.Cost(rec.Usage))
+		if now.Limit[USD] > 0 {
+			w.WriteString(" of " + text.USD(rec.Options.MaxCost))
+		}
+		w.WriteString(", ")
+	}
+	fmt.Fprintf(&w, "%d", rec.Usage.Tokens.Total())
+	if now.Limit[Tokens] > 0 {
+		fmt.Fprintf(&w, " of %d", rec.Options.MaxTokens)
+	}
+	w.WriteString(" tokens")
+	if now.Limit[Rounds] > 0 {
+		fmt.Fprintf(&w, ", %d of %d requests", rec.Rounds, rec.Options.MaxRounds)
+	}
+	if most := rec.Options.MaxToolCalls; most > 0 {
+		fmt.Fprintf(&w, ", %d of %d tool calls", rec.ToolCalls, most)
+	}
+	if rec.Options.MaxDuration > 0 {
+		left := time.Duration(rec.Options.MaxDuration-elapsed) * time.Millisecond
+		fmt.Fprintf(&w, ", time left: %s", text.Took(left.Round(time.Minute)))
+	}
+	var reserved, left []string
+	for i, n := range now.Held {
+		d := Dim(i)
+		if now.Limit[d] == 0 {
+			continue
+		}
+		if n > 0 {
+			reserved = append(reserved, d.Say(n))
+		}
+		left = append(left, d.Say(max(0, now.Limit[d]-now.Spent[d]-n)))
+	}
+	if len(reserved) > 0 {
+		fmt.Fprintf(&w, ". Reserved by %s: %s", centurion.Count(now.Holders, "task"), strings.Join(reserved, ", "))
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(&w, ". Left: %s", strings.Join(left, ", "))
+	}
+	return w.String()
 }

@@ -71,6 +71,21 @@ func (m *Plan) SetLevel(ctx context.Context, level int, agent string) (note stri
 	return note, err
 }
 
+// LevelAllows checks that the mission's own agent hands no work out that level 3 wants planned first; p is the plan. The error has
+// centurion.KindConflict.
+func (m *Plan) LevelAllows(ctx context.Context, p View, to agents.Agent) error {
+	if to.Name == agents.Planner || to.Name == agents.Reviewer || len(p.Items()) > 0 {
+		return nil
+	}
+	rec, err := m.st.Store.Mission(ctx, m.st.ID)
+	if err != nil || rec.Level != 3 {
+		return err
+	}
+	return &centurion.Error{Kind: centurion.KindConflict,
+		Msg:  "this mission is of level 3" + map[bool]string{true: ", set by the person"}[rec.LevelFrom == centurion.LevelByPerson] + ", and there is no todo list yet",
+		Hint: "delegate to the planner first and let it write the list, or write it with update_todo; then start its items"}
+}
+
 // InferLevel records, at the end, what the plan implies if nobody has said a level. Where work was handed out without a plan there
 // is nothing to read it from.
 func (m *Plan) InferLevel(ctx context.Context) error {

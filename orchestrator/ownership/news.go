@@ -1,4 +1,4 @@
-package orchestrator
+package ownership
 
 import (
 	"context"
@@ -8,30 +8,31 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/brief"
 	"centurion/session"
 	"centurion/store"
 	"centurion/tools"
 )
 
-// hearOfFiles tells a task's session what it has to know of others in its files: who changes the same ones in another checkout, once for
+// News tells a task's session what it has to know of others in its files: who changes the same ones in another checkout, once for
 // each of them and each file, and, where all write in one directory, which files went to it or were taken from it.
-func (m *mission) hearOfFiles(ctx context.Context, c *conversation) ([]centurion.Message, error) {
+func (m *Files) News(ctx context.Context, c *agent.Conversation) ([]centurion.Message, error) {
 	if c.Task == nil || c.Task.ID != c.HoldsFor { // a sub-agent's parent hears it
 		return nil, nil
 	}
 	var lines []string
 	shared := map[string][]string{}
 	if m.iso.Isolated() {
-		shared = m.claims.Shared(c.Holder)
+		shared = m.Shared(c.Holder)
 		maps.DeleteFunc(shared, func(other string, _ []string) bool { return slices.Contains(c.Above, other) })
 	} else {
-		lines = m.claims.Words(c.Holder)
+		lines = m.Words(c.Holder)
 	}
 	if len(lines)+len(shared) == 0 {
 		return nil, nil
 	}
-	t, err := m.h.cfg.Store.Task(ctx, c.Task.ID)
+	t, err := m.st.Store.Task(ctx, c.Task.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func (m *mission) hearOfFiles(ctx context.Context, c *conversation) ([]centurion
 		lines = append(lines, tools.Overlaps(true))
 	}
 	var msg centurion.Message
-	err = m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	err = m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := c.Current(); err != nil {
 			return err
 		}
@@ -78,7 +79,7 @@ func (m *mission) hearOfFiles(ctx context.Context, c *conversation) ([]centurion
 }
 
 // atWork names who holds files, with the title of its task, or is empty if it has not begun.
-func (m *mission) atWork(holder string) string {
+func (m *Files) atWork(holder string) string {
 	for _, r := range m.st.Runs() {
 		t := r.Now.Load()
 		if r.Name != holder || t.Attempt == 0 && !r.Working.Load() {

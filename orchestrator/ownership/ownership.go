@@ -1,4 +1,6 @@
-package orchestrator
+// Package ownership knows which session of a mission works on which files: it claims what a session is about to write, refuses what another
+// one has, and tells each of those beside it. When tasks may begin is decided above.
+package ownership
 
 import (
 	"cmp"
@@ -10,15 +12,33 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/orchestrator/claims"
+	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/plan"
+	"centurion/orchestrator/slots"
 	"centurion/orchestrator/state"
 	"centurion/store"
 	"centurion/tools"
 )
 
-// claim refuses to write a file that somebody else holds, and claims the others. The error names the holder, so that the
-// model knows whom it is in the way of.
-func (m *mission) claim(ctx context.Context, c *conversation, files []string) error {
-	wider, held := m.claims.Settle(c.Holder, files, c.Above...)
+// Files are the files of one mission and who has them. Its methods may be called from several goroutines.
+type Files struct {
+	claims.Registry
+	st    *state.Mission
+	iso   *isolation.Checkouts
+	plan  *plan.Plan
+	slots *slots.Pool
+}
+
+// New returns the files of a mission, of which nobody has any.
+func New(st *state.Mission, iso *isolation.Checkouts, p *plan.Plan, pool *slots.Pool) *Files {
+	return &Files{st: st, iso: iso, plan: p, slots: pool}
+}
+
+// Claim claims files for the session that sits there and records it with its task. The error has centurion.KindConflict if another one
+// holds a file, and names the holder, so that the model knows whom it is in the way of; then nothing is claimed.
+func (m *Files) Claim(ctx context.Context, c *isolation.Seat, files []string) error {
+	wider, held := m.Settle(c.Holder, files, c.Above...)
 	if len(held) > 0 {
 		return &centurion.Error{Kind: centurion.KindConflict, Msg: held[0].String() + ", which somebody else is working on",
 			Hint: "leave it alone; if your work needs a change there, say so in your result. " + tools.Overlaps(false)}
@@ -26,7 +46,7 @@ func (m *mission) claim(ctx context.Context, c *conversation, files []string) er
 	if len(wider) == 0 {
 		return nil
 	}
-	return m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		t, err := tx.Task(c.HoldsFor)
 		if err != nil {
 			return err
@@ -42,8 +62,8 @@ func (m *mission) claim(ctx context.Context, c *conversation, files []string) er
 	})
 }
 
-// claimWritten records what a command has written in a checkout of its own.
-func (m *mission) claimWritten(ctx context.Context, c *conversation) error {
+// ClaimWritten claims what a command has written in a checkout of its own.
+func (m *Files) ClaimWritten(ctx context.Context, c *isolation.Seat) error {
 	if c.HoldsFor == "" { // the mission's own agent holds nothing
 		return nil
 	}
@@ -51,15 +71,15 @@ func (m *mission) claimWritten(ctx context.Context, c *conversation) error {
 	if err != nil || len(changed) == 0 {
 		return err
 	}
-	return m.claim(ctx, c, m.iso.InProject(changed))
+	return m.Claim(ctx, c, m.iso.InProject(changed))
 }
 
-// holdAgain gives tasks that had begun back what they held. After a restart that is done for all before any goes on: their
+// HoldAgain gives tasks that had begun back what they held. After a restart that is done for all before any goes on: their
 // work is in their checkouts, and whoever is first would write what another holds.
-func (m *mission) holdAgain(tasks ...centurion.Task) {
+func (m *Files) HoldAgain(tasks ...centurion.Task) {
 	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t centurion.Task) bool { return t.Status.Ended() || t.Attempt == 0 })
 	for _, t := range tasks {
-		m.claims.Restore(t.Name(), t.Claims)
+		m.Restore(t.Name(), t.Claims)
 	}
 	p, err := m.plan.Read()
 	if err != nil || p.Doc == nil {
@@ -67,7 +87,7 @@ func (m *mission) holdAgain(tasks ...centurion.Task) {
 	}
 	for _, t := range tasks {
 		if it, ok := p.Doc.Item(t.Item); ok && !t.Reviews {
-			_, _ = m.claims.Take(t.Item, it.Files) // where a person has made the plan overlap, the other waits for its turn
+			_, _ = m.Take(t.Item, it.Files) // where a person has made the plan overlap, the other waits for its turn
 		}
 	}
 }
@@ -75,9 +95,9 @@ func (m *mission) holdAgain(tasks ...centurion.Task) {
 // othersTold is how many of those at work a status tells of with their files. Each request pays for every line of it.
 const othersTold = 8
 
-// whoElse tells the session who else is at work on which files, a line each, and of very many others only which they are. A holder of
+// WhoElse tells the session who else is at work on which files, a line each, and of very many others only which they are. A holder of
 // files is told only of those who work beside its own. The session's own tasks are said to be that: what it has handed out is no conflict.
-func (m *mission) whoElse(holder, session string) string {
+func (m *Files) WhoElse(holder, session string) string {
 	titles, does := map[string]string{}, map[string]string{}
 	for _, r := range m.st.Runs() {
 		t, name := r.Now.Load(), r.Name
@@ -92,8 +112,8 @@ func (m *mission) whoElse(holder, session string) string {
 			does[name] = "is taken by another agent that has not begun yet"
 		}
 	}
-	held := m.claims.Others(holder)
-	mine := m.claims.Of(holder)
+	held := m.Others(holder)
+	mine := m.Of(holder)
 	if len(mine) > 0 {
 		maps.DeleteFunc(held, func(_ string, files []string) bool { return beside(files, mine) == 0 })
 	}
@@ -106,7 +126,7 @@ func (m *mission) whoElse(holder, session string) string {
 		if title := titles[other]; title != "" && title != other {
 			who += " (" + centurion.Clip(title, 60) + ")"
 		}
-		fmt.Fprintf(&b, "%s %s: %s\n", who, cmp.Or(does[other], "is being worked on by another agent"), m.holds(held[other], m.claims.Wider(other)))
+		fmt.Fprintf(&b, "%s %s: %s\n", who, cmp.Or(does[other], "is being worked on by another agent"), inWords(held[other], m.Wider(other)))
 	}
 	if rest := names[min(len(names), othersTold):]; len(rest) > 0 {
 		fmt.Fprintf(&b, "%d more are being worked on, on other files: %s\n", len(rest), centurion.Clip(strings.Join(rest, ", "), 200))
@@ -122,8 +142,8 @@ func (m *mission) whoElse(holder, session string) string {
 	return b.String()
 }
 
-// holds says which files somebody holds, those that the plan gives it apart from what it has written beyond them.
-func (m *mission) holds(files, wider []string) string {
+// inWords says which files a session holds, those that the plan gives it apart from what it has written beyond them.
+func inWords(files, wider []string) string {
 	planned := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return slices.Contains(wider, f) })
 	if len(planned) == 0 || len(planned) == len(files) {
 		return centurion.Clip(strings.Join(files, ", "), 200)
@@ -136,7 +156,7 @@ const anyFile = "Being worked on by other agents, and may change any file, becau
 
 // unnamed lists, by the names under which they would hold files, the items at work whose task may write and holds none, but for the holder's
 // own and those that the session has handed out: an item that names no files holds none before something was written for it.
-func (m *mission) unnamed(holder, session string, held map[string][]string) (names []string) {
+func (m *Files) unnamed(holder, session string, held map[string][]string) (names []string) {
 	for _, r := range m.st.Runs() {
 		t, name := r.Now.Load(), r.Name
 		begun := t.Attempt > 0 || r.Working.Load()
@@ -151,8 +171,8 @@ func (m *mission) unnamed(holder, session string, held map[string][]string) (nam
 }
 
 // waitsFor says what a task waits for that has its files and has not begun: as a rule a slot. It is "" where it is about to begin.
-func (m *mission) waitsFor(run *centurion.Task) string {
-	t, err := m.h.cfg.Store.Task(m.st.Ctx, run.ID)
+func (m *Files) waitsFor(run *centurion.Task) string {
+	t, err := m.st.Store.Task(m.st.Ctx, run.ID)
 	switch {
 	case err == nil && t.Reason != "":
 		return " and waits for " + t.Reason
@@ -165,7 +185,7 @@ func (m *mission) waitsFor(run *centurion.Task) string {
 // beside is 1 if some of the files lie, or may lie, in a directory of some of mine, else 0.
 func beside(files, mine []string) int {
 	for _, f := range files {
-		if f == anyFile || slices.ContainsFunc(mine, func(x string) bool { return path.Dir(x) == path.Dir(f) }) {
+		if slices.ContainsFunc(mine, func(x string) bool { return path.Dir(x) == path.Dir(f) }) {
 			return 1
 		}
 	}
