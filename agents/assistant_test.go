@@ -43,6 +43,17 @@ func TestProfiles(t *testing.T) {
 	if child.Holds("sub_agent") || len(child.Tools) != len(one[0].Tools)-1 || !strings.Contains(child.Prompt, "You work as a sub-agent") {
 		t.Errorf("a sub-agent holds %v", child.Tools)
 	}
+	own, _, err := DefaultAssistant().With(Definition{Name: "scribe", Prompt: "Write."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scribe, err := own.Get("scribe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := scribe.SubAgent([]string{"read"}, "Look.").ForTask(); a.Prompt != "Look.\n" || len(a.Tools) != 1 {
+		t.Errorf("a sub-agent carries out a task with %q and %v", a.Prompt, a.Tools)
+	}
 	if p := one[0].SubAgent(nil, "Look."); p.Prompt != "Look.\n" || len(p.Tools) != 0 {
 		t.Errorf("%q, %v", p.Prompt, p.Tools)
 	}

@@ -7,9 +7,20 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"centurion"
 )
+
+// A question's header is at most as long as OpenCode shows, its ellipsis included, and is its first line.
+func TestQuestionHeader(t *testing.T) {
+	for _, said := range []string{"Which one?", "Which of the many drivers for the database do you want?", strings.Repeat("ü", 40), "Which?\nThere are two."} {
+		q := NewQuestion("ses_1", "", "", said, nil).Questions[0]
+		if first, _, _ := strings.Cut(said, "\n"); utf8.RuneCountInString(q.Header) > headerLen || !strings.HasPrefix(first, strings.TrimSuffix(q.Header, "…")) || q.Header == "" {
+			t.Errorf("%q has the header %q", said, q.Header)
+		}
+	}
+}
 
 // OPAL-54: within the process an event is handed on as it is: everybody gets the same bytes, and nothing is written out and
 // read again on the way. No other program and no module that is not ours stands in between.

@@ -24,7 +24,10 @@ type fake struct {
 
 func (f *fake) Send(_ context.Context, title, body string, urgent bool) error {
 	f.notices = append(f.notices, fmt.Sprintf("%s|%s|%v", title, body, urgent))
-	return f.err
+	if f.err != nil {
+		return fmt.Errorf("notice %d: %w", len(f.notices), f.err)
+	}
+	return nil
 }
 
 func event(t centurion.EventType, data string) centurion.Event {
@@ -76,6 +79,9 @@ func TestWatch(t *testing.T) {
 		{"asked, then blocked by it", []centurion.Event{asked, event(centurion.EventMissionBlocked, `{}`)}, []string{"Centurion needs you|permission for bash|true"}},
 		{"resumed after that", []centurion.Event{asked, event(centurion.EventMissionBlocked, `{}`), event(centurion.EventMissionResumed, `{}`), asked},
 			[]string{"Centurion needs you|permission for bash|true", "Centurion needs you|permission for bash|true"}},
+		{"asked a question, blocked by it, resumed and asked another", []centurion.Event{event(centurion.EventQuestionAsked, `{"id":"a"}`), event(centurion.EventMissionBlocked, `{}`),
+			event(centurion.EventMissionResumed, `{}`), event(centurion.EventQuestionAsked, `{"id":"b"}`)},
+			[]string{"Centurion needs you|a question|true", "Centurion needs you|a question|true"}},
 		{"odd data", []centurion.Event{event(centurion.EventMissionCompleted, `{"cost":"x","duration_ms":[],"reason":7}`)}, []string{"Mission done||false"}},
 	}
 	for _, test := range tests {
@@ -112,7 +118,7 @@ func TestWatchErrors(t *testing.T) {
 	done := []centurion.Event{event(centurion.EventMissionFailed, `{}`), event(centurion.EventMissionCompleted, `{}`)}
 	broken, cut := errors.New("no desktop"), errors.New("journal broke")
 	s := fake{err: broken}
-	if err := Watch(t.Context(), sequence(done, nil), &s); !errors.Is(err, broken) || len(s.notices) != 2 {
+	if err := Watch(t.Context(), sequence(done, nil), &s); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "notice 1:") || len(s.notices) != 2 {
 		t.Errorf("a failing sender: %v, %q", err, s.notices)
 	}
 	if err := Watch(t.Context(), sequence(done, cut), &fake{}); !errors.Is(err, cut) {
@@ -168,6 +174,7 @@ func TestAvailable(t *testing.T) {
 		{"linux", map[string]string{"DBUS_SESSION_BUS_ADDRESS": "unix:path=/x"}, "", true},
 		{"linux", map[string]string{"XDG_RUNTIME_DIR": "/run/user/1"}, "", false},
 		{"linux", map[string]string{"XDG_RUNTIME_DIR": "/run/user/1"}, "bus", true},
+		{"linux", nil, "bus", false}, // a file of this name where the program runs is no bus
 		{"darwin", nil, "", true}, {"windows", nil, "", true}, {"plan9", nil, "", false},
 	}
 	for _, test := range tests {

@@ -101,6 +101,10 @@ func TestDoubt(t *testing.T) {
 		{[]Rule{{"bash", "ls *", Ask}}, `ls a`, Ask},
 		{[]Rule{{"bash", "make *", Allow}, {"bash", "/opt/x/make *", Ask}}, `/opt/x/make all`, Ask},
 		{[]Rule{{"bash", "sh *", Allow}}, `sh -c "$X"`, Ask},
+		{[]Rule{{"bash", "bash *", Allow}}, `bash -s x < y`, Ask},
+		{[]Rule{{"*", "*", Allow}, {"bash", "rm *", Deny}, {"bash", "rm -rf *", Ask}}, `rm $X`, Deny}, // a doubt lifts no deny
+		{[]Rule{{"*", "*", Allow}, {"bash", "make install", Ask}}, `make $X install`, Allow},          // that text is only held: a deny alone counts
+		{[]Rule{{"*", "*", Allow}, {"bash", "make install", Deny}}, `make $X install`, Deny},
 	} {
 		if d := DecideShell(person(test.rules...), test.script, testDir, testHome, true); d.Action != test.want {
 			t.Errorf("%v %s: %s (%s), want %s", test.rules, test.script, d.Action, d.Reason, test.want)
@@ -111,7 +115,7 @@ func TestDoubt(t *testing.T) {
 // S2: what nobody can read to its end is not known, and asks although commands are confined.
 func TestTooMuchToFollow(t *testing.T) {
 	deep := "ls"
-	for range 10 {
+	for range maxDepth + 1 {
 		deep = "eval " + deep
 	}
 	for name, script := range map[string]string{
@@ -130,6 +134,9 @@ func TestTooMuchToFollow(t *testing.T) {
 	}
 	if d := DecideShell(person(), strings.Repeat("make\n", maxUnits), testDir, testHome, true); d.Action != Allow {
 		t.Errorf("as many as there may be: %s (%s)", d.Action, d.Reason)
+	}
+	if d := DecideShell(person(), strings.TrimPrefix(deep, "eval "), testDir, testHome, true); d.Action != Allow {
+		t.Errorf("as deep as it may be: %s (%s)", d.Action, d.Reason)
 	}
 }
 
@@ -165,6 +172,7 @@ func TestAlwaysPattern(t *testing.T) {
 		`git stash pop`: "git stash pop *", `git remote add a b`: "git remote add *", `go mod tidy -v`: "go mod tidy *", `python3 x.py a`: "python3 x.py a", `python3 *.py`: "",
 		`rm -rf a`: "rm *", `make -j 4`: "make -j 4", `make "a b"`: "make a b", `make $X`: "", `git -C x commit`: "git -C x commit", `awk 1 x`: "awk *", `bash x.sh`: "",
 		`docker run x y`: "docker run x *", `git submodule add x`: "git submodule add *", `git worktree add x`: "git worktree add *", `git config a b`: "git config a *",
+		`git -c core.hooksPath=x commit`: "",
 	} {
 		s := ParseShell(script, testDir, testHome)
 		if got := strings.Join(s.Always, "|"); got != want {

@@ -181,6 +181,7 @@ func TestUnknownAsks(t *testing.T) {
 		`node -e 'x()'`,
 		`python3 < x.py`,
 		`git -c alias.x="$y" x`,
+		`git -c ALIAS.st=status st`,
 		`PATH=.:$PATH ls`,
 		`PATH=.; ls`,
 		`export PATH=.`,
@@ -250,7 +251,7 @@ func TestReadOnly(t *testing.T) {
 		`sed -n '5p' a.go`, `sed -n '/func/,/^}/p' a.go`, `ls 2>/dev/null`, `ls > /dev/null 2>&1`, `ls | wc -l`, `echo $(date)`, `echo "today: $(date)"`,
 		`wc -l $(git ls-files)`, `cat $(find . -name '*.go')`, `for f in a.go b.go; do head -3 "$f"; done`, `if [ -f x ]; then cat x; fi`, `x=1; echo $x`, `cd src && ls`,
 		`LC_ALL=C sort x`, `timeout 5 ls`, `time ls`, `command -v go`, `cat .env.example`, `ls /home/ada/project/src`, `ls ./...`, `! grep -q x y`,
-		`ls sub/../other`, `grep -A 3 'a/../../b' x`,
+		`ls sub/../other`, `grep -A 3 'a/../../b' x`, `cat *env`,
 	}
 	for _, script := range scripts {
 		s := ParseShell(script, testDir, testHome)
@@ -281,7 +282,7 @@ func TestNotReadOnly(t *testing.T) {
 		`cat /etc/passwd`, `cat ../x`, `ls ..`, `ls ~`, `cat ~/.ssh/id_rsa`, `cat ~bob/x`, `cat $HOME/x`, `cat sub/../../x`, `cd ..`, `cd ../other && ls`,
 		`cat < ../x`, `grep -f/etc/passwd x`, `grep --file=/etc/passwd x`, `ls /home/ada/project2`, `cat */../../x`, `d=..; cat $d/x`, `head {/etc/passwd,x}`,
 		`cat .env`, `cat sub/.env.local`, `cat "id_rsa"`, `head < .env`, `cat .e*`, `cat .{env,x}`, `git show HEAD:.env`, `grep KEY server.pem`,
-		`x=.env; cat $x`, `cat $(find . -name .env)`, `cat $(find . -name '.e*')`, `cat $(find . -name '*.pem')`, `cat .en\v`, `grep x .en[v]`,
+		`x=.env; cat $x`, `cat $(find . -name .env)`, `cat $(find . -name '.e*')`, `cat $(find . -name '*.pem')`, `cat .en\v`, `grep x .en[v]`, `grep --file=.env x`,
 	}
 	for _, script := range scripts {
 		s := ParseShell(script, testDir, testHome)
@@ -300,6 +301,7 @@ func TestAlwaysCoversOutside(t *testing.T) {
 	for script, want := range map[string][]string{
 		"echo x > /tmp/out/a.txt":        {"/tmp/out/*"},
 		"echo x > /a.txt":                {"/a.txt"},
+		"echo x > /home/ada/a.txt":       {"/home/ada/a.txt"}, // all that a person has is more than they were asked for
 		"ls /etc | head -3":              {"/etc"},
 		"cp a /tmp/b; echo x > /tmp/c/d": {"/tmp/b", "/tmp/c/*"},
 		"echo x > a.txt":                 nil,

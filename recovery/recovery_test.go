@@ -46,6 +46,7 @@ func TestDecide(t *testing.T) {
 		{"rate limit, 9th, task", Failure{Err: limited, Attempt: 1, RateLimits: 9, Task: true}, GiveUp, 0, ""},
 		{"rate limit first, other model", Failure{Err: limited, Attempt: 1, RateLimits: 1, Fallbacks: other}, Retry, 90 * time.Second, ""},
 		{"rate limit again, other model", Failure{Err: limited, Attempt: 1, RateLimits: 2, Fallbacks: other}, Fallback, 0, "b/two"},
+		{"rate limit with a time that is over", Failure{Err: &centurion.Error{Kind: centurion.KindRateLimit, RetryAfter: -time.Second}, Attempt: 1, RateLimits: 1}, Retry, 30 * time.Second, ""},
 		{"rate limit for an hour", Failure{Err: &centurion.Error{Kind: centurion.KindRateLimit, RetryAfter: time.Hour}, Attempt: 1, RateLimits: 1}, Retry, time.Hour, ""},
 		{"rate limit with the time in its cause", Failure{Err: &centurion.Error{Kind: centurion.KindRateLimit, Err: limited}, Attempt: 1, RateLimits: 1}, Retry, 90 * time.Second, ""},
 		{"rate limit until tomorrow", Failure{Err: tomorrow, Attempt: 1, RateLimits: 1}, AskPerson, 0, ""},

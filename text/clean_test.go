@@ -33,6 +33,7 @@ func TestClean(t *testing.T) {
 		{"invalid", "a\xffb", "a\ufffdb"},
 		{"title with a letter that has the byte of a terminator", "a\x1b]0;✓ 漜\ab", "ab"},
 		{"no width, private, soft", "a\ue000\u00ad\u3164b", "ab"},
+		{"fillers that look like nothing", "a\u115f\u1160\uffa0b", "ab"},
 		{"marks", "a" + strings.Repeat("\u0301", 50), "a" + strings.Repeat("\u0301", maxMarks)},
 		{"wide", "使い方 🙂", "使い方 🙂"},
 	}
@@ -67,6 +68,15 @@ func TestPrintable(t *testing.T) {
 	for in, want := range map[string]string{"a\u200d\ufffdb\U0010fffe": "ab", " grüße\n日本 ": "grüße 日本", "\x1b[31mred\xff": "red"} {
 		if got := Printable(in); got != want {
 			t.Errorf("Printable(%q) is %q, want %q", in, got, want)
+		}
+	}
+}
+
+// S10: a line that is broken for the screen keeps every space of what a person is asked to allow.
+func TestWrapExact(t *testing.T) {
+	for in, want := range map[string][]string{"rm  -rf": {"rm ", " -r", "f"}, "abc de": {"abc", " de"}, "ab": {"ab"}} {
+		if got := WrapExact(in, 3); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
 }
@@ -133,6 +143,7 @@ func TestPrinted(t *testing.T) {
 		"a\x00b\x07c\x08d\x7fe\u009bf":      "abcdef",
 		"a\xffb\xc3":                        "a\uFFFDb\uFFFD",
 		"cut\x1b":                           "cut",
+		"10%\r":                             "10%\n",
 		"cut\x1b[3":                         "cut",
 		"broken \x1b[3\nline":               "broken \nline",
 		"\x1b\x1b[0mx":                      "x",

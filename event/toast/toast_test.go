@@ -211,6 +211,8 @@ func TestFacts(t *testing.T) {
 		"task failed":           {one().ended("a", centurion.TaskFailed, `,"error":{"kind":"timeout","message":"no answer"}`), oneTold + "|Task failed: Write a (12s): no answer|error|8000\n"},
 		"task cancelled":        {one().ended("a", centurion.TaskCancelled), oneTold + "|Task cancelled: Write a (12s)|warning|4000\n"},
 		"task blocked":          {one().ended("a", centurion.TaskBlocked, `,"reason":"which key?"`), oneTold + "|Task blocked: Write a (12s): which key?|warning|8000\n"},
+		"task blocked, and continues at once": {one().ended("a", centurion.TaskBlocked).task(centurion.EventTaskUpdated, "a", centurion.TaskQueued),
+			oneTold + "Tasks|Running (0): [0/1]⏎Queued (1):⏎· Write a (worker) - 12s⏎Slots: 0/50|info|3000\n"},
 		"ended before the mission's end": {one().ended("a", centurion.TaskCompleted).fact(centurion.EventMissionCompleted, `{}`),
 			oneTold + "|Task completed: Write a (12s)|success|4000\nMission complete|Mend it⏎0s|success|8000\n"},
 		"nothing of note": {start().fact(centurion.EventTodoUpdated, `{}`).fact(centurion.EventToolCompleted, `{}`).fact(centurion.EventMessageUpdated, `{}`).fact(centurion.EventVerifyFailed, `{}`), told},
@@ -378,6 +380,20 @@ func TestKept(t *testing.T) {
 	}
 	if got := d.Kept("ses_other"); got != nil {
 		t.Error(got)
+	}
+}
+
+// Of a mission that is complete or cancelled nothing is remembered; one that stopped in another way may be resumed.
+func TestEndedMissionsAreForgotten(t *testing.T) {
+	for typ, left := range map[centurion.EventType]int{centurion.EventMissionCompleted: 0, centurion.EventMissionCancelled: 0,
+		centurion.EventMissionFailed: 1, centurion.EventMissionPaused: 1, centurion.EventMissionBlocked: 1} {
+		var d Deriver
+		for _, e := range (&script{}).fact(centurion.EventMissionStarted, `{"goal":"g"}`).queued("a").fact(typ, `{}`).events {
+			d.Apply(e)
+		}
+		if len(d.missions) != left || d.Kept("ses_root") == nil {
+			t.Errorf("%s: %d missions are left, want %d", typ, len(d.missions), left)
+		}
 	}
 }
 
