@@ -13,7 +13,7 @@ import (
 	"centurion/tools"
 )
 
-// WithIgnored tells a session at once that what its tool has written is ignored by git: it would think that it is merged.
+// WithIgnored adds to a tool's result which of the written files git ignores; the session would assume that they get merged.
 func WithIgnored(ctx context.Context, w *Workplace, res tools.Result) (tools.Result, error) {
 	if len(res.Files) == 0 {
 		return res, nil
@@ -27,7 +27,7 @@ func WithIgnored(ctx context.Context, w *Workplace, res tools.Result) (tools.Res
 	return res, nil
 }
 
-// ignored returns those of the files that git ignores and that were not asked for before.
+// ignored returns the files that git ignores, without those already checked.
 func (w *Workplace) ignored(ctx context.Context, files []string) ([]string, error) {
 	if err := w.lock(ctx); err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func (w *Workplace) ignored(ctx context.Context, files []string) ([]string, erro
 	return ignored, nil
 }
 
-// leftAs records that the session has left the checkout that had this branch, with what its tools have written there and git
-// ignores, and tells the person of that.
+// leftAs records that the session has left the checkout of branch, together with the git-ignored files its tools wrote there, and
+// notifies the person of them.
 func (w *Workplace) leftAs(ctx context.Context, branch string) error {
 	aside, err := w.m.Ground.Repo.Aside(branch)
 	if err != nil {
@@ -64,7 +64,7 @@ func (w *Workplace) leftAs(ctx context.Context, branch string) error {
 	return w.m.st.Store.Update(ctx, func(tx *store.Tx) error { return putLeft(tx, w.m.st.ID, w.task, aside) })
 }
 
-// putLeft is leftAs in a transaction; task is "" for the mission's own agent.
+// putLeft does the work of leftAs in a transaction; task is "" for the mission's own agent.
 func putLeft(tx *store.Tx, mission, task string, aside []centurion.Aside) error {
 	rec, err := tx.Mission(mission)
 	if err != nil {
@@ -85,7 +85,7 @@ func putLeft(tx *store.Tx, mission, task string, aside []centurion.Aside) error 
 			continue
 		}
 		*had = append(*had, a)
-		if !rec.Status.Alive() { // nothing comes after its end, whose records have it
+		if !rec.Status.Alive() { // no event follows the end of a mission; its record has it
 			continue
 		}
 		d := state.Living(rec)
@@ -100,14 +100,14 @@ func putLeft(tx *store.Tx, mission, task string, aside []centurion.Aside) error 
 	return tx.PutMission(&rec)
 }
 
-// DropAside removes directories that hold what git ignores, and returns those that it has removed.
+// DropAside removes directories of git-ignored files and returns the removed ones.
 func (p *Project) DropAside(ctx context.Context, dirs []string) ([]string, error) {
 	if len(dirs) == 0 {
 		return nil, nil
 	}
 	repo, err := p.Repository(ctx)
 	if centurion.KindOf(err) == centurion.KindNotFound {
-		return nil, nil // the project is in no repository any more
+		return nil, nil // the project is no longer in a repository
 	}
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (p *Project) DropAside(ctx context.Context, dirs []string) ([]string, error
 	return repo.DropAside(dirs...)
 }
 
-// WithoutAside lists the files of a task that are its work: what git ignores came nowhere. Without isolation nothing is aside.
+// WithoutAside lists the task's files without the git-ignored ones, which are not merged. Without isolation there are none of those.
 func (m *Checkouts) WithoutAside(t centurion.Task) []string {
 	var aside []string
 	for _, a := range t.Aside {

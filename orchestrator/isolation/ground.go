@@ -9,7 +9,7 @@ import (
 	"centurion"
 )
 
-// InProject makes paths of the repository paths of the project; what lies outside of the project stays as it is.
+// InProject turns paths of the repository into paths of the project. Paths outside the project are unchanged.
 func (m *Checkouts) InProject(files []string) []string {
 	prefix := m.Ground.Repo.Prefix()
 	if prefix == "" {

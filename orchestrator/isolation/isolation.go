@@ -16,24 +16,23 @@ import (
 	"centurion/worktree"
 )
 
-// Ground is what a mission stands on whose writers are kept apart: the repository, the commit that its work starts from,
-// and the branch on which that work is put together.
+// Ground is the base of an isolated mission: the repository, the commit its work starts from, and the branch that collects the work.
 type Ground struct {
 	Repo  *worktree.Repo
 	Setup []string      // commands that make a fresh checkout usable
-	Ready chan struct{} // closed when base and err are set
+	Ready chan struct{} // closed when Base and err are set
 	Base  centurion.Base
 	err   error
 	view  view
 
-	preparing sync.Mutex // held while it is asked whether checkouts may be set up; protects what follows
-	prepared  bool       // that was asked, and told
-	toldNone  bool       // that a checkout cannot be had was told
-	without   string     // why the newest checkout could not be had; "" if it could
+	preparing sync.Mutex // held while preparing checkouts is approved; protects the fields below
+	prepared  bool       // approved, and the person was notified
+	toldNone  bool       // the person was notified that there is no checkout
+	without   string     // why the last checkout failed; "" if it did not
 }
 
-// Isolate decides how the writers of a new mission are kept apart. why is told to the person, if there is something to
-// tell. The error has centurion.KindUsage if checkouts are asked for and cannot be had, and inside a git directory.
+// Isolate decides how the writers of a new mission are isolated. why is a note for the person, or "". The error has centurion.KindUsage
+// if requested checkouts are not possible, and inside a git directory.
 func (p *Project) Isolate(ctx context.Context, opts centurion.MissionOptions) (isolation, why string, err error) {
 	const op = "start mission"
 	want := cmp.Or(opts.Isolation, centurion.IsolationAuto)
@@ -62,13 +61,13 @@ func (p *Project) Isolate(ctx context.Context, opts centurion.MissionOptions) (i
 	}
 	why = err.Error()
 	if e, ok := errors.AsType[*centurion.Error](err); ok && e.Kind == centurion.KindNotFound && e.Msg != "" {
-		why = e.Msg // what git said of it tells nobody more
+		why = e.Msg // git's own message adds nothing for the person
 	}
 	return centurion.IsolationShared, "all sessions write in the project's own directory: " + why, nil
 }
 
-// Repository opens the project's repository, once a host. What is not there is looked for again the next time: the error has
-// centurion.KindNotFound for a host that keeps no checkouts, else it is that of [Config].Worktrees.
+// Repository opens the project's repository, once per host; a failure is retried at the next call. The error has centurion.KindNotFound
+// for a host without checkouts, otherwise it is that of [Config].Worktrees.
 func (p *Project) Repository(ctx context.Context) (*worktree.Repo, error) {
 	if p.open == nil {
 		return nil, &centurion.Error{Kind: centurion.KindNotFound, Msg: "this host keeps no checkouts"}
@@ -86,7 +85,7 @@ func (p *Project) Repository(ctx context.Context) (*worktree.Repo, error) {
 	return repo, nil
 }
 
-// Open opens what the mission stands on, before anything of it runs. The snapshot is taken beside the first request.
+// Open opens the mission's repository before any session runs. The snapshot is taken in parallel with the first request.
 func (m *Checkouts) Open(ctx context.Context, rec centurion.Mission, beside *guard.Group) error {
 	if rec.Isolation != centurion.IsolationWorktree {
 		return nil
@@ -101,14 +100,14 @@ func (m *Checkouts) Open(ctx context.Context, rec centurion.Mission, beside *gua
 		defer close(m.Ground.Ready)
 		m.Ground.err = guard.Call("snapshot", func() error { return m.found(ctx, rec) })
 		if m.Ground.err != nil && ctx.Err() == nil {
-			m.st.End(m.Ground.err) // nobody can read or write anything
+			m.st.End(m.Ground.err) // no agent can read or write anything
 		}
 		return nil
 	})
 	return nil
 }
 
-// found takes the snapshot that the mission's work starts from and makes its branch there. A mission that goes on has both.
+// found takes the snapshot that the mission's work starts from and creates its branch there. A resumed mission has both.
 func (m *Checkouts) found(ctx context.Context, rec centurion.Mission) error {
 	g := m.Ground
 	if rec.Base == nil {
@@ -119,7 +118,7 @@ func (m *Checkouts) found(ctx context.Context, rec centurion.Mission) error {
 		rec.Base = &base
 		failpoint.Hit(failpoint.SnapshotTaken)
 	}
-	ctx = context.WithoutCancel(ctx) // what is recorded is there: a mission may end before anybody has read a file
+	ctx = context.WithoutCancel(ctx) // recorded state must exist: a mission may end before any file is read
 	if rec.Branch == "" {
 		if err := m.recordBase(ctx, *rec.Base); err != nil {
 			return err
@@ -137,8 +136,7 @@ func (m *Checkouts) found(ctx context.Context, rec centurion.Mission) error {
 	return g.Repo.Advance(ctx, m.Branch(), "", from)
 }
 
-// origin is the commit that the mission's branch begins at: its base, or for a copy of another mission where that one's
-// branch is.
+// origin is the commit at which the mission's branch starts: its base, or the tip of the original mission's branch for a fork.
 func (m *Checkouts) origin(ctx context.Context, rec centurion.Mission) (string, error) {
 	s, err := m.st.Store.Session(ctx, rec.Session)
 	if err != nil || s.Metadata.ForkedFrom == nil {
@@ -151,7 +149,7 @@ func (m *Checkouts) origin(ctx context.Context, rec centurion.Mission) (string, 
 	return tip, err
 }
 
-// recordBase keeps what the mission's work starts from and tells of it.
+// recordBase stores the base of the mission's work and publishes it.
 func (m *Checkouts) recordBase(ctx context.Context, base centurion.Base) error {
 	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		rec, err := tx.Mission(m.st.ID)
@@ -171,7 +169,7 @@ func (m *Checkouts) recordBase(ctx context.Context, base centurion.Base) error {
 // Isolated reports whether the mission's writers have checkouts of their own.
 func (m *Checkouts) Isolated() bool { return m.Ground != nil }
 
-// Base waits for the snapshot and returns it. Only for a mission that is isolated.
+// Base waits for the snapshot and returns it. Only for isolated missions.
 func (m *Checkouts) Base(ctx context.Context) (centurion.Base, error) {
 	select {
 	case <-m.Ground.Ready:
@@ -181,10 +179,10 @@ func (m *Checkouts) Base(ctx context.Context) (centurion.Base, error) {
 	}
 }
 
-// Branch is the name of the branch on which the mission's work is put together, without refs/heads/.
+// Branch is the name of the branch that collects the mission's work, without refs/heads/.
 func (m *Checkouts) Branch() string { return BranchOf(m.st.ID) }
 
-// Tip returns the commit at which the mission's branch stands. It waits for the snapshot.
+// Tip returns the tip of the mission's branch. It waits for the snapshot.
 func (m *Checkouts) Tip(ctx context.Context) (string, error) {
 	if _, err := m.Base(ctx); err != nil {
 		return "", err
@@ -192,8 +190,7 @@ func (m *Checkouts) Tip(ctx context.Context) (string, error) {
 	return m.Ground.Repo.Tip(ctx, m.Branch())
 }
 
-// ViewTo says that the mission's branch stands at commit: whoever reads from now on reads that. It does not wait for those
-// who read at the moment.
+// ViewTo makes commit visible to all later readers, as the tip of the mission's branch. It does not wait for current readers.
 func (m *Checkouts) ViewTo(_ context.Context, commit string) error {
 	m.Ground.view.to(commit)
 	return nil
@@ -201,8 +198,8 @@ func (m *Checkouts) ViewTo(_ context.Context, commit string) error {
 
 func BranchOf(mission string) string { return BranchPrefix(mission) + "mission" }
 
-// BranchPrefix is what all branches of a mission begin with.
+// BranchPrefix is the common prefix of all branches of a mission.
 func BranchPrefix(mission string) string { return "centurion/" + mission + "/" }
 
-// baseRef keeps the snapshot of a mission alive.
+// baseRef is the ref that keeps a mission's snapshot.
 func baseRef(mission string) string { return "refs/centurion/" + mission + "/base" }

@@ -10,7 +10,7 @@ import (
 	"centurion/worktree"
 )
 
-// park keeps the checkout of a mission that has stopped, until it goes on or is over.
+// park keeps the checkout of a stopped mission until it is resumed or over.
 func (p *Project) park(c *worktree.Checkout) {
 	p.opening.Lock()
 	defer p.opening.Unlock()
@@ -22,7 +22,7 @@ func (p *Project) park(c *worktree.Checkout) {
 	p.parked[at] = c
 }
 
-// reopen finds a checkout again, of this host or of one that died.
+// reopen finds a checkout again, from this host or from one that died.
 func (p *Project) reopen(ctx context.Context, repo *worktree.Repo, at centurion.Checkout) (*worktree.Checkout, error) {
 	key := at
 	key.Start = ""
@@ -36,9 +36,9 @@ func (p *Project) reopen(ctx context.Context, repo *worktree.Repo, at centurion.
 	return repo.Reopen(ctx, at)
 }
 
-// SweepBranches removes branches that a host which died has left: of tasks that have ended, with all that they hold on the mission's
-// branch. A session's branches go together or not at all, since the later ones are found by counting. What cannot be removed stays;
-// it is in nobody's way. Nothing of the mission runs.
+// SweepBranches removes branches left by a host that died: those of ended tasks whose commits are all on the mission's branch. A
+// session's branches are removed together or not at all, since the later ones are found by counting. Branches that cannot be removed
+// stay and do no harm. Nothing of the mission may be running.
 func (m *Checkouts) SweepBranches(ctx context.Context) {
 	rec, err := m.st.Store.Mission(ctx, m.st.ID)
 	if err != nil || rec.Runs < 2 { // no other host has worked on it
@@ -58,7 +58,7 @@ func (m *Checkouts) SweepBranches(ctx context.Context) {
 		return
 	}
 	of := map[string]centurion.Task{}
-	stays := map[string]bool{"": true} // sessions; "" is of those that are no task's
+	stays := map[string]bool{"": true} // by session; "" for branches without a task
 	for _, t := range tasks {
 		of[t.ID] = t
 		stays[t.Session] = stays[t.Session] || !t.Status.Ended()
@@ -74,11 +74,11 @@ func (m *Checkouts) SweepBranches(ctx context.Context) {
 	_, _ = repo.DropMerged(ctx, tip, merged...)
 }
 
-// giveBack gives back the checkout of a task, or of the mission's own agent for "".
+// giveBack releases the checkout of a task, or with "" that of the mission's own agent.
 func (p *Project) giveBack(ctx context.Context, m centurion.Mission, at centurion.Checkout, task string) error {
 	c, err := p.reopen(ctx, p.repo, at)
 	switch {
-	case centurion.KindOf(err) == centurion.KindNotFound: // somebody has removed it
+	case centurion.KindOf(err) == centurion.KindNotFound: // it was deleted by hand
 	case err != nil:
 		return err
 	default:
@@ -97,8 +97,8 @@ func (p *Project) giveBack(ctx context.Context, m centurion.Mission, at centurio
 	return p.store.Update(ctx, func(tx *store.Tx) error { return putLeft(tx, m.ID, task, aside) })
 }
 
-// LeftBehind gives back the checkouts of what has ended while nobody worked on its mission. What is not committed is
-// committed to their branches first.
+// LeftBehind releases the checkouts of tasks that ended while no host worked on the mission. Uncommitted changes are committed to their
+// branches first.
 func (p *Project) LeftBehind(ctx context.Context, m centurion.Mission) error {
 	tasks, err := p.store.Tasks(ctx, m.ID)
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *Project) LeftBehind(ctx context.Context, m centurion.Mission) error {
 	return p.giveBack(ctx, m, *m.Checkout, "")
 }
 
-// Close ends the use of the project's repository. No mission runs any more.
+// Close closes the project's repository. No mission may be running.
 func (p *Project) Close() error {
 	p.opening.Lock()
 	defer p.opening.Unlock()

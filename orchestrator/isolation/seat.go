@@ -7,8 +7,8 @@ import (
 	"centurion/worktree"
 )
 
-// Ancestors returns under which names those hold files that wait for a task: the one that delegated it, and so on upwards. Their files are
-// the task's, too: it does a part of what they do.
+// Ancestors returns the holder names of the tasks above one, from its delegator upwards. The task may write their files, since it does
+// a part of their work.
 func (m *Checkouts) Ancestors(ctx context.Context, task string) (above []string, err error) {
 	for task != "" {
 		t, err := m.st.Store.Task(ctx, task)
@@ -31,16 +31,16 @@ func (m *Checkouts) Ancestors(ctx context.Context, task string) (above []string,
 	return above, nil
 }
 
-// Seat is where a conversation works, and under which name.
+// Seat is where a conversation works, and under which name it holds files.
 type Seat struct {
-	Where    *Workplace // nil in a mission that is not isolated
-	ownPlace bool       // it is the conversation's own, and not its parent's
-	Holder   string     // under which name what it writes is held
-	HoldsFor string     // with which task that is recorded, "" for the Commander
-	Above    []string   // under which names those hold files that wait for it
+	Where    *Workplace // nil unless the mission is isolated
+	ownPlace bool       // the place is its own, not its parent's
+	Holder   string     // the name that holds its written files
+	HoldsFor string     // the task that records them, "" for the Commander
+	Above    []string   // holder names of the tasks waiting for this one
 }
 
-// Seat finds for whom a session works, and where: a sub-agent works for its parent and in its place.
+// Seat finds the seat of a session; a sub-agent works for its parent, in the parent's place.
 func (m *Checkouts) Seat(ctx context.Context, session, id string) (Seat, error) {
 	task := centurion.Task{ID: id}
 	own := true
@@ -68,8 +68,8 @@ func (m *Checkouts) Seat(ctx context.Context, session, id string) (Seat, error) 
 	return s, s.Where.reopen(ctx)
 }
 
-// Checkout returns where the conversation writes: nil before its first write, for a sub-agent, whose parent's it is, and
-// in a mission that is not isolated.
+// Checkout returns the conversation's own checkout. It is nil before the first write, for a sub-agent (it uses its parent's), and
+// without isolation.
 func (s *Seat) Checkout() *worktree.Checkout {
 	if s.Where == nil || !s.ownPlace {
 		return nil
@@ -79,7 +79,7 @@ func (s *Seat) Checkout() *worktree.Checkout {
 	return s.Where.checkout
 }
 
-// KeepPlace records where the conversation's checkout stands, after it was moved.
+// KeepPlace records the position of the conversation's checkout after a move.
 func (s *Seat) KeepPlace(ctx context.Context) error {
 	checkout := s.Checkout()
 	if checkout == nil {

@@ -8,9 +8,9 @@ import (
 	"centurion/event"
 )
 
-// MayPrepare asks, before the first checkout is made, whether the commands that make it usable may run, and tells the person
-// of them. Those that came with the project go by the rules of a shell command. Without any it points out what a fresh checkout
-// of the project lacks.
+// MayPrepare asks, before the first checkout is made, whether its setup commands may run, and notifies the person. Commands from the
+// project's configuration follow the rules for shell commands. Without any command it points out what a fresh checkout of the project
+// lacks.
 func (m *Checkouts) MayPrepare(ctx context.Context) error {
 	g := m.Ground
 	g.preparing.Lock()
@@ -56,9 +56,9 @@ func (m *Checkouts) MayPrepare(ctx context.Context) error {
 	return nil
 }
 
-// TellNoCheckout tells the person once that a checkout cannot be had and why: each write is refused with it, which only its session sees.
+// TellNoCheckout notifies the person once why there is no checkout. Otherwise only the session sees it, whose writes are refused.
 func (m *Checkouts) TellNoCheckout(ctx context.Context, cause error) error {
-	if ctx.Err() != nil || centurion.KindOf(cause) == centurion.KindDisk { // which ends the mission, and is told by that
+	if ctx.Err() != nil || centurion.KindOf(cause) == centurion.KindDisk { // a full disk ends the mission, with its own notice
 		return nil
 	}
 	g := m.Ground
@@ -77,15 +77,15 @@ func (m *Checkouts) TellNoCheckout(ctx context.Context, cause error) error {
 	return m.st.Tell(ctx, func(d *event.MissionData) { d.Note = note })
 }
 
-// hasCheckout says that one could be had: what kept the ones before it back is over.
+// hasCheckout clears the failure of earlier checkouts.
 func (m *Checkouts) hasCheckout() {
 	m.Ground.preparing.Lock()
 	defer m.Ground.preparing.Unlock()
 	m.Ground.without = ""
 }
 
-// AskedFor is the question with which a mission is blocked, and why nothing could be written, where that is so: without it the person
-// would look for the reason in what the agents say.
+// AskedFor is the question that blocks a mission, with the reason why nothing could be written, if so. Otherwise the person would look
+// for the reason in the agents' messages.
 func (m *Checkouts) AskedFor(question string) string {
 	if m.Ground == nil {
 		return question

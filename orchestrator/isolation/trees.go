@@ -14,16 +14,16 @@ import (
 	"centurion/worktree"
 )
 
-// trees keeps what the project's files were before and after the work of each task where all write in the same directory,
-// so that the work can be taken back.
+// trees stores the project's files before and after each task when all tasks write in the same directory, so that the work can be
+// reverted.
 type trees struct {
-	mu     sync.Mutex       // one looks at the directory at a time; protects what follows
-	shadow *worktree.Shadow // nil until it is needed
-	off    bool             // it cannot be had, which was told
-	passed map[string]bool  // files that it passes over, which was told
+	mu     sync.Mutex       // held while the directory is read; protects the fields below
+	shadow *worktree.Shadow // nil until first used
+	off    bool             // there is no history, and the person was notified
+	passed map[string]bool  // files the history skips, already notified
 }
 
-// history opens the history of the project's files, once a host. It returns nil if there is none.
+// history opens the history of the project's files, once per host. It returns nil if there is none.
 func (p *Project) history(ctx context.Context) (*worktree.Shadow, error) {
 	if p.openShadow == nil || p.trees.off || p.trees.shadow != nil {
 		return p.trees.shadow, nil
@@ -35,8 +35,8 @@ func (p *Project) history(ctx context.Context) (*worktree.Shadow, error) {
 	return s, err
 }
 
-// WithHistory calls do with the history of the project's files, nil if this host keeps none, while nobody else looks at those files
-// through it. The error is that of do, or of opening the history.
+// WithHistory calls do with the history of the project's files (nil if this host keeps none) while holding its lock. The error is that
+// of do, or of opening the history.
 func (p *Project) WithHistory(ctx context.Context, do func(*worktree.Shadow) error) error {
 	p.trees.mu.Lock()
 	defer p.trees.mu.Unlock()
@@ -47,8 +47,7 @@ func (p *Project) WithHistory(ctx context.Context, do func(*worktree.Shadow) err
 	return do(s)
 }
 
-// saveTree records the project's files as they are and returns the tree, "" if there is no history. That it cannot be kept is
-// told once, and keeps nobody from working.
+// saveTree records the project's files and returns their tree, "" without a history. A failure is notified once and stops no work.
 func (m *Checkouts) saveTree(ctx context.Context, label string) (string, error) {
 	t := &m.project.trees
 	t.mu.Lock()
@@ -71,7 +70,7 @@ func (m *Checkouts) saveTree(ctx context.Context, label string) (string, error) 
 	return "", m.st.Tell(ctx, func(d *event.MissionData) { d.Note = "undo will not bring files back: " + err.Error() })
 }
 
-// tellPassedOver says once of each file that the history does not keep it. The lock of the trees is held.
+// tellPassedOver notifies the person once of each file that the history skips. The lock of the trees is held.
 func (m *Checkouts) tellPassedOver(ctx context.Context, files []string) error {
 	t := &m.project.trees
 	files = slices.DeleteFunc(files, func(f string) bool { return t.passed[f] })
@@ -94,7 +93,7 @@ func (m *Checkouts) tellPassedOver(ctx context.Context, files []string) error {
 	})
 }
 
-// RecordTree records what the project's files are before a call that writes, and returns what records what it has changed.
+// RecordTree records the project's files before a call that writes. after records the changes of the call.
 func (m *Checkouts) RecordTree(ctx context.Context, c *Seat, call *tools.Call, e tools.Effect) (after func(context.Context, tools.Result) error, err error) {
 	none := func(context.Context, tools.Result) error { return nil }
 	if m.project.openShadow == nil {
@@ -129,7 +128,7 @@ func (m *Checkouts) RecordTree(ctx context.Context, c *Seat, call *tools.Call, e
 	}, nil
 }
 
-// modified lists files that a call named; what has become of each is found out at the end.
+// modified lists files named by a call; their real status is determined at the end.
 func modified(files []string) []centurion.FileChange {
 	out := make([]centurion.FileChange, len(files))
 	for i, f := range files {
@@ -148,7 +147,7 @@ func (m *Checkouts) changedBetween(ctx context.Context, from, to string) ([]cent
 	return t.shadow.Stat(ctx, from, to)
 }
 
-// joinChanges adds changes of files; a newer one of a file replaces the older.
+// joinChanges adds changed files; a newer change of a file replaces the older one.
 func joinChanges(have, more []centurion.FileChange) []centurion.FileChange {
 	out := slices.Clone(have)
 	for _, f := range more {
@@ -162,7 +161,7 @@ func joinChanges(have, more []centurion.FileChange) []centurion.FileChange {
 	return out
 }
 
-// putTrees changes what is recorded of the trees around a task's work, or around the Commander's for "".
+// putTrees updates the recorded trees around a task's work, or around the Commander's for "".
 func (m *Checkouts) putTrees(ctx context.Context, task string, change func(*centurion.Landed)) error {
 	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		with := func(all []centurion.Landed) []centurion.Landed {
@@ -190,8 +189,8 @@ func (m *Checkouts) putTrees(ctx context.Context, task string, change func(*cent
 	})
 }
 
-// sealTrees records what the project's files are after the last write of a task, or of the Commander for "", and which of them it
-// has changed: those of its calls that named them, and those that changed while a command of its own ran.
+// sealTrees records the project's files after the last write of a task (the Commander for ""), and the files it changed: those that its
+// calls named, and those that changed while one of its commands ran.
 func (m *Checkouts) sealTrees(ctx context.Context, task string, landed []centurion.Landed, named []string) error {
 	if m.Isolated() || len(landed) == 0 || landed[0].Before == "" {
 		return nil
@@ -211,7 +210,7 @@ func (m *Checkouts) sealTrees(ctx context.Context, task string, landed []centuri
 	return m.putTrees(ctx, task, func(l *centurion.Landed) { l.Commit, l.Files = now, own })
 }
 
-// sealOwn does so for the Commander, when nothing of the mission runs any more.
+// sealOwn is sealTrees for the Commander, once nothing of the mission runs any more.
 func (m *Checkouts) sealOwn(ctx context.Context) {
 	if m.project.openShadow == nil {
 		return
@@ -220,5 +219,5 @@ func (m *Checkouts) sealOwn(ctx context.Context) {
 	if err != nil || len(rec.Wrote) == 0 {
 		return
 	}
-	_ = m.sealTrees(ctx, "", rec.Wrote, nil) // what could not be recorded is told when it is asked for
+	_ = m.sealTrees(ctx, "", rec.Wrote, nil) // a missing tree is reported when it is needed
 }

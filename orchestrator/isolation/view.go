@@ -10,31 +10,30 @@ import (
 	"centurion/worktree"
 )
 
-// viewPatience is how long a reader waits for others to be done, so that the view can be moved, before it reads what
-// stands there.
+// viewPatience limits how long a reader waits for others to finish, so that the view can be updated, before it reads the old state.
 const viewPatience = 2 * time.Second
 
-// view is the checkout of the mission's branch that all share who only read. It is made when somebody first reads, and is
-// moved while nobody reads.
+// view is the checkout of the mission's branch shared by all read-only sessions. It is made on first use, and updated only while there
+// are no readers.
 type view struct {
-	mu       sync.Mutex // protects what follows
-	want     string     // the commit that should be seen; "" until it is known
-	at       string     // the commit that is seen
+	mu       sync.Mutex // protects the fields below
+	want     string     // the commit to show; "" until known
+	at       string     // the commit shown
 	readers  int
 	moving   bool
 	checkout *worktree.Checkout
 	ws       *workspace.Workspace
-	changed  chan struct{} // closed at the next change; nil while nobody waits
+	changed  chan struct{} // closed at the next change; nil without waiters
 }
 
-// to says which commit is to be seen from now on.
+// to sets the commit to show from now on.
 func (v *view) to(commit string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.want = commit
 }
 
-// tell wakes those who wait. v.mu is held.
+// tell wakes the waiters. v.mu is held.
 func (v *view) tell() {
 	if v.changed != nil {
 		close(v.changed)
@@ -42,7 +41,7 @@ func (v *view) tell() {
 	}
 }
 
-// enterView returns the mission's files as they stand on its branch. They stay as they are until leave is called.
+// enterView returns the files of the mission's branch. They do not change until leave is called.
 func (m *Checkouts) enterView(ctx context.Context) (ws *workspace.Workspace, leave func(), err error) {
 	v := &m.Ground.view
 	tip, err := m.Tip(ctx)
@@ -88,7 +87,7 @@ func (m *Checkouts) enterView(ctx context.Context) (ws *workspace.Workspace, lea
 	}, nil
 }
 
-// moveView brings the view to the commit that is wanted. v.mu is held, and given back meanwhile.
+// moveView updates the view to the wanted commit. v.mu is held, and released meanwhile.
 func (m *Checkouts) moveView(ctx context.Context, v *view) error {
 	want, checkout, ws := v.want, v.checkout, v.ws
 	v.moving = true
@@ -112,14 +111,14 @@ func (m *Checkouts) moveView(ctx context.Context, v *view) error {
 	if err == nil {
 		v.at = want
 	} else {
-		v.at = "" // it may be half moved
+		v.at = "" // the update may be incomplete
 	}
 	v.checkout, v.ws = checkout, ws
 	v.tell()
 	return err
 }
 
-// closeView gives the view back, when nothing of the mission runs any more.
+// closeView releases the view, when nothing of the mission runs any more.
 func (m *Checkouts) closeView(ctx context.Context) error {
 	if m.Ground == nil {
 		return nil

@@ -15,16 +15,16 @@ import (
 	"centurion/worktree"
 )
 
-// Footing is where the files of a session stand that goes on.
+// Footing is the state of the files of a resumed session.
 type Footing struct {
-	At     string   // the commit
-	Left   []string // files that lie there and were never merged
-	Marked []string // those of them that conflict with what was merged since
-	Kept   string   // the branch with what was not merged and does not lie there
+	At     string   // their commit
+	Left   []string // unmerged files in the checkout
+	Marked []string // those in conflict with later merges
+	Kept   string   // the branch with unmerged work that is not in the checkout
 }
 
-// TakeUp finds where a session goes on. Whoever goes on with an item finds there at once what was never merged, not only after its
-// first write: it reads what it wrote. Others are not given it, since at their end it would be merged with what they do.
+// TakeUp finds the files of a resumed session. With lay, a session that continues its own item gets its unmerged work at once, not only
+// at its first write, so that it can read it. Other sessions do not get it: it would be merged with theirs.
 func (w *Workplace) TakeUp(ctx context.Context, lay bool) (s Footing, err error) {
 	if err := w.reopen(ctx); err != nil {
 		return s, err
@@ -38,7 +38,7 @@ func (w *Workplace) TakeUp(ctx context.Context, lay bool) (s Footing, err error)
 	if s.Kept != "" && lay {
 		if _, err := w.Write(ctx); err != nil && ctx.Err() != nil {
 			return s, err
-		} // another error was told, and the first write says it to the session
+		} // any other error is notified, and the session sees it at its first write
 	}
 	if err := w.lock(ctx); err != nil {
 		return s, err
@@ -50,20 +50,19 @@ func (w *Workplace) TakeUp(ctx context.Context, lay bool) (s Footing, err error)
 	return s, nil
 }
 
-// Workplace is where the tools of a session work: in the mission's view until the first call that writes, in a checkout
-// of its own from then on, reads included. A sub-agent works where its parent does. The zero workplace is that of a mission
-// that is not isolated.
+// Workplace is where the tools of a session work: in the mission's view until the first call that writes, then in a checkout of its
+// own, reads included. A sub-agent shares its parent's. The zero workplace is for missions without isolation.
 type Workplace struct {
 	m    *Checkouts
-	task string // whose checkout it is; "" for the Commander's
+	task string // the owner of the checkout; "" for the Commander
 
-	// turn is held while the checkout is made or given back, and protects what follows.
+	// turn is held while the checkout is made or released, and protects the fields below.
 	turn     chan struct{}
 	checkout *worktree.Checkout
 	ws       *workspace.Workspace
-	laid     []string        // files of unmerged work of before that was laid into the checkout when it was made
-	marked   []string        // those of them that conflict with what was merged since
-	asked    map[string]bool // written files of which it is known whether git ignores them
+	laid     []string        // files of earlier unmerged work, laid into the new checkout
+	marked   []string        // those in conflict with later merges
+	asked    map[string]bool // written files already checked against git's ignore rules
 }
 
 // PlaceOf returns the workplace of a session that works on a task, "" for the Commander.
@@ -71,7 +70,7 @@ func (m *Checkouts) PlaceOf(session, task string) *Workplace {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := m.places[session]
-	if w == nil || w.task != task { // a session that was resumed has another task
+	if w == nil || w.task != task { // a resumed session has a new task
 		w = &Workplace{m: m, task: task, turn: make(chan struct{}, 1)}
 		m.places[session] = w
 	}
@@ -89,7 +88,7 @@ func (w *Workplace) lock(ctx context.Context) error {
 
 func (w *Workplace) unlock() { <-w.turn }
 
-// reopen finds the checkout that a host which died has left, with everything that was written in it.
+// reopen finds the checkout left by a host that died, with all its files.
 func (w *Workplace) reopen(ctx context.Context) error {
 	if err := w.lock(ctx); err != nil {
 		return err
@@ -104,7 +103,7 @@ func (w *Workplace) reopen(ctx context.Context) error {
 	}
 	checkout, err := w.m.project.reopen(ctx, w.m.Ground.Repo, *at)
 	if centurion.KindOf(err) == centurion.KindNotFound {
-		return w.leftAs(ctx, at.Branch) // somebody has deleted it; what was committed is found on its branch
+		return w.leftAs(ctx, at.Branch) // it was deleted by hand; its commits are on its branch
 	}
 	if err != nil {
 		return err
@@ -112,7 +111,7 @@ func (w *Workplace) reopen(ctx context.Context) error {
 	return w.enter(checkout)
 }
 
-// enter makes a checkout the session's place. The turn is held.
+// enter makes a checkout the session's place. turn is held.
 func (w *Workplace) enter(checkout *worktree.Checkout) error {
 	ws, err := w.m.project.ws.Copy(checkout.Where().Dir)
 	if err != nil {
@@ -122,7 +121,7 @@ func (w *Workplace) enter(checkout *worktree.Checkout) error {
 	return nil
 }
 
-// recorded returns the checkout that stands in the store, or nil.
+// recorded returns the stored checkout, or nil.
 func (w *Workplace) recorded(ctx context.Context) (*centurion.Checkout, error) {
 	if w.task == "" {
 		rec, err := w.m.st.Store.Mission(ctx, w.m.st.ID)
@@ -132,7 +131,7 @@ func (w *Workplace) recorded(ctx context.Context) (*centurion.Checkout, error) {
 	return rec.Checkout, err
 }
 
-// Record keeps where the session works, so that the next host finds it.
+// Record stores where the session works, so that the next host finds it.
 func (w *Workplace) Record(ctx context.Context, at *centurion.Checkout) error {
 	return w.m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		if w.task == "" {
@@ -152,8 +151,7 @@ func (w *Workplace) Record(ctx context.Context, at *centurion.Checkout) error {
 	})
 }
 
-// Read returns the files that a call which only reads looks at. They stay as they are, but for what the session itself
-// writes, until leave is called.
+// Read returns the files for a read-only call. Until leave is called, only the session's own writes change them.
 func (w *Workplace) Read(ctx context.Context) (ws *workspace.Workspace, leave func(), err error) {
 	if err := w.lock(ctx); err != nil {
 		return nil, nil, err
@@ -166,8 +164,8 @@ func (w *Workplace) Read(ctx context.Context) (ws *workspace.Workspace, leave fu
 	return w.m.enterView(ctx)
 }
 
-// Write returns the session's own files. The first call makes the checkout, at the tip of the mission's branch, and records it
-// before anything can be written there.
+// Write returns the session's own files. The first call makes the checkout at the tip of the mission's branch, and records it before
+// anything can be written there.
 func (w *Workplace) Write(ctx context.Context) (*workspace.Workspace, error) {
 	if err := w.lock(ctx); err != nil {
 		return nil, err
@@ -207,7 +205,7 @@ func (w *Workplace) Write(ctx context.Context) (*workspace.Workspace, error) {
 	return w.ws, nil
 }
 
-// OutsideSubmodules refuses a file of a submodule before it is written: what changes there cannot be merged.
+// OutsideSubmodules refuses writes to files of a submodule, whose changes cannot be merged.
 func (w *Workplace) OutsideSubmodules(files []string) error {
 	if w == nil {
 		return nil
@@ -223,24 +221,24 @@ func (w *Workplace) OutsideSubmodules(files []string) error {
 	return nil
 }
 
-// leave gives back a checkout that could not be entered.
+// leave releases a checkout that could not be entered.
 func (w *Workplace) leave(ctx context.Context, checkout *worktree.Checkout, into string) error {
-	if _, err := checkout.Release(ctx, into); err != nil { // it stays recorded, and who looks for it finds it
+	if _, err := checkout.Release(ctx, into); err != nil { // it stays recorded, so that it is found again
 		w.m.project.park(checkout)
 		return err
 	}
 	return w.Record(ctx, nil)
 }
 
-// freeBranch names a branch for the work of the session that there is not yet, and the newest one before it with work that
-// never came onto the mission's branch, "" if there is none.
+// freeBranch names an unused branch for the session's work, and the newest earlier one with work that is not on the mission's branch,
+// "" if there is none.
 func (w *Workplace) freeBranch(ctx context.Context, tip string) (free, kept string, err error) {
 	names, landed, err := w.names(ctx)
 	if err != nil {
 		return "", "", err
 	}
 	for _, name := range names {
-		if landed[name] { // what was kept before lay in its checkout, and is merged with it
+		if landed[name] { // earlier kept work was laid into its checkout and merged with it
 			kept = ""
 		}
 		for n := 1; ; n++ {
@@ -265,7 +263,7 @@ func (w *Workplace) freeBranch(ctx context.Context, tip string) (free, kept stri
 	return free, kept, nil
 }
 
-// names lists under which names the session has worked, its present one last, and of which work was merged.
+// names lists the names under which the session has worked, the current one last, and which of them were merged.
 func (w *Workplace) names(ctx context.Context) (names []string, landed map[string]bool, err error) {
 	if w.task == "" {
 		return []string{"commander"}, nil, nil
@@ -284,7 +282,7 @@ func (w *Workplace) names(ctx context.Context) (names []string, landed map[strin
 	return append(names, own.ID), landed, err
 }
 
-// branchFor is the n-th branch of a session, from 1.
+// branchFor is the n-th branch of a session, counted from 1.
 func (m *Checkouts) branchFor(name string, n int) string {
 	if n > 1 {
 		name = fmt.Sprintf("%s-%d", name, n)
@@ -292,8 +290,7 @@ func (m *Checkouts) branchFor(name string, n int) string {
 	return BranchPrefix(m.st.ID) + name
 }
 
-// carry lays what the session did before, and what never came onto the mission's branch, into its new checkout: its history
-// says that it is there.
+// carry lays the session's unmerged earlier work into its new checkout, because its history says that the work is there.
 func (w *Workplace) carry(ctx context.Context, checkout *worktree.Checkout, kept, tip string) error {
 	if kept == "" {
 		return nil
@@ -315,10 +312,10 @@ func (w *Workplace) carry(ctx context.Context, checkout *worktree.Checkout, kept
 	for _, x := range r.Conflicts {
 		w.marked = append(w.marked, x.Path)
 	}
-	return checkout.Lay(ctx, r.Tree, tip) // with markers where it conflicts: whoever reads the file sees them
+	return checkout.Lay(ctx, r.Tree, tip) // conflicts get markers, visible to readers of the file
 }
 
-// Uncommitted lists what was changed since the last commit, relative to the repository's top.
+// Uncommitted lists the files changed since the last commit, relative to the repository's top.
 func (w *Workplace) Uncommitted(ctx context.Context) ([]string, error) {
 	if err := w.lock(ctx); err != nil {
 		return nil, err
@@ -330,7 +327,7 @@ func (w *Workplace) Uncommitted(ctx context.Context) ([]string, error) {
 	return w.checkout.Uncommitted(ctx)
 }
 
-// close gives the checkout back, if there is one.
+// close releases the checkout, if there is one.
 func (w *Workplace) close(ctx context.Context, into string) (kept string, err error) {
 	if err := w.lock(ctx); err != nil {
 		return "", err
@@ -349,8 +346,7 @@ func (w *Workplace) close(ctx context.Context, into string) (kept string, err er
 	return kept, errors.Join(err, w.leftAs(ctx, branch))
 }
 
-// Vacate gives back the checkout of a task that has ended, and says where its work is that did not come onto the mission's
-// branch, "" if there is none.
+// Vacate releases the checkout of an ended task and describes where its unmerged work is, "" if there is none.
 func (m *Checkouts) Vacate(ctx context.Context, t centurion.Task) string {
 	if t.Sub != nil || t.Session == "" {
 		return ""
@@ -364,26 +360,26 @@ func (m *Checkouts) Vacate(ctx context.Context, t centurion.Task) string {
 	w := m.PlaceOf(t.Session, t.ID)
 	kept, err := w.end(ctx)
 	if err != nil {
-		w.shut() // who looks for it finds it
+		w.shut() // it stays recorded and is found again
 	}
 	m.mu.Lock()
 	if m.places[t.Session] == w {
 		delete(m.places, t.Session)
 	}
 	m.mu.Unlock()
-	if err != nil { // it stays recorded, and nothing of it is lost
+	if err != nil { // it stays recorded, so nothing is lost
 		return "its checkout could not be given back: " + err.Error()
 	}
 	return m.leftover(ctx, t.ID, kept)
 }
 
-// leftover says what of a task's work was not merged, and where it is; "" if there is nothing.
+// leftover describes a task's unmerged work and where it is; "" if there is none.
 func (m *Checkouts) leftover(ctx context.Context, task, kept string) string {
 	var notes []string
 	if kept != "" {
 		notes = append(notes, "what it changed and what was not merged stands on the branch "+kept)
 	}
-	if t, err := m.st.Store.Task(ctx, task); err == nil { // it could be read when its checkout was given back
+	if t, err := m.st.Store.Task(ctx, task); err == nil { // the task was readable when its checkout was released
 		for _, a := range t.Aside {
 			notes = append(notes, a.String())
 		}
@@ -391,7 +387,7 @@ func (m *Checkouts) leftover(ctx context.Context, task, kept string) string {
 	return strings.Join(notes, "; ")
 }
 
-// end gives the checkout back into the mission's branch, also one that nobody has opened since a restart.
+// end releases the checkout into the mission's branch, even if it was not opened since a restart.
 func (w *Workplace) end(ctx context.Context) (kept string, err error) {
 	at, err := w.recorded(ctx)
 	if err != nil || at == nil {
@@ -407,8 +403,8 @@ func (w *Workplace) end(ctx context.Context) (kept string, err error) {
 	return w.close(ctx, tip)
 }
 
-// Leave gives back what a mission that stops has of the repository. What its tasks and its Commander have written
-// stays where it is, unless the mission is over.
+// Leave releases the repository's resources of a mission that stops. The work of its tasks and its Commander stays, unless the mission
+// is over.
 func (m *Checkouts) Leave(status centurion.MissionStatus) {
 	ctx := context.WithoutCancel(m.st.Ctx)
 	if !m.Isolated() {
@@ -421,27 +417,27 @@ func (m *Checkouts) Leave(status centurion.MissionStatus) {
 	m.mu.Unlock()
 	for _, w := range places {
 		if over && w.task == "" {
-			_, _ = w.end(ctx) // what could not be given back stays recorded
+			_, _ = w.end(ctx) // a checkout that cannot be released stays recorded
 		}
 		w.shut()
 	}
-	_ = m.closeView(ctx) // likewise; a view holds nobody's work
+	_ = m.closeView(ctx) // likewise; the view contains no work
 	m.SweepBranches(ctx)
 }
 
-// shut closes the files of a checkout that stays. Nothing works in it any more.
+// shut closes the files of a checkout that stays. Nothing may be working in it.
 func (w *Workplace) shut() {
 	w.turn <- struct{}{}
 	defer w.unlock()
 	if w.ws != nil {
-		_ = w.ws.Close() // it was only read through
+		_ = w.ws.Close() // it was only used for reading
 		w.m.project.park(w.checkout)
 		w.checkout, w.ws = nil, nil
 	}
 }
 
-// CatchUp brings the conversation's checkout to the tip of the mission's branch, if all of its work is there: what others have
-// done meanwhile is seen.
+// CatchUp moves the conversation's checkout to the tip of the mission's branch if all of its work is merged, so that it sees the
+// others' work.
 func (m *Checkouts) CatchUp(ctx context.Context, s *Seat) error {
 	checkout := s.Checkout()
 	if checkout == nil {
@@ -454,11 +450,11 @@ func (m *Checkouts) CatchUp(ctx context.Context, s *Seat) error {
 	}
 	repo := m.Ground.Repo
 	if own, err := repo.Tip(ctx, at.Branch); err != nil || own != at.Start {
-		return err // it has work that is not merged yet
+		return err // it has unmerged work
 	}
 	err = checkout.Move(ctx, tip)
 	if centurion.KindOf(err) == centurion.KindConflict {
-		return nil // it has work that is not committed yet
+		return nil // it has uncommitted work
 	}
 	if err != nil {
 		return err
