@@ -13,11 +13,10 @@ import (
 	"centurion/workspace"
 )
 
-// Dir is where the records of tasks go, a file for each day, relative to the project.
+// Dir is the directory of archived task records, one file per day, relative to the project.
 const Dir = workspace.Directory + "/archive/tasks"
 
-// archived is a line of the archive: a task as the API tells of it, with the whole of its prompt and its result, and what
-// else belongs to it.
+// archived is a line of the archive: a task as the API returns it, with its whole prompt and result, and related data.
 type archived struct {
 	ID       string               `json:"id"`
 	Mission  string               `json:"mission"`
@@ -55,10 +54,10 @@ func archiveRecord(t centurion.Task, receipts []centurion.Receipt) archived {
 	return a
 }
 
-// ArchivedReason ends the reason of a task of which only the archive knows.
+// ArchivedReason ends the reason of a task that is only in the archive.
 const ArchivedReason = "from the archive"
 
-// task returns the record as a task. Its reason says where it comes from.
+// task returns the record as a task whose reason names the archive.
 func (a archived) task() centurion.Task {
 	reason := ArchivedReason
 	if a.Reason != "" {
@@ -70,8 +69,8 @@ func (a archived) task() centurion.Task {
 		Usage: centurion.Usage{Tokens: a.Tokens, USD: a.Cost, Unpriced: a.Unpriced}}
 }
 
-// Line returns the record of a task as a line of the archive, and the file that it belongs into: that of the day, in UTC, on which
-// the task ended. Both are the same at every try.
+// Line returns the record of a task as a line of the archive, and its file: that of the day, in UTC, on which the task ended. Repeated
+// calls return the same.
 func Line(t centurion.Task, receipts []centurion.Receipt) (file string, line []byte, err error) {
 	if line, err = json.Marshal(archiveRecord(t, receipts)); err != nil {
 		err = &centurion.Error{Op: "archive task " + t.ID, Kind: centurion.KindInternal, Err: err}
@@ -79,8 +78,8 @@ func Line(t centurion.Task, receipts []centurion.Receipt) (file string, line []b
 	return Dir + "/tasks-" + t.Ended.UTC().Format(time.DateOnly) + ".jsonl", line, err
 }
 
-// FromArchive finds a task in the archive of a project by its id, or by the beginning of it if that is unique, with or
-// without its prefix. KindNotFound if it is not there, KindUsage if several are; other errors are those of reading files.
+// FromArchive finds a task in the archive of a project by its id or a unique prefix of it, with or without "task_". The error has
+// KindNotFound if there is none, KindUsage if there are several; other errors come from reading files.
 func FromArchive(ws *workspace.Workspace, id string) (centurion.Task, error) {
 	full := id
 	if !strings.HasPrefix(full, string(centurion.PrefixTask)+"_") {
@@ -112,7 +111,7 @@ func Removed(ws *workspace.Workspace, mission string, fits func(centurion.Task) 
 	return found[0].task(), nil
 }
 
-// searchArchive returns the records that fit, each once, the newest file's first. Lines without word are not looked at.
+// searchArchive returns the matching records, each once, those of the newest file first. Lines without word are skipped.
 func searchArchive(ws *workspace.Workspace, word string, fits func(archived) bool) ([]archived, error) {
 	names, err := ws.Names(Dir, ".jsonl")
 	if err != nil || word == "" {
@@ -126,7 +125,7 @@ func searchArchive(ws *workspace.Workspace, word string, fits func(archived) boo
 			}
 			var a archived
 			if !bytes.Contains(line, []byte(word)) || json.Unmarshal(line, &a) != nil || !fits(a) {
-				continue // also a line that a crash has cut off
+				continue // also a line cut off by a crash
 			}
 			if !slices.ContainsFunc(found, func(b archived) bool { return b.ID == a.ID }) {
 				found = append(found, a)
@@ -136,8 +135,8 @@ func searchArchive(ws *workspace.Workspace, word string, fits func(archived) boo
 	return found, nil
 }
 
-// healArchive removes repeated lines from a file of the archive, and what is left of a line at its end, and returns the
-// ids of the tasks that are in it. What else does not fit is somebody else's and stays.
+// healArchive removes repeated lines and a cut-off last line from a file of the archive, and returns the ids of its tasks. Other lines
+// are foreign and stay.
 func healArchive(ws *workspace.Workspace, file string) (map[string]bool, error) {
 	has, whole := map[string]bool{}, true
 	var text, last []byte
@@ -165,8 +164,8 @@ func healArchive(ws *workspace.Workspace, file string) (map[string]bool, error) 
 	return has, ws.WriteFile(file, text)
 }
 
-// Archive writes the records of tasks that have ended, each exactly once, and marks them as archived. What is marked as on
-// its way there is looked for first: a crash may have come after the line.
+// Archive writes the records of ended tasks, each exactly once, and marks them as archived. Tasks marked as being archived are looked
+// up in the file first, since a crash may have come after the line.
 func (k *Keeper) Archive(ctx context.Context, tasks []string) (n int, err error) {
 	for part := range slices.Chunk(tasks, cleanBatch) {
 		did, err := k.archiveSome(ctx, part)
@@ -236,7 +235,7 @@ func (k *Keeper) archiveSome(ctx context.Context, tasks []string) (n int, err er
 	return len(fresh) + len(again), err
 }
 
-// linesOf returns what is to be added to the files of the archive.
+// linesOf returns the lines to add, by file of the archive.
 func (k *Keeper) linesOf(fresh, again []centurion.Task, receipts map[string][]centurion.Receipt) (map[string][][]byte, error) {
 	lines, known := map[string][][]byte{}, map[string]map[string]bool{}
 	for i, t := range slices.Concat(again, fresh) {

@@ -10,22 +10,22 @@ import (
 	"centurion/store"
 )
 
-// cleanRetry is how long the keeper waits after what it could not do, such as to write on a full disk.
+// cleanRetry is the delay after a failure, such as a full disk.
 const cleanRetry = time.Minute
 
-// dues are the times at which a task is cleaned, on the monotonic clock: a wall clock that jumps moves none of them.
+// dues are the times at which a task is cleaned, on the monotonic clock, so that changes of the wall clock do not move them.
 type dues struct {
-	drop    time.Time // its session; zero when that is done
-	archive time.Time // its record
+	drop    time.Time // of its session; zero when dropped
+	archive time.Time // of its record
 }
 
-// left returns how long it is until a task that ended is due: never more than the whole of d, whatever the clocks of the
-// host that saw it end and of this one say.
+// left returns the time until an ended task is due, between 0 and d even if the clocks of this host and of the one that saw the end
+// disagree.
 func left(ended centurion.Time, d time.Duration, now time.Time) time.Duration {
 	return min(max(ended.Add(d).Sub(now.Round(0)), 0), d)
 }
 
-// dueOf says when a task is cleaned. One that is blocked may still be worked on, until its mission has ended.
+// dueOf returns when a task is cleaned. A blocked task may be resumed until its mission has ended.
 func (k *Keeper) dueOf(t centurion.Task, mission centurion.MissionStatus) (dues, bool) {
 	if !t.Status.Ended() || !t.Archived.IsZero() || t.Status == centurion.TaskBlocked && !mission.Ended() {
 		return dues{}, false
@@ -36,15 +36,15 @@ func (k *Keeper) dueOf(t centurion.Task, mission centurion.MissionStatus) (dues,
 	}
 	drop := now.Add(left(t.Ended, k.Retention, now))
 	archive := now.Add(left(t.Ended, after, now))
-	if archive.Before(drop) { // who has no session to look for any more has a record
+	if archive.Before(drop) { // the record outlives the session
 		archive = drop
 	}
 	return dues{drop: drop, archive: archive}, true
 }
 
-// Clean drops sessions, archives and removes records of tasks that ended long enough ago, until ctx ends. It costs nothing
-// while nothing is due. What cannot be done is told to trouble, which may be nil, and tried again; it ends early only if
-// another process has the state. One Clean runs at a time.
+// Clean drops sessions, and archives and removes records, of tasks that ended long enough ago, until ctx ends. It is idle while nothing
+// is due. Failures go to trouble, which may be nil, and are retried; it returns early only if another process owns the state. Only one
+// Clean may run at a time.
 func (k *Keeper) Clean(ctx context.Context, trouble func(error)) {
 	k.set(true)
 	defer k.set(false)
@@ -56,8 +56,8 @@ func (k *Keeper) Clean(ctx context.Context, trouble func(error)) {
 		}
 		wake, says := k.wake, ""
 		if err != nil {
-			next, wake, says = cleanRetry, nil, err.Error() // not before the time
-			k.Ended("")                                     // what was told may be lost
+			next, wake, says = cleanRetry, nil, err.Error() // not before the delay has passed
+			k.Ended("")                                     // notifications may have been lost
 		}
 		if says != told {
 			if told = says; err != nil && trouble != nil {
@@ -70,7 +70,7 @@ func (k *Keeper) Clean(ctx context.Context, trouble func(error)) {
 	}
 }
 
-// sleepUntil waits until it is woken or d has passed (0: for ever), and reports false if ctx ended.
+// sleepUntil waits until it is woken or d has passed (0: forever). It returns false if ctx ended.
 func sleepUntil(ctx context.Context, wake <-chan struct{}, d time.Duration) bool {
 	var timer <-chan time.Time
 	if d > 0 {
@@ -87,7 +87,7 @@ func sleepUntil(ctx context.Context, wake <-chan struct{}, d time.Duration) bool
 	return true
 }
 
-// round does what is due now and returns how long it is until something else is, 0 for never.
+// round cleans what is due and returns the time until the next due, 0 for never.
 func (k *Keeper) round(ctx context.Context, known map[string]dues) (time.Duration, error) {
 	ended, all := k.take()
 	if err := k.learn(ctx, known, ended, all); err != nil {
@@ -136,15 +136,15 @@ func (k *Keeper) round(ctx context.Context, known map[string]dues) (time.Duratio
 		}
 	}
 	if over && (next == 0 || next > cleanRetry) {
-		next = cleanRetry // what was in the way may have gone
+		next = cleanRetry // the obstacle may be gone by then
 	}
 	return next, nil
 }
 
-// cleanBatch is how many tasks are cleaned in one transaction at most, so that it keeps nobody else waiting for long.
+// cleanBatch limits the tasks cleaned in one transaction, so that others are not blocked for long.
 const cleanBatch = 50
 
-// learn adds to known what has ended, all that the store has or only what was told.
+// learn adds ended tasks to known: those in ended, or with all everything in the store.
 func (k *Keeper) learn(ctx context.Context, known map[string]dues, ended []string, all bool) error {
 	add := func(t centurion.Task, m centurion.MissionStatus) {
 		if _, old := known[t.ID]; old {
@@ -187,8 +187,8 @@ func (k *Keeper) learn(ctx context.Context, known map[string]dues, ended []strin
 	return nil
 }
 
-// dropSessions ends the time in which the sessions of tasks that have ended can be resumed, and frees what is kept of them
-// in memory. It returns how many there were to drop.
+// dropSessions drops the sessions of ended tasks, so that they cannot be resumed, and frees their memory. It returns the number
+// dropped.
 func (k *Keeper) dropSessions(ctx context.Context, ids []string) (n int, err error) {
 	for part := range slices.Chunk(ids, cleanBatch) {
 		var done []centurion.Task
@@ -227,7 +227,7 @@ func (k *Keeper) dropSessions(ctx context.Context, ids []string) (n int, err err
 	return n, nil
 }
 
-// dropSession marks the session of a task that has ended, and tells of it. It reports whether there was anything to drop.
+// dropSession marks the session of an ended task as dropped and publishes that. It returns false if there was nothing to drop.
 func dropSession(tx *store.Tx, t centurion.Task, r *taskRows) (bool, error) {
 	if !t.Status.Ended() || t.Session == "" || r.later(t) {
 		return false, nil

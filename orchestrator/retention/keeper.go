@@ -1,5 +1,5 @@
-// Package retention drops the sessions of tasks that have ended long enough ago, archives the records of those tasks, and removes the
-// oldest. It owns the archive in the project's directory; missions that are being worked on it asks its caller about.
+// Package retention drops the sessions of tasks that ended long enough ago, archives the records of those tasks, and removes the
+// oldest. It owns the archive in the project's directory; its caller says which missions are being worked on.
 package retention
 
 import (
@@ -21,36 +21,34 @@ const (
 	DefaultKeepTasks          = 1000
 )
 
-// Config is what a [Keeper] works with.
+// Config configures a [Keeper].
 type Config struct {
 	Store     *store.Store
 	Workspace *workspace.Workspace
 	Project   *isolation.Project
-	// Retention is how long the session of a task that has ended is kept; ArchiveAfter and, for a task that was not
-	// completed, ArchiveFailedAfter how long its record stays out of the archive. Beyond KeepTasks tasks the oldest
-	// archived ones are removed.
+	// Retention is how long the session of an ended task is kept. ArchiveAfter, or ArchiveFailedAfter for a task that was not completed,
+	// is the delay before its record is archived. Beyond KeepTasks tasks, the oldest archived ones are removed.
 	Retention, ArchiveAfter, ArchiveFailedAfter time.Duration
 	KeepTasks                                   int
 	Working                                     func(mission string) bool // whether the mission is being worked on
-	Forget                                      func(centurion.Task)      // lets go of what is kept in memory for a task whose session was dropped
+	Forget                                      func(centurion.Task)      // frees the memory held for a task whose session was dropped
 }
 
-// Keeper keeps what has ended for as long as it is configured to. While it does not clean it remembers nothing: [Keeper.Clean]
-// begins by reading the store.
+// Keeper keeps ended tasks as long as configured. It collects nothing between runs: [Keeper.Clean] begins by reading the store.
 type Keeper struct {
 	Config
-	wake chan struct{} // holds one
+	wake chan struct{} // has a buffer of one
 
-	mu    sync.Mutex // protects what follows
+	mu    sync.Mutex // protects the fields below
 	on    bool
-	ended []string // tasks that have ended and were not seen yet
-	all   bool     // so many may have ended that the store has to be read
+	ended []string // newly ended tasks
+	all   bool     // the whole store has to be read
 
-	sweeping sync.Mutex // held while something is cleaned; protects what follows
-	stuck    time.Time  // when it last could not remove as many tasks as it should
+	sweeping sync.Mutex // held during a cleaning; protects the fields below
+	stuck    time.Time  // when it last removed fewer tasks than it should
 }
 
-// New returns a keeper that cleans nothing yet.
+// New returns an idle keeper.
 func New(c Config) *Keeper {
 	c.Retention = cmp.Or(c.Retention, DefaultRetention)
 	c.ArchiveAfter = cmp.Or(c.ArchiveAfter, DefaultArchiveAfter)
@@ -59,7 +57,7 @@ func New(c Config) *Keeper {
 	return &Keeper{Config: c, wake: make(chan struct{}, 1)}
 }
 
-// Ended says that a task has ended; without an id, that several may have.
+// Ended reports the end of a task; "" means that several may have ended.
 func (k *Keeper) Ended(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -74,7 +72,7 @@ func (k *Keeper) Ended(id string) {
 	k.Poke()
 }
 
-// Poke wakes [Keeper.Clean], because there are more tasks now.
+// Poke wakes [Keeper.Clean] after new tasks were added.
 func (k *Keeper) Poke() {
 	select {
 	case k.wake <- struct{}{}:
@@ -88,7 +86,7 @@ func (k *Keeper) set(on bool) {
 	k.on, k.ended, k.all = on, nil, on
 }
 
-// take returns what was told since the last time.
+// take returns and clears the notifications.
 func (k *Keeper) take() (ended []string, all bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"centurion/store"
 )
 
-// collectGarbage removes the oldest archived tasks if there are more than are kept, and reports whether there still are.
-// What it could not remove it does not look for again at once, unless more was archived.
+// collectGarbage removes the oldest archived tasks beyond KeepTasks and reports whether too many remain. After a failure it does not
+// retry at once, unless more was archived.
 func (k *Keeper) collectGarbage(ctx context.Context, more bool) (over bool, err error) {
 	keep := k.KeepTasks
 	n, err := k.Store.TaskCount(ctx)
@@ -44,13 +44,13 @@ func (k *Keeper) collectGarbage(ctx context.Context, more bool) (over bool, err 
 	return over, err
 }
 
-// oldestFirst orders tasks by their end, so that what a task delegated comes before it.
+// oldestFirst sorts tasks by their end; a task's own delegations thus come before it.
 func oldestFirst(tasks []centurion.Task) {
 	slices.SortStableFunc(tasks, func(a, b centurion.Task) int { return a.Ended.Compare(b.Ended.Time) })
 }
 
-// Remove removes up to n of the tasks that may be removed, the oldest first, with the files that were kept for them because git
-// ignores them. It returns how many tasks it has removed, and the directories of those files.
+// Remove removes up to n removable tasks, oldest first, with their git-ignored files. It returns the number of removed tasks and the
+// directories of those files.
 func (k *Keeper) Remove(ctx context.Context, tasks []centurion.Task, n int) (removed int, dirs []string, err error) {
 	oldestFirst(tasks)
 	for part := range slices.Chunk(tasks, cleanBatch) {
@@ -78,7 +78,7 @@ func (k *Keeper) Remove(ctx context.Context, tasks []centurion.Task, n int) (rem
 			return removed, dirs, err
 		}
 		removed += now
-		// Behind the records: a crash in between leaves files that nobody looks for, and never a record of files that are gone.
+		// After the records: a crash in between leaves unreferenced files, never a record of missing files.
 		gone, err := k.Project.DropAside(ctx, alone)
 		if dirs = append(dirs, gone...); err != nil {
 			return removed, dirs, err
@@ -87,8 +87,7 @@ func (k *Keeper) Remove(ctx context.Context, tasks []centurion.Task, n int) (rem
 	return removed, dirs, nil
 }
 
-// removeOwnAside removes what the own agents of missions that have ended left and git ignores. The missions' records stay, and
-// name it no more.
+// removeOwnAside removes the git-ignored files of the own agents of ended missions. The missions' records stay, without them.
 func (k *Keeper) removeOwnAside(ctx context.Context, missions []string) (dirs []string, err error) {
 	for _, id := range missions {
 		var alone []string
@@ -115,14 +114,14 @@ func (k *Keeper) removeOwnAside(ctx context.Context, missions []string) (dirs []
 	return dirs, nil
 }
 
-// taskRows are the tasks of a mission, and what else decides whether they may be removed.
+// taskRows are the tasks of a mission, and the data that decides whether they may be removed.
 type taskRows struct {
 	mission    centurion.Mission
 	tasks      []centurion.Task
 	deliveries []store.Delivery
 }
 
-// txRows reads the rows of each mission once in a transaction.
+// txRows caches the rows of each mission for one transaction.
 type txRows struct {
 	tx  *store.Tx
 	all map[string]*taskRows
@@ -150,8 +149,8 @@ func (t *txRows) of(mission string) (*taskRows, error) {
 	return r, nil
 }
 
-// removable reports whether nobody needs a task any more: it has ended and is in the archive, its result was delivered or
-// its mission has ended, and nothing that it delegated is left.
+// removable reports whether a task is no longer needed: it has ended and is archived, its result was delivered or its mission has
+// ended, and none of its delegations are left.
 func (r *taskRows) removable(id string) bool {
 	i := slices.IndexFunc(r.tasks, func(t centurion.Task) bool { return t.ID == id })
 	if i < 0 {
@@ -177,7 +176,7 @@ func (r *taskRows) removable(id string) bool {
 	return delivered
 }
 
-// remove takes a task out and reports whether its session goes with it: no other task has it.
+// remove deletes a task and reports whether its session goes too, because no other task uses it.
 func (r *taskRows) remove(id string) (session bool) {
 	i := slices.IndexFunc(r.tasks, func(t centurion.Task) bool { return t.ID == id })
 	t := r.tasks[i]
@@ -185,15 +184,15 @@ func (r *taskRows) remove(id string) (session bool) {
 	return t.Session != "" && !slices.ContainsFunc(r.tasks, func(o centurion.Task) bool { return o.Session == t.Session })
 }
 
-// later reports whether another task has the session of one that has ended, and is not done with it or was so later.
+// later reports whether another task uses the session of an ended one, and is still alive or ended later.
 func (r *taskRows) later(t centurion.Task) bool {
 	return slices.ContainsFunc(r.tasks, func(o centurion.Task) bool {
 		return o.ID != t.ID && o.Session == t.Session && (!o.Status.Ended() || o.Ended.After(t.Ended.Time))
 	})
 }
 
-// keptFor lists those of the directories that no task of the mission, nor its own agent, names any more: a resumed task
-// names those of its session, too.
+// keptFor lists the directories that neither a task of the mission nor its own agent refers to any more. A resumed task also refers to
+// those of its session.
 func (r *taskRows) keptFor(aside []centurion.Aside) (dirs []string) {
 	for _, a := range aside {
 		same := func(o centurion.Aside) bool { return o.Dir == a.Dir }

@@ -10,30 +10,30 @@ import (
 	"centurion"
 )
 
-// TidyOptions says what [Keeper.Tidy] cleans.
+// TidyOptions are the options of [Keeper.Tidy].
 type TidyOptions struct {
-	// OlderThan, if it is not nil, takes the place of every configured age: what ended longer ago is dropped, archived and
-	// removed, however many tasks are kept.
+	// OlderThan, if set, replaces all configured ages: everything that ended longer ago is dropped, archived and removed, regardless of
+	// KeepTasks.
 	OlderThan *time.Duration `json:"older_than,omitempty"`
-	DryRun    bool           `json:"dry_run,omitempty"` // only say what would be done
-	// Checkouts removes those that nobody uses, too, which are kept so that the next mission begins quickly.
+	DryRun    bool           `json:"dry_run,omitempty"` // only report
+	// Checkouts also removes unused pooled checkouts, which are kept to start the next mission quickly.
 	Checkouts bool `json:"checkouts,omitempty"`
 }
 
-// TidyReport is what was cleaned, or would be.
+// TidyReport is the result of a Tidy, or of its dry run.
 type TidyReport struct {
-	Missions int  `json:"missions"` // that have ended
-	Sessions int  `json:"sessions"` // dropped: they cannot be resumed any more
+	Missions int  `json:"missions"` // ended missions
+	Sessions int  `json:"sessions"` // dropped: they can no longer be resumed
 	Archived int  `json:"archived"` // records written to the archive
 	Removed  int  `json:"removed"`  // tasks removed with their sessions and messages
 	DryRun   bool `json:"dry_run"`
 
-	Aside     []string `json:"aside,omitempty"`     // directories with files that git ignores, of tasks and missions that were removed or ended long ago: removed, too
-	Worktrees []string `json:"worktrees,omitempty"` // checkouts and branches that nobody needs any more, and that were removed; in a dry run only the checkouts that were asked for
+	Aside     []string `json:"aside,omitempty"`     // removed directories of git-ignored files, of tasks and missions that were removed or ended long ago
+	Worktrees []string `json:"worktrees,omitempty"` // removed checkouts and branches; a dry run lists only the checkouts, if requested
 }
 
-// Tidy does at once, for the missions that have ended, what [Keeper.Clean] does in time. What belongs to any other mission,
-// and what somebody still needs, stays. By the stored times, so that a clock that was set wrong counts here.
+// Tidy does at once, for ended missions, what [Keeper.Clean] does over time. Other missions and data in use are left alone. It goes by
+// the stored times, so a wrong clock matters.
 func (k *Keeper) Tidy(ctx context.Context, o TidyOptions) (TidyReport, error) {
 	k.sweeping.Lock()
 	defer k.sweeping.Unlock()
@@ -63,11 +63,11 @@ func (k *Keeper) Tidy(ctx context.Context, o TidyOptions) (TidyReport, error) {
 	return rep, err
 }
 
-// tidyPlan is what there is to clean.
+// tidyPlan is the work of one Tidy.
 type tidyPlan struct {
 	drop, archive []string
 	remove        []centurion.Task
-	own           []string // missions whose own agent has left files that git ignores
+	own           []string // missions with git-ignored files of their own agent
 	report        TidyReport
 }
 
@@ -135,7 +135,7 @@ func older(t centurion.Task, d time.Duration) bool {
 	return t.Status.Ended() && time.Since(t.Ended.Time) >= d
 }
 
-// planTask plans what becomes of a task's record, which is taken for archived from then on.
+// planTask plans what happens to a task's record, and treats it as archived from then on.
 func (k *Keeper) planTask(p *tidyPlan, r *taskRows, t *centurion.Task, o TidyOptions) {
 	after := k.ArchiveFailedAfter
 	if t.Status == centurion.TaskCompleted {
@@ -172,8 +172,8 @@ func (k *Keeper) planSessions(ctx context.Context, p *tidyPlan, r *taskRows, o T
 	return nil
 }
 
-// tidyWorktrees gives back the checkouts that ended tasks and missions have left, and removes what of the repository nobody
-// needs: pooled checkouts beyond those that are kept, or all of them, and branches whose work is on the person's own.
+// tidyWorktrees releases the checkouts left by ended tasks and missions, and removes unneeded parts of the repository: pooled checkouts
+// beyond the kept ones (or all of them), and branches whose work is on the user's branch.
 func (k *Keeper) tidyWorktrees(ctx context.Context, all bool) ([]string, error) {
 	missions, err := k.Store.Missions(ctx)
 	if err != nil {
@@ -189,7 +189,7 @@ func (k *Keeper) tidyWorktrees(ctx context.Context, all bool) ([]string, error) 
 	}
 	repo, err := k.Project.Repository(ctx)
 	if centurion.KindOf(err) == centurion.KindNotFound {
-		return nil, nil // the project is in no repository any more
+		return nil, nil // the project is no longer in a repository
 	}
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (k *Keeper) tidyWorktrees(ctx context.Context, all bool) ([]string, error) 
 	return append(more, removed...), err
 }
 
-// pooled lists the checkouts that nobody uses, if they were asked for.
+// pooled lists the unused checkouts, if requested.
 func (k *Keeper) pooled(ctx context.Context, o TidyOptions) ([]string, error) {
 	if !o.Checkouts {
 		return nil, nil
