@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// want is that somebody was refused a path.
+// want records that a holder was refused a path.
 type want struct{ holder, path string }
 
 // want notes that a holder was refused a path. r.mu is held.
 func (r *Registry) want(holder, path string) {
-	if h, ok := r.held[holder]; ok && !slices.Contains(h.wants, path) { // who holds nothing is waited for by nobody
+	if h, ok := r.held[holder]; ok && !slices.Contains(h.wants, path) { // nobody waits for an agent without files
 		h.wants = append(slices.Clone(h.wants), path)
 		r.put(holder, h)
 	}
 }
 
-// breakCircle looks whether a holder who was refused a file waits, over others, for itself. If so, whoever of them began last gives up
-// the file that one of the others waits for, as it left it, and both are told. r.mu is held.
+// breakCircle resolves a deadlock of a holder that was refused a file and, through others, waits for itself. The holder in the circle
+// that began last gives up the file, in its current state, that another one waits for; both are notified. r.mu is held.
 func (r *Registry) breakCircle(holder string) {
 	circle := r.circle(holder, holder, map[string]bool{})
 	if len(circle) == 0 {
@@ -46,8 +46,8 @@ func (r *Registry) breakCircle(holder string) {
 		"It may be half done: read it before you change it.", gets.path, word(young.holder)))
 }
 
-// circle returns who waits for whom from at on, until somebody waits for to: each wants a file that the next one holds, and the last one
-// wants one of to's. It is empty if nobody does. r.mu is held.
+// circle returns the chain of waits from at to to: each holder wants a file of the next one, and the last one a file of to. It is empty
+// if there is no such chain. r.mu is held.
 func (r *Registry) circle(to, at string, seen map[string]bool) []want {
 	for _, p := range r.held[at].wants {
 		next := r.holderOf(p, at, nil)
@@ -65,7 +65,7 @@ func (r *Registry) circle(to, at string, seen map[string]bool) []want {
 	return nil
 }
 
-// Words returns, once, what a holder is to be told of files that went to it or were taken from it.
+// Words returns, once, the notices for a holder about files that it gained or lost.
 func (r *Registry) Words(holder string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,15 +1,14 @@
-// Package claims is who has which files: those to whom the plan gives the same ones do not work at the same time.
+// Package claims records which agent has which files, so that items with the same files are not worked on at the same time.
 //
-// Who holds files has a name, which is the item of the plan that it works on, or its task's name where it has none. It
-// has the patterns that the plan gives its item, from before it begins ([Registry.Take]), and what it writes beyond them
-// ([Registry.Settle]), until it is done ([Registry.Drop]). Whether two lists of patterns can meet is decided by
-// [Overlap] alone, without a look at any directory.
+// A holder is named after its item of the plan, or its task if there is none. It has the patterns of its item from before it begins
+// ([Registry.Take]), and the files it writes beyond them ([Registry.Settle]), until it is done ([Registry.Drop]). [Overlap] alone
+// decides whether two lists of patterns can meet, without looking at any directory.
 //
-// Where all write in one directory nobody else may write what somebody has. Where each holder writes in a place of its own
-// ([Registry.Apart]) the registry only knows who writes what.
+// Where all agents share a directory, the files of a holder cannot be written by others. Where each has its own ([Registry.Apart]), the
+// registry only records who writes what.
 //
-// The registry lives in memory and waits for nobody. Who was refused waits, and what was held when a process died is known,
-// somewhere else ([Registry.Restore]).
+// The registry lives in memory and never blocks. Waiting after a refusal, and remembering claims across a crash ([Registry.Restore]),
+// are the caller's task.
 package claims
 
 import (
@@ -21,25 +20,25 @@ import (
 	"centurion"
 )
 
-// Registry knows who holds which files. The zero value is empty and ready. Its methods may be called from several goroutines.
+// Registry knows the holder of each file. The zero value is ready to use. Its methods are safe for concurrent use.
 type Registry struct {
-	// Apart says that each holder writes in a place of its own: only the plan's files keep two from working at the same time then.
-	// It is set before the first call.
+	// Apart means that each holder writes in a directory of its own; then only the plan's files prevent concurrent work. Set it before
+	// the first call.
 	Apart bool
 
-	mu    sync.Mutex // protects what follows
+	mu    sync.Mutex // protects the fields below
 	held  map[string]claim
-	began int                 // how many have held something
-	words map[string][]string // what holders are to be told, see [Registry.Words]
+	began int                 // number of holders so far
+	words map[string][]string // pending notices, see [Registry.Words]
 }
 
-// claim is what somebody holds.
+// claim is one holder's files.
 type claim struct {
-	files []string // patterns, as the plan says them
-	wider []string // paths beyond them that were written
-	ceded []string // paths of files that went to somebody else
-	wants []string // paths that it was refused since it last wrote
-	since int      // the smaller, the longer it holds something
+	files []string // patterns from the plan
+	wider []string // other paths that it wrote
+	ceded []string // paths given up to others
+	wants []string // paths it was refused since its last write
+	since int      // order of the claims: smaller is older
 }
 
 func (h claim) all() []string { return slices.Concat(h.files, h.wider) }
@@ -50,8 +49,8 @@ func (h claim) takes(p string) bool {
 		!slices.Contains(h.ceded, p) && slices.ContainsFunc(h.files, func(f string) bool { return Matches(f, p) })
 }
 
-// Take claims files for an item, as patterns, all of them, or returns who else holds some of them; then nothing is claimed. Those in
-// but are in nobody's way. An item without files claims nothing before it writes.
+// Take claims all files of an item, given as patterns. If others hold some of them it claims nothing and returns the holder. Holders in
+// but do not count. An item without files claims nothing before its first write.
 func (r *Registry) Take(item string, files []string, but ...string) (holder string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,14 +63,14 @@ func (r *Registry) Take(item string, files []string, but ...string) (holder stri
 	return "", true
 }
 
-// InTheWay returns who holds some of the files that an item is to write, or "": what Take would say now, without claiming them.
+// InTheWay returns the holder that Take would return, without claiming anything; "" if there is none.
 func (r *Registry) InTheWay(item string, files []string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.holds(item, files, nil)
 }
 
-// holds returns the first, by name, who holds some of the files beside the item itself; "" if nobody does. r.mu is held.
+// holds returns the first holder, by name, of some of the files, other than the item itself; "" if there is none. r.mu is held.
 func (r *Registry) holds(item string, files, but []string) string {
 	for _, other := range slices.Sorted(maps.Keys(r.held)) {
 		has := r.held[other].files
@@ -85,7 +84,7 @@ func (r *Registry) holds(item string, files, but []string) string {
 	return ""
 }
 
-// put sets what somebody holds. r.mu is held.
+// put sets a holder's claim. r.mu is held.
 func (r *Registry) put(holder string, h claim) {
 	if r.held == nil {
 		r.held, r.words = map[string]claim{}, map[string][]string{}
@@ -97,7 +96,7 @@ func (r *Registry) put(holder string, h claim) {
 	r.held[holder] = h
 }
 
-// Restore gives back what somebody held beyond its item's files before its process died.
+// Restore restores the files that a holder had beyond its item's before its process died.
 func (r *Registry) Restore(holder string, wider []string) {
 	if len(wider) == 0 {
 		return
@@ -109,14 +108,13 @@ func (r *Registry) Restore(holder string, wider []string) {
 	r.put(holder, h)
 }
 
-// Held is a file that somebody holds.
+// Held is a file with its holder.
 type Held struct{ Path, Holder string }
 
 func (h Held) String() string { return h.Path + " belongs to " + word(h.Holder) }
 
-// Settle claims, beyond what the holder has, the files that it has written or is about to write. Those that somebody else
-// holds, but for those in but, are returned, and nothing is claimed then; [Registry.Apart] nobody is refused. "" is the
-// Commander: it holds nothing.
+// Settle claims files that the holder has written or is about to write, in addition to those it has. If others hold some (except those
+// in but), it returns them and claims nothing; with [Registry.Apart] it refuses nothing. The Commander, "", holds nothing.
 func (r *Registry) Settle(holder string, files []string, but ...string) (wider []string, conflicting []Held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,7 +136,7 @@ func (r *Registry) Settle(holder string, files []string, but ...string) (wider [
 		return nil, conflicting
 	}
 	own := r.held[holder]
-	own.wants = nil // it goes on
+	own.wants = nil // it is not waiting any more
 	own.wider = slices.Concat(own.wider, wider)
 	if len(own.all()) > 0 {
 		r.put(holder, own)
@@ -146,7 +144,7 @@ func (r *Registry) Settle(holder string, files []string, but ...string) (wider [
 	return wider, nil
 }
 
-// holderOf returns who keeps others from writing a path, but for some; "" if nobody does. r.mu is held.
+// holderOf returns the holder that blocks writes to a path, ignoring those in but; "" if there is none. r.mu is held.
 func (r *Registry) holderOf(p, holder string, but []string) string {
 	if r.Apart {
 		return ""
@@ -159,8 +157,7 @@ func (r *Registry) holderOf(p, holder string, but []string) string {
 	return ""
 }
 
-// Shared lists the files that a holder has and that somebody else has as well, at least one of the two because it wrote them,
-// by who that is.
+// Shared lists, by the other holder, the files that a holder shares with it because at least one of them wrote them.
 func (r *Registry) Shared(holder string) map[string][]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,7 +175,7 @@ func (r *Registry) Shared(holder string) map[string][]string {
 	return out
 }
 
-// Drop gives up everything that a holder has.
+// Drop releases all files of a holder.
 func (r *Registry) Drop(holder string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,21 +183,21 @@ func (r *Registry) Drop(holder string) {
 	delete(r.words, holder)
 }
 
-// Of lists what a holder holds, patterns and paths.
+// Of lists the patterns and paths of a holder.
 func (r *Registry) Of(holder string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.held[holder].all()
 }
 
-// Wider lists what a holder has written, or is about to, beyond its item's files.
+// Wider lists the paths of a holder beyond its item's files.
 func (r *Registry) Wider(holder string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.held[holder].wider)
 }
 
-// Others lists what everybody but a holder holds, by who holds it. "" leaves nobody out.
+// Others lists the files of all holders but one, by holder. With "" it lists all.
 func (r *Registry) Others(holder string) map[string][]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,7 +210,7 @@ func (r *Registry) Others(holder string) map[string][]string {
 	return out
 }
 
-// word is how a model is told of a holder, which is a task's name: that of its item, or w7.
+// word is the name of a holder for a model: its item, or a task such as w7.
 func word(holder string) string {
 	if number, ok := strings.CutPrefix(holder, "w"); ok && strings.Trim(number, "0123456789") == "" || centurion.CheckID(centurion.PrefixTask, holder) == nil {
 		return "task " + holder

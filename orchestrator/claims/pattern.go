@@ -8,22 +8,22 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Matches reports whether a pattern of a claim takes in a path; the name of a directory takes in everything below it.
+// Matches reports whether a pattern of a claim matches a path. The name of a directory matches everything below it.
 func Matches(pattern, p string) bool {
 	pattern = path.Clean(strings.ReplaceAll(pattern, `\`, "/"))
 	match, err := doublestar.Match(pattern, p)
 	return err == nil && match || pattern == p || strings.HasPrefix(p, pattern+"/")
 }
 
-// Overlap reports whether some path could match a pattern of both lists. It may say yes without need (a*/x and b*/x are
-// told apart, a/*x and a/*y are not), never no.
+// Overlap reports whether some path could match a pattern of both lists. It may report a false overlap (a/*x and a/*y; but a*/x and
+// b*/x are told apart), and never misses one.
 func Overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(x string) bool {
 		return slices.ContainsFunc(b, func(y string) bool { return within(fixed(x), fixed(y)) })
 	})
 }
 
-// Common returns what two lists of patterns have in common, the narrower pattern of the first such pair, or "".
+// Common returns the overlap of two lists of patterns: the narrower pattern of the first overlapping pair, or "".
 func Common(a, b []string) string {
 	for _, x := range a {
 		for _, y := range b {
@@ -44,10 +44,10 @@ func fixed(pattern string) string {
 	if i := strings.IndexAny(p, "*?[{"); i >= 0 {
 		return p[:i]
 	}
-	return p + "\x00" // a whole path: it is a prefix of nothing but itself and of what lies below it
+	return p + "\x00" // a whole path: a prefix only of itself and of paths below it
 }
 
-// within reports whether one of two fixed parts can be the beginning of the other's paths.
+// within reports whether one fixed part can be a prefix of the other's paths.
 func within(a, b string) bool {
 	if a == ".\x00" || b == ".\x00" {
 		return true
