@@ -8,28 +8,28 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// lane is a counted right with a line of launches before it. Because only the launch at the head of the line waits for the
-// right itself, a session that comes back waits behind at most one launch.
+// lane limits how many sessions run, with a queue of launches. Only the launch at the head of the queue waits for the semaphore, so a
+// returning session waits behind at most one launch.
 type lane struct {
 	line  line
 	right *semaphore.Weighted
 
-	mu   sync.Mutex // protects what follows
+	mu   sync.Mutex // protects the fields below
 	size int
-	owed int // of what was taken away, so many are still in use: who gives one back gives it to the lane
+	owed int // removed by resize but still in use: released slots pay this off first
 }
 
-// maxLane is more than a lane is ever raised to. What a lane has less, it holds itself.
+// maxLane is above any size of a lane. The lane itself holds the difference to its size.
 const maxLane = 1 << 20
 
 func newLane(n int) *lane {
 	l := &lane{right: semaphore.NewWeighted(maxLane), size: n}
-	l.right.TryAcquire(int64(maxLane - n)) // nobody else knows of it yet
+	l.right.TryAcquire(int64(maxLane - n)) // not shared yet
 	return l
 }
 
-// resize lets up to n sessions run from now on. Raising wakes who waits. Lowering ends nothing: what is in use goes on, and
-// nobody is let in until fewer than n are left.
+// resize sets the number of sessions that may run. Raising it wakes waiters. Lowering it ends nothing: running sessions continue, and
+// none is admitted until fewer than n are left.
 func (l *lane) resize(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,8 +47,7 @@ func (l *lane) resize(n int) {
 	}
 }
 
-// acquire waits for one. Who is let in although too many are in use, because the lane was made smaller meanwhile, gives
-// it to the lane and waits again.
+// acquire waits for a slot. A session admitted although the lane has shrunk meanwhile pays its slot to the lane and waits again.
 func (l *lane) acquire(ctx context.Context) error {
 	for {
 		if err := l.right.Acquire(ctx, 1); err != nil {
@@ -66,7 +65,7 @@ func (l *lane) acquire(ctx context.Context) error {
 	}
 }
 
-// full reports whether there is none to be had, or others wait for one.
+// full reports whether no slot is free, or others wait for one.
 func (l *lane) full() bool {
 	if !l.right.TryAcquire(1) {
 		return true
@@ -75,7 +74,7 @@ func (l *lane) full() bool {
 	return false
 }
 
-// free gives back one that was acquired.
+// free releases a slot.
 func (l *lane) free() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,15 +85,15 @@ func (l *lane) free() {
 	l.right.Release(1)
 }
 
-// join takes a place in the line.
+// join enqueues and returns the place.
 func (l *lane) join() *Place {
 	p := &Place{at: l, first: make(chan struct{})}
 	l.line.add(p)
 	return p
 }
 
-// shrunk reports whether more of a lane are in use than it has: what is held of it is then due to the lane, unless its
-// holder runs already.
+// shrunk reports whether more slots of a lane are in use than it has. A launch then has to return the slots that it holds, unless its
+// session already runs.
 func shrunk(lanes []*lane) bool {
 	return slices.ContainsFunc(lanes, func(l *lane) bool {
 		l.mu.Lock()
@@ -109,27 +108,26 @@ func freeAll(held []*lane) {
 	}
 }
 
-// line is who waits, in the order in which they came.
+// line is a queue in order of arrival.
 type line struct {
 	mu     sync.Mutex // protects places
 	places []*Place
 }
 
-// Place is a place in the line of an agent's launches. It is taken at once, before its holder begins to wait for a slot.
+// Place is a place in the queue of an agent's launches. It is taken before its holder begins to wait for a slot.
 type Place struct {
 	at    *lane
 	first chan struct{} // closed when it is the first of its line
 }
 
-// Leave gives the place up. Nil, or a place that was given up already, changes nothing.
+// Leave gives up the place. It does nothing for nil or a place already given up.
 func (p *Place) Leave() {
 	if p != nil {
 		p.at.line.remove(p)
 	}
 }
 
-// admit waits until p is the first of its line, and then for the right. The place is kept, so that who stands behind it does
-// not pass.
+// admit waits until p is the first of its line, and then for a slot. It keeps the place, so that the next in line does not overtake.
 func (p *Place) admit(ctx context.Context) error {
 	select {
 	case <-p.first:

@@ -8,34 +8,33 @@ import (
 	"centurion"
 )
 
-// Slot is one session's right to run. Whoever drives the session releases it and takes it back; the tool calls that the
-// session runs side by side may leave and enter in between. The methods of a nil Slot do nothing: it belongs to a session
-// that runs without one.
+// Slot is one session's right to run. The driver of the session releases and reacquires it; its parallel tool calls may leave and enter
+// in between. The methods of a nil Slot, of a session that runs without one, do nothing.
 type Slot struct {
 	of    *Pool
 	agent *lane
 
-	mu    sync.Mutex // protects what follows
+	mu    sync.Mutex // protects the fields below
 	model centurion.ModelRef
-	held  []*lane // what it has of each lane, in the order in which it was taken; none while it does not run
-	away  int     // tool calls that wait for somebody else
+	held  []*lane // its lanes in order of acquisition; nil while it does not run
+	away  int     // tool calls waiting for other agents
 }
 
-// lanes are those that a session with this model needs, in the order in which they are taken.
+// lanes are the lanes of a session with this model, in order of acquisition.
 func (x *Slot) lanes(model centurion.ModelRef) []*lane {
 	s := x.of.shared
 	return append(append([]*lane{x.agent}, s.lanes(model)...), x.of.all, s.host)
 }
 
-// Model returns the model whose lanes the slot stands in.
+// Model returns the model whose lanes the slot uses.
 func (x *Slot) Model() centurion.ModelRef {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.model
 }
 
-// Acquire takes the slot again after Release, before any new launch. What is held is not taken twice. When ctx ends first
-// nothing is held, and the error is its cause.
+// Acquire takes the slot again after Release, ahead of new launches. It does nothing if the slot is held. If ctx ends first, nothing is
+// held and the error is its cause.
 func (x *Slot) Acquire(ctx context.Context) error {
 	if x == nil || x.holds() {
 		return nil
@@ -53,7 +52,7 @@ func (x *Slot) Acquire(ctx context.Context) error {
 		if !shrunk(lanes) {
 			break
 		}
-		freeAll(lanes) // that pays what the lane owes
+		freeAll(lanes) // this pays what the lane owes
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -71,7 +70,7 @@ func (x *Slot) holds() bool {
 	return x.held != nil
 }
 
-// Release gives the slot back. Releasing what is not held does nothing, so that every way out may call it.
+// Release releases the slot. It does nothing if the slot is not held, so every exit may call it.
 func (x *Slot) Release() {
 	if x == nil {
 		return
@@ -82,7 +81,7 @@ func (x *Slot) Release() {
 	x.held = nil
 }
 
-// Leave gives the slot back while a tool call waits for somebody else. Each call that leaves has to Enter.
+// Leave releases the slot while a tool call waits for other agents. Each Leave needs an Enter.
 func (x *Slot) Leave() {
 	if x == nil {
 		return
@@ -93,8 +92,7 @@ func (x *Slot) Leave() {
 	x.Release()
 }
 
-// Enter ends what Leave began. The last call that comes back takes the slot again, as [Slot.Acquire] does, and is told that
-// it was the last.
+// Enter ends a Leave. The last call to return takes the slot again, as [Slot.Acquire] does, and gets last = true.
 func (x *Slot) Enter(ctx context.Context) (last bool, err error) {
 	if x == nil {
 		return true, nil
@@ -109,10 +107,9 @@ func (x *Slot) Enter(ctx context.Context) (last bool, err error) {
 	return true, x.Acquire(ctx)
 }
 
-// Move changes the session's model. It may be called only by who drives the session, while no tool call of it runs. If that
-// takes other lanes, those of the old model are given back and released is true: the slot is not held until Acquire has
-// returned. Nothing is held while the new ones are waited for, so that two sessions that change places cannot wait for each
-// other.
+// Move changes the session's model. Only the driver of the session may call it, while none of its tool calls runs. If the new model
+// uses other lanes, it releases the old ones and returns true: the slot is not held until Acquire returns. Nothing is held while
+// waiting for the new ones, so two sessions swapping models cannot deadlock.
 func (x *Slot) Move(model centurion.ModelRef) (released bool) {
 	if x == nil {
 		return false

@@ -1,12 +1,11 @@
-// Package slots is the right to run: how many sessions talk to their models at the same time, and who goes first.
+// Package slots limits how many sessions talk to their models at the same time, and decides which goes first.
 //
-// A session needs one of each lane that it belongs to: its agent's, its model's, its provider's, that of its mission and
-// that of the host. Those of the host, the providers and the models are [Shared] by all missions of a host; the others belong
-// to one mission's [Pool]. Launches wait in the order in which they came; a session that gave its [Slot] back while it waited
-// for something goes before new launches. The lanes are always taken in the same order, the agent's first and the host's
-// last, so that two launches can never wait for each other. Every lane can be made wider or narrower while it is in use.
+// A session needs one slot of each lane it belongs to: its agent's, model's, provider's, mission's and the host's. The lanes of the
+// host, the providers and the models are [Shared] by all missions of a host; the others belong to one mission's [Pool]. Launches wait
+// in order of arrival; a session that released its [Slot] while waiting goes before new launches. Lanes are always acquired in the same
+// order, the agent's first and the host's last, so launches cannot deadlock. Every lane can be resized while it is in use.
 //
-// The package counts. It knows no missions, no tasks and no time, and decides nothing about who should run at all.
+// The package only counts. It has no clock, knows no missions or tasks, and does not decide whether a session should run.
 package slots
 
 import (
@@ -18,18 +17,18 @@ import (
 	"centurion"
 )
 
-// Caps say how many sessions may run at once beside the limits of the host and of a mission. Who is not named has no cap of
-// its own. The caps of providers and models hold for all missions of a host together, those of agents in each of them.
+// Caps limit how many sessions run at once, in addition to the limits of the host and of the missions. A missing name has no cap. Caps
+// of providers and models apply to all missions of a host together, caps of agents to each mission.
 type Caps struct {
 	Providers map[string]int // by id
 	Models    map[string]int // by "provider/model"
-	Agents    map[string]int // by name, instead of the limit that holds for each agent
+	Agents    map[string]int // by name, instead of the limit for each agent
 }
 
-// Shared is what the missions of a host have in common.
+// Shared has the lanes that all missions of a host share.
 type Shared struct {
 	host              *lane
-	providers, models map[string]*lane // those that have a cap
+	providers, models map[string]*lane // those with a cap
 	agents            map[string]int   // caps, by name
 }
 
@@ -45,26 +44,26 @@ func New(n int, c Caps) *Shared {
 	return s
 }
 
-// Resize lets n sessions of the host run at once from now on, as [Pool.Resize] does for a mission.
+// Resize changes the number of sessions of the host that run at once, as [Pool.Resize] does for a mission.
 func (s *Shared) Resize(n int) { s.host.resize(n) }
 
-// lanes are those of a model that have a cap: its own, then its provider's.
+// lanes are the capped lanes of a model: its own, then its provider's.
 func (s *Shared) lanes(m centurion.ModelRef) []*lane {
 	all := []*lane{s.models[m.String()], s.providers[m.Provider]}
 	return slices.DeleteFunc(all, func(l *lane) bool { return l == nil })
 }
 
-// Pool is the right to run of one mission's sessions.
+// Pool has the lanes of one mission.
 type Pool struct {
 	shared *Shared
 	all    *lane
 
-	mu       sync.Mutex // protects what follows
+	mu       sync.Mutex // protects the fields below
 	perAgent int
 	agents   map[string]*lane
 }
 
-// Pool lets a further mission run so many sessions at once in all, and so many of each agent without a cap of its own.
+// Pool returns the lanes of a new mission with these limits: in all, and for each agent without a cap of its own.
 func (s *Shared) Pool(all, perAgent int) *Pool {
 	return &Pool{shared: s, all: newLane(all), perAgent: perAgent, agents: map[string]*lane{}}
 }
@@ -80,8 +79,8 @@ func (s *Pool) agent(name string) *lane {
 	return l
 }
 
-// Resize changes how many sessions of the mission run at once, in all and of each agent without a cap of its own. Raising
-// wakes who waits. Lowering ends nothing: what runs goes on, and nobody is let in until fewer are left.
+// Resize changes how many sessions of the mission run at once, in all and for each agent without a cap. Raising it wakes waiters.
+// Lowering it ends nothing: running sessions continue, and none is admitted until fewer are left.
 func (s *Pool) Resize(all, perAgent int) {
 	s.all.resize(all)
 	s.mu.Lock()
@@ -94,18 +93,17 @@ func (s *Pool) Resize(all, perAgent int) {
 	}
 }
 
-// Full reports whether a session of an agent would have to wait now, whichever its model: the host, the mission or the agent has as many as
-// may run, or others wait before it. What a cap of a model or provider says is not looked at.
+// Full reports whether a session of an agent would have to wait now: the host, the mission or the agent is at its limit, or others
+// wait. It ignores caps of models and providers.
 func (s *Pool) Full(agent string) bool {
 	return s.agent(agent).full() || s.all.full() || s.shared.host.full()
 }
 
-// Join takes a place among the launches of an agent. It does not wait. The place has to be left, or launched from.
+// Join enqueues a launch of an agent without waiting. Leave the place, or pass it to Launch.
 func (s *Pool) Join(agent string) *Place { return s.agent(agent).join() }
 
-// Launch waits, at a place that Join has returned, for a slot for a session that has not run yet. Which model it talks to is
-// asked when its agent has room for it. The place is given up in any case. When ctx ends first, or model fails, nothing is
-// held and the error is the cause of the one or that of the other.
+// Launch waits at a place from Join for the slot of a new session. It asks for the model once the agent has room. The place is given up
+// in any case. If ctx ends first or model fails, nothing is held, and the error is ctx's cause or that of model.
 func (s *Pool) Launch(ctx context.Context, p *Place, model func(context.Context) (centurion.ModelRef, error)) (*Slot, error) {
 	x := &Slot{of: s, agent: p.at}
 	defer func() { p.Leave() }()
@@ -113,14 +111,14 @@ func (s *Pool) Launch(ctx context.Context, p *Place, model func(context.Context)
 		return nil, context.Cause(ctx)
 	}
 	held := []*lane{p.at}
-	defer func() { freeAll(held) }() // also of one that panics; what the slot has got is not held here any more
+	defer func() { freeAll(held) }() // also after a panic; a complete slot has taken its lanes over
 	ref, err := model(ctx)
 	if err != nil {
 		return nil, err
 	}
 	x.model = ref
 	for _, l := range x.lanes(ref)[1:] {
-		next := l.join() // before it leaves the last line: who stands behind it there stands behind it here
+		next := l.join() // before it leaves the last line, to keep the order
 		p.Leave()
 		p = next
 		if err := p.admit(ctx); err != nil {
@@ -129,7 +127,7 @@ func (s *Pool) Launch(ctx context.Context, p *Place, model func(context.Context)
 		held = append(held, l)
 	}
 	p.Leave()
-	if shrunk(held) { // while it waited for the next lane, one that it had was made smaller: as one that comes back
+	if shrunk(held) { // a held lane shrank while it waited for the next one: continue as a returning session
 		freeAll(held)
 		held = nil
 		if err := x.Acquire(ctx); err != nil {
