@@ -11,11 +11,11 @@ import (
 
 var _ session.Host = host{}
 
-// children are the tasks that a conversation has handed out.
+// children are the tasks delegated by a conversation.
 type children struct{ c *Conversation }
 
-// Startable says, for a model, what the conversation could do now instead of waiting for its tasks; it is empty if that is nothing. Only
-// the mission's own agent carries a plan out.
+// startable describes, for a model, the items that the conversation could start instead of waiting; "" if there are none. Only the
+// mission's own agent carries out a plan.
 func (h children) startable(ctx context.Context) (string, error) {
 	if h.c.Task != nil {
 		return "", nil
@@ -23,9 +23,9 @@ func (h children) startable(ctx context.Context) (string, error) {
 	return h.c.m.above.Startable(ctx)
 }
 
-// Lull is the wait of a call that asks about a living task: until one of the conversation's tasks ends, something can be started,
-// which it returns, something has arrived for the conversation, or the time of a synchronous wait is over. The slot is given back
-// meanwhile. When the mission stops the error has [tools.ErrLater]: the call waits on when the session goes on.
+// Lull waits for a call that asks about a living task, until one of the conversation's tasks ends, a message arrives, the time of a
+// synchronous wait has passed, or something can be started, which it returns. Meanwhile the slot is released. If the mission stops, the
+// error has [tools.ErrLater], and the call waits again after a resume.
 func (c *Conversation) Lull(ctx context.Context, task centurion.Task) (string, error) {
 	m := c.m
 	wait, cancel := context.WithTimeout(ctx, m.cfg.Await)
@@ -59,7 +59,7 @@ func (c *Conversation) Lull(ctx context.Context, task centurion.Task) (string, e
 	}
 }
 
-// lullOver looks whether something is there to go on for; begun are the tasks that lived before.
+// lullOver reports whether the wait is over; begun are the tasks that lived at its start.
 func (h children) lullOver(ctx context.Context, begun []string) (over bool, can string, err error) {
 	living, err := h.living(ctx)
 	if err != nil {
@@ -94,14 +94,13 @@ func (h children) living(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// Tasks lists the tasks that the conversation may ask about, oldest first: its own, and to the mission's own agent all.
+// Tasks lists the tasks that the conversation may ask about, oldest first: its own, or all for the mission's own agent.
 func (c *Conversation) Tasks(ctx context.Context) ([]centurion.Task, error) {
 	all, err := c.m.st.Store.Tasks(ctx, c.m.st.ID)
 	return slices.DeleteFunc(all, func(t centurion.Task) bool { return c.Task != nil && t.Parent != c.id }), err
 }
 
-// await waits for the tasks that the conversation delegated and reports whether it has to answer to results.
-// The slot is given back meanwhile.
+// await waits for the delegated tasks and reports whether there are results or messages to respond to. Meanwhile the slot is released.
 func (h children) await(ctx context.Context) (more bool, err error) {
 	c, waits := h.c, false
 	defer c.Live.Wait(WaitChild)()
@@ -111,7 +110,7 @@ func (h children) await(ctx context.Context) (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if err := c.TakeIn(ctx); err != nil { // after the count: the result of whoever has ended by then is there
+		if err := c.TakeIn(ctx); err != nil { // after the count, so that the results of ended tasks are there
 			return false, err
 		}
 		more := c.Heard > 0 || c.Untold > 0 && (running == 0 || c.Urgent > 0)
@@ -133,7 +132,7 @@ func (h children) await(ctx context.Context) (more bool, err error) {
 	}
 }
 
-// count counts the living tasks that the conversation delegated.
+// count counts the living tasks delegated by the conversation.
 func (h children) count(ctx context.Context) (int, error) {
 	if len(h.c.Agent.Delegates) == 0 {
 		return 0, nil
@@ -148,8 +147,8 @@ func (h children) count(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// parks reports whether the turn of the mission's own agent ends behind an answer that only handed out work: nothing is left to be
-// started, nothing has arrived, and a task lives whose end wakes it. Asked again, the model could only say that it waits.
+// parks reports whether the turn of the mission's own agent ends after an answer that only delegated work: nothing else can be started,
+// nothing has arrived, and the end of a living task will wake it. Another request would only produce a remark that it waits.
 func (h children) parks(ctx context.Context, history []centurion.Message) bool {
 	if !OnlyDelegated(history[len(history)-1]) || owesAnswer(history) {
 		return false
@@ -165,8 +164,8 @@ func (h children) parks(ctx context.Context, history []centurion.Message) bool {
 	return err == nil && len(arrived) == 0
 }
 
-// OnlyDelegated reports whether all calls of an answer handed out work that goes on by itself, or wrote the plan for it without
-// a remark. A call that failed is something to answer.
+// OnlyDelegated reports whether all calls of an answer delegated background work, or wrote the plan for it without a remark. A failed
+// call needs a response.
 func OnlyDelegated(m centurion.Message) bool {
 	delegated := false
 	for _, p := range m.Parts {
@@ -186,7 +185,7 @@ func OnlyDelegated(m centurion.Message) bool {
 	return delegated
 }
 
-// owesAnswer reports whether a person has written since the model last said something; the goal is no such message.
+// owesAnswer reports whether the person has written since the model's last text; the goal does not count.
 func owesAnswer(history []centurion.Message) bool {
 	for i := len(history) - 1; i > 0; i-- {
 		switch m := history[i]; {

@@ -18,26 +18,25 @@ import (
 	"centurion/text"
 )
 
-// failures are the row of failures that a conversation is in.
+// failures tracks consecutive failures of a conversation.
 type failures struct {
 	c      *Conversation
 	streak recovery.Streak
-	failed []string         // the models that this row of failures has ended with
-	wait   *centurion.Retry // a wait that a restart has cut off, until the next turn
+	failed []string         // the models given up during this streak
+	wait   *centurion.Retry // the rest of a wait interrupted by a restart, until the next turn
 }
 
-// restore takes over what was recorded before a restart.
+// restore restores the streak recorded before a restart.
 func (f *failures) restore(wait *centurion.Retry) {
 	if f.wait = wait; wait != nil {
 		f.streak, f.failed = recovery.Streak{Attempts: wait.Attempts, RateLimits: wait.RateLimits}, wait.Failed
 	}
 }
 
-// reset ends a row of failures: a good answer has come, or what comes next begins anew.
+// reset ends the streak, after a good answer or before a fresh start.
 func (f *failures) reset() { f.streak, f.failed = recovery.Streak{}, nil }
 
-// recover carries out what is decided about a failed turn, and waits as long as that says. Without an error the turn
-// is to be repeated.
+// recover carries out the decision about a failed turn, including its wait. A nil error means that the turn is to be repeated.
 func (f *failures) recover(ctx context.Context, cause error) error {
 	c := f.c
 	f.streak = f.streak.After(cause)
@@ -59,13 +58,13 @@ func (f *failures) recover(ctx context.Context, cause error) error {
 	return f.pause(ctx, d, cause)
 }
 
-// model names the one that the session talks to now.
+// model is the session's current model.
 func (f *failures) model() string {
 	r := f.c.Sess.Record()
 	return r.Model.Provider + "/" + r.Model.ID
 }
 
-// pause waits before a failed turn is repeated. The slot is given back before and taken again after.
+// pause waits before a failed turn is repeated. The slot is released meanwhile.
 func (f *failures) pause(ctx context.Context, d recovery.Decision, cause error) error {
 	c, typ := f.c, centurion.EventProviderRetry
 	data := event.RetryData{Attempt: f.streak.Attempts, WaitMS: d.Wait.Milliseconds(), Reason: d.Reason, Error: cause.Error()}
@@ -90,14 +89,14 @@ func (f *failures) pause(ctx context.Context, d recovery.Decision, cause error) 
 	return f.sleep(ctx, d.Wait)
 }
 
-// retryIn says in a task what it waits for.
+// retryIn sets a task's reason to the wait.
 func retryIn(d time.Duration, reason string) func(*centurion.Task) {
 	return func(t *centurion.Task) {
 		t.Reason = fmt.Sprintf("retry in %s: %s", text.Took(d.Round(time.Second)), reason)
 	}
 }
 
-// waitOut waits for the rest of a wait that a restart has cut off.
+// waitOut waits for the rest of a wait interrupted by a restart.
 func (f *failures) waitOut(ctx context.Context) error {
 	left := f.wait.Left(centurion.Now())
 	reason := ""
@@ -116,7 +115,7 @@ func (f *failures) waitOut(ctx context.Context) error {
 	return f.sleep(ctx, left)
 }
 
-// sleep gives the slot back for d and takes it again after.
+// sleep releases the slot for d.
 func (f *failures) sleep(ctx context.Context, d time.Duration) error {
 	c := f.c
 	c.Slot.Release()
@@ -132,8 +131,8 @@ func (f *failures) sleep(ctx context.Context, d time.Duration) error {
 	return c.Resume(ctx)
 }
 
-// fallbacks lists what the session can go on with: the models behind its own one that this row of failures has not ended
-// with, without those that cannot be had.
+// fallbacks lists the models that the session can continue with: those after its own one, without models given up in this streak and
+// unavailable ones.
 func (f *failures) fallbacks() []string {
 	rec, now, models := f.c.Sess.Record(), f.model(), f.c.m.cfg.Models
 	return slices.DeleteFunc(models.chain(rec.Agent, rec.Own()), func(name string) bool {
@@ -145,8 +144,8 @@ func (f *failures) fallbacks() []string {
 	})
 }
 
-// fallBack goes on with another model: recorded, told, and with lanes of the other one's provider. The row of failures
-// begins anew, but for the models that it has ended with.
+// fallBack switches to another model, records and publishes that, and moves to the lanes of its provider. The streak starts again, but
+// remembers the models given up.
 func (f *failures) fallBack(ctx context.Context, d recovery.Decision, cause error) error {
 	c := f.c
 	model, err := c.m.cfg.Model(d.Model)
@@ -184,14 +183,14 @@ func (f *failures) fallBack(ctx context.Context, d recovery.Decision, cause erro
 	return c.Resume(ctx)
 }
 
-// AskError ends a turn that only a person can let go on.
+// AskError ends a turn that only a person can let continue.
 type AskError struct{ why *centurion.Error }
 
 func (e *AskError) Error() string { return e.why.Error() }
 
 func (e *AskError) Unwrap() error { return e.why }
 
-// giveUp ends a row of failures that cannot be recovered: whoever lets the session go on begins a new one.
+// giveUp ends a streak that cannot be recovered; a later continuation starts a new one.
 func (f *failures) giveUp(ctx context.Context, d recovery.Decision, cause error) error {
 	f.reset()
 	c := f.c
@@ -216,8 +215,7 @@ func (f *failures) giveUp(ctx context.Context, d recovery.Decision, cause error)
 	return failed
 }
 
-// compact shortens the conversation after its provider has refused it as too long for a reason, which goes with the error
-// if that cannot be done.
+// compact shortens the conversation after its provider refused it as too long. reason is added to the error if that fails.
 func (f *failures) compact(ctx context.Context, reason error) error {
 	err := guard.Call("compact "+f.c.id, func() error { return f.c.Sess.Compact(ctx) })
 	if cause := context.Cause(ctx); err == nil || cause != nil {
@@ -229,7 +227,7 @@ func (f *failures) compact(ctx context.Context, reason error) error {
 	return &centurion.Error{Kind: centurion.KindOverflow, Err: overflow(reason, err), Hint: centurion.HintOf(err)}
 }
 
-// overflow tells of a failed compaction and what had called for it, once if that is the same.
+// overflow joins the error of a failed compaction with its reason, unless both are the same.
 func overflow(reason, err error) error {
 	if reason.Error() == err.Error() {
 		return err
@@ -237,14 +235,14 @@ func overflow(reason, err error) error {
 	return errors.Join(reason, err)
 }
 
-// StuckError ends a task that cannot go on: a person, or the mission's own agent, has to say how it does.
+// StuckError ends a task that needs instructions, of a person or of the mission's own agent, to continue.
 type StuckError struct{ Err *centurion.Error }
 
 func (e *StuckError) Error() string { return e.Err.Error() }
 func (e *StuckError) Unwrap() error { return e.Err }
 
-// noHeadway is what becomes of a turn that was ended because it made no headway: it repeated one call, or its answers were cut off. A
-// person is asked what the mission's own agent should do. Who has delegated a task is told, and hears with a sub-agent's end that it has failed.
+// noHeadway handles a turn that was ended because it made no progress: it repeated one call, or its answers were cut off. For the
+// mission's own agent a person is asked. The delegator of a task is notified; a sub-agent's end reports the failure.
 func (f *failures) noHeadway(stuck *session.StuckError) error {
 	if f.c.Task == nil {
 		return &state.Blocked{Question: fmt.Sprintf("The %s %s. What should it do?", f.c.Agent.Name, state.InWords(stuck.Did()))}

@@ -13,18 +13,18 @@ import (
 	"centurion/store"
 )
 
-// host is what a session asks of the conversation around it: a [session.Host].
+// host implements [session.Host] for a conversation.
 type host struct{ c *Conversation }
 
 var _ session.Host = host{}
 
-// Before brings what arrived and refuses a request that the budget does not allow.
+// Before returns arrived messages, and refuses a request that the budget does not allow.
 func (h host) Before(ctx context.Context) ([]centurion.Message, error) {
 	c := h.c
 	if err := c.m.st.WithinBudget(); err != nil {
 		return nil, err
 	}
-	if c.Task != nil && c.Task.Refused.Load() { // it wanted more tool calls than its own budget has
+	if c.Task != nil && c.Task.Refused.Load() { // it asked for more tool calls than its own budget has
 		return nil, h.spentOwn(centurion.Count(c.Task.Now.Load().Budget.ToolCalls, "tool call"))
 	}
 	arrived, err := c.collect(ctx, false)
@@ -36,7 +36,7 @@ func (h host) Before(ctx context.Context) ([]centurion.Message, error) {
 	return append(arrived, news...), err
 }
 
-// spentOwn ends the conversation's task because its own budget, of what is said, is used up.
+// spentOwn ends the conversation's task because its own budget, described by what, is used up.
 func (h host) spentOwn(what string) error {
 	err := state.OwnBudgetError("%s", what)
 	h.c.Task.Cancel(err)
@@ -66,7 +66,7 @@ func (h host) Spent(tx *store.Tx, u centurion.Usage) error {
 		return err
 	}
 	c.m.st.Spent.Store(&rec)
-	if u.Tokens.Total() > 0 && !c.Sess.Compacting() { // a request that failed, or for a summary, has told nobody anything
+	if u.Tokens.Total() > 0 && !c.Sess.Compacting() { // a failed or summary request has shown the model nothing
 		c.around.Seen()
 	}
 	if c.Task == nil {
@@ -75,8 +75,8 @@ func (h host) Spent(tx *store.Tx, u centurion.Usage) error {
 	return tx.PutTask(&t)
 }
 
-// changed keeps with its task which files the conversation has changed, so that neither a failure nor the end of the
-// host lets them be forgotten.
+// changed records the files that the conversation has changed in its task, so that neither a failure nor the end of the host loses
+// them.
 func (h host) changed(tx *store.Tx, files []string) error {
 	if h.c.Task == nil {
 		h.c.m.iso.Wrote.Store(true)
@@ -92,7 +92,7 @@ func (h host) changed(tx *store.Tx, files []string) error {
 	return tx.PutTask(&t)
 }
 
-// Consume marks the results of tasks as taken, because they stand in the result of a tool call.
+// Consume marks the results of tasks as taken, because a tool result contains them.
 func (h host) Consume(tx *store.Tx, message string, tasks []string) error {
 	pending, err := tx.PendingDeliveries(h.c.id)
 	if err != nil {
@@ -115,8 +115,8 @@ func (h host) Consume(tx *store.Tx, message string, tasks []string) error {
 	return nil
 }
 
-// Waiting gives the slot back while the provider makes the session wait for longer than a moment. The session goes on
-// only after it has the slot again.
+// Waiting releases the slot while the provider delays the session for more than a moment. The session continues only after it has
+// reacquired the slot.
 func (h host) Waiting(ctx context.Context, w *provider.Wait) error {
 	c := h.c
 	if w != nil {
@@ -135,11 +135,10 @@ func (h host) Waiting(ctx context.Context, w *provider.Wait) error {
 	return c.Slot.Acquire(ctx)
 }
 
-// Status is what the model should know right now.
+// Status is the current status text for the model.
 func (h host) Status() string { return h.c.around.Status() }
 
-// reserve covers a request before it is made. The slot is kept while that takes: whoever got it instead would need a part
-// of the same budget.
+// reserve covers a request before it is made. It keeps the slot meanwhile: another session would need a part of the same budget.
 func (h host) reserve(ctx context.Context, n session.Need) (session.Cover, error) {
 	c, b := h.c, h.c.m.reserves
 	grant, err := b.Request(ctx, c.account, budget.Need{Input: n.Input, MaxOut: n.MaxOut, Price: c.cfg.Price}, func(why string) (func() error, error) {
@@ -155,7 +154,7 @@ func (h host) reserve(ctx context.Context, n session.Need) (session.Cover, error
 	return session.Cover{MaxOut: grant.MaxOut, Done: func() { b.Done(c.account) }}, nil
 }
 
-// begun records that n tool calls of an answer begin, and says how many of them may.
+// begun records the start of n tool calls of an answer, and returns how many of them may run.
 func (h host) begun(tx *store.Tx, n int) (may int, why string, err error) {
 	c := h.c
 	rec, err := tx.Mission(c.m.st.ID)

@@ -17,30 +17,30 @@ import (
 	"centurion/store"
 )
 
-// Live is what is known of a conversation from outside while it runs: whether it has a turn, what it is at, and how that
-// is ended. Its methods never wait for the conversation.
+// Live is the state of a running conversation for outside observers: its turn, its waits, and the way to end the turn. Its methods
+// never wait for the conversation.
 type Live struct {
-	mu     sync.Mutex // protects what follows
+	mu     sync.Mutex // protects the fields below
 	end    context.CancelCauseFunc
 	over   chan struct{} // closed when the turn has ended
-	since  time.Time     // when the turn began, or when the last one ended
-	asking int           // requests to the model that are under way
+	since  time.Time     // start of the turn, or end of the last one
+	asking int           // running requests to the model
 	waits  map[Wait]int
 	calls  map[*RunningCall]struct{}
-	stop   *AbortedError // a person has stopped it, which is not recorded yet
-	stood  *AbortedError // it stands still since a person has stopped it
+	stop   *AbortedError // a person has stopped it; not recorded yet
+	stood  *AbortedError // it is stopped by a person
 	goOn   bool          // a person has resumed it
 }
 
-// AbortedError ends a turn and not its session.
+// AbortedError ends a turn but not its session.
 type AbortedError struct{ err *centurion.Error }
 
-// Error is what the message that was cut off is stored with.
+// Error is stored with the interrupted message.
 func (e *AbortedError) Error() string {
 	return StoppedByPerson(e.Why())
 }
 
-// StoppedByPerson says that a person has aborted a turn, and why, by what a session's metadata keep of it.
+// StoppedByPerson describes an aborted turn; why is the reason in the session's metadata.
 func StoppedByPerson(why string) string {
 	if why == "" || why == AbortedByPerson {
 		return "stopped by the person"
@@ -50,10 +50,10 @@ func StoppedByPerson(why string) string {
 
 func (e *AbortedError) Unwrap() error { return e.err }
 
-// Why is the reason that the person gave.
+// Why is the person's reason.
 func (e *AbortedError) Why() string { return e.err.Msg }
 
-// begin says that a turn begins; over has to be called at its end. Somebody may have stopped it before it could.
+// begin starts a turn; call over at its end. The turn may have been aborted even earlier.
 func (l *Live) begin(ctx context.Context) (turn context.Context, over func()) {
 	turn, end := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -73,8 +73,8 @@ func (l *Live) begin(ctx context.Context) (turn context.Context, over func()) {
 	})
 }
 
-// Abort ends the turn, or says of a conversation that has none that it shall not begin another one unasked. Ended is
-// closed when the turn has ended, nil if there was none.
+// Abort ends the turn. Without one, it prevents the conversation from starting another one by itself. ended is closed at the end of the
+// turn, nil if there was none.
 func (l *Live) Abort(cause *AbortedError) (ended <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +88,7 @@ func (l *Live) Abort(cause *AbortedError) (ended <-chan struct{}) {
 	return l.over
 }
 
-// Wait says that the conversation waits for something, until done is called.
+// Wait marks the conversation as waiting until done is called.
 func (l *Live) Wait(what Wait) (done func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +105,7 @@ func (l *Live) Wait(what Wait) (done func()) {
 	})
 }
 
-// Call says that a tool call runs, until done is called.
+// Call marks a tool call as running until done is called.
 func (l *Live) Call(tool, id, message string) (done func()) {
 	c := &RunningCall{Tool: tool, ID: id, Message: message, Since: centurion.Now()}
 	l.mu.Lock()
@@ -121,14 +121,14 @@ func (l *Live) Call(tool, id, message string) (done func()) {
 	}
 }
 
-// Running lists the tool calls that run, the longest first.
+// Running lists the running tool calls, oldest first.
 func (l *Live) Running() []RunningCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.runningNow()
 }
 
-// runningNow is called with the lock held.
+// runningNow needs mu to be held.
 func (l *Live) runningNow() []RunningCall {
 	out := make([]RunningCall, 0, len(l.calls))
 	for c := range maps.Keys(l.calls) {
@@ -140,7 +140,7 @@ func (l *Live) runningNow() []RunningCall {
 	return out
 }
 
-// asked is a model of which is known when it is asked.
+// asked is a model whose running requests are counted.
 type asked struct {
 	session.Model
 	l *Live
@@ -153,7 +153,7 @@ func (a asked) Stream(ctx context.Context, req provider.Request) iter.Seq2[provi
 		a.l.mu.Unlock()
 		defer func() {
 			a.l.mu.Lock()
-			a.l.asking = max(a.l.asking-1, 0) // a turn that crashed has reset it
+			a.l.asking = max(a.l.asking-1, 0) // a crashed turn has reset it
 			a.l.mu.Unlock()
 		}()
 		a.Model.Stream(ctx, req)(yield)
@@ -162,7 +162,7 @@ func (a asked) Stream(ctx context.Context, req provider.Request) iter.Seq2[provi
 
 // Aborts of the Commander's turn.
 
-// AbortedIn returns the abort that an error comes from, or nil; one of a mission that stops is none any more.
+// AbortedIn returns the abort that caused an error, or nil. In a mission that stops, none counts.
 func AbortedIn(ctx context.Context, err error) *AbortedError {
 	a, ok := errors.AsType[*AbortedError](err)
 	if !ok || ctx.Err() != nil {
@@ -171,7 +171,7 @@ func AbortedIn(ctx context.Context, err error) *AbortedError {
 	return a
 }
 
-// Stands records that a person has stopped the conversation, once for each time.
+// Stands records that a person has stopped the conversation, once per stop.
 func (c *Conversation) Stands(ctx context.Context) error {
 	c.Live.mu.Lock()
 	stop := c.Live.stop
@@ -195,14 +195,14 @@ func (c *Conversation) Stands(ctx context.Context) error {
 	return nil
 }
 
-// StandsSince returns why the conversation stands still, nil if nobody has stopped it.
+// StandsSince returns the abort that stopped the conversation, nil if it is not stopped.
 func (c *Conversation) StandsSince() *AbortedError {
 	c.Live.mu.Lock()
 	defer c.Live.mu.Unlock()
 	return c.Live.stood
 }
 
-// goesOn records that a conversation that a person had stopped begins a turn again.
+// goesOn records that a stopped conversation starts a turn again.
 func (c *Conversation) goesOn(ctx context.Context) error {
 	if c.Sess.Record().Metadata.Aborted == "" {
 		return nil
@@ -214,8 +214,8 @@ func (c *Conversation) goesOn(ctx context.Context) error {
 	return err
 }
 
-// afterAbort reports whether a task's conversation goes on although a person has stopped its turn: with what was written
-// to it. Otherwise the task ends as cancelled.
+// afterAbort reports whether a task's conversation continues after a person stopped its turn, because a message arrived for it.
+// Otherwise the task is cancelled.
 func (c *Conversation) afterAbort(ctx context.Context, err error) (goOn bool, _ error) {
 	if AbortedIn(ctx, err) == nil {
 		return false, err
@@ -232,64 +232,64 @@ func (c *Conversation) afterAbort(ctx context.Context, err error) (goOn bool, _ 
 	return true, nil
 }
 
-// AbortedByPerson is why a turn was aborted where the person gave no reason.
+// AbortedByPerson is the reason of an abort without one.
 const AbortedByPerson = "a person has stopped the turn"
 
-// Aborted ends a turn for a reason.
+// Aborted returns the error that aborts a turn.
 func Aborted(reason string) *AbortedError {
 	return &AbortedError{&centurion.Error{Kind: centurion.KindCancelled, Msg: reason}}
 }
 
-// Wait is what a session waits for.
+// Wait is a reason why a session waits.
 type Wait string
 
-// What a session waits for.
+// The reasons.
 const (
-	WaitModel    Wait = "model"    // the answer to a request
-	WaitTool     Wait = "tool"     // its tool calls
+	WaitModel    Wait = "model"    // an answer of the model
+	WaitTool     Wait = "tool"     // tool calls
 	WaitSlot     Wait = "slot"     // the right to run
-	WaitPerson   Wait = "person"   // an answer, or a word after its turn was aborted
-	WaitRetry    Wait = "retry"    // the time at which a failed request is repeated
-	WaitChild    Wait = "child"    // tasks that it has delegated
-	WaitProvider Wait = "provider" // a provider that lets nobody ask at the moment
+	WaitPerson   Wait = "person"   // an answer, or a message after an abort
+	WaitRetry    Wait = "retry"    // the retry of a failed request
+	WaitChild    Wait = "child"    // delegated tasks
+	WaitProvider Wait = "provider" // a rate-limited provider
 	WaitBudget   Wait = "budget"   // a part of the budget
-	WaitCheck    Wait = "check"    // the acceptance commands of its work
-	WaitTask     Wait = "task"     // what its task waits for; see Reason
+	WaitCheck    Wait = "check"    // acceptance commands
+	WaitTask     Wait = "task"     // the wait of its task; see Reason
 )
 
-// waitOrder says which of several waits is told: what a person can do something about comes first, and who waits for a
-// child in a tool call waits for the child.
+// waitOrder ranks simultaneous waits for display: those that a person can end come first, and a wait for a child within a tool call
+// counts as a wait for the child.
 var waitOrder = [...]Wait{WaitPerson, WaitRetry, WaitProvider, WaitBudget, WaitSlot, WaitChild}
 
-// Activity is whether a session has a turn.
+// Activity tells whether a session has a turn.
 type Activity string
 
 // The activities of a session.
 const (
-	Idle    Activity = "idle"    // no turn; something that is under way, or a person, will begin one
+	Idle    Activity = "idle"    // no turn; running work, or a person, will start one
 	Busy    Activity = "busy"    // it has a turn
-	Stopped Activity = "stopped" // nobody works on its mission
+	Stopped Activity = "stopped" // its mission is not running
 	Ended   Activity = "ended"   // its task or mission is over
 )
 
-// RunningCall is a tool call that runs.
+// RunningCall is a running tool call.
 type RunningCall struct {
 	Tool    string         `json:"tool"`
 	ID      string         `json:"id"`
-	Message string         `json:"message"` // the answer that it stands in
+	Message string         `json:"message"` // the answer that contains it
 	Since   centurion.Time `json:"since"`
 }
 
-// Standing is how a conversation stands, as it knows itself.
+// Standing is the state of a conversation.
 type Standing struct {
 	Activity Activity
-	Waits    Wait           // what it waits for; empty if for nothing
-	Since    centurion.Time // when its turn began, or the last one ended
+	Waits    Wait           // the reason of its wait; empty if there is none
+	Since    centurion.Time // start of its turn, or end of the last one
 	Reason   string
 	Calls    []RunningCall
 }
 
-// Standing is what the conversation itself knows, in one moment.
+// Standing returns the state of the conversation at one moment.
 func (l *Live) Standing() Standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -324,14 +324,14 @@ func (l *Live) Busy() bool {
 	return l.end != nil
 }
 
-// Proceed lets a conversation go on that a person had stopped. It does so when it looks next: see [Conversation.TakeUp].
+// Proceed lets a stopped conversation continue at its next [Conversation.TakeUp].
 func (l *Live) Proceed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.goOn = true
 }
 
-// StoppedBefore takes over from the host before that a person had stopped the conversation.
+// StoppedBefore restores a stop recorded by an earlier host, and reports whether there is one.
 func (c *Conversation) StoppedBefore() bool {
 	why := c.Sess.Record().Metadata.Aborted
 	if why == "" {
@@ -343,7 +343,8 @@ func (c *Conversation) StoppedBefore() bool {
 	return true
 }
 
-// TakeUp is what an idle conversation does about what was done to it from outside: it stands still, or goes on, which it is told with word.
+// TakeUp applies stops and resumes to an idle conversation. word tells a resumed conversation about it; stands is true if it is
+// stopped.
 func (c *Conversation) TakeUp(ctx context.Context, word string) (stands bool, err error) {
 	if err := c.Stands(ctx); err != nil {
 		return false, err
@@ -357,7 +358,7 @@ func (c *Conversation) TakeUp(ctx context.Context, word string) (stands bool, er
 		if err := c.Say(ctx, centurion.OriginHost, word); err != nil {
 			return false, err
 		}
-		c.Heard++ // a person has said so
+		c.Heard++ // at a person's request
 	}
 	return c.StandsSince() != nil, nil
 }

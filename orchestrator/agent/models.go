@@ -16,29 +16,28 @@ import (
 	"centurion/tools"
 )
 
-// Model is a model that sessions can talk to.
+// Model is a model for sessions.
 type Model struct {
 	Client  session.Model
 	Ref     centurion.ModelRef
 	Price   *centurion.Price
-	MaxOut  int             // tokens of one answer; 0 leaves it to the endpoint
-	Context int             // tokens of its window; 0 means unknown
-	Media   centurion.Media // which files it takes
-	// Closed returns for how long the provider lets nobody ask this model, because it said "too many requests"; nil means
-	// that it never does.
+	MaxOut  int             // limit of an answer in tokens; 0 leaves it to the endpoint
+	Context int             // window in tokens; 0 if unknown
+	Media   centurion.Media // the accepted file types
+	// Closed returns for how long the provider refuses this model after "too many requests"; nil means never.
 	Closed func() time.Duration
 }
 
-// Models finds the models that sessions talk to.
+// Models finds the models of sessions.
 type Models struct {
 	Model func(ref string) (Model, error) // by its "provider/model" name; "" is the project's default
-	// Fallback lists what a session of an agent whose own model is the given one goes on with when that fails, as
-	// "provider/model", in the order of preference; nil means nothing.
+	// Fallback lists the models ("provider/model", in order of preference) that replace an agent's own model when it fails; nil means
+	// none.
 	Fallback func(agent, model string) []string
-	Recovery recovery.Policy // how often, and after which wait, a failed turn is repeated
+	Recovery recovery.Policy // the number of retries of a failed turn, and their delays
 }
 
-// chain lists what stands in for a model of an agent.
+// chain lists the fallbacks of an agent's model.
 func (m Models) chain(agent string, own centurion.ModelRef) []string {
 	if m.Fallback == nil {
 		return nil
@@ -46,8 +45,8 @@ func (m Models) chain(agent string, own centurion.ModelRef) []string {
 	return slices.Clone(m.Fallback(agent, own.String()))
 }
 
-// Free returns the model that a new session begins with, and why it is not its own one: its own one, unless its provider lets nobody
-// ask it for longer than one waits for a rate limit; then the first behind it that can be asked now.
+// Free returns the model for a new session, and the reason if it is not the session's own. It is the own model unless its provider
+// refuses requests for longer than a rate limit is waited for; then it is the first available fallback.
 func (m Models) Free(agent string, own centurion.ModelRef) (centurion.ModelRef, string) {
 	others := m.chain(agent, own)
 	if len(others) == 0 {
@@ -75,8 +74,8 @@ func (m Models) Free(agent string, own centurion.ModelRef) (centurion.ModelRef, 
 	return own, ""
 }
 
-// ModelOf returns the model that a task's next attempt talks to: what its session has, or what a new one is given, with
-// its own one, and why it is not that.
+// ModelOf returns the model of a task's next attempt: the current one of its session, or the one for a new session. own is the
+// session's own model, and why the reason for another one.
 func (m *Sessions) ModelOf(ctx context.Context, task string) (ref, own centurion.ModelRef, why string, err error) {
 	t, err := m.st.Store.Task(ctx, task)
 	if err != nil {
@@ -109,8 +108,7 @@ func (m *Sessions) ModelOf(ctx context.Context, task string) (ref, own centurion
 	return ref, own, why, nil
 }
 
-// Portion is what is reserved for a task when it is started: what a small first request of its agent may cost.
-// Nothing where nothing is limited.
+// Portion is the reservation for a task's start: the cost of a small first request of its agent. It is zero if nothing is limited.
 func (m *Sessions) Portion(t centurion.Task) budget.Amount {
 	if m.reserves.State().Limit == (budget.Amount{}) {
 		return budget.Amount{}
@@ -118,7 +116,7 @@ func (m *Sessions) Portion(t centurion.Task) budget.Amount {
 	rec := m.st.Spent.Load()
 	agent, err := m.st.CarriesOut(t)
 	if err != nil {
-		return budget.Amount{budget.Rounds: 1} // it will fail when it starts, and is told then
+		return budget.Amount{budget.Rounds: 1} // the task will fail at its start and report that
 	}
 	model, err := m.cfg.Model(cmp.Or(agent.Model, rec.Options.Model))
 	if err != nil {
@@ -133,10 +131,10 @@ func (m *Sessions) Portion(t centurion.Task) budget.Amount {
 	return budget.Portion(model.Price, session.TokensOf(bytes))
 }
 
-// schemaBytes is how long the schema of a tool is, roughly.
+// schemaBytes is the rough size of a tool's schema.
 const schemaBytes = 500
 
-// Cover waits until what a task needs at its start is reserved for it.
+// Cover waits until the initial portion of a task is reserved.
 func (m *Sessions) Cover(ctx context.Context, r *state.Run) error {
 	if r.Covered {
 		return nil

@@ -1,6 +1,5 @@
-// Package agent drives the sessions of one mission: their turns, the recovery of turns that failed, the results and messages that arrive
-// for them, and the slot and the part of the budget that they need. What their tools do, and what becomes of their work, is decided
-// above.
+// Package agent drives the sessions of one mission: their turns, recovery from failed turns, incoming results and messages, and the
+// slot and budget they need. Their tools, and the fate of their work, are decided above.
 package agent
 
 import (
@@ -25,38 +24,38 @@ import (
 	"centurion/tools"
 )
 
-// Config is what the sessions of a mission go by.
+// Config configures the sessions of a mission.
 type Config struct {
 	Models
-	Session  session.Config            // what all sessions have in common
-	Policies map[string]session.Policy // which tool calls of one answer may overlap, for single agents, by name
-	GateWait time.Duration             // a longer wait for a provider gives the slot back
+	Session  session.Config            // shared by all sessions
+	Policies map[string]session.Policy // overlapping tool calls, by agent name where it has its own policy
+	GateWait time.Duration             // longer waits for a provider release the slot
 	Await    time.Duration             // how long a call waits for a task
-	Poll     time.Duration             // the least time between two looks at the mission's own agent
+	Poll     time.Duration             // the minimum time between two checks of the mission's own agent
 	Limits   pulse.Limits
 }
 
-// Above is what the sessions ask of the mission that they belong to.
+// Above is the part of the mission that its sessions call.
 type Above struct {
-	// Take puts a delivery into the history of the session that it is for.
+	// Take adds a delivery to the history of its session.
 	Take func(tx *store.Tx, rec *centurion.Session, p plan.View, d store.Delivery) (centurion.Message, error)
-	// Startable says, for a model, what the mission's own agent could do now instead of waiting for its tasks, "" if that is nothing.
+	// Startable describes, for a model, the items that the mission's own agent could start instead of waiting; "" if there are none.
 	Startable func(ctx context.Context) (string, error)
-	// Answered is called when a turn has ended, with its outcome and why it did not end well.
+	// Answered is called at the end of a turn, with its outcome and the error of a failed one.
 	Answered func(ctx context.Context, c *Conversation, out session.Outcome, cause error)
 }
 
-// Around is what stands around one conversation.
+// Around provides the context of one conversation.
 type Around interface {
-	Status() string                                        // what its model should know right now, at the end of each request
-	Seen()                                                 // the model has answered a request with that
-	News(ctx context.Context) ([]centurion.Message, error) // what it is told before a request, put into its history already
+	Status() string                                        // current status, at the end of each request
+	Seen()                                                 // the model has answered a request with that status
+	News(ctx context.Context) ([]centurion.Message, error) // messages before a request, already in its history
 }
 
-// manyWriters is how many writing calls may run at the same time: as good as any number.
+// manyWriters is the number of writing calls that may run at the same time: practically unlimited.
 const manyWriters = 1 << 30
 
-// Sessions are the sessions of one mission that are being worked on.
+// Sessions are the running sessions of one mission.
 type Sessions struct {
 	st        *state.Mission
 	iso       *isolation.Checkouts
@@ -66,24 +65,24 @@ type Sessions struct {
 	cfg       Config
 	above     Above
 
-	// Stagnant counts the continuations of the mission's own agent in a row that changed nothing; its loop's own.
+	// Stagnant counts consecutive continuations of the mission's own agent that changed nothing. It belongs to the mission's loop.
 	Stagnant int
 
-	// writers lets tool calls that write run at the same time and a check run alone: a call takes one, a check takes all.
+	// writers lets writing tool calls run in parallel but a check run alone: a call takes one, a check takes all.
 	writers *semaphore.Weighted
 
-	mu      sync.Mutex               // protects what follows
+	mu      sync.Mutex               // protects the fields below
 	open    map[string]*Conversation // by session id
-	drivers map[string]*Conversation // who has a session, by its id, from before it is loaded
+	drivers map[string]*Conversation // the owner of each session, by id, from before it is loaded
 }
 
-// New returns the sessions of a mission, of which none is open.
+// New returns the sessions of a mission, none open.
 func New(st *state.Mission, iso *isolation.Checkouts, p *plan.Plan, approvals *approval.Approvals, reserves *budget.Reserves, cfg Config, above Above) *Sessions {
 	return &Sessions{st: st, iso: iso, plan: p, approvals: approvals, reserves: reserves, cfg: cfg, above: above, writers: semaphore.NewWeighted(manyWriters),
 		open: map[string]*Conversation{}, drivers: map[string]*Conversation{}}
 }
 
-// New returns the conversation of a session, which is yet to be opened.
+// New returns the conversation of a session, to be opened.
 func (m *Sessions) New(ctx context.Context, rec centurion.Session, agent agents.Agent, t *state.Run) (*Conversation, error) {
 	model, err := m.cfg.Model(rec.Model.Provider + "/" + rec.Model.ID)
 	if err != nil {
@@ -110,8 +109,7 @@ func (m *Sessions) New(ctx context.Context, rec centurion.Session, agent agents.
 	return c, nil
 }
 
-// Open loads the session of a conversation, which works with the given tools and calls from then on. Another one that has the session
-// is refused: see drive.
+// Open loads the session of a conversation with its tools. It fails if another conversation owns the session: see drive.
 func (m *Sessions) Open(ctx context.Context, c *Conversation, rec centurion.Session, held []tools.Tool, call tools.Call, around Around) error {
 	call.Media = c.cfg.Media
 	c.cfg.Tools, c.cfg.Call, c.around = held, call, around
@@ -134,9 +132,9 @@ func (m *Sessions) Open(ctx context.Context, c *Conversation, rec centurion.Sess
 	return nil
 }
 
-// recall rebuilds what a session that goes on knows of files: what it was given when it began, and what it has read and
-// written since, as far as it still stands in what its model is sent. Which versions those were is what counts, wherever
-// and in whichever copy of the conversation the calls were made.
+// recall rebuilds what a resumed session knows of files: those it was given at its start, and those read and written since, as far as
+// its model's context still contains them. Versions decide, regardless of where the calls were made and in which copy of the
+// conversation.
 func recall(seen *tools.Seen, rec centurion.Session, s *session.Session) {
 	for _, g := range rec.Metadata.Given {
 		if g.Whole {
@@ -148,9 +146,9 @@ func recall(seen *tools.Seen, rec centurion.Session, s *session.Session) {
 	}
 }
 
-// drive makes c the conversation of its session. A session has one at a time: two would both take what arrives for it, answer
-// it and run calls for it, and the second would repair what the first is at. So another one is refused with KindConflict
-// while the first has the session, unless a newer attempt has superseded it: then it writes nothing more, see fences.
+// drive makes c the owner of its session. Two owners would both consume its deliveries, answer them and run their calls, and the second
+// would repair the first's unfinished state. So while the first owns the session, the second is refused with KindConflict, unless a
+// newer attempt has superseded the first, which then writes nothing more: see fences.
 func (m *Sessions) drive(c *Conversation) error {
 	for {
 		m.mu.Lock()
@@ -172,7 +170,7 @@ func (m *Sessions) drive(c *Conversation) error {
 	}
 }
 
-// Forget lets go of a conversation that is over, or could not be opened. A newer one of the same session stays.
+// Forget removes a conversation that is over, or could not be opened. A newer one of the same session stays.
 func (m *Sessions) Forget(c *Conversation) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,7 +182,7 @@ func (m *Sessions) Forget(c *Conversation) {
 	}
 }
 
-// All lists the conversations that are open, in no order.
+// All lists the open conversations, in no order.
 func (m *Sessions) All() []*Conversation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -195,14 +193,14 @@ func (m *Sessions) All() []*Conversation {
 	return all
 }
 
-// Of returns the conversation of a session that is being worked on, or nil.
+// Of returns the open conversation of a session, or nil.
 func (m *Sessions) Of(session string) *Conversation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.open[session]
 }
 
-// On returns the conversation that works on a task, for "" the mission's own agent's, or nil.
+// On returns the conversation that works on a task ("" for the mission's own agent), or nil.
 func (m *Sessions) On(task string) *Conversation {
 	all := m.All()
 	if i := slices.IndexFunc(all, func(c *Conversation) bool { return c.taskID() == task }); i >= 0 {
@@ -211,22 +209,22 @@ func (m *Sessions) On(task string) *Conversation {
 	return nil
 }
 
-// Compact shortens the history of a session before its next request, if the session is being worked on.
+// Compact requests a compaction of an open session before its next request.
 func (m *Sessions) Compact(session string) {
 	if c := m.Of(session); c != nil {
 		c.asked.Store(true)
 	}
 }
 
-// Resting reports whether the conversation of a task, for "" the mission's own, waits for nothing but that many answers and the ends of
-// tasks that live. It is true for one that is not open.
+// Resting reports whether the conversation of a task ("" for the mission's own) waits for nothing but that many answers and the ends of
+// living tasks. It is true for one that is not open.
 func (m *Sessions) Resting(task string, answers int, lives func(task string) bool) bool {
 	c := m.On(task)
 	return c == nil || c.Pulse.Resting(answers, lives)
 }
 
-// Write lets a call write in the project's own directory, unless a check runs there; then it waits. The call runs with the context that
-// is returned; over is called behind it.
+// Write admits a call that writes in the project's own directory; it waits while a check runs there. Run the call with the returned
+// context, and call over afterwards.
 func (m *Sessions) Write(ctx context.Context) (in context.Context, over func(), err error) {
 	if err := m.writers.Acquire(ctx, 1); err != nil {
 		return nil, nil, context.Cause(ctx)
@@ -234,10 +232,10 @@ func (m *Sessions) Write(ctx context.Context) (in context.Context, over func(), 
 	return context.WithValue(ctx, writing{}, true), func() { m.writers.Release(1) }, nil
 }
 
-// writing marks the context of a call that may write in the project's own directory.
+// writing marks the context of a call admitted by Write.
 type writing struct{}
 
-// Alone runs f while no tool call of the mission writes there.
+// Alone runs f while no admitted call runs.
 func (m *Sessions) Alone(ctx context.Context, f func() error) error {
 	if err := m.writers.Acquire(ctx, manyWriters); err != nil {
 		return context.Cause(ctx)
@@ -246,7 +244,7 @@ func (m *Sessions) Alone(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// yield lets checks run while a call that may write waits for a person. resume is called when it goes on.
+// yield lets checks run while an admitted call waits for a person. Call resume before it continues.
 func (m *Sessions) yield(ctx context.Context) (resume func() error) {
 	if ctx.Value(writing{}) == nil {
 		return func() error { return nil }
