@@ -16,12 +16,12 @@ import (
 	"centurion/store"
 )
 
-// AsksHint stands in the reason of a mission that is blocked on several questions.
+// AsksHint is part of the reason of a mission that is blocked on several questions.
 const AsksHint = state.AsksHint
 
 // Answer answers an open ask: once, always or reject for a permission, run or quit for a plan, a text for a question. running returns
-// the approvals of a mission that is being worked on, else nil: then only a question can be answered, and who resumes the mission
-// goes on with the answer. The error has centurion.KindNotFound if nothing of that id waits.
+// the approvals of a running mission, otherwise nil: then only questions can be answered, and a resume uses the answer. The error has
+// centurion.KindNotFound if no open ask has that id.
 func Answer(ctx context.Context, st *store.Store, id, answer string, running func(mission string) *Approvals) error {
 	open, err := st.Asks(ctx, "", true)
 	if err != nil {
@@ -57,7 +57,7 @@ func Answer(ctx context.Context, st *store.Store, id, answer string, running fun
 	return m.answer(ctx, ask, answer)
 }
 
-// answer stores a person's answer and wakes who waits for it. That a plan is not accepted ends the mission's work.
+// answer stores a person's answer and wakes its waiter. A rejected plan ends the mission's work.
 func (m *Approvals) answer(ctx context.Context, ask store.Ask, answer string) error {
 	accepted := ask.Type == store.AskPlan && slices.Contains(planAccepted, answer)
 	var p plan.View
@@ -98,7 +98,7 @@ func (m *Approvals) answer(ctx context.Context, ask store.Ask, answer string) er
 	return nil
 }
 
-// Chosen is what a person means: the choice of that number or of that text, compared without case, and otherwise their words.
+// Chosen returns the choice with that number or that text, ignoring case, and otherwise the answer itself.
 func Chosen(options []string, answer string) string {
 	answer = strings.TrimSpace(answer)
 	for _, o := range options {
@@ -112,9 +112,8 @@ func Chosen(options []string, answer string) string {
 	return answer
 }
 
-// NoChoice refuses an answer, as [Chosen] returned it, that is a number which none of the choices has: whoever asked could not
-// tell what it means. Any other words may be an answer, and any number where there is nothing to choose. The error is of the kind
-// usage and has no hint.
+// NoChoice refuses an answer, as returned by [Chosen], that is a number without a choice: the asking agent could not interpret it.
+// Other words are fine, and so is any number for a question without choices. The error has KindUsage and no hint.
 func NoChoice(options []string, answer string) error {
 	_, err := strconv.Atoi(answer)
 	if number := err == nil || errors.Is(err, strconv.ErrRange); !number || len(options) == 0 || slices.Contains(options, answer) {
@@ -131,7 +130,7 @@ func answeredAs(a store.Ask) error {
 		Hint: "see what waits with: centurion asks"}
 }
 
-// notOpen is the error for an answer to what does not wait, which says what became of it.
+// notOpen is the error for an answer to an ask that is not open, and says why.
 func notOpen(ctx context.Context, st *store.Store, id string) error {
 	all, err := st.Asks(ctx, "", false)
 	if err != nil {
@@ -150,10 +149,10 @@ func answeredAlready(id string) error {
 		Hint: "it may have been answered already; see what waits with: centurion asks"}
 }
 
-// planAccepted are the answers that accept a plan.
+// planAccepted lists the answers that accept a plan.
 var planAccepted = []string{"run", "once", "always", "yes"}
 
-// AskPlan shows the plan to the person, unless that is under way. It does not wait: the tasks do.
+// AskPlan shows the plan to the person, unless it is shown already. It does not wait; the tasks do.
 func (m *Approvals) AskPlan(ctx context.Context, rec centurion.Mission, p plan.View) error {
 	low, high := estimate(m.cfg.Price(rec.Options.Model), p)
 	return m.st.Store.Update(ctx, func(tx *store.Tx) error {
@@ -167,16 +166,15 @@ func (m *Approvals) AskPlan(ctx context.Context, rec centurion.Mission, p plan.V
 	})
 }
 
-// What one item of a plan takes, roughly: a small one is some 6 requests over a history of a few files, a large one some
-// 40 over a long history; most of what is sent again comes from the provider's cache. Nobody knows it better before the
-// work is done, and the range is meant to be wide.
+// The rough cost of one item of a plan: a small one takes some 6 requests over a history of a few files, a large one some 40 over a
+// long history; most of the repeated input comes from the provider's cache. The range is wide on purpose.
 var (
 	smallItem = centurion.Tokens{Input: 8_000, Output: 1_500, Cache: centurion.CacheUsage{Read: 24_000}}
 	largeItem = centurion.Tokens{Input: 150_000, Output: 20_000, Cache: centurion.CacheUsage{Read: 900_000}}
 )
 
-// estimate is a rough range of what the plan's open items will cost, in USD, the Commander's own part counted as one item
-// more. Both are zero without a price.
+// estimate is a rough range of the cost of the plan's open items in USD, with the Commander's own part as one more item. Both are zero
+// without a price.
 func estimate(price *centurion.Price, p plan.View) (low, high float64) {
 	if price == nil {
 		return 0, 0
@@ -186,7 +184,7 @@ func estimate(price *centurion.Price, p plan.View) (low, high float64) {
 	return n * price.Cost(smallItem).USD, n * price.Cost(largeItem).USD
 }
 
-// acceptPlan records that a person accepted the plan as it stands, with its verify lines.
+// acceptPlan records that a person accepted the current plan, with its verify lines.
 func acceptPlan(tx *store.Tx, mission string, lines []string) error {
 	rec, err := tx.Mission(mission)
 	if err != nil {

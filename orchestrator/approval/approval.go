@@ -1,5 +1,5 @@
-// Package approval decides what an agent may do without a person, puts the asks for permission and the questions of one mission to its
-// person, and waits for the answers. The rules themselves are package permission's.
+// Package approval decides what an agent may do without a person. It passes a mission's permission asks and questions to its person,
+// and waits for the answers. The rules themselves are in package permission.
 package approval
 
 import (
@@ -19,44 +19,44 @@ import (
 	"centurion/tools"
 )
 
-// Config is what the approvals of a mission go by.
+// Config configures the approvals of a mission.
 type Config struct {
 	Rules   func(agent string) []permission.Level // the permission rules for an agent, weakest first
 	Home    string                                // the person's home directory, for rules with ~
 	Dir     string                                // the project's directory
-	Timeout time.Duration                         // how long a question waits for a person; 0: for ever
-	// Price finds what a model costs, nil where that is not known.
+	Timeout time.Duration                         // how long a question waits for a person; 0: forever
+	// Price returns the price of a model, nil if unknown.
 	Price func(model string) *centurion.Price
-	// Resting reports whether the conversation of a task, for "" the mission's own, waits for nothing but that many answers and the
-	// ends of tasks that live. It is true for one that is not open.
+	// Resting reports whether the conversation of a task ("" for the mission's own) waits for nothing but that many answers and the ends
+	// of living tasks. It is true for one that is not open.
 	Resting func(task string, answers int, lives func(task string) bool) bool
 }
 
-// Approvals are the asks and the questions of one mission.
+// Approvals are the permission asks and the questions of one mission.
 type Approvals struct {
 	st   *state.Mission
 	iso  *isolation.Checkouts
 	plan *plan.Plan
 	cfg  Config
 
-	mu      sync.Mutex               // protects what follows
+	mu      sync.Mutex               // protects the fields below
 	waiters map[string]chan struct{} // by ask id; closed when it is answered
 	always  grants
 }
 
-// New returns the approvals of a mission, without those that a person has given before: see [Approvals.Restore].
+// New returns the approvals of a mission, without earlier answers: see [Approvals.Restore].
 func New(st *state.Mission, iso *isolation.Checkouts, p *plan.Plan, cfg Config) *Approvals {
 	return &Approvals{st: st, iso: iso, plan: p, cfg: cfg, waiters: map[string]chan struct{}{}}
 }
 
-// grants are what the person's "always" answers of a mission allow. They hold as long as the mission lives, also across restarts.
+// grants are the permissions given by "always" answers. They last as long as the mission, across restarts.
 type grants struct {
 	rules    []permission.Rule
-	commands []string // of the host's own: each as it was shown, whatever stands in it
+	commands []string // the host's own commands, each exactly as shown
 }
 
-// add takes in what a person's answer to an ask allows from then on. An acceptance command was shown as a whole and holds as a
-// whole: the rules look at each simple command in it, so that none of them would match the line "a && b".
+// add records what an answer allows from then on. An acceptance command is granted as a whole, as it was shown: rules look at each
+// simple command, so none would match the line "a && b".
 func (g *grants) add(a store.Ask) {
 	switch {
 	case a.Type != store.AskPermission || a.Answer != "always" || a.By != "person":
@@ -67,10 +67,10 @@ func (g *grants) add(a store.Ask) {
 	}
 }
 
-// size grows with everything that is added.
+// size grows with every addition.
 func (g *grants) size() int { return len(g.rules) + len(g.commands) }
 
-// rulesOf returns the rules that stand in an ask.
+// rulesOf returns the rules of an ask.
 func rulesOf(a store.Ask) []permission.Rule {
 	var out []permission.Rule
 	for _, p := range a.Always {
@@ -83,7 +83,7 @@ func rulesOf(a store.Ask) []permission.Rule {
 	return out
 }
 
-// Restore takes in what a person has allowed for always before this host had the mission.
+// Restore loads earlier "always" answers to this mission.
 func (m *Approvals) Restore(ctx context.Context) error {
 	asks, err := m.st.Store.Asks(ctx, m.st.ID, false)
 	if err != nil {
@@ -97,12 +97,12 @@ func (m *Approvals) Restore(ctx context.Context) error {
 	return nil
 }
 
-// Decide finds what the rules say of something that is done in the project's own directory.
+// Decide applies the rules to an action in the project's own directory.
 func (m *Approvals) Decide(agent string, a tools.Access) permission.Decision {
 	return m.decide(agent, a, m.cfg.Dir)
 }
 
-// decide finds what the rules say of something that is done in dir, the person's "always" answers last.
+// decide applies the rules to an action in dir, the person's "always" answers last.
 func (m *Approvals) decide(agent string, a tools.Access, dir string) permission.Decision {
 	const yours = "your answer \"always\""
 	levels := m.cfg.Rules(agent)
@@ -126,22 +126,21 @@ func (m *Approvals) decide(agent string, a tools.Access, dir string) permission.
 	return d
 }
 
-// Pending counts the asks for whose answers somebody waits.
+// Pending counts the asks that have a waiter.
 func (m *Approvals) Pending() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.waiters)
 }
 
-// granted returns how much the person's "always" answers allow: it grows with each of them.
+// granted returns a number that grows with each "always" answer.
 func (m *Approvals) granted() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.always.size()
 }
 
-// expect returns a channel that is closed when an ask is answered, for whoever waits for that and calls over when it does
-// no more.
+// expect returns a channel that is closed when an ask is answered. Call over to stop waiting.
 func (m *Approvals) expect(ask string) (done <-chan struct{}, over func()) {
 	answered := make(chan struct{})
 	m.mu.Lock()
@@ -154,7 +153,7 @@ func (m *Approvals) expect(ask string) (done <-chan struct{}, over func()) {
 	}
 }
 
-// from fills in who asks. Who cannot be found is left out: the ask itself matters more.
+// from fills in the asking agent. It is left out if not found: the ask itself matters more.
 func (m *Approvals) from(ctx context.Context, ask *store.Ask) {
 	var line []string
 	for id := ask.Session; id != ""; {
@@ -173,7 +172,7 @@ func (m *Approvals) from(ctx context.Context, ask *store.Ask) {
 	ask.Line = strings.Join(line, " › ")
 }
 
-// settle returns an ask as it was answered, and answers it if nobody has.
+// settle answers an open ask and returns it; an earlier answer wins.
 func (m *Approvals) settle(ctx context.Context, ask store.Ask, answer, by string) (store.Ask, error) {
 	err := m.st.Store.Update(ctx, func(tx *store.Tx) error {
 		now, err := tx.Ask(ask.ID)

@@ -11,11 +11,10 @@ import (
 	"centurion/tools"
 )
 
-// acceptance is what a person is asked about where it is no setup command.
+// acceptance is the subject of an ask that is not about a setup command.
 const acceptance = "acceptance command"
 
-// MayCheck asks whether an acceptance command may run: one that a person accepted with the plan may, every other one
-// goes by the rules of a shell command.
+// MayCheck asks whether an acceptance command may run. Commands accepted with the plan may; others follow the rules for shell commands.
 func (m *Approvals) MayCheck(ctx context.Context, command, agent, task string) error {
 	rec, err := m.st.Store.Mission(ctx, m.st.ID)
 	if err != nil || rec.Options.TrustVerify || slices.Contains(rec.Approved, command) || slices.Contains(rec.Options.Verify, command) && !rec.Options.AskVerify {
@@ -24,8 +23,8 @@ func (m *Approvals) MayCheck(ctx context.Context, command, agent, task string) e
 	return m.MayRun(ctx, rec, command, agent, task, acceptance)
 }
 
-// MayRun asks whether a command of the project's own may run, which is no agent's call; what says which it is. It goes by the rules of a
-// shell command.
+// MayRun asks whether one of the project's own commands may run, by the rules for shell commands; what describes the command, since no
+// agent called it.
 func (m *Approvals) MayRun(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
 	a := tools.Access{Permission: "bash", Patterns: []string{command}, Always: []string{command}, Script: command}
 	decide := func() permission.Decision {

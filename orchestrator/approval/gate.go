@@ -15,16 +15,16 @@ import (
 	"centurion/tools"
 )
 
-// Caller is the conversation that asks.
+// Caller is the asking conversation.
 type Caller struct {
 	Agent   string
-	Current func() error // refuses an attempt that a newer one has superseded
-	// Rest calls wait and returns its error. The conversation gives back meanwhile what others need, and its clocks stand; why is told
-	// of its task.
+	Current func() error // refuses a superseded attempt
+	// Rest calls wait and returns its error. Meanwhile the conversation releases shared resources and its clocks stop. why is published
+	// as its task's reason.
 	Rest func(ctx context.Context, why string, wait func() error) error
 }
 
-// Desk takes the asks of one conversation.
+// Desk handles the asks of one conversation.
 type Desk struct {
 	*Approvals
 	Caller
@@ -35,7 +35,7 @@ var (
 	_ tools.Asker = Desk{}
 )
 
-// Ask decides by the rules; what they leave open is answered by the mission's policy or by a person. An error of the kind permission refuses.
+// Ask decides by the rules; where they ask, the mission's policy or a person decides. An error with KindPermission is a refusal.
 func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	if a.Script != "" && d.iso.Isolated() {
 		if err := cmp.Or(d.elsewhere(call, a), d.stashes(call, a)); err != nil {
@@ -69,14 +69,14 @@ func (d Desk) Ask(ctx context.Context, call *tools.Call, a tools.Access) error {
 	return refused(a, decided.Reason+"; nobody is there to be asked (--ask deny)")
 }
 
-// MayStart asks whether work may be handed to an agent. The rules name the agent, as OpenCode's do for its tool task.
+// MayStart asks whether work may be delegated to an agent. The rules name the agent, as OpenCode's do for its tool task.
 func (d Desk) MayStart(ctx context.Context, call *tools.Call, agent, what string) error {
 	return d.Ask(ctx, call, tools.Access{Permission: "task", Patterns: []string{agent}, Always: []string{agent},
 		Metadata: map[string]any{"subagent_type": agent, "description": what}})
 }
 
-// elsewhere refuses a script that would write in the project's own directory, by its absolute name, although its session
-// works in a checkout: nobody would find there what it has done here. One that plainly only reads there is a matter of the rules.
+// elsewhere refuses a script that would write to the project's own directory by absolute path although its session works in a checkout:
+// the change would be missing there. Scripts that only read follow the rules.
 func (d Desk) elsewhere(call *tools.Call, a tools.Access) error {
 	if permission.ParseShell(a.Script, d.cfg.Dir, d.cfg.Home).ReadOnly {
 		return nil
@@ -90,7 +90,7 @@ func (d Desk) elsewhere(call *tools.Call, a tools.Access) error {
 	return nil
 }
 
-// stashes refuses a script that stashes, where sessions have checkouts of their own.
+// stashes refuses a script that uses git stash in an isolated mission.
 func (d Desk) stashes(call *tools.Call, a tools.Access) error {
 	if permission.DecideShell([]permission.Level{stashRules()}, a.Script, call.Workspace.Dir(), d.cfg.Home, false).Action != permission.Deny {
 		return nil
@@ -117,8 +117,8 @@ func (d Desk) permitted(ctx context.Context, ask store.Ask, a tools.Access, dir 
 	return refused(a, "a person refused it: "+ask.Answer)
 }
 
-// Await stores an ask for permission, tells of it, and waits until it is answered, or until allowed says that a person's "always" to another
-// ask covers it. It returns the ask with its answer.
+// Await stores and publishes a permission ask and waits until it is answered, or until allowed reports that an "always" to another ask
+// covers it. It returns the answered ask.
 func (m *Approvals) Await(ctx context.Context, ask store.Ask, allowed func() bool) (store.Ask, error) {
 	m.from(ctx, &ask)
 	done, over := m.expect(ask.ID)
@@ -140,7 +140,7 @@ func (m *Approvals) Await(ctx context.Context, ask store.Ask, allowed func() boo
 			waits = false
 		case <-changed:
 		case <-ctx.Done():
-			// Who asked has ended: nobody waits for the answer any more. At the end of the mission all asks are closed together.
+			// The asking agent has ended. At the end of the mission all asks are closed together.
 			_, err := m.settle(context.WithoutCancel(ctx), ask, "reject", state.ByEnd)
 			return ask, errors.Join(context.Cause(ctx), err)
 		}
@@ -154,7 +154,7 @@ func (m *Approvals) Await(ctx context.Context, ask store.Ask, allowed func() boo
 	return ask, err
 }
 
-// Refuse records an ask that the mission's policy answers at once, because nobody is there.
+// Refuse records an ask that the mission's policy refuses at once, because no person is available.
 func (m *Approvals) Refuse(ctx context.Context, ask store.Ask) error {
 	ask.By = state.ByPolicy
 	m.from(ctx, &ask)
@@ -166,14 +166,14 @@ func (m *Approvals) Refuse(ctx context.Context, ask store.Ask) error {
 	})
 }
 
-// OnlyAsked reports whether a call was never run: its host died while it waited for the answer to a permission.
+// OnlyAsked reports whether a call never ran because its host died during its permission ask.
 func (m *Approvals) OnlyAsked(ctx context.Context, call centurion.Part) bool {
 	all, err := m.st.Store.Asks(ctx, m.st.ID, false)
 	if err != nil {
-		return false // its effects are unknown, then
+		return false // then its effects are unknown
 	}
 	last := ""
-	for _, a := range all { // oldest first; an endpoint may count its calls anew in each answer
+	for _, a := range all { // oldest first; an endpoint may restart its call numbers in each answer
 		if a.Session == call.SessionID && a.Call == call.CallID && a.Created.Millis() >= call.State.Time.Start {
 			last = a.By
 		}

@@ -14,8 +14,8 @@ import (
 	"centurion/tools"
 )
 
-// AskPerson asks once for each call: a call that a restart has cut off finds its question, open or answered. Questions stand in the
-// same queue as the asks for permission, from whatever depth they come, so that nobody above has to pass them on.
+// AskPerson asks once per call: a call interrupted by a restart finds its question, open or answered. Questions of all depths share one
+// queue with the permission asks, so no agent has to pass them on.
 func (d Desk) AskPerson(ctx context.Context, call *tools.Call, q tools.Question) (tools.Answer, error) {
 	rec, err := d.st.Store.Mission(ctx, d.st.ID)
 	if err != nil {
@@ -41,7 +41,7 @@ func (d Desk) AskPerson(ctx context.Context, call *tools.Call, q tools.Question)
 	return tools.Answer{Text: toldOf(ask), By: ask.By}, d.st.Later(err)
 }
 
-// toldOf is what the model is told of an answer.
+// toldOf is the answer as the model sees it.
 func toldOf(a store.Ask) string {
 	if a.By == state.ByPolicy && slices.Contains(a.Options, a.Answer) {
 		return "Nobody is there to be asked; the first choice is taken, as the person wants it then:\n" + a.Answer
@@ -49,7 +49,7 @@ func toldOf(a store.Ask) string {
 	return a.Answer
 }
 
-// Asked finds the question that a call has asked before, unless it ended without an answer that counts.
+// Asked finds the earlier question of a call, unless it ended without a valid answer.
 func (m *Approvals) Asked(ctx context.Context, call *tools.Call) (store.Ask, bool, error) {
 	all, err := m.st.Store.Asks(ctx, m.st.ID, false)
 	if err != nil {
@@ -74,7 +74,7 @@ func (m *Approvals) newQuestion(ctx context.Context, call *tools.Call, q tools.Q
 	return ask
 }
 
-// byPolicy answers a question for which nobody is there.
+// byPolicy answers a question when no person is available.
 func (d Desk) byPolicy(ctx context.Context, ask store.Ask, policy string) (store.Ask, error) {
 	answer := event.NobodyThere
 	if policy == "allow" && len(ask.Options) > 0 {
@@ -88,7 +88,7 @@ func (d Desk) byPolicy(ctx context.Context, ask store.Ask, policy string) (store
 		switch {
 		case centurion.KindOf(err) == centurion.KindNotFound:
 			told := ask
-			told.By = state.ByPolicy // nobody is called for it
+			told.By = state.ByPolicy // no notification for it
 			if err := state.PutAsk(tx, told); err != nil {
 				return err
 			}
@@ -105,7 +105,7 @@ func (d Desk) byPolicy(ctx context.Context, ask store.Ask, policy string) (store
 	return ask, err
 }
 
-// hear stores a question that is new, and waits until it is answered.
+// hear stores a new question and waits for its answer.
 func (d Desk) hear(ctx context.Context, ask store.Ask, begun func(), unattended bool) (store.Ask, error) {
 	done, over := d.expect(ask.ID)
 	defer over()
@@ -147,7 +147,7 @@ func (d Desk) hear(ctx context.Context, ask store.Ask, begun func(), unattended 
 		case <-look:
 		case <-ctx.Done():
 			err := context.Cause(ctx)
-			if d.st.Ctx.Err() != nil { // who goes on with the mission asks on; its end closes what is left
+			if d.st.Ctx.Err() != nil { // the call asks again when the mission is resumed; the mission's end closes the rest
 				return ask, err
 			}
 			_, serr := d.settle(context.WithoutCancel(ctx), ask, event.NoAnswer, state.ByAbort)
@@ -156,7 +156,7 @@ func (d Desk) hear(ctx context.Context, ask store.Ask, begun func(), unattended 
 	}
 }
 
-// put stores a question that is new, and returns it as it stands: a person may have answered it before a restart.
+// put stores a new question and returns its current state: a person may have answered it before a restart.
 func (d Desk) put(ctx context.Context, ask store.Ask) (now store.Ask, err error) {
 	err = d.st.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		if err := d.Current(); err != nil {
@@ -170,11 +170,11 @@ func (d Desk) put(ctx context.Context, ask store.Ask) (now store.Ask, err error)
 	return now, err
 }
 
-// lookEvery is how often, where nobody watches, a question looks whether anything but questions is left: that a turn of the
-// mission's own agent has ended wakes nobody.
+// lookEvery is the interval at which an unattended question checks whether only questions are left. The end of a turn of the mission's
+// own agent wakes no waiter.
 const lookEvery = 2 * time.Second
 
-// blockAtStandstill ends a mission in which everybody waits for an answer, and nobody is there to give one.
+// blockAtStandstill ends an unattended mission in which all agents wait for answers.
 func (m *Approvals) blockAtStandstill(ctx context.Context, ask store.Ask) error {
 	open, err := m.st.Store.Asks(ctx, m.st.ID, true)
 	if err != nil {
@@ -187,7 +187,7 @@ func (m *Approvals) blockAtStandstill(ctx context.Context, ask store.Ask) error 
 	return err
 }
 
-// standstill reports whether everything that lives in the mission waits, in the end, for the answer to one of the open questions.
+// standstill reports whether every living part of the mission waits, directly or indirectly, for an open question.
 func (m *Approvals) standstill(ctx context.Context, open []store.Ask) (bool, error) {
 	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
@@ -196,7 +196,7 @@ func (m *Approvals) standstill(ctx context.Context, open []store.Ask) (bool, err
 	asks := map[string]int{}
 	for _, a := range open {
 		if a.Type != store.AskQuestion {
-			return false, nil // that one cannot be kept open while nobody runs
+			return false, nil // a permission ask cannot stay open across a stop
 		}
 		asks[a.Session]++
 	}
@@ -232,20 +232,20 @@ func (m *Approvals) standstill(ctx context.Context, open []store.Ask) (bool, err
 	return err == nil && p.HeldForNobody(behind, items) == len(items), err
 }
 
-// ClosingQuestion is the question with which the mission's own agent ended its turn when there was nothing else to do. It is not stored.
+// ClosingQuestion is the question that ended the last turn of the mission's own agent. It is not stored.
 func (m *Approvals) ClosingQuestion(text string) store.Ask {
 	ctx := context.WithoutCancel(m.st.Ctx)
 	ask := store.Ask{ID: centurion.NewID(centurion.PrefixQuestion), Type: store.AskQuestion, Mission: m.st.ID, Session: m.st.Spent.Load().Session,
 		Call: state.EndOfTurn, Text: centurion.Clip(text, 4000), Created: centurion.Now()}
 	m.from(ctx, &ask)
-	if newest, _, err := m.st.Store.Newest(ctx, ask.Session); err == nil { // it says where the question stands, no more
+	if newest, _, err := m.st.Store.Newest(ctx, ask.Session); err == nil { // only a reference to the question's place
 		ask.Message = newest
 	}
 	return ask
 }
 
-// CloseQuestions ends the open questions of a session, and of the task that it works on, that none of its calls waits for any more: a
-// person must not be asked what nobody will read, and the mission must not wait for it.
+// CloseQuestions closes open questions of a session and its task that no call waits for any more, so that a person is not asked in vain
+// and the mission does not wait.
 func (m *Approvals) CloseQuestions(ctx context.Context, session, task string) error {
 	open, err := m.st.Store.Asks(ctx, m.st.ID, true)
 	if err != nil {

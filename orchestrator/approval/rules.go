@@ -5,9 +5,8 @@ import (
 	"centurion/workspace"
 )
 
-// hostRules keep shell commands, as the file tools are kept, from writing what belongs to the host. Only what they deny
-// counts, and no other rule lifts it. What a program does once it runs is not seen: they are for a model that takes the shell because a tool has
-// refused it.
+// hostRules keep shell commands from writing the host's files, as the file tools are kept. Only their denials count, and no other rule
+// overrides them. They do not see what a running program does: they stop models that use the shell after a tool refused.
 func hostRules() permission.Level {
 	rules := []permission.Rule{{Permission: "*", Pattern: "*", Action: permission.Allow}, {Permission: "edit", Pattern: workspace.Directory + "/*", Action: permission.Deny}}
 	for _, writer := range []string{"tee", "cp", "mv", "rm", "ln", "install", "truncate", "touch", "dd", "rsync", "sed -i", "perl -pi", "perl -i"} {
@@ -18,9 +17,8 @@ func hostRules() permission.Level {
 	return permission.Level{Name: "the host: .opencode/ is changed with update_todo and update_context", Rules: rules}
 }
 
-// stashRules deny what changes or takes from the list of stashes. Its list is one for all checkouts of a repository, the person's
-// directory included: what a session puts there lies among the person's own, and what it pops may be theirs or another session's.
-// Looking at it is as good as any other reading.
+// stashRules deny changes to git's stash. All checkouts of a repository share its list, including the person's directory: a session
+// could mix its changes with the person's, or pop those of others. Reading the list is allowed.
 func stashRules() permission.Level {
 	return permission.Level{Name: "how Centurion keeps checkouts apart", Rules: []permission.Rule{
 		{Permission: "bash", Pattern: "git stash *", Action: permission.Deny},
