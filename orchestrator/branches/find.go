@@ -11,10 +11,10 @@ import (
 	"centurion/store"
 )
 
-// maxMark bounds the name of a message, in bytes: it is a word to be typed.
+// maxMark limits the name of a message, in bytes: people type it.
 const maxMark = 64
 
-// checkMark refuses a name that could not be told from an id or a number, or not be typed.
+// checkMark refuses a name that looks like an id or a number, or that is hard to type.
 func checkMark(name string) error {
 	hint := "choose a word such as before-the-refactoring"
 	bad := func(what string) error {
@@ -37,8 +37,8 @@ func checkMark(name string) error {
 	return nil
 }
 
-// messageOf returns the id of the message that a person means: its id or the beginning of it, a mark, or -N for N
-// messages back on the current line; empty means the newest of that line. The two messages of a compaction are one place.
+// messageOf resolves a reference to a message: an id or a prefix of it, a mark, or -N for N messages back on the current line; empty
+// means the newest of that line. The two messages of a compaction count as one place.
 func messageOf(t store.Tree, typed string) (string, error) {
 	id, err := lookUp(t, typed)
 	if err != nil {
@@ -77,7 +77,7 @@ func lookUp(t store.Tree, typed string) (string, error) {
 	return byPrefix(t, typed)
 }
 
-// maxNamed is how many messages an error names.
+// maxNamed limits the messages that an error names.
 const maxNamed = 6
 
 func byPrefix(t store.Tree, typed string) (string, error) {
@@ -119,7 +119,7 @@ func byPrefix(t store.Tree, typed string) (string, error) {
 	return "", e
 }
 
-// nearMessage returns the mark or the message that is most like what was typed, or "".
+// nearMessage returns the mark or message most similar to the typed text, or "".
 func nearMessage(t store.Tree, typed, full string) string {
 	if near := centurion.Nearest(typed, sortedMarks(t.Session)); near != "" {
 		return near

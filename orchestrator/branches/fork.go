@@ -12,24 +12,23 @@ import (
 	"centurion/store"
 )
 
-// Forked is what [Branches.Fork] has made.
+// Forked is the result of [Branches.Fork].
 type Forked struct {
 	Mission  string               `json:"mission"` // the new one
 	Session  string               `json:"session"` // its first session, the copy
 	Agent    string               `json:"agent"`
-	Todo     string               `json:"todo"`     // its plan, relative to the project
-	Messages int                  `json:"messages"` // that were copied
+	Todo     string               `json:"todo"`     // path of its plan, relative to the project
+	Messages int                  `json:"messages"` // number of copied messages
 	From     centurion.ForkedFrom `json:"forked_from"`
 }
 
-// Fork copies the line of a conversation up to a message into a new mission, which is paused: it goes on when it is
-// resumed, and first reads what was sent to it meanwhile. At is what [Branches.Rewind] takes; empty means the newest message.
-// Whoever works on the original is not disturbed: what is stored at that moment is copied, and a call without a result is
-// answered as interrupted when the copy goes on. Nothing is shared but the files of the project: messages and parts have
-// new ids, the plan is a copy under the new mission's name, and what the copied messages have cost is not counted again.
-// The copy is there as a whole or not at all.
+// Fork copies the line of a conversation up to a message into a new, paused mission, which continues when it is resumed, after reading
+// the messages sent to it meanwhile. at is a reference as for [Branches.Rewind]; empty means the newest message. The original is not
+// disturbed: the copy has the state stored at that moment, and when it continues, calls without a result are answered as interrupted.
+// Only the project's files are shared: messages and parts get new ids, the plan is a copy under the new mission's name, and the cost of
+// copied messages is not counted again. The copy is created as a whole or not at all.
 //
-// The error has centurion.KindUsage for an id that is not whole enough and KindNotFound for what is not there.
+// The error has centurion.KindUsage for an ambiguous id and KindNotFound for a missing message.
 func (b *Branches) Fork(ctx context.Context, of, at string) (Forked, error) {
 	rec, err := b.Store.Session(ctx, of)
 	if err != nil {
@@ -39,7 +38,7 @@ func (b *Branches) Fork(ctx context.Context, of, at string) (Forked, error) {
 	if err != nil {
 		return Forked{}, err
 	}
-	// What is wrong with the message is said before anything is made.
+	// Report a bad reference before anything is created.
 	t, err := b.Store.Tree(ctx, of)
 	if err == nil {
 		_, err = messageOf(t, at)
@@ -68,7 +67,7 @@ func (b *Branches) Fork(ctx context.Context, of, at string) (Forked, error) {
 	return f, nil
 }
 
-// Copy describes the mission that a conversation of another one is copied into.
+// Copy describes the mission for a copied conversation.
 func Copy(from centurion.Mission, agent string) centurion.Mission {
 	now := centurion.Now()
 	m := centurion.Mission{ID: centurion.NewID(centurion.PrefixMission), Goal: from.Goal, Directory: from.Directory, Isolation: from.Isolation, Base: from.Base,
@@ -78,7 +77,7 @@ func Copy(from centurion.Mission, agent string) centurion.Mission {
 	return m
 }
 
-// Write writes the copy m of a session's line up to a message, inside tx.
+// Write writes the line of a session up to a message into m, within tx.
 func Write(tx *store.Tx, m centurion.Mission, of, at string) (Forked, error) {
 	t, err := tx.Tree(of)
 	if err != nil {
@@ -135,7 +134,7 @@ func putWhole(tx *store.Tx, m *centurion.Message) error {
 	return nil
 }
 
-// copyOf copies a line into a session of its own, with new ids everywhere.
+// copyOf copies a line into a new session, with new ids everywhere.
 func copyOf(of centurion.Session, line []centurion.Message, mission string, from centurion.ForkedFrom) (centurion.Session, []centurion.Message) {
 	meta := centurion.SessionMeta{Mission: mission, Address: "0/", System: of.Metadata.System, AgentFile: of.Metadata.AgentFile,
 		Roster: of.Metadata.Roster, Offered: of.Metadata.Offered, Skills: of.Metadata.Skills, Given: of.Metadata.Given, OwnModel: of.Metadata.OwnModel, ForkedFrom: &from}
@@ -153,7 +152,7 @@ func copyOf(of centurion.Session, line []centurion.Message, mission string, from
 			rec.Metadata.Marks[name] = id
 		}
 	}
-	for _, m := range line { // a compaction names parts
+	for _, m := range line { // a compaction refers to parts
 		for _, p := range m.Parts {
 			ids[p.ID] = centurion.NewID(centurion.PrefixPart)
 		}
@@ -169,7 +168,7 @@ func copyOf(of centurion.Session, line []centurion.Message, mission string, from
 	return rec, copied
 }
 
-// copyParts returns the parts of a message with ids of their own. The message has its new ones already.
+// copyParts returns the parts of a message with new ids. The message has its new ids already.
 func copyParts(m centurion.Message, ids map[string]string) []centurion.Part {
 	parts := make([]centurion.Part, 0, len(m.Parts))
 	for _, p := range m.Parts {

@@ -1,5 +1,5 @@
-// Package branches rewinds a conversation to an older message and copies one into a mission of its own. Nothing is deleted: what is not
-// on a conversation's line any more stays as a branch of its tree of messages.
+// Package branches rewinds conversations to older messages and forks them into new missions. Nothing is deleted: messages that leave a
+// conversation's line stay as a branch of its tree.
 package branches
 
 import (
@@ -17,36 +17,35 @@ import (
 	"centurion/workspace"
 )
 
-// Branches rewinds and forks the conversations of one project.
+// Branches rewinds and forks conversations of one project.
 type Branches struct {
 	Store     *store.Store
 	Workspace *workspace.Workspace
-	// Hold stops work on the mission from beginning until release is called, and says whether it is being worked on already.
+	// Hold prevents work on the mission from starting until release is called. working is true if it runs already.
 	Hold func(mission string) (working bool, release func())
-	// Rewound lets what the project keeps of a session's words follow after its line has changed. It may be called twice.
+	// Rewound updates the project's notes of a session after its line has changed. It may be called twice.
 	Rewound func(ctx context.Context, session string) error
 }
 
-// Rewound is what [Branches.Rewind] has done.
+// Rewound is the result of [Branches.Rewind].
 type Rewound struct {
 	Mission string                  `json:"mission"`
-	Status  centurion.MissionStatus `json:"status"` // of the mission, after it
+	Status  centurion.MissionStatus `json:"status"` // the mission's status afterwards
 	Session string                  `json:"session"`
 	Address string                  `json:"address"`
-	From    string                  `json:"from"`           // the newest message of the line that was left
-	Leaf    string                  `json:"leaf"`           // the newest message of the line that it goes on with
-	Undone  int                     `json:"undone"`         // messages that are not on that line any more
-	Mark    string                  `json:"mark,omitempty"` // the name of From, with which this is undone; empty if nothing was left behind
+	From    string                  `json:"from"`           // the newest message of the old line
+	Leaf    string                  `json:"leaf"`           // the newest message of the new line
+	Undone  int                     `json:"undone"`         // messages that left the line
+	Mark    string                  `json:"mark,omitempty"` // the name of From, which undoes the rewind; empty if nothing was left behind
 }
 
-// Rewind takes a conversation back to an older message, or to one of another branch, and with mark gives the message that
-// it stands at a name first. To is the id of a message, the beginning of one, a mark, or -N for N messages back; empty
-// leaves the conversation where it is. Nothing is deleted: what is not on the line any more stays as a branch, under the
-// mark that the result names. Files, plan and tasks stay as they are. A mission that had ended is paused and can be
-// resumed when its first session is taken back.
+// Rewind moves a conversation to an older message, or to one of another branch. A mark names the current message first. to is the id of
+// a message or a prefix of it, a mark, or -N for N messages back; empty leaves the conversation where it is. Nothing is deleted:
+// messages that leave the line stay as a branch, under the mark in the result. Files, plan and tasks do not change. Rewinding the first
+// session of an ended mission pauses the mission, so that it can be resumed.
 //
-// The error has centurion.KindUsage for a bad mark or an id that is not whole enough, KindNotFound for what is not there,
-// and KindConflict while the session's mission is being worked on and for the session of a task that has ended.
+// The error has centurion.KindUsage for a bad mark or an ambiguous id, KindNotFound for a missing message, and KindConflict if the
+// session's mission is running or its task has ended.
 func (b *Branches) Rewind(ctx context.Context, session, to, mark string) (Rewound, error) {
 	if mark != "" || to == "" {
 		if err := checkMark(mark); err != nil {
@@ -83,7 +82,7 @@ func (b *Branches) Rewind(ctx context.Context, session, to, mark string) (Rewoun
 	return r, err
 }
 
-// rewind moves the leaf, inside tx. Plan is where the plan of a mission is that comes back to life.
+// rewind moves the leaf, within tx. plan is the path for the plan of a mission that is paused again.
 func rewind(tx *store.Tx, session, to, mark, plan string) (Rewound, error) {
 	t, err := tx.Tree(session)
 	if err != nil {
@@ -121,7 +120,7 @@ func rewind(tx *store.Tx, session, to, mark, plan string) (Rewound, error) {
 		r.Mark = nameOf(rec.Metadata.Marks, t.Leaf)
 	}
 	rec.Metadata.Rewound = &centurion.Rewound{Leaf: r.Leaf, Last: t.Messages[len(t.Messages)-1].ID}
-	rec.Metadata.Retry, rec.Metadata.Compact = nil, false // they were of the line that is left
+	rec.Metadata.Retry, rec.Metadata.Compact = nil, false // they belong to the old line
 	if err := tx.PutSession(rec); err != nil {
 		return r, err
 	}
@@ -138,7 +137,7 @@ func rewind(tx *store.Tx, session, to, mark, plan string) (Rewound, error) {
 	return r, err
 }
 
-// rewindable refuses to take back the conversation of a task whose result was told already.
+// rewindable refuses to rewind the conversation of a task whose result was delivered already.
 func rewindable(tx *store.Tx, rec *centurion.Session) error {
 	if rec.Metadata.Task == "" {
 		return nil
@@ -157,7 +156,7 @@ func noMessages(op, session string) error {
 		Hint: "see: centurion show " + session}
 }
 
-// undone counts the messages of the current line that are not on the line to a leaf.
+// undone counts the messages of the current line that are not on the line to leaf.
 func undone(t store.Tree, leaf string) int {
 	stays := map[string]bool{}
 	for _, m := range t.Line(leaf) {
@@ -172,7 +171,7 @@ func undone(t store.Tree, leaf string) int {
 	return n
 }
 
-// nameOf returns a mark of a message, a new one if it has none.
+// nameOf returns a mark of a message, creating one if needed.
 func nameOf(marks map[string]string, message string) string {
 	for _, name := range slices.Sorted(maps.Keys(marks)) {
 		if marks[name] == message {
@@ -188,16 +187,15 @@ func nameOf(marks map[string]string, message string) string {
 	}
 }
 
-// afterRewind is what a conversation is told that goes on from an older message.
+// afterRewind is told to a conversation that continues from an older message.
 const afterRewind = "The person goes on from this point of the conversation; what came after it before does not count. Files, the todo list " +
 	"and tasks were not taken back: look at how they are now before you go on."
 
-// afterFork is what a conversation is told that goes on as a copy, with the mission that it was copied from.
+// afterFork is told to a conversation that continues as a copy, with the id of the original mission.
 const afterFork = "This conversation is a copy and goes on in a mission of its own. Tasks and background commands that were started " +
 	"above belong to mission %s; what you find in the project may have changed since."
 
-// Word is what the Commander, whose session rec is, is to be told once because its line has branched off another one; "" if that is
-// nothing.
+// Word returns the notice for the Commander, whose session is rec, after its line was rewound or forked; "" if there is none.
 func (b *Branches) Word(ctx context.Context, rec centurion.Session) (string, error) {
 	if rec.Metadata.Rewound == nil && rec.Metadata.ForkedFrom == nil {
 		return "", nil
@@ -211,7 +209,7 @@ func (b *Branches) Word(ctx context.Context, rec centurion.Session) (string, err
 	case err != nil:
 		return "", err
 	case t.Session.Metadata.Rewound != nil && t.Leaf == t.Session.Metadata.Rewound.Leaf:
-		return afterRewind, b.Rewound(ctx, rec.ID) // a crash may have come first
+		return afterRewind, b.Rewound(ctx, rec.ID) // the host may have crashed before this
 	case rec.Metadata.ForkedFrom != nil && mission.Runs == 1:
 		return fmt.Sprintf(afterFork, rec.Metadata.ForkedFrom.Mission), nil
 	}
