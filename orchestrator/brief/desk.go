@@ -18,29 +18,28 @@ import (
 	"centurion/workspace"
 )
 
-// Desk writes what the sessions of a project are told before their first message.
+// Desk writes the prompts that precede a session's first message.
 type Desk struct {
 	Rules        func(agent string) []permission.Level
 	Instructions *instructions.Finder // nil finds nothing
 	Web          *web.Client          // nil where there is no network
 	Workspace    *workspace.Workspace
 	Project      *isolation.Project
-	Window       func(centurion.ModelRef) int // of a model, in tokens; 0 where that is not known
+	Window       func(centurion.ModelRef) int // window of a model in tokens; 0 if unknown
 }
 
-// Opening is what a session is told before its first message. It is fixed when the session is created.
+// Opening is the text before a session's first message. It is fixed when the session is created.
 type Opening struct {
 	System string // the system prompt
 	Skills string // the skills it may load
 	Given  []centurion.Given
 }
 
-// instructionShare is the part of a model's window that instructions may take: an eighth of its tokens, of four bytes each.
+// instructionShare is the divisor for the bytes of instructions in a window: an eighth of its tokens, at four bytes each.
 const instructionShare = 2
 
-// Open puts an agent's system prompt together: its own prompt and surroundings, then as much of what project and
-// person have written down as want says and a window of so many tokens has room for. The error is that of ctx: what cannot
-// be read is left out.
+// Open builds an agent's system prompt: its own prompt and surroundings, then the instructions of the project and the person that want
+// selects, as far as a window of that many tokens has room. Unreadable files are left out; the error is ctx's.
 func (d *Desk) Open(ctx context.Context, a agents.Agent, window int, want instructions.Want, isolation string) (Opening, error) {
 	if want.Max == 0 && window > 0 {
 		want.Max = max(window/instructionShare, 1)
@@ -69,8 +68,8 @@ func (d *Desk) Open(ctx context.Context, a agents.Agent, window int, want instru
 	return b, nil
 }
 
-// Withheld keeps from a prompt, for which nobody is asked, what an agent may not read, or only when a person has said so
-// because it usually holds secrets. A project's own file could name such a one, or be a link to it.
+// Withheld reports which files must not enter a prompt without asking: those that an agent may not read, or only with a person's
+// permission because they usually hold secrets. A project's own file could have such a name, or link to one.
 func (d *Desk) Withheld(agent string) func(path string) bool {
 	builtIn := []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}
 	levels := d.Rules(agent)
@@ -81,7 +80,7 @@ func (d *Desk) Withheld(agent string) func(path string) bool {
 	}
 }
 
-// Callable lists the agents that one may delegate to, but for those that the rules deny it in any case.
+// Callable lists the agents that an agent may delegate to, without those that the rules always deny.
 func (d *Desk) Callable(a agents.Agent) []string {
 	levels := d.Rules(a.Name)
 	return slices.DeleteFunc(slices.Clone(a.Delegates), func(to string) bool {
@@ -96,8 +95,8 @@ const (
 	codeSearchTool = "codesearch"
 )
 
-// Held returns the tools of a session: those of its agent but for what could only be refused. That is skill if there were no skills
-// when it began, a search without an engine, delegating to nobody, and what serves another tool that the agent does not hold.
+// Held returns the tools of a session: its agent's, without those that would always be refused: skill without skills at the session's
+// start, search without an engine, delegation without delegates, and helpers of tools that the agent does not hold.
 func (d *Desk) Held(a agents.Agent, rec centurion.Session) []string {
 	delegates := a.Holds(DelegateTool) && len(a.Delegates) > 0 && DepthAllows(rec.Metadata.Address) == nil
 	return slices.DeleteFunc(slices.Clone(a.Tools), func(t string) bool {
@@ -115,11 +114,11 @@ func (d *Desk) Held(a agents.Agent, rec centurion.Session) []string {
 	})
 }
 
-// maxDepth is how deep work is handed on: Commander → Planner → Planner. The casts allow no more either; this holds for a
-// cast that somebody made otherwise.
+// maxDepth is the maximum depth of delegation: Commander → Planner → Planner. The built-in casts allow no more either; this is for
+// custom ones.
 const maxDepth = 2
 
-// DepthAllows checks that a session at the address may hand work on.
+// DepthAllows checks that a session at the address may delegate.
 func DepthAllows(address string) error {
 	depth := 0
 	for part := range strings.SplitSeq(address, "/") {
@@ -127,7 +126,7 @@ func DepthAllows(address string) error {
 			depth++
 		}
 	}
-	if depth-1 < maxDepth { // the root's own number is no step down
+	if depth-1 < maxDepth { // the root's own number does not count
 		return nil
 	}
 	return &centurion.Error{Kind: centurion.KindPermission,
@@ -135,8 +134,7 @@ func DepthAllows(address string) error {
 		Hint: "do it yourself, or say in your result what is left to do"}
 }
 
-// systemPrompt is an agent's prompt with its surroundings. It is fixed when a session is created, so that it is the same
-// in every request of that session.
+// systemPrompt is an agent's prompt with its surroundings. It is fixed when a session is created, so that all its requests share it.
 func (d *Desk) systemPrompt(a agents.Agent, isolation string) string {
 	where := fmt.Sprintf("- Project directory: %s. Paths are relative to it.\n", d.Workspace.Dir())
 	if isolation == centurion.IsolationWorktree {
@@ -148,16 +146,16 @@ func (d *Desk) systemPrompt(a agents.Agent, isolation string) string {
 	return a.Prompt + fmt.Sprintf("\nSurroundings\n\n%s- System: %s/%s. Date: %s.\n", where, runtime.GOOS, runtime.GOARCH, time.Now().Format(time.DateOnly))
 }
 
-// ownCheckout tells a model where it works when sessions are kept apart.
+// ownCheckout describes the working directory of an isolated session.
 const ownCheckout = `- Project directory: you work in a worktree of your own of the project's git repository. Paths, also of shell commands, are relative to it. You see changes of others after they have been integrated and you have started anew.
 - The host commits your work and integrates it into the mission's branch when you end your turn; the person merges that branch later. No git commit, push or branch is needed.
 `
 
-// sharedCheckout tells the same to one who writes nothing.
+// sharedCheckout describes it for a session that does not write.
 const sharedCheckout = `- Project directory: a checkout of the project's git repository with everything that is merged so far. Paths are relative to it; so are those of shell commands.
 `
 
-// Skills returns what fulfils [tools.Skills] for an agent.
+// Skills implements [tools.Skills] for an agent.
 func (d *Desk) Skills(agent string) tools.Skills { return skills{d, agent} }
 
 type skills struct {
@@ -165,7 +163,7 @@ type skills struct {
 	agent string
 }
 
-// Skill reads a skill as it is now.
+// Skill reads the current text of a skill.
 func (s skills) Skill(ctx context.Context, _ *tools.Call, name string) (instructions.Skill, error) {
 	return s.d.Instructions.Skill(ctx, name, s.d.Withheld(s.agent))
 }

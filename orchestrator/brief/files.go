@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	fileListBytes = 2048            // of a first message
-	fileListMax   = 20_000          // files that are looked at without git
-	fileListTime  = 2 * time.Second // what takes longer is left out: no request waits for it
+	fileListBytes = 2048            // limit of the list in a first message
+	fileListMax   = 20_000          // limit of the files visited without git
+	fileListTime  = 2 * time.Second // limit of the time, since a request waits for the list
 )
 
-// fileList is the part of a session's first message that names the project's files, so that the session need not begin with listing them: those
-// that git tracks in a commit ("" is the person's index), or where nothing is tracked or repo is nil those of the directory. It is empty for
-// an agent that may not list files unasked, and if the files cannot be had.
+// fileList is the list of the project's files in a session's first message, which saves the session from listing them. It has the files
+// that git tracks in a commit ("" for the person's index), or those of the directory if nothing is tracked or repo is nil. It is empty
+// on failure, or if the agent may not list files without asking.
 func (d *Desk) fileList(ctx context.Context, agent agents.Agent, repo *worktree.Repo, commit string) string {
 	rule := permission.Decide(d.Rules(agent.Name), "list", []string{"."})
 	if !agent.Holds("ls") || rule.Action == permission.Deny || rule.Action == permission.Ask && rule.Level != "" {
@@ -49,7 +49,7 @@ func (d *Desk) fileList(ctx context.Context, agent agents.Agent, repo *worktree.
 	return head + workspace.Listing(files, fileListBytes-len(head)-len(tail)) + tail
 }
 
-// Files is the file list of a task's session, as the mission's work stands now.
+// Files is the file list for a task's session, at the mission's current state.
 func (w *Writer) Files(ctx context.Context, d *Desk, agent agents.Agent) string {
 	if !w.iso.Isolated() {
 		return d.fileList(ctx, agent, nil, "")
@@ -61,7 +61,7 @@ func (w *Writer) Files(ctx context.Context, d *Desk, agent agents.Agent) string 
 	return d.fileList(ctx, agent, w.iso.Ground.Repo, tip)
 }
 
-// Files is the file list of the first session of a mission, before anything is recorded of it.
+// Files is the file list for the first session of a mission, before anything is recorded.
 func (d *Desk) Files(ctx context.Context, agent agents.Agent, isolation string) string {
 	if isolation != centurion.IsolationWorktree {
 		return d.fileList(ctx, agent, nil, "")

@@ -18,14 +18,14 @@ import (
 	"centurion/verify"
 )
 
-// Take puts a delivery into the history of the session that it is for.
+// Take adds a delivery to the history of its session.
 func (w *Writer) Take(tx *store.Tx, rec *centurion.Session, p plan.View, d store.Delivery) (centurion.Message, error) {
 	if d.Task == "" {
 		msg, err := session.Say(tx, rec, d.Origin, state.WordsOf(d), d.Files...)
 		if err != nil {
 			return msg, err
 		}
-		d.Taken, d.Message, d.Files = centurion.Now(), msg.ID, nil // they are kept once
+		d.Taken, d.Message, d.Files = centurion.Now(), msg.ID, nil // the message keeps the files
 		return msg, tx.PutDelivery(&d)
 	}
 	t, err := tx.Task(d.Task)
@@ -43,7 +43,7 @@ func (w *Writer) Take(tx *store.Tx, rec *centurion.Session, p plan.View, d store
 	return msg, state.Take(tx, d, t, msg.ID)
 }
 
-// Notice tells a parent how a task ended, with everything it needs to go on: no second call is necessary.
+// Notice reports a task's end to its parent, with everything needed to continue without another call.
 func (w *Writer) Notice(tx *store.Tx, p plan.View, t centurion.Task) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Task %s (%s: %s) %s", t.Name(), t.Agent, t.Title, ended(t))
@@ -59,7 +59,7 @@ func (w *Writer) Notice(tx *store.Tx, p plan.View, t centurion.Task) (string, er
 	}
 	if t.Error != nil {
 		fmt.Fprintf(&b, "Why: %s\n", t.Error.Message)
-		if t.Status == centurion.TaskBlocked && t.Error.Hint != "" && t.Error.Kind != centurion.KindPermission { // what no rule allows is the person's
+		if t.Status == centurion.TaskBlocked && t.Error.Hint != "" && t.Error.Kind != centurion.KindPermission { // permissions are up to the person
 			fmt.Fprintf(&b, "What you can do: %s.\n", t.Error.Hint)
 		}
 	}
@@ -84,7 +84,7 @@ func (w *Writer) Notice(tx *store.Tx, p plan.View, t centurion.Task) (string, er
 	return b.String(), nil
 }
 
-// Outline is the plan in short, behind the notice that a planner has ended: who delegated that has not seen it.
+// Outline is the summary of the plan in the notice of a planner's end, whose delegator has not seen the plan.
 func (w *Writer) Outline(p plan.View, t centurion.Task) string {
 	if p.Doc == nil || t.Agent != agents.Planner || t.Status != centurion.TaskCompleted {
 		return ""
@@ -93,7 +93,7 @@ func (w *Writer) Outline(p plan.View, t centurion.Task) string {
 	return "\nThe plan, which stands whole in " + file.Path() + ":\n" + plan.Outline(p.Doc)
 }
 
-// ended says how a task has ended.
+// ended describes how a task has ended.
 func ended(t centurion.Task) string {
 	switch {
 	case t.Reason == state.FoundFaults && t.Reviews:
@@ -116,7 +116,7 @@ func ended(t centurion.Task) string {
 	return "is " + string(t.Status)
 }
 
-// spent says what something has cost, as far as that is known.
+// spent describes a cost, as far as it is known.
 func spent(u centurion.Usage) string {
 	if u.Unpriced {
 		return fmt.Sprintf("%d tokens", u.Tokens.Total())
@@ -124,7 +124,7 @@ func spent(u centurion.Usage) string {
 	return fmt.Sprintf("%s, %d tokens", text.Cost(u), u.Tokens.Total())
 }
 
-// landedLines tells a parent what of a task was merged, what its checks are worth, and why it came back before, oldest first.
+// landedLines lists the merges of a task with the results of their checks, and why its work came back before, oldest first.
 func landedLines(b *strings.Builder, t centurion.Task) {
 	if len(t.Landed) == 0 && len(t.Files) > 0 {
 		fmt.Fprintf(b, "Files changed with write and edit: %s\n", strings.Join(t.Files, ", "))
@@ -145,7 +145,7 @@ func landedLines(b *strings.Builder, t centurion.Task) {
 	}
 }
 
-// returnReasons says in a few words why work went back, each reason once.
+// returnReasons lists the reasons why work came back, each once.
 func returnReasons(all []centurion.Rejection) string {
 	var out []string
 	for _, d := range all {
@@ -161,7 +161,7 @@ func returnReasons(all []centurion.Rejection) string {
 			event.ReturnedHollow:   "its tests told nothing of its work",
 			event.ReturnedVerdict:  "its answer had no verdict",
 		}[d.Cause]
-		if why == "" { // of another version
+		if why == "" { // from another version
 			why = d.Cause
 		}
 		if !slices.Contains(out, why) {
@@ -171,8 +171,7 @@ func returnReasons(all []centurion.Rejection) string {
 	return strings.Join(out, "; ")
 }
 
-// checkLines tells a parent of the newest receipt of each command of a task, and what is to be done where they prove too
-// little, unless a review has made it sure.
+// checkLines reports the newest receipt of each command of a task, and what to do if they prove too little and no review has passed.
 func checkLines(p plan.View, tx *store.Tx, b *strings.Builder, t centurion.Task) error {
 	doubtful, unproven := false, false
 	receipts, err := tx.Receipts(t.Mission, t.ID)
@@ -226,7 +225,7 @@ func checkLines(p plan.View, tx *store.Tx, b *strings.Builder, t centurion.Task)
 	return nil
 }
 
-// exchangeLines tells whoever delegated a review which checks it has changed, and what they are worth since.
+// exchangeLines reports, to the delegator of a review, the checks that it replaced and their results since.
 func exchangeLines(tx *store.Tx, b *strings.Builder, t centurion.Task) error {
 	if len(t.Exchanged) == 0 {
 		return nil
@@ -267,10 +266,10 @@ func Lines(commands []string) string {
 	return "`" + strings.Join(commands, "`, `") + "`"
 }
 
-// maxPersonLines is how much a parent is told of what a person said to a task: the newest of each kind.
+// maxPersonLines limits the quoted messages of a person, the newest of each kind.
 const maxPersonLines = 6
 
-// personLines tells a parent what a person wrote to a task's agent while it worked, and answered it: it may have changed the result.
+// personLines quotes a person's messages to a task's agent and their answers, which may have changed the result.
 func personLines(tx *store.Tx, b *strings.Builder, t centurion.Task) error {
 	sent, err := tx.TakenDeliveries(t.Mission, t.Session)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"centurion/orchestrator/plan"
 )
 
-// Outside lists the files of the project that a task has changed, or merged, although its item's `files:` do not name them, and what these
-// are. There are none of an item that names no files: it may change any.
+// Outside lists the project files that a task changed or merged although they are not in its item's `files:`, and those planned files.
+// It is empty for an item without `files:`, which may change any.
 func (w *Writer) Outside(p plan.View, t centurion.Task) (files, planned []string) {
 	if p.Doc == nil || t.Item == "" || t.Reviews {
 		return nil, nil
@@ -21,12 +21,12 @@ func (w *Writer) Outside(p plan.View, t centurion.Task) (files, planned []string
 		return nil, nil
 	}
 	changed := slices.Clone(t.Files)
-	if len(t.Landed) > 0 { // what is merged counts, by whatever it was written
+	if len(t.Landed) > 0 { // merged files count, however they were written
 		changed = nil
 	}
 	for _, l := range t.Landed {
 		paths := centurion.Paths(l.Files)
-		if w.iso.Isolated() { // else the trees are those of the project
+		if w.iso.Isolated() { // otherwise the trees are those of the project
 			paths = w.iso.InProject(paths)
 		}
 		changed = append(changed, paths...)
@@ -40,15 +40,14 @@ func (w *Writer) Outside(p plan.View, t centurion.Task) (files, planned []string
 	return files, it.Files
 }
 
-// outsideLine tells whoever delegated a task which files it has changed that the plan does not give its item.
+// outsideLine reports files that a task changed outside its item's plan.
 func (w *Writer) outsideLine(b *strings.Builder, p plan.View, t centurion.Task) {
 	if files, planned := w.Outside(p, t); len(files) > 0 {
 		fmt.Fprintf(b, "Outside its files: %s (the plan gives it %s)\n", Some(files), Some(planned))
 	}
 }
 
-// reviewOutside tells a reviewer which tasks have changed files that the plan does not give their items; of is the items that it judges,
-// nil for all.
+// reviewOutside reports such files to a reviewer; of is the set of judged items, nil for all.
 func (w *Writer) reviewOutside(b *strings.Builder, p plan.View, tasks []centurion.Task, of map[string]bool) {
 	var lines []string
 	for _, t := range tasks {
@@ -61,5 +60,5 @@ func (w *Writer) reviewOutside(b *strings.Builder, p plan.View, tasks []centurio
 	}
 }
 
-// Some joins names, up to a length that a line of a prompt bears.
+// Some joins names, shortened to a reasonable length for a prompt.
 func Some(names []string) string { return centurion.Clip(strings.Join(names, ", "), 500) }

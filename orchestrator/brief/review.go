@@ -15,7 +15,7 @@ import (
 	"centurion/orchestrator/state"
 )
 
-// reviewBrief gives a reviewer the goal, what was changed and what the checks are worth, without the authors' own stories.
+// reviewBrief gives a reviewer the goal, the changes and the results of the checks, without the authors' own reports.
 func (w *Writer) reviewBrief(ctx context.Context, b *strings.Builder, v review.View, t centurion.Task) error {
 	messages, err := w.st.Store.Messages(ctx, v.Mission.Session)
 	if err != nil {
@@ -35,7 +35,7 @@ func (w *Writer) reviewBrief(ctx context.Context, b *strings.Builder, v review.V
 	return err
 }
 
-// attached returns the texts that came with the goal, the first of the messages of a mission's owner, or "".
+// attached returns the texts attached to the goal, in the first message of a mission's owner, or "".
 func attached(messages []centurion.Message) (text string) {
 	seen := false
 	for _, msg := range messages[:min(1, len(messages))] {
@@ -49,7 +49,7 @@ func attached(messages []centurion.Message) (text string) {
 	return text
 }
 
-// saidSince lists what the person has written to the mission's owner after the goal, oldest first.
+// saidSince lists the person's messages to the mission's owner after the goal, oldest first.
 func saidSince(messages []centurion.Message) (said []string) {
 	for i, msg := range messages {
 		if i > 0 && msg.Role == centurion.RoleUser && msg.Origin == centurion.OriginPerson {
@@ -59,11 +59,11 @@ func saidSince(messages []centurion.Message) (said []string) {
 	return said
 }
 
-// reviewDiff is how much of a change a reviewer is given, in bytes. The rest it reads itself.
+// reviewDiff limits the diff given to a reviewer, in bytes. It reads the rest itself.
 const reviewDiff = 30 << 10
 
-// reviewChange adds what was changed: the work of the items that the review covers, or all of the mission's, or what was
-// merged since a time. Who wrote it, and what they say of it, is left out.
+// reviewChange adds the changes: those of the items that the review covers, or all of the mission's, or those merged since a time. It
+// omits the authors and their reports.
 func (w *Writer) reviewChange(ctx context.Context, b *strings.Builder, v review.View, t centurion.Task, since time.Time) error {
 	var of map[string]bool // nil covers all
 	if v.Plan.Doc != nil && t.Item != "" {
@@ -96,8 +96,8 @@ func (w *Writer) reviewChange(ctx context.Context, b *strings.Builder, v review.
 	return nil
 }
 
-// reviewBefore adds what the newest review of the same work found, and returns since when the branch shows more than that one was given: the
-// zero time where nothing is new, or there was no review, or there are no commits to compare.
+// reviewBefore adds the findings of the newest review of the same work, and returns the time since which the branch has newer changes:
+// zero if there are none, there was no review, or there are no commits to compare.
 func (w *Writer) reviewBefore(ctx context.Context, b *strings.Builder, v review.View, t centurion.Task) (since time.Time, err error) {
 	var last centurion.Task
 	for _, o := range v.Tasks { // oldest first
@@ -123,10 +123,10 @@ func (w *Writer) reviewBefore(ctx context.Context, b *strings.Builder, v review.
 	return since, nil
 }
 
-// stretch is a part of the mission's branch, from one commit to another.
+// stretch is a part of the mission's branch, between two commits.
 type stretch struct{ what, from, to string }
 
-// reviewScope says, in words for the reviewer and as stretches of the branch, what a review covers; of is its items, nil for all.
+// reviewScope describes what a review covers, in words and as stretches of the branch; of is its set of items, nil for all.
 func (w *Writer) reviewScope(ctx context.Context, of map[string]bool, v review.View, since time.Time) (scope string, parts []stretch, err error) {
 	base, err := w.iso.Base(ctx)
 	if err != nil {
@@ -163,7 +163,7 @@ func (w *Writer) reviewScope(ctx context.Context, of map[string]bool, v review.V
 	return fmt.Sprintf("Your review covers %s%s: git diff %.12s %.12s%s", names, below, base.Commit, tip, idle), parts, nil
 }
 
-// idleItems tells a reviewer of the items, of those that it covers, whose tasks have changed no file; of is nil for all.
+// idleItems names the covered items whose tasks have changed no file; of is nil for all.
 func idleItems(of map[string]bool, tasks []centurion.Task) string {
 	var idle []string
 	for _, t := range tasks {
@@ -178,8 +178,8 @@ func idleItems(of map[string]bool, tasks []centurion.Task) string {
 	return fmt.Sprintf("\nNothing was changed for %s: its task changed no file. Say FAIL if something is missing, and with PASS why nothing had to be changed.", strings.Join(idle, ", "))
 }
 
-// landedFor lists what tasks have brought to the branch for some of the items. A task without an item that goes on with another's work
-// belongs to the item of that.
+// landedFor lists the merges of tasks for some of the items. A task without an item that continues another one belongs to that one's
+// item.
 func landedFor(items map[string]bool, tasks []centurion.Task) (parts []stretch) {
 	of := map[string]string{} // the item of each task
 	for _, t := range tasks { // oldest first
@@ -197,7 +197,7 @@ func landedFor(items map[string]bool, tasks []centurion.Task) (parts []stretch) 
 	return parts
 }
 
-// showStretch adds the files and the diff of a stretch, cut at a limit in bytes. It returns how much of the diff is shown.
+// showStretch adds the files and the diff of a stretch, limited in bytes. It returns the length of the shown diff.
 func (w *Writer) showStretch(ctx context.Context, b *strings.Builder, s stretch, limit int) (shown int, err error) {
 	files, err := w.iso.Ground.Repo.Stat(ctx, s.from, s.to)
 	if err != nil {
@@ -222,7 +222,7 @@ func (w *Writer) showStretch(ctx context.Context, b *strings.Builder, s stretch,
 	return len(patch), nil
 }
 
-// fileLines lists changed files, the first hundred.
+// fileLines lists the first hundred changed files.
 func fileLines(b *strings.Builder, files []centurion.FileChange) {
 	for i, f := range files {
 		if i == 100 {
@@ -233,7 +233,7 @@ func fileLines(b *strings.Builder, files []centurion.FileChange) {
 	}
 }
 
-// tipAt returns the commit at which the mission's branch was at a time, "" for its base.
+// tipAt returns the tip of the mission's branch at a time, "" for its base.
 func tipAt(v review.View, at time.Time) string {
 	all := slices.Clone(v.Mission.Landed)
 	for _, t := range v.Tasks {
@@ -259,7 +259,7 @@ func changeLine(f centurion.FileChange) string {
 	return fmt.Sprintf("%s, +%d -%d", s, f.Added, f.Deleted)
 }
 
-// reviewFiles lists what was changed where there are no commits to compare.
+// reviewFiles lists the changed files when there are no commits to compare.
 func reviewFiles(b *strings.Builder, tasks []centurion.Task) {
 	var files []string
 	for _, t := range tasks {
@@ -271,8 +271,8 @@ func reviewFiles(b *strings.Builder, tasks []centurion.Task) {
 	}
 }
 
-// receiptLines tells a reviewer of the checks, the newest run of each: what it is worth and why, what it said when the work was
-// taken out, and which checks the work has weakened.
+// receiptLines lists the newest run of each check for a reviewer: its grade and why, its output without the work, and checks weakened
+// by the work.
 func receiptLines(b *strings.Builder, receipts []centurion.Receipt) {
 	if len(receipts) == 0 {
 		return

@@ -1,5 +1,5 @@
-// Package brief writes what a mission tells its models: the first message of a task, the notice of its end, where the plan stands. It
-// changes no plan and no task; what it tells of is read once for each text.
+// Package brief writes the texts that a mission sends to its models: the first message of a task, the notice of its end, the status of
+// the plan. It changes no plan and no task, and reads its data once for each text.
 package brief
 
 import (

@@ -17,7 +17,7 @@ import (
 	"centurion/workspace/todo"
 )
 
-// FirstMessage is the Commander's first message: the goal as the person typed it, and what they set for it.
+// FirstMessage is the Commander's first message: the goal as typed by the person, and their settings.
 func FirstMessage(goal string, opts centurion.MissionOptions) string {
 	var notes []string
 	if opts.PlanOnly {
@@ -32,11 +32,11 @@ func FirstMessage(goal string, opts centurion.MissionOptions) string {
 	return goal + "\n\n---\n" + strings.Join(notes, "\n")
 }
 
-// maxGoal is how much of the mission's goal, in bytes, a worker is given: most goals are a few sentences.
+// maxGoal limits the part of the mission's goal in a worker's first message, in bytes: most goals are a few sentences.
 const maxGoal = 2000
 
-// Task is a worker's first message: its task as its parent wrote it, the goal, what the plan says of its item and what
-// the items before it handed over. Nothing else of the parent's conversation is in it.
+// Task is a worker's first message: its task as written by its parent, the goal, its item in the plan, and the results of earlier
+// items. It contains nothing else of the parent's conversation.
 func (w *Writer) Task(ctx context.Context, t centurion.Task) (string, error) {
 	v, err := w.judge.Look(ctx)
 	if err = cmp.Or(err, v.Unread); err != nil {
@@ -44,7 +44,7 @@ func (w *Writer) Task(ctx context.Context, t centurion.Task) (string, error) {
 	}
 	var b strings.Builder
 	b.WriteString("# Your task\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
-	if t.Agent != agents.Reviewer && t.Sub == nil { // a review begins with it
+	if t.Agent != agents.Reviewer && t.Sub == nil { // a review begins with the goal
 		fmt.Fprintf(&b, "\n# The goal of the mission, of which this is a part\n\n%s\n", centurion.Clip(strings.TrimSpace(v.Mission.Goal), maxGoal))
 	}
 	if t.Agent == agents.Reviewer {
@@ -54,15 +54,15 @@ func (w *Writer) Task(ctx context.Context, t centurion.Task) (string, error) {
 	return b.String(), err
 }
 
-// Resumed is what a session is told that goes on: its new prompt, where its files stand, and what is new since its last
-// answer. The goal, what was handed over and the checks of before stand in its history.
+// Resumed is the message to a resumed session: its new prompt, the state of its files, and news since its last answer. The goal,
+// earlier results and checks are in its history.
 func (w *Writer) Resumed(ctx context.Context, t centurion.Task) (string, error) {
 	var b strings.Builder
 	b.WriteString("# Your task goes on\n\n" + strings.TrimRight(t.Prompt, "\n") + "\n")
 	if err := w.standsAt(ctx, &b, t); err != nil {
 		return "", err
 	}
-	v, err := w.judge.Look(ctx) // after that may have waited
+	v, err := w.judge.Look(ctx) // read after standsAt, which may have waited
 	if err = cmp.Or(err, v.Unread); err != nil {
 		return "", err
 	}
@@ -87,7 +87,7 @@ func (w *Writer) Resumed(ctx context.Context, t centurion.Task) (string, error) 
 	return b.String(), nil
 }
 
-// changedSince tells a session what has happened to the item of its last task since that ended: other checks, and what reviews have found.
+// changedSince reports changes of a session's last item since its task ended: other checks, and findings of reviews.
 func changedSince(b *strings.Builder, v review.View, last centurion.Task) {
 	p := v.Plan
 	if p.Doc == nil || last.Item == "" || last.Agent == agents.Reviewer {
@@ -99,7 +99,7 @@ func changedSince(b *strings.Builder, v review.View, last centurion.Task) {
 	findings(b, v, last.Item, last.Ended.Time)
 }
 
-// findings tells what reviews of an item have found after a time.
+// findings lists what reviews of an item found after a time.
 func findings(b *strings.Builder, v review.View, item string, after time.Time) {
 	for _, o := range v.Tasks {
 		if o.Reason == state.FoundFaults && o.Ended.After(after) {
@@ -110,7 +110,7 @@ func findings(b *strings.Builder, v review.View, item string, after time.Time) {
 	}
 }
 
-// standsAt tells a session that goes on where its files stand: what it had read may be different now.
+// standsAt tells a resumed session the state of its files, which may differ from what it has read.
 func (w *Writer) standsAt(ctx context.Context, b *strings.Builder, t centurion.Task) error {
 	if !w.iso.Isolated() {
 		return nil
@@ -134,8 +134,8 @@ func (w *Writer) standsAt(ctx context.Context, b *strings.Builder, t centurion.T
 	return nil
 }
 
-// itemBrief adds what the plan says of a task's item and what was handed over. After a time since which the session is not
-// new to the item, only what was handed over later.
+// itemBrief adds the plan's data of a task's item and the results of earlier items. With since, the session knows the item, and only
+// later results are added.
 func itemBrief(b *strings.Builder, v review.View, t centurion.Task, since time.Time) {
 	if v.Plan.Doc == nil || t.Item == "" {
 		return
@@ -147,7 +147,7 @@ func itemBrief(b *strings.Builder, v review.View, t centurion.Task, since time.T
 	if since.IsZero() {
 		itemLines(b, it, t.Reviews)
 	}
-	if t.Agent == agents.Reviewer { // it judges what was done, not what is said of it
+	if t.Agent == agents.Reviewer { // it judges the work, not the reports
 		return
 	}
 	if since.IsZero() {
@@ -181,11 +181,10 @@ func itemLines(b *strings.Builder, it todo.Item, done bool) {
 	}
 }
 
-// maxHandedOver is how much of one result, in bytes, is handed over. What comes before the direct predecessors has what these leave of theirs.
+// maxHandedOver limits one result handed over, in bytes. Direct predecessors have included what matters of earlier results.
 const maxHandedOver = 1500
 
-// handedOver adds the results of the items that came before, the nearest first, and of those who have changed the same files, but for what is
-// known.
+// handedOver adds the results of preceding items, nearest first, and of tasks that changed the same files, without known ones.
 func handedOver(b *strings.Builder, v review.View, it todo.Item, known func(centurion.Task) bool) {
 	newest := map[string]string{} // the task that did an item last
 	for _, t := range v.Tasks {
@@ -213,10 +212,10 @@ func handedOver(b *strings.Builder, v review.View, it todo.Item, known func(cent
 	sameFiles(b, it, v.Tasks, func(t centurion.Task) bool { return told[t.ID] || known(t) })
 }
 
-// maxSameFiles is how many tasks that changed an item's files are told of, the newest.
+// maxSameFiles limits the listed tasks that changed an item's files, newest first.
 const maxSameFiles = 10
 
-// sameFiles tells of those who have changed the item's files since the mission began, and of whom nothing was said yet.
+// sameFiles lists tasks that have changed the item's files since the mission began and were not mentioned yet.
 func sameFiles(b *strings.Builder, it todo.Item, tasks []centurion.Task, told func(centurion.Task) bool) {
 	var lines []string
 	for _, t := range tasks {
@@ -235,7 +234,7 @@ func sameFiles(b *strings.Builder, it todo.Item, tasks []centurion.Task, told fu
 	}
 }
 
-// Open is what a task's session is told: of the instructions only those that hold where its item's files are.
+// Open returns the opening of a task's session, with only those instructions that apply to its item's files.
 func (w *Writer) Open(ctx context.Context, d *Desk, a agents.Agent, t centurion.Task, model centurion.ModelRef) (Opening, error) {
 	var near []string
 	if p, err := w.plan.Read(); err == nil && p.Doc != nil && t.Item != "" {
