@@ -1,5 +1,5 @@
-// Package notes is what the sessions of a project write down for each other: context.md and summary.md. It says who may write how much of
-// them, and what of them a new session is given.
+// Package notes handles the notes that sessions of a project share: context.md and summary.md. It decides who may write how much, and
+// which notes a new session gets.
 package notes
 
 import (
@@ -14,22 +14,22 @@ import (
 	"centurion/workspace"
 )
 
-// Notebook fulfils tools.Notebook for one session.
+// Notebook implements tools.Notebook for one session.
 type Notebook struct {
 	Workspace *workspace.Workspace
-	Plan      *plan.Plan   // what is done of it decides how much room there is
-	Agent     string       // who writes
+	Plan      *plan.Plan   // its progress determines the size limits
+	Agent     string       // the writing agent
 	Item      string       // of the session's task, "" if it has none
-	Rewrites  bool         // it may replace the texts: it owns the mission, or reviews; all others add notes
+	Rewrites  bool         // it may replace the texts: it owns the mission, or reviews; other agents only add notes
 	Writes    bool         // its agent has the tool
-	Current   func() error // refuses what a superseded attempt still wants to write
+	Current   func() error // refuses writes of a superseded attempt
 
-	shown, told atomic.Int32 // the level, and one more, at which it was told that a text is too long: once for each
+	shown, told atomic.Int32 // level plus one of the last notice about a long text: one notice for each
 }
 
 var _ tools.Notebook = (*Notebook)(nil)
 
-// UpdateContext writes the shared texts. Everything is looked at before anything is written.
+// UpdateContext writes the shared texts, after checking all of them.
 func (n *Notebook) UpdateContext(ctx context.Context, call *tools.Call, u tools.ContextUpdate) (string, error) {
 	ws, level := n.Workspace, n.Plan.Detail()
 	var texts []sharedText
@@ -42,7 +42,7 @@ func (n *Notebook) UpdateContext(ctx context.Context, call *tools.Call, u tools.
 		if err := n.mayReplace(&texts[i], level); err != nil {
 			return "", err
 		}
-		if i > 0 { // the first is not written if the next will be refused
+		if i > 0 { // otherwise the first would be written although the next is refused
 			now, version, err := texts[i].file.Load()
 			if err == nil && now != texts[i].text {
 				err = call.Seen.Check(texts[i].file.Path(), version)
@@ -85,7 +85,7 @@ type sharedText struct {
 	text string
 }
 
-// mayReplace checks the role and the room.
+// mayReplace checks the role and the size.
 func (n *Notebook) mayReplace(s *sharedText, level workspace.Detail) error {
 	if !n.Rewrites {
 		return &centurion.Error{Kind: centurion.KindPermission, Msg: fmt.Sprintf("the %s replaces no shared text, it adds notes", n.Agent),
@@ -99,7 +99,7 @@ func (n *Notebook) mayReplace(s *sharedText, level workspace.Detail) error {
 	return nil
 }
 
-// note adds one line, with who it is from.
+// note adds one line with its author.
 func (n *Notebook) note(ctx context.Context, call *tools.Call, text string, level workspace.Detail) (string, error) {
 	f := n.Workspace.Context()
 	size := 0
@@ -128,7 +128,7 @@ func (n *Notebook) note(ctx context.Context, call *tools.Call, text string, leve
 	return "Noted. " + room(f.Path(), size, level), nil
 }
 
-// Signed is a note with who it is from.
+// Signed is a note with its author.
 func Signed(note, agent, item string) string {
 	if item != "" {
 		agent += ", " + item
@@ -136,7 +136,7 @@ func Signed(note, agent, item string) string {
 	return note + " (" + agent + ")"
 }
 
-// partly tells what was written before an error.
+// partly adds the completed writes to an error.
 func partly(done []string, err error) error {
 	if len(done) == 0 {
 		return err
@@ -152,7 +152,7 @@ func tooLong(path, has string, size int, level workspace.Detail) string {
 	return fmt.Sprintf("%s %s %d bytes and may have %d now (%s: %s)", path, has, size, level.Budget(path), level, level.Wants())
 }
 
-// Overlong says which shared texts are longer than they may be since the level has risen, to those who can shorten them.
+// Overlong lists the shared texts that are too long since the level has risen, for sessions that can shorten them.
 func (n *Notebook) Overlong() string {
 	if !n.Rewrites || !n.Writes {
 		return ""
@@ -166,7 +166,7 @@ func (n *Notebook) Overlong() string {
 		}
 		long = long || sizes[i] > workspace.Finishing.Budget(path)
 	}
-	if !long { // the usual case, in which the plan need not be read
+	if !long { // the usual case, without reading the plan
 		return ""
 	}
 	level := n.Plan.Detail()
@@ -185,5 +185,5 @@ func (n *Notebook) Overlong() string {
 	return strings.Join(lines, "\n")
 }
 
-// Heard says that the model has answered: it has seen what Overlong said.
+// Heard records that the model has answered, and so has seen the notice of Overlong.
 func (n *Notebook) Heard() { n.told.Store(n.shown.Load()) }
