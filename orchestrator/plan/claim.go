@@ -15,15 +15,15 @@ import (
 	"centurion/workspace/todo"
 )
 
-// Claim is the place that a new mission has for its plan.
+// Claim is the place for a new mission's plan.
 type Claim struct {
 	path  string   // of the plan
-	owns  bool     // there is one: the person wants it carried out
-	lines []string // its verify lines, which nobody has accepted yet
-	aside string   // where a plan that no mission owned was put; empty if there was none
+	owns  bool     // there is a plan that the person wants carried out
+	lines []string // its verify lines, not accepted yet
+	aside string   // where an ownerless plan was moved to; empty if there was none
 }
 
-// Fill records in a new mission what was claimed for it, and returns what the person is told of it.
+// Fill records the claim in a new mission, and returns a note for the person.
 func (c Claim) Fill(m *centurion.Mission) (note string) {
 	m.Todo, m.OwnsTodo, m.Adopted, m.PutAside = c.path, c.owns, c.lines, c.aside
 	if c.aside != "" {
@@ -32,14 +32,14 @@ func (c Claim) Fill(m *centurion.Mission) (note string) {
 	return note
 }
 
-// PutAsideNote tells a person that a plan which no mission owned was moved, and how it is carried out.
+// PutAsideNote tells a person that an ownerless plan was moved, and how to carry it out.
 func PutAsideNote(from, to string) string {
 	return fmt.Sprintf("no mission of this project wrote the plan in %s: it is now in %s; to carry it out: centurion run --plan %s GOAL", from, to, to)
 }
 
-// ClaimTodo makes room for a new mission's plan: the plan of a mission that has ended is archived, that of one that runs or can be
-// resumed is kept under the mission's own name, and one that no mission owns is put aside. Given is the file with the plan that the
-// person wants carried out, if any. It is called with h.starting held.
+// ClaimTodo makes room for a new mission's plan: it archives the plan of an ended mission, renames that of a running or resumable one
+// after its mission, and moves an ownerless one aside. given is the file with the plan that the person wants carried out, if any. It is
+// called with h.starting held.
 func (h *Desk) ClaimTodo(ctx context.Context, given string) (Claim, error) {
 	file := h.ws.Todo()
 	c := Claim{path: file.Path()}
@@ -78,14 +78,14 @@ func (h *Desk) ClaimTodo(ctx context.Context, given string) (Claim, error) {
 	}
 	c.owns = true
 	doc, _, err := file.Load()
-	if centurion.KindOf(err) == centurion.KindUsage { // the mission is blocked on that, and the person mends it
+	if centurion.KindOf(err) == centurion.KindUsage { // the mission is blocked on that until the person fixes it
 		return c, nil
 	}
 	c.lines = View{doc}.VerifyLines()
 	return c, err
 }
 
-// makeWay gives the plan of an earlier mission another name.
+// makeWay renames the plan of an earlier mission.
 func (h *Desk) makeWay(ctx context.Context, owner centurion.Mission) error {
 	file, name := h.ws.Todo(), "todo-"+owner.ID+".md"
 	if own := h.planOf(owner.ID); own != nil {
@@ -99,15 +99,14 @@ func (h *Desk) makeWay(ctx context.Context, owner centurion.Mission) error {
 	kept, err := put(name)
 	switch centurion.KindOf(err) {
 	case "", centurion.KindNotFound: // it may never have been written
-	case centurion.KindConflict: // it was put there before this process was killed: what is here now is somebody else's
+	case centurion.KindConflict: // it was moved before this process was killed; the current file belongs to others
 	default:
 		return err
 	}
 	return h.setTodo(ctx, owner.ID, kept)
 }
 
-// putAside gives a plan that no mission owns a name that nothing has yet, and returns where it is then. It is empty if there is
-// nothing to keep.
+// putAside moves an ownerless plan to a free name and returns its new path, "" if there is nothing to keep.
 func (h *Desk) putAside(file *workspace.TodoFile) (string, error) {
 	b, _, err := h.ws.ReadFile(file.Path(), 0)
 	if centurion.KindOf(err) == centurion.KindNotFound || err == nil && len(bytes.TrimSpace(b)) == 0 {
@@ -135,7 +134,7 @@ func (h *Desk) todoOwner(ctx context.Context, path string) (centurion.Mission, e
 	return all[i], nil
 }
 
-// setTodo records that a mission's plan is another file from now on.
+// setTodo records the new path of a mission's plan.
 func (h *Desk) setTodo(ctx context.Context, mission, path string) error {
 	return h.store.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Mission(mission)
@@ -147,12 +146,12 @@ func (h *Desk) setTodo(ctx context.Context, mission, path string) error {
 	})
 }
 
-// MeetPlan takes in a plan that the mission has not told of yet: it adopted one, its host died right after it wrote one, or somebody put
-// one there while nobody worked on the mission. Nobody has accepted the verify lines of the last kind.
+// MeetPlan takes in a plan that the mission has not announced yet: it adopted one, its host died right after writing one, or someone
+// added one while the mission was not running. The verify lines of the last kind are not accepted.
 func (m *Plan) MeetPlan(ctx context.Context, rec centurion.Mission) error {
 	p, err := m.Read()
 	if rec.HadItems || err != nil || p.Doc == nil {
-		return nil // what is wrong with it is told when the mission is idle
+		return nil // errors of the plan are reported when the mission is idle
 	}
 	if lines := p.VerifyLines(); !rec.OwnsTodo && len(lines) > 0 {
 		err := m.st.Store.Update(ctx, func(tx *store.Tx) error {
@@ -189,8 +188,8 @@ func (m *Plan) ownTodo(ctx context.Context) error {
 	return err
 }
 
-// Copy copies a plan to a name of a mission's own, and reports whether it has items. One that is not there is not
-// copied; one that cannot be read as a plan is copied as it is.
+// Copy copies a plan to the mission's own name, and reports whether it has items. A missing plan is not copied; an unreadable one is
+// copied unchanged.
 func Copy(ctx context.Context, ws *workspace.Workspace, from, mission string) (path string, items bool, err error) {
 	path = workspace.Directory + "/todo-" + mission + ".md"
 	if from == "" {
@@ -210,8 +209,7 @@ func Copy(ctx context.Context, ws *workspace.Workspace, from, mission string) (p
 	return path, doc != nil && len(doc.Items()) > 0, err
 }
 
-// OwnPath returns where the plan of a mission is to be that comes back to life: one that was archived when a newer
-// mission began gets a name of its own again.
+// OwnPath returns the path for the plan of a mission that is revived: an archived plan gets a name of its own again.
 func OwnPath(ctx context.Context, ws *workspace.Workspace, m centurion.Mission) (string, error) {
 	if !strings.HasPrefix(m.Todo, workspace.ArchivePath+"/") {
 		return m.Todo, nil

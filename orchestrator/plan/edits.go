@@ -12,18 +12,17 @@ import (
 	"centurion/workspace/todo"
 )
 
-// PlanEdits are what others than the host have made of the plan's items, by item in the order in which they were met: several changes of an
-// item come to one.
+// PlanEdits are changes of the plan's items not made by the host, one per item, in order of their first appearance.
 type PlanEdits []itemEdit
 
-// itemEdit is what became of an item. A nil one was not there, or is not any more.
+// itemEdit is the change of an item; nil means that it did not exist, or does no longer.
 type itemEdit struct {
 	id       string
 	was, now *todo.Item
 }
 
-// With returns the edits and what one change more adds to them: items that went or came, and new titles and verify commands of those
-// that had not begun. An item that is written without an id has the one that it has in p by now.
+// With adds a change to the edits: removed and added items, and new titles and verify commands of items that had not begun. An item
+// written without an id has its later id from p.
 func (e PlanEdits) With(c workspace.Foreign, p View) PlanEdits {
 	from, to := p.byID(c.From), p.byID(c.To)
 	e = slices.Clone(e)
@@ -55,14 +54,14 @@ func (e PlanEdits) With(c workspace.Foreign, p View) PlanEdits {
 	return e
 }
 
-// opened reports whether an item that was done, cancelled or blocked is open again.
+// opened reports whether a done, cancelled or blocked item is open again.
 func opened(a, b todo.Item) bool {
 	return b.Mark == todo.Open && a.Mark != todo.Open && a.Mark != todo.Running
 }
 
 func Differs(a, b todo.Item) bool { return a.Title != b.Title || !slices.Equal(a.Verify, b.Verify) }
 
-// idOf returns the id of an item, if it was written without one the one that it was given; it is empty if it is not in the plan any more.
+// idOf returns an item's id; for one written without an id, the assigned one, "" if it is no longer in the plan.
 func (p View) idOf(it todo.Item) string {
 	if it.ID != "" {
 		return it.ID
@@ -75,7 +74,7 @@ func (p View) idOf(it todo.Item) string {
 	return ""
 }
 
-// byID returns the items of a version of the plan by their ids, the first one if several have it.
+// byID returns the items of a version of the plan by id, the first one if several share it.
 func (p View) byID(d *todo.Doc) map[string]todo.Item {
 	out := map[string]todo.Item{}
 	for _, it := range d.Items() {
@@ -87,7 +86,7 @@ func (p View) byID(d *todo.Doc) map[string]todo.Item {
 	return out
 }
 
-// Words tells of the edits, or is empty if they come to nothing.
+// Words describes the edits; "" if they cancel out.
 func (e PlanEdits) Words() string {
 	var removed, added, reopened, changed []string
 	for _, x := range e {
@@ -121,7 +120,7 @@ func (e PlanEdits) Words() string {
 	return "The person has changed the plan: " + strings.Join(parts, "; ") + "."
 }
 
-// checksWord tells that the commands which prove an item are others.
+// checksWord describes changed verify commands of an item.
 func checksWord(x itemEdit) []string {
 	switch {
 	case slices.Equal(x.was.Verify, x.now.Verify):
@@ -136,8 +135,7 @@ func inBrackets(id, title string) string {
 	return fmt.Sprintf("%s (%s)", id, centurion.Clip(title, 60))
 }
 
-// tellEdits tells the mission's own agent, when it next reads, what others than the host have changed in the plan. What it has not read of
-// earlier changes comes to one with that.
+// tellEdits adds the changes by others to the pending notice for the mission's own agent. Unread earlier changes are merged into it.
 func (m *Plan) tellEdits(ctx context.Context, p View) error {
 	m.telling.Lock()
 	defer m.telling.Unlock()
@@ -168,7 +166,7 @@ func (m *Plan) tellEdits(ctx context.Context, p View) error {
 	return err
 }
 
-// HasEdits reports whether the mission's own agent has still to read what a person has changed in the plan.
+// HasEdits reports whether the mission's own agent has unread changes of the plan.
 func (m *Plan) HasEdits(ctx context.Context, session string) (bool, error) {
 	m.telling.Lock()
 	defer m.telling.Unlock()
@@ -179,7 +177,7 @@ func (m *Plan) HasEdits(ctx context.Context, session string) (bool, error) {
 	return slices.ContainsFunc(d, func(d store.Delivery) bool { return d.ID == m.editsWord }), err
 }
 
-// UnreadWord returns a word of the host to the mission's own agent by its id, and whether it is still to be read. An empty id is no word.
+// UnreadWord returns a notice to the mission's own agent by id, and whether it is unread. An empty id means none.
 func UnreadWord(tx *store.Tx, id string) (d store.Delivery, unread bool, err error) {
 	if id == "" {
 		return d, false, nil
@@ -190,14 +188,14 @@ func UnreadWord(tx *store.Tx, id string) (d store.Delivery, unread bool, err err
 	return d, true, nil
 }
 
-// putWord lets the mission's own agent read something when it next reads, which wakes nobody, in the place of a word that it has not read
-// (one without an id is none). An empty text takes that one back. It returns the id of what is to be read.
+// putWord replaces a pending notice to the mission's own agent (none if d has no id) with text; it wakes no session. An empty text
+// withdraws the notice. It returns the id of the pending notice.
 func (m *Plan) putWord(tx *store.Tx, d store.Delivery, text string) (string, error) {
 	switch {
 	case d.ID == "" && text == "":
 		return "", nil
 	case text == "":
-		d.Taken = centurion.Now() // by no message
+		d.Taken = centurion.Now() // not by a message
 		return "", tx.PutDelivery(&d)
 	case d.ID == "":
 		rec, err := tx.Mission(m.st.ID)

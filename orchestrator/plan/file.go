@@ -13,24 +13,24 @@ import (
 	"centurion/workspace/todo"
 )
 
-// File is where a running mission has its plan. The newest mission's is todo.md: one that starts gives the plan of an
-// older one another name, also while that one runs.
+// File is the plan file of a running mission. The newest mission has todo.md: when it starts, the plan of an older one is renamed, even
+// while that one runs.
 type File struct {
-	mu    sync.RWMutex // held for reading while the file is used, for writing while it is given another name
+	mu    sync.RWMutex // held for reading while the file is used, for writing while it is renamed
 	file  *workspace.TodoFile
-	moved chan struct{} // closed when it is
+	moved chan struct{} // closed at a rename
 	Had   heldIDs
-	own   func(context.Context) error // records, before a change is written, that the file is the mission's
+	own   func(context.Context) error // records, before a write, that the file belongs to the mission
 }
 
-// heldIDs are the items that tasks of a mission have had, and those that this host has seen in its plan. A new item gets none of their
-// ids, also if they were removed: it would come to have their tasks, or what somebody was going to say about them.
+// heldIDs are the ids of items that tasks of the mission have had or this host has seen in its plan. New items never get them, even
+// after a removal: they would inherit the tasks, or messages about them.
 type heldIDs struct {
 	mu  sync.Mutex // protects ids
 	ids map[string]bool
 }
 
-// Add takes ids in, of which some may be empty.
+// Add adds ids; empty ones are ignored.
 func (h *heldIDs) Add(ids ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -42,7 +42,7 @@ func (h *heldIDs) Add(ids ...string) {
 	}
 }
 
-// see takes in the ids of a plan that was read or written, and hands both arguments on.
+// see adds the ids of a plan that was read or written, and returns its arguments.
 func (h *heldIDs) see(d *todo.Doc, err error) (*todo.Doc, error) {
 	if d != nil && err == nil {
 		items := d.Items()
@@ -55,7 +55,7 @@ func (h *heldIDs) see(d *todo.Doc, err error) (*todo.Doc, error) {
 	return d, err
 }
 
-// reserve keeps the ids from being assigned in a plan.
+// reserve prevents the ids from being assigned in a plan.
 func (h *heldIDs) reserve(d *todo.Doc) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,7 +66,7 @@ func newPlanFile(f *workspace.TodoFile, own func(context.Context) error) *File {
 	return &File{file: f, moved: make(chan struct{}), own: own}
 }
 
-// Where returns the file, and a channel that is closed when it is given another name.
+// Where returns the file, and a channel that is closed when it is renamed.
 func (p *File) Where() (*workspace.TodoFile, <-chan struct{}) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -81,7 +81,7 @@ func (p *File) Load() (*todo.Doc, error) {
 	return p.Had.see(doc, err)
 }
 
-// Edit changes the plan; see [workspace.TodoFile.Edit]. f must not use the planFile.
+// Edit changes the plan; see [workspace.TodoFile.Edit]. f must not use the File.
 func (p *File) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -94,8 +94,8 @@ func (p *File) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc, er
 	}))
 }
 
-// Replace replaces the plan; see [workspace.TodoFile.Replace], and [workspace.TodoFile.Merge] for a content that may be stale. check must not
-// use the planFile.
+// Replace replaces the plan; see [workspace.TodoFile.Replace], and [workspace.TodoFile.Merge] for possibly stale content. check must
+// not use the File.
 func (p *File) Replace(ctx context.Context, content string, stale bool, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -112,7 +112,7 @@ func (p *File) Replace(ctx context.Context, content string, stale bool, check fu
 	}))
 }
 
-// Heal brings back what a stale save has dropped; see [workspace.TodoFile.Heal].
+// Heal restores lines dropped by a stale save; see [workspace.TodoFile.Heal].
 func (p *File) Heal(ctx context.Context) error {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -120,14 +120,14 @@ func (p *File) Heal(ctx context.Context) error {
 	return err
 }
 
-// Foreign returns what others than the host have changed; see [workspace.TodoFile.Foreign].
+// Foreign returns changes not made by the host; see [workspace.TodoFile.Foreign].
 func (p *File) Foreign() []workspace.Foreign {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.file.Foreign()
 }
 
-// move gives the file another name in .opencode/. record writes its new path down before anybody uses it.
+// move renames the file in .opencode/. record stores its new path before it is used.
 func (p *File) move(ws *workspace.Workspace, name string, record func(path string) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +147,7 @@ func (p *File) move(ws *workspace.Workspace, name string, record func(path strin
 	return nil
 }
 
-// WatchPlan calls todoChanged whenever the plan changes, wherever it is, until ctx ends.
+// WatchPlan calls Changed whenever the plan changes, at any path, until ctx ends.
 func (m *Plan) WatchPlan(ctx context.Context) error {
 	for {
 		file, moved := m.File.Where()

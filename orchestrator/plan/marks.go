@@ -10,7 +10,7 @@ import (
 	"centurion/workspace/todo"
 )
 
-// MarkRunning and its like are what the host itself does to an item.
+// MarkRunning and the other Mark functions are the host's own changes of an item.
 func MarkRunning(d *todo.Doc, id string) error { return d.SetMark(id, todo.Running) }
 
 func MarkOpen(d *todo.Doc, id string) error { return d.SetMark(id, todo.Open) }
@@ -19,7 +19,7 @@ func markDone(d *todo.Doc, id string) error { return d.SetMark(id, todo.Done) }
 
 func MarkBlocked(d *todo.Doc, id string) error { return d.SetMark(id, todo.Blocked) }
 
-// OpenAgain opens an item that is done, and leaves every other as it is.
+// OpenAgain reopens a done item and leaves others unchanged.
 func OpenAgain(d *todo.Doc, id string) error {
 	if d.Status(id) != todo.Done {
 		return nil
@@ -27,8 +27,8 @@ func OpenAgain(d *todo.Doc, id string) error {
 	return d.SetMark(id, todo.Open)
 }
 
-// MarkItem changes the mark of an item; no item, or one that was removed meanwhile, is left alone. So is one whose id stands
-// twice, as while a person copies a line: which one is meant nobody knows, and the status names the lines.
+// MarkItem changes the mark of an item. It ignores a missing item, and one whose id appears twice, as while a person copies a line:
+// which is meant is unknown, and the status names the lines.
 func (m *Plan) MarkItem(ctx context.Context, id string, change func(*todo.Doc, string) error) error {
 	if id == "" {
 		return nil
@@ -50,14 +50,14 @@ func (m *Plan) MarkItem(ctx context.Context, id string, change func(*todo.Doc, s
 
 var ErrGone = errors.New("the item is gone")
 
-// SettleItem gives the item of an ended task its mark, unless somebody has marked it otherwise meanwhile.
+// SettleItem sets the mark of an ended task's item, unless it was marked otherwise meanwhile.
 func (m *Plan) SettleItem(ctx context.Context, item string, status centurion.TaskStatus) error {
 	if item == "" {
 		return nil
 	}
 	plan, err := m.Read()
 	if err != nil || plan.Doc == nil {
-		return nil // the plan's own fault is told when the mission is idle
+		return nil // errors of the plan are reported when the mission is idle
 	}
 	it, ok := plan.Doc.Item(item)
 	if !ok || it.Mark != todo.Running && (status != centurion.TaskCompleted || it.Mark != todo.Open) {
@@ -73,7 +73,7 @@ func (m *Plan) SettleItem(ctx context.Context, item string, status centurion.Tas
 	return m.MarkItem(ctx, item, change)
 }
 
-// WouldFree reports whether the completion of a task's item lets another one be started that nobody has taken up yet.
+// WouldFree reports whether completing a task's item makes another item startable that no task has.
 func (m *Plan) WouldFree(ctx context.Context, t centurion.Task, status centurion.TaskStatus) (bool, error) {
 	if t.Item == "" || status != centurion.TaskCompleted {
 		return false, nil
@@ -92,8 +92,7 @@ func (m *Plan) WouldFree(ctx context.Context, t centurion.Task, status centurion
 	}), err
 }
 
-// Reconcile puts the marks right that a host which died could not set any more: the store says what happened. It returns the items that it
-// has marked.
+// Reconcile sets the marks that a host which died could not set, according to the store. It returns the marked items.
 func (m *Plan) Reconcile(ctx context.Context, tasks []centurion.Task) (marked []string, err error) {
 	plan, err := m.Read()
 	if err != nil || plan.Doc == nil {
@@ -115,7 +114,7 @@ func (m *Plan) Reconcile(ctx context.Context, tasks []centurion.Task) (marked []
 			continue
 		}
 		if !known {
-			status = centurion.TaskCancelled // nobody works on it: open
+			status = centurion.TaskCancelled // no task works on it: open
 		}
 		if err := m.SettleItem(ctx, it.ID, status); err != nil {
 			return marked, err

@@ -12,18 +12,18 @@ import (
 	"centurion/store"
 )
 
-// Mistake is something in the plan's text that a person has to put right.
+// Mistake is an error in the plan's text that a person has to correct.
 type Mistake struct {
-	Key   string // the same as long as it stands there, on whatever line
+	Key   string // stays the same on any line
 	Place string // "line 4"
 	Text  string // with its line
 }
 
-// lineNumbers are what changes in a problem's words when lines are added above it.
+// lineNumbers matches the line numbers in a problem's text, which change when lines are added above.
 var lineNumbers = regexp.MustCompile(`lines? [0-9, ]+`)
 
-// mistakes lists what is wrong with the plan, or why it cannot be read: its problems, and items of tasks, by their ids, whose line is there
-// and is not read as an item.
+// mistakes lists the errors of the plan, or why it cannot be read: its problems, and items in had whose line exists but is not read as
+// an item.
 func (p View) mistakes(unread error, had []string) []Mistake {
 	if unread != nil {
 		return []Mistake{{Key: "unread", Place: "what kept it from being read", Text: "it cannot be read, and stays as it was for who is at work: " + unread.Error()}}
@@ -56,11 +56,11 @@ func misread(id string) string {
 	return fmt.Sprintf("it is not read as item %s, whose task is kept: write «- [~] %s title», or delete the line to cancel the task", id, id)
 }
 
-// ToldMistakes is what the mission's own agent was told of the plan's mistakes, or is to be told.
+// ToldMistakes are the mistakes announced to the mission's own agent.
 type ToldMistakes struct {
 	standing map[string]toldMistake // by their keys
-	right    []Mistake              // those that word says are put right
-	word     string                 // the delivery that tells what it has not read
+	right    []Mistake              // those that the notice reports as corrected
+	word     string                 // the unread notice
 }
 
 type toldMistake struct {
@@ -68,9 +68,9 @@ type toldMistake struct {
 	read bool
 }
 
-// TellMistakes tells the person and the mission's own agent what is wrong with the plan, each mistake once as long as it stands there. The
-// agent hears nothing of one that is put right before it has read of it, and of one that it has read of that it is put right. It reports
-// whether one that was told is mended.
+// TellMistakes notifies the person and the mission's own agent of mistakes in the plan, each once while it lasts. The agent hears
+// nothing of a mistake that is corrected before it has read of it; otherwise it is told of the correction. It reports whether an
+// announced mistake was corrected.
 func (m *Plan) TellMistakes(ctx context.Context, p View, unread error) (mended bool, err error) {
 	var had []string
 	for _, r := range m.st.Runs() {
@@ -115,8 +115,8 @@ func (m *Plan) TellMistakes(ctx context.Context, p View, unread error) (mended b
 	return mended, err
 }
 
-// Meet returns what is to be told when these mistakes stand in the plan, and in which words: all that is not read. Unread says that the
-// word of before is not.
+// Meet returns the announced mistakes after found, and the text of the notice, with everything unread. unread means that the previous
+// notice is unread.
 func (t ToldMistakes) Meet(found []Mistake, unread bool) (next ToldMistakes, text string) {
 	var right []Mistake
 	if unread {
@@ -128,7 +128,7 @@ func (t ToldMistakes) Meet(found []Mistake, unread bool) (next ToldMistakes, tex
 		was, told := t.standing[x.Key]
 		back := slices.IndexFunc(right, func(r Mistake) bool { return r.Key == x.Key })
 		switch {
-		case back >= 0: // it has read of it, and not that it was put right meanwhile
+		case back >= 0: // it has read of it, but not of the correction meanwhile
 			standing[x.Key] = toldMistake{right[back], true}
 			right = slices.Delete(right, back, back+1)
 		case told && (was.read || !unread):
@@ -147,7 +147,7 @@ func (t ToldMistakes) Meet(found []Mistake, unread bool) (next ToldMistakes, tex
 	return ToldMistakes{standing: standing, right: right}, mistakesWords(FirstOf(news, nil), right)
 }
 
-// mistakesWords tells of mistakes that stand in the plan and of those that are put right; it is empty if there are none.
+// mistakesWords describes current and corrected mistakes; "" if there are none.
 func mistakesWords(standing []string, right []Mistake) string {
 	var parts []string
 	if len(standing) > 0 {
@@ -164,7 +164,7 @@ func mistakesWords(standing []string, right []Mistake) string {
 	return strings.Join(parts, "\n")
 }
 
-// remarkMended gives the items whose line can be read again the marks that could not be set meanwhile.
+// remarkMended sets the marks that could not be set while the items were unreadable.
 func (m *Plan) remarkMended(ctx context.Context) error {
 	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
 	if err != nil {
@@ -174,7 +174,7 @@ func (m *Plan) remarkMended(ctx context.Context) error {
 	return err
 }
 
-// KnowItems keeps the ids of all items that the mission's tasks have had from being given to others.
+// KnowItems reserves the ids of all items that the mission's tasks have had.
 func (m *Plan) KnowItems(ctx context.Context) error {
 	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
 	for _, t := range tasks {
@@ -183,8 +183,8 @@ func (m *Plan) KnowItems(ctx context.Context) error {
 	return err
 }
 
-// IsGone reports whether an item was taken out of the plan. One whose line is there and cannot be read was not, nor are those of a plan that
-// cannot be read or is not there: somebody may be writing it.
+// IsGone reports whether an item was removed from the plan. An unreadable line does not count as removed, nor does a missing or
+// unreadable plan: it may be being written.
 func (p View) IsGone(id string) bool {
 	if p.Doc == nil || id == "" {
 		return false
@@ -193,7 +193,7 @@ func (p View) IsGone(id string) bool {
 	return !ok && p.Doc.Misread(id) == 0
 }
 
-// Removed is the end of a task whose item was taken out of the plan.
+// Removed is the error that ends a task whose item was removed from the plan.
 func Removed(item string) error {
 	return &centurion.Error{Kind: centurion.KindCancelled, Msg: "its item " + item + " was removed from the plan"}
 }

@@ -14,7 +14,7 @@ import (
 	"centurion/workspace/todo"
 )
 
-// ItemNow returns an item as the plan has it now.
+// ItemNow returns the current state of an item.
 func (m *Plan) ItemNow(id string) (todo.Item, bool) {
 	p, err := m.Read()
 	if err != nil || p.Doc == nil || id == "" {
@@ -25,14 +25,14 @@ func (m *Plan) ItemNow(id string) (todo.Item, bool) {
 
 // Read reads the mission's plan.
 func (m *Plan) Read() (View, error) {
-	if state.Alone(m.st.Profile) { // whatever lies in the file is somebody else's
+	if state.Alone(m.st.Profile) { // the file, if any, belongs to others
 		return View{}, nil
 	}
 	doc, err := m.File.Load()
 	return View{doc}, err
 }
 
-// Look fills in what the plan says.
+// Look adds the plan's state to the facts.
 func (m *Plan) Look(f *loop.Facts) View {
 	p, err := m.Read()
 	if err != nil {
@@ -65,11 +65,11 @@ func (m *Plan) Look(f *loop.Facts) View {
 	return p
 }
 
-// Changed is called whenever the plan's file has changed, whoever changed it: the change is told, and what is wrong with it, what
-// waited for it looks again, and a running item that was removed takes its task with it.
+// Changed handles every change of the plan's file: it publishes the change and its mistakes, wakes waiting tasks, and ends the task of
+// a removed running item.
 func (m *Plan) Changed() {
 	ctx := m.st.Ctx
-	// A person's save of an older text dropped what agents wrote since. If that cannot be mended, the next edit tries again.
+	// A person's save of an older text dropped changes by agents. If they cannot be restored now, the next edit tries again.
 	_ = m.File.Heal(ctx)
 	if err := m.TellTodo(ctx); err != nil {
 		m.st.End(err)
@@ -100,13 +100,13 @@ func (m *Plan) Changed() {
 	m.st.Notify()
 }
 
-// TellTodo records what the plan's marks are, and that the mission has had items.
+// TellTodo publishes the plan's marks, and records that the mission has had items.
 func (m *Plan) TellTodo(ctx context.Context) error {
 	m.telling.Lock()
 	defer m.telling.Unlock()
 	p, err := m.Read()
 	if err != nil || p.Doc == nil {
-		return nil // an unreadable plan is found, and told, when the mission is idle
+		return nil // an unreadable plan is reported when the mission is idle
 	}
 	counts, level := p.Doc.Counts(), 0
 	data := event.TodoData{TodoCounts: event.TodoCounts(counts)}
@@ -115,7 +115,7 @@ func (m *Plan) TellTodo(ctx context.Context) error {
 	} else if counts == m.toldCounts {
 		return nil
 	}
-	// What is written is told, also by who was just interrupted.
+	// A written change is published even if its writer was just interrupted.
 	err = m.st.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		rec, err := tx.Mission(m.st.ID)
 		if err != nil {
@@ -142,7 +142,7 @@ func (m *Plan) TellTodo(ctx context.Context) error {
 	return err
 }
 
-// isNewPlan reports whether the plan has other items than when it was last told whole; marks do not count.
+// isNewPlan reports whether the plan has other items than when it was last published in full; marks do not count.
 func (m *Plan) isNewPlan(p View) bool {
 	var b strings.Builder
 	for _, it := range p.Items() {
@@ -155,7 +155,7 @@ func (m *Plan) isNewPlan(p View) bool {
 	return true
 }
 
-// itemsAtWork returns the items that living tasks have, also those that wait: nobody needs to start them.
+// itemsAtWork returns the items of living tasks, including waiting ones.
 func (m *Plan) itemsAtWork(ctx context.Context) (map[string]bool, error) {
 	tasks, err := m.st.Store.Tasks(ctx, m.st.ID)
 	items := map[string]bool{}

@@ -11,10 +11,10 @@ import (
 	"centurion/workspace/todo"
 )
 
-// maxRemarks is how many remarks of one kind a model is told at once.
+// maxRemarks limits the remarks of one kind in a result.
 const maxRemarks = 6
 
-// Remarks tells whoever has changed the plan what of it will not go as it looks, a line each: only what was not so before.
+// Remarks describes new problems of a changed plan, one line each; those that existed before are skipped.
 func (m *Plan) Remarks(before, after View) []string {
 	var out []string
 	for _, of := range []func(View) []string{View.shared, View.fileless} {
@@ -32,7 +32,7 @@ func (m *Plan) Remarks(before, after View) []string {
 	return out
 }
 
-// FirstOf returns the lines that are not known yet, the first few of them.
+// FirstOf returns the first few lines that are not known yet.
 func FirstOf(lines, known []string) []string {
 	lines = slices.DeleteFunc(lines, func(s string) bool { return slices.Contains(known, s) })
 	if n := len(lines); n > maxRemarks {
@@ -41,7 +41,7 @@ func FirstOf(lines, known []string) []string {
 	return lines
 }
 
-// Unfinished lists the items on which work is still to be done.
+// Unfinished lists the items that are neither done nor cancelled.
 func (p View) Unfinished() []todo.Item {
 	return slices.DeleteFunc(slices.Clone(p.Items()), func(it todo.Item) bool {
 		s := p.Doc.Status(it.ID)
@@ -49,7 +49,7 @@ func (p View) Unfinished() []todo.Item {
 	})
 }
 
-// shared tells which items have files in common although the plan lets them run at the same time.
+// shared describes items with common files that may run at the same time.
 func (p View) shared() (out []string) {
 	left := p.Unfinished()
 	for i, a := range left {
@@ -62,7 +62,7 @@ func (p View) shared() (out []string) {
 	return out
 }
 
-// fileless tells which items name no files although the plan lets them run beside others.
+// fileless names items without files that may run beside others.
 func (p View) fileless() []string {
 	left := slices.DeleteFunc(p.Unfinished(), func(it todo.Item) bool { return p.IsReview(it.ID) })
 	var names []string
@@ -78,7 +78,7 @@ func (p View) fileless() []string {
 		strings.Join(names, ", "))}
 }
 
-// unreviewable tells which items have neither a check nor a review that the plan has for them.
+// unreviewable lists items with neither a check nor a planned review.
 func (p View) unreviewable() (out []string) {
 	for _, it := range p.Unfinished() {
 		if len(it.Verify) == 0 && !p.IsReview(it.ID) && p.ReviewItem(it.ID) == it.ID {
@@ -89,7 +89,7 @@ func (p View) unreviewable() (out []string) {
 	return out
 }
 
-// alwaysGreen tells which checks pass whatever is done.
+// alwaysGreen lists checks that pass regardless of the work.
 func (p View) alwaysGreen() (out []string) {
 	const advice = "%s check `%s` can only pass and proves nothing. Give it one that fails without the work (of a document: `grep -q 'its words' FILE`) " +
 		"before work on it begins."
@@ -111,7 +111,7 @@ func (p View) alwaysGreen() (out []string) {
 	return out
 }
 
-// muffled tells which checks may pass although what they run fails.
+// muffled lists checks that may pass although their commands fail.
 func (p View) muffled() (out []string) {
 	say := func(whose, command string) {
 		if why := verify.Muffled(command); why != "" {
@@ -133,11 +133,11 @@ func (p View) muffled() (out []string) {
 	return out
 }
 
-// LetDecide is what would be right in place of a check that may hide a failure.
+// LetDecide is the advice for a check that may hide a failure.
 const LetDecide = "Let the exit code of the test command itself decide, for example `go test -run TestName ./pkg`, and join several commands with &&. " +
 	"Keep a filter only where the output of a program is what has to be right: every command of a pipe has to succeed."
 
-// reviewOf says what an item that is a review covers.
+// reviewOf describes what a review item covers.
 func reviewOf(it todo.Item) string {
 	if len(it.After) == 0 {
 		return "all that was merged before it begins"

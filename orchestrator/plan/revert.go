@@ -8,8 +8,8 @@ import (
 	"centurion/workspace/todo"
 )
 
-// RestOn returns which of the items that are done, or that an earlier undo has opened, rest on the work of some items: these
-// themselves and the reviews of them, with the tasks that were such reviews. All of them for nil.
+// RestOn returns the items, done or reopened by an earlier undo, that depend on the work of some items (nil for all): those items and
+// their reviews. reviews are the tasks that did such reviews.
 func (p View) RestOn(items []string, tasks []centurion.Task, earlier []centurion.Reverted) (open, reviews []string) {
 	on := func(of map[string]bool) bool {
 		return items == nil || of == nil || slices.ContainsFunc(items, func(id string) bool { return of[id] })

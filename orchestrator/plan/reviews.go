@@ -11,8 +11,8 @@ import (
 	"centurion/workspace/todo"
 )
 
-// Covers returns the items that a review is about: the one that was done when it was handed out; else those that its own
-// item comes after, directly or not. It is nil for all: a review without an item, or with one that comes after none.
+// Covers returns the items that a review judges: the item it was delegated for if that was done; otherwise the direct and indirect
+// predecessors of its own item. nil means all: a review without an item, or one whose item has no predecessors.
 func (p View) Covers(t centurion.Task) map[string]bool {
 	if t.Reviews && !p.IsReview(t.Item) {
 		return map[string]bool{t.Item: true}
@@ -20,7 +20,7 @@ func (p View) Covers(t centurion.Task) map[string]bool {
 	return p.before(t.Item)
 }
 
-// IsReview reports whether an item of the plan is itself a review.
+// IsReview reports whether an item is a review.
 func (p View) IsReview(id string) bool {
 	if p.Doc == nil {
 		return false
@@ -29,13 +29,13 @@ func (p View) IsReview(id string) bool {
 	return ok && strings.EqualFold(it.Agent, agents.Reviewer)
 }
 
-// HasReview refuses a reviewer for an item that is not done, unless it is a review itself: one of @reviewer, or one that names nobody, has nothing
-// but what it comes after and was no other agent's.
+// HasReview refuses a reviewer for an item that is not done, unless it is a review: an item of @reviewer, or one without agent, checks
+// and files that has predecessors and was no other agent's.
 func (p View) HasReview(id string, tasks []centurion.Task) error {
 	if id == "" || p.IsReview(id) {
 		return nil
 	}
-	it, _ := p.Doc.Item(id) // [planView.itemOpen] has found it
+	it, _ := p.Doc.Item(id) // [View.ItemOpen] has found it
 	others := slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == id && t.Agent != agents.Reviewer })
 	status := p.Doc.Status(id)
 	if mayReview(it) && status == todo.Open && !others {
@@ -46,12 +46,12 @@ func (p View) HasReview(id string, tasks []centurion.Task) error {
 			"If %s is itself a review, name @reviewer on it (update_todo)", DelegateCall(cmp.Or(it.Agent, agents.Worker), id, "do "+id), id)}
 }
 
-// mayReview reports whether an item that names no agent may be a review: it has nothing but what it comes after.
+// mayReview reports whether an item without an agent may be a review: it has nothing but predecessors.
 func mayReview(it todo.Item) bool {
 	return it.Agent == "" && len(it.Verify)+len(it.Files) == 0 && len(it.After) > 0
 }
 
-// before returns the items that come before one, directly or not, or nil for one that comes after none.
+// before returns the direct and indirect predecessors of an item, or nil if it has none.
 func (p View) before(id string) map[string]bool {
 	if p.Doc == nil {
 		return map[string]bool{id: true}
@@ -79,7 +79,7 @@ func (p View) before(id string) map[string]bool {
 	return out
 }
 
-// Nearest returns the ids that come before an item, directly or not, in the order of their distance.
+// Nearest returns the direct and indirect predecessors of an item, nearest first.
 func (p View) Nearest(it todo.Item) []string {
 	out := slices.Clone(it.After)
 	for i := 0; i < len(out); i++ {
@@ -93,14 +93,14 @@ func (p View) Nearest(it todo.Item) []string {
 	return out
 }
 
-// ReviewCall is what delegate_task is called with for a review of an item.
+// ReviewCall is the delegate_task input for a review of an item.
 func ReviewCall(item string) string { return DelegateCall(agents.Reviewer, item, "review "+item) }
 
 func DelegateCall(agent, item, what string) string {
 	return fmt.Sprintf(`{"agent":%q,"item":%q,"description":%q,"prompt":"…"}`, agent, item, what)
 }
 
-// UnmetBut lists what an item still waits for, but for one that is done and whose mark may still be to be set.
+// UnmetBut lists the unmet predecessors of an item, without one that is done but may not be marked yet.
 func (p View) UnmetBut(item, done string) []string {
 	return slices.DeleteFunc(p.Doc.Unmet(item), func(id string) bool { return id == done })
 }
@@ -118,8 +118,7 @@ func (p View) Planned(id string) (out []string) {
 	return out
 }
 
-// ReviewItem names the item that a review of another one is to be handed out for: the plan's own item for it, if it has one
-// that is not done, else the other one itself.
+// ReviewItem is the item to delegate for a review: the plan's own review item, if one is unfinished, otherwise the item itself.
 func (p View) ReviewItem(id string) string {
 	if planned := p.Planned(id); len(planned) > 0 {
 		return planned[0]
@@ -127,8 +126,7 @@ func (p View) ReviewItem(id string) string {
 	return id
 }
 
-// FreeReview is the same for a call that is made now: a review that works already, and began too early for the item, is not
-// to be had.
+// FreeReview is ReviewItem for a call made now: it skips reviews that already run, since those began too early.
 func (p View) FreeReview(id string, tasks []centurion.Task) string {
 	for _, r := range p.Planned(id) {
 		if !HasTask(r, tasks) {
@@ -138,7 +136,7 @@ func (p View) FreeReview(id string, tasks []centurion.Task) string {
 	return id
 }
 
-// HasTask reports whether a task that has not ended works on an item.
+// HasTask reports whether a living task works on an item.
 func HasTask(item string, tasks []centurion.Task) bool {
 	return slices.ContainsFunc(tasks, func(t centurion.Task) bool { return t.Item == item && !t.Status.Ended() })
 }

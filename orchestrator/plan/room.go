@@ -1,5 +1,5 @@
-// Package plan is the todo.md of one mission: where it is, how it is read and marked, what others have changed in it and what is
-// wrong with it. Its grammar is workspace/todo; whether an item is proven is decided above.
+// Package plan owns the todo.md of one mission: its path, reading and marking it, changes by others, and its mistakes. Its grammar is
+// in workspace/todo; packages above decide whether an item is proven.
 package plan
 
 import (
@@ -23,29 +23,29 @@ type Plan struct {
 	iso   *isolation.Checkouts
 	watch Watch
 	File  *File
-	// ownsTodo says that the file is recorded as this mission's.
+	// ownsTodo is true once the file is recorded as this mission's.
 	ownsTodo atomic.Bool
 
-	telling      sync.Mutex // held while the plan is read and told; protects what follows
-	toldPlan     string     // the plan's items when they were last told
+	telling      sync.Mutex // held while the plan is read and published; protects the fields below
+	toldPlan     string     // the plan's items when last published
 	toldCounts   todo.Counts
 	toldMistakes ToldMistakes
-	toldEdits    PlanEdits // what others have changed, as editsWord tells it
-	editsWord    string    // the delivery that does
+	toldEdits    PlanEdits // changes by others, as in editsWord
+	editsWord    string    // the pending notice of them
 }
 
-// New returns the plan of a mission that has it in file.
+// New returns the plan of a mission, stored in file.
 func New(st *state.Mission, iso *isolation.Checkouts, watch Watch, file *workspace.TodoFile) *Plan {
 	p := &Plan{st: st, iso: iso, watch: watch}
 	p.File = newPlanFile(file, p.ownTodo)
 	return p
 }
 
-// Desk gives a new mission the place for its plan, and the plan that was there another one.
+// Desk finds a place for a new mission's plan, and moves an existing plan away.
 type Desk struct {
 	store  *store.Store
 	ws     *workspace.Workspace
-	planOf func(mission string) *File // of a mission that is being worked on, else nil
+	planOf func(mission string) *File // of a running mission, otherwise nil
 }
 
 // NewDesk returns the desk of a project.
@@ -53,7 +53,7 @@ func NewDesk(st *store.Store, ws *workspace.Workspace, planOf func(mission strin
 	return &Desk{store: st, ws: ws, planOf: planOf}
 }
 
-// Detail is how much the texts that sessions share may say now. Where the plan cannot be read that is as much as ever.
+// Detail is the current size limit of the shared texts. With an unreadable plan it is the largest.
 func (p *Plan) Detail() workspace.Detail {
 	v, err := p.Read()
 	if err != nil || v.Doc == nil {

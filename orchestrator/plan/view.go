@@ -12,8 +12,8 @@ import (
 	"centurion/workspace/todo"
 )
 
-// Held reports whether a task has to wait until a person has accepted the plan. Who writes the plan, and who looks into
-// the project before there is one, does not; neither does anybody in a mission of one step.
+// Held reports whether a task must wait until a person has accepted the plan. Planners, agents that work before there is a plan, and
+// missions of level 1 do not wait.
 func (p View) Held(rec centurion.Mission, agent string) bool {
 	return rec.Options.ShowPlan && !rec.Accepted && rec.Level != 1 && agent != agents.Planner && len(p.Items()) > 0
 }
@@ -31,7 +31,7 @@ func (p View) VerifyLines() []string {
 	return slices.Compact(all)
 }
 
-// View is the plan as it stands: the zero value is a mission without one.
+// View is the current plan; the zero value is for a mission without one.
 type View struct{ Doc *todo.Doc }
 
 func (p View) Items() []todo.Item {
@@ -41,8 +41,8 @@ func (p View) Items() []todo.Item {
 	return p.Doc.Items()
 }
 
-// HeldForNobody counts the tasks among waiting that would wait for ever: for an item that no living task works on, or
-// whose own task waits for ever, or for a plan that is no more.
+// HeldForNobody counts the waiting tasks that would wait forever: for an item without a living task or whose own task waits forever, or
+// because the plan is gone.
 func (p View) HeldForNobody(waiting []centurion.Task, alive map[string]bool) int {
 	held := map[string]bool{}
 	for again := true; again; {
@@ -59,7 +59,7 @@ func (p View) HeldForNobody(waiting []centurion.Task, alive map[string]bool) int
 	return len(held)
 }
 
-// problem says what is wrong in the plan with an item, or "".
+// problem describes a mistake in the plan about an item, or returns "".
 func (p View) problem(id string) string {
 	for _, x := range p.Doc.Problems() {
 		if slices.Contains(x.IDs, id) {
@@ -69,7 +69,7 @@ func (p View) problem(id string) string {
 	return ""
 }
 
-// AddMisread counts among what is blocked the items of tasks that have not begun and whose line is not read as theirs.
+// AddMisread counts as blocked the items of waiting tasks whose lines cannot be read.
 func (p View) AddMisread(f *loop.Facts, waiting []centurion.Task) {
 	if p.Doc == nil {
 		return
@@ -82,7 +82,7 @@ func (p View) AddMisread(f *loop.Facts, waiting []centurion.Task) {
 	}
 }
 
-// Told is the plan as events tell it.
+// Told is the plan in the form for events.
 func (p View) Told() []event.PlanItem {
 	var out []event.PlanItem
 	for _, it := range p.Items() {
@@ -94,7 +94,7 @@ func (p View) Told() []event.PlanItem {
 	return out
 }
 
-// IsDone reports whether an item is there and done.
+// IsDone reports whether an item exists and is done.
 func (p View) IsDone(id string) bool {
 	if p.Doc == nil || id == "" {
 		return false
@@ -103,7 +103,7 @@ func (p View) IsDone(id string) bool {
 	return ok && !it.Group && p.Doc.Status(id) == todo.Done
 }
 
-// ItemOpen checks that an item may be started: it is there and open.
+// ItemOpen checks that an item exists and is open.
 func (p View) ItemOpen(id string) error {
 	if id == "" {
 		return nil
