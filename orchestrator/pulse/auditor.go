@@ -8,24 +8,24 @@ import (
 	"centurion/guard"
 )
 
-// Standstill is how late a poll must come for it to have been kept from it, as everything else was.
+// Standstill is how late a poll must be to show that the whole process was stopped.
 const Standstill = 10 * time.Second
 
-// Auditor polls while tasks live. It ends nothing that is busy, however silent, and completes nothing: a task is completed because its
-// function returned.
+// Auditor polls while tasks live. It never ends a busy task, however silent, and completes none: a task is completed when its function
+// returns.
 type Auditor struct {
 	Interval time.Duration
-	Audit    func(gap time.Duration) // looks at everything; gap is how much later than it should the poll has come
+	Audit    func(gap time.Duration) // checks all tasks; gap is how late the poll is
 
 	polls atomic.Int64
 
-	mu     sync.Mutex // protects what follows
-	living int        // tasks whose goroutines live
+	mu     sync.Mutex // protects the fields below
+	living int        // tasks with a living goroutine
 	stop   chan struct{}
 	group  *guard.Group
 }
 
-// Watch says that a task begins to live. The first one starts the poll.
+// Watch counts a starting task. The first one starts the poll.
 func (a *Auditor) Watch() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -37,7 +37,7 @@ func (a *Auditor) Watch() {
 	a.group.Go("auditor", func() error { a.poll(stop); return nil })
 }
 
-// Unwatch says that a task lives no more. The last one ends the poll and waits for its end.
+// Unwatch counts an ended task. The last one stops the poll and waits for its end.
 func (a *Auditor) Unwatch() error {
 	a.mu.Lock()
 	if a.living--; a.living > 0 {
@@ -50,10 +50,10 @@ func (a *Auditor) Unwatch() error {
 	return group.Wait()
 }
 
-// Polls is how often it has looked.
+// Polls is the number of polls so far.
 func (a *Auditor) Polls() int64 { return a.polls.Load() }
 
-// Living is how many tasks it looks at.
+// Living is the number of watched tasks.
 func (a *Auditor) Living() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

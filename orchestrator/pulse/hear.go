@@ -12,10 +12,10 @@ import (
 	"centurion/tools"
 )
 
-// callLimit is how long a tool may run whose calls say nothing about it. It is the longest that a shell command may ask for.
+// callLimit is the time limit of tools without one of their own. It is the longest that a shell command may request.
 const callLimit = 10 * time.Minute
 
-// call says that a tool begins to run. It has limit for it, 0 being no limit.
+// call registers a starting tool call with a time limit, 0 for none.
 func (p *Pulse) call(name string, limit time.Duration) (c *callPulse, done func()) {
 	c = &callPulse{}
 	if limit > 0 {
@@ -33,7 +33,7 @@ func (p *Pulse) call(name string, limit time.Duration) (c *callPulse, done func(
 	}
 }
 
-// limit gives a running call another limit from now on, 0 being none.
+// limit gives a running call a new limit from now on, 0 for none.
 func (p *Pulse) limit(c *callPulse, d time.Duration) {
 	p.Beat()
 	p.mu.Lock()
@@ -44,7 +44,7 @@ func (p *Pulse) limit(c *callPulse, d time.Duration) {
 	}
 }
 
-// Heard returns the model with its answers as signs of life.
+// Heard returns the model, with its answers reported as signs of life.
 func (p *Pulse) Heard(m session.Model) session.Model { return heard{m, p} }
 
 type heard struct {
@@ -57,7 +57,7 @@ func (h heard) Stream(ctx context.Context, req provider.Request) iter.Seq2[provi
 		h.p.at("a request to the model")
 		h.p.count(&h.p.asking, 1)
 		defer h.p.count(&h.p.asking, -1)
-		req.Alive = h.p.Beat // a provider that only says that it lives is silent for as long as the client lets it
+		req.Alive = h.p.Beat // a provider that only sends keep-alives may be silent up to the client's limit
 		for d, err := range h.Model.Stream(ctx, req) {
 			if d.Type == provider.Waiting && d.Wait != nil {
 				h.p.ahead(d.Wait.For)
@@ -71,8 +71,8 @@ func (h heard) Stream(ctx context.Context, req provider.Request) iter.Seq2[provi
 	}
 }
 
-// Run runs a tool so that its pulse is seen. A shell command has the limit that it was given, from the moment at
-// which it runs; what only changes what the host keeps has none, because whoever it waits for is looked at as well.
+// Run runs a tool and tracks it. A shell command has its given limit, counted from its actual start. A hosted tool, which only changes
+// the host's state, has none: the agents it waits for are audited, too.
 func (p *Pulse) Run(ctx context.Context, t tools.Tool, c *tools.Call, input json.RawMessage, hosted bool) (tools.Result, error) {
 	limit := callLimit
 	if hosted {
@@ -93,7 +93,7 @@ func (p *Pulse) Run(ctx context.Context, t tools.Tool, c *tools.Call, input json
 	return t.Run(ctx, &own, input)
 }
 
-// timed is a runner that tells the pulse how long a command may take.
+// timed is a runner that passes a command's time limit to the pulse.
 type timed struct {
 	centurion.Runner
 	p    *Pulse
@@ -102,8 +102,8 @@ type timed struct {
 
 func (r timed) Run(ctx context.Context, c centurion.Command) (centurion.CommandResult, error) {
 	r.p.limit(r.call, 0)
-	begun := r.p.Queue() // it may wait until other commands have ended
-	defer begun()        // also of one that never ran
+	begun := r.p.Queue() // it may wait for other commands to end
+	defer begun()        // also if the command never ran
 	c.Begun = func() {
 		begun()
 		r.p.limit(r.call, c.Timeout)

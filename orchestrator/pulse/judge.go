@@ -2,36 +2,36 @@ package pulse
 
 import "time"
 
-// Signs are the facts that the judgement of a conversation rests on.
+// Signs are the facts by which a conversation is judged.
 type Signs struct {
-	Turn   bool          // a turn is under way
-	Task   bool          // it works on a task; otherwise it is a mission's own
-	Waits  bool          // it waits for somebody else
-	Silent time.Duration // since it last did anything; below zero while the provider has said how long it makes it wait
-	Asking bool          // the model is being asked
-	Calls  int           // tool calls that run
-	Late   time.Duration // since the last of them should have ended; below zero while one may still run
-	Worked time.Duration // by the attempt, without its waits
-	Did    string        // what it was last at
+	Turn   bool          // a turn is running
+	Task   bool          // it works on a task; otherwise it is the mission's own
+	Waits  bool          // it waits for other agents or a person
+	Silent time.Duration // since its last activity; negative while a delay announced by the provider lasts
+	Asking bool          // a request to the model is running
+	Calls  int           // running tool calls
+	Late   time.Duration // since the last of the running calls should have ended; negative while one is within its limit
+	Worked time.Duration // by this attempt, without waits
+	Did    string        // its last activity
 }
 
-// Finding is what a judgement has come to.
+// Finding is the result of a judgement.
 type Finding int
 
 // The findings.
 const (
 	Healthy Finding = iota
-	Stalled         // it hangs: its turn is to be cut off and tried again
-	TooOld          // its task has worked for as long as it may
+	Stalled         // it hangs: its turn is to be aborted and retried
+	TooOld          // its task has reached its time limit
 )
 
-// Limits are how long a conversation may be silent, and how long an attempt at a task may work without its waits.
+// Limits are the longest silence of a conversation, and the longest time an attempt at a task may work, without waits.
 type Limits struct{ Silent, Worked time.Duration }
 
-// callGrace is what a tool call may take beyond its limit, to end its processes.
+// callGrace is the time beyond its limit that a tool call has to end its processes.
 const callGrace = time.Minute
 
-// Judge decides about a conversation. It is pure.
+// Judge decides about a conversation. It has no side effects.
 func (l Limits) Judge(s Signs) Finding {
 	switch {
 	case !s.Turn || s.Waits:

@@ -1,8 +1,8 @@
-// Package pulse tells whether a conversation is alive, by what has come from it.
+// Package pulse tells from the activity of a conversation whether it is alive.
 //
-// A [Pulse] belongs to one conversation, whose goroutines keep it: each piece of an answer, each call that begins or ends, each
-// wait. Whoever looks at it from outside gets its [Signs], and [Limits.Judge] says by them, and by nothing else, whether it hangs
-// or has worked for too long. What is busy or waits may be as silent as it likes. The package ends nothing and asks nobody.
+// A [Pulse] belongs to one conversation, whose goroutines record each piece of an answer, each start or end of a call, and each wait.
+// Others read its [Signs], from which [Limits.Judge] alone decides whether it hangs or has worked too long. Busy or waiting
+// conversations may be silent for any time. The package ends nothing and asks no one.
 package pulse
 
 import (
@@ -12,44 +12,43 @@ import (
 	"time"
 )
 
-// Pulse is what is known of a conversation from outside: when it last did anything, what it is at, and whether it waits for
-// somebody else. It costs an atomic store for each piece of an answer. Its methods may be called from several goroutines and
-// never wait for the conversation.
+// Pulse records the last activity of a conversation, and whether it waits. It costs an atomic store for each piece of an answer. Its
+// methods are safe for concurrent use and never wait for the conversation.
 type Pulse struct {
 	born time.Time
-	last atomic.Int64 // when it last did anything: nanoseconds after born, on the monotonic clock
+	last atomic.Int64 // last activity: nanoseconds after born, on the monotonic clock
 
-	mu      sync.Mutex // protects what follows
-	did     string     // what it was last at
+	mu      sync.Mutex // protects the fields below
+	did     string     // the last activity
 	end     context.CancelCauseFunc
-	waits   int                // what it waits for: a slot, a person, a child, a gate, a check, a command's turn
-	queued  int                // of these, the calls that wait for a check or a command of others, which ends by itself
-	tasks   map[string]int     // of these, how many wait for a task, by its id
-	under   int                // calls that are under way, as the session counts them
-	asking  int                // requests to the model that are under way
-	left    time.Time          // since when it waits
-	since   time.Time          // since when it works; zero while it does not
-	worked  time.Duration      // before since
-	calls   map[*callPulse]int // the tool calls that run
-	timer   *time.Timer        // looks at a conversation that no poll looks at
+	waits   int                // current waits: for a slot, a person, a child, a gate, a check, or a command's turn
+	queued  int                // those of waits that end by themselves: for checks or commands of others
+	tasks   map[string]int     // those of waits that are for a task, by its id
+	under   int                // running calls, as the session counts them
+	asking  int                // running requests to the model
+	left    time.Time          // start of the current wait
+	since   time.Time          // start of the current work; zero while it does not work
+	worked  time.Duration      // work before since
+	calls   map[*callPulse]int // running tool calls
+	timer   *time.Timer        // checks a conversation that is not polled
 	expired bool
 }
 
-// callPulse is a tool call that runs. Its limit is zero while it has none.
+// callPulse is a running tool call. Its limit is zero while it has none.
 type callPulse struct{ limit time.Time }
 
-// New makes the pulse of a conversation that has no turn.
+// New returns the pulse of a conversation without a turn.
 func New() *Pulse {
 	return &Pulse{born: time.Now(), tasks: map[string]int{}, calls: map[*callPulse]int{}}
 }
 
-// Beat says that something has come from the conversation.
+// Beat records activity.
 func (p *Pulse) Beat() { p.last.Store(int64(time.Since(p.born))) }
 
-// ahead says that nothing can come from it for d.
+// ahead extends the permitted silence by d.
 func (p *Pulse) ahead(d time.Duration) { p.last.Store(int64(time.Since(p.born) + max(d, 0))) }
 
-// at says what the conversation begins.
+// at records the start of an activity.
 func (p *Pulse) at(what string) {
 	p.mu.Lock()
 	p.did = what
@@ -57,7 +56,7 @@ func (p *Pulse) at(what string) {
 	p.Beat()
 }
 
-// Begin says that a turn begins, which end ends early.
+// Begin starts a turn; end aborts it.
 func (p *Pulse) Begin(end context.CancelCauseFunc) {
 	p.Beat()
 	p.mu.Lock()
@@ -66,7 +65,7 @@ func (p *Pulse) Begin(end context.CancelCauseFunc) {
 	p.clock()
 }
 
-// Over says that the turn has ended.
+// Over ends the turn.
 func (p *Pulse) Over() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,29 +78,28 @@ func (p *Pulse) Over() {
 	}
 }
 
-// After calls f, in a goroutine of its own, when the turn that is under way has gone on for d. It takes the place of what was
-// to be called before, and nothing is called where no turn is under way.
+// After calls f in a new goroutine once the current turn has lasted for d. It replaces an earlier call, and does nothing outside a
+// turn.
 func (p *Pulse) After(d time.Duration, f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.end == nil {
 		return
 	}
-	if p.timer != nil { // of the turn before
+	if p.timer != nil { // of the previous turn
 		p.timer.Stop()
 	}
 	p.timer = time.AfterFunc(d, f)
 }
 
-// Leave says that the conversation waits for somebody else, until Enter says that it goes on. Several of its calls may do so at
-// the same time.
+// Leave begins a wait for other agents or a person; Enter ends it. Several calls may wait at the same time.
 func (p *Pulse) Leave() { p.away(0) }
 
-// Enter ends what Leave began.
+// Enter ends a Leave.
 func (p *Pulse) Enter() { p.back(0) }
 
-// away begins a wait, and back ends it; queued is 1 for one that goes on by itself. Both counters change together: a wait must
-// not look for a moment as if it were for somebody's word.
+// away begins a wait and back ends it; queued is 1 for a wait that ends by itself. Both counters change under one lock, so that such a
+// wait never looks like one for an answer.
 func (p *Pulse) away(queued int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,26 +114,24 @@ func (p *Pulse) back(queued int) {
 	p.Beat()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queued = max(p.queued-queued, 0) // a turn that ends sets it back
-	if p.waits == 1 {                  // what a call has waited is no part of its limit
+	p.queued = max(p.queued-queued, 0) // reset at the end of a turn
+	if p.waits == 1 {                  // a call's waits do not count towards its limit
 		p.extend(time.Since(p.left))
 	}
 	p.waits = max(p.waits-1, 0)
 	p.clock()
 }
 
-// Queue says that a call waits for a check or for commands of others, which end by themselves, and the function that it
-// returns that it waits no more. That may be called more than once.
+// Queue begins a wait for a check or for commands of others, which ends by itself. over ends it and may be called more than once.
 func (p *Pulse) Queue() (over func()) {
 	p.away(1)
 	return sync.OnceFunc(func() { p.back(1) })
 }
 
-// Running says that so many calls more, or fewer, are under way.
+// Running changes the number of running calls.
 func (p *Pulse) Running(more int) { p.count(&p.under, more) }
 
-// Attend says that a call is about to wait for a task, and the function that it returns that it has gone on: between its own
-// Leave and Enter, both included.
+// Attend marks the wait of a call for a task. It must enclose the call's Leave and Enter; over ends it.
 func (p *Pulse) Attend(task string) (over func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,9 +145,9 @@ func (p *Pulse) Attend(task string) (over func()) {
 	}
 }
 
-// Resting reports whether nothing comes from the conversation by itself: no turn is under way, or all calls that are wait for
-// an answer, of which so many are due, or for a task that lives. Whoever waits for an answer that has come, or for a task
-// that has ended, is about to go on; so is who waits for the provider, a slot, a check, or the commands of others.
+// Resting reports whether the conversation cannot continue by itself: no turn is running, or every running call waits for one of that
+// many open answers, or for a living task. A call is not resting if its answer has come, if its task has ended, or if it waits for the
+// provider, a slot, a check or commands of others.
 func (p *Pulse) Resting(answers int, lives func(task string) bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,14 +167,14 @@ func (p *Pulse) Resting(answers int, lives func(task string) bool) bool {
 	return waits <= answers
 }
 
-// count adds to one of the counters, which never falls below zero: a turn that ends sets it back.
+// count changes a counter but keeps it at zero or above: the end of a turn resets it.
 func (p *Pulse) count(n *int, d int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	*n = max(*n+d, 0)
 }
 
-// clock counts the time worked: that of turns, without what was waited.
+// clock adds up the working time: that of turns, without waits.
 func (p *Pulse) clock() {
 	now := time.Now()
 	if !p.since.IsZero() {
@@ -190,7 +186,7 @@ func (p *Pulse) clock() {
 	}
 }
 
-// Forgive takes back a time in which the whole process stood still.
+// Forgive discounts a time in which the whole process was stopped.
 func (p *Pulse) Forgive(gap time.Duration) {
 	p.Beat()
 	p.mu.Lock()
@@ -201,7 +197,7 @@ func (p *Pulse) Forgive(gap time.Duration) {
 	p.extend(gap)
 }
 
-// extend gives the calls that run more time.
+// extend moves the limits of the running calls by d.
 func (p *Pulse) extend(d time.Duration) {
 	for c := range p.calls {
 		if !c.limit.IsZero() {
@@ -210,7 +206,7 @@ func (p *Pulse) extend(d time.Duration) {
 	}
 }
 
-// Signs returns how the conversation stands, which works on a task or is a mission's own.
+// Signs returns the current signs; task is whether the conversation works on a task.
 func (p *Pulse) Signs(task bool) Signs {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,7 +218,7 @@ func (p *Pulse) Signs(task bool) Signs {
 	}
 	for c := range p.calls {
 		if c.limit.IsZero() {
-			s.Late = -time.Hour // it has no limit: what it waits for has
+			s.Late = -time.Hour // no limit of its own: the agents it waits for have one
 			break
 		}
 		s.Late = min(s.Late, now.Sub(c.limit))
@@ -230,7 +226,7 @@ func (p *Pulse) Signs(task bool) Signs {
 	return s
 }
 
-// Take returns what ends the turn, once: nil for one that has ended or is being ended.
+// Take returns the function that ends the turn, once: nil if it has ended or is being ended.
 func (p *Pulse) Take() context.CancelCauseFunc {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,7 +236,7 @@ func (p *Pulse) Take() context.CancelCauseFunc {
 	return end
 }
 
-// Expire reports whether it is called for the first time.
+// Expire returns true at the first call.
 func (p *Pulse) Expire() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
