@@ -15,13 +15,13 @@ import (
 	"centurion/workspace"
 )
 
-// jottings are what sessions have written into the shared texts.
+// jottings are the texts that sessions wrote into the shared files.
 type jottings struct {
-	notes []string            // as workspace.SharedFile.Note was given them
-	texts map[string][]string // whole texts, by their file's path
+	notes []string            // as passed to workspace.SharedFile.Note
+	texts map[string][]string // whole texts, by path
 }
 
-// take adds what the update_context calls in some messages have written.
+// take adds the texts of the update_context calls in messages.
 func (j *jottings) take(messages []centurion.Message, agent, item string) {
 	for _, msg := range messages {
 		for _, p := range msg.Parts {
@@ -44,10 +44,10 @@ func (j *jottings) take(messages []centurion.Message, agent, item string) {
 // wrote reports whether a text of the file is one of these.
 func (j jottings) wrote(path, text string) bool {
 	_, text = workspace.CutReverted(text)
-	return slices.ContainsFunc(j.texts[path], func(t string) bool { return strings.HasPrefix(text, t) }) // notes may have come behind it
+	return slices.ContainsFunc(j.texts[path], func(t string) bool { return strings.HasPrefix(text, t) }) // notes may follow it
 }
 
-// jotted collects what the sessions of a mission that pick accepts have written.
+// jotted collects the texts of those sessions of a mission that pick accepts.
 func (d *Desk) jotted(ctx context.Context, mission string, pick func(centurion.Session) bool) (jottings, error) {
 	j := jottings{texts: map[string][]string{}}
 	sessions, err := d.store.Sessions(ctx, mission)
@@ -71,7 +71,7 @@ func (d *Desk) jotted(ctx context.Context, mission string, pick func(centurion.S
 	return j, nil
 }
 
-// itemOf is the item that a session works on, "" for none.
+// itemOf is a session's item, "" for none.
 func (d *Desk) itemOf(ctx context.Context, s centurion.Session) (string, error) {
 	if s.Metadata.Task == "" {
 		return "", nil
@@ -83,8 +83,8 @@ func (d *Desk) itemOf(ctx context.Context, s centurion.Session) (string, error) 
 	return t.Item, err
 }
 
-// markNotes lets the shared texts say what was recorded of undos and redos of a mission: the notes of the work are marked, and so
-// are a context.md or a summary.md that came from the mission.
+// markNotes updates the shared files after recorded undos and redos of a mission: it marks the notes of the work, and a context.md or
+// summary.md that came from the mission.
 func (d *Desk) markNotes(ctx context.Context, m centurion.Mission) error {
 	all, err := d.jotted(ctx, m.ID, func(centurion.Session) bool { return true })
 	if err != nil {
@@ -102,7 +102,7 @@ func (d *Desk) markNotes(ctx context.Context, m centurion.Mission) error {
 			if err != nil {
 				return err
 			}
-			of.texts[workspace.SummaryPath] = all.texts[workspace.SummaryPath] // which tells of all of the mission's work
+			of.texts[workspace.SummaryPath] = all.texts[workspace.SummaryPath] // it describes all of the mission's work
 		}
 		if err := d.mark(ctx, of, m.ID, "the user reverted "+r.What+", so what is said of it below no longer holds.", !r.Back); err != nil {
 			return err
@@ -111,8 +111,8 @@ func (d *Desk) markNotes(ctx context.Context, m centurion.Mission) error {
 	return nil
 }
 
-// mark marks what sessions have written into the shared texts as reverted, or with on false takes the marks away. A summary that the host has
-// written of the mission is theirs, too; an empty mission has none.
+// mark marks texts of sessions in the shared files as reverted, or with on false removes the marks. It includes the host's summary of
+// mission, unless mission is empty.
 func (d *Desk) mark(ctx context.Context, of jottings, mission, why string, on bool) error {
 	var errs []error
 	for _, f := range []workspace.SharedFile{d.ws.Context(), d.ws.Summary()} {
@@ -127,7 +127,7 @@ func (d *Desk) mark(ctx context.Context, of jottings, mission, why string, on bo
 	return errors.Join(errs...)
 }
 
-// MarkRewound marks what a conversation has written in messages that are not on its line any more, and takes the marks from what is on it.
+// MarkRewound marks the texts that a conversation wrote in messages no longer on its line, and unmarks those of its line.
 func (d *Desk) MarkRewound(ctx context.Context, session string) error {
 	t, err := d.store.Tree(ctx, session)
 	if err != nil {
@@ -148,7 +148,7 @@ func (d *Desk) MarkRewound(ctx context.Context, session string) error {
 	if err != nil {
 		return err
 	}
-	ended := "" // the host's own summary tells of an end that the rewind has taken back
+	ended := "" // the host's own summary describes an end that the rewind has undone
 	if m.Session == session && m.Status == centurion.MissionPaused && m.Reason == state.Rewound {
 		ended = m.ID
 	}

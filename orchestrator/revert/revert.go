@@ -1,6 +1,6 @@
-// Package revert carries out what an undo, or its redo, means for the mission whose work it was: the items are open again, the verdicts on
-// the work do not count, what was noted of it is marked, and a mission that was complete is paused. [Reversal.Record] writes that down in
-// the transaction that records the undo; [Desk.Settle] then changes the plan and the notes, also after a crash.
+// Package revert applies an undo or redo to the mission that did the work: items are reopened, verdicts on the work become void, notes
+// about it are marked, and a completed mission is paused. [Reversal.Record] records that in the transaction of the undo; [Desk.Settle]
+// then updates the plan and the notes, also after a crash.
 package revert
 
 import (
@@ -20,7 +20,7 @@ import (
 	"centurion/workspace/todo"
 )
 
-// Desk is where the undos of a project are carried out.
+// Desk applies the undos of a project.
 type Desk struct {
 	store *store.Store
 	ws    *workspace.Workspace
@@ -29,17 +29,17 @@ type Desk struct {
 // New returns the desk of a project.
 func New(st *store.Store, ws *workspace.Workspace) *Desk { return &Desk{store: st, ws: ws} }
 
-// Reversal is an undo that is to be recorded.
+// Reversal is an undo to be recorded.
 type Reversal struct {
 	centurion.Reverted
 	mission string
-	plan    string       // where the mission's plan has to be
+	plan    string       // path of the mission's plan
 	tally   review.Tally // of the items that stay done
 	pauses  bool
 }
 
-// Reversal finds out what an undo of a mission that nobody works on means for its plan. r says what is reverted; items are
-// those whose work it was, nil for every item that is done.
+// Reversal determines the effect of an undo on the plan of a mission that is not running. r describes the undo; items are the items of
+// the reverted work, nil for all done items.
 func (d *Desk) Reversal(ctx context.Context, m centurion.Mission, r centurion.Reverted, items []string) (*Reversal, error) {
 	out := &Reversal{Reverted: r, mission: m.ID, plan: m.Todo, pauses: m.Status == centurion.MissionCompleted && !state.Alone(m.Options.Profile)}
 	var err error
@@ -73,7 +73,7 @@ func (d *Desk) Reversal(ctx context.Context, m centurion.Mission, r centurion.Re
 	return out, err
 }
 
-// planAt is the plan at a path; one that is not there or cannot be read says nothing.
+// planAt reads the plan at a path; it is empty if there is none or it cannot be read.
 func (d *Desk) planAt(path string) plan.View {
 	if path == "" {
 		return plan.View{}
@@ -85,7 +85,7 @@ func (d *Desk) planAt(path string) plan.View {
 	return plan.View{Doc: doc}
 }
 
-// Record writes the reversal down, and pauses a mission that was complete.
+// Record records the reversal, and pauses a completed mission.
 func (r *Reversal) Record(tx *store.Tx) error {
 	m, err := tx.Mission(r.mission)
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *Reversal) Record(tx *store.Tx) error {
 	return err
 }
 
-// putReverted records a mission of which something else is reverted than before, and tells it where the mission is paused for that.
+// putReverted stores a mission whose set of undos has changed, and updates its reason if it is paused because of them.
 func putReverted(tx *store.Tx, m centurion.Mission) error {
 	if m.Was == nil || len(m.Reverted) == 0 {
 		m.Was = nil
@@ -145,7 +145,7 @@ func putReverted(tx *store.Tx, m centurion.Mission) error {
 	return err
 }
 
-// whatReverted says in words what some undos have reverted.
+// whatReverted describes the undone work.
 func whatReverted(all []centurion.Reverted) string {
 	var names []string
 	for _, r := range all {
@@ -157,7 +157,7 @@ func whatReverted(all []centurion.Reverted) string {
 	return strings.Join(names, ", ") + " were reverted"
 }
 
-// toldReverted is what the mission's own agent is told of an undo.
+// toldReverted is the notice of an undo for the mission's own agent.
 func toldReverted(r centurion.Reverted) string {
 	text := "The user has reverted " + r.What + ": "
 	if r.Merge.IsZero() {
@@ -171,8 +171,8 @@ func toldReverted(r centurion.Reverted) string {
 	return text + " What was reported about it before no longer holds. Unless the user says otherwise, carry out the open items again, reviews included."
 }
 
-// Restore writes down, in the transaction that records a redo, that what an undo has reverted is back. It covers the undos that
-// match accepts. If the mission was resumed since, there is none: then items are those whose work it is, and what names it.
+// Restore records, in the transaction of a redo, that undone work is back. It covers the undos that match accepts. If the mission was
+// resumed since, there are none; then items and what describe the work.
 func Restore(tx *store.Tx, mission, what string, items []string, match func(centurion.Reverted) bool) error {
 	m, err := tx.Mission(mission)
 	if err != nil {
@@ -196,16 +196,15 @@ func Restore(tx *store.Tx, mission, what string, items []string, match func(cent
 	return tx.PutMission(&m)
 }
 
-// Settle carries out what was recorded of undos and redos of a mission: in the plan, in the notes, and in how the mission
-// stands. It returns the items that it has opened and closed. A plan that cannot be read, or has such an item no more, stays as
-// it is. Nobody may be at work on the mission.
+// Settle applies the recorded undos and redos of a mission to the plan, the notes and the mission's status. It returns the reopened and
+// the closed items. Items that the plan no longer has, or a plan that cannot be read, are left alone. The mission must not be running.
 func (d *Desk) Settle(ctx context.Context, mission string) (opened, closed []string, err error) {
 	m, err := d.store.Mission(ctx, mission)
 	if err != nil || !slices.ContainsFunc(m.Reverted, func(r centurion.Reverted) bool { return r.Back || !r.Marked }) {
 		return nil, nil, err
 	}
 	failpoint.Hit(failpoint.UndoRecorded)
-	stays := map[string]bool{} // open whatever else is brought back
+	stays := map[string]bool{} // they stay open, whatever else is restored
 	for _, r := range m.Reverted {
 		for _, id := range r.Items {
 			stays[id] = stays[id] || !r.Back
@@ -233,7 +232,7 @@ func (d *Desk) Settle(ctx context.Context, mission string) (opened, closed []str
 	return opened, closed, d.store.Update(ctx, func(tx *store.Tx) error { return settled(tx, m, p, recount) })
 }
 
-// recount counts the items that are done once what was brought back is; nil if nothing was.
+// recount counts the done items after a redo; nil if nothing was redone.
 func (d *Desk) recount(ctx context.Context, m centurion.Mission, p plan.View) (*review.Tally, error) {
 	if !slices.ContainsFunc(m.Reverted, func(r centurion.Reverted) bool { return r.Back }) || p.Doc == nil {
 		return nil, nil
@@ -248,8 +247,7 @@ func (d *Desk) recount(ctx context.Context, m centurion.Mission, p plan.View) (*
 	return &c, err
 }
 
-// voided reports whether the verdict of a review does not count because of one of some undos, and whether it did not before what
-// was brought back.
+// voided reports whether undos make the verdict of a review void, and whether they did before the redos.
 func voided(all []centurion.Reverted, review string) (void, was bool) {
 	for _, r := range all {
 		if slices.Contains(r.Reviews, review) {
@@ -259,7 +257,7 @@ func voided(all []centurion.Reverted, review string) (void, was bool) {
 	return void, was
 }
 
-// remark opens and closes items of a plan, and returns which of them had to be.
+// remark reopens and closes items of a plan, and returns those it changed.
 func (d *Desk) remark(ctx context.Context, path string, open, done []string) (opened, closed []string, err error) {
 	p := d.planAt(path)
 	change := func(d *todo.Doc, ids []string, from, to todo.Mark) (out []string, err error) {
@@ -291,15 +289,15 @@ func (d *Desk) remark(ctx context.Context, path string, open, done []string) (op
 	return opened, closed, err
 }
 
-// settled records that the plan and the notes say what was recorded of undos and redos. Once everything is back the mission
-// stands as it did before the first undo.
+// settled records that the plan and the notes reflect the undos and redos. Once everything is redone, the mission has its status from
+// before the first undo.
 func settled(tx *store.Tx, was centurion.Mission, p plan.View, recount *review.Tally) error {
 	m, err := tx.Mission(was.ID)
 	if err != nil {
 		return err
 	}
 	if len(m.Reverted) != len(was.Reverted) {
-		return nil // somebody else was faster
+		return nil // another process was faster
 	}
 	var left []centurion.Reverted
 	for _, r := range m.Reverted {
@@ -313,7 +311,7 @@ func settled(tx *store.Tx, was centurion.Mission, p plan.View, recount *review.T
 			return err
 		}
 		if unread {
-			d.Taken = centurion.Now() // by no message
+			d.Taken = centurion.Now() // not by a message
 			if err := tx.PutDelivery(&d); err != nil {
 				return err
 			}
@@ -328,7 +326,7 @@ func settled(tx *store.Tx, was centurion.Mission, p plan.View, recount *review.T
 			if err == nil {
 				_, err = state.MoveTask(tx, id, t.Status, func(t *centurion.Task) { t.Undone = centurion.Time{} })
 			}
-			if err != nil && centurion.KindOf(err) != centurion.KindNotFound { // the cleaner may have removed it
+			if err != nil && centurion.KindOf(err) != centurion.KindNotFound { // it may have been cleaned up
 				return err
 			}
 		}
