@@ -13,7 +13,7 @@ import (
 	"centurion/verify"
 )
 
-// grade is what the receipt of a command shows. A check that can only pass, that ran no test, that was weakened or that is flaky shows nothing.
+// grade is the evidence of a receipt. A check that can only pass, ran no test, was weakened or is flaky shows nothing.
 func grade(r centurion.Receipt) centurion.Evidence {
 	switch {
 	case !r.Passed || r.Proof == centurion.ProofFlaky || len(r.Weakened) > 0 || verify.ShowsNothing(r):
@@ -24,8 +24,8 @@ func grade(r centurion.Receipt) centurion.Evidence {
 	return centurion.EvidenceChecked
 }
 
-// itemGrade is what the receipts of an item's commands show: as little as the weakest of them. What earlier work of the item has proven by a
-// command stays proven while that is green.
+// itemGrade is the evidence of an item's receipts: that of the weakest command. A command that has proven earlier work of the item
+// keeps that grade while it passes.
 func itemGrade(item string, commands []string, receipts []centurion.Receipt) centurion.Evidence {
 	var all []centurion.Evidence
 	for _, command := range commands {
@@ -44,9 +44,9 @@ func itemGrade(item string, commands []string, receipts []centurion.Receipt) cen
 	return centurion.Weakest(all)
 }
 
-// missionGrade is the evidence of a mission: that of its weakest done item. Without items it is what its checks show, the strongest of
-// those that the goal names; without any, of the one that its own agent gave, and without that of the configured ones. All of them judge the
-// same work, while an item's check judges that item alone. reviewed says that a review of all of it has passed.
+// missionGrade is the evidence of a mission: that of its weakest done item. Without items it is the strongest of the checks named in
+// the goal; without those, of the check given by its own agent; without that, of the configured ones. All of these judge the same work,
+// while an item's check judges that item alone. reviewed means that a review of all work has passed.
 func missionGrade(items []centurion.Evidence, checks [][]centurion.Evidence, reviewed bool) centurion.Evidence {
 	if len(items) > 0 {
 		return centurion.Weakest(items)
@@ -63,7 +63,7 @@ func missionGrade(items []centurion.Evidence, checks [][]centurion.Evidence, rev
 	return e
 }
 
-// Evidence says what shows that the mission did what it was to do; dir is that of the project.
+// Evidence returns the evidence that the mission achieved its goal; dir is the project's directory.
 func (v View) Evidence(dir string) centurion.Evidence {
 	if v.Unread != nil {
 		return centurion.EvidenceNone
@@ -76,7 +76,7 @@ func (v View) Evidence(dir string) centurion.Evidence {
 			items = append(items, w.Evidence)
 		}
 	}
-	if len(items) == 0 { // a plan of reviews alone
+	if len(items) == 0 { // the plan has only reviews
 		items = reviews
 	}
 	own := v.Mission.Options.Verify
@@ -96,7 +96,7 @@ func (v View) Evidence(dir string) centurion.Evidence {
 	return missionGrade(items, checks, v.wholeReviewed())
 }
 
-// newestFinal returns the newest receipt of a command that was run on the finished work, or nil.
+// newestFinal returns the newest receipt of a command on the finished work, or nil.
 func newestFinal(receipts []centurion.Receipt, command string) *centurion.Receipt {
 	for _, r := range slices.Backward(receipts) {
 		if r.Final && strings.TrimSpace(r.Command) == command {
@@ -106,7 +106,7 @@ func newestFinal(receipts []centurion.Receipt, command string) *centurion.Receip
 	return nil
 }
 
-// wholeReviewed reports whether a review without an item has passed that began after all work had ended.
+// wholeReviewed reports whether a review without an item, begun after all work had ended, has passed.
 func (v View) wholeReviewed() bool {
 	last := v.Own
 	for _, t := range v.Tasks {
@@ -119,7 +119,7 @@ func (v View) wholeReviewed() bool {
 	})
 }
 
-// GoalChecks lists the checks that a goal names, of programs that are there or may be what is to be made; dir is that of the project.
+// GoalChecks lists the checks named in a goal whose programs exist or may be created by the mission; dir is the project's directory.
 func GoalChecks(goal, dir string) []string {
 	return verify.InGoal(goal, func(program string) bool {
 		if !strings.Contains(program, "/") {
@@ -130,15 +130,15 @@ func GoalChecks(goal, dir string) []string {
 			program = filepath.Join(dir, program)
 		}
 		info, err := os.Stat(program)
-		return err != nil || !info.IsDir() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) // what is not there may be what is to be made
+		return err != nil || !info.IsDir() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) // a missing program may be what the mission creates
 	})
 }
 
-// Bare reports whether nothing shows what a mission has done that either has no plan or whose person wants proof.
+// Bare reports whether a mission has no evidence at all, although it has no plan or its person requires proof.
 func (v View) Bare(dir string) bool {
 	return (!v.Mission.HadItems || v.Mission.Options.RequireProof) && v.Evidence(dir) == centurion.EvidenceNone
 }
 
-// Lacks tells a person what a mission lacks whose end has to be proven.
+// Lacks is shown to a person whose mission lacks the required proof.
 const Lacks = "nothing shows that it is done, and proof is required: no check has passed that could tell, and no review. " +
 	"Say which command shows it (centurion send 0/ \"verify with …\"), then resume"

@@ -11,7 +11,7 @@ import (
 	"centurion/workspace/todo"
 )
 
-// Alive returns the living tasks by their items; those without one are under "".
+// Alive returns the living tasks by item; those without an item under "".
 func (v View) Alive() map[string]centurion.Task {
 	out := map[string]centurion.Task{}
 	for _, t := range v.Tasks {
@@ -22,7 +22,7 @@ func (v View) Alive() map[string]centurion.Task {
 	return out
 }
 
-// NewestOf returns the task that an item had last.
+// NewestOf returns the newest task of an item.
 func (v View) NewestOf(item string) (centurion.Task, bool) {
 	for _, t := range slices.Backward(v.Tasks) {
 		if t.Item == item {
@@ -32,7 +32,7 @@ func (v View) NewestOf(item string) (centurion.Task, bool) {
 	return centurion.Task{}, false
 }
 
-// foundFaults reports whether the newest task of an item is a review that has found faults, and nothing was done since.
+// foundFaults reports whether the newest task of an item is a review that found faults, with no work done since.
 func (v View) foundFaults(id string) bool {
 	last, ok := v.NewestOf(id)
 	if !ok || last.Reviews || !state.Rejects(last.Agent, last.Status, last.Result) || v.Own.After(last.Ended.Time) {
@@ -43,7 +43,7 @@ func (v View) foundFaults(id string) bool {
 	})
 }
 
-// Next splits what can be started from the reviews that would find the same faults again. The plan must be there.
+// Next returns the items that can start, and separately the reviews that would find the same faults again. There must be a plan.
 func (v View) Next() (start, failed []string) {
 	alive := v.Alive()
 	for _, it := range v.Plan.Doc.Runnable() {
@@ -58,8 +58,7 @@ func (v View) Next() (start, failed []string) {
 	return start, failed
 }
 
-// Unreviewed lists, in words for the Commander, the done items that need a review and have none: with the review that is on its
-// way, or with the call for one.
+// Unreviewed describes, for the Commander, the done items without a required review: the upcoming review, or a request to start one.
 func (v View) Unreviewed() (out []string) {
 	if v.Plan.Doc == nil || !v.MayReview {
 		return nil
@@ -86,8 +85,8 @@ func (v View) Unreviewed() (out []string) {
 	return out
 }
 
-// Missing lists, in words for the Commander, what keeps the mission from being complete, apart from the final checks. unread is what its
-// own agent has still to read.
+// Missing describes, for the Commander, why the mission is not complete, apart from the final checks. unread are the pending deliveries
+// of its own agent.
 func (v View) Missing(unread []store.Delivery) (out []string) {
 	for _, t := range v.Tasks {
 		if !t.Status.Ended() {
@@ -95,7 +94,7 @@ func (v View) Missing(unread []store.Delivery) (out []string) {
 		}
 	}
 	for _, d := range unread {
-		if d.Task == "" { // what somebody has written is read before the mission is complete, but keeps nobody from ending a turn
+		if d.Task == "" { // messages are read before the mission completes, but do not prevent the end of a turn
 			continue
 		}
 		name := d.Task

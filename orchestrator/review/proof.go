@@ -12,28 +12,28 @@ import (
 	"centurion/workspace/todo"
 )
 
-// ItemProof is what shows that a done item is done.
+// ItemProof is the evidence for a done item.
 type ItemProof struct {
 	Item     todo.Item
-	Why      string          // why its checks alone do not show it; empty if they do
-	Proof    centurion.Proof // unproven or flaky, if that is why
+	Why      string          // why its checks alone are not enough; empty if they are
+	Proof    centurion.Proof // unproven or flaky, if that is the reason
 	Reviewed bool            // a review has passed since its work ended
 	By       centurion.Task  // that review
 	Blank    bool            // a review has passed since, but no file was changed for the item
 	Evidence centurion.Evidence
 }
 
-// Verified reports whether the item counts as verified. A review that found nothing changed is enough only with checks that passed and
-// could tell.
+// Verified reports whether the item counts as verified. A review without changed files counts only with passed checks that show
+// something.
 func (w ItemProof) Verified() bool {
 	return w.Why == "" || w.Reviewed || w.Blank && w.Evidence != centurion.EvidenceNone
 }
 
-// Blank says what there is to do about an item where a review had nothing to judge.
+// Blank describes what to do about an item whose review had nothing to judge.
 const Blank = "nothing was changed, so a review had nothing to look at. Have the work done; or, if none is needed, cancel the item with a note, " +
 	"or give it a verify command that shows so, and set it to open and then to done (update_todo)"
 
-// Proofs judges every done item of the plan.
+// Proofs returns the evidence of every done item of the plan.
 func (v View) Proofs() (out []ItemProof) {
 	if v.Plan.Doc == nil {
 		return nil
@@ -64,7 +64,7 @@ func (v View) Proofs() (out []ItemProof) {
 				w.Reviewed, w.By = true, *by
 			}
 		case w.Why != "" && reviewed(it.ID, blank, passedIn(v.Plan, blank), v.Own) != nil:
-			if w.Blank = true; isReview { // its items are judged for themselves
+			if w.Blank = true; isReview { // the reviewed items are judged themselves
 				w.Why = ""
 			}
 		}
@@ -73,7 +73,7 @@ func (v View) Proofs() (out []ItemProof) {
 	return out
 }
 
-// Idle reports whether the tasks that worked on an item have completed it without changing a file.
+// Idle reports whether the tasks of an item have completed it without changing a file.
 func Idle(item string, tasks []centurion.Task) (idle bool) {
 	for _, t := range tasks {
 		if t.Item == item && t.Agent != agents.Reviewer {
@@ -86,13 +86,12 @@ func Idle(item string, tasks []centurion.Task) (idle bool) {
 	return idle
 }
 
-// InDoubt reports whether an item that is done still needs a proof or a review.
+// InDoubt reports whether a done item still needs a proof or a review.
 func (v View) InDoubt(id string) bool {
 	return slices.ContainsFunc(v.Proofs(), func(w ItemProof) bool { return w.Item.ID == id && !w.Verified() })
 }
 
-// Unproven says why the newest receipts of an item do not show that it is done. Where there are no trees, a green check is all
-// that can be had.
+// Unproven says why an item's newest receipts do not prove it. Without trees, a passed check is the best evidence possible.
 func Unproven(it todo.Item, receipts []centurion.Receipt, trees bool) (string, centurion.Proof) {
 	commands := verify.Distinct(it.Verify)
 	if len(commands) == 0 {

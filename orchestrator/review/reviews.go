@@ -12,8 +12,8 @@ import (
 	"centurion/workspace/todo"
 )
 
-// Reviewed tells, for each item of a plan, which task was the review that has passed since the item's work ended. Without the
-// plan a review covers nothing but its own item. own is [centurion.Mission.OwnLanding].
+// Reviewed returns, by item, the review that has passed since the item's work ended. Without the plan a review covers only its own
+// item. own is [centurion.Mission.OwnLanding].
 func Reviewed(doc *todo.Doc, items []string, tasks []centurion.Task, own time.Time) map[string]centurion.Task {
 	passed := passedIn(plan.View{Doc: doc}, tasks)
 	out := map[string]centurion.Task{}
@@ -25,13 +25,13 @@ func Reviewed(doc *todo.Doc, items []string, tasks []centurion.Task, own time.Ti
 	return out
 }
 
-// passed is a finished review that has passed.
+// passed is a passed review.
 type passed struct {
 	task centurion.Task
-	of   map[string]bool // the items that it covers; nil means all
+	of   map[string]bool // the items it covers; nil means all
 }
 
-// passedIn finds what the reviews that have passed cover.
+// passedIn returns the passed reviews and their coverage.
 func passedIn(p plan.View, tasks []centurion.Task) []passed {
 	var out []passed
 	for _, t := range tasks {
@@ -42,7 +42,8 @@ func passedIn(p plan.View, tasks []centurion.Task) []passed {
 	return out
 }
 
-// onlyReviewed reports whether an item's own tasks were all the reviewer's, and there was one: it is a review, also if it does not say so.
+// onlyReviewed reports whether an item has tasks of its own and all are the reviewer's: then it is a review, even if not declared as
+// one.
 func onlyReviewed(id string, tasks []centurion.Task) (only bool) {
 	for _, t := range tasks {
 		if t.Item == id && !t.Reviews {
@@ -54,11 +55,11 @@ func onlyReviewed(id string, tasks []centurion.Task) (only bool) {
 	return only
 }
 
-// reviewed returns the newest review of the item that has passed and began after its work ended, and after other merges that touch its files;
-// nil without one. A review that was itself the item's work counts as one, as long as the files of all that it judged stay as they are.
+// reviewed returns the newest passed review of the item that began after its work ended and after other merges that touch its files;
+// nil if there is none. A review that was itself the item's work counts as long as the files it judged do not change.
 func reviewed(item string, tasks []centurion.Task, reviews []passed, own time.Time) *centurion.Task {
 	last, itself := workOn(item, tasks, own)
-	var wide *centurion.Task // a review that came after nothing covers everything; one that names the item says more
+	var wide *centurion.Task // a review after no item covers everything; one that names the item is more specific
 	for _, r := range slices.Backward(reviews) {
 		is := itself != nil && r.task.Item == item
 		switch {
@@ -75,7 +76,7 @@ func reviewed(item string, tasks []centurion.Task, reviews []passed, own time.Ti
 	return wide
 }
 
-// stale reports whether files that a review judged were changed by a merge after it began. of is the items that it judged, nil for all.
+// stale reports whether a merge after the begin of a review changed files that it judged. of is the set of judged items, nil for all.
 func stale(of map[string]bool, review centurion.Task, tasks []centurion.Task) bool {
 	judged := map[string]bool{}
 	touches := func(l centurion.Landed) bool {
@@ -93,8 +94,8 @@ func stale(of map[string]bool, review centurion.Task, tasks []centurion.Task) bo
 	})
 }
 
-// workOn returns when the work on an item ended last, and the passed review that was itself the item's work, if that is what it
-// was. What no task did was the work of the mission's own agent, which landed last at own.
+// workOn returns when the work on an item last ended, and the passed review that was itself that work, if any. Items without tasks were
+// done by the mission's own agent, which last landed at own.
 func workOn(item string, tasks []centurion.Task, own time.Time) (last time.Time, itself *centurion.Task) {
 	byTask := false
 	for _, t := range tasks {
@@ -118,12 +119,12 @@ func workOn(item string, tasks []centurion.Task, own time.Time) (last time.Time,
 	return last, itself
 }
 
-// HasPassed reports whether a review has passed since a task's work ended, be it the task itself.
+// HasPassed reports whether a task's work is reviewed: a review passed since its end, or it is a passed review itself.
 func HasPassed(p plan.View, t centurion.Task, tasks []centurion.Task) bool {
 	return p.Doc != nil && t.Item != "" && (state.Approves(t) || reviewed(t.Item, tasks, passedIn(p, tasks), time.Time{}) != nil)
 }
 
-// WorkEnded is when a task's work stood as it stands now: reverted and restored it is as it was before.
+// WorkEnded is when a task's work got its current state. A revert with its restore does not count.
 func WorkEnded(t centurion.Task) time.Time {
 	n := len(t.Landed)
 	for n > 2 && t.Landed[n-1].Restores {
@@ -135,8 +136,8 @@ func WorkEnded(t centurion.Task) time.Time {
 	return t.Ended.Time
 }
 
-// Coming says which review that is handed out or planned is going to judge a done item, and when: now, when it begins, or
-// after others. by is "" where nobody would review the item unless somebody were asked.
+// Coming returns the started or planned review of a done item and when it happens: now, when it begins, or after other items. by is ""
+// if no review is planned.
 func (v View) Coming(id string) (by, when string) {
 	p := v.Plan
 	if p.Doc == nil {
@@ -160,7 +161,7 @@ func (v View) Coming(id string) (by, when string) {
 	return "", ""
 }
 
-// reviewer returns the living review that covers a done item and has not begun before the item's work had ended, or nil.
+// reviewer returns the living review that covers a done item and did not begin before the item's work ended, or nil.
 func (v View) reviewer(id string) *centurion.Task {
 	last, _ := workOn(id, v.Tasks, v.Own)
 	for _, t := range v.Tasks {
@@ -174,7 +175,7 @@ func (v View) reviewer(id string) *centurion.Task {
 	return nil
 }
 
-// reviewName is what a review is called. One without an item of its own goes by its number: its item's name is the work's.
+// reviewName is the name of a review. One that belongs to the work's item is named by its number.
 func reviewName(t centurion.Task) string {
 	if t.Reviews {
 		t.Item = ""

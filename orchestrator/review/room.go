@@ -1,5 +1,5 @@
-// Package review decides what shows that the work of a mission is done: which done items are proven, which reviews count, what is
-// missing before the end. It decides from a [View] that is read once, and changes neither the plan nor a task.
+// Package review decides whether the work of a mission is proven: which done items are, which reviews count, and what is missing before
+// the end. It decides from a [View] that is read once, and changes neither the plan nor tasks.
 package review
 
 import (
@@ -13,20 +13,20 @@ import (
 	"centurion/store"
 )
 
-// View is a mission in one moment, as its proof is judged by it.
+// View is the state of a mission at one moment, for judging its proof.
 type View struct {
 	Mission  centurion.Mission
 	Plan     plan.View
-	Unread   error // why the plan could not be read; it is told elsewhere
+	Unread   error // why the plan could not be read; reported elsewhere
 	Tasks    []centurion.Task
 	Receipts []centurion.Receipt
-	// Own is when work of the mission's own agent was merged last.
+	// Own is when work of the mission's own agent was last merged.
 	Own time.Time
-	// MayReview says that the mission's own agent can have its work reviewed at all.
+	// MayReview is true if the mission's own agent can request reviews.
 	MayReview bool
 }
 
-// Read looks at a mission with the plan p.
+// Read reads a mission that has the plan p.
 func Read(ctx context.Context, st *store.Store, mission string, p plan.View) (v View, err error) {
 	v.Plan = p
 	if v.Mission, err = st.Mission(ctx, mission); err != nil {
@@ -40,10 +40,10 @@ func Read(ctx context.Context, st *store.Store, mission string, p plan.View) (v 
 	return v, err
 }
 
-// isolated says that the mission's writers have checkouts of their own.
+// isolated is true if the mission's writers have their own checkouts.
 func (v View) isolated() bool { return v.Mission.Isolation == centurion.IsolationWorktree }
 
-// Judge looks at a running mission.
+// Judge judges a running mission.
 type Judge struct {
 	st   *state.Mission
 	plan *plan.Plan
@@ -54,7 +54,7 @@ type Judge struct {
 // New returns the judge of a mission.
 func New(st *state.Mission, plan *plan.Plan) *Judge { return &Judge{st: st, plan: plan} }
 
-// Look reads the plan and the mission as they are now.
+// Look reads the current plan and mission.
 func (j *Judge) Look(ctx context.Context) (View, error) {
 	p, unread := j.plan.Read()
 	v, err := j.At(ctx, p)
@@ -62,7 +62,7 @@ func (j *Judge) Look(ctx context.Context) (View, error) {
 	return v, err
 }
 
-// At is [Judge.Look] with a plan that was read before.
+// At is [Judge.Look] with a plan read before.
 func (j *Judge) At(ctx context.Context, p plan.View) (View, error) {
 	v, err := Read(ctx, j.st.Store, j.st.ID, p)
 	_, none := j.st.Cast.Find(agents.Reviewer)
@@ -70,8 +70,7 @@ func (j *Judge) At(ctx context.Context, p plan.View) (View, error) {
 	return v, err
 }
 
-// Count records how many items are done with a proof or a review and how many without, which are in doubt, and which review has passed
-// them.
+// Count records the number of done items with and without proof or review, the items in doubt, and the reviews that passed them.
 func (j *Judge) Count(ctx context.Context, p plan.View) error {
 	v, err := j.At(ctx, p)
 	if err != nil {
@@ -82,7 +81,7 @@ func (j *Judge) Count(ctx context.Context, p plan.View) error {
 	return err
 }
 
-// KeepEvidence records what shows that the mission did what it was to do; dir is that of the project.
+// KeepEvidence records the evidence that the mission achieved its goal; dir is the project's directory.
 func (j *Judge) KeepEvidence(ctx context.Context, dir string) (centurion.Mission, error) {
 	v, err := j.Look(ctx)
 	if err != nil {

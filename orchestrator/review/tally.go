@@ -7,15 +7,14 @@ import (
 	"centurion/store"
 )
 
-// Tally is how many items are done with a proof or a review and how many without, which are in doubt, and which review has
-// passed them.
+// Tally counts the done items with and without proof or review, and lists those in doubt and the reviews that passed them.
 type Tally struct {
 	verified, unverified int
 	unproven, flaky      []string
 	reviewed             map[string]centurion.PassedBy
 }
 
-// Count counts the items that are done. A review is named by the address of its session, where that is still kept.
+// Count counts the done items. A review is named by its session's address, if the session is still stored.
 func (v View) Count(ctx context.Context, st *store.Store) Tally {
 	c := Tally{reviewed: map[string]centurion.PassedBy{}}
 	for _, w := range v.Proofs() {
@@ -38,7 +37,7 @@ func (v View) Count(ctx context.Context, st *store.Store) Tally {
 	return c
 }
 
-// Put records the counts in a mission.
+// Put stores the counts in a mission.
 func (c Tally) Put(m *centurion.Mission) {
 	m.Verified, m.Unverified, m.Unproven, m.Flaky, m.Reviewed = c.verified, c.unverified, c.unproven, c.flaky, c.reviewed
 }
