@@ -1,5 +1,4 @@
-// Package space lets missions wait for space on a full disk. It owns what is known of missions that stand still for that reason: the
-// store cannot be told.
+// Package space lets missions wait for space on a full disk. It keeps the reasons of the waiting missions, which cannot be stored then.
 package space
 
 import (
@@ -14,25 +13,25 @@ import (
 	"centurion/workspace"
 )
 
-// How often a full disk is tried: soon, and then not so often that the tries disturb anybody.
+// How often a full disk is probed: soon at first, then rarely enough not to disturb.
 const (
 	firstProbe = 500 * time.Millisecond
 	lastProbe  = 5 * time.Second
 )
 
-// Waits are the waits for space of the missions of one project.
+// Waits are the missions of one project that wait for space.
 type Waits struct {
 	Store     *store.Store
 	Workspace *workspace.Workspace
-	Longest   time.Duration         // how long a mission waits; below zero: for ever
-	Publish   func(centurion.Event) // tells who is watching right now what cannot be written down; may be nil
+	Longest   time.Duration         // the longest wait of a mission; negative: forever
+	Publish   func(centurion.Event) // sends unstored events to current watchers; may be nil
 
 	mu  sync.Mutex // protects why
 	why map[string]string
 }
 
-// Await waits until the state and the project can be written again, and reports whether the mission may go on: not when wanted ends or
-// it has taken too long.
+// Await waits until the state and the project can be written again, and reports whether the mission may continue. It returns false if
+// wanted ends or the wait is too long.
 func (w *Waits) Await(wanted context.Context, mission string, cause error) bool {
 	why := "waiting for space: " + cause.Error()
 	w.set(mission, why)
@@ -64,14 +63,14 @@ func (w *Waits) Await(wanted context.Context, mission string, cause error) bool 
 	}
 }
 
-// Reason says why a mission that is being worked on stands still at the moment, "" if it does not.
+// Reason is why a running mission waits, "" if it does not.
 func (w *Waits) Reason(mission string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.why[mission]
 }
 
-// All returns every reason by its mission.
+// All returns the reasons by mission.
 func (w *Waits) All() map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
