@@ -10,17 +10,17 @@ import (
 	"centurion/store"
 )
 
-// Who answered a question, where it was no person.
+// Sources of an answer that did not come from a person.
 const (
-	ByTimeout = "timeout" // its deadline came first
-	ByAbort   = "abort"   // who asked was stopped
+	ByTimeout = "timeout" // the deadline passed
+	ByAbort   = "abort"   // the asking agent was stopped
 )
 
-// EndOfTurn stands in the place of a tool call in a question with which the mission's own agent ended its turn. Nobody waits for
-// its answer: it is given to the agent as a message, and one that was not answered before a resume is closed (approval.CloseQuestions).
+// EndOfTurn replaces the tool call in a question that ended a turn of the mission's own agent. No call waits for its answer, which is
+// delivered as a message; if it is still open at a resume, approval.CloseQuestions closes it.
 const EndOfTurn = "end of turn"
 
-// PutReply stores a person's answer, and tells it to the mission's own agent if none of its calls waits for it.
+// PutReply stores a person's answer. If no call waits for it, the mission's own agent gets it as a message.
 func PutReply(tx *store.Tx, ask store.Ask, answer string) error {
 	if err := PutAnswer(tx, ask, answer, "person"); err != nil || ask.Call != EndOfTurn {
 		return err
@@ -29,7 +29,7 @@ func PutReply(tx *store.Tx, ask store.Ask, answer string) error {
 		Created: centurion.Now(), Origin: centurion.OriginHost, Text: "You asked: " + centurion.Clip(ask.Text, 1000) + "\nThe person answers: " + answer})
 }
 
-// OpenQuestions says why a mission is blocked for which everybody waits for an answer: the question, or how many there are.
+// OpenQuestions is the reason of a mission blocked on questions: the question, or how many there are.
 func OpenQuestions(ask store.Ask, open []store.Ask) string {
 	var who, what []string
 	for _, a := range open {
@@ -51,10 +51,10 @@ func OpenQuestions(ask store.Ask, open []store.Ask) string {
 	return fmt.Sprintf("%s%s%d questions: %s (%s)", strings.Join(who, ", "), verb, len(what), strings.Join(what, " · "), AsksHint)
 }
 
-// AsksHint stands in the reason of a mission that is blocked on several questions.
+// AsksHint is part of the reason of a mission that is blocked on several questions.
 const AsksHint = "centurion asks"
 
-// closeAsksOf ends what a task that has ended asks.
+// closeAsksOf closes the open questions of an ended task.
 func closeAsksOf(tx *store.Tx, t centurion.Task) error {
 	open, err := tx.OpenAsks(t.Mission)
 	if err != nil {
@@ -71,13 +71,13 @@ func closeAsksOf(tx *store.Tx, t centurion.Task) error {
 	return nil
 }
 
-// ByPolicy stands in an ask, and in its answer, that no person was asked.
+// ByPolicy marks an ask, and its answer, that was decided without a person.
 const ByPolicy = "policy"
 
-// ByAlways stands in the answer to an ask that was open when a person's "always" to another one came to cover it.
+// ByAlways marks an open ask that a person's "always" to another ask has answered.
 const ByAlways = "always"
 
-// ByEnd stands in an ask that nobody could answer any more, because who asked had ended.
+// ByEnd marks an ask that was closed because the asking agent had ended.
 const ByEnd = "shutdown"
 
 func PutAsk(tx *store.Tx, a store.Ask) error {
@@ -115,8 +115,8 @@ func askFact(a store.Ask, t centurion.EventType) centurion.Event {
 		Options: a.Options, CostLow: a.CostLow, CostHigh: a.CostHigh, Deadline: a.Deadline, Answer: a.Answer, By: a.By})}
 }
 
-// CloseAsks ends the asks that a stopping mission leaves open; those who asked will ask again when it is resumed. Questions may
-// be kept: they can be answered meanwhile, and the call that asked finds the answer.
+// CloseAsks closes the open asks of a stopping mission; the agents ask again after a resume. Kept questions can be answered meanwhile;
+// the resumed call finds the answer.
 func CloseAsks(tx *store.Tx, mission string, keepQuestions bool) error {
 	open, err := tx.OpenAsks(mission)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"centurion/store"
 )
 
-// Deliver puts an ended task's result on its way to the session that delegated it. A parent that has ended hears nothing
-// more: the mission's own session does, also what was still on its way to the task that ends here.
+// Deliver sends an ended task's result to the session that delegated it, or to the mission's own session if that parent has ended. The
+// undelivered messages of the ended task go to the mission's own session, too.
 func Deliver(tx *store.Tx, t centurion.Task, wake bool) error {
 	rec, err := tx.Mission(t.Mission)
 	if err != nil {
@@ -58,16 +58,16 @@ func Take(tx *store.Tx, d store.Delivery, t centurion.Task, message string) erro
 	return err
 }
 
-// IsWord reports whether a delivery is a word of the host that wakes nobody. It comes into the history with the request that reads it, so
-// that it can be replaced until then.
+// IsWord reports whether a delivery is a notice of the host that wakes no session. It becomes part of the history with the request that
+// reads it, and can be replaced until then.
 func IsWord(d store.Delivery) bool {
 	return d.Task == "" && d.Origin == centurion.OriginHost && !d.Wake
 }
 
-// ReceiverOf is who gets what is written to a task: its session, or the task itself as long as it has none.
+// ReceiverOf is the address of messages to a task: its session, or the task itself as long as it has none.
 func ReceiverOf(t centurion.Task) string { return cmp.Or(t.Session, t.ID) }
 
-// Forward gives a session what was written to its task before it began.
+// Forward moves the messages sent to a task before it began to its session.
 func Forward(tx *store.Tx, task, session string) error {
 	waiting, err := tx.PendingDeliveries(task)
 	if err != nil {
@@ -82,7 +82,7 @@ func Forward(tx *store.Tx, task, session string) error {
 	return nil
 }
 
-// WordsOf is what the model is told of a message.
+// WordsOf is the text of a message for the model.
 func WordsOf(d store.Delivery) string {
 	if d.Missed == "" {
 		return d.Text

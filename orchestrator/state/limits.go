@@ -9,13 +9,13 @@ import (
 	"centurion/text"
 )
 
-// budgetError makes the error of a limit that is reached.
+// budgetError makes the error of a reached limit.
 func budgetError(format string, args ...any) error {
 	return &centurion.Error{Kind: centurion.KindBudget, Msg: fmt.Sprintf(format, args...), Err: nil,
 		Hint: "go on with a higher limit: centurion resume --max-cost, --max-tokens, --max-duration, --max-rounds or --max-tool-calls"}
 }
 
-// AtLimit stops the mission because what is left of one of its limits does not pay for a request.
+// AtLimit stops the mission because the rest of one of its limits does not cover a request.
 func (m *Mission) AtLimit(d budget.Dim) error {
 	rec := m.Spent.Load()
 	o, u := rec.Options, rec.Usage
@@ -30,8 +30,7 @@ func (m *Mission) AtLimit(d budget.Dim) error {
 		budgetError("the limit of %d requests is reached", o.MaxRounds))
 }
 
-// WithinBudget stops the mission when its time or its tool calls are used up, before more is spent. What a request costs
-// is looked at when it is reserved.
+// WithinBudget stops the mission when its time or its tool calls are used up. The cost of a request is checked when it is reserved.
 func (m *Mission) WithinBudget() error {
 	rec := m.Spent.Load()
 	o := rec.Options
@@ -45,13 +44,13 @@ func (m *Mission) WithinBudget() error {
 	return nil
 }
 
-// TooLong stops the mission because it has taken limit milliseconds.
+// TooLong stops the mission because it has worked for limit milliseconds.
 func (m *Mission) TooLong(limit int64) error {
 	return m.exceed(event.BudgetData{Limit: "max_duration", Spent: float64(limit), Max: float64(limit)},
 		budgetError("the time limit of %s is reached", text.Took(text.Millis(limit))))
 }
 
-// exceed stops the mission at a limit. The limit that was reached first is told when the mission has stopped.
+// exceed stops the mission at a limit. The first reached limit is reported when the mission has stopped.
 func (m *Mission) exceed(d event.BudgetData, err error) error {
 	m.mu.Lock()
 	if m.over == nil {
@@ -62,7 +61,7 @@ func (m *Mission) exceed(d event.BudgetData, err error) error {
 	return err
 }
 
-// Exceeded returns the limit that was reached first, or nil.
+// Exceeded returns the first reached limit, or nil.
 func (m *Mission) Exceeded() *event.BudgetData {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"centurion/tools"
 )
 
-// Dropped refuses a session that cannot be resumed any more.
+// Dropped refuses a session that can no longer be resumed.
 func Dropped(rec centurion.Session) error {
 	if rec.Time.Archived == 0 {
 		return nil
@@ -27,7 +27,7 @@ func Dropped(rec centurion.Session) error {
 		Hint: "delegate the work as a new task"}
 }
 
-// Later adds [tools.ErrLater] to the error of a call that waited when its mission stopped.
+// Later adds [tools.ErrLater] to the error of a call that was waiting when its mission stopped.
 func (m *Mission) Later(err error) error {
 	if cause := context.Cause(m.Ctx); err != nil && cause != nil && centurion.KindOf(cause) != centurion.KindCancelled {
 		return errors.Join(err, tools.ErrLater)
@@ -35,10 +35,10 @@ func (m *Mission) Later(err error) error {
 	return err
 }
 
-// Elapsed is how long the mission has been worked on, in milliseconds. It rests on no wall clock.
+// Elapsed is the working time of the mission in milliseconds. It does not depend on the wall clock.
 func (m *Mission) Elapsed() int64 { return m.before + time.Since(m.begun).Milliseconds() }
 
-// CauseOf returns why ctx ended, or nil. Whoever only says that it ended means the end of the host.
+// CauseOf returns why ctx ended, or nil. A plain cancellation means that the host ends.
 func CauseOf(ctx context.Context) error {
 	switch cause := context.Cause(ctx); cause {
 	case context.Canceled, context.DeadlineExceeded:
@@ -48,7 +48,7 @@ func CauseOf(ctx context.Context) error {
 	}
 }
 
-// Await blocks until something has changed, d has passed (0: for ever) or ctx has ended.
+// Await blocks until changed is closed, d has passed (0: forever) or ctx has ended.
 func (m *Mission) Await(ctx context.Context, changed <-chan struct{}, d time.Duration) error {
 	var timer <-chan time.Time
 	if d > 0 {
@@ -65,14 +65,14 @@ func (m *Mission) Await(ctx context.Context, changed <-chan struct{}, d time.Dur
 	return nil
 }
 
-// Change returns a channel that is closed at the next notify. Take it before looking, so that nothing is missed.
+// Change returns a channel that is closed at the next Notify. Take it before checking a condition, so that no change is missed.
 func (m *Mission) Change() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.changed
 }
 
-// Notify wakes everybody who waits for something in this mission: each looks again whether it has come.
+// Notify wakes all waiters of the mission; each checks its condition again.
 func (m *Mission) Notify() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +89,7 @@ func (m *Mission) Record(ctx context.Context, change func(*centurion.Mission)) (
 	return rec, err
 }
 
-// RecordIn is [Mission.Record] as part of a transaction.
+// RecordIn is [Mission.Record] within a transaction.
 func (m *Mission) RecordIn(tx *store.Tx, change func(*centurion.Mission)) (centurion.Mission, error) {
 	rec, err := tx.Mission(m.ID)
 	if err != nil {
@@ -113,28 +113,28 @@ func (m *Mission) Tell(ctx context.Context, fill func(*event.MissionData)) error
 	})
 }
 
-// Runs returns the tasks whose goroutines live.
+// Runs returns the tasks with a living goroutine.
 func (m *Mission) Runs() []*Run {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Collect(maps.Values(m.runs))
 }
 
-// Run returns the run of a task whose goroutine lives, or nil.
+// Run returns the run of a task with a living goroutine, or nil.
 func (m *Mission) Run(task string) *Run {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.runs[task]
 }
 
-// Add enters a task whose goroutine begins.
+// Add registers a task whose goroutine starts.
 func (m *Mission) Add(r *Run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.runs[r.ID] = r
 }
 
-// Drop ends what addRun began, unless a newer run of the task is at work.
+// Drop removes a run, unless a newer run of the task has replaced it.
 func (m *Mission) Drop(r *Run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,7 +143,7 @@ func (m *Mission) Drop(r *Run) {
 	}
 }
 
-// PutNote tells the person something in the stream.
+// PutNote shows the person a note in the event stream.
 func (m *Mission) PutNote(tx *store.Tx, note string) error {
 	rec, err := tx.Mission(m.ID)
 	if err != nil {
@@ -155,7 +155,7 @@ func (m *Mission) PutNote(tx *store.Tx, note string) error {
 	return err
 }
 
-// Quiet waits until no other task of the mission runs.
+// Quiet waits until no task of the mission runs, except but.
 func (m *Mission) Quiet(ctx context.Context, but string) error {
 	for {
 		changed := m.Change()
@@ -186,22 +186,22 @@ func Crashed(err error) bool {
 	return panicked || centurion.KindOf(err) == centurion.KindCrashed
 }
 
-// InWords is what an agent was told, for a person: one line, without the calls that were spelled out for it.
+// InWords shortens a text for agents to one line for a person, without spelled-out tool calls.
 func InWords(said string) string {
 	said = spelledCall.ReplaceAllString(said, "")
 	said = strings.ReplaceAll(strings.ReplaceAll(said, ":\n- ", ": "), "\n- ", "; ")
 	return strings.TrimRight(centurion.Clip(strings.Join(strings.Fields(said), " "), 400), ".;: ")
 }
 
-// spelledCall is a call of a tool with its arguments as JSON, and what leads up to it.
+// spelledCall matches a tool call with JSON arguments, and the words that introduce it.
 var spelledCall = regexp.MustCompile(`[:;,]?\s*\(?\b[a-z]+(?:_[a-z]+)+ \{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}\)?`)
 
-// Alone reports whether one agent works without plan and proof, for the person who reads its answer.
+// Alone reports whether a single agent works without plan and proof, for a person who reads its answer.
 func Alone(profile string) bool { return profile == agents.ProfileAssistant }
 
-// CarriesOut returns the agent of a task as it carries the task out.
+// CarriesOut returns the agent of a task in the form that runs the task.
 func (m *Mission) CarriesOut(t centurion.Task) (agents.Agent, error) {
-	a, err := m.Cast.Get(t.Agent) // as it was found when it was delegated to
+	a, err := m.Cast.Get(t.Agent) // as it was when the task was delegated
 	switch {
 	case err != nil:
 		return a, err
@@ -213,8 +213,8 @@ func (m *Mission) CarriesOut(t centurion.Task) (agents.Agent, error) {
 	return a, nil
 }
 
-// HandedOver reports whether the work was ended so that another host goes on with it.
+// HandedOver reports whether work ended so that another host continues it.
 func HandedOver(ctx context.Context) bool { return context.Cause(ctx) == centurion.ErrHandover }
 
-// Rewound is why a mission is paused that had ended before its conversation was Rewound.
+// Rewound is the reason of a paused mission that had ended before its conversation was rewound.
 const Rewound = "rewound"

@@ -8,7 +8,7 @@ import (
 	"centurion/store"
 )
 
-// BeganWith tells that a new session does not begin with the model that it was given.
+// BeganWith records that a new session begins with another model than its own.
 func BeganWith(tx *store.Tx, rec *centurion.Session, why string) error {
 	_, err := tx.Append(centurion.Event{Type: centurion.EventSessionModel, Mission: rec.Metadata.Mission, Session: rec.ID, Task: rec.Metadata.Task,
 		Data: event.Data(event.ModelData{Agent: rec.Agent, From: rec.Own().String(), To: rec.Model.Provider + "/" + rec.Model.ID,
@@ -16,7 +16,7 @@ func BeganWith(tx *store.Tx, rec *centurion.Session, why string) error {
 	return err
 }
 
-// Remodel gives sessions whose own model is one another one, from their next request on.
+// Remodel changes the model of sessions that have their own model from, starting with their next request.
 func Remodel(tx *store.Tx, sessions []centurion.Session, from, to string) error {
 	for _, s := range sessions {
 		if s.Model == nil || s.Own().String() != from {

@@ -17,15 +17,15 @@ import (
 	"centurion/text"
 )
 
-// Fences knows the newest attempt of each task. A new attempt raises the fence before it writes anything; what an older
-// one still wants to write, in its session, its task, the plan or the project, is refused and recorded. It is kept in
-// memory: a host that has lost its project is kept out by the store.
+// Fences knows the newest attempt of each task. A new attempt raises the fence before it writes anything; later writes of older
+// attempts to their session, task, plan or project are refused and recorded. It is kept in memory: the store locks out a host that has
+// lost its project.
 type Fences struct {
 	sync.Mutex // protects newest
 	newest     map[string]int
 }
 
-// Raise lets nothing below attempt pass any more.
+// Raise refuses all attempts below attempt from now on.
 func (f *Fences) Raise(task string, attempt int) {
 	f.Lock()
 	defer f.Unlock()
@@ -35,15 +35,14 @@ func (f *Fences) Raise(task string, attempt int) {
 	f.newest[task] = max(f.newest[task], attempt)
 }
 
-// Forget lets go of a task that has ended long ago. What its attempts still want to write is refused because they are
-// over: see current.
+// Forget drops a task that ended long ago. Late writes of its attempts are still refused, because those have ended: see current.
 func (f *Fences) Forget(task string) {
 	f.Lock()
 	defer f.Unlock()
 	delete(f.newest, task)
 }
 
-// Check returns an error that wraps errSuperseded if a newer attempt of the task has begun.
+// Check returns an error that wraps ErrSuperseded if a newer attempt of the task has begun.
 func (f *Fences) Check(task string, attempt int) error {
 	f.Lock()
 	defer f.Unlock()
@@ -54,10 +53,10 @@ func (f *Fences) Check(task string, attempt int) error {
 	return nil
 }
 
-// ErrSuperseded is the cause of everything that a stale attempt is refused.
+// ErrSuperseded is the cause of every refusal of a stale attempt.
 var ErrSuperseded = errors.New("superseded")
 
-// RecordRefusal tells that a stale attempt was kept from writing.
+// RecordRefusal records that a write of a stale attempt was refused.
 func (m *Mission) RecordRefusal(ctx context.Context, task, session string, attempt int, what string) error {
 	return m.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		_, err := tx.Append(centurion.Event{Type: centurion.EventTaskFenced, Mission: m.ID, Session: session, Task: task,
@@ -66,7 +65,7 @@ func (m *Mission) RecordRefusal(ctx context.Context, task, session string, attem
 	})
 }
 
-// MoveRun moves the task of a running attempt. A stale attempt moves nothing.
+// MoveRun moves the task of a running attempt. It fails for a stale attempt.
 func (m *Mission) MoveRun(ctx context.Context, r *Run, to centurion.TaskStatus, change func(*centurion.Task)) error {
 	return m.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := m.Fences.Check(r.ID, r.Attempt); err != nil {
@@ -77,38 +76,38 @@ func (m *Mission) MoveRun(ctx context.Context, r *Run, to centurion.TaskStatus, 
 	})
 }
 
-// Run is one living task. Its goroutine owns everything but cancel and done.
+// Run is one living task. Its goroutine owns all fields but Cancel and Done.
 type Run struct {
 	ID      string
 	Item    string
-	Name    string // what people and agents call it
+	Name    string // its name for people and agents
 	Agent   string
-	Attempt int             // the fencing number of the attempt that runs; the goroutine's own
+	Attempt int             // the fencing number of the running attempt; owned by the goroutine
 	Ctx     context.Context // ends with the task
 	Cancel  context.CancelCauseFunc
-	Place   *slots.Place  // among the launches that wait; nil while the task waits for something else
-	Done    chan struct{} // closed when the task has ended and its end is recorded
+	Place   *slots.Place  // in the queue of launches; nil while the task waits for anything else
+	Done    chan struct{} // closed when the end of the task is recorded
 
-	Own     centurion.ModelRef // what its session is given, and why it begins with another one; known once it has a slot
+	Own     centurion.ModelRef // its session's model, and why it begins with another one; known once it has a slot
 	Instead string
 
-	Now     atomic.Pointer[centurion.Task] // as it was recorded after the newest answer
-	Awaited atomic.Int32                   // tool calls of its parent that wait for its end
+	Now     atomic.Pointer[centurion.Task] // as recorded after the last answer
+	Awaited atomic.Int32                   // parent tool calls waiting for its end
 	Working atomic.Bool                    // an attempt of this run has begun
-	Refused atomic.Bool                    // it wanted more tool calls than its own budget has
-	Account string                         // its name among the reserves
-	Covered bool                           // what it needs at its start is reserved
-	Before  int64                          // milliseconds at work before the attempt that runs
-	begun   time.Time                      // the attempt that runs
+	Refused atomic.Bool                    // it asked for more tool calls than its own budget has
+	Account string                         // its account in the budget's reserves
+	Covered bool                           // its initial portion is reserved
+	Before  int64                          // milliseconds of work before the running attempt
+	begun   time.Time                      // start of the running attempt
 }
 
-// OwnBudgetError makes the error of a task that has used up its own budget. It ends the task and nothing else.
+// OwnBudgetError makes the error of a task that has used up its own budget. It ends only the task.
 func OwnBudgetError(format string, args ...any) error {
 	return &centurion.Error{Kind: centurion.KindBudget, Msg: "the task's own budget of " + fmt.Sprintf(format, args...) + " is used up",
 		Hint: "what it has done so far is kept; delegate the rest with a higher budget, or do it another way"}
 }
 
-// Timed ends a task when the time of its own budget is over. The returned function stops that.
+// Timed ends the task when the time of its own budget is over. stop cancels that.
 func (r *Run) Timed() (stop func()) {
 	t := r.Now.Load()
 	r.begun = time.Now()
@@ -120,8 +119,8 @@ func (r *Run) Timed() (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// Left says what a task has left of its own budget: of money, tokens and requests always, of tool calls and time when it
-// is less than a fifth.
+// Left describes what remains of a task's own budget: always for money, tokens and requests; for tool calls and time only when less
+// than a fifth is left.
 func (r *Run) Left() string {
 	t := r.Now.Load()
 	b := t.Budget
@@ -138,13 +137,13 @@ func (r *Run) Left() string {
 	return "Left of this task's budget: " + strings.Join(all, ", ") + ". When it is used up the task fails: end with your result before.\n"
 }
 
-// since is how long the task has been at work beyond what is recorded, in milliseconds.
+// since is the working time of the task that is not recorded yet, in milliseconds.
 func (r *Run) since() int64 {
 	t := r.Now.Load()
 	return max(0, time.Since(r.begun).Milliseconds()-(t.ElapsedMS-r.Before))
 }
 
-// Worked is how long a task has been at work until now, in milliseconds; what is recorded of one that has not begun.
+// Worked is the working time of a task until now, in milliseconds; before its begin, the recorded time.
 func (r *Run) Worked(t centurion.Task) int64 {
 	if r.begun.IsZero() {
 		return t.ElapsedMS
@@ -152,7 +151,7 @@ func (r *Run) Worked(t centurion.Task) int64 {
 	return r.Before + time.Since(r.begun).Milliseconds()
 }
 
-// Spend adds what an answer has cost to the task's record.
+// Spend adds the cost of an answer to the task's record.
 func (r *Run) Spend(t centurion.Task, u centurion.Usage) centurion.Task {
 	t.Usage = t.Usage.Plus(u)
 	t.Rounds++

@@ -1,5 +1,5 @@
-// Package state writes the rows and events of missions and tasks, and knows what every other room of the orchestrator asks of
-// a running mission: who it is, which of its tasks live, and when something has changed. It decides nothing.
+// Package state writes the rows and events of missions and tasks. It knows what all rooms of the orchestrator ask of a running mission:
+// its identity, its living tasks, and when something has changed. It makes no decisions.
 package state
 
 import (
@@ -14,28 +14,28 @@ import (
 	"centurion/store"
 )
 
-// Mission is what all rooms share of one running mission.
+// Mission is the part of a running mission that all rooms share.
 type Mission struct {
 	Store   *store.Store
 	ID      string
 	Profile string // "" is mission
 	Cast    *agents.Cast
-	Ctx     context.Context         // of all its work; ended by End
+	Ctx     context.Context         // for all its work; ended by End
 	End     context.CancelCauseFunc // ends everything of this mission
 	Fences  Fences
-	// Spent is the mission as it was after the newest answer, so that the budget is looked at without reading it again.
+	// Spent is the mission as recorded after the last answer, so that budget checks need not read it again.
 	Spent atomic.Pointer[centurion.Mission]
 
 	begun  time.Time
-	before int64 // milliseconds that it had been worked on before
+	before int64 // earlier working time in milliseconds
 
-	mu      sync.Mutex        // protects what follows
+	mu      sync.Mutex        // protects the fields below
 	changed chan struct{}     // closed and replaced at each change
 	runs    map[string]*Run   // by task id, while the task's goroutine lives
-	over    *event.BudgetData // the limit that was reached first
+	over    *event.BudgetData // the first limit reached
 }
 
-// New returns what is shared of a mission on which work begins now.
+// New returns the shared part of a mission at the start of its work.
 func New(ctx context.Context, end context.CancelCauseFunc, st *store.Store, rec centurion.Mission, cast *agents.Cast) *Mission {
 	m := &Mission{Store: st, ID: rec.ID, Profile: rec.Options.Profile, Cast: cast, Ctx: ctx, End: end,
 		begun: time.Now(), before: rec.ElapsedMS, changed: make(chan struct{}), runs: map[string]*Run{}}

@@ -10,7 +10,7 @@ import (
 	"centurion/store"
 )
 
-// LastText returns the newest text that a session's model wrote.
+// LastText returns the newest text of a session's model.
 func (m *Mission) LastText(ctx context.Context, id string) (text string, err error) {
 	messages, err := m.Store.Messages(ctx, id)
 	for _, msg := range messages {
@@ -26,8 +26,7 @@ func FirstLines(s string, lines, size int) string {
 	return centurion.Clip(strings.TrimSpace(strings.Join(all[:min(lines, len(all))], "\n")), size)
 }
 
-// SaidOf returns what a task's agent says of its work: the task's result, or, in the moment between its merge and its end, the
-// answer that the result will be made of.
+// SaidOf returns the task's result; or, between its merge and its end, the answer that will become the result.
 func (m *Mission) SaidOf(ctx context.Context, t centurion.Task) (string, error) {
 	if t.Result != "" || t.Session == "" {
 		return t.Result, nil
@@ -49,18 +48,18 @@ func Waits(t centurion.Task) bool {
 	return t.Status == centurion.TaskQueued || t.Status == centurion.TaskWaiting
 }
 
-// Approves reports whether a task is a finished review that has passed what it looked at. One without a verdict, or for which there was nothing
-// to look at, has judged nothing.
+// Approves reports whether a task is a completed review with the verdict PASS. A review without a verdict or without changed files to
+// judge does not count.
 func Approves(t centurion.Task) bool {
 	return !t.Unchanged && reviewSaid(t.Agent, t.Status, t.Result, centurion.RulingPass)
 }
 
-// Rejects reports whether a task is a finished review that has found faults.
+// Rejects reports whether a task is a completed review that found faults.
 func Rejects(agent string, status centurion.TaskStatus, answer string) bool {
 	return reviewSaid(agent, status, answer, centurion.RulingFail)
 }
 
-// JudgesNothing reports whether a task is a finished review whose answer has no verdict.
+// JudgesNothing reports whether a task is a completed review without a verdict.
 func JudgesNothing(agent string, status centurion.TaskStatus, answer string) bool {
 	return reviewSaid(agent, status, answer, centurion.RulingNone)
 }
@@ -69,7 +68,7 @@ func reviewSaid(agent string, status centurion.TaskStatus, answer string, want c
 	return agent == agents.Reviewer && status == centurion.TaskCompleted && centurion.RulingOf(answer) == want
 }
 
-// CancelTasks ends, in the store, what is left of a cancelled mission.
+// CancelTasks cancels the remaining tasks of a cancelled mission in the store.
 func CancelTasks(tx *store.Tx, mission, reason string) error {
 	tasks, err := tx.Tasks(mission)
 	if err != nil {
@@ -88,8 +87,7 @@ func CancelTasks(tx *store.Tx, mission, reason string) error {
 	return nil
 }
 
-// RequeueTasks puts what a host that died has left at work back into the line, until the mission is resumed. What stopped
-// in order is there already.
+// RequeueTasks queues the running tasks of a host that died, until the mission is resumed. An orderly stop has queued them already.
 func RequeueTasks(tx *store.Tx, mission, _ string) error {
 	tasks, err := tx.Tasks(mission)
 	if err != nil {
@@ -106,18 +104,18 @@ func RequeueTasks(tx *store.Tx, mission, _ string) error {
 	return nil
 }
 
-// UntilResumed is what the tasks of a stopped mission wait for.
+// UntilResumed is the reason why tasks of a stopped mission wait.
 const UntilResumed = "until the mission is resumed"
 
-// FoundFaults is the reason of a review that is done and did not pass.
+// FoundFaults is the reason of a completed review that did not pass.
 const FoundFaults = "found faults"
 
-// NoVerdict is the reason of a review that is done and said neither PASS nor FAIL.
+// NoVerdict is the reason of a completed review with neither PASS nor FAIL.
 const NoVerdict = "no verdict"
 
-// ChangeTasks applies change to what is recorded of tasks, all in one transaction. Each keeps the state that it has in tasks.
-// The record that change gets is its own, with a Landed that it may write to. The error has centurion.KindConflict for a task that meanwhile cannot be in that state any more; then none was changed.
-// also, if not nil, records more in the same transaction.
+// ChangeTasks changes the records of tasks, all in one transaction. Each task keeps the status that it has in tasks. change gets a copy
+// whose Landed it may write to. also, if not nil, records more in the same transaction. The error has centurion.KindConflict if a task
+// can no longer have its status; then nothing is changed.
 func ChangeTasks(ctx context.Context, st *store.Store, tasks []centurion.Task, change func(*centurion.Task), also func(*store.Tx) error) error {
 	return st.Update(ctx, func(tx *store.Tx) error {
 		for _, t := range tasks {

@@ -9,14 +9,14 @@ import (
 	"centurion/store"
 )
 
-// proofFacts is what the end of a mission tells of its items.
+// proofFacts copies the proof of the items into the event of a mission's end.
 func proofFacts(m centurion.Mission, d *event.MissionEnd) {
 	d.Verified, d.Unverified, d.Unproven, d.Flaky, d.Reviewed = m.Verified, m.Unverified, m.Unproven, m.Flaky, m.Reviewed
 	d.Evidence = cmp.Or(m.Evidence, centurion.EvidenceNone)
 }
 
-// MoveMission is the only way a mission changes its state: the new row and the event that tells of it are written
-// together. change, if not nil, is applied to the record first.
+// MoveMission is the only way to change a mission's status: it writes the new row and its event together. change, if not nil, is
+// applied to the record first.
 func MoveMission(tx *store.Tx, id string, to centurion.MissionStatus, reason string, change func(*centurion.Mission)) (centurion.Mission, error) {
 	m, err := tx.Mission(id)
 	if err != nil {
@@ -61,7 +61,7 @@ func MissionEvent(from, to centurion.MissionStatus) centurion.EventType {
 	return centurion.EventMissionResumed
 }
 
-// MissionData is what the events of a mission tell: while it lives where it stands, and at its end the whole account.
+// MissionData is the data of a mission's events: its current state, and at its end the whole summary.
 func MissionData(tx *store.Tx, m centurion.Mission) (any, error) {
 	if m.Status.Alive() {
 		return Living(m), nil
@@ -76,15 +76,15 @@ func MissionData(tx *store.Tx, m centurion.Mission) (any, error) {
 	return end, nil
 }
 
-// Living is what is told of a mission that is being worked on.
+// Living is the event data of a living mission.
 func Living(m centurion.Mission) event.MissionData {
 	return event.MissionData{Goal: m.Goal, Directory: m.Directory, Status: m.Status, Agent: m.Options.Agent, Model: m.Options.Model,
 		Level: m.Level, LevelFrom: m.LevelFrom, Usage: &m.Usage, MaxCost: m.Options.MaxCost, MaxTokens: m.Options.MaxTokens,
 		Isolation: m.Isolation, Branch: m.Branch, Base: m.Base}
 }
 
-// MoveTask is the only way a task changes its state. change, if not nil, is applied to the record first. Staying in the
-// same state is allowed and tells nothing: it records a change of something else. A task that has ended ends once: when, and why, stays.
+// MoveTask is the only way to change a task's status. change, if not nil, is applied to the record first. Staying in the same status is
+// allowed and appends no event: it records other changes. The end time and reason of an ended task never change.
 func MoveTask(tx *store.Tx, id string, to centurion.TaskStatus, change func(*centurion.Task)) (centurion.Task, error) {
 	t, err := tx.Task(id)
 	if err != nil {
