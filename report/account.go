@@ -10,24 +10,24 @@ import (
 	"centurion/event/view"
 )
 
-// Spent is what one agent or one model has used up.
+// Spent is the usage of one agent or one model.
 type Spent struct {
 	Name     string `json:"name"`
-	Requests int    `json:"requests"` // that were answered
+	Requests int    `json:"requests"` // answered requests
 	centurion.Usage
 }
 
-// other stands for what the mission has spent and no answer tells of.
+// other is the row for usage of the mission that no answer reports.
 const other = "(not told by an answer)"
 
-// answer is what the event of a finished answer tells, and the model that its session talked to then.
+// answer is the event of a finished answer, and its session's model at that time.
 type answer struct {
 	view.Fact
 	model string
 }
 
-// spending adds up what the answers of models have used, by agent and by model. What the mission's own sum has beyond that, such
-// as answers that were cut off, stands in a row of its own, so that the sums agree.
+// spending sums the usage of models by agent and by model. Usage of the mission beyond that, such as interrupted answers, gets a row of
+// its own, so that the sums agree.
 func spending(d Data) (agents, models []Spent) {
 	byAgent, byModel := map[string]Spent{}, map[string]Spent{}
 	add := func(to map[string]Spent, name string, u centurion.Usage, n int) {
@@ -47,7 +47,7 @@ func spending(d Data) (agents, models []Spent) {
 	return dearest(byAgent), dearest(byModel)
 }
 
-// answers are what models have answered, each once, with the model that its session talked to then.
+// answers returns each answer of a model once, with its session's model at that time.
 func answers(d Data) map[string]answer {
 	models := modelsOf(d)
 	out := map[string]answer{}
@@ -65,7 +65,7 @@ func answers(d Data) map[string]answer {
 	return out
 }
 
-// minus is a-b, no field of it below zero.
+// minus is a-b, with no field below zero.
 func minus(a, b centurion.Usage) centurion.Usage {
 	t, u := a.Tokens, b.Tokens
 	return centurion.Usage{USD: max(a.USD-b.USD, 0), Unpriced: a.Unpriced, Tokens: centurion.Tokens{Input: max(t.Input-u.Input, 0),
@@ -84,14 +84,14 @@ func dearest(by map[string]Spent) []Spent {
 	return out
 }
 
-// File is one file that was changed, with the beginning of how.
+// File is a changed file with the beginning of its patch.
 type File struct {
 	centurion.FileChange
 	Patch string `json:"patch,omitempty"` // its hunks, at most maxPatch bytes
-	Cut   bool   `json:"cut,omitempty"`   // there is more of it
+	Cut   bool   `json:"cut,omitempty"`   // Patch is shortened
 }
 
-// Lines says how many lines were added and deleted, and nothing where that is not known.
+// Lines formats the added and deleted lines, "" if unknown.
 func (f File) Lines() string {
 	switch {
 	case f.Binary:
@@ -104,7 +104,7 @@ func (f File) Lines() string {
 
 const (
 	maxPatch   = 6 << 10   // bytes of one file's patch
-	maxPatches = 200 << 10 // bytes of all of them: a page stays one that a browser opens at once
+	maxPatches = 200 << 10 // bytes of all patches, so that a browser opens the page at once
 )
 
 func files(all []centurion.FileDiff) []File {
@@ -127,7 +127,7 @@ func files(all []centurion.FileDiff) []File {
 	return out
 }
 
-// wholeLines is the beginning of s that has at most n bytes and ends with a line.
+// wholeLines returns the first whole lines of s, at most n bytes.
 func wholeLines(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -135,31 +135,31 @@ func wholeLines(s string, n int) string {
 	return s[:strings.LastIndexByte(s[:n], '\n')+1]
 }
 
-// Decision is something that was asked, and the answer.
+// Decision is an ask with its answer.
 type Decision struct {
 	Time    centurion.Time `json:"time"`
 	Type    string         `json:"type"` // permission, question or plan
 	Agent   string         `json:"agent,omitempty"`
 	Address string         `json:"address,omitempty"` // of that agent
-	Task    string         `json:"task,omitempty"`    // the item and the title of its task
+	Task    string         `json:"task,omitempty"`    // the item and the title of that agent's task
 	Asked   string         `json:"asked"`
-	Answer  string         `json:"answer,omitempty"` // empty while it waits
+	Answer  string         `json:"answer,omitempty"` // empty while it is open
 	By      string         `json:"by,omitempty"`     // person, policy, timeout, abort or shutdown
 	WaitMS  int64          `json:"wait_ms,omitempty"`
 }
 
-// of says who asked, behind "of ".
+// of names the asking agent, after "of ".
 func (x Decision) of() string {
 	if x.Agent == "" {
 		return ""
 	}
-	if strings.HasPrefix(x.Asked, x.Task) { // as a question of the host's own does
+	if strings.HasPrefix(x.Asked, x.Task) { // as a question of the host itself does
 		return whole(x.Agent, x.Address, "")
 	}
 	return whole(x.Agent, x.Address, x.Task)
 }
 
-// decisions are the asks of a mission in the order in which they were made.
+// decisions are the asks of a mission in order.
 func decisions(d Data) []Decision {
 	out := []Decision{}
 	open := map[string]int{} // by the ask's id
@@ -173,7 +173,7 @@ func decisions(d Data) []Decision {
 			what := cmp.Or(a.Text, a.Title)
 			if a.Permission != "" {
 				what = cmp.Or(strings.Join(a.Patterns, ", "), a.Title)
-				if a.Permission == "bash" { // as it is written, not by the parts that the rules look at
+				if a.Permission == "bash" { // as written, not in the parts that the rules check
 					what = cmp.Or(a.Title, what)
 				}
 				what = strings.TrimSuffix(a.Permission+": "+what, ": ")
@@ -193,16 +193,16 @@ func decisions(d Data) []Decision {
 	return out
 }
 
-// Trouble is something that went wrong, and what became of it.
+// Trouble is a failure and its consequence.
 type Trouble struct {
 	Time   centurion.Time `json:"time"`
 	Where  string         `json:"where"` // the item, the task's title, or the mission
 	What   string         `json:"what"`
-	Then   string         `json:"then"`             // how it went on
-	Repeat int            `json:"repeat,omitempty"` // how often the same came again right after
+	Then   string         `json:"then"`             // what happened next
+	Repeat int            `json:"repeat,omitempty"` // how often the same followed immediately
 }
 
-// repeated tells what went wrong before a task or a request was tried again, and how it was.
+// repeated describes the failure before a retry of a task or a request, and the retry.
 func repeated(e centurion.Event) (what, then string) {
 	r := view.Read(e)
 	then = triedAgain + suffix(" after ", span(r.WaitMS))
@@ -212,7 +212,7 @@ func repeated(e centurion.Event) (what, then string) {
 	return cmp.Or(r.Error.Text, r.Reason, "the attempt before ended early"), then
 }
 
-// troubles are what failed, and what the host or the task did about it.
+// troubles are the failures, with what the host or the task did about them.
 func troubles(d Data) []Trouble {
 	out := []Trouble{}
 	waits, attempts, retries := holds(d), d.attempts(), retriedErrors(d.Events)
@@ -221,7 +221,7 @@ func troubles(d Data) []Trouble {
 		switch e.Type {
 		case centurion.EventTaskRetrying, centurion.EventProviderRetry:
 			if _, ok := attempts[i]; ok {
-				continue // told with the mission's going on
+				continue // reported with the mission's resume
 			}
 			if _, ok := held(e); ok {
 				t = waits[i]
@@ -233,7 +233,7 @@ func troubles(d Data) []Trouble {
 			}
 		case centurion.EventSessionError:
 			if retries.by[i] > 0 {
-				continue // told with what was done about it
+				continue // reported with its consequence
 			}
 			s := view.Read(e)
 			t.What, t.Then = cmp.Or(s.Error.Text, string(s.Kind)), fate(d, e, i)
@@ -283,17 +283,16 @@ func troubles(d Data) []Trouble {
 	return out
 }
 
-// triedAgain begins what became of a failed attempt or request.
+// triedAgain begins the consequence of a retried attempt or request.
 const triedAgain = "tried again"
 
-// again reports whether a trouble is the one before it once more: attempts at the same thing differ in their number and their
-// wait only.
+// again reports whether a trouble repeats the one before it: retries of the same thing differ only in their number and delay.
 func again(before, t Trouble) bool {
 	return before.Where == t.Where && before.What == t.What &&
 		(before.Then == t.Then || strings.HasPrefix(before.Then, triedAgain) && strings.HasPrefix(t.Then, triedAgain))
 }
 
-// alive reports whether the mission was being worked on after these events, as far as they tell.
+// alive reports whether the mission was running after these events, as far as they show.
 func alive(events []centurion.Event) bool {
 	for _, e := range slices.Backward(events) {
 		switch {
@@ -306,7 +305,7 @@ func alive(events []centurion.Event) bool {
 	return false
 }
 
-// fate is what became of the task, or of the mission, of the event with index i.
+// fate is what later happened to the task or mission of the event with index i.
 func fate(d Data, e centurion.Event, i int) string {
 	for _, later := range d.Events[i+1:] {
 		if e.Task != "" && later.Task == e.Task {
@@ -324,7 +323,7 @@ func fate(d Data, e centurion.Event, i int) string {
 	return "the task continued"
 }
 
-// place says where an event happened, as a person would.
+// place describes where an event happened, in a person's terms.
 func place(d Data, e centurion.Event) string {
 	i := slices.IndexFunc(d.Tasks, func(t centurion.Task) bool { return e.Task != "" && t.ID == e.Task })
 	if i < 0 {

@@ -7,10 +7,10 @@ import (
 	"centurion"
 )
 
-// doubts lists what is not shown to be right, items first, in the order of the plan.
+// doubts lists what is not proven, items first, in the order of the plan.
 func doubts(r *Report) []Doubt {
 	out := []Doubt{}
-	due := func(it Item) bool { // before that nobody claims anything: it may still come
+	due := func(it Item) bool { // until then nothing is claimed
 		return it.Status == "done" || it.ID == "" && r.Mission.Status == centurion.MissionCompleted
 	}
 	add := func(it Item, c Check) {
@@ -18,7 +18,7 @@ func doubts(r *Report) []Doubt {
 		d := Doubt{Item: item, Command: c.Command, Kind: string(c.Standing)}
 		standing := c.Standing
 		if c.Former != nil {
-			d.Kind, d.Why, standing = "changed", []string{c.Former.words()}, Proven // what it was worth counts no more
+			d.Kind, d.Why, standing = "changed", []string{c.Former.words()}, Proven // its former grade no longer counts
 			out = append(out, d)
 		}
 		switch standing {
@@ -55,7 +55,7 @@ func doubts(r *Report) []Doubt {
 	return out
 }
 
-// because says why a receipt is worth no more.
+// because says why a receipt does not prove more.
 func because(r centurion.Receipt) []string {
 	var why []string
 	for _, s := range []string{r.Why, r.Error} {
@@ -73,7 +73,7 @@ func because(r centurion.Receipt) []string {
 	return why
 }
 
-// decisive are the last runs of each kind: what one before them ran into was tried in another way.
+// decisive returns the last run of each kind; earlier ones were retried in another way.
 func decisive(runs []centurion.CheckRun) []centurion.CheckRun {
 	var out []centurion.CheckRun
 	for i, run := range runs {
@@ -84,7 +84,7 @@ func decisive(runs []centurion.CheckRun) []centurion.CheckRun {
 	return out
 }
 
-// next lists what a person may do now.
+// next lists the commands that a person may run now.
 func next(r *Report) []Command {
 	id := r.Mission.ID
 	var out []Command

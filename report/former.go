@@ -9,15 +9,15 @@ import (
 	"centurion/text"
 )
 
-// Former is what a check was that its item does not ask for any more.
+// Former describes a check that its item no longer has.
 type Former struct {
 	Item    string   `json:"item"`
-	By      string   `json:"by,omitempty"`      // the agent that changed it; empty where nothing tells
-	Now     []string `json:"now,omitempty"`     // what the item asks for instead
-	Dropped bool     `json:"dropped,omitempty"` // the item is not in the plan any more
+	By      string   `json:"by,omitempty"`      // the agent that changed it; empty if unknown
+	Now     []string `json:"now,omitempty"`     // the item's current checks
+	Dropped bool     `json:"dropped,omitempty"` // the item is no longer in the plan
 }
 
-// words tell whose check it was, and what has taken its place.
+// words describes whose check it was, and what replaced it.
 func (f *Former) words() string {
 	switch {
 	case f == nil:
@@ -32,10 +32,10 @@ func (f *Former) words() string {
 	return line + " (now: " + short(strings.Join(f.Now, "; "), maxCommand) + ")"
 }
 
-// formerChecks are the commands that have run for an item and that it does not ask for any more.
+// formerChecks are the commands that ran for an item that no longer has them.
 func formerChecks(d Data, p PlanItem) []Check {
 	var out []Check
-	if len(p.Verify) == 0 { // then what has run is still all that there is of it
+	if len(p.Verify) == 0 { // then earlier runs are all there is
 		return nil
 	}
 	for _, r := range d.Receipts {
@@ -50,9 +50,8 @@ func formerChecks(d Data, p PlanItem) []Check {
 	return out
 }
 
-// changedBy is the agent that took a command away from an item. Once work on an item has begun, only a reviewer may, and a person in
-// the plan's file: it was the reviewer if one has changed the plan between the last time that it was told with the command and the first
-// time without.
+// changedBy is the agent that removed a command from an item. Once work on an item has begun, only a reviewer may do that, or a person
+// in the plan's file. It was the reviewer if one changed the plan between the last event with the command and the first one without it.
 func changedBy(d Data, item, command string) string {
 	by, had := "", false
 	for _, e := range d.Events {

@@ -10,13 +10,13 @@ import (
 	"centurion/text"
 )
 
-// tally is how many items stand in one way.
+// tally is the number of items with one standing.
 type tally struct {
 	Class string // good, fair, none or bad
 	Words string
 }
 
-// tallies are the numbers of the items by what proves them, the best first; ways in which none stands are left out.
+// tallies are the numbers of items by standing, best first, without zeros.
 func (r *Report) tallies() []tally {
 	c := r.Counts
 	var out []tally
@@ -34,7 +34,7 @@ func (r *Report) tallies() []tally {
 	return out
 }
 
-// proofs says aloud what the items are worth.
+// proofs describes in words how well the items are proven.
 func (r *Report) proofs() string {
 	if r.Counts.Items == 0 {
 		words := "there was nothing to verify"
@@ -48,14 +48,13 @@ func (r *Report) proofs() string {
 		parts = append(parts, t.Words)
 	}
 	verified := ""
-	if m := r.Mission; m.Verified+m.Unverified > 0 { // as the host counted them at the end, and as `show` tells it
+	if m := r.Mission; m.Verified+m.Unverified > 0 { // as the host counted them at the end, and as `show` prints it
 		verified = fmt.Sprintf(", %d verified", m.Verified)
 	}
 	return fmt.Sprintf("Of %s%s: %s.", centurion.Count(r.Counts.Items, "item"), verified, strings.Join(parts, ", "))
 }
 
-// tone is what the verdict is coloured by: the state of the mission, or "doubted" where it is complete and something of it
-// needs a second look.
+// tone is the colour of the verdict: the mission's status, or "doubted" if it is complete but needs a second look.
 func (r *Report) tone() string {
 	m := r.Mission
 	if m.Status == centurion.MissionCompleted && (len(r.Doubts) > 0 || m.Status.Word(m.Evidence, m.Options.Profile) != string(m.Status)) {
@@ -64,7 +63,7 @@ func (r *Report) tone() string {
 	return string(r.Mission.Status)
 }
 
-// way says in one line what failed, was sent back or was cut off on the way, and how often.
+// way describes in one line what failed, was returned or was interrupted, and how often.
 func (r *Report) way() string {
 	n := r.Timeline.marked()
 	restarts := 0
@@ -101,7 +100,7 @@ func (r *Report) way() string {
 	return "Nothing failed on the way, and nothing was sent back."
 }
 
-// marked counts the marks of all lanes and of the whole mission by their kind.
+// marked counts the marks of all lanes and of the whole mission by kind.
 func (t Timeline) marked() map[MarkKind]int {
 	n := map[MarkKind]int{}
 	for _, l := range t.Lanes {
@@ -115,10 +114,10 @@ func (t Timeline) marked() map[MarkKind]int {
 	return n
 }
 
-// maxNamed is how many agents the first lines of a report name.
+// maxNamed limits the agents named at the top of a report.
 const maxNamed = 12
 
-// who says which agents worked on the mission, in the order in which they came, and how many tasks each had.
+// who names the agents that worked on the mission, in order of appearance, with their numbers of tasks.
 func (r *Report) who() string {
 	var names []string
 	tasks := map[string]int{}
@@ -148,28 +147,28 @@ func (r *Report) who() string {
 	return line + "."
 }
 
-// goalTold reports whether the heading, which has 200 bytes of it on one line, tells the whole goal.
+// goalTold reports whether the heading shows the whole goal.
 func (r *Report) goalTold() bool {
 	return short(r.Mission.Goal, maxHeading) == strings.TrimSpace(text.CleanText(r.Mission.Goal))
 }
 
-// maxHeading is how many bytes of the goal the heading has.
+// maxHeading limits the goal in the heading, in bytes.
 const maxHeading = 200
 
-// maxCommand is how many bytes of a command the list of doubts has; the receipts have all of it.
+// maxCommand limits a command in the list of doubts, in bytes; the receipts have it complete.
 const maxCommand = 160
 
-// happened is a mark of a lane as the table tells it, or several of one kind and with the same words that follow each other.
+// happened is a row for a mark of a lane, or for several consecutive ones with the same kind and text.
 type happened struct {
 	Kind     MarkKind
 	Name     string // what happened, in a word or two
 	From, To centurion.Time
-	Text     string // what or why, without the kind's name where it begins with it
+	Text     string // details, without the kind's name at its beginning
 	Sep      string // between the name and the text
 	Count    int
 }
 
-// happenings are the marks of a lane in the order of time.
+// happenings are the marks of a lane in order of time.
 func happenings(l Lane) []happened {
 	all := slices.Clone(l.Marks)
 	slices.SortStableFunc(all, func(a, b Mark) int { return a.Time.Compare(b.Time.Time) })
@@ -194,7 +193,7 @@ func happenings(l Lane) []happened {
 	return out
 }
 
-// when says the time of something that happened, as the axis does, and what it was, and how often.
+// when describes when something happened, on the axis, with its name and number.
 func (r *Report) when(h happened) string {
 	at := axis(r.Timeline.at(h.From))
 	if to := axis(r.Timeline.at(h.To)); to != at {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// heldUp is how long everybody waited for a person's answers while the mission was under way: somebody had asked, and nobody worked.
+// heldUp is how long the whole mission waited for a person's answers: an ask was open, and no agent worked.
 func heldUp(t Timeline, asked []Decision) time.Duration {
 	var waits, busy []period
 	for _, a := range asked {
 		p := period{a.Time.Time, a.Time.Add(time.Duration(a.WaitMS) * time.Millisecond)}
-		if a.Answer == "" && a.By == "" && a.WaitMS == 0 { // it waits still
+		if a.Answer == "" && a.By == "" && a.WaitMS == 0 { // it is still open
 			p.to = t.To.Time
 		}
 		waits = append(waits, p)
@@ -23,15 +23,15 @@ func heldUp(t Timeline, asked []Decision) time.Duration {
 		}
 	}
 	for _, g := range t.Gaps {
-		busy = append(busy, period{g.From.Time, g.To.Time}) // no time at work, and not counted as that
+		busy = append(busy, period{g.From.Time, g.To.Time}) // gaps are not working time and not counted
 	}
 	return covered(append(slices.Clone(busy), waits...)) - covered(busy)
 }
 
-// period is a time from one moment to another.
+// period is a time between two moments.
 type period struct{ from, to time.Time }
 
-// covered is how long at least one of some periods lasts.
+// covered is the total length of the union of periods.
 func covered(all []period) (sum time.Duration) {
 	slices.SortFunc(all, func(a, b period) int { return a.from.Compare(b.from) })
 	var end time.Time

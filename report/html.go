@@ -20,8 +20,8 @@ var page string
 //go:embed page.css
 var style string
 
-// HTML writes the report as one page that needs nothing else: no script, no image, no font and no style from anywhere, and
-// a policy that keeps a browser from taking any. An error is that of w.
+// HTML writes the report as one self-contained page: without scripts, images, fonts and external styles, and with a policy that keeps a
+// browser from loading any. An error is that of w.
 func (r *Report) HTML(w io.Writer) error {
 	anchors := r.anchors()
 	t, err := template.New("page").Funcs(template.FuncMap{
@@ -55,17 +55,17 @@ func (r *Report) HTML(w io.Writer) error {
 	}{r, r.headline(), r.proofs(), r.way(), r.who(), r.tone(), r.where(), r.base(), policy(style), r.goalTold(), template.CSS(style), r.tallies(), draw(r.Timeline)})
 }
 
-// policy is what a browser may load for the page: its own style, known by its digest, and nothing else. What a text might
-// smuggle in, a style, a form or an address for relative links, would be refused.
+// policy lets a browser load only the page's own style, identified by its digest. Anything smuggled in by a text, such as a style, a
+// form or a base address, is refused.
 func policy(style string) string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 }
 
-// pageRows is how many rows of a table the page has; the data has all of them.
+// pageRows limits the rows of a table on the page; the data has all of them.
 const pageRows = 500
 
-// more says how many rows a table of n leaves out.
+// more describes how many of n rows a table omits.
 func more(n int) string {
 	if n <= pageRows {
 		return ""
@@ -73,7 +73,7 @@ func more(n int) string {
 	return fmt.Sprintf("%d more are left out; --format json has them.", n-pageRows)
 }
 
-// costs is a table of costs, named by what its rows are.
+// costs is a table of costs, named after its rows.
 type costs struct {
 	Name string
 	Rows []Spent
@@ -87,7 +87,7 @@ type section struct {
 	Checks []Check
 }
 
-// sections are the items that have checks, and the mission's own checks.
+// sections are the items with checks, and the mission's own checks.
 func (r *Report) sections() []section {
 	var out []section
 	add := func(item, title string, checks []Check) {
@@ -102,7 +102,7 @@ func (r *Report) sections() []section {
 	return out
 }
 
-// anchors are the ids of the sections by their items' ids.
+// anchors are the ids of the sections by item id.
 func (r *Report) anchors() map[string]string {
 	out := map[string]string{}
 	for _, s := range r.sections() {
@@ -126,7 +126,7 @@ func badge(s Standing) string {
 	return "bad"
 }
 
-// summed is the sum of several rows of costs.
+// summed is the sum of rows of costs.
 func summed(rows []Spent) Spent {
 	s := Spent{Name: "Together"}
 	for _, r := range rows {

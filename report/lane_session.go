@@ -8,7 +8,7 @@ import (
 	"centurion/event/view"
 )
 
-// session draws the mission's own agent, whose turns no task tells of, and what cuts a session off.
+// session draws the mission's own agent, whose turns have no task events, and interruptions of sessions.
 func (l *laner) session(e centurion.Event) {
 	ln := l.bySession[e.Session]
 	if e.Task != "" {
@@ -40,9 +40,9 @@ func (l *laner) session(e centurion.Event) {
 	case centurion.EventSessionIdle, centurion.EventPlanAsked:
 		ln.turn(SpanWait, e.Time, 0)
 		return
-	case centurion.EventMessageCreated, centurion.EventMessageUpdated: // there is none while a call waits
+	case centurion.EventMessageCreated, centurion.EventMessageUpdated: // there are none while a call waits
 		clear(l.asks)
-		if m := view.Read(e); m.Role == string(centurion.RoleUser) { // it is asked, and works from its request
+		if m := view.Read(e); m.Role == string(centurion.RoleUser) { // a prompt; it works from its request on
 			return
 		}
 	case centurion.EventToolStarted, centurion.EventPartUpdated:
@@ -56,12 +56,12 @@ func (l *laner) session(e centurion.Event) {
 	}
 }
 
-// ask takes in an ask of the mission's own agent, or the answer to one that waited; it reports whether the event was one.
+// ask handles an ask of the mission's own agent, or its answer, and reports whether the event was one.
 func (l *laner) ask(e centurion.Event) bool {
 	switch e.Type {
 	case centurion.EventQuestionAsked, centurion.EventPermissionAsked:
 		a := view.Read(e)
-		if a.By != "" { // a policy has answered at once
+		if a.By != "" { // a policy answered at once
 			return false
 		}
 		l.asks[a.ID] = e.Type == centurion.EventQuestionAsked
@@ -75,7 +75,7 @@ func (l *laner) ask(e centurion.Event) bool {
 	return false
 }
 
-// working is what the mission's own agent does in its turn: it works, or a call of it waits for a person.
+// working is the current activity of the mission's own agent in a turn: it works, or one of its calls waits for a person.
 func (l *laner) working() SpanKind {
 	if len(l.asks) > 0 {
 		return SpanWait
@@ -83,7 +83,7 @@ func (l *laner) working() SpanKind {
 	return SpanWork
 }
 
-// worked is the time without the gaps.
+// worked is the time without gaps.
 func (t Timeline) worked() time.Duration {
 	d := t.To.Sub(t.From.Time)
 	for _, g := range t.Gaps {
@@ -92,7 +92,7 @@ func (t Timeline) worked() time.Duration {
 	return max(d, 0)
 }
 
-// at is how long after the start a moment is, without the gaps before it.
+// at is the time from the start to a moment, without the gaps before it.
 func (t Timeline) at(when centurion.Time) time.Duration {
 	if when.Before(t.From.Time) {
 		return 0

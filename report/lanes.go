@@ -11,13 +11,13 @@ import (
 	"centurion/text"
 )
 
-// Timeline is who worked when, as the events tell it.
+// Timeline shows who worked when, according to the events.
 type Timeline struct {
 	From  centurion.Time `json:"from"`
 	To    centurion.Time `json:"to"`
-	Lanes []Lane         `json:"lanes"` // the mission's own agent first, then tasks in the order in which they were queued
-	Gaps  []Gap          `json:"gaps"`  // in which nobody worked on the mission, oldest first; they do not overlap
-	Marks []Mark         `json:"marks"` // that concern the whole mission
+	Lanes []Lane         `json:"lanes"` // the mission's own agent first, then tasks in the order they were queued
+	Gaps  []Gap          `json:"gaps"`  // times without work on the mission, oldest first; they do not overlap
+	Marks []Mark         `json:"marks"` // of the whole mission
 }
 
 // Lane is one task, or the mission's own agent.
@@ -26,12 +26,12 @@ type Lane struct {
 	Agent string `json:"agent"`
 	Item  string `json:"item,omitempty"`
 	Title string `json:"title"`
-	End   string `json:"end,omitempty"` // how the task ended; empty while it has not
+	End   string `json:"end,omitempty"` // how the task ended; empty before that
 	Spans []Span `json:"spans"`
 	Marks []Mark `json:"marks"`
 }
 
-// Span is a time in which somebody did one thing.
+// Span is a time of one activity.
 type Span struct {
 	Kind    SpanKind       `json:"kind"`
 	From    centurion.Time `json:"from"`
@@ -39,7 +39,7 @@ type Span struct {
 	Attempt int            `json:"attempt,omitempty"`
 }
 
-// SpanKind is what was done in a time.
+// SpanKind is the activity of a span.
 type SpanKind string
 
 // The kinds of span.
@@ -47,32 +47,32 @@ const (
 	SpanWait   SpanKind = "wait"   // for a slot, a predecessor, files, a provider, a person
 	SpanWork   SpanKind = "work"   // a session ran
 	SpanVerify SpanKind = "verify" // its checks ran
-	SpanMerge  SpanKind = "merge"  // its work was put on the mission's branch
+	SpanMerge  SpanKind = "merge"  // its work was being integrated
 )
 
-// Mark is something that happened at one moment.
+// Mark is an event at one moment.
 type Mark struct {
 	Kind MarkKind       `json:"kind"`
 	Time centurion.Time `json:"time"`
-	Text string         `json:"text,omitempty"` // what or why, one line
+	Text string         `json:"text,omitempty"` // details, one line
 }
 
-// MarkKind is what happened.
+// MarkKind is the kind of a mark.
 type MarkKind string
 
 // The kinds of mark.
 const (
-	MarkRetry    MarkKind = "retry"    // it was tried again after a failure
-	MarkReturn   MarkKind = "return"   // a red check or a conflict sent it back to its worker
-	MarkKill     MarkKind = "kill"     // it was cut off: cancelled, aborted, stalled, or its host died
+	MarkRetry    MarkKind = "retry"    // a retry after a failure
+	MarkReturn   MarkKind = "return"   // a failed check or a conflict returned it to its worker
+	MarkKill     MarkKind = "kill"     // it was interrupted: cancelled, aborted, stalled, or its host died
 	MarkMerge    MarkKind = "merge"    // its work is on the mission's branch
-	MarkConflict MarkKind = "conflict" // its work did not fit
+	MarkConflict MarkKind = "conflict" // its work had merge conflicts
 	MarkRed      MarkKind = "red"      // a check failed
 	MarkFail     MarkKind = "fail"     // the task failed, or is blocked
 	MarkDone     MarkKind = "done"     // the task was completed
 )
 
-// Gap is a time in which nobody worked on the mission.
+// Gap is a time without work on the mission.
 type Gap struct {
 	Kind   string         `json:"kind"` // paused, blocked, failed, completed, cancelled, or restart: its host was gone
 	From   centurion.Time `json:"from"`
@@ -80,10 +80,10 @@ type Gap struct {
 	Reason string         `json:"reason,omitempty"`
 }
 
-// Restart is the kind of a gap in which the mission's host was gone without having said so.
+// Restart is the kind of a gap after which the mission's host had disappeared without notice.
 const Restart = "restart"
 
-// Lanes computes who worked when from a mission's events. Of a mission that is being worked on, what has begun lasts until d.Now.
+// Lanes computes the timeline from a mission's events. In a running mission, open spans last until d.Now.
 func Lanes(d Data) Timeline {
 	l := &laner{root: d.Mission.Session, lanes: map[string]*lane{}, bySession: map[string]*lane{}, asks: map[string]bool{}}
 	l.main = l.lane("")
@@ -101,7 +101,7 @@ func Lanes(d Data) Timeline {
 		l.see(e)
 	}
 	end := l.last
-	if l.ended != nil && l.ended.From.Before(end.Time) { // what a person does with its work later is no time at work
+	if l.ended != nil && l.ended.From.Before(end.Time) { // what a person does with its work later is not working time
 		end = l.ended.From
 	}
 	if d.Mission.Status.Alive() && l.ended == nil && d.Now.After(end.Time) {
@@ -121,7 +121,7 @@ func Lanes(d Data) Timeline {
 	return t
 }
 
-// name gives the lanes what the tasks know better than the events.
+// name adds to the lanes what the tasks know better than the events.
 func name(lanes []Lane, tasks []centurion.Task) {
 	gone := centurion.Continued(tasks)
 	for _, t := range tasks {
@@ -137,7 +137,7 @@ func name(lanes []Lane, tasks []centurion.Task) {
 	}
 }
 
-// laner reads events in their order.
+// laner processes events in order.
 type laner struct {
 	root        string
 	main        *lane
@@ -145,21 +145,21 @@ type laner struct {
 	lanes       map[string]*lane // by task; "" is the mission's own agent
 	bySession   map[string]*lane
 	first, last centurion.Time
-	ended       *Gap // since when nobody has worked on the mission; nil while somebody does
+	ended       *Gap // the current gap; nil while the mission is running
 	gaps        []Gap
 	marks       []Mark
-	asks        map[string]bool // what the mission's own agent has asked a person and waits for, by id: whether it is a question
-	asked       bool            // the journal tells of the requests of the mission's own agent
-	resuming    bool            // the event at hand is an attempt that began because the mission went on: nothing of the task had failed
+	asks        map[string]bool // open asks of the mission's own agent, by id; true for questions
+	asked       bool            // the journal has requests of the mission's own agent
+	resuming    bool            // the current event starts an attempt after a resume: nothing of the task had failed
 }
 
-// lane is a lane while it is being drawn.
+// lane is a lane under construction.
 type lane struct {
 	Lane
 	doing   SpanKind // "" for nothing
 	since   centurion.Time
 	attempt int
-	checks  int // that run for it at the moment
+	checks  int // running checks for it
 	over    bool
 }
 
@@ -173,7 +173,7 @@ func (l *laner) lane(task string) *lane {
 	return ln
 }
 
-// turn begins to do something else at a time.
+// turn changes the current activity.
 func (ln *lane) turn(to SpanKind, at centurion.Time, attempt int) {
 	if ln.doing == to && ln.attempt == attempt {
 		return
@@ -182,7 +182,7 @@ func (ln *lane) turn(to SpanKind, at centurion.Time, attempt int) {
 	ln.doing, ln.since, ln.attempt = to, at, attempt
 }
 
-// close ends what is being done.
+// close ends the current activity.
 func (ln *lane) close(at centurion.Time) {
 	if ln.doing != "" && at.After(ln.since.Time) {
 		ln.Spans = append(ln.Spans, Span{Kind: ln.doing, From: ln.since, To: at, Attempt: ln.attempt})
@@ -194,11 +194,10 @@ func (ln *lane) mark(k MarkKind, at centurion.Time, said string) {
 	ln.Marks = append(ln.Marks, Mark{Kind: k, Time: at, Text: text.Clean(said)})
 }
 
-// sentAgain is why work went back where nothing says why.
+// sentAgain is the text of a return without a reason.
 const sentAgain = "sent back to its worker"
 
-// back marks that work was sent back. A task's new state and the fact of its return tell of the same thing, one after the other;
-// only the second says why.
+// back marks a return of work. A task's new status and the event of its return follow each other; only the second has a reason.
 func (ln *lane) back(at centurion.Time, why string) {
 	if n := len(ln.Marks); n > 0 && ln.Marks[n-1].Kind == MarkReturn && ln.Marks[n-1].Text == sentAgain {
 		ln.Marks[n-1].Text = text.Clean(why)
@@ -207,12 +206,12 @@ func (ln *lane) back(at centurion.Time, why string) {
 	ln.mark(MarkReturn, at, why)
 }
 
-// see takes in one event.
+// see processes one event.
 func (l *laner) see(e centurion.Event) {
 	if l.first.IsZero() {
 		l.first, l.last = e.Time, e.Time
 	}
-	if e.Time.Before(l.last.Time) { // a clock that was put back: time does not run backwards in a picture
+	if e.Time.Before(l.last.Time) { // the clock was set back; the picture needs increasing times
 		e.Time = l.last
 	}
 	switch {
@@ -242,7 +241,7 @@ func (l *laner) mission(e centurion.Event) {
 		}
 	case e.Type == centurion.EventMissionResumed:
 		l.resumed(e, d)
-		maps.DeleteFunc(l.asks, func(_ string, question bool) bool { return !question }) // these are asked anew
+		maps.DeleteFunc(l.asks, func(_ string, question bool) bool { return !question }) // these are asked again
 		l.main.turn(l.working(), e.Time, 0)
 	case e.Type.EndsMission():
 		kind := strings.TrimPrefix(string(e.Type), "mission.")
@@ -254,8 +253,7 @@ func (l *laner) mission(e centurion.Event) {
 	}
 }
 
-// resumed ends the time in which nobody worked. If nobody has said that it began, the host died after its last fact: who was at
-// work then was cut off.
+// resumed ends a gap. If no event began the gap, the host died after its last event and interrupted all current work.
 func (l *laner) resumed(e centurion.Event, d view.Fact) {
 	gap := l.ended
 	if gap == nil {
@@ -311,7 +309,7 @@ func (l *laner) task(e centurion.Event) {
 	l.move(ln, e, d, attempt)
 }
 
-// move brings a lane to the state that a task has taken.
+// move updates a lane to a task's new status.
 func (l *laner) move(ln *lane, e centurion.Event, d view.Fact, attempt int) {
 	status := view.StatusAfter(e, d, "")
 	was := ln.doing
@@ -352,7 +350,7 @@ func (ln *lane) finish(k MarkKind, at centurion.Time, end, why string) {
 	ln.mark(k, at, strings.TrimSuffix(end+": "+why, ": "))
 }
 
-// verify shades the time of a check on the lane that it belongs to. While a task is verifying it is shaded anyway.
+// verify draws a check on its lane. The time of a verifying task is drawn anyway.
 func (l *laner) verify(e centurion.Event) {
 	ln := l.main
 	if e.Task != "" {
@@ -374,10 +372,10 @@ func (l *laner) verify(e centurion.Event) {
 	}
 }
 
-// takenBack begins the words of a mark for work that left a branch again.
+// takenBack begins the text of a mark for work that was reverted from a branch.
 const takenBack = "reverted from "
 
-// integrated is what happens to work that comes onto the mission's own branch; onto the person's it is merged.
+// integrated is the word for work merged into the mission's own branch; into the person's it is "merged".
 const integrated = "integrated"
 
 func (l *laner) merge(e centurion.Event) {

@@ -10,7 +10,7 @@ import (
 	"centurion/text"
 )
 
-// Markdown writes the report as Markdown that needs no HTML: GitHub's tables and plain blocks. An error is that of w.
+// Markdown writes the report in Markdown without HTML, with GitHub's tables and plain blocks. An error is that of w.
 func (r *Report) Markdown(w io.Writer) error {
 	m := &markdown{r: r}
 	m.head()
@@ -90,7 +90,7 @@ func (m *markdown) plan() {
 	m.p("")
 }
 
-// textWidth is how many characters the whole time takes in Markdown.
+// textWidth is the number of characters for the whole time.
 const textWidth = 60
 
 func (m *markdown) timeline() {
@@ -122,7 +122,7 @@ func (m *markdown) timeline() {
 	m.p("")
 }
 
-// lanes tells the timeline as a table, and what was merged for the whole mission.
+// lanes writes the timeline as a table, and the merges of the whole mission.
 func (m *markdown) lanes(t Timeline) {
 	m.p("| Who | What | From | To | End | What happened |\n|---|---|---|---|---|---|")
 	for i, l := range t.Lanes {
@@ -149,7 +149,7 @@ func (m *markdown) lanes(t Timeline) {
 	}
 }
 
-// drawn is a lane in characters.
+// drawn is a lane drawn in characters.
 func drawn(t Timeline, l Lane) string {
 	cells := []rune(strings.Repeat(" ", textWidth))
 	whole := max(t.worked(), 1)
@@ -230,7 +230,7 @@ func (m *markdown) check(c Check) {
 	}
 }
 
-// textPatch is how many bytes of a patch Markdown has, which cannot fold it away.
+// textPatch limits a patch in bytes, since Markdown cannot fold it.
 const textPatch = 2 << 10
 
 func (m *markdown) costs() {
@@ -240,7 +240,7 @@ func (m *markdown) costs() {
 		return
 	}
 	for _, t := range []costs{{"Agent", m.r.Agents}, {"Model", m.r.Models}} {
-		if t.Name == "Model" && len(t.Rows) == 1 { // whose only row is the sum above
+		if t.Name == "Model" && len(t.Rows) == 1 { // its only row equals the sum above
 			m.p("All of it by %s.\n", code(t.Rows[0].Name))
 			continue
 		}
@@ -270,10 +270,10 @@ func (m *markdown) files() {
 	m.p("")
 }
 
-// maxRows is how many rows of a kind Markdown has; the page has all of them.
+// maxRows limits the rows of a kind; the page has all of them.
 const maxRows = 200
 
-// rows writes a line for each of all, up to [maxRows], and counts the others.
+// rows writes a line for each of all, up to [maxRows], and counts the rest.
 func rows[T any](m *markdown, all []T, line func(T)) {
 	for _, v := range all[:min(len(all), maxRows)] {
 		line(v)
@@ -298,7 +298,7 @@ func (m *markdown) decisions() {
 	m.messages()
 }
 
-// messages tells what the person wrote to agents; nothing where nothing was written.
+// messages lists the person's messages to agents, if any.
 func (m *markdown) messages() {
 	if len(m.r.Messages) == 0 {
 		return
@@ -315,7 +315,7 @@ func (m *markdown) troubles() {
 	rows(m, m.r.Troubles, func(t Trouble) {
 		again := ""
 		if t.Repeat > 0 {
-			again = " (" + centurion.Count(t.Repeat, "more time") + ")" // no text of a model's
+			again = " (" + centurion.Count(t.Repeat, "more time") + ")" // this text is not a model's
 		}
 		m.p("- %s %s: %s%s → %s", clock(t.Time), inline(short(t.Where, 120)), inline(short(t.What, 400)), again, inline(t.Then))
 	})

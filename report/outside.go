@@ -6,8 +6,8 @@ import (
 	"centurion"
 )
 
-// outside names the files that items' work has changed although the plan did not give them these. Work that was taken back or that ended
-// without coming onto the mission's branch is left out.
+// outside lists files that items changed although the plan did not give them these. It omits work that was undone, or that ended
+// unmerged.
 func outside(tasks []centurion.Task) []Doubt {
 	var out []Doubt
 	for _, t := range tasks {

@@ -7,14 +7,14 @@ import (
 	"centurion/text"
 )
 
-// diffLine is one line of a patch, and what it is: file, hunk, plus, minus, same or note.
+// diffLine is a line of a patch and its class: file, hunk, plus, minus, same or note.
 type diffLine struct{ Class, Text string }
 
-// maxDiff is how many lines of a patch are shown.
+// maxDiff limits the shown lines of a patch.
 const maxDiff = 400
 
-// diffLines are the lines of a patch as a reader needs them: what git writes before the hunks of a file becomes one line that
-// names the file and what became of it. A patch without such a header begins with its first hunk.
+// diffLines are the lines of a patch for a reader: git's header of a file becomes one line with its name and change. A patch without
+// such a header begins with its first hunk.
 func diffLines(patch string) []diffLine {
 	d := differ{}
 	for l := range strings.SplitSeq(strings.TrimRight(text.CleanText(patch), "\n"), "\n") {
@@ -31,10 +31,10 @@ func diffLines(patch string) []diffLine {
 // differ reads a patch line by line.
 type differ struct {
 	out       []diffLine
-	old, new  int    // lines that the hunk has still to come, of the file as it was and as it became
-	path, was string // of the header that is being read
+	old, new  int    // remaining lines of the hunk, in the old and the new file
+	path, was string // of the current header
 	state     string
-	heading   bool // a header was begun and is not told yet
+	heading   bool // the current header was not written yet
 }
 
 func (d *differ) line(l string) {
@@ -65,7 +65,7 @@ func (d *differ) line(l string) {
 	}
 }
 
-// side takes in the name of a file as it became. Of one that is gone it is the name that it had.
+// side sets the new name of a file, or the old one of a deleted file.
 func (d *differ) side(path string) {
 	d.heading = true
 	switch {
@@ -78,7 +78,7 @@ func (d *differ) side(path string) {
 	}
 }
 
-// header reports whether a line belongs to the header of a file, and takes in what it says.
+// header reports whether a line belongs to a file's header, and processes it.
 func (d *differ) header(l string) bool {
 	for _, h := range []struct{ prefix, state string }{{"new file mode", "new"}, {"deleted file mode", "deleted"}, {"rename from ", "renamed"}, {"rename to ", "renamed"},
 		{"copy from ", "copied"}, {"copy to ", "copied"}, {"old mode", "mode changed"}, {"new mode", "mode changed"}, {"Binary files ", "binary"}, {"GIT binary patch", "binary"},
@@ -93,7 +93,7 @@ func (d *differ) header(l string) bool {
 	return false
 }
 
-// named tells the header that was read.
+// named writes the current header.
 func (d *differ) named() {
 	if d.heading {
 		l := diffLine{"file", d.path}
@@ -108,7 +108,7 @@ func (d *differ) named() {
 	d.path, d.was, d.state, d.heading = "", "", "", false
 }
 
-// content takes in a line of a hunk.
+// content processes a line of a hunk.
 func (d *differ) content(l string) {
 	d.named()
 	class := "same"
@@ -127,8 +127,7 @@ func (d *differ) content(l string) {
 	d.out = append(d.out, diffLine{class, l})
 }
 
-// hunkSize is how many lines a hunk has of the file as it was and as it became, as its header "@@ -1,2 +1,4 @@" says; none
-// where it says nothing.
+// hunkSize returns the numbers of lines in the old and the new file from a hunk's header "@@ -1,2 +1,4 @@"; zero without such a header.
 func hunkSize(header string) (was, became int) {
 	size := func(s string) int {
 		_, count, ok := strings.Cut(s, ",")

@@ -13,22 +13,22 @@ import (
 	"centurion/text"
 )
 
-// The measures of the picture, in units of its own; a browser scales them together.
+// The measures of the picture, in its own units; a browser scales it.
 const (
 	picWidth  = 1000.0
-	picLabels = 218.0 // of the column with the names
+	picLabels = 218.0 // width of the column of names
 	picRight  = 14.0
-	picTop    = 52.0 // for the axis and the words of the lines
+	picTop    = 52.0 // for the axis and the labels of lines
 	rowHigh   = 20.0
 	rowLow    = 16.0 // with more lanes than manyLanes
 	manyLanes = 60
-	markWidth = 11.0 // marks that are nearer to each other become one with a number
-	tickRoom  = 72.0 // for the words of a tick
-	letter    = 7.0  // of a wide font; what is wider than thought is cut off at the column's end
+	markWidth = 11.0 // closer marks are combined into one with a number
+	tickRoom  = 72.0 // for a tick's label
+	letter    = 7.0  // of a wide font; longer text is cut off at the column's end
 	maxLabel  = 30   // columns of a lane's name
 )
 
-// picture is the timeline laid out.
+// picture is the layout of the timeline.
 type picture struct {
 	W, H, X, Right, Bottom float64
 	Title, Desc            string
@@ -42,7 +42,7 @@ type picture struct {
 	Crowded                bool // a mark has a number
 }
 
-// Left is where the part with the names ends: the first marks reach a little over the beginning of time.
+// Left is the right edge of the names: the first marks extend a little beyond the start of time.
 func (p *picture) Left() float64 { return p.X - markWidth/2 - 2.5 }
 
 // Wide is the width of the part without the names.
@@ -69,22 +69,22 @@ type picMark struct {
 	Kind  MarkKind
 	Path  string
 	Title string
-	Count int // how many this one stands for; it is written if there is room
+	Count int // number of combined marks; written if there is room
 	Room  bool
-	last  MarkKind // the newest of those
+	last  MarkKind // the newest of the combined marks
 }
 
 type picTick struct {
 	X      float64
 	Label  string
-	Anchor string // where the words stand: middle, start where they would reach into the names, end where they would reach out of the picture
+	Anchor string // where the label is anchored: middle; start if it would extend into the names; end if it would extend beyond the picture
 }
 
 type picLine struct {
 	X, LabelY    float64
 	Class        string
-	Label, Title string // without room there is no label
-	End          bool   // the label stands to the left of the line
+	Label, Title string // the label is empty if there is no room
+	End          bool   // the label is to the left of the line
 }
 
 type picRole struct {
@@ -92,7 +92,7 @@ type picRole struct {
 	Name string
 }
 
-// picKind is a kind of line that goes through all lanes.
+// picKind is a kind of line across all lanes.
 type picKind struct{ Class, Name string }
 
 type picLegend struct {
@@ -101,12 +101,12 @@ type picLegend struct {
 	Name string
 }
 
-// markPath is the shape of a mark, about its middle: shapes differ, so that colour is not needed to tell them apart.
+// markPath is the shape of a mark around its centre: the shapes differ, so that colour is not needed.
 func markPath(k MarkKind) string {
 	switch k {
 	case MarkRetry: // a circle
 		return "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z"
-	case MarkReturn: // a triangle that points back
+	case MarkReturn: // a triangle pointing back
 		return "M4 -4.5L-4.5 0L4 4.5z"
 	case MarkKill: // a cross
 		return "M-4.5 -3L-3 -4.5L0 -1.5L3 -4.5L4.5 -3L1.5 0L4.5 3L3 4.5L0 1.5L-3 4.5L-4.5 3L-1.5 0z"
@@ -114,7 +114,7 @@ func markPath(k MarkKind) string {
 		return "M0 -5L5 0L0 5L-5 0z"
 	case MarkConflict: // a diamond with a hole
 		return "M0 -5.5L5.5 0L0 5.5L-5.5 0zM0 -2.5L-2.5 0L0 2.5L2.5 0z"
-	case MarkRed: // a triangle that stands
+	case MarkRed: // an upright triangle
 		return "M0 -5L5 4H-5z"
 	case MarkFail: // a square
 		return "M-4 -4H4V4H-4z"
@@ -122,7 +122,7 @@ func markPath(k MarkKind) string {
 	return "M-4.5 0L-3 -1.5L-1.2 0.6L3 -4L4.5 -2.5L-1.2 3.6z" // a tick
 }
 
-// markNames are the marks from the gravest on, with their words.
+// markNames are the kinds of marks with their names, most severe first.
 func markNames() []picLegend {
 	all := []picLegend{{Kind: MarkKill, Name: "cut off"}, {Kind: MarkFail, Name: "failed or blocked"}, {Kind: MarkConflict, Name: "conflict"},
 		{Kind: MarkRed, Name: "red check"}, {Kind: MarkReturn, Name: "sent back"}, {Kind: MarkRetry, Name: "tried again"},
@@ -133,7 +133,7 @@ func markNames() []picLegend {
 	return all
 }
 
-// markName is what a mark is called.
+// markName is the name of a kind of mark.
 func markName(k MarkKind) string {
 	for _, m := range markNames() {
 		if m.Kind == k {
@@ -143,7 +143,7 @@ func markName(k MarkKind) string {
 	return string(k)
 }
 
-// name is what happened, in a word or two: that of its kind, where a task was done how it was, and of a merge whether it was taken back.
+// name describes a mark: the name of its kind, how a task was done, or whether a merge was undone.
 func (m Mark) name() string {
 	switch {
 	case m.Kind == MarkDone && m.Text != "":
@@ -156,7 +156,7 @@ func (m Mark) name() string {
 	return markName(m.Kind)
 }
 
-// moment says when a mark of the whole mission was: at work since the start, and by the clock once nobody worked on it any more.
+// moment is the time of a mark of the whole mission: working time since the start, or the clock time after the end.
 func (t Timeline) moment(m Mark) string {
 	if m.Time.After(t.To.Time) {
 		return clock(m.Time)
@@ -164,7 +164,7 @@ func (t Timeline) moment(m Mark) string {
 	return axis(t.at(m.Time))
 }
 
-// kindsOf are the kinds of line that are in use, in the order of their first one.
+// kindsOf are the kinds of line in use, in order of first use.
 func kindsOf(lines []picLine) []picKind {
 	names := map[string]string{"restart": "its host was gone", "pause": "paused", "merge": "merged or reverted", "conflict": "conflict"}
 	var out []picKind
@@ -176,7 +176,7 @@ func kindsOf(lines []picLine) []picKind {
 	return out
 }
 
-// draw lays a timeline out.
+// draw lays out a timeline.
 func draw(t Timeline) *picture {
 	if len(t.Lanes) == 0 {
 		return nil
@@ -220,7 +220,7 @@ func draw(t Timeline) *picture {
 	return p
 }
 
-// uses notes what of a lane the legend has to explain.
+// uses notes which kinds in a lane the legend has to explain.
 func (p *picture) uses(l Lane, r picRow) {
 	for _, s := range l.Spans {
 		p.Waits = p.Waits || s.Kind == SpanWait
@@ -230,7 +230,7 @@ func (p *picture) uses(l Lane, r picRow) {
 	p.Crowded = p.Crowded || slices.ContainsFunc(r.Marks, func(m picMark) bool { return m.Room })
 }
 
-// describe says in words what the picture shows, for who cannot see it.
+// describe describes the picture in words, for screen readers.
 func describe(t Timeline) string {
 	n := t.marked()
 	parts := []string{fmt.Sprintf("%s over %s at work", centurion.Count(len(t.Lanes), "lane"), cmp.Or(span(t.worked().Milliseconds()), "no time"))}
@@ -245,7 +245,7 @@ func describe(t Timeline) string {
 	return strings.Join(parts, "; ") + ". The table below has the same in words."
 }
 
-// rolesOf gives each agent a colour: the cast always the same ones, others those that are left, over and over.
+// rolesOf assigns a colour to each agent: fixed ones to the cast, the rest to others in turn.
 func rolesOf(lanes []Lane) map[string]int {
 	cast := []string{"commander", "planner", "worker", "reviewer"}
 	out, next := map[string]int{}, len(cast)
@@ -273,7 +273,7 @@ func laneName(l Lane) string {
 	return text.Clean(cmp.Or(name, l.Task))
 }
 
-// bars are the spans of a lane. Those of one kind that cannot be told apart are one.
+// bars are the spans of a lane, with indistinguishable ones of one kind combined.
 func bars(t Timeline, l Lane, r picRow, x func(centurion.Time) float64) []picBar {
 	var out []picBar
 	for _, s := range l.Spans {
@@ -295,7 +295,7 @@ func bars(t Timeline, l Lane, r picRow, x func(centurion.Time) float64) []picBar
 	return out
 }
 
-// marks are the marks of a lane. Those that would lie on each other are one, with the shape of the gravest.
+// marks are the marks of a lane. Overlapping ones are combined, with the shape of the most severe.
 func marks(t Timeline, l Lane, y float64, x func(centurion.Time) float64) []picMark {
 	all := slices.Clone(l.Marks)
 	slices.SortStableFunc(all, func(a, b Mark) int { return a.Time.Compare(b.Time.Time) })
@@ -335,7 +335,8 @@ func marks(t Timeline, l Lane, y float64, x func(centurion.Time) float64) []picM
 	return out
 }
 
-// follows reports whether a mark only says what came of the one before it: what is red or does not fit goes back, what is merged is done.
+// follows reports whether a mark is only the consequence of the one before it: failed checks and conflicts cause returns, merged tasks
+// are done.
 func follows(before, k MarkKind) bool {
 	switch k {
 	case MarkReturn:
@@ -346,7 +347,7 @@ func follows(before, k MarkKind) bool {
 	return false
 }
 
-// steps are the distances that an axis may have between two ticks.
+// steps are the possible distances between two ticks of the axis.
 func steps() []time.Duration {
 	out := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond}
 	for _, s := range []int{1, 2, 5, 10, 15, 30} {
@@ -361,7 +362,7 @@ func steps() []time.Duration {
 	return out
 }
 
-// ticks are the marks of the axis, as many as have room for their words.
+// ticks are the ticks of the axis, as many as have room for their labels.
 func ticks(whole time.Duration, from, to float64) []picTick {
 	room := int((to - from) / tickRoom)
 	var step time.Duration
@@ -370,7 +371,7 @@ func ticks(whole time.Duration, from, to float64) []picTick {
 			break
 		}
 	}
-	if int(whole/step) > room { // longer than any that was thought of
+	if int(whole/step) > room { // longer than all steps
 		step = whole / time.Duration(room)
 	}
 	var out []picTick
@@ -387,7 +388,7 @@ func ticks(whole time.Duration, from, to float64) []picTick {
 	return out
 }
 
-// axis writes a time since the start, which begins with 0.
+// axis formats a time since the start, which is 0.
 func axis(d time.Duration) string {
 	switch {
 	case d == 0:
@@ -398,8 +399,8 @@ func axis(d time.Duration) string {
 	return text.Took(d)
 }
 
-// lines are what concerns the whole mission: when its host was gone, when it stood still, and what was merged. A label that has no
-// room in two rows is left out; its words stay in the title and in the table.
+// lines are the events of the whole mission: lost hosts, pauses and merges. Labels without room in two rows are omitted; their text is
+// in the title and in the table.
 func lines(t Timeline, x func(centurion.Time) float64) []picLine {
 	type at struct {
 		when centurion.Time
@@ -421,7 +422,7 @@ func lines(t Timeline, x func(centurion.Time) float64) []picLine {
 		all = append(all, at{m.Time, picLine{X: x(m.Time), Class: string(m.Kind), Label: label, Title: cmp.Or(m.Text, label) + " at " + t.moment(m)}})
 	}
 	slices.SortStableFunc(all, func(a, b at) int { return a.when.Compare(b.when.Time) })
-	free := [2]float64{} // how far each row is taken
+	free := [2]float64{} // how far each row is filled
 	var out []picLine
 	for _, a := range all {
 		l := a.line
@@ -445,7 +446,7 @@ func lines(t Timeline, x func(centurion.Time) float64) []picLine {
 	return out
 }
 
-// tenth rounds to a tenth: a finer one is not seen and makes the page longer.
+// tenth rounds to a tenth, which is precise enough and keeps the page short.
 func tenth(f float64) float64 { return float64(int(f*10+0.5)) / 10 }
 
 // runes cuts a text to n characters.
@@ -457,7 +458,7 @@ func runes(s string, n int) string {
 	return strings.TrimSpace(string(r[:n-1])) + "…"
 }
 
-// columns cuts a text to n columns, of which a character of an East Asian script takes two.
+// columns cuts a text to n columns; East Asian characters take two.
 func columns(s string, n int) string {
 	wide := 0
 	for i, r := range s {

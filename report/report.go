@@ -1,9 +1,8 @@
-// Package report tells of a mission as Markdown, as one self-contained HTML page and as data: what was asked, what is proven
-// and by what, who worked when, what it cost and how it is taken back. It owns what is said and how it looks; it reads no
-// store and no git, asks nobody and writes no file.
+// Package report describes a mission as Markdown, as one self-contained HTML page and as data: the goal, what is proven and how, who
+// worked when, the cost, and how to undo it. It owns content and layout; it reads no store and no git, asks no one and writes no file.
 //
-// Almost every text in a report was written by a model or a command. Nothing of it is ever markup: HTML is escaped by its
-// place in the page, Markdown is neutralised, and characters that a reader would not see are taken out of both.
+// Almost every text in a report was written by a model or a command, and is never treated as markup: HTML is escaped for its place in
+// the page, Markdown is neutralised, and invisible characters are removed from both.
 package report
 
 import (
@@ -13,71 +12,71 @@ import (
 	"centurion/event/view"
 )
 
-// Data is what a report is made of, as the caller has read it. Only Mission is needed.
+// Data is the input of a report, as read by the caller. Only Mission is required.
 type Data struct {
 	Mission  centurion.Mission
 	Tasks    []centurion.Task // oldest first
 	Receipts []centurion.Receipt
-	Sessions []centurion.Session // as far as they are kept
-	// Items is the plan as it stands. Nil means that it cannot be read any more: then it is taken from the events.
+	Sessions []centurion.Session // as far as they are stored
+	// Items is the current plan. Nil means that it cannot be read; then it is taken from the events.
 	Items  []PlanItem
 	Checks []string             // the mission's own acceptance commands
-	Events []centurion.Event    // all facts of the mission, in their order
-	Files  []centurion.FileDiff // what it changed, with or without hunks
-	// Reviews are the passed reviews that cover what has become of an item, by the item's id.
+	Events []centurion.Event    // all events of the mission, in order
+	Files  []centurion.FileDiff // the changed files, with or without hunks
+	// Reviews are the passed reviews that cover the current work of an item, by item id.
 	Reviews map[string]Review
-	// Branches are those on which work of a task stands that was not merged, by the task's id.
+	// Branches are the branches with unmerged work of tasks, by task id.
 	Branches map[string]string
-	// NoFiles says why Files is empty although something may have changed, in one line.
+	// NoFiles says in one line why Files is empty although something may have changed.
 	NoFiles string
-	Now     centurion.Time // when the report is written
+	Now     centurion.Time // the time of writing
 
 	again map[int]int // see begunAgain; nil before [New]
 }
 
-// Report is a mission told. It is plain data, and what `--format json` prints.
+// Report is the report of a mission as plain data, as printed by `--format json`.
 type Report struct {
 	Mission   centurion.Mission `json:"mission"`
 	Written   centurion.Time    `json:"written"`
-	Running   bool              `json:"running"`            // it is being worked on: the report tells of now
-	WallMS    int64             `json:"wall_ms"`            // from its start to its end, or to now
-	HeldMS    int64             `json:"held_ms,omitempty"`  // of its time at work, in which everybody waited for a person
-	Counts    Counts            `json:"counts"`             // of the items, by what proves them
+	Running   bool              `json:"running"`            // the mission is running: the report shows its current state
+	WallMS    int64             `json:"wall_ms"`            // from its start to its end, or until now
+	HeldMS    int64             `json:"held_ms,omitempty"`  // the part of its working time in which all agents waited for a person
+	Counts    Counts            `json:"counts"`             // of the items, by standing
 	Items     []Item            `json:"items"`              // in the order of the plan
-	Checks    []Check           `json:"checks"`             // the mission's own, and commands that belong to no item
+	Checks    []Check           `json:"checks"`             // the mission's own, and commands of no item
 	Timeline  Timeline          `json:"timeline"`           // who worked when
-	Agents    []Spent           `json:"agents"`             // by agent, the dearest first
-	Models    []Spent           `json:"models"`             // by model, the dearest first
-	Files     []File            `json:"files"`              // that were changed, by path
-	NoFiles   string            `json:"no_files,omitempty"` // why there are none to show
-	Decisions []Decision        `json:"decisions"`          // what was asked and who answered
-	Messages  []Said            `json:"messages"`           // what the person wrote to agents
-	Troubles  []Trouble         `json:"troubles"`           // what went wrong, and what became of it
-	Undone    []string          `json:"undone,omitempty"`   // tasks whose work a person took back
-	Next      []Command         `json:"next"`               // how to merge it, undo it, look closer
+	Agents    []Spent           `json:"agents"`             // by agent, most expensive first
+	Models    []Spent           `json:"models"`             // by model, most expensive first
+	Files     []File            `json:"files"`              // changed files, by path
+	NoFiles   string            `json:"no_files,omitempty"` // why Files is empty
+	Decisions []Decision        `json:"decisions"`          // asks and their answers
+	Messages  []Said            `json:"messages"`           // the person's messages to agents
+	Troubles  []Trouble         `json:"troubles"`           // failures and their consequences
+	Undone    []string          `json:"undone,omitempty"`   // tasks whose work a person undid
+	Next      []Command         `json:"next"`               // commands to merge, undo or inspect it
 	Doubts    []Doubt           `json:"doubts"`             // what needs a second look
 }
 
-// Counts says how many items of the plan stand how.
+// Counts counts the items of the plan by standing.
 type Counts struct {
 	Items      int `json:"items"`
 	Done       int `json:"done"`
 	Proven     int `json:"proven"`
 	Regression int `json:"regression"`
-	Passed     int `json:"passed"` // green, and no more was looked for
+	Passed     int `json:"passed"` // passed, without further proof
 	Unproven   int `json:"unproven"`
 	Flaky      int `json:"flaky"`
 	Failed     int `json:"failed"`
-	Reviewed   int `json:"reviewed"`           // it has no acceptance command, and a review has passed
-	Unchecked  int `json:"unchecked"`          // it has no acceptance command, and no review has passed
-	NotRun     int `json:"not_run"`            // it has one that was not run
-	Reverted   int `json:"reverted,omitempty"` // a person has reverted its work, and it was not done again
+	Reviewed   int `json:"reviewed"`           // without acceptance command, with a passed review
+	Unchecked  int `json:"unchecked"`          // without acceptance command and passed review
+	NotRun     int `json:"not_run"`            // with an acceptance command that was not run
+	Reverted   int `json:"reverted,omitempty"` // a person reverted its work, and it was not done again
 }
 
-// Standing is what a check or an item has been shown to be.
+// Standing is the grade of a check or an item.
 type Standing string
 
-// The standings, from the best to the worst; an item stands as the worst of its checks.
+// The standings from best to worst; an item has that of its worst check.
 const (
 	Proven     Standing = "proven"
 	Regression Standing = "regression"
@@ -91,28 +90,28 @@ const (
 	Reverted   Standing = "reverted"
 )
 
-// standings is the order of standings.
+// standings lists the standings in order.
 func standings() []Standing {
 	return []Standing{Proven, Regression, Passed, Reviewed, Unchecked, NotRun, Unproven, Flaky, Failed, Reverted}
 }
 
-// Item is one item of the plan with what shows that it is done.
+// Item is an item of the plan with its proof.
 type Item struct {
 	PlanItem
 	Standing Standing `json:"standing"`
 	Checks   []Check  `json:"checks,omitempty"`
-	Tasks    []string `json:"tasks,omitempty"`  // ids of those that worked on it
-	Review   *Review  `json:"review,omitempty"` // that has passed since its work ended
+	Tasks    []string `json:"tasks,omitempty"`  // ids of its tasks
+	Review   *Review  `json:"review,omitempty"` // passed since its work ended
 }
 
-// Review is a review that has found no faults.
+// Review is a review that found no faults.
 type Review struct {
 	Task string `json:"task"`
-	Item string `json:"item,omitempty"` // that it was the work of
+	Item string `json:"item,omitempty"` // the item that the review itself was
 	Name string `json:"name"`           // its item, or else its title
 }
 
-// words says of an item what its review has found.
+// words describes the review of an item.
 func (it Item) words() string {
 	switch {
 	case it.Review == nil:
@@ -123,7 +122,7 @@ func (it Item) words() string {
 	return "reviewed: PASS by " + it.Review.Name
 }
 
-// Worth says what an item has been shown to be, and by which review where it stands on one.
+// Worth describes the standing of an item, naming the review if it depends on one.
 func (it Item) Worth() string {
 	switch {
 	case it.Standing == Reviewed:
@@ -134,18 +133,18 @@ func (it Item) Worth() string {
 	return string(it.Standing)
 }
 
-// Check is one acceptance command with its newest receipts.
+// Check is an acceptance command with its newest receipts.
 type Check struct {
 	Command  string             `json:"command"`
 	Standing Standing           `json:"standing"`
-	Receipt  *centurion.Receipt `json:"receipt,omitempty"` // the one that says most; nil if it was never run
-	Final    *centurion.Receipt `json:"final,omitempty"`   // the newest on the finished work, if that is another one
-	Times    int                `json:"times"`             // receipts in all
-	Former   *Former            `json:"former,omitempty"`  // its item does not ask for it any more: it counts for nothing
-	Early    int                `json:"early,omitempty"`   // red runs of a check of the mission before its branch first passed it
+	Receipt  *centurion.Receipt `json:"receipt,omitempty"` // the most significant one; nil if it was never run
+	Final    *centurion.Receipt `json:"final,omitempty"`   // the newest on the finished work, if it is another one
+	Times    int                `json:"times"`             // number of receipts
+	Former   *Former            `json:"former,omitempty"`  // set if its item no longer has the check, which then does not count
+	Early    int                `json:"early,omitempty"`   // failed runs of a check of the mission before its branch first passed it
 }
 
-// Doubt is something that a person should look at: about a check, or which files an item's work has changed.
+// Doubt is something for a person to check: a check, or files that an item's work changed.
 type Doubt struct {
 	Item    string   `json:"item,omitempty"`
 	Command string   `json:"command,omitempty"`
@@ -153,13 +152,13 @@ type Doubt struct {
 	Why     []string `json:"why,omitempty"`
 }
 
-// Command is a command line that a person may type next, and what it does.
+// Command is a command line for the person's next step, and its effect.
 type Command struct {
 	Line string `json:"line"`
 	What string `json:"what"`
 }
 
-// New makes a report. It changes nothing of d.
+// New makes a report. It does not modify d.
 func New(d Data) *Report {
 	r := &Report{Mission: d.Mission, Written: d.Now, Running: d.Mission.Status.Alive(), NoFiles: d.NoFiles}
 	d.again = begunAgain(d.Events)
@@ -181,7 +180,7 @@ func New(d Data) *Report {
 	return r
 }
 
-// wall is the time from the mission's start to its end, or to now, in milliseconds.
+// wall is the time from the mission's start to its end, or until now, in milliseconds.
 func wall(d Data) int64 {
 	if d.Mission.Started.IsZero() {
 		return 0
@@ -190,7 +189,7 @@ func wall(d Data) int64 {
 	if d.Mission.Status.Alive() {
 		end = d.Now
 	}
-	for _, e := range slices.Backward(d.Events) { // it is changed later, too: when its work is merged
+	for _, e := range slices.Backward(d.Events) { // its record changes later, too, such as at a merge
 		if e.Type.EndsMission() && !d.Mission.Status.Alive() {
 			end = e.Time
 			break
@@ -199,7 +198,7 @@ func wall(d Data) int64 {
 	return max(end.Sub(d.Mission.Started.Time).Milliseconds(), 0)
 }
 
-// plan is the plan as it was given, or as the events told it last, with the states that the tasks speak of.
+// plan is the given plan, or its last state in the events, with the statuses of the tasks.
 func plan(d Data) []PlanItem {
 	if d.Items != nil {
 		return slices.Clone(d.Items)
@@ -215,7 +214,7 @@ func plan(d Data) []PlanItem {
 	}
 	for i := range out {
 		if d.Mission.Status == centurion.MissionCompleted {
-			out[i].Status = "done" // it completes with nothing else
+			out[i].Status = "done" // nothing else completes it
 			continue
 		}
 		for _, t := range d.Tasks {
@@ -237,7 +236,7 @@ func items(d Data) []Item {
 			}
 		}
 		commands := slices.Clone(p.Verify)
-		for _, r := range d.Receipts { // a line that has been changed since has left receipts, too
+		for _, r := range d.Receipts { // removed commands have left receipts, too
 			if r.Item == p.ID && len(p.Verify) == 0 && !slices.Contains(commands, r.Command) {
 				commands = append(commands, r.Command)
 			}
@@ -265,7 +264,7 @@ func items(d Data) []Item {
 	return out
 }
 
-// isReverted reports whether the work that was done last on an item was reverted.
+// isReverted reports whether the newest work on an item was reverted.
 func isReverted(item string, tasks []centurion.Task) (is bool) {
 	for _, t := range tasks {
 		if t.Item == item && t.Status == centurion.TaskCompleted && !t.Reviews {
@@ -275,8 +274,8 @@ func isReverted(item string, tasks []centurion.Task) (is bool) {
 	return is
 }
 
-// checkOf gathers the receipts of one command. The newest that was more than one green run says what it is worth, the
-// newest of all whether it still passes.
+// checkOf collects the receipts of one command. Its grade is that of the newest receipt with more than one passed run; the newest of
+// all tells whether it still passes.
 func checkOf(command string, all []centurion.Receipt, mine func(centurion.Receipt) bool) Check {
 	c := Check{Command: command, Standing: NotRun}
 	var newest, proof, final *centurion.Receipt
@@ -332,7 +331,7 @@ func worst(checks []Check) Standing {
 	return order[w]
 }
 
-// ownChecks are the mission's own checks, and commands with receipts that no item asks for.
+// ownChecks are the mission's own checks, and commands with receipts but no item.
 func ownChecks(d Data, items []Item) []Check {
 	told := map[string]bool{}
 	for _, it := range items {
@@ -364,7 +363,7 @@ func ownChecks(d Data, items []Item) []Check {
 	return out
 }
 
-// countEarly counts the red runs of the mission's own checks that were no fault of the work: all that they ask for was not there yet.
+// countEarly counts failed runs of the mission's own checks that happened only because other items were not merged yet.
 func countEarly(checks []Check, events []centurion.Event) {
 	for _, e := range events {
 		if e.Type != centurion.EventVerifyFailed {

@@ -9,18 +9,18 @@ import (
 	"centurion/event/view"
 )
 
-// Said is what a person has written to an agent while the mission was under way.
+// Said is a person's message to an agent during the mission.
 type Said struct {
 	Time    centurion.Time `json:"time"`              // when it was sent
 	Text    string         `json:"text"`              // its first 2000 bytes
-	Files   []string       `json:"files,omitempty"`   // that came with it, in words
-	Agent   string         `json:"agent,omitempty"`   // that it was written to
-	Address string         `json:"address,omitempty"` // of that agent; empty where its session had not begun
+	Files   []string       `json:"files,omitempty"`   // attachments, in words
+	Agent   string         `json:"agent,omitempty"`   // the recipient
+	Address string         `json:"address,omitempty"` // of that agent; empty if its session had not begun
 	Task    string         `json:"task,omitempty"`    // the item and the title of that agent's task; empty for the mission's own agent
-	Read    centurion.Time `json:"read,omitzero"`     // when an agent took it in; zero while none has
+	Read    centurion.Time `json:"read,omitzero"`     // when an agent read it; zero if none has
 }
 
-// said are the messages of the person in the order in which they were sent. The goal is none of them.
+// said are the person's messages in the order they were sent, without the goal.
 func said(d Data) []Said {
 	out := []Said{}
 	sessions := []string{}
@@ -45,8 +45,8 @@ func said(d Data) []Said {
 	return out
 }
 
-// readBy is the index of the oldest unread message that a session has read with a text, or -1 if it is none of them, as the goal. What was
-// written to a task whose session had not begun is read as it is, and what was written to one that has ended with words before it.
+// readBy is the index of the oldest unread message that a session has read with a text, or -1 if there is none, as for the goal.
+// Messages to tasks without a session are read unchanged; messages to ended tasks have words before them.
 func readBy(all []Said, sessions []string, session, text string) int {
 	found := -1
 	for i, s := range all {
@@ -56,7 +56,7 @@ func readBy(all []Said, sessions []string, session, text string) int {
 		if sessions[i] == session && text == s.Text {
 			return i
 		}
-		// The whole text is shortened, so that the words before it may have pushed out its end.
+		// The stored text is shortened, so words before it may have pushed out its end.
 		late := strings.HasPrefix(text, "This was written to ") && strings.Contains(text, "\n\n"+s.Text[:min(len(s.Text), 1000)])
 		if found < 0 && (late || sessions[i] == "" && text == s.Text) {
 			found = i
@@ -79,7 +79,7 @@ func agentOf(d Data, e centurion.Event) string {
 	return ""
 }
 
-// taskOf says in words which task an event belongs to; "" for the mission's own agent.
+// taskOf describes the task of an event; "" for the mission's own agent.
 func taskOf(d Data, e centurion.Event) string {
 	if e.Task == "" {
 		return ""
@@ -87,17 +87,17 @@ func taskOf(d Data, e centurion.Event) string {
 	return place(d, e)
 }
 
-// to says whom it was written to.
+// to names the recipient.
 func (s Said) to() string {
 	return whole(cmp.Or(s.Agent, "an agent"), s.Address, s.Task)
 }
 
-// whole says who an agent is: its name, its address and what it works on, as far as they are known.
+// whole describes an agent: its name, its address and its task, as far as they are known.
 func whole(agent, address, task string) string {
 	return agent + suffix(" ", address) + suffix(" · ", short(task, 120))
 }
 
-// read says when it was taken in.
+// read describes when it was read.
 func (r *Report) read(s Said) string {
 	switch {
 	case !s.Read.IsZero():

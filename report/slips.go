@@ -9,8 +9,8 @@ import (
 	"centurion/event/view"
 )
 
-// slip tells of what an agent did wrong and was told at once: an answer that was cut off, a call that was refused, work that came
-// back, a review that has found faults. then is empty for an event that is none of it.
+// slip describes an agent's mistake that it was told of at once: an interrupted answer, a refused call, returned work, a review that
+// found faults. For other events then is empty.
 func slip(d Data, e centurion.Event, i int) (what, then string) {
 	switch e.Type {
 	case centurion.EventMessageUpdated:
@@ -36,7 +36,7 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 			return "a call of " + t.Tool + " was refused: " + why + ", which somebody else was working on", refusedFile(d, e.Task, why)
 		}
 	case centurion.EventTaskCancelled:
-		if d.Branches[e.Task] != "" { // else nothing of it is left that anybody has to know of
+		if d.Branches[e.Task] != "" { // otherwise nothing of it is left to mention
 			k := view.Read(e)
 			if k.TaskError() != nil {
 				return "it was cancelled: " + k.Error.Message, stopped(d, e)
@@ -57,7 +57,7 @@ func slip(d Data, e centurion.Event, i int) (what, then string) {
 	return "", ""
 }
 
-// refusedFile says what became of a file that a call was not let to write; why begins with its path.
+// refusedFile describes what happened to a file that a call could not write; why begins with its path.
 func refusedFile(d Data, task, why string) string {
 	path, _, _ := strings.Cut(why, " belongs to ")
 	for _, t := range d.Tasks {
@@ -72,7 +72,7 @@ func refusedFile(d Data, task, why string) string {
 	return "the file was not touched"
 }
 
-// didNothing tells of a task that was completed although it has changed no file and its check proves nothing, as one that ran no test.
+// didNothing describes a task that completed without changing a file or proving anything by its check, such as one that ran no test.
 func didNothing(d Data, e centurion.Event) (what, then string) {
 	i := slices.IndexFunc(d.Tasks, func(t centurion.Task) bool { return e.Task != "" && t.ID == e.Task })
 	if i < 0 || d.Tasks[i].Item == "" || d.Tasks[i].Reviews || d.Tasks[i].Agent == reviewer || len(d.Tasks[i].Files)+len(d.Tasks[i].Landed) > 0 {
@@ -100,23 +100,23 @@ func didNothing(d Data, e centurion.Event) (what, then string) {
 	return what, "it counts as completed; nothing shows that its item is done"
 }
 
-// foundFaults is how a review ended that did not pass.
+// foundFaults is the reason of a review that did not pass.
 const foundFaults = "found faults"
 
 // reviewer is the agent whose answer is a verdict.
 const reviewer = "reviewer"
 
-// noVerdict is how a review ended that said neither PASS nor FAIL.
+// noVerdict is the reason of a review with neither PASS nor FAIL.
 const noVerdict = "no verdict"
 
-// doneBut is how a completed task ended that has not done what it was for, in the words of `show`: a review that did not pass. It is
-// empty for every other.
+// doneBut is how a completed task ended without achieving its purpose, in the words of `show`: a review that did not pass. It is empty
+// for all others.
 func doneBut(t view.Fact) string {
 	if t.Agent != reviewer {
 		return ""
 	}
 	if t.Reason == foundFaults || t.Reason == noVerdict {
-		return t.Reason // it was read from the whole answer, which may be cut here
+		return t.Reason // it was derived from the whole answer, which may be cut here
 	}
 	if centurion.RulingOf(t.Result) == centurion.RulingFail {
 		return foundFaults
@@ -124,7 +124,7 @@ func doneBut(t view.Fact) string {
 	return ""
 }
 
-// The causes of a return that a report tells apart. Of the first two the failed check and the conflict tell already.
+// The causes of a return that a report distinguishes. The first two are already reported by the failed check and the conflict.
 const (
 	returnedCheck    = "check"
 	returnedConflict = "conflict"
@@ -137,7 +137,7 @@ const (
 	returnedVerdict  = "verdict"
 )
 
-// whyReturned says in one line why work went back.
+// whyReturned says in one line why work was returned.
 func whyReturned(r view.Fact) string {
 	files := strings.Join(r.Files, ", ")
 	switch r.Cause {
@@ -163,7 +163,7 @@ func whyReturned(r view.Fact) string {
 	return cmp.Or(firstLine(r.Reason), sentAgain)
 }
 
-// reviewedLater is what became of an item that a review has found faults in.
+// reviewedLater describes what happened to an item after a review found faults in it.
 func reviewedLater(d Data, item string, i int) string {
 	for _, later := range d.Events[i+1:] {
 		if later.Type != centurion.EventTaskCompleted || item == "" {
@@ -176,7 +176,7 @@ func reviewedLater(d Data, item string, i int) string {
 	return "its item stayed open; " + fate(d, centurion.Event{}, i)
 }
 
-// stopped says how a task that failed, is blocked or was cancelled has ended, and where what was not merged stands.
+// stopped describes how a failed, blocked or cancelled task ended, and where its unmerged work is.
 func stopped(d Data, e centurion.Event) string {
 	then := strings.TrimPrefix(string(e.Type), "task.")
 	if branch := d.Branches[e.Task]; branch != "" {
@@ -194,7 +194,7 @@ func stopped(d Data, e centurion.Event) string {
 	return then
 }
 
-// redLine is the line of a failed check's output that tells most: the first that names a fault, else the last.
+// redLine is the most informative line of a failed check's output: the first that names a fault, otherwise the last.
 func redLine(output string) string {
 	last := ""
 	for l := range strings.Lines(output) {

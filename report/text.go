@@ -8,16 +8,16 @@ import (
 	"centurion/text"
 )
 
-// short is a clean text as one line of at most n bytes.
+// short is a clean text in one line of at most n bytes.
 func short(s string, n int) string { return centurion.Clip(text.Clean(s), n) }
 
-// inline makes a text one line of Markdown that reads as it stands: nothing of it is markup, a link or an address.
+// inline turns a text into one literal line of Markdown: without markup, links and addresses.
 func inline(s string) string {
 	s = text.Clean(s)
 	var b strings.Builder
 	for i, r := range s {
 		switch {
-		case r == '@': // a word joiner after it keeps it from being an address, or from calling somebody
+		case r == '@': // a word joiner keeps it from becoming an address or a mention
 			b.WriteString("@\u2060")
 			continue
 		case r == '<':
@@ -37,7 +37,7 @@ func inline(s string) string {
 	return b.String()
 }
 
-// begins reports whether a character with this before it on its line would begin a heading, a list or a rule.
+// begins reports whether a character, after before on its line, would begin a heading, a list or a rule.
 func begins(before string, r rune) bool {
 	if strings.ContainsRune("#-+=", r) {
 		return strings.Trim(before, "#-+=") == ""
@@ -45,12 +45,12 @@ func begins(before string, r rune) bool {
 	return (r == '.' || r == ')') && before != "" && strings.Trim(before, "0123456789") == ""
 }
 
-// links reports whether the character at i makes an address of what stands around it, as "://" and "www." do.
+// links reports whether the character at i makes its surroundings an address, as in "://" and "www.".
 func links(s string, i int, r rune) bool {
 	return r == ':' && strings.HasPrefix(s[i+1:], "/") || r == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www")
 }
 
-// code makes a text a code span of Markdown on one line.
+// code turns a text into a code span of Markdown in one line.
 func code(s string) string {
 	s = text.Clean(s)
 	if s == "" {
@@ -63,7 +63,7 @@ func code(s string) string {
 	return ticks + s + ticks
 }
 
-// fenced makes a text a fenced block of Markdown, ended by a line feed. Its fence is longer than any in the text.
+// fenced turns a text into a fenced block of Markdown, ended by a line feed. Its fence is longer than any in the text.
 func fenced(lang, s string) string {
 	s = strings.TrimRight(text.CleanText(s), "\n ")
 	fence := strings.Repeat("`", max(3, longest(s, '`')+1))
@@ -84,7 +84,7 @@ func longest(s string, c byte) int {
 	return most
 }
 
-// span writes how many milliseconds something took; "" for none.
+// span formats a duration in milliseconds; "" for none.
 func span(ms int64) string {
 	if ms <= 0 {
 		return ""
@@ -92,7 +92,7 @@ func span(ms int64) string {
 	return text.Took(text.Millis(ms))
 }
 
-// money says what something has cost, and that nobody knows where a model has no price.
+// money formats a cost, which may be unknown if a model has no price.
 func money(u centurion.Usage) string {
 	switch {
 	case u.Unpriced && u.USD > 0:
@@ -103,7 +103,7 @@ func money(u centurion.Usage) string {
 	return text.USD(u.USD)
 }
 
-// clock says a moment in UTC, to the second.
+// clock formats a moment in UTC, to the second.
 func clock(t centurion.Time) string {
 	if t.IsZero() {
 		return ""

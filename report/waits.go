@@ -9,29 +9,28 @@ import (
 	"centurion/event/view"
 )
 
-// What a provider makes a session wait for, as provider.retrying tells it.
+// The reasons why a provider delays a session, from provider.retrying.
 const (
 	waitRateLimit = "rate limit" // its own request was refused
-	waitGate      = "gate"       // another session's was, and all that use the model wait together
+	waitGate      = "gate"       // a request of another session was refused, and all users of the model wait
 )
 
-// hold is a time in which a provider let nobody use a model. It begins with the first session that was told to wait and lasts
-// until the last one has waited.
+// hold is a time in which a provider accepted no requests to a model: from the first delayed session until the end of the last delay.
 type hold struct {
 	from     centurion.Time
 	until    centurion.Time
 	first    int // the index of its first event
-	asked    int // requests that the provider has refused
+	asked    int // refused requests
 	longest  int64
-	said     string // by the provider, when it refused the first
+	said     string // the provider's message at its first refusal
 	sessions map[string]bool
 }
 
-// holds are the times in which providers made sessions wait, as troubles by the index of their first event: however many sessions
-// wait, it is one trouble, and the provider's.
+// holds are the troubles with providers' delays, by the index of their first event: regardless of the number of waiting sessions, it is
+// one trouble of the provider.
 func holds(d Data) map[int]Trouble {
 	models := modelsOf(d)
-	open := map[string]*hold{} // the newest by the model
+	open := map[string]*hold{} // the newest one by model
 	out := map[int]Trouble{}
 	for i, e := range d.Events {
 		models.see(e)
@@ -51,11 +50,11 @@ func holds(d Data) map[int]Trouble {
 	return out
 }
 
-// holdGrace is how long after a hold the next wait still belongs to it: the sessions are let go one after the other, and who comes
-// back too early is told to wait for its turn.
+// holdGrace is the time after a hold in which another delay still belongs to it: the sessions continue one after the other, and early
+// ones are delayed again.
 const holdGrace = time.Second
 
-// held reads a wait that a provider has asked for.
+// held reads a delay requested by a provider.
 func held(e centurion.Event) (view.Fact, bool) {
 	if e.Type != centurion.EventProviderRetry {
 		return view.Fact{}, false
@@ -71,7 +70,7 @@ func (h *hold) take(e centurion.Event, r view.Fact) {
 	}
 	if r.Reason == waitRateLimit {
 		if h.asked++; h.asked == 1 {
-			h.longest, h.said = 0, r.Error.Text // what others waited is not what was asked for
+			h.longest, h.said = 0, r.Error.Text // delays of the others were not requested
 		}
 	}
 	if h.asked == 0 || r.Reason == waitRateLimit {
@@ -88,12 +87,12 @@ func (h *hold) trouble(model string) Trouble {
 		Then: centurion.Count(len(h.sessions), "session") + " waited"}
 }
 
-// begunAgain finds the attempts that a task began because the mission was taken up again, after its host had gone or a person had stopped it:
-// for each of their events the index of the mission.resumed that it goes back to. Nothing of the task had failed.
+// begunAgain finds the attempts that tasks began because the mission was resumed, after its host had gone or a person had stopped it:
+// the index of the mission.resumed event by the index of the attempt's event. Nothing of the task had failed.
 func begunAgain(events []centurion.Event) map[int]int {
 	out := map[int]int{}
 	resumed := -1
-	since := map[string]bool{} // tasks that have begun since then
+	since := map[string]bool{} // tasks that have begun since
 	for i, e := range events {
 		switch e.Type {
 		case centurion.EventMissionResumed:
@@ -103,7 +102,7 @@ func begunAgain(events []centurion.Event) map[int]int {
 			since[e.Task] = true
 		case centurion.EventTaskRetrying:
 			k := view.Read(e)
-			if k.TaskStatus() != centurion.TaskRunning { // a request of it is repeated
+			if k.TaskStatus() != centurion.TaskRunning { // a retry of one of its requests
 				continue
 			}
 			if resumed >= 0 && !since[e.Task] && k.Reason == "" && k.Error == (view.Error{}) {
@@ -115,7 +114,7 @@ func begunAgain(events []centurion.Event) map[int]int {
 	return out
 }
 
-// attempts are those of [begunAgain], found once for a report.
+// attempts is the result of [begunAgain], computed once per report.
 func (d Data) attempts() map[int]int {
 	if d.again == nil {
 		return begunAgain(d.Events)
@@ -123,7 +122,7 @@ func (d Data) attempts() map[int]int {
 	return d.again
 }
 
-// begun says how many tasks began another attempt because of the mission.resumed with index i.
+// begun describes how many tasks began another attempt because of the mission.resumed with index i.
 func begun(attempts map[int]int, i int) string {
 	n := 0
 	for _, resumed := range attempts {
@@ -137,7 +136,7 @@ func begun(attempts map[int]int, i int) string {
 	return "; " + centurion.Count(n, "task") + " began another attempt"
 }
 
-// models is which model each session talks to, by the session's id; see brings it up to an event.
+// models are the current models of sessions, by session id; see updates them with an event.
 type models map[string]string
 
 func modelsOf(d Data) models {

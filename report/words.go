@@ -10,7 +10,7 @@ import (
 	"centurion/text"
 )
 
-// headline says in one line how the mission ended, or where it stands.
+// headline describes in one line how the mission ended, or its current state.
 func (r *Report) headline() string {
 	m := r.Mission
 	word := map[centurion.MissionStatus]string{centurion.MissionCompleted: "Complete", centurion.MissionFailed: "Failed",
@@ -39,7 +39,7 @@ func (r *Report) headline() string {
 	return strings.Join(line, " · ")
 }
 
-// worth says in a sentence what a check has been shown to be, and first whose it was if it is nobody's any more.
+// worth describes the grade of a check, and first its former item if it has none any more.
 func (r *Report) worth(c Check) string {
 	if c.Former != nil {
 		words := c.Former.words()
@@ -66,7 +66,7 @@ func (r *Report) worth(c Check) string {
 	return "It failed when it was run last."
 }
 
-// early says how often a check of the mission was red before it could be green.
+// early describes how often a check of the mission failed before it could pass.
 func early(c Check) string {
 	if c.Early == 0 {
 		return ""
@@ -78,7 +78,7 @@ func early(c Check) string {
 	return line + centurion.Count(c.Early, "time") + ", when work was merged: not all that it asks for was there yet, which is no fault of that work."
 }
 
-// runs are the runs of a receipt; one that keeps none was green or failed once.
+// runs are the runs of a receipt; without stored runs, one that passed or failed.
 func runs(c *centurion.Receipt) []centurion.CheckRun {
 	if c == nil {
 		return nil
@@ -90,7 +90,7 @@ func runs(c *centurion.Receipt) []centurion.CheckRun {
 		Output: c.Output, Digest: c.Digest, Millis: c.Millis, Time: c.Time}}
 }
 
-// runWord says which run of a receipt it was. Where the check was tried without the work several times, each says what was tried.
+// runWord names a run of a receipt. If the check was run several times without the work, each name says what was reverted.
 func runWord(all []centurion.CheckRun, i int) string {
 	switch k := all[i].Kind; k {
 	case centurion.RunRed:
@@ -118,7 +118,7 @@ func runWord(all []centurion.CheckRun, i int) string {
 	return text.Clean(string(all[i].Kind))
 }
 
-// runBadge is how a run is coloured: that a check is red without the work is what is wanted.
+// runBadge is the colour of a run: a check is expected to fail without the work.
 func runBadge(r centurion.CheckRun) string {
 	switch {
 	case r.Passed && r.Kind == centurion.RunGreen:
@@ -129,17 +129,17 @@ func runBadge(r centurion.CheckRun) string {
 	return "none"
 }
 
-// reversed is a patch the other way round: what it adds is removed, and what it removes is added.
+// reversed is the reverse of a patch: added lines become removed ones and vice versa.
 func reversed(patch string) string {
 	var b strings.Builder
-	var gone, came []string // of the change that is being read
+	var gone, came []string // of the current change
 	flush := func() {
 		for _, l := range append(gone, came...) {
 			b.WriteString(l)
 		}
 		gone, came = nil, nil
 	}
-	old, new := 0, 0 // lines that the hunk has still to come
+	old, new := 0, 0 // remaining lines of the hunk
 	was := ""        // the line that begins with ---
 	for l := range strings.Lines(patch) {
 		in := old > 0 || new > 0
@@ -150,7 +150,7 @@ func reversed(patch string) string {
 		case in && strings.HasPrefix(l, "-"):
 			came, old = append(came, "+"+l[1:]), old-1
 			continue
-		case strings.HasPrefix(l, "\\") && len(gone) > 0: // it belongs to the line before
+		case strings.HasPrefix(l, "\\") && len(gone) > 0: // it belongs to the previous line
 			gone = append(gone, l)
 			continue
 		case strings.HasPrefix(l, "\\") && len(came) > 0:
@@ -198,7 +198,7 @@ func swapHunk(l string) string {
 	return strings.Join([]string{f[0], "-" + f[2][1:], "+" + f[1][1:], f[3]}, " ")
 }
 
-// ended says how a run ended.
+// ended describes how a run ended.
 func ended(c centurion.CheckRun) string {
 	word := "red"
 	if c.Passed {
@@ -207,7 +207,7 @@ func ended(c centurion.CheckRun) string {
 	return fmt.Sprintf("%s, exit %d", word, c.ExitCode)
 }
 
-// ranInto says what a run ran into: an error, a broken build, a check that checks nothing.
+// ranInto describes problems of a run: an error, a broken build, a check that checks nothing.
 func ranInto(c centurion.CheckRun) string {
 	var all []string
 	for _, s := range []string{c.Error, c.Broken, c.Empty} {
@@ -218,7 +218,7 @@ func ranInto(c centurion.CheckRun) string {
 	return strings.Join(all, "; ")
 }
 
-// doubted are the reasons why a check is worth no more; none where it needs no more.
+// doubted are the reasons against a better grade of a check; empty if it needs none.
 func doubted(c Check) []string {
 	if c.Receipt == nil || c.Standing == Proven || c.Standing == Regression {
 		return nil
@@ -226,7 +226,7 @@ func doubted(c Check) []string {
 	return because(*c.Receipt)
 }
 
-// plainPatch is a patch without the lines that name the objects: they say nothing to a reader.
+// plainPatch is a patch without the lines that name git objects.
 func plainPatch(patch string) string {
 	var b strings.Builder
 	header := false
@@ -240,7 +240,7 @@ func plainPatch(patch string) string {
 	return b.String()
 }
 
-// without says how the check ended when the work was out, behind "… and ". The run that counts is the last one without the work.
+// without describes how the check ended without the work, after "… and ". The last such run counts.
 func without(c *centurion.Receipt) string {
 	if c == nil {
 		return ""
@@ -270,11 +270,11 @@ func without(c *centurion.Receipt) string {
 	return "the check was not run without it"
 }
 
-// checkDied says that a check ended as one that is worth something does when the work is out.
+// checkDied is the text for a check that fails without the work, as it should.
 const checkDied = "the check failed without the change"
 
-// died is what the check said without the work: the line that tells most, and else the end of that run's output. It is empty where
-// the check has not died.
+// died is the check's output without the work: its most informative line, or else the end of that run's output. It is empty if the
+// check passed.
 func died(c *centurion.Receipt) string {
 	if without(c) != checkDied {
 		return ""
@@ -290,7 +290,7 @@ func died(c *centurion.Receipt) string {
 	return ""
 }
 
-// tail is the end of a text from a line on, at most n bytes.
+// tail is the last lines of a text, at most n bytes.
 func tail(s string, n int) string {
 	s = strings.TrimRight(s, "\n ")
 	if len(s) <= n {
@@ -303,10 +303,10 @@ func tail(s string, n int) string {
 	return "…\n" + strings.ToValidUTF8(s, "")
 }
 
-// merged reports whether its work is on the person's branch: one that a host died at has no commit yet.
+// merged reports whether the work is on the person's branch; an interrupted merge has no commit yet.
 func (r *Report) merged() bool { return r.Mission.Merged != nil && r.Mission.Merged.Commit != "" }
 
-// where says where the work stands and how it is got.
+// where describes where the work is and how to get it.
 func (r *Report) where() string {
 	m := r.Mission
 	switch {
@@ -327,8 +327,8 @@ func (r *Report) where() string {
 	return ""
 }
 
-// base says what the work started from, by the person's own commit: the snapshot that the host made of it and of what was not
-// committed is none that a person knows.
+// base describes the start of the work by the person's own commit: they do not know the host's snapshot of it and of uncommitted
+// changes.
 func (r *Report) base() string {
 	b := r.Mission.Base
 	if b == nil {
@@ -344,7 +344,7 @@ func (r *Report) base() string {
 	return line + b.Uncommitted() + "."
 }
 
-// reverted tells of the tasks whose work a person has reverted.
+// reverted lists the tasks whose work a person has reverted.
 func reverted(tasks []centurion.Task) []Trouble {
 	gone := centurion.Continued(tasks)
 	var out []Trouble
@@ -364,7 +364,7 @@ func reverted(tasks []centurion.Task) []Trouble {
 	return out
 }
 
-// undone lists the tasks whose work a person took back.
+// undone lists the tasks whose work a person undid.
 func undone(tasks []centurion.Task) []string {
 	var out []string
 	for _, t := range tasks {
@@ -375,7 +375,7 @@ func undone(tasks []centurion.Task) []string {
 	return out
 }
 
-// gapWord says why nobody worked in a gap.
+// gapWord says why there was no work in a gap.
 func gapWord(kind string) string {
 	if kind == Restart {
 		return "its host restarted"
