@@ -10,7 +10,7 @@ import (
 	"centurion/workspace/todo"
 )
 
-// planOf is the plan of a mission. One that is not there or cannot be read is nil: it says nothing.
+// planOf returns the plan of a mission, nil if it is missing or cannot be read.
 func (p *Person) planOf(w workDone) *todo.Doc {
 	if w.mission.Todo == "" {
 		return nil
@@ -22,7 +22,7 @@ func (p *Person) planOf(w workDone) *todo.Doc {
 	return doc
 }
 
-// before lists the items that an item comes after in a plan, directly or by way of others.
+// before lists the direct and indirect predecessors of an item in a plan.
 func before(plan *todo.Doc, item string) []string {
 	if plan == nil || item == "" {
 		return nil
@@ -30,8 +30,8 @@ func before(plan *todo.Doc, item string) []string {
 	return plan.Before(item)
 }
 
-// lacking refuses to merge items without the work of others that they come after in the plan: git would put it on the person's branch, and
-// it would not work there. Nil if nothing is lacking, or the person insists.
+// lacking refuses to merge items without the work of their predecessors in the plan: the merge would succeed, but the work would not
+// run there. It returns nil if nothing is lacking, or with Force.
 func (w *workDone) lacking(plan *todo.Doc, p picked, q MergeRequest) *Refusal {
 	if len(q.Only) == 0 || q.Force {
 		return nil
@@ -60,7 +60,7 @@ func (w *workDone) lacking(plan *todo.Doc, p picked, q MergeRequest) *Refusal {
 			}
 		}
 	}
-	maps.DeleteFunc(reverted, func(item string, _ centurion.Task) bool { return standing[item] }) // somebody has done it again
+	maps.DeleteFunc(reverted, func(item string, _ centurion.Task) bool { return standing[item] }) // it was done again since
 	if r := w.afterReverted(plan, named, reverted, q); r != nil {
 		return r
 	}
@@ -92,7 +92,7 @@ func (w *workDone) lacking(plan *todo.Doc, p picked, q MergeRequest) *Refusal {
 	return r
 }
 
-// afterReverted refuses to merge items that come after one whose work was reverted.
+// afterReverted refuses to merge items that depend on reverted work.
 func (w *workDone) afterReverted(plan *todo.Doc, named []string, reverted map[string]centurion.Task, q MergeRequest) *Refusal {
 	for _, item := range named {
 		for _, b := range before(plan, item) {
@@ -108,7 +108,7 @@ func (w *workDone) afterReverted(plan *todo.Doc, named []string, reverted map[st
 	return nil
 }
 
-// verb is the form of a verb, or of another word, for one or for several names.
+// verb returns the singular or plural form of a word for some names.
 func verb(names []string, one, several string) string {
 	if len(names) == 1 {
 		return one
@@ -116,7 +116,7 @@ func verb(names []string, one, several string) string {
 	return several
 }
 
-// later lists the items that come after that of a task in the plan and whose work stands, oldest first.
+// later lists the successors of a task's item in the plan that have work, oldest first.
 func (w *workDone) later(plan *todo.Doc) []string {
 	if w.task == nil || w.task.Item == "" {
 		return nil

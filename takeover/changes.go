@@ -10,7 +10,7 @@ import (
 	"centurion/worktree"
 )
 
-// Unmerged finds the branches of tasks that ended without a merge. If git cannot be read, they are left out.
+// Unmerged finds the branches of tasks that ended without a merge. It skips them if git cannot be read.
 func Unmerged(ctx context.Context, state string, m centurion.Mission, tasks []centurion.Task) map[string]string {
 	out := map[string]string{}
 	family, ok := strings.CutSuffix(m.Branch, "mission")
@@ -33,7 +33,7 @@ func Unmerged(ctx context.Context, state string, m centurion.Mission, tasks []ce
 	return out
 }
 
-// Changes lists the files that a mission has changed: whole from git, else as its tasks tell of them.
+// Changes lists the files changed by a mission: completely from git, otherwise as recorded by its tasks.
 func Changes(ctx context.Context, state string, m centurion.Mission, tasks []centurion.Task) (files []centurion.FileDiff, why string) {
 	if m.Base != nil && m.Branch != "" {
 		files, err := diffBranch(ctx, state, m)

@@ -12,14 +12,14 @@ import (
 	"centurion/worktree"
 )
 
-// DiffOptions says how a change is told.
+// DiffOptions selects the output of a diff.
 type DiffOptions struct {
-	Patch bool     `json:"patch,omitempty"` // also as text
+	Patch bool     `json:"patch,omitempty"` // include the text
 	Color bool     `json:"color,omitempty"` // with ANSI colours
-	Paths []string `json:"paths,omitempty"` // these files and directories only, relative to the repository's top; the files of Files are all
+	Paths []string `json:"paths,omitempty"` // limits the text to these files and directories, relative to the repository's top; Files stays complete
 }
 
-// Change is what a mission or a task has changed.
+// Change is the change made by a mission or a task.
 type Change struct {
 	Mission   string                 `json:"mission"`
 	Task      string                 `json:"task,omitempty"`
@@ -27,14 +27,14 @@ type Change struct {
 	Title     string                 `json:"title"` // the goal, or the task's title
 	Isolation string                 `json:"isolation"`
 	Commits   []string               `json:"commits,omitempty"` // of the mission's branch, oldest first
-	Working   string                 `json:"working,omitempty"` // the directory whose uncommitted work is part of it
-	Undone    centurion.Time         `json:"undone,omitzero"`   // when a person took it back
+	Working   string                 `json:"working,omitempty"` // the directory whose uncommitted work is included
+	Undone    centurion.Time         `json:"undone,omitzero"`   // when a person undid it
 	Files     []centurion.FileChange `json:"files"`
 	Patch     string                 `json:"patch,omitempty"`
-	Raw       []byte                 `json:"raw,omitempty"` // the text byte for byte, where it is not valid UTF-8
+	Raw       []byte                 `json:"raw,omitempty"` // the text as bytes, if it is not valid UTF-8
 }
 
-// Bytes returns the text of the change as it is.
+// Bytes returns the unchanged text of the change.
 func (c Change) Bytes() []byte {
 	if c.Raw != nil {
 		return c.Raw
@@ -42,11 +42,11 @@ func (c Change) Bytes() []byte {
 	return []byte(c.Patch)
 }
 
-// step is a change from one commit or tree to another.
+// step is a change between two commits or trees.
 type step struct{ from, to, title string }
 
-// Diff tells what a mission has changed since its base, or a task with its commits and with what it has not committed
-// yet. It changes nothing. The error has centurion.KindConflict if nothing was recorded of it.
+// Diff returns the changes of a mission since its base, or those of a task: its commits and its uncommitted work. It is read-only. The
+// error has centurion.KindConflict if nothing was recorded.
 func (p *Person) Diff(ctx context.Context, id string, o DiffOptions) (Change, error) {
 	w, err := p.workOf(ctx, id)
 	if err != nil {
@@ -74,7 +74,7 @@ func (p *Person) Diff(ctx context.Context, id string, o DiffOptions) (Change, er
 	return c, tellSteps(ctx, w.repo, steps, &c, o)
 }
 
-// missionSteps is what stands on the mission's branch.
+// missionSteps are the changes on the mission's branch.
 func (w *workDone) missionSteps(ctx context.Context, c *Change) ([]step, error) {
 	tip, err := w.tip(ctx)
 	if err != nil {
@@ -87,12 +87,12 @@ func (w *workDone) missionSteps(ctx context.Context, c *Change) ([]step, error) 
 	return []step{{from: w.mission.Base.Commit, to: tip}}, err
 }
 
-// taskSteps is what a task has committed, and what it is writing.
+// taskSteps are the commits of a task and its uncommitted work.
 func (w *workDone) taskSteps(ctx context.Context, c *Change) ([]step, error) {
 	var steps []step
 	for _, l := range landedOf(*w.task) {
 		c.Commits = append(c.Commits, l.Commit)
-		if n := len(steps); n > 0 && steps[n-1].to == l.Before { // nobody else's work lies between
+		if n := len(steps); n > 0 && steps[n-1].to == l.Before { // no other work lies between
 			steps[n-1].to, steps[n-1].title = l.Commit, ""
 			continue
 		}
@@ -114,8 +114,8 @@ func (w *workDone) taskSteps(ctx context.Context, c *Change) ([]step, error) {
 	return steps, nil
 }
 
-// keptSteps is what a task that has ended did and what was not merged. It stands on a branch of the task's own, each time that the task
-// gave a checkout back, with everything before it; what the newest has is all.
+// keptSteps is the unmerged work of an ended task. Each time the task released a checkout, its work was kept on a branch of its own,
+// including all earlier work; so the newest branch is complete.
 func (w *workDone) keptSteps(ctx context.Context) ([]step, error) {
 	family, ok := strings.CutSuffix(w.mission.Branch, "mission")
 	if !ok || !w.task.Status.Ended() || w.task.Checkout != nil {
@@ -151,7 +151,7 @@ func (w *workDone) keptSteps(ctx context.Context) ([]step, error) {
 	}
 }
 
-// tellSteps fills in the files and the text of a change that was made in steps.
+// tellSteps fills in the files and the text of a change made in steps.
 func tellSteps(ctx context.Context, repo *worktree.Repo, steps []step, c *Change, o DiffOptions) error {
 	var text strings.Builder
 	for _, s := range steps {
@@ -177,12 +177,12 @@ func tellSteps(ctx context.Context, repo *worktree.Repo, steps []step, c *Change
 }
 
 func (c *Change) setPatch(text string) {
-	if c.Patch = text; !utf8.ValidString(text) { // which crosses no wire unharmed
+	if c.Patch = text; !utf8.ValidString(text) { // which JSON cannot carry
 		c.Raw = []byte(text)
 	}
 }
 
-// addFiles adds the changes of a later step to those of earlier ones.
+// addFiles adds the changes of a later step.
 func addFiles(all, more []centurion.FileChange) []centurion.FileChange {
 	for _, f := range more {
 		at := slices.IndexFunc(all, func(g centurion.FileChange) bool { return g.Path == cmp.Or(f.Old, f.Path) })

@@ -10,10 +10,10 @@ import (
 	"centurion/worktree"
 )
 
-// What a host that died in the middle of an undo has left is completed when the same is asked for again.
+// If a host died in the middle of an undo, requesting the same undo again completes it.
 
-// counterCommit commits a counter. moved says that the mission's branch has that commit already, and nobody has recorded it:
-// c.tip is then what it stands on.
+// counterCommit commits a counter. moved is true if the mission's branch already has that commit, although it was not recorded; c.tip
+// is then its parent.
 func (w *workDone) counterCommit(ctx context.Context, c *counter, message string) (commit string, moved bool, err error) {
 	log, err := w.repo.Log(ctx, w.mission.Base.Commit, c.tip)
 	if err != nil {
@@ -52,8 +52,8 @@ func (w *workDone) sameTree(ctx context.Context, a, b string) (bool, error) {
 	return one == other, err
 }
 
-// finishTask completes what the undo of a task, or its redo, has recorded but not carried to the person's branch and the
-// plan. done says that there was something to complete.
+// finishTask completes an undo or redo of a task that was recorded but has not reached the person's branch and the plan. done is true
+// if there was anything to complete.
 func (p *Person) finishTask(ctx context.Context, w *workDone, r *UndoReport, q UndoRequest) (done bool, err error) {
 	t := *w.task
 	n := len(t.Landed)
@@ -78,8 +78,8 @@ func (p *Person) finishTask(ctx context.Context, w *workDone, r *UndoReport, q U
 	return done || w.settled, nil
 }
 
-// finishPlan carries out in the plan what the undo or redo of a host that died has recorded. done says that it is the one which is
-// asked for, and that nothing else of it can be missing.
+// finishPlan applies to the plan an undo or redo that a host recorded before it died. done is true if it is the requested one, so that
+// nothing else can be missing.
 func (p *Person) finishPlan(ctx context.Context, w *workDone, r *UndoReport, q UndoRequest) (done bool, err error) {
 	if q.DryRun {
 		return false, nil
@@ -113,7 +113,7 @@ func (p *Person) finishPlan(ctx context.Context, w *workDone, r *UndoReport, q U
 	r.Open, w.settled, r.Person = opened, true, w.shared() || !last.Merge.IsZero()
 	r.Back = "centurion undo --redo " + cmp.Or(r.Task, r.Mission)
 	if q.Redo {
-		r.Back, r.Undone = "centurion undo "+cmp.Or(r.Task, r.Mission), centurion.Now() // nothing was taken back later
+		r.Back, r.Undone = "centurion undo "+cmp.Or(r.Task, r.Mission), centurion.Now() // nothing was undone later
 	}
 	return w.task == nil || w.shared(), nil
 }
@@ -125,7 +125,7 @@ func idOf(t *centurion.Task) string {
 	return t.ID
 }
 
-// finishedUndo reports the undo of a mission that only the plan did not say yet.
+// finishedUndo reports the undo of a mission that was only missing in the plan.
 func (p *Person) finishedUndo(ctx context.Context, w workDone, r UndoReport) (_ UndoReport, err error) {
 	if n := len(w.mission.TakenBack); r.Person && n > 0 {
 		back := w.mission.TakenBack[n-1]
@@ -143,8 +143,8 @@ func (p *Person) finishedUndo(ctx context.Context, w workDone, r UndoReport) (_ 
 	return r, err
 }
 
-// finishDrop completes what the undo of a mission has done to its branch, but not recorded in its tasks and in the plan. kept
-// is where its work is now.
+// finishDrop completes the undo of a mission that has reset its branch but is not recorded in its tasks and the plan. kept is the
+// current ref of its work.
 func (p *Person) finishDrop(ctx context.Context, w workDone, r *UndoReport, kept string, q UndoRequest) (done bool, err error) {
 	if q.DryRun {
 		return false, nil
@@ -173,7 +173,7 @@ func (p *Person) finishDrop(ctx context.Context, w workDone, r *UndoReport, kept
 	return true, err
 }
 
-// latest leaves out tasks whose item another one has done since.
+// latest leaves out tasks whose item was done again since.
 func (w *workDone) latest(tasks []centurion.Task) []centurion.Task {
 	var out []centurion.Task
 	for _, t := range tasks {
@@ -187,8 +187,8 @@ func (w *workDone) latest(tasks []centurion.Task) []centurion.Task {
 	return out
 }
 
-// beforeFollowing is where the person's branch stood before one more commit was put on it: if a host that died has put it there
-// already, at the merge before it.
+// beforeFollowing is the commit of the person's branch before one more commit was added. If a host that died had added it already, that
+// is the merge before it.
 func (w *workDone) beforeFollowing(ctx context.Context, got worktree.Merging) (string, error) {
 	mm := w.mission.Merged
 	if mm == nil || got.Before != got.After || mm.Commit == got.After {

@@ -18,21 +18,21 @@ import (
 	"centurion/worktree"
 )
 
-// MergeRequest says what of a mission's work is put on the person's branch.
+// MergeRequest selects the work of a mission to merge into the person's branch.
 type MergeRequest struct {
-	Only       []string `json:"only,omitempty"`       // items of the plan, or ids of tasks; empty means everything that is not there yet
+	Only       []string `json:"only,omitempty"`       // items of the plan, or ids of tasks; empty means everything not merged yet
 	Squash     bool     `json:"squash,omitempty"`     // as one commit
-	DryRun     bool     `json:"dry_run,omitempty"`    // only say what it would do
-	Unfinished bool     `json:"unfinished,omitempty"` // also of a mission that is not complete
-	Force      bool     `json:"force,omitempty"`      // with Only: also without what it comes after in the plan
+	DryRun     bool     `json:"dry_run,omitempty"`    // only report
+	Unfinished bool     `json:"unfinished,omitempty"` // even if the mission is not complete
+	Force      bool     `json:"force,omitempty"`      // with Only: even without predecessors in the plan
 }
 
-// MergeReport is what a merge has done, or would do.
+// MergeReport is the result of a merge, or of its dry run.
 type MergeReport struct {
 	Mission    string                 `json:"mission"`
 	Goal       string                 `json:"goal"`
 	Branch     string                 `json:"branch,omitempty"` // the person's; empty for a detached HEAD
-	Before     string                 `json:"before,omitempty"` // its commit; empty in a repository without commits
+	Before     string                 `json:"before,omitempty"` // its commit; empty in an empty repository
 	After      string                 `json:"after,omitempty"`
 	From       string                 `json:"from"` // the tip of the mission's branch
 	Squash     bool                   `json:"squash,omitempty"`
@@ -41,27 +41,27 @@ type MergeReport struct {
 	Items      []MergedItem           `json:"items,omitempty"`
 	Files      []centurion.FileChange `json:"files"`
 	Unfinished []string               `json:"unfinished,omitempty"` // why the mission is not complete
-	Refused    *Refusal               `json:"refused,omitempty"`    // nothing was touched
-	Finished   bool                   `json:"finished,omitempty"`   // a merge that was interrupted is this one, and is complete now
-	Aside      []centurion.Aside      `json:"aside,omitempty"`      // what git ignores of the work, which no merge takes along
-	Running    bool                   `json:"running,omitempty"`    // the mission is being worked on: until it is paused the merge cannot be taken back
+	Refused    *Refusal               `json:"refused,omitempty"`    // nothing was changed
+	Finished   bool                   `json:"finished,omitempty"`   // completes an interrupted merge
+	Aside      []centurion.Aside      `json:"aside,omitempty"`      // git-ignored files of the work, which are not merged
+	Running    bool                   `json:"running,omitempty"`    // the mission is running: the merge cannot be undone until it is paused
 }
 
-// MergedItem is a task whose work is part of a merge, with what its proof is worth.
+// MergedItem is a merged task with its proof.
 type MergedItem struct {
 	Item     string          `json:"item,omitempty"`
 	Task     string          `json:"task"`
 	Title    string          `json:"title"`
-	Proof    centurion.Proof `json:"proof,omitempty"`    // the weakest of its checks; empty without any
-	Why      string          `json:"why,omitempty"`      // why it is worth no more
-	Weakened []string        `json:"weakened,omitempty"` // checks that the work has deleted or weakened
-	Outside  []string        `json:"outside,omitempty"`  // files that it has changed and its item's `files:` did not name
-	Review   string          `json:"review,omitempty"`   // which review has passed since the work ended: its item, or else its title; see [review.Reviewed]
+	Proof    centurion.Proof `json:"proof,omitempty"`    // that of the weakest check; empty without any
+	Why      string          `json:"why,omitempty"`      // why it is not better
+	Weakened []string        `json:"weakened,omitempty"` // checks that the work deleted or weakened
+	Outside  []string        `json:"outside,omitempty"`  // changed files that are not in its item's `files:`
+	Review   string          `json:"review,omitempty"`   // the review that has passed since the work ended: its item, or else its title; see [review.Reviewed]
 }
 
-// Merge puts the work of a mission on the person's branch and into their files, or says why not: in the report where their
-// own work stands in the way, then nothing was touched. The error has centurion.KindConflict for a mission that is not
-// complete, has changed nothing, works in the project itself or is merged already, and KindNotFound for an unknown item.
+// Merge merges the work of a mission into the person's branch and files. If their own changes are in the way, it changes nothing and
+// reports a Refusal. The error has centurion.KindConflict for a mission that is not complete, has changed nothing, works in the project
+// itself or is merged already, and KindNotFound for an unknown item.
 func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeReport, error) {
 	p.changing.Lock()
 	defer p.changing.Unlock()
@@ -74,7 +74,7 @@ func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeRep
 		return MergeReport{}, err
 	}
 	chosen, err := w.choose(ctx, q)
-	if finished && centurion.KindOf(err) == centurion.KindConflict { // it was all that there was to merge
+	if finished && centurion.KindOf(err) == centurion.KindConflict { // there was nothing else to merge
 		return p.finishedMerge(ctx, w)
 	}
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *Person) Merge(ctx context.Context, id string, q MergeRequest) (MergeRep
 	return r, p.merge(ctx, &w, chosen, q, &r)
 }
 
-// take fills in what git says of the merge.
+// take fills in git's result of the merge.
 func (r *MergeReport) take(g worktree.Merging, q MergeRequest, mission string) {
 	r.Branch, r.Before, r.After, r.Files = g.Branch, g.Before, g.After, append([]centurion.FileChange{}, g.Files...)
 	again := mergeCommand(mission, q)
@@ -118,7 +118,7 @@ func (r *MergeReport) take(g worktree.Merging, q MergeRequest, mission string) {
 		return
 	}
 	switch {
-	case r.Refused.Next != "": // it is the person's uncommitted work alone
+	case r.Refused.Next != "": // only the person's uncommitted changes are in the way
 	case len(q.Only) > 0:
 		r.Refused.Why = strings.Join(q.Only, ", ") + " cannot be merged alone: " + r.Refused.Why
 		r.Refused.Next = wholeInstead(mission)
@@ -127,7 +127,7 @@ func (r *MergeReport) take(g worktree.Merging, q MergeRequest, mission string) {
 	}
 }
 
-// mergeCommand is what a person types for a request.
+// mergeCommand is the command for a request.
 func mergeCommand(mission string, q MergeRequest) string {
 	command := "centurion merge " + mission
 	if len(q.Only) > 0 {
@@ -145,10 +145,10 @@ func mergeCommand(mission string, q MergeRequest) string {
 	return command
 }
 
-// branchOfMerging is how a person names the work for git.
+// branchOfMerging is the name of the work in git commands.
 func branchOfMerging(tip string) string { return tip[:min(len(tip), 12)] }
 
-// finishedMerge reports a merge that was interrupted and has been completed now.
+// finishedMerge reports an interrupted merge that was completed now.
 func (p *Person) finishedMerge(ctx context.Context, w workDone) (MergeReport, error) {
 	mm := w.mission.Merged
 	r := MergeReport{Mission: w.mission.ID, Goal: w.mission.Goal, Branch: mm.Branch, Before: mm.Before, After: mm.Commit, From: mm.From, Squash: mm.Squash,
@@ -162,8 +162,7 @@ func (p *Person) finishedMerge(ctx context.Context, w workDone) (MergeReport, er
 	return r, err
 }
 
-// mergeable opens the repository of a mission that has something to merge. finished says that it has completed a merge that
-// was interrupted.
+// mergeable opens the repository of a mission that has something to merge. finished is true if it completed an interrupted merge.
 func (p *Person) mergeable(ctx context.Context, w *workDone) (finished bool, err error) {
 	id := w.mission.ID
 	switch {
@@ -180,23 +179,23 @@ func (p *Person) mergeable(ctx context.Context, w *workDone) (finished bool, err
 	if finished, err = p.settleMerge(ctx, w); err != nil || !slices.ContainsFunc(w.mission.Reverted, unsettled) {
 		return finished, err
 	}
-	// It was recorded, and the host died before the plan said so.
+	// It was recorded, but the host died before it updated the plan.
 	finished = finished || w.merged() && slices.ContainsFunc(w.mission.Reverted, func(r centurion.Reverted) bool { return r.Back })
 	_, _, err = p.reverts.Settle(ctx, w.mission.ID)
 	return finished, errors.Join(err, w.again(ctx, p))
 }
 
-// unsettled reports whether the plan does not say yet what an undo has opened, or what was brought back.
+// unsettled reports whether the plan does not reflect an undo or redo yet.
 func unsettled(r centurion.Reverted) bool { return r.Back || !r.Marked }
 
-// picked is what of a mission's work is to be merged.
+// picked is the work to merge.
 type picked struct {
 	options worktree.MergeOptions
 	tip     string
 	commits []string // of the mission's branch, oldest first
 }
 
-// choose finds the commits that are to be merged and are not where they should be yet.
+// choose finds the selected commits that are not merged yet.
 func (w *workDone) choose(ctx context.Context, q MergeRequest) (picked, error) {
 	m := w.mission
 	tip, err := w.tip(ctx)
@@ -228,13 +227,13 @@ func (w *workDone) choose(ctx context.Context, q MergeRequest) (picked, error) {
 		return p, w.nothing(q, len(log))
 	case some:
 		p.options.Only = p.commits
-	case m.Merged != nil: // all of what came after it
+	case m.Merged != nil: // everything after it
 		p.options.Base = centurion.Base{Commit: m.Merged.From, Head: m.Merged.Commit, Branch: m.Merged.Branch}
 	}
 	return p, nil
 }
 
-// nothing says why there is nothing to merge.
+// nothing is the error when there is nothing to merge.
 func (w *workDone) nothing(q MergeRequest, commits int) error {
 	m := w.mission
 	if commits == 0 {
@@ -252,7 +251,7 @@ func (w *workDone) nothing(q MergeRequest, commits int) error {
 		Hint: "revert it with: centurion undo " + m.ID}
 }
 
-// mergedWords says where and when a merge put its work.
+// mergedWords describes where and when a merge was made.
 func mergedWords(m *centurion.Merged) string {
 	if m == nil {
 		return ""
@@ -261,7 +260,7 @@ func mergedWords(m *centurion.Merged) string {
 	return fmt.Sprintf("on %s as %s, %s", where, m.Commit[:min(len(m.Commit), 12)], m.Time.Local().Format(time.DateTime))
 }
 
-// only finds the commits of the items and tasks that were named.
+// only finds the commits of the named items and tasks.
 func (w *workDone) only(names []string) (map[string]bool, error) {
 	commits := map[string]bool{}
 	for _, name := range names {
@@ -297,7 +296,7 @@ func whyNoWork(t centurion.Task) string {
 	return "it has changed nothing"
 }
 
-// named returns the tasks that a person means with the id of an item, or that of a task, or the beginning of it.
+// named returns the tasks for the id of an item or a task, or a prefix of the latter.
 func (w *workDone) named(name string) []centurion.Task {
 	var found []centurion.Task
 	for _, t := range w.tasks {
@@ -334,7 +333,7 @@ func (w *workDone) unknown(name string) error {
 	return e
 }
 
-// merge does it. What it is about to do is recorded first, so that a crash leaves no doubt.
+// merge performs the merge. It records its intention first, so that a crash can be resolved.
 func (p *Person) merge(ctx context.Context, w *workDone, chosen picked, q MergeRequest, r *MergeReport) error {
 	record := centurion.Merged{Branch: r.Branch, Before: r.Before, From: chosen.tip, Squash: q.Squash, Only: q.Only, Time: centurion.Now(), Commits: chosen.commits,
 		Earlier: w.mission.Merged}
@@ -355,18 +354,18 @@ func (p *Person) merge(ctx context.Context, w *workDone, chosen picked, q MergeR
 	}, mergeEvent(centurion.EventMergeDone, w.mission, "", got))
 }
 
-// MergeUnasked merges the work of a mission that nobody watches, as its options say, and tells of it in the journal: also of
-// a refusal, as merge.conflict.
+// MergeUnasked merges the work of an unattended mission according to its options and records an event; for a refusal that is
+// merge.conflict.
 func (p *Person) MergeUnasked(ctx context.Context, id string) {
 	r, err := p.Merge(ctx, id, MergeRequest{})
 	if err != nil || r.Refused == nil {
-		return // there was nothing to merge, or it shows that it is not merged
+		return // there was nothing to merge, or the mission is visibly unmerged
 	}
 	files := slices.Clone(r.Refused.Overlap)
 	for _, c := range r.Refused.Conflicts {
 		files = append(files, c.Path)
 	}
-	_ = p.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { // the mission shows that it is not merged
+	_ = p.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { // the mission is visibly unmerged
 		_, err := tx.Append(centurion.Event{Type: centurion.EventMergeConflict, Mission: id,
 			Data: event.Data(event.MergeData{Branch: cmp.Or(r.Branch, "HEAD"), Files: files, Person: true})})
 		return err
@@ -378,7 +377,7 @@ func mergeEvent(typ centurion.EventType, m centurion.Mission, task string, g wor
 		Data: event.Data(event.MergeData{Branch: cmp.Or(g.Branch, "HEAD"), Commit: g.After, Person: true}.WithFiles(g.Files))}
 }
 
-// mergeMessage is the message of the commit that puts a mission's work on the person's branch.
+// mergeMessage is the message of the merge commit.
 func mergeMessage(m centurion.Mission, q MergeRequest) string {
 	subject, _, _ := strings.Cut(strings.TrimSpace(m.Goal), "\n")
 	subject = centurion.Clip(subject, 72)
@@ -389,14 +388,14 @@ func mergeMessage(m centurion.Mission, q MergeRequest) string {
 	return subject + "\n\n" + body + missionLine(m.ID) + "\n"
 }
 
-// missionLine is the line of a commit's message that names its mission.
+// missionLine is the line of a commit message that names its mission.
 func missionLine(id string) string { return "Mission: " + id }
 
-// unfinished says why a mission is not complete; nothing if it is.
+// unfinished says why a mission is not complete; empty if it is.
 func (p *Person) unfinished(w workDone) []string {
 	m := w.mission
 	onlyMerges := !slices.ContainsFunc(m.Reverted, func(r centurion.Reverted) bool { return r.Merge.IsZero() })
-	if m.Status == centurion.MissionCompleted || m.Was != nil && onlyMerges { // what was reverted of it is still on its branch
+	if m.Status == centurion.MissionCompleted || m.Was != nil && onlyMerges { // the reverted work is still on its branch
 		return nil
 	}
 	why := []string{"it is " + string(m.Status)}
@@ -419,7 +418,7 @@ func (p *Person) unfinished(w workDone) []string {
 	return why
 }
 
-// mergedItems lists the tasks whose commits are merged, with the worth of their proofs.
+// mergedItems lists the tasks whose commits are merged, with their proofs.
 func (p *Person) mergedItems(ctx context.Context, w workDone, commits []string) ([]MergedItem, error) {
 	receipts, err := p.store.Receipts(ctx, w.mission.ID)
 	if err != nil {
@@ -441,7 +440,7 @@ func (p *Person) mergedItems(ctx context.Context, w workDone, commits []string) 
 	return out, nil
 }
 
-// reviewsOf finds the reviews that have passed of the items that tasks have worked on.
+// reviewsOf finds the passed reviews of the tasks' items.
 func (p *Person) reviewsOf(w workDone) map[string]centurion.Task {
 	var items []string
 	for _, t := range w.tasks {
@@ -450,8 +449,8 @@ func (p *Person) reviewsOf(w workDone) map[string]centurion.Task {
 	return review.Reviewed(p.planOf(w), items, w.tasks, w.mission.OwnLanding())
 }
 
-// proofOf is what the newest receipts of a task's checks are worth together: the weakest counts. A task that has receipts of
-// its own stands on these alone, not on those of a later task that mended its item.
+// proofOf is the grade of a task's newest receipts, that of the weakest check. If the task has receipts of its own, those of later
+// tasks on its item do not count.
 func proofOf(receipts []centurion.Receipt, t centurion.Task) (proof centurion.Proof, why string, weakened []string) {
 	own := slices.ContainsFunc(receipts, func(r centurion.Receipt) bool { return !r.Final && r.Task == t.ID })
 	seen := map[string]bool{}

@@ -11,20 +11,20 @@ import (
 	"centurion/worktree"
 )
 
-// What an undo of a merge has taken back stands in the mission (TakenBack) until it is brought back, or merged by other means.
+// The mission records undone merges (TakenBack) until they are redone, or merged by other means.
 
 // tookBack is a kind of undo.
 type tookBack int
 
 const (
 	tookNothing tookBack = iota
-	tookBranch           // the mission's branch went back to its base
+	tookBranch           // the mission's branch was reset to its base
 	tookMerge
 	tookTask
 )
 
-// latestUndo finds the undo of a mission, or of a task of it, that came last and was not made good yet. dropped says that the mission's
-// branch stands at its base and had work.
+// latestUndo finds the newest undo of a mission or its tasks that was not redone. dropped means that the mission's branch is at its
+// base and had work.
 func (w *workDone) latestUndo(dropped bool) (what tookBack, task *centurion.Task, at centurion.Time) {
 	for i, t := range w.tasks {
 		n := len(t.Landed)
@@ -45,7 +45,7 @@ func (w *workDone) latestUndo(dropped bool) (what tookBack, task *centurion.Task
 	return what, task, at
 }
 
-// redoMission brings back what the latest undo has taken back: a merge, the mission's branch, or one task.
+// redoMission redoes the latest undo: of a merge, of the mission's branch, or of one task.
 func (p *Person) redoMission(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	kept, _, err := w.kept(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *Person) redoMission(ctx context.Context, w workDone, r UndoReport, q Un
 	}
 	tip, err := w.tip(ctx)
 	if err != nil && (centurion.KindOf(err) != centurion.KindNotFound || len(w.mission.TakenBack) == 0) {
-		return r, err // while it was merged, its branch could go: the merge can be brought back all the same
+		return r, err // while it was merged, its branch could be deleted; the merge can be redone anyway
 	}
 	what, task, at := w.latestUndo(kept != "" && tip == w.mission.Base.Commit)
 	r.Undone = at
@@ -70,7 +70,7 @@ func (p *Person) redoMission(ctx context.Context, w workDone, r UndoReport, q Un
 	return p.redoDrop(ctx, w, r, q, tip, kept, what)
 }
 
-// nothingToRedo is why there is nothing of a mission to bring back.
+// nothingToRedo is the error when nothing of a mission can be redone.
 func (w *workDone) nothingToRedo() error {
 	e := &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("mission %s has no reverted change", w.mission.ID), Hint: "put it on your branch with: centurion merge " + w.mission.ID}
 	if w.mission.Merged != nil {
@@ -79,8 +79,8 @@ func (w *workDone) nothingToRedo() error {
 	return e
 }
 
-// redoMerge brings the newest merge back that was taken back: as it was if the person has committed nothing since, else by merging the
-// same commits once more.
+// redoMerge redoes the newest undone merge: unchanged if the person has not committed since, otherwise by merging the same commits
+// again.
 func (p *Person) redoMerge(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	last := len(w.mission.TakenBack) - 1
 	back := w.mission.TakenBack[last]
@@ -110,7 +110,7 @@ func (p *Person) redoMerge(ctx context.Context, w workDone, r UndoReport, q Undo
 	return r, p.recordRedo(context.WithoutCancel(ctx), &w, mergeEvent(centurion.EventMergeDone, w.mission, "", got))
 }
 
-// recordRedo records that the merge which was taken back last is where it was.
+// recordRedo records that the last undone merge is back.
 func (p *Person) recordRedo(ctx context.Context, w *workDone, e *centurion.Event) error {
 	last := len(w.mission.TakenBack) - 1
 	merge := w.mission.TakenBack[last].Merge
@@ -119,7 +119,7 @@ func (p *Person) recordRedo(ctx context.Context, w *workDone, e *centurion.Event
 	}, e)
 }
 
-// redoOnTop merges what was taken back onto what the person has committed since.
+// redoOnTop merges undone work onto the person's later commits.
 func (p *Person) redoOnTop(ctx context.Context, w workDone, r UndoReport, q UndoRequest, back centurion.TakenBack) (UndoReport, error) {
 	chosen, mq := w.chooseAgain(back)
 	if len(chosen.commits) == 0 {
@@ -146,7 +146,7 @@ func (p *Person) redoOnTop(ctx context.Context, w workDone, r UndoReport, q Undo
 	return r, nil
 }
 
-// chooseAgain finds what has to be merged to bring a merge back.
+// chooseAgain selects the work for redoing a merge.
 func (w *workDone) chooseAgain(back centurion.TakenBack) (picked, MergeRequest) {
 	all, rest := newestMerge(&back.Merge)
 	q := MergeRequest{Only: all.Only, Squash: all.Squash}
@@ -163,7 +163,7 @@ func (w *workDone) chooseAgain(back centurion.TakenBack) (picked, MergeRequest) 
 	return p, q
 }
 
-// retaken fills in what git has done to bring something back to the person's branch.
+// retaken fills in git's result of a redo on the person's branch.
 func (r *UndoReport) retaken(g worktree.Merging, mission string) {
 	again := "centurion undo --redo " + mission
 	r.Person, r.Branch, r.Before, r.After = true, g.Branch, g.Before, g.After
@@ -175,8 +175,8 @@ func (r *UndoReport) retaken(g worktree.Merging, mission string) {
 	}
 }
 
-// settleRedo notices that a branch stands where it stood before its newest merge was taken back: a host has died right after it brought it
-// back, or the person has done so with git.
+// settleRedo detects a branch that is where it was before its newest merge was undone: a host died right after a redo, or the person
+// redid it with git.
 func (p *Person) settleRedo(ctx context.Context, w *workDone, head worktree.Head) error {
 	m := w.mission
 	back := m.TakenBack[len(m.TakenBack)-1]
@@ -204,7 +204,7 @@ func sameMerge(a, b *centurion.Merged) bool {
 	return a.Commit == b.Commit
 }
 
-// redone reports what was brought back before anybody looked.
+// redone reports a redo that had already happened.
 func (p *Person) redone(ctx context.Context, w *workDone, r *UndoReport) (err error) {
 	if w.settled && !r.Person { // it was the mission's own branch
 		r.Before = w.mission.Base.Commit
@@ -214,15 +214,15 @@ func (p *Person) redone(ctx context.Context, w *workDone, r *UndoReport) (err er
 		return err
 	}
 	mm, _ := newestMerge(w.mission.Merged)
-	r.Undone = centurion.Now() // nothing was taken back later
+	r.Undone = centurion.Now() // nothing was undone later
 	r.Person, r.Branch, r.Before, r.After, r.Back = true, mm.Branch, mm.Before, mm.Commit, "centurion undo "+w.mission.ID
 	r.Files, err = w.repo.Stat(ctx, mm.Before, mm.Commit)
 	return err
 }
 
-// forgetMerged forgets what was taken back and is merged again.
+// forgetMerged forgets undone work that is merged again.
 func forgetMerged(m *centurion.Mission) {
-	if m.Merged != nil && m.Merged.Commit == "" { // nobody knows yet
+	if m.Merged != nil && m.Merged.Commit == "" { // not known yet
 		return
 	}
 	m.TakenBack = slices.DeleteFunc(slices.Clone(m.TakenBack), func(t centurion.TakenBack) bool {
@@ -231,7 +231,7 @@ func forgetMerged(m *centurion.Mission) {
 	})
 }
 
-// redoDrop brings back what dropMission has taken away, as long as nothing came in its place. tip is where the mission's branch stands.
+// redoDrop redoes a dropMission, unless the branch has new work. tip is the tip of the mission's branch.
 func (p *Person) redoDrop(ctx context.Context, w workDone, r UndoReport, q UndoRequest, tip, kept string, what tookBack) (UndoReport, error) {
 	m := w.mission
 	was, err := w.repo.Tip(ctx, kept)
@@ -242,7 +242,7 @@ func (p *Person) redoDrop(ctx context.Context, w workDone, r UndoReport, q UndoR
 	if err != nil {
 		return r, err
 	}
-	if on && what == tookNothing { // it was brought back
+	if on && what == tookNothing { // it was redone
 		return r, w.nothingToRedo()
 	}
 	if tip != m.Base.Commit && tip != was {
@@ -253,7 +253,7 @@ func (p *Person) redoDrop(ctx context.Context, w workDone, r UndoReport, q UndoR
 	if r.Files, err = w.repo.Stat(ctx, tip, was); err != nil || q.DryRun {
 		return r, err
 	}
-	if tip != was { // else a host has died right after that
+	if tip != was { // otherwise a host died right after that
 		if err := w.repo.Advance(ctx, m.Branch, tip, was); err != nil {
 			return r, err
 		}

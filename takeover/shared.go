@@ -16,14 +16,13 @@ import (
 	"centurion/worktree"
 )
 
-// span is files of the project itself between two trees of their history.
+// span is a set of the project's own files between two trees of their history.
 type span struct {
 	from, to string
 	paths    []string
 }
 
-// wrote lists what a mission or a task has recorded of its writing in the project itself: what ended first comes first, and what has not
-// ended last.
+// wrote lists the recorded writes of a mission or a task in the project itself, in order of their end, unfinished ones last.
 func (w *workDone) wrote() []centurion.Landed {
 	type record struct {
 		centurion.Landed
@@ -35,7 +34,7 @@ func (w *workDone) wrote() []centurion.Landed {
 			if l.Before == "" {
 				continue
 			}
-			if ended.IsZero() { // what it has recorded may be older than its last write
+			if ended.IsZero() { // its records may be older than its last write
 				l.Commit = ""
 			}
 			all = append(all, record{l, ended})
@@ -65,8 +64,7 @@ func (w *workDone) wrote() []centurion.Landed {
 	return out
 }
 
-// spans puts together what was recorded: each file from before the first write of it until after the last. now stands for
-// what has not ended yet.
+// spans combines the records: each file from before its first write until after the last. now replaces the end of unfinished ones.
 func spans(all []centurion.Landed, now string) []span {
 	type ends struct{ from, to string }
 	first, files := map[string]centurion.Landed{}, map[string]ends{}
@@ -101,7 +99,7 @@ func spans(all []centurion.Landed, now string) []span {
 	return out
 }
 
-// withHistory calls do with the history of the project's files, and the tree of what they are at this moment.
+// withHistory calls do with the history of the project's files and their current tree.
 func (p *Person) withHistory(ctx context.Context, w *workDone, do func(s *worktree.Shadow, now string, all []span) error) error {
 	return p.host.Project.WithHistory(ctx, func(s *worktree.Shadow) error {
 		recorded := w.wrote()
@@ -116,7 +114,7 @@ func (p *Person) withHistory(ctx context.Context, w *workDone, do func(s *worktr
 	})
 }
 
-// sharedDiff tells what was changed in the project itself.
+// sharedDiff returns the changes made in the project itself.
 func (p *Person) sharedDiff(ctx context.Context, w workDone, c Change, o DiffOptions) (Change, error) {
 	err := p.withHistory(ctx, &w, func(s *worktree.Shadow, _ string, all []span) error {
 		var text strings.Builder
@@ -142,7 +140,7 @@ func (p *Person) sharedDiff(ctx context.Context, w workDone, c Change, o DiffOpt
 	return c, err
 }
 
-// stat tells what was changed of the span's own files between two trees.
+// stat lists the changes of the span's files between two trees.
 func (sp span) stat(ctx context.Context, s *worktree.Shadow, from, to string) ([]centurion.FileChange, error) {
 	if from == to {
 		return nil, nil
@@ -153,7 +151,7 @@ func (sp span) stat(ctx context.Context, s *worktree.Shadow, from, to string) ([
 	}), err
 }
 
-// namedIn lists the files that are, or lie below, one of some paths; all of them if there are none.
+// namedIn lists the files that are at or below one of some paths; all files if there are no paths.
 func namedIn(files, paths []string) []string {
 	if len(paths) == 0 {
 		return files
@@ -170,7 +168,7 @@ func namedIn(files, paths []string) []string {
 	return out
 }
 
-// sharedUndo brings files back that were changed in the project itself, or brings back what was taken back.
+// sharedUndo reverts changes made in the project itself, or restores them.
 func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	if t := w.task; t != nil && !t.Status.Ended() {
 		return r, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s is %s", t.ID, t.Status), Hint: "end it first: centurion cancel " + t.ID}
@@ -205,7 +203,7 @@ func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q Und
 		if q.DryRun {
 			return nil
 		}
-		if (len(changed) > 0 || w.goesOn()) && !q.Redo { // before anything is touched: whatever happens, it is known what was there
+		if (len(changed) > 0 || w.goesOn()) && !q.Redo { // before any change, so that the earlier state is known in any case
 			if err := p.recordForced(ctx, &w, now); err != nil {
 				return err
 			}
@@ -226,8 +224,7 @@ func (p *Person) sharedUndo(ctx context.Context, w workDone, r UndoReport, q Und
 	return p.sharedUndone(context.WithoutCancel(ctx), w, r, q)
 }
 
-// sharedRefusal says what keeps files from being taken back, or brought back; nil if nothing does. changed are those that are not as the
-// work has left them.
+// sharedRefusal says why files cannot be reverted or restored; nil if they can. changed are files that differ from the work's result.
 func sharedRefusal(ctx context.Context, s *worktree.Shadow, all []span, changed []string, q UndoRequest, id string) (*Refusal, error) {
 	if len(changed) > 0 && !q.Force {
 		r := &Refusal{Overlap: changed, Why: someNames(changed) + " changed since",
@@ -253,11 +250,11 @@ func sharedRefusal(ctx context.Context, s *worktree.Shadow, all []span, changed 
 		Next: fmt.Sprintf("revert later changes first, or move them away; then: centurion %s %s", undoWord(q), id)}, nil
 }
 
-// restoreAll brings the files of spans from their later state to the earlier one.
+// restoreAll sets the files of spans from their later to their earlier state.
 func restoreAll(ctx context.Context, s *worktree.Shadow, all []span, q UndoRequest, id string) error {
 	for _, sp := range all {
 		_, changed, err := s.Restore(ctx, sp.from, sp.to, q.Force, sp.paths...)
-		if err == nil && len(changed) > 0 { // somebody has written since it was looked at
+		if err == nil && len(changed) > 0 { // they were changed since the check
 			err = &centurion.Error{Kind: centurion.KindConflict, Msg: someNames(changed) + " changed meanwhile, and not all of the work is as it should be",
 				Hint: "see what there is with: centurion diff " + id + "; then ask for it again"}
 		}
@@ -268,8 +265,8 @@ func restoreAll(ctx context.Context, s *worktree.Shadow, all []span, q UndoReque
 	return nil
 }
 
-// cutOff reports whether all files are as they should be and it was not recorded: a host died in between, or the person has done the same
-// by other means. The report has what came of it.
+// cutOff reports whether all files are in the requested state although that was not recorded: a host died in between, or the person did
+// the same by other means. r describes the result.
 func (w *workDone) cutOff(ctx context.Context, s *worktree.Shadow, all []span, q UndoRequest, r *UndoReport) (bool, error) {
 	if !slices.ContainsFunc(w.mine(), func(t centurion.Task) bool { return t.Undone.IsZero() != q.Redo }) {
 		return false, nil
@@ -284,12 +281,12 @@ func (w *workDone) cutOff(ctx context.Context, s *worktree.Shadow, all []span, q
 	return len(r.Files) > 0, nil
 }
 
-// goesOn reports whether a task of the work has not ended: what its files are when they are taken back is known to nobody else.
+// goesOn reports whether a task of the work is still running: the state of its files at the undo is recorded nowhere else.
 func (w *workDone) goesOn() bool {
 	return slices.ContainsFunc(w.mine(), func(t centurion.Task) bool { return t.Ended.IsZero() })
 }
 
-// forced is what was recorded of the writing, each with the state in which its files were taken back, where that is another.
+// forced returns the records of the writes, with the reverted state of the files where it differs.
 func (w *workDone) forced() []centurion.Landed {
 	all := w.wrote()
 	for i := range all {
@@ -298,7 +295,7 @@ func (w *workDone) forced() []centurion.Landed {
 	return all
 }
 
-// mine are the tasks of the work that have written something.
+// mine returns the tasks of the work that have written something.
 func (w *workDone) mine() []centurion.Task {
 	all := w.tasks
 	if w.task != nil {
@@ -307,14 +304,14 @@ func (w *workDone) mine() []centurion.Task {
 	return slices.DeleteFunc(slices.Clone(all), func(t centurion.Task) bool { return len(t.Landed) == 0 })
 }
 
-// takenBack reports whether all tasks of the work were taken back: what stands in their files now is somebody else's.
+// takenBack reports whether all tasks of the work were undone; then the current content of their files is not theirs.
 func (w *workDone) takenBack() bool {
 	mine := w.mine()
 	return len(mine) > 0 && !slices.ContainsFunc(mine, func(t centurion.Task) bool { return t.Undone.IsZero() })
 }
 
-// recordForced records of the work that is about to be taken back that its files have changed since, and what they are. Of a task
-// that was taken back before, an earlier tree has its work.
+// recordForced records, for work about to be undone, that its files have changed since, and their state. For a task undone before, an
+// earlier tree has its work.
 func (p *Person) recordForced(ctx context.Context, w *workDone, now string) error {
 	mine := slices.DeleteFunc(w.mine(), func(t centurion.Task) bool { return !t.Undone.IsZero() })
 	if err := state.ChangeTasks(ctx, p.store, mine, func(t *centurion.Task) { t.Landed = withForced(t.Landed, now) }, nil); err != nil || w.task != nil {
@@ -331,7 +328,7 @@ func withForced(all []centurion.Landed, tree string) []centurion.Landed {
 	return all
 }
 
-// putWrote changes what is recorded of the writing of a mission's own agent.
+// putWrote changes the recorded writes of a mission's own agent.
 func (p *Person) putWrote(ctx context.Context, w *workDone, change func([]centurion.Landed) []centurion.Landed) error {
 	if len(w.mission.Wrote) == 0 {
 		return nil
@@ -346,8 +343,8 @@ func (p *Person) putWrote(ctx context.Context, w *workDone, change func([]centur
 	})
 }
 
-// sharedChecks tells what an undo would change, which files are not as the work has left them, and whether all of them are as
-// they should be already.
+// sharedChecks lists the files that an undo would change and those that differ from the work's result. there is true if all are in the
+// requested state already.
 func sharedChecks(ctx context.Context, s *worktree.Shadow, now string, all []span, r *UndoReport) (changed []string, there bool, err error) {
 	there = true
 	for _, sp := range all {
@@ -364,7 +361,7 @@ func sharedChecks(ctx context.Context, s *worktree.Shadow, now string, all []spa
 	return changed, there, nil
 }
 
-// sharedUndone records that the work of tasks was taken back, or brought back.
+// sharedUndone records that the work of tasks was reverted or restored.
 func (p *Person) sharedUndone(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	mine, when := w.mine(), centurion.Now()
 	if q.Redo {
@@ -394,7 +391,7 @@ func (p *Person) sharedUndone(ctx context.Context, w workDone, r UndoReport, q U
 	})
 }
 
-// notRecorded is why nothing is known of what was changed in the project itself.
+// notRecorded is the error when changes in the project itself were not recorded.
 func notRecorded(w workDone) error {
 	return &centurion.Error{Kind: centurion.KindConflict, Msg: "nothing was recorded that " + cmp.Or(idOfTask(w.task), "mission "+w.mission.ID) + " has changed in the project",
 		Hint: "see: centurion tasks " + w.mission.ID}

@@ -7,8 +7,7 @@ import (
 	"centurion"
 )
 
-// tip is the commit at which the mission's branch stands. Where the branch is gone the error has centurion.KindNotFound and says how it is
-// made again.
+// tip is the tip of the mission's branch. If the branch is gone the error has centurion.KindNotFound and says how to restore it.
 func (w *workDone) tip(ctx context.Context) (string, error) {
 	m := w.mission
 	tip, err := w.repo.Tip(ctx, m.Branch)
@@ -36,7 +35,7 @@ func (w *workDone) tip(ctx context.Context) (string, error) {
 // merged reports whether work of the mission is on the person's branch.
 func (w *workDone) merged() bool { return w.mission.Merged != nil && w.mission.Merged.Commit != "" }
 
-// newestCommit is the commit of a mission's tasks, or of its latest merge, that no other one of them came after; "" without any.
+// newestCommit is the newest commit of a mission's tasks or merges; "" without any.
 func newestCommit(m centurion.Mission, tasks []centurion.Task) string {
 	var all []centurion.Landed
 	for _, t := range tasks {

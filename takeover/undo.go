@@ -15,15 +15,15 @@ import (
 	"centurion/worktree"
 )
 
-// UndoRequest says how the work of a mission or a task is taken back.
+// UndoRequest describes an undo of the work of a mission or a task.
 type UndoRequest struct {
-	DryRun bool `json:"dry_run,omitempty"` // only say what it would do
-	Drop   bool `json:"drop,omitempty"`    // also the work of a mission that is on its own branch only
-	Force  bool `json:"force,omitempty"`   // shared isolation: also files that somebody has changed since
-	Redo   bool `json:"redo,omitempty"`    // bring back what was taken back
+	DryRun bool `json:"dry_run,omitempty"` // only report
+	Drop   bool `json:"drop,omitempty"`    // include work that is only on the mission's own branch
+	Force  bool `json:"force,omitempty"`   // shared isolation: include files that were changed since
+	Redo   bool `json:"redo,omitempty"`    // redo an undo
 }
 
-// UndoReport is what was taken back, or would be.
+// UndoReport is the result of an undo, or of its dry run.
 type UndoReport struct {
 	Mission string                 `json:"mission"`
 	Task    string                 `json:"task,omitempty"`
@@ -35,19 +35,19 @@ type UndoReport struct {
 	Branch  string                 `json:"branch,omitempty"` // the person's; empty for a detached HEAD
 	Before  string                 `json:"before,omitempty"`
 	After   string                 `json:"after,omitempty"`
-	Dropped bool                   `json:"dropped,omitempty"` // the mission's branch was taken back to its base
-	Kept    string                 `json:"kept,omitempty"`    // the ref under which what was dropped can be found
+	Dropped bool                   `json:"dropped,omitempty"` // the mission's branch was reset to its base
+	Kept    string                 `json:"kept,omitempty"`    // the ref that keeps the dropped work
 	Files   []centurion.FileChange `json:"files"`
-	Open    []string               `json:"open,omitempty"`  // items of the plan that are open again
-	Later   []string               `json:"later,omitempty"` // items that come after the one of the task in the plan, and whose work stays
-	Back    string                 `json:"back,omitempty"`  // the command that undoes this
-	Undone  centurion.Time         `json:"undone,omitzero"` // of a redo: when what it brings back was taken back
+	Open    []string               `json:"open,omitempty"`  // reopened items of the plan
+	Later   []string               `json:"later,omitempty"` // items of the plan that depend on the task's, and keep their work
+	Back    string                 `json:"back,omitempty"`  // the command that reverses this
+	Undone  centurion.Time         `json:"undone,omitzero"` // of a redo: when the work was undone
 	Refused *Refusal               `json:"refused,omitempty"`
 }
 
-// Undo takes back what a mission has put on the person's branch, or what a mission or a task has put on the mission's
-// branch, and brings back what it was asked to bring back. Nothing is lost: whatever is taken back stays under a name. The
-// error has centurion.KindConflict while the mission is being worked on and where there is nothing to take back.
+// Undo reverts a mission's merge into the person's branch, or the work of a mission or a task on the mission's branch; with Redo it
+// restores undone work. Nothing is lost: undone work stays under a ref. The error has centurion.KindConflict while the mission is
+// running and if there is nothing to undo.
 func (p *Person) Undo(ctx context.Context, id string, q UndoRequest) (UndoReport, error) {
 	p.changing.Lock()
 	defer p.changing.Unlock()
@@ -66,7 +66,7 @@ func (p *Person) Undo(ctx context.Context, id string, q UndoRequest) (UndoReport
 	return r, err
 }
 
-// undo finds what has to be done, and does it.
+// undo determines the kind of undo and performs it.
 func (p *Person) undo(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	if err := w.begun(); err != nil {
 		return r, err
@@ -114,7 +114,7 @@ func (p *Person) undo(ctx context.Context, w workDone, r UndoReport, q UndoReque
 	return p.dropMission(ctx, w, r, q)
 }
 
-// begun refuses to take back a task that has put nothing on the mission's branch yet.
+// begun refuses to undo a task that has nothing on the mission's branch yet.
 func (w *workDone) begun() error {
 	if t := w.task; t != nil && len(t.Landed) == 0 && !t.Status.Ended() && !w.shared() {
 		return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing of task %s is on the mission's branch: it is %s", t.ID, t.Status),
@@ -123,7 +123,7 @@ func (w *workDone) begun() error {
 	return nil
 }
 
-// undoMerge takes the newest merge of a mission back.
+// undoMerge undoes the newest merge of a mission.
 func (p *Person) undoMerge(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	mm, rest := newestMerge(w.mission.Merged)
 	head, err := w.repo.Head(ctx)
@@ -148,8 +148,8 @@ func (p *Person) undoMerge(ctx context.Context, w workDone, r UndoReport, q Undo
 	r.Back = "centurion undo --redo " + w.mission.ID
 	failpoint.Hit(failpoint.LandingDone)
 	back := centurion.TakenBack{Merge: *w.mission.Merged, Before: got.Before, After: got.After, Time: centurion.Now()}
-	back.Merge.Branch = got.Branch // of work that was merged into a detached HEAD it may be another
-	if got.Before == got.After {   // a host that died, or the person, has taken it back already
+	back.Merge.Branch = got.Branch // after a merge into a detached HEAD it may be another one
+	if got.Before == got.After {   // a host that died, or the person, has undone it already
 		if back.Before = ""; got.After == mm.Before {
 			back.Before = mm.Commit
 			r.Before = mm.Commit
@@ -166,7 +166,7 @@ func (p *Person) undoMerge(ctx context.Context, w workDone, r UndoReport, q Undo
 	}, mergeEvent(centurion.EventMergeUndone, w.mission, "", got), rv)
 }
 
-// itemsIn lists the items whose work is in a merge: nil for every one, where it is all that was merged.
+// itemsIn lists the items whose work is in a merge: nil for all, if it is the only merge.
 func (w *workDone) itemsIn(mm centurion.Merged) []string {
 	if len(mm.Only) == 0 && mm.Earlier == nil {
 		return nil
@@ -180,8 +180,7 @@ func (w *workDone) itemsIn(mm centurion.Merged) []string {
 	return items
 }
 
-// newestMerge returns the newest merge together with those that only took back, or brought back, single tasks of it, and
-// what was merged before.
+// newestMerge returns the newest merge, including later undos and redos of single tasks, and the merge before it.
 func newestMerge(m *centurion.Merged) (centurion.Merged, *centurion.Merged) {
 	all := *m
 	for all.Follows && all.Earlier != nil && all.Earlier.Commit == all.Before {
@@ -192,7 +191,7 @@ func newestMerge(m *centurion.Merged) (centurion.Merged, *centurion.Merged) {
 	return all, all.Earlier
 }
 
-// taken fills in what git has done to the person's branch.
+// taken fills in git's change of the person's branch.
 func (r *UndoReport) taken(g worktree.Merging, again string) {
 	r.Person, r.Branch, r.Before, r.After = true, g.Branch, g.Before, g.After
 	if len(g.Files) > 0 {
@@ -203,7 +202,7 @@ func (r *UndoReport) taken(g worktree.Merging, again string) {
 	}
 }
 
-// dropMission takes the mission's own branch back to its base. What stood there is kept under a ref.
+// dropMission resets the mission's own branch to its base and keeps its work under a ref.
 func (p *Person) dropMission(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	m := w.mission
 	tip, err := w.tip(ctx)
@@ -253,15 +252,14 @@ func (p *Person) dropMission(ctx context.Context, w workDone, r UndoReport, q Un
 	return r, err
 }
 
-// dropped records that the work of some tasks, with all of their mission's, is not on its branch any more, and returns the items that are
-// open again.
+// dropped records that all of the mission's work is off its branch, and returns the reopened items.
 func (p *Person) dropped(ctx context.Context, w workDone, tasks []centurion.Task) ([]string, error) {
 	now := centurion.Now()
 	return p.revert(ctx, w, centurion.Reverted{What: "all of this mission's work"}, nil, tasks, func(t *centurion.Task) { t.Undone = now })
 }
 
-// revert records a change of tasks whose work was reverted, and what that means for the plan, and carries it out there. items are those
-// whose work it was, nil for all.
+// revert records a change of tasks whose work was reverted with its effect on the plan, and applies that. items are those of the work,
+// nil for all.
 func (p *Person) revert(ctx context.Context, w workDone, r centurion.Reverted, items []string, tasks []centurion.Task, change func(*centurion.Task)) ([]string, error) {
 	ctx = context.WithoutCancel(ctx)
 	rv, err := p.reverts.Reversal(ctx, w.mission, r, items)
@@ -275,8 +273,8 @@ func (p *Person) revert(ctx context.Context, w workDone, r centurion.Reverted, i
 	return opened, err
 }
 
-// restore records a change of tasks whose work was brought back, and carries out what that means for the plan. match picks the undos that
-// it brings back, see [revert.Restore].
+// restore records a change of tasks whose work was restored, and applies its effect on the plan. match selects the undos that it
+// covers, see [revert.Restore].
 func (p *Person) restore(ctx context.Context, w workDone, what string, tasks []centurion.Task, change func(*centurion.Task), match func(centurion.Reverted) bool) error {
 	ctx = context.WithoutCancel(ctx)
 	err := state.ChangeTasks(ctx, p.store, tasks, change, func(tx *store.Tx) error {
@@ -289,7 +287,7 @@ func (p *Person) restore(ctx context.Context, w workDone, what string, tasks []c
 	return err
 }
 
-// itemsOf lists the items that some tasks have done; it is never nil.
+// itemsOf lists the items of some tasks; it is never nil.
 func itemsOf(tasks ...centurion.Task) []string {
 	items := []string{}
 	for _, t := range tasks {
@@ -300,7 +298,7 @@ func itemsOf(tasks ...centurion.Task) []string {
 	return items
 }
 
-// kept returns the newest ref under which work of the mission was kept that was dropped, and the next name for one.
+// kept returns the newest ref that keeps dropped work of the mission, and the next free name for one.
 func (w *workDone) kept(ctx context.Context) (newest, next string, err error) {
 	for n := 1; ; n++ {
 		next = fmt.Sprintf("refs/centurion/undone/%s/%d", w.mission.ID, n)

@@ -13,7 +13,7 @@ import (
 	"centurion/worktree"
 )
 
-// undoTask adds a commit to the mission's branch that takes back what a task has done, and to the person's if it is there.
+// undoTask adds a commit to the mission's branch that reverts a task, and to the person's if the work is there.
 func (p *Person) undoTask(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	t := *w.task
 	if !t.Undone.IsZero() {
@@ -34,7 +34,7 @@ func (p *Person) undoTask(ctx context.Context, w workDone, r UndoReport, q UndoR
 	})
 }
 
-// redoTask adds a commit that does again what undoTask has taken back.
+// redoTask adds a commit that restores the work reverted by undoTask.
 func (p *Person) redoTask(ctx context.Context, w workDone, r UndoReport, q UndoRequest) (UndoReport, error) {
 	t := *w.task
 	n := len(t.Landed)
@@ -55,7 +55,7 @@ func (p *Person) redoTask(ctx context.Context, w workDone, r UndoReport, q UndoR
 	})
 }
 
-// reverse adds a commit that does the opposite of some, or says in the report what stands in the way; then there is no way back.
+// reverse adds a commit that reverts some commits. If that is impossible it reports why, and Back is empty.
 func (p *Person) reverse(ctx context.Context, w workDone, r UndoReport, q UndoRequest, commits []centurion.Landed, title string, change func(*centurion.Task, centurion.Landed)) (UndoReport, error) {
 	c, err := w.reverting(ctx, commits)
 	if err == nil && c.stands == nil {
@@ -66,14 +66,14 @@ func (p *Person) reverse(ctx context.Context, w workDone, r UndoReport, q UndoRe
 	return r, err
 }
 
-// counter is a tree that takes commits back out of a tip.
+// counter is a tree that reverts commits of a tip.
 type counter struct {
 	tip, tree string
-	back      []string // the commits that it takes back
-	stands    *Refusal // why that cannot be done
+	back      []string // the reverted commits
+	stands    *Refusal // why they cannot be reverted
 }
 
-// reverting takes commits out of the mission's branch, newest first.
+// reverting reverts commits of the mission's branch, newest first.
 func (w *workDone) reverting(ctx context.Context, done []centurion.Landed) (counter, error) {
 	tip, err := w.tip(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (w *workDone) reverting(ctx context.Context, done []centurion.Landed) (coun
 	return c, nil
 }
 
-// standsOn names the tasks whose later work was done in the same files.
+// standsOn names the tasks that later changed the same files.
 func (w *workDone) standsOn(l centurion.Landed) *Refusal {
 	files := map[string]bool{}
 	for _, f := range l.Files {
@@ -134,8 +134,7 @@ func (w *workDone) standsOn(l centurion.Landed) *Refusal {
 	return r
 }
 
-// putOn commits a counter to the mission's branch, and to the person's where what it takes back was merged. change records
-// it in the task.
+// putOn commits a counter to the mission's branch, and to the person's if the reverted work was merged. change records it in the task.
 func (p *Person) putOn(ctx context.Context, w workDone, r UndoReport, q UndoRequest, c counter, subject string, change func(*centurion.Task, centurion.Landed)) (UndoReport, error) {
 	files, err := w.repo.Stat(ctx, c.tip, c.tree)
 	if err != nil {
@@ -189,7 +188,7 @@ func (p *Person) putOn(ctx context.Context, w workDone, r UndoReport, q UndoRequ
 	return r, err
 }
 
-// revertTask records that the work of a task was reverted, and restoreTask that it is back.
+// revertTask records that the work of a task was reverted, and restoreTask that it was restored.
 func (p *Person) revertTask(ctx context.Context, w workDone, change func(*centurion.Task)) ([]string, error) {
 	t := *w.task
 	return p.revert(ctx, w, centurion.Reverted{What: cmp.Or(t.Item, strconv.Quote(t.Title)), Task: t.ID}, itemsOf(t), []centurion.Task{t}, change)
@@ -207,8 +206,8 @@ func undoWord(q UndoRequest) string {
 	return "undo"
 }
 
-// follow puts one more commit of the mission's branch on the person's, which takes a task back or brings it back. Which items were merged
-// stays as it was: the tasks themselves say what of them was taken back.
+// follow adds one more commit of the mission's branch, an undo or redo of a task, to the person's. The recorded merged items do not
+// change: the tasks themselves say whether they were undone.
 func (p *Person) follow(ctx context.Context, w *workDone, r *UndoReport, q UndoRequest, o worktree.MergeOptions, commit string) error {
 	got, err := w.repo.Merge(ctx, o)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"centurion/worktree"
 )
 
-// otherWays adds to a refused merge what would work at this moment: the items that do not touch the files which are in the way. It looks
-// whether they really would, and names nothing else.
+// otherWays adds to a refused merge the alternatives that would succeed now: the items that do not touch the files in the way. It tries
+// them and names no others.
 func (w *workDone) otherWays(ctx context.Context, plan *todo.Doc, p picked, q MergeRequest, got worktree.Merging, r *MergeReport) error {
 	if len(q.Only) > 0 && r.Refused.Next == wholeInstead(w.mission.ID) {
 		if err := w.checkWhole(ctx, q, r); err != nil {
@@ -25,14 +25,14 @@ func (w *workDone) otherWays(ctx context.Context, plan *todo.Doc, p picked, q Me
 	return nil
 }
 
-// wholeInstead is what helps where items cannot be merged without others.
+// wholeInstead is the advice when items cannot be merged without others.
 func wholeInstead(mission string) string {
 	return buildsOn + ", or merge all: centurion merge " + mission
 }
 
 const buildsOn = "name the items whose work it builds on as well"
 
-// checkWhole leaves out that all could be merged, if it could not.
+// checkWhole removes the advice to merge everything if that would fail.
 func (w *workDone) checkWhole(ctx context.Context, q MergeRequest, r *MergeReport) error {
 	all := MergeRequest{Squash: q.Squash, Unfinished: len(r.Unfinished) > 0}
 	p, err := w.choose(ctx, all)
@@ -50,9 +50,10 @@ func (w *workDone) checkWhole(ctx context.Context, q MergeRequest, r *MergeRepor
 	return nil
 }
 
-// clearItems finds the items of a refused merge that can be merged without those that touch what is in the way; none if there are no such.
+// clearItems finds the items of a refused merge that can be merged without those that touch files in the way; none if there are no such
+// items.
 func (w *workDone) clearItems(ctx context.Context, plan *todo.Doc, p picked, q MergeRequest, got worktree.Merging) ([]string, error) {
-	const rounds = 5 // one item after the other may turn out to stand on what was left out; each costs a merge in memory
+	const rounds = 5 // an item may turn out to depend on one that was left out; each round costs a merge in memory
 	avoid := map[string]bool{}
 	for range rounds {
 		known := len(avoid)
@@ -84,11 +85,11 @@ func (w *workDone) clearItems(ctx context.Context, plan *todo.Doc, p picked, q M
 	return nil, nil
 }
 
-// besides lists the items with commits among those given whose work touches none of the files to avoid and that come after no item that
-// does, and their commits, oldest first.
+// besides lists the items of the given commits that touch none of the files to avoid and depend on no item that does, with their
+// commits, oldest first.
 func (w *workDone) besides(plan *todo.Doc, commits []string, avoid map[string]bool) (names, chosen []string) {
 	touches, has := map[string]bool{}, map[string]bool{}
-	item := map[string]string{} // of a commit
+	item := map[string]string{} // by commit
 	for _, t := range w.tasks {
 		name := taskName(t)
 		if !t.Undone.IsZero() {

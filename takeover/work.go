@@ -13,32 +13,32 @@ import (
 	"centurion/worktree"
 )
 
-// Refusal is why a person's files or branch were left as they are, with nothing touched.
+// Refusal says why a person's files or branch were left unchanged.
 type Refusal struct {
 	Why       string     `json:"why"`
 	Next      string     `json:"next"`
-	Overlap   []string   `json:"overlap,omitempty"` // files with the person's own work that would have to be changed
+	Overlap   []string   `json:"overlap,omitempty"` // files with the person's own changes that the merge would change
 	Conflicts []Conflict `json:"conflicts,omitempty"`
 }
 
-// Conflict is a file on which two sides do not agree.
+// Conflict is a file on which two sides disagree.
 type Conflict struct {
 	Path string `json:"path"` // relative to the repository's top
-	Kind string `json:"kind"` // in words: content, modify/delete, binary …
+	Kind string `json:"kind"` // content, modify/delete, binary …
 }
 
-// workDone is what a mission, or one task of it, has done in the project's repository.
+// workDone is the work of a mission, or of one of its tasks, in the project's repository.
 type workDone struct {
 	repo    *worktree.Repo
 	mission centurion.Mission
 	tasks   []centurion.Task
-	task    *centurion.Task // nil for all of the mission
-	look    bool            // it is only asked what could be brought back: that it is back already is not recorded
-	back    bool            // what was taken back last was found where it had been, see settleRedo
-	settled bool            // the plan of it was only settled now, see finishPlan
+	task    *centurion.Task // nil for the whole mission
+	look    bool            // only asks for possible redos: does not record one that has happened already
+	back    bool            // the last undone work was found where it had been, see settleRedo
+	settled bool            // its plan was settled only now, see finishPlan
 }
 
-// workOf finds what a mission or a task has done. The error has centurion.KindNotFound for an unknown id.
+// workOf finds the work of a mission or a task. The error has centurion.KindNotFound for an unknown id.
 func (p *Person) workOf(ctx context.Context, id string) (workDone, error) {
 	var w workDone
 	missionID := id
@@ -57,7 +57,7 @@ func (p *Person) workOf(ctx context.Context, id string) (workDone, error) {
 	return w, err
 }
 
-// open opens the repository of work that was done in checkouts.
+// open opens the repository of work done in checkouts.
 func (w *workDone) open(ctx context.Context, p *Person) error {
 	if w.mission.Base == nil || w.mission.Branch == "" {
 		return &centurion.Error{Kind: centurion.KindConflict, Msg: "mission " + w.mission.ID + " has not begun to work yet", Hint: "see: centurion show " + w.mission.ID}
@@ -70,7 +70,7 @@ func (w *workDone) open(ctx context.Context, p *Person) error {
 // shared reports whether the mission works in the project itself.
 func (w *workDone) shared() bool { return w.mission.Isolation == centurion.IsolationShared }
 
-// aside lists what git ignores of the work of a mission.
+// aside lists the git-ignored files of a mission's work.
 func (w *workDone) aside() []centurion.Aside {
 	all := slices.Clone(w.mission.Aside)
 	for _, t := range w.tasks {
@@ -79,7 +79,7 @@ func (w *workDone) aside() []centurion.Aside {
 	return all
 }
 
-// landed lists the commits of a task that still stand on the mission's branch, oldest first.
+// landed lists the commits of a task that are still in effect on the mission's branch, oldest first.
 func landed(t centurion.Task) []centurion.Landed {
 	at := 0
 	for i, l := range t.Landed {
@@ -90,22 +90,21 @@ func landed(t centurion.Task) []centurion.Landed {
 	return t.Landed[at:]
 }
 
-// landedOf is landed, of a task that was taken back what it had done before.
+// landedOf is landed for a task that was undone, as before the undo.
 func landedOf(t centurion.Task) []centurion.Landed {
 	if t.Undone.IsZero() || len(t.Landed) == 0 {
 		return landed(t)
 	}
 	last := len(t.Landed) - 1
-	t.Landed = t.Landed[:last] // which takes it back
+	t.Landed = t.Landed[:last] // the undo
 	return landed(t)
 }
 
-// taskName is what a person calls a task.
+// taskName is the name of a task for people.
 func taskName(t centurion.Task) string { return t.Name() }
 
-// settleMerge looks at what became of a merge that a host was at when it died: it was made, or it was not. What git had begun
-// is completed first. finished says that it was made, and that nobody has been told of it before. The person may have committed
-// since; those commits are not the merge's.
+// settleMerge determines whether a merge happened that a host was performing when it died, after completing what git had begun.
+// finished is true if it happened and was not reported before. Later commits of the person are not part of the merge.
 func (p *Person) settleMerge(ctx context.Context, w *workDone) (finished bool, err error) {
 	if err := w.repo.Settle(ctx); err != nil {
 		return false, err
@@ -137,15 +136,15 @@ func (p *Person) settleMerge(ctx context.Context, w *workDone) (finished bool, e
 	return true, p.recordMerged(ctx, w, func(m *centurion.Mission) { m.Merged.Commit = made }, mergeEvent(centurion.EventMergeDone, w.mission, "", got))
 }
 
-// recordMerged changes what is recorded of the merges of a mission, with the event that tells of it, and with what it means for the
-// plan if a merge was reverted; then it carries that out.
+// recordMerged changes the recorded merges of a mission, together with the event and, for a reverted merge, the effect on the plan;
+// then it applies that effect.
 func (p *Person) recordMerged(ctx context.Context, w *workDone, change func(*centurion.Mission), e *centurion.Event, reverted ...*revert.Reversal) error {
 	err := p.store.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.Mission(w.mission.ID)
 		if err != nil {
 			return err
 		}
-		if m.Merged != nil { // the record is shared with whoever read it before
+		if m.Merged != nil { // the record is shared with earlier readers
 			own := *m.Merged
 			m.Merged = &own
 		}
@@ -176,7 +175,7 @@ func (p *Person) recordMerged(ctx context.Context, w *workDone, change func(*cen
 	return errors.Join(err, w.again(ctx, p))
 }
 
-// again reads what is recorded of the work once more.
+// again reads the records of the work once more.
 func (w *workDone) again(ctx context.Context, p *Person) (err error) {
 	if w.mission, err = p.store.Mission(ctx, w.mission.ID); err != nil {
 		return err
@@ -189,7 +188,7 @@ func (w *workDone) again(ctx context.Context, p *Person) (err error) {
 	return err
 }
 
-// conflictsOf leaves out what only an agent that mends a conflict has to see.
+// conflictsOf removes the details that only an agent resolving a conflict needs.
 func conflictsOf(all []worktree.Conflict) []Conflict {
 	var out []Conflict
 	for _, c := range all {
@@ -207,7 +206,7 @@ func someNames(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// refusal says why a merge, or its undoing, touches nothing; nil if nothing stands in its way.
+// refusal says why a merge, or its undo, changes nothing; nil if nothing is in its way.
 func refusal(g worktree.Merging, again string) *Refusal {
 	r := &Refusal{Overlap: slices.Clone(g.Overlap), Conflicts: conflictsOf(g.Conflicts)}
 	switch {
