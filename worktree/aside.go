@@ -13,12 +13,12 @@ import (
 	"centurion"
 )
 
-// asideDir is where files lie that were moved out of checkouts, below the home and there below the name of their branch.
+// asideDir is the directory, below the home, of files moved out of checkouts, by branch.
 const asideDir = "aside"
 
-// Ignored returns those of the files (relative to the project) that git ignores, which no commit takes along. A file tool has
-// written them: they are somebody's work, unlike what commands leave in ignored directories. [Checkout.Release] moves them
-// out, so that they are neither deleted nor found by the next who works there.
+// Ignored returns the files (relative to the project) that git ignores and no commit includes. Unlike the contents of ignored
+// directories left by commands, these were written by a file tool and are someone's work. [Checkout.Release] moves them out, so that
+// they are neither deleted nor seen by the checkout's next user.
 func (c *Checkout) Ignored(ctx context.Context, files []string) ([]string, error) {
 	if err := c.held(); err != nil {
 		return nil, err
@@ -55,19 +55,19 @@ func (c *Checkout) Ignored(ctx context.Context, files []string) ([]string, error
 	return found, nil
 }
 
-// checkIgnore returns those of the paths, each with a zero byte behind it, that git ignores and that are not tracked.
+// checkIgnore returns the untracked paths that git ignores, each terminated by a zero byte.
 func (c *Checkout) checkIgnore(ctx context.Context, paths string) ([]string, error) {
 	ask := c.view().call("check-ignore", "-z", "--stdin")
 	ask.Stdin = strings.NewReader(paths)
 	out, err := c.repo.git(ctx, ask)
-	if err != nil && exitCode(err) != 1 { // 1: none is
+	if err != nil && exitCode(err) != 1 { // 1: none is ignored
 		return nil, err
 	}
 	return fields(out), nil
 }
 
-// setAside moves what tools have written and git ignores to a directory of the branch's own. A setup runs again in a checkout
-// that has lost something by it. It can be done again after a crash in the middle: a file is copied before it is removed.
+// setAside moves the git-ignored files written by tools to a directory for the branch. If a checkout loses files to this, its setup
+// runs again. It can be repeated after a crash: a file is copied before it is removed.
 func (c *Checkout) setAside(ctx context.Context) error {
 	if len(c.rec.Ignored) == 0 {
 		return nil
@@ -85,7 +85,7 @@ func (c *Checkout) setAside(ctx context.Context) error {
 	var to *os.Root
 	for _, p := range still {
 		if info, err := from.Lstat(p); err != nil || !info.Mode().IsRegular() {
-			continue // it was removed, or has become something else
+			continue // it was removed, or replaced
 		}
 		if to == nil {
 			if to, err = c.repo.newAside(c.rec.Branch); err != nil {
@@ -112,7 +112,7 @@ func (c *Checkout) setAside(ctx context.Context) error {
 	return nil
 }
 
-// newAside makes a directory for files of a branch. A session that has had a checkout before keeps what was moved then.
+// newAside makes a directory for files of a branch. Files of a session's earlier checkouts stay.
 func (cs *checkouts) newAside(branch string) (*os.Root, error) {
 	base := cs.asideOf(branch)
 	if err := os.MkdirAll(base, 0o700); err != nil {
@@ -134,8 +134,8 @@ func (cs *checkouts) asideOf(branch string) string {
 	return filepath.Join(cs.opts.Home, asideDir, filepath.FromSlash(branch))
 }
 
-// Aside lists what was moved out of the checkouts that had a branch, oldest first: see [Checkout.Ignored]. The files are
-// relative to the repository's top. After a crash in the middle of it a file can stand there twice.
+// Aside lists the files moved out of the checkouts of a branch, oldest first: see [Checkout.Ignored]. They are relative to the
+// repository's top. After a crash during the move, a file may be listed twice.
 func (cs *checkouts) Aside(branch string) (all []centurion.Aside, err error) {
 	if branch == "" {
 		return nil, nil
@@ -161,8 +161,8 @@ func (cs *checkouts) Aside(branch string) (all []centurion.Aside, err error) {
 	}
 }
 
-// DropAside removes directories that [Repo.Aside] has listed, with all that is in them, and returns those that were there. Any
-// other directory is left alone.
+// DropAside removes directories listed by [Repo.Aside] with their content, and returns those that existed. It ignores other
+// directories.
 func (cs *checkouts) DropAside(dirs ...string) (removed []string, err error) {
 	home := filepath.Join(cs.opts.Home, asideDir)
 	root, err := os.OpenRoot(home)
@@ -186,7 +186,7 @@ func (cs *checkouts) DropAside(dirs ...string) (removed []string, err error) {
 			return removed, failed(what, "cannot remove "+dir, err)
 		}
 		removed = append(removed, dir)
-		for up := filepath.Dir(rel); up != "." && root.Remove(up) == nil; up = filepath.Dir(up) { // those that are empty now
+		for up := filepath.Dir(rel); up != "." && root.Remove(up) == nil; up = filepath.Dir(up) { // remove empty parents
 		}
 	}
 	return removed, nil

@@ -12,19 +12,19 @@ import (
 	"centurion"
 )
 
-// Checkout is a working tree of its own. It belongs to one caller at a time.
+// Checkout is a working tree. It belongs to one caller at a time.
 //
-// What an agent does with git in it changes nothing of what the host sees: the host names git directory, files and index
-// itself, and takes the files as they are for the work.
+// Git commands of an agent in it do not affect the host, which uses its own git directory and index, and takes the current files as the
+// work.
 type Checkout struct {
 	repo *checkouts
-	seat *seat  // its caller's hold on it
+	seat *seat  // the caller's hold on it
 	name string // "w1"
 	dir  string // the top of the working tree
 	rec  record
 }
 
-// Where says where the checkout is: Dir is the project in it.
+// Where is the location of the checkout; Dir is the project's directory in it.
 func (c *Checkout) Where() centurion.Checkout {
 	return centurion.Checkout{Dir: c.project(), Branch: c.rec.Branch, Start: c.rec.Start}
 }
@@ -32,17 +32,17 @@ func (c *Checkout) Where() centurion.Checkout {
 // project is the project's directory in the checkout.
 func (c *Checkout) project() string { return filepath.Join(c.dir, filepath.FromSlash(c.repo.prefix)) }
 
-// view is the checkout's files with our own index.
+// view is the checkout's files with the host's index.
 func (c *Checkout) view() view {
 	return view{gitDir: c.rec.GitDir, dir: c.dir, index: c.repo.indexOf(c.name), without: c.rec.Outputs}
 }
 
-// git runs git on the checkout's files and our own index.
+// git runs git on the checkout's files with the host's index.
 func (c *Checkout) git(ctx context.Context, args ...string) ([]byte, error) {
 	return c.repo.git(ctx, c.view().call(args...))
 }
 
-// present says whether the directory and its place in the repository are still there; a person may have deleted either.
+// present checks that the directory and its repository entry still exist; a person may have deleted either.
 func (c *Checkout) present() error {
 	gone := func(what string, err error) error {
 		e := &centurion.Error{Op: "use a checkout", Kind: centurion.KindNotFound, Msg: what, Err: err}
@@ -63,7 +63,7 @@ func (c *Checkout) present() error {
 	return nil
 }
 
-// held is present for a caller that thinks the checkout is theirs.
+// held is present for a caller that believes to own the checkout.
 func (c *Checkout) held() error {
 	if c.rec.Free {
 		return &centurion.Error{Op: "use a checkout", Kind: centurion.KindNotFound, Msg: c.dir + " was given back"}
@@ -71,25 +71,25 @@ func (c *Checkout) held() error {
 	return c.present()
 }
 
-// unlock removes locks that a git left behind which died with its host; nobody else works here.
+// unlock removes locks left by a git that died with its host; no other process works here.
 func (c *Checkout) unlock() {
 	for _, path := range []string{c.repo.indexOf(c.name) + ".lock", filepath.Join(c.rec.GitDir, "index.lock"), filepath.Join(c.rec.GitDir, "HEAD.lock")} {
 		os.Remove(path)
 	}
 }
 
-// bring makes the files those of a commit or tree: tracked files as in it, no untracked ones but what the setup left,
-// ignored ones as they are. Only files that differ are written.
+// bring makes the files match a commit or tree: it updates tracked files, removes untracked ones except those of the setup, and keeps
+// ignored ones. Only differing files are written.
 func (c *Checkout) bring(ctx context.Context, to string) error {
 	link := "gitdir: " + filepath.ToSlash(c.rec.GitDir) + "\n"
 	if b, err := os.ReadFile(filepath.Join(c.dir, ".git")); err != nil || string(b) != link {
-		os.RemoveAll(filepath.Join(c.dir, ".git")) // an agent's doing
+		os.RemoveAll(filepath.Join(c.dir, ".git")) // made by an agent
 		if err := os.WriteFile(filepath.Join(c.dir, ".git"), []byte(link), 0o644); err != nil {
 			return failed("bring a checkout", "cannot write the link to the repository", err)
 		}
 	}
-	// .opencode/ of the project is marked as not checked out, by patterns that only our own calls look at. An agent's git
-	// sees the marks alone, and keeps them.
+	// .opencode/ of the project is marked as not checked out, by patterns that only the host's calls read. An agent's git sees only the
+	// marks, and keeps them.
 	patterns := "/*\n!/" + escapePattern(c.repo.private()) + "\n"
 	if err := writeFile(filepath.Join(c.rec.GitDir, "info", "sparse-checkout"), []byte(patterns), 0o644); err != nil {
 		return failed("bring a checkout", "cannot write its patterns", err)
@@ -100,7 +100,7 @@ func (c *Checkout) bring(ctx context.Context, to string) error {
 		if ctx.Err() != nil || centurion.KindOf(err) == centurion.KindDisk {
 			return err
 		}
-		os.Remove(c.repo.indexOf(c.name)) // it may be damaged; without it every file is written anew
+		os.Remove(c.repo.indexOf(c.name)) // it may be damaged; without it every file is rewritten
 		if _, again := c.repo.git(ctx, read); again != nil {
 			return again
 		}
@@ -120,7 +120,7 @@ func (c *Checkout) bring(ctx context.Context, to string) error {
 	return c.submodules(ctx)
 }
 
-// stand makes HEAD and the index that an agent's git sees fit Start and Branch, and ends a merge or rebase that it has begun.
+// stand makes HEAD and the index for an agent's git match Start and Branch, and ends an agent's unfinished merge or rebase.
 func (c *Checkout) stand(ctx context.Context) error {
 	at := call{Dir: c.dir, GitDir: c.rec.GitDir, WorkTree: c.dir}
 	want := c.rec.Start
@@ -143,10 +143,10 @@ func (c *Checkout) stand(ctx context.Context) error {
 	return copyIndex(c.repo.indexOf(c.name), filepath.Join(c.rec.GitDir, "index"))
 }
 
-// onBranch is what the checkout's HEAD holds while it stands on its branch.
+// onBranch is the content of HEAD while the checkout is on its branch.
 func (c *Checkout) onBranch() string { return "ref: refs/heads/" + c.rec.Branch }
 
-// share puts a link to the project's own .opencode where its copy would be.
+// share replaces the copy of .opencode by a link to the project's own.
 func (c *Checkout) share() error {
 	root, err := os.OpenRoot(c.dir)
 	if err != nil {
@@ -175,7 +175,7 @@ func (c *Checkout) share() error {
 	return nil
 }
 
-// settled refuses to leave work behind that is not in the last commit.
+// settled refuses if there is work outside the last commit.
 func (c *Checkout) settled(ctx context.Context, op string) error {
 	if c.rec.Branch == "" {
 		return nil
@@ -194,9 +194,9 @@ func (c *Checkout) settled(ctx context.Context, op string) error {
 	return c.keepStray(ctx)
 }
 
-// Move brings a checkout without uncommitted work to another commit; its Start is then that commit. Ignored files stay. The
-// error has centurion.KindConflict if there is uncommitted work. A commit that the other one neither has nor has the change
-// of is kept under refs/centurion/kept/.
+// Move moves a checkout without uncommitted work to another commit, which becomes its Start. Ignored files stay. The error has
+// centurion.KindConflict if there is uncommitted work. The old commit is kept under refs/centurion/kept/ unless the new one contains it
+// or its change.
 func (c *Checkout) Move(ctx context.Context, commit string) error {
 	if err := c.held(); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (c *Checkout) Move(ctx context.Context, commit string) error {
 	return c.finish(ctx)
 }
 
-// finish makes what the files were brought to a place to work in, and records it.
+// finish prepares the files for work, and saves the record.
 func (c *Checkout) finish(ctx context.Context) error {
 	if err := c.stand(ctx); err != nil {
 		return err
@@ -237,22 +237,22 @@ func (c *Checkout) finish(ctx context.Context) error {
 	return c.save()
 }
 
-// shift brings the files to a tree or commit and makes onto what the work stands on. What it does is recorded before, so that it
-// happens as a whole; the end of ctx does not stop it.
+// shift moves the files to a tree or commit and makes onto the base of the work. It records the intention first, so that a crash cannot
+// leave half of it; the end of ctx does not stop it.
 func (c *Checkout) shift(ctx context.Context, to, onto string) error {
 	c.rec.Next, c.rec.Onto = to, onto
 	if err := c.save(); err != nil {
 		return err
 	}
 	err := c.shifted(context.WithoutCancel(ctx))
-	if err != nil && c.rec.Next != "" { // who lives on goes on writing here, which nobody may overwrite later
+	if err != nil && c.rec.Next != "" { // a surviving session continues to write here, which must not be overwritten later
 		c.rec.Next, c.rec.Onto = "", ""
 		return errors.Join(err, c.save())
 	}
 	return err
 }
 
-// shifted ends a shift that is recorded.
+// shifted completes a recorded shift.
 func (c *Checkout) shifted(ctx context.Context) error {
 	if err := c.bring(ctx, c.rec.Next); err != nil {
 		return err
@@ -262,7 +262,7 @@ func (c *Checkout) shifted(ctx context.Context) error {
 	return c.point(ctx, onto) // which saves the record
 }
 
-// point makes commit what the work stands on, and moves the branch there.
+// point makes commit the base of the work, and moves the branch there.
 func (c *Checkout) point(ctx context.Context, commit string) error {
 	if c.rec.Branch != "" {
 		if _, err := c.repo.git(ctx, call{Args: []string{"update-ref", "refs/heads/" + c.rec.Branch, commit}}); err != nil {
@@ -273,7 +273,7 @@ func (c *Checkout) point(ctx context.Context, commit string) error {
 	return c.save()
 }
 
-// hasChange reports whether commit has of as an ancestor, or the same changes as the commits behind base up to of.
+// hasChange reports whether of is an ancestor of commit, or commit has the same changes as the commits from base to of.
 func (o *objects) hasChange(ctx context.Context, commit, of, base string) (bool, error) {
 	out, err := o.git(ctx, call{Args: []string{"cherry", commit, of, base}})
 	if err != nil {
@@ -282,8 +282,8 @@ func (o *objects) hasChange(ctx context.Context, commit, of, base string) (bool,
 	return !slices.ContainsFunc(strings.Split(line(out), "\n"), func(l string) bool { return strings.HasPrefix(l, "+") }), nil
 }
 
-// Lay writes a tree (of a conflict) over the working tree and makes onto its Start, so that what is committed next stands on
-// it. The last commit is kept under refs/centurion/kept/. The error has centurion.KindConflict if there is uncommitted work.
+// Lay writes a tree (of a conflict) over the working tree and makes onto its Start, so that the next commit is based on it. The last
+// commit is kept under refs/centurion/kept/. The error has centurion.KindConflict if there is uncommitted work.
 func (c *Checkout) Lay(ctx context.Context, tree, onto string) error {
 	if err := c.held(); err != nil {
 		return err
@@ -309,13 +309,13 @@ func (c *Checkout) Lay(ctx context.Context, tree, onto string) error {
 	if err := c.share(); err != nil {
 		return err
 	}
-	// The agent's git shows what the tree has changed: its index is that of onto, with what is known of the files.
+	// For the agent's git, the changes of the tree are uncommitted: its index is that of onto, with refreshed file data.
 	_, err = c.repo.git(ctx, call{Dir: c.dir, GitDir: c.rec.GitDir, WorkTree: c.dir, Args: []string{"read-tree", "--reset", onto}})
 	return err
 }
 
-// Clean brings the checkout to a tree for a check: tracked files as in the tree, no untracked ones, ignored ones as they are.
-// With the name of a commit it stands there. The error has centurion.KindConflict if it has a branch and uncommitted work.
+// Clean prepares the checkout for a check: it updates tracked files to the tree, removes untracked ones and keeps ignored ones. If tree
+// is a commit, HEAD is set to it. The error has centurion.KindConflict if the checkout has a branch and uncommitted work.
 func (c *Checkout) Clean(ctx context.Context, tree string) error {
 	if err := c.held(); err != nil {
 		return err
@@ -326,7 +326,7 @@ func (c *Checkout) Clean(ctx context.Context, tree string) error {
 	if err := c.bring(ctx, tree); err != nil {
 		return err
 	}
-	if c.rec.Branch == "" && tree != c.rec.Tree { // the id of a tree is no commit's
+	if c.rec.Branch == "" && tree != c.rec.Tree { // the id of a tree is not a commit's
 		if commit, err := c.repo.commitOf(ctx, tree); err == nil {
 			c.rec.Start, c.rec.Last = commit, commit
 		} else if centurion.KindOf(err) != centurion.KindNotFound {
@@ -336,7 +336,7 @@ func (c *Checkout) Clean(ctx context.Context, tree string) error {
 	return c.finish(ctx)
 }
 
-// Changed lists tracked files that differ from what the checkout was last brought to, relative to the repository's top.
+// Changed lists tracked files that differ from the checkout's last tree, relative to the repository's top.
 func (c *Checkout) Changed(ctx context.Context) ([]string, error) {
 	if err := c.held(); err != nil {
 		return nil, err
@@ -344,16 +344,15 @@ func (c *Checkout) Changed(ctx context.Context) ([]string, error) {
 	return c.changed(ctx)
 }
 
-// changed is Changed also of a checkout that is nobody's yet.
+// changed is Changed for a checkout without an owner, too.
 func (c *Checkout) changed(ctx context.Context) ([]string, error) {
 	out, err := c.git(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-filter=a", "--name-only", "-z", c.rec.Tree,
 		"--", ":(top,glob)**", exclude(c.repo.private()))
 	return fields(out), err
 }
 
-// Uncommitted lists files that were changed, made or deleted since the last commit, relative to the repository's top. What is
-// ignored, what the setup has left and repositories inside are left out. It takes one process of git, so that it can be asked
-// after each command.
+// Uncommitted lists files changed, added or deleted since the last commit, relative to the repository's top. It omits ignored files,
+// files of the setup, and nested repositories. It takes one git process, cheap enough to run after each command.
 func (c *Checkout) Uncommitted(ctx context.Context) ([]string, error) {
 	if err := c.held(); err != nil {
 		return nil, err
@@ -367,9 +366,9 @@ func (c *Checkout) Uncommitted(ctx context.Context) ([]string, error) {
 	}), nil
 }
 
-// Release gives the checkout back to the pool. What is not committed is committed to its branch first; the branch is deleted if it is an
-// ancestor of into, or without into if nothing was committed to it. kept is the branch, if it stays. What tools have written and
-// git ignores is moved out: see [Repo.Aside]. Nothing may be done with the checkout afterwards.
+// Release returns the checkout to the pool. It first commits uncommitted work to the branch, and deletes the branch if it is an
+// ancestor of into, or if into is empty and nothing was committed. kept is the branch if it stays. Git-ignored files written by tools
+// are moved out: see [Repo.Aside]. The checkout must not be used afterwards.
 func (c *Checkout) Release(ctx context.Context, into string) (kept string, err error) {
 	if c.rec.Free {
 		return "", nil
@@ -406,7 +405,7 @@ func (c *Checkout) Release(ctx context.Context, into string) (kept string, err e
 	return kept, nil
 }
 
-// drop deletes a branch if into has it as an ancestor, and returns it if it stays. The worktree at gitDir leaves it.
+// drop deletes a branch if it is an ancestor of into, and returns it if it stays. It detaches the worktree at gitDir from it.
 func (cs *checkouts) drop(ctx context.Context, branch, gitDir, into string) (kept string, err error) {
 	if branch == "" {
 		return "", nil
@@ -437,7 +436,7 @@ func (cs *checkouts) drop(ctx context.Context, branch, gitDir, into string) (kep
 	}
 	cs.admin.Lock()
 	defer cs.admin.Unlock()
-	// Only as it was looked at: what came to it since is not in into.
+	// Only if it is unchanged: later commits are not in into.
 	if _, err := cs.git(ctx, call{Args: []string{"update-ref", "-d", ref, tip}}); err != nil {
 		return branch, err
 	}

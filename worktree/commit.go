@@ -10,11 +10,11 @@ import (
 	"centurion"
 )
 
-// Commit makes one commit of everything that was changed since Start, whatever the session did with git meanwhile, and moves the branch to
-// it. ID is empty if nothing was changed. The working tree stays as it is; Start does, too, so that a second Commit replaces
-// the first. Commits that the session made itself are kept under refs/centurion/kept/.
+// Commit makes one commit of all changes since Start, regardless of the session's own git commands, and moves the branch to it. ID is
+// empty if nothing was changed. The working tree and Start do not change, so a second Commit replaces the first. The session's own
+// commits are kept under refs/centurion/kept/.
 //
-// The error has centurion.KindConflict if something was changed inside a submodule: that cannot be merged. It is kept in the
+// The error has centurion.KindConflict if something was changed inside a submodule, which cannot be merged. That change is kept in the
 // submodule's own repository under refs/centurion/kept/.
 func (c *Checkout) Commit(ctx context.Context, message string) (Commit, error) {
 	if err := c.held(); err != nil {
@@ -26,7 +26,7 @@ func (c *Checkout) Commit(ctx context.Context, message string) (Commit, error) {
 	return c.commit(ctx, message, false)
 }
 
-// commit is Commit; with anyway, what is inside of submodules is kept and the rest is committed.
+// commit is Commit; with anyway, it keeps changes inside submodules and commits the rest.
 func (c *Checkout) commit(ctx context.Context, message string, anyway bool) (Commit, error) {
 	if err := c.keepStray(ctx); err != nil {
 		return Commit{}, err
@@ -46,7 +46,7 @@ func (c *Checkout) commit(ctx context.Context, message string, anyway bool) (Com
 	switch tree {
 	case trees[0]:
 		c.rec.Last = c.rec.Start
-	case trees[1]: // nothing came since
+	case trees[1]: // no changes since
 		done.ID = c.rec.Last
 	default:
 		if done.ID, err = c.write(ctx, tree, message); err != nil {
@@ -54,7 +54,7 @@ func (c *Checkout) commit(ctx context.Context, message string, anyway bool) (Com
 		}
 		c.rec.Last = done.ID
 	}
-	// The record comes first: a commit of ours that it does not name would pass for the session's own and be kept.
+	// The record comes first: otherwise our own commit would be taken for the session's and kept.
 	if err := c.save(); err != nil {
 		return Commit{}, err
 	}
@@ -70,7 +70,7 @@ func (c *Checkout) commit(ctx context.Context, message string, anyway bool) (Com
 	return done, err
 }
 
-// write makes a commit of a tree that stands on Start.
+// write makes a commit of a tree on top of Start.
 func (c *Checkout) write(ctx context.Context, tree, message string) (string, error) {
 	message = strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(message, "\x00", ""), "\uFFFD"))
 	out, err := c.repo.git(ctx, call{Args: []string{"commit-tree", tree, "-p", c.rec.Start, "-F", "-"}, Stdin: strings.NewReader(c.repo.attributed(cmp.Or(message, "Work")))})
@@ -80,8 +80,8 @@ func (c *Checkout) write(ctx context.Context, tree, message string) (string, err
 	return line(out), err
 }
 
-// scan brings our index to the files as they are and writes their tree. Directories in which the session made a repository
-// of its own are taken in file by file: `cargo new` and others do so by the way.
+// scan updates the host's index to the current files and writes their tree. The files of repositories that the session made inside are
+// included individually: `cargo new` and other tools make such repositories.
 func (c *Checkout) scan(ctx context.Context) (string, error) {
 	v := c.view()
 	v.subs = c.populated()
@@ -111,7 +111,7 @@ func (c *Checkout) scan(ctx context.Context) (string, error) {
 	return line(out), err
 }
 
-// embed adds the files of a directory that is a repository of its own to an index.
+// embed adds the files of a nested repository to an index.
 func (c *Checkout) embed(ctx context.Context, index, dir string) error {
 	if dir == c.repo.private() || strings.HasPrefix(dir, c.repo.private()+"/") {
 		return nil
@@ -179,8 +179,8 @@ func (c *Checkout) keepStray(ctx context.Context) error {
 	return nil
 }
 
-// rescue takes care of a directory in the home that has no record: one that was never finished is removed; in one whose
-// record was lost the work is kept first.
+// rescue handles a directory in the home without a record: it removes an unfinished one, and keeps the work of one whose record was
+// lost.
 func (c *Checkout) rescue(ctx context.Context) error {
 	gitDir, err := linkTarget(c.dir)
 	if err == nil && strings.HasPrefix(gitDir, filepath.Join(c.repo.common, "worktrees")+string(filepath.Separator)) {
@@ -196,14 +196,14 @@ func (c *Checkout) rescue(ctx context.Context) error {
 	return c.forget(ctx)
 }
 
-// foreign reports whether somebody else's files stand where a checkout without a record would be.
+// foreign reports whether a directory without a record contains files of others.
 func (c *Checkout) foreign() bool {
 	slot, _ := os.ReadDir(c.repo.slotOf(c.name))
 	inside, _ := os.ReadDir(c.dir)
 	return len(inside) > 0 || len(slot) > 1 || len(slot) == 1 && slot[0].Name() != filepath.Base(c.dir)
 }
 
-// salvage commits what is in a checkout of which nothing is known to a kept ref.
+// salvage commits the content of an unknown checkout to a kept ref.
 func (c *Checkout) salvage(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(c.rec.GitDir, "index")); err != nil {
 		return nil // it never had files
@@ -234,12 +234,12 @@ func (c *Checkout) salvage(ctx context.Context) error {
 	return c.repo.keep(ctx, c.name, commit)
 }
 
-// forget removes a checkout with everything that is known of it. Its work must be safe.
+// forget removes a checkout and its records. Its work must be safe.
 func (c *Checkout) forget(ctx context.Context) error {
 	r := c.repo
 	r.admin.Lock()
 	defer r.admin.Unlock()
-	// First aside, in one step: half a directory must not pass for a checkout whose files were deleted.
+	// Rename it first, in one step: half a directory must not be taken for a checkout with deleted files.
 	grave := filepath.Join(r.opts.Home, "tmp", c.name+"-gone")
 	if err := os.MkdirAll(filepath.Dir(grave), 0o700); err != nil {
 		return failed("remove a checkout", "", err)
@@ -265,7 +265,7 @@ func (c *Checkout) forget(ctx context.Context) error {
 	return nil
 }
 
-// removeAll removes a directory also where something in it may not be written, as Go's module cache.
+// removeAll also removes directories with read-only content, such as Go's module cache.
 func removeAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil

@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// Who commits where git knows no name or no address of the person.
+// The committer if the person has configured no name or no address.
 const (
 	ownName = "Centurion"
 	ownMail = "centurion@localhost"
 )
 
-// committer is who commits in a repository, and whether what reaches the person's branch is signed.
+// committer is the committer of a repository, and whether commits for the person's branch are signed.
 type committer struct {
 	env  []string // GIT_AUTHOR_NAME and the like
 	sign bool     // commit.gpgSign
 }
 
-// committerOf reads a configuration as git does: variables of the environment, author and committer, then user.
+// committerOf evaluates a configuration as git does: environment variables, author and committer, then user.
 func committerOf(entries []setting) committer {
 	set := map[string]string{}
 	for _, e := range entries {
-		if e.scope != "command" { // that is what this package asks for
+		if e.scope != "command" { // set by this package
 			set[e.key] = e.value
 		}
 	}
@@ -44,8 +44,8 @@ func committerOf(entries []setting) committer {
 	return c
 }
 
-// attributed is a commit's message with a trailer that names Centurion, unless the person wants none. The message's other trailers, lines
-// such as "Mission: …", stand in its last paragraph.
+// attributed adds a trailer for Centurion to a commit's message, unless the person wants none. The message's other trailers, such as
+// "Mission: …", are in its last paragraph.
 func (o *objects) attributed(message string) string {
 	message = strings.TrimRight(message, "\n")
 	if o.opts.Alone {
@@ -59,7 +59,7 @@ func (o *objects) attributed(message string) string {
 	return message + gap + "Co-Authored-By: " + ownName + " <" + ownMail + ">\n"
 }
 
-// isTrue reads a boolean of git's configuration. A key without a value is true; --list -z prints none for it.
+// isTrue parses a boolean of git's configuration. A key without a value is true; --list -z prints an empty value for it.
 func isTrue(value string) bool {
 	switch strings.ToLower(value) {
 	case "", "true", "yes", "on", "1":
@@ -68,7 +68,7 @@ func isTrue(value string) bool {
 	return false
 }
 
-// identity takes what git does not allow out of a name or an address.
+// identity removes characters that git does not allow in a name or an address.
 func identity(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == '<' || r == '>' {
@@ -89,8 +89,8 @@ func signingEnv() []string {
 	return env
 }
 
-// signed returns tip with every commit that head lacks signed, where the person signs theirs. Signing waits until work reaches
-// their branch, because it may ask for a passphrase.
+// signed returns tip with all commits since head signed, if the person signs theirs. Signing waits until work reaches their branch,
+// because it may ask for a passphrase.
 func (u *userSide) signed(ctx context.Context, head, tip string) (string, error) {
 	f, err := u.prog.over.of(ctx, u.prog, call{Dir: u.top, GitDir: u.gitDir})
 	if err != nil || !f.who.sign || tip == "" {
@@ -118,7 +118,7 @@ func (u *userSide) signed(ctx context.Context, head, tip string) (string, error)
 	return cmp.Or(now[tip], tip), nil
 }
 
-// sign makes a commit anew on these parents, signed. One that is signed already and keeps its parents stays as it is.
+// sign rewrites a commit with these parents, signed. A signed commit with the same parents stays unchanged.
 func (u *userSide) sign(ctx context.Context, id string, parents []string, same bool) (string, error) {
 	raw, err := u.git(ctx, call{Args: []string{"cat-file", "commit", id}})
 	if err != nil {

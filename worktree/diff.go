@@ -7,8 +7,8 @@ import (
 	"centurion"
 )
 
-// Diff lists what changed between two commits or trees, with hunks (three lines of context), renames found. .opencode/ is
-// left out. What is no text, a submodule, and what became another kind of thing (a file a link) have no hunks.
+// Diff lists the changes between two commits or trees, with hunks (three lines of context) and renames, without .opencode/. Binary
+// files, submodules and type changes (such as a file to a link) have no hunks.
 func (o *objects) Diff(ctx context.Context, from, to string) ([]centurion.FileDiff, error) {
 	all, err := o.changes(ctx, from, to, true)
 	if err != nil {
@@ -35,9 +35,8 @@ func fileChanges(all []change) []centurion.FileChange {
 	return files
 }
 
-// Patch is the change between two commits or trees as text for a person, as `git diff` prints it; color with ANSI colours.
-// With paths, relative to the repository's top, only what lies at or below them. It is one that `git apply` takes, binary
-// files with it; .opencode/ is left out.
+// Patch is the change between two commits or trees as text, as printed by `git diff`, optionally with ANSI colours. paths, relative to
+// the repository's top, limit it to files at or below them. `git apply` accepts it, including binary files; .opencode/ is omitted.
 func (o *objects) Patch(ctx context.Context, from, to string, color bool, paths ...string) (string, error) {
 	trees, err := o.trees(ctx, from, to)
 	if err != nil {
@@ -47,7 +46,7 @@ func (o *objects) Patch(ctx context.Context, from, to string, color bool, paths 
 	return string(out), err
 }
 
-// diffTree compares two trees, whatever a person has configured for their own diffs.
+// diffTree compares two trees regardless of the person's diff configuration.
 func diffTree(more ...string) []string {
 	return append([]string{"diff-tree", "-r", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color-moved", "-U3",
 		"--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--ignore-submodules=none",
@@ -69,7 +68,7 @@ func patchArgs(trees []string, color bool, own string, paths []string) []string 
 	return append(args, ":(top,exclude,literal)"+own)
 }
 
-// trees are the trees of two commits or trees.
+// trees resolves commits or trees to trees.
 func (o *objects) trees(ctx context.Context, commits ...string) ([]string, error) {
 	trees := make([]string, 0, len(commits))
 	for _, c := range commits {
@@ -82,7 +81,7 @@ func (o *objects) trees(ctx context.Context, commits ...string) ([]string, error
 	return trees, nil
 }
 
-// changes compares two commits or trees; renames are found.
+// changes compares two commits or trees, detecting renames.
 func (o *objects) changes(ctx context.Context, from, to string, hunks bool) ([]change, error) {
 	trees, err := o.trees(ctx, from, to)
 	if err != nil || trees[0] == trees[1] {

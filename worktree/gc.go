@@ -8,10 +8,9 @@ import (
 	"centurion"
 )
 
-// GC removes what no living mission needs: pooled checkouts beyond Keep, and refs and branches that live does not name and whose commits are on the
-// person's branches. A checkout that a mission left which is no longer alive goes back to the pool, its work committed to its
-// branch. removed names directories and refs. Only refs of the program are looked at: below refs/heads/centurion/ and
-// refs/centurion/.
+// GC removes what no living mission needs: pooled checkouts beyond Keep, and refs and branches that live does not name and whose
+// commits are on the person's branches. Checkouts left by ended missions return to the pool, with their work committed to their
+// branches. removed names directories and refs. GC only considers the program's refs, below refs/heads/centurion/ and refs/centurion/.
 func (cs *checkouts) GC(ctx context.Context, live func(ref string) bool) (removed []string, err error) {
 	if err := cs.collectLeft(ctx, live); err != nil {
 		return nil, err
@@ -24,7 +23,7 @@ func (cs *checkouts) GC(ctx context.Context, live func(ref string) bool) (remove
 	return append(dirs, refs...), err
 }
 
-// collectLeft gives checkouts back that nobody has.
+// collectLeft releases checkouts without an owner.
 func (cs *checkouts) collectLeft(ctx context.Context, live func(ref string) bool) error {
 	for _, name := range cs.names() {
 		s := cs.pool.look(name)
@@ -55,7 +54,7 @@ func (cs *checkouts) collectLeft(ctx context.Context, live func(ref string) bool
 	return nil
 }
 
-// Pooled lists the directories of the checkouts that nobody uses and that are kept for the next mission.
+// Pooled lists the directories of the unused checkouts that are kept for the next mission.
 func (cs *checkouts) Pooled() (dirs []string) {
 	for _, name := range cs.names() {
 		s := cs.pool.look(name)
@@ -70,13 +69,12 @@ func (cs *checkouts) Pooled() (dirs []string) {
 	return dirs
 }
 
-// DropPool removes the checkouts that nobody uses, with the files in them that git ignores. Who works in one keeps it. removed names their
-// directories.
+// DropPool removes the unused checkouts with their git-ignored files. Checkouts in use stay. removed names their directories.
 func (cs *checkouts) DropPool(ctx context.Context) (removed []string, err error) {
 	return cs.collectPool(ctx, 0)
 }
 
-// collectPool removes pooled checkouts beyond those to keep, those with the highest numbers.
+// collectPool removes pooled checkouts beyond keep, those with the highest numbers.
 func (cs *checkouts) collectPool(ctx context.Context, keep int) (removed []string, err error) {
 	kept := 0
 	for _, name := range cs.names() {
@@ -148,7 +146,7 @@ func (cs *checkouts) collectRefs(ctx context.Context, live func(ref string) bool
 	return removed, nil
 }
 
-// heldBranches are the branches of checkouts that are not in the pool.
+// heldBranches are the branches of checkouts outside the pool.
 func (cs *checkouts) heldBranches() map[string]bool {
 	held := map[string]bool{}
 	for _, name := range cs.names() {
@@ -159,7 +157,7 @@ func (cs *checkouts) heldBranches() map[string]bool {
 	return held
 }
 
-// Branches lists the branches below a prefix (without refs/heads/), those whose commits into has apart from the others.
+// Branches lists the branches below a prefix (without refs/heads/); merged are those contained in into.
 func (cs *checkouts) Branches(ctx context.Context, prefix, into string) (merged, other []string, err error) {
 	list := func(option string) ([]string, error) {
 		out, err := cs.git(ctx, call{Args: []string{"for-each-ref", "--format=%(refname:lstrip=2)", option, "refs/heads/" + prefix}})
@@ -172,7 +170,7 @@ func (cs *checkouts) Branches(ctx context.Context, prefix, into string) (merged,
 	return merged, other, err
 }
 
-// DropMerged deletes branches whose commits into has, and returns them. One that a checkout has stays, and one that has moved on.
+// DropMerged deletes branches contained in into, and returns them. Branches of checkouts, and branches with new commits, stay.
 func (cs *checkouts) DropMerged(ctx context.Context, into string, branches ...string) (dropped []string, err error) {
 	held := cs.heldBranches()
 	for _, branch := range branches {

@@ -17,9 +17,9 @@ import (
 	"centurion"
 )
 
-// program is the git program of this machine and the one way in which it is run.
+// program is the git program of this machine; all git runs go through it.
 type program struct {
-	path string // of the executable
+	path string // the executable
 	mark string // see [Options]
 	over overrides
 }
@@ -27,16 +27,16 @@ type program struct {
 // call is one run of git.
 type call struct {
 	Args []string
-	Dir  string // where it runs; for a call of Repo.git the top of the person's working tree if empty
-	// GitDir and WorkTree say which repository and which files are meant, so that nothing is looked for, and a .git that
-	// somebody else wrote into Dir is not asked. For a call of Repo.git both are the person's if both are empty.
+	Dir  string // working directory; for Repo.git, empty means the top of the person's working tree
+	// GitDir and WorkTree specify repository and files, so that git neither searches for them nor trusts a foreign .git in Dir. For
+	// Repo.git, both empty means the person's.
 	GitDir, WorkTree string
-	Index            string    // another index than the repository's own; absolute
-	Env              []string  // "NAME=value", over everything else
-	Config           []string  // "key=value", over everything else
+	Index            string    // an index other than the repository's own; absolute
+	Env              []string  // "NAME=value", with the highest priority
+	Config           []string  // "key=value", with the highest priority
 	Stdin            io.Reader // nil for none
-	Sign             bool      // it makes a commit that is signed: the programs for that find the person's keys
-	// Seek lets git find the repository from Dir itself and check who owns it; GitDir and WorkTree are empty then.
+	Sign             bool      // makes a signed commit: the signing programs can find the person's keys
+	// Seek lets git find the repository from Dir and check its owner; GitDir and WorkTree are then empty.
 	Seek bool
 }
 
@@ -50,8 +50,8 @@ func newProgram(mark string) (*program, error) {
 	return &program{path: path, mark: mark}, nil
 }
 
-// run runs git to its end and returns what it printed, also beside an error: some commands answer by their exit code,
-// which exitCode returns. A cancelled context ends git and what it started, with the time to remove its locks.
+// run runs git to its end and returns its output, even with an error: some commands answer by their exit code, see exitCode. A
+// cancelled context ends git and its child processes, leaving time to remove locks.
 func (p *program) run(ctx context.Context, c call) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (p *program) run(ctx context.Context, c call) ([]byte, error) {
 	return p.exec(ctx, c, f)
 }
 
-// exec is run in the light of what the repository's configuration says.
+// exec is run with the findings about the repository's configuration.
 func (p *program) exec(ctx context.Context, c call, f found) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, p.path, c.Args...)
 	cmd.Dir, cmd.Stdin, cmd.Env = c.Dir, c.Stdin, environment(c, f)
@@ -84,8 +84,8 @@ func (p *program) exec(ctx context.Context, c call, f found) ([]byte, error) {
 	return out.Bytes(), failure(c, errs.String(), err)
 }
 
-// inherited are the variables that git and the filters that the person has installed may see. Those of git itself only say
-// which configuration is the person's: a GIT_DIR or GIT_INDEX_FILE of theirs would aim our calls at something else.
+// inherited are the variables passed on to git and the person's filters. Git's own are limited to those that locate the person's
+// configuration: an inherited GIT_DIR or GIT_INDEX_FILE would misdirect our calls.
 func inherited() []string {
 	names := []string{"PATH", "HOME", "XDG_CONFIG_HOME", "LANG", "TMPDIR", "USER", "LOGNAME",
 		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
@@ -96,7 +96,7 @@ func inherited() []string {
 	return names
 }
 
-// environment is what git sees.
+// environment is the environment of git.
 func environment(c call, f found) []string {
 	env := make([]string, 0, 64)
 	for _, name := range inherited() {
@@ -134,8 +134,8 @@ func pairs(settings []string) []pair {
 	return all
 }
 
-// always is the configuration that every call has, over whatever a repository or a person set: nothing that a repository
-// brings along is run, nothing is fetched, and answers look the same everywhere.
+// always is the configuration of every call, which overrides those of the repository and the person: nothing from the repository is
+// executed, nothing is fetched, and output has a fixed format.
 func always() []string {
 	return []string{
 		"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.untrackedCache=false", "core.splitIndex=false",
@@ -144,7 +144,7 @@ func always() []string {
 		"core.packedRefsTimeout=20000", "core.filesRefLockTimeout=20000", "core.longpaths=true",
 		"commit.gpgSign=false", "tag.gpgSign=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false",
 		"protocol.allow=never", "protocol.ext.allow=never", "protocol.file.allow=never", "fetch.recurseSubmodules=false",
-		"lfs.fetchexclude=*", // what is on the machine is used; nothing is downloaded
+		"lfs.fetchexclude=*", // only local objects are used; nothing is downloaded
 		"color.ui=false", "diff.noprefix=false", "diff.mnemonicPrefix=false", "diff.relative=false", "diff.ignoreSubmodules=none",
 		"diff.submodule=short", "diff.suppressBlankEmpty=false", "merge.renames=true", "merge.directoryRenames=false",
 		"status.showUntrackedFiles=all", "status.relativePaths=false", "core.quotePath=false",
@@ -152,7 +152,7 @@ func always() []string {
 	}
 }
 
-// exitCode is the exit code of a git that ran and failed, else 0.
+// exitCode is the exit code of a git that ran and failed, otherwise 0.
 func exitCode(err error) int {
 	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		return e.ExitCode()
@@ -160,7 +160,7 @@ func exitCode(err error) int {
 	return 0
 }
 
-// failure says what git complained about.
+// failure converts git's error output.
 func failure(c call, stderr string, err error) error {
 	said := complaint(stderr)
 	e := &centurion.Error{Op: "git " + subcommand(c.Args), Kind: centurion.KindInternal, Msg: said, Err: err}
@@ -193,7 +193,7 @@ func failure(c call, stderr string, err error) error {
 	return e
 }
 
-// complaint is the line of git's standard error that tells most: the last one that is marked as an error, else the last.
+// complaint is the most informative line of git's standard error: the last one marked as an error, otherwise the last.
 func complaint(stderr string) string {
 	var last, marked string
 	for line := range strings.Lines(stderr) {
@@ -213,7 +213,7 @@ func complaint(stderr string) string {
 	return said
 }
 
-// kindOf is the kind of an error of the file system.
+// kindOf is the kind of a file system error.
 func kindOf(err error) centurion.Kind {
 	switch {
 	case diskFailed(err):
@@ -226,7 +226,7 @@ func kindOf(err error) centurion.Kind {
 	return centurion.KindInternal
 }
 
-// subcommand is what git was asked to do, for an error's first word.
+// subcommand is the git command, for an error message.
 func subcommand(args []string) string {
 	for _, a := range args {
 		if !strings.HasPrefix(a, "-") {
@@ -236,7 +236,7 @@ func subcommand(args []string) string {
 	return ""
 }
 
-// fields splits what git prints with -z.
+// fields splits git's output with -z.
 func fields(out []byte) []string {
 	if len(out) == 0 {
 		return nil
@@ -244,5 +244,5 @@ func fields(out []byte) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// line is an answer of one line.
+// line is a one-line output.
 func line(out []byte) string { return strings.TrimRight(string(out), "\r\n") }

@@ -15,5 +15,5 @@ func ownGroup(*exec.Cmd) {}
 // diskFailed reports whether the disk is full.
 func diskFailed(err error) bool { return errors.Is(err, syscall.Errno(112)) } // ERROR_DISK_FULL
 
-// canLink says whether any user may make symbolic links here.
+// canLink reports whether any user may make symbolic links here.
 const canLink = runtime.GOOS != "windows"

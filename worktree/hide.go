@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// hide keeps .opencode/ out of every `git status` of the repository and its checkouts (info/exclude), once.
+// hide excludes .opencode/ from every `git status` of the repository and its checkouts (info/exclude), once.
 func (r *repository) hide(ctx context.Context) error {
 	r.admin.Lock()
 	defer r.admin.Unlock()
@@ -19,7 +19,7 @@ func (r *repository) hide(ctx context.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return failed("hide .opencode", "cannot read "+path, err)
 	}
-	// Without a slash at its end the pattern hides a link, too.
+	// Without a trailing slash the pattern also hides a link.
 	want := "/" + escapePattern(r.private())
 	if slices.ContainsFunc(strings.Split(string(old), "\n"), func(l string) bool { return strings.TrimRight(l, "\r") == want }) {
 		return nil
@@ -34,7 +34,7 @@ func (r *repository) hide(ctx context.Context) error {
 	return nil
 }
 
-// escapePattern makes a path a pattern of .gitignore's kind that matches nothing else.
+// escapePattern escapes a path for .gitignore, so that the pattern matches nothing else.
 func escapePattern(path string) string {
 	var b strings.Builder
 	for i := range len(path) {

@@ -11,11 +11,10 @@ import (
 	"strings"
 )
 
-// includeFile names ignored files that a checkout needs, with the syntax of .gitignore: local settings, keys for tests.
+// includeFile lists ignored files that a checkout needs, such as local settings or keys for tests, in the syntax of .gitignore.
 const includeFile = ".worktreeinclude"
 
-// include copies the files that match .worktreeinclude and are ignored from the person's tree. Files that are missing pass,
-// and so do those that a commit tracks.
+// include copies ignored files that match .worktreeinclude from the person's tree. Missing and tracked files are skipped.
 func (c *Checkout) include(ctx context.Context) error {
 	r := c.repo
 	if _, err := os.Stat(filepath.Join(r.top, filepath.FromSlash(r.prefix), includeFile)); err != nil {
@@ -62,11 +61,11 @@ func (c *Checkout) include(ctx context.Context) error {
 	return nil
 }
 
-// copyFile copies a file with its mode and time, unless it is there already. A link is copied as a link if it stays inside.
+// copyFile copies a file with its mode and time, unless it exists. A link is copied as a link if it stays inside.
 func copyFile(from, to *os.Root, name string) error {
 	info, err := from.Lstat(name)
 	if err != nil {
-		return nil // it went away
+		return nil // it has disappeared
 	}
 	if dir := path.Dir(name); dir != "." {
 		if err := to.MkdirAll(dir, 0o755); err != nil {
@@ -77,7 +76,7 @@ func copyFile(from, to *os.Root, name string) error {
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
 		if _, err := from.Stat(name); err != nil {
-			return nil // it leads out, or nowhere
+			return nil // it leads outside, or nowhere
 		}
 		target, err := from.Readlink(name)
 		if err != nil || filepath.IsAbs(target) {
@@ -114,7 +113,7 @@ func copyFile(from, to *os.Root, name string) error {
 	return errors.Join(to.Chmod(name, info.Mode().Perm()), to.Chtimes(name, info.ModTime(), info.ModTime()))
 }
 
-// walkDirs calls f for each directory of a root, before what is in it is read.
+// walkDirs calls f for each directory of a root before reading it.
 func walkDirs(root *os.Root, f func(path string)) error {
 	return fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && err == nil {

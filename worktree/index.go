@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// temp makes a name for a temporary index. The returned function removes it and its lock.
+// temp returns a name for a temporary index. remove deletes it and its lock.
 func (o *objects) temp() (path string, remove func(), err error) {
 	dir := filepath.Join(o.opts.Home, "tmp")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -20,9 +20,8 @@ func (o *objects) temp() (path string, remove func(), err error) {
 	return filepath.Join(sub, "index"), func() { os.RemoveAll(sub) }, nil
 }
 
-// copyIndex copies an index with its time. Git takes a file for changed if it is not older than the index: with a newer
-// time, a file that was written between the index and its copy, with the same size, would pass for unchanged. A missing
-// index is an empty one.
+// copyIndex copies an index with its time. Git treats files as changed unless they are older than the index; with a newer time, a file
+// written between index and copy, with the same size, would count as unchanged. A missing index is an empty one.
 func copyIndex(from, to string) error {
 	info, err := os.Stat(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +52,7 @@ func copyIndex(from, to string) error {
 	return nil
 }
 
-// writeFile replaces a file as a whole.
+// writeFile replaces a file atomically.
 func writeFile(path string, content []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

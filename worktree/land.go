@@ -16,13 +16,13 @@ import (
 	"centurion/guard/durable"
 )
 
-// landingPlan is one change of the person's branch, index and files, worked out before anything is touched.
+// landingPlan is one change of the person's branch, index and files, prepared before anything is touched.
 type landingPlan struct {
 	repo          *userSide
 	place         placer
 	before, after string // commits
-	tree          string // of the files, the person's uncommitted work with it
-	dir           string // for everything temporary
+	tree          string // of the files, including the person's uncommitted work
+	dir           string // for temporary files
 	index         []byte // the person's, as it was read
 	staged        map[string]indexed
 	change        map[string]entry // of the index
@@ -35,7 +35,7 @@ func (p *landingPlan) close() { os.RemoveAll(p.dir) }
 
 func (u *userSide) placer() placer { return placer{git: u.git, top: u.top} }
 
-// plan works out what a landing changes and what stands in its way.
+// plan determines the changes of a landing and the obstacles.
 func (u *userSide) plan(ctx context.Context, before, after string, keep mine) (*landingPlan, error) {
 	if err := u.undisturbed(false); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (u *userSide) plan(ctx context.Context, before, after string, keep mine) (*
 			p.overlap = append(p.overlap, c.Path) // the person has staged something else
 			continue
 		case at.skip:
-		case c.from.Mode == modeSubmodule, c.to.Mode == modeSubmodule: // its files are its own repository's
+		case c.from.Mode == modeSubmodule, c.to.Mode == modeSubmodule: // its files belong to its own repository
 		default:
 			paths = append(paths, c.Path)
 		}
@@ -75,7 +75,7 @@ func (u *userSide) plan(ctx context.Context, before, after string, keep mine) (*
 	return p, p.decide(ctx, all, paths, keep)
 }
 
-// raw lists what differs between two commits, file by file, without renames.
+// raw lists the differences between two commits by file, without renames.
 func (o *objects) raw(ctx context.Context, from, to string) ([]change, error) {
 	t, err := o.trees(ctx, from, to)
 	if err != nil {
@@ -88,7 +88,7 @@ func (o *objects) raw(ctx context.Context, from, to string) ([]change, error) {
 	return parseChanges(out)
 }
 
-// readIndex reads the person's index. One with a merge to be finished is refused.
+// readIndex reads the person's index. It refuses one with an unfinished merge.
 func (p *landingPlan) readIndex(ctx context.Context) (err error) {
 	p.index, err = os.ReadFile(filepath.Join(p.repo.gitDir, "index"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +132,8 @@ func (p *landingPlan) copyIndex(to string) error {
 	return nil
 }
 
-// decide says what becomes of each file: what the person has not changed gets the new content; where their
-// changes are to be kept it gets the new one with them; anything else is in the way.
+// decide decides about each file: files unchanged by the person get the new content; where their changes are to be kept, these are
+// applied to it; all others are in the way.
 func (p *landingPlan) decide(ctx context.Context, all []change, paths []string, keep mine) error {
 	r := p.repo
 	var base map[string]entry
@@ -182,7 +182,7 @@ func (p *landingPlan) decide(ctx context.Context, all []change, paths []string, 
 	return nil
 }
 
-// keepMine applies the commit to files with uncommitted changes: wanted becomes what the files get.
+// keepMine applies the commit to files with uncommitted changes: wanted becomes their new content.
 func (p *landingPlan) keepMine(ctx context.Context, mine, wanted map[string]entry) error {
 	r := p.repo
 	old, err := r.tree(ctx, p.before)
@@ -218,8 +218,8 @@ func (p *landingPlan) keepMine(ctx context.Context, mine, wanted map[string]entr
 	return nil
 }
 
-// stash is the git command that puts what is in the way aside: files that git does not know need another one, and those that it
-// ignores, or that stand where a directory has to be, go with none.
+// stash is the git command that stashes the files in the way. Files unknown to git need another one; for ignored files, and files in
+// the place of a directory, there is none.
 func (p *landingPlan) stash(ctx context.Context, overlap []string) (string, error) {
 	var unknown []string
 	for _, name := range overlap {
@@ -238,8 +238,8 @@ func (p *landingPlan) stash(ctx context.Context, overlap []string) (string, erro
 	return "git stash -u", nil
 }
 
-// carryOut does what was planned. After an error everything is as it was; after a kill, settle completes it. While it lasts the
-// index is locked, as every git locks it.
+// carryOut carries out the plan. After an error everything is unchanged; after a kill, settle completes it. Meanwhile the index is
+// locked, as git locks it.
 func (p *landingPlan) carryOut(ctx context.Context) error {
 	r := p.repo
 	if err := p.place.stage(ctx, p.dir, p.tree, p.steps); err != nil {
@@ -261,7 +261,7 @@ func (p *landingPlan) carryOut(ctx context.Context) error {
 		return err
 	}
 	failpoint.Hit(failpoint.LandingJournal)
-	// From here on a cancelled context no longer stops it: half of it helps nobody.
+	// From here on a cancelled context does not stop it: a half-done landing is useless.
 	ctx = context.WithoutCancel(ctx)
 	if err := r.moveHead(ctx, p.before, p.after); err != nil {
 		return errors.Join(err, r.dropJournal())
@@ -286,12 +286,12 @@ func (p *landingPlan) carryOut(ctx context.Context) error {
 		return err
 	}
 	unlock()
-	// git looks once more at the files that it has not seen yet; if it cannot, it does so later.
+	// git refreshes files it has not seen yet; if that fails, it does so later.
 	_, _ = r.git(ctx, call{Args: []string{"update-index", "-q", "--refresh"}})
 	return nil
 }
 
-// undo brings files back whose old contents are stored as objects.
+// undo restores files whose old contents are stored as objects.
 func (p *landingPlan) undo(ctx context.Context, back []step) error {
 	dir, err := p.repo.scratch()
 	if err != nil {
@@ -304,7 +304,7 @@ func (p *landingPlan) undo(ctx context.Context, back []step) error {
 	return p.place.place(dir, back, nil)
 }
 
-// unchanged checks, with the index locked, that it is still what the plan was made for.
+// unchanged checks, with the index locked, that it is still the one of the plan.
 func (p *landingPlan) unchanged() error {
 	now, err := os.ReadFile(filepath.Join(p.repo.gitDir, "index"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -316,7 +316,7 @@ func (p *landingPlan) unchanged() error {
 	return nil
 }
 
-// changeIndex brings an index file to new entries; those that the person does not want in the working tree stay so.
+// changeIndex updates entries of an index file. Entries that the person has excluded from the working tree keep that flag.
 func (u *userSide) changeIndex(ctx context.Context, index string, change map[string]entry, staged map[string]indexed) error {
 	if len(change) == 0 {
 		return nil
@@ -337,7 +337,7 @@ func (u *userSide) changeIndex(ctx context.Context, index string, change map[str
 	return err
 }
 
-// installIndex puts a copy of an index in the place of the person's, which is locked.
+// installIndex replaces the person's locked index by a copy of another.
 func (u *userSide) installIndex(from string) error {
 	b, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -352,7 +352,7 @@ func (u *userSide) installIndex(from string) error {
 	return nil
 }
 
-// moveHead moves the person's branch, or a detached HEAD, from one commit to another; either may be none.
+// moveHead moves the person's branch, or a detached HEAD, from one commit to another; either may be empty.
 func (u *userSide) moveHead(ctx context.Context, from, to string) error {
 	args := []string{"update-ref", "-m", "centurion: merge", "HEAD", to, u.orZero(from, to)}
 	if to == "" {
@@ -365,7 +365,7 @@ func (u *userSide) moveHead(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// lockIndex locks the person's index. The lock says who holds it, so that one of a process that died can be told.
+// lockIndex locks the person's index. The lock names its holder, so that one of a process that died can be recognised.
 func (u *userSide) lockIndex() (unlock func(), err error) {
 	at := filepath.Join(u.gitDir, "index.lock")
 	f, err := os.OpenFile(at, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)

@@ -9,8 +9,7 @@ import (
 	"centurion"
 )
 
-// Log lists the commits that are reached from one commit by first parents and not from another one, oldest first, without
-// their files. from may be empty: then all are listed.
+// Log lists the first-parent commits from `from` (empty: from the root) to `to`, oldest first, without their files.
 func (o *objects) Log(ctx context.Context, from, to string) ([]Commit, error) {
 	args := []string{"rev-list", "--first-parent", "--reverse", "--topo-order", "--no-commit-header", "--format=%H %T %P", to}
 	if from != "" {
@@ -41,8 +40,8 @@ func (o *objects) Message(ctx context.Context, commit string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// LastWith returns the newest commit that is reached from one commit by first parents and not from another one and whose message
-// has that line; empty if there is none. from may be empty.
+// LastWith returns the newest first-parent commit between `from` (may be empty) and `to` whose message has that line; empty if there is
+// none.
 func (o *objects) LastWith(ctx context.Context, text, from, to string) (string, error) {
 	args := []string{"rev-list", "--first-parent", "--no-commit-header", "--format=%H%n%B%x00", to}
 	if from != "" {
@@ -63,7 +62,7 @@ func (o *objects) LastWith(ctx context.Context, text, from, to string) (string, 
 	return "", nil
 }
 
-// CommitTree makes a commit of a tree on a parent. No branch is moved.
+// CommitTree makes a commit of a tree with a parent. It moves no branch.
 func (o *objects) CommitTree(ctx context.Context, tree, parent, message string) (string, error) {
 	tree, err := o.tree(ctx, tree)
 	if err != nil {
@@ -72,14 +71,13 @@ func (o *objects) CommitTree(ctx context.Context, tree, parent, message string) 
 	return o.commitTree(ctx, tree, o.attributed(message), nil, parent)
 }
 
-// Look returns the tree of the files that stand in a checkout at this moment. It can be called while somebody else works
-// there, and changes nothing of it.
+// Look returns the tree of the current files of a checkout. It may run while another session works there, and changes nothing.
 func (s *snapshots) Look(ctx context.Context, at centurion.Checkout) (tree string, err error) {
 	tmp, err := os.MkdirTemp(s.opts.Home, "look-")
 	if err != nil {
 		return "", failed("look into checkout", "cannot make a directory for the index", err)
 	}
-	defer os.RemoveAll(tmp) // what is left of it is found among the checkouts and harms nobody
+	defer os.RemoveAll(tmp) // leftovers are among the checkouts and do no harm
 	top := at.Dir
 	if s.prefix != "" {
 		top = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(top)), "/"+s.prefix)

@@ -7,25 +7,24 @@ import (
 	"sync"
 )
 
-// objectCache remembers what git has said of objects by their full ids: an object never changes, and asking again takes a process.
-// An object that somebody prunes while the program works with it is missed by the call that reads it. The zero value is
-// ready for use.
+// objectCache caches git's answers about objects by full id: objects never change, and each answer costs a process. If an object is
+// pruned meanwhile, the call that reads it fails. The zero value is ready to use.
 type objectCache struct {
 	mu      sync.Mutex
 	answers map[question]string
 }
 
-// question is something that git is asked of an object.
+// question is a question to git about an object.
 type question struct{ what, id string }
 
-// What is asked. The answer is an id, too.
+// The kinds of questions. The answer is an id, too.
 const (
-	itsCommit = "commit" // it is one
+	itsCommit = "commit" // the id, if it is a commit
 	itsTree   = "tree"   // the tree of a commit or tree
-	itsPublic = "public" // of a tree: it without .opencode/ of the project
+	itsPublic = "public" // the tree without the project's .opencode/
 )
 
-// maxAnswers is with how many the memory begins anew. A mission of a thousand merges comes to some ten thousand, of 200 bytes each.
+// maxAnswers is the size at which the cache is cleared. A mission of a thousand merges needs some ten thousand answers of 200 bytes.
 const maxAnswers = 50_000
 
 // known returns an answer, or "".
@@ -35,7 +34,7 @@ func (c *objectCache) known(what, id string) string {
 	return c.answers[question{what, id}]
 }
 
-// learn keeps an answer, unless the question was one after a name that may mean something else tomorrow.
+// learn stores an answer, unless the question was about a name that may change its meaning.
 func (c *objectCache) learn(what, id, answer string) {
 	if !isID(id) || !isID(answer) {
 		return
@@ -48,25 +47,25 @@ func (c *objectCache) learn(what, id, answer string) {
 	c.answers[question{what, id}] = answer
 }
 
-// hasTree keeps the tree of a commit or tree.
+// hasTree stores the tree of a commit or tree.
 func (c *objectCache) hasTree(id, tree string) {
 	c.learn(itsTree, id, tree)
 	c.learn(itsTree, tree, tree)
 }
 
-// made keeps what is known of a commit.
+// made stores the facts of a commit.
 func (c *objectCache) made(commit, tree string) {
 	c.learn(itsCommit, commit, commit)
 	c.hasTree(commit, tree)
 }
 
-// isID reports whether a name is a full object id: git takes it for nothing else, even if a branch is named so.
+// isID reports whether a name is a full object id, which git prefers to a branch of that name.
 func isID(name string) bool {
 	return (len(name) == 40 || len(name) == 64) && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// standsAt reports whether the HEAD of a git directory holds exactly this: "ref: refs/heads/…", or a commit. Where refs are kept
-// in another way than in files it never does.
+// standsAt reports whether the HEAD of a git directory is exactly this: "ref: refs/heads/…", or a commit. It returns false if refs are
+// not stored in files.
 func standsAt(gitDir, what string) bool {
 	path := filepath.Join(gitDir, "HEAD")
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {

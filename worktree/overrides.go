@@ -10,25 +10,25 @@ import (
 	"sync"
 )
 
-// overrides switches off what only a repository's own configuration would have git run: filters and merge drivers. What
-// the person has set for all their repositories stays, and so do git-lfs's own commands, which `git lfs install --local`
-// writes. What was found is kept until one of the files that it was read from changes. The zero value is ready for use.
+// overrides disables filters and merge drivers that come only from a repository's own configuration. The person's global ones stay, as
+// do git-lfs's own commands, written by `git lfs install --local`. The result is cached until one of the files it was read from
+// changes. The zero value is ready to use.
 type overrides struct {
 	mu   sync.Mutex
 	seen map[string]found // by git directory
 }
 
-// found is what was read for one git directory.
+// found is the result for one git directory.
 type found struct {
 	files map[string]stamp
 	off   []pair
 	who   committer
 }
 
-// pair is a key of git's configuration and its value. A key may hold any character, also =.
+// pair is a key of git's configuration and its value. A key may contain any character, even =.
 type pair struct{ key, value string }
 
-// stamp tells whether a file is still the one that was read.
+// stamp detects changes of a file.
 type stamp struct {
 	size  int64
 	nanos int64
@@ -51,7 +51,7 @@ func (f found) fresh() bool {
 	return true
 }
 
-// of returns what the configuration of a call's repository means for the call.
+// of returns the settings for a call that follow from its repository's configuration.
 func (o *overrides) of(ctx context.Context, p *program, c call) (found, error) {
 	if c.GitDir == "" {
 		return found{who: committerOf(nil)}, nil
@@ -62,7 +62,7 @@ func (o *overrides) of(ctx context.Context, p *program, c call) (found, error) {
 	if ok && f.fresh() {
 		return f, nil
 	}
-	// The files are looked at before they are read: a change in between is found the next time.
+	// The stamps are taken before the files are read, so that a change in between is noticed the next time.
 	f = found{files: map[string]stamp{}}
 	for _, path := range configFiles(c.GitDir) {
 		f.files[path] = stampOf(path)
@@ -92,7 +92,7 @@ func (o *overrides) of(ctx context.Context, p *program, c call) (found, error) {
 	return f, nil
 }
 
-// configFiles are the configuration files that a git directory may have, also those that are not there yet.
+// configFiles are the possible configuration files of a git directory, including missing ones.
 func configFiles(gitDir string) []string {
 	files := []string{filepath.Join(gitDir, "config"), filepath.Join(gitDir, "config.worktree")}
 	if b, err := os.ReadFile(filepath.Join(gitDir, "commondir")); err == nil {
@@ -108,8 +108,8 @@ func configFiles(gitDir string) []string {
 // setting is one value of a configuration.
 type setting struct{ scope, origin, key, value string }
 
-// parseConfig reads what `git config --list -z --show-scope --show-origin` prints: scope, origin, and the key with a line
-// feed before its value, each ended by a NUL.
+// parseConfig parses the output of `git config --list -z --show-scope --show-origin`: scope, origin, and the key with a line feed
+// before its value, each terminated by a NUL.
 func parseConfig(out []byte) []setting {
 	f := fields(out)
 	var all []setting
@@ -120,7 +120,7 @@ func parseConfig(out []byte) []setting {
 	return all
 }
 
-// untrusted returns the settings that take back what the repository's own configuration would have git run.
+// untrusted returns the settings that disable commands of the repository's own configuration.
 func untrusted(entries []setting) []pair {
 	own, person := map[string]string{}, map[string]string{}
 	for _, e := range entries {
@@ -155,8 +155,8 @@ func untrusted(entries []setting) []pair {
 	return off
 }
 
-// runs reports whether a setting names a command that checkouts, commits, merges or differences run, or makes one of them
-// necessary. Keys are as git prints them: section and name in lower case.
+// runs reports whether a setting names a command that checkouts, commits, merges or diffs run, or makes one of them required. Keys are
+// as printed by git: section and name in lower case.
 func runs(key string) bool {
 	section, rest, _ := strings.Cut(key, ".")
 	i := strings.LastIndexByte(rest, '.')
@@ -177,7 +177,7 @@ func runs(key string) bool {
 	return false
 }
 
-// signer is the program that git runs for a key of its section gpg unless told otherwise; none finds a default key.
+// signer is git's default program for a key of its section gpg; without one, it finds a default key.
 func signer(key string) string {
 	switch key {
 	case "gpg.program", "gpg.openpgp.program":
@@ -190,7 +190,7 @@ func signer(key string) string {
 	return ""
 }
 
-// lfs reports whether a filter's command is one that git-lfs itself writes.
+// lfs reports whether a filter's command is one of git-lfs itself.
 func lfs(key, value string) bool {
 	switch key {
 	case "filter.lfs.required":

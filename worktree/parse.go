@@ -11,7 +11,7 @@ import (
 	"centurion"
 )
 
-// entry is what a tree or an index has at a path. The zero entry is nothing.
+// entry is an entry of a tree or an index. The zero entry means none.
 type entry struct {
 	Mode string `json:"mode,omitempty"` // "100644", "100755", "120000" for a link, "160000" for a submodule
 	ID   string `json:"id,omitempty"`
@@ -25,13 +25,13 @@ const (
 
 func (e entry) file() bool { return strings.HasPrefix(e.Mode, "100") }
 
-// change is one file's change between two trees with what both have.
+// change is the change of one file between two trees, with both entries.
 type change struct {
 	centurion.FileDiff
 	from, to entry
 }
 
-// before is where the file was in the tree that the change starts from.
+// before is the file's path in the old tree.
 func (c change) before() string {
 	if c.Old != "" {
 		return c.Old
@@ -45,8 +45,8 @@ func badDiff(format string, args ...any) error {
 	return &centurion.Error{Op: "read diff", Kind: centurion.KindInternal, Msg: fmt.Sprintf(format, args...), Err: errDiff}
 }
 
-// parseChanges reads what `git diff-tree --raw --numstat [-p] -z` prints: the raw lines, the counts, and a NUL and the patch
-// if there is one.
+// parseChanges parses the output of `git diff-tree --raw --numstat [-p] -z`: the raw lines, the counts, and an optional patch after a
+// NUL.
 func parseChanges(out []byte) ([]change, error) {
 	var all []change
 	at := map[string]int{}
@@ -72,7 +72,7 @@ func parseChanges(out []byte) ([]change, error) {
 	return all, parsePatch(out, all)
 }
 
-// parseRaw reads ":<mode> <mode> <id> <id> <status>\0<path>\0[<path>\0]".
+// parseRaw parses ":<mode> <mode> <id> <id> <status>\0<path>\0[<path>\0]".
 func parseRaw(out []byte) (c change, rest []byte, err error) {
 	head, rest, ok := bytes.Cut(out, []byte{0})
 	f := strings.Fields(strings.TrimPrefix(string(head), ":"))
@@ -111,7 +111,7 @@ func entryOf(mode, id string) entry {
 	return entry{Mode: mode, ID: id}
 }
 
-// parseCounts reads "<added>\t<deleted>\t<path>\0", or with an empty path "<old>\0<new>\0" behind it.
+// parseCounts parses "<added>\t<deleted>\t<path>\0", or with an empty path "<old>\0<new>\0" after it.
 func parseCounts(out []byte, all []change, at map[string]int) (rest []byte, err error) {
 	head, rest, ok := bytes.Cut(out, []byte{0})
 	f := bytes.SplitN(head, []byte{'\t'}, 3)
@@ -143,17 +143,17 @@ func parseCounts(out []byte, all []change, at map[string]int) (rest []byte, err 
 	return rest, nil
 }
 
-// typeChange reports whether the file became another kind of thing, as a file a link: git's patch deletes and adds it.
+// typeChange reports whether the file's type changed, as from file to link: git's patch deletes and adds it.
 func (c change) typeChange() bool {
 	return c.from.Mode != "" && c.to.Mode != "" && c.from.Mode[:2] != c.to.Mode[:2]
 }
 
-// whole reports whether the change has no hunks that could be told apart.
+// whole reports whether the change cannot be divided into hunks.
 func (c change) whole() bool {
 	return c.typeChange() || c.from.Mode == modeSubmodule || c.to.Mode == modeSubmodule
 }
 
-// parsePatch reads the patch of these changes, which is in the same order. Names are not read from it: they may be quoted.
+// parsePatch parses the patch of these changes, in the same order. It ignores the names in it, which may be quoted.
 func parsePatch(out []byte, all []change) error {
 	i, pieces := -1, 0
 	for len(out) > 0 {
@@ -186,7 +186,7 @@ func parsePatch(out []byte, all []change) error {
 	return nil
 }
 
-// parseHunk reads one hunk by the counts in its header.
+// parseHunk parses one hunk using the counts in its header.
 func parseHunk(out []byte) (h centurion.Hunk, rest []byte, err error) {
 	head, body := nextLine(out)
 	_, old, _, add, err := ranges(string(head))
@@ -226,7 +226,7 @@ func parseHunk(out []byte) (h centurion.Hunk, rest []byte, err error) {
 	return h, rest, nil
 }
 
-// ranges reads "@@ -<start>[,<lines>] +<start>[,<lines>] @@".
+// ranges parses "@@ -<start>[,<lines>] +<start>[,<lines>] @@".
 func ranges(head string) (oldStart, oldLines, newStart, newLines int, err error) {
 	f := strings.Fields(head)
 	if len(f) < 4 || f[0] != "@@" || f[3] != "@@" || f[1][0] != '-' || f[2][0] != '+' {
@@ -252,7 +252,7 @@ func startAndLines(s string) (start, lines int, err error) {
 	return start, lines, nil
 }
 
-// nextLine splits off a line with its line feed.
+// nextLine splits off a line including its line feed.
 func nextLine(b []byte) (line, rest []byte) {
 	if i := bytes.IndexByte(b, '\n'); i >= 0 {
 		return b[:i+1], b[i+1:]
@@ -260,18 +260,17 @@ func nextLine(b []byte) (line, rest []byte) {
 	return b, nil
 }
 
-// cut keeps what an error quotes short.
+// cut shortens a quotation in an error.
 func cut(b []byte) string { return string(b[:min(len(b), 80)]) }
 
-// undoHunks returns the content of a file without these of its hunks, which are sorted: where they are, it is as it was before.
-// Every byte of a hunk must be there.
+// undoHunks returns the content of a file with these sorted hunks reverted. Every byte of a hunk must be there.
 func undoHunks(content []byte, hunks []centurion.Hunk) ([]byte, error) {
 	var b bytes.Buffer
-	at := 1 // the line that content begins with now
+	at := 1 // the line number at the start of content
 	for _, h := range hunks {
 		start := h.NewStart
 		if h.NewLines == 0 {
-			start++ // nothing is there; the number is that of the line before
+			start++ // an empty range; its number is that of the line before
 		}
 		for ; at < start; at++ {
 			line, rest := nextLine(content)

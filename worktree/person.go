@@ -9,7 +9,7 @@ import (
 	"centurion"
 )
 
-// Preview says what Merge would do, and touches nothing. After is empty.
+// Preview returns the result of a Merge without changing anything. After is empty.
 func (u *userSide) Preview(ctx context.Context, o MergeOptions) (Merging, error) {
 	u.landing.Lock()
 	defer u.landing.Unlock()
@@ -21,16 +21,16 @@ func (u *userSide) Preview(ctx context.Context, o MergeOptions) (Merging, error)
 	return m, err
 }
 
-// Merge puts finished work on the person's branch and into their files, together with what they have not committed, or does nothing at all.
-// Work that the snapshot had taken in uncommitted stays uncommitted. With an overlap or a conflict there is no error, and After is
-// empty: ask Merging.Clear.
+// Merge merges finished work into the person's branch and files, keeping their uncommitted changes, or does nothing at all. Uncommitted
+// work that was part of the snapshot stays uncommitted. With an overlap or a conflict it returns no error, and After is empty: see
+// Merging.Clear.
 //
-// The mission's commits come as they are if the person's branch stands where the mission began, and with a merge commit if it has moved
-// on. Where the mission began with uncommitted work, which their history holds, or the person's history was rewritten, they are laid on
-// the branch one by one; if that cannot be done, as one commit.
+// If the person's branch is where the mission began, the mission's commits are added unchanged; if it has moved, with a merge commit.
+// If the mission began with uncommitted work, which their history contains, or the person's history was rewritten, the commits are
+// applied one by one; if that fails, as one commit.
 //
-// The error has centurion.KindConflict if the person is in the middle of a merge or rebase of their own, or another git is at work.
-// A merge that was killed in the middle is completed by the next Merge or Undo.
+// The error has centurion.KindConflict if the person's own merge or rebase is unfinished, or another git is running. The next Merge or
+// Undo completes a merge that was killed.
 func (u *userSide) Merge(ctx context.Context, o MergeOptions) (Merging, error) {
 	u.landing.Lock()
 	defer u.landing.Unlock()
@@ -40,7 +40,7 @@ func (u *userSide) Merge(ctx context.Context, o MergeOptions) (Merging, error) {
 	return u.merge(ctx, o, false)
 }
 
-// Clear reports whether nothing stands in the way: what was to be done can be, or is.
+// Clear reports whether there are no obstacles.
 func (m Merging) Clear() bool { return len(m.Overlap) == 0 && len(m.Conflicts) == 0 }
 
 func (u *userSide) merge(ctx context.Context, o MergeOptions, dry bool) (Merging, error) {
@@ -60,7 +60,7 @@ func (u *userSide) merge(ctx context.Context, o MergeOptions, dry bool) (Merging
 	return u.land(ctx, m, after, mine{snapshot: o.Base.Commit, any: o.Keep}, dry)
 }
 
-// compose makes the commit that the person's branch will stand at.
+// compose makes the commit for the person's branch.
 func (u *userSide) compose(ctx context.Context, o MergeOptions, head string) (after string, conflicts []Conflict, err error) {
 	if len(o.Only) > 0 && !o.Squash {
 		return u.replay(ctx, o.Only, head)
@@ -95,11 +95,11 @@ func (u *userSide) compose(ctx context.Context, o MergeOptions, head string) (af
 	if err != nil || len(conflicts) == 0 {
 		return after, nil, err
 	}
-	// One of the commits stands on what the person has not committed, but all of them together may not.
+	// One of the commits conflicts with what the person has not committed; all together may not.
 	return u.total(ctx, o, head)
 }
 
-// replayAll lays all commits of the work onto head, one by one.
+// replayAll applies all commits of the work to head, one by one.
 func (u *userSide) replayAll(ctx context.Context, o MergeOptions, head string) (string, []Conflict, error) {
 	out, err := u.git(ctx, call{Args: []string{"rev-list", "--reverse", "--first-parent", "--end-of-options", o.Base.Commit + ".." + o.Tip}})
 	if err != nil {
@@ -108,7 +108,7 @@ func (u *userSide) replayAll(ctx context.Context, o MergeOptions, head string) (
 	return u.replay(ctx, strings.Fields(string(out)), head)
 }
 
-// replay lays commits onto head, one by one. Those that change nothing there are passed over.
+// replay applies commits to head, one by one. It skips those that change nothing there.
 func (u *userSide) replay(ctx context.Context, commits []string, head string) (string, []Conflict, error) {
 	at, err := u.tree(ctx, head)
 	if err != nil {
@@ -149,13 +149,13 @@ func (u *userSide) single(ctx context.Context, tree, message, head string) (stri
 	return id, nil, err
 }
 
-// mergeCommit merges the mission's commits into a branch that has moved on.
+// mergeCommit merges the mission's commits into a branch that has moved.
 func (u *userSide) mergeCommit(ctx context.Context, o MergeOptions, head string) (string, []Conflict, error) {
 	out, err := u.git(ctx, call{Args: []string{"merge-base", "--end-of-options", head, o.Tip}})
 	if err != nil {
 		return "", nil, err
 	}
-	if o.Again && line(out) != o.Base.Commit { // a merge would pass over what is in the history and was reverted
+	if o.Again && line(out) != o.Base.Commit { // a merge would skip reverted commits in its history
 		return u.replayAll(ctx, o, head)
 	}
 	m, err := u.mergeTrees(ctx, line(out), head, o.Tip)
@@ -170,8 +170,8 @@ func (u *userSide) mergeMessageOf(s string) string {
 	return u.attributed(cmp.Or(strings.TrimSpace(s), "Merge the work of a mission"))
 }
 
-// explain marks conflicts in files whose uncommitted changes the mission had taken in, as long as head has them as they were before: the
-// person can commit them.
+// explain marks conflicts in files whose uncommitted changes were part of the snapshot, if head still has their old content: the person
+// can commit them.
 func (u *userSide) explain(ctx context.Context, conflicts []Conflict, base centurion.Base, head string) ([]Conflict, error) {
 	if base.Commit == base.Head {
 		return conflicts, nil
@@ -212,7 +212,7 @@ func (u *userSide) explain(ctx context.Context, conflicts []Conflict, base centu
 	return conflicts, nil
 }
 
-// PreviewUndo says what Undo would do, and touches nothing. After is empty, unless there is nothing to take back.
+// PreviewUndo returns the result of an Undo without changing anything. After is empty, unless there is nothing to undo.
 func (u *userSide) PreviewUndo(ctx context.Context, m centurion.Merged) (Merging, error) {
 	u.landing.Lock()
 	defer u.landing.Unlock()
@@ -222,10 +222,10 @@ func (u *userSide) PreviewUndo(ctx context.Context, m centurion.Merged) (Merging
 	return u.takeBack(ctx, m, true)
 }
 
-// Undo takes a merge back: the branch goes back to before if nothing came after it, else a commit that reverts it is added. What is not committed
-// stays, three ways; files in which it does not come apart from what is taken back, or in which something else is staged, are named in Overlap and nothing
-// is touched; so are later commits that build on the merge, in Conflicts.
-// The error has centurion.KindConflict if the person is on another branch, or the merge is no longer in its history.
+// Undo undoes a merge: it resets the branch if there are no later commits, otherwise it adds a commit that reverts the merge.
+// Uncommitted changes stay, merged three-way; files where that fails, or with other staged changes, are listed in Overlap, and later
+// commits that depend on the merge in Conflicts; then nothing is changed. The error has centurion.KindConflict if the person is on
+// another branch, or the merge is no longer in its history.
 func (u *userSide) Undo(ctx context.Context, m centurion.Merged) (Merging, error) {
 	u.landing.Lock()
 	defer u.landing.Unlock()
@@ -275,14 +275,14 @@ func (u *userSide) takeBack(ctx context.Context, m centurion.Merged, dry bool) (
 	return u.land(ctx, back, after, mine{any: true}, dry)
 }
 
-// mine says which uncommitted changes are kept in files that a landing changes; others are an overlap.
+// mine selects the uncommitted changes to keep in files that a landing changes; others are an overlap.
 type mine struct {
-	snapshot string // a commit: those that are as it has them; none if it is empty
-	any      bool   // whatever they are
+	snapshot string // a commit: keep the changes that it contains; none if empty
+	any      bool   // keep all
 }
 
-// land brings the person's branch, index and files from where they stand to another commit (none if it is empty), or names what is in the way. Uncommitted
-// changes in files that would have to be changed stay if they are to be kept and come apart from the new content; other ones are an overlap.
+// land moves the person's branch, index and files to another commit (none if empty), or lists the obstacles. Uncommitted changes in
+// affected files stay if they are to be kept and can be merged with the new content; others are an overlap.
 func (u *userSide) land(ctx context.Context, m Merging, after string, keep mine, dry bool) (Merging, error) {
 	if after == m.Before {
 		m.After = after

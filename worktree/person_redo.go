@@ -6,10 +6,10 @@ import (
 	"centurion"
 )
 
-// Redo puts the person's branch and files back to where they stood before a merge was taken back, if nothing was committed since. exact
-// is false, and nothing is touched, if something was, on another branch, or if nobody knows where they stood: then the
-// work has to be merged once more.
-// Uncommitted work stays in the way as it does for Merge: all but what is as the snapshot base has it. With look nothing is touched in any case.
+// Redo returns the person's branch and files to their state before a merge was undone, if nothing was committed since. exact is false,
+// with nothing changed, if something was committed, on another branch, or if the state is unknown: then the work must be merged again.
+// Uncommitted changes are obstacles as for Merge, except those contained in the snapshot base. With look nothing is changed in any
+// case.
 func (u *userSide) Redo(ctx context.Context, t centurion.TakenBack, base centurion.Base, look bool) (m Merging, exact bool, err error) {
 	u.landing.Lock()
 	defer u.landing.Unlock()

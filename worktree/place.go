@@ -19,28 +19,28 @@ import (
 	"centurion"
 )
 
-// step is what happens to one file of a directory.
+// step is the change of one file in a directory.
 type step struct {
 	Path string `json:"path"` // relative to the top, with slashes
-	Old  entry  `json:"old"`  // what is there, as git would store it; nothing if no file is
+	Old  entry  `json:"old"`  // the current entry as git would store it; zero without a file
 	New  entry  `json:"new"`
 }
 
-// placer brings files into a directory that somebody works in: all of them, or none.
+// placer updates files in a directory that is in use: all of them, or none.
 type placer struct {
-	git func(ctx context.Context, c call) ([]byte, error) // in the repository that has the objects, with its work tree
+	git func(ctx context.Context, c call) ([]byte, error) // in the repository with the objects, with its work tree
 	top string
 }
 
-// seen is what files of a directory are: as git would store them, and what the file system says, to notice a later change.
+// seen is the state of files in a directory: as git would store them, and their file infos, to notice later changes.
 type seen struct {
 	entries map[string]entry
 	infos   map[string]fs.FileInfo
-	blocked map[string]string // paths that have no file and can have none: what is in the way
+	blocked map[string]string // paths that cannot have a file, with the obstacle
 }
 
-// look reads what is at these paths. index is a copy of the index, whose memory of files saves reading those that did not
-// change; it is written to. New contents are stored as objects, so that nothing is lost.
+// look reads the state of these paths. index is a copy of the index, which saves reading unchanged files; it is modified. New contents
+// are stored as objects, so that nothing is lost.
 func (p placer) look(ctx context.Context, index string, paths []string) (seen, error) {
 	s := seen{map[string]entry{}, map[string]fs.FileInfo{}, map[string]string{}}
 	var there, absent bytes.Buffer
@@ -80,7 +80,7 @@ func (p placer) look(ctx context.Context, index string, paths []string) (seen, e
 	return s, nil
 }
 
-// notADirectory is the first part above a path that exists and is no directory; a link to one is none.
+// notADirectory is the first existing parent of a path that is not a directory; links to directories do not count as directories.
 func (p placer) notADirectory(name string) string {
 	for i := range len(name) {
 		if name[i] != '/' {
@@ -100,8 +100,8 @@ func (p placer) notADirectory(name string) string {
 // indexed is an entry of an index.
 type indexed struct {
 	entry
-	stage int  // 0 except while a merge is unfinished
-	skip  bool // the person has asked git not to have it in the working tree
+	stage int  // 0 except during an unfinished merge
+	skip  bool // excluded from the working tree by the person
 }
 
 func (p placer) indexEntries(ctx context.Context, index string) (map[string]indexed, error) {
@@ -122,8 +122,7 @@ func (p placer) indexEntries(ctx context.Context, index string) (map[string]inde
 	return all, nil
 }
 
-// stage writes new contents as the working tree would have them (line ends, filters) into a directory, in the given tree's light:
-// its attributes count.
+// stage writes new contents in their working tree form (line ends, filters) into a directory, using the attributes of the given tree.
 func (p placer) stage(ctx context.Context, dir, tree string, steps []step) error {
 	index := filepath.Join(dir, "index")
 	come := map[string]entry{}
@@ -149,21 +148,21 @@ func (p placer) stage(ctx context.Context, dir, tree string, steps []step) error
 	return err
 }
 
-// placing is a change of files that is under way.
+// placing is a file change in progress.
 type placing struct {
 	placer
-	dir  string // for the new files, and the old ones until all is well
+	dir  string // for the new files, and the old ones until the end
 	done []step
 }
 
-// errMeanwhile says that somebody has changed a file while it was about to be replaced.
+// errMeanwhile means that a file changed just before it was to be replaced.
 var errMeanwhile = errors.New("changed meanwhile")
 
-// place puts the staged files of dir in their places. infos is what the old ones were; one that has changed since ends it. After an error every
-// file is as it was.
+// place moves the staged files from dir to their places. It fails if an old file no longer matches infos. After an error every file is
+// unchanged.
 func (p placer) place(dir string, steps []step, infos map[string]fs.FileInfo) error {
 	x := &placing{placer: p, dir: dir}
-	// What goes makes room for what comes.
+	// Removed files make room for new ones.
 	order := slices.Clone(steps)
 	slices.SortStableFunc(order, func(a, b step) int {
 		return cmp.Compare(btoi(a.New != entry{}), btoi(b.New != entry{}))
@@ -216,7 +215,7 @@ func (x *placing) step(s step, was fs.FileInfo) error {
 	return nil
 }
 
-// back puts everything back where it was.
+// back restores every file.
 func (x *placing) back() error {
 	var errs []error
 	for _, s := range slices.Backward(x.done) {
@@ -247,7 +246,7 @@ func (x *placing) prune(name string) {
 	}
 }
 
-// move renames a file or link, also to another file system: it is then there whole or not at all.
+// move renames a file or link, even to another file system, atomically.
 func move(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
@@ -293,8 +292,8 @@ func copyOver(from, to string, info fs.FileInfo) error {
 	return cmp.Or(err, os.Rename(tmp.Name(), to))
 }
 
-// inTheWay reports whether what blocks a path stays when these steps are carried out: a directory in which something is left, a
-// file that is not among those that go.
+// inTheWay reports whether the obstacle at a path remains after these steps: a directory with remaining content, or a file that is not
+// removed.
 func (p placer) inTheWay(name, blocker string, steps []step) bool {
 	goes := map[string]bool{}
 	for _, s := range steps {

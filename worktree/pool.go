@@ -14,7 +14,7 @@ import (
 	"centurion"
 )
 
-// names lists the checkouts of the home: directories and records that are named w and a number, the lowest first.
+// names lists the checkouts of the home: directories and records named w<n>, lowest first.
 func (cs *checkouts) names() []string {
 	entries, err := os.ReadDir(cs.opts.Home)
 	if err != nil {
@@ -41,11 +41,10 @@ func number(name string) int {
 	return n
 }
 
-// Take brings a checkout from the pool, or makes one. Its tracked files are those of w.Commit, there are no untracked ones,
-// and those that are ignored are as they were, so that dependencies need not be installed again; files that the project
-// names in .worktreeinclude are copied from the person's tree. A checkout of w.Branch that a host which died has left is
-// given back as it is, with its own Start. A branch of that name whose work is not in w.Commit is kept under
-// refs/centurion/kept/ before it begins anew.
+// Take gets a checkout from the pool, or makes one. Tracked files match w.Commit, there are no untracked ones, and ignored ones are
+// unchanged, so that dependencies need not be reinstalled; files named in the project's .worktreeinclude are copied from the person's
+// tree. If a host that died left a checkout of w.Branch, Take returns it unchanged, with its own Start. Otherwise the work of an
+// existing branch of that name that is not in w.Commit is kept under refs/centurion/kept/, and the branch starts over.
 func (cs *checkouts) Take(ctx context.Context, w Want) (*Checkout, error) {
 	if err := cs.hide(ctx); err != nil {
 		return nil, err
@@ -79,7 +78,7 @@ func (cs *checkouts) Take(ctx context.Context, w Want) (*Checkout, error) {
 	return cs.fresh(ctx, w)
 }
 
-// left finds the checkout of a branch that nobody works in now.
+// left finds the unused checkout of a branch.
 func (cs *checkouts) left(ctx context.Context, branch string) (*Checkout, error) {
 	ours := func(rec record, ok bool) bool { return ok && rec.Branch == branch && !rec.Free && rec.Made }
 	for _, name := range cs.names() {
@@ -97,8 +96,8 @@ func (cs *checkouts) left(ctx context.Context, branch string) (*Checkout, error)
 	return nil, nil
 }
 
-// returnTo takes the checkout of that name as it was left, if its record is still what the caller looks for. It returns nil
-// if somebody works there or the record has changed; the error has centurion.KindNotFound if the checkout is not there any more.
+// returnTo takes over the named checkout unchanged, if its record is still the wanted one. It returns nil if it is in use or its record
+// has changed; the error has centurion.KindNotFound if it no longer exists.
 func (cs *checkouts) returnTo(ctx context.Context, name string, ours func(rec record, ok bool) bool) (*Checkout, error) {
 	s, err := cs.pool.await(ctx, name)
 	if s == nil {
@@ -124,8 +123,7 @@ func (cs *checkouts) returnTo(ctx context.Context, name string, ours func(rec re
 	return c, nil
 }
 
-// pooled takes the checkout of that seat if it is free, or mends it if it was never finished. It returns nil if it is not
-// to be had.
+// pooled takes the checkout of a seat if it is free, and repairs an unfinished one. It returns nil if it is not available.
 func (cs *checkouts) pooled(ctx context.Context, s *seat, w Want) (*Checkout, error) {
 	rec, ok := cs.readRecord(s.name)
 	c := &Checkout{repo: cs, seat: s, name: s.name, dir: cs.dirOf(s.name), rec: rec}
@@ -153,7 +151,7 @@ func (cs *checkouts) fresh(ctx context.Context, w Want) (*Checkout, error) {
 		err = c.begin(ctx, w)
 	}
 	if err != nil {
-		// What is half made is taken up by the next Take. After a full disk it had better go.
+		// The next Take completes a half-made one. On a full disk it is removed instead.
 		if centurion.KindOf(err) == centurion.KindDisk && !c.rec.Made {
 			_ = c.forget(context.WithoutCancel(ctx))
 		}
@@ -164,7 +162,7 @@ func (cs *checkouts) fresh(ctx context.Context, w Want) (*Checkout, error) {
 	return c, nil
 }
 
-// newName makes the directory of a checkout under a name that nobody has.
+// newName makes the directory of a checkout under an unused name.
 func (cs *checkouts) newName() (*seat, error) {
 	for n := 1; ; n++ {
 		name := "w" + strconv.Itoa(n)
@@ -187,8 +185,8 @@ func (cs *checkouts) newName() (*seat, error) {
 	}
 }
 
-// add makes the worktree, still without files. Git takes no lock for its list of worktrees, so we do. It may still list one
-// there whose directory a person has deleted with all that we knew of it: -f takes its place.
+// add makes the worktree, without files. Git does not lock its list of worktrees, so we do. The list may contain one whose directory
+// and record a person has deleted: -f replaces it.
 func (c *Checkout) add(ctx context.Context, commit string) error {
 	r := c.repo
 	r.admin.Lock()
@@ -204,7 +202,7 @@ func (c *Checkout) add(ctx context.Context, commit string) error {
 	return c.save()
 }
 
-// linkTarget reads the git directory that the file .git in dir names.
+// linkTarget reads the git directory named by the file .git in dir.
 func linkTarget(dir string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(dir, ".git"))
 	if err != nil {
@@ -217,12 +215,11 @@ func linkTarget(dir string) (string, error) {
 	return filepath.Clean(target), nil
 }
 
-// begin brings a free checkout to what w wants and makes it the caller's. If that cannot be done the branch is gone again: nothing
-// was written to it.
+// begin prepares a free checkout for w and gives it to the caller. On failure it deletes the branch, which is unused.
 func (c *Checkout) begin(ctx context.Context, w Want) error {
 	err := c.beginAt(ctx, w)
 	if err != nil {
-		_, _ = c.repo.drop(context.WithoutCancel(ctx), w.Branch, c.rec.GitDir, w.Commit) // what stays is found by GC
+		_, _ = c.repo.drop(context.WithoutCancel(ctx), w.Branch, c.rec.GitDir, w.Commit) // leftovers are found by GC
 	}
 	return err
 }
@@ -255,7 +252,7 @@ func (c *Checkout) beginAt(ctx context.Context, w Want) error {
 	return c.save()
 }
 
-// startBranch makes a branch, or brings one of that name, whose work is kept, to commit.
+// startBranch makes a branch, or moves an existing one, whose work is kept, to commit.
 func (o *objects) startBranch(ctx context.Context, branch, commit string) error {
 	ref := "refs/heads/" + branch
 	old, err := o.commitOf(ctx, ref)
@@ -268,7 +265,7 @@ func (o *objects) startBranch(ctx context.Context, branch, commit string) error 
 	return err
 }
 
-// keep keeps a commit alive under refs/centurion/kept/, unless one of those in has it as an ancestor.
+// keep keeps a commit alive under refs/centurion/kept/, unless it is an ancestor of one of in.
 func (o *objects) keep(ctx context.Context, label, commit string, in ...string) error {
 	for _, other := range in {
 		if commit == other {
@@ -287,7 +284,7 @@ func (o *objects) keep(ctx context.Context, label, commit string, in ...string) 
 	return err
 }
 
-// keptRefs is where commits stay that no branch has any more.
+// keptRefs is the prefix of refs that keep commits without a branch.
 const keptRefs = "refs/centurion/kept/"
 
 // commitOf resolves a name to a commit. The error has centurion.KindNotFound if there is none.
@@ -306,8 +303,8 @@ func (o *objects) commitOf(ctx context.Context, name string) (string, error) {
 	return line(out), nil
 }
 
-// Reopen finds the checkout that a host which died had at dir, with everything that was written in it. The error has
-// centurion.KindNotFound if there is none.
+// Reopen finds the checkout, with all its files, that a host which died had at a location. The error has centurion.KindNotFound if
+// there is none.
 func (cs *checkouts) Reopen(ctx context.Context, at centurion.Checkout) (*Checkout, error) {
 	gone := &centurion.Error{Op: "reopen a checkout", Kind: centurion.KindNotFound, Msg: "there is no checkout at " + at.Dir}
 	if at.Branch != "" {

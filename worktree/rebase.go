@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// Rebase lays a commit onto another one, without any checkout: what changed between the commit's parent and the commit is applied to onto. The
-// new commit has one parent, onto, and the message and author of the old one; if it already stands on onto it is that one itself.
-// An empty onto is a repository without commits.
+// Rebase applies a commit to another one, without a checkout. The new commit has onto as its only parent, and the message and author of
+// the old one; if onto is already the old one's parent, it is the old one itself. An empty onto means a repository without commits.
 func (o *objects) Rebase(ctx context.Context, commit, onto string) (Rebased, error) {
 	c, err := o.commitInfo(ctx, commit)
 	if err != nil {
@@ -36,16 +35,16 @@ func (o *objects) Rebase(ctx context.Context, commit, onto string) (Rebased, err
 	return Rebased{Commit: id, Tree: m.tree}, err
 }
 
-// commitInfo is what a new commit takes over from an old one.
+// commitInfo is the data that a new commit copies from an old one.
 type commitInfo struct {
 	id, tree string
-	parent   string // the first; empty if it has none
+	parent   string // the first; empty without parents
 	message  string
-	author   []string // as variables of the environment
+	author   []string // as environment variables
 }
 
 func (o *objects) commitInfo(ctx context.Context, commit string) (commitInfo, error) {
-	// Fields are kept apart by NULs; %B comes last and may hold anything else.
+	// Fields are separated by NULs; %B is last and may contain anything else.
 	out, err := o.git(ctx, call{Args: []string{"log", "-1", "--no-show-signature", "--no-decorate", "--no-color", "--no-notes", "--no-mailmap",
 		"--encoding=UTF-8", "--format=tformat:%H%x00%T%x00%P%x00%an%x00%ae%x00%ad%x00%B", "--date=raw", "--end-of-options", commit}})
 	if err != nil {
@@ -69,7 +68,7 @@ func (o *objects) commitTree(ctx context.Context, tree, message string, env []st
 	return o.makeCommit(ctx, call{Env: env, Args: []string{"--no-gpg-sign"}}, tree, message, parents)
 }
 
-// makeCommit runs commit-tree: c has its environment and its options.
+// makeCommit runs commit-tree with the environment and the options of c.
 func (o *objects) makeCommit(ctx context.Context, c call, tree, message string, parents []string) (string, error) {
 	c.Args = append([]string{"commit-tree"}, c.Args...)
 	for _, p := range parents {
@@ -83,20 +82,19 @@ func (o *objects) makeCommit(ctx context.Context, c call, tree, message string, 
 	return lastLine(out), err
 }
 
-// merged is what a merge of two trees made.
+// mergedTree is the result of merging two trees.
 type mergedTree struct {
 	tree      string
 	conflicts []Conflict
 }
 
-// The sides of a merge, as the markers of a conflict name them.
+// The names of the sides in conflict markers.
 const (
 	oursLabel   = "the branch so far"
 	theirsLabel = "this work"
 )
 
-// mergeTrees applies what changed between base and theirs to ours. All are commits or trees; the empty string is a tree
-// without entries.
+// mergeTrees applies the changes from base to theirs to ours. All are commits or trees; the empty string is the empty tree.
 func (o *objects) mergeTrees(ctx context.Context, base, ours, theirs string) (mergedTree, error) {
 	t, err := o.trees(ctx, base, ours, theirs)
 	if err != nil {
@@ -108,8 +106,8 @@ func (o *objects) mergeTrees(ctx context.Context, base, ours, theirs string) (me
 	case t[0] == t[2]:
 		return mergedTree{tree: t[1]}, nil
 	}
-	// git finds the base of a merge by ancestry: two commits that nobody keeps give it the one that is meant. Their date is
-	// fixed, so that the same question makes the same objects.
+	// git determines the merge base by ancestry: two temporary commits produce the intended one. Their date is fixed, so that equal
+	// merges make equal objects.
 	date := []string{"GIT_AUTHOR_DATE=1000000000 +0000", "GIT_COMMITTER_DATE=1000000000 +0000"}
 	root, err := o.commitTree(ctx, t[0], "base\n", date)
 	if err != nil {
@@ -138,7 +136,7 @@ func (o *objects) mergeTrees(ctx context.Context, base, ours, theirs string) (me
 	return o.tell(ctx, m, a, b)
 }
 
-// mergeOutput is what `git merge-tree --write-tree -z --messages` prints.
+// mergeOutput is the parsed output of `git merge-tree --write-tree -z --messages`.
 type mergeOutput struct {
 	tree     string
 	stages   []stage
@@ -157,8 +155,8 @@ type mergeMessage struct {
 	kind, text string
 }
 
-// parseMerge reads the tree's id, then "<mode> <id> <stage>\t<path>" for each side of each conflict, an empty record, and
-// for each message the number of paths, these, its kind and its text. Every record ends with a NUL.
+// parseMerge parses the tree's id; then "<mode> <id> <stage>\t<path>" for each side of each conflict; an empty record; and for each
+// message the number of paths, the paths, its kind and its text. Every record is terminated by a NUL.
 func parseMerge(out []byte) (mergeOutput, error) {
 	var m mergeOutput
 	f := fields(out)
@@ -186,8 +184,8 @@ func parseMerge(out []byte) (mergeOutput, error) {
 	return m, nil
 }
 
-// tell makes of git's answer what a person or a model reads: conflicts with their kind and the file with its markers, in
-// which the sides are named in words.
+// tell converts git's answer for a person or a model: conflicts with their kinds, and the files with markers that name the sides in
+// words.
 func (o *objects) tell(ctx context.Context, m mergeOutput, ours, theirs string) (mergedTree, error) {
 	kinds := map[string]string{}
 	texts := map[string]string{}
@@ -234,7 +232,7 @@ func (o *objects) tell(ctx context.Context, m mergeOutput, ours, theirs string) 
 	return mergedTree{tree: m.tree, conflicts: all}, nil
 }
 
-// name reads the files with markers, names the sides in them, and returns their texts, cut where they are long.
+// name reads the files with markers, names the sides in them, and returns their texts, shortened if they are long.
 func (o *objects) name(ctx context.Context, m *mergeOutput, marked []string, at map[string]entry, ours, theirs string) (map[string]string, error) {
 	ids := make([]string, len(marked))
 	for i, p := range marked {
@@ -261,10 +259,10 @@ func (o *objects) name(ctx context.Context, m *mergeOutput, marked []string, at 
 	return texts, nil
 }
 
-// maxConflict bounds the text of one conflict, in bytes: some of them go into a model's context.
+// maxConflict limits the text of one conflict, in bytes: several go into a model's context.
 const maxConflict = 16 << 10
 
-// excerpt is a file with conflict markers: whole if it is short, else from a little before the first marker on.
+// excerpt is a file with conflict markers: whole if it is short, otherwise starting shortly before the first marker.
 func excerpt(b []byte) string {
 	if len(b) <= maxConflict {
 		return string(b)
@@ -288,8 +286,8 @@ func hasStage(stages []stage, path string) bool {
 	return slices.ContainsFunc(stages, func(s stage) bool { return s.path == path })
 }
 
-// conflictKind is the kind of a conflict in words: of "CONFLICT (modify/delete): …" what stands in the brackets. Other
-// messages tell of what went well. The text is asked first, which tells add/add from other content.
+// conflictKind is the kind of a conflict: the part in brackets of "CONFLICT (modify/delete): …". Other messages report successes. The
+// text comes first, since it distinguishes add/add from other content.
 func conflictKind(msg mergeMessage) (string, bool) {
 	for _, s := range []string{msg.text, msg.kind} {
 		if in, ok := strings.CutPrefix(s, "CONFLICT ("); ok {
@@ -303,7 +301,7 @@ func conflictKind(msg mergeMessage) (string, bool) {
 	return "", false
 }
 
-// words replaces the commits of a merge by what they are.
+// words replaces the commits of a merge by the names of the sides.
 func words(text, ours, theirs string) string {
 	return strings.NewReplacer(ours, oursLabel, theirs, theirsLabel).Replace(text)
 }

@@ -8,7 +8,8 @@ import (
 	"centurion"
 )
 
-// Tip returns the commit of a branch (without refs/heads/) or another ref (refs/...), or an error of centurion.KindNotFound.
+// Tip returns the commit of a branch (without refs/heads/) or another ref (refs/...). The error has centurion.KindNotFound if there is
+// none.
 func (o *objects) Tip(ctx context.Context, branch string) (string, error) {
 	ref := refOf(branch)
 	out, err := o.git(ctx, call{Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}"}})
@@ -22,7 +23,8 @@ func (o *objects) Tip(ctx context.Context, branch string) (string, error) {
 	return lastLine(out), nil
 }
 
-// Advance moves a branch (made if from is empty) from one commit to another. The error has centurion.KindConflict if it does not stand at from.
+// Advance moves a branch (created if from is empty) from one commit to another. The error has centurion.KindConflict if it is not at
+// from.
 func (o *objects) Advance(ctx context.Context, branch, from, to string) error {
 	ref := refOf(branch)
 	_, err := o.git(ctx, call{Args: []string{"update-ref", "-m", "centurion: merge", "--no-deref", "--end-of-options", ref, to, o.orZero(from, to)}})
@@ -42,7 +44,7 @@ func (o *objects) Advance(ctx context.Context, branch, from, to string) error {
 		Msg: "the branch stands at " + orNothing(at) + ", not at " + orNothing(from)}
 }
 
-// IsAncestor reports whether commit is of, or is reached from of by going back through its parents.
+// IsAncestor reports whether commit equals of or is one of its ancestors.
 func (o *objects) IsAncestor(ctx context.Context, commit, of string) (bool, error) {
 	_, err := o.git(ctx, call{Args: []string{"merge-base", "--is-ancestor", "--end-of-options", commit, of}})
 	if exitCode(err) == 1 {
@@ -51,7 +53,7 @@ func (o *objects) IsAncestor(ctx context.Context, commit, of string) (bool, erro
 	return err == nil, err
 }
 
-// TreeOf returns the tree of a commit, without the entries below .opencode/ of the project: two results that differ there only are the same.
+// TreeOf returns the tree of a commit without the project's .opencode/: results that differ only there are equal.
 func (o *objects) TreeOf(ctx context.Context, commit string) (string, error) {
 	tree, err := o.tree(ctx, commit)
 	if err != nil {
@@ -67,14 +69,14 @@ func (o *objects) TreeOf(ctx context.Context, commit string) (string, error) {
 	return public, err
 }
 
-// withoutPrivate makes a tree without .opencode/ of the project.
+// withoutPrivate makes a tree without the project's .opencode/.
 func (o *objects) withoutPrivate(ctx context.Context, tree string) (string, error) {
 	own := o.private()
 	out, err := o.git(ctx, call{Args: []string{"ls-tree", "-z", "--full-tree", tree, "--", own}})
 	if err != nil || len(out) == 0 {
 		return tree, err
 	}
-	// An entry is taken out of its directory, and a directory that is left empty out of the one above: git keeps none.
+	// Remove the entry from its directory, and empty directories from their parents: git keeps none.
 	for p := own; ; {
 		dir := path.Dir(p)
 		at := tree
@@ -99,7 +101,7 @@ func (o *objects) withoutPrivate(ctx context.Context, tree string) (string, erro
 	}
 }
 
-// replaceDir makes a tree in which a directory has these entries, as `ls-tree -z` lists them.
+// replaceDir makes a tree with these entries, in the format of `ls-tree -z`, in a directory.
 func (o *objects) replaceDir(ctx context.Context, tree, dir, entries string) (string, error) {
 	for {
 		out, err := o.git(ctx, call{Args: []string{"mktree", "-z", "--missing"}, Stdin: strings.NewReader(entries)})
@@ -127,7 +129,7 @@ func (o *objects) replaceDir(ctx context.Context, tree, dir, entries string) (st
 	}
 }
 
-// tree is the tree of a commit or tree; that of nothing is the empty one.
+// tree is the tree of a commit or tree; the empty string is the empty tree.
 func (o *objects) tree(ctx context.Context, commit string) (string, error) {
 	if commit == "" {
 		return o.emptyTree(ctx)
@@ -151,7 +153,7 @@ func (o *objects) emptyTree(ctx context.Context) (string, error) {
 	return lastLine(out), err
 }
 
-// orZero is a commit, or the id that says that there is none, as long as like.
+// orZero is a commit, or the null id as long as like.
 func (o *objects) orZero(commit, like string) string {
 	if commit != "" {
 		return commit
@@ -173,7 +175,7 @@ func orNothing(commit string) string {
 	return short(commit)
 }
 
-// short is a commit as people read it.
+// short is the abbreviated id of a commit.
 func short(commit string) string { return commit[:min(len(commit), 10)] }
 
 func lastLine(out []byte) string {

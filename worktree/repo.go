@@ -11,7 +11,7 @@ import (
 	"centurion"
 )
 
-// Repo is the repository of a project. Its methods may be called from several goroutines.
+// Repo is the repository of a project. Its methods are safe for concurrent use.
 type Repo struct {
 	*objects
 	*reverts
@@ -20,13 +20,13 @@ type Repo struct {
 	*userSide
 }
 
-// repository is where the repository of a project is, and how git runs there.
+// repository locates the repository of a project and runs git there.
 type repository struct {
 	opts   Options
 	prog   *program
 	top    string // of the person's working tree, with links resolved
 	gitDir string // of the person's working tree
-	common string // where objects and refs are; gitDir, except in a linked worktree
+	common string // location of objects and refs; gitDir, except in a linked worktree
 	prefix string // of the project below top, with slashes
 
 	admin sync.Mutex // held where git's own locks would collide: the list of worktrees, packed refs
@@ -38,32 +38,32 @@ type objects struct {
 	cache objectCache
 }
 
-// reverts takes parts of a change out of a tree, for the proof and for an undo.
+// reverts reverts parts of a change in a tree, for the proof and for an undo.
 type reverts struct{ *objects }
 
-// snapshots records what a person sees: HEAD with what is not committed.
+// snapshots records the person's view: HEAD with uncommitted changes.
 type snapshots struct{ *objects }
 
-// checkouts are the working trees in which agents write, and what is kept of them.
+// checkouts manages the agents' working trees and the work kept from them.
 type checkouts struct {
 	*snapshots
 	pool   pool
 	setups setups
 }
 
-// userSide is the side of the user: their branch, index and files, which only a merge and its undo change.
+// userSide is the user's branch, index and files, which only a merge and its undo change.
 type userSide struct {
 	*objects
-	landing sync.Mutex // held while this side is read and changed: one merge after the other
+	landing sync.Mutex // held while this side is read and changed: merges run one by one
 }
 
-// InsideGitError says that a directory belongs to git itself: who writes there can break the repository.
+// InsideGitError means that a directory belongs to git itself, where writes can damage the repository.
 type InsideGitError struct{}
 
 func (InsideGitError) Error() string { return "its files are git's own" }
 
-// Open finds the repository of a project. The error has centurion.KindNotFound if the project lies in none, or if there is no
-// git program; the message says which. Inside a git directory, and in a bare repository, there is an [InsideGitError] in it.
+// Open finds the repository of a project. The error has centurion.KindNotFound if there is no repository or no git program; the message
+// says which. Inside a git directory, and in a bare repository, it wraps an [InsideGitError].
 func Open(ctx context.Context, o Options) (*Repo, error) {
 	prog, err := newProgram(o.Mark)
 	if err != nil {
@@ -101,7 +101,7 @@ func newRepo(r *repository) *Repo {
 	return &Repo{all, &reverts{all}, seen, &checkouts{snapshots: seen}, &userSide{objects: all}}
 }
 
-// locate asks git where dir lies. It is the one call that git is left to look around in: it checks the owner, too.
+// locate asks git for the repository of dir. It is the only call in which git searches for a repository; git also checks its owner.
 func (r *repository) locate(ctx context.Context, dir string) error {
 	out, err := r.prog.run(ctx, call{Dir: dir, Seek: true, Args: []string{"rev-parse", "--path-format=absolute",
 		"--is-bare-repository", "--is-inside-work-tree", "--absolute-git-dir", "--git-common-dir"}})
@@ -139,7 +139,7 @@ func (r *repository) locate(ctx context.Context, dir string) error {
 	return nil
 }
 
-// check refuses a git that lacks what this package needs.
+// check refuses a git that is too old for this package.
 func (p *program) check(ctx context.Context) error {
 	out, err := p.run(ctx, call{Args: []string{"version"}})
 	if err != nil {
@@ -163,7 +163,7 @@ func (p *program) check(ctx context.Context) error {
 		Hint: "install a newer git, or use --isolation shared"}
 }
 
-// git runs git in the repository: by default on the person's working tree, from its top.
+// git runs git in the repository, by default on the person's working tree, from its top.
 func (r *repository) git(ctx context.Context, c call) ([]byte, error) {
 	if c.GitDir == "" && c.WorkTree == "" && !c.Seek {
 		c.GitDir, c.WorkTree = r.gitDir, r.top
@@ -177,7 +177,7 @@ func (r *repository) git(ctx context.Context, c call) ([]byte, error) {
 // Prefix is the project's directory relative to the repository's top, with slashes; empty for the top.
 func (r *repository) Prefix() string { return r.prefix }
 
-// private is the project's .opencode relative to the repository's top, with slashes. It belongs to no commit of the program.
+// private is the project's .opencode relative to the repository's top, with slashes. No commit of the program contains it.
 func (r *repository) private() string {
 	if r.prefix == "" {
 		return ".opencode"
@@ -185,7 +185,7 @@ func (r *repository) private() string {
 	return r.prefix + "/.opencode"
 }
 
-// Head returns where the person stands.
+// Head returns the person's HEAD.
 func (r *repository) Head(ctx context.Context) (Head, error) {
 	var h Head
 	out, err := r.git(ctx, call{Args: []string{"symbolic-ref", "-q", "HEAD"}})
@@ -205,10 +205,10 @@ func (r *repository) Head(ctx context.Context) (Head, error) {
 	return h, nil
 }
 
-// Close ends the use of the repository; checkouts stay where they are.
+// Close ends the use of the repository; checkouts stay.
 func (r *Repo) Close() error { return nil }
 
-// failed is an error of the file system.
+// failed makes a file system error.
 func failed(op, msg string, err error) error {
 	return &centurion.Error{Op: op, Kind: kindOf(err), Msg: msg, Err: err}
 }

@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// pool tells which checkouts of the home somebody of this host has. Everything else about them is on the disk.
+// pool tracks which checkouts this host uses. All other state of them is on disk.
 type pool struct {
 	mu    sync.Mutex
 	seats map[string]*seat // by the checkout's name
 }
 
-// seat is a hold on a checkout. Whoever looks for a free one holds each for a moment, and who works in one holds it until it is
-// given back: the first is worth waiting for.
+// seat is a hold on a checkout. A search for a free checkout holds each briefly, and is worth waiting for; its user holds one until it
+// is released.
 type seat struct {
 	name    string
-	settled chan struct{} // closed when it is known whether its holder stays
-	taken   bool          // its holder stays
+	settled chan struct{} // closed when it is known whether the holder stays
+	taken   bool          // the holder stays
 	left    bool
 }
 
-// look holds the checkout of that name while its caller looks at it. It returns nil if somebody has it, for however short.
+// look holds a checkout while its caller examines it. It returns nil if another caller holds it, even briefly.
 func (p *pool) look(name string) *seat {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,8 +35,7 @@ func (p *pool) look(name string) *seat {
 	return s
 }
 
-// await is look for a caller that needs this checkout and no other: it waits until others have looked. It returns nil if
-// somebody works there.
+// await is look for a caller that needs this particular checkout: it waits for brief holders. It returns nil if the checkout is in use.
 func (p *pool) await(ctx context.Context, name string) (*seat, error) {
 	for {
 		if s := p.look(name); s != nil {
@@ -60,7 +59,7 @@ func (p *pool) await(ctx context.Context, name string) (*seat, error) {
 	}
 }
 
-// take says that the seat's holder stays, until leave.
+// take makes the holder stay, until leave.
 func (p *pool) take(s *seat) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +69,7 @@ func (p *pool) take(s *seat) {
 	}
 }
 
-// leave gives the seat up. Once it is given up, that does nothing.
+// leave releases the seat. It does nothing if it was released already.
 func (p *pool) leave(s *seat) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,19 +16,19 @@ import (
 	"centurion/guard/durable"
 )
 
-// The files in the git directory of the person's working tree that tell of a landing under way.
+// The files of a landing in progress, in the git directory of the person's working tree.
 const (
 	journalName = "centurion-merge.json"
 	lockMark    = "centurion "
 )
 
-// journal is what a landing that was killed is completed from.
+// journal is the data for completing a killed landing.
 type journal struct {
 	Before string           `json:"before"`
 	After  string           `json:"after"`
 	Tree   string           `json:"tree"`
 	Steps  []step           `json:"steps"`
-	Index  map[string]entry `json:"index"` // what the index gets
+	Index  map[string]entry `json:"index"` // new entries of the index
 }
 
 func (u *userSide) writeJournal(j journal) error {
@@ -49,7 +49,7 @@ func (u *userSide) dropJournal() error {
 	return nil
 }
 
-// undisturbed refuses while the person is in the middle of something; for a look, while a landing of ours is unfinished, too.
+// undisturbed refuses during an operation of the person; with look, also during an unfinished landing of ours.
 func (u *userSide) undisturbed(look bool) error {
 	under := map[string]string{"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "rebase-merge": "a rebase",
 		"rebase-apply": "a rebase", "BISECT_LOG": "a bisection"}
@@ -67,16 +67,15 @@ func (u *userSide) undisturbed(look bool) error {
 	return nil
 }
 
-// Settle completes a Merge or an Undo that was killed in the middle, or forgets it if it had not begun to change anything.
-// Without one it does nothing. The error has centurion.KindConflict if the person's branch has moved since.
+// Settle completes a Merge or an Undo that was killed, or forgets it if it had not changed anything. Without one it does nothing. The
+// error has centurion.KindConflict if the person's branch has moved since.
 func (u *userSide) Settle(ctx context.Context) error {
 	u.landing.Lock()
 	defer u.landing.Unlock()
 	return u.settle(ctx)
 }
 
-// settle completes a landing that was killed: the branch was moved first, so that where it stands says whether the files were
-// touched.
+// settle completes a killed landing. The branch is moved first, so its position tells whether the files were touched.
 func (u *userSide) settle(ctx context.Context) error {
 	if err := u.breakLock(); err != nil {
 		return err
@@ -108,8 +107,7 @@ func (u *userSide) settle(ctx context.Context) error {
 		Hint: "look at git status; when the files are as they should be, remove " + at}
 }
 
-// complete carries out the steps of a landing that are left: files that are as they were get the new content. Those that
-// somebody has changed since stay.
+// complete carries out the remaining steps of a landing: unchanged files get the new content, files changed since stay.
 func (u *userSide) complete(ctx context.Context, j journal) error {
 	dir, err := u.scratch()
 	if err != nil {
@@ -158,14 +156,14 @@ func (u *userSide) complete(ctx context.Context, j journal) error {
 	return u.dropJournal()
 }
 
-// breakLock removes a lock of the index that a process of ours left when it was killed.
+// breakLock removes an index lock left by one of our processes that was killed.
 func (u *userSide) breakLock() error {
 	at := filepath.Join(u.gitDir, "index.lock")
 	b, err := os.ReadFile(at)
 	pid, ours := strings.CutPrefix(strings.TrimSpace(string(b)), lockMark)
 	n, convErr := strconv.Atoi(pid)
 	if err != nil || !ours || convErr != nil {
-		return nil // none, or not ours: who needs it will say so
+		return nil // none, or not ours: its users will report it
 	}
 	if alive(n) && n != os.Getpid() {
 		return locked(at)

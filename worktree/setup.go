@@ -15,17 +15,17 @@ import (
 	"centurion"
 )
 
-// setupTime is how long one setup command may take: an installation of many dependencies over a slow line.
+// setupTime limits one setup command: an installation of many dependencies over a slow line.
 const setupTime = 30 * time.Minute
 
-// bare are lock files whose dependencies lie beside the sources, so that a checkout lacks them; elsewhere, as with Go and
-// Cargo, they are in a cache that all checkouts share.
+// bare are lock files whose dependencies are installed in the project, and so are missing in a checkout. In other ecosystems, such as
+// Go and Cargo, they are in a shared cache.
 func bare() []string {
 	return []string{"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "poetry.lock", "uv.lock", "pdm.lock",
 		"Pipfile.lock", "requirements*.txt", "Gemfile.lock", "composer.lock", "mix.lock"}
 }
 
-// lockFiles are those after whose change a setup is run again.
+// lockFiles are files whose change requires another setup.
 func lockFiles() []string { return append(bare(), "Cargo.lock", "go.sum") }
 
 // locks lists the lock files in a directory, sorted.
@@ -43,12 +43,12 @@ func locks(dir string) []string {
 
 func escapeGlob(path string) string {
 	if filepath.Separator == '\\' {
-		return path // there is no escaping
+		return path // it cannot be escaped
 	}
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// setupState tells with which commands and lock files a checkout is ready.
+// setupState identifies the commands and lock files of a completed setup.
 func setupState(dir string, commands []string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q\n", commands)
@@ -63,7 +63,7 @@ func setupState(dir string, commands []string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// ready runs the setup commands if they were not run in the checkout, or a lock file has changed since.
+// ready runs the setup commands unless they were run in the checkout and no lock file has changed since.
 func (c *Checkout) ready(ctx context.Context) error {
 	if len(c.rec.Setup) == 0 {
 		return nil
@@ -93,17 +93,17 @@ func (c *Checkout) ready(ctx context.Context) error {
 	return c.after(ctx, state)
 }
 
-// setupTries is how often the same commands with the same lock files may fail: once more, as a registry may have been out of reach.
+// setupTries is how often the same commands with the same lock files may fail: one retry, as a registry may have been unreachable.
 const setupTries = 2
 
-// setups knows which setups have failed. Each session and each check would try them again, and some take minutes to fail.
+// setups remembers failed setups. Otherwise each session and each check would retry them, and some take minutes to fail.
 type setups struct {
-	mu     sync.Mutex // protects what follows
+	mu     sync.Mutex // protects the fields below
 	errs   map[string]error
 	counts map[string]int
 }
 
-// failed keeps why a setup has failed, by its state.
+// failed stores why a setup has failed, by its state.
 func (s *setups) failed(state string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *setups) failed(state string, err error) {
 	s.counts[state]++
 }
 
-// given returns why a setup that has been given up has failed, or nil.
+// given returns the error of a setup that was given up, or nil.
 func (s *setups) given(state string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *setups) given(state string) error {
 		Hint: "correct worktree.setup, or what it needs, then continue with: centurion resume"}
 }
 
-// RetrySetups has setups tried again that have failed: a mission begins, or goes on, and what was wrong may be mended.
+// RetrySetups allows retries of failed setups: a mission starts or resumes, and the problem may be fixed.
 func (cs *checkouts) RetrySetups() {
 	cs.setups.mu.Lock()
 	defer cs.setups.mu.Unlock()
@@ -163,8 +163,8 @@ func tail(s string, n int) string {
 	return "… " + strings.ToValidUTF8(s, "")
 }
 
-// after records that the setup was run. What it left that is neither tracked nor ignored is no part of anybody's work, and
-// tracked files that it changed are as they were.
+// after records a completed setup. Its outputs that are neither tracked nor ignored are not part of any work, and changed tracked files
+// are restored.
 func (c *Checkout) after(ctx context.Context, state string) error {
 	out, err := c.git(ctx, "ls-files", "-o", "--exclude-standard", "--directory", "--no-empty-directory", "-z")
 	if err != nil {
@@ -175,7 +175,7 @@ func (c *Checkout) after(ctx context.Context, state string) error {
 			c.rec.Outputs = append(c.rec.Outputs, p)
 		}
 	}
-	changed, err := c.changed(ctx) // one that is used again is not the caller's before it is ready
+	changed, err := c.changed(ctx) // a reused one is not the caller's before it is ready
 	if err != nil {
 		return err
 	}
@@ -191,8 +191,8 @@ func (c *Checkout) after(ctx context.Context, state string) error {
 	return c.save()
 }
 
-// NeedsSetup lists the project's lock files in a commit that mean dependencies which a checkout lacks unless a setup
-// installs them, sorted; there are none where the ecosystem keeps them in a cache, as Go's and Rust's do.
+// NeedsSetup lists, sorted, the project's lock files in a commit whose dependencies a checkout lacks without a setup. Ecosystems with a
+// shared cache, such as Go's and Rust's, have none.
 func (cs *checkouts) NeedsSetup(ctx context.Context, commit string) ([]string, error) {
 	dir := commit + ":" + cs.prefix
 	out, err := cs.git(ctx, call{Args: []string{"ls-tree", "-z", "--name-only", dir}})

@@ -14,13 +14,13 @@ import (
 	"centurion/guard/durable"
 )
 
-// MaxShadow bounds the files that a Shadow keeps, in bytes: larger ones are data or built, and copying them at each step
-// would fill the disk.
+// MaxShadow limits the files in a Shadow, in bytes: larger ones are data or build results, and copying them at each step would fill the
+// disk.
 const MaxShadow = 50 << 20
 
-// Shadow is a history of a directory's files that is kept outside of it: snapshots of directories without git, and before each writing step.
-// Contents are kept byte for byte, whatever line ends or filters the directory's own git has. A home belongs to one process at a time; the
-// methods of a Shadow may be called from several goroutines.
+// Shadow is a history of a directory's files, kept outside of it: for directories without git, with snapshots before each writing step.
+// Contents are stored byte for byte, regardless of the line ends or filters of the directory's own git. A home belongs to one process
+// at a time. The methods are safe for concurrent use.
 type Shadow struct {
 	repo *Repo // its own: git directory in home, working tree the directory
 
@@ -28,10 +28,11 @@ type Shadow struct {
 	leftOut []string
 }
 
-// history is where the newest saved state is.
+// history is the ref of the newest saved state.
 const history = "refs/heads/history"
 
-// OpenShadow opens, or makes, the history kept in o.Home of the files in o.Dir. The error has centurion.KindNotFound without a git program, or without o.Dir.
+// OpenShadow opens, or creates, the history in o.Home of the files in o.Dir. The error has centurion.KindNotFound without a git
+// program, or without o.Dir.
 func OpenShadow(ctx context.Context, o Options) (*Shadow, error) {
 	dir, home := o.Dir, o.Home
 	prog, err := newProgram(o.Mark)
@@ -58,7 +59,7 @@ func OpenShadow(ctx context.Context, o Options) (*Shadow, error) {
 	return s, s.prepare(ctx)
 }
 
-// prepare makes the repository, or clears away what a killed process left.
+// prepare creates the repository, or removes leftovers of a killed process.
 func (s *Shadow) prepare(ctx context.Context) error {
 	at := s.repo.gitDir
 	if _, err := os.Stat(filepath.Join(at, "info", "attributes")); err == nil {
@@ -70,7 +71,7 @@ func (s *Shadow) prepare(ctx context.Context) error {
 	if _, err := s.repo.git(ctx, call{Args: []string{"init", "-q", "--template=", "-b", "history"}}); err != nil {
 		return err
 	}
-	// Attributes come last: where they are, the rest is.
+	// Attributes come last: if they exist, the rest does.
 	for _, f := range []struct{ name, text string }{
 		{"exclude", "/.opencode\n"},
 		{"attributes", "* -text -eol -crlf -filter -ident -working-tree-encoding\n"},
@@ -85,22 +86,22 @@ func (s *Shadow) prepare(ctx context.Context) error {
 	return nil
 }
 
-// git runs git on the directory; what a person has set for line ends does not count here.
+// git runs git on the directory, ignoring the person's configuration of line ends.
 func (s *Shadow) git(ctx context.Context, c call) ([]byte, error) {
 	c.Config = append(c.Config, "core.autocrlf=false", "core.bigFileThreshold=16m")
 	return s.repo.git(ctx, c)
 }
 
-// LeftOut names the files that the last Save passed over: larger than [MaxShadow], or not to be read. They are relative to the directory.
+// LeftOut names the files that the last Save skipped, relative to the directory: larger than [MaxShadow], or unreadable.
 func (s *Shadow) LeftOut() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.leftOut)
 }
 
-// Save records the files as they are, those that .gitignore ignores and .opencode/ left out, and returns the tree. Only what changed since the last Save is read.
-// Repositories inside the directory are recorded like other directories, without their .git. Files larger than [MaxShadow] are
-// left out; LeftOut names them.
+// Save records the current files, without .opencode/ and those ignored by .gitignore, and returns the tree. It reads only files changed
+// since the last Save. Nested repositories are recorded like other directories, without their .git. It skips files larger than
+// [MaxShadow]; see LeftOut.
 func (s *Shadow) Save(ctx context.Context, label string) (tree string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +125,7 @@ func (s *Shadow) Save(ctx context.Context, label string) (tree string, err error
 	return s.keep(ctx, lastLine(out), label)
 }
 
-// keep makes a tree the newest of the history, so that it stays.
+// keep makes a tree the newest of the history.
 func (s *Shadow) keep(ctx context.Context, tree, label string) (string, error) {
 	tip, err := s.repo.Tip(ctx, history)
 	var parents []string
@@ -145,8 +146,8 @@ func (s *Shadow) keep(ctx context.Context, tree, label string) (string, error) {
 	return tree, err
 }
 
-// list names what differs from the index or is not in it, below a directory. That of a repository inside is looked at on
-// its own: git would not go into it.
+// list names the files below a directory that differ from the index or are missing in it. Nested repositories are listed separately,
+// since git would not enter them.
 func (s *Shadow) list(ctx context.Context, below, index string) ([]string, error) {
 	at := filepath.Join(s.repo.top, filepath.FromSlash(below))
 	out, err := s.git(ctx, call{GitDir: s.repo.gitDir, WorkTree: at, Dir: at, Index: index,
@@ -170,7 +171,7 @@ func (s *Shadow) list(ctx context.Context, below, index string) ([]string, error
 	return all, nil
 }
 
-// sort parts paths into those that are gone, or are left out, and those that are there.
+// sort splits paths into missing or skipped ones and existing ones.
 func (s *Shadow) sort(paths []string) (gone map[string]entry, there []string) {
 	s.leftOut = nil
 	gone = map[string]entry{}
@@ -191,7 +192,7 @@ func (s *Shadow) sort(paths []string) (gone map[string]entry, there []string) {
 	return gone, there
 }
 
-// add records files. One that cannot be read must not keep the others from it.
+// add records files. An unreadable one must not prevent the others.
 func (s *Shadow) add(ctx context.Context, paths []string) error {
 	if len(paths) == 0 {
 		return nil
@@ -230,19 +231,19 @@ func (s *Shadow) add(ctx context.Context, paths []string) error {
 
 func (s *Shadow) placer() placer { return placer{git: s.git, top: s.repo.top} }
 
-// Stat tells what changed between two trees.
+// Stat lists the changes between two trees.
 func (s *Shadow) Stat(ctx context.Context, from, to string) ([]centurion.FileChange, error) {
 	return s.repo.Stat(ctx, from, to)
 }
 
-// Patch is the change between two trees as text for a person.
+// Patch is the change between two trees as text.
 func (s *Shadow) Patch(ctx context.Context, from, to string, color bool, paths ...string) (string, error) {
 	return s.repo.Patch(ctx, from, to, color, paths...)
 }
 
-// Restore brings the files at paths (all that differ, if there are none) from their state in tree `to` back to that in `from`. Files that are no longer as in `to` are named in
-// changed; with any, nothing is touched unless force is set. What stands in the way of a file as a directory with other files in it is named
-// and stays even so. files is what was done; those that are as in `from` already are not among them.
+// Restore returns the files at paths (all that differ, if there are none) from their state in tree `to` to that in `from`. Files no
+// longer as in `to` are listed in changed; with any, nothing is touched unless force is set. An obstacle such as a directory with other
+// files is listed, and stays even then. files are the changes made, without files that were as in `from` already.
 func (s *Shadow) Restore(ctx context.Context, from, to string, force bool, paths ...string) (files []centurion.FileChange, changed []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,7 +264,7 @@ func (s *Shadow) Restore(ctx context.Context, from, to string, force bool, paths
 	return s.restore(ctx, dir, from, to, g.steps, g.infos)
 }
 
-// Blocked names the files that Restore could not bring back, force or not: where something else stands that is to stay. It touches nothing.
+// Blocked lists the files that Restore could not restore even with force, because of obstacles that must stay. It touches nothing.
 func (s *Shadow) Blocked(ctx context.Context, from, to string, paths ...string) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -276,15 +277,15 @@ func (s *Shadow) Blocked(ctx context.Context, from, to string, paths ...string) 
 	return g.blocked, err
 }
 
-// going is what has to be done to bring files back, and what speaks against it.
+// going is the work of a Restore, and the obstacles.
 type going struct {
 	steps   []step
-	changed []string // no longer as in the tree that they are brought back from
-	blocked []string // something else stands there
+	changed []string // no longer as in the tree `to`
+	blocked []string // an obstacle is in the way
 	infos   map[string]fs.FileInfo
 }
 
-// compare finds out what has to be done; dir is a scratch directory.
+// compare determines the work; dir is a scratch directory.
 func (s *Shadow) compare(ctx context.Context, dir, from, to string, paths []string) (g going, err error) {
 	all, err := s.repo.raw(ctx, from, to)
 	if err != nil {
@@ -343,7 +344,7 @@ func (s *Shadow) restore(ctx context.Context, dir, from, to string, steps []step
 	return fileChanges(all), nil, nil
 }
 
-// chosen reports whether a path is one of these, or below one; every path is if there are none.
+// chosen reports whether a path is at or below one of these; all are if there are none.
 func chosen(name string, paths []string) bool {
 	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool {
 		p = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(p)), "/")

@@ -12,12 +12,12 @@ import (
 	"centurion"
 )
 
-// Snapshot commits what the person sees: HEAD with modified and untracked files that are not ignored, without touching index,
-// branch or files. Without dirty, or with nothing uncommitted, it is HEAD. The commit is kept alive by ref (refs/...).
+// Snapshot commits the person's view: HEAD with modified and untracked, but not ignored files. It does not touch index, branch or
+// files. Without dirty, or without uncommitted changes, it is HEAD. ref (refs/...) keeps the commit alive.
 //
-// Left out are .opencode/ of the project, which is as in HEAD, repositories of their own inside the working tree, what is
-// uncommitted inside a submodule, and the biggest untracked files if all of them together are above [MaxUntracked]. With unmerged files the error has centurion.KindConflict. A repository without commits gets
-// a root commit that is on no branch.
+// It omits changes in .opencode/ of the project, nested repositories, uncommitted changes inside submodules, and the biggest untracked
+// files if all together exceed [MaxUntracked]. With unmerged files the error has centurion.KindConflict. In a repository without
+// commits the result is a root commit that is on no branch.
 func (s *snapshots) Snapshot(ctx context.Context, ref string, dirty bool) (centurion.Base, error) {
 	head, err := s.Head(ctx)
 	if err != nil {
@@ -47,8 +47,8 @@ func (s *snapshots) Snapshot(ctx context.Context, ref string, dirty bool) (centu
 	return base, nil
 }
 
-// sight writes the tree of what the person sees and counts the files in which it differs from head. The person's index
-// is copied for it: it knows which files are unchanged, so that they are not read.
+// sight writes the tree of the person's view and counts the files that differ from head. It uses a copy of the person's index, so that
+// unchanged files are not read.
 func (s *snapshots) sight(ctx context.Context, head string, dirty bool, base *centurion.Base) (tree string, n int, err error) {
 	index, remove, err := s.temp()
 	if err != nil {
@@ -83,11 +83,11 @@ func (s *snapshots) sight(ctx context.Context, head string, dirty bool, base *ce
 	return tree, len(fields(out)), err
 }
 
-// MaxUntracked bounds the untracked files that a snapshot copies, together and in bytes: above it they are data or built, and each checkout
-// would copy them again.
+// MaxUntracked limits the untracked files in a snapshot, in total bytes: more are data or build results, and each checkout would copy
+// them again.
 const MaxUntracked = 50 << 20
 
-// tooBig picks the biggest of these files, so that the others together are within the limit.
+// tooBig selects the biggest files to omit, so that the others fit into the limit.
 func tooBig(dir string, names []string, limit int64) (big []string, size int64) {
 	type file struct {
 		name string
@@ -111,7 +111,7 @@ func tooBig(dir string, names []string, limit int64) (big []string, size int64) 
 	return big, size
 }
 
-// unmerged refuses an index in the middle of a merge: nobody knows yet what the person wants these files to be.
+// unmerged refuses an index with an unfinished merge: the wanted content of these files is unknown.
 func (s *snapshots) unmerged(ctx context.Context, index string) error {
 	out, err := s.git(ctx, call{Index: index, Args: []string{"ls-files", "-u", "-z"}})
 	if err != nil || len(out) == 0 {
@@ -130,12 +130,12 @@ func (s *snapshots) unmerged(ctx context.Context, index string) error {
 		Hint: "resolve them and git add them, or git merge --abort, or leave uncommitted work out with --dirty ignore"}
 }
 
-// view is a set of files with an index of ours.
+// view is a set of files with an index of the host.
 type view struct {
 	gitDir, dir, index string
-	without            []string // untracked paths that are left out, relative to dir
-	subs               []string // submodules that are left as they are recorded
-	// leave picks untracked files that are left out, too; nil for none.
+	without            []string // omitted untracked paths, relative to dir
+	subs               []string // submodules that keep their recorded commit
+	// leave selects further untracked files to omit; nil for none.
 	leave func(untracked []string) []string
 }
 
@@ -143,17 +143,17 @@ func (v view) call(args ...string) call {
 	return call{Dir: v.dir, GitDir: v.gitDir, WorkTree: v.dir, Index: v.index, Args: args}
 }
 
-// gather brings an index to the files as they are, .opencode/ of the project to what it is in head, and leaves out
-// repositories inside, which it returns.
+// gather updates an index to the current files, except .opencode/ of the project, which stays as in head, and nested repositories,
+// which it returns.
 func (s *snapshots) gather(ctx context.Context, v view, head string) (nested []string, err error) {
-	if err := s.hide(ctx); err != nil { // what is ignored is not read
+	if err := s.hide(ctx); err != nil { // ignored files are not read
 		return nil, err
 	}
 	nested, untracked, err := s.untracked(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	// Git refuses to leave out what it ignores anyway, so only what it would take in is named.
+	// Git rejects exclusions of ignored files, so only files that it would add are named.
 	var big, specs []string
 	if v.leave != nil {
 		big = v.leave(untracked)
@@ -173,10 +173,10 @@ func (s *snapshots) gather(ctx context.Context, v view, head string) (nested []s
 func (s *snapshots) addAll(ctx context.Context, v view, without []string) error {
 	c := v.call("add", "-A", "--pathspec-from-file=-", "--pathspec-file-nul")
 	for try := 0; ; try++ {
-		// A pattern as ** is an error where there is no file at all; the top itself is not.
+		// A pattern such as ** fails if there is no file at all; the top itself does not.
 		c.Stdin = strings.NewReader(strings.Join(append([]string{":(top)"}, without...), "\x00"))
 		_, err := s.git(ctx, c)
-		if err == nil || try == 2 || ctx.Err() != nil { // a file may go away between being listed and being read
+		if err == nil || try == 2 || ctx.Err() != nil { // a file may disappear between being listed and being read
 			return err
 		}
 	}
@@ -184,7 +184,7 @@ func (s *snapshots) addAll(ctx context.Context, v view, without []string) error 
 
 func exclude(path string) string { return ":(exclude,top,literal)" + path }
 
-// submodules are the exclusions of submodules whose state is looked at elsewhere.
+// submodules are the exclusions of submodules that are handled elsewhere.
 func (v view) submodules() []string {
 	var specs []string
 	for _, p := range v.subs {
@@ -193,8 +193,8 @@ func (v view) submodules() []string {
 	return specs
 }
 
-// untracked lists what is neither tracked nor ignored, and which of it are directories that are repositories of their own;
-// all without a slash at the end.
+// untracked lists the files that are neither tracked nor ignored, and the directories among them that are nested repositories; all
+// without a trailing slash.
 func (s *snapshots) untracked(ctx context.Context, v view) (nested, all []string, err error) {
 	out, err := s.git(ctx, v.call("ls-files", "-o", "--exclude-standard", "-z"))
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *snapshots) untracked(ctx context.Context, v view) (nested, all []string
 	return nested, all, nil
 }
 
-// restorePrivate makes .opencode/ in an index what it is in head, whatever was staged.
+// restorePrivate resets .opencode/ in an index to its state in head.
 func (s *snapshots) restorePrivate(ctx context.Context, v view, head string) error {
 	only := ":(top,literal)" + s.private()
 	if head == "" {

@@ -12,26 +12,26 @@ import (
 	"centurion"
 )
 
-// sub is a submodule of a checkout. Its objects are those of the person's own repository of it; nothing is fetched.
+// sub is a submodule of a checkout. It uses the objects of the person's own repository of it; nothing is fetched.
 type sub struct {
 	Path   string `json:"path"`   // relative to the checkout's top, with slashes
 	Commit string `json:"commit"` // as recorded
-	From   string `json:"from"`   // the git directory that the person has for it
+	From   string `json:"from"`   // the person's git directory of it
 }
 
-// view is the submodule's files with its own index.
+// subView is the submodule's files with its own index.
 func (c *Checkout) subView(s sub) view {
 	dir := filepath.Join(c.dir, filepath.FromSlash(s.Path))
 	return view{gitDir: filepath.Join(dir, ".git"), dir: dir}
 }
 
-// submodules makes those that the person has initialised, at the recorded commits. Others stay empty directories.
+// submodules sets up the submodules that the person has initialised, at the recorded commits. Others stay empty directories.
 func (c *Checkout) submodules(ctx context.Context) error {
 	c.rec.Subs = nil
 	return c.mount(ctx, c.view(), "")
 }
 
-// mount makes the submodules of the repository at v, which is below in the checkout.
+// mount sets up the submodules of the repository at v, which is at below in the checkout.
 func (c *Checkout) mount(ctx context.Context, v view, below string) error {
 	if _, err := os.Lstat(filepath.Join(v.dir, ".gitmodules")); err != nil {
 		return nil
@@ -64,7 +64,7 @@ func (c *Checkout) mount(ctx context.Context, v view, below string) error {
 	return nil
 }
 
-// mountOne makes one submodule and those in it.
+// mountOne sets up one submodule and those in it.
 func (c *Checkout) mountOne(ctx context.Context, s sub) error {
 	v := c.subView(s)
 	if info, err := os.Lstat(v.gitDir); err != nil || !info.IsDir() || !borrows(v.gitDir, s.From) {
@@ -87,7 +87,7 @@ func (c *Checkout) mountOne(ctx context.Context, s sub) error {
 	return c.mount(ctx, v, s.Path)
 }
 
-// borrows reports whether a repository takes its objects from that of the person.
+// borrows reports whether a repository uses the objects of the person's.
 func borrows(gitDir, from string) bool {
 	b, err := os.ReadFile(filepath.Join(gitDir, "objects", "info", "alternates"))
 	return err == nil && strings.TrimSpace(string(b)) == filepath.ToSlash(filepath.Join(from, "objects"))
@@ -113,7 +113,7 @@ func gitDirOf(dir string) string {
 	return target
 }
 
-// populated lists the submodules of the repository itself that are there.
+// populated lists the existing submodules of the repository itself.
 func (c *Checkout) populated() []string {
 	var paths []string
 	for _, s := range c.rec.Subs {
@@ -127,8 +127,7 @@ func (c *Checkout) populated() []string {
 	return paths
 }
 
-// Submodule returns the submodule in which a file of the project lies, or "" for one in the repository itself. Both are relative to the
-// project, with slashes.
+// Submodule returns the submodule of a file, or "" for the repository itself. Both paths are relative to the project, with slashes.
 func (c *Checkout) Submodule(file string) string {
 	for _, s := range c.rec.Subs {
 		dir, err := filepath.Rel(filepath.FromSlash("/"+c.repo.prefix), filepath.FromSlash("/"+s.Path))
@@ -139,11 +138,11 @@ func (c *Checkout) Submodule(file string) string {
 	return ""
 }
 
-// inside keeps what was changed inside of submodules and says so.
+// inside keeps changes made inside submodules and reports them as an error.
 func (c *Checkout) inside(ctx context.Context) error {
 	var changed []string
 	var first sub
-	for _, s := range slices.Backward(c.rec.Subs) { // the inner ones first
+	for _, s := range slices.Backward(c.rec.Subs) { // inner ones first
 		if info, err := os.Lstat(c.subView(s).gitDir); err != nil || !info.IsDir() {
 			continue
 		}
@@ -165,7 +164,7 @@ func (c *Checkout) inside(ctx context.Context) error {
 			first.Path + " clean -fd"}
 }
 
-// keepInside reports whether a submodule is not as it was made, and keeps what is in it in the person's repository of it.
+// keepInside reports whether a submodule was changed, and keeps its content in the person's repository of it.
 func (c *Checkout) keepInside(ctx context.Context, s sub) (bool, error) {
 	v := c.subView(s)
 	out, err := c.repo.git(ctx, v.call("rev-parse", "-q", "--verify", "HEAD^{commit}"))
@@ -198,7 +197,7 @@ func (c *Checkout) keepInside(ctx context.Context, s sub) (bool, error) {
 	return true, err
 }
 
-// commitInside commits the files of a submodule as they are; its index stays as it is.
+// commitInside commits the current files of a submodule without changing its index.
 func (c *Checkout) commitInside(ctx context.Context, v view, head string) (string, error) {
 	temp, remove, err := c.repo.temp()
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"centurion"
 )
 
-// Without makes a tree of to in which the hunks that out chooses are taken out: they are as they were in from. removed is what was taken out, as a patch from from to to.
-// out is asked for each hunk; a file without hunks (binary, renamed only, mode) is asked for with a nil hunk. A file of which all hunks are chosen is as it was in from: gone if it was added.
-// What was deleted and would come back where something else stays in its way does not.
+// Without makes a tree of `to` with the hunks that out selects reverted to `from`. removed is the reverted part as a patch from `from`
+// to `to`. out is called for each hunk; for a file without hunks (binary, renamed only, mode) with nil. If all hunks of a file are
+// selected, it is as in `from`: removed if it was added. Deleted files do not come back where something else is in their way.
 func (r *reverts) Without(ctx context.Context, from, to string, out func(f centurion.FileDiff, h *centurion.Hunk) bool) (tree, removed string, err error) {
 	tree, err = r.takeOut(ctx, from, to, out)
 	if err != nil {
@@ -37,7 +37,7 @@ func (r *reverts) takeOut(ctx context.Context, from, to string, out func(f centu
 		return "", err
 	}
 	edit := map[string]entry{}
-	var parts []change // files of which some hunks go, with these only
+	var parts []change // files of which some hunks are reverted, with these only
 	for _, c := range all {
 		var chosen []centurion.Hunk
 		for i := range c.Hunks {
@@ -67,7 +67,7 @@ func (r *reverts) takeOut(ctx context.Context, from, to string, out func(f centu
 	return r.edit(ctx, tree, edit)
 }
 
-// takeParts adds to edit what files have without some of their hunks.
+// takeParts adds to edit the files with some of their hunks reverted.
 func (r *reverts) takeParts(ctx context.Context, parts []change, edit map[string]entry) error {
 	if len(parts) == 0 {
 		return nil
@@ -76,7 +76,7 @@ func (r *reverts) takeParts(ctx context.Context, parts []change, edit map[string
 	for i, c := range parts {
 		ids[i] = c.to.ID
 		if c.to == (entry{}) {
-			ids[i] = c.from.ID // some lines of a file that was deleted come back
+			ids[i] = c.from.ID // some lines of a deleted file come back
 		}
 	}
 	blobs, err := r.blobs(ctx, ids)
@@ -107,9 +107,9 @@ func (r *reverts) takeParts(ctx context.Context, parts []change, edit map[string
 	return nil
 }
 
-// giveWay takes back what would come back where a file stays that needs its name as a directory, or below a file that stays.
+// giveWay drops restored files whose place is needed as a directory by a file that stays, or that would be below such a file.
 func (r *reverts) giveWay(ctx context.Context, tree string, all []change, edit map[string]entry) error {
-	stays := map[string]bool{} // what was added or kept its new name, and the directories above it
+	stays := map[string]bool{} // added or renamed files, and their parent directories
 	for _, c := range all {
 		if e, edited := edit[c.Path]; c.to == (entry{}) || edited && e == (entry{}) {
 			continue
@@ -134,8 +134,8 @@ func (r *reverts) giveWay(ctx context.Context, tree string, all []change, edit m
 	return nil
 }
 
-// Revert takes the changes between from and to that out chooses (all if it is nil) out of another tree, which was made later: three ways, so that what came after
-// stays. ok is false if they no longer come apart. removed is what was taken out, as a patch.
+// Revert reverts the changes between `from` and `to` that out selects (all if nil) in a later tree, by a three-way merge that keeps
+// later changes. ok is false if they conflict. removed is the reverted part as a patch.
 func (r *reverts) Revert(ctx context.Context, tree, from, to string, out func(f centurion.FileDiff, h *centurion.Hunk) bool) (without, removed string, ok bool, err error) {
 	if out == nil {
 		out = func(centurion.FileDiff, *centurion.Hunk) bool { return true }
@@ -152,7 +152,7 @@ func (r *reverts) Revert(ctx context.Context, tree, from, to string, out func(f 
 	return m.tree, removed, true, err
 }
 
-// Read returns a file of a tree or commit; an error of centurion.KindNotFound if there is none.
+// Read returns a file of a tree or commit. The error has centurion.KindNotFound if there is none.
 func (o *objects) Read(ctx context.Context, tree, name string) ([]byte, error) {
 	out, err := o.git(ctx, call{Args: []string{"cat-file", "blob", "--", tree + ":" + path.Clean(filepath.ToSlash(name))}})
 	if err == nil || exitCode(err) != 128 {
@@ -169,8 +169,8 @@ func (o *objects) Read(ctx context.Context, tree, name string) ([]byte, error) {
 	return nil, notFound("read "+name, "there is no such file in "+short(tree), err)
 }
 
-// With makes a tree in which these files (path relative to the repository's top) have this content; nil takes a file out. A
-// file keeps its mode, and a new one can not be executed.
+// With makes a tree in which these files (path relative to the repository's top) have this content; nil removes a file. Existing files
+// keep their mode; new ones are not executable.
 func (o *objects) With(ctx context.Context, tree string, files map[string][]byte) (string, error) {
 	at, err := o.tree(ctx, tree)
 	if err != nil {
@@ -207,7 +207,7 @@ func (o *objects) With(ctx context.Context, tree string, files map[string][]byte
 	return o.edit(ctx, at, edit)
 }
 
-// entries are what a tree has at these paths. Directories are none.
+// entries are the entries of a tree at these paths, without directories.
 func (o *objects) entries(ctx context.Context, tree string, paths []string) (map[string]entry, error) {
 	found := map[string]entry{}
 	for some := range slices.Chunk(paths, 1000) {
@@ -225,7 +225,7 @@ func (o *objects) entries(ctx context.Context, tree string, paths []string) (map
 	return found, nil
 }
 
-// edit makes a tree with other entries at some paths; the zero entry takes one out.
+// edit makes a tree with other entries at some paths; the zero entry removes one.
 func (o *objects) edit(ctx context.Context, tree string, changes map[string]entry) (string, error) {
 	if len(changes) == 0 {
 		return tree, nil
@@ -245,8 +245,8 @@ func (o *objects) edit(ctx context.Context, tree string, changes map[string]entr
 	return made, err
 }
 
-// indexInfo is what `update-index -z --index-info` reads: what goes first, so that it is not in the way of what comes. The
-// id of what goes means nothing, but has to be there.
+// indexInfo is the input of `update-index -z --index-info`: removals first, to make room for additions. The id of a removal is required
+// but meaningless.
 func indexInfo(changes map[string]entry) *bytes.Reader {
 	length := 40
 	for _, e := range changes {
@@ -263,7 +263,7 @@ func indexInfo(changes map[string]entry) *bytes.Reader {
 	return bytes.NewReader(append(gone.Bytes(), come.Bytes()...))
 }
 
-// withIndex gives f the name of an index that does not exist yet, and takes it away.
+// withIndex calls f with the name of a new index, and removes it afterwards.
 func (o *objects) withIndex(f func(index string) error) error {
 	dir, err := o.scratch()
 	if err != nil {
@@ -273,7 +273,7 @@ func (o *objects) withIndex(f func(index string) error) error {
 	return f(filepath.Join(dir, "index"))
 }
 
-// scratch makes a directory that its caller removes.
+// scratch makes a directory, to be removed by the caller.
 func (o *objects) scratch() (string, error) {
 	at := filepath.Join(o.opts.Home, "tmp")
 	if err := os.MkdirAll(at, 0o700); err != nil {
@@ -290,7 +290,7 @@ func diskError(op string, err error) error {
 	return &centurion.Error{Op: op, Kind: centurion.KindDisk, Err: err}
 }
 
-// blobs reads objects in one go.
+// blobs reads objects with one process.
 func (o *objects) blobs(ctx context.Context, ids []string) ([][]byte, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -315,7 +315,7 @@ func (o *objects) blobs(ctx context.Context, ids []string) ([][]byte, error) {
 	return blobs, nil
 }
 
-// newBlobs stores contents, byte for byte, in one go.
+// newBlobs stores contents, byte for byte, with one process.
 func (o *objects) newBlobs(ctx context.Context, contents [][]byte) ([]string, error) {
 	if len(contents) == 0 {
 		return nil, nil
@@ -348,8 +348,8 @@ func (o *objects) newBlobs(ctx context.Context, contents [][]byte) ([]string, er
 	return ids, nil
 }
 
-// Files lists the project's files by their names relative to it, without .opencode/: those of a commit, or those that the person's index has
-// if commit is "". No file is looked at.
+// Files lists the project's files, relative to it and without .opencode/: those of a commit, or with "" those in the person's index. It
+// does not look at the files.
 func (r *Repo) Files(ctx context.Context, commit string) ([]string, error) {
 	args := []string{"ls-files", "-z", "--deduplicate", "--", ":(top,glob)**", exclude(r.private())}
 	if commit != "" {

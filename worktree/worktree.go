@@ -1,9 +1,9 @@
-// Package worktree keeps writers apart in a git repository: the snapshot that a mission starts from, isolated checkouts
-// from a pool, commits, merges and the person's side of them. It runs the git program, and nothing of what a repository
-// configures runs with it: no hooks, no fsmonitor, no signing, no filters that the person has not installed for all their repositories. It owns no policy: who writes where,
-// when something is merged and which check guards it is the orchestrator's business.
+// Package worktree isolates writers in a git repository: the snapshot that a mission starts from, checkouts from a pool, commits,
+// merges and the person's side of them. It runs the git program without anything configured by a repository: no hooks, no fsmonitor, no
+// signing, no filters that the person has not installed globally. It owns no policy: the orchestrator decides who writes where, when
+// work is merged, and which check guards it.
 //
-// The person's index, branch and working files are touched by [Repo.Merge] and [Repo.Undo] only.
+// Only [Repo.Merge] and [Repo.Undo] touch the person's index, branch and working files.
 package worktree
 
 import (
@@ -12,27 +12,27 @@ import (
 	"centurion"
 )
 
-// Options says how to open a repository.
+// Options are the options for opening a repository.
 type Options struct {
-	Dir    string           // the project: the top of a repository's working tree or a directory below it
-	Home   string           // where checkouts, their pool and temporary indexes are kept; absolute, outside the project
-	Runner centurion.Runner // runs setup commands, confined as any other; nil where there are none
-	Mark   string           // what git and all that it starts have as [centurion.HostVariable]; empty outside of a host
-	Keep   int              // checkouts that stay in the pool when nobody uses them; 0 means 8
-	Alone  bool             // commits carry no Co-Authored-By trailer
+	Dir    string           // the project: a repository's working tree or a directory in it
+	Home   string           // for checkouts, their pool and temporary indexes; absolute, outside the project
+	Runner centurion.Runner // runs setup commands, confined as any other; nil if there are none
+	Mark   string           // passed to git and its child processes as [centurion.HostVariable]; empty outside of a host
+	Keep   int              // unused checkouts to keep in the pool; 0 means 8
+	Alone  bool             // commits have no Co-Authored-By trailer
 }
 
-// Head is where the person stands.
+// Head is the person's HEAD.
 type Head struct {
 	Commit string // empty in a repository without commits
 	Branch string // without refs/heads/; empty if detached
 }
 
-// Want is a checkout that somebody needs.
+// Want describes a requested checkout.
 type Want struct {
-	Branch string   // to be made, without refs/heads/; empty for one that nobody writes to
-	Commit string   // what it starts from
-	Setup  []string // commands that make it usable, run if they were not run in it before, or a lock file has changed since
+	Branch string   // created, without refs/heads/; empty for a read-only one
+	Commit string   // the commit to start from
+	Setup  []string // setup commands; skipped if they were run in it before and no lock file has changed since
 }
 
 // Commit is one commit.
@@ -41,50 +41,50 @@ type Commit struct {
 	Files            []centurion.FileChange
 }
 
-// Conflict is a file that two sides have changed so that neither can be kept alone.
+// Conflict is a file with conflicting changes of two sides.
 type Conflict struct {
 	Path string // relative to the repository's top
-	Kind string // as git says it, in words: "content", "modify/delete", "rename/rename", "binary", "add/add" …
-	Text string // the file with conflict markers, cut where it is long; empty for a binary one
-	// Uncommitted says that the work builds on changes in this file that were not committed when the mission began, and that the
-	// person's branch does not have. Only Merge and Preview tell it.
+	Kind string // as named by git: "content", "modify/delete", "rename/rename", "binary", "add/add" …
+	Text string // the file with conflict markers, shortened if it is long; empty for a binary one
+	// Uncommitted means that the work builds on changes of this file that were uncommitted when the mission began and are not on the
+	// person's branch. Only Merge and Preview set it.
 	Uncommitted bool
 }
 
-// Rebased is a commit laid onto another one.
+// Rebased is the result of rebasing a commit.
 type Rebased struct {
 	Commit    string     // empty if there are conflicts
-	Tree      string     // with conflict markers, if there are any
+	Tree      string     // with conflict markers, if any
 	Conflicts []Conflict // sorted by path
 }
 
-// MergeOptions is how finished work is put on the person's branch.
+// MergeOptions describe a merge of finished work into the person's branch.
 type MergeOptions struct {
 	Base    centurion.Base
 	Tip     string   // of the mission's branch
-	Only    []string // commits of the mission's branch, oldest first, if not all of them; they are laid on HEAD one by one
+	Only    []string // commits of the mission's branch, oldest first, if not all of them; they are applied to HEAD one by one
 	Squash  bool
 	Message string // of the merge or the squashed commit
-	Again   bool   // also where HEAD has the commits in its history already: what they did was taken back by a later one
-	Keep    bool   // also uncommitted changes that the snapshot has not, where they come apart from the work
+	Again   bool   // even if HEAD has the commits in its history, because a later commit reverted them
+	Keep    bool   // keep also uncommitted changes that are not in the snapshot, if they can be merged with the work
 }
 
-// Merging is what a merge would do, or has done.
+// Merging is the result of a merge, or of its preview.
 type Merging struct {
 	Before, After string // the person's commit
 	Branch        string // empty if detached
 	Files         []centurion.FileChange
-	// Overlap lists files with uncommitted work of the person that the merge would have to change; Conflicts those that the
-	// person's newer commits and the mission's work do not agree on. With either, nothing was touched.
+	// Overlap lists files with uncommitted changes of the person that the merge would change; Conflicts those where the person's newer
+	// commits and the mission's work conflict. With either, nothing was changed.
 	Overlap   []string
 	Conflicts []Conflict
-	Stash     string // the git command that puts the work in all files of Overlap aside; empty if none does
+	Stash     string // the git command that stashes all files of Overlap; empty if there is none
 }
 
-// lifecycle of a checkout, and who may call what, in one place:
+// The lifecycle of a checkout:
 //
 //	Take ──▶ (written to) ──▶ Commit ──▶ Start over on a newer tip ──▶ … ──▶ Release
 //
-// Nothing is lost on any of these ways: Release commits what is dirty to the branch first, and a branch is deleted only when
-// the commit that it is released into has it as an ancestor.
+// Nothing is lost on any of these ways: Release commits uncommitted work to the branch first, and a branch is deleted only when it is
+// an ancestor of the commit that it is released into.
 var _ context.Context
