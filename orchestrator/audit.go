@@ -11,6 +11,8 @@ const (
 	DefaultPollInterval = time.Second
 	DefaultStallTimeout = 5 * time.Minute // far above the 120 s after which a request to a silent provider ends by itself
 	DefaultSessionTTL   = time.Hour       // of an attempt's own work, without its waits
+	// DefaultSubAgentIdle is how long nothing may come from a sub-agent before it is stopped. It is the first system's figure.
+	DefaultSubAgentIdle = 2 * time.Minute
 )
 
 // audit looks at every task of the mission that is at work. Gap is how much later than it should this poll has come.
@@ -23,18 +25,10 @@ func (m *mission) audit(gap time.Duration) {
 			c.Examine()
 		}
 	}
-	m.lost.Look(m.st, m.relaunch)
+	m.tasks.FindLost()
 }
 
 // limits are how long a conversation may be silent and work.
 func (c *Config) limits() pulse.Limits {
 	return pulse.Limits{Silent: c.StallTimeout, Worked: c.SessionTTL}
-}
-
-// relaunch begins anew with a task that nobody works on.
-func (m *mission) relaunch(id string) {
-	if t, err := m.recorder.Requeue(m.st.Ctx, id, "nobody worked on it any more"); err == nil && m.st.Ctx.Err() == nil {
-		m.claims.HoldAgain(t)
-		m.launch(t)
-	}
 }

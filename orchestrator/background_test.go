@@ -9,7 +9,7 @@ import (
 
 	"centurion"
 	"centurion/event"
-	"centurion/orchestrator/toolset"
+	"centurion/orchestrator/background"
 	"centurion/permission"
 	"centurion/provider/scripted"
 )
@@ -252,8 +252,8 @@ func TestForgottenBackgroundIsToldFirst(t *testing.T) {
 	lost := []string{"its background command bg_1 \"watch\", which was still running when its turn ended", "its background command bg_2 \"serve\""}
 	const told = "(The host ended its background command bg_1 \"watch\", which was still running when its turn ended)\n(The host ended its background command bg_2 \"serve\")"
 	for agent, want := range map[string]string{"worker": told + "\n\nA watcher runs.", "reviewer": "A watcher runs.\n\n" + told} {
-		equal(t, agent, toolset.WithLost(agent, "A watcher runs.\n", lost), want)
-		equal(t, agent+", nothing lost", toolset.WithLost(agent, "A watcher runs.\n", nil), "A watcher runs.\n")
+		equal(t, agent, background.WithLost(agent, "A watcher runs.\n", lost), want)
+		equal(t, agent+", nothing lost", background.WithLost(agent, "A watcher runs.\n", nil), "A watcher runs.\n")
 	}
 	bubble(t, map[string]script{
 		"commander": steps(do(plans("- [ ] T1 One", "- [ ] T2 Two", "  - after: T1")), do(work("T1", "x"), work("T2", "y")), say("I wait")),

@@ -357,15 +357,13 @@ func TestNothingIsKept(t *testing.T) {
 				fenced++
 			}
 		}
-		x.mu.Lock()
 		for what, size := range map[string]int{"runs": runs, "asks": x.approvals.Pending(), "conversations beside the Commander's": len(x.sessions.All()) - 1,
 			"fences": fenced, "claims": len(x.claims.Others("")), "background commands": x.commands.Len(),
-			"delegations": x.recorder.Waiting(), "calls": x.root.Pulse.Signs(false).Calls - 1} {
+			"delegations": x.tasks.Unrecorded(), "calls": x.root.Pulse.Signs(false).Calls - 1} {
 			if size != 0 {
 				t.Errorf("%s: %d are left", what, size)
 			}
 		}
-		x.mu.Unlock()
 		l.settled()
 		if len(r.host.missions) > 0 || len(r.host.Space.All()) > 0 || r.host.auditor.Living() > 0 {
 			t.Error("the host keeps something of a mission that has ended")

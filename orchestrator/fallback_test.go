@@ -421,9 +421,7 @@ func TestRecoveryOfASessionThatIsGone(t *testing.T) {
 		}
 		equal(t, "the cancel took", time.Since(began), 0) // and not the rest of the wait
 		asked := len(r.requests("worker"))
-		running.mu.Lock()
 		equal(t, "conversations", len(running.sessions.All()), 1) // the Commander's
-		running.mu.Unlock()
 		<-done
 		if err := g.Wait(); err != nil {
 			t.Error(err)

@@ -28,7 +28,7 @@ func (r *rig) another(mission, task string) {
 	if err != nil {
 		r.t.Error(err)
 	}
-	r.host.running(mission).launch(t)
+	r.host.running(mission).tasks.Launch(t)
 }
 
 // refusals returns what attempts of a task were kept from writing, as "attempt: what".

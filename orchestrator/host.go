@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ import (
 	"centurion/orchestrator/revert"
 	"centurion/orchestrator/slots"
 	"centurion/orchestrator/space"
+	"centurion/orchestrator/state"
 	"centurion/permission"
 	"centurion/recovery"
 	"centurion/session"
@@ -183,6 +185,34 @@ func New(cfg Config) *Host {
 			return got.Context
 		}}
 	return h
+}
+
+// cast returns the agents that a profile has.
+func (c *Config) cast(profile string) *agents.Cast {
+	if profile == agents.ProfileAssistant {
+		return c.Assistant
+	}
+	return c.Cast
+}
+
+// checkProfile refuses a profile that there is not, and what a profile has not.
+func checkProfile(opts centurion.MissionOptions) error {
+	known := []string{agents.ProfileMission, agents.ProfileAssistant}
+	switch {
+	case opts.Profile != "" && !slices.Contains(known, opts.Profile):
+		e := &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: fmt.Sprintf("there is no profile %q; the profiles are %s", opts.Profile, strings.Join(known, ", "))}
+		if near := centurion.Nearest(opts.Profile, known); near != "" {
+			e.Hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return e
+	case state.Alone(opts.Profile) && opts.PlanOnly:
+		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant makes no plans", Hint: "take --profile mission, or ask it for a plan in words"}
+	case state.Alone(opts.Profile) && opts.Plan != "":
+		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant carries out no plans", Hint: "leave out --plan, or use --profile mission"}
+	case state.Alone(opts.Profile) && opts.Level > 0:
+		return &centurion.Error{Op: "start mission", Kind: centurion.KindUsage, Msg: "the profile assistant knows no levels", Hint: "leave out --level, or take --profile mission"}
+	}
+	return nil
 }
 
 // agentConfig is what the sessions of a mission go by.

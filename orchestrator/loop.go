@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"centurion"
@@ -24,6 +25,8 @@ type mainLoop struct {
 	// sentForReview counts the times that the mission was idle with every item done and a review missing.
 	sentForReview int
 	questioned    bool // its own agent was asked why it ends with nothing to show for it
+	// Set by tool calls: mission_complete was accepted and nothing has come since; it was accepted at some time.
+	claimed, everClaimed atomic.Bool
 }
 
 // run drives the root conversation until there is a verdict.
@@ -52,7 +55,7 @@ func (l *mainLoop) run(ctx context.Context) (verdict, error) {
 			l.m.reserves.Rest(l.m.st.ID)
 			switch {
 			case agent.AbortedIn(ctx, err) != nil:
-				l.m.setClaimed(false)
+				l.claimed.Store(false)
 				out.Finish = centurion.FinishToolCalls // it has no last word
 			case state.Crashed(err) && ctx.Err() == nil:
 				return verdict{}, err
@@ -62,10 +65,10 @@ func (l *mainLoop) run(ctx context.Context) (verdict, error) {
 			if due, err = l.m.ownTurnEnded(ctx); err != nil {
 				return verdictOf(ctx, err), nil
 			} else if due {
-				l.m.setClaimed(false)
+				l.claimed.Store(false)
 				continue
 			}
-			if l.m.isClaimed() {
+			if l.Claimed() {
 				missing, err := l.missing(ctx)
 				if err != nil {
 					return verdictOf(ctx, err), nil
@@ -73,7 +76,7 @@ func (l *mainLoop) run(ctx context.Context) (verdict, error) {
 				if len(missing) == 0 && !l.m.hasMail(ctx) {
 					return l.completed(ctx)
 				}
-				l.m.setClaimed(false) // what else stood in the same answer, or a person, has brought more to do
+				l.claimed.Store(false) // what else stood in the same answer, or a person, has brought more to do
 			}
 			due, finished, l.said, l.checked = false, out.Finish != centurion.FinishToolCalls, out.Text, false
 		}
@@ -209,7 +212,7 @@ func (l *mainLoop) facts(ctx context.Context, finished bool) (loop.Facts, error)
 		said = l.said
 	}
 	f := loop.Facts{Aborted: stands, Said: said, Attended: rec.Options.Ask == "ask",
-		Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: l.m.isClaimed(),
+		Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: l.Claimed(),
 		PlanOnly: rec.Options.PlanOnly, Proof: rec.Options.RequireProof, ChecksPending: !l.checked, Verified: l.passed,
 		Alone: state.Alone(l.m.st.Profile), PendingDeliveries: l.m.root.Untold, WakingDeliveries: l.m.root.Urgent, Messages: l.m.root.Heard}
 	plan := l.m.plan.Look(&f)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"centurion"
@@ -12,6 +11,7 @@ import (
 	"centurion/guard"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/approval"
+	"centurion/orchestrator/background"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/budget"
 	"centurion/orchestrator/isolation"
@@ -43,24 +43,19 @@ type mission struct {
 	approvals *approval.Approvals
 	wanted    context.Context         // lasts as long as somebody wants the mission to go on, also while a full disk is waited for
 	drop      context.CancelCauseFunc // ends wanted and everything else
-	tasks     guard.Group
+	tasks     *task.Tasks
+	toolset   *toolset.Set
 	slots     *slots.Pool
 	claims    *ownership.Files
 	// workers is how many sessions run at once; h.mu protects it.
 	workers int
 	// commands go on beside the sessions.
-	commands *toolset.Commands
-	recorder *task.Recorder
-	lost     task.Lost
+	commands *background.Commands
 	// queue puts finished work on the mission's branch.
 	queue *merge.Queue
 
 	// reserves is what of the budget belongs to whom.
 	reserves *budget.Reserves
-
-	mu          sync.Mutex // protects what follows
-	claimedOnce bool       // it was accepted at some time
-	claimed     bool       // mission_complete was accepted
 
 	loop *mainLoop
 
@@ -81,7 +76,7 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	workers := h.cfg.workersOf(rec)
 	m := &mission{h: h, st: state.New(ctx, end, h.cfg.Store, rec, h.cfg.cast(rec.Options.Profile)), slots: h.slots.Pool(workers, h.cfg.perAgentOf(rec)), workers: workers, wanted: wanted, drop: drop,
 		stopped: make(chan struct{})}
-	m.commands = toolset.NewCommands(m.st, h.cfg.Runner, &m.tasks, h.cfg.Scratch)
+	m.commands = background.New(m.st, h.cfg.Runner, h.cfg.Scratch)
 	m.iso = isolation.New(m.st, h.Project, func(ctx context.Context, rec centurion.Mission, command, agent, task, what string) error {
 		return m.approvals.MayRun(ctx, rec, command, agent, task, what)
 	})
@@ -102,7 +97,12 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.sessions = agent.New(m.st, m.iso, m.plan, m.approvals, m.reserves, h.cfg.agentConfig(), agent.Above{Take: m.brief.Take,
 		Startable: m.startable, Answered: m.answerPrompts})
 	m.queue = merge.NewQueue(merge.NewProver(m.st, m.iso, m.plan, m.approvals, h.checker, h.cfg.Workspace.Dir(), m.sessions.Alone), &m.claims.Registry, h.cfg.Returns)
-	m.recorder = &task.Recorder{Mission: m.st, Reserves: m.reserves, Portion: m.sessions.Portion, Known: m.plan.File.Had.Add, Grown: h.Keeper.Poke, Launch: m.launch}
+	m.tasks = task.New(task.Deps{Mission: m.st, Checkouts: m.iso, Plan: m.plan, Approvals: m.approvals, Brief: m.brief, Briefs: h.briefs, Queue: m.queue,
+		Sessions: m.sessions, Commands: m.commands, Reserves: m.reserves, Slots: m.slots, Claims: m.claims, Auditor: h.auditor,
+		Workspace: h.cfg.Workspace, Version: h.cfg.Version, Returns: h.cfg.Returns, Open: m.open, Keeper: h.Keeper})
+	m.toolset = &toolset.Set{Mission: m.st, Plan: m.plan, Judge: m.judge, Approvals: m.approvals, Brief: m.brief, Briefs: h.briefs,
+		Queue: m.queue, Sessions: m.sessions, Launcher: m.tasks, Workspace: h.cfg.Workspace, Finisher: m.loop, Model: h.cfg.Model,
+		TaskBudget: h.cfg.TaskBudget, Wait: h.cfg.Await, SubAgentIdle: h.cfg.SubAgentIdle, Poll: h.cfg.PollInterval}
 	return m
 }
 
@@ -124,10 +124,7 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	})
 	interrupted := ctx.Err() != nil
 	m.st.End(errStopped)
-	m.lost.Wait()
-	crashed := errors.Join(m.tasks.Wait(), watch.Wait())
-	m.commands.Clear()
-	crashed = errors.Join(crashed, m.queue.Close(context.WithoutCancel(ctx)))
+	crashed := errors.Join(m.tasks.Wait(), watch.Wait(), m.commands.Close(), m.queue.Close(context.WithoutCancel(ctx)))
 	if err = errors.Join(err, crashed); err != nil {
 		v = verdictOf(ctx, err)
 	}
@@ -207,25 +204,6 @@ func (m *mission) beginAgain(tx *store.Tx, rec *centurion.Mission) error {
 	d.Reason = cmp.Or(m.again, "its host went away")
 	_, err := tx.Append(centurion.Event{Type: centurion.EventMissionResumed, Mission: m.st.ID, Session: rec.Session, Data: event.Data(d)})
 	return err
-}
-
-func (m *mission) setClaimed(claimed bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.claimed, m.claimedOnce = claimed, m.claimedOnce || claimed
-}
-
-func (m *mission) isClaimed() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.claimed
-}
-
-// hasClaimed reports whether mission_complete was accepted before: a message may have come since.
-func (m *mission) hasClaimed() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.claimedOnce
 }
 
 // fullDisk returns the error of a disk that made the mission stop, or nil if something else did.

@@ -397,7 +397,7 @@ func (x *mixedMission) emptied(m *mission) {
 	synctest.Wait()
 	for what, n := range map[string]int{
 		"tasks": len(m.st.Runs()), "conversations": len(m.sessions.All()) - 1, "asks": m.approvals.Pending(), "files that are held": len(m.claims.Others("")),
-		"background commands": m.commands.Len(), "delegations": m.recorder.Waiting(),
+		"background commands": m.commands.Len(), "delegations": m.tasks.Unrecorded(),
 		"claims on the budget": m.reserves.State().Waiting, "accounts that rest": m.reserves.State().Resting - 1,
 		"missions of the host": len(x.host.missions), "missions that stand still": len(x.host.Space.All()),
 		"tasks that are audited": x.host.auditor.Living(),

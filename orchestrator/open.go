@@ -10,7 +10,6 @@ import (
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/notes"
 	"centurion/orchestrator/state"
-	"centurion/orchestrator/toolset"
 	"centurion/tools"
 )
 
@@ -51,15 +50,6 @@ func (m *mission) open(ctx context.Context, id string, t *state.Run) (*conversat
 // rewrites reports whether the conversation may replace the shared texts: whoever owns the mission, and a reviewer. All
 // others add notes.
 func rewrites(c *conversation) bool { return c.Task == nil || c.Agent.Name == agents.Reviewer }
-
-// ownerOf is a conversation as its tools know it.
-func ownerOf(m *mission, c *conversation, session string) toolset.Owner {
-	o := toolset.Owner{Session: session, Attempt: c.Attempt, Life: m.st.Ctx, Current: c.Current}
-	if c.Task != nil {
-		o.Life = c.Task.Ctx
-	}
-	return o
-}
 
 // dress gives the tools of a session what they need of it beside their call.
 func (m *mission) dress(c *conversation, held []tools.Tool, rec centurion.Session) []tools.Tool {
@@ -106,13 +96,13 @@ func (m *mission) callOf(c *conversation, rec centurion.Session, book *notes.Not
 		call.Task = c.Task.ID
 	}
 	if agent.Holds("delegate_task") || agent.Holds("mission_complete") {
-		call.Delegator = delegator{m, c}
+		call.Delegator = m.toolset.Delegator(c)
 	}
 	if agent.Holds("sub_agent") {
-		call.SubAgents = subAgents{m, c}
+		call.SubAgents = m.toolset.SubAgents(c)
 	}
 	if agent.Holds("update_todo") {
-		call.Planner = planner{m, c}
+		call.Planner = m.toolset.Planner(c)
 	}
 	if agent.Holds("update_context") {
 		call.Notebook = book
@@ -121,7 +111,7 @@ func (m *mission) callOf(c *conversation, rec centurion.Session, book *notes.Not
 		call.Skills = h.briefs.Skills(agent.Name)
 	}
 	if agent.Holds("run_background") || agent.Holds("check_background") {
-		call.Background = m.commands.Of(ownerOf(m, c, rec.ID))
+		call.Background = m.commands.Of(c)
 	}
 	return call
 }

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"centurion"
+	"centurion/loop"
 	"centurion/orchestrator/merge"
 	"centurion/orchestrator/notes"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
-	"centurion/tools"
 	"centurion/verify"
 	"centurion/workspace/todo"
 )
@@ -26,6 +26,30 @@ func (l *mainLoop) missing(ctx context.Context) ([]string, error) {
 	unread, err := l.m.h.cfg.Store.PendingDeliveries(ctx, v.Mission.Session)
 	return v.Missing(unread), err
 }
+
+// Missing is what mission_complete is refused for: see [toolset.Finisher].
+func (l *mainLoop) Missing(ctx context.Context) ([]string, error) {
+	missing, err := l.missing(ctx)
+	if err == nil && len(missing) == 0 {
+		missing, err = l.finalChecks(ctx)
+	}
+	if err == nil && len(missing) == 0 {
+		var bare bool
+		if bare, err = l.bare(ctx); bare {
+			l.questioned, missing = true, []string{loop.BareWord}
+		}
+	}
+	return missing, err
+}
+
+// Claim accepts that the mission is complete.
+func (l *mainLoop) Claim() {
+	l.claimed.Store(true)
+	l.everClaimed.Store(true)
+}
+
+// Claimed reports whether that was accepted, and nothing has come since.
+func (l *mainLoop) Claimed() bool { return l.claimed.Load() }
 
 // finalChecks runs each distinct acceptance command once on the finished work. Items whose command fails are open again.
 // It returns what is missing, in words for the Commander.
@@ -126,50 +150,4 @@ func (l *mainLoop) completed(ctx context.Context) (verdict, error) {
 	}
 	notes.KeepSummary(ctx, l.m.st, l.m.h.cfg.Workspace, l.m.plan.Detail(), l.m.root.Sess.Record().Metadata.Given)
 	return verdict{status: centurion.MissionCompleted, reason: reason}, err
-}
-
-// proveTicks runs the commands of items that an agent marks as done. An item whose command fails is not ticked: the
-// whole update is refused with the output.
-func (m *mission) proveTicks(ctx context.Context, c *conversation, updates []tools.ItemUpdate) ([]string, error) {
-	p, err := m.plan.Read()
-	if err != nil || p.Doc == nil {
-		return nil, err
-	}
-	var notes []string
-	for _, u := range updates {
-		mark, err := markOf(u.Status)
-		if u.Status == "" || err != nil || mark != todo.Done {
-			continue
-		}
-		it, ok := p.Doc.Item(u.ID)
-		if !ok || p.Doc.Status(u.ID) == todo.Done {
-			continue
-		}
-		if run := m.plan.RunOf(u.ID); run != "" {
-			if c.Task != nil && c.Task.ID == run {
-				notes = append(notes, u.ID+": the host marks your own item when you end.")
-				continue
-			}
-			return nil, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is being worked on; the host ticks it", u.ID),
-				Hint: "end your turn; you will be told when it ends"}
-		}
-		for _, command := range it.Verify {
-			task := ""
-			if c.Task != nil {
-				task = c.Task.ID
-			}
-			if err := m.ownMerged(ctx, c); err != nil {
-				return nil, err
-			}
-			r, err := m.queue.Check(ctx, merge.Check{Command: command, Item: it.ID, Task: task, Agent: c.Agent.Name})
-			if err != nil {
-				return nil, err
-			}
-			if !r.Passed {
-				return nil, &centurion.Error{Kind: centurion.KindVerify, Msg: "item " + it.ID + " is not done: " + merge.Account(r)}
-			}
-			notes = append(notes, it.ID+": "+merge.Passed(r))
-		}
-	}
-	return notes, nil
 }

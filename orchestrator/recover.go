@@ -18,7 +18,7 @@ import (
 //  4. the calls and messages of the first session; those of a task when it is launched (open)
 //  5. merges: the branch says which of them have happened (merge.Queue.Repair)
 //  6. marks in the plan: the store says what has ended (plan.Plan.Reconcile)
-//  7. tasks that were at work: they are launched again (restartTasks)
+//  7. tasks that were at work: they are launched again (task.Tasks.Restart)
 //
 // It notes in the journal what it has repaired, if that was anything.
 func (m *mission) recover(ctx context.Context, beside *guard.Group) (centurion.Mission, error) {
@@ -53,9 +53,12 @@ func (m *mission) recover(ctx context.Context, beside *guard.Group) (centurion.M
 	if err := m.queue.Repair(ctx); err != nil {
 		return rec, err
 	}
-	if err := m.restartTasks(ctx, &repaired); err != nil {
+	marked, again, err := m.tasks.Restart(ctx)
+	if err != nil {
 		return rec, err
 	}
+	repaired.add("marks corrected", marked...)
+	repaired.add("tasks started again", again...)
 	if len(repaired) > 0 {
 		if err := m.st.Tell(ctx, func(d *event.MissionData) { d.Note = "after a restart: " + strings.Join(repaired, "; ") }); err != nil {
 			return rec, err
@@ -73,34 +76,4 @@ func (r *repairs) add(what string, names ...string) {
 	if len(names) > 0 {
 		*r = append(*r, what+": "+centurion.Clip(strings.Join(names, ", "), 200))
 	}
-}
-
-// restartTasks launches the tasks that had not ended when the mission last stopped. That the host went away counts
-// neither as a failure nor as a return.
-func (m *mission) restartTasks(ctx context.Context, repaired *repairs) error {
-	tasks, err := m.h.cfg.Store.Tasks(ctx, m.st.ID)
-	if err != nil {
-		return err
-	}
-	marked, err := m.plan.Reconcile(ctx, tasks)
-	if err != nil {
-		return err
-	}
-	repaired.add("marks corrected", marked...)
-	m.claims.HoldAgain(tasks...)
-	var again []string
-	for _, t := range tasks {
-		if t.Status.Ended() {
-			continue
-		}
-		if t.Status != centurion.TaskQueued {
-			if _, err := m.recorder.Requeue(ctx, t.ID, "after a restart"); err != nil {
-				return err
-			}
-			again = append(again, t.Name())
-		}
-		m.launch(t)
-	}
-	repaired.add("tasks started again", again...)
-	return nil
 }

@@ -46,7 +46,7 @@ func (m *mission) supervise(ctx context.Context) (v verdict, err error) {
 				Msg:  fmt.Sprintf("it crashed %d times within %s", len(crashes), text.Took(restartWindow)),
 				Hint: "this is a fault of the program; what is done is kept: centurion resume " + m.st.ID}
 		}
-		m.setClaimed(false)
+		m.loop.claimed.Store(false)
 		m.resumed, m.restarted = false, true
 		why := fmt.Sprintf("begun anew after a crash, %d of %d: %s", len(crashes), maxRestarts, centurion.Clip(err.Error(), 200))
 		if err := m.st.Tell(ctx, func(d *event.MissionData) { d.Reason = why }); err != nil {

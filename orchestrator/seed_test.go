@@ -315,9 +315,7 @@ func TestNothingIsHeldAfterTheEnd(t *testing.T) {
 				living := r.host.missions[m.ID]
 				r.host.mu.Unlock()
 				equal(t, "tasks that live", len(living.st.Runs()), 1) // the reviewer
-				living.mu.Lock()
 				equal(t, "conversations", len(living.sessions.All()), 2)
-				living.mu.Unlock()
 				if files, held := living.claims.Others("")["T1"]; held {
 					t.Errorf("files are held: %v", files)
 				}

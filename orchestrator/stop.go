@@ -7,7 +7,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/agent"
-	"centurion/orchestrator/state"
+	"centurion/orchestrator/task"
 	"centurion/store"
 )
 
@@ -89,7 +89,7 @@ func (m *mission) abortTask(ctx context.Context, id string, cause *agent.Aborted
 		return &centurion.Error{Op: "abort", Kind: centurion.KindConflict, Msg: fmt.Sprintf("nothing to abort: task %s is %s", t.ID, t.Status),
 			Hint: "see: centurion show " + t.ID}
 	}
-	return m.cancelTask(ctx, id, cause.Why())
+	return m.tasks.Cancel(ctx, id, cause.Why())
 }
 
 func standing(s centurion.MissionStatus) string {
@@ -157,7 +157,7 @@ func (h *Host) stopFamily(ctx context.Context, to receiver, reason string) error
 		for _, id := range living {
 			end := h.endTask
 			if m != nil {
-				end = m.cancelTask
+				end = m.tasks.Cancel
 			}
 			if err := end(ctx, id, reason); err != nil {
 				return err
@@ -233,7 +233,7 @@ func (h *Host) stop(ctx context.Context, id string, cause *centurion.Error) erro
 func (h *Host) Cancel(ctx context.Context, id, reason string) error {
 	if t, err := h.cfg.Store.Task(ctx, id); err == nil {
 		if m := h.running(t.Mission); m != nil {
-			return m.cancelTask(ctx, t.ID, cmp.Or(reason, "cancelled by a person"))
+			return m.tasks.Cancel(ctx, t.ID, cmp.Or(reason, "cancelled by a person"))
 		}
 		return h.endTask(ctx, t.ID, cmp.Or(reason, "cancelled by a person"))
 	}
@@ -250,20 +250,7 @@ func (h *Host) Cancel(ctx context.Context, id, reason string) error {
 // endTask cancels a task of a mission that is not running.
 func (h *Host) endTask(ctx context.Context, id, reason string) error {
 	defer h.Keeper.Ended(id)
-	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		t, err := tx.Task(id)
-		if err != nil || !t.Status.CanBecome(centurion.TaskCancelled) {
-			return err
-		}
-		told := t.Status.Ended()
-		t, err = state.MoveTask(tx, id, centurion.TaskCancelled, func(t *centurion.Task) {
-			t.Error = &centurion.TaskError{Kind: centurion.KindCancelled, Message: reason}
-		})
-		if err != nil || told {
-			return err
-		}
-		return state.Deliver(tx, t, true)
-	})
+	return task.CancelIdle(ctx, h.cfg.Store, id, reason)
 }
 
 // pausable refuses to pause a mission that is over: only a rewind or a message brings it back.

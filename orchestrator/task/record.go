@@ -1,5 +1,3 @@
-// Package task is what happens to a task beside its work: how it is recorded and launched, and how one that was lost is found
-// again. Its session is driven above.
 package task
 
 import (
@@ -16,15 +14,10 @@ import (
 	"centurion/store"
 )
 
-// Recorder records tasks in the order in which they were delegated. What comes while others are being written is
+// recorder records tasks in the order in which they were delegated. What comes while others are being written is
 // written together after them: fifty tasks of one answer cost a few commits instead of fifty.
-type Recorder struct {
-	Mission  *state.Mission
-	Reserves *budget.Reserves
-	Portion  func(centurion.Task) budget.Amount // what a task needs at its start
-	Known    func(items ...string)              // the plan has had this item
-	Grown    func()                             // there are more tasks now
-	Launch   func(centurion.Task)
+type recorder struct {
+	*Tasks
 
 	writing sync.Mutex // held by whoever writes what waits
 
@@ -39,8 +32,10 @@ type delegation struct {
 	done  bool
 }
 
-// Record writes a task and launches it. It calls begun, which may be nil, as soon as the task has its place in the order.
-func (ds *Recorder) Record(t centurion.Task, begun func()) (centurion.Task, error) {
+// Record writes a task and launches it. It calls begun, which may be nil, as soon as the task has its place in the order. The same call,
+// repeated, gets the task that it made before. The error says who works on its item, or that the budget has no room for it.
+func (ts *Tasks) Record(t centurion.Task, begun func()) (centurion.Task, error) {
+	ds := &ts.recorder
 	d := &delegation{task: t}
 	ds.mu.Lock()
 	ds.waiting = append(ds.waiting, d)
@@ -60,7 +55,7 @@ func (ds *Recorder) Record(t centurion.Task, begun func()) (centurion.Task, erro
 // last are being written.
 const batch = 4
 
-func (ds *Recorder) next() []*delegation {
+func (ds *recorder) next() []*delegation {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	n := min(len(ds.waiting), batch)
@@ -70,11 +65,11 @@ func (ds *Recorder) next() []*delegation {
 }
 
 // recordBatch writes tasks in one transaction and launches them.
-func (ds *Recorder) recordBatch(next []*delegation) {
+func (ds *recorder) recordBatch(next []*delegation) {
 	recorded := make([]centurion.Task, len(next))
 	portions := make([]budget.Amount, len(next))
 	for i, d := range next {
-		portions[i] = ds.Portion(d.task)
+		portions[i] = ds.Sessions.Portion(d.task)
 	}
 	ending := map[string]string{} // items whose task has ended, maybe, and whose mark is not set yet
 	for _, r := range ds.Mission.Runs() {
@@ -83,11 +78,11 @@ func (ds *Recorder) recordBatch(next []*delegation) {
 		}
 	}
 	for _, d := range next {
-		ds.Known(d.task.Item)
+		ds.Plan.File.Had.Add(d.task.Item)
 	}
 	items := slices.ContainsFunc(next, func(d *delegation) bool { return d.task.Item != "" })
 	err := ds.Mission.Store.Update(ds.Mission.Ctx, func(tx *store.Tx) error {
-		atWork := map[string]string{}
+		atWork := maps.Clone(ending)
 		if items {
 			all, err := tx.Tasks(ds.Mission.ID)
 			if err != nil {
@@ -98,14 +93,13 @@ func (ds *Recorder) recordBatch(next []*delegation) {
 					atWork[t.Item] = t.ID
 				}
 			}
-			maps.Copy(atWork, ending)
 		}
 		for i, d := range next {
 			recorded[i], d.fresh, d.err = ds.putDelegation(tx, d.task, portions[i], atWork)
 		}
 		return nil
 	})
-	ds.Grown() // there are more tasks now
+	ds.Keeper.Poke()
 	for i, d := range next {
 		d.task, d.done = recorded[i], true
 		switch {
@@ -120,13 +114,14 @@ func (ds *Recorder) recordBatch(next []*delegation) {
 
 // putDelegation records one task as queued, unless the same call has made it before, its item, in atWork, has a task, or
 // the budget will never have room for it.
-func (ds *Recorder) putDelegation(tx *store.Tx, t centurion.Task, portion budget.Amount, atWork map[string]string) (centurion.Task, bool, error) {
+func (ds *recorder) putDelegation(tx *store.Tx, t centurion.Task, portion budget.Amount, atWork map[string]string) (centurion.Task, bool, error) {
 	before, known, err := tx.TaskByCall(t.Parent, t.Call)
 	if err != nil || known {
 		return before, false, err
 	}
 	if by := atWork[t.Item]; by != "" {
-		return t, false, atWorkError(t.Item)
+		return t, false, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is already being worked on", t.Item),
+			Hint: "you will be told when it ends; cancel it first if you want another to do it"}
 	}
 	if err := sessionFree(tx, t); err != nil {
 		return t, false, err
@@ -151,25 +146,11 @@ func (ds *Recorder) putDelegation(tx *store.Tx, t centurion.Task, portion budget
 	return t, true, nil
 }
 
-func atWorkError(item string) error {
-	return &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is already being worked on", item),
-		Hint: "you will be told when it ends; cancel it first if you want another to do it"}
-}
-
-// Waiting is how many tasks are on their way into the store.
-func (ds *Recorder) Waiting() int {
-	ds.mu.Lock()
-	defer ds.mu.Unlock()
-	return len(ds.waiting)
-}
-
-// Requeue records that a task is begun anew, and why.
-func (ds *Recorder) Requeue(ctx context.Context, id, why string) (t centurion.Task, err error) {
-	err = ds.Mission.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		t, err = state.MoveTask(tx, id, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = why })
-		return err
-	})
-	return t, err
+// Unrecorded is how many tasks are on their way into the store.
+func (ts *Tasks) Unrecorded() int {
+	ts.recorder.mu.Lock()
+	defer ts.recorder.mu.Unlock()
+	return len(ts.recorder.waiting)
 }
 
 // StillAtWork refuses to resume the session of a task that has not ended.
@@ -191,4 +172,91 @@ func sessionFree(tx *store.Tx, t centurion.Task) error {
 		return StillAtWork(tasks[i])
 	}
 	return nil
+}
+
+// Restart launches the tasks that had not ended when the mission last stopped, with what they held, and corrects the marks of those that had.
+// That the host went away counts neither as a failure nor as a return. It returns the items whose marks it corrected, and the names of the
+// tasks that had been at work.
+func (ts *Tasks) Restart(ctx context.Context) (marked, again []string, err error) {
+	tasks, err := ts.Mission.Store.Tasks(ctx, ts.Mission.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if marked, err = ts.Plan.Reconcile(ctx, tasks); err != nil {
+		return nil, nil, err
+	}
+	ts.Claims.HoldAgain(tasks...)
+	for _, t := range tasks {
+		if t.Status.Ended() {
+			continue
+		}
+		if t.Status != centurion.TaskQueued {
+			if _, err := ts.requeue(ctx, t.ID, "after a restart"); err != nil {
+				return nil, nil, err
+			}
+			again = append(again, t.Name())
+		}
+		ts.Launch(t)
+	}
+	return marked, again, nil
+}
+
+// requeue records that a task is begun anew, and why.
+func (ts *Tasks) requeue(ctx context.Context, id, why string) (t centurion.Task, err error) {
+	err = ts.Mission.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		t, err = state.MoveTask(tx, id, centurion.TaskQueued, func(t *centurion.Task) { t.Reason = why })
+		return err
+	})
+	return t, err
+}
+
+// leasePolls is how many polls lie between two looks for tasks that nobody works on.
+const leasePolls = 10
+
+// lost knows which tasks seem to be worked on by nobody.
+type lost struct {
+	mu       sync.Mutex // held while they are looked for; protects what follows
+	unlooked int        // polls since that was last done
+	found    []string   // tasks that were found once
+}
+
+// FindLost begins anew, every few calls, with tasks that are recorded as alive while no goroutine works on them. A task is launched a
+// moment after it was recorded, so one that is lost must be found twice.
+func (ts *Tasks) FindLost() {
+	l, m := &ts.lost, ts.Mission
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unlooked++; l.unlooked < leasePolls || m.Ctx.Err() != nil {
+		return
+	}
+	l.unlooked = 0
+	tasks, err := m.Store.Tasks(m.Ctx, m.ID)
+	if err != nil {
+		return // who works with the store meets it, too
+	}
+	var found []string
+	for _, t := range tasks {
+		switch {
+		case t.Status.Ended() || m.Run(t.ID) != nil:
+		case slices.Contains(l.found, t.ID):
+			ts.relaunch(t.ID)
+		default:
+			found = append(found, t.ID)
+		}
+	}
+	l.found = found
+}
+
+// wait returns when nobody looks any more.
+func (l *lost) wait() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+}
+
+// relaunch begins anew with a task that nobody works on.
+func (ts *Tasks) relaunch(id string) {
+	if t, err := ts.requeue(ts.Mission.Ctx, id, "nobody worked on it any more"); err == nil && ts.Mission.Ctx.Err() == nil {
+		ts.Claims.HoldAgain(t)
+		ts.Launch(t)
+	}
 }

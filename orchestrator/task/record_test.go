@@ -9,7 +9,7 @@ import (
 
 // ORCH-75: what waits while tasks are being written is taken a few at a time, in order; nothing twice and nothing left behind.
 func TestBatches(t *testing.T) {
-	ds := &Recorder{}
+	ds := &recorder{}
 	for i := range 10 {
 		ds.waiting = append(ds.waiting, &delegation{task: centurion.Task{Title: fmt.Sprint(i)}})
 	}

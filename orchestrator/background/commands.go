@@ -1,4 +1,6 @@
-package toolset
+// Package background runs the background commands of a mission: what its sessions start beside their turns, what that prints, and how it
+// ends.
+package background
 
 import (
 	"cmp"
@@ -17,6 +19,7 @@ import (
 	"centurion/agents"
 	"centurion/event"
 	"centurion/guard"
+	"centurion/orchestrator/agent"
 	"centurion/orchestrator/state"
 	"centurion/sandbox"
 	"centurion/store"
@@ -34,21 +37,21 @@ const (
 type Commands struct {
 	st     *state.Mission
 	runner centurion.Runner
-	live   *guard.Group // what the mission waits for before it has stopped
-	dir    string       // for what they print; gone with the mission
+	live   guard.Group
+	dir    string // for what they print; gone with the mission
 
-	mu  sync.Mutex // protects what follows, and what is said to be so in background
-	all []*background
+	mu  sync.Mutex // protects what follows, and what is said to be so in command
+	all []*command
 }
 
-// NewCommands returns the commands of a mission, none yet. They run in live, and what they print is kept below scratch; "" means the
-// system's directory for temporary files.
-func NewCommands(st *state.Mission, runner centurion.Runner, live *guard.Group, scratch string) *Commands {
-	return &Commands{st: st, runner: runner, live: live, dir: filepath.Join(cmp.Or(scratch, os.TempDir()), "centurion-"+st.ID)}
+// New returns the commands of a mission, none yet. What they print is kept below scratch; "" means the system's directory for temporary
+// files. The owner calls Close.
+func New(st *state.Mission, runner centurion.Runner, scratch string) *Commands {
+	return &Commands{st: st, runner: runner, dir: filepath.Join(cmp.Or(scratch, os.TempDir()), "centurion-"+st.ID)}
 }
 
-// background is one background command.
-type background struct {
+// command is one background command.
+type command struct {
 	id      string // "" until it has one
 	session string
 	attempt int // of the session's task
@@ -78,11 +81,11 @@ var (
 )
 
 // Of returns what a session may do with its commands.
-func (s *Commands) Of(o Owner) tools.Background { return ownCommands{s, o} }
+func (s *Commands) Of(c *agent.Conversation) tools.Background { return ownCommands{s, c} }
 
 type ownCommands struct {
 	*Commands
-	Owner
+	c *agent.Conversation
 }
 
 // Start runs a command beside the session. It lives at most as long as the session's owner.
@@ -92,8 +95,12 @@ func (k ownCommands) Start(ctx context.Context, _ *tools.Call, cmd centurion.Com
 	if !ok {
 		return none, &centurion.Error{Kind: centurion.KindPermission, Msg: "nothing here runs commands in the background", Hint: "use bash"}
 	}
-	life, cancel := context.WithCancelCause(k.Life)
-	b := &background{session: k.Session, attempt: k.Attempt, script: cmd.Script, words: words, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
+	owner := k.st.Ctx
+	if k.c.Task != nil {
+		owner = k.c.Task.Ctx
+	}
+	life, cancel := context.WithCancelCause(owner)
+	b := &command{session: k.c.ID(), attempt: k.c.Attempt, script: cmd.Script, words: words, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
 	if err := k.add(b); err != nil {
 		cancel(nil)
 		return none, err
@@ -137,10 +144,10 @@ func (k ownCommands) Start(ctx context.Context, _ *tools.Call, cmd centurion.Com
 }
 
 // prepare gives a command its id and a place for its output.
-func (k ownCommands) prepare(ctx context.Context, b *background) error {
+func (k ownCommands) prepare(ctx context.Context, b *command) error {
 	n := 0
 	err := k.st.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		if err := k.Current(); err != nil {
+		if err := k.c.Current(); err != nil {
 			return err
 		}
 		n, err = tx.NextSerial(k.st.ID, "background")
@@ -160,14 +167,17 @@ func (k ownCommands) prepare(ctx context.Context, b *background) error {
 	return nil
 }
 
-// Clear throws away what the commands have left, when none of them runs any more.
-func (s *Commands) Clear() {
+// Close waits for the end of all commands, which end with the mission, and throws away what they have left. The error is that of one
+// which crashed.
+func (s *Commands) Close() error {
+	err := s.live.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range s.all {
 		b.drop()
 	}
 	_ = os.RemoveAll(s.dir) // what stays behind is in nobody's way
+	return err
 }
 
 // Len is how many commands are kept, running or ended.
@@ -182,9 +192,9 @@ const lastPrinted = 300
 
 // End ends the commands of a session's attempt and returns when nothing of them is left. What it returns tells, a line each, of those that
 // were still running: their agent may have counted on what they would say.
-func (s *Commands) End(o Owner) (lost []string) {
-	for _, b := range s.of(o.Session) {
-		if b.attempt != o.Attempt {
+func (s *Commands) End(c *agent.Conversation) (lost []string) {
+	for _, b := range s.of(c.ID()) {
+		if b.attempt != c.Attempt {
 			continue
 		}
 		s.mu.Lock()
@@ -200,7 +210,7 @@ func (s *Commands) End(o Owner) (lost []string) {
 }
 
 // lostLine tells of a command that was ended because the work of its task had.
-func (s *Commands) lostLine(b *background) string {
+func (s *Commands) lostLine(b *command) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	line := fmt.Sprintf("its background command %s \"%s\", which was still running when its turn ended", b.id, centurion.Clip(b.script, 200))
@@ -253,7 +263,7 @@ func (k ownCommands) Look(ctx context.Context, call *tools.Call, id string) (too
 // List shows all commands of the session.
 func (k ownCommands) List(context.Context, *tools.Call) ([]tools.BackgroundCommand, error) {
 	var out []tools.BackgroundCommand
-	for _, b := range k.of(k.Session) {
+	for _, b := range k.of(k.c.ID()) {
 		out = append(out, k.look(b, false))
 	}
 	return out, nil
@@ -276,9 +286,9 @@ func (k ownCommands) Kill(ctx context.Context, call *tools.Call, id string) (too
 
 // find returns a command of the session. One that the session has started under another host, or before the mission
 // stopped, is returned as gone.
-func (k ownCommands) find(ctx context.Context, call *tools.Call, id string) (*background, tools.BackgroundCommand, error) {
+func (k ownCommands) find(ctx context.Context, call *tools.Call, id string) (*command, tools.BackgroundCommand, error) {
 	none := tools.BackgroundCommand{}
-	own := k.of(k.Session)
+	own := k.of(k.c.ID())
 	var ids []string
 	for _, b := range own {
 		if strings.EqualFold(b.id, id) {
@@ -286,7 +296,7 @@ func (k ownCommands) find(ctx context.Context, call *tools.Call, id string) (*ba
 		}
 		ids = append(ids, b.id)
 	}
-	history, err := k.st.Store.Messages(ctx, k.Session)
+	history, err := k.st.Store.Messages(ctx, k.c.ID())
 	if err != nil {
 		return nil, none, err
 	}
@@ -310,7 +320,7 @@ func (k ownCommands) find(ctx context.Context, call *tools.Call, id string) (*ba
 }
 
 // add takes a command in if there is room for it, and lets go of the output of the oldest ones that have ended.
-func (s *Commands) add(b *background) error {
+func (s *Commands) add(b *command) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var running []string
@@ -335,7 +345,7 @@ func (s *Commands) add(b *background) error {
 func (s *Commands) Forget(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = slices.DeleteFunc(s.all, func(b *background) bool {
+	s.all = slices.DeleteFunc(s.all, func(b *command) bool {
 		gone := b.session == session && b.ended
 		if gone {
 			b.drop()
@@ -345,15 +355,15 @@ func (s *Commands) Forget(session string) {
 }
 
 // remove forgets a command that never ran.
-func (s *Commands) remove(b *background) {
+func (s *Commands) remove(b *command) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = slices.DeleteFunc(s.all, func(o *background) bool { return o == b })
+	s.all = slices.DeleteFunc(s.all, func(o *command) bool { return o == b })
 	b.drop()
 }
 
 // end records how a command ended.
-func (s *Commands) end(b *background, res centurion.CommandResult, err, cause error) {
+func (s *Commands) end(b *command, res centurion.CommandResult, err, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b.spool.End()
@@ -362,10 +372,10 @@ func (s *Commands) end(b *background, res centurion.CommandResult, err, cause er
 }
 
 // of returns the commands of a session, oldest first.
-func (s *Commands) of(session string) []*background {
+func (s *Commands) of(session string) []*command {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []*background
+	var out []*command
 	for _, b := range s.all {
 		if b.session == session && b.id != "" {
 			out = append(out, b)
@@ -375,7 +385,7 @@ func (s *Commands) of(session string) []*background {
 }
 
 // look returns a command as it stands; with output it also takes what is new of that, and the session knows then.
-func (s *Commands) look(b *background, output bool) tools.BackgroundCommand {
+func (s *Commands) look(b *command, output bool) tools.BackgroundCommand {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := tools.BackgroundCommand{ID: b.id, Script: b.script, Description: b.words, Status: tools.BackgroundRunning, PID: b.pid,
@@ -397,7 +407,7 @@ func (s *Commands) look(b *background, output bool) tools.BackgroundCommand {
 }
 
 // outcome says how a command that has ended did so.
-func (b *background) outcome() (status tools.BackgroundStatus, reason string) {
+func (b *command) outcome() (status tools.BackgroundStatus, reason string) {
 	switch {
 	case b.res.TimedOut:
 		return tools.BackgroundTimedOut, ""
@@ -415,7 +425,7 @@ func (b *background) outcome() (status tools.BackgroundStatus, reason string) {
 }
 
 // drop lets go of the output.
-func (b *background) drop() {
+func (b *command) drop() {
 	if b.spool == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package orchestrator
+package toolset
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"centurion/agents"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/brief"
+	"centurion/orchestrator/merge"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/state"
 	"centurion/tools"
@@ -19,19 +20,19 @@ import (
 
 // planner fulfils tools.Planner for one conversation.
 type planner struct {
-	m *mission
-	c *conversation
+	*Set
+	c *agent.Conversation
 }
 
-var _ tools.Planner = planner{}
+// Planner returns how a conversation changes the plan.
+func (s *Set) Planner(c *agent.Conversation) tools.Planner { return planner{s, c} }
 
 // UpdateTodo applies one change of the plan. An item that is marked as done and has a verify command is checked first.
 func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpdate) (list string, remarks bool, err error) {
-	m := p.m
 	var notes []string
-	before, _ := m.plan.Read() // one that cannot be read had nothing to remark on
+	before, _ := p.Plan.Read() // one that cannot be read had nothing to remark on
 	if u.Level != 0 {
-		note, err := m.plan.SetLevel(ctx, u.Level, p.c.Agent.Name)
+		note, err := p.Plan.SetLevel(ctx, u.Level, p.c.Agent.Name)
 		if err != nil {
 			return "", false, err
 		}
@@ -48,7 +49,7 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 		notes = append(notes, told...)
 	}
 	if len(u.Items) > 0 {
-		proven, err := m.proveTicks(ctx, p.c, u.Items)
+		proven, err := p.proveTicks(ctx, u.Items)
 		if err != nil {
 			return "", false, err
 		}
@@ -56,44 +57,43 @@ func (p planner) UpdateTodo(ctx context.Context, _ *tools.Call, u tools.TodoUpda
 	}
 	u.Items = withoutOwnTick(p.c, u.Items)
 	if len(u.Items) > 0 || len(u.Add) > 0 || doc != nil && plan.LacksIDs(doc) {
-		if doc, err = m.plan.File.Edit(ctx, func(d *todo.Doc) error { return applyTodo(d, u) }); err != nil {
+		if doc, err = p.Plan.File.Edit(ctx, func(d *todo.Doc) error { return applyTodo(d, u) }); err != nil {
 			return "", false, allOrNone(err, len(u.Items)+len(u.Add))
 		}
 	}
 	if doc == nil {
-		plan, err := m.plan.Read()
+		plan, err := p.Plan.Read()
 		if err != nil || plan.Doc == nil {
 			return strings.Join(append(notes, "Level noted. There is no todo list yet."), "\n"), len(notes) > 0, err
 		}
 		doc = plan.Doc
 	}
-	if err := m.plan.TellTodo(ctx); err != nil {
+	if err := p.Plan.TellTodo(ctx); err != nil {
 		return "", false, err
 	}
-	m.st.Notify()
-	after := m.plan.Remarks(before, plan.View{Doc: doc})
+	p.Mission.Notify()
+	after := p.Plan.Remarks(before, plan.View{Doc: doc})
 	return strings.Join(slices.Concat(notes, []string{plan.Outline(doc)}, after), "\n"), len(notes)+len(after)+len(doc.Problems()) > 0, nil
 }
 
 // replace puts a whole text in the place of the plan, and says what of it was kept otherwise and what its new checks are worth.
 func (p planner) replace(ctx context.Context, content string) (doc *todo.Doc, notes []string, err error) {
-	m := p.m
 	var changed []centurion.Exchange
 	keeps := func(prev, next *todo.Doc) (err error) {
-		if err = keepsRunning(m.st.Runs(), next); err == nil {
+		if err = keepsRunning(p.Mission.Runs(), next); err == nil {
 			err = next.NoneLost(prev.Dangling())
 		}
 		if err == nil {
-			changed, err = m.queue.KeepsChecks(ctx, agent.AuthorOf(p.c), prev, next)
+			changed, err = p.Queue.KeepsChecks(ctx, agent.AuthorOf(p.c), prev, next)
 		}
 		return err
 	}
 	// A worker or a reviewer read the plan a while ago, and does not decide what its items are.
 	stale := p.c.Task != nil && p.c.Agent.Name != agents.Planner
-	if doc, err = m.plan.File.Replace(ctx, content, stale, keeps); err != nil {
+	if doc, err = p.Plan.File.Replace(ctx, content, stale, keeps); err != nil {
 		return nil, nil, err
 	}
-	run, err := m.queue.ChecksExchanged(ctx, agent.AuthorOf(p.c), changed)
+	run, err := p.Queue.ChecksExchanged(ctx, agent.AuthorOf(p.c), changed)
 	return doc, append(keptNotes(content, doc), run...), err
 }
 
@@ -123,7 +123,7 @@ func allOrNone(err error, changes int) error {
 }
 
 // withoutOwnTick leaves out that a task ticks its own item: the host does that when the task ends.
-func withoutOwnTick(c *conversation, updates []tools.ItemUpdate) []tools.ItemUpdate {
+func withoutOwnTick(c *agent.Conversation, updates []tools.ItemUpdate) []tools.ItemUpdate {
 	out := slices.Clone(updates)
 	for i, u := range out {
 		if mark, err := markOf(u.Status); c.Task != nil && u.ID == c.Task.Item && err == nil && mark == todo.Done {
@@ -207,4 +207,50 @@ func markOf(status string) (todo.Mark, error) {
 	}
 	return 0, &centurion.Error{Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not a status", status),
 		Hint: "use open, done, cancelled or blocked; running is set by delegate_task"}
+}
+
+// proveTicks runs the commands of items that an agent marks as done. An item whose command fails is not ticked: the
+// whole update is refused with the output.
+func (p planner) proveTicks(ctx context.Context, updates []tools.ItemUpdate) ([]string, error) {
+	v, err := p.Plan.Read()
+	if err != nil || v.Doc == nil {
+		return nil, err
+	}
+	var notes []string
+	for _, u := range updates {
+		mark, err := markOf(u.Status)
+		if u.Status == "" || err != nil || mark != todo.Done {
+			continue
+		}
+		it, ok := v.Doc.Item(u.ID)
+		if !ok || v.Doc.Status(u.ID) == todo.Done {
+			continue
+		}
+		if run := p.Plan.RunOf(u.ID); run != "" {
+			if p.c.Task != nil && p.c.Task.ID == run {
+				notes = append(notes, u.ID+": the host marks your own item when you end.")
+				continue
+			}
+			return nil, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("item %s is being worked on; the host ticks it", u.ID),
+				Hint: "end your turn; you will be told when it ends"}
+		}
+		for _, command := range it.Verify {
+			task := ""
+			if p.c.Task != nil {
+				task = p.c.Task.ID
+			}
+			if err := p.ownMerged(ctx, p.c); err != nil {
+				return nil, err
+			}
+			r, err := p.Queue.Check(ctx, merge.Check{Command: command, Item: it.ID, Task: task, Agent: p.c.Agent.Name})
+			if err != nil {
+				return nil, err
+			}
+			if !r.Passed {
+				return nil, &centurion.Error{Kind: centurion.KindVerify, Msg: "item " + it.ID + " is not done: " + merge.Account(r)}
+			}
+			notes = append(notes, it.ID+": "+merge.Passed(r))
+		}
+	}
+	return notes, nil
 }

@@ -1,4 +1,4 @@
-package toolset
+package background
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ func TestEndedBackgroundsAreLetGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &background{id: id, session: "ses_1", spool: spool, done: make(chan struct{})}
+		b := &command{id: id, session: "ses_1", spool: spool, done: make(chan struct{})}
 		if err := s.add(b); err != nil {
 			t.Fatal(err)
 		}

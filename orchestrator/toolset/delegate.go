@@ -1,4 +1,4 @@
-package orchestrator
+package toolset
 
 import (
 	"cmp"
@@ -11,13 +11,13 @@ import (
 
 	"centurion"
 	"centurion/agents"
-	"centurion/loop"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/retention"
 	"centurion/orchestrator/review"
 	"centurion/orchestrator/state"
+	"centurion/orchestrator/task"
 	"centurion/store"
 	"centurion/tools"
 	"centurion/verify"
@@ -26,22 +26,22 @@ import (
 
 // delegator fulfils tools.Delegator for one conversation.
 type delegator struct {
-	m *mission
-	c *conversation
+	*Set
+	c *agent.Conversation
 }
 
-var _ tools.Delegator = delegator{}
+// Delegator returns how a conversation hands out work and ends the mission.
+func (s *Set) Delegator(c *agent.Conversation) tools.Delegator { return delegator{s, c} }
 
 // Delegate records a task and launches it. The same call, repeated after a restart, finds the task it made before, whatever has
 // become of its item meanwhile.
 func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.Delegation) (centurion.Task, error) {
-	m := d.m
 	// Some endpoints count their calls anew in each answer, so a call is known by its message as well.
 	key := call.Message + "/" + call.ID
-	if t, made, err := m.h.cfg.Store.TaskByCall(ctx, d.c.ID(), key); made || err != nil {
+	if t, made, err := d.Mission.Store.TaskByCall(ctx, d.c.ID(), key); made || err != nil {
 		return t, err
 	}
-	if m.isClaimed() {
+	if d.Finisher.Claimed() {
 		return centurion.Task{}, &centurion.Error{Kind: centurion.KindConflict, Msg: "the mission is complete: nothing more is started"}
 	}
 	agent, err := d.allowed(ctx, want)
@@ -51,7 +51,7 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	if err != nil {
 		return centurion.Task{}, err
 	}
-	plan, err := m.plan.Read()
+	plan, err := d.Plan.Read()
 	if err != nil {
 		return centurion.Task{}, err
 	}
@@ -59,13 +59,13 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 	again := plan.IsDone(want.Item) && !reviews
 	if again {
 		var v review.View
-		v, err = m.judge.At(ctx, plan)
+		v, err = d.Judge.At(ctx, plan)
 		again = v.InDoubt(want.Item)
 	}
 	if err == nil && !reviews && !again {
 		if err = plan.ItemOpen(want.Item); err == nil && agent.Name == agents.Reviewer {
 			var tasks []centurion.Task
-			if tasks, err = m.h.cfg.Store.Tasks(ctx, m.st.ID); err == nil {
+			if tasks, err = d.Mission.Store.Tasks(ctx, d.Mission.ID); err == nil {
 				err = plan.HasReview(want.Item, tasks)
 			}
 		}
@@ -74,30 +74,30 @@ func (d delegator) Delegate(ctx context.Context, call *tools.Call, want tools.De
 		return centurion.Task{}, err
 	}
 	if d.c.Task == nil {
-		if err := m.plan.LevelAllows(ctx, plan, agent); err != nil {
+		if err := d.Plan.LevelAllows(ctx, plan, agent); err != nil {
 			return centurion.Task{}, err
 		}
 	}
-	if err := m.ownMerged(ctx, d.c); err != nil { // whoever is to work on it has to see it
+	if err := d.ownMerged(ctx, d.c); err != nil { // whoever is to work on it has to see it
 		return centurion.Task{}, err
 	}
 	before, err := d.resumes(ctx, agent, want)
 	if err != nil {
 		return centurion.Task{}, err
 	}
-	t := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: m.st.ID, Parent: d.c.ID(), Call: key,
+	t := centurion.Task{ID: centurion.NewID(centurion.PrefixTask), Mission: d.Mission.ID, Parent: d.c.ID(), Call: key,
 		Agent: agent.Name, Title: cmp.Or(strings.TrimSpace(want.Description), centurion.Clip(want.Prompt, 60)), Prompt: want.Prompt,
 		Item: want.Item, Reviews: reviews, Session: before.Session, Resumes: before.ID, Context: want.Context, Created: centurion.Now(),
-		Budget: want.Budget.Or(m.h.cfg.TaskBudget)}
+		Budget: want.Budget.Or(d.TaskBudget)}
 	if again {
 		return d.recordAgain(ctx, t, call.Begun)
 	}
-	return recordFor(m, plan, t, call.Begun)
+	return d.record(plan, t, call.Begun)
 }
 
-// recordFor writes a task, and returns it as one that waits if its item comes after others: it is about to.
-func recordFor(m *mission, p plan.View, t centurion.Task, begun func()) (centurion.Task, error) {
-	t, err := m.recorder.Record(t, begun)
+// record writes a task, and returns it as one that waits if its item comes after others: it is about to.
+func (d delegator) record(p plan.View, t centurion.Task, begun func()) (centurion.Task, error) {
+	t, err := d.Launcher.Record(t, begun)
 	if err == nil && !t.Reviews && p.Doc != nil && t.Status == centurion.TaskQueued {
 		if unmet := p.Doc.Unmet(t.Item); len(unmet) > 0 {
 			t.Status, t.Reason = centurion.TaskWaiting, "after "+strings.Join(unmet, ", ")
@@ -108,23 +108,18 @@ func recordFor(m *mission, p plan.View, t centurion.Task, begun func()) (centuri
 
 // ItemTitle returns the title of an item of the plan.
 func (d delegator) ItemTitle(item string) string {
-	p, err := d.m.plan.Read()
-	if err != nil || p.Doc == nil || item == "" {
-		return ""
-	}
-	it, _ := p.Doc.Item(item)
+	it, _ := d.Plan.ItemNow(item)
 	return it.Title
 }
 
 // recordAgain writes a task that mends an item which is done and in doubt: the item is open again by that.
 func (d delegator) recordAgain(ctx context.Context, t centurion.Task, begun func()) (centurion.Task, error) {
-	m := d.m
-	if err := m.plan.MarkItem(ctx, t.Item, plan.MarkOpen); err != nil {
+	if err := d.Plan.MarkItem(ctx, t.Item, plan.MarkOpen); err != nil {
 		return t, err
 	}
-	got, err := m.recorder.Record(t, begun)
+	got, err := d.Launcher.Record(t, begun)
 	if err != nil { // refused
-		err = errors.Join(err, m.plan.MarkItem(context.WithoutCancel(ctx), t.Item, func(d *todo.Doc, id string) error {
+		err = errors.Join(err, d.Plan.MarkItem(context.WithoutCancel(ctx), t.Item, func(d *todo.Doc, id string) error {
 			if d.Status(id) != todo.Open {
 				return nil
 			}
@@ -136,7 +131,7 @@ func (d delegator) recordAgain(ctx context.Context, t centurion.Task, begun func
 
 // allowed checks that the conversation's agent may hand work to the one it names.
 func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.Agent, error) {
-	agent, err := d.m.st.Cast.Find(want.Agent)
+	agent, err := d.Mission.Cast.Find(want.Agent)
 	if err != nil {
 		return agent, err
 	}
@@ -148,7 +143,7 @@ func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.A
 	if err := brief.DepthAllows(d.c.Sess.Record().Metadata.Address); err != nil {
 		return agent, err
 	}
-	rec, err := d.m.h.cfg.Store.Mission(ctx, d.m.st.ID)
+	rec, err := d.Mission.Store.Mission(ctx, d.Mission.ID)
 	if err != nil {
 		return agent, err
 	}
@@ -161,10 +156,9 @@ func (d delegator) allowed(ctx context.Context, want tools.Delegation) (agents.A
 
 // Await blocks until the task has ended, or until the synchronous wait is over: then the task goes on.
 func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centurion.Task, error) {
-	m := d.m
-	r := m.st.Run(id)
+	r := d.Mission.Run(id)
 	if r != nil {
-		wait, cancel := context.WithTimeout(ctx, m.h.cfg.Await)
+		wait, cancel := context.WithTimeout(ctx, d.Wait)
 		defer cancel()
 		defer d.c.Live.Wait(agent.WaitChild)()
 		r.Awaited.Add(1)
@@ -181,7 +175,7 @@ func (d delegator) Await(ctx context.Context, _ *tools.Call, id string) (centuri
 			return centurion.Task{}, err
 		}
 	}
-	return m.h.cfg.Store.Task(ctx, id)
+	return d.Mission.Store.Task(ctx, id)
 }
 
 // Tasks lists them at once, unless the list is the one that the conversation was given last.
@@ -220,22 +214,22 @@ func (d delegator) Result(ctx context.Context, _ *tools.Call, id string) (t cent
 	if can, err = d.c.Lull(ctx, t); err != nil {
 		return t, "", err
 	}
-	t, err = d.m.h.cfg.Store.Task(ctx, t.ID)
+	t, err = d.Mission.Store.Task(ctx, t.ID)
 	return t, can, err
 }
 
 // Report is the notice of a task's end, as its parent would be told it.
 func (d delegator) Report(ctx context.Context, t centurion.Task) (text string, err error) {
 	// A plan that cannot be read is told elsewhere. The transaction only reads.
-	p, _ := d.m.plan.Read()
-	err = d.m.h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		text, err = d.m.brief.Notice(tx, p, t)
+	p, _ := d.Plan.Read()
+	err = d.Mission.Store.Update(ctx, func(tx *store.Tx) error {
+		text, err = d.Brief.Notice(tx, p, t)
 		return err
 	})
 	if strings.HasSuffix(t.Reason, retention.ArchivedReason) {
 		text = "(" + t.Reason + ")\n" + text
 	}
-	return text + d.m.brief.Outline(p, t), err
+	return text + d.Brief.Outline(p, t), err
 }
 
 // goesBy reports whether a task can be meant by a name: its item's, w7, or its id.
@@ -257,7 +251,7 @@ func (d delegator) find(ctx context.Context, id string) (centurion.Task, error) 
 		names = append(names, t.Name())
 	}
 	mine := func(t centurion.Task) bool { return goesBy(t, id) && (d.c.Task == nil || t.Parent == d.c.ID()) }
-	if t, err := retention.Removed(d.m.h.cfg.Workspace, d.m.st.ID, mine); err != nil || t.ID != "" {
+	if t, err := retention.Removed(d.Workspace, d.Mission.ID, mine); err != nil || t.ID != "" {
 		return t, err
 	}
 	e := &centurion.Error{Kind: centurion.KindNotFound, Msg: fmt.Sprintf("there is no task %q", id)}
@@ -277,62 +271,95 @@ func (d delegator) Cancel(ctx context.Context, _ *tools.Call, id, reason string)
 	if err != nil || t.Status.Ended() {
 		return t, err
 	}
-	if err := d.m.cancelTask(ctx, t.ID, cmp.Or(reason, "cancelled by the "+d.c.Agent.Name)); err != nil {
+	if err := d.Launcher.Cancel(ctx, t.ID, cmp.Or(reason, "cancelled by the "+d.c.Agent.Name)); err != nil {
 		return t, err
 	}
-	return d.m.h.cfg.Store.Task(ctx, t.ID)
+	return d.Mission.Store.Task(ctx, t.ID)
 }
 
 // Complete ends the mission if everything is proven done.
 func (d delegator) Complete(ctx context.Context, _ *tools.Call, summary, check string) (string, error) {
-	m := d.m
 	if d.c.Task != nil {
 		return "", &centurion.Error{Kind: centurion.KindPermission, Msg: "a task does not end the mission",
 			Hint: "end your turn with your result; the mission's own agent judges it"}
 	}
-	if err := m.ownMerged(ctx, d.c); err != nil {
+	if err := d.ownMerged(ctx, d.c); err != nil {
 		return "", err
 	}
 	err := d.takeCheck(ctx, strings.TrimSpace(check))
 	if err != nil {
 		return "", err
 	}
-	missing, err := m.loop.missing(ctx)
-	if err == nil && len(missing) == 0 {
-		missing, err = m.loop.finalChecks(ctx)
-	}
-	if err == nil && len(missing) == 0 {
-		var bare bool
-		if bare, err = m.loop.bare(ctx); bare {
-			m.loop.questioned, missing = true, []string{loop.BareWord}
-		}
-	}
+	missing, err := d.Finisher.Missing(ctx)
 	if err != nil {
 		if _, blocked := errors.AsType[*state.Blocked](err); blocked {
-			m.st.End(err) // nothing that the model could say would change it
+			d.Mission.End(err) // nothing that the model could say would change it
 		}
 		return "", err
 	}
 	if len(missing) > 0 {
 		return "", &centurion.Error{Kind: centurion.KindConflict, Msg: "not complete; missing:\n- " + strings.Join(missing, "\n- ")}
 	}
-	if _, err = m.st.Record(ctx, func(rec *centurion.Mission) { rec.Summary = summary }); err != nil {
+	if _, err = d.Mission.Record(ctx, func(rec *centurion.Mission) { rec.Summary = summary }); err != nil {
 		return "", err
 	}
-	m.setClaimed(true)
+	d.Finisher.Claim()
 	return "The mission is complete.", nil
 }
 
 // takeCheck keeps a command that the mission's own agent gives for the end. One that may not run is not kept, as it would keep the mission from
 // every end; nor is one that can only pass, as it shows nothing and would take the place of one that can fail.
 func (d delegator) takeCheck(ctx context.Context, command string) error {
-	m := d.m
 	if command == "" || verify.CanOnlyPass(command) {
 		return nil
 	}
-	if err := m.approvals.MayCheck(ctx, command, m.root.Agent.Name, ""); err != nil {
+	if err := d.Approvals.MayCheck(ctx, command, d.c.Agent.Name, ""); err != nil {
 		return err
 	}
-	_, err := m.st.Record(ctx, func(rec *centurion.Mission) { rec.Check = command })
+	_, err := d.Mission.Record(ctx, func(rec *centurion.Mission) { rec.Check = command })
 	return err
+}
+
+// resumes returns the task whose session a delegation goes on with: its id is empty if it begins a new one. The error says why a task
+// cannot be gone on with: it is unknown, another agent's, not ended, or its conversation is there no more.
+func (d delegator) resumes(ctx context.Context, agent agents.Agent, want tools.Delegation) (centurion.Task, error) {
+	var newest centurion.Task
+	if want.Resume == "" {
+		return newest, nil
+	}
+	tasks, err := d.c.Tasks(ctx)
+	if err != nil {
+		return newest, err
+	}
+	var names []string
+	for _, t := range tasks { // oldest first: a session that was resumed before is its last task's
+		if (goesBy(t, want.Resume) || want.Resume == t.Session) && (t.Agent == agent.Name || newest.Agent != agent.Name) {
+			newest = t
+		}
+		names = append(names, t.Name())
+	}
+	switch {
+	case newest.ID == "":
+		e := &centurion.Error{Kind: centurion.KindNotFound, Msg: fmt.Sprintf("there is no task %q to resume", want.Resume)}
+		if near := centurion.Nearest(want.Resume, names); near != "" {
+			e.Hint = "did you mean " + near + "?"
+		} else {
+			e.Hint = "leave out resume to hand it to a new session"
+		}
+		return newest, e
+	case newest.Agent != agent.Name:
+		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s is the %s's", newest.Name(), newest.Agent),
+			Hint: fmt.Sprintf("resume it as %s, or leave out resume to hand it to a new %s", newest.Agent, agent.Name)}
+	case !newest.Status.Ended():
+		return newest, task.StillAtWork(newest)
+	case newest.Session == "":
+		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("task %s ended before it began: there is nothing to resume", newest.Name()),
+			Hint: "leave out resume to hand it to a new session"}
+	}
+	rec, err := d.Mission.Store.Session(ctx, newest.Session)
+	if centurion.KindOf(err) == centurion.KindNotFound || err == nil && state.Dropped(rec) != nil {
+		return newest, &centurion.Error{Kind: centurion.KindConflict, Msg: fmt.Sprintf("the conversation of task %s is not kept any more", newest.Name()),
+			Hint: "leave out resume to hand it to a new session, with what it has to know in the prompt"}
+	}
+	return newest, err
 }

@@ -1,0 +1,196 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"centurion"
+	"centurion/agents"
+	"centurion/event"
+	"centurion/failpoint"
+	"centurion/orchestrator/agent"
+	"centurion/orchestrator/plan"
+	"centurion/orchestrator/review"
+	"centurion/orchestrator/state"
+	"centurion/session"
+	"centurion/store"
+	"centurion/workspace/todo"
+)
+
+// endTask records how the task ended, and what its parent has to be told. A task that ended because the mission stops
+// is queued again: it is tried anew when the mission is resumed.
+func (ts *Tasks) endTask(ctx context.Context, r *state.Run, out session.Outcome, err error) error {
+	if cause := state.CauseOf(ctx); cause != nil && err != nil {
+		err = cause
+	}
+	if centurion.KindOf(err) == centurion.KindDisk {
+		ts.Mission.End(err)
+	}
+	status := ts.endStatus(err)
+	after := context.WithoutCancel(ctx) // the end is recorded although the work was stopped
+	t, terr := ts.Mission.Store.Task(after, r.ID)
+	if terr != nil {
+		return terr
+	}
+	ts.takeOver(after, r, t, status, &out)
+	rejected, void := state.Rejects(t.Agent, status, out.Text), state.JudgesNothing(t.Agent, status, out.Text)
+	if rejected && t.Reviews && ts.Mission.Fences.Check(r.ID, r.Attempt) == nil {
+		// Before the end is recorded: should the host die in between, the review ends once more and finds it open.
+		if err := ts.Plan.MarkItem(after, t.Item, plan.OpenAgain); err != nil {
+			return err
+		}
+	}
+	frees, ferr := ts.Plan.WouldFree(after, t, status)
+	if ferr != nil {
+		return ferr
+	}
+	p, _ := ts.Plan.Read() // the plan's own fault is told elsewhere
+	// The store comes first: what it says is put right in the plan at the next start, but a tick without a completed task
+	// would have the work done twice.
+	if err := ts.Mission.Store.Update(after, func(tx *store.Tx) error {
+		if err := ts.Mission.Fences.Check(r.ID, r.Attempt); err != nil {
+			return err
+		}
+		doubtful, derr := ts.endsInDoubt(tx, p, t, status)
+		if derr != nil {
+			return derr
+		}
+		return ts.recordEnd(tx, r, p, status, out, err, frees || rejected || void || doubtful)
+	}); err != nil {
+		if errors.Is(err, state.ErrSuperseded) { // the task's end is the newer attempt's to tell
+			return ts.Mission.RecordRefusal(after, r.ID, t.Session, r.Attempt, "its result")
+		}
+		return err
+	}
+	failpoint.Hit(failpoint.TaskEnded)
+	ts.Keeper.Ended(r.ID)
+	if t.Reviews {
+		return nil
+	}
+	if rejected || void { // the review is done, what it looked at is not: it has to be looked at again
+		status = centurion.TaskCancelled
+	}
+	return ts.Plan.SettleItem(after, t.Item, status)
+}
+
+// endStatus is the state that a task ends in whose work ended with err.
+func (ts *Tasks) endStatus(err error) centurion.TaskStatus {
+	kind := centurion.KindOf(err)
+	_, stuck := errors.AsType[*agent.StuckError](err)
+	switch {
+	case err == nil:
+		return centurion.TaskCompleted
+	case kind == centurion.KindCancelled:
+		return centurion.TaskCancelled
+	case ts.Mission.Ctx.Err() != nil:
+		return centurion.TaskQueued
+	case kind == centurion.KindPermission, stuck:
+		return centurion.TaskBlocked
+	}
+	return centurion.TaskFailed
+}
+
+// takeOver takes from a task that ends the plan that it was to write, and its checkout. What there is to say of that is
+// added to its result.
+func (ts *Tasks) takeOver(ctx context.Context, r *state.Run, t centurion.Task, status centurion.TaskStatus, out *session.Outcome) {
+	if note := ts.takePlan(ctx, r, status, out.Text); note != "" {
+		out.Text += "\n\n(" + note + ")"
+	}
+	if status.Ended() && ts.Mission.Fences.Check(r.ID, r.Attempt) == nil {
+		if note := ts.Checkouts.Vacate(ctx, t); note != "" {
+			out.Text = strings.TrimSpace(out.Text + "\n\n(" + note + ")")
+		}
+	}
+}
+
+// endsInDoubt reports whether the checks of what a task has done prove too little: its parent has to see to that at once.
+func (ts *Tasks) endsInDoubt(tx *store.Tx, p plan.View, t centurion.Task, status centurion.TaskStatus) (bool, error) {
+	if status != centurion.TaskCompleted || t.Item == "" || t.Agent == agents.Reviewer || !ts.Checkouts.Isolated() || p.Doc == nil {
+		return false, nil
+	}
+	it, ok := p.Doc.Item(t.Item)
+	if !ok || len(it.Verify) == 0 {
+		return false, nil
+	}
+	receipts, err := tx.Receipts(t.Mission, t.ID)
+	_, proof := review.Unproven(it, receipts, true)
+	return proof != "", err
+}
+
+// recordEnd writes the end of a task together with its delivery to the parent.
+func (ts *Tasks) recordEnd(tx *store.Tx, r *state.Run, p plan.View, status centurion.TaskStatus, out session.Outcome, cause error, wake bool) error {
+	t, err := tx.Task(r.ID)
+	if err != nil || t.Status.Ended() {
+		return err
+	}
+	t, err = state.MoveTask(tx, r.ID, status, func(t *centurion.Task) {
+		t.ElapsedMS = r.Worked(*t) // its checks and its merge were work, too
+		t.Result = out.Text
+		t.Files = append(t.Files, out.Files...)
+		if !ts.Checkouts.Isolated() { // what a command has changed no call names, but the trees around it
+			for _, l := range t.Landed {
+				for _, f := range l.Files {
+					t.Files = append(t.Files, f.Path)
+				}
+			}
+		}
+		slices.Sort(t.Files)
+		t.Files = slices.Compact(t.Files)
+		t.Files = ts.Checkouts.WithoutAside(*t)
+		if p.Doc != nil && status.Ended() { // the plan may change: what it gave the item is kept as it is now
+			t.Outside, _ = ts.Brief.Outside(p, *t)
+		}
+		switch {
+		case status == centurion.TaskQueued:
+			t.Reason = state.UntilResumed
+			t.Result = ""
+		case state.Rejects(t.Agent, status, out.Text):
+			t.Reason = state.FoundFaults
+		case state.JudgesNothing(t.Agent, status, out.Text):
+			t.Reason = state.NoVerdict
+		case cause != nil:
+			t.Error = &centurion.TaskError{Kind: centurion.KindOf(cause), Message: cause.Error(), Hint: centurion.HintOf(cause)}
+		}
+	})
+	if err != nil || !status.Ended() {
+		return err
+	}
+	return state.Deliver(tx, t, status != centurion.TaskCompleted || wake)
+}
+
+// errHasPlan says that the mission has a plan already.
+var errHasPlan = errors.New("there is a plan")
+
+// takePlan writes the plan that stands in a planner's answer to the mission's todo list, if the planner ended well, was
+// not asked by another planner, and nobody has written one, and returns what its parent has to know of that, or "".
+func (ts *Tasks) takePlan(ctx context.Context, r *state.Run, status centurion.TaskStatus, answer string) string {
+	if status != centurion.TaskCompleted || r.Agent != agents.Planner || r.Now.Load().Parent != ts.Mission.Spent.Load().Session || ts.Mission.Fences.Check(r.ID, r.Attempt) != nil {
+		return ""
+	}
+	if p, err := ts.Plan.Read(); err != nil || len(p.Items()) > 0 {
+		return ""
+	}
+	found := todo.FromText(answer)
+	if found == nil {
+		return ""
+	}
+	doc, err := ts.Plan.File.Replace(ctx, string(found.Bytes()), false, func(old, _ *todo.Doc) error {
+		if old != nil && len(old.Items()) > 0 { // somebody was faster
+			return errHasPlan
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errHasPlan):
+		return ""
+	case err != nil:
+		return "The host could not take the list above over: " + err.Error() + ". Write it with update_todo."
+	}
+	note := centurion.Count(doc.Counts().Total(), "item") + " taken from the planner's answer into the todo list"
+	if err := errors.Join(ts.Plan.TellTodo(ctx), ts.Mission.Tell(ctx, func(x *event.MissionData) { x.Note = note })); err != nil {
+		return "" // the list is written, and told when the mission is looked at next
+	}
+	return "The planner had not written the list itself: the host has taken it over.\n" + plan.Outline(doc)
+}

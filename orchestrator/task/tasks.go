@@ -1,0 +1,244 @@
+// Package task is the life of a task: how it is recorded and launched, what it waits for, the attempts of its work, its end, and how one
+// that was lost is found again. Its session is driven by package agent; what its tools do is decided above.
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"centurion"
+	"centurion/guard"
+	"centurion/orchestrator/agent"
+	"centurion/orchestrator/approval"
+	"centurion/orchestrator/background"
+	"centurion/orchestrator/brief"
+	"centurion/orchestrator/budget"
+	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/merge"
+	"centurion/orchestrator/ownership"
+	"centurion/orchestrator/plan"
+	"centurion/orchestrator/pulse"
+	"centurion/orchestrator/slots"
+	"centurion/orchestrator/state"
+	"centurion/session"
+	"centurion/store"
+	"centurion/workspace"
+)
+
+// Tasks are the tasks of one mission.
+type Tasks struct {
+	Deps
+	group    guard.Group // of the goroutines of those that live
+	recorder recorder
+	lost     lost
+}
+
+// Deps are what the tasks of a mission work with.
+type Deps struct {
+	Mission   *state.Mission
+	Checkouts *isolation.Checkouts
+	Plan      *plan.Plan
+	Approvals *approval.Approvals
+	Brief     *brief.Writer
+	Briefs    *brief.Desk
+	Queue     *merge.Queue
+	Sessions  *agent.Sessions
+	Commands  *background.Commands
+	Reserves  *budget.Reserves
+	Slots     *slots.Pool
+	Claims    *ownership.Files
+	Auditor   *pulse.Auditor
+	Workspace *workspace.Workspace
+	Version   string // of the program, for new sessions
+	Returns   int    // how often work may come back before somebody decides
+
+	// Open loads the session of a task to be driven, with its tools.
+	Open   func(ctx context.Context, session string, r *state.Run) (*agent.Conversation, error)
+	Keeper Keeper
+}
+
+// Keeper hears how many tasks there are.
+type Keeper interface {
+	Poke()           // there are more
+	Ended(id string) // one has ended
+}
+
+// New returns the tasks of a mission, none of which is recorded or launched. The owner calls Wait.
+func New(d Deps) *Tasks {
+	ts := &Tasks{Deps: d}
+	ts.recorder.Tasks = ts
+	return ts
+}
+
+// Wait returns when every task has ended, and nobody looks for lost ones any more. The mission's work has ended before. The error is
+// why an end could not be recorded.
+func (ts *Tasks) Wait() error {
+	ts.lost.wait()
+	return ts.group.Wait()
+}
+
+// Launch starts the goroutine of a recorded task. [Tasks.Wait] awaits it.
+func (ts *Tasks) Launch(t centurion.Task) {
+	ctx, cancel := context.WithCancelCause(ts.Mission.Ctx)
+	r := &state.Run{ID: t.ID, Item: t.Item, Name: t.Name(), Agent: t.Agent, Ctx: ctx, Cancel: cancel, Done: make(chan struct{})}
+	r.Place = ts.Slots.Join(r.Agent) // now: tasks are launched in the order in which they were delegated
+	r.Now.Store(&t)
+	r.Before = t.ElapsedMS
+	r.Account, r.Covered = ts.Reserves.Spawn(t, ts.Sessions.Portion(t))
+	ts.Mission.Add(r)
+	ts.Auditor.Watch()
+	ts.group.Go("task "+t.ID, func() (err error) {
+		defer func() {
+			cancel(nil)
+			ts.Mission.Drop(r)
+			ts.Claims.Drop(t.Name())
+			ts.Reserves.Close(r.Account)
+			close(r.Done)
+			ts.Mission.Notify()
+			err = errors.Join(err, ts.Auditor.Unwatch())
+		}()
+		err = guard.Call("task "+r.Name, func() error { return ts.run(ctx, r) })
+		if err != nil {
+			ts.Mission.End(err) // nobody would ever hear of the task's end
+		}
+		return err
+	})
+}
+
+// run works on a task until it has ended, or until the mission stops. An error means that the end could not be
+// recorded.
+func (ts *Tasks) run(ctx context.Context, r *state.Run) error {
+	defer func() { r.Place.Leave() }()
+	var out session.Outcome
+	err := guard.Call("task "+r.Name, func() (err error) {
+		if err = ts.Sessions.Cover(ctx, r); err == nil {
+			err = ts.ready(ctx, r)
+		}
+		if err == nil {
+			out, err = ts.attempt(ctx, r)
+		}
+		return err
+	})
+	return ts.endTask(ctx, r, out, err)
+}
+
+// Cancel ends one living task. It returns when the end is recorded.
+func (ts *Tasks) Cancel(ctx context.Context, id, reason string) error {
+	r := ts.Mission.Run(id)
+	if r == nil {
+		defer ts.Keeper.Ended(id)
+		return CancelIdle(ctx, ts.Mission.Store, id, reason)
+	}
+	r.Cancel(&centurion.Error{Kind: centurion.KindCancelled, Msg: reason})
+	select {
+	case <-r.Done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// CancelIdle cancels a task that nobody works on, as its mission is not running. One that has ended and cannot be cancelled stays as it is.
+func CancelIdle(ctx context.Context, st *store.Store, id, reason string) error {
+	return st.Update(ctx, func(tx *store.Tx) error {
+		t, err := tx.Task(id)
+		if err != nil || !t.Status.CanBecome(centurion.TaskCancelled) {
+			return err
+		}
+		told := t.Status.Ended()
+		t, err = state.MoveTask(tx, id, centurion.TaskCancelled, func(t *centurion.Task) {
+			t.Error = &centurion.TaskError{Kind: centurion.KindCancelled, Message: reason}
+		})
+		if err != nil || told {
+			return err
+		}
+		return state.Deliver(tx, t, true)
+	})
+}
+
+// ready waits until the task may be launched: its plan is accepted, its item's predecessors are done, and nobody else
+// holds its files. What it waits for stands in the task.
+func (ts *Tasks) ready(ctx context.Context, r *state.Run) error {
+	told := ""
+	for {
+		changed := ts.Mission.Change()
+		why, err := ts.obstacle(ctx, r)
+		if err != nil || why == "" {
+			return err
+		}
+		r.Place.Leave()
+		r.Place = nil
+		if why != told {
+			if err := ts.Mission.MoveRun(ctx, r, centurion.TaskWaiting, func(t *centurion.Task) { t.Reason = why }); err != nil {
+				return err
+			}
+			told = why
+		}
+		ts.Reserves.Rest(r.Account)
+		err = ts.Mission.Await(ctx, changed, 0)
+		ts.Reserves.Wake(r.Account)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// obstacle says what keeps a task from being launched, or "" if nothing does. Its files are claimed then.
+func (ts *Tasks) obstacle(ctx context.Context, r *state.Run) (string, error) {
+	rec, err := ts.Mission.Store.Mission(ctx, ts.Mission.ID)
+	if err != nil {
+		return "", err
+	}
+	if r.Item == "" && !rec.Options.ShowPlan {
+		return "", nil
+	}
+	p, err := ts.Plan.Read()
+	if err != nil {
+		return "the plan cannot be read", nil
+	}
+	if p.Held(rec, r.Agent) {
+		return "the plan waits to be accepted", ts.Approvals.AskPlan(ctx, rec, p)
+	}
+	if r.Item == "" {
+		return "", nil
+	}
+	if p.Doc == nil {
+		return "the plan has vanished", nil
+	}
+	t := r.Now.Load()
+	if t.Reviews { // what it judges is there, and it changes no file
+		return "", nil
+	}
+	it, ok := p.Doc.Item(r.Item)
+	switch {
+	case ok:
+	case p.IsGone(r.Item):
+		return "", plan.Removed(r.Item)
+	case t.Attempt > 0: // it has begun: a slip in the plan does not end it
+		return "", nil
+	default:
+		return fmt.Sprintf("line %d of the plan, which is not read as item %s", p.Doc.Misread(r.Item), r.Item), nil
+	}
+	for _, other := range ts.Mission.Runs() {
+		if other.Item == r.Item && other.ID != r.ID {
+			return "after its earlier task", nil // it has ended, and its mark is still to be set
+		}
+	}
+	if unmet := p.Doc.Unmet(r.Item); len(unmet) > 0 {
+		return "after " + strings.Join(unmet, ", "), nil
+	}
+	holder, ok := ts.Claims.Take(r.Item, it.Files)
+	if !ok {
+		above, err := ts.Checkouts.Ancestors(ctx, r.ID)
+		if err != nil {
+			return "", err
+		}
+		holder, ok = ts.Claims.Take(r.Item, it.Files, above...)
+	}
+	if !ok {
+		return "files of " + holder, nil
+	}
+	return "", nil
+}
