@@ -16,29 +16,29 @@ import (
 	"centurion/store"
 )
 
-// flushEvery is how long a piece of a streaming answer may wait until it is written to the store. What a crash can lose
-// of an answer is what came within it; the answer as a whole is repeated anyway.
+// flushEvery is the maximum delay before a piece of a streaming answer is stored. A crash loses at most that much of it; the answer is
+// requested again anyway.
 const flushEvery = 100 * time.Millisecond
 
 // answer is an assistant message while it streams.
 type answer struct {
 	req     provider.Request
-	text    int // index of the text part that grows, or -1
-	thought int // index of the reasoning part that grows, or -1
+	text    int // index of the growing text part, or -1
+	thought int // index of the growing reasoning part, or -1
 	finish  string
 	tokens  centurion.Tokens
 	size    int           // bytes of the answer
 	stored  chan struct{} // closed when its row is in the store
-	grown   chan struct{} // holds one: there is something that is not stored
+	grown   chan struct{} // buffered by one: there is unstored data
 
-	mu    sync.Mutex // while it streams, of what follows
+	mu    sync.Mutex // while it streams, protects the fields below
 	msg   centurion.Message
 	calls []int    // indexes of the tool parts, by the stream's index of the call
-	args  [][]byte // what came of their arguments
+	args  [][]byte // their arguments so far
 }
 
-// ask makes one request and stores its answer. On return without an error, every tool call of the answer is recorded as
-// running, before any of them is started.
+// ask makes one request and stores its answer. On return without an error, every tool call of the answer is recorded as running, before
+// any of them starts.
 func (s *Session) ask(ctx context.Context) (*answer, error) {
 	a := &answer{req: s.request(), text: -1, thought: -1, stored: make(chan struct{}), grown: make(chan struct{}, 1)}
 	a.msg = s.newAnswer()
@@ -49,7 +49,7 @@ func (s *Session) ask(ctx context.Context) (*answer, error) {
 	defer over()
 	err = s.stream(ctx, a)
 	if !guard.Closed(a.stored) {
-		return nil, err // there is nothing to be told of
+		return nil, err // there is nothing to report
 	}
 	if err == nil {
 		err = s.cfg.Host.Waiting(ctx, nil)
@@ -75,8 +75,8 @@ func (s *Session) newAnswer() centurion.Message {
 	return m
 }
 
-// stream reads the model's answer into a, and stores what came of it meanwhile. The answer's row is written while the
-// request is on its way; nothing of the answer is taken before it is there.
+// stream reads the model's answer into a, and stores it meanwhile. The answer's row is written while the request is sent; nothing of
+// the answer is read before that.
 func (s *Session) stream(ctx context.Context, a *answer) (err error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -98,7 +98,7 @@ func (s *Session) stream(ctx context.Context, a *answer) (err error) {
 	return s.read(inner, a)
 }
 
-// keep stores the row of a and then its pieces, until over is closed; what is left then, the end of the answer stores.
+// keep stores the row of a and then its pieces, until over is closed; the rest is stored at the end of the answer.
 func (s *Session) keep(ctx context.Context, a *answer, over <-chan struct{}) error {
 	if err := s.store(ctx, a, true); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (s *Session) keep(ctx context.Context, a *answer, over <-chan struct{}) err
 	}
 }
 
-// read takes the answer piece by piece.
+// read reads the answer piece by piece.
 func (s *Session) read(ctx context.Context, a *answer) error {
 	for d, err := range s.cfg.Model.Stream(ctx, a.req) {
 		select {
@@ -164,7 +164,7 @@ func (s *Session) read(ctx context.Context, a *answer) error {
 	return nil
 }
 
-// take adds a piece to a. It returns the index of the part that has grown, or -1.
+// take adds a piece to a. It returns the index of the grown part, or -1.
 func (s *Session) take(a *answer, d provider.Delta) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -178,7 +178,7 @@ func (s *Session) take(a *answer, d provider.Delta) int {
 		a.thought = s.grow(a, a.thought, centurion.PartReasoning, d.Text)
 		return a.thought
 	case provider.ReasoningEnd:
-		if a.thought < 0 && d.Metadata != nil { // a block of which nothing may be read
+		if a.thought < 0 && d.Metadata != nil { // an unreadable block
 			a.thought = s.grow(a, -1, centurion.PartReasoning, "")
 		}
 		ended := a.thought
@@ -201,7 +201,7 @@ func (s *Session) take(a *answer, d provider.Delta) int {
 	return -1
 }
 
-// grow adds text to the part at index i, or to a new part if i is -1, and tells watchers.
+// grow adds text to the part at index i, or to a new part if i is -1, and notifies watchers.
 func (s *Session) grow(a *answer, i int, t centurion.PartType, text string) int {
 	if i < 0 {
 		i = len(a.msg.Parts)
@@ -250,7 +250,7 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 			st.Error = "Not run: the answer was cut off (" + a.finish + ") before it was complete. Call it again, with less input if it was long."
 		}
 	}
-	if a.finish == centurion.FinishFilter { // half an answer is none, whatever it says
+	if a.finish == centurion.FinishFilter { // a filtered answer is not used, whatever it contains
 		return s.abandon(ctx, a, &centurion.Error{Op: "call model", Kind: centurion.KindRefusal,
 			Msg: "the provider's content filter ended the answer"})
 	}
@@ -286,7 +286,7 @@ func (s *Session) accept(ctx context.Context, a *answer) error {
 	return nil
 }
 
-// abandon stores an answer that broke, with the reason, and returns the error that ends the turn.
+// abandon stores a failed answer with the reason, and returns the error that ends the turn.
 func (s *Session) abandon(ctx context.Context, a *answer, cause error) error {
 	if err := ended(ctx); err != nil {
 		cause = err
@@ -330,11 +330,11 @@ func (s *Session) abandon(ctx context.Context, a *answer, cause error) error {
 	return cause
 }
 
-// putAnswer writes the message, its parts, the session's sums and what the answer cost its mission.
+// putAnswer writes the message, its parts, the session's sums and the cost for its mission.
 func (s *Session) putAnswer(tx *store.Tx, a *answer, rec *centurion.Session) error {
 	whole := a.msg
 	if len(whole.Parts) > 0 && whole.Parts[0].Type == centurion.PartStepStart {
-		whole.Parts = whole.Parts[1:] // it was written with the empty row and has not changed
+		whole.Parts = whole.Parts[1:] // unchanged since it was written with the empty row
 	}
 	if err := putMessage(tx, &whole); err != nil {
 		return err
@@ -352,7 +352,7 @@ func (s *Session) putAnswer(tx *store.Tx, a *answer, rec *centurion.Session) err
 	return err
 }
 
-// store writes what has streamed so far; first also announces the message.
+// store writes the streamed parts; first also announces the message.
 func (s *Session) store(ctx context.Context, a *answer, first bool) error {
 	a.mu.Lock()
 	m := a.msg
@@ -371,11 +371,11 @@ func (s *Session) store(ctx context.Context, a *answer, first bool) error {
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.msg.Prev = m.Prev // so that the store need not look for it again
+	a.msg.Prev = m.Prev // saves the store a lookup
 	return err
 }
 
-// storePart writes the part at index i of what has streamed so far; -1 writes nothing.
+// storePart writes the streamed part at index i; -1 writes nothing.
 func (s *Session) storePart(ctx context.Context, a *answer, i int) error {
 	if i < 0 {
 		return nil
@@ -401,7 +401,7 @@ func putMessage(tx *store.Tx, m *centurion.Message) error {
 	return nil
 }
 
-// retrying records that the provider makes the session wait.
+// retrying records that the session waits for the provider.
 func (s *Session) retrying(ctx context.Context, w *provider.Wait) error {
 	text := ""
 	if w.Err != nil {

@@ -13,22 +13,21 @@ import (
 	"centurion/tools"
 )
 
-// stopped is the result of a call that was ended, or not begun, because its turn was stopped.
+// stopped is the result of a call that was aborted, or not started, because its turn was stopped.
 const stopped = "Cancelled"
 
-// callRun is one run of the calls of an answer. What it keeps by call belongs to that call's goroutine until that has ended.
+// callRun is one run of the calls of an answer. Data of a call belongs to that call's goroutine until it has ended.
 type callRun struct {
 	calls
 	s       *Session
 	effects []tools.Effect
 	inputs  []json.RawMessage
-	unbegun []bool // calls whose turn was over before they began
+	unbegun []bool // calls that had not begun when the turn ended
 	files   pathSet
 	endTurn bool
 }
 
-// all runs the calls: those that run beside all others from the beginning on, and meanwhile the others, one batch after the
-// other, each of which is stored when it has ended.
+// all runs the calls: some in parallel to all others from the start, the rest in successive batches, each stored when it has ended.
 func (r *callRun) all(ctx context.Context) error {
 	beside, rest := r.s.cfg.Policy.split(r.effects)
 	aside, drop := context.WithCancelCause(ctx)
@@ -55,7 +54,7 @@ func (r *callRun) all(ctx context.Context) error {
 	return r.store(ctx, beside, results)
 }
 
-// running tells that so many calls more, or fewer, are under way.
+// running reports a change in the number of running calls.
 func (r *callRun) running(more int) {
 	if r.s.cfg.Running != nil && more != 0 {
 		r.s.cfg.Running(more)
@@ -64,8 +63,8 @@ func (r *callRun) running(more int) {
 
 func (r *callRun) ended() { r.running(-1) }
 
-// batches runs one batch after the other. The last call of a batch that ends counts as running until the next one begins: in
-// between it must not look as if nothing were left but what runs beside.
+// batches runs one batch after the other. The last call of a batch counts as running until the next batch begins, so that the number of
+// other calls never looks like the whole rest.
 func (r *callRun) batches(ctx context.Context, of []int) error {
 	for batch := range r.s.cfg.Policy.batches(r.effects, of) {
 		var g guard.Group
@@ -88,8 +87,8 @@ func (r *callRun) batches(ctx context.Context, of []int) error {
 	return nil
 }
 
-// start begins calls at the same time, those of a kind each after the one before has begun. It returns what is closed when
-// each of them has begun, or ended. Of every call of the batch ended is told once.
+// start starts calls in parallel; calls of one kind start in order. all are channels closed when each of them has begun, or ended.
+// ended is called once for every call of the batch.
 func (r *callRun) start(ctx context.Context, g *guard.Group, batch []int, results []tools.Result, ended func()) (all []<-chan struct{}) {
 	alike := map[string]chan struct{}{} // closed when the newest call of a kind has begun
 	for k, n := range batch {
@@ -109,7 +108,7 @@ func (r *callRun) start(ctx context.Context, g *guard.Group, batch []int, result
 			defer begin()
 			defer ended()
 			if before != nil {
-				<-before // what the model wrote first comes first
+				<-before // in the order of the model's answer
 			}
 			if r.unbegun[n] = ctx.Err() != nil; !r.unbegun[n] {
 				results[k] = r.s.runCall(ctx, p, r.inputs[n], begin)
@@ -120,7 +119,7 @@ func (r *callRun) start(ctx context.Context, g *guard.Group, batch []int, result
 	return all
 }
 
-// store stores the results of calls that have run, with what they did.
+// store stores the results of finished calls, with their effects.
 func (r *callRun) store(ctx context.Context, batch []int, results []tools.Result) error {
 	if len(batch) == 0 {
 		return nil
@@ -138,8 +137,8 @@ func (r *callRun) store(ctx context.Context, batch []int, results []tools.Result
 	return r.s.storeResults(ctx, r.calls, batch, consumed, changed.sorted())
 }
 
-// leave gives the calls their end that had not begun when the turn was stopped. If another call of the answer goes on later
-// they are stored as not begun, so that they run then, too: the model has asked for all of them together.
+// leave ends the calls that had not begun when the turn was stopped. If another call of the answer continues later, they are stored as
+// not begun and run then, too: the model requested all of them together.
 func (r *callRun) leave(ctx context.Context) error {
 	later := false
 	var rest []int

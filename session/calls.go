@@ -14,20 +14,19 @@ import (
 	"centurion/tools"
 )
 
-// maxResult bounds a tool's output in the history, in bytes. Tools cut their own output with more sense; this keeps one
-// that does not from filling the model's window.
+// maxResult limits a tool's output in the history, in bytes. Tools shorten their output more sensibly; this is for those that do not.
 const maxResult = 100 << 10
 
 // calls are the tool calls of one answer in the history.
 type calls struct {
 	msg   *centurion.Message
 	parts []int    // indexes of the tool parts
-	args  [][]byte // their arguments as they came
+	args  [][]byte // their arguments as received
 }
 
 func (c calls) part(n int) *centurion.Part { return &c.msg.Parts[c.parts[n]] }
 
-// left is without the calls that have ended already: those that were too many were told together with their answer.
+// left returns the calls that have not ended: surplus ones were answered together with their answer.
 func (c calls) left() calls {
 	out := calls{msg: c.msg}
 	for n := range c.parts {
@@ -38,9 +37,9 @@ func (c calls) left() calls {
 	return out
 }
 
-// runCalls runs the calls of an accepted answer and stores all results, in the order of the calls, before the model is
-// asked again. Calls that cannot disturb each other run at the same time. Every call gets a result, whatever happens, unless
-// one of them goes on later: then those that had not begun are left as well, for [Session.finishCalls].
+// runCalls runs the calls of an accepted answer and stores all results, in the order of the calls, before the next request. Independent
+// calls run in parallel. Every call gets a result, unless one of them continues later: then those not begun are left, too, for
+// [Session.finishCalls].
 func (s *Session) runCalls(ctx context.Context, c calls) (ran, error) {
 	c = c.left()
 	r := &callRun{s: s, calls: c, effects: make([]tools.Effect, len(c.parts)), inputs: make([]json.RawMessage, len(c.parts)),
@@ -59,12 +58,12 @@ func (s *Session) runCalls(ctx context.Context, c calls) (ran, error) {
 		return ran{}, serr
 	}
 	if slices.ContainsFunc(c.parts, func(n int) bool { return !c.msg.Parts[n].State.Ended() }) {
-		return ran{files: r.files.sorted()}, err // the turn is not over: it goes on with the calls that are left
+		return ran{files: r.files.sorted()}, err // the turn is not over: it continues with the remaining calls
 	}
 	return ran{files: r.files.sorted()}, s.cancelled(ctx, c.msg)
 }
 
-// ran is what the calls of an answer did.
+// ran is the combined effect of the calls of an answer.
 type ran struct {
 	files   []string
 	endTurn bool
@@ -83,8 +82,8 @@ func disturb(a, b tools.Effect) bool {
 	return true
 }
 
-// effect returns the input of a call and what the call would touch. A call that cannot run, because its tool is unknown
-// or its arguments, raw, are malformed, touches nothing; it ends here with what is wrong.
+// effect returns the input of a call and its effect. A call with an unknown tool or malformed arguments, raw, has none and ends here
+// with an error.
 func (s *Session) effect(p *centurion.Part, raw json.RawMessage) (in json.RawMessage, e tools.Effect) {
 	t, ok := s.byName[p.Tool]
 	switch {
@@ -105,8 +104,8 @@ func (s *Session) effect(p *centurion.Part, raw json.RawMessage) (in json.RawMes
 	return in, e
 }
 
-// byOwnName gives a call under another name of a tool that the session holds the tool's own, so that whoever reads the
-// history finds one name only, and returns its arguments as that tool takes them.
+// byOwnName replaces an alias of a held tool in a call by the tool's own name, so that the history has only one name, and returns the
+// arguments in that tool's form.
 func (s *Session) byOwnName(p *centurion.Part, raw []byte) []byte {
 	holds := func(tool string) bool { return s.byName[tool] != nil }
 	own := tools.Served(p.Tool, holds)
@@ -124,7 +123,7 @@ func fail(p *centurion.Part, text string) {
 	p.State.Time.End = time.Now().UnixMilli()
 }
 
-// runCall runs one call and fills in its state. It stores nothing.
+// runCall runs one call and fills in its state, without storing it.
 func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMessage, begun func()) tools.Result {
 	t := s.byName[p.Tool]
 	call := s.cfg.Call
@@ -144,7 +143,7 @@ func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMes
 			text = stopped
 		}
 		fail(p, text)
-		p.State.Metadata = r.Metadata // what a tool has to tell to clients, also of what failed
+		p.State.Metadata = r.Metadata // the tool's data for clients, also of a failed call
 		return r
 	}
 	p.State.Status, p.State.Output, p.State.Title, p.State.Metadata = centurion.ToolCompleted, centurion.Clip(r.Output, maxResult), r.Title, r.Metadata
@@ -153,7 +152,7 @@ func (s *Session) runCall(ctx context.Context, p *centurion.Part, in json.RawMes
 	return r
 }
 
-// modelError is what the model is told of an error: what was wrong and what would work.
+// modelError is the text of an error for the model: the problem and the remedy.
 func modelError(err error) string {
 	if p, crashed := errors.AsType[*guard.PanicError](err); crashed {
 		return p.Error()
@@ -168,7 +167,7 @@ func modelError(err error) string {
 	return text
 }
 
-// progress shows a person what a long call is doing. It is no fact: a watcher that is not there has missed it.
+// progress shows the progress of a long call. It is not stored: absent watchers miss it.
 func (s *Session) progress(p *centurion.Part, line string) {
 	if s.cfg.Publish == nil {
 		return
@@ -178,7 +177,7 @@ func (s *Session) progress(p *centurion.Part, line string) {
 		Data: event.Data(event.DeltaData{Part: p.ID, Message: p.MessageID, Field: "progress", Delta: line})})
 }
 
-// storeResults writes the results of a batch, with the files that it changed.
+// storeResults writes the results of a batch, with the changed files.
 func (s *Session) storeResults(ctx context.Context, c calls, batch []int, consumed, changed []string) error {
 	return s.update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		if len(changed) > 0 && s.cfg.Changed != nil {
@@ -193,13 +192,13 @@ func (s *Session) storeResults(ctx context.Context, c calls, batch []int, consum
 		}
 		for _, n := range batch {
 			p := c.part(n)
-			if p.State.Status == centurion.ToolRunning { // for later
+			if p.State.Status == centurion.ToolRunning { // continues later
 				continue
 			}
 			if err := tx.PutPart(p); err != nil {
 				return err
 			}
-			if !p.State.Ended() { // it begins later
+			if !p.State.Ended() { // begins later
 				continue
 			}
 			if err := s.tellResult(tx, *p); err != nil {
@@ -226,7 +225,7 @@ func (s *Session) cancelled(ctx context.Context, msg *centurion.Message) error {
 	return errors.Join(cause, err)
 }
 
-// tellCall announces that a call begins, or that it ended without being run.
+// tellCall announces the start of a call, or its end without a run.
 func (s *Session) tellCall(tx *store.Tx, p centurion.Part) error {
 	if p.State.Ended() {
 		return s.tellResult(tx, p)
@@ -242,7 +241,7 @@ func (s *Session) tellResult(tx *store.Tx, p centurion.Part) error {
 	return err
 }
 
-// inputBrief shortens long string arguments, so that the journal does not hold a written file a second time.
+// inputBrief shortens long string arguments, so that the journal does not store a written file twice.
 func inputBrief(in json.RawMessage) json.RawMessage {
 	if len(in) <= 1000 {
 		return in
@@ -259,6 +258,6 @@ func inputBrief(in json.RawMessage) json.RawMessage {
 			m[k] = "…"
 		}
 	}
-	b, _ := json.Marshal(m) // what was unmarshalled marshals again
+	b, _ := json.Marshal(m) // unmarshalled data can be marshalled
 	return b
 }

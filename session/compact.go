@@ -16,15 +16,15 @@ import (
 
 // The limits of compaction.
 const (
-	bigWindow  = 200_000 // tokens; a larger window leaves bigBuffer free
+	bigWindow  = 200_000 // tokens; larger windows keep bigBuffer free
 	bigBuffer  = 20_000  // tokens
-	perToken   = 3       // bytes; real texts have about four, so that an estimate errs to the safe side
-	maxCompact = 3       // compactions in a row, without an answer in between
-	minClip    = 200     // bytes to which results of what is kept are cut at most
+	perToken   = 3       // bytes; real texts have about four, so the estimate is on the safe side
+	maxCompact = 3       // consecutive compactions without an answer
+	minClip    = 200     // bytes; kept results are not shortened further
 )
 
-// Buffer returns how many tokens of a model's window stay free for its answer and for what an estimate has missed: 20,000
-// of a window above 200,000, else a fifth. A configured number goes before that. It is never more than half of the window.
+// Buffer returns the tokens of a model's window to keep free for its answer and for errors of the estimate: the configured number if
+// there is one, otherwise 20,000 of a window above 200,000 or a fifth of a smaller one. It is at most half of the window.
 func Buffer(window, configured int) int {
 	b := window / 5
 	if window > bigWindow {
@@ -33,14 +33,14 @@ func Buffer(window, configured int) int {
 	return min(cmp.Or(max(configured, 0), b), window/2)
 }
 
-// limit is how many tokens a request may have, 0 if the window is unknown.
+// limit is the maximum size of a request in tokens, 0 if the window is unknown.
 func (s *Session) limit() int {
 	w := s.cfg.Window
 	return w - max(Buffer(w, s.cfg.Buffer), min(s.cfg.MaxOut, w/2))
 }
 
-// size estimates the tokens of the next request: what the newest answer reported, and a third of the bytes that came
-// since. Without an answer of this model since the last compaction it is a third of all bytes.
+// size estimates the tokens of the next request: the number reported by the newest answer, plus a third of the bytes since. Without an
+// answer of this model since the last compaction it is a third of all bytes.
 func (s *Session) size() int {
 	since := 0
 	for i := len(s.history) - 1; i >= s.fresh; i-- {
@@ -60,8 +60,7 @@ func (s *Session) fixed() int {
 
 func size(req provider.Request) int { return int(estimate(req, 0).Input) * 4 / perToken }
 
-// fit shortens the history if the next request would come too near to the end of the model's window, or if somebody
-// asked for it.
+// fit shortens the history if the next request would come too close to the model's limit, or if a compaction was requested.
 func (s *Session) fit(ctx context.Context) error {
 	why := ""
 	if s.isAsked() {
@@ -79,8 +78,8 @@ func (s *Session) fit(ctx context.Context) error {
 	return s.takeIn(ctx)
 }
 
-// isAsked reports whether somebody asked for a shorter history. Whoever writes the session's row calls it before: from then on
-// the row says so, until it was done.
+// isAsked reports whether a compaction was requested. Call it before writing the session's row, which records the request until it is
+// done.
 func (s *Session) isAsked() bool {
 	if s.cfg.Asked != nil && s.cfg.Asked() {
 		s.rec.Metadata.Compact = true
@@ -88,9 +87,9 @@ func (s *Session) isAsked() bool {
 	return s.rec.Metadata.Compact
 }
 
-// Compact shortens the history after the provider has refused a request as too long. It may be called between turns only.
-// The error has centurion.KindOverflow when nothing is left to shorten, or after three compactions without an answer in
-// between; Host.Before is asked first, and its error is returned.
+// Compact shortens the history after the provider refused a request as too long. It may be called only between turns. The error has
+// centurion.KindOverflow if nothing can be shortened, or after three compactions without an answer. Host.Before is called first, and
+// its error is returned.
 func (s *Session) Compact(ctx context.Context) error {
 	if err := s.takeIn(ctx); err != nil {
 		return err
@@ -99,29 +98,29 @@ func (s *Session) Compact(ctx context.Context) error {
 	return err
 }
 
-// Compacting reports whether what is being spent is spent on a summary.
+// Compacting reports whether the current cost is for a summary.
 func (s *Session) Compacting() bool { return s.compacting }
 
 // plan is a compaction before it is stored.
 type plan struct {
 	why     string
-	before  int // tokens of the next request, estimated
-	target  int // tokens that it may have
-	room    int // bytes for the summary and what is kept
+	before  int // estimated tokens of the next request
+	target  int // its permitted tokens
+	room    int // bytes for the summary and the kept messages
 	gone    []centurion.Message
 	kept    []centurion.Message
-	changed []centurion.Part // of what is kept, with shorter results
+	changed []centurion.Part // parts of kept messages with shortened results
 	midTurn bool
 
 	text, quotes, record string
 	byHost               bool
 	usage                centurion.Usage
-	asked                bool   // the model was asked
-	over                 func() // is called when what that cost is recorded; nil if it was not asked
+	asked                bool   // a model request was made
+	over                 func() // called when its cost is recorded; nil without a request
 }
 
-// compact replaces the older part of the history by a summary. It reports whether it did: a request that comes near to
-// the end of the window is sent as it is if little can be gained.
+// compact replaces the older part of the history by a summary, and reports whether it did: a request close to the limit is sent
+// unchanged if little can be gained.
 func (s *Session) compact(ctx context.Context, why string) (bool, error) {
 	p, worth := s.plan(why)
 	if why == event.CompactedAsked {
@@ -129,7 +128,7 @@ func (s *Session) compact(ctx context.Context, why string) (bool, error) {
 			return false, nil
 		}
 	} else if s.row >= maxCompact || !worth {
-		if why == event.CompactedAuto { // the estimate, or what the window was said to be, may be wrong: the provider knows
+		if why == event.CompactedAuto { // the estimate, or the configured window, may be wrong: the provider decides
 			return false, nil
 		}
 		return false, s.tooLong(p.before)
@@ -156,13 +155,13 @@ func (s *Session) compact(ctx context.Context, why string) (bool, error) {
 	return true, nil
 }
 
-// plan decides what stays. It is worth doing if it makes the next request notably shorter.
+// plan selects the messages to keep. It is worth doing if it makes the next request notably shorter.
 func (s *Session) plan(why string) (p plan, worth bool) {
 	p = plan{why: why, before: s.size(), target: s.limit()}
 	half := p.before / 2
 	switch {
 	case why != event.CompactedAuto && p.target > 0:
-		p.target = min(p.target, half) // an estimate below the limit was wrong, or nobody asked for it
+		p.target = min(p.target, half) // the estimate was too low, or the compaction was not requested
 	case p.target <= 0:
 		p.target = half
 	}
@@ -175,7 +174,7 @@ func (s *Session) plan(why string) (p plan, worth bool) {
 		fixed += weight(&s.history[0])
 	}
 	all := fixed + weightOf(s.history[min(1, len(s.history)):])
-	bytes := func(tokens int) int { // text that is denser than an estimate takes it for has shown in what was reported
+	bytes := func(tokens int) int { // text denser than estimated shows in the reported tokens
 		return min(tokens*perToken, int(float64(tokens)*float64(all)/float64(max(p.before, 1))))
 	}
 	p.room = max(bytes(p.target)-fixed, bytes(p.target/8))
@@ -203,7 +202,7 @@ func (s *Session) plan(why string) (p plan, worth bool) {
 	return p, gain > bytes(p.target/10)
 }
 
-// summaryBytes is how long a summary may be: a quarter of the room, 12,000 bytes at most.
+// summaryBytes is the maximum length of a summary: a quarter of the room, 12,000 bytes at most.
 func summaryBytes(room int) int { return min(room/4, 12_000) }
 
 func (s *Session) tooLong(tokens int) error {
@@ -220,7 +219,7 @@ func (s *Session) tooLong(tokens int) error {
 	return e
 }
 
-// storeCompaction writes the summary and the pointer to what is kept, in one transaction, and takes them over.
+// storeCompaction stores the summary and the pointer to the kept messages in one transaction, and adopts them.
 func (s *Session) storeCompaction(ctx context.Context, p *plan) error {
 	u, a := s.compactionMessages(p)
 	history := append([]centurion.Message{s.history[0], u, a}, p.kept...)
@@ -261,7 +260,7 @@ func (s *Session) storeCompaction(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// storeSpent records what a summary has cost that is not used.
+// storeSpent records the cost of an unused summary.
 func (s *Session) storeSpent(ctx context.Context, p *plan) error {
 	if p.usage.Tokens.Total() == 0 {
 		return nil
@@ -279,7 +278,7 @@ func (s *Session) storeSpent(ctx context.Context, p *plan) error {
 	return err
 }
 
-// compactionMessages makes the two messages of a compaction, in OpenCode's shapes.
+// compactionMessages makes the two messages of a compaction, in OpenCode's format.
 func (s *Session) compactionMessages(p *plan) (u, a centurion.Message) {
 	now := time.Now().UnixMilli()
 	tail := ""

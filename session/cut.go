@@ -10,11 +10,11 @@ import (
 	"centurion"
 )
 
-// clipped is the mark of a tool part whose result is sent cut to so many bytes. Only the memory has it: what is stored stays whole, and the
-// compaction lists the cuts.
+// clipped is the metadata key for the length in bytes to which a result is shortened when it is sent. It exists only in memory: stored
+// results are complete, and the compaction lists the cuts.
 const clipped = "clipped"
 
-// pointer returns the compaction that a message stands for, or nil.
+// pointer returns the compaction of a message, or nil.
 func pointer(m *centurion.Message) *centurion.Compaction {
 	for i := range m.Parts {
 		if m.Parts[i].Type == centurion.PartCompaction {
@@ -24,21 +24,21 @@ func pointer(m *centurion.Message) *centurion.Compaction {
 	return nil
 }
 
-// accepted reports whether a message is a whole answer of the model.
+// accepted reports whether a message is a complete answer of the model.
 func accepted(m *centurion.Message) bool {
 	return m.Role == centurion.RoleAssistant && !m.Summary && m.Finish != "" && m.Finish != centurion.FinishError &&
 		m.Finish != centurion.FinishCancelled
 }
 
-// view is what a model is sent of a session: the first message, the newest summary with its pointer, and what is kept.
+// view is the part of a session that a model is sent: the first message, the newest summary with its pointer, and the kept messages.
 type view struct {
 	history []centurion.Message
-	fresh   int // index of the first message that is newer than the summary
+	fresh   int // index of the first message after the summary
 	row     int // compactions since the last answer
 }
 
-// viewOf lays the stored messages out as the newest compaction says. A pointer that leads nowhere does not count: then
-// too much is sent rather than too little. What is laid out already stays as it is.
+// viewOf arranges the stored messages as the newest compaction says. A dangling pointer is ignored: it is better to send too much than
+// too little. Arranged messages stay as they are.
 func viewOf(stored []centurion.Message) view {
 	v := view{history: stored}
 	for i := len(stored) - 1; i >= 0 && !accepted(&stored[i]); i-- {
@@ -58,7 +58,7 @@ func viewOf(stored []centurion.Message) view {
 		switch {
 		case tail < 0:
 			continue
-		case tail > k: // laid out already
+		case tail > k: // already arranged
 			return v
 		}
 		v.history = append([]centurion.Message{}, stored[0], stored[k], stored[k+1])
@@ -74,7 +74,7 @@ func viewOf(stored []centurion.Message) view {
 	return v
 }
 
-// clip returns a message whose results are sent cut as a compaction says.
+// clip returns a message with its results shortened as a compaction says.
 func clip(m centurion.Message, clips map[string]int) centurion.Message {
 	own := false
 	for i, p := range m.Parts {
@@ -90,7 +90,7 @@ func clip(m centurion.Message, clips map[string]int) centurion.Message {
 	return m
 }
 
-// cutTo returns the state of a call whose result is sent cut to n bytes.
+// cutTo returns the state of a call whose result is sent shortened to n bytes.
 func cutTo(st *centurion.ToolState, n int) *centurion.ToolState {
 	cut := *st
 	cut.Metadata = maps.Clone(st.Metadata)
@@ -101,7 +101,7 @@ func cutTo(st *centurion.ToolState, n int) *centurion.ToolState {
 	return &cut
 }
 
-// clipsOf lists the parts whose results are sent cut.
+// clipsOf lists the parts whose results are sent shortened.
 func clipsOf(kept []centurion.Message) map[string]int {
 	clips := map[string]int{}
 	for _, m := range kept {
@@ -117,8 +117,8 @@ func clipsOf(kept []centurion.Message) map[string]int {
 	return clips
 }
 
-// head returns the index of the first message that a compaction may replace: the first message is never replaced, and
-// a summary with its pointer goes with what it stands for.
+// head returns the index of the first message that a compaction may replace: never the first message, nor a summary and its pointer
+// separately.
 func head(history []centurion.Message) int {
 	if len(history) > 2 && pointer(&history[1]) != nil && history[2].Summary {
 		return 3
@@ -126,21 +126,20 @@ func head(history []centurion.Message) int {
 	return min(1, len(history))
 }
 
-// minGone is the size in bytes below which the older part of a conversation is not worth a summary: that would be no shorter.
+// minGone is the size in bytes below which the older part of a conversation is not summarized: the summary would not be shorter.
 const minGone = 1000
 
-// Short reports whether nothing of a conversation can be shortened: beside its first message, a summary and its newest message there is
-// hardly anything. The messages are those of its current line.
+// Short reports whether nothing can be shortened: there is hardly anything besides the first message, a summary and the newest message.
+// stored are the messages of the current line.
 func Short(stored []centurion.Message) bool {
 	history := viewOf(stored).history
 	from := head(history)
 	return weightOf(history[from:max(from, len(history)-1)]) < minGone
 }
 
-// border returns the index of the first message that stays when the newest messages may have so many bytes: the start of
-// a turn. The newest turn may be larger, up to hard; beyond that the border is the start of one of its steps. An answer and
-// the results of its calls are one message, so that no border parts them. The newest step stays however large it is, and
-// all that nobody has answered.
+// border returns the index of the first message to keep if the newest ones may have budget bytes: the start of a turn. The newest turn
+// may have up to hard bytes; beyond that, the border is the start of one of its steps. It never separates an answer from its results,
+// which are one message. The newest step, and all unanswered messages, are kept regardless of their size.
 func border(history []centurion.Message, from, budget, hard int) int {
 	turn, last, sum := -1, -1, 0
 	for i := len(history) - 1; i >= from; i-- {
@@ -173,7 +172,7 @@ func border(history []centurion.Message, from, budget, hard int) int {
 		step = i
 	}
 	switch {
-	case last >= 0 && (step < 0 || sum <= budget): // it is that message itself that is so large
+	case last >= 0 && (step < 0 || sum <= budget): // that message itself is that large
 		return last
 	case step < 0 || sum <= budget:
 		return from
@@ -181,7 +180,7 @@ func border(history []centurion.Message, from, budget, hard int) int {
 	return step
 }
 
-// weight is how many bytes a message adds to a request, about.
+// weight is the approximate number of bytes that a message adds to a request.
 func weight(m *centurion.Message) int {
 	if m.Summary {
 		return len(headed(m.Text(), true))
@@ -229,7 +228,7 @@ func resultOf(st *centurion.ToolState) string {
 	return text
 }
 
-// clipMiddle keeps the beginning and the end of a text that has more than n bytes, and says what is missing.
+// clipMiddle shortens a text to about n bytes, keeping its beginning and end, and notes the omission.
 func clipMiddle(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -244,13 +243,13 @@ func clipMiddle(s string, n int) string {
 	return s[:a] + "\n[… " + strconv.Itoa(b-a) + " bytes left out …]\n" + s[b:]
 }
 
-// clipResults returns copies of the messages in which no result is longer than n bytes, with the parts that changed.
+// clipResults returns copies of the messages with results shortened to n bytes, and the changed parts.
 func clipResults(history []centurion.Message, n int) (cut []centurion.Message, changed []centurion.Part) {
 	cut = slices.Clone(history)
 	for i := range cut {
 		m := &cut[i]
 		for j, p := range m.Parts {
-			if p.Type != centurion.PartTool || !sent(p) || len(resultOf(p.State)) <= n+100 { // the note has its length, too
+			if p.Type != centurion.PartTool || !sent(p) || len(resultOf(p.State)) <= n+100 { // the note has a length, too
 				continue
 			}
 			if len(changed) == 0 || changed[len(changed)-1].MessageID != m.ID {
@@ -263,9 +262,8 @@ func clipResults(history []centurion.Message, n int) (cut []centurion.Message, c
 	return cut, changed
 }
 
-// quotes are the words of people, and of whoever gave the task, that a summary stands for: they are kept as they were
-// said, the newest in full, and so are a person's answers to what the agent asked, with the question. A message of the host
-// counts if it is what the running turn answers to.
+// quotes are the words of the person, and of the task's author, in summarized messages: they are kept verbatim, the newest in full, as
+// are a person's answers to questions of the agent. A message of the host counts if the running turn answers it.
 func quotes(gone []centurion.Message, midTurn bool, limit int) string {
 	var b strings.Builder
 	question := -1

@@ -8,7 +8,7 @@ import (
 	"centurion/provider"
 )
 
-// textOf is what a user message says: its texts, and where it has files their names.
+// textOf is the text of a user message, with the names of its files.
 func textOf(m *centurion.Message) string {
 	if !slices.ContainsFunc(m.Parts, isFile) {
 		return m.Text()
@@ -40,7 +40,7 @@ func filesOf(parts []centurion.Part) (out []centurion.File) {
 	return out
 }
 
-// fileTokens estimates what a message's files cost, those of its calls' results included.
+// fileTokens estimates the tokens of a message's files, including those of its calls' results.
 func fileTokens(m *centurion.Message) (n int) {
 	for _, p := range m.Parts {
 		switch {
@@ -60,9 +60,9 @@ func tokensOfFiles(files []centurion.File) (n int) {
 	return n
 }
 
-// shown leaves out of a request the files that its model does not take, and the oldest when there are more than one
-// request may have; their place in the text says so. Those go many at once, so that what is sent stays the same from request
-// to request in between, and which ones go depends on the history alone, so that a restart sends the same.
+// shown omits from a request the files that its model does not accept, and the oldest ones beyond the limit of a request, leaving a
+// note in the text. Many are dropped at once, so that requests stay the same in between, and the choice depends only on the history, so
+// that it is the same after a restart.
 func shown(msgs []provider.Message, takes centurion.Media) []provider.Message {
 	if !slices.ContainsFunc(msgs, func(m provider.Message) bool { return len(m.Files) > 0 }) {
 		return msgs
@@ -110,7 +110,7 @@ func measure(files []centurion.File) (count, size int) {
 	return len(files), size
 }
 
-// attach turns the files that a tool has returned into parts of its call's message.
+// attach adds the files returned by a tool to its call's message.
 func attach(p *centurion.Part, files []centurion.File) {
 	for _, f := range files {
 		p.State.Attachments = append(p.State.Attachments, centurion.FilePart(p.SessionID, p.MessageID, f))

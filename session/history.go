@@ -11,18 +11,18 @@ import (
 	"centurion/provider"
 )
 
-// unsent marks a tool part whose call never became part of an accepted answer: the stream broke before it was complete.
+// unsent marks a tool part whose call never became part of an accepted answer: the stream failed before it was complete.
 const unsent = "unsent"
 
-// History turns stored messages into what a provider accepts: every call of an answer has exactly one result, directly
-// after it; answers that broke are left out, unless a person stopped them, they hold text and somebody has answered
-// them; messages of the user that follow each other are joined. What a compaction has replaced is left out.
+// History turns stored messages into what a provider accepts: every call has exactly one result, directly after its answer; failed
+// answers are omitted, except answered ones with text that a person stopped; successive user messages are joined. Messages replaced by
+// a compaction are omitted.
 func History(stored []centurion.Message) []provider.Message {
 	stored = viewOf(stored).history
 	out := make([]provider.Message, 0, 2*len(stored)) // an answer and the result of its call
-	others := false                                   // somebody else than the person has written in their place
-	asked := false                                    // the summary that follows was asked for by a person
-	stopped := ""                                     // the text of an answer that was stopped: if the question is just asked again, it does not count
+	others := false                                   // someone other than the person has written in that role
+	asked := false                                    // the next summary was requested by a person
+	stopped := ""                                     // the text of a stopped answer; dropped if the question is only asked again
 	for i := range stored {
 		m := &stored[i]
 		if c := pointer(m); c != nil {
@@ -92,14 +92,14 @@ func appendUser(to []provider.Message, text string, files ...centurion.File) []p
 	return append(to, provider.Message{Role: provider.User, Text: text, Files: files})
 }
 
-// fromPerson marks a person's words among those that the host says in the same role.
+// fromPerson marks a person's words among the host's in the same role.
 const fromPerson = "From the person:\n"
 
-// lastStep is told with the last request that a turn may make.
+// lastStep is added to the last request of a turn.
 const lastStep = "This is the last request of your turn: no tool call is run any more. End with a text: what is done, how it was checked, what is left."
 
-// request builds the next request: the history, and at its very end what changes all the time, so that everything
-// before it stays the same from request to request and can be cached by the provider.
+// request builds the next request: the history, and at its very end the changing status, so that everything before it is the same in
+// each request and can be cached by the provider.
 func (s *Session) request() provider.Request {
 	msgs := shown(History(fitting(s.history, s.cfg.Ref)), s.cfg.Media)
 	status := s.cfg.Host.Status()
@@ -107,15 +107,15 @@ func (s *Session) request() provider.Request {
 		status = strings.TrimSpace(status + "\n" + lastStep)
 	}
 	if s.status = len(status); status != "" {
-		// A message of its own: glued to the newest one it would change what the next request repeats.
+		// A separate message: joined to the newest one it would change the text that the next request repeats.
 		msgs = append(msgs, provider.Message{Role: provider.User, Text: "<status>\n" + status + "\n</status>", Fleeting: true})
 	}
 	return provider.Request{Session: s.rec.ID, Parent: s.rec.ParentID, System: s.rec.Metadata.System, Messages: msgs,
 		Tools: s.specs, MaxOutput: s.cfg.MaxOut, Temperature: s.cfg.Temperature}
 }
 
-// estimate guesses the tokens of a request and its answer for endpoints that do not tell: four bytes a token, which for
-// source code errs to the safe side by about a tenth.
+// estimate guesses the tokens of a request and its answer for endpoints that do not report them: four bytes per token, which for source
+// code errs to the safe side by about a tenth.
 func estimate(req provider.Request, answer int) centurion.Tokens {
 	n := len(req.System)
 	for _, m := range req.Messages {

@@ -7,8 +7,8 @@ import (
 	"centurion/store"
 )
 
-// PutModel records, in tx, that the session talks to another model from its next request on, and with which failures
-// behind it. The model that it was given stays known. Open it again with that model afterwards.
+// PutModel records, in tx, the model of the session from its next request on, and the failures that led to it. The session's own model
+// is kept. Open the session again with the new model afterwards.
 func (s *Session) PutModel(tx *store.Tx, to centurion.ModelRef, r centurion.Retry) error {
 	s.isAsked()
 	rec := s.rec
@@ -27,15 +27,14 @@ func (s *Session) PutModel(tx *store.Tx, to centurion.ModelRef, r centurion.Retr
 	return nil
 }
 
-// ClearRetry records, in tx, that no request waits to be repeated: the row of failures is over.
+// ClearRetry records, in tx, that no request waits for a retry: the streak of failures is over.
 func (s *Session) ClearRetry(tx *store.Tx) error {
 	s.isAsked()
 	s.rec.Metadata.Retry = nil
 	return tx.PutSession(&s.rec)
 }
 
-// fitting leaves out of the history what another model has thought: reasoning is signed by the model that it came from, and
-// another one refuses it.
+// fitting omits thoughts of other models from the history: reasoning is signed by its model, and others refuse it.
 func fitting(stored []centurion.Message, model centurion.ModelRef) []centurion.Message {
 	foreign := func(m centurion.Message) bool {
 		return m.Role == centurion.RoleAssistant && m.Model != model &&

@@ -6,25 +6,23 @@ import (
 	"centurion/tools"
 )
 
-// Policy says which calls of one answer may run at the same time. Whatever it says, the results stand in the order of the
-// calls, and the model is asked again after the last of them.
+// Policy says which calls of one answer may run in parallel. In any case the results are in the order of the calls, and the next
+// request follows the last of them.
 type Policy string
 
 // The policies.
 const (
-	// PolicyAuto lets calls overlap that cannot disturb each other: those that only read, and those that write different
-	// files. Every other call, a shell command above all, runs alone. An empty Policy means the same.
+	// PolicyAuto runs independent calls in parallel: those that only read, and those that write different files. All others, such as
+	// shell commands, run alone. An empty Policy means the same.
 	PolicyAuto Policy = "auto"
-	// PolicySequential runs one call after the other: none begins before the one before it has ended and its result is
-	// stored.
+	// PolicySequential runs one call after the other: each begins after the result of the previous one is stored.
 	PolicySequential Policy = "sequential"
-	// PolicyConcurrent begins all calls of an answer at once. Two that write one file are not kept apart: the second
-	// finds that the file has changed since it was read, and is told so.
+	// PolicyConcurrent starts all calls of an answer at once. Two that write the same file are not separated: the second gets an error,
+	// since the file has changed since it was read.
 	PolicyConcurrent Policy = "concurrent"
 )
 
-// batches groups the calls with these indexes, in order, so that those of one group may run at the same time and the groups run one after the
-// other.
+// batches groups the calls with these indexes, in order. Calls of one group may run in parallel; the groups run one after the other.
 func (p Policy) batches(effects []tools.Effect, of []int) func(yield func([]int) bool) {
 	return func(yield func([]int) bool) {
 		var batch []int
@@ -43,7 +41,7 @@ func (p Policy) batches(effects []tools.Effect, of []int) func(yield func([]int)
 	}
 }
 
-// split parts the calls of an answer, by their indexes, into those that run beside all others and the rest.
+// split splits the calls of an answer, by index, into those that run beside all others and the rest.
 func (p Policy) split(effects []tools.Effect) (beside, others []int) {
 	for n, e := range effects {
 		if e.Beside && p != PolicySequential {
@@ -55,7 +53,7 @@ func (p Policy) split(effects []tools.Effect) (beside, others []int) {
 	return beside, others
 }
 
-// parts reports whether a call has to wait for all of a batch.
+// parts reports whether a call must wait for all of a batch.
 func (p Policy) parts(effects []tools.Effect, batch []int, e tools.Effect) bool {
 	switch p {
 	case PolicySequential:

@@ -9,8 +9,8 @@ import (
 	"centurion"
 )
 
-// What the host itself keeps of the messages that a summary stands for, beside the person's words, so that a poor summary
-// loses neither what was changed nor what others have found.
+// The host's own record of summarized messages, besides the person's words. A poor summary thus loses neither the changed files nor the
+// findings of others.
 const (
 	recordHead   = "\n\nRecorded by the host of what came before:"
 	changedHead  = "Files that you changed with write and edit:"
@@ -18,8 +18,8 @@ const (
 	recordLine   = 400 // bytes of one line
 )
 
-// record lists, one a line and the newest last, the files that the calls of messages have changed and what became of the
-// work of others, in at most about limit bytes. What an earlier summary has kept goes on standing there.
+// record lists, one per line and newest last, the files changed by calls in messages and the results of other agents' work, in about
+// limit bytes. Entries of an earlier summary are kept.
 func record(gone []centurion.Message, limit int) string {
 	var files, children []string
 	add := func(to *[]string, line string) {
@@ -75,7 +75,7 @@ func record(gone []centurion.Message, limit int) string {
 	return recordHead + b.String()
 }
 
-// recorded returns what a summary has kept.
+// recorded returns the record in a summary.
 func recorded(m *centurion.Message) (files, children []string) {
 	for _, p := range m.Parts {
 		rest, ok := strings.CutPrefix(p.Text, recordHead)
@@ -95,7 +95,7 @@ func recorded(m *centurion.Message) (files, children []string) {
 	return files, children
 }
 
-// delivered returns in short the message with which a task's result has come, or "".
+// delivered returns a short form of a message that delivered a task's result, or "".
 func delivered(m *centurion.Message) string {
 	text := m.Text()
 	first, _, _ := strings.Cut(text, "\n")
@@ -108,7 +108,7 @@ func delivered(m *centurion.Message) string {
 	return first
 }
 
-// childOf returns in short what a call has told of the work that somebody else did, or "".
+// childOf returns a short form of another agent's result in a call, or "".
 func childOf(p centurion.Part) string {
 	if !slices.Contains([]string{"sub_agent", "delegate_task", "get_task_result"}, p.Tool) {
 		return ""
@@ -120,7 +120,7 @@ func childOf(p centurion.Part) string {
 	return fmt.Sprintf("%s%s, %s: %s", p.Tool, how, centurion.Clip(cmp.Or(p.State.Title, string(p.State.Input)), 80), text)
 }
 
-// askedOf returns a question that a call has put to the person, with the answer as it came, or "".
+// askedOf returns a call's question to the person with the literal answer, or "".
 func askedOf(p centurion.Part) string {
 	if p.Type != centurion.PartTool || p.Tool != "ask_user" || !sent(p) || p.State.Status != centurion.ToolCompleted {
 		return ""

@@ -11,12 +11,11 @@ import (
 	"centurion/tools"
 )
 
-// interrupted is the result of a call whose outcome a restart has lost.
+// interrupted is the result of a call whose outcome was lost in a restart.
 const interrupted = "interrupted by a restart; its effects are unknown: look before you do it again"
 
-// repair gives what a restart left half done an end: an answer that was still streaming is marked as broken, and a call
-// whose effects are unknown gets a result that says so. A call that only reads, that is done once however often it runs,
-// or that had not begun, is left to finishCalls.
+// repair completes what a restart left unfinished: a streaming answer is marked as failed, and a call with unknown effects gets a
+// result that says so. finishCalls handles calls that only read, are idempotent, or had not begun.
 func (s *Session) repair(ctx context.Context) error {
 	now := time.Now().UnixMilli()
 	var broken []*centurion.Message
@@ -77,7 +76,7 @@ func (s *Session) unbegun(ctx context.Context, p centurion.Part) bool {
 	return s.cfg.Unbegun != nil && s.cfg.Unbegun(ctx, p)
 }
 
-// repeatable reports whether a call that has no result may simply run again.
+// repeatable reports whether a call without a result may simply run again.
 func (s *Session) repeatable(p centurion.Part) bool {
 	t, ok := s.byName[p.Tool]
 	if !ok {
@@ -94,7 +93,7 @@ func (s *Session) repeatable(p centurion.Part) bool {
 	return err == nil && (e.ReadOnly || e.Once)
 }
 
-// finishCalls runs the calls of the last answer that a restart has left without a result and that may run again.
+// finishCalls runs repeatable calls of the last answer that a restart left without a result.
 func (s *Session) finishCalls(ctx context.Context) (ran, error) {
 	for i := len(s.history) - 1; i >= 0; i-- {
 		m := &s.history[i]
@@ -118,12 +117,12 @@ func (s *Session) finishCalls(ctx context.Context) (ran, error) {
 	return ran{}, nil
 }
 
-// left reports whether a call of an accepted answer had not begun when its session was left.
+// left reports whether a call of an accepted answer had not begun when its session stopped.
 func left(m *centurion.Message, p centurion.Part) bool {
 	return accepted(m) && p.State.Status == centurion.ToolPending
 }
 
-// takeUp records that calls begin that were left: from then on nobody knows any more whether they had.
+// takeUp records that such calls begin: from then on it is unknown whether they had run.
 func (s *Session) takeUp(ctx context.Context, c calls) error {
 	var begun []centurion.Part
 	for n := range c.parts {

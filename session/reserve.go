@@ -8,27 +8,27 @@ import (
 	"centurion/store"
 )
 
-// Need is what a session knows of a request before it is made.
+// Need describes a request before it is made.
 type Need struct {
-	Input  int64 // tokens that are sent, estimated to the safe side
-	MaxOut int   // tokens of the answer at most; 0 means that nobody knows
+	Input  int64 // estimated tokens to send, on the safe side
+	MaxOut int   // maximum tokens of the answer; 0 if unknown
 }
 
-// Cover says that a request may be made.
+// Cover permits a request.
 type Cover struct {
-	MaxOut int    // tokens that the answer may have; 0 leaves it to the endpoint
-	Done   func() // is called when the request is over and what it cost is recorded; may be nil
+	MaxOut int    // permitted tokens of the answer; 0 leaves it to the endpoint
+	Done   func() // called when the request is over and its cost recorded; may be nil
 }
 
-// TokensOf estimates, to the safe side, how many tokens so many bytes are: a token of prose or code has about four.
+// TokensOf estimates, on the safe side, the tokens of a text: a token of prose or code has about four bytes.
 func TokensOf(bytes int) int64 { return int64(bytes+perToken-1) / perToken }
 
-// need estimates the next request. What it tells beside its history comes on top: it changes from request to request.
+// need estimates the next request. The status is added, since it changes with each request.
 func (s *Session) need(req provider.Request) Need {
 	return Need{MaxOut: req.MaxOutput, Input: int64(s.size()) + TokensOf(s.status)}
 }
 
-// reserve asks whether a request may be made, and bounds its answer. Over is called when what it cost is recorded.
+// reserve asks whether a request may be made, and limits its answer. over is called when its cost is recorded.
 func (s *Session) reserve(ctx context.Context, req *provider.Request, n Need) (over func(), err error) {
 	if s.cfg.Reserve == nil {
 		return func() {}, nil
@@ -44,7 +44,7 @@ func (s *Session) reserve(ctx context.Context, req *provider.Request, n Need) (o
 	return cover.Done, nil
 }
 
-// begin takes the running calls of an answer into the account, in tx. Those that are too many do not run.
+// begin records the running calls of an answer in tx. Surplus calls do not run.
 func (s *Session) begin(tx *store.Tx, a *answer) error {
 	if len(a.calls) == 0 || a.finish != centurion.FinishToolCalls {
 		return nil

@@ -10,32 +10,32 @@ import (
 )
 
 const (
-	// tellRefused is how many answers in a row may make the same calls and be refused in the same words before their model is told
-	// so: a second try is worth it where somebody else works at the same time.
+	// tellRefused is how many consecutive answers may make the same calls with the same refusals before their model is told: a second
+	// try is useful if another agent works at the same time.
 	tellRefused = 3
-	// endRefused is how many of them end the turn. By then the model was told seven times, and each answer more pays for the whole
+	// endRefused is how many of them end the turn. By then the model was told seven times, and each further answer pays for the whole
 	// history again.
 	endRefused = 10
-	// tellSame and endSame are the same for calls that succeed with the same result: waiting for something is a reason to repeat one.
+	// tellSame and endSame are the limits for successful calls with the same result, since waiting is a reason for repetition.
 	tellSame = 10
 	endSame  = 20
 )
 
-// sameNote begins what a result says that has come before. It parts the result from the note when the next is compared.
+// sameNote begins the note on a repeated result. It separates the result from the note in comparisons.
 const sameNote = "\n\n(You have made this same call "
 
-// StuckError ends a turn that makes no headway: its model makes the same call again and again with the same result, or its answers
-// are cut off at the output limit. Another request would change nothing, so somebody else has to say how it goes on.
+// StuckError ends a turn without progress: its model repeats a call with the same result, or its answers are cut off at the output
+// limit. Another request would not help, so someone else has to decide.
 type StuckError struct {
-	Tool    string // that was called; empty if the answers were cut off
-	Said    string // its result, or the refusal; the finish reason of a cut answer
-	Refused bool   // the call was refused each time
-	Times   int    // in a row
+	Tool    string // the repeated tool; empty if answers were cut off
+	Said    string // its result, or the refusal; the finish reason of a cut-off answer
+	Refused bool   // every call was refused
+	Times   int    // consecutive repetitions
 }
 
 func (e *StuckError) Error() string { return "the model " + e.Did() }
 
-// Did says in a phrase what happened: "has called bash 20 times in a row …".
+// Did describes what happened: "has called bash 20 times in a row …".
 func (e *StuckError) Did() string {
 	times := centurion.Count(e.Times, "time")
 	switch {
@@ -49,12 +49,12 @@ func (e *StuckError) Did() string {
 	return fmt.Sprintf("has called %s %s in a row with the same arguments and the same result: %s", e.Tool, times, centurion.Clip(e.Said, 400))
 }
 
-// Unwrap makes it an error of centurion.KindTimeout, as that of a turn without an end: it is not recovered by doing it again.
+// Unwrap makes it an error of centurion.KindTimeout, like that of an endless turn, which a retry does not fix.
 func (e *StuckError) Unwrap() error {
 	return &centurion.Error{Op: "run session", Kind: centurion.KindTimeout, Msg: e.Error(), Hint: "say what it should do instead"}
 }
 
-// told adds to a result what the model should not have to be told again.
+// told adds the note on repetitions to a result.
 func told(said string, refused bool, times int) string {
 	advice, most := "Use the result that you have and do the next step, try another way, or end your turn and say what you wait for.", endSame
 	if refused {
@@ -64,16 +64,16 @@ func told(said string, refused bool, times int) string {
 		"%s After %s your turn ends.)", centurion.Count(times, "time"), advice, centurion.Count(most, "time"))
 }
 
-// said is what a call brought, as it was without such a note.
+// said is the result of a call without such a note.
 func said(p *centurion.Part) string {
 	text, _ := p.State.Result()
 	text, _, _ = strings.Cut(text, sameNote)
 	return text
 }
 
-// sameRow counts how often in a row a history ends with the same calls and the same results, and reports whether these are refusals.
-// It counts answers; of an answer that makes one successful call several times, each call. It is 0 where the last answer has no
-// calls, or some were refused and others not. Whatever else came in between ends the row.
+// sameRow counts consecutive answers at the end of a history with the same calls and the same results, and reports whether these are
+// refusals. Repetitions of a successful call within one answer count, too. It is 0 if the last answer has no calls, or only some were
+// refused. Any other message ends the count.
 func sameRow(history []centurion.Message) (n int, refused bool) {
 	if len(history) == 0 {
 		return 0, false
@@ -114,7 +114,7 @@ func allAre(parts []*centurion.Part, one *centurion.Part) bool {
 	return !slices.ContainsFunc(parts, func(p *centurion.Part) bool { return !sameCall(p, one) })
 }
 
-// toolParts are the calls of an answer; none of another message.
+// toolParts are the calls of an answer; none for other messages.
 func toolParts(m *centurion.Message) (all []*centurion.Part) {
 	if m.Role != centurion.RoleAssistant {
 		return nil
@@ -127,7 +127,7 @@ func toolParts(m *centurion.Message) (all []*centurion.Part) {
 	return all
 }
 
-// sameCall reports whether two calls are the same and brought the same.
+// sameCall reports whether two calls are the same and had the same result.
 func sameCall(a, b *centurion.Part) bool {
 	return a.Tool == b.Tool && a.State.Status == b.State.Status && said(a) == said(b) &&
 		bytes.Equal(canonical(a.State.Input), canonical(b.State.Input)) &&
@@ -136,8 +136,8 @@ func sameCall(a, b *centurion.Part) bool {
 		})
 }
 
-// noteSame tells the model, in the last call of the newest answer, that the answer repeats what came before. It does so where
-// all of its calls have ended together: others may still be running.
+// noteSame adds a note to the last call of the newest answer if the answer repeats earlier ones. It does so only if all its calls have
+// ended together; otherwise some may still run.
 func (r *callRun) noteSame(batch []int) {
 	history := r.s.history
 	if len(history) == 0 || r.msg != &history[len(history)-1] || len(batch) != len(r.parts) {
@@ -152,7 +152,7 @@ func (r *callRun) noteSame(batch []int) {
 	}
 }
 
-// stuck returns why a turn ends that makes no headway, or nil.
+// stuck returns the error that ends a turn without progress, or nil.
 func (s *Session) stuck() error {
 	n, refused := sameRow(s.history)
 	if n < endRefused || !refused && n < endSame {

@@ -1,9 +1,8 @@
-// Package session runs one conversation of one agent to its end: it asks the model, runs the tools that the answer calls
-// for, and asks again, until the model ends its turn. It owns the conversation's history and writes every step of it to
-// the store before it acts on it.
+// Package session runs one conversation of one agent to its end: it asks the model, runs the tools that the answer calls, and asks
+// again, until the model ends its turn. It owns the conversation's history and stores every step before acting on it.
 //
-// It knows nothing of missions. What surrounds a conversation (messages that arrive in between, budgets, what changes
-// while it runs) reaches it through [Host].
+// It knows nothing of missions. The environment of a conversation (incoming messages, budgets, changing status) reaches it through
+// [Host].
 package session
 
 import (
@@ -24,23 +23,23 @@ type Model interface {
 	Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Delta, error]
 }
 
-// Host is what surrounds a conversation.
+// Host is the environment of a conversation.
 type Host interface {
-	// Before is called before each request. It returns messages that were added to the session's history meanwhile, and
-	// already stored. An error ends the turn before the request is made: centurion.KindBudget when nothing may be spent.
+	// Before is called before each request. It returns messages that were added to the stored history meanwhile. An error ends the turn
+	// without a request: centurion.KindBudget if nothing may be spent.
 	Before(ctx context.Context) ([]centurion.Message, error)
-	// Spent records, inside tx, what an answer has cost.
+	// Spent records the cost of an answer in tx.
 	Spent(tx *store.Tx, u centurion.Usage) error
-	// Status returns what the model should know right now and what changes all the time. It is sent as a
-	// message of its own at the very end and never stored; empty means nothing.
+	// Status returns changing information for the model. It is sent as a separate message at the very end and never stored; empty means
+	// none.
 	Status() string
-	// Waiting tells that the session waits for the provider, and with nil that it goes on; it may block until it may.
+	// Waiting reports that the session waits for the provider, and with nil that it continues; it may block until that is allowed.
 	Waiting(ctx context.Context, w *provider.Wait) error
-	// Consume records, inside tx, that the results of these tasks stand in a tool call of the message.
+	// Consume records in tx that a tool call of the message contains the results of these tasks.
 	Consume(tx *store.Tx, message string, tasks []string) error
 }
 
-// Config is what a session works with. Its fields are not changed while it runs.
+// Config configures a session. Its fields must not change while it runs.
 type Config struct {
 	Store    *store.Store
 	Model    Model
@@ -48,70 +47,69 @@ type Config struct {
 	Price    *centurion.Price
 	MaxOut   int // tokens of one answer; 0 means the model's own limit
 	Tools    []tools.Tool
-	Call     tools.Call // the surroundings of its tool calls; ID, Message and Progress are filled in for each
+	Call     tools.Call // the context of its tool calls; ID, Message and Progress are set for each
 	Host     Host
-	Fence    func(tx *store.Tx) error // refuses, inside tx, what a superseded attempt writes; nil refuses nothing
-	Publish  func(centurion.Event)    // token deltas; nil drops them
-	Root     string                   // the project directory, as told in stored messages
-	MaxSteps int                      // requests in one turn, the last of them for an answer without calls; 0 means 200
+	Fence    func(tx *store.Tx) error // refuses in tx writes of a superseded attempt; nil allows all
+	Publish  func(centurion.Event)    // publishes token deltas; nil drops them
+	Root     string                   // the project directory for stored messages
+	MaxSteps int                      // requests in one turn, the last one for an answer without calls; 0 means 200
 
 	Temperature *float64 // nil means the model's default
 
-	Policy     Policy          // which calls of one answer may overlap; "" means PolicyAuto
-	EveryEvent bool            // each piece of an answer is in the store before the next is taken, instead of every 100 ms
-	Media      centurion.Media // which files the model takes; others are told of in words
+	Policy     Policy          // which calls of one answer may run in parallel; "" means PolicyAuto
+	EveryEvent bool            // stores each piece of an answer before the next is read, instead of every 100 ms
+	Media      centurion.Media // the file types that the model accepts; others are described in words
 
-	Window int         // tokens of the model's window; 0 means unknown: then it is the provider who says that it is full
-	Buffer int         // tokens of it that stay free; 0 means what [Buffer] says
-	Asked  func() bool // reports, once, that somebody wants the history shortened; nil means never
+	Window int         // tokens of the model's window; 0 if unknown: then the provider reports when it is full
+	Buffer int         // tokens to keep free in it; 0 means the result of [Buffer]
+	Asked  func() bool // reports, once, that a compaction was requested; nil means never
 
-	// Changed records, inside tx, that calls whose results are stored there changed files. Nil keeps no record.
+	// Changed records in tx the files changed by calls whose results are stored. Nil records nothing.
 	Changed func(tx *store.Tx, files []string) error
-	// Unbegun reports whether a call that a restart has left without a result had not begun, because it still waited for a
-	// person's permission: it simply runs again. Nil knows of none.
+	// Unbegun reports whether a call without a result after a restart had not begun because it waited for a permission: then it simply
+	// runs again. Nil means never.
 	Unbegun func(ctx context.Context, call centurion.Part) bool
-	// Running is told by how many the calls have become more, or fewer, that are under way. Between the batches of an answer one
-	// call more counts than runs, until the last batch is stored: the next is about to begin. It may be called by several
-	// goroutines at once. When a turn has ended the sum is 0. Nil is not told.
+	// Running is called with each change of the number of running calls. Between the batches of an answer one additional call counts,
+	// until the last batch is stored, because the next one is about to begin. Calls may be concurrent. At the end of a turn the sum is
+	// 0. It may be nil.
 	Running func(more int)
-	// Parks is asked of the history each time that all calls of an answer have their results, and reports whether the turn ends there
-	// without another request, because the model could only say that it waits. Nil lets every turn go on.
+	// Parks is called each time all calls of an answer have their results, and reports whether the turn ends without another request,
+	// because the model could only say that it waits. Nil never ends a turn.
 	Parks func(ctx context.Context, history []centurion.Message) bool
-	// Reserve is asked before each request whether it may be made, and may make it wait. Nil lets every request be made.
+	// Reserve permits each request, and may block. Nil permits all.
 	Reserve func(ctx context.Context, n Need) (Cover, error)
-	// Calls records, inside tx, that the n calls of an answer begin. It returns how many of them may, and why no more. Nil
-	// lets all run.
+	// Calls records in tx the start of an answer's n calls. It returns how many may start, and why no more. Nil permits all.
 	Calls func(tx *store.Tx, n int) (may int, why string, err error)
 }
 
-// maxSteps bounds a turn whose model never stops calling tools. It is far above what a task needs; budgets and the
-// stall audit end a runaway earlier.
+// maxSteps limits a turn whose model never stops calling tools. It is far above the needs of a task; budgets and the stall audit end a
+// runaway turn earlier.
 const maxSteps = 200
 
 // Session is one conversation. It belongs to the goroutine that calls its methods.
 type Session struct {
 	cfg     Config
 	rec     centurion.Session
-	history []centurion.Message // what is sent: see viewOf
+	history []centurion.Message // the messages to send: see viewOf
 	byName  map[string]tools.Tool
 	specs   []provider.ToolSpec
 
-	fresh      int  // index in history of the first message that is newer than the last compaction
+	fresh      int  // index in history of the first message after the last compaction
 	row        int  // compactions since the last answer
-	compacting bool // what is being spent is spent on a summary
-	last       bool // the request is the last of its turn
-	status     int  // bytes of what the newest request told beside its history
+	compacting bool // the current cost is for a summary
+	last       bool // the current request is the last of its turn
+	status     int  // bytes of the newest request's status
 }
 
-// Outcome is how a turn ended.
+// Outcome is the result of a turn.
 type Outcome struct {
 	Text   string   // the text of the last answer
 	Finish string   // one of the centurion.Finish… constants
-	Files  []string // project-relative paths that its tools changed, each once
-	Steps  int      // requests made
+	Files  []string // project-relative paths changed by its tools, each once
+	Steps  int      // number of requests
 }
 
-// New describes a session that is to be created. The system prompt is fixed from then on.
+// New describes a new session. Its system prompt is fixed from then on.
 func New(rec centurion.Session, now centurion.Time) centurion.Session {
 	if rec.ID == "" {
 		rec.ID = centurion.NewID(centurion.PrefixSession)
@@ -120,7 +118,7 @@ func New(rec centurion.Session, now centurion.Time) centurion.Session {
 	return rec
 }
 
-// Create records a session with its first message, in tx.
+// Create stores a session with its first message, in tx.
 func Create(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, prompt string, files ...centurion.File) error {
 	if err := tx.PutSession(rec); err != nil {
 		return err
@@ -134,7 +132,7 @@ func Create(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, promp
 	return err
 }
 
-// Say appends a user message to a session, in tx, and returns it as stored. Files stand behind its text.
+// Say appends a user message to a session, in tx, and returns it as stored. Files follow its text.
 func Say(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, text string, files ...centurion.File) (centurion.Message, error) {
 	now := time.Now().UnixMilli()
 	m := centurion.Message{ID: centurion.NewID(centurion.PrefixMessage), SessionID: rec.ID, Role: centurion.RoleUser,
@@ -160,7 +158,7 @@ func Say(tx *store.Tx, rec *centurion.Session, origin centurion.Origin, text str
 	return m, err
 }
 
-// Open loads a session and repairs what a restart has left half done, so that the next request is valid.
+// Open loads a session and repairs state left unfinished by a restart, so that the next request is valid.
 func Open(ctx context.Context, cfg Config, id string) (*Session, error) {
 	s := &Session{cfg: cfg, byName: map[string]tools.Tool{}}
 	var err error
@@ -189,12 +187,12 @@ func Open(ctx context.Context, cfg Config, id string) (*Session, error) {
 	return s, nil
 }
 
-// Record returns the session as it was last stored.
+// Record returns the session as last stored.
 func (s *Session) Record() centurion.Session { return s.rec }
 
-// Turn asks the model until it ends its turn. The history is stored at every step, so a Turn that ends with an error, or
-// with the process, can be repeated: the next one goes on from there. When ctx ends, the error is its cause and every
-// call of the last answer has a result. The error is a [*StuckError] if the model makes no headway.
+// Turn asks the model until it ends its turn. The history is stored at every step, so a Turn that fails, or is killed, can be repeated
+// and continues from there. When ctx ends, the error is its cause and every call of the last answer has a result. The error is a
+// [*StuckError] if the model makes no progress.
 func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 	var out Outcome
 	files := newPathSet()
@@ -209,11 +207,11 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 		return out, s.idle(ctx, out)
 	}
 	if n := len(s.history); n > 0 && s.history[n-1].Finish == centurion.FinishLength && len(toolParts(&s.history[n-1])) == 0 {
-		if err := s.sayCut(ctx); err != nil { // a restart came in between
+		if err := s.sayCut(ctx); err != nil { // after a restart
 			return out, err
 		}
 	}
-	cut := 0 // answers in a row that were not complete
+	cut := 0 // consecutive incomplete answers
 	for {
 		if s.Parks(ctx) {
 			last := s.history[len(s.history)-1]
@@ -247,7 +245,7 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 			return out, &StuckError{Said: a.finish, Times: cut}
 		}
 		if len(a.calls) > 0 {
-			continue // their results say it
+			continue // their results say so
 		}
 		if err := s.sayCut(ctx); err != nil {
 			return out, err
@@ -255,19 +253,18 @@ func (s *Session) Turn(ctx context.Context) (Outcome, error) {
 	}
 }
 
-// Parks reports whether the turn ends, or a repeated one would, behind the calls of the last answer without another request.
+// Parks reports whether the turn, or a repeated one, ends after the calls of the last answer without another request.
 func (s *Session) Parks(ctx context.Context) bool {
 	n := len(s.history)
 	return s.cfg.Parks != nil && n > 0 && s.history[n-1].Finish == centurion.FinishToolCalls && ctx.Err() == nil && s.cfg.Parks(ctx, s.history)
 }
 
-// sayCut asks for the rest of an answer that was cut off.
+// sayCut requests the rest of a cut-off answer.
 func (s *Session) sayCut(ctx context.Context) error {
 	return s.Say(ctx, centurion.OriginHost, "Your answer was cut off at the output limit. Continue exactly where it stopped.")
 }
 
-// step takes in what arrived, makes room for it, and makes the next request of a turn. What the model has answered
-// stands in out as well.
+// step takes in new messages, makes room for them, and makes the next request of a turn. The model's answer is also recorded in out.
 func (s *Session) step(ctx context.Context, out *Outcome) (*answer, error) {
 	if err := s.takeIn(ctx); err != nil {
 		return nil, err
@@ -290,11 +287,11 @@ func (s *Session) step(ctx context.Context, out *Outcome) (*answer, error) {
 	return a, nil
 }
 
-// maxContinuations bounds how often in a row an answer that is not complete, mostly because it hit the output limit, is
-// continued before its turn ends with a [*StuckError].
+// maxContinuations limits consecutive continuations of an incomplete answer, usually cut off at the output limit, before its turn ends
+// with a [*StuckError].
 const maxContinuations = 3
 
-// takeIn adds what arrived meanwhile to the history.
+// takeIn adds arrived messages to the history.
 func (s *Session) takeIn(ctx context.Context) error {
 	if err := ended(ctx); err != nil {
 		return err
@@ -304,10 +301,10 @@ func (s *Session) takeIn(ctx context.Context) error {
 	return err
 }
 
-// Add takes messages into the history that were stored by somebody else. It may be called between turns only.
+// Add adds messages to the history that others have stored. It may be called only between turns.
 func (s *Session) Add(stored ...centurion.Message) { s.history = append(s.history, stored...) }
 
-// Due reports whether the model has something to answer: a turn that never began, or one that did not end well.
+// Due reports whether the model has something to answer: the turn never began, or did not end well.
 func (s *Session) Due() bool {
 	if len(s.history) == 0 {
 		return false
@@ -317,7 +314,7 @@ func (s *Session) Due() bool {
 		last.Finish != centurion.FinishFilter && last.Finish != centurion.FinishUnknown
 }
 
-// Say stores a user message and takes it into the history. It may be called between turns only.
+// Say stores a user message and adds it to the history. It may be called only between turns.
 func (s *Session) Say(ctx context.Context, origin centurion.Origin, text string) error {
 	var m centurion.Message
 	err := s.update(ctx, func(tx *store.Tx) (err error) {
@@ -330,20 +327,20 @@ func (s *Session) Say(ctx context.Context, origin centurion.Origin, text string)
 	return err
 }
 
-// PutRetry records, in tx, that the session waits before it repeats a request. The next good answer ends it.
+// PutRetry records, in tx, that the session waits before it repeats a request. The next good answer clears it.
 func (s *Session) PutRetry(tx *store.Tx, r centurion.Retry) error {
 	s.isAsked()
 	s.rec.Metadata.Retry = &r
 	return tx.PutSession(&s.rec)
 }
 
-// PutAborted records, in tx, why a person has stopped the session's turn; "" says that it goes on.
+// PutAborted records, in tx, why a person has stopped the session's turn; "" means that it continues.
 func (s *Session) PutAborted(tx *store.Tx, why string) error {
 	s.rec.Metadata.Aborted = why
 	return tx.PutSession(&s.rec)
 }
 
-// idle records that the turn has ended.
+// idle records the end of the turn.
 func (s *Session) idle(ctx context.Context, out Outcome) error {
 	return s.update(ctx, func(tx *store.Tx) error {
 		_, err := tx.Append(fact(&s.rec, centurion.EventSessionIdle, map[string]any{
@@ -352,7 +349,7 @@ func (s *Session) idle(ctx context.Context, out Outcome) error {
 	})
 }
 
-// update is the only way in which a session writes.
+// update is the session's only way to write.
 func (s *Session) update(ctx context.Context, f func(tx *store.Tx) error) error {
 	return s.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if s.cfg.Fence != nil {

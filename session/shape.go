@@ -11,8 +11,8 @@ import (
 	"centurion"
 )
 
-// input returns a call's arguments as a JSON object. Arguments that are none are kept as text under "raw", so that the
-// history stays valid and the model sees in the error what it had sent.
+// input returns a call's arguments as a JSON object. Invalid ones are kept as text under "raw", so that the history stays valid and the
+// model can see what it sent.
 func input(raw []byte) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return json.RawMessage("{}")
@@ -21,15 +21,14 @@ func input(raw []byte) json.RawMessage {
 	if json.Unmarshal(raw, &object) == nil && object != nil {
 		return canonical(raw)
 	}
-	b, _ := json.Marshal(map[string]string{"raw": string(raw)}) // a map of strings always marshals
+	b, _ := json.Marshal(map[string]string{"raw": string(raw)}) // a map of strings can always be marshalled
 	return b
 }
 
 var escaped = regexp.MustCompile(`\\(?:u003[ceCE]|u0026|u202[89]|.)`)
 
-// canonical writes JSON the one way that it keeps from the stream through the store and back, without spaces and with
-// signs such as < as themselves: a history that is loaded again has to be the same, byte by byte, as the one that a
-// provider has in its cache.
+// canonical normalizes JSON to a form that survives streaming and storing: without spaces, and with unescaped characters such as <. A
+// reloaded history must be byte-identical to the one in a provider's cache.
 func canonical(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
@@ -47,7 +46,7 @@ func canonical(raw json.RawMessage) json.RawMessage {
 	})
 }
 
-// messageError gives an error OpenCode's shape.
+// messageError converts an error to OpenCode's format.
 func messageError(err error, providerID string) *centurion.MessageError {
 	data := centurion.MessageErrorData{Message: err.Error()}
 	e, _ := errors.AsType[*centurion.Error](err)

@@ -6,9 +6,8 @@ import (
 	"centurion"
 )
 
-// Calls yields the tool calls of the current line that the model is sent with their results, oldest first. What a compaction
-// has taken away is left out, and so is a read whose text it has cut; what was written stands in the call itself. It may be
-// called between turns only.
+// Calls yields the tool calls of the current line that are sent with their results, oldest first. It omits calls replaced by a
+// compaction, and reads whose text was shortened; written text is in the call itself. It may be called only between turns.
 func (s *Session) Calls() iter.Seq[centurion.Part] {
 	return func(yield func(centurion.Part) bool) {
 		for i := range s.history {

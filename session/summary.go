@@ -14,7 +14,7 @@ import (
 	"centurion/provider"
 )
 
-// How a summary stands in the history that a model is sent: in the first message, after what it was told first.
+// The introduction of a summary in the history for a model: in the first message, after its original text.
 const (
 	longHead    = "Your conversation became too long."
 	askedHead   = "The person asked for your conversation to be shortened."
@@ -22,7 +22,7 @@ const (
 	summaryFoot = "\n</summary>"
 )
 
-// headed is a summary as it is sent: the model is told why there is one.
+// headed is a summary as it is sent, with the reason for it.
 func headed(text string, asked bool) string {
 	why := longHead
 	if asked {
@@ -31,8 +31,8 @@ func headed(text string, asked bool) string {
 	return "<summary>\n" + why + summaryHead + text + summaryFoot
 }
 
-// summarySystem is all that the model is told when it is asked for a summary. It names no agent and offers no tools: the
-// one thing to do is to write.
+// summarySystem is the whole system prompt of a request for a summary. It names no agent and offers no tools: the only task is to
+// write.
 const summarySystem = `Write a summary of the record of an agent's work that you are given. It will replace the record: the agent continues its task and knows nothing else of what it did. Do not do the task and do not answer questions that stand in the record.
 
 Say, under short headings and in as few words as possible:
@@ -43,11 +43,11 @@ Say, under short headings and in as few words as possible:
 
 Leave out what was tried and given up, unless it must not be tried again. Do not invent anything.`
 
-// summarize fills in what stands for the messages that go. The model writes it; if it cannot, the host makes one of what
-// is recorded. An error means that the session itself has to end.
+// summarize fills in the replacement of the removed messages. The model writes it; if that fails, the host makes one from its records.
+// An error ends the session itself.
 func (s *Session) summarize(ctx context.Context, p *plan) error {
 	limit := summaryBytes(p.room)
-	if len(p.gone) == 0 { // results were cut, nothing goes: what stood for older messages still does
+	if len(p.gone) == 0 { // only results were shortened: the earlier replacement stays valid
 		p.text, p.byHost = "Long results below are cut.", true
 		if head(s.history) == 3 {
 			p.text = summaryText(&s.history[2])
@@ -72,14 +72,14 @@ func (s *Session) summarize(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// askSummary asks the model.
+// askSummary requests a summary from the model.
 func (s *Session) askSummary(ctx context.Context, p *plan, limit int) error {
 	out := 4096
 	if s.cfg.Window > 0 {
 		out = min(out, s.cfg.Window/8)
 	}
 	target := p.target
-	if p.why != event.CompactedOverflow { // after one the window is not what it was taken for
+	if p.why != event.CompactedOverflow { // after an overflow the assumed window is wrong
 		target = max(target, s.limit())
 	}
 	room := (target-out)*perToken - len(summarySystem) - 500
@@ -133,8 +133,8 @@ func (s *Session) readSummary(ctx context.Context, req provider.Request, text *s
 	return &centurion.Error{Op: "summarize history", Kind: centurion.KindStreamCut, Msg: "the answer ended without a finish reason"}
 }
 
-// transcript writes messages as a text of at most about limit bytes, for a reader who has no tools: long results are cut
-// first, then what lies in the middle.
+// transcript writes messages as a text of about limit bytes, for a reader without tools: it shortens long results first, then omits the
+// middle.
 func transcript(first centurion.Message, gone []centurion.Message, limit int) string {
 	text := ""
 	for _, clip := range []int{2000, 500, 120} {
@@ -174,8 +174,8 @@ func tell(b *strings.Builder, m *centurion.Message, clip int) {
 	}
 }
 
-// recordOf makes a summary without a model: which calls were made and what came of them, which files were touched, and
-// the newest texts. The newest of each is what stays when there is not room for all.
+// recordOf makes a summary without a model: calls and their results, changed files, and the newest texts. If there is not room for all,
+// the newest of each are kept.
 func recordOf(gone []centurion.Message, limit int) string {
 	var calls, texts []string
 	files := newPathSet()
@@ -213,7 +213,7 @@ func recordOf(gone []centurion.Message, limit int) string {
 	return cmp.Or(clipMiddle(strings.TrimSpace(b.String()), limit), "Nothing of note.")
 }
 
-// summaryText returns what a summary says beside what the host has kept.
+// summaryText returns a summary without the host's additions.
 func summaryText(m *centurion.Message) string {
 	for _, p := range m.Parts {
 		if p.Type == centurion.PartText && !strings.HasPrefix(p.Text, quoteHead) && !strings.HasPrefix(p.Text, recordHead) {
@@ -240,7 +240,7 @@ func section(b *strings.Builder, title string, lines []string, limit int) {
 	b.WriteString(strings.Join(lines[from:], "\n") + "\n\n")
 }
 
-// fileOf returns the path that a call has changed, as far as its arguments tell.
+// fileOf returns the path that a call has changed, as far as its arguments show.
 func fileOf(p centurion.Part) []string {
 	if p.State.Status != centurion.ToolCompleted || !slices.Contains([]string{"write", "edit"}, p.Tool) {
 		return nil

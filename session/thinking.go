@@ -6,8 +6,8 @@ import (
 	"centurion/recovery"
 )
 
-// forget takes the thinking out of a history whose thinking the provider has refused, as m tells: sent again, it would be
-// refused again. What is thought from then on goes back as ever.
+// forget removes thoughts from a history if the provider has refused them, according to m; it would refuse them again. Later thoughts
+// are sent as usual.
 func forget(history []provider.Message, m *centurion.Message) {
 	if m.Error == nil {
 		return

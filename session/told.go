@@ -2,7 +2,7 @@ package session
 
 import "centurion/event"
 
-// called names the calls of an answer, for those who read of it before they read of the calls.
+// called names the calls of an answer, for readers who see it before the calls.
 func called(a *answer) []event.CallData {
 	all := make([]event.CallData, len(a.calls))
 	for n, i := range a.calls {
