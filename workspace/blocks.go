@@ -8,15 +8,15 @@ import (
 	"centurion/workspace/todo"
 )
 
-// blocks is a plan cut into items and other lines, so that what somebody changed in one version of it can be done to
-// another one. Put together again it is the same text, byte for byte.
+// blocks is a plan divided into items and other lines, so that changes from one version can be applied to another. Reassembled, it is
+// the same text, byte for byte.
 type blocks struct {
 	list []*block
 	tail []string // blank lines at the end
 	eol  string
 }
 
-// block is an item with the lines that belong to it, or one other line. Lines are raw, with their ends.
+// block is an item with its lines, or one other line. Lines are raw, including their ends.
 type block struct {
 	key   string   // the item's id, or the text; made unique within the plan
 	id    string   // empty for text, and for an item without one
@@ -24,10 +24,10 @@ type block struct {
 	depth int      // column of the first character
 	gap   []string // blank lines before it
 	head  string
-	lines []string // attributes and text of an item, not its sub-items
+	lines []string // attributes and text of an item, without its sub-items
 }
 
-// cut takes a plan apart.
+// cut divides a plan into blocks.
 func cut(doc *todo.Doc) *blocks {
 	p := &blocks{eol: "\n"}
 	items := doc.Items()
@@ -74,7 +74,7 @@ func cut(doc *todo.Doc) *blocks {
 	return p
 }
 
-// columnOf returns the column of the first character that is no white space, tabs going to multiples of four.
+// columnOf returns the column of the first non-space character, with tab stops at multiples of four.
 func columnOf(line string) int {
 	column := 0
 	for _, c := range strings.TrimPrefix(line, "\ufeff") {
@@ -90,7 +90,7 @@ func columnOf(line string) int {
 	return column
 }
 
-// text puts the plan together.
+// text assembles the plan.
 func (p *blocks) text() []byte {
 	var out []byte
 	add := func(line string) {
@@ -114,7 +114,7 @@ func (p *blocks) text() []byte {
 	return out
 }
 
-// find returns the block with that key, and its place.
+// find returns the block with that key, and its index.
 func (p *blocks) find(key string) (*block, int) {
 	i := slices.IndexFunc(p.list, func(b *block) bool { return b.key == key })
 	if i < 0 {
@@ -123,17 +123,17 @@ func (p *blocks) find(key string) (*block, int) {
 	return p.list[i], i
 }
 
-// ending gives a line the end that this plan's lines have.
+// ending gives a line the line end of this plan.
 func (p *blocks) ending(line string) string { return strings.TrimRight(line, "\r\n") + p.eol }
 
-// parts returns what stands before the mark, the mark as it is written, and what is behind it, of an item's first line.
+// parts splits an item's first line into the text before the mark, the mark as written, and the rest.
 func (b *block) parts() (lead, mark, rest string) {
 	lead, after, _ := strings.Cut(b.head, "[")
 	mark, rest, _ = strings.Cut(after, "]")
 	return lead + "[", mark, "]" + rest
 }
 
-// mark returns what stands between the brackets, "" for text. [X] and [x] are the same mark.
+// mark returns the text between the brackets, "" for text. [X] and [x] are the same mark.
 func (b *block) mark() string {
 	if !b.item {
 		return ""
@@ -142,7 +142,7 @@ func (b *block) mark() string {
 	return strings.ToLower(mark)
 }
 
-// rest returns the first line without its mark and what stands before it.
+// rest returns the first line without its mark and the text before it.
 func (b *block) rest() string {
 	if !b.item {
 		return strings.TrimSpace(b.head)
@@ -161,20 +161,20 @@ func (b *block) setRest(text string) {
 	b.head = lead + mark + "] " + text + rest[len(strings.TrimRight(rest, "\r\n")):]
 }
 
-// line returns the place of a line that says the same, or -1.
+// line returns the index of an equal line, or -1.
 func (b *block) line(text string) int {
 	return slices.IndexFunc(b.lines, func(l string) bool { return same(l, text) })
 }
 
-// same reports whether two lines differ in nothing but the white space around them.
+// same reports whether two lines are equal except for surrounding white space.
 func same(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }
 
-// equal reports whether two blocks say the same.
+// equal reports whether two blocks have the same content.
 func (b *block) equal(o *block) bool {
 	return b.mark() == o.mark() && b.rest() == o.rest() && slices.EqualFunc(b.lines, o.lines, same)
 }
 
-// copied returns a copy that can be changed.
+// copied returns a modifiable copy.
 func (b *block) copied() *block {
 	c := *b
 	c.gap, c.lines = slices.Clone(b.gap), slices.Clone(b.lines)

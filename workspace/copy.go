@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Copy opens another checkout of the same project at dir. What lies below .opencode/ is the project's own there too: it is
-// read from the project's directory, wherever dir is. Absolute paths into the project's directory name the files of the
-// copy. Errors are those of [Open].
+// Copy opens another checkout of the same project at dir. Paths below .opencode/ still refer to the project's own directory, and
+// absolute paths into the project's directory refer to the files of the copy. Errors are those of [Open].
 func (w *Workspace) Copy(dir string) (*Workspace, error) {
 	c, err := Open(dir)
 	if err != nil {
@@ -17,8 +16,8 @@ func (w *Workspace) Copy(dir string) (*Workspace, error) {
 	return c, nil
 }
 
-// For returns the workspace that holds what rel, a result of [Workspace.Rel], names: w itself, or for what lies below
-// .opencode/ in a copy the project that it is a copy of.
+// For returns the workspace that contains rel, a result of [Workspace.Rel]: w itself, or for paths below .opencode/ in a copy, the
+// original project.
 func (w *Workspace) For(rel string) *Workspace {
 	if w.project != nil && ownName(rel) {
 		return w.project
@@ -26,8 +25,8 @@ func (w *Workspace) For(rel string) *Workspace {
 	return w
 }
 
-// Holds returns the workspace that holds the file with an absolute name, all links in it followed, and its path there: w, or
-// for what lies below .opencode/ the project that w is a copy of. ok is false for what lies elsewhere.
+// Holds returns the workspace that contains the file with an absolute, fully resolved name, and its path there: w, or for paths below
+// .opencode/ the original project. ok is false for paths elsewhere.
 func (w *Workspace) Holds(name string) (in *Workspace, rel string, ok bool) {
 	if p, err := filepath.Rel(w.dir, name); err == nil && filepath.IsLocal(p) {
 		return w, filepath.ToSlash(p), true
@@ -42,7 +41,7 @@ func (w *Workspace) Holds(name string) (in *Workspace, rel string, ok bool) {
 	return w.project, p, true
 }
 
-// ownName reports whether a path lies in .opencode/, or is it.
+// ownName reports whether a path is .opencode/ or below it.
 func ownName(rel string) bool {
 	first, _, _ := strings.Cut(rel, "/")
 	return strings.EqualFold(trimDots(first), Directory)
@@ -57,7 +56,7 @@ func (w *Workspace) bases() []string {
 	return out
 }
 
-// inside returns the path below the first base that an absolute name lies in.
+// inside returns the path relative to the first base that contains an absolute name.
 func (w *Workspace) inside(name string) (rel string, ok bool) {
 	for _, base := range w.bases() {
 		if p, err := filepath.Rel(base, name); err == nil && filepath.IsLocal(p) {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange swaps two names in d in one step and reports false if the file system cannot.
+// exchange swaps two names in d atomically and returns false if the file system does not support that.
 func exchange(d *os.Root, a, b string) (bool, error) {
 	dir, err := d.Open(".")
 	if err != nil {

@@ -4,5 +4,5 @@ package workspace
 
 import "os"
 
-// exchange reports false: this system cannot swap two files in one step.
+// exchange returns false: this system cannot swap two files atomically.
 func exchange(*os.Root, string, string) (bool, error) { return false, nil }

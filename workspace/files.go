@@ -35,17 +35,16 @@ func (w *Workspace) Stat(rel string) (fs.FileInfo, error) {
 	return fi, nil
 }
 
-// Open opens a regular file for reading; the caller closes it. It never blocks, whatever the file is. Errors are
-// KindNotFound (with the nearest name in its directory), KindUsage (a directory, pipe or device) and KindPermission
-// (unreadable, or a link that leads outside).
+// Open opens a regular file for reading; the caller closes it. It never blocks, whatever the file is. Errors are KindNotFound (with the
+// nearest name in its directory), KindUsage (a directory, pipe or device) and KindPermission (unreadable, or a link that leads
+// outside).
 func (w *Workspace) Open(rel string) (*os.File, fs.FileInfo, error) {
 	const op = "read file"
 	name, err := w.Rel(rel)
 	if err != nil {
 		return nil, nil, err
 	}
-	// Opening a device can have effects, so it is looked at first; the second look, at what was really opened, is the
-	// one that counts.
+	// Opening a device can have effects, so it is checked first; the second check, of the opened file, is decisive.
 	fi, err := w.root.Stat(name)
 	if err == nil {
 		err = regular(op, name, fi)
@@ -86,8 +85,8 @@ func regular(op, name string, fi fs.FileInfo) error {
 	return &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: name + " is " + what + ", not a regular file"}
 }
 
-// ReadFile reads a regular file of at most limit bytes; limit 0 means no limit. A larger file is KindUsage and names both
-// sizes; the other errors are those of [Workspace.Open].
+// ReadFile reads a regular file of at most limit bytes; 0 means no limit. For a larger file the error is KindUsage and names both
+// sizes; other errors are those of [Workspace.Open].
 func (w *Workspace) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, error) {
 	const op = "read file"
 	f, fi, err := w.Open(rel)
@@ -117,8 +116,7 @@ func (w *Workspace) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, erro
 	return b, fi, nil
 }
 
-// Version returns the hash of a file's content as [VersionOf] does, without holding the file in memory, and "" if it
-// does not exist.
+// Version returns the hash of a file's content as [VersionOf] does, without loading the file into memory, and "" if it does not exist.
 func (w *Workspace) Version(rel string) (string, error) {
 	f, _, err := w.Open(rel)
 	if centurion.KindOf(err) == centurion.KindNotFound {
@@ -135,11 +133,10 @@ func (w *Workspace) Version(rel string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// WriteFile replaces a file, or makes it and the directories above it, so that a reader or a crash sees the old content
-// or the new and nothing between: a temporary file beside it, synced, renamed over it, its directory synced. The mode is
-// kept (new files: 0644 before the umask); a link inside the project stays and its target is written. Errors are
-// KindPermission (read-only, or a link that leads outside), KindDisk and KindUsage (not a regular file). It does not ask
-// [Workspace.Protected]: the tools do.
+// WriteFile replaces a file, or creates it and its parent directories, so that readers and crashes see either the old content or the
+// new: it renames a synced temporary file over it and syncs the directory. The mode is kept (new files: 0644 before the umask). For a
+// link inside the project it writes the target. Errors are KindPermission (read-only, or a link that leads outside), KindDisk and
+// KindUsage (not a regular file). It does not check [Workspace.Protected]: the tools do.
 func (w *Workspace) WriteFile(rel string, data []byte) error {
 	const op = "write file"
 	d, name, base, fi, err := w.target(op, rel)
@@ -157,8 +154,7 @@ func (w *Workspace) WriteFile(rel string, data []byte) error {
 	return nil
 }
 
-// target is where a file is written: the directory of what rel leads to, which is made if it is missing, and the name in it. fi is nil for
-// a file that does not exist yet.
+// target resolves rel for writing: its directory, created if it is missing, and the name in it. fi is nil for a new file.
 func (w *Workspace) target(op, rel string) (d *os.Root, name, base string, fi fs.FileInfo, err error) {
 	if name, err = w.Rel(rel); err != nil {
 		return nil, "", "", nil, err
@@ -198,8 +194,7 @@ func syncDir(d *os.Root) error {
 	return nil
 }
 
-// fail gives an error of the file system its kind, a message with the project-relative path and the next step. An error
-// of ours passes unchanged.
+// fail gives a file system error its kind, a message with the project-relative path and a hint. Our own errors pass unchanged.
 func (w *Workspace) fail(op, rel string, err error) error {
 	if _, ok := errors.AsType[*centurion.Error](err); ok {
 		return err
@@ -235,7 +230,7 @@ func joinRel(dir, base string) string {
 	return dir + "/" + base
 }
 
-// escapes reports whether an os.Root refused a path. Its error has no name of its own.
+// escapes reports whether an os.Root refused a path. Its error is not exported.
 func escapes(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "path escapes from parent")
 }
@@ -268,7 +263,7 @@ func kindOf(err error) centurion.Kind {
 	return centurion.KindInternal
 }
 
-// nearestIn returns the name beside rel that is most like it, or "".
+// nearestIn returns the most similar name in the directory of rel, or "".
 func nearestIn(fsys fs.FS, rel string) string {
 	dir, base := splitRel(rel)
 	entries, err := fs.ReadDir(fsys, dir)

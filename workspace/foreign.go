@@ -2,17 +2,17 @@ package workspace
 
 import "centurion/workspace/todo"
 
-// maxForeign is how many foreign changes are kept for who asks for them; the oldest are dropped. A person saves some in a minute, and they
-// are asked for within a second of each.
+// maxForeign limits the stored foreign changes; the oldest are dropped. A person saves a few times per minute, and each is fetched
+// within a second.
 const maxForeign = 64
 
-// Foreign is a change of a plan that was not made by an edit of Centurion, but by a person's editor or a command: from the version that its
-// writer had read, as far as that can be told, to what was written. Edits that were made meanwhile are in neither.
+// Foreign is a change of a plan made by a person's editor or a command instead of an edit of Centurion: from the version that its
+// writer had read, as far as known, to the result. Edits made meanwhile are in neither.
 type Foreign struct{ From, To *todo.Doc }
 
-// Foreign returns the changes by others that edits and [TodoFile.Heal] of this process have met since it was last called, oldest first.
-// Each is returned once. The first text that this process or its memory knows is no change, and a file that is missing or empty is none
-// either: what comes next is compared with what was there before. Changes that another process has met first are not among them.
+// Foreign returns, oldest first and each once, the foreign changes that edits and [TodoFile.Heal] of this process have found since its
+// last call. The first known text does not count as a change, nor does a missing or empty file: the next text is compared with the one
+// before that. Changes found first by another process are not included.
 func (t *TodoFile) Foreign() []Foreign {
 	t.mu.Lock()
 	defer t.mu.Unlock()

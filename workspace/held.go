@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// hold is how long a file that an edit replaced is looked at afterwards: an editor that had opened it before may
-	// still write to it, where nobody else will ever read it. An editor opens and writes in one go, within milliseconds.
+	// hold is how long a file is watched after an edit has replaced it: an editor that opened it before may still write to it, unnoticed
+	// otherwise. Editors open and write within milliseconds.
 	hold = 2 * time.Second
 
-	// maxHeld bounds the descriptors that are kept for it, per plan. The oldest is given up first.
+	// maxHeld limits the descriptors held for that, per plan. The oldest is closed first.
 	maxHeld = 64
 )
 
-// heldFile is an open file that no name leads to any more.
+// heldFile is an open file without a name.
 type heldFile struct {
 	f    *os.File
-	sum  string // version of the content that is known
+	sum  string // version of the known content
 	at   time.Time
 	size int64
 	mod  time.Time
@@ -29,21 +29,21 @@ type heldFile struct {
 func holdFile(d *os.Root, name, sum string) *heldFile {
 	f, err := d.Open(name)
 	if err != nil {
-		return nil // it cannot be looked at; the edit itself went well
+		return nil // it cannot be watched; the edit itself succeeded
 	}
-	// The size is not asked for now: a write of the last microseconds must differ from what is noted here.
+	// The size is not read now: a write in the last microseconds must differ from what is noted here.
 	return &heldFile{f: f, sum: sum, at: time.Now(), size: -1}
 }
 
-// found is what somebody wrote into a file without a name.
+// found is text written into a file without a name.
 type found struct {
 	in   *heldFile
 	text []byte
 	sum  string
 }
 
-// look returns what has been written into held files and is complete, oldest first. A file whose time is over is closed,
-// and so is one that its writer leaves incomplete.
+// look returns complete texts written into held files, oldest first. It closes files after their time, and those left incomplete by
+// their writer.
 func (t *TodoFile) look() []found {
 	var out []found
 	keep := t.held[:0]
@@ -66,7 +66,7 @@ func (t *TodoFile) look() []found {
 	return out
 }
 
-// read returns the content if it may have changed since the last look, else nil, and whether its writer has come to rest.
+// read returns the content if it may have changed since the last look, otherwise nil. settled reports whether its writer has finished.
 func (h *heldFile) read(always bool, partial func([]byte) bool) (text []byte, settled bool, err error) {
 	fi, err := h.f.Stat()
 	if err != nil {
@@ -91,8 +91,7 @@ func (h *heldFile) read(always bool, partial func([]byte) bool) (text []byte, se
 	return text, age >= wait || age < 0, nil
 }
 
-// late reports whether something was written into a held file that has not been taken in. An edit that is under way takes
-// it in itself.
+// late reports whether text written into a held file was not taken in yet. A running edit takes it in itself.
 func (t *TodoFile) late() bool {
 	select {
 	case t.turn <- struct{}{}:
@@ -103,12 +102,12 @@ func (t *TodoFile) late() bool {
 	return len(t.look()) > 0
 }
 
-// taken notes that what was found has been dealt with. The file stays under watch: its writer may go on.
+// taken records that the found text was handled. The file stays under watch: its writer may continue.
 func (f found) taken() {
 	f.in.sum, f.in.at, f.in.size = f.sum, time.Now(), -1
 }
 
-// keep adds files to those that are looked at.
+// keep adds files to the watched ones.
 func (t *TodoFile) keep(more ...*heldFile) {
 	all := t.held
 	for _, h := range more {

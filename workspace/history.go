@@ -11,39 +11,36 @@ import (
 )
 
 const (
-	// maxVersions and maxRemembered, in bytes, bound what is remembered of a plan in memory. With fifty workers that each
-	// edit it twice a minute 1024 versions are ten minutes; a save that is based on an older one is taken for a change of the
-	// oldest that is left.
+	// maxVersions and maxRemembered, in bytes, limit the history of a plan in memory. With fifty workers that each edit it twice a
+	// minute, 1024 versions are ten minutes; a save based on an older version counts as a change of the oldest one left.
 	maxVersions   = 1024
 	maxRemembered = 8 << 20
 )
 
-// history is the versions of a plan that this process met on disk or wrote, oldest first, and what led from each to the
-// next. A person's editor saves a text that it may have read a while ago: history finds out which version that was, and
-// does what was written since then to the person's text as well.
+// history is the versions of a plan that this process found on disk or wrote, oldest first, and the steps between them. A person's
+// editor may save a text that is based on an older version: history determines that version, and applies the later changes to the
+// person's text.
 //
-// The rule: the base of an unknown text is the remembered version that differs from it in the fewest lines, the newest
-// of equals. What changed since that version is done again to the new text, by id; where both changed the same mark,
-// title or attribute, the new text stays as it is, and what it lacks and the base had stays away. If the base is the
-// newest version, or the text is exactly one that was there before, then somebody meant what they wrote, and nothing is
-// done again; nor if the text has no more than half of the base's lines, because it is another plan then.
+// The rule: the base of an unknown text is the remembered version with the fewest different lines, the newest if several are equal.
+// Changes since that version are reapplied to the new text, by id; where both changed the same mark, title or attribute, the new text
+// wins, and lines of the base that it lacks stay removed. If the base is the newest version, or the text equals an earlier one, the
+// text is intended and nothing is reapplied; nor if it has at most half of the base's lines, because then it is another plan.
 //
-// It takes a whole history: who lacks some versions takes a wrong one for the base, and what comes of that misleads those
-// who lack none. Processes that edit one plan therefore share a memory; see [Workspace.Remember].
+// The rule needs a complete history: a missing version leads to a wrong base, whose consequences mislead others. Processes that edit
+// one plan therefore share a memory; see [Workspace.Remember].
 //
 // Only a version in which a line was not read as an item can be the base of a text in which it is one again.
 //
-// The rule has one ambiguity. Who reads the newest version, takes back by hand exactly what was written last, and
-// changes something else in the same save, has written the same bytes as somebody who never saw what was written last:
-// it comes back. Taking it back alone is understood. In the same way an item with the id of one that an agent added
-// meanwhile, and nothing else did, is taken for that one with another title.
+// The rule has one ambiguity. Someone who reads the newest version, reverts exactly the last change by hand, and changes something else
+// in the same save, produces the same bytes as someone who never saw that change: it is reapplied. Reverting it alone is recognised.
+// Likewise, an item with the id of one that an agent added meanwhile, with no other change, is taken for that item with another title.
 type history struct {
 	list  []version
 	bytes int
-	cut   *blocks // of the newest
-	n     uint64  // number of the newest, the same in all processes that share a memory
+	cut   *blocks // of the newest version
+	n     uint64  // number of the newest version, shared by all processes with the same memory
 
-	foreign []Foreign // met and not yet given to the file
+	foreign []Foreign // found, but not passed on to the file yet
 }
 
 type version struct {
@@ -52,12 +49,12 @@ type version struct {
 	sum   string
 	text  []byte
 	lines []uint64 // hashes of its lines; see blocks.hashes
-	steps []step   // from the version before
+	steps []step   // from the previous version
 }
 
 var seed = maphash.MakeSeed()
 
-// newest returns the version that was on disk last; nil if none is known.
+// newest returns the last version on disk; nil if none is known.
 func (h *history) newest() *version {
 	if len(h.list) == 0 {
 		return nil
@@ -65,7 +62,7 @@ func (h *history) newest() *version {
 	return &h.list[len(h.list)-1]
 }
 
-// isNewest reports whether a text is the one that was on disk last.
+// isNewest reports whether a text is the last one on disk.
 func (h *history) isNewest(text []byte) bool {
 	last := h.newest()
 	return last != nil && bytes.Equal(last.text, text)
@@ -75,15 +72,15 @@ func (h *history) knows(sum string) bool {
 	return slices.ContainsFunc(h.list, func(v version) bool { return v.sum == sum })
 }
 
-// clone returns a copy that can be added to without changing what h holds. Of several only one may be kept: they share
-// the room behind the newest version.
+// clone returns a copy that can be extended without changing h. Only one of several clones may be kept: they share the capacity after
+// the newest version.
 func (h *history) clone() *history {
 	c := *h
 	return &c
 }
 
-// remember adds the text that is on disk now. A nil text is a missing file. It reports false for what is no plan, which
-// is not remembered. See steps for own.
+// remember adds the current text on disk. A nil text is a missing file. It returns false for a text that is not a plan, which is not
+// remembered. See steps for own.
 func (h *history) remember(text []byte, own bool) bool {
 	sum := versionOf(text)
 	last := h.newest()
@@ -108,7 +105,7 @@ func (h *history) remember(text []byte, own bool) bool {
 	return true
 }
 
-// unnumber makes room for the numbers of somebody else.
+// unnumber clears the numbers, before those of another process are adopted.
 func (h *history) unnumber() {
 	h.n = 0
 	for i := range h.list {
@@ -116,8 +113,8 @@ func (h *history) unnumber() {
 	}
 }
 
-// meet takes in a text that somebody else wrote and returns what the plan should be now: the text itself, or that and
-// what it lacks. Both are remembered.
+// meet takes in a foreign text and returns the resulting plan: the text itself, or the text with the changes it lacks. Both are
+// remembered.
 func (h *history) meet(text []byte) []byte {
 	if last := h.newest(); last != nil && last.sum == versionOf(text) {
 		return text
@@ -139,7 +136,7 @@ func (h *history) meet(text []byte) []byte {
 	return merged
 }
 
-// redone returns a text that was made from the version with that index, with what was written since then.
+// redone returns a text based on the version with that index, with the changes since.
 func (h *history) redone(text []byte, p *blocks, base int) []byte {
 	from, err := todo.Parse(h.list[base].text)
 	if err != nil {
@@ -157,8 +154,8 @@ func (h *history) redone(text []byte, p *blocks, base int) []byte {
 	return merged
 }
 
-// renewed returns a text with what was written since the version that it was made from. Unlike in [history.meet] a text that was there before is
-// that version: who sends it has not read what came since.
+// renewed returns a text with the changes since its base. Unlike in [history.meet], a text equal to an earlier version is that version:
+// its sender has not read the later ones.
 func (h *history) renewed(text []byte) []byte {
 	doc, err := todo.Parse(text)
 	if err != nil || len(h.list) == 0 {
@@ -173,8 +170,8 @@ func (h *history) renewed(text []byte) []byte {
 	return h.redone(text, p, h.base(text, doc, p))
 }
 
-// note keeps what somebody else has made of the version with that index. A text without a word is none: it may be the file of an editor that
-// is at work on it, and what comes next is compared with what was there before.
+// note records a foreign change of the version with that index. A blank text does not count: it may be an editor's file during a save,
+// and the next text is compared with the earlier one.
 func (h *history) note(base int, to *todo.Doc) {
 	if isBlank(to.Bytes()) {
 		return
@@ -192,7 +189,7 @@ func (h *history) note(base int, to *todo.Doc) {
 
 func isBlank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
 
-// base returns the index of the version that a text was made from; -1 if none is known.
+// base returns the index of the version that a text is based on; -1 if none is known.
 func (h *history) base(text []byte, doc *todo.Doc, p *blocks) int {
 	last := len(h.list) - 1
 	if last <= 0 || isBlank(text) || h.knows(versionOf(text)) {
@@ -209,16 +206,16 @@ func (h *history) base(text []byte, doc *todo.Doc, p *blocks) int {
 			best, least = i, d
 		}
 	}
-	// No more than half of the base's lines are left if as many lines differ as there are: that is another plan.
+	// If as many lines differ as there are, at most half of the base's lines are left: that is another plan.
 	if least >= len(lines) {
 		return last
 	}
 	return best
 }
 
-// slipped returns the index of the version since which a line was not read as an item that the text has again. Who has put such a line
-// right has seen it: without that it would look as if it had been made from what was there before, and the wrong line would come back. It
-// is 0 if there is none.
+// slipped returns the index of the version since which a line was not read as an item that the text has again; 0 if there is none.
+// Someone who corrected such a line has seen that version; otherwise the text would look based on an earlier one, and the wrong line
+// would come back.
 func (h *history) slipped(text *todo.Doc) (first int) {
 	newest, err := todo.Parse(h.newest().text)
 	if err != nil {
@@ -239,8 +236,8 @@ func (h *history) slipped(text *todo.Doc) (first int) {
 	return first
 }
 
-// hashes returns the hashes of what a text consists of, sorted: its lines that are not blank, and of an item its mark
-// and the rest of its first line, because one may change without the other.
+// hashes returns the sorted hashes of a text's parts: its non-blank lines, and for an item its mark and the rest of its first line
+// separately, because one may change without the other.
 func (p *blocks) hashes() []uint64 {
 	var out []uint64
 	var h maphash.Hash
@@ -266,7 +263,7 @@ func (p *blocks) hashes() []uint64 {
 	return out
 }
 
-// distance returns how many lines stand in one of two texts only, and stops counting at limit.
+// distance returns how many lines are in only one of two texts, counting up to limit.
 func distance(a, b []uint64, limit int) int {
 	i, j, n := 0, 0, 0
 	for i < len(a) && j < len(b) && n < limit {
@@ -282,8 +279,8 @@ func distance(a, b []uint64, limit int) int {
 	return n + len(a) - i + len(b) - j
 }
 
-// partial reports whether a text looks as if its writer had not come to its end: shorter than what was there, and cut
-// off in a line, or at the end of a line that is followed by many others in the newest version.
+// partial reports whether a text looks unfinished: shorter than the previous one, and cut off within a line, or at the end of a line
+// that many others follow in the newest version.
 func (h *history) partial(text []byte) bool {
 	last := h.newest()
 	if last == nil || len(text) >= len(last.text) || len(text) == 0 {

@@ -9,24 +9,23 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 )
 
-// maxIgnoreFile is the size in bytes up to which a .gitignore is read: beyond it is no file that a person wrote.
+// maxIgnoreFile is the largest .gitignore that is read, in bytes; larger ones are not written by people.
 const maxIgnoreFile = 1 << 20
 
-// ruleSet is what is ignored in one directory of a walk. The last rule that matches decides, as in git.
+// ruleSet is the ignore rules of one directory of a walk. The last matching rule decides, as in git.
 type ruleSet struct {
 	prefix []string // from the root of the git repository to the project
 	rules  []rule
 }
 
-// rule is one line of a .gitignore. go-git's patterns match a path when one of its parents matches, which makes
-// `!keep` bring back everything in a directory called keep. A walk asks at every level, so each rule is shown only as
-// much of a path as it speaks of.
+// rule is one line of a .gitignore. go-git's patterns match a path if one of its parents matches, so that `!keep` would include
+// everything in a directory called keep. A walk asks at every level, so each rule is given only the part of a path that it covers.
 type rule struct {
 	pattern gitignore.Pattern
-	domain  int  // names in the path of the file's directory
-	names   int  // names in the pattern; 0 if it has ** inside and speaks of any depth
-	least   int  // names that a path below the directory must have
-	deep    bool // it matches at any depth below its directory
+	domain  int  // length of the path of the file's directory
+	names   int  // length of the pattern; 0 if it contains ** and so covers any depth
+	least   int  // minimum length of a path below the directory
+	deep    bool // matches at any depth below its directory
 }
 
 func (s ruleSet) ignores(rel string, isDir bool) bool {
@@ -52,7 +51,7 @@ func (r rule) match(path []string, isDir bool) gitignore.MatchResult {
 	return r.pattern.Match(path, isDir)
 }
 
-// with adds the rules that a directory of the project brings.
+// with adds the rules of a directory of the project.
 func (s ruleSet) with(w *Workspace, dir string) ruleSet {
 	names := []string{".gitignore"}
 	if dir == "." {
@@ -65,7 +64,7 @@ func (s ruleSet) with(w *Workspace, dir string) ruleSet {
 	for _, name := range names {
 		from := w
 		if w.project != nil && name != ".gitignore" {
-			from = w.project // a checkout has no such file of its own
+			from = w.project // a checkout does not have this file
 		}
 		b, _, err := from.ReadFile(joinRel(dir, name), maxIgnoreFile)
 		if err == nil {
@@ -75,7 +74,7 @@ func (s ruleSet) with(w *Workspace, dir string) ruleSet {
 	return s
 }
 
-// outerRules returns the rules of the git repository that the project is a directory of, if it is no repository itself.
+// outerRules returns the rules of the git repository around the project, if the project is not a repository itself.
 func (w *Workspace) outerRules() ruleSet {
 	var s ruleSet
 	for dir := w.dir; ; {
@@ -145,15 +144,15 @@ func parseRule(line string, domain []string) rule {
 		r.names = len(parts)
 	}
 	for i, p := range parts {
-		if p != "**" || i == len(parts)-1 { // a/** is what is in a, not a
+		if p != "**" || i == len(parts)-1 { // a/** matches the content of a, not a
 			r.least++
 		}
 	}
 	for i, p := range parts {
-		p = strings.ReplaceAll(p, "[!", "[^") // git knows both, package filepath only one
+		p = strings.ReplaceAll(p, "[!", "[^") // git accepts both, package filepath only one
 		if p != "**" {
 			for strings.Contains(p, "**") {
-				p = strings.ReplaceAll(p, "**", "*") // inside a name two stars are one
+				p = strings.ReplaceAll(p, "**", "*") // within a name two stars are one
 			}
 		}
 		parts[i] = p

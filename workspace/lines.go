@@ -15,10 +15,9 @@ import (
 	"centurion"
 )
 
-// AppendJSON adds lines, each one JSON value without a line break, to a file of such lines, and makes the file and the
-// directories above it if they are missing. When it returns nil they are on the disk. After a crash the file may end in a
-// part of a line, which the next call cuts off; one that only lacks its end is given that. Errors are those of
-// [Workspace.WriteFile].
+// AppendJSON appends lines, each one JSON value without a line break, to a file of such lines, creating the file and its parent
+// directories. When it returns nil they are on disk. A partial line left by a crash is removed by the next call; a complete one without
+// its line end is completed. Errors are those of [Workspace.WriteFile].
 func (w *Workspace) AppendJSON(rel string, lines ...[]byte) error {
 	const op = "append to file"
 	d, name, base, _, err := w.target(op, rel)
@@ -67,7 +66,7 @@ func appendLines(f *os.File, lines [][]byte) error {
 	return f.Sync()
 }
 
-// tailOf returns what stands after the last line break of a file that ends at end.
+// tailOf returns the text after the last line break of a file that ends at end.
 func tailOf(f io.ReaderAt, end int64) (tail []byte, err error) {
 	const block = 64 << 10
 	for at := end; at > 0; {
@@ -84,8 +83,8 @@ func tailOf(f io.ReaderAt, end int64) (tail []byte, err error) {
 	return tail, nil
 }
 
-// Lines yields the lines of a file, without their ends, as long as they need be. A missing file has none. A line is valid
-// until the next one is asked for.
+// Lines yields the lines of a file without their ends, of any length. A missing file has none. A line is valid until the next one is
+// read.
 func (w *Workspace) Lines(rel string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, _, err := w.Open(rel)
@@ -113,8 +112,7 @@ func (w *Workspace) Lines(rel string) iter.Seq2[[]byte, error] {
 	}
 }
 
-// Names returns the names in a directory that end as wanted, in order. A missing directory has none. It looks at no
-// ignore file.
+// Names returns the sorted names in a directory with an ending. A missing directory has none. It ignores .gitignore files.
 func (w *Workspace) Names(rel, ending string) ([]string, error) {
 	const op = "read directory"
 	name, err := w.Rel(rel)

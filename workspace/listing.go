@@ -12,8 +12,8 @@ import (
 	"centurion"
 )
 
-// Files lists the project's files breadth first, without .opencode and without what git ignores, and stops after max of them: so the top of a
-// huge project is listed quickly. whole is false if it stopped. A directory that cannot be read is left out.
+// Files lists the project's files breadth first, without .opencode and ignored files, and stops after max of them, so that the top of a
+// huge project is listed quickly. whole is false if it stopped. Unreadable directories are skipped.
 func (w *Workspace) Files(ctx context.Context, max int) (files []string, whole bool, err error) {
 	wk := walker{w: w, ctx: ctx, opts: WalkOptions{Hidden: true}, yield: func(e Entry, _ error) bool {
 		if !e.IsFile() {
@@ -40,9 +40,9 @@ func (w *Workspace) Files(ctx context.Context, max int) (files []string, whole b
 	return files, true, nil
 }
 
-// Listing lays names of files out in at most limit bytes, a line for each directory. Where the names of a directory do not fit, its line says
-// how many files are in it. What stands high in the tree comes before what stands deep, and of one depth what is short. Equal files give an
-// equal text, in whatever order they come.
+// Listing formats file names in at most limit bytes, one line per directory. If the names of a directory do not fit, its line has the
+// number of files in it. Higher directories take precedence over deeper ones, and within a depth shorter ones. The result does not
+// depend on the order of files.
 func Listing(files []string, limit int) string {
 	root := &listed{dirs: map[string]*listed{}}
 	for _, f := range files {
@@ -74,12 +74,12 @@ func Listing(files []string, limit int) string {
 
 // listed is a directory in a [Listing].
 type listed struct {
-	path  string // with a slash at its end, quoted if it has to be; "" for the project
+	path  string // ends with a slash, quoted if needed; "" for the project
 	files []string
 	dirs  map[string]*listed
-	total int // files in it and below
+	total int // number of files in it and below
 
-	open  bool // its directories have lines of their own
+	open  bool // its directories have their own lines
 	named bool // its files are named
 	cost  int
 }
@@ -109,7 +109,7 @@ func (d *listed) below() []*listed {
 	return out
 }
 
-// tryOpen returns how many bytes more it takes to open a closed directory.
+// tryOpen returns how many more bytes it takes to open a closed directory.
 func (d *listed) tryOpen(named bool) int {
 	closed := len(d.lines())
 	d.open, d.named = true, named
@@ -148,8 +148,7 @@ func (d *listed) lines() string {
 	return b.String()
 }
 
-// name is a path as it stands in a listing: quoted where it is more than plain words, so that it can end neither its line nor what
-// the listing stands in.
+// name is a path in a listing: quoted unless it is plain words, so that it ends neither its line nor the surrounding markup.
 func name(p string) string {
 	plain := func(r rune) bool {
 		return r > ' ' && strconv.IsPrint(r) && !strings.ContainsRune("<>\"`", r) && r != '\uFFFD'

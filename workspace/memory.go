@@ -15,29 +15,28 @@ import (
 )
 
 const (
-	// keepRemembered is how many bytes of the newest versions are kept when the file of a plan's history is written anew,
-	// and growRemembered how many times that it may grow to before. A plan of fifty workers has some ten kilobytes.
+	// keepRemembered is how many bytes of the newest versions are kept when the file of a plan's history is rewritten, and
+	// growRemembered how many times larger it may grow before that. A plan of fifty workers has some ten kilobytes.
 	keepRemembered = 512 << 10
 	growRemembered = 4
 
-	// maxMemory is the size in bytes up to which such a file is read. No history is that long: see maxTodo.
+	// maxMemory is the largest such file that is read, in bytes. No history is that long: see maxTodo.
 	maxMemory = 64 << 20
 
 	idSize = 16 // bytes
 
-	// unread is the place in a file that could not be read: what is in it must not be replaced.
+	// unread marks an unreadable file, which must not be overwritten.
 	unread = -1
 
-	// noText stands for the version of a missing file.
+	// noText is the version of a missing file.
 	noText = "-"
 )
 
-// Remember has the histories of the project's plans kept in a directory, which it makes, so that what [TodoFile.Heal]
-// knows is known to every process that calls Remember with the same directory, and after a restart. Without it each
-// process knows what it has seen itself. Call it before [Workspace.Todo]. The directory should be the user's own and not
-// in the project: who can write there can have lines put into a plan. It takes some megabytes for a plan at most. A
-// history that cannot be read or written costs no edit: it is done without then. Errors are KindPermission, KindDisk and
-// KindUsage (it is not a directory).
+// Remember stores the histories of the project's plans in a directory, which it creates, so that all processes using it share the
+// knowledge of [TodoFile.Heal], also after a restart. Without it each process knows only what it has seen. Call it before
+// [Workspace.Todo]. The directory should belong to the user and be outside the project: anyone who can write there can add lines to a
+// plan. It takes at most some megabytes per plan. If a history cannot be read or written, edits succeed without it. Errors are
+// KindPermission, KindDisk and KindUsage (it is not a directory).
 func (w *Workspace) Remember(dir string) error {
 	err := os.MkdirAll(dir, 0o700)
 	if err != nil {
@@ -61,17 +60,16 @@ func memoryError(dir string, err error) error {
 		Hint: "check the path and its permissions"}
 }
 
-// memory is the file that holds the history of one plan. It is read and written with the lock between processes held, and
-// closed in between. It begins with a random id; then come records, each a line that says what follows, and a text. It is
-// not synced: what a power cut takes from it is only known no more.
+// memory is the file with the history of one plan. It is accessed under the lock between processes, and closed in between. It begins
+// with a random id, followed by records: a header line and a text. It is not synced: a power cut only loses knowledge.
 type memory struct {
-	root *os.Root // nil if nothing is kept
+	root *os.Root // nil if nothing is stored
 	name string
-	id   [idSize]byte // that the file begins with: another file has another
-	at   int64        // up to where the history holds what is in the file; 0 if there is no file, or unread
+	id   [idSize]byte // the first bytes of the file; another file has another id
+	at   int64        // the position up to which the history has read the file; 0 without a file, or unread
 }
 
-// newMemory returns the memory of a plan, given its project's directory and its path in it.
+// newMemory returns the memory of a plan, given its project's directory and its path there.
 func newMemory(root *os.Root, project, plan string) *memory {
 	name := VersionOf([]byte(project + "\n" + plan))
 	return &memory{root: root, name: name[:32] + ".plan"}
@@ -84,7 +82,7 @@ type record struct {
 	text []byte
 }
 
-// load adds to a history what other processes have added to the file.
+// load adds records of other processes to a history.
 func (m *memory) load(h *history) {
 	if m.root == nil {
 		return
@@ -125,7 +123,7 @@ func (m *memory) read(h *history) (err error) {
 	}
 	records, size := parseRecords(b)
 	if anew && len(records) > 0 && records[len(records)-1].n < h.n {
-		// Somebody took the file away, and a process that knew less began it. What only this one knows stays in memory.
+		// The file was removed, and a process that knew less started a new one. Versions known only here stay in memory.
 		h.unnumber()
 	}
 	for _, r := range records {
@@ -135,12 +133,12 @@ func (m *memory) read(h *history) (err error) {
 		}
 	}
 	if m.at += size; m.at < fi.Size() {
-		return f.Truncate(m.at) // a process was killed while it wrote
+		return f.Truncate(m.at) // a process was killed during a write
 	}
 	return nil
 }
 
-// save adds the versions behind number since to the file.
+// save adds the versions after number since to the file.
 func (m *memory) save(h *history, since uint64) {
 	if m.root == nil || m.at == unread || h.n == since {
 		return
@@ -167,7 +165,7 @@ func (m *memory) write(h *history, since uint64) error {
 	return errors.Join(err, f.Close())
 }
 
-// rewrite replaces the file by one that holds the newest versions.
+// rewrite replaces the file by one with the newest versions.
 func (m *memory) rewrite(h *history) error {
 	since, size := h.n, 0
 	for i, v := range slices.Backward(h.list) {
@@ -186,11 +184,11 @@ func (m *memory) rewrite(h *history) error {
 	return m.root.Rename(next, m.name)
 }
 
-// lose makes the next one read the file from its beginning.
+// lose makes the next load read the file from its beginning.
 func (m *memory) lose() { m.id, m.at = [idSize]byte{}, 0 }
 
-// move gives the history to another plan, and remove drops it. If it stays, the plan that gets the name next is one that
-// comes after it: another plan, which is remembered as that.
+// move transfers the history to another plan, and remove drops it. Otherwise the next plan of that name would count as a successor, and
+// be remembered as another version.
 func (m *memory) move(to *memory) {
 	if m.root != nil {
 		_ = m.root.Rename(m.name, to.name)
@@ -205,7 +203,7 @@ func (m *memory) remove() {
 	}
 }
 
-// recorded returns the records of the versions behind a number.
+// recorded returns the records of the versions after a number.
 func recorded(list []version, since uint64) []byte {
 	var b bytes.Buffer
 	for _, v := range list {
@@ -229,7 +227,7 @@ func (v version) appendTo(b *bytes.Buffer) {
 	b.WriteByte('\n')
 }
 
-// parseRecords returns the records at the beginning of b that are whole, and their length.
+// parseRecords returns the complete records at the beginning of b, and their length.
 func parseRecords(b []byte) (out []record, good int64) {
 	for {
 		line, rest, ok := bytes.Cut(b[good:], []byte("\n"))

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// step is one thing that changed between two versions of a plan, in terms of ids, so that it can be done to a third.
+// step is one difference between two versions of a plan, expressed by ids, so that it can be applied to a third.
 type step struct {
 	kind     stepKind
 	key      string   // of the block
 	from, to string   // of a mark, a first line or a line of an item
-	block    *block   // that came or went, or got its id
-	before   []string // keys of the blocks before one that came, in their order
-	parent   string   // key of the item that one which came is a sub-item of
+	block    *block   // that was added or removed, or got its id
+	before   []string // keys of the blocks before an added one, in order
+	parent   string   // key of the parent item of an added one
 }
 
 type stepKind uint8
@@ -20,16 +20,16 @@ type stepKind uint8
 const (
 	stepCame stepKind = iota
 	stepWent
-	stepID     // an item that had none was given an id
-	stepMark   // an item was given another mark
+	stepID     // an item got an id
+	stepMark   // an item got another mark
 	stepHead   // title or agent of an item changed
-	stepAdd    // a line of an item came
-	stepDrop   // a line of an item went
+	stepAdd    // a line was added to an item
+	stepDrop   // a line was removed from an item
 	stepChange // a line of an item was replaced
 )
 
-// steps returns what leads from a to b. What went is left out unless own is set: a text of somebody else that lacks
-// something may be half of what they are writing, and nothing must be taken away again and again because of it.
+// steps returns the differences between a and b. Removals are included only with own: a foreign text that lacks lines may be
+// unfinished, and must not cause their removal again and again.
 func steps(a, b *blocks, own bool) []step {
 	inA, inB := a.byKey(), b.byKey()
 	var out []step
@@ -66,7 +66,7 @@ func (p *blocks) byKey() map[string]*block {
 	return m
 }
 
-// named finds the item that was once without an id.
+// named finds the item that was formerly without an id.
 func named(was *block, b *blocks, known map[string]*block) *block {
 	i := slices.IndexFunc(b.list, func(now *block) bool {
 		return now.id != "" && known[now.key] == nil && withID(now.id, was.rest()) == now.rest()
@@ -79,7 +79,7 @@ func named(was *block, b *blocks, known map[string]*block) *block {
 
 func withID(id, rest string) string { return strings.TrimSpace(id + " " + rest) }
 
-// parent returns the key of the item that the block at i is a sub-item of, or "".
+// parent returns the key of the parent item of the block at i, or "".
 func (p *blocks) parent(i int) string {
 	if !p.list[i].item {
 		return ""
@@ -95,7 +95,7 @@ func (p *blocks) parent(i int) string {
 	return ""
 }
 
-// steps returns what leads from one state of an item to another.
+// steps returns the differences between two states of an item.
 func (b *block) steps(now *block, own bool) []step {
 	var out []step
 	if from, to := b.mark(), now.mark(); from != to {
@@ -122,7 +122,7 @@ func (b *block) steps(now *block, own bool) []step {
 	return out
 }
 
-// lacking returns the lines of a that b does not have.
+// lacking returns the lines of a that are not in b.
 func lacking(a, b []string) []string {
 	have := map[string]int{}
 	for _, l := range b {
@@ -136,7 +136,7 @@ func lacking(a, b []string) []string {
 			have[l]--
 		}
 	}
-	// The caller wants them as they are written: the indentation makes them attributes.
+	// The caller needs the original text: the indentation makes the lines attributes.
 	for i, l := range out {
 		out[i] = a[slices.IndexFunc(a, func(s string) bool { return same(s, l) })]
 	}
@@ -152,9 +152,9 @@ func attribute(line string) string {
 	return key
 }
 
-// apply does the steps to p, which somebody made out of base. Where both changed the same thing p stays as it is.
+// apply applies the steps to p, a foreign change of base. Where both changed the same thing p wins.
 func (p *blocks) apply(base *blocks, all []step) {
-	kept := map[string]bool{} // marks that p's writer has set
+	kept := map[string]bool{} // marks set by p's writer
 	for _, was := range base.list {
 		if now, _ := p.find(was.key); now != nil && now.mark() != was.mark() {
 			kept[was.key] = true
@@ -194,7 +194,7 @@ func (p *blocks) apply(base *blocks, all []step) {
 	}
 }
 
-// edit does a step that concerns a line of an item.
+// edit applies a step about a line of an item.
 func (b *block) edit(p *blocks, s step) {
 	if s.kind == stepAdd {
 		if b.line(s.to) < 0 {
@@ -203,7 +203,7 @@ func (b *block) edit(p *blocks, s step) {
 		return
 	}
 	switch i := b.line(s.from); {
-	case i < 0: // p's writer changed it as well, or it is done already
+	case i < 0: // p's writer changed it, too, or the step was applied already
 	case s.kind == stepDrop, b.line(s.to) >= 0:
 		b.lines = slices.Delete(b.lines, i, i+1)
 	default:
@@ -211,8 +211,8 @@ func (b *block) edit(p *blocks, s step) {
 	}
 }
 
-// insert puts a block behind what stood before it where it was made. A sub-item of an item that p's writer removed goes
-// with that. Two items with one id stand side by side, and the plan tells of it.
+// insert inserts a block after its former predecessors. A sub-item of an item that p's writer removed is dropped. Two items with the
+// same id are both kept, and reported as a problem.
 func (p *blocks) insert(base *blocks, s step) {
 	known, _ := base.find(s.key)
 	for _, b := range p.list {

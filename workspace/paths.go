@@ -1,12 +1,12 @@
 package workspace
 
-// What the program keeps inside a project, relative to it. Everything else of .opencode/ is the person's own.
+// The program's own files inside a project, relative to it. Everything else in .opencode/ is the person's.
 const (
 	DocsPath         = Directory + "/docs"               // fetched pages
-	ArchivePath      = Directory + "/archive"            // what was replaced: plans, contexts, summaries
+	ArchivePath      = Directory + "/archive"            // replaced plans, contexts and summaries
 	TodoPath         = Directory + "/todo.md"            // the plan of the newest mission
-	ContextPath      = Directory + "/context.md"         // what the sessions of a project know together
-	SummaryPath      = Directory + "/summary.md"         // what was done last, in short
-	DocsMetadataPath = DocsPath + "/" + docsMetadataName // which pages there are, and until when
+	ContextPath      = Directory + "/context.md"         // shared knowledge of the project's sessions
+	SummaryPath      = Directory + "/summary.md"         // a summary of the last work
+	DocsMetadataPath = DocsPath + "/" + docsMetadataName // the fetched pages and their expiry
 	docsMetadataName = "_metadata.json"
 )

@@ -5,9 +5,8 @@ import (
 	"io/fs"
 )
 
-// Remove takes a file or an empty directory away, a link and not what it leads to. One that does not exist is no error.
-// Errors are KindPermission (also of a link on the way that leads outside), KindDisk and KindUsage. Like
-// [Workspace.WriteFile] it does not ask [Workspace.Protected].
+// Remove removes a file, a link (not its target) or an empty directory. A missing one is no error. Errors are KindPermission (also for
+// a parent link that leads outside), KindDisk and KindUsage. Like [Workspace.WriteFile] it does not check [Workspace.Protected].
 func (w *Workspace) Remove(rel string) error {
 	const op = "remove file"
 	name, err := w.Rel(rel)

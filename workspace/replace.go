@@ -8,12 +8,12 @@ import (
 	"centurion/failpoint"
 )
 
-// replaceIf replaces the file base in d by text if its content still has the version, "" meaning that there is no such
-// file, and syncs both. It reports false, and leaves the file as it is, if it was changed.
+// replaceIf replaces the content of file base in d if it still has the version ("" for no file), and syncs both. It returns false,
+// leaving the file unchanged, if it does not.
 //
-// The old and the new file are exchanged in one step and the old one is looked at afterwards, when no name leads to it
-// any more: so a change that came at the last moment is seen, and the exchange is taken back. The file that had the name
-// for a moment and lost it comes back open, because an editor may have it open too; nil if there is none.
+// The old and the new file are exchanged atomically, and the nameless old one is checked afterwards: thus a last-moment change is
+// noticed, and the exchange undone. A file that briefly had the name is returned open, because an editor may have it open, too; nil if
+// there is none.
 func replaceIf(d *os.Root, base, version string, text []byte) (done bool, thrown *heldFile, err error) {
 	perm := filePerm
 	if fi, err := d.Lstat(base); err == nil {
@@ -48,11 +48,11 @@ func replaceIf(d *os.Root, base, version string, text []byte) (done bool, thrown
 	return done && err == nil, thrown, err
 }
 
-// swapIn puts the temporary file in the place of base if that still has the version, and leaves the other one of them
-// under the temporary name. It also reports whether the two were exchanged at all, if only for a moment.
+// swapIn puts the temporary file in the place of base if that still has the version; the other of the two gets the temporary name.
+// swapped reports whether they were exchanged at all, even briefly.
 func swapIn(d *os.Root, base, version string) (done, swapped bool, err error) {
 	if version == "" {
-		// A link, unlike a rename, does not replace a file that has come into being meanwhile.
+		// A link, unlike a rename, does not replace a file created meanwhile.
 		err := d.Link(tempName, base)
 		if errors.Is(err, fs.ErrExist) {
 			return false, false, nil
@@ -68,7 +68,7 @@ func swapIn(d *os.Root, base, version string) (done, swapped bool, err error) {
 	case err != nil:
 		return false, false, err
 	case !ok:
-		err := d.Rename(tempName, base) // nothing better is to be had here
+		err := d.Rename(tempName, base) // no better way exists here
 		return err == nil, false, err
 	}
 	old, err := versionIn(d, tempName)
@@ -77,7 +77,7 @@ func swapIn(d *os.Root, base, version string) (done, swapped bool, err error) {
 	}
 	_, back := exchange(d, tempName, base)
 	if errors.Is(back, fs.ErrNotExist) {
-		// Somebody moved our file away meanwhile; what they had written before goes back to its place.
+		// Our file was moved away meanwhile; restore the other's earlier text.
 		back = d.Rename(tempName, base)
 	}
 	return false, true, errors.Join(err, back)
@@ -95,7 +95,7 @@ func versionIn(d *os.Root, name string) (string, error) {
 	return VersionOf(b), nil
 }
 
-// writeNew makes a file that does not exist yet, with exactly these permissions if they are an old file's, and syncs it.
+// writeNew creates a new file, with exactly these permissions if they are an old file's, and syncs it.
 func writeNew(d *os.Root, name string, data []byte, perm fs.FileMode) (err error) {
 	f, err := d.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
 	if err != nil {

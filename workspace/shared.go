@@ -20,16 +20,16 @@ import (
 const (
 	opShared = "edit shared text"
 
-	// maxShared is the size in bytes up to which a shared text is read; a person may have written more than its budget.
+	// maxShared is the largest shared text that is read, in bytes; a person may have written more than its budget.
 	maxShared = 1 << 20
 
-	// notesHeading is the heading that notes stand under.
+	// notesHeading is the heading of the notes.
 	notesHeading = "## Notes"
 )
 
-// SharedFile is a text in .opencode/ that the sessions of a project share: context.md or summary.md. Its methods may be
-// called from several goroutines and processes at once; a person's editor takes no lock, but what it has written is seen
-// before it is replaced, as [TodoFile] says.
+// SharedFile is a text in .opencode/ that the sessions of a project share: context.md or summary.md. Its methods are safe for
+// concurrent use in several goroutines and processes. A person's editor takes no lock, but its changes are noticed before they are
+// replaced, as for [TodoFile].
 type SharedFile struct {
 	w    *Workspace
 	path string
@@ -44,21 +44,20 @@ func (w *Workspace) Summary() SharedFile { return SharedFile{w, SummaryPath} }
 // Path returns the file's path relative to the project.
 func (f SharedFile) Path() string { return f.path }
 
-// Load reads the text and returns its version as [VersionOf] does. A missing file is no error: "", "", nil. Errors are
-// those of [Workspace.ReadFile]; KindUsage for one of more than a MiB.
+// Load reads the text and returns its version as [VersionOf] does. For a missing file it returns "", "", nil. Errors are those of
+// [Workspace.ReadFile]; KindUsage for a text above one MiB.
 func (f SharedFile) Load() (text, version string, err error) {
 	b, err := f.w.readOr(f.path, maxShared)
 	return string(b), versionOf(b), err
 }
 
-// Replace gives the file a new text, in one step that survives a power cut, after it has put the old one into the archive;
-// it returns where. It calls check with the version that is there, "" if there is none: an error of it is returned as it is,
-// and nothing is written. If somebody changes the file in between, it starts over, check included. Nothing is written
-// either if the file has this text already. Other errors: KindPermission, KindDisk, KindConflict (it never stood still),
-// and the end of ctx.
+// Replace replaces the text atomically, surviving a power cut, after archiving the old one; it returns the archive's path. It calls
+// check with the current version ("" without a file) and returns its error without writing. If the file changes in between, it starts
+// over, including check. Nothing is written if the file already has this text. Other errors: KindPermission, KindDisk, KindConflict
+// (the file keeps changing), and the end of ctx.
 func (f SharedFile) Replace(ctx context.Context, text string, check func(version string) error) (archived string, err error) {
 	text = strings.TrimRight(text, "\n") + "\n"
-	unkeep := func() (err error) { // what a round has kept whose old text was not replaced
+	unkeep := func() (err error) { // removes the archived copy of an attempt that did not replace the text
 		if archived != "" {
 			err = f.w.root.Remove(archived)
 		}
@@ -69,7 +68,7 @@ func (f SharedFile) Replace(ctx context.Context, text string, check func(version
 		if err := unkeep(); err != nil {
 			return nil, f.w.fail(opShared, ArchivePath, err)
 		}
-		if old != nil && string(old) == text { // also a call that a crash has cut off after it had written
+		if old != nil && string(old) == text { // also a repeated call after a crash
 			return old, nil
 		}
 		if check != nil {
@@ -85,14 +84,14 @@ func (f SharedFile) Replace(ctx context.Context, text string, check func(version
 		return []byte(text), nil
 	})
 	if err != nil {
-		_ = unkeep() // a copy too many is no harm
+		_ = unkeep() // a surplus copy does no harm
 	}
 	return archived, err
 }
 
-// Note adds a line at the end of the section «## Notes», which it makes if there is none, and returns the version before
-// and after. A line that stands there already is not added again. It calls check with the text as it would be: an error of
-// it is returned as it is, and nothing is written. Other errors are those of Replace.
+// Note adds a line at the end of the section "## Notes", which it creates if needed, and returns the versions before and after. An
+// existing line is not added again. It calls check with the new text and returns its error without writing. Other errors are those of
+// Replace.
 func (f SharedFile) Note(ctx context.Context, line string, check func(text string) error) (before, after string, err error) {
 	line = noteLine(line)
 	text, err := f.change(ctx, func(old []byte) ([]byte, error) {
@@ -111,10 +110,10 @@ func (f SharedFile) Note(ctx context.Context, line string, check func(text strin
 	return before, versionOf(text), err
 }
 
-// noteLine is a note as it stands in the text.
+// noteLine is a note as a line of the text.
 func noteLine(note string) string { return "- " + strings.Join(strings.Fields(note), " ") }
 
-// change replaces the text by what next makes of it, starting over when somebody else was faster.
+// change replaces the text by the result of next, starting over if the file was changed meanwhile.
 func (f SharedFile) change(ctx context.Context, next func(old []byte) ([]byte, error)) ([]byte, error) {
 	unlock, err := f.w.lock(ctx, f.w.shared, opShared)
 	if err != nil {
@@ -148,8 +147,8 @@ func (f SharedFile) change(ctx context.Context, next func(old []byte) ([]byte, e
 		Hint: "find out what writes to it, and stop it"}
 }
 
-// archive keeps a text that is about to be replaced: .opencode/archive/context-20260102-150405.md, with -2, -3 … behind the
-// time, which is UTC, for what comes within one second.
+// archive stores a text that is about to be replaced: .opencode/archive/context-20260102-150405.md, with the time in UTC, and -2, -3 …
+// after it within one second.
 func (f SharedFile) archive(text []byte) (string, error) {
 	if err := f.w.root.MkdirAll(ArchivePath, dirPerm); err != nil {
 		return "", f.w.fail(opShared, ArchivePath, err)
@@ -179,7 +178,7 @@ func (f SharedFile) archive(text []byte) (string, error) {
 	}
 }
 
-// lock takes a turn in this process, in the order of the calls, and then the lock between processes.
+// lock takes the lock within this process, in the order of the calls, and then the lock between processes.
 func (w *Workspace) lock(ctx context.Context, turn chan struct{}, op string) (unlock func(), err error) {
 	select {
 	case turn <- struct{}{}:
@@ -192,14 +191,14 @@ func (w *Workspace) lock(ctx context.Context, turn chan struct{}, op string) (un
 		return nil, err
 	}
 	return func() {
-		_ = l.Close() // closing a lock's file always gives it up
+		_ = l.Close() // closing a lock's file always releases it
 		<-turn
 	}, nil
 }
 
-// lockDirectory takes the lock between processes for what lies in .opencode/: one for all, which share the name of the temporary file.
+// lockDirectory takes the lock between processes for .opencode/: one for all files, which share the name of the temporary file.
 func (w *Workspace) lockDirectory(ctx context.Context, op string) (*flock.Flock, error) {
-	// The lock is opened by its path: this looks first that the directory is one inside the project.
+	// The lock is opened by its path, so first ensure that the directory is inside the project.
 	if err := w.makeDirectory(op); err != nil {
 		return nil, err
 	}
@@ -213,7 +212,7 @@ func (w *Workspace) lockDirectory(ctx context.Context, op string) (*flock.Flock,
 	return l, nil
 }
 
-// withNote returns the text with a line at the end of its notes.
+// withNote returns the text with a line added to its notes.
 func withNote(text, line string) string {
 	lines := strings.SplitAfter(text, "\n")
 	from, to := notesIn(lines)
@@ -245,7 +244,7 @@ func withNote(text, line string) string {
 	return head + line + "\n" + tail
 }
 
-// notesIn returns which of the lines are the section of the notes, its heading first; from is below zero if there is none.
+// notesIn returns the lines of the notes' section, heading included; from is negative if there is none.
 func notesIn(lines []string) (from, to int) {
 	from = -1
 	for i, l := range lines {
@@ -260,7 +259,7 @@ func notesIn(lines []string) (from, to int) {
 	return from, len(lines)
 }
 
-// WithoutNotes returns a shared text without the section «## Notes», and whether it had one.
+// WithoutNotes returns a shared text without the section "## Notes", and whether it had one.
 func WithoutNotes(text string) (rest string, had bool) {
 	lines := strings.SplitAfter(text, "\n")
 	from, to := notesIn(lines)
@@ -270,7 +269,7 @@ func WithoutNotes(text string) (rest string, had bool) {
 	return strings.Join(lines[:from], "") + strings.Join(lines[to:], ""), true
 }
 
-// Mark changes the text in place to what change makes of it; nothing is archived. Errors are those of Replace.
+// Mark replaces the text by the result of change, without archiving. Errors are those of Replace.
 func (f SharedFile) Mark(ctx context.Context, change func(text string) string) error {
 	_, err := f.change(ctx, func(old []byte) ([]byte, error) {
 		if old == nil {
@@ -284,14 +283,13 @@ func (f SharedFile) Mark(ctx context.Context, change func(text string) string) e
 	return err
 }
 
-// errNoShared says that there is no text that could be marked.
+// errNoShared means that there is no text to mark.
 var errNoShared = errors.New("no such text")
 
-// noteReverted stands behind a note that came from reverted work.
+// noteReverted is appended to a note from reverted work.
 const noteReverted = " (reverted)"
 
-// RevertNotes marks lines of the notes as reverted, or with on false takes such marks away. notes are the lines as [SharedFile.Note]
-// was given them.
+// RevertNotes marks notes as reverted, or with on false removes the marks. notes are the lines as passed to [SharedFile.Note].
 func RevertNotes(text string, notes []string, on bool) string {
 	marked := map[string]bool{}
 	for _, n := range notes {
@@ -313,10 +311,10 @@ func RevertNotes(text string, notes []string, on bool) string {
 	return strings.Join(lines, "")
 }
 
-// revertHead begins the line above a text that came from reverted work.
+// revertHead begins the line above a text from reverted work.
 const revertHead = "> Reverted: "
 
-// RevertText says above a text why it does not hold any more, or with on false takes that away again. why is one line.
+// RevertText writes above a text why it is no longer valid, or with on false removes that. why is one line.
 func RevertText(text, why string, on bool) string {
 	head := revertHead + why + "\n\n"
 	heads, rest := CutReverted(text)
@@ -329,7 +327,7 @@ func RevertText(text, why string, on bool) string {
 	return text
 }
 
-// CutReverted parts a text from what [RevertText] has put above it.
+// CutReverted separates a text from the lines added by [RevertText].
 func CutReverted(text string) (heads, rest string) {
 	for rest = text; strings.HasPrefix(rest, revertHead); {
 		_, after, ok := strings.Cut(rest, "\n\n")

@@ -21,54 +21,53 @@ const (
 	tempName = ".todo.md.new" // one is enough: the lock is held while it exists
 	opTodo   = "edit todo"
 
-	// maxTodo is the size in bytes up to which a plan is read. A plan of 50 workers has some tens of kilobytes.
+	// maxTodo is the largest plan that is read, in bytes. A plan of 50 workers has some tens of kilobytes.
 	maxTodo = 4 << 20
 
-	// lockPoll is how often a lock that another process holds is asked for again.
+	// lockPoll is the interval of attempts to get a lock held by another process.
 	lockPoll = 5 * time.Millisecond
 
-	// rest is how long a text that somebody else wrote must have been left alone before it is edited, and emptyRest how
-	// long an empty or a cut off one: many editors empty a file first and then fill it.
+	// rest is how long a foreign text must be unchanged before it is edited, and emptyRest the same for an empty or cut-off one: many
+	// editors empty a file before writing it.
 	rest      = 25 * time.Millisecond
 	emptyRest = 200 * time.Millisecond
 
-	// settlePoll is how often a file that is not at rest is looked at.
+	// settlePoll is the interval of checks on a changing file.
 	settlePoll = 5 * time.Millisecond
 
-	// restless is how long a file that does not come to rest is waited for. Then it is edited as it is.
-	// One that is empty, missing or half of what it was each time has an editor at work on it, and is waited for longer.
+	// restless is how long to wait for a file that keeps changing; then it is edited as it is. patienceWithParts is the same for a file
+	// that is empty, missing or partial each time, so that an editor must be at work.
 	restless          = time.Second
 	patienceWithParts = 5 * time.Second
 
-	// maxRestarts is how often an edit starts over because the file was changed under it.
+	// maxRestarts limits how often an edit starts over because the file was changed.
 	maxRestarts = 100
 )
 
-// TodoFile is the plan of a project, .opencode/todo.md. Its methods may be called from several goroutines and processes
-// at once. A person's editor takes no lock: what it has written before an edit replaces the file is never overwritten,
-// except that where the system cannot exchange two files (Windows, some network file systems) a write in the last
-// microseconds before the rename can be. What an editor writes over an edit that it has not seen, and what it writes
-// into a file that an edit has just replaced, is put together with the edit by the next one, or by [TodoFile.Heal].
+// TodoFile is the plan of a project, .opencode/todo.md. Its methods are safe for concurrent use in several goroutines and processes. A
+// person's editor takes no lock: what it has written before an edit replaces the file is never overwritten, except for writes in the
+// last microseconds where the system cannot exchange two files (Windows, some network file systems). If an editor overwrites an edit
+// that it has not seen, or writes into a file that an edit has just replaced, the next edit or [TodoFile.Heal] merges both.
 type TodoFile struct {
 	w    *Workspace
 	path string        // relative to the project
-	turn chan struct{} // holds one value while an edit runs in this process
-	hist *history      // belongs to who has the turn
-	mem  *memory       // so does this
+	turn chan struct{} // has a buffer of one; full while an edit runs in this process
+	hist *history      // owned by the holder of turn
+	mem  *memory       // likewise
 
 	mu    sync.Mutex
-	held  []*heldFile // changed by who has the turn
-	ours  string      // version that the last edit of this process wrote
-	known string      // version that was last given out; where Watch starts
-	given bool        // one was
-	met   []Foreign   // what Foreign returns next
+	held  []*heldFile // changed by the holder of turn
+	ours  string      // version written by the last edit of this process
+	known string      // version last returned; Watch starts there
+	given bool        // known is set
+	met   []Foreign   // the next result of Foreign
 }
 
-// Todo returns the plan of the project's newest mission, .opencode/todo.md. It is always the same one.
+// Todo returns the plan of the project's newest mission, .opencode/todo.md. It always returns the same value.
 func (w *Workspace) Todo() *TodoFile { return w.TodoAt(TodoPath) }
 
-// TodoAt returns the plan with that path, relative to the project, and always the same one for the same path. An older
-// mission that still lives has its plan under its own name.
+// TodoAt returns the plan with that path, relative to the project; always the same value for a path. An older living mission has its
+// plan under its own name.
 func (w *Workspace) TodoAt(path string) *TodoFile {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,8 +82,8 @@ func (w *Workspace) TodoAt(path string) *TodoFile {
 // Path returns the file's path relative to the project.
 func (t *TodoFile) Path() string { return t.path }
 
-// Load reads and parses the file and returns its version as [VersionOf] does. A missing file is no error: nil, "", nil.
-// Errors are KindUsage (it cannot be read as a plan; see [todo.Parse]) and those of [Workspace.ReadFile].
+// Load reads and parses the file and returns its version as [VersionOf] does. For a missing file it returns nil, "", nil. Errors are
+// KindUsage (it is not a valid plan; see [todo.Parse]) and those of [Workspace.ReadFile].
 func (t *TodoFile) Load() (*todo.Doc, string, error) {
 	b, err := t.w.readOr(t.path, maxTodo)
 	if err != nil {
@@ -102,12 +101,11 @@ func (t *TodoFile) Load() (*todo.Doc, string, error) {
 	return doc, version, nil
 }
 
-// Edit is the one way to change the file. It calls f with the plan as it stands on disk, or an empty one if there is no
-// file, writes missing ids, and replaces the file in one step that survives a power cut; then it returns the new plan.
-// If somebody else changed the file meanwhile, a person in an editor too, it starts over with what they wrote: f may be
-// called several times, each time with a plan of its own. An error of f is returned as it is and nothing is written;
-// nothing is written either if f changes nothing. Other errors: KindUsage (the file cannot be read as a plan),
-// KindConflict (it never stood still), KindPermission, KindDisk, and the end of ctx.
+// Edit is the only way to change the file. It calls f with the current plan, or an empty one without a file, adds missing ids, replaces
+// the file atomically, surviving a power cut, and returns the new plan. If the file is changed meanwhile, even by a person's editor, it
+// starts over with the new text: f may be called several times, each time with a new Doc. An error of f is returned unchanged without
+// writing; nothing is written either if f changes nothing. Other errors: KindUsage (the file is not a valid plan), KindConflict (it
+// keeps changing), KindPermission, KindDisk, and the end of ctx.
 func (t *TodoFile) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc, error) {
 	doc, _, err := t.change(ctx, func(old []byte) (*todo.Doc, error) {
 		doc, err := t.parse(old)
@@ -123,39 +121,37 @@ func (t *TodoFile) Edit(ctx context.Context, f func(*todo.Doc) error) (*todo.Doc
 	return doc, err
 }
 
-// Heal brings back what an editor has taken out of the file without having seen it: an editor that saves a text which it
-// read before an edit drops the edit, and what it writes into a file that was replaced meanwhile is dropped itself. It
-// writes the file only if it has to, and reports whether it did. Every edit does the same on its way; Heal is for the
-// time when none comes: call it whenever Watch tells of a change. It costs one read of the file if there is nothing to do.
-// Errors are those of Edit.
+// Heal restores edits that an editor has dropped unseen: an editor that saves a text read before an edit drops the edit, and its writes
+// into a replaced file are lost themselves. It writes the file only if needed, and reports whether it did. Every edit does the same;
+// Heal is for times without edits: call it after each change reported by Watch. If there is nothing to do, it costs one read of the
+// file. Errors are those of Edit.
 //
-// What it knows is what this process and those that share its memory have seen; see [Workspace.Remember]. Two processes
-// that edit at once and share none, with a person saving stale texts between them, can lose an edit. How it knows what a
-// text was made from, and where it can be wrong, is said at history.
+// It knows the versions seen by this process and those sharing its memory; see [Workspace.Remember]. Without a shared memory, two
+// processes that edit while a person saves stale texts can lose an edit. See history for how the base of a text is determined, and when
+// that fails.
 func (t *TodoFile) Heal(ctx context.Context) (changed bool, err error) {
 	if now, err := t.w.Version(t.path); err == nil && now == t.last() && !t.holds() {
 		return false, nil
 	}
 	if !t.existed() {
-		return false, nil // there is nothing to compare with, and no directory to be made
+		return false, nil // nothing to compare with, and no directory to create
 	}
 	_, changed, err = t.change(ctx, t.parse)
 	return changed, err
 }
 
-// Replace is Edit with a whole new text. It calls check, if that is not nil, with the plan that is there (nil if there is
-// none or it cannot be read as one) and the new one; an error of check is returned as it is and nothing is written. A
-// text that cannot be read as a plan is KindUsage.
+// Replace is Edit with a whole new text. It calls check, if not nil, with the current plan (nil if there is none or it is invalid) and
+// the new one; an error of check is returned unchanged without writing. The error is KindUsage if content is not a valid plan.
 func (t *TodoFile) Replace(ctx context.Context, content string, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
 	return t.replaceBy(ctx, func([]byte) []byte { return []byte(content) }, check)
 }
 
-// Merge is Replace by a text that may be stale: what was written since the version that it was made from stays, unless the text changes the same
-// mark, title or attribute. How that version is found is said at history.
+// Merge is Replace with a possibly stale text: changes since the version it is based on are kept, unless the text changes the same
+// mark, title or attribute. See history for how that version is determined.
 func (t *TodoFile) Merge(ctx context.Context, content string, check func(old, new *todo.Doc) error) (*todo.Doc, error) {
 	return t.replaceBy(ctx, func(old []byte) []byte {
 		hist := t.hist.clone()
-		hist.list = slices.Clip(hist.list) // this clone is not kept, see there
+		hist.list = slices.Clip(hist.list) // this clone is dropped, see there
 		hist.meet(old)
 		return hist.renewed([]byte(content))
 	}, check)
@@ -184,18 +180,18 @@ func (t *TodoFile) replaceBy(ctx context.Context, content func(old []byte) []byt
 	return doc, err
 }
 
-// Archive moves the file to .opencode/archive/name and returns that path. Errors are KindUsage (name is not a plain file name), KindNotFound
-// (there is no plan) and KindConflict (the archive has that name already).
+// Archive moves the file to .opencode/archive/name and returns that path. Errors are KindUsage (name is not a plain file name),
+// KindNotFound (there is no plan) and KindConflict (the archive already has that name).
 func (t *TodoFile) Archive(name string) (path string, err error) {
 	return ArchivePath + "/" + name, t.move("archive todo", ArchivePath, name)
 }
 
-// Rename gives the file another name in .opencode/ and returns its new path. Errors are those of Archive.
+// Rename renames the file within .opencode/ and returns its new path. Errors are those of Archive.
 func (t *TodoFile) Rename(name string) (path string, err error) {
 	return Directory + "/" + name, t.move("rename todo", Directory, name)
 }
 
-// move moves the file to a directory of the project under a name that nothing has there.
+// move moves the file to an unused name in a directory of the project.
 func (t *TodoFile) move(op, dir, name string) error {
 	if name == "" || name == "." || !filepath.IsLocal(name) || path.Base(filepath.ToSlash(name)) != name {
 		return &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: fmt.Sprintf("%q is not a plain file name", name)}
@@ -247,8 +243,8 @@ func (t *TodoFile) sync(dirs ...string) error {
 	return nil
 }
 
-// change is the way of every edit: lock, read, put together with what others wrote, make the new plan, replace the file
-// if it is still what was read. It reports whether it wrote.
+// change performs every edit: it locks, reads, merges foreign changes, makes the new plan, and replaces the file if it is unchanged. It
+// reports whether it wrote.
 func (t *TodoFile) change(ctx context.Context, next func(old []byte) (*todo.Doc, error)) (*todo.Doc, bool, error) {
 	unlock, err := t.w.lock(ctx, t.turn, opTodo)
 	if err != nil {
@@ -275,7 +271,7 @@ func (t *TodoFile) change(ctx context.Context, next func(old []byte) (*todo.Doc,
 			case err != nil:
 				return nil, false, err
 			case !done:
-				continue // somebody else was faster
+				continue // the file was changed meanwhile
 			}
 			hist.remember(text, true)
 		}
@@ -298,9 +294,8 @@ func (t *TodoFile) change(ctx context.Context, next func(old []byte) (*todo.Doc,
 		Hint: "find out what writes to it, and stop it"}
 }
 
-// reconcile returns what the plan should be, given what is on disk: that, and what a save of somebody else has dropped,
-// and what was written into files that have lost their name. The history that it returns, and that it has dealt with the
-// late ones, counts when the result is on disk.
+// reconcile returns the resulting plan for the text on disk: with edits dropped by foreign saves, and with texts written into files
+// without a name (late). The new history and late count only once the result is on disk.
 func (t *TodoFile) reconcile(old []byte) (whole []byte, hist *history, late []found) {
 	hist = t.hist.clone()
 	whole = hist.meet(old)
@@ -316,17 +311,16 @@ func (t *TodoFile) reconcile(old []byte) (whole []byte, hist *history, late []fo
 	return whole, hist, late
 }
 
-// ended is the error for a context that ended while an edit waited. Its cause says why.
+// ended is the error if a context ended during an edit, with its cause.
 func ended(ctx context.Context) error {
 	err := context.Cause(ctx)
 	return &centurion.Error{Op: opTodo, Kind: centurion.KindOf(err), Err: err}
 }
 
-// settled returns the content, nil for a missing file, once nobody else is writing to it: an edit of half a file would
-// be an edit of something that its writer never meant.
+// settled returns the content, nil for a missing file, once no one is writing to it: half a file must not be edited.
 func (t *TodoFile) settled(ctx context.Context) ([]byte, error) {
 	started := time.Now()
-	var missing time.Time // since when it is
+	var missing time.Time // since when it is missing
 	for {
 		b, fi, err := t.w.ReadFile(t.path, maxTodo)
 		wait, patience := time.Duration(0), restless
@@ -335,7 +329,7 @@ func (t *TodoFile) settled(ctx context.Context) ([]byte, error) {
 			if missing.IsZero() {
 				missing = time.Now()
 			}
-			if t.existed() { // some editors move the old file away and then write the new one
+			if t.existed() { // some editors move the old file away before writing the new one
 				wait, patience = emptyRest-time.Since(missing), patienceWithParts
 			}
 		case err != nil:
@@ -343,7 +337,7 @@ func (t *TodoFile) settled(ctx context.Context) ([]byte, error) {
 		case len(b) == 0 || t.hist.partial(b):
 			wait, patience = min(emptyRest, emptyRest-time.Since(fi.ModTime())), patienceWithParts
 		case VersionOf(b) != t.last() && !t.hist.isNewest(b):
-			wait = min(rest, rest-time.Since(fi.ModTime())) // a file from the future is not waited for longer
+			wait = min(rest, rest-time.Since(fi.ModTime())) // a modification time in the future does not extend the wait
 		}
 		if err == nil {
 			missing = time.Time{}
@@ -381,7 +375,7 @@ func versionOf(b []byte) string {
 	return VersionOf(b)
 }
 
-// parse reads the plan and names the file in the error.
+// parse parses the plan and names the file in errors.
 func (t *TodoFile) parse(b []byte) (*todo.Doc, error) {
 	doc, err := todo.Parse(b)
 	if err != nil {
@@ -402,14 +396,14 @@ func (t *TodoFile) wrote(version string) {
 	t.ours = version
 }
 
-// existed reports whether this process knows of a file.
+// existed reports whether this process has seen the file.
 func (t *TodoFile) existed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.known != "" || t.ours != ""
 }
 
-// holds reports whether there are files without a name that somebody may have written to.
+// holds reports whether there are files without a name that may have been written to.
 func (t *TodoFile) holds() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -422,8 +416,8 @@ func (t *TodoFile) last() string {
 	return t.ours
 }
 
-// replaceIf puts text in the place of the version of a file that was read ("" for no file) and reports false if another one is there by now.
-// The file that lost its name comes back as from [replaceIf].
+// replaceIf replaces a file if it still has the version that was read ("" for no file), and returns false otherwise. thrown is as in
+// [replaceIf].
 func (w *Workspace) replaceIf(op, path, version string, text []byte) (done bool, thrown *heldFile, err error) {
 	name, err := w.real(op, path)
 	if err != nil {
@@ -432,7 +426,7 @@ func (w *Workspace) replaceIf(op, path, version string, text []byte) (done bool,
 	dir, base := splitRel(name)
 	d, err := w.root.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		// The directory was removed under the edit: that is a change as well.
+		// The directory was removed during the edit: that is a change, too.
 		return false, nil, w.root.MkdirAll(dir, dirPerm)
 	}
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"centurion"
 )
 
-// Entry is a file, a directory or anything else that a walk found.
+// Entry is a file, a directory or anything else found by a walk.
 type Entry struct {
 	Path    string // relative to the project, with slashes
 	Mode    fs.FileMode
@@ -22,26 +22,24 @@ type Entry struct {
 	ModTime time.Time
 }
 
-// IsDir reports whether the entry is a directory. A link to one is none.
+// IsDir reports whether the entry is a directory. A link to a directory is not.
 func (e Entry) IsDir() bool { return e.Mode.IsDir() }
 
 // IsFile reports whether the entry is a regular file.
 func (e Entry) IsFile() bool { return e.Mode.IsRegular() }
 
-// WalkOptions says what a walk passes. Its zero value walks the whole project without what git ignores and without names
-// that begin with a dot.
+// WalkOptions selects the entries of a walk. The zero value walks the whole project without ignored files and dot files.
 type WalkOptions struct {
 	Dir      string // where to start; "" is the project
-	MaxDepth int    // levels below Dir; 0 means no limit, 1 only what stands in Dir itself
-	Ignored  bool   // with what .gitignore and .git/info/exclude leave out
-	Hidden   bool   // with names that begin with a dot
+	MaxDepth int    // levels below Dir; 0 means no limit, 1 only the entries of Dir itself
+	Ignored  bool   // include files ignored by .gitignore and .git/info/exclude
+	Hidden   bool   // include names that begin with a dot
 }
 
-// Walk yields everything below a directory, sorted by path with a directory before what is in it. It never goes into
-// .git and follows no link. The .gitignore files above the project count if it lies in a larger git repository. A
-// directory that cannot be read yields itself once more with the error, and the walk goes on if its reader does; an
-// error for Dir itself (KindNotFound, KindUsage if it is no directory, KindPermission), and the end of ctx, is the last
-// pair.
+// Walk yields everything below a directory, sorted by path, with a directory before its content. It never enters .git and follows no
+// link. The .gitignore files above the project count if it is part of a larger git repository. An unreadable directory is yielded again
+// with the error, and the walk continues if its reader does; an error for Dir itself (KindNotFound, KindUsage if it is not a directory,
+// KindPermission), and the end of ctx, is the last pair.
 func (w *Workspace) Walk(ctx context.Context, opts WalkOptions) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		dir := "."
@@ -63,7 +61,7 @@ func (w *Workspace) Walk(ctx context.Context, opts WalkOptions) iter.Seq2[Entry,
 		var rules ruleSet
 		if !opts.Ignored {
 			rules = w.outerRules()
-			// The rules of the directories on the way to Dir hold in it as well.
+			// The rules of the directories above Dir apply to it, too.
 			for _, above := range ancestors(dir) {
 				rules = rules.with(w, above)
 			}
@@ -81,7 +79,7 @@ type walker struct {
 	ctx   context.Context
 	opts  WalkOptions
 	yield func(Entry, error) bool
-	into  func(dir string, depth int, rules ruleSet) bool // takes a directory that was found
+	into  func(dir string, depth int, rules ruleSet) bool // handles a found directory
 }
 
 // dir walks one directory and reports whether the reader wants more.
@@ -130,7 +128,7 @@ func (wk *walker) read(dir string) ([]fs.FileInfo, error) {
 	entries, err := d.ReadDir(-1)
 	infos := make([]fs.FileInfo, 0, len(entries))
 	for _, e := range entries {
-		// What has gone meanwhile is left out.
+		// Entries removed meanwhile are skipped.
 		if fi, err := e.Info(); err == nil {
 			infos = append(infos, fi)
 		}
@@ -142,7 +140,7 @@ func (wk *walker) read(dir string) ([]fs.FileInfo, error) {
 	return infos, err
 }
 
-// ancestors returns the directories above dir, from the project's own down, without dir.
+// ancestors returns the directories above dir, from the project down, without dir.
 func ancestors(dir string) []string {
 	var out []string
 	for dir != "." {

@@ -1,7 +1,6 @@
-// Package workspace is the project directory: files read and written under an os.Root that nothing leads out of, the
-// walk that honours .gitignore, and the plan in .opencode/todo.md, which one function edits and one watches. It owns no
-// git command, no permission rule and no meaning of the plan (package todo inside it does), and it keeps no state
-// outside the project.
+// Package workspace is the project directory: confined file access through an os.Root, the walk that honours .gitignore, and the plan
+// in .opencode/todo.md, with one function to edit and one to watch it. It owns no git command, no permission rule and no meaning of the
+// plan (package todo does), and stores nothing outside the project.
 package workspace
 
 import (
@@ -20,27 +19,27 @@ import (
 	"centurion"
 )
 
-// Directory is what the program owns inside a project, relative to it.
+// Directory is the program's own directory inside a project, relative to it.
 const Directory = ".opencode"
 
-// Workspace is an open project directory. Its methods may be called from several goroutines at once. Wherever one takes
-// a path, everything that [Workspace.Rel] accepts will do.
+// Workspace is an open project directory. Its methods are safe for concurrent use. Path arguments may be anything that [Workspace.Rel]
+// accepts.
 type Workspace struct {
 	dir   string // absolute, links resolved
 	given string // absolute, as it was opened
 	root  *os.Root
-	// project is what this is a copy of, nil if it is the project itself. It belongs to somebody else.
+	// project is the original project of a copy, nil for the project itself. It belongs to its opener.
 	project *Workspace
 
-	shared chan struct{} // holds one value while a shared text is changed in this process
+	shared chan struct{} // has a buffer of one; full while a shared text is changed in this process
 
-	mu     sync.Mutex // protects what follows
+	mu     sync.Mutex // protects the fields below
 	todos  map[string]*TodoFile
-	memory *os.Root // where histories of plans are kept; nil if they are not
+	memory *os.Root // for the histories of plans; nil if they are not stored
 }
 
-// Open opens the project directory dir, "" being the current one. Errors are KindNotFound (with the nearest name),
-// KindUsage (not a directory) and KindPermission (it cannot be read).
+// Open opens the project directory dir, "" for the current one. Errors are KindNotFound (with the nearest name), KindUsage (not a
+// directory) and KindPermission (unreadable).
 func Open(dir string) (*Workspace, error) {
 	const op = "open project"
 	if strings.ContainsRune(dir, 0) {
@@ -101,7 +100,7 @@ func readable(root *os.Root) error {
 	return nil
 }
 
-// Close gives the directory back. Nothing of w may be used afterwards.
+// Close closes the workspace, which must not be used afterwards.
 func (w *Workspace) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +108,7 @@ func (w *Workspace) Close() error {
 		t.release()
 	}
 	if w.memory != nil {
-		w.memory.Close() // it was read and written by the plans' edits only, which saw what went wrong
+		w.memory.Close() // only used by edits of plans, which have seen any errors
 	}
 	return w.root.Close()
 }
@@ -117,8 +116,8 @@ func (w *Workspace) Close() error {
 // Dir returns the directory, absolute and with links resolved.
 func (w *Workspace) Dir() string { return w.dir }
 
-// CheckWritable reports whether the program may write in the project, by making .opencode/ and a file in it, which it
-// removes again. Errors are KindPermission, KindDisk and KindUsage (.opencode is not a directory).
+// CheckWritable checks that the program may write in the project, by creating .opencode/ and a temporary file in it. Errors are
+// KindPermission, KindDisk and KindUsage (.opencode is not a directory).
 func (w *Workspace) CheckWritable() error {
 	const op = "write in project"
 	if err := w.makeDirectory(op); err != nil {
@@ -136,7 +135,7 @@ func (w *Workspace) CheckWritable() error {
 	return nil
 }
 
-// makeDirectory makes .opencode/ if it is not there.
+// makeDirectory creates .opencode/ if it does not exist.
 func (w *Workspace) makeDirectory(op string) error {
 	err := w.root.MkdirAll(Directory, dirPerm)
 	if err == nil {
@@ -152,10 +151,9 @@ func (w *Workspace) makeDirectory(op string) error {
 	return nil
 }
 
-// Rel turns a relative or absolute path into one relative to the project, cleaned, with slashes, "." for the project
-// itself. Absolute paths may be spelt with or without the links in the project's own path. Errors are KindUsage (empty,
-// or with a NUL) and KindPermission (outside the project). It looks at names only: a link inside the project that leads
-// out is refused when it is followed.
+// Rel turns a relative or absolute path into one relative to the project, cleaned, with slashes, "." for the project itself. Absolute
+// paths may be spelt with or without the links in the project's own path. Errors are KindUsage (empty, or with a NUL) and
+// KindPermission (outside the project). It only checks names: a link that leads outside is refused when it is followed.
 func (w *Workspace) Rel(name string) (string, error) {
 	const op = "find path"
 	switch {
@@ -182,7 +180,7 @@ func (w *Workspace) outside(op, name string) error {
 		Hint: "use a path inside " + w.dir}
 }
 
-// FollowLinks resolves the links of as much of an absolute path as exists.
+// FollowLinks resolves the links of the existing part of an absolute path.
 func FollowLinks(name string) string {
 	rest := ""
 	for at := name; ; {
@@ -198,8 +196,8 @@ func FollowLinks(name string) string {
 	}
 }
 
-// Protected reports whether the file tools of an agent must not write to a path: .opencode/ and everything called .git,
-// also under another case and through links. A path that [Workspace.Rel] refuses is protected.
+// Protected reports whether the file tools of an agent must not write to a path: .opencode/ and everything called .git, in any case and
+// through links. A path that [Workspace.Rel] refuses is protected.
 func (w *Workspace) Protected(rel string) bool {
 	p, err := w.Rel(rel)
 	if err != nil || protectedName(p) {
@@ -219,7 +217,7 @@ func protectedName(p string) bool {
 		return true
 	}
 	for part := range strings.SplitSeq(p, "/") {
-		// GIT~1 is what Windows calls .git for old programs.
+		// GIT~1 is Windows' short name of .git.
 		if part = trimDots(part); strings.EqualFold(part, ".git") || strings.EqualFold(part, "git~1") {
 			return true
 		}
@@ -227,7 +225,7 @@ func protectedName(p string) bool {
 	return false
 }
 
-// trimDots drops what Windows ignores at the end of a name.
+// trimDots removes trailing characters that Windows ignores.
 func trimDots(s string) string {
 	if s == "." || s == ".." {
 		return s
@@ -235,18 +233,18 @@ func trimDots(s string) string {
 	return strings.TrimRight(s, ". ")
 }
 
-// VersionOf returns the version of a file with this content: its SHA-256 in hexadecimal.
+// VersionOf returns the version of this content: its SHA-256 in hexadecimal.
 func VersionOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// real returns the path of the file that rel names, links resolved, for writing: a rename would otherwise replace the
-// link. A link that leads nowhere or outside is refused.
+// real resolves the links of rel for writing: a rename would otherwise replace the link. Links that lead nowhere or outside are
+// refused.
 func (w *Workspace) real(op, rel string) (string, error) {
 	fi, err := w.root.Lstat(rel)
 	if err != nil || fi.Mode()&fs.ModeSymlink == 0 {
-		return rel, nil // what else is wrong shows at the next step
+		return rel, nil // other problems show in the next step
 	}
 	if _, err := w.root.Stat(rel); err != nil {
 		return "", w.fail(op, rel, err)

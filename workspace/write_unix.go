@@ -17,7 +17,7 @@ const (
 	openNofollow = syscall.O_NOFOLLOW
 )
 
-// writeAtomic replaces name in d, keeping the mode of what it replaces, and syncs the file and the directory.
+// writeAtomic replaces name in d, keeping its mode, and syncs the file and the directory.
 func writeAtomic(d *os.Root, name string, data []byte, perm fs.FileMode) error {
 	err := renameio.WriteFile(name, data, perm, renameio.WithRoot(d))
 	if err != nil {
@@ -31,7 +31,7 @@ func diskError(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO)
 }
 
-// syncUnsupported reports whether a file system cannot sync directories, which then need none.
+// syncUnsupported reports whether a file system cannot sync directories, and so does not need it.
 func syncUnsupported(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP)
 }

@@ -7,20 +7,20 @@ import (
 	"syscall"
 )
 
-// Windows opens neither pipes nor links in a way that needs these.
+// On Windows, opening pipes and links does not need these.
 const (
 	openNonblock = 0
 	openNofollow = 0
 )
 
-// Windows' codes for a disk that is full or fails.
+// Windows' codes for a full or failing disk.
 const (
 	errorDiskFull       = syscall.Errno(112)
 	errorHandleDiskFull = syscall.Errno(39)
 	errorIODevice       = syscall.Errno(1117)
 )
 
-// writeAtomic replaces name in d and syncs the file; Windows keeps directories itself.
+// writeAtomic replaces name in d and syncs the file; Windows handles directories itself.
 func writeAtomic(d *os.Root, name string, data []byte, perm fs.FileMode) error {
 	temp := "." + name + randomName()
 	if err := writeNew(d, temp, data, perm); err != nil {
