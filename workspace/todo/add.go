@@ -9,7 +9,7 @@ import (
 	"centurion"
 )
 
-// writable cleans the values of a new item and refuses what would not be read back.
+// writable cleans the values of a new item and refuses those that could not be parsed again.
 func (d *Doc) writable(it *Item) error {
 	if it.Mark == 0 {
 		it.Mark = Open
@@ -57,8 +57,8 @@ func (d *Doc) writable(it *Item) error {
 	return nil
 }
 
-// nextNumber returns the number behind the highest of T1, T2, …, those that are reserved or that an after: names included: an item
-// must not come to be waited for by accident.
+// nextNumber returns the number after the highest of T1, T2, …, including reserved ids and those in after: lists, so that no item is
+// waited for by accident.
 func (d *Doc) nextNumber() int {
 	highest := 0
 	see := func(id string) {
@@ -71,7 +71,7 @@ func (d *Doc) nextNumber() int {
 	for _, id := range d.taken {
 		see(id)
 	}
-	for i := range d.lines { // an item that has lost its box keeps its id
+	for i := range d.lines { // an item without its box keeps its id
 		if d.lines[i].kind == kindText {
 			see(d.begins(i))
 		}
@@ -130,7 +130,7 @@ func (d *Doc) addTo(section string, it Item) error {
 	return d.insert(to, append(lines, d.format(it, lead, bullet)...)...)
 }
 
-// needsGap reports whether a blank line has to stand between line i and a list that begins below it.
+// needsGap reports whether a blank line is needed between line i and a list that begins below it.
 func (d *Doc) needsGap(i int) bool {
 	l := d.lines[i]
 	switch l.kind {
@@ -145,7 +145,7 @@ func (d *Doc) needsGap(i int) bool {
 	return false
 }
 
-// sectionRange returns the lines of a section: from behind its heading to before the next one.
+// sectionRange returns the lines of a section: from after its heading to before the next one.
 func (d *Doc) sectionRange(section string) (from, to int, found bool) {
 	at := -1
 	if section == "" {
@@ -165,7 +165,7 @@ func (d *Doc) sectionRange(section string) (from, to int, found bool) {
 	return d.headings[at].line + 1, to, true
 }
 
-// heading returns the index of the heading that a section's name means, or -1.
+// heading returns the index of the heading with a section's name, or -1.
 func (d *Doc) heading(section string) int {
 	for _, same := range []func(text string) bool{
 		func(text string) bool { return text == section },
@@ -187,7 +187,7 @@ func (d *Doc) heading(section string) int {
 	return at
 }
 
-// nextBullet returns the bullet of the item behind one with this bullet.
+// nextBullet returns the bullet after this one in a list.
 func nextBullet(bullet string) string {
 	digits := bullet[:len(bullet)-1]
 	n, err := strconv.Atoi(digits)
@@ -197,7 +197,7 @@ func nextBullet(bullet string) string {
 	return strconv.Itoa(n+1) + bullet[len(bullet)-1:]
 }
 
-// format writes an item with its attributes.
+// format formats an item with its attributes.
 func (d *Doc) format(it Item, lead, bullet string) []string {
 	head := lead + bullet + " [" + string(rune(it.Mark)) + "] " + it.ID + " " + it.Title
 	if it.Agent != "" {

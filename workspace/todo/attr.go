@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// attributeOf reads `key: value`. The key is one word and comes back in lower case.
+// attributeOf parses `key: value`. The key is one word, returned in lower case.
 func attributeOf(s string) (key, value string, ok bool) {
 	key, value, ok = strings.Cut(s, ":")
 	if !ok || key == "" || value != "" && value[0] != ' ' && value[0] != '\t' {
@@ -37,7 +37,7 @@ func (n *node) set(d *Doc, at int, key, value string) {
 	case "after":
 		n.afterLine = at
 		for _, id := range list(value) {
-			// What a model writes for «nothing» is no id anyway.
+			// Models write these for "nothing"; they are not ids anyway.
 			if low := strings.ToLower(id); low != "none" && id != "-" {
 				n.After = append(n.After, strings.Fields(id)...)
 			}
@@ -68,11 +68,11 @@ func (n *node) set(d *Doc, at int, key, value string) {
 	}
 }
 
-// proofs reports whether a value of proof: is known; none at all asks for the usual one.
+// proofs reports whether a value of proof: is known; an empty one means the default.
 func proofs(value string) bool { return value == "" || value == ProofRegression }
 
-// command reads the value of a verify attribute. A value that only begins with code is refused: run as it stands it
-// would be a different command from the one that was meant.
+// command parses the value of a verify attribute. A value that only begins with code is refused: run literally it would be another
+// command than intended.
 func command(value string) (string, bool) {
 	if value == "" {
 		return "", false
@@ -84,7 +84,7 @@ func command(value string) (string, bool) {
 	return c, c != value && strings.TrimSpace(c) != ""
 }
 
-// unquote takes a value out of its backticks, if one code span is all of it.
+// unquote removes the backticks from a value that is a single code span.
 func unquote(s string) string {
 	inner := strings.TrimLeft(s, "`")
 	ticks := len(s) - len(inner)
@@ -108,12 +108,12 @@ func unquote(s string) string {
 		run = 0
 	}
 	if len(inner) > 1 && inner[0] == ' ' && inner[len(inner)-1] == ' ' && strings.Trim(inner, " ") != "" {
-		inner = inner[1 : len(inner)-1] // the spaces that let code begin with a backtick
+		inner = inner[1 : len(inner)-1] // spaces that allow code to begin with a backtick
 	}
 	return inner
 }
 
-// quote puts a value into backticks so that unquote gives it back.
+// quote puts a value into backticks so that unquote returns it.
 func quote(s string) string {
 	longest, run := 0, 0
 	for i := range len(s) {
@@ -131,7 +131,7 @@ func quote(s string) string {
 	return fence + s + fence
 }
 
-// list splits a value at its commas, but not inside backticks or braces, and drops empty entries.
+// list splits a value at its commas, except inside backticks or braces, and drops empty entries.
 func list(s string) []string {
 	var out []string
 	start, depth, code := 0, 0, false
@@ -158,7 +158,7 @@ func list(s string) []string {
 	return out
 }
 
-// joinList writes a list, whose values hold no backticks, so that list reads it again.
+// joinList joins values without backticks so that list returns them.
 func joinList(values []string) string {
 	if plain := strings.Join(values, ", "); slices.Equal(list(plain), values) {
 		return plain

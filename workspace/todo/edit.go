@@ -12,8 +12,8 @@ import (
 
 const opEdit = "edit todo"
 
-// SetMark changes the mark of an item and nothing else, one byte. Errors, here and in the other edits: KindNotFound
-// with the nearest id, KindConflict if several items have the id, KindUsage if a value cannot be written.
+// SetMark changes only the mark of an item, one byte. Errors, here and in the other edits: KindNotFound with the nearest id,
+// KindConflict if several items have the id, KindUsage if a value cannot be written.
 func (d *Doc) SetMark(id string, m Mark) error {
 	if m.String() == "unknown" {
 		return usage("%q is no mark", string(rune(m)))
@@ -28,8 +28,8 @@ func (d *Doc) SetMark(id string, m Mark) error {
 	return d.splice(n.markStart, n.markEnd, string(rune(m)))
 }
 
-// SetTitle changes the title of an item. Line breaks become spaces. The agent stays; if the item has none, an @name at
-// the end of the title becomes it.
+// SetTitle changes the title of an item. Line breaks become spaces. The agent stays; if the item has none, an @name at the end of the
+// title becomes its agent.
 func (d *Doc) SetTitle(id, title string) error {
 	n, err := d.target(id)
 	if err != nil {
@@ -48,7 +48,7 @@ func (d *Doc) SetTitle(id, title string) error {
 	return d.splice(n.titleStart, n.titleEnd, text)
 }
 
-// AddNote adds a `- note: …` line under an item, below its other attributes. Line breaks become spaces.
+// AddNote adds a `- note: …` line to an item, below its other attributes. Line breaks become spaces.
 func (d *Doc) AddNote(id, note string) error {
 	n, err := d.target(id)
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *Doc) AddNote(id, note string) error {
 	return d.insert(d.attrEnd(n), d.attrPrefix(n)+"note: "+note)
 }
 
-// AddAfter makes an item wait for others too, below its other attributes. Ids that it waits for already are left out.
+// AddAfter makes an item wait for others too, below its other attributes. It skips ids that it waits for already.
 func (d *Doc) AddAfter(id string, ids ...string) error {
 	n, err := d.target(id)
 	if err != nil {
@@ -79,7 +79,7 @@ func (d *Doc) AddAfter(id string, ids ...string) error {
 	return d.insert(d.attrEnd(n), d.attrPrefix(n)+"after: "+strings.Join(ids, ", "))
 }
 
-// ClearAfter makes an item wait for nothing but what the groups around it come after.
+// ClearAfter removes the item's own predecessors; those of the groups around it stay.
 func (d *Doc) ClearAfter(id string) error {
 	n, err := d.target(id)
 	if err != nil {
@@ -96,11 +96,10 @@ func (d *Doc) ClearAfter(id string) error {
 	return d.reload(src)
 }
 
-// Add appends an item, with its mark (Open if 0) and attributes, to the end of a section in the style of the items
-// around it, and returns its id, which is assigned if it.ID is empty. The section is found by its whole heading or, if
-// only one heading begins with it, by its first word; a missing one is made at the end. "" means the last section. With
-// it.Parent the item becomes the last sub-item of that one, wherever it stands. Errors are those of [Doc.SetMark];
-// KindConflict if the id exists.
+// Add appends an item, with its mark (Open if 0) and attributes, to the end of a section in the style of its other items, and returns
+// its id, which is assigned if it.ID is empty. The section is found by its whole heading or, if it is unambiguous, by the heading's
+// first word; a missing one is created at the end. "" means the last section. With it.Parent the item becomes the last sub-item of that
+// item, in any section. Errors are those of [Doc.SetMark]; KindConflict if the id exists.
 func (d *Doc) Add(section string, it Item) (string, error) {
 	if err := d.writable(&it); err != nil {
 		return "", err
@@ -123,12 +122,12 @@ func (d *Doc) Add(section string, it Item) (string, error) {
 	return it.ID, nil
 }
 
-// Reserve keeps ids from being assigned that stand nowhere in the text: those of items that were removed, and were worked on.
-// They can still be written by hand.
+// Reserve prevents ids from being assigned that are not in the text: those of removed items with work. They can still be written by
+// hand.
 func (d *Doc) Reserve(ids ...string) { d.taken = append(d.taken, ids...) }
 
-// AssignIDs writes an id (T1, T2, …, after the highest there is or is reserved) into every item that has none, and reports whether
-// there was one.
+// AssignIDs writes an id (T1, T2, …, after the highest existing or reserved one) into every item without one, and reports whether there
+// was one.
 func (d *Doc) AssignIDs() bool {
 	next, at := d.nextNumber(), 0
 	var out []byte
@@ -153,7 +152,7 @@ func usage(format string, args ...any) error {
 	return &centurion.Error{Op: opEdit, Kind: centurion.KindUsage, Msg: fmt.Sprintf(format, args...)}
 }
 
-// target finds the one item with an id.
+// target finds the only item with an id.
 func (d *Doc) target(id string) (*node, error) {
 	same := d.byID[id]
 	switch len(same) {
@@ -189,7 +188,7 @@ func (d *Doc) someIDs() string {
 	return strings.Join(ids, ", ")
 }
 
-// reload takes a new text over as a whole or, if it cannot be read, not at all.
+// reload replaces the text or, if it cannot be parsed, keeps the old one.
 func (d *Doc) reload(src []byte) error {
 	next, err := Parse(src)
 	if err != nil {
@@ -204,8 +203,8 @@ func (d *Doc) splice(from, to int, text string) error {
 	return d.reload(slices.Concat(d.src[:from], []byte(text), d.src[to:]))
 }
 
-// insert puts lines before line i (from 0; len(d.lines) is the end), ended as the file ends its lines. A file without a
-// newline at its end keeps having none.
+// insert inserts lines before line i (from 0; len(d.lines) is the end), with the file's line ends. A file without a newline at its end
+// stays without one.
 func (d *Doc) insert(i int, lines ...string) error {
 	eol := d.eol()
 	text := strings.Join(lines, eol) + eol
@@ -218,7 +217,7 @@ func (d *Doc) insert(i int, lines ...string) error {
 	return d.splice(len(d.src), len(d.src), text)
 }
 
-// eol returns how the first line ends.
+// eol returns the line end of the first line.
 func (d *Doc) eol() string {
 	first, _, found := bytes.Cut(d.src, []byte("\n"))
 	if found && bytes.HasSuffix(first, []byte("\r")) {
@@ -227,20 +226,19 @@ func (d *Doc) eol() string {
 	return "\n"
 }
 
-// oneLine makes a value fit into a line of UTF-8 text.
+// oneLine converts a value to a single line of UTF-8 text.
 func oneLine(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	return strings.TrimSpace(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(s))
 }
 
-// lead returns the white space that line i begins with.
+// lead returns the leading white space of line i.
 func (d *Doc) lead(i int) string {
 	text := d.lines[i].text
 	return text[:len(text)-len(strings.TrimLeft(text, " \t"))]
 }
 
-// attrPrefix returns what an attribute line of n starts with: white space, bullet and a space, as in the lines there
-// are.
+// attrPrefix returns the prefix of an attribute line of n: white space, bullet and a space, as in existing lines.
 func (d *Doc) attrPrefix(n *node) string {
 	for _, own := range []bool{true, false} {
 		for i, l := range d.lines {
@@ -276,8 +274,8 @@ func plainBullet(bullet string) string {
 	return bullet
 }
 
-// attrEnd returns the line before which an attribute of n is added: behind its own lines, and before a bullet among them under which
-// it would belong to nobody.
+// attrEnd returns the line before which an attribute of n is added: after its own lines, but before a plain bullet among them, under
+// which it would belong to no item.
 func (d *Doc) attrEnd(n *node) int {
 	end := d.blockEnd(n)
 	if i := slices.IndexFunc(d.lines[n.at+1:end], func(l line) bool { return l.plain }); i >= 0 {
@@ -286,7 +284,7 @@ func (d *Doc) attrEnd(n *node) int {
 	return end
 }
 
-// blockEnd returns the line behind what belongs to n itself: its attributes and text, not its sub-items.
+// blockEnd returns the line after n's own lines: attributes and text, without sub-items.
 func (d *Doc) blockEnd(n *node) int {
 	i := n.at + 1
 	for i < len(d.lines) {
@@ -309,7 +307,7 @@ func (d *Doc) blockEnd(n *node) int {
 	return i
 }
 
-// subtreeEnd returns the line behind n and its sub-items.
+// subtreeEnd returns the line after n and its sub-items.
 func (d *Doc) subtreeEnd(n *node) int {
 	for len(n.children) > 0 {
 		n = n.children[len(n.children)-1]

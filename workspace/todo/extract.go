@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// FromText returns the plan that stands in a text, such as an agent's answer, as a document of its own, or nil if there is
-// none: no line of it is an open item. A plan in a code fence counts before one in the text around it, and of several the
-// one with the most items. Prose before and behind the plan is left out.
+// FromText extracts the plan from a text, such as an agent's answer, without surrounding prose, or returns nil if no line is an open
+// item. A plan in a code fence precedes one in the text around it; of several, the one with the most items is used.
 func FromText(text string) *Doc {
 	lines := strings.Split(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n"), "\n")
 	outside, inside := apart(lines)
@@ -23,7 +22,7 @@ func FromText(text string) *Doc {
 	return planOf(outside)
 }
 
-// apart separates the lines of code fences from the others. One that is never closed ends with the text.
+// apart separates the lines of code fences from the others. An unclosed one ends with the text.
 func apart(lines []string) (outside []string, inside [][]string) {
 	fence := ""
 	for _, l := range lines {
@@ -43,7 +42,7 @@ func apart(lines []string) (outside []string, inside [][]string) {
 	return outside, inside
 }
 
-// planOf cuts the prose before and behind a plan off, or returns nil if no line of it is an open item.
+// planOf removes the prose around a plan, or returns nil if no line of it is an open item.
 func planOf(lines []string) *Doc {
 	d, err := Parse([]byte(strings.Join(lines, "\n")))
 	if err != nil || !d.hasOpen() {
@@ -71,12 +70,12 @@ func planOf(lines []string) *Doc {
 	return plan
 }
 
-// hasOpen reports whether an item is written as open; a fault in the plan may block it nevertheless.
+// hasOpen reports whether an item is marked as open, even if a problem blocks it.
 func (d *Doc) hasOpen() bool {
 	return slices.ContainsFunc(d.nodes, func(n *node) bool { return n.Mark == Open })
 }
 
-// isProse reports whether a line behind a plan is no part of it.
+// isProse reports whether a line after a plan is not part of it.
 func (l line) isProse() bool {
 	if l.kind == kindText {
 		key, _, ok := attributeOf(strings.TrimLeft(l.text, " \t-*+"))

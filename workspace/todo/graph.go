@@ -9,13 +9,13 @@ import (
 	"centurion"
 )
 
-// maxOffers is how many problems of one plan are told with the nearest id, which takes a look at every item.
+// maxOffers limits the problems of a plan that offer the nearest id, since each compares with every item.
 const maxOffers = 50
 
-// maxLines is how many lines a message names.
+// maxLines limits the lines that a message names.
 const maxLines = 10
 
-// check finds what is wrong between items: duplicate ids, and after: that leads nowhere or in a circle.
+// check finds problems between items: duplicate ids, and missing ids or cycles in after: lists.
 func (d *Doc) check() {
 	seen, offers := map[string]bool{}, 0
 	for _, n := range d.nodes {
@@ -48,13 +48,12 @@ func (d *Doc) check() {
 	slices.SortStableFunc(d.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 }
 
-// waitsFor returns what has to be settled before n is: a group's sub-items, and what n or a group around it comes
-// after.
+// waitsFor returns the direct requirements of n: a group's sub-items, and the predecessors of n and of the groups around it.
 func (d *Doc) waitsFor(n *node) []*node {
 	out := slices.Clone(n.children)
 	for p := n; p != nil; p = p.parent {
 		for _, id := range p.After {
-			if same := d.byID[id]; len(same) == 1 { // what is ambiguous is a problem anyway
+			if same := d.byID[id]; len(same) == 1 { // ambiguous ids are a problem anyway
 				out = append(out, same[0])
 			}
 		}
@@ -62,8 +61,8 @@ func (d *Doc) waitsFor(n *node) []*node {
 	return out
 }
 
-// Before returns the ids of what has to be settled before an item, directly or by way of others: what it and the groups around it
-// come after, and the sub-items of these. They stand in the order of the file; ids that are missing or ambiguous are left out.
+// Before returns the ids of the direct and indirect requirements of an item: predecessors of it and the groups around it, and their
+// sub-items. They are in the order of the file; missing or ambiguous ids are omitted.
 func (d *Doc) Before(id string) []string {
 	n := d.find(id)
 	if n == nil {
@@ -89,7 +88,7 @@ func (d *Doc) Before(id string) []string {
 	return out
 }
 
-// NoneLost refuses a plan in which an item waits for one that does not exist: it would wait for ever. was is what [Doc.Dangling] told before.
+// NoneLost refuses a plan in which an item waits for a missing one, forever. was are the results of an earlier [Doc.Dangling].
 func (d *Doc) NoneLost(was []string) error {
 	lost := slices.DeleteFunc(d.Dangling(), func(s string) bool { return slices.Contains(was, s) })
 	if len(lost) == 0 {
@@ -99,7 +98,7 @@ func (d *Doc) NoneLost(was []string) error {
 		Hint: "the items are " + d.someIDs() + "; name one of them, or leave that `after` out"}
 }
 
-// Dangling tells which items come after ids that no item has, as "T2 after T9", in the order of the file. A nil plan has none.
+// Dangling lists references to missing ids, as "T2 after T9", in the order of the file. A nil plan has none.
 func (d *Doc) Dangling() (out []string) {
 	if d == nil {
 		return nil
@@ -114,7 +113,7 @@ func (d *Doc) Dangling() (out []string) {
 	return out
 }
 
-// checkCycles finds the strongly connected parts of what waits for what, with Tarjan's algorithm.
+// checkCycles finds the strongly connected components of the requirements, with Tarjan's algorithm.
 func (d *Doc) checkCycles() {
 	index := make(map[*node]int, len(d.nodes)) // order of discovery, from 1
 	low := make(map[*node]int, len(d.nodes))
@@ -158,8 +157,7 @@ func (d *Doc) checkCycles() {
 	}
 }
 
-// cycle records that the items of part wait for each other. A group around one of them whose after: they inherited
-// belongs to it.
+// cycle records that the items of part wait for each other. It includes groups around them whose after: they inherited.
 func (d *Doc) cycle(part []*node) {
 	for _, n := range slices.Clone(part) {
 		for p := n.parent; p != nil; p = p.parent {
@@ -184,7 +182,7 @@ func (d *Doc) cycle(part []*node) {
 	d.problem(at, msg+": remove one after:", part...)
 }
 
-// find returns the first item with an id, or nil. Items without an id are not found.
+// find returns the first item with an id, or nil. It does not find items without an id.
 func (d *Doc) find(id string) *node {
 	if same := d.byID[id]; len(same) > 0 {
 		return same[0]
@@ -192,7 +190,7 @@ func (d *Doc) find(id string) *node {
 	return nil
 }
 
-// Nearest returns the existing id that is most like id, or "".
+// Nearest returns the existing id most similar to id, or "".
 func (d *Doc) Nearest(id string) string {
 	var ids []string
 	for _, n := range d.nodes {
@@ -207,10 +205,9 @@ func (d *Doc) Nearest(id string) string {
 	return centurion.Nearest(id, ids)
 }
 
-// Status returns what the item's mark comes to, and 0 if there is no such item. An item that a problem concerns is
-// Blocked. A group is Done when its sub-items are done or cancelled (Cancelled when all are, or when its own mark says
-// so), else Running, Open or Blocked, whichever of these some sub-item is first. Inside a group that is marked cancelled
-// what is open is cancelled, and inside one that is marked blocked it is blocked.
+// Status returns the effective status of an item, and 0 if there is no such item. An item with a problem is Blocked. A group is Done if
+// its sub-items are done or cancelled (Cancelled if all are, or if its own mark says so), otherwise Running, Open or Blocked, the first
+// of these that a sub-item has. Open items are cancelled inside a cancelled group, and blocked inside a blocked one.
 func (d *Doc) Status(id string) Mark {
 	if n := d.find(id); n != nil {
 		return n.state
@@ -218,8 +215,8 @@ func (d *Doc) Status(id string) Mark {
 	return 0
 }
 
-// settle finds the state of every item: first what the groups around them say, from the outside in, then what groups
-// come to, from the inside out.
+// settle computes the state of every item: first the effect of the groups around it, from the outside in, then the states of groups,
+// from the inside out.
 func (d *Doc) settle() {
 	for _, n := range d.nodes {
 		if p := n.parent; p != nil {
@@ -284,8 +281,8 @@ func (d *Doc) Counts() Counts {
 	return c
 }
 
-// Runnable returns the items that could be started now, in the order of the file: without sub-items, open, with no
-// problem, and with all that they and the groups around them come after done or cancelled.
+// Runnable returns the items that can start now, in the order of the file: open, without sub-items and problems, and with all
+// predecessors, including those of the groups around them, done or cancelled.
 func (d *Doc) Runnable() []Item {
 	var out []Item
 	for _, n := range d.nodes {
@@ -296,7 +293,7 @@ func (d *Doc) Runnable() []Item {
 	return out
 }
 
-// Unmet returns the ids that still hold an item back, its own after: first and then those of the groups around it.
+// Unmet returns the ids that hold an item back, first those of its own after:, then those of the groups around it.
 func (d *Doc) Unmet(id string) []string {
 	if n := d.find(id); n != nil {
 		return d.unmet(n)
@@ -306,8 +303,7 @@ func (d *Doc) Unmet(id string) []string {
 
 func (d *Doc) unmet(n *node) []string { return d.unmetOf(n, nil, map[*node]bool{}) }
 
-// unmetOf adds to out what n waits for. A predecessor that is done holds nobody up, but what it was done after does if
-// that has been opened again.
+// unmetOf adds the unmet predecessors of n to out. A done predecessor does not block, but a reopened predecessor of that one does.
 func (d *Doc) unmetOf(n *node, out []string, seen map[*node]bool) []string {
 	for p := n; p != nil && !seen[p]; p = p.parent {
 		seen[p] = true

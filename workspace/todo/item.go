@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// item reads line i as an item.
+// item parses line i as an item.
 func (d *Doc) item(i int) (*node, bool) {
 	l := &d.lines[i]
 	_, lead := indentOf(l.text, 0)
@@ -41,8 +41,8 @@ func (d *Doc) item(i int) (*node, bool) {
 	return n, true
 }
 
-// markOf reads what stands between brackets. What a person may have meant as a mark but is none comes back as Blocked
-// and not exact, so that no item is lost by a slip; 0 means that it is text, as in a footnote or a link.
+// markOf parses the text between brackets. A likely mistyped mark is returned as Blocked and not exact, so that the item is not lost; 0
+// means text, as in a footnote or a link.
 func markOf(s string) (m Mark, exact bool) {
 	switch s {
 	case " ", "~", "x", "-", "!":
@@ -58,7 +58,7 @@ func markOf(s string) (m Mark, exact bool) {
 	return 0, false
 }
 
-// readTitle reads id, title and agent from what follows the brackets; at is its offset in the text.
+// readTitle parses id, title and agent from the text after the brackets; at is its offset in the text.
 func (n *node) readTitle(rest string, at int) {
 	end := at + len(strings.TrimRight(rest, " \t"))
 	body := strings.TrimLeft(rest, " \t")
@@ -89,8 +89,8 @@ func firstWord(s string) string {
 	return s
 }
 
-// isID reports whether s can be an id: letters, digits, dots, dashes and underscores, a letter first, a digit somewhere,
-// a letter or digit last.
+// isID reports whether s can be an id: letters, digits, dots, dashes and underscores; a letter first, a digit somewhere, a letter or
+// digit last.
 func isID(s string) bool {
 	digit := false
 	for i := range len(s) {
@@ -125,7 +125,7 @@ func isAgent(s string) bool {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// name is how messages call an item.
+// name is the name of an item in messages.
 func (n *node) name() string {
 	if n.ID != "" {
 		return n.ID

@@ -20,16 +20,16 @@ type Doc struct {
 	headings []heading
 	problems []Problem
 	byID     map[string][]*node
-	bad      map[*node]bool // concerned by a problem
+	bad      map[*node]bool // items with a problem
 	taken    []string       // ids that are not assigned; see Reserve
 }
 
-// line is one line of the text. Its content is without byte order mark, carriage return and newline.
+// line is one line of the text, without byte order mark, carriage return and newline.
 type line struct {
-	start, end int // in src, with everything
+	start, end int // in src, complete
 	text       string
 	offset     int // of text in src
-	indent     int // columns of white space before the text, tabs going to multiples of four
+	indent     int // columns of white space before the text, with tab stops at multiples of four
 	kind       lineKind
 	owner      *node // of an attribute; nil for the mission's own checks
 	plain      bool  // see scanner.plain
@@ -51,31 +51,30 @@ type heading struct {
 	text        string
 }
 
-// node is an item and where its parts stand, as offsets into src.
+// node is an item with the positions of its parts, as offsets into src.
 type node struct {
 	Item
 	at                   int // line, from 0
 	column               int // of its bullet
 	bullet               string
 	markStart, markEnd   int // between the brackets
-	rest                 int // behind the brackets and the white space
-	idEnd                int // behind the id and its colon
+	rest                 int // after the brackets and the white space
+	idEnd                int // after the id and its colon
 	titleStart, titleEnd int
 	agentEnd             int
 	parent               *node
 	children             []*node
 	afterLine            int  // of the last after attribute, from 0
-	plain                bool // it is a bullet without a box, and no item: see scanner.plain
-	told                 bool // that what stands under it belongs to nobody
-	imposed              Mark // by a group around it on what is open; 0 if none does
+	plain                bool // a bullet without a box, not an item: see scanner.plain
+	told                 bool // the stray attributes under it were reported
+	imposed              Mark // by a group around it on open items; 0 if none
 	state                Mark // see Doc.Status
 }
 
 var byteOrderMark = []byte("\ufeff")
 
-// Parse reads a plan. The text must be UTF-8 and every code fence closed, else the error is KindUsage and names the line:
-// a plan that cannot be read is never one without items. Everything else is accepted; what is wrong with single items
-// is told by [Doc.Problems].
+// Parse parses a plan. The text must be UTF-8 with all code fences closed; otherwise the error is KindUsage and names the line, since
+// an unreadable plan must not look empty. Everything else is accepted; problems of single items are in [Doc.Problems].
 func Parse(b []byte) (*Doc, error) {
 	d := &Doc{src: bytes.Clone(b), byID: map[string][]*node{}, bad: map[*node]bool{}}
 	if err := d.split(); err != nil {
@@ -89,7 +88,7 @@ func Parse(b []byte) (*Doc, error) {
 	return d, nil
 }
 
-// split cuts the text into lines and checks that it is UTF-8.
+// split splits the text into lines and checks that it is UTF-8.
 func (d *Doc) split() error {
 	at := 0
 	for raw := range bytes.Lines(d.src) {
@@ -113,7 +112,7 @@ func (d *Doc) split() error {
 	return nil
 }
 
-// indentOf returns the column and the offset of the first character of s that is no white space, s starting in column.
+// indentOf returns the column and the offset of the first non-space character of s, which starts in column.
 func indentOf(s string, column int) (col, offset int) {
 	for i := range len(s) {
 		switch s[i] {
@@ -152,7 +151,7 @@ func (d *Doc) markFences() error {
 	return nil
 }
 
-// opens returns the run of fence characters that a line begins a code block with, behind white space and bullets, or "".
+// opens returns the fence that opens a code block in a line, after white space and bullets, or "".
 func opens(text string) string {
 	s := strings.TrimLeft(text, " \t")
 	for {
@@ -172,13 +171,13 @@ func opens(text string) string {
 	return s[:len(s)-len(rest)]
 }
 
-// closes reports whether a line ends the code block that fence began.
+// closes reports whether a line closes the code block opened by fence.
 func closes(text, fence string) bool {
 	s := strings.TrimSpace(text)
 	return len(s) >= len(fence) && strings.Trim(s, fence[:1]) == ""
 }
 
-// bulletOf returns the bullet that s starts with, or "", and the number of spaces and tabs behind it.
+// bulletOf returns the bullet at the start of s, or "", and the number of spaces and tabs after it.
 func bulletOf(s string) (bullet string, gap int) {
 	switch {
 	case s == "":
@@ -199,7 +198,7 @@ func bulletOf(s string) (bullet string, gap int) {
 	return bullet, len(rest) - len(strings.TrimLeft(rest, " \t"))
 }
 
-// scan finds headings, items and attributes, and which belongs to which.
+// scan finds headings, items and attributes, and how they belong together.
 func (d *Doc) scan() {
 	s := scanner{d: d}
 	for i := range d.lines {
@@ -217,16 +216,16 @@ func (d *Doc) scan() {
 	}
 }
 
-// scanner is what a line's meaning depends on beside the line itself.
+// scanner is the context that determines the meaning of a line.
 type scanner struct {
 	d          *Doc
-	stack      []*node // the items that the current line may be inside of, outermost first
-	section    string  // the heading above the line; "" below one of the first level
-	underTitle bool    // there is no item and no other heading between the title and the line
-	blank      bool    // the line before is blank
+	stack      []*node // the items that may contain the current line, outermost first
+	section    string  // the heading above the line; "" below a first-level one
+	underTitle bool    // there is no item or other heading between the title and the line
+	blank      bool    // the previous line is blank
 }
 
-// line takes in a line that is neither blank nor code.
+// line processes a line that is neither blank nor code.
 func (s *scanner) line(i int, body string) {
 	if level, text := headingOf(s.d.lines[i].text); level > 0 {
 		s.heading(i, level, text)
@@ -251,7 +250,7 @@ func (s *scanner) heading(i, level int, text string) {
 	}
 }
 
-// item puts an item under the nearest one before it that is indented less.
+// item adds an item below the nearest previous one with less indentation.
 func (s *scanner) item(i int, n *node) {
 	s.d.lines[i].kind, s.underTitle = kindItem, false
 	s.leave(n.column)
@@ -269,16 +268,16 @@ func (s *scanner) item(i int, n *node) {
 	s.stack = append(s.stack, n)
 }
 
-// leave drops from the stack what a bullet in that column is not inside of.
+// leave removes from the stack the items that do not contain a bullet in that column.
 func (s *scanner) leave(column int) {
 	for len(s.stack) > 0 && s.stack[len(s.stack)-1].column >= column {
 		s.stack = s.stack[:len(s.stack)-1]
 	}
 }
 
-// plain takes in a bullet that is neither an item nor an attribute, and reports whether it is one that what stands under it belongs
-// to: beside an item, or with what an item begins with, as one that has lost its box. Else that would come to belong to the item above.
-// Any other bullet inside an item is the item's.
+// plain processes a bullet that is neither an item nor an attribute, and reports whether the lines under it belong to it: if it is
+// beside an item, or begins like an item without its box. Otherwise they would be attributed to the item above. Any other bullet inside
+// an item belongs to the item.
 func (s *scanner) plain(i int, bullet, value string) bool {
 	l := &s.d.lines[i]
 	beside := s.underTitle
@@ -294,7 +293,7 @@ func (s *scanner) plain(i int, bullet, value string) bool {
 	return true
 }
 
-// afterBox returns what follows an attempt at a box, closed or not.
+// afterBox returns the text after an attempt at a box, closed or not.
 func afterBox(s string) string {
 	box, ok := strings.CutPrefix(s, "[")
 	if !ok {
@@ -306,7 +305,7 @@ func afterBox(s string) string {
 	return strings.TrimLeft(box, " ~xX-!\t")
 }
 
-// idOf returns the id that s begins with, or "".
+// idOf returns the id at the start of s, or "".
 func idOf(s string) string {
 	if id := strings.TrimSuffix(firstWord(s), ":"); isID(id) {
 		return id
@@ -314,7 +313,7 @@ func idOf(s string) string {
 	return ""
 }
 
-// slip reports whether a line that is no item begins with a whole box, as an item does that lacks its bullet or a space.
+// slip reports whether a line that is not an item begins with a complete box, like an item without its bullet or a space.
 func slip(body string) bool {
 	bullet, gap := bulletOf(body)
 	box, ok := strings.CutPrefix(body[len(bullet)+gap:], "[")
@@ -323,10 +322,10 @@ func slip(body string) bool {
 	}
 	inside, rest, ok := strings.Cut(box, "]")
 	_, exact := markOf(inside)
-	return ok && exact && rest != "" && !strings.ContainsRune("([:", rune(rest[0])) // a link is none
+	return ok && exact && rest != "" && !strings.ContainsRune("([:", rune(rest[0])) // a link does not count
 }
 
-// lost says that an attribute belongs to no item, once for each bullet that it stands under.
+// lost reports that an attribute belongs to no item, once for each bullet above it.
 func (s *scanner) lost(n *node, key string) {
 	if !n.told {
 		n.told = true
@@ -334,7 +333,7 @@ func (s *scanner) lost(n *node, key string) {
 	}
 }
 
-// text takes in any other line: an attribute of what it stands under, or prose.
+// text processes any other line: an attribute of the current item, or prose.
 func (s *scanner) text(i int, body string) {
 	l := &s.d.lines[i]
 	if slip(body) {
@@ -384,10 +383,10 @@ func (s *scanner) text(i int, body string) {
 	}
 }
 
-// known reports whether a key is one of the grammar's.
+// known reports whether a key is part of the grammar.
 func known(key string) bool { return governs(key) || key == "proof" || key == "note" }
 
-// governs reports whether losing an attribute of this key would let an item run or count that should not.
+// governs reports whether losing an attribute of this key could make an item run or count wrongly.
 func governs(key string) bool {
 	return slices.Contains([]string{"after", "files", "race", "verify"}, key)
 }
