@@ -8,23 +8,22 @@ import (
 	"centurion"
 )
 
-// alias is another name that models know one of the tools by. It stands in no schema: a tool is offered under one name, and
-// a call under another is served by it as if it had been called by its own.
+// alias is another name by which models call a tool. It is in no schema: a tool is offered under one name, but calls under its aliases
+// are served, too.
 type alias struct {
 	name, tool string
-	with       string                                 // served only to whom holds this tool as well; "" to all who hold the tool
-	adapt      func(input map[string]json.RawMessage) // what its arguments are in the tool's words; may be nil
+	with       string                                 // only for holders of this tool, too; "" for all holders of the tool
+	adapt      func(input map[string]json.RawMessage) // converts the arguments for the tool; may be nil
 }
 
 var aliases = [...]alias{
 	{"grep_search", "grep", "", lookIn},
 	{"mgrep", "grep", "", lookIn},
 	{"glob_search", "glob", "", lookIn},
-	{"call_agent", "delegate_task", "list_tasks", callAgent}, // the Commander's alone
+	{"call_agent", "delegate_task", "list_tasks", callAgent}, // only for the Commander
 }
 
-// Served returns the tool that serves calls under another name for somebody who holds tools, or "" if the name is none of
-// these or the role behind it another's.
+// Served returns the tool that serves calls under an alias for a holder of tools, or "" if the name is no alias or its role another's.
 func Served(name string, holds func(tool string) bool) string {
 	i := slices.IndexFunc(aliases[:], func(a alias) bool { return a.name == name })
 	if i < 0 || !holds(aliases[i].tool) || aliases[i].with != "" && !holds(aliases[i].with) {
@@ -33,8 +32,8 @@ func Served(name string, holds func(tool string) bool) string {
 	return aliases[i].tool
 }
 
-// Adapt returns the input of a call under another name as the tool that serves it takes it. An input that is no JSON
-// object, or of a name that is no other name, is returned as it is.
+// Adapt converts the input of a call under an alias for the tool that serves it. Other names, and input that is not a JSON object, are
+// returned unchanged.
 func Adapt(name string, input json.RawMessage) json.RawMessage {
 	i := slices.IndexFunc(aliases[:], func(a alias) bool { return a.name == name })
 	var in map[string]json.RawMessage
@@ -49,7 +48,7 @@ func Adapt(name string, input json.RawMessage) json.RawMessage {
 	return out
 }
 
-// lookIn gives a directory the name that all tools have for it.
+// lookIn renames a directory argument to the name that all tools use.
 func lookIn(in map[string]json.RawMessage) {
 	for _, other := range []string{"dir", "directory"} {
 		if v, ok := in[other]; ok && in["path"] == nil {
@@ -59,7 +58,7 @@ func lookIn(in map[string]json.RawMessage) {
 	}
 }
 
-// callAgent is a delegation whose result is waited for.
+// callAgent is a synchronous delegation.
 func callAgent(in map[string]json.RawMessage) {
 	if in["background"] == nil {
 		in["background"] = json.RawMessage("false")
@@ -73,5 +72,5 @@ func callAgent(in map[string]json.RawMessage) {
 	}
 }
 
-// descriptionLen is how many bytes of a prompt describe a task that was given no description.
+// descriptionLen is how many bytes of a prompt describe a task without a description.
 const descriptionLen = 60

@@ -15,31 +15,31 @@ import (
 //go:embed ask_user.md
 var askUserDoc string
 
-// MaxChoices is how many choices a question may come with: what a person takes in at one look.
+// MaxChoices limits the choices of a question to what a person grasps at a glance.
 const MaxChoices = 10
 
-// MaxQuestion bounds a question and MaxChoice each choice, in runes: what a terminal shows without scrolling much.
+// MaxQuestion limits a question and MaxChoice each choice, in runes, to what a terminal shows without much scrolling.
 const (
 	MaxQuestion = 4000
 	MaxChoice   = 200
 )
 
-// Asker puts questions of a model to the person. The orchestrator fulfils it.
+// Asker passes questions of a model to the person. The orchestrator implements it.
 type Asker interface {
-	// AskPerson blocks until the question is answered, until ctx ends, or, where nobody can answer, not at all. The same call
-	// asks only once: run again after a restart it waits for the same question or returns the answer that came meanwhile.
+	// AskPerson blocks until the question is answered or ctx ends; it does not block if no person can answer. The same call asks only
+	// once: repeated after a restart it waits for the same question or returns the answer given meanwhile.
 	AskPerson(ctx context.Context, c *Call, q Question) (Answer, error)
 }
 
-// Question is what a person is asked.
+// Question is a question to a person.
 type Question struct {
 	Text    string
-	Choices []string // at most [MaxChoices], the one that the model would take first; a person may answer something else
+	Choices []string // at most [MaxChoices], the model's preference first; a person may answer something else
 }
 
-// Answer is what came back.
+// Answer is the answer to a question.
 type Answer struct {
-	Text string // one of the choices, the person's own words, or why there is none
+	Text string // one of the choices, the person's own words, or why there is no answer
 	By   string // person, policy, timeout or shutdown
 }
 

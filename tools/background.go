@@ -10,49 +10,48 @@ import (
 	"centurion/text"
 )
 
-// Background runs commands that go on while a session does something else: it is fulfilled by the orchestrator, which
-// ends them with the task that started them. A session sees its own commands only. Every method may be called from
-// several sessions at once; errors carry a hint for the model.
+// Background runs commands in parallel to a session's work. The orchestrator implements it and ends the commands with the task that
+// started them. A session sees only its own commands. The methods are safe for concurrent use by several sessions; errors have a hint
+// for the model.
 type Background interface {
 	// Start starts a command and returns as soon as it runs. The error has centurion.KindConflict if too many run.
 	Start(ctx context.Context, c *Call, cmd centurion.Command, description string) (BackgroundCommand, error)
-	// Look returns a command with what it has printed since the last look.
+	// Look returns a command with its output since the last look.
 	Look(ctx context.Context, c *Call, id string) (BackgroundCommand, error)
 	// List returns the commands of the session, oldest first, without their output.
 	List(ctx context.Context, c *Call) ([]BackgroundCommand, error)
-	// Kill ends a command with all that it has started and returns it as Look does. One that has ended already stays as it
-	// is.
+	// Kill ends a command with its child processes and returns it as Look does. A command that has ended stays unchanged.
 	Kill(ctx context.Context, c *Call, id string) (BackgroundCommand, error)
 }
 
-// BackgroundStatus is how a background command stands.
+// BackgroundStatus is the status of a background command.
 type BackgroundStatus string
 
 // The states of a background command.
 const (
 	BackgroundRunning  BackgroundStatus = "running"
-	BackgroundExited   BackgroundStatus = "exited"    // by itself, or by a signal that is not ours: ExitCode is -1 then
+	BackgroundExited   BackgroundStatus = "exited"    // by itself, or by a foreign signal with ExitCode -1
 	BackgroundKilled   BackgroundStatus = "killed"    // on request, or with its task; Reason says which
 	BackgroundTimedOut BackgroundStatus = "timed out" // and was killed
-	BackgroundFailed   BackgroundStatus = "failed"    // it could not be run; Reason says why
-	BackgroundGone     BackgroundStatus = "gone"      // with the host that started it: how it ended nobody knows
+	BackgroundFailed   BackgroundStatus = "failed"    // it could not be started; Reason says why
+	BackgroundGone     BackgroundStatus = "gone"      // lost with its host: its end is unknown
 )
 
-// BackgroundCommand is a background command as it is told to its session.
+// BackgroundCommand is a background command as shown to its session.
 type BackgroundCommand struct {
 	ID          string // such as bg_1
 	Script      string
 	Description string
 	Status      BackgroundStatus
 	PID         int // of its shell
-	ExitCode    int // meaningful when it has exited
+	ExitCode    int // valid after its exit
 	Reason      string
-	Runtime     time.Duration // until now, or until it ended
-	Output      string        // what is new since the last look, head and tail
-	Bytes       int64         // printed in all
+	Runtime     time.Duration // until now, or until its end
+	Output      string        // output since the last look, head and tail
+	Bytes       int64         // total output
 }
 
-// State says in a few words how the command stands: "bg_1 has ended with exit code 0 after 12 s".
+// State describes the command's status: "bg_1 has ended with exit code 0 after 12 s".
 func (b BackgroundCommand) State() string {
 	after := " after " + text.Took(b.Runtime)
 	switch b.Status {
@@ -80,7 +79,7 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// looked is what a look at a command tells.
+// looked is the result of a look at a command.
 func looked(b BackgroundCommand) Result {
 	var said strings.Builder
 	fmt.Fprintf(&said, "%s (%s)\n", b.State(), firstLine(b.Script))

@@ -21,7 +21,7 @@ var bashDoc string
 const (
 	bashTimeout    = 2 * time.Minute
 	bashMaxTimeout = 10 * time.Minute
-	bashKeep       = 30_000 // bytes of output that a model sees
+	bashKeep       = 30_000 // bytes of output shown to a model
 )
 
 type bashInput struct {
@@ -41,8 +41,8 @@ func bashTool() Tool {
 	), bashEffect, runBash)
 }
 
-// bashEffect takes a script that plainly only reads for what it is, and every other for something that may touch
-// anything. The project's directory is not known here, so that an absolute path counts as one outside.
+// bashEffect treats a script that plainly only reads as read-only, and any other as one that may touch anything. The project's
+// directory is unknown here, so absolute paths count as outside.
 func bashEffect(in bashInput) Effect {
 	if in.Workdir != "" {
 		return Effect{}
@@ -50,7 +50,7 @@ func bashEffect(in bashInput) Effect {
 	return Effect{ReadOnly: permission.ParseShell(in.Command, noDirectory, homeDir()).ReadOnly}
 }
 
-// noDirectory is an absolute path that no script names.
+// noDirectory is an absolute path that no script contains.
 const noDirectory = "/.centurion-no-such-directory"
 
 func homeDir() string {
@@ -83,14 +83,14 @@ func runBash(ctx context.Context, c *Call, in bashInput) (Result, error) {
 	return r, err
 }
 
-// OutsidePrefix stands before a path outside the project among the patterns of a bash access: what it is a rule of is not the command
-// but external_directory.
+// OutsidePrefix marks a path outside the project among the patterns of a bash access: the rules of external_directory apply to it, not
+// those of bash.
 const OutsidePrefix = "external_directory "
 
-// script is what a model wants to have run.
+// script is a script that a model wants to run.
 type script struct{ command, workdir, description string }
 
-// mayRun finds the directory that a script is to run in and asks whether it may.
+// mayRun resolves the directory of a script and asks whether the script may run.
 func mayRun(ctx context.Context, c *Call, op string, s script) (place, error) {
 	dir, err := locate(c, op, s.workdir)
 	if err != nil {
@@ -116,7 +116,7 @@ func mayRun(ctx context.Context, c *Call, op string, s script) (place, error) {
 	for _, p := range shell.Paths {
 		always = append(always, OutsidePrefix+p)
 	}
-	for _, p := range shell.Outside { // a command's own words say what it does, but not where its output goes
+	for _, p := range shell.Outside { // a command's words show its effect, but not the target of its output
 		if !slices.ContainsFunc(shell.Commands, func(s string) bool { return strings.Contains(s, p) }) {
 			patterns = append(patterns, OutsidePrefix+p)
 		}
@@ -125,7 +125,7 @@ func mayRun(ctx context.Context, c *Call, op string, s script) (place, error) {
 		Metadata: map[string]any{"command": s.command, "description": s.description, "workdir": dir.rel}})
 }
 
-// commandText is what a command printed, and below it how it ended, unless it just ended well.
+// commandText is the output of a command, followed by its end unless it simply succeeded.
 func commandText(res centurion.CommandResult, timeout time.Duration) string {
 	out := strings.TrimRight(text.Printed(res.Output), "\n")
 	if out == "" {
@@ -141,7 +141,7 @@ func commandText(res centurion.CommandResult, timeout time.Duration) string {
 	return out
 }
 
-// firstLine is the first line of a script, cut to what fits in a title.
+// firstLine is the first line of a script, shortened for a title.
 func firstLine(s string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	line = headRunes(line, 80)

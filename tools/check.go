@@ -17,11 +17,11 @@ import (
 	"centurion"
 )
 
-// maxFaults is how many faults of one input are told at once: enough to mend a call in one go.
+// maxFaults limits the faults reported for one input: enough to correct a call at once.
 const maxFaults = 5
 
-// Check returns nil if input fits the tool's schema, and otherwise an error of [centurion.KindUsage] that a model can
-// act on: which property, what was given, what would be right.
+// Check returns nil if input fits the tool's schema, otherwise an error of [centurion.KindUsage] for a model: the property, the given
+// value, and what is expected.
 func Check(t Tool, input json.RawMessage) error {
 	v, err := parseInput(t, input)
 	if err != nil {
@@ -30,9 +30,9 @@ func Check(t Tool, input json.RawMessage) error {
 	return check(t, v)
 }
 
-// Normalize repairs the slips that models make and that have one meaning only, and checks the rest as [Check] does: a
-// number, boolean, list or object written as a string, a single value for a list of one, null for what can be left out,
-// a property spelt with other capitals or underscores. An input that needs no repair is returned as it is.
+// Normalize repairs unambiguous mistakes of models and checks the rest as [Check] does: a number, boolean, list or object written as a
+// string; a single value for a list; null for an optional property; a property spelt with other capitals or underscores. A correct
+// input is returned unchanged.
 func Normalize(t Tool, input json.RawMessage) (json.RawMessage, error) {
 	v, err := parseInput(t, input)
 	if err != nil {
@@ -96,7 +96,7 @@ func check(t Tool, v any) error {
 		return &centurion.Error{Op: t.Name(), Kind: centurion.KindUsage, Msg: strings.Join(f.list, "; ") + more,
 			Hint: "the arguments are " + signature(t)}
 	}
-	// What the walk above does not know of a schema, the library does.
+	// The library checks the parts of a schema that the code above does not know.
 	c := compile(t)
 	if c.err != nil {
 		return &centurion.Error{Op: t.Name(), Kind: centurion.KindInternal, Msg: "the tool's own schema is wrong", Err: c.err}
@@ -108,7 +108,7 @@ func check(t Tool, v any) error {
 	return nil
 }
 
-// plain replaces every json.Number by a float64, the only number that the schema library knows.
+// plain replaces every json.Number by a float64, the only number type of the schema library.
 func plain(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -147,7 +147,7 @@ func signature(t Tool) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// faults collects what is wrong with a value.
+// faults collects the faults of a value.
 type faults struct{ list []string }
 
 func (f *faults) add(path, format string, args ...any) {
@@ -236,9 +236,9 @@ func hasType(v any, typ string) bool {
 	return false
 }
 
-// isInteger reports whether n is a whole number that fits an int64, however it is written.
+// isInteger reports whether n is a whole number that fits an int64, in any notation.
 func isInteger(n json.Number) bool {
-	if len(n) > 40 { // 1e999999999 would take for ever
+	if len(n) > 40 { // 1e999999999 would take forever
 		return false
 	}
 	f, err := n.Float64()
@@ -261,7 +261,7 @@ func article(typ string) string {
 	return "a " + typ
 }
 
-// shown is a value as the model wrote it, cut to what fits in an error.
+// shown is a value as written by the model, shortened for an error.
 func shown(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -270,7 +270,7 @@ func shown(v any) string {
 	return headRunes(string(b), 60)
 }
 
-// repairer changes values to what the schema wants where only one thing can be meant.
+// repairer converts values to the schema's types where the meaning is unambiguous.
 type repairer struct{ changed bool }
 
 func (r *repairer) value(s *jsonschema.Schema, v any) any {
@@ -329,7 +329,7 @@ func (r *repairer) object(s *jsonschema.Schema, v map[string]any) any {
 	return v
 }
 
-// convert returns v as the type of s, and whether it can only have meant that.
+// convert returns v as the type of s, and whether the conversion is unambiguous.
 func convert(s *jsonschema.Schema, v any) (any, bool) {
 	if str, ok := v.(string); ok {
 		if w, ok := parseString(str, s.Type); ok {
@@ -358,7 +358,7 @@ func convert(s *jsonschema.Schema, v any) (any, bool) {
 	return nil, false
 }
 
-// parseString reads a value of the type out of a string: "12", "true", "[1, 2]", "{…}".
+// parseString parses a value of the type from a string: "12", "true", "[1, 2]", "{…}".
 func parseString(s, typ string) (any, bool) {
 	s = strings.TrimSpace(s)
 	if typ == "boolean" {
@@ -371,7 +371,7 @@ func parseString(s, typ string) (any, bool) {
 	return v, err == nil && v != nil && hasType(v, typ)
 }
 
-// sameName reports whether two property names differ in capitals, underscores and dashes only.
+// sameName reports whether two property names differ only in capitals, underscores and dashes.
 func sameName(a, b string) bool {
 	fold := strings.NewReplacer("_", "", "-", "")
 	return strings.EqualFold(fold.Replace(a), fold.Replace(b))

@@ -19,8 +19,8 @@ import (
 //go:embed delegate_task.md
 var delegateTaskDoc string
 
-// syncWait is how long a call waits for a task that is not in the background, unless the call says otherwise. The orchestrator
-// ends the wait by itself after that time, with its slot in order; syncGrace more is for one that does not.
+// syncWait is the default wait of a call for a task that is not in the background. The orchestrator itself ends the wait after that
+// time, reacquiring the slot; syncGrace is for an orchestrator that does not.
 const (
 	syncWait  = 5 * time.Minute
 	syncGrace = 10 * time.Second
@@ -47,11 +47,11 @@ func delegateTaskTool() Tool {
 		may("background", boolean("Continue at once and be notified when it ends (default true); false waits for its end, some minutes at most")),
 		may("context", boolean("Add what .opencode/context.md says when it begins (default false)")),
 		may("resume", str("A task that has ended (T2, w7): its agent continues the same conversation with this prompt")),
-		hidden("budget", taskBudget()), // configured with task_budget; a model that sends one is obeyed
+		hidden("budget", taskBudget()), // configured with task_budget; accepted from models, too
 	), func(delegateTaskInput) Effect { return Effect{Hosted: true, Once: true, Alike: "delegate_task"} }, runDelegateTask)
 }
 
-// DelegationTo returns the schema of delegate_task as a model sees it that may call these agents.
+// DelegationTo returns the schema of delegate_task for a model that may call these agents.
 func DelegationTo(agents []string) json.RawMessage {
 	s := offered(delegateTaskTool().Schema())
 	s.Properties["agent"] = oneOf("Who does it", agents...)
@@ -110,7 +110,7 @@ func taskBudget() *jsonschema.Schema {
 
 var errSyncWait = errors.New("the wait for the task is over")
 
-// started tells of a task that goes on.
+// started is the result for a running task.
 func started(t centurion.Task, what string) Result {
 	if r := resumes(t); r != "" {
 		what += " " + r
@@ -119,7 +119,7 @@ func started(t centurion.Task, what string) Result {
 		Title: t.Title, Metadata: taskMeta(t)}
 }
 
-// finished tells of a task that has ended; its result is consumed by that.
+// finished is the result for an ended task; it consumes the task's result.
 func finished(ctx context.Context, c *Call, t centurion.Task) (Result, error) {
 	text, err := c.Delegator.Report(ctx, t)
 	return Result{Output: text, Title: t.Title, Metadata: taskMeta(t), Consumes: []string{t.ID}}, err

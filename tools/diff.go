@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	diffMaxInput = 1 << 20 // bytes; comparing more takes longer than a reader has
+	diffMaxInput = 1 << 20 // bytes; comparing more takes too long
 	diffMaxLines = 80      // of one answer
 	diffMaxBytes = 8 << 10
 )
 
-// diff is what changed between two texts, as a unified diff that is short enough to be read.
+// diff returns a unified diff of two texts, shortened for reading.
 func diff(name, before, after string) string {
 	if len(before)+len(after) > diffMaxInput {
 		return fmt.Sprintf("(%s before, %s now; too long to compare)", centurion.Count(lineCount(before), "line"),

@@ -49,7 +49,7 @@ func runEdit(ctx context.Context, c *Call, in editInput) (Result, error) {
 	}
 	data, n, err := substitute(p.name, old, in)
 	if err != nil || in.ReplaceAll {
-		// A text that stands once in the file can be replaced without a read: nothing that the session has not named is lost.
+		// A text that occurs once in the file can be replaced without a read: nothing that the session has not named is lost.
 		if unseen := c.Seen.Check(p.key(), workspace.VersionOf(old)); unseen != nil {
 			return Result{}, unseen
 		}
@@ -72,8 +72,8 @@ func runEdit(ctx context.Context, c *Call, in editInput) (Result, error) {
 		Metadata: map[string]any{"filepath": p.name, "diff": change, "replaced": n, knows: c.Seen.known(p.key())}}, nil
 }
 
-// substitute replaces the text in data and says how often. The search knows only LF, as the model does; every byte that
-// is not replaced stays, and what is put in gets the line ends of what was taken out.
+// substitute replaces the text in data and returns how often. The search uses LF only, as the model does; other bytes are unchanged,
+// and inserted text gets the line ends of the replaced one.
 func substitute(name string, data []byte, in editInput) ([]byte, int, error) {
 	const op = "edit"
 	from, to := lf(in.OldString), lf(in.NewString)
@@ -107,11 +107,11 @@ func substitute(name string, data []byte, in editInput) ([]byte, int, error) {
 
 func lf(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// flat is a text with every CRLF as LF and without byte order mark.
+// flat is a text with LF for every CRLF and without byte order mark.
 type flat struct {
 	text   string
 	skip   int   // length of the byte order mark
-	crs    []int // where in text a CR was left out, before the byte at that index
+	crs    []int // positions in text of removed CRs, before the byte at that index
 	mostly bool  // most lines end in CRLF
 }
 
@@ -138,14 +138,14 @@ func flatten(data []byte) flat {
 	return t
 }
 
-// original is where the byte at index i of the text stands in the data. The index of an LF whose CR was left out is that
-// of the CR, so that both are replaced together.
+// original is the position in the data of the byte at index i of the text. For an LF whose CR was removed it is that of the CR, so that
+// both are replaced together.
 func (t flat) original(i int) int {
-	n, _ := slices.BinarySearch(t.crs, i) // CRs left out before i
+	n, _ := slices.BinarySearch(t.crs, i) // CRs removed before i
 	return t.skip + i + n
 }
 
-// crlf reports whether what replaces the piece should have CRLF line ends.
+// crlf reports whether the replacement of a piece should have CRLF line ends.
 func (t flat) crlf(piece []byte) bool {
 	if n := bytes.Count(piece, []byte("\n")); n > 0 {
 		return bytes.Count(piece, []byte("\r\n"))*2 >= n
@@ -153,7 +153,7 @@ func (t flat) crlf(piece []byte) bool {
 	return t.mostly
 }
 
-// occurrences returns where part stands in text, without overlaps.
+// occurrences returns the non-overlapping positions of part in text.
 func occurrences(text, part string) []int {
 	var at []int
 	for i := 0; ; {
@@ -166,7 +166,7 @@ func occurrences(text, part string) []int {
 	}
 }
 
-// atLines says in which lines the offsets lie.
+// atLines names the lines of the offsets.
 func atLines(text string, at []int) string {
 	const most = 10
 	var s []string

@@ -32,7 +32,7 @@ func globTool() Tool {
 
 func runGlob(ctx context.Context, c *Call, in globInput) (Result, error) {
 	const op = "glob"
-	if filepath.IsAbs(in.Pattern) { // models write the directory into the pattern, too
+	if filepath.IsAbs(in.Pattern) { // models sometimes include the directory in the pattern
 		base, rest := doublestar.SplitPattern(filepath.ToSlash(in.Pattern))
 		in.Path, in.Pattern = filepath.FromSlash(base), "./"+rest
 	}
@@ -75,8 +75,8 @@ func runGlob(ctx context.Context, c *Call, in globInput) (Result, error) {
 	return Result{Output: b.String(), Title: in.Pattern, Metadata: map[string]any{"count": len(hits), "truncated": len(hits) > globMatches}}, nil
 }
 
-// pathMatcher returns what decides whether a path matches a pattern. A pattern without a slash is one for the name alone,
-// in any directory; one that begins with ./ or / is not.
+// pathMatcher returns a matcher for paths. A pattern without a slash matches the name in any directory; one that begins with ./ or /
+// does not.
 func pathMatcher(op, pattern string) (func(rel string) bool, error) {
 	if !doublestar.ValidatePattern(pattern) {
 		return nil, usage(op, `* is any run of letters, ** any directories, {a,b} one of both; put \ before a special letter`,

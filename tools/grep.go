@@ -23,9 +23,9 @@ var grepDoc string
 
 const (
 	grepMatches = 100
-	grepLineLen = 300     // characters of a line that are shown
-	grepLineMax = 1 << 20 // bytes of a line that are searched
-	grepBatch   = 64      // files that are searched at the same time
+	grepLineLen = 300     // shown characters of a line
+	grepLineMax = 1 << 20 // searched bytes of a line
+	grepBatch   = 64      // files searched in parallel
 )
 
 type grepInput struct {
@@ -44,8 +44,7 @@ func grepTool() Tool {
 	), func(grepInput) Effect { return Effect{ReadOnly: true} }, runGrep)
 }
 
-// searcher finds the matching lines of some files below a place and hands them to add, in the order of the files, until
-// add says that it is enough.
+// searcher finds the matching lines of files below a place and passes them to add, in the order of the files, until add returns false.
 type searcher func(ctx context.Context, s *search, files []string) error
 
 func runGrep(ctx context.Context, c *Call, in grepInput) (Result, error) {
@@ -109,7 +108,7 @@ func (in grepInput) all() []string {
 	return slices.DeleteFunc(append([]string{in.Pattern}, in.Patterns...), func(s string) bool { return s == "" })
 }
 
-// compile returns the expression that finds what any of the patterns does, and, of several, each.
+// compile returns an expression that matches any of the patterns, and for several patterns each of them.
 func (in grepInput) compile(op string) (re *regexp.Regexp, each []pattern, err error) {
 	all := in.all()
 	if len(all) == 0 {
@@ -127,39 +126,39 @@ func (in grepInput) compile(op string) (re *regexp.Regexp, each []pattern, err e
 		return each[0].re, nil, nil
 	}
 	re, err = regexp.Compile("(?:" + strings.Join(all, ")|(?:") + ")")
-	if err != nil { // only for being too large together
+	if err != nil { // only if they are too large together
 		return nil, nil, usage(op, "search for fewer at once", "the patterns are too large together: %s", err)
 	}
 	return re, each, nil
 }
 
-// pattern is one of several.
+// pattern is one of several patterns.
 type pattern struct {
 	re *regexp.Regexp
-	n  int // lines shown that it matches
+	n  int // shown lines that match it
 }
 
-// hit is a line that matches.
+// hit is a matching line.
 type hit struct {
 	line int
 	text string
 }
 
-// search collects what is found.
+// search collects the results.
 type search struct {
 	call *Call
 	at   place
 	re   *regexp.Regexp
-	each []pattern // of several patterns; nil if there is one
+	each []pattern // each of several patterns; nil for one
 
 	out   strings.Builder
-	n     int  // lines shown
-	files int  // files they are in
-	kept  int  // files left out because they usually hold secrets
-	more  bool // there is more than is shown
+	n     int  // shown lines
+	files int  // files of these lines
+	kept  int  // files skipped because they usually hold secrets
+	more  bool // not all results are shown
 }
 
-// add shows the lines of a file and reports whether more are wanted. A file is shown only if it may be read.
+// add shows the lines of a file and reports whether more are wanted. It shows a file only if it may be read.
 func (s *search) add(ctx context.Context, rel string, hits []hit) (bool, error) {
 	if len(hits) == 0 {
 		return true, nil
@@ -169,10 +168,10 @@ func (s *search) add(ctx context.Context, rel string, hits []hit) (bool, error) 
 		return false, nil
 	}
 	p := s.at.below(rel)
-	if rel != "." { // else its permission was asked for before it was searched
+	if rel != "." { // otherwise permission was requested before the search
 		err := p.allow(ctx, s.call, "read", map[string]any{"filepath": p.name})
 		if centurion.KindOf(err) == centurion.KindPermission {
-			return true, nil // not counted: that it has such a line is what the rule hides
+			return true, nil // not counted: the rule hides that there is such a line
 		}
 		if err != nil {
 			return false, err
@@ -199,7 +198,7 @@ func (s *search) add(ctx context.Context, rel string, hits []hit) (bool, error) 
 	return true, nil
 }
 
-// clip returns a line as it is kept until it is shown: of a long one the piece around what matches.
+// clip returns a line in the form kept until it is shown: of a long line, the piece around the match.
 func clip(re *regexp.Regexp, line []byte) string {
 	if len(line) <= rgColumns {
 		return string(line)
@@ -211,7 +210,7 @@ func clip(re *regexp.Regexp, line []byte) string {
 	return string(line[from:min(len(line), from+rgColumns)])
 }
 
-// cut shortens a long line to the piece around what matches.
+// cut shortens a long line to the piece around the match.
 func (s *search) cut(line string) string {
 	line = valid(line)
 	if utf8.RuneCountInString(line) <= grepLineLen {
@@ -248,7 +247,7 @@ func (s *search) text(searched int) string {
 	return s.out.String()
 }
 
-// searchOurselves searches with the regular expression package, several files at a time.
+// searchOurselves searches with package regexp, several files in parallel.
 func searchOurselves(ctx context.Context, s *search, files []string) error {
 	for len(files) > 0 {
 		batch := files[:min(len(files), grepBatch)]
@@ -282,8 +281,7 @@ func searchOurselves(ctx context.Context, s *search, files []string) error {
 	return nil
 }
 
-// searchFile returns the first lines of a text file that match, one more than are ever shown. A file that cannot be read
-// has none.
+// searchFile returns the first matching lines of a text file, one more than is ever shown; none if it cannot be read.
 func searchFile(p place, re *regexp.Regexp) []hit {
 	f, err := p.open("grep")
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	rgColumns = 4096     // bytes of a line that ripgrep prints; more than is ever shown
-	rgOutput  = 16 << 20 // bytes of its output that are read
+	rgColumns = 4096     // bytes of a line printed by ripgrep; more than is ever shown
+	rgOutput  = 16 << 20 // maximum bytes read of its output
 )
 
-// pickSearcher returns the search with ripgrep where it is installed, else our own.
+// pickSearcher returns the search with ripgrep if it is installed, otherwise our own.
 func pickSearcher() searcher {
 	if rg, err := exec.LookPath("rg"); err == nil {
 		return searchWith(rg)
@@ -29,8 +29,8 @@ func pickSearcher() searcher {
 	return searchOurselves
 }
 
-// searchWith searches with ripgrep, which is many times faster on large trees. Which files are searched is decided by us
-// in both cases, so that both find the same; the files are given to it by name.
+// searchWith searches with ripgrep, which is many times faster on large trees. We select the files in both cases and pass them by name,
+// so that the results are the same.
 func searchWith(rg string) searcher {
 	return func(ctx context.Context, s *search, files []string) error {
 		pattern, ok := ripgrepPattern(s.re.String())
@@ -45,7 +45,7 @@ func searchWith(rg string) searcher {
 			if ctx.Err() != nil {
 				return ended(ctx, "grep")
 			}
-			if !ok { // it does not know this pattern, or it cannot be run
+			if !ok { // it does not support this pattern, or cannot be run
 				return searchOurselves(ctx, s, append(batch, files...))
 			}
 			for _, rel := range batch {
@@ -58,7 +58,7 @@ func searchWith(rg string) searcher {
 	}
 }
 
-// argCount returns how many files fit in one command line: 32 KB on Windows, 2 MB with the environment elsewhere.
+// argCount returns how many files fit in one command line: 32 KB on Windows, elsewhere 2 MB with the environment.
 func argCount(files []string) int {
 	room := 500_000
 	if runtime.GOOS == "windows" {
@@ -72,7 +72,7 @@ func argCount(files []string) int {
 	return len(files)
 }
 
-// runRipgrep returns the matching lines by file, and false if ripgrep cannot answer.
+// runRipgrep returns the matching lines by file; false if ripgrep fails.
 func runRipgrep(ctx context.Context, rg, pattern string, s *search, files []string) (map[string][]hit, bool) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -84,7 +84,7 @@ func runRipgrep(ctx context.Context, rg, pattern string, s *search, files []stri
 	}
 	cmd := exec.CommandContext(ctx, rg, args...)
 	cmd.Dir = s.at.abs
-	cmd.Env = []string{"LC_ALL=C.UTF-8"} // it needs nothing, and nothing of ours is its business
+	cmd.Env = []string{"LC_ALL=C.UTF-8"} // it needs no other variables
 	if s.call.Mark != "" {
 		cmd.Env = append(cmd.Env, centurion.HostVariable+"="+s.call.Mark)
 	}
@@ -98,7 +98,7 @@ func runRipgrep(ctx context.Context, rg, pattern string, s *search, files []stri
 	}
 	limited := &io.LimitedReader{R: out, N: rgOutput}
 	found := parseRipgrep(limited)
-	if limited.N == 0 { // it has more to say than is read
+	if limited.N == 0 { // there is unread output
 		stop()
 	}
 	_ = cmd.Wait()
@@ -113,7 +113,7 @@ func runRipgrep(ctx context.Context, rg, pattern string, s *search, files []stri
 	return found, true
 }
 
-// parseRipgrep reads lines of the form ./path NUL number : text.
+// parseRipgrep parses lines of the form ./path NUL number : text.
 func parseRipgrep(r io.Reader) map[string][]hit {
 	found := map[string][]hit{}
 	b := bufio.NewReader(r)
@@ -126,22 +126,22 @@ func parseRipgrep(r io.Reader) map[string][]hit {
 		num, text, ok2 := bytes.Cut(rest, []byte{':'})
 		n, err := strconv.Atoi(string(num))
 		if !ok || !ok2 || err != nil {
-			continue // a remark of its own, such as that a binary file matches
+			continue // a message of ripgrep, such as that a binary file matches
 		}
 		rel := strings.TrimPrefix(filepath.ToSlash(string(name)), "./")
 		found[rel] = append(found[rel], hit{n, string(bytes.TrimSuffix(text, []byte{'\r'}))})
 	}
 }
 
-// ripgrepPattern writes a pattern as ripgrep understands it in the same way: \w, \d and \b as ASCII, the line's borders
-// as such. It reports false for a pattern that asks for the borders of the whole text, which we have in every line.
+// ripgrepPattern converts a pattern to one with the same meaning in ripgrep: \w, \d and \b in ASCII, line anchors as such. It returns
+// false for a pattern with anchors of the whole text, which in our search match in every line.
 func ripgrepPattern(pattern string) (string, bool) {
 	re, err := syntax.Parse(pattern, syntax.Perl&^syntax.OneLine)
 	if err != nil {
 		return "", false
 	}
 	var b strings.Builder
-	s := re.String() // spells \w and its like as ranges
+	s := re.String() // writes \w and the like as ranges
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' || i+1 == len(s) {
 			b.WriteByte(s[i])
@@ -159,7 +159,7 @@ func ripgrepPattern(pattern string) (string, bool) {
 	return b.String(), true
 }
 
-// sameAsOurs drops what our own search would not have found, above all the lines of binary files.
+// sameAsOurs removes hits that our own search would not find, such as lines of binary files.
 func (s *search) sameAsOurs(rel string, hits []hit) []hit {
 	if isBinary(s.at.below(rel)) {
 		return nil

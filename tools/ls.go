@@ -18,7 +18,7 @@ var lsDoc string
 const (
 	lsDepth   = 3
 	lsEntries = 200
-	lsLook    = 20_000 // entries that are counted before it stops to count
+	lsLook    = 20_000 // counting stops after this many entries
 )
 
 type lsInput struct {
@@ -55,10 +55,10 @@ func runLs(ctx context.Context, c *Call, in lsInput) (Result, error) {
 	return Result{Output: t.text(p.name), Title: p.name, Metadata: map[string]any{"count": t.shown, "truncated": t.hidden > 0}}, nil
 }
 
-// tree is a directory as it is shown.
+// tree is the listing of a directory.
 type tree struct {
-	children map[string][]found // by directory; those down to lsDepth
-	below    map[string]int     // by directory at lsDepth: entries in it
+	children map[string][]found // by directory, down to lsDepth
+	below    map[string]int     // number of entries, by directory at lsDepth
 	seen     int
 	shown    int
 	hidden   int
@@ -78,10 +78,9 @@ func (t *tree) add(f found) {
 	t.below[path.Dir(f.rel)]++
 }
 
-// text shows as much as fits, what stands high in the tree before what stands deep, so that one large directory does not
-// hide its neighbours.
+// text shows as much as fits, higher directories before deeper ones, so that one large directory does not hide its neighbours.
 func (t *tree) text(name string) string {
-	chosen := map[string]bool{} // directories whose entries are shown
+	chosen := map[string]bool{} // directories with shown entries
 	room := lsEntries
 	for level := []string{"."}; len(level) > 0; {
 		var next []string

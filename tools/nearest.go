@@ -8,7 +8,7 @@ import (
 	"centurion"
 )
 
-// didYouMean returns `; did you mean "x"?`, or nothing if no candidate is near.
+// didYouMean returns `; did you mean "x"?`, or "" if no candidate is similar.
 func didYouMean(given string, candidates []string) string {
 	if near := nearest(given, candidates, 1); len(near) > 0 {
 		return fmt.Sprintf("; did you mean %q?", near[0])
@@ -16,8 +16,8 @@ func didYouMean(given string, candidates []string) string {
 	return ""
 }
 
-// nearest returns up to n candidates that may have been meant by given, the nearest first: those with few other letters,
-// then those that contain it or are contained in it.
+// nearest returns up to n candidates similar to given, most similar first: those with few different letters, then those that contain it
+// or are contained in it.
 func nearest(given string, candidates []string, n int) []string {
 	candidates = slices.Clone(candidates)
 	var out []string

@@ -8,13 +8,13 @@ import (
 	"centurion"
 )
 
-// lineNumber is what read puts before a line.
+// lineNumber matches the line numbers added by read.
 var lineNumber = regexp.MustCompile(`(?m)^ *\d+\| ?`)
 
-// notFound says why a text is not in a file: it carries line numbers, it differs in blanks only, or what comes nearest.
+// notFound explains why a text is not in a file: it contains line numbers, only blanks differ, or otherwise the most similar lines.
 func notFound(name, text, part string) error {
 	where := fmt.Sprintf("oldString does not stand in %s: ", name)
-	// Code stands on lines of its own, and what to do after it.
+	// Code is on separate lines, followed by the advice.
 	shown := func(do, format string, at, n int, lines []string) error {
 		return &centurion.Error{Op: "edit", Kind: centurion.KindUsage, Msg: where + fmt.Sprintf(format, lineRange(at+1, at+n)) + "\n" + quote(lines, at, n) + "\n" + do}
 	}
@@ -48,7 +48,7 @@ func lineRange(from, to int) string {
 	return fmt.Sprintf("lines %d-%d", from, to)
 }
 
-// sameButBlanks returns the index of the lines that are want but for blanks, or -1.
+// sameButBlanks returns the index of the lines that equal want except for blanks, or -1.
 func sameButBlanks(have, want []string) int {
 	squeezed := make([]string, len(want))
 	letters := 0
@@ -73,8 +73,8 @@ next:
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// nearestLines returns where the lines most like want begin, and how like they are, from 0 to 1. It compares
-// the first lines of want and of the file only, so that its cost stays small.
+// nearestLines returns the position of the lines most similar to want, and their similarity from 0 to 1. To limit its cost it compares
+// only the first lines of want and of the file.
 func nearestLines(have, want []string) (at int, score float64) {
 	want = want[:min(len(want), 8)]
 	sets := make([]map[[2]byte]bool, len(want))
@@ -103,7 +103,7 @@ func nearestLines(have, want []string) (at int, score float64) {
 	return at, score
 }
 
-// alike is the share of pairs that two lines have in common.
+// alike is the share of common pairs of two lines.
 func alike(a, b map[[2]byte]bool) float64 {
 	common := 0
 	for p := range b {
@@ -114,7 +114,7 @@ func alike(a, b map[[2]byte]bool) float64 {
 	return float64(2*common) / float64(len(a)+len(b))
 }
 
-// pairs is the set of neighbouring bytes in a line, without blanks and capitals: what two spellings of one line share.
+// pairs is the set of adjacent bytes in a line, ignoring blanks and case.
 func pairs(line string) map[[2]byte]bool {
 	line = strings.ToLower(squeeze(line[:min(len(line), 300)]))
 	if len(line) == 1 {
@@ -127,7 +127,7 @@ func pairs(line string) map[[2]byte]bool {
 	return set
 }
 
-// quote shows n lines, with numbers and with tabs as such.
+// quote shows n lines with numbers, with literal tabs.
 func quote(lines []string, at, n int) string {
 	const most = 12
 	var b strings.Builder

@@ -1,7 +1,6 @@
 package tools
 
-// Overlaps is what a model is told about files that several sessions change, the same wherever it is told. With apart each session has a
-// worktree of its own.
+// Overlaps is the advice for models about files that several sessions change. With apart each session has a worktree of its own.
 func Overlaps(apart bool) string {
 	const scheduled = "Items whose `files:` overlap run one after the other. "
 	if apart {

@@ -20,13 +20,12 @@ import (
 // maxEdit is the largest file that is replaced as a whole, in bytes. Reading has no such limit.
 const maxEdit = 32 << 20
 
-// place is a file or directory that a call names, with every link on the way to it followed, so that what is asked for
-// and what is touched are the same.
+// place is a file or directory named by a call, with all links resolved, so that permission is asked for the touched file itself.
 type place struct {
 	ws   *workspace.Workspace
-	name string // as the model is told: relative to the project with slashes, or absolute if outside
-	rel  string // relative to the project with slashes, links followed; "" if it lies outside
-	abs  string // absolute, links followed
+	name string // name for the model: relative to the project with slashes, or absolute if outside
+	rel  string // relative to the project with slashes, links resolved; "" if outside
+	abs  string // absolute, links resolved
 }
 
 func (p place) outside() bool { return p.rel == "" }
@@ -39,8 +38,8 @@ func (p place) key() string {
 	return p.rel
 }
 
-// enter finds the place that given names: relative to the project, absolute, or below the home directory (~/). For one
-// outside the project it asks whether the call may go there, before anything of it is looked at.
+// enter resolves given: relative to the project, absolute, or below the home directory (~/). For a place outside the project it asks
+// for permission before looking at it.
 func enter(ctx context.Context, c *Call, op, given string) (place, error) {
 	p, err := locate(c, op, given)
 	if err != nil || !p.outside() {
@@ -70,7 +69,7 @@ func locate(c *Call, op, given string) (place, error) {
 	if rel, err := c.Workspace.Rel(given); err == nil {
 		p.name = filepath.ToSlash(rel)
 		lexical = filepath.Join(c.Workspace.For(rel).Dir(), filepath.FromSlash(rel))
-	} else if centurion.KindOf(err) != centurion.KindPermission { // permission: it lies outside
+	} else if centurion.KindOf(err) != centurion.KindPermission { // KindPermission: it is outside
 		return place{}, err
 	}
 	if !filepath.IsAbs(lexical) {
@@ -88,8 +87,8 @@ func locate(c *Call, op, given string) (place, error) {
 	return p, nil
 }
 
-// allow asks for the permission to do what the call is about to do with the place. A link is asked for under both its
-// names, because a rule may be written for either.
+// allow asks for permission for the call's action on the place. A link is checked under both its names, because a rule may be written
+// for either.
 func (p place) allow(ctx context.Context, c *Call, perm string, meta map[string]any) error {
 	patterns := []string{p.key()}
 	if p.name != p.key() {
@@ -98,7 +97,7 @@ func (p place) allow(ctx context.Context, c *Call, perm string, meta map[string]
 	return c.Gate.Ask(ctx, c, Access{Permission: perm, Patterns: patterns, Always: []string{"*"}, Metadata: meta})
 }
 
-// writable refuses what no file tool writes.
+// writable refuses places that no file tool writes.
 func (p place) writable(op string) error {
 	if p.outside() || !p.ws.Protected(p.rel) {
 		return nil
@@ -110,7 +109,7 @@ func (p place) writable(op string) error {
 	return &centurion.Error{Op: op, Kind: centurion.KindPermission, Hint: hint, Msg: p.name + " is not written by file tools"}
 }
 
-// stat describes the place. What does not exist is an error of KindNotFound that offers the nearest names.
+// stat describes the place. If it does not exist the error has KindNotFound and offers the nearest names.
 func (p place) stat(op string) (fs.FileInfo, error) {
 	info, err := os.Stat(p.abs)
 	if err != nil {
@@ -119,7 +118,7 @@ func (p place) stat(op string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// file describes the place, which has to be a regular file.
+// file describes the place, which must be a regular file.
 func (p place) file(op string) (fs.FileInfo, error) {
 	info, err := p.stat(op)
 	switch {
@@ -145,8 +144,7 @@ func fileKind(m fs.FileMode) string {
 	return "something else (" + m.String() + ")"
 }
 
-// open opens the regular file for reading; inside the project through its root, so that a link put there meanwhile leads
-// nowhere.
+// open opens the regular file for reading; inside the project through its root, so that a link created meanwhile leads nowhere.
 func (p place) open(op string) (*os.File, error) {
 	if !p.outside() {
 		f, _, err := p.ws.Open(p.rel)
@@ -159,7 +157,7 @@ func (p place) open(op string) (*os.File, error) {
 	return f, nil
 }
 
-// content reads the whole file. Its version is that of the content.
+// content reads the whole file and its version.
 func (p place) content(op string) ([]byte, error) {
 	info, err := p.file(op)
 	if err != nil {
@@ -180,8 +178,8 @@ func (p place) content(op string) ([]byte, error) {
 	return data, nil
 }
 
-// replace writes the file if it still is as it was when the call looked (old; nil if there was none), and records the new
-// version as seen if the session knew the old one. What a person or another program writes in the microseconds between is not noticed.
+// replace writes the file if it is unchanged since the call read it (old; nil if there was none), and records the new version as seen
+// if the session knew the old one. Writes of other programs in the microseconds between check and write are not noticed.
 func (p place) replace(ctx context.Context, c *Call, op string, old, data []byte) error {
 	release, err := c.Writers.hold(ctx, p.abs)
 	if err != nil {
@@ -221,7 +219,7 @@ func (p place) write(op string, data []byte) error {
 	return nil
 }
 
-// writeOutside replaces a file outside the project in one step and keeps its mode.
+// writeOutside replaces a file outside the project atomically and keeps its mode.
 func writeOutside(name string, data []byte) error {
 	mode := fs.FileMode(0o644)
 	if info, err := os.Stat(name); err == nil {
@@ -233,7 +231,7 @@ func writeOutside(name string, data []byte) error {
 	return durable.Replace(name, data, mode)
 }
 
-// fail turns an error of the file system into one that the model can act on.
+// fail converts a file system error for the model.
 func (p place) fail(op string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -244,7 +242,7 @@ func (p place) fail(op string, err error) error {
 	return &centurion.Error{Op: op, Kind: centurion.KindDisk, Msg: p.name, Err: bare(err)}
 }
 
-// bare drops the path from an error, which says it in the system's own form.
+// bare removes the path, in the system's own form, from an error.
 func bare(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
@@ -252,9 +250,9 @@ func bare(err error) error {
 	return err
 }
 
-// similar says what there is in place of a place that does not exist.
+// similar describes existing alternatives to a missing place.
 func (p place) similar() string {
-	const most = 2000 // names looked at in one directory
+	const most = 2000 // names checked in one directory
 	dir, name := filepath.Dir(p.abs), path.Dir(p.name)
 	f, err := os.Open(dir)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 var readDoc string
 
 const (
-	readLines    = 2000     // lines shown unless the call says otherwise
-	readLineLen  = 2000     // characters of a line that are shown
-	readMaxBytes = 50 << 10 // of one answer
+	readLines    = 2000     // shown lines, by default
+	readLineLen  = 2000     // shown characters of a line
+	readMaxBytes = 50 << 10 // of one result
 )
 
 type readInput struct {
@@ -85,7 +85,7 @@ func runRead(ctx context.Context, c *Call, in readInput) (Result, error) {
 	if v.total > 0 && v.from > v.total {
 		return Result{}, usage(op, "", "offset %d is past the end: %s has %s", v.from, p.name, centurion.Count(v.total, "line"))
 	}
-	version := hex.EncodeToString(hash.Sum(nil)) // as workspace.VersionOf has it
+	version := hex.EncodeToString(hash.Sum(nil)) // as in workspace.VersionOf
 	return Result{Output: v.text(), Title: p.name, Metadata: map[string]any{"lines": v.total, "truncated": v.next != 0, knows: c.Seen.note(p.key(), version)}}, nil
 }
 
@@ -93,17 +93,17 @@ func binaryError(op string, p place, typ string, bytes int64) error {
 	return usage(op, "read shows text only; bash with file, xxd or strings can tell more", "%s is binary: %s, %s", p.name, typ, centurion.Bytes(bytes))
 }
 
-// view is the part of a text that one call shows.
+// view is the part of a text shown by one call.
 type view struct {
 	from, limit int
 
 	out   strings.Builder
-	total int // lines in all
+	total int // number of lines
 	shown int
-	next  int // the line to go on with; 0 at the end
+	next  int // the next line to read; 0 at the end
 	full  bool
-	crlf  int  // lines that end in CRLF
-	nul   bool // a line that was to be shown holds a NUL
+	crlf  int  // lines ending in CRLF
+	nul   bool // a line to be shown contains a NUL
 }
 
 func (v *view) fill(ctx context.Context, r io.Reader) error {
@@ -126,7 +126,7 @@ func (v *view) fill(ctx context.Context, r io.Reader) error {
 	return l.err
 }
 
-// add shows a line, and reports false if it does not fit any more.
+// add shows a line, and returns false if it does not fit any more.
 func (v *view) add(l *lines) bool {
 	if bytes.IndexByte(l.line, 0) >= 0 {
 		v.nul = true
@@ -147,7 +147,7 @@ func (v *view) add(l *lines) bool {
 	return true
 }
 
-// text returns the lines, and below them how to read on and what is not to be seen.
+// text returns the lines, followed by notes on how to read on and on hidden parts.
 func (v *view) text() string {
 	if v.total == 0 {
 		return "(the file is empty)"

@@ -8,8 +8,8 @@ import (
 	"centurion/workspace"
 )
 
-// picture reads a file whose head is that of an image or a PDF. The model gets it with the result if it takes such a one, and
-// otherwise is told what it is. A damaged one is refused as what it is: binary.
+// picture reads an image or a PDF. The model gets it with the result if it accepts the type, otherwise a description. A damaged file is
+// refused as binary.
 func picture(c *Call, op string, p place, mime string, r io.Reader, all int64) (Result, error) {
 	data, err := io.ReadAll(io.LimitReader(r, centurion.MaxFile+1))
 	if err != nil {

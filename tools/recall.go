@@ -2,17 +2,16 @@ package tools
 
 import "centurion"
 
-// knows is where the metadata of a result says which version of which file the session knows from then on, a version by
-// each path. It takes about a hundred bytes.
+// knows is the metadata key for the file versions, by path, that the session knows after a call. It takes about a hundred bytes.
 const knows = "knows"
 
-// note is Saw, and returns the same for the metadata of the call's result, so that [Seen.Recall] finds it again.
+// note calls Saw, and returns the same for the metadata of the call's result, for [Seen.Recall].
 func (s *Seen) note(rel, version string) map[string]any {
 	s.Saw(rel, version)
 	return map[string]any{rel: version}
 }
 
-// known returns what is known of these files, for the metadata of a call that others have told Saw about.
+// known returns the known versions of these files, for the metadata of a call whose versions were recorded with Saw elsewhere.
 func (s *Seen) known(paths ...string) map[string]any {
 	out := map[string]any{}
 	if s == nil {
@@ -28,9 +27,8 @@ func (s *Seen) known(paths ...string) map[string]any {
 	return out
 }
 
-// Recall takes over what a stored call has told the session of files, in another process or in the conversation that this
-// one was copied from. What did not end well has told nothing. Calls are recalled in the order in which they were made.
-// Whether somebody has changed a file since is for Check to find.
+// Recall restores the file versions known from a stored call, made in another process or in the conversation that this one was copied
+// from. Failed calls are ignored. Recall calls in their original order. Later changes by others are noticed by Check.
 func (s *Seen) Recall(call centurion.Part) {
 	if call.State == nil || call.State.Status != centurion.ToolCompleted {
 		return

@@ -15,7 +15,7 @@ import (
 	"centurion/provider"
 )
 
-// catalogue makes the program's own tools. They hold no state and never change, so that every caller gets the same.
+// catalogue makes the program's own tools. They are stateless and immutable, so all callers share them.
 var catalogue = sync.OnceValue(func() []Tool {
 	return []Tool{
 		readTool(), writeTool(), editTool(), lsTool(), globTool(), grepTool(), bashTool(), runBackgroundTool(), checkBackgroundTool(),
@@ -25,11 +25,11 @@ var catalogue = sync.OnceValue(func() []Tool {
 	}
 })
 
-// All returns every tool of the program, in the order in which they are shown to a model.
+// All returns every tool of the program, in the order shown to a model.
 func All() []Tool { return slices.Clone(catalogue()) }
 
-// Named returns the tools with these names, in the order of the names. A name that no tool has is an error of
-// [centurion.KindUsage] that offers the nearest.
+// Named returns the tools with these names, in this order. For an unknown name the error has [centurion.KindUsage] and offers the
+// nearest.
 func Named(names ...string) ([]Tool, error) {
 	all := catalogue()
 	out := make([]Tool, 0, len(names))
@@ -49,8 +49,8 @@ func Named(names ...string) ([]Tool, error) {
 	return out, nil
 }
 
-// Spec describes the tool to a model. For the program's own tools the schema is marshalled once. A tool that implements Narrower is
-// shown with its own schema.
+// Spec describes the tool to a model. The schemas of the program's own tools are marshalled once. A tool that implements Narrower is
+// shown with its narrowed schema.
 func Spec(t Tool) provider.ToolSpec {
 	spec := provider.ToolSpec{Name: t.Name(), Description: t.Description()}
 	if n, ok := t.(Narrower); ok {
@@ -68,15 +68,14 @@ type Narrower interface {
 	Narrowed() json.RawMessage
 }
 
-// compiled is what is derived from a schema once.
+// compiled is the data derived once from a schema.
 type compiled struct {
 	raw      json.RawMessage
 	resolved *jsonschema.Resolved
 	err      error
 }
 
-// compile returns what is derived from the tool's schema. The schemas of the program's own tools are compiled once, also
-// if the tool is wrapped in another.
+// compile returns the data derived from the tool's schema. For the program's own tools, even wrapped ones, it is computed once.
 func compile(t Tool) compiled {
 	schema := t.Schema()
 	for _, own := range catalogue() {
@@ -108,7 +107,7 @@ type defined[In any] struct {
 	once      func() compiled
 }
 
-// define makes a tool of its parts. The doc is what stands in its x.md.
+// define makes a tool of its parts. doc is the content of its x.md.
 func define[In any](name, doc string, schema *jsonschema.Schema, effect func(In) Effect,
 	run func(context.Context, *Call, In) (Result, error),
 ) Tool {
@@ -121,7 +120,7 @@ func (d *defined[In]) Description() string        { return d.doc }
 func (d *defined[In]) Schema() *jsonschema.Schema { return d.schema }
 func (d *defined[In]) compiled() compiled         { return d.once() }
 
-// Effect returns the effect of input; of an input that cannot be read it is that of anything.
+// Effect returns the effect of input; unreadable input could do anything.
 func (d *defined[In]) Effect(input json.RawMessage) Effect {
 	in, err := decode[In](input)
 	if err != nil {
@@ -156,7 +155,7 @@ func ended(ctx context.Context, op string) error {
 	return &centurion.Error{Op: op, Kind: centurion.KindOf(err), Err: err}
 }
 
-// usage makes an error that the model can mend by calling again with something else.
+// usage makes an error that the model can correct by another call.
 func usage(op, hint, format string, args ...any) error {
 	return &centurion.Error{Op: op, Kind: centurion.KindUsage, Msg: fmt.Sprintf(format, args...), Hint: hint}
 }

@@ -16,8 +16,8 @@ var runBackgroundDoc string
 
 // The time limits of background commands.
 const (
-	backgroundTimeout    = 5 * time.Minute // longer than a build, and short for a server that was forgotten
-	backgroundMaxTimeout = time.Hour       // what the sandbox gives anything
+	backgroundTimeout    = 5 * time.Minute // longer than a build, short for a forgotten server
+	backgroundMaxTimeout = time.Hour       // the sandbox's maximum
 )
 
 type runBackgroundInput struct {

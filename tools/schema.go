@@ -14,17 +14,17 @@ type prop struct {
 	schema   *jsonschema.Schema
 }
 
-// need is a property that must be given, may one that can be left out.
+// need is a required property, may an optional one.
 func need(name string, s *jsonschema.Schema) prop { return prop{name, true, s} }
 func may(name string, s *jsonschema.Schema) prop  { return prop{name, false, s} }
 
-// hidden is a property that is accepted and not shown to the model.
+// hidden is a property that is accepted but not shown to the model.
 func hidden(name string, s *jsonschema.Schema) prop {
 	s.Deprecated = true
 	return prop{name, false, s}
 }
 
-// offered is the schema as a model sees it.
+// offered is the schema as shown to a model.
 func offered(s *jsonschema.Schema) *jsonschema.Schema {
 	out := *s
 	out.Properties = maps.Clone(s.Properties)
@@ -49,7 +49,7 @@ func object(props ...prop) *jsonschema.Schema {
 
 func str(doc string) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Description: doc} }
 
-// nonEmpty is a string that may not be empty.
+// nonEmpty is a string that must not be empty.
 func nonEmpty(doc string) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Description: doc, MinLength: new(1)}
 }

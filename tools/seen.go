@@ -8,15 +8,14 @@ import (
 	"centurion"
 )
 
-// Seen is what one session knows of files: the version of each that it last read or wrote. A file that it does not
-// know, or that has another version by now, is not edited. The zero Seen knows nothing and is ready for use; it may be
-// used by several calls at once.
+// Seen records the version of each file that a session last read or wrote. A file with an unknown version is not edited. The zero Seen
+// is empty and ready to use; it is safe for concurrent use.
 type Seen struct {
 	mu       sync.Mutex
 	versions map[string]string
 }
 
-// Saw records that the session knows the file at this version; an empty version means that there was no such file.
+// Saw records that the session knows the file at this version; "" means that the file did not exist.
 func (s *Seen) Saw(rel, version string) {
 	if s == nil {
 		return
@@ -29,9 +28,8 @@ func (s *Seen) Saw(rel, version string) {
 	s.versions[rel] = version
 }
 
-// Check returns nil if the session may replace the file, whose version is now current (empty: there is none). Otherwise
-// the error is of [centurion.KindUsage] if the session never read it and of [centurion.KindConflict] if somebody else
-// has changed, created or deleted it since.
+// Check returns nil if the session may replace the file with the current version ("" if there is none). The error has
+// [centurion.KindUsage] if the session never read the file and [centurion.KindConflict] if it was changed, created or deleted since.
 func (s *Seen) Check(rel, current string) error {
 	known, ok := "", false
 	if s != nil {
@@ -56,15 +54,14 @@ func (s *Seen) Check(rel, current string) error {
 		Hint: "a command, another's merged work or your own of before may have changed it: make your change in what stands there now"}
 }
 
-// Writers lets one session at a time replace a file, so that between its check of the version and its write no other
-// session of the same host comes in. One value serves every session of a host. The zero Writers is ready for use, and a
-// nil one locks nothing.
+// Writers lets one session at a time replace a file, so that no other session of the host writes between its version check and its
+// write. All sessions of a host share one value. The zero Writers is ready to use, and a nil one locks nothing.
 type Writers struct {
 	mu   sync.Mutex
 	held map[string]chan struct{} // closed when the holder is done
 }
 
-// hold waits until nobody holds the path, takes it, and returns the function that gives it back.
+// hold waits for the path's lock and takes it; release unlocks it.
 func (w *Writers) hold(ctx context.Context, path string) (release func(), err error) {
 	if w == nil {
 		return func() {}, nil

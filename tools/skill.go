@@ -14,8 +14,7 @@ import (
 //go:embed skill.md
 var skillDoc string
 
-// Skills loads a skill by its name, for the tool that does so: it is fulfilled by the orchestrator, which knows where they
-// are and what an agent may read.
+// Skills loads a skill by name. The orchestrator implements it: it knows where skills are and what an agent may read.
 type Skills interface {
 	// Skill returns a skill. Errors are centurion.KindNotFound, with the nearest name, and that of ctx.
 	Skill(ctx context.Context, c *Call, name string) (instructions.Skill, error)

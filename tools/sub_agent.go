@@ -16,31 +16,29 @@ import (
 //go:embed sub_agent.md
 var subAgentDoc string
 
-// SubAgents is the way up to the orchestrator of the tool that starts sub-agents. Its methods may be called at the same
-// time.
+// SubAgents is implemented by the orchestrator for the tool that starts sub-agents. Its methods are safe for concurrent use.
 type SubAgents interface {
-	// Spawn records a sub-agent's task and returns at once; the same call gives the same task, also after a restart. The
-	// error has centurion.KindUsage, with what would be right, for a tool that the caller does not hold and for a model that
-	// cannot be found.
+	// Spawn records a sub-agent's task and returns at once; the same call gives the same task, also after a restart. The error has
+	// centurion.KindUsage, with a suggestion, for a tool that the caller does not hold and for an unknown model.
 	Spawn(ctx context.Context, c *Call, s SubAgent) (centurion.Task, error)
-	// Join blocks until the sub-agent has ended and returns all there is to tell of it. It stops a sub-agent from which
-	// nothing comes any more, and one whose caller's turn ends. The task has not ended if the mission stops meanwhile: then
-	// it goes on with that, and its result is delivered as a notice. An error means that nothing is known.
+	// Join blocks until the sub-agent has ended and returns its report. It stops a sub-agent that is stalled, or whose caller's turn
+	// ends. If the mission stops meanwhile, the task has not ended: it continues with the mission, and its result is delivered as a
+	// notice. On an error its state is unknown.
 	Join(ctx context.Context, c *Call, task string) (SubReport, error)
 }
 
-// SubAgent is a request to start a sub-agent. What is empty is as its parent has it.
+// SubAgent is a request to start a sub-agent. Empty fields are inherited from its parent.
 type SubAgent struct {
-	Prompt string   // handed to it verbatim
+	Prompt string   // passed to it verbatim
 	Tools  []string // nil: all of its parent's
 	Model  string   // provider/model
 	System string   // its system prompt
 }
 
-// SubReport is what a sub-agent did.
+// SubReport describes the work of a sub-agent.
 type SubReport struct {
 	Task  centurion.Task
-	Model string // provider/model that it talked to last
+	Model string // last used, as provider/model
 	Calls []SubCall
 }
 
@@ -54,9 +52,9 @@ type SubCall struct {
 	Millis int64  `json:"ms"`
 }
 
-// Bounds of what is told of a sub-agent.
+// Limits of a sub-agent's report.
 const (
-	subTextMax = 24 << 10 // bytes of its last text in its parent's history; the whole stays with its session
+	subTextMax = 24 << 10 // bytes of its last text in its parent's history; its session has the whole
 	subCallMax = 100      // calls in the log: the newest
 	subBrief   = 200      // bytes of arguments, output and error of one call in the log
 )
@@ -108,7 +106,7 @@ func trimmed(names []string) []string {
 	return out
 }
 
-// result is what the parent is told. Whatever has become of the sub-agent, its result is not delivered again.
+// result is the report for the parent. It consumes the sub-agent's result in any case.
 func (s SubReport) result(parent string) (Result, error) {
 	t := s.Task
 	r := Result{Title: t.Title, Metadata: s.metadata(parent)}
@@ -154,7 +152,7 @@ func failedHow(s centurion.TaskStatus) string {
 	return "failed"
 }
 
-// capped is a text that is not too long for its reader's history, or its beginning and where the whole is.
+// capped is a text shortened for its reader's history, with a reference to the whole.
 func capped(s, session string) string {
 	s = strings.TrimRight(s, "\n")
 	if len(s) <= subTextMax {
@@ -164,8 +162,8 @@ func capped(s, session string) string {
 	return head + fmt.Sprintf("\n… (%d of %d bytes; the whole: centurion show %s)", len(head), len(s), session)
 }
 
-// Did says in one line what the sub-agent did, and what that took: "12 tool calls: read ×9, bash ×3; 3 files changed; 41k
-// tokens, $0.12, 34 s". What nobody knows the price of has no cost.
+// Did summarizes the sub-agent's work and cost in one line: "12 tool calls: read ×9, bash ×3; 3 files changed; 41k tokens, $0.12, 34
+// s". An unknown cost is omitted.
 func (s SubReport) Did() string {
 	counts, order := map[string]int{}, []string{}
 	for _, c := range s.Calls {
@@ -186,7 +184,7 @@ func (s SubReport) Did() string {
 		did += "; " + centurion.Count(n, "file") + " changed"
 	}
 	did += "; " + text.Tokens(t.Usage.Tokens.Total()) + " tokens"
-	if !t.Usage.Unpriced { // a model has no use for a cost that nobody knows
+	if !t.Usage.Unpriced { // a model has no use for an unknown cost
 		did += ", " + text.Cost(t.Usage)
 	}
 	if !t.Started.IsZero() && !t.Ended.IsZero() {
@@ -195,7 +193,7 @@ func (s SubReport) Did() string {
 	return did
 }
 
-// metadata is what clients are told: those that know OpenCode's task tool find the session by the same keys.
+// metadata is the data for clients; those that know OpenCode's task tool find the session by the same keys.
 func (s SubReport) metadata(parent string) map[string]any {
 	t := s.Task
 	log := s.Calls[max(0, len(s.Calls)-subCallMax):]
@@ -217,7 +215,7 @@ func (s SubReport) metadata(parent string) map[string]any {
 
 func short(s string) string { return centurion.Clip(strings.Join(strings.Fields(s), " "), subBrief) }
 
-// SubCalls are the tool calls in a conversation, in the order in which they were made.
+// SubCalls are the tool calls in a conversation, in order.
 func SubCalls(messages []centurion.Message) []SubCall {
 	calls := []SubCall{}
 	for _, m := range messages {
@@ -238,7 +236,7 @@ func SubCalls(messages []centurion.Message) []SubCall {
 	return calls
 }
 
-// compact is JSON without what a model has laid it out with.
+// compact is JSON without the model's formatting.
 func compact(in json.RawMessage) json.RawMessage {
 	var v any
 	if json.Unmarshal(in, &v) != nil {

@@ -10,7 +10,7 @@ import (
 // label names a task: T1 "parse the limits" (worker).
 func label(t centurion.Task) string { return labelWith(t, "") }
 
-// labelWith names a task, and the title of its item where that says something else: T1 "the limits" (worker; item: Parse limits).
+// labelWith names a task, with the title of its item if it differs: T1 "the limits" (worker; item: Parse limits).
 func labelWith(t centurion.Task, item string) string {
 	who := t.Agent
 	if item != "" && item != t.Title {
@@ -19,7 +19,7 @@ func labelWith(t centurion.Task, item string) string {
 	return fmt.Sprintf("%s %q (%s)", t.Name(), t.Title, who)
 }
 
-// state says where a task stands and what it waits for.
+// state describes a task's status and what it waits for.
 func state(t centurion.Task) string {
 	s := string(t.Status)
 	if before, ok := strings.CutPrefix(t.Reason, "after "); ok && t.Status == centurion.TaskWaiting {
@@ -31,7 +31,7 @@ func state(t centurion.Task) string {
 	return s
 }
 
-// resumes says of a task that it continues the conversation of another, whose name its own replaces; else it is empty.
+// resumes describes which task's conversation a task continues, and so replaces; "" if none.
 func resumes(t centurion.Task) string {
 	if t.Resumes == "" {
 		return ""

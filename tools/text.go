@@ -10,20 +10,20 @@ import (
 	"unicode/utf8"
 )
 
-// sniffLen is how much of a file decides whether it is text.
+// sniffLen is the length of the head that decides whether a file is text.
 const sniffLen = 8 << 10
 
 var bom = []byte("\xef\xbb\xbf")
 
-// binaryType returns what kind of data the head of a file is, or "" if it is text: UTF-8, or a single-byte encoding with
-// a few letters outside ASCII. A NUL, or more than a tenth of bytes that are no UTF-8, make it binary.
+// binaryType returns the type of binary data from the head of a file, or "" for text: UTF-8, or a single-byte encoding with a few
+// letters outside ASCII. A NUL, or more than a tenth of invalid UTF-8 bytes, makes it binary.
 func binaryType(head []byte) string {
 	invalid := 0
 	nul := bytes.IndexByte(head, 0) >= 0
 	for b := head; !nul && len(b) > 0; {
 		r, n := utf8.DecodeRune(b)
 		if r == utf8.RuneError && n == 1 && (utf8.FullRune(b) || len(head) < sniffLen) {
-			invalid++ // not a letter that the end of the head cuts in two
+			invalid++ // not a letter cut off at the end of the head
 		}
 		b = b[n:]
 	}
@@ -47,10 +47,10 @@ func binaryType(head []byte) string {
 	return typ
 }
 
-// lines reads a text line by line in constant memory: of a long line only the head is kept.
+// lines reads a text line by line in constant memory: of long lines only the head is kept.
 type lines struct {
 	r    *bufio.Reader
-	keep int // bytes of a line that are kept
+	keep int // kept bytes of a line
 
 	line []byte // without its line end; valid until the next call of next
 	cut  bool   // the line was longer than keep
@@ -63,7 +63,7 @@ func newLines(r io.Reader, keep int) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), keep: keep}
 }
 
-// next reads the next line, and reports whether there is one.
+// next reads the next line, and returns false at the end.
 func (l *lines) next() bool {
 	l.line, l.cut, l.crlf, l.open = l.line[:0], false, false, false
 	read := 0
@@ -80,7 +80,7 @@ func (l *lines) next() bool {
 		} else if len(piece) > 0 {
 			last = piece[len(piece)-1]
 		}
-		// One byte more than is kept, for the CR that may turn out to belong to the line end.
+		// One byte more than is kept, for a CR that may belong to the line end.
 		l.line = append(l.line, piece[:min(len(piece), max(0, l.keep+1-len(l.line)))]...)
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
@@ -134,7 +134,7 @@ func tailRunes(s string, n int) string {
 	return s[i:]
 }
 
-// valid replaces what is not UTF-8, which a model's API would refuse.
+// valid replaces invalid UTF-8, which a model's API would refuse.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func bomLen(head []byte) int {

@@ -1,8 +1,7 @@
-// Package tools is what a model may do: one file x.go with one tool and one x.md with its description for the model.
+// Package tools has the tools of models: for each one a file x.go and its description for the model, x.md.
 //
-// A tool gets everything it may touch in its [Call]: the workspace, a way to run child processes, a way to ask for
-// permission, and, if its role holds them, the ways up to the orchestrator. There is no way back into the session that
-// runs it, so that a tool cannot wait for its own caller.
+// A tool gets everything it may touch in its [Call]: the workspace, a runner for child processes, a gate for permissions, and, if its
+// role holds them, interfaces to the orchestrator. It has no access to the session that runs it, so it cannot wait for its own caller.
 package tools
 
 import (
@@ -17,91 +16,91 @@ import (
 	"centurion/workspace"
 )
 
-// Tool is one thing a model may do. Implementations hold no state: one value serves every session at the same time.
+// Tool is a tool of models. Implementations are stateless: one value serves all sessions at the same time.
 type Tool interface {
-	// Name is what the model calls it.
+	// Name is the tool's name for the model.
 	Name() string
-	// Description is what the model reads: when to use it, what comes back, one example.
+	// Description is the text for the model: when to use it, what it returns, one example.
 	Description() string
 	// Schema describes the input, an object. It is resolved once; inputs are checked against it before Run.
 	Schema() *jsonschema.Schema
-	// Effect says what running it with input would touch, so that calls that cannot disturb each other may overlap.
+	// Effect returns what a run with input would touch, so that independent calls may run in parallel.
 	Effect(input json.RawMessage) Effect
-	// Run does it. An error is told to the model in its own words, with its hint; it is never a reason to end the session.
+	// Run runs the tool. The model gets the text of an error with its hint; an error never ends the session.
 	Run(ctx context.Context, c *Call, input json.RawMessage) (Result, error)
 }
 
-// ErrLater is returned, alone or joined with the cause, by a call of a tool whose effect is Once or ReadOnly and whose context has ended
-// because the program stops: it is not over, and is run again when its session goes on, and so are the calls of the same
-// answer that had not begun.
+// ErrLater is returned, alone or joined with the cause, by a call with effect Once or ReadOnly whose context ended because the program
+// stops. The call is not over: it is run again when its session continues, together with the calls of the same answer that had not
+// begun.
 var ErrLater = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "it continues when the session does"}
 
-// Effect is what a tool call touches.
+// Effect describes what a tool call touches.
 type Effect struct {
 	ReadOnly bool     // nothing is changed; after a crash the call may simply run again
-	Writes   []string // project-relative paths that are written; nil with ReadOnly false means anything could be
-	Hosted   bool     // it changes what the host itself keeps, tasks or the plan, and no file of the project
-	Once     bool     // it is done once for each call id: run again after a crash, it finds what it did before
-	// Beside says that it disturbs no other call of its answer, whatever that one does, and none disturbs it: it begins before
-	// all others, which wait for its Begun and not for its end. Only a policy that runs one call after the other knows none such.
+	Writes   []string // written project-relative paths; nil without ReadOnly means anything
+	Hosted   bool     // it changes the host's own state, tasks or the plan, and no file of the project
+	Once     bool     // it is idempotent per call id: run again after a crash, it finds its earlier effect
+	// Beside means that it is independent of all other calls of its answer: it begins before them, and they wait for its Begun, not for
+	// its end. A policy that runs calls one after the other ignores it.
 	Beside bool
-	Alike  string // calls with the same word here may overlap although they are not read-only; each starts after the one before has begun
+	Alike  string // calls with the same value may run in parallel although they are not read-only; each starts after the previous one has begun
 }
 
-// Result is what a tool tells the model, and beside it what a person sees.
+// Result is the result of a tool for the model and for people.
 type Result struct {
 	Output   string         // for the model
 	Title    string         // for a person, one line: "src/a.go", "go test ./…"
 	Metadata map[string]any // for clients, JSON values only
-	Files    []string       // project-relative paths that were changed
-	Consumes []string       // ids of tasks whose results stand in Output: they are not delivered a second time
-	// Attachments are files that the model is shown with the output. A tool returns only what Call.Media takes.
+	Files    []string       // changed project-relative paths
+	Consumes []string       // ids of tasks whose results are in Output and are not delivered again
+	// Attachments are files shown to the model with the output. A tool returns only types that Call.Media accepts.
 	Attachments []centurion.File
-	EndTurn     bool // the session's turn ends with this call; the model is not asked again
+	EndTurn     bool // the session's turn ends with this call, without another request
 }
 
-// Call is the surroundings of one running tool call.
+// Call is the context of one tool call.
 type Call struct {
 	ID      string // the model's call id
 	Session string
-	Message string // the assistant message that holds the call
+	Message string // the assistant message with the call
 	Mission string
 	Task    string // empty for the Commander
 	Agent   string
 
 	Workspace *workspace.Workspace
-	Seen      *Seen             // what this session has read, for the version check before it edits
-	Writers   *Writers          // one for the whole host: keeps two sessions from replacing a file at the same moment
+	Seen      *Seen             // the files this session has read, for version checks
+	Writers   *Writers          // one for the whole host: prevents two sessions from replacing a file at the same time
 	Runner    centurion.Runner  // nil for roles without shell
-	Mark      string            // what a program that a tool starts has as [centurion.HostVariable]; empty outside of a host
+	Mark      string            // passed to programs started by a tool as [centurion.HostVariable]; empty outside of a host
 	Gate      Gate              // asks for permission
 	Web       *web.Client       // nil where there is no network
 	Delegator Delegator         // nil for roles that cannot delegate
 	Planner   Planner           // nil for roles that cannot change the plan
-	Progress  func(line string) // shows a person what a long call is doing; never nil
-	Begun     func()            // says that what had to happen in the order of the calls has happened; may be nil
+	Progress  func(line string) // shows the progress of a long call to a person; never nil
+	Begun     func()            // reports that the part that must run in the order of the calls is done; may be nil
 
-	Notebook   Notebook   // nil for roles that do not write what the sessions share
+	Notebook   Notebook   // nil for roles that do not write shared notes
 	Background Background // nil for roles that start no background commands
 	Skills     Skills     // nil where there are none
 	Asker      Asker      // nil where no person can be asked
 	SubAgents  SubAgents  // nil for roles that start no sub-agents
 
-	Media centurion.Media // which files the model takes
+	Media centurion.Media // the file types that the model accepts
 
-	Await time.Duration // how long the Delegator waits for a task that is not in the background; 0 means 5 minutes
+	Await time.Duration // how long the Delegator waits for a synchronous task; 0 means 5 minutes
 }
 
-// Gate answers permission asks. Ask returns nil if the call may go on, and an error of centurion.KindPermission that
-// says which rule or person refused it, and why, if it may not. It blocks while a person is asked, until ctx ends.
+// Gate decides about permissions. Ask returns nil if the call may proceed, otherwise an error of centurion.KindPermission with the rule
+// or person that refused it, and why. It blocks while a person is asked, until ctx ends.
 type Gate interface {
 	Ask(ctx context.Context, c *Call, a Access) error
 }
 
-// Access is what a tool call is about to do.
+// Access is an action that needs permission.
 type Access struct {
 	Permission string         // read, edit, bash, external_directory, webfetch …: the keys of the permission configuration
-	Patterns   []string       // what the rules are matched against: a project-relative path, a shell command
+	Patterns   []string       // matched against the rules: a project-relative path, a shell command
 	Always     []string       // the patterns that "always" would allow from then on
 	Script     string         // bash: the whole script, which the gate analyses
 	Metadata   map[string]any // shown to the person who is asked

@@ -13,23 +13,22 @@ import (
 //go:embed update_context.md
 var updateContextDoc string
 
-// Notebook keeps what the sessions of a project share, for the tool that writes it: it is fulfilled by the orchestrator,
-// which knows who may do what and how much room there is.
+// Notebook stores the shared notes of a project's sessions. The orchestrator implements it, with the rules on who may write how much.
 type Notebook interface {
-	// UpdateContext writes what u gives and returns, for the model, what is there then. Errors are centurion.KindPermission
-	// for what the session's role may not do, KindUsage for a text that is too long or that would replace what the session
-	// has not read, and KindConflict for one that was changed since; nothing is written then.
+	// UpdateContext writes u and returns a summary of the new state for the model. Errors are centurion.KindPermission if the session's
+	// role may not do it, KindUsage for a text that is too long or would replace one that the session has not read, and KindConflict if
+	// the text was changed since; then nothing is written.
 	UpdateContext(ctx context.Context, c *Call, u ContextUpdate) (string, error)
 }
 
-// ContextUpdate is one change of what the sessions share. What is empty stays as it is.
+// ContextUpdate is one change of the shared notes. Empty fields mean no change.
 type ContextUpdate struct {
 	Context string // the whole of context.md
 	Summary string // the whole of summary.md
 	Note    string // a line for the notes in context.md
 }
 
-// maxNote is the size of a note in bytes: a long line. What is longer belongs into a result or into the code.
+// maxNote is the maximum size of a note in bytes: a long line. Longer texts belong into a result or into the code.
 const maxNote = 500
 
 type updateContextInput struct {
@@ -46,7 +45,7 @@ func updateContextTool() Tool {
 	), func(updateContextInput) Effect { return Effect{Hosted: true, Once: true} }, runUpdateContext)
 }
 
-// NotesOnly returns update_context as those hold it who may add notes and replace nothing: they are not offered the rest.
+// NotesOnly returns update_context for roles that may only add notes.
 func NotesOnly() Tool { return noteTool() }
 
 var noteTool = sync.OnceValue(func() *defined[updateContextInput] {

@@ -22,7 +22,7 @@ type found struct {
 	mod  time.Time
 }
 
-// directory reports whether the place is a directory, as an error if not.
+// directory checks that the place is a directory.
 func (p place) directory(op string) error {
 	info, err := p.stat(op)
 	if err != nil {
@@ -34,15 +34,15 @@ func (p place) directory(op string) error {
 	return nil
 }
 
-// allowSearch asks for the permission to search, in OpenCode's form: the rules are matched against what is looked for.
+// allowSearch asks for permission to search, in OpenCode's format: the rules are matched against the search pattern.
 func (p place) allowSearch(ctx context.Context, c *Call, perm string, patterns ...string) error {
 	return c.Gate.Ask(ctx, c, Access{Permission: perm, Patterns: patterns, Always: []string{"*"},
 		Metadata: map[string]any{"pattern": strings.Join(patterns, " | "), "path": p.name}})
 }
 
-// walk goes through the files and directories below the place, down to depth levels (0: all), sorted, each directory
-// before what is in it. Links are left out, and directories that cannot be read are passed over. In the project
-// .gitignore is honoured, unless all of the place is ignored: then it was named on purpose.
+// walk yields the files and directories below the place, down to depth levels (0: all), sorted, each directory before its content. It
+// skips links and unreadable directories. In the project it honours .gitignore, unless the whole place is ignored: then it was named on
+// purpose.
 func (p place) walk(ctx context.Context, depth int) iter.Seq2[found, error] {
 	if p.outside() {
 		return p.walkOutside(ctx, depth)
@@ -87,7 +87,7 @@ func (p place) walkProject(ctx context.Context, opts workspace.WalkOptions) iter
 	}
 }
 
-// walkOutside goes through everything but .git.
+// walkOutside yields everything but .git.
 func (p place) walkOutside(ctx context.Context, depth int) iter.Seq2[found, error] {
 	return func(yield func(found, error) bool) {
 		err := fs.WalkDir(os.DirFS(p.abs), ".", func(rel string, d fs.DirEntry, err error) error {
@@ -123,7 +123,7 @@ func (p place) walkOutside(ctx context.Context, depth int) iter.Seq2[found, erro
 	}
 }
 
-// below returns the place of a file that a walk found.
+// below returns the place of a file found by a walk.
 func (p place) below(rel string) place {
 	b := place{ws: p.ws, name: path.Join(p.name, rel), abs: filepath.Join(p.abs, filepath.FromSlash(rel))}
 	if !p.outside() {

@@ -22,7 +22,7 @@ func websearchTool() Tool {
 	return searchTool("websearch", websearchDoc, (*web.Client).SearchWeb)
 }
 
-// searchTool makes a tool that asks a search engine.
+// searchTool makes a tool that queries a search engine.
 func searchTool(name, doc string, find func(c *web.Client, ctx context.Context, query string, n int) (string, []web.Hit, error)) Tool {
 	return define(name, doc, object(
 		need("query", nonEmpty("What to look for")),
@@ -36,7 +36,7 @@ func searchTool(name, doc string, find func(c *web.Client, ctx context.Context, 
 			if query == "" {
 				return Result{}, usage(name, "say what to look for", "the query is empty")
 			}
-			if err := c.Web.CanSearch(name == "codesearch"); err != nil { // nobody is asked for what cannot be done
+			if err := c.Web.CanSearch(name == "codesearch"); err != nil { // no permission is asked for the impossible
 				return Result{}, err
 			}
 			err := c.Gate.Ask(ctx, c, Access{Permission: name, Patterns: []string{query}, Always: []string{"*"}, Metadata: map[string]any{"query": query}})

@@ -77,7 +77,7 @@ func runWrite(ctx context.Context, c *Call, in writeInput) (Result, error) {
 	return r, nil
 }
 
-// changed lists the file for the record of what a call changed in the project.
+// changed lists the file for the record of a call's changes in the project.
 func (p place) changed() []string {
 	if p.outside() {
 		return nil
@@ -85,8 +85,8 @@ func (p place) changed() []string {
 	return []string{p.rel}
 }
 
-// likeBefore gives new content the byte order mark and the CRLF line ends of the old, where those are its rule and the
-// model did not write them, and says what was kept.
+// likeBefore gives new content the byte order mark and the CRLF line ends of the old, if the old used them throughout and the model did
+// not write them. kept describes what was kept.
 func likeBefore(old, content []byte) (data []byte, kept string) {
 	var what []string
 	if crlf := bytes.Count(old, []byte("\r\n")); crlf > 0 && crlf == bytes.Count(old, []byte("\n")) && !bytes.Contains(content, []byte("\r\n")) &&
