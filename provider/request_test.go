@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -344,6 +345,21 @@ func TestModels(t *testing.T) {
 	}
 	if _, err := New(Endpoint{BaseURL: "http://[::1"}).Models(t.Context()); centurion.KindOf(err) != centurion.KindConfig {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A key follows no redirect: it is told as an address that is not one of a provider.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	e := Endpoint{Model: centurion.ModelRef{Provider: "p", ID: "m"}, BaseURL: "http://model.test/v1", APIKey: "sk-secret", Headers: map[string]string{"x-api-key": "sk-secret"}, HTTP: newHTTPClient()}
+	var asked []string
+	e.HTTP.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		asked = append(asked, r.URL.Host)
+		a := answer(http.StatusTemporaryRedirect, "text/plain", "")
+		a.Header.Set("Location", "http://other.test/v1/chat/completions")
+		return a, nil
+	})
+	if r := collect(t, t.Context(), New(e), Request{}); centurion.KindOf(r.err) != centurion.KindConfig || !slices.Equal(asked, []string{"model.test"}) {
+		t.Errorf("it asked %v: %v", asked, r.err)
 	}
 }
 
