@@ -1,0 +1,216 @@
+package lookup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"centurion"
+	"centurion/orchestrator/approval"
+	"centurion/server"
+	"centurion/store"
+	"centurion/takeover"
+)
+
+// project is an API with these rows: missions newest first, all others oldest first.
+type project struct {
+	server.API
+	missions []server.Mission
+	tasks    []server.Task
+	sessions []centurion.Session
+	messages []server.Message
+	asks     []store.Ask
+	undo     func(id string, q takeover.UndoRequest) (takeover.UndoReport, error)
+}
+
+func one[T any](all []T, id string, is func(T) string) (v T, err error) {
+	for _, v := range all {
+		if is(v) == id {
+			return v, nil
+		}
+	}
+	return v, &centurion.Error{Kind: centurion.KindNotFound, Msg: "there is no " + id}
+}
+
+func (p project) Missions(context.Context) ([]server.Mission, error) { return p.missions, nil }
+
+func (p project) Mission(_ context.Context, id string) (server.Mission, error) {
+	if id == "" && len(p.missions) > 0 {
+		return p.missions[0], nil
+	}
+	return one(p.missions, id, func(m server.Mission) string { return m.ID })
+}
+
+func (p project) Tasks(context.Context, string) ([]server.Task, error) { return p.tasks, nil }
+
+func (p project) Task(_ context.Context, id string) (server.Task, error) {
+	return one(p.tasks, id, func(t server.Task) string { return t.ID })
+}
+
+func (p project) Sessions(context.Context, string) ([]centurion.Session, error) {
+	return p.sessions, nil
+}
+
+func (p project) Session(_ context.Context, id string) (centurion.Session, error) {
+	return one(p.sessions, id, func(s centurion.Session) string { return s.ID })
+}
+
+func (p project) Messages(context.Context, string) ([]server.Message, error) { return p.messages, nil }
+
+func (p project) Receipts(context.Context, string) ([]centurion.Receipt, error) { return nil, nil }
+
+func (p project) Asks(context.Context) ([]store.Ask, error) { return p.asks, nil }
+
+func (p project) Undo(_ context.Context, id string, q takeover.UndoRequest) (takeover.UndoReport, error) {
+	return p.undo(id, q)
+}
+
+func mission(id string, s centurion.MissionStatus, reason string) server.Mission {
+	return server.Mission{ID: id, Status: s, Reason: reason, Session: "ses_" + id}
+}
+
+// Of several tasks of an item the newest is meant that has changed something, of a session its task or its mission.
+func TestWork(t *testing.T) {
+	landed := []centurion.Landed{{Commit: "c1"}}
+	api := project{missions: []server.Mission{mission("msn_1", centurion.MissionRunning, "")},
+		tasks: []server.Task{{ID: "tsk_1", Name: "T2", Item: "T2", Landed: landed}, {ID: "tsk_2", Name: "T2", Item: "T2", Checkout: &centurion.Checkout{}},
+			{ID: "tsk_3", Name: "T2", Item: "T2"}, {ID: "tsk_4", Name: "T3", Item: "T3"}},
+		sessions: []centurion.Session{{ID: "ses_1", Metadata: centurion.SessionMeta{Address: "0/", Mission: "msn_1"}},
+			{ID: "ses_2", Metadata: centurion.SessionMeta{Address: "0/1", Mission: "msn_1", Task: "tsk_1"}}}}
+	for typed, want := range map[string]string{"t2": "tsk_2", "T3": "tsk_4", "": "msn_1", "tsk_1": "tsk_1", "0/": "msn_1", "0/1": "tsk_1"} {
+		if id, err := Work(t.Context(), api, typed); id != want || err != nil {
+			t.Errorf("%q is %s, %v; want %s", typed, id, err, want)
+		}
+	}
+}
+
+// What has ended cannot be cancelled, and what does not run cannot be paused; a mission that the next host would resume can.
+func TestLivingAndToPause(t *testing.T) {
+	done, paused := mission("msn_1", centurion.MissionCompleted, ""), mission("msn_2", centurion.MissionPaused, "budget")
+	interrupted, running := mission("msn_3", centurion.MissionPaused, server.Interrupted), mission("msn_4", centurion.MissionRunning, "")
+	api := project{missions: []server.Mission{done, paused, interrupted, running},
+		tasks: []server.Task{{ID: "tsk_1", Status: centurion.TaskFailed}, {ID: "tsk_2", Status: centurion.TaskQueued}}}
+	for id, living := range map[string]bool{"msn_1": false, "msn_2": true, "msn_4": true, "tsk_1": false, "tsk_2": true} {
+		full, err := Living(t.Context(), api, id)
+		if living && (full != id || err != nil) || !living && (full != "" || centurion.KindOf(err) != centurion.KindConflict) {
+			t.Errorf("%s: %q, %v", id, full, err)
+		}
+	}
+	for _, c := range []struct {
+		missions []server.Mission
+		id, want string
+		hint     string
+	}{
+		{[]server.Mission{done, interrupted, running}, "", "msn_4", ""},
+		{[]server.Mission{done, interrupted, paused}, "", "msn_3", ""},
+		{[]server.Mission{interrupted}, "msn_3", "msn_3", ""},
+		{[]server.Mission{done}, "", "", "centurion show msn_1"},
+		{[]server.Mission{paused}, "msn_2", "", "centurion resume msn_2"},
+	} {
+		m, err := ToPause(t.Context(), project{missions: c.missions}, c.id)
+		if c.want != "" && (m.ID != c.want || err != nil) || c.want == "" && (centurion.KindOf(err) != centurion.KindConflict || !strings.Contains(centurion.HintOf(err), c.hint)) {
+			t.Errorf("%v %q: %s, %v (%s)", c.missions, c.id, m.ID, err, centurion.HintOf(err))
+		}
+	}
+}
+
+// An ask is found by a unique beginning of its id. What a blocked mission waits for stands in the list once: as its questions, or as
+// the mission with what it still needs.
+func TestAsksOfAPerson(t *testing.T) {
+	que := store.Ask{ID: "que_11", Type: store.AskQuestion, Mission: "msn_1", Text: "which?"}
+	per := store.Ask{ID: "que_12", Type: store.AskPermission, Mission: "msn_2"}
+	api := project{asks: []store.Ask{que, per}}
+	for id, want := range map[string]string{"que_11": "que_11", "que_12": "que_12", "que_1": "", "": "", "que_2": ""} {
+		if a, ok := Ask(t.Context(), api, id); ok != (want != "") || ok && a.ID != want {
+			t.Errorf("%q: %s, %v", id, a.ID, ok)
+		}
+	}
+	waits := "worker asks: which? (centurion answer que_11 TEXT)"
+	for reason, want := range map[string]string{
+		waits: "que_11, que_12",
+		"worker asks: how? (centurion answer que_9 TEXT)": "que_11, que_12, msn_1: worker asks: how? (answered; continue with: centurion resume msn_1)",
+		"no progress": "que_11, que_12, msn_1: no progress",
+		"a asks 2 questions: x · y (" + approval.AsksHint + ")": "que_11, que_12",
+	} {
+		api.missions = []server.Mission{mission("msn_1", centurion.MissionBlocked, reason), mission("msn_2", centurion.MissionRunning, "")}
+		all, err := Waiting(t.Context(), api)
+		var got []string
+		for _, a := range all {
+			got = append(got, strings.TrimSuffix(a.ID+": "+a.Title, ": "))
+		}
+		if strings.Join(got, ", ") != want || err != nil {
+			t.Errorf("%s:\n%s, %v; want\n%s", reason, got, err, want)
+		}
+	}
+	if got := stillNeeds(mission("msn_1", centurion.MissionBlocked, waits), []store.Ask{que}); got != waits {
+		t.Errorf("an open question is told as %q", got)
+	}
+	if Refusal(t.Context(), api, "que_12", "") != "reject" || !strings.Contains(Refusal(t.Context(), api, "que_11", "later"), "later") || RefuseQuestion(t.Context(), api, "que_12") != nil || RefuseQuestion(t.Context(), api, "que_11") == nil {
+		t.Error("a question and a permission are refused alike")
+	}
+}
+
+// What a task and a session were, also where the session was removed; the newest summary counts.
+func TestGather(t *testing.T) {
+	api := project{missions: []server.Mission{mission("msn_1", centurion.MissionRunning, "")}, tasks: []server.Task{{ID: "tsk_1", Session: "ses_1", Mission: "msn_1"}, {ID: "tsk_2", Session: "ses_9"}},
+		sessions: []centurion.Session{{ID: "ses_1", Metadata: centurion.SessionMeta{Mission: "msn_1"}}}}
+	for i, summary := range []bool{false, true, false, true, false} {
+		api.messages = append(api.messages, server.Message{Info: centurion.Message{ID: fmt.Sprint("msg_", i), Summary: summary}})
+	}
+	if s, _, err := Gather(t.Context(), api, "tsk_1"); err != nil || s.Session == nil || len(s.Messages) != 5 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, _, err := Gather(t.Context(), api, "tsk_2"); err != nil || s.Session != nil || s.Task.ID != "tsk_2" {
+		t.Errorf("with a session that was removed: %+v, %v", s, err)
+	}
+	if c := countersOf(centurion.Session{}, api.messages); c.SummaryMessage != "msg_3" || c.Messages != 5 {
+		t.Errorf("%+v", c)
+	}
+	api.asks = []store.Ask{{ID: "a", Mission: "msn_1", Task: "tsk_1"}, {ID: "b", Mission: "msn_2", Task: "tsk_2"}, {ID: "c", Mission: "msn_1"}}
+	for status, want := range map[centurion.MissionStatus]int{centurion.MissionRunning: 1, centurion.MissionPaused: 0} {
+		if got := Asking(t.Context(), api, mission("msn_1", status, "")); len(got) != want || want == 1 && !got["tsk_1"] {
+			t.Errorf("%s: %v ask", status, got)
+		}
+	}
+}
+
+// Missions are only looked at, not undone, to find the one that is meant. A running one is not passed over for an older one; the
+// redo is that of the latest undo.
+func TestUndoLooks(t *testing.T) {
+	at := func(sec int64) centurion.Time { return centurion.Time{Time: time.Unix(sec, 0)} }
+	conflict := &centurion.Error{Kind: centurion.KindConflict, Msg: "nothing here"}
+	all := []server.Mission{mission("msn_3", centurion.MissionRunning, ""), mission("msn_2", centurion.MissionCompleted, ""), mission("msn_1", centurion.MissionCompleted, "")}
+	for i := range all {
+		all[i].Started = at(int64(10 - i))
+	}
+	look := func(fails ...string) project {
+		return project{missions: slices.Clone(all), undo: func(id string, q takeover.UndoRequest) (takeover.UndoReport, error) {
+			if !q.DryRun {
+				t.Error(id + " is undone")
+			}
+			if slices.Contains(fails, id) {
+				return takeover.UndoReport{}, conflict
+			}
+			return takeover.UndoReport{Mission: id, Undone: at(map[string]int64{"msn_3": 1, "msn_2": 3, "msn_1": 2}[id])}, nil
+		}}
+	}
+	for want, fails := range map[string][]string{"msn_3": {"msn_3"}, "msn_2 of those that have ended": {"msn_1"}} {
+		api := look(fails...)
+		if strings.Contains(want, "ended") {
+			api.missions = api.missions[1:]
+		}
+		m, _, err := Undoable(t.Context(), api, takeover.UndoRequest{})
+		if id, _, _ := strings.Cut(want, " "); m.ID != id || (err != nil) != (id == "msn_3") {
+			t.Errorf("%s: %s, %v", want, m.ID, err)
+		}
+	}
+	if m, r, err := Redoable(t.Context(), look(), takeover.UndoRequest{}); m.ID != "msn_2" || r.Mission != "msn_2" || err != nil {
+		t.Errorf("redo of %s, %v", m.ID, err)
+	}
+	if _, _, err := Redoable(t.Context(), look("msn_1", "msn_2", "msn_3"), takeover.UndoRequest{}); centurion.KindOf(err) != centurion.KindConflict {
+		t.Errorf("nothing to redo: %v", err)
+	}
+}
