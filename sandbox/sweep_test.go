@@ -147,6 +147,19 @@ func TestSweepSparesOthers(t *testing.T) {
 	}
 }
 
+// The number of a process that has ended may be given to another one between the look and the signal.
+func TestSignalSparesWhoGotTheNumber(t *testing.T) {
+	mark := newMark(t)
+	pid := leave(t, mark, `sh -c 'echo $$ > pid; exec sleep 60' >/dev/null 2>&1 &`, "pid")[0]
+	if err := signalMarked(pid, hostVariable+"="+mark+"x", syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	time.Sleep(50 * time.Millisecond)
+	if !running(pid) {
+		t.Error("a process without the mark was ended")
+	}
+}
+
 // A host that a command of a dead host started sweeps as well: not itself, not the shells above it, but its siblings.
 func TestSweepSparesItself(t *testing.T) {
 	t.Parallel()

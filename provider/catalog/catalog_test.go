@@ -175,6 +175,12 @@ func TestOverride(t *testing.T) {
 	if m, _ := c.Lookup(ref("openai", "gpt-4.1")); m.ToolCall || !m.EchoReasoning || m.Name != "mine" || !m.Temperature {
 		t.Errorf("got %+v", m)
 	}
+	for field, want := range map[string]bool{"reasoning_content": true, "reasoning_details": false} { // requests have room for one of them
+		c.Override(ref("own", "y"), Figures{Interleaved: map[string]any{"field": field}})
+		if m, _ := c.Lookup(ref("own", "y")); m.EchoReasoning != want {
+			t.Errorf("%s: its reasoning is handed back: %v", field, m.EchoReasoning)
+		}
+	}
 }
 
 func TestAddProvider(t *testing.T) {
