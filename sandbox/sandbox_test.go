@@ -154,6 +154,15 @@ func TestTimeoutLetsCleanUp(t *testing.T) {
 	}
 }
 
+// A command that has been stopped is woken, so that it hears that it is to end.
+func TestTimeoutWakesWhatIsStopped(t *testing.T) {
+	r := &Runner{Grace: 5 * time.Second}
+	script := `trap 'echo cleaned; exit 0' TERM; kill -STOP $$; while :; do sleep 0.05; done`
+	if res, err := r.Run(t.Context(), centurion.Command{Script: script, Dir: t.TempDir(), Timeout: 200 * time.Millisecond}); err != nil || !strings.Contains(res.Output, "cleaned") {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
 // No command may ask for more than the longest time.
 func TestTimeoutIsCapped(t *testing.T) {
 	r := &Runner{MaxTimeout: 200 * time.Millisecond, Grace: 100 * time.Millisecond}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -166,6 +167,9 @@ func TestSpoolFile(t *testing.T) {
 	}
 	if s.half != DefaultSpool/2 {
 		t.Errorf("half %d", s.half)
+	}
+	if fi, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && fi.Mode().Perm() != 0o600 {
+		t.Errorf("others may read what a command prints: %v, %v", fi.Mode(), err)
 	}
 	if err := s.Remove(); err != nil {
 		t.Error(err)
