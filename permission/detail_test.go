@@ -104,7 +104,7 @@ func TestDoubt(t *testing.T) {
 		{[]Rule{{"bash", "bash *", Allow}}, `bash -s x < y`, Ask},
 		{[]Rule{{"*", "*", Allow}, {"edit", "*", Deny}, {"edit", "src/*", Ask}}, `echo a > $X`, Deny}, // a doubt lifts no deny
 		{nil, `make --file=.env`, Ask},
-		{[]Rule{{"*", "*", Allow}, {"bash", "timeout *", Deny}}, `timeout 5 ls`, Deny}, // the wrapper itself
+		{[]Rule{{"*", "*", Allow}, {"bash", "timeout *", Deny}}, `timeout 5 ls`, Deny},       // the wrapper itself
 		{[]Rule{{"*", "*", Allow}, {"bash", "make install", Ask}}, `make $X install`, Allow}, // that text is only held: a deny alone counts
 		{[]Rule{{"*", "*", Allow}, {"bash", "make install", Deny}}, `make $X install`, Deny},
 	} {

@@ -56,7 +56,7 @@ func TestTodoLoadAndEdit(t *testing.T) {
 	if got := get(t, w, f.Path()); got != "## M1\n- [ ] T1 ä\n" || got != string(d.Bytes()) {
 		t.Errorf("file %q", got)
 	}
-	if err := os.Chmod(planFile(w), 0o600); err != nil {
+	if err := os.Chmod(planFile(w), 0o660); err != nil {
 		t.Fatal(err)
 	}
 	put(t, planFile(w), smallPlan+"- [ ] no id")
@@ -68,7 +68,7 @@ func TestTodoLoadAndEdit(t *testing.T) {
 	if got := get(t, w, f.Path()); got != want || string(d.Bytes()) != want || v != workspace.VersionOf([]byte(want)) || err != nil {
 		t.Errorf("file %q, want %q; %v", got, want, err)
 	}
-	if fi, _ := os.Stat(planFile(w)); runtime.GOOS != "windows" && fi.Mode().Perm() != 0o600 {
+	if fi, _ := os.Stat(planFile(w)); runtime.GOOS != "windows" && fi.Mode().Perm() != 0o660 {
 		t.Errorf("mode %v", fi.Mode())
 	}
 	mine := errors.New("mine")
