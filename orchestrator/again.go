@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"centurion"
+	"centurion/orchestrator/commander"
 	"centurion/orchestrator/state"
 	"centurion/store"
 )
@@ -15,7 +16,7 @@ import (
 // profile assistant is complete, or was when somebody wrote to it.
 func Continues(m centurion.Mission) bool {
 	return state.Alone(m.Options.Profile) && (m.Status == centurion.MissionCompleted ||
-		m.Status == centurion.MissionPaused && m.Reason == errSpoken.Msg)
+		m.Status == centurion.MissionPaused && m.Reason == commander.ErrSpoken.Msg)
 }
 
 // GoesOn reports whether a message to a mission's root whose answer is waited for lets it go on although nobody works on it: what
@@ -31,7 +32,7 @@ func continues(m centurion.Mission, to Posted) bool {
 
 // wakeable makes a completed run one that can be resumed.
 func wakeable(tx *store.Tx, m centurion.Mission) (centurion.Mission, error) {
-	return state.MoveMission(tx, m.ID, centurion.MissionPaused, errSpoken.Msg, func(r *centurion.Mission) {
+	return state.MoveMission(tx, m.ID, centurion.MissionPaused, commander.ErrSpoken.Msg, func(r *centurion.Mission) {
 		r.Stands(centurion.Mission{Status: r.Status, Reason: r.Reason, Reopened: r.Reopened})
 	})
 }

@@ -98,14 +98,14 @@ func BenchmarkFacts(b *testing.B) {
 	m := newMission(b.Context(), r.host, r.start(centurion.MissionOptions{}))
 	defer m.st.End(nil)
 	var err error
-	if m.root, err = m.open(b.Context(), mustMission(b, r, m.st.ID).Session, nil); err != nil {
+	if m.loop.Root, err = m.open(b.Context(), mustMission(b, r, m.st.ID).Session, nil); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := m.root.Turn(b.Context()); err != nil {
+	if _, err := m.loop.Root.Turn(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		f, err := m.loop.facts(b.Context(), true)
+		f, err := m.loop.Facts(b.Context(), true)
 		if err != nil || len(f.Runnable) != 1 {
 			b.Fatal(f, err)
 		}

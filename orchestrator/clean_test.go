@@ -359,7 +359,7 @@ func TestNothingIsKept(t *testing.T) {
 		}
 		for what, size := range map[string]int{"runs": runs, "asks": x.approvals.Pending(), "conversations beside the Commander's": len(x.sessions.All()) - 1,
 			"fences": fenced, "claims": len(x.claims.Others("")), "background commands": x.commands.Len(),
-			"delegations": x.tasks.Unrecorded(), "calls": x.root.Pulse.Signs(false).Calls - 1} {
+			"delegations": x.tasks.Unrecorded(), "calls": x.loop.Root.Pulse.Signs(false).Calls - 1} {
 			if size != 0 {
 				t.Errorf("%s: %d are left", what, size)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"centurion"
 	"centurion/loop"
+	"centurion/orchestrator/commander"
 	"centurion/provider/scripted"
 	"centurion/recovery"
 )
@@ -38,7 +39,7 @@ func TestConfiguredContinuation(t *testing.T) {
 		began := time.Now()
 		m := r.mission(centurion.MissionOptions{})
 		r.is(m, centurion.MissionBlocked, "no progress in 2 rounds")
-		equal(t, "took", time.Since(began).Round(time.Second), 18*time.Second+stuckFor)
+		equal(t, "took", time.Since(began).Round(time.Second), 18*time.Second+commander.StuckFor)
 		told := r.events(m.ID, centurion.EventMissionUpdated)
 		has(t, string(told[len(told)-1].Data), `"countdown_ms":9000`)
 		asked := r.requests("commander")

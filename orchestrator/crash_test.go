@@ -109,7 +109,7 @@ func TestCrashForgetsWhatIsNotStored(t *testing.T) {
 		r.cfg.Fallback = func(string, string) []string {
 			if id != "" && !crashed {
 				crashed = true
-				r.host.running(id).root.Sess.Add(centurion.Message{ID: "msg_x", Role: centurion.RoleUser,
+				r.host.running(id).loop.Root.Sess.Add(centurion.Message{ID: "msg_x", Role: centurion.RoleUser,
 					Parts: []centurion.Part{{Type: centurion.PartText, Text: "half done"}}})
 				panic("the loop has crashed")
 			}

@@ -19,10 +19,12 @@ import (
 	"centurion"
 	"centurion/agents"
 	"centurion/agents/instructions"
+	"centurion/guard"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/approval"
 	"centurion/orchestrator/branches"
 	"centurion/orchestrator/brief"
+	"centurion/orchestrator/commander"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/plan"
 	"centurion/orchestrator/pulse"
@@ -244,12 +246,12 @@ func (h *Host) Run(ctx context.Context, id string) (centurion.Mission, error) {
 			h.prompts.begin(id)
 			begun = true
 		}
-		m.again = again
+		m.loop.Again = again
 		rec, err = m.whole(func(err error) bool { return h.Space.Await(m.wanted, m.st.ID, err) })
 		h.leave(m)
 		switch {
-		case errors.Is(err, errSpoken):
-			again = errSpoken.Msg
+		case errors.Is(err, commander.ErrSpoken):
+			again = commander.ErrSpoken.Msg
 		case errors.Is(err, errSpace):
 			again = ""
 		default:
@@ -368,4 +370,14 @@ func (h *Host) planOf(id string) *plan.File {
 		return m.plan.File
 	}
 	return nil
+}
+
+// publisher keeps a fault of who watches from those who are watched.
+func publisher(publish func(centurion.Event)) func(centurion.Event) {
+	if publish == nil {
+		return nil
+	}
+	return func(e centurion.Event) {
+		_ = guard.Call("publish", func() error { publish(e); return nil }) // a delta may be lost
+	}
 }

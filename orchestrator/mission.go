@@ -1,19 +1,19 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
 
 	"centurion"
-	"centurion/event"
 	"centurion/guard"
+	"centurion/loop"
 	"centurion/orchestrator/agent"
 	"centurion/orchestrator/approval"
 	"centurion/orchestrator/background"
 	"centurion/orchestrator/brief"
 	"centurion/orchestrator/budget"
+	"centurion/orchestrator/commander"
 	"centurion/orchestrator/isolation"
 	"centurion/orchestrator/merge"
 	"centurion/orchestrator/ownership"
@@ -24,7 +24,6 @@ import (
 	"centurion/orchestrator/task"
 	"centurion/orchestrator/toolset"
 	"centurion/permission"
-	"centurion/store"
 )
 
 // mission is one running mission. Its loop runs in the goroutine that called Host.Run and owns the root conversation;
@@ -35,7 +34,6 @@ type mission struct {
 	plan  *plan.Plan
 	judge *review.Judge
 	brief *brief.Writer
-	root  *conversation
 	iso   *isolation.Checkouts
 	// sessions are those that are being worked on.
 	sessions *agent.Sessions
@@ -57,15 +55,8 @@ type mission struct {
 	// reserves is what of the budget belongs to whom.
 	reserves *budget.Reserves
 
-	loop *mainLoop
-
-	// These belong to the loop.
-	alive      bool   // it was moved to a living state
-	ownReturns int    // times in a row that its own agent's work could not be merged
-	again      string // why the same host begins anew; empty if it does not
-
-	resumed   bool // a person has resumed it: it had stopped
-	restarted bool // its loop has crashed and begins anew
+	// loop drives the conversation of its own agent.
+	loop *commander.Loop
 
 	stopped chan struct{} // closed when it has stopped and that is recorded
 }
@@ -83,7 +74,6 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.plan = plan.New(m.st, m.iso, h.cfg.Watch, h.cfg.Workspace.TodoAt(rec.Todo))
 	m.claims = ownership.New(m.st, m.iso, m.plan, m.slots)
 	m.judge = review.New(m.st, m.plan)
-	m.loop = &mainLoop{m: m}
 	m.brief = brief.New(m.st, m.iso, m.plan, m.judge)
 	m.approvals = approval.New(m.st, m.iso, m.plan, approval.Config{Rules: func(agent string) []permission.Level { return h.cfg.Rules(agent) }, Home: h.cfg.Home, Dir: h.cfg.Workspace.Dir(), Timeout: h.cfg.AskTimeout,
 		Resting: func(task string, answers int, lives func(string) bool) bool {
@@ -100,6 +90,9 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 	m.tasks = task.New(task.Deps{Mission: m.st, Checkouts: m.iso, Plan: m.plan, Approvals: m.approvals, Brief: m.brief, Briefs: h.briefs, Queue: m.queue,
 		Sessions: m.sessions, Commands: m.commands, Reserves: m.reserves, Slots: m.slots, Claims: m.claims, Auditor: h.auditor,
 		Workspace: h.cfg.Workspace, Version: h.cfg.Version, Returns: h.cfg.Returns, Open: m.open, Keeper: h.Keeper})
+	m.loop = &commander.Loop{Mission: m.st, Plan: m.plan, Judge: m.judge, Checkouts: m.iso, Approvals: m.approvals, Sessions: m.sessions, Reserves: m.reserves, Queue: m.queue,
+		Workspace: h.cfg.Workspace, Policy: loop.Policy{Countdown: h.cfg.Countdown, NewApproach: h.cfg.NewApproach, GiveUp: h.cfg.GiveUp}, Returns: h.cfg.Returns,
+		Branched: h.Branches.Word, Ending: func() { h.prompts.verdict(m.st.ID) }}
 	m.toolset = &toolset.Set{Mission: m.st, Plan: m.plan, Judge: m.judge, Approvals: m.approvals, Brief: m.brief, Briefs: h.briefs,
 		Queue: m.queue, Sessions: m.sessions, Launcher: m.tasks, Workspace: h.cfg.Workspace, Finisher: m.loop, Model: h.cfg.Model,
 		TaskBudget: h.cfg.TaskBudget, Wait: h.cfg.Await, SubAgentIdle: h.cfg.SubAgentIdle, Poll: h.cfg.PollInterval}
@@ -109,24 +102,21 @@ func newMission(parent context.Context, h *Host, rec centurion.Mission) *mission
 // errSpace says that a mission that had stopped at a full disk can go on.
 var errSpace = errors.New("there is space again")
 
-// errStopped ends what is left of a mission that has its verdict.
-var errStopped = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "the mission has stopped"}
-
 // run works on the mission until it stops and records how. It asks spaceCame first when the disk is full: if that returns
 // true nothing is recorded, and the error is errSpace.
 func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 	ctx := m.st.Ctx
 	var watch guard.Group
-	var v verdict
+	var v commander.Verdict
 	err := guard.Call("mission "+m.st.ID, func() (err error) {
 		v, err = m.work(ctx, &watch)
 		return err
 	})
 	interrupted := ctx.Err() != nil
-	m.st.End(errStopped)
+	m.st.End(commander.ErrStopped)
 	crashed := errors.Join(m.tasks.Wait(), watch.Wait(), m.commands.Close(), m.queue.Close(context.WithoutCancel(ctx)))
 	if err = errors.Join(err, crashed); err != nil {
-		v = verdictOf(ctx, err)
+		v = commander.VerdictOf(ctx, err)
 	}
 	if full := m.fullDisk(err, v); full != nil {
 		if spaceCame(full) {
@@ -135,22 +125,43 @@ func (m *mission) run(spaceCame func(error) bool) (centurion.Mission, error) {
 			return rec, errors.Join(errSpace, err)
 		}
 		if cause := state.CauseOf(m.wanted); cause != nil { // it was stopped while it waited
-			v = verdictOf(m.wanted, cause)
+			v = commander.VerdictOf(m.wanted, cause)
 		}
 	}
-	m.iso.Leave(v.status)
-	rec, ferr := m.finish(v)
-	if !m.alive && !interrupted {
+	m.iso.Leave(v.Status)
+	rec, ferr := m.loop.Finish(v)
+	if !m.loop.Begun && !interrupted {
 		ferr = errors.Join(err, ferr)
 	}
 	return rec, ferr
 }
 
+// whole runs the mission, and turns a crash of what surrounds its loop into an end of this mission alone.
+func (m *mission) whole(spaceCame func(error) bool) (rec centurion.Mission, err error) {
+	err = guard.Call("mission "+m.st.ID, func() (err error) {
+		rec, err = m.run(spaceCame)
+		return err
+	})
+	if _, panicked := errors.AsType[*guard.PanicError](err); !panicked {
+		return rec, err
+	}
+	// Its work has ended, and all that belongs to it: run recovers that itself.
+	lost := guard.Call("end mission "+m.st.ID, func() (ferr error) {
+		m.iso.Leave(centurion.MissionFailed)
+		rec, ferr = m.loop.Finish(commander.VerdictOf(context.Background(), err))
+		return ferr
+	})
+	if lost != nil {
+		return rec, errors.Join(err, lost)
+	}
+	return rec, nil
+}
+
 // work begins or resumes the mission and drives it to its verdict.
-func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error) {
+func (m *mission) work(ctx context.Context, watch *guard.Group) (commander.Verdict, error) {
 	rec, err := m.recover(ctx, watch)
 	if err != nil {
-		return verdict{}, err
+		return commander.Verdict{}, err
 	}
 	if !state.Alone(m.st.Profile) {
 		watch.Go("watch plan", func() error { return m.plan.WatchPlan(ctx) })
@@ -160,55 +171,12 @@ func (m *mission) work(ctx context.Context, watch *guard.Group) (verdict, error)
 		timer := time.AfterFunc(left, func() { _ = m.st.TooLong(rec.Options.MaxDuration) })
 		defer timer.Stop()
 	}
-	return m.supervise(ctx)
-}
-
-// begin moves the mission to a living state and says, in the history, why it goes on if it had stopped.
-func (m *mission) begin(ctx context.Context) (centurion.Mission, error) {
-	var rec centurion.Mission
-	err := m.h.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		if rec, err = tx.Mission(m.st.ID); err != nil {
-			return err
-		}
-		rec.Runs++
-		if rec.Status.Alive() {
-			return m.beginAgain(tx, &rec)
-		}
-		was := rec
-		m.resumed = true
-		to := centurion.MissionRunning
-		if !was.HadItems && !state.Alone(m.st.Profile) {
-			to = centurion.MissionPlanning
-		}
-		if was.Status == centurion.MissionFailed {
-			to = centurion.MissionRunning
-		}
-		rec, err = state.MoveMission(tx, m.st.ID, to, "", func(r *centurion.Mission) {
-			r.Reopened, r.Runs, r.Reverted, r.Was = 0, was.Runs, nil, nil // what was reverted stands in the plan and in a word to its agent
-		})
-		return err
-	})
-	return rec, err
-}
-
-// beginAgain goes on with a mission whose host has died or has handed it over. Who waited for an answer of a person asks
-// again; a question stays open, and the call that asked finds it.
-func (m *mission) beginAgain(tx *store.Tx, rec *centurion.Mission) error {
-	if err := tx.PutMission(rec); err != nil || rec.Runs == 1 {
-		return err
-	}
-	if err := state.CloseAsks(tx, m.st.ID, true); err != nil {
-		return err
-	}
-	d := state.Living(*rec)
-	d.Reason = cmp.Or(m.again, "its host went away")
-	_, err := tx.Append(centurion.Event{Type: centurion.EventMissionResumed, Mission: m.st.ID, Session: rec.Session, Data: event.Data(d)})
-	return err
+	return m.loop.Supervise(ctx)
 }
 
 // fullDisk returns the error of a disk that made the mission stop, or nil if something else did.
-func (m *mission) fullDisk(err error, v verdict) error {
-	for _, e := range []error{v.err, err, context.Cause(m.st.Ctx)} {
+func (m *mission) fullDisk(err error, v commander.Verdict) error {
+	for _, e := range []error{v.Err, err, context.Cause(m.st.Ctx)} {
 		if centurion.KindOf(e) == centurion.KindDisk {
 			return e
 		}

@@ -404,7 +404,7 @@ func (x *mixedMission) emptied(m *mission) {
 	} {
 		equal(t, what, n, 0)
 	}
-	if m.sessions.Of(m.root.ID()) == nil { // it lasts as long as the mission, as its account does
+	if m.sessions.Of(m.loop.Root.ID()) == nil { // it lasts as long as the mission, as its account does
 		t.Error("a conversation is left that is not the mission's own")
 	}
 	if n := m.reserves.State().Accounts; n != 1 {

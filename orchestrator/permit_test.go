@@ -18,7 +18,7 @@ func permit(name, pattern string, a permission.Action) func(string) []permission
 	}
 }
 
-func commander(c scripted.Call) map[string]script {
+func commanderDoes(c scripted.Call) map[string]script {
 	return map[string]script{"commander": steps(do(c))}
 }
 
@@ -33,14 +33,14 @@ func TestPermissionOfHostedTools(t *testing.T) {
 		refused bool
 		tasks   int
 	}{
-		"task denied":            {cast: commander(work("", "x")), rule: permit("task", "worker", permission.Deny), tool: "delegate_task", refused: true},
-		"task denied, old name":  {cast: commander(handTo("Builder", "", "x")), rule: permit("task", "worker", permission.Deny), tool: "delegate_task", refused: true},
-		"another's task denied":  {cast: commander(work("", "x")), rule: permit("task", "reviewer", permission.Deny), tool: "delegate_task", tasks: 1},
-		"every task denied":      {cast: commander(work("", "x")), rule: permit("task", "*", permission.Deny), tool: "delegate_task", refused: true},
-		"task asks, nobody here": {cast: commander(work("", "x")), rule: permit("task", "*", permission.Ask), tool: "delegate_task", refused: true},
+		"task denied":            {cast: commanderDoes(work("", "x")), rule: permit("task", "worker", permission.Deny), tool: "delegate_task", refused: true},
+		"task denied, old name":  {cast: commanderDoes(handTo("Builder", "", "x")), rule: permit("task", "worker", permission.Deny), tool: "delegate_task", refused: true},
+		"another's task denied":  {cast: commanderDoes(work("", "x")), rule: permit("task", "reviewer", permission.Deny), tool: "delegate_task", tasks: 1},
+		"every task denied":      {cast: commanderDoes(work("", "x")), rule: permit("task", "*", permission.Deny), tool: "delegate_task", refused: true},
+		"task asks, nobody here": {cast: commanderDoes(work("", "x")), rule: permit("task", "*", permission.Ask), tool: "delegate_task", refused: true},
 		"sub-agent denied": {cast: family(steps(do(sub("x", nil))), steps()), options: assistant(),
 			rule: permit("task", "assistant", permission.Deny), tool: "sub_agent", refused: true},
-		"plan denied":     {cast: commander(barePlan("- [ ] T1: x")), rule: permit("todowrite", "*", permission.Deny), tool: "update_todo", refused: true},
+		"plan denied":     {cast: commanderDoes(barePlan("- [ ] T1: x")), rule: permit("todowrite", "*", permission.Deny), tool: "update_todo", refused: true},
 		"question denied": {cast: family(steps(do(call("ask_user", args{"question": "Which?"}))), steps()), options: assistant(), rule: permit("question", "*", permission.Deny), tool: "ask_user", refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {

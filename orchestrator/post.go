@@ -241,24 +241,3 @@ func reachable(m centurion.Mission, to Posted) error {
 	}
 	return nil
 }
-
-// hasMail reports whether the Commander has not read everything that was written to it.
-func (m *mission) hasMail(ctx context.Context) bool {
-	waiting, err := m.h.cfg.Store.PendingDeliveries(ctx, m.root.ID())
-	return err == nil && slices.ContainsFunc(waiting, state.IsMail) // what fails here fails again where the verdict is recorded
-}
-
-// errSpoken says that a mission cannot be complete: a person has written, and nobody has read it.
-var errSpoken = &centurion.Error{Kind: centurion.KindInterrupted, Msg: "a person has written"}
-
-// unheard returns errSpoken if the verdict would complete a mission whose Commander has not read everything.
-func unheard(tx *store.Tx, rec centurion.Mission, v verdict) error {
-	if v.status != centurion.MissionCompleted {
-		return nil
-	}
-	waiting, err := tx.PendingDeliveries(rec.Session)
-	if err == nil && slices.ContainsFunc(waiting, state.IsMail) {
-		err = errSpoken
-	}
-	return err
-}

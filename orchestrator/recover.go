@@ -13,7 +13,7 @@ import (
 // is repaired here, each step resting on the ones before it:
 //
 //  1. undos and redos that were recorded: in the plan, the notes and the mission (revert.Desk.Settle)
-//  2. the state of the mission, and asks whose call is gone (begin)
+//  2. the state of the mission, and asks whose call is gone (commander.Loop.Begin)
 //  3. the snapshot, the branch and the checkouts (isolation.Checkouts.Open)
 //  4. the calls and messages of the first session; those of a task when it is launched (open)
 //  5. merges: the branch says which of them have happened (merge.Queue.Repair)
@@ -28,11 +28,11 @@ func (m *mission) recover(ctx context.Context, beside *guard.Group) (centurion.M
 		return centurion.Mission{}, err
 	}
 	repaired.add("marked as reverted or restored", append(opened, closed...)...)
-	rec, err := m.begin(ctx)
+	rec, err := m.loop.Begin(ctx)
 	if err != nil {
 		return rec, err
 	}
-	m.alive = true
+	m.loop.Begun = true
 	if err := m.plan.KnowItems(ctx); err != nil {
 		return rec, err
 	}
@@ -46,10 +46,10 @@ func (m *mission) recover(ctx context.Context, beside *guard.Group) (centurion.M
 		return rec, err
 	}
 	m.claims.Apart = m.iso.Isolated()
-	if m.root, err = m.open(ctx, rec.Session, nil); err != nil {
+	if m.loop.Root, err = m.open(ctx, rec.Session, nil); err != nil {
 		return rec, err
 	}
-	m.judge.Owner = m.root.Agent
+	m.judge.Owner = m.loop.Root.Agent
 	if err := m.queue.Repair(ctx); err != nil {
 		return rec, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"centurion"
 	"centurion/orchestrator/agent"
+	"centurion/orchestrator/commander"
 	"centurion/orchestrator/task"
 	"centurion/store"
 )
@@ -219,12 +220,12 @@ func (h *Host) stop(ctx context.Context, id string, cause *centurion.Error) erro
 		}
 	}
 	defer h.Keeper.Ended("")
-	to := verdictOf(context.Background(), cause)
+	to := commander.VerdictOf(context.Background(), cause)
 	return h.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if err := pausable(tx, id, to.status); err != nil {
+		if err := pausable(tx, id, to.Status); err != nil {
 			return err
 		}
-		_, err := endMission(tx, id, to, nil)
+		_, err := commander.EndMission(tx, id, to, nil)
 		return err
 	})
 }

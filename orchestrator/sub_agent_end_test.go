@@ -138,7 +138,7 @@ func TestSubAgentTurnStopped(t *testing.T) {
 		l := r.live(r.start(assistant()).ID)
 		time.Sleep(30 * time.Second)
 		stopped := time.Now()
-		end := r.host.running(l.id).root.Pulse.Take()
+		end := r.host.running(l.id).loop.Root.Pulse.Take()
 		end(&centurion.Error{Kind: centurion.KindStall, Msg: "the test stops the turn"}) // which is tried again after 5 seconds
 		m := l.settled()
 		r.is(m, centurion.MissionCompleted, "")

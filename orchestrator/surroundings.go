@@ -36,7 +36,7 @@ func (s *surroundings) Seen() {
 func (s *surroundings) Status() string {
 	c, m := s.c, s.m
 	if c.Task == nil {
-		return strings.TrimSpace(strings.TrimRight(m.brief.Status(&m.claims.Registry, m.loop.everClaimed.Load(), m.reserves)+"\n"+m.claims.WhoElse("", c.ID())+s.notes.Overlong(), "\n") + "\n" + m.commands.News(c.ID()))
+		return strings.TrimSpace(strings.TrimRight(m.brief.Status(&m.claims.Registry, m.loop.HasClaimed(), m.reserves)+"\n"+m.claims.WhoElse("", c.ID())+s.notes.Overlong(), "\n") + "\n" + m.commands.News(c.ID()))
 	}
 	var b strings.Builder
 	b.WriteString(c.Task.Left())

@@ -1,0 +1,334 @@
+// Package commander drives the conversation of a mission's own agent from its first turn to the verdict: its turns, the waits between
+// them, what is looked at before the end, and how the mission begins and stops. What tasks do meanwhile is decided elsewhere.
+package commander
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"centurion"
+	"centurion/event"
+	"centurion/loop"
+	"centurion/orchestrator/agent"
+	"centurion/orchestrator/approval"
+	"centurion/orchestrator/budget"
+	"centurion/orchestrator/isolation"
+	"centurion/orchestrator/merge"
+	"centurion/orchestrator/plan"
+	"centurion/orchestrator/review"
+	"centurion/orchestrator/state"
+	"centurion/workspace"
+)
+
+// Loop drives the root conversation of a mission. The exported fields are set before the first call. Its methods are
+// called by one goroutine, but for Missing, by a call of its agent's turn, and Claim, Claimed and HasClaimed, which any may call.
+type Loop struct {
+	Mission   *state.Mission
+	Plan      *plan.Plan
+	Judge     *review.Judge
+	Checkouts *isolation.Checkouts
+	Approvals *approval.Approvals
+	Sessions  *agent.Sessions
+	Reserves  *budget.Reserves
+	Queue     *merge.Queue
+	Workspace *workspace.Workspace
+	Policy    loop.Policy
+	Returns   int    // how often work may come back, and final checks may fail, before a person decides
+	Ending    func() // called before the verdict is recorded
+	// Branched says what the agent is told of a conversation that was rewound or forked since, "" if it was not.
+	Branched func(context.Context, centurion.Session) (string, error)
+
+	Root  *agent.Conversation // of the mission's own agent; nil before it is opened
+	Begun bool                // the mission was moved to a living state
+	Again string              // why the same host begins anew; "" if it does not
+
+	resumed   bool // a person has resumed it: it had stopped
+	restarted bool // it has crashed and begins anew
+
+	said       string // the text with which its own agent ended its newest turn
+	lastSeen   string // what the plan and the tasks looked like at the last continuation
+	passed     int    // final checks that passed on the work as it is
+	checked    bool   // the final checks were run on the work as it is
+	ownReturns int    // times in a row that its own agent's work could not be merged
+	// sentForReview counts the times that the mission was idle with every item done and a review missing.
+	sentForReview int
+	questioned    bool // its own agent was asked why it ends with nothing to show for it
+
+	claimed, claimedOnce atomic.Bool // see [Loop.Claim]
+}
+
+// run drives the root conversation until there is a verdict.
+func (l *Loop) run(ctx context.Context) (Verdict, error) {
+	stands := !l.resumed && l.Root.StoppedBefore()
+	if !stands && !l.restarted {
+		if err := l.resumeWord(ctx); err != nil {
+			return Verdict{}, err
+		}
+	}
+	due := l.Root.Sess.Due() && !stands
+	finished := !due && !stands
+	if finished {
+		var err error
+		if l.said, err = l.Mission.LastText(ctx, l.Root.ID()); err != nil {
+			return Verdict{}, err
+		}
+	}
+	for {
+		if due {
+			if err := l.Checkouts.CatchUp(ctx, &l.Root.Seat); err != nil {
+				return VerdictOf(ctx, err), nil
+			}
+			l.Reserves.Wake(l.Mission.ID)
+			out, err := l.Root.Turn(ctx)
+			l.Reserves.Rest(l.Mission.ID)
+			switch {
+			case agent.AbortedIn(ctx, err) != nil:
+				l.claimed.Store(false)
+				out.Finish = centurion.FinishToolCalls // it has no last word
+			case state.Crashed(err) && ctx.Err() == nil:
+				return Verdict{}, err
+			case err != nil:
+				return VerdictOf(ctx, err), nil
+			}
+			if due, err = l.ownTurnEnded(ctx); err != nil {
+				return VerdictOf(ctx, err), nil
+			} else if due {
+				l.claimed.Store(false)
+				continue
+			}
+			if l.Claimed() {
+				missing, err := l.unmet(ctx)
+				if err != nil {
+					return VerdictOf(ctx, err), nil
+				}
+				if len(missing) == 0 && !l.hasMail(ctx) {
+					return l.completed(ctx)
+				}
+				l.claimed.Store(false) // what else stood in the same answer, or a person, has brought more to do
+			}
+			due, finished, l.said, l.checked = false, out.Finish != centurion.FinishToolCalls, out.Text, false
+		}
+		v, again, err := l.idle(ctx, finished)
+		if err != nil {
+			return VerdictOf(ctx, err), nil
+		}
+		if !again {
+			return v, nil
+		}
+		due = true
+	}
+}
+
+// idle waits, counts down and checks until the root conversation has to go on (again is true) or the mission has its
+// verdict.
+func (l *Loop) idle(ctx context.Context, finished bool) (v Verdict, again bool, err error) {
+	var until time.Time // what is held back is due then; zero while nothing is
+	var last loop.Action
+	for {
+		changed := l.Mission.Change()
+		facts, err := l.Facts(ctx, finished)
+		if err != nil {
+			return v, false, err
+		}
+		d := l.Policy.Decide(facts)
+		if d.Action != last {
+			until, last = time.Time{}, d.Action
+		}
+		switch d.Action {
+		case loop.Wait:
+			if err := l.Mission.Await(ctx, changed, 0); err != nil {
+				return v, false, err
+			}
+		case loop.Deliver:
+			l.Root.Told()
+			if facts.Messages > 0 { // a person's word is a new beginning
+				l.Sessions.Stagnant = 0
+			}
+			return v, true, nil
+		case loop.Continue:
+			over, err := l.countDown(ctx, changed, &until, d)
+			if over && err == nil {
+				l.questioned = l.questioned || d.Bare
+				l.Sessions.Stagnant++
+				err = l.Root.Say(ctx, centurion.OriginHost, d.Prompt)
+			}
+			if over || err != nil {
+				return v, over, err
+			}
+		case loop.Verify:
+			if again, err := l.verify(ctx); err != nil || again {
+				return v, again, err
+			}
+		case loop.Complete:
+			v, err := l.completed(ctx)
+			if l.passed == 0 && v.Status == centurion.MissionCompleted {
+				v.Reason = d.Reason
+			}
+			return v, false, err
+		case loop.Block:
+			// An editor that writes the plan anew is not seen as one that has deleted it.
+			over, err := l.hold(ctx, changed, &until, StuckFor)
+			if err != nil || over {
+				return Verdict{Status: centurion.MissionBlocked, Reason: l.Checkouts.AskedFor(d.Question), Asks: d.Asks}, false, err
+			}
+		case loop.Pause:
+			return l.pausedFor(d, facts), false, nil
+		}
+	}
+}
+
+// pausedFor is the verdict of a mission that pauses. If a person has stopped its agent it says how.
+func (l *Loop) pausedFor(d loop.Decision, f loop.Facts) Verdict {
+	reason := d.Reason
+	if stood := l.Root.StandsSince(); stood != nil && f.Aborted && !f.Budget {
+		reason += ": " + stood.Why()
+	}
+	return Verdict{Status: centurion.MissionPaused, Reason: reason}
+}
+
+// countDown holds the continuation back for as long as d says, after telling of it once; until is as in hold.
+func (l *Loop) countDown(ctx context.Context, changed <-chan struct{}, until *time.Time, d loop.Decision) (over bool, err error) {
+	if until.IsZero() {
+		if err := l.Mission.Tell(ctx, func(x *event.MissionData) { x.Countdown, x.Reason = d.After.Milliseconds(), d.Reason }); err != nil {
+			return false, err
+		}
+	}
+	return l.hold(ctx, changed, until, d.After)
+}
+
+// hold waits until the time that it sets, d from now, when it is first called; it reports whether that has come. It
+// returns earlier when something has changed.
+func (l *Loop) hold(ctx context.Context, changed <-chan struct{}, until *time.Time, d time.Duration) (over bool, err error) {
+	if until.IsZero() {
+		*until = time.Now().Add(d)
+	}
+	left := time.Until(*until)
+	if left <= 0 {
+		return true, nil
+	}
+	return false, l.Mission.Await(ctx, changed, left)
+}
+
+// StuckFor is how long what blocks a mission must stand before a person is called.
+const StuckFor = time.Second
+
+// Facts gathers what the decision about an idle mission rests on; finished says that its own agent has ended its turn with a text.
+func (l *Loop) Facts(ctx context.Context, finished bool) (loop.Facts, error) {
+	rec, err := l.Mission.Store.Mission(ctx, l.Mission.ID)
+	if err != nil {
+		return loop.Facts{}, err
+	}
+	tasks, err := l.Mission.Store.Tasks(ctx, l.Mission.ID)
+	if err != nil {
+		return loop.Facts{}, err
+	}
+	if err := l.Root.TakeIn(ctx); err != nil { // after the tasks: the result of whoever has ended by then is there
+		return loop.Facts{}, err
+	}
+	stands, err := l.Root.TakeUp(ctx, l.resumedWord())
+	if err != nil {
+		return loop.Facts{}, err
+	}
+	said := ""
+	if finished {
+		said = l.said
+	}
+	f := loop.Facts{Aborted: stands, Said: said, Attended: rec.Options.Ask == "ask",
+		Status: rec.Status, EverHadItems: rec.HadItems, FinishedText: finished, Claimed: l.Claimed(),
+		PlanOnly: rec.Options.PlanOnly, Proof: rec.Options.RequireProof, ChecksPending: !l.checked, Verified: l.passed,
+		Alone: state.Alone(l.Mission.Profile), PendingDeliveries: l.Root.Untold, WakingDeliveries: l.Root.Urgent, Messages: l.Root.Heard}
+	plan := l.Plan.Look(&f)
+	waiting, alive := sortTasks(&f, tasks, l.Mission.Runs())
+	plan.AddMisread(&f, waiting)
+	f.WaitingTasks, f.HeldTasks = len(waiting), plan.HeldForNobody(waiting, alive)
+	f.Runnable = slices.DeleteFunc(f.Runnable, func(id string) bool { return alive[id] })
+	if f.Edited, err = l.Plan.HasEdits(ctx, l.Root.ID()); err != nil {
+		return f, err
+	}
+	open, err := l.Mission.Store.Asks(ctx, l.Mission.ID, true)
+	f.OpenAsks = len(open)
+	seen := fmt.Sprint(f.Counts, len(tasks), f.RunningTasks, f.WaitingTasks)
+	if seen != l.lastSeen {
+		l.lastSeen, l.Sessions.Stagnant = seen, 0
+	}
+	f.RoundsWithoutProgress = l.Sessions.Stagnant
+	if err == nil && l.checked && finished {
+		f.Bare, err = l.bare(ctx)
+	}
+	return f, err
+}
+
+// sortTasks counts in f the tasks that are at work. It returns those that wait, and the items that have a task which has not ended.
+func sortTasks(f *loop.Facts, tasks []centurion.Task, runs []*state.Run) (waiting []centurion.Task, alive map[string]bool) {
+	alive = map[string]bool{}
+	ending := map[string]bool{} // ended in the store, with their items not marked yet
+	for _, r := range runs {
+		ending[r.ID] = true
+	}
+	for _, t := range tasks {
+		if !t.Status.Ended() && t.Item != "" {
+			alive[t.Item] = true
+		}
+		switch {
+		case t.Status.Ended() && ending[t.ID]:
+			f.RunningTasks++
+		case t.Status.Ended():
+		case t.Status == centurion.TaskQueued || t.Status == centurion.TaskWaiting:
+			waiting = append(waiting, t)
+		default:
+			f.RunningTasks++
+		}
+	}
+	return waiting, alive
+}
+
+// resumeWord tells the Commander that its mission goes on after it had stopped with the turn ended: without a word of
+// somebody there would be nothing to answer.
+func (l *Loop) resumeWord(ctx context.Context) error {
+	branched, err := l.Branched(ctx, l.Root.Sess.Record())
+	if err == nil && branched != "" {
+		err = l.Root.Say(ctx, centurion.OriginHost, branched)
+	}
+	if err != nil {
+		return err
+	}
+	parked := l.resumed && l.Root.Sess.Parks(ctx) // a person who resumes wakes it; the next host after a crash does not
+	if l.Root.Sess.Due() && !parked {
+		return nil
+	}
+	if err := l.Root.TakeIn(ctx); err != nil || l.Root.Sess.Due() && !parked { // what a person has written says how to go on
+		return err
+	}
+	rec, err := l.Mission.Store.Mission(ctx, l.Mission.ID)
+	if err != nil {
+		return err
+	}
+	text := l.resumedWord()
+	if rec.Accepted && rec.HadItems {
+		text = "The person has accepted the plan and resumed the mission. Carry it out."
+	}
+	return l.Root.Say(ctx, centurion.OriginHost, text)
+}
+
+// resumedWord is what the root's agent is told when its person lets it go on.
+func (l *Loop) resumedWord() string {
+	if state.Alone(l.Mission.Profile) {
+		return "The person has resumed your work. Look at what has changed meanwhile, then go on."
+	}
+	return "The person has resumed the mission. Look at the todo list and at what has changed meanwhile, then go on."
+}
+
+// Claim accepts that the mission is complete, unless more arrives before its agent's turn ends.
+func (l *Loop) Claim() {
+	l.claimed.Store(true)
+	l.claimedOnce.Store(true)
+}
+
+// Claimed reports whether that was accepted, and nothing has come since.
+func (l *Loop) Claimed() bool { return l.claimed.Load() }
+
+// HasClaimed reports whether it was accepted at some time: a message may have come since.
+func (l *Loop) HasClaimed() bool { return l.claimedOnce.Load() }
