@@ -1,8 +1,7 @@
 package centurion
 
-// Continued tells which tasks that are blocked, failed or reverted another one has gone on with, and which one that is: by the id of the one
-// before, the id of the newest. A task goes on with another one if it was handed its session or its item later. A review of an item
-// goes on with nobody's work. The tasks are given oldest first.
+// Continued returns, by task id, the newest task that continues a blocked, failed or reverted one. A task continues another one if it
+// was given its session or its item later. A review of an item continues no work. tasks are ordered oldest first.
 func Continued(tasks []Task) map[string]string {
 	out := map[string]string{}
 	for i, t := range tasks {
@@ -18,11 +17,10 @@ func Continued(tasks []Task) map[string]string {
 	return out
 }
 
-// StatusContinued is told in place of the state of a task that [Continued] names, where tasks are counted or listed by their state. No
-// task is recorded with it.
+// StatusContinued replaces the status of a task in [Continued] where tasks are counted or listed by status. It is never stored.
 const StatusContinued TaskStatus = "continued"
 
-// StatusReverted is told in the same way in place of the state of a completed task whose work a person has reverted.
+// StatusReverted likewise replaces the status of a completed task whose work a person has reverted.
 const StatusReverted TaskStatus = "reverted"
 
 // Reverted reports whether the task was completed and a person has reverted its work.

@@ -13,22 +13,21 @@ import (
 // PartFile is a file beside a message's text: a picture or a document.
 const PartFile PartType = "file"
 
-// What may be attached. The smallest limit of the common providers counts for all, so that a conversation can go on with
-// another model.
+// The limits of attachments: the smallest of the common providers, so that a conversation can continue with another model.
 const (
-	// MaxFile bounds one file, in bytes. Anthropic takes an image of 5 MB, counted in base64, which is a third longer.
+	// MaxFile limits one file, in bytes. Anthropic accepts images of 5 MB in base64, which is a third longer than the data.
 	MaxFile = 5 << 20 / 4 * 3
-	// MaxFiles bounds how many files one message has, and one request. Above 20 images Anthropic refuses those that are more
-	// than 2000 pixels wide or high.
+	// MaxFiles limits the files of one message, and of one request. With more than 20 images Anthropic refuses those above 2000 pixels
+	// in width or height.
 	MaxFiles = 20
-	// MaxFilesBytes bounds the files of one message, and of one request, in bytes. Anthropic takes requests of 32 MB; in base64
-	// these are 27.
+	// MaxFilesBytes limits the files of one message, and of one request, in bytes. Anthropic accepts requests of 32 MB; in base64 these
+	// are 27.
 	MaxFilesBytes = 20 << 20
-	// MaxSide bounds the width and the height of an image, in pixels: Anthropic refuses more.
+	// MaxSide limits the width and the height of an image, in pixels: Anthropic refuses more.
 	MaxSide = 8000
 )
 
-// The types of file that models take. [DetectFile] tells them by their content.
+// The file types that models accept. [DetectFile] detects them by content.
 const (
 	MimePNG  = "image/png"
 	MimeJPEG = "image/jpeg"
@@ -37,16 +36,16 @@ const (
 	MimePDF  = "application/pdf"
 )
 
-// File is a picture or a document in a conversation. It marshals to OpenCode's FilePartInput, its data as a data URL.
+// File is a picture or a document in a conversation. It marshals to OpenCode's FilePartInput, with its content as a data URL.
 type File struct {
 	Mime string // one of the Mime… constants
 	Name string // without directories
-	Path string // where it was read: relative to the project with slashes, or absolute; empty if it is not known
+	Path string // where it was read: relative to the project with slashes, or absolute; empty if unknown
 	Data []byte
-	URL  string // of a file that is somewhere else and has no Data here; models are not sent such a one
+	URL  string // of a remote file without Data; such files are not sent to models
 }
 
-// Media says which files a model takes beside text. The zero Media takes none.
+// Media says which file types a model accepts besides text. The zero Media accepts none.
 type Media struct {
 	Image bool // PNG, JPEG, GIF and WebP
 	PDF   bool
@@ -60,14 +59,13 @@ func (m Media) Takes(mime string) bool {
 	return m.Image && IsImage(mime)
 }
 
-// IsImage reports whether a type is that of an image that models take.
+// IsImage reports whether a type is that of an image accepted by models.
 func IsImage(mime string) bool {
 	return slices.Contains([]string{MimePNG, MimeJPEG, MimeGIF, MimeWebP}, mime)
 }
 
-// NewFile makes a file of its content. Where is its path, as agents are told it. The error has KindUsage for what nobody
-// takes: another type than an image or a PDF, an image that cannot be read, and whatever is larger than [MaxFile] or
-// [MaxSide].
+// NewFile makes a file from its content. where is its path as shown to agents. The error has KindUsage for unsupported files: another
+// type than an image or a PDF, a damaged image, and files above [MaxFile] or [MaxSide].
 func NewFile(where string, data []byte) (File, error) {
 	f := File{Name: path.Base(filepath.ToSlash(where)), Path: filepath.ToSlash(where), Data: data, Mime: DetectFile(data)}
 	refuse := func(hint, format string, args ...any) (File, error) {
@@ -87,7 +85,7 @@ func NewFile(where string, data []byte) (File, error) {
 	return f, nil
 }
 
-// CheckFiles refuses files that no message can have, with an error of KindUsage.
+// CheckFiles refuses files that a message cannot have, with an error of KindUsage.
 func CheckFiles(files []File) error {
 	sum := 0
 	for _, f := range files {
@@ -112,7 +110,7 @@ func CheckFiles(files []File) error {
 // Label names the file in a text: [image docs/a b.png, 640×480].
 func (f File) Label() string { return "[" + f.Describe() + "]" }
 
-// Describe says what the file is: image docs/a b.png, 640×480.
+// Describe describes the file: image docs/a b.png, 640×480.
 func (f File) Describe() string {
 	what, name := "file", f.Path
 	switch {
@@ -131,19 +129,19 @@ func (f File) Describe() string {
 	return text
 }
 
-// What a file costs in tokens.
+// The cost of a file in tokens.
 const (
 	pixelsPerToken = 750  // Anthropic: width × height / 750
-	maxImageTokens = 4784 // of the largest that Anthropic's newest models look at; OpenAI's gpt-4o takes 1445 at most
-	minImageTokens = 85   // what OpenAI takes at least
-	pageTokens     = 4500 // Anthropic: up to 3,000 of a page's text, and the page as an image
+	maxImageTokens = 4784 // for the largest images of Anthropic's newest models; OpenAI's gpt-4o takes 1445 at most
+	minImageTokens = 85   // OpenAI's minimum
+	pageTokens     = 4500 // Anthropic: up to 3,000 for a page's text, and the page as an image
 	pageBytes      = 20 << 10
-	maxPages       = 100 // Anthropic takes no more
+	maxPages       = 100 // Anthropic's maximum
 )
 
-// Tokens estimates what a model that takes the file counts for it, to the safe side: Anthropic's published formula for
-// images, bounded by what its newest models scale one down to, and 4,500 tokens for each page of a PDF. Where pages cannot be
-// counted one is assumed for every 20 KB.
+// Tokens estimates, on the safe side, a model's tokens for the file: Anthropic's published formula for images, limited by the size to
+// which its newest models scale them down, and 4,500 tokens for each page of a PDF. If pages cannot be counted, one per 20 KB is
+// assumed.
 func (f File) Tokens() int {
 	if len(f.Data) == 0 {
 		return 0
@@ -162,7 +160,7 @@ func (f File) Tokens() int {
 	return min(max((w*h+pixelsPerToken-1)/pixelsPerToken, minImageTokens), maxImageTokens)
 }
 
-// DataURL returns the content as providers and OpenCode want it: data:image/png;base64,….
+// DataURL returns the content in the form of providers and OpenCode: data:image/png;base64,….
 func (f File) DataURL() string {
 	return "data:" + f.Mime + ";base64," + base64.StdEncoding.EncodeToString(f.Data)
 }
@@ -196,7 +194,7 @@ func (f File) wire() fileJSON {
 	return v
 }
 
-// file reads the shape. A URL that holds no data stays as it is.
+// file converts the JSON format. A URL without data is kept unchanged.
 func (v fileJSON) file() (File, error) {
 	f := File{Mime: v.Mime, Name: v.Name}
 	if v.Source != nil {
@@ -217,7 +215,7 @@ func (v fileJSON) file() (File, error) {
 // MarshalJSON writes OpenCode's FilePartInput.
 func (f File) MarshalJSON() ([]byte, error) { return json.Marshal(f.wire()) }
 
-// UnmarshalJSON reads it.
+// UnmarshalJSON reads OpenCode's FilePartInput.
 func (f *File) UnmarshalJSON(b []byte) (err error) {
 	var v fileJSON
 	if err = json.Unmarshal(b, &v); err == nil {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Prefix is the part of an identifier that says what it names.
+// Prefix is the part of an identifier that names its kind.
 type Prefix string
 
-// The prefixes in use. Those that OpenCode knows are spelt as OpenCode spells them, because its clients check them.
+// The prefixes in use. Those known to OpenCode have its spelling, because its clients check them.
 const (
 	PrefixMission    Prefix = "msn"
 	PrefixSession    Prefix = "ses"
@@ -28,13 +28,13 @@ const (
 const (
 	idHexLen    = 12
 	idRandomLen = 14
-	idCounters  = 4096 // identifiers that one millisecond can order
+	idCounters  = 4096 // identifiers that can be ordered within one millisecond
 	base62      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
 var idClock struct {
 	sync.Mutex
-	last    int64 // the newest millisecond an identifier was made in
+	last    int64 // the last millisecond with an identifier
 	counter int64 // identifiers already made in it
 }
 
@@ -74,7 +74,7 @@ func NewID(p Prefix) string {
 	return string(p) + "_" + hex.EncodeToString(b[:]) + string(random[:])
 }
 
-// CheckID reports whether s is an identifier with prefix p. The error has [KindUsage] and shows the expected form.
+// CheckID checks that s is an identifier with prefix p. The error has [KindUsage] and shows the expected form.
 func CheckID(p Prefix, s string) error {
 	rest, ok := strings.CutPrefix(s, string(p)+"_")
 	if ok && len(rest) == idHexLen+idRandomLen && isHex(rest[:idHexLen]) && isBase62(rest[idHexLen:]) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Role is who a message is from.
+// Role is the sender of a message.
 type Role string
 
 // The roles of messages. Results of tools are stored in the tool parts of the assistant message that called them.
@@ -14,8 +14,8 @@ const (
 	RoleAssistant Role = "assistant"
 )
 
-// Origin says who wrote a user message. A model sees no difference; the host does: only a person's message cancels a
-// countdown, and only the host's own notices count as deliveries.
+// Origin is the author of a user message. Models see no difference, but only a person's message cancels a countdown, and only the
+// host's own notices count as deliveries.
 type Origin string
 
 // The origins of user messages.
@@ -25,15 +25,15 @@ const (
 	OriginHost   Origin = "host"   // a notice, a delivery or a continuation made by the host
 )
 
-// Finish reasons of an assistant message. The first three are OpenCode's own; the others are what real endpoints say.
+// Finish reasons of an assistant message. The first three are OpenCode's own; the others cover real endpoints.
 const (
 	FinishStop      = "stop"           // the model ended its turn
 	FinishToolCalls = "tool-calls"     // it waits for the results of its calls
 	FinishLength    = "length"         // the answer was cut off at the token limit
 	FinishFilter    = "content-filter" // it was refused or filtered
-	FinishCancelled = "cancelled"      // we stopped it
-	FinishError     = "error"          // it broke; see Error
-	FinishUnknown   = "unknown"        // the endpoint gave a reason that nobody knows
+	FinishCancelled = "cancelled"      // the host stopped it
+	FinishError     = "error"          // it failed; see Error
+	FinishUnknown   = "unknown"        // the endpoint gave an unknown reason
 )
 
 // MessageTime is when a message was created and, for an assistant message, completed, in Unix milliseconds.
@@ -42,20 +42,20 @@ type MessageTime struct {
 	Completed int64 `json:"completed,omitempty"`
 }
 
-// MessagePath is where an assistant message's tools worked.
+// MessagePath is the directory of an assistant message's tools.
 type MessagePath struct {
 	Cwd  string `json:"cwd"`
 	Root string `json:"root"`
 }
 
-// MessageError is an error of an assistant message in OpenCode's shape: a name and data with at least a message.
+// MessageError is an error of an assistant message in OpenCode's format: a name and data with at least a message.
 type MessageError struct {
 	Name string           `json:"name"`
 	Data MessageErrorData `json:"data"`
 }
 
-// MessageErrorData is what a [MessageError] tells. ProviderID belongs to ProviderAuthError alone, and status code and
-// retryability to APIError alone.
+// MessageErrorData is the data of a [MessageError]. Only ProviderAuthError has a ProviderID, and only APIError has status code and
+// retryability.
 type MessageErrorData struct {
 	Message     string `json:"message"`
 	ProviderID  string `json:"providerID,omitempty"`
@@ -63,15 +63,15 @@ type MessageErrorData struct {
 	IsRetryable *bool  `json:"isRetryable,omitempty"`
 }
 
-// Message is one user or assistant message. It marshals to OpenCode's UserMessage or AssistantMessage; Origin is not
-// part of those shapes and is stored beside them.
+// Message is one user or assistant message. It marshals to OpenCode's UserMessage or AssistantMessage; Origin is not part of those
+// formats and is stored separately.
 type Message struct {
 	ID        string
 	SessionID string
 	Role      Role
 	Origin    Origin // of a user message
 	ParentID  string // the user message that an assistant message answers
-	Prev      string // the message before it on its line; empty for the first. Not part of OpenCode's shape
+	Prev      string // the previous message on its line; empty for the first. Not part of OpenCode's format
 	Time      MessageTime
 	Agent     string
 	Model     ModelRef
@@ -79,7 +79,7 @@ type Message struct {
 	Usage     Usage         // of an assistant message
 	Finish    string        // of an assistant message; empty while it streams
 	Error     *MessageError // of an assistant message
-	Summary   bool          // of an assistant message: it stands for what a compaction has replaced
+	Summary   bool          // of an assistant message: it replaces messages in a compaction
 	Parts     []Part        // in order; not part of the message's own JSON
 }
 
@@ -110,7 +110,7 @@ type assistantMessageJSON struct {
 	Finish     string        `json:"finish,omitempty"`
 }
 
-// MarshalJSON writes OpenCode's shape for the message's role, without the parts.
+// MarshalJSON writes OpenCode's format for the message's role, without the parts.
 func (m Message) MarshalJSON() ([]byte, error) {
 	if m.Role == RoleUser {
 		return json.Marshal(userMessageJSON{m.ID, m.SessionID, m.Role, MessageTime{Created: m.Time.Created}, m.Agent, m.Model})
@@ -119,7 +119,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 		m.Model.Provider, m.Agent, m.Agent, m.Path, m.Summary, m.Usage.USD, m.Usage.Tokens, m.Finish})
 }
 
-// UnmarshalJSON reads either shape. Whether a cost is unpriced is not part of it and comes back false.
+// UnmarshalJSON reads either format. It always sets Unpriced to false, which is not part of it.
 func (m *Message) UnmarshalJSON(b []byte) error {
 	var head struct {
 		Role Role `json:"role"`

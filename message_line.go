@@ -2,14 +2,14 @@ package centurion
 
 import "slices"
 
-// Rewound says that a session's line goes on from an older message. It holds for as long as nothing was stored after
-// Last: what comes then is written under Leaf and is the line's newest message itself.
+// Rewound means that a session's line continues from an older message. It applies until something is stored after Last: that message is
+// stored under Leaf and becomes the line's newest message.
 type Rewound struct {
-	Leaf string `json:"leaf"` // the message that the line ends with
-	Last string `json:"last"` // the message that had been stored last when it was rewound
+	Leaf string `json:"leaf"` // the last message of the line
+	Last string `json:"last"` // the last stored message at the time of the rewind
 }
 
-// Leaf returns the id of the newest message of the session's current line, when last is the one that was stored last.
+// Leaf returns the id of the newest message of the session's current line; last is the message stored last.
 func (s *SessionMeta) Leaf(last string) string {
 	if s.Rewound != nil && s.Rewound.Last == last {
 		return s.Rewound.Leaf
@@ -17,9 +17,8 @@ func (s *SessionMeta) Leaf(last string) string {
 	return last
 }
 
-// Line returns the messages of the line that ends with leaf, oldest first, out of all messages of a session in the order
-// in which they were stored. It is empty if there is no such message. If a message was lost, the line goes on with the
-// message that was stored before the one after the gap.
+// Line returns the messages of the line that ends with leaf, oldest first, from all messages of a session in storage order. It is empty
+// if there is no such message. If a message was lost, the line continues with the message stored before the one after the gap.
 func Line(all []Message, leaf string) []Message {
 	end := len(all)
 	for end > 0 && all[end-1].ID != leaf {
@@ -29,7 +28,7 @@ func Line(all []Message, leaf string) []Message {
 	for linear > 1 && all[linear-1].Prev == all[linear-2].ID {
 		linear--
 	}
-	if linear <= 1 { // nothing was ever rewound on it
+	if linear <= 1 { // no rewind ever happened on it
 		return all[:end:end]
 	}
 	index := make(map[string]int, end)

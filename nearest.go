@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Nearest returns the one of names that is most like s, compared without case, or "" if none is near enough to be
-// offered as what was meant: the edit distance must be at most a third of the longer word's letters, and at least 1 is
-// allowed, but something must be alike.
+// Nearest returns the name most similar to s, ignoring case, or "" if none is similar enough for a suggestion: the edit distance must
+// be at most a third of the longer word's letters, or 1, and at least one letter must be the same.
 func Nearest(s string, names []string) string {
 	best, bestDistance := "", -1
 	low := strings.ToLower(s)
@@ -21,7 +20,7 @@ func Nearest(s string, names []string) string {
 	return best
 }
 
-// editDistance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b.
+// editDistance counts the insertions, deletions, substitutions and swaps of adjacent letters that turn a into b.
 func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	before, prev, cur := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// PartType is what a part of a message is.
+// PartType is the type of a message part.
 type PartType string
 
 // The types of part in use.
@@ -19,20 +19,20 @@ const (
 	PartCompaction PartType = "compaction"
 )
 
-// PartTime is when a part began and ended, in Unix milliseconds; End is 0 while it goes on.
+// PartTime is when a part began and ended, in Unix milliseconds; End is 0 before its end.
 type PartTime struct {
 	Start int64 `json:"start"`
 	End   int64 `json:"end,omitempty"`
 }
 
-// Part is a piece of a message. Which fields count depends on the type; it marshals to OpenCode's shape for it.
+// Part is a piece of a message. The type determines the fields in use; it marshals to OpenCode's format for it.
 type Part struct {
 	ID        string
 	SessionID string
 	MessageID string
 	Type      PartType
 	Text      string     // text, reasoning
-	Synthetic bool       // text that the host wrote, not a person or a model
+	Synthetic bool       // text written by the host
 	Time      PartTime   // text, reasoning
 	CallID    string     // tool
 	Tool      string     // tool
@@ -40,15 +40,15 @@ type Part struct {
 	Reason    string     // step-finish
 	Usage     Usage      // step-finish
 
-	// Metadata is what a provider wants back with a reasoning part, under the name of its API: {"anthropic": {"signature": …}},
-	// {"openai": {"itemId": …, "reasoningEncryptedContent": …}}. Nil if there is nothing.
+	// Metadata is data that a provider requires back with a reasoning part, by the name of its API: {"anthropic": {"signature": …}},
+	// {"openai": {"itemId": …, "reasoningEncryptedContent": …}}. Nil if there is none.
 	Metadata map[string]any
 
 	Compaction *Compaction // compaction
 	File       *File       // file
 }
 
-// ToolStatus is where a tool call stands.
+// ToolStatus is the status of a tool call.
 type ToolStatus string
 
 // The states of a tool call.
@@ -56,27 +56,27 @@ type ToolStatus string
 //	pending ──▶ running ──▶ completed
 //	   └───────────┴──────▶ error
 const (
-	ToolPending   ToolStatus = "pending" // its arguments are still streaming, or its session was left before it began
+	ToolPending   ToolStatus = "pending" // its arguments are streaming, or its session stopped before it began
 	ToolRunning   ToolStatus = "running" // recorded, then started
 	ToolCompleted ToolStatus = "completed"
 	ToolError     ToolStatus = "error"
 )
 
-// ToolState is a tool call's input and outcome. It marshals to OpenCode's shape for its status.
+// ToolState is a tool call's input and outcome. It marshals to OpenCode's format for its status.
 type ToolState struct {
 	Status   ToolStatus
-	Input    json.RawMessage // a JSON object; what the model sent if it is not one stands in Raw
-	Raw      string          // pending: the arguments as streamed so far
+	Input    json.RawMessage // a JSON object; invalid input of the model is in Raw
+	Raw      string          // pending: the arguments streamed so far
 	Title    string
 	Output   string         // completed
 	Error    string         // error
 	Metadata map[string]any // completed, error
 	Time     PartTime
 
-	Attachments []Part // completed: files that came with the output
+	Attachments []Part // completed: files of the output
 }
 
-// Result returns what the model is told, and whether it is an error.
+// Result returns the text for the model, and whether it is an error.
 func (s *ToolState) Result() (text string, isError bool) {
 	if s.Status == ToolError {
 		return s.Error, true
@@ -126,8 +126,8 @@ type toolErrorJSON struct {
 	Time     toolTimeJSON    `json:"time"`
 }
 
-// MarshalJSON writes OpenCode's shape for the status. Its clients take nothing but an object as input, so that anything
-// else is written as an empty one.
+// MarshalJSON writes OpenCode's format for the status. Its clients accept only an object as input, so anything else is written as an
+// empty one.
 func (s ToolState) MarshalJSON() ([]byte, error) {
 	input := s.Input
 	if !bytes.HasPrefix(bytes.TrimLeft(input, " \t\r\n"), []byte("{")) {
@@ -152,7 +152,7 @@ func (s ToolState) MarshalJSON() ([]byte, error) {
 	return nil, fmt.Errorf("tool state has unknown status %q", s.Status)
 }
 
-// UnmarshalJSON reads any of the shapes.
+// UnmarshalJSON reads any of the formats.
 func (s *ToolState) UnmarshalJSON(b []byte) error {
 	var v struct {
 		Status   ToolStatus      `json:"status"`
@@ -178,7 +178,7 @@ type partHead struct {
 	Type      PartType `json:"type"`
 }
 
-// MarshalJSON writes OpenCode's shape for the type.
+// MarshalJSON writes OpenCode's format for the type.
 func (p Part) MarshalJSON() ([]byte, error) {
 	head := partHead{p.ID, p.SessionID, p.MessageID, p.Type}
 	switch p.Type {
@@ -228,7 +228,7 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	return nil, fmt.Errorf("part %s has unknown type %q", p.ID, p.Type)
 }
 
-// UnmarshalJSON reads any of the shapes.
+// UnmarshalJSON reads any of the formats.
 func (p *Part) UnmarshalJSON(b []byte) error {
 	var v struct {
 		partHead

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Receipt is proof that the host itself ran an acceptance command. It binds the exact line.
+// Receipt proves that the host itself ran an acceptance command. It records the exact line.
 type Receipt struct {
 	ID       string `json:"id"`
 	Mission  string `json:"mission"`
@@ -14,59 +14,59 @@ type Receipt struct {
 	Item     string `json:"item,omitempty"`
 	Command  string `json:"command"`
 	ExitCode int    `json:"exit_code"`        // of the green run; -1 if it could not be started, was refused or timed out
-	Passed   bool   `json:"passed"`           // the green run did
+	Passed   bool   `json:"passed"`           // the green run passed
 	Final    bool   `json:"final,omitempty"`  // it counts for the mission's end: run on the finished work
-	Early    bool   `json:"early,omitempty"`  // red, of a check of the mission that its branch had not passed yet: no fault of the work
-	Error    string `json:"error,omitempty"`  // why it did not run to its end
-	Output   string `json:"output"`           // head and tail of the green run's
+	Early    bool   `json:"early,omitempty"`  // a failed check of the mission that its branch had never passed: not the fault of the work
+	Error    string `json:"error,omitempty"`  // why it did not complete
+	Output   string `json:"output"`           // head and tail of the green run's output
 	Digest   string `json:"digest,omitempty"` // SHA-256 of the kept output, in hex
 	Millis   int64  `json:"duration_ms"`
 	Time     Time   `json:"time"`
 
-	Tree   string `json:"tree,omitempty"`   // the git tree that the green run looked at; empty without git
-	Commit string `json:"commit,omitempty"` // the commit whose merge it guarded; empty if it guarded none
+	Tree   string `json:"tree,omitempty"`   // the git tree of the green run; empty without git
+	Commit string `json:"commit,omitempty"` // the commit whose merge it guarded; empty if none
 
-	Proof       Proof      `json:"proof,omitempty"`   // what it is worth; empty where only passing counts
-	Why         string     `json:"why,omitempty"`     // why it is worth no more, one line
-	FailureLine string     `json:"died,omitempty"`    // without the work, the line of the output that says most about the failure
-	Runs        []CheckRun `json:"runs,omitempty"`    // every run, in the order in which they were made
-	Removed     string     `json:"removed,omitempty"` // the hunks that were taken out, as a unified diff, cut where it is long; lines above it name functions that did nothing instead
-	// TestsMissWork says of an unproven receipt that tests which the work itself added or changed pass without it, or do not run:
-	// their author can fix that.
+	Proof       Proof      `json:"proof,omitempty"`   // its grade; empty where only passing counts
+	Why         string     `json:"why,omitempty"`     // why the grade is not better, one line
+	FailureLine string     `json:"died,omitempty"`    // the most informative line of the output without the work
+	Runs        []CheckRun `json:"runs,omitempty"`    // all runs in order
+	Removed     string     `json:"removed,omitempty"` // the reverted hunks as a unified diff, shortened if it is long; lines above it name functions that were emptied instead
+	// TestsMissWork means, for an unproven receipt, that tests added or changed by the work pass without it, or do not run: their author
+	// can fix that.
 	TestsMissWork bool     `json:"hollow,omitempty"`
-	Weakened      []string `json:"weakened,omitempty"` // checks that the work has deleted or weakened, one line each
+	Weakened      []string `json:"weakened,omitempty"` // checks that the work deleted or weakened, one line each
 }
 
-// Proof is what a receipt is worth.
+// Proof is the grade of a receipt.
 type Proof string
 
-// The kinds of proof.
+// The grades.
 const (
-	// ProofProven: the check was red without the work and green with it, and red again when the work was taken out.
+	// ProofProven: the check failed without the work and passed with it, and failed again when the work was reverted.
 	ProofProven Proof = "proven"
-	// ProofRegression: the item asked for no more than that the check is green before and after.
+	// ProofRegression: the item only required the check to pass before and after.
 	ProofRegression Proof = "regression"
-	// ProofUnproven: it is green, but nothing shows that it could be red.
+	// ProofUnproven: the check passed, but was not shown to be able to fail.
 	ProofUnproven Proof = "unproven"
-	// ProofFlaky: run once more on the same tree, it ended otherwise.
+	// ProofFlaky: repeated on the same tree, it had another result.
 	ProofFlaky Proof = "flaky"
 )
 
-// Solid reports whether the proof needs no second look: what is unproven or flaky is the Reviewer's to judge.
+// Solid reports whether the proof needs no second look: the Reviewer judges unproven and flaky ones.
 func (p Proof) Solid() bool { return p == ProofProven || p == ProofRegression }
 
-// Evidence is what shows that a mission did what it was to do.
+// Evidence is the proof that a mission achieved its goal.
 type Evidence string
 
-// The kinds of evidence, the weakest first.
+// The kinds of evidence, weakest first.
 const (
-	EvidenceNone     Evidence = "none"     // no check passed that could tell
-	EvidenceChecked  Evidence = "checked"  // a check passed; nothing shows that it fails without the work
+	EvidenceNone     Evidence = "none"     // no meaningful check passed
+	EvidenceChecked  Evidence = "checked"  // a check passed, but was not shown to fail without the work
 	EvidenceReviewed Evidence = "reviewed" // a review passed
 	EvidenceProven   Evidence = "proven"   // a check fails without the work and passes with it
 )
 
-// Words says it in a phrase; "" for what older versions have left out.
+// Words describes it; "" for records of older versions.
 func (e Evidence) Words() string {
 	return map[Evidence]string{EvidenceNone: "no check, proof or review shows that it is done", EvidenceChecked: "checked: a check passed, nothing shows that it can fail",
 		EvidenceReviewed: "reviewed: a review passed", EvidenceProven: "proven: the check fails without the work and passes with it"}[e]
@@ -94,41 +94,42 @@ func Strongest(all []Evidence) Evidence {
 // CheckRun is one run of an acceptance command for a receipt.
 type CheckRun struct {
 	Kind     RunKind `json:"kind"`
-	Tree     string  `json:"tree,omitempty"` // the git tree that it looked at
+	Tree     string  `json:"tree,omitempty"` // the git tree of the run
 	ExitCode int     `json:"exit_code"`      // -1 if it could not be started, was refused or timed out
 	Passed   bool    `json:"passed"`
-	Out      string  `json:"out,omitempty"` // of a red: what had been taken out, where it was not all of the work
+	Out      string  `json:"out,omitempty"` // of a red run: the reverted part, if it was not all of the work
 	Error    string  `json:"error,omitempty"`
-	Output   string  `json:"output"`           // head and tail; without the work, each clause of a chain apart, with its exit code
+	Output   string  `json:"output"`           // head and tail; without the work, separately for each clause of a chain, with its exit code
 	Digest   string  `json:"digest,omitempty"` // SHA-256 of the kept output, in hex
 	Millis   int64   `json:"duration_ms"`
 	Time     Time    `json:"time"`
-	// Broken says why a red proves nothing: the build broke, a program was missing, only what cannot see the work failed. Empty says it checks nothing: no test ran.
+	// Broken says why a failed run proves nothing: the build failed, a program was missing, or only parts independent of the work
+	// failed. Empty says that it checked nothing: no test ran.
 	Broken string `json:"broken,omitempty"`
 	Empty  string `json:"empty,omitempty"`
 }
 
-// RunKind is what a run of a check is for.
+// RunKind is the purpose of a run of a check.
 type RunKind string
 
 // The kinds of run.
 const (
-	RunRed      RunKind = "red"       // on what was there before, with the work's own tests added
+	RunRed      RunKind = "red"       // on the state before the work, with the work's own tests added
 	RunGreen    RunKind = "green"     // on the result
-	RunRedAgain RunKind = "red_again" // on the result with the work taken out, its tests kept
+	RunRedAgain RunKind = "red_again" // on the result with the work reverted, its tests kept
 )
 
-// FileChange is what happened to one file between two trees.
+// FileChange is the change of one file between two trees.
 type FileChange struct {
 	Path    string `json:"path"`          // relative to the repository's top, with slashes
-	Old     string `json:"old,omitempty"` // where it was before, if it was renamed
+	Old     string `json:"old,omitempty"` // its former path, if it was renamed
 	Status  string `json:"status"`        // added, modified, deleted or renamed
 	Added   int    `json:"added"`         // lines; 0 for a binary file
 	Deleted int    `json:"deleted"`
 	Binary  bool   `json:"binary,omitempty"`
 }
 
-// Paths lists the files of a change by name, sorted, those that were renamed under both their names.
+// Paths lists the files of a change, sorted, renamed ones under both names.
 func Paths(files []FileChange) []string {
 	var out []string
 	for _, f := range files {
@@ -141,33 +142,33 @@ func Paths(files []FileChange) []string {
 	return slices.Compact(out)
 }
 
-// Hunk is one piece of a change of a file.
+// Hunk is one piece of a file's change.
 type Hunk struct {
 	Header   string `json:"header"`    // "@@ -1,3 +1,4 @@ func Limit"
-	Text     string `json:"text"`      // its lines with ' ', '+' and '-' in front, each ended by a line feed
+	Text     string `json:"text"`      // its lines with the prefixes ' ', '+' and '-', each ended by a line feed
 	NewStart int    `json:"new_start"` // its first line in the new file, from 1
 	NewLines int    `json:"new_lines"`
 }
 
-// FileDiff is the change of one file with its hunks; a binary file, one that was only renamed and one that has only another mode have none.
+// FileDiff is the change of one file with its hunks; binary files, pure renames and mode changes have none.
 type FileDiff struct {
 	FileChange
 	Hunks []Hunk `json:"hunks,omitempty"`
 }
 
-// Base is what the work of a mission starts from.
+// Base is the base of a mission's work.
 type Base struct {
-	Commit string `json:"commit"`           // the snapshot, or HEAD where there was nothing to add
-	Head   string `json:"head,omitempty"`   // HEAD when it was taken; empty in a repository without commits
+	Commit string `json:"commit"`           // the snapshot, or HEAD if there was nothing to add
+	Head   string `json:"head,omitempty"`   // HEAD at the time of the snapshot; empty in a repository without commits
 	Branch string `json:"branch,omitempty"` // the person's branch; empty with a detached HEAD
-	Dirty  int    `json:"dirty,omitempty"`  // files with uncommitted work in the snapshot
-	// LeftOut are untracked files that were too big to copy, the biggest first, and LeftOutBytes is their size together.
+	Dirty  int    `json:"dirty,omitempty"`  // files with uncommitted changes in the snapshot
+	// LeftOut are untracked files that were too big to copy, biggest first, and LeftOutBytes is their total size.
 	LeftOut      []string `json:"left_out,omitempty"`
 	LeftOutBytes int64    `json:"left_out_bytes,omitempty"`
 }
 
-// Uncommitted says what of the person's uncommitted work the snapshot has: " with 3 uncommitted files, without data.bin (2.1 GB
-// untracked; git add it to include it)". It is empty if there was none.
+// Uncommitted describes the person's uncommitted work in the snapshot: " with 3 uncommitted files, without data.bin (2.1 GB untracked;
+// git add it to include it)". It is empty if there was none.
 func (b Base) Uncommitted() string {
 	s := ""
 	if b.Dirty > 0 {
@@ -183,26 +184,25 @@ func (b Base) Uncommitted() string {
 	return fmt.Sprintf("%s, without %s (%s untracked; git add %s to include %s)", s, names, Bytes(b.LeftOutBytes), it, it)
 }
 
-// Checkout is where a session that writes does so.
+// Checkout is the place of a writing session.
 type Checkout struct {
-	Dir    string `json:"dir"`    // the project in it, absolute
+	Dir    string `json:"dir"`    // the project's directory in it, absolute
 	Branch string `json:"branch"` // its branch, without refs/heads/
-	Start  string `json:"start"`  // the commit that its work stands on
+	Start  string `json:"start"`  // the base commit of its work
 }
 
-// Landed is one commit of a task on its mission's branch. Where all write in the project's own directory it is the whole of its
-// work: Before and Commit are trees in the history of the project's files, before its first write and after its last; Commit is
-// empty as long as it has not ended, and Files are those that it has changed itself.
+// Landed is one commit of a task on its mission's branch. With shared isolation it is the task's whole work: Before and Commit are
+// trees in the history of the project's files, before its first write and after its last; Commit is empty until its end, and Files are
+// those it changed itself.
 type Landed struct {
 	Commit string       `json:"commit"`
-	Before string       `json:"before"` // the tip that it was put on
+	Before string       `json:"before"` // the tip before it
 	Files  []FileChange `json:"files,omitempty"`
 	Time   Time         `json:"time"`
-	// Reverts says that it takes back what the task's commits before it have done.
+	// Reverts means that it reverts the task's earlier commits.
 	Reverts bool `json:"reverts,omitempty"`
-	// Restores says that it brings back what the one before it has taken back.
+	// Restores means that it restores what the previous one reverted.
 	Restores bool `json:"restores,omitempty"`
-	// Forced is the tree of the files as they were when a person took this back although they had changed since: what a redo brings
-	// back. Empty otherwise.
+	// Forced is the tree of the files when a person undid this although they had changed since, for a redo. Empty otherwise.
 	Forced string `json:"forced,omitempty"`
 }

@@ -10,19 +10,19 @@ import (
 // Ruling is the verdict of a review.
 type Ruling string
 
-// The rulings. An answer that does not plainly say one of the other two has [RulingNone].
+// The rulings. An answer without a clear verdict has [RulingNone].
 const (
 	RulingNone Ruling = ""
 	RulingPass Ruling = "PASS"
 	RulingFail Ruling = "FAIL"
 )
 
-// rulingLines is how many lines of an answer, blank ones not counted, are searched for a verdict from its beginning.
+// rulingLines is how many non-blank lines at the start of an answer are searched for a verdict.
 const rulingLines = 5
 
-// RulingOf reads the verdict of a review's answer. It stands in one of the first five lines, or is the very last: as the line's first word
-// (PASS, "Pass.", "**FAIL**: a.go is wrong") or behind a label ("Verdict: PASS"). A sentence that mentions the words is no verdict, nor is a
-// line with both of them, a condition ("PASS if …"), or lines that contradict each other. A wrong PASS costs more than asking again.
+// RulingOf finds the verdict in a review's answer. It is in one of the first five lines, or is the very last line: as the line's first
+// word (PASS, "Pass.", "**FAIL**: a.go is wrong") or after a label ("Verdict: PASS"). Sentences that mention the words, lines with both
+// of them, conditions ("PASS if …") and contradicting lines do not count. A wrong PASS costs more than asking again.
 func RulingOf(answer string) Ruling {
 	lines := rulingText(answer)
 	said := RulingNone
@@ -65,17 +65,17 @@ var (
 	rulingLabel  = regexp.MustCompile(`(?i)^(?:(?:my|the|this|our|final|overall|general|code|review|reviewers?)\s+){0,3}(?:verdict|result|conclusion|decision|outcome|assessment|judge?ment|ruling|review|status)` +
 		`(?:\s+(?:of|for|on)(?:\s+(?:the|this|item|task|review|work|whole|mission|changes?)){0,3}(?:\s+[A-Z]+-?\d[\w.-]*)?)?(?:\s*[:=|–—]|\s+-\s|\s+is\b:?)\s*(?:a\s+)?`)
 	rulingWord = regexp.MustCompile(`(?i)^(pass|fail)(ed|es|s)?\b(.*)$`)
-	// rulingNot follows a word that is no verdict: another choice, a condition, or a sentence about the word.
+	// rulingNot follows a word that is not a verdict: another choice, a condition, or a sentence about the word.
 	rulingNot = regexp.MustCompile(`(?i)^(?:[?/|]|[\s,(]+(?:or|and fail|and pass|if|unless|once|when|provided|pending|only|after|as soon|as long|cannot|can|is|isn.?t|would|will|requires|needs|depends|means|criteria)\b|\s*:\s*\d+\s*$)`)
-	// rulingEnds is what may follow a verdict that is explained in the same line.
+	// rulingEnds may follow a verdict that is explained in the same line.
 	rulingEnds = regexp.MustCompile(`^(?:[.:;,!)–—]|\s+(?:[-–—(:]|=>|->))`)
 	bothUpper  = regexp.MustCompile(`\bPASS(?:ED|ES)?\b.*\bFAIL(?:ED|S)?\b|\bFAIL(?:ED|S)?\b.*\bPASS(?:ED|ES)?\b`)
 	bothWords  = regexp.MustCompile(`(?i)\bpass(?:ed|es)?\b.*\bfail(?:ed|s)?\b|\bfail(?:ed|s)?\b.*\bpass(?:ed|es)?\b`)
-	// goOutput is what the go command prints behind a PASS or FAIL of its own.
+	// goOutput is the go command's output after its own PASS or FAIL.
 	goOutput = regexp.MustCompile(`^(?:ok|FAIL|coverage:|exit status|\?)\s`)
 )
 
-// ruling reads one line. plain says that it is nothing but a verdict, or has a label; first that it begins the answer.
+// ruling reads one line. plain means that it is only a verdict, or has a label; first that it begins the answer.
 func (l rulingLine) ruling(first bool) (said Ruling, plain bool) {
 	text := l.text
 	label := rulingLabel.FindString(text)
@@ -104,7 +104,8 @@ func (l rulingLine) ruling(first bool) (said Ruling, plain bool) {
 	return Ruling(strings.ToUpper(m[1])), bare || label != ""
 }
 
-// rulingText lists the lines of an answer that may hold a verdict: those that are not blank, of a code block, or of the host's notes at its end.
+// rulingText lists the lines of an answer that may contain a verdict: without blank lines, code blocks, and the host's notes at its
+// end.
 func rulingText(answer string) []rulingLine {
 	paragraphs := strings.Split(strings.TrimSpace(answer), "\n\n")
 	for n := len(paragraphs); n > 1 && strings.HasPrefix(strings.TrimSpace(paragraphs[n-1]), "("); n = len(paragraphs) {
@@ -135,7 +136,8 @@ func rulingText(answer string) []rulingLine {
 	return out
 }
 
-// testOutput reports whether a bare word is what a test command printed: its summary follows, or the line before announces something else.
+// testOutput reports whether a bare word is the output of a test command: its summary follows, or the previous line announces something
+// else.
 func testOutput(lines []rulingLine, i int) bool {
 	if rulingLabel.MatchString(lines[i].text) {
 		return false

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// DetectFile tells the type of a file by the first bytes of its content: one of the Mime… constants, or "" for everything
-// else, text included. Its name does not count.
+// DetectFile returns the type of a file from the first bytes of its content: one of the Mime… constants, or "" for everything else,
+// including text. Its name does not matter.
 func DetectFile(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("%PDF-")):
@@ -30,7 +30,7 @@ func DetectFile(head []byte) string {
 	return ""
 }
 
-// Size returns the width and the height of an image, in pixels; 0 and 0 if it is none, or damaged.
+// Size returns the width and the height of an image, in pixels; zeros if it is not an image, or damaged.
 func (f File) Size() (width, height int) {
 	if f.Mime == MimeWebP {
 		return webpSize(f.Data)
@@ -75,7 +75,7 @@ var pdfPage = regexp.MustCompile(`/Type\s*/Page\b`)
 // pdfPages counts the pages of a PDF; 0 if its objects are compressed.
 func pdfPages(b []byte) int { return len(pdfPage.FindAllIndex(b, maxPages)) }
 
-// Bytes says how much n bytes are: 512 B, 1.5 KB, 10 MB, 2 GB.
+// Bytes formats a size: 512 B, 1.5 KB, 10 MB, 2 GB.
 func Bytes(n int64) string {
 	units := []string{" B", " KB", " MB", " GB"}
 	v := float64(n)

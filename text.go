@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clip returns s if it has at most n bytes, and otherwise its first n bytes, or up to three fewer so that no character
-// is split, and an ellipsis.
+// Clip returns s if it has at most n bytes, and otherwise its first n bytes (up to three fewer, to avoid splitting a character) with an
+// ellipsis.
 func Clip(s string, n int) string {
 	n = max(n, 0)
 	if len(s) <= n {
@@ -18,13 +18,12 @@ func Clip(s string, n int) string {
 		end--
 	}
 	if !utf8.RuneStart(s[end]) {
-		end = n // not UTF-8: there is no border to keep to
+		end = n // not UTF-8: any position is fine
 	}
 	return s[:end] + "…"
 }
 
-// Count says "1 line", "3 lines", "2 matches", "0 entries": the noun is given in the singular, and its plural must be a
-// regular one.
+// Count formats "1 line", "3 lines", "2 matches", "0 entries": noun is the singular of a noun with a regular plural.
 func Count(n int, noun string) string {
 	if n != 1 {
 		switch {

@@ -9,8 +9,8 @@ import (
 // timeLayout is RFC 3339 with milliseconds, always in UTC.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// Time is an instant that marshals as RFC 3339 with milliseconds in UTC, the form of every time in the program's own
-// JSON. OpenCode's shapes use Unix milliseconds instead; see [Time.Millis].
+// Time is an instant that marshals as RFC 3339 with milliseconds in UTC, like all times in the program's own JSON. OpenCode's formats
+// use Unix milliseconds instead; see [Time.Millis].
 type Time struct{ time.Time }
 
 // Now returns the current instant.
@@ -32,7 +32,7 @@ func (t Time) Millis() int64 {
 	return t.UnixMilli()
 }
 
-// MarshalJSON writes the instant in UTC, or null for the zero Time. A year beyond 9999 has no such form and is an error.
+// MarshalJSON writes the instant in UTC, or null for the zero Time. A year beyond 9999 is an error.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil

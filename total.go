@@ -1,24 +1,23 @@
 package centurion
 
-// SubAgent is how a sub-agent differs from the agent that started it.
+// SubAgent is the differences of a sub-agent from the agent that started it.
 type SubAgent struct {
-	Tools  []string `json:"tools"`            // what it holds; empty is none
-	Model  string   `json:"model,omitempty"`  // provider/model; "" is that of its parent
-	System string   `json:"system,omitempty"` // in place of its parent's system prompt; "" keeps that
+	Tools  []string `json:"tools"`            // its tools; empty is none
+	Model  string   `json:"model,omitempty"`  // provider/model; "" is its parent's
+	System string   `json:"system,omitempty"` // replaces its parent's system prompt; "" keeps that
 }
 
-// Spent is what a session, or several, have used up.
+// Spent is the usage of a session, or of several.
 type Spent struct {
 	Usage
-	ElapsedMS int64 `json:"elapsed_ms"` // at work, in milliseconds; of sessions that worked side by side the sum
+	ElapsedMS int64 `json:"elapsed_ms"` // working time in milliseconds; for parallel sessions the sum
 }
 
 // Plus returns the sum of both.
 func (s Spent) Plus(t Spent) Spent { return Spent{s.Usage.Plus(t.Usage), s.ElapsedMS + t.ElapsedMS} }
 
-// SpentBy returns what the session with that id has used up itself, and in total, with its children at any depth. It
-// takes every session and task of the mission, read in one go: what it says is derived from them and kept nowhere. A
-// session of a root has no task; it has worked for as long as its mission.
+// SpentBy returns the usage of a session itself, and the total including all its descendants. It takes all sessions and tasks of the
+// mission, read in one transaction; the result is not stored. A root session has no task; its working time is its mission's.
 func SpentBy(id string, m Mission, sessions []Session, tasks []Task) (own, total Spent) {
 	worked := map[string]int64{m.Session: m.ElapsedMS}
 	for _, t := range tasks {
@@ -37,7 +36,7 @@ func SpentBy(id string, m Mission, sessions []Session, tasks []Task) (own, total
 		}
 	}
 	total = own
-	seen := map[string]bool{id: true} // a damaged tree has an end, too
+	seen := map[string]bool{id: true} // ends even for a damaged tree
 	for next := []string{id}; len(next) > 0; next = next[1:] {
 		for _, s := range children[next[0]] {
 			if !seen[s.ID] {

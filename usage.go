@@ -2,8 +2,8 @@ package centurion
 
 import "math"
 
-// Tokens counts the tokens of one or more model answers, in OpenCode's shape. Input does not include what was read
-// from the provider's cache, and Output does not include Reasoning, so that the sum of all fields is what was processed.
+// Tokens counts the tokens of one or more model answers, in OpenCode's format. Input does not include tokens read from the provider's
+// cache, and Output does not include Reasoning, so the sum of all fields is the processed number.
 type Tokens struct {
 	Input     int64      `json:"input"`
 	Output    int64      `json:"output"`
@@ -30,8 +30,7 @@ func (t Tokens) Plus(u Tokens) Tokens {
 	return t
 }
 
-// Usage is what some work has cost. USD is meaningless where Unpriced is true: at least one answer came from a model
-// without a known price.
+// Usage is the cost of some work. USD is meaningless if Unpriced is true: at least one answer came from a model without a known price.
 type Usage struct {
 	Tokens   Tokens  `json:"tokens"`
 	USD      float64 `json:"cost"`
@@ -43,7 +42,7 @@ func (u Usage) Plus(v Usage) Usage {
 	return Usage{Tokens: u.Tokens.Plus(v.Tokens), USD: roundUSD(u.USD + v.USD), Unpriced: u.Unpriced || v.Unpriced}
 }
 
-// Price is what a model costs, in USD for a million tokens. A price of nil means unknown; a zero price means free.
+// Price is the price of a model, in USD per million tokens. Nil means unknown; zero means free.
 type Price struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
@@ -61,6 +60,5 @@ func (p *Price) Cost(t Tokens) Usage {
 	return Usage{Tokens: t, USD: roundUSD(usd)}
 }
 
-// roundUSD rounds to a tenth of a micro-dollar, far below what a request costs; it keeps sums free of binary
-// noise such as 0.30000000000000004.
+// roundUSD rounds to a tenth of a micro-dollar, far below the cost of a request, to remove binary noise such as 0.30000000000000004.
 func roundUSD(usd float64) float64 { return math.Round(usd*1e7) / 1e7 }
