@@ -99,7 +99,7 @@ func (n *node) fromProject() bool {
 	return false
 }
 
-// markdown reads the agents and commands below a configuration directory. A file's name is its path below agent/ or
+// markdown reads the agents and commands below a configuration directory. They are named after their files: the path below agent/ or
 // command/, without .md, with slashes.
 func (l *loader) markdown(dir string, project bool) error {
 	for _, k := range []struct{ dir, key, body string }{
@@ -107,7 +107,7 @@ func (l *loader) markdown(dir string, project bool) error {
 		{"command", "command", "template"}, {"commands", "command", "template"},
 	} {
 		root := filepath.Join(dir, k.dir)
-		// A link in place of the directory itself is followed, as OpenCode follows it; WalkDir follows none below it.
+		// A link in place of the directory itself is followed, as in OpenCode; WalkDir follows none below it.
 		if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -144,8 +144,8 @@ func (l *loader) markdown(dir string, project bool) error {
 	return nil
 }
 
-// inside reports whether a file, links followed, lies inside the project. What a project's Markdown holds goes to a model,
-// so a link that a repository ships must not reach the person's own files.
+// inside reports whether a file, with links resolved, is inside the project. The content of a project's Markdown is sent to a model, so
+// a repository's link must not reach the person's own files.
 func (l *loader) inside(path string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -189,8 +189,8 @@ func (l *loader) markdownFile(path, body string, project bool) (*node, error) {
 	return n, nil
 }
 
-// splitFrontmatter returns the frontmatter, the text after it and the line on which that text begins. The frontmatter
-// keeps an empty first line for the opening ---, so that lines counted in it are lines of the file.
+// splitFrontmatter returns the frontmatter, the text after it and the line number of that text. The frontmatter keeps an empty first
+// line for the opening ---, so that its line numbers are those of the file.
 func splitFrontmatter(src *source, text string) (front, rest string, line int, err error) {
 	first, _, _ := strings.Cut(text, "\n")
 	if strings.TrimRight(first, " \t\r") != "---" {
@@ -214,8 +214,8 @@ func splitFrontmatter(src *source, text string) (front, rest string, line int, e
 	return "", "", 0, e
 }
 
-// parseYAML reads a frontmatter into the same nodes as JSON. Anchors, aliases and tags are refused: no agent needs them,
-// and an alias can make a small file very large.
+// parseYAML parses a frontmatter into the same nodes as JSON. Anchors, aliases and tags are refused: no agent needs them, and an alias
+// can make a small file very large.
 func parseYAML(src *source, text string) (*node, error) {
 	var file *ast.File
 	err := guard.Call("read frontmatter", func() (err error) {
@@ -306,7 +306,7 @@ func (y yamlReader) members(n *node, values []*ast.MappingValueNode, depth int) 
 			return err
 		}
 		name := key.text
-		if key.kind == kindBool { // `on: …` is a key, whatever YAML 1.1 thinks of it
+		if key.kind == kindBool { // `on: …` is a key, although YAML 1.1 reads a boolean
 			name = m.Key.String()
 		}
 		v, err := y.node(m.Value, depth+1)
@@ -318,7 +318,7 @@ func (y yamlReader) members(n *node, values []*ast.MappingValueNode, depth int) 
 	return nil
 }
 
-// Finder returns what finds the instructions and skills of the project and the person.
+// Finder returns the finder of the instructions and skills of the project and the person.
 func (c *Config) Finder() *instructions.Finder {
 	dirs := upwards(c.opts.Dir)
 	cfg := instructions.Config{Dir: c.opts.Dir, Above: dirs[:len(dirs)-1], Home: c.opts.home(), Entries: c.Instructions}

@@ -11,11 +11,11 @@ import (
 	"centurion/permission"
 )
 
-// OpenCodeAgents are the agents that OpenCode itself has. Settings for them are for its conversations.
+// OpenCodeAgents are OpenCode's own agents. Settings for them are for its conversations.
 var OpenCodeAgents = []string{"build", "plan", "general", "explore", "title", "summary", "compaction"}
 
-// Cast returns the agents of a profile, with those of the configuration. Settings under an old name go to the agent that
-// has its work now, in cfg too, so that its permissions do as well. What does not count is added to cfg's notices.
+// Cast returns the agents of a profile, including configured ones. Settings under an old name move to the agent's new name, in cfg too,
+// so that its permissions do as well. Ignored settings are added to cfg's notices.
 func (cfg *Config) Cast(profile string) (*agents.Cast, error) {
 	var defs []agents.Definition
 	var passed, project []string
@@ -28,7 +28,7 @@ func (cfg *Config) Cast(profile string) (*agents.Cast, error) {
 			passed = append(passed, name)
 			continue
 		}
-		if to := agents.Alias(name); to != "" && a.Prompt == "" { // with a prompt it is an agent of the person's own
+		if to := agents.Alias(name); to != "" && a.Prompt == "" { // with a prompt it is a custom agent
 			delete(cfg.Agents, name)
 			if _, both := cfg.Agents[to]; both {
 				say("the settings of agent %s (%s) do not count beside those of the %s, whose old name it is", name, a.File, to)
@@ -60,7 +60,7 @@ func (cfg *Config) Cast(profile string) (*agents.Cast, error) {
 	return cast, err
 }
 
-// Rules turns the configured permissions into the levels for each agent, weakest first.
+// Rules converts the configured permissions to the levels for each agent, weakest first.
 func (cfg *Config) Rules() (func(agent string) []permission.Level, error) {
 	levels := []permission.Level{{Name: permission.DefaultLevel, Rules: permission.Defaults(false)}}
 	for _, l := range cfg.Permission {
@@ -109,7 +109,7 @@ func (cfg *Config) Rules() (func(agent string) []permission.Level, error) {
 	}, nil
 }
 
-// ignoredRules is the notice of rules of a project's file that would widen what agents may do, if there are any.
+// ignoredRules is the notice of rules in a project's file that would widen permissions, if there are any.
 func ignoredRules(file, key string, rules []permission.Rule) []string {
 	if len(rules) == 0 {
 		return nil

@@ -1,11 +1,11 @@
-// Package config finds and reads what a person and a project configured: OpenCode's files, Centurion's own, the
-// environment, and the stores that hold API keys. It turns them into one [Config], resolves which model a mission uses
-// and with which key, and says where the state directory lies. It reads files and, where no model is named, asks local
-// model servers for their list; it starts no process, writes nothing but the key store, and opens no state.
+// Package config finds and reads the configuration of a person and a project: OpenCode's files, Centurion's own, the environment, and
+// the stores of API keys. It merges them into one [Config], resolves a mission's model with its key, and locates the state directory.
+// It reads files and, if no model is named, asks local model servers for their list; it starts no process, writes only the key store,
+// and opens no state.
 //
 // # Order
 //
-// Later wins, objects are merged key by key, everything else is replaced; the entries of instructions are collected:
+// Later files win, objects are merged key by key, all other values are replaced; the entries of instructions are collected:
 //
 //	~/.config/opencode/{config.json,opencode.json,opencode.jsonc}      global
 //	$OPENCODE_CONFIG                                                   global
@@ -17,8 +17,8 @@
 //
 // # Trust
 //
-// A file that lies in the project came with the repository, and nobody has vouched for it. So what a project's file says
-// must not bring a person's key, files or money to a place that the person did not choose:
+// A file in the project came with the repository and is not trusted. It must not make the program send a person's key, files or money
+// to a place that the person did not choose:
 //
 //   - {env:NAME} in a project's file is read for a known provider's own key, sent to where the person would send it, and else
 //     left as it stands; a provider that rests on it is used only when the person vouches for it. {file:path} there must stay
@@ -33,8 +33,8 @@
 //     a notice.
 //   - Instructions of a project's file that lie outside the project are passed over with a notice.
 //
-// Permission levels, agents, commands and the own keys verify, worktree and agent are handed over as they are, marked
-// with the file they come from: whoever acts on them decides what an untrusted one may do ([Config.Origin]).
+// Permission levels, agents, commands and the own keys verify, worktree and agent are returned unchanged, marked with their file: their
+// users decide about untrusted ones ([Config.Origin]).
 package config
 
 import (
@@ -50,51 +50,51 @@ import (
 	"centurion/provider/catalog"
 )
 
-// Options says where to look. Its zero value is the current directory and the process's own environment.
+// Options select the sources. The zero value means the current directory and the process's own environment.
 type Options struct {
 	Dir     string                   // the project; "" means the current directory
-	Home    string                   // the person's home; "" means what the environment says
+	Home    string                   // the person's home; "" means that of the environment
 	Env     func(name string) string // nil means os.Getenv
-	Keyring Keyring                  // nil means the desktop's, where there is one
+	Keyring Keyring                  // nil means the desktop's, if there is one
 	HTTP    *http.Client             // for local servers and lists of models; nil means a plain client
 }
 
-// Config is everything that was configured, merged.
+// Config is the merged configuration.
 type Config struct {
 	Model        string // "provider/model"; the own key before OpenCode's
 	DefaultAgent string
 	Providers    map[string]Provider
 	Agents       map[string]Agent   // by lower-case name
 	Commands     map[string]Command // by name, without the slash
-	Permission   []PermissionLevel  // in the order in which they were read
-	// AgentPermission is what the project's files say of single agents, by lower-case name, in the order in which it was read.
-	// It stands apart from what the person's own files say, which is in Agents.
+	Permission   []PermissionLevel  // in the order they were read
+	// AgentPermission is the permissions of single agents in the project's files, by lower-case name, in the order they were read. Those
+	// of the person's own files are in Agents.
 	AgentPermission map[string][]PermissionLevel
 	Instructions    []string // paths, patterns or URLs; relative ones belong to the project
 	Own             Own
-	Sources         []string // the files that were read, in order, absolute
-	Notices         []string // lines for stderr: what was read but does not count
+	Sources         []string // the files read, in order, absolute
+	Notices         []string // lines for stderr about ignored settings
 	Ignored         []Ignored
-	Dropped         []string // those of the notices that are not about Ignored
+	Dropped         []string // notices that are not about Ignored
 
-	refused   error               // a key of OpenCode's that a run must not go without
+	refused   error               // a key of OpenCode's without which a run must not start
 	providers []string            // the ids in the files' order
-	mine      map[string]Provider // without what came with the project
+	mine      map[string]Provider // without settings of the project
 	catalog   *catalog.Catalog    // nil in a Config that was not loaded
 	opts      Options
 	own       *node // Centurion's own keys, merged
 	open      *node // OpenCode's keys, merged, with the agents and commands of Markdown files
-	mineOpen  *node // the same of the files that did not come with the project
+	mineOpen  *node // the same without the project's files
 }
 
 // PermissionLevel is the permission value of one file, with its keys in order.
 type PermissionLevel struct {
-	File    string // as a person reads it
-	Project bool   // shipped by the project
+	File    string // for display
+	Project bool   // from the project
 	Raw     json.RawMessage
 }
 
-// Agent is an agent as configured. Unset fields are zero; nobody has checked whether its model or tools exist.
+// Agent is a configured agent. Unset fields are zero; its model and tools are not checked.
 type Agent struct {
 	Name        string // lower case
 	Description string
@@ -102,16 +102,16 @@ type Agent struct {
 	Model       string // "provider/model" or ""
 	Prompt      string
 	Temperature *float64
-	Steps       int      // rounds; 0 means no limit
-	Fallback    []string // the models that stand in for its own; nil says nothing, an empty list none
+	Steps       int      // requests; 0 means no limit
+	Fallback    []string // fallback models; nil means unset, an empty list none
 	Tools       map[string]bool
 	Permission  json.RawMessage // of the person's own files, with its keys in order; nil if there is none
 	Disable     bool
-	File        string // where it was defined last, as a person reads it
-	Project     bool   // something of it came with the project
+	File        string // its last definition, for display
+	Project     bool   // some settings came with the project
 }
 
-// Command is a slash command as configured.
+// Command is a configured slash command.
 type Command struct {
 	Name        string
 	Description string
@@ -123,7 +123,7 @@ type Command struct {
 	Project     bool
 }
 
-// Own holds Centurion's own keys. Zero means "not set": whoever uses a value knows its default.
+// Own is Centurion's own keys. Zero means unset: the user of a value knows its default.
 type Own struct {
 	Agent, Model, Format, Isolation, Ask, Dirty, Profile, Sandbox string
 
@@ -133,15 +133,15 @@ type Own struct {
 	MaxDuration                               time.Duration
 	Yes, Merge, Detach, RequireProof          bool
 	MaxToolCalls                              int
-	TaskBudget                                centurion.TaskBudget // of every task that is given none
+	TaskBudget                                centurion.TaskBudget // the default for tasks
 
 	Search Search // the search engines for websearch and codesearch
 
 	Verify         []string // the project's own acceptance commands
-	WorktreeSetup  []string // commands that make a fresh checkout usable
+	WorktreeSetup  []string // commands that prepare a fresh checkout
 	Persist        string   // coalesce or every_event
 	ToolPolicy     string   // auto, sequential or concurrent
-	Notify         *bool    // desktop notices
+	Notify         *bool    // desktop notifications
 	SessionHeaders *bool    // x-session-id and x-parent-session-id on requests to models
 	CoAuthoredBy   *bool    // a Co-Authored-By trailer in commits
 	Agents         map[string]OwnAgent
@@ -151,26 +151,26 @@ type Own struct {
 	Limits
 }
 
-// CommitsAlone reports whether commits carry no Co-Authored-By trailer.
+// CommitsAlone reports whether commits have no Co-Authored-By trailer.
 func (o *Own) CommitsAlone() bool { return o.CoAuthoredBy != nil && !*o.CoAuthoredBy }
 
-// OwnAgent is what Centurion's own files say of an agent beyond OpenCode's keys.
+// OwnAgent is an agent's settings in Centurion's own files, beyond OpenCode's keys.
 type OwnAgent struct {
-	ACP      []string // the command line of an agent that is another program
-	Fallback []string // the models that stand in for its own; nil says nothing, an empty list none
+	ACP      []string // the command line of an external agent
+	Fallback []string // fallback models; nil means unset, an empty list none
 
-	ToolPolicy string // auto, sequential or concurrent; "" is what holds for all
+	ToolPolicy string // auto, sequential or concurrent; "" means the general setting
 }
 
-// Search says which search engines a person has chosen.
+// Search configures the person's search engines.
 type Search struct {
 	SearXNG string // the address of a SearXNG instance
 	Brave   Secret
 	Tavily  Secret
-	GitHub  Secret // a token, for the search in GitHub's code
+	GitHub  Secret // a token for GitHub's code search
 }
 
-// Limits are the constants of the orchestrator that a person may change. Zero means the default.
+// Limits are the configurable constants of the orchestrator. Zero means the default.
 type Limits struct {
 	PollInterval       time.Duration // between two audits
 	StallTimeout       time.Duration // without any event
@@ -179,21 +179,21 @@ type Limits struct {
 	Retention          time.Duration // of a finished task's session
 	ArchiveAfter       time.Duration // of a finished task's record
 	ArchiveFailedAfter time.Duration
-	KeepTasks          int           // records kept at most
+	KeepTasks          int           // maximum number of records
 	StableFor          time.Duration // of an idle foreign agent
 	WaitTimeout        time.Duration // of a synchronous delegation
 	IdleTimeout        time.Duration // without a byte from a model
-	GateRelease        time.Duration // of a wait for a rate gate that gives the slot back
+	GateRelease        time.Duration // waits for a rate gate beyond this release the slot
 	RetryDelay         time.Duration // between two attempts
 	MaxAttempts        int           // of a session
 	MaxRetries         int           // of a request
 	Countdown          time.Duration // before a continuation
-	StuckRounds        int           // without progress before another approach is asked for
+	StuckRounds        int           // without progress before another approach is requested
 	PauseRounds        int           // without progress before a person is asked
-	MaxReopened        int           // times a red final check reopens an item
-	MaxCommands        int           // shell commands of the whole host at once
+	MaxReopened        int           // how often a failed final check reopens an item
+	MaxCommands        int           // parallel shell commands of the whole host
 	AskTimeout         time.Duration // of an agent's question
-	CompactionBuffer   int           // tokens of a model's window that stay free
+	CompactionBuffer   int           // tokens to keep free in a model's window
 }
 
 // ownFields are the keys of Centurion's own files.
@@ -261,7 +261,7 @@ func limitFields() []field[Own] {
 	}
 }
 
-// setOwnAgent reads "agent", which is either the flag's value, a name, or an object with settings by agent.
+// setOwnAgent reads "agent": the flag's value, a name, or an object with settings by agent.
 func setOwnAgent(o *Own, key string, n *node) error {
 	switch n.kind {
 	case kindString:
@@ -315,7 +315,7 @@ func setSearch(o *Own, key string, n *node) error {
 	return decode(n, key, o, fields, func(u member) error { return unknownKey(u, key+".", keysOf(fields)) })
 }
 
-// unknownKey is the error for a key that Centurion's own files cannot hold.
+// unknownKey is the error for an unknown key in Centurion's own files.
 func unknownKey(m member, prefix string, known []string) error {
 	e := m.value.src.at(m.line, "unknown key %q", prefix+m.key)
 	if near := centurion.Nearest(m.key, known); near != "" {
@@ -335,9 +335,8 @@ func unknownKey(m member, prefix string, known []string) error {
 	return e
 }
 
-// Origin says which file the value of a key was last set in, as a person reads it, and whether that file came with the
-// project. Keys are written with dots: "verify", "worktree.setup", "provider.openai". Centurion's own keys come first.
-// A key that nobody set has file "".
+// Origin returns the file that last set a key, for display, and whether it came with the project. Keys are written with dots: "verify",
+// "worktree.setup", "provider.openai". Centurion's own keys take precedence. For an unset key file is "".
 func (c *Config) Origin(key string) (file string, project bool) {
 	for _, n := range []*node{c.own, c.open} {
 		if n = n.path(key); n != nil {
@@ -347,7 +346,7 @@ func (c *Config) Origin(key string) (file string, project bool) {
 	return "", false
 }
 
-// path follows a key with dots. Keys that have dots themselves are not found.
+// path resolves a key with dots. It does not find keys that contain dots themselves.
 func (n *node) path(key string) *node {
 	for start, i := 0, 0; i <= len(key); i++ {
 		if i == len(key) || key[i] == '.' {
@@ -384,8 +383,8 @@ func homeOf(env func(string) string) string {
 	return home
 }
 
-// base returns an XDG base directory: the variable if it is an absolute path, else the place below home that the
-// standard gives it, else "".
+// base returns an XDG base directory: the variable if it is an absolute path, otherwise the standard's default below home, otherwise
+// "".
 func (o Options) base(name string, below ...string) string {
 	if dir := o.env(name); filepath.IsAbs(dir) {
 		return dir

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	probeCap = 300 * time.Millisecond // a local server answers in a few; nobody waits for one that is not there
+	probeCap = 300 * time.Millisecond // local servers answer within a few; do not wait for missing ones
 	listCap  = 15 * time.Second       // the list of a named endpoint: a gateway may have to wake up
 	maxList  = 8 << 20                // bytes; the longest known list is below 1 MB
 )
 
-// discover finds a model that nobody named.
+// discover finds a model if none is named.
 func (c *Config) discover(ctx context.Context) (Resolved, error) {
 	for _, try := range []func(context.Context) (Resolved, bool, error){c.fromProviders, c.fromKeys, c.fromStores, c.fromLocal} {
 		r, ok, err := try(ctx)
@@ -55,7 +55,7 @@ func (c *Config) noModel() error {
 			"; store a key with `centurion auth login`; or start a local server: " + strings.Join(servers, ", ")}
 }
 
-// fromProviders takes the first provider that was configured with an endpoint of its own.
+// fromProviders takes the first configured provider with its own endpoint.
 func (c *Config) fromProviders(ctx context.Context) (Resolved, bool, error) {
 	for _, id := range c.providers {
 		p := c.Providers[id]
@@ -64,7 +64,7 @@ func (c *Config) fromProviders(ctx context.Context) (Resolved, bool, error) {
 		}
 		n, err := c.connect(ctx, id)
 		if err != nil || n.usable() != nil {
-			continue // not usable as it stands; naming one of its models says why
+			continue // not usable as configured; naming one of its models shows the reason
 		}
 		if i := slices.IndexFunc(p.Models, func(m Model) bool { return p.allows(m.Name) }); i >= 0 {
 			return c.describe(n, p.Models[i].Name, p.File), true, nil
@@ -75,7 +75,7 @@ func (c *Config) fromProviders(ctx context.Context) (Resolved, bool, error) {
 	return Resolved{}, false, nil
 }
 
-// fromKeys takes the first known provider that has a key in the configuration or the environment.
+// fromKeys takes the first known provider with a key in the configuration or the environment.
 func (c *Config) fromKeys(ctx context.Context) (Resolved, bool, error) {
 	for _, k := range c.knownProviders() {
 		if k.Local {
@@ -94,7 +94,7 @@ func (c *Config) fromKeys(ctx context.Context) (Resolved, bool, error) {
 	return Resolved{}, false, nil
 }
 
-// fromStores takes the first known provider that has a stored key.
+// fromStores takes the first known provider with a stored key.
 func (c *Config) fromStores(ctx context.Context) (Resolved, bool, error) {
 	if _, err := c.opts.stateDir(); err != nil {
 		return Resolved{}, false, nil // no home, no stores
@@ -114,7 +114,7 @@ func (c *Config) fromStores(ctx context.Context) (Resolved, bool, error) {
 	return Resolved{}, false, nil
 }
 
-// byDefault takes a known provider's default model, or the first of the list where the endpoint is not the known one.
+// byDefault takes a known provider's default model, or the first listed one at another endpoint.
 func (c *Config) byDefault(ctx context.Context, k catalog.Provider) (Resolved, error) {
 	n, err := c.connect(ctx, k.ID)
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *Config) byDefault(ctx context.Context, k catalog.Provider) (Resolved, e
 		return Resolved{}, err
 	}
 	from := n.keySource
-	if from == "" && k.BaseURLEnv != "" && c.opts.env(k.BaseURLEnv) != "" { // an endpoint that wants no key
+	if from == "" && k.BaseURLEnv != "" && c.opts.env(k.BaseURLEnv) != "" { // an endpoint without a key
 		from = k.BaseURLEnv
 	}
 	if n.custom || k.Default == "" || !c.Providers[k.ID].allows(k.Default) {
@@ -149,7 +149,7 @@ func (c *Config) first(ctx context.Context, n connection, from string) (Resolved
 	return r, nil
 }
 
-// pick returns the first model that can hold a conversation, as far as names tell.
+// pick returns the first conversational model, judging by names.
 func pick(names []string) string {
 	for _, n := range names {
 		if !strings.Contains(strings.ToLower(n), "embed") {
@@ -159,7 +159,7 @@ func pick(names []string) string {
 	return ""
 }
 
-// fromLocal asks the local servers on their usual ports, all at once, and takes the first in order that has a model.
+// fromLocal asks local servers on their usual ports in parallel, and takes the first in order that has a model.
 func (c *Config) fromLocal(ctx context.Context) (Resolved, bool, error) {
 	var servers []connection
 	for _, k := range c.knownProviders() {
@@ -191,11 +191,11 @@ func (c *Config) fromLocal(ctx context.Context) (Resolved, bool, error) {
 	return Resolved{}, false, ctx.Err()
 }
 
-// checkCap is how long a person waits for a server when they only look whether it answers.
+// checkCap is how long a mere check waits for a server.
 const checkCap = 3 * time.Second
 
-// Check asks a provider's server for its list of models, and returns where it is and how many there are. Errors are those of
-// [Config.ResolveModel]: centurion.KindAuth for a key that is refused, KindNetwork for a server that gives no list.
+// Check asks a provider's server for its list of models, and returns its address and their number. Errors are those of
+// [Config.ResolveModel]: centurion.KindAuth for a refused key, KindNetwork for a server that returns no list.
 func (c *Config) Check(ctx context.Context, provider string) (address string, models int, err error) {
 	n, err := c.connect(ctx, provider)
 	if err == nil {
@@ -208,13 +208,13 @@ func (c *Config) Check(ctx context.Context, provider string) (address string, mo
 	return shown(n.url), len(names), err
 }
 
-// Personal lists the providers that the person's own files configure and none disables, ordered by id.
+// Personal lists the enabled providers of the person's own files, ordered by id.
 func (c *Config) Personal() []string {
 	ids := slices.Sorted(maps.Keys(c.mine))
 	return slices.DeleteFunc(ids, func(id string) bool { return c.disabled(id, "") != nil })
 }
 
-// Shipped reports whether a provider's address is one that only the project names.
+// Shipped reports whether only the project names a provider's address.
 func (c *Config) Shipped(provider string) bool {
 	return c.Providers[provider].project.url
 }

@@ -10,13 +10,13 @@ import (
 	"centurion"
 )
 
-// field is a key of an object and how its value is taken over into T.
+// field is a key of an object and the function that reads its value into T.
 type field[T any] struct {
 	key string
 	set func(dst *T, key string, n *node) error
 }
 
-// decode takes over every known key of an object and hands the others to unknown, which may be nil.
+// decode reads every known key of an object and passes the others to unknown, which may be nil.
 func decode[T any](n *node, what string, dst *T, fields []field[T], unknown func(m member) error) error {
 	if n == nil || n.kind == kindNull {
 		return nil
@@ -28,7 +28,7 @@ func decode[T any](n *node, what string, dst *T, fields []field[T], unknown func
 		i := slices.IndexFunc(fields, func(f field[T]) bool { return f.key == m.key })
 		switch {
 		case i >= 0:
-			if m.value.kind == kindNull { // as if it were not there
+			if m.value.kind == kindNull { // the same as a missing key
 				continue
 			}
 			if err := fields[i].set(dst, m.key, m.value); err != nil {
@@ -58,7 +58,7 @@ func text[T any](key string, at func(*T) *string) field[T] {
 	}}
 }
 
-// choice is a string out of a few, compared without case.
+// choice is one of a few strings, ignoring case.
 func choice[T any](key string, at func(*T) *string, values ...string) field[T] {
 	return field[T]{key, func(dst *T, key string, n *node) error {
 		if n.kind == kindString && slices.Contains(values, strings.ToLower(n.text)) {
@@ -114,7 +114,7 @@ func integer[T any, I int | int64](key string, lo, hi I, at func(*T) *I) field[T
 	}}
 }
 
-// integer accepts 5, 5.0 and 5e3: several writers of JSON do not tell them apart.
+// integer accepts 5, 5.0 and 5e3, which some JSON writers do not distinguish.
 func (n *node) integer() (int64, error) {
 	if n.kind != kindNumber {
 		return 0, strconv.ErrSyntax
@@ -157,7 +157,7 @@ func duration[T any](key string, at func(*T) *time.Duration) field[T] {
 	}}
 }
 
-// list is an array of strings; with one, a single string stands for an array of one.
+// list is an array of strings; with one, a single string means an array with that element.
 func list[T any](key string, one bool, at func(*T) *[]string) field[T] {
 	return field[T]{key, func(dst *T, key string, n *node) (err error) {
 		*at(dst), err = n.strs(key, one)
@@ -193,7 +193,7 @@ func (n *node) strs(key string, one bool) ([]string, error) {
 	return out, nil
 }
 
-// mapOf is an object whose values value reads.
+// mapOf is an object with values read by value.
 func mapOf[T, V any](key string, at func(*T) *map[string]V, value func(key string, n *node) (V, error)) field[T] {
 	return field[T]{key, func(dst *T, key string, n *node) (err error) {
 		if n.kind != kindObject {
@@ -210,12 +210,12 @@ func mapOf[T, V any](key string, at func(*T) *map[string]V, value func(key strin
 	}}
 }
 
-// strMap is an object whose values are strings.
+// strMap is an object with string values.
 func strMap[T any](key string, at func(*T) *map[string]string) field[T] {
 	return mapOf(key, at, func(key string, n *node) (string, error) { return n.str(key) })
 }
 
-// boolMap is an object whose values are true or false.
+// boolMap is an object with boolean values.
 func boolMap[T any](key string, at func(*T) *map[string]bool) field[T] {
 	return mapOf(key, at, func(key string, n *node) (bool, error) {
 		if n.kind != kindBool {
@@ -225,7 +225,7 @@ func boolMap[T any](key string, at func(*T) *map[string]bool) field[T] {
 	})
 }
 
-// setTaskBudget reads "task_budget", what a task may spend that is given no budget of its own.
+// setTaskBudget reads "task_budget", the default budget of tasks.
 func setTaskBudget(o *Own, key string, n *node) error {
 	amount := func(name string, at func(*centurion.TaskBudget) *float64) field[centurion.TaskBudget] {
 		f := number(name, 0, func(b *boxed) **float64 { return &b.value })
@@ -248,17 +248,17 @@ func setTaskBudget(o *Own, key string, n *node) error {
 	return decode(n, key, &o.TaskBudget, fields, func(u member) error { return unknownKey(u, key+".", keysOf(fields)) })
 }
 
-// boxed holds a number that may be missing.
+// boxed is an optional number.
 type boxed struct{ value *float64 }
 
-// looserTask reports whether a project's budget for a task is higher in anything than the person's.
+// looserTask reports whether a project's budget for tasks is higher than the person's in any dimension.
 func looserTask(person, project centurion.TaskBudget) bool {
 	return person.Cost > 0 && project.Cost > person.Cost || person.Tokens > 0 && project.Tokens > person.Tokens ||
 		person.Rounds > 0 && project.Rounds > person.Rounds || person.ToolCalls > 0 && project.ToolCalls > person.ToolCalls ||
 		person.Minutes > 0 && project.Minutes > person.Minutes
 }
 
-// toolPolicy is the key that says which tool calls of one answer may run at the same time.
+// toolPolicy is the key for parallel tool calls of one answer.
 func toolPolicy[T any](at func(*T) *string) field[T] {
 	return choice("tool_policy", at, "auto", "sequential", "concurrent")
 }

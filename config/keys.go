@@ -22,13 +22,13 @@ import (
 
 const (
 	keyringService = "centurion"
-	keyringCap     = 2 * time.Second // a locked or broken Secret Service can hang for ever
+	keyringCap     = 2 * time.Second // a locked or broken Secret Service can hang forever
 )
 
-// Secret is a key or a password. Printing, logging or marshalling it shows that there is one and nothing of it.
+// Secret is a key or a password. Printing, logging or marshalling it only shows that there is one.
 type Secret string
 
-// Reveal returns the value, for the one place that sends it.
+// Reveal returns the value, for the only place that sends it.
 func (s Secret) Reveal() string { return string(s) }
 
 // String returns "" or "[secret]".
@@ -39,13 +39,13 @@ func (s Secret) String() string {
 	return "[secret]"
 }
 
-// GoString is what %#v prints.
+// GoString is the output of %#v.
 func (s Secret) GoString() string { return `"` + s.String() + `"` }
 
-// MarshalText writes what String returns, so that no encoder of text or JSON tells the value.
+// MarshalText writes the result of String, so that no encoder of text or JSON reveals the value.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Keyring is the person's store of passwords. Get returns an error that wraps [keyring.ErrNotFound] for what is not there.
+// Keyring is the person's store of passwords. Get returns an error that wraps [keyring.ErrNotFound] if there is no entry.
 type Keyring interface {
 	Get(service, user string) (string, error)
 	Set(service, user, secret string) error
@@ -58,8 +58,8 @@ func (desktopKeyring) Get(service, user string) (string, error) { return keyring
 func (desktopKeyring) Set(service, user, key string) error      { return keyring.Set(service, user, key) }
 func (desktopKeyring) Delete(service, user string) error        { return keyring.Delete(service, user) }
 
-// KeyringAvailable reports whether asking the desktop's keyring is safe. On Unix systems other than macOS it needs a
-// session bus that runs already: without one the library would start a dbus-daemon that outlives the program.
+// KeyringAvailable reports whether it is safe to access the desktop's keyring. On Unix systems other than macOS it needs a running
+// session bus: without one the library would start a dbus-daemon that outlives the program.
 func (o Options) KeyringAvailable() bool {
 	switch runtime.GOOS {
 	case "darwin", "windows":
@@ -76,15 +76,15 @@ func (o Options) KeyringAvailable() bool {
 	return err == nil
 }
 
-// Keys stores API keys by provider: in the desktop's keyring where there is one, else in auth.json in the state
-// directory, readable by its owner only. That file also lists what the keyring holds, because a keyring cannot be listed
-// and should not be asked for what is not in it. OpenCode's own auth.json is read and never written.
+// Keys stores API keys by provider: in the desktop's keyring if there is one, otherwise in auth.json in the state directory, readable
+// only by its owner. That file also lists the entries of the keyring, because a keyring cannot be listed and should not be asked for
+// missing ones. OpenCode's own auth.json is read and never written.
 type Keys struct {
 	opts Options
 	ring Keyring // nil if there is none
 }
 
-// NewKeys returns the stores that the options lead to. Nothing is opened.
+// NewKeys returns the stores selected by the options. Nothing is opened.
 func NewKeys(o Options) *Keys {
 	k := &Keys{opts: o, ring: o.Keyring}
 	if k.ring == nil && o.KeyringAvailable() {
@@ -93,14 +93,14 @@ func NewKeys(o Options) *Keys {
 	return k
 }
 
-// KeyInfo says where a key is, never what it is.
+// KeyInfo tells where a key is, never its value.
 type KeyInfo struct {
 	Provider string `json:"provider"`
 	Source   string `json:"source"` // a variable, "keyring" or a file
 }
 
-// authEntry is an entry of auth.json, ours or OpenCode's. Types are api, keyring (ours only), oauth and wellknown
-// (OpenCode's only, never used: they belong to a login with that program).
+// authEntry is an entry of auth.json, ours or OpenCode's. Types are api, keyring (ours only), oauth and wellknown (OpenCode's only,
+// never used: they belong to a login with that program).
 type authEntry struct {
 	Type string `json:"type"`
 	Key  string `json:"key,omitempty"`
@@ -121,7 +121,7 @@ func (k *Keys) openPath() string {
 	return ""
 }
 
-// readAuth reads an auth.json. Entries of a shape that is not known are left out: OpenCode's file may hold newer ones.
+// readAuth reads an auth.json. It skips entries of unknown form: OpenCode's file may have newer ones.
 func readAuth(path string) (map[string]authEntry, error) {
 	if path == "" {
 		return nil, nil
@@ -135,7 +135,7 @@ func readAuth(path string) (map[string]authEntry, error) {
 	}
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
-		// The cause is left out: it can quote from the file.
+		// The cause is omitted: it can quote from the file.
 		return nil, configError(path+" is not valid JSON", "repair it, or remove it and run `centurion auth login` again")
 	}
 	out := make(map[string]authEntry, len(raw))
@@ -148,8 +148,8 @@ func readAuth(path string) (map[string]authEntry, error) {
 	return out, nil
 }
 
-// Get returns the stored key of a provider and where it stands; an empty key if there is none. Environment variables are
-// not looked at here. Errors are KindConfig (a file cannot be read) and KindAuth (the keyring does not answer).
+// Get returns the stored key of a provider and its place; an empty key if there is none. It ignores environment variables. Errors are
+// KindConfig (a file cannot be read) and KindAuth (the keyring does not answer).
 func (k *Keys) Get(ctx context.Context, provider string) (Secret, string, error) {
 	path, err := k.ownPath()
 	if err != nil {
@@ -182,8 +182,7 @@ func (k *Keys) Get(ctx context.Context, provider string) (Secret, string, error)
 	return "", "", nil
 }
 
-// List says for which providers a key is stored and where, ordered by provider. A key that is hidden by one in front of
-// it is listed as well.
+// List lists the providers with a stored key and its place, ordered by provider. It includes keys hidden by one with higher priority.
 func (k *Keys) List() ([]KeyInfo, error) {
 	path, err := k.ownPath()
 	if err != nil {
@@ -208,8 +207,8 @@ func (k *Keys) List() ([]KeyInfo, error) {
 	return out, nil
 }
 
-// Login stores a key and returns where: "keyring" or the file. Surrounding white space is cut off. Errors are KindUsage
-// (that cannot be a key) and KindConfig (the file cannot be written).
+// Login stores a key and returns its place: "keyring" or the file. Surrounding white space is removed. Errors are KindUsage (not a
+// valid key) and KindConfig (the file cannot be written).
 func (k *Keys) Login(ctx context.Context, provider string, key Secret) (string, error) {
 	value := strings.TrimSpace(string(key))
 	bad := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
@@ -241,7 +240,7 @@ func (k *Keys) Login(ctx context.Context, provider string, key Secret) (string, 
 	return where, nil
 }
 
-// Logout forgets a key that Login stored and reports whether there was one. What other programs stored stays.
+// Logout deletes a key stored by Login and reports whether there was one. Keys of other programs stay.
 func (k *Keys) Logout(ctx context.Context, provider string) (bool, error) {
 	path, err := k.ownPath()
 	if err != nil {
@@ -266,7 +265,7 @@ func (k *Keys) Logout(ctx context.Context, provider string) (bool, error) {
 	return err == nil, err
 }
 
-// change edits our auth.json and keeps entries that it does not know.
+// change edits our auth.json and keeps unknown entries.
 func (k *Keys) change(edit func(map[string]json.RawMessage) error) (string, error) {
 	path, err := k.ownPath()
 	if err != nil {
@@ -280,7 +279,7 @@ func (k *Keys) change(edit func(map[string]json.RawMessage) error) (string, erro
 			return "", configError(path+" is not valid JSON", "repair or remove it, then try again")
 		}
 	}
-	if m == nil { // the file held null
+	if m == nil { // the file contained null
 		m = map[string]json.RawMessage{}
 	}
 	if err := edit(m); err != nil {
@@ -297,8 +296,8 @@ func (k *Keys) change(edit func(map[string]json.RawMessage) error) (string, erro
 	return path, nil
 }
 
-// ask calls the keyring and gives up after two seconds. The library's calls cannot be stopped: one that hangs keeps its
-// goroutine until the process ends, which is the price of not hanging with it.
+// ask calls the keyring with a timeout of two seconds. The library's calls cannot be stopped: one that hangs keeps its goroutine until
+// the process ends.
 func (k *Keys) ask(ctx context.Context, f func(Keyring) (string, error)) (string, error) {
 	if k.ring == nil {
 		return "", errors.New("no keyring is running")

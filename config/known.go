@@ -10,13 +10,12 @@ import (
 	"centurion/provider/catalog"
 )
 
-// knownProviders returns the built-in table in the order in which providers are tried: those with keys, then local
-// servers. Disabled ones are left out.
+// knownProviders returns the built-in table in the order of trying: providers with keys, then local servers, without disabled ones.
 func (c *Config) knownProviders() []catalog.Provider {
 	return slices.DeleteFunc(c.table().Providers(), func(p catalog.Provider) bool { return c.disabled(p.ID, "") != nil })
 }
 
-// table returns the built-in table of providers and models. Load makes it once; a Config made otherwise has it made anew.
+// table returns the built-in table of providers and models. Load makes it once; for other Configs it is made at each call.
 func (c *Config) table() *catalog.Catalog {
 	if c.catalog == nil {
 		return catalog.New()
@@ -31,7 +30,7 @@ func (c *Config) known(id string) catalog.Provider {
 	return p
 }
 
-// providerIDs lists every provider that can be named, configured and known.
+// providerIDs lists every configured or known provider.
 func (c *Config) providerIDs() []string {
 	ids := slices.Clone(c.providers)
 	for _, k := range c.knownProviders() {
@@ -41,7 +40,7 @@ func (c *Config) providerIDs() []string {
 	return slices.Compact(ids)
 }
 
-// Known is an error of centurion.KindUsage, with the nearest, for a provider that no file configures and no table has.
+// Known returns an error of centurion.KindUsage, with the nearest name, for a provider that is neither configured nor in the table.
 func (c *Config) Known(id string) error {
 	if _, configured := c.Providers[id]; configured || c.known(id).ID != "" || id == customID {
 		return nil
@@ -54,14 +53,14 @@ func (c *Config) Known(id string) error {
 	return e
 }
 
-// Listed is a model that can be named, with its limits and price as they are in effect.
+// Listed is an available model, with its effective limits and price.
 type Listed struct {
-	Name string // as it is named after --model
-	File string // that defines it; empty for one of the built-in table
+	Name string // its name for --model
+	File string // the file that defines it; empty for the built-in table
 	Resolved
 }
 
-// Listed lists the models of the configuration in its order, then those of the built-in table, without what is disabled.
+// Listed lists the models of the configuration in its order, then those of the built-in table, without disabled ones.
 func (c *Config) Listed() (out []Listed) {
 	add := func(id, model, file string) {
 		p := c.Providers[id]
@@ -87,7 +86,7 @@ func (c *Config) Listed() (out []Listed) {
 	return out
 }
 
-// nearestModel returns a known model of the same provider that a name may have been meant for, as "provider/model", or "".
+// nearestModel returns a known model of the same provider with a similar name, as "provider/model", or "".
 func (c *Config) nearestModel(ref centurion.ModelRef) string {
 	var names []string
 	for _, m := range c.known(ref.Provider).Models {
@@ -99,7 +98,7 @@ func (c *Config) nearestModel(ref centurion.ModelRef) string {
 	return ""
 }
 
-// KeyVariables lists the environment variables that known providers' keys are read from, in the order they are tried.
+// KeyVariables lists the environment variables for known providers' keys, in the order they are tried.
 func KeyVariables() []string {
 	var out []string
 	for _, k := range catalog.New().Providers() {

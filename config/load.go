@@ -11,10 +11,10 @@ import (
 	"centurion/provider/catalog"
 )
 
-// Load reads everything that is configured for the project in o.Dir.
+// Load reads the configuration of the project in o.Dir.
 //
-// Errors are KindUsage if that directory does not exist and KindConfig, naming file and line, for everything that is
-// wrong in a file. The first fault ends the reading.
+// Errors are KindUsage if that directory does not exist and KindConfig, with file and line, for any fault in a file. The first fault
+// ends the reading.
 func Load(o Options) (*Config, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -41,8 +41,7 @@ func Load(o Options) (*Config, error) {
 	return l.c, nil
 }
 
-// upwards lists the directories from the root of the git repository that dir lies in down to dir; only dir if there is
-// no repository.
+// upwards lists the directories from the root of dir's git repository down to dir; only dir without a repository.
 func upwards(dir string) []string {
 	var dirs []string
 	for d := dir; ; d = filepath.Dir(d) {
@@ -66,7 +65,7 @@ type loader struct {
 	dropped []string // notices
 }
 
-// source registers a file that was read.
+// source registers a read file.
 func (l *loader) source(path string, project bool) *source {
 	s := &source{path: path, name: l.display(path), project: project}
 	l.sources = append(l.sources, s)
@@ -74,7 +73,7 @@ func (l *loader) source(path string, project bool) *source {
 	return s
 }
 
-// display shortens a path as people write it: relative to the project, or with ~ for the home directory.
+// display shortens a path for people: relative to the project, or with ~ for the home directory.
 func (l *loader) display(path string) string {
 	if rel, err := filepath.Rel(l.c.opts.Dir, path); err == nil && filepath.IsLocal(rel) {
 		return rel
@@ -87,8 +86,7 @@ func (l *loader) display(path string) string {
 	return path
 }
 
-// file reads one JSONC file; nil if it does not exist or was read before, as happens when the project is the directory
-// of the global files.
+// file reads one JSONC file; nil if it does not exist or was read before, as when the project is the directory of the global files.
 func (l *loader) file(path string, project bool) (*node, error) {
 	if slices.Contains(l.c.Sources, path) {
 		return nil, nil
@@ -173,7 +171,7 @@ func (l *loader) openFile(path string, project bool) error {
 	return l.addOpen(n)
 }
 
-// addOpen checks one of OpenCode's files and lays it over those before.
+// addOpen checks one of OpenCode's files and merges it over earlier ones.
 func (l *loader) addOpen(n *node) error {
 	kept := &node{src: n.src, line: n.line, kind: kindObject}
 	for _, m := range n.members {
@@ -207,7 +205,7 @@ func (l *loader) addOpen(n *node) error {
 			l.unread(m.key, m)
 			continue
 		}
-		if names := m.value.withheld(); len(names) > 0 && m.key != "provider" { // of a provider it is said when it is used
+		if names := m.value.withheld(); len(names) > 0 && m.key != "provider" { // for a provider this is reported when it is used
 			l.drop(m.value, fmt.Sprintf("{env:%s} is left as it stands: a project's file does not read your environment", names[0]))
 		}
 	}
@@ -218,7 +216,7 @@ func (l *loader) addOpen(n *node) error {
 	return nil
 }
 
-// lowerKeys returns the object with its keys in lower case: names of agents are compared without case.
+// lowerKeys returns the object with lower-case keys: names of agents ignore case.
 func lowerKeys(n *node) *node {
 	out := *n
 	out.members = nil
@@ -229,7 +227,7 @@ func lowerKeys(n *node) *node {
 	return &out
 }
 
-// setApart takes the permissions out of the agents of a project's file. Merged with the person's, they could replace them.
+// setApart removes the permissions from the agents of a project's file. Merged with the person's, they could replace them.
 func (l *loader) setApart(named *node) error {
 	if !named.src.project {
 		return nil
@@ -251,7 +249,7 @@ func (l *loader) setApart(named *node) error {
 	return nil
 }
 
-// tools turns OpenCode's older way to switch tools on and off into the permission level that it means.
+// tools converts OpenCode's older way to switch tools on and off to a permission level.
 func (l *loader) tools(n *node) error {
 	var tools struct{ m map[string]bool }
 	if err := boolMap("tools", func(*struct{ m map[string]bool }) *map[string]bool { return &tools.m }).set(&tools, "tools", n); err != nil {
@@ -269,8 +267,8 @@ func (l *loader) tools(n *node) error {
 	return nil
 }
 
-// instructions collects the entries of all files. What a project's file names must lie inside the project, because its
-// text goes to a model.
+// instructions collects the entries of all files. Those of a project's file must be inside the project, because their text is sent to a
+// model.
 func (l *loader) instructions(n *node) error {
 	entries, err := n.strs("instructions", false)
 	if err != nil {
@@ -350,8 +348,7 @@ func decodeOwn(n *node) (*Own, error) {
 	return &o, err
 }
 
-// loosens reports whether a project's value for a key would take away a protection that the person has, by their own
-// files or by default.
+// loosens reports whether a project's value for a key would remove a protection of the person's, from their own files or by default.
 func loosens(key string, person, project *Own) bool {
 	const defaultCost = 10 // USD, the default of --max-cost
 	switch key {
@@ -365,7 +362,7 @@ func loosens(key string, person, project *Own) bool {
 		return project.Merge && !person.Merge
 	case "require_proof":
 		return !project.RequireProof && person.RequireProof
-	case "detach": // nobody would see what it asks
+	case "detach": // asks would go unseen
 		return project.Detach && !person.Detach
 	case "sandbox":
 		return project.Sandbox != "require" && person.Sandbox == "require" || project.Sandbox == "off" && person.Sandbox != "off"
@@ -375,7 +372,7 @@ func loosens(key string, person, project *Own) bool {
 			limit = *person.MaxCost
 		}
 		return project.MaxCost != nil && *project.MaxCost > limit
-	case "search": // what is searched for goes there
+	case "search": // search queries would go there
 		s := project.Search
 		return s.Brave+s.Tavily+s.GitHub != "" || s.SearXNG != "" && (person.Search.SearXNG != "" || !loopback(s.SearXNG))
 	case "concurrency":
@@ -406,7 +403,7 @@ func (l *loader) decodeOwn() (err error) {
 	return nil
 }
 
-// decodeOpen takes over what the merged files of OpenCode say.
+// decodeOpen reads the merged values of OpenCode's files.
 func (l *loader) decodeOpen() error {
 	c := l.c
 	fields := []field[Config]{
@@ -415,14 +412,14 @@ func (l *loader) decodeOpen() error {
 		{"provider", l.setProviders},
 		{"agent", l.setAgents},
 		{"command", l.setCommands},
-		list("disabled_providers", false, func(*Config) *[]string { return new([]string) }), // used where the files say them: see disabled
+		list("disabled_providers", false, func(*Config) *[]string { return new([]string) }), // evaluated separately: see disabled
 		list("enabled_providers", false, func(*Config) *[]string { return new([]string) }),
 	}
 	c.Providers, c.Agents, c.Commands = map[string]Provider{}, map[string]Agent{}, map[string]Command{}
 	return decode(c.open, "configuration", c, fields, nil)
 }
 
-// skip notes a key below the top level that nothing reads.
+// skip records an unused key below the top level.
 func (l *loader) skip(prefix string) func(member) error {
 	return func(m member) error {
 		l.unread(prefix+m.key, m)

@@ -14,15 +14,15 @@ import (
 	"centurion"
 )
 
-// maxDepth bounds the nesting of a configuration file. Real ones stay below ten; the bound keeps a hostile file from
-// exhausting the stack.
+// maxDepth limits the nesting of a configuration file. Real ones stay below ten; the limit keeps a hostile file from exhausting the
+// stack.
 const maxDepth = 100
 
-// source is one file that configuration came from.
+// source is a file with configuration.
 type source struct {
 	path    string // absolute; empty for text from the environment
-	name    string // as a person reads it: relative to the project, or with ~
-	project bool   // shipped by the project and therefore not trusted with a person's keys
+	name    string // for display: relative to the project, or with ~
+	project bool   // from the project and therefore not trusted with a person's keys
 }
 
 // at returns a configuration error that names the file and the line.
@@ -42,13 +42,13 @@ const (
 	kindObject
 )
 
-// String returns the kind with its article, as error messages want it.
+// String returns the kind with its article, for error messages.
 func (k kind) String() string {
 	return [...]string{"null", "true or false", "a number", "a string", "an array", "an object"}[k]
 }
 
-// node is a JSON value that remembers where it stands, so that a fault found after several files were merged still names
-// its own file and line, and so that what a project's file says can be told from what the person's own files say.
+// node is a JSON value with its position, so that faults found after merging still name the right file and line, and that values of the
+// project can be distinguished from the person's own.
 type node struct {
 	src     *source
 	line    int // counted from 1
@@ -81,7 +81,7 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// set adds a member or replaces the value of the one that has its key.
+// set adds a member or replaces the value of the one with its key.
 func (n *node) set(m member) {
 	for i := range n.members {
 		if n.members[i].key == m.key {
@@ -161,7 +161,7 @@ func (n *node) rawJSON() json.RawMessage {
 	}
 	b, err := n.MarshalJSON()
 	if err != nil {
-		return nil // cannot be: every node was parsed from JSON or YAML
+		return nil // impossible: every node was parsed from JSON or YAML
 	}
 	return b
 }
@@ -171,7 +171,7 @@ func merge(base, over *node) *node {
 	switch {
 	case base == nil:
 		return over
-	case over == nil, over.kind == kindNull: // as if it were not there: null in a project's file lifts no limit of the person's
+	case over == nil, over.kind == kindNull: // as if it were missing: null in a project's file must not lift a limit of the person's
 		return base
 	}
 	if base.kind != kindObject || over.kind != kindObject {
@@ -186,8 +186,8 @@ func merge(base, over *node) *node {
 	return out
 }
 
-// parseJSONC reads JSON with comments and trailing commas. The result is always an object; text without any value is an
-// empty one, as OpenCode has it.
+// parseJSONC parses JSON with comments and trailing commas. The result is always an object; a text without any value is an empty one,
+// as in OpenCode.
 func parseJSONC(src *source, text []byte) (*node, error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if !utf8.Valid(text) {
@@ -195,7 +195,7 @@ func parseJSONC(src *source, text []byte) (*node, error) {
 		e.Hint = "save it as UTF-8"
 		return nil, e
 	}
-	// The conversion keeps every offset, so lines counted in its result are lines of the file.
+	// The conversion keeps every offset, so line numbers in its result are those of the file.
 	p := parser{src: src, text: jsonc.ToJSON(text), line: 1}
 	p.dec = json.NewDecoder(bytes.NewReader(p.text))
 	p.dec.UseNumber()
@@ -226,11 +226,11 @@ type parser struct {
 	src  *source
 	text []byte
 	dec  *json.Decoder
-	pos  int // offset that line was counted to
+	pos  int // offset up to which lines were counted
 	line int
 }
 
-// next returns the next token and sets line to where it ends, which for JSON is where it stands.
+// next returns the next token and sets line to its end, which for JSON is its position.
 func (p *parser) next() (json.Token, error) {
 	tok, err := p.dec.Token()
 	end := min(int(p.dec.InputOffset()), len(p.text))

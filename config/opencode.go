@@ -9,24 +9,24 @@ import (
 	"centurion/permission"
 )
 
-// use is what becomes of a key of OpenCode's configuration.
+// use is the treatment of a key of OpenCode's configuration.
 type use string
 
 const (
 	honoured use = "honoured"
 	refused  use = "refused" // a run stops: without it agents could do what the file forbids
-	loud     use = "ignored" // changes what agents can do, so that every run says so
+	loud     use = "ignored" // it would change what agents can do, so every run reports it
 	quiet    use = "ignored (doctor)"
 )
 
-// openKey is a key of OpenCode's configuration, with dots; * stands for a name. It speaks for everything below, too.
+// openKey is a key of OpenCode's configuration, with dots; * stands for a name. It includes all keys below.
 type openKey struct {
 	path string
 	use  use
-	note string // what it does here, or why it does nothing
+	note string // its effect here, or why it has none
 }
 
-// openCodeKeys says of every key of OpenCode 1.18's schema what becomes of it; a test holds it against the schema.
+// openCodeKeys classifies every key of OpenCode 1.18's schema; a test compares it with the schema.
 func openCodeKeys() []openKey {
 	keys := []openKey{
 		{"$schema", honoured, "for editors"},
@@ -178,13 +178,13 @@ func permissionKeys() []openKey {
 	return out
 }
 
-// permissionAliases are other names under which rules are written for a tool, and the permission that decides about it.
+// permissionAliases are other names for permissions of tools, with the deciding permission.
 func permissionAliases() map[string]string {
 	return map[string]string{"write": "edit", "patch": "edit", "multiedit": "edit", "apply_patch": "edit", "ls": "list",
 		"update_todo": "todowrite", "delegate_task": "task", "sub_agent": "task", "ask_user": "question"}
 }
 
-// lookup finds what becomes of a key, by the entry with the most literal letters. Without any the key is none of OpenCode's.
+// lookup finds the entry for a key, preferring the one with the most literal letters. Without any it is not a key of OpenCode's.
 func lookup(table []openKey, path string) (found openKey, ok bool) {
 	literal := -1
 	for _, k := range table {
@@ -202,7 +202,7 @@ func isOpenCodeKey(key string) bool {
 	})
 }
 
-// Ignored is a key of OpenCode's configuration that has no effect here.
+// Ignored is a key of OpenCode's configuration without effect here.
 type Ignored struct {
 	File string
 	Key  string
@@ -210,13 +210,13 @@ type Ignored struct {
 	Loud bool // it would have changed what agents can do
 }
 
-// unread takes note of a key that nothing has read. Its value is looked into where only some keys below it are known.
+// unread records an unused key. If some keys below it are known, it checks each of them.
 func (l *loader) unread(path string, m member) {
 	n := m.value
 	k, ok := lookup(l.table, path)
 	switch {
 	case n.kind == kindNull, n.kind == kindObject && len(n.members) == 0, n.kind == kindArray && len(n.elems) == 0,
-		(path == "lsp" || path == "formatter") && n.kind == kindBool && !n.yes: // it wants nothing
+		(path == "lsp" || path == "formatter") && n.kind == kindBool && !n.yes: // it requests nothing
 	case ok && k.use == refused:
 		if l.c.refused == nil {
 			e := n.src.at(m.line, "%q is not enforced here, and a run without it could do what it forbids", path)
@@ -230,11 +230,11 @@ func (l *loader) unread(path string, m member) {
 			l.unread(path+"."+below.key, below)
 		}
 	case !ok:
-		l.ignore(n.src, path, l.unknown(path), !slices.Contains([]string{"theme", "keybinds", "tui"}, path)) // moved out by OpenCode
+		l.ignore(n.src, path, l.unknown(path), !slices.Contains([]string{"theme", "keybinds", "tui"}, path)) // moved elsewhere by OpenCode
 	}
 }
 
-// unknown says what may have been meant by a key that is none of OpenCode's.
+// unknown suggests a meaning for a key that is not OpenCode's.
 func (l *loader) unknown(path string) string {
 	if slices.Contains(keysOf(ownFields()), path) {
 		return "belongs in .opencode/centurion.jsonc"
@@ -257,10 +257,10 @@ func (l *loader) ignore(src *source, key, why string, loud bool) {
 	}
 }
 
-// maxNamed is how many names a line on the terminal has; the others are left to `centurion doctor`.
+// maxNamed limits the names in a terminal line; `centurion doctor` shows the rest.
 const maxNamed = 3
 
-// ignoredNotices are one line for each file with keys that would have changed what agents can do.
+// ignoredNotices has one line for each file with keys that would have changed what agents can do.
 func (c *Config) ignoredNotices() (lines []string) {
 	var files []string
 	keys := map[string][]string{}
@@ -287,7 +287,7 @@ func (c *Config) ignoredNotices() (lines []string) {
 	return lines
 }
 
-// ruled returns the value of a permission with its keys under the names that decide here, and notes those that decide nothing.
+// ruled returns the value of a permission with its keys renamed to the deciding ones, and records those without effect.
 func (l *loader) ruled(path string, n *node) *node {
 	if n.kind != kindObject {
 		return n
@@ -296,7 +296,7 @@ func (l *loader) ruled(path string, n *node) *node {
 	out.members = nil
 	for _, m := range n.members {
 		if to := permissionAliases()[m.key]; to != "" {
-			if n.get(to) != nil && m.value.text != "deny" { // of two words for one thing the stricter counts
+			if n.get(to) != nil && m.value.text != "deny" { // of two names for the same permission the stricter counts
 				l.ignore(n.src, path+"."+m.key, fmt.Sprintf("%q decides", to), true)
 				continue
 			}
@@ -316,7 +316,7 @@ func (l *loader) ruled(path string, n *node) *node {
 	return &out
 }
 
-// nearPermission returns the permission that a misspelt one was meant to be, or "".
+// nearPermission returns the permission most similar to a misspelt one, or "".
 func (l *loader) nearPermission(key string) string {
 	var known []string
 	for _, k := range permissionKeys() {

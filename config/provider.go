@@ -15,49 +15,47 @@ import (
 	"centurion"
 )
 
-// Provider is a provider as configured. Which of it is used is decided by [Config.ResolveModel], because a part that
-// came with the project may not be.
+// Provider is a configured provider. [Config.ResolveModel] decides which parts are used, because parts from the project may be refused.
 type Provider struct {
 	ID      string
 	BaseURL string
 	APIKey  Secret
 	Headers map[string]string
-	Env     []string // variables that hold the key
-	NPM     string   // the package that OpenCode would speak to it with
-	API     API      // empty: what the package says
+	Env     []string // variables for the key
+	NPM     string   // the package by which OpenCode would access it
+	API     API      // empty: determined by the package
 	Models  []Model  // in the file's order
-	File    string   // where it was defined last, as a person reads it
+	File    string   // its last definition, for display
 
 	where     string            // file and line, for messages
-	keySource string            // the variable that the key came from, or the file it stands in
-	only, not []string          // the models that may and may not be used; without only, all
-	missing   string            // the variable that the key should have come from
-	headers   map[string]string // those that came with the project
-	withheld  []string          // variables that the project's file names and that were not read
-	keyVar    string            // the one that its key is, and nothing but it
+	keySource string            // the key's variable, or the file that contains it
+	only, not []string          // allowed and forbidden models; without only, all
+	missing   string            // the unset variable for the key
+	headers   map[string]string // headers from the project
+	withheld  []string          // variables in the project's file that were not read
+	keyVar    string            // set if the key consists only of this variable
 	project   shipped
 }
 
-// shipped says which parts of a provider came with the project.
+// shipped tells which parts of a provider came with the project.
 type shipped struct{ url, key, env bool }
 
-// Model is a model as configured for a provider. Limits of 0 and a nil price mean "not set".
+// Model is a configured model of a provider. Limits of 0 and a nil price mean "unset".
 type Model struct {
-	Name        string // the key in the file: what a person writes after the slash
-	ID          string // what the provider calls it; the same unless the file says otherwise
+	Name        string // the key in the file: the name after the slash
+	ID          string // the provider's name of it; the same unless configured otherwise
 	Context     int    // tokens
 	Output      int    // tokens
 	Price       *centurion.Price
-	Temperature *bool // it takes a temperature
-	Echo        bool  // it wants its reasoning back in the history
+	Temperature *bool // it accepts a temperature
+	Echo        bool  // it requires its reasoning back in the history
 	API         API   // empty: the provider's
 
-	Attachment *bool    // it takes files
-	Input      []string // what it takes: text, image, pdf, …; empty is not said
+	Attachment *bool    // it accepts files
+	Input      []string // accepted inputs: text, image, pdf, …; empty means unknown
 }
 
-// model finds a model by its name in the file or, because what was resolved once is resolved again by what it then is
-// called, by the provider's own name.
+// model finds a model by its name in the file or by the provider's own name, since a resolved model may be resolved again.
 func (p Provider) model(name string) (Model, bool) {
 	i := slices.IndexFunc(p.Models, func(m Model) bool { return m.Name == name })
 	if i < 0 {
@@ -69,8 +67,7 @@ func (p Provider) model(name string) (Model, bool) {
 	return p.Models[i], true
 }
 
-// decodeProviders reads the value of "provider". skip is told of every key that does not count, drop of prices that do
-// not.
+// decodeProviders reads the value of "provider". It calls skip for every ignored key and drop for ignored prices.
 func decodeProviders(n *node, skip func(prefix string) func(member) error, drop func(*node, string)) ([]Provider, error) {
 	if n == nil || n.kind == kindNull {
 		return nil, nil
@@ -132,7 +129,7 @@ func decodeProvider(m member, skip func(string) func(member) error, drop func(*n
 		}},
 		{"models", func(p *Provider, key string, n *node) error { return setModels(p, at, n, skip, drop) }},
 	}
-	// Models last: whether a price counts depends on whose URL it is.
+	// Models last: whether their prices count depends on the source of the URL.
 	ordered := *n
 	ordered.members = slices.Clone(n.members)
 	slices.SortStableFunc(ordered.members, func(a, b member) int { return rank(a.key) - rank(b.key) })
@@ -174,7 +171,7 @@ func checkURL(n *node, p *Provider) error {
 	return nil
 }
 
-// keySource says where a key comes from: the variable or file it names, or the file it stands in.
+// keySource returns where a key comes from: the variable or file it names, or its own file.
 func keySource(n *node) string {
 	if m := reference.FindStringSubmatch(n.raw); m != nil {
 		return strings.TrimSpace(m[2])
@@ -204,7 +201,7 @@ func setModels(p *Provider, at string, n *node, skip func(string) func(member) e
 func modelFields(key string, skip func(string) func(member) error) []field[Model] {
 	type limit struct{ context, output int }
 	type cost struct{ in, out, read, write *float64 }
-	value := func(p *float64, input float64) float64 { // without a price of its own the cache costs what the input does
+	value := func(p *float64, input float64) float64 { // without its own price the cache costs as much as input
 		if p == nil {
 			return input
 		}
@@ -225,7 +222,7 @@ func modelFields(key string, skip func(string) func(member) error) []field[Model
 			if field.kind != kindString && (field != n || n.kind != kindBool) {
 				return field.mismatch(key+".interleaved", "true, false, a string or an object with a field")
 			}
-			m.Echo = n.yes || field.text == "reasoning_content" // the one field that requests can hold
+			m.Echo = n.yes || field.text == "reasoning_content" // the only field that requests support
 			return nil
 		}},
 		{"limit", func(m *Model, _ string, n *node) error {
@@ -266,8 +263,7 @@ func (l *loader) setProviders(c *Config, _ string, n *node) error {
 		c.Providers[p.ID] = p
 		c.providers = append(c.providers, p.ID)
 	}
-	// The same without the project's files, to tell what the person chose from what came with the project. Keys that do
-	// not count have been noted above.
+	// The same without the project's files, to distinguish the person's choices. Ignored keys were recorded above.
 	quiet := func(string) func(member) error { return func(member) error { return nil } }
 	mine, err := decodeProviders(c.mineOpen.get("provider"), quiet, func(*node, string) {})
 	if err != nil {
@@ -280,7 +276,7 @@ func (l *loader) setProviders(c *Config, _ string, n *node) error {
 	return nil
 }
 
-// sameURL reports whether both are the same place: scheme, host, port and path.
+// sameURL reports whether both are the same address: scheme, host, port and path.
 func sameURL(a, b string) bool {
 	norm := func(s string) string {
 		u, err := url.Parse(s)
@@ -297,8 +293,7 @@ func sameURL(a, b string) bool {
 	return na != "" && na == norm(b)
 }
 
-// loopback reports whether a URL leads to this machine by its own words. Other names are not resolved: what they lead to
-// can change.
+// loopback reports whether a URL literally names this machine. Other names are not resolved, since their addresses can change.
 func loopback(raw string) bool {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -312,8 +307,8 @@ func loopback(raw string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// ModelsTaking lists the models of the configured providers that take files of a type, as "provider/model": those that a file
-// names, then those that are known of the same providers. It lists at most so many.
+// ModelsTaking lists up to `most` models of the configured providers that accept a file type, as "provider/model": first those in the
+// files, then known ones of the same providers.
 func (c *Config) ModelsTaking(mime string, most int) []string {
 	var out []string
 	add := func(provider, model string, m centurion.Media) {
@@ -340,19 +335,19 @@ func (c *Config) ModelsTaking(mime string, most int) []string {
 	return out
 }
 
-// mediaOver returns which files a model takes over an API. Over chat completions only images are written alike everywhere.
+// mediaOver returns the file types that a model accepts over an API. In chat completions only images have a common format.
 func mediaOver(api API, known catalog.Model, m Model) centurion.Media {
 	media := catalog.MediaOf(known.Media, m.Attachment, m.Input)
 	media.PDF = media.PDF && api != APIChat
 	return media
 }
 
-// API is how a model is spoken to.
+// API is the protocol of a model.
 type API string
 
-// The APIs that there are.
+// The supported APIs.
 const (
-	APIChat      API = "chat"      // OpenAI's chat completions, which nearly every provider has
+	APIChat      API = "chat"      // OpenAI's chat completions, which nearly every provider supports
 	APIResponses API = "responses" // OpenAI's responses
 	APIAnthropic API = "anthropic" // Anthropic's own Messages API
 )
@@ -362,9 +357,8 @@ func apiField[T any](at func(*T) *API) field[T] {
 	return choice("api", func(v *T) *string { return (*string)(at(v)) }, string(APIChat), string(APIResponses), string(APIAnthropic))
 }
 
-// apiOf says which API the models of a provider are spoken to by: the one that its option says; else the one of the package
-// that OpenCode would use, where a file names one; else its own at OpenAI and Anthropic, and chat completions everywhere else,
-// which is what a gateway under another URL can be expected to have.
+// apiOf determines the API for the models of a provider: that of its option; otherwise that of the configured package; otherwise its
+// own at OpenAI and Anthropic, and chat completions elsewhere, which a gateway under another URL most likely supports.
 func apiOf(n connection, p Provider) API {
 	own := func(provider, npm string) bool {
 		return p.NPM == npm || p.NPM == "" && n.provider == provider && !n.custom
@@ -380,7 +374,7 @@ func apiOf(n connection, p Provider) API {
 	return APIChat
 }
 
-// Wire returns what speaks the model's API, as an endpoint takes it: nil for chat completions.
+// Wire returns the implementation of the model's API for an endpoint: nil for chat completions.
 func (r Resolved) Wire() provider.Wire {
 	switch {
 	case r.API == APIResponses:
@@ -393,7 +387,7 @@ func (r Resolved) Wire() provider.Wire {
 	return anthropic.Wire{MaxTokens: r.Limit.Output}
 }
 
-// authorize puts the key of a connection into the header of a request for its list of models.
+// authorize adds the key of a connection to the header of a request for its list of models.
 func authorize(h http.Header, n connection) {
 	switch {
 	case n.api == APIAnthropic:
@@ -403,7 +397,7 @@ func authorize(h http.Header, n connection) {
 	}
 }
 
-// listQuery asks for a whole list of models where it comes in pages; the API's largest page has 1000.
+// listQuery requests a whole list of models where it is paginated; the API's largest page has 1000.
 func listQuery(api API) string {
 	if api == APIAnthropic {
 		return "?limit=1000"

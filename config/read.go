@@ -14,12 +14,12 @@ import (
 	"centurion"
 )
 
-// maxFile bounds a configuration file and a file that one includes. Real ones are a few KB; the bound keeps a wrong path
-// from filling the memory.
+// maxFile limits a configuration file and a file that one includes. Real ones are a few KB; the limit keeps a wrong path from filling
+// the memory.
 const maxFile = 1 << 20
 
-// readText returns the content of a regular file, and false if there is none. Anything but a regular file is refused:
-// opening a pipe would wait for a writer for ever.
+// readText returns the content of a regular file, and false if there is none. Other files are refused: opening a pipe would wait for a
+// writer forever.
 func readText(path string) (string, bool, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -49,23 +49,23 @@ func readAll(f fs.File, path string) (string, bool, error) {
 	return string(b), true, nil
 }
 
-// readError wraps a failure to read a file that is there.
+// readError wraps a failure to read an existing file.
 func readError(err error) *centurion.Error {
 	return &centurion.Error{Op: "read config", Kind: centurion.KindConfig, Err: err,
 		Hint: "make the file readable or remove it"}
 }
 
-// reference matches OpenCode's two ways to put something from elsewhere into a string.
+// reference matches OpenCode's two kinds of substitutions in strings.
 var reference = regexp.MustCompile(`\{(env|file):([^}]+)\}`)
 
-// substituter replaces {env:NAME} and {file:path} in strings, once: what comes from outside is not looked at again. It
-// works on string values, so text from outside can never become a key or structure. Unlike OpenCode it leaves keys alone.
+// substituter replaces {env:NAME} and {file:path} in strings, without recursion. It works on string values, so that inserted text can
+// never become a key or structure. Unlike OpenCode it ignores keys.
 type substituter struct {
 	opts Options
-	root string // what {file:…} in a project's file must stay inside
+	root string // {file:…} in a project's file must stay inside it
 
-	own     bool // Centurion's own files, in which a project's file that names a variable is an error
-	vouched bool // the person trusts what came with the project
+	own     bool // Centurion's own files, where a project's file that names a variable is an error
+	vouched bool // the person trusts the project's settings
 }
 
 func (s substituter) node(n *node) error {
@@ -147,7 +147,7 @@ func (s substituter) file(n *node, name string) (string, error) {
 	return s.inside(path, fail)
 }
 
-// inside reads a file for a project's file: it has to lie inside the project, links followed.
+// inside reads a file for a project's file: it must be inside the project, with links resolved.
 func (s substituter) inside(path string, fail func(string, ...any) error) (string, error) {
 	rel, err := filepath.Rel(s.root, path)
 	if err != nil || !filepath.IsLocal(rel) {

@@ -11,13 +11,13 @@ import (
 	"centurion"
 )
 
-// Fallback says which models stand in for one that fails, as "provider/model", in the order of preference.
+// Fallback lists the models that replace a failing one, as "provider/model", in order of preference.
 type Fallback struct {
 	All []string            // for every model
 	Of  map[string][]string // for one model
 }
 
-// Concurrency caps how many sessions run at once, by provider, by "provider/model" and by agent.
+// Concurrency limits the parallel sessions by provider, by "provider/model" and by agent.
 type Concurrency struct{ Providers, Models, Agents map[string]int }
 
 // setFallback reads "fallback": a list for the whole project, or an object with a list for each model.
@@ -58,7 +58,7 @@ func setConcurrency(o *Own, key string, n *node) error {
 // maxCap is far more than any machine runs at once.
 const maxCap = 100_000
 
-// wider reports whether c lets more run than the caps that by sets.
+// wider reports whether c permits more than by does.
 func (c Concurrency) wider(by Concurrency) bool {
 	over := func(mine, theirs map[string]int) bool {
 		for name, n := range mine {
@@ -71,16 +71,16 @@ func (c Concurrency) wider(by Concurrency) bool {
 	return over(c.Providers, by.Providers) || over(c.Models, by.Models) || over(c.Agents, by.Agents)
 }
 
-// Chains are the models that stand in for others, found and usable.
+// Chains are the resolved fallback models.
 type Chains struct {
 	all     []string
 	of      map[string][]string
 	byAgent map[string][]string
-	Notes   []string // of models that cannot be used here, a line each
+	Notes   []string // about unusable models, one line each
 }
 
-// For lists what stands in for a model of an agent: what the agent says, else what stands for that model, else the
-// project's list. A model is never its own.
+// For lists the fallbacks of an agent's model: the agent's own list, otherwise that of the model, otherwise the project's. It never
+// includes the model itself.
 func (c Chains) For(agent, model string) []string {
 	chain, ok := c.byAgent[strings.ToLower(agent)]
 	if !ok {
@@ -92,8 +92,8 @@ func (c Chains) For(agent, model string) []string {
 	return slices.DeleteFunc(slices.Clone(chain), func(name string) bool { return name == model })
 }
 
-// Chains finds the models of every "fallback". One that nobody knows is an error of KindConfig that names its key and the
-// nearest; one without a key is left out with a note. It also looks at the names under "concurrency".
+// Chains resolves the models of every "fallback". An unknown one is an error of KindConfig with its key and the nearest name; one
+// without a key is omitted with a note. It also checks the names under "concurrency".
 func (c *Config) Chains(ctx context.Context) (Chains, error) {
 	out := Chains{of: map[string][]string{}, byAgent: map[string][]string{}}
 	var err error
@@ -144,7 +144,7 @@ func (c *Config) Chains(ctx context.Context) (Chains, error) {
 	return out, err
 }
 
-// standIn finds one model of a chain.
+// standIn resolves one model of a chain.
 func (c *Config) standIn(ctx context.Context, key, name string) (Resolved, error) {
 	if err := c.checkName(key, name); err != nil {
 		return Resolved{}, err
@@ -161,7 +161,7 @@ func (c *Config) standIn(ctx context.Context, key, name string) (Resolved, error
 	return c.named(ctx, name, c.place(key), centurion.KindConfig)
 }
 
-// checkName looks at the form and the provider of "provider/model".
+// checkName checks the form and the provider of "provider/model".
 func (c *Config) checkName(key, name string) error {
 	id, model, ok := strings.Cut(name, "/")
 	if !ok || id == "" {

@@ -12,34 +12,34 @@ import (
 	"centurion/provider/catalog"
 )
 
-// Limit is how much a model takes and gives, in tokens.
+// Limit is the sizes of a model's input and output, in tokens.
 type Limit struct{ Context, Output int }
 
-// Resolved is a model with everything that a request to it needs.
+// Resolved is a model with all data for requests to it.
 type Resolved struct {
-	Model     centurion.ModelRef // its ID is what the provider calls the model
-	API       API                // how it is spoken to; never empty
-	BaseURL   string             // without a slash at its end
-	APIKey    Secret             // may be empty: local servers want none
+	Model     centurion.ModelRef // its ID is the provider's name of the model
+	API       API                // its protocol; never empty
+	BaseURL   string             // without a trailing slash
+	APIKey    Secret             // may be empty: local servers need none
 	KeySource string             // a variable, "keyring" or a file; for messages
 	Headers   map[string]string
-	Echo      bool // the model wants its reasoning back in the history
+	Echo      bool // the model requires its reasoning back in the history
 	// NoTemperature: the model refuses requests that set a temperature.
 	NoTemperature bool
-	Media         centurion.Media // which files it takes
+	Media         centurion.Media // the file types that it accepts
 	Limit         Limit
 	Price         *centurion.Price // nil if unknown; zero for a local server
 	From          string           // who named the model: "--model", a file, a variable, a server
-	Unknown       bool             // no list knows the model: Limit is a guess
-	Default       bool             // nobody named a model: print which one it is before the first request
+	Unknown       bool             // the model is in no list: Limit is a guess
+	Default       bool             // no model was named: print it before the first request
 	Warning       string           // one line for stderr; empty unless Unknown
 }
 
-// ResolveModel finds the model for a mission: the one that flag names, else the configured one, else one that the
-// environment offers (a configured provider of the person's own, a key of a known provider, a local server).
+// ResolveModel finds the model for a mission: that of flag, otherwise the configured one, otherwise one available in the environment (a
+// configured provider of the person's own, a key of a known provider, a local server).
 //
-// Errors are KindUsage (flag is wrong) and KindConfig (everything else); each says what to do. A server that is asked for
-// its list and does not answer gives KindNetwork, one that refuses the key KindAuth.
+// Errors are KindUsage (flag is wrong) and KindConfig (everything else); each has a hint. If a server is asked for its list,
+// KindNetwork means that it does not answer and KindAuth that it refuses the key.
 func (c *Config) ResolveModel(ctx context.Context, flag string) (Resolved, error) {
 	if c.refused != nil {
 		return Resolved{}, c.refused
@@ -101,26 +101,26 @@ func (c *Config) named(ctx context.Context, name, from string, kind centurion.Ki
 }
 
 const (
-	customID  = "custom"          // the provider that is nothing but OPENAI_BASE_URL
-	customURL = "OPENAI_BASE_URL" // the variable that OpenAI's own clients read
+	customID  = "custom"          // a provider that consists only of OPENAI_BASE_URL
+	customURL = "OPENAI_BASE_URL" // the variable of OpenAI's own clients
 	customKey = "OPENAI_API_KEY"
 )
 
-// connection is where a provider is and what opens it.
+// connection is the address of a provider and its credentials.
 type connection struct {
 	provider  string
-	api       API // of models of which no other is said; never empty
+	api       API // the default for its models; never empty
 	url       string
 	custom    bool // not the provider's own, known URL
 	key       Secret
 	keySource string
 	headers   map[string]string
-	missing   []string // variables that would give the key
+	missing   []string // variables that could provide the key
 	needsKey  bool
 	where     string
 }
 
-// usable is an error that says how to give the provider a key, if it needs one and has none.
+// usable returns an error, with the ways to provide one, if the provider needs a key and has none.
 func (n connection) usable() error {
 	if n.key != "" || !n.needsKey {
 		return nil
@@ -138,15 +138,15 @@ func (n connection) usable() error {
 	return &centurion.Error{Op: "find key", Kind: centurion.KindConfig, Msg: msg, Hint: hint}
 }
 
-// connect works out how a provider is reached, and how it is spoken to.
+// connect determines the address and the API of a provider.
 func (c *Config) connect(ctx context.Context, id string) (connection, error) {
 	n, err := c.reach(ctx, id)
 	n.api = apiOf(n, c.Providers[id])
 	return n, err
 }
 
-// reach works out a provider's URL and key. A key of the person's goes only to the provider's own URL or one that the
-// person set; see the package comment.
+// reach determines a provider's URL and key. A key of the person's is only sent to the provider's own URL or one that the person set;
+// see the package comment.
 func (c *Config) reach(ctx context.Context, id string) (connection, error) {
 	all, mine, known := c.Providers[id], c.mine[id], c.known(id)
 	if c.mine == nil { // a Config that was not loaded
@@ -199,7 +199,7 @@ func (c *Config) reach(ctx context.Context, id string) (connection, error) {
 	return n, c.findKey(ctx, &n, mine, known, fromEnv != "" && mine.BaseURL == "")
 }
 
-// projectConnection is for a URL that only the project names.
+// projectConnection handles a URL that only the project names.
 func (c *Config) projectConnection(n connection, p Provider) (connection, error) {
 	if !loopback(p.BaseURL) {
 		host := p.BaseURL
@@ -217,8 +217,8 @@ func (c *Config) projectConnection(n connection, p Provider) (connection, error)
 	return n, nil
 }
 
-// refuseProjectParts is an error if a project's file says with which key, headers or variables a provider beyond this
-// machine is to be used: with the project's key its owner could read along, and a header can redirect a request.
+// refuseProjectParts returns an error if a project's file sets the key, headers or variables for a remote provider: the owner of the
+// project's key could read the traffic, and a header can redirect a request.
 func refuseProjectParts(p Provider) error {
 	what := ""
 	switch {
@@ -236,7 +236,7 @@ func refuseProjectParts(p Provider) error {
 		Hint: "if you trust it, move that setting to ~/.config/opencode/opencode.json"}
 }
 
-// findKey looks for the person's key: their configuration, the environment, the stores.
+// findKey looks for the person's key: in their configuration, the environment, the stores.
 func (c *Config) findKey(ctx context.Context, n *connection, mine Provider, known catalog.Provider, viaEnv bool) error {
 	n.missing = slices.Clone(mine.Env)
 	if viaEnv {
@@ -263,13 +263,13 @@ func (c *Config) findKey(ctx context.Context, n *connection, mine Provider, know
 	}
 	key, source, err := NewKeys(c.opts).Get(ctx, n.provider)
 	if err != nil && !n.needsKey && centurion.KindOf(err) == centurion.KindConfig {
-		return nil // an endpoint that may want no key does not fail for a store that cannot be read
+		return nil // the endpoint may need no key, so an unreadable store is no error
 	}
 	n.key, n.keySource = key, source
 	return err
 }
 
-// shown returns a URL as messages may print it: without a password in it.
+// shown returns a URL without its password, for messages.
 func shown(raw string) string {
 	if u, err := url.Parse(raw); err == nil {
 		return u.Redacted()
@@ -287,7 +287,7 @@ func unique(names []string) []string {
 	return out
 }
 
-// describe adds limits and price: the file's before the table's before the table's defaults.
+// describe adds limits and price: from the file, otherwise the table, otherwise the table's defaults.
 func (c *Config) describe(n connection, name, from string) Resolved {
 	conf, configured := c.Providers[n.provider].model(name)
 	ref := centurion.ModelRef{Provider: n.provider, ID: cmp.Or(conf.ID, name)}

@@ -11,9 +11,9 @@ import (
 	"centurion/guard/durable"
 )
 
-// StateDir returns the directory in which Centurion keeps what it knows: $CENTURION_HOME, else
-// $XDG_DATA_HOME/centurion, else ~/.local/share/centurion. It creates nothing. A nil env means os.Getenv. The error has
-// KindConfig and comes when none of the variables, HOME among them, is set.
+// StateDir returns Centurion's state directory: $CENTURION_HOME, otherwise $XDG_DATA_HOME/centurion, otherwise
+// ~/.local/share/centurion. It creates nothing. A nil env means os.Getenv. The error has KindConfig if none of the variables, including
+// HOME, is set.
 func StateDir(env func(string) string) (string, error) { return Options{Env: env}.stateDir() }
 
 func (o Options) stateDir() (string, error) {
@@ -27,9 +27,9 @@ func (o Options) stateDir() (string, error) {
 		"set CENTURION_HOME to a directory that only you can read")
 }
 
-// ProjectDir returns the directory below a state directory that belongs to a project: projects/<name>-<hash>, with the
-// first 8 hexadecimal digits of the SHA-256 of the project's absolute path, links followed, so that two ways to the same
-// directory share their state. The name is for people; only the hash tells projects apart.
+// ProjectDir returns a project's directory below a state directory: projects/<name>-<hash>, with the first 8 hexadecimal digits of the
+// SHA-256 of the project's absolute path, with links resolved, so that two paths to a directory share their state. The name is for
+// people; only the hash distinguishes projects.
 func ProjectDir(state, project string) string {
 	if abs, err := filepath.Abs(project); err == nil {
 		project = abs
@@ -41,7 +41,7 @@ func ProjectDir(state, project string) string {
 	return filepath.Join(state, "projects", fileName(filepath.Base(project))+"-"+hex.EncodeToString(sum[:4]))
 }
 
-// fileName keeps what every file system takes: letters, digits and a few signs, at most 40 of them.
+// fileName keeps characters that every file system accepts: letters, digits and a few signs, at most 40.
 func fileName(s string) string {
 	out := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-", r) {
@@ -58,7 +58,7 @@ func fileName(s string) string {
 	return out
 }
 
-// writePrivate replaces a file in one step; only its owner can read it. The directory is created if it is missing.
+// writePrivate replaces a file atomically; only its owner can read it. It creates a missing directory.
 func writePrivate(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

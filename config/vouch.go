@@ -9,12 +9,12 @@ import (
 	"centurion"
 )
 
-// Unvouched is the error for a provider whose settings in a project's file read the person's environment: the project must not
-// choose what is sent where. A person can vouch for them with [Config.Vouch].
+// Unvouched is the error for a provider whose settings in a project's file read the person's environment: the project must not choose
+// what is sent where. A person can vouch for them with [Config.Vouch].
 type Unvouched struct {
 	Provider  string
 	Variables []string
-	URL       string // where they would go
+	URL       string // their destination
 	Where     string // file and line
 }
 
@@ -26,8 +26,8 @@ func (u *Unvouched) Error() string {
 	return fmt.Sprintf("%s came with the project and would send %s to %s for provider %q", u.Where, strings.Join(u.Variables, " and "), at, u.Provider)
 }
 
-// unvouched is the error for a provider that reads the environment on a project's word, or nil. The line that most projects have is
-// fine: a known provider's own variable, sent to where the person would send it anyway.
+// unvouched returns the error for a provider that reads the environment because of a project, or nil. The line in most projects is
+// fine: a known provider's own variable, sent to its usual address.
 func (c *Config) unvouched(all, mine Provider, url string) error {
 	own := func(name string) bool {
 		return name == all.keyVar && (mine.APIKey != "" || slices.Contains(c.known(all.ID).Env, name))
@@ -44,7 +44,7 @@ func (c *Config) unvouched(all, mine Provider, url string) error {
 		Hint: fmt.Sprintf("if you trust it, run this on a terminal and say yes, or move provider.%s to ~/.config/opencode/opencode.json", all.ID)}
 }
 
-// Vouch takes what the project's files say of a provider as the person's own word, for as long as this configuration lives.
+// Vouch treats a provider's settings in the project's files as the person's own, for the lifetime of this configuration.
 func (c *Config) Vouch(provider string) error {
 	n := c.open.get("provider").get(provider)
 	if err := (substituter{opts: c.opts, vouched: true}).node(n); err != nil {
@@ -60,7 +60,7 @@ func (c *Config) Vouch(provider string) error {
 	return nil
 }
 
-// withheld lists the variables that a project's file names below a node and that were not read.
+// withheld lists the unread variables that a project's file names below a node.
 func (n *node) withheld() (names []string) {
 	if n == nil {
 		return nil
@@ -81,7 +81,7 @@ func (n *node) withheld() (names []string) {
 	return names
 }
 
-// disabled is an error if a provider must not be used.
+// disabled returns an error if a provider must not be used.
 func (c *Config) disabled(id string, kind centurion.Kind) error {
 	for _, by := range []struct {
 		key  string
@@ -94,7 +94,7 @@ func (c *Config) disabled(id string, kind centurion.Kind) error {
 			if n == nil || n.kind == kindNull {
 				continue
 			}
-			if list, _ := n.strs(by.key, false); by.hits(list) { // its type was looked at when it was read
+			if list, _ := n.strs(by.key, false); by.hits(list) { // its type was checked when it was read
 				return &centurion.Error{Op: "find model", Kind: kind,
 					Msg:  fmt.Sprintf("provider %q is disabled by %s (%s:%d)", id, by.key, n.src.name, n.line),
 					Hint: "name a model of another provider, or change that list"}
@@ -104,12 +104,12 @@ func (c *Config) disabled(id string, kind centurion.Kind) error {
 	return nil
 }
 
-// allows reports whether a provider's lists let a model be used.
+// allows reports whether a provider's lists allow a model.
 func (p Provider) allows(model string) bool {
 	return (p.only == nil || slices.Contains(p.only, model)) && !slices.Contains(p.not, model)
 }
 
-// usableModel is an error if a provider's lists leave a model out.
+// usableModel returns an error if a provider's lists exclude a model.
 func (p Provider) usableModel(model, from string, kind centurion.Kind) error {
 	if p.allows(model) {
 		return nil
